@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The C interface of hvd: collectives among the ranks of a job.
+ *
+ * Every collective is asynchronous: hvd_<op>_start() hands tensors over and returns a request;
+ * hvd_wait() ends it. Ranks may start the same requests in different orders: requests are
+ * matched by tensor name. What the ranks disagree about fails with HVD_ERR_MISMATCH on every
+ * rank, for that request only. A rank that dies fails every pending and later request of the
+ * others with HVD_ERR_PEER and a text that names it.
+ *
+ * Threads: any thread may call any function at any time; hvd_init and hvd_shutdown are
+ * serialised. One request is waited for and freed by one thread.
+ * Memory: tensors are borrowed from start until hvd_wait or hvd_test reports the end. */
+#ifndef HVD_H
+#define HVD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "hvd_status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum hvd_dtype {
+    HVD_UINT8,
+    HVD_INT8,
+    HVD_UINT16,
+    HVD_INT16,
+    HVD_INT32,
+    HVD_INT64,
+    HVD_FLOAT16,
+    HVD_FLOAT32,
+    HVD_FLOAT64,
+    HVD_BOOL, /* one byte, 0 or 1; Sum and Max are "or", Product and Min are "and" */
+    HVD_BFLOAT16, /* from here on Horovod has no number */
+    HVD_UINT32,
+    HVD_UINT64,
+    HVD_DTYPE_COUNT
+};
+
+enum hvd_op {
+    HVD_AVERAGE, /* Sum, then times 1/size; not for bool */
+    HVD_SUM,
+    HVD_ADASUM, /* not supported yet */
+    HVD_MIN, /* NaN if any rank has NaN; so Max */
+    HVD_MAX,
+    HVD_PRODUCT,
+    HVD_OP_COUNT
+};
+
+enum {
+    HVD_DEVICE_CPU = -1, /* else the index of a CUDA device */
+    HVD_SET_GLOBAL = 0, /* the process set of all ranks */
+    HVD_MAX_DIMS = 64,
+};
+
+/* A dense row-major tensor. Zero elements are fine; ndim 0 is one element. */
+struct hvd_tensor {
+    const char *name; /* not NULL; matched across ranks; unique while in flight */
+    const void *input;
+    void *output; /* same as input: in place; NULL where the library allocates */
+    const int64_t *shape;
+    int ndim;
+    enum hvd_dtype dtype;
+    int device;
+};
+
+struct hvd_request;
+
+/* --- life ------------------------------------------------------------------------------ */
+
+/* Joins the job; collective, returns when all ranks are connected. A second call does
+ * nothing. Fails within the start time limit (HVD_START_TIMEOUT seconds, default 60). err may
+ * be NULL. */
+int hvd_init(struct hvd_error *err);
+
+/* Leaves the job. All ranks' pending requests fail with HVD_ERR_SHUTDOWN. hvd_init may be
+ * called again when every rank has called this. Without hvd_init before, does nothing. */
+int hvd_shutdown(void);
+
+/* 1 between hvd_init and hvd_shutdown, else 0. */
+int hvd_is_initialized(void);
+
+/* This rank's numbers; HVD_ERR_STATE before hvd_init. */
+int hvd_rank(void);
+int hvd_size(void);
+int hvd_local_rank(void);
+int hvd_local_size(void);
+int hvd_cross_rank(void); /* index of this node among those that have this local rank */
+int hvd_cross_size(void);
+int hvd_is_homogeneous(void);
+
+/* The host name of a rank, valid until hvd_shutdown; NULL when there is no such rank. */
+const char *hvd_host(int rank);
+
+/* --- collectives ------------------------------------------------------------------------
+ * Each returns 0 and a request, or a negative status and the reason in err (may be NULL);
+ * then nothing was submitted. */
+
+/* output[i] = post * op over ranks of (pre * input[i]), same shape on all ranks. The tensors
+ * of one call are one group. Integers are scaled in double and truncated; 16-bit floats are
+ * summed in float and rounded once. Every rank gets the same bits, and gets them again in a
+ * later run with the same layout. */
+int hvd_allreduce_start(const struct hvd_tensor *tensors, int count, enum hvd_op op,
+                        double prescale, double postscale, int set,
+                        struct hvd_request **request, struct hvd_error *err);
+
+/* Concatenates along dimension 0, which may differ per rank. The library allocates the
+ * output: hvd_request_take. */
+int hvd_allgather_start(const struct hvd_tensor *tensors, int count, int set,
+                        struct hvd_request **request, struct hvd_error *err);
+
+/* Copies root's input to every output; root is a global rank. The input of other ranks gives
+ * only the shape. */
+int hvd_broadcast_start(const struct hvd_tensor *tensor, int root, int set,
+                        struct hvd_request **request, struct hvd_error *err);
+
+/* Sends splits[i] rows of dimension 0 to rank i; splits NULL: equal parts. The library
+ * allocates the output (hvd_request_take) and counts what came (hvd_request_splits). */
+int hvd_alltoall_start(const struct hvd_tensor *tensor, const int32_t *splits,
+                       int nsplits, int set, struct hvd_request **request,
+                       struct hvd_error *err);
+
+/* Reduces as allreduce does and leaves rank r its part of dimension 0; the first dim0 % size
+ * ranks get one row more. Sum and Average only. output has this rank's rows. */
+int hvd_reducescatter_start(const struct hvd_tensor *tensors, int count, enum hvd_op op,
+                            double prescale, double postscale, int set,
+                            struct hvd_request **request, struct hvd_error *err);
+
+/* Ends when every rank of the set has started it. */
+int hvd_barrier_start(int set, struct hvd_request **request, struct hvd_error *err);
+
+/* --- requests --------------------------------------------------------------------------- */
+
+/* 0: done; HVD_INPROGRESS; or the failure, with its text in err (may be NULL). Does not
+ * block, and may drive the work. */
+int hvd_test(struct hvd_request *request, struct hvd_error *err);
+
+/* Blocks until done; returns 0 or the failure. The waiting thread may drive the work. */
+int hvd_wait(struct hvd_request *request, struct hvd_error *err);
+
+/* Hands over the output that the library allocated for tensor `index` of a finished
+ * allgather or alltoall. *data (aligned to 64 bytes, NULL if empty) is the caller's, to end with hvd_free;
+ * *rows is its dimension 0. Once per tensor. */
+int hvd_request_take(struct hvd_request *request, int index, void **data, int64_t *rows);
+
+/* Rows that came from each rank of a finished alltoall; splits holds one number per rank. */
+int hvd_request_splits(struct hvd_request *request, int32_t *splits);
+
+/* Waits if need be, then frees. NULL is fine. */
+void hvd_request_free(struct hvd_request *request);
+
+void hvd_free(void *data);
+
+/* --- facts ------------------------------------------------------------------------------ */
+
+const char *hvd_version(void); /* "0.1.0" */
+size_t hvd_dtype_bytes(enum hvd_dtype dtype); /* 0 when there is no such dtype */
+const char *hvd_dtype_name(enum hvd_dtype dtype); /* Horovod's names: "float32" */
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

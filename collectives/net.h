@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Messages between ranks on different nodes, over UCX active messages (RDMA, else TCP).
+ *
+ * Between two ranks and on one channel, messages arrive in the order in which they were sent
+ * and match the receives in the order in which those were posted; there are no tags. The
+ * bytes of a message and of its receive are equal. A sender runs at most a window ahead of
+ * what the receiver has taken, so that no receiver has to store an unbounded amount.
+ *
+ * Threads: one thread at a time for all functions on a net (the engine's lock). */
+#ifndef HVD_NET_H
+#define HVD_NET_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gpu_binding/error.h"
+
+struct hvd_net;
+
+/* One message under way; caller's memory, untouched by the caller until status is not
+ * HVD_INPROGRESS any more. */
+struct hvd_net_op {
+    int status; /* HVD_INPROGRESS, 0, or negative */
+    struct hvd_net_op *next; /* the rest belongs to the net */
+    int peer;
+    uint32_t channel;
+    char *data;
+    size_t bytes;
+    size_t done;
+};
+
+/* Opens UCX. Respects UCX_*. The caller owns *out. */
+int hvd_net_create(struct hvd_net **out, struct hvd_error *err);
+
+/* Where others reach this rank; borrowed, valid until destroy. */
+void hvd_net_address(const struct hvd_net *net, const void **address, size_t *bytes);
+
+/* Tells the net all ranks' addresses (copied). Endpoints open at first use. */
+int hvd_net_connect(struct hvd_net *net, int rank, int size, const void *const *addresses,
+                    const size_t *bytes, struct hvd_error *err);
+
+/* Queues a message; op->status says how it goes. data is borrowed until then.
+ * bytes > 0. Send is done when data may be overwritten. */
+void hvd_net_send(struct hvd_net *net, int peer, uint32_t channel, const void *data,
+                  size_t bytes, struct hvd_net_op *op);
+void hvd_net_recv(struct hvd_net *net, int peer, uint32_t channel, void *data,
+                  size_t bytes, struct hvd_net_op *op);
+
+/* Moves things on; returns how many events were handled, 0 when there was nothing to do. */
+int hvd_net_progress(struct hvd_net *net);
+
+/* For sleeping: a descriptor for epoll, and arm, which returns 0 when the descriptor will
+ * become readable at the next event, HVD_INPROGRESS when progress must be called first. */
+int hvd_net_fd(const struct hvd_net *net);
+int hvd_net_arm(struct hvd_net *net);
+
+/* The first peer whose endpoint failed, or -1; reason gets UCX's words (borrowed). */
+int hvd_net_failed_peer(const struct hvd_net *net, const char **reason);
+
+/* Closes all without waiting for peers (they may be dead); operations under way are dropped.
+ * NULL is fine. */
+void hvd_net_destroy(struct hvd_net *net);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Element-wise arithmetic on arrays of every dtype. Pure; any thread.
+ *
+ * A partial result of a 16-bit float is kept in float and rounded only at the end; the
+ * partial of every other type is the type itself. */
+#ifndef HVD_REDUCE_H
+#define HVD_REDUCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "collectives/hvd.h"
+
+struct hvd_reduction {
+    enum hvd_dtype dtype;
+    enum hvd_op op; /* AVERAGE counts as SUM: the caller puts 1/size into postscale */
+    double postscale; /* applied when the result is written as dtype, not as partial */
+    bool from_partial; /* sources hold partials, else dtype */
+    bool to_partial; /* out receives partials, else dtype */
+};
+
+/* Bytes of one partial: 4 for float16 and bfloat16, else hvd_dtype_bytes. */
+size_t hvd_partial_bytes(enum hvd_dtype dtype);
+
+/* out[i] = op over sources in ascending order of index, i < count, count >= 0, sources >= 1.
+ * out may be one of the sources. Integers wrap; their postscale is applied in double and
+ * truncated toward zero (saturating where it would not fit); NaN wins in Min and Max. */
+void hvd_reduce(const struct hvd_reduction *reduction, const void *const *sources,
+                int source_count, size_t count, void *out);
+
+/* out[i] = factor * in[i] as dtype (integers: in double, truncated; float16, bfloat16 and
+ * float32: in float; bool: unchanged); a plain copy when factor is 1. in may be out. */
+void hvd_scale(enum hvd_dtype dtype, double factor, const void *in, void *out,
+               size_t count);
+
+#endif

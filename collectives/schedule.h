@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What one rank does, step by step, to play its part in a collective. Pure: a function of the
+ * layout and the sizes, so that it can be read, printed and tested without a network.
+ *
+ * A collective is cut into chunks. A schedule is a row of ticks; a tick is a short row of
+ * steps in which neighbouring chunks overlap: while one is on the wire, the next is packed.
+ * The executor runs steps in order and stops at one that has to wait.
+ *
+ * Places (all sizes in bytes):
+ *   IN    my staging slots in shared memory; every local rank reads them, I write them
+ *   OUT   my result slots in shared memory, likewise
+ *   SEND, RECV  private scratch for messages between nodes
+ * Each has `slots` slots of slot_bytes (RECV: recv_bytes).
+ *
+ * Each local rank owns one counter in shared memory that only grows. SIGNAL adds one to mine.
+ * WAIT holds until a local rank's counter (or all of them) has reached a value. Values count
+ * from the start of the schedule. All local ranks signal equally often in a schedule, so that
+ * the next one knows where it starts. A schedule starts with a WAIT for value 0 on all, so
+ * that nobody still reads what it overwrites.
+ *
+ * Messages between two ranks arrive in the order in which they were sent and fit the receives
+ * in the order in which those were posted; SEND and RECV of zero bytes do not exist. */
+#ifndef HVD_SCHEDULE_H
+#define HVD_SCHEDULE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "pmix_boot/layout.h"
+
+enum hvd_collective {
+    HVD_COLL_ALLREDUCE,
+    HVD_COLL_REDUCESCATTER,
+    HVD_COLL_ALLGATHER,
+    HVD_COLL_BROADCAST,
+    HVD_COLL_ALLTOALL,
+};
+
+enum hvd_place_kind {
+    HVD_PLACE_IN,
+    HVD_PLACE_OUT,
+    HVD_PLACE_SEND,
+    HVD_PLACE_RECV,
+};
+
+struct hvd_place {
+    enum hvd_place_kind kind;
+    int local_rank; /* IN, OUT: whose */
+    int slot;
+    size_t offset;
+};
+
+enum hvd_step_kind {
+    HVD_STEP_PUT, /* input bytes [begin, begin + bytes) -> to; prescale rides along */
+    HVD_STEP_GET, /* from -> output bytes [begin, begin + bytes) */
+    HVD_STEP_REDUCE_LOCAL, /* same slot and offset of all local ranks' IN, in order -> to */
+    HVD_STEP_REDUCE_NODES, /* one partial per node, in order -> to, final */
+    HVD_STEP_COPY, /* from -> to */
+    HVD_STEP_SIGNAL,
+    HVD_STEP_WAIT, /* counter of local rank `peer`, or of all (peer -1), >= value */
+    HVD_STEP_SEND, /* from -> rank `peer` */
+    HVD_STEP_RECV, /* rank `peer` -> to */
+    HVD_STEP_WAIT_SEND, /* the first `value` sends of this schedule are complete */
+    HVD_STEP_WAIT_RECV, /* the first `value` receives of this schedule are complete */
+};
+
+struct hvd_step {
+    enum hvd_step_kind kind;
+    struct hvd_place from;
+    struct hvd_place to;
+    int peer;
+    uint64_t value;
+    int64_t begin; /* PUT, GET: byte offset in the virtual input or output array */
+    size_t bytes; /* PUT, GET, COPY, SEND, RECV */
+    size_t count; /* REDUCE_*: elements */
+    bool is_partial; /* REDUCE_LOCAL: write partials (not yet the final result) */
+    /* REDUCE_NODES: partial of node n is at from.offset + n * stride, except that of this
+     * node, which is at `own`. */
+    size_t stride;
+    struct hvd_place own;
+};
+
+/* Sizes of the places; the same on all ranks. */
+struct hvd_geometry {
+    int slots; /* at least 2 */
+    size_t slot_bytes; /* a multiple of 64 */
+    size_t recv_bytes; /* a multiple of 64, at least slot_bytes */
+};
+
+struct hvd_schedule_query {
+    enum hvd_collective collective;
+    const struct hvd_layout *layout; /* of the ranks that take part; borrowed */
+    int rank; /* mine, in that layout */
+    struct hvd_geometry geometry;
+    /* ALLREDUCE, REDUCESCATTER: elements of the input, bytes of an element and of its
+     * partial. The result of REDUCESCATTER is elements [part_begin, part_begin + part_count) for me. */
+    int64_t count;
+    size_t element_bytes;
+    size_t partial_bytes;
+    int64_t part_begin;
+    int64_t part_count;
+    /* BROADCAST: bytes of the tensor, and who has it. */
+    int64_t bytes;
+    int root;
+    /* ALLGATHER: rank r's block is output bytes [blocks[r], blocks[r + 1]).
+     * ALLTOALL: my block for rank r is input bytes [send[r], send[r + 1]), that from r is
+     * output bytes [blocks[r], blocks[r + 1]); no block of any rank is above max_block. */
+    const int64_t *blocks; /* [size + 1], borrowed */
+    const int64_t *send; /* [size + 1], borrowed */
+    int64_t max_block;
+};
+
+struct hvd_schedule;
+
+/* Plans; *out is the caller's. The query's borrowed arrays must outlive it.
+ * Returns 0, HVD_ERR_ARG or HVD_ERR_NOMEM. */
+int hvd_schedule_create(const struct hvd_schedule_query *query, struct hvd_schedule **out,
+                        struct hvd_error *err);
+void hvd_schedule_destroy(struct hvd_schedule *schedule); /* NULL is fine */
+
+int64_t hvd_schedule_ticks(const struct hvd_schedule *schedule);
+
+/* The steps of one tick, 0 <= tick < ticks. *steps is valid until the next call. Returns
+ * their number (may be 0). */
+int hvd_schedule_tick(struct hvd_schedule *schedule, int64_t tick,
+                      const struct hvd_step **steps);
+
+/* How often every local rank signals in the whole schedule: the same for all of a node. */
+uint64_t hvd_schedule_signals(const struct hvd_schedule *schedule);
+
+/* The name of the algorithm, for logs: "direct", "exchange", "full" ... */
+const char *hvd_schedule_name(const struct hvd_schedule *schedule);
+
+#endif

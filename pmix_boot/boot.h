@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who am I, who are the others: ranks, nodes, a job secret, and one card of each rank.
+ *
+ * PMIx serves it under Slurm, mpirun, prterun and hvdrun; a process that nobody launched is
+ * rank 0 of 1. PMIx is open only during hvd_boot_create: a rank that exits while it is open
+ * takes the whole Slurm step down without a word. */
+#ifndef HVD_BOOT_H
+#define HVD_BOOT_H
+
+#include <stddef.h>
+
+#include "gpu_binding/error.h"
+#include "pmix_boot/layout.h"
+
+#define HVD_SECRET_BYTES 32
+
+struct hvd_boot_peer {
+    char *host;
+    void *card;
+    size_t card_bytes;
+};
+
+struct hvd_boot {
+    int rank;
+    int size;
+    struct hvd_layout layout;
+    unsigned char
+        secret[HVD_SECRET_BYTES]; /* random, from rank 0, the same on all ranks */
+    struct hvd_boot_peer *peers; /* [size] */
+};
+
+/* Publishes card (copied) and collects the cards of all ranks: one put, one commit, one fence
+ * with a time limit, gets, finalize. Collective; may be called again after every rank has
+ * finished with the boot before. card_bytes may differ between ranks.
+ * Fails with HVD_ERR_TIMEOUT naming the ranks that are missing, HVD_ERR_UNSUPPORTED when the
+ * environment shows more than one task but no PMIx (the text says what to type),
+ * HVD_ERR_STATE when the launcher left a reason in HVD_ENV_LAUNCH_ERROR.
+ * One call at a time per process. The caller owns *out. */
+int hvd_boot_create(const void *card, size_t card_bytes, int timeout_ms,
+                    struct hvd_boot **out, struct hvd_error *err);
+
+/* NULL is fine. */
+void hvd_boot_destroy(struct hvd_boot *boot);
+
+#endif

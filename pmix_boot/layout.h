@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which rank lives on which node, and the numbers that follow from it. Pure. */
+#ifndef HVD_LAYOUT_H
+#define HVD_LAYOUT_H
+
+#include <stdbool.h>
+
+#include "gpu_binding/error.h"
+
+/* Nodes are numbered in the order of their lowest rank; the local rank counts the ranks of a
+ * node in ascending order of rank. Node n has the ranks
+ * node_rank[node_first[n]] ... node_rank[node_first[n + 1] - 1]. */
+struct hvd_layout {
+    int size;
+    int nodes;
+    int *node; /* [size] the node of a rank */
+    int *local_rank; /* [size] */
+    int *node_first; /* [nodes + 1] */
+    int *node_rank; /* [size] */
+};
+
+/* Fills layout from the host name of each rank. Returns 0, HVD_ERR_ARG or HVD_ERR_NOMEM.
+ * The caller ends it with hvd_layout_finish. */
+int hvd_layout_init(struct hvd_layout *layout, const char *const *hosts, int size,
+                    struct hvd_error *err);
+
+/* Frees what init allocated; a zeroed layout is fine. */
+void hvd_layout_finish(struct hvd_layout *layout);
+
+int hvd_layout_local_size(const struct hvd_layout *layout, int node);
+
+/* The rank with this local rank on this node; local_rank < local size of the node. */
+int hvd_layout_rank(const struct hvd_layout *layout, int node, int local_rank);
+
+/* The index of rank's node among the nodes that have rank's local rank, and their number. */
+int hvd_layout_cross_rank(const struct hvd_layout *layout, int rank);
+int hvd_layout_cross_size(const struct hvd_layout *layout, int rank);
+
+/* True when all nodes have the same number of ranks. */
+bool hvd_layout_is_homogeneous(const struct hvd_layout *layout);
+
+#endif
