@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The pure plan: from a node, the cpus and GPUs of a step and a number of ranks to one row
+ * per local rank. No system calls, no environment, no static state: every rank computes
+ * the same whole plan and takes its row. */
+#ifndef HVD_PLAN_H
+#define HVD_PLAN_H
+
+#include <stdbool.h>
+
+#include "gpu_binding/cpuset.h"
+#include "gpu_binding/error.h"
+#include "gpu_binding/gpu_list.h"
+#include "gpu_binding/topology.h"
+
+#define HVD_PLAN_RANKS_MAX 4096
+
+enum hvd_bind_mode {
+    HVD_BIND_AUTO, /* core when cpus_per_rank is known, else socket */
+    HVD_BIND_NONE, /* cpus and memory stay as they are */
+    HVD_BIND_SOCKET, /* all allowed cpus of the GPU's socket */
+    HVD_BIND_CORE, /* an own share of them, near the GPU's memory node first */
+};
+
+/* Zeroed: the defaults. */
+struct hvd_plan_options {
+    enum hvd_bind_mode mode;
+    int cpus_per_rank; /* the most cores of a row in mode core; 0: no limit */
+    int threads_per_core; /* hardware threads used of a core; 0: all */
+    bool nic_off; /* choose no network card */
+};
+
+struct hvd_plan_row {
+    int local_rank;
+    int gpu_index; /* in the list, which is CUDA's device number; HVD_NONE: no GPU */
+    struct hvd_gpu_item gpu; /* both HVD_NONE without a GPU */
+    int socket; /* index of the socket its cpus are on; HVD_NONE in mode none */
+    int gpu_socket; /* index, HVD_NONE when unknown */
+    int gpu_numa; /* kernel's number of the GPU's memory node, HVD_NONE when unknown */
+    int memory_numa; /* kernel's number to prefer; HVD_NONE: leave the policy alone */
+    int core_count;
+    struct hvd_cpuset cpus; /* never empty */
+    bool is_far; /* the GPU's socket has no allowed cpu */
+    char nic[256]; /* for UCX_NET_DEVICES: mlx5_0:1,...; empty: leave it alone */
+};
+
+struct hvd_plan {
+    enum hvd_bind_mode mode; /* never HVD_BIND_AUTO */
+    struct hvd_cpuset allowed;
+    struct hvd_gpu_list gpus;
+    int row_count;
+    struct hvd_plan_row *rows; /* by local rank */
+    int note_count;
+    char **notes; /* sentences for the user: what is unusual, and why */
+};
+
+struct hvd_plan_input {
+    const struct hvd_topology *topology;
+    const struct hvd_cpuset *allowed; /* NULL: topology->allowed */
+    const struct hvd_gpu_list *gpus; /* NULL: all of the node */
+    int rank_count;
+    struct hvd_plan_options options;
+};
+
+/* Plans for rank_count ranks (1 .. HVD_PLAN_RANKS_MAX). allowed is cut to the cpus that the
+ * topology has; nothing left is HVD_ERR_ARG. Free with hvd_plan_finish; written only on
+ * success. */
+int hvd_plan_make(const struct hvd_plan_input *input, struct hvd_plan *plan,
+                  struct hvd_error *err);
+
+/* Frees and zeroes; NULL and zeroed are fine. */
+void hvd_plan_finish(struct hvd_plan *plan);
+
+/* The row of a local rank, borrowed; NULL when the plan has none. */
+const struct hvd_plan_row *hvd_plan_row_of(const struct hvd_plan *plan, int local_rank);
+
+/* Settles mode auto by the mask that a launcher gave to one task: part of `allowed` keeps
+ * the task's number of cores and threads (mode core), anything else is mode socket. Leaves
+ * other modes, and limits that the user set, alone. */
+void hvd_plan_follow_mask(const struct hvd_topology *topology,
+                          const struct hvd_cpuset *allowed, const struct hvd_cpuset *mask,
+                          struct hvd_plan_options *options);
+
+/* "auto", "none", "socket", "core". Parse returns HVD_ERR_ARG for anything else. */
+const char *hvd_bind_mode_name(enum hvd_bind_mode mode);
+int hvd_bind_mode_parse(const char *word, enum hvd_bind_mode *mode);
+
+#endif

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the plan needs to know of a node: its cpus, memory nodes, GPUs and network cards,
+ * and how near they are to each other. Plain arrays; only topology.c knows hwloc. */
+#ifndef HVD_TOPOLOGY_H
+#define HVD_TOPOLOGY_H
+
+#include <stdbool.h>
+
+#include "gpu_binding/cpuset.h"
+#include "gpu_binding/error.h"
+
+/* Every index below is into an array of struct hvd_topology; HVD_NONE says there is none. */
+#define HVD_NONE (-1)
+
+/* A hardware thread. */
+struct hvd_cpu {
+    int number; /* as the kernel counts */
+    int core; /* logical number, which is also Slurm's abstract core number */
+    int numa; /* HVD_NONE on cores without memory */
+    int socket;
+};
+
+/* A memory node that has cpus; GPU memory that looks like a memory node is left out. */
+struct hvd_numa {
+    int number; /* as the kernel counts */
+    int socket; /* HVD_NONE if it serves several */
+    bool is_allowed; /* this process may allocate there */
+};
+
+/* An NVIDIA GPU. socket and numa are HVD_NONE where the node does not tell. */
+struct hvd_gpu {
+    char bus[24]; /* 0000:18:00.0 */
+    char model[24]; /* V100 */
+    char uuid[48]; /* GPU-..., empty when unknown */
+    int device_minor; /* N of /dev/nvidiaN, HVD_NONE when unknown */
+    int socket;
+    int numa;
+};
+
+/* One port of a card that does RDMA. */
+struct hvd_nic {
+    char name[32]; /* mlx5_0 */
+    char bus[24];
+    int port;
+    int socket;
+    int numa;
+    bool is_active;
+    bool is_infiniband;
+};
+
+/* What a GPU and a card have in common, nearest first; words as in nvidia-smi topo -m. */
+enum hvd_closeness {
+    HVD_CLOSE_PIX, /* one PCIe switch */
+    HVD_CLOSE_PXB, /* several PCIe switches */
+    HVD_CLOSE_PHB, /* the host bridge */
+    HVD_CLOSE_NUMA,
+    HVD_CLOSE_SOCKET,
+    HVD_CLOSE_SYS, /* nothing */
+};
+
+struct hvd_topology {
+    struct hvd_cpuset allowed; /* what this process could bind to when it was read */
+    int cpu_count;
+    struct hvd_cpu *cpus; /* ascending by core, the threads of a core together */
+    int core_count;
+    int numa_count;
+    struct hvd_numa *numas;
+    int socket_count;
+    int *socket_distance; /* [from * socket_count + to], smaller is nearer */
+    int gpu_count;
+    struct hvd_gpu *gpus; /* ascending by bus id, as CUDA counts in PCI_BUS_ID order */
+    int nic_count;
+    struct hvd_nic *nics; /* ascending by bus id and port */
+    enum hvd_closeness *closeness; /* [gpu * nic_count + nic] */
+};
+
+/* Where to read from. Zeroed: this node. The library reads no environment variable for it;
+ * hwloc itself obeys HWLOC_*. */
+struct hvd_topology_source {
+    const char *xml_file; /* an hwloc XML file instead of this node */
+    const char
+        *nvidia_dir; /* UUIDs and minors; NULL: /proc/driver/nvidia/gpus when live */
+};
+
+/* Reads a node, 20 ms live. The caller's memory must not hold an earlier topology; undo
+ * with hvd_topology_finish. Fails when the file is unreadable or not understood. */
+int hvd_topology_load(struct hvd_topology *topology,
+                      const struct hvd_topology_source *source, struct hvd_error *err);
+
+/* Frees the arrays and zeroes the struct; NULL and zeroed are fine. */
+void hvd_topology_finish(struct hvd_topology *topology);
+
+/* All cpus of the cores in a list such as "0-3,8" (Slurm's S_STEP_ALLOC_CORES). Numbers
+ * that this node lacks are left out, so that the result may be empty. */
+int hvd_topology_cores(const struct hvd_topology *topology, const char *cores,
+                       struct hvd_cpuset *cpus, struct hvd_error *err);
+
+#endif
