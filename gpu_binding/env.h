@@ -25,6 +25,27 @@
 #define HVD_ENV_LAUNCH_ERROR                                                             \
     "SLURM_HVD_ERROR" /* why the launch is unusable; init repeats it */
 
+/* Written by launchers; read to tell a rank of many from a lone process. */
+#define HVD_ENV_PMIX_NAMESPACE "PMIX_NAMESPACE" /* with PMIX_RANK: PMIx is served */
+#define HVD_ENV_PMIX_RANK "PMIX_RANK"
+#define HVD_ENV_SLURM_JOB "SLURM_JOB_ID"
+#define HVD_ENV_SLURM_STEP "SLURM_STEP_ID" /* only tasks of srun have it */
+#define HVD_ENV_SLURM_STEP_TASKS "SLURM_STEP_NUM_TASKS"
+#define HVD_ENV_SLURM_TASKS "SLURM_NTASKS"
+#define HVD_ENV_SLURM_NODE "SLURMD_NODENAME"
+#define HVD_ENV_SLURM_OPTION                                                             \
+    "SLURM_SPANK__SLURM_SPANK_OPTION_hvd_hvd" /* #SBATCH --hvd, salloc --hvd */
+#define HVD_ENV_OMPI_SIZE "OMPI_COMM_WORLD_SIZE" /* Open MPI */
+#define HVD_ENV_PMI_SIZE "PMI_SIZE" /* MPICH, Intel MPI, PALS, srun --mpi=pmi2 */
+#define HVD_ENV_PMI_RANK "PMI_RANK"
+#define HVD_ENV_PALS_RANK "PALS_RANKID" /* HPE Cray PALS */
+#define HVD_ENV_HYDRA_LOCAL_SIZE "MPI_LOCALNRANKS" /* MPICH, Intel MPI */
+#define HVD_ENV_MVAPICH_SIZE "MV2_COMM_WORLD_SIZE"
+#define HVD_ENV_JSRUN_SIZE "JSM_NAMESPACE_SIZE"
+#define HVD_ENV_FLUX_SIZE "FLUX_JOB_SIZE"
+#define HVD_ENV_TORCHRUN_SIZE "GROUP_WORLD_SIZE" /* nodes */
+#define HVD_ENV_TORCHRUN_LOCAL_SIZE "LOCAL_WORLD_SIZE"
+
 /* Read by the library. */
 #define HVD_ENV_START_TIMEOUT                                                            \
     "HVD_START_TIMEOUT" /* seconds init waits for all ranks, 60 */

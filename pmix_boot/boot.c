@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Boot: judge the environment, exchange cards, read everyone's place from them. */
+#include "pmix_boot/boot.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "pmix_boot/card.h"
+#include "pmix_boot/exchange.h"
+#include "pmix_boot/launch_env.h"
+
+static int exchange_cards(const struct hvd_blob *mine, int timeout_ms,
+                          struct hvd_exchange *out, struct hvd_error *err)
+{
+    const char *const *environment = (const char *const *)environ;
+    enum hvd_launch launch;
+    int status = hvd_launch_decide(environment, hvd_exchange_has_pmix(), &launch, err);
+
+    if (status < 0) {
+        return status;
+    }
+    return launch == HVD_LAUNCH_PMIX ? hvd_exchange_pmix(mine, timeout_ms, out, err)
+                                     : hvd_exchange_single(mine, out, err);
+}
+
+static int copy_peer(const struct hvd_card *card, struct hvd_boot_peer *peer)
+{
+    peer->host = strndup(card->node, card->host_length);
+    peer->card = malloc(card->payload_bytes > 0 ? card->payload_bytes : 1);
+    if (peer->host == NULL || peer->card == NULL) {
+        return HVD_ERR_NOMEM;
+    }
+    memcpy(peer->card, card->payload, card->payload_bytes);
+    peer->card_bytes = card->payload_bytes;
+    return 0;
+}
+
+/* Copies host, payload and secret out of the blobs; nodes[rank] borrows from them. */
+static int read_cards(const struct hvd_exchange *exchange, struct hvd_boot *boot,
+                      const char **nodes, struct hvd_error *err)
+{
+    for (int rank = 0; rank < exchange->size; rank++) {
+        struct hvd_card card;
+        int status = hvd_card_read(&exchange->blobs[rank], rank, &card, err);
+
+        if (status < 0) {
+            return status;
+        }
+        if (copy_peer(&card, &boot->peers[rank]) < 0) {
+            return hvd_fail(err, HVD_ERR_NOMEM, "no memory for the card of rank %d",
+                            rank);
+        }
+        if (rank == 0) {
+            memcpy(boot->secret, card.secret, sizeof(boot->secret));
+        }
+        nodes[rank] = card.node;
+    }
+    return 0;
+}
+
+static int fill_boot(const struct hvd_exchange *exchange, struct hvd_boot *boot,
+                     struct hvd_error *err)
+{
+    const char **nodes = calloc((size_t)exchange->size, sizeof(*nodes));
+    int status;
+
+    boot->rank = exchange->rank;
+    boot->size = exchange->size;
+    boot->peers = calloc((size_t)exchange->size, sizeof(*boot->peers));
+    if (nodes == NULL || boot->peers == NULL) {
+        status = hvd_fail(err, HVD_ERR_NOMEM, "no memory for %d ranks", exchange->size);
+    } else {
+        status = read_cards(exchange, boot, nodes, err);
+    }
+    if (status == 0) {
+        status = hvd_layout_init(&boot->layout, nodes, exchange->size, err);
+    }
+    free(nodes);
+    return status;
+}
+
+int hvd_boot_create(const void *card, size_t card_bytes, int timeout_ms,
+                    struct hvd_boot **out, struct hvd_error *err)
+{
+    struct hvd_boot *boot = calloc(1, sizeof(*boot));
+    struct hvd_blob mine = {NULL, 0};
+    struct hvd_exchange exchange = {0};
+    int status = boot != NULL ? 0 : hvd_fail(err, HVD_ERR_NOMEM, "no memory to start");
+
+    if (status == 0) {
+        status = hvd_card_pack(card, card_bytes, &mine, err);
+    }
+    if (status == 0) {
+        status = exchange_cards(&mine, timeout_ms, &exchange, err);
+    }
+    if (status == 0) {
+        status = fill_boot(&exchange, boot, err);
+    }
+    hvd_exchange_finish(&exchange);
+    free(mine.data);
+    if (status < 0) {
+        hvd_boot_destroy(boot);
+        return status;
+    }
+    *out = boot;
+    return 0;
+}
+
+void hvd_boot_destroy(struct hvd_boot *boot)
+{
+    if (boot == NULL) {
+        return;
+    }
+    for (int rank = 0; boot->peers != NULL && rank < boot->size; rank++) {
+        free(boot->peers[rank].host);
+        free(boot->peers[rank].card);
+    }
+    free(boot->peers);
+    hvd_layout_finish(&boot->layout);
+    free(boot);
+}

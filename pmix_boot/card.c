@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A card on the wire: header, node with its final NUL, payload. */
+#include "pmix_boot/card.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+/* Read with the wrong byte order, or from another layout of this struct, it does not match. */
+#define CARD_MAGIC 0x68766401u
+
+#define MAX_HOST 256
+#define BOOT_ID_FILE "/proc/sys/kernel/random/boot_id"
+#define BOOT_ID_LENGTH 36
+
+struct card_header {
+    uint32_t magic;
+    uint32_t node_bytes; /* with the final NUL */
+    uint64_t payload_bytes;
+    unsigned char secret[HVD_SECRET_BYTES];
+};
+
+/* "" where the kernel does not tell. */
+static void read_boot_id(char *id)
+{
+    int fd = open(BOOT_ID_FILE, O_RDONLY | O_CLOEXEC);
+    ssize_t length = fd >= 0 ? read(fd, id, BOOT_ID_LENGTH) : 0;
+
+    id[length > 0 ? length : 0] = '\0';
+    if (fd >= 0) {
+        close(fd);
+    }
+}
+
+/* The host name alone could be the same on two nodes ("localhost"); the boot id alone is the
+ * same for two containers or network namespaces that share a kernel but nothing else. */
+static int name_node(char *node, size_t bytes, struct hvd_error *err)
+{
+    char host[MAX_HOST];
+    char boot_id[BOOT_ID_LENGTH + 1];
+
+    if (gethostname(host, sizeof(host)) != 0) {
+        return hvd_fail(err, HVD_ERR_SYS, "cannot read this machine's host name: %m");
+    }
+    host[sizeof(host) - 1] = '\0';
+    read_boot_id(boot_id);
+    snprintf(node, bytes, "%s %s", host[0] != '\0' ? host : "localhost", boot_id);
+    return 0;
+}
+
+static int draw_secret(unsigned char *secret, struct hvd_error *err)
+{
+    ssize_t drawn;
+
+    /* Requests of up to 256 bytes come whole; only a signal while the kernel still gathers
+     * its first randomness interrupts. */
+    do {
+        drawn = getrandom(secret, HVD_SECRET_BYTES, 0);
+    } while (drawn < 0 && errno == EINTR);
+    return drawn == HVD_SECRET_BYTES
+               ? 0
+               : hvd_fail(err, HVD_ERR_SYS, "cannot draw a random job secret: %m");
+}
+
+int hvd_card_pack(const void *payload, size_t bytes, struct hvd_blob *out,
+                  struct hvd_error *err)
+{
+    char node[MAX_HOST + BOOT_ID_LENGTH + 2];
+    struct card_header header = {.magic = CARD_MAGIC, .payload_bytes = bytes};
+    int status = name_node(node, sizeof(node), err);
+    size_t total;
+    char *data;
+
+    if (status < 0 || (status = draw_secret(header.secret, err)) < 0) {
+        return status;
+    }
+    header.node_bytes = (uint32_t)strlen(node) + 1;
+    total = sizeof(header) + header.node_bytes + bytes;
+    data = malloc(total);
+    if (data == NULL) {
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for a card of %zu bytes", total);
+    }
+    memcpy(data, &header, sizeof(header));
+    memcpy(data + sizeof(header), node, header.node_bytes);
+    if (bytes > 0) {
+        memcpy(data + sizeof(header) + header.node_bytes, payload, bytes);
+    }
+    *out = (struct hvd_blob){data, total};
+    return 0;
+}
+
+static bool is_card(const struct hvd_blob *blob, const struct card_header *header)
+{
+    size_t rest = blob->bytes - sizeof(*header);
+    const char *node = (const char *)blob->data + sizeof(*header);
+
+    return header->magic == CARD_MAGIC && header->node_bytes > 0 &&
+           header->node_bytes <= rest && node[header->node_bytes - 1] == '\0' &&
+           header->payload_bytes == rest - header->node_bytes;
+}
+
+int hvd_card_read(const struct hvd_blob *blob, int rank, struct hvd_card *out,
+                  struct hvd_error *err)
+{
+    const char *data = blob->data;
+    struct card_header header = {0};
+
+    if (blob->bytes >= sizeof(header)) {
+        memcpy(&header, data, sizeof(header));
+    }
+    if (blob->bytes < sizeof(header) || !is_card(blob, &header)) {
+        return hvd_fail(err, HVD_ERR_MISMATCH,
+                        "rank %d published %zu bytes that are no card of this version of "
+                        "hvd: install the same hvd on all nodes",
+                        rank, blob->bytes);
+    }
+    out->node = data + sizeof(header);
+    out->host_length = strcspn(out->node, " ");
+    out->secret = (const unsigned char *)data + offsetof(struct card_header, secret);
+    out->payload = out->node + header.node_bytes;
+    out->payload_bytes = header.payload_bytes;
+    return 0;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The one thing that a backend of boot does: hand in a blob, get everyone's. */
+#ifndef HVD_EXCHANGE_H
+#define HVD_EXCHANGE_H
+
+#include <stdbool.h>
+
+#include "gpu_binding/error.h"
+#include "pmix_boot/card.h"
+
+struct hvd_exchange {
+    int rank;
+    int size;
+    struct hvd_blob *blobs; /* [size], what each rank handed in */
+};
+
+/* Each fills out, which the caller ends with hvd_exchange_finish, or fails and leaves it
+ * alone. PMIx: collective, needs a server (see launch_env.h), leaves no thread behind. */
+int hvd_exchange_single(const struct hvd_blob *mine, struct hvd_exchange *out,
+                        struct hvd_error *err);
+int hvd_exchange_pmix(const struct hvd_blob *mine, int timeout_ms,
+                      struct hvd_exchange *out, struct hvd_error *err);
+
+/* Whether this build can speak PMIx; where not, hvd_exchange_pmix fails. */
+bool hvd_exchange_has_pmix(void);
+
+/* Frees blobs[0 ... size - 1] and the array; NULL is fine. */
+void hvd_blobs_free(struct hvd_blob *blobs, int size);
+
+/* A zeroed exchange is fine. */
+void hvd_exchange_finish(struct hvd_exchange *exchange);
+
+#endif

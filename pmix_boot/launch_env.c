@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From the variables that launchers set to one of: alone, PMIx, or a sentence with the cure. */
+#include "pmix_boot/launch_env.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu_binding/env.h"
+
+/* Slurm numbers its own steps (batch, interactive, extern) from here on: shells, not tasks. */
+#define FIRST_SPECIAL_STEP 0xfffffffaUL
+
+#define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
+
+struct launcher {
+    const char *variable;
+    const char *name;
+};
+
+/* A number of ranks; the first that is above 1 decides. */
+static const struct launcher sizes[] = {
+    {HVD_ENV_OMPI_SIZE, "Open MPI's mpirun"},
+    {HVD_ENV_MVAPICH_SIZE, "MVAPICH's mpirun"},
+    {HVD_ENV_JSRUN_SIZE, "jsrun"},
+    {HVD_ENV_FLUX_SIZE, "flux run"},
+    {HVD_ENV_PMI_SIZE, "a PMI launcher such as mpiexec"},
+    {HVD_ENV_HYDRA_LOCAL_SIZE, "mpiexec"},
+    {HVD_ENV_TORCHRUN_LOCAL_SIZE, "torchrun"},
+    {HVD_ENV_TORCHRUN_SIZE, "torchrun"},
+    {HVD_ENV_SIZE, "horovodrun"},
+};
+
+/* The number of a rank: above 0 there must be others. */
+static const struct launcher ranks[] = {
+    {HVD_ENV_PMI_RANK, "a PMI launcher such as mpiexec"},
+    {HVD_ENV_PALS_RANK, "PALS"},
+};
+
+static const char *find(const char *const *environment, const char *name)
+{
+    size_t length = strlen(name);
+
+    for (; *environment != NULL; environment++) {
+        if (strncmp(*environment, name, length) == 0 && (*environment)[length] == '=') {
+            return *environment + length + 1;
+        }
+    }
+    return NULL;
+}
+
+/* The value as a number, or -1 when it is unset or no number. */
+static long find_number(const char *const *environment, const char *name)
+{
+    const char *text = find(environment, name);
+    char *end;
+    long number = text != NULL ? strtol(text, &end, 10) : -1;
+
+    return text == NULL || end == text || *end != '\0' ? -1 : number;
+}
+
+static bool is_slurm_task(const char *const *environment)
+{
+    long step = find_number(environment, HVD_ENV_SLURM_STEP);
+
+    return step >= 0 && (unsigned long)step < FIRST_SPECIAL_STEP;
+}
+
+static long slurm_tasks(const char *const *environment)
+{
+    long tasks = find_number(environment, HVD_ENV_SLURM_STEP_TASKS);
+
+    return tasks >= 0 ? tasks : find_number(environment, HVD_ENV_SLURM_TASKS);
+}
+
+/* Variables of Slurm's PMIx outlive their step: an inner `srun --mpi=none`, or a job
+ * submitted from a task, inherits them. The step's number is the end of the namespace. */
+static bool is_stale_slurm_pmix(const char *const *environment, const char *name_space)
+{
+    const char *step = find(environment, HVD_ENV_SLURM_STEP);
+    const char *dot = strrchr(name_space, '.');
+
+    if (strncmp(name_space, "slurm.pmix.", strlen("slurm.pmix.")) != 0) {
+        return false;
+    }
+    return !is_slurm_task(environment) || dot == NULL || strcmp(dot + 1, step) != 0;
+}
+
+static bool is_pmix_served(const char *const *environment)
+{
+    const char *name_space = find(environment, HVD_ENV_PMIX_NAMESPACE);
+
+    return name_space != NULL && find(environment, HVD_ENV_PMIX_RANK) != NULL &&
+           !is_stale_slurm_pmix(environment, name_space);
+}
+
+/* The job asked for --hvd, this is one of its tasks, and the plugin has left no trace. */
+static bool is_plugin_missing(const char *const *environment)
+{
+    const char *option = find(environment, HVD_ENV_SLURM_OPTION);
+
+    return option != NULL && strncmp(option, "off", 3) != 0 &&
+           is_slurm_task(environment) && find(environment, HVD_ENV_LAUNCH) == NULL;
+}
+
+static int check_slurm(const char *const *environment, struct hvd_error *err)
+{
+    long tasks = slurm_tasks(environment);
+
+    if (!is_slurm_task(environment) || tasks <= 1) {
+        return 0;
+    }
+    return hvd_fail(err, HVD_ERR_UNSUPPORTED,
+                    "this Slurm step has %ld tasks but no PMIx, so they cannot find each "
+                    "other: start them with srun --hvd, or with srun --mpi=pmix",
+                    tasks);
+}
+
+static int check_launchers(const char *const *environment, struct hvd_error *err)
+{
+    for (size_t i = 0; i < LENGTH(sizes); i++) {
+        long size = find_number(environment, sizes[i].variable);
+
+        if (size > 1) {
+            return hvd_fail(err, HVD_ERR_UNSUPPORTED,
+                            "%s is %ld but there is no PMIx: ranks started by %s cannot "
+                            "find each other; use hvdrun -np %ld, srun --hvd, or an "
+                            "mpirun with PMIx",
+                            sizes[i].variable, size, sizes[i].name, size);
+        }
+    }
+    for (size_t i = 0; i < LENGTH(ranks); i++) {
+        long rank = find_number(environment, ranks[i].variable);
+
+        if (rank > 0) {
+            return hvd_fail(err, HVD_ERR_UNSUPPORTED,
+                            "%s is %ld but there is no PMIx: ranks started by %s cannot "
+                            "find each other; use hvdrun, srun --hvd, or an mpirun with "
+                            "PMIx",
+                            ranks[i].variable, rank, ranks[i].name);
+        }
+    }
+    return 0;
+}
+
+/* Without PMIx in this build only a launch that says it has one rank can go on. */
+static int check_built_without(const char *const *environment, struct hvd_error *err)
+{
+    if (is_slurm_task(environment) && slurm_tasks(environment) == 1) {
+        return 0;
+    }
+    for (size_t i = 0; i < LENGTH(sizes); i++) {
+        if (find_number(environment, sizes[i].variable) == 1) {
+            return 0;
+        }
+    }
+    return hvd_fail(err, HVD_ERR_UNSUPPORTED,
+                    "the launcher serves PMIx (%s is %s) but this build of hvd has no "
+                    "PMIx and cannot join other ranks: build it with -Dpmix=enabled",
+                    HVD_ENV_PMIX_RANK, find(environment, HVD_ENV_PMIX_RANK));
+}
+
+static int check_many(const char *const *environment, struct hvd_error *err)
+{
+    int status = check_slurm(environment, err);
+
+    return status < 0 ? status : check_launchers(environment, err);
+}
+
+int hvd_launch_decide(const char *const *environment, bool has_pmix,
+                      enum hvd_launch *launch, struct hvd_error *err)
+{
+    const char *reason = find(environment, HVD_ENV_LAUNCH_ERROR);
+    const char *node = find(environment, HVD_ENV_SLURM_NODE);
+    bool is_served = is_pmix_served(environment);
+    int status;
+
+    if (reason != NULL && reason[0] != '\0') {
+        return hvd_fail(err, HVD_ERR_STATE, "%s", reason);
+    }
+    if (is_plugin_missing(environment)) {
+        return hvd_fail(err, HVD_ERR_UNSUPPORTED,
+                        "the job asked for --hvd but the hvd plugin is not installed on "
+                        "node %s: ask the administrator to install it there, or exclude "
+                        "the node with --exclude",
+                        node != NULL ? node : "(unknown)");
+    }
+    if (is_served && has_pmix) {
+        *launch = HVD_LAUNCH_PMIX;
+        return 0;
+    }
+    status = check_many(environment, err);
+    if (status == 0 && is_served) {
+        status = check_built_without(environment, err);
+    }
+    if (status == 0) {
+        *launch = HVD_LAUNCH_SINGLE;
+    }
+    return status;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How this process was started, judged by its environment alone. Pure. */
+#ifndef HVD_LAUNCH_ENV_H
+#define HVD_LAUNCH_ENV_H
+
+#include <stdbool.h>
+
+#include "gpu_binding/error.h"
+
+enum hvd_launch {
+    HVD_LAUNCH_SINGLE, /* nobody launched it, or as the only one: rank 0 of 1 */
+    HVD_LAUNCH_PMIX, /* one rank of a launch that serves PMIx */
+};
+
+/* environment is a list of "name=value" that ends with NULL, as environ is. has_pmix tells
+ * whether this build can speak PMIx. Fails where the environment shows a launch of several
+ * that cannot be joined: HVD_ERR_UNSUPPORTED with what to type instead, or HVD_ERR_STATE
+ * with what the launcher left in HVD_ENV_LAUNCH_ERROR. In doubt it fails: a rank of many must
+ * never take itself for rank 0 of 1. */
+int hvd_launch_decide(const char *const *environment, bool has_pmix,
+                      enum hvd_launch *launch, struct hvd_error *err);
+
+#endif

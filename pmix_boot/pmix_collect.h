@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Everyone's value of one PMIx key, within a time limit that holds whatever the server does.
+ *
+ *   fence (collects all values) ──ok──────────────────────────┐
+ *     └─ late ──► ask for each rank's value by itself ──all──► done
+ *                   └─ time is up: those without a value are the missing ranks
+ *
+ * The second way is also what makes repeated use safe: a server may let a fence end early
+ * when a rank has just closed its connection (openpmix issues 3931 and 4113, all releases
+ * until 2026), and then a value is not there yet when the fence ends. */
+#ifndef HVD_PMIX_COLLECT_H
+#define HVD_PMIX_COLLECT_H
+
+#include <pmix.h>
+#include <stdbool.h>
+
+#include "pmix_boot/card.h"
+
+struct hvd_collect;
+
+/* The caller owns it; NULL when memory is short. */
+struct hvd_collect *hvd_collect_create(const pmix_proc_t *self, const char *key,
+                                       int size);
+
+/* Waits until blobs of all ranks are here or timeout_ms passed. PMIx is open, this rank's
+ * value is committed. Returns the number of missing ranks. */
+int hvd_collect_run(struct hvd_collect *collect, int timeout_ms);
+
+/* After run: whether rank's value came; and the PMIx status of what went wrong with it. */
+bool hvd_collect_has(const struct hvd_collect *collect, int rank);
+pmix_status_t hvd_collect_status(const struct hvd_collect *collect, int rank);
+
+/* After run: hands over the values, [size], to end with hvd_blobs_free. */
+struct hvd_blob *hvd_collect_take(struct hvd_collect *collect);
+
+/* Ends it after PMIx_Finalize. What a callback may still touch, because somebody else in the
+ * process keeps PMIx open, lives until that callback. NULL is fine. */
+void hvd_collect_destroy(struct hvd_collect *collect);
+
+#endif
