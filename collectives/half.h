@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* 16-bit floats to float and back, as bit arithmetic without branches, which compilers turn
+ * into vector code. Rounds to nearest, ties to even; correct for subnormals, infinities and
+ * NaN (which stays NaN with its sign and upper payload, made quiet), also on a thread that
+ * flushes subnormal floats to zero. */
+#ifndef HVD_HALF_H
+#define HVD_HALF_H
+
+#include <stdint.h>
+#include <string.h>
+
+static inline uint32_t hvd_float_bits(float value)
+{
+    uint32_t bits;
+
+    memcpy(&bits, &value, sizeof(bits));
+    return bits;
+}
+
+static inline float hvd_float_from_bits(uint32_t bits)
+{
+    float value;
+
+    memcpy(&value, &bits, sizeof(value));
+    return value;
+}
+
+/* value < limit ? yes : no, for value and limit below 2^31. By mask, because gcc moves the float
+ * sums below into the branches of a conditional, and then does not vectorise. */
+static inline uint32_t hvd_bits_if_below(uint32_t value, uint32_t limit, uint32_t yes,
+                                         uint32_t no)
+{
+    uint32_t mask = 0 - ((value - limit) >> 31);
+
+    return (yes & mask) | (no & ~mask);
+}
+
+static inline float hvd_bfloat16_to_float(uint16_t half)
+{
+    return hvd_float_from_bits((uint32_t)half << 16);
+}
+
+static inline uint16_t hvd_float_to_bfloat16(float value)
+{
+    uint32_t bits = hvd_float_bits(value);
+    uint32_t rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
+    uint32_t quiet = (bits >> 16) | 0x40;
+    uint32_t magnitude = bits & 0x7fffffff;
+
+    return (uint16_t)(magnitude > 0x7f800000 ? quiet : rounded);
+}
+
+static inline float hvd_float16_to_float(uint16_t half)
+{
+    const uint32_t rebias = (127 - 15) << 23;
+    const uint32_t least_normal = (127 - 14) << 23; /* 2^-14 */
+    uint32_t sign = (uint32_t)(half & 0x8000) << 16;
+    uint32_t magnitude = (uint32_t)(half & 0x7fff) << 13;
+    uint32_t normal = magnitude + rebias;
+    uint32_t special = normal + rebias;
+    /* 2^-14 * (1 + fraction) - 2^-14: no float in this is subnormal. */
+    uint32_t subnormal = hvd_float_bits(hvd_float_from_bits(magnitude + least_normal) -
+                                        hvd_float_from_bits(least_normal));
+    uint32_t small = hvd_bits_if_below(magnitude, 1u << 23, subnormal, normal);
+    uint32_t bits = hvd_bits_if_below(magnitude, 31u << 23, small, special);
+
+    return hvd_float_from_bits(bits | sign);
+}
+
+static inline uint16_t hvd_float_to_float16(float value)
+{
+    const uint32_t infinity = 0x7c00;
+    uint32_t bits = hvd_float_bits(value);
+    uint32_t sign = (bits >> 16) & 0x8000;
+    uint32_t magnitude = bits & 0x7fffffff;
+    uint32_t rebias = (uint32_t)(127 - 15) << 23;
+    uint32_t normal = (magnitude - rebias + 0xfff + ((magnitude >> 13) & 1)) >> 13;
+    /* The unit in the last place of 0.5 + x is 2^-24, that of a subnormal float16. */
+    uint32_t subnormal =
+        hvd_float_bits(hvd_float_from_bits(magnitude) + 0.5f) - hvd_float_bits(0.5f);
+    uint32_t quiet = infinity | 0x200 | ((magnitude >> 13) & 0x3ff);
+    uint32_t small = hvd_bits_if_below(magnitude, (127u - 14) << 23, subnormal, normal);
+    uint32_t large = magnitude > 0x7f800000 ? quiet : infinity;
+    uint32_t half = hvd_bits_if_below(magnitude, (127u + 16) << 23, small, large);
+
+    return (uint16_t)(half | sign);
+}
+
+#endif
