@@ -7,7 +7,8 @@
  *   (shared memory, doorbells) travel too.
  *
  * A closed socket names the rank at its other end. The one who sees it tells its neighbours,
- * they tell theirs: every rank learns it in O(log nodes) hops.
+ * they tell theirs: every rank learns it in O(log nodes) hops. A host that vanishes is noticed
+ * by its silence, after 4 s (sockets.h). A forked child drops its copies (fork_close.h).
  *
  * Threads: one thread at a time for all functions (the engine's lock). */
 #ifndef HVD_CONTROL_H
@@ -24,17 +25,18 @@ struct hvd_control;
 /* What comes in from a neighbour. */
 struct hvd_control_event {
     enum {
-        HVD_CONTROL_MESSAGE, /* type, payload, bytes (borrowed, valid in the handler only) */
-        HVD_CONTROL_ABORT, /* rank died or gave up; text says why; reported once */
+        HVD_CONTROL_MESSAGE, /* from, type, payload, bytes */
+        HVD_CONTROL_ABORT, /* rank, text: why the job ends; once, and nothing after it */
     } kind;
     int from; /* MESSAGE: the neighbour's rank */
     uint32_t type;
-    const void *payload;
+    const void *payload; /* borrowed, valid in the handler only; aligned to 8 */
     size_t bytes;
-    int rank; /* ABORT: who */
+    int rank; /* ABORT: who died or gave up */
     const char *text;
 };
 
+/* May call everything but connect, progress and destroy. */
 typedef void (*hvd_control_handler)(void *context, const struct hvd_control_event *event);
 
 /* Opens the listening sockets (non-blocking, close-on-exec). The caller owns *out. */
@@ -45,8 +47,10 @@ void hvd_control_address(const struct hvd_control *control, const void **address
                          size_t *bytes);
 
 /* Builds the tree: connects, authenticates both sides with the job secret, within the time
- * limit; addresses[rank] is what hvd_control_address gave there. Collective. Names the rank
- * and host that did not answer. Also shares shared_fds descriptors of the node's leader with
+ * limit; addresses[rank] is what hvd_control_address gave there. Collective; returns when the
+ * whole tree is up. Fails with HVD_ERR_TIMEOUT or HVD_ERR_PEER and a text that names the rank
+ * and host that is missing or died, the same on all ranks that can be told; then only destroy
+ * is left to do. Also shares shared_fds descriptors of the node's leader with
  * its local ranks, and one descriptor of each local rank with all its local ranks:
  *   leader_fd   in: on a node's leader, a descriptor to share (or -1);
  *               out: elsewhere, this rank's copy, which the caller owns (or -1)
@@ -59,8 +63,10 @@ int hvd_control_connect(struct hvd_control *control, const struct hvd_boot *boot
                         int timeout_ms, int *leader_fd, int local_fd, int *peer_fds,
                         struct hvd_error *err);
 
-/* Queues a message to the parent (no parent on rank 0: HVD_ERR_STATE), to every child, or to one
- * child. Copied; never blocks. */
+/* Queues a message to the parent (no parent on rank 0: HVD_ERR_STATE) or to every child.
+ * Copied, written at once as far as the socket takes it; never blocks. type is below
+ * 0x80000000, bytes at most 64 MiB. What is sent to a rank that has died is dropped: the ABORT
+ * event tells. Returns 0 or HVD_ERR_NOMEM. */
 int hvd_control_send_up(struct hvd_control *control, uint32_t type, const void *payload,
                         size_t bytes);
 int hvd_control_send_down(struct hvd_control *control, uint32_t type, const void *payload,
