@@ -57,4 +57,7 @@
 #define HVD_ENV_GLOO_TIMEOUT                                                             \
     "HOROVOD_GLOO_TIMEOUT_SECONDS" /* same as HVD_START_TIMEOUT */
 
+/* Read by the Python package. */
+#define HVD_ENV_LIBRARY "HVD_LIBRARY" /* path of libhvd.so, found beside the package */
+
 #endif

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The exceptions that scripts catch."""
+
+
+class HorovodInternalError(RuntimeError):
+    """A collective failed: ranks disagree, a rank died, or the job was shut down."""
+
+
+class HostsUpdatedInterrupt(RuntimeError):
+    """The set of hosts changed between two steps of an elastic job.
+
+    ``skip_sync`` is true when no rank needs the state of another to go on.
+    """
+
+    def __init__(self, skip_sync=False):
+        super().__init__('the hosts of the job changed')
+        self.skip_sync = skip_sync
+
+
+class HorovodVersionMismatchError(ImportError):
+    """The package and libhvd.so come from different installs."""

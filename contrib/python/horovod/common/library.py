@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""libhvd.so through ctypes: where it is, its structs and prototypes (collectives/hvd.h).
+
+Loading happens on import, so that a script that probes for Horovod gets its ImportError. Every
+call releases the GIL, also the ones that wait.
+"""
+
+import ctypes
+import glob
+import os
+from ctypes import POINTER, Structure, c_char, c_char_p, c_double, c_int
+from ctypes import c_int32, c_int64, c_size_t, c_void_p
+
+from horovod.common.exceptions import HorovodInternalError, HorovodVersionMismatchError
+
+# enum hvd_status
+INPROGRESS = 1
+ERR_ARG = -1
+ERR_UNSUPPORTED = -8
+
+# enum hvd_dtype, by the name that torch and numpy use
+DTYPES = {name: number for number, name in enumerate(
+    ('uint8', 'int8', 'uint16', 'int16', 'int32', 'int64', 'float16', 'float32', 'float64',
+     'bool', 'bfloat16', 'uint32', 'uint64'))}
+
+DEVICE_CPU = -1
+
+NOT_INITIALIZED = 'Horovod has not been initialized; use hvd.init().'
+
+
+class Error(Structure):
+    """struct hvd_error"""
+    _fields_ = [('status', c_int), ('text', c_char * 512)]
+
+    def message(self):
+        return self.text.decode('utf-8', 'replace')
+
+
+class Tensor(Structure):
+    """struct hvd_tensor"""
+    _fields_ = [('name', c_char_p), ('input', c_void_p), ('output', c_void_p),
+                ('shape', POINTER(c_int64)), ('ndim', c_int), ('dtype', c_int),
+                ('device', c_int)]
+
+
+_REDUCTION = [POINTER(Tensor), c_int, c_int, c_double, c_double, c_int, POINTER(c_void_p),
+              POINTER(Error)]
+
+# name: (result, arguments)
+_PROTOTYPES = {
+    'hvd_init': (c_int, [POINTER(Error)]),
+    'hvd_shutdown': (c_int, []),
+    'hvd_is_initialized': (c_int, []),
+    'hvd_rank': (c_int, []),
+    'hvd_size': (c_int, []),
+    'hvd_local_rank': (c_int, []),
+    'hvd_local_size': (c_int, []),
+    'hvd_cross_rank': (c_int, []),
+    'hvd_cross_size': (c_int, []),
+    'hvd_is_homogeneous': (c_int, []),
+    'hvd_allreduce_start': (c_int, _REDUCTION),
+    'hvd_reducescatter_start': (c_int, _REDUCTION),
+    'hvd_allgather_start': (c_int, [POINTER(Tensor), c_int, c_int, POINTER(c_void_p),
+                                    POINTER(Error)]),
+    'hvd_broadcast_start': (c_int, [POINTER(Tensor), c_int, c_int, POINTER(c_void_p),
+                                    POINTER(Error)]),
+    'hvd_alltoall_start': (c_int, [POINTER(Tensor), POINTER(c_int32), c_int, c_int,
+                                   POINTER(c_void_p), POINTER(Error)]),
+    'hvd_barrier_start': (c_int, [c_int, POINTER(c_void_p), POINTER(Error)]),
+    'hvd_test': (c_int, [c_void_p, POINTER(Error)]),
+    'hvd_wait': (c_int, [c_void_p, POINTER(Error)]),
+    'hvd_request_take': (c_int, [c_void_p, c_int, POINTER(c_void_p), POINTER(c_int64)]),
+    'hvd_request_splits': (c_int, [c_void_p, POINTER(c_int32)]),
+    'hvd_request_free': (None, [c_void_p]),
+    'hvd_free': (None, [c_void_p]),
+    'hvd_version': (c_char_p, []),
+}
+
+
+# Relative to PREFIX/lib of an install (the package is in PREFIX/lib/hvd/python), or to the root
+# of a source tree.
+_PLACES = ('libhvd.so', '*/libhvd.so', '../lib64/libhvd.so', 'build/collectives/libhvd.so')
+
+
+def _find():
+    chosen = os.environ.get('HVD_LIBRARY')
+    if chosen:
+        return chosen
+    package = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+    anchor = os.path.normpath(os.path.join(package, '..', '..', '..'))
+    for place in _PLACES:
+        found = sorted(glob.glob(os.path.join(anchor, place)))
+        if found:
+            return os.path.normpath(found[0])
+    return 'libhvd.so'  # left to the dynamic linker
+
+
+def _load():
+    path = _find()
+    try:
+        library = ctypes.CDLL(path)
+    except OSError as cause:
+        raise ImportError(
+            f'cannot load libhvd.so: {cause}. Looked at HVD_LIBRARY, beside {__file__} and '
+            'where the dynamic linker looks: install hvd with "meson install", or set '
+            'HVD_LIBRARY to the path of libhvd.so') from None
+    for name, (result, arguments) in _PROTOTYPES.items():
+        try:
+            function = getattr(library, name)
+        except AttributeError:
+            raise HorovodVersionMismatchError(
+                f'{path} has no {name}: it and {__file__} come from different installs of hvd; '
+                'reinstall both together') from None
+        function.restype = result
+        function.argtypes = arguments
+    return library
+
+
+lib = _load()
+VERSION = lib.hvd_version().decode()
+
+
+def check_submitted(status, error):
+    """Raises what a front end raises when a collective could not even be submitted."""
+    if status == 0:
+        return
+    if status == ERR_ARG:
+        raise ValueError(error.message())
+    if status == ERR_UNSUPPORTED:
+        raise NotImplementedError(error.message())
+    raise HorovodInternalError(error.message())

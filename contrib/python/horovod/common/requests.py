@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Collectives on memory, for all front ends: submit, poll, wait; handles and tensor names.
+
+A front end describes each tensor as ``(name, input address, output address, shape, dtype,
+device)`` and gives a ``finish(request)`` that makes the caller's result once the C library is
+done. Handles are integers in a table; a request keeps everything that the library borrows alive
+until it is waited for.
+"""
+
+import itertools
+from collections import defaultdict
+from ctypes import c_int32, c_int64, c_void_p
+
+from horovod.common import fork
+from horovod.common.exceptions import HorovodInternalError
+from horovod.common.library import INPROGRESS, Error, Tensor, check_submitted, lib
+
+_FORKED = ('this process was forked after hvd.init(), so it is not a rank of the job: '
+           'communicate in the parent only, or fork before hvd.init()')
+
+
+class Request:
+    """One submitted collective. Owns the C request."""
+
+    __slots__ = ('_pointer', '_borrowed', '_finish')
+
+    def __init__(self, pointer, borrowed, finish):
+        self._pointer = pointer
+        self._borrowed = borrowed
+        self._finish = finish
+
+    def is_done(self):
+        """Whether ``result`` would return or raise at once."""
+        return lib.hvd_test(self._pointer, None) != INPROGRESS
+
+    def result(self):
+        """Waits; returns what ``finish`` makes, or raises HorovodInternalError."""
+        error = Error()
+        if lib.hvd_wait(self._pointer, error) != 0:
+            raise HorovodInternalError(error.message())
+        return self._finish(self)
+
+    def take(self, index):
+        """The address and first dimension of an output that the library allocated; the caller
+        ends it with hvd_free."""
+        data, rows = c_void_p(), c_int64()
+        if lib.hvd_request_take(self._pointer, index, data, rows) != 0:
+            raise HorovodInternalError(f'output {index} of the request was taken before')
+        return data.value, rows.value
+
+    def received_splits(self, size):
+        """How many rows of an alltoall came from each of ``size`` ranks."""
+        splits = (c_int32 * size)()
+        if lib.hvd_request_splits(self._pointer, splits) != 0:
+            raise HorovodInternalError('the request is not a finished alltoall')
+        return list(splits)
+
+    def __del__(self):
+        if not fork.is_inherited():
+            lib.hvd_request_free(self._pointer)
+
+
+def _describe(tensors):
+    return (Tensor * len(tensors))(*(
+        Tensor(name.encode(), source, target, (c_int64 * len(shape))(*shape), len(shape),
+               dtype, device)
+        for name, source, target, shape, dtype, device in tensors))
+
+
+def _start(function, arguments, borrowed, finish):
+    if fork.is_inherited():
+        raise HorovodInternalError(_FORKED)
+    pointer, error = c_void_p(), Error()
+    check_submitted(function(*arguments, pointer, error), error)
+    return Request(pointer, (arguments, borrowed), finish)
+
+
+def allreduce(tensors, op, scale, set_id, borrowed, finish):
+    """``scale`` is the pair (prescale, postscale), here and in reducescatter."""
+    return _start(lib.hvd_allreduce_start,
+                  (_describe(tensors), len(tensors), op, *scale, set_id), borrowed, finish)
+
+
+def reducescatter(tensors, op, scale, set_id, borrowed, finish):
+    return _start(lib.hvd_reducescatter_start,
+                  (_describe(tensors), len(tensors), op, *scale, set_id), borrowed, finish)
+
+
+def allgather(tensors, set_id, borrowed, finish):
+    return _start(lib.hvd_allgather_start, (_describe(tensors), len(tensors), set_id),
+                  borrowed, finish)
+
+
+def broadcast(tensor, root_rank, set_id, borrowed, finish):
+    return _start(lib.hvd_broadcast_start, (_describe([tensor]), root_rank, set_id),
+                  borrowed, finish)
+
+
+def alltoall(tensor, splits, set_id, borrowed, finish):
+    """``splits`` is a list of row counts, or None for equal parts."""
+    counts = None if splits is None else (c_int32 * len(splits))(*splits)
+    return _start(lib.hvd_alltoall_start,
+                  (_describe([tensor]), counts, len(splits or ()), set_id), borrowed, finish)
+
+
+def barrier(set_id):
+    """Returns when every rank of the set has called it."""
+    _start(lib.hvd_barrier_start, (set_id,), None, lambda request: None).result()
+
+
+_pending = {}
+_handles = itertools.count(1)
+
+
+def add(request):
+    """Gives the request a handle."""
+    handle = next(_handles)
+    _pending[handle] = request
+    return handle
+
+
+def poll(handle):
+    """Whether the handle's collective is over; None for a handle that is not in the table."""
+    request = _pending.get(handle)
+    return None if request is None else request.is_done()
+
+
+def synchronize(handle):
+    """Waits, forgets the handle and returns the result; None for an unknown handle."""
+    request = _pending.pop(handle, None)
+    return None if request is None else request.result()
+
+
+def forget_pending():
+    """Drops every handle; the interpreter is about to end."""
+    _pending.clear()
+
+
+_unnamed = defaultdict(itertools.count)
+
+
+def tensor_name(operation, name):
+    """The name by which the ranks match a tensor. Unnamed ones are numbered per operation, so
+    that ranks agree as long as they make the same unnamed calls in the same order."""
+    if name is None:
+        return f'{operation}.noname.{next(_unnamed[operation])}'
+    return f'{operation}.{name}'
+
+
+def tensor_names(operation, name, count):
+    """The names of a group's members."""
+    base = tensor_name(operation, name)
+    return [f'{base}_{index}of{count}' for index in range(1, count + 1)]
+
+
+def restart_names():
+    """A new job begins: ranks that joined just now count from zero."""
+    _unnamed.clear()
