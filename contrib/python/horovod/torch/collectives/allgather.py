@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""allgather: concatenates the ranks' tensors along dimension 0, which may differ per rank."""
+
+import torch
+
+from horovod.common import requests
+from horovod.common.basics import Average
+from horovod.common.process_sets import global_process_set, set_id
+from horovod.torch.collectives import tensors as memory
+from horovod.torch.collectives.allreduce import grouped_allreduce
+
+
+def _start(names, sources, process_set, finish):
+    described = [memory.describe(*each) for each in zip(names, sources)]
+    return requests.add(requests.allgather(
+        described, set_id(process_set, 'Allgather'), sources, finish))
+
+
+def allgather_async(tensor, name=None, process_set=global_process_set):
+    """Starts to gather; returns a handle."""
+    source = memory.host(tensor)
+    device = tensor.device
+    return _start([requests.tensor_name('allgather', name)], [source], process_set,
+                  lambda request: memory.adopt(request, 0, source, device))
+
+
+def grouped_allgather_async(tensors, name=None, process_set=global_process_set):
+    """Starts to gather several tensors as one; returns one handle."""
+    sources = memory.hosts(tensors)
+    device = tensors[0].device
+    return _start(requests.tensor_names('grouped_allgather', name, len(sources)), sources,
+                  process_set,
+                  lambda request: [memory.adopt(request, index, source, device)
+                                   for index, source in enumerate(sources)])
+
+
+def _own_parts(gradients, rows, process_set):
+    """This rank's rows of the averaged gradients of gathered tensors."""
+    averaged = grouped_allreduce(gradients, op=Average, process_set=process_set)
+    counts = requests.synchronize(
+        allgather_async(torch.tensor([rows]), process_set=process_set))
+    starts = counts[:process_set.rank()].sum(0).tolist()
+    return [each.narrow(0, start, count)
+            for each, start, count in zip(averaged, starts, rows)]
+
+
+class HorovodAllgather(torch.autograd.Function):
+    """The gradient of a rank's tensor is the average over ranks of the gradient of its rows."""
+
+    @staticmethod
+    def forward(ctx, tensor, name, process_set):
+        ctx.rows = tensor.shape[:1]
+        ctx.process_set = process_set
+        return requests.synchronize(allgather_async(tensor, name, process_set))
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return _own_parts([gradient], list(ctx.rows), ctx.process_set)[0], None, None
+
+
+class HorovodGroupedAllgather(torch.autograd.Function):
+    """As HorovodAllgather, for several tensors as one."""
+
+    @staticmethod
+    def forward(ctx, name, process_set, *tensors):
+        ctx.rows = [tensor.shape[:1] for tensor in tensors]
+        ctx.process_set = process_set
+        return tuple(requests.synchronize(grouped_allgather_async(tensors, name, process_set)))
+
+    @staticmethod
+    def backward(ctx, *gradients):
+        rows = [count for (count,) in ctx.rows]
+        return (None, None, *_own_parts(gradients, rows, ctx.process_set))
+
+
+def allgather(tensor, name=None, process_set=global_process_set):
+    """The ranks' tensors, concatenated in rank order; differentiable."""
+    return HorovodAllgather.apply(tensor, name, process_set)
+
+
+def grouped_allgather(tensors, name=None, process_set=global_process_set):
+    """The same for several tensors, gathered as one; differentiable."""
+    return list(HorovodGroupedAllgather.apply(name, process_set, *tensors))

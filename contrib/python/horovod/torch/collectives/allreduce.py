@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""allreduce in all its forms: one tensor or a group, waited for or not, in place or not."""
+
+import warnings
+
+import torch
+
+from horovod.common import requests
+from horovod.common.basics import Average, Sum
+from horovod.common.process_sets import global_process_set, set_id
+from horovod.torch.collectives import tensors as memory
+from horovod.torch.compression import Compression
+
+
+def choose_op(op, average):
+    """The reduction that the pair (op, deprecated average) asks for."""
+    if average is None:
+        return Average if op is None else op
+    if op is not None:
+        raise ValueError('The op parameter supersedes average. Please provide only one of them.')
+    warnings.warn('the argument average is deprecated; use op=hvd.Average or op=hvd.Sum',
+                  DeprecationWarning, stacklevel=3)
+    return Average if average else Sum
+
+
+def _start(names, tensors, targets, op, scale, process_set, finish):
+    """Submits one request that reduces tensors into targets, both in host memory."""
+    described = [memory.describe(*each) for each in zip(names, tensors, targets)]
+    return requests.add(requests.allreduce(
+        described, op, scale, set_id(process_set, 'Allreduce'), (tensors, targets), finish))
+
+
+def allreduce_async(tensor, average=None, name=None, op=None, prescale_factor=1.0,
+                    postscale_factor=1.0, process_set=global_process_set):
+    """Starts a reduction over all ranks into a new tensor; returns a handle."""
+    op = choose_op(op, average)
+    source = memory.host(tensor)
+    target = memory.empty(tensor, tensor.shape)
+    return _start([requests.tensor_name('allreduce', name)], [source], [target], op,
+                  (prescale_factor, postscale_factor), process_set,
+                  lambda request: target.to(tensor.device))
+
+
+def allreduce_async_(tensor, average=None, name=None, op=None, prescale_factor=1.0,
+                     postscale_factor=1.0, process_set=global_process_set):
+    """Starts a reduction over all ranks in place; returns a handle."""
+    op = choose_op(op, average)
+    staged = memory.host(tensor)
+    return _start([requests.tensor_name('allreduce', name)], [staged], [staged], op,
+                  (prescale_factor, postscale_factor), process_set,
+                  lambda request: memory.write_back(staged, tensor))
+
+
+def allreduce_(tensor, average=None, name=None, op=None, prescale_factor=1.0,
+               postscale_factor=1.0, process_set=global_process_set):
+    """Reduces in place over all ranks; returns the tensor."""
+    return requests.synchronize(allreduce_async_(
+        tensor, None, name, choose_op(op, average), prescale_factor, postscale_factor,
+        process_set))
+
+
+class HorovodAllreduce(torch.autograd.Function):
+    """The gradient is reduced as the tensor was."""
+
+    @staticmethod
+    def forward(ctx, tensor, name, op, prescale_factor, postscale_factor, process_set):
+        ctx.reduction = (op, prescale_factor, postscale_factor, process_set)
+        return requests.synchronize(allreduce_async(
+            tensor, None, name, op, prescale_factor, postscale_factor, process_set))
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return (HorovodAllreduce.apply(gradient, None, *ctx.reduction),) + (None,) * 5
+
+
+def allreduce(tensor, average=None, name=None, compression=Compression.none, op=None,
+              prescale_factor=1.0, postscale_factor=1.0, process_set=global_process_set):
+    """The reduction of the tensor over all ranks, in a new tensor; differentiable."""
+    op = choose_op(op, average)
+    compressed, ctx = compression.compress(tensor)
+    reduced = HorovodAllreduce.apply(compressed, name, op, prescale_factor, postscale_factor,
+                                     process_set)
+    return compression.decompress(reduced, ctx)
+
+
+def grouped_allreduce_async(tensors, average=None, name=None, op=None, prescale_factor=1.0,
+                            postscale_factor=1.0, process_set=global_process_set):
+    """Starts the reduction of several tensors as one; returns one handle."""
+    op = choose_op(op, average)
+    sources = memory.hosts(tensors)
+    targets = [memory.empty(tensor, tensor.shape) for tensor in tensors]
+    device = tensors[0].device
+    return _start(requests.tensor_names('grouped_allreduce', name, len(tensors)), sources,
+                  targets, op, (prescale_factor, postscale_factor), process_set,
+                  lambda request: [target.to(device) for target in targets])
+
+
+def grouped_allreduce_async_(tensors, average=None, name=None, op=None, prescale_factor=1.0,
+                             postscale_factor=1.0, process_set=global_process_set):
+    """Starts the reduction of several tensors as one, in place; returns one handle."""
+    op = choose_op(op, average)
+    tensors = list(tensors)
+    staged = memory.hosts(tensors)
+    return _start(requests.tensor_names('grouped_allreduce', name, len(tensors)), staged, staged,
+                  op, (prescale_factor, postscale_factor), process_set,
+                  lambda request: [memory.write_back(*pair) for pair in zip(staged, tensors)])
+
+
+def grouped_allreduce_(tensors, average=None, name=None, op=None, prescale_factor=1.0,
+                       postscale_factor=1.0, process_set=global_process_set):
+    """Reduces several tensors in place as one; returns them."""
+    return requests.synchronize(grouped_allreduce_async_(
+        tensors, None, name, choose_op(op, average), prescale_factor, postscale_factor,
+        process_set))
+
+
+class HorovodGroupedAllreduce(torch.autograd.Function):
+    """The gradients are reduced as the tensors were, as one group."""
+
+    @staticmethod
+    def forward(ctx, name, op, prescale_factor, postscale_factor, process_set, *tensors):
+        ctx.reduction = (op, prescale_factor, postscale_factor, process_set)
+        return tuple(requests.synchronize(grouped_allreduce_async(
+            tensors, None, name, op, prescale_factor, postscale_factor, process_set)))
+
+    @staticmethod
+    def backward(ctx, *gradients):
+        reduced = HorovodGroupedAllreduce.apply(None, *ctx.reduction, *gradients)
+        return (None,) * 5 + tuple(reduced)
+
+
+def grouped_allreduce(tensors, average=None, name=None, compression=Compression.none, op=None,
+                      prescale_factor=1.0, postscale_factor=1.0,
+                      process_set=global_process_set):
+    """The reductions of several tensors, done as one; differentiable."""
+    op = choose_op(op, average)
+    compressed, contexts = zip(*map(compression.compress, tensors)) if tensors else ((), ())
+    reduced = HorovodGroupedAllreduce.apply(name, op, prescale_factor, postscale_factor,
+                                            process_set, *compressed)
+    return [compression.decompress(*each) for each in zip(reduced, contexts)]

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""reducescatter: reduces over the ranks and leaves each its part of dimension 0."""
+
+import torch
+
+from horovod.common import requests
+from horovod.common.basics import Average, Sum
+from horovod.common.process_sets import global_process_set, set_id
+from horovod.torch.collectives import tensors as memory
+from horovod.torch.collectives.allgather import grouped_allgather
+from horovod.torch.compression import Compression
+
+
+def _part(tensor, process_set):
+    """Memory for this rank's part: the first dim0 % size ranks get one row more. A scalar has
+    no part; libhvd refuses it on all ranks at once."""
+    if tensor.dim() == 0:
+        return memory.empty(tensor, ())
+    size, rank = process_set.size(), process_set.rank()
+    rows = tensor.shape[0] // size + (rank < tensor.shape[0] % size)
+    return memory.empty(tensor, (rows, *tensor.shape[1:]))
+
+
+def _start(names, sources, op, scale, process_set, finish):
+    """Submits one request; ``finish`` gets the list of parts in host memory."""
+    identity = set_id(process_set, 'Reducescatter')
+    targets = [_part(source, process_set) for source in sources]
+    described = [memory.describe(*each) for each in zip(names, sources, targets)]
+    return requests.add(requests.reducescatter(described, op, scale, identity,
+                                               (sources, targets),
+                                               lambda request: finish(targets)))
+
+
+def reducescatter_async(tensor, name=None, op=Average, process_set=global_process_set,
+                        prescale_factor=1.0, postscale_factor=1.0):
+    """Starts to reduce and scatter; returns a handle."""
+    device = tensor.device
+    return _start([requests.tensor_name('reducescatter', name)], [memory.host(tensor)], op,
+                  (prescale_factor, postscale_factor), process_set,
+                  lambda parts: parts[0].to(device))
+
+
+def grouped_reducescatter_async(tensors, name=None, op=Average, process_set=global_process_set,
+                                prescale_factor=1.0, postscale_factor=1.0):
+    """Starts to reduce and scatter several tensors as one; returns one handle."""
+    sources = memory.hosts(tensors)
+    device = tensors[0].device
+    return _start(requests.tensor_names('grouped_reducescatter', name, len(sources)), sources,
+                  op, (prescale_factor, postscale_factor), process_set,
+                  lambda parts: [part.to(device) for part in parts])
+
+
+def _gradients(gradients, op, scale, process_set):
+    """Gathered and scaled as the forward pass was; Sum counts every rank's loss."""
+    factor = scale[0] * scale[1] * (process_set.size() if op == Sum else 1)
+    scaled = gradients if factor == 1 else [gradient * factor for gradient in gradients]
+    return grouped_allgather(scaled, process_set=process_set)
+
+
+class HorovodReducescatter(torch.autograd.Function):
+    """The gradient is gathered from the ranks; times their number for Sum."""
+
+    @staticmethod
+    def forward(ctx, tensor, name, op, process_set, *scale):
+        ctx.reduction = (op, scale, process_set)
+        return requests.synchronize(reducescatter_async(tensor, name, op, process_set, *scale))
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return (_gradients([gradient], *ctx.reduction)[0],) + (None,) * 5
+
+
+class HorovodGroupedReducescatter(torch.autograd.Function):
+    """As HorovodReducescatter, for several tensors as one."""
+
+    @staticmethod
+    def forward(ctx, name, op, process_set, scale, *tensors):
+        ctx.reduction = (op, scale, process_set)
+        return tuple(requests.synchronize(
+            grouped_reducescatter_async(tensors, name, op, process_set, *scale)))
+
+    @staticmethod
+    def backward(ctx, *gradients):
+        return (None,) * 4 + tuple(_gradients(gradients, *ctx.reduction))
+
+
+def reducescatter(tensor, name=None, compression=Compression.none, op=Average,
+                  process_set=global_process_set, prescale_factor=1.0, postscale_factor=1.0):
+    """This rank's part of the reduction over all ranks; differentiable."""
+    compressed, ctx = compression.compress(tensor)
+    part = HorovodReducescatter.apply(compressed, name, op, process_set, prescale_factor,
+                                      postscale_factor)
+    return compression.decompress(part, ctx)
+
+
+def grouped_reducescatter(tensors, name=None, compression=Compression.none, op=Average,
+                          process_set=global_process_set, prescale_factor=1.0,
+                          postscale_factor=1.0):
+    """This rank's parts of the reductions of several tensors, done as one; differentiable."""
+    compressed, contexts = zip(*map(compression.compress, tensors)) if tensors else ((), ())
+    parts = HorovodGroupedReducescatter.apply(
+        name, op, process_set, (prescale_factor, postscale_factor), *compressed)
+    return [compression.decompress(*each) for each in zip(parts, contexts)]

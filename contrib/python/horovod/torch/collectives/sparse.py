@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reduction of sparse COO tensors: the ranks' entries are gathered, not added up densely."""
+
+import torch
+
+from horovod.common.basics import Average, Sum
+from horovod.common.process_sets import global_process_set
+from horovod.common.requests import synchronize, tensor_name
+from horovod.torch.collectives.allgather import allgather_async
+
+
+def sparse_allreduce_async(tensor, name=None, op=None, process_set=global_process_set):
+    """Starts to reduce a COO tensor; returns a function that waits and gives the result, in
+    which an index may occur once per rank. Average and Sum only."""
+    op = Average if op is None else op
+    if op not in (Average, Sum):
+        raise ValueError('a sparse allreduce can only be hvd.Average or hvd.Sum')
+    name = tensor_name('sparse_allreduce', name)
+    indices = allgather_async(tensor._indices().t().contiguous(), f'{name}.indices', process_set)
+    values = allgather_async(tensor._values(), f'{name}.values', process_set)
+
+    def wait():
+        all_values = synchronize(values)
+        all_indices = synchronize(indices).t()
+        if op == Average:
+            all_values = all_values / process_set.size()
+        return torch.sparse_coo_tensor(all_indices, all_values, tensor.size())
+
+    return wait

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fewer bytes on the wire: floating point tensors travel as 16-bit floats."""
+
+import torch
+
+
+class Compressor:
+    """compress returns a tensor and a context; decompress undoes it with that context."""
+
+    @staticmethod
+    def compress(tensor):
+        raise NotImplementedError
+
+    @staticmethod
+    def decompress(tensor, ctx):
+        raise NotImplementedError
+
+
+class NoneCompressor(Compressor):
+    """Leaves tensors as they are."""
+
+    @staticmethod
+    def compress(tensor):
+        return tensor, None
+
+    @staticmethod
+    def decompress(tensor, ctx):
+        return tensor
+
+
+class _CastCompressor(Compressor):
+    """Casts floating point tensors to ``dtype`` and back; leaves others alone."""
+
+    dtype = None
+
+    @classmethod
+    def compress(cls, tensor):
+        if not tensor.dtype.is_floating_point:
+            return tensor, tensor.dtype
+        return tensor.to(cls.dtype), tensor.dtype
+
+    @staticmethod
+    def decompress(tensor, ctx):
+        return tensor.to(ctx)
+
+
+class FP16Compressor(_CastCompressor):
+    """IEEE half precision: 11 bits of mantissa, largest value 65504."""
+
+    dtype = torch.float16
+
+
+class BF16Compressor(_CastCompressor):
+    """bfloat16: 8 bits of mantissa, the range of float32."""
+
+    dtype = torch.bfloat16
+
+
+class Compression:
+    """The compressors to pass as ``compression=``."""
+
+    none = NoneCompressor
+    fp16 = FP16Compressor
+    bf16 = BF16Compressor

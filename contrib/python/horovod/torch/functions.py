@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Broadcast and gathering of what is not one tensor: models, optimizers, any object."""
+
+import ctypes
+import io
+from collections.abc import Mapping
+
+import torch
+
+from horovod.common.process_sets import global_process_set
+from horovod.common.requests import synchronize, tensor_name
+from horovod.torch.collectives.allgather import allgather_async
+from horovod.torch.collectives.broadcast import broadcast_, broadcast_async_
+
+try:
+    import cloudpickle as pickle  # also lambdas and classes of __main__
+except ImportError:
+    import pickle
+
+
+def broadcast_parameters(params, root_rank):
+    """Gives every rank the root's tensors, in place.
+
+    ``params`` is a ``model.state_dict()``, ``model.named_parameters()`` or a sequence of
+    tensors. All transfers are under way at once.
+    """
+    if isinstance(params, Mapping):
+        named = sorted(params.items())
+    elif isinstance(params, torch.Tensor):
+        raise ValueError('broadcast_parameters() expects a dict or a sequence of (name, tensor) '
+                         'pairs; use broadcast_() for one tensor')
+    else:
+        named = [each if isinstance(each, tuple) else (None, each) for each in params]
+    _broadcast_all(named, root_rank)
+
+
+def _broadcast_all(named, root_rank):
+    handles = [broadcast_async_(tensor, root_rank, name) for name, tensor in named
+               if tensor is not None]
+    for handle in handles:
+        synchronize(handle)
+
+
+class _TensorSlot:
+    """Stands for a tensor in an optimizer's described state: broadcast on its own."""
+
+    def __init__(self, tensor):
+        self.shape, self.dtype = tensor.shape, tensor.dtype
+        self.on_host = tensor.device.type == 'cpu'
+
+    def fill(self, current, parameter):
+        """The current tensor if it fits, else a new one beside the parameter."""
+        device = torch.device('cpu') if self.on_host else parameter.device
+        if (isinstance(current, torch.Tensor) and current.shape == self.shape
+                and current.dtype == self.dtype and current.device.type == device.type):
+            return current
+        return torch.zeros(self.shape, dtype=self.dtype, device=device)
+
+
+def _describe(optimizer):
+    """What the root tells the others: hyperparameters of each group and state of each
+    parameter, tensors of the state replaced by slots."""
+    groups = [{key: value for key, value in group.items() if key != 'params'}
+              for group in optimizer.param_groups]
+    states = [{key: _TensorSlot(value) if isinstance(value, torch.Tensor) else value
+               for key, value in optimizer.state.get(parameter, {}).items()}
+              for parameter in _parameters(optimizer)]
+    return groups, states
+
+
+def _parameters(optimizer):
+    return [parameter for group in optimizer.param_groups for parameter in group['params']]
+
+
+def _adopt_groups(optimizer, groups):
+    """Takes over hyperparameters; one that is a tensor here stays the same tensor."""
+    for group, described in zip(optimizer.param_groups, groups):
+        for key, value in described.items():
+            if isinstance(value, torch.Tensor) and isinstance(group.get(key), torch.Tensor):
+                group[key].copy_(value)
+            else:
+                group[key] = value
+
+
+def _adopt_states(optimizer, states):
+    """Gives each parameter the described state; returns the (name, tensor) pairs to fill."""
+    to_fill = []
+    for index, (parameter, described) in enumerate(zip(_parameters(optimizer), states)):
+        current = optimizer.state.pop(parameter, {})
+        adopted = {}
+        for key, value in described.items():
+            if isinstance(value, _TensorSlot):
+                value = value.fill(current.get(key), parameter)
+                to_fill.append((f'optimizer.{index}.{key}', value))
+            adopted[key] = value
+        if adopted:
+            optimizer.state[parameter] = adopted
+    return to_fill
+
+
+def broadcast_optimizer_state(optimizer, root_rank, model=None):
+    """Gives every rank the root's optimizer state and hyperparameters.
+
+    The root describes its state, the others make room for it, then the tensors travel; no
+    step is taken to bring the state into being. ``model`` is accepted as Horovod does and not
+    needed. LBFGS is refused: its state is not per parameter.
+    """
+    if isinstance(optimizer, torch.optim.LBFGS):
+        raise ValueError('cannot broadcast the state of torch.optim.LBFGS')
+    groups, states = broadcast_object(_describe(optimizer), root_rank, 'optimizer')
+    with torch.no_grad():
+        _adopt_groups(optimizer, groups)
+        _broadcast_all(_adopt_states(optimizer, states), root_rank)
+
+
+def _pickled(obj):
+    stream = io.BytesIO()
+    pickle.dump(obj, stream)
+    return torch.frombuffer(stream.getbuffer(), dtype=torch.uint8)
+
+
+def _unpickled(data):
+    return pickle.loads(ctypes.string_at(data.data_ptr(), data.numel()))
+
+
+def broadcast_object(obj, root_rank=0, name=None, process_set=global_process_set):
+    """The root's object, which must be picklable; the other ranks may pass anything."""
+    name = tensor_name('broadcast_object', name)
+    is_root = process_set.ranks[process_set.rank()] == root_rank
+    data = _pickled(obj) if is_root else None
+    length = torch.tensor([data.numel() if is_root else 0])
+    broadcast_(length, root_rank, f'{name}.size', process_set)
+    if not is_root:
+        data = torch.empty(length.item(), dtype=torch.uint8)
+    broadcast_(data, root_rank, f'{name}.data', process_set)
+    return obj if is_root else _unpickled(data)
+
+
+def allgather_object(obj, name=None, process_set=global_process_set):
+    """The list of the ranks' objects, which must be picklable, in rank order."""
+    name = tensor_name('allgather_object', name)
+    data = _pickled(obj)
+    lengths = allgather_async(torch.tensor([data.numel()]), f'{name}.sizes', process_set)
+    everything = allgather_async(data, f'{name}.data', process_set)
+    lengths = synchronize(lengths).tolist()
+    return [_unpickled(part) for part in synchronize(everything).split(lengths)]

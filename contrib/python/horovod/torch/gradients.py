@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""When a parameter's gradient is complete, and how one gradient or a group is reduced."""
+
+import torch
+
+from horovod.common.basics import Average
+from horovod.common.requests import synchronize
+from horovod.torch.collectives.allreduce import allreduce_async_, grouped_allreduce_async_
+from horovod.torch.collectives.sparse import sparse_allreduce_async
+
+
+def call_when_accumulated(parameter, function):
+    """Calls ``function(parameter)`` after each backward pass has added to its gradient, until
+    the function that is returned is called and dropped."""
+    if hasattr(parameter, 'register_post_accumulate_grad_hook'):
+        return parameter.register_post_accumulate_grad_hook(function).remove
+    # torch < 2.1: a hook on the node of the graph that adds to .grad. The node lives as long
+    # as someone holds it, here the returned function.
+    node = parameter.expand_as(parameter).grad_fn.next_functions[0][0]
+    hook = node.register_hook(lambda *_: function(parameter))
+    return lambda: (hook.remove(), node)
+
+
+class Reduction:
+    """The user's settings for gradients, and the two halves of reducing them."""
+
+    def __init__(self, op, compression, predivide_factor, sparse_as_dense, process_set):
+        self.process_set = process_set
+        self._op = op
+        self._compression = compression
+        self._sparse_as_dense = sparse_as_dense
+        self._scale = {}
+        if op == Average:
+            self._scale = {'prescale_factor': 1.0 / predivide_factor,
+                           'postscale_factor': predivide_factor}
+
+    def start(self, parameters, name):
+        """Submits the gradients as one; returns the function that waits and stores them."""
+        if len(parameters) > 1:
+            return self._start_group(parameters, name)
+        return self._start_one(parameters[0], name)
+
+    def _start_one(self, parameter, name):
+        gradient = _gradient(parameter)
+        if gradient.is_sparse and not self._sparse_as_dense:
+            return self._start_sparse(parameter, name)
+        compressed, ctx = self._compression.compress(_dense(gradient))
+        handle = allreduce_async_(compressed, name=name, op=self._op,
+                                  process_set=self.process_set, **self._scale)
+        return lambda: self._store(parameter, synchronize(handle), ctx)
+
+    def _start_group(self, parameters, name):
+        dense = [_dense(_gradient(parameter)) for parameter in parameters]
+        compressed, contexts = zip(*map(self._compression.compress, dense))
+        handle = grouped_allreduce_async_(compressed, name=name, op=self._op,
+                                          process_set=self.process_set, **self._scale)
+
+        def finish():
+            for each in zip(parameters, synchronize(handle), contexts):
+                self._store(*each)
+
+        return finish
+
+    def _start_sparse(self, parameter, name):
+        wait = sparse_allreduce_async(parameter.grad, name, self._op, self.process_set)
+
+        def finish():
+            parameter.grad = wait()
+
+        return finish
+
+    def _store(self, parameter, reduced, ctx):
+        result = self._compression.decompress(reduced, ctx)
+        if parameter.grad.is_sparse:
+            parameter.grad = result
+        elif result is not parameter.grad:
+            with torch.no_grad():
+                parameter.grad.copy_(result)
+
+
+def _gradient(parameter):
+    """The gradient; zeros where this rank computed none, since another may have."""
+    if parameter.grad is None:
+        parameter.grad = torch.zeros_like(parameter, requires_grad=False)
+    return parameter.grad
+
+
+def _dense(gradient):
+    return gradient.to_dense() if gradient.is_sparse else gradient

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""DistributedOptimizer: averages gradients over the ranks while backward still computes."""
+
+import contextlib
+import warnings
+
+import torch
+
+from horovod.common.basics import Adasum, Average
+from horovod.common.process_sets import global_process_set
+from horovod.torch.compression import Compression
+from horovod.torch.exchange import GradientExchange
+from horovod.torch.gradients import Reduction
+from horovod.torch.parameters import make_groups, name_parameters
+
+
+class _DistributedOptimizer(torch.optim.Optimizer):
+    """What DistributedOptimizer adds to the class of the user's optimizer.
+
+    ``_exchange`` is None where there is no other rank to exchange gradients with.
+    """
+
+    def _distribute(self, exchange, passes):
+        self._exchange = exchange
+        self.backward_passes_per_step = passes
+        self._synchronized = False
+        self._should_synchronize = True
+        if exchange is not None:
+            exchange.watch(self.param_groups)
+
+    def set_backward_passes_per_step(self, passes):
+        """Changes, between two steps, how many backward passes make one."""
+        self.backward_passes_per_step = passes
+        if self._exchange is not None:
+            self._exchange.restart(passes)
+
+    def synchronize(self):
+        """Waits until every gradient holds the reduction over all ranks; for scripts that
+        change gradients before the step, which then goes in ``skip_synchronize``."""
+        if self._exchange is not None:
+            self._exchange.synchronize(self.param_groups)
+        self._synchronized = True
+
+    @contextlib.contextmanager
+    def skip_synchronize(self):
+        """Within it, ``step`` takes the gradients as they are."""
+        self._should_synchronize = False
+        try:
+            yield
+        finally:
+            self._should_synchronize = True
+
+    def step(self, closure=None):
+        """Takes the step with reduced gradients. A closure that computes them is followed by
+        ``synchronize`` each time the optimizer calls it."""
+        if self._should_synchronize:
+            if self._synchronized:
+                warnings.warn(
+                    'optimizer.step() called without optimizer.skip_synchronize() context after '
+                    'optimizer.synchronize(). This can cause training slowdown. You may want to '
+                    'consider using optimizer.skip_synchronize() context if you use '
+                    'optimizer.synchronize() in your code.', stacklevel=2)
+            if closure is None:
+                self.synchronize()
+            else:
+                closure = self._synchronizing(closure)
+        self._synchronized = False
+        result = super().step() if closure is None else super().step(closure)
+        self._synchronized = False
+        return result
+
+    # torch wraps a step function without this mark to run its hooks; the base's step has them.
+    step.hooked = True
+
+    def _synchronizing(self, closure):
+        def compute():
+            loss = closure()
+            self.synchronize()
+            return loss
+
+        return compute
+
+    def zero_grad(self, *args, **kwargs):
+        """As the base does; refused while gradients are being reduced."""
+        if self._exchange is not None and not self._exchange.is_idle():
+            raise AssertionError(
+                'optimizer.zero_grad() was called after loss.backward() but before '
+                'optimizer.step() or optimizer.synchronize(). This is prohibited as it can '
+                'cause a race condition.')
+        return super().zero_grad(*args, **kwargs)
+
+    def load_state_dict(self, *args, **kwargs):
+        """As the base does; passes counted so far are forgotten."""
+        self.set_backward_passes_per_step(self.backward_passes_per_step)
+        self._synchronized = False
+        return super().load_state_dict(*args, **kwargs)
+
+
+def DistributedOptimizer(optimizer, named_parameters=None, compression=Compression.none,
+                         backward_passes_per_step=1, op=Average, gradient_predivide_factor=1.0,
+                         num_groups=0, groups=None, sparse_as_dense=False,
+                         process_set=global_process_set):
+    """The optimizer with gradients that are reduced over all ranks before each step.
+
+    The result is of the optimizer's own class too and shares its state and hyperparameters.
+    Reduction of a gradient starts as soon as backward has completed it
+    ``backward_passes_per_step`` times.
+
+    named_parameters: ``model.named_parameters()``; the ranks match gradients by these names.
+    compression: a member of hvd.Compression, for the way between ranks.
+    op: Average, Sum, Min, Max or Product.
+    gradient_predivide_factor: splits Average's division: 1/f before the sum, f/size after it.
+    groups: a number of groups, or lists of parameters, to be reduced as one. num_groups is its
+        deprecated name.
+    sparse_as_dense: reduces sparse gradients as dense ones.
+    """
+    _check(optimizer, op, gradient_predivide_factor, backward_passes_per_step)
+    if num_groups != 0:
+        warnings.warn('num_groups is deprecated: use groups', DeprecationWarning, stacklevel=2)
+        groups = num_groups if groups is None else groups
+    names = name_parameters(named_parameters, optimizer)
+    trained = [parameter for group in optimizer.param_groups for parameter in group['params']
+               if parameter.requires_grad]
+    groups = make_groups(groups, trained)
+    exchange = None
+    if process_set.included() and process_set.size() > 1:
+        reduction = Reduction(op, compression, gradient_predivide_factor, sparse_as_dense,
+                              process_set)
+        exchange = GradientExchange(reduction, names, groups, backward_passes_per_step)
+    return _mix_in(optimizer, exchange, backward_passes_per_step)
+
+
+def _check(optimizer, op, predivide_factor, passes):
+    if isinstance(optimizer, _DistributedOptimizer):
+        raise ValueError('the optimizer is a DistributedOptimizer already')
+    if op == Adasum:
+        raise NotImplementedError('DistributedOptimizer(op=hvd.Adasum) is not supported by this '
+                                  'version of hvd: use hvd.Average or hvd.Sum')
+    if predivide_factor != 1.0 and op != Average:
+        raise ValueError('gradient_predivide_factor not supported with op != Average')
+    if passes < 1:
+        raise ValueError(f'backward_passes_per_step must be 1 or more, not {passes}')
+
+
+def _mix_in(optimizer, exchange, passes):
+    """An instance of a class derived from both, that takes over the optimizer's attributes; a
+    step function that a scheduler has put on the instance is left behind."""
+    kind = type(optimizer)
+    mixed = type(kind.__name__, (_DistributedOptimizer, kind), {'__module__': kind.__module__})
+    result = mixed.__new__(mixed)
+    result.__dict__.update(
+        (name, value) for name, value in vars(optimizer).items() if name != 'step')
+    result._distribute(exchange, passes)
+    return result
