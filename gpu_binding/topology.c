@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads a node through hwloc and keeps what the plan needs. */
+#include "gpu_binding/topology.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu_binding/cpulist.h"
+#include "gpu_binding/nvidia_proc.h"
+#include "gpu_binding/topology_build.h"
+
+/* Components that talk to a driver or a display. They are not needed, since PCI alone
+ * places every GPU, and have been seen to hang in slurmstepd. */
+static const char *const unwanted[] = {
+    "gl", "opencl", "cuda", "nvml", "rsmi", "levelzero",
+};
+
+/* INCLUDE_DISALLOWED keeps the whole node: without it, a GPU whose socket the step may not
+ * use loses its place. Reading an XML file happens here already. */
+static int configure(hwloc_topology_t hwloc, const char *xml_file, struct hvd_error *err)
+{
+    for (unsigned i = 0; i < sizeof(unwanted) / sizeof(unwanted[0]); i++) {
+        /* Fails for a component that this hwloc does not have: as wanted. */
+        hwloc_topology_set_components(hwloc, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST,
+                                      unwanted[i]);
+    }
+    if (hwloc_topology_set_flags(hwloc, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED) < 0 ||
+        hwloc_topology_set_io_types_filter(hwloc, HWLOC_TYPE_FILTER_KEEP_IMPORTANT) < 0) {
+        return hvd_fail(err, HVD_ERR_UNSUPPORTED,
+                        "this hwloc cannot describe devices: %m");
+    }
+    if (xml_file != NULL && hwloc_topology_set_xml(hwloc, xml_file) < 0) {
+        return hvd_fail(err, HVD_ERR_ARG,
+                        "cannot read the topology file %.200s: %m; expected XML as "
+                        "written by lstopo of hwloc 2",
+                        xml_file);
+    }
+    return 0;
+}
+
+static int build_topology(struct hvd_topology_build *build, const char *xml_file,
+                          struct hvd_error *err)
+{
+    int status = configure(build->hwloc, xml_file, err);
+
+    if (status < 0) {
+        return status;
+    }
+    if (hwloc_topology_load(build->hwloc) < 0) {
+        return hvd_fail(err, xml_file != NULL ? HVD_ERR_ARG : HVD_ERR_SYS,
+                        "hwloc cannot load the topology of %.200s: %m; expected XML as "
+                        "written by lstopo of hwloc 2",
+                        xml_file != NULL ? xml_file : "this node");
+    }
+    status = hvd_topology_add_cpus(build, err);
+    if (status < 0) {
+        return status;
+    }
+    return hvd_topology_add_devices(build, err);
+}
+
+static const char *choose_nvidia_dir(const struct hvd_topology_source *source,
+                                     hwloc_topology_t hwloc)
+{
+    if (source->nvidia_dir != NULL) {
+        return source->nvidia_dir;
+    }
+    return hwloc_topology_is_thissystem(hwloc) ? "/proc/driver/nvidia/gpus" : NULL;
+}
+
+int hvd_topology_load(struct hvd_topology *topology,
+                      const struct hvd_topology_source *source, struct hvd_error *err)
+{
+    struct hvd_topology found = {0};
+    struct hvd_topology_build build = {.out = &found};
+
+    if (hwloc_topology_init(&build.hwloc) < 0) {
+        return hvd_fail(err, HVD_ERR_NOMEM, "hwloc does not start: %m");
+    }
+    int status = build_topology(&build, source->xml_file, err);
+    if (status < 0) {
+        hvd_topology_finish(&found);
+    } else {
+        const char *nvidia_dir = choose_nvidia_dir(source, build.hwloc);
+
+        if (nvidia_dir != NULL) {
+            hvd_nvidia_proc_read(nvidia_dir, &found);
+        }
+        *topology = found;
+    }
+    hwloc_topology_destroy(build.hwloc);
+    return status;
+}
+
+void hvd_topology_finish(struct hvd_topology *topology)
+{
+    if (topology == NULL) {
+        return;
+    }
+    free(topology->cpus);
+    free(topology->numas);
+    free(topology->socket_distance);
+    free(topology->gpus);
+    free(topology->nics);
+    free(topology->closeness);
+    *topology = (struct hvd_topology){0};
+}
+
+int hvd_topology_cores(const struct hvd_topology *topology, const char *cores,
+                       struct hvd_cpuset *cpus, struct hvd_error *err)
+{
+    struct hvd_cpuset numbers;
+    struct hvd_cpuset found = {{0}};
+    int status = hvd_cpulist_parse(cores, &numbers, err);
+
+    if (status < 0) {
+        return status;
+    }
+    for (int i = 0; i < topology->cpu_count; i++) {
+        if (hvd_cpuset_has(&numbers, topology->cpus[i].core)) {
+            hvd_cpuset_add(&found, topology->cpus[i].number);
+        }
+    }
+    *cpus = found;
+    return 0;
+}
