@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The notes of a plan: what is unusual about it, in sentences for the user. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "gpu_binding/gpu_name.h"
+#include "gpu_binding/plan_steps.h"
+
+int hvd_plan_note(struct hvd_plan *plan, struct hvd_error *err, const char *format, ...)
+{
+    char **grown = realloc(plan->notes, ((size_t)plan->note_count + 1) * sizeof(*grown));
+    char *note = NULL;
+    va_list args;
+
+    if (grown == NULL) {
+        return hvd_fail(err, HVD_ERR_NOMEM, "out of memory for the notes of the plan");
+    }
+    plan->notes = grown;
+    va_start(args, format);
+    int length = vasprintf(&note, format, args);
+    va_end(args);
+    if (length < 0) {
+        return hvd_fail(err, HVD_ERR_NOMEM, "out of memory for the notes of the plan");
+    }
+    plan->notes[plan->note_count++] = note;
+    return 0;
+}
+
+static int explain_row(struct hvd_plan_work *work, const struct hvd_plan_row *row,
+                       struct hvd_error *err)
+{
+    char bus[24];
+
+    if (row->gpu.gpu == HVD_NONE) {
+        return 0;
+    }
+    hvd_gpu_short_bus(work->topology->gpus[row->gpu.gpu].bus, bus, sizeof(bus));
+    if (row->is_far) {
+        return hvd_plan_note(work->plan, err,
+                             "rank %d: gpu %s is on socket %d, which the step may not "
+                             "use; bound to socket %d",
+                             row->local_rank, bus, row->gpu_socket, row->socket);
+    }
+    if (row->gpu_numa != HVD_NONE && row->memory_numa == HVD_NONE) {
+        return hvd_plan_note(work->plan, err,
+                             "rank %d: the step may not use memory node %d of gpu %s; "
+                             "the memory policy stays as it is",
+                             row->local_rank, row->gpu_numa, bus);
+    }
+    return 0;
+}
+
+static int count_rows(const struct hvd_plan *plan, int socket)
+{
+    int count = 0;
+
+    for (int i = 0; i < plan->row_count; i++) {
+        count += plan->rows[i].socket == socket;
+    }
+    return count;
+}
+
+static int explain_socket(struct hvd_plan_work *work, int socket, struct hvd_error *err)
+{
+    int ranks = count_rows(work->plan, socket);
+    int cpus = hvd_plan_count_cpus(work->topology, &work->usable, socket);
+
+    if (ranks == 0 && cpus > 0) {
+        return hvd_plan_note(work->plan, err,
+                             "socket %d is unused: no rank is bound there, %d cpu%s of "
+                             "the step stay%s idle",
+                             socket, cpus, cpus == 1 ? "" : "s", cpus == 1 ? "s" : "");
+    }
+    if (work->plan->mode == HVD_BIND_CORE && ranks > cpus) {
+        return hvd_plan_note(work->plan, err,
+                             "socket %d: %d ranks share %d cpu%s: they slow each other",
+                             socket, ranks, cpus, cpus == 1 ? "" : "s");
+    }
+    return 0;
+}
+
+/* GPUs that Slurm counts but PCI does not show, and GPUs whose place the node hides. */
+static int explain_unknown_gpus(struct hvd_plan_work *work, struct hvd_error *err)
+{
+    const struct hvd_gpu_list *gpus = &work->plan->gpus;
+    int missing = 0;
+    int placeless = 0;
+
+    for (int i = 0; i < gpus->count; i++) {
+        int gpu = gpus->items[i].gpu;
+
+        missing += gpu == HVD_NONE;
+        placeless += gpu != HVD_NONE && work->topology->gpus[gpu].socket == HVD_NONE;
+    }
+    if (missing + placeless == 0) {
+        return 0;
+    }
+    return hvd_plan_note(
+        work->plan, err, "%d of %d gpus %s: their ranks are spread over the sockets",
+        missing + placeless, gpus->count,
+        missing > 0 ? "are not found on PCI" : "have no known place on this node");
+}
+
+static int explain_gpu_sharing(struct hvd_plan_work *work, struct hvd_error *err)
+{
+    int ranks = work->plan->row_count;
+    int gpus = work->plan->gpus.count;
+
+    if (gpus == 0 || ranks <= gpus) {
+        return 0;
+    }
+    return hvd_plan_note(work->plan, err, "%d ranks share %d gpu%s", ranks, gpus,
+                         gpus == 1 ? "" : "s");
+}
+
+int hvd_plan_explain(struct hvd_plan_work *work, struct hvd_error *err)
+{
+    int status = explain_gpu_sharing(work, err);
+
+    if (work->plan->mode == HVD_BIND_NONE) {
+        return status;
+    }
+    if (status == 0) {
+        status = explain_unknown_gpus(work, err);
+    }
+    for (int i = 0; i < work->plan->row_count && status == 0; i++) {
+        status = explain_row(work, &work->plan->rows[i], err);
+    }
+    for (int i = 0; i < work->topology->socket_count && status == 0; i++) {
+        status = explain_socket(work, i, err);
+    }
+    return status;
+}

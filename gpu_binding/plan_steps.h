@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inside plan*.c only: the steps that fill the rows of a plan, in this order. */
+#ifndef HVD_PLAN_STEPS_H
+#define HVD_PLAN_STEPS_H
+
+#include "gpu_binding/attr.h"
+#include "gpu_binding/plan.h"
+
+/* A plan under construction. */
+struct hvd_plan_work {
+    const struct hvd_topology *topology;
+    struct hvd_plan_options options;
+    struct hvd_cpuset usable; /* the allowed cpus that threads_per_core leaves */
+    struct hvd_plan *plan;
+};
+
+/* Deals the cpus of each socket to the rows whose socket it is (plan_cpus.c). */
+int hvd_plan_deal_cpus(struct hvd_plan_work *work, struct hvd_error *err);
+
+/* Gives each row the network cards nearest to its GPU (plan_nics.c). */
+int hvd_plan_deal_nics(struct hvd_plan_work *work, struct hvd_error *err);
+
+/* Writes down what a user would wonder about (plan_notes.c). */
+int hvd_plan_explain(struct hvd_plan_work *work, struct hvd_error *err);
+
+/* Adds one sentence to the notes. */
+int hvd_plan_note(struct hvd_plan *plan, struct hvd_error *err, const char *format, ...)
+    HVD_PRINTF(3, 4);
+
+/* How many distinct cores, and cpus, of a set are on a socket (HVD_NONE: on all). */
+int hvd_plan_count_cores(const struct hvd_topology *topology,
+                         const struct hvd_cpuset *cpus, int socket);
+int hvd_plan_count_cpus(const struct hvd_topology *topology,
+                        const struct hvd_cpuset *cpus, int socket);
+
+#endif
