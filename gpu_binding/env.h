@@ -60,4 +60,8 @@
 /* Read by the Python package. */
 #define HVD_ENV_LIBRARY "HVD_LIBRARY" /* path of libhvd.so, found beside the package */
 
+/* Written for each rank by the plugin and by hvdrun unless the user set it. */
+#define HVD_ENV_UCX_NET_DEVICES "UCX_NET_DEVICES" /* cards UCX may use: mlx5_0:1,... */
+#define HVD_ENV_CUDA_DEVICE_ORDER "CUDA_DEVICE_ORDER" /* PCI_BUS_ID: as Slurm counts */
+
 #endif

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Makes one row of a plan true for the calling thread. System calls only: hwloc's binding
+ * silently does nothing for a topology that was read from a file. */
+#include "gpu_binding/apply.h"
+
+#include <errno.h>
+#include <linux/mempolicy.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "gpu_binding/cpulist.h"
+#include "gpu_binding/env.h"
+
+/* The kernel's mask: the same bits as ours, in words of its own size. */
+union kernel_mask {
+    cpu_set_t set;
+    unsigned char bytes[HVD_CPUSET_SIZE / 8];
+};
+
+static int get_mask(struct hvd_cpuset *cpus)
+{
+    union kernel_mask mask;
+
+    memset(&mask, 0, sizeof(mask));
+    if (sched_getaffinity(0, sizeof(mask), &mask.set) < 0) {
+        return -1;
+    }
+    *cpus = (struct hvd_cpuset){{0}};
+    for (int cpu = 0; cpu < HVD_CPUSET_SIZE; cpu++) {
+        if (CPU_ISSET_S((size_t)cpu, sizeof(mask), &mask.set)) {
+            hvd_cpuset_add(cpus, cpu);
+        }
+    }
+    return 0;
+}
+
+static int set_mask(const struct hvd_cpuset *cpus)
+{
+    union kernel_mask mask;
+
+    memset(&mask, 0, sizeof(mask));
+    for (int cpu = -1; (cpu = hvd_cpuset_next(cpus, cpu)) >= 0;) {
+        CPU_SET_S((size_t)cpu, sizeof(mask), &mask.set);
+    }
+    return sched_setaffinity(0, sizeof(mask), &mask.set);
+}
+
+int hvd_affinity_get(struct hvd_cpuset *cpus, struct hvd_error *err)
+{
+    if (get_mask(cpus) < 0) {
+        return hvd_fail(err, HVD_ERR_SYS, "cannot read the cpus of this thread: %m");
+    }
+    return 0;
+}
+
+int hvd_affinity_limit(struct hvd_cpuset *limit, struct hvd_error *err)
+{
+    struct hvd_cpuset before;
+    struct hvd_cpuset granted;
+    struct hvd_cpuset all;
+
+    memset(&all, 0xff, sizeof(all));
+    if (get_mask(&before) < 0 || set_mask(&all) < 0) {
+        return hvd_fail(err, HVD_ERR_SYS,
+                        "cannot ask the kernel which cpus this thread may use: %m");
+    }
+    int status = get_mask(&granted);
+    if (set_mask(&before) < 0 || status < 0) {
+        return hvd_fail(err, HVD_ERR_SYS, "cannot put back the cpus of this thread: %m");
+    }
+    *limit = granted;
+    return 0;
+}
+
+static int no_row(const struct hvd_plan *plan, int local_rank, struct hvd_error *err)
+{
+    return hvd_fail(err, HVD_ERR_ARG, "the plan has %d rows and none for local rank %d",
+                    plan->row_count, local_rank);
+}
+
+int hvd_apply_cpus(const struct hvd_plan *plan, int local_rank,
+                   const struct hvd_cpuset *limit, struct hvd_cpuset *bound,
+                   struct hvd_error *err)
+{
+    const struct hvd_plan_row *row = hvd_plan_row_of(plan, local_rank);
+    char wanted[128];
+
+    if (row == NULL) {
+        return no_row(plan, local_rank, err);
+    }
+    if (plan->mode == HVD_BIND_NONE) {
+        return hvd_affinity_get(bound, err);
+    }
+    struct hvd_cpuset cpus = row->cpus;
+    hvd_cpulist_format(&row->cpus, wanted, sizeof(wanted));
+    if (limit != NULL) {
+        hvd_cpuset_keep(&cpus, limit);
+    }
+    if (hvd_cpuset_is_empty(&cpus)) {
+        char granted[128];
+
+        hvd_cpulist_format(limit, granted, sizeof(granted));
+        return hvd_fail(
+            err, HVD_ERR_ARG,
+            "rank %d: planned for cpus %s, but may only use %s; its cpus stay "
+            "as they were",
+            local_rank, wanted, granted);
+    }
+    if (set_mask(&cpus) < 0) {
+        return hvd_fail(err, HVD_ERR_SYS, "rank %d: cannot be bound to cpus %s: %m",
+                        local_rank, wanted);
+    }
+    *bound = cpus;
+    return 0;
+}
+
+int hvd_apply_memory(const struct hvd_plan *plan, int local_rank, struct hvd_error *err)
+{
+    /* As many memory nodes as a kernel can be built for. */
+    unsigned long nodes[1024 / (8 * sizeof(unsigned long))] = {0};
+    const unsigned long bits = 8 * sizeof(nodes[0]);
+    const struct hvd_plan_row *row = hvd_plan_row_of(plan, local_rank);
+
+    if (row == NULL) {
+        return no_row(plan, local_rank, err);
+    }
+    if (row->memory_numa == HVD_NONE) {
+        return 0;
+    }
+    unsigned long numa = (unsigned long)row->memory_numa;
+    if (numa >= 8 * sizeof(nodes)) {
+        return hvd_fail(err, HVD_ERR_UNSUPPORTED, "rank %d: memory node %lu is too large",
+                        local_rank, numa);
+    }
+    nodes[numa / bits] = 1UL << (numa % bits);
+    /* The kernel reads one bit less than it is told. */
+    if (syscall(SYS_set_mempolicy, MPOL_PREFERRED, nodes, 8 * sizeof(nodes) + 1) < 0) {
+        return hvd_fail(err, HVD_ERR_SYS, "rank %d: cannot prefer memory node %lu: %m",
+                        local_rank, numa);
+    }
+    return 0;
+}
+
+static int set_own(void *context, const char *name, const char *value, bool overwrite)
+{
+    (void)context;
+    return setenv(name, value, overwrite);
+}
+
+static void format_gpu_list(const struct hvd_gpu_list *gpus, char *text, size_t size)
+{
+    size_t used = 0;
+
+    text[0] = '\0';
+    for (int i = 0; i < gpus->count && used < size; i++) {
+        used += (size_t)snprintf(text + used, size - used, "%s%d", i > 0 ? "," : "",
+                                 gpus->items[i].number);
+    }
+}
+
+/* Hands variables to the setter and remembers the first that it refused. */
+struct exporter {
+    hvd_env_setter setter;
+    void *context;
+    const char *refused;
+};
+
+static void export(struct exporter *exporter, const char *name, const char *value,
+                   bool overwrite)
+{
+    if (exporter->setter(exporter->context, name, value, overwrite) != 0 &&
+        exporter->refused == NULL) {
+        exporter->refused = name;
+    }
+}
+
+static void export_gpu(struct exporter *exporter, const struct hvd_plan *plan,
+                       const struct hvd_plan_row *row)
+{
+    char gpus[HVD_GPU_LIST_SIZE * 12];
+    char index[16];
+
+    if (row->gpu_index == HVD_NONE) {
+        return;
+    }
+    format_gpu_list(&plan->gpus, gpus, sizeof(gpus));
+    snprintf(index, sizeof(index), "%d", row->gpu_index);
+    export(exporter, HVD_ENV_GPU_LIST, gpus, true);
+    export(exporter, HVD_ENV_GPU_INDEX, index, true);
+    export(exporter, HVD_ENV_CUDA_DEVICE_ORDER, "PCI_BUS_ID", false);
+}
+
+int hvd_apply_env(const struct hvd_plan *plan, int local_rank,
+                  const struct hvd_cpuset *bound, hvd_env_setter setter, void *context,
+                  struct hvd_error *err)
+{
+    const struct hvd_plan_row *row = hvd_plan_row_of(plan, local_rank);
+    struct exporter exporter = {setter != NULL ? setter : set_own, context, NULL};
+    char cpus[4096];
+
+    if (row == NULL) {
+        return no_row(plan, local_rank, err);
+    }
+    hvd_cpulist_format(bound, cpus, sizeof(cpus));
+    export(&exporter, HVD_ENV_CPUS, cpus, true);
+    export_gpu(&exporter, plan, row);
+    if (row->nic[0] != '\0') {
+        export(&exporter, HVD_ENV_NIC, row->nic, true);
+        export(&exporter, HVD_ENV_UCX_NET_DEVICES, row->nic, false);
+    }
+    if (exporter.refused != NULL) {
+        return hvd_fail(err, HVD_ERR_SYS, "rank %d: cannot set %s in its environment",
+                        local_rank, exporter.refused);
+    }
+    return 0;
+}
