@@ -64,4 +64,15 @@
 #define HVD_ENV_UCX_NET_DEVICES "UCX_NET_DEVICES" /* cards UCX may use: mlx5_0:1,... */
 #define HVD_ENV_CUDA_DEVICE_ORDER "CUDA_DEVICE_ORDER" /* PCI_BUS_ID: as Slurm counts */
 
+/* Read by hvd-info, to tell what a job would get. */
+#define HVD_ENV_CUDA_VISIBLE_DEVICES "CUDA_VISIBLE_DEVICES"
+#define HVD_ENV_SLURM_STEP_GPUS "SLURM_STEP_GPUS" /* the node's numbers: 0,1 */
+#define HVD_ENV_SLURM_JOB_GPUS "SLURM_JOB_GPUS"
+#define HVD_ENV_SLURM_GPUS_ON_NODE "SLURM_GPUS_ON_NODE" /* a count */
+#define HVD_ENV_SLURM_STEP_TASKS_PER_NODE "SLURM_STEP_TASKS_PER_NODE" /* 2(x3),1 */
+#define HVD_ENV_SLURM_TASKS_PER_NODE "SLURM_TASKS_PER_NODE"
+#define HVD_ENV_SLURM_NTASKS_PER_NODE "SLURM_NTASKS_PER_NODE"
+#define HVD_ENV_SLURM_NODEID "SLURM_NODEID" /* this node's place in such lists */
+#define HVD_ENV_SLURM_CPUS_PER_TASK "SLURM_CPUS_PER_TASK"
+
 #endif
