@@ -49,6 +49,8 @@
 /* Read by the library. */
 #define HVD_ENV_START_TIMEOUT                                                            \
     "HVD_START_TIMEOUT" /* seconds init waits for all ranks, 60 */
+#define HVD_ENV_BOOT_HELPER                                                              \
+    "HVD_BOOT_HELPER" /* path of hvd-boot, beside libhvd */
 #define HVD_ENV_IFACE "HVD_IFACE" /* network interface of control connections, all */
 #define HVD_ENV_LOG_LEVEL "HOROVOD_LOG_LEVEL" /* trace ... fatal, warning */
 #define HVD_ENV_FUSION_THRESHOLD                                                         \

@@ -2,8 +2,9 @@
 /* Who am I, who are the others: ranks, nodes, a job secret, and one card of each rank.
  *
  * PMIx serves it under Slurm, mpirun, prterun and hvdrun; a process that nobody launched is
- * rank 0 of 1. PMIx is open only during hvd_boot_create: a rank that exits while it is open
- * takes the whole Slurm step down without a word. */
+ * rank 0 of 1. hvd-boot, a child process of some milliseconds, speaks PMIx: libpmix never
+ * enters the program, and PMIx is closed again before hvd_boot_create returns, because a rank
+ * that exits while it is open takes the whole Slurm step down without a word. */
 #ifndef HVD_BOOT_H
 #define HVD_BOOT_H
 
@@ -29,13 +30,14 @@ struct hvd_boot {
     struct hvd_boot_peer *peers; /* [size] */
 };
 
-/* Publishes card (copied) and collects the cards of all ranks: one put, one commit, one fence
- * with a time limit, gets, finalize. Collective; may be called again after every rank has
- * finished with the boot before. card_bytes may differ between ranks.
+/* Publishes card (copied) and collects the cards of all ranks within the time limit.
+ * Collective. May be called again once it has returned on every rank: the caller sees to that
+ * by talking to all of them in between. card_bytes may differ between ranks.
  * Fails with HVD_ERR_TIMEOUT naming the ranks that are missing, HVD_ERR_UNSUPPORTED when the
  * environment shows more than one task but no PMIx (the text says what to type),
- * HVD_ERR_STATE when the launcher left a reason in HVD_ENV_LAUNCH_ERROR.
- * One call at a time per process. The caller owns *out. */
+ * HVD_ERR_STATE when the launcher left a reason in HVD_ENV_LAUNCH_ERROR, HVD_ERR_NET when the
+ * launcher's PMIx server does not serve, HVD_ERR_MISMATCH when a rank runs another version.
+ * One call at a time per process. The program sees one SIGCHLD. The caller owns *out. */
 int hvd_boot_create(const void *card, size_t card_bytes, int timeout_ms,
                     struct hvd_boot **out, struct hvd_error *err);
 

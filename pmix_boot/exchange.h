@@ -15,13 +15,13 @@ struct hvd_exchange {
 };
 
 /* Each fills out, which the caller ends with hvd_exchange_finish, or fails and leaves it
- * alone. PMIx: collective, needs a server (see launch_env.h), leaves no thread behind. */
+ * alone. PMIx: collective, needs a server (see launch_env.h); a child process speaks to it. */
 int hvd_exchange_single(const struct hvd_blob *mine, struct hvd_exchange *out,
                         struct hvd_error *err);
 int hvd_exchange_pmix(const struct hvd_blob *mine, int timeout_ms,
                       struct hvd_exchange *out, struct hvd_error *err);
 
-/* Whether this build can speak PMIx; where not, hvd_exchange_pmix fails. */
+/* Whether this installation can speak PMIx; where not, hvd_exchange_pmix fails. */
 bool hvd_exchange_has_pmix(void);
 
 /* Frees blobs[0 ... size - 1] and the array; NULL is fine. */

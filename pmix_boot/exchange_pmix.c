@@ -1,199 +1,211 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The exchange through PMIx: init, put, commit, collect, finalize at once. */
+/* The exchange through PMIx, done by a helper that lives some milliseconds.
+ *
+ * libpmix in this process would bring its hwloc and libevent next to those of the program's
+ * other libraries, a thread, and about 150 KiB that it loses in each init and finalize
+ * (measured with 4.2.2). A process of its own costs less than a millisecond and leaves
+ * nothing. To the server it is this rank: PMIx lets children of a rank speak for it. */
 #include "pmix_boot/exchange.h"
 
-#include <pmix.h>
-#include <pthread.h>
+#include <errno.h>
+#include <limits.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
-#include "gpu_binding/env.h"
-#include "pmix_boot/pmix_collect.h"
+#include "pmix_boot/helper_path.h"
+#include "pmix_boot/helper_wire.h"
 
-bool hvd_exchange_has_pmix(void)
+/* The helper keeps the time limit itself; one that says nothing for so much longer hangs. */
+#define HANG_SECONDS 15
+
+/* Values that the server keeps from earlier exchanges of this process must never be taken
+ * for new ones: each exchange has a number. One exchange at a time (see boot.h). */
+static uint32_t cycle;
+
+struct helper {
+    const char *path;
+    pid_t pid;
+    int fd;
+};
+
+/* With all signals blocked: who ends this process also ends the helper, which dies with it,
+ * and a Ctrl-C must not look like a rank that crashed. */
+static int spawn(struct helper *helper, int fd, struct hvd_error *err)
 {
-    return true;
-}
-
-/* Counts the exchanges of this process: each has a key of its own, because servers keep the
- * values of earlier ones and clients may be given them again. PMIx has no state of ours that
- * could hold the number, so it lives here; one exchange at a time (see boot.h). */
-static unsigned cycle;
-
-/* PMIx's thread takes the signal mask of its creator: with all blocked, handlers keep running
- * on the program's threads as if PMIx were not there. */
-static pmix_status_t open_pmix(pmix_proc_t *self)
-{
+    char *arguments[] = {(char *)helper->path, NULL};
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
     sigset_t all;
-    sigset_t before;
-    pmix_status_t status;
+    int error;
 
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    status = PMIx_Init(self, NULL, 0);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return status;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, fd, HVD_HELPER_FD);
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+    posix_spawnattr_setsigmask(&attributes, &all);
+    error = posix_spawn(&helper->pid, helper->path, &actions, &attributes, arguments,
+                        environ);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    errno = error;
+    return error == 0 ? 0
+                      : hvd_fail(err, HVD_ERR_SYS, "cannot start %s: %m", helper->path);
 }
 
-static int fail_open(pmix_status_t status, struct hvd_error *err)
+static int start(struct helper *helper, int timeout_ms, struct hvd_error *err)
 {
-    const char *rank = getenv(HVD_ENV_PMIX_RANK);
+    struct timeval limit = {.tv_sec = timeout_ms / 1000 + HANG_SECONDS};
+    int ends[2];
+    int status;
 
-    return hvd_fail(err, HVD_ERR_NET,
-                    "rank %s cannot reach the PMIx server of its launcher (%s): the "
-                    "launcher may be gone, or its directory is not visible in this "
-                    "container",
-                    rank != NULL ? rank : "?", PMIx_Error_string(status));
-}
-
-static int get_size(const pmix_proc_t *self, int *size, struct hvd_error *err)
-{
-    pmix_proc_t job = *self;
-    pmix_value_t *value = NULL;
-    pmix_status_t status;
-
-    job.rank = PMIX_RANK_WILDCARD;
-    status = PMIx_Get(&job, PMIX_JOB_SIZE, NULL, 0, &value);
-    if (status != PMIX_SUCCESS || value->type != PMIX_UINT32) {
-        return hvd_fail(err, HVD_ERR_NET, "the launcher does not tell the job's size: %s",
-                        PMIx_Error_string(status));
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+        return hvd_fail(err, HVD_ERR_SYS, "cannot open a socket to %s: %m", helper->path);
     }
-    *size = (int)value->data.uint32;
-    PMIX_VALUE_RELEASE(value);
+    setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+    status = spawn(helper, ends[1], err);
+    close(ends[1]);
+    if (status < 0) {
+        close(ends[0]);
+        return status;
+    }
+    helper->fd = ends[0];
     return 0;
 }
 
-static int publish(const char *key, const struct hvd_blob *mine, struct hvd_error *err)
+/* Returns its wait status, or 0 if the program's own SIGCHLD handling was faster. */
+static int stop(struct helper *helper)
 {
-    pmix_value_t value = {.type = PMIX_BYTE_OBJECT};
-    pmix_status_t status;
+    int wait_status = 0;
 
-    value.data.bo.bytes = mine->data;
-    value.data.bo.size = mine->bytes;
-    status = PMIx_Put(PMIX_GLOBAL, key, &value);
-    if (status == PMIX_SUCCESS) {
-        status = PMIx_Commit();
-    }
-    return status == PMIX_SUCCESS
-               ? 0
-               : hvd_fail(err, HVD_ERR_NET, "cannot publish %zu bytes through PMIx: %s",
-                          mine->bytes, PMIx_Error_string(status));
-}
-
-/* " (on n2)", or nothing when the launcher does not say where rank is. */
-static void append_host(const pmix_proc_t *self, int rank, char *text, size_t bytes)
-{
-    pmix_proc_t peer = *self;
-    pmix_value_t *value = NULL;
-    size_t used = strlen(text);
-
-    peer.rank = (pmix_rank_t)rank;
-    if (PMIx_Get(&peer, PMIX_HOSTNAME, NULL, 0, &value) != PMIX_SUCCESS) {
-        return;
-    }
-    if (value->type == PMIX_STRING) {
-        snprintf(text + used, bytes - used, " (on %s)", value->data.string);
-    }
-    PMIX_VALUE_RELEASE(value);
-}
-
-/* "rank 1 (on n2), rank 3 (on n2) and 5 more"; room for names is limited by the error. */
-static void list_missing(const struct hvd_collect *collect, const pmix_proc_t *self,
-                         int size, int missing, char *text, size_t bytes)
-{
-    enum {
-        MOST_NAMED = 6
-    };
-    int named = 0;
-
-    text[0] = '\0';
-    for (int rank = 0; rank < size && named < MOST_NAMED; rank++) {
-        size_t used = strlen(text);
-
-        if (hvd_collect_has(collect, rank)) {
-            continue;
+    close(helper->fd);
+    while (waitpid(helper->pid, &wait_status, 0) < 0) {
+        if (errno != EINTR) {
+            return 0;
         }
-        snprintf(text + used, bytes - used, "%srank %d", named > 0 ? ", " : "", rank);
-        append_host(self, rank, text, bytes);
-        named++;
     }
-    if (missing > named) {
-        size_t used = strlen(text);
-
-        snprintf(text + used, bytes - used, " and %d more", missing - named);
-    }
+    return wait_status;
 }
 
-static int fail_missing(const struct hvd_collect *collect, const pmix_proc_t *self,
-                        int size, int missing, int timeout_ms, struct hvd_error *err)
+static int send_request(const struct helper *helper, const struct hvd_blob *mine,
+                        int timeout_ms)
 {
-    char names[320];
+    struct hvd_helper_request request = {
+        .bytes = mine->bytes,
+        .cycle = ++cycle,
+        .timeout_ms = timeout_ms,
+        .parent = (int32_t)getpid(),
+    };
+    int status = hvd_wire_send(helper->fd, &request, sizeof(request));
 
-    if (hvd_collect_status(collect, (int)self->rank) != PMIX_SUCCESS) {
-        return hvd_fail(err, HVD_ERR_NET,
-                        "rank %d lost the PMIx server of its launcher: %s",
-                        (int)self->rank,
-                        PMIx_Error_string(hvd_collect_status(collect, (int)self->rank)));
-    }
-    list_missing(collect, self, size, missing, names, sizeof(names));
-    return hvd_fail(
-        err, HVD_ERR_TIMEOUT,
-        "%d of %d ranks did not start within %g s: %s; they have ended, hang, "
-        "or never call init",
-        missing, size, timeout_ms / 1000.0, names);
+    return status < 0 ? status : hvd_wire_send(helper->fd, mine->data, mine->bytes);
 }
 
-static int exchange_open(const pmix_proc_t *self, const struct hvd_blob *mine,
-                         int timeout_ms, struct hvd_exchange *out,
-                         struct hvd_collect **collect, struct hvd_error *err)
+static int receive_blob(const struct helper *helper, struct hvd_blob *blob)
 {
-    char key[32];
-    int size = 0;
-    int status = get_size(self, &size, err);
-    int missing;
+    uint64_t bytes = 0;
+    int status = hvd_wire_receive(helper->fd, &bytes, sizeof(bytes));
 
-    snprintf(key, sizeof(key), "hvd.card.%u", cycle);
-    if (status == 0) {
-        status = publish(key, mine, err);
-    }
     if (status < 0) {
         return status;
     }
-    *collect = hvd_collect_create(self, key, size);
-    if (*collect == NULL) {
-        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for %d ranks", size);
+    blob->data = malloc(bytes > 0 ? bytes : 1);
+    if (blob->data == NULL) {
+        return HVD_ERR_NOMEM;
     }
-    missing = hvd_collect_run(*collect, timeout_ms);
-    if (missing > 0) {
-        return fail_missing(*collect, self, size, missing, timeout_ms, err);
+    blob->bytes = bytes;
+    return hvd_wire_receive(helper->fd, blob->data, bytes);
+}
+
+static int receive_blobs(const struct helper *helper, int size, struct hvd_blob *blobs)
+{
+    int status = blobs != NULL ? 0 : HVD_ERR_NOMEM;
+
+    for (int rank = 0; rank < size && status == 0; rank++) {
+        status = receive_blob(helper, &blobs[rank]);
     }
-    out->rank = (int)self->rank;
-    out->size = size;
-    out->blobs = hvd_collect_take(*collect);
-    return out->blobs != NULL
-               ? 0
-               : hvd_fail(err, HVD_ERR_NOMEM, "no memory for %d ranks", size);
+    return status;
+}
+
+/* A failure that the helper found goes to err; HVD_ERR_SYS with errno is the helper's own. */
+static int receive_answer(const struct helper *helper, struct hvd_exchange *out,
+                          struct hvd_error *err)
+{
+    struct hvd_helper_answer answer;
+    struct hvd_blob *blobs;
+    int status = hvd_wire_receive(helper->fd, &answer, sizeof(answer));
+
+    if (status < 0) {
+        return status;
+    }
+    if (answer.error.status != 0) {
+        return hvd_fail(err, answer.error.status, "%s", answer.error.text);
+    }
+    blobs = calloc((size_t)answer.size, sizeof(*blobs));
+    status = receive_blobs(helper, answer.size, blobs);
+    if (status < 0) {
+        hvd_blobs_free(blobs, answer.size);
+        return status == HVD_ERR_NOMEM
+                   ? hvd_fail(err, status, "no memory for the cards of %d ranks",
+                              answer.size)
+                   : status;
+    }
+    *out = (struct hvd_exchange){answer.rank, answer.size, blobs};
+    return 0;
+}
+
+/* The conversation broke: says how the helper ended. */
+static int fail_broken(struct helper *helper, struct hvd_error *err)
+{
+    int wait_status;
+
+    if (errno == EAGAIN) {
+        kill(helper->pid, SIGKILL);
+        stop(helper);
+        return hvd_fail(err, HVD_ERR_TIMEOUT,
+                        "the PMIx server of this launch does not answer (%s hangs)",
+                        helper->path);
+    }
+    wait_status = stop(helper);
+    if (WIFSIGNALED(wait_status)) {
+        return hvd_fail(err, HVD_ERR_SYS, "%s was ended by signal %d (%s)", helper->path,
+                        WTERMSIG(wait_status), strsignal(WTERMSIG(wait_status)));
+    }
+    return hvd_fail(err, HVD_ERR_SYS, "%s ended without an answer, exit status %d",
+                    helper->path, WEXITSTATUS(wait_status));
+}
+
+bool hvd_exchange_has_pmix(void)
+{
+    char path[PATH_MAX];
+
+    return hvd_helper_path(path, sizeof(path), NULL) == 0;
 }
 
 int hvd_exchange_pmix(const struct hvd_blob *mine, int timeout_ms,
                       struct hvd_exchange *out, struct hvd_error *err)
 {
-    struct hvd_exchange made = {0};
-    struct hvd_collect *collect = NULL;
-    pmix_proc_t self;
-    pmix_status_t opened = open_pmix(&self);
-    int status;
+    char path[PATH_MAX];
+    struct helper helper = {.path = path};
+    struct hvd_error found = {0};
+    int status = hvd_helper_path(path, sizeof(path), err);
 
-    if (opened != PMIX_SUCCESS) {
-        return fail_open(opened, err);
+    if (status < 0 || (status = start(&helper, timeout_ms, err)) < 0) {
+        return status;
     }
-    cycle++;
-    status = exchange_open(&self, mine, timeout_ms, &made, &collect, err);
-    PMIx_Finalize(NULL, 0);
-    hvd_collect_destroy(collect);
+    status = send_request(&helper, mine, timeout_ms);
     if (status == 0) {
-        *out = made;
+        status = receive_answer(&helper, out, &found);
     }
-    return status;
+    if (status < 0 && found.status == 0) {
+        return fail_broken(&helper, err);
+    }
+    stop(&helper);
+    return status == 0 ? 0 : hvd_fail(err, status, "%s", found.text);
 }

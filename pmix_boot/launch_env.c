@@ -153,10 +153,11 @@ static int check_built_without(const char *const *environment, struct hvd_error 
             return 0;
         }
     }
-    return hvd_fail(err, HVD_ERR_UNSUPPORTED,
-                    "the launcher serves PMIx (%s is %s) but this build of hvd has no "
-                    "PMIx and cannot join other ranks: build it with -Dpmix=enabled",
-                    HVD_ENV_PMIX_RANK, find(environment, HVD_ENV_PMIX_RANK));
+    return hvd_fail(
+        err, HVD_ERR_UNSUPPORTED,
+        "the launcher serves PMIx (%s is %s) but this installation of hvd has "
+        "no hvd-boot to join other ranks with: build it with -Dpmix=enabled",
+        HVD_ENV_PMIX_RANK, find(environment, HVD_ENV_PMIX_RANK));
 }
 
 static int check_many(const char *const *environment, struct hvd_error *err)

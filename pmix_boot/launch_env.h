@@ -13,7 +13,7 @@ enum hvd_launch {
 };
 
 /* environment is a list of "name=value" that ends with NULL, as environ is. has_pmix tells
- * whether this build can speak PMIx. Fails where the environment shows a launch of several
+ * whether this installation can speak PMIx. Fails where the environment shows a launch of several
  * that cannot be joined: HVD_ERR_UNSUPPORTED with what to type instead, or HVD_ERR_STATE
  * with what the launcher left in HVD_ENV_LAUNCH_ERROR. In doubt it fails: a rank of many must
  * never take itself for rank 0 of 1. */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Callbacks come on PMIx's thread, perhaps after the time limit: the struct counts who may
- * still touch it. */
+/* Answers come on PMIx's thread; the thread of run waits for them with a deadline. */
 #include "pmix_boot/pmix_collect.h"
 
 #include <pthread.h>
@@ -14,21 +13,24 @@
 #define ASK_SHARE 4
 #define ASK_MAX_MS 5000
 
-/* The argument of one rank's callback. */
+/* Between two questions to a server that does not wait for a value but says "not found". */
+#define ASK_AGAIN_MS 100
+
+/* One rank's value. */
 struct answer {
     struct hvd_collect *collect;
     struct hvd_blob blob; /* data NULL: not here */
     pmix_status_t status;
+    bool is_awaited;
 };
 
 struct hvd_collect {
-    pthread_mutex_t lock; /* guards all below but what is constant */
+    pthread_mutex_t lock; /* guards the counts and the answers */
     pthread_cond_t changed;
-    int holders; /* the creator and every callback that is still to come */
     bool is_fence_over;
-    int unanswered; /* ranks that were asked and have not answered */
+    int awaited; /* questions without an answer */
     int missing; /* ranks without a value */
-    /* constant; PMIx borrows key and with_data until the callback */
+    /* constant; PMIx borrows key and with_data until the answer */
     int size;
     pmix_proc_t self;
     pmix_key_t key;
@@ -41,6 +43,7 @@ struct hvd_collect *hvd_collect_create(const pmix_proc_t *self, const char *key,
     struct hvd_collect *collect =
         calloc(1, sizeof(*collect) + (size_t)size * sizeof(struct answer));
     pthread_condattr_t attributes;
+    bool is_collecting = true;
 
     if (collect == NULL) {
         return NULL;
@@ -50,11 +53,11 @@ struct hvd_collect *hvd_collect_create(const pmix_proc_t *self, const char *key,
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(&collect->changed, &attributes);
     pthread_condattr_destroy(&attributes);
-    collect->holders = 1;
     collect->missing = size;
     collect->size = size;
     collect->self = *self;
     PMIX_LOAD_KEY(collect->key, key);
+    PMIX_INFO_LOAD(&collect->with_data, PMIX_COLLECT_DATA, &is_collecting, PMIX_BOOL);
     for (int rank = 0; rank < size; rank++) {
         collect->answers[rank].collect = collect;
         collect->answers[rank].status = PMIX_ERR_TIMEOUT;
@@ -62,60 +65,46 @@ struct hvd_collect *hvd_collect_create(const pmix_proc_t *self, const char *key,
     return collect;
 }
 
-static void free_collect(struct hvd_collect *collect)
-{
-    for (int rank = 0; rank < collect->size; rank++) {
-        free(collect->answers[rank].blob.data);
-    }
-    pthread_cond_destroy(&collect->changed);
-    pthread_mutex_destroy(&collect->lock);
-    free(collect);
-}
-
-/* Unlocks; the last holder frees. */
-static void let_go(struct hvd_collect *collect)
-{
-    bool is_last = --collect->holders == 0;
-
-    pthread_cond_broadcast(&collect->changed);
-    pthread_mutex_unlock(&collect->lock);
-    if (is_last) {
-        free_collect(collect);
-    }
-}
-
 static void on_fence(pmix_status_t status, void *context)
 {
     struct hvd_collect *collect = context;
 
-    /* Whatever the status: what counts is whether the values are there, and the gets that
-     * follow find that out. */
     (void)status;
     pthread_mutex_lock(&collect->lock);
     collect->is_fence_over = true;
-    let_go(collect);
+    pthread_cond_signal(&collect->changed);
+    pthread_mutex_unlock(&collect->lock);
+}
+
+static struct hvd_blob copy_value(const pmix_value_t *value)
+{
+    struct hvd_blob blob = {NULL, 0};
+
+    if (value != NULL && value->type == PMIX_BYTE_OBJECT && value->data.bo.size > 0) {
+        blob.data = malloc(value->data.bo.size);
+    }
+    if (blob.data != NULL) {
+        blob.bytes = value->data.bo.size;
+        memcpy(blob.data, value->data.bo.bytes, blob.bytes);
+    }
+    return blob;
 }
 
 static void on_value(pmix_status_t status, pmix_value_t *value, void *context)
 {
     struct answer *answer = context;
     struct hvd_collect *collect = answer->collect;
-    void *copy = NULL;
-    size_t bytes = 0;
 
-    if (status == PMIX_SUCCESS && value != NULL && value->type == PMIX_BYTE_OBJECT) {
-        bytes = value->data.bo.size;
-        copy = malloc(bytes > 0 ? bytes : 1);
-    }
-    if (copy != NULL && bytes > 0) {
-        memcpy(copy, value->data.bo.bytes, bytes);
-    }
     pthread_mutex_lock(&collect->lock);
-    collect->unanswered--;
     answer->status = status;
-    answer->blob = (struct hvd_blob){copy, bytes};
-    collect->missing -= copy != NULL ? 1 : 0;
-    let_go(collect);
+    answer->is_awaited = false;
+    if (status == PMIX_SUCCESS) {
+        answer->blob = copy_value(value);
+    }
+    collect->missing -= answer->blob.data != NULL ? 1 : 0;
+    collect->awaited--;
+    pthread_cond_signal(&collect->changed);
+    pthread_mutex_unlock(&collect->lock);
 }
 
 static struct timespec after_ms(struct timespec start, int ms)
@@ -129,17 +118,21 @@ static struct timespec after_ms(struct timespec start, int ms)
     return start;
 }
 
+static bool is_past(const struct timespec *deadline)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec > deadline->tv_sec ||
+           (now.tv_sec == deadline->tv_sec && now.tv_nsec >= deadline->tv_nsec);
+}
+
 static void fence_until(struct hvd_collect *collect, const struct timespec *deadline)
 {
-    bool is_collecting = true;
-    pmix_status_t status;
+    pmix_status_t status =
+        PMIx_Fence_nb(NULL, 0, &collect->with_data, 1, on_fence, collect);
     int waited = 0;
 
-    PMIX_INFO_LOAD(&collect->with_data, PMIX_COLLECT_DATA, &is_collecting, PMIX_BOOL);
-    pthread_mutex_lock(&collect->lock);
-    collect->holders++;
-    pthread_mutex_unlock(&collect->lock);
-    status = PMIx_Fence_nb(NULL, 0, &collect->with_data, 1, on_fence, collect);
     if (status != PMIX_SUCCESS) {
         on_fence(status, collect); /* failed, or over already: no callback will come */
     }
@@ -150,17 +143,30 @@ static void fence_until(struct hvd_collect *collect, const struct timespec *dead
     pthread_mutex_unlock(&collect->lock);
 }
 
-static void ask_all(struct hvd_collect *collect)
+/* Claims rank for a question, unless its value is here or a question is open. */
+static bool claim(struct hvd_collect *collect, int rank)
 {
+    struct answer *answer = &collect->answers[rank];
+    bool is_needed;
+
     pthread_mutex_lock(&collect->lock);
-    collect->holders += collect->size;
-    collect->unanswered = collect->size;
+    is_needed = answer->blob.data == NULL && !answer->is_awaited;
+    answer->is_awaited = answer->is_awaited || is_needed;
+    collect->awaited += is_needed ? 1 : 0;
     pthread_mutex_unlock(&collect->lock);
+    return is_needed;
+}
+
+static void ask_missing(struct hvd_collect *collect)
+{
     for (int rank = 0; rank < collect->size; rank++) {
         struct answer *answer = &collect->answers[rank];
         pmix_proc_t peer = collect->self;
         pmix_status_t status;
 
+        if (!claim(collect, rank)) {
+            continue;
+        }
         peer.rank = (pmix_rank_t)rank;
         status = PMIx_Get_nb(&peer, collect->key, NULL, 0, on_value, answer);
         if (status != PMIX_SUCCESS) {
@@ -169,13 +175,14 @@ static void ask_all(struct hvd_collect *collect)
     }
 }
 
-static int wait_for_values(struct hvd_collect *collect, const struct timespec *deadline)
+/* Until every question is answered, or the deadline. Returns the number of missing ranks. */
+static int wait_for_answers(struct hvd_collect *collect, const struct timespec *deadline)
 {
     int waited = 0;
     int missing;
 
     pthread_mutex_lock(&collect->lock);
-    while (collect->unanswered > 0 && waited == 0) {
+    while (collect->awaited > 0 && waited == 0) {
         waited = pthread_cond_timedwait(&collect->changed, &collect->lock, deadline);
     }
     missing = collect->missing;
@@ -187,15 +194,23 @@ int hvd_collect_run(struct hvd_collect *collect, int timeout_ms)
 {
     int ask_ms =
         timeout_ms / ASK_SHARE < ASK_MAX_MS ? timeout_ms / ASK_SHARE : ASK_MAX_MS;
-    struct timespec now = {0};
+    struct timespec pause = after_ms((struct timespec){0}, ASK_AGAIN_MS);
+    struct timespec start;
     struct timespec deadline;
+    int missing;
 
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    deadline = after_ms(now, timeout_ms - ask_ms);
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    deadline = after_ms(start, timeout_ms - ask_ms);
     fence_until(collect, &deadline);
-    ask_all(collect);
-    deadline = after_ms(now, timeout_ms);
-    return wait_for_values(collect, &deadline);
+    deadline = after_ms(start, timeout_ms);
+    ask_missing(collect);
+    missing = wait_for_answers(collect, &deadline);
+    while (missing > 0 && !is_past(&deadline)) {
+        nanosleep(&pause, NULL);
+        ask_missing(collect);
+        missing = wait_for_answers(collect, &deadline);
+    }
+    return missing;
 }
 
 bool hvd_collect_has(const struct hvd_collect *collect, int rank)
@@ -224,9 +239,10 @@ void hvd_collect_destroy(struct hvd_collect *collect)
     if (collect == NULL) {
         return;
     }
-    pthread_mutex_lock(&collect->lock);
-    if (!PMIx_Initialized()) {
-        collect->holders = 1; /* PMIx's thread is gone, no callback will come */
+    for (int rank = 0; rank < collect->size; rank++) {
+        free(collect->answers[rank].blob.data);
     }
-    let_go(collect);
+    pthread_cond_destroy(&collect->changed);
+    pthread_mutex_destroy(&collect->lock);
+    free(collect);
 }

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Everyone's value of one PMIx key, within a time limit that holds whatever the server does.
  *
- *   fence (collects all values) ──ok──────────────────────────┐
- *     └─ late ──► ask for each rank's value by itself ──all──► done
- *                   └─ time is up: those without a value are the missing ranks
+ *   fence (collects all values) --over or late--> ask for each rank's value by itself
+ *     all there: done       some not: ask those again until time is up, then they are missing
  *
- * The second way is also what makes repeated use safe: a server may let a fence end early
- * when a rank has just closed its connection (openpmix issues 3931 and 4113, all releases
- * until 2026), and then a value is not there yet when the fence ends. */
+ * Asking, and not the fence's word, decides: a server may let a fence end early when a rank
+ * has just closed its connection (openpmix issues 3931 and 4113, all releases until 2026), and
+ * after a fence that failed it is asking that tells who is missing. */
 #ifndef HVD_PMIX_COLLECT_H
 #define HVD_PMIX_COLLECT_H
 
@@ -22,19 +21,18 @@ struct hvd_collect;
 struct hvd_collect *hvd_collect_create(const pmix_proc_t *self, const char *key,
                                        int size);
 
-/* Waits until blobs of all ranks are here or timeout_ms passed. PMIx is open, this rank's
- * value is committed. Returns the number of missing ranks. */
+/* Waits until the values of all ranks are here or timeout_ms passed. PMIx is open, this
+ * rank's value is committed. Returns the number of missing ranks. */
 int hvd_collect_run(struct hvd_collect *collect, int timeout_ms);
 
-/* After run: whether rank's value came; and the PMIx status of what went wrong with it. */
+/* After run: whether rank's value came; and the PMIx status of the last try to get it. */
 bool hvd_collect_has(const struct hvd_collect *collect, int rank);
 pmix_status_t hvd_collect_status(const struct hvd_collect *collect, int rank);
 
 /* After run: hands over the values, [size], to end with hvd_blobs_free. */
 struct hvd_blob *hvd_collect_take(struct hvd_collect *collect);
 
-/* Ends it after PMIx_Finalize. What a callback may still touch, because somebody else in the
- * process keeps PMIx open, lives until that callback. NULL is fine. */
+/* After PMIx_Finalize, when no answer can come any more. NULL is fine. */
 void hvd_collect_destroy(struct hvd_collect *collect);
 
 #endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What libhvd and its helper hvd-boot say to each other over one socket, once:
+ *
+ *   libhvd   --- request, my blob ------------------------------->   hvd-boot
+ *            <-- answer, then (bytes, blob) of each rank if status 0 ---
+ *
+ * Both come from the same build, so structs go as they are. */
+#ifndef HVD_HELPER_WIRE_H
+#define HVD_HELPER_WIRE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gpu_binding/error.h"
+
+/* The helper finds its end of the socket here. */
+#define HVD_HELPER_FD 0
+
+struct hvd_helper_request {
+    uint64_t bytes;
+    uint32_t cycle; /* counts the exchanges of the asking process */
+    int32_t timeout_ms;
+    int32_t parent; /* pid of the asking process */
+};
+
+struct hvd_helper_answer {
+    int32_t rank;
+    int32_t size;
+    struct hvd_error error; /* status 0: no error */
+};
+
+/* Whole or not at all: 0, or HVD_ERR_SYS with errno; errno is 0 when the other end closed
+ * and EAGAIN when the socket's time limit passed. Never raises SIGPIPE. */
+int hvd_wire_send(int fd, const void *data, size_t bytes);
+int hvd_wire_receive(int fd, void *data, size_t bytes);
+
+#endif

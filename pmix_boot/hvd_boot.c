@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hvd-boot: speaks PMIx for the rank that started it, once, and ends. See helper_wire.h. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "pmix_boot/exchange.h"
+#include "pmix_boot/helper_wire.h"
+#include "pmix_boot/pmix_exchange.h"
+
+/* The helper must not outlive its rank: a rank that is killed would look alive. */
+static int follow(int parent)
+{
+    return prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == parent ? 0 : HVD_ERR_SYS;
+}
+
+static int receive_request(struct hvd_helper_request *request, struct hvd_blob *mine)
+{
+    int status = hvd_wire_receive(HVD_HELPER_FD, request, sizeof(*request));
+
+    if (status < 0 || (status = follow(request->parent)) < 0) {
+        return status;
+    }
+    mine->bytes = request->bytes;
+    mine->data = malloc(mine->bytes);
+    return mine->data != NULL ? hvd_wire_receive(HVD_HELPER_FD, mine->data, mine->bytes)
+                              : HVD_ERR_NOMEM;
+}
+
+static int send_answer(const struct hvd_helper_answer *answer,
+                       const struct hvd_exchange *exchange)
+{
+    int status = hvd_wire_send(HVD_HELPER_FD, answer, sizeof(*answer));
+
+    for (int rank = 0; rank < exchange->size && status == 0; rank++) {
+        const struct hvd_blob *blob = &exchange->blobs[rank];
+        uint64_t bytes = blob->bytes;
+
+        status = hvd_wire_send(HVD_HELPER_FD, &bytes, sizeof(bytes));
+        if (status == 0) {
+            status = hvd_wire_send(HVD_HELPER_FD, blob->data, blob->bytes);
+        }
+    }
+    return status;
+}
+
+int main(void)
+{
+    struct hvd_helper_request request;
+    struct hvd_helper_answer answer = {0};
+    struct hvd_exchange exchange = {0};
+    struct hvd_blob mine = {NULL, 0};
+
+    if (receive_request(&request, &mine) < 0) {
+        fprintf(stderr, "hvd-boot: libhvd starts this by itself; there is nothing to do "
+                        "with it on a command line\n");
+        return EXIT_FAILURE;
+    }
+    hvd_pmix_exchange(&mine, request.cycle, request.timeout_ms, &exchange, &answer.error);
+    answer.rank = exchange.rank;
+    answer.size = exchange.size;
+    /* Not exit: nothing is left to do, and the rank waits for the end of this process. */
+    _exit(send_answer(&answer, &exchange) == 0 ? EXIT_SUCCESS : EXIT_FAILURE);
+}

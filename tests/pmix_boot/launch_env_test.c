@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The decision about a launch, as a table: environment -> alone, PMIx, or a sentence. */
+#include "pmix_boot/launch_env.h"
+
+#include <string.h>
+
+#include "tests/tap.h"
+
+enum {
+    MOST_VARIABLES = 8
+};
+
+struct launch_case {
+    const char *name;
+    bool lacks_pmix; /* this installation cannot speak it */
+    int status;
+    enum hvd_launch launch; /* when status is 0 */
+    const char *text; /* a part of the message when it is not */
+    const char *environment[MOST_VARIABLES];
+};
+
+#define ALONE .launch = HVD_LAUNCH_SINGLE
+#define PMIX .launch = HVD_LAUNCH_PMIX
+#define REFUSED(words) .status = HVD_ERR_UNSUPPORTED, .text = (words)
+
+static const struct launch_case cases[] = {
+    {"no launcher", ALONE, .environment = {"HOME=/root", NULL}},
+    {"a batch shell of many tasks", ALONE,
+     .environment = {"SLURM_JOB_ID=7", "SLURM_NTASKS=4", "SLURM_PROCID=0", NULL}},
+    {"the shell of salloc's interactive step", ALONE,
+     .environment = {"SLURM_JOB_ID=7", "SLURM_STEP_ID=4294967290", "SLURM_NTASKS=4",
+                     NULL}},
+    {"a step of one task without PMIx", ALONE,
+     .environment = {"SLURM_STEP_ID=0", "SLURM_NTASKS=1", NULL}},
+    {"a step of one task in a job of four", ALONE,
+     .environment = {"SLURM_STEP_ID=0", "SLURM_STEP_NUM_TASKS=1", "SLURM_NTASKS=4",
+                     NULL}},
+    {"mpirun -np 1 without PMIx", ALONE, .environment = {"OMPI_COMM_WORLD_SIZE=1", NULL}},
+    {"a size that is no number", ALONE, .environment = {"PMI_SIZE=many", NULL}},
+    {"a name that only begins like a known one", ALONE,
+     .environment = {"PMI_SIZE_LIMIT=4", NULL}},
+
+    {"PMIx", PMIX, .environment = {"PMIX_NAMESPACE=prterun-1@1", "PMIX_RANK=3", NULL}},
+    {"Slurm's PMIx", PMIX,
+     .environment = {"PMIX_NAMESPACE=slurm.pmix.7.2", "PMIX_RANK=0", "SLURM_STEP_ID=2",
+                     "SLURM_NTASKS=4", NULL}},
+    {"PMIx wins over Open MPI's size", PMIX,
+     .environment = {"OMPI_COMM_WORLD_SIZE=4", "PMIX_NAMESPACE=1234", "PMIX_RANK=0",
+                     NULL}},
+    {"mpirun in a task of srun", PMIX,
+     .environment = {"PMIX_NAMESPACE=1234", "PMIX_RANK=0", "SLURM_STEP_ID=2",
+                     "SLURM_NTASKS=2", NULL}},
+    {"the plugin's launch with PMIx", PMIX,
+     .environment = {"SLURM_SPANK__SLURM_SPANK_OPTION_hvd_hvd=(null)", "HVD_LAUNCH=1",
+                     "PMIX_NAMESPACE=slurm.pmix.7.0", "PMIX_RANK=0", "SLURM_STEP_ID=0",
+                     NULL}},
+
+    {"four tasks of srun without PMIx", REFUSED("srun --hvd"),
+     .environment = {"SLURM_STEP_ID=0", "SLURM_NTASKS=4", NULL}},
+    {"PMIx variables of an outer step", REFUSED("4 tasks but no PMIx"),
+     .environment = {"PMIX_NAMESPACE=slurm.pmix.7.0", "PMIX_RANK=0", "SLURM_STEP_ID=1",
+                     "SLURM_NTASKS=4", NULL}},
+    {"PMIx variables in a batch job submitted by a task", ALONE,
+     .environment = {"PMIX_NAMESPACE=slurm.pmix.7.0", "PMIX_RANK=0", NULL}},
+    {"srun --mpi=pmi2", REFUSED("2 tasks"),
+     .environment = {"SLURM_STEP_ID=0", "SLURM_NTASKS=2", "PMI_SIZE=2", NULL}},
+    {"Open MPI without PMIx", REFUSED("OMPI_COMM_WORLD_SIZE is 4"),
+     .environment = {"OMPI_COMM_WORLD_SIZE=4", NULL}},
+    {"MPICH", REFUSED("hvdrun -np 3"), .environment = {"PMI_RANK=0", "PMI_SIZE=3", NULL}},
+    {"Intel MPI, ranks of this node only", REFUSED("MPI_LOCALNRANKS is 2"),
+     .environment = {"MPI_LOCALNRANKS=2", NULL}},
+    {"a PMI rank that does not tell the size", REFUSED("PMI_RANK is 5"),
+     .environment = {"PMI_RANK=5", NULL}},
+    {"PALS", REFUSED("PALS_RANKID is 1"), .environment = {"PALS_RANKID=1", NULL}},
+    {"MVAPICH", REFUSED("MVAPICH"), .environment = {"MV2_COMM_WORLD_SIZE=2", NULL}},
+    {"jsrun", REFUSED("jsrun"), .environment = {"JSM_NAMESPACE_SIZE=2", NULL}},
+    {"Flux", REFUSED("flux"), .environment = {"FLUX_JOB_SIZE=2", NULL}},
+    {"torchrun on one node", REFUSED("torchrun"),
+     .environment = {"LOCAL_WORLD_SIZE=2", "GROUP_WORLD_SIZE=1", NULL}},
+    {"torchrun with one rank a node", REFUSED("torchrun"),
+     .environment = {"LOCAL_WORLD_SIZE=1", "GROUP_WORLD_SIZE=2", NULL}},
+    {"Horovod's own horovodrun", REFUSED("HOROVOD_SIZE is 4"),
+     .environment = {"HOROVOD_SIZE=4", "HOROVOD_RANK=0", NULL}},
+    {"mpiexec inside a step of one task", REFUSED("PMI_SIZE is 4"),
+     .environment = {"SLURM_STEP_ID=0", "SLURM_NTASKS=1", "PMI_SIZE=4", NULL}},
+
+    {"the launcher's own reason", .status = HVD_ERR_STATE, .text = "n2: 4 tasks, 2 GPUs",
+     .environment = {"SLURM_HVD_ERROR=n2: 4 tasks, 2 GPUs",
+                     "PMIX_NAMESPACE=slurm.pmix.7.0", "PMIX_RANK=0", "SLURM_STEP_ID=0",
+                     NULL}},
+    {"--hvd, but no plugin on the node", REFUSED("not installed on node n2"),
+     .environment = {"SLURM_SPANK__SLURM_SPANK_OPTION_hvd_hvd=(null)",
+                     "SLURMD_NODENAME=n2", "SLURM_STEP_ID=0", "SLURM_NTASKS=1", NULL}},
+    {"--hvd=off in the job", ALONE,
+     .environment = {"SLURM_SPANK__SLURM_SPANK_OPTION_hvd_hvd=off", "SLURM_STEP_ID=0",
+                     "SLURM_NTASKS=1", NULL}},
+    {"the batch shell of a job with --hvd", ALONE,
+     .environment = {"SLURM_SPANK__SLURM_SPANK_OPTION_hvd_hvd=(null)", "SLURM_JOB_ID=7",
+                     NULL}},
+
+    {"no PMIx here: many tasks", .lacks_pmix = true, REFUSED("hvd-boot"),
+     .environment = {"PMIX_NAMESPACE=x", "PMIX_RANK=0", NULL}},
+    {"no PMIx here: one task of srun", .lacks_pmix = true, ALONE,
+     .environment = {"PMIX_NAMESPACE=slurm.pmix.7.0", "PMIX_RANK=0", "SLURM_STEP_ID=0",
+                     "SLURM_NTASKS=1", NULL}},
+    {"no PMIx here: mpirun -np 1", .lacks_pmix = true, ALONE,
+     .environment = {"PMIX_NAMESPACE=x", "PMIX_RANK=0", "OMPI_COMM_WORLD_SIZE=1", NULL}},
+    {"no PMIx here: no launcher", .lacks_pmix = true, ALONE, .environment = {NULL}},
+};
+
+static void test_case(const struct launch_case *expected)
+{
+    enum hvd_launch launch = HVD_LAUNCH_SINGLE;
+    struct hvd_error err = {0};
+    int status =
+        hvd_launch_decide(expected->environment, !expected->lacks_pmix, &launch, &err);
+    bool passed = status == expected->status;
+
+    if (passed && status == 0) {
+        passed = launch == expected->launch;
+    } else if (passed) {
+        passed = err.status == status && strstr(err.text, expected->text) != NULL;
+    }
+    if (!tap_ok(passed, "%s", expected->name)) {
+        tap_note("status %d, launch %d, text: %s", status, (int)launch, err.text);
+    }
+}
+
+int main(void)
+{
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        test_case(&cases[i]);
+    }
+    return tap_done();
+}
