@@ -1,0 +1,56 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# hvd-info prints exactly what expected/ holds, for every line of golden_cases.txt.
+# usage: golden.sh HVD_INFO SOURCE_ROOT [--update]
+# Topologies of other projects are not in this tree; they are used where ../shared has them.
+set -u
+info=$1
+root=$2
+update=${3-}
+here=$root/tests/gpu_binding
+found=$(mktemp)
+trap 'rm -f "$found"' EXIT
+count=0
+failed=0
+
+find_topology() {
+    for folder in "$here/topologies" "$root/../shared/topologies"; do
+        if [ -e "$folder/$1.xml" ]; then
+            echo "$folder/$1.xml"
+            return
+        fi
+    done
+}
+
+check() {
+    name=$1
+    file=$(find_topology "$2")
+    shift 2
+    count=$((count + 1))
+    if [ -z "$file" ]; then
+        echo "ok $count - golden_$name # SKIP its topology is not in ../shared/topologies"
+        return
+    fi
+    timeout 30 "$info" --topology "$file" "$@" >"$found" 2>&1
+    if [ "$update" = --update ]; then
+        cp "$found" "$here/expected/$name.txt"
+    fi
+    if diff -u "$here/expected/$name.txt" "$found" | sed 's/^/# /'; test -s "$found" &&
+        cmp -s "$here/expected/$name.txt" "$found"; then
+        echo "ok $count - golden_$name"
+    else
+        echo "not ok $count - golden_$name"
+        failed=1
+    fi
+}
+
+while IFS='|' read -r name topology arguments; do
+    case $name in
+    '#'* | '') continue ;;
+    esac
+    # The words of the case are meant to be split.
+    # shellcheck disable=SC2086
+    check $name $topology $arguments
+done <"$here/golden_cases.txt"
+echo "1..$count"
+exit $failed
