@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+# Can a cluster start here? Each check ends the script with what is missing and what to type.
+# shellcheck shell=bash disable=SC2154 # settings come from `cluster`, which reads this file
+
+check_packages()
+{
+    local entry missing=''
+    for entry in munged:munge slurmctld:slurmctld slurmd:slurmd srun:slurm-client ip:iproute2 \
+        nsenter:util-linux unshare:util-linux setpriv:util-linux mount:mount; do
+        command -v "${entry%:*}" >/dev/null || missing+=" ${entry#*:}"
+    done
+    compgen -G '/usr/lib*/*/slurm*/mpi_pmix.so' >/dev/null ||
+        compgen -G '/usr/lib*/slurm*/mpi_pmix.so' >/dev/null ||
+        missing+=' slurm-wlm-basic-plugins'
+    [ -z "$missing" ] || die_impossible "missing programs; on Debian: apt-get install$missing"
+}
+
+check_root()
+{
+    [ "$(id -u)" = 0 ] || die_impossible "needs root to create namespaces; you are $(id -un): use sudo"
+}
+
+check_namespaces()
+{
+    local message
+    message=$(unshare --mount --uts --ipc --net --pid --fork mount -t tmpfs none /tmp 2>&1) ||
+        die_impossible "this machine allows no namespaces ($message); a container needs --privileged"
+}
+
+check_cgroups()
+{
+    local controller
+    [ "$constrain" = yes ] || return 0
+    for controller in $cgroup_controllers; do
+        [ -d "/sys/fs/cgroup/$controller" ] ||
+            die_impossible "--constrain needs cgroup v1 with $controller mounted in /sys/fs/cgroup/$controller"
+    done
+}
+
+check_directory()
+{
+    case $dir/ in
+    /tmp/* | /dev/shm/*) die "$dir: choose a directory elsewhere, nodes have their own /tmp" ;;
+    esac
+    [ ${#dir} -le 70 ] || die "$dir: too long for the path of a socket, at most 70 characters"
+    [ ! -e "$dir" ] || die "$dir exists: a cluster runs there or crashed; end it: cluster down"
+}
+
+check_possible()
+{
+    check_root
+    check_packages
+    check_namespaces
+    check_cgroups
+    check_directory
+}

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+# The directory of a cluster: configuration of Slurm, accounts, device files, key.
+# shellcheck shell=bash disable=SC2154 # settings come from `cluster`, which reads this file
+
+as_user()
+{
+    setpriv --reuid "$uid" --regid "$gid" --clear-groups --inh-caps=-all "$@"
+}
+
+choose_user()
+{
+    if uid=$(id -u "$user" 2>/dev/null); then
+        gid=$(id -g "$user")
+        return
+    fi
+    uid=61000
+    while getent passwd "$uid" >/dev/null || getent group "$uid" >/dev/null; do
+        uid=$((uid + 1))
+    done
+    gid=$uid
+}
+
+# The account files that are laid over this machine's own inside the namespaces.
+write_accounts()
+{
+    local name
+    cp /etc/passwd /etc/group "$dir/etc/"
+    if ! id "$user" >/dev/null 2>&1; then
+        echo "$user:x:$uid:$gid:job user:$dir/home:/bin/bash" >>"$dir/etc/passwd"
+        echo "$user:x:$gid:" >>"$dir/etc/group"
+    fi
+    {
+        echo '127.0.0.1 localhost'
+        echo "$network.254 ctl"
+        for name in $(node_names); do
+            echo "$network.${name#n} $name"
+        done
+    } >"$dir/etc/hosts"
+}
+
+write_slurm_conf()
+{
+    local name proctrack=linuxproc task=task/affinity gres=''
+    [ "$constrain" = no ] || { proctrack=cgroup task+=,task/cgroup; }
+    [ "$gpus" = 0 ] || gres="Gres=gpu:$gpus"
+    cat <<EOF
+ClusterName=hvd
+SlurmctldHost=ctl($network.254)
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/munge
+AuthInfo=socket=$dir/munge/socket
+CredType=cred/munge
+StateSaveLocation=$dir/state
+SlurmdSpoolDir=$dir/spool-%n
+SlurmctldPidFile=$dir/run/slurmctld.pid
+SlurmdPidFile=$dir/run/slurmd-%n.pid
+SlurmctldLogFile=$dir/log/slurmctld.log
+SlurmdLogFile=$dir/log/%n.log
+PlugStackConfig=$dir/etc/plugstack.conf
+MpiDefault=none
+ProctrackType=proctrack/$proctrack
+TaskPlugin=$task
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+GresTypes=gpu
+SlurmdParameters=config_overrides
+SchedulerParameters=bf_interval=1
+ReturnToService=2
+MessageTimeout=20
+KillWait=2
+EOF
+    for name in $(node_names); do
+        echo "NodeName=$name NodeHostname=$name NodeAddr=$network.${name#n} Sockets=$sockets" \
+            "CoresPerSocket=$cores ThreadsPerCore=1 $gres State=UNKNOWN"
+    done
+    echo 'PartitionName=all Nodes=ALL Default=YES State=UP'
+    printf %s "$extra_conf"
+}
+
+# GPUs are spread over the sockets in order, as on a real node.
+write_gres_conf()
+{
+    local gpu socket first
+    for ((gpu = 0; gpu < gpus; gpu++)); do
+        socket=$((gpu * sockets / gpus))
+        first=$((socket * cores))
+        echo "Name=gpu File=$dir/dev/gpu$gpu Cores=$first-$((first + cores - 1))"
+        mknod -m 666 "$dir/dev/gpu$gpu" c 240 "$gpu" # a major number without a driver
+    done
+}
+
+write_plugstack_conf()
+{
+    local plugin
+    echo "include $dir/etc/plugstack.conf.d/*.conf"
+    [ -z "$plugstack" ] || echo "include $plugstack/*.conf"
+    [ -n "$prefix" ] || return 0
+    plugin=$(find "$prefix" -name spank_hvd.so -print -quit)
+    [ -n "$plugin" ] || die "no spank_hvd.so below $prefix: install hvd there first"
+    as_user test -r "$plugin" || die "$user cannot read $plugin: install where all can read"
+    echo "optional $plugin"
+}
+
+write_cgroup_conf()
+{
+    echo 'CgroupPlugin=cgroup/v1'
+    [ "$constrain" = no ] || printf '%s=yes\n' ConstrainCores ConstrainDevices
+}
+
+make_directory()
+{
+    local name
+    umask 022
+    # shellcheck disable=SC2034 # `up` asks when it has to clean up, also between these two lines
+    made_directory=yes
+    mkdir "$dir" || { made_directory=no && die "cannot create $dir"; }
+    save_settings
+    mkdir "$dir"/{run,run/cgroup,log,etc,etc/plugstack.conf.d,state,munge,dev,home}
+    for name in $(node_names); do
+        mkdir "$dir/spool-$name"
+    done
+    chown "$uid:$gid" "$dir/home"
+    head -c 128 /dev/urandom >"$dir/munge/key"
+    chmod 400 "$dir/munge/key"
+    write_accounts
+    write_slurm_conf >"$dir/etc/slurm.conf"
+    write_gres_conf >"$dir/etc/gres.conf"
+    write_cgroup_conf >"$dir/etc/cgroup.conf"
+    write_plugstack_conf >"$dir/etc/plugstack.conf"
+    as_user test -x "$dir/home" || die "$user cannot reach $dir/home: a parent directory is closed"
+}

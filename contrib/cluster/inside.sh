@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+# What runs inside: the first process of the controller and of each node, each in its namespaces.
+# shellcheck shell=bash disable=SC2154 # settings come from `cluster`, which reads this file
+
+# Signals: a shell starts its background commands with these two ignored, and jobs would inherit it.
+new_namespaces=(env --default-signal=INT --default-signal=QUIT
+    unshare --mount --uts --ipc --net --pid --fork --kill-child)
+
+# This node's part of each cgroup v1 hierarchy takes the place of the whole.
+confine_cgroups()
+{
+    local controller part file
+    for controller in $cgroup_controllers; do
+        part=/sys/fs/cgroup/$controller/$(cgroup_name "$1")
+        mkdir -p "$part"
+        if [ "$controller" = cpuset ]; then
+            for file in cpuset.cpus cpuset.mems; do
+                cat "/sys/fs/cgroup/cpuset/$file" >"$part/$file"
+            done
+        fi
+        mount --bind "$part" "/sys/fs/cgroup/$controller"
+    done
+}
+
+# /sys shows the network of those who mounted it, so each node mounts its own; cgroups move over.
+mount_sys()
+{
+    mount --rbind /sys/fs/cgroup "$dir/run/cgroup"
+    mount -t sysfs sysfs /sys
+    mount --move "$dir/run/cgroup" /sys/fs/cgroup
+}
+
+isolate()
+{
+    local file
+    echo "$1" >/proc/sys/kernel/hostname
+    mount -t tmpfs -o mode=1777 tmpfs /tmp
+    mount -t tmpfs -o mode=1777 tmpfs /dev/shm
+    for file in passwd group hosts; do
+        [ ! -e "/etc/$file" ] || mount --bind "$dir/etc/$file" "/etc/$file"
+    done
+    mount_sys
+    mount -t proc proc /proc
+    ip link set lo up
+}
+
+# Pid 1 must collect the dead; the shell does while it waits.
+collect_the_dead()
+{
+    while :; do
+        sleep 3600 &
+        wait $! || :
+    done
+}
+
+# Should this shell end, the name tells `up` whose log to show.
+fails_as()
+{
+    failed_part=$1
+    trap 'echo "$failed_part" >"$dir/run/failed"' EXIT
+}
+
+node_main()
+{
+    local name=$1 pid
+    fails_as "$name"
+    read -r pid _ </proc/self/stat # this is still /proc of the machine
+    record_process "$pid" "$dir/run/$name"
+    isolate "$name"
+    [ "$constrain" = no ] || confine_cgroups "$name"
+    until ip link set eth0 up 2>/dev/null; do
+        sleep 0.02
+    done
+    ip addr add "$network.${name#n}/24" dev eth0
+    until [ -S "$dir/munge/socket" ]; do
+        sleep 0.02
+    done
+    slurmd -N "$name"
+    collect_the_dead
+}
+
+start_node()
+{
+    "${new_namespaces[@]}" "$self" _node --dir "$dir" "$1" >>"$dir/log/$1.log" 2>&1 &
+    node_pids[$1]=$!
+}
+
+connect_node()
+{
+    until [ -e "$dir/run/$1" ]; do
+        sleep 0.02
+    done
+    ip link add "to-$1" type veth peer name eth0 netns "${node_pids[$1]}"
+    ip link set dev "to-$1" master br up
+}
+
+controller_main()
+{
+    local name pid
+    declare -A node_pids
+    fails_as controller
+    read -r pid _ </proc/self/stat
+    record_process "$pid" "$dir/run/ctl"
+    living_process "$dir/run/holder" >/dev/null # else it died before it could take us along
+    for name in $(node_names); do
+        start_node "$name" # before our own /proc hides their true ids
+    done
+    isolate ctl
+    munged --force --num-threads=2 --key-file="$dir/munge/key" --socket="$dir/munge/socket" \
+        --pid-file="$dir/run/munged.pid" --log-file="$dir/log/munged.log" \
+        --seed-file="$dir/munge/seed"
+    ip link add name br type bridge
+    ip addr add "$network.254/24" dev br
+    ip link set dev br up
+    for name in $(node_names); do
+        connect_node "$name"
+    done
+    slurmctld
+    collect_the_dead
+}

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+# Shell functions for tests that need a Slurm cluster; a test file is a program that prints TAP.
+# shellcheck shell=bash
+#
+# To add one, write tests/cluster/NAME_test.sh and list it in meson.build:
+#
+#   . "$(dirname "$0")/harness.sh"
+#   install_hvd                               # optional: sets $prefix
+#   start_cluster 2 --gpus 4 --prefix "$prefix"     # arguments of `cluster up`; may skip the file
+#   prints "task runs on the second node" '^n2$' as_user srun -w n2 hostname
+#   tap_done
+#
+# Each file has a cluster of its own (it starts in less than a second), so files do not disturb
+# each other and choose their own nodes, cores and GPUs. It ends with the file, whatever happens.
+#
+#   as_user [--node n2] [VAR=VALUE...] COMMAND...   inside, as the job user, in its home $home
+#   as_root [--node n2] COMMAND...                  inside, as root: faults, daemons, scontrol
+#   succeeds PROMISE COMMAND...                     one TAP line; a failure shows the output
+#   fails PROMISE COMMAND...                        exit status is not 0, nor that of a time limit
+#   prints PROMISE REGEX COMMAND...                 succeeds, and the output matches (grep -E)
+#   complains PROMISE REGEX COMMAND...              fails, and the output matches
+#   tap_skip PROMISE REASON, tap_skip_all REASON, tap_note TEXT, tap_done
+#
+# Every command inside ends after $limit seconds (default 60); it then counts as failed.
+# Files for jobs go to $home (owned by root: chmod a+r); $work is private to the test file.
+set -uo pipefail
+
+tests_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+cluster=$tests_dir/../../contrib/cluster/cluster
+limit=60
+work=''
+tap_count=0 tap_failed=0
+
+# --- TAP ---
+
+tap_note()
+{
+    printf '%s\n' "$*" | sed 's/^/# /'
+}
+
+tap_result()
+{
+    tap_count=$((tap_count + 1))
+    [ "$1" = ok ] || tap_failed=$((tap_failed + 1))
+    echo "$1 $tap_count - $2"
+}
+
+tap_skip()
+{
+    tap_result ok "$1 # SKIP $2"
+}
+
+tap_skip_all()
+{
+    echo "1..0 # SKIP $*"
+    exit 0
+}
+
+# Ends the file; `tap_done` is its last line.
+tap_done()
+{
+    echo "1..$tap_count"
+    [ "$tap_failed" = 0 ]
+    exit
+}
+
+# A failed promise, with what was done and what came of it.
+tap_failure()
+{
+    local promise=$1 status=$2
+    shift 2
+    tap_result 'not ok' "$promise"
+    tap_note "command: $*"
+    tap_note "exit status: $status; output:"
+    tap_note "$(tail -n 60 "$work/output")"
+}
+
+# --- promises ---
+
+capture()
+{
+    "$@" >"$work/output" 2>&1 </dev/null
+}
+
+# Reached by a time limit: the status of timeout(1), or of a process that it killed.
+is_timeout()
+{
+    [ "$1" = 124 ] || [ "$1" = 137 ]
+}
+
+output_matches()
+{
+    [ -z "$1" ] || grep -Eq -- "$1" "$work/output"
+}
+
+prints()
+{
+    local promise=$1 regex=$2 status=0
+    shift 2
+    capture "$@" || status=$?
+    if [ "$status" = 0 ] && output_matches "$regex"; then
+        tap_result ok "$promise"
+    else
+        tap_failure "$promise" "$status, wanted 0 and /$regex/" "$@"
+    fi
+}
+
+complains()
+{
+    local promise=$1 regex=$2 status=0
+    shift 2
+    capture "$@" || status=$?
+    if [ "$status" != 0 ] && ! is_timeout "$status" && output_matches "$regex"; then
+        tap_result ok "$promise"
+    else
+        tap_failure "$promise" "$status, wanted an error and /$regex/" "$@"
+    fi
+}
+
+succeeds()
+{
+    local promise=$1
+    shift
+    prints "$promise" '' "$@"
+}
+
+fails()
+{
+    local promise=$1
+    shift
+    complains "$promise" '' "$@"
+}
+
+# --- the cluster ---
+
+# $work lies outside /tmp, which nodes have for themselves, and open to the job user.
+make_work()
+{
+    [ -z "$work" ] || return 0
+    work=$(mktemp -d /var/tmp/hvd-test.XXXXXX) || tap_skip_all "no room in /var/tmp"
+    chmod 755 "$work"
+    trap clean_up EXIT
+    trap 'exit 130' INT
+    trap 'exit 143' TERM HUP
+}
+
+clean_up()
+{
+    trap '' INT TERM HUP
+    local dir
+    for dir in "$work"/cluster*; do
+        [ ! -d "$dir" ] || "$cluster" down --dir "$dir"
+    done
+    rm -rf "$work"
+}
+
+# start_cluster [options of `cluster up`]: sets $home. Skips the file where no cluster can run.
+start_cluster()
+{
+    local status=0
+    make_work
+    "$cluster" up --dir "$work/cluster" "$@" >"$work/up" 2>&1 </dev/null || status=$?
+    case $status in
+    0) ;;
+    3) tap_skip_all "$(tail -n 1 "$work/up")" ;;
+    *)
+        tap_note "$(cat "$work/up")"
+        echo "Bail out! cluster up failed"
+        exit 1
+        ;;
+    esac
+    # shellcheck disable=SC2034 # for the test files
+    home=$work/cluster/home
+}
+
+as_user()
+{
+    timeout -k 5 "$limit" "$cluster" run --dir "$work/cluster" "$@"
+}
+
+as_root()
+{
+    as_user --root "$@"
+}
+
+# Sets $prefix to a tree that holds what `meson install` installs: that of $HVD_TEST_PREFIX if set,
+# else this build's ($MESON_BUILD_ROOT, which `meson test` sets) in a throw-away place.
+install_hvd()
+{
+    make_work
+    prefix=${HVD_TEST_PREFIX-}
+    [ -z "$prefix" ] || return 0
+    [ -n "${MESON_BUILD_ROOT-}" ] || tap_skip_all "set HVD_TEST_PREFIX or run with meson test"
+    DESTDIR=$work/installed meson install -C "$MESON_BUILD_ROOT" --no-rebuild --quiet \
+        >"$work/install" 2>&1 || tap_skip_all "meson install failed: $(tail -n 1 "$work/install")"
+    prefix=$work/installed
+}
