@@ -108,12 +108,12 @@ write_cgroup_conf()
     [ "$constrain" = no ] || printf '%s=yes\n' ConstrainCores ConstrainDevices
 }
 
+# shellcheck disable=SC2034 # `up` asks made_directory whether there is anything to clean up
 make_directory()
 {
     local name
     umask 022
-    # shellcheck disable=SC2034 # `up` asks when it has to clean up, also between these two lines
-    made_directory=yes
+    made_directory=yes # before it is true: a signal may come between
     mkdir "$dir" || { made_directory=no && die "cannot create $dir"; }
     save_settings
     mkdir "$dir"/{run,run/cgroup,log,etc,etc/plugstack.conf.d,state,munge,dev,home}
