@@ -8,6 +8,10 @@ from horovod.common.process_sets import global_process_set
 from horovod.common.requests import synchronize, tensor_name
 from horovod.torch.collectives.allgather import allgather_async
 
+# Every rank's indices are those of a tensor of this shape; newer torch warns unless told so.
+_UNCHECKED = ({'check_invariants': False}
+              if hasattr(torch.sparse, 'check_sparse_tensor_invariants') else {})
+
 
 def sparse_allreduce_async(tensor, name=None, op=None, process_set=global_process_set):
     """Starts to reduce a COO tensor; returns a function that waits and gives the result, in
@@ -24,6 +28,6 @@ def sparse_allreduce_async(tensor, name=None, op=None, process_set=global_proces
         all_indices = synchronize(indices).t()
         if op == Average:
             all_values = all_values / process_set.size()
-        return torch.sparse_coo_tensor(all_indices, all_values, tensor.size())
+        return torch.sparse_coo_tensor(all_indices, all_values, tensor.size(), **_UNCHECKED)
 
     return wait
