@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Handles, names, and errors: what the ranks disagree about fails everywhere and alone."""
+
+import threading
+import time
+import unittest
+
+import torch
+
+import horovod.torch as hvd
+
+
+class Handles(unittest.TestCase):
+
+    @classmethod
+    def setUpClass(cls):
+        hvd.init()
+
+    def setUp(self):
+        self.alone = hvd.size() == 1
+
+    def check_job_goes_on(self):
+        self.assertEqual(hvd.allreduce(torch.ones(2), op=hvd.Sum, name='goes on').tolist(),
+                         [hvd.size()] * 2)
+
+    def test_poll_tells_when_synchronize_would_not_wait(self):
+        handle = hvd.allreduce_async(torch.ones(5), name='polled')
+        self.assertIsInstance(handle, int)
+        deadline = time.monotonic() + 60
+        while not hvd.poll(handle):
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.001)
+        self.assertEqual(hvd.synchronize(handle).tolist(), [1.0] * 5)
+
+    def test_unknown_handle_gives_none(self):
+        handle = hvd.allreduce_async(torch.ones(1))
+        hvd.synchronize(handle)
+        self.assertIsNone(hvd.synchronize(handle))
+        self.assertIsNone(hvd.poll(handle))
+
+    def test_tensors_of_a_pending_request_stay_alive(self):
+        handles = [hvd.allreduce_async(torch.full((1000,), float(i)), name=f'alive.{i}')
+                   for i in range(30)]
+        trash = [torch.full((1000,), -1.0) for _ in range(60)]
+        for i, handle in enumerate(handles):
+            self.assertEqual(hvd.synchronize(handle).tolist(), [float(i)] * 1000)
+        del trash
+
+    def test_waiting_lets_other_threads_run(self):
+        seen = []
+        if hvd.rank() == 0 and not self.alone:
+            handle = hvd.allreduce_async(torch.ones(1), name='late')
+            waiter = threading.Thread(target=lambda: seen.append(hvd.synchronize(handle)))
+            waiter.start()
+            hvd.barrier()
+            waiter.join(60)
+        else:
+            hvd.barrier()
+            seen.append(hvd.allreduce(torch.ones(1), name='late'))
+        self.assertEqual(seen[0].item(), 1.0)
+
+    def test_threads_may_submit_and_wait_together(self):
+        results = {}
+
+        def work(number):
+            for step in range(20):
+                tensor = torch.full((50,), float(number))
+                results[number, step] = hvd.allreduce(tensor, op=hvd.Sum,
+                                                      name=f'thread.{number}.{step}')
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(120)
+        self.assertEqual(len(results), 80)
+        for (number, _), result in results.items():
+            self.assertEqual(result.tolist(), [float(number * hvd.size())] * 50)
+
+    def test_name_in_flight_twice_is_refused(self):
+        if self.alone:
+            self.skipTest('a lone rank ends its requests at once')
+        if hvd.rank() == 0:
+            first = hvd.allreduce_async(torch.ones(2), name='twice')
+            with self.assertRaisesRegex(ValueError, 'same name as another tensor that is '
+                                        'currently being processed'):
+                hvd.allreduce_async(torch.ones(2), name='twice')
+            hvd.barrier()
+        else:
+            hvd.barrier()
+            first = hvd.allreduce_async(torch.ones(2), name='twice')
+        self.assertEqual(hvd.synchronize(first).tolist(), [1.0, 1.0])
+
+    def check_mismatch(self, message, call):
+        """``call(is_odd)`` differs between rank 0 and the others."""
+        if self.alone:
+            self.skipTest('one rank cannot disagree')
+        with self.assertRaisesRegex(hvd.HorovodInternalError, message):
+            call(hvd.rank() > 0)
+        self.check_job_goes_on()
+
+    def test_mismatched_shapes_fail_everywhere(self):
+        self.check_mismatch(
+            'Mismatched ALLREDUCE tensor shapes: One rank sent a tensor of shape .*, but another '
+            'rank sent a tensor of shape',
+            lambda odd: hvd.allreduce(torch.ones(3 if odd else 2), name='shapes'))
+
+    def test_mismatched_dtypes_fail_everywhere(self):
+        self.check_mismatch(
+            'Mismatched data types: One rank had type .*, but another rank had type',
+            lambda odd: hvd.allreduce(torch.ones(2, dtype=torch.int32 if odd else torch.int64),
+                                      name='dtypes'))
+
+    def test_mismatched_ops_fail_everywhere(self):
+        self.check_mismatch(
+            'Mismatched reduction operation: One rank sent reduction op',
+            lambda odd: hvd.allreduce(torch.ones(2), op=hvd.Max if odd else hvd.Min, name='ops'))
+
+    def test_mismatched_scale_factors_fail_everywhere(self):
+        self.check_mismatch(
+            'Mismatched prescale and/or postscale factors',
+            lambda odd: hvd.allreduce(torch.ones(2), op=hvd.Sum, name='scales',
+                                      prescale_factor=2.0 if odd else 1.0))
+
+    def test_mismatched_roots_fail_everywhere(self):
+        self.check_mismatch(
+            'Mismatched BROADCAST root ranks: One rank specified root rank',
+            lambda odd: hvd.broadcast(torch.ones(2), 1 if odd else 0, name='roots'))
+
+    def test_mismatched_inner_dimensions_fail_everywhere(self):
+        self.check_mismatch(
+            'Mismatched ALLGATHER tensor shapes: One rank sent a tensor with dimension 1 equal',
+            lambda odd: hvd.allgather(torch.ones(2, 3 if odd else 2), name='inner'))
+
+    def test_failed_gradient_leaves_the_optimizer_usable(self):
+        if self.alone:
+            self.skipTest('one rank cannot disagree')
+        sizes = (2, 3)
+        wrong = torch.nn.Parameter(torch.ones(sizes[hvd.rank() > 0]))
+        right = torch.nn.Parameter(torch.ones(4))
+        optimizer = hvd.DistributedOptimizer(torch.optim.SGD([wrong, right], 1.0),
+                                             [('wrong', wrong), ('right', right)])
+        for _ in range(2):
+            (wrong.sum() + right.sum()).backward()
+            with self.assertRaisesRegex(hvd.HorovodInternalError, 'Mismatched ALLREDUCE'):
+                optimizer.step()
+            optimizer.zero_grad()
+        self.check_job_goes_on()

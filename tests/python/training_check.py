@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The digits example on four ranks against one: same losses, same bits on every rank, and a
+network that recognises digits. Prints TAP; starts its ranks itself."""
+
+import json
+import os
+import shutil
+import sys
+import tempfile
+
+import launch
+
+SCRIPT = os.path.join(launch.HERE, '..', '..', 'contrib', 'examples', 'digits', 'train.py')
+# Compares with torch.equal and so needs torch: runs under the same interpreter as the ranks.
+COMPARE = '''
+import sys, torch
+first, *others = [torch.load(path) for path in sys.argv[1:]]
+assert all(torch.equal(first[key], other[key]) for other in others for key in first)
+'''
+
+
+class Report:
+    """The TAP lines of this program."""
+
+    def __init__(self):
+        self.count = self.failed = 0
+
+    def line(self, good, promise, comment=''):
+        self.count += 1
+        self.failed += not good
+        print('ok' if good else 'not ok', self.count, '-', promise, flush=True)
+        launch.comment('' if good else comment)
+
+
+def train(ranks, directory, *options):
+    """Trains; returns the epochs' facts and the output, no facts when it failed."""
+    log = os.path.join(directory, 'log')
+    if os.path.exists(log):
+        os.remove(log)
+    status, output = launch.run_ranks(ranks, [SCRIPT, '--log', log, *options])
+    if status != 0:
+        return [], f'exit status {status}\n{output}'
+    return [json.loads(line) for line in open(log)], output
+
+
+def same_curve(report, directory):
+    """A global batch of 64 in double precision: 64 on one rank, 16 on each of four."""
+    one, text = train(1, directory, '--float64', '--epochs', '3', '--batch-size', '64', '--lr',
+                      '0.08')
+    four, more = train(4, directory, '--float64', '--epochs', '3', '--batch-size', '16', '--lr',
+                       '0.02')
+    worst = max((abs(a['loss'] / b['loss'] - 1) for a, b in zip(one, four)), default=1)
+    report.line(len(one) == len(four) == 3 and worst < 1e-5,
+                'loss of four ranks is that of one within 1e-5',
+                f'relative difference {worst}\n{text}\n{more}')
+    launch.comment(f'largest relative difference of the loss: {worst:.2e}')
+
+
+def same_bits(report, directory):
+    """Single precision: every rank ends with the same parameters."""
+    facts, output = train(4, directory, '--dump-params', directory)
+    paths = [os.path.join(directory, f'rank{rank}.pt') for rank in range(4)]
+    same = all(map(os.path.exists, paths)) and launch.run_ranks(1, ['-c', COMPARE, *paths])[0] == 0
+    report.line(same, 'parameters are the same bits on four ranks', output)
+    return facts
+
+
+def accurate(report, ranks, facts, output=''):
+    share = facts[-1]['accuracy'] if facts else 0
+    report.line(share >= 0.95, f'{ranks} ranks recognise 95 % of the held-out digits',
+                f'accuracy {share}\n{output}')
+
+
+def resumes(report, directory):
+    """Two epochs, then two more from the checkpoint, end as four in one go."""
+    straight, text = train(2, directory, '--float64', '--epochs', '4')
+    train(2, directory, '--float64', '--epochs', '2', '--checkpoint', directory)
+    rest, more = train(2, directory, '--float64', '--epochs', '4', '--checkpoint', directory)
+    good = (len(straight) == 4 and len(rest) == 2
+            and abs(straight[-1]['loss'] / rest[-1]['loss'] - 1) < 1e-9)
+    report.line(good, 'training goes on from the checkpoint of rank 0', text + more)
+
+
+def main():
+    reason = launch.missing('torch, sklearn')
+    if reason:
+        print(f'1..0 # SKIP {reason}')
+        return 0
+    report = Report()
+    directory = tempfile.mkdtemp(prefix='hvd-test-')
+    try:
+        same_curve(report, directory)
+        accurate(report, 4, same_bits(report, directory))
+        accurate(report, 1, *train(1, directory))
+        resumes(report, directory)
+    finally:
+        shutil.rmtree(directory)
+    print(f'1..{report.count}')
+    return 1 if report.failed else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
