@@ -140,6 +140,10 @@ int hvd_test(struct hvd_request *request, struct hvd_error *err);
 /* Blocks until done; returns 0 or the failure. The waiting thread may drive the work. */
 int hvd_wait(struct hvd_request *request, struct hvd_error *err);
 
+/* As hvd_wait, but gives up after timeout_ms milliseconds (negative: never) and returns
+ * HVD_INPROGRESS; for callers that have to look at signals now and then. */
+int hvd_wait_for(struct hvd_request *request, int timeout_ms, struct hvd_error *err);
+
 /* Hands over the output that the library allocated for tensor `index` of a finished
  * allgather or alltoall. *data (aligned to 64 bytes, NULL if empty) is the caller's, to end with hvd_free;
  * *rows is its dimension 0. Once per tensor. */

@@ -24,6 +24,11 @@ void hvd_log_to(hvd_log_sink sink, enum hvd_log_level least)
     log_least = least;
 }
 
+void hvd_log_least(enum hvd_log_level least)
+{
+    log_least = least;
+}
+
 void hvd_log(enum hvd_log_level level, const char *format, ...)
 {
     static const char prefix[] = "hvd: ";

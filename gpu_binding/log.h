@@ -19,6 +19,9 @@ typedef void (*hvd_log_sink)(enum hvd_log_level level, const char *line);
  * stream, from HVD_LOG_WARN on. Not thread safe: set it before threads start. */
 void hvd_log_to(hvd_log_sink sink, enum hvd_log_level least);
 
+/* Changes only from which level on lines are sent. */
+void hvd_log_least(enum hvd_log_level least);
+
 /* One line, lower case, no newline, no prefix: "hvd: " is added once. Any thread. */
 void hvd_log(enum hvd_log_level level, const char *format, ...) HVD_PRINTF(2, 3);
 

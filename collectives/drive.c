@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who moves things on, and how it waits when nothing can move.
+ *
+ * Falling asleep, in this order, so that no event is lost:
+ *   1. say so (engine->asleep for submissions, the shared flag for local ranks)
+ *   2. look once more at everything that would have rung a bell
+ *   3. epoll_wait */
+#include <sched.h>
+#include <sys/epoll.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "collectives/engine_state.h"
+
+/* How long to spin before sleeping: waking a sleeper costs 6 to 25 us here, so that spinning
+ * a few times that long loses little. Longer takes the cores from the training threads. */
+static const int64_t spin_ns = 100000;
+
+/* Polls before the processor is offered to others, when there are more ranks than cpus. */
+static const unsigned yield_every = 20;
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static bool has_fresh(struct hvd_engine *engine)
+{
+    bool fresh;
+
+    pthread_mutex_lock(&engine->mail);
+    fresh = engine->fresh != NULL;
+    pthread_mutex_unlock(&engine->mail);
+    return fresh;
+}
+
+static void wake_up(struct hvd_engine *engine)
+{
+    atomic_store(&engine->asleep, false);
+    hvd_shm_set_asleep(engine->shm, false);
+}
+
+/* Steps 1 and 2 of falling asleep. Returns false, awake, when there is something to do. */
+static bool fall_asleep(struct hvd_engine *engine)
+{
+    atomic_store(&engine->asleep, true);
+    if (engine->run != NULL) {
+        hvd_shm_set_asleep(engine->shm, true);
+    }
+    if (has_fresh(engine) || (engine->net != NULL && hvd_net_arm(engine->net) != 0) ||
+        (engine->batches != NULL && hvd_engine_run_batches(engine))) {
+        wake_up(engine);
+        return false;
+    }
+    return true;
+}
+
+static void drain_eventfd(int fd)
+{
+    uint64_t value;
+    ssize_t got HVD_UNUSED = read(fd, &value, sizeof(value));
+}
+
+void hvd_engine_ring(int fd)
+{
+    const uint64_t one = 1;
+    ssize_t wrote HVD_UNUSED = write(fd, &one, sizeof(one));
+}
+
+static void mute_inner(struct hvd_engine *engine, bool muted)
+{
+    struct epoll_event event = {.events = muted ? 0 : EPOLLIN, .data.fd = engine->inner};
+
+    epoll_ctl(engine->outer, EPOLL_CTL_MOD, engine->inner, &event);
+}
+
+void hvd_engine_take_over(struct hvd_engine *engine)
+{
+    pthread_mutex_lock(&engine->drive);
+    mute_inner(engine, true);
+    wake_up(engine);
+}
+
+void hvd_engine_hand_back(struct hvd_engine *engine)
+{
+    if (!fall_asleep(engine)) {
+        hvd_engine_ring(engine->kick);
+    }
+    mute_inner(engine, false);
+    pthread_mutex_unlock(&engine->drive);
+}
+
+/* Spins until `done` says so or nothing has moved for a while; the progress thread also stops
+ * when a waiter wants to drive. */
+static void spin(struct hvd_engine *engine, hvd_engine_test done, const void *arg)
+{
+    int64_t quiet_since = now_ns();
+    unsigned polls = 0;
+
+    while (!done(engine, arg)) {
+        if (hvd_engine_progress(engine)) {
+            quiet_since = now_ns();
+            polls = 0;
+            continue;
+        }
+        polls++;
+        if (engine->is_crowded && polls % yield_every == 0) {
+            sched_yield();
+        }
+        if (polls % yield_every == 0 && now_ns() - quiet_since > spin_ns) {
+            return;
+        }
+    }
+}
+
+static void sleep_on_inner(struct hvd_engine *engine, int timeout_ms)
+{
+    struct epoll_event event;
+
+    if (!fall_asleep(engine)) {
+        return;
+    }
+    epoll_wait(engine->inner, &event, 1, timeout_ms);
+    wake_up(engine);
+    drain_eventfd(engine->wake);
+    drain_eventfd(engine->doorbell);
+}
+
+static int left_ms(int64_t deadline_ns)
+{
+    int64_t left = deadline_ns - now_ns();
+
+    return left <= 0 ? 0 : (int)(left / 1000000) + 1;
+}
+
+bool hvd_engine_drive(struct hvd_engine *engine, hvd_engine_test done, const void *arg,
+                      int timeout_ms)
+{
+    int64_t deadline = now_ns() + (int64_t)timeout_ms * 1000000;
+
+    for (;;) {
+        spin(engine, done, arg);
+        if (done(engine, arg)) {
+            return true;
+        }
+        if (timeout_ms >= 0 && left_ms(deadline) == 0) {
+            return false;
+        }
+        sleep_on_inner(engine, timeout_ms < 0 ? -1 : left_ms(deadline));
+    }
+}
+
+static bool has_ended(struct hvd_engine *engine, const void *arg)
+{
+    const struct hvd_request *request = arg;
+
+    (void)engine;
+    return atomic_load_explicit(&request->status, memory_order_acquire) != HVD_INPROGRESS;
+}
+
+/* Someone else drives: sleeps until something has ended or the driver has left. */
+static void wait_for_driver(struct hvd_engine *engine, const struct hvd_request *request,
+                            int timeout_ms)
+{
+    const int64_t second = 1000000000;
+    struct timespec until;
+
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += timeout_ms / 1000;
+    until.tv_nsec += (int64_t)(timeout_ms % 1000) * 1000000;
+    if (until.tv_nsec >= second) {
+        until.tv_sec++;
+        until.tv_nsec -= second;
+    }
+    pthread_mutex_lock(&engine->mail);
+    if (has_ended(engine, request)) {
+        pthread_mutex_unlock(&engine->mail);
+        return;
+    }
+    if (timeout_ms < 0) {
+        pthread_cond_wait(&engine->ended, &engine->mail);
+    } else {
+        pthread_cond_timedwait(&engine->ended, &engine->mail, &until);
+    }
+    pthread_mutex_unlock(&engine->mail);
+}
+
+/* Gets the drive lock unless another waiter has it: the progress thread gives it up when it
+ * sees that it is wanted. */
+static bool try_take_over(struct hvd_engine *engine)
+{
+    bool taken = pthread_mutex_trylock(&engine->drive) == 0;
+
+    if (!taken && atomic_load(&engine->thread_drives)) {
+        atomic_fetch_add(&engine->wanted, 1);
+        pthread_mutex_lock(&engine->drive);
+        atomic_fetch_sub(&engine->wanted, 1);
+        taken = true;
+    }
+    if (taken) {
+        mute_inner(engine, true);
+        wake_up(engine);
+    }
+    return taken;
+}
+
+void hvd_engine_wait(struct hvd_engine *engine, const struct hvd_request *request,
+                     int timeout_ms)
+{
+    int64_t deadline = now_ns() + (int64_t)timeout_ms * 1000000;
+
+    while (!has_ended(engine, request)) {
+        int left = timeout_ms < 0 ? -1 : left_ms(deadline);
+
+        if (left == 0) {
+            return;
+        }
+        if (try_take_over(engine)) {
+            hvd_engine_drive(engine, has_ended, request, left);
+            hvd_engine_hand_back(engine);
+        } else {
+            wait_for_driver(engine, request, left);
+        }
+    }
+}
+
+void hvd_engine_poke(struct hvd_engine *engine)
+{
+    if (pthread_mutex_trylock(&engine->drive) == 0) {
+        mute_inner(engine, true);
+        wake_up(engine);
+        hvd_engine_progress(engine);
+        hvd_engine_hand_back(engine);
+    }
+}
+
+static bool is_wanted(struct hvd_engine *engine, const void *arg)
+{
+    (void)arg;
+    return atomic_load(&engine->wanted) > 0 || atomic_load(&engine->stop);
+}
+
+/* One turn of the progress thread. Returns true when it may sleep. */
+static bool drive_for_nobody(struct hvd_engine *engine)
+{
+    bool asleep;
+
+    if (pthread_mutex_trylock(&engine->drive) != 0) {
+        return true; /* a waiter drives; it leaves things settled or kicks */
+    }
+    atomic_store(&engine->thread_drives, true);
+    wake_up(engine);
+    drain_eventfd(engine->wake);
+    drain_eventfd(engine->doorbell);
+    spin(engine, is_wanted, NULL);
+    asleep = fall_asleep(engine);
+    atomic_store(&engine->thread_drives, false);
+    pthread_mutex_unlock(&engine->drive);
+    return asleep;
+}
+
+void *hvd_engine_thread(void *arg)
+{
+    struct hvd_engine *engine = arg;
+    struct epoll_event event;
+
+    while (!atomic_load(&engine->stop)) {
+        drain_eventfd(engine->kick);
+        if (atomic_load(&engine->wanted) > 0) {
+            sched_yield();
+        } else if (drive_for_nobody(engine)) {
+            epoll_wait(engine->outer, &event, 1, -1);
+        }
+    }
+    return NULL;
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What moves: submissions, messages, batches, failures. */
+#include "collectives/engine.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "collectives/engine_state.h"
+
+/* While a batch runs, the control sockets (a system call) are looked at this seldom. */
+static const unsigned control_every = 64;
+
+void hvd_engine_end_entry(struct hvd_engine *engine, struct hvd_entry *entry, int status,
+                          const char *text)
+{
+    if (hvd_entry_end(entry, status, text)) {
+        pthread_mutex_lock(&engine->mail);
+        pthread_cond_broadcast(&engine->ended);
+        pthread_mutex_unlock(&engine->mail);
+    }
+}
+
+static void end_batches(struct hvd_engine *engine, int status, const char *text)
+{
+    while (engine->batches != NULL) {
+        struct hvd_batch *batch = engine->batches;
+
+        engine->batches = batch->next;
+        for (int64_t i = 0; i < batch->header.count; i++) {
+            hvd_engine_end_entry(engine, batch->entries[i], status, text);
+        }
+        hvd_batch_destroy(batch);
+    }
+    engine->batches_end = &engine->batches;
+}
+
+void hvd_engine_refuse(struct hvd_engine *engine, int status, const char *text)
+{
+    pthread_mutex_lock(&engine->mail);
+    if (engine->refusal.status == 0) {
+        hvd_fail(&engine->refusal, status, "%s", text);
+    }
+    pthread_mutex_unlock(&engine->mail);
+}
+
+void hvd_engine_fail(struct hvd_engine *engine, int culprit, int status, const char *text)
+{
+    struct hvd_error failure;
+
+    if (engine->has_failed) {
+        return;
+    }
+    engine->has_failed = true;
+    hvd_fail(&failure, status, "%s", text); /* text may belong to what ends below */
+    hvd_engine_refuse(engine, status, failure.text);
+    hvd_control_abort(engine->control, culprit, failure.text);
+    /* The run itself stays until the net is gone, which may still know its messages. */
+    end_batches(engine, status, failure.text);
+    hvd_agree_drop(engine, status, failure.text);
+}
+
+void hvd_engine_on_event(void *context, const struct hvd_control_event *event)
+{
+    struct hvd_engine *engine = context;
+
+    if (event->kind == HVD_CONTROL_ABORT) {
+        hvd_engine_fail(engine, event->rank, HVD_ERR_PEER, event->text);
+        return;
+    }
+    switch (event->type) {
+    case HVD_MESSAGE_PROPOSALS:
+        hvd_agree_proposals(engine, event->payload, event->bytes);
+        break;
+    case HVD_MESSAGE_BATCHES:
+        hvd_control_send_down(engine->control, event->type, event->payload, event->bytes);
+        hvd_agree_batches(engine, event->payload, event->bytes);
+        break;
+    case HVD_MESSAGE_SHUTDOWN:
+        hvd_leave_on_shutdown(engine, event->from == hvd_control_parent(engine->control));
+        break;
+    case HVD_MESSAGE_DRAINED:
+        engine->drained_children++;
+        break;
+    case HVD_MESSAGE_CLOSE:
+        hvd_leave_on_close(engine);
+        break;
+    case HVD_MESSAGE_ADDRESS:
+        hvd_addresses_on_one(engine, event->payload, event->bytes);
+        break;
+    case HVD_MESSAGE_ADDRESSES:
+        hvd_addresses_on_all(engine, event->payload, event->bytes);
+        break;
+    default:
+        break;
+    }
+}
+
+/* Starts the first batch in the queue. A rank that cannot must not leave the others waiting:
+ * the job ends. */
+static bool start_batch(struct hvd_engine *engine)
+{
+    struct hvd_batch *batch = engine->batches;
+    struct hvd_error error = {0};
+
+    if (hvd_run_create(&engine->team, &batch->header, batch->entries, batch->rows,
+                       &engine->run, &error) != 0) {
+        hvd_engine_fail(engine, engine->boot->rank, error.status, error.text);
+        return false;
+    }
+    return true;
+}
+
+static void finish_batch(struct hvd_engine *engine)
+{
+    struct hvd_batch *batch = engine->batches;
+
+    hvd_run_destroy(engine->run);
+    engine->run = NULL;
+    engine->batches = batch->next;
+    if (engine->batches == NULL) {
+        engine->batches_end = &engine->batches;
+    }
+    for (int64_t i = 0; i < batch->header.count; i++) {
+        hvd_engine_end_entry(engine, batch->entries[i], 0, "");
+    }
+    hvd_batch_destroy(batch);
+}
+
+bool hvd_engine_run_batches(struct hvd_engine *engine)
+{
+    bool moved = false;
+
+    while (engine->batches != NULL) {
+        int status;
+
+        if (engine->run == NULL && !start_batch(engine)) {
+            return true;
+        }
+        status = hvd_run_progress(engine->run, &moved);
+        if (status == HVD_INPROGRESS) {
+            return moved;
+        }
+        if (status != 0) {
+            hvd_engine_fail(engine, engine->boot->rank, status, hvd_status_name(status));
+            return true;
+        }
+        finish_batch(engine);
+        moved = true;
+    }
+    return moved;
+}
+
+/* A peer that the network lost is often one whose death the control network is about to
+ * explain: its word comes first. */
+static void blame_net_peer(struct hvd_engine *engine, int peer, const char *reason)
+{
+    char text[512];
+
+    hvd_control_progress(engine->control, hvd_engine_on_event, engine);
+    snprintf(text, sizeof(text), "rank %d on %s died or cannot be reached any more (UCX: %s)",
+             peer, engine->boot->peers[peer].host, reason);
+    hvd_engine_fail(engine, peer, HVD_ERR_PEER, text);
+}
+
+static bool progress_net(struct hvd_engine *engine)
+{
+    bool moved = hvd_net_progress(engine->net) > 0;
+    const char *reason;
+    int peer = hvd_net_failed_peer(engine->net, &reason);
+
+    if (peer >= 0 && engine->phase != HVD_PHASE_CLOSED && !engine->has_failed) {
+        blame_net_peer(engine, peer, reason);
+        return true;
+    }
+    return moved;
+}
+
+bool hvd_engine_progress(struct hvd_engine *engine)
+{
+    bool moved = hvd_agree_propose(engine);
+
+    if (engine->run == NULL || engine->polls++ % control_every == 0) {
+        moved |= hvd_control_progress(engine->control, hvd_engine_on_event, engine) > 0;
+    }
+    moved |= hvd_agree_answer(engine);
+    if (engine->net != NULL) {
+        moved |= progress_net(engine);
+    }
+    if (engine->batches != NULL) {
+        moved |= hvd_engine_run_batches(engine);
+    }
+    hvd_leave_progress(engine);
+    return moved;
+}
+
+int hvd_engine_submit(struct hvd_engine *engine, struct hvd_request *request,
+                      struct hvd_error *err)
+{
+    int status;
+
+    pthread_mutex_lock(&engine->mail);
+    if (engine->refusal.status != 0) {
+        status = hvd_fail(err, engine->refusal.status, "%s", engine->refusal.text);
+    } else {
+        status = hvd_agree_register(engine, request, err);
+    }
+    pthread_mutex_unlock(&engine->mail);
+    if (status == 0 && atomic_load(&engine->asleep)) {
+        hvd_engine_ring(engine->wake);
+    }
+    return status;
+}
+
+const struct hvd_boot *hvd_engine_boot(const struct hvd_engine *engine)
+{
+    return engine->boot;
+}

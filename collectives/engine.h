@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The runtime of one rank: takes requests, agrees with the other ranks, runs batches.
+ *
+ * Whoever holds the drive lock moves things on: a thread that waits for a request, else the
+ * progress thread. When nothing can move, the driver sleeps in epoll until a socket, the
+ * network, a local rank or a submission wakes it; nothing wakes it at fixed times. */
+#ifndef HVD_ENGINE_H
+#define HVD_ENGINE_H
+
+#include "collectives/request.h"
+#include "pmix_boot/boot.h"
+
+struct hvd_engine;
+
+/* Joins the job and starts the progress thread. Collective. The caller owns *out. */
+int hvd_engine_create(struct hvd_engine **out, struct hvd_error *err);
+
+/* Takes all entries of a request; their names must not be in flight. Any thread. The request
+ * stays the caller's, to be freed when it has ended. */
+int hvd_engine_submit(struct hvd_engine *engine, struct hvd_request *request,
+                      struct hvd_error *err);
+
+/* Blocks until the request has ended or timeout_ms has passed (negative: no limit); may
+ * drive. Any thread. */
+void hvd_engine_wait(struct hvd_engine *engine, const struct hvd_request *request,
+                     int timeout_ms);
+
+/* Drives once if nobody else does. Any thread. */
+void hvd_engine_poke(struct hvd_engine *engine);
+
+/* Leaves the job: every pending request of every rank ends, batches already agreed are run to
+ * their end. Afterwards submit fails. */
+void hvd_engine_leave(struct hvd_engine *engine);
+
+/* Stops the thread and frees everything; no other thread may be in any function. */
+void hvd_engine_destroy(struct hvd_engine *engine);
+
+const struct hvd_boot *hvd_engine_boot(const struct hvd_engine *engine);
+
+#endif

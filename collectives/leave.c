@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shutdown: one rank asks, all leave together.
+ *
+ *   any rank   SHUTDOWN up to rank 0
+ *   rank 0     SHUTDOWN down: no batch comes after this; what was agreed is run to its end
+ *   leaves     DRAINED up, when a whole subtree has run everything
+ *   rank 0     CLOSE down: nobody needs anybody's data any more, sockets may close */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "collectives/engine_state.h"
+#include "gpu_binding/log.h"
+
+static const char shutdown_text[] =
+    "Horovod has been shut down. This was caused by an exception on one of the ranks or an "
+    "attempt to allreduce, allgather or broadcast a tensor after one of the ranks finished "
+    "execution. If the shutdown was caused by an exception, you should see the exception in "
+    "the log before the first shutdown message.";
+
+/* How long leaving waits for batches that were agreed, on any rank. */
+static const int leave_timeout_ms = 30000;
+
+/* How long closing may take to write out the last messages. */
+static const int flush_timeout_ms = 2000;
+
+static void begin_draining(struct hvd_engine *engine)
+{
+    if (engine->phase != HVD_PHASE_RUNNING) {
+        return;
+    }
+    engine->phase = HVD_PHASE_DRAINING;
+    hvd_control_send_down(engine->control, HVD_MESSAGE_SHUTDOWN, NULL, 0);
+    hvd_engine_refuse(engine, HVD_ERR_SHUTDOWN, shutdown_text);
+    hvd_agree_drop(engine, HVD_ERR_SHUTDOWN, shutdown_text);
+}
+
+void hvd_leave_on_shutdown(struct hvd_engine *engine, bool from_parent)
+{
+    if (from_parent || engine->coordinator != NULL) {
+        begin_draining(engine);
+    } else {
+        hvd_control_send_up(engine->control, HVD_MESSAGE_SHUTDOWN, NULL, 0);
+    }
+}
+
+void hvd_leave_on_close(struct hvd_engine *engine)
+{
+    hvd_control_send_down(engine->control, HVD_MESSAGE_CLOSE, NULL, 0);
+    hvd_control_expect_close(engine->control);
+    engine->phase = HVD_PHASE_CLOSED;
+}
+
+void hvd_leave_progress(struct hvd_engine *engine)
+{
+    const int *children;
+
+    if (engine->phase != HVD_PHASE_DRAINING || engine->sent_drained ||
+        engine->batches != NULL ||
+        engine->drained_children < hvd_control_children(engine->control, &children)) {
+        return;
+    }
+    engine->sent_drained = true;
+    if (engine->coordinator != NULL) {
+        hvd_leave_on_close(engine);
+    } else {
+        hvd_control_send_up(engine->control, HVD_MESSAGE_DRAINED, NULL, 0);
+    }
+}
+
+static bool has_left(struct hvd_engine *engine, const void *arg)
+{
+    (void)arg;
+    return engine->has_failed || engine->phase == HVD_PHASE_CLOSED;
+}
+
+void hvd_engine_leave(struct hvd_engine *engine)
+{
+    hvd_engine_take_over(engine);
+    if (!has_left(engine, NULL) && engine->phase == HVD_PHASE_RUNNING) {
+        hvd_leave_on_shutdown(engine, false);
+    }
+    if (!hvd_engine_drive(engine, has_left, NULL, leave_timeout_ms)) {
+        hvd_log(HVD_LOG_WARN,
+                "shutdown: not all ranks have finished within %d s; leaving without them",
+                leave_timeout_ms / 1000);
+        hvd_engine_fail(engine, engine->boot->rank, HVD_ERR_TIMEOUT,
+                        "this rank left without the others: they did not finish in time");
+    }
+    hvd_engine_hand_back(engine);
+}
+
+static void stop_thread(struct hvd_engine *engine)
+{
+    if (engine->has_thread) {
+        atomic_store(&engine->stop, true);
+        hvd_engine_ring(engine->kick);
+        pthread_join(engine->thread, NULL);
+    }
+}
+
+static void close_fd(int fd)
+{
+    if (fd >= 0) {
+        close(fd);
+    }
+}
+
+static void close_bells(struct hvd_engine *engine)
+{
+    for (int i = 0; i < engine->peer_bell_count; i++) {
+        close_fd(engine->peer_bells[i]);
+    }
+    free(engine->peer_bells);
+    close_fd(engine->inner);
+    close_fd(engine->outer);
+    close_fd(engine->wake);
+    close_fd(engine->doorbell);
+    close_fd(engine->kick);
+}
+
+void hvd_engine_destroy(struct hvd_engine *engine)
+{
+    if (engine == NULL) {
+        return;
+    }
+    stop_thread(engine);
+    hvd_net_destroy(engine->net);
+    hvd_run_destroy(engine->run);
+    while (engine->batches != NULL) {
+        struct hvd_batch *batch = engine->batches;
+
+        engine->batches = batch->next;
+        hvd_batch_destroy(batch);
+    }
+    hvd_control_destroy(engine->control, flush_timeout_ms);
+    hvd_shm_destroy(engine->shm);
+    hvd_team_finish(&engine->team);
+    hvd_coordinator_destroy(engine->coordinator);
+    close_bells(engine);
+    hvd_boot_destroy(engine->boot);
+    pthread_cond_destroy(&engine->ended);
+    pthread_mutex_destroy(&engine->mail);
+    pthread_mutex_destroy(&engine->drive);
+    free(engine);
+}

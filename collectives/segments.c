@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Several arrays seen as one: the tensors of a batch, without copying them together. */
+#include "collectives/segments.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "collectives/reduce.h"
+
+int hvd_segments_init(struct hvd_segments *segments, int count)
+{
+    segments->count = count;
+    segments->last = 0;
+    segments->data = calloc((size_t)count, sizeof(segments->data[0]));
+    segments->begin = calloc((size_t)count + 1, sizeof(segments->begin[0]));
+    if (segments->data == NULL || segments->begin == NULL) {
+        hvd_segments_finish(segments);
+        return HVD_ERR_NOMEM;
+    }
+    return 0;
+}
+
+void hvd_segments_finish(struct hvd_segments *segments)
+{
+    free(segments->data);
+    free(segments->begin);
+    *segments = (struct hvd_segments){0};
+}
+
+/* The segment that holds byte `at`, which lies inside the whole. */
+static int find_segment(struct hvd_segments *segments, int64_t at)
+{
+    int i = segments->last;
+
+    if (segments->begin[i] > at) {
+        i = 0;
+    }
+    while (segments->begin[i + 1] <= at) {
+        i++;
+    }
+    segments->last = i;
+    return i;
+}
+
+static size_t piece_bytes(const struct hvd_segments *segments, int i, int64_t at, size_t bytes)
+{
+    size_t left = (size_t)(segments->begin[i + 1] - at);
+
+    return left < bytes ? left : bytes;
+}
+
+void hvd_segments_read(struct hvd_segments *segments, int64_t begin, size_t bytes,
+                       enum hvd_dtype dtype, double factor, char *to)
+{
+    const size_t element = hvd_dtype_bytes(dtype);
+
+    while (bytes > 0) {
+        int i = find_segment(segments, begin);
+        size_t piece = piece_bytes(segments, i, begin, bytes);
+        const char *from = segments->data[i] + (begin - segments->begin[i]);
+
+        if (factor == 1.0) {
+            memcpy(to, from, piece);
+        } else {
+            hvd_scale(dtype, factor, from, to, piece / element);
+        }
+        begin += (int64_t)piece;
+        to += piece;
+        bytes -= piece;
+    }
+}
+
+void hvd_segments_write(struct hvd_segments *segments, int64_t begin, size_t bytes,
+                        const char *from)
+{
+    while (bytes > 0) {
+        int i = find_segment(segments, begin);
+        size_t piece = piece_bytes(segments, i, begin, bytes);
+
+        memcpy(segments->data[i] + (begin - segments->begin[i]), from, piece);
+        begin += (int64_t)piece;
+        from += piece;
+        bytes -= piece;
+    }
+}

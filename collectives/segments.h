@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Several arrays seen as one: the tensors of a batch, without copying them together. */
+#ifndef HVD_SEGMENTS_H
+#define HVD_SEGMENTS_H
+
+#include <stdint.h>
+
+#include "collectives/hvd.h"
+
+/* Segment i is bytes [begin[i], begin[i + 1]) of the whole, at data[i]. */
+struct hvd_segments {
+    int count;
+    char **data;
+    int64_t *begin; /* [count + 1] */
+    int last;       /* where the last access was: the next one is near */
+};
+
+/* Room for count segments; begin[0] is 0, the caller fills in the rest. Returns 0 or
+ * HVD_ERR_NOMEM. */
+int hvd_segments_init(struct hvd_segments *segments, int count);
+void hvd_segments_finish(struct hvd_segments *segments); /* zeroed is fine */
+
+/* Copies bytes [begin, begin + bytes) of the whole to `to`, each element of dtype times
+ * factor (1: a plain copy); or from `from` into the whole. */
+void hvd_segments_read(struct hvd_segments *segments, int64_t begin, size_t bytes,
+                       enum hvd_dtype dtype, double factor, char *to);
+void hvd_segments_write(struct hvd_segments *segments, int64_t begin, size_t bytes,
+                        const char *from);
+
+#endif
