@@ -1,0 +1,557 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every collective, dtype and op against a plain reference; runs as each rank of a job.
+ *
+ * All ranks walk through the same random cases. A rank computes what it should get from the
+ * inputs of all ranks, which it can generate. Rank 0 prints TAP; the others speak when
+ * something is wrong, and end with 1. */
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+#include "collectives/hvd.h"
+#include "tests/collectives/rank_values.h"
+#include "tests/tap.h"
+
+struct test_case {
+    uint32_t seed;
+    enum hvd_dtype dtype;
+    enum hvd_op op;
+    double prescale;
+    double postscale;
+    int64_t count;
+    char name[48];
+};
+
+static int rank, size, bad;
+
+static void complain(const struct test_case *c, int64_t index, double expected,
+                     double got)
+{
+    bad++;
+    fprintf(stderr,
+            "# rank %d: %s (seed %u, %s, op %d, %lld elements): element %lld is %.9g, "
+            "expected %.9g\n",
+            rank, c->name, c->seed, hvd_dtype_name(c->dtype), c->op, (long long)c->count,
+            (long long)index, got, expected);
+}
+
+/* Rank 0 speaks for all; a rank that finds something wrong ends with 1 besides. */
+static void report(bool good, const char *what)
+{
+    if (rank == 0) {
+        tap_ok(good, "%s", what);
+    }
+}
+
+static void *new_array(enum hvd_dtype dtype, int64_t count)
+{
+    size_t bytes = (size_t)count * hvd_dtype_bytes(dtype);
+    char *array = malloc(bytes > 0 ? bytes : 1);
+
+    if (array == NULL) {
+        fprintf(stderr, "# no memory\n");
+        exit(1);
+    }
+    memset(array, 0x5a, bytes);
+    return array;
+}
+
+static void *new_input(const struct test_case *c, int from, int64_t count)
+{
+    void *array = new_array(c->dtype, count);
+
+    for (int64_t i = 0; i < count; i++) {
+        value_store(c->dtype, array, i, value_of(c->seed, from, i, c->dtype, c->op));
+    }
+    return array;
+}
+
+static double scaled(enum hvd_dtype dtype, double factor, double value)
+{
+    if (factor == 1.0 || dtype == HVD_BOOL) {
+        return value;
+    }
+    return value_is_float(dtype) ? factor * value : trunc(factor * value);
+}
+
+static double combine(enum hvd_op op, double a, double b)
+{
+    switch (op) {
+    case HVD_MIN:
+        return a < b ? a : b;
+    case HVD_MAX:
+        return a > b ? a : b;
+    case HVD_PRODUCT:
+        return a * b;
+    default:
+        return a + b;
+    }
+}
+
+/* The plain reference: one element of the reduction over all ranks. */
+static double reference(const struct test_case *c, int64_t index)
+{
+    double factor = c->op == HVD_AVERAGE ? c->postscale / size : c->postscale;
+    double result = 0;
+
+    for (int r = 0; r < size; r++) {
+        double value = value_of(c->seed, r, index, c->dtype, c->op);
+
+        value = scaled(c->dtype, c->prescale, value);
+        result = r == 0 ? value : combine(c->op, result, value);
+    }
+    result = value_wrap(c->dtype, result);
+    return value_wrap(c->dtype, scaled(c->dtype, factor, result));
+}
+
+static bool is_close(const struct test_case *c, double expected, double got)
+{
+    bool exact = !value_is_float(c->dtype) ||
+                 (c->op != HVD_AVERAGE && c->prescale == 1.0 && c->postscale == 1.0);
+    double tolerance = exact ? 0 : 4 * value_epsilon(c->dtype) * (fabs(expected) + size);
+
+    return expected == got || fabs(expected - got) <= tolerance;
+}
+
+static void check_reduction(const struct test_case *c, const void *output, int64_t begin,
+                            int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        double expected = reference(c, begin + i);
+        double got = value_load(c->dtype, output, i);
+
+        if (!is_close(c, expected, got)) {
+            complain(c, begin + i, expected, got);
+            return;
+        }
+    }
+}
+
+/* Waits for a request that was started with this status; a failure ends the test. */
+static void finish(int started, struct hvd_request *request, struct hvd_error *err)
+{
+    if (started != 0 || hvd_wait(request, err) != 0) {
+        fprintf(stderr, "# rank %d: %s\n", rank, err->text);
+        exit(1);
+    }
+}
+
+static struct hvd_tensor tensor_of(const struct test_case *c, const void *input,
+                                   void *output, const int64_t *shape, int ndim)
+{
+    return (struct hvd_tensor){.name = c->name,
+                               .input = input,
+                               .output = output,
+                               .shape = shape,
+                               .ndim = ndim,
+                               .dtype = c->dtype,
+                               .device = HVD_DEVICE_CPU};
+}
+
+/* All ranks must hold the same bits: the least and the greatest checksum are equal. */
+static void check_same_bits(const struct test_case *c, const void *array, int64_t count)
+{
+    const unsigned char *bytes = array;
+    uint64_t sum = 1469598103934665603u, least = 0, greatest = 0;
+    struct hvd_tensor tensor = {
+        .name = "checksum", .input = &sum, .dtype = HVD_UINT64, .device = HVD_DEVICE_CPU};
+    struct hvd_request *request = NULL;
+    struct hvd_error err = {0};
+
+    for (size_t i = 0; i < (size_t)count * hvd_dtype_bytes(c->dtype); i++) {
+        sum = (sum ^ bytes[i]) * 1099511628211u;
+    }
+    tensor.output = &least;
+    finish(hvd_allreduce_start(&tensor, 1, HVD_MIN, 1, 1, 0, &request, &err), request,
+           &err);
+    hvd_request_free(request);
+    tensor.output = &greatest;
+    finish(hvd_allreduce_start(&tensor, 1, HVD_MAX, 1, 1, 0, &request, &err), request,
+           &err);
+    hvd_request_free(request);
+    if (least != greatest) {
+        bad++;
+        fprintf(stderr, "# rank %d: %s (seed %u): ranks hold different bits\n", rank,
+                c->name, c->seed);
+    }
+}
+
+static void test_allreduce(const struct test_case *c)
+{
+    bool in_place = c->seed % 2 == 0;
+    void *input = new_input(c, rank, c->count);
+    void *output = in_place ? input : new_array(c->dtype, c->count);
+    struct hvd_tensor tensor = tensor_of(c, input, output, &c->count, 1);
+    struct hvd_request *request = NULL;
+    struct hvd_error err = {0};
+
+    finish(hvd_allreduce_start(&tensor, 1, c->op, c->prescale, c->postscale, 0, &request,
+                               &err),
+           request, &err);
+    check_reduction(c, output, 0, c->count);
+    check_same_bits(c, output, c->count);
+    hvd_request_free(request);
+    free(in_place ? NULL : output);
+    free(input);
+}
+
+/* The same elements cut into several tensors of one request. */
+static void test_grouped_allreduce(const struct test_case *c)
+{
+    enum {
+        PIECES = 5
+    };
+    void *input = new_input(c, rank, c->count);
+    void *output = new_array(c->dtype, c->count);
+    struct hvd_tensor tensors[PIECES];
+    int64_t counts[PIECES], begin = 0;
+    char names[PIECES][64];
+    struct hvd_request *request = NULL;
+    struct hvd_error err = {0};
+
+    for (int i = 0; i < PIECES; i++) {
+        size_t at = (size_t)begin * hvd_dtype_bytes(c->dtype);
+
+        counts[i] = i == PIECES - 1 ? c->count - begin
+                                    : value_random(c->seed, -1, i) % (c->count / 3 + 1);
+        counts[i] = counts[i] > c->count - begin ? c->count - begin : counts[i];
+        snprintf(names[i], sizeof(names[i]), "%s_%dof%d", c->name, i, PIECES);
+        tensors[i] = tensor_of(c, (char *)input + at, (char *)output + at, &counts[i], 1);
+        tensors[i].name = names[i];
+        begin += counts[i];
+    }
+    finish(hvd_allreduce_start(tensors, PIECES, c->op, c->prescale, c->postscale, 0,
+                               &request, &err),
+           request, &err);
+    check_reduction(c, output, 0, c->count);
+    hvd_request_free(request);
+    free(output);
+    free(input);
+}
+
+static void test_reducescatter(const struct test_case *c)
+{
+    const int64_t row = 1 + c->seed % 3;
+    const int64_t rows = c->count / row;
+    int64_t shape[2] = {rows, row};
+    int64_t mine = rows / size + (rank < rows % size ? 1 : 0);
+    int64_t begin = rank * (rows / size) + (rank < rows % size ? rank : rows % size);
+    void *input = new_input(c, rank, rows * row);
+    void *output = new_array(c->dtype, mine * row);
+    struct hvd_tensor tensor = tensor_of(c, input, output, shape, 2);
+    struct hvd_request *request = NULL;
+    struct hvd_error err = {0};
+
+    finish(hvd_reducescatter_start(&tensor, 1, c->op, c->prescale, c->postscale, 0,
+                                   &request, &err),
+           request, &err);
+    check_reduction(c, output, begin * row, mine * row);
+    hvd_request_free(request);
+    free(output);
+    free(input);
+}
+
+/* Rows that rank r gives to an allgather: any number, often none. */
+static int64_t rows_of(const struct test_case *c, int r)
+{
+    return value_random(c->seed, r, -7) % (2 * (uint32_t)(c->count / size) + 2);
+}
+
+static void check_block(const struct test_case *c, int from, int64_t first, int64_t count,
+                        const void *output, int64_t at)
+{
+    for (int64_t i = 0; i < count; i++) {
+        double expected = value_of(c->seed, from, first + i, c->dtype, c->op);
+        double got = value_load(c->dtype, output, at + i);
+
+        if (expected != got) {
+            complain(c, at + i, expected, got);
+            return;
+        }
+    }
+}
+
+static void test_allgather(const struct test_case *c)
+{
+    int64_t shape[2] = {rows_of(c, rank), 2};
+    void *input = new_input(c, rank, shape[0] * 2);
+    struct hvd_tensor tensor = tensor_of(c, input, NULL, shape, 2);
+    struct hvd_request *request = NULL;
+    struct hvd_error err = {0};
+    int64_t rows, at = 0;
+    void *output;
+
+    finish(hvd_allgather_start(&tensor, 1, 0, &request, &err), request, &err);
+    hvd_request_take(request, 0, &output, &rows);
+    for (int r = 0; r < size; r++) {
+        check_block(c, r, 0, rows_of(c, r) * 2, output, at * 2);
+        at += rows_of(c, r);
+    }
+    if (rows != at) {
+        complain(c, -1, (double)at, (double)rows);
+    }
+    hvd_request_free(request);
+    hvd_free(output);
+    free(input);
+}
+
+static void test_broadcast(const struct test_case *c)
+{
+    int root = (int)(c->seed % (unsigned)size);
+    void *input = new_input(c, rank, c->count);
+    void *output =
+        rank == root && c->seed % 2 == 0 ? input : new_array(c->dtype, c->count);
+    struct hvd_tensor tensor = tensor_of(c, input, output, &c->count, 1);
+    struct hvd_request *request = NULL;
+    struct hvd_error err = {0};
+
+    finish(hvd_broadcast_start(&tensor, root, 0, &request, &err), request, &err);
+    check_block(c, root, 0, c->count, output, 0);
+    hvd_request_free(request);
+    free(output == input ? NULL : output);
+    free(input);
+}
+
+/* Rows that rank `from` sends to rank `to`. */
+static int32_t split_of(const struct test_case *c, int from, int to)
+{
+    uint32_t most = (uint32_t)(c->count / size) + 1;
+
+    return (int32_t)(value_random(c->seed, from, -100 - to) % most);
+}
+
+static void test_alltoall(const struct test_case *c)
+{
+    int32_t *splits = malloc((size_t)size * sizeof(splits[0]));
+    int32_t *received = malloc((size_t)size * sizeof(received[0]));
+    struct hvd_request *request = NULL;
+    struct hvd_error err = {0};
+    int64_t sent = 0, rows, at = 0;
+    struct hvd_tensor tensor;
+    void *input, *output;
+
+    for (int r = 0; r < size; r++) {
+        splits[r] = split_of(c, rank, r);
+        sent += splits[r];
+    }
+    input = new_input(c, rank, sent);
+    tensor = tensor_of(c, input, NULL, &sent, 1);
+    finish(hvd_alltoall_start(&tensor, splits, size, 0, &request, &err), request, &err);
+    hvd_request_take(request, 0, &output, &rows);
+    hvd_request_splits(request, received);
+    for (int from = 0; from < size; from++) {
+        int64_t first = 0;
+
+        for (int to = 0; to < rank; to++) {
+            first += split_of(c, from, to);
+        }
+        if (received[from] != split_of(c, from, rank)) {
+            complain(c, from, split_of(c, from, rank), received[from]);
+        }
+        check_block(c, from, first, received[from], output, at);
+        at += received[from];
+    }
+    hvd_request_free(request);
+    hvd_free(output);
+    free(input);
+    free(splits);
+    free(received);
+}
+
+static void barrier(void)
+{
+    struct hvd_request *request = NULL;
+    struct hvd_error err = {0};
+
+    finish(hvd_barrier_start(0, &request, &err), request, &err);
+    hvd_request_free(request);
+}
+
+/* Mostly small, now and then up to 16 MiB, now and then nothing. */
+static int64_t random_count(uint32_t seed, enum hvd_dtype dtype)
+{
+    uint32_t random = value_random(seed, -2, 0);
+    int bits = random % 64 == 0 ? 24 : random % 8 == 0 ? 19 : 12;
+    uint64_t bytes =
+        value_random(seed, -2, 1) & ((1u << (random / 64 % (unsigned)bits + 1)) - 1);
+
+    return random % 16 == 1 ? 0 : (int64_t)(bytes / hvd_dtype_bytes(dtype));
+}
+
+static struct test_case make_case(uint32_t seed, const char *word, enum hvd_dtype dtype,
+                                  enum hvd_op op)
+{
+    struct test_case c = {
+        .seed = seed, .dtype = dtype, .op = op, .prescale = 1, .postscale = 1};
+
+    if (op != HVD_PRODUCT && dtype != HVD_BOOL && seed % 3 == 0) {
+        c.prescale = seed % 2 == 0 ? 0.5 : 3;
+        c.postscale = seed % 5 == 0 ? 1 : 0.25;
+    }
+    c.count = random_count(seed, dtype);
+    snprintf(c.name, sizeof(c.name), "%s.%u", word, seed);
+    return c;
+}
+
+static bool fits(const char *word, enum hvd_dtype dtype, enum hvd_op op)
+{
+    bool reduces = strstr(word, "reduce") != NULL;
+    bool scatters = strcmp(word, "reducescatter") == 0;
+    bool is_bool_average = dtype == HVD_BOOL && op == HVD_AVERAGE;
+    /* Unsigned sums of scaled values may leave a byte: they wrap, as in the reference. */
+    return op != HVD_ADASUM && !(reduces && is_bool_average) &&
+           !(scatters && op != HVD_AVERAGE && op != HVD_SUM) &&
+           (reduces || op == HVD_SUM);
+}
+
+static void test_word(uint32_t seed, const char *word,
+                      void (*test)(const struct test_case *), int rounds)
+{
+    int before = bad, cases = 0;
+    char detail[96];
+
+    for (int dtype = 0; dtype < HVD_DTYPE_COUNT; dtype++) {
+        for (int op = 0; op < HVD_OP_COUNT; op++) {
+            for (int round = 0;
+                 fits(word, (enum hvd_dtype)dtype, (enum hvd_op)op) && round < rounds;
+                 round++) {
+                struct test_case c = make_case(value_random(seed, -3, cases), word,
+                                               (enum hvd_dtype)dtype, (enum hvd_op)op);
+
+                test(&c);
+                cases++;
+            }
+        }
+    }
+    barrier();
+    snprintf(detail, sizeof(detail),
+             "%s: %d cases of dtype, op and size equal the reference", word, cases);
+    report(bad == before, detail);
+}
+
+/* Everything at once: a request may be waited for in any order. */
+static void test_many_at_once(uint32_t seed)
+{
+    enum {
+        MANY = 200
+    };
+    struct hvd_request *requests[MANY];
+    float *data[MANY];
+    struct hvd_error err = {0};
+    int before = bad;
+
+    for (int i = 0; i < MANY; i++) {
+        /* Each rank starts them in another order. */
+        int n = (i * 7 + rank * 13) % MANY;
+        int64_t count = 1 + value_random(seed, -5, n) % 3000;
+        struct test_case c = {.dtype = HVD_FLOAT32};
+        struct hvd_tensor tensor;
+
+        snprintf(c.name, sizeof(c.name), "many.%d", n);
+        data[n] = new_array(HVD_FLOAT32, count);
+        for (int64_t k = 0; k < count; k++) {
+            data[n][k] = (float)(n + rank);
+        }
+        tensor = tensor_of(&c, data[n], data[n], &count, 1);
+        if (hvd_allreduce_start(&tensor, 1, HVD_SUM, 1, 1, 0, &requests[n], &err) != 0) {
+            finish(1, NULL, &err);
+        }
+    }
+    for (int n = MANY - 1; n >= 0; n--) {
+        float expected = (float)(n * size + size * (size - 1) / 2);
+
+        finish(0, requests[n], &err);
+        bad += data[n][0] == expected ? 0 : 1;
+        hvd_request_free(requests[n]);
+        free(data[n]);
+    }
+    report(bad == before,
+           "200 tensors in flight, in another order on every rank, all arrive");
+}
+
+static void test_mismatch(void)
+{
+    struct test_case c = {.dtype = rank == 0 ? HVD_FLOAT32 : HVD_FLOAT64,
+                          .name = "mismatch"};
+    double value = 1, sum = 0;
+    struct hvd_tensor tensor = tensor_of(&c, &value, &sum, NULL, 0);
+    struct hvd_request *request = NULL;
+    struct hvd_error err = {0};
+    int status;
+
+    if (size == 1) {
+        return;
+    }
+    finish(hvd_allreduce_start(&tensor, 1, HVD_SUM, 1, 1, 0, &request, &err), NULL, &err);
+    status = hvd_wait(request, &err);
+    bad += status == HVD_ERR_MISMATCH &&
+                   strncmp(err.text, "Mismatched data types: ", 23) == 0
+               ? 0
+               : 1;
+    hvd_request_free(request);
+    report(bad == 0, "a mismatch fails on every rank with Horovod's message");
+    tensor.dtype = HVD_FLOAT64;
+    finish(hvd_allreduce_start(&tensor, 1, HVD_SUM, 1, 1, 0, &request, &err), request,
+           &err);
+    hvd_request_free(request);
+    bad += sum == size ? 0 : 1;
+    report(sum == size, "and the job goes on");
+}
+
+static void test_duplicate(void)
+{
+    struct test_case c = {.dtype = HVD_FLOAT64, .name = "twice"};
+    double value = 1, sum = 0;
+    struct hvd_tensor tensors[2] = {tensor_of(&c, &value, &sum, NULL, 0),
+                                    tensor_of(&c, &value, &sum, NULL, 0)};
+    struct hvd_request *request = NULL;
+    struct hvd_error err = {0};
+    int status = hvd_allreduce_start(tensors, 2, HVD_SUM, 1, 1, 0, &request, &err);
+
+    bad += status == HVD_ERR_ARG ? 0 : 1;
+    report(status == HVD_ERR_ARG, "a name that is in flight is refused");
+    finish(hvd_allreduce_start(tensors, 1, HVD_SUM, 1, 1, 0, &request, &err), request,
+           &err);
+    hvd_request_free(request);
+}
+
+/* Rank 0's seed, on every rank. */
+static uint32_t share_seed(uint32_t seed)
+{
+    struct test_case c = {.dtype = HVD_UINT32, .name = "seed"};
+    struct hvd_tensor tensor = tensor_of(&c, &seed, &seed, NULL, 0);
+    struct hvd_request *request = NULL;
+    struct hvd_error err = {0};
+
+    finish(hvd_broadcast_start(&tensor, 0, 0, &request, &err), request, &err);
+    hvd_request_free(request);
+    return seed;
+}
+
+int main(int argc, char **argv)
+{
+    int rounds = argc > 1 ? atoi(argv[1]) : 2;
+    struct hvd_error err = {0};
+    uint32_t seed;
+
+    if (hvd_init(&err) != 0) {
+        fprintf(stderr, "# init: %s\n", err.text);
+        return 1;
+    }
+    rank = hvd_rank();
+    size = hvd_size();
+    seed = rank == 0 ? tap_seed((unsigned)time(NULL)) : 0;
+    seed = share_seed(seed);
+    test_word(seed, "allreduce", test_allreduce, rounds);
+    test_word(seed + 1, "grouped_allreduce", test_grouped_allreduce, rounds);
+    test_word(seed + 2, "reducescatter", test_reducescatter, rounds);
+    test_word(seed + 3, "allgather", test_allgather, rounds);
+    test_word(seed + 4, "broadcast", test_broadcast, rounds);
+    test_word(seed + 5, "alltoall", test_alltoall, rounds);
+    test_many_at_once(seed);
+    test_mismatch();
+    test_duplicate();
+    barrier();
+    hvd_shutdown();
+    return rank == 0 ? tap_done() : bad != 0;
+}
