@@ -16,6 +16,9 @@
  * a few times that long loses little. Longer takes the cores from the training threads. */
 static const int64_t spin_ns = 100000;
 
+/* The same when there are not enough cpus: who spins keeps the one waited for from running. */
+static const int64_t crowded_spin_ns = 20000;
+
 /* Polls before the processor is offered to others, when there are more ranks than cpus. */
 static const unsigned yield_every = 20;
 
@@ -37,10 +40,24 @@ static bool has_fresh(struct hvd_engine *engine)
     return fresh;
 }
 
+static void drain(int eventfd)
+{
+    uint64_t value;
+    ssize_t got HVD_UNUSED = read(eventfd, &value, sizeof(value));
+}
+
+/* Takes back what falling asleep said, and silences the bells that may have rung since. */
 static void wake_up(struct hvd_engine *engine)
 {
     atomic_store(&engine->asleep, false);
-    hvd_shm_set_asleep(engine->shm, false);
+    if (atomic_exchange(&engine->was_rung, false)) {
+        drain(engine->wake);
+    }
+    if (engine->wants_doorbell) {
+        engine->wants_doorbell = false;
+        hvd_shm_set_asleep(engine->shm, false);
+        drain(engine->doorbell);
+    }
 }
 
 /* Steps 1 and 2 of falling asleep. Returns false, awake, when there is something to do. */
@@ -48,6 +65,7 @@ static bool fall_asleep(struct hvd_engine *engine)
 {
     atomic_store(&engine->asleep, true);
     if (engine->run != NULL) {
+        engine->wants_doorbell = true;
         hvd_shm_set_asleep(engine->shm, true);
     }
     if (has_fresh(engine) || (engine->net != NULL && hvd_net_arm(engine->net) != 0) ||
@@ -56,12 +74,6 @@ static bool fall_asleep(struct hvd_engine *engine)
         return false;
     }
     return true;
-}
-
-static void drain_eventfd(int fd)
-{
-    uint64_t value;
-    ssize_t got HVD_UNUSED = read(fd, &value, sizeof(value));
 }
 
 void hvd_engine_ring(int fd)
@@ -97,6 +109,7 @@ void hvd_engine_hand_back(struct hvd_engine *engine)
  * when a waiter wants to drive. */
 static void spin(struct hvd_engine *engine, hvd_engine_test done, const void *arg)
 {
+    const int64_t limit_ns = engine->is_crowded ? crowded_spin_ns : spin_ns;
     int64_t quiet_since = now_ns();
     unsigned polls = 0;
 
@@ -110,7 +123,7 @@ static void spin(struct hvd_engine *engine, hvd_engine_test done, const void *ar
         if (engine->is_crowded && polls % yield_every == 0) {
             sched_yield();
         }
-        if (polls % yield_every == 0 && now_ns() - quiet_since > spin_ns) {
+        if (polls % yield_every == 0 && now_ns() - quiet_since > limit_ns) {
             return;
         }
     }
@@ -125,8 +138,6 @@ static void sleep_on_inner(struct hvd_engine *engine, int timeout_ms)
     }
     epoll_wait(engine->inner, &event, 1, timeout_ms);
     wake_up(engine);
-    drain_eventfd(engine->wake);
-    drain_eventfd(engine->doorbell);
 }
 
 static int left_ms(int64_t deadline_ns)
@@ -195,9 +206,11 @@ static bool try_take_over(struct hvd_engine *engine)
     bool taken = pthread_mutex_trylock(&engine->drive) == 0;
 
     if (!taken && atomic_load(&engine->thread_drives)) {
-        atomic_fetch_add(&engine->wanted, 1);
+        pthread_mutex_lock(&engine->turn);
+        atomic_store(&engine->is_wanted, true);
         pthread_mutex_lock(&engine->drive);
-        atomic_fetch_sub(&engine->wanted, 1);
+        atomic_store(&engine->is_wanted, false);
+        pthread_mutex_unlock(&engine->turn);
         taken = true;
     }
     if (taken) {
@@ -240,7 +253,7 @@ void hvd_engine_poke(struct hvd_engine *engine)
 static bool is_wanted(struct hvd_engine *engine, const void *arg)
 {
     (void)arg;
-    return atomic_load(&engine->wanted) > 0 || atomic_load(&engine->stop);
+    return atomic_load(&engine->is_wanted) || atomic_load(&engine->stop);
 }
 
 /* One turn of the progress thread. Returns true when it may sleep. */
@@ -248,13 +261,13 @@ static bool drive_for_nobody(struct hvd_engine *engine)
 {
     bool asleep;
 
+    pthread_mutex_lock(&engine->turn); /* a waiter that wants to drive goes first */
+    pthread_mutex_unlock(&engine->turn);
     if (pthread_mutex_trylock(&engine->drive) != 0) {
         return true; /* a waiter drives; it leaves things settled or kicks */
     }
     atomic_store(&engine->thread_drives, true);
     wake_up(engine);
-    drain_eventfd(engine->wake);
-    drain_eventfd(engine->doorbell);
     spin(engine, is_wanted, NULL);
     asleep = fall_asleep(engine);
     atomic_store(&engine->thread_drives, false);
@@ -268,10 +281,8 @@ void *hvd_engine_thread(void *arg)
     struct epoll_event event;
 
     while (!atomic_load(&engine->stop)) {
-        drain_eventfd(engine->kick);
-        if (atomic_load(&engine->wanted) > 0) {
-            sched_yield();
-        } else if (drive_for_nobody(engine)) {
+        drain(engine->kick);
+        if (drive_for_nobody(engine)) {
             epoll_wait(engine->outer, &event, 1, -1);
         }
     }

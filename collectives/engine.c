@@ -207,6 +207,7 @@ int hvd_engine_submit(struct hvd_engine *engine, struct hvd_request *request,
     pthread_mutex_unlock(&engine->mail);
     if (status == 0 && atomic_load(&engine->asleep)) {
         hvd_engine_ring(engine->wake);
+        atomic_store(&engine->was_rung, true); /* after: who sees it finds something to drain */
     }
     return status;
 }

@@ -4,7 +4,7 @@
  *   engine.c             what moves            drive.c  who moves it, and sleeping
  *   leave.c              shutdown and teardown
  *
- * Two locks. `drive` is held by the thread that moves things on and guards everything that is
+ * `drive` is held by the thread that moves things on and guards everything that is
  * not listed under `mail`. `mail` is held for a few instructions by any thread. A thread that
  * holds mail never takes drive. */
 #ifndef HVD_ENGINE_STATE_H
@@ -65,8 +65,11 @@ struct hvd_engine {
     int *peer_bells; /* [peer_bell_count], doorbells of the local ranks */
     int peer_bell_count;
     _Atomic bool asleep;
+    _Atomic bool was_rung; /* wake has been written to */
+    bool wants_doorbell;   /* local ranks ring doorbell */
     _Atomic bool thread_drives; /* the progress thread holds drive */
-    _Atomic int wanted;         /* waiters that the progress thread is to make room for */
+    _Atomic bool is_wanted;     /* a waiter wants drive from the progress thread */
+    pthread_mutex_t turn;       /* held by that waiter until it has drive */
     _Atomic bool stop;
     pthread_t thread;
     bool has_thread;

@@ -141,5 +141,6 @@ void hvd_engine_destroy(struct hvd_engine *engine)
     pthread_cond_destroy(&engine->ended);
     pthread_mutex_destroy(&engine->mail);
     pthread_mutex_destroy(&engine->drive);
+    pthread_mutex_destroy(&engine->turn);
     free(engine);
 }

@@ -128,9 +128,9 @@ static void check_reduction(const struct test_case *c, const void *output, int64
 }
 
 /* Waits for a request that was started with this status; a failure ends the test. */
-static void finish(int started, struct hvd_request *request, struct hvd_error *err)
+static void finish(int started, struct hvd_request **request, struct hvd_error *err)
 {
-    if (started != 0 || hvd_wait(request, err) != 0) {
+    if (started != 0 || hvd_wait(*request, err) != 0) {
         fprintf(stderr, "# rank %d: %s\n", rank, err->text);
         exit(1);
     }
@@ -162,11 +162,11 @@ static void check_same_bits(const struct test_case *c, const void *array, int64_
         sum = (sum ^ bytes[i]) * 1099511628211u;
     }
     tensor.output = &least;
-    finish(hvd_allreduce_start(&tensor, 1, HVD_MIN, 1, 1, 0, &request, &err), request,
+    finish(hvd_allreduce_start(&tensor, 1, HVD_MIN, 1, 1, 0, &request, &err), &request,
            &err);
     hvd_request_free(request);
     tensor.output = &greatest;
-    finish(hvd_allreduce_start(&tensor, 1, HVD_MAX, 1, 1, 0, &request, &err), request,
+    finish(hvd_allreduce_start(&tensor, 1, HVD_MAX, 1, 1, 0, &request, &err), &request,
            &err);
     hvd_request_free(request);
     if (least != greatest) {
@@ -187,7 +187,7 @@ static void test_allreduce(const struct test_case *c)
 
     finish(hvd_allreduce_start(&tensor, 1, c->op, c->prescale, c->postscale, 0, &request,
                                &err),
-           request, &err);
+           &request, &err);
     check_reduction(c, output, 0, c->count);
     check_same_bits(c, output, c->count);
     hvd_request_free(request);
@@ -222,7 +222,7 @@ static void test_grouped_allreduce(const struct test_case *c)
     }
     finish(hvd_allreduce_start(tensors, PIECES, c->op, c->prescale, c->postscale, 0,
                                &request, &err),
-           request, &err);
+           &request, &err);
     check_reduction(c, output, 0, c->count);
     hvd_request_free(request);
     free(output);
@@ -244,7 +244,7 @@ static void test_reducescatter(const struct test_case *c)
 
     finish(hvd_reducescatter_start(&tensor, 1, c->op, c->prescale, c->postscale, 0,
                                    &request, &err),
-           request, &err);
+           &request, &err);
     check_reduction(c, output, begin * row, mine * row);
     hvd_request_free(request);
     free(output);
@@ -281,7 +281,7 @@ static void test_allgather(const struct test_case *c)
     int64_t rows, at = 0;
     void *output;
 
-    finish(hvd_allgather_start(&tensor, 1, 0, &request, &err), request, &err);
+    finish(hvd_allgather_start(&tensor, 1, 0, &request, &err), &request, &err);
     hvd_request_take(request, 0, &output, &rows);
     for (int r = 0; r < size; r++) {
         check_block(c, r, 0, rows_of(c, r) * 2, output, at * 2);
@@ -305,7 +305,7 @@ static void test_broadcast(const struct test_case *c)
     struct hvd_request *request = NULL;
     struct hvd_error err = {0};
 
-    finish(hvd_broadcast_start(&tensor, root, 0, &request, &err), request, &err);
+    finish(hvd_broadcast_start(&tensor, root, 0, &request, &err), &request, &err);
     check_block(c, root, 0, c->count, output, 0);
     hvd_request_free(request);
     free(output == input ? NULL : output);
@@ -336,7 +336,7 @@ static void test_alltoall(const struct test_case *c)
     }
     input = new_input(c, rank, sent);
     tensor = tensor_of(c, input, NULL, &sent, 1);
-    finish(hvd_alltoall_start(&tensor, splits, size, 0, &request, &err), request, &err);
+    finish(hvd_alltoall_start(&tensor, splits, size, 0, &request, &err), &request, &err);
     hvd_request_take(request, 0, &output, &rows);
     hvd_request_splits(request, received);
     for (int from = 0; from < size; from++) {
@@ -363,7 +363,7 @@ static void barrier(void)
     struct hvd_request *request = NULL;
     struct hvd_error err = {0};
 
-    finish(hvd_barrier_start(0, &request, &err), request, &err);
+    finish(hvd_barrier_start(0, &request, &err), &request, &err);
     hvd_request_free(request);
 }
 
@@ -460,7 +460,7 @@ static void test_many_at_once(uint32_t seed)
     for (int n = MANY - 1; n >= 0; n--) {
         float expected = (float)(n * size + size * (size - 1) / 2);
 
-        finish(0, requests[n], &err);
+        finish(0, &requests[n], &err);
         bad += data[n][0] == expected ? 0 : 1;
         hvd_request_free(requests[n]);
         free(data[n]);
@@ -482,7 +482,9 @@ static void test_mismatch(void)
     if (size == 1) {
         return;
     }
-    finish(hvd_allreduce_start(&tensor, 1, HVD_SUM, 1, 1, 0, &request, &err), NULL, &err);
+    if (hvd_allreduce_start(&tensor, 1, HVD_SUM, 1, 1, 0, &request, &err) != 0) {
+        finish(1, NULL, &err);
+    }
     status = hvd_wait(request, &err);
     bad += status == HVD_ERR_MISMATCH &&
                    strncmp(err.text, "Mismatched data types: ", 23) == 0
@@ -491,7 +493,7 @@ static void test_mismatch(void)
     hvd_request_free(request);
     report(bad == 0, "a mismatch fails on every rank with Horovod's message");
     tensor.dtype = HVD_FLOAT64;
-    finish(hvd_allreduce_start(&tensor, 1, HVD_SUM, 1, 1, 0, &request, &err), request,
+    finish(hvd_allreduce_start(&tensor, 1, HVD_SUM, 1, 1, 0, &request, &err), &request,
            &err);
     hvd_request_free(request);
     bad += sum == size ? 0 : 1;
@@ -510,7 +512,7 @@ static void test_duplicate(void)
 
     bad += status == HVD_ERR_ARG ? 0 : 1;
     report(status == HVD_ERR_ARG, "a name that is in flight is refused");
-    finish(hvd_allreduce_start(tensors, 1, HVD_SUM, 1, 1, 0, &request, &err), request,
+    finish(hvd_allreduce_start(tensors, 1, HVD_SUM, 1, 1, 0, &request, &err), &request,
            &err);
     hvd_request_free(request);
 }
@@ -523,7 +525,7 @@ static uint32_t share_seed(uint32_t seed)
     struct hvd_request *request = NULL;
     struct hvd_error err = {0};
 
-    finish(hvd_broadcast_start(&tensor, 0, 0, &request, &err), request, &err);
+    finish(hvd_broadcast_start(&tensor, 0, 0, &request, &err), &request, &err);
     hvd_request_free(request);
     return seed;
 }
