@@ -1,0 +1,16 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# reinit_test.sh HVDRUN PROGRAM CYCLES: init, allreduce, shutdown over and over on 4 ranks
+# leaks neither descriptors nor threads nor memory.
+out=$("$1" -np 4 "$2" "$3" 2>&1)
+echo "$out" | sed 's/^/# /'
+check()
+{
+    if [ "$(echo "$out" | grep -Ec "$2")" -eq 4 ]; then echo "ok - $1"; else echo "not ok - $1"; fi
+}
+check "all 4 ranks go through $3 cycles" "reinit: $3 cycles"
+check "no descriptor is left over" "descriptors [+]0,"
+check "no thread is left over" "threads [+]0,"
+check "memory does not grow by more than 2 kB a cycle" \
+    "memory ([-][0-9]+|[+]([0-9]|[0-9][0-9]|[0-5][0-9][0-9])) kB"
+echo 1..4
