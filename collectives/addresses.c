@@ -9,8 +9,8 @@
 struct hvd_addresses {
     int missing;
     const void **data; /* [size] */
-    size_t *bytes;     /* [size] */
-    void *message;     /* what data points into, on ranks other than 0 */
+    size_t *bytes; /* [size] */
+    void *message; /* what data points into, on ranks other than 0 */
     bool complete;
 };
 
@@ -67,7 +67,8 @@ void hvd_addresses_on_all(struct hvd_engine *engine, const void *payload, size_t
     hvd_control_send_down(engine->control, HVD_MESSAGE_ADDRESSES, payload, bytes);
     addresses->message = malloc(bytes);
     if (addresses->message == NULL) {
-        hvd_engine_fail(engine, engine->boot->rank, HVD_ERR_NOMEM, "no memory for addresses");
+        hvd_engine_fail(engine, engine->boot->rank, HVD_ERR_NOMEM,
+                        "no memory for addresses");
         return;
     }
     memcpy(addresses->message, payload, bytes);
@@ -99,7 +100,8 @@ static void send_address(struct hvd_engine *engine)
         hvd_addresses_on_one(engine, writer.data, writer.bytes);
     } else if (writer.failed || hvd_control_send_up(engine->control, HVD_MESSAGE_ADDRESS,
                                                     writer.data, writer.bytes) != 0) {
-        hvd_engine_fail(engine, engine->boot->rank, HVD_ERR_NOMEM, "no memory for addresses");
+        hvd_engine_fail(engine, engine->boot->rank, HVD_ERR_NOMEM,
+                        "no memory for addresses");
     }
     hvd_writer_finish(&writer);
 }
@@ -108,7 +110,9 @@ static void addresses_finish(struct hvd_engine *engine)
 {
     struct hvd_addresses *addresses = engine->addresses;
 
-    for (int i = 0; engine->coordinator != NULL && addresses->data != NULL && i < engine->boot->size; i++) {
+    for (int i = 0;
+         engine->coordinator != NULL && addresses->data != NULL && i < engine->boot->size;
+         i++) {
         free((void *)addresses->data[i]);
     }
     free(addresses->data);
@@ -129,14 +133,15 @@ static int exchange(struct hvd_engine *engine, int timeout_ms, struct hvd_error 
     }
     if (!done) {
         return hvd_fail(err, HVD_ERR_TIMEOUT,
-                        "network addresses of all %d ranks did not come within %d s", size,
-                        timeout_ms / 1000);
+                        "network addresses of all %d ranks did not come within %d s",
+                        size, timeout_ms / 1000);
     }
     return hvd_net_connect(engine->net, engine->boot->rank, size, engine->addresses->data,
                            engine->addresses->bytes, err);
 }
 
-int hvd_addresses_exchange(struct hvd_engine *engine, int timeout_ms, struct hvd_error *err)
+int hvd_addresses_exchange(struct hvd_engine *engine, int timeout_ms,
+                           struct hvd_error *err)
 {
     size_t size = (size_t)engine->boot->size;
     struct hvd_addresses addresses = {.missing = (int)size};

@@ -7,10 +7,11 @@
 
 #include "collectives/engine_state.h"
 
-static const char duplicate_text[] =
-    "Requested to allreduce, allgather, or broadcast a tensor with the same name as another "
-    "tensor that is currently being processed.  If you want to request another tensor, use a "
-    "different tensor name.";
+static const char duplicate_text[] = "Requested to allreduce, allgather, or broadcast a "
+                                     "tensor with the same name as another "
+                                     "tensor that is currently being processed.  If you "
+                                     "want to request another tensor, use a "
+                                     "different tensor name.";
 
 static int compare_entries(const void *a, const void *b)
 {
@@ -22,7 +23,8 @@ static int compare_entries(const void *a, const void *b)
     return strcmp(one->proposal.name, other->proposal.name);
 }
 
-static void unregister_first(struct hvd_engine *engine, struct hvd_request *request, int count)
+static void unregister_first(struct hvd_engine *engine, struct hvd_request *request,
+                             int count)
 {
     for (int i = 0; i < count; i++) {
         tdelete(&request->entries[i], &engine->in_flight, compare_entries);
@@ -92,7 +94,8 @@ bool hvd_agree_propose(struct hvd_engine *engine)
     if (writer.failed ||
         (writer.bytes > 0 && hvd_control_send_up(engine->control, HVD_MESSAGE_PROPOSALS,
                                                  writer.data, writer.bytes) != 0)) {
-        hvd_engine_fail(engine, engine->boot->rank, HVD_ERR_NOMEM, "no memory for messages");
+        hvd_engine_fail(engine, engine->boot->rank, HVD_ERR_NOMEM,
+                        "no memory for messages");
     }
     hvd_writer_finish(&writer);
     return true;
@@ -104,7 +107,8 @@ void hvd_agree_proposals(struct hvd_engine *engine, const void *payload, size_t 
     struct hvd_proposal proposal;
 
     if (engine->coordinator == NULL) {
-        if (hvd_control_send_up(engine->control, HVD_MESSAGE_PROPOSALS, payload, bytes) != 0) {
+        if (hvd_control_send_up(engine->control, HVD_MESSAGE_PROPOSALS, payload, bytes) !=
+            0) {
             hvd_engine_fail(engine, engine->boot->rank, HVD_ERR_NOMEM,
                             "no memory for messages");
         }
@@ -112,9 +116,10 @@ void hvd_agree_proposals(struct hvd_engine *engine, const void *payload, size_t 
     }
     while (reader.bytes > 0) {
         if (hvd_take_proposal(&reader, &proposal) != 0) {
-            hvd_engine_fail(engine, engine->boot->rank, HVD_ERR_NET,
-                            "a message of another rank cannot be read: do all nodes have the "
-                            "same version of hvd?");
+            hvd_engine_fail(
+                engine, engine->boot->rank, HVD_ERR_NET,
+                "a message of another rank cannot be read: do all nodes have the "
+                "same version of hvd?");
             return;
         }
         if (add_proposal(engine, &proposal) != 0) {
@@ -135,7 +140,8 @@ bool hvd_agree_answer(struct hvd_engine *engine)
     if (batches > 0 &&
         (writer.failed || hvd_control_send_down(engine->control, HVD_MESSAGE_BATCHES,
                                                 writer.data, writer.bytes) != 0)) {
-        hvd_engine_fail(engine, engine->boot->rank, HVD_ERR_NOMEM, "no memory for messages");
+        hvd_engine_fail(engine, engine->boot->rank, HVD_ERR_NOMEM,
+                        "no memory for messages");
     } else if (batches > 0) {
         hvd_agree_batches(engine, writer.data, writer.bytes);
     }
@@ -223,9 +229,10 @@ void hvd_agree_batches(struct hvd_engine *engine, const void *payload, size_t by
 
     while (reader.bytes > 0) {
         if (take_batch(engine, &reader) != 0) {
-            hvd_engine_fail(engine, engine->boot->rank, HVD_ERR_NET,
-                            "rank 0 named a tensor that this rank does not have, or memory "
-                            "ran out: do all nodes have the same version of hvd?");
+            hvd_engine_fail(
+                engine, engine->boot->rank, HVD_ERR_NET,
+                "rank 0 named a tensor that this rank does not have, or memory "
+                "ran out: do all nodes have the same version of hvd?");
             return;
         }
     }

@@ -18,8 +18,8 @@ static struct {
 
 static const char not_initialized_text[] =
     "Horovod has not been initialized; use hvd.init().";
-static const char forked_text[] =
-    "this process was forked by a rank after hvd.init(): only the rank itself may use hvd";
+static const char forked_text[] = "this process was forked by a rank after hvd.init(): "
+                                  "only the rank itself may use hvd";
 
 struct hvd_engine *hvd_job_enter(struct hvd_error *err)
 {

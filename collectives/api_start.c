@@ -58,10 +58,11 @@ static int check_tensor(const struct hvd_tensor *tensor, struct hvd_error *err)
                         tensor->dtype);
     }
     if (tensor->device != HVD_DEVICE_CPU) {
-        return hvd_fail(err, HVD_ERR_UNSUPPORTED,
-                        "tensor %s is on GPU %d: this version of hvd takes tensors in host "
-                        "memory only",
-                        tensor->name, tensor->device);
+        return hvd_fail(
+            err, HVD_ERR_UNSUPPORTED,
+            "tensor %s is on GPU %d: this version of hvd takes tensors in host "
+            "memory only",
+            tensor->name, tensor->device);
     }
     return check_shape(tensor, err);
 }
@@ -75,19 +76,21 @@ static int check_op(const struct start *start, const struct hvd_tensor *tensor,
                         "Reducescatter currently only supports AVERAGE and SUM.");
     }
     if (start->op == HVD_ADASUM) {
-        return hvd_fail(err, HVD_ERR_UNSUPPORTED,
-                        "tensor %s: this version of hvd has no Adasum; use Average or Sum",
-                        tensor->name);
+        return hvd_fail(
+            err, HVD_ERR_UNSUPPORTED,
+            "tensor %s: this version of hvd has no Adasum; use Average or Sum",
+            tensor->name);
     }
     if (start->op < 0 || start->op >= HVD_OP_COUNT) {
         return hvd_fail(err, HVD_ERR_ARG, "tensor %s: there is no reduction op %d",
                         tensor->name, start->op);
     }
     if (start->op == HVD_AVERAGE && tensor->dtype == HVD_BOOL) {
-        return hvd_fail(err, HVD_ERR_ARG,
-                        "tensor %s: there is no average of booleans; use Sum (or), Min (and) "
-                        "or Max (or)",
-                        tensor->name);
+        return hvd_fail(
+            err, HVD_ERR_ARG,
+            "tensor %s: there is no average of booleans; use Sum (or), Min (and) "
+            "or Max (or)",
+            tensor->name);
     }
     return 0;
 }
@@ -96,14 +99,17 @@ static int check_place(const struct start *start, const struct hvd_boot *boot,
                        struct hvd_error *err)
 {
     if (start->set != HVD_SET_GLOBAL) {
-        return hvd_fail(err, HVD_ERR_ARG,
-                        "%s: Process set provided does not exist, or has not been registered.",
-                        start->word);
+        return hvd_fail(
+            err, HVD_ERR_ARG,
+            "%s: Process set provided does not exist, or has not been registered.",
+            start->word);
     }
-    if (start->kind == HVD_KIND_BROADCAST && (start->root < 0 || start->root >= boot->size)) {
-        return hvd_fail(err, HVD_ERR_ARG,
-                        "broadcast received invalid root rank %d for provided process set",
-                        start->root);
+    if (start->kind == HVD_KIND_BROADCAST &&
+        (start->root < 0 || start->root >= boot->size)) {
+        return hvd_fail(
+            err, HVD_ERR_ARG,
+            "broadcast received invalid root rank %d for provided process set",
+            start->root);
     }
     return 0;
 }
@@ -119,8 +125,8 @@ static int fill_given_splits(const struct start *start, int size, int64_t rows,
     }
     for (int i = 0; i < size; i++) {
         if (start->splits[i] < 0) {
-            return hvd_fail(err, HVD_ERR_ARG, "splits[%d] is %d: it must not be negative", i,
-                            start->splits[i]);
+            return hvd_fail(err, HVD_ERR_ARG, "splits[%d] is %d: it must not be negative",
+                            i, start->splits[i]);
         }
         entry->splits[i] = start->splits[i];
         sum += start->splits[i];
@@ -137,9 +143,10 @@ static int fill_even_splits(int size, int64_t rows, struct hvd_entry *entry,
                             struct hvd_error *err)
 {
     if (rows % size != 0 || rows / size > INT32_MAX) {
-        return hvd_fail(err, HVD_ERR_ARG,
-                        "splits not provided, but first dimension of tensor is not an even "
-                        "multiple of the number of workers.");
+        return hvd_fail(
+            err, HVD_ERR_ARG,
+            "splits not provided, but first dimension of tensor is not an even "
+            "multiple of the number of workers.");
     }
     for (int i = 0; i < size; i++) {
         entry->splits[i] = (int32_t)(rows / size);
@@ -168,8 +175,8 @@ static int fill_splits(const struct start *start, int size, struct hvd_entry *en
     return status;
 }
 
-static int fill_entry(const struct start *start, const struct hvd_tensor *tensor, int size,
-                      struct hvd_entry *entry, struct hvd_error *err)
+static int fill_entry(const struct start *start, const struct hvd_tensor *tensor,
+                      int size, struct hvd_entry *entry, struct hvd_error *err)
 {
     entry->input = tensor->input;
     entry->output = tensor->output;
@@ -196,8 +203,8 @@ static int fill_entry(const struct start *start, const struct hvd_tensor *tensor
 }
 
 static int fill_request(const struct start *start, const struct hvd_tensor *tensors,
-                        int count, const struct hvd_boot *boot, struct hvd_request *request,
-                        struct hvd_error *err)
+                        int count, const struct hvd_boot *boot,
+                        struct hvd_request *request, struct hvd_error *err)
 {
     int status = check_place(start, boot, err);
 
@@ -227,9 +234,10 @@ static int submit(const struct start *start, const struct hvd_tensor *tensors, i
         return HVD_ERR_STATE;
     }
     request = hvd_request_create(count);
-    status = request == NULL ? hvd_fail(err, HVD_ERR_NOMEM, "no memory for %s", start->word)
-                             : fill_request(start, tensors, count, hvd_engine_boot(engine),
-                                            request, err);
+    status =
+        request == NULL
+            ? hvd_fail(err, HVD_ERR_NOMEM, "no memory for %s", start->word)
+            : fill_request(start, tensors, count, hvd_engine_boot(engine), request, err);
     status = status != 0 ? status : hvd_engine_submit(engine, request, err);
     hvd_job_exit();
     if (status != 0) {
@@ -241,8 +249,9 @@ static int submit(const struct start *start, const struct hvd_tensor *tensors, i
 }
 
 HVD_EXPORT int hvd_allreduce_start(const struct hvd_tensor *tensors, int count,
-                                   enum hvd_op op, double prescale, double postscale, int set,
-                                   struct hvd_request **request, struct hvd_error *err)
+                                   enum hvd_op op, double prescale, double postscale,
+                                   int set, struct hvd_request **request,
+                                   struct hvd_error *err)
 {
     const struct start start = {
         .kind = HVD_KIND_ALLREDUCE,
@@ -308,7 +317,8 @@ HVD_EXPORT int hvd_reducescatter_start(const struct hvd_tensor *tensors, int cou
     return submit(&start, tensors, count, request, err);
 }
 
-HVD_EXPORT int hvd_barrier_start(int set, struct hvd_request **request, struct hvd_error *err)
+HVD_EXPORT int hvd_barrier_start(int set, struct hvd_request **request,
+                                 struct hvd_error *err)
 {
     /* Every rank counts its barriers, so that the n-th of one meets the n-th of the others. */
     static _Atomic uint64_t barriers;

@@ -31,7 +31,8 @@ HVD_EXPORT int hvd_test(struct hvd_request *request, struct hvd_error *err)
     return request_status(request, err);
 }
 
-HVD_EXPORT int hvd_wait_for(struct hvd_request *request, int timeout_ms, struct hvd_error *err)
+HVD_EXPORT int hvd_wait_for(struct hvd_request *request, int timeout_ms,
+                            struct hvd_error *err)
 {
     struct hvd_engine *engine;
 
@@ -54,7 +55,8 @@ HVD_EXPORT int hvd_wait(struct hvd_request *request, struct hvd_error *err)
 
 static struct hvd_entry *ended_entry(struct hvd_request *request, int index)
 {
-    bool usable = index >= 0 && index < request->count && request_status(request, NULL) == 0;
+    bool usable =
+        index >= 0 && index < request->count && request_status(request, NULL) == 0;
 
     return usable ? &request->entries[index] : NULL;
 }

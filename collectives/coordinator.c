@@ -14,7 +14,7 @@ struct pending {
     struct hvd_proposal first; /* name owned */
     int seen_count;
     unsigned char *seen; /* [size] */
-    int64_t *rows;       /* [size], allgather only */
+    int64_t *rows; /* [size], allgather only */
     int64_t max_block;
     int failed_check; /* the lowest that failed, or HVD_VALID */
     struct hvd_error error;
@@ -49,8 +49,8 @@ static void pending_destroy(void *arg)
     free(pending);
 }
 
-int hvd_coordinator_create(int size, int64_t fusion_threshold, struct hvd_coordinator **out,
-                           struct hvd_error *err)
+int hvd_coordinator_create(int size, int64_t fusion_threshold,
+                           struct hvd_coordinator **out, struct hvd_error *err)
 {
     struct hvd_coordinator *coordinator = calloc(1, sizeof(*coordinator));
 
@@ -115,14 +115,16 @@ static struct pending *pending_find(struct hvd_coordinator *coordinator,
         return *found;
     }
     pending = pending_create(coordinator, proposal);
-    if (pending != NULL && tsearch(pending, &coordinator->by_name, compare_pending) == NULL) {
+    if (pending != NULL &&
+        tsearch(pending, &coordinator->by_name, compare_pending) == NULL) {
         pending_destroy(pending);
         return NULL;
     }
     return pending;
 }
 
-static void note_disagreement(struct pending *pending, const struct hvd_proposal *proposal)
+static void note_disagreement(struct pending *pending,
+                              const struct hvd_proposal *proposal)
 {
     struct hvd_error error = {0};
     int check = hvd_validate(&pending->first, proposal, &error);

@@ -16,8 +16,8 @@ struct hvd_coordinator;
 
 /* size: ranks; fusion_threshold: bytes that a batch of several tensors may hold, 0 to fuse
  * nothing. The caller owns *out. */
-int hvd_coordinator_create(int size, int64_t fusion_threshold, struct hvd_coordinator **out,
-                           struct hvd_error *err);
+int hvd_coordinator_create(int size, int64_t fusion_threshold,
+                           struct hvd_coordinator **out, struct hvd_error *err);
 void hvd_coordinator_destroy(struct hvd_coordinator *coordinator); /* NULL is fine */
 
 /* Takes one proposal (copied). A rank that proposes a name twice before it was answered is
@@ -27,6 +27,7 @@ int hvd_coordinator_add(struct hvd_coordinator *coordinator,
 
 /* Appends the batches of all ready tensors to writer, in the order in which they became
  * ready, and forgets them. Returns how many batches. */
-int hvd_coordinator_answer(struct hvd_coordinator *coordinator, struct hvd_writer *writer);
+int hvd_coordinator_answer(struct hvd_coordinator *coordinator,
+                           struct hvd_writer *writer);
 
 #endif

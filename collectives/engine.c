@@ -157,8 +157,9 @@ static void blame_net_peer(struct hvd_engine *engine, int peer, const char *reas
     char text[512];
 
     hvd_control_progress(engine->control, hvd_engine_on_event, engine);
-    snprintf(text, sizeof(text), "rank %d on %s died or cannot be reached any more (UCX: %s)",
-             peer, engine->boot->peers[peer].host, reason);
+    snprintf(text, sizeof(text),
+             "rank %d on %s died or cannot be reached any more (UCX: %s)", peer,
+             engine->boot->peers[peer].host, reason);
     hvd_engine_fail(engine, peer, HVD_ERR_PEER, text);
 }
 
@@ -207,7 +208,8 @@ int hvd_engine_submit(struct hvd_engine *engine, struct hvd_request *request,
     pthread_mutex_unlock(&engine->mail);
     if (status == 0 && atomic_load(&engine->asleep)) {
         hvd_engine_ring(engine->wake);
-        atomic_store(&engine->was_rung, true); /* after: who sees it finds something to drain */
+        atomic_store(&engine->was_rung,
+                     true); /* after: who sees it finds something to drain */
     }
     return status;
 }

@@ -24,14 +24,14 @@
 struct hvd_batch {
     struct hvd_batch *next;
     struct hvd_batch_header header; /* text is not kept */
-    struct hvd_entry **entries;     /* [header.count] */
-    int64_t *rows;                  /* [size], allgather */
+    struct hvd_entry **entries; /* [header.count] */
+    int64_t *rows; /* [size], allgather */
 };
 
 enum hvd_phase {
     HVD_PHASE_RUNNING,
     HVD_PHASE_DRAINING, /* shutdown agreed: nothing new, what was agreed is run */
-    HVD_PHASE_CLOSED,   /* every rank has drained */
+    HVD_PHASE_CLOSED, /* every rank has drained */
 };
 
 struct hvd_engine {
@@ -41,7 +41,7 @@ struct hvd_engine {
     struct hvd_shm *shm;
     struct hvd_team team; /* of all ranks */
     struct hvd_coordinator *coordinator; /* on rank 0 */
-    struct hvd_addresses *addresses;     /* of the network, while joining */
+    struct hvd_addresses *addresses; /* of the network, while joining */
 
     pthread_mutex_t drive;
     struct hvd_batch *batches; /* to run, in the agreed order */
@@ -59,17 +59,17 @@ struct hvd_engine {
      * waiter drives. */
     int inner;
     int outer;
-    int wake;      /* eventfd: a submission came while the driver slept */
-    int doorbell;  /* eventfd: a local rank signalled while this one slept */
-    int kick;      /* eventfd: the progress thread must look */
+    int wake; /* eventfd: a submission came while the driver slept */
+    int doorbell; /* eventfd: a local rank signalled while this one slept */
+    int kick; /* eventfd: the progress thread must look */
     int *peer_bells; /* [peer_bell_count], doorbells of the local ranks */
     int peer_bell_count;
     _Atomic bool asleep;
     _Atomic bool was_rung; /* wake has been written to */
-    bool wants_doorbell;   /* local ranks ring doorbell */
+    bool wants_doorbell; /* local ranks ring doorbell */
     _Atomic bool thread_drives; /* the progress thread holds drive */
-    _Atomic bool is_wanted;     /* a waiter wants drive from the progress thread */
-    pthread_mutex_t turn;       /* held by that waiter until it has drive */
+    _Atomic bool is_wanted; /* a waiter wants drive from the progress thread */
+    pthread_mutex_t turn; /* held by that waiter until it has drive */
     _Atomic bool stop;
     pthread_t thread;
     bool has_thread;
@@ -84,7 +84,7 @@ struct hvd_engine {
 
 /* --- agree.c, drive held --- */
 bool hvd_agree_propose(struct hvd_engine *engine); /* fresh entries to the root */
-bool hvd_agree_answer(struct hvd_engine *engine);  /* root: batches to everyone */
+bool hvd_agree_answer(struct hvd_engine *engine); /* root: batches to everyone */
 void hvd_agree_proposals(struct hvd_engine *engine, const void *payload, size_t bytes);
 void hvd_agree_batches(struct hvd_engine *engine, const void *payload, size_t bytes);
 void hvd_batch_destroy(struct hvd_batch *batch);
@@ -97,7 +97,8 @@ int hvd_agree_register(struct hvd_engine *engine, struct hvd_request *request,
 void hvd_agree_drop(struct hvd_engine *engine, int status, const char *text);
 
 /* --- addresses.c, drive held --- */
-int hvd_addresses_exchange(struct hvd_engine *engine, int timeout_ms, struct hvd_error *err);
+int hvd_addresses_exchange(struct hvd_engine *engine, int timeout_ms,
+                           struct hvd_error *err);
 void hvd_addresses_on_one(struct hvd_engine *engine, const void *payload, size_t bytes);
 void hvd_addresses_on_all(struct hvd_engine *engine, const void *payload, size_t bytes);
 
@@ -108,7 +109,8 @@ void hvd_engine_end_entry(struct hvd_engine *engine, struct hvd_entry *entry, in
 
 /* This rank cannot go on: ends everything here and tells the others. culprit: the rank that
  * is to blame. Only the first call counts. */
-void hvd_engine_fail(struct hvd_engine *engine, int culprit, int status, const char *text);
+void hvd_engine_fail(struct hvd_engine *engine, int culprit, int status,
+                     const char *text);
 /* From now on submissions get this; the first call counts. */
 void hvd_engine_refuse(struct hvd_engine *engine, int status, const char *text);
 void hvd_engine_on_event(void *context, const struct hvd_control_event *event);

@@ -38,12 +38,14 @@ static int open_bells(struct hvd_engine *engine, struct hvd_error *err)
     engine->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     engine->doorbell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     engine->kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (engine->inner < 0 || engine->outer < 0 || engine->wake < 0 || engine->doorbell < 0 ||
-        engine->kick < 0 || add_to_epoll(engine->inner, engine->wake) != 0 ||
+    if (engine->inner < 0 || engine->outer < 0 || engine->wake < 0 ||
+        engine->doorbell < 0 || engine->kick < 0 ||
+        add_to_epoll(engine->inner, engine->wake) != 0 ||
         add_to_epoll(engine->inner, engine->doorbell) != 0 ||
         add_to_epoll(engine->outer, engine->inner) != 0 ||
         add_to_epoll(engine->outer, engine->kick) != 0) {
-        return hvd_fail(err, HVD_ERR_SYS, "cannot open descriptors (limit: ulimit -n): %m");
+        return hvd_fail(err, HVD_ERR_SYS,
+                        "cannot open descriptors (limit: ulimit -n): %m");
     }
     return 0;
 }
@@ -67,7 +69,8 @@ static struct hvd_engine *engine_alloc(void)
     struct hvd_engine *engine = calloc(1, sizeof(*engine));
 
     if (engine != NULL) {
-        engine->inner = engine->outer = engine->wake = engine->doorbell = engine->kick = -1;
+        engine->inner = engine->outer = engine->wake = engine->doorbell = engine->kick =
+            -1;
         engine->batches_end = &engine->batches;
         engine->fresh_end = &engine->fresh;
     }
@@ -169,7 +172,8 @@ static bool is_crowded(int local_size)
 {
     cpu_set_t cpus;
 
-    return sched_getaffinity(0, sizeof(cpus), &cpus) == 0 && CPU_COUNT(&cpus) < local_size;
+    return sched_getaffinity(0, sizeof(cpus), &cpus) == 0 &&
+           CPU_COUNT(&cpus) < local_size;
 }
 
 static int start_thread(struct hvd_engine *engine, struct hvd_error *err)

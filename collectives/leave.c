@@ -11,11 +11,13 @@
 #include "collectives/engine_state.h"
 #include "gpu_binding/log.h"
 
-static const char shutdown_text[] =
-    "Horovod has been shut down. This was caused by an exception on one of the ranks or an "
-    "attempt to allreduce, allgather or broadcast a tensor after one of the ranks finished "
-    "execution. If the shutdown was caused by an exception, you should see the exception in "
-    "the log before the first shutdown message.";
+static const char shutdown_text[] = "Horovod has been shut down. This was caused by an "
+                                    "exception on one of the ranks or an "
+                                    "attempt to allreduce, allgather or broadcast a "
+                                    "tensor after one of the ranks finished "
+                                    "execution. If the shutdown was caused by an "
+                                    "exception, you should see the exception in "
+                                    "the log before the first shutdown message.";
 
 /* How long leaving waits for batches that were agreed, on any rank. */
 static const int leave_timeout_ms = 30000;

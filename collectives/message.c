@@ -7,8 +7,9 @@
 
 const char *hvd_kind_name(enum hvd_kind kind)
 {
-    static const char *const names[] = {"ALLREDUCE", "ALLGATHER", "BROADCAST", "JOIN",
-                                        "ADASUM",    "ALLTOALL",  "BARRIER",   "REDUCESCATTER"};
+    static const char *const names[] = {"ALLREDUCE", "ALLGATHER",    "BROADCAST",
+                                        "JOIN",      "ADASUM",       "ALLTOALL",
+                                        "BARRIER",   "REDUCESCATTER"};
 
     return (unsigned)kind < sizeof(names) / sizeof(names[0]) ? names[kind] : "UNKNOWN";
 }
@@ -153,13 +154,15 @@ int hvd_take_proposal(struct hvd_reader *reader, struct hvd_proposal *proposal)
     }
     shape = hvd_take(reader, (size_t)proposal->ndim * sizeof(proposal->shape[0]));
     if (shape != NULL) {
-        memcpy(proposal->shape, shape, (size_t)proposal->ndim * sizeof(proposal->shape[0]));
+        memcpy(proposal->shape, shape,
+               (size_t)proposal->ndim * sizeof(proposal->shape[0]));
     }
     proposal->name = hvd_take_text(reader);
     return reader->failed ? HVD_ERR_ARG : 0;
 }
 
-void hvd_put_batch_header(struct hvd_writer *writer, const struct hvd_batch_header *header)
+void hvd_put_batch_header(struct hvd_writer *writer,
+                          const struct hvd_batch_header *header)
 {
     hvd_put_int(writer, header->kind);
     hvd_put_int(writer, header->set);
@@ -182,7 +185,8 @@ int hvd_take_batch_header(struct hvd_reader *reader, struct hvd_batch_header *he
     return reader->failed || header->count < 1 || header->row_count < 0 ? HVD_ERR_ARG : 0;
 }
 
-int hvd_take_batch_tensor(struct hvd_reader *reader, const struct hvd_batch_header *header,
+int hvd_take_batch_tensor(struct hvd_reader *reader,
+                          const struct hvd_batch_header *header,
                           struct hvd_batch_tensor *tensor)
 {
     tensor->name = hvd_take_text(reader);

@@ -16,12 +16,12 @@
 /* Types of control messages. */
 enum hvd_message {
     HVD_MESSAGE_PROPOSALS = 1, /* up: proposals, one after the other */
-    HVD_MESSAGE_BATCHES,       /* down: batches, in the order in which all ranks run them */
-    HVD_MESSAGE_ADDRESS,       /* up: rank and network address of one rank */
-    HVD_MESSAGE_ADDRESSES,     /* down: those of all ranks */
-    HVD_MESSAGE_SHUTDOWN,      /* up: a rank wants to leave; down: no batch comes after this */
-    HVD_MESSAGE_DRAINED,       /* up: this subtree has run all its batches */
-    HVD_MESSAGE_CLOSE,         /* down: all have; connections may close */
+    HVD_MESSAGE_BATCHES, /* down: batches, in the order in which all ranks run them */
+    HVD_MESSAGE_ADDRESS, /* up: rank and network address of one rank */
+    HVD_MESSAGE_ADDRESSES, /* down: those of all ranks */
+    HVD_MESSAGE_SHUTDOWN, /* up: a rank wants to leave; down: no batch comes after this */
+    HVD_MESSAGE_DRAINED, /* up: this subtree has run all its batches */
+    HVD_MESSAGE_CLOSE, /* down: all have; connections may close */
 };
 
 /* Horovod's numbers for what a request is. */
@@ -75,7 +75,8 @@ struct hvd_reader {
     bool failed;
 };
 
-const void *hvd_take(struct hvd_reader *reader, size_t bytes); /* borrowed, NULL on failure */
+const void *hvd_take(struct hvd_reader *reader,
+                     size_t bytes); /* borrowed, NULL on failure */
 int64_t hvd_take_int(struct hvd_reader *reader);
 const char *hvd_take_text(struct hvd_reader *reader); /* borrowed from the message */
 
@@ -102,9 +103,11 @@ struct hvd_batch_header {
     int64_t row_count; /* ranks in the set for allgather, else 0 */
 };
 
-void hvd_put_batch_header(struct hvd_writer *writer, const struct hvd_batch_header *header);
+void hvd_put_batch_header(struct hvd_writer *writer,
+                          const struct hvd_batch_header *header);
 int hvd_take_batch_header(struct hvd_reader *reader, struct hvd_batch_header *header);
-int hvd_take_batch_tensor(struct hvd_reader *reader, const struct hvd_batch_header *header,
+int hvd_take_batch_tensor(struct hvd_reader *reader,
+                          const struct hvd_batch_header *header,
                           struct hvd_batch_tensor *tensor);
 
 #endif

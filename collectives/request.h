@@ -15,16 +15,16 @@ struct hvd_entry {
     struct hvd_proposal proposal; /* name owned */
     const void *input;
     void *output;
-    int32_t *splits;   /* alltoall: rows to each rank */
+    int32_t *splits; /* alltoall: rows to each rank */
     int32_t *received; /* alltoall, when done: rows from each rank */
-    int split_count;   /* alltoall: entries of splits and of received */
-    void *result;      /* allgather, alltoall: allocated here, taken by hvd_request_take */
+    int split_count; /* alltoall: entries of splits and of received */
+    void *result; /* allgather, alltoall: allocated here, taken by hvd_request_take */
     int64_t result_rows;
 };
 
 struct hvd_request {
     _Atomic int status; /* HVD_INPROGRESS until the last entry has ended */
-    int remaining;      /* entries; the engine's lock */
+    int remaining; /* entries; the engine's lock */
     struct hvd_error error; /* of the first entry that failed; written before status */
     int count;
     struct hvd_entry entries[];

@@ -41,8 +41,8 @@ static void do_reduce_nodes(struct hvd_run *run, const struct hvd_step *step)
     int own = hvd_team_node(run->team);
 
     for (int n = 0; n < nodes; n++) {
-        run->sources[n] =
-            n == own ? hvd_team_place(run->team, &step->own) : from + (size_t)n * step->stride;
+        run->sources[n] = n == own ? hvd_team_place(run->team, &step->own)
+                                   : from + (size_t)n * step->stride;
     }
     reduction.from_partial = true;
     hvd_reduce(&reduction, run->sources, nodes, step->count,

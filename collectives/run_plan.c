@@ -137,7 +137,8 @@ static int plan_allgather(struct hvd_run *run, const int64_t *rows, struct hvd_e
 }
 
 /* Fills [size + 1] offsets from row counts. */
-static void fill_offsets(const int64_t *rows, int size, int64_t row_bytes, int64_t *offsets)
+static void fill_offsets(const int64_t *rows, int size, int64_t row_bytes,
+                         int64_t *offsets)
 {
     offsets[0] = 0;
     for (int i = 0; i < size; i++) {
@@ -254,7 +255,8 @@ int hvd_run_create(struct hvd_team *team, const struct hvd_batch_header *header,
     int status = HVD_ERR_NOMEM;
 
     if (run != NULL) {
-        sources = hvd_team_local_size(team) > sources ? hvd_team_local_size(team) : sources;
+        sources =
+            hvd_team_local_size(team) > sources ? hvd_team_local_size(team) : sources;
         run->team = team;
         run->kind = header->kind;
         run->max_block = header->max_block;
@@ -265,7 +267,8 @@ int hvd_run_create(struct hvd_team *team, const struct hvd_batch_header *header,
     if (run != NULL && run->entries != NULL && run->sources != NULL) {
         memcpy(run->entries, entries, count * sizeof(run->entries[0]));
         set_reduction(run);
-        hvd_fail(err, HVD_ERR_NOMEM, "no memory for tensor %s", entries[0]->proposal.name);
+        hvd_fail(err, HVD_ERR_NOMEM, "no memory for tensor %s",
+                 entries[0]->proposal.name);
         status = plan_first(run, rows, err);
     }
     if (status != 0) {

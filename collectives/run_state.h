@@ -28,12 +28,12 @@ struct hvd_run {
     struct hvd_op_queue recvs;
 
     int64_t *blocks; /* [size + 1] of the output: allgather, alltoall */
-    int64_t *send;   /* [size + 1] of the input: alltoall */
+    int64_t *send; /* [size + 1] of the input: alltoall */
     /* Alltoall runs two schedules: first the ranks tell each other how many rows come. */
     int64_t *rows_out; /* [size] rows for each rank */
-    int64_t *rows_in;  /* [size] rows from each rank */
+    int64_t *rows_in; /* [size] rows from each rank */
     int64_t max_block; /* rows */
-    bool is_counting;  /* the first of the two is running */
+    bool is_counting; /* the first of the two is running */
 };
 
 /* Ends the current schedule and plans the next one, if there is one; else sets schedule to

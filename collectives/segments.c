@@ -42,7 +42,8 @@ static int find_segment(struct hvd_segments *segments, int64_t at)
     return i;
 }
 
-static size_t piece_bytes(const struct hvd_segments *segments, int i, int64_t at, size_t bytes)
+static size_t piece_bytes(const struct hvd_segments *segments, int i, int64_t at,
+                          size_t bytes)
 {
     size_t left = (size_t)(segments->begin[i + 1] - at);
 

@@ -12,7 +12,7 @@ struct hvd_segments {
     int count;
     char **data;
     int64_t *begin; /* [count + 1] */
-    int last;       /* where the last access was: the next one is near */
+    int last; /* where the last access was: the next one is near */
 };
 
 /* Room for count segments; begin[0] is 0, the caller fills in the rest. Returns 0 or

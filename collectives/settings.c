@@ -14,7 +14,8 @@ static const int64_t default_start_timeout_s = 60;
 static const int64_t default_fusion_threshold = 128 * 1024 * 1024;
 
 /* The number in a variable, or fallback when it is unset or not a number from least to most. */
-static int64_t read_number(const char *name, int64_t fallback, int64_t least, int64_t most)
+static int64_t read_number(const char *name, int64_t fallback, int64_t least,
+                           int64_t most)
 {
     const char *text = getenv(name);
     char *end;
@@ -27,8 +28,8 @@ static int64_t read_number(const char *name, int64_t fallback, int64_t least, in
     value = strtoll(text, &end, 10);
     if (errno != 0 || *end != '\0' || value < least || value > most) {
         hvd_log(HVD_LOG_WARN,
-                "%s=%s is not a number from %" PRId64 " to %" PRId64 "; using %" PRId64, name,
-                text, least, most, fallback);
+                "%s=%s is not a number from %" PRId64 " to %" PRId64 "; using %" PRId64,
+                name, text, least, most, fallback);
         return fallback;
     }
     return value;
@@ -40,8 +41,9 @@ static void read_log_level(void)
     enum hvd_log_level level = HVD_LOG_WARN;
 
     if (text != NULL && hvd_log_level_parse(text, &level) != 0) {
-        hvd_log(HVD_LOG_WARN, "%s=%s is none of trace, debug, info, warning, error, fatal; "
-                              "using warning",
+        hvd_log(HVD_LOG_WARN,
+                "%s=%s is none of trace, debug, info, warning, error, fatal; "
+                "using warning",
                 HVD_ENV_LOG_LEVEL, text);
     }
     hvd_log_least(level);

@@ -22,7 +22,7 @@ struct lines {
 struct hvd_shm {
     char *base;
     size_t bytes;
-    size_t slots_at;   /* where the slots of local rank 0 begin */
+    size_t slots_at; /* where the slots of local rank 0 begin */
     size_t rank_bytes; /* of the slots of one rank */
     struct lines *lines;
     struct hvd_geometry geometry;
@@ -36,7 +36,8 @@ static size_t round_up(size_t bytes, size_t unit)
     return (bytes + unit - 1) / unit * unit;
 }
 
-static void measure(struct hvd_shm *shm, int local_size, const struct hvd_geometry *geometry)
+static void measure(struct hvd_shm *shm, int local_size,
+                    const struct hvd_geometry *geometry)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
@@ -47,7 +48,8 @@ static void measure(struct hvd_shm *shm, int local_size, const struct hvd_geomet
     shm->bytes = shm->slots_at + (size_t)local_size * shm->rank_bytes;
 }
 
-int hvd_shm_open(int local_size, const struct hvd_geometry *geometry, struct hvd_error *err)
+int hvd_shm_open(int local_size, const struct hvd_geometry *geometry,
+                 struct hvd_error *err)
 {
     struct hvd_shm shm = {0};
     int fd = memfd_create("hvd", MFD_CLOEXEC);
@@ -57,7 +59,8 @@ int hvd_shm_open(int local_size, const struct hvd_geometry *geometry, struct hvd
     }
     measure(&shm, local_size, geometry);
     if (ftruncate(fd, (off_t)shm.bytes) != 0) {
-        hvd_fail(err, HVD_ERR_SYS, "cannot size %zu bytes of shared memory: %m", shm.bytes);
+        hvd_fail(err, HVD_ERR_SYS, "cannot size %zu bytes of shared memory: %m",
+                 shm.bytes);
         close(fd);
         return HVD_ERR_SYS;
     }
@@ -72,16 +75,18 @@ static int back_with_memory(const struct hvd_shm *shm, int fd, struct hvd_error 
 
     if ((shm->local_rank == 0 && fallocate(fd, 0, 0, (off_t)shm->slots_at) != 0) ||
         fallocate(fd, 0, begin, (off_t)shm->rank_bytes) != 0) {
-        return hvd_fail(err, HVD_ERR_NOMEM,
-                        "no %zu bytes of shared memory for this rank: %m; ask the job for "
-                        "more memory",
-                        shm->rank_bytes);
+        return hvd_fail(
+            err, HVD_ERR_NOMEM,
+            "no %zu bytes of shared memory for this rank: %m; ask the job for "
+            "more memory",
+            shm->rank_bytes);
     }
     return 0;
 }
 
-int hvd_shm_create(int fd, int local_rank, int local_size, const struct hvd_geometry *geometry,
-                   const int *doorbells, struct hvd_shm **out, struct hvd_error *err)
+int hvd_shm_create(int fd, int local_rank, int local_size,
+                   const struct hvd_geometry *geometry, const int *doorbells,
+                   struct hvd_shm **out, struct hvd_error *err)
 {
     struct hvd_shm *shm = calloc(1, sizeof(*shm));
     int status;
@@ -96,8 +101,8 @@ int hvd_shm_create(int fd, int local_rank, int local_size, const struct hvd_geom
     if (status == 0) {
         shm->base = mmap(NULL, shm->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
         if (shm->base == MAP_FAILED) {
-            status = hvd_fail(err, HVD_ERR_NOMEM, "cannot map %zu bytes of shared memory: %m",
-                              shm->bytes);
+            status = hvd_fail(err, HVD_ERR_NOMEM,
+                              "cannot map %zu bytes of shared memory: %m", shm->bytes);
         }
     }
     if (status != 0) {
@@ -120,7 +125,8 @@ void hvd_shm_destroy(struct hvd_shm *shm)
 char *hvd_shm_slot(const struct hvd_shm *shm, enum hvd_place_kind kind, int local_rank,
                    int slot)
 {
-    size_t index = (size_t)slot + (kind == HVD_PLACE_OUT ? (size_t)shm->geometry.slots : 0);
+    size_t index =
+        (size_t)slot + (kind == HVD_PLACE_OUT ? (size_t)shm->geometry.slots : 0);
 
     return shm->base + shm->slots_at + (size_t)local_rank * shm->rank_bytes +
            index * shm->geometry.slot_bytes;

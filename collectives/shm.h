@@ -23,13 +23,15 @@ struct hvd_shm;
 
 /* A new segment for local_size ranks. Returns its descriptor, which the caller owns, or a
  * negative status. */
-int hvd_shm_open(int local_size, const struct hvd_geometry *geometry, struct hvd_error *err);
+int hvd_shm_open(int local_size, const struct hvd_geometry *geometry,
+                 struct hvd_error *err);
 
 /* Maps the segment (fd stays the caller's and may be closed afterwards) and backs this
  * rank's own part with memory, near the calling thread. doorbells: [local_size] eventfds, the
  * caller's, kept until destroy; that of this rank is not used. The caller owns *out. */
-int hvd_shm_create(int fd, int local_rank, int local_size, const struct hvd_geometry *geometry,
-                   const int *doorbells, struct hvd_shm **out, struct hvd_error *err);
+int hvd_shm_create(int fd, int local_rank, int local_size,
+                   const struct hvd_geometry *geometry, const int *doorbells,
+                   struct hvd_shm **out, struct hvd_error *err);
 void hvd_shm_destroy(struct hvd_shm *shm); /* unmaps; NULL is fine */
 
 /* Slot memory of a local rank: IN or OUT. */

@@ -10,7 +10,7 @@
 /* Everything is borrowed but the scratch, which team_finish frees. Zeroed is fine for finish. */
 struct hvd_team {
     const struct hvd_layout *layout;
-    int rank;         /* mine, in layout */
+    int rank; /* mine, in layout */
     uint32_t channel; /* of the net: messages of different teams do not mix */
     struct hvd_geometry geometry;
     struct hvd_shm *shm;

@@ -15,8 +15,8 @@ void hvd_shape_format(const int64_t *shape, int ndim, char *text, size_t bytes)
     size_t used = (size_t)snprintf(text, bytes, "[");
 
     for (int i = 0; i < ndim && used < bytes; i++) {
-        used += (size_t)snprintf(text + used, bytes - used, "%s%" PRId64, i > 0 ? ", " : "",
-                                 shape[i]);
+        used += (size_t)snprintf(text + used, bytes - used, "%s%" PRId64,
+                                 i > 0 ? ", " : "", shape[i]);
     }
     if (used < bytes) {
         snprintf(text + used, bytes - used, "]");
@@ -47,20 +47,22 @@ static int check_dtype(const struct hvd_proposal *a, const struct hvd_proposal *
     if (a->dtype == b->dtype) {
         return 0;
     }
-    return hvd_fail(err, HVD_ERR_MISMATCH,
-                    "Mismatched data types: One rank had type %s, but another rank had type "
-                    "%s.",
-                    hvd_dtype_name(a->dtype), hvd_dtype_name(b->dtype));
+    return hvd_fail(
+        err, HVD_ERR_MISMATCH,
+        "Mismatched data types: One rank had type %s, but another rank had type "
+        "%s.",
+        hvd_dtype_name(a->dtype), hvd_dtype_name(b->dtype));
 }
 
 static int check_kind(const struct hvd_proposal *a, const struct hvd_proposal *b,
                       struct hvd_error *err)
 {
     if (a->kind != b->kind) {
-        return hvd_fail(err, HVD_ERR_MISMATCH,
-                        "Mismatched operations: One rank did an %s, but another rank did an "
-                        "%s.",
-                        hvd_kind_name(a->kind), hvd_kind_name(b->kind));
+        return hvd_fail(
+            err, HVD_ERR_MISMATCH,
+            "Mismatched operations: One rank did an %s, but another rank did an "
+            "%s.",
+            hvd_kind_name(a->kind), hvd_kind_name(b->kind));
     }
     return 0;
 }
@@ -75,10 +77,11 @@ static int check_shape(const struct hvd_proposal *a, const struct hvd_proposal *
     }
     hvd_shape_format(a->shape, a->ndim, one, sizeof(one));
     hvd_shape_format(b->shape, b->ndim, other, sizeof(other));
-    return hvd_fail(err, HVD_ERR_MISMATCH,
-                    "Mismatched %s tensor shapes: One rank sent a tensor of shape %s, but "
-                    "another rank sent a tensor of shape %s.",
-                    hvd_kind_name(a->kind), one, other);
+    return hvd_fail(
+        err, HVD_ERR_MISMATCH,
+        "Mismatched %s tensor shapes: One rank sent a tensor of shape %s, but "
+        "another rank sent a tensor of shape %s.",
+        hvd_kind_name(a->kind), one, other);
 }
 
 static int check_scale(const struct hvd_proposal *a, const struct hvd_proposal *b,
@@ -128,10 +131,11 @@ static int check_other_dims(const struct hvd_proposal *a, const struct hvd_propo
         return 0;
     }
     if (a->ndim != b->ndim) {
-        return hvd_fail(err, HVD_ERR_MISMATCH,
-                        "Mismatched %s tensor shapes: One rank sent a tensor of rank %d, but "
-                        "another rank sent a tensor of rank %d.",
-                        hvd_kind_name(a->kind), a->ndim, b->ndim);
+        return hvd_fail(
+            err, HVD_ERR_MISMATCH,
+            "Mismatched %s tensor shapes: One rank sent a tensor of rank %d, but "
+            "another rank sent a tensor of rank %d.",
+            hvd_kind_name(a->kind), a->ndim, b->ndim);
     }
     for (int i = 1; i < a->ndim; i++) {
         if (a->shape[i] != b->shape[i]) {
@@ -151,10 +155,11 @@ static int check_root(const struct hvd_proposal *a, const struct hvd_proposal *b
     if (a->kind != HVD_KIND_BROADCAST || a->root == b->root) {
         return 0;
     }
-    return hvd_fail(err, HVD_ERR_MISMATCH,
-                    "Mismatched BROADCAST root ranks: One rank specified root rank %d, but "
-                    "another rank specified root rank %d.",
-                    a->root, b->root);
+    return hvd_fail(
+        err, HVD_ERR_MISMATCH,
+        "Mismatched BROADCAST root ranks: One rank specified root rank %d, but "
+        "another rank specified root rank %d.",
+        a->root, b->root);
 }
 
 static int check_device(const struct hvd_proposal *a, const struct hvd_proposal *b,
@@ -166,10 +171,11 @@ static int check_device(const struct hvd_proposal *a, const struct hvd_proposal 
     if (a_on_cpu == b_on_cpu) {
         return 0;
     }
-    return hvd_fail(err, HVD_ERR_MISMATCH,
-                    "Mismatched %s CPU/GPU device selection: One rank specified device %s, "
-                    "but another rank specified device %s.",
-                    hvd_kind_name(a->kind), a_on_cpu ? "CPU" : "GPU", b_on_cpu ? "CPU" : "GPU");
+    return hvd_fail(
+        err, HVD_ERR_MISMATCH,
+        "Mismatched %s CPU/GPU device selection: One rank specified device %s, "
+        "but another rank specified device %s.",
+        hvd_kind_name(a->kind), a_on_cpu ? "CPU" : "GPU", b_on_cpu ? "CPU" : "GPU");
 }
 
 int hvd_validate(const struct hvd_proposal *a, const struct hvd_proposal *b,
@@ -177,7 +183,7 @@ int hvd_validate(const struct hvd_proposal *a, const struct hvd_proposal *b,
 {
     static int (*const checks[])(const struct hvd_proposal *, const struct hvd_proposal *,
                                  struct hvd_error *) = {
-        check_dtype,      check_kind,       check_shape, check_scale, check_op,
+        check_dtype,      check_kind,       check_shape, check_scale,  check_op,
         check_not_scalar, check_other_dims, check_root,  check_device,
     };
     const int count = (int)(sizeof(checks) / sizeof(checks[0]));
