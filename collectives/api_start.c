@@ -2,7 +2,6 @@
 /* The public interface: starting collectives. Checks arguments, fills a request, submits. */
 #include <inttypes.h>
 #include <limits.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -320,14 +319,17 @@ HVD_EXPORT int hvd_reducescatter_start(const struct hvd_tensor *tensors, int cou
 HVD_EXPORT int hvd_barrier_start(int set, struct hvd_request **request,
                                  struct hvd_error *err)
 {
-    /* Every rank counts its barriers, so that the n-th of one meets the n-th of the others. */
-    static _Atomic uint64_t barriers;
     const struct start start = {
         .kind = HVD_KIND_BARRIER, .word = "Barrier", .op = HVD_SUM, .set = set};
+    struct hvd_engine *engine = hvd_job_enter(err);
     char name[40];
     struct hvd_tensor tensor = {
         .name = name, .dtype = HVD_UINT8, .device = HVD_DEVICE_CPU};
 
-    snprintf(name, sizeof(name), "hvd.barrier.%" PRIu64, atomic_fetch_add(&barriers, 1));
+    if (engine == NULL) {
+        return HVD_ERR_STATE;
+    }
+    snprintf(name, sizeof(name), "hvd.barrier.%" PRIu64, hvd_engine_next_barrier(engine));
+    hvd_job_exit();
     return submit(&start, &tensor, 1, request, err);
 }

@@ -214,6 +214,11 @@ int hvd_engine_submit(struct hvd_engine *engine, struct hvd_request *request,
     return status;
 }
 
+uint64_t hvd_engine_next_barrier(struct hvd_engine *engine)
+{
+    return atomic_fetch_add(&engine->barriers, 1);
+}
+
 const struct hvd_boot *hvd_engine_boot(const struct hvd_engine *engine)
 {
     return engine->boot;

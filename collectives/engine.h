@@ -35,6 +35,9 @@ void hvd_engine_leave(struct hvd_engine *engine);
 /* Stops the thread and frees everything; no other thread may be in any function. */
 void hvd_engine_destroy(struct hvd_engine *engine);
 
+/* Counts this rank's barriers, so that the n-th of one rank meets the n-th of the others. */
+uint64_t hvd_engine_next_barrier(struct hvd_engine *engine);
+
 const struct hvd_boot *hvd_engine_boot(const struct hvd_engine *engine);
 
 #endif

@@ -74,6 +74,8 @@ struct hvd_engine {
     pthread_t thread;
     bool has_thread;
 
+    _Atomic uint64_t barriers; /* that this rank has started */
+
     pthread_mutex_t mail;
     pthread_cond_t ended; /* some request has ended, or the driver has left */
     struct hvd_entry *fresh; /* submitted, not yet proposed */

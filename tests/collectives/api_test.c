@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The public interface alone: what it refuses, and in which words. */
+#include "collectives/hvd.h"
+
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/tap.h"
+
+static float value = 3, sum;
+
+static struct hvd_tensor scalar(const char *name)
+{
+    return (struct hvd_tensor){.name = name,
+                               .input = &value,
+                               .output = &sum,
+                               .dtype = HVD_FLOAT32,
+                               .device = HVD_DEVICE_CPU};
+}
+
+static void test_before_init(void)
+{
+    struct hvd_tensor tensor = scalar("x");
+    struct hvd_request *request = NULL;
+    struct hvd_error err = {0};
+
+    tap_ok(hvd_is_initialized() == 0 && hvd_rank() == HVD_ERR_STATE &&
+               hvd_size() == HVD_ERR_STATE && hvd_host(0) == NULL,
+           "before init there are no ranks");
+    tap_ok(hvd_allreduce_start(&tensor, 1, HVD_SUM, 1, 1, 0, &request, &err) ==
+                   HVD_ERR_STATE &&
+               strcmp(err.text, "Horovod has not been initialized; use hvd.init().") == 0,
+           "a collective before init says so");
+    tap_ok(hvd_shutdown() == 0, "shutdown before init does nothing");
+}
+
+static void test_alone(void)
+{
+    struct hvd_error err = {0};
+
+    tap_ok(hvd_init(&err) == 0 && hvd_init(&err) == 0, "init, and again");
+    tap_ok(hvd_rank() == 0 && hvd_size() == 1 && hvd_local_rank() == 0 &&
+               hvd_local_size() == 1 && hvd_cross_rank() == 0 && hvd_cross_size() == 1 &&
+               hvd_is_homogeneous() == 1,
+           "a process that nobody launched is rank 0 of 1");
+    tap_ok(hvd_host(0) != NULL && hvd_host(1) == NULL, "it knows its host and no other");
+}
+
+/* Starts one allreduce that must be refused with this status and text. */
+static void refuse(struct hvd_tensor tensor, enum hvd_op op, int set, int status,
+                   const char *text)
+{
+    struct hvd_request *request = NULL;
+    struct hvd_error err = {0};
+    int got = hvd_allreduce_start(&tensor, 1, op, 1, 1, set, &request, &err);
+
+    if (!tap_ok(got == status && strstr(err.text, text) != NULL && request == NULL,
+                "refused: %s", text)) {
+        tap_note("got %d %s", got, err.text);
+    }
+}
+
+static void test_refusals(void)
+{
+    int64_t huge[2] = {INT64_MAX / 2, 3}, negative = -1;
+    struct hvd_tensor tensor = scalar("t");
+
+    tensor.dtype = HVD_DTYPE_COUNT;
+    refuse(tensor, HVD_SUM, 0, HVD_ERR_ARG, "tensor t: there is no dtype 13");
+    tensor = scalar(NULL);
+    refuse(tensor, HVD_SUM, 0, HVD_ERR_ARG, "a tensor needs a name");
+    tensor = scalar("t");
+    tensor.dtype = HVD_BOOL;
+    refuse(tensor, HVD_AVERAGE, 0, HVD_ERR_ARG, "there is no average of booleans");
+    tensor = scalar("t");
+    refuse(tensor, HVD_ADASUM, 0, HVD_ERR_UNSUPPORTED, "has no Adasum");
+    refuse(tensor, HVD_OP_COUNT, 0, HVD_ERR_ARG, "there is no reduction op 6");
+    refuse(tensor, HVD_SUM, 7, HVD_ERR_ARG,
+           "Allreduce: Process set provided does not exist, or has not been registered.");
+    tensor.device = 0;
+    refuse(tensor, HVD_SUM, 0, HVD_ERR_UNSUPPORTED, "tensor t is on GPU 0");
+    tensor = scalar("t");
+    tensor.ndim = 1;
+    tensor.shape = &negative;
+    refuse(tensor, HVD_SUM, 0, HVD_ERR_ARG, "tensor t: dimension 0 is -1");
+    tensor.ndim = 2;
+    tensor.shape = huge;
+    refuse(tensor, HVD_SUM, 0, HVD_ERR_ARG, "larger than the address space");
+    tensor.ndim = HVD_MAX_DIMS + 1;
+    refuse(tensor, HVD_SUM, 0, HVD_ERR_ARG, "tensor t has 65 dimensions, of 0 to 64");
+}
+
+static void test_other_refusals(void)
+{
+    int64_t three = 3;
+    int32_t splits[2] = {1, 1}, much = 4;
+    struct hvd_tensor tensor = scalar("t");
+    struct hvd_request *request = NULL;
+    struct hvd_error err = {0};
+
+    tensor.ndim = 1;
+    tensor.shape = &three;
+    tap_ok(hvd_broadcast_start(&tensor, 1, 0, &request, &err) == HVD_ERR_ARG &&
+               strcmp(err.text,
+                      "broadcast received invalid root rank 1 for provided process "
+                      "set") == 0,
+           "%s", err.text);
+    tap_ok(hvd_alltoall_start(&tensor, splits, 2, 0, &request, &err) == HVD_ERR_ARG &&
+               strcmp(err.text, "Number of entries in splits does not equal number of "
+                                "workers.") == 0,
+           "%s", err.text);
+    tap_ok(hvd_alltoall_start(&tensor, &much, 1, 0, &request, &err) == HVD_ERR_ARG &&
+               strcmp(err.text,
+                      "Sum of splits entries is greater than the first dimension of "
+                      "tensor.") == 0,
+           "%s", err.text);
+    tap_ok(hvd_reducescatter_start(&tensor, 1, HVD_MAX, 1, 1, 0, &request, &err) ==
+                   HVD_ERR_ARG &&
+               strcmp(err.text,
+                      "Reducescatter currently only supports AVERAGE and SUM.") == 0,
+           "%s", err.text);
+}
+
+static void test_fork(void)
+{
+    int status = -1;
+    pid_t child = fork();
+
+    if (child == 0) {
+        struct hvd_tensor tensor = scalar("child");
+        struct hvd_request *request = NULL;
+        struct hvd_error err = {0};
+        int refused = hvd_allreduce_start(&tensor, 1, HVD_SUM, 1, 1, 0, &request, &err);
+
+        hvd_shutdown();
+        _exit(refused == HVD_ERR_STATE && strstr(err.text, "forked") != NULL ? 0 : 1);
+    }
+    waitpid(child, &status, 0);
+    tap_ok(status == 0 && hvd_is_initialized() == 1,
+           "a forked child is refused, and its shutdown does not touch the rank");
+}
+
+static void test_shutdown_ends_requests(void)
+{
+    struct hvd_tensor tensor = scalar("last");
+    struct hvd_request *request = NULL;
+    struct hvd_error err = {0};
+
+    tap_ok(hvd_allreduce_start(&tensor, 1, HVD_SUM, 2, 0.5, 0, &request, &err) == 0 &&
+               hvd_wait(request, &err) == 0 && sum == 3,
+           "a rank alone reduces with itself");
+    hvd_request_free(request);
+    hvd_shutdown();
+    tap_ok(hvd_allreduce_start(&tensor, 1, HVD_SUM, 1, 1, 0, &request, &err) ==
+               HVD_ERR_STATE,
+           "after shutdown collectives are refused");
+    tap_ok(hvd_init(&err) == 0 && hvd_size() == 1, "init works again after shutdown");
+    hvd_shutdown();
+}
+
+int main(void)
+{
+    test_before_init();
+    test_alone();
+    test_refusals();
+    test_other_refusals();
+    test_fork();
+    test_shutdown_ends_requests();
+    return tap_done();
+}
