@@ -13,6 +13,9 @@ typedef int planner(struct hvd_schedule *schedule, struct hvd_error *err);
 static planner *const planners[] = {
     [HVD_COLL_ALLREDUCE] = hvd_schedule_plan_allreduce,
     [HVD_COLL_REDUCESCATTER] = hvd_schedule_plan_allreduce,
+    [HVD_COLL_ALLGATHER] = hvd_schedule_plan_allgather,
+    [HVD_COLL_BROADCAST] = hvd_schedule_plan_broadcast,
+    [HVD_COLL_ALLTOALL] = hvd_schedule_plan_alltoall,
 };
 
 static int check(const struct hvd_schedule_query *query, struct hvd_error *err)

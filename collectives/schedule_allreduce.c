@@ -30,11 +30,7 @@
  * ranks the lines cross between 16 and 64 KiB), and each message more than its bytes. */
 static const size_t small_bytes = 16 << 10;
 
-/* A chunk below this is too short to be worth the overlap that cutting it would bring. */
-static const size_t least_chunk_bytes = 64 << 10;
-
 enum {
-    CHUNKS_THAT_OVERLAP = 4,
     EXCHANGE_NODES = 16, /* no more nodes than this send everything to everyone */
 };
 
@@ -291,20 +287,6 @@ static int64_t most_that_fit(const struct hvd_schedule *schedule)
     return low;
 }
 
-/* Enough chunks to overlap, of equal size. */
-static void cut_into_chunks(struct hvd_schedule *schedule, int64_t most)
-{
-    const struct hvd_schedule_query *query = &schedule->query;
-    struct hvd_allreduce_plan *plan = &schedule->plan.allreduce;
-    int64_t least = (int64_t)(least_chunk_bytes / query->element_bytes);
-    int64_t overlapping = hvd_divide_up(query->count, CHUNKS_THAT_OVERLAP);
-    int64_t wish = overlapping > least ? overlapping : least;
-
-    plan->chunks = hvd_divide_up(query->count, wish < most ? wish : most);
-    plan->chunk_elements =
-        plan->chunks > 0 ? hvd_divide_up(query->count, plan->chunks) : 1;
-}
-
 int hvd_schedule_plan_allreduce(struct hvd_schedule *schedule, struct hvd_error *err)
 {
     const struct hvd_schedule_query *query = &schedule->query;
@@ -326,7 +308,9 @@ int hvd_schedule_plan_allreduce(struct hvd_schedule *schedule, struct hvd_error 
             "bytes; raise recv_bytes",
             query->layout->nodes, query->partial_bytes, query->geometry.recv_bytes);
     }
-    cut_into_chunks(schedule, most);
+    plan->chunks = hvd_chunk_count(query->count, query->element_bytes, most);
+    plan->chunk_elements =
+        plan->chunks > 0 ? hvd_divide_up(query->count, plan->chunks) : 1;
     lane = hvd_part_most(plan->chunk_elements, plan->lanes);
     carried = hvd_lanes_each(query->layout, plan->lanes);
     plan->send_lane_bytes = hvd_allreduce_send_bytes(schedule, lane);

@@ -8,6 +8,11 @@ enum {
     LEAST_ALIGNED_PART = 16 * ALIGNED_ELEMENTS,
 };
 
+enum {
+    CHUNKS_THAT_OVERLAP = 4,
+    LEAST_CHUNK_BYTES = 64 << 10,
+};
+
 int hvd_lanes_widest(const struct hvd_layout *layout)
 {
     int widest = 1;
@@ -63,6 +68,15 @@ struct hvd_range hvd_range_common(struct hvd_range a, struct hvd_range b)
     int64_t end = a_end < b_end ? a_end : b_end;
 
     return (struct hvd_range){begin, end > begin ? end - begin : 0};
+}
+
+int64_t hvd_chunk_count(int64_t units, size_t unit_bytes, int64_t most)
+{
+    int64_t least = (int64_t)(LEAST_CHUNK_BYTES / unit_bytes);
+    int64_t overlapping = hvd_divide_up(units, CHUNKS_THAT_OVERLAP);
+    int64_t wish = overlapping > least ? overlapping : least;
+
+    return hvd_divide_up(units, wish < most ? wish : most);
 }
 
 int64_t hvd_divide_up(int64_t a, int64_t b)
