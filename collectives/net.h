@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages between ranks on different nodes, over UCX active messages (RDMA, else TCP).
+/* Messages between ranks on different nodes, over UCX active messages (RDMA, else TCP). A build
+ * without UCX has a net with an empty address, whose connect says so.
  *
  * Between two ranks and on one channel, messages arrive in the order in which they were sent
  * and match the receives in the order in which those were posted; there are no tags. The
  * bytes of a message and of its receive are equal. A sender runs at most a window ahead of
- * what the receiver has taken, so that no receiver has to store an unbounded amount.
+ * what the receiver has taken (net_flow.h), so that no receiver has to store an unbounded
+ * amount. Channels are few and used again: what is known of one is kept until destroy.
  *
  * Threads: one thread at a time for all functions on a net (the engine's lock). */
 #ifndef HVD_NET_H
@@ -35,12 +37,14 @@ int hvd_net_create(struct hvd_net **out, struct hvd_error *err);
 /* Where others reach this rank; borrowed, valid until destroy. */
 void hvd_net_address(const struct hvd_net *net, const void **address, size_t *bytes);
 
-/* Tells the net all ranks' addresses (copied). Endpoints open at first use. */
+/* Tells the net all ranks' addresses (copied), once, before anything else but address. Only
+ * for jobs of more than one node. Endpoints open at first use. */
 int hvd_net_connect(struct hvd_net *net, int rank, int size, const void *const *addresses,
                     const size_t *bytes, struct hvd_error *err);
 
 /* Queues a message; op->status says how it goes. data is borrowed until then.
- * bytes > 0. Send is done when data may be overwritten. */
+ * bytes > 0. Send is done when data may be overwritten. Operations with a peer that has failed,
+ * or whose messages do not have the length that was expected, end with HVD_ERR_PEER. */
 void hvd_net_send(struct hvd_net *net, int peer, uint32_t channel, const void *data,
                   size_t bytes, struct hvd_net_op *op);
 void hvd_net_recv(struct hvd_net *net, int peer, uint32_t channel, void *data,
@@ -57,7 +61,8 @@ int hvd_net_arm(struct hvd_net *net);
 /* The first peer whose endpoint failed, or -1; reason gets UCX's words (borrowed). */
 int hvd_net_failed_peer(const struct hvd_net *net, const char **reason);
 
-/* Closes all without waiting for peers (they may be dead); operations under way are dropped.
+/* Closes all without waiting for peers (they may be dead); operations under way are dropped, and
+ * so may be sends that are done but have not reached their peer: agree on the end before.
  * NULL is fine. */
 void hvd_net_destroy(struct hvd_net *net);
 

@@ -77,4 +77,9 @@
 #define HVD_ENV_SLURM_NODEID "SLURM_NODEID" /* this node's place in such lists */
 #define HVD_ENV_SLURM_CPUS_PER_TASK "SLURM_CPUS_PER_TASK"
 
+/* UCX's own; where the user set one, hvd leaves alone what it would choose otherwise. */
+#define HVD_ENV_UCX_TLS "UCX_TLS" /* all transports but shared memory */
+#define HVD_ENV_UCX_HANDLE_ERRORS "UCX_HANDLE_ERRORS" /* no signal handlers */
+#define HVD_ENV_UCX_LOG_LEVEL "UCX_LOG_LEVEL" /* warnings go to hvd's debug log */
+
 #endif
