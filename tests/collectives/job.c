@@ -139,14 +139,24 @@ void job_start(struct job *job, const char *hosts, job_body body, const void *ar
     free(words[-1]);
 }
 
-void job_exchange(struct job_rank *self, const void *card, size_t bytes)
+void job_offer(struct job_rank *self, const void *card, size_t bytes)
 {
     write_all(self->fd, &bytes, sizeof(bytes));
     write_all(self->fd, card, bytes);
+}
+
+void job_collect(struct job_rank *self)
+{
     for (int i = 0; i < self->boot.size; i++) {
         free((void *)(uintptr_t)self->addresses[i]);
         self->addresses[i] = read_card(self->fd, &self->bytes[i]);
     }
+}
+
+void job_exchange(struct job_rank *self, const void *card, size_t bytes)
+{
+    job_offer(self, card, bytes);
+    job_collect(self);
 }
 
 void job_serve_exchange(struct job *job)

@@ -43,6 +43,10 @@ void job_start(struct job *job, const char *hosts, job_body body, const void *ar
 void job_exchange(struct job_rank *self, const void *card, size_t bytes);
 void job_serve_exchange(struct job *job);
 
+/* The two halves of job_exchange, for a rank that has other things to do in between. */
+void job_offer(struct job_rank *self, const void *card, size_t bytes);
+void job_collect(struct job_rank *self);
+
 /* The card that a rank gave in the last exchange. */
 const void *job_card(int rank, size_t *bytes);
 
