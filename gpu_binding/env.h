@@ -24,6 +24,17 @@
 #define HVD_ENV_NIC "HVD_NIC" /* the network card planned for this rank */
 #define HVD_ENV_LAUNCH_ERROR                                                             \
     "SLURM_HVD_ERROR" /* why the launch is unusable; init repeats it */
+#define HVD_ENV_REQUEST                                                                  \
+    "SLURM_HVD" /* "1": srun was asked for hvd; without HVD_LAUNCH this node has no plugin */
+
+/* Between the parts of the plugin. */
+#define HVD_ENV_REPORT                                                                   \
+    "SLURM_HVD_REPORT" /* where srun collects binding tables: port:key */
+
+/* Extended or looked at by the plugin for the front end. */
+#define HVD_ENV_PYTHONPATH "PYTHONPATH" /* gets the front end at its end */
+#define HVD_ENV_VIRTUAL_ENV "VIRTUAL_ENV"
+#define HVD_ENV_CONDA_PREFIX "CONDA_PREFIX"
 
 /* Written by launchers; read to tell a rank of many from a lone process. */
 #define HVD_ENV_PMIX_NAMESPACE "PMIX_NAMESPACE" /* with PMIX_RANK: PMIx is served */
@@ -49,8 +60,7 @@
 /* Read by the library. */
 #define HVD_ENV_START_TIMEOUT                                                            \
     "HVD_START_TIMEOUT" /* seconds init waits for all ranks, 60 */
-#define HVD_ENV_BOOT_HELPER                                                              \
-    "HVD_BOOT_HELPER" /* path of hvd-boot, beside libhvd */
+#define HVD_ENV_BOOT_HELPER "HVD_BOOT_HELPER" /* path of hvd-boot, beside libhvd */
 #define HVD_ENV_IFACE "HVD_IFACE" /* network interface of control connections, all */
 #define HVD_ENV_LOG_LEVEL "HOROVOD_LOG_LEVEL" /* trace ... fatal, warning */
 #define HVD_ENV_FUSION_THRESHOLD                                                         \
@@ -66,7 +76,8 @@
 #define HVD_ENV_UCX_NET_DEVICES "UCX_NET_DEVICES" /* cards UCX may use: mlx5_0:1,... */
 #define HVD_ENV_CUDA_DEVICE_ORDER "CUDA_DEVICE_ORDER" /* PCI_BUS_ID: as Slurm counts */
 
-/* Read by hvd-info, to tell what a job would get. */
+/* Read by hvd-info, to tell what a job would get. The plugin sets the first back to what
+ * Slurm gave the whole step, so that each rank sees all its GPUs. */
 #define HVD_ENV_CUDA_VISIBLE_DEVICES "CUDA_VISIBLE_DEVICES"
 #define HVD_ENV_SLURM_STEP_GPUS "SLURM_STEP_GPUS" /* the node's numbers: 0,1 */
 #define HVD_ENV_SLURM_JOB_GPUS "SLURM_JOB_GPUS"
@@ -81,5 +92,23 @@
 #define HVD_ENV_UCX_TLS "UCX_TLS" /* all transports but shared memory */
 #define HVD_ENV_UCX_HANDLE_ERRORS "UCX_HANDLE_ERRORS" /* no signal handlers */
 #define HVD_ENV_UCX_LOG_LEVEL "UCX_LOG_LEVEL" /* warnings go to hvd's debug log */
+
+/* Slurm's, read by the plugin. */
+#define HVD_ENV_SLURM_JOB_NODES "SLURM_JOB_NUM_NODES"
+#define HVD_ENV_SLURM_JOB_CPUS_PER_NODE "SLURM_JOB_CPUS_PER_NODE" /* 4(x2),3 */
+#define HVD_ENV_SLURM_GPUS_PER_NODE "SLURM_GPUS_PER_NODE" /* as typed: 4, a100:4 */
+#define HVD_ENV_SLURM_GPUS "SLURM_GPUS" /* of all nodes, as typed */
+#define HVD_ENV_SLURM_DISTRIBUTION "SLURM_DISTRIBUTION"
+#define HVD_ENV_SLURM_SRUN_HOST "SLURM_SRUN_COMM_HOST" /* srun's address */
+#define HVD_ENV_SLURM_CPU_BIND "SLURM_CPU_BIND"
+#define HVD_ENV_SLURM_CPU_BIND_TYPE "SLURM_CPU_BIND_TYPE"
+#define HVD_ENV_SLURM_CPU_BIND_LIST "SLURM_CPU_BIND_LIST"
+#define HVD_ENV_SLURM_CPU_BIND_VERBOSE "SLURM_CPU_BIND_VERBOSE"
+#define HVD_ENV_SLURM_TRES_BIND "SLURMD_TRES_BIND" /* how a task got its GPUs */
+
+/* Slurm's, set by the plugin in srun unless the user set them. */
+#define HVD_ENV_SLURM_MPI_TYPE "SLURM_MPI_TYPE" /* in a step: what srun used */
+#define HVD_ENV_SLURM_PMIX_TIMEOUT "SLURM_PMIX_TIMEOUT" /* seconds, 300 */
+#define HVD_ENV_SLURM_PMIX_FENCE "SLURM_PMIX_FENCE" /* "ring" waits for all nodes */
 
 #endif

@@ -93,13 +93,16 @@ static bool is_pmix_served(const char *const *environment)
            !is_stale_slurm_pmix(environment, name_space);
 }
 
-/* The job asked for --hvd, this is one of its tasks, and the plugin has left no trace. */
+/* The job or srun was asked for --hvd, this is one of its tasks, and the plugin has left no
+ * trace. */
 static bool is_plugin_missing(const char *const *environment)
 {
     const char *option = find(environment, HVD_ENV_SLURM_OPTION);
+    bool is_requested = (option != NULL && strncmp(option, "off", 3) != 0) ||
+                        find(environment, HVD_ENV_REQUEST) != NULL;
 
-    return option != NULL && strncmp(option, "off", 3) != 0 &&
-           is_slurm_task(environment) && find(environment, HVD_ENV_LAUNCH) == NULL;
+    return is_requested && is_slurm_task(environment) &&
+           find(environment, HVD_ENV_LAUNCH) == NULL;
 }
 
 static int check_slurm(const char *const *environment, struct hvd_error *err)
