@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The text after --hvd= as a record. */
+#include "spank/options.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "gpu_binding/plan.h"
+#include "spank/words.h"
+
+/* Slurm hands an option without argument on to other processes as this text. */
+static const char slurm_null[] = "(null)";
+
+static const char allowed[] = "abcdefghijklmnopqrstuvwxyz0123456789_=,:.-";
+
+static const char known[] = "on, off, verbose, bind=socket|cores|none, gpus=all|keep, "
+                            "tasks=auto|keep, nic=auto|off";
+
+static const struct hvd_word words[] = {
+    {"on", offsetof(struct hvd_options, is_on), 1},
+    {"off", offsetof(struct hvd_options, is_on), 0},
+    {"verbose", offsetof(struct hvd_options, is_verbose), 1},
+    {"bind=socket", offsetof(struct hvd_options, bind), HVD_BIND_SOCKET},
+    {"bind=cores", offsetof(struct hvd_options, bind), HVD_BIND_CORE},
+    {"bind=none", offsetof(struct hvd_options, bind), HVD_BIND_NONE},
+    {"gpus=all", offsetof(struct hvd_options, keep_gpus), 0},
+    {"gpus=keep", offsetof(struct hvd_options, keep_gpus), 1},
+    {"tasks=auto", offsetof(struct hvd_options, keep_tasks), 0},
+    {"tasks=keep", offsetof(struct hvd_options, keep_tasks), 1},
+    {"nic=auto", offsetof(struct hvd_options, keep_nic), 0},
+    {"nic=off", offsetof(struct hvd_options, keep_nic), 1},
+};
+
+static int check_characters(const char *text, struct hvd_error *err)
+{
+    size_t length = strnlen(text, HVD_OPTION_TEXT_MAX + 1);
+    size_t clean = strspn(text, allowed);
+
+    if (length > HVD_OPTION_TEXT_MAX) {
+        return hvd_fail(err, HVD_ERR_ARG,
+                        "--hvd: the text is longer than %d characters; known: %s",
+                        HVD_OPTION_TEXT_MAX, known);
+    }
+    if (clean < length) {
+        return hvd_fail(err, HVD_ERR_ARG,
+                        "--hvd: character %zu (code 0x%02x) is not allowed; known: %s",
+                        clean + 1, (unsigned char)text[clean], known);
+    }
+    return 0;
+}
+
+static int parse_words(const char *text, struct hvd_options *options,
+                       struct hvd_error *err)
+{
+    const char *word = text;
+
+    while (word != NULL) {
+        size_t length = strcspn(word, ",");
+
+        if (!hvd_word_apply(words, sizeof(words) / sizeof(words[0]), word, length,
+                            options)) {
+            return hvd_fail(err, HVD_ERR_ARG, "--hvd: unknown word \"%.*s\"; known: %s",
+                            (int)length, word, known);
+        }
+        word = word[length] == ',' ? word + length + 1 : NULL;
+    }
+    return 0;
+}
+
+int hvd_options_parse(const char *text, struct hvd_options *options,
+                      struct hvd_error *err)
+{
+    struct hvd_options parsed = {.is_on = 1};
+    bool is_bare = text == NULL || text[0] == '\0' || strcmp(text, slurm_null) == 0;
+
+    if (!is_bare) {
+        int rc = check_characters(text, err);
+
+        rc = rc != 0 ? rc : parse_words(text, &parsed, err);
+        if (rc != 0) {
+            return rc;
+        }
+    }
+    *options = parsed;
+    return 0;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The text after --hvd= as a record. Pure: the same function runs in srun and, as root on
+ * hostile text, in slurmstepd. */
+#ifndef HVD_SPANK_OPTIONS_H
+#define HVD_SPANK_OPTIONS_H
+
+#include "gpu_binding/error.h"
+
+/* The longest text that --hvd= accepts; longer is refused unread. */
+#define HVD_OPTION_TEXT_MAX 256
+
+/* What the user asked for. All fields are int: a table of words fills them by offset. */
+struct hvd_options {
+    int is_on;
+    int is_verbose;
+    int bind; /* enum hvd_bind_mode */
+    int keep_gpus; /* leave the visibility of GPUs to Slurm */
+    int keep_tasks; /* leave the number of tasks to Slurm */
+    int keep_nic; /* leave the choice of network cards to UCX */
+};
+
+/* Parses the text of --hvd; NULL, "" and Slurm's "(null)" mean that no text was given.
+ * A word given twice counts as its last mention. Returns 0 and writes *options whole, or
+ * returns HVD_ERR_ARG, says in err what is wrong and what is known, and leaves *options
+ * alone. The text in err is safe to print whatever the user sent. */
+int hvd_options_parse(const char *text, struct hvd_options *options,
+                      struct hvd_error *err);
+
+#endif

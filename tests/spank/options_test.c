@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The text of --hvd: every word, every refusal, and random texts. */
+#include "spank/options.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "gpu_binding/plan.h"
+#include "tests/tap.h"
+
+enum {
+    MUTATIONS = 200000
+};
+
+static const char *const good[] = {
+    "on",
+    "off",
+    "verbose",
+    "bind=socket",
+    "bind=cores",
+    "bind=none",
+    "gpus=all",
+    "gpus=keep",
+    "tasks=auto",
+    "tasks=keep",
+    "nic=auto",
+    "nic=off",
+    "on,verbose,bind=cores,gpus=keep,tasks=keep,nic=off",
+};
+
+static const char *const bad[] = {
+    "ON",        "bind",    "bind=",     "bind=numa", "bind=socket,", ",",
+    ",on",       "on,,off", "on off",    "verbose=1", "on\n",         "--hvd",
+    "(null),on", "%s%n",    "$(reboot)", "on;off",    "../../etc",    "timeout=5",
+};
+
+static bool is_ready_to_print(const char *text)
+{
+    size_t length = strlen(text);
+
+    for (size_t i = 0; i < length; i++) {
+        if (!isprint((unsigned char)text[i])) {
+            return false;
+        }
+    }
+    return length > 0 && length < sizeof(((struct hvd_error *)0)->text);
+}
+
+static bool is_in_range(const struct hvd_options *options)
+{
+    const int flags[] = {options->is_on, options->is_verbose, options->keep_gpus,
+                         options->keep_tasks, options->keep_nic};
+
+    for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+        if (flags[i] != 0 && flags[i] != 1) {
+            return false;
+        }
+    }
+    return options->bind >= HVD_BIND_AUTO && options->bind <= HVD_BIND_CORE;
+}
+
+/* What must hold for any text at all. */
+static bool keeps_promises(const char *text)
+{
+    struct hvd_options untouched;
+    struct hvd_options options;
+    struct hvd_error err = {0};
+
+    memset(&untouched, 0x5a, sizeof(untouched));
+    options = untouched;
+    if (hvd_options_parse(text, &options, &err) == 0) {
+        return is_in_range(&options) && strlen(text) <= HVD_OPTION_TEXT_MAX;
+    }
+    return memcmp(&options, &untouched, sizeof(options)) == 0 &&
+           err.status == HVD_ERR_ARG && is_ready_to_print(err.text);
+}
+
+static void test_words(void)
+{
+    struct hvd_options options;
+
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+        tap_ok(hvd_options_parse(good[i], &options, NULL) == 0, "\"%s\" is taken",
+               good[i]);
+    }
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        tap_ok(hvd_options_parse(bad[i], &options, NULL) == HVD_ERR_ARG &&
+                   keeps_promises(bad[i]),
+               "bad text %zu is refused with a printable reason", i);
+    }
+}
+
+static void test_meaning(void)
+{
+    struct hvd_options options = {0};
+
+    tap_ok(hvd_options_parse(NULL, &options, NULL) == 0 && options.is_on,
+           "no text means on");
+    options.is_on = 0;
+    tap_ok(hvd_options_parse("", &options, NULL) == 0 && options.is_on, "\"\" means on");
+    options.is_on = 0;
+    tap_ok(hvd_options_parse("(null)", &options, NULL) == 0 && options.is_on,
+           "Slurm's \"(null)\" means on");
+    tap_ok(hvd_options_parse("verbose", &options, NULL) == 0 && options.is_on &&
+               options.is_verbose && options.bind == HVD_BIND_AUTO && !options.keep_gpus,
+           "a word leaves the others at their defaults");
+    tap_ok(hvd_options_parse("on", &options, NULL) == 0 && !options.is_verbose,
+           "a second text does not remember the first");
+    tap_ok(hvd_options_parse("off,on", &options, NULL) == 0 && options.is_on,
+           "the last mention counts");
+    tap_ok(hvd_options_parse("bind=cores", &options, NULL) == 0 &&
+               options.bind == HVD_BIND_CORE,
+           "bind=cores is the mode core");
+}
+
+static void test_length(void)
+{
+    char text[HVD_OPTION_TEXT_MAX + 2];
+    struct hvd_options options;
+
+    memset(text, 0, sizeof(text));
+    for (size_t i = 0; i < HVD_OPTION_TEXT_MAX - 1; i += 3) {
+        memcpy(text + i, "on,", 3);
+    }
+    text[HVD_OPTION_TEXT_MAX - 2] = '\0';
+    tap_ok(hvd_options_parse(text, &options, NULL) == 0, "%zu characters are taken",
+           strlen(text));
+    memset(text, 'a', HVD_OPTION_TEXT_MAX + 1);
+    tap_ok(hvd_options_parse(text, &options, NULL) == HVD_ERR_ARG && keeps_promises(text),
+           "%zu characters are refused", strlen(text));
+}
+
+static unsigned next_random(unsigned *state)
+{
+    *state = *state * 1664525u + 1013904223u;
+    return *state >> 8;
+}
+
+/* Joins good words, then damages some characters. */
+static void make_text(unsigned *state, char *text, size_t bytes)
+{
+    unsigned words = next_random(state) % 24;
+    unsigned damages = next_random(state) % 4;
+    size_t used = 0;
+
+    text[0] = '\0';
+    for (unsigned i = 0; i < words && used + 64 < bytes; i++) {
+        const char *word = good[next_random(state) % (sizeof(good) / sizeof(good[0]))];
+
+        used +=
+            (size_t)snprintf(text + used, bytes - used, "%s%s", i > 0 ? "," : "", word);
+    }
+    for (unsigned i = 0; i < damages && used > 0; i++) {
+        text[next_random(state) % used] = (char)(next_random(state) % 256);
+    }
+}
+
+static void test_random_texts(unsigned seed)
+{
+    unsigned state = seed;
+    unsigned taken = 0;
+    unsigned broken = 0;
+
+    for (int i = 0; i < MUTATIONS; i++) {
+        struct hvd_options options;
+        char text[600];
+
+        make_text(&state, text, sizeof(text));
+        broken += keeps_promises(text) ? 0 : 1;
+        taken += hvd_options_parse(text, &options, NULL) == 0 ? 1 : 0;
+    }
+    tap_ok(broken == 0, "%d random texts are taken whole or refused whole", MUTATIONS);
+    tap_ok(taken > MUTATIONS / 20 && taken < MUTATIONS - MUTATIONS / 20,
+           "random texts reach both outcomes (%u taken)", taken);
+}
+
+int main(void)
+{
+    test_words();
+    test_meaning();
+    test_length();
+    test_random_texts(tap_seed(20261121));
+    return tap_done();
+}
