@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How Python finds hvd's front end, the package "horovod", and who else has one.
+ *
+ * The directory goes to the end of PYTHONPATH. There it comes before every virtual
+ * environment's and the system's packages, so that --hvd means hvd although a real Horovod
+ * is installed; but a directory that the user put on PYTHONPATH comes first. Neither happens
+ * in silence: hvd_python_rival finds the package that loses or wins. */
+#ifndef HVD_SPANK_PYTHON_H
+#define HVD_SPANK_PYTHON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Writes path with dir at its end, once, or dir alone when path is NULL or empty. False, and
+ * joined untouched, when it does not fit. Pure. */
+bool hvd_python_path(const char *path, const char *dir, char *joined, size_t bytes);
+
+/* Looks for another package "horovod": below the directories of path before dir (then it is
+ * the one that Python takes: *wins), and in the environment env_root (a virtual environment
+ * or conda; NULL: none). Reads directories: never call it as root. True when there is one;
+ * its directory is written. */
+bool hvd_python_rival(const char *path, const char *dir, const char *env_root,
+                      char *rival, size_t bytes, bool *wins);
+
+#endif

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* PYTHONPATH with hvd's front end at its end, and other packages of the same name. */
+#include "spank/python.h"
+
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/tap.h"
+
+static const char dir[] = "/opt/hvd/python";
+
+static bool joins(const char *path, const char *expected)
+{
+    char joined[64] = "untouched";
+
+    return hvd_python_path(path, dir, joined, sizeof(joined)) &&
+           strcmp(joined, expected) == 0;
+}
+
+static void test_join(void)
+{
+    char small[16] = "untouched";
+
+    tap_ok(joins(NULL, "/opt/hvd/python"), "no PYTHONPATH");
+    tap_ok(joins("", "/opt/hvd/python"), "an empty PYTHONPATH gets no empty entry");
+    tap_ok(joins("/a:/b", "/a:/b:/opt/hvd/python"), "the user's entries come first");
+    tap_ok(joins("/opt/hvd/python:/b", "/opt/hvd/python:/b"), "it is added once");
+    tap_ok(joins("/opt/hvd/python3", "/opt/hvd/python3:/opt/hvd/python"),
+           "a longer name is another directory");
+    tap_ok(!hvd_python_path("/a", dir, small, sizeof(small)) &&
+               strcmp(small, "untouched") == 0,
+           "what does not fit is left alone");
+}
+
+static void make_package(const char *root, const char *below)
+{
+    char path[512];
+
+    snprintf(path, sizeof(path), "%s/%s", root, below);
+    for (char *slash = path + strlen(root) + 1; *slash != '\0'; slash++) {
+        if (*slash == '/') {
+            *slash = '\0';
+            mkdir(path, 0755);
+            *slash = '/';
+        }
+    }
+    fclose(fopen(path, "w"));
+}
+
+static void test_rivals(const char *root)
+{
+    char expected[300];
+    char path[600];
+    char rival[300];
+    bool wins = false;
+
+    snprintf(path, sizeof(path), "%s/empty:%s/mine:%s", root, root, dir);
+    tap_ok(!hvd_python_rival(path, dir, NULL, rival, sizeof(rival), &wins),
+           "no package: no rival");
+    make_package(root, "mine/horovod/__init__.py");
+    snprintf(expected, sizeof(expected), "%s/mine", root);
+    tap_ok(hvd_python_rival(path, dir, NULL, rival, sizeof(rival), &wins) && wins &&
+               strcmp(rival, expected) == 0,
+           "one on PYTHONPATH before hvd's wins and is named");
+    snprintf(path, sizeof(path), "%s:%s/mine", dir, root);
+    tap_ok(!hvd_python_rival(path, dir, NULL, rival, sizeof(rival), &wins),
+           "one behind hvd's is no rival");
+    make_package(root, "venv/lib/python3.11/site-packages/horovod/__init__.py");
+    snprintf(path, sizeof(path), "%s/venv", root);
+    snprintf(expected, sizeof(expected), "%s/venv/lib/python3.11/site-packages", root);
+    tap_ok(hvd_python_rival(dir, dir, path, rival, sizeof(rival), &wins) && !wins &&
+               strcmp(rival, expected) == 0,
+           "one in a virtual environment loses and is named");
+    tap_ok(!hvd_python_rival(dir, dir, "relative", rival, sizeof(rival), &wins),
+           "an environment without absolute path is not looked at");
+}
+
+int main(void)
+{
+    char root[] = "/tmp/hvd-python-test.XXXXXX";
+    char command[128];
+
+    test_join();
+    if (mkdtemp(root) == NULL) {
+        tap_ok(false, "temporary directory");
+        return tap_done();
+    }
+    test_rivals(root);
+    snprintf(command, sizeof(command), "rm -rf '%s'", root);
+    tap_ok(system(command) == 0, "temporary directory removed");
+    return tap_done();
+}
