@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* All that the plugin remembers between the callbacks of one process. */
+#ifndef HVD_SPANK_LAUNCH_H
+#define HVD_SPANK_LAUNCH_H
+
+#include <stdbool.h>
+
+#include "gpu_binding/error.h"
+#include "gpu_binding/topology.h"
+#include "spank/admin.h"
+#include "spank/options.h"
+#include "spank/settings.h"
+#include "spank/srun_env.h"
+
+struct hvd_report;
+
+/* In srun. */
+struct hvd_srun {
+    struct hvd_settings settings;
+    struct hvd_srun_env env;
+    struct hvd_error
+        layout; /* why one task per GPU cannot be asked for; status 0: fine */
+    int asked_tasks; /* per node, by hvd; 0: hvd asked for nothing */
+    bool was_launched;
+    struct hvd_report *report;
+};
+
+/* In slurmstepd, and inherited by its tasks. */
+struct hvd_step {
+    char gpus[512]; /* the node's GPU numbers of the step; empty: none, or unknown */
+    char visible[4096]; /* CUDA_VISIBLE_DEVICES of the step; holds 64 MIG slices */
+    bool is_bound_by_user; /* the user chose how Slurm binds */
+    int tasks; /* on this node */
+    bool has_topology;
+    struct hvd_topology topology;
+};
+
+struct hvd_launch {
+    struct hvd_admin admin;
+    struct hvd_options options; /* zeroed, so not on, until the option is seen */
+    struct hvd_error refusal; /* why this launch must not go on; status 0: it may */
+    struct hvd_srun srun;
+    struct hvd_step step;
+};
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What an srun inherits from the task that starts it. */
+#include "spank/nested.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu_binding/env.h"
+
+static const char *const of_a_task[] = {
+    HVD_ENV_RANK,       HVD_ENV_SIZE,       HVD_ENV_LOCAL_RANK, HVD_ENV_LOCAL_SIZE,
+    HVD_ENV_CROSS_RANK, HVD_ENV_CROSS_SIZE, HVD_ENV_HOSTNAME,   HVD_ENV_LAUNCH,
+    HVD_ENV_GPU_LIST,   HVD_ENV_GPU_INDEX,  HVD_ENV_GPUS,       HVD_ENV_CPUS,
+    HVD_ENV_NIC,        HVD_ENV_REQUEST,    HVD_ENV_REPORT,     HVD_ENV_LAUNCH_ERROR,
+};
+
+static const char *const of_a_binding[] = {
+    HVD_ENV_SLURM_CPU_BIND,
+    HVD_ENV_SLURM_CPU_BIND_TYPE,
+    HVD_ENV_SLURM_CPU_BIND_LIST,
+    HVD_ENV_SLURM_CPU_BIND_VERBOSE,
+};
+
+static void forget(const char *const *names, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        unsetenv(names[i]);
+    }
+}
+
+void hvd_nested_forget_task(void)
+{
+    const char *planned = getenv(HVD_ENV_NIC);
+    const char *used = getenv(HVD_ENV_UCX_NET_DEVICES);
+
+    if (getenv(HVD_ENV_LAUNCH) == NULL) {
+        return;
+    }
+    if (planned != NULL && used != NULL && strcmp(planned, used) == 0) {
+        unsetenv(HVD_ENV_UCX_NET_DEVICES);
+    }
+    forget(of_a_task, sizeof(of_a_task) / sizeof(of_a_task[0]));
+}
+
+/* slurmstepd writes its masks like this; nobody types it, and srun spells an option that
+ * came from the environment as it was there. */
+void hvd_nested_forget_binding(const struct hvd_settings *settings)
+{
+    static const char of_slurmstepd[] = "quiet,mask_cpu:";
+    const char *inherited = getenv(HVD_ENV_SLURM_CPU_BIND);
+    char used[4096];
+
+    if (getenv(HVD_ENV_SLURM_STEP) == NULL || inherited == NULL ||
+        strncmp(inherited, of_slurmstepd, strlen(of_slurmstepd)) != 0) {
+        return;
+    }
+    hvd_settings_get(settings, "cpu-bind", used, sizeof(used));
+    if (strncmp(used, inherited, sizeof(used) - 1) == 0) {
+        settings->reset(settings->options, "cpu-bind");
+        forget(of_a_binding, sizeof(of_a_binding) / sizeof(of_a_binding[0]));
+    }
+}

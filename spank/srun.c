@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The plugin inside srun, as the user. */
+#include "spank/srun.h"
+
+#include <slurm/slurm_errno.h>
+#include <slurm/spank.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu_binding/env.h"
+#include "spank/job.h"
+#include "spank/nested.h"
+#include "spank/report.h"
+#include "spank/srun_offer.h"
+
+/* A word of another Slurm plugin for MPI starts like this: pmix, pmix_v4. */
+static bool is_pmix(const char *mpi)
+{
+    return mpi != NULL && strncmp(mpi, "pmix", strlen("pmix")) == 0;
+}
+
+void hvd_srun_init(struct hvd_launch *launch)
+{
+    const char *inherited;
+    struct hvd_options options = {0};
+
+    if (launch->admin.is_default_on) {
+        setenv(HVD_ENV_SLURM_OPTION, "on", 0);
+    }
+    inherited = getenv(HVD_ENV_SLURM_OPTION);
+    if (inherited == NULL || hvd_settings_find(&launch->srun.settings) ||
+        launch->admin.keep_mpi) {
+        return;
+    }
+    /* Without srun's functions this is the last moment to choose PMIx, and only for an
+     * option that came with the job. */
+    if (hvd_options_parse(inherited, &options, NULL) == 0 && options.is_on) {
+        setenv(HVD_ENV_SLURM_MPI_TYPE, "pmix", 0);
+    }
+}
+
+/* The srun that salloc starts to give the user a shell on the first node, when the admin
+ * wants it so. It inherits --hvd for the steps that will follow, and is none itself. */
+static bool is_interactive(void)
+{
+    static const char word[] = "--interactive";
+    char arguments[4096] = "";
+    FILE *file = fopen("/proc/self/cmdline", "re");
+    size_t length = file != NULL ? fread(arguments, 1, sizeof(arguments) - 1, file) : 0;
+    const char *argument = arguments + strlen(arguments) + 1;
+
+    if (file != NULL) {
+        fclose(file);
+    }
+    while (argument < arguments + length && argument[0] == '-') {
+        if (strcmp(argument, word) == 0) {
+            return true;
+        }
+        argument += strlen(argument) + 1;
+    }
+    return false;
+}
+
+void hvd_srun_option(struct hvd_launch *launch)
+{
+    hvd_nested_forget_task();
+    hvd_srun_withdraw(launch);
+    if (!launch->options.is_on && getenv(HVD_ENV_SLURM_OPTION) != NULL) {
+        /* The tasks inherit what #SBATCH asked for, and the library looks at it. */
+        setenv(HVD_ENV_SLURM_OPTION, "off", 1);
+    }
+    if (launch->options.is_on && !is_interactive()) {
+        hvd_settings_find(&launch->srun.settings);
+        hvd_srun_offer(launch);
+    }
+}
+
+int hvd_srun_check(struct hvd_launch *launch)
+{
+    char mpi[64];
+
+    if (!launch->options.is_on) {
+        return 0;
+    }
+    hvd_settings_get(&launch->srun.settings, "mpi", mpi, sizeof(mpi));
+    if (mpi[0] != '\0' && !is_pmix(mpi)) {
+        return hvd_fail(&launch->refusal, HVD_ERR_ARG,
+                        "--hvd needs Slurm's PMIx (found --mpi=%s): drop --mpi "
+                        "and " HVD_ENV_SLURM_MPI_TYPE ", or use --mpi=pmix",
+                        mpi);
+    }
+    if (launch->srun.layout.status != 0 && !hvd_job_has_tasks(&launch->srun.settings)) {
+        launch->refusal = launch->srun.layout;
+    }
+    return launch->refusal.status;
+}
+
+static int check_pmix(struct hvd_launch *launch, unsigned tasks)
+{
+    const char *mpi = getenv(HVD_ENV_SLURM_MPI_TYPE);
+
+    if (tasks <= 1 || is_pmix(mpi)) {
+        return 0;
+    }
+    if (!hvd_settings_know_pmix(&launch->srun.settings)) {
+        return hvd_fail(
+            &launch->refusal, HVD_ERR_UNSUPPORTED,
+            "--hvd needs Slurm's PMIx, but this Slurm was installed without its "
+            "plugin mpi_pmix: ask the administrator for it");
+    }
+    return hvd_fail(&launch->refusal, HVD_ERR_ARG,
+                    "--hvd needs Slurm's PMIx (found MPI type %s): use srun --hvd "
+                    "--mpi=pmix",
+                    mpi != NULL ? mpi : "none");
+}
+
+/* Slurm gives the first nodes one task more when it cannot deal them out evenly, so that one
+ * node has at least this many. A GPU for each task is not asked of jobs whose nodes may
+ * differ in GPUs; there each node checks for itself. */
+static int check_gpus(struct hvd_launch *launch, unsigned tasks, unsigned nodes)
+{
+    unsigned most = nodes > 0 ? (tasks + nodes - 1) / nodes : 0;
+    struct hvd_job job;
+    int gpus;
+
+    hvd_job_read(&launch->srun.settings, &job);
+    gpus = job.gpus_per_node;
+    if (gpus == 0 || most <= (unsigned)gpus ||
+        (job.gpus != 0 && job.gpus != gpus * job.nodes) ||
+        hvd_settings_has(&launch->srun.settings, "gpus-per-task") ||
+        hvd_settings_has(&launch->srun.settings, "ntasks-per-gpu")) {
+        return 0;
+    }
+    return hvd_fail(
+        &launch->refusal, HVD_ERR_ARG,
+        "%u tasks on %u nodes, but %d GPUs per node: use --ntasks-per-node=%d, "
+        "or --gres=none for ranks without GPUs",
+        tasks, nodes, gpus, gpus);
+}
+
+static void start_report(struct hvd_launch *launch, unsigned nodes)
+{
+    char address[HVD_REPORT_ADDRESS_BYTES];
+    struct hvd_error err;
+
+    if (hvd_report_create((int)nodes, address, &launch->srun.report, &err) != 0) {
+        slurm_info("hvd: each node prints its binding itself: %s", err.text);
+        return;
+    }
+    setenv(HVD_ENV_REPORT, address, 1);
+}
+
+int hvd_srun_launch(struct hvd_launch *launch, struct spank_handle *spank)
+{
+    uint32_t tasks = 0;
+    uint32_t nodes = 0;
+
+    if (!launch->options.is_on) {
+        return 0;
+    }
+    launch->srun.was_launched = true;
+    if (spank_get_item(spank, S_JOB_TOTAL_TASK_COUNT, &tasks) != ESPANK_SUCCESS ||
+        spank_get_item(spank, S_JOB_NNODES, &nodes) != ESPANK_SUCCESS) {
+        return 0;
+    }
+    if (check_pmix(launch, tasks) != 0 || check_gpus(launch, tasks, nodes) != 0) {
+        setenv(HVD_ENV_LAUNCH_ERROR, launch->refusal.text, 1);
+    } else if (launch->options.is_verbose) {
+        start_report(launch, nodes);
+    }
+    return launch->refusal.status;
+}
+
+void hvd_srun_exit(struct hvd_launch *launch)
+{
+    hvd_report_destroy(launch->srun.report);
+    launch->srun.report = NULL;
+    if (launch->options.is_on && !launch->srun.was_launched &&
+        launch->srun.asked_tasks > 0 && launch->refusal.status == 0) {
+        slurm_info("hvd: --hvd asked for %d tasks per node, one for each GPU; if that is "
+                   "not what you want, use --ntasks-per-node=N or --hvd=tasks=keep",
+                   launch->srun.asked_tasks);
+    }
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What hvd adds to the environment of srun, which becomes the environment of the tasks. */
+#ifndef HVD_SPANK_SRUN_ENV_H
+#define HVD_SPANK_SRUN_ENV_H
+
+#include <stdbool.h>
+
+enum hvd_srun_variable {
+    HVD_SRUN_PMIX_TIMEOUT,
+    HVD_SRUN_PMIX_FENCE,
+    HVD_SRUN_REQUEST,
+    HVD_SRUN_VARIABLE_COUNT,
+};
+
+/* Zeroed: nothing was added. */
+struct hvd_srun_env {
+    bool is_made[HVD_SRUN_VARIABLE_COUNT];
+};
+
+/* Adds a variable that does not exist yet. */
+void hvd_srun_env_offer(struct hvd_srun_env *env, enum hvd_srun_variable variable,
+                        const char *value);
+
+/* Removes what was added. */
+void hvd_srun_env_withdraw(struct hvd_srun_env *env);
+
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What hvd asks of srun when the user did not ask for something else. */
+#include "spank/srun_offer.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "spank/job.h"
+#include "spank/nested.h"
+
+void hvd_srun_withdraw(struct hvd_launch *launch)
+{
+    struct hvd_srun *srun = &launch->srun;
+
+    hvd_settings_withdraw(&srun->settings);
+    hvd_srun_env_withdraw(&srun->env);
+    srun->asked_tasks = 0;
+    memset(&srun->layout, 0, sizeof(srun->layout));
+}
+
+static void offer_tasks(struct hvd_launch *launch)
+{
+    char text[16];
+    struct hvd_job job;
+    int tasks = 0;
+
+    hvd_job_read(&launch->srun.settings, &job);
+    if (hvd_tasks_per_node(&job, &tasks, &launch->srun.layout) != 0 || tasks == 0) {
+        return;
+    }
+    snprintf(text, sizeof(text), "%d", tasks);
+    if (hvd_settings_offer(&launch->srun.settings, HVD_SETTING_TASKS_PER_NODE, text)) {
+        launch->srun.asked_tasks = tasks;
+    }
+}
+
+void hvd_srun_offer(struct hvd_launch *launch)
+{
+    struct hvd_settings *settings = &launch->srun.settings;
+    const char *cpus = hvd_job_cpus_per_task();
+    char timeout[16];
+
+    hvd_nested_forget_binding(settings);
+    if (!launch->admin.keep_mpi && hvd_settings_know_pmix(settings)) {
+        hvd_settings_offer(settings, HVD_SETTING_MPI, "pmix");
+    }
+    hvd_settings_offer(settings, HVD_SETTING_KILL, "1");
+    if (!launch->options.keep_gpus && !hvd_settings_has(settings, "tres-bind")) {
+        hvd_settings_offer(settings, HVD_SETTING_GPU_BIND, "none");
+    }
+    if (cpus != NULL) {
+        hvd_settings_offer(settings, HVD_SETTING_CPUS_PER_TASK, cpus);
+    }
+    if (!launch->options.keep_tasks && !hvd_job_has_tasks(settings)) {
+        offer_tasks(launch);
+    }
+    snprintf(timeout, sizeof(timeout), "%d", launch->admin.timeout_s);
+    hvd_srun_env_offer(&launch->srun.env, HVD_SRUN_PMIX_TIMEOUT, timeout);
+    hvd_srun_env_offer(&launch->srun.env, HVD_SRUN_PMIX_FENCE, "ring");
+    hvd_srun_env_offer(&launch->srun.env, HVD_SRUN_REQUEST, "1");
+}
