@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The plugin inside slurmstepd, before its tasks exist. */
+#include "spank/stepd.h"
+
+#include <fcntl.h>
+#include <slurm/slurm.h>
+#include <slurm/slurm_errno.h>
+#include <slurm/spank.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "gpu_binding/env.h"
+#include "gpu_binding/gpu_list.h"
+
+/* An empty text when the variable is unset, or longer than anything that can be right. */
+static void copy_variable(struct spank_handle *spank, const char *name, char *value,
+                          size_t bytes)
+{
+    if (spank_getenv(spank, name, value, (int)bytes) != ESPANK_SUCCESS) {
+        value[0] = '\0';
+    }
+}
+
+void hvd_stepd_read(struct hvd_launch *launch, struct spank_handle *spank)
+{
+    struct hvd_step *step = &launch->step;
+    char bind[64];
+    uint32_t id = 0;
+
+    if (!launch->options.is_on) {
+        return;
+    }
+    if (spank_get_item(spank, S_JOB_STEPID, &id) != ESPANK_SUCCESS ||
+        id >= SLURM_INTERACTIVE_STEP) {
+        launch->options.is_on = false;
+        return;
+    }
+    copy_variable(spank, HVD_ENV_SLURM_STEP_GPUS, step->gpus, sizeof(step->gpus));
+    copy_variable(spank, HVD_ENV_CUDA_VISIBLE_DEVICES, step->visible,
+                  sizeof(step->visible));
+    copy_variable(spank, HVD_ENV_SLURM_CPU_BIND_TYPE, bind, sizeof(bind));
+    step->is_bound_by_user = bind[0] != '\0';
+}
+
+static void check_gpus(struct hvd_launch *launch, const char *host)
+{
+    struct hvd_gpu_list list;
+
+    if (launch->step.gpus[0] == '\0' ||
+        hvd_gpu_list_parse(&launch->step.topology, launch->step.gpus, &list, NULL) != 0 ||
+        launch->step.tasks <= list.count) {
+        return;
+    }
+    hvd_fail(&launch->refusal, HVD_ERR_ARG,
+             "%s: %d tasks but %d GPUs: use "
+             "--ntasks-per-node=%d",
+             host, launch->step.tasks, list.count, list.count);
+}
+
+/* The real user is still root here; the effective one is asked. */
+static void check_front_end(const struct hvd_launch *launch, const char *host)
+{
+    const char *dir = launch->admin.python_dir;
+
+    if (dir[0] != '\0' && faccessat(AT_FDCWD, dir, R_OK | X_OK, AT_EACCESS) != 0) {
+        slurm_error(
+            "hvd: %s: cannot read %s: %m; install hvd on this node as on the others",
+            host, dir);
+    }
+}
+
+static void load_topology(struct hvd_launch *launch, const char *host)
+{
+    struct hvd_topology_source source = {0};
+    struct hvd_error err;
+
+    if (launch->admin.topology[0] != '\0') {
+        source.xml_file = launch->admin.topology;
+    }
+    if (hvd_topology_load(&launch->step.topology, &source, &err) != 0) {
+        slurm_error("hvd: %s: ranks stay where Slurm put them: %s", host, err.text);
+        return;
+    }
+    launch->step.has_topology = true;
+    check_gpus(launch, host);
+}
+
+void hvd_stepd_prepare(struct hvd_launch *launch, struct spank_handle *spank)
+{
+    struct hvd_step *step = &launch->step;
+    char host[65] = "";
+    uint32_t tasks = 0;
+
+    if (!launch->options.is_on) {
+        return;
+    }
+    gethostname(host, sizeof(host) - 1);
+    if (spank_get_item(spank, S_JOB_LOCAL_TASK_COUNT, &tasks) == ESPANK_SUCCESS) {
+        step->tasks = (int)tasks;
+    }
+    if (launch->refusal.status == 0) {
+        load_topology(launch, host);
+        check_front_end(launch, host);
+    }
+    if (launch->refusal.status != 0) {
+        slurm_error("hvd: %s", launch->refusal.text);
+    }
+}
+
+void hvd_stepd_finish(struct hvd_launch *launch)
+{
+    hvd_topology_finish(&launch->step.topology);
+}

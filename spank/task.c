@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The plugin inside a task, as the user, after Slurm's own binding and before exec. */
+#include "spank/task.h"
+
+#include <slurm/slurm_errno.h>
+#include <slurm/spank.h>
+#include <string.h>
+
+#include "gpu_binding/env.h"
+#include "spank/task_bind.h"
+#include "spank/task_env.h"
+
+/* Slurm set "gpu:none" if it left all GPUs to the task; nothing if nobody asked. */
+static bool is_isolated(struct spank_handle *spank)
+{
+    static const char none[] = ":none";
+    char bind[256];
+    size_t length;
+
+    if (spank_getenv(spank, HVD_ENV_SLURM_TRES_BIND, bind, sizeof(bind)) !=
+        ESPANK_SUCCESS) {
+        return false;
+    }
+    length = strlen(bind);
+    return length > 0 &&
+           (length < strlen(none) || strcmp(bind + length - strlen(none), none) != 0);
+}
+
+static int read_seat(struct spank_handle *spank, struct hvd_task *task)
+{
+    uint32_t nodes;
+    uint32_t node;
+    uint32_t tasks;
+    uint32_t local_size;
+    uint32_t rank;
+    int local_rank;
+
+    if (spank_get_item(spank, S_JOB_NNODES, &nodes) != ESPANK_SUCCESS ||
+        spank_get_item(spank, S_JOB_NODEID, &node) != ESPANK_SUCCESS ||
+        spank_get_item(spank, S_JOB_TOTAL_TASK_COUNT, &tasks) != ESPANK_SUCCESS ||
+        spank_get_item(spank, S_JOB_LOCAL_TASK_COUNT, &local_size) != ESPANK_SUCCESS ||
+        spank_get_item(spank, S_TASK_GLOBAL_ID, &rank) != ESPANK_SUCCESS ||
+        spank_get_item(spank, S_TASK_ID, &local_rank) != ESPANK_SUCCESS) {
+        return HVD_ERR_STATE;
+    }
+    task->rank = (int)rank;
+    task->seat = (struct hvd_seat){.nodes = (int)nodes,
+                                   .node = (int)node,
+                                   .tasks = (int)tasks,
+                                   .local_rank = local_rank,
+                                   .local_size = (int)local_size};
+    return 0;
+}
+
+/* srun already told the user what it wrote into the environment of the step. */
+static bool was_refused_by_srun(struct spank_handle *spank)
+{
+    char text[8];
+
+    return spank_getenv(spank, HVD_ENV_LAUNCH_ERROR, text, sizeof(text)) !=
+           ESPANK_ENV_NOEXIST;
+}
+
+int hvd_task_prepare(struct hvd_launch *launch, struct spank_handle *spank)
+{
+    struct hvd_task task = {.spank = spank, .launch = launch};
+
+    if (!launch->options.is_on) {
+        return 0;
+    }
+    if (launch->refusal.status != 0 || was_refused_by_srun(spank)) {
+        return HVD_ERR_STATE;
+    }
+    if (read_seat(spank, &task) != 0) {
+        slurm_error("hvd: this Slurm does not tell a task its rank");
+        return HVD_ERR_STATE;
+    }
+    task.has_gpus = launch->step.gpus[0] != '\0';
+    task.is_isolated = task.has_gpus && is_isolated(spank);
+    hvd_task_show_gpus(&task);
+    hvd_task_bind(&task);
+    hvd_task_export(&task);
+    return 0;
+}

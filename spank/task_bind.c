@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The task's own row of the node's plan, made true and shown. */
+#include "spank/task_bind.h"
+
+#include <ctype.h>
+#include <slurm/slurm_errno.h>
+#include <slurm/spank.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu_binding/binding.h"
+#include "gpu_binding/env.h"
+#include "spank/report.h"
+
+static const char *or_null(const char *text)
+{
+    return text[0] != '\0' ? text : NULL;
+}
+
+static enum hvd_bind_mode mode_of(const struct hvd_launch *launch)
+{
+    if (launch->options.bind == HVD_BIND_AUTO && launch->step.is_bound_by_user) {
+        return HVD_BIND_NONE;
+    }
+    return launch->options.bind;
+}
+
+/* Slurm counts an isolated task's GPUs within its cgroup, where each task has number 0: only
+ * names say which they are. */
+static void describe_own_gpus(const struct hvd_task *task, char *visible, size_t bytes,
+                              struct hvd_binding_step *step)
+{
+    bool is_named = spank_getenv(task->spank, HVD_ENV_CUDA_VISIBLE_DEVICES, visible,
+                                 (int)bytes) == ESPANK_SUCCESS &&
+                    isalpha((unsigned char)visible[0]);
+
+    step->visible_devices = is_named ? visible : NULL;
+    step->gpu_count = is_named ? 0 : 1;
+}
+
+/* A step without GPUs from Slurm, and without a list of the user's, is one for cpus. */
+static void describe_gpus(const struct hvd_task *task, struct hvd_binding_step *step)
+{
+    const struct hvd_step *known = &task->launch->step;
+
+    step->gpu_numbers = or_null(known->gpus);
+    step->visible_devices = task->has_gpus ? or_null(known->visible) : known->visible;
+}
+
+static int make_plan(const struct hvd_task *task, const struct hvd_cpuset *mask,
+                     struct hvd_plan *plan, struct hvd_error *err)
+{
+    const struct hvd_launch *launch = task->launch;
+    char visible[sizeof(launch->step.visible)];
+    struct hvd_binding_step step = {
+        .rank_count = task->seat.local_size,
+        .task_mask = mask,
+        .options = {.mode = mode_of(launch), .nic_off = launch->options.keep_nic},
+    };
+    char *cores = NULL;
+
+    if (spank_get_item(task->spank, S_STEP_ALLOC_CORES, &cores) == ESPANK_SUCCESS) {
+        step.cores = cores;
+    }
+    if (!task->is_isolated) {
+        describe_gpus(task, &step);
+        return hvd_binding_plan(&launch->step.topology, &step, plan, err);
+    }
+    describe_own_gpus(task, visible, sizeof(visible), &step);
+    return hvd_binding_plan_alone(&launch->step.topology, &step, task->seat.local_rank,
+                                  plan, err);
+}
+
+/* To srun; where it cannot be reached, to the terminal, then once per node. */
+static void show(const struct hvd_task *task, const struct hvd_plan *plan,
+                 const char *not_applied)
+{
+    char host[128];
+    char address[HVD_REPORT_ADDRESS_BYTES];
+    char *text = malloc(HVD_REPORT_TEXT_BYTES);
+
+    if (text == NULL || hvd_table_format(&task->launch->step.topology, plan, "node",
+                                         not_applied, text, HVD_REPORT_TEXT_BYTES) < 0) {
+        free(text);
+        return;
+    }
+    if (spank_getenv(task->spank, HVD_ENV_SLURM_SRUN_HOST, host, sizeof(host)) !=
+            ESPANK_SUCCESS ||
+        spank_getenv(task->spank, HVD_ENV_REPORT, address, sizeof(address)) !=
+            ESPANK_SUCCESS ||
+        hvd_report_send(host, address, text, NULL) != 0) {
+        fprintf(stderr, "hvd: binding\n%s\n", text);
+    }
+    free(text);
+}
+
+void hvd_task_bind(const struct hvd_task *task)
+{
+    struct hvd_cpuset mask;
+    struct hvd_cpuset bound;
+    struct hvd_plan plan;
+    struct hvd_error err = {0};
+    bool is_first = task->seat.local_rank == 0;
+    int rc;
+
+    if (!task->launch->step.has_topology) {
+        return;
+    }
+    rc = hvd_affinity_get(&mask, &err);
+    rc = rc != 0 ? rc : make_plan(task, &mask, &plan, &err);
+    if (rc != 0) {
+        slurm_error("hvd: rank %d stays where Slurm put it: %s", task->rank, err.text);
+        return;
+    }
+    rc = hvd_binding_apply(&plan, task->seat.local_rank, hvd_task_setenv, task->spank,
+                           &bound, &err);
+    if (rc != 0) {
+        slurm_error("hvd: rank %d is not bound as planned: %s", task->rank, err.text);
+    }
+    if (is_first && task->launch->options.is_verbose) {
+        show(task, &plan, rc != 0 ? err.text : NULL);
+    }
+    hvd_plan_finish(&plan);
+}

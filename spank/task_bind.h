@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The task's own row of the node's plan, made true and shown. */
+#ifndef HVD_SPANK_TASK_BIND_H
+#define HVD_SPANK_TASK_BIND_H
+
+#include "spank/task_env.h"
+
+/* Plans for the node, applies the task's row, and with --hvd=verbose hands the table to
+ * srun. What goes wrong is a warning: the task then runs where Slurm put it. */
+void hvd_task_bind(const struct hvd_task *task);
+
+#endif

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the plugin puts into the environment of a task. */
+#include "spank/task_env.h"
+
+#include <slurm/slurm_errno.h>
+#include <slurm/spank.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "gpu_binding/env.h"
+#include "spank/python.h"
+
+/* A path longer than this is left alone. */
+enum {
+    PATH_TEXT_MAX = 65536
+};
+
+int hvd_task_setenv(void *spank, const char *name, const char *value, bool overwrite)
+{
+    int rc = (int)spank_setenv(spank, name, value, overwrite);
+
+    return rc == ESPANK_ENV_EXISTS ? 0 : rc;
+}
+
+void hvd_task_show_gpus(const struct hvd_task *task)
+{
+    const struct hvd_step *step = &task->launch->step;
+
+    if (task->has_gpus && !task->is_isolated && !task->launch->options.keep_gpus &&
+        step->visible[0] != '\0') {
+        hvd_task_setenv(task->spank, HVD_ENV_CUDA_VISIBLE_DEVICES, step->visible, true);
+    }
+}
+
+static void export_number(const struct hvd_task *task, const char *name, int value)
+{
+    char text[16];
+
+    snprintf(text, sizeof(text), "%d", value);
+    hvd_task_setenv(task->spank, name, text, false);
+}
+
+/* Hand-made layouts (arbitrary) may count their nodes in another order than the ranks. */
+static bool find_cross(const struct hvd_task *task, int *rank, int *size)
+{
+    char distribution[64] = "";
+    char counts[4096];
+
+    spank_getenv(task->spank, HVD_ENV_SLURM_DISTRIBUTION, distribution,
+                 sizeof(distribution));
+    return strncmp(distribution, "arbitrary", strlen("arbitrary")) != 0 &&
+           spank_getenv(task->spank, HVD_ENV_SLURM_STEP_TASKS_PER_NODE, counts,
+                        sizeof(counts)) == ESPANK_SUCCESS &&
+           hvd_seat_cross(&task->seat, counts, rank, size);
+}
+
+static void export_ranks(const struct hvd_task *task)
+{
+    char host[65] = "";
+    int cross_rank;
+    int cross_size;
+
+    gethostname(host, sizeof(host) - 1);
+    hvd_task_setenv(task->spank, HVD_ENV_HOSTNAME, host, false);
+    export_number(task, HVD_ENV_RANK, task->rank);
+    export_number(task, HVD_ENV_SIZE, task->seat.tasks);
+    export_number(task, HVD_ENV_LOCAL_RANK, task->seat.local_rank);
+    export_number(task, HVD_ENV_LOCAL_SIZE, task->seat.local_size);
+    if (find_cross(task, &cross_rank, &cross_size)) {
+        export_number(task, HVD_ENV_CROSS_RANK, cross_rank);
+        export_number(task, HVD_ENV_CROSS_SIZE, cross_size);
+    }
+}
+
+/* One rank of the job tells the user when Python sees two packages of that name. */
+static void warn_of_rival(const struct hvd_task *task, const char *path)
+{
+    const char *dir = task->launch->admin.python_dir;
+    char root[4096] = "";
+    char rival[4096];
+    bool wins;
+
+    if (spank_getenv(task->spank, HVD_ENV_VIRTUAL_ENV, root, sizeof(root)) !=
+        ESPANK_SUCCESS) {
+        spank_getenv(task->spank, HVD_ENV_CONDA_PREFIX, root, sizeof(root));
+    }
+    if (!hvd_python_rival(path, dir, root, rival, sizeof(rival), &wins)) {
+        return;
+    }
+    if (wins) {
+        fprintf(stderr,
+                "hvd: Python takes the package horovod in %s, which is on "
+                "PYTHONPATH, not hvd's: remove it from PYTHONPATH, or drop --hvd\n",
+                rival);
+    } else {
+        fprintf(stderr, "hvd: Python takes hvd's package horovod, not the one in %s\n",
+                rival);
+    }
+}
+
+static void export_python_path(const struct hvd_task *task)
+{
+    const char *dir = task->launch->admin.python_dir;
+    char *path = malloc(2 * PATH_TEXT_MAX);
+    char *joined = path != NULL ? path + PATH_TEXT_MAX : NULL;
+    spank_err_t rc = ESPANK_ERROR;
+
+    if (path != NULL && dir[0] != '\0') {
+        path[0] = '\0';
+        rc = spank_getenv(task->spank, HVD_ENV_PYTHONPATH, path, PATH_TEXT_MAX);
+    }
+    if ((rc == ESPANK_SUCCESS || rc == ESPANK_ENV_NOEXIST) &&
+        hvd_python_path(path, dir, joined, PATH_TEXT_MAX)) {
+        hvd_task_setenv(task->spank, HVD_ENV_PYTHONPATH, joined, true);
+        if (task->rank == 0) {
+            warn_of_rival(task, joined);
+        }
+    }
+    free(path);
+}
+
+void hvd_task_export(const struct hvd_task *task)
+{
+    export_ranks(task);
+    export_python_path(task);
+    if (task->has_gpus) {
+        hvd_task_setenv(task->spank, HVD_ENV_GPUS, task->is_isolated ? "isolated" : "all",
+                        true);
+    }
+    hvd_task_setenv(task->spank, HVD_ENV_LAUNCH, "1", true);
+}

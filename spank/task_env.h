@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the plugin puts into the environment of a task. What the user set stays. */
+#ifndef HVD_SPANK_TASK_ENV_H
+#define HVD_SPANK_TASK_ENV_H
+
+#include <stdbool.h>
+
+#include "spank/counts.h"
+#include "spank/launch.h"
+
+struct spank_handle;
+
+struct hvd_task {
+    struct spank_handle *spank;
+    const struct hvd_launch *launch;
+    int rank;
+    struct hvd_seat seat;
+    bool has_gpus; /* Slurm gave GPUs to the step */
+    bool is_isolated; /* Slurm gave each task GPUs of its own, at the user's wish */
+};
+
+/* Sets a variable of the task; with overwrite false one that exists stays, which is no
+ * failure. A hvd_env_setter whose context is the spank handle. */
+int hvd_task_setenv(void *spank, const char *name, const char *value, bool overwrite);
+
+/* All GPUs of the step visible in every task, in one order: hvd.local_rank() is the index,
+ * and neighbours reach each other's memory. Not where the user wanted otherwise. */
+void hvd_task_show_gpus(const struct hvd_task *task);
+
+/* Horovod's variables, the contract with the library, PYTHONPATH. */
+void hvd_task_export(const struct hvd_task *task);
+
+#endif
