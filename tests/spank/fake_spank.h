@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A stand-in for srun and slurmstepd: the functions that Slurm offers to plugins, over
+ * records that a test fills and looks at. */
+#ifndef HVD_TESTS_FAKE_SPANK_H
+#define HVD_TESTS_FAKE_SPANK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <slurm/spank.h>
+
+/* What spank_get_item answers. */
+struct fake_step {
+    uint32_t step_id;
+    uint32_t nodes;
+    uint32_t node;
+    uint32_t tasks;
+    uint32_t local_tasks;
+    uint32_t rank;
+    int local_rank;
+    const char *cores;
+};
+
+extern enum spank_context fake_context;
+extern struct fake_step fake_step;
+
+/* All that slurm_error, slurm_info and slurm_spank_log said since fake_reset. */
+extern char fake_messages[8192];
+
+/* Forgets everything: environment of the step, srun's options, messages, items. */
+void fake_reset(enum spank_context context);
+
+/* The environment of the step or task. */
+void fake_step_setenv(const char *name, const char *value);
+const char *fake_step_getenv(const char *name);
+int fake_step_env_count(void);
+
+/* srun's options as the user typed them.. */
+void fake_type_option(const char *name, const char *value);
+const char *fake_option(const char *name);
+int fake_option_count(void);
+
+/* The plugin, loaded anew so that it remembers nothing. */
+struct fake_plugin {
+    void *handle;
+    spank_f *init;
+    spank_f *init_post_opt;
+    spank_f *local_user_init;
+    spank_f *user_init;
+    spank_f *task_init;
+    spank_f *exit;
+};
+
+void fake_load(struct fake_plugin *plugin, const char *path);
+void fake_unload(struct fake_plugin *plugin);
+
+/* The option that the plugin registered last; NULL before. */
+extern struct spank_option *fake_registered;
+
+#endif
