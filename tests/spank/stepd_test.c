@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The plugin inside a stand-in for slurmstepd and its tasks: what it exports, leaves alone
+ * and refuses, with hostile options. */
+#include <sched.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <slurm/slurm.h>
+
+#include "gpu_binding/env.h"
+#include "tests/spank/fake_spank.h"
+#include "tests/tap.h"
+
+enum {
+    HOSTILE_ROUNDS = 20000
+};
+
+static const char *plugin_path;
+
+/* Task 1 of 2 on the second of two nodes, four tasks in all, two GPUs per node. */
+static void enter_step(void)
+{
+    fake_reset(S_CTX_REMOTE);
+    fake_step = (struct fake_step){
+        .nodes = 2, .node = 1, .tasks = 4, .local_tasks = 2, .rank = 3, .local_rank = 1};
+    fake_step_setenv("SLURM_STEP_TASKS_PER_NODE", "2(x2)");
+    fake_step_setenv("SLURM_STEP_GPUS", "0,1");
+    fake_step_setenv("CUDA_VISIBLE_DEVICES", "0,1");
+    fake_step_setenv("SLURM_CPU_BIND_TYPE", "");
+}
+
+static void start(struct fake_plugin *plugin, const char *text)
+{
+    char *words[] = {"pythonpath=/usr"};
+
+    fake_load(plugin, plugin_path);
+    plugin->init(NULL, 1, words);
+    if (text != NULL) {
+        fake_registered->cb(fake_registered->val, text, 1);
+        fake_registered->cb(fake_registered->val, text, 1);
+    }
+    plugin->init_post_opt(NULL, 0, NULL);
+}
+
+static void finish(struct fake_plugin *plugin)
+{
+    plugin->exit(NULL, 0, NULL);
+    fake_unload(plugin);
+}
+
+/* Runs a task as slurmstepd does, in a child, whose binding then ends with it. What the
+ * child finds in its environment is checked there. */
+static int run_task(struct fake_plugin *plugin, bool (*check)(void))
+{
+    int status = 0;
+    pid_t child;
+
+    fflush(stdout);
+    child = fork();
+    if (child == 0) {
+        plugin->task_init(NULL, 0, NULL);
+        _exit(check() ? 0 : 2);
+    }
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static bool is(const char *name, const char *value)
+{
+    const char *found = fake_step_getenv(name);
+
+    if (value == NULL ? found == NULL : found != NULL && strcmp(found, value) == 0) {
+        return true;
+    }
+    fprintf(stderr, "%s is %s, expected %s\n", name, found != NULL ? found : "unset",
+            value != NULL ? value : "unset");
+    return false;
+}
+
+static bool has_contract(void)
+{
+    return is(HVD_ENV_RANK, "3") && is(HVD_ENV_SIZE, "4") &&
+           is(HVD_ENV_LOCAL_RANK, "1") && is(HVD_ENV_LOCAL_SIZE, "2") &&
+           is(HVD_ENV_CROSS_RANK, "1") && is(HVD_ENV_CROSS_SIZE, "2") &&
+           is(HVD_ENV_LAUNCH, "1") && is(HVD_ENV_GPUS, "all") &&
+           is("CUDA_VISIBLE_DEVICES", "0,1") && is("PYTHONPATH", "/usr") &&
+           fake_step_getenv(HVD_ENV_CPUS) != NULL && is("HVD_GPU_INDEX", "1") &&
+           is("CUDA_DEVICE_ORDER", "PCI_BUS_ID");
+}
+
+static bool keeps_user_values(void)
+{
+    return is(HVD_ENV_RANK, "17") && is("UCX_NET_DEVICES", "mlx5_9:1") &&
+           is("CUDA_DEVICE_ORDER", "FASTEST_FIRST") && is("PYTHONPATH", "/mine:/usr");
+}
+
+static bool sees_all_gpus(void)
+{
+    return is("CUDA_VISIBLE_DEVICES", "0,1") && is(HVD_ENV_GPUS, "all");
+}
+
+static bool sees_own_gpu(void)
+{
+    return is("CUDA_VISIBLE_DEVICES", "0") && is(HVD_ENV_GPUS, "isolated");
+}
+
+static bool sees_slurms_gpus(void)
+{
+    return is("CUDA_VISIBLE_DEVICES", "1") && is(HVD_ENV_LAUNCH, "1");
+}
+
+static bool has_no_cross(void)
+{
+    return is(HVD_ENV_CROSS_RANK, NULL) && is(HVD_ENV_CROSS_SIZE, NULL) &&
+           is(HVD_ENV_LOCAL_SIZE, "2");
+}
+
+static bool is_untouched(void)
+{
+    return fake_step_env_count() == 4 && fake_messages[0] == '\0';
+}
+
+static void test_contract(void)
+{
+    struct fake_plugin plugin;
+
+    enter_step();
+    start(&plugin, "on");
+    tap_ok(fake_step_env_count() == 4, "as root nothing of the step is changed");
+    plugin.user_init(NULL, 0, NULL);
+    tap_ok(fake_step_env_count() == 4, "neither before the tasks exist");
+    tap_ok(run_task(&plugin, has_contract) == 0, "a task gets the whole contract");
+    fake_step_setenv(HVD_ENV_RANK, "17");
+    fake_step_setenv("UCX_NET_DEVICES", "mlx5_9:1");
+    fake_step_setenv("CUDA_DEVICE_ORDER", "FASTEST_FIRST");
+    fake_step_setenv("PYTHONPATH", "/mine");
+    tap_ok(run_task(&plugin, keeps_user_values) == 0, "what the user set stays");
+    finish(&plugin);
+}
+
+static void test_gpus(void)
+{
+    struct fake_plugin plugin;
+
+    enter_step();
+    start(&plugin, "on");
+    plugin.user_init(NULL, 0, NULL);
+    fake_step_setenv("CUDA_VISIBLE_DEVICES", "0");
+    fake_step_setenv("SLURMD_TRES_BIND", "gpu:none");
+    tap_ok(run_task(&plugin, sees_all_gpus) == 0,
+           "GPUs that Slurm hid from the task are visible again");
+    fake_step_setenv("SLURMD_TRES_BIND", "gpu:single:1");
+    tap_ok(run_task(&plugin, sees_own_gpu) == 0, "not where the user wanted them hidden");
+    finish(&plugin);
+
+    enter_step();
+    start(&plugin, "gpus=keep");
+    plugin.user_init(NULL, 0, NULL);
+    fake_step_setenv("CUDA_VISIBLE_DEVICES", "1");
+    tap_ok(run_task(&plugin, sees_slurms_gpus) == 0, "gpus=keep leaves Slurm's choice");
+    finish(&plugin);
+}
+
+static void test_layouts(void)
+{
+    struct fake_plugin plugin;
+
+    enter_step();
+    fake_step_setenv("SLURM_STEP_TASKS_PER_NODE", "3,1");
+    start(&plugin, "on");
+    plugin.user_init(NULL, 0, NULL);
+    tap_ok(run_task(&plugin, has_no_cross) == 0,
+           "cross ranks stay unset where the counts disagree");
+    fake_step_setenv("SLURM_STEP_TASKS_PER_NODE", "2(x2)");
+    fake_step_setenv("SLURM_DISTRIBUTION", "arbitrary");
+    tap_ok(run_task(&plugin, has_no_cross) == 0, "and for layouts made by hand");
+    finish(&plugin);
+}
+
+static void test_off(void)
+{
+    static const uint32_t special[] = {SLURM_BATCH_SCRIPT, SLURM_EXTERN_CONT,
+                                       SLURM_INTERACTIVE_STEP};
+    struct fake_plugin plugin;
+
+    enter_step();
+    start(&plugin, NULL);
+    plugin.user_init(NULL, 0, NULL);
+    tap_ok(run_task(&plugin, is_untouched) == 0, "without --hvd nothing is touched");
+    finish(&plugin);
+    enter_step();
+    start(&plugin, "off");
+    plugin.user_init(NULL, 0, NULL);
+    tap_ok(run_task(&plugin, is_untouched) == 0, "nor with --hvd=off");
+    finish(&plugin);
+    for (size_t i = 0; i < sizeof(special) / sizeof(special[0]); i++) {
+        enter_step();
+        fake_step.step_id = special[i];
+        start(&plugin, i % 2 == 0 ? "on" : "rubbish");
+        plugin.user_init(NULL, 0, NULL);
+        tap_ok(run_task(&plugin, is_untouched) == 0, "nor in step 0x%x", special[i]);
+        finish(&plugin);
+    }
+}
+
+static void test_refusals(void)
+{
+    struct fake_plugin plugin;
+
+    enter_step();
+    start(&plugin, "%n%s\033[31m");
+    tap_ok(fake_messages[0] == '\0', "as root a hostile text is not even logged");
+    plugin.user_init(NULL, 0, NULL);
+    tap_ok(strstr(fake_messages, "code 0x25") != NULL &&
+               strchr(fake_messages, '\033') == NULL,
+           "the user hears what is wrong with it, in printable words");
+    tap_ok(run_task(&plugin, is_untouched) == 1, "and the tasks do not start");
+    finish(&plugin);
+
+    enter_step();
+    fake_step.local_tasks = 3;
+    start(&plugin, "on");
+    plugin.user_init(NULL, 0, NULL);
+    tap_ok(strstr(fake_messages, "3 tasks but 2 GPUs: use --ntasks-per-node=2") != NULL,
+           "more tasks than GPUs: the node says what to type");
+    tap_ok(run_task(&plugin, is_untouched) == 1, "and the tasks do not start");
+    finish(&plugin);
+
+    enter_step();
+    fake_step_setenv(HVD_ENV_LAUNCH_ERROR, "srun said why");
+    start(&plugin, "on");
+    plugin.user_init(NULL, 0, NULL);
+    tap_ok(run_task(&plugin, is_untouched) == 1 && fake_messages[0] == '\0',
+           "what srun refused does not start either, and is not said twice");
+    finish(&plugin);
+}
+
+static bool has_started(void)
+{
+    return is(HVD_ENV_LAUNCH, "1") && is(HVD_ENV_GPUS, NULL);
+}
+
+static void test_cpu_only(void)
+{
+    struct fake_plugin plugin;
+
+    enter_step();
+    fake_reset(S_CTX_REMOTE);
+    fake_step = (struct fake_step){
+        .nodes = 1, .tasks = 64, .local_tasks = 64, .rank = 63, .local_rank = 63};
+    start(&plugin, "on");
+    plugin.user_init(NULL, 0, NULL);
+    tap_ok(run_task(&plugin, has_started) == 0,
+           "without GPUs any number of tasks starts");
+    finish(&plugin);
+}
+
+/* What a user can put into the step's environment and option, against the root side. */
+static void test_hostile(unsigned seed)
+{
+    static const char *const names[] = {"SLURM_STEP_GPUS", "CUDA_VISIBLE_DEVICES",
+                                        "SLURM_CPU_BIND_TYPE",
+                                        "SLURM_STEP_TASKS_PER_NODE"};
+    unsigned state = seed;
+    struct fake_plugin plugin;
+    char text[6000];
+
+    enter_step();
+    start(&plugin, "on");
+    for (int i = 0; i < HOSTILE_ROUNDS; i++) {
+        size_t length;
+
+        state = state * 1664525u + 1013904223u;
+        length = (state >> 8) % (i % 50 == 0 ? sizeof(text) : 64);
+        for (size_t at = 0; at < length; at++) {
+            state = state * 1664525u + 1013904223u;
+            text[at] = (char)(1 + (state >> 8) % 255);
+        }
+        text[length] = '\0';
+        fake_step_setenv(names[i % 4], text);
+        fake_registered->cb(fake_registered->val, text, 1);
+        plugin.init_post_opt(NULL, 0, NULL);
+    }
+    tap_ok(fake_messages[0] == '\0', "%d hostile texts as root: no crash, no word",
+           HOSTILE_ROUNDS);
+    plugin.user_init(NULL, 0, NULL);
+    finish(&plugin);
+}
+
+int main(int count, char **arguments)
+{
+    plugin_path = count > 1 ? arguments[1] : "";
+    test_contract();
+    test_gpus();
+    test_layouts();
+    test_off();
+    test_refusals();
+    test_cpu_only();
+    test_hostile(tap_seed(20261121));
+    return tap_done();
+}
