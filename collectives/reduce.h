@@ -13,7 +13,8 @@
 
 struct hvd_reduction {
     enum hvd_dtype dtype;
-    enum hvd_op op; /* AVERAGE counts as SUM: the caller puts 1/size into postscale */
+    enum hvd_op
+        op; /* not ADASUM; AVERAGE is SUM, with 1/size in the caller's postscale */
     double postscale; /* applied when the result is written as dtype, not as partial */
     bool from_partial; /* sources hold partials, else dtype */
     bool to_partial; /* out receives partials, else dtype */
@@ -24,7 +25,8 @@ size_t hvd_partial_bytes(enum hvd_dtype dtype);
 
 /* out[i] = op over sources in ascending order of index, i < count, count >= 0, sources >= 1.
  * out may be one of the sources. Integers wrap; their postscale is applied in double and
- * truncated toward zero (saturating where it would not fit); NaN wins in Min and Max. */
+ * truncated toward zero (saturating where it would not fit). In Min and Max NaN wins and -0 is
+ * below +0, whatever the order of the sources. Arrays are aligned for their elements. */
 void hvd_reduce(const struct hvd_reduction *reduction, const void *const *sources,
                 int source_count, size_t count, void *out);
 

@@ -10,7 +10,8 @@
  *   IN    my staging slots in shared memory; every local rank reads them, I write them
  *   OUT   my result slots in shared memory, likewise
  *   SEND, RECV  private scratch for messages between nodes
- * Each has `slots` slots of slot_bytes (RECV: recv_bytes).
+ * Each has `slots` slots of slot_bytes (RECV: recv_bytes). PUT may also fill SEND, messages may
+ * leave from any place of mine and arrive in any of mine, and GET may read RECV.
  *
  * Each local rank owns one counter in shared memory that only grows. SIGNAL adds one to mine.
  * WAIT holds until a local rank's counter (or all of them) has reached a value. Values count
@@ -100,7 +101,8 @@ struct hvd_schedule_query {
     size_t partial_bytes;
     int64_t part_begin;
     int64_t part_count;
-    /* BROADCAST: bytes of the tensor, and who has it. */
+    /* BROADCAST: bytes of the tensor, and who has it. The root GETs as all others do; where its
+     * output is its input, that writes what is there already. */
     int64_t bytes;
     int root;
     /* ALLGATHER: rank r's block is output bytes [blocks[r], blocks[r + 1]).
@@ -121,8 +123,8 @@ void hvd_schedule_destroy(struct hvd_schedule *schedule); /* NULL is fine */
 
 int64_t hvd_schedule_ticks(const struct hvd_schedule *schedule);
 
-/* The steps of one tick, 0 <= tick < ticks. *steps is valid until the next call. Returns
- * their number (may be 0). */
+/* The steps of one tick, 0 <= tick < ticks. Ticks are asked for in ascending order; asking for
+ * tick 0 starts over. *steps is valid until the next call. Returns their number (may be 0). */
 int hvd_schedule_tick(struct hvd_schedule *schedule, int64_t tick,
                       const struct hvd_step **steps);
 
