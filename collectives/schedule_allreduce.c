@@ -256,7 +256,7 @@ static bool fits(const struct hvd_schedule *schedule, int64_t elements)
 {
     const struct hvd_schedule_query *query = &schedule->query;
     int lanes = schedule->plan.allreduce.lanes;
-    size_t each = (size_t)hvd_lanes_each(query->layout, lanes);
+    size_t each = (size_t)schedule->plan.allreduce.carried;
     int64_t lane = hvd_part_most(elements, lanes);
 
     if ((size_t)elements > query->geometry.slot_bytes / query->element_bytes) {
@@ -287,6 +287,15 @@ static int64_t most_that_fit(const struct hvd_schedule *schedule)
     return low;
 }
 
+/* A sync in each tick that packs a chunk, copies one out or both, and a signal at the end. */
+static uint64_t count_signals(const struct hvd_allreduce_plan *plan)
+{
+    int64_t lag = plan->get_lag;
+    int64_t more = plan->chunks < lag ? plan->chunks : lag;
+
+    return plan->chunks > 0 ? (uint64_t)(plan->chunks + more + 1) : 0;
+}
+
 int hvd_schedule_plan_allreduce(struct hvd_schedule *schedule, struct hvd_error *err)
 {
     const struct hvd_schedule_query *query = &schedule->query;
@@ -294,12 +303,12 @@ int hvd_schedule_plan_allreduce(struct hvd_schedule *schedule, struct hvd_error 
     int status = check(query, err);
     int64_t most;
     int64_t lane;
-    int carried;
 
     if (status != 0) {
         return status;
     }
     choose_algorithm(schedule);
+    plan->carried = hvd_lanes_each(query->layout, plan->lanes);
     most = most_that_fit(schedule);
     if (most == 0) {
         return hvd_fail(
@@ -312,18 +321,12 @@ int hvd_schedule_plan_allreduce(struct hvd_schedule *schedule, struct hvd_error 
     plan->chunk_elements =
         plan->chunks > 0 ? hvd_divide_up(query->count, plan->chunks) : 1;
     lane = hvd_part_most(plan->chunk_elements, plan->lanes);
-    carried = hvd_lanes_each(query->layout, plan->lanes);
     plan->send_lane_bytes = hvd_allreduce_send_bytes(schedule, lane);
     plan->recv_lane_bytes = hvd_allreduce_recv_bytes(schedule, lane);
     schedule->emit = emit;
     schedule->ticks = plan->chunks > 0 ? plan->chunks + plan->get_lag : 0;
-    schedule->signals = 0;
-    if (plan->chunks > 0) {
-        int64_t also = plan->chunks < plan->get_lag ? plan->chunks : plan->get_lag;
-
-        schedule->signals = (uint64_t)(plan->chunks + also + 1);
-    }
+    schedule->signals = count_signals(plan);
     schedule->step_capacity =
-        16 + plan->lanes + carried * (2 + 4 * (query->layout->nodes - 1));
+        16 + plan->lanes + plan->carried * (2 + 4 * (query->layout->nodes - 1));
     return 0;
 }

@@ -18,7 +18,8 @@ struct hvd_schedule_mark {
 struct hvd_allreduce_plan {
     int64_t chunk_elements; /* of every chunk but the last */
     int64_t chunks;
-    int lanes; /* parts of a chunk that are reduced by different local ranks; 0: see is_full */
+    int lanes; /* parts of a chunk that are reduced by different local ranks */
+    int carried; /* the most lanes that one rank of any node carries */
     bool is_full; /* one node, and every rank reduces all that it needs */
     bool is_direct; /* nodes reduce a part of each lane for the others; else all of it */
     int finals_lag; /* ticks from packing a chunk to having the other nodes' parts of it */

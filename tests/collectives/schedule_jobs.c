@@ -321,14 +321,12 @@ static bool equals(const struct sim_job *job, int rank, int64_t begin,
     return true;
 }
 
-static bool is_reduced(const struct hvd_layout *layout, const struct sim_job *job,
-                       int rank, const char *result)
+static bool is_reduced(const struct sim_job *job, int rank, const char *result)
 {
     const struct hvd_schedule_query *query = &job->queries[rank];
     bool is_all = query->collective == HVD_COLL_ALLREDUCE;
     int64_t skipped = is_all ? 0 : query->part_begin * (int64_t)query->element_bytes;
 
-    (void)layout;
     return equals(job, rank, 0, result + skipped, job->output_bytes[rank]);
 }
 
@@ -355,7 +353,7 @@ bool jobs_are_right(const struct hvd_layout *layout, const struct sim_job *job)
 
     for (int rank = 0; rank < layout->size && is_right; rank++) {
         if (is_reduction) {
-            is_right = is_reduced(layout, job, rank, result);
+            is_right = is_reduced(job, rank, result);
         } else if (collective == HVD_COLL_BROADCAST) {
             is_right = equals(job, rank, 0, job->inputs[job->queries[rank].root],
                               job->output_bytes[rank]);

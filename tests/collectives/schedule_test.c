@@ -28,8 +28,6 @@ static struct algorithm algorithms[] = {
     {"direct", 0},
 };
 
-static const enum hvd_collective any = (enum hvd_collective) - 1;
-
 static void count_algorithm(const struct hvd_schedule *schedule)
 {
     for (size_t i = 0; i < sizeof(algorithms) / sizeof(algorithms[0]); i++) {
