@@ -11,13 +11,13 @@ static const char *const families[] = {"NVIDIA", "Tesla", "GeForce", "Quadro"};
 
 static size_t word_length(const char *at)
 {
-    return strcspn(at, " ]");
+    return strcspn(at, " -]");
 }
 
 static const char *next_word(const char *at)
 {
     at += word_length(at);
-    return at + strspn(at, " ");
+    return at + strspn(at, " -");
 }
 
 static bool is_family(const char *at)
@@ -32,7 +32,7 @@ static bool is_family(const char *at)
     return false;
 }
 
-/* "V100" is enough; "GTX" and "TITAN" need the word behind. */
+/* "V100" is enough, also of "V100-SXM2-32GB"; "GTX" and "TITAN" need the word behind. */
 void hvd_gpu_short_model(const char *name, char *text, size_t size)
 {
     const char *bracket = strchr(name, '[');
@@ -45,7 +45,9 @@ void hvd_gpu_short_model(const char *name, char *text, size_t size)
     if (strcspn(at, "0123456789") >= (size_t)length) {
         const char *second = next_word(at);
 
-        length = (int)(second - at + (long)word_length(second));
+        if (word_length(second) > 0) {
+            length = (int)(second - at + (long)word_length(second));
+        }
     }
     snprintf(text, size, "%.*s", length, at);
 }

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "gpu_binding/gpu_name.h"
+
 /* Bus ids are compared as numbers, since drivers write them with and without zeros. */
 static bool is_same_bus(const char *a, const char *b)
 {
@@ -21,12 +23,15 @@ static bool is_same_bus(const char *a, const char *b)
 static void read_information(FILE *file, struct hvd_gpu *gpu)
 {
     char line[256];
+    char model[128];
 
     while (fgets(line, sizeof(line), file) != NULL) {
         int minor = 0;
 
         if (sscanf(line, "Device Minor: %d", &minor) == 1 && minor >= 0) {
             gpu->device_minor = minor;
+        } else if (sscanf(line, "Model: %127[^\n]", model) == 1) {
+            hvd_gpu_short_model(model, gpu->model, sizeof(gpu->model));
         } else {
             sscanf(line, "GPU UUID: %47s", gpu->uuid);
         }

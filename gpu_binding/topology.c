@@ -10,10 +10,11 @@
 #include "gpu_binding/nvidia_proc.h"
 #include "gpu_binding/topology_build.h"
 
-/* Components that talk to a driver or a display. They are not needed, since PCI alone
- * places every GPU, and have been seen to hang in slurmstepd. */
+/* Components that are not needed, since the kernel's own list of PCI devices places every
+ * GPU. Those that talk to a driver or a display have been seen to hang in slurmstepd; pci is
+ * libpciaccess, which loses memory each time hwloc unloads it. */
 static const char *const unwanted[] = {
-    "gl", "opencl", "cuda", "nvml", "rsmi", "levelzero",
+    "gl", "opencl", "cuda", "nvml", "rsmi", "levelzero", "pci",
 };
 
 /* INCLUDE_DISALLOWED keeps the whole node: without it, a GPU whose socket the step may not

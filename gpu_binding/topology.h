@@ -30,7 +30,7 @@ struct hvd_numa {
 /* An NVIDIA GPU. socket and numa are HVD_NONE where the node does not tell. */
 struct hvd_gpu {
     char bus[24]; /* 0000:18:00.0 */
-    char model[24]; /* V100 */
+    char model[24]; /* V100; 10de:1db5 when nobody names it */
     char uuid[48]; /* GPU-..., empty when unknown */
     int device_minor; /* N of /dev/nvidiaN, HVD_NONE when unknown */
     int socket;
