@@ -208,8 +208,8 @@ int hvd_apply_env(const struct hvd_plan *plan, int local_rank,
     hvd_cpulist_format(bound, cpus, sizeof(cpus));
     export(&exporter, HVD_ENV_CPUS, cpus, true);
     export_gpu(&exporter, plan, row);
+    export(&exporter, HVD_ENV_NIC, row->nic, true);
     if (row->nic[0] != '\0') {
-        export(&exporter, HVD_ENV_NIC, row->nic, true);
         export(&exporter, HVD_ENV_UCX_NET_DEVICES, row->nic, false);
     }
     if (exporter.refused != NULL) {
