@@ -81,3 +81,10 @@ class Allgather(unittest.TestCase):
         sum((salt + 1) * result.sum() for salt, result in enumerate(results)).backward()
         for salt, each in enumerate(mine):
             self.check(each.grad, torch.full_like(each, salt + 1))
+
+    def test_differentiable_result_can_be_changed_in_place(self):
+        mine = values(hvd.rank(), (hvd.size(), 2)).requires_grad_()
+        result = hvd.allgather(mine)
+        result += 1
+        result.sum().backward()
+        self.assertTrue(torch.equal(mine.grad, torch.ones_like(mine)))

@@ -67,3 +67,10 @@ class Alltoall(unittest.TestCase):
         result.backward(torch.full_like(result, hvd.rank() + 1.0))
         right = torch.repeat_interleave(torch.arange(1.0, hvd.size() + 1), torch.tensor(mine))
         self.assertTrue(torch.equal(tensor.grad, right[:, None].expand(-1, 2)))
+
+    def test_differentiable_result_can_be_changed_in_place(self):
+        mine = values(hvd.rank(), (hvd.size(), 2)).requires_grad_()
+        result = hvd.alltoall(mine)
+        result += 1
+        result.sum().backward()
+        self.assertTrue(torch.equal(mine.grad, torch.ones_like(mine)))

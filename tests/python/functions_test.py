@@ -74,9 +74,10 @@ class Functions(unittest.TestCase):
             for mine, expected in zip(model.parameters(), right.parameters()):
                 self.assertTrue(torch.equal(mine, expected))
 
-    def test_one_tensor_is_refused_as_parameters(self):
-        with self.assertRaises(ValueError):
-            hvd.broadcast_parameters(torch.ones(3), root_rank=0)
+    def test_what_is_no_set_of_tensors_is_refused_as_parameters(self):
+        for wrong in (torch.ones(3), {'weight': torch.ones(3), 'extra': 'text'}):
+            with self.assertRaises(ValueError):
+                hvd.broadcast_parameters(wrong, root_rank=0)
 
     def test_optimizer_state_comes_from_the_root(self):
         for name, make in OPTIMIZERS.items():

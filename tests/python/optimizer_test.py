@@ -135,6 +135,19 @@ class Optimizer(unittest.TestCase):
         self.train(model, optimizer)
         self.check(model, train_alone(OPTIMIZERS['SGD momentum']))
 
+    def test_unnamed_parameters_of_two_optimizers_do_not_mix(self):
+        models = [make_model(), make_model()]
+        optimizers = [hvd.DistributedOptimizer(OPTIMIZERS['SGD momentum'](model.parameters()))
+                      for model in models]
+        for step in range(3):
+            for optimizer in optimizers:
+                optimizer.zero_grad()
+            sum(loss_of(model, own(batch(step))) for model in models).backward()
+            for optimizer in optimizers:
+                optimizer.step()
+        for model in models:
+            self.check(model, train_alone(OPTIMIZERS['SGD momentum']))
+
     def test_several_backward_passes_make_a_step(self):
         model, optimizer = self.wrap(backward_passes_per_step=2)
         for step in range(3):

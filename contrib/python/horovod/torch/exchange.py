@@ -4,6 +4,7 @@
 import weakref
 
 from horovod.common.exceptions import HorovodInternalError
+from horovod.common.requests import tensor_name
 from horovod.torch.gradients import call_when_accumulated
 
 _TOO_OFTEN = ('Gradients were computed more than backward_passes_per_step times before call to '
@@ -44,6 +45,7 @@ class GradientExchange:
     def __init__(self, reduction, names, groups, passes):
         """``names`` maps parameters to names that all ranks give them; ``groups`` are tuples of
         parameters to reduce as one."""
+        self._label = tensor_name('optimizer', None)  # for parameters without a name
         self._reduction = reduction
         self._names = names
         self._passes = passes
@@ -58,7 +60,7 @@ class GradientExchange:
         at first, later those that were frozen or added."""
         for position, group in enumerate(param_groups):
             for index, parameter in enumerate(group['params']):
-                self._names.setdefault(parameter, f'parameter.{position}.{index}')
+                self._names.setdefault(parameter, f'{self._label}.{position}.{index}')
                 if parameter.requires_grad and parameter not in self._bucket_of:
                     self._watch_one(parameter)
 

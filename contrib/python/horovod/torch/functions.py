@@ -31,6 +31,10 @@ def broadcast_parameters(params, root_rank):
                          'pairs; use broadcast_() for one tensor')
     else:
         named = [each if isinstance(each, tuple) else (None, each) for each in params]
+    for name, tensor in named:
+        if not isinstance(tensor, (torch.Tensor, type(None))):
+            raise ValueError(f'broadcast_parameters() cannot broadcast {name}, which is of type '
+                             f'{type(tensor).__name__}: use broadcast_object()')
     _broadcast_all(named, root_rank)
 
 

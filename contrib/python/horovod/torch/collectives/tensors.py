@@ -73,4 +73,6 @@ def adopt(request, index, like, device):
     count = math.prod(shape)
     memory = (ctypes.c_char * (count * like.element_size())).from_address(address)
     weakref.finalize(memory, lib.hvd_free, address).atexit = False
-    return torch.frombuffer(memory, dtype=like.dtype, count=count).view(shape).to(device)
+    flat = torch.frombuffer(memory, dtype=like.dtype, count=count)
+    # Not view(): autograd forbids in-place changes of a view that a Function returns.
+    return flat.resize_(shape).to(device)
