@@ -3,8 +3,8 @@
 
 import atexit
 
-from horovod.common import fork, requests
-from horovod.common.library import NOT_INITIALIZED, Error, lib
+from horovod.common import membership, requests
+from horovod.common.library import Error, lib
 from horovod.common.process_sets import global_process_set
 
 Average, Sum, Adasum, Min, Max, Product = range(6)
@@ -30,50 +30,46 @@ class HorovodBasics:
         error = Error()
         if lib.hvd_init(error) != 0:
             raise ValueError(f'hvd.init() failed: {error.message()}')
+        membership.begin()
         requests.restart_names()
-        global_process_set.ranks = list(range(lib.hvd_size()))
+        global_process_set.ranks = list(range(self.size()))
 
     def shutdown(self):
         """Leaves the job; ``init`` works again once every rank has left."""
-        if not fork.is_inherited():
+        if not membership.is_inherited():
             lib.hvd_shutdown()
+            membership.end()
 
     def is_initialized(self):
-        return lib.hvd_is_initialized() == 1
+        return membership.exists()
 
     def rank(self):
         """This process's number in the job."""
-        return self._known(lib.hvd_rank())
+        return membership.numbers().rank
 
     def size(self):
         """The number of processes in the job."""
-        return self._known(lib.hvd_size())
+        return membership.numbers().size
 
     def local_rank(self):
         """This process's number on its node."""
-        return self._known(lib.hvd_local_rank())
+        return membership.numbers().local_rank
 
     def local_size(self):
         """The number of processes on this node."""
-        return self._known(lib.hvd_local_size())
+        return membership.numbers().local_size
 
     def cross_rank(self):
         """The number of this node among those that have this local rank."""
-        return self._known(lib.hvd_cross_rank())
+        return membership.numbers().cross_rank
 
     def cross_size(self):
         """The number of nodes that have this local rank."""
-        return self._known(lib.hvd_cross_size())
+        return membership.numbers().cross_size
 
     def is_homogeneous(self):
         """Whether all nodes have the same number of processes."""
-        return bool(self._known(lib.hvd_is_homogeneous()))
-
-    @staticmethod
-    def _known(number):
-        if number < 0:
-            raise ValueError(NOT_INITIALIZED)
-        return number
+        return membership.numbers().is_homogeneous
 
     def start_timeline(self, file_path, mark_cycles=False):
         """Not available."""

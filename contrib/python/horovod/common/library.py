@@ -50,7 +50,6 @@ _REDUCTION = [POINTER(Tensor), c_int, c_int, c_double, c_double, c_int, POINTER(
 _PROTOTYPES = {
     'hvd_init': (c_int, [POINTER(Error)]),
     'hvd_shutdown': (c_int, []),
-    'hvd_is_initialized': (c_int, []),
     'hvd_rank': (c_int, []),
     'hvd_size': (c_int, []),
     'hvd_local_rank': (c_int, []),
@@ -68,7 +67,7 @@ _PROTOTYPES = {
                                    POINTER(c_void_p), POINTER(Error)]),
     'hvd_barrier_start': (c_int, [c_int, POINTER(c_void_p), POINTER(Error)]),
     'hvd_test': (c_int, [c_void_p, POINTER(Error)]),
-    'hvd_wait': (c_int, [c_void_p, POINTER(Error)]),
+    'hvd_wait_for': (c_int, [c_void_p, c_int, POINTER(Error)]),
     'hvd_request_take': (c_int, [c_void_p, c_int, POINTER(c_void_p), POINTER(c_int64)]),
     'hvd_request_splits': (c_int, [c_void_p, POINTER(c_int32)]),
     'hvd_request_free': (None, [c_void_p]),

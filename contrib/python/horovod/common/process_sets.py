@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Process sets. There is the global one; others can be described but not registered yet."""
 
-from horovod.common.library import NOT_INITIALIZED, lib
+from horovod.common import membership
 
 UNKNOWN_SET = 'Process set provided does not exist, or has not been registered.'
 
@@ -22,17 +22,16 @@ class ProcessSet:
         """This process's index in the set; ValueError when it is not a member."""
         if not self.included():
             raise ValueError('Process is not part of provided process set.')
-        return self.ranks.index(lib.hvd_rank())
+        return self.ranks.index(membership.numbers().rank)
 
     def included(self):
         """Whether this process is a member."""
-        return lib.hvd_rank() in self._members()
+        return membership.numbers().rank in self._members()
 
     def _members(self):
         if self.process_set_id is None:
             raise ValueError(UNKNOWN_SET)
-        if lib.hvd_is_initialized() != 1:
-            raise ValueError(NOT_INITIALIZED)
+        membership.numbers()  # there must be some
         return self.ranks
 
     def __repr__(self):

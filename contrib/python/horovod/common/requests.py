@@ -11,12 +11,15 @@ import itertools
 from collections import defaultdict
 from ctypes import c_int32, c_int64, c_void_p
 
-from horovod.common import fork
+from horovod.common import membership
 from horovod.common.exceptions import HorovodInternalError
 from horovod.common.library import INPROGRESS, Error, Tensor, check_submitted, lib
 
 _FORKED = ('this process was forked after hvd.init(), so it is not a rank of the job: '
            'communicate in the parent only, or fork before hvd.init()')
+
+# Python runs signal handlers, such as Ctrl-C's, only between calls: a wait returns this often.
+_PATIENCE_MS = 500
 
 
 class Request:
@@ -36,7 +39,10 @@ class Request:
     def result(self):
         """Waits; returns what ``finish`` makes, or raises HorovodInternalError."""
         error = Error()
-        if lib.hvd_wait(self._pointer, error) != 0:
+        status = INPROGRESS
+        while status == INPROGRESS:
+            status = lib.hvd_wait_for(self._pointer, _PATIENCE_MS, error)
+        if status != 0:
             raise HorovodInternalError(error.message())
         return self._finish(self)
 
@@ -56,7 +62,7 @@ class Request:
         return list(splits)
 
     def __del__(self):
-        if not fork.is_inherited():
+        if not membership.is_inherited():
             lib.hvd_request_free(self._pointer)
 
 
@@ -68,7 +74,7 @@ def _describe(tensors):
 
 
 def _start(function, arguments, borrowed, finish):
-    if fork.is_inherited():
+    if membership.is_inherited():
         raise HorovodInternalError(_FORKED)
     pointer, error = c_void_p(), Error()
     check_submitted(function(*arguments, pointer, error), error)

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""This process's numbers in the job, from init to shutdown, and whether they are its own.
+
+A forked child, such as a DataLoader's worker, has a copy of the parent's memory and none of its
+threads. It may read its rank; it must not communicate, nor end what belongs to the parent.
+"""
+
+import os
+from typing import NamedTuple
+
+from horovod.common.library import NOT_INITIALIZED, lib
+
+
+class Numbers(NamedTuple):
+    """What libhvd says about this rank."""
+    rank: int
+    size: int
+    local_rank: int
+    local_size: int
+    cross_rank: int
+    cross_size: int
+    is_homogeneous: bool
+
+
+_numbers = None
+_inherited = False
+
+
+def begin():
+    """Takes note of the numbers; init has succeeded."""
+    global _numbers
+    _numbers = Numbers(lib.hvd_rank(), lib.hvd_size(), lib.hvd_local_rank(),
+                       lib.hvd_local_size(), lib.hvd_cross_rank(), lib.hvd_cross_size(),
+                       lib.hvd_is_homogeneous() == 1)
+
+
+def end():
+    """Forgets them."""
+    global _numbers
+    _numbers = None
+
+
+def exists():
+    """Whether this process, or the one that it was forked from, is a rank."""
+    return _numbers is not None
+
+
+def numbers():
+    """The numbers; ValueError before init."""
+    if _numbers is None:
+        raise ValueError(NOT_INITIALIZED)
+    return _numbers
+
+
+def is_inherited():
+    """Whether this process was forked from a rank."""
+    return _inherited
+
+
+def _note_fork():
+    global _inherited
+    _inherited = _inherited or _numbers is not None
+
+
+os.register_at_fork(after_in_child=_note_fork)
