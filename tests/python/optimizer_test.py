@@ -100,13 +100,15 @@ class Optimizer(unittest.TestCase):
                 self.check(model, train_alone(OPTIMIZERS['SGD momentum']))
 
     def test_groups_may_list_some_of_the_parameters(self):
-        model = make_model()
-        first, second, third, _ = model.parameters()
-        optimizer = hvd.DistributedOptimizer(
-            OPTIMIZERS['SGD momentum'](model.parameters()), model.named_parameters(),
-            groups=[[second, first], [third]])
-        self.train(model, optimizer)
-        self.check(model, train_alone(OPTIMIZERS['SGD momentum']))
+        for named in (True, False):
+            model = make_model()
+            first, second, third, _ = model.parameters()
+            optimizer = hvd.DistributedOptimizer(
+                OPTIMIZERS['SGD momentum'](model.parameters()),
+                model.named_parameters() if named else None,
+                groups=[[second, first], [third]])
+            self.train(model, optimizer)
+            self.check(model, train_alone(OPTIMIZERS['SGD momentum']))
 
     def test_num_groups_warns_and_works(self):
         with self.assertWarns(DeprecationWarning):

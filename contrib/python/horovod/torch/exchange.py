@@ -66,14 +66,17 @@ class GradientExchange:
 
     def _watch_one(self, parameter):
         group = self._group_of.get(parameter, (parameter,))
-        bucket = self._bucket_of.get(group[0]) or self._new_bucket(group)
-        self._bucket_of[parameter] = bucket
+        watched = [member for member in group if member in self._bucket_of]
+        if watched:
+            self._bucket_of[parameter] = self._bucket_of[watched[0]]
+        else:
+            self._bucket_of[parameter] = self._new_bucket(group, self._names[parameter])
         on_gradient = weakref.WeakMethod(self._on_gradient)
         self._unhook.append(call_when_accumulated(
             parameter, lambda parameter: on_gradient()(parameter)))
 
-    def _new_bucket(self, group):
-        bucket = _Bucket(group, self._names[group[0]], self._passes)
+    def _new_bucket(self, group, name):
+        bucket = _Bucket(group, name, self._passes)
         self._buckets.append(bucket)
         return bucket
 
