@@ -22,10 +22,15 @@ PYTHON = os.environ.get('HVD_TEST_PYTHON', '/usr/bin/python3')
 LINE = re.compile(r'(ok|not ok) \d+ - (.*?)( # SKIP .*)?$')
 
 
-def missing(modules='torch'):
+def missing(ranks, modules='torch'):
     """Why nothing can be tested here, or None."""
     probe = subprocess.run([PYTHON, '-c', f'import {modules}'], capture_output=True, check=False)
-    return None if probe.returncode == 0 else f'{PYTHON} lacks {modules}: set HVD_TEST_PYTHON'
+    if probe.returncode != 0:
+        return f'{PYTHON} lacks {modules}: set HVD_TEST_PYTHON'
+    command = launcher(ranks)[:1]
+    if command and not shutil.which(command[0]):
+        return f'there is no {command[0]}: apt-get install openmpi-bin'
+    return None
 
 
 def launcher(ranks):
@@ -101,7 +106,7 @@ def merge(ranks, directory):
 
 def main():
     ranks, modules = int(sys.argv[1]), sys.argv[2:]
-    reason = missing()
+    reason = missing(ranks)
     if reason:
         print(f'1..0 # SKIP {reason}')
         return 0

@@ -82,7 +82,7 @@ def resumes(report, directory):
 
 
 def main():
-    reason = launch.missing('torch, sklearn')
+    reason = launch.missing(4, 'torch, sklearn')
     if reason:
         print(f'1..0 # SKIP {reason}')
         return 0
