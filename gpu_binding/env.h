@@ -98,6 +98,7 @@
 #define HVD_ENV_SLURM_JOB_CPUS_PER_NODE "SLURM_JOB_CPUS_PER_NODE" /* 4(x2),3 */
 #define HVD_ENV_SLURM_GPUS_PER_NODE "SLURM_GPUS_PER_NODE" /* as typed: 4, a100:4 */
 #define HVD_ENV_SLURM_GPUS "SLURM_GPUS" /* of all nodes, as typed */
+#define HVD_ENV_SLURM_PROCID "SLURM_PROCID" /* the rank in the whole step */
 #define HVD_ENV_SLURM_DISTRIBUTION "SLURM_DISTRIBUTION"
 #define HVD_ENV_SLURM_SRUN_HOST "SLURM_SRUN_COMM_HOST" /* srun's address */
 #define HVD_ENV_SLURM_CPU_BIND "SLURM_CPU_BIND"

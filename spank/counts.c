@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Slurm's short form for one number per node, "4(x2),3", and what follows from it. */
+/* Numbers in Slurm's texts, alone and one per node ("4(x2),3"), and what follows. */
 #include "spank/counts.h"
 
 #include <ctype.h>
@@ -10,8 +10,16 @@
 
 /* More than any cluster; keeps the sums below far from overflow. */
 enum {
-    NUMBER_MAX = 1000000
+    NUMBER_MAX = 100000
 };
+
+int hvd_number_of(const char *text)
+{
+    char *end = NULL;
+    long value = isdigit((unsigned char)text[0]) ? strtol(text, &end, 10) : 0;
+
+    return value > 0 && value <= NUMBER_MAX && *end == '\0' ? (int)value : 0;
+}
 
 static bool read_number(const char **cursor, int *number)
 {

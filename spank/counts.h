@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Slurm's short form for one number per node, "4(x2),3", and what follows from it. Pure. */
+/* Numbers in Slurm's texts, alone and one per node ("4(x2),3"), and what follows. Pure. */
 #ifndef HVD_SPANK_COUNTS_H
 #define HVD_SPANK_COUNTS_H
 
 #include <stdbool.h>
+
+/* The whole text as a number from 1 to 100,000, which is more than any cluster has; else 0. */
+int hvd_number_of(const char *text);
 
 /* A run of nodes with the same number. */
 struct hvd_count_run {

@@ -23,6 +23,7 @@
  * As root hvd opens no file, reads no variable of its own process, starts nothing, waits for
  * nothing and changes no environment. Callbacks that run as root and are not needed
  * (task_init_privileged, task_post_fork, task_exit, prolog, epilog) do not exist. */
+#include <dlfcn.h>
 #include <slurm/slurm.h>
 #include <slurm/slurm_errno.h>
 #include <slurm/spank.h>
@@ -32,6 +33,7 @@
 
 #include "gpu_binding/attr.h"
 #include "spank/launch.h"
+#include "spank/python.h"
 #include "spank/srun.h"
 #include "spank/stepd.h"
 #include "spank/task.h"
@@ -55,9 +57,15 @@ static struct spank_option option = {
 
 static void read_admin(int word_count, char **words)
 {
+    char dir[PATH_MAX] = HVD_PYTHON_DIR;
     struct hvd_error err;
+    Dl_info self;
 
-    hvd_admin_init(&launch.admin, HVD_PYTHON_DIR);
+    if (dladdr((void *)read_admin, &self) != 0) {
+        hvd_python_place(self.dli_fname, HVD_PLUGIN_PATH, HVD_PYTHON_DIR, dir,
+                         sizeof(dir));
+    }
+    hvd_admin_init(&launch.admin, dir);
     for (int i = 0; i < word_count; i++) {
         if (hvd_admin_parse(words[i], &launch.admin, &err) != 0) {
             slurm_error("hvd: plugstack.conf: %s", err.text);

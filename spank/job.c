@@ -9,24 +9,11 @@
 #include "gpu_binding/env.h"
 #include "spank/counts.h"
 
-/* More than any cluster; keeps later products far from overflow. */
-enum {
-    NUMBER_MAX = 100000
-};
-
 /* Any of these says how many tasks to start; then hvd has no say. */
 static const char *const task_options[] = {
     "ntasks",         "ntasks-per-node", "ntasks-per-core", "ntasks-per-socket",
     "ntasks-per-gpu", "ntasks-per-tres",
 };
-
-static int number_of(const char *text)
-{
-    char *end = NULL;
-    long value = isdigit((unsigned char)text[0]) ? strtol(text, &end, 10) : 0;
-
-    return value > 0 && value <= NUMBER_MAX && *end == '\0' ? (int)value : 0;
-}
 
 static const char *env_text(const char *name)
 {
@@ -35,34 +22,32 @@ static const char *env_text(const char *name)
     return text != NULL ? text : "";
 }
 
-/* The GPUs per node that srun itself was asked for: 0 unknown or not asked. */
+/* The GPUs per node that srun itself was asked for: 0 unknown or none. */
 static int typed_gpus(const struct hvd_settings *settings)
 {
-    static const char *const names[] = {"gres", "gpus-per-node"};
+    char text[128];
 
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        char text[128];
-
-        hvd_settings_get(settings, names[i], text, sizeof(text));
-        if (strstr(text, "gpu") != NULL || isdigit((unsigned char)text[0])) {
-            return hvd_gpu_count(text);
-        }
+    hvd_settings_get(settings, "gpus-per-node", text, sizeof(text));
+    if (text[0] == '\0') {
+        hvd_settings_get(settings, "gres", text, sizeof(text));
     }
-    return 0;
+    return hvd_gpu_count(text);
 }
 
 void hvd_job_read(const struct hvd_settings *settings, struct hvd_job *job)
 {
     memset(job, 0, sizeof(*job));
-    job->nodes = number_of(env_text(HVD_ENV_SLURM_JOB_NODES));
+    job->nodes = hvd_number_of(env_text(HVD_ENV_SLURM_JOB_NODES));
     job->cpus_per_node = hvd_count_least(getenv(HVD_ENV_SLURM_JOB_CPUS_PER_NODE));
-    job->cpus_per_task = number_of(env_text(HVD_ENV_SLURM_CPUS_PER_TASK));
+    job->cpus_per_task = hvd_settings_has(settings, "cpus-per-task")
+                             ? hvd_settings_number(settings, "cpus-per-task")
+                             : hvd_number_of(env_text(HVD_ENV_SLURM_CPUS_PER_TASK));
     if (hvd_settings_has(settings, "gres") ||
         hvd_settings_has(settings, "gpus-per-node")) {
         job->gpus_per_node = typed_gpus(settings);
         return;
     }
-    job->gpus_per_node = number_of(env_text(HVD_ENV_SLURM_GPUS_ON_NODE));
+    job->gpus_per_node = hvd_number_of(env_text(HVD_ENV_SLURM_GPUS_ON_NODE));
     if (job->gpus_per_node == 0) {
         job->gpus_per_node = hvd_gpu_count(env_text(HVD_ENV_SLURM_GPUS_PER_NODE));
     }
@@ -82,15 +67,15 @@ bool hvd_job_has_tasks(const struct hvd_settings *settings)
 
 int hvd_job_step_nodes(const struct hvd_settings *settings)
 {
-    char text[32];
-
-    hvd_settings_get(settings, "nodes", text, sizeof(text));
-    return number_of(text);
+    if (hvd_settings_has(settings, "nodes")) {
+        return hvd_settings_number(settings, "nodes");
+    }
+    return getenv(HVD_ENV_SLURM_JOB) == NULL ? 1 : 0;
 }
 
 const char *hvd_job_cpus_per_task(void)
 {
     const char *text = getenv(HVD_ENV_SLURM_CPUS_PER_TASK);
 
-    return text != NULL && number_of(text) > 0 ? text : NULL;
+    return text != NULL && hvd_number_of(text) > 0 ? text : NULL;
 }

@@ -13,7 +13,8 @@ void hvd_job_read(const struct hvd_settings *settings, struct hvd_job *job);
 /* True when the user said in any way how many tasks to start. What hvd set is not said. */
 bool hvd_job_has_tasks(const struct hvd_settings *settings);
 
-/* The nodes that srun is to use; 0 when that is a range, or unknown. */
+/* The nodes that srun is to use; 0 when that is a range, or unknown. One is Slurm's default
+ * outside of a job. */
 int hvd_job_step_nodes(const struct hvd_settings *settings);
 
 /* Slurm's cpus per task of the job, as text for an option; NULL when the job has none. */

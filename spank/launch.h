@@ -20,7 +20,9 @@ struct hvd_srun {
     struct hvd_srun_env env;
     struct hvd_error
         layout; /* why one task per GPU cannot be asked for; status 0: fine */
+    int components; /* parts of a heterogeneous step, each with options of its own */
     int asked_tasks; /* per node, by hvd; 0: hvd asked for nothing */
+    bool is_interactive; /* this srun gives the user a shell, and is no launch */
     bool was_launched;
     struct hvd_report *report;
 };
@@ -30,6 +32,7 @@ struct hvd_step {
     char gpus[512]; /* the node's GPU numbers of the step; empty: none, or unknown */
     char visible[4096]; /* CUDA_VISIBLE_DEVICES of the step; holds 64 MIG slices */
     bool is_bound_by_user; /* the user chose how Slurm binds */
+    bool was_refused_by_srun; /* which has told the user why */
     int tasks; /* on this node */
     bool has_topology;
     struct hvd_topology topology;

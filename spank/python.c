@@ -10,6 +10,19 @@
 
 static const char package[] = "horovod/__init__.py";
 
+bool hvd_python_place(const char *plugin, const char *built_plugin, const char *built_dir,
+                      char *dir, size_t bytes)
+{
+    size_t length = strlen(plugin);
+    size_t built = strlen(built_plugin);
+    size_t root = length > built ? length - built : 0;
+
+    if (root > 0 && strcmp(plugin + root, built_plugin) != 0) {
+        root = 0;
+    }
+    return snprintf(dir, bytes, "%.*s%s", (int)root, plugin, built_dir) < (int)bytes;
+}
+
 /* The entry of a path at *cursor, without its ':'; moves *cursor to the next, or to NULL. */
 static size_t next_entry(const char **cursor, const char **entry)
 {

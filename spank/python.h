@@ -11,6 +11,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* Where the front end is, when the plugin was built to lie at built_plugin and the front end at
+ * built_dir: there, or below the same other root as the plugin (an install with DESTDIR, an
+ * image mounted elsewhere). False when that does not fit. Pure. */
+bool hvd_python_place(const char *plugin, const char *built_plugin, const char *built_dir,
+                      char *dir, size_t bytes);
+
 /* Writes path with dir at its end, once, or dir alone when path is NULL or empty. False, and
  * joined untouched, when it does not fit. Pure. */
 bool hvd_python_path(const char *path, const char *dir, char *joined, size_t bytes);

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "spank/counts.h"
+
 static const char *const names[HVD_SETTING_COUNT] = {
     [HVD_SETTING_MPI] = "mpi",           [HVD_SETTING_KILL] = "kill-on-bad-exit",
     [HVD_SETTING_GPU_BIND] = "gpu-bind", [HVD_SETTING_TASKS_PER_NODE] = "ntasks-per-node",
@@ -40,15 +42,24 @@ bool hvd_settings_has(const struct hvd_settings *settings, const char *name)
 }
 
 /* srun's text is on a heap of its own that a plugin cannot free: a few bytes stay. */
+static const char *text_of(const struct hvd_settings *settings, const char *name)
+{
+    const char *text =
+        settings->options != NULL ? settings->get(settings->options, name) : NULL;
+
+    return text != NULL ? text : "";
+}
+
 void hvd_settings_get(const struct hvd_settings *settings, const char *name, char *value,
                       size_t bytes)
 {
-    const char *text = NULL;
+    snprintf(value, bytes, "%s",
+             hvd_settings_has(settings, name) ? text_of(settings, name) : "");
+}
 
-    if (hvd_settings_has(settings, name)) {
-        text = settings->get(settings->options, name);
-    }
-    snprintf(value, bytes, "%s", text != NULL ? text : "");
+int hvd_settings_number(const struct hvd_settings *settings, const char *name)
+{
+    return hvd_number_of(text_of(settings, name));
 }
 
 bool hvd_settings_offer(struct hvd_settings *settings, enum hvd_setting setting,

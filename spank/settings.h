@@ -41,6 +41,9 @@ bool hvd_settings_has(const struct hvd_settings *settings, const char *name);
 void hvd_settings_get(const struct hvd_settings *settings, const char *name, char *value,
                       size_t bytes);
 
+/* srun's number of that name, set or computed; 0 when there is none. */
+int hvd_settings_number(const struct hvd_settings *settings, const char *name);
+
 /* Sets what is not set yet and remembers it. True when it is now hvd's. */
 bool hvd_settings_offer(struct hvd_settings *settings, enum hvd_setting setting,
                         const char *value);

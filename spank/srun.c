@@ -14,6 +14,7 @@
 #include "spank/nested.h"
 #include "spank/report.h"
 #include "spank/srun_offer.h"
+#include "spank/srun_tasks.h"
 
 /* A word of another Slurm plugin for MPI starts like this: pmix, pmix_v4. */
 static bool is_pmix(const char *mpi)
@@ -71,7 +72,8 @@ void hvd_srun_option(struct hvd_launch *launch)
         /* The tasks inherit what #SBATCH asked for, and the library looks at it. */
         setenv(HVD_ENV_SLURM_OPTION, "off", 1);
     }
-    if (launch->options.is_on && !is_interactive()) {
+    launch->srun.is_interactive = is_interactive();
+    if (launch->options.is_on && !launch->srun.is_interactive) {
         hvd_settings_find(&launch->srun.settings);
         hvd_srun_offer(launch);
     }
@@ -79,22 +81,25 @@ void hvd_srun_option(struct hvd_launch *launch)
 
 int hvd_srun_check(struct hvd_launch *launch)
 {
+    const struct hvd_settings *settings = &launch->srun.settings;
     char mpi[64];
 
-    if (!launch->options.is_on) {
+    if (!launch->options.is_on || launch->srun.is_interactive) {
         return 0;
     }
-    hvd_settings_get(&launch->srun.settings, "mpi", mpi, sizeof(mpi));
+    launch->srun.components++;
+    hvd_settings_get(settings, "mpi", mpi, sizeof(mpi));
     if (mpi[0] != '\0' && !is_pmix(mpi)) {
         return hvd_fail(&launch->refusal, HVD_ERR_ARG,
                         "--hvd needs Slurm's PMIx (found --mpi=%s): drop --mpi "
                         "and " HVD_ENV_SLURM_MPI_TYPE ", or use --mpi=pmix",
                         mpi);
     }
-    if (launch->srun.layout.status != 0 && !hvd_job_has_tasks(&launch->srun.settings)) {
-        launch->refusal = launch->srun.layout;
+    if (hvd_srun_ask_tasks(launch) != 0) {
+        return launch->refusal.status;
     }
-    return launch->refusal.status;
+    return hvd_srun_check_gpus(launch, hvd_settings_number(settings, "ntasks"),
+                               hvd_job_step_nodes(settings));
 }
 
 static int check_pmix(struct hvd_launch *launch, unsigned tasks)
@@ -116,30 +121,6 @@ static int check_pmix(struct hvd_launch *launch, unsigned tasks)
                     mpi != NULL ? mpi : "none");
 }
 
-/* Slurm gives the first nodes one task more when it cannot deal them out evenly, so that one
- * node has at least this many. A GPU for each task is not asked of jobs whose nodes may
- * differ in GPUs; there each node checks for itself. */
-static int check_gpus(struct hvd_launch *launch, unsigned tasks, unsigned nodes)
-{
-    unsigned most = nodes > 0 ? (tasks + nodes - 1) / nodes : 0;
-    struct hvd_job job;
-    int gpus;
-
-    hvd_job_read(&launch->srun.settings, &job);
-    gpus = job.gpus_per_node;
-    if (gpus == 0 || most <= (unsigned)gpus ||
-        (job.gpus != 0 && job.gpus != gpus * job.nodes) ||
-        hvd_settings_has(&launch->srun.settings, "gpus-per-task") ||
-        hvd_settings_has(&launch->srun.settings, "ntasks-per-gpu")) {
-        return 0;
-    }
-    return hvd_fail(
-        &launch->refusal, HVD_ERR_ARG,
-        "%u tasks on %u nodes, but %d GPUs per node: use --ntasks-per-node=%d, "
-        "or --gres=none for ranks without GPUs",
-        tasks, nodes, gpus, gpus);
-}
-
 static void start_report(struct hvd_launch *launch, unsigned nodes)
 {
     char address[HVD_REPORT_ADDRESS_BYTES];
@@ -157,7 +138,7 @@ int hvd_srun_launch(struct hvd_launch *launch, struct spank_handle *spank)
     uint32_t tasks = 0;
     uint32_t nodes = 0;
 
-    if (!launch->options.is_on) {
+    if (!launch->options.is_on || launch->srun.is_interactive) {
         return 0;
     }
     launch->srun.was_launched = true;
@@ -165,7 +146,8 @@ int hvd_srun_launch(struct hvd_launch *launch, struct spank_handle *spank)
         spank_get_item(spank, S_JOB_NNODES, &nodes) != ESPANK_SUCCESS) {
         return 0;
     }
-    if (check_pmix(launch, tasks) != 0 || check_gpus(launch, tasks, nodes) != 0) {
+    if (check_pmix(launch, tasks) != 0 ||
+        hvd_srun_check_answer(launch, (int)tasks, (int)nodes) != 0) {
         setenv(HVD_ENV_LAUNCH_ERROR, launch->refusal.text, 1);
     } else if (launch->options.is_verbose) {
         start_report(launch, nodes);

@@ -3,7 +3,6 @@
 #include "spank/srun_offer.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "spank/job.h"
 #include "spank/nested.h"
@@ -15,23 +14,6 @@ void hvd_srun_withdraw(struct hvd_launch *launch)
     hvd_settings_withdraw(&srun->settings);
     hvd_srun_env_withdraw(&srun->env);
     srun->asked_tasks = 0;
-    memset(&srun->layout, 0, sizeof(srun->layout));
-}
-
-static void offer_tasks(struct hvd_launch *launch)
-{
-    char text[16];
-    struct hvd_job job;
-    int tasks = 0;
-
-    hvd_job_read(&launch->srun.settings, &job);
-    if (hvd_tasks_per_node(&job, &tasks, &launch->srun.layout) != 0 || tasks == 0) {
-        return;
-    }
-    snprintf(text, sizeof(text), "%d", tasks);
-    if (hvd_settings_offer(&launch->srun.settings, HVD_SETTING_TASKS_PER_NODE, text)) {
-        launch->srun.asked_tasks = tasks;
-    }
 }
 
 void hvd_srun_offer(struct hvd_launch *launch)
@@ -50,9 +32,6 @@ void hvd_srun_offer(struct hvd_launch *launch)
     }
     if (cpus != NULL) {
         hvd_settings_offer(settings, HVD_SETTING_CPUS_PER_TASK, cpus);
-    }
-    if (!launch->options.keep_tasks && !hvd_job_has_tasks(settings)) {
-        offer_tasks(launch);
     }
     snprintf(timeout, sizeof(timeout), "%d", launch->admin.timeout_s);
     hvd_srun_env_offer(&launch->srun.env, HVD_SRUN_PMIX_TIMEOUT, timeout);

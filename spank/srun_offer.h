@@ -5,8 +5,8 @@
 
 #include "spank/launch.h"
 
-/* PMIx, the end of the step when a rank fails, one task per GPU, all GPUs in each task, the
- * job's cpus per task, PMIx's time limit. */
+/* PMIx and its time limit, the end of the step when a rank fails, all GPUs in each task, the
+ * job's cpus per task. */
 void hvd_srun_offer(struct hvd_launch *launch);
 
 /* Takes all of that back, except what the user changed since. */

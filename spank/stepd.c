@@ -25,6 +25,7 @@ void hvd_stepd_read(struct hvd_launch *launch, struct spank_handle *spank)
 {
     struct hvd_step *step = &launch->step;
     char bind[64];
+    char error[8];
     uint32_t id = 0;
 
     if (!launch->options.is_on) {
@@ -40,6 +41,8 @@ void hvd_stepd_read(struct hvd_launch *launch, struct spank_handle *spank)
                   sizeof(step->visible));
     copy_variable(spank, HVD_ENV_SLURM_CPU_BIND_TYPE, bind, sizeof(bind));
     step->is_bound_by_user = bind[0] != '\0';
+    step->was_refused_by_srun = spank_getenv(spank, HVD_ENV_LAUNCH_ERROR, error,
+                                             sizeof(error)) != ESPANK_ENV_NOEXIST;
 }
 
 static void check_gpus(struct hvd_launch *launch, const char *host)
@@ -91,7 +94,7 @@ void hvd_stepd_prepare(struct hvd_launch *launch, struct spank_handle *spank)
     char host[65] = "";
     uint32_t tasks = 0;
 
-    if (!launch->options.is_on) {
+    if (!launch->options.is_on || step->was_refused_by_srun) {
         return;
     }
     gethostname(host, sizeof(host) - 1);

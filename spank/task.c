@@ -26,6 +26,21 @@ static bool is_isolated(struct spank_handle *spank)
            (length < strlen(none) || strcmp(bind + length - strlen(none), none) != 0);
 }
 
+/* Of a heterogeneous step the items tell its own part only, slurmstepd's variables all. */
+static void read_whole_step(struct spank_handle *spank, struct hvd_task *task)
+{
+    char rank[16];
+    char tasks[16];
+
+    if (spank_getenv(spank, HVD_ENV_SLURM_PROCID, rank, sizeof(rank)) == ESPANK_SUCCESS &&
+        spank_getenv(spank, HVD_ENV_SLURM_TASKS, tasks, sizeof(tasks)) ==
+            ESPANK_SUCCESS &&
+        hvd_number_of(tasks) > task->seat.tasks) {
+        task->rank = hvd_number_of(rank);
+        task->seat.tasks = hvd_number_of(tasks);
+    }
+}
+
 static int read_seat(struct spank_handle *spank, struct hvd_task *task)
 {
     uint32_t nodes;
@@ -43,22 +58,14 @@ static int read_seat(struct spank_handle *spank, struct hvd_task *task)
         spank_get_item(spank, S_TASK_ID, &local_rank) != ESPANK_SUCCESS) {
         return HVD_ERR_STATE;
     }
-    task->rank = (int)rank;
     task->seat = (struct hvd_seat){.nodes = (int)nodes,
                                    .node = (int)node,
                                    .tasks = (int)tasks,
                                    .local_rank = local_rank,
                                    .local_size = (int)local_size};
+    task->rank = (int)rank;
+    read_whole_step(spank, task);
     return 0;
-}
-
-/* srun already told the user what it wrote into the environment of the step. */
-static bool was_refused_by_srun(struct spank_handle *spank)
-{
-    char text[8];
-
-    return spank_getenv(spank, HVD_ENV_LAUNCH_ERROR, text, sizeof(text)) !=
-           ESPANK_ENV_NOEXIST;
 }
 
 int hvd_task_prepare(struct hvd_launch *launch, struct spank_handle *spank)
@@ -68,7 +75,7 @@ int hvd_task_prepare(struct hvd_launch *launch, struct spank_handle *spank)
     if (!launch->options.is_on) {
         return 0;
     }
-    if (launch->refusal.status != 0 || was_refused_by_srun(spank)) {
+    if (launch->refusal.status != 0 || launch->step.was_refused_by_srun) {
         return HVD_ERR_STATE;
     }
     if (read_seat(spank, &task) != 0) {

@@ -41,9 +41,11 @@ int hvd_tasks_per_node(const struct hvd_job *job, int *tasks, struct hvd_error *
     if (job->cpus_per_node > 0 && wanted * threads > job->cpus_per_node) {
         return hvd_fail(
             err, HVD_ERR_ARG,
-            "%d tasks per node, one for each GPU, need %ld cpus but the job has "
-            "%d: use #SBATCH --ntasks-per-node=%d, or --cpus-per-gpu=N",
-            wanted, wanted * threads, job->cpus_per_node, wanted);
+            "one task for each GPU, %d per node with %ld cpus each, needs %ld "
+            "cpus but the job has %d: use #SBATCH --ntasks-per-node=%d "
+            "--cpus-per-task=%ld, or --cpus-per-gpu=%ld",
+            wanted, threads, wanted * threads, job->cpus_per_node, wanted, threads,
+            threads);
     }
     *tasks = wanted;
     return 0;

@@ -33,6 +33,23 @@ static void test_join(void)
            "what does not fit is left alone");
 }
 
+static bool places(const char *plugin, const char *expected)
+{
+    char found[64];
+
+    return hvd_python_place(plugin, "/usr/lib/slurm/hvd.so", "/usr/lib/hvd/python", found,
+                            sizeof(found)) &&
+           strcmp(found, expected) == 0;
+}
+
+static void test_place(void)
+{
+    tap_ok(places("/usr/lib/slurm/hvd.so", "/usr/lib/hvd/python"), "installed as built");
+    tap_ok(places("/image/usr/lib/slurm/hvd.so", "/image/usr/lib/hvd/python"),
+           "installed below another root");
+    tap_ok(places("/build/hvd.so", "/usr/lib/hvd/python"), "not installed");
+}
+
 static void make_package(const char *root, const char *below)
 {
     char path[512];
@@ -82,6 +99,7 @@ int main(void)
     char command[128];
 
     test_join();
+    test_place();
     if (mkdtemp(root) == NULL) {
         tap_ok(false, "temporary directory");
         return tap_done();

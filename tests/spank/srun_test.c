@@ -31,6 +31,7 @@ static void enter_job(void)
     setenv("SLURM_JOB_CPUS_PER_NODE", "16(x2)", 1);
     setenv("SLURM_GPUS_ON_NODE", "4", 1);
     fake_reset(S_CTX_LOCAL);
+    fake_type_option("nodes", "2");
     fake_step.nodes = 2;
     fake_step.tasks = 8;
 }
@@ -99,7 +100,7 @@ static void test_without_option(void)
     plugin.init_post_opt(NULL, 0, NULL);
     plugin.local_user_init(NULL, 0, NULL);
     plugin.exit(NULL, 0, NULL);
-    tap_ok(environment_size() == before && fake_option_count() == 0 &&
+    tap_ok(environment_size() == before && fake_option_count() == 1 &&
                fake_messages[0] == '\0',
            "without --hvd srun sees no change");
     fake_unload(&plugin);
@@ -114,7 +115,6 @@ static void test_offers(void)
     start(&plugin, NULL);
     tap_ok(type_hvd(NULL) == 0, "--hvd is taken");
     tap_ok(has_option("mpi", "pmix"), "PMIx is switched on");
-    tap_ok(has_option("ntasks-per-node", "4"), "one task per GPU");
     tap_ok(has_option("gpu-bind", "none"), "all GPUs are left in each task");
     tap_ok(has_option("kill-on-bad-exit", "1"), "a failed rank ends the step");
     tap_ok(has_option("cpus-per-task", "3"), "the job's cpus per task reach srun");
@@ -122,11 +122,52 @@ static void test_offers(void)
                has_variable("SLURM_PMIX_FENCE", "ring") &&
                has_variable(HVD_ENV_REQUEST, "1"),
            "PMIx's time limit is set, and the request marked");
-    tap_ok(type_hvd("off") == 0 && fake_option_count() == 0 &&
+    tap_ok(has_option("ntasks-per-node", NULL), "tasks wait until all options are known");
+    tap_ok(type_hvd("off") == 0 && fake_option_count() == 1 &&
                has_variable("SLURM_PMIX_TIMEOUT", NULL) &&
                has_variable(HVD_ENV_REQUEST, NULL),
            "--hvd=off takes all of it back");
     fake_unload(&plugin);
+}
+
+/* What srun asks Slurm for: tasks per node and in all, NULL where it asks for nothing. */
+static bool asks(const char *per_node, const char *tasks)
+{
+    struct fake_plugin plugin;
+    bool is_right;
+
+    start(&plugin, NULL);
+    type_hvd(NULL);
+    plugin.init_post_opt(NULL, 0, NULL);
+    is_right = has_option("ntasks-per-node", per_node) && has_option("ntasks", tasks);
+    fake_unload(&plugin);
+    return is_right;
+}
+
+static void test_tasks(void)
+{
+    enter_job();
+    tap_ok(asks("4", "8"), "in a job: one task per GPU on each node");
+    enter_job();
+    fake_type_option("nodes", "1");
+    tap_ok(asks("4", "4"), "on one node of it");
+    enter_job();
+    fake_type_option("gres", "gres:gpu:2");
+    tap_ok(asks("2", "4"), "for fewer GPUs than the job has");
+    enter_job();
+    fake_type_option("gres", "none");
+    tap_ok(asks(NULL, NULL), "for no GPUs: nothing is asked");
+    enter_job();
+    fake_type_option("ntasks", "3");
+    tap_ok(asks(NULL, "3"), "the user's own number stays");
+    clearenv();
+    fake_reset(S_CTX_LOCAL);
+    fake_type_option("nodes", "3");
+    fake_type_option("gpus-per-node", "a100:2");
+    tap_ok(asks("2", "6"), "outside of a job: one task per GPU typed");
+    clearenv();
+    fake_reset(S_CTX_LOCAL);
+    tap_ok(asks(NULL, NULL), "without GPUs nothing is asked");
 }
 
 static void test_user_wins(void)
@@ -168,9 +209,11 @@ static void test_keys(void)
     enter_job();
     start(&plugin, NULL);
     type_hvd("tasks=keep");
+    plugin.init_post_opt(NULL, 0, NULL);
     tap_ok(has_option("ntasks-per-node", NULL) && has_option("mpi", "pmix"),
            "tasks=keep leaves the number of tasks alone");
     type_hvd("gpus=keep");
+    plugin.init_post_opt(NULL, 0, NULL);
     tap_ok(has_option("gpu-bind", NULL) && has_option("ntasks-per-node", "4"),
            "a second --hvd replaces the first; gpus=keep leaves --gpu-bind alone");
     fake_unload(&plugin);
@@ -230,6 +273,13 @@ static void test_refusals(void)
     type_hvd(NULL);
     tap_ok(status_of_check(&plugin) == 1, "nodes that differ in GPUs end srun");
     fake_unload(&plugin);
+
+    enter_job();
+    start(&plugin, NULL);
+    type_hvd(NULL);
+    fake_type_option("ntasks", "9");
+    tap_ok(status_of_check(&plugin) == 1, "more tasks than GPUs end srun");
+    fake_unload(&plugin);
 }
 
 static int launch(struct fake_plugin *plugin, const char *mpi, unsigned tasks)
@@ -237,6 +287,7 @@ static int launch(struct fake_plugin *plugin, const char *mpi, unsigned tasks)
     enter_job();
     start(plugin, NULL);
     type_hvd(NULL);
+    plugin->init_post_opt(NULL, 0, NULL);
     setenv("SLURM_MPI_TYPE", mpi, 1);
     fake_step.tasks = tasks;
     return plugin->local_user_init(NULL, 0, NULL);
@@ -253,10 +304,18 @@ static void test_launch(void)
                strstr(getenv(HVD_ENV_LAUNCH_ERROR), "PMIx"),
            "a step without PMIx is refused, and its tasks are told");
     fake_unload(&plugin);
-    tap_ok(launch(&plugin, "none", 1) == 0, "a lone task needs no PMIx");
+    enter_job();
+    fake_type_option("ntasks", "1");
+    start(&plugin, NULL);
+    type_hvd(NULL);
+    fake_step.tasks = 1;
+    tap_ok(plugin.local_user_init(NULL, 0, NULL) == 0, "a lone task needs no PMIx");
     fake_unload(&plugin);
     tap_ok(launch(&plugin, "pmix", 9) < 0 && strstr(fake_messages, "--ntasks-per-node=4"),
-           "more tasks than GPUs are refused");
+           "a step with more tasks than GPUs is refused");
+    fake_unload(&plugin);
+    tap_ok(launch(&plugin, "pmix", 2) < 0 && strstr(fake_messages, "--ntasks-per-node=4"),
+           "a step for which Slurm did not take the number is refused");
     fake_unload(&plugin);
     enter_job();
     fake_type_option("gres", "none");
@@ -336,6 +395,7 @@ int main(int count, char **arguments)
     install_pmix(true);
     test_without_option();
     test_offers();
+    test_tasks();
     test_user_wins();
     test_keys();
     test_texts();

@@ -10,6 +10,7 @@
 
 #include "gpu_binding/env.h"
 #include "tests/spank/fake_spank.h"
+#include "tests/spank/watched_calls.h"
 #include "tests/tap.h"
 
 enum {
@@ -236,6 +237,44 @@ static void test_refusals(void)
     finish(&plugin);
 }
 
+/* Everything that slurmstepd calls as root, with a good and a bad text. */
+static void test_root_calls(void)
+{
+    static const char *const texts[] = {NULL, "on,verbose", "off", "rubbish"};
+
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        struct fake_plugin plugin;
+        const char *call;
+
+        enter_step();
+        fake_load(&plugin, plugin_path);
+        watch_start();
+        plugin.init(NULL, 0, NULL);
+        fake_registered->cb(fake_registered->val, texts[i], 1);
+        plugin.init_post_opt(NULL, 0, NULL);
+        plugin.exit(NULL, 0, NULL);
+        call = watch_stop();
+        tap_ok(call == NULL, "as root no file, socket, process or variable is used (%s)",
+               call != NULL ? call : "option text");
+        fake_unload(&plugin);
+    }
+}
+
+/* The same watch, where it must see something. */
+static void test_watch(void)
+{
+    struct fake_plugin plugin;
+    const char *call;
+
+    enter_step();
+    start(&plugin, "on");
+    watch_start();
+    plugin.user_init(NULL, 0, NULL);
+    call = watch_stop();
+    tap_ok(call != NULL, "as the user files are read");
+    finish(&plugin);
+}
+
 static bool has_started(void)
 {
     return is(HVD_ENV_LAUNCH, "1") && is(HVD_ENV_GPUS, NULL);
@@ -296,6 +335,8 @@ int main(int count, char **arguments)
     test_layouts();
     test_off();
     test_refusals();
+    test_root_calls();
+    test_watch();
     test_cpu_only();
     test_hostile(tap_seed(20261121));
     return tap_done();
