@@ -56,42 +56,42 @@ static void test_stride_is_kept(void)
            "stride_need_not_meet_the_end");
 }
 
+static const char *const garbage[] = {
+    "",
+    ",",
+    "0,",
+    ",0",
+    "a",
+    "0-",
+    "-1",
+    "0--2",
+    "3-1",
+    "0-3:",
+    "0-3:0",
+    "0:2",
+    "0-3:x",
+    "0-78:2 ",
+    " 0",
+    "+1",
+    "0x10",
+    "8192",
+    "0-99999999999999999999",
+    "0;1",
+    "0-1-2",
+    "0-4:2:2",
+    "1.5",
+    "0\n",
+    "0-3:-1",
+};
+
 static void test_garbage(void)
 {
-    static const char *const texts[] = {
-        "",
-        ",",
-        "0,",
-        ",0",
-        "a",
-        "0-",
-        "-1",
-        "0--2",
-        "3-1",
-        "0-3:",
-        "0-3:0",
-        "0:2",
-        "0-3:x",
-        "0-78:2 ",
-        " 0",
-        "+1",
-        "0x10",
-        "8192",
-        "0-99999999999999999999",
-        "0;1",
-        "0-1-2",
-        "0-4:2:2",
-        "1.5",
-        "0\n",
-        "0-3:-1",
-    };
-
-    for (unsigned i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+    for (unsigned i = 0; i < sizeof(garbage) / sizeof(garbage[0]); i++) {
         static const int two[] = {2};
         struct hvd_cpuset before = set_of(two, 1);
         struct hvd_cpuset set = before;
         struct hvd_error err = {0};
-        int status = hvd_cpulist_parse(texts[i], &set, &err);
+        int status = hvd_cpulist_parse(garbage[i], &set, &err);
 
         tap_ok(status == HVD_ERR_ARG && err.text[0] != '\0' &&
                    hvd_cpuset_is_equal(&set, &before),

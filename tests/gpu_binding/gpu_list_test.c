@@ -82,6 +82,8 @@ static void test_numbers(void)
     parses(&bare_node, "0-3", "0/- 1/- 2/- 3/-", "gpus_that_only_slurm_knows_are_kept");
     set_up(true);
     parses(&node, "0,3", "3/0 0/3", "numbers_are_device_minors_with_a_driver");
+    gpus[3].device_minor = HVD_NONE;
+    parses(&node, "0", "0/-", "number_the_driver_lacks_is_not_guessed");
 }
 
 static void test_uuids(void)

@@ -302,6 +302,9 @@ int main(int argc, char **argv)
             tap_skip(node_file_names[i], "this topology is not in ../shared/topologies");
             continue;
         }
+        for (int k = 0; k < topology.numa_count; k++) {
+            passed = passed && numa_has_cpus(&topology, topology.numas[k].number);
+        }
         for (int round = 0; round < ROUNDS && passed; round++) {
             passed = run_trial(&trial, &seed);
         }
