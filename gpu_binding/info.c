@@ -163,6 +163,12 @@ static void print_sources(const struct question *question, const struct hvd_plan
         printf("cores per rank: at most %d (%s)\n", question->step.options.cpus_per_rank,
                question->limit_source);
     }
+    if (question->job.is_elsewhere) {
+        printf(
+            "node: this one, which is not of the job; for one of the job: srun -N1 -n1 "
+            "hvd-info --ranks %d\n",
+            plan->row_count);
+    }
     printf("gpus: ");
     print_gpus(&plan->gpus);
     printf(" (%s)\n\n", question->topology->gpu_count > 0 || plan->gpus.count > 0

@@ -102,6 +102,7 @@ void hvd_info_job_read(hvd_info_lookup lookup, struct hvd_info_job *job)
     };
 
     if (found.is_job) {
+        found.is_elsewhere = lookup(HVD_ENV_SLURM_NODE) == NULL;
         read_ranks(lookup, &found);
         read_gpus(lookup, &found);
         found.cpus_per_task = read_count(lookup(HVD_ENV_SLURM_CPUS_PER_TASK));

@@ -83,6 +83,9 @@ says options_win_over_the_job "ranks: 1 (--ranks)" \
     SLURM_JOB_ID=1 SLURM_NTASKS_PER_NODE=2 "$info" --ranks 1
 says limit_of_a_job "cores per rank: at most 1 (SLURM_CPUS_PER_TASK)" \
     SLURM_JOB_ID=1 SLURM_NTASKS_PER_NODE=2 SLURM_CPUS_PER_TASK=1 "$info"
+says shell_elsewhere_is_told_where_to_ask \
+    "node: this one, which is not of the job; for one of the job: srun -N1 -n1 hvd-info --ranks 2" \
+    SLURM_JOB_ID=1 SLURM_NTASKS_PER_NODE=2 "$info"
 says job_is_no_matter_for_a_file "ranks: 4 (one per gpu)" \
     SLURM_JOB_ID=1 SLURM_NTASKS_PER_NODE=2 CUDA_VISIBLE_DEVICES=0 "$info" --topology "$node"
 echo "1..$count"

@@ -53,11 +53,10 @@ static void test_counts(void)
 
 static void test_batch(void)
 {
-    static const struct variable lone_gpus[] = {{"SLURM_JOB_ID", "7"},
-                                                {"SLURM_TASKS_PER_NODE", "1(x2)"},
-                                                {"SLURM_GPUS_ON_NODE", "4"},
-                                                {"SLURM_JOB_GPUS", "0,1,2,3"},
-                                                {NULL, NULL}};
+    static const struct variable lone_gpus[] = {
+        {"SLURM_JOB_ID", "7"},         {"SLURM_TASKS_PER_NODE", "1(x2)"},
+        {"SLURMD_NODENAME", "n1"},     {"SLURM_GPUS_ON_NODE", "4"},
+        {"SLURM_JOB_GPUS", "0,1,2,3"}, {NULL, NULL}};
     static const struct variable with_tasks[] = {{"SLURM_JOB_ID", "7"},
                                                  {"SLURM_NTASKS", "3"},
                                                  {"SLURM_TASKS_PER_NODE", "2,1"},
@@ -67,6 +66,7 @@ static void test_batch(void)
                                                  {NULL, NULL}};
     struct hvd_info_job job = read_job(lone_gpus);
 
+    tap_ok(!job.is_elsewhere, "batch_script_is_on_a_node_of_the_job");
     tap_ok(job.is_job && !job.is_step && job.rank_count == 4 &&
                is_from(job.rank_source, "SLURM_GPUS_ON_NODE"),
            "job_without_tasks_gets_a_rank_per_gpu");
@@ -74,6 +74,7 @@ static void test_batch(void)
                is_from(job.gpu_source, "SLURM_JOB_GPUS") && job.cpus_per_task == 0,
            "gpus_of_the_job_are_named");
     job = read_job(with_tasks);
+    tap_ok(job.is_elsewhere, "shell_of_salloc_is_not");
     tap_ok(job.rank_count == 1 && is_from(job.rank_source, "SLURM_TASKS_PER_NODE"),
            "job_with_tasks_gets_those_of_its_node");
     tap_ok(job.gpu_numbers == NULL && job.gpu_count == 4 &&
