@@ -187,6 +187,8 @@ static int keep_rest(struct hvd_link *link, const struct iovec *iov, size_t skip
     if (parcel == NULL) {
         return HVD_ERR_NOMEM;
     }
+    /* Before the data: it begins in the padding at the end of the struct. */
+    *parcel = (struct parcel){.bytes = total, .written = skip, .fd = fd};
     to = parcel->data;
     for (int i = 0; i < 3; i++) {
         if (iov[i].iov_len > 0) {
@@ -194,7 +196,6 @@ static int keep_rest(struct hvd_link *link, const struct iovec *iov, size_t skip
         }
         to += iov[i].iov_len;
     }
-    *parcel = (struct parcel){.bytes = total, .written = skip, .fd = fd};
     if (link->last != NULL) {
         link->last->next = parcel;
     } else {
