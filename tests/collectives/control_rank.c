@@ -33,6 +33,13 @@ int rank_connect(struct job_rank *self, struct seen *seen, int timeout_ms)
                                timeout_ms, &leader_fd, -1, peer_fds, &seen->err);
 }
 
+int rank_give_up(struct job_rank *self, struct seen *seen, int status)
+{
+    job_say(self, "%d %s", status, seen->err.text);
+    hvd_control_destroy(seen->control, 1000);
+    return 1;
+}
+
 static void keep_payload(struct seen *seen, const struct hvd_control_event *event)
 {
     seen->payload = realloc(seen->payload, event->bytes + 1);

@@ -24,6 +24,9 @@ struct seen {
 /* Creates, exchanges cards, connects without descriptors to share. Returns connect's status. */
 int rank_connect(struct job_rank *self, struct seen *seen, int timeout_ms);
 
+/* After a failure of connect: says status and text to the test, destroys, returns 1. */
+int rank_give_up(struct job_rank *self, struct seen *seen, int status);
+
 /* Progresses, sleeping in between, until the time is over or a condition holds. */
 typedef bool (*rank_condition)(const struct seen *seen);
 bool rank_run(struct seen *seen, rank_condition condition, int timeout_ms);
