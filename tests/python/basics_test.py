@@ -73,6 +73,19 @@ class Basics(unittest.TestCase):
             self.assertEqual(hvd.rank(), before)
             self.assertEqual(hvd.allreduce(torch.ones(1), op=hvd.Sum).item(), hvd.size())
 
+    def test_rank_that_leaves_fails_what_others_wait_for(self):
+        if hvd.size() == 1:
+            self.skipTest('there are no others')
+        hvd.barrier()
+        if hvd.rank() == 0:
+            hvd.shutdown()
+        else:
+            with self.assertRaisesRegex(hvd.HorovodInternalError, 'has been shut down'):
+                hvd.allreduce(torch.ones(1), name='left alone')
+            hvd.shutdown()
+        hvd.init()
+        self.assertEqual(hvd.allreduce(torch.ones(1), op=hvd.Sum).item(), hvd.size())
+
     def test_global_process_set_has_all_ranks(self):
         everyone = hvd.global_process_set
         self.assertEqual(everyone.process_set_id, 0)

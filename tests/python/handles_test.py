@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Handles, names, and errors: what the ranks disagree about fails everywhere and alone."""
 
+import os
+import signal
 import threading
 import time
 import unittest
@@ -58,6 +60,20 @@ class Handles(unittest.TestCase):
             hvd.barrier()
             seen.append(hvd.allreduce(torch.ones(1), name='late'))
         self.assertEqual(seen[0].item(), 1.0)
+
+    def test_interrupt_ends_a_wait_and_leaves_the_request(self):
+        if self.alone:
+            self.skipTest('a lone rank never waits')
+        if hvd.rank() == 0:
+            handle = hvd.allreduce_async(torch.ones(1), name='interrupted')
+            threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+            with self.assertRaises(KeyboardInterrupt):
+                hvd.synchronize(handle)
+            hvd.barrier()
+        else:
+            hvd.barrier()
+            handle = hvd.allreduce_async(torch.ones(1), name='interrupted')
+        self.assertEqual(hvd.synchronize(handle).item(), 1.0)
 
     def test_threads_may_submit_and_wait_together(self):
         results = {}

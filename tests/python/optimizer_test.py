@@ -122,6 +122,29 @@ class Optimizer(unittest.TestCase):
             self.train(model, optimizer)
             self.check(model, train_alone(OPTIMIZERS['SGD momentum']), 2e-2)
 
+    def test_reduction_starts_while_backward_still_computes(self):
+        if hvd.size() == 1:
+            self.skipTest('a lone rank exchanges nothing')
+        model, optimizer = self.wrap()
+        refusals = []
+
+        def probe(*_):
+            try:
+                hvd.allreduce_async(torch.ones(3), name='2.bias')
+            except ValueError as error:
+                refusals.append(str(error))
+
+        if hvd.rank() == 0:  # the first to run backward: what it has submitted stays in flight
+            model[0].weight.register_hook(probe)
+        else:
+            hvd.barrier()
+        loss_of(model, own(batch(0))).backward()
+        if hvd.rank() == 0:
+            self.assertIn('currently being processed', refusals[0])
+            hvd.barrier()
+        optimizer.step()
+        self.check(model, train_alone(OPTIMIZERS['SGD momentum'], 1))
+
     def test_sum_adds_gradients(self):
         model, optimizer = self.wrap(OPTIMIZERS['SGD'], op=hvd.Sum)
         loss_of(model, own(batch(0))).backward()

@@ -64,12 +64,14 @@ def load_images(dtype):
 
 
 def choose_device():
-    """One GPU a rank where there are GPUs; else this rank's share of the cores."""
+    """One GPU a rank where there are GPUs; else this rank's share of the cores, unless
+    OMP_NUM_THREADS says how many."""
     if torch.cuda.is_available():
         torch.cuda.set_device(hvd.local_rank())
         return torch.device('cuda', hvd.local_rank())
-    bound = len(os.sched_getaffinity(0))
-    torch.set_num_threads(max(1, min(bound, os.cpu_count() // hvd.local_size())))
+    if 'OMP_NUM_THREADS' not in os.environ:
+        bound = len(os.sched_getaffinity(0))
+        torch.set_num_threads(max(1, min(bound, os.cpu_count() // hvd.local_size())))
     return torch.device('cpu')
 
 

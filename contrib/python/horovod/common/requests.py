@@ -33,16 +33,19 @@ class Request:
         self._finish = finish
 
     def is_done(self):
-        """Whether ``result`` would return or raise at once."""
+        """Whether ``wait`` would return at once."""
         return lib.hvd_test(self._pointer, None) != INPROGRESS
 
+    def wait(self):
+        """Returns when the request is done. May raise what a signal handler raises, which leaves
+        the request under way."""
+        while lib.hvd_wait_for(self._pointer, _PATIENCE_MS, None) == INPROGRESS:
+            pass
+
     def result(self):
-        """Waits; returns what ``finish`` makes, or raises HorovodInternalError."""
+        """What ``finish`` makes of the request, which is done; or HorovodInternalError."""
         error = Error()
-        status = INPROGRESS
-        while status == INPROGRESS:
-            status = lib.hvd_wait_for(self._pointer, _PATIENCE_MS, error)
-        if status != 0:
+        if lib.hvd_test(self._pointer, error) != 0:
             raise HorovodInternalError(error.message())
         return self._finish(self)
 
@@ -110,8 +113,7 @@ def alltoall(tensor, splits, set_id, borrowed, finish):
 
 
 def barrier(set_id):
-    """Returns when every rank of the set has called it."""
-    _start(lib.hvd_barrier_start, (set_id,), None, lambda request: None).result()
+    return _start(lib.hvd_barrier_start, (set_id,), None, lambda request: None)
 
 
 _pending = {}
@@ -134,7 +136,14 @@ def poll(handle):
 def synchronize(handle):
     """Waits, forgets the handle and returns the result; None for an unknown handle."""
     request = _pending.pop(handle, None)
-    return None if request is None else request.result()
+    if request is None:
+        return None
+    try:
+        request.wait()
+    except BaseException:
+        _pending[handle] = request
+        raise
+    return request.result()
 
 
 def forget_pending():

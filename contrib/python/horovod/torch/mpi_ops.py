@@ -48,7 +48,7 @@ rocm_built = _basics.rocm_built
 
 def barrier(process_set=global_process_set):
     """Returns when every rank has called it."""
-    requests.barrier(set_id(process_set, 'Barrier'))
+    synchronize(requests.add(requests.barrier(set_id(process_set, 'Barrier'))))
 
 
 def join(device=-1):
