@@ -1,0 +1,154 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# From a fresh checkout to a training run on two Slurm nodes: installs what is missing, builds hvd,
+# starts a throw-away Slurm cluster on this machine, installs the plugin there as an admin would,
+# and submits contrib/examples/digits as an unprivileged user. Ends all that it started, also after
+# Ctrl-C. Without root it runs the same training on this machine, without Slurm.
+set -euo pipefail
+
+root=$(readlink -f "$(dirname "${BASH_SOURCE[0]}")/..")
+example=$root/contrib/examples/digits
+cluster=$root/contrib/cluster/cluster
+build=$root/build/demo
+ranks=4
+following=
+
+say()
+{
+    printf '\n== %s (%d s)\n' "$*" "$SECONDS"
+}
+
+die()
+{
+    printf 'demo: %s\n' "$*" >&2
+    exit 1
+}
+
+build_and_install()
+{
+    local log=$build.log
+    mkdir -p "$root/build"
+    if ! { meson setup "$build" "$root" --reconfigure --prefix="$1" -Dtests=false ||
+        meson setup "$build" "$root" --wipe --prefix="$1" -Dtests=false; } >"$log" 2>&1 ||
+        ! meson install -C "$build" >>"$log" 2>&1; then
+        tail -n 30 "$log" >&2
+        die "hvd does not build; the whole output is in $log"
+    fi
+}
+
+# The speed that the last epochs reached: the first one also warms up.
+images_per_second()
+{
+    awk '/^epoch/ { speed = $(NF - 1); if (speed > best) best = speed } END { print best + 0 }' "$1"
+}
+
+last_accuracy()
+{
+    awk '/^epoch/ { accuracy = $6 } END { print accuracy + 0 }' "$1"
+}
+
+summarise()
+{
+    local accuracy
+    accuracy=$(last_accuracy "$2")
+    printf '\n%-28s %8s images/s\n' '1 rank' "$(images_per_second "$1")" \
+        "$ranks ranks" "$(images_per_second "$2")"
+    printf '%-28s %8s\n' "accuracy on held-out images" "$accuracy"
+    awk "BEGIN { exit !($accuracy >= 0.95) }" ||
+        die "the network should reach 0.95 on held-out images, found $accuracy"
+}
+
+clean_up()
+{
+    trap - EXIT INT TERM HUP
+    [ -z "$following" ] || kill "$following" 2>/dev/null || :
+    "$cluster" down --dir "$place/cluster" >/dev/null || :
+    rm -rf "$place"
+}
+
+claim_place()
+{
+    place=/var/tmp/hvd-demo
+    if ! mkdir "$place" 2>/dev/null; then
+        if [ -e "$place/pid" ] && ! kill -0 "$(cat "$place/pid")" 2>/dev/null; then
+            clean_up
+            mkdir "$place"
+        else
+            die "$place exists: another demo is running"
+        fi
+    fi
+    echo $$ >"$place/pid"
+    trap clean_up EXIT
+    trap 'exit 130' INT
+    trap 'exit 143' TERM HUP
+}
+
+# The batch script of the user: the example's own, and one rank alone to compare with.
+write_job()
+{
+    cp "$example/train.py" "$1/train.py"
+    cat >"$1/job.sbatch" <<'JOB'
+#!/bin/bash
+#SBATCH --job-name=digits --nodes=2 --ntasks-per-node=2 --output=job.out
+srun --hvd=verbose python3 train.py | tee four.out
+echo
+echo "the same on one rank:"
+srun --hvd --nodes=1 --ntasks=1 python3 train.py | tee one.out
+JOB
+}
+
+run_on_cluster()
+{
+    local home=$place/cluster/home
+    say 'starting a Slurm cluster of two nodes'
+    "$cluster" up 2 --dir "$place/cluster" --sockets 2 --cores 1 --gpus 0 --prefix "$place/opt"
+    write_job "$home"
+    say 'as an unprivileged user: sbatch job.sbatch'
+    sed 's/^/    /' "$home/job.sbatch"
+    : >"$home/job.out"
+    chmod 666 "$home/job.out"
+    tail -n +1 -f "$home/job.out" &
+    following=$!
+    "$cluster" run --dir "$place/cluster" sbatch --wait job.sbatch ||
+        die "the job failed; what it said is above"
+    sleep 0.2
+    kill "$following"
+    following=
+    summarise "$home/one.out" "$home/four.out"
+    say 'ending the cluster'
+}
+
+run_here()
+{
+    local out
+    out=$(mktemp -d)
+    # shellcheck disable=SC2064
+    trap "rm -rf '$out'" EXIT
+    echo "The throw-away Slurm cluster needs root: running the same training with hvdrun instead."
+    say 'building hvd'
+    build_and_install "$build-prefix"
+    say "hvdrun -np $ranks python3 train.py"
+    "$build-prefix/bin/hvdrun" -np "$ranks" python3 "$example/train.py" | tee "$out/four"
+    say 'the same on one rank'
+    "$build-prefix/bin/hvdrun" -np 1 python3 "$example/train.py" | tee "$out/one"
+    summarise "$out/one" "$out/four"
+}
+
+main()
+{
+    # shellcheck source=contrib/packages.sh
+    . "$root/contrib/packages.sh"
+    install_packages build cluster demo
+    if [ "$(id -u)" -ne 0 ]; then
+        run_here
+        return
+    fi
+    claim_place
+    say 'building hvd, installing it as an admin would: meson install'
+    build_and_install "$place/opt"
+    run_on_cluster
+    clean_up
+    say 'done, nothing is left running'
+}
+
+main "$@"
