@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "collectives/clock.h"
+#include "collectives/interfaces.h"
 #include "tests/collectives/control_rank.h"
 #include "tests/tap.h"
 
@@ -42,6 +43,23 @@ static bool add_link_to(pid_t process)
     return run(line);
 }
 
+/* The kernel declares a new link running a moment after it is up. */
+static void await_link(void)
+{
+    int64_t end_ms = hvd_clock_ms() + PATIENCE_MS;
+
+    while (hvd_clock_ms() < end_ms) {
+        struct hvd_ip ip;
+        int count = 0;
+
+        if (hvd_interfaces_list(NULL, &ip, 1, &count, NULL) == 0 && count == 1 &&
+            ip.version == 4 && ip.bytes[0] == 10) {
+            return;
+        }
+        usleep(10000);
+    }
+}
+
 static bool cut_link(void)
 {
     char line[128];
@@ -65,6 +83,7 @@ static int watch(struct job_rank *self, const void *argument)
                           : "not linked");
     }
     job_await(self);
+    await_link();
     status = rank_connect(self, &seen, 20000);
     status = status == 0 && rank_sum(&seen, self, 1) == self->boot.size ? 0 : 2;
     job_say(self, status == 0 ? "up" : "down %s", seen.err.text);
