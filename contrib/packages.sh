@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# The Debian packages that hvd needs, the only list of them; the demo and the tests install from it.
+#
+# usage: packages.sh list GROUP...       print the names
+#        packages.sh missing GROUP...    print those that are not installed
+#        packages.sh install GROUP...    install those; does nothing, and needs no root, if none is
+#                                        missing
+# Groups: build (to compile), cluster (contrib/cluster), torch (to train with Debian's PyTorch),
+#         test (tests/run.sh)
+set -euo pipefail
+
+group_packages()
+{
+    case $1 in
+    build) echo gcc libc6-dev meson pkg-config libhwloc-dev libpmix-dev libucx-dev libsodium-dev \
+        libslurm-dev ;;
+    cluster) echo munge slurmctld slurmd slurm-client slurm-wlm-basic-plugins iproute2 mount \
+        util-linux procps ;;
+    torch) echo python3 python3-torch python3-numpy python3-cloudpickle python3-sklearn ;;
+    test) echo git clang clang-format libclang-rt-14-dev shellcheck openmpi-bin libopenmpi-dev \
+        python3-venv binutils ;;
+    *) echo "packages.sh: no group $1: build, cluster, torch, test" >&2 && return 1 ;;
+    esac
+}
+
+list()
+{
+    local group
+    [ $# -gt 0 ] || { echo 'packages.sh: no group given' >&2 && return 1; }
+    for group in "$@"; do
+        group_packages "$group" | tr ' ' '\n'
+    done
+}
+
+missing()
+{
+    local package
+    list "$@" | while read -r package; do
+        [ "$(dpkg-query -Wf '${db:Status-Status}' "$package" 2>/dev/null)" = installed ] ||
+            echo "$package"
+    done
+}
+
+# Services of packages are not to start while we install: Slurm and munge run in clusters only.
+refuse_services()
+{
+    local policy=/usr/sbin/policy-rc.d
+    [ ! -e $policy ] || return 0
+    # shellcheck disable=SC2064
+    trap "rm -f $policy" EXIT
+    printf '#!/bin/sh\nexit 101\n' >$policy
+    chmod 755 $policy
+}
+
+install_missing()
+{
+    local packages
+    list "$@" >/dev/null
+    mapfile -t packages < <(missing "$@")
+    [ ${#packages[@]} -gt 0 ] || return 0
+    if [ "$(id -u)" != 0 ]; then
+        echo "missing packages; as root: apt-get install ${packages[*]}" >&2
+        return 1
+    fi
+    refuse_services
+    export DEBIAN_FRONTEND=noninteractive
+    apt-get update --quiet=2 || echo 'apt-get update failed; trying the lists that are here' >&2
+    apt-get install --quiet=2 --yes --no-install-recommends "${packages[@]}" </dev/null
+}
+
+command=${1-}
+[ $# = 0 ] || shift
+case $command in
+list) list "$@" ;;
+missing) missing "$@" ;;
+install) install_missing "$@" ;;
+*) sed -n '3,10s/^# \{0,1\}//p' "$0" && exit 2 ;;
+esac
