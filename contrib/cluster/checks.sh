@@ -17,14 +17,15 @@ check_packages()
 
 check_root()
 {
-    [ "$(id -u)" = 0 ] || die_impossible "needs root to create namespaces; you are $(id -un): use sudo"
+    [ "$(id -u)" = 0 ] ||
+        die_impossible "needs root to create namespaces; you are $(id -un): use sudo"
 }
 
 check_namespaces()
 {
     local message
     message=$(unshare --mount --uts --ipc --net --pid --fork mount -t tmpfs none /tmp 2>&1) ||
-        die_impossible "this machine allows no namespaces ($message); a container needs --privileged"
+        die_impossible "no namespaces to be had ($message); a container needs --privileged"
 }
 
 check_cgroups()
@@ -33,7 +34,7 @@ check_cgroups()
     [ "$constrain" = yes ] || return 0
     for controller in $cgroup_controllers; do
         [ -d "/sys/fs/cgroup/$controller" ] ||
-            die_impossible "--constrain needs cgroup v1 with $controller mounted in /sys/fs/cgroup/$controller"
+            die_impossible "--constrain needs cgroup v1: there is no /sys/fs/cgroup/$controller"
     done
 }
 
