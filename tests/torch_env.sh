@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # torch_env.sh: makes a Python environment with the current PyTorch of PyPI, for the CPU, and prints
 # the path of its python. Kept in ${XDG_CACHE_HOME:-~/.cache}/hvd-tests and used again; remove that
-# directory to get a newer one. Status 3 and one line on stderr: it cannot be had here, e.g. no PyPI.
+# directory to get a newer one. Status 3 and one line on stderr: it cannot be had here (no PyPI).
 #
 # Only the wheel itself (about 0.5 GiB) and its small dependencies are fetched: torch_stubs.py tells
 # how it does without the gigabytes of CUDA libraries that pip would add. Measured: 25 s and 1.5 GiB
@@ -25,8 +25,9 @@ impossible()
 
 pip_install()
 {
-    "$environment/bin/python" -m pip install --quiet --no-cache-dir --retries 2 --disable-pip-version-check \
-        "$@" >>"$environment.log" 2>&1 || impossible "pip: $(grep -v '^ ' "$environment.log" | tail -n 1)"
+    "$environment/bin/python" -m pip install --quiet --no-cache-dir --retries 2 \
+        --disable-pip-version-check "$@" >>"$environment.log" 2>&1 ||
+        impossible "pip: $(grep -v '^ ' "$environment.log" | tail -n 1)"
 }
 
 # The wheel's own requirements, less CUDA; of CUDA only the small runtime, in its version.

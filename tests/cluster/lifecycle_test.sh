@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The cluster's beginning and end: it leaves nothing, also after a signal, a crash or a failed start.
+# The cluster's beginning and end: it leaves nothing, also after a signal, a crash, a failed start.
 . "$(dirname "$0")/harness.sh"
 
 # The machine as it must be found again. Left out is what others may change meanwhile, except

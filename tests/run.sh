@@ -1,0 +1,266 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Everything installed, built and tested from nothing. `tests/run.sh --help` tells how.
+set -uo pipefail
+
+usage()
+{
+    cat <<TEXT
+usage: tests/run.sh [SUITE ...]
+
+Installs what is missing (Debian, root), builds and tests. The last line is
+"N passed, N failed, N skipped"; the exit status is 0 if nothing failed. Without SUITE: all of them.
+
+  format      layout of the sources (clang-format), scripts (shellcheck)
+  clang       compiles with clang; warnings are errors there and in the plain build with gcc
+  sanitized   unit and processes again, under AddressSanitizer and UndefinedBehaviorSanitizer
+  threads     the tests in which threads meet, under ThreadSanitizer
+  python      the front end, with Debian's PyTorch and with the current one of PyPI
+  bench       the benchmarks; only when named
+  unit, processes, cluster, gpu, hw, ...    suites of \`meson test\`
+
+HVD_TEST_TIMES=N   multiplies the time limit of each test, default 2
+HVD_TEST_SEED=N    the seed of randomised tests
+
+Builds are kept in build-tests/, so a second run is fast; logs are in build-tests/results/.
+TEXT
+}
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
+source_dir=$PWD
+builds=$source_dir/build-tests
+results=$builds/results
+times=${HVD_TEST_TIMES:-2}
+# Where the plain build is installed: outside the checkout, for the job user of the cluster to read.
+prefix=/var/tmp/hvd-installed-$(printf %s "$source_dir" | cksum | cut -d ' ' -f 1)
+
+# --- steps of this script that are promises themselves ---
+
+step_count=0
+
+report()
+{
+    step_count=$((step_count + 1))
+    echo "$1 $step_count - $2" | tee -a "$results/steps.tap"
+}
+
+# step PROMISE COMMAND...: one line of TAP; a failure shows the output.
+step()
+{
+    local promise=$1
+    shift
+    if "$@" >"$results/step.log" 2>&1; then
+        report ok "$promise"
+    else
+        report 'not ok' "$promise"
+        sed 's/^/# /' "$results/step.log" | tail -n 100 | tee -a "$results/steps.tap"
+        return 1
+    fi
+}
+
+# skip_without TOOL PROMISE: fails, and reports the promise as skipped, when there is no such tool.
+skip_without()
+{
+    command -v "$1" >/dev/null || { report ok "$2 # SKIP no $1 here" && return 1; }
+}
+
+# --- sources ---
+
+# The files of the checkout; of an unpacked archive, those outside of builds.
+sources()
+{
+    git ls-files -- "*$1" 2>/dev/null || find . -path './build*' -prune -o -name "*$1" -print
+}
+
+well_formatted()
+{
+    { sources .c && sources .h; } | xargs -r clang-format --dry-run -Werror
+}
+
+clean_scripts()
+{
+    { sources .sh && echo contrib/cluster/cluster; } | xargs -r shellcheck --severity=warning
+}
+
+check_format()
+{
+    local promise='clang-format has nothing to change'
+    ! skip_without clang-format "$promise" || step "$promise" well_formatted
+    promise='shellcheck finds nothing in the scripts'
+    ! skip_without shellcheck "$promise" || step "$promise" clean_scripts
+}
+
+# --- builds ---
+
+# Fresh, or with the options of now where a build was left by an earlier run.
+configure()
+{
+    local dir=$builds/$1
+    shift
+    if [ -e "$dir/build.ninja" ]; then
+        meson setup --reconfigure "$dir" "$@"
+    else
+        rm -rf "$dir" && meson setup "$dir" "$@"
+    fi
+}
+
+# Says first what is wrong: the rest of a failed build fills many screens.
+compile()
+{
+    timeout 1200 ninja -C "$builds/$1" >"$results/$1.build.log" 2>&1 && return
+    grep -E '(error|warning|undefined reference)' "$results/$1.build.log" | sort -u | head -n 20
+    tail -n 20 "$results/$1.build.log"
+    return 1
+}
+
+# build NAME OPTIONS...: at most once a run; fails again where it failed before.
+build()
+{
+    local name=$1
+    shift
+    if [ ! -e "$results/$name.state" ]; then
+        echo broken >"$results/$name.state"
+        step "build '$name' is configured" configure "$name" "$@" &&
+            step "build '$name' compiles" compile "$name" && echo good >"$results/$name.state"
+    fi
+    grep -q good "$results/$name.state"
+}
+
+build_plain()
+{
+    CC=gcc build plain -Dwerror=true --prefix "$prefix"
+}
+
+# What an admin installs, once a run.
+install_plain()
+{
+    build_plain || return
+    [ ! -e "$results/installed" ] || return 0
+    rm -rf "$prefix"
+    step 'meson install' meson install -C "$builds/plain" --no-rebuild && touch "$results/installed"
+}
+
+build_clang()
+{
+    ! skip_without clang 'compiles with clang' || CC=clang build clang -Dwerror=true
+}
+
+# --- tests ---
+
+# run_tests BUILD LABEL ARGUMENTS of `meson test`...
+run_tests()
+{
+    local name=$1 label=$2
+    shift 2
+    ${launcher-} meson test -C "$builds/$name" --no-rebuild --logbase "$label" -t "$times" "$@"
+    mv "$builds/$name/meson-logs/$label.json" "$results/" 2>/dev/null ||
+        report 'not ok' "there are tests for '$*'"
+}
+
+plain_suites()
+{
+    install_plain || return
+    HVD_TEST_PREFIX=$prefix run_tests plain plain "$@"
+}
+
+python_suite()
+{
+    local python
+    build_plain || return
+    HVD_TEST_PYTHON=/usr/bin/python3 run_tests plain torch-of-debian --suite python
+    if python=$(tests/torch_env.sh 2>"$results/torch_env.log"); then
+        HVD_TEST_PYTHON=$python run_tests plain torch-of-pypi --suite python
+    else
+        report ok "python suite with a current PyTorch # SKIP $(tail -n 1 "$results/torch_env.log")"
+    fi
+}
+
+# Warnings count in the builds without sanitizers; with them gcc warns of what cannot be.
+sanitized_suites()
+{
+    CC=gcc build sanitized -Dwerror=false -Doptimization=1 -Db_sanitize=address,undefined || return
+    ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1 \
+        UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+        times=$((times * 3)) run_tests sanitized sanitized --suite unit --suite processes
+}
+
+# ThreadSanitizer wants the usual layout of the address space, which randomisation may move, and
+# crashes when UCX's memory hooks run at the end of a thread.
+threads_suite()
+{
+    local launcher='setarch --addr-no-randomize'
+    CC=gcc build threads -Dwerror=false -Doptimization=1 -Db_sanitize=thread || return
+    $launcher true 2>/dev/null || launcher='' # some containers forbid it
+    TSAN_OPTIONS=halt_on_error=1 UCX_MEM_EVENTS=no times=$((times * 3)) \
+        run_tests threads threads --suite threads
+}
+
+bench()
+{
+    build_plain || return
+    run_tests plain bench --benchmark --verbose
+}
+
+# --- all of it ---
+
+run_suite()
+{
+    case $1 in
+    format) check_format ;;
+    clang) build_clang ;;
+    sanitized) sanitized_suites ;;
+    threads) threads_suite ;;
+    python) python_suite ;;
+    bench) bench ;;
+    *) plain_suites --suite "$1" ;;
+    esac
+}
+
+run_everything()
+{
+    check_format
+    build_clang
+    plain_suites --no-suite python
+    python_suite
+    sanitized_suites
+    threads_suite
+}
+
+prepare()
+{
+    mkdir -p "$builds"
+    exec 9>"$builds/lock"
+    flock --nonblock 9 || { echo "another tests/run.sh works in $builds" >&2 && exit 1; }
+    rm -rf "$results"
+    mkdir "$results"
+    trap 'rm -rf "$prefix"' EXIT
+    trap 'exit 130' INT
+    trap 'exit 143' TERM HUP
+    contrib/packages.sh install build cluster torch test >"$results/packages.log" 2>&1 ||
+        { tail -n 20 "$results/packages.log" >&2 && echo 'going on with what is here' >&2; }
+}
+
+# The results of the steps and of each `meson test`.
+count()
+{
+    [ ! -e "$results/steps.tap" ] || echo "1..$step_count" >>"$results/steps.tap"
+    find "$results" -name '*.tap' -o -name '*.json' | sort |
+        xargs -r /usr/bin/python3 tests/runner/count.py
+}
+
+main()
+{
+    local suite
+    case ${1-} in --help | -h) usage && exit ;; esac
+    prepare
+    if [ $# = 0 ]; then
+        run_everything
+    else
+        for suite in "$@"; do
+            run_suite "$suite"
+        done
+    fi
+    count
+}
+
+main "$@" </dev/null
