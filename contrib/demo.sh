@@ -9,7 +9,7 @@ set -euo pipefail
 root=$(readlink -f "$(dirname "${BASH_SOURCE[0]}")/..")
 example=$root/contrib/examples/digits
 cluster=$root/contrib/cluster/cluster
-build=$root/build/demo
+build=$root/build-demo
 ranks=4
 following=
 
@@ -24,13 +24,19 @@ die()
     exit 1
 }
 
+configure()
+{
+    if [ -e "$build/build.ninja" ]; then
+        meson setup "$build" "$root" --reconfigure --prefix="$1" && return
+        rm -rf "$build"
+    fi
+    meson setup "$build" "$root" --prefix="$1" -Dtests=false
+}
+
 build_and_install()
 {
     local log=$build.log
-    mkdir -p "$root/build"
-    if ! { meson setup "$build" "$root" --reconfigure --prefix="$1" -Dtests=false ||
-        meson setup "$build" "$root" --wipe --prefix="$1" -Dtests=false; } >"$log" 2>&1 ||
-        ! meson install -C "$build" >>"$log" 2>&1; then
+    if ! configure "$1" >"$log" 2>&1 || ! meson install -C "$build" >>"$log" 2>&1; then
         tail -n 30 "$log" >&2
         die "hvd does not build; the whole output is in $log"
     fi
@@ -136,13 +142,13 @@ run_here()
 
 main()
 {
-    # shellcheck source=contrib/packages.sh
-    . "$root/contrib/packages.sh"
-    install_packages build cluster demo
     if [ "$(id -u)" -ne 0 ]; then
+        "$root/contrib/packages.sh" install build torch
         run_here
         return
     fi
+    say 'installing what is missing'
+    "$root/contrib/packages.sh" install build cluster torch
     claim_place
     say 'building hvd, installing it as an admin would: meson install'
     build_and_install "$place/opt"
