@@ -43,6 +43,21 @@ void hvd_nested_forget_task(void)
     forget(of_a_task, sizeof(of_a_task) / sizeof(of_a_task[0]));
 }
 
+/* Where Slurm chose for the outer step, nobody can tell its choice from the same words of the
+ * user's; one who types --hvd inside a step wants PMIx. */
+void hvd_nested_forget_mpi(const struct hvd_settings *settings)
+{
+    const char *inherited = getenv(HVD_ENV_SLURM_MPI_TYPE);
+    char used[64];
+
+    hvd_settings_get(settings, "mpi", used, sizeof(used));
+    if (getenv(HVD_ENV_SLURM_STEP) != NULL && inherited != NULL &&
+        strcmp(used, inherited) == 0) {
+        settings->reset(settings->options, "mpi");
+        unsetenv(HVD_ENV_SLURM_MPI_TYPE);
+    }
+}
+
 /* slurmstepd writes its masks like this; nobody types it, and srun spells an option that
  * came from the environment as it was there. */
 void hvd_nested_forget_binding(const struct hvd_settings *settings)

@@ -13,4 +13,7 @@ void hvd_nested_forget_task(void);
  * asked for stays. */
 void hvd_nested_forget_binding(const struct hvd_settings *settings);
 
+/* Resets the choice of MPI that srun wrote for the outer step. */
+void hvd_nested_forget_mpi(const struct hvd_settings *settings);
+
 #endif

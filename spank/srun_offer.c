@@ -24,6 +24,7 @@ void hvd_srun_offer(struct hvd_launch *launch)
 
     hvd_nested_forget_binding(settings);
     if (!launch->admin.keep_mpi && hvd_settings_know_pmix(settings)) {
+        hvd_nested_forget_mpi(settings);
         hvd_settings_offer(settings, HVD_SETTING_MPI, "pmix");
     }
     hvd_settings_offer(settings, HVD_SETTING_KILL, "1");

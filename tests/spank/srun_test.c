@@ -340,6 +340,8 @@ static void test_nested(void)
     setenv("SLURM_STEP_ID", "0", 1);
     setenv("SLURM_CPU_BIND", "quiet,mask_cpu:0x1", 1);
     fake_type_option("cpu-bind", "quiet,mask_cpu:0x1");
+    setenv("SLURM_MPI_TYPE", "none", 1);
+    fake_type_option("mpi", "none");
     start(&plugin, NULL);
     type_hvd(NULL);
     tap_ok(has_variable(HVD_ENV_RANK, NULL) && has_variable(HVD_ENV_LAUNCH, NULL) &&
@@ -347,16 +349,20 @@ static void test_nested(void)
            "an srun inside a rank forgets that rank's variables");
     tap_ok(has_option("cpu-bind", NULL) && has_variable("SLURM_CPU_BIND", NULL),
            "and the mask that slurmstepd gave to that rank");
+    tap_ok(has_option("mpi", "pmix"), "and what MPI Slurm chose for it");
     fake_unload(&plugin);
 
     enter_job();
     setenv(HVD_ENV_RANK, "3", 1);
     setenv("SLURM_STEP_ID", "0", 1);
     setenv("SLURM_CPU_BIND", "quiet,mask_cpu:0x1", 1);
+    setenv("SLURM_MPI_TYPE", "none", 1);
     fake_type_option("cpu-bind", "cores");
+    fake_type_option("mpi", "pmi2");
     start(&plugin, NULL);
     type_hvd(NULL);
-    tap_ok(has_variable(HVD_ENV_RANK, "3") && has_option("cpu-bind", "cores"),
+    tap_ok(has_variable(HVD_ENV_RANK, "3") && has_option("cpu-bind", "cores") &&
+               has_option("mpi", "pmi2"),
            "what the user set inside a step stays");
     fake_unload(&plugin);
 }

@@ -280,6 +280,11 @@ static bool has_started(void)
     return is(HVD_ENV_LAUNCH, "1") && is(HVD_ENV_GPUS, NULL);
 }
 
+static bool keeps_visible(void)
+{
+    return is("CUDA_VISIBLE_DEVICES", "3,1") && is(HVD_ENV_GPUS, NULL);
+}
+
 static void test_cpu_only(void)
 {
     struct fake_plugin plugin;
@@ -292,6 +297,8 @@ static void test_cpu_only(void)
     plugin.user_init(NULL, 0, NULL);
     tap_ok(run_task(&plugin, has_started) == 0,
            "without GPUs any number of tasks starts");
+    fake_step_setenv("CUDA_VISIBLE_DEVICES", "3,1");
+    tap_ok(run_task(&plugin, keeps_visible) == 0, "and the user's list of GPUs stays");
     finish(&plugin);
 }
 

@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Where ranks run and which GPUs they may open, on nodes where Slurm confines jobs to their cores
+# and devices. Needs two cpus.
+# shellcheck disable=SC2016 # variables of jobs expand in the jobs
+. "$(dirname "$0")/harness.sh"
+. "$(dirname "$0")/spank.sh"
+
+[ "$(nproc)" -ge 2 ] || tap_skip_all 'needs two cpus'
+install_hvd
+start_cluster 2 --sockets 2 --cores 1 --gpus 2 --constrain
+enable_plugin
+mask='echo $HOROVOD_LOCAL_RANK:$(sed -n "s/^Cpus_allowed_list:\t//p" /proc/self/status):$HVD_CPUS'
+# ENXIO: allowed, but without a device behind it; EPERM: not allowed.
+devices='echo $HOROVOD_LOCAL_RANK:$CUDA_VISIBLE_DEVICES:$HVD_GPUS:$(for gpu in 0 1; do
+    cat '"$work"'/cluster/dev/gpu$gpu 2>&1 | grep -c "No such device"; done | paste -sd " ")'
+
+on_node()
+{
+    in_line as_user srun -N1 "$@"
+}
+
+prints 'ranks that Slurm bound keep their number of cores' '^0:0:0 1:1:1$' \
+    on_node --hvd -n2 sh -c "$mask"
+prints 'bind=socket: all cores of the step, shared' '^0:0-1:0-1 1:0-1:0-1$' \
+    on_node --hvd=bind=socket -n2 sh -c "$mask"
+prints 'bind=cores: each its own' '^0:0:0 1:1:1$' on_node --hvd=bind=cores -n2 sh -c "$mask"
+prints 'bind=none: what Slurm does' '^0:1:1 1:0:0$' \
+    on_node --hvd=bind=none -n2 --cpu-bind=map_cpu:1,0 sh -c "$mask"
+prints '--cpu-bind of the user stays' '^0:1:1 1:0:0$' \
+    on_node --hvd -n2 --cpu-bind=map_cpu:1,0 sh -c "$mask"
+prints 'SLURM_CPU_BIND of the user stays' '^0:1:1 1:0:0$' \
+    in_line as_user SLURM_CPU_BIND=map_cpu:1,0 srun -N1 -n2 --hvd sh -c "$mask"
+prints 'words after --hvd= win over it' '^0:0-1:0-1 1:0-1:0-1$' \
+    on_node --hvd=bind=socket -n2 --cpu-bind=map_cpu:1,0 sh -c "$mask"
+one_core()
+{
+    batch '-N1 -n2' 'srun -n1 --exact --hvd=bind=socket sh -c "
+        taskset -cp \$\$ | grep -o [^:]*\$"' | tr -d ' '
+}
+prints 'a rank does not leave the cores of its step' '^[01]$' one_core
+prints 'an srun inside a rank is not bound like that rank' '^0:0:0 1:1:1$' \
+    in_line batch '--hvd -N1 -n2' "srun -n1 --overlap srun --overlap -n2 sh -c '$mask'"
+
+prints 'all GPUs of the step in each rank' '^0:0,1:all:1 1 1:0,1:all:1 1$' \
+    on_node --hvd --gres=gpu:2 -n2 sh -c "$devices"
+prints 'also where the job asked for one per task' '^0:0,1:all:1 1 1:0,1:all:1 1$' \
+    in_line batch '--hvd -N1 --ntasks-per-node=2 --gpus-per-task=1' "srun sh -c '$devices'"
+prints 'one GPU in each rank where the user typed --gpu-bind' \
+    '^0:0:isolated:(1 0|0 1) 1:0:isolated:(1 0|0 1)$' \
+    on_node --hvd --gres=gpu:2 -n2 --gpu-bind=single:1 sh -c "$devices"
+prints 'gpus=keep leaves it to Slurm' '^0:0:isolated:(1 0|0 1) 1:0:isolated:(1 0|0 1)$' \
+    on_node --hvd=gpus=keep --ntasks-per-node=2 --gpus-per-task=1 sh -c "$devices"
+prints 'no GPUs that the step did not ask for' '^0:::0 0$' on_node --hvd -n1 sh -c "$devices"
+tap_done

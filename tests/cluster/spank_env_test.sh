@@ -1,0 +1,107 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# What a rank finds in its environment, what of the user's stays, and that a step without --hvd
+# is the same step whether the plugin is there or not.
+# shellcheck disable=SC2016 # variables of jobs expand in the jobs
+. "$(dirname "$0")/harness.sh"
+. "$(dirname "$0")/spank.sh"
+
+install_hvd
+start_cluster 2 --sockets 2 --cores 8 --gpus 2
+front_end=$prefix/usr/local/lib/hvd/python
+
+# All that a task inherits: environment, masks, limits, open files, memory policy. What differs
+# from step to step is left out.
+everything='env | grep -Ev "_PORT=|_ID=|JOBID=|STEPID=|_PID=|^_=|^PMIX_" | sort
+    grep -E "^(Cpus|Mems)_allowed|^Uid|^Gid|^Cap|^Sig" /proc/self/status
+    ls /proc/self/fd | wc -l; ulimit -a; head -n 1 /proc/self/numa_maps | cut -d " " -f 2'
+same_without_option()
+{
+    local with without
+    without=$(as_user srun -n1 --gres=gpu:1 "${@}" sh -c "$everything")
+    enable_plugin
+    with=$(as_user srun -n1 --gres=gpu:1 "${@}" sh -c "$everything")
+    disable_plugin
+    [ -n "$with" ] && diff <(echo "$without") <(echo "$with")
+}
+succeeds 'without --hvd the plugin changes nothing' same_without_option
+succeeds 'nor in a step with PMIx' same_without_option --mpi=pmix --cpu-bind=cores
+
+enable_plugin
+rank_env()
+{
+    as_user "${@:2}" srun --hvd -N2 --gres=gpu:2 sh -c \
+        "test \$SLURM_PROCID != 3 || printenv $1"
+}
+prints 'HOROVOD_RANK' '^3$' rank_env HOROVOD_RANK
+prints 'HOROVOD_SIZE' '^4$' rank_env HOROVOD_SIZE
+prints 'HOROVOD_LOCAL_RANK' '^1$' rank_env HOROVOD_LOCAL_RANK
+prints 'HOROVOD_LOCAL_SIZE' '^2$' rank_env HOROVOD_LOCAL_SIZE
+prints 'HOROVOD_CROSS_RANK' '^1$' rank_env HOROVOD_CROSS_RANK
+prints 'HOROVOD_CROSS_SIZE' '^2$' rank_env HOROVOD_CROSS_SIZE
+prints 'HOROVOD_HOSTNAME' '^n2$' rank_env HOROVOD_HOSTNAME
+prints 'HVD_LAUNCH' '^1$' rank_env HVD_LAUNCH
+prints 'HVD_GPU_LIST' '^0,1$' rank_env HVD_GPU_LIST
+prints 'HVD_GPU_INDEX' '^1$' rank_env HVD_GPU_INDEX
+prints 'HVD_GPUS' '^all$' rank_env HVD_GPUS
+prints 'HVD_CPUS' '^[0-9,-]+$' rank_env HVD_CPUS
+prints 'CUDA_VISIBLE_DEVICES' '^0,1$' rank_env CUDA_VISIBLE_DEVICES
+prints 'CUDA_DEVICE_ORDER' '^PCI_BUS_ID$' rank_env CUDA_DEVICE_ORDER
+prints 'PYTHONPATH, where the front end of this install is' "^$front_end\$" rank_env PYTHONPATH
+prints 'Python finds the package there' "^$front_end/horovod" as_user srun --hvd -n1 \
+    python3 -c 'import importlib.util; print(importlib.util.find_spec("horovod").origin)'
+
+prints 'HOROVOD_RANK of the user stays' '^17$' rank_env HOROVOD_RANK HOROVOD_RANK=17
+prints 'UCX_NET_DEVICES of the user stays' '^eth9$' rank_env UCX_NET_DEVICES UCX_NET_DEVICES=eth9
+prints 'CUDA_DEVICE_ORDER of the user stays' '^FASTEST_FIRST$' \
+    rank_env CUDA_DEVICE_ORDER CUDA_DEVICE_ORDER=FASTEST_FIRST
+prints 'PYTHONPATH of the user comes first' "^/mine:$front_end\$" \
+    rank_env PYTHONPATH PYTHONPATH=/mine
+prints 'what srun sets crosses --export=NONE' '^1/1/1$' as_user \
+    srun --hvd -n1 --export=NONE /bin/sh -c 'echo $SLURM_HVD/$HVD_LAUNCH/$HOROVOD_SIZE'
+
+mkdir -p "$home/venv/lib/python3.11/site-packages/horovod" "$home/mine/horovod"
+touch "$home/venv/lib/python3.11/site-packages/horovod/__init__.py" "$home/mine/horovod/__init__.py"
+prints 'a Horovod of the virtual environment does not lose in silence' \
+    "hvd: Python takes hvd's package horovod, not the one in $home/venv/lib" \
+    as_user VIRTUAL_ENV="$home/venv" srun --hvd -n2 true
+prints 'one on PYTHONPATH does not win in silence' \
+    "hvd: Python takes the package horovod in $home/mine, which is on PYTHONPATH" \
+    as_user PYTHONPATH="$home/mine" srun --hvd -n2 true
+silent()
+{
+    test -z "$(as_user VIRTUAL_ENV="$home" srun --hvd -n2 true 2>&1)"
+}
+succeeds 'a plain environment is not worth a word' silent
+enable_plugin pythonpath=
+prints 'pythonpath= of the admin leaves PYTHONPATH alone' '^/mine$' \
+    rank_env PYTHONPATH PYTHONPATH=/mine
+enable_plugin pythonpath=/nowhere
+prints 'a node without the front end says so' 'n1: cannot read /nowhere: No such file' \
+    as_user srun --hvd -n1 true
+
+enable_plugin
+once()
+{
+    as_user srun --hvd=verbose -N2 --ntasks-per-node=2 true 2>&1 | grep -c '^rank gpu pci'
+}
+prints 'equal nodes share one table' '^1$' once
+prints 'which names them' '^hvd: binding on n(1, n2|2, n1)$' \
+    as_user srun --hvd=verbose -N2 --ntasks-per-node=2 true
+uneven()
+{
+    as_user srun --hvd=verbose -N2 -n4 -m plane=3 true 2>&1 | grep -c '^rank gpu pci'
+}
+prints 'nodes that differ get a table each' '^2$' uneven
+prints 'a program that is faster than its table does not lose it' '^rank gpu pci' \
+    as_user srun --hvd=verbose -n1 true
+descriptors()
+{
+    as_user srun --mpi=pmix -n1 "$@" sh -c 'ls /proc/self/fd' 2>/dev/null
+}
+same_descriptors()
+{
+    diff <(descriptors) <(descriptors --hvd=verbose)
+}
+succeeds 'a rank has no more open files than a task' same_descriptors
+tap_done

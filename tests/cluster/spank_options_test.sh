@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# srun --hvd as users type it: texts, abbreviation, off, the way from sbatch and salloc, PMIx.
+# shellcheck disable=SC2016 # variables of jobs expand in the jobs
+. "$(dirname "$0")/harness.sh"
+. "$(dirname "$0")/spank.sh"
+
+install_hvd
+start_cluster 2 --sockets 2 --cores 8 --gpus 4 \
+    --conf 'LaunchParameters=use_interactive_step' \
+    --conf 'InteractiveStepOptions="--interactive --preserve-env /bin/sh"'
+enable_plugin
+rank='echo $HOROVOD_RANK/$HOROVOD_SIZE/$PMIX_RANK'
+
+prints 'help tells of --hvd' '--hvd' as_user srun --help
+prints '--hvd starts ranks with PMIx' '^0/2/0 1/2/1$' in_line as_user srun --hvd -n2 sh -c "$rank"
+prints '--hv is enough' '^0/2/0 1/2/1$' in_line as_user srun --hv -n2 sh -c "$rank"
+prints '--hvd=off is as if nothing was typed' '^//$' as_user srun --hvd=off sh -c "$rank"
+prints 'a --hvd of the program is the program'"'"'s' '^--hvd //$' \
+    as_user srun sh -c 'echo $0 $HOROVOD_RANK/$HOROVOD_SIZE/$PMIX_RANK' --hvd
+complains 'a wrong word is refused with the right ones' 'unknown word "bad"; known: on, off' \
+    as_user srun --hvd=bad true
+complains '--mpi=none after it is refused' 'needs Slurm.s PMIx \(found --mpi=none\): drop --mpi' \
+    as_user srun --hvd -n2 --mpi=none true
+complains '--mpi=none before it is refused' 'needs Slurm.s PMIx \(found --mpi=none\): drop --mpi' \
+    as_user srun --mpi=none --hvd -n2 true
+complains 'SLURM_MPI_TYPE of the user is the user'"'"'s' 'found --mpi=pmi2' \
+    as_user SLURM_MPI_TYPE=pmi2 srun --hvd -n2 true
+prints '--mpi=pmix of the user is fine' '^0/2/0 1/2/1$' \
+    in_line as_user srun --mpi=pmix --hvd -n2 sh -c "$rank"
+
+complains 'sbatch refuses a wrong word' 'unknown word' as_user sbatch --hvd=bind=no --wrap true
+complains 'salloc refuses a wrong word' 'unknown word' as_user salloc --hvd=bind=no true
+prints '#SBATCH --hvd reaches srun' '^0/2/0 1/2/1$' \
+    in_line batch '--hvd -n2' "srun sh -c '$rank'"
+prints 'also with --export=NONE' '^0/2/0 1/2/1$' \
+    in_line batch '--hvd -n2' "srun --export=NONE /bin/sh -c '$rank'"
+prints 'the batch script itself is not a rank' '^//$' batch '--hvd -n2' "$rank"
+prints 'srun --hvd=off wins over #SBATCH --hvd' '^//$' \
+    batch '--hvd --gres=gpu:4' "srun --hvd=off sh -c '$rank'"
+prints 'and starts the tasks of a plain srun' '^1$' \
+    batch '--hvd --gres=gpu:4 -c4' "srun --hvd=off printenv SLURM_NTASKS"
+prints 'srun --hvd=KEY replaces that of #SBATCH' '^0/2/0 1/2/1$' \
+    in_line batch '--hvd=tasks=keep -n2' "srun --hvd=bind=none sh -c '$rank'"
+prints 'salloc --hvd reaches srun' '^0/2/0 1/2/1$' \
+    in_line as_user salloc --quiet --hvd -n2 srun sh -c "$rank"
+
+interactive()
+{
+    as_user sh -c 'echo "echo shell $HOROVOD_RANK; srun sh -c \"echo rank \\\$HOROVOD_RANK\"" |
+        salloc --quiet --hvd -N2 --gres=gpu:2 --ntasks-per-node=2'
+}
+prints 'the shell of salloc is no rank' '^shell$' interactive
+prints 'an srun in it has ranks' '^rank 3$' interactive
+
+prints 'PMIx waits as long as the admin says' '^60 ring$' \
+    as_user srun --hvd sh -c 'echo $SLURM_PMIX_TIMEOUT $SLURM_PMIX_FENCE'
+prints 'or the user' '^5$' as_user SLURM_PMIX_TIMEOUT=5 srun --hvd printenv SLURM_PMIX_TIMEOUT
+enable_plugin timeout=7 default=on
+prints 'plugstack.conf sets the time limit, and --hvd for all' '^0/2/0 1/2/1 7 7$' \
+    in_line as_user srun -n2 sh -c "$rank; echo \$SLURM_PMIX_TIMEOUT"
+prints '--hvd=off wins over default=on' '^//$' as_user srun --hvd=off sh -c "$rank"
+enable_plugin mpi=keep
+complains 'with mpi=keep PMIx is the admin'"'"'s affair' 'found MPI type none\): use srun --hvd' \
+    as_user srun --hvd -n2 true
+enable_plugin nonsense
+prints 'a wrong word in plugstack.conf stops nothing' '^0/2/0 1/2/1$' \
+    in_line as_user srun --hvd -n2 sh -c "$rank"
+
+enable_plugin
+killed()
+{
+    as_user srun --hvd -n2 sh -c 'test $HOROVOD_RANK = 0 || exit 3; sleep 50'
+}
+limit=30 complains 'a rank that fails ends the others' 'task 1: Exited with exit code 3' killed
+tap_done

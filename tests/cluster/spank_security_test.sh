@@ -1,0 +1,92 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# The plugin against users and admins who do the wrong thing: options injected past srun, nodes
+# without the plugin, a plugin of another Slurm; and as whom Slurm calls a plugin at all.
+# shellcheck disable=SC2016 # variables of jobs expand in the jobs
+. "$(dirname "$0")/harness.sh"
+. "$(dirname "$0")/spank.sh"
+
+install_hvd
+start_cluster 2 --sockets 2 --cores 8 --gpus 2
+enable_plugin
+# shellcheck disable=SC2154 # harness.sh
+plugins=$work/cluster/etc/plugstack.conf.d
+injected=_SLURM_SPANK_OPTION_hvd_hvd
+
+all_idle()
+{
+    [ "$(as_root sinfo --noheader --Node --states idle --format %N | sort -u | wc -l)" = 2 ]
+}
+
+prints 'an option injected past srun is the same option' '^1/1$' as_user "$injected=on" \
+    srun --mpi=pmix -n1 sh -c 'echo $HVD_LAUNCH/$HOROVOD_SIZE'
+complains 'its text is checked where it arrives' 'slurmstepd-n1: error: hvd: --hvd: unknown word' \
+    as_user "$injected=rubbish" srun -n1 true
+complains 'format signs and escapes stay unread' 'character 1 \(code 0x25\) is not allowed' \
+    as_user "$injected=%n%s%n" srun -n1 true
+complains 'a long text is refused unread' 'longer than 256 characters' \
+    as_user "$injected=$(printf 'on,%.0s' $(seq 3000))on" srun -n1 true
+hostile_step()
+{
+    as_user SLURM_STEP_GPUS="$1" CUDA_VISIBLE_DEVICES="$1" SLURM_STEP_TASKS_PER_NODE="$1" \
+        SLURM_CPU_BIND_TYPE="$1" SLURM_HVD_REPORT="$1" SLURMD_TRES_BIND="$1" \
+        srun --hvd=verbose -n2 true
+}
+succeeds 'hostile variables of the step do no harm' hostile_step '%n%s../../etc/passwd'
+succeeds 'nor do long ones' hostile_step "$(printf '9%.0s' $(seq 9000))"
+
+batch_with()
+{
+    printf '#!/bin/sh\necho ran\n' >"$home/plain.sh"
+    chmod a+r "$home/plain.sh"
+    as_user "$injected=$1" sh -c 'sbatch --quiet --wait -o out plain.sh && cat out'
+}
+prints 'a bad option does not stop a batch job' '^ran$' batch_with rubbish
+succeeds 'nor does it drain a node' all_idle
+prints 'nor do 100 kB of it' '^ran$' batch_with "$(head -c 100000 /dev/zero | tr '\0' x)"
+succeeds 'after all of that both nodes are idle' all_idle
+
+mkdir "$work/empty"
+succeeds '(n2 loses the plugin)' as_root --node n2 mount --bind "$work/empty" "$plugins"
+prints 'a node without the plugin runs its tasks unbound' '^n1:1:1 n2::1$' in_line \
+    as_user srun --hvd -N2 -n2 sh -c 'echo $(hostname):$HVD_LAUNCH:$SLURM_HVD'
+lost()
+{
+    as_user PYTHONPATH="$prefix/usr/local/lib/hvd/python" \
+        srun --hvd -N2 -n2 python3 -c 'import horovod.torch as hvd; hvd.init()'
+}
+if [ -n "$(find "$prefix" -name libhvd.so)" ]; then
+    complains 'and the library there says so' 'plugin' lost
+else
+    tap_skip 'and the library there says so' 'no libhvd in this build'
+fi
+prints 'the collector of tables counts it' 'no binding table from 1 of 2 nodes' \
+    as_user srun --hvd=verbose -N2 -n2 true
+succeeds '(n2 has it again)' as_root --node n2 umount "$plugins"
+
+other=$MESON_BUILD_ROOT/tests/cluster/uid_probe_other.so
+echo "optional $other" >"$plugins/other.conf"
+prints 'a plugin of another Slurm that is optional stops nothing' '^1$' \
+    as_user srun --hvd -n1 printenv HVD_LAUNCH
+prints 'nor a batch job' '^ran$' batch_with on
+rm "$plugins/other.conf"
+succeeds 'the nodes are still idle' all_idle
+
+echo "optional $MESON_BUILD_ROOT/tests/cluster/uid_probe.so $home/uids" >"$plugins/probe.conf"
+succeeds '(the probe runs)' as_user sh -c \
+    'touch uids && chmod 666 uids && srun --probe -n1 true && sbatch --quiet --wait --probe -o out --wrap true'
+called_as()
+{
+    grep -E "^$1 " "$home/uids" | sort -u | paste -sd ' '
+}
+user=$(as_user id -u)
+# The table at the head of spank/dispatch.c, as Slurm keeps it.
+prints 'srun and sbatch call plugins as the user' '^[^/]*$' sh -c \
+    "grep -E '^(srun|alloc) ' '$home/uids' | grep -v ' $user/$user/$user\$' | wc -l | sed 's/[1-9].*/root \\/ &/'"
+prints 'slurmstepd: init, options, init_post_opt and exit as root' \
+    '^stepd exit 0/0/0 stepd init 0/0/0 stepd init_post_opt 0/0/0 stepd option 0/0/0$' \
+    called_as 'stepd (init|option|init_post_opt|exit)'
+prints 'user_init with the real user root' "^stepd user_init 0/$user/0\$" called_as 'stepd user_init'
+prints 'task_init wholly as the user' "^stepd task_init $user/$user/$user\$" \
+    called_as 'stepd task_init'
+tap_done
