@@ -2,6 +2,7 @@
 /* The parent's side of connecting. */
 #include "collectives/guests.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,8 @@
 
 /* A rank answers at once; a busy machine may take a while; who needs longer tries again. */
 #define GUEST_MS 5000
+/* Before a new try when no descriptor is left for who waits at the door. */
+#define FULL_MS 100
 /* Strangers that may wait beside the children. */
 #define STRANGERS 32
 
@@ -29,6 +32,7 @@ struct hvd_guests {
     int count; /* in order of arrival */
     int polled; /* of them, those that the last poll saw */
     int refused;
+    int64_t closed_until_ms; /* for lack of descriptors; 0: open */
     struct guest list[];
 };
 
@@ -79,10 +83,15 @@ int hvd_guests_refused(const struct hvd_guests *guests)
 
 int hvd_guests_poll(struct hvd_guests *guests, struct pollfd *fds, int64_t *deadline_ms)
 {
+    bool is_open = guests->closed_until_ms == 0;
     int n = 0;
 
     for (int i = 0; i < 2; i++) {
-        fds[n++] = (struct pollfd){.fd = guests->listening[i], .events = POLLIN};
+        fds[n++] =
+            (struct pollfd){.fd = is_open ? guests->listening[i] : -1, .events = POLLIN};
+    }
+    if (!is_open && guests->closed_until_ms < *deadline_ms) {
+        *deadline_ms = guests->closed_until_ms;
     }
     for (int i = 0; i < guests->count; i++) {
         struct guest *guest = &guests->list[i];
@@ -119,6 +128,9 @@ static void welcome_all(struct hvd_guests *guests, int listening, int64_t now_ms
         }
         guests->list[guests->count++] =
             (struct guest){.link = link, .deadline_ms = now_ms + GUEST_MS};
+    }
+    if (errno == EMFILE || errno == ENFILE) {
+        guests->closed_until_ms = now_ms + FULL_MS;
     }
 }
 
@@ -200,6 +212,9 @@ void hvd_guests_step(struct hvd_guests *guests, const struct pollfd *fds, int64_
         }
     }
     guests->polled = 0;
+    if (now_ms >= guests->closed_until_ms) {
+        guests->closed_until_ms = 0;
+    }
     for (int i = 0; i < 2; i++) {
         if (fds[i].revents != 0) {
             welcome_all(guests, guests->listening[i], now_ms);

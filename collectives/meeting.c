@@ -56,6 +56,16 @@ static void lose(struct hvd_meeting *meeting, struct hvd_neighbour *neighbour, i
     }
 }
 
+static void say(struct hvd_meeting *meeting, struct hvd_neighbour *neighbour,
+                uint32_t type)
+{
+    int status = hvd_link_send(neighbour->link, type, NULL, 0, -1);
+
+    if (status != 0) {
+        lose(meeting, neighbour, status);
+    }
+}
+
 static void hand_out(struct hvd_meeting *meeting)
 {
     struct hvd_control *control = meeting->control;
@@ -64,8 +74,12 @@ static void hand_out(struct hvd_meeting *meeting)
         struct hvd_neighbour *child = &control->neighbours[i];
 
         if (is_on_this_node(control, child->rank)) {
-            hvd_sharing_hand_out(&meeting->sharing, child->link,
-                                 control->boot->layout.local_rank[child->rank]);
+            int local_rank = control->boot->layout.local_rank[child->rank];
+            int status = hvd_sharing_hand_out(&meeting->sharing, child->link, local_rank);
+
+            if (status != 0) {
+                lose(meeting, child, status);
+            }
         }
     }
     meeting->is_handed_out = true;
@@ -87,12 +101,12 @@ void hvd_meeting_pass_on(struct hvd_meeting *meeting)
     if (is_ready && first == 0) {
         meeting->is_go = true;
     } else if (is_ready && control->neighbours[0].is_joined && !meeting->is_ready_sent) {
-        hvd_link_send(control->neighbours[0].link, HVD_WIRE_READY, NULL, 0, -1);
+        say(meeting, &control->neighbours[0], HVD_WIRE_READY);
         meeting->is_ready_sent = true;
     }
     if (meeting->is_go) {
         for (int i = first; i < control->count; i++) {
-            hvd_link_send(control->neighbours[i].link, HVD_WIRE_GO, NULL, 0, -1);
+            say(meeting, &control->neighbours[i], HVD_WIRE_GO);
         }
     }
 }
