@@ -7,7 +7,7 @@
 
 #include "collectives/net_peer.h"
 #include "collectives/net_ucx.h"
-#include "gpu_binding/log.h"
+#include "gpu_binding/env.h"
 
 struct hvd_net {
     struct hvd_ucx *ucx;
@@ -70,7 +70,10 @@ static struct hvd_net_peer *peer_of(struct hvd_net *net, int rank)
     status = hvd_ucx_open(net->ucx, net->addresses + net->address_at[rank], peer,
                           &peer->endpoint);
     if (status != 0) {
-        fail_peer(peer, "UCX cannot open an endpoint to its address");
+        fail_peer(peer, status == HVD_ERR_PEER
+                            ? "UCX has no way to it: check " HVD_ENV_UCX_TLS
+                              " and " HVD_ENV_UCX_NET_DEVICES
+                            : "UCX cannot open an endpoint to it");
     }
     return peer;
 }

@@ -8,6 +8,9 @@
  * what the receiver has taken (net_flow.h), so that no receiver has to store an unbounded
  * amount. Channels are few and used again: what is known of one is kept until destroy.
  *
+ * UCX does not ask who connects: unlike the control network this one trusts its network, as MPI
+ * does.
+ *
  * Threads: one thread at a time for all functions on a net (the engine's lock). */
 #ifndef HVD_NET_H
 #define HVD_NET_H
