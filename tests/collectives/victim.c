@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job in which one rank dies: victim RANK. The others print what they are told.
+/* A job in which one rank dies: victim RANK [sleep]. The others print what they are told.
+ * With "sleep" the rank stays alive and silent, for tests that take its node away.
  *
  *   pending N: STATUS SECONDS TEXT   the call that was under way when the rank died
  *   next N: STATUS TEXT              the call after it
@@ -52,7 +53,9 @@ int main(int argc, char **argv)
     }
     rank = hvd_rank();
     start = now();
-    if (rank == victim) {
+    if (rank == victim && argc > 2) {
+        sleep(60);
+    } else if (rank == victim) {
         kill(getpid(), SIGKILL);
     }
     status = allreduce("pending", &value, &err);
