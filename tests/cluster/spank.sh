@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Shell functions for the tests of the plugin; comes after harness.sh.
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2154,SC2120 # prefix, work, home come from harness.sh
 
 # The plugin as an admin would enable it, in a file that tests may replace: Slurm reads it anew for
 # each step. `enable_plugin WORD...` adds words of plugstack.conf.
@@ -17,15 +17,18 @@ disable_plugin()
     rm -f "$work/cluster/etc/plugstack.conf.d/hvd.conf"
 }
 
-# batch OPTIONS SCRIPT: submits SCRIPT with OPTIONS as #SBATCH line, waits, shows its output and
-# returns its status.
+# batch OPTIONS SCRIPT [VAR=VALUE...]: submits SCRIPT with OPTIONS as #SBATCH line, waits, shows its
+# output and returns its status. (sbatch --wait would only look every few seconds.)
 batch()
 {
-    printf '#!/bin/bash\n#SBATCH %s\n%s\n' "$1" "$2" >"$home/batch.sh"
+    rm -f "$home/out" "$home/status"
+    printf '#!/bin/bash\n#SBATCH %s\ntrap "echo \\$? >status" EXIT\n%s\n' "$1" "$2" \
+        >"$home/batch.sh"
     chmod a+r "$home/batch.sh"
     # shellcheck disable=SC2016 # expands inside
-    as_user "${@:3}" sh -c 'rm -f out; sbatch --quiet --wait -o out batch.sh
-        status=$?; cat out; exit $status'
+    as_user "${@:3}" sh -c 'sbatch --quiet -o out batch.sh || exit
+        until test -s status; do sleep 0.05; done
+        cat out; exit "$(cat status)"'
 }
 
 # The output of a command as one sorted line.

@@ -37,9 +37,7 @@ succeeds 'nor do long ones' hostile_step "$(printf '9%.0s' $(seq 9000))"
 
 batch_with()
 {
-    printf '#!/bin/sh\necho ran\n' >"$home/plain.sh"
-    chmod a+r "$home/plain.sh"
-    as_user "$injected=$1" sh -c 'sbatch --quiet --wait -o out plain.sh && cat out'
+    batch '-N1' 'echo ran' "$injected=$1"
 }
 prints 'a bad option does not stop a batch job' '^ran$' batch_with rubbish
 succeeds 'nor does it drain a node' all_idle
@@ -74,7 +72,7 @@ succeeds 'the nodes are still idle' all_idle
 
 echo "optional $MESON_BUILD_ROOT/tests/cluster/uid_probe.so $home/uids" >"$plugins/probe.conf"
 succeeds '(the probe runs)' as_user sh -c \
-    'touch uids && chmod 666 uids && srun --probe -n1 true && sbatch --quiet --wait --probe -o out --wrap true'
+    'touch uids && chmod 666 uids && srun --probe -n1 true && sbatch --quiet --probe -o out --wrap true'
 called_as()
 {
     grep -E "^$1 " "$home/uids" | sort -u | paste -sd ' '

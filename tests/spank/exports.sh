@@ -3,8 +3,15 @@
 # exports.sh PLUGIN: the plugin exports what Slurm looks for and nothing else, and needs
 # nothing but libc and hwloc: one process loads many plugins.
 plugin=$1
-expected='plugin_name plugin_type plugin_version slurm_spank_exit slurm_spank_init
-slurm_spank_init_post_opt slurm_spank_local_user_init slurm_spank_task_init slurm_spank_user_init
+expected='plugin_name
+plugin_type
+plugin_version
+slurm_spank_exit
+slurm_spank_init
+slurm_spank_init_post_opt
+slurm_spank_local_user_init
+slurm_spank_task_init
+slurm_spank_user_init
 spank_plugin_version'
 
 check()
@@ -13,13 +20,13 @@ check()
         echo "ok $1 - $2"
     else
         echo "not ok $1 - $2"
-        echo "# expected: $(echo $4)"
-        echo "# found:    $(echo $3)"
+        printf '%s\n' "$3" | sed 's/^/# found: /'
+        printf '%s\n' "$4" | sed 's/^/# expected: /'
     fi
 }
 
 symbols=$(nm -D --defined-only "$plugin" | awk '{print $3}' | sort)
-check 1 'exports are exactly what Slurm looks for' "$symbols" "$(echo $expected | tr ' ' '\n' | sort)"
+check 1 'exports are exactly what Slurm looks for' "$symbols" "$expected"
 
 needed=$(readelf -d "$plugin" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' |
     grep -Ev '^(libc|libm|libpthread|ld-linux[-a-z0-9_]*|libhwloc|libasan|libubsan|liblsan)\.so' | sort)
