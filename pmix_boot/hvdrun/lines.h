@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One stream of one rank on its way to the terminal: whole lines, so that those of different
+ * ranks never mix, each with a prefix where wanted; and an unchanged copy in a file. */
+#ifndef HVDRUN_LINES_H
+#define HVDRUN_LINES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct hvdrun_lines {
+    int out; /* where lines go */
+    int copy; /* -1: no copy */
+    const char *label; /* borrowed, "[3]<stdout>: "; NULL: no prefix */
+    bool has_time; /* the time before the label */
+    char *held; /* the beginning of a line whose end has not come */
+    size_t held_bytes;
+};
+
+/* Takes what came. Returns 0, or HVD_ERR_SYS with errno when out or copy does not take it. */
+int hvdrun_lines_add(struct hvdrun_lines *lines, const char *data, size_t bytes);
+
+/* The stream has ended: writes what is held, and frees. A line without an end gets one where
+ * there is a label. Does not close the descriptors. */
+int hvdrun_lines_end(struct hvdrun_lines *lines);
+
+#endif

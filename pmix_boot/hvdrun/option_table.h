@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every option of hvdrun, once: for reading, for the configuration file, and for --help. */
+#ifndef HVDRUN_OPTION_TABLE_H
+#define HVDRUN_OPTION_TABLE_H
+
+#include <stddef.h>
+
+enum hvdrun_option_kind {
+    HVDRUN_OPTION_OWN, /* hvdrun itself acts on it: see options.c */
+    HVDRUN_OPTION_TEXT, /* variable = value */
+    HVDRUN_OPTION_COUNT, /* the same; value is a whole number, 0 or more */
+    HVDRUN_OPTION_NUMBER, /* the same; value is a number, 0 or more */
+    HVDRUN_OPTION_MEBIBYTES, /* the same; value is given in MiB, handed on in bytes */
+    HVDRUN_OPTION_ON, /* variable = 1; takes no value */
+    HVDRUN_OPTION_OFF, /* variable = 0; takes no value */
+    HVDRUN_OPTION_IDLE, /* accepted without effect; text says why */
+    HVDRUN_OPTION_REFUSED, /* not accepted; text says what to do */
+};
+
+struct hvdrun_option {
+    const char *name; /* without dashes; empty: text is the title of a group */
+    const char *alias; /* another name; NULL: none */
+    const char *argument; /* what the value is called; NULL: takes none */
+    enum hvdrun_option_kind kind;
+    const char *variable; /* that the ranks get; NULL: none */
+    const char *text; /* what it does, or why not, for people */
+};
+
+/* Ends with a NULL name. */
+extern const struct hvdrun_option hvdrun_option_table[];
+
+/* By name or alias; NULL when there is none. */
+const struct hvdrun_option *hvdrun_option_find(const char *name);
+
+#endif

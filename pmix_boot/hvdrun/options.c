@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads a command line by the table. */
+#include "pmix_boot/hvdrun/options.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu_binding/env.h"
+#include "pmix_boot/hvdrun/config_file.h"
+#include "pmix_boot/hvdrun/hosts.h"
+#include "pmix_boot/hvdrun/option_table.h"
+
+/* More ranks than this on one node are a typing error. */
+#define MOST_RANKS HVD_PLAN_RANKS_MAX
+
+static int replace(char **text, const char *value, struct hvd_error *err)
+{
+    char *copy = strdup(value);
+
+    if (copy == NULL) {
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for the options");
+    }
+    free(*text);
+    *text = copy;
+    return 0;
+}
+
+/* --- what hvdrun itself acts on ---------------------------------------------------------- */
+
+static int set_ranks(struct hvdrun_options *options, const char *value,
+                     struct hvd_error *err)
+{
+    char *end;
+    long ranks = strtol(value, &end, 10);
+
+    if (end == value || *end != '\0' || ranks < 1 || ranks > MOST_RANKS) {
+        return hvd_fail(err, HVD_ERR_ARG, "-np %s: expected a number of ranks, 1 to %d",
+                        value, MOST_RANKS);
+    }
+    options->ranks = (int)ranks;
+    return 0;
+}
+
+static int set_hosts(struct hvdrun_options *options, const char *value,
+                     struct hvd_error *err)
+{
+    return replace(&options->hosts, value, err);
+}
+
+static int set_hostfile(struct hvdrun_options *options, const char *value,
+                        struct hvd_error *err)
+{
+    char *hosts;
+    int status = hvdrun_hostfile_read(value, &hosts, err);
+
+    if (status == 0) {
+        free(options->hosts);
+        options->hosts = hosts;
+    }
+    return status;
+}
+
+static int set_bind(struct hvdrun_options *options, const char *value,
+                    struct hvd_error *err)
+{
+    return hvd_bind_mode_parse(value, &options->bind) == 0
+               ? 0
+               : hvd_fail(err, HVD_ERR_ARG,
+                          "--bind %s: expected auto, socket, core or none", value);
+}
+
+static int set_output(struct hvdrun_options *options, const char *value,
+                      struct hvd_error *err)
+{
+    return replace(&options->output_directory, value, err);
+}
+
+static int set_mpi(struct hvdrun_options *options, const char *value,
+                   struct hvd_error *err)
+{
+    return replace(&options->mpi_arguments, value, err);
+}
+
+static int add_ssh(struct hvdrun_options *options, const char *option, const char *value,
+                   struct hvd_error *err)
+{
+    const char *before = options->ssh_arguments;
+    char *all;
+
+    if (asprintf(&all, "%s%s%s %s", before != NULL ? before : "",
+                 before != NULL ? " " : "", option, value) < 0) {
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for the options");
+    }
+    free(options->ssh_arguments);
+    options->ssh_arguments = all;
+    return 0;
+}
+
+static int set_ssh_port(struct hvdrun_options *options, const char *value,
+                        struct hvd_error *err)
+{
+    return add_ssh(options, "-p", value, err);
+}
+
+static int set_ssh_key(struct hvdrun_options *options, const char *value,
+                       struct hvd_error *err)
+{
+    return add_ssh(options, "-i", value, err);
+}
+
+static int set_prefix(struct hvdrun_options *options, const char *value,
+                      struct hvd_error *err)
+{
+    (void)value;
+    (void)err;
+    options->has_prefix = true;
+    return 0;
+}
+
+static int set_time(struct hvdrun_options *options, const char *value,
+                    struct hvd_error *err)
+{
+    options->has_time = true;
+    return set_prefix(options, value, err);
+}
+
+static int set_verbose(struct hvdrun_options *options, const char *value,
+                       struct hvd_error *err)
+{
+    (void)value;
+    (void)err;
+    options->is_verbose = true;
+    return 0;
+}
+
+static int set_check_build(struct hvdrun_options *options, const char *value,
+                           struct hvd_error *err)
+{
+    (void)value;
+    (void)err;
+    options->action = HVDRUN_CHECK_BUILD;
+    return 0;
+}
+
+static int set_version(struct hvdrun_options *options, const char *value,
+                       struct hvd_error *err)
+{
+    (void)value;
+    (void)err;
+    options->action = HVDRUN_VERSION;
+    return 0;
+}
+
+static int set_help(struct hvdrun_options *options, const char *value,
+                    struct hvd_error *err)
+{
+    (void)value;
+    (void)err;
+    options->action = HVDRUN_HELP;
+    return 0;
+}
+
+static int set_config(struct hvdrun_options *options, const char *value,
+                      struct hvd_error *err)
+{
+    return hvdrun_config_read(options, value, err);
+}
+
+static const struct {
+    const char *name;
+    int (*set)(struct hvdrun_options *options, const char *value, struct hvd_error *err);
+} own_options[] = {
+    {"num-proc", set_ranks},
+    {"hosts", set_hosts},
+    {"hostfile", set_hostfile},
+    {"bind", set_bind},
+    {"mpi-args", set_mpi},
+    {"ssh-port", set_ssh_port},
+    {"ssh-identity-file", set_ssh_key},
+    {"output-filename", set_output},
+    {"prefix-output", set_prefix},
+    {"prefix-output-with-timestamp", set_time},
+    {"verbose", set_verbose},
+    {"config-file", set_config},
+    {"check-build", set_check_build},
+    {"version", set_version},
+    {"help", set_help},
+};
+
+static int set_own(struct hvdrun_options *options, const char *name, const char *value,
+                   struct hvd_error *err)
+{
+    for (size_t i = 0; i < sizeof(own_options) / sizeof(own_options[0]); i++) {
+        if (strcmp(own_options[i].name, name) == 0) {
+            return own_options[i].set(options, value, err);
+        }
+    }
+    return hvd_fail(err, HVD_ERR_ARG, "--%s is in no table", name);
+}
+
+/* --- what only becomes a variable -------------------------------------------------------- */
+
+static int fail_value(const char *name, const char *value, const char *expected,
+                      struct hvd_error *err)
+{
+    return hvd_fail(err, HVD_ERR_ARG, "--%s %s: expected %s", name, value, expected);
+}
+
+/* A number of 0 or more, or -1. */
+static double read_number(const char *value)
+{
+    char *end;
+    double number = strtod(value, &end);
+
+    return end == value || *end != '\0' || !isfinite(number) || number < 0 ? -1 : number;
+}
+
+static int set_count(struct hvdrun_options *options, const struct hvdrun_option *option,
+                     const char *value, struct hvd_error *err)
+{
+    if (value[0] == '\0' || value[strspn(value, "0123456789")] != '\0') {
+        return fail_value(option->name, value, "a whole number, 0 or more", err);
+    }
+    return hvdrun_environment_set(&options->settings, option->variable, value, true, err);
+}
+
+static int set_number(struct hvdrun_options *options, const struct hvdrun_option *option,
+                      const char *value, struct hvd_error *err)
+{
+    if (read_number(value) < 0) {
+        return fail_value(option->name, value, "a number, 0 or more", err);
+    }
+    return hvdrun_environment_set(&options->settings, option->variable, value, true, err);
+}
+
+static int set_mebibytes(struct hvdrun_options *options,
+                         const struct hvdrun_option *option, const char *value,
+                         struct hvd_error *err)
+{
+    double number = read_number(value);
+    char bytes[32];
+
+    if (number < 0 || number > 1 << 30) {
+        return fail_value(option->name, value, "a number of MiB, 0 or more", err);
+    }
+    snprintf(bytes, sizeof(bytes), "%lld", (long long)(number * 1024 * 1024));
+    return hvdrun_environment_set(&options->settings, option->variable, bytes, true, err);
+}
+
+static int set_idle(struct hvdrun_options *options, const struct hvdrun_option *option,
+                    struct hvd_error *err)
+{
+    return hvdrun_words_add(&options->remarks, err, "--%s has no effect: %s",
+                            option->name, option->text);
+}
+
+static int apply(struct hvdrun_options *options, const struct hvdrun_option *option,
+                 const char *value, struct hvd_error *err)
+{
+    switch (option->kind) {
+    case HVDRUN_OPTION_OWN:
+        return set_own(options, option->name, value, err);
+    case HVDRUN_OPTION_TEXT:
+        return hvdrun_environment_set(&options->settings, option->variable, value, true,
+                                      err);
+    case HVDRUN_OPTION_COUNT:
+        return set_count(options, option, value, err);
+    case HVDRUN_OPTION_NUMBER:
+        return set_number(options, option, value, err);
+    case HVDRUN_OPTION_MEBIBYTES:
+        return set_mebibytes(options, option, value, err);
+    case HVDRUN_OPTION_ON:
+        return hvdrun_environment_set(&options->settings, option->variable, "1", true,
+                                      err);
+    case HVDRUN_OPTION_OFF:
+        return hvdrun_environment_set(&options->settings, option->variable, "0", true,
+                                      err);
+    case HVDRUN_OPTION_IDLE:
+        return set_idle(options, option, err);
+    case HVDRUN_OPTION_REFUSED:
+        break;
+    }
+    return hvd_fail(err, HVD_ERR_UNSUPPORTED, "--%s: %s", option->name, option->text);
+}
+
+int hvdrun_options_set(struct hvdrun_options *options, const char *name,
+                       const char *value, struct hvd_error *err)
+{
+    const struct hvdrun_option *option = hvdrun_option_find(name);
+
+    if (option == NULL) {
+        return hvd_fail(err, HVD_ERR_ARG, "no option --%s: see hvdrun --help", name);
+    }
+    if (option->argument == NULL && value != NULL) {
+        return hvd_fail(err, HVD_ERR_ARG, "--%s takes no value, found %s", option->name,
+                        value);
+    }
+    if (option->argument != NULL && value == NULL &&
+        option->kind != HVDRUN_OPTION_REFUSED) {
+        return hvd_fail(err, HVD_ERR_ARG, "--%s needs a value: --%s %s", option->name,
+                        option->name, option->argument);
+    }
+    return apply(options, option, value, err);
+}
+
+/* --- a command line ---------------------------------------------------------------------- */
+
+/* Reads arguments[at] and perhaps its value behind it. Returns how many it took, or < 0. */
+static int read_one(struct hvdrun_options *options, char *const *arguments, int left,
+                    struct hvd_error *err)
+{
+    const char *name = arguments[0] + (arguments[0][1] == '-' ? 2 : 1);
+    size_t length = strcspn(name, "=");
+    const struct hvdrun_option *option;
+    char plain[64];
+    const char *value = NULL;
+    int status;
+
+    /* A name that is cut is in no table. */
+    length = length < sizeof(plain) ? length : sizeof(plain) - 1;
+    memcpy(plain, name, length);
+    plain[length] = '\0';
+    option = hvdrun_option_find(plain);
+    if (name[length] == '=') {
+        value = name + length + 1;
+    } else if (option != NULL && option->argument != NULL && left > 1) {
+        value = arguments[1];
+    }
+    status = hvdrun_options_set(options, plain, value, err);
+    if (status < 0) {
+        return status;
+    }
+    return value != NULL && value == arguments[1] ? 2 : 1;
+}
+
+int hvdrun_options_read(struct hvdrun_options *options, int count, char *const *arguments,
+                        struct hvd_error *err)
+{
+    int at = 1;
+
+    *options = (struct hvdrun_options){.action = HVDRUN_RUN};
+    while (at < count && arguments[at][0] == '-' && arguments[at][1] != '\0') {
+        int taken = 1;
+
+        if (strcmp(arguments[at], "--") == 0) {
+            at++;
+            break;
+        }
+        taken = read_one(options, arguments + at, count - at, err);
+        if (taken < 0) {
+            return taken;
+        }
+        at += taken;
+    }
+    options->command = arguments + at;
+    if (options->action == HVDRUN_RUN && at == count) {
+        return hvd_fail(err, HVD_ERR_ARG,
+                        "no command to run: hvdrun -np N python train.py");
+    }
+    return 0;
+}
+
+void hvdrun_options_finish(struct hvdrun_options *options)
+{
+    free(options->hosts);
+    free(options->output_directory);
+    free(options->mpi_arguments);
+    free(options->ssh_arguments);
+    hvdrun_words_finish(&options->settings);
+    hvdrun_words_finish(&options->remarks);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hvdrun's command line, which is horovodrun's, and the same settings in a file. */
+#ifndef HVDRUN_OPTIONS_H
+#define HVDRUN_OPTIONS_H
+
+#include <stdbool.h>
+
+#include "gpu_binding/error.h"
+#include "gpu_binding/plan.h"
+#include "pmix_boot/hvdrun/environment.h"
+
+enum hvdrun_action {
+    HVDRUN_RUN,
+    HVDRUN_HELP,
+    HVDRUN_VERSION,
+    HVDRUN_CHECK_BUILD,
+};
+
+struct hvdrun_options {
+    enum hvdrun_action action;
+    int ranks; /* 0: not given */
+    char *hosts; /* -H, or what --hostfile says in the same form; NULL */
+    char *output_directory; /* NULL: no copies in files */
+    char *mpi_arguments; /* for mpirun, separated by spaces; NULL */
+    char *ssh_arguments; /* for mpirun's ssh; NULL */
+    enum hvd_bind_mode bind;
+    bool is_verbose;
+    bool has_prefix; /* lines of ranks begin with rank and stream */
+    bool has_time; /* and with the time */
+    struct hvdrun_words settings; /* what the ranks get, before all else */
+    struct hvdrun_words remarks; /* items are sentences: options that do nothing */
+    char *const *command; /* borrowed from the arguments; ends with NULL */
+};
+
+/* Reads a command line. A later setting wins over an earlier one, so one after --config-file
+ * wins over the file. HVD_ERR_ARG for what makes no sense, HVD_ERR_UNSUPPORTED for what
+ * horovodrun has and hvd has not; both say what to do. *options is the caller's, to end with
+ * hvdrun_options_finish, also after a failure. */
+int hvdrun_options_read(struct hvdrun_options *options, int count, char *const *arguments,
+                        struct hvd_error *err);
+
+/* One option by its long name without dashes. value NULL: none was given. */
+int hvdrun_options_set(struct hvdrun_options *options, const char *name,
+                       const char *value, struct hvd_error *err);
+
+void hvdrun_options_finish(struct hvdrun_options *options);
+
+#endif

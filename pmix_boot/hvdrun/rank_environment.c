@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inherited, minus what an outer launch left, plus what this launch says. */
+#include "pmix_boot/hvdrun/rank_environment.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "gpu_binding/apply.h"
+#include "gpu_binding/env.h"
+
+/* Of an outer launch: they would lead a rank to the wrong server, or tell it that the
+ * launch failed. */
+static const char *const outer[] = {"PMIX_", HVD_ENV_LAUNCH_ERROR "="};
+
+static int set_number(struct hvdrun_words *out, const char *name, int value,
+                      struct hvd_error *err)
+{
+    char text[16];
+
+    snprintf(text, sizeof(text), "%d", value);
+    return hvdrun_environment_set(out, name, text, true, err);
+}
+
+/* The numbers of this launch, whatever an outer launch has said. */
+static int set_ranks(const struct hvdrun_rank_environment *all, int rank,
+                     struct hvdrun_words *out, struct hvd_error *err)
+{
+    const struct {
+        const char *name;
+        int value;
+    } numbers[] = {
+        {HVD_ENV_RANK, rank},       {HVD_ENV_SIZE, all->ranks},
+        {HVD_ENV_LOCAL_RANK, rank}, {HVD_ENV_LOCAL_SIZE, all->ranks},
+        {HVD_ENV_CROSS_RANK, 0},    {HVD_ENV_CROSS_SIZE, 1},
+        {HVD_ENV_LAUNCH, 1},
+    };
+    int status = 0;
+
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]) && status == 0; i++) {
+        status = set_number(out, numbers[i].name, numbers[i].value, err);
+    }
+    if (status == 0) {
+        status = hvdrun_environment_set(out, HVD_ENV_HOSTNAME, all->host, false, err);
+    }
+    return status;
+}
+
+/* At the end, so that the user's own packages come first. */
+static int set_python(const struct hvdrun_rank_environment *all, struct hvdrun_words *out,
+                      struct hvd_error *err)
+{
+    const char *path = hvdrun_environment_get(out, HVD_ENV_PYTHONPATH);
+    char joined[8192];
+    int status = hvdrun_environment_set(out, HVD_ENV_PYTHON_UNBUFFERED, "1", false, err);
+
+    if (status < 0 || all->python_directory == NULL) {
+        return status;
+    }
+    if (path == NULL || path[0] == '\0') {
+        return hvdrun_environment_set(out, HVD_ENV_PYTHONPATH, all->python_directory,
+                                      true, err);
+    }
+    if ((size_t)snprintf(joined, sizeof(joined), "%s:%s", path, all->python_directory) >=
+        sizeof(joined)) {
+        return hvd_fail(err, HVD_ERR_ARG, "%s is longer than %zu bytes",
+                        HVD_ENV_PYTHONPATH, sizeof(joined));
+    }
+    return hvdrun_environment_set(out, HVD_ENV_PYTHONPATH, joined, true, err);
+}
+
+static int set_one(void *context, const char *name, const char *value, bool overwrite)
+{
+    return hvdrun_environment_set(context, name, value, overwrite, NULL);
+}
+
+static int set_binding(const struct hvdrun_rank_environment *all, int rank,
+                       struct hvdrun_words *out, struct hvd_error *err)
+{
+    struct hvd_cpuset bound;
+    int status = 0;
+
+    if (all->plan == NULL) {
+        return 0;
+    }
+    if (all->plan->mode == HVD_BIND_NONE) {
+        status = hvd_affinity_get(&bound, err);
+    } else {
+        bound = hvd_plan_row_of(all->plan, rank)->cpus;
+    }
+    if (status == 0) {
+        status = hvd_apply_env(all->plan, rank, &bound, set_one, out, err);
+    }
+    return status < 0 ? status
+                      : hvdrun_environment_set(out, HVD_ENV_GPUS, "all", true, err);
+}
+
+static int set_settings(const struct hvdrun_words *settings, struct hvdrun_words *out,
+                        struct hvd_error *err)
+{
+    int status = 0;
+
+    for (int i = 0; i < settings->count && status == 0; i++) {
+        char name[128];
+        size_t length = strcspn(settings->items[i], "=");
+
+        snprintf(name, sizeof(name), "%.*s", (int)length, settings->items[i]);
+        status =
+            hvdrun_environment_set(out, name, settings->items[i] + length + 1, true, err);
+    }
+    return status;
+}
+
+int hvdrun_rank_environment_make(const struct hvdrun_rank_environment *all, int rank,
+                                 struct hvdrun_words *out, struct hvd_error *err)
+{
+    int status = hvdrun_words_add_all(out, all->inherited, err);
+
+    for (size_t i = 0; i < sizeof(outer) / sizeof(outer[0]) && status == 0; i++) {
+        hvdrun_environment_remove(out, outer[i]);
+    }
+    if (status == 0) {
+        status = set_settings(all->settings, out, err);
+    }
+    if (status == 0) {
+        status = set_ranks(all, rank, out, err);
+    }
+    if (status == 0) {
+        status = set_python(all, out, err);
+    }
+    return status < 0 ? status : set_binding(all, rank, out, err);
+}

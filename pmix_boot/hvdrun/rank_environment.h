@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The environment of one rank: hvdrun's own, the user's settings, and the contract between
+ * launcher and library (see gpu_binding/env.h). */
+#ifndef HVDRUN_RANK_ENVIRONMENT_H
+#define HVDRUN_RANK_ENVIRONMENT_H
+
+#include "gpu_binding/plan.h"
+#include "pmix_boot/hvdrun/environment.h"
+
+struct hvdrun_rank_environment {
+    const char *const *inherited; /* as environ */
+    const struct hvdrun_words *settings; /* they win over what is inherited */
+    int ranks;
+    const char *host;
+    const char *python_directory; /* of the front end; NULL: there is none */
+    const struct hvd_plan *plan; /* NULL: nothing is bound */
+};
+
+/* Without what the PMIx server adds. *out is the caller's, also after a failure. */
+int hvdrun_rank_environment_make(const struct hvdrun_rank_environment *all, int rank,
+                                 struct hvdrun_words *out, struct hvd_error *err);
+
+#endif
