@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What hvdrun says about itself. */
+#ifndef HVDRUN_HELP_H
+#define HVDRUN_HELP_H
+
+#include <stdio.h>
+
+/* All options, from the table. */
+void hvdrun_help_print(FILE *out);
+
+/* What is installed, in horovodrun's form. Starts python3 to ask for its modules. */
+void hvdrun_build_print(FILE *out);
+
+#endif

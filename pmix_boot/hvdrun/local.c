@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Prepares a job on this machine, starts its ranks, watches, and takes all away again. */
+#include "pmix_boot/hvdrun/local.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "gpu_binding/binding.h"
+#include "gpu_binding/env.h"
+#include "gpu_binding/log.h"
+#include "pmix_boot/hvdrun/directory.h"
+#include "pmix_boot/hvdrun/guard.h"
+#include "pmix_boot/hvdrun/python.h"
+#include "pmix_boot/hvdrun/rank_environment.h"
+#include "pmix_boot/hvdrun/server.h"
+#include "pmix_boot/hvdrun/signals.h"
+#include "pmix_boot/hvdrun/start.h"
+#include "pmix_boot/hvdrun/streams.h"
+#include "pmix_boot/hvdrun/supervise.h"
+
+/* What a job owns; closed things are -1, and plan.rows is NULL without a plan. */
+struct job {
+    const struct hvdrun_options *options;
+    const char *host;
+    char directory[PATH_MAX]; /* empty: none */
+    char python[PATH_MAX]; /* empty: none */
+    struct hvdrun_guard guard; /* pid 0: none */
+    struct hvdrun_job served; /* ranks 0: no server runs */
+    sigset_t signal_mask; /* that the ranks get */
+    int signal_fd;
+    int abort_ends[2];
+    struct hvd_plan plan;
+    struct hvdrun_rank *ranks;
+};
+
+/* --- preparing --------------------------------------------------------------------------- */
+
+/* A plan that cannot be made costs speed, not the job. */
+static void plan_binding(struct job *job)
+{
+    struct hvd_topology topology = {0};
+    struct hvd_cpuset own;
+    struct hvd_binding_step step = {
+        .rank_count = job->options->ranks,
+        .cpus = &own,
+        .visible_devices = getenv(HVD_ENV_CUDA_VISIBLE_DEVICES),
+        .options.mode = job->options->bind,
+    };
+    struct hvd_error err = {0};
+    int status = hvd_affinity_get(&own, &err);
+
+    if (status == 0) {
+        status = hvd_topology_load(&topology, &(struct hvd_topology_source){0}, &err);
+    }
+    if (status == 0) {
+        status = hvd_binding_plan(&topology, &step, &job->plan, &err);
+    }
+    if (status < 0) {
+        hvd_log(HVD_LOG_WARN, "ranks are not bound to cpus: %s", err.text);
+    } else if (job->options->is_verbose) {
+        hvd_picture_print(&topology, &job->plan, job->host, stderr);
+        fputc('\n', stderr);
+        hvd_table_print(&topology, &job->plan, stderr);
+        hvd_notes_print(&job->plan, stderr);
+    }
+    hvd_topology_finish(&topology);
+}
+
+static int start_server(struct job *job, struct hvd_error *err)
+{
+    int status;
+
+    if (pipe2(job->abort_ends, O_CLOEXEC | O_NONBLOCK) != 0) {
+        return hvd_fail(err, HVD_ERR_SYS, "cannot open a pipe: %m");
+    }
+    job->served = (struct hvdrun_job){
+        .ranks = job->options->ranks,
+        .host = job->host,
+        .directory = job->directory,
+        .abort_fd = job->abort_ends[1],
+    };
+    status = hvdrun_server_start(&job->served, err);
+    if (status < 0) {
+        job->served.ranks = 0;
+    }
+    return status;
+}
+
+/* The guard comes before the server's thread, and signals before both. */
+static int prepare(struct job *job, struct hvd_error *err)
+{
+    size_t count = (size_t)job->options->ranks;
+    int status;
+
+    job->ranks = calloc(count, sizeof(*job->ranks));
+    if (job->ranks == NULL) {
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for %zu ranks", count);
+    }
+    for (size_t rank = 0; rank < count; rank++) {
+        for (int i = 0; i < HVDRUN_STREAMS; i++) {
+            job->ranks[rank].streams[i].fd = -1;
+            job->ranks[rank].streams[i].lines.copy = -1;
+        }
+    }
+    job->signal_fd = hvdrun_signals_open(&job->signal_mask, err);
+    if (job->signal_fd < 0) {
+        return job->signal_fd;
+    }
+    status = hvdrun_directory_make(job->directory, sizeof(job->directory), err);
+    if (status < 0) {
+        job->directory[0] = '\0';
+        return status;
+    }
+    status = hvdrun_guard_start(&job->guard, job->directory, err);
+    if (status == 0) {
+        plan_binding(job);
+        hvdrun_python_directory(job->python, sizeof(job->python));
+        status = start_server(job, err);
+    }
+    return status;
+}
+
+/* --- starting ---------------------------------------------------------------------------- */
+
+static int make_environment(const struct job *job, int rank, struct hvdrun_words *out,
+                            struct hvd_error *err)
+{
+    const struct hvdrun_rank_environment all = {
+        .inherited = (const char *const *)environ,
+        .settings = &job->options->settings,
+        .ranks = job->options->ranks,
+        .host = job->host,
+        .python_directory = job->python[0] != '\0' ? job->python : NULL,
+        .plan = job->plan.rows != NULL ? &job->plan : NULL,
+    };
+    int status = hvdrun_rank_environment_make(&all, rank, out, err);
+
+    return status < 0 ? status : hvdrun_server_export(rank, out, err);
+}
+
+static int run_command(const struct job *job, int rank, int input,
+                       const int rank_ends[HVDRUN_STREAMS], pid_t *pid, int *exit_code,
+                       struct hvd_error *err)
+{
+    struct hvdrun_words environment = {0};
+    const struct hvdrun_start start = {
+        .rank = rank,
+        .command = job->options->command,
+        .environment = &environment,
+        .plan = job->plan.rows != NULL ? &job->plan : NULL,
+        .signal_mask = &job->signal_mask,
+        .input = input,
+        .output = rank_ends[HVDRUN_STDOUT],
+        .error = rank_ends[HVDRUN_STDERR],
+    };
+    int status = make_environment(job, rank, &environment, err);
+
+    if (status == 0) {
+        status = hvdrun_start(&start, pid, exit_code, err);
+    }
+    hvdrun_words_finish(&environment);
+    return status;
+}
+
+static int start_rank(struct job *job, int rank, int *exit_code, struct hvd_error *err)
+{
+    struct hvdrun_rank *started = &job->ranks[rank];
+    int rank_ends[HVDRUN_STREAMS] = {-1, -1};
+    int input = hvdrun_streams_input(rank, err);
+    pid_t pid = 0;
+    int status = input < 0 ? input
+                           : hvdrun_streams_open(job->options, rank, started->streams,
+                                                 rank_ends, err);
+
+    if (status == 0) {
+        status = run_command(job, rank, input, rank_ends, &pid, exit_code, err);
+    }
+    if (status == 0) {
+        started->pid = pid;
+        hvdrun_guard_watch(&job->guard, pid);
+    }
+    close(input);
+    for (int i = 0; i < HVDRUN_STREAMS; i++) {
+        close(rank_ends[i]);
+    }
+    return status;
+}
+
+static int start_and_watch(struct job *job, struct hvd_error *err)
+{
+    struct hvdrun_watch watch = {
+        .ranks = job->ranks,
+        .count = job->options->ranks,
+        .signal_fd = job->signal_fd,
+        .abort_fd = job->abort_ends[0],
+    };
+    int exit_code = EXIT_FAILURE;
+
+    for (int rank = 0; rank < job->options->ranks; rank++) {
+        if (start_rank(job, rank, &exit_code, err) < 0) {
+            hvdrun_supervise_end(&watch);
+            return exit_code;
+        }
+    }
+    return hvdrun_supervise(&watch, err);
+}
+
+/* --- taking away ------------------------------------------------------------------------- */
+
+static void take_away(struct job *job)
+{
+    for (int rank = 0; job->ranks != NULL && rank < job->options->ranks; rank++) {
+        hvdrun_streams_close(job->ranks[rank].streams);
+    }
+    free(job->ranks);
+    if (job->served.ranks > 0) {
+        hvdrun_server_stop();
+    }
+    if (job->directory[0] != '\0') {
+        hvdrun_directory_remove(job->directory);
+    }
+    if (job->guard.pid > 0) {
+        hvdrun_guard_stop(&job->guard);
+    }
+    hvd_plan_finish(&job->plan);
+    close(job->abort_ends[0]);
+    close(job->abort_ends[1]);
+    close(job->signal_fd);
+}
+
+int hvdrun_local_run(const struct hvdrun_options *options, const char *host,
+                     struct hvd_error *err)
+{
+    struct job job = {
+        .options = options,
+        .host = host,
+        .signal_fd = -1,
+        .abort_ends = {-1, -1},
+    };
+    int exit_code = EXIT_FAILURE;
+
+    if (prepare(&job, err) == 0) {
+        exit_code = start_and_watch(&job, err);
+    }
+    take_away(&job);
+    return exit_code;
+}

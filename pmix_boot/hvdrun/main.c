@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hvdrun, also installed as horovodrun: starts the ranks of a job. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "gpu_binding/log.h"
+#include "pmix_boot/hvdrun/handover.h"
+#include "pmix_boot/hvdrun/help.h"
+#include "pmix_boot/hvdrun/local.h"
+#include "pmix_boot/hvdrun/options.h"
+#include "pmix_boot/hvdrun/way.h"
+
+enum {
+    EXIT_USAGE = 2
+};
+
+static void print_line(enum hvd_log_level level, const char *line)
+{
+    (void)level;
+    fprintf(stderr, "hvdrun: %s\n", line + sizeof("hvd: ") - 1);
+}
+
+static void print_remarks(const struct hvdrun_options *options)
+{
+    for (int i = 0; i < options->remarks.count; i++) {
+        hvd_log(HVD_LOG_WARN, "%s", options->remarks.items[i]);
+    }
+}
+
+static int run(const struct hvdrun_options *options)
+{
+    enum hvdrun_way way;
+    struct hvd_error err = {0};
+    char host[256] = "localhost";
+    int exit_code = EXIT_USAGE;
+
+    (void)gethostname(host, sizeof(host) - 1);
+    hvd_log_to(print_line, options->is_verbose ? HVD_LOG_INFO : HVD_LOG_WARN);
+    print_remarks(options);
+    if (hvdrun_way_choose(options, (const char *const *)environ, host, &way, &err) == 0) {
+        exit_code = EXIT_FAILURE;
+        if (way == HVDRUN_WAY_LOCAL) {
+            exit_code = hvdrun_local_run(options, host, &err);
+        } else {
+            (void)hvdrun_handover(options, way, &err);
+        }
+    }
+    if (err.status != 0) {
+        fprintf(stderr, "hvdrun: %s\n", err.text);
+    }
+    return exit_code;
+}
+
+static int act(const struct hvdrun_options *options)
+{
+    switch (options->action) {
+    case HVDRUN_HELP:
+        hvdrun_help_print(stdout);
+        return EXIT_SUCCESS;
+    case HVDRUN_VERSION:
+        puts(HVD_VERSION);
+        return EXIT_SUCCESS;
+    case HVDRUN_CHECK_BUILD:
+        hvdrun_build_print(stdout);
+        return EXIT_SUCCESS;
+    case HVDRUN_RUN:
+        break;
+    }
+    return run(options);
+}
+
+int main(int argc, char **argv)
+{
+    struct hvdrun_options options;
+    struct hvd_error err = {0};
+    int exit_code = EXIT_USAGE;
+
+    if (hvdrun_options_read(&options, argc, argv, &err) < 0) {
+        fprintf(stderr, "hvdrun: %s\n", err.text);
+    } else {
+        exit_code = act(&options);
+    }
+    hvdrun_options_finish(&options);
+    return exit_code;
+}

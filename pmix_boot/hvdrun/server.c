@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* libpmix does the serving; what it hands up concerns other nodes, of which there are none,
+ * so nearly every answer is "done". */
+#include "pmix_boot/hvdrun/server.h"
+
+#include <pmix.h>
+#include <pmix_server.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "pmix_boot/hvdrun/job_info.h"
+
+/* One job per process; unlike any that Slurm or Open MPI would choose. */
+#define NAME_SPACE "hvdrun"
+
+static pmix_status_t on_finalized(const pmix_proc_t *proc, void *object,
+                                  pmix_op_cbfunc_t answer, void *context)
+{
+    (void)proc;
+    (void)object;
+    answer(PMIX_SUCCESS, context);
+    return PMIX_SUCCESS;
+}
+
+/* The client stays in PMIx_Abort until the answer; by then the supervisor knows. */
+static pmix_status_t on_abort(const pmix_proc_t *proc, void *object, int status,
+                              const char *text, pmix_proc_t *procs, size_t count,
+                              pmix_op_cbfunc_t answer, void *context)
+{
+    const struct hvdrun_job *job = object;
+    struct hvdrun_abort message = {.rank = (int)proc->rank, .status = status};
+
+    (void)procs;
+    (void)count;
+    if (job != NULL) {
+        snprintf(message.text, sizeof(message.text), "%s", text != NULL ? text : "");
+        (void)!write(job->abort_fd, &message, sizeof(message));
+    }
+    answer(PMIX_SUCCESS, context);
+    return PMIX_SUCCESS;
+}
+
+/* All local ranks are in the fence, and there are no others. Their values are in libpmix's
+ * store already. */
+static pmix_status_t on_fence(const pmix_proc_t *procs, size_t procs_count,
+                              const pmix_info_t *info, size_t info_count, char *data,
+                              size_t bytes, pmix_modex_cbfunc_t answer, void *context)
+{
+    (void)procs;
+    (void)procs_count;
+    (void)info;
+    (void)info_count;
+    answer(PMIX_SUCCESS, data, bytes, context, NULL, NULL);
+    return PMIX_SUCCESS;
+}
+
+static pmix_status_t on_remote_value(const pmix_proc_t *proc, const pmix_info_t *info,
+                                     size_t count, pmix_modex_cbfunc_t answer,
+                                     void *context)
+{
+    (void)proc;
+    (void)info;
+    (void)count;
+    (void)answer;
+    (void)context;
+    return PMIX_ERR_NOT_FOUND;
+}
+
+static int fail_pmix(const char *what, pmix_status_t status, struct hvd_error *err)
+{
+    return hvd_fail(err, HVD_ERR_NET, "PMIx cannot %s: %s", what,
+                    PMIx_Error_string(status));
+}
+
+static int init(const struct hvdrun_job *job, struct hvd_error *err)
+{
+    pmix_server_module_t module = {
+        .client_finalized = on_finalized,
+        .abort = on_abort,
+        .fence_nb = on_fence,
+        .direct_modex = on_remote_value,
+    };
+    pmix_info_t info[2];
+    pmix_status_t status;
+
+    PMIX_INFO_LOAD(&info[0], PMIX_SERVER_TMPDIR, job->directory, PMIX_STRING);
+    PMIX_INFO_LOAD(&info[1], PMIX_SYSTEM_TMPDIR, job->directory, PMIX_STRING);
+    status = PMIx_server_init(&module, info, 2);
+    PMIX_INFO_DESTRUCT(&info[0]);
+    PMIX_INFO_DESTRUCT(&info[1]);
+    return status == PMIX_SUCCESS ? 0 : fail_pmix("start a server", status, err);
+}
+
+/* Without a callback libpmix answers at once: done, or why not. */
+static bool is_done(pmix_status_t status)
+{
+    return status == PMIX_SUCCESS || status == PMIX_OPERATION_SUCCEEDED;
+}
+
+static int register_job(const struct hvdrun_job *job, struct hvd_error *err)
+{
+    pmix_info_t *info;
+    size_t count;
+    pmix_nspace_t name;
+    pmix_status_t done;
+    int status = hvdrun_job_info_make(job, NAME_SPACE, &info, &count, err);
+
+    if (status < 0) {
+        return status;
+    }
+    PMIX_LOAD_NSPACE(name, NAME_SPACE);
+    done = PMIx_server_register_nspace(name, job->ranks, info, count, NULL, NULL);
+    PMIX_INFO_FREE(info, count);
+    return is_done(done) ? 0 : fail_pmix("register the job", done, err);
+}
+
+static int register_ranks(const struct hvdrun_job *job, struct hvd_error *err)
+{
+    for (int rank = 0; rank < job->ranks; rank++) {
+        pmix_proc_t proc;
+        pmix_status_t done;
+
+        PMIX_LOAD_PROCID(&proc, NAME_SPACE, (pmix_rank_t)rank);
+        done = PMIx_server_register_client(&proc, geteuid(), getegid(), (void *)job, NULL,
+                                           NULL);
+        if (!is_done(done)) {
+            return fail_pmix("register a rank", done, err);
+        }
+    }
+    return 0;
+}
+
+int hvdrun_server_start(const struct hvdrun_job *job, struct hvd_error *err)
+{
+    int status = init(job, err);
+
+    if (status < 0) {
+        return status;
+    }
+    status = register_job(job, err);
+    if (status == 0) {
+        status = register_ranks(job, err);
+    }
+    if (status < 0) {
+        hvdrun_server_stop();
+    }
+    return status;
+}
+
+int hvdrun_server_export(int rank, struct hvdrun_words *environment,
+                         struct hvd_error *err)
+{
+    char **items = NULL;
+    pmix_proc_t proc;
+    pmix_status_t done;
+    int status = 0;
+
+    PMIX_LOAD_PROCID(&proc, NAME_SPACE, (pmix_rank_t)rank);
+    done = PMIx_server_setup_fork(&proc, &items);
+    if (done != PMIX_SUCCESS) {
+        return fail_pmix("prepare a rank's environment", done, err);
+    }
+    for (int i = 0; items[i] != NULL; i++) {
+        char *value = strchr(items[i], '=');
+
+        if (value != NULL && status == 0) {
+            *value = '\0';
+            status = hvdrun_environment_set(environment, items[i], value + 1, true, err);
+        }
+        free(items[i]);
+    }
+    free(items);
+    return status;
+}
+
+void hvdrun_server_stop(void)
+{
+    PMIx_server_finalize();
+}

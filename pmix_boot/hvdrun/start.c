@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Between fork and exec only calls that are safe while libpmix's thread exists. */
+#include "pmix_boot/hvdrun/start.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* As a shell reports a command that it cannot run. */
+enum {
+    EXIT_CANNOT_RUN = 126,
+    EXIT_NOT_FOUND = 127
+};
+
+/* The rank dies with hvdrun, also when hvdrun is killed; the check closes the gap before. */
+static int follow_parent(pid_t parent)
+{
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) {
+        return HVD_ERR_SYS;
+    }
+    errno = ESRCH;
+    return getppid() == parent ? 0 : HVD_ERR_SYS;
+}
+
+static int take_streams(const struct hvdrun_start *start)
+{
+    return dup2(start->input, STDIN_FILENO) < 0 ||
+                   dup2(start->output, STDOUT_FILENO) < 0 ||
+                   dup2(start->error, STDERR_FILENO) < 0
+               ? HVD_ERR_SYS
+               : 0;
+}
+
+/* hvdrun's descriptors, above all the server's sockets, which libpmix opens without
+ * close-on-exec, stay here. Kernels before 5.11 cannot: there they are inherited. */
+static void keep_descriptors(void)
+{
+    (void)syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
+}
+
+/* What was ignored or handled in hvdrun is the rank's own business again. SIGPIPE is the one
+ * that hvdrun ignores. */
+static void restore_signals(const sigset_t *mask)
+{
+    signal(SIGPIPE, SIG_DFL);
+    sigprocmask(SIG_SETMASK, mask, NULL);
+}
+
+static void bind(const struct hvdrun_start *start)
+{
+    struct hvd_cpuset bound;
+
+    /* A rank that is not bound is slow, not wrong. */
+    if (start->plan != NULL) {
+        (void)hvd_apply_cpus(start->plan, start->rank, NULL, &bound, NULL);
+        (void)hvd_apply_memory(start->plan, start->rank, NULL);
+    }
+}
+
+/* Returns only on failure, with errno. */
+static void become(const struct hvdrun_start *start, pid_t parent)
+{
+    if (setpgid(0, 0) != 0 || follow_parent(parent) < 0 || take_streams(start) < 0) {
+        return;
+    }
+    keep_descriptors();
+    bind(start);
+    restore_signals(start->signal_mask);
+    execvpe(start->command[0], start->command, start->environment->items);
+}
+
+/* Waits for the exec: the pipe closes without a word. Returns 0 or the child's errno. */
+static int read_failure(int fd)
+{
+    int error = 0;
+    ssize_t bytes;
+
+    do {
+        bytes = read(fd, &error, sizeof(error));
+    } while (bytes < 0 && errno == EINTR);
+    return bytes == (ssize_t)sizeof(error) ? error : 0;
+}
+
+static int fork_rank(const struct hvdrun_start *start, int *failure_fd, pid_t *pid,
+                     struct hvd_error *err)
+{
+    pid_t parent = getpid();
+    int ends[2];
+
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        return hvd_fail(err, HVD_ERR_SYS, "cannot open a pipe: %m");
+    }
+    *pid = fork();
+    if (*pid == 0) {
+        become(start, parent);
+        (void)!write(ends[1], &errno, sizeof(errno));
+        _exit(EXIT_NOT_FOUND);
+    }
+    close(ends[1]);
+    if (*pid < 0) {
+        close(ends[0]);
+        return hvd_fail(err, HVD_ERR_SYS, "cannot start rank %d: %m", start->rank);
+    }
+    *failure_fd = ends[0];
+    return 0;
+}
+
+int hvdrun_start(const struct hvdrun_start *start, pid_t *pid, int *exit_code,
+                 struct hvd_error *err)
+{
+    int failure_fd = -1;
+    int error;
+    int status = fork_rank(start, &failure_fd, pid, err);
+
+    if (status < 0) {
+        *exit_code = EXIT_CANNOT_RUN;
+        return status;
+    }
+    error = read_failure(failure_fd);
+    close(failure_fd);
+    if (error == 0) {
+        return 0;
+    }
+    waitpid(*pid, NULL, 0);
+    *exit_code = error == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
+    return hvd_fail(err, HVD_ERR_SYS, "cannot run %s: %s", start->command[0],
+                    strerror(error));
+}

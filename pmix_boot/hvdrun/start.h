@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Starts one rank as a process of its own, in a process group of its own. */
+#ifndef HVDRUN_START_H
+#define HVDRUN_START_H
+
+#include <signal.h>
+#include <sys/types.h>
+
+#include "gpu_binding/binding.h"
+#include "gpu_binding/error.h"
+#include "pmix_boot/hvdrun/environment.h"
+
+struct hvdrun_start {
+    int rank;
+    char *const *command; /* found in PATH; ends with NULL */
+    const struct hvdrun_words *environment;
+    const struct hvd_plan *plan; /* what to bind to; NULL: do not bind */
+    const sigset_t *signal_mask; /* the mask to start with */
+    int input; /* becomes the standard streams */
+    int output;
+    int error;
+};
+
+/* Returns once the command runs, or with the reason why it does not: *pid is the leader of
+ * its process group, and is killed when the calling thread ends. *exit_code is what a shell
+ * would return then (126, 127). */
+int hvdrun_start(const struct hvdrun_start *start, pid_t *pid, int *exit_code,
+                 struct hvd_error *err);
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The pipes between a rank and hvdrun, and the files that keep what comes. */
+#ifndef HVDRUN_STREAMS_H
+#define HVDRUN_STREAMS_H
+
+#include "pmix_boot/hvdrun/options.h"
+#include "pmix_boot/hvdrun/supervise.h"
+
+/* Opens the pipes of one rank and its files where wanted. rank_ends are for the rank, to be
+ * closed once it has started; the rest is in streams until hvdrun_streams_close. */
+int hvdrun_streams_open(const struct hvdrun_options *options, int rank,
+                        struct hvdrun_stream streams[HVDRUN_STREAMS],
+                        int rank_ends[HVDRUN_STREAMS], struct hvd_error *err);
+
+/* What is open of one rank, and its labels; zeroed streams with fd -1 are fine. */
+void hvdrun_streams_close(struct hvdrun_stream streams[HVDRUN_STREAMS]);
+
+/* What rank 0 reads: hvdrun's own input when that is a file or a pipe. Ranks are no part of
+ * the terminal's foreground group, so it and the other ranks get an empty one. The caller
+ * closes it. */
+int hvdrun_streams_input(int rank, struct hvd_error *err);
+
+#endif

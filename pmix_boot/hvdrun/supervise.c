@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The life of a job:
+ *
+ *   running --a rank fails, aborts, or a signal comes--> ending (ranks got SIGTERM)
+ *      |                                                   |  time is up
+ *      | all leaders over                                  v
+ *      +--------------------> over <--all leaders over-- killing (ranks got SIGKILL)
+ *
+ * A leader that has ended stays a zombie until the job is over: so its number, which is also
+ * its group's, cannot become somebody else's. */
+#include "pmix_boot/hvdrun/supervise.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "gpu_binding/log.h"
+#include "pmix_boot/hvdrun/cause.h"
+
+/* What ranks get to clean up: after a failure they can do little; a user who ends a job may
+ * be waited for longer. What the kernel gets to end a killed process. */
+#define FAILURE_GRACE_MS 1500
+#define SIGNAL_GRACE_MS 5000
+#define KILL_GRACE_MS 10000
+
+#define READ_BYTES 65536
+
+enum phase {
+    RUNNING,
+    ENDING,
+    KILLING,
+    GIVEN_UP
+};
+
+struct state {
+    struct hvdrun_watch *watch;
+    enum phase phase;
+    long long deadline_ms; /* of ENDING and KILLING */
+    struct hvdrun_cause cause;
+};
+
+static long long now_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (long long)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static void signal_ranks(const struct state *state, int number)
+{
+    for (int rank = 0; rank < state->watch->count; rank++) {
+        if (state->watch->ranks[rank].pid > 0) {
+            kill(-state->watch->ranks[rank].pid, number);
+        }
+    }
+}
+
+static void start_killing(struct state *state)
+{
+    state->phase = KILLING;
+    state->deadline_ms = now_ms() + KILL_GRACE_MS;
+    signal_ranks(state, SIGKILL);
+}
+
+static void start_ending(struct state *state, int number, int grace_ms)
+{
+    if (state->phase != RUNNING) {
+        return;
+    }
+    state->phase = ENDING;
+    state->deadline_ms = now_ms() + grace_ms;
+    signal_ranks(state, number);
+    signal_ranks(state, SIGCONT); /* one that is stopped could not end */
+}
+
+static void check_deadline(struct state *state)
+{
+    if (state->phase == RUNNING || now_ms() < state->deadline_ms) {
+        return;
+    }
+    if (state->phase == ENDING) {
+        start_killing(state);
+    } else {
+        state->phase = GIVEN_UP;
+    }
+}
+
+static void close_stream(struct hvdrun_stream *stream)
+{
+    (void)hvdrun_lines_end(&stream->lines);
+    close(stream->fd);
+    stream->fd = -1;
+}
+
+/* Nobody reads hvdrun's output any more: as if a signal had said so. */
+static void on_output_gone(struct state *state)
+{
+    if (state->cause.kind == HVDRUN_CAUSE_NONE) {
+        state->cause =
+            (struct hvdrun_cause){.kind = HVDRUN_CAUSE_SIGNAL, .value = SIGPIPE};
+    }
+    start_ending(state, SIGTERM, FAILURE_GRACE_MS);
+}
+
+/* Whether there may be more. */
+static bool read_stream(struct state *state, struct hvdrun_stream *stream)
+{
+    char data[READ_BYTES];
+    ssize_t bytes = read(stream->fd, data, sizeof(data));
+
+    if (bytes > 0) {
+        if (hvdrun_lines_add(&stream->lines, data, (size_t)bytes) < 0) {
+            on_output_gone(state);
+        }
+        return true;
+    }
+    if (bytes < 0 && errno == EINTR) {
+        return true;
+    }
+    if (bytes == 0 || errno != EAGAIN) {
+        close_stream(stream);
+    }
+    return false;
+}
+
+static void check_leader(struct state *state, int rank)
+{
+    struct hvdrun_rank *watched = &state->watch->ranks[rank];
+    siginfo_t info = {0};
+
+    if (watched->is_over || watched->pid == 0 ||
+        waitid(P_PID, (id_t)watched->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+        info.si_pid == 0) {
+        return;
+    }
+    watched->is_over = true;
+    if (state->phase == RUNNING) {
+        hvdrun_cause_add_end(&state->cause, rank, watched->pid,
+                             info.si_code != CLD_EXITED, info.si_status);
+    }
+}
+
+static void on_children(struct state *state)
+{
+    for (int rank = 0; rank < state->watch->count; rank++) {
+        check_leader(state, rank);
+    }
+    if (state->cause.kind != HVDRUN_CAUSE_NONE) {
+        start_ending(state, SIGTERM, FAILURE_GRACE_MS);
+    }
+}
+
+static void on_stop(const struct state *state)
+{
+    signal_ranks(state, SIGTSTP);
+    raise(SIGSTOP);
+    signal_ranks(state, SIGCONT);
+}
+
+/* The first request to end is passed on as it is; a second one means now. */
+static void on_end_request(struct state *state, int number)
+{
+    if (state->phase != RUNNING) {
+        start_killing(state);
+        return;
+    }
+    state->cause = (struct hvdrun_cause){.kind = HVDRUN_CAUSE_SIGNAL, .value = number};
+    start_ending(state, number, SIGNAL_GRACE_MS);
+}
+
+static void on_signal(struct state *state, int number)
+{
+    switch (number) {
+    case SIGCHLD:
+        on_children(state);
+        break;
+    case SIGTSTP:
+        on_stop(state);
+        break;
+    case SIGUSR1:
+    case SIGUSR2:
+        signal_ranks(state, number);
+        break;
+    default:
+        on_end_request(state, number);
+        break;
+    }
+}
+
+static void read_signals(struct state *state)
+{
+    struct signalfd_siginfo info;
+
+    while (read(state->watch->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+        on_signal(state, (int)info.ssi_signo);
+    }
+}
+
+static void read_abort(struct state *state)
+{
+    struct hvdrun_abort message;
+
+    if (read(state->watch->abort_fd, &message, sizeof(message)) !=
+            (ssize_t)sizeof(message) ||
+        state->phase != RUNNING || message.rank < 0 ||
+        message.rank >= state->watch->count) {
+        return;
+    }
+    state->cause = (struct hvdrun_cause){
+        .kind = HVDRUN_CAUSE_ABORT,
+        .value = message.status,
+        .rank = message.rank,
+        .pid = state->watch->ranks[message.rank].pid,
+    };
+    memcpy(state->cause.text, message.text, sizeof(state->cause.text));
+    start_ending(state, SIGTERM, FAILURE_GRACE_MS);
+}
+
+static bool are_leaders_over(const struct state *state)
+{
+    for (int rank = 0; rank < state->watch->count; rank++) {
+        if (state->watch->ranks[rank].pid > 0 && !state->watch->ranks[rank].is_over) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Fills polls with all that can be waited for; closed streams are left out by their fd. */
+static size_t fill_polls(const struct state *state, struct pollfd *polls, bool *has_open)
+{
+    size_t count = 0;
+
+    *has_open = false;
+    polls[count++] = (struct pollfd){.fd = state->watch->signal_fd, .events = POLLIN};
+    polls[count++] = (struct pollfd){.fd = state->watch->abort_fd, .events = POLLIN};
+    for (int rank = 0; rank < state->watch->count; rank++) {
+        for (int i = 0; i < HVDRUN_STREAMS; i++) {
+            int fd = state->watch->ranks[rank].streams[i].fd;
+
+            polls[count++] = (struct pollfd){.fd = fd, .events = POLLIN};
+            *has_open = *has_open || fd >= 0;
+        }
+    }
+    return count;
+}
+
+static void wait_and_handle(struct state *state, struct pollfd *polls, size_t count)
+{
+    int timeout_ms = -1;
+
+    if (state->phase != RUNNING) {
+        long long left = state->deadline_ms - now_ms();
+
+        timeout_ms = left > 0 ? (int)left : 0;
+    }
+    if (poll(polls, count, timeout_ms) < 0) {
+        return; /* interrupted: the next round sees why */
+    }
+    for (int rank = 0; rank < state->watch->count; rank++) {
+        for (int i = 0; i < HVDRUN_STREAMS; i++) {
+            if (polls[2 + rank * HVDRUN_STREAMS + i].revents != 0) {
+                read_stream(state, &state->watch->ranks[rank].streams[i]);
+            }
+        }
+    }
+    if (polls[1].revents != 0) {
+        read_abort(state);
+    }
+    if (polls[0].revents != 0) {
+        read_signals(state);
+    }
+}
+
+/* What is in the pipe already; who still holds its other end has left the job. */
+static void drain(struct state *state, struct hvdrun_stream *stream)
+{
+    while (stream->fd >= 0 && read_stream(state, stream)) {
+    }
+    if (stream->fd >= 0) {
+        close_stream(stream);
+    }
+}
+
+/* What a rank left behind in its group ends with the job. */
+static void clear(struct state *state)
+{
+    signal_ranks(state, SIGKILL);
+    for (int rank = 0; rank < state->watch->count; rank++) {
+        struct hvdrun_rank *ended = &state->watch->ranks[rank];
+
+        if (ended->is_over) {
+            (void)waitpid(ended->pid, NULL, 0);
+        } else if (ended->pid > 0) {
+            hvd_log(HVD_LOG_ERROR, "rank %d (pid %d) does not end, although killed", rank,
+                    (int)ended->pid);
+        }
+        for (int i = 0; i < HVDRUN_STREAMS; i++) {
+            drain(state, &ended->streams[i]);
+        }
+    }
+}
+
+static void run(struct state *state, struct pollfd *polls)
+{
+    bool has_open;
+
+    on_children(state); /* some may have ended before anybody looked */
+    for (;;) {
+        size_t count = fill_polls(state, polls, &has_open);
+        bool is_over = are_leaders_over(state);
+
+        if (state->phase == GIVEN_UP ||
+            (is_over && (!has_open || state->phase == KILLING))) {
+            break;
+        }
+        if (is_over) {
+            start_ending(state, SIGTERM, FAILURE_GRACE_MS);
+        }
+        wait_and_handle(state, polls, count);
+        check_deadline(state);
+    }
+    clear(state);
+}
+
+static int supervise(struct state *state, struct hvd_error *err)
+{
+    size_t count = 2 + (size_t)state->watch->count * HVDRUN_STREAMS;
+    struct pollfd *polls = calloc(count, sizeof(*polls));
+
+    if (polls == NULL) {
+        signal_ranks(state, SIGKILL);
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory to watch %d ranks",
+                        state->watch->count);
+    }
+    run(state, polls);
+    free(polls);
+    return 0;
+}
+
+int hvdrun_supervise(struct hvdrun_watch *watch, struct hvd_error *cause)
+{
+    struct state state = {.watch = watch};
+
+    if (supervise(&state, cause) < 0) {
+        return EXIT_FAILURE;
+    }
+    hvdrun_cause_tell(&state.cause, watch->count, cause);
+    return hvdrun_cause_exit_code(&state.cause);
+}
+
+void hvdrun_supervise_end(struct hvdrun_watch *watch)
+{
+    struct state state = {.watch = watch};
+
+    start_ending(&state, SIGTERM, FAILURE_GRACE_MS);
+    (void)supervise(&state, NULL);
+}

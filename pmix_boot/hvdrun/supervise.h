@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Watches over the ranks of a job until it is over: passes their output on, forwards
+ * signals, and ends all when one fails. */
+#ifndef HVDRUN_SUPERVISE_H
+#define HVDRUN_SUPERVISE_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "gpu_binding/error.h"
+#include "pmix_boot/hvdrun/lines.h"
+
+/* A pipe from a rank, non-blocking, and where its lines go. */
+struct hvdrun_stream {
+    int fd; /* -1: closed */
+    char *label; /* owned; what lines borrows */
+    struct hvdrun_lines lines;
+};
+
+enum {
+    HVDRUN_STDOUT,
+    HVDRUN_STDERR,
+    HVDRUN_STREAMS
+};
+
+struct hvdrun_rank {
+    pid_t pid; /* also its process group; 0: was not started */
+    bool is_over; /* the leader has ended; its pid is kept until the job is over */
+    struct hvdrun_stream streams[HVDRUN_STREAMS];
+};
+
+struct hvdrun_watch {
+    struct hvdrun_rank *ranks;
+    int count;
+    int signal_fd; /* a signalfd with SIGCHLD and what is to be forwarded, non-blocking */
+    int abort_fd; /* struct hvdrun_abort comes from here */
+};
+
+/* Returns when no process of the job is left and all output is written: the exit code of the
+ * job, which is that of the first rank that failed, 128 + signal where one did it, or 0. Then
+ * cause says in one sentence what happened; its status is 0 if nothing did. */
+int hvdrun_supervise(struct hvdrun_watch *watch, struct hvd_error *cause);
+
+/* Ends all ranks that were started; for a job that cannot go on. */
+void hvdrun_supervise_end(struct hvdrun_watch *watch);
+
+#endif
