@@ -25,7 +25,11 @@
 #define HVD_ENV_LAUNCH_ERROR                                                             \
     "SLURM_HVD_ERROR" /* why the launch is unusable; init repeats it */
 #define HVD_ENV_REQUEST                                                                  \
-    "SLURM_HVD" /* "1": srun was asked for hvd; without HVD_LAUNCH this node has no plugin */
+    "SLURM_HVD" /* srun was asked for hvd; without HVD_LAUNCH this node has no plugin */
+
+/* Values of HVD_ENV_REQUEST: said by the user or by hvd; by nobody, so Slurm's one per node. */
+#define HVD_REQUEST_TASKS_KNOWN "1"
+#define HVD_REQUEST_TASKS_OPEN "open"
 
 /* Between the parts of the plugin. */
 #define HVD_ENV_REPORT                                                                   \

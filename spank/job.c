@@ -38,7 +38,9 @@ void hvd_job_read(const struct hvd_settings *settings, struct hvd_job *job)
 {
     memset(job, 0, sizeof(*job));
     job->nodes = hvd_number_of(env_text(HVD_ENV_SLURM_JOB_NODES));
-    job->cpus_per_node = hvd_count_least(getenv(HVD_ENV_SLURM_JOB_CPUS_PER_NODE));
+    if (!hvd_settings_has(settings, "overcommit")) {
+        job->cpus_per_node = hvd_count_least(getenv(HVD_ENV_SLURM_JOB_CPUS_PER_NODE));
+    }
     job->cpus_per_task = hvd_settings_has(settings, "cpus-per-task")
                              ? hvd_settings_number(settings, "cpus-per-task")
                              : hvd_number_of(env_text(HVD_ENV_SLURM_CPUS_PER_TASK));

@@ -31,8 +31,10 @@ struct hvd_srun {
 struct hvd_step {
     char gpus[512]; /* the node's GPU numbers of the step; empty: none, or unknown */
     char visible[4096]; /* CUDA_VISIBLE_DEVICES of the step; holds 64 MIG slices */
+    bool has_open_tasks; /* their number was left to Slurm */
     bool is_bound_by_user; /* the user chose how Slurm binds */
     bool was_refused_by_srun; /* which has told the user why */
+    bool is_first_node;
     int tasks; /* on this node */
     bool has_topology;
     struct hvd_topology topology;

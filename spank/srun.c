@@ -149,10 +149,15 @@ int hvd_srun_launch(struct hvd_launch *launch, struct spank_handle *spank)
     if (check_pmix(launch, tasks) != 0 ||
         hvd_srun_check_answer(launch, (int)tasks, (int)nodes) != 0) {
         setenv(HVD_ENV_LAUNCH_ERROR, launch->refusal.text, 1);
-    } else if (launch->options.is_verbose) {
+        return launch->refusal.status;
+    }
+    if (hvd_srun_has_open_tasks(launch)) {
+        setenv(HVD_ENV_REQUEST, HVD_REQUEST_TASKS_OPEN, 1);
+    }
+    if (launch->options.is_verbose) {
         start_report(launch, nodes);
     }
-    return launch->refusal.status;
+    return 0;
 }
 
 void hvd_srun_exit(struct hvd_launch *launch)

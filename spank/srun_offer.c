@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "gpu_binding/env.h"
 #include "spank/job.h"
 #include "spank/nested.h"
 
@@ -37,5 +38,5 @@ void hvd_srun_offer(struct hvd_launch *launch)
     snprintf(timeout, sizeof(timeout), "%d", launch->admin.timeout_s);
     hvd_srun_env_offer(&launch->srun.env, HVD_SRUN_PMIX_TIMEOUT, timeout);
     hvd_srun_env_offer(&launch->srun.env, HVD_SRUN_PMIX_FENCE, "ring");
-    hvd_srun_env_offer(&launch->srun.env, HVD_SRUN_REQUEST, "1");
+    hvd_srun_env_offer(&launch->srun.env, HVD_SRUN_REQUEST, HVD_REQUEST_TASKS_KNOWN);
 }

@@ -76,3 +76,11 @@ int hvd_srun_check_answer(struct hvd_launch *launch, int tasks, int nodes)
                     "starts %d: use --ntasks-per-node=%d",
                     asked, nodes, tasks, asked);
 }
+
+bool hvd_srun_has_open_tasks(const struct hvd_launch *launch)
+{
+    const struct hvd_settings *settings = &launch->srun.settings;
+
+    return settings->options != NULL && launch->srun.asked_tasks == 0 &&
+           !launch->options.keep_tasks && !hvd_job_has_tasks(settings);
+}

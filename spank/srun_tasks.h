@@ -15,4 +15,7 @@ int hvd_srun_check_gpus(struct hvd_launch *launch, int tasks, int nodes);
 /* Refuses a step for which Slurm did not take the number that hvd asked for. */
 int hvd_srun_check_answer(struct hvd_launch *launch, int tasks, int nodes);
 
+/* True when neither the user nor hvd said how many tasks: srun was not told of GPUs. */
+bool hvd_srun_has_open_tasks(const struct hvd_launch *launch);
+
 #endif

@@ -24,6 +24,7 @@ static void copy_variable(struct spank_handle *spank, const char *name, char *va
 void hvd_stepd_read(struct hvd_launch *launch, struct spank_handle *spank)
 {
     struct hvd_step *step = &launch->step;
+    char request[8];
     char bind[64];
     char error[8];
     uint32_t id = 0;
@@ -40,6 +41,8 @@ void hvd_stepd_read(struct hvd_launch *launch, struct spank_handle *spank)
     copy_variable(spank, HVD_ENV_CUDA_VISIBLE_DEVICES, step->visible,
                   sizeof(step->visible));
     copy_variable(spank, HVD_ENV_SLURM_CPU_BIND_TYPE, bind, sizeof(bind));
+    copy_variable(spank, HVD_ENV_REQUEST, request, sizeof(request));
+    step->has_open_tasks = strcmp(request, HVD_REQUEST_TASKS_OPEN) == 0;
     step->is_bound_by_user = bind[0] != '\0';
     step->was_refused_by_srun = spank_getenv(spank, HVD_ENV_LAUNCH_ERROR, error,
                                              sizeof(error)) != ESPANK_ENV_NOEXIST;
@@ -47,17 +50,23 @@ void hvd_stepd_read(struct hvd_launch *launch, struct spank_handle *spank)
 
 static void check_gpus(struct hvd_launch *launch, const char *host)
 {
+    const struct hvd_step *step = &launch->step;
     struct hvd_gpu_list list;
 
-    if (launch->step.gpus[0] == '\0' ||
-        hvd_gpu_list_parse(&launch->step.topology, launch->step.gpus, &list, NULL) != 0 ||
-        launch->step.tasks <= list.count) {
+    if (step->gpus[0] == '\0' ||
+        hvd_gpu_list_parse(&step->topology, step->gpus, &list, NULL) != 0) {
         return;
     }
-    hvd_fail(&launch->refusal, HVD_ERR_ARG,
-             "%s: %d tasks but %d GPUs: use "
-             "--ntasks-per-node=%d",
-             host, launch->step.tasks, list.count, list.count);
+    if (step->tasks > list.count) {
+        hvd_fail(&launch->refusal, HVD_ERR_ARG,
+                 "%s: %d tasks but %d GPUs: use --ntasks-per-node=%d", host, step->tasks,
+                 list.count, list.count);
+    }
+    if (step->has_open_tasks && step->is_first_node && step->tasks < list.count) {
+        slurm_error("hvd: %s: %d task for %d GPUs, srun did not know of them: use srun "
+                    "--ntasks-per-node=%d, or --hvd=tasks=keep if that is meant",
+                    host, step->tasks, list.count, list.count);
+    }
 }
 
 /* The real user is still root here; the effective one is asked. */
@@ -93,6 +102,7 @@ void hvd_stepd_prepare(struct hvd_launch *launch, struct spank_handle *spank)
     struct hvd_step *step = &launch->step;
     char host[65] = "";
     uint32_t tasks = 0;
+    uint32_t node = 0;
 
     if (!launch->options.is_on || step->was_refused_by_srun) {
         return;
@@ -101,6 +111,8 @@ void hvd_stepd_prepare(struct hvd_launch *launch, struct spank_handle *spank)
     if (spank_get_item(spank, S_JOB_LOCAL_TASK_COUNT, &tasks) == ESPANK_SUCCESS) {
         step->tasks = (int)tasks;
     }
+    step->is_first_node =
+        spank_get_item(spank, S_JOB_NODEID, &node) == ESPANK_SUCCESS && node == 0;
     if (launch->refusal.status == 0) {
         load_topology(launch, host);
         check_front_end(launch, host);

@@ -72,17 +72,37 @@ static int make_plan(const struct hvd_task *task, const struct hvd_cpuset *mask,
                                   plan, err);
 }
 
+/* The table, below a line that says whose it is where the ranks have no common one. */
+static char *format_table(const struct hvd_task *task, const struct hvd_plan *plan,
+                          const char *not_applied)
+{
+    char *text = malloc(HVD_REPORT_TEXT_BYTES);
+    int used = 0;
+
+    if (text == NULL) {
+        return NULL;
+    }
+    if (task->is_isolated) {
+        used = snprintf(text, HVD_REPORT_TEXT_BYTES,
+                        "each rank has GPUs of its own; the first rank of the node:\n");
+    }
+    if (hvd_table_format(&task->launch->step.topology, plan, "node", not_applied,
+                         text + used, HVD_REPORT_TEXT_BYTES - (size_t)used) < 0) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
 /* To srun; where it cannot be reached, to the terminal, then once per node. */
 static void show(const struct hvd_task *task, const struct hvd_plan *plan,
                  const char *not_applied)
 {
     char host[128];
     char address[HVD_REPORT_ADDRESS_BYTES];
-    char *text = malloc(HVD_REPORT_TEXT_BYTES);
+    char *text = format_table(task, plan, not_applied);
 
-    if (text == NULL || hvd_table_format(&task->launch->step.topology, plan, "node",
-                                         not_applied, text, HVD_REPORT_TEXT_BYTES) < 0) {
-        free(text);
+    if (text == NULL) {
         return;
     }
     if (spank_getenv(task->spank, HVD_ENV_SLURM_SRUN_HOST, host, sizeof(host)) !=

@@ -121,10 +121,24 @@ static void export_python_path(const struct hvd_task *task)
     free(path);
 }
 
+static void warn_of_isolation(const struct hvd_task *task)
+{
+    if (task->rank == 0 && task->seat.tasks > 1 && !task->launch->options.keep_gpus) {
+        fprintf(stderr,
+                "hvd: --gpu-bind hides the ranks' GPUs from each other, so they "
+                "cannot copy directly: use --gpus-per-node, without --gpu-bind\n");
+    }
+}
+
 void hvd_task_export(const struct hvd_task *task)
 {
     export_ranks(task);
     export_python_path(task);
+    if (task->is_isolated) {
+        /* Which of the node's GPUs this task got is nowhere to be read. */
+        spank_unsetenv(task->spank, HVD_ENV_GPU_LIST);
+        warn_of_isolation(task);
+    }
     if (task->has_gpus) {
         hvd_task_setenv(task->spank, HVD_ENV_GPUS, task->is_isolated ? "isolated" : "all",
                         true);

@@ -49,6 +49,8 @@ prints 'also where the job asked for one per task' '^0:0,1:all:1 1 1:0,1:all:1 1
 prints 'one GPU in each rank where the user typed --gpu-bind' \
     '^0:0:isolated:(1 0|0 1) 1:0:isolated:(1 0|0 1)$' \
     on_node --hvd --gres=gpu:2 -n2 --gpu-bind=single:1 sh -c "$devices"
+prints 'and it is told what that costs' 'hides the ranks. GPUs from each other' \
+    as_user srun -N1 --hvd --gres=gpu:2 -n2 --gpu-bind=single:1 true
 prints 'gpus=keep leaves it to Slurm' '^0:0:isolated:(1 0|0 1) 1:0:isolated:(1 0|0 1)$' \
     on_node --hvd=gpus=keep --ntasks-per-node=2 --gpus-per-task=1 sh -c "$devices"
 prints 'no GPUs that the step did not ask for' '^0:::0 0$' on_node --hvd -n1 sh -c "$devices"

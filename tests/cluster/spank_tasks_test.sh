@@ -25,6 +25,17 @@ prints 'outside of a job too' '^n1:0/2 n1:1/2 n2:0/2 n2:1/2$' \
     in_line as_user srun -N2 --gres=gpu:2 --hvd sh -c "$host"
 prints 'in salloc, where GPUs were asked for per node' '^n1:0/2 n1:1/2 n2:0/2 n2:1/2$' in_line \
     as_user salloc --quiet --hvd -N2 --gpus-per-node=2 --cpus-per-gpu=1 srun sh -c "$host"
+unknown_gpus()
+{
+    as_user salloc --quiet --hvd -N2 --gres=gpu:2 --cpus-per-gpu=1 srun "$@" true 2>&1
+}
+prints 'where srun cannot know of GPUs, one task for several is not silent' \
+    'n1: 1 task for 2 GPUs, .* use srun --ntasks-per-node=2' unknown_gpus
+silent()
+{
+    test -z "$(unknown_gpus "$@")"
+}
+succeeds 'but if the user wants that' silent --hvd=tasks=keep
 prints '-n of the user wins, without a warning' '^n1:0/3 n1:1/3 n1:2/3 n2:0/2 n2:1/2$' \
     in_line batch "$job" "srun -n5 sh -c '$host' 2>&1"
 prints '--ntasks-per-node of the user wins' '^n1:0/1 n2:0/1$' \

@@ -33,6 +33,6 @@ needed=$(readelf -d "$plugin" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' |
 check 2 'needs nothing but libc and hwloc' "$needed" ''
 
 foreign=$(nm -D --undefined-only "$plugin" | awk '{print $2}' | grep -E '^(spank_|slurm_)' |
-    grep -Ev '^(spank_(context|get_item|getenv|setenv|option_register)|slurm_(error|info))$')
+    grep -Ev '^(spank_(context|get_item|getenv|setenv|unsetenv|option_register)|slurm_(error|info))$')
 check 3 'of Slurm it needs the functions of the SPANK interface' "$foreign" ''
 echo 1..3

@@ -226,6 +226,13 @@ spank_err_t spank_setenv(spank_t spank, const char *name, const char *value,
     return ESPANK_SUCCESS;
 }
 
+spank_err_t spank_unsetenv(spank_t spank, const char *name)
+{
+    (void)spank;
+    drop(&environment, name);
+    return ESPANK_SUCCESS;
+}
+
 static void say(const char *kind, const char *format, va_list arguments)
 {
     size_t used = strlen(fake_messages);

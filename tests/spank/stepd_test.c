@@ -18,6 +18,7 @@ enum {
 };
 
 static const char *plugin_path;
+static const char *dgx_path; /* a node with eight GPUs and a network card per pair */
 
 /* Task 1 of 2 on the second of two nodes, four tasks in all, two GPUs per node. */
 static void enter_step(void)
@@ -31,17 +32,23 @@ static void enter_step(void)
     fake_step_setenv("SLURM_CPU_BIND_TYPE", "");
 }
 
-static void start(struct fake_plugin *plugin, const char *text)
+static void start_with(struct fake_plugin *plugin, const char *text, int count,
+                       char **words)
 {
-    char *words[] = {"pythonpath=/usr"};
-
     fake_load(plugin, plugin_path);
-    plugin->init(NULL, 1, words);
+    plugin->init(NULL, count, words);
     if (text != NULL) {
         fake_registered->cb(fake_registered->val, text, 1);
         fake_registered->cb(fake_registered->val, text, 1);
     }
     plugin->init_post_opt(NULL, 0, NULL);
+}
+
+static void start(struct fake_plugin *plugin, const char *text)
+{
+    char *words[] = {"pythonpath=/usr"};
+
+    start_with(plugin, text, 1, words);
 }
 
 static void finish(struct fake_plugin *plugin)
@@ -160,6 +167,66 @@ static void test_gpus(void)
     plugin.user_init(NULL, 0, NULL);
     fake_step_setenv("CUDA_VISIBLE_DEVICES", "1");
     tap_ok(run_task(&plugin, sees_slurms_gpus) == 0, "gpus=keep leaves Slurm's choice");
+    finish(&plugin);
+}
+
+static bool has_card(void)
+{
+    return is(HVD_ENV_NIC, "mlx5_0:1") && is("UCX_NET_DEVICES", "mlx5_0:1");
+}
+
+static bool has_users_card(void)
+{
+    return is(HVD_ENV_NIC, "mlx5_0:1") && is("UCX_NET_DEVICES", "mlx5_9:1");
+}
+
+static bool has_no_card(void)
+{
+    return is(HVD_ENV_NIC, "") && is("UCX_NET_DEVICES", NULL);
+}
+
+static void test_cards(void)
+{
+    char topology[4096 + 16];
+    char *words[] = {"pythonpath=", topology};
+    struct fake_plugin plugin;
+
+    snprintf(topology, sizeof(topology), "topology=%s", dgx_path);
+    enter_step();
+    start_with(&plugin, "bind=none", 2, words);
+    plugin.user_init(NULL, 0, NULL);
+    tap_ok(run_task(&plugin, has_card) == 0, "UCX uses the card near the rank's GPU");
+    fake_step_setenv("UCX_NET_DEVICES", "mlx5_9:1");
+    tap_ok(run_task(&plugin, has_users_card) == 0, "unless the user chose one");
+    finish(&plugin);
+    enter_step();
+    start_with(&plugin, "bind=none,nic=off", 2, words);
+    plugin.user_init(NULL, 0, NULL);
+    tap_ok(run_task(&plugin, has_no_card) == 0, "or said nic=off");
+    finish(&plugin);
+}
+
+static void test_open_tasks(void)
+{
+    struct fake_plugin plugin;
+
+    enter_step();
+    fake_step.node = 0;
+    fake_step.local_tasks = 1;
+    fake_step_setenv(HVD_ENV_REQUEST, HVD_REQUEST_TASKS_OPEN);
+    start(&plugin, "on");
+    plugin.user_init(NULL, 0, NULL);
+    tap_ok(strstr(fake_messages, "1 task for 2 GPUs") != NULL &&
+               strstr(fake_messages, "--ntasks-per-node=2") != NULL,
+           "GPUs that srun did not know of are not left idle in silence");
+    finish(&plugin);
+    enter_step();
+    fake_step.node = 0;
+    fake_step.local_tasks = 1;
+    fake_step_setenv(HVD_ENV_REQUEST, HVD_REQUEST_TASKS_KNOWN);
+    start(&plugin, "on");
+    plugin.user_init(NULL, 0, NULL);
+    tap_ok(fake_messages[0] == '\0', "GPUs that the user leaves idle are");
     finish(&plugin);
 }
 
@@ -337,8 +404,11 @@ static void test_hostile(unsigned seed)
 int main(int count, char **arguments)
 {
     plugin_path = count > 1 ? arguments[1] : "";
+    dgx_path = count > 2 ? arguments[2] : "";
     test_contract();
     test_gpus();
+    test_cards();
+    test_open_tasks();
     test_layouts();
     test_off();
     test_refusals();
