@@ -89,11 +89,29 @@ static void mute_inner(struct hvd_engine *engine, bool muted)
     epoll_ctl(engine->outer, EPOLL_CTL_MOD, engine->inner, &event);
 }
 
-void hvd_engine_take_over(struct hvd_engine *engine)
+/* drive is held: what is true of the one who has just got it. */
+static void begin_driving(struct hvd_engine *engine)
 {
-    pthread_mutex_lock(&engine->drive);
     mute_inner(engine, true);
     wake_up(engine);
+}
+
+/* The driver gives way when it sees that it is wanted. */
+static void insist_on_drive(struct hvd_engine *engine)
+{
+    atomic_store(&engine->is_wanted, true);
+    hvd_engine_ring(engine->wake);
+    atomic_store(&engine->was_rung, true);
+    pthread_mutex_lock(&engine->drive);
+    atomic_store(&engine->is_wanted, false);
+}
+
+void hvd_engine_take_over(struct hvd_engine *engine)
+{
+    pthread_mutex_lock(&engine->turn);
+    insist_on_drive(engine);
+    pthread_mutex_unlock(&engine->turn);
+    begin_driving(engine);
 }
 
 void hvd_engine_hand_back(struct hvd_engine *engine)
@@ -105,15 +123,15 @@ void hvd_engine_hand_back(struct hvd_engine *engine)
     pthread_mutex_unlock(&engine->drive);
 }
 
-/* Spins until `done` says so or nothing has moved for a while; the progress thread also stops
- * when a waiter wants to drive. */
+/* Spins until `done` says so, somebody else wants to drive, or nothing has moved for a
+ * while. */
 static void spin(struct hvd_engine *engine, hvd_engine_test done, const void *arg)
 {
     const int64_t limit_ns = engine->is_crowded ? crowded_spin_ns : spin_ns;
     int64_t quiet_since = now_ns();
     unsigned polls = 0;
 
-    while (!done(engine, arg)) {
+    while (!done(engine, arg) && !atomic_load(&engine->is_wanted)) {
         if (hvd_engine_progress(engine)) {
             quiet_since = now_ns();
             polls = 0;
@@ -157,7 +175,8 @@ bool hvd_engine_drive(struct hvd_engine *engine, hvd_engine_test done, const voi
         if (done(engine, arg)) {
             return true;
         }
-        if (timeout_ms >= 0 && left_ms(deadline) == 0) {
+        if (atomic_load(&engine->is_wanted) ||
+            (timeout_ms >= 0 && left_ms(deadline) == 0)) {
             return false;
         }
         sleep_on_inner(engine, timeout_ms < 0 ? -1 : left_ms(deadline));
@@ -199,23 +218,20 @@ static void wait_for_driver(struct hvd_engine *engine, const struct hvd_request 
     pthread_mutex_unlock(&engine->mail);
 }
 
-/* Gets the drive lock unless another waiter has it: the progress thread gives it up when it
- * sees that it is wanted. */
+/* Gets the drive lock unless another waiter has it; the progress thread gives it up. */
 static bool try_take_over(struct hvd_engine *engine)
 {
-    bool taken = pthread_mutex_trylock(&engine->drive) == 0;
+    bool taken;
 
+    pthread_mutex_lock(&engine->turn);
+    taken = pthread_mutex_trylock(&engine->drive) == 0;
     if (!taken && atomic_load(&engine->thread_drives)) {
-        pthread_mutex_lock(&engine->turn);
-        atomic_store(&engine->is_wanted, true);
-        pthread_mutex_lock(&engine->drive);
-        atomic_store(&engine->is_wanted, false);
-        pthread_mutex_unlock(&engine->turn);
+        insist_on_drive(engine);
         taken = true;
     }
+    pthread_mutex_unlock(&engine->turn);
     if (taken) {
-        mute_inner(engine, true);
-        wake_up(engine);
+        begin_driving(engine);
     }
     return taken;
 }
@@ -243,17 +259,16 @@ void hvd_engine_wait(struct hvd_engine *engine, const struct hvd_request *reques
 void hvd_engine_poke(struct hvd_engine *engine)
 {
     if (pthread_mutex_trylock(&engine->drive) == 0) {
-        mute_inner(engine, true);
-        wake_up(engine);
+        begin_driving(engine);
         hvd_engine_progress(engine);
         hvd_engine_hand_back(engine);
     }
 }
 
-static bool is_wanted(struct hvd_engine *engine, const void *arg)
+static bool must_stop(struct hvd_engine *engine, const void *arg)
 {
     (void)arg;
-    return atomic_load(&engine->is_wanted) || atomic_load(&engine->stop);
+    return atomic_load(&engine->stop);
 }
 
 /* One turn of the progress thread. Returns true when it may sleep. */
@@ -268,7 +283,7 @@ static bool drive_for_nobody(struct hvd_engine *engine)
     }
     atomic_store(&engine->thread_drives, true);
     wake_up(engine);
-    spin(engine, is_wanted, NULL);
+    spin(engine, must_stop, NULL);
     asleep = fall_asleep(engine);
     atomic_store(&engine->thread_drives, false);
     pthread_mutex_unlock(&engine->drive);

@@ -125,8 +125,8 @@ void hvd_engine_ring(int eventfd); /* wakes who sleeps on it */
 void hvd_engine_take_over(struct hvd_engine *engine); /* locks drive */
 void hvd_engine_hand_back(struct hvd_engine *engine); /* unlocks it */
 
-/* Drives until done says so or timeout_ms has passed (negative: no limit); returns whether it
- * is done. */
+/* Drives until done says so, somebody else wants to, or timeout_ms has passed (negative: no
+ * limit); returns whether it is done. */
 typedef bool (*hvd_engine_test)(struct hvd_engine *engine, const void *arg);
 bool hvd_engine_drive(struct hvd_engine *engine, hvd_engine_test done, const void *arg,
                       int timeout_ms);

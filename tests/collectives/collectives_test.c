@@ -5,6 +5,7 @@
  * inputs of all ranks, which it can generate. Rank 0 prints TAP; the others speak when
  * something is wrong, and end with 1. */
 #include <math.h>
+#include <pthread.h>
 #include <string.h>
 #include <time.h>
 
@@ -517,6 +518,44 @@ static void test_duplicate(void)
     hvd_request_free(request);
 }
 
+/* Waits for a tensor that no other rank has. */
+static void *wait_alone(void *arg)
+{
+    char name[32];
+    struct test_case c = {.dtype = HVD_FLOAT32};
+    float value = 0;
+    struct hvd_tensor tensor = tensor_of(&c, &value, &value, NULL, 0);
+    struct hvd_request *request = NULL;
+    struct hvd_error err = {0};
+
+    snprintf(name, sizeof(name), "lonely.%d", rank);
+    tensor.name = name;
+    if (hvd_allreduce_start(&tensor, 1, HVD_SUM, 1, 1, 0, &request, &err) == 0) {
+        *(int *)arg = hvd_wait(request, &err);
+    }
+    hvd_request_free(request);
+    return NULL;
+}
+
+static void test_shutdown_with_a_waiter(void)
+{
+    pthread_t thread;
+    int status = 0;
+
+    if (size == 1) {
+        return;
+    }
+    pthread_create(&thread, NULL, wait_alone, &status);
+    for (int i = 0; i < 3; i++) {
+        barrier();
+    }
+    hvd_shutdown();
+    pthread_join(thread, NULL);
+    /* A rank that is slow to start may find the others gone: refused, which is as well. */
+    bad += status == HVD_ERR_SHUTDOWN || status == 0 ? 0 : 1;
+    report(bad == 0, "shutdown ends a wait in another thread");
+}
+
 /* Rank 0's seed, on every rank. */
 static uint32_t share_seed(uint32_t seed)
 {
@@ -554,6 +593,7 @@ int main(int argc, char **argv)
     test_mismatch();
     test_duplicate();
     barrier();
+    test_shutdown_with_a_waiter();
     hvd_shutdown();
     return rank == 0 ? tap_done() : bad != 0;
 }
