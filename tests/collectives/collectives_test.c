@@ -5,11 +5,11 @@
  * inputs of all ranks, which it can generate. Rank 0 prints TAP; the others speak when
  * something is wrong, and end with 1. */
 #include <math.h>
-#include <pthread.h>
 #include <string.h>
 #include <time.h>
 
 #include "collectives/hvd.h"
+#include "tests/collectives/calls.h"
 #include "tests/collectives/rank_values.h"
 #include "tests/tap.h"
 
@@ -128,15 +128,6 @@ static void check_reduction(const struct test_case *c, const void *output, int64
     }
 }
 
-/* Waits for a request that was started with this status; a failure ends the test. */
-static void finish(int started, struct hvd_request **request, struct hvd_error *err)
-{
-    if (started != 0 || hvd_wait(*request, err) != 0) {
-        fprintf(stderr, "# rank %d: %s\n", rank, err->text);
-        exit(1);
-    }
-}
-
 static struct hvd_tensor tensor_of(const struct test_case *c, const void *input,
                                    void *output, const int64_t *shape, int ndim)
 {
@@ -163,12 +154,12 @@ static void check_same_bits(const struct test_case *c, const void *array, int64_
         sum = (sum ^ bytes[i]) * 1099511628211u;
     }
     tensor.output = &least;
-    finish(hvd_allreduce_start(&tensor, 1, HVD_MIN, 1, 1, 0, &request, &err), &request,
-           &err);
+    call_finish(hvd_allreduce_start(&tensor, 1, HVD_MIN, 1, 1, 0, &request, &err),
+                &request, &err);
     hvd_request_free(request);
     tensor.output = &greatest;
-    finish(hvd_allreduce_start(&tensor, 1, HVD_MAX, 1, 1, 0, &request, &err), &request,
-           &err);
+    call_finish(hvd_allreduce_start(&tensor, 1, HVD_MAX, 1, 1, 0, &request, &err),
+                &request, &err);
     hvd_request_free(request);
     if (least != greatest) {
         bad++;
@@ -186,9 +177,9 @@ static void test_allreduce(const struct test_case *c)
     struct hvd_request *request = NULL;
     struct hvd_error err = {0};
 
-    finish(hvd_allreduce_start(&tensor, 1, c->op, c->prescale, c->postscale, 0, &request,
-                               &err),
-           &request, &err);
+    call_finish(hvd_allreduce_start(&tensor, 1, c->op, c->prescale, c->postscale, 0,
+                                    &request, &err),
+                &request, &err);
     check_reduction(c, output, 0, c->count);
     check_same_bits(c, output, c->count);
     hvd_request_free(request);
@@ -221,9 +212,9 @@ static void test_grouped_allreduce(const struct test_case *c)
         tensors[i].name = names[i];
         begin += counts[i];
     }
-    finish(hvd_allreduce_start(tensors, PIECES, c->op, c->prescale, c->postscale, 0,
-                               &request, &err),
-           &request, &err);
+    call_finish(hvd_allreduce_start(tensors, PIECES, c->op, c->prescale, c->postscale, 0,
+                                    &request, &err),
+                &request, &err);
     check_reduction(c, output, 0, c->count);
     hvd_request_free(request);
     free(output);
@@ -243,9 +234,9 @@ static void test_reducescatter(const struct test_case *c)
     struct hvd_request *request = NULL;
     struct hvd_error err = {0};
 
-    finish(hvd_reducescatter_start(&tensor, 1, c->op, c->prescale, c->postscale, 0,
-                                   &request, &err),
-           &request, &err);
+    call_finish(hvd_reducescatter_start(&tensor, 1, c->op, c->prescale, c->postscale, 0,
+                                        &request, &err),
+                &request, &err);
     check_reduction(c, output, begin * row, mine * row);
     hvd_request_free(request);
     free(output);
@@ -282,7 +273,7 @@ static void test_allgather(const struct test_case *c)
     int64_t rows, at = 0;
     void *output;
 
-    finish(hvd_allgather_start(&tensor, 1, 0, &request, &err), &request, &err);
+    call_finish(hvd_allgather_start(&tensor, 1, 0, &request, &err), &request, &err);
     hvd_request_take(request, 0, &output, &rows);
     for (int r = 0; r < size; r++) {
         check_block(c, r, 0, rows_of(c, r) * 2, output, at * 2);
@@ -306,7 +297,7 @@ static void test_broadcast(const struct test_case *c)
     struct hvd_request *request = NULL;
     struct hvd_error err = {0};
 
-    finish(hvd_broadcast_start(&tensor, root, 0, &request, &err), &request, &err);
+    call_finish(hvd_broadcast_start(&tensor, root, 0, &request, &err), &request, &err);
     check_block(c, root, 0, c->count, output, 0);
     hvd_request_free(request);
     free(output == input ? NULL : output);
@@ -337,7 +328,8 @@ static void test_alltoall(const struct test_case *c)
     }
     input = new_input(c, rank, sent);
     tensor = tensor_of(c, input, NULL, &sent, 1);
-    finish(hvd_alltoall_start(&tensor, splits, size, 0, &request, &err), &request, &err);
+    call_finish(hvd_alltoall_start(&tensor, splits, size, 0, &request, &err), &request,
+                &err);
     hvd_request_take(request, 0, &output, &rows);
     hvd_request_splits(request, received);
     for (int from = 0; from < size; from++) {
@@ -357,15 +349,6 @@ static void test_alltoall(const struct test_case *c)
     free(input);
     free(splits);
     free(received);
-}
-
-static void barrier(void)
-{
-    struct hvd_request *request = NULL;
-    struct hvd_error err = {0};
-
-    finish(hvd_barrier_start(0, &request, &err), &request, &err);
-    hvd_request_free(request);
 }
 
 /* Mostly small, now and then up to 16 MiB, now and then nothing. */
@@ -424,136 +407,10 @@ static void test_word(uint32_t seed, const char *word,
             }
         }
     }
-    barrier();
+    call_barrier();
     snprintf(detail, sizeof(detail),
              "%s: %d cases of dtype, op and size equal the reference", word, cases);
     report(bad == before, detail);
-}
-
-/* Everything at once: a request may be waited for in any order. */
-static void test_many_at_once(uint32_t seed)
-{
-    enum {
-        MANY = 200
-    };
-    struct hvd_request *requests[MANY];
-    float *data[MANY];
-    struct hvd_error err = {0};
-    int before = bad;
-
-    for (int i = 0; i < MANY; i++) {
-        /* Each rank starts them in another order. */
-        int n = (i * 7 + rank * 13) % MANY;
-        int64_t count = 1 + value_random(seed, -5, n) % 3000;
-        struct test_case c = {.dtype = HVD_FLOAT32};
-        struct hvd_tensor tensor;
-
-        snprintf(c.name, sizeof(c.name), "many.%d", n);
-        data[n] = new_array(HVD_FLOAT32, count);
-        for (int64_t k = 0; k < count; k++) {
-            data[n][k] = (float)(n + rank);
-        }
-        tensor = tensor_of(&c, data[n], data[n], &count, 1);
-        if (hvd_allreduce_start(&tensor, 1, HVD_SUM, 1, 1, 0, &requests[n], &err) != 0) {
-            finish(1, NULL, &err);
-        }
-    }
-    for (int n = MANY - 1; n >= 0; n--) {
-        float expected = (float)(n * size + size * (size - 1) / 2);
-
-        finish(0, &requests[n], &err);
-        bad += data[n][0] == expected ? 0 : 1;
-        hvd_request_free(requests[n]);
-        free(data[n]);
-    }
-    report(bad == before,
-           "200 tensors in flight, in another order on every rank, all arrive");
-}
-
-static void test_mismatch(void)
-{
-    struct test_case c = {.dtype = rank == 0 ? HVD_FLOAT32 : HVD_FLOAT64,
-                          .name = "mismatch"};
-    double value = 1, sum = 0;
-    struct hvd_tensor tensor = tensor_of(&c, &value, &sum, NULL, 0);
-    struct hvd_request *request = NULL;
-    struct hvd_error err = {0};
-    int status;
-
-    if (size == 1) {
-        return;
-    }
-    if (hvd_allreduce_start(&tensor, 1, HVD_SUM, 1, 1, 0, &request, &err) != 0) {
-        finish(1, NULL, &err);
-    }
-    status = hvd_wait(request, &err);
-    bad += status == HVD_ERR_MISMATCH &&
-                   strncmp(err.text, "Mismatched data types: ", 23) == 0
-               ? 0
-               : 1;
-    hvd_request_free(request);
-    report(bad == 0, "a mismatch fails on every rank with Horovod's message");
-    tensor.dtype = HVD_FLOAT64;
-    finish(hvd_allreduce_start(&tensor, 1, HVD_SUM, 1, 1, 0, &request, &err), &request,
-           &err);
-    hvd_request_free(request);
-    bad += sum == size ? 0 : 1;
-    report(sum == size, "and the job goes on");
-}
-
-static void test_duplicate(void)
-{
-    struct test_case c = {.dtype = HVD_FLOAT64, .name = "twice"};
-    double value = 1, sum = 0;
-    struct hvd_tensor tensors[2] = {tensor_of(&c, &value, &sum, NULL, 0),
-                                    tensor_of(&c, &value, &sum, NULL, 0)};
-    struct hvd_request *request = NULL;
-    struct hvd_error err = {0};
-    int status = hvd_allreduce_start(tensors, 2, HVD_SUM, 1, 1, 0, &request, &err);
-
-    bad += status == HVD_ERR_ARG ? 0 : 1;
-    report(status == HVD_ERR_ARG, "a name that is in flight is refused");
-    finish(hvd_allreduce_start(tensors, 1, HVD_SUM, 1, 1, 0, &request, &err), &request,
-           &err);
-    hvd_request_free(request);
-}
-
-/* Waits for a tensor that no other rank has. */
-static void *wait_alone(void *arg)
-{
-    char name[32];
-    struct test_case c = {.dtype = HVD_FLOAT32};
-    float value = 0;
-    struct hvd_tensor tensor = tensor_of(&c, &value, &value, NULL, 0);
-    struct hvd_request *request = NULL;
-    struct hvd_error err = {0};
-
-    snprintf(name, sizeof(name), "lonely.%d", rank);
-    tensor.name = name;
-    if (hvd_allreduce_start(&tensor, 1, HVD_SUM, 1, 1, 0, &request, &err) == 0) {
-        *(int *)arg = hvd_wait(request, &err);
-    }
-    hvd_request_free(request);
-    return NULL;
-}
-
-static void test_shutdown_with_a_waiter(void)
-{
-    pthread_t thread;
-    int status = 0;
-
-    if (size == 1) {
-        return;
-    }
-    pthread_create(&thread, NULL, wait_alone, &status);
-    for (int i = 0; i < 3; i++) {
-        barrier();
-    }
-    hvd_shutdown();
-    pthread_join(thread, NULL);
-    /* A rank that is slow to start may find the others gone: refused, which is as well. */
-    bad += status == HVD_ERR_SHUTDOWN || status == 0 ? 0 : 1;
-    report(bad == 0, "shutdown ends a wait in another thread");
 }
 
 /* Rank 0's seed, on every rank. */
@@ -564,7 +421,7 @@ static uint32_t share_seed(uint32_t seed)
     struct hvd_request *request = NULL;
     struct hvd_error err = {0};
 
-    finish(hvd_broadcast_start(&tensor, 0, 0, &request, &err), &request, &err);
+    call_finish(hvd_broadcast_start(&tensor, 0, 0, &request, &err), &request, &err);
     hvd_request_free(request);
     return seed;
 }
@@ -589,11 +446,7 @@ int main(int argc, char **argv)
     test_word(seed + 3, "allgather", test_allgather, rounds);
     test_word(seed + 4, "broadcast", test_broadcast, rounds);
     test_word(seed + 5, "alltoall", test_alltoall, rounds);
-    test_many_at_once(seed);
-    test_mismatch();
-    test_duplicate();
-    barrier();
-    test_shutdown_with_a_waiter();
+    call_barrier();
     hvd_shutdown();
     return rank == 0 ? tap_done() : bad != 0;
 }

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Calls of the interface that must go well. */
+#include "tests/collectives/calls.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static void give_up(const struct hvd_error *err)
+{
+    fprintf(stderr, "# rank %d: %s\n", hvd_rank(), err->text);
+    exit(1);
+}
+
+int call_init(void)
+{
+    struct hvd_error err = {0};
+
+    if (hvd_init(&err) != 0) {
+        give_up(&err);
+    }
+    return hvd_rank();
+}
+
+void call_finish(int started, struct hvd_request **request, struct hvd_error *err)
+{
+    if (started != 0 || hvd_wait(*request, err) != 0) {
+        give_up(err);
+    }
+}
+
+void call_barrier(void)
+{
+    struct hvd_request *request = NULL;
+    struct hvd_error err = {0};
+
+    call_finish(hvd_barrier_start(0, &request, &err), &request, &err);
+    hvd_request_free(request);
+}
+
+struct hvd_tensor call_tensor(const char *name, enum hvd_dtype dtype,
+                              const int64_t *shape, int ndim, const void *input,
+                              void *output)
+{
+    return (struct hvd_tensor){.name = name,
+                               .input = input,
+                               .output = output,
+                               .shape = shape,
+                               .ndim = ndim,
+                               .dtype = dtype,
+                               .device = HVD_DEVICE_CPU};
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Calls of the interface that must go well: a failure is printed and ends the process with 1. */
+#ifndef HVD_TEST_CALLS_H
+#define HVD_TEST_CALLS_H
+
+#include "collectives/hvd.h"
+
+/* hvd_init; returns this rank. */
+int call_init(void);
+
+/* Waits for a request that was started with this status. */
+void call_finish(int started, struct hvd_request **request, struct hvd_error *err);
+
+void call_barrier(void);
+
+/* A tensor in host memory; in place where output is input. */
+struct hvd_tensor call_tensor(const char *name, enum hvd_dtype dtype,
+                              const int64_t *shape, int ndim, const void *input,
+                              void *output);
+
+#endif

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Requests on all ranks of a job: many at once, disagreement, names in use, shutdown in the
+ * middle. Rank 0 prints TAP; a rank that finds something wrong ends with 1 besides. */
+#include <pthread.h>
+#include <string.h>
+
+#include "tests/collectives/calls.h"
+#include "tests/tap.h"
+
+static int rank, size, bad;
+
+static void report(bool good, const char *what)
+{
+    bad += good ? 0 : 1;
+    if (rank == 0) {
+        tap_ok(good, "%s", what);
+    }
+}
+
+static struct hvd_request *start_sum(const char *name, float *data, int64_t count)
+{
+    struct hvd_tensor tensor = call_tensor(name, HVD_FLOAT32, &count, 1, data, data);
+    struct hvd_request *request = NULL;
+    struct hvd_error err = {0};
+
+    if (hvd_allreduce_start(&tensor, 1, HVD_SUM, 1, 1, 0, &request, &err) != 0) {
+        call_finish(1, NULL, &err);
+    }
+    return request;
+}
+
+static int64_t elements_of(int n)
+{
+    return 1 + n * 7919 % 3000;
+}
+
+/* Each rank starts them in another order and waits for them in yet another. */
+static void test_many_at_once(void)
+{
+    enum {
+        MANY = 200
+    };
+    struct hvd_request *requests[MANY];
+    float *data[MANY];
+    struct hvd_error err = {0};
+    int wrong = 0;
+
+    for (int i = 0; i < MANY; i++) {
+        int n = (i * 7 + rank * 13) % MANY;
+        char name[32];
+
+        snprintf(name, sizeof(name), "many.%d", n);
+        data[n] = malloc((size_t)elements_of(n) * sizeof(float));
+        for (int64_t k = 0; k < elements_of(n); k++) {
+            data[n][k] = (float)(n + rank);
+        }
+        requests[n] = start_sum(name, data[n], elements_of(n));
+    }
+    for (int n = MANY - 1; n >= 0; n--) {
+        float expected = (float)(n * size + size * (size - 1) / 2);
+
+        call_finish(0, &requests[n], &err);
+        for (int64_t k = 0; k < elements_of(n); k++) {
+            wrong += data[n][k] != expected;
+        }
+        hvd_request_free(requests[n]);
+        free(data[n]);
+    }
+    report(wrong == 0,
+           "200 tensors in flight, in another order on every rank, all arrive");
+}
+
+static void test_mismatch(void)
+{
+    double value = 1, sum = 0;
+    struct hvd_tensor tensor = call_tensor(
+        "mismatch", rank == 0 ? HVD_FLOAT32 : HVD_FLOAT64, NULL, 0, &value, &sum);
+    struct hvd_request *request = NULL;
+    struct hvd_error err = {0};
+    int status = hvd_allreduce_start(&tensor, 1, HVD_SUM, 1, 1, 0, &request, &err);
+
+    if (status != 0) {
+        call_finish(status, NULL, &err);
+    }
+    status = hvd_wait(request, &err);
+    report(status == HVD_ERR_MISMATCH &&
+               strncmp(err.text, "Mismatched data types: ", 23) == 0,
+           "a mismatch fails on every rank with Horovod's message");
+    hvd_request_free(request);
+    tensor.dtype = HVD_FLOAT64;
+    call_finish(hvd_allreduce_start(&tensor, 1, HVD_SUM, 1, 1, 0, &request, &err),
+                &request, &err);
+    hvd_request_free(request);
+    report(sum == size, "and the job goes on");
+}
+
+static void test_duplicate(void)
+{
+    double value = 1, sum = 0;
+    struct hvd_tensor tensors[2] = {
+        call_tensor("twice", HVD_FLOAT64, NULL, 0, &value, &sum),
+        call_tensor("twice", HVD_FLOAT64, NULL, 0, &value, &sum),
+    };
+    struct hvd_request *request = NULL;
+    struct hvd_error err = {0};
+    int status = hvd_allreduce_start(tensors, 2, HVD_SUM, 1, 1, 0, &request, &err);
+
+    report(status == HVD_ERR_ARG && request == NULL,
+           "a name that is in flight is refused");
+    call_finish(hvd_allreduce_start(tensors, 1, HVD_SUM, 1, 1, 0, &request, &err),
+                &request, &err);
+    hvd_request_free(request);
+    report(sum == size, "and free again when the first has ended");
+}
+
+/* Waits for a tensor that no other rank has. */
+static void *wait_alone(void *arg)
+{
+    char name[32] = "";
+    float value = 0;
+    struct hvd_tensor tensor = call_tensor(name, HVD_FLOAT32, NULL, 0, &value, &value);
+    struct hvd_request *request = NULL;
+    int *status = arg;
+
+    snprintf(name, sizeof(name), "lonely.%d", rank);
+    *status = hvd_allreduce_start(&tensor, 1, HVD_SUM, 1, 1, 0, &request, NULL);
+    if (*status == 0) {
+        *status = hvd_wait(request, NULL);
+    }
+    hvd_request_free(request);
+    return NULL;
+}
+
+static void test_shutdown_with_a_waiter(void)
+{
+    pthread_t thread;
+    int status = 0;
+
+    pthread_create(&thread, NULL, wait_alone, &status);
+    for (int i = 0; i < 3; i++) {
+        call_barrier();
+    }
+    hvd_shutdown();
+    pthread_join(thread, NULL);
+    /* Where the thread is late it finds nobody any more. */
+    report(status == HVD_ERR_SHUTDOWN || status == HVD_ERR_STATE,
+           "shutdown ends a wait in another thread");
+}
+
+int main(void)
+{
+    rank = call_init();
+    size = hvd_size();
+    test_many_at_once();
+    if (size > 1) {
+        test_mismatch();
+    }
+    test_duplicate();
+    call_barrier();
+    if (size > 1) {
+        test_shutdown_with_a_waiter();
+    }
+    hvd_shutdown();
+    return rank == 0 ? tap_done() : bad != 0;
+}
