@@ -47,11 +47,10 @@ check_directory()
     [ ! -e "$dir" ] || die "$dir exists: a cluster runs there or crashed; end it: cluster down"
 }
 
-check_possible()
+check_machine()
 {
     check_root
     check_packages
     check_namespaces
     check_cgroups
-    check_directory
 }

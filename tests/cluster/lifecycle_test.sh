@@ -3,6 +3,12 @@
 # The cluster's beginning and end: it leaves nothing, also after a signal, a crash, a failed start.
 . "$(dirname "$0")/harness.sh"
 
+# What the names of a cluster's cgroups are made from.
+checksum()
+{
+    printf %s "$work/c$1" | cksum | cut -d ' ' -f 1
+}
+
 # The machine as it must be found again. Left out is what others may change meanwhile, except
 # where it carries a mark of ours: our directory, our cgroup names, our job user's id.
 machine()
@@ -11,7 +17,7 @@ machine()
     ls /run/netns 2>/dev/null
     ip -brief link | cut -d ' ' -f 1
     grep "$work" /proc/self/mountinfo
-    find /sys/fs/cgroup -maxdepth 2 -name 'hvd-*'
+    find /sys/fs/cgroup -maxdepth 2 | grep -E "/hvd-($(checksum 1)|$(checksum 2))-"
     find /dev/shm /tmp -uid 61000
     find "$work" -maxdepth 1 -name 'c[0-9]'
     pgrep -af "$work/c[0-9]"
@@ -83,7 +89,7 @@ interrupted_at()
     fi
 }
 
-test_impossible()
+test_refusals()
 {
     local copy=$work/tools
     cp -r "$(dirname "$cluster")" "$copy"
@@ -94,6 +100,8 @@ test_impossible()
     complains 'without Slurm, up names the packages' 'apt-get install.* slurmctld' \
         unshare --mount sh -c 'mount -t tmpfs none /usr/sbin && "$@"' sh \
         "$cluster" up --dir "$work/c1"
+    complains 'without namespaces, up says so' 'no namespaces.*--privileged' \
+        setpriv --bounding-set -sys_admin "$cluster" up --dir "$work/c1"
     complains 'a directory in /tmp is refused' 'own /tmp' "$cluster" up --dir /tmp/c1
     complains 'run without a cluster says so' 'no cluster in' "$cluster" run --dir "$work/c1" true
     complains 'status without a cluster says so' 'no cluster in' "$cluster" status --dir "$work/c1"
@@ -157,12 +165,12 @@ test_crashes()
     done
 }
 
-
 make_work
+reason=$("$cluster" check 2>&1) || tap_skip_all "$reason"
 mkdir "$work/stack"
 echo 'required /nonesuch.so' >"$work/stack/wrong.conf"
 before=$(machine)
-test_impossible
+test_refusals
 test_life
 test_down_with_jobs
 test_failed_start
