@@ -183,8 +183,8 @@ as_root()
     as_user --root "$@"
 }
 
-# Sets $prefix to a tree that holds what `meson install` installs: that of $HVD_TEST_PREFIX if set,
-# else this build's ($MESON_BUILD_ROOT, which `meson test` sets) in a throw-away place.
+# Sets $prefix to where hvd is installed: $HVD_TEST_PREFIX if set, else a throw-away place for what
+# this build installs. meson.build hands over where the build is and which prefix it was made for.
 install_hvd()
 {
     make_work
@@ -193,5 +193,5 @@ install_hvd()
     [ -n "${MESON_BUILD_ROOT-}" ] || tap_skip_all "set HVD_TEST_PREFIX or run with meson test"
     DESTDIR=$work/installed meson install -C "$MESON_BUILD_ROOT" --no-rebuild --quiet \
         >"$work/install" 2>&1 || tap_skip_all "meson install failed: $(tail -n 1 "$work/install")"
-    prefix=$work/installed
+    prefix=$work/installed$MESON_INSTALL_PREFIX
 }

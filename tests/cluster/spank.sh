@@ -6,9 +6,10 @@
 # each step. `enable_plugin WORD...` adds words of plugstack.conf.
 enable_plugin()
 {
-    local installed
+    local installed plugin
     installed=$(find "$prefix" -path '*plugstack.conf.d/hvd.conf' -print -quit)
-    sed "s|^optional \(.*\)|optional $prefix\1 $*|" "$installed" \
+    plugin=$(find "$prefix" -name spank_hvd.so -print -quit)
+    sed "s|^optional .*|optional $plugin $*|" "$installed" \
         >"$work/cluster/etc/plugstack.conf.d/hvd.conf"
 }
 

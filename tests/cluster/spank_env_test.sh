@@ -8,7 +8,7 @@
 
 install_hvd
 start_cluster 2 --sockets 2 --cores 8 --gpus 2
-front_end=$prefix/usr/local/lib/hvd/python
+front_end=$prefix/lib/hvd/python
 
 # All that a task inherits: environment, masks, limits, open files, memory policy. What differs
 # from step to step is left out.

@@ -50,7 +50,7 @@ prints 'a node without the plugin runs its tasks unbound' '^n1:1:1 n2::1$' in_li
     as_user srun --hvd -N2 -n2 sh -c 'echo $(hostname):$HVD_LAUNCH:$SLURM_HVD'
 lost()
 {
-    as_user PYTHONPATH="$prefix/usr/local/lib/hvd/python" \
+    as_user PYTHONPATH="$prefix/lib/hvd/python" \
         srun --hvd -N2 -n2 python3 -c 'import horovod.torch as hvd; hvd.init()'
 }
 if [ -n "$(find "$prefix" -name libhvd.so)" ]; then
