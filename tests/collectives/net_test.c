@@ -296,23 +296,30 @@ enum {
     VICTIM = 1
 };
 
+/* So that everyone knows everyone. */
+static bool meet(struct hvd_net *net, int rank)
+{
+    struct hvd_net_op ops[4];
+    char data[2][8] = {{0}};
+
+    for (int peer = 0, n = 0; peer < 3; peer++) {
+        if (peer != rank) {
+            hvd_net_send(net, peer, 0, data[0], 8, &ops[n++]);
+            hvd_net_recv(net, peer, 0, data[1], 8, &ops[n++]);
+        }
+    }
+    return net_rank_wait(net, ops, 4, WAIT_MS);
+}
+
 static int survive(struct job_rank *self, const void *argument)
 {
     struct hvd_net *net = net_rank_connect(self);
     int other = 2 - self->boot.rank;
     static char data[2][1 << 20];
-    struct hvd_net_op ops[6];
-    int status = 0;
+    struct hvd_net_op ops[3];
+    int status = meet(net, self->boot.rank) ? 0 : 2;
 
     (void)argument;
-    /* Everyone knows everyone. */
-    for (int peer = 0, n = 0; peer < 3; peer++) {
-        if (peer != self->boot.rank) {
-            hvd_net_send(net, peer, 0, data[0], 8, &ops[n++]);
-            hvd_net_recv(net, peer, 0, data[1], 8, &ops[n++]);
-        }
-    }
-    status = net_rank_wait(net, ops, 4, WAIT_MS) ? 0 : 2;
     job_say(self, "met");
     if (self->boot.rank == VICTIM) {
         job_await(self);
