@@ -3,7 +3,8 @@
  * close-on-exec.
  *
  * TCP sockets notice a vanished host by themselves: the kernel probes an idle connection, and
- * ends it when nothing came back for HVD_DEAD_AFTER_MS. */
+ * ends it when nothing came back for HVD_DEAD_AFTER_MS. A process that is merely stopped still
+ * answers, by its kernel, as long as its receive buffer has room. */
 #ifndef HVD_SOCKETS_H
 #define HVD_SOCKETS_H
 
