@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpu_binding/attr.h"
+
 enum {
     PAIRS_MAX = 64
 };
@@ -232,6 +234,8 @@ spank_err_t spank_unsetenv(spank_t spank, const char *name)
     drop(&environment, name);
     return ESPANK_SUCCESS;
 }
+
+static void say(const char *kind, const char *format, va_list arguments) HVD_PRINTF(2, 0);
 
 static void say(const char *kind, const char *format, va_list arguments)
 {

@@ -206,6 +206,41 @@ static void test_cards(void)
     finish(&plugin);
 }
 
+/* What a task writes on its standard error stream. */
+static void read_complaints(struct fake_plugin *plugin, char *text, size_t bytes)
+{
+    FILE *file = tmpfile();
+    int old = dup(STDERR_FILENO);
+
+    dup2(fileno(file), STDERR_FILENO);
+    run_task(plugin, has_no_card);
+    dup2(old, STDERR_FILENO);
+    close(old);
+    rewind(file);
+    text[fread(text, 1, bytes - 1, file)] = '\0';
+    fclose(file);
+}
+
+static void test_table(void)
+{
+    struct fake_plugin plugin;
+    char text[8192];
+
+    enter_step();
+    fake_step.local_rank = 0;
+    fake_step_setenv("SLURM_SRUN_COMM_HOST", "127.0.0.1");
+    fake_step_setenv(HVD_ENV_REPORT, "1:00");
+    start(&plugin, "verbose");
+    plugin.user_init(NULL, 0, NULL);
+    read_complaints(&plugin, text, sizeof(text));
+    tap_ok(strstr(text, "rank gpu pci") != NULL,
+           "where srun cannot be reached the node prints its table itself");
+    fake_step.local_rank = 1;
+    read_complaints(&plugin, text, sizeof(text));
+    tap_ok(strstr(text, "rank gpu pci") == NULL, "once");
+    finish(&plugin);
+}
+
 static void test_open_tasks(void)
 {
     struct fake_plugin plugin;
@@ -408,6 +443,7 @@ int main(int count, char **arguments)
     test_contract();
     test_gpus();
     test_cards();
+    test_table();
     test_open_tasks();
     test_layouts();
     test_off();
