@@ -18,12 +18,20 @@ static const char *or_null(const char *text)
     return text[0] != '\0' ? text : NULL;
 }
 
-static enum hvd_bind_mode mode_of(const struct hvd_launch *launch)
+static enum hvd_bind_mode mode_of(const struct hvd_task *task)
 {
-    if (launch->options.bind == HVD_BIND_AUTO && launch->step.is_bound_by_user) {
-        return HVD_BIND_NONE;
+    enum hvd_bind_mode mode = task->launch->options.bind;
+
+    if (!task->launch->step.is_bound_by_user) {
+        return mode;
     }
-    return launch->options.bind;
+    if (mode != HVD_BIND_AUTO && mode != HVD_BIND_NONE && task->rank == 0) {
+        fprintf(stderr,
+                "hvd: bind=%s has no effect, because --cpu-bind, --hint or "
+                "SLURM_CPU_BIND says how to bind\n",
+                mode == HVD_BIND_CORE ? "cores" : "socket");
+    }
+    return HVD_BIND_NONE;
 }
 
 /* Slurm counts an isolated task's GPUs within its cgroup, where each task has number 0: only
@@ -56,7 +64,7 @@ static int make_plan(const struct hvd_task *task, const struct hvd_cpuset *mask,
     struct hvd_binding_step step = {
         .rank_count = task->seat.local_size,
         .task_mask = mask,
-        .options = {.mode = mode_of(launch), .nic_off = launch->options.keep_nic},
+        .options = {.mode = mode_of(task), .nic_off = launch->options.keep_nic},
     };
     char *cores = NULL;
 

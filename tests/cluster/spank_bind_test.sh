@@ -31,8 +31,10 @@ prints '--cpu-bind of the user stays' '^0:1:1 1:0:0$' \
     on_node --hvd -n2 --cpu-bind=map_cpu:1,0 sh -c "$mask"
 prints 'SLURM_CPU_BIND of the user stays' '^0:1:1 1:0:0$' \
     in_line as_user SLURM_CPU_BIND=map_cpu:1,0 srun -N1 -n2 --hvd sh -c "$mask"
-prints 'words after --hvd= win over it' '^0:0-1:0-1 1:0-1:0-1$' \
+prints 'also against bind=socket' '^0:1:1 1:0:0$' \
     on_node --hvd=bind=socket -n2 --cpu-bind=map_cpu:1,0 sh -c "$mask"
+prints 'which is said' 'bind=socket has no effect, because --cpu-bind' \
+    as_user srun -N1 --hvd=bind=socket -n2 --cpu-bind=map_cpu:1,0 true
 one_core()
 {
     batch '-N1 -n2' 'srun -n1 --exact --hvd=bind=socket sh -c "
