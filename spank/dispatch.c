@@ -14,7 +14,7 @@
  *                                                   registers the option
  *                root 0/0/0       option            checks the text and keeps a record of
  *                                                   ints, or the reason why not
- *                root 0/0/0       init_post_opt     copies four variables of the step,
+ *                root 0/0/0       init_post_opt     copies five variables of the step,
  *                                                   with limits (stepd.c)
  *                0/user/0         user_init         reads the topology (stepd.c)
  *                root 0/0/0       exit              frees memory
