@@ -17,8 +17,8 @@
 #include "gpu_binding/env.h"
 
 /* Who misses a neighbour says so this much before the limit, so that those who only wait for a
- * word from others can still hear whose fault it is. */
-#define LAST_WORD_MS 500
+ * word from others can still hear whose fault it is, even if they began that much earlier. */
+#define LAST_WORD_MS 3000
 
 struct connect {
     struct hvd_control *control;
@@ -106,7 +106,7 @@ static void add_hints(const struct connect *connect, char *text, size_t size)
 
     if (connect->dial != NULL && connect->control->neighbours[0].link == NULL &&
         trouble[0] != '\0') {
-        snprintf(text + used, size - used, "; last attempt: %s", trouble);
+        snprintf(text + used, size - used, "; tried %s", trouble);
         used = strlen(text);
     }
     if (refused > 0) {

@@ -40,6 +40,7 @@ struct hvd_dial {
     int fd; /* until it is connected, then: */
     struct hvd_link *link;
     struct hvd_hello hello;
+    bool is_refused; /* someone answered, wrongly: trouble says how */
     char trouble[160];
 };
 
@@ -109,7 +110,9 @@ static void fail(struct hvd_dial *dial, const char *why, int64_t now_ms)
     if (!dial->is_local && addresses > 0) {
         hvd_ip_print(&card->addresses[dial->index], card->port, where);
     }
-    snprintf(dial->trouble, sizeof(dial->trouble), "%s: %s", where, why);
+    if (!dial->is_refused) {
+        snprintf(dial->trouble, sizeof(dial->trouble), "%s: %s", where, why);
+    }
     hvd_fork_close_now(dial->fd);
     dial->fd = -1;
     hvd_link_destroy(dial->link);
@@ -123,6 +126,14 @@ static void fail(struct hvd_dial *dial, const char *why, int64_t now_ms)
         pause_ms = PAUSE_MS;
     }
     enter(dial, STATE_PAUSE, now_ms + pause_ms);
+}
+
+/* As fail, for a reason that tells more than silence at another try. */
+static void refuse(struct hvd_dial *dial, const char *why, int64_t now_ms)
+{
+    dial->is_refused = false;
+    fail(dial, why, now_ms);
+    dial->is_refused = true;
 }
 
 static void begin(struct hvd_dial *dial, int64_t now_ms)
@@ -170,13 +181,13 @@ static void hear_challenge(struct hvd_dial *dial, const struct hvd_link_message 
     unsigned char proof[HVD_PROOF_BYTES];
 
     if (message->type != HVD_WIRE_CHALLENGE || message->bytes != sizeof(challenge)) {
-        fail(dial, "it is no rank of a job", now_ms);
+        refuse(dial, "it is no rank of a job", now_ms);
         return;
     }
     memcpy(&challenge, message->payload, sizeof(challenge));
     if (!hvd_proof_is_good(challenge.proof, secret, HVD_ROLE_PARENT, &dial->hello,
                            challenge.nonce)) {
-        fail(dial, "it does not know the secret of this job", now_ms);
+        refuse(dial, "it does not know the secret of this job", now_ms);
         return;
     }
     hvd_proof_make(proof, secret, HVD_ROLE_CHILD, &dial->hello, challenge.nonce);
@@ -202,7 +213,7 @@ static void hear(struct hvd_dial *dial, int64_t now_ms)
     } else if (dial->state == STATE_HELLO_SENT) {
         hear_challenge(dial, &message, now_ms);
     } else if (message.type != HVD_WIRE_WELCOME) {
-        fail(dial, "it does not want this rank", now_ms);
+        refuse(dial, "it does not want this rank", now_ms);
     } else {
         enter(dial, STATE_DONE, INT64_MAX);
     }

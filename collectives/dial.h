@@ -27,7 +27,8 @@ void hvd_dial_poll(const struct hvd_dial *dial, struct pollfd *fd, int64_t *dead
 int hvd_dial_step(struct hvd_dial *dial, short revents, int64_t now_ms,
                   struct hvd_link **link);
 
-/* How the last attempt failed: "10.0.0.1 port 4711: Connection refused"; or "". */
+/* How the last attempt failed, or better the last that got a wrong answer:
+ * "10.0.0.1 port 4711: Connection refused"; or "". */
 const char *hvd_dial_trouble(const struct hvd_dial *dial);
 
 #endif

@@ -27,7 +27,7 @@ static int be_in_another_job(struct job_rank *self, const void *argument)
     if (self->boot.rank == 1) {
         self->boot.secret[0] ^= 1;
     }
-    status = rank_connect(self, &seen, 1500);
+    status = rank_connect(self, &seen, 2500);
     return rank_give_up(self, &seen, status);
 }
 
@@ -68,7 +68,7 @@ static int come_late(struct job_rank *self, const void *argument)
         hvd_control_destroy(control, 0);
         return 0;
     }
-    status = rank_connect(self, &seen, 2000);
+    status = rank_connect(self, &seen, 4000);
     return rank_give_up(self, &seen, status);
 }
 
