@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -63,6 +64,7 @@ static void detach(void)
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, NULL);
     (void)setpgid(0, 0);
+    (void)prctl(PR_SET_NAME, "hvdrun-guard");
     dup2(nowhere, STDIN_FILENO);
     dup2(nowhere, STDOUT_FILENO);
     dup2(nowhere, STDERR_FILENO);

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A rank for the tests of boot; says in one line what it found.
+ *
+ *   boot_client show [SECONDS]        who am I, who are the others
+ *   boot_client cycles N FILE [SECONDS]  boots N times; what grew, and what was out of date.
+ *                                     FILE is empty and the same for all ranks of this machine
+ *   boot_client untouched             what boot left changed in this process */
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "pmix_boot/boot.h"
+
+/* Memory that the first cycles may take once and for all. */
+#define WARM_UP_CYCLES 5
+
+struct card {
+    int pid;
+    int cycle;
+    char tail[40]; /* cards of ranks differ in length: rank + 1 bytes of this count */
+};
+
+/* --- show -------------------------------------------------------------------------------- */
+
+static double now_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
+}
+
+static size_t card_bytes(int rank)
+{
+    return offsetof(struct card, tail) + (size_t)(rank % 40) + 1;
+}
+
+/* The launcher's number, only to give cards of ranks different lengths. */
+static int launched_rank(void)
+{
+    const char *rank = getenv("PMIX_RANK");
+
+    return rank != NULL ? atoi(rank) : 0;
+}
+
+static struct hvd_boot *create(int cycle, int timeout_ms)
+{
+    struct card card = {.pid = getpid(), .cycle = cycle, .tail = "card"};
+    struct hvd_error err = {0};
+    struct hvd_boot *boot;
+
+    if (hvd_boot_create(&card, card_bytes(launched_rank()), timeout_ms, &boot, &err) <
+        0) {
+        printf("error %d: %s\n", err.status, err.text);
+        exit(EXIT_FAILURE);
+    }
+    return boot;
+}
+
+/* How many ranks' cards are not what they published in this cycle. */
+static int count_wrong(const struct hvd_boot *boot, int cycle)
+{
+    int wrong = 0;
+
+    for (int rank = 0; rank < boot->size; rank++) {
+        const struct hvd_boot_peer *peer = &boot->peers[rank];
+        const struct card *card = peer->card;
+        bool is_right = peer->card_bytes == card_bytes(rank) && card->cycle == cycle &&
+                        (rank != boot->rank || card->pid == getpid());
+
+        wrong += is_right ? 0 : 1;
+    }
+    return wrong;
+}
+
+static int show(int timeout_ms)
+{
+    double start = now_ms();
+    struct hvd_boot *boot = create(0, timeout_ms);
+    const struct hvd_layout *layout = &boot->layout;
+    int rank = boot->rank;
+    unsigned secret = 0;
+
+    for (int i = 0; i < HVD_SECRET_BYTES; i++) {
+        secret = secret * 31 + boot->secret[i];
+    }
+    printf(
+        "rank %d/%d local %d/%d node %d/%d cross %d/%d wrong %d secret %08x ms %.1f on",
+        rank, boot->size, layout->local_rank[rank],
+        hvd_layout_local_size(layout, layout->node[rank]), layout->node[rank],
+        layout->nodes, hvd_layout_cross_rank(layout, rank),
+        hvd_layout_cross_size(layout, rank), count_wrong(boot, 0), secret,
+        now_ms() - start);
+    for (int i = 0; i < boot->size; i++) {
+        printf(" %s", boot->peers[i].host);
+    }
+    printf("\n");
+    hvd_boot_destroy(boot);
+    return EXIT_SUCCESS;
+}
+
+/* --- cycles ------------------------------------------------------------------------------ */
+
+static int count_entries(const char *path)
+{
+    DIR *directory = opendir(path);
+    int count = 0;
+
+    while (directory != NULL && readdir(directory) != NULL) {
+        count++;
+    }
+    if (directory != NULL) {
+        closedir(directory);
+    }
+    return count;
+}
+
+static long memory_kb(void)
+{
+    FILE *file = fopen("/proc/self/statm", "r");
+    long pages = 0;
+
+    if (file != NULL) {
+        (void)!fscanf(file, "%*d %ld", &pages);
+        fclose(file);
+    }
+    return pages * sysconf(_SC_PAGESIZE) / 1024;
+}
+
+/* Boot may be called again once it has returned on every rank: here a counter in a shared
+ * file sees to that, as hvd's connections do in a job. */
+static void wait_for_all(_Atomic int *arrived, int size, int cycle)
+{
+    const struct timespec pause = {.tv_nsec = 200000};
+
+    atomic_fetch_add(arrived, 1);
+    while (atomic_load(arrived) < size * (cycle + 1)) {
+        nanosleep(&pause, NULL);
+    }
+}
+
+static _Atomic int *open_counter(const char *path)
+{
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    void *memory;
+
+    if (fd < 0 || ftruncate(fd, sizeof(int)) != 0) {
+        perror(path);
+        exit(EXIT_FAILURE);
+    }
+    memory = mmap(NULL, sizeof(int), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close(fd);
+    return memory;
+}
+
+static int cycles(int count, const char *path, int timeout_ms)
+{
+    _Atomic int *arrived = open_counter(path);
+    int descriptors = 0;
+    int threads = 0;
+    long memory = 0;
+    int wrong = 0;
+    double start = now_ms();
+
+    for (int cycle = 0; cycle < count; cycle++) {
+        struct hvd_boot *boot = create(cycle, timeout_ms);
+        int size = boot->size;
+
+        wrong += count_wrong(boot, cycle);
+        hvd_boot_destroy(boot);
+        if (cycle == WARM_UP_CYCLES) {
+            descriptors = count_entries("/proc/self/fd");
+            threads = count_entries("/proc/self/task");
+            memory = memory_kb();
+        }
+        wait_for_all(arrived, size, cycle);
+    }
+    printf("cycles %d wrong %d descriptors %+d threads %+d memory %+ld kB ms %.1f\n",
+           count, wrong, count_entries("/proc/self/fd") - descriptors,
+           count_entries("/proc/self/task") - threads, memory_kb() - memory,
+           (now_ms() - start) / count);
+    return EXIT_SUCCESS;
+}
+
+/* --- untouched --------------------------------------------------------------------------- */
+
+struct footprint {
+    void (*handlers[NSIG])(int);
+    sigset_t mask;
+    int threads;
+    int descriptors;
+    unsigned long environment;
+};
+
+static void take_footprint(struct footprint *footprint)
+{
+    memset(footprint, 0, sizeof(*footprint));
+    for (int number = 1; number < NSIG; number++) {
+        struct sigaction action = {.sa_handler = SIG_DFL};
+
+        (void)sigaction(number, NULL, &action);
+        footprint->handlers[number] = action.sa_handler;
+    }
+    sigprocmask(SIG_SETMASK, NULL, &footprint->mask);
+    footprint->threads = count_entries("/proc/self/task");
+    footprint->descriptors = count_entries("/proc/self/fd");
+    for (char **item = environ; *item != NULL; item++) {
+        for (const char *c = *item; *c != '\0'; c++) {
+            footprint->environment = footprint->environment * 31 + (unsigned char)*c;
+        }
+    }
+}
+
+static const char *compare(const void *before, const void *after, size_t bytes)
+{
+    return memcmp(before, after, bytes) == 0 ? "same" : "changed";
+}
+
+static int untouched(void)
+{
+    static struct footprint before;
+    static struct footprint after;
+
+    take_footprint(&before);
+    hvd_boot_destroy(create(0, 20000));
+    take_footprint(&after);
+    printf("signals %s mask %s threads %s descriptors %s environment %s children %s\n",
+           compare(before.handlers, after.handlers, sizeof(before.handlers)),
+           compare(&before.mask, &after.mask, sizeof(before.mask)),
+           compare(&before.threads, &after.threads, sizeof(before.threads)),
+           compare(&before.descriptors, &after.descriptors, sizeof(before.descriptors)),
+           compare(&before.environment, &after.environment, sizeof(before.environment)),
+           waitpid(-1, NULL, WNOHANG) < 0 ? "none" : "left");
+    return EXIT_SUCCESS;
+}
+
+int main(int argc, char **argv)
+{
+    const char *mode = argc > 1 ? argv[1] : "";
+
+    if (strcmp(mode, "show") == 0) {
+        return show(argc > 2 ? (int)(atof(argv[2]) * 1000) : 20000);
+    }
+    if (strcmp(mode, "cycles") == 0 && argc > 3) {
+        return cycles(atoi(argv[2]), argv[3],
+                      argc > 4 ? (int)(atof(argv[4]) * 1000) : 20000);
+    }
+    if (strcmp(mode, "untouched") == 0) {
+        return untouched();
+    }
+    fprintf(stderr, "boot_client: no mode %s\n", mode);
+    return EXIT_FAILURE;
+}

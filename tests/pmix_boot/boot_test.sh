@@ -1,0 +1,114 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Boot through a real PMIx server: that of hvdrun, and that of Open MPI's mpirun.
+# usage: boot_test.sh HVDRUN BOOT_CLIENT
+. "$(dirname "$0")/../cluster/harness.sh"
+. "$(dirname "$0")/launch.sh"
+hvdrun=$1 client=$2
+limit=120
+
+ranks_find_each_other()
+{
+    local size=$1
+    succeeds "$size ranks boot" timeout "$limit" "$hvdrun" -np "$size" "$client" show
+    counts "each of the $size knows its numbers, and all cards are right" "$size" \
+        "^rank ([0-9]+)/$size local \1/$size node 0/1 cross 0/1 wrong 0 "
+    local secrets
+    secrets=$(sed 's/.*secret \([0-9a-f]*\).*/\1/' "$work/output" | sort -u | wc -l)
+    succeeds "the $size have one secret" test "$secrets" = 1
+}
+
+# in_rank RANK COMMAND...: that rank does something else than the others, who boot.
+with_rank()
+{
+    local rank=$1 does=$2 seconds=$3
+    # shellcheck disable=SC2016 # expands in the rank
+    timeout "$limit" "$hvdrun" -np 4 sh -c '
+        if [ "$PMIX_RANK" = "$1" ]; then eval "$2"; fi
+        "$0" show "$3" || true' "$client" "$rank" "$does" "$seconds"
+}
+
+missing_ranks_are_named()
+{
+    succeeds "a job goes on with an error when a rank never boots" \
+        with_rank 2 'exit 0' 3
+    counts "the other three name it and its host" 3 \
+        "^error -6: 1 of 4 ranks did not start within 3 s: rank 2 \(on $(hostname)\)"
+    # Rank 0 comes when rank 1 is gone. Its card is there: who connects to it finds out.
+    # shellcheck disable=SC2016
+    succeeds "a rank dies while it waits for another" timeout "$limit" "$hvdrun" -np 4 sh -c '
+        case $PMIX_RANK in
+        0) sleep 3; "$0" show 20 ;;
+        1) "$0" show 20 & sleep 1; kill -9 $! ;;
+        *) "$0" show 20 ;;
+        esac' "$client"
+    counts "the others do not wait for it" 3 '^rank ./4 .* wrong 0 '
+}
+
+late_ranks_are_waited_for()
+{
+    succeeds "a rank is 2 s late" with_rank 0 'sleep 2' 30
+    counts "all four boot" 4 '^rank ./4 .* wrong 0 '
+    succeeds "a rank comes in the last moments" with_rank 3 'sleep 9' 10
+    counts "all four boot then too" 4 '^rank ./4 .* wrong 0 '
+}
+
+boot_again_and_again()
+{
+    succeeds "4 ranks boot 300 times" \
+        timeout "$limit" "$hvdrun" -np 4 "$client" cycles 300 "$work/counter"
+    tap_note "$(cat "$work/output")"
+    counts "never with a card of an earlier time" 4 '^cycles 300 wrong 0 '
+    counts "no descriptor and no thread is left over" 4 'descriptors \+0 threads \+0 '
+    counts "memory does not grow by 1 kB a cycle" 4 'memory (-[0-9]+|\+[0-9]{1,2}|\+[12][0-9]{2}) kB'
+    # shellcheck disable=SC2016
+    succeeds "processes that follow each other in one launch boot" \
+        timeout "$limit" "$hvdrun" -np 3 sh -c \
+        'for i in 1 2 3; do "$0" show; sleep 1; done' "$client"
+    counts "each with the cards of its own time" 9 '^rank ./3 .* wrong 0 '
+}
+
+process_is_untouched()
+{
+    local all='signals same mask same threads same descriptors same environment same children none'
+    succeeds "boot returns" timeout "$limit" "$hvdrun" -np 2 "$client" untouched
+    counts "it leaves no trace in the process" 2 "^$all"
+    prints "nor in a process that is alone" "^$all" "$client" untouched
+}
+
+mpirun_serves()
+{
+    command -v mpirun >/dev/null || {
+        tap_skip "ranks of mpirun find each other" "there is no mpirun"
+        return
+    }
+    succeeds "ranks of mpirun boot" timeout "$limit" mpirun --allow-run-as-root --oversubscribe \
+        -np 3 "$client" show
+    counts "they find each other through PMIx" 3 '^rank ([0-2])/3 local \1/3 .* wrong 0 '
+    complains "without its PMIx they refuse to be three times one rank" \
+        'OMPI_COMM_WORLD_SIZE is 3 but there is no PMIx' timeout "$limit" \
+        mpirun --allow-run-as-root --oversubscribe -np 3 env -u PMIX_RANK "$client" show
+}
+
+environment_is_unusable()
+{
+    complains "a server that is gone is an error, not a lone rank" 'cannot reach the PMIx server' \
+        env PMIX_NAMESPACE=x PMIX_RANK=0 PMIX_SERVER_URI2='x;tcp4://127.0.0.1:1' "$client" show
+    complains "a helper that cannot run is named" '^error -3: cannot start /nonexistent' \
+        env HVD_BOOT_HELPER=/nonexistent PMIX_NAMESPACE=x PMIX_RANK=0 "$client" show
+    complains "a helper that does not answer is named" 'ended without an answer, exit status' \
+        env HVD_BOOT_HELPER=/bin/true PMIX_NAMESPACE=x PMIX_RANK=0 "$client" show
+    prints "without a launcher a process is alone" '^rank 0/1 local 0/1 node 0/1' "$client" show
+}
+
+for size in 1 2 3 4 7; do
+    ranks_find_each_other "$size"
+done
+late_ranks_are_waited_for
+missing_ranks_are_named
+boot_again_and_again
+process_is_untouched
+mpirun_serves
+environment_is_unusable
+succeeds "nothing is left in TMPDIR" is_clean
+tap_done

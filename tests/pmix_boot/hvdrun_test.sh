@@ -1,0 +1,194 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# hvdrun as a user meets it: exit codes, messages, signals, output, and what it leaves behind.
+# usage: hvdrun_test.sh HVDRUN BOOT_CLIENT PMIX_ABORT
+# shellcheck disable=SC2016 # $ expands in the ranks
+. "$(dirname "$0")/../cluster/harness.sh"
+. "$(dirname "$0")/launch.sh"
+hvdrun=$1 client=$2 pmix_abort=$3
+limit=60
+
+run()
+{
+    timeout -k 5 "$limit" "$hvdrun" "$@"
+}
+
+# A rank by number does one thing, the others another.
+split()
+{
+    run -np 3 sh -c 'if [ "$HOROVOD_RANK" = 1 ]; then eval "$0"; else eval "$1"; fi' "$1" "$2"
+}
+
+# Processes of a job, found by a number that only they sleep.
+sleepers()
+{
+    pgrep -f "^sleep $1\$"
+}
+
+none_sleeps()
+{
+    ! sleepers "$1"
+}
+
+# --- how a job ends ---
+
+exit_codes()
+{
+    returns "a job of ranks that succeed returns 0" 0 '' run -np 3 true
+    returns "the first failure is told and its code returned" 7 \
+        '^hvdrun: rank 1 \(pid [0-9]+\) exited with status 7; the other ranks were ended$' \
+        split 'sleep 0.3; exit 7' 'sleep 3001'
+    returns "so is a signal" 139 \
+        '^hvdrun: rank 1 \(pid [0-9]+\) was killed by signal 11 \(Segmentation fault\);' \
+        split 'kill -SEGV $$' 'sleep 3001'
+    returns "a rank that fails because another died is not called the first" 137 \
+        '^hvdrun: rank 1 .* was killed by signal 9' \
+        split 'kill -9 $$' 'trap "exit 5" TERM; sleep 3001 & wait'
+    returns "a rank that ends well does not end the others" 0 '^both others$' \
+        split true 'sleep 0.5; echo both others'
+    returns "PMIx_Abort ends the job with its code and text" 9 \
+        '^hvdrun: rank 1 .* aborted with status 9: nothing works' \
+        run -np 3 "$pmix_abort" 1 9
+    returns "a command that does not exist is 127" 127 \
+        '^hvdrun: cannot run nosuchcommand: No such file or directory$' run -np 2 nosuchcommand
+    returns "one that cannot be run is 126" 126 '^hvdrun: cannot run /etc/passwd: Permission' \
+        run -np 2 /etc/passwd
+    succeeds "no rank is left" none_sleeps 3001
+}
+
+stubborn_ranks()
+{
+    local began=$SECONDS
+    returns "ranks that ignore SIGTERM are killed" 3 'rank 1 .* exited with status 3' \
+        split 'sleep 0.3; exit 3' 'trap "" TERM; sleep 3002; sleep 3002'
+    succeeds "soon" test $((SECONDS - began)) -le 20
+    returns "children of ranks end with the job" 0 '' \
+        run -np 2 sh -c 'sleep 3002 >/dev/null 2>&1 & exit 0'
+    returns "also those that hold its output" 0 '' run -np 2 sh -c 'sleep 3002 & exit 0'
+    succeeds "none is left" none_sleeps 3002
+}
+
+# interrupt SIGNAL CODE: a running job gets the signal.
+interrupt()
+{
+    local pid status=0
+    run -np 2 sh -c 'trap "echo got it; exit 0" '"$1"'; touch "$0.$HOROVOD_RANK"; while :; do sleep 0.1; done' \
+        "$work/ready" >"$work/output" 2>&1 </dev/null &
+    waits_for test -e "$work/ready.0" -a -e "$work/ready.1"
+    pid=$(pgrep -of "^$hvdrun -np 2 sh -c trap")
+    kill -s "$1" "$pid"
+    wait $! || status=$?
+    counts "all ranks get SIG$1" 2 '^got it$'
+    succeeds "SIG$1 makes exit code $2 (found $status)" test "$status" = "$2"
+    rm -f "$work"/ready.*
+}
+
+killed_hvdrun()
+{
+    run -np 2 sh -c 'sleep 3003 & sleep 3003; wait' >"$work/output" 2>&1 </dev/null &
+    waits_for test_sleepers 3003 4
+    kill -9 "$(pgrep -of "^$hvdrun -np 2 sh -c sleep 3003")"
+    wait $!
+    succeeds "ranks and their children die with an hvdrun that is killed" \
+        waits_for none_sleeps 3003
+    succeeds "its directory goes too" waits_for is_clean
+}
+
+test_sleepers()
+{
+    [ "$(sleepers "$1" | wc -l)" = "$2" ]
+}
+
+# --- what ranks see and say ---
+
+environment()
+{
+    returns "ranks get Horovod's variables" 0 '^2 3 2 3 0 1 1 host 1$' run -np 3 env HOROVOD_HOSTNAME=host \
+        sh -c 'echo $HOROVOD_RANK $HOROVOD_SIZE $HOROVOD_LOCAL_RANK $HOROVOD_LOCAL_SIZE \
+            $HOROVOD_CROSS_RANK $HOROVOD_CROSS_SIZE $HVD_LAUNCH $HOROVOD_HOSTNAME $PYTHONUNBUFFERED'
+    returns "options become variables, over those of the shell" 0 '^67108864 1$' \
+        env HOROVOD_FUSION_THRESHOLD=1 "$hvdrun" -np 1 --fusion-threshold-mb 64 --autotune \
+        sh -c 'echo $HOROVOD_FUSION_THRESHOLD $HOROVOD_AUTOTUNE'
+    returns "variables of an outer launch do not get in" 0 '^hvdrun 0$' \
+        env PMIX_NAMESPACE=outer PMIX_RANK=5 PMIX_FOREIGN=1 SLURM_HVD_ERROR=old "$hvdrun" -np 1 \
+        sh -c 'echo $PMIX_NAMESPACE $PMIX_RANK $PMIX_FOREIGN$SLURM_HVD_ERROR'
+    returns "ranks are bound to cpus that exist, also when they outnumber them" 0 '^bound$' \
+        run -np 5 sh -c 'grep -Eq "^Cpus_allowed_list:[[:space:]]$HVD_CPUS\$" /proc/self/status && echo bound'
+    returns "--bind=none leaves them alone" 0 '' run --bind none -np 2 true
+    returns "--verbose shows the plan" 0 'rank' run --verbose -np 2 true
+    returns "ranks have only their three streams open" 0 '^3$' run -np 4 ls /proc/self/fd
+    counts "and none of the server's, above that of ls" 0 '^[^0-3]|..'
+    returns "rank 0 reads hvdrun's input, the others nothing" 0 '^0 words$' \
+        sh -c 'echo words | "$0" -np 2 sh -c "read -r line; echo \$HOROVOD_RANK \$line"' "$hvdrun"
+}
+
+output()
+{
+    returns "lines of ranks do not mix" 0 '' run -np 4 sh -c '
+        for i in 1 2 3 4 5 6 7 8 9 10; do printf "%s" "begin "; printf "%s\n" "end"; done'
+    counts "all forty are whole" 40 '^begin end$'
+    returns "a last line without an end is passed on" 0 'tail' run -np 1 printf tail
+    returns "--prefix-output names rank and stream" 0 '^\[1\]<stderr>: bad$' \
+        run --prefix-output -np 2 sh -c 'echo good; echo bad >&2'
+    counts "on each line" 2 '^\[[01]\]<stdout>: good$'
+    returns "-prefix-timestamp adds the time" 0 \
+        '^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]{8}\.[0-9]{3} \[0\]<stdout>: good$' \
+        run -prefix-timestamp -np 1 echo good
+    returns "--output-filename keeps a copy" 0 '^out 9$' \
+        run --output-filename "$work/logs" -np 11 sh -c 'echo out $HOROVOD_RANK; echo err >&2'
+    succeeds "for each rank and stream" \
+        test "$(cat "$work/logs/rank.09/stdout" "$work/logs/rank.10/stderr")" = "$(printf 'out 9\nerr')"
+    returns "binary output arrives unchanged" 0 '' run -np 1 cat "$client"
+    cp "$work/output" "$work/copy"
+    succeeds "every byte of it" cmp "$work/copy" "$client"
+    returns "an output that nobody reads ends the job" 0 '^first$' \
+        sh -c '"$0" -np 2 sh -c "echo first; while :; do echo more; sleep 0.05; done" 2>/dev/null | head -n 1' \
+        "$hvdrun"
+}
+
+# --- users and places ---
+
+other_user()
+{
+    if [ "$(id -u)" != 0 ]; then
+        tap_skip "an ordinary user can run it" "this is one"
+        return
+    fi
+    mkdir -m 711 "$work/user"
+    cp "$hvdrun" "$client" "$(dirname "$hvdrun")/../hvd-boot" "$work/user/"
+    succeeds "an ordinary user can run it" env HVD_BOOT_HELPER="$work/user/hvd-boot" \
+        setpriv --reuid 65534 --regid 65534 --clear-groups \
+        timeout "$limit" "$work/user/hvdrun" -np 3 "$work/user/boot_client" show
+    counts "and its ranks find each other" 3 '^rank ./3 .* wrong 0 '
+}
+
+temporary_directory()
+{
+    complains "a TMPDIR that cannot be used is named" 'cannot make a directory in /nonexistent' \
+        env TMPDIR=/nonexistent "$hvdrun" -np 1 true
+    returns "two jobs at the same time do not meet" 0 '' \
+        sh -c '"$0" -np 2 "$1" show & "$0" -np 2 "$1" show; wait' "$hvdrun" "$client"
+    counts "each has its own ranks" 4 '^rank ./2 .* wrong 0 '
+}
+
+about()
+{
+    returns "--help names every option group" 0 '--output-filename DIR' "$hvdrun" --help
+    returns "--version" 0 '^[0-9]+\.[0-9]+\.[0-9]+$' "$hvdrun" --version
+    returns "--check-build shows boxes" 0 '^    \[X\] hvd \(ranks through PMIx\)$' "$hvdrun" --check-build
+    returns "what is refused says what to do" 2 'fixed number of ranks, -np N' \
+        "$hvdrun" --min-np 2 -np 4 true
+}
+
+exit_codes
+stubborn_ranks
+interrupt INT 130
+interrupt TERM 143
+killed_hvdrun
+environment
+output
+other_user
+temporary_directory
+about
+succeeds "nothing is left in TMPDIR" is_clean
+tap_done

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+# Shell functions for tests that start ranks on this machine; comes after cluster/harness.sh, whose
+# promises (prints, complains, ...) they use. Arguments of a test: HVDRUN and programs.
+# shellcheck shell=bash
+
+# returns PROMISE CODE REGEX COMMAND...: the exit code is CODE, the output matches.
+returns()
+{
+    local promise=$1 code=$2 regex=$3 status=0
+    shift 3
+    capture "$@" || status=$?
+    if [ "$status" = "$code" ] && output_matches "$regex"; then
+        tap_result ok "$promise"
+    else
+        tap_failure "$promise" "$status, wanted $code and /$regex/" "$@"
+    fi
+}
+
+# counts PROMISE NUMBER REGEX: so many lines of the last output match.
+counts()
+{
+    local found
+    found=$(grep -Ec -- "$3" "$work/output")
+    if [ "$found" = "$2" ]; then
+        tap_result ok "$1"
+    else
+        tap_failure "$1" "$found lines match /$3/, wanted $2" "see the command before"
+    fi
+}
+
+# waits_for COMMAND...: until it succeeds, at most 20 s.
+waits_for()
+{
+    local tries=0
+    until "$@" >/dev/null 2>&1; do
+        tries=$((tries + 1))
+        [ "$tries" -lt 200 ] || return 1
+        sleep 0.1
+    done
+}
+
+# Everything that ranks and hvdrun leave in the file system would be here.
+make_work
+chmod 1777 "$work"
+TMPDIR=$work/tmp
+mkdir -m 1777 "$TMPDIR"
+export TMPDIR
+
+is_clean()
+{
+    [ -z "$(ls -A "$TMPDIR")" ]
+}
