@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Shell functions for tests that start ranks on this machine; comes after cluster/harness.sh, whose
 # promises (prints, complains, ...) they use. Arguments of a test: HVDRUN and programs.
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2154 # work comes from harness.sh
 
 # returns PROMISE CODE REGEX COMMAND...: the exit code is CODE, the output matches.
 returns()
