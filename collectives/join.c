@@ -194,6 +194,7 @@ static int join(struct hvd_engine *engine, struct hvd_error *err)
     int status = init_locks(engine, err);
 
     hvd_settings_read(&settings);
+    hvd_net_behave();
     status = status != 0 ? status : open_bells(engine, err);
     status = status != 0 ? status : hvd_control_create(&engine->control, err);
     status = status != 0 ? status : boot(engine, settings.start_timeout_ms, err);

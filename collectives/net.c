@@ -7,6 +7,7 @@
 
 #include "collectives/net_peer.h"
 #include "collectives/net_ucx.h"
+#include "collectives/ucx_quiet.h"
 #include "gpu_binding/env.h"
 
 struct hvd_net {
@@ -138,6 +139,11 @@ static void on_failure(void *context, void *peer, const char *reason)
     if (!net->is_ending) {
         fail_peer(peer, reason);
     }
+}
+
+void hvd_net_behave(void)
+{
+    hvd_ucx_restore_signals();
 }
 
 int hvd_net_create(struct hvd_net **out, struct hvd_error *err)

@@ -34,6 +34,10 @@ struct hvd_net_op {
     size_t done;
 };
 
+/* UCX takes over SIGSEGV and its like when it is loaded, and it is loaded with libhvd: gives
+ * them back. For jobs on one node too, which never open a net. Any thread. */
+void hvd_net_behave(void);
+
 /* Opens UCX. Respects UCX_*. The caller owns *out. */
 int hvd_net_create(struct hvd_net **out, struct hvd_error *err);
 

@@ -176,7 +176,6 @@ int hvd_ucx_create(const struct hvd_ucx_handlers *handlers, struct hvd_ucx **out
         return hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
     }
     ucx->handlers = *handlers;
-    hvd_ucx_restore_signals();
     hvd_ucx_quiet();
     status = open_context(ucx, err);
     if (status == 0) {

@@ -2,6 +2,7 @@
 /* The public interface alone: what it refuses, and in which words. */
 #include "collectives/hvd.h"
 
+#include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -45,6 +46,14 @@ static void test_alone(void)
                hvd_is_homogeneous() == 1,
            "a process that nobody launched is rank 0 of 1");
     tap_ok(hvd_host(0) != NULL && hvd_host(1) == NULL, "it knows its host and no other");
+}
+
+static void test_signals(void)
+{
+    struct sigaction action;
+
+    tap_ok(sigaction(SIGSEGV, NULL, &action) == 0 && action.sa_handler == SIG_DFL,
+           "no signal handler of a library is left after init");
 }
 
 /* Starts one allreduce that must be refused with this status and text. */
@@ -163,6 +172,7 @@ int main(void)
 {
     test_before_init();
     test_alone();
+    test_signals();
     test_refusals();
     test_other_refusals();
     test_fork();
