@@ -8,6 +8,7 @@
 #include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sodium.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -222,8 +223,14 @@ int hvd_dialled(int fd)
 
 bool hvd_socket_is_unsent(int fd)
 {
+    struct pollfd state = {.fd = fd};
     int bytes = 0;
 
+    /* A peer that closed with our bytes unread resets the connection: they count as unsent
+     * for ever, and nobody waits for them. */
+    if (poll(&state, 1, 0) > 0 && (state.revents & (POLLERR | POLLHUP)) != 0) {
+        return false;
+    }
     return !is_unix(fd) && ioctl(fd, SIOCOUTQ, &bytes) == 0 && bytes > 0;
 }
 
