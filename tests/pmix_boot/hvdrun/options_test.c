@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Command lines and configuration files, each with what hvdrun understands. */
+#include "pmix_boot/hvdrun/options.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/tap.h"
+
+enum {
+    MOST_WORDS = 24,
+    TEXT_BYTES = 1024
+};
+
+struct line_case {
+    const char
+        *line; /* words separated by spaces; CONFIG stands for a file with config */
+    const char *config;
+    const char *understood; /* see describe; NULL: refused */
+    int status;
+    const char *text; /* a part of the message */
+};
+
+#define REFUSED(why) NULL, HVD_ERR_ARG, (why)
+#define UNSUPPORTED(why) NULL, HVD_ERR_UNSUPPORTED, (why)
+
+static const struct line_case cases[] = {
+    {"-np 4 python train.py --lr 1", NULL, "np=4 : python train.py --lr 1", 0, NULL},
+    {"--num-proc=2 a", NULL, "np=2 : a", 0, NULL},
+    {"-np 2 -- -odd-name", NULL, "np=2 : -odd-name", 0, NULL},
+    {"a -np 2", NULL, "np=0 : a -np 2", 0, NULL},
+    {"-np 1 -H a:2,b a", NULL, "np=1 hosts=a:2,b : a", 0, NULL},
+    {"-np 1 --hosts a a", NULL, "np=1 hosts=a : a", 0, NULL},
+    {"-np 1 --verbose -prefix-timestamp --bind core a", NULL,
+     "np=1 verbose prefix time bind=core : a", 0, NULL},
+    {"-np 1 --output-filename o --prefix-output a", NULL, "np=1 output=o prefix : a", 0,
+     NULL},
+    {"-np 1 -p 2222 -i key --mpi-args=--x a", NULL, "np=1 ssh=-p 2222 -i key mpi=--x : a",
+     0, NULL},
+    {"--help", NULL, "help", 0, NULL},
+    {"-h", NULL, "help", 0, NULL},
+    {"-v", NULL, "version", 0, NULL},
+    {"-cb", NULL, "check-build", 0, NULL},
+    {"--check-build", NULL, "check-build", 0, NULL},
+
+    {"-np 1 --fusion-threshold-mb 32 a", NULL,
+     "np=1 HOROVOD_FUSION_THRESHOLD=33554432 : a", 0, NULL},
+    {"-np 1 --fusion-threshold-mb 0.5 a", NULL,
+     "np=1 HOROVOD_FUSION_THRESHOLD=524288 : a", 0, NULL},
+    {"-np 1 --cycle-time-ms 3.5 --cache-capacity 0 a", NULL,
+     "np=1 HOROVOD_CYCLE_TIME=3.5 HOROVOD_CACHE_CAPACITY=0 : a", 0, NULL},
+    {"-np 1 --hierarchical-allreduce --no-hierarchical-allgather a", NULL,
+     "np=1 HOROVOD_HIERARCHICAL_ALLREDUCE=1 HOROVOD_HIERARCHICAL_ALLGATHER=0 : a", 0,
+     NULL},
+    {"-np 1 --autotune --no-autotune a", NULL, "np=1 HOROVOD_AUTOTUNE=0 : a", 0, NULL},
+    {"-np 1 --no-stall-check a", NULL, "np=1 HOROVOD_STALL_CHECK_DISABLE=1 : a", 0, NULL},
+    {"-np 1 --timeline-filename t.json --timeline-mark-cycles a", NULL,
+     "np=1 HOROVOD_TIMELINE=t.json HOROVOD_TIMELINE_MARK_CYCLES=1 : a", 0, NULL},
+    {"-np 1 --log-level DEBUG --log-without-timestamp a", NULL,
+     "np=1 HOROVOD_LOG_LEVEL=DEBUG HOROVOD_LOG_HIDE_TIME=1 : a", 0, NULL},
+    {"-np 1 --start-timeout 10 --network-interfaces eth0,eth1 --tcp a", NULL,
+     "np=1 HVD_START_TIMEOUT=10 HVD_IFACE=eth0,eth1 NCCL_IB_DISABLE=1 : a", 0, NULL},
+
+    {"-np 1 --gloo a", NULL, "np=1 [--gloo has no effect] : a", 0, NULL},
+    {"-np 1 --binding-args=x a", NULL, "np=1 [--binding-args has no effect] : a", 0,
+     NULL},
+    {"-np 2 --min-np 1 a", NULL, UNSUPPORTED("elastic")},
+    {"-np 2 --host-discovery-script x a", NULL, UNSUPPORTED("elastic")},
+    {"-np 2 --jsrun a", NULL, UNSUPPORTED("jsrun itself")},
+
+    {"", NULL, REFUSED("no command")},
+    {"-np 2", NULL, REFUSED("no command")},
+    {"-np", NULL, REFUSED("--num-proc needs a value")},
+    {"-np 0 a", NULL, REFUSED("-np 0: expected a number of ranks")},
+    {"-np 2x a", NULL, REFUSED("-np 2x")},
+    {"-np 99999 a", NULL, REFUSED("-np 99999")},
+    {"-np 1 --nosuch a", NULL, REFUSED("no option --nosuch")},
+    {"-np 1 --verbose=yes a", NULL, REFUSED("--verbose takes no value, found yes")},
+    {"-np 1 --cycle-time-ms fast a", NULL,
+     REFUSED("--cycle-time-ms fast: expected a num")},
+    {"-np 1 --cycle-time-ms -1 a", NULL, REFUSED("--cycle-time-ms -1")},
+    {"-np 1 --cycle-time-ms nan a", NULL, REFUSED("--cycle-time-ms nan")},
+    {"-np 1 --cache-capacity 1.5 a", NULL, REFUSED("a whole number, 0 or more")},
+    {"-np 1 --fusion-threshold-mb 1e30 a", NULL, REFUSED("a number of MiB")},
+    {"-np 1 --bind tight a", NULL, REFUSED("expected auto, socket, core or none")},
+    {"-np 1 --hostfile /nonexistent a", NULL, REFUSED("/nonexistent: No such file")},
+    {"-np 1 --config-file /nonexistent a", NULL, REFUSED("/nonexistent: No such file")},
+
+    {"-np 1 --config-file CONFIG a",
+     "params:\n  fusion_threshold_mb: 32\n  cycle_time_ms: 2.5\n"
+     "  hierarchical_allreduce: true\n",
+     "np=1 HOROVOD_FUSION_THRESHOLD=33554432 HOROVOD_CYCLE_TIME=2.5 "
+     "HOROVOD_HIERARCHICAL_ALLREDUCE=1 : a",
+     0, NULL},
+    {"-np 1 --config-file CONFIG a",
+     "autotune:\n  enabled: true\n  log_file: a.txt\n  warmup_samples: 5\n"
+     "timeline:\n  filename: t.json\n  mark_cycles: true\n"
+     "stall_check:\n  enabled: false\n  warning_time_seconds: 120\n"
+     "library_options:\n  num_nccl_streams: 2\n  mpi_threads_disable: true\n"
+     "logging:\n  level: INFO\n  with_timestamp: false\n",
+     "np=1 HOROVOD_AUTOTUNE=1 HOROVOD_AUTOTUNE_LOG=a.txt "
+     "HOROVOD_AUTOTUNE_WARMUP_SAMPLES=5 HOROVOD_TIMELINE=t.json "
+     "HOROVOD_TIMELINE_MARK_CYCLES=1 HOROVOD_STALL_CHECK_DISABLE=1 "
+     "HOROVOD_STALL_CHECK_TIME_SECONDS=120 HOROVOD_NUM_NCCL_STREAMS=2 "
+     "HOROVOD_LOG_LEVEL=INFO HOROVOD_LOG_HIDE_TIME=1 "
+     "[--mpi-threads-disable has no effect] : a",
+     0, NULL},
+    {"--config-file CONFIG --cache-capacity 7 -np 1 a",
+     "params:\n  cache_capacity: 9\nverbose: true\ncontroller: gloo\n",
+     "np=1 verbose HOROVOD_CACHE_CAPACITY=7 [--gloo has no effect] : a", 0, NULL},
+    {"-np 1 --config-file CONFIG a", "", "np=1 : a", 0, NULL},
+    {"-np 1 --config-file CONFIG a", "autotune:\n  enabled: perhaps\n",
+     REFUSED("line 2: expected true or false")},
+    {"-np 1 --config-file CONFIG a", "nosection:\n  x: 1\n",
+     REFUSED("line 1: expected params, autotune")},
+    {"-np 1 --config-file CONFIG a", "params:\n  nothing: 1\n",
+     REFUSED("line 2: no option --nothing")},
+    {"-np 1 --config-file CONFIG a", "params:\n  cache_capacity: [1, 2]\n",
+     REFUSED("line 2: expected one value")},
+    {"-np 1 --config-file CONFIG a", "- a\n- b\n",
+     REFUSED("line 1: expected `section:`")},
+    {"-np 1 --config-file CONFIG a", "a: 'unfinished\n", REFUSED("not YAML")},
+};
+
+static void append(char *text, const char *format, const char *value)
+{
+    size_t used = strlen(text);
+
+    if (value != NULL) {
+        snprintf(text + used, TEXT_BYTES - used, used > 0 ? " %s%s" : "%s%s", format,
+                 value);
+    }
+}
+
+static void describe_run(const struct hvdrun_options *options, char *text)
+{
+    char ranks[16];
+
+    snprintf(ranks, sizeof(ranks), "%d", options->ranks);
+    append(text, "np=", ranks);
+    append(text, "hosts=", options->hosts);
+    append(text, "output=", options->output_directory);
+    append(text, "ssh=", options->ssh_arguments);
+    append(text, "mpi=", options->mpi_arguments);
+    append(text, "verbose", options->is_verbose ? "" : NULL);
+    append(text, "prefix", options->has_prefix ? "" : NULL);
+    append(text, "time", options->has_time ? "" : NULL);
+    append(text, "bind=",
+           options->bind != HVD_BIND_AUTO ? hvd_bind_mode_name(options->bind) : NULL);
+    for (int i = 0; i < options->settings.count; i++) {
+        append(text, "", options->settings.items[i]);
+    }
+    for (int i = 0; i < options->remarks.count; i++) {
+        char name[64];
+
+        snprintf(name, sizeof(name), "[%.*s]",
+                 (int)strcspn(options->remarks.items[i], ":"), options->remarks.items[i]);
+        append(text, name, "");
+    }
+    append(text, ":", "");
+    for (char *const *word = options->command; *word != NULL; word++) {
+        append(text, "", *word);
+    }
+}
+
+static void describe(const struct hvdrun_options *options, char *text)
+{
+    static const char *const actions[] = {
+        [HVDRUN_HELP] = "help",
+        [HVDRUN_VERSION] = "version",
+        [HVDRUN_CHECK_BUILD] = "check-build",
+    };
+
+    text[0] = '\0';
+    if (options->action == HVDRUN_RUN) {
+        describe_run(options, text);
+    } else {
+        append(text, actions[options->action], "");
+    }
+}
+
+static int split(char *line, char *config, char **words)
+{
+    int count = 0;
+    char *save = NULL;
+
+    words[count++] = (char *)"hvdrun";
+    for (char *word = strtok_r(line, " ", &save); word != NULL;
+         word = strtok_r(NULL, " ", &save)) {
+        words[count++] = strcmp(word, "CONFIG") == 0 ? config : word;
+    }
+    words[count] = NULL;
+    return count;
+}
+
+static void write_config(char *path, const char *config)
+{
+    int fd = mkstemp(path);
+    FILE *file = fd >= 0 ? fdopen(fd, "w") : NULL;
+
+    if (file == NULL) {
+        perror(path);
+        exit(EXIT_FAILURE);
+    }
+    fputs(config != NULL ? config : "", file);
+    fclose(file);
+}
+
+static void test_case(const struct line_case *expected)
+{
+    char config[] = "/tmp/hvd-options-XXXXXX";
+    char line[256];
+    char *words[MOST_WORDS];
+    char understood[TEXT_BYTES] = "";
+    struct hvdrun_options options;
+    struct hvd_error err = {0};
+    bool passed;
+    int status;
+
+    snprintf(line, sizeof(line), "%s", expected->line);
+    write_config(config, expected->config);
+    status = hvdrun_options_read(&options, split(line, config, words), words, &err);
+    if (status == 0) {
+        describe(&options, understood);
+    }
+    passed = expected->understood != NULL
+                 ? status == 0 && strcmp(understood, expected->understood) == 0
+                 : status == expected->status && strstr(err.text, expected->text) != NULL;
+    if (!tap_ok(passed, "hvdrun %s%s", expected->line,
+                expected->config != NULL ? " (with a file)" : "")) {
+        tap_note("status %d, understood: %s", status, understood);
+        tap_note("message: %s", err.text);
+    }
+    hvdrun_options_finish(&options);
+    unlink(config);
+}
+
+int main(void)
+{
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        test_case(&cases[i]);
+    }
+    return tap_done();
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The small parts of hvdrun: lines, causes, environments. */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "pmix_boot/hvdrun/cause.h"
+#include "pmix_boot/hvdrun/environment.h"
+#include "pmix_boot/hvdrun/lines.h"
+#include "tests/tap.h"
+
+enum {
+    PIPE_BYTES = 65536
+};
+
+/* What is in the pipe, at most a pipe full. */
+static size_t drain(int fd, char *text)
+{
+    ssize_t bytes = read(fd, text, PIPE_BYTES);
+
+    return bytes > 0 ? (size_t)bytes : 0;
+}
+
+static bool says(int fd, const char *expected)
+{
+    static char text[PIPE_BYTES];
+    size_t bytes = drain(fd, text);
+
+    return bytes == strlen(expected) && memcmp(text, expected, bytes) == 0;
+}
+
+static int open_pipe(int ends[2])
+{
+    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) {
+        perror("pipe2");
+        exit(EXIT_FAILURE);
+    }
+    return ends[1];
+}
+
+static void test_lines(void)
+{
+    int ends[2];
+    struct hvdrun_lines lines = {.out = open_pipe(ends), .copy = -1};
+
+    hvdrun_lines_add(&lines, "beg", 3);
+    tap_ok(says(ends[0], ""), "the beginning of a line is held");
+    hvdrun_lines_add(&lines, "in\nnext", 7);
+    tap_ok(says(ends[0], "begin\n"), "a line is passed on when its end comes");
+    hvdrun_lines_add(&lines, "\r50%\r", 5);
+    tap_ok(says(ends[0], "next\r50%\r"), "a carriage return ends a line too");
+    hvdrun_lines_add(&lines, "tail", 4);
+    hvdrun_lines_end(&lines);
+    tap_ok(says(ends[0], "tail") && lines.held == NULL,
+           "the end of the stream passes on what is held, as it is");
+    close(ends[0]);
+    close(ends[1]);
+}
+
+static void test_labels(void)
+{
+    int ends[2];
+    int copies[2];
+    struct hvdrun_lines lines = {
+        .out = open_pipe(ends), .copy = open_pipe(copies), .label = "[7]: "};
+
+    hvdrun_lines_add(&lines, "one\n\ntw", 7);
+    tap_ok(says(ends[0], "[7]: one\n[7]: \n"), "each line gets the label");
+    hvdrun_lines_add(&lines, "o\rthree", 7);
+    hvdrun_lines_end(&lines);
+    tap_ok(says(ends[0], "[7]: two\rthree\n"),
+           "with labels only a newline ends a line, and a last line gets one");
+    tap_ok(says(copies[0], "one\n\ntwo\rthree"), "the copy is unchanged");
+    close(ends[0]);
+    close(ends[1]);
+    close(copies[0]);
+    close(copies[1]);
+}
+
+/* Random text in random pieces comes out unchanged. */
+static void test_random_pieces(void)
+{
+    static char sent[8192];
+    static char got[PIPE_BYTES];
+    int ends[2];
+    bool passed = true;
+
+    open_pipe(ends);
+    for (int round = 0; round < 200 && passed; round++) {
+        struct hvdrun_lines lines = {.out = ends[1], .copy = -1};
+        size_t total = (size_t)rand() % sizeof(sent);
+
+        for (size_t i = 0; i < total; i++) {
+            sent[i] = "ab\n\r\0"[rand() % 5];
+        }
+        for (size_t at = 0; at < total;) {
+            size_t piece = 1 + (size_t)rand() % 300;
+
+            piece = piece < total - at ? piece : total - at;
+            hvdrun_lines_add(&lines, sent + at, piece);
+            at += piece;
+        }
+        hvdrun_lines_end(&lines);
+        passed = drain(ends[0], got) == total && memcmp(got, sent, total) == 0;
+    }
+    tap_ok(passed, "200 random streams come out unchanged");
+    close(ends[0]);
+    close(ends[1]);
+}
+
+static void test_reader_gone(void)
+{
+    int ends[2];
+    struct hvdrun_lines lines = {.out = open_pipe(ends), .copy = -1};
+
+    signal(SIGPIPE, SIG_IGN);
+    close(ends[0]);
+    tap_ok(hvdrun_lines_add(&lines, "x\n", 2) < 0, "a reader that is gone is told");
+    hvdrun_lines_end(&lines);
+    close(ends[1]);
+}
+
+static void test_causes(void)
+{
+    struct hvdrun_cause cause = {0};
+    struct hvd_error err = {0};
+
+    hvdrun_cause_tell(&cause, 3, &err);
+    tap_ok(err.status == 0 && hvdrun_cause_exit_code(&cause) == 0, "no cause, no words");
+    hvdrun_cause_add_end(&cause, 0, 100, false, 0);
+    tap_ok(cause.kind == HVDRUN_CAUSE_NONE, "a rank that ends well is no cause");
+    hvdrun_cause_add_end(&cause, 2, 102, false, 4);
+    hvdrun_cause_add_end(&cause, 0, 100, false, 5);
+    hvdrun_cause_tell(&cause, 3, &err);
+    tap_ok(strcmp(err.text, "rank 2 (pid 102) exited with status 4; the other ranks were "
+                            "ended") == 0 &&
+               hvdrun_cause_exit_code(&cause) == 4,
+           "the first failure stays");
+    hvdrun_cause_add_end(&cause, 1, 101, true, 9);
+    hvdrun_cause_tell(&cause, 3, &err);
+    tap_ok(strncmp(err.text, "rank 1 (pid 101) was killed by signal 9 (", 41) == 0 &&
+               hvdrun_cause_exit_code(&cause) == 137,
+           "a rank that was killed explains those that failed");
+    cause = (struct hvdrun_cause){.kind = HVDRUN_CAUSE_ABORT, .value = 0, .text = "why"};
+    hvdrun_cause_tell(&cause, 1, &err);
+    tap_ok(strcmp(err.text, "rank 0 (pid 0) aborted with status 0: why") == 0 &&
+               hvdrun_cause_exit_code(&cause) == EXIT_FAILURE,
+           "an abort is never a success");
+    cause = (struct hvdrun_cause){.kind = HVDRUN_CAUSE_SIGNAL, .value = SIGINT};
+    hvdrun_cause_tell(&cause, 2, &err);
+    tap_ok(strncmp(err.text, "ended by signal 2 (", 19) == 0 &&
+               hvdrun_cause_exit_code(&cause) == 130,
+           "a signal to hvdrun is told");
+}
+
+static void test_environment(void)
+{
+    static const char *const items[] = {"A=1", "AB=2", "C_X=3", "C_Y=4", NULL};
+    struct hvdrun_words words = {0};
+
+    tap_ok(hvdrun_words_add_all(&words, items, NULL) == 0 && words.count == 4 &&
+               words.items[4] == NULL,
+           "an environment is copied");
+    hvdrun_environment_set(&words, "A", "new=x", true, NULL);
+    hvdrun_environment_set(&words, "AB", "other", false, NULL);
+    hvdrun_environment_set(&words, "D", "", false, NULL);
+    tap_ok(strcmp(hvdrun_environment_get(&words, "A"), "new=x") == 0 &&
+               strcmp(hvdrun_environment_get(&words, "AB"), "2") == 0 &&
+               strcmp(hvdrun_environment_get(&words, "D"), "") == 0 &&
+               hvdrun_environment_get(&words, "E") == NULL,
+           "set overwrites only where it may");
+    hvdrun_environment_remove(&words, "C_");
+    tap_ok(words.count == 3 && words.items[3] == NULL &&
+               hvdrun_environment_get(&words, "C_X") == NULL &&
+               hvdrun_environment_get(&words, "D") != NULL,
+           "remove takes all with a prefix, and no other");
+    hvdrun_words_finish(&words);
+}
+
+int main(void)
+{
+    srand(tap_seed((unsigned)time(NULL)));
+    test_lines();
+    test_labels();
+    test_random_pieces();
+    test_reader_gone();
+    test_causes();
+    test_environment();
+    return tap_done();
+}
