@@ -6,7 +6,7 @@ import unittest
 import torch
 
 import horovod.torch as hvd
-from inputs import FLOATS, NUMBERS, stacked, values
+from inputs import ALL, FLOATS, stacked, values
 
 SHAPES = [(), (0,), (5,), (3, 4), (2, 3, 4), (1031,)]
 
@@ -37,14 +37,16 @@ class Allreduce(unittest.TestCase):
                         f'{result} is not {expected}')
 
     def test_every_dtype_and_op_gives_the_reference(self):
-        for dtype in NUMBERS:
+        for dtype in ALL:
+            if dtype is torch.bool:
+                continue
             for op in (hvd.Average, hvd.Sum, hvd.Min, hvd.Max, hvd.Product):
                 for shape in SHAPES:
                     with self.subTest(dtype=dtype, op=op, shape=shape):
                         mine = values(hvd.rank(), shape, dtype)
                         before = mine.clone()
                         self.check(hvd.allreduce(mine, op=op), reduced(op, shape, dtype))
-                        self.assertTrue(torch.equal(mine, before))
+                        self.assertEqual(mine.tolist(), before.tolist())
 
     def test_bool_sum_is_or_and_product_is_and(self):
         everything = stacked(hvd.size(), (16,), torch.bool)
