@@ -135,6 +135,8 @@ class Basics(unittest.TestCase):
         os.waitpid(child, 0)
         self.assertEqual(hvd.synchronize(handle).tolist(), [hvd.size()] * 3)
 
+    @unittest.skipIf('libasan' in os.environ.get('LD_PRELOAD', ''),
+                     "the sanitizer's allocator may be locked for ever in a forked child")
     def test_workers_of_a_data_loader_do_not_disturb(self):
         dataset = torch.utils.data.TensorDataset(torch.arange(8.0))
         for (batch,) in torch.utils.data.DataLoader(dataset, 4, num_workers=2):

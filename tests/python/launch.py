@@ -44,6 +44,18 @@ def launcher(ranks):
             str(ranks)]
 
 
+def sanitizer():
+    """The command before the interpreter's name when libhvd was built with gcc's address
+    sanitizer, which must be loaded first; and libstdc++ with it, whose throw it replaces. Python
+    itself leaks, so leaks are not looked for."""
+    listing = subprocess.run(['ldd', os.environ.get('HVD_LIBRARY', '')], capture_output=True,
+                             text=True, check=False).stdout
+    found = re.search(r'libasan\S* => (\S+)', listing)
+    if not found:
+        return []
+    return ['env', f'LD_PRELOAD={found.group(1)}:libstdc++.so.6', 'ASAN_OPTIONS=detect_leaks=0']
+
+
 def run_ranks(ranks, command, **variables):
     """Runs the command on the ranks; returns its exit status and output, None for a status
     when the time limit ended it."""
@@ -51,8 +63,8 @@ def run_ranks(ranks, command, **variables):
     env = dict(os.environ, PYTHONPATH=os.pathsep.join(filter(None, path)),
                PYTHONDONTWRITEBYTECODE='1',
                OMP_NUM_THREADS='1', HVD_TEST_RANKS=str(ranks), **variables)
-    process = subprocess.Popen(launcher(ranks) + [PYTHON, *command], env=env, text=True,
-                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    process = subprocess.Popen([*launcher(ranks), *sanitizer(), PYTHON, *command], env=env,
+                               text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                start_new_session=True)
     try:
         output, _ = process.communicate(timeout=SECONDS)
