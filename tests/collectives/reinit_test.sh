@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# reinit_test.sh HVDRUN PROGRAM CYCLES: init, allreduce, shutdown over and over on 4 ranks
-# leaks neither descriptors nor threads nor memory.
+# reinit_test.sh HVDRUN PROGRAM CYCLES SANITIZER: init, allreduce, shutdown over and over on 4
+# ranks leaks neither descriptors nor threads nor memory. A sanitizer ("none" if there is none)
+# keeps freed memory for a while, and finds leaks in its own way.
 out=$("$1" -np 4 "$2" "$3" 2>&1)
 echo "$out" | sed 's/^/# /'
 check()
@@ -11,6 +12,10 @@ check()
 check "all 4 ranks go through $3 cycles" "reinit: $3 cycles"
 check "no descriptor is left over" "descriptors [+]0,"
 check "no thread is left over" "threads [+]0,"
-check "memory does not grow by more than 2 kB a cycle" \
-    "memory ([-][0-9]+|[+]([0-9]|[0-9][0-9]|[0-5][0-9][0-9])) kB"
+if [ "$4" = none ]; then
+    check "memory does not grow by more than 2 kB a cycle" \
+        "memory ([-][0-9]+|[+]([0-9]|[0-9][0-9]|[0-5][0-9][0-9])) kB"
+else
+    echo "ok - memory does not grow # SKIP measured without sanitizers only"
+fi
 echo 1..4
