@@ -192,9 +192,9 @@ int hvd_launch_decide(const char *const *environment, bool has_pmix,
         *launch = HVD_LAUNCH_PMIX;
         return 0;
     }
-    status = check_many(environment, err);
-    if (status == 0 && is_served) {
-        status = check_built_without(environment, err);
+    status = is_served ? check_built_without(environment, err) : 0;
+    if (status == 0) {
+        status = check_many(environment, err);
     }
     if (status == 0) {
         *launch = HVD_LAUNCH_SINGLE;

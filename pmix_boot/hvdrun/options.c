@@ -2,8 +2,8 @@
 /* Reads a command line by the table. */
 #include "pmix_boot/hvdrun/options.h"
 
-#include <errno.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +15,8 @@
 
 /* More ranks than this on one node are a typing error. */
 #define MOST_RANKS HVD_PLAN_RANKS_MAX
+
+#define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 
 static int replace(char **text, const char *value, struct hvd_error *err)
 {
@@ -111,58 +113,6 @@ static int set_ssh_key(struct hvdrun_options *options, const char *value,
     return add_ssh(options, "-i", value, err);
 }
 
-static int set_prefix(struct hvdrun_options *options, const char *value,
-                      struct hvd_error *err)
-{
-    (void)value;
-    (void)err;
-    options->has_prefix = true;
-    return 0;
-}
-
-static int set_time(struct hvdrun_options *options, const char *value,
-                    struct hvd_error *err)
-{
-    options->has_time = true;
-    return set_prefix(options, value, err);
-}
-
-static int set_verbose(struct hvdrun_options *options, const char *value,
-                       struct hvd_error *err)
-{
-    (void)value;
-    (void)err;
-    options->is_verbose = true;
-    return 0;
-}
-
-static int set_check_build(struct hvdrun_options *options, const char *value,
-                           struct hvd_error *err)
-{
-    (void)value;
-    (void)err;
-    options->action = HVDRUN_CHECK_BUILD;
-    return 0;
-}
-
-static int set_version(struct hvdrun_options *options, const char *value,
-                       struct hvd_error *err)
-{
-    (void)value;
-    (void)err;
-    options->action = HVDRUN_VERSION;
-    return 0;
-}
-
-static int set_help(struct hvdrun_options *options, const char *value,
-                    struct hvd_error *err)
-{
-    (void)value;
-    (void)err;
-    options->action = HVDRUN_HELP;
-    return 0;
-}
-
 static int set_config(struct hvdrun_options *options, const char *value,
                       struct hvd_error *err)
 {
@@ -172,7 +122,7 @@ static int set_config(struct hvdrun_options *options, const char *value,
 static const struct {
     const char *name;
     int (*set)(struct hvdrun_options *options, const char *value, struct hvd_error *err);
-} own_options[] = {
+} own_values[] = {
     {"num-proc", set_ranks},
     {"hosts", set_hosts},
     {"hostfile", set_hostfile},
@@ -181,21 +131,45 @@ static const struct {
     {"ssh-port", set_ssh_port},
     {"ssh-identity-file", set_ssh_key},
     {"output-filename", set_output},
-    {"prefix-output", set_prefix},
-    {"prefix-output-with-timestamp", set_time},
-    {"verbose", set_verbose},
     {"config-file", set_config},
-    {"check-build", set_check_build},
-    {"version", set_version},
-    {"help", set_help},
+};
+
+static const struct {
+    const char *name;
+    size_t flag; /* offset of a bool in the options */
+} own_flags[] = {
+    {"verbose", offsetof(struct hvdrun_options, is_verbose)},
+    {"prefix-output", offsetof(struct hvdrun_options, has_prefix)},
+    {"prefix-output-with-timestamp", offsetof(struct hvdrun_options, has_time)},
+};
+
+static const struct {
+    const char *name;
+    enum hvdrun_action action;
+} own_actions[] = {
+    {"help", HVDRUN_HELP},
+    {"version", HVDRUN_VERSION},
+    {"check-build", HVDRUN_CHECK_BUILD},
 };
 
 static int set_own(struct hvdrun_options *options, const char *name, const char *value,
                    struct hvd_error *err)
 {
-    for (size_t i = 0; i < sizeof(own_options) / sizeof(own_options[0]); i++) {
-        if (strcmp(own_options[i].name, name) == 0) {
-            return own_options[i].set(options, value, err);
+    for (size_t i = 0; i < LENGTH(own_values); i++) {
+        if (strcmp(own_values[i].name, name) == 0) {
+            return own_values[i].set(options, value, err);
+        }
+    }
+    for (size_t i = 0; i < LENGTH(own_flags); i++) {
+        if (strcmp(own_flags[i].name, name) == 0) {
+            *(bool *)((char *)options + own_flags[i].flag) = true;
+            return 0;
+        }
+    }
+    for (size_t i = 0; i < LENGTH(own_actions); i++) {
+        if (strcmp(own_actions[i].name, name) == 0) {
+            options->action = own_actions[i].action;
+            return 0;
         }
     }
     return hvd_fail(err, HVD_ERR_ARG, "--%s is in no table", name);
@@ -356,6 +330,7 @@ int hvdrun_options_read(struct hvdrun_options *options, int count, char *const *
         at += taken;
     }
     options->command = arguments + at;
+    options->has_prefix = options->has_prefix || options->has_time;
     if (options->action == HVDRUN_RUN && at == count) {
         return hvd_fail(err, HVD_ERR_ARG,
                         "no command to run: hvdrun -np N python train.py");

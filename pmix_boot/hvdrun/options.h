@@ -26,7 +26,7 @@ struct hvdrun_options {
     enum hvd_bind_mode bind;
     bool is_verbose;
     bool has_prefix; /* lines of ranks begin with rank and stream */
-    bool has_time; /* and with the time */
+    bool has_time; /* and with the time before these; only together with has_prefix */
     struct hvdrun_words settings; /* what the ranks get, before all else */
     struct hvdrun_words remarks; /* items are sentences: options that do nothing */
     char *const *command; /* borrowed from the arguments; ends with NULL */

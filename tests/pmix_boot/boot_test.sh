@@ -100,6 +100,11 @@ environment_is_unusable()
         env HVD_BOOT_HELPER=/nonexistent PMIX_NAMESPACE=x PMIX_RANK=0 "$client" show
     complains "a helper that does not answer is named" 'ended without an answer, exit status' \
         env HVD_BOOT_HELPER=/bin/true PMIX_NAMESPACE=x PMIX_RANK=0 "$client" show
+    mkdir "$work/alone"
+    cp "$client" "$work/alone/"
+    complains "an hvd that was built without PMIx is an error that says so" \
+        '^error -8: the launcher serves PMIx .* no hvd-boot .*-Dpmix=enabled' \
+        timeout "$limit" "$hvdrun" -np 2 "$work/alone/boot_client" show
     prints "without a launcher a process is alone" '^rank 0/1 local 0/1 node 0/1' "$client" show
 }
 

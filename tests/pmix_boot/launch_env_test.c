@@ -100,6 +100,8 @@ static const struct launch_case cases[] = {
 
     {"no PMIx here: many tasks", .lacks_pmix = true, REFUSED("hvd-boot"),
      .environment = {"PMIX_NAMESPACE=x", "PMIX_RANK=0", NULL}},
+    {"no PMIx here: mpirun -np 2", .lacks_pmix = true, REFUSED("hvd-boot"),
+     .environment = {"PMIX_NAMESPACE=x", "PMIX_RANK=0", "OMPI_COMM_WORLD_SIZE=2", NULL}},
     {"no PMIx here: one task of srun", .lacks_pmix = true, ALONE,
      .environment = {"PMIX_NAMESPACE=slurm.pmix.7.0", "PMIX_RANK=0", "SLURM_STEP_ID=0",
                      "SLURM_NTASKS=1", NULL}},
