@@ -75,6 +75,19 @@ def choose_device():
     return torch.device('cpu')
 
 
+def divide(dataset, arguments):
+    """The sampler and loader of this rank's images. Each rank takes every size-th image of one
+    order, so all ranks together see in each step what one rank with a batch of size x batch_size
+    would."""
+    sampler = DistributedSampler(dataset, num_replicas=hvd.size(), rank=hvd.rank(),
+                                 seed=arguments.seed)
+    loader = DataLoader(dataset, arguments.batch_size, sampler=sampler, drop_last=True)
+    if len(loader) == 0:
+        raise SystemExit(f'{len(sampler)} images a rank do not fill a batch of '
+                         f'{arguments.batch_size}: use a smaller --batch-size or fewer ranks')
+    return sampler, loader
+
+
 def train_epoch(model, optimizer, loader, device):
     """One pass over this rank's images; the mean loss over all ranks and how many images all of
     them saw."""
@@ -114,6 +127,7 @@ def resume(path, model, optimizer):
 
 def save(path, model, optimizer, epoch):
     """Writes beside the checkpoint and renames, so that it is whole at any moment."""
+    os.makedirs(os.path.dirname(path), exist_ok=True)
     torch.save({'model': model.state_dict(), 'optimizer': optimizer.state_dict(),
                 'epoch': epoch}, path + '.new')
     os.replace(path + '.new', path)
@@ -136,15 +150,7 @@ def main():
     dtype = torch.float64 if arguments.float64 else torch.float32
     train_set, held_out = load_images(dtype)
 
-    # Each rank takes every size-th image of one order, so all ranks together see in each step
-    # what one rank with a batch of size x batch_size would.
-    sampler = DistributedSampler(train_set, num_replicas=hvd.size(), rank=hvd.rank(),
-                                 seed=arguments.seed)
-    loader = DataLoader(train_set, arguments.batch_size, sampler=sampler, drop_last=True)
-    if len(loader) == 0:
-        raise SystemExit(f'{len(sampler)} images a rank do not fill a batch of '
-                         f'{arguments.batch_size}: use a smaller --batch-size or fewer ranks')
-
+    sampler, loader = divide(train_set, arguments)
     model = Net().to(device, dtype)
     optimizer = torch.optim.SGD(model.parameters(), arguments.lr * hvd.size(), momentum=0.9)
     optimizer = hvd.DistributedOptimizer(optimizer, model.named_parameters())
@@ -167,6 +173,7 @@ def main():
                 save(checkpoint, model, optimizer, epoch + 1)
 
     if arguments.dump_params:
+        os.makedirs(arguments.dump_params, exist_ok=True)
         torch.save(model.state_dict(),
                    os.path.join(arguments.dump_params, f'rank{hvd.rank()}.pt'))
     hvd.shutdown()

@@ -35,8 +35,10 @@ class _Bucket:
         self.incomplete -= self.passes_left[parameter] == 0
         return self.incomplete == 0
 
-    def needs_gradients(self):
-        return any(parameter.requires_grad for parameter in self.parameters)
+    def takes_part(self):
+        """Whether a step concerns it: it is under way, or not all of it is frozen."""
+        return self.finish is not None or any(
+            parameter.requires_grad for parameter in self.parameters)
 
 
 class GradientExchange:
@@ -92,7 +94,7 @@ class GradientExchange:
     def synchronize(self, param_groups):
         """Submits what backward has not, then waits for everything, also when some fail."""
         self.watch(param_groups)
-        buckets = [bucket for bucket in self._buckets if bucket.needs_gradients()]
+        buckets = [bucket for bucket in self._buckets if bucket.takes_part()]
         for bucket in buckets:
             if bucket.finish is None:
                 self._submit(bucket)
