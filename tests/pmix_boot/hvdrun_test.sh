@@ -171,6 +171,18 @@ temporary_directory()
     counts "each has its own ranks" 4 '^rank ./2 .* wrong 0 '
 }
 
+other_hosts()
+{
+    mkdir "$work/bin"
+    returns "without mpirun and prterun other hosts are refused with what to install" 1 \
+        'neither is in PATH' env PATH="$work/bin" "$hvdrun" -np 2 -H elsewhere:2 true
+    printf '#!/bin/sh\necho "$0 $*, $HOROVOD_CYCLE_TIME"\n' >"$work/bin/mpirun"
+    chmod +x "$work/bin/mpirun"
+    returns "mpirun gets the ranks, hosts, settings and command" 0 \
+        "^$work/bin/mpirun -np 2 --host elsewhere:2 --bind-to none .*-x HOROVOD_CYCLE_TIME .*--quiet true, 5\$" \
+        env PATH="$work/bin:$PATH" "$hvdrun" -np 2 -H elsewhere:2 --cycle-time-ms 5 --mpi-args=--quiet true
+}
+
 about()
 {
     returns "--help names every option group" 0 '--output-filename DIR' "$hvdrun" --help
@@ -189,6 +201,7 @@ environment
 output
 other_user
 temporary_directory
+other_hosts
 about
 succeeds "nothing is left in TMPDIR" is_clean
 tap_done

@@ -95,6 +95,8 @@ hvdrun_in_allocation()
     succeeds 'it keeps output in files' \
         as_user salloc --quiet -N 2 --ntasks-per-node=2 "$run" -np 4 --output-filename logs ./boot_client show
     succeeds 'one for each rank' grep -q '^rank 3/4' "$home/logs/rank.3/stdout"
+    prints 'in a task of srun it starts ranks itself' '^rank 2/3 local 2/3 .* wrong 0 ' \
+        as_user srun --mpi=pmix -n 1 -c 2 "$run" -np 3 ./boot_client show
     complains 'it returns the exit code of a rank' 'Exited with exit code 7' \
         as_user salloc --quiet -N 2 --ntasks-per-node=2 "$run" -np 4 sh -c 'exit 7'
 }
