@@ -6,7 +6,7 @@ import unittest
 import torch
 
 import horovod.torch as hvd
-from inputs import ALL, FLOATS, stacked, values
+from inputs import ALL, FLOATS, nearly, stacked, values
 
 SHAPES = [(), (0,), (5,), (3, 4), (2, 3, 4), (1031,)]
 
@@ -33,8 +33,7 @@ class Allreduce(unittest.TestCase):
     def check(self, result, expected):
         self.assertEqual(result.dtype, expected.dtype)
         self.assertEqual(result.shape, expected.shape)
-        self.assertTrue(torch.allclose(result.double(), expected.double(), rtol=1e-7, atol=0),
-                        f'{result} is not {expected}')
+        self.assertTrue(nearly(result, expected), f'{result} is not {expected}')
 
     def test_every_dtype_and_op_gives_the_reference(self):
         for dtype in ALL:

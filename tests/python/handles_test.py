@@ -41,8 +41,8 @@ class Handles(unittest.TestCase):
         self.assertIsNone(hvd.poll(handle))
 
     def test_tensors_of_a_pending_request_stay_alive(self):
-        handles = [hvd.allreduce_async(torch.full((1000,), float(i)), name=f'alive.{i}')
-                   for i in range(30)]
+        handles = [hvd.allreduce_async(torch.full((1000,), float(i)), op=hvd.Max,
+                                       name=f'alive.{i}') for i in range(30)]
         trash = [torch.full((1000,), -1.0) for _ in range(60)]
         for i, handle in enumerate(handles):
             self.assertEqual(hvd.synchronize(handle).tolist(), [float(i)] * 1000)

@@ -29,3 +29,11 @@ def values(rank, shape, dtype=torch.float32, salt=0):
 def stacked(size, shape, dtype=torch.float32, salt=0):
     """The tensors of all ranks, one row each."""
     return torch.stack([values(rank, shape, dtype, salt) for rank in range(size)])
+
+
+def nearly(result, expected):
+    """Whether two tensors are equal but for the rounding of one multiplication: an average is a
+    sum times 1/size, which is not exact unless the size is a power of two."""
+    floating = result.dtype.is_floating_point
+    tolerance = 2 * torch.finfo(result.dtype).eps if floating else 0
+    return torch.allclose(result.double(), expected.double(), rtol=tolerance, atol=0)
