@@ -52,8 +52,9 @@ class TapResult(unittest.TestResult):
 
 def run(modules):
     """Runs the tests of the named modules; returns the exit status."""
-    directory = os.environ.get('HVD_TAP_DIR')
-    stream = open(os.path.join(directory, str(os.getpid())), 'w') if directory else sys.stdout
+    stream, directory = sys.stdout, os.environ.get('HVD_TAP_DIR')
+    if directory:
+        stream = open(os.path.join(directory, f'{os.uname().nodename}.{os.getpid()}'), 'w')
     result = TapResult(stream)
     unittest.defaultTestLoader.loadTestsFromNames(modules).run(result)
     result.finish()
