@@ -68,27 +68,36 @@ stubborn_ranks()
     succeeds "none is left" none_sleeps 3002
 }
 
+# in_background SCRIPT: as two ranks. Sets $pid, that of hvdrun, and $job, to wait for.
+in_background()
+{
+    rm -f "$work"/pid.*
+    run -np 2 sh -c 'echo $PPID >"$0.$HOROVOD_RANK"; eval "$1"' "$work/pid" "$1" \
+        >"$work/output" 2>&1 </dev/null &
+    job=$!
+    waits_for test -s "$work/pid.0" -a -s "$work/pid.1"
+    pid=$(cat "$work/pid.0")
+}
+
 # interrupt SIGNAL CODE: a running job gets the signal.
 interrupt()
 {
-    local pid status=0
-    run -np 2 sh -c 'trap "echo got it; exit 0" '"$1"'; touch "$0.$HOROVOD_RANK"; while :; do sleep 0.1; done' \
-        "$work/ready" >"$work/output" 2>&1 </dev/null &
-    waits_for test -e "$work/ready.0" -a -e "$work/ready.1"
-    pid=$(pgrep -of "^$hvdrun -np 2 sh -c trap")
+    local status=0
+    in_background 'trap "echo got it; exit 0" '"$1"'; touch "$0.$HOROVOD_RANK.set"
+        while :; do sleep 0.1; done'
+    waits_for test -e "$work/pid.0.set" -a -e "$work/pid.1.set"
     kill -s "$1" "$pid"
-    wait $! || status=$?
+    wait "$job" || status=$?
     counts "all ranks get SIG$1" 2 '^got it$'
     succeeds "SIG$1 makes exit code $2 (found $status)" test "$status" = "$2"
-    rm -f "$work"/ready.*
 }
 
 killed_hvdrun()
 {
-    run -np 2 sh -c 'sleep 3003 & sleep 3003; wait' >"$work/output" 2>&1 </dev/null &
+    in_background 'sleep 3003 & sleep 3003; wait'
     waits_for test_sleepers 3003 4
-    kill -9 "$(pgrep -of "^$hvdrun -np 2 sh -c sleep 3003")"
-    wait $!
+    kill -9 "$pid"
+    wait "$job"
     succeeds "ranks and their children die with an hvdrun that is killed" \
         waits_for none_sleeps 3003
     succeeds "its directory goes too" waits_for is_clean
