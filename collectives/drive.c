@@ -295,8 +295,12 @@ void *hvd_engine_thread(void *arg)
     struct hvd_engine *engine = arg;
     struct epoll_event event;
 
-    while (!atomic_load(&engine->stop)) {
+    for (;;) {
+        /* In this order: who stops us says so first and kicks then. */
         drain(engine->kick);
+        if (atomic_load(&engine->stop)) {
+            break;
+        }
         if (drive_for_nobody(engine)) {
             epoll_wait(engine->outer, &event, 1, -1);
         }
