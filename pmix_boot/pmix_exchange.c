@@ -21,21 +21,22 @@ static int fail_open(pmix_status_t status, struct hvd_error *err)
                     rank != NULL ? rank : "?", PMIx_Error_string(status));
 }
 
-static int get_size(const pmix_proc_t *self, int *size, struct hvd_error *err)
+/* A number that the launcher tells about the job; fallback when it does not. */
+static int get_number(const pmix_proc_t *self, const char *key, int fallback)
 {
     pmix_proc_t job = *self;
     pmix_value_t *value = NULL;
-    pmix_status_t status;
+    int number = fallback;
 
     job.rank = PMIX_RANK_WILDCARD;
-    status = PMIx_Get(&job, PMIX_JOB_SIZE, NULL, 0, &value);
-    if (status != PMIX_SUCCESS || value->type != PMIX_UINT32) {
-        return hvd_fail(err, HVD_ERR_NET, "the launcher does not tell the job's size: %s",
-                        PMIx_Error_string(status));
+    if (PMIx_Get(&job, key, NULL, 0, &value) != PMIX_SUCCESS) {
+        return fallback;
     }
-    *size = (int)value->data.uint32;
+    if (value->type == PMIX_UINT32) {
+        number = (int)value->data.uint32;
+    }
     PMIX_VALUE_RELEASE(value);
-    return 0;
+    return number;
 }
 
 static int publish(const char *key, const struct hvd_blob *mine, struct hvd_error *err)
@@ -123,19 +124,19 @@ static int gather(const pmix_proc_t *self, const char *key, int timeout_ms,
                   struct hvd_collect **collect, struct hvd_exchange *out,
                   struct hvd_error *err)
 {
-    int size = 0;
-    int status = get_size(self, &size, err);
+    int size = get_number(self, PMIX_JOB_SIZE, 0);
     struct hvd_blob *blobs;
     int missing;
 
-    if (status < 0) {
-        return status;
+    if (size <= 0) {
+        return hvd_fail(err, HVD_ERR_NET, "the launcher does not tell the job's size");
     }
     *collect = hvd_collect_create(self, key, size);
     if (*collect == NULL) {
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for %d ranks", size);
     }
-    missing = hvd_collect_run(*collect, timeout_ms);
+    missing = hvd_collect_run(*collect, get_number(self, PMIX_LOCAL_SIZE, 0) == size,
+                              timeout_ms);
     if (missing > 0) {
         return fail_missing(*collect, self, size, missing, timeout_ms, err);
     }
