@@ -116,11 +116,13 @@ void hvd_engine_take_over(struct hvd_engine *engine)
 
 void hvd_engine_hand_back(struct hvd_engine *engine)
 {
-    if (!fall_asleep(engine)) {
-        hvd_engine_ring(engine->kick);
-    }
+    bool is_settled = fall_asleep(engine);
+
     mute_inner(engine, false);
     pthread_mutex_unlock(&engine->drive);
+    if (!is_settled) {
+        hvd_engine_ring(engine->kick); /* now, so that the thread finds drive free */
+    }
 }
 
 /* Spins until `done` says so, somebody else wants to drive, or nothing has moved for a
