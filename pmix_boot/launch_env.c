@@ -65,6 +65,11 @@ static bool is_slurm_task(const char *const *environment)
     return step >= 0 && (unsigned long)step < FIRST_SPECIAL_STEP;
 }
 
+bool hvd_launch_is_slurm_shell(const char *const *environment)
+{
+    return find(environment, HVD_ENV_SLURM_JOB) != NULL && !is_slurm_task(environment);
+}
+
 static long slurm_tasks(const char *const *environment)
 {
     long tasks = find_number(environment, HVD_ENV_SLURM_STEP_TASKS);

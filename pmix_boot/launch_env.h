@@ -20,4 +20,8 @@ enum hvd_launch {
 int hvd_launch_decide(const char *const *environment, bool has_pmix,
                       enum hvd_launch *launch, struct hvd_error *err);
 
+/* Whether the environment is that of a batch or salloc shell, where srun finds the job's
+ * nodes. A task of srun has only its own cpus: srun in it would wait for others. */
+bool hvd_launch_is_slurm_shell(const char *const *environment);
+
 #endif

@@ -3,14 +3,22 @@
  * not all words. */
 #include <string.h>
 
+#include "gpu_binding/env.h"
 #include "pmix_boot/hvdrun/way.h"
 
 /* Variables of these kinds travel to other hosts. */
 static const char *const travelling[] = {
-    "HOROVOD_",     "HVD_",   "NCCL_",
-    "UCX_",         "OMP_",   "CUDA_",
-    "PYTHON",       "PATH=",  "LD_LIBRARY_PATH=",
-    "VIRTUAL_ENV=", "CONDA_",
+    "HOROVOD_",
+    "HVD_",
+    "NCCL_",
+    "UCX_",
+    "OMP_",
+    "CUDA_",
+    "PYTHON",
+    HVD_ENV_PATH "=",
+    HVD_ENV_LIBRARY_PATH "=",
+    HVD_ENV_VIRTUAL_ENV "=",
+    "CONDA_",
 };
 
 enum {

@@ -3,24 +3,9 @@
 #include "pmix_boot/hvdrun/way.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-#include "gpu_binding/env.h"
 #include "pmix_boot/hvdrun/hosts.h"
-#include "pmix_boot/hvdrun/environment.h"
-
-/* Slurm numbers batch and interactive shells from here on; below are tasks of srun. */
-#define FIRST_SHELL_STEP 0xfffffffaUL
-
-/* In a batch or salloc shell. A task of srun has only its own cpus: srun in it would wait
- * for others. */
-static bool is_in_allocation(const struct hvdrun_words *environment)
-{
-    const char *step = hvdrun_environment_get(environment, HVD_ENV_SLURM_STEP);
-
-    return hvdrun_environment_get(environment, HVD_ENV_SLURM_JOB) != NULL &&
-           (step == NULL || strtoul(step, NULL, 10) >= FIRST_SHELL_STEP);
-}
+#include "pmix_boot/launch_env.h"
 
 static int check_slots(const struct hvdrun_options *options,
                        const struct hvdrun_host *hosts, int count, struct hvd_error *err)
@@ -61,16 +46,12 @@ int hvdrun_way_choose(const struct hvdrun_options *options,
                       const char *const *environment, const char *own,
                       enum hvdrun_way *way, struct hvd_error *err)
 {
-    struct hvdrun_words list = {(char **)environment, 0};
     int is_remote = options->hosts != NULL ? has_remote(options, own, err) : 0;
 
-    while (environment[list.count] != NULL) {
-        list.count++;
-    }
     if (is_remote < 0) {
         return is_remote;
     }
-    if (is_in_allocation(&list)) {
+    if (hvd_launch_is_slurm_shell(environment)) {
         *way = HVDRUN_WAY_SRUN;
         return 0;
     }

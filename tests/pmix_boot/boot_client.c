@@ -4,8 +4,10 @@
  *   boot_client show [SECONDS]        who am I, who are the others
  *   boot_client cycles N FILE [SECONDS]  boots N times; what grew, and what was out of date.
  *                                     FILE is empty and the same for all ranks of this machine
- *   boot_client untouched             what boot left changed in this process */
+ *   boot_client untouched             what boot left changed in this process
+ *   boot_client reaping               show, in a program that waits for every child itself */
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -242,6 +244,26 @@ static int untouched(void)
     return EXIT_SUCCESS;
 }
 
+/* --- reaping ----------------------------------------------------------------------------- */
+
+static void reap_all(int number)
+{
+    int error = errno;
+
+    (void)number;
+    while (waitpid(-1, NULL, WNOHANG) > 0) {
+    }
+    errno = error;
+}
+
+static int reaping(void)
+{
+    const struct sigaction action = {.sa_handler = reap_all};
+
+    sigaction(SIGCHLD, &action, NULL);
+    return show(20000);
+}
+
 int main(int argc, char **argv)
 {
     const char *mode = argc > 1 ? argv[1] : "";
@@ -255,6 +277,9 @@ int main(int argc, char **argv)
     }
     if (strcmp(mode, "untouched") == 0) {
         return untouched();
+    }
+    if (strcmp(mode, "reaping") == 0) {
+        return reaping();
     }
     fprintf(stderr, "boot_client: no mode %s\n", mode);
     return EXIT_FAILURE;

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Boot through a real PMIx server: that of hvdrun, and that of Open MPI's mpirun.
 # usage: boot_test.sh HVDRUN BOOT_CLIENT
+# shellcheck disable=SC2016 # $ expands in the ranks
 . "$(dirname "$0")/../cluster/harness.sh"
 . "$(dirname "$0")/launch.sh"
 hvdrun=$1 client=$2
@@ -22,7 +23,6 @@ ranks_find_each_other()
 with_rank()
 {
     local rank=$1 does=$2 seconds=$3
-    # shellcheck disable=SC2016 # expands in the rank
     timeout "$limit" "$hvdrun" -np 4 sh -c '
         if [ "$PMIX_RANK" = "$1" ]; then eval "$2"; fi
         "$0" show "$3" || true' "$client" "$rank" "$does" "$seconds"
@@ -35,7 +35,6 @@ missing_ranks_are_named()
     counts "the other three name it and its host" 3 \
         "^error -6: 1 of 4 ranks did not start within 3 s: rank 2 \(on $(hostname)\)"
     # Rank 0 comes when rank 1 is gone. Its card is there: who connects to it finds out.
-    # shellcheck disable=SC2016
     succeeds "a rank dies while it waits for another" timeout "$limit" "$hvdrun" -np 4 sh -c '
         case $PMIX_RANK in
         0) sleep 3; "$0" show 20 ;;
@@ -63,7 +62,6 @@ boot_again_and_again()
     counts "never with a card of an earlier time" 4 '^cycles 300 wrong 0 '
     counts "no descriptor and no thread is left over" 4 'descriptors \+0 threads \+0 '
     counts "memory does not grow by 1 kB a cycle" 4 'memory (-[0-9]+|\+[0-9]{1,2}|\+[12][0-9]{2}) kB'
-    # shellcheck disable=SC2016
     succeeds "processes that follow each other in one launch boot" \
         timeout "$limit" "$hvdrun" -np 3 sh -c \
         'for i in 1 2 3; do "$0" show; sleep 1; done' "$client"
@@ -76,6 +74,12 @@ process_is_untouched()
     succeeds "boot returns" timeout "$limit" "$hvdrun" -np 2 "$client" untouched
     counts "it leaves no trace in the process" 2 "^$all"
     prints "nor in a process that is alone" "^$all" "$client" untouched
+    succeeds "a program that waits for all its children boots" \
+        timeout "$limit" "$hvdrun" -np 3 "$client" reaping
+    counts "as rank of three" 3 '^rank ./3 .* wrong 0 '
+    succeeds "so does one that ignores their end" \
+        timeout "$limit" "$hvdrun" -np 3 sh -c 'trap "" CHLD; exec "$0" show' "$client"
+    counts "as rank of three, too" 3 '^rank ./3 .* wrong 0 '
 }
 
 mpirun_serves()
