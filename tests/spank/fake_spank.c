@@ -286,7 +286,9 @@ bool slurm_option_isset(void *record, const char *name)
 
 char *slurm_option_get(void *record, const char *name)
 {
-    return record == &opt ? options.values[find(&options, name)] : NULL;
+    int at = find(&options, name);
+
+    return record == &opt && at >= 0 ? options.values[at] : NULL;
 }
 
 int slurm_option_set(void *record, const char *name, const char *value, bool early)
