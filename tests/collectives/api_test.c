@@ -50,10 +50,15 @@ static void test_alone(void)
 
 static void test_signals(void)
 {
+    const char *promise = "no signal handler of a library is left after init";
+#ifdef __SANITIZE_ADDRESS__
+    tap_skip(promise, "the sanitizer has handlers of its own");
+#else
     struct sigaction action;
 
-    tap_ok(sigaction(SIGSEGV, NULL, &action) == 0 && action.sa_handler == SIG_DFL,
-           "no signal handler of a library is left after init");
+    tap_ok(sigaction(SIGSEGV, NULL, &action) == 0 && action.sa_handler == SIG_DFL, "%s",
+           promise);
+#endif
 }
 
 /* Starts one allreduce that must be refused with this status and text. */
