@@ -9,15 +9,6 @@
 
 #include "pmix_boot/exchange.h"
 
-/* The share of the time limit that is kept for asking rank by rank, and its most. */
-#define ASK_SHARE 4
-#define ASK_MAX_MS 5000
-
-/* On one node questions are cheap: the fence has only so long before they are asked beside it.
- * Open MPI's server, when it learns late that a rank's helper of the cycle before has left,
- * counts that rank out of the new fence and keeps it waiting for ever. */
-#define LOCAL_FENCE_MS 50
-
 /* Between two questions to a server that does not wait for a value but says "not found". */
 #define ASK_AGAIN_MS 100
 
@@ -195,18 +186,14 @@ static int wait_for_answers(struct hvd_collect *collect, const struct timespec *
     return missing;
 }
 
-int hvd_collect_run(struct hvd_collect *collect, bool is_one_node, int timeout_ms)
+int hvd_collect_run(struct hvd_collect *collect, int fence_ms, int timeout_ms)
 {
-    int ask_ms =
-        timeout_ms / ASK_SHARE < ASK_MAX_MS ? timeout_ms / ASK_SHARE : ASK_MAX_MS;
-    int fence_ms = timeout_ms - ask_ms;
     struct timespec pause = after_ms((struct timespec){0}, ASK_AGAIN_MS);
     struct timespec start;
     struct timespec deadline;
     int missing;
 
     clock_gettime(CLOCK_MONOTONIC, &start);
-    fence_ms = is_one_node && fence_ms > LOCAL_FENCE_MS ? LOCAL_FENCE_MS : fence_ms;
     deadline = after_ms(start, fence_ms);
     fence_until(collect, &deadline);
     deadline = after_ms(start, timeout_ms);

@@ -21,10 +21,10 @@ struct hvd_collect;
 struct hvd_collect *hvd_collect_create(const pmix_proc_t *self, const char *key,
                                        int size);
 
-/* Waits until the values of all ranks are here or timeout_ms passed; does not rely on the
- * fence for long when all ranks are on this node. PMIx is open, this
- * rank's value is committed. Returns the number of missing ranks. */
-int hvd_collect_run(struct hvd_collect *collect, bool is_one_node, int timeout_ms);
+/* Waits until the values of all ranks are here or timeout_ms passed; asks for them beside the
+ * fence when it lasts longer than fence_ms. PMIx is open, this rank's value is committed.
+ * Returns the number of missing ranks. */
+int hvd_collect_run(struct hvd_collect *collect, int fence_ms, int timeout_ms);
 
 /* After run: whether rank's value came; and the PMIx status of the last try to get it. */
 bool hvd_collect_has(const struct hvd_collect *collect, int rank);

@@ -10,6 +10,30 @@
 #include "gpu_binding/env.h"
 #include "pmix_boot/pmix_collect.h"
 
+/* How long a fence is relied on before the ranks are asked beside it: the first of a launch
+ * until a share of the time limit is left, but at most this. */
+#define ASK_SHARE 4
+#define ASK_MAX_MS 5000
+
+/* A later one may wait for ever: a server that learns late that a rank's helper of the cycle
+ * before has left counts that rank out of the new fence (seen with Open MPI's). The more ranks
+ * there are, the dearer are the questions. */
+#define AGAIN_FENCE_MS 1000
+#define AGAIN_FENCE_MS_PER_RANK 1
+
+/* On one node questions are cheap. */
+#define LOCAL_FENCE_MS 50
+
+/* One exchange. */
+struct round {
+    pmix_proc_t self;
+    unsigned cycle;
+    char key[32]; /* of its own, so that values of earlier ones are never taken for new */
+    int size;
+    int timeout_ms;
+    struct hvd_collect *collect; /* until PMIx is finalized it may still get answers */
+};
+
 static int fail_open(pmix_status_t status, struct hvd_error *err)
 {
     const char *rank = getenv(HVD_ENV_PMIX_RANK);
@@ -39,14 +63,15 @@ static int get_number(const pmix_proc_t *self, const char *key, int fallback)
     return number;
 }
 
-static int publish(const char *key, const struct hvd_blob *mine, struct hvd_error *err)
+static int publish(const struct round *round, const struct hvd_blob *mine,
+                   struct hvd_error *err)
 {
     pmix_value_t value = {.type = PMIX_BYTE_OBJECT};
     pmix_status_t status;
 
     value.data.bo.bytes = mine->data;
     value.data.bo.size = mine->bytes;
-    status = PMIx_Put(PMIX_GLOBAL, key, &value);
+    status = PMIx_Put(PMIX_GLOBAL, round->key, &value);
     if (status == PMIX_SUCCESS) {
         status = PMIx_Commit();
     }
@@ -74,98 +99,104 @@ static void append_host(const pmix_proc_t *self, int rank, char *text, size_t by
 }
 
 /* "rank 1 (on n2), rank 3 (on n2) and 5 more"; room for names is limited by the error. */
-static void list_missing(const struct hvd_collect *collect, const pmix_proc_t *self,
-                         int size, int missing, char *text, size_t bytes)
+static void list_missing(const struct round *round, int missing, char *text, size_t bytes)
 {
     enum {
         MOST_NAMED = 6
     };
     int named = 0;
+    size_t used;
 
     text[0] = '\0';
-    for (int rank = 0; rank < size && named < MOST_NAMED; rank++) {
-        size_t used = strlen(text);
-
-        if (hvd_collect_has(collect, rank)) {
+    for (int rank = 0; rank < round->size && named < MOST_NAMED; rank++) {
+        used = strlen(text);
+        if (hvd_collect_has(round->collect, rank)) {
             continue;
         }
         snprintf(text + used, bytes - used, "%srank %d", named > 0 ? ", " : "", rank);
-        append_host(self, rank, text, bytes);
+        append_host(&round->self, rank, text, bytes);
         named++;
     }
+    used = strlen(text);
     if (missing > named) {
-        size_t used = strlen(text);
-
         snprintf(text + used, bytes - used, " and %d more", missing - named);
     }
 }
 
-static int fail_missing(const struct hvd_collect *collect, const pmix_proc_t *self,
-                        int size, int missing, int timeout_ms, struct hvd_error *err)
+static int fail_missing(const struct round *round, int missing, struct hvd_error *err)
 {
+    int rank = (int)round->self.rank;
+    pmix_status_t own = hvd_collect_status(round->collect, rank);
     char names[320];
 
-    if (hvd_collect_status(collect, (int)self->rank) != PMIX_SUCCESS) {
+    if (own != PMIX_SUCCESS) {
         return hvd_fail(err, HVD_ERR_NET,
-                        "rank %d lost the PMIx server of its launcher: %s",
-                        (int)self->rank,
-                        PMIx_Error_string(hvd_collect_status(collect, (int)self->rank)));
+                        "rank %d lost the PMIx server of its launcher: %s", rank,
+                        PMIx_Error_string(own));
     }
-    list_missing(collect, self, size, missing, names, sizeof(names));
+    list_missing(round, missing, names, sizeof(names));
     return hvd_fail(
         err, HVD_ERR_TIMEOUT,
         "%d of %d ranks did not start within %g s: %s; they have ended, hang, "
         "or never call init",
-        missing, size, timeout_ms / 1000.0, names);
+        missing, round->size, round->timeout_ms / 1000.0, names);
 }
 
-/* *collect outlives a failure: PMIx may still answer until it is finalized. */
-static int gather(const pmix_proc_t *self, const char *key, int timeout_ms,
-                  struct hvd_collect **collect, struct hvd_exchange *out,
-                  struct hvd_error *err)
+static int choose_fence_ms(const struct round *round)
 {
-    int size = get_number(self, PMIX_JOB_SIZE, 0);
+    int share_ms = round->timeout_ms / ASK_SHARE;
+    int most_ms = round->timeout_ms - (share_ms < ASK_MAX_MS ? share_ms : ASK_MAX_MS);
+    int fence_ms = most_ms;
+
+    if (get_number(&round->self, PMIX_LOCAL_SIZE, 0) == round->size) {
+        fence_ms = LOCAL_FENCE_MS;
+    } else if (round->cycle > 1) {
+        fence_ms = AGAIN_FENCE_MS + round->size * AGAIN_FENCE_MS_PER_RANK;
+    }
+    return fence_ms < most_ms ? fence_ms : most_ms;
+}
+
+static int gather(struct round *round, struct hvd_exchange *out, struct hvd_error *err)
+{
     struct hvd_blob *blobs;
     int missing;
 
-    if (size <= 0) {
+    round->size = get_number(&round->self, PMIX_JOB_SIZE, 0);
+    if (round->size <= 0) {
         return hvd_fail(err, HVD_ERR_NET, "the launcher does not tell the job's size");
     }
-    *collect = hvd_collect_create(self, key, size);
-    if (*collect == NULL) {
-        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for %d ranks", size);
+    round->collect = hvd_collect_create(&round->self, round->key, round->size);
+    if (round->collect == NULL) {
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for %d ranks", round->size);
     }
-    missing = hvd_collect_run(*collect, get_number(self, PMIX_LOCAL_SIZE, 0) == size,
-                              timeout_ms);
+    missing = hvd_collect_run(round->collect, choose_fence_ms(round), round->timeout_ms);
     if (missing > 0) {
-        return fail_missing(*collect, self, size, missing, timeout_ms, err);
+        return fail_missing(round, missing, err);
     }
-    blobs = hvd_collect_take(*collect);
+    blobs = hvd_collect_take(round->collect);
     if (blobs == NULL) {
-        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for %d ranks", size);
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for %d ranks", round->size);
     }
-    *out = (struct hvd_exchange){(int)self->rank, size, blobs};
+    *out = (struct hvd_exchange){(int)round->self.rank, round->size, blobs};
     return 0;
 }
 
 int hvd_pmix_exchange(const struct hvd_blob *mine, unsigned cycle, int timeout_ms,
                       struct hvd_exchange *out, struct hvd_error *err)
 {
-    struct hvd_collect *collect = NULL;
-    pmix_proc_t self;
-    pmix_status_t opened = PMIx_Init(&self, NULL, 0);
-    char key[32];
+    struct round round = {.cycle = cycle, .timeout_ms = timeout_ms};
+    pmix_status_t opened = PMIx_Init(&round.self, NULL, 0);
     int status;
 
     if (opened != PMIX_SUCCESS) {
         return fail_open(opened, err);
     }
-    snprintf(key, sizeof(key), "hvd.card.%u", cycle);
-    status = publish(key, mine, err);
+    snprintf(round.key, sizeof(round.key), "hvd.card.%u", cycle);
+    status = publish(&round, mine, err);
     if (status == 0) {
-        status = gather(&self, key, timeout_ms, &collect, out, err);
+        status = gather(&round, out, err);
     }
     PMIx_Finalize(NULL, 0);
-    hvd_collect_destroy(collect);
+    hvd_collect_destroy(round.collect);
     return status;
 }

@@ -5,8 +5,8 @@
 
 #include "pmix_boot/exchange.h"
 
-/* Init, put, commit, collect, finalize at once. cycle must be the same on all ranks and
- * another one each time. Once in a process. Fails as hvd_boot_create says. */
+/* Init, put, commit, collect, finalize at once. cycle must be the same on all ranks: 1, and
+ * one more each time. Once in a process. Fails as hvd_boot_create says. */
 int hvd_pmix_exchange(const struct hvd_blob *mine, unsigned cycle, int timeout_ms,
                       struct hvd_exchange *out, struct hvd_error *err);
 

@@ -91,6 +91,11 @@ mpirun_serves()
     succeeds "ranks of mpirun boot" timeout "$limit" mpirun --allow-run-as-root --oversubscribe \
         -np 3 "$client" show
     counts "they find each other through PMIx" 3 '^rank ([0-2])/3 local \1/3 .* wrong 0 '
+    # A fence that waits for a rank that the server counted out would take a minute.
+    succeeds "4 ranks of mpirun boot 300 times" timeout "$limit" \
+        mpirun --allow-run-as-root --oversubscribe -np 4 "$client" cycles 300 "$work/counter2" 100
+    tap_note "$(cat "$work/output")"
+    counts "never with an old card" 4 '^cycles 300 wrong 0 '
     complains "without its PMIx they refuse to be three times one rank" \
         'OMPI_COMM_WORLD_SIZE is 3 but there is no PMIx' timeout "$limit" \
         mpirun --allow-run-as-root --oversubscribe -np 3 env -u PMIX_RANK "$client" show
