@@ -325,11 +325,17 @@ HVD_EXPORT int hvd_barrier_start(int set, struct hvd_request **request,
     char name[40];
     struct hvd_tensor tensor = {
         .name = name, .dtype = HVD_UINT8, .device = HVD_DEVICE_CPU};
+    int status;
 
     if (engine == NULL) {
         return HVD_ERR_STATE;
     }
-    snprintf(name, sizeof(name), "hvd.barrier.%" PRIu64, hvd_engine_next_barrier(engine));
+    /* Before it is counted: other ranks may not have made the mistake. */
+    status = check_place(&start, hvd_engine_boot(engine), err);
+    if (status == 0) {
+        snprintf(name, sizeof(name), "hvd.barrier.%" PRIu64,
+                 hvd_engine_next_barrier(engine));
+    }
     hvd_job_exit();
-    return submit(&start, &tensor, 1, request, err);
+    return status != 0 ? status : submit(&start, &tensor, 1, request, err);
 }

@@ -113,6 +113,21 @@ static void test_duplicate(void)
     report(sum == size, "and free again when the first has ended");
 }
 
+/* One rank's mistake must not make its later barriers meet the wrong ones of the others. */
+static void test_refused_barrier(void)
+{
+    struct hvd_request *request = NULL;
+    bool refused = rank != 0 || hvd_barrier_start(7, &request, NULL) == HVD_ERR_ARG;
+    struct hvd_error err = {0};
+    int status = hvd_barrier_start(0, &request, &err);
+
+    status = status != 0 ? status : hvd_wait_for(request, 30000, &err);
+    report(refused && status == 0, "a barrier that one rank was refused does not count");
+    if (status != HVD_INPROGRESS) {
+        hvd_request_free(request);
+    }
+}
+
 /* Waits for a tensor that no other rank has. */
 static void *wait_alone(void *arg)
 {
@@ -156,6 +171,7 @@ int main(void)
         test_mismatch();
     }
     test_duplicate();
+    test_refused_barrier();
     call_barrier();
     if (size > 1) {
         test_shutdown_with_a_waiter();
