@@ -254,6 +254,7 @@ int hvd_run_create(struct hvd_team *team, const struct hvd_batch_header *header,
     int sources = team->layout->nodes;
     int status = HVD_ERR_NOMEM;
 
+    hvd_fail(err, status, "no memory for tensor %s", entries[0]->proposal.name);
     if (run != NULL) {
         sources =
             hvd_team_local_size(team) > sources ? hvd_team_local_size(team) : sources;
@@ -267,8 +268,6 @@ int hvd_run_create(struct hvd_team *team, const struct hvd_batch_header *header,
     if (run != NULL && run->entries != NULL && run->sources != NULL) {
         memcpy(run->entries, entries, count * sizeof(run->entries[0]));
         set_reduction(run);
-        hvd_fail(err, HVD_ERR_NOMEM, "no memory for tensor %s",
-                 entries[0]->proposal.name);
         status = plan_first(run, rows, err);
     }
     if (status != 0) {
