@@ -20,22 +20,24 @@ choose_user()
     gid=$uid
 }
 
-# The account files that are laid over this machine's own inside the namespaces.
-write_accounts()
+# This machine's /etc as nodes see it: with the job user, their names, and no name server.
+write_etc()
 {
-    local name
-    cp /etc/passwd /etc/group "$dir/etc/"
+    local name etc=$dir/machine-etc
+    cp -a /etc "$etc"
     if ! id "$user" >/dev/null 2>&1; then
-        echo "$user:x:$uid:$gid:job user:$dir/home:/bin/bash" >>"$dir/etc/passwd"
-        echo "$user:x:$gid:" >>"$dir/etc/group"
+        echo "$user:x:$uid:$gid:job user:$dir/home:/bin/bash" >>"$etc/passwd"
+        echo "$user:x:$gid:" >>"$etc/group"
     fi
+    rm -f "$etc/hosts" "$etc/resolv.conf" # one may be a link to elsewhere
+    touch "$etc/resolv.conf"
     {
         echo '127.0.0.1 localhost'
         echo "$network.254 ctl"
         for name in $(node_names); do
             echo "$network.${name#n} $name"
         done
-    } >"$dir/etc/hosts"
+    } >"$etc/hosts"
 }
 
 write_slurm_conf()
@@ -123,7 +125,7 @@ make_directory()
     chown "$uid:$gid" "$dir/home"
     head -c 128 /dev/urandom >"$dir/munge/key"
     chmod 400 "$dir/munge/key"
-    write_accounts
+    write_etc
     write_slurm_conf >"$dir/etc/slurm.conf"
     write_gres_conf >"$dir/etc/gres.conf"
     write_cgroup_conf >"$dir/etc/cgroup.conf"

@@ -32,13 +32,10 @@ mount_sys()
 
 isolate()
 {
-    local file
     echo "$1" >/proc/sys/kernel/hostname
     mount -t tmpfs -o mode=1777 tmpfs /tmp
     mount -t tmpfs -o mode=1777 tmpfs /dev/shm
-    for file in passwd group hosts; do
-        [ ! -e "/etc/$file" ] || mount --bind "$dir/etc/$file" "/etc/$file"
-    done
+    mount --bind "$dir/machine-etc" /etc
     mount_sys
     mount -t proc proc /proc
     ip link set lo up
@@ -57,7 +54,7 @@ collect_the_dead()
 fails_as()
 {
     failed_part=$1
-    trap 'echo "$failed_part" >"$dir/run/failed"' EXIT
+    trap 'echo "$failed_part" >>"$dir/run/failed"' EXIT
 }
 
 node_main()

@@ -149,7 +149,7 @@ test_failed_start()
 test_signals()
 {
     local moment
-    for moment in '' etc/passwd run/holder run/ctl run/n1 run/munged.pid; do
+    for moment in '' machine-etc/passwd run/holder run/ctl run/n1 run/munged.pid; do
         interrupted_at "Ctrl-C when /$moment is made ends up" "$moment"
         succeeds 'and leaves nothing' machine_is_clean
     done
