@@ -64,6 +64,9 @@ void hvd_addresses_on_all(struct hvd_engine *engine, const void *payload, size_t
     struct hvd_addresses *addresses = engine->addresses;
     struct hvd_reader reader = {.bytes = bytes};
 
+    if (addresses == NULL) {
+        return; /* nobody waits for them */
+    }
     hvd_control_send_down(engine->control, HVD_MESSAGE_ADDRESSES, payload, bytes);
     addresses->message = malloc(bytes);
     if (addresses->message == NULL) {
@@ -76,6 +79,11 @@ void hvd_addresses_on_all(struct hvd_engine *engine, const void *payload, size_t
     for (int i = 0; i < engine->boot->size; i++) {
         addresses->bytes[i] = (size_t)hvd_take_int(&reader);
         addresses->data[i] = hvd_take(&reader, addresses->bytes[i]);
+    }
+    if (reader.failed) {
+        hvd_engine_fail(engine, engine->boot->rank, HVD_ERR_NET,
+                        "the network addresses of the ranks cannot be read: do all nodes "
+                        "have the same version of hvd?");
     }
     addresses->complete = true;
 }

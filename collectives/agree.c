@@ -13,6 +13,10 @@ static const char duplicate_text[] = "Requested to allreduce, allgather, or broa
                                      "want to request another tensor, use a "
                                      "different tensor name.";
 
+static const char strange_batch_text[] = "rank 0 named a tensor that this rank does not "
+                                         "have, or memory ran out: do all nodes have "
+                                         "the same version of hvd?";
+
 static int compare_entries(const void *a, const void *b)
 {
     const struct hvd_entry *one = a, *other = b;
@@ -211,12 +215,16 @@ static int take_batch(struct hvd_engine *engine, struct hvd_reader *reader)
         batch->entries[found++] = entry;
         memcpy(batch->rows, tensor.rows, (size_t)header.row_count * sizeof(int64_t));
     }
-    for (int64_t i = 0; header.status != 0 && i < found; i++) {
-        hvd_engine_end_entry(engine, batch->entries[i], header.status, header.text);
-    }
     if (found < header.count || header.status != 0) {
+        bool is_strange = found < header.count;
+        int status = is_strange ? HVD_ERR_NET : header.status;
+
+        for (int64_t i = 0; i < found; i++) {
+            hvd_engine_end_entry(engine, batch->entries[i], status,
+                                 is_strange ? strange_batch_text : header.text);
+        }
         hvd_batch_destroy(batch);
-        return found < header.count ? HVD_ERR_ARG : 0;
+        return is_strange ? HVD_ERR_ARG : 0;
     }
     *engine->batches_end = batch;
     engine->batches_end = &batch->next;

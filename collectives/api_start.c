@@ -24,8 +24,8 @@ struct start {
 
 static int check_shape(const struct hvd_tensor *tensor, struct hvd_error *err)
 {
-    int64_t elements = 1;
-    bool overflows = false;
+    int64_t extent =
+        1; /* as if no dimension were 0: rows are counted without the first */
 
     if (tensor->ndim < 0 || tensor->ndim > HVD_MAX_DIMS ||
         (tensor->ndim > 0 && tensor->shape == NULL)) {
@@ -37,12 +37,11 @@ static int check_shape(const struct hvd_tensor *tensor, struct hvd_error *err)
             return hvd_fail(err, HVD_ERR_ARG, "tensor %s: dimension %d is %" PRId64,
                             tensor->name, i, tensor->shape[i]);
         }
-        overflows |= tensor->shape[i] > 0 && elements > INT64_MAX / 16 / tensor->shape[i];
-        elements *= overflows ? 1 : tensor->shape[i];
-    }
-    if (overflows && elements != 0) {
-        return hvd_fail(err, HVD_ERR_ARG, "tensor %s is larger than the address space",
-                        tensor->name);
+        if (tensor->shape[i] > 0 && extent > INT64_MAX / 16 / tensor->shape[i]) {
+            return hvd_fail(err, HVD_ERR_ARG,
+                            "tensor %s is larger than the address space", tensor->name);
+        }
+        extent *= tensor->shape[i] > 0 ? tensor->shape[i] : 1;
     }
     return 0;
 }
@@ -201,6 +200,30 @@ static int fill_entry(const struct start *start, const struct hvd_tensor *tensor
     return start->kind == HVD_KIND_ALLTOALL ? fill_splits(start, size, entry, err) : 0;
 }
 
+/* Memory that is needed and not there. Only the root of a broadcast gives input; where the
+ * library allocates there is no output; a barrier has neither. */
+static int check_memory(const struct start *start, const struct hvd_boot *boot,
+                        const struct hvd_entry *entry, struct hvd_error *err)
+{
+    bool gives = start->kind != HVD_KIND_BARRIER &&
+                 (start->kind != HVD_KIND_BROADCAST || start->root == boot->rank);
+    bool gets = start->kind == HVD_KIND_ALLREDUCE || start->kind == HVD_KIND_BROADCAST;
+
+    if (hvd_entry_count(entry) == 0 || (!gives && !gets)) {
+        return 0;
+    }
+    if (gives && entry->input == NULL) {
+        return hvd_fail(err, HVD_ERR_ARG, "tensor %s has elements, but its input is NULL",
+                        entry->proposal.name);
+    }
+    if (gets && entry->output == NULL) {
+        return hvd_fail(err, HVD_ERR_ARG,
+                        "tensor %s has elements, but its output is NULL",
+                        entry->proposal.name);
+    }
+    return 0;
+}
+
 static int fill_request(const struct start *start, const struct hvd_tensor *tensors,
                         int count, const struct hvd_boot *boot,
                         struct hvd_request *request, struct hvd_error *err)
@@ -213,6 +236,8 @@ static int fill_request(const struct start *start, const struct hvd_tensor *tens
         status = status != 0 ? status
                              : fill_entry(start, &tensors[i], boot->size,
                                           &request->entries[i], err);
+        status =
+            status != 0 ? status : check_memory(start, boot, &request->entries[i], err);
     }
     return status;
 }

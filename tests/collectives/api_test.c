@@ -101,8 +101,34 @@ static void test_refusals(void)
     tensor.ndim = 2;
     tensor.shape = huge;
     refuse(tensor, HVD_SUM, 0, HVD_ERR_ARG, "larger than the address space");
+    huge[0] = 0;
+    huge[1] = INT64_MAX / 8;
+    refuse(tensor, HVD_SUM, 0, HVD_ERR_ARG, "larger than the address space");
     tensor.ndim = HVD_MAX_DIMS + 1;
     refuse(tensor, HVD_SUM, 0, HVD_ERR_ARG, "tensor t has 65 dimensions, of 0 to 64");
+}
+
+static void test_missing_memory(void)
+{
+    int64_t none = 0;
+    struct hvd_tensor tensor = scalar("t");
+    struct hvd_request *request = NULL;
+    struct hvd_error err = {0};
+
+    tensor.input = NULL;
+    refuse(tensor, HVD_SUM, 0, HVD_ERR_ARG,
+           "tensor t has elements, but its input is NULL");
+    tensor = scalar("t");
+    tensor.output = NULL;
+    refuse(tensor, HVD_SUM, 0, HVD_ERR_ARG,
+           "tensor t has elements, but its output is NULL");
+    tensor.input = NULL;
+    tensor.shape = &none;
+    tensor.ndim = 1;
+    tap_ok(hvd_allreduce_start(&tensor, 1, HVD_SUM, 1, 1, 0, &request, &err) == 0 &&
+               hvd_wait(request, &err) == 0,
+           "a tensor without elements needs no memory");
+    hvd_request_free(request);
 }
 
 static void test_other_refusals(void)
@@ -179,6 +205,7 @@ int main(void)
     test_alone();
     test_signals();
     test_refusals();
+    test_missing_memory();
     test_other_refusals();
     test_fork();
     test_shutdown_ends_requests();
