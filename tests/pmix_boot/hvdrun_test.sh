@@ -19,15 +19,18 @@ split()
     run -np 3 sh -c 'if [ "$HOROVOD_RANK" = 1 ]; then eval "$0"; else eval "$1"; fi' "$1" "$2"
 }
 
-# Processes of a job, found by a number that only they sleep.
+# Processes of a job, found by a number that only they sleep: several runs of this file may share
+# the machine. What was killed may take a moment to be gone.
+export LONG=9$$
+
 sleepers()
 {
-    pgrep -f "^sleep $1\$"
+    pgrep -f "^sleep $LONG\$"
 }
 
 none_sleeps()
 {
-    ! sleepers "$1"
+    ! sleepers
 }
 
 # --- how a job ends ---
@@ -37,13 +40,13 @@ exit_codes()
     returns "a job of ranks that succeed returns 0" 0 '' run -np 3 true
     returns "the first failure is told and its code returned" 7 \
         '^hvdrun: rank 1 \(pid [0-9]+\) exited with status 7; the other ranks were ended$' \
-        split 'sleep 0.3; exit 7' 'sleep 3001'
+        split 'sleep 0.3; exit 7' 'sleep $LONG'
     returns "so is a signal" 139 \
         '^hvdrun: rank 1 \(pid [0-9]+\) was killed by signal 11 \(Segmentation fault\);' \
-        split 'kill -SEGV $$' 'sleep 3001'
+        split 'kill -SEGV $$' 'sleep $LONG'
     returns "a rank that fails because another died is not called the first" 137 \
         '^hvdrun: rank 1 .* was killed by signal 9' \
-        split 'kill -9 $$' 'trap "exit 5" TERM; sleep 3001 & wait'
+        split 'kill -9 $$' 'trap "exit 5" TERM; sleep $LONG & wait'
     returns "a rank that ends well does not end the others" 0 '^both others$' \
         split true 'sleep 0.5; echo both others'
     returns "PMIx_Abort ends the job with its code and text" 9 \
@@ -53,19 +56,19 @@ exit_codes()
         '^hvdrun: cannot run nosuchcommand: No such file or directory$' run -np 2 nosuchcommand
     returns "one that cannot be run is 126" 126 '^hvdrun: cannot run /etc/passwd: Permission' \
         run -np 2 /etc/passwd
-    succeeds "no rank is left" none_sleeps 3001
+    succeeds "no rank is left" waits_for none_sleeps
 }
 
 stubborn_ranks()
 {
     local began=$SECONDS
     returns "ranks that ignore SIGTERM are killed" 3 'rank 1 .* exited with status 3' \
-        split 'sleep 0.3; exit 3' 'trap "" TERM; sleep 3002; sleep 3002'
+        split 'sleep 0.3; exit 3' 'trap "" TERM; sleep $LONG; sleep $LONG'
     succeeds "soon" test $((SECONDS - began)) -le 20
     returns "children of ranks end with the job" 0 '' \
-        run -np 2 sh -c 'sleep 3002 >/dev/null 2>&1 & exit 0'
-    returns "also those that hold its output" 0 '' run -np 2 sh -c 'sleep 3002 & exit 0'
-    succeeds "none is left" none_sleeps 3002
+        run -np 2 sh -c 'sleep $LONG >/dev/null 2>&1 & exit 0'
+    returns "also those that hold its output" 0 '' run -np 2 sh -c 'sleep $LONG & exit 0'
+    succeeds "none is left" waits_for none_sleeps
 }
 
 # in_background SCRIPT: as two ranks. Sets $pid, that of hvdrun, and $job, to wait for.
@@ -94,18 +97,18 @@ interrupt()
 
 killed_hvdrun()
 {
-    in_background 'sleep 3003 & sleep 3003; wait'
-    waits_for test_sleepers 3003 4
+    in_background 'sleep $LONG & sleep $LONG; wait'
+    waits_for test_sleepers 4
     kill -9 "$pid"
     wait "$job"
     succeeds "ranks and their children die with an hvdrun that is killed" \
-        waits_for none_sleeps 3003
+        waits_for none_sleeps
     succeeds "its directory goes too" waits_for is_clean
 }
 
 test_sleepers()
 {
-    [ "$(sleepers "$1" | wc -l)" = "$2" ]
+    [ "$(sleepers | wc -l)" = "$1" ]
 }
 
 # --- what ranks see and say ---
