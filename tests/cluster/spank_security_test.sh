@@ -62,7 +62,9 @@ prints 'the collector of tables counts it' 'no binding table from 1 of 2 nodes' 
     as_user srun --hvd=verbose -N2 -n2 true
 succeeds '(n2 has it again)' as_root --node n2 umount "$plugins"
 
-other=$MESON_BUILD_ROOT/tests/cluster/uid_probe_other.so
+# Slurm's commands load them as the job user, who may not reach the build.
+install -m 644 "$MESON_BUILD_ROOT"/tests/cluster/uid_probe*.so "$work"
+other=$work/uid_probe_other.so
 echo "optional $other" >"$plugins/other.conf"
 prints 'a plugin of another Slurm that is optional stops nothing' '^1$' \
     as_user srun --hvd -n1 printenv HVD_LAUNCH
@@ -70,7 +72,7 @@ prints 'nor a batch job' '^ran$' batch_with on
 rm "$plugins/other.conf"
 succeeds 'the nodes are still idle' all_idle
 
-echo "optional $MESON_BUILD_ROOT/tests/cluster/uid_probe.so $home/uids" >"$plugins/probe.conf"
+echo "optional $work/uid_probe.so $home/uids" >"$plugins/probe.conf"
 succeeds '(the probe runs)' as_user sh -c \
     'touch uids && chmod 666 uids && srun --probe -n1 true && sbatch --quiet --probe -o out --wrap true'
 called_as()
