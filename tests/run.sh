@@ -147,7 +147,7 @@ build_clang()
 
 # --- tests ---
 
-# run_tests BUILD LABEL ARGUMENTS of `meson test`...
+# run_tests BUILD LABEL ARGUMENTS of `meson test`...: the label names the results, once a run.
 run_tests()
 {
     local name=$1 label=$2
@@ -157,10 +157,11 @@ run_tests()
         report 'not ok' "there are tests for '$*'"
 }
 
+# plain_suites LABEL ARGUMENTS of `meson test`...
 plain_suites()
 {
     install_plain || return
-    HVD_TEST_PREFIX=$prefix run_tests plain plain "$@"
+    HVD_TEST_PREFIX=$prefix run_tests plain "$@"
 }
 
 python_suite()
@@ -212,7 +213,7 @@ run_suite()
     threads) threads_suite ;;
     python) python_suite ;;
     bench) bench ;;
-    *) plain_suites --suite "$1" ;;
+    *) plain_suites "$1" --suite "$1" ;;
     esac
 }
 
@@ -220,7 +221,7 @@ run_everything()
 {
     check_format
     build_clang
-    plain_suites --no-suite python
+    plain_suites plain --no-suite python
     python_suite
     sanitized_suites
     threads_suite
