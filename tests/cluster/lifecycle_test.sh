@@ -165,6 +165,29 @@ test_crashes()
     done
 }
 
+# What `meson test` does to a test at its time limit.
+# shellcheck disable=SC2016 # expands there
+kill_a_test()
+{
+    local pid
+    setsid bash -c '. "$1"; start_cluster; echo "$work" >"$2/work"; as_user sleep 1000' \
+        bash "$tests_dir/harness.sh" "$work" &
+    pid=$!
+    disown
+    until [ -s "$work/work" ]; do
+        sleep 0.05
+    done
+    kill -KILL -- "-$pid"
+}
+
+test_killed_test()
+{
+    succeeds 'a test is killed' kill_a_test
+    # shellcheck disable=SC2016 # expands there
+    succeeds 'what it made goes nevertheless' timeout 30 bash -c \
+        'while [ -e "$(cat "$1/work")" ]; do sleep 0.1; done' bash "$work"
+}
+
 make_work
 reason=$("$cluster" check 2>&1) || tap_skip_all "$reason"
 mkdir "$work/stack"
@@ -176,4 +199,5 @@ test_down_with_jobs
 test_failed_start
 test_signals
 test_crashes
+test_killed_test
 tap_done
