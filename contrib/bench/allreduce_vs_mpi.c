@@ -21,6 +21,9 @@ enum {
     MOST_CALLS = 20000
 };
 
+static const int64_t sizes[] = {8,         64,      512,      4 << 10, 32 << 10,
+                                256 << 10, 2 << 20, 16 << 20, 64 << 20};
+
 static int rank, size;
 
 static int compare(const void *a, const void *b)
@@ -151,8 +154,8 @@ int main(int argc, char **argv)
         printf("allreduce float32 sum, %d ranks, median of %d turns\n", size, turns);
         printf("%10s %12s %12s %8s\n", "bytes", "hvd us", "MPI us", "MPI/hvd");
     }
-    for (int64_t bytes = 8; bytes <= 64 * 1024 * 1024; bytes *= 8) {
-        measure(bytes, turns);
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        measure(sizes[i], turns);
     }
     hvd_shutdown();
     MPI_Finalize();
