@@ -41,7 +41,7 @@ isolate()
     ip link set lo up
 }
 
-# Pid 1 must collect the dead; the shell does while it waits.
+# Pid 1 must collect the dead; the shell does while it waits, for a child that just lasts.
 collect_the_dead()
 {
     while :; do
@@ -65,13 +65,9 @@ node_main()
     record_process "$pid" "$dir/run/$name"
     isolate "$name"
     [ "$constrain" = no ] || confine_cgroups "$name"
-    until ip link set eth0 up 2>/dev/null; do
-        sleep 0.02
-    done
+    await ip link set eth0 up 2>/dev/null
     ip addr add "$network.${name#n}/24" dev eth0
-    until [ -S "$dir/munge/socket" ]; do
-        sleep 0.02
-    done
+    await test -S "$dir/munge/socket"
     slurmd -N "$name"
     collect_the_dead
 }
@@ -84,9 +80,7 @@ start_node()
 
 connect_node()
 {
-    until [ -e "$dir/run/$1" ]; do
-        sleep 0.02
-    done
+    await test -e "$dir/run/$1"
     ip link add "to-$1" type veth peer name eth0 netns "${node_pids[$1]}"
     ip link set dev "to-$1" master br up
 }

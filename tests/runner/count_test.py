@@ -16,7 +16,7 @@ CASES = [
     ('a plan may come first', '1..1\nok 1 a\n', 0, False, (1, 0, 0)),
     ('failures are counted', 'not ok 1 - a\nok 2 - b\nnot ok 3 - c\n1..3\n', 1, False, (1, 2, 0)),
     ('a skip is no pass', 'ok 1 - a # SKIP no gpu\nok 2 - b\n1..2\n', 0, False, (1, 0, 1)),
-    ('a failure that is to do is no pass', 'not ok 1 - a # TODO\n1..1\n', 0, False, (0, 0, 1)),
+    ('a failure that is to do is no pass', 'not ok 1 - a # todo\n1..1\n', 0, False, (0, 0, 1)),
     ('a hash in a promise is no skip', 'ok 1 - line #3 skips none\n1..1\n', 0, False, (1, 0, 0)),
     ('a test may skip all', '1..0 # SKIP not root\n', 0, False, (0, 0, 1)),
     ('comments and indented lines are not counted', '# ok\n    ok 1 - x\nok 1\n1..1\n', 0, False,
