@@ -4,24 +4,14 @@
  * All ranks walk through the same random cases. A rank computes what it should get from the
  * inputs of all ranks, which it can generate. Rank 0 prints TAP; the others speak when
  * something is wrong, and end with 1. */
-#include <math.h>
 #include <string.h>
 #include <time.h>
 
 #include "collectives/hvd.h"
 #include "tests/collectives/calls.h"
 #include "tests/collectives/rank_values.h"
+#include "tests/collectives/test_case.h"
 #include "tests/tap.h"
-
-struct test_case {
-    uint32_t seed;
-    enum hvd_dtype dtype;
-    enum hvd_op op;
-    double prescale;
-    double postscale;
-    int64_t count;
-    char name[48];
-};
 
 static int rank, size, bad;
 
@@ -44,84 +34,14 @@ static void report(bool good, const char *what)
     }
 }
 
-static void *new_array(enum hvd_dtype dtype, int64_t count)
-{
-    size_t bytes = (size_t)count * hvd_dtype_bytes(dtype);
-    char *array = malloc(bytes > 0 ? bytes : 1);
-
-    if (array == NULL) {
-        fprintf(stderr, "# no memory\n");
-        exit(1);
-    }
-    memset(array, 0x5a, bytes);
-    return array;
-}
-
-static void *new_input(const struct test_case *c, int from, int64_t count)
-{
-    void *array = new_array(c->dtype, count);
-
-    for (int64_t i = 0; i < count; i++) {
-        value_store(c->dtype, array, i, value_of(c->seed, from, i, c->dtype, c->op));
-    }
-    return array;
-}
-
-static double scaled(enum hvd_dtype dtype, double factor, double value)
-{
-    if (factor == 1.0 || dtype == HVD_BOOL) {
-        return value;
-    }
-    return value_is_float(dtype) ? factor * value : trunc(factor * value);
-}
-
-static double combine(enum hvd_op op, double a, double b)
-{
-    switch (op) {
-    case HVD_MIN:
-        return a < b ? a : b;
-    case HVD_MAX:
-        return a > b ? a : b;
-    case HVD_PRODUCT:
-        return a * b;
-    default:
-        return a + b;
-    }
-}
-
-/* The plain reference: one element of the reduction over all ranks. */
-static double reference(const struct test_case *c, int64_t index)
-{
-    double factor = c->op == HVD_AVERAGE ? c->postscale / size : c->postscale;
-    double result = 0;
-
-    for (int r = 0; r < size; r++) {
-        double value = value_of(c->seed, r, index, c->dtype, c->op);
-
-        value = scaled(c->dtype, c->prescale, value);
-        result = r == 0 ? value : combine(c->op, result, value);
-    }
-    result = value_wrap(c->dtype, result);
-    return value_wrap(c->dtype, scaled(c->dtype, factor, result));
-}
-
-static bool is_close(const struct test_case *c, double expected, double got)
-{
-    bool exact = !value_is_float(c->dtype) ||
-                 (c->op != HVD_AVERAGE && c->prescale == 1.0 && c->postscale == 1.0);
-    double tolerance = exact ? 0 : 4 * value_epsilon(c->dtype) * (fabs(expected) + size);
-
-    return expected == got || fabs(expected - got) <= tolerance;
-}
-
 static void check_reduction(const struct test_case *c, const void *output, int64_t begin,
                             int64_t count)
 {
     for (int64_t i = 0; i < count; i++) {
-        double expected = reference(c, begin + i);
+        double expected = case_reduced(c, size, begin + i);
         double got = value_load(c->dtype, output, i);
 
-        if (!is_close(c, expected, got)) {
+        if (!case_is_close(c, size, expected, got)) {
             complain(c, begin + i, expected, got);
             return;
         }
@@ -171,8 +91,8 @@ static void check_same_bits(const struct test_case *c, const void *array, int64_
 static void test_allreduce(const struct test_case *c)
 {
     bool in_place = c->seed % 2 == 0;
-    void *input = new_input(c, rank, c->count);
-    void *output = in_place ? input : new_array(c->dtype, c->count);
+    void *input = case_input(c, rank, c->count);
+    void *output = in_place ? input : case_array(c->dtype, c->count);
     struct hvd_tensor tensor = tensor_of(c, input, output, &c->count, 1);
     struct hvd_request *request = NULL;
     struct hvd_error err = {0};
@@ -193,8 +113,8 @@ static void test_grouped_allreduce(const struct test_case *c)
     enum {
         PIECES = 5
     };
-    void *input = new_input(c, rank, c->count);
-    void *output = new_array(c->dtype, c->count);
+    void *input = case_input(c, rank, c->count);
+    void *output = case_array(c->dtype, c->count);
     struct hvd_tensor tensors[PIECES];
     int64_t counts[PIECES], begin = 0;
     char names[PIECES][64];
@@ -228,8 +148,8 @@ static void test_reducescatter(const struct test_case *c)
     int64_t shape[2] = {rows, row};
     int64_t mine = rows / size + (rank < rows % size ? 1 : 0);
     int64_t begin = rank * (rows / size) + (rank < rows % size ? rank : rows % size);
-    void *input = new_input(c, rank, rows * row);
-    void *output = new_array(c->dtype, mine * row);
+    void *input = case_input(c, rank, rows * row);
+    void *output = case_array(c->dtype, mine * row);
     struct hvd_tensor tensor = tensor_of(c, input, output, shape, 2);
     struct hvd_request *request = NULL;
     struct hvd_error err = {0};
@@ -266,7 +186,7 @@ static void check_block(const struct test_case *c, int from, int64_t first, int6
 static void test_allgather(const struct test_case *c)
 {
     int64_t shape[2] = {rows_of(c, rank), 2};
-    void *input = new_input(c, rank, shape[0] * 2);
+    void *input = case_input(c, rank, shape[0] * 2);
     struct hvd_tensor tensor = tensor_of(c, input, NULL, shape, 2);
     struct hvd_request *request = NULL;
     struct hvd_error err = {0};
@@ -290,9 +210,9 @@ static void test_allgather(const struct test_case *c)
 static void test_broadcast(const struct test_case *c)
 {
     int root = (int)(c->seed % (unsigned)size);
-    void *input = new_input(c, rank, c->count);
+    void *input = case_input(c, rank, c->count);
     void *output =
-        rank == root && c->seed % 2 == 0 ? input : new_array(c->dtype, c->count);
+        rank == root && c->seed % 2 == 0 ? input : case_array(c->dtype, c->count);
     struct hvd_tensor tensor = tensor_of(c, input, output, &c->count, 1);
     struct hvd_request *request = NULL;
     struct hvd_error err = {0};
@@ -326,7 +246,7 @@ static void test_alltoall(const struct test_case *c)
         splits[r] = split_of(c, rank, r);
         sent += splits[r];
     }
-    input = new_input(c, rank, sent);
+    input = case_input(c, rank, sent);
     tensor = tensor_of(c, input, NULL, &sent, 1);
     call_finish(hvd_alltoall_start(&tensor, splits, size, 0, &request, &err), &request,
                 &err);
