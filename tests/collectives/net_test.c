@@ -10,6 +10,7 @@
 
 #include "collectives/clock.h"
 #include "collectives/net_flow.h"
+#include "tests/collectives/letter.h"
 #include "tests/collectives/net_rank.h"
 #include "tests/tap.h"
 
@@ -19,56 +20,6 @@ enum {
     MESSAGES = 6,
     LATE_BYTES = 64 << 20
 };
-
-/* A small generator, so that both ends of a message know its size and bytes. */
-static uint64_t mix(uint64_t x)
-{
-    x ^= x >> 31;
-    x *= 0x7fb5d329728ea185u;
-    x ^= x >> 27;
-    x *= 0x81dadef4bc2dd44du;
-    return x ^ (x >> 33);
-}
-
-struct letter {
-    int from;
-    int to;
-    int channel;
-    int number;
-};
-
-static uint64_t letter_key(struct letter letter, unsigned seed)
-{
-    return mix(seed + 1000003u * (uint64_t)letter.from + 10007u * (uint64_t)letter.to +
-               101u * (uint64_t)letter.channel + (uint64_t)letter.number);
-}
-
-/* 1 B to 8 MB, as many of each magnitude. */
-static size_t letter_bytes(struct letter letter, unsigned seed)
-{
-    uint64_t key = letter_key(letter, seed);
-    unsigned magnitude = (unsigned)(key % 24);
-
-    return ((size_t)1 << magnitude) +
-           (size_t)((key >> 8) & (((size_t)1 << magnitude) - 1));
-}
-
-static void fill(char *data, size_t bytes, uint64_t key)
-{
-    for (size_t i = 0; i < bytes; i++) {
-        data[i] = (char)(key + i * 7 + (i >> 12));
-    }
-}
-
-static bool is_filled(const char *data, size_t bytes, uint64_t key)
-{
-    for (size_t i = 0; i < bytes; i++) {
-        if (data[i] != (char)(key + i * 7 + (i >> 12))) {
-            return false;
-        }
-    }
-    return true;
-}
 
 struct traffic {
     struct letter letters[2 * JOB_MAX_RANKS * CHANNELS];
@@ -106,7 +57,7 @@ static void post(struct hvd_net *net, struct traffic *traffic, int rank, unsigne
 
         traffic->data[i] = malloc(bytes);
         if (letter.from == rank) {
-            fill(traffic->data[i], bytes, letter_key(letter, seed));
+            letter_fill(traffic->data[i], bytes, letter_key(letter, seed));
             hvd_net_send(net, letter.to, (uint32_t)letter.channel * 1000,
                          traffic->data[i], bytes, &traffic->ops[i]);
         } else {
@@ -129,8 +80,8 @@ static int verify(struct traffic *traffic, int rank, unsigned seed)
         if (traffic->ops[i].status != 0) {
             status = 3;
         } else if (letter.to == rank &&
-                   !is_filled(traffic->data[i], letter_bytes(letter, seed),
-                              letter_key(letter, seed))) {
+                   !letter_is_filled(traffic->data[i], letter_bytes(letter, seed),
+                                     letter_key(letter, seed))) {
             status = 4;
         }
         free(traffic->data[i]);
@@ -200,7 +151,7 @@ static int receive_late(struct job_rank *self, const void *argument)
     (void)argument;
     if (self->boot.rank == 0) {
         data = malloc(LATE_BYTES);
-        fill(data, LATE_BYTES, 5);
+        letter_fill(data, LATE_BYTES, 5);
         hvd_net_send(net, 1, 0, &first, 1, &ops[0]);
         hvd_net_send(net, 1, 1, data, LATE_BYTES, &ops[1]);
     } else {
@@ -218,7 +169,7 @@ static int receive_late(struct job_rank *self, const void *argument)
         hvd_net_recv(net, 0, 1, data, LATE_BYTES, &ops[1]);
     }
     if (!net_rank_wait(net, ops, 2, WAIT_MS) || ops[1].status != 0 ||
-        !is_filled(data, LATE_BYTES, 5)) {
+        !letter_is_filled(data, LATE_BYTES, 5)) {
         status = 3;
     }
     net_rank_gather(self, net);
