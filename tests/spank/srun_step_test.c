@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The plugin inside a stand-in for srun: launching a step, steps inside steps. */
+#include <string.h>
+#include <unistd.h>
+
+#include "gpu_binding/env.h"
+#include "tests/spank/srun_side.h"
+#include "tests/tap.h"
+
+static int launch(struct fake_plugin *plugin, const char *mpi, unsigned tasks)
+{
+    side_enter_job();
+    side_start(plugin, NULL);
+    side_type_hvd(NULL);
+    plugin->init_post_opt(NULL, 0, NULL);
+    setenv("SLURM_MPI_TYPE", mpi, 1);
+    fake_step.tasks = tasks;
+    return plugin->local_user_init(NULL, 0, NULL);
+}
+
+static void test_launch(void)
+{
+    struct fake_plugin plugin;
+
+    tap_ok(launch(&plugin, "pmix", 8) == 0 &&
+               side_has_variable(HVD_ENV_LAUNCH_ERROR, NULL),
+           "a step with PMIx starts");
+    fake_unload(&plugin);
+    tap_ok(launch(&plugin, "none", 8) < 0 && strstr(fake_messages, "--mpi=pmix") &&
+               strstr(getenv(HVD_ENV_LAUNCH_ERROR), "PMIx"),
+           "a step without PMIx is refused, and its tasks are told");
+    fake_unload(&plugin);
+    side_enter_job();
+    fake_type_option("ntasks", "1");
+    side_start(&plugin, NULL);
+    side_type_hvd(NULL);
+    fake_step.tasks = 1;
+    tap_ok(plugin.local_user_init(NULL, 0, NULL) == 0, "a lone task needs no PMIx");
+    fake_unload(&plugin);
+    tap_ok(launch(&plugin, "pmix", 9) < 0 && strstr(fake_messages, "--ntasks-per-node=4"),
+           "a step with more tasks than GPUs is refused");
+    fake_unload(&plugin);
+    tap_ok(launch(&plugin, "pmix", 2) < 0 && strstr(fake_messages, "--ntasks-per-node=4"),
+           "a step for which Slurm did not take the number is refused");
+    fake_unload(&plugin);
+    side_enter_job();
+    fake_type_option("gres", "none");
+    side_start(&plugin, NULL);
+    side_type_hvd(NULL);
+    setenv("SLURM_MPI_TYPE", "pmix", 1);
+    fake_step.tasks = 64;
+    tap_ok(plugin.local_user_init(NULL, 0, NULL) == 0,
+           "a step that wants no GPUs may have any number of tasks");
+    fake_unload(&plugin);
+}
+
+static void test_nested(void)
+{
+    struct fake_plugin plugin;
+
+    side_enter_job();
+    setenv(HVD_ENV_LAUNCH, "1", 1);
+    setenv(HVD_ENV_RANK, "3", 1);
+    setenv(HVD_ENV_NIC, "mlx5_0:1", 1);
+    setenv(HVD_ENV_UCX_NET_DEVICES, "mlx5_0:1", 1);
+    setenv("SLURM_STEP_ID", "0", 1);
+    setenv("SLURM_CPU_BIND", "quiet,mask_cpu:0x1", 1);
+    fake_type_option("cpu-bind", "quiet,mask_cpu:0x1");
+    setenv("SLURM_MPI_TYPE", "none", 1);
+    fake_type_option("mpi", "none");
+    side_start(&plugin, NULL);
+    side_type_hvd(NULL);
+    tap_ok(side_has_variable(HVD_ENV_RANK, NULL) &&
+               side_has_variable(HVD_ENV_LAUNCH, NULL) &&
+               side_has_variable(HVD_ENV_UCX_NET_DEVICES, NULL),
+           "an srun inside a rank forgets that rank's variables");
+    tap_ok(side_has_option("cpu-bind", NULL) && side_has_variable("SLURM_CPU_BIND", NULL),
+           "and the mask that slurmstepd gave to that rank");
+    tap_ok(side_has_option("mpi", "pmix"), "and what MPI Slurm chose for it");
+    fake_unload(&plugin);
+
+    side_enter_job();
+    setenv(HVD_ENV_RANK, "3", 1);
+    setenv("SLURM_STEP_ID", "0", 1);
+    setenv("SLURM_CPU_BIND", "quiet,mask_cpu:0x1", 1);
+    setenv("SLURM_MPI_TYPE", "none", 1);
+    fake_type_option("cpu-bind", "cores");
+    fake_type_option("mpi", "pmi2");
+    side_start(&plugin, NULL);
+    side_type_hvd(NULL);
+    tap_ok(side_has_variable(HVD_ENV_RANK, "3") && side_has_option("cpu-bind", "cores") &&
+               side_has_option("mpi", "pmi2"),
+           "what the user set inside a step stays");
+    fake_unload(&plugin);
+}
+
+static void test_slurm_without_pmix(void)
+{
+    struct fake_plugin plugin;
+
+    side_install_pmix(false);
+    tap_ok(launch(&plugin, "none", 8) < 0 && side_has_option("mpi", NULL) &&
+               strstr(fake_messages, "without its plugin mpi_pmix"),
+           "a Slurm without PMIx is not asked for it, and the user is told");
+    side_install_pmix(true);
+    fake_unload(&plugin);
+}
+
+static void test_hint(void)
+{
+    struct fake_plugin plugin;
+
+    side_enter_job();
+    side_start(&plugin, NULL);
+    side_type_hvd(NULL);
+    plugin.init_post_opt(NULL, 0, NULL);
+    plugin.exit(NULL, 0, NULL);
+    tap_ok(strstr(fake_messages, "4 tasks per node") != NULL,
+           "a step that Slurm refuses gets a hint at what hvd asked for");
+    fake_unload(&plugin);
+}
+
+int main(int count, char **arguments)
+{
+    side_begin(count, arguments);
+    test_launch();
+    test_nested();
+    test_slurm_without_pmix();
+    test_hint();
+    side_install_pmix(false);
+    return tap_done();
+}
