@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The plugin inside a stand-in for slurmstepd and its tasks: what it exports, leaves alone
- * and refuses, with hostile options. */
+ * and refuses. */
 #include <sched.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -9,53 +9,10 @@
 #include <slurm/slurm.h>
 
 #include "gpu_binding/env.h"
-#include "tests/spank/fake_spank.h"
-#include "tests/spank/watched_calls.h"
+#include "tests/spank/stepd_side.h"
 #include "tests/tap.h"
 
-enum {
-    HOSTILE_ROUNDS = 20000
-};
-
-static const char *plugin_path;
 static const char *dgx_path; /* a node with eight GPUs and a network card per pair */
-
-/* Task 1 of 2 on the second of two nodes, four tasks in all, two GPUs per node. */
-static void enter_step(void)
-{
-    fake_reset(S_CTX_REMOTE);
-    fake_step = (struct fake_step){
-        .nodes = 2, .node = 1, .tasks = 4, .local_tasks = 2, .rank = 3, .local_rank = 1};
-    fake_step_setenv("SLURM_STEP_TASKS_PER_NODE", "2(x2)");
-    fake_step_setenv("SLURM_STEP_GPUS", "0,1");
-    fake_step_setenv("CUDA_VISIBLE_DEVICES", "0,1");
-    fake_step_setenv("SLURM_CPU_BIND_TYPE", "");
-}
-
-static void start_with(struct fake_plugin *plugin, const char *text, int count,
-                       char **words)
-{
-    fake_load(plugin, plugin_path);
-    plugin->init(NULL, count, words);
-    if (text != NULL) {
-        fake_registered->cb(fake_registered->val, text, 1);
-        fake_registered->cb(fake_registered->val, text, 1);
-    }
-    plugin->init_post_opt(NULL, 0, NULL);
-}
-
-static void start(struct fake_plugin *plugin, const char *text)
-{
-    char *words[] = {"pythonpath=/usr"};
-
-    start_with(plugin, text, 1, words);
-}
-
-static void finish(struct fake_plugin *plugin)
-{
-    plugin->exit(NULL, 0, NULL);
-    fake_unload(plugin);
-}
 
 /* Runs a task as slurmstepd does, in a child, whose binding then ends with it. What the
  * child finds in its environment is checked there. */
@@ -133,8 +90,8 @@ static void test_contract(void)
 {
     struct fake_plugin plugin;
 
-    enter_step();
-    start(&plugin, "on");
+    side_enter_step();
+    side_start(&plugin, "on");
     tap_ok(fake_step_env_count() == 4, "as root nothing of the step is changed");
     plugin.user_init(NULL, 0, NULL);
     tap_ok(fake_step_env_count() == 4, "neither before the tasks exist");
@@ -144,15 +101,15 @@ static void test_contract(void)
     fake_step_setenv("CUDA_DEVICE_ORDER", "FASTEST_FIRST");
     fake_step_setenv("PYTHONPATH", "/mine");
     tap_ok(run_task(&plugin, keeps_user_values) == 0, "what the user set stays");
-    finish(&plugin);
+    side_finish(&plugin);
 }
 
 static void test_gpus(void)
 {
     struct fake_plugin plugin;
 
-    enter_step();
-    start(&plugin, "on");
+    side_enter_step();
+    side_start(&plugin, "on");
     plugin.user_init(NULL, 0, NULL);
     fake_step_setenv("CUDA_VISIBLE_DEVICES", "0");
     fake_step_setenv("SLURMD_TRES_BIND", "gpu:none");
@@ -160,14 +117,14 @@ static void test_gpus(void)
            "GPUs that Slurm hid from the task are visible again");
     fake_step_setenv("SLURMD_TRES_BIND", "gpu:single:1");
     tap_ok(run_task(&plugin, sees_own_gpu) == 0, "not where the user wanted them hidden");
-    finish(&plugin);
+    side_finish(&plugin);
 
-    enter_step();
-    start(&plugin, "gpus=keep");
+    side_enter_step();
+    side_start(&plugin, "gpus=keep");
     plugin.user_init(NULL, 0, NULL);
     fake_step_setenv("CUDA_VISIBLE_DEVICES", "1");
     tap_ok(run_task(&plugin, sees_slurms_gpus) == 0, "gpus=keep leaves Slurm's choice");
-    finish(&plugin);
+    side_finish(&plugin);
 }
 
 static bool has_card(void)
@@ -192,18 +149,18 @@ static void test_cards(void)
     struct fake_plugin plugin;
 
     snprintf(topology, sizeof(topology), "topology=%s", dgx_path);
-    enter_step();
-    start_with(&plugin, "bind=none", 2, words);
+    side_enter_step();
+    side_start_with(&plugin, "bind=none", 2, words);
     plugin.user_init(NULL, 0, NULL);
     tap_ok(run_task(&plugin, has_card) == 0, "UCX uses the card near the rank's GPU");
     fake_step_setenv("UCX_NET_DEVICES", "mlx5_9:1");
     tap_ok(run_task(&plugin, has_users_card) == 0, "unless the user chose one");
-    finish(&plugin);
-    enter_step();
-    start_with(&plugin, "bind=none,nic=off", 2, words);
+    side_finish(&plugin);
+    side_enter_step();
+    side_start_with(&plugin, "bind=none,nic=off", 2, words);
     plugin.user_init(NULL, 0, NULL);
     tap_ok(run_task(&plugin, has_no_card) == 0, "or said nic=off");
-    finish(&plugin);
+    side_finish(&plugin);
 }
 
 /* What a task writes on its standard error stream. */
@@ -226,11 +183,11 @@ static void test_table(void)
     struct fake_plugin plugin;
     char text[8192];
 
-    enter_step();
+    side_enter_step();
     fake_step.local_rank = 0;
     fake_step_setenv("SLURM_SRUN_COMM_HOST", "127.0.0.1");
     fake_step_setenv(HVD_ENV_REPORT, "1:00");
-    start(&plugin, "verbose");
+    side_start(&plugin, "verbose");
     plugin.user_init(NULL, 0, NULL);
     read_complaints(&plugin, text, sizeof(text));
     tap_ok(strstr(text, "rank gpu pci") != NULL,
@@ -238,47 +195,47 @@ static void test_table(void)
     fake_step.local_rank = 1;
     read_complaints(&plugin, text, sizeof(text));
     tap_ok(strstr(text, "rank gpu pci") == NULL, "once");
-    finish(&plugin);
+    side_finish(&plugin);
 }
 
 static void test_open_tasks(void)
 {
     struct fake_plugin plugin;
 
-    enter_step();
+    side_enter_step();
     fake_step.node = 0;
     fake_step.local_tasks = 1;
     fake_step_setenv(HVD_ENV_REQUEST, HVD_REQUEST_TASKS_OPEN);
-    start(&plugin, "on");
+    side_start(&plugin, "on");
     plugin.user_init(NULL, 0, NULL);
     tap_ok(strstr(fake_messages, "1 task for 2 GPUs") != NULL &&
                strstr(fake_messages, "--ntasks-per-node=2") != NULL,
            "GPUs that srun did not know of are not left idle in silence");
-    finish(&plugin);
-    enter_step();
+    side_finish(&plugin);
+    side_enter_step();
     fake_step.node = 0;
     fake_step.local_tasks = 1;
     fake_step_setenv(HVD_ENV_REQUEST, HVD_REQUEST_TASKS_KNOWN);
-    start(&plugin, "on");
+    side_start(&plugin, "on");
     plugin.user_init(NULL, 0, NULL);
     tap_ok(fake_messages[0] == '\0', "GPUs that the user leaves idle are");
-    finish(&plugin);
+    side_finish(&plugin);
 }
 
 static void test_layouts(void)
 {
     struct fake_plugin plugin;
 
-    enter_step();
+    side_enter_step();
     fake_step_setenv("SLURM_STEP_TASKS_PER_NODE", "3,1");
-    start(&plugin, "on");
+    side_start(&plugin, "on");
     plugin.user_init(NULL, 0, NULL);
     tap_ok(run_task(&plugin, has_no_cross) == 0,
            "cross ranks stay unset where the counts disagree");
     fake_step_setenv("SLURM_STEP_TASKS_PER_NODE", "2(x2)");
     fake_step_setenv("SLURM_DISTRIBUTION", "arbitrary");
     tap_ok(run_task(&plugin, has_no_cross) == 0, "and for layouts made by hand");
-    finish(&plugin);
+    side_finish(&plugin);
 }
 
 static void test_off(void)
@@ -287,23 +244,23 @@ static void test_off(void)
                                        SLURM_INTERACTIVE_STEP};
     struct fake_plugin plugin;
 
-    enter_step();
-    start(&plugin, NULL);
+    side_enter_step();
+    side_start(&plugin, NULL);
     plugin.user_init(NULL, 0, NULL);
     tap_ok(run_task(&plugin, is_untouched) == 0, "without --hvd nothing is touched");
-    finish(&plugin);
-    enter_step();
-    start(&plugin, "off");
+    side_finish(&plugin);
+    side_enter_step();
+    side_start(&plugin, "off");
     plugin.user_init(NULL, 0, NULL);
     tap_ok(run_task(&plugin, is_untouched) == 0, "nor with --hvd=off");
-    finish(&plugin);
+    side_finish(&plugin);
     for (size_t i = 0; i < sizeof(special) / sizeof(special[0]); i++) {
-        enter_step();
+        side_enter_step();
         fake_step.step_id = special[i];
-        start(&plugin, i % 2 == 0 ? "on" : "rubbish");
+        side_start(&plugin, i % 2 == 0 ? "on" : "rubbish");
         plugin.user_init(NULL, 0, NULL);
         tap_ok(run_task(&plugin, is_untouched) == 0, "nor in step 0x%x", special[i]);
-        finish(&plugin);
+        side_finish(&plugin);
     }
 }
 
@@ -311,70 +268,32 @@ static void test_refusals(void)
 {
     struct fake_plugin plugin;
 
-    enter_step();
-    start(&plugin, "%n%s\033[31m");
+    side_enter_step();
+    side_start(&plugin, "%n%s\033[31m");
     tap_ok(fake_messages[0] == '\0', "as root a hostile text is not even logged");
     plugin.user_init(NULL, 0, NULL);
     tap_ok(strstr(fake_messages, "code 0x25") != NULL &&
                strchr(fake_messages, '\033') == NULL,
            "the user hears what is wrong with it, in printable words");
     tap_ok(run_task(&plugin, is_untouched) == 1, "and the tasks do not start");
-    finish(&plugin);
+    side_finish(&plugin);
 
-    enter_step();
+    side_enter_step();
     fake_step.local_tasks = 3;
-    start(&plugin, "on");
+    side_start(&plugin, "on");
     plugin.user_init(NULL, 0, NULL);
     tap_ok(strstr(fake_messages, "3 tasks but 2 GPUs: use --ntasks-per-node=2") != NULL,
            "more tasks than GPUs: the node says what to type");
     tap_ok(run_task(&plugin, is_untouched) == 1, "and the tasks do not start");
-    finish(&plugin);
+    side_finish(&plugin);
 
-    enter_step();
+    side_enter_step();
     fake_step_setenv(HVD_ENV_LAUNCH_ERROR, "srun said why");
-    start(&plugin, "on");
+    side_start(&plugin, "on");
     plugin.user_init(NULL, 0, NULL);
     tap_ok(run_task(&plugin, is_untouched) == 1 && fake_messages[0] == '\0',
            "what srun refused does not start either, and is not said twice");
-    finish(&plugin);
-}
-
-/* Everything that slurmstepd calls as root, with a good and a bad text. */
-static void test_root_calls(void)
-{
-    static const char *const texts[] = {NULL, "on,verbose", "off", "rubbish"};
-
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-        struct fake_plugin plugin;
-        const char *call;
-
-        enter_step();
-        fake_load(&plugin, plugin_path);
-        watch_start();
-        plugin.init(NULL, 0, NULL);
-        fake_registered->cb(fake_registered->val, texts[i], 1);
-        plugin.init_post_opt(NULL, 0, NULL);
-        plugin.exit(NULL, 0, NULL);
-        call = watch_stop();
-        tap_ok(call == NULL, "as root no file, socket, process or variable is used (%s)",
-               call != NULL ? call : "option text");
-        fake_unload(&plugin);
-    }
-}
-
-/* The same watch, where it must see something. */
-static void test_watch(void)
-{
-    struct fake_plugin plugin;
-    const char *call;
-
-    enter_step();
-    start(&plugin, "on");
-    watch_start();
-    plugin.user_init(NULL, 0, NULL);
-    call = watch_stop();
-    tap_ok(call != NULL, "as the user files are read");
-    finish(&plugin);
+    side_finish(&plugin);
 }
 
 static bool has_started(void)
@@ -391,54 +310,22 @@ static void test_cpu_only(void)
 {
     struct fake_plugin plugin;
 
-    enter_step();
+    side_enter_step();
     fake_reset(S_CTX_REMOTE);
     fake_step = (struct fake_step){
         .nodes = 1, .tasks = 64, .local_tasks = 64, .rank = 63, .local_rank = 63};
-    start(&plugin, "on");
+    side_start(&plugin, "on");
     plugin.user_init(NULL, 0, NULL);
     tap_ok(run_task(&plugin, has_started) == 0,
            "without GPUs any number of tasks starts");
     fake_step_setenv("CUDA_VISIBLE_DEVICES", "3,1");
     tap_ok(run_task(&plugin, keeps_visible) == 0, "and the user's list of GPUs stays");
-    finish(&plugin);
-}
-
-/* What a user can put into the step's environment and option, against the root side. */
-static void test_hostile(unsigned seed)
-{
-    static const char *const names[] = {"SLURM_STEP_GPUS", "CUDA_VISIBLE_DEVICES",
-                                        "SLURM_CPU_BIND_TYPE",
-                                        "SLURM_STEP_TASKS_PER_NODE"};
-    unsigned state = seed;
-    struct fake_plugin plugin;
-    char text[6000];
-
-    enter_step();
-    start(&plugin, "on");
-    for (int i = 0; i < HOSTILE_ROUNDS; i++) {
-        size_t length;
-
-        state = state * 1664525u + 1013904223u;
-        length = (state >> 8) % (i % 50 == 0 ? sizeof(text) : 64);
-        for (size_t at = 0; at < length; at++) {
-            state = state * 1664525u + 1013904223u;
-            text[at] = (char)(1 + (state >> 8) % 255);
-        }
-        text[length] = '\0';
-        fake_step_setenv(names[i % 4], text);
-        fake_registered->cb(fake_registered->val, text, 1);
-        plugin.init_post_opt(NULL, 0, NULL);
-    }
-    tap_ok(fake_messages[0] == '\0', "%d hostile texts as root: no crash, no word",
-           HOSTILE_ROUNDS);
-    plugin.user_init(NULL, 0, NULL);
-    finish(&plugin);
+    side_finish(&plugin);
 }
 
 int main(int count, char **arguments)
 {
-    plugin_path = count > 1 ? arguments[1] : "";
+    side_begin(count > 1 ? arguments[1] : "");
     dgx_path = count > 2 ? arguments[2] : "";
     test_contract();
     test_gpus();
@@ -448,9 +335,6 @@ int main(int count, char **arguments)
     test_layouts();
     test_off();
     test_refusals();
-    test_root_calls();
-    test_watch();
     test_cpu_only();
-    test_hostile(tap_seed(20261121));
     return tap_done();
 }
