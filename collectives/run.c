@@ -2,7 +2,6 @@
 /* Runs one agreed batch: executes its schedule, stopping wherever it would have to wait. */
 #include "collectives/run.h"
 
-#include <string.h>
 
 #include "collectives/run_state.h"
 
@@ -47,12 +46,6 @@ static void do_reduce_nodes(struct hvd_run *run, const struct hvd_step *step)
     reduction.from_partial = true;
     hvd_reduce(&reduction, run->sources, nodes, step->count,
                hvd_team_place(run->team, &step->to));
-}
-
-static void do_copy(struct hvd_run *run, const struct hvd_step *step)
-{
-    memcpy(hvd_team_place(run->team, &step->to), hvd_team_place(run->team, &step->from),
-           step->bytes);
 }
 
 static int do_send(struct hvd_run *run, const struct hvd_step *step)
@@ -108,9 +101,6 @@ static int do_step(struct hvd_run *run, const struct hvd_step *step)
         return 0;
     case HVD_STEP_REDUCE_NODES:
         do_reduce_nodes(run, step);
-        return 0;
-    case HVD_STEP_COPY:
-        do_copy(run, step);
         return 0;
     case HVD_STEP_SIGNAL:
         hvd_shm_signal(run->team->shm);
@@ -171,15 +161,4 @@ int hvd_run_progress(struct hvd_run *run, bool *moved)
         }
     }
     return 0;
-}
-
-bool hvd_run_waits_for_signal(const struct hvd_run *run)
-{
-    return run->step < run->step_count && run->steps[run->step].kind == HVD_STEP_WAIT;
-}
-
-struct hvd_entry *const *hvd_run_entries(const struct hvd_run *run, int *count)
-{
-    *count = run->entry_count;
-    return run->entries;
 }

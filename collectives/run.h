@@ -22,11 +22,6 @@ int hvd_run_create(struct hvd_team *team, const struct hvd_batch_header *header,
  * or a failure after which the team is unusable. Sets *moved if any step was done. */
 int hvd_run_progress(struct hvd_run *run, bool *moved);
 
-/* True while the next step waits for a local rank's signal. */
-bool hvd_run_waits_for_signal(const struct hvd_run *run);
-
-struct hvd_entry *const *hvd_run_entries(const struct hvd_run *run, int *count);
-
 /* Not while the net still knows its messages: after a failure, destroy the net first. */
 void hvd_run_destroy(struct hvd_run *run);
 

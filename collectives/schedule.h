@@ -57,7 +57,6 @@ enum hvd_step_kind {
     HVD_STEP_GET, /* from -> output bytes [begin, begin + bytes) */
     HVD_STEP_REDUCE_LOCAL, /* same slot and offset of all local ranks' IN, in order -> to */
     HVD_STEP_REDUCE_NODES, /* one partial per node, in order -> to, final */
-    HVD_STEP_COPY, /* from -> to */
     HVD_STEP_SIGNAL,
     HVD_STEP_WAIT, /* counter of local rank `peer`, or of all (peer -1), >= value */
     HVD_STEP_SEND, /* from -> rank `peer` */
@@ -73,7 +72,7 @@ struct hvd_step {
     int peer;
     uint64_t value;
     int64_t begin; /* PUT, GET: byte offset in the virtual input or output array */
-    size_t bytes; /* PUT, GET, COPY, SEND, RECV */
+    size_t bytes; /* PUT, GET, SEND, RECV */
     size_t count; /* REDUCE_*: elements */
     bool is_partial; /* REDUCE_LOCAL: write partials (not yet the final result) */
     /* REDUCE_NODES: partial of node n is at from.offset + n * stride, except that of this

@@ -90,21 +90,6 @@ static enum outcome get(struct sim *sim, struct player *player,
     return MOVED;
 }
 
-static enum outcome copy(struct sim *sim, struct player *player,
-                         const struct hvd_step *step)
-{
-    const char *from = memory(sim, player, &step->from, step->bytes, false);
-    char *to = memory(sim, player, &step->to, step->bytes, true);
-
-    if (from == NULL || to == NULL) {
-        return sim_fail(player, "COPY out of bounds");
-    }
-    if (!spoils(player, to, step->bytes)) {
-        memcpy(to, from, step->bytes);
-    }
-    return MOVED;
-}
-
 /* Reduces sources into step->to, unless one of them is NULL. */
 static enum outcome reduce(struct sim *sim, struct player *player,
                            const struct hvd_step *step, const void *const *sources,
@@ -243,8 +228,6 @@ enum outcome sim_execute(struct sim *sim, struct player *player,
         return reduce_local(sim, player, step);
     case HVD_STEP_REDUCE_NODES:
         return reduce_nodes(sim, player, step);
-    case HVD_STEP_COPY:
-        return copy(sim, player, step);
     case HVD_STEP_SIGNAL:
         player->counter++;
         return MOVED;
