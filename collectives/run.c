@@ -2,7 +2,6 @@
 /* Runs one agreed batch: executes its schedule, stopping wherever it would have to wait. */
 #include "collectives/run.h"
 
-
 #include "collectives/run_state.h"
 
 static void do_put(struct hvd_run *run, const struct hvd_step *step)
