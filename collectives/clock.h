@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Time for deadlines. */
+/* Time for deadlines and durations. */
 #ifndef HVD_CLOCK_H
 #define HVD_CLOCK_H
 
@@ -7,5 +7,6 @@
 
 /* Milliseconds of a clock that never jumps. */
 int64_t hvd_clock_ms(void);
+int64_t hvd_clock_ns(void); /* of the same clock */
 
 #endif
