@@ -15,6 +15,8 @@ struct hvd_entry {
     struct hvd_proposal proposal; /* name owned */
     const void *input;
     void *output;
+    bool is_absent; /* this rank takes part with zeros, drops what comes out, and input,
+                     * output and request may be NULL: reductions of a rank that has joined */
     int32_t *splits; /* alltoall: rows to each rank */
     int32_t *received; /* alltoall, when done: rows from each rank */
     int split_count; /* alltoall: entries of splits and of received */

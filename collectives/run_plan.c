@@ -67,8 +67,8 @@ static int plan_allreduce(struct hvd_run *run, struct hvd_error *err)
         struct hvd_entry *entry = run->entries[i];
         int64_t end = run->input.begin[i] + entry_bytes(entry);
 
-        run->input.data[i] = (char *)entry->input;
-        run->output.data[i] = entry->output;
+        run->input.data[i] = entry->is_absent ? NULL : (char *)entry->input;
+        run->output.data[i] = entry->is_absent ? NULL : entry->output;
         run->input.begin[i + 1] = end;
         run->output.begin[i + 1] = end;
     }

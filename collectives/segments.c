@@ -58,12 +58,15 @@ void hvd_segments_read(struct hvd_segments *segments, int64_t begin, size_t byte
     while (bytes > 0) {
         int i = find_segment(segments, begin);
         size_t piece = piece_bytes(segments, i, begin, bytes);
-        const char *from = segments->data[i] + (begin - segments->begin[i]);
+        const char *data = segments->data[i];
+        int64_t offset = begin - segments->begin[i];
 
-        if (factor == 1.0) {
-            memcpy(to, from, piece);
+        if (data == NULL) {
+            memset(to, 0, piece);
+        } else if (factor == 1.0) {
+            memcpy(to, data + offset, piece);
         } else {
-            hvd_scale(dtype, factor, from, to, piece / element);
+            hvd_scale(dtype, factor, data + offset, to, piece / element);
         }
         begin += (int64_t)piece;
         to += piece;
@@ -78,7 +81,9 @@ void hvd_segments_write(struct hvd_segments *segments, int64_t begin, size_t byt
         int i = find_segment(segments, begin);
         size_t piece = piece_bytes(segments, i, begin, bytes);
 
-        memcpy(segments->data[i] + (begin - segments->begin[i]), from, piece);
+        if (segments->data[i] != NULL) {
+            memcpy(segments->data[i] + (begin - segments->begin[i]), from, piece);
+        }
         begin += (int64_t)piece;
         from += piece;
         bytes -= piece;

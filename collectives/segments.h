@@ -7,7 +7,8 @@
 
 #include "collectives/hvd.h"
 
-/* Segment i is bytes [begin[i], begin[i + 1]) of the whole, at data[i]. */
+/* Segment i is bytes [begin[i], begin[i + 1]) of the whole, at data[i]. Where that is NULL, zeros
+ * are read and what is written is dropped. */
 struct hvd_segments {
     int count;
     char **data;
