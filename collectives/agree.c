@@ -153,13 +153,6 @@ bool hvd_agree_answer(struct hvd_engine *engine)
     return batches > 0;
 }
 
-void hvd_batch_destroy(struct hvd_batch *batch)
-{
-    free(batch->entries);
-    free(batch->rows);
-    free(batch);
-}
-
 /* Takes the entry of this name out of the in-flight tree; NULL when there is none. */
 static struct hvd_entry *claim_entry(struct hvd_engine *engine, int set, const char *name)
 {
@@ -177,24 +170,6 @@ static struct hvd_entry *claim_entry(struct hvd_engine *engine, int set, const c
     return entry;
 }
 
-static struct hvd_batch *batch_create(const struct hvd_batch_header *header)
-{
-    struct hvd_batch *batch = calloc(1, sizeof(*batch));
-
-    if (batch == NULL) {
-        return NULL;
-    }
-    batch->header = *header;
-    batch->header.text = "";
-    batch->entries = calloc((size_t)header->count, sizeof(batch->entries[0]));
-    batch->rows = calloc((size_t)header->row_count + 1, sizeof(batch->rows[0]));
-    if (batch->entries == NULL || batch->rows == NULL) {
-        hvd_batch_destroy(batch);
-        return NULL;
-    }
-    return batch;
-}
-
 static int take_batch(struct hvd_engine *engine, struct hvd_reader *reader)
 {
     struct hvd_batch_header header;
@@ -203,7 +178,7 @@ static int take_batch(struct hvd_engine *engine, struct hvd_reader *reader)
     int64_t found = 0;
 
     if (hvd_take_batch_header(reader, &header) != 0 ||
-        (batch = batch_create(&header)) == NULL) {
+        (batch = hvd_batch_create(&header)) == NULL) {
         return HVD_ERR_ARG;
     }
     while (found < header.count && hvd_take_batch_tensor(reader, &header, &tensor) == 0) {
@@ -226,8 +201,7 @@ static int take_batch(struct hvd_engine *engine, struct hvd_reader *reader)
         hvd_batch_destroy(batch);
         return is_strange ? HVD_ERR_ARG : 0;
     }
-    *engine->batches_end = batch;
-    engine->batches_end = &batch->next;
+    hvd_teams_submit(engine->teams, batch);
     return 0;
 }
 

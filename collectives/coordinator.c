@@ -8,6 +8,9 @@
 
 #include "collectives/validate.h"
 
+/* Batches above this go where they do not hold up small ones. */
+static const int64_t bulk_bytes = 4 << 20;
+
 /* One name that some ranks have proposed. The first proposal is the one that the others are
  * compared with, so that nothing but row counts is kept per rank. */
 struct pending {
@@ -223,6 +226,16 @@ static int gather_batch(struct hvd_coordinator *coordinator, struct pending *lea
     return count;
 }
 
+static enum hvd_lane choose_lane(const struct pending *lead)
+{
+    int64_t bytes = 0;
+
+    for (; lead != NULL; lead = lead->next) {
+        bytes += pending_bytes(lead);
+    }
+    return bytes > bulk_bytes ? HVD_LANE_BULK : HVD_LANE_QUICK;
+}
+
 static void put_batch(const struct hvd_coordinator *coordinator, struct pending *lead,
                       int count, struct hvd_writer *writer)
 {
@@ -230,6 +243,7 @@ static void put_batch(const struct hvd_coordinator *coordinator, struct pending 
     struct hvd_batch_header header = {
         .kind = lead->first.kind,
         .set = lead->first.set,
+        .lane = choose_lane(lead),
         .status = failed ? HVD_ERR_MISMATCH : 0,
         .text = failed ? lead->error.text : "",
         .max_block = lead->max_block,

@@ -53,9 +53,7 @@ static void wake_up(struct hvd_engine *engine)
     if (atomic_exchange(&engine->was_rung, false)) {
         drain(engine->wake);
     }
-    if (engine->wants_doorbell) {
-        engine->wants_doorbell = false;
-        hvd_shm_set_asleep(engine->shm, false);
+    if (hvd_shm_set_asleep(engine->shm, false)) {
         drain(engine->doorbell);
     }
 }
@@ -64,12 +62,9 @@ static void wake_up(struct hvd_engine *engine)
 static bool fall_asleep(struct hvd_engine *engine)
 {
     atomic_store(&engine->asleep, true);
-    if (engine->run != NULL) {
-        engine->wants_doorbell = true;
-        hvd_shm_set_asleep(engine->shm, true);
-    }
+    hvd_shm_set_asleep(engine->shm, true);
     if (has_fresh(engine) || (engine->net != NULL && hvd_net_arm(engine->net) != 0) ||
-        (engine->batches != NULL && hvd_engine_run_batches(engine))) {
+        hvd_engine_run_batches(engine)) {
         wake_up(engine);
         return false;
     }

@@ -5,10 +5,11 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "collectives/clock.h"
 #include "collectives/engine_state.h"
 
-/* While a batch runs, the control sockets (a system call) are looked at this seldom. */
-static const unsigned control_every = 64;
+/* While batches run, the control sockets (a system call) are looked at this seldom. */
+static const int64_t control_every_ns = 20000;
 
 void hvd_engine_end_entry(struct hvd_engine *engine, struct hvd_entry *entry, int status,
                           const char *text)
@@ -22,16 +23,15 @@ void hvd_engine_end_entry(struct hvd_engine *engine, struct hvd_entry *entry, in
 
 static void end_batches(struct hvd_engine *engine, int status, const char *text)
 {
-    while (engine->batches != NULL) {
-        struct hvd_batch *batch = engine->batches;
+    struct hvd_batch *batch;
 
-        engine->batches = batch->next;
+    while (engine->teams != NULL &&
+           (batch = hvd_teams_take_batch(engine->teams)) != NULL) {
         for (int64_t i = 0; i < batch->header.count; i++) {
             hvd_engine_end_entry(engine, batch->entries[i], status, text);
         }
         hvd_batch_destroy(batch);
     }
-    engine->batches_end = &engine->batches;
 }
 
 void hvd_engine_refuse(struct hvd_engine *engine, int status, const char *text)
@@ -95,57 +95,26 @@ void hvd_engine_on_event(void *context, const struct hvd_control_event *event)
     }
 }
 
-/* Starts the first batch in the queue. A rank that cannot must not leave the others waiting:
- * the job ends. */
-static bool start_batch(struct hvd_engine *engine)
+static void finish_batch(void *context, struct hvd_batch *batch)
 {
-    struct hvd_batch *batch = engine->batches;
-    struct hvd_error error = {0};
+    struct hvd_engine *engine = context;
 
-    if (hvd_run_create(&engine->team, &batch->header, batch->entries, batch->rows,
-                       &engine->run, &error) != 0) {
-        hvd_engine_fail(engine, engine->boot->rank, error.status, error.text);
-        return false;
-    }
-    return true;
-}
-
-static void finish_batch(struct hvd_engine *engine)
-{
-    struct hvd_batch *batch = engine->batches;
-
-    hvd_run_destroy(engine->run);
-    engine->run = NULL;
-    engine->batches = batch->next;
-    if (engine->batches == NULL) {
-        engine->batches_end = &engine->batches;
-    }
     for (int64_t i = 0; i < batch->header.count; i++) {
         hvd_engine_end_entry(engine, batch->entries[i], 0, "");
     }
     hvd_batch_destroy(batch);
 }
 
+/* A rank that cannot go on must not leave the others waiting: the job ends. */
 bool hvd_engine_run_batches(struct hvd_engine *engine)
 {
     bool moved = false;
+    int status = hvd_teams_progress(engine->teams, finish_batch, engine, &moved);
 
-    while (engine->batches != NULL) {
-        int status;
-
-        if (engine->run == NULL && !start_batch(engine)) {
-            return true;
-        }
-        status = hvd_run_progress(engine->run, &moved);
-        if (status == HVD_INPROGRESS) {
-            return moved;
-        }
-        if (status != 0) {
-            hvd_engine_fail(engine, engine->boot->rank, status, hvd_status_name(status));
-            return true;
-        }
-        finish_batch(engine);
-        moved = true;
+    if (status != 0) {
+        hvd_engine_fail(engine, engine->boot->rank, status,
+                        hvd_teams_failure(engine->teams)->text);
+        return true;
     }
     return moved;
 }
@@ -176,20 +145,29 @@ static bool progress_net(struct hvd_engine *engine)
     return moved;
 }
 
+static bool progress_control(struct hvd_engine *engine)
+{
+    if (!hvd_teams_are_idle(engine->teams)) {
+        int64_t now_ns = hvd_clock_ns();
+
+        if (now_ns - engine->control_seen_ns < control_every_ns) {
+            return false;
+        }
+        engine->control_seen_ns = now_ns;
+    }
+    return hvd_control_progress(engine->control, hvd_engine_on_event, engine) > 0;
+}
+
 bool hvd_engine_progress(struct hvd_engine *engine)
 {
     bool moved = hvd_agree_propose(engine);
 
-    if (engine->run == NULL || engine->polls++ % control_every == 0) {
-        moved |= hvd_control_progress(engine->control, hvd_engine_on_event, engine) > 0;
-    }
+    moved |= progress_control(engine);
     moved |= hvd_agree_answer(engine);
     if (engine->net != NULL) {
         moved |= progress_net(engine);
     }
-    if (engine->batches != NULL) {
-        moved |= hvd_engine_run_batches(engine);
-    }
+    moved |= hvd_engine_run_batches(engine);
     hvd_leave_progress(engine);
     return moved;
 }

@@ -17,16 +17,7 @@
 #include "collectives/control.h"
 #include "collectives/coordinator.h"
 #include "collectives/engine.h"
-#include "collectives/run.h"
-#include "collectives/team.h"
-
-/* A batch that all ranks have agreed on and this one has not yet run. */
-struct hvd_batch {
-    struct hvd_batch *next;
-    struct hvd_batch_header header; /* text is not kept */
-    struct hvd_entry **entries; /* [header.count] */
-    int64_t *rows; /* [size], allgather */
-};
+#include "collectives/teams.h"
 
 enum hvd_phase {
     HVD_PHASE_RUNNING,
@@ -39,20 +30,17 @@ struct hvd_engine {
     struct hvd_control *control;
     struct hvd_net *net;
     struct hvd_shm *shm;
-    struct hvd_team team; /* of all ranks */
+    struct hvd_teams *teams; /* and the batches that all ranks have agreed on */
     struct hvd_coordinator *coordinator; /* on rank 0 */
     struct hvd_addresses *addresses; /* of the network, while joining */
 
     pthread_mutex_t drive;
-    struct hvd_batch *batches; /* to run, in the agreed order */
-    struct hvd_batch **batches_end;
-    struct hvd_run *run; /* the first of them, started */
     bool has_failed;
     enum hvd_phase phase;
     int drained_children;
     bool sent_drained;
     bool is_crowded; /* more ranks than cpus: yield early while spinning */
-    unsigned polls;
+    int64_t control_seen_ns; /* when the control sockets were last looked at */
 
     /* Sleeping. inner: sockets, network, doorbell, wake. outer: inner, kick. Whoever drives
      * sleeps on inner; the progress thread sleeps on outer, in which inner is muted while a
@@ -66,7 +54,6 @@ struct hvd_engine {
     int peer_bell_count;
     _Atomic bool asleep;
     _Atomic bool was_rung; /* wake has been written to */
-    bool wants_doorbell; /* local ranks ring doorbell */
     _Atomic bool thread_drives; /* the progress thread holds drive */
     _Atomic bool is_wanted; /* a waiter wants drive from the progress thread */
     pthread_mutex_t turn; /* held by that waiter until it has drive */
@@ -89,7 +76,6 @@ bool hvd_agree_propose(struct hvd_engine *engine); /* fresh entries to the root 
 bool hvd_agree_answer(struct hvd_engine *engine); /* root: batches to everyone */
 void hvd_agree_proposals(struct hvd_engine *engine, const void *payload, size_t bytes);
 void hvd_agree_batches(struct hvd_engine *engine, const void *payload, size_t bytes);
-void hvd_batch_destroy(struct hvd_batch *batch);
 
 /* Puts the entries into the in-flight tree, all or none; mail held. */
 int hvd_agree_register(struct hvd_engine *engine, struct hvd_request *request,
@@ -117,7 +103,7 @@ void hvd_engine_fail(struct hvd_engine *engine, int culprit, int status,
 void hvd_engine_refuse(struct hvd_engine *engine, int status, const char *text);
 void hvd_engine_on_event(void *context, const struct hvd_control_event *event);
 
-/* Runs the batches in the queue as far as they go; true if anything moved. */
+/* Gives each team a turn; true if anything moved. */
 bool hvd_engine_run_batches(struct hvd_engine *engine);
 
 /* --- drive.c --- */

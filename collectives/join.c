@@ -4,7 +4,7 @@
  *   1. open the control sockets; their addresses are this rank's card
  *   2. boot: ranks, nodes, job secret, everybody's card
  *   3. connect the control tree; over it the node's shared memory and doorbells
- *   4. more than one node: open the network, send addresses up the tree and all of them down
+ *   4. the teams; more than one node: the network, whose addresses go up the tree and come down
  *   5. start the progress thread */
 #include <sched.h>
 #include <stdlib.h>
@@ -71,7 +71,6 @@ static struct hvd_engine *engine_alloc(void)
     if (engine != NULL) {
         engine->inner = engine->outer = engine->wake = engine->doorbell = engine->kick =
             -1;
-        engine->batches_end = &engine->batches;
         engine->fresh_end = &engine->fresh;
     }
     return engine;
@@ -116,6 +115,7 @@ static int join_node(struct hvd_engine *engine, int timeout_ms, struct hvd_error
     const struct hvd_layout *layout = &engine->boot->layout;
     int local_rank = layout->local_rank[engine->boot->rank];
     int local_size = hvd_layout_local_size(layout, layout->node[engine->boot->rank]);
+    const struct hvd_shm_sizes sizes = {.local_size = local_size, .geometry = geometry};
     int segment = -1;
     int status = 0;
 
@@ -125,15 +125,15 @@ static int join_node(struct hvd_engine *engine, int timeout_ms, struct hvd_error
         engine->peer_bells[i] = -1;
     }
     if (local_rank == 0) {
-        segment = hvd_shm_open(local_size, &geometry, err);
+        segment = hvd_shm_open(&sizes, err);
         status = segment < 0 ? segment : 0;
     }
     if (status == 0) {
         status = connect_control(engine, timeout_ms, &segment, err);
     }
     if (status == 0) {
-        status = hvd_shm_create(segment, local_rank, local_size, &geometry,
-                                engine->peer_bells, &engine->shm, err);
+        return hvd_shm_create(segment, local_rank, &sizes, engine->peer_bells,
+                              &engine->shm, err);
     }
     if (segment >= 0) {
         close(segment);
@@ -141,27 +141,19 @@ static int join_node(struct hvd_engine *engine, int timeout_ms, struct hvd_error
     return status;
 }
 
-static void set_team(struct hvd_engine *engine)
+/* Step 4. The exchange drives the engine, teams included. */
+static int open_teams(struct hvd_engine *engine, int timeout_ms, struct hvd_error *err)
 {
-    engine->team = (struct hvd_team){
-        .layout = &engine->boot->layout,
-        .rank = engine->boot->rank,
-        .geometry = geometry,
-        .shm = engine->shm,
-        .net = engine->net,
-    };
-}
+    bool has_net = engine->boot->layout.nodes > 1;
+    int status = has_net ? hvd_net_create(&engine->net, err) : 0;
 
-/* Step 4. */
-static int open_net(struct hvd_engine *engine, int timeout_ms, struct hvd_error *err)
-{
-    int status;
-
-    if (engine->boot->layout.nodes == 1) {
-        return 0;
+    status = status != 0 ? status
+                         : hvd_teams_create(engine->boot, engine->shm, engine->net,
+                                            &geometry, &engine->teams, err);
+    if (status != 0 || !has_net) {
+        return status;
     }
-    status = hvd_net_create(&engine->net, err);
-    status = status != 0 ? status : hvd_addresses_exchange(engine, timeout_ms, err);
+    status = hvd_addresses_exchange(engine, timeout_ms, err);
     if (status == 0 && add_to_epoll(engine->inner, hvd_net_fd(engine->net)) != 0) {
         status = hvd_fail(err, HVD_ERR_SYS, "cannot watch the network: %m");
     }
@@ -211,9 +203,7 @@ static int join(struct hvd_engine *engine, struct hvd_error *err)
     }
     engine->is_crowded = is_crowded(hvd_layout_local_size(
         &engine->boot->layout, engine->boot->layout.node[engine->boot->rank]));
-    status = status != 0 ? status : open_net(engine, settings.start_timeout_ms, err);
-    set_team(engine);
-    status = status != 0 ? status : hvd_team_init(&engine->team, err);
+    status = status != 0 ? status : open_teams(engine, settings.start_timeout_ms, err);
     return status != 0 ? status : start_thread(engine, err);
 }
 

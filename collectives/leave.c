@@ -57,7 +57,7 @@ void hvd_leave_progress(struct hvd_engine *engine)
     const int *children;
 
     if (engine->phase != HVD_PHASE_DRAINING || engine->sent_drained ||
-        engine->batches != NULL ||
+        !hvd_teams_are_idle(engine->teams) ||
         engine->drained_children < hvd_control_children(engine->control, &children)) {
         return;
     }
@@ -127,16 +127,9 @@ void hvd_engine_destroy(struct hvd_engine *engine)
     }
     stop_thread(engine);
     hvd_net_destroy(engine->net);
-    hvd_run_destroy(engine->run);
-    while (engine->batches != NULL) {
-        struct hvd_batch *batch = engine->batches;
-
-        engine->batches = batch->next;
-        hvd_batch_destroy(batch);
-    }
+    hvd_teams_destroy(engine->teams);
     hvd_control_destroy(engine->control, flush_timeout_ms);
     hvd_shm_destroy(engine->shm);
-    hvd_team_finish(&engine->team);
     hvd_coordinator_destroy(engine->coordinator);
     close_bells(engine);
     hvd_boot_destroy(engine->boot);

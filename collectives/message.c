@@ -166,6 +166,7 @@ void hvd_put_batch_header(struct hvd_writer *writer,
 {
     hvd_put_int(writer, header->kind);
     hvd_put_int(writer, header->set);
+    hvd_put_int(writer, header->lane);
     hvd_put_int(writer, header->status);
     hvd_put_text(writer, header->text);
     hvd_put_int(writer, header->max_block);
@@ -177,12 +178,16 @@ int hvd_take_batch_header(struct hvd_reader *reader, struct hvd_batch_header *he
 {
     header->kind = (enum hvd_kind)hvd_take_int(reader);
     header->set = (int32_t)hvd_take_int(reader);
+    header->lane = (int32_t)hvd_take_int(reader);
     header->status = (int)hvd_take_int(reader);
     header->text = hvd_take_text(reader);
     header->max_block = hvd_take_int(reader);
     header->count = hvd_take_int(reader);
     header->row_count = hvd_take_int(reader);
-    return reader->failed || header->count < 1 || header->row_count < 0 ? HVD_ERR_ARG : 0;
+    return reader->failed || header->lane < 0 || header->lane >= HVD_LANES ||
+                   header->count < 1 || header->row_count < 0
+               ? HVD_ERR_ARG
+               : 0;
 }
 
 int hvd_take_batch_tensor(struct hvd_reader *reader,

@@ -36,6 +36,14 @@ enum hvd_kind {
     HVD_KIND_REDUCESCATTER = 7,
 };
 
+/* The global process set runs several rows of batches side by side; further sets have one. */
+enum hvd_lane {
+    HVD_LANE_QUICK, /* small batches */
+    HVD_LANE_BULK, /* large ones */
+    HVD_LANE_SPARE, /* what may wait behind neither */
+    HVD_LANES
+};
+
 /* "ALLREDUCE" and so on. */
 const char *hvd_kind_name(enum hvd_kind kind);
 
@@ -91,11 +99,12 @@ struct hvd_batch_tensor {
     const void *rows; /* allgather: int64_t first dimension of each rank, not aligned */
 };
 
-/* On the wire: kind, set, status, text, max_block, number of tensors, row count per tensor,
- * then each tensor's name and rows. */
+/* On the wire: kind, set, lane, status, text, max_block, number of tensors, row count per
+ * tensor, then each tensor's name and rows. */
 struct hvd_batch_header {
     enum hvd_kind kind;
     int32_t set;
+    int32_t lane; /* enum hvd_lane, of the global set; else 0 */
     int status; /* 0, or why the tensor failed on all ranks; then text says it */
     const char *text;
     int64_t max_block; /* alltoall: the largest block of any rank, in rows */

@@ -4,6 +4,9 @@
 
 #include "collectives/run_state.h"
 
+/* What any step costs, as bytes touched. */
+static const int64_t least_work = 512;
+
 static void do_put(struct hvd_run *run, const struct hvd_step *step)
 {
     hvd_segments_read(&run->input, step->begin, step->bytes, run->reduction.dtype,
@@ -54,8 +57,8 @@ static int do_send(struct hvd_run *run, const struct hvd_step *step)
     if (op == NULL) {
         return HVD_ERR_NOMEM;
     }
-    hvd_net_send(run->team->net, step->peer, run->team->channel,
-                 hvd_team_place(run->team, &step->from), step->bytes, op);
+    hvd_team_send(run->team, step->peer, hvd_team_place(run->team, &step->from),
+                  step->bytes, op);
     return 0;
 }
 
@@ -66,20 +69,19 @@ static int do_recv(struct hvd_run *run, const struct hvd_step *step)
     if (op == NULL) {
         return HVD_ERR_NOMEM;
     }
-    hvd_net_recv(run->team->net, step->peer, run->team->channel,
-                 hvd_team_place(run->team, &step->to), step->bytes, op);
+    hvd_team_recv(run->team, step->peer, hvd_team_place(run->team, &step->to),
+                  step->bytes, op);
     return 0;
 }
 
 static int do_wait(const struct hvd_run *run, const struct hvd_step *step)
 {
     const struct hvd_team *team = run->team;
-    uint64_t value = team->base + step->value;
     int from = step->peer < 0 ? 0 : step->peer;
     int to = step->peer < 0 ? hvd_team_local_size(team) : step->peer + 1;
 
     for (int i = from; i < to; i++) {
-        if (hvd_shm_counter(team->shm, i) < value) {
+        if (!hvd_team_has_signalled(team, i, step->value)) {
             return HVD_INPROGRESS;
         }
     }
@@ -102,7 +104,7 @@ static int do_step(struct hvd_run *run, const struct hvd_step *step)
         do_reduce_nodes(run, step);
         return 0;
     case HVD_STEP_SIGNAL:
-        hvd_shm_signal(run->team->shm);
+        hvd_team_signal(run->team);
         return 0;
     case HVD_STEP_WAIT:
         return do_wait(run, step);
@@ -118,10 +120,22 @@ static int do_step(struct hvd_run *run, const struct hvd_step *step)
     return HVD_ERR_ARG;
 }
 
-/* Runs the current schedule on. Returns 0 at its end. */
-static int progress_schedule(struct hvd_run *run, bool *moved)
+/* What a step costs, as bytes touched. */
+static int64_t step_work(const struct hvd_run *run, const struct hvd_step *step)
 {
-    for (;;) {
+    size_t element_bytes = hvd_dtype_bytes(run->reduction.dtype);
+    size_t sources =
+        (size_t)(step->kind == HVD_STEP_REDUCE_LOCAL ? hvd_team_local_size(run->team)
+                                                     : run->team->layout->nodes);
+
+    return least_work + (int64_t)(step->bytes + step->count * element_bytes * sources);
+}
+
+/* Runs the current schedule on. Returns 0 at its end. */
+static int progress_schedule(struct hvd_run *run, int64_t *work, bool *moved)
+{
+    while (*work > 0) {
+        const struct hvd_step *step;
         int status;
 
         if (run->step == run->step_count) {
@@ -132,19 +146,22 @@ static int progress_schedule(struct hvd_run *run, bool *moved)
             run->step = 0;
             continue;
         }
-        status = do_step(run, &run->steps[run->step]);
+        step = &run->steps[run->step];
+        status = do_step(run, step);
         if (status != 0) {
             return status;
         }
+        *work -= step_work(run, step);
         run->step++;
         *moved = true;
     }
+    return HVD_INPROGRESS;
 }
 
-int hvd_run_progress(struct hvd_run *run, bool *moved)
+int hvd_run_progress(struct hvd_run *run, int64_t *work, bool *moved)
 {
     while (run->schedule != NULL) {
-        int status = progress_schedule(run, moved);
+        int status = progress_schedule(run, work, moved);
 
         status = status != 0 ? status : hvd_op_queue_wait(&run->sends, run->sends.posted);
         status = status != 0 ? status : hvd_op_queue_wait(&run->recvs, run->recvs.posted);

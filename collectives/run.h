@@ -18,9 +18,10 @@ int hvd_run_create(struct hvd_team *team, const struct hvd_batch_header *header,
                    struct hvd_entry *const *entries, const int64_t *rows,
                    struct hvd_run **out, struct hvd_error *err);
 
-/* Does what can be done without waiting. Returns 0 when the batch is done, HVD_INPROGRESS,
- * or a failure after which the team is unusable. Sets *moved if any step was done. */
-int hvd_run_progress(struct hvd_run *run, bool *moved);
+/* Does what can be done without waiting, until it has touched about *work bytes, which it
+ * lowers by what it did. Returns 0 when the batch is done, HVD_INPROGRESS, or a failure after
+ * which the team is unusable. Sets *moved if any step was done. */
+int hvd_run_progress(struct hvd_run *run, int64_t *work, bool *moved);
 
 /* Not while the net still knows its messages: after a failure, destroy the net first. */
 void hvd_run_destroy(struct hvd_run *run);

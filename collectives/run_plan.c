@@ -103,7 +103,7 @@ static int plan_broadcast(struct hvd_run *run, struct hvd_error *err)
     struct hvd_entry *entry = run->entries[0];
 
     query.bytes = entry_bytes(entry);
-    query.root = entry->proposal.root;
+    query.root = hvd_team_member(run->team, entry->proposal.root);
     if (set_single(&run->input, (void *)entry->input, query.bytes) != 0 ||
         set_single(&run->output, entry->output, query.bytes) != 0) {
         return HVD_ERR_NOMEM;

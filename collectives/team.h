@@ -1,32 +1,55 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ranks that run a collective together, and what they share for it. */
+/* The ranks that run collectives together in one order, and what they share for it.
+ *
+ * Members count from 0 in ascending order of their rank in the job; schedules, blocks and
+ * splits go by that number. Only here it becomes the job's rank, for the net, and the local
+ * rank on the node, for shared memory. */
 #ifndef HVD_TEAM_H
 #define HVD_TEAM_H
 
 #include "collectives/net.h"
 #include "collectives/schedule.h"
-#include "collectives/shm.h"
+#include "collectives/shm_region.h"
+#include "pmix_boot/boot.h"
 
-/* Everything is borrowed but the scratch, which team_finish frees. Zeroed is fine for finish. */
 struct hvd_team {
-    const struct hvd_layout *layout;
-    int rank; /* mine, in layout */
+    /* Set by the caller, borrowed. */
+    struct hvd_net *net; /* NULL when all ranks of the job are on one node */
+    struct hvd_shm_region *region;
     uint32_t channel; /* of the net: messages of different teams do not mix */
     struct hvd_geometry geometry;
-    struct hvd_shm *shm;
-    struct hvd_net *net; /* NULL when all ranks are on one node */
-    char *send_scratch;
+    /* Set by init. */
+    const struct hvd_layout *layout; /* of the members */
+    int rank; /* mine, in layout */
+    int *ranks; /* [size] in the job */
+    int *local_ranks; /* [members on my node] on the node */
+    char *send_scratch; /* NULL when the members are on one node */
     char *recv_scratch;
-    uint64_t base; /* value of every local rank's counter when the next schedule starts */
+    uint64_t base; /* value of every member's counter when the next schedule starts */
 };
 
-/* Allocates the scratch that the geometry asks for (none on one node). The other members are
- * set before. Returns 0 or HVD_ERR_NOMEM. */
-int hvd_team_init(struct hvd_team *team, struct hvd_error *err);
-void hvd_team_finish(struct hvd_team *team);
+/* Completes a team whose borrowed members are set. ranks: ascending ranks of the job, this one
+ * among them (copied). Returns 0 or a failure; ends with finish in any case. */
+int hvd_team_init(struct hvd_team *team, const struct hvd_boot *boot, const int *ranks,
+                  int count, struct hvd_error *err);
+void hvd_team_finish(struct hvd_team *team); /* zeroed is fine */
+
+/* The member with this rank in the job, or -1. */
+int hvd_team_member(const struct hvd_team *team, int rank);
 
 /* Memory of a place, this rank's or (IN, OUT) another local rank's. */
 char *hvd_team_place(const struct hvd_team *team, const struct hvd_place *place);
+
+/* Whether a member of my node, by its local rank in layout, has signalled often enough:
+ * its counter has reached base + value. */
+bool hvd_team_has_signalled(const struct hvd_team *team, int local_rank, uint64_t value);
+void hvd_team_signal(const struct hvd_team *team);
+
+/* A message to or from a member, as hvd_net_send and hvd_net_recv. */
+void hvd_team_send(const struct hvd_team *team, int peer, const void *data, size_t bytes,
+                   struct hvd_net_op *op);
+void hvd_team_recv(const struct hvd_team *team, int peer, void *data, size_t bytes,
+                   struct hvd_net_op *op);
 
 int hvd_team_node(const struct hvd_team *team);
 int hvd_team_local_rank(const struct hvd_team *team);
