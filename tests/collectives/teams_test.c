@@ -162,7 +162,7 @@ static int be_late(struct job_rank *self, const void *argument)
 /* Small batches come when a large one is under way. */
 static int be_long(struct job_rank *self, const void *argument)
 {
-    static const struct set all = {0, {0, 1}, 2};
+    const struct set all = {0, {0, 1}, self->boot.size};
     struct team_call large = sum_of(&all, 4 << 20);
     struct team_call small = sum_of(&all, 2000);
     struct teams_rank rank;
@@ -265,6 +265,8 @@ int main(void)
     tap_ok(run_job("a a", be_late, NULL),
            "a team that waits for a rank holds up no other");
     tap_ok(run_job("a b", be_late, NULL), "nor between nodes");
+    tap_ok(run_job("a", be_long, NULL),
+           "a long batch that need not wait for anyone takes turns all the same");
     tap_ok(run_job("a a", be_long, NULL),
            "small batches end while a large one is under way");
     tap_ok(run_job("a b", be_long, NULL), "and so they do between nodes");
