@@ -104,6 +104,13 @@ static int plan_broadcast(struct hvd_run *run, struct hvd_error *err)
 
     query.bytes = entry_bytes(entry);
     query.root = hvd_team_member(run->team, entry->proposal.root);
+    if (query.root < 0) {
+        return hvd_fail(
+            err, HVD_ERR_ARG,
+            "tensor %s is broadcast from rank %d, which is not in the process "
+            "set",
+            entry->proposal.name, entry->proposal.root);
+    }
     if (set_single(&run->input, (void *)entry->input, query.bytes) != 0 ||
         set_single(&run->output, entry->output, query.bytes) != 0) {
         return HVD_ERR_NOMEM;
@@ -254,7 +261,6 @@ int hvd_run_create(struct hvd_team *team, const struct hvd_batch_header *header,
     int sources = team->layout->nodes;
     int status = HVD_ERR_NOMEM;
 
-    hvd_fail(err, status, "no memory for tensor %s", entries[0]->proposal.name);
     if (run != NULL) {
         sources =
             hvd_team_local_size(team) > sources ? hvd_team_local_size(team) : sources;
@@ -269,6 +275,9 @@ int hvd_run_create(struct hvd_team *team, const struct hvd_batch_header *header,
         memcpy(run->entries, entries, count * sizeof(run->entries[0]));
         set_reduction(run);
         status = plan_first(run, rows, err);
+    }
+    if (status == HVD_ERR_NOMEM) {
+        hvd_fail(err, status, "no memory for tensor %s", entries[0]->proposal.name);
     }
     if (status != 0) {
         hvd_run_destroy(run);

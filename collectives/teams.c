@@ -16,7 +16,7 @@ static const int64_t start_bytes = 4096;
 
 /* A team and its queue. It is numbered by its index in the table, which is the same on all ranks
  * and is its channel of the net. */
-struct place {
+struct queue {
     int set;
     bool is_member; /* else only noted, so that all ranks number alike */
     struct hvd_shm_region *region; /* NULL when no member is on this node */
@@ -31,30 +31,30 @@ struct hvd_teams {
     struct hvd_shm *shm;
     struct hvd_net *net;
     struct hvd_geometry geometry;
-    struct place **places; /* [count], lanes first; NULL: free */
+    struct queue **queues; /* [count], lanes first; NULL: free */
     int count;
     bool has_stopped;
     struct hvd_error failure;
 };
 
-static void place_destroy(struct place *place)
+static void queue_destroy(struct queue *queue)
 {
-    if (place == NULL) {
+    if (queue == NULL) {
         return;
     }
-    hvd_run_destroy(place->run);
-    while (place->batches != NULL) {
-        struct hvd_batch *batch = place->batches;
+    hvd_run_destroy(queue->run);
+    while (queue->batches != NULL) {
+        struct hvd_batch *batch = queue->batches;
 
-        place->batches = batch->next;
+        queue->batches = batch->next;
         hvd_batch_destroy(batch);
     }
-    hvd_team_finish(&place->team);
-    hvd_shm_region_close(place->region);
-    free(place);
+    hvd_team_finish(&queue->team);
+    hvd_shm_region_close(queue->region);
+    free(queue);
 }
 
-/* The local ranks of the members on this node, [local size]; returns their number. */
+/* The local ranks of the members on this node, of [count]; returns their number. */
 static int find_local_members(const struct hvd_boot *boot, const int *ranks, int count,
                               int *members)
 {
@@ -69,7 +69,7 @@ static int find_local_members(const struct hvd_boot *boot, const int *ranks, int
     return found;
 }
 
-static int open_region(const struct hvd_teams *teams, struct place *place,
+static int open_region(const struct hvd_teams *teams, struct queue *queue,
                        const int *ranks, int count, struct hvd_error *err)
 {
     int *members = calloc((size_t)count, sizeof(members[0]));
@@ -81,7 +81,7 @@ static int open_region(const struct hvd_teams *teams, struct place *place,
     }
     found = find_local_members(teams->boot, ranks, count, members);
     if (found > 0) {
-        status = hvd_shm_region_open(teams->shm, members, found, &place->region, err);
+        status = hvd_shm_region_open(teams->shm, members, found, &queue->region, err);
     }
     free(members);
     return status;
@@ -100,19 +100,19 @@ static bool has_rank(const int *ranks, int count, int rank)
 /* The lowest free index, made if there is none; or a negative status. */
 static int find_index(struct hvd_teams *teams, struct hvd_error *err)
 {
-    struct place **grown;
+    struct queue **grown;
     int at = 0;
 
-    while (at < teams->count && teams->places[at] != NULL) {
+    while (at < teams->count && teams->queues[at] != NULL) {
         at++;
     }
     if (at == teams->count) {
-        grown = realloc(teams->places, ((size_t)at + 1) * sizeof(grown[0]));
+        grown = realloc(teams->queues, ((size_t)at + 1) * sizeof(grown[0]));
         if (grown == NULL) {
             return hvd_fail(err, HVD_ERR_NOMEM, "no memory for another team");
         }
         grown[at] = NULL;
-        teams->places = grown;
+        teams->queues = grown;
         teams->count++;
     }
     return at;
@@ -122,28 +122,28 @@ int hvd_teams_add(struct hvd_teams *teams, int set, const int *ranks, int count,
                   struct hvd_error *err)
 {
     int index = find_index(teams, err);
-    struct place *place = index < 0 ? NULL : calloc(1, sizeof(*place));
+    struct queue *queue = index < 0 ? NULL : calloc(1, sizeof(*queue));
     int status;
 
-    if (place == NULL) {
+    if (queue == NULL) {
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for another team");
     }
-    place->set = set;
-    place->end = &place->batches;
-    place->is_member = has_rank(ranks, count, teams->boot->rank);
-    status = open_region(teams, place, ranks, count, err);
-    if (status == 0 && place->is_member) {
-        place->team.net = teams->net;
-        place->team.region = place->region;
-        place->team.channel = (uint32_t)index;
-        place->team.geometry = teams->geometry;
-        status = hvd_team_init(&place->team, teams->boot, ranks, count, err);
+    queue->set = set;
+    queue->end = &queue->batches;
+    queue->is_member = has_rank(ranks, count, teams->boot->rank);
+    status = open_region(teams, queue, ranks, count, err);
+    if (status == 0 && queue->is_member) {
+        queue->team.net = teams->net;
+        queue->team.region = queue->region;
+        queue->team.channel = (uint32_t)index;
+        queue->team.geometry = teams->geometry;
+        status = hvd_team_init(&queue->team, teams->boot, ranks, count, err);
     }
     if (status != 0) {
-        place_destroy(place);
+        queue_destroy(queue);
         return status;
     }
-    teams->places[index] = place;
+    teams->queues[index] = queue;
     return 0;
 }
 
@@ -192,9 +192,9 @@ void hvd_teams_destroy(struct hvd_teams *teams)
         return;
     }
     for (int i = 0; i < teams->count; i++) {
-        place_destroy(teams->places[i]);
+        queue_destroy(teams->queues[i]);
     }
-    free(teams->places);
+    free(teams->queues);
     free(teams);
 }
 
@@ -202,7 +202,7 @@ void hvd_teams_destroy(struct hvd_teams *teams)
 static int find_set(const struct hvd_teams *teams, int set)
 {
     for (int i = HVD_LANES; i < teams->count; i++) {
-        if (teams->places[i] != NULL && teams->places[i]->set == set) {
+        if (teams->queues[i] != NULL && teams->queues[i]->set == set) {
             return i;
         }
     }
@@ -214,9 +214,9 @@ void hvd_teams_remove(struct hvd_teams *teams, int set)
     int index = find_set(teams, set);
 
     if (index >= 0) {
-        assert(teams->places[index]->batches == NULL);
-        place_destroy(teams->places[index]);
-        teams->places[index] = NULL;
+        assert(teams->queues[index]->batches == NULL);
+        queue_destroy(teams->queues[index]);
+        teams->queues[index] = NULL;
     }
 }
 
@@ -224,37 +224,37 @@ void hvd_teams_submit(struct hvd_teams *teams, struct hvd_batch *batch)
 {
     int index = batch->header.set == HVD_SET_GLOBAL ? batch->header.lane
                                                     : find_set(teams, batch->header.set);
-    struct place *place;
+    struct queue *queue;
 
-    assert(index >= 0 && teams->places[index]->is_member);
-    place = teams->places[index];
+    assert(index >= 0 && teams->queues[index]->is_member);
+    queue = teams->queues[index];
     batch->next = NULL;
-    *place->end = batch;
-    place->end = &batch->next;
+    *queue->end = batch;
+    queue->end = &batch->next;
 }
 
-static struct hvd_batch *pop(struct place *place)
+static struct hvd_batch *pop(struct queue *queue)
 {
-    struct hvd_batch *batch = place->batches;
+    struct hvd_batch *batch = queue->batches;
 
-    place->batches = batch->next;
-    if (place->batches == NULL) {
-        place->end = &place->batches;
+    queue->batches = batch->next;
+    if (queue->batches == NULL) {
+        queue->end = &queue->batches;
     }
     return batch;
 }
 
 /* Starts the first batch. Returns HVD_INPROGRESS while local ranks have yet to open the team. */
-static int start(struct hvd_teams *teams, struct place *place)
+static int start(struct hvd_teams *teams, struct queue *queue)
 {
-    struct hvd_batch *batch = place->batches;
+    struct hvd_batch *batch = queue->batches;
     int status;
 
-    if (!hvd_shm_region_is_ready(place->region)) {
+    if (!hvd_shm_region_is_ready(queue->region)) {
         return HVD_INPROGRESS;
     }
-    status = hvd_run_create(&place->team, &batch->header, batch->entries, batch->rows,
-                            &place->run, &teams->failure);
+    status = hvd_run_create(&queue->team, &batch->header, batch->entries, batch->rows,
+                            &queue->run, &teams->failure);
     if (status == 0) {
         batch->is_started = true;
         batch->started_ns = hvd_clock_ns();
@@ -263,40 +263,40 @@ static int start(struct hvd_teams *teams, struct place *place)
 }
 
 /* Moves the first batch on. Returns 0 when it is done. */
-static int advance(struct hvd_teams *teams, struct place *place, int64_t *work,
+static int advance(struct hvd_teams *teams, struct queue *queue, int64_t *work,
                    bool *moved)
 {
     int status;
 
-    if (place->run == NULL) {
-        status = start(teams, place);
+    if (queue->run == NULL) {
+        status = start(teams, queue);
         if (status != 0) {
             return status;
         }
         *work -= start_bytes;
         *moved = true;
     }
-    status = hvd_run_progress(place->run, work, moved);
+    status = hvd_run_progress(queue->run, work, moved);
     if (status < 0) {
         hvd_fail(&teams->failure, status, "%s", hvd_status_name(status));
     }
     return status;
 }
 
-static int take_turn(struct hvd_teams *teams, struct place *place, hvd_batch_ended ended,
+static int take_turn(struct hvd_teams *teams, struct queue *queue, hvd_batch_ended ended,
                      void *context, bool *moved)
 {
     int64_t work = turn_bytes;
 
-    while (place->batches != NULL && work > 0 && !teams->has_stopped) {
-        int status = advance(teams, place, &work, moved);
+    while (queue->batches != NULL && work > 0 && !teams->has_stopped) {
+        int status = advance(teams, queue, &work, moved);
 
         if (status != 0) {
             return status == HVD_INPROGRESS ? 0 : status;
         }
-        hvd_run_destroy(place->run);
-        place->run = NULL;
-        ended(context, pop(place));
+        hvd_run_destroy(queue->run);
+        queue->run = NULL;
+        ended(context, pop(queue));
     }
     return 0;
 }
@@ -305,8 +305,8 @@ int hvd_teams_progress(struct hvd_teams *teams, hvd_batch_ended ended, void *con
                        bool *moved)
 {
     for (int i = 0; i < teams->count && !teams->has_stopped; i++) {
-        struct place *place = teams->places[i];
-        int status = place != NULL ? take_turn(teams, place, ended, context, moved) : 0;
+        struct queue *queue = teams->queues[i];
+        int status = queue != NULL ? take_turn(teams, queue, ended, context, moved) : 0;
 
         if (status != 0) {
             teams->has_stopped = true;
@@ -324,7 +324,7 @@ const struct hvd_error *hvd_teams_failure(const struct hvd_teams *teams)
 bool hvd_teams_are_idle(const struct hvd_teams *teams)
 {
     for (int i = 0; i < teams->count; i++) {
-        if (teams->places[i] != NULL && teams->places[i]->batches != NULL) {
+        if (teams->queues[i] != NULL && teams->queues[i]->batches != NULL) {
             return false;
         }
     }
@@ -335,8 +335,8 @@ struct hvd_batch *hvd_teams_take_batch(struct hvd_teams *teams)
 {
     teams->has_stopped = true;
     for (int i = 0; i < teams->count; i++) {
-        if (teams->places[i] != NULL && teams->places[i]->batches != NULL) {
-            return pop(teams->places[i]);
+        if (teams->queues[i] != NULL && teams->queues[i]->batches != NULL) {
+            return pop(teams->queues[i]);
         }
     }
     return NULL;

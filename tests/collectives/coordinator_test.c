@@ -115,6 +115,33 @@ static void test_readiness(void)
     hvd_coordinator_destroy(coordinator);
 }
 
+/* The lane of the only batch that is ready. */
+static int lane_of(struct hvd_coordinator *coordinator, int64_t rows)
+{
+    struct hvd_writer writer = {0};
+    struct hvd_reader reader;
+    struct hvd_batch_header header = {.lane = -1};
+    struct hvd_proposal sent = proposal(0, "a");
+
+    sent.shape[0] = rows;
+    add_all(coordinator, sent);
+    hvd_coordinator_answer(coordinator, &writer);
+    reader = (struct hvd_reader){.data = writer.data, .bytes = writer.bytes};
+    hvd_take_batch_header(&reader, &header);
+    hvd_writer_finish(&writer);
+    return header.lane;
+}
+
+static void test_lanes(void)
+{
+    struct hvd_coordinator *coordinator = make(64 << 20);
+
+    tap_ok(lane_of(coordinator, 1000) == HVD_LANE_QUICK &&
+               lane_of(coordinator, 1000000) == HVD_LANE_BULK,
+           "a large tensor travels where it does not hold up small ones");
+    hvd_coordinator_destroy(coordinator);
+}
+
 static void test_fusion(void)
 {
     const int64_t tensor_bytes = 2 * 3 * 4;
@@ -297,6 +324,7 @@ static void test_bad_messages(void)
 int main(void)
 {
     test_readiness();
+    test_lanes();
     test_fusion();
     test_disagreement();
     test_bad_messages();
