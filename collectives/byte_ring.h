@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A row of messages through memory that two or more processes share: one writes, each reader
+ * sees all of it in order.
+ *
+ *   in the ring: | type (4) | bytes (4) | payload, padded to 8 | type ...
+ *
+ * A message may be larger than the ring: then it passes in pieces and the reader puts it
+ * together. Nothing blocks: what finds no room waits in the writer's private memory.
+ *
+ * Sleeping: the stores that a sleeper has to see (`written`, `read`) and its last look at them
+ * are sequentially consistent; see mailbox.h.
+ *
+ * Threads: one at a time per writer and per reader. */
+#ifndef HVD_BYTE_RING_H
+#define HVD_BYTE_RING_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What is shared, zero at first. Two cache lines each: adjacent-line prefetch would make the
+ * writer of one disturb the reader of the next. */
+struct hvd_ring_head {
+    _Alignas(128) _Atomic uint64_t written; /* bytes since the start; the writer's */
+    _Atomic uint32_t is_waiting; /* the writer wants to hear of room; the writer's */
+};
+struct hvd_ring_tail {
+    _Alignas(128) _Atomic uint64_t read; /* bytes since the start; one reader's */
+};
+
+/* Where a ring lies; borrowed. */
+struct hvd_ring {
+    struct hvd_ring_head *head;
+    struct hvd_ring_tail *tails; /* [readers] */
+    int readers;
+    char *data; /* aligned to 8 */
+    size_t bytes; /* a power of two, at least 64 */
+};
+
+#define HVD_RING_MAX_MESSAGE ((size_t)64 << 20)
+
+struct hvd_ring_writer {
+    struct hvd_ring ring;
+    uint64_t written;
+    char *queue; /* what waits: bytes [begin, end) as they will stand in the ring */
+    size_t begin;
+    size_t end;
+    size_t capacity;
+};
+
+struct hvd_ring_reader {
+    struct hvd_ring ring;
+    struct hvd_ring_tail *tail; /* mine */
+    uint64_t read;
+    uint64_t seen; /* of head->written */
+    char *message; /* being put together; NULL: none */
+    uint32_t type;
+    size_t bytes;
+    size_t have; /* padding counts */
+};
+
+struct hvd_ring_message {
+    uint32_t type;
+    const void
+        *payload; /* aligned to 8, borrowed, valid until the next call for the reader */
+    size_t bytes;
+};
+
+/* On zeroed or fresh structs; the shared part must be zero. finish takes zeroed ones too. */
+void hvd_ring_writer_init(struct hvd_ring_writer *writer, const struct hvd_ring *ring);
+void hvd_ring_writer_finish(struct hvd_ring_writer *writer);
+void hvd_ring_reader_init(struct hvd_ring_reader *reader, const struct hvd_ring *ring,
+                          int index);
+void hvd_ring_reader_finish(struct hvd_ring_reader *reader);
+
+/* Writes a message, or has it wait. *wrote is set when something is new in the ring. Returns
+ * 0, or HVD_ERR_NOMEM with nothing of this message sent. */
+int hvd_ring_send(struct hvd_ring_writer *writer, uint32_t type, const void *payload,
+                  size_t bytes, bool *wrote);
+
+/* Writes of what waits as much as there is room for; true when something is new. */
+bool hvd_ring_flush(struct hvd_ring_writer *writer);
+
+bool hvd_ring_is_waiting(const struct hvd_ring_writer *writer); /* something waits */
+
+/* A flush would write something. */
+bool hvd_ring_has_room(const struct hvd_ring_writer *writer);
+
+/* Takes note of what has been written: the messages that the calls of `next` return. */
+void hvd_ring_look(struct hvd_ring_reader *reader);
+
+/* 0 and the next message; HVD_INPROGRESS when no whole one is left; HVD_ERR_NOMEM. */
+int hvd_ring_next(struct hvd_ring_reader *reader, struct hvd_ring_message *message);
+
+/* Gives back the room of all that was read. True when the writer waits for it. */
+bool hvd_ring_release(struct hvd_ring_reader *reader);
+
+/* There is something to read. */
+bool hvd_ring_has_mail(const struct hvd_ring_reader *reader);
+
+#endif
