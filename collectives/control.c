@@ -177,18 +177,44 @@ int hvd_control_send_up(struct hvd_control *control, uint32_t type, const void *
     return hvd_control_send_to(control, &control->neighbours[0], type, payload, bytes);
 }
 
+static bool is_on_my_node(const struct hvd_control *control,
+                          const struct hvd_neighbour *neighbour)
+{
+    const int *node = control->boot->layout.node;
+
+    return node[neighbour->rank] == node[control->boot->rank];
+}
+
+int hvd_control_send_to_nodes(struct hvd_control *control, uint32_t type,
+                              const void *payload, size_t bytes)
+{
+    int status = 0;
+
+    for (int i = hvd_control_first_child(control); i < control->count && status == 0;
+         i++) {
+        struct hvd_neighbour *child = &control->neighbours[i];
+
+        if (!is_on_my_node(control, child)) {
+            status = hvd_control_send_to(control, child, type, payload, bytes);
+        }
+    }
+    return status;
+}
+
 int hvd_control_send_down(struct hvd_control *control, uint32_t type, const void *payload,
                           size_t bytes)
 {
-    for (int i = hvd_control_first_child(control); i < control->count; i++) {
-        int status =
-            hvd_control_send_to(control, &control->neighbours[i], type, payload, bytes);
+    int status = hvd_control_send_to_nodes(control, type, payload, bytes);
 
-        if (status != 0) {
-            return status;
+    for (int i = hvd_control_first_child(control); i < control->count && status == 0;
+         i++) {
+        struct hvd_neighbour *child = &control->neighbours[i];
+
+        if (is_on_my_node(control, child)) {
+            status = hvd_control_send_to(control, child, type, payload, bytes);
         }
     }
-    return 0;
+    return status;
 }
 
 static void close_link(struct hvd_control *control, struct hvd_neighbour *neighbour)

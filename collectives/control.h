@@ -63,7 +63,8 @@ int hvd_control_connect(struct hvd_control *control, const struct hvd_boot *boot
                         int timeout_ms, int *leader_fd, int local_fd, int *peer_fds,
                         struct hvd_error *err);
 
-/* Queues a message to the parent (no parent on rank 0: HVD_ERR_STATE) or to every child.
+/* Queues a message to the parent (no parent on rank 0: HVD_ERR_STATE), to every child, or to
+ * the children on other nodes.
  * Copied, written at once as far as the socket takes it; never blocks. type is below
  * 0x80000000, bytes at most 64 MiB. What is sent to a rank that has died is dropped: the ABORT
  * event tells. Returns 0 or HVD_ERR_NOMEM. */
@@ -71,6 +72,8 @@ int hvd_control_send_up(struct hvd_control *control, uint32_t type, const void *
                         size_t bytes);
 int hvd_control_send_down(struct hvd_control *control, uint32_t type, const void *payload,
                           size_t bytes);
+int hvd_control_send_to_nodes(struct hvd_control *control, uint32_t type,
+                              const void *payload, size_t bytes);
 
 /* The neighbours in the tree. */
 int hvd_control_parent(const struct hvd_control *control); /* rank, or -1 */
