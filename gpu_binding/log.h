@@ -22,7 +22,13 @@ void hvd_log_to(hvd_log_sink sink, enum hvd_log_level least);
 /* Changes only from which level on lines are sent. */
 void hvd_log_least(enum hvd_log_level least);
 
-/* One line, lower case, no newline, no prefix: "hvd: " is added once. Any thread. */
+/* From now on lines begin with the time, the level's letter and who speaks, as Horovod's do:
+ * "[2026-07-01 12:34:56.123456: W who] " in local time. NULL: with "hvd: " alone, as at the
+ * beginning. who is copied, up to 31 characters of it. Not thread safe. */
+void hvd_log_stamp(const char *who);
+
+/* One line, lower case, no newline, no prefix: "hvd: " or the stamp is added once. Any
+ * thread. */
 void hvd_log(enum hvd_log_level level, const char *format, ...) HVD_PRINTF(2, 3);
 
 /* Horovod's HOROVOD_LOG_LEVEL words (trace ... fatal, any case) as a level.
