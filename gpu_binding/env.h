@@ -66,9 +66,39 @@
     "HVD_START_TIMEOUT" /* seconds init waits for all ranks, 60 */
 #define HVD_ENV_BOOT_HELPER "HVD_BOOT_HELPER" /* path of hvd-boot, beside libhvd */
 #define HVD_ENV_IFACE "HVD_IFACE" /* network interface of control connections, all */
+#define HVD_ENV_LATENESS                                                                 \
+    "HVD_REPORT" /* a file for who was late, and with .json behind its name; 1: to stderr */
+#define HVD_ENV_TIMELINE_RANKS                                                           \
+    "HVD_TIMELINE_RANKS" /* all: the timeline shows all ranks, not only 0 */
 #define HVD_ENV_LOG_LEVEL "HOROVOD_LOG_LEVEL" /* trace ... fatal, warning */
+#define HVD_ENV_LOG_HIDE_TIME "HOROVOD_LOG_HIDE_TIME" /* 1: log lines without the time */
 #define HVD_ENV_FUSION_THRESHOLD                                                         \
-    "HOROVOD_FUSION_THRESHOLD" /* bytes a batch holds, 128 MiB */
+    "HOROVOD_FUSION_THRESHOLD" /* bytes a batch holds, 128 MiB; 0: one tensor each */
+#define HVD_ENV_CYCLE_TIME "HOROVOD_CYCLE_TIME" /* milliseconds between two rounds, 1 */
+#define HVD_ENV_CACHE_CAPACITY "HOROVOD_CACHE_CAPACITY" /* tensors remembered, 1024 */
+#define HVD_ENV_DISABLE_GROUP_FUSION                                                     \
+    "HOROVOD_DISABLE_GROUP_FUSION" /* 1: a group is fused with nothing else */
+#define HVD_ENV_DYNAMIC_SETS                                                             \
+    "HOROVOD_DYNAMIC_PROCESS_SETS" /* 1: process sets may come and go after init */
+#define HVD_ENV_THREAD_AFFINITY                                                          \
+    "HOROVOD_THREAD_AFFINITY" /* a cpu per local rank for hvd's thread: 0,8,... */
+#define HVD_ENV_AUTOTUNE "HOROVOD_AUTOTUNE" /* 1: search the best tunables */
+#define HVD_ENV_AUTOTUNE_LOG "HOROVOD_AUTOTUNE_LOG" /* a file */
+#define HVD_ENV_AUTOTUNE_WARMUP                                                          \
+    "HOROVOD_AUTOTUNE_WARMUP_SAMPLES" /* that do not count, 3 */
+#define HVD_ENV_AUTOTUNE_STEPS                                                           \
+    "HOROVOD_AUTOTUNE_STEPS_PER_SAMPLE" /* training steps, 10 */
+#define HVD_ENV_AUTOTUNE_SAMPLES                                                         \
+    "HOROVOD_AUTOTUNE_BAYES_OPT_MAX_SAMPLES" /* at most, 20 */
+#define HVD_ENV_AUTOTUNE_NOISE "HOROVOD_AUTOTUNE_GAUSSIAN_PROCESS_NOISE" /* 0 to 1, 0.8 */
+#define HVD_ENV_TIMELINE "HOROVOD_TIMELINE" /* a file, or DYNAMIC: started by a call */
+#define HVD_ENV_TIMELINE_MARK_CYCLES "HOROVOD_TIMELINE_MARK_CYCLES" /* 1: rounds too */
+#define HVD_ENV_STALL_CHECK_DISABLE                                                      \
+    "HOROVOD_STALL_CHECK_DISABLE" /* 1: no word about tensors that some never submit */
+#define HVD_ENV_STALL_WARNING                                                            \
+    "HOROVOD_STALL_CHECK_TIME_SECONDS" /* before a warning, 60 */
+#define HVD_ENV_STALL_SHUTDOWN                                                           \
+    "HOROVOD_STALL_SHUTDOWN_TIME_SECONDS" /* before the job ends, 0: never */
 #define HVD_ENV_GLOO_IFACE "HOROVOD_GLOO_IFACE" /* same as HVD_IFACE */
 #define HVD_ENV_GLOO_TIMEOUT                                                             \
     "HOROVOD_GLOO_TIMEOUT_SECONDS" /* same as HVD_START_TIMEOUT */
@@ -116,26 +146,43 @@
 #define HVD_ENV_SLURM_PMIX_TIMEOUT "SLURM_PMIX_TIMEOUT" /* seconds, 300 */
 #define HVD_ENV_SLURM_PMIX_FENCE "SLURM_PMIX_FENCE" /* "ring" waits for all nodes */
 
-/* Set by hvdrun's options; the names and meanings are Horovod's. */
-#define HVD_ENV_CYCLE_TIME "HOROVOD_CYCLE_TIME" /* milliseconds between two rounds, 1 */
-#define HVD_ENV_CACHE_CAPACITY "HOROVOD_CACHE_CAPACITY" /* tensors remembered, 1024 */
+/* Horovod's, accepted without effect: collectives/variables.c says why. */
 #define HVD_ENV_HIERARCHICAL_ALLREDUCE "HOROVOD_HIERARCHICAL_ALLREDUCE"
 #define HVD_ENV_HIERARCHICAL_ALLGATHER "HOROVOD_HIERARCHICAL_ALLGATHER"
 #define HVD_ENV_TORUS_ALLREDUCE "HOROVOD_TORUS_ALLREDUCE"
-#define HVD_ENV_AUTOTUNE "HOROVOD_AUTOTUNE"
-#define HVD_ENV_AUTOTUNE_LOG "HOROVOD_AUTOTUNE_LOG" /* a file */
-#define HVD_ENV_AUTOTUNE_WARMUP "HOROVOD_AUTOTUNE_WARMUP_SAMPLES"
-#define HVD_ENV_AUTOTUNE_STEPS "HOROVOD_AUTOTUNE_STEPS_PER_SAMPLE"
-#define HVD_ENV_AUTOTUNE_SAMPLES "HOROVOD_AUTOTUNE_BAYES_OPT_MAX_SAMPLES"
-#define HVD_ENV_AUTOTUNE_NOISE "HOROVOD_AUTOTUNE_GAUSSIAN_PROCESS_NOISE"
-#define HVD_ENV_TIMELINE "HOROVOD_TIMELINE" /* a file */
-#define HVD_ENV_TIMELINE_MARK_CYCLES "HOROVOD_TIMELINE_MARK_CYCLES"
-#define HVD_ENV_STALL_CHECK_DISABLE "HOROVOD_STALL_CHECK_DISABLE"
-#define HVD_ENV_STALL_WARNING "HOROVOD_STALL_CHECK_TIME_SECONDS"
-#define HVD_ENV_STALL_SHUTDOWN "HOROVOD_STALL_SHUTDOWN_TIME_SECONDS"
 #define HVD_ENV_NCCL_STREAMS "HOROVOD_NUM_NCCL_STREAMS"
-#define HVD_ENV_THREAD_AFFINITY "HOROVOD_THREAD_AFFINITY" /* a cpu per local rank */
-#define HVD_ENV_LOG_HIDE_TIME "HOROVOD_LOG_HIDE_TIME"
+#define HVD_ENV_BATCH_COPIES "HOROVOD_BATCH_D2D_MEMCOPIES"
+#define HVD_ENV_ASYNC_COMPLETION "HOROVOD_ENABLE_ASYNC_COMPLETION"
+#define HVD_ENV_XLA_OPS "HOROVOD_ENABLE_XLA_OPS"
+#define HVD_ENV_DISABLE_NVTX "HOROVOD_DISABLE_NVTX_RANGES"
+#define HVD_ENV_CONTROLLER "HOROVOD_CONTROLLER"
+#define HVD_ENV_CPU_OPERATIONS "HOROVOD_CPU_OPERATIONS"
+#define HVD_ENV_CCL_CACHE "HOROVOD_CCL_CACHE"
+#define HVD_ENV_MPI_THREADS_DISABLE "HOROVOD_MPI_THREADS_DISABLE"
+#define HVD_ENV_ADASUM_CHUNK "HOROVOD_ADASUM_MPI_CHUNK_SIZE"
+#define HVD_ENV_RENDEZVOUS_ADDR "HOROVOD_GLOO_RENDEZVOUS_ADDR"
+#define HVD_ENV_RENDEZVOUS_PORT "HOROVOD_GLOO_RENDEZVOUS_PORT"
+#define HVD_ENV_HOROVOD_START_TIMEOUT "HOROVOD_START_TIMEOUT"
+
+/* Horovod's, for what is no part of the runtime. A FAMILY is how several names begin. */
+#define HVD_ENV_FAMILY_ALL "HOROVOD_"
+#define HVD_ENV_FAMILY_BUILD "HOROVOD_BUILD_"
+#define HVD_ENV_FAMILY_WITH "HOROVOD_WITH" /* _MPI, OUT_MPI, ... */
+#define HVD_ENV_FAMILY_GPU "HOROVOD_GPU"
+#define HVD_ENV_FAMILY_CUDA "HOROVOD_CUDA_"
+#define HVD_ENV_FAMILY_ROCM "HOROVOD_ROCM_"
+#define HVD_ENV_FAMILY_NCCL "HOROVOD_NCCL_"
+#define HVD_ENV_FAMILY_SPARK "HOROVOD_SPARK_"
+#define HVD_ENV_FAMILY_ELASTIC "HOROVOD_ELASTIC"
+#define HVD_ENV_MIXED_GPU "HOROVOD_ALLOW_MIXED_GPU_IMPL"
+#define HVD_ENV_CMAKE "HOROVOD_CMAKE"
+#define HVD_ENV_DEBUG "HOROVOD_DEBUG"
+#define HVD_ENV_SKIP_COMPILE "HOROVOD_SKIP_COMPILE"
+#define HVD_ENV_LOCAL_VERSION "HOROVOD_LOCAL_VERSION"
+#define HVD_ENV_TEST_GPU "HOROVOD_TEST_GPU"
+#define HVD_ENV_MIXED_INSTALL "HOROVOD_MIXED_INSTALL"
+
+/* NCCL's, set by an option of hvdrun. */
 #define HVD_ENV_NCCL_IB_DISABLE "NCCL_IB_DISABLE"
 
 /* Read or written by hvdrun for itself and its ranks. */
