@@ -190,7 +190,10 @@ static int join(struct hvd_engine *engine, struct hvd_error *err)
     status = status != 0 ? status : open_bells(engine, err);
     status = status != 0 ? status : hvd_control_create(&engine->control, err);
     status = status != 0 ? status : boot(engine, settings.start_timeout_ms, err);
-    status = status != 0 ? status : join_node(engine, settings.start_timeout_ms, err);
+    if (status == 0) {
+        hvd_settings_name_rank(&settings, engine->boot->rank);
+        status = join_node(engine, settings.start_timeout_ms, err);
+    }
     if (status != 0) {
         return status;
     }

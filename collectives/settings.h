@@ -3,15 +3,47 @@
 #ifndef HVD_SETTINGS_H
 #define HVD_SETTINGS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
+/* Texts are borrowed from the environment: what outlives init is copied by its user. */
 struct hvd_settings {
     int start_timeout_ms;
-    int64_t fusion_threshold; /* bytes */
+    int64_t fusion_threshold; /* bytes; 0: nothing is fused */
+    double cycle_time_ms;
+    int cache_capacity; /* tensors; 0: none is remembered */
+    bool has_fusion_threshold; /* the user chose it; so the next two */
+    bool has_cycle_time;
+    bool has_cache_capacity;
+    bool disable_group_fusion;
+    bool dynamic_process_sets;
+    const char *thread_affinity; /* NULL: none; thread_cpu.h reads it */
+
+    bool stall_check_disable;
+    int stall_warning_s;
+    int stall_shutdown_s; /* above stall_warning_s, or 0: never */
+
+    bool autotune;
+    const char *autotune_log; /* a file; NULL: none */
+    int autotune_warmup_samples;
+    int autotune_steps_per_sample;
+    int autotune_max_samples;
+    double autotune_noise; /* 0 to 1 */
+
+    const char *timeline; /* a file, or "DYNAMIC"; NULL: none */
+    bool timeline_mark_cycles;
+    bool timeline_all_ranks;
+    const char *report; /* a file, or "1": the standard error stream; NULL: none */
+    bool log_hide_time;
 };
 
-/* Reads the environment and sets the least log level. A value that cannot be right gets a
- * warning that names variable, value and what is used instead. */
+/* Reads the environment, and sets the least log level and how log lines begin. A value that
+ * cannot be right, and a name that Horovod does not have, get a warning that names variable,
+ * value and what is used instead. The ranks of a job have the same environment, so only the
+ * launcher's first rank warns; the others say it at level info. */
 void hvd_settings_read(struct hvd_settings *settings);
+
+/* Log lines name this rank from now on. */
+void hvd_settings_name_rank(const struct hvd_settings *settings, int rank);
 
 #endif
