@@ -24,8 +24,8 @@ static void send_addresses(struct hvd_engine *engine)
         hvd_put_int(&writer, (int64_t)addresses->bytes[i]);
         hvd_put(&writer, addresses->data[i], addresses->bytes[i]);
     }
-    if (writer.failed || hvd_control_send_down(engine->control, HVD_MESSAGE_ADDRESSES,
-                                               writer.data, writer.bytes) != 0) {
+    if (writer.failed || hvd_uplink_send_down(engine->uplink, HVD_MESSAGE_ADDRESSES,
+                                              writer.data, writer.bytes) != 0) {
         hvd_engine_fail(engine, 0, HVD_ERR_NOMEM, "no memory for network addresses");
     }
     addresses->complete = true;
@@ -39,8 +39,8 @@ void hvd_addresses_on_one(struct hvd_engine *engine, const void *payload, size_t
     int64_t rank = hvd_take_int(&reader);
     void *copy;
 
-    if (engine->coordinator == NULL) {
-        hvd_control_send_up(engine->control, HVD_MESSAGE_ADDRESS, payload, bytes);
+    if (engine->boot->rank != 0) {
+        hvd_uplink_send_up(engine->uplink, HVD_MESSAGE_ADDRESS, payload, bytes);
         return;
     }
     copy = malloc(reader.bytes);
@@ -67,7 +67,7 @@ void hvd_addresses_on_all(struct hvd_engine *engine, const void *payload, size_t
     if (addresses == NULL) {
         return; /* nobody waits for them */
     }
-    hvd_control_send_down(engine->control, HVD_MESSAGE_ADDRESSES, payload, bytes);
+    hvd_uplink_send_down(engine->uplink, HVD_MESSAGE_ADDRESSES, payload, bytes);
     addresses->message = malloc(bytes);
     if (addresses->message == NULL) {
         hvd_engine_fail(engine, engine->boot->rank, HVD_ERR_NOMEM,
@@ -104,10 +104,10 @@ static void send_address(struct hvd_engine *engine)
     hvd_net_address(engine->net, &address, &bytes);
     hvd_put_int(&writer, engine->boot->rank);
     hvd_put(&writer, address, bytes);
-    if (engine->coordinator != NULL && !writer.failed) {
+    if (engine->boot->rank == 0 && !writer.failed) {
         hvd_addresses_on_one(engine, writer.data, writer.bytes);
-    } else if (writer.failed || hvd_control_send_up(engine->control, HVD_MESSAGE_ADDRESS,
-                                                    writer.data, writer.bytes) != 0) {
+    } else if (writer.failed || hvd_uplink_send_up(engine->uplink, HVD_MESSAGE_ADDRESS,
+                                                   writer.data, writer.bytes) != 0) {
         hvd_engine_fail(engine, engine->boot->rank, HVD_ERR_NOMEM,
                         "no memory for addresses");
     }
@@ -119,7 +119,7 @@ static void addresses_finish(struct hvd_engine *engine)
     struct hvd_addresses *addresses = engine->addresses;
 
     for (int i = 0;
-         engine->coordinator != NULL && addresses->data != NULL && i < engine->boot->size;
+         engine->boot->rank == 0 && addresses->data != NULL && i < engine->boot->size;
          i++) {
         free((void *)addresses->data[i]);
     }

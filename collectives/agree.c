@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From requests to batches: entries are proposed up the tree, rank 0 finds out which tensors
- * all ranks have, and its batches come down in one order for all. */
-#include <search.h>
-#include <stdlib.h>
+/* The engine's side of the agreement: submissions go in, batches and ends come out. */
 #include <string.h>
 
+#include "collectives/clock.h"
 #include "collectives/engine_state.h"
 
 static const char duplicate_text[] = "Requested to allreduce, allgather, or broadcast a "
@@ -13,40 +11,49 @@ static const char duplicate_text[] = "Requested to allreduce, allgather, or broa
                                      "want to request another tensor, use a "
                                      "different tensor name.";
 
-static const char strange_batch_text[] = "rank 0 named a tensor that this rank does not "
-                                         "have, or memory ran out: do all nodes have "
-                                         "the same version of hvd?";
+static const char strange_text[] =
+    "a message of another rank cannot be understood: do all nodes have the same version "
+    "of hvd?";
 
-static int compare_entries(const void *a, const void *b)
+static bool entry_has_key(const void *item, const void *key)
 {
-    const struct hvd_entry *one = a, *other = b;
+    const struct hvd_entry *entry = item;
 
-    if (one->proposal.set != other->proposal.set) {
-        return one->proposal.set < other->proposal.set ? -1 : 1;
-    }
-    return strcmp(one->proposal.name, other->proposal.name);
+    return hvd_key_equal(&entry->key, key);
 }
 
-static void unregister_first(struct hvd_engine *engine, struct hvd_request *request,
-                             int count)
+/* --- submissions --- */
+
+static void unregister(struct hvd_engine *engine, struct hvd_entry *entry)
 {
-    for (int i = 0; i < count; i++) {
-        tdelete(&request->entries[i], &engine->in_flight, compare_entries);
+    hvd_table_remove(&engine->in_flight, entry->key.hash, entry_has_key, &entry->key);
+}
+
+static int register_entry(struct hvd_engine *engine, struct hvd_entry *entry,
+                          struct hvd_error *err)
+{
+    entry->key = hvd_key_make(entry->proposal.set, entry->proposal.name);
+    if (hvd_table_find(&engine->in_flight, entry->key.hash, entry_has_key, &entry->key) !=
+        NULL) {
+        return hvd_fail(err, HVD_ERR_ARG, "%s", duplicate_text);
     }
+    return hvd_table_add(&engine->in_flight, entry->key.hash, entry) == 0
+               ? 0
+               : hvd_fail(err, HVD_ERR_NOMEM, "no memory for tensor %s",
+                          entry->proposal.name);
 }
 
 int hvd_agree_register(struct hvd_engine *engine, struct hvd_request *request,
                        struct hvd_error *err)
 {
     for (int i = 0; i < request->count; i++) {
-        struct hvd_entry *entry = &request->entries[i];
-        struct hvd_entry **found = tsearch(entry, &engine->in_flight, compare_entries);
+        int status = register_entry(engine, &request->entries[i], err);
 
-        if (found == NULL || *found != entry) {
-            unregister_first(engine, request, i);
-            return found == NULL ? hvd_fail(err, HVD_ERR_NOMEM, "no memory for tensor %s",
-                                            entry->proposal.name)
-                                 : hvd_fail(err, HVD_ERR_ARG, "%s", duplicate_text);
+        if (status != 0) {
+            while (i-- > 0) {
+                unregister(engine, &request->entries[i]);
+            }
+            return status;
         }
     }
     for (int i = 0; i < request->count; i++) {
@@ -68,174 +75,219 @@ static struct hvd_entry *take_fresh(struct hvd_engine *engine)
     return first;
 }
 
-static int add_proposal(struct hvd_engine *engine, const struct hvd_proposal *proposal)
+/* The agreement's functions fail for want of memory, or for what no rank can have said. */
+static void check(struct hvd_engine *engine, int status)
 {
-    struct hvd_error error = {0};
-    int status = hvd_coordinator_add(engine->coordinator, proposal, &error);
-
     if (status != 0) {
-        hvd_engine_fail(engine, proposal->rank, status, error.text);
+        hvd_engine_fail(engine, engine->boot->rank, status,
+                        status == HVD_ERR_NOMEM ? "no memory for messages"
+                                                : strange_text);
     }
-    return status;
 }
 
-bool hvd_agree_propose(struct hvd_engine *engine)
+bool hvd_agree_submit(struct hvd_engine *engine)
 {
     struct hvd_entry *entry = take_fresh(engine);
-    struct hvd_writer writer = {0};
+    int64_t now_ns;
 
     if (entry == NULL) {
         return false;
     }
-    for (; entry != NULL; entry = entry->next) {
-        entry->proposal.rank = engine->boot->rank;
-        if (engine->coordinator == NULL) {
-            hvd_put_proposal(&writer, &entry->proposal);
-        } else if (add_proposal(engine, &entry->proposal) != 0) {
-            return true; /* failed: the entries have ended and may be gone */
-        }
+    now_ns = hvd_clock_ns();
+    engine->fresh_ns = now_ns;
+    while (entry != NULL && !engine->has_failed) {
+        struct hvd_entry *next = entry->next; /* it may end at once */
+
+        check(engine, hvd_agreement_submit(engine->agreement, entry, now_ns));
+        entry = next;
     }
-    if (writer.failed ||
-        (writer.bytes > 0 && hvd_control_send_up(engine->control, HVD_MESSAGE_PROPOSALS,
-                                                 writer.data, writer.bytes) != 0)) {
-        hvd_engine_fail(engine, engine->boot->rank, HVD_ERR_NOMEM,
-                        "no memory for messages");
-    }
-    hvd_writer_finish(&writer);
     return true;
 }
 
-void hvd_agree_proposals(struct hvd_engine *engine, const void *payload, size_t bytes)
-{
-    struct hvd_reader reader = {.data = payload, .bytes = bytes};
-    struct hvd_proposal proposal;
+/* --- what the agreement does --- */
 
-    if (engine->coordinator == NULL) {
-        if (hvd_control_send_up(engine->control, HVD_MESSAGE_PROPOSALS, payload, bytes) !=
-            0) {
-            hvd_engine_fail(engine, engine->boot->rank, HVD_ERR_NOMEM,
-                            "no memory for messages");
-        }
-        return;
-    }
-    while (reader.bytes > 0) {
-        if (hvd_take_proposal(&reader, &proposal) != 0) {
-            hvd_engine_fail(
-                engine, engine->boot->rank, HVD_ERR_NET,
-                "a message of another rank cannot be read: do all nodes have the "
-                "same version of hvd?");
-            return;
-        }
-        if (add_proposal(engine, &proposal) != 0) {
-            return;
-        }
-    }
+static int send_up(void *context, const void *payload, size_t bytes)
+{
+    struct hvd_engine *engine = context;
+
+    return hvd_uplink_send_up(engine->uplink, HVD_MESSAGE_REPORTS, payload, bytes);
 }
 
-bool hvd_agree_answer(struct hvd_engine *engine)
+static int send_down(void *context, const void *payload, size_t bytes)
 {
-    struct hvd_writer writer = {0};
-    int batches;
+    struct hvd_engine *engine = context;
 
-    if (engine->coordinator == NULL || engine->phase != HVD_PHASE_RUNNING) {
-        return false;
-    }
-    batches = hvd_coordinator_answer(engine->coordinator, &writer);
-    if (batches > 0 &&
-        (writer.failed || hvd_control_send_down(engine->control, HVD_MESSAGE_BATCHES,
-                                                writer.data, writer.bytes) != 0)) {
-        hvd_engine_fail(engine, engine->boot->rank, HVD_ERR_NOMEM,
-                        "no memory for messages");
-    } else if (batches > 0) {
-        hvd_agree_batches(engine, writer.data, writer.bytes);
-    }
-    hvd_writer_finish(&writer);
-    return batches > 0;
+    return hvd_uplink_send_down(engine->uplink, HVD_MESSAGE_DECISIONS, payload, bytes);
 }
 
-/* Takes the entry of this name out of the in-flight tree; NULL when there is none. */
-static struct hvd_entry *claim_entry(struct hvd_engine *engine, int set, const char *name)
+static void run(void *context, struct hvd_batch *batch)
 {
-    struct hvd_entry key = {.proposal = {.set = set, .name = name}};
-    struct hvd_entry *entry = NULL;
-    struct hvd_entry **found;
+    struct hvd_engine *engine = context;
+
+    hvd_teams_submit(engine->teams, batch);
+}
+
+static void pause_lanes(void *context, bool is_paused)
+{
+    struct hvd_engine *engine = context;
+
+    hvd_teams_pause(engine->teams, is_paused);
+}
+
+static void make_void(void *context, struct hvd_batch *batch)
+{
+    struct hvd_engine *engine = context;
+
+    hvd_teams_make_void(engine->teams, batch);
+}
+
+static void end_entry(void *context, struct hvd_entry *entry, int status,
+                      const char *text)
+{
+    struct hvd_engine *engine = context;
 
     pthread_mutex_lock(&engine->mail);
-    found = tfind(&key, &engine->in_flight, compare_entries);
-    if (found != NULL) {
-        entry = *found;
-        tdelete(entry, &engine->in_flight, compare_entries);
-    }
+    unregister(engine, entry);
     pthread_mutex_unlock(&engine->mail);
-    return entry;
+    hvd_engine_end_entry(engine, entry, status, text);
 }
 
-static int take_batch(struct hvd_engine *engine, struct hvd_reader *reader)
+static int add_set(void *context, int set, const int *ranks, int count)
 {
-    struct hvd_batch_header header;
-    struct hvd_batch_tensor tensor;
-    struct hvd_batch *batch;
-    int64_t found = 0;
+    struct hvd_engine *engine = context;
+    struct hvd_error error = {0};
+    int status = hvd_teams_add(engine->teams, set, ranks, count, &error);
 
-    if (hvd_take_batch_header(reader, &header) != 0 ||
-        (batch = hvd_batch_create(&header)) == NULL) {
-        return HVD_ERR_ARG;
+    if (status != 0) {
+        hvd_engine_fail(engine, engine->boot->rank, status, error.text);
+        return 0;
     }
-    while (found < header.count && hvd_take_batch_tensor(reader, &header, &tensor) == 0) {
-        struct hvd_entry *entry = claim_entry(engine, header.set, tensor.name);
-
-        if (entry == NULL) {
-            break;
-        }
-        batch->entries[found++] = entry;
-        memcpy(batch->rows, tensor.rows, (size_t)header.row_count * sizeof(int64_t));
-    }
-    if (found < header.count || header.status != 0) {
-        bool is_strange = found < header.count;
-        int status = is_strange ? HVD_ERR_NET : header.status;
-
-        for (int64_t i = 0; i < found; i++) {
-            hvd_engine_end_entry(engine, batch->entries[i], status,
-                                 is_strange ? strange_batch_text : header.text);
-        }
-        hvd_batch_destroy(batch);
-        return is_strange ? HVD_ERR_ARG : 0;
-    }
-    hvd_teams_submit(engine->teams, batch);
-    return 0;
+    pthread_mutex_lock(&engine->mail);
+    status = hvd_sets_add(&engine->sets, set, ranks, count);
+    pthread_mutex_unlock(&engine->mail);
+    return status;
 }
 
-void hvd_agree_batches(struct hvd_engine *engine, const void *payload, size_t bytes)
+static void remove_set(void *context, int set)
 {
-    struct hvd_reader reader = {.data = payload, .bytes = bytes};
+    struct hvd_engine *engine = context;
 
-    while (reader.bytes > 0) {
-        if (take_batch(engine, &reader) != 0) {
-            hvd_engine_fail(
-                engine, engine->boot->rank, HVD_ERR_NET,
-                "rank 0 named a tensor that this rank does not have, or memory "
-                "ran out: do all nodes have the same version of hvd?");
-            return;
-        }
+    pthread_mutex_lock(&engine->mail);
+    hvd_sets_remove(&engine->sets, set);
+    pthread_mutex_unlock(&engine->mail);
+    hvd_teams_remove(engine->teams, set);
+}
+
+static void give_up(void *context, const char *text)
+{
+    struct hvd_engine *engine = context;
+
+    (void)text; /* it has been logged; all ranks get Horovod's words for a shutdown */
+    engine->wants_shutdown = true;
+}
+
+static const struct hvd_agreement_ops ops = {
+    .send_up = send_up,
+    .send_down = send_down,
+    .run = run,
+    .pause = pause_lanes,
+    .make_void = make_void,
+    .end = end_entry,
+    .add_set = add_set,
+    .remove_set = remove_set,
+    .give_up = give_up,
+};
+
+static int add_global_set(struct hvd_engine *engine)
+{
+    const struct hvd_members *members = hvd_agreement_members(engine->agreement);
+    const struct hvd_member_set *global = hvd_members_find(members, HVD_SET_GLOBAL);
+
+    return hvd_sets_add(&engine->sets, HVD_SET_GLOBAL, global->ranks, global->count);
+}
+
+int hvd_agree_create(struct hvd_engine *engine, struct hvd_error *err)
+{
+    const struct hvd_settings *set = &engine->settings;
+    const struct hvd_agreement_settings settings = {
+        .fusion =
+            {
+                .threshold = set->fusion_threshold,
+                .groups_alone = set->disable_group_fusion,
+                .capacity = set->cache_capacity,
+                .cycle_ns = (int64_t)(set->cycle_time_ms * 1e6),
+            },
+        .may_plan = true,
+        .stall_warning_ns =
+            set->stall_check_disable ? 0 : (int64_t)(set->stall_warning_s * 1e9),
+        .stall_shutdown_ns = (int64_t)(set->stall_shutdown_s * 1e9),
+    };
+    int status = hvd_agreement_create(&engine->boot->layout, engine->boot->rank,
+                                      &settings, &ops, engine, &engine->agreement, err);
+
+    if (status == 0 && add_global_set(engine) != 0) {
+        status = hvd_fail(err, HVD_ERR_NOMEM, "no memory for the process sets");
+    }
+    return status;
+}
+
+/* --- what moves it --- */
+
+/* After a failure, and once all leave, nothing more is agreed. */
+static bool is_over(const struct hvd_engine *engine)
+{
+    return engine->has_failed || engine->phase != HVD_PHASE_RUNNING ||
+           engine->agreement == NULL;
+}
+
+void hvd_agree_reports(struct hvd_engine *engine, int branch, const void *payload,
+                       size_t bytes)
+{
+    if (!is_over(engine)) {
+        check(engine, hvd_agreement_from_below(engine->agreement, branch, payload, bytes,
+                                               hvd_clock_ns()));
     }
 }
 
-void hvd_agree_drop(struct hvd_engine *engine, int status, const char *text)
+void hvd_agree_decisions(struct hvd_engine *engine, const void *payload, size_t bytes)
 {
-    for (;;) {
-        struct hvd_entry *entry = NULL;
+    if (!is_over(engine)) {
+        check(engine, hvd_agreement_from_above(engine->agreement, payload, bytes,
+                                               hvd_clock_ns()));
+    }
+}
 
-        pthread_mutex_lock(&engine->mail);
-        engine->fresh = NULL;
-        engine->fresh_end = &engine->fresh;
-        if (engine->in_flight != NULL) {
-            entry = *(struct hvd_entry **)engine->in_flight;
-            tdelete(entry, &engine->in_flight, compare_entries);
+bool hvd_agree_progress(struct hvd_engine *engine)
+{
+    bool moved = hvd_agree_submit(engine);
+
+    if (!is_over(engine)) {
+        check(engine,
+              hvd_agreement_progress(engine->agreement, atomic_load(&engine->waiters) > 0,
+                                     hvd_clock_ns(), &moved));
+    }
+    return moved;
+}
+
+void hvd_agree_finish(void *context, struct hvd_batch *batch)
+{
+    struct hvd_engine *engine = context;
+
+    check(engine, hvd_agreement_finish(engine->agreement, batch));
+}
+
+void hvd_agree_drop(struct hvd_engine *engine, bool all, int status, const char *text)
+{
+    /* Those that the agreement has not seen yet are under way too. */
+    if (engine->agreement != NULL) {
+        struct hvd_entry *entry = take_fresh(engine);
+
+        while (entry != NULL) {
+            struct hvd_entry *next = entry->next;
+
+            end_entry(engine, entry, status, text);
+            entry = next;
         }
-        pthread_mutex_unlock(&engine->mail);
-        if (entry == NULL) {
-            return;
-        }
-        hvd_engine_end_entry(engine, entry, status, text);
+        hvd_agreement_drop(engine->agreement, all, status, text);
     }
 }

@@ -20,6 +20,7 @@ HVD_EXPORT int hvd_test(struct hvd_request *request, struct hvd_error *err)
     struct hvd_engine *engine;
 
     if (request_status(request, NULL) == HVD_INPROGRESS) {
+        atomic_store(&request->is_asked_for, true);
         engine = hvd_job_enter(err);
         if (engine != NULL) {
             hvd_engine_poke(engine);
@@ -85,6 +86,25 @@ HVD_EXPORT int hvd_request_splits(struct hvd_request *request, int32_t *splits)
     }
     memcpy(splits, entry->received, (size_t)entry->split_count * sizeof(splits[0]));
     return 0;
+}
+
+/* The value of a finished request that has one. */
+static int ended_value(struct hvd_request *request, enum hvd_kind kind)
+{
+    struct hvd_entry *entry = ended_entry(request, 0);
+
+    return entry == NULL || entry->proposal.kind != kind ? HVD_ERR_STATE
+                                                         : (int)request->value;
+}
+
+HVD_EXPORT int hvd_request_last_rank(struct hvd_request *request)
+{
+    return ended_value(request, HVD_KIND_JOIN);
+}
+
+HVD_EXPORT int hvd_request_set(struct hvd_request *request)
+{
+    return ended_value(request, HVD_KIND_SET_ADD);
 }
 
 HVD_EXPORT void hvd_request_free(struct hvd_request *request)

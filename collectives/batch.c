@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tensors that all ranks of a process set have agreed to run together. */
+/* A batch: tensors that all ranks have agreed to run together. */
 #include "collectives/batch.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@ struct hvd_batch *hvd_batch_create(const struct hvd_batch_header *header)
     }
     batch->header = *header;
     batch->header.text = "";
-    batch->entries = calloc((size_t)header->count, sizeof(batch->entries[0]));
+    batch->entries = calloc((size_t)header->count + 1, sizeof(batch->entries[0]));
     batch->rows = calloc((size_t)header->row_count + 1, sizeof(batch->rows[0]));
     if (batch->entries == NULL || batch->rows == NULL) {
         hvd_batch_destroy(batch);
@@ -24,9 +24,15 @@ struct hvd_batch *hvd_batch_create(const struct hvd_batch_header *header)
 
 void hvd_batch_destroy(struct hvd_batch *batch)
 {
-    if (batch != NULL) {
-        free(batch->entries);
-        free(batch->rows);
-        free(batch);
+    if (batch == NULL) {
+        return;
     }
+    for (int64_t i = 0; batch->entries != NULL && i < batch->header.count; i++) {
+        if (batch->entries[i] != NULL && batch->entries[i]->is_absent) {
+            hvd_entry_free_absent(batch->entries[i]);
+        }
+    }
+    free(batch->entries);
+    free(batch->rows);
+    free(batch);
 }

@@ -1,218 +1,284 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The root's book: which ranks have proposed which tensor, and what all ranks run next. */
+/* Rank 0's decisions: complete tallies go in, batches come out. */
 #include "collectives/coordinator.h"
 
-#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "collectives/validate.h"
+#include "gpu_binding/log.h"
 
-/* Batches above this go where they do not hold up small ones. */
-static const int64_t bulk_bytes = 4 << 20;
-
-/* One name that some ranks have proposed. The first proposal is the one that the others are
- * compared with, so that nothing but row counts is kept per rank. */
-struct pending {
-    struct hvd_proposal first; /* name owned */
-    int seen_count;
-    unsigned char *seen; /* [size] */
-    int64_t *rows; /* [size], allgather only */
-    int64_t max_block;
-    int failed_check; /* the lowest that failed, or HVD_VALID */
+struct ready {
+    struct ready *next;
+    struct hvd_tally *tally;
+    int64_t bytes;
+    int64_t ready_ns;
+    int status; /* 0, or why the tensor fails on all ranks */
+    bool in_group; /* of a group about which all ranks agree */
     struct hvd_error error;
-    struct pending *next; /* in the list of ready ones */
+};
+
+/* How many tensors of a group are ready. */
+struct group {
+    uint64_t id;
+    int ready;
+    bool is_whole; /* all of them were, before the first was sent */
 };
 
 struct hvd_coordinator {
-    int size;
-    int64_t fusion_threshold;
-    void *by_name; /* tsearch tree of struct pending */
-    struct pending *ready;
-    struct pending **ready_end;
+    struct hvd_tallies *tallies;
+    struct hvd_known_set *known;
+    const struct hvd_fusion *fusion;
+    struct ready *ready;
+    struct ready **ready_end;
+    struct ready *spare;
+    struct hvd_table groups;
+    int64_t bytes;
+    int64_t now_ns; /* of the present answer */
+    uint64_t next_id;
+    size_t leaving; /* evictions in the present answer */
+    size_t coming;
+    bool has_warned;
 };
 
-static int compare_pending(const void *a, const void *b)
-{
-    const struct pending *one = a, *other = b;
-
-    if (one->first.set != other->first.set) {
-        return one->first.set < other->first.set ? -1 : 1;
-    }
-    return strcmp(one->first.name, other->first.name);
-}
-
-static void pending_destroy(void *arg)
-{
-    struct pending *pending = arg;
-
-    free((char *)pending->first.name);
-    free(pending->seen);
-    free(pending->rows);
-    free(pending);
-}
-
-int hvd_coordinator_create(int size, int64_t fusion_threshold,
-                           struct hvd_coordinator **out, struct hvd_error *err)
+int hvd_coordinator_create(struct hvd_tallies *tallies, struct hvd_known_set *known,
+                           const struct hvd_fusion *fusion, struct hvd_coordinator **out,
+                           struct hvd_error *err)
 {
     struct hvd_coordinator *coordinator = calloc(1, sizeof(*coordinator));
 
     if (coordinator == NULL) {
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for the coordinator");
     }
-    coordinator->size = size;
-    coordinator->fusion_threshold = fusion_threshold;
+    coordinator->tallies = tallies;
+    coordinator->known = known;
+    coordinator->fusion = fusion;
     coordinator->ready_end = &coordinator->ready;
+    coordinator->next_id = 1;
     *out = coordinator;
     return 0;
 }
 
+static void free_ready(struct ready *ready)
+{
+    while (ready != NULL) {
+        struct ready *next = ready->next;
+
+        free(ready);
+        ready = next;
+    }
+}
+
 void hvd_coordinator_destroy(struct hvd_coordinator *coordinator)
 {
+    size_t cursor = 0;
+    struct group *group;
+
     if (coordinator == NULL) {
         return;
     }
-    while (coordinator->ready != NULL) {
-        struct pending *pending = coordinator->ready;
-
-        coordinator->ready = pending->next;
-        pending_destroy(pending);
+    for (struct ready *ready = coordinator->ready; ready != NULL; ready = ready->next) {
+        hvd_tallies_give_back(coordinator->tallies, ready->tally);
     }
-    tdestroy(coordinator->by_name, pending_destroy);
+    free_ready(coordinator->ready);
+    free_ready(coordinator->spare);
+    while ((group = hvd_table_next(&coordinator->groups, &cursor)) != NULL) {
+        free(group);
+    }
+    hvd_table_finish(&coordinator->groups);
     free(coordinator);
 }
 
-static struct pending *pending_create(const struct hvd_coordinator *coordinator,
-                                      const struct hvd_proposal *proposal)
-{
-    struct pending *pending = calloc(1, sizeof(*pending));
-    size_t size = (size_t)coordinator->size;
+/* --- groups --- */
 
-    if (pending == NULL) {
-        return NULL;
-    }
-    pending->first = *proposal;
-    pending->first.name = strdup(proposal->name);
-    pending->seen = calloc(size, 1);
-    pending->failed_check = HVD_VALID;
-    if (proposal->kind == HVD_KIND_ALLGATHER) {
-        pending->rows = calloc(size, sizeof(pending->rows[0]));
-    }
-    if (pending->first.name == NULL || pending->seen == NULL ||
-        (proposal->kind == HVD_KIND_ALLGATHER && pending->rows == NULL)) {
-        pending_destroy(pending);
-        return NULL;
-    }
-    return pending;
+static bool has_group_id(const void *item, const void *key)
+{
+    const struct group *group = item;
+    const uint64_t *id = key;
+
+    return group->id == *id;
 }
 
-/* The pending entry for this name, made if there is none; NULL without memory. */
-static struct pending *pending_find(struct hvd_coordinator *coordinator,
-                                    const struct hvd_proposal *proposal)
+static uint64_t group_of(const struct ready *ready)
 {
-    struct pending key = {.first = *proposal};
-    struct pending **found = tfind(&key, &coordinator->by_name, compare_pending);
-    struct pending *pending;
-
-    if (found != NULL) {
-        return *found;
-    }
-    pending = pending_create(coordinator, proposal);
-    if (pending != NULL &&
-        tsearch(pending, &coordinator->by_name, compare_pending) == NULL) {
-        pending_destroy(pending);
-        return NULL;
-    }
-    return pending;
+    return ready->in_group ? hvd_tally_proposal(ready->tally)->group : 0;
 }
 
-static void note_disagreement(struct pending *pending,
-                              const struct hvd_proposal *proposal)
+static struct group *find_group(struct hvd_coordinator *coordinator, uint64_t id)
 {
-    struct hvd_error error = {0};
-    int check = hvd_validate(&pending->first, proposal, &error);
-
-    if (check < pending->failed_check) {
-        pending->failed_check = check;
-        pending->error = error;
-    }
+    return hvd_table_find(&coordinator->groups, hvd_hash_number(id), has_group_id, &id);
 }
 
-int hvd_coordinator_add(struct hvd_coordinator *coordinator,
-                        const struct hvd_proposal *proposal, struct hvd_error *err)
+static int count_in_group(struct hvd_coordinator *coordinator, uint64_t id, int size)
 {
-    struct pending *pending;
-    int rank = proposal->rank;
+    struct group *group = find_group(coordinator, id);
 
-    if (rank < 0 || rank >= coordinator->size) {
-        return hvd_fail(err, HVD_ERR_ARG, "tensor %s proposed by rank %d of %d",
-                        proposal->name, rank, coordinator->size);
+    if (group == NULL) {
+        group = calloc(1, sizeof(*group));
+        if (group == NULL ||
+            hvd_table_add(&coordinator->groups, hvd_hash_number(id), group) != 0) {
+            free(group);
+            return HVD_ERR_NOMEM;
+        }
+        group->id = id;
     }
-    pending = pending_find(coordinator, proposal);
-    if (pending == NULL) {
-        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for tensor %s", proposal->name);
-    }
-    if (pending->seen[rank]) {
-        return hvd_fail(err, HVD_ERR_ARG, "rank %d proposed tensor %s twice", rank,
-                        proposal->name);
-    }
-    note_disagreement(pending, proposal);
-    pending->seen[rank] = 1;
-    pending->seen_count++;
-    if (pending->rows != NULL) {
-        pending->rows[rank] = proposal->ndim > 0 ? proposal->shape[0] : 0;
-    }
-    if (proposal->max_block > pending->max_block) {
-        pending->max_block = proposal->max_block;
-    }
-    if (pending->seen_count == coordinator->size) {
-        tdelete(pending, &coordinator->by_name, compare_pending);
-        *coordinator->ready_end = pending;
-        coordinator->ready_end = &pending->next;
-    }
+    group->ready++;
+    group->is_whole |= group->ready == size;
     return 0;
 }
 
-static int64_t pending_bytes(const struct pending *pending)
+static void leave_group(struct hvd_coordinator *coordinator, const struct ready *ready)
 {
-    int64_t bytes = (int64_t)hvd_dtype_bytes(pending->first.dtype);
+    uint64_t id = group_of(ready);
+    struct group *group = id != 0 ? find_group(coordinator, id) : NULL;
 
-    for (int i = 0; i < pending->first.ndim; i++) {
-        bytes *= pending->first.shape[i];
+    if (group != NULL && --group->ready == 0) {
+        hvd_table_remove(&coordinator->groups, hvd_hash_number(id), has_group_id, &id);
+        free(group);
     }
-    return bytes;
 }
 
-static bool may_travel_together(const struct pending *a, const struct pending *b)
+/* The tensors of a group wait for each other, but no longer than a cycle: ranks may have cut
+ * their groups differently. */
+static bool waits_for_group(struct hvd_coordinator *coordinator,
+                            const struct ready *ready)
 {
-    const struct hvd_proposal *one = &a->first, *other = &b->first;
+    uint64_t id = group_of(ready);
 
-    return one->kind == HVD_KIND_ALLREDUCE && other->kind == HVD_KIND_ALLREDUCE &&
-           b->failed_check == HVD_VALID && one->set == other->set &&
-           one->dtype == other->dtype && one->op == other->op &&
-           one->device == other->device && one->prescale == other->prescale &&
-           one->postscale == other->postscale;
+    return id != 0 && !find_group(coordinator, id)->is_whole &&
+           coordinator->now_ns - ready->ready_ns < coordinator->fusion->cycle_ns;
 }
 
-/* Moves the tensors that go with lead from the ready list to lead's own list; returns how
- * many tensors the batch has. */
-static int gather_batch(struct hvd_coordinator *coordinator, struct pending *lead)
-{
-    struct pending **end = &lead->next;
-    struct pending **at = &coordinator->ready;
-    int64_t bytes = pending_bytes(lead);
-    int count = 1;
+/* --- what is ready --- */
 
-    *end = NULL;
-    if (lead->failed_check != HVD_VALID) {
-        return count;
+static void check(struct hvd_coordinator *coordinator, struct ready *ready)
+{
+    const struct hvd_tally *tally = ready->tally;
+    bool is_alone = tally->described + (tally->known != NULL ? 1 : 0) == 1;
+    int joined =
+        tally->key.set == HVD_SET_GLOBAL ? coordinator->tallies->members->joined : 0;
+
+    ready->status = hvd_validate(tally, joined, &ready->error);
+    ready->in_group = is_alone && hvd_tally_proposal(tally)->group != 0;
+}
+
+int hvd_coordinator_add(struct hvd_coordinator *coordinator, struct hvd_tally *tally,
+                        int64_t now_ns)
+{
+    struct ready *ready = coordinator->spare;
+
+    if (ready != NULL) {
+        coordinator->spare = ready->next;
+    } else {
+        ready = malloc(sizeof(*ready));
     }
+    if (ready == NULL) {
+        hvd_tallies_give_back(coordinator->tallies, tally);
+        return HVD_ERR_NOMEM;
+    }
+    ready->next = NULL;
+    ready->tally = tally;
+    ready->ready_ns = now_ns;
+    ready->bytes = tally->known != NULL ? tally->known->bytes
+                                        : hvd_proposal_bytes(tally->descriptions[0]);
+    check(coordinator, ready);
+    if (ready->in_group && count_in_group(coordinator, hvd_tally_proposal(tally)->group,
+                                          hvd_tally_proposal(tally)->group_size) != 0) {
+        ready->in_group = false;
+    }
+    *coordinator->ready_end = ready;
+    coordinator->ready_end = &ready->next;
+    coordinator->bytes += ready->bytes;
+    return 0;
+}
+
+int64_t hvd_coordinator_oldest(const struct hvd_coordinator *coordinator)
+{
+    return coordinator->ready != NULL ? coordinator->ready->ready_ns : -1;
+}
+
+int64_t hvd_coordinator_bytes(const struct hvd_coordinator *coordinator)
+{
+    return coordinator->bytes;
+}
+
+static void forget(struct hvd_coordinator *coordinator, struct ready *ready)
+{
+    coordinator->bytes -= ready->bytes;
+    leave_group(coordinator, ready);
+    hvd_tallies_give_back(coordinator->tallies, ready->tally);
+    ready->next = coordinator->spare;
+    coordinator->spare = ready;
+}
+
+static void find_end(struct hvd_coordinator *coordinator)
+{
+    struct ready **at = &coordinator->ready;
+
     while (*at != NULL) {
-        struct pending *other = *at;
-        int64_t more = pending_bytes(other);
+        at = &(*at)->next;
+    }
+    coordinator->ready_end = at;
+}
 
-        if (!may_travel_together(lead, other) ||
-            bytes + more > coordinator->fusion_threshold) {
+void hvd_coordinator_drop_planned(struct hvd_coordinator *coordinator)
+{
+    struct ready **at = &coordinator->ready;
+
+    while (*at != NULL) {
+        struct ready *ready = *at;
+        struct hvd_known *known = ready->tally->known;
+
+        if (known != NULL && known->planned != NULL) {
+            *at = ready->next;
+            forget(coordinator, ready);
+        } else {
+            at = &ready->next;
+        }
+    }
+    find_end(coordinator);
+}
+
+/* --- fusion --- */
+
+static bool may_fuse(const struct ready *ready)
+{
+    enum hvd_kind kind = hvd_tally_proposal(ready->tally)->kind;
+
+    return (kind == HVD_KIND_ALLREDUCE || kind == HVD_KIND_ADASUM) &&
+           ready->status == 0 && ready->bytes < HVD_BULK_BYTES;
+}
+
+static bool fits(const struct hvd_coordinator *coordinator, const struct ready *lead,
+                 const struct ready *other)
+{
+    const struct hvd_proposal *a = hvd_tally_proposal(lead->tally);
+    const struct hvd_proposal *b = hvd_tally_proposal(other->tally);
+
+    if (coordinator->fusion->groups_alone && group_of(lead) != group_of(other)) {
+        return false;
+    }
+    return a->kind == b->kind && a->set == b->set && a->dtype == b->dtype &&
+           a->op == b->op && a->device == b->device && a->prescale == b->prescale &&
+           a->postscale == b->postscale;
+}
+
+/* Moves the tensors that go with lead from the list that begins at *at to lead's own list;
+ * returns the bytes of the batch. */
+static int64_t gather(struct hvd_coordinator *coordinator, struct ready *lead,
+                      struct ready **at, int64_t *count)
+{
+    struct ready **end = &lead->next;
+    int64_t bytes = lead->bytes;
+
+    *count = 1;
+    lead->next = NULL;
+    while (may_fuse(lead) && *at != NULL) {
+        struct ready *other = *at;
+
+        if (!may_fuse(other) || waits_for_group(coordinator, other) ||
+            !fits(coordinator, lead, other) ||
+            bytes + other->bytes > coordinator->fusion->threshold) {
             at = &other->next;
             continue;
         }
@@ -220,63 +286,206 @@ static int gather_batch(struct hvd_coordinator *coordinator, struct pending *lea
         other->next = NULL;
         *end = other;
         end = &other->next;
-        bytes += more;
-        count++;
+        bytes += other->bytes;
+        (*count)++;
     }
-    return count;
+    return bytes;
 }
 
-static enum hvd_lane choose_lane(const struct pending *lead)
-{
-    int64_t bytes = 0;
+/* --- ids --- */
 
-    for (; lead != NULL; lead = lead->next) {
-        bytes += pending_bytes(lead);
-    }
-    return bytes > bulk_bytes ? HVD_LANE_BULK : HVD_LANE_QUICK;
+static bool is_cached_kind(enum hvd_kind kind)
+{
+    return kind <= HVD_KIND_REDUCESCATTER && kind != HVD_KIND_JOIN &&
+           kind != HVD_KIND_BARRIER;
 }
 
-static void put_batch(const struct hvd_coordinator *coordinator, struct pending *lead,
-                      int count, struct hvd_writer *writer)
+static void evict(struct hvd_coordinator *coordinator, struct hvd_known *known,
+                  struct hvd_writer *writer)
 {
-    bool failed = lead->failed_check != HVD_VALID;
-    struct hvd_batch_header header = {
-        .kind = lead->first.kind,
-        .set = lead->first.set,
-        .lane = choose_lane(lead),
-        .status = failed ? HVD_ERR_MISMATCH : 0,
-        .text = failed ? lead->error.text : "",
-        .max_block = lead->max_block,
+    known->is_leaving = true;
+    coordinator->leaving++;
+    hvd_put_record(writer, HVD_DECISION_EVICT, 1, known->id);
+}
+
+/* Makes room for one more; false when there is none to be had. */
+static bool make_room(struct hvd_coordinator *coordinator, struct hvd_writer *writer)
+{
+    size_t capacity = (size_t)coordinator->fusion->capacity;
+    struct hvd_known *known = coordinator->known->oldest;
+
+    if (coordinator->known->count + coordinator->coming - coordinator->leaving <
+        capacity) {
+        return true;
+    }
+    while (known != NULL &&
+           (known->uses > 0 || known->is_leaving || known->planned != NULL)) {
+        known = known->newer;
+    }
+    if (capacity == 0 || known == NULL) {
+        return false;
+    }
+    if (!coordinator->has_warned) {
+        coordinator->has_warned = true;
+        hvd_log(
+            HVD_LOG_WARN,
+            "more than %d tensors are in use: the least recently used one is described "
+            "anew each time; raise HOROVOD_CACHE_CAPACITY",
+            coordinator->fusion->capacity);
+    }
+    evict(coordinator, known, writer);
+    return true;
+}
+
+/* The id by which a tensor that was described in full is known from now on, or 0. */
+static uint64_t give_id(struct hvd_coordinator *coordinator, const struct ready *ready,
+                        struct hvd_writer *writer)
+{
+    struct hvd_known *old = hvd_known_find(coordinator->known, &ready->tally->key);
+
+    if (!is_cached_kind(hvd_tally_proposal(ready->tally)->kind) || ready->status != 0) {
+        return 0;
+    }
+    if (old != NULL) { /* all ranks describe it anew */
+        evict(coordinator, old, writer);
+    }
+    if (!make_room(coordinator, writer)) {
+        return 0;
+    }
+    coordinator->coming++;
+    return coordinator->next_id++;
+}
+
+/* --- answers --- */
+
+static const struct hvd_member_set *set_of(const struct hvd_coordinator *coordinator,
+                                           int set)
+{
+    return hvd_members_find(coordinator->tallies->members, set);
+}
+
+static struct hvd_batch_header make_header(const struct hvd_coordinator *coordinator,
+                                           const struct ready *lead, int64_t count)
+{
+    const struct hvd_proposal *proposal = hvd_tally_proposal(lead->tally);
+    bool is_gather = proposal->kind == HVD_KIND_ALLGATHER && lead->status == 0;
+
+    return (struct hvd_batch_header){
+        .kind = proposal->kind,
+        .set = proposal->set,
+        .status = lead->status,
+        .text = lead->status != 0 ? lead->error.text : "",
+        .max_block = lead->tally->max_block,
         .count = count,
-        .row_count = lead->rows != NULL && !failed ? coordinator->size : 0,
+        .row_count = is_gather ? set_of(coordinator, proposal->set)->count : 0,
     };
+}
 
-    hvd_put_batch_header(writer, &header);
-    for (struct pending *tensor = lead; tensor != NULL; tensor = tensor->next) {
-        hvd_put_text(writer, tensor->first.name);
-        hvd_put(writer, tensor->rows, (size_t)header.row_count * sizeof(int64_t));
+static void put_tensors(struct hvd_coordinator *coordinator, const struct ready *lead,
+                        const uint64_t *ids, struct hvd_writer *writer)
+{
+    struct hvd_id_range range = {0};
+
+    for (const struct ready *ready = lead; ready != NULL; ready = ready->next, ids++) {
+        const struct hvd_known *known = ready->tally->known;
+
+        if (known != NULL && !known->is_evicted && ready->tally->described == 0) {
+            hvd_put_id(writer, HVD_TENSOR_IDS, &range, known->id);
+            hvd_known_touch(coordinator->known, ready->tally->known);
+            continue;
+        }
+        hvd_put_ids_end(writer, HVD_TENSOR_IDS, &range);
+        hvd_put_record(writer, HVD_TENSOR_FULL, 1, *ids);
+        hvd_put_proposal(writer, hvd_tally_proposal(ready->tally));
+    }
+    hvd_put_ids_end(writer, HVD_TENSOR_IDS, &range);
+}
+
+static void put_rows(const struct hvd_coordinator *coordinator, const struct ready *lead,
+                     const struct hvd_batch_header *header, struct hvd_writer *writer)
+{
+    const struct hvd_member_set *set = set_of(coordinator, header->set);
+    const struct hvd_tally *tally = lead->tally;
+    int64_t *rows = calloc((size_t)header->row_count + 1, sizeof(rows[0]));
+
+    if (rows == NULL) {
+        writer->failed = true;
+        return;
+    }
+    for (uint32_t i = 0; i < tally->row_count && header->row_count > 0; i++) {
+        int index = hvd_members_index(set, (int)tally->rows[i].rank);
+
+        if (index >= 0) {
+            rows[index] = tally->rows[i].rows;
+        }
+    }
+    hvd_put(writer, rows, (size_t)header->row_count * sizeof(rows[0]));
+    free(rows);
+}
+
+/* Evictions come before the batch, so that a name is never known twice. */
+static void put_batch(struct hvd_coordinator *coordinator, struct ready *lead,
+                      struct hvd_batch_header *header, struct hvd_writer *writer)
+{
+    uint64_t *ids = calloc((size_t)header->count, sizeof(ids[0]));
+    int64_t i = 0;
+
+    if (ids == NULL) {
+        writer->failed = true;
+        return;
+    }
+    for (const struct ready *ready = lead; ready != NULL; ready = ready->next, i++) {
+        const struct hvd_tally *tally = ready->tally;
+
+        if (tally->known == NULL || tally->known->is_evicted) {
+            ids[i] = give_id(coordinator, ready, writer);
+        }
+    }
+    hvd_put_batch(writer, header);
+    put_tensors(coordinator, lead, ids, writer);
+    put_rows(coordinator, lead, header, writer);
+    free(ids);
+}
+
+static void answer_lead(struct hvd_coordinator *coordinator, struct ready **at,
+                        bool only_spare, struct hvd_writer *writer)
+{
+    struct ready *lead = *at;
+    struct hvd_batch_header header;
+    int64_t count, bytes;
+
+    *at = lead->next;
+    bytes = gather(coordinator, lead, at, &count);
+    header = make_header(coordinator, lead, count);
+    header.lane = only_spare                ? HVD_LANE_SPARE
+                  : bytes >= HVD_BULK_BYTES ? HVD_LANE_BULK
+                                            : HVD_LANE_QUICK;
+    put_batch(coordinator, lead, &header, writer);
+    while (lead != NULL) {
+        struct ready *next = lead->next;
+
+        forget(coordinator, lead);
+        lead = next;
     }
 }
 
-int hvd_coordinator_answer(struct hvd_coordinator *coordinator, struct hvd_writer *writer)
+int hvd_coordinator_answer(struct hvd_coordinator *coordinator, bool only_spare,
+                           int64_t now_ns, struct hvd_writer *writer)
 {
+    struct ready **at = &coordinator->ready;
     int batches = 0;
 
-    while (coordinator->ready != NULL) {
-        struct pending *lead = coordinator->ready;
-        int count;
-
-        coordinator->ready = lead->next;
-        count = gather_batch(coordinator, lead);
-        put_batch(coordinator, lead, count, writer);
-        while (lead != NULL) {
-            struct pending *next = lead->next;
-
-            pending_destroy(lead);
-            lead = next;
+    coordinator->leaving = 0;
+    coordinator->coming = 0;
+    coordinator->now_ns = now_ns;
+    while (*at != NULL) {
+        if (waits_for_group(coordinator, *at)) {
+            at = &(*at)->next;
+            continue;
         }
+        answer_lead(coordinator, at, only_spare, writer);
         batches++;
     }
-    coordinator->ready_end = &coordinator->ready;
+    find_end(coordinator);
     return batches;
 }

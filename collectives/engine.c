@@ -21,15 +21,12 @@ void hvd_engine_end_entry(struct hvd_engine *engine, struct hvd_entry *entry, in
     }
 }
 
-static void end_batches(struct hvd_engine *engine, int status, const char *text)
+static void drop_batches(struct hvd_engine *engine)
 {
     struct hvd_batch *batch;
 
     while (engine->teams != NULL &&
            (batch = hvd_teams_take_batch(engine->teams)) != NULL) {
-        for (int64_t i = 0; i < batch->header.count; i++) {
-            hvd_engine_end_entry(engine, batch->entries[i], status, text);
-        }
         hvd_batch_destroy(batch);
     }
 }
@@ -55,28 +52,27 @@ void hvd_engine_fail(struct hvd_engine *engine, int culprit, int status, const c
     hvd_engine_refuse(engine, status, failure.text);
     hvd_control_abort(engine->control, culprit, failure.text);
     /* The run itself stays until the net is gone, which may still know its messages. */
-    end_batches(engine, status, failure.text);
-    hvd_agree_drop(engine, status, failure.text);
+    drop_batches(engine);
+    hvd_agree_drop(engine, true, status, failure.text);
 }
 
-void hvd_engine_on_event(void *context, const struct hvd_control_event *event)
+void hvd_engine_on_event(void *context, const struct hvd_uplink_event *event)
 {
     struct hvd_engine *engine = context;
 
-    if (event->kind == HVD_CONTROL_ABORT) {
+    if (event->kind == HVD_UPLINK_ABORT) {
         hvd_engine_fail(engine, event->rank, HVD_ERR_PEER, event->text);
         return;
     }
     switch (event->type) {
-    case HVD_MESSAGE_PROPOSALS:
-        hvd_agree_proposals(engine, event->payload, event->bytes);
+    case HVD_MESSAGE_REPORTS:
+        hvd_agree_reports(engine, event->from + 1, event->payload, event->bytes);
         break;
-    case HVD_MESSAGE_BATCHES:
-        hvd_control_send_down(engine->control, event->type, event->payload, event->bytes);
-        hvd_agree_batches(engine, event->payload, event->bytes);
+    case HVD_MESSAGE_DECISIONS:
+        hvd_agree_decisions(engine, event->payload, event->bytes);
         break;
     case HVD_MESSAGE_SHUTDOWN:
-        hvd_leave_on_shutdown(engine, event->from == hvd_control_parent(engine->control));
+        hvd_leave_on_shutdown(engine, event->from == HVD_UPLINK_PARENT);
         break;
     case HVD_MESSAGE_DRAINED:
         engine->drained_children++;
@@ -95,21 +91,11 @@ void hvd_engine_on_event(void *context, const struct hvd_control_event *event)
     }
 }
 
-static void finish_batch(void *context, struct hvd_batch *batch)
-{
-    struct hvd_engine *engine = context;
-
-    for (int64_t i = 0; i < batch->header.count; i++) {
-        hvd_engine_end_entry(engine, batch->entries[i], 0, "");
-    }
-    hvd_batch_destroy(batch);
-}
-
 /* A rank that cannot go on must not leave the others waiting: the job ends. */
 bool hvd_engine_run_batches(struct hvd_engine *engine)
 {
     bool moved = false;
-    int status = hvd_teams_progress(engine->teams, finish_batch, engine, &moved);
+    int status = hvd_teams_progress(engine->teams, hvd_agree_finish, engine, &moved);
 
     if (status != 0) {
         hvd_engine_fail(engine, engine->boot->rank, status,
@@ -125,7 +111,7 @@ static void blame_net_peer(struct hvd_engine *engine, int peer, const char *reas
 {
     char text[512];
 
-    hvd_control_progress(engine->control, hvd_engine_on_event, engine);
+    hvd_uplink_progress_sockets(engine->uplink, hvd_engine_on_event, engine);
     snprintf(text, sizeof(text),
              "rank %d on %s died or cannot be reached any more (UCX: %s)", peer,
              engine->boot->peers[peer].host, reason);
@@ -145,25 +131,31 @@ static bool progress_net(struct hvd_engine *engine)
     return moved;
 }
 
-static bool progress_control(struct hvd_engine *engine)
+static bool progress_messages(struct hvd_engine *engine)
 {
+    int handled = hvd_uplink_progress_node(engine->uplink, hvd_engine_on_event, engine);
+
     if (!hvd_teams_are_idle(engine->teams)) {
         int64_t now_ns = hvd_clock_ns();
 
         if (now_ns - engine->control_seen_ns < control_every_ns) {
-            return false;
+            return handled != 0;
         }
         engine->control_seen_ns = now_ns;
     }
-    return hvd_control_progress(engine->control, hvd_engine_on_event, engine) > 0;
+    handled |= hvd_uplink_progress_sockets(engine->uplink, hvd_engine_on_event, engine);
+    if (handled < 0) {
+        hvd_engine_fail(engine, engine->boot->rank, HVD_ERR_NOMEM,
+                        "no memory for messages");
+    }
+    return handled != 0;
 }
 
 bool hvd_engine_progress(struct hvd_engine *engine)
 {
-    bool moved = hvd_agree_propose(engine);
+    bool moved = progress_messages(engine);
 
-    moved |= progress_control(engine);
-    moved |= hvd_agree_answer(engine);
+    moved |= hvd_agree_progress(engine);
     if (engine->net != NULL) {
         moved |= progress_net(engine);
     }
@@ -192,9 +184,44 @@ int hvd_engine_submit(struct hvd_engine *engine, struct hvd_request *request,
     return status;
 }
 
-uint64_t hvd_engine_next_barrier(struct hvd_engine *engine)
+int64_t hvd_engine_count(struct hvd_engine *engine, int set, enum hvd_count what)
 {
-    return atomic_fetch_add(&engine->barriers, 1);
+    int64_t number = 0;
+
+    pthread_mutex_lock(&engine->mail);
+    for (int i = 0; i < engine->sets.count; i++) {
+        if (engine->sets.sets[i].id == set) {
+            number = engine->sets.sets[i].counts[what]++;
+        }
+    }
+    pthread_mutex_unlock(&engine->mail);
+    return number;
+}
+
+int hvd_engine_with_set(struct hvd_engine *engine, int set, hvd_set_reader *reader,
+                        void *context)
+{
+    const struct hvd_set *found;
+    int result;
+
+    pthread_mutex_lock(&engine->mail);
+    found = hvd_sets_find(&engine->sets, set);
+    result = found != NULL ? reader(context, found) : HVD_ERR_ARG;
+    pthread_mutex_unlock(&engine->mail);
+    return result;
+}
+
+int hvd_engine_sets(struct hvd_engine *engine, int *ids)
+{
+    int count;
+
+    pthread_mutex_lock(&engine->mail);
+    count = engine->sets.count;
+    for (int i = 0; ids != NULL && i < count; i++) {
+        ids[i] = engine->sets.sets[i].id;
+    }
+    pthread_mutex_unlock(&engine->mail);
+    return count;
 }
 
 const struct hvd_boot *hvd_engine_boot(const struct hvd_engine *engine)

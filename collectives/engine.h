@@ -8,6 +8,7 @@
 #define HVD_ENGINE_H
 
 #include "collectives/request.h"
+#include "collectives/sets.h"
 #include "pmix_boot/boot.h"
 
 struct hvd_engine;
@@ -22,7 +23,7 @@ int hvd_engine_submit(struct hvd_engine *engine, struct hvd_request *request,
 
 /* Blocks until the request has ended or timeout_ms has passed (negative: no limit); may
  * drive. Any thread. */
-void hvd_engine_wait(struct hvd_engine *engine, const struct hvd_request *request,
+void hvd_engine_wait(struct hvd_engine *engine, struct hvd_request *request,
                      int timeout_ms);
 
 /* Drives once if nobody else does. Any thread. */
@@ -35,8 +36,18 @@ void hvd_engine_leave(struct hvd_engine *engine);
 /* Stops the thread and frees everything; no other thread may be in any function. */
 void hvd_engine_destroy(struct hvd_engine *engine);
 
-/* Counts this rank's barriers, so that the n-th of one rank meets the n-th of the others. */
-uint64_t hvd_engine_next_barrier(struct hvd_engine *engine);
+/* Counts what this rank starts without a name, so that the n-th of one rank meets the n-th of
+ * the others. The set is there. */
+int64_t hvd_engine_count(struct hvd_engine *engine, int set, enum hvd_count what);
+
+/* What reader says of a process set that this rank has seen added, under a lock; HVD_ERR_ARG when
+ * there is none. */
+typedef int hvd_set_reader(void *context, const struct hvd_set *set);
+int hvd_engine_with_set(struct hvd_engine *engine, int set, hvd_set_reader *reader,
+                        void *context);
+
+/* The number of process sets; ids, if not NULL, gets theirs. */
+int hvd_engine_sets(struct hvd_engine *engine, int *ids);
 
 const struct hvd_boot *hvd_engine_boot(const struct hvd_engine *engine);
 

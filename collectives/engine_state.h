@@ -14,10 +14,13 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "collectives/agreement.h"
 #include "collectives/control.h"
-#include "collectives/coordinator.h"
 #include "collectives/engine.h"
+#include "collectives/sets.h"
+#include "collectives/settings.h"
 #include "collectives/teams.h"
+#include "collectives/uplink.h"
 
 enum hvd_phase {
     HVD_PHASE_RUNNING,
@@ -31,7 +34,9 @@ struct hvd_engine {
     struct hvd_net *net;
     struct hvd_shm *shm;
     struct hvd_teams *teams; /* and the batches that all ranks have agreed on */
-    struct hvd_coordinator *coordinator; /* on rank 0 */
+    struct hvd_uplink *uplink;
+    struct hvd_agreement *agreement;
+    struct hvd_settings settings;
     struct hvd_addresses *addresses; /* of the network, while joining */
 
     pthread_mutex_t drive;
@@ -39,6 +44,7 @@ struct hvd_engine {
     enum hvd_phase phase;
     int drained_children;
     bool sent_drained;
+    bool wants_shutdown; /* rank 0: as soon as no plan is in force */
     bool is_crowded; /* more ranks than cpus: yield early while spinning */
     int64_t control_seen_ns; /* when the control sockets were last looked at */
 
@@ -55,34 +61,42 @@ struct hvd_engine {
     _Atomic bool asleep;
     _Atomic bool was_rung; /* wake has been written to */
     _Atomic bool thread_drives; /* the progress thread holds drive */
+    _Atomic int64_t thread_wakes_ns; /* until when it sleeps; -1: until a bell rings */
     _Atomic bool is_wanted; /* a waiter wants drive from the progress thread */
     pthread_mutex_t turn; /* held by that waiter until it has drive */
     _Atomic bool stop;
     pthread_t thread;
     bool has_thread;
 
-    _Atomic uint64_t barriers; /* that this rank has started */
+    _Atomic int waiters; /* threads that wait for a request */
+    int64_t fresh_ns; /* when the drive last saw a submission */
 
     pthread_mutex_t mail;
     pthread_cond_t ended; /* some request has ended, or the driver has left */
     struct hvd_entry *fresh; /* submitted, not yet proposed */
     struct hvd_entry **fresh_end;
-    void *in_flight; /* tsearch tree of struct hvd_entry, by set and name */
+    struct hvd_table in_flight; /* struct hvd_entry by key, until they have ended */
+    struct hvd_sets sets; /* as far as decisions have been carried out */
     struct hvd_error refusal; /* status != 0: every submission ends with this */
 };
 
-/* --- agree.c, drive held --- */
-bool hvd_agree_propose(struct hvd_engine *engine); /* fresh entries to the root */
-bool hvd_agree_answer(struct hvd_engine *engine); /* root: batches to everyone */
-void hvd_agree_proposals(struct hvd_engine *engine, const void *payload, size_t bytes);
-void hvd_agree_batches(struct hvd_engine *engine, const void *payload, size_t bytes);
+/* --- agree.c --- */
+int hvd_agree_create(struct hvd_engine *engine, struct hvd_error *err);
 
-/* Puts the entries into the in-flight tree, all or none; mail held. */
+/* Puts the entries into the in-flight table, all or none; mail held. */
 int hvd_agree_register(struct hvd_engine *engine, struct hvd_request *request,
                        struct hvd_error *err);
 
-/* Ends all entries that no batch has named yet. */
-void hvd_agree_drop(struct hvd_engine *engine, int status, const char *text);
+/* drive held: */
+bool hvd_agree_submit(struct hvd_engine *engine); /* what is fresh */
+bool hvd_agree_progress(struct hvd_engine *engine);
+void hvd_agree_reports(struct hvd_engine *engine, int branch, const void *payload,
+                       size_t bytes);
+void hvd_agree_decisions(struct hvd_engine *engine, const void *payload, size_t bytes);
+void hvd_agree_finish(void *engine, struct hvd_batch *batch);
+
+/* Ends all entries that are not in a batch that all ranks run, or all. */
+void hvd_agree_drop(struct hvd_engine *engine, bool all, int status, const char *text);
 
 /* --- addresses.c, drive held --- */
 int hvd_addresses_exchange(struct hvd_engine *engine, int timeout_ms,
@@ -101,7 +115,7 @@ void hvd_engine_fail(struct hvd_engine *engine, int culprit, int status,
                      const char *text);
 /* From now on submissions get this; the first call counts. */
 void hvd_engine_refuse(struct hvd_engine *engine, int status, const char *text);
-void hvd_engine_on_event(void *context, const struct hvd_control_event *event);
+void hvd_engine_on_event(void *context, const struct hvd_uplink_event *event);
 
 /* Gives each team a turn; true if anything moved. */
 bool hvd_engine_run_batches(struct hvd_engine *engine);

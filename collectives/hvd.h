@@ -57,7 +57,8 @@ enum {
 
 /* A dense row-major tensor. Zero elements are fine; ndim 0 is one element. */
 struct hvd_tensor {
-    const char *name; /* not NULL; matched across ranks; unique while in flight */
+    const char
+        *name; /* matched across ranks; unique while in flight; "hvd." begins none */
     const void *input;
     void *output; /* same as input: in place; NULL where the library allocates */
     const int64_t *shape;
@@ -131,6 +132,35 @@ int hvd_reducescatter_start(const struct hvd_tensor *tensors, int count, enum hv
 /* Ends when every rank of the set has started it. */
 int hvd_barrier_start(int set, struct hvd_request **request, struct hvd_error *err);
 
+/* This rank has no more data: until all ranks have joined, it takes part in the allreduces of
+ * the global process set with zeros. Other collectives, and Min, Max and Product, fail
+ * meanwhile. Ends when all ranks have joined; hvd_request_last_rank tells who was last. */
+int hvd_join_start(struct hvd_request **request, struct hvd_error *err);
+
+/* --- process sets ----------------------------------------------------------------------
+ * A process set is some of the job's ranks, with collectives of their own; sets may overlap
+ * and run at the same time. Set 0 is the global one. All ranks of the job, members or not,
+ * add and remove sets, in the same order. */
+
+/* Adds a set of `count` ranks, in any order; hvd_request_set tells its number. The ranks must
+ * agree about its members; a set with the same members must not exist. */
+int hvd_set_add_start(const int *ranks, int count, struct hvd_request **request,
+                      struct hvd_error *err);
+
+/* Removes a set. Ends when all ranks have asked for it and their collectives on it are done. */
+int hvd_set_remove_start(int set, struct hvd_request **request, struct hvd_error *err);
+
+/* Of a set that this rank has seen added: its size; this rank's index in it, or
+ * HVD_ERR_UNSUPPORTED when it is not a member; its ranks, ascending ([size], the caller's).
+ * HVD_ERR_ARG when there is no such set. */
+int hvd_set_size(int set);
+int hvd_set_rank(int set);
+int hvd_set_ranks(int set, int *ranks);
+
+/* The number of sets, the global one included; ids, [that number], gets theirs. */
+int hvd_set_count(void);
+int hvd_set_ids(int *ids);
+
 /* --- requests --------------------------------------------------------------------------- */
 
 /* 0: done; HVD_INPROGRESS; or the failure, with its text in err (may be NULL). Does not
@@ -153,6 +183,11 @@ int hvd_request_take(struct hvd_request *request, int index, void **data, int64_
 int hvd_request_splits(struct hvd_request *request, int32_t *splits);
 
 /* Waits if need be, then frees. NULL is fine. */
+/* Of a finished hvd_join_start: the rank that joined last. Of a finished hvd_set_add_start: the
+ * number of the set. Else HVD_ERR_STATE. */
+int hvd_request_last_rank(struct hvd_request *request);
+int hvd_request_set(struct hvd_request *request);
+
 void hvd_request_free(struct hvd_request *request);
 
 void hvd_free(void *data);

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "collectives/engine_state.h"
+#include "collectives/mailbox.h"
 #include "collectives/settings.h"
 #include "collectives/thread_cpu.h"
 #include "gpu_binding/log.h"
@@ -117,7 +118,11 @@ static int join_node(struct hvd_engine *engine, int timeout_ms, struct hvd_error
     const struct hvd_layout *layout = &engine->boot->layout;
     int local_rank = layout->local_rank[engine->boot->rank];
     int local_size = hvd_layout_local_size(layout, layout->node[engine->boot->rank]);
-    const struct hvd_shm_sizes sizes = {.local_size = local_size, .geometry = geometry};
+    const struct hvd_shm_sizes sizes = {
+        .local_size = local_size,
+        .extra_bytes = hvd_mailbox_bytes(local_size),
+        .geometry = geometry,
+    };
     int segment = -1;
     int status = 0;
 
@@ -141,6 +146,27 @@ static int join_node(struct hvd_engine *engine, int timeout_ms, struct hvd_error
         close(segment);
     }
     return status;
+}
+
+static void wake_local_rank(void *context, int local_rank)
+{
+    struct hvd_engine *engine = context;
+
+    hvd_shm_ring(engine->shm, local_rank);
+}
+
+static int open_uplink(struct hvd_engine *engine, struct hvd_error *err)
+{
+    const struct hvd_uplink_config config = {
+        .control = engine->control,
+        .layout = &engine->boot->layout,
+        .rank = engine->boot->rank,
+        .memory = hvd_shm_extra(engine->shm),
+        .wake = wake_local_rank,
+        .wake_context = engine,
+    };
+
+    return hvd_uplink_create(&config, &engine->uplink, err);
 }
 
 /* Step 4. The exchange drives the engine, teams included. */
@@ -206,34 +232,32 @@ static void place_thread(struct hvd_engine *engine, const char *list)
 
 static int join(struct hvd_engine *engine, struct hvd_error *err)
 {
-    struct hvd_settings settings;
+    struct hvd_settings *settings = &engine->settings;
     int status = init_locks(engine, err);
 
-    hvd_settings_read(&settings);
+    hvd_settings_read(settings);
     hvd_net_behave();
     status = status != 0 ? status : open_bells(engine, err);
     status = status != 0 ? status : hvd_control_create(&engine->control, err);
-    status = status != 0 ? status : boot(engine, settings.start_timeout_ms, err);
+    status = status != 0 ? status : boot(engine, settings->start_timeout_ms, err);
     if (status == 0) {
-        hvd_settings_name_rank(&settings, engine->boot->rank);
-        status = join_node(engine, settings.start_timeout_ms, err);
+        hvd_settings_name_rank(settings, engine->boot->rank);
+        status = join_node(engine, settings->start_timeout_ms, err);
     }
     if (status != 0) {
         return status;
-    }
-    if (engine->boot->rank == 0) {
-        status = hvd_coordinator_create(engine->boot->size, settings.fusion_threshold,
-                                        &engine->coordinator, err);
     }
     if (add_to_epoll(engine->inner, hvd_control_fd(engine->control)) != 0) {
         status = hvd_fail(err, HVD_ERR_SYS, "cannot watch the control sockets: %m");
     }
     engine->is_crowded = is_crowded(hvd_layout_local_size(
         &engine->boot->layout, engine->boot->layout.node[engine->boot->rank]));
-    status = status != 0 ? status : open_teams(engine, settings.start_timeout_ms, err);
+    status = status != 0 ? status : open_uplink(engine, err);
+    status = status != 0 ? status : hvd_agree_create(engine, err);
+    status = status != 0 ? status : open_teams(engine, settings->start_timeout_ms, err);
     status = status != 0 ? status : start_thread(engine, err);
     if (status == 0) {
-        place_thread(engine, settings.thread_affinity);
+        place_thread(engine, settings->thread_affinity);
     }
     return status;
 }

@@ -31,17 +31,19 @@ static void begin_draining(struct hvd_engine *engine)
         return;
     }
     engine->phase = HVD_PHASE_DRAINING;
-    hvd_control_send_down(engine->control, HVD_MESSAGE_SHUTDOWN, NULL, 0);
+    hvd_uplink_send_down(engine->uplink, HVD_MESSAGE_SHUTDOWN, NULL, 0);
     hvd_engine_refuse(engine, HVD_ERR_SHUTDOWN, shutdown_text);
-    hvd_agree_drop(engine, HVD_ERR_SHUTDOWN, shutdown_text);
+    hvd_agree_drop(engine, false, HVD_ERR_SHUTDOWN, shutdown_text);
 }
 
 void hvd_leave_on_shutdown(struct hvd_engine *engine, bool from_parent)
 {
-    if (from_parent || engine->coordinator != NULL) {
+    if (from_parent) {
         begin_draining(engine);
+    } else if (engine->boot->rank == 0) {
+        engine->wants_shutdown = true;
     } else {
-        hvd_control_send_up(engine->control, HVD_MESSAGE_SHUTDOWN, NULL, 0);
+        hvd_uplink_send_up(engine->uplink, HVD_MESSAGE_SHUTDOWN, NULL, 0);
     }
 }
 
@@ -52,20 +54,34 @@ void hvd_leave_on_close(struct hvd_engine *engine)
     engine->phase = HVD_PHASE_CLOSED;
 }
 
+/* What is planned may have been started by some only: first the plan has to end. */
+static void shut_down(struct hvd_engine *engine)
+{
+    int status = 0;
+
+    if (hvd_agreement_settle(engine->agreement, &status)) {
+        begin_draining(engine);
+    } else if (status != 0) {
+        hvd_engine_fail(engine, engine->boot->rank, status, "no memory for messages");
+    }
+}
+
 void hvd_leave_progress(struct hvd_engine *engine)
 {
-    const int *children;
-
+    if (engine->wants_shutdown && engine->phase == HVD_PHASE_RUNNING &&
+        !engine->has_failed) {
+        shut_down(engine);
+    }
     if (engine->phase != HVD_PHASE_DRAINING || engine->sent_drained ||
         !hvd_teams_are_idle(engine->teams) ||
-        engine->drained_children < hvd_control_children(engine->control, &children)) {
+        engine->drained_children < hvd_uplink_children(engine->uplink)) {
         return;
     }
     engine->sent_drained = true;
-    if (engine->coordinator != NULL) {
+    if (engine->boot->rank == 0) {
         hvd_leave_on_close(engine);
     } else {
-        hvd_control_send_up(engine->control, HVD_MESSAGE_DRAINED, NULL, 0);
+        hvd_uplink_send_up(engine->uplink, HVD_MESSAGE_DRAINED, NULL, 0);
     }
 }
 
@@ -128,9 +144,12 @@ void hvd_engine_destroy(struct hvd_engine *engine)
     stop_thread(engine);
     hvd_net_destroy(engine->net);
     hvd_teams_destroy(engine->teams);
+    hvd_uplink_destroy(engine->uplink);
     hvd_control_destroy(engine->control, flush_timeout_ms);
     hvd_shm_destroy(engine->shm);
-    hvd_coordinator_destroy(engine->coordinator);
+    hvd_agreement_destroy(engine->agreement);
+    hvd_table_finish(&engine->in_flight);
+    hvd_sets_finish(&engine->sets);
     close_bells(engine);
     hvd_boot_destroy(engine->boot);
     pthread_cond_destroy(&engine->ended);

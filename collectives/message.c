@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What ranks tell each other while they agree: proposals go up the tree, batches come down. */
+/* What ranks tell each other while they agree: reports go up the tree, decisions come down. */
 #include "collectives/message.h"
 
 #include <stdlib.h>
@@ -7,114 +7,60 @@
 
 const char *hvd_kind_name(enum hvd_kind kind)
 {
-    static const char *const names[] = {"ALLREDUCE", "ALLGATHER",    "BROADCAST",
-                                        "JOIN",      "ADASUM",       "ALLTOALL",
-                                        "BARRIER",   "REDUCESCATTER"};
+    static const char *const names[] = {
+        [HVD_KIND_ALLREDUCE] = "ALLREDUCE",
+        [HVD_KIND_ALLGATHER] = "ALLGATHER",
+        [HVD_KIND_BROADCAST] = "BROADCAST",
+        [HVD_KIND_JOIN] = "JOIN",
+        [HVD_KIND_ADASUM] = "ADASUM",
+        [HVD_KIND_ALLTOALL] = "ALLTOALL",
+        [HVD_KIND_BARRIER] = "BARRIER",
+        [HVD_KIND_REDUCESCATTER] = "REDUCESCATTER",
+        [HVD_KIND_SET_ADD] = "ADD_PROCESS_SET",
+        [HVD_KIND_SET_REMOVE] = "REMOVE_PROCESS_SET",
+    };
+    bool is_known =
+        (unsigned)kind < sizeof(names) / sizeof(names[0]) && names[kind] != NULL;
 
-    return (unsigned)kind < sizeof(names) / sizeof(names[0]) ? names[kind] : "UNKNOWN";
+    return is_known ? names[kind] : "UNKNOWN";
 }
 
-void hvd_writer_finish(struct hvd_writer *writer)
+static bool may_differ_in_rows(enum hvd_kind kind)
 {
-    free(writer->data);
-    *writer = (struct hvd_writer){0};
+    return kind == HVD_KIND_ALLGATHER || kind == HVD_KIND_ALLTOALL;
 }
 
-static bool writer_reserve(struct hvd_writer *writer, size_t bytes)
+static bool same_shape(const struct hvd_proposal *a, const struct hvd_proposal *b)
 {
-    size_t capacity = writer->capacity > 0 ? writer->capacity : 512;
-    char *data;
+    int first = may_differ_in_rows(a->kind) && a->ndim > 0 ? 1 : 0;
 
-    if (writer->failed) {
-        return false;
+    return a->ndim == b->ndim &&
+           memcmp(a->shape + first, b->shape + first,
+                  (size_t)(a->ndim - first) * sizeof(a->shape[0])) == 0;
+}
+
+static const char *note_of(const struct hvd_proposal *proposal)
+{
+    return proposal->note != NULL ? proposal->note : "";
+}
+
+bool hvd_proposal_equal(const struct hvd_proposal *a, const struct hvd_proposal *b)
+{
+    return a->kind == b->kind && a->dtype == b->dtype && a->op == b->op &&
+           a->root == b->root && a->device == b->device && a->prescale == b->prescale &&
+           a->postscale == b->postscale && a->group == b->group &&
+           a->group_size == b->group_size && same_shape(a, b) &&
+           strcmp(note_of(a), note_of(b)) == 0;
+}
+
+int64_t hvd_proposal_bytes(const struct hvd_proposal *proposal)
+{
+    int64_t bytes = (int64_t)hvd_dtype_bytes(proposal->dtype);
+
+    for (int i = 0; i < proposal->ndim; i++) {
+        bytes *= proposal->shape[i];
     }
-    while (capacity - writer->bytes < bytes) {
-        capacity *= 2;
-    }
-    if (capacity == writer->capacity) {
-        return true;
-    }
-    data = realloc(writer->data, capacity);
-    if (data == NULL) {
-        writer->failed = true;
-        return false;
-    }
-    writer->data = data;
-    writer->capacity = capacity;
-    return true;
-}
-
-void hvd_put(struct hvd_writer *writer, const void *data, size_t bytes)
-{
-    if (bytes > 0 && writer_reserve(writer, bytes)) {
-        memcpy(writer->data + writer->bytes, data, bytes);
-        writer->bytes += bytes;
-    }
-}
-
-void hvd_put_int(struct hvd_writer *writer, int64_t value)
-{
-    hvd_put(writer, &value, sizeof(value));
-}
-
-void hvd_put_text(struct hvd_writer *writer, const char *text)
-{
-    size_t bytes = strlen(text) + 1;
-
-    hvd_put_int(writer, (int64_t)bytes);
-    hvd_put(writer, text, bytes);
-}
-
-const void *hvd_take(struct hvd_reader *reader, size_t bytes)
-{
-    const char *data = reader->data;
-
-    if (reader->failed || bytes > reader->bytes) {
-        reader->failed = true;
-        return NULL;
-    }
-    reader->data += bytes;
-    reader->bytes -= bytes;
-    return data;
-}
-
-int64_t hvd_take_int(struct hvd_reader *reader)
-{
-    const void *data = hvd_take(reader, sizeof(int64_t));
-    int64_t value = 0;
-
-    if (data != NULL) {
-        memcpy(&value, data, sizeof(value));
-    }
-    return value;
-}
-
-const char *hvd_take_text(struct hvd_reader *reader)
-{
-    int64_t bytes = hvd_take_int(reader);
-    const char *text = bytes > 0 ? hvd_take(reader, (size_t)bytes) : NULL;
-
-    if (text == NULL || text[bytes - 1] != '\0') {
-        reader->failed = true;
-        return "";
-    }
-    return text;
-}
-
-static void put_double(struct hvd_writer *writer, double value)
-{
-    hvd_put(writer, &value, sizeof(value));
-}
-
-static double take_double(struct hvd_reader *reader)
-{
-    const void *data = hvd_take(reader, sizeof(double));
-    double value = 0;
-
-    if (data != NULL) {
-        memcpy(&value, data, sizeof(value));
-    }
-    return value;
+    return bytes;
 }
 
 void hvd_put_proposal(struct hvd_writer *writer, const struct hvd_proposal *proposal)
@@ -126,12 +72,15 @@ void hvd_put_proposal(struct hvd_writer *writer, const struct hvd_proposal *prop
     hvd_put_int(writer, proposal->op);
     hvd_put_int(writer, proposal->root);
     hvd_put_int(writer, proposal->device);
-    put_double(writer, proposal->prescale);
-    put_double(writer, proposal->postscale);
+    hvd_put_double(writer, proposal->prescale);
+    hvd_put_double(writer, proposal->postscale);
     hvd_put_int(writer, proposal->max_block);
     hvd_put_int(writer, proposal->ndim);
     hvd_put(writer, proposal->shape, (size_t)proposal->ndim * sizeof(proposal->shape[0]));
+    hvd_put_int(writer, (int64_t)proposal->group);
+    hvd_put_int(writer, proposal->group_size);
     hvd_put_text(writer, proposal->name);
+    hvd_put_text(writer, note_of(proposal));
 }
 
 int hvd_take_proposal(struct hvd_reader *reader, struct hvd_proposal *proposal)
@@ -145,8 +94,8 @@ int hvd_take_proposal(struct hvd_reader *reader, struct hvd_proposal *proposal)
     proposal->op = (enum hvd_op)hvd_take_int(reader);
     proposal->root = (int32_t)hvd_take_int(reader);
     proposal->device = (int32_t)hvd_take_int(reader);
-    proposal->prescale = take_double(reader);
-    proposal->postscale = take_double(reader);
+    proposal->prescale = hvd_take_double(reader);
+    proposal->postscale = hvd_take_double(reader);
     proposal->max_block = hvd_take_int(reader);
     proposal->ndim = (int32_t)hvd_take_int(reader);
     if (reader->failed || proposal->ndim < 0 || proposal->ndim > HVD_MAX_DIMS) {
@@ -157,44 +106,72 @@ int hvd_take_proposal(struct hvd_reader *reader, struct hvd_proposal *proposal)
         memcpy(proposal->shape, shape,
                (size_t)proposal->ndim * sizeof(proposal->shape[0]));
     }
+    proposal->group = (uint64_t)hvd_take_int(reader);
+    proposal->group_size = (int32_t)hvd_take_int(reader);
     proposal->name = hvd_take_text(reader);
+    proposal->note = hvd_take_text(reader);
     return reader->failed ? HVD_ERR_ARG : 0;
 }
 
-void hvd_put_batch_header(struct hvd_writer *writer,
-                          const struct hvd_batch_header *header)
+struct hvd_proposal *hvd_proposal_copy(const struct hvd_proposal *proposal)
 {
-    hvd_put_int(writer, header->kind);
-    hvd_put_int(writer, header->set);
-    hvd_put_int(writer, header->lane);
-    hvd_put_int(writer, header->status);
-    hvd_put_text(writer, header->text);
-    hvd_put_int(writer, header->max_block);
-    hvd_put_int(writer, header->count);
-    hvd_put_int(writer, header->row_count);
+    struct hvd_proposal *copy = malloc(sizeof(*copy));
+
+    if (copy == NULL) {
+        return NULL;
+    }
+    *copy = *proposal;
+    copy->name = strdup(proposal->name);
+    copy->note = strdup(note_of(proposal));
+    if (copy->name == NULL || copy->note == NULL) {
+        hvd_proposal_free(copy);
+        return NULL;
+    }
+    return copy;
 }
 
-int hvd_take_batch_header(struct hvd_reader *reader, struct hvd_batch_header *header)
+void hvd_proposal_free(struct hvd_proposal *proposal)
 {
-    header->kind = (enum hvd_kind)hvd_take_int(reader);
-    header->set = (int32_t)hvd_take_int(reader);
-    header->lane = (int32_t)hvd_take_int(reader);
-    header->status = (int)hvd_take_int(reader);
-    header->text = hvd_take_text(reader);
-    header->max_block = hvd_take_int(reader);
-    header->count = hvd_take_int(reader);
-    header->row_count = hvd_take_int(reader);
-    return reader->failed || header->lane < 0 || header->lane >= HVD_LANES ||
-                   header->count < 1 || header->row_count < 0
-               ? HVD_ERR_ARG
-               : 0;
+    if (proposal != NULL) {
+        free((char *)proposal->name);
+        free((char *)proposal->note);
+        free(proposal);
+    }
 }
 
-int hvd_take_batch_tensor(struct hvd_reader *reader,
-                          const struct hvd_batch_header *header,
-                          struct hvd_batch_tensor *tensor)
+void hvd_put_record(struct hvd_writer *writer, uint32_t kind, uint32_t count, uint64_t id)
 {
-    tensor->name = hvd_take_text(reader);
-    tensor->rows = hvd_take(reader, (size_t)header->row_count * sizeof(int64_t));
-    return reader->failed ? HVD_ERR_ARG : 0;
+    const struct hvd_record record = {.kind = kind, .count = count, .id = id};
+
+    hvd_put(writer, &record, sizeof(record));
+}
+
+int hvd_take_record(struct hvd_reader *reader, struct hvd_record *record)
+{
+    const void *data = hvd_take(reader, sizeof(*record));
+
+    if (data == NULL) {
+        return HVD_ERR_ARG;
+    }
+    memcpy(record, data, sizeof(*record));
+    return 0;
+}
+
+void hvd_put_ids_end(struct hvd_writer *writer, uint32_t kind, struct hvd_id_range *range)
+{
+    if (range->count > 0) {
+        hvd_put_record(writer, kind, range->count, range->first);
+        range->count = 0;
+    }
+}
+
+void hvd_put_id(struct hvd_writer *writer, uint32_t kind, struct hvd_id_range *range,
+                uint64_t id)
+{
+    if (range->count > 0 && id == range->first + range->count) {
+        range->count++;
+        return;
+    }
+    hvd_put_ids_end(writer, kind, range);
+    *range = (struct hvd_id_range){.first = id, .count = 1};
 }

@@ -3,6 +3,7 @@
 #include "collectives/request.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct hvd_request *hvd_request_create(int count)
 {
@@ -30,11 +31,36 @@ void hvd_request_destroy(struct hvd_request *request)
         struct hvd_entry *entry = &request->entries[i];
 
         free((char *)entry->proposal.name);
+        free((char *)entry->proposal.note);
         free(entry->splits);
         free(entry->received);
         free(entry->result);
     }
     free(request);
+}
+
+struct hvd_entry *hvd_entry_create_absent(const struct hvd_proposal *proposal)
+{
+    struct hvd_entry *entry = calloc(1, sizeof(*entry));
+
+    if (entry == NULL) {
+        return NULL;
+    }
+    entry->proposal = *proposal;
+    entry->proposal.note = NULL;
+    entry->proposal.name = strdup(proposal->name);
+    entry->is_absent = true;
+    if (entry->proposal.name == NULL) {
+        free(entry);
+        return NULL;
+    }
+    return entry;
+}
+
+void hvd_entry_free_absent(struct hvd_entry *entry)
+{
+    free((char *)entry->proposal.name);
+    free(entry);
 }
 
 int64_t hvd_entry_count(const struct hvd_entry *entry)

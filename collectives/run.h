@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "collectives/request.h"
+#include "collectives/batch.h"
 #include "collectives/team.h"
 
 struct hvd_run;
@@ -22,6 +22,10 @@ int hvd_run_create(struct hvd_team *team, const struct hvd_batch_header *header,
  * lowers by what it did. Returns 0 when the batch is done, HVD_INPROGRESS, or a failure after
  * which the team is unusable. Sets *moved if any step was done. */
 int hvd_run_progress(struct hvd_run *run, int64_t *work, bool *moved);
+
+/* The run goes on without its tensors: zeros go in, what comes out is dropped. entries: the
+ * absent ones that take the places of the old ones. */
+void hvd_run_make_void(struct hvd_run *run, struct hvd_entry *const *entries);
 
 /* Not while the net still knows its messages: after a failure, destroy the net first. */
 void hvd_run_destroy(struct hvd_run *run);

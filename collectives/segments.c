@@ -27,6 +27,13 @@ void hvd_segments_finish(struct hvd_segments *segments)
     *segments = (struct hvd_segments){0};
 }
 
+void hvd_segments_forget(struct hvd_segments *segments)
+{
+    for (int i = 0; i < segments->count; i++) {
+        segments->data[i] = NULL;
+    }
+}
+
 /* The segment that holds byte `at`, which lies inside the whole. */
 static int find_segment(struct hvd_segments *segments, int64_t at)
 {

@@ -19,6 +19,7 @@ struct hvd_segments {
 /* Room for count segments; begin[0] is 0, the caller fills in the rest. Returns 0 or
  * HVD_ERR_NOMEM. */
 int hvd_segments_init(struct hvd_segments *segments, int count);
+void hvd_segments_forget(struct hvd_segments *segments); /* all data becomes NULL */
 void hvd_segments_finish(struct hvd_segments *segments); /* zeroed is fine */
 
 /* Copies bytes [begin, begin + bytes) of the whole to `to`, each element of dtype times

@@ -34,6 +34,7 @@ struct hvd_teams {
     struct queue **queues; /* [count], lanes first; NULL: free */
     int count;
     bool has_stopped;
+    bool is_paused; /* QUICK and BULK */
     struct hvd_error failure;
 };
 
@@ -222,7 +223,7 @@ void hvd_teams_remove(struct hvd_teams *teams, int set)
 
 void hvd_teams_submit(struct hvd_teams *teams, struct hvd_batch *batch)
 {
-    int index = batch->header.set == HVD_SET_GLOBAL ? batch->header.lane
+    int index = batch->header.set == HVD_SET_GLOBAL ? (int)batch->header.lane
                                                     : find_set(teams, batch->header.set);
     struct queue *queue;
 
@@ -256,7 +257,6 @@ static int start(struct hvd_teams *teams, struct queue *queue)
     status = hvd_run_create(&queue->team, &batch->header, batch->entries, batch->rows,
                             &queue->run, &teams->failure);
     if (status == 0) {
-        batch->is_started = true;
         batch->started_ns = hvd_clock_ns();
     }
     return status;
@@ -306,7 +306,8 @@ int hvd_teams_progress(struct hvd_teams *teams, hvd_batch_ended ended, void *con
 {
     for (int i = 0; i < teams->count && !teams->has_stopped; i++) {
         struct queue *queue = teams->queues[i];
-        int status = queue != NULL ? take_turn(teams, queue, ended, context, moved) : 0;
+        bool waits = queue == NULL || (teams->is_paused && i < HVD_LANE_SPARE);
+        int status = waits ? 0 : take_turn(teams, queue, ended, context, moved);
 
         if (status != 0) {
             teams->has_stopped = true;
@@ -319,6 +320,20 @@ int hvd_teams_progress(struct hvd_teams *teams, hvd_batch_ended ended, void *con
 const struct hvd_error *hvd_teams_failure(const struct hvd_teams *teams)
 {
     return &teams->failure;
+}
+
+void hvd_teams_pause(struct hvd_teams *teams, bool is_paused)
+{
+    teams->is_paused = is_paused;
+}
+
+void hvd_teams_make_void(struct hvd_teams *teams, struct hvd_batch *batch)
+{
+    struct queue *queue = teams->queues[batch->header.lane];
+
+    if (queue->batches == batch && queue->run != NULL) {
+        hvd_run_make_void(queue->run, batch->entries);
+    }
 }
 
 bool hvd_teams_are_idle(const struct hvd_teams *teams)

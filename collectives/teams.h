@@ -55,6 +55,13 @@ int hvd_teams_progress(struct hvd_teams *teams, hvd_batch_ended ended, void *con
 /* Why progress failed; borrowed. */
 const struct hvd_error *hvd_teams_failure(const struct hvd_teams *teams);
 
+/* The lanes QUICK and BULK stand still until they are told to go on. */
+void hvd_teams_pause(struct hvd_teams *teams, bool is_paused);
+
+/* A batch of these lanes, queued or under way, has new entries, all absent: what the old ones
+ * describe is not touched any more. Only while the lanes stand still. */
+void hvd_teams_make_void(struct hvd_teams *teams, struct hvd_batch *batch);
+
 bool hvd_teams_are_idle(const struct hvd_teams *teams); /* nothing queued or under way */
 
 /* For failing all: takes out a batch that is queued or under way, the caller's then; NULL when

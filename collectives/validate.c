@@ -2,7 +2,8 @@
 /* Do all ranks mean the same by one tensor? Horovod's checks, in Horovod's words.
  *
  * The order of the checks is part of the interface: scripts and their tests match the first
- * message. Checks that concern join and the fusion buffer have no place here yet. */
+ * message. One of Horovod's is left out: that the fusion buffer must hold the input of a scaled
+ * reducescatter. Here there is no such buffer, and any size works. */
 #include "collectives/validate.h"
 
 #include <inttypes.h>
@@ -109,6 +110,44 @@ static int check_op(const struct hvd_proposal *a, const struct hvd_proposal *b,
                     a->op, b->op);
 }
 
+static int check_join(const struct hvd_proposal *a, int joined, struct hvd_error *err)
+{
+    switch (joined > 0 ? a->kind : HVD_KIND_ALLREDUCE) {
+    case HVD_KIND_ALLGATHER:
+        return hvd_fail(err, HVD_ERR_MISMATCH,
+                        "Allgather is not supported with Join at this time. Specify "
+                        "sparse_to_dense=True if using DistributedOptimizer");
+    case HVD_KIND_ALLTOALL:
+        return hvd_fail(err, HVD_ERR_MISMATCH,
+                        "Alltoall is not supported with Join at this time.");
+    case HVD_KIND_REDUCESCATTER:
+        return hvd_fail(err, HVD_ERR_MISMATCH,
+                        "Reducescatter is not supported with Join at this time.");
+    case HVD_KIND_BROADCAST:
+        return hvd_fail(err, HVD_ERR_MISMATCH,
+                        "Broadcast is not supported with Join at this time.");
+    default:
+        return 0;
+    }
+}
+
+/* The zeros of a rank that has joined change a sum by nothing, but not these. */
+static int check_join_op(const struct hvd_proposal *a, int joined, struct hvd_error *err)
+{
+    const char *op = a->op == HVD_MIN       ? "Min"
+                     : a->op == HVD_MAX     ? "Max"
+                     : a->op == HVD_PRODUCT ? "Product"
+                                            : NULL;
+
+    if (joined == 0 || a->kind != HVD_KIND_ALLREDUCE || op == NULL) {
+        return 0;
+    }
+    return hvd_fail(err, HVD_ERR_MISMATCH,
+                    "Allreduce with op %s is not supported with Join: a rank that has "
+                    "joined has nothing to give to it. Use Sum or Average.",
+                    op);
+}
+
 static int check_not_scalar(const struct hvd_proposal *a, const struct hvd_proposal *b,
                             struct hvd_error *err)
 {
@@ -162,6 +201,27 @@ static int check_root(const struct hvd_proposal *a, const struct hvd_proposal *b
         a->root, b->root);
 }
 
+static int check_note(const struct hvd_proposal *a, const struct hvd_proposal *b,
+                      struct hvd_error *err)
+{
+    bool removes = a->kind == HVD_KIND_SET_REMOVE;
+
+    if (removes ? a->root == b->root : strcmp(a->note, b->note) == 0) {
+        return 0;
+    }
+    if (removes) {
+        return hvd_fail(err, HVD_ERR_MISMATCH,
+                        "Mismatched process sets: One rank removes process set %d, but "
+                        "another rank removes process set %d.",
+                        a->root, b->root);
+    }
+    return hvd_fail(
+        err, HVD_ERR_MISMATCH,
+        "Mismatched process sets: One rank adds the ranks [%.150s], but another "
+        "rank adds the ranks [%.150s].",
+        a->note, b->note);
+}
+
 static int check_device(const struct hvd_proposal *a, const struct hvd_proposal *b,
                         struct hvd_error *err)
 {
@@ -178,20 +238,55 @@ static int check_device(const struct hvd_proposal *a, const struct hvd_proposal 
         hvd_kind_name(a->kind), a_on_cpu ? "CPU" : "GPU", b_on_cpu ? "CPU" : "GPU");
 }
 
-int hvd_validate(const struct hvd_proposal *a, const struct hvd_proposal *b,
-                 struct hvd_error *err)
-{
-    static int (*const checks[])(const struct hvd_proposal *, const struct hvd_proposal *,
-                                 struct hvd_error *) = {
-        check_dtype,      check_kind,       check_shape, check_scale,  check_op,
-        check_not_scalar, check_other_dims, check_root,  check_device,
-    };
-    const int count = (int)(sizeof(checks) / sizeof(checks[0]));
+typedef int check(const struct hvd_proposal *a, const struct hvd_proposal *b,
+                  struct hvd_error *err);
 
-    for (int i = 0; i < count; i++) {
-        if (checks[i](a, b, err) != 0) {
-            return i;
-        }
+static const struct hvd_proposal *description(const struct hvd_tally *tally, int i)
+{
+    return tally->known == NULL ? tally->descriptions[i]
+           : i == 0             ? tally->known->proposal
+                                : tally->descriptions[i - 1];
+}
+
+static int check_all(check *fails, const struct hvd_tally *tally, struct hvd_error *err)
+{
+    const struct hvd_proposal *first = description(tally, 0);
+    int count = tally->described + (tally->known != NULL ? 1 : 0);
+    int status = fails(first, first, err);
+
+    for (int i = 1; status == 0 && i < count; i++) {
+        status = fails(first, description(tally, i), err);
     }
-    return HVD_VALID;
+    return status;
+}
+
+int hvd_validate(const struct hvd_tally *tally, int joined, struct hvd_error *err)
+{
+    static check *const before_join[] = {check_dtype, check_kind, check_shape,
+                                         check_scale, check_op,   check_note};
+    static check *const after_join[] = {check_not_scalar, check_other_dims, check_root,
+                                        check_device};
+    int status = 0;
+
+    for (size_t i = 0; status == 0 && i < sizeof(before_join) / sizeof(before_join[0]);
+         i++) {
+        status = check_all(before_join[i], tally, err);
+    }
+    status = status != 0 ? status : check_join(description(tally, 0), joined, err);
+    status = status != 0 ? status : check_join_op(description(tally, 0), joined, err);
+    for (size_t i = 0; status == 0 && i < sizeof(after_join) / sizeof(after_join[0]);
+         i++) {
+        status = check_all(after_join[i], tally, err);
+    }
+    return status;
+}
+
+int hvd_validate_pair(struct hvd_known *known, const struct hvd_proposal *other,
+                      struct hvd_error *err)
+{
+    struct hvd_proposal *others[] = {(struct hvd_proposal *)other};
+    const struct hvd_tally both = {
+        .known = known, .descriptions = others, .described = 1};
+
+    return hvd_validate(&both, 0, err);
 }

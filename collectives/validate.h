@@ -3,16 +3,17 @@
 #ifndef HVD_VALIDATE_H
 #define HVD_VALIDATE_H
 
-#include "collectives/message.h"
+#include "collectives/tally.h"
 #include "gpu_binding/error.h"
 
-#define HVD_VALID 1000 /* above the index of every check */
+/* Compares all descriptions of a complete tally; joined: ranks of its set that have joined.
+ * Returns 0, or HVD_ERR_MISMATCH with the message of the first check that fails, for every
+ * rank. */
+int hvd_validate(const struct hvd_tally *tally, int joined, struct hvd_error *err);
 
-/* Compares what two ranks said about one name. Returns HVD_VALID, or the index of the first
- * check that fails, with the message for every rank in err. When more ranks disagree, the
- * failure with the lowest index is the one to report. */
-int hvd_validate(const struct hvd_proposal *a, const struct hvd_proposal *b,
-                 struct hvd_error *err);
+/* The same for a known tensor and another description of it. err may be NULL. */
+int hvd_validate_pair(struct hvd_known *known, const struct hvd_proposal *other,
+                      struct hvd_error *err);
 
 /* "[2, 3]": writes at most bytes to text. */
 void hvd_shape_format(const int64_t *shape, int ndim, char *text, size_t bytes);

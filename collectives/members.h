@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Process sets, and who has joined, as one node of the tree sees them. Pure.
+ *
+ * A branch is what the node hears from: itself (0) and the subtree of each child (1, 2, ... in the
+ * order of hvd_tree_children). A tensor needs every branch in which its set has ranks; for the
+ * global set not those in which all ranks have joined. All ranks add and remove sets in the
+ * same order, so that the numbers are the same everywhere. */
+#ifndef HVD_MEMBERS_H
+#define HVD_MEMBERS_H
+
+#include <stdbool.h>
+
+#include "pmix_boot/layout.h"
+
+struct hvd_member_set {
+    int id;
+    int count;
+    int *ranks; /* ascending */
+    int *in_branch; /* [branches] how many of them */
+    bool is_member; /* this rank is */
+};
+
+struct hvd_members {
+    const struct hvd_layout *layout; /* borrowed */
+    int rank;
+    int branches;
+    int *branch_of; /* [size] of ranks; -1: not at or below this rank */
+    struct hvd_member_set *
+        *sets; /* [set_count] ascending by id; the first is the global one */
+    int set_count;
+    int next_id;
+    bool *has_joined; /* [size] */
+    int *joined_in; /* [branches] */
+    int joined;
+};
+
+int hvd_members_init(struct hvd_members *members, const struct hvd_layout *layout,
+                     int rank, struct hvd_error *err);
+void hvd_members_finish(struct hvd_members *members); /* zeroed is fine */
+
+const struct hvd_member_set *hvd_members_find(const struct hvd_members *members, int set);
+
+/* The set of exactly these ranks (ascending), or NULL. */
+const struct hvd_member_set *hvd_members_same(const struct hvd_members *members,
+                                              const int *ranks, int count);
+
+/* Adds a set of ascending ranks; returns its number or HVD_ERR_NOMEM. */
+int hvd_members_add(struct hvd_members *members, const int *ranks, int count);
+void hvd_members_remove(struct hvd_members *members, int set);
+
+/* Whether tensors of the set wait for this branch. */
+bool hvd_members_needs(const struct hvd_members *members, int set, int branch);
+
+/* The index of a rank in the set, or -1. */
+int hvd_members_index(const struct hvd_member_set *set, int rank);
+
+void hvd_members_join(struct hvd_members *members, int rank); /* at most once a rank */
+void hvd_members_join_over(struct hvd_members *members); /* all ranks have joined */
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Writing and reading the bytes of messages. Integers travel in host order: all ranks of a job
+ * have the same byte order. */
+#ifndef HVD_WIRE_H
+#define HVD_WIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A growing byte string. A failed allocation sets `failed` and makes later puts do nothing. */
+struct hvd_writer {
+    char *data;
+    size_t bytes;
+    size_t capacity;
+    bool failed;
+};
+
+void hvd_writer_finish(struct hvd_writer *writer);
+void hvd_put(struct hvd_writer *writer, const void *data, size_t bytes);
+void hvd_put_int(struct hvd_writer *writer, int64_t value);
+void hvd_put_text(struct hvd_writer *writer, const char *text);
+
+/* Reads what a writer wrote; anything beyond the end sets `failed` and reads as 0 or "". */
+struct hvd_reader {
+    const char *data;
+    size_t bytes;
+    bool failed;
+};
+
+const void *hvd_take(struct hvd_reader *reader,
+                     size_t bytes); /* borrowed, NULL on failure */
+int64_t hvd_take_int(struct hvd_reader *reader);
+const char *hvd_take_text(struct hvd_reader *reader); /* borrowed from the message */
+
+void hvd_put_double(struct hvd_writer *writer, double value);
+double hvd_take_double(struct hvd_reader *reader);
+
+#endif
