@@ -154,6 +154,47 @@ void hvd_agreement_end_entry(struct hvd_agreement *agreement, struct hvd_entry *
     agreement->ops->end(agreement->context, entry, status, text);
 }
 
+/* Whether this rank has a tensor of the process set under way that entry is to remove. */
+static bool is_in_use(const struct hvd_agreement *agreement,
+                      const struct hvd_entry *removal)
+{
+    for (const struct hvd_entry *entry = agreement->oldest; entry != NULL;
+         entry = entry->newer) {
+        if (entry->proposal.set == removal->proposal.root) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Removing a set is reported when this rank has done with it, so that no batch of it is left on
+ * any rank when it goes. */
+static int report_removals(struct hvd_agreement *agreement, int64_t now_ns)
+{
+    int status = 0;
+
+    for (struct hvd_entry *entry = agreement->oldest;
+         entry != NULL && status == 0 && agreement->removals > 0; entry = entry->newer) {
+        if (entry->is_deferred && !is_in_use(agreement, entry)) {
+            entry->is_deferred = false;
+            agreement->removals--;
+            status = hvd_agreement_report(agreement, entry, now_ns);
+        }
+    }
+    return status;
+}
+
+static int submit_removal(struct hvd_agreement *agreement, struct hvd_entry *entry,
+                          int64_t now_ns)
+{
+    if (is_in_use(agreement, entry)) {
+        entry->is_deferred = true;
+        agreement->removals++;
+        return 0;
+    }
+    return hvd_agreement_report(agreement, entry, now_ns);
+}
+
 static int submit_join(struct hvd_agreement *agreement, struct hvd_entry *entry,
                        int64_t now_ns)
 {
@@ -183,9 +224,14 @@ int hvd_agreement_submit(struct hvd_agreement *agreement, struct hvd_entry *entr
     } else if (hvd_table_add(&agreement->unknown, entry->key.hash, entry) != 0) {
         return HVD_ERR_NOMEM;
     }
-    return entry->proposal.kind == HVD_KIND_JOIN
-               ? submit_join(agreement, entry, now_ns)
-               : hvd_agreement_report(agreement, entry, now_ns);
+    switch (entry->proposal.kind) {
+    case HVD_KIND_JOIN:
+        return submit_join(agreement, entry, now_ns);
+    case HVD_KIND_SET_REMOVE:
+        return submit_removal(agreement, entry, now_ns);
+    default:
+        return hvd_agreement_report(agreement, entry, now_ns);
+    }
 }
 
 void hvd_agreement_drop(struct hvd_agreement *agreement, bool all, int status,
@@ -251,8 +297,9 @@ static bool must_look(const struct hvd_agreement *agreement, bool is_waited)
 int hvd_agreement_progress(struct hvd_agreement *agreement, bool is_waited,
                            int64_t now_ns, bool *moved)
 {
-    int status = hvd_agreement_pass_up(agreement, now_ns);
+    int status = agreement->removals > 0 ? report_removals(agreement, now_ns) : 0;
 
+    status = status != 0 ? status : hvd_agreement_pass_up(agreement, now_ns);
     if (status == 0 && must_look(agreement, is_waited) &&
         now_ns - agreement->last_look_ns >= look_every_ns) {
         agreement->last_look_ns = now_ns;

@@ -39,6 +39,7 @@ struct hvd_agreement {
     struct hvd_id_range up_range;
     struct hvd_entry *join; /* this rank's, under way */
     bool is_join_deferred; /* until the plan has ended */
+    int removals; /* of process sets, that wait until this rank has done with the set */
 
     struct hvd_plan plan;
     struct hvd_stall stall;

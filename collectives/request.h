@@ -31,6 +31,7 @@ struct hvd_entry {
     /* The agreement's, from submission to the end (agreement.h). */
     struct hvd_known *known; /* it is known->mine */
     bool is_agreed; /* in a batch that runs */
+    bool is_deferred; /* not reported yet: see agreement.c */
     struct hvd_entry *older; /* submitted before, under way too */
     struct hvd_entry *newer;
     int64_t submitted_ns;

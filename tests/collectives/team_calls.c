@@ -266,6 +266,7 @@ bool team_call_end(struct hvd_batch *batch)
     free(tensor->input);
     free(tensor->output);
     free(tensor);
+    batch->entries[0] = NULL;
     hvd_batch_destroy(batch);
     return right;
 }
