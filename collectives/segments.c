@@ -20,6 +20,16 @@ int hvd_segments_init(struct hvd_segments *segments, int count)
     return 0;
 }
 
+int hvd_segments_init_one(struct hvd_segments *segments, void *data, int64_t bytes)
+{
+    if (hvd_segments_init(segments, 1) != 0) {
+        return HVD_ERR_NOMEM;
+    }
+    segments->data[0] = data;
+    segments->begin[1] = bytes;
+    return 0;
+}
+
 void hvd_segments_finish(struct hvd_segments *segments)
 {
     free(segments->data);
@@ -37,16 +47,25 @@ void hvd_segments_forget(struct hvd_segments *segments)
 /* The segment that holds byte `at`, which lies inside the whole. */
 static int find_segment(struct hvd_segments *segments, int64_t at)
 {
-    int i = segments->last;
+    const int64_t *begin = segments->begin;
+    int low = begin[segments->last] <= at ? segments->last : 0;
+    int high = low + 2 < segments->count ? low + 2 : segments->count;
 
-    if (segments->begin[i] > at) {
-        i = 0;
+    /* Mostly it is the last one or the next; else between low and the end. */
+    if (begin[high] <= at) {
+        high = segments->count;
     }
-    while (segments->begin[i + 1] <= at) {
-        i++;
+    while (high - low > 1) {
+        int middle = low + (high - low) / 2;
+
+        if (begin[middle] <= at) {
+            low = middle;
+        } else {
+            high = middle;
+        }
     }
-    segments->last = i;
-    return i;
+    segments->last = low;
+    return low;
 }
 
 static size_t piece_bytes(const struct hvd_segments *segments, int i, int64_t at,

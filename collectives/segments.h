@@ -20,6 +20,9 @@ struct hvd_segments {
  * HVD_ERR_NOMEM. */
 int hvd_segments_init(struct hvd_segments *segments, int count);
 void hvd_segments_forget(struct hvd_segments *segments); /* all data becomes NULL */
+
+/* The same for one array, filled in. */
+int hvd_segments_init_one(struct hvd_segments *segments, void *data, int64_t bytes);
 void hvd_segments_finish(struct hvd_segments *segments); /* zeroed is fine */
 
 /* Copies bytes [begin, begin + bytes) of the whole to `to`, each element of dtype times
