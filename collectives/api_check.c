@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collectives/adasum.h"
 #include "collectives/api_start.h"
 
 static int check_shape(const struct hvd_tensor *tensor, struct hvd_error *err)
@@ -77,10 +78,7 @@ static int check_op(const struct hvd_start *start, const struct hvd_tensor *tens
                         "Reducescatter currently only supports AVERAGE and SUM.");
     }
     if (start->op == HVD_ADASUM) {
-        return hvd_fail(
-            err, HVD_ERR_UNSUPPORTED,
-            "tensor %s: this version of hvd has no Adasum; use Average or Sum",
-            tensor->name);
+        return hvd_adasum_check(tensor->name, tensor->dtype, start->set_size, err);
     }
     if (start->op < 0 || start->op >= HVD_OP_COUNT) {
         return hvd_fail(err, HVD_ERR_ARG, "tensor %s: there is no reduction op %d",
@@ -232,7 +230,8 @@ static int check_memory(const struct hvd_start *start, const struct hvd_entry *e
                     start->kind != HVD_KIND_BARRIER && start->kind != HVD_KIND_JOIN;
     bool gives =
         has_data && (start->kind != HVD_KIND_BROADCAST || start->root == start->rank);
-    bool gets = start->kind == HVD_KIND_ALLREDUCE || start->kind == HVD_KIND_BROADCAST;
+    bool gets = start->kind == HVD_KIND_ALLREDUCE || start->kind == HVD_KIND_ADASUM ||
+                start->kind == HVD_KIND_BROADCAST;
 
     if (hvd_entry_count(entry) == 0 || (!gives && !gets)) {
         return 0;

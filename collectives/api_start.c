@@ -89,7 +89,7 @@ HVD_EXPORT int hvd_allreduce_start(const struct hvd_tensor *tensors, int count,
                                    struct hvd_error *err)
 {
     struct hvd_start start = {
-        .kind = HVD_KIND_ALLREDUCE,
+        .kind = op == HVD_ADASUM ? HVD_KIND_ADASUM : HVD_KIND_ALLREDUCE,
         .word = "Allreduce",
         .op = op,
         .prescale = prescale,

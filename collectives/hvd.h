@@ -42,7 +42,7 @@ enum hvd_dtype {
 enum hvd_op {
     HVD_AVERAGE, /* Sum, then times 1/size; not for bool */
     HVD_SUM,
-    HVD_ADASUM, /* not supported yet */
+    HVD_ADASUM, /* allreduce of floats on a power of two of ranks: see there */
     HVD_MIN, /* NaN if any rank has NaN; so Max */
     HVD_MAX,
     HVD_PRODUCT,
@@ -102,7 +102,12 @@ const char *hvd_host(int rank);
 /* output[i] = post * op over ranks of (pre * input[i]), same shape on all ranks. The tensors
  * of one call are one group. Integers are scaled in double and truncated; 16-bit floats are
  * summed in float and rounded once. Every rank gets the same bits, and gets them again in a
- * later run with the same layout. */
+ * later run with the same layout.
+ *
+ * Adasum pairs ranks 0 and 1, 2 and 3, ..., then the results of the pairs, and so on; of a
+ * pair a, b it makes a * (1 - a.b / 2|a|^2) + b * (1 - a.b / 2|b|^2), where a factor is 1 if
+ * its vector is 0: the sum of orthogonal vectors, the mean of equal ones. Each tensor is a
+ * vector of its own. Products are summed in double; 16-bit floats are rounded once. */
 int hvd_allreduce_start(const struct hvd_tensor *tensors, int count, enum hvd_op op,
                         double prescale, double postscale, int set,
                         struct hvd_request **request, struct hvd_error *err);

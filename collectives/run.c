@@ -2,6 +2,7 @@
 /* Runs one agreed batch: executes its schedule, stopping wherever it would have to wait. */
 #include "collectives/run.h"
 
+#include "collectives/run_adasum.h"
 #include "collectives/run_state.h"
 
 /* What any step costs, as bytes touched. */
@@ -158,20 +159,29 @@ static int progress_schedule(struct hvd_run *run, int64_t *work, bool *moved)
     return HVD_INPROGRESS;
 }
 
+/* As progress_schedule, until its messages have ended too. */
+static int finish_schedule(struct hvd_run *run, int64_t *work, bool *moved)
+{
+    int status = progress_schedule(run, work, moved);
+
+    status = status != 0 ? status : hvd_op_queue_wait(&run->sends, run->sends.posted);
+    status = status != 0 ? status : hvd_op_queue_wait(&run->recvs, run->recvs.posted);
+    if (status != 0) {
+        return status;
+    }
+    run->team->base += hvd_schedule_signals(run->schedule);
+    hvd_op_queue_finish(&run->sends);
+    hvd_op_queue_finish(&run->recvs);
+    return 0;
+}
+
 int hvd_run_progress(struct hvd_run *run, int64_t *work, bool *moved)
 {
-    while (run->schedule != NULL) {
-        int status = progress_schedule(run, work, moved);
+    while (run->schedule != NULL || run->is_computing) {
+        int status = run->is_computing ? hvd_run_adasum_compute(run, work, moved)
+                                       : finish_schedule(run, work, moved);
 
-        status = status != 0 ? status : hvd_op_queue_wait(&run->sends, run->sends.posted);
-        status = status != 0 ? status : hvd_op_queue_wait(&run->recvs, run->recvs.posted);
-        if (status != 0) {
-            return status;
-        }
-        run->team->base += hvd_schedule_signals(run->schedule);
-        hvd_op_queue_finish(&run->sends);
-        hvd_op_queue_finish(&run->recvs);
-        status = hvd_run_next_schedule(run);
+        status = status != 0 ? status : hvd_run_next_schedule(run);
         if (status != 0) {
             return status;
         }

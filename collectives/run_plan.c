@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collectives/run_adasum.h"
 #include "collectives/run_state.h"
 
 static const size_t result_alignment = 64;
@@ -215,6 +216,9 @@ int hvd_run_next_schedule(struct hvd_run *run)
     run->tick = 0;
     run->step = 0;
     run->step_count = 0;
+    if (run->adasum != NULL) {
+        return hvd_run_adasum_next(run);
+    }
     return run->is_counting ? plan_alltoall_data(run, NULL) : 0;
 }
 
@@ -223,6 +227,8 @@ static int plan_first(struct hvd_run *run, const int64_t *rows, struct hvd_error
     switch (run->kind) {
     case HVD_KIND_ALLREDUCE:
         return plan_allreduce(run, err);
+    case HVD_KIND_ADASUM:
+        return hvd_run_adasum_plan(run, err);
     case HVD_KIND_REDUCESCATTER:
         return plan_reducescatter(run, err);
     case HVD_KIND_BROADCAST:
@@ -304,6 +310,7 @@ void hvd_run_destroy(struct hvd_run *run)
     hvd_segments_finish(&run->output);
     hvd_op_queue_finish(&run->sends);
     hvd_op_queue_finish(&run->recvs);
+    hvd_run_adasum_destroy(run->adasum);
     free(run->blocks);
     free(run->send);
     free(run->rows_out);

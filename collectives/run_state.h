@@ -34,10 +34,12 @@ struct hvd_run {
     int64_t *rows_in; /* [size] rows from each rank */
     int64_t max_block; /* rows */
     bool is_counting; /* the first of the two is running */
+    struct hvd_run_adasum *adasum; /* run_adasum.c; NULL in other runs */
+    bool is_computing; /* it is, between two schedules; schedule is NULL */
 };
 
-/* Ends the current schedule and plans the next one, if there is one; else sets schedule to
- * NULL. */
+/* Ends the current schedule and plans the next one or sets is_computing, if there is more to do;
+ * else sets schedule to NULL. */
 int hvd_run_next_schedule(struct hvd_run *run);
 
 #endif

@@ -88,7 +88,10 @@ static void test_refusals(void)
     tensor.dtype = HVD_BOOL;
     refuse(tensor, HVD_AVERAGE, 0, HVD_ERR_ARG, "there is no average of booleans");
     tensor = scalar("t");
-    refuse(tensor, HVD_ADASUM, 0, HVD_ERR_UNSUPPORTED, "has no Adasum");
+    tensor.dtype = HVD_INT32;
+    refuse(tensor, HVD_ADASUM, 0, HVD_ERR_ARG,
+           "tensor t: Adasum takes float16, bfloat16, float32 and float64, not int32");
+    tensor = scalar("t");
     refuse(tensor, HVD_OP_COUNT, 0, HVD_ERR_ARG, "there is no reduction op 6");
     refuse(tensor, HVD_SUM, 7, HVD_ERR_ARG,
            "Allreduce: Process set provided does not exist, or has not been registered.");
@@ -155,11 +158,13 @@ static void test_other_refusals(void)
                       "Sum of splits entries is greater than the first dimension of "
                       "tensor.") == 0,
            "%s", err.text);
-    tap_ok(hvd_reducescatter_start(&tensor, 1, HVD_MAX, 1, 1, 0, &request, &err) ==
-                   HVD_ERR_ARG &&
-               strcmp(err.text,
-                      "Reducescatter currently only supports AVERAGE and SUM.") == 0,
-           "%s", err.text);
+    for (int op = HVD_ADASUM; op <= HVD_MAX; op += HVD_MAX - HVD_ADASUM) {
+        tap_ok(hvd_reducescatter_start(&tensor, 1, (enum hvd_op)op, 1, 1, 0, &request,
+                                       &err) == HVD_ERR_ARG &&
+                   strcmp(err.text,
+                          "Reducescatter currently only supports AVERAGE and SUM.") == 0,
+               "%s", err.text);
+    }
 }
 
 static void test_fork(void)
