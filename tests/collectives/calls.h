@@ -3,6 +3,8 @@
 #ifndef HVD_TEST_CALLS_H
 #define HVD_TEST_CALLS_H
 
+#include <stdbool.h>
+
 #include "collectives/hvd.h"
 
 /* hvd_init; returns this rank. */
@@ -12,6 +14,9 @@ int call_init(void);
 void call_finish(int started, struct hvd_request **request, struct hvd_error *err);
 
 void call_barrier(void);
+
+/* Whether all ranks hold the same bytes here; collective. */
+bool call_is_same(const void *data, size_t bytes);
 
 /* A tensor in host memory; in place where output is input. */
 struct hvd_tensor call_tensor(const char *name, enum hvd_dtype dtype,
