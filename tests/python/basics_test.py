@@ -104,8 +104,8 @@ class Basics(unittest.TestCase):
         for call in (hvd.join, lambda: hvd.add_process_set([0]),
                      lambda: hvd.remove_process_set(hvd.global_process_set),
                      lambda: hvd.SyncBatchNorm(3), lambda: hvd.start_timeline('file'),
-                     hvd.stop_timeline, lambda: hvd.allreduce(torch.ones(1), op=hvd.Adasum)):
-            with self.assertRaisesRegex(NotImplementedError, 'not supported|has no'):
+                     hvd.stop_timeline):
+            with self.assertRaisesRegex(NotImplementedError, 'not supported'):
                 call()
 
     def test_transports_of_horovod_are_reported_absent(self):

@@ -8,6 +8,7 @@ import torch
 
 from horovod.common.basics import Adasum, Average
 from horovod.common.process_sets import global_process_set
+from horovod.torch.adasum_optimizer import AdasumOptimizer
 from horovod.torch.compression import Compression
 from horovod.torch.exchange import GradientExchange
 from horovod.torch.gradients import Reduction
@@ -108,13 +109,14 @@ def DistributedOptimizer(optimizer, named_parameters=None, compression=Compressi
 
     named_parameters: ``model.named_parameters()``; the ranks match gradients by these names.
     compression: a member of hvd.Compression, for the way between ranks.
-    op: Average, Sum, Min, Max or Product.
+    op: Average, Sum, Min, Max or Product of gradients; or Adasum of the steps that the ranks
+        take with their own gradients, on a power of two of ranks.
     gradient_predivide_factor: splits Average's division: 1/f before the sum, f/size after it.
     groups: a number of groups, or lists of parameters, to be reduced as one. num_groups is its
         deprecated name.
     sparse_as_dense: reduces sparse gradients as dense ones.
     """
-    _check(optimizer, op, gradient_predivide_factor, backward_passes_per_step)
+    _check(optimizer, op, gradient_predivide_factor, backward_passes_per_step, process_set)
     if num_groups != 0:
         warnings.warn('num_groups is deprecated: use groups', DeprecationWarning, stacklevel=2)
         groups = num_groups if groups is None else groups
@@ -124,31 +126,33 @@ def DistributedOptimizer(optimizer, named_parameters=None, compression=Compressi
     groups = make_groups(groups, trained)
     exchange = None
     if process_set.included() and process_set.size() > 1:
+        if op == Adasum:
+            return _mix_in(optimizer, AdasumOptimizer, names, compression, process_set)
         reduction = Reduction(op, compression, gradient_predivide_factor, sparse_as_dense,
                               process_set)
         exchange = GradientExchange(reduction, names, groups, backward_passes_per_step)
-    return _mix_in(optimizer, exchange, backward_passes_per_step)
+    return _mix_in(optimizer, _DistributedOptimizer, exchange, backward_passes_per_step)
 
 
-def _check(optimizer, op, predivide_factor, passes):
-    if isinstance(optimizer, _DistributedOptimizer):
+def _check(optimizer, op, predivide_factor, passes, process_set):
+    if isinstance(optimizer, (_DistributedOptimizer, AdasumOptimizer)):
         raise ValueError('the optimizer is a DistributedOptimizer already')
-    if op == Adasum:
-        raise NotImplementedError('DistributedOptimizer(op=hvd.Adasum) is not supported by this '
-                                  'version of hvd: use hvd.Average or hvd.Sum')
+    if op == Adasum and process_set.size() & (process_set.size() - 1) != 0:
+        raise NotImplementedError(
+            'Running Adasum with non-power of 2 ranks is not supported yet.')
     if predivide_factor != 1.0 and op != Average:
         raise ValueError('gradient_predivide_factor not supported with op != Average')
     if passes < 1:
         raise ValueError(f'backward_passes_per_step must be 1 or more, not {passes}')
 
 
-def _mix_in(optimizer, exchange, passes):
+def _mix_in(optimizer, base, *settings):
     """An instance of a class derived from both, that takes over the optimizer's attributes; a
     step function that a scheduler has put on the instance is left behind."""
     kind = type(optimizer)
-    mixed = type(kind.__name__, (_DistributedOptimizer, kind), {'__module__': kind.__module__})
+    mixed = type(kind.__name__, (base, kind), {'__module__': kind.__module__})
     result = mixed.__new__(mixed)
     result.__dict__.update(
         (name, value) for name, value in vars(optimizer).items() if name != 'step')
-    result._distribute(exchange, passes)
+    result._distribute(*settings)
     return result
