@@ -152,6 +152,9 @@ void hvd_agreement_end_entry(struct hvd_agreement *agreement, struct hvd_entry *
     unregister(agreement, entry);
     unlink_entry(agreement, entry);
     agreement->ops->end(agreement->context, entry, status, text);
+    if (agreement->ended_join != NULL) {
+        hvd_agreement_end_join(agreement);
+    }
 }
 
 /* Whether this rank has a tensor of the process set under way that entry is to remove. */
@@ -193,6 +196,20 @@ static int submit_removal(struct hvd_agreement *agreement, struct hvd_entry *ent
         return 0;
     }
     return hvd_agreement_report(agreement, entry, now_ns);
+}
+
+void hvd_agreement_end_join(struct hvd_agreement *agreement)
+{
+    struct hvd_entry *join = agreement->ended_join;
+
+    for (const struct hvd_entry *entry = join->older; entry != NULL;
+         entry = entry->older) {
+        if (entry->proposal.set == HVD_SET_GLOBAL) {
+            return;
+        }
+    }
+    agreement->ended_join = NULL;
+    hvd_agreement_end_entry(agreement, join, 0, "");
 }
 
 static int submit_join(struct hvd_agreement *agreement, struct hvd_entry *entry,
@@ -239,6 +256,7 @@ void hvd_agreement_drop(struct hvd_agreement *agreement, bool all, int status,
 {
     struct hvd_entry *entry = agreement->oldest;
 
+    agreement->ended_join = NULL; /* it ends like all others */
     while (entry != NULL) {
         struct hvd_entry *next = entry->newer;
 

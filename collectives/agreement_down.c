@@ -203,7 +203,9 @@ static int end_join(struct hvd_agreement *agreement,
     if (join == NULL) {
         return HVD_ERR_NET;
     }
-    end_with_value(agreement, join, header->value);
+    join->request->value = header->value;
+    agreement->ended_join = join;
+    hvd_agreement_end_join(agreement);
     return 0;
 }
 

@@ -38,6 +38,7 @@ struct hvd_agreement {
     struct hvd_writer up; /* records to send */
     struct hvd_id_range up_range;
     struct hvd_entry *join; /* this rank's, under way */
+    struct hvd_entry *ended_join; /* over, but tensors submitted before it still run */
     bool is_join_deferred; /* until the plan has ended */
     int removals; /* of process sets, that wait until this rank has done with the set */
 
@@ -68,6 +69,8 @@ void hvd_agreement_end_entry(struct hvd_agreement *agreement, struct hvd_entry *
                              int status, const char *text);
 /* Ends the entries of a batch that has run, and the batch. */
 void hvd_agreement_end_batch(struct hvd_agreement *agreement, struct hvd_batch *batch);
+/* Ends a join that is over, once all that this rank submitted before it has ended. */
+void hvd_agreement_end_join(struct hvd_agreement *agreement);
 /* Moves an entry from the table of the unknown to known->mine, or back. */
 int hvd_agreement_bind(struct hvd_agreement *agreement, struct hvd_entry *entry,
                        struct hvd_known *known);

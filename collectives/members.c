@@ -135,7 +135,6 @@ static struct hvd_member_set *make_set(const struct hvd_members *members,
     if (set == NULL) {
         return NULL;
     }
-    set->id = members->next_id;
     set->count = count;
     set->ranks = malloc((size_t)count * sizeof(ranks[0]));
     set->in_branch = calloc((size_t)members->branches, sizeof(set->in_branch[0]));
@@ -155,9 +154,21 @@ static struct hvd_member_set *make_set(const struct hvd_members *members,
     return set;
 }
 
+/* The lowest free number is the place in the list where the numbers have a gap. */
+static int lowest_free(const struct hvd_members *members)
+{
+    int id = 0;
+
+    while (id < members->set_count && members->sets[id]->id == id) {
+        id++;
+    }
+    return id;
+}
+
 int hvd_members_add(struct hvd_members *members, const int *ranks, int count)
 {
     struct hvd_member_set *set = make_set(members, ranks, count);
+    int id = lowest_free(members);
     struct hvd_member_set **sets =
         realloc(members->sets, ((size_t)members->set_count + 1) * sizeof(sets[0]));
 
@@ -168,8 +179,12 @@ int hvd_members_add(struct hvd_members *members, const int *ranks, int count)
         free_set(set);
         return HVD_ERR_NOMEM;
     }
-    members->sets[members->set_count++] = set;
-    return members->next_id++;
+    memmove(&members->sets[id + 1], &members->sets[id],
+            (size_t)(members->set_count - id) * sizeof(sets[0]));
+    set->id = id;
+    members->sets[id] = set;
+    members->set_count++;
+    return id;
 }
 
 void hvd_members_remove(struct hvd_members *members, int set)

@@ -28,7 +28,6 @@ struct hvd_members {
     struct hvd_member_set *
         *sets; /* [set_count] ascending by id; the first is the global one */
     int set_count;
-    int next_id;
     bool *has_joined; /* [size] */
     int *joined_in; /* [branches] */
     int joined;
@@ -44,7 +43,8 @@ const struct hvd_member_set *hvd_members_find(const struct hvd_members *members,
 const struct hvd_member_set *hvd_members_same(const struct hvd_members *members,
                                               const int *ranks, int count);
 
-/* Adds a set of ascending ranks; returns its number or HVD_ERR_NOMEM. */
+/* Adds a set of ascending ranks; returns its number, the lowest that is free, or
+ * HVD_ERR_NOMEM. */
 int hvd_members_add(struct hvd_members *members, const int *ranks, int count);
 void hvd_members_remove(struct hvd_members *members, int set);
 

@@ -13,6 +13,7 @@ int hvd_sets_add(struct hvd_sets *sets, int id, const int *ranks, int count)
         realloc(sets->sets, ((size_t)sets->count + 1) * sizeof(grown[0]));
     size_t bytes = (size_t)count * sizeof(ranks[0]);
     int *copy = malloc(bytes);
+    int at = sets->count;
 
     if (grown != NULL) {
         sets->sets = grown;
@@ -22,7 +23,12 @@ int hvd_sets_add(struct hvd_sets *sets, int id, const int *ranks, int count)
         return HVD_ERR_NOMEM;
     }
     memcpy(copy, ranks, bytes);
-    sets->sets[sets->count++] = (struct hvd_set){.id = id, .count = count, .ranks = copy};
+    while (at > 0 && grown[at - 1].id > id) {
+        grown[at] = grown[at - 1];
+        at--;
+    }
+    grown[at] = (struct hvd_set){.id = id, .count = count, .ranks = copy};
+    sets->count++;
     return 0;
 }
 

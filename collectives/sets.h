@@ -27,7 +27,7 @@ struct hvd_sets {
     int count;
 };
 
-/* Adds a set (copied), whose id is above all others. Returns 0 or HVD_ERR_NOMEM. */
+/* Adds a set (copied). Returns 0 or HVD_ERR_NOMEM. */
 int hvd_sets_add(struct hvd_sets *sets, int id, const int *ranks, int count);
 void hvd_sets_remove(struct hvd_sets *sets, int id); /* one that is not there is fine */
 void hvd_sets_finish(struct hvd_sets *sets);
