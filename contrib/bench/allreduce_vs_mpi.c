@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "collectives/hvd.h"
+#include "contrib/bench/median.h"
 
 static const double turn_seconds = 0.05;
 
@@ -25,19 +26,6 @@ static const int64_t sizes[] = {8,         64,      512,      4 << 10, 32 << 10,
                                 256 << 10, 2 << 20, 16 << 20, 64 << 20};
 
 static int rank, size;
-
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-static double median(double *values, int count)
-{
-    qsort(values, (size_t)count, sizeof(values[0]), compare);
-    return values[count / 2];
-}
 
 static void run_mpi(const float *in, float *out, int64_t count)
 {

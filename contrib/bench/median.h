@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The figure that benchmarks print for many turns. */
+#ifndef HVD_BENCH_MEDIAN_H
+#define HVD_BENCH_MEDIAN_H
+
+/* The median of count > 0 values, which it sorts. */
+double median(double *values, int count);
+
+#endif
