@@ -7,7 +7,7 @@
 #        packages.sh install GROUP...    install those; does nothing, and needs no root, if none is
 #                                        missing
 # Groups: build (to compile), cluster (contrib/cluster), torch (to train with Debian's PyTorch),
-#         test (tests/run.sh)
+#         test (tests/run.sh), bench (the peers of contrib/bench: Horovod is built, Open MPI)
 set -euo pipefail
 
 group_packages()
@@ -20,7 +20,10 @@ group_packages()
     torch) echo python3 python3-torch python3-numpy python3-cloudpickle python3-sklearn ;;
     test) echo git clang clang-format libclang-rt-14-dev shellcheck openmpi-bin libopenmpi-dev \
         python3-venv binutils ;;
-    *) echo "packages.sh: no group $1: build, cluster, torch, test" >&2 && return 1 ;;
+    bench) echo g++ make cmake python3-dev python3-venv python3-wheel \
+        python3-cffi python3-psutil python3-yaml python3-packaging libtorch-dev pybind11-dev \
+        openmpi-bin libopenmpi-dev ;;
+    *) echo "packages.sh: no group $1: build, cluster, torch, test, bench" >&2 && return 1 ;;
     esac
 }
 
