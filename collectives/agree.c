@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The engine's side of the agreement: submissions go in, batches and ends come out. */
-#include <string.h>
+#include <inttypes.h>
 
 #include "collectives/clock.h"
 #include "collectives/engine_state.h"
+#include "gpu_binding/log.h"
 
 static const char duplicate_text[] = "Requested to allreduce, allgather, or broadcast a "
                                      "tensor with the same name as another "
@@ -290,4 +291,21 @@ void hvd_agree_drop(struct hvd_engine *engine, bool all, int status, const char 
         }
         hvd_agreement_drop(engine->agreement, all, status, text);
     }
+}
+
+void hvd_agree_destroy(struct hvd_engine *engine)
+{
+    struct hvd_agreement_counts counts;
+
+    if (engine->agreement == NULL) {
+        return;
+    }
+    hvd_agreement_count(engine->agreement, &counts);
+    hvd_log(HVD_LOG_DEBUG,
+            "batches: %" PRIu64 " planned, %" PRIu64 " agreed upon; plans: %" PRIu64
+            ", of which %" PRIu64 " were broken; messages: %" PRIu64 " sent, %" PRIu64
+            " received",
+            counts.planned, counts.decided, counts.plans, counts.breaks,
+            counts.messages_up + counts.messages_down, counts.received);
+    hvd_agreement_destroy(engine->agreement);
 }

@@ -141,7 +141,7 @@ static void unplan(struct hvd_plan *plan)
 {
     for (size_t i = 0; i < plan->count; i++) {
         for (size_t j = 0; j < plan->batches[i].count; j++) {
-            plan->batches[i].tensors[j]->planned = NULL;
+            plan->batches[i].tensors[j].known->planned = NULL;
         }
     }
 }

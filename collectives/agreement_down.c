@@ -105,9 +105,6 @@ static int read_full(struct hvd_agreement *agreement, struct reading *reading,
         struct hvd_known *known = hvd_known_add(&agreement->known, id, proposal);
 
         status = known != NULL ? 0 : HVD_ERR_NOMEM;
-        if (reading->known != NULL) {
-            reading->known[reading->count - 1] = known;
-        }
     }
     free(proposal);
     return status;
@@ -146,6 +143,7 @@ static int read_rows(struct reading *reading, struct hvd_reader *reader)
 
 /* --- what becomes of it --- */
 
+/* Not what is new: it may never come back. */
 static bool can_be_planned(const struct reading *reading)
 {
     enum hvd_kind kind = reading->header.kind;
@@ -160,9 +158,14 @@ static bool can_be_planned(const struct reading *reading)
            (kind == HVD_KIND_ALLREDUCE || kind == HVD_KIND_ADASUM);
 }
 
-/* is_last: no decision follows that belongs to the next cycle already. */
+static bool may_plan(const struct hvd_agreement *agreement)
+{
+    return agreement->settings.may_plan && !agreement->is_settling &&
+           !agreement->plan.is_active && agreement->members.joined == 0;
+}
+
 static int forecast(struct hvd_agreement *agreement, const struct reading *reading,
-                    bool is_last, int64_t now_ns)
+                    int64_t now_ns)
 {
     const struct hvd_forecast_batch noted = {
         .lane = reading->header.lane,
@@ -170,20 +173,14 @@ static int forecast(struct hvd_agreement *agreement, const struct reading *readi
         .decided_ns = now_ns,
         .overlaps = agreement->running > 0,
     };
-    int status;
 
-    if (!agreement->settings.may_plan || agreement->is_settling ||
-        agreement->plan.is_active || agreement->members.joined > 0 ||
-        !can_be_planned(reading)) {
-        return 0;
+    if (agreement->plan.is_active && reading->header.set == HVD_SET_GLOBAL) {
+        return hvd_plan_note_others(agreement, (size_t)reading->count);
     }
-    status = hvd_forecast_note(&agreement->forecast, reading->known,
-                               (size_t)reading->count, &noted);
-    if (status > 0 && !is_last) {
-        hvd_forecast_wait(&agreement->forecast);
-        return 0;
-    }
-    return status > 0 ? hvd_plan_put(agreement) : status;
+    return may_plan(agreement) && can_be_planned(reading)
+               ? hvd_forecast_note(&agreement->forecast, reading->known,
+                                   (size_t)reading->count, &noted)
+               : 0;
 }
 
 static void end_with_value(struct hvd_agreement *agreement, struct hvd_entry *entry,
@@ -342,7 +339,7 @@ static int take_batch(struct hvd_agreement *agreement, struct hvd_reader *reader
     status = status != 0 ? status : read_tensors(agreement, &reading, reader);
     status = status != 0 ? status : read_rows(&reading, reader);
     if (status == 0 && reading.known != NULL) {
-        status = forecast(agreement, &reading, reader->bytes == 0, now_ns);
+        status = forecast(agreement, &reading, now_ns);
     }
     free(reading.known);
     if (status != 0 || reading.batch == NULL || reading.header.status != 0) {
@@ -363,8 +360,7 @@ static int take_eviction(struct hvd_agreement *agreement, uint64_t id)
         return HVD_ERR_NOMEM;
     }
     hvd_known_evict(&agreement->known, known, agreement->position);
-    if (hvd_agreement_is_root(agreement) && !agreement->plan.is_active &&
-        known->cycle + 1 >= agreement->forecast.cycle) {
+    if (known->noted_at > agreement->forecast.first_note) { /* rank 0 remembers it */
         hvd_forecast_restart(&agreement->forecast);
     }
     return 0;
@@ -480,6 +476,10 @@ int hvd_agreement_send_decisions(struct hvd_agreement *agreement, int64_t now_ns
         status = status != 0
                      ? status
                      : take_decisions(agreement, message.data, message.bytes, now_ns);
+        if (status == 0 && may_plan(agreement) &&
+            hvd_forecast_is_due(&agreement->forecast)) {
+            status = hvd_plan_put(agreement);
+        }
         if (status == 0 && agreement->down.bytes == 0) {
             message.bytes = 0; /* to be used again */
             agreement->down = message;

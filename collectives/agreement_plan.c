@@ -5,6 +5,10 @@
 #include "collectives/agreement_state.h"
 #include "collectives/validate.h"
 
+/* A plan of which nothing happens, while so many tensors (and twice its own number) are agreed
+ * upon, belongs to a part of the job that is over. */
+static const size_t outdated_after = 64;
+
 void hvd_plan_free(struct hvd_plan *plan)
 {
     for (int i = 0; i < HVD_PLAN_LANES; i++) {
@@ -53,15 +57,35 @@ static int plan_tensor(struct hvd_agreement *agreement, struct hvd_plan_batch *b
 {
     struct hvd_known *known = hvd_known_by_id(&agreement->known, id);
 
-    if (known == NULL || known->is_evicted || known->planned != NULL) {
+    if (known == NULL || known->is_evicted) {
         return HVD_ERR_NET;
     }
-    batch->tensors[index] = known;
-    known->planned = batch;
-    known->planned_at = agreement->position;
-    /* Who reports it was a cycle ahead: it is in the plan's first one now. */
-    hvd_tallies_drop(&agreement->tallies, &known->key);
+    batch->tensors[index].known = known;
+    if (known->planned_at != agreement->position) {
+        known->planned_at = agreement->position;
+        /* Who reports it was a cycle ahead: it is in the plan's first one now. */
+        hvd_tallies_drop(&agreement->tallies, &known->key);
+    }
     return 0;
+}
+
+/* Links the batches that have a tensor, in the order of the plan, into a ring; `planned` is where
+ * it comes first. */
+static void link_occurrences(struct hvd_plan *plan)
+{
+    for (int round = 0; round < 2; round++) {
+        for (size_t i = plan->count; i-- > 0;) {
+            struct hvd_plan_batch *batch = &plan->batches[i];
+
+            for (size_t j = 0; j < batch->count; j++) {
+                struct hvd_plan_tensor *tensor = &batch->tensors[j];
+
+                /* In the second round the last one has found the first. */
+                tensor->next = tensor->known->planned;
+                tensor->known->planned = batch;
+            }
+        }
+    }
 }
 
 static int read_batch(struct hvd_agreement *agreement, struct hvd_reader *reader,
@@ -76,6 +100,7 @@ static int read_batch(struct hvd_agreement *agreement, struct hvd_reader *reader
         return HVD_ERR_NET;
     }
     batch->missing = batch->count;
+    agreement->plan.tensors += batch->count;
     batch->tensors = calloc(batch->count, sizeof(batch->tensors[0]));
     if (batch->tensors == NULL) {
         return HVD_ERR_NOMEM;
@@ -148,6 +173,9 @@ int hvd_plan_begin(struct hvd_agreement *agreement, struct hvd_reader *reader,
         status = read_batch(agreement, reader, &plan->batches[i]);
     }
     status = status != 0 ? status : deal_out(plan);
+    if (status == 0) {
+        link_occurrences(plan);
+    }
     if (status == 0 && hvd_agreement_is_root(agreement)) {
         hvd_coordinator_drop_planned(agreement->coordinator);
     }
@@ -161,6 +189,16 @@ int hvd_plan_begin(struct hvd_agreement *agreement, struct hvd_reader *reader,
 
 /* --- the plan at work --- */
 
+int hvd_plan_note_others(struct hvd_agreement *agreement, size_t tensors)
+{
+    struct hvd_plan *plan = &agreement->plan;
+
+    plan->others += tensors;
+    return plan->is_active && plan->others > 2 * plan->tensors + outdated_after
+               ? hvd_plan_put_break(agreement)
+               : 0;
+}
+
 bool hvd_plan_fits(struct hvd_known *known, const struct hvd_proposal *proposal)
 {
     return hvd_proposal_equal(known->proposal, proposal) ||
@@ -169,7 +207,7 @@ bool hvd_plan_fits(struct hvd_known *known, const struct hvd_proposal *proposal)
 
 struct hvd_batch *hvd_plan_make_batch(const struct hvd_plan_batch *planned, bool is_void)
 {
-    const struct hvd_proposal *first = planned->tensors[0]->proposal;
+    const struct hvd_proposal *first = planned->tensors[0].known->proposal;
     const struct hvd_batch_header header = {
         .kind = first->kind,
         .set = HVD_SET_GLOBAL,
@@ -179,7 +217,7 @@ struct hvd_batch *hvd_plan_make_batch(const struct hvd_plan_batch *planned, bool
     struct hvd_batch *batch = hvd_batch_create(&header);
 
     for (size_t i = 0; batch != NULL && i < planned->count; i++) {
-        const struct hvd_known *known = planned->tensors[i];
+        const struct hvd_known *known = planned->tensors[i].known;
         struct hvd_entry *entry =
             is_void ? hvd_entry_create_absent(known->proposal) : known->mine;
 
@@ -216,9 +254,11 @@ int hvd_plan_start(struct hvd_agreement *agreement, int number)
     }
     for (size_t i = 0; i < planned->count; i++) {
         batch->entries[i]->is_agreed = true;
+        planned->tensors[i].known->planned = planned->tensors[i].next;
     }
     planned->missing = planned->count;
     lane->running = batch;
+    plan->others = 0;
     batch->number = ++lane->started;
     agreement->counts.planned++;
     agreement->ops->run(agreement->context, batch);

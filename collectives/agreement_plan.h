@@ -30,9 +30,14 @@ enum {
     HVD_PLAN_LANES = 2 /* QUICK and BULK */
 };
 
+struct hvd_plan_tensor {
+    struct hvd_known *known;
+    struct hvd_plan_batch *next; /* that has it after this one; may be this one */
+};
+
 struct hvd_plan_batch {
     enum hvd_lane lane;
-    struct hvd_known **tensors; /* [count] */
+    struct hvd_plan_tensor *tensors; /* [count] */
     size_t count;
     size_t missing; /* of them this rank has not submitted */
     size_t anew; /* of them it has described differently */
@@ -60,6 +65,9 @@ struct hvd_plan {
     uint64_t most[HVD_PLAN_LANES];
     /* Rank 0 */
     bool is_breaking;
+    size_t tensors;
+    size_t
+        others; /* tensors that were agreed upon since a planned batch last started here */
 };
 
 #endif

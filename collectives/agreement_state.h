@@ -106,6 +106,8 @@ int hvd_plan_start(struct hvd_agreement *agreement, int lane);
 int hvd_plan_finish(struct hvd_agreement *agreement, struct hvd_batch *batch);
 /* Whether a tensor so described can take the place that is planned for it. */
 bool hvd_plan_fits(struct hvd_known *known, const struct hvd_proposal *proposal);
+/* Rank 0: so many tensors of the global set have been agreed upon beside the plan. */
+int hvd_plan_note_others(struct hvd_agreement *agreement, size_t tensors);
 void hvd_plan_free(struct hvd_plan *plan);
 /* The batch of this rank's tensors, or of stand-ins. */
 struct hvd_batch *hvd_plan_make_batch(const struct hvd_plan_batch *planned, bool is_void);

@@ -82,6 +82,7 @@ struct hvd_engine {
 
 /* --- agree.c --- */
 int hvd_agree_create(struct hvd_engine *engine, struct hvd_error *err);
+void hvd_agree_destroy(struct hvd_engine *engine);
 
 /* Puts the entries into the in-flight table, all or none; mail held. */
 int hvd_agree_register(struct hvd_engine *engine, struct hvd_request *request,

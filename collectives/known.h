@@ -23,9 +23,15 @@ struct hvd_known {
     bool is_leaving; /* rank 0: its eviction has been decided */
     bool is_evicted;
     uint64_t evicted_at; /* decision messages seen then */
-    struct hvd_plan_batch *planned; /* the planned batch that has it, or NULL */
+    struct hvd_plan_batch *planned; /* the planned batch that has it next, or NULL */
     uint64_t planned_at; /* decision messages seen when it was last planned */
-    uint64_t cycle; /* forecast.h: the cycle it was last in */
+    /* forecast.h: when it was last noted (0: never), in which cycle, how often there, and how
+     * often a cycle has it by the guess with this number. */
+    uint64_t noted_at;
+    uint64_t cycle;
+    uint64_t guess;
+    uint32_t in_cycle;
+    uint32_t in_guess;
     struct hvd_known *older; /* by last use; of evicted ones: the next evicted */
     struct hvd_known *newer;
 };

@@ -119,6 +119,24 @@ static void waits_differently(struct program *programs, int size, unsigned seed)
     }
 }
 
+/* A step has one name several times. */
+static void names_come_back(struct program *programs, int size, unsigned seed)
+{
+    for (int r = 0; r < size; r++) {
+        for (int step = 0; step < 25; step++) {
+            for (int i = 0; i < (int)(seed % 3); i++) {
+                program_submit(&programs[r], 1, "loss");
+                program_wait(&programs[r]);
+            }
+            add_step(&programs[r], 6, false);
+            for (int i = 0; i < 2; i++) {
+                program_submit(&programs[r], 1, "loss");
+                program_wait(&programs[r]);
+            }
+        }
+    }
+}
+
 static void extra_tensors(struct program *programs, int size, unsigned seed)
 {
     for (int r = 0; r < size; r++) {
@@ -218,6 +236,7 @@ static void test_scenarios(unsigned seed)
     try_scenario("one tensor at a time is planned", one_by_one, NULL, true, seed);
     try_scenario("a rank waits for what the plan has later", waits_differently, NULL,
                  true, seed);
+    try_scenario("names that come back within a step", names_come_back, NULL, true, seed);
     try_scenario("tensors that the plan does not have", extra_tensors, NULL, true, seed);
     try_scenario("all change a shape", new_shapes, NULL, true, seed);
     try_scenario("ranks join at different steps", uneven, NULL, false, seed);
@@ -263,6 +282,33 @@ static void test_no_messages(unsigned seed)
 /* --- disagreement --- */
 
 /* Ten steps, then rank `odd` gives one tensor another shape, then five steps more. */
+/* Another part of the job, with other tensors. */
+static void test_new_part(unsigned seed)
+{
+    static const int nodes[] = {2, 1, 0};
+    struct program programs[MOST_RANKS] = {0};
+    struct hvd_agreement_counts counts;
+    struct sim sim;
+
+    sim_init(&sim, nodes, NULL, seed);
+    for (int r = 0; r < 3; r++) {
+        for (int step = 0; step < 10; step++) {
+            add_step(&programs[r], 10, false);
+        }
+        for (int step = 0; step < 200; step++) {
+            program_submit(&programs[r], 10, "other");
+            program_wait(&programs[r]);
+        }
+    }
+    programs_run(&sim, programs);
+    counts = counts_of(&sim, 0);
+    tap_ok(counts.plans == 2 && counts.decided < 150 && sim.fault[0] == '\0',
+           "an outdated plan gives way to a new one (%lu plans, %lu agreed upon)",
+           (unsigned long)counts.plans, (unsigned long)counts.decided);
+    sim_finish(&sim);
+    programs_finish(programs, 3);
+}
+
 static void test_one_rank_differs(unsigned seed)
 {
     bool told = true, others = true;
@@ -340,6 +386,7 @@ int main(void)
 
     test_scenarios(seed);
     test_no_messages(seed);
+    test_new_part(seed);
     test_one_rank_differs(seed);
     test_last_to_join(seed);
     return tap_done();
