@@ -13,7 +13,8 @@
  *   slurmstepd   root 0/0/0       init              reads the words of plugstack.conf,
  *                                                   registers the option
  *                root 0/0/0       option            checks the text and keeps a record of
- *                                                   ints, or the reason why not
+ *                                                   ints and of file names that it does not
+ *                                                   look at, or the reason why not
  *                root 0/0/0       init_post_opt     copies five variables of the step,
  *                                                   with limits (stepd.c)
  *                0/user/0         user_init         reads the topology (stepd.c)
@@ -50,7 +51,8 @@ static struct spank_option option = {
     .usage =
         "start ranks for hvd (Horovod): PMIx on, one task per GPU, each bound near it; "
         "words: on, off, verbose, bind=socket|cores|none, gpus=all|keep, "
-        "tasks=auto|keep, nic=auto|off",
+        "tasks=auto|keep, nic=auto|off, report[=FILE], timeline=FILE, "
+        "timeline-ranks=all|0",
     .has_arg = 2,
     .cb = take_option,
 };

@@ -12,10 +12,16 @@
 /* Slurm hands an option without argument on to other processes as this text. */
 static const char slurm_null[] = "(null)";
 
-static const char allowed[] = "abcdefghijklmnopqrstuvwxyz0123456789_=,:.-";
+/* None that a shell, a terminal or printf takes for more than itself. */
+static const char allowed[] = "abcdefghijklmnopqrstuvwxyz0123456789_=,:.-"
+                              "ABCDEFGHIJKLMNOPQRSTUVWXYZ/+@";
 
 static const char known[] = "on, off, verbose, bind=socket|cores|none, gpus=all|keep, "
-                            "tasks=auto|keep, nic=auto|off";
+                            "tasks=auto|keep, nic=auto|off, report[=FILE], "
+                            "timeline=FILE, timeline-ranks=all|0";
+
+/* As much of a wrong word is repeated. */
+static const size_t most_repeated = 40;
 
 static const struct hvd_word words[] = {
     {"on", offsetof(struct hvd_options, is_on), 1},
@@ -30,6 +36,17 @@ static const struct hvd_word words[] = {
     {"tasks=keep", offsetof(struct hvd_options, keep_tasks), 1},
     {"nic=auto", offsetof(struct hvd_options, keep_nic), 0},
     {"nic=off", offsetof(struct hvd_options, keep_nic), 1},
+    {"timeline-ranks=all", offsetof(struct hvd_options, has_all_ranks), 1},
+    {"timeline-ranks=0", offsetof(struct hvd_options, has_all_ranks), 0},
+};
+
+/* Keys that the name of a file follows. */
+static const struct {
+    const char *key;
+    size_t field; /* offset of its text */
+} files[] = {
+    {"report=", offsetof(struct hvd_options, report)},
+    {"timeline=", offsetof(struct hvd_options, timeline)},
 };
 
 static int check_characters(const char *text, struct hvd_error *err)
@@ -50,6 +67,43 @@ static int check_characters(const char *text, struct hvd_error *err)
     return 0;
 }
 
+static int set_file(const char *key, const char *name, size_t length, char *field,
+                    struct hvd_error *err)
+{
+    if (length == 0 || length > HVD_OPTION_FILE_MAX) {
+        return hvd_fail(err, HVD_ERR_ARG,
+                        "--hvd: %s needs the name of a file, at most %d characters", key,
+                        HVD_OPTION_FILE_MAX);
+    }
+    memcpy(field, name, length);
+    field[length] = '\0';
+    return 0;
+}
+
+static int parse_word(const char *word, size_t length, struct hvd_options *options,
+                      struct hvd_error *err)
+{
+    static const char report[] = "report";
+
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+        size_t key = strlen(files[i].key);
+
+        if (length >= key && memcmp(word, files[i].key, key) == 0) {
+            return set_file(files[i].key, word + key, length - key,
+                            (char *)options + files[i].field, err);
+        }
+    }
+    if (length == strlen(report) && memcmp(word, report, length) == 0) {
+        return set_file(report, "1", 1, options->report, err);
+    }
+    if (!hvd_word_apply(words, sizeof(words) / sizeof(words[0]), word, length, options)) {
+        length = length < most_repeated ? length : most_repeated;
+        return hvd_fail(err, HVD_ERR_ARG, "--hvd: unknown word \"%.*s\"; known: %s",
+                        (int)length, word, known);
+    }
+    return 0;
+}
+
 static int parse_words(const char *text, struct hvd_options *options,
                        struct hvd_error *err)
 {
@@ -57,11 +111,10 @@ static int parse_words(const char *text, struct hvd_options *options,
 
     while (word != NULL) {
         size_t length = strcspn(word, ",");
+        int rc = parse_word(word, length, options, err);
 
-        if (!hvd_word_apply(words, sizeof(words) / sizeof(words[0]), word, length,
-                            options)) {
-            return hvd_fail(err, HVD_ERR_ARG, "--hvd: unknown word \"%.*s\"; known: %s",
-                            (int)length, word, known);
+        if (rc != 0) {
+            return rc;
         }
         word = word[length] == ',' ? word + length + 1 : NULL;
     }

@@ -7,9 +7,13 @@
 #include "gpu_binding/error.h"
 
 /* The longest text that --hvd= accepts; longer is refused unread. */
-#define HVD_OPTION_TEXT_MAX 256
+#define HVD_OPTION_TEXT_MAX 1024
 
-/* What the user asked for. All fields are int: a table of words fills them by offset. */
+/* The longest file name in it. */
+#define HVD_OPTION_FILE_MAX 255
+
+/* What the user asked for. Flags are int: a table of words fills them by offset. Names of
+ * files are as typed, not yet looked at, and consist of letters, digits and _=:.-/+@ alone. */
 struct hvd_options {
     int is_on;
     int is_verbose;
@@ -17,6 +21,10 @@ struct hvd_options {
     int keep_gpus; /* leave the visibility of GPUs to Slurm */
     int keep_tasks; /* leave the number of tasks to Slurm */
     int keep_nic; /* leave the choice of network cards to UCX */
+    int has_all_ranks; /* in the timeline */
+    char timeline[HVD_OPTION_FILE_MAX + 1]; /* a file; empty: none */
+    char report[HVD_OPTION_FILE_MAX +
+                1]; /* a file, or "1" for the terminal; empty: none */
 };
 
 /* Parses the text of --hvd; NULL, "" and Slurm's "(null)" mean that no text was given.

@@ -130,9 +130,26 @@ static void warn_of_isolation(const struct hvd_task *task)
     }
 }
 
+/* What was typed with --hvd is nearer to the user than what the environment says. */
+static void export_records(const struct hvd_task *task)
+{
+    const struct hvd_options *options = &task->launch->options;
+
+    if (options->report[0] != '\0') {
+        hvd_task_setenv(task->spank, HVD_ENV_LATENESS, options->report, true);
+    }
+    if (options->timeline[0] != '\0') {
+        hvd_task_setenv(task->spank, HVD_ENV_TIMELINE, options->timeline, true);
+    }
+    if (options->has_all_ranks) {
+        hvd_task_setenv(task->spank, HVD_ENV_TIMELINE_RANKS, "all", true);
+    }
+}
+
 void hvd_task_export(const struct hvd_task *task)
 {
     export_ranks(task);
+    export_records(task);
     export_python_path(task);
     if (task->is_isolated) {
         /* Which of the node's GPUs this task got is nowhere to be read. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the plugin puts into the environment of a task. What the user set stays. */
+/* What the plugin puts into the environment of a task. What the user set stays, but for
+ * what --hvd says itself. */
 #ifndef HVD_SPANK_TASK_ENV_H
 #define HVD_SPANK_TASK_ENV_H
 
@@ -27,7 +28,8 @@ int hvd_task_setenv(void *spank, const char *name, const char *value, bool overw
  * and neighbours reach each other's memory. Not where the user wanted otherwise. */
 void hvd_task_show_gpus(const struct hvd_task *task);
 
-/* Horovod's variables, the contract with the library, PYTHONPATH. */
+/* Horovod's variables, the contract with the library, PYTHONPATH, and the files that --hvd
+ * names. */
 void hvd_task_export(const struct hvd_task *task);
 
 #endif

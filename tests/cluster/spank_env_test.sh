@@ -60,6 +60,11 @@ prints 'PYTHONPATH of the user comes first' "^/mine:$front_end\$" \
 prints 'what srun sets crosses --export=NONE' '^1/1/1$' as_user \
     srun --hvd -n1 --export=NONE /bin/sh -c 'echo $SLURM_HVD/$HVD_LAUNCH/$HOROVOD_SIZE'
 
+prints 'the file of --hvd=report=FILE, for which the environment makes way' '^late.txt$' \
+    as_user HVD_REPORT=mine srun --hvd=report=late.txt -n1 printenv HVD_REPORT
+prints 'the file of --hvd=timeline=FILE' '^/x/T.json$' \
+    as_user srun --hvd=timeline=/x/T.json -n1 printenv HOROVOD_TIMELINE
+
 mkdir -p "$home/venv/lib/python3.11/site-packages/horovod" "$home/mine/horovod"
 touch "$home/venv/lib/python3.11/site-packages/horovod/__init__.py" "$home/mine/horovod/__init__.py"
 prints 'a Horovod of the virtual environment does not lose in silence' \

@@ -26,12 +26,44 @@ static const char *const good[] = {
     "nic=auto",
     "nic=off",
     "on,verbose,bind=cores,gpus=keep,tasks=keep,nic=off",
+    "report",
+    "report=late.txt",
+    "report=/home/A-b_c/run+1@2:3=4.json",
+    "timeline=T.json",
+    "timeline-ranks=all",
+    "timeline-ranks=0",
 };
 
 static const char *const bad[] = {
-    "ON",        "bind",    "bind=",     "bind=numa", "bind=socket,", ",",
-    ",on",       "on,,off", "on off",    "verbose=1", "on\n",         "--hvd",
-    "(null),on", "%s%n",    "$(reboot)", "on;off",    "../../etc",    "timeout=5",
+    "ON",
+    "bind",
+    "bind=",
+    "bind=numa",
+    "bind=socket,",
+    ",",
+    ",on",
+    "on,,off",
+    "on off",
+    "verbose=1",
+    "on\n",
+    "--hvd",
+    "(null),on",
+    "%s%n",
+    "$(reboot)",
+    "on;off",
+    "../../etc",
+    "timeout=5",
+    "report=",
+    "reports",
+    "timeline",
+    "timeline=",
+    "timeline-ranks",
+    "report=a b",
+    "report=~/x",
+    "report=%j",
+    "report=a\\b",
+    "timeline=`x`",
+    "timeline-ranks=1",
 };
 
 static bool is_ready_to_print(const char *text)
@@ -46,17 +78,27 @@ static bool is_ready_to_print(const char *text)
     return length > 0 && length < sizeof(((struct hvd_error *)0)->text);
 }
 
+/* Nothing, or what may be printed and opened as it is. */
+static bool is_name(const char *text)
+{
+    return strlen(text) <= HVD_OPTION_FILE_MAX &&
+           strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                        "_=:.-/+@") == strlen(text);
+}
+
 static bool is_in_range(const struct hvd_options *options)
 {
-    const int flags[] = {options->is_on, options->is_verbose, options->keep_gpus,
-                         options->keep_tasks, options->keep_nic};
+    const int flags[] = {options->is_on,     options->is_verbose,
+                         options->keep_gpus, options->keep_tasks,
+                         options->keep_nic,  options->has_all_ranks};
 
     for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
         if (flags[i] != 0 && flags[i] != 1) {
             return false;
         }
     }
-    return options->bind >= HVD_BIND_AUTO && options->bind <= HVD_BIND_CORE;
+    return options->bind >= HVD_BIND_AUTO && options->bind <= HVD_BIND_CORE &&
+           is_name(options->report) && is_name(options->timeline);
 }
 
 /* What must hold for any text at all. */
@@ -113,6 +155,29 @@ static void test_meaning(void)
            "bind=cores is the mode core");
 }
 
+static void test_files(void)
+{
+    struct hvd_options options;
+    char text[HVD_OPTION_FILE_MAX + 64] = "report=";
+    size_t key = strlen(text);
+
+    tap_ok(hvd_options_parse("timeline=/x/T.json,report=late,timeline-ranks=all",
+                             &options, NULL) == 0 &&
+               strcmp(options.timeline, "/x/T.json") == 0 &&
+               strcmp(options.report, "late") == 0 && options.has_all_ranks,
+           "files are kept as they are typed");
+    tap_ok(hvd_options_parse("report=long,report", &options, NULL) == 0 &&
+               strcmp(options.report, "1") == 0 && options.timeline[0] == '\0',
+           "report without a file is one for the terminal");
+    memset(text + key, 'x', HVD_OPTION_FILE_MAX);
+    tap_ok(hvd_options_parse(text, &options, NULL) == 0 &&
+               strlen(options.report) == HVD_OPTION_FILE_MAX,
+           "%d characters of a name are taken", HVD_OPTION_FILE_MAX);
+    text[key + HVD_OPTION_FILE_MAX] = 'x';
+    tap_ok(hvd_options_parse(text, &options, NULL) == HVD_ERR_ARG && keeps_promises(text),
+           "one more is refused");
+}
+
 static void test_length(void)
 {
     char text[HVD_OPTION_TEXT_MAX + 2];
@@ -139,7 +204,7 @@ static unsigned next_random(unsigned *state)
 /* Joins good words, then damages some characters. */
 static void make_text(unsigned *state, char *text, size_t bytes)
 {
-    unsigned words = next_random(state) % 24;
+    unsigned words = next_random(state) % 60;
     unsigned damages = next_random(state) % 4;
     size_t used = 0;
 
@@ -163,7 +228,7 @@ static void test_random_texts(unsigned seed)
 
     for (int i = 0; i < MUTATIONS; i++) {
         struct hvd_options options;
-        char text[600];
+        char text[1400];
 
         make_text(&state, text, sizeof(text));
         broken += keeps_promises(text) ? 0 : 1;
@@ -178,6 +243,7 @@ int main(void)
 {
     test_words();
     test_meaning();
+    test_files();
     test_length();
     test_random_texts(tap_seed(20261121));
     return tap_done();

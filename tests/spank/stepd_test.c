@@ -60,6 +60,18 @@ static bool keeps_user_values(void)
            is("CUDA_DEVICE_ORDER", "FASTEST_FIRST") && is("PYTHONPATH", "/mine:/usr");
 }
 
+static bool has_files(void)
+{
+    return is(HVD_ENV_LATENESS, "late.txt") && is(HVD_ENV_TIMELINE, "/tmp/T.json") &&
+           is(HVD_ENV_TIMELINE_RANKS, "all");
+}
+
+static bool has_users_files(void)
+{
+    return is(HVD_ENV_LATENESS, "mine") && is(HVD_ENV_TIMELINE, "DYNAMIC") &&
+           is(HVD_ENV_TIMELINE_RANKS, NULL);
+}
+
 static bool sees_all_gpus(void)
 {
     return is("CUDA_VISIBLE_DEVICES", "0,1") && is(HVD_ENV_GPUS, "all");
@@ -101,6 +113,28 @@ static void test_contract(void)
     fake_step_setenv("CUDA_DEVICE_ORDER", "FASTEST_FIRST");
     fake_step_setenv("PYTHONPATH", "/mine");
     tap_ok(run_task(&plugin, keeps_user_values) == 0, "what the user set stays");
+    side_finish(&plugin);
+}
+
+static void test_files(void)
+{
+    struct fake_plugin plugin;
+
+    side_enter_step();
+    side_start(&plugin, "timeline=/tmp/T.json,timeline-ranks=all,report=late.txt");
+    plugin.user_init(NULL, 0, NULL);
+    tap_ok(run_task(&plugin, has_files) == 0, "ranks learn the files that --hvd names");
+    fake_step_setenv(HVD_ENV_LATENESS, "mine");
+    fake_step_setenv(HVD_ENV_TIMELINE, "DYNAMIC");
+    tap_ok(run_task(&plugin, has_files) == 0, "which win over the environment");
+    side_finish(&plugin);
+    side_enter_step();
+    side_start(&plugin, "on");
+    plugin.user_init(NULL, 0, NULL);
+    fake_step_setenv(HVD_ENV_LATENESS, "mine");
+    fake_step_setenv(HVD_ENV_TIMELINE, "DYNAMIC");
+    tap_ok(run_task(&plugin, has_users_files) == 0,
+           "where --hvd names none, those of the environment stay");
     side_finish(&plugin);
 }
 
@@ -328,6 +362,7 @@ int main(int count, char **arguments)
     side_begin(count > 1 ? arguments[1] : "");
     dgx_path = count > 2 ? arguments[2] : "";
     test_contract();
+    test_files();
     test_gpus();
     test_cards();
     test_table();
