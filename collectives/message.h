@@ -20,6 +20,7 @@ enum hvd_message {
     HVD_MESSAGE_SHUTDOWN, /* up: a rank wants to leave; down: no decision comes after this */
     HVD_MESSAGE_DRAINED, /* up: this subtree has run all its batches */
     HVD_MESSAGE_CLOSE, /* down: all have; connections may close */
+    HVD_MESSAGE_LATENESS, /* up: who was late, in a window of batches */
 };
 
 /* What a request is: Horovod's numbers, then hvd's own. */
