@@ -270,10 +270,48 @@ bool hvd_agree_progress(struct hvd_engine *engine)
     return moved;
 }
 
+/* Nobody's tensors are in it: a joined rank has no part in what is planned. */
+static bool is_void(const struct hvd_batch *batch)
+{
+    return batch->number != 0 && batch->entries[0]->is_absent;
+}
+
+/* What this rank puts into the batch. */
+static int64_t input_bytes(const struct hvd_batch *batch)
+{
+    int64_t bytes = 0;
+
+    for (int64_t i = 0; batch->header.kind != HVD_KIND_BARRIER && i < batch->header.count;
+         i++) {
+        const struct hvd_entry *entry = batch->entries[i];
+
+        bytes += entry->is_absent ? 0 : hvd_proposal_bytes(&entry->proposal);
+    }
+    return bytes;
+}
+
+static void note_lateness(struct hvd_engine *engine, const struct hvd_batch *batch)
+{
+    const struct hvd_lateness_batch note = {
+        .kind = batch->header.kind,
+        .lane = batch->header.set == HVD_SET_GLOBAL ? (int)batch->header.lane : -1,
+        .tensors = batch->header.count,
+        .bytes = input_bytes(batch),
+        .submitted_ns = batch->submitted_ns,
+        .started_ns = batch->started_ns,
+        .ended_ns = hvd_clock_ns(),
+    };
+
+    hvd_lateness_report_note(engine->report, &note);
+}
+
 void hvd_agree_finish(void *context, struct hvd_batch *batch)
 {
     struct hvd_engine *engine = context;
 
+    if (engine->report != NULL && !is_void(batch)) {
+        note_lateness(engine, batch);
+    }
     check(engine, hvd_agreement_finish(engine->agreement, batch));
 }
 

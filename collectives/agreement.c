@@ -230,7 +230,9 @@ int hvd_agreement_submit(struct hvd_agreement *agreement, struct hvd_entry *entr
     struct hvd_known *known = hvd_known_find(&agreement->known, &entry->key);
 
     entry->proposal.rank = agreement->rank;
-    entry->submitted_ns = now_ns;
+    if (entry->submitted_ns == 0) {
+        entry->submitted_ns = now_ns;
+    }
     link_entry(agreement, entry);
     if (known != NULL && known->planned != NULL) {
         return hvd_plan_submit(agreement, entry, known);

@@ -59,7 +59,8 @@ int hvd_agreement_create(const struct hvd_layout *layout, int rank,
 void hvd_agreement_destroy(struct hvd_agreement *agreement); /* NULL is fine */
 
 /* This rank has a tensor (or a join, a barrier, a process set) to run. The entry is borrowed
- * until it has ended; no entry of its key is under way. */
+ * until it has ended; no entry of its key is under way. Its submitted_ns, when it is not 0, is
+ * when that was; else it was now. */
 int hvd_agreement_submit(struct hvd_agreement *agreement, struct hvd_entry *entry,
                          int64_t now_ns);
 

@@ -53,6 +53,9 @@ void hvd_engine_fail(struct hvd_engine *engine, int culprit, int status, const c
     hvd_control_abort(engine->control, culprit, failure.text);
     /* The run itself stays until the net is gone, which may still know its messages. */
     drop_batches(engine);
+    if (engine->report != NULL) {
+        hvd_lateness_report_write(engine->report);
+    }
     hvd_agree_drop(engine, true, status, failure.text);
 }
 
@@ -85,6 +88,11 @@ void hvd_engine_on_event(void *context, const struct hvd_uplink_event *event)
         break;
     case HVD_MESSAGE_ADDRESSES:
         hvd_addresses_on_all(engine, event->payload, event->bytes);
+        break;
+    case HVD_MESSAGE_LATENESS:
+        if (engine->report != NULL) {
+            hvd_lateness_report_merge(engine->report, event->payload, event->bytes);
+        }
         break;
     default:
         break;
@@ -164,11 +172,24 @@ bool hvd_engine_progress(struct hvd_engine *engine)
     return moved;
 }
 
+/* The progress thread may see it much later: a late rank's cpu is often busy. */
+static void stamp(struct hvd_request *request)
+{
+    int64_t now_ns = hvd_clock_ns();
+
+    for (int i = 0; i < request->count; i++) {
+        request->entries[i].submitted_ns = now_ns;
+    }
+}
+
 int hvd_engine_submit(struct hvd_engine *engine, struct hvd_request *request,
                       struct hvd_error *err)
 {
     int status;
 
+    if (engine->report != NULL) {
+        stamp(request);
+    }
     pthread_mutex_lock(&engine->mail);
     if (engine->refusal.status != 0) {
         status = hvd_fail(err, engine->refusal.status, "%s", engine->refusal.text);

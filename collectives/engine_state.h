@@ -17,6 +17,7 @@
 #include "collectives/agreement.h"
 #include "collectives/control.h"
 #include "collectives/engine.h"
+#include "collectives/lateness_report.h"
 #include "collectives/sets.h"
 #include "collectives/settings.h"
 #include "collectives/teams.h"
@@ -36,6 +37,7 @@ struct hvd_engine {
     struct hvd_teams *teams; /* and the batches that all ranks have agreed on */
     struct hvd_uplink *uplink;
     struct hvd_agreement *agreement;
+    struct hvd_lateness_report *report; /* NULL: nobody asked for it */
     struct hvd_settings settings;
     struct hvd_addresses *addresses; /* of the network, while joining */
 

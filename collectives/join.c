@@ -188,6 +188,15 @@ static int open_teams(struct hvd_engine *engine, int timeout_ms, struct hvd_erro
     return status;
 }
 
+static int open_report(struct hvd_engine *engine, struct hvd_error *err)
+{
+    const char *report = engine->settings.report;
+
+    return report == NULL ? 0
+                          : hvd_lateness_report_create(engine->boot, engine->uplink,
+                                                       report, &engine->report, err);
+}
+
 static bool is_crowded(int local_size)
 {
     cpu_set_t cpus;
@@ -255,6 +264,7 @@ static int join(struct hvd_engine *engine, struct hvd_error *err)
     status = status != 0 ? status : open_uplink(engine, err);
     status = status != 0 ? status : hvd_agree_create(engine, err);
     status = status != 0 ? status : open_teams(engine, settings->start_timeout_ms, err);
+    status = status != 0 ? status : open_report(engine, err);
     status = status != 0 ? status : start_thread(engine, err);
     if (status == 0) {
         place_thread(engine, settings->thread_affinity);

@@ -52,6 +52,9 @@ void hvd_leave_on_close(struct hvd_engine *engine)
     hvd_control_send_down(engine->control, HVD_MESSAGE_CLOSE, NULL, 0);
     hvd_control_expect_close(engine->control);
     engine->phase = HVD_PHASE_CLOSED;
+    if (engine->report != NULL) {
+        hvd_lateness_report_write(engine->report);
+    }
 }
 
 /* What is planned may have been started by some only: first the plan has to end. */
@@ -78,6 +81,9 @@ void hvd_leave_progress(struct hvd_engine *engine)
         return;
     }
     engine->sent_drained = true;
+    if (engine->report != NULL) {
+        hvd_lateness_report_close(engine->report);
+    }
     if (engine->boot->rank == 0) {
         hvd_leave_on_close(engine);
     } else {
@@ -144,6 +150,7 @@ void hvd_engine_destroy(struct hvd_engine *engine)
     stop_thread(engine);
     hvd_net_destroy(engine->net);
     hvd_teams_destroy(engine->teams);
+    hvd_lateness_report_destroy(engine->report);
     hvd_uplink_destroy(engine->uplink);
     hvd_control_destroy(engine->control, flush_timeout_ms);
     hvd_shm_destroy(engine->shm);

@@ -34,7 +34,7 @@ struct hvd_entry {
     bool is_deferred; /* not reported yet: see agreement.c */
     struct hvd_entry *older; /* submitted before, under way too */
     struct hvd_entry *newer;
-    int64_t submitted_ns;
+    int64_t submitted_ns; /* hvd_clock_ns */
 };
 
 struct hvd_request {

@@ -97,6 +97,8 @@ bring_programs
 collectives_are_right 'two nodes with two ranks each' -N 2 --ntasks-per-node=2
 collectives_are_right 'three and one ranks' -N 2 -n 4 -m plane=3
 training_works
+prints "--hvd=report shows who was late on which node" '^ +[0-3]  n2 +[0-9]+ ' \
+    job --hvd=report -N 2 --ntasks-per-node=2 ./collectives_test 1
 complains "srun without --hvd is an error that says what to type, never four times one rank" \
     'srun --hvd' as_user LD_LIBRARY_PATH="$library" srun -N 2 -n 4 ./collectives_test
 a_rank_dies
