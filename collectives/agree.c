@@ -76,13 +76,16 @@ static struct hvd_entry *take_fresh(struct hvd_engine *engine)
     return first;
 }
 
-/* The agreement's functions fail for want of memory, or for what no rank can have said. */
+/* The agreement's functions fail for want of memory, for what no rank can have said, or because a
+ * process set's team cannot be opened; that has left its reason. */
 static void check(struct hvd_engine *engine, int status)
 {
     if (status != 0) {
-        hvd_engine_fail(engine, engine->boot->rank, status,
-                        status == HVD_ERR_NOMEM ? "no memory for messages"
-                                                : strange_text);
+        const char *text = engine->set_failure.status != 0 ? engine->set_failure.text
+                           : status == HVD_ERR_NOMEM       ? "no memory for messages"
+                                                           : strange_text;
+
+        hvd_engine_fail(engine, engine->boot->rank, status, text);
     }
 }
 
@@ -156,12 +159,10 @@ static void end_entry(void *context, struct hvd_entry *entry, int status,
 static int add_set(void *context, int set, const int *ranks, int count)
 {
     struct hvd_engine *engine = context;
-    struct hvd_error error = {0};
-    int status = hvd_teams_add(engine->teams, set, ranks, count, &error);
+    int status = hvd_teams_add(engine->teams, set, ranks, count, &engine->set_failure);
 
     if (status != 0) {
-        hvd_engine_fail(engine, engine->boot->rank, status, error.text);
-        return 0;
+        return status;
     }
     pthread_mutex_lock(&engine->mail);
     status = hvd_sets_add(&engine->sets, set, ranks, count);

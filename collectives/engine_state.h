@@ -39,6 +39,7 @@ struct hvd_engine {
     struct hvd_agreement *agreement;
     struct hvd_lateness_report *report; /* NULL: nobody asked for it */
     struct hvd_settings settings;
+    struct hvd_error set_failure; /* why a process set's team could not be opened */
     struct hvd_addresses *addresses; /* of the network, while joining */
 
     pthread_mutex_t drive;
