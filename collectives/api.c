@@ -38,7 +38,7 @@ void hvd_job_exit(void)
     pthread_rwlock_unlock(&job.lock);
 }
 
-static int init_locked(struct hvd_error *err)
+static int init_locked(const int *ranks, int count, struct hvd_error *err)
 {
     struct hvd_engine *engine;
     int status;
@@ -46,7 +46,7 @@ static int init_locked(struct hvd_error *err)
     if (job.engine != NULL) {
         return job.pid == getpid() ? 0 : hvd_fail(err, HVD_ERR_STATE, "%s", forked_text);
     }
-    status = hvd_engine_create(&engine, err);
+    status = hvd_engine_create(ranks, count, &engine, err);
     if (status == 0) {
         pthread_rwlock_wrlock(&job.lock);
         job.engine = engine;
@@ -56,14 +56,27 @@ static int init_locked(struct hvd_error *err)
     return status;
 }
 
-HVD_EXPORT int hvd_init(struct hvd_error *err)
+static int init(const int *ranks, int count, struct hvd_error *err)
 {
     int status;
 
     pthread_mutex_lock(&job.life);
-    status = init_locked(err);
+    status = init_locked(ranks, count, err);
     pthread_mutex_unlock(&job.life);
     return status;
+}
+
+HVD_EXPORT int hvd_init(struct hvd_error *err)
+{
+    return init(NULL, 0, err);
+}
+
+HVD_EXPORT int hvd_init_ranks(const int *ranks, int count, struct hvd_error *err)
+{
+    if (ranks == NULL) {
+        return hvd_fail(err, HVD_ERR_ARG, "no list of ranks to join");
+    }
+    return init(ranks, count, err);
 }
 
 HVD_EXPORT int hvd_shutdown(void)

@@ -13,8 +13,10 @@
 
 struct hvd_engine;
 
-/* Joins the job and starts the progress thread. Collective. The caller owns *out. */
-int hvd_engine_create(struct hvd_engine **out, struct hvd_error *err);
+/* Joins the job and starts the progress thread. Collective. ranks: the launcher's ranks that
+ * make up the job, as in hvd_init_ranks; NULL: all. The caller owns *out. */
+int hvd_engine_create(const int *ranks, int count, struct hvd_engine **out,
+                      struct hvd_error *err);
 
 /* Takes all entries of a request; their names must not be in flight. Any thread. The request
  * stays the caller's, to be freed when it has ended. */

@@ -76,6 +76,13 @@ struct hvd_request;
  * be NULL. */
 int hvd_init(struct hvd_error *err);
 
+/* As hvd_init, but the job is `count` ranks of those that the launcher started, and these alone
+ * call it, all with the same list. In the job they are ranks 0 to count - 1 in the order of
+ * the list. Jobs without a common rank may run side by side, and after hvd_shutdown a rank may
+ * join others. HVD_ERR_ARG: this rank is not in the list, or one does not exist or is in it
+ * twice. */
+int hvd_init_ranks(const int *ranks, int count, struct hvd_error *err);
+
 /* Leaves the job. All ranks' pending requests fail with HVD_ERR_SHUTDOWN. hvd_init may be
  * called again when every rank has called this. Without hvd_init before, does nothing. */
 int hvd_shutdown(void);

@@ -79,13 +79,11 @@ static struct hvd_engine *engine_alloc(void)
     return engine;
 }
 
-static int boot(struct hvd_engine *engine, int timeout_ms, struct hvd_error *err)
+static int boot(struct hvd_engine *engine, struct hvd_boot_query *query,
+                struct hvd_error *err)
 {
-    const void *card;
-    size_t card_bytes;
-
-    hvd_control_address(engine->control, &card, &card_bytes);
-    return hvd_boot_create(card, card_bytes, timeout_ms, &engine->boot, err);
+    hvd_control_address(engine->control, &query->card, &query->card_bytes);
+    return hvd_boot_create(query, &engine->boot, err);
 }
 
 static int connect_control(struct hvd_engine *engine, int timeout_ms, int *segment,
@@ -239,16 +237,18 @@ static void place_thread(struct hvd_engine *engine, const char *list)
     }
 }
 
-static int join(struct hvd_engine *engine, struct hvd_error *err)
+static int join(struct hvd_engine *engine, struct hvd_boot_query *query,
+                struct hvd_error *err)
 {
     struct hvd_settings *settings = &engine->settings;
     int status = init_locks(engine, err);
 
     hvd_settings_read(settings);
+    query->timeout_ms = settings->start_timeout_ms;
     hvd_net_behave();
     status = status != 0 ? status : open_bells(engine, err);
     status = status != 0 ? status : hvd_control_create(&engine->control, err);
-    status = status != 0 ? status : boot(engine, settings->start_timeout_ms, err);
+    status = status != 0 ? status : boot(engine, query, err);
     if (status == 0) {
         hvd_settings_name_rank(settings, engine->boot->rank);
         status = join_node(engine, settings->start_timeout_ms, err);
@@ -272,15 +272,17 @@ static int join(struct hvd_engine *engine, struct hvd_error *err)
     return status;
 }
 
-int hvd_engine_create(struct hvd_engine **out, struct hvd_error *err)
+int hvd_engine_create(const int *ranks, int count, struct hvd_engine **out,
+                      struct hvd_error *err)
 {
+    struct hvd_boot_query query = {.ranks = ranks, .count = count};
     struct hvd_engine *engine = engine_alloc();
     int status;
 
     if (engine == NULL) {
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory");
     }
-    status = join(engine, err);
+    status = join(engine, &query, err);
     if (status != 0) {
         hvd_engine_destroy(engine);
         return status;

@@ -10,7 +10,43 @@
 #include "pmix_boot/exchange.h"
 #include "pmix_boot/launch_env.h"
 
-static int exchange_cards(const struct hvd_blob *mine, int timeout_ms,
+static int compare_ranks(const void *left, const void *right)
+{
+    int a = *(const int *)left;
+    int b = *(const int *)right;
+
+    return (a > b) - (a < b);
+}
+
+/* What is wrong in the list itself; which ranks there are is known later. */
+static int check_ranks(const int *ranks, int count, struct hvd_error *err)
+{
+    int *sorted;
+    int status = 0;
+
+    if (count < 1) {
+        return hvd_fail(err, HVD_ERR_ARG, "a job of %d ranks, expected at least 1",
+                        count);
+    }
+    sorted = malloc((size_t)count * sizeof(*sorted));
+    if (sorted == NULL) {
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for a list of %d ranks", count);
+    }
+    memcpy(sorted, ranks, (size_t)count * sizeof(*sorted));
+    qsort(sorted, (size_t)count, sizeof(*sorted), compare_ranks);
+    for (int i = 0; i < count && status == 0; i++) {
+        if (sorted[i] < 0) {
+            status = hvd_fail(err, HVD_ERR_ARG, "there is no rank %d", sorted[i]);
+        } else if (i > 0 && sorted[i] == sorted[i - 1]) {
+            status = hvd_fail(err, HVD_ERR_ARG, "rank %d is in the list of ranks twice",
+                              sorted[i]);
+        }
+    }
+    free(sorted);
+    return status;
+}
+
+static int exchange_cards(const struct hvd_exchange_query *query,
                           struct hvd_exchange *out, struct hvd_error *err)
 {
     const char *const *environment = (const char *const *)environ;
@@ -20,8 +56,8 @@ static int exchange_cards(const struct hvd_blob *mine, int timeout_ms,
     if (status < 0) {
         return status;
     }
-    return launch == HVD_LAUNCH_PMIX ? hvd_exchange_pmix(mine, timeout_ms, out, err)
-                                     : hvd_exchange_single(mine, out, err);
+    return launch == HVD_LAUNCH_PMIX ? hvd_exchange_pmix(query, out, err)
+                                     : hvd_exchange_single(query, out, err);
 }
 
 static int copy_peer(const struct hvd_card *card, struct hvd_boot_peer *peer)
@@ -80,25 +116,33 @@ static int fill_boot(const struct hvd_exchange *exchange, struct hvd_boot *boot,
     return status;
 }
 
-int hvd_boot_create(const void *card, size_t card_bytes, int timeout_ms,
-                    struct hvd_boot **out, struct hvd_error *err)
+int hvd_boot_create(const struct hvd_boot_query *query, struct hvd_boot **out,
+                    struct hvd_error *err)
 {
     struct hvd_boot *boot = calloc(1, sizeof(*boot));
-    struct hvd_blob mine = {NULL, 0};
+    struct hvd_exchange_query exchange_query = {
+        .ranks = query->ranks,
+        .count = query->ranks != NULL ? query->count : 0,
+        .timeout_ms = query->timeout_ms,
+    };
+    struct hvd_blob *mine = &exchange_query.mine;
     struct hvd_exchange exchange = {0};
     int status = boot != NULL ? 0 : hvd_fail(err, HVD_ERR_NOMEM, "no memory to start");
 
-    if (status == 0) {
-        status = hvd_card_pack(card, card_bytes, &mine, err);
+    if (status == 0 && query->ranks != NULL) {
+        status = check_ranks(query->ranks, query->count, err);
     }
     if (status == 0) {
-        status = exchange_cards(&mine, timeout_ms, &exchange, err);
+        status = hvd_card_pack(query->card, query->card_bytes, mine, err);
+    }
+    if (status == 0) {
+        status = exchange_cards(&exchange_query, &exchange, err);
     }
     if (status == 0) {
         status = fill_boot(&exchange, boot, err);
     }
     hvd_exchange_finish(&exchange);
-    free(mine.data);
+    free(mine->data);
     if (status < 0) {
         hvd_boot_destroy(boot);
         return status;

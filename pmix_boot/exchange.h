@@ -8,18 +8,27 @@
 #include "gpu_binding/error.h"
 #include "pmix_boot/card.h"
 
+/* Borrowed for the call. */
+struct hvd_exchange_query {
+    struct hvd_blob mine;
+    const int *ranks; /* of the launcher: these take part, all different; NULL: all */
+    int count;
+    int timeout_ms;
+};
+
 struct hvd_exchange {
-    int rank;
+    int rank; /* in the list, if there is one */
     int size;
     struct hvd_blob *blobs; /* [size], what each rank handed in */
 };
 
 /* Each fills out, which the caller ends with hvd_exchange_finish, or fails and leaves it
- * alone. PMIx: collective, needs a server (see launch_env.h); a child process speaks to it. */
-int hvd_exchange_single(const struct hvd_blob *mine, struct hvd_exchange *out,
+ * alone; HVD_ERR_ARG: this rank is not in the list, or a rank in it does not exist. PMIx:
+ * collective, needs a server (see launch_env.h); a child process speaks to it. */
+int hvd_exchange_single(const struct hvd_exchange_query *query, struct hvd_exchange *out,
                         struct hvd_error *err);
-int hvd_exchange_pmix(const struct hvd_blob *mine, int timeout_ms,
-                      struct hvd_exchange *out, struct hvd_error *err);
+int hvd_exchange_pmix(const struct hvd_exchange_query *query, struct hvd_exchange *out,
+                      struct hvd_error *err);
 
 /* Whether this installation can speak PMIx; where not, hvd_exchange_pmix fails. */
 bool hvd_exchange_has_pmix(void);

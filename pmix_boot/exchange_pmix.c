@@ -18,15 +18,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "pmix_boot/cycle.h"
 #include "pmix_boot/helper_path.h"
 #include "pmix_boot/helper_wire.h"
 
 /* The helper keeps the time limit itself; one that says nothing for so much longer hangs. */
 #define HANG_SECONDS 15
-
-/* Values that the server keeps from earlier exchanges of this process must never be taken
- * for new ones: each exchange has a number. One exchange at a time (see boot.h). */
-static uint32_t cycle;
 
 struct helper {
     const char *path;
@@ -93,18 +90,27 @@ static int stop(struct helper *helper)
     return wait_status;
 }
 
-static int send_request(const struct helper *helper, const struct hvd_blob *mine,
-                        int timeout_ms)
+static int send_request(const struct helper *helper,
+                        const struct hvd_exchange_query *query,
+                        const struct hvd_cycle *cycle)
 {
     struct hvd_helper_request request = {
-        .bytes = mine->bytes,
-        .cycle = ++cycle,
-        .timeout_ms = timeout_ms,
+        .bytes = query->mine.bytes,
+        .cycle = *cycle,
+        .timeout_ms = query->timeout_ms,
+        .count = query->ranks != NULL ? query->count : 0,
         .parent = (int32_t)getpid(),
     };
     int status = hvd_wire_send(helper->fd, &request, sizeof(request));
 
-    return status < 0 ? status : hvd_wire_send(helper->fd, mine->data, mine->bytes);
+    if (status == 0) {
+        status = hvd_wire_send(helper->fd, query->mine.data, query->mine.bytes);
+    }
+    if (status == 0) {
+        status = hvd_wire_send(helper->fd, query->ranks,
+                               (size_t)request.count * sizeof(query->ranks[0]));
+    }
+    return status;
 }
 
 static int receive_blob(const struct helper *helper, struct hvd_blob *blob)
@@ -188,18 +194,22 @@ bool hvd_exchange_has_pmix(void)
     return hvd_helper_path(path, sizeof(path), NULL) == 0;
 }
 
-int hvd_exchange_pmix(const struct hvd_blob *mine, int timeout_ms,
-                      struct hvd_exchange *out, struct hvd_error *err)
+int hvd_exchange_pmix(const struct hvd_exchange_query *query, struct hvd_exchange *out,
+                      struct hvd_error *err)
 {
     char path[PATH_MAX];
     struct helper helper = {.path = path};
     struct hvd_error found = {0};
+    struct hvd_cycle cycle;
     int status = hvd_helper_path(path, sizeof(path), err);
 
-    if (status < 0 || (status = start(&helper, timeout_ms, err)) < 0) {
+    if (status == 0) {
+        status = hvd_cycle_next(query->ranks, query->count, &cycle, err);
+    }
+    if (status < 0 || (status = start(&helper, query->timeout_ms, err)) < 0) {
         return status;
     }
-    status = send_request(&helper, mine, timeout_ms);
+    status = send_request(&helper, query, &cycle);
     if (status == 0) {
         status = receive_answer(&helper, out, &found);
     }

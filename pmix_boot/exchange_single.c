@@ -5,12 +5,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-int hvd_exchange_single(const struct hvd_blob *mine, struct hvd_exchange *out,
+int hvd_exchange_single(const struct hvd_exchange_query *query, struct hvd_exchange *out,
                         struct hvd_error *err)
 {
-    struct hvd_blob *blobs = calloc(1, sizeof(*blobs));
-    void *copy = malloc(mine->bytes);
+    const struct hvd_blob *mine = &query->mine;
+    struct hvd_blob *blobs;
+    void *copy;
 
+    for (int i = 0; i < query->count; i++) {
+        if (query->ranks[i] != 0) {
+            return hvd_fail(err, HVD_ERR_ARG,
+                            "there is no rank %d: this process was started alone, "
+                            "as rank 0 of 1",
+                            query->ranks[i]);
+        }
+    }
+    blobs = calloc(1, sizeof(*blobs));
+    copy = malloc(mine->bytes);
     if (blobs == NULL || copy == NULL) {
         free(blobs);
         free(copy);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What libhvd and its helper hvd-boot say to each other over one socket, once:
  *
- *   libhvd   --- request, my blob ------------------------------->   hvd-boot
+ *   libhvd   --- request, my blob, list of ranks ---------------->   hvd-boot
  *            <-- answer, then (bytes, blob) of each rank if status 0 ---
  *
  * Both come from the same build, so structs go as they are. */
@@ -12,14 +12,16 @@
 #include <stdint.h>
 
 #include "gpu_binding/error.h"
+#include "pmix_boot/cycle.h"
 
 /* The helper finds its end of the socket here. */
 #define HVD_HELPER_FD 0
 
 struct hvd_helper_request {
     uint64_t bytes;
-    uint32_t cycle; /* counts the exchanges of the asking process */
+    struct hvd_cycle cycle;
     int32_t timeout_ms;
+    int32_t count; /* of the list of ranks; 0: all ranks */
     int32_t parent; /* pid of the asking process */
 };
 

@@ -16,17 +16,31 @@ static int follow(int parent)
     return prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == parent ? 0 : HVD_ERR_SYS;
 }
 
-static int receive_request(struct hvd_helper_request *request, struct hvd_blob *mine)
+static int receive_array(size_t bytes, void **out)
 {
-    int status = hvd_wire_receive(HVD_HELPER_FD, request, sizeof(*request));
+    *out = malloc(bytes);
+    return *out != NULL ? hvd_wire_receive(HVD_HELPER_FD, *out, bytes) : HVD_ERR_NOMEM;
+}
 
-    if (status < 0 || (status = follow(request->parent)) < 0) {
+static int receive_request(struct hvd_exchange_query *query, struct hvd_cycle *cycle)
+{
+    struct hvd_helper_request request;
+    void *ranks = NULL;
+    int status = hvd_wire_receive(HVD_HELPER_FD, &request, sizeof(request));
+
+    if (status < 0 || (status = follow(request.parent)) < 0) {
         return status;
     }
-    mine->bytes = request->bytes;
-    mine->data = malloc(mine->bytes);
-    return mine->data != NULL ? hvd_wire_receive(HVD_HELPER_FD, mine->data, mine->bytes)
-                              : HVD_ERR_NOMEM;
+    status = receive_array(request.bytes, &query->mine.data);
+    if (status == 0 && request.count > 0) {
+        status = receive_array((size_t)request.count * sizeof(int), &ranks);
+    }
+    query->mine.bytes = request.bytes;
+    query->ranks = ranks;
+    query->count = request.count;
+    query->timeout_ms = request.timeout_ms;
+    *cycle = request.cycle;
+    return status;
 }
 
 static int send_answer(const struct hvd_helper_answer *answer,
@@ -48,17 +62,17 @@ static int send_answer(const struct hvd_helper_answer *answer,
 
 int main(void)
 {
-    struct hvd_helper_request request;
+    struct hvd_exchange_query query = {0};
+    struct hvd_cycle cycle;
     struct hvd_helper_answer answer = {0};
     struct hvd_exchange exchange = {0};
-    struct hvd_blob mine = {NULL, 0};
 
-    if (receive_request(&request, &mine) < 0) {
+    if (receive_request(&query, &cycle) < 0) {
         fprintf(stderr, "hvd-boot: libhvd starts this by itself; there is nothing to do "
                         "with it on a command line\n");
         return EXIT_FAILURE;
     }
-    hvd_pmix_exchange(&mine, request.cycle, request.timeout_ms, &exchange, &answer.error);
+    hvd_pmix_exchange(&query, &cycle, &exchange, &answer.error);
     answer.rank = exchange.rank;
     answer.size = exchange.size;
     /* Not exit: nothing is left to do, and the rank waits for the end of this process. */

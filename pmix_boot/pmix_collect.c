@@ -9,8 +9,14 @@
 
 #include "pmix_boot/exchange.h"
 
-/* Between two questions to a server that does not wait for a value but says "not found". */
+/* Between two questions to a server that does not wait for a value but says "not found". Without
+ * a fence it begins with 1 ms and doubles. */
 #define ASK_AGAIN_MS 100
+
+/* A server that waits for a value forgets to answer (libpmix 4.2.2, for 2 s or for ever) when
+ * the rank publishes something else first, as ranks that join other lists do. So ranks of a
+ * list are asked not to wait where the server knows the answer, on its node, else this long. */
+#define ANSWER_LIMIT_S 1
 
 /* One rank's value. */
 struct answer {
@@ -18,6 +24,7 @@ struct answer {
     struct hvd_blob blob; /* data NULL: not here */
     pmix_status_t status;
     bool is_awaited;
+    bool is_at_once; /* in a list and on this node */
 };
 
 struct hvd_collect {
@@ -28,18 +35,53 @@ struct hvd_collect {
     int missing; /* ranks without a value */
     /* constant; PMIx borrows key and with_data until the answer */
     int size;
+    const int *ranks; /* [size]; NULL: 0, 1, ... */
     pmix_proc_t self;
     pmix_key_t key;
     pmix_info_t with_data;
+    pmix_info_t in_time;
+    pmix_info_t at_once;
     struct answer answers[];
 };
 
-struct hvd_collect *hvd_collect_create(const pmix_proc_t *self, const char *key, int size)
+static void mark(struct hvd_collect *collect, int rank)
+{
+    for (int i = 0; i < collect->size; i++) {
+        if (collect->ranks[i] == rank) {
+            collect->answers[i].is_at_once = true;
+        }
+    }
+}
+
+/* Finds the ranks of this node, which the launcher tells as "0,1,4". */
+static void mark_local(struct hvd_collect *collect)
+{
+    pmix_proc_t job = collect->self;
+    pmix_value_t *value = NULL;
+
+    job.rank = PMIX_RANK_WILDCARD;
+    if (PMIx_Get(&job, PMIX_LOCAL_PEERS, NULL, 0, &value) != PMIX_SUCCESS) {
+        return;
+    }
+    if (value->type == PMIX_STRING) {
+        char *rest = value->data.string;
+
+        for (char *word = strtok_r(rest, ",", &rest); word != NULL;
+             word = strtok_r(NULL, ",", &rest)) {
+            mark(collect, atoi(word));
+        }
+    }
+    PMIX_VALUE_RELEASE(value);
+}
+
+struct hvd_collect *hvd_collect_create(const pmix_proc_t *self, const char *key,
+                                       const int *ranks, int size)
 {
     struct hvd_collect *collect =
         calloc(1, sizeof(*collect) + (size_t)size * sizeof(struct answer));
     pthread_condattr_t attributes;
-    bool is_collecting = true;
+    const bool yes = true;
+    const int limit_s = ANSWER_LIMIT_S;
 
     if (collect == NULL) {
         return NULL;
@@ -51,12 +93,18 @@ struct hvd_collect *hvd_collect_create(const pmix_proc_t *self, const char *key,
     pthread_condattr_destroy(&attributes);
     collect->missing = size;
     collect->size = size;
+    collect->ranks = ranks;
     collect->self = *self;
     PMIX_LOAD_KEY(collect->key, key);
-    PMIX_INFO_LOAD(&collect->with_data, PMIX_COLLECT_DATA, &is_collecting, PMIX_BOOL);
+    PMIX_INFO_LOAD(&collect->with_data, PMIX_COLLECT_DATA, &yes, PMIX_BOOL);
+    PMIX_INFO_LOAD(&collect->in_time, PMIX_TIMEOUT, &limit_s, PMIX_INT);
+    PMIX_INFO_LOAD(&collect->at_once, PMIX_IMMEDIATE, &yes, PMIX_BOOL);
     for (int rank = 0; rank < size; rank++) {
         collect->answers[rank].collect = collect;
         collect->answers[rank].status = PMIX_ERR_TIMEOUT;
+    }
+    if (ranks != NULL) {
+        mark_local(collect);
     }
     return collect;
 }
@@ -140,9 +188,9 @@ static void fence_until(struct hvd_collect *collect, const struct timespec *dead
 }
 
 /* Claims rank for a question, unless its value is here or a question is open. */
-static bool claim(struct hvd_collect *collect, int rank)
+static bool claim(struct hvd_collect *collect, int index)
 {
-    struct answer *answer = &collect->answers[rank];
+    struct answer *answer = &collect->answers[index];
     bool is_needed;
 
     pthread_mutex_lock(&collect->lock);
@@ -155,16 +203,19 @@ static bool claim(struct hvd_collect *collect, int rank)
 
 static void ask_missing(struct hvd_collect *collect)
 {
-    for (int rank = 0; rank < collect->size; rank++) {
-        struct answer *answer = &collect->answers[rank];
+    for (int i = 0; i < collect->size; i++) {
+        struct answer *answer = &collect->answers[i];
+        const pmix_info_t *how =
+            answer->is_at_once ? &collect->at_once : &collect->in_time;
         pmix_proc_t peer = collect->self;
         pmix_status_t status;
 
-        if (!claim(collect, rank)) {
+        if (!claim(collect, i)) {
             continue;
         }
-        peer.rank = (pmix_rank_t)rank;
-        status = PMIx_Get_nb(&peer, collect->key, NULL, 0, on_value, answer);
+        peer.rank = (pmix_rank_t)(collect->ranks != NULL ? collect->ranks[i] : i);
+        status = PMIx_Get_nb(&peer, collect->key, how, collect->ranks != NULL ? 1 : 0,
+                             on_value, answer);
         if (status != PMIX_SUCCESS) {
             on_value(status, NULL, answer);
         }
@@ -188,33 +239,38 @@ static int wait_for_answers(struct hvd_collect *collect, const struct timespec *
 
 int hvd_collect_run(struct hvd_collect *collect, int fence_ms, int timeout_ms)
 {
-    struct timespec pause = after_ms((struct timespec){0}, ASK_AGAIN_MS);
+    int pause_ms = fence_ms > 0 ? ASK_AGAIN_MS : 1;
     struct timespec start;
     struct timespec deadline;
     int missing;
 
     clock_gettime(CLOCK_MONOTONIC, &start);
     deadline = after_ms(start, fence_ms);
-    fence_until(collect, &deadline);
+    if (fence_ms > 0) {
+        fence_until(collect, &deadline);
+    }
     deadline = after_ms(start, timeout_ms);
     ask_missing(collect);
     missing = wait_for_answers(collect, &deadline);
     while (missing > 0 && !is_past(&deadline)) {
+        struct timespec pause = after_ms((struct timespec){0}, pause_ms);
+
         nanosleep(&pause, NULL);
+        pause_ms = pause_ms * 2 < ASK_AGAIN_MS ? pause_ms * 2 : ASK_AGAIN_MS;
         ask_missing(collect);
         missing = wait_for_answers(collect, &deadline);
     }
     return missing;
 }
 
-bool hvd_collect_has(const struct hvd_collect *collect, int rank)
+bool hvd_collect_has(const struct hvd_collect *collect, int index)
 {
-    return collect->answers[rank].blob.data != NULL;
+    return collect->answers[index].blob.data != NULL;
 }
 
-pmix_status_t hvd_collect_status(const struct hvd_collect *collect, int rank)
+pmix_status_t hvd_collect_status(const struct hvd_collect *collect, int index)
 {
-    return collect->answers[rank].status;
+    return collect->answers[index].status;
 }
 
 struct hvd_blob *hvd_collect_take(struct hvd_collect *collect)

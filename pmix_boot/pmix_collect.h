@@ -4,6 +4,9 @@
  *   fence (collects all values) --over or late--> ask for each rank's value by itself
  *     all there: done       some not: ask those again until time is up, then they are missing
  *
+ * Without a fence there is only the asking: a fence of some ranks of several nodes is more than
+ * Slurm's server can do (until 2026 it waits for 300 s and fails).
+ *
  * Asking, and not the fence's word, decides: a server may let a fence end early when a rank
  * has just closed its connection (openpmix issues 3931 and 4113, all releases until 2026), and
  * after a fence that failed it is asking that tells who is missing. */
@@ -17,18 +20,20 @@
 
 struct hvd_collect;
 
-/* The caller owns it; NULL when memory is short. */
+/* ranks: [size], those to ask, borrowed until destroy; NULL: 0 ... size - 1. The caller owns
+ * it; NULL when memory is short. */
 struct hvd_collect *hvd_collect_create(const pmix_proc_t *self, const char *key,
-                                       int size);
+                                       const int *ranks, int size);
 
 /* Waits until the values of all ranks are here or timeout_ms passed; asks for them beside the
- * fence when it lasts longer than fence_ms. PMIx is open, this rank's value is committed.
- * Returns the number of missing ranks. */
+ * fence, which is one of all ranks of the launch, when it lasts longer than fence_ms; 0: no
+ * fence. PMIx is open, this rank's value is committed. Returns the number of missing ranks. */
 int hvd_collect_run(struct hvd_collect *collect, int fence_ms, int timeout_ms);
 
-/* After run: whether rank's value came; and the PMIx status of the last try to get it. */
-bool hvd_collect_has(const struct hvd_collect *collect, int rank);
-pmix_status_t hvd_collect_status(const struct hvd_collect *collect, int rank);
+/* After run: whether the value of the rank at this index came; and the PMIx status of the
+ * last try to get it. */
+bool hvd_collect_has(const struct hvd_collect *collect, int index);
+pmix_status_t hvd_collect_status(const struct hvd_collect *collect, int index);
 
 /* After run: hands over the values, [size], to end with hvd_blobs_free. */
 struct hvd_blob *hvd_collect_take(struct hvd_collect *collect);

@@ -2,6 +2,7 @@
 /* Init, put, commit, collect, finalize; and the names of those who did not come. */
 #include "pmix_boot/pmix_exchange.h"
 
+#include <inttypes.h>
 #include <pmix.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,8 +28,10 @@
 /* One exchange. */
 struct round {
     pmix_proc_t self;
-    unsigned cycle;
-    char key[32]; /* of its own, so that values of earlier ones are never taken for new */
+    bool is_first; /* of this process */
+    char key[48]; /* of its own, so that values of earlier ones are never taken for new */
+    const int *ranks; /* [size] of the launch; NULL: all */
+    int rank; /* mine, in the list */
     int size;
     int timeout_ms;
     struct hvd_collect *collect; /* until PMIx is finalized it may still get answers */
@@ -108,9 +111,11 @@ static void list_missing(const struct round *round, int missing, char *text, siz
     size_t used;
 
     text[0] = '\0';
-    for (int rank = 0; rank < round->size && named < MOST_NAMED; rank++) {
+    for (int i = 0; i < round->size && named < MOST_NAMED; i++) {
+        int rank = round->ranks != NULL ? round->ranks[i] : i;
+
         used = strlen(text);
-        if (hvd_collect_has(round->collect, rank)) {
+        if (hvd_collect_has(round->collect, i)) {
             continue;
         }
         snprintf(text + used, bytes - used, "%srank %d", named > 0 ? ", " : "", rank);
@@ -125,21 +130,21 @@ static void list_missing(const struct round *round, int missing, char *text, siz
 
 static int fail_missing(const struct round *round, int missing, struct hvd_error *err)
 {
-    int rank = (int)round->self.rank;
-    pmix_status_t own = hvd_collect_status(round->collect, rank);
+    pmix_status_t own = hvd_collect_status(round->collect, round->rank);
     char names[320];
 
     if (own != PMIX_SUCCESS) {
         return hvd_fail(err, HVD_ERR_NET,
-                        "rank %d lost the PMIx server of its launcher: %s", rank,
-                        PMIx_Error_string(own));
+                        "rank %u lost the PMIx server of its launcher: %s",
+                        round->self.rank, PMIx_Error_string(own));
     }
     list_missing(round, missing, names, sizeof(names));
     return hvd_fail(
         err, HVD_ERR_TIMEOUT,
         "%d of %d ranks did not start within %g s: %s; they have ended, hang, "
-        "or never call init",
-        missing, round->size, round->timeout_ms / 1000.0, names);
+        "or never call init%s",
+        missing, round->size, round->timeout_ms / 1000.0, names,
+        round->ranks != NULL ? " with the same list of ranks" : "");
 }
 
 static int choose_fence_ms(const struct round *round)
@@ -148,12 +153,57 @@ static int choose_fence_ms(const struct round *round)
     int most_ms = round->timeout_ms - (share_ms < ASK_MAX_MS ? share_ms : ASK_MAX_MS);
     int fence_ms = most_ms;
 
+    if (round->ranks != NULL) {
+        return 0;
+    }
     if (get_number(&round->self, PMIX_LOCAL_SIZE, 0) == round->size) {
         fence_ms = LOCAL_FENCE_MS;
-    } else if (round->cycle > 1) {
+    } else if (!round->is_first) {
         fence_ms = AGAIN_FENCE_MS + round->size * AGAIN_FENCE_MS_PER_RANK;
     }
     return fence_ms < most_ms ? fence_ms : most_ms;
+}
+
+/* Finds this rank in the list; the list must fit the launch. */
+static int find_in_list(struct round *round, const struct hvd_exchange_query *query,
+                        int launched, struct hvd_error *err)
+{
+    round->rank = -1;
+    for (int i = 0; i < query->count; i++) {
+        if (query->ranks[i] >= launched) {
+            return hvd_fail(err, HVD_ERR_ARG,
+                            "there is no rank %d: the launcher started %d ranks",
+                            query->ranks[i], launched);
+        }
+        if (query->ranks[i] == (int)round->self.rank) {
+            round->rank = i;
+        }
+    }
+    if (round->rank < 0) {
+        return hvd_fail(err, HVD_ERR_ARG,
+                        "rank %u is not in the list of %d ranks that it wants to join: "
+                        "only those in the list may call init with it",
+                        round->self.rank, query->count);
+    }
+    round->ranks = query->ranks;
+    round->size = query->count;
+    return 0;
+}
+
+static int find_place(struct round *round, const struct hvd_exchange_query *query,
+                      struct hvd_error *err)
+{
+    int launched = get_number(&round->self, PMIX_JOB_SIZE, 0);
+
+    if (launched <= 0) {
+        return hvd_fail(err, HVD_ERR_NET, "the launcher does not tell the job's size");
+    }
+    if (query->ranks != NULL) {
+        return find_in_list(round, query, launched, err);
+    }
+    round->rank = (int)round->self.rank;
+    round->size = launched;
+    return 0;
 }
 
 static int gather(struct round *round, struct hvd_exchange *out, struct hvd_error *err)
@@ -161,11 +211,8 @@ static int gather(struct round *round, struct hvd_exchange *out, struct hvd_erro
     struct hvd_blob *blobs;
     int missing;
 
-    round->size = get_number(&round->self, PMIX_JOB_SIZE, 0);
-    if (round->size <= 0) {
-        return hvd_fail(err, HVD_ERR_NET, "the launcher does not tell the job's size");
-    }
-    round->collect = hvd_collect_create(&round->self, round->key, round->size);
+    round->collect =
+        hvd_collect_create(&round->self, round->key, round->ranks, round->size);
     if (round->collect == NULL) {
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for %d ranks", round->size);
     }
@@ -177,22 +224,52 @@ static int gather(struct round *round, struct hvd_exchange *out, struct hvd_erro
     if (blobs == NULL) {
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for %d ranks", round->size);
     }
-    *out = (struct hvd_exchange){(int)round->self.rank, round->size, blobs};
+    *out = (struct hvd_exchange){round->rank, round->size, blobs};
     return 0;
 }
 
-int hvd_pmix_exchange(const struct hvd_blob *mine, unsigned cycle, int timeout_ms,
-                      struct hvd_exchange *out, struct hvd_error *err)
+static int open_pmix(struct round *round, struct hvd_error *err)
 {
-    struct round round = {.cycle = cycle, .timeout_ms = timeout_ms};
-    pmix_status_t opened = PMIx_Init(&round.self, NULL, 0);
-    int status;
+    pmix_status_t status = PMIx_Init(&round->self, NULL, 0);
 
-    if (opened != PMIX_SUCCESS) {
-        return fail_open(opened, err);
+    return status == PMIX_SUCCESS ? 0 : fail_open(status, err);
+}
+
+/* When clients have left as often as the node has ranks, the server takes the job for over and
+ * removes the memory in which clients find what others published; once (libpmix 4.2.2). That
+ * is well after the first fence of all. Ranks that start with lists come and go at different
+ * times: what one of them has just published would be lost. So each leaves that often first. */
+static int outlive_cleanup(struct round *round, struct hvd_error *err)
+{
+    int times = get_number(&round->self, PMIX_LOCAL_SIZE, 0);
+    int status = 0;
+
+    for (int i = 0; i < times && status == 0; i++) {
+        PMIx_Finalize(NULL, 0);
+        status = open_pmix(round, err);
     }
-    snprintf(round.key, sizeof(round.key), "hvd.card.%u", cycle);
-    status = publish(&round, mine, err);
+    return status;
+}
+
+int hvd_pmix_exchange(const struct hvd_exchange_query *query,
+                      const struct hvd_cycle *cycle, struct hvd_exchange *out,
+                      struct hvd_error *err)
+{
+    struct round round = {.is_first = cycle->is_first, .timeout_ms = query->timeout_ms};
+    int status = open_pmix(&round, err);
+
+    if (status == 0 && query->ranks != NULL && cycle->is_first) {
+        status = outlive_cleanup(&round, err);
+    }
+    if (status != 0) {
+        return status;
+    }
+    snprintf(round.key, sizeof(round.key), "hvd.card.%" PRIx64 ".%" PRIu32, cycle->list,
+             cycle->number);
+    status = find_place(&round, query, err);
+    if (status == 0) {
+        status = publish(&round, &query->mine, err);
+    }
     if (status == 0) {
         status = gather(&round, out, err);
     }

@@ -2,6 +2,8 @@
 /* A rank for the tests of boot; says in one line what it found.
  *
  *   boot_client show [SECONDS]        who am I, who are the others
+ *   boot_client among LIST [SECONDS]  the same in the job of the ranks "2,0,1" only
+ *   boot_client regroup N FILE        four ranks boot N times, in pairs and all together by turns
  *   boot_client cycles N FILE [SECONDS]  boots N times; what grew, and what was out of date.
  *                                     FILE is empty and the same for all ranks of this machine
  *   boot_client untouched             what boot left changed in this process
@@ -53,14 +55,36 @@ static int launched_rank(void)
     return rank != NULL ? atoi(rank) : 0;
 }
 
+/* The job: NULL, or some ranks of the launch. */
+static int list[64];
+static const int *ranks;
+static int rank_count;
+
+static void set_ranks(const char *text)
+{
+    char *end = (char *)text;
+
+    ranks = list;
+    for (rank_count = 0; *text != '\0' && rank_count < 64; rank_count++) {
+        list[rank_count] = (int)strtol(text, &end, 10);
+        text = *end == ',' ? end + 1 : end;
+    }
+}
+
 static struct hvd_boot *create(int cycle, int timeout_ms)
 {
     struct card card = {.pid = getpid(), .cycle = cycle, .tail = "card"};
+    const struct hvd_boot_query query = {
+        .card = &card,
+        .card_bytes = card_bytes(launched_rank()),
+        .ranks = ranks,
+        .count = rank_count,
+        .timeout_ms = timeout_ms,
+    };
     struct hvd_error err = {0};
     struct hvd_boot *boot;
 
-    if (hvd_boot_create(&card, card_bytes(launched_rank()), timeout_ms, &boot, &err) <
-        0) {
+    if (hvd_boot_create(&query, &boot, &err) < 0) {
         printf("error %d: %s\n", err.status, err.text);
         exit(EXIT_FAILURE);
     }
@@ -75,7 +99,9 @@ static int count_wrong(const struct hvd_boot *boot, int cycle)
     for (int rank = 0; rank < boot->size; rank++) {
         const struct hvd_boot_peer *peer = &boot->peers[rank];
         const struct card *card = peer->card;
-        bool is_right = peer->card_bytes == card_bytes(rank) && card->cycle == cycle &&
+        int launched = ranks != NULL ? ranks[rank] : rank;
+        bool is_right = peer->card_bytes == card_bytes(launched) &&
+                        card->cycle == cycle &&
                         (rank != boot->rank || card->pid == getpid());
 
         wrong += is_right ? 0 : 1;
@@ -192,6 +218,41 @@ static int cycles(int count, const char *path, int timeout_ms)
     return EXIT_SUCCESS;
 }
 
+/* --- regroup ----------------------------------------------------------------------------- */
+
+/* Three times in lists of each rank's own, then all. A rank does not wait for those that are
+ * not in its list. */
+static int regroup(int count, const char *path)
+{
+    static const char *const lists[3][4] = {
+        {"0,1", "0,1", "2,3", "2,3"},
+        {"2,0", "1,3", "2,0", "1,3"},
+        {"0", "2,1", "2,1", "3"},
+    };
+    _Atomic int *arrived = open_counter(path);
+    int me = launched_rank();
+    double start = now_ms();
+    int wrong = 0;
+
+    for (int cycle = 0; cycle < count; cycle++) {
+        struct hvd_boot *boot;
+
+        ranks = NULL;
+        if (cycle % 4 < 3) {
+            set_ranks(lists[cycle % 4][me]);
+        }
+        boot = create(cycle, 20000);
+        wrong += count_wrong(boot, cycle);
+        wrong += boot->size != (ranks == NULL ? 4 : rank_count);
+        hvd_boot_destroy(boot);
+        if (cycle % 4 == 3) {
+            wait_for_all(arrived, 4, cycle / 4);
+        }
+    }
+    printf("regrouped %d wrong %d ms %.1f\n", count, wrong, (now_ms() - start) / count);
+    return EXIT_SUCCESS;
+}
+
 /* --- untouched --------------------------------------------------------------------------- */
 
 struct footprint {
@@ -270,6 +331,13 @@ int main(int argc, char **argv)
 
     if (strcmp(mode, "show") == 0) {
         return show(argc > 2 ? (int)(atof(argv[2]) * 1000) : 20000);
+    }
+    if (strcmp(mode, "among") == 0 && argc > 2) {
+        set_ranks(argv[2]);
+        return show(argc > 3 ? (int)(atof(argv[3]) * 1000) : 20000);
+    }
+    if (strcmp(mode, "regroup") == 0 && argc > 3) {
+        return regroup(atoi(argv[2]), argv[3]);
     }
     if (strcmp(mode, "cycles") == 0 && argc > 3) {
         return cycles(atoi(argv[2]), argv[3],

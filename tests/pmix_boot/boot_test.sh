@@ -68,6 +68,44 @@ boot_again_and_again()
     counts "each with the cards of its own time" 9 '^rank ./3 .* wrong 0 '
 }
 
+# Each rank joins the list that is given for it.
+in_lists()
+{
+    timeout "$limit" "$hvdrun" -np 4 sh -c '
+        shift "$PMIX_RANK"
+        "$0" among "$1" 5 || true' "$client" "$@"
+}
+
+some_of_the_ranks()
+{
+    succeeds "two pairs of ranks boot at the same time" in_lists 0,2 1,3 0,2 1,3
+    counts "each pair has two ranks, the right cards and the order of its list" 2 '^rank 0/2 local 0/2 .* wrong 0 '
+    counts "whoever is second in it too" 2 '^rank 1/2 local 1/2 .* wrong 0 '
+    local secrets
+    secrets=$(sed 's/.*secret \([0-9a-f]*\).*/\1/' "$work/output" | sort -u | wc -l)
+    succeeds "each pair has a secret of its own" test "$secrets" = 2
+    succeeds "all four boot in another order" in_lists 3,1,0,2 3,1,0,2 3,1,0,2 3,1,0,2
+    counts "and know the right cards" 4 '^rank ./4 .* wrong 0 '
+    succeeds "one is alone, three are together" in_lists 0 3,2,1 3,2,1 3,2,1
+    counts "the one is alone" 1 '^rank 0/1 local 0/1 .* wrong 0 '
+    counts "the three are not" 3 '^rank ./3 .* wrong 0 '
+    succeeds "a rank joins a list that it is not in" in_lists 0,2 0,2 0,2 0,2
+    counts "it is told so" 2 '^error -1: rank [13] is not in the list of 2 ranks'
+    counts "the others do not notice" 2 '^rank ./2 .* wrong 0 '
+    succeeds "a list has ranks that there are not" in_lists 0,4 1,-1 2,2 ''
+    counts "a rank above the last" 1 '^error -1: there is no rank 4: the launcher started 4 ranks'
+    counts "a negative one" 1 '^error -1: there is no rank -1'
+    counts "one twice" 1 '^error -1: rank 2 is in the list of ranks twice'
+    counts "none at all" 1 '^error -1: a job of 0 ranks'
+    succeeds "two ranks join lists that differ" in_lists 0,1 1,0 2,3 2,3
+    counts "each misses the other, and hears what that may mean" 2 \
+        '^error -6: 1 of 2 ranks did not start within 5 s: rank [01].* init with the same list of ranks'
+    succeeds "4 ranks boot 400 times, in pairs and all together" timeout "$limit" \
+        "$hvdrun" -np 4 "$client" regroup 400 "$work/counter3"
+    tap_note "$(cat "$work/output")"
+    counts "never with a wrong card" 4 '^regrouped 400 wrong 0 '
+}
+
 process_is_untouched()
 {
     local all='signals same mask same threads same descriptors same environment same children none'
@@ -96,6 +134,10 @@ mpirun_serves()
         mpirun --allow-run-as-root --oversubscribe -np 4 "$client" cycles 300 "$work/counter2" 100
     tap_note "$(cat "$work/output")"
     counts "never with an old card" 4 '^cycles 300 wrong 0 '
+    succeeds "they boot in pairs too" timeout "$limit" mpirun --allow-run-as-root --oversubscribe \
+        -np 4 "$client" regroup 100 "$work/counter4"
+    tap_note "$(cat "$work/output")"
+    counts "never with a wrong card" 4 '^regrouped 100 wrong 0 '
     complains "without its PMIx they refuse to be three times one rank" \
         'OMPI_COMM_WORLD_SIZE is 3 but there is no PMIx' timeout "$limit" \
         mpirun --allow-run-as-root --oversubscribe -np 3 env -u PMIX_RANK "$client" show
@@ -115,6 +157,9 @@ environment_is_unusable()
         '^error -8: the launcher serves PMIx .* no hvd-boot .*-Dpmix=enabled' \
         timeout "$limit" "$hvdrun" -np 2 "$work/alone/boot_client" show
     prints "without a launcher a process is alone" '^rank 0/1 local 0/1 node 0/1' "$client" show
+    prints "it is rank 0" '^rank 0/1 local 0/1 node 0/1' "$client" among 0
+    complains "and there is no other" '^error -1: there is no rank 1: this process was started alone' \
+        "$client" among 0,1
 }
 
 for size in 1 2 3 4 7; do
@@ -123,6 +168,7 @@ done
 late_ranks_are_waited_for
 missing_ranks_are_named
 boot_again_and_again
+some_of_the_ranks
 process_is_untouched
 mpirun_serves
 environment_is_unusable

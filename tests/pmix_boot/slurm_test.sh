@@ -74,6 +74,31 @@ again_and_again()
     counts 'nothing grows' 4 'descriptors \+0 threads \+0 memory (-[0-9]+|\+[0-9]{1,2}|\+[12][0-9]{2}) kB'
 }
 
+# Each rank joins the list that is given for it.
+in_lists()
+{
+    step --mpi=pmix -N 2 -n 4 --ntasks-per-node=2 sh -c \
+        'shift $SLURM_PROCID; ./boot_client among $1 5 || true' sh "$@" >"$work/said" 2>&1 </dev/null
+}
+
+some_of_the_ranks()
+{
+    in_lists 0,1 0,1 2,3 2,3
+    counts 'the ranks of each node start a job of their own at the same time' 2 \
+        '^rank 0/2 local 0/2 node 0/1 .* wrong 0 '
+    in_lists 2,0 3,1 2,0 3,1
+    counts 'so do pairs across the nodes' 2 '^rank 0/2 local 0/1 node 0/2 .* wrong 0 .* on n2 n1$'
+    counts 'with both of their ranks' 2 '^rank 1/2 local 0/1 node 1/2 .* wrong 0 .* on n2 n1$'
+    in_lists 0,3 0,3 2 0,3
+    counts 'a job has ranks of both nodes' 2 '^rank ./2 local 0/1 node ./2 .* wrong 0 .* on n1 n2$'
+    counts 'a rank that is not in the list of a job is told so' 1 \
+        '^error -1: rank 1 is not in the list of 2 ranks'
+    step --mpi=pmix -N 2 -n 4 --ntasks-per-node=2 ./boot_client regroup 60 regroups >"$work/said" 2>&1 </dev/null
+    tap_note "$(grep '^regrouped' "$work/said")"
+    counts '4 ranks boot 60 times, in pairs and all together, never with a wrong card' 4 \
+        '^regrouped 60 wrong 0 '
+}
+
 without_pmix()
 {
     complains 'a step without PMIx is an error that says what to type' \
@@ -114,8 +139,8 @@ start_cluster 2 --sockets 1 --cores 4 --gpus 0 --prefix "$prefix"
 cp "$client" "$helper" "$home/"
 mkdir "$home/hvd" "$home/logs"
 cp "$helper" "$home/hvd/" # where a program beside it looks
-: >"$home/counter"
-chmod -R a+rwX "$home/logs" "$home/counter"
+touch "$home/counter" "$home/regroups"
+chmod -R a+rwX "$home/logs" "$home/counter" "$home/regroups"
 chmod -R a+rX "$home/boot_client" "$home/hvd-boot" "$home/hvd"
 run=$(find "$prefix" -name hvdrun -type f -print -quit)
 layouts
@@ -124,6 +149,7 @@ missing_ranks 3 n2
 late_rank
 rank_leaves
 again_and_again
+some_of_the_ranks
 without_pmix
 hvdrun_in_allocation
 hvd_turned_off
