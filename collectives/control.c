@@ -217,6 +217,19 @@ int hvd_control_send_down(struct hvd_control *control, uint32_t type, const void
     return status;
 }
 
+int hvd_control_send_child(struct hvd_control *control, int rank, uint32_t type,
+                           const void *payload, size_t bytes)
+{
+    for (int i = hvd_control_first_child(control); i < control->count; i++) {
+        struct hvd_neighbour *child = &control->neighbours[i];
+
+        if (child->rank == rank) {
+            return hvd_control_send_to(control, child, type, payload, bytes);
+        }
+    }
+    return HVD_ERR_ARG;
+}
+
 static void close_link(struct hvd_control *control, struct hvd_neighbour *neighbour)
 {
     /* Not left to close(): a copy of the descriptor elsewhere would keep it in the set. */

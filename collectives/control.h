@@ -75,6 +75,10 @@ int hvd_control_send_down(struct hvd_control *control, uint32_t type, const void
 int hvd_control_send_to_nodes(struct hvd_control *control, uint32_t type,
                               const void *payload, size_t bytes);
 
+/* The same to one child, by its rank; HVD_ERR_ARG when it is none. */
+int hvd_control_send_child(struct hvd_control *control, int rank, uint32_t type,
+                           const void *payload, size_t bytes);
+
 /* The neighbours in the tree. */
 int hvd_control_parent(const struct hvd_control *control); /* rank, or -1 */
 int hvd_control_children(const struct hvd_control *control, const int **ranks);

@@ -21,6 +21,11 @@ enum hvd_message {
     HVD_MESSAGE_DRAINED, /* up: this subtree has run all its batches */
     HVD_MESSAGE_CLOSE, /* down: all have; connections may close */
     HVD_MESSAGE_LATENESS, /* up: who was late, in a window of batches */
+    HVD_MESSAGE_TRACE_START, /* down: a timeline of all ranks begins; timeline_ranks.c */
+    HVD_MESSAGE_TRACE_STOP, /* down: it ends */
+    HVD_MESSAGE_TRACE, /* up: a rank's part of it */
+    HVD_MESSAGE_CLOCK_ASK, /* to the parent: what time is it there? clock_sync.h */
+    HVD_MESSAGE_CLOCK_ANSWER, /* to one child */
 };
 
 /* What a request is: Horovod's numbers, then hvd's own. */

@@ -117,6 +117,13 @@ int hvd_uplink_send_down(struct hvd_uplink *uplink, uint32_t type, const void *p
     return status;
 }
 
+int hvd_uplink_send_child(struct hvd_uplink *uplink, int child, uint32_t type,
+                          const void *payload, size_t bytes)
+{
+    return hvd_control_send_child(uplink->config.control, uplink->children[child], type,
+                                  payload, bytes);
+}
+
 static void on_mail(void *context, int from, uint32_t type, const void *payload,
                     size_t bytes)
 {

@@ -66,6 +66,10 @@ int hvd_uplink_send_up(struct hvd_uplink *uplink, uint32_t type, const void *pay
 int hvd_uplink_send_down(struct hvd_uplink *uplink, uint32_t type, const void *payload,
                          size_t bytes);
 
+/* To one child, by its index, over its socket: not in order with what goes to all children. */
+int hvd_uplink_send_child(struct hvd_uplink *uplink, int child, uint32_t type,
+                          const void *payload, size_t bytes);
+
 /* Deliver what has come and write what waits, within the node (costs a few loads when there is
  * nothing) and over the sockets (costs a system call). Return the number of events handled, or
  * HVD_ERR_NOMEM. */
