@@ -47,6 +47,8 @@ struct hvd_agreement_ops {
     /* All ranks have added a set (ranks ascending); 0 or why this rank cannot go on. */
     int (*add_set)(void *context, int set, const int *ranks, int count);
     void (*remove_set)(void *context, int set);
+    /* Rank 0: the ranks of a branch (members.h) have this tensor. May be NULL. */
+    void (*heard)(void *context, const struct hvd_proposal *proposal, int branch);
     /* Rank 0: end the job; text says which ranks were waited for. */
     void (*give_up)(void *context, const char *text);
 };

@@ -113,6 +113,17 @@ static bool is_outdated(const struct hvd_known *known, uint64_t position)
     return known != NULL && position < known->planned_at;
 }
 
+/* For those who want to see which ranks have a tensor. */
+static void tell_heard(const struct hvd_agreement *agreement, int branch,
+                       const struct hvd_tensor_report *report)
+{
+    if (agreement->ops->heard != NULL && hvd_agreement_is_root(agreement)) {
+        agreement->ops->heard(
+            agreement->context,
+            report->known != NULL ? report->known->proposal : report->proposal, branch);
+    }
+}
+
 static int take_known(struct hvd_agreement *agreement, int branch,
                       const struct hvd_record *record, uint64_t position, int64_t now_ns)
 {
@@ -132,6 +143,7 @@ static int take_known(struct hvd_agreement *agreement, int branch,
         if (status != 0) {
             return status;
         }
+        tell_heard(agreement, branch, &report);
     }
     return 0;
 }
@@ -164,6 +176,9 @@ static int take_tensor(struct hvd_agreement *agreement, int branch,
         if (status == 0 &&
             !is_outdated(hvd_known_find(&agreement->known, &key), position)) {
             status = hvd_tallies_add(&agreement->tallies, &key, branch, &report, now_ns);
+            if (status == 0 && is_first) {
+                tell_heard(agreement, branch, &report);
+            }
         }
         is_first = false;
     }

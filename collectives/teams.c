@@ -36,6 +36,8 @@ struct hvd_teams {
     bool has_stopped;
     bool is_paused; /* QUICK and BULK */
     struct hvd_error failure;
+    hvd_batch_started started; /* NULL: nobody watches */
+    void *context; /* of started */
 };
 
 static void queue_destroy(struct queue *queue)
@@ -258,6 +260,9 @@ static int start(struct hvd_teams *teams, struct queue *queue)
                             &queue->run, &teams->failure);
     if (status == 0) {
         batch->started_ns = hvd_clock_ns();
+        if (teams->started != NULL) {
+            teams->started(teams->context, batch, queue->team.layout->nodes > 1);
+        }
     }
     return status;
 }
@@ -315,6 +320,12 @@ int hvd_teams_progress(struct hvd_teams *teams, hvd_batch_ended ended, void *con
         }
     }
     return 0;
+}
+
+void hvd_teams_watch(struct hvd_teams *teams, hvd_batch_started started, void *context)
+{
+    teams->started = started;
+    teams->context = context;
 }
 
 const struct hvd_error *hvd_teams_failure(const struct hvd_teams *teams)

@@ -23,6 +23,10 @@ struct hvd_teams;
 /* A batch has ended well; whoever is told owns it. May submit others. */
 typedef void (*hvd_batch_ended)(void *context, struct hvd_batch *batch);
 
+/* A batch begins to run; its ranks are on one node or more. Borrowed. */
+typedef void (*hvd_batch_started)(void *context, const struct hvd_batch *batch,
+                                  bool crosses_nodes);
+
 /* Opens the lanes. Called on every rank; boot, shm and net (NULL on one node) are borrowed until
  * destroy. The caller owns *out. */
 int hvd_teams_create(const struct hvd_boot *boot, struct hvd_shm *shm,
@@ -51,6 +55,9 @@ void hvd_teams_submit(struct hvd_teams *teams, struct hvd_batch *batch);
  * the job has to end. */
 int hvd_teams_progress(struct hvd_teams *teams, hvd_batch_ended ended, void *context,
                        bool *moved);
+
+/* Progress says which batches it starts. */
+void hvd_teams_watch(struct hvd_teams *teams, hvd_batch_started started, void *context);
 
 /* Why progress failed; borrowed. */
 const struct hvd_error *hvd_teams_failure(const struct hvd_teams *teams);
