@@ -102,6 +102,7 @@ bool hvd_agree_submit(struct hvd_engine *engine)
     while (entry != NULL && !engine->has_failed) {
         struct hvd_entry *next = entry->next; /* it may end at once */
 
+        hvd_timeline_proposed(engine->timeline, entry);
         check(engine, hvd_agreement_submit(engine->agreement, entry, now_ns));
         entry = next;
     }
@@ -121,6 +122,7 @@ static int send_down(void *context, const void *payload, size_t bytes)
 {
     struct hvd_engine *engine = context;
 
+    hvd_timeline_cycle(engine->timeline);
     return hvd_uplink_send_down(engine->uplink, HVD_MESSAGE_DECISIONS, payload, bytes);
 }
 
@@ -128,6 +130,7 @@ static void run(void *context, struct hvd_batch *batch)
 {
     struct hvd_engine *engine = context;
 
+    hvd_timeline_agreed(engine->timeline, batch);
     hvd_teams_submit(engine->teams, batch);
 }
 
@@ -180,6 +183,27 @@ static void remove_set(void *context, int set)
     hvd_teams_remove(engine->teams, set);
 }
 
+/* Of a branch those that have joined have nothing: the others spoke. What rank 0 will not have
+ * is not shown. */
+static void heard(void *context, const struct hvd_proposal *proposal, int branch)
+{
+    struct hvd_engine *engine = context;
+    const struct hvd_members *members = hvd_agreement_members(engine->agreement);
+    const struct hvd_member_set *set = hvd_members_find(members, proposal->set);
+
+    if (!hvd_timeline_wants_marks(engine->timeline) || set == NULL || !set->is_member ||
+        members->has_joined[members->rank]) {
+        return;
+    }
+    for (int i = 0; i < set->count; i++) {
+        int rank = set->ranks[i];
+
+        if (members->branch_of[rank] == branch && !members->has_joined[rank]) {
+            hvd_timeline_ready(engine->timeline, proposal, rank);
+        }
+    }
+}
+
 static void give_up(void *context, const char *text)
 {
     struct hvd_engine *engine = context;
@@ -197,6 +221,7 @@ static const struct hvd_agreement_ops ops = {
     .end = end_entry,
     .add_set = add_set,
     .remove_set = remove_set,
+    .heard = heard,
     .give_up = give_up,
 };
 

@@ -14,6 +14,7 @@ static const int64_t control_every_ns = 20000;
 void hvd_engine_end_entry(struct hvd_engine *engine, struct hvd_entry *entry, int status,
                           const char *text)
 {
+    hvd_timeline_ended(engine->timeline, entry, status);
     if (hvd_entry_end(entry, status, text)) {
         pthread_mutex_lock(&engine->mail);
         pthread_cond_broadcast(&engine->ended);
@@ -95,6 +96,7 @@ void hvd_engine_on_event(void *context, const struct hvd_uplink_event *event)
         }
         break;
     default:
+        hvd_timeline_on_message(engine->timeline, event);
         break;
     }
 }
@@ -169,6 +171,7 @@ bool hvd_engine_progress(struct hvd_engine *engine)
     }
     moved |= hvd_engine_run_batches(engine);
     hvd_leave_progress(engine);
+    hvd_timeline_progress(engine->timeline);
     return moved;
 }
 

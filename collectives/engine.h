@@ -51,6 +51,11 @@ int hvd_engine_with_set(struct hvd_engine *engine, int set, hvd_set_reader *read
 /* The number of process sets; ids, if not NULL, gets theirs. */
 int hvd_engine_sets(struct hvd_engine *engine, int *ids);
 
+/* As hvd_timeline_start and _stop of hvd.h. Any thread. */
+int hvd_engine_timeline_start(struct hvd_engine *engine, const char *path,
+                              bool marks_cycles, struct hvd_error *err);
+void hvd_engine_timeline_stop(struct hvd_engine *engine);
+
 const struct hvd_boot *hvd_engine_boot(const struct hvd_engine *engine);
 
 #endif

@@ -2,7 +2,7 @@
 /* The state of the runtime, shared by the files that make it up:
  *   join.c, addresses.c  getting connected     agree.c  requests to batches
  *   engine.c             what moves            drive.c  who moves it, and sleeping
- *   leave.c              shutdown and teardown
+ *   leave.c              shutdown and teardown    engine_timeline.c  the timeline
  *
  * `drive` is held by the thread that moves things on and guards everything that is
  * not listed under `mail`. `mail` is held for a few instructions by any thread. A thread that
@@ -21,6 +21,7 @@
 #include "collectives/sets.h"
 #include "collectives/settings.h"
 #include "collectives/teams.h"
+#include "collectives/timeline.h"
 #include "collectives/uplink.h"
 
 enum hvd_phase {
@@ -38,6 +39,7 @@ struct hvd_engine {
     struct hvd_uplink *uplink;
     struct hvd_agreement *agreement;
     struct hvd_lateness_report *report; /* NULL: nobody asked for it */
+    struct hvd_timeline *timeline;
     struct hvd_settings settings;
     struct hvd_error set_failure; /* why a process set's team could not be opened */
     struct hvd_addresses *addresses; /* of the network, while joining */
@@ -107,6 +109,11 @@ int hvd_addresses_exchange(struct hvd_engine *engine, int timeout_ms,
                            struct hvd_error *err);
 void hvd_addresses_on_one(struct hvd_engine *engine, const void *payload, size_t bytes);
 void hvd_addresses_on_all(struct hvd_engine *engine, const void *payload, size_t bytes);
+
+/* --- engine_timeline.c --- */
+int hvd_engine_open_timeline(struct hvd_engine *engine, struct hvd_error *err); /* join */
+void hvd_engine_batch_started(void *engine, const struct hvd_batch *batch,
+                              bool crosses_nodes);
 
 /* --- engine.c, drive held --- */
 bool hvd_engine_progress(struct hvd_engine *engine); /* true if anything moved */

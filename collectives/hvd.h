@@ -204,6 +204,20 @@ void hvd_request_free(struct hvd_request *request);
 
 void hvd_free(void *data);
 
+/* --- timeline ----------------------------------------------------------------------------
+ * What happened to each tensor and when, in a file for chrome://tracing and Perfetto, which is
+ * good JSON at any moment. HOROVOD_TIMELINE=FILE records from hvd_init on. */
+
+/* Rank 0 records to path from now on; other ranks may call it, and it does nothing there. What
+ * is recorded to the same path already goes on, what goes to another is ended. mark_cycles:
+ * also the rounds of agreement. HVD_ERR_ARG when HOROVOD_TIMELINE was not set at hvd_init;
+ * DYNAMIC is for those who only want these functions. A file that cannot be written is an
+ * error in the log and no failure here: training goes on without. err may be NULL. */
+int hvd_timeline_start(const char *path, int mark_cycles, struct hvd_error *err);
+
+/* Ends the recording; on rank 0 the file is complete on return. Without one it does nothing. */
+int hvd_timeline_stop(struct hvd_error *err);
+
 /* --- facts ------------------------------------------------------------------------------ */
 
 const char *hvd_version(void); /* "0.1.0" */

@@ -176,6 +176,9 @@ static int open_teams(struct hvd_engine *engine, int timeout_ms, struct hvd_erro
     status = status != 0 ? status
                          : hvd_teams_create(engine->boot, engine->shm, engine->net,
                                             &geometry, &engine->teams, err);
+    if (status == 0) {
+        hvd_teams_watch(engine->teams, hvd_engine_batch_started, engine);
+    }
     if (status != 0 || !has_net) {
         return status;
     }
@@ -262,6 +265,7 @@ static int join(struct hvd_engine *engine, struct hvd_boot_query *query,
     engine->is_crowded = is_crowded(hvd_layout_local_size(
         &engine->boot->layout, engine->boot->layout.node[engine->boot->rank]));
     status = status != 0 ? status : open_uplink(engine, err);
+    status = status != 0 ? status : hvd_engine_open_timeline(engine, err);
     status = status != 0 ? status : hvd_agree_create(engine, err);
     status = status != 0 ? status : open_teams(engine, settings->start_timeout_ms, err);
     status = status != 0 ? status : open_report(engine, err);

@@ -87,6 +87,7 @@ void hvd_leave_progress(struct hvd_engine *engine)
     if (engine->boot->rank == 0) {
         hvd_leave_on_close(engine);
     } else {
+        hvd_timeline_leave(engine->timeline);
         hvd_uplink_send_up(engine->uplink, HVD_MESSAGE_DRAINED, NULL, 0);
     }
 }
@@ -151,6 +152,7 @@ void hvd_engine_destroy(struct hvd_engine *engine)
     hvd_net_destroy(engine->net);
     hvd_teams_destroy(engine->teams);
     hvd_lateness_report_destroy(engine->report);
+    hvd_timeline_destroy(engine->timeline);
     hvd_uplink_destroy(engine->uplink);
     hvd_control_destroy(engine->control, flush_timeout_ms);
     hvd_shm_destroy(engine->shm);
