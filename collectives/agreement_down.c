@@ -33,6 +33,9 @@ static int take_part(struct hvd_agreement *agreement, struct reading *reading,
 {
     struct hvd_entry *entry = hvd_agreement_entry(agreement, &tensor->key);
 
+    if (entry != NULL && entry->is_agreed) {
+        entry = NULL; /* of the batch before, which still runs: this rank has joined */
+    }
     if (reading->header.status != 0) {
         if (entry != NULL) {
             hvd_agreement_end_entry(agreement, entry, reading->header.status,

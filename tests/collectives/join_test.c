@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the others may do when a rank has joined; runs as each rank of a job.
+ * Rank 0 prints TAP, a rank that finds something wrong ends with 1 besides. */
+#include "tests/collectives/calls.h"
+#include "tests/tap.h"
+
+enum {
+    ROUNDS = 40,
+    STEPS = 4,
+    ELEMENTS = 1 << 18
+};
+
+static int rank, size;
+static float inputs[STEPS + 1][ELEMENTS], outputs[STEPS + 1][ELEMENTS];
+
+static struct hvd_request *start_join(void)
+{
+    struct hvd_request *request = NULL;
+    struct hvd_error err = {0};
+
+    if (hvd_join_start(&request, &err) != 0) {
+        fprintf(stderr, "# rank %d: %s\n", rank, err.text);
+        exit(1);
+    }
+    return request;
+}
+
+static void finish_join(struct hvd_request *request)
+{
+    struct hvd_error err = {0};
+
+    call_finish(0, &request, &err);
+    hvd_request_free(request);
+}
+
+static bool report(bool good, const char *promise)
+{
+    if (rank == 0) {
+        tap_ok(good, "%s", promise);
+    } else if (!good) {
+        fprintf(stderr, "# rank %d: not so: %s\n", rank, promise);
+    }
+    return good;
+}
+
+static struct hvd_request *start_step(int step)
+{
+    const int64_t shape[] = {ELEMENTS};
+    struct hvd_tensor tensor =
+        call_tensor("step", HVD_FLOAT32, shape, 1, inputs[step], outputs[step]);
+    struct hvd_request *request = NULL;
+    struct hvd_error err = {0};
+
+    for (int i = 0; i < ELEMENTS; i++) {
+        inputs[step][i] = (float)(1000 * rank + 10 * step + i % 7);
+        outputs[step][i] = -1;
+    }
+    if (hvd_allreduce_start(&tensor, 1, HVD_SUM, 1, 1, 0, &request, &err) != 0) {
+        fprintf(stderr, "# rank %d: %s\n", rank, err.text);
+        exit(1);
+    }
+    return request;
+}
+
+/* Whether the step got the values of its ranks: all, or rank 0 only. */
+static bool finish_step(struct hvd_request *request, int step, bool is_alone)
+{
+    float ranks = is_alone ? 1 : (float)size;
+    float offset = is_alone ? 0 : 1000 * (float)(size * (size - 1) / 2);
+    struct hvd_error err = {0};
+    bool good;
+
+    call_finish(0, &request, &err);
+    hvd_request_free(request);
+    good = true;
+    for (int i = 0; good && i < ELEMENTS; i++) {
+        good = outputs[step][i] == offset + ranks * (float)(10 * step + i % 7);
+    }
+    return good;
+}
+
+/* Each rank's last tensor is still on its way when it joins and rank 0 starts
+ * the next one, of the same name. */
+static bool play_last_steps(void)
+{
+    struct hvd_request *request = start_step(0);
+    bool good = true;
+
+    if (rank == 0) {
+        good = finish_step(request, 0, false);
+        for (int step = 1; step <= STEPS; step++) {
+            good &= finish_step(start_step(step), step, true);
+        }
+        finish_join(start_join());
+    } else {
+        struct hvd_request *join = start_join();
+
+        good = finish_step(request, 0, false);
+        finish_join(join);
+    }
+    return good;
+}
+
+static bool keep_tensors_apart(void)
+{
+    bool good = true;
+
+    for (int i = 0; i < ROUNDS && good; i++) {
+        good = play_last_steps();
+    }
+    return report(good,
+                  "a tensor that runs when its rank joins is not taken for the next "
+                  "one of its name");
+}
+
+int main(void)
+{
+    bool good;
+
+    rank = call_init();
+    size = hvd_size();
+    good = keep_tensors_apart();
+    hvd_shutdown();
+    if (rank == 0) {
+        return tap_done();
+    }
+    return good ? 0 : 1;
+}
