@@ -155,6 +155,9 @@ static void end_entry(void *context, struct hvd_entry *entry, int status,
 
     pthread_mutex_lock(&engine->mail);
     unregister(engine, entry);
+    if (entry->proposal.kind == HVD_KIND_JOIN) {
+        hvd_sets_recount(&engine->sets);
+    }
     pthread_mutex_unlock(&engine->mail);
     hvd_engine_end_entry(engine, entry, status, text);
 }

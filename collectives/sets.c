@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpu_binding/hvd_status.h"
+#include "collectives/hvd.h"
 
 int hvd_sets_add(struct hvd_sets *sets, int id, const int *ranks, int count)
 {
@@ -52,6 +52,15 @@ void hvd_sets_finish(struct hvd_sets *sets)
     }
     free(sets->sets);
     *sets = (struct hvd_sets){0};
+}
+
+void hvd_sets_recount(struct hvd_sets *sets)
+{
+    for (int i = 0; i < sets->count; i++) {
+        if (sets->sets[i].id == HVD_SET_GLOBAL) {
+            memset(sets->sets[i].counts, 0, sizeof(sets->sets[i].counts));
+        }
+    }
 }
 
 const struct hvd_set *hvd_sets_find(const struct hvd_sets *sets, int id)

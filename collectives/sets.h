@@ -32,6 +32,10 @@ int hvd_sets_add(struct hvd_sets *sets, int id, const int *ranks, int count);
 void hvd_sets_remove(struct hvd_sets *sets, int id); /* one that is not there is fine */
 void hvd_sets_finish(struct hvd_sets *sets);
 
+/* All ranks have joined: they count what they start in the global set from 0 again, for those who
+ * had joined have not started what the others have. */
+void hvd_sets_recount(struct hvd_sets *sets);
+
 /* NULL when there is none; borrowed until the next change. */
 const struct hvd_set *hvd_sets_find(const struct hvd_sets *sets, int id);
 

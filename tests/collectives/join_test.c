@@ -113,6 +113,17 @@ static bool keep_tensors_apart(void)
                   "one of its name");
 }
 
+static bool keep_barriers_in_step(void)
+{
+    if (rank == 0) { /* ends only when the others have joined */
+        call_barrier();
+        call_barrier();
+    }
+    finish_join(start_join());
+    call_barrier();
+    return report(true, "barriers go on, while some have joined and when all have");
+}
+
 int main(void)
 {
     bool good;
@@ -120,6 +131,7 @@ int main(void)
     rank = call_init();
     size = hvd_size();
     good = keep_tensors_apart();
+    good &= keep_barriers_in_step();
     hvd_shutdown();
     if (rank == 0) {
         return tap_done();
