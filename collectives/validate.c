@@ -126,6 +126,11 @@ static int check_join(const struct hvd_proposal *a, int joined, struct hvd_error
     case HVD_KIND_BROADCAST:
         return hvd_fail(err, HVD_ERR_MISMATCH,
                         "Broadcast is not supported with Join at this time.");
+    case HVD_KIND_SET_ADD:
+    case HVD_KIND_SET_REMOVE:
+        return hvd_fail(err, HVD_ERR_MISMATCH,
+                        "Process sets cannot be added or removed after a rank has "
+                        "joined and before all have.");
     default:
         return 0;
     }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the others may do when a rank has joined; runs as each rank of a job.
- * Rank 0 prints TAP, a rank that finds something wrong ends with 1 besides. */
+/* What the others may do when a rank has joined; runs as each rank of a job. Rank 0 prints TAP, a
+ * rank that finds something wrong ends with 1 besides. */
+#include <string.h>
+
 #include "tests/collectives/calls.h"
 #include "tests/tap.h"
 
@@ -79,8 +81,8 @@ static bool finish_step(struct hvd_request *request, int step, bool is_alone)
     return good;
 }
 
-/* Each rank's last tensor is still on its way when it joins and rank 0 starts
- * the next one, of the same name. */
+/* Each rank's last tensor is still on its way when it joins and rank 0 starts the next one, of the
+ * same name. */
 static bool play_last_steps(void)
 {
     struct hvd_request *request = start_step(0);
@@ -124,6 +126,32 @@ static bool keep_barriers_in_step(void)
     return report(true, "barriers go on, while some have joined and when all have");
 }
 
+static int add_set(int only, struct hvd_error *err)
+{
+    struct hvd_request *request = NULL;
+    int status = hvd_set_add_start(&only, 1, &request, err);
+
+    status = status != 0 ? status : hvd_wait(request, err);
+    hvd_request_free(request);
+    return status;
+}
+
+static bool refuse_sets(void)
+{
+    struct hvd_error err = {0};
+    bool good = true;
+
+    if (rank == 0) {
+        good = add_set(0, &err) == HVD_ERR_MISMATCH &&
+               strstr(err.text, "after a rank has joined") != NULL;
+    }
+    finish_join(start_join());
+    good = report(good, "a process set cannot be added while a rank has joined");
+    return report(add_set(0, &err) == 0 && hvd_set_count() == 2,
+                  "when all have joined it can") &&
+           good;
+}
+
 int main(void)
 {
     bool good;
@@ -132,6 +160,7 @@ int main(void)
     size = hvd_size();
     good = keep_tensors_apart();
     good &= keep_barriers_in_step();
+    good &= refuse_sets();
     hvd_shutdown();
     if (rank == 0) {
         return tap_done();
