@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which steps of a job the autotuner counts, and its log. */
+#include "collectives/tuner.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/collectives/logged.h"
+#include "tests/tap.h"
+
+static const struct hvd_knob_settings untouched = {.fusion_threshold = 128 << 20,
+                                                   .cycle_time_ms = 1};
+
+static struct hvd_tuner *make_tuner(const struct hvd_knob_settings *settings,
+                                    const char *log)
+{
+    const struct hvd_tuner_options options = {
+        .warmup_samples = 1, .steps_per_sample = 10, .max_trials = 8, .log = log};
+    struct hvd_knob knobs[HVD_KNOBS];
+    struct hvd_tuner *tuner = NULL;
+
+    hvd_knobs_make(settings, knobs);
+    if (hvd_tuner_create(knobs, HVD_KNOBS, &options, &tuner, NULL) != 0) {
+        printf("Bail out! no memory\n");
+        exit(1);
+    }
+    return tuner;
+}
+
+/* One step of a job in which a threshold of 8 MiB is twice as fast. */
+static int64_t step(struct hvd_tuner *tuner, int64_t now_us, const char *largest)
+{
+    bool is_good = hvd_tuner_value(tuner, HVD_KNOB_FUSION_THRESHOLD) <= 16 << 20;
+
+    now_us += is_good ? 1000 : 2000;
+    hvd_tuner_ended(tuner, "small", 1000, now_us);
+    hvd_tuner_ended(tuner, largest, 1000000, now_us);
+    hvd_tuner_ended(tuner, "next", 500000, now_us);
+    return now_us;
+}
+
+static void test_other_tensors(void)
+{
+    struct hvd_tuner *tuner = make_tuner(&untouched, NULL);
+    int64_t now_us = 1;
+    int steps = 0;
+
+    while (!hvd_tuner_is_over(tuner) && steps < 1000) {
+        now_us = step(tuner, now_us, "largest");
+        for (int i = 0; steps % 50 == 10 && i < 300; i++) { /* an evaluation */
+            hvd_tuner_ended(tuner, "metric", 8, now_us += 3000);
+        }
+        steps++;
+    }
+    tap_ok(steps < 300 && hvd_tuner_value(tuner, HVD_KNOB_FUSION_THRESHOLD) <= 16 << 20,
+           "metrics are no steps, and do not count: over after %d steps", steps);
+    hvd_tuner_destroy(tuner);
+}
+
+/* A first phase in which only metrics are averaged, then a model, then another model. */
+static void test_other_models(void)
+{
+    struct hvd_tuner *tuner = make_tuner(&untouched, NULL);
+    int64_t now_us = 1;
+    int steps = 0;
+
+    for (int i = 0; i < 5; i++) {
+        hvd_tuner_ended(tuner, "metric", 8, now_us += 1000);
+    }
+    while (!hvd_tuner_is_over(tuner) && steps < 1000) {
+        now_us = step(tuner, now_us, steps < 100 ? "largest" : "other");
+        steps++;
+    }
+    tap_ok(steps < 300 && hvd_tuner_value(tuner, HVD_KNOB_FUSION_THRESHOLD) <= 16 << 20,
+           "tuning survives a change of the model: over after %d steps", steps);
+    hvd_tuner_destroy(tuner);
+}
+
+/* --- the log --- */
+
+static const char header[] =
+    "hierarchical_allreduce,hierarchical_allgather,torus_allreduce,cache_enabled,"
+    "cycle_time_ms,tensor_fusion_threshold,score\n";
+
+static void run_to_end(struct hvd_tuner *tuner)
+{
+    int64_t now_us = 1;
+
+    for (int i = 0; i < 1000 && !hvd_tuner_is_over(tuner); i++) {
+        now_us = step(tuner, now_us, "largest");
+    }
+}
+
+static void check_rows(FILE *file, const struct hvd_tuner *tuner)
+{
+    double threshold = hvd_tuner_value(tuner, HVD_KNOB_FUSION_THRESHOLD) / (1 << 20);
+    double cycle = hvd_tuner_value(tuner, HVD_KNOB_CYCLE_TIME);
+    double values[7] = {0}, best = 0;
+    char line[256];
+    int rows = 0;
+    bool all_well = true;
+
+    tap_ok(fgets(line, sizeof(line), file) != NULL && strcmp(line, header) == 0,
+           "the log begins with Horovod's columns");
+    while (fgets(line, sizeof(line), file) != NULL) {
+        int length = 0;
+
+        all_well &= sscanf(line, "%lf,%lf,%lf,%lf,%lf,%lf,%lf%n", &values[0], &values[1],
+                           &values[2], &values[3], &values[4], &values[5], &values[6],
+                           &length) == 7 &&
+                    line[length] == '\n' && values[6] > 0;
+        best = fmax(best, values[6]);
+        rows++;
+    }
+    tap_ok(all_well && rows > 20, "%d rows have as many numbers", rows);
+    tap_ok(values[4] == cycle && values[5] == threshold,
+           "the last row is the setting that stays: %g ms, %g MiB", cycle, threshold);
+    tap_ok(values[6] > 0.9 * best && fabs(best - 1501) < 10,
+           "its score, in bytes/us, is the best");
+}
+
+static void test_log(void)
+{
+    char path[] = "/tmp/hvd_tuner_test_XXXXXX";
+    int fd = mkstemp(path);
+    struct hvd_tuner *tuner;
+    FILE *file;
+
+    if (fd < 0) {
+        printf("Bail out! %s: %s\n", path, strerror(errno));
+        exit(1);
+    }
+    close(fd);
+    logged_begin();
+    tuner = make_tuner(&untouched, path);
+    run_to_end(tuner);
+    tap_ok(logged_count(HVD_LOG_WARN) == 0, "a log that can be written needs no warning");
+    file = fopen(path, "r");
+    if (file != NULL) {
+        check_rows(file, tuner);
+        fclose(file);
+    }
+    hvd_tuner_destroy(tuner);
+    unlink(path);
+}
+
+static void test_bad_log(const char *path, int error)
+{
+    struct hvd_tuner *tuner;
+
+    logged_begin();
+    tuner = make_tuner(&untouched, path);
+    run_to_end(tuner);
+    tap_ok(logged_count(HVD_LOG_WARN) == 1 && logged_has(HVD_LOG_WARN, path) &&
+               logged_has(HVD_LOG_WARN, strerror(error)),
+           "%s: one warning with name and reason", path);
+    logged_show();
+    tap_ok(hvd_tuner_is_over(tuner), "and tuning goes on");
+    hvd_tuner_destroy(tuner);
+}
+
+int main(void)
+{
+    test_other_tensors();
+    test_other_models();
+    test_log();
+    test_bad_log("/no/such/directory/log.csv", ENOENT);
+    test_bad_log("/dev/full", ENOSPC);
+    return tap_done();
+}
