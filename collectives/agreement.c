@@ -381,6 +381,11 @@ const struct hvd_members *hvd_agreement_members(const struct hvd_agreement *agre
     return &agreement->members;
 }
 
+const struct hvd_fusion *hvd_agreement_fusion(const struct hvd_agreement *agreement)
+{
+    return &agreement->settings.fusion;
+}
+
 void hvd_agreement_count(const struct hvd_agreement *agreement,
                          struct hvd_agreement_counts *counts)
 {

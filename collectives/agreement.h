@@ -93,9 +93,13 @@ void hvd_agreement_drop(struct hvd_agreement *agreement, bool all, int status,
 
 const struct hvd_members *hvd_agreement_members(const struct hvd_agreement *agreement);
 
-/* Rank 0: from now on fuse so. The same on all ranks, by a decision. */
+/* Rank 0: from now on fuse so. The same on all ranks, by a decision; a plan that was made before
+ * ends. */
 int hvd_agreement_tune(struct hvd_agreement *agreement, int64_t threshold,
                        int64_t cycle_ns);
+
+/* How tensors are fused on this rank now; borrowed. */
+const struct hvd_fusion *hvd_agreement_fusion(const struct hvd_agreement *agreement);
 
 /* Figures for tests and benchmarks. */
 struct hvd_agreement_counts {

@@ -496,6 +496,8 @@ int hvd_agreement_send_decisions(struct hvd_agreement *agreement, int64_t now_ns
 int hvd_agreement_tune(struct hvd_agreement *agreement, int64_t threshold,
                        int64_t cycle_ns)
 {
+    hvd_plan_put_break(agreement); /* it was made with the old settings */
+    hvd_forecast_restart(&agreement->forecast);
     hvd_put_record(&agreement->down, HVD_DECISION_SETTINGS, 1, 0);
     hvd_put_int(&agreement->down, threshold);
     hvd_put_int(&agreement->down, cycle_ns);
