@@ -337,11 +337,13 @@ static void note_lateness(struct hvd_engine *engine, const struct hvd_batch *bat
 void hvd_agree_finish(void *context, struct hvd_batch *batch)
 {
     struct hvd_engine *engine = context;
+    int status;
 
     if (engine->report != NULL && !is_void(batch)) {
         note_lateness(engine, batch);
     }
-    check(engine, hvd_agreement_finish(engine->agreement, batch));
+    status = hvd_tuning_note(engine, batch);
+    check(engine, status != 0 ? status : hvd_agreement_finish(engine->agreement, batch));
 }
 
 void hvd_agree_drop(struct hvd_engine *engine, bool all, int status, const char *text)

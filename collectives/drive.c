@@ -314,11 +314,16 @@ static bool must_stop(struct hvd_engine *engine, const void *arg)
     return atomic_load(&engine->stop);
 }
 
+static int64_t cycle_ns(const struct hvd_engine *engine)
+{
+    return hvd_agreement_fusion(engine->agreement)->cycle_ns;
+}
+
 /* Until when the progress thread sleeps; more is about to be submitted if it dozes. */
 static int64_t plan_to_wake(struct hvd_engine *engine, bool dozes)
 {
     int64_t deadline = next_deadline(engine);
-    int64_t doze_end = hvd_clock_ns() + (int64_t)(engine->settings.cycle_time_ms * 1e6);
+    int64_t doze_end = hvd_clock_ns() + cycle_ns(engine);
 
     return dozes && (deadline < 0 || doze_end < deadline) ? doze_end : deadline;
 }
@@ -337,8 +342,7 @@ static bool drive_for_nobody(struct hvd_engine *engine)
     atomic_store(&engine->thread_drives, true);
     wake_up(engine);
     spin(engine, must_stop, NULL);
-    dozes =
-        engine->settings.cycle_time_ms > 0 && hvd_clock_ns() - engine->fresh_ns < doze_ns;
+    dozes = cycle_ns(engine) > 0 && hvd_clock_ns() - engine->fresh_ns < doze_ns;
     asleep = fall_asleep(engine, dozes);
     atomic_store(&engine->thread_wakes_ns, plan_to_wake(engine, dozes));
     atomic_store(&engine->thread_drives, false);

@@ -2,7 +2,8 @@
 /* The state of the runtime, shared by the files that make it up:
  *   join.c, addresses.c  getting connected     agree.c  requests to batches
  *   engine.c             what moves            drive.c  who moves it, and sleeping
- *   leave.c              shutdown and teardown    engine_timeline.c  the timeline
+ *   leave.c              shutdown and teardown        engine_timeline.c  the timeline
+ *   tuning.c             fusion as the autotuner wants it
  *
  * `drive` is held by the thread that moves things on and guards everything that is
  * not listed under `mail`. `mail` is held for a few instructions by any thread. A thread that
@@ -42,6 +43,7 @@ struct hvd_engine {
     struct hvd_timeline *timeline;
     struct hvd_settings settings;
     struct hvd_error set_failure; /* why a process set's team could not be opened */
+    struct hvd_tuner *tuner; /* on rank 0, until it has found its setting; else NULL */
     struct hvd_addresses *addresses; /* of the network, while joining */
 
     pthread_mutex_t drive;
@@ -103,6 +105,13 @@ void hvd_agree_finish(void *engine, struct hvd_batch *batch);
 
 /* Ends all entries that are not in a batch that all ranks run, or all. */
 void hvd_agree_drop(struct hvd_engine *engine, bool all, int status, const char *text);
+
+/* --- tuning.c --- */
+int hvd_tuning_create(struct hvd_engine *engine, struct hvd_error *err);
+void hvd_tuning_destroy(struct hvd_engine *engine);
+
+/* A batch has ended; its entries have not. May change how tensors are fused. Drive held. */
+int hvd_tuning_note(struct hvd_engine *engine, const struct hvd_batch *batch);
 
 /* --- addresses.c, drive held --- */
 int hvd_addresses_exchange(struct hvd_engine *engine, int timeout_ms,

@@ -267,6 +267,7 @@ static int join(struct hvd_engine *engine, struct hvd_boot_query *query,
     status = status != 0 ? status : open_uplink(engine, err);
     status = status != 0 ? status : hvd_engine_open_timeline(engine, err);
     status = status != 0 ? status : hvd_agree_create(engine, err);
+    status = status != 0 ? status : hvd_tuning_create(engine, err);
     status = status != 0 ? status : open_teams(engine, settings->start_timeout_ms, err);
     status = status != 0 ? status : open_report(engine, err);
     status = status != 0 ? status : start_thread(engine, err);

@@ -156,6 +156,7 @@ void hvd_engine_destroy(struct hvd_engine *engine)
     hvd_uplink_destroy(engine->uplink);
     hvd_control_destroy(engine->control, flush_timeout_ms);
     hvd_shm_destroy(engine->shm);
+    hvd_tuning_destroy(engine);
     hvd_agree_destroy(engine);
     hvd_table_finish(&engine->in_flight);
     hvd_sets_finish(&engine->sets);
