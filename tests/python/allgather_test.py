@@ -1,38 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
 """allgather of equal and unequal parts, and its gradients."""
 
-import unittest
-
 import torch
 
 import horovod.torch as hvd
+from case import Case
 from inputs import ALL, FLOATS, values
 
 
-class Allgather(unittest.TestCase):
-
-    @classmethod
-    def setUpClass(cls):
-        hvd.init()
-
-    def check(self, result, expected):
-        self.assertEqual(result.dtype, expected.dtype)
-        self.assertEqual(result.shape, expected.shape)
-        self.assertEqual(result.tolist(), expected.tolist())
+class Allgather(Case):
 
     def test_every_dtype_is_concatenated_in_rank_order(self):
         for dtype in ALL:
             for shape in ((4,), (2, 3), (1, 2, 3)):
                 with self.subTest(dtype=dtype, shape=shape):
                     parts = [values(rank, shape, dtype) for rank in range(hvd.size())]
-                    self.check(hvd.allgather(parts[hvd.rank()]), torch.cat(parts))
+                    self.check_same(hvd.allgather(parts[hvd.rank()]), torch.cat(parts))
 
     def test_first_dimension_may_differ_and_be_zero(self):
         for first in (0, 1, 3):
             parts = [values(rank, (first * rank, 3)) for rank in range(hvd.size())]
-            self.check(hvd.allgather(parts[hvd.rank()]), torch.cat(parts))
+            self.check_same(hvd.allgather(parts[hvd.rank()]), torch.cat(parts))
         parts = [values(rank, (2, 0)) for rank in range(hvd.size())]
-        self.check(hvd.allgather(parts[hvd.rank()]), torch.cat(parts))
+        self.check_same(hvd.allgather(parts[hvd.rank()]), torch.cat(parts))
 
     def test_group_is_gathered_as_one(self):
         parts = [[values(rank, (rank + salt, 2), salt=salt) for rank in range(hvd.size())]
@@ -41,7 +31,7 @@ class Allgather(unittest.TestCase):
         for results in (hvd.grouped_allgather(mine),
                         hvd.synchronize(hvd.grouped_allgather_async(mine))):
             for result, each in zip(results, parts):
-                self.check(result, torch.cat(each))
+                self.check_same(result, torch.cat(each))
 
     def test_result_outlives_its_handle_and_can_be_written(self):
         result = hvd.synchronize(hvd.allgather_async(values(hvd.rank(), (1000, 3))))
@@ -50,11 +40,11 @@ class Allgather(unittest.TestCase):
         for _ in range(20):
             hvd.allgather(torch.zeros(1000, 3))
         view += 1
-        self.check(view, values(hvd.size() - 1, (1000, 3))[-1] + 1)
+        self.check_same(view, values(hvd.size() - 1, (1000, 3))[-1] + 1)
 
     def test_strided_tensors_are_gathered(self):
         parts = [values(rank, (4, 3)).t() for rank in range(hvd.size())]
-        self.check(hvd.allgather(parts[hvd.rank()]), torch.cat(parts))
+        self.check_same(hvd.allgather(parts[hvd.rank()]), torch.cat(parts))
 
     def test_scalars_are_refused_on_every_rank(self):
         with self.assertRaisesRegex(hvd.HorovodInternalError,
@@ -80,7 +70,7 @@ class Allgather(unittest.TestCase):
         results = hvd.grouped_allgather(mine)
         sum((salt + 1) * result.sum() for salt, result in enumerate(results)).backward()
         for salt, each in enumerate(mine):
-            self.check(each.grad, torch.full_like(each, salt + 1))
+            self.check_same(each.grad, torch.full_like(each, salt + 1))
 
     def test_differentiable_result_can_be_changed_in_place(self):
         mine = values(hvd.rank(), (hvd.size(), 2)).requires_grad_()

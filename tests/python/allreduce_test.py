@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """allreduce in all its forms, and its gradients."""
 
-import unittest
-
 import torch
 
 import horovod.torch as hvd
-from inputs import ALL, FLOATS, nearly, stacked, values
+from case import Case
+from inputs import ALL, FLOATS, stacked, values
 
 SHAPES = [(), (0,), (5,), (3, 4), (2, 3, 4), (1031,)]
 
@@ -24,16 +23,7 @@ def reduced(op, shape, dtype, salt=0):
             hvd.Min: lambda: wide.amin(0), hvd.Max: lambda: wide.amax(0)}[op]().to(dtype)
 
 
-class Allreduce(unittest.TestCase):
-
-    @classmethod
-    def setUpClass(cls):
-        hvd.init()
-
-    def check(self, result, expected):
-        self.assertEqual(result.dtype, expected.dtype)
-        self.assertEqual(result.shape, expected.shape)
-        self.assertTrue(nearly(result, expected), f'{result} is not {expected}')
+class Allreduce(Case):
 
     def test_every_dtype_and_op_gives_the_reference(self):
         for dtype in ALL:

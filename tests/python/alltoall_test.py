@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """alltoall with equal and given splits, and its gradient."""
 
-import unittest
-
 import torch
 
 import horovod.torch as hvd
+from case import Case
 from inputs import ALL, values
 
 
@@ -14,11 +13,7 @@ def splits_of(rank):
     return [(rank + peer) % 3 for peer in range(hvd.size())]
 
 
-class Alltoall(unittest.TestCase):
-
-    @classmethod
-    def setUpClass(cls):
-        hvd.init()
+class Alltoall(Case):
 
     def test_every_dtype_is_sent_in_equal_parts(self):
         for dtype in ALL:

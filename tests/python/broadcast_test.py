@@ -1,19 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """broadcast from any root, and its gradient."""
 
-import unittest
-
 import torch
 
 import horovod.torch as hvd
+from case import Case
 from inputs import ALL, values
 
 
-class Broadcast(unittest.TestCase):
-
-    @classmethod
-    def setUpClass(cls):
-        hvd.init()
+class Broadcast(Case):
 
     def test_every_dtype_comes_from_every_root(self):
         for dtype in ALL:

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """reducescatter with even and uneven rows, and its gradients."""
 
-import unittest
-
 import torch
 
 import horovod.torch as hvd
-from inputs import NUMBERS, nearly, stacked, values
+from case import Case
+from inputs import NUMBERS, stacked, values
 
 
 def own_part(whole):
@@ -16,16 +15,7 @@ def own_part(whole):
     return whole[begin:begin + few + (hvd.rank() < more)]
 
 
-class Reducescatter(unittest.TestCase):
-
-    @classmethod
-    def setUpClass(cls):
-        hvd.init()
-
-    def check(self, result, expected):
-        self.assertEqual(result.dtype, expected.dtype)
-        self.assertEqual(result.shape, expected.shape)
-        self.assertTrue(nearly(result, expected), f'{result} is not {expected}')
+class Reducescatter(Case):
 
     def test_every_dtype_gives_this_rank_its_rows(self):
         for dtype in NUMBERS:
