@@ -151,20 +151,21 @@ def forget_pending():
     _pending.clear()
 
 
-_unnamed = defaultdict(itertools.count)
+_unnamed = defaultdict(itertools.count)  # by number of process set and operation
 
 
-def tensor_name(operation, name):
-    """The name by which the ranks match a tensor. Unnamed ones are numbered per operation, so
-    that ranks agree as long as they make the same unnamed calls in the same order."""
+def tensor_name(operation, name, process_set):
+    """The name by which the ranks match a tensor. Unnamed ones are numbered per process set and
+    operation, so that a set's ranks agree as long as they make the same unnamed calls on it in
+    the same order."""
     if name is None:
-        return f'{operation}.noname.{next(_unnamed[operation])}'
+        return f'{operation}.noname.{next(_unnamed[process_set.process_set_id, operation])}'
     return f'{operation}.{name}'
 
 
-def tensor_names(operation, name, count):
+def tensor_names(operation, name, count, process_set):
     """The names of a group's members."""
-    base = tensor_name(operation, name)
+    base = tensor_name(operation, name, process_set)
     return [f'{base}_{index}of{count}' for index in range(1, count + 1)]
 
 

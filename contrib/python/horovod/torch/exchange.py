@@ -47,7 +47,8 @@ class GradientExchange:
     def __init__(self, reduction, names, groups, passes):
         """``names`` maps parameters to names that all ranks give them; ``groups`` are tuples of
         parameters to reduce as one."""
-        self._label = tensor_name('optimizer', None)  # for parameters without a name
+        # For parameters without a name.
+        self._label = tensor_name('optimizer', None, reduction.process_set)
         self._reduction = reduction
         self._names = names
         self._passes = passes

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import torch
 
+from horovod.common.basics import basics
 from horovod.common.process_sets import global_process_set
 from horovod.common.requests import synchronize, tensor_name
 from horovod.torch.collectives.allgather import allgather_async
@@ -129,8 +130,8 @@ def _unpickled(data):
 
 def broadcast_object(obj, root_rank=0, name=None, process_set=global_process_set):
     """The root's object, which must be picklable; the other ranks may pass anything."""
-    name = tensor_name('broadcast_object', name)
-    is_root = process_set.ranks[process_set.rank()] == root_rank
+    name = tensor_name('broadcast_object', name, process_set)
+    is_root = basics.rank() == root_rank
     data = _pickled(obj) if is_root else None
     length = torch.tensor([data.numel() if is_root else 0])
     broadcast_(length, root_rank, f'{name}.size', process_set)
@@ -142,7 +143,7 @@ def broadcast_object(obj, root_rank=0, name=None, process_set=global_process_set
 
 def allgather_object(obj, name=None, process_set=global_process_set):
     """The list of the ranks' objects, which must be picklable, in rank order."""
-    name = tensor_name('allgather_object', name)
+    name = tensor_name('allgather_object', name, process_set)
     data = _pickled(obj)
     lengths = allgather_async(torch.tensor([data.numel()]), f'{name}.sizes', process_set)
     everything = allgather_async(data, f'{name}.data', process_set)

@@ -20,7 +20,8 @@ def allgather_async(tensor, name=None, process_set=global_process_set):
     """Starts to gather; returns a handle."""
     source = memory.host(tensor)
     device = tensor.device
-    return _start([requests.tensor_name('allgather', name)], [source], process_set,
+    names = [requests.tensor_name('allgather', name, process_set)]
+    return _start(names, [source], process_set,
                   lambda request: memory.adopt(request, 0, source, device))
 
 
@@ -28,8 +29,8 @@ def grouped_allgather_async(tensors, name=None, process_set=global_process_set):
     """Starts to gather several tensors as one; returns one handle."""
     sources = memory.hosts(tensors)
     device = tensors[0].device
-    return _start(requests.tensor_names('grouped_allgather', name, len(sources)), sources,
-                  process_set,
+    names = requests.tensor_names('grouped_allgather', name, len(sources), process_set)
+    return _start(names, sources, process_set,
                   lambda request: [memory.adopt(request, index, source, device)
                                    for index, source in enumerate(sources)])
 

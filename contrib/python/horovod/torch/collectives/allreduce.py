@@ -36,8 +36,8 @@ def allreduce_async(tensor, average=None, name=None, op=None, prescale_factor=1.
     op = choose_op(op, average)
     source = memory.host(tensor)
     target = memory.empty(tensor, tensor.shape)
-    return _start([requests.tensor_name('allreduce', name)], [source], [target], op,
-                  (prescale_factor, postscale_factor), process_set,
+    names = [requests.tensor_name('allreduce', name, process_set)]
+    return _start(names, [source], [target], op, (prescale_factor, postscale_factor), process_set,
                   lambda request: target.to(tensor.device))
 
 
@@ -46,8 +46,8 @@ def allreduce_async_(tensor, average=None, name=None, op=None, prescale_factor=1
     """Starts a reduction over all ranks in place; returns a handle."""
     op = choose_op(op, average)
     staged = memory.host(tensor)
-    return _start([requests.tensor_name('allreduce', name)], [staged], [staged], op,
-                  (prescale_factor, postscale_factor), process_set,
+    names = [requests.tensor_name('allreduce', name, process_set)]
+    return _start(names, [staged], [staged], op, (prescale_factor, postscale_factor), process_set,
                   lambda request: memory.write_back(staged, tensor))
 
 
@@ -90,8 +90,8 @@ def grouped_allreduce_async(tensors, average=None, name=None, op=None, prescale_
     sources = memory.hosts(tensors)
     targets = [memory.empty(tensor, tensor.shape) for tensor in tensors]
     device = tensors[0].device
-    return _start(requests.tensor_names('grouped_allreduce', name, len(tensors)), sources,
-                  targets, op, (prescale_factor, postscale_factor), process_set,
+    names = requests.tensor_names('grouped_allreduce', name, len(tensors), process_set)
+    return _start(names, sources, targets, op, (prescale_factor, postscale_factor), process_set,
                   lambda request: [target.to(device) for target in targets])
 
 
@@ -101,8 +101,8 @@ def grouped_allreduce_async_(tensors, average=None, name=None, op=None, prescale
     op = choose_op(op, average)
     tensors = list(tensors)
     staged = memory.hosts(tensors)
-    return _start(requests.tensor_names('grouped_allreduce', name, len(tensors)), staged, staged,
-                  op, (prescale_factor, postscale_factor), process_set,
+    names = requests.tensor_names('grouped_allreduce', name, len(tensors), process_set)
+    return _start(names, staged, staged, op, (prescale_factor, postscale_factor), process_set,
                   lambda request: [memory.write_back(*pair) for pair in zip(staged, tensors)])
 
 

@@ -34,7 +34,7 @@ def alltoall_async(tensor, splits=None, name=None, process_set=global_process_se
         return (memory.adopt(request, 0, source, device),
                 torch.tensor(received, dtype=torch.int32, device=splits_device))
 
-    described = memory.describe(requests.tensor_name('alltoall', name), source)
+    described = memory.describe(requests.tensor_name('alltoall', name, process_set), source)
     return requests.add(requests.alltoall(described, counts, set_id(process_set, 'Alltoall'),
                                           source, finish))
 

@@ -4,16 +4,17 @@
 import torch
 
 from horovod.common import requests
-from horovod.common.basics import Average
+from horovod.common.basics import Average, basics
 from horovod.common.process_sets import global_process_set, set_id
 from horovod.torch.collectives import tensors as memory
 from horovod.torch.collectives.allreduce import allreduce
 
 
 def _start(name, source, target, root_rank, process_set, finish):
-    described = memory.describe(requests.tensor_name('broadcast', name), source, target)
+    name = requests.tensor_name('broadcast', name, process_set)
     return requests.add(requests.broadcast(
-        described, root_rank, set_id(process_set, 'Broadcast'), (source, target), finish))
+        memory.describe(name, source, target), root_rank, set_id(process_set, 'Broadcast'),
+        (source, target), finish))
 
 
 def broadcast_async(tensor, root_rank, name=None, process_set=global_process_set):
@@ -49,7 +50,7 @@ class HorovodBroadcast(torch.autograd.Function):
     @staticmethod
     def backward(ctx, gradient):
         averaged = allreduce(gradient, op=Average, process_set=ctx.process_set)
-        if ctx.process_set.ranks[ctx.process_set.rank()] != ctx.root_rank:
+        if basics.rank() != ctx.root_rank:
             averaged = torch.zeros_like(averaged)
         return averaged, None, None, None
 

@@ -35,8 +35,9 @@ def reducescatter_async(tensor, name=None, op=Average, process_set=global_proces
                         prescale_factor=1.0, postscale_factor=1.0):
     """Starts to reduce and scatter; returns a handle."""
     device = tensor.device
-    return _start([requests.tensor_name('reducescatter', name)], [memory.host(tensor)], op,
-                  (prescale_factor, postscale_factor), process_set,
+    names = [requests.tensor_name('reducescatter', name, process_set)]
+    source = memory.host(tensor)
+    return _start(names, [source], op, (prescale_factor, postscale_factor), process_set,
                   lambda parts: parts[0].to(device))
 
 
@@ -45,8 +46,8 @@ def grouped_reducescatter_async(tensors, name=None, op=Average, process_set=glob
     """Starts to reduce and scatter several tensors as one; returns one handle."""
     sources = memory.hosts(tensors)
     device = tensors[0].device
-    return _start(requests.tensor_names('grouped_reducescatter', name, len(sources)), sources,
-                  op, (prescale_factor, postscale_factor), process_set,
+    names = requests.tensor_names('grouped_reducescatter', name, len(sources), process_set)
+    return _start(names, sources, op, (prescale_factor, postscale_factor), process_set,
                   lambda parts: [part.to(device) for part in parts])
 
 
