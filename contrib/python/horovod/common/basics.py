@@ -2,10 +2,13 @@
 """Life of the job and this rank's numbers, the same in every front end."""
 
 import atexit
+import operator
+from ctypes import c_int
 
-from horovod.common import membership, requests
+from horovod.common import membership, mpi, requests
+from horovod.common import process_sets as sets
+from horovod.common.exceptions import HorovodInternalError
 from horovod.common.library import Error, lib
-from horovod.common.process_sets import global_process_set
 
 Average, Sum, Adasum, Min, Max, Product = range(6)
 
@@ -16,29 +19,37 @@ class HorovodBasics:
     Average, Sum, Adasum, Min, Max, Product = Average, Sum, Adasum, Min, Max, Product
 
     def init(self, comm=None, process_sets=None):
-        """Joins the job: all ranks that the launcher started. A second call does nothing."""
-        if self.is_initialized():
-            return
-        if comm:
-            raise NotImplementedError(
-                'hvd.init(comm=...) is not supported: hvd takes its ranks from the launcher; '
-                'start only the ranks that take part, with srun --hvd, hvdrun or mpirun')
-        if process_sets:
-            raise NotImplementedError(
-                'hvd.init(process_sets=...) is not supported by this version of hvd: it has '
-                'the global process set only')
-        error = Error()
-        if lib.hvd_init(error) != 0:
-            raise ValueError(f'hvd.init() failed: {error.message()}')
-        membership.begin()
-        requests.restart_names()
-        global_process_set.ranks = list(range(self.size()))
+        """Joins the job; a second call does that no more.
+
+        comm: the ranks that the job is made of, as a list of the launcher's numbers or as an
+            mpi4py communicator, whose order is the order of the ranks; these alone call init.
+            None: all ranks that the launcher started.
+        process_sets: ProcessSet objects to register, the same on all ranks; or "dynamic", which
+            lets add_process_set() work. Communicators in them need one as ``comm``.
+        """
+        wanted = sets.listed(process_sets)
+        communicator = comm if mpi.is_communicator(comm) else None
+        if communicator is None and any(each.ranks is None for each in wanted):
+            raise NotImplementedError('process sets given as MPI communicators need '
+                                      'hvd.init(comm=...) with the communicator of all ranks')
+        if not self.is_initialized():
+            _join_job(_chosen_ranks(comm))
+            try:
+                sets.begin(wanted, communicator)
+            except BaseException as failure:
+                self.shutdown()
+                if isinstance(failure, HorovodInternalError):  # the ranks disagree about them
+                    raise ValueError(f'hvd.init() failed: {failure}') from None
+                raise
+        if wanted:
+            sets.resolve(wanted, communicator)
 
     def shutdown(self):
         """Leaves the job; ``init`` works again once every rank has left."""
         if not membership.is_inherited():
             lib.hvd_shutdown()
             membership.end()
+            sets.end()
 
     def is_initialized(self):
         return membership.exists()
@@ -79,10 +90,20 @@ class HorovodBasics:
         """Not available."""
         raise NotImplementedError('hvd.stop_timeline() is not supported by this version of hvd')
 
+    def _get_process_set_ids_and_ranks(self):
+        """{number: ranks} of all process sets; private, but known to Horovod's tests."""
+        return sets.registered()
+
     # hvd has its own transports: shared memory and UCX. Scripts ask for Horovod's.
 
     def mpi_threads_supported(self):
-        raise ValueError('hvd does not use MPI, so it knows nothing of MPI threads')
+        """Whether the MPI that the script started with mpi4py lets any thread call it."""
+        supported = mpi.threads_supported()
+        if supported is None:
+            raise ValueError('hvd does not use MPI, and this script has not started it with '
+                             'mpi4py, so nothing is known of MPI threads')
+        membership.numbers()
+        return supported
 
     def mpi_enabled(self):
         return False
@@ -114,6 +135,29 @@ class HorovodBasics:
 
 
 basics = HorovodBasics()
+
+
+def _chosen_ranks(comm):
+    """The launcher's numbers of the ranks that init's argument asks for; empty: of all."""
+    if mpi.is_communicator(comm):
+        return mpi.world_ranks(comm)
+    try:
+        return [] if comm is None else [operator.index(rank) for rank in comm]
+    except TypeError:
+        raise ValueError('Invalid type of argument comm. Expected list of rank integers or '
+                         'mpi4py.MPI.Comm object.') from None
+
+
+def _join_job(ranks):
+    error = Error()
+    if ranks:
+        status = lib.hvd_init_ranks((c_int * len(ranks))(*ranks), len(ranks), error)
+    else:
+        status = lib.hvd_init(error)
+    if status != 0:
+        raise ValueError(f'hvd.init() failed: {error.message()}')
+    membership.begin()
+    requests.restart_all_names()
 
 
 @atexit.register

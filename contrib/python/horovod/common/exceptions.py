@@ -6,6 +6,10 @@ class HorovodInternalError(RuntimeError):
     """A collective failed: ranks disagree, a rank died, or the job was shut down."""
 
 
+class JobShutDownError(HorovodInternalError):
+    """A collective failed because a rank has called ``shutdown``."""
+
+
 class HostsUpdatedInterrupt(RuntimeError):
     """The set of hosts changed between two steps of an elastic job.
 

@@ -11,12 +11,14 @@ import os
 from ctypes import POINTER, Structure, c_char, c_char_p, c_double, c_int
 from ctypes import c_int32, c_int64, c_size_t, c_void_p
 
-from horovod.common.exceptions import HorovodInternalError, HorovodVersionMismatchError
+from horovod.common.exceptions import (HorovodInternalError, HorovodVersionMismatchError,
+                                       JobShutDownError)
 
 # enum hvd_status
 INPROGRESS = 1
 ERR_ARG = -1
 ERR_UNSUPPORTED = -8
+ERR_SHUTDOWN = -10
 
 # enum hvd_dtype, by the name that torch and numpy use
 DTYPES = {name: number for number, name in enumerate(
@@ -24,6 +26,7 @@ DTYPES = {name: number for number, name in enumerate(
      'bool', 'bfloat16', 'uint32', 'uint64'))}
 
 DEVICE_CPU = -1
+SET_GLOBAL = 0
 
 NOT_INITIALIZED = 'Horovod has not been initialized; use hvd.init().'
 
@@ -49,6 +52,7 @@ _REDUCTION = [POINTER(Tensor), c_int, c_int, c_double, c_double, c_int, POINTER(
 # name: (result, arguments)
 _PROTOTYPES = {
     'hvd_init': (c_int, [POINTER(Error)]),
+    'hvd_init_ranks': (c_int, [POINTER(c_int), c_int, POINTER(Error)]),
     'hvd_shutdown': (c_int, []),
     'hvd_rank': (c_int, []),
     'hvd_size': (c_int, []),
@@ -66,6 +70,13 @@ _PROTOTYPES = {
     'hvd_alltoall_start': (c_int, [POINTER(Tensor), POINTER(c_int32), c_int, c_int,
                                    POINTER(c_void_p), POINTER(Error)]),
     'hvd_barrier_start': (c_int, [c_int, POINTER(c_void_p), POINTER(Error)]),
+    'hvd_set_add_start': (c_int, [POINTER(c_int), c_int, POINTER(c_void_p), POINTER(Error)]),
+    'hvd_request_set': (c_int, [c_void_p]),
+    'hvd_set_remove_start': (c_int, [c_int, POINTER(c_void_p), POINTER(Error)]),
+    'hvd_set_count': (c_int, []),
+    'hvd_set_ids': (c_int, [POINTER(c_int)]),
+    'hvd_set_size': (c_int, [c_int]),
+    'hvd_set_ranks': (c_int, [c_int, POINTER(c_int)]),
     'hvd_test': (c_int, [c_void_p, POINTER(Error)]),
     'hvd_wait_for': (c_int, [c_void_p, c_int, POINTER(Error)]),
     'hvd_request_take': (c_int, [c_void_p, c_int, POINTER(c_void_p), POINTER(c_int64)]),
@@ -121,10 +132,16 @@ VERSION = lib.hvd_version().decode()
 
 def check_submitted(status, error):
     """Raises what a front end raises when a collective could not even be submitted."""
-    if status == 0:
-        return
     if status == ERR_ARG:
         raise ValueError(error.message())
     if status == ERR_UNSUPPORTED:
         raise NotImplementedError(error.message())
-    raise HorovodInternalError(error.message())
+    check_ended(status, error)
+
+
+def check_ended(status, error):
+    """Raises what a front end raises when a collective failed."""
+    if status == ERR_SHUTDOWN:
+        raise JobShutDownError(error.message())
+    if status != 0:
+        raise HorovodInternalError(error.message())

@@ -8,7 +8,11 @@ threads. It may read its rank; it must not communicate, nor end what belongs to 
 import os
 from typing import NamedTuple
 
+from horovod.common.exceptions import HorovodInternalError
 from horovod.common.library import NOT_INITIALIZED, lib
+
+_FORKED = ('this process was forked after hvd.init(), so it is not a rank of the job: '
+           'communicate in the parent only, or fork before hvd.init()')
 
 
 class Numbers(NamedTuple):
@@ -55,6 +59,18 @@ def numbers():
 def is_inherited():
     """Whether this process was forked from a rank."""
     return _inherited
+
+
+def must_be_own():
+    """HorovodInternalError in a process that was forked from a rank."""
+    if _inherited:
+        raise HorovodInternalError(_FORKED)
+
+
+def must_be_rank():
+    """ValueError before init, HorovodInternalError in a process that was forked from a rank."""
+    numbers()
+    must_be_own()
 
 
 def _note_fork():

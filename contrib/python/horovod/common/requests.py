@@ -9,14 +9,12 @@ until it is waited for.
 
 import itertools
 from collections import defaultdict
-from ctypes import c_int32, c_int64, c_void_p
+from ctypes import c_int, c_int32, c_int64, c_void_p
 
 from horovod.common import membership
 from horovod.common.exceptions import HorovodInternalError
-from horovod.common.library import INPROGRESS, Error, Tensor, check_submitted, lib
-
-_FORKED = ('this process was forked after hvd.init(), so it is not a rank of the job: '
-           'communicate in the parent only, or fork before hvd.init()')
+from horovod.common.library import (INPROGRESS, Error, Tensor, check_ended,
+                                    check_submitted, lib)
 
 # Python runs signal handlers, such as Ctrl-C's, only between calls: a wait returns this often.
 _PATIENCE_MS = 500
@@ -45,8 +43,7 @@ class Request:
     def result(self):
         """What ``finish`` makes of the request, which is done; or HorovodInternalError."""
         error = Error()
-        if lib.hvd_test(self._pointer, error) != 0:
-            raise HorovodInternalError(error.message())
+        check_ended(lib.hvd_test(self._pointer, error), error)
         return self._finish(self)
 
     def take(self, index):
@@ -64,6 +61,10 @@ class Request:
             raise HorovodInternalError('the request is not a finished alltoall')
         return list(splits)
 
+    def set_id(self):
+        """The number of the process set that a finished ``add_set`` made."""
+        return lib.hvd_request_set(self._pointer)
+
     def __del__(self):
         if not membership.is_inherited():
             lib.hvd_request_free(self._pointer)
@@ -77,8 +78,7 @@ def _describe(tensors):
 
 
 def _start(function, arguments, borrowed, finish):
-    if membership.is_inherited():
-        raise HorovodInternalError(_FORKED)
+    membership.must_be_own()
     pointer, error = c_void_p(), Error()
     check_submitted(function(*arguments, pointer, error), error)
     return Request(pointer, (arguments, borrowed), finish)
@@ -114,6 +114,21 @@ def alltoall(tensor, splits, set_id, borrowed, finish):
 
 def barrier(set_id):
     return _start(lib.hvd_barrier_start, (set_id,), None, lambda request: None)
+
+
+def add_set(ranks):
+    """All ranks of the job, also those not in the set; the result is the set's number."""
+    def finish(request):
+        restart_names(request.set_id())  # a number may have belonged to other ranks before
+        return request.set_id()
+
+    return _start(lib.hvd_set_add_start, ((c_int * len(ranks))(*ranks), len(ranks)), None,
+                  finish)
+
+
+def remove_set(set_id):
+    """All ranks of the job, also those not in the set."""
+    return _start(lib.hvd_set_remove_start, (set_id,), None, lambda request: None)
 
 
 _pending = {}
@@ -169,6 +184,12 @@ def tensor_names(operation, name, count, process_set):
     return [f'{base}_{index}of{count}' for index in range(1, count + 1)]
 
 
-def restart_names():
+def restart_names(set_id):
+    """A set begins, or its ranks have met: they count from zero."""
+    for key in [key for key in _unnamed if key[0] == set_id]:
+        del _unnamed[key]
+
+
+def restart_all_names():
     """A new job begins: ranks that joined just now count from zero."""
     _unnamed.clear()
