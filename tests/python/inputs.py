@@ -7,6 +7,7 @@ any order.
 
 import torch
 
+import horovod.torch as hvd
 from horovod.common.library import DTYPES
 
 FLOATS = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
@@ -29,6 +30,13 @@ def values(rank, shape, dtype=torch.float32, salt=0):
 def stacked(size, shape, dtype=torch.float32, salt=0):
     """The tensors of all ranks, one row each."""
     return torch.stack([values(rank, shape, dtype, salt) for rank in range(size)])
+
+
+def own_part(whole, members=hvd.global_process_set):
+    """This rank's rows of a reducescatter: the first dim0 % size ranks get one more."""
+    few, more = divmod(len(whole), members.size())
+    begin = members.rank() * few + min(members.rank(), more)
+    return whole[begin:begin + few + (members.rank() < more)]
 
 
 def nearly(result, expected):

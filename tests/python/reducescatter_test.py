@@ -5,14 +5,7 @@ import torch
 
 import horovod.torch as hvd
 from case import Case
-from inputs import NUMBERS, stacked, values
-
-
-def own_part(whole):
-    """This rank's rows: the first dim0 % size ranks get one more."""
-    few, more = divmod(len(whole), hvd.size())
-    begin = hvd.rank() * few + min(hvd.rank(), more)
-    return whole[begin:begin + few + (hvd.rank() < more)]
+from inputs import NUMBERS, own_part, stacked, values
 
 
 class Reducescatter(Case):

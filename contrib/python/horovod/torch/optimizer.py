@@ -7,7 +7,7 @@ import warnings
 import torch
 
 from horovod.common.basics import Adasum, Average
-from horovod.common.process_sets import global_process_set
+from horovod.common.process_sets import UNKNOWN_SET, global_process_set
 from horovod.torch.adasum_optimizer import AdasumOptimizer
 from horovod.torch.compression import Compression
 from horovod.torch.exchange import GradientExchange
@@ -115,6 +115,7 @@ def DistributedOptimizer(optimizer, named_parameters=None, compression=Compressi
     groups: a number of groups, or lists of parameters, to be reduced as one. num_groups is its
         deprecated name.
     sparse_as_dense: reduces sparse gradients as dense ones.
+    process_set: whose ranks share gradients; on other ranks the optimizer is the given one.
     """
     _check(optimizer, op, gradient_predivide_factor, backward_passes_per_step, process_set)
     if num_groups != 0:
@@ -125,6 +126,8 @@ def DistributedOptimizer(optimizer, named_parameters=None, compression=Compressi
                if parameter.requires_grad]
     groups = make_groups(groups, trained)
     exchange = None
+    if process_set.process_set_id is None:
+        raise ValueError(f'DistributedOptimizer: {UNKNOWN_SET}')
     if process_set.included() and process_set.size() > 1:
         if op == Adasum:
             return _mix_in(optimizer, AdasumOptimizer, names, compression, process_set)

@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every collective on process sets, also on several that overlap at the same time."""
+
+import random
+import time
+
+import torch
+
+import horovod.torch as hvd
+from inputs import own_part, values
+from process_sets_test import JobCase, begin_again
+
+KINDS = [torch.uint8, torch.int32, torch.int64, torch.float32, torch.float64]
+
+
+def groups_of_ranks(size):
+    """Ranks of sets that overlap: single ones, all but one, every other one, neighbours."""
+    groups = [[0], [size - 1], range(size - 1), range(1, size), range(0, size, 2),
+              range(1, size, 2), range(size // 2)]
+    distinct = {tuple(group) for group in groups} - {(), tuple(range(size))}
+    return sorted(distinct)
+
+
+class SetCollectives(JobCase):
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.sets = [hvd.ProcessSet(ranks) for ranks in groups_of_ranks(hvd.size())]
+        begin_again(process_sets=cls.sets)
+        cls.mine = [each for each in cls.sets if each.included()]
+
+    def setUp(self):
+        self.need(2)
+
+    def each_set(self):
+        """The sets of this rank, with what each member puts in."""
+        for members in self.mine:
+            yield members, lambda *args, ranks=members.ranks, **options: [
+                values(rank, *args, **options) for rank in ranks]
+
+    def test_ranks_and_sizes_are_those_of_the_sets(self):
+        for each in self.sets:
+            self.assertEqual(each.size(), len(each.ranks))
+            self.assertEqual(each.included(), hvd.rank() in each.ranks)
+        for members in self.mine:
+            self.assertEqual(members.ranks[members.rank()], hvd.rank())
+
+    def test_allreduce_reduces_over_the_members(self):
+        for members, inputs in self.each_set():
+            for dtype in KINDS:
+                mine = values(hvd.rank(), (3, 4), dtype)
+                total = torch.stack(inputs((3, 4), dtype)).sum(0, dtype=dtype)
+                self.check(hvd.allreduce(mine, op=hvd.Sum, process_set=members), total)
+                largest = torch.stack(inputs((3, 4), dtype)).amax(0)
+                self.check(hvd.allreduce(mine, op=hvd.Max, process_set=members), largest)
+                self.assertIs(hvd.allreduce_(mine, op=hvd.Sum, process_set=members), mine)
+                self.check(mine, total)
+
+    def test_average_divides_by_the_size_of_the_set(self):
+        for members, inputs in self.each_set():
+            mean = torch.stack(inputs((5,))).mean(0)
+            mine = values(hvd.rank(), (5,))
+            self.check(hvd.allreduce(mine, process_set=members), mean)
+            self.check(hvd.allreduce(mine, prescale_factor=0.5, postscale_factor=4.0,
+                                     process_set=members), 2 * mean)
+
+    def test_group_is_reduced_as_one(self):
+        for members, inputs in self.each_set():
+            mine = [values(hvd.rank(), (salt + 1,), salt=salt) for salt in range(4)]
+            totals = [torch.stack(inputs((salt + 1,), salt=salt)).sum(0) for salt in range(4)]
+            for each in zip(hvd.grouped_allreduce(mine, op=hvd.Sum, process_set=members),
+                            totals):
+                self.check(*each)
+
+    def test_allgather_concatenates_the_members_parts(self):
+        for members, inputs in self.each_set():
+            parts = [part[:index + 1] for index, part in enumerate(inputs((9, 2)))]
+            mine = parts[members.rank()]
+            self.check_same(hvd.allgather(mine, process_set=members), torch.cat(parts))
+            for result in hvd.grouped_allgather([mine, mine], process_set=members):
+                self.check_same(result, torch.cat(parts))
+
+    def test_root_of_a_broadcast_is_a_rank_of_the_job(self):
+        for members, inputs in self.each_set():
+            for index, root in enumerate(members.ranks):
+                result = hvd.broadcast(values(hvd.rank(), (7,)), root, process_set=members)
+                self.check_same(result, inputs((7,))[index])
+            for stranger in set(range(hvd.size() + 1)) - set(members.ranks):
+                with self.assertRaisesRegex(ValueError, 'broadcast received invalid root rank'):
+                    hvd.broadcast(torch.ones(1), stranger, process_set=members)
+
+    def test_alltoall_has_a_split_for_each_member(self):
+        for members, inputs in self.each_set():
+            splits = [[(sender + receiver) % 3 for receiver in range(members.size())]
+                      for sender in range(members.size())]
+            tensors = [tensor[:sum(split)] for tensor, split in zip(inputs((12, 2)), splits)]
+            parts = [tensor.split(split)[members.rank()]
+                     for tensor, split in zip(tensors, splits)]
+            result, received = hvd.alltoall(tensors[members.rank()], splits[members.rank()],
+                                            process_set=members)
+            self.check_same(result, torch.cat(parts))
+            self.assertEqual(received.tolist(), [len(part) for part in parts])
+            even = hvd.alltoall(torch.full((members.size(),), hvd.rank()), process_set=members)
+            self.assertEqual(even.tolist(), members.ranks)
+            with self.assertRaisesRegex(ValueError, 'Number of entries in splits'):
+                hvd.alltoall(torch.ones(9), [1] * (members.size() + 1), process_set=members)
+
+    def test_reducescatter_gives_each_member_its_rows(self):
+        for members, inputs in self.each_set():
+            rows = 2 * members.size() + 1
+            part = own_part(torch.stack(inputs((rows, 2))).sum(0), members)
+            mine = values(hvd.rank(), (rows, 2))
+            self.check(hvd.reducescatter(mine, op=hvd.Sum, process_set=members), part)
+            for result in hvd.grouped_reducescatter([mine, mine], process_set=members):
+                self.check(result, part / members.size())
+
+    def test_sparse_tensors_and_objects_stay_in_the_set(self):
+        for members, inputs in self.each_set():
+            wait = hvd.sparse_allreduce_async(values(hvd.rank(), (4,)).to_sparse(),
+                                              process_set=members)
+            self.check(wait().to_dense(), torch.stack(inputs((4,))).mean(0))
+            self.assertEqual(hvd.allgather_object(hvd.rank(), process_set=members),
+                             members.ranks)
+            root = members.ranks[-1]
+            self.assertEqual(hvd.broadcast_object(hvd.rank(), root, process_set=members), root)
+
+    def test_barrier_waits_for_members_only(self):
+        # Rank 0 comes late to all of its sets; those without it do not wait.
+        if hvd.rank() == 0:
+            time.sleep(0.2)
+        for members in self.mine:
+            hvd.barrier(process_set=members)
+        hvd.barrier()
+
+    def test_gradients_are_those_of_a_job_of_the_members(self):
+        for members, _ in self.each_set():
+            size, index = members.size(), members.rank()
+            ones = torch.ones(2 * size, 2)
+            weight = torch.full((2 * size, 2), index + 1.0)
+            mean, total = (size + 1) / 2, size * (size + 1) / 2
+            for right, call in (
+                    (total, lambda x: hvd.allreduce(x, op=hvd.Sum, process_set=members)),
+                    (mean, lambda x: hvd.allreduce(x, process_set=members)),
+                    (total, lambda x: hvd.grouped_allreduce([x], op=hvd.Sum,
+                                                            process_set=members)[0]),
+                    (mean if index == 0 else 0,
+                     lambda x: hvd.broadcast(x, members.ranks[0], process_set=members))):
+                x = ones.clone().requires_grad_()
+                call(x).backward(weight)
+                self.check(x.grad, torch.full_like(x, right))
+            x = ones.clone().requires_grad_()
+            hvd.allgather(x, process_set=members).backward(weight.repeat(size, 1))
+            self.check(x.grad, torch.full_like(x, mean))
+
+    def test_gradients_of_parts_go_back_to_their_members(self):
+        for members, _ in self.each_set():
+            size = members.size()
+            # Row i of each member is with member i // 2, who weighs it by its index + 1.
+            right = (torch.arange(2 * size) // 2 + 1.0)[:, None].expand(-1, 2)
+            for factor, call in (
+                    (size, lambda x: hvd.reducescatter(x, op=hvd.Sum, process_set=members)),
+                    (1, lambda x: hvd.reducescatter(x, process_set=members)),
+                    (1, lambda x: hvd.alltoall(x, process_set=members))):
+                x = torch.ones(2 * size, 2, requires_grad=True)
+                result = call(x)
+                result.backward(torch.full_like(result, members.rank() + 1.0))
+                self.check(x.grad, factor * right)
+
+    def test_overlapping_sets_run_at_the_same_time_in_any_order(self):
+        everyone = [*self.mine, hvd.global_process_set]
+        for round_ in range(5):
+            work = [(members, salt) for members in everyone for salt in range(8)]
+            random.Random(100 * round_ + hvd.rank()).shuffle(work)
+            handles = {(members.process_set_id, salt): hvd.allreduce_async(
+                values(hvd.rank(), (50,), salt=salt), op=hvd.Sum, name=f'at once {salt}',
+                process_set=members) for members, salt in work}
+            random.Random(hvd.rank()).shuffle(work)
+            for members, salt in work:
+                total = sum(values(rank, (50,), salt=salt) for rank in members.ranks)
+                self.check(hvd.synchronize(handles[members.process_set_id, salt]), total)
+
+    def test_unnamed_tensors_of_one_set_do_not_shift_those_of_another(self):
+        for _ in range(1 + 3 * hvd.rank()):
+            for members in self.mine:
+                if members.size() == 1:
+                    hvd.allreduce(torch.ones(1), process_set=members)
+        for members in self.mine:
+            result = hvd.allreduce(torch.ones(1), op=hvd.Sum, process_set=members)
+            self.assertEqual(result.item(), members.size())
+        self.assertEqual(hvd.allreduce(torch.ones(1), op=hvd.Sum).item(), hvd.size())
+
+    def test_disagreement_in_a_set_fails_there_only(self):
+        for members in self.mine:
+            if members.size() == 1:
+                continue
+            with self.assertRaisesRegex(hvd.HorovodInternalError,
+                                        'Mismatched ALLREDUCE tensor shapes'):
+                hvd.allreduce(torch.ones(2 + (members.rank() > 0)), name='shapes',
+                              process_set=members)
+            total = hvd.allreduce(torch.ones(2), op=hvd.Sum, process_set=members)
+            self.assertEqual(total.tolist(), [members.size()] * 2)
+
+    def test_optimizers_of_two_sets_train_apart(self):
+        """The lower and the upper half of the ranks train a model each, without the other."""
+        half = hvd.size() // 2
+        halves = [hvd.ProcessSet(range(half)), hvd.ProcessSet(range(half, hvd.size()))]
+        begin_again(process_sets=halves)
+        which = int(hvd.rank() >= half)
+        weights = [torch.nn.Parameter(torch.zeros(3)) for _ in halves]
+        optimizers = [hvd.DistributedOptimizer(torch.optim.SGD([weight], 1.0),
+                                               [('weight', weight)], process_set=members)
+                      for weight, members in zip(weights, halves)]
+        for _ in range(3):
+            optimizers[which].zero_grad()
+            (weights[which] * (hvd.rank() + 1)).sum().backward()
+            optimizers[which].step()
+        mean = sum(rank + 1 for rank in halves[which].ranks) / halves[which].size()
+        self.check(weights[which].detach(), torch.full((3,), -3 * mean))
+        with self.assertRaisesRegex(ValueError, 'has not been registered'):
+            hvd.DistributedOptimizer(torch.optim.SGD(weights, 1.0),
+                                     process_set=hvd.ProcessSet([0]))
+        type(self).setUpClass()
