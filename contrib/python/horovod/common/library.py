@@ -70,6 +70,8 @@ _PROTOTYPES = {
     'hvd_alltoall_start': (c_int, [POINTER(Tensor), POINTER(c_int32), c_int, c_int,
                                    POINTER(c_void_p), POINTER(Error)]),
     'hvd_barrier_start': (c_int, [c_int, POINTER(c_void_p), POINTER(Error)]),
+    'hvd_join_start': (c_int, [POINTER(c_void_p), POINTER(Error)]),
+    'hvd_request_last_rank': (c_int, [c_void_p]),
     'hvd_set_add_start': (c_int, [POINTER(c_int), c_int, POINTER(c_void_p), POINTER(Error)]),
     'hvd_request_set': (c_int, [c_void_p]),
     'hvd_set_remove_start': (c_int, [c_int, POINTER(c_void_p), POINTER(Error)]),

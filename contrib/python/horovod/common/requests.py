@@ -13,7 +13,7 @@ from ctypes import c_int, c_int32, c_int64, c_void_p
 
 from horovod.common import membership
 from horovod.common.exceptions import HorovodInternalError
-from horovod.common.library import (INPROGRESS, Error, Tensor, check_ended,
+from horovod.common.library import (INPROGRESS, SET_GLOBAL, Error, Tensor, check_ended,
                                     check_submitted, lib)
 
 # Python runs signal handlers, such as Ctrl-C's, only between calls: a wait returns this often.
@@ -60,6 +60,10 @@ class Request:
         if lib.hvd_request_splits(self._pointer, splits) != 0:
             raise HorovodInternalError('the request is not a finished alltoall')
         return list(splits)
+
+    def last_rank(self):
+        """The rank that was the last to join, of a finished join."""
+        return lib.hvd_request_last_rank(self._pointer)
 
     def set_id(self):
         """The number of the process set that a finished ``add_set`` made."""
@@ -114,6 +118,16 @@ def alltoall(tensor, splits, set_id, borrowed, finish):
 
 def barrier(set_id):
     return _start(lib.hvd_barrier_start, (set_id,), None, lambda request: None)
+
+
+def join():
+    """The result is the last rank to join. While ranks waited for others they made no unnamed
+    calls, so all number theirs anew."""
+    def finish(request):
+        restart_names(SET_GLOBAL)
+        return request.last_rank()
+
+    return _start(lib.hvd_join_start, (), None, finish)
 
 
 def add_set(ranks):

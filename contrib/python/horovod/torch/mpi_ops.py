@@ -47,12 +47,12 @@ rocm_built = _basics.rocm_built
 
 
 def barrier(process_set=global_process_set):
-    """Returns when every rank has called it."""
+    """Returns when every rank of the set has called it."""
     synchronize(requests.add(requests.barrier(set_id(process_set, 'Barrier'))))
 
 
 def join(device=-1):
-    """Not available: all ranks must make the same number of steps."""
-    raise NotImplementedError(
-        'hvd.join() is not supported by this version of hvd: give every rank the same number '
-        'of batches, e.g. with torch.utils.data.DistributedSampler')
+    """Says that this rank has no more data, and waits until no rank has: until then it gives
+    zeros to the allreduces of the others. Returns the last rank to join. ``device`` is accepted as
+    Horovod does and not needed."""
+    return synchronize(requests.add(requests.join()))

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The example of uneven data on three ranks: all steps of the longest file are made, and the model
+learns the curve. Prints TAP; starts its ranks itself."""
+
+import os
+import re
+import sys
+
+import launch
+from training_check import Report
+
+SCRIPT = os.path.join(launch.HERE, '..', '..', 'contrib', 'examples', 'uneven', 'train.py')
+EPOCH = re.compile(r'^epoch +\d+  rank (\d) was last  loss ([\d.]+)$', re.MULTILINE)
+
+
+def main():
+    reason = launch.missing(3)
+    if reason:
+        print(f'1..0 # SKIP {reason}')
+        return 0
+    report = Report()
+    status, output = launch.run_ranks(3, [SCRIPT, '--epochs', '10'])
+    epochs = EPOCH.findall(output)
+    report.line(status == 0 and len(epochs) == 10, 'three ranks with unequal files train and end',
+                f'exit status {status}\n{output}')
+    report.line({last for last, _ in epochs} == {'2'}, 'the rank with the longest file is last',
+                output)
+    losses = [float(loss) for _, loss in epochs]
+    report.line(bool(losses) and losses[-1] < 0.1, 'the model learns the curve', output)
+    print(f'1..{report.count}')
+    return 1 if report.failed else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
