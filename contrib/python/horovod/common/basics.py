@@ -3,12 +3,13 @@
 
 import atexit
 import operator
+import os
 from ctypes import c_int
 
 from horovod.common import membership, mpi, requests
 from horovod.common import process_sets as sets
 from horovod.common.exceptions import HorovodInternalError
-from horovod.common.library import Error, lib
+from horovod.common.library import Error, check_submitted, lib
 
 Average, Sum, Adasum, Min, Max, Product = range(6)
 
@@ -83,12 +84,18 @@ class HorovodBasics:
         return membership.numbers().is_homogeneous
 
     def start_timeline(self, file_path, mark_cycles=False):
-        """Not available."""
-        raise NotImplementedError('hvd.start_timeline() is not supported by this version of hvd')
+        """Begins to record what becomes of each tensor, in a file that rank 0 writes. For this
+        HOROVOD_TIMELINE must be DYNAMIC when init is called."""
+        membership.must_be_rank()
+        error = Error()
+        check_submitted(
+            lib.hvd_timeline_start(os.fsencode(file_path), bool(mark_cycles), error), error)
 
     def stop_timeline(self):
-        """Not available."""
-        raise NotImplementedError('hvd.stop_timeline() is not supported by this version of hvd')
+        """Ends the recording."""
+        membership.must_be_rank()
+        error = Error()
+        check_submitted(lib.hvd_timeline_stop(error), error)
 
     def _get_process_set_ids_and_ranks(self):
         """{number: ranks} of all process sets; private, but known to Horovod's tests."""

@@ -79,6 +79,8 @@ _PROTOTYPES = {
     'hvd_set_ids': (c_int, [POINTER(c_int)]),
     'hvd_set_size': (c_int, [c_int]),
     'hvd_set_ranks': (c_int, [c_int, POINTER(c_int)]),
+    'hvd_timeline_start': (c_int, [c_char_p, c_int, POINTER(Error)]),
+    'hvd_timeline_stop': (c_int, [POINTER(Error)]),
     'hvd_test': (c_int, [c_void_p, POINTER(Error)]),
     'hvd_wait_for': (c_int, [c_void_p, c_int, POINTER(Error)]),
     'hvd_request_take': (c_int, [c_void_p, c_int, POINTER(c_void_p), POINTER(c_int64)]),

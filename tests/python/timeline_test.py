@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The timeline that a script starts and stops."""
+
+import json
+import os
+import pathlib
+import shutil
+import tempfile
+
+import torch
+
+import horovod.torch as hvd
+from process_sets_test import JobCase, begin_again
+
+VARIABLE = 'HOROVOD_TIMELINE'
+
+
+class Timeline(JobCase):
+
+    def setUp(self):
+        directory = tempfile.mkdtemp(prefix='hvd-test-') if hvd.rank() == 0 else None
+        if directory is not None:
+            self.addCleanup(shutil.rmtree, directory)
+        self.directory = pathlib.Path(hvd.broadcast_object(directory))
+
+    def record(self, file, name, **options):
+        """What rank 0 has in the file after an allreduce of this name."""
+        hvd.start_timeline(self.directory / file, **options)
+        hvd.barrier()
+        hvd.allreduce(torch.ones(3), name=name)
+        hvd.barrier()
+        hvd.stop_timeline()
+        hvd.allreduce(torch.ones(3), name='not recorded')
+        if hvd.rank() > 0:
+            return None
+        with open(self.directory / file) as stream:
+            return json.load(stream)
+
+    def test_each_file_has_what_happened_between_start_and_stop(self):
+        os.environ[VARIABLE] = 'DYNAMIC'
+        begin_again()
+        for file in ('first', 'second'):
+            events = self.record(file, f'in {file}', mark_cycles=file == 'second')
+            if hvd.rank() == 0:
+                text = json.dumps(events)
+                self.assertIn(f'allreduce.in {file}', text)
+                self.assertNotIn('not recorded', text)
+                self.assertEqual('in first' in text, file == 'first')
+                self.assertIn('NEGOTIATE_ALLREDUCE', {event.get('name') for event in events})
+
+    def test_only_a_job_that_expects_it_can_be_recorded(self):
+        os.environ.pop(VARIABLE, None)
+        begin_again()
+        with self.assertRaisesRegex(ValueError, 'Set HOROVOD_TIMELINE=DYNAMIC to enable dynamic '
+                                    'timeline usage'):
+            hvd.start_timeline(str(self.directory / 'refused'))
+
+    def test_nothing_is_recorded_before_init(self):
+        hvd.barrier()
+        hvd.shutdown()
+        for call in (lambda: hvd.start_timeline('file'), hvd.stop_timeline):
+            with self.assertRaisesRegex(ValueError, 'not been initialized; use hvd.init'):
+                call()
+        hvd.init()
