@@ -17,7 +17,7 @@ class AdasumOptimizer(torch.optim.Optimizer):
     """
 
     def _distribute(self, names, compression, process_set):
-        self._label = tensor_name('optimizer', None)  # for parameters without a name
+        self._label = tensor_name('optimizer', None, process_set)  # for parameters without one
         self._names = names
         self._compression = compression
         self._process_set = process_set
