@@ -200,7 +200,9 @@ int hvd_engine_submit(struct hvd_engine *engine, struct hvd_request *request,
         status = hvd_agree_register(engine, request, err);
     }
     pthread_mutex_unlock(&engine->mail);
-    if (status == 0 && atomic_load(&engine->asleep)) {
+    /* Only one of many needs to ring, until the driver has woken. */
+    if (status == 0 && atomic_load(&engine->asleep) &&
+        atomic_exchange(&engine->asleep, false)) {
         hvd_engine_ring(engine->wake);
         atomic_store(&engine->was_rung,
                      true); /* after: who sees it finds something to drain */
