@@ -2,9 +2,9 @@
 /* The public interface: life and facts. Requests are made in api_start.c. */
 #include <pthread.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "collectives/api.h"
+#include "collectives/fork_mark.h"
 #include "gpu_binding/attr.h"
 
 /* The job that this process is part of: by nature there is one. Every function holds the lock
@@ -13,7 +13,7 @@ static struct {
     pthread_mutex_t life; /* serialises init and shutdown */
     pthread_rwlock_t lock;
     struct hvd_engine *engine;
-    pid_t pid; /* of the process that called init: a forked child is not a rank */
+    struct hvd_fork_mark mark; /* set by init: a forked child is not a rank */
 } job = {.life = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_RWLOCK_INITIALIZER};
 
 static const char not_initialized_text[] =
@@ -24,7 +24,7 @@ static const char forked_text[] = "this process was forked by a rank after hvd.i
 struct hvd_engine *hvd_job_enter(struct hvd_error *err)
 {
     pthread_rwlock_rdlock(&job.lock);
-    if (job.engine != NULL && job.pid == getpid()) {
+    if (job.engine != NULL && hvd_fork_mark_is_mine(&job.mark)) {
         return job.engine;
     }
     hvd_fail(err, HVD_ERR_STATE, "%s",
@@ -44,13 +44,15 @@ static int init_locked(const int *ranks, int count, struct hvd_error *err)
     int status;
 
     if (job.engine != NULL) {
-        return job.pid == getpid() ? 0 : hvd_fail(err, HVD_ERR_STATE, "%s", forked_text);
+        return hvd_fork_mark_is_mine(&job.mark)
+                   ? 0
+                   : hvd_fail(err, HVD_ERR_STATE, "%s", forked_text);
     }
     status = hvd_engine_create(ranks, count, &engine, err);
     if (status == 0) {
         pthread_rwlock_wrlock(&job.lock);
         job.engine = engine;
-        job.pid = getpid();
+        hvd_fork_mark_set(&job.mark);
         pthread_rwlock_unlock(&job.lock);
     }
     return status;
@@ -83,7 +85,7 @@ HVD_EXPORT int hvd_shutdown(void)
 {
     struct hvd_engine *engine;
 
-    if (job.engine != NULL && job.pid != getpid()) {
+    if (job.engine != NULL && !hvd_fork_mark_is_mine(&job.mark)) {
         return 0; /* a forked child: the rank itself is still at work */
     }
     pthread_mutex_lock(&job.life);
