@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Data-parallel training in C, with nothing but hvd.h: fits a straight line to noisy points.
+ *
+ *   cc fit.c $(pkg-config --cflags --libs hvd) -o fit
+ *   hvdrun -np 4 ./fit         # or: srun --hvd ./fit
+ *
+ * Every rank has a share of the points. In each step it computes the gradient over its share;
+ * the sum over all ranks is the gradient over all points, so that the line is the same for any
+ * number of ranks. Rank 0 prints it. */
+#include <hvd.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+    POINTS = 1200,
+    STEPS = 400
+};
+
+static const double slope = 2.5, intercept = -1.0, rate = 0.5;
+
+/* A failure ends the program with its reason; hvd then ends the other ranks with the same. */
+static void check(int status, const struct hvd_error *error)
+{
+    if (status != 0) {
+        fprintf(stderr, "fit: %s\n", error->text);
+        exit(1);
+    }
+}
+
+/* Runs one collective to its end. */
+static void finish(struct hvd_request *request)
+{
+    struct hvd_error error;
+
+    check(hvd_wait(request, &error), &error);
+    hvd_request_free(request);
+}
+
+/* values[i] = sum over all ranks of values[i]. The name tells the ranks what belongs together. */
+static void sum_over_ranks(const char *name, double *values, int64_t count)
+{
+    const struct hvd_tensor tensor = {.name = name,
+                                      .input = values,
+                                      .output = values, /* in place */
+                                      .shape = &count,
+                                      .ndim = 1,
+                                      .dtype = HVD_FLOAT64,
+                                      .device = HVD_DEVICE_CPU};
+    struct hvd_request *request;
+    struct hvd_error error;
+
+    check(hvd_allreduce_start(&tensor, 1, HVD_SUM, 1.0, 1.0, HVD_SET_GLOBAL, &request,
+                              &error),
+          &error);
+    finish(request); /* meanwhile the program could compute something else */
+}
+
+/* Everybody starts from what rank 0 has. */
+static void take_from_rank_0(const char *name, double *values, int64_t count)
+{
+    const struct hvd_tensor tensor = {.name = name,
+                                      .input = values,
+                                      .output = values,
+                                      .shape = &count,
+                                      .ndim = 1,
+                                      .dtype = HVD_FLOAT64,
+                                      .device = HVD_DEVICE_CPU};
+    struct hvd_request *request;
+    struct hvd_error error;
+
+    check(hvd_broadcast_start(&tensor, 0, HVD_SET_GLOBAL, &request, &error), &error);
+    finish(request);
+}
+
+/* Point i lies near the line; the noise has no mean. */
+static void point(int i, double *x, double *y)
+{
+    double noise = 0.1 * ((i * 7919) % 201 - 100) / 100.0;
+
+    *x = (double)i / POINTS;
+    *y = slope * *x + intercept + noise;
+}
+
+/* Adds the gradient of the mean squared error over this rank's points. */
+static void add_gradient(const double *line, double *gradient)
+{
+    for (int i = hvd_rank(); i < POINTS; i += hvd_size()) {
+        double x, y, error;
+
+        point(i, &x, &y);
+        error = line[0] * x + line[1] - y;
+        gradient[0] += 2.0 * error * x / POINTS;
+        gradient[1] += 2.0 * error / POINTS;
+    }
+}
+
+int main(void)
+{
+    struct hvd_error error;
+    double line[2] = {0.0, 0.0};
+
+    check(hvd_init(&error), &error);
+    if (hvd_rank() == 0) {
+        line[0] = 1.0; /* a first guess, which the others do not know */
+    }
+    take_from_rank_0("line", line, 2);
+    for (int step = 0; step < STEPS; step++) {
+        double gradient[2] = {0.0, 0.0};
+
+        add_gradient(line, gradient);
+        sum_over_ranks("gradient", gradient, 2);
+        line[0] -= rate * gradient[0];
+        line[1] -= rate * gradient[1];
+    }
+    if (hvd_rank() == 0) {
+        printf("y = %.6f x %+.6f\n", line[0], line[1]);
+    }
+    hvd_shutdown();
+    return 0;
+}
