@@ -6,37 +6,62 @@
 #include "tests/collectives/agreement_sim.h"
 
 enum call_kind {
-    CALL_SUBMIT, /* an allreduce of `elements` float32 */
-    CALL_PROPOSE, /* what `proposal` says */
+    CALL_SUBMIT, /* tensors, as one request */
     CALL_WAIT, /* for everything submitted so far */
-    CALL_JOIN, /* and wait for it */
+    CALL_WAIT_FOR, /* for the request of one name */
+    CALL_TUNE, /* rank 0: another fusion threshold */
+    CALL_LEAVE, /* hvd_shutdown, without waiting for its end */
+};
+
+/* How a request must end; zeroed: in any way. */
+struct ending {
+    const char *text; /* "": well; else it fails, with this in its message. Borrowed */
+    bool has_value;
+    int64_t value;
 };
 
 struct call {
     enum call_kind kind;
-    char name[48];
-    int64_t elements;
-    struct hvd_proposal proposal;
+    struct hvd_proposal **tensors; /* [count] */
+    int count;
+    struct ending ending;
+    char *name; /* CALL_WAIT_FOR */
+    int64_t threshold; /* CALL_TUNE */
 };
 
+struct pending {
+    struct hvd_request *request;
+    struct ending ending;
+};
+
+/* Zeroed: does nothing. */
 struct program {
-    struct call *calls;
+    struct call *calls; /* [count] */
     int count;
     int at;
-    struct hvd_request **pending;
+    struct pending *pending;
     int pending_count;
     int failures; /* requests that failed */
     char failure[256]; /* the text of the last one */
     int64_t value; /* of the last join or process set */
 };
 
-void program_add(struct program *program, struct call call);
+/* Adds calls. Proposals are copied. */
 void program_submit(struct program *program, int64_t elements, const char *format, ...);
+void program_propose(struct program *program, const struct hvd_proposal *tensor,
+                     const struct ending *ending);
+void program_propose_group(struct program *program,
+                           const struct hvd_proposal *const *tensors, int count,
+                           const struct ending *ending);
 void program_wait(struct program *program);
-void program_join(struct program *program);
+void program_wait_for(struct program *program, const char *name);
+void program_join(struct program *program); /* and wait for it */
+void program_start_join(struct program *program);
+void program_tune(struct program *program, int64_t threshold);
+void program_leave(struct program *program);
 
-/* Runs the programs, one per rank, to their ends. Returns false, with sim->fault set, when they
- * do not get there. */
+/* Runs the programs, one per rank, to their ends, and checks that nothing is left. Returns false,
+ * with sim->fault set, when that fails. */
 bool programs_run(struct sim *sim, struct program *programs);
 void programs_finish(struct program *programs, int count);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job of agreements in one process. */
+/* A job of agreements in one process: its life, and what can happen. */
 #include "tests/collectives/agreement_sim.h"
 
 #include <stdarg.h>
@@ -8,34 +8,8 @@
 #include <string.h>
 
 #include "collectives/tree.h"
-
-struct sim_message {
-    struct sim_message *next;
-    int from;
-    size_t bytes;
-    char data[];
-};
-
-struct sim_batch {
-    struct sim_batch *next;
-    struct hvd_batch *batch;
-    int queue; /* lane of the global set, or a process set */
-    int64_t number; /* of this queue on this rank */
-    bool is_started;
-};
-
-enum {
-    MAX_QUEUES = 64,
-    MAX_HISTORY = 1 << 20
-};
-
-/* What the batches of a queue were, as the first rank that started them saw it. */
-static struct history {
-    char **text; /* [count] */
-    int64_t count;
-    int *starters; /* [count] ranks that have started it */
-} histories[MAX_QUEUES];
-static int64_t queue_numbers[MAX_QUEUES][1024];
+#include "tests/collectives/agreement_sim_check.h"
+#include "tests/collectives/agreement_sim_internal.h"
 
 void sim_fault(struct sim *sim, const char *format, ...)
 {
@@ -48,127 +22,12 @@ void sim_fault(struct sim *sim, const char *format, ...)
     }
 }
 
-static void append_message(struct sim_message **list, int from, const void *payload,
-                           size_t bytes)
+void sim_check_status(struct sim_rank *rank, int status)
 {
-    struct sim_message *message = malloc(sizeof(*message) + bytes);
-
-    message->next = NULL;
-    message->from = from;
-    message->bytes = bytes;
-    memcpy(message->data, payload, bytes);
-    while (*list != NULL) {
-        list = &(*list)->next;
+    if (status != 0) {
+        sim_fault(rank->sim, "rank %d: status %d", rank->rank, status);
     }
-    *list = message;
 }
-
-static int send_up(void *context, const void *payload, size_t bytes)
-{
-    struct sim_rank *rank = context;
-    int parent = hvd_tree_parent(&rank->sim->layout, rank->rank);
-
-    append_message(&rank->sim->ranks[parent].from_child, rank->rank, payload, bytes);
-    return 0;
-}
-
-static int send_down(void *context, const void *payload, size_t bytes)
-{
-    struct sim_rank *rank = context;
-    int children[1024];
-    int count = hvd_tree_children(&rank->sim->layout, rank->rank, children);
-
-    for (int i = 0; i < count; i++) {
-        append_message(&rank->sim->ranks[children[i]].from_parent, rank->rank, payload,
-                       bytes);
-    }
-    return 0;
-}
-
-static int queue_of(const struct hvd_batch *batch)
-{
-    return batch->header.set == HVD_SET_GLOBAL ? (int)batch->header.lane
-                                               : HVD_LANES + batch->header.set;
-}
-
-static void run(void *context, struct hvd_batch *batch)
-{
-    struct sim_rank *rank = context;
-    struct sim_batch *added = calloc(1, sizeof(*added));
-    struct sim_batch **end = &rank->batches;
-
-    added->batch = batch;
-    added->queue = queue_of(batch);
-    added->number = queue_numbers[added->queue][rank->rank]++;
-    while (*end != NULL) {
-        end = &(*end)->next;
-    }
-    *end = added;
-}
-
-static void pause_lanes(void *context, bool is_paused)
-{
-    struct sim_rank *rank = context;
-
-    rank->is_paused = is_paused;
-}
-
-static void make_void(void *context, struct hvd_batch *batch)
-{
-    struct sim_rank *rank = context;
-
-    for (struct sim_batch *at = rank->batches; at != NULL; at = at->next) {
-        if (at->batch == batch) {
-            return;
-        }
-    }
-    sim_fault(rank->sim, "rank %d takes tensors back that are gone", rank->rank);
-}
-
-static void end_entry(void *context, struct hvd_entry *entry, int status,
-                      const char *text)
-{
-    struct sim_rank *rank = context;
-
-    rank->ended++;
-    rank->failed += status != 0;
-    hvd_entry_end(entry, status, text);
-}
-
-static int add_set(void *context, int set, const int *ranks, int count)
-{
-    (void)context;
-    (void)set;
-    (void)ranks;
-    (void)count;
-    return 0;
-}
-
-static void remove_set(void *context, int set)
-{
-    (void)context;
-    (void)set;
-}
-
-static void give_up(void *context, const char *text)
-{
-    struct sim_rank *rank = context;
-
-    (void)text;
-    rank->gave_up = true;
-}
-
-static const struct hvd_agreement_ops ops = {
-    .send_up = send_up,
-    .send_down = send_down,
-    .run = run,
-    .pause = pause_lanes,
-    .make_void = make_void,
-    .end = end_entry,
-    .add_set = add_set,
-    .remove_set = remove_set,
-    .give_up = give_up,
-};
 
 struct hvd_agreement_settings sim_settings(void)
 {
@@ -178,90 +37,124 @@ struct hvd_agreement_settings sim_settings(void)
     };
 }
 
-void sim_init(struct sim *sim, const int *nodes,
-              const struct hvd_agreement_settings *settings, unsigned seed)
-{
-    struct hvd_agreement_settings usual = sim_settings();
-    const char *hosts[1024] = {NULL};
-    static char names[1024][16];
-    int size = 0;
+/* --- life --- */
 
-    memset(queue_numbers, 0, sizeof(queue_numbers));
-    for (int n = 0; nodes[n] > 0; n++) {
+static void lay_out(struct sim *sim, const int *nodes)
+{
+    const char **hosts = NULL;
+    char(*names)[16] = NULL;
+    int size = 0, count = 0;
+
+    while (nodes[count] > 0) {
+        size += nodes[count++];
+    }
+    hosts = calloc((size_t)size, sizeof(hosts[0]));
+    names = calloc((size_t)count, sizeof(names[0]));
+    size = 0;
+    for (int n = 0; n < count; n++) {
         snprintf(names[n], sizeof(names[n]), "n%d", n);
         for (int i = 0; i < nodes[n]; i++) {
             hosts[size++] = names[n];
         }
     }
-    *sim = (struct sim){.seed = seed, .now_ns = 1000000};
     hvd_layout_init(&sim->layout, hosts, size, NULL);
-    sim->ranks = calloc((size_t)size, sizeof(sim->ranks[0]));
-    for (int i = 0; i < size; i++) {
-        sim->ranks[i].sim = sim;
-        sim->ranks[i].rank = i;
-        hvd_agreement_create(&sim->layout, i, settings != NULL ? settings : &usual, &ops,
-                             &sim->ranks[i], &sim->ranks[i].agreement, NULL);
+    free(hosts);
+    free(names);
+}
+
+static void connect_children(struct sim *sim, struct sim_rank *rank)
+{
+    int count = hvd_tree_children(&sim->layout, rank->rank, NULL);
+    int *children = calloc((size_t)count + 1, sizeof(children[0]));
+
+    hvd_tree_children(&sim->layout, rank->rank, children);
+    rank->children = calloc((size_t)count + 1, sizeof(rank->children[0]));
+    rank->inbox = calloc((size_t)count + 1, sizeof(rank->inbox[0]));
+    rank->child_count = count;
+    for (int i = 0; i < count; i++) {
+        rank->children[i] = &sim->ranks[children[i]];
+        rank->children[i]->parent = rank;
+        rank->children[i]->branch = i + 1;
+    }
+    free(children);
+}
+
+void sim_init_unchecked(struct sim *sim, const int *nodes,
+                        const struct hvd_agreement_settings *settings)
+{
+    struct hvd_agreement_settings usual = sim_settings();
+
+    *sim = (struct sim){.now_ns = 1000000};
+    lay_out(sim, nodes);
+    sim->ranks = calloc((size_t)sim->layout.size, sizeof(sim->ranks[0]));
+    for (int i = 0; i < HVD_LANES; i++) {
+        sim_add_team(sim, sim->layout.size);
+    }
+    for (int i = 0; i < sim->layout.size; i++) {
+        struct sim_rank *rank = &sim->ranks[i];
+
+        rank->sim = sim;
+        rank->rank = i;
+        connect_children(sim, rank);
+        if (hvd_agreement_create(&sim->layout, i, settings != NULL ? settings : &usual,
+                                 &sim_ops, rank, &rank->agreement, NULL) != 0) {
+            sim_fault(sim, "rank %d cannot begin", i);
+        }
     }
 }
 
-static void free_messages(struct sim_message *message)
+void sim_init(struct sim *sim, const int *nodes,
+              const struct hvd_agreement_settings *settings, unsigned seed)
 {
-    while (message != NULL) {
-        struct sim_message *next = message->next;
+    sim_init_unchecked(sim, nodes, settings);
+    sim->check = sim_check_create(sim);
+    sim->random = hvd_hash_number(seed + 1);
+}
 
-        free(message);
-        message = next;
+static void finish_rank(struct sim_rank *rank)
+{
+    struct sim_message *message;
+
+    while (rank->batches != NULL) {
+        struct sim_batch *next = rank->batches->next;
+
+        hvd_batch_destroy(rank->batches->batch);
+        free(rank->batches);
+        rank->batches = next;
     }
+    for (int i = 0; i <= rank->child_count; i++) {
+        while ((message = sim_take(&rank->inbox[i])) != NULL) {
+            free(message);
+        }
+    }
+    hvd_agreement_destroy(rank->agreement);
+    free(rank->children);
+    free(rank->inbox);
 }
 
 void sim_finish(struct sim *sim)
 {
     for (int i = 0; i < sim->layout.size; i++) {
-        struct sim_rank *rank = &sim->ranks[i];
-
-        while (rank->batches != NULL) {
-            struct sim_batch *next = rank->batches->next;
-
-            hvd_batch_destroy(rank->batches->batch);
-            free(rank->batches);
-            rank->batches = next;
-        }
-        free_messages(rank->from_parent);
-        free_messages(rank->from_child);
-        hvd_agreement_destroy(rank->agreement);
+        finish_rank(&sim->ranks[i]);
     }
-    for (int i = 0; i < MAX_QUEUES; i++) {
-        for (int64_t j = 0; j < histories[i].count; j++) {
-            free(histories[i].text[j]);
+    for (int i = 0; i < sim->team_count; i++) {
+        for (int64_t j = 0; j < sim->teams[i].count; j++) {
+            sim_check_forget(&sim->teams[i].rounds[j]);
         }
-        free(histories[i].text);
-        free(histories[i].starters);
-        histories[i] = (struct history){0};
+        free(sim->teams[i].rounds);
+        free(sim->teams[i].next);
     }
+    sim_check_destroy(sim->check);
+    free(sim->teams);
     free(sim->ranks);
     hvd_layout_finish(&sim->layout);
 }
 
-struct hvd_request *sim_submit_as(struct sim *sim, int rank,
-                                  const struct hvd_proposal *proposal)
-{
-    struct hvd_request *request = hvd_request_create(1);
-    struct hvd_entry *entry = &request->entries[0];
+/* --- tensors --- */
 
-    entry->proposal = *proposal;
-    entry->proposal.name = strdup(proposal->name);
-    entry->proposal.note = proposal->note != NULL ? strdup(proposal->note) : NULL;
-    entry->key = hvd_key_make(proposal->set, entry->proposal.name);
-    if (hvd_agreement_submit(sim->ranks[rank].agreement, entry, sim->now_ns) != 0) {
-        sim_fault(sim, "rank %d cannot submit %s", rank, proposal->name);
-    }
-    return request;
-}
-
-struct hvd_request *sim_submit(struct sim *sim, int rank, const char *name,
-                               int64_t elements)
+struct hvd_proposal sim_allreduce(const char *name, int64_t elements)
 {
-    const struct hvd_proposal proposal = {
+    return (struct hvd_proposal){
         .kind = HVD_KIND_ALLREDUCE,
         .dtype = HVD_FLOAT32,
         .op = HVD_SUM,
@@ -272,8 +165,50 @@ struct hvd_request *sim_submit(struct sim *sim, int rank, const char *name,
         .shape = {elements},
         .name = name,
     };
+}
 
-    return sim_submit_as(sim, rank, &proposal);
+static void form_group(struct hvd_request *request)
+{
+    uint64_t group = (uint64_t)request->count;
+
+    for (int i = 0; i < request->count; i++) {
+        group = hvd_hash_number(group ^ request->entries[i].key.hash);
+    }
+    for (int i = 0; i < request->count; i++) {
+        request->entries[i].proposal.group = group;
+        request->entries[i].proposal.group_size = request->count;
+    }
+}
+
+struct hvd_request *sim_submit(struct sim *sim, int number,
+                               const struct hvd_proposal *const *tensors, int count)
+{
+    struct hvd_request *request = hvd_request_create(count);
+    struct sim_rank *rank = &sim->ranks[number];
+
+    for (int i = 0; i < count; i++) {
+        struct hvd_entry *entry = &request->entries[i];
+
+        entry->proposal = *tensors[i];
+        entry->proposal.name = strdup(tensors[i]->name);
+        entry->proposal.note = tensors[i]->note != NULL ? strdup(tensors[i]->note) : NULL;
+        entry->key = hvd_key_make(tensors[i]->set, entry->proposal.name);
+    }
+    if (count > 1) {
+        form_group(request);
+    }
+    for (int i = 0; i < count; i++) {
+        if (rank->has_left) { /* refused before it gets to the agreement */
+            hvd_entry_end(&request->entries[i], HVD_ERR_SHUTDOWN, "too late");
+            continue;
+        }
+        sim_check_submit(rank, &request->entries[i]);
+        if (hvd_agreement_submit(rank->agreement, &request->entries[i], sim->now_ns) !=
+            0) {
+            sim_fault(sim, "rank %d cannot submit %s", number, tensors[i]->name);
+        }
+    }
+    return request;
 }
 
 bool sim_has_ended(const struct hvd_request *request)
@@ -283,152 +218,99 @@ bool sim_has_ended(const struct hvd_request *request)
 
 /* --- what can happen --- */
 
-static unsigned draw(struct sim *sim, unsigned below)
+unsigned sim_draw(struct sim *sim, unsigned below)
 {
-    sim->seed = sim->seed * 1103515245u + 12345u;
-    return (sim->seed >> 8) % below;
+    sim->random = sim->random * 6364136223846793005u + 1442695040888963407u;
+    return (unsigned)(sim->random >> 33) % below;
 }
 
-static void check_status(struct sim *sim, const struct sim_rank *rank, int status)
+static void leave(struct sim_rank *rank)
 {
-    if (status != 0) {
-        sim_fault(sim, "rank %d: status %d", rank->rank, status);
+    sim_send_down(rank, NULL, 0, true);
+    rank->has_left = true;
+    hvd_agreement_drop(rank->agreement, false, HVD_ERR_SHUTDOWN, "shut down");
+}
+
+void sim_leave(struct sim *sim)
+{
+    sim->is_leaving = true;
+}
+
+static void deliver(struct sim_rank *rank, int link, const struct sim_message *message)
+{
+    int64_t now_ns = rank->sim->now_ns;
+
+    rank->chain = message->chain > rank->chain ? message->chain : rank->chain;
+    if (rank->has_left) {
+        return;
     }
-}
-
-static int branch_of(const struct sim *sim, int rank, int child)
-{
-    int children[1024];
-    int count = hvd_tree_children(&sim->layout, rank, children);
-
-    for (int i = 0; i < count; i++) {
-        if (children[i] == child) {
-            return i + 1;
-        }
+    if (message->is_farewell) {
+        leave(rank);
+        return;
     }
-    return -1;
+    sim_check_status(
+        rank, link == 0 ? hvd_agreement_from_above(rank->agreement, message->data,
+                                                   message->bytes, now_ns)
+                        : hvd_agreement_from_below(rank->agreement, link, message->data,
+                                                   message->bytes, now_ns));
 }
 
-static bool take_message(struct sim *sim, struct sim_rank *rank, bool from_parent)
+static bool take_message(struct sim_rank *rank, unsigned first)
 {
-    struct sim_message **list = from_parent ? &rank->from_parent : &rank->from_child;
-    struct sim_message *message = *list;
-    int status;
+    unsigned links = 1 + (unsigned)rank->child_count;
 
-    if (message == NULL) {
-        return false;
-    }
-    *list = message->next;
-    status = from_parent
-                 ? hvd_agreement_from_above(rank->agreement, message->data,
-                                            message->bytes, sim->now_ns)
-                 : hvd_agreement_from_below(rank->agreement,
-                                            branch_of(sim, rank->rank, message->from),
-                                            message->data, message->bytes, sim->now_ns);
-    check_status(sim, rank, status);
-    free(message);
-    return true;
-}
+    for (unsigned i = 0; i < links; i++) {
+        int link = (int)((first + i) % links);
+        struct sim_message *message = sim_take(&rank->inbox[link]);
 
-static void describe(const struct hvd_batch *batch, char *text, size_t bytes)
-{
-    size_t used = (size_t)snprintf(text, bytes, "%s", hvd_kind_name(batch->header.kind));
-
-    for (int64_t i = 0; i < batch->header.count && used < bytes; i++) {
-        used += (size_t)snprintf(text + used, bytes - used, " %s:%ld",
-                                 batch->entries[i]->proposal.name,
-                                 (long)hvd_entry_count(batch->entries[i]));
-    }
-}
-
-static void note_start(struct sim *sim, struct sim_batch *at)
-{
-    struct history *history = &histories[at->queue];
-    static char text[1 << 16];
-
-    describe(at->batch, text, sizeof(text));
-    at->is_started = true;
-    if (at->number == history->count) {
-        history->text = realloc(history->text,
-                                (size_t)(history->count + 1) * sizeof(history->text[0]));
-        history->starters = realloc(history->starters, (size_t)(history->count + 1) *
-                                                           sizeof(history->starters[0]));
-        history->text[history->count] = strdup(text);
-        history->starters[history->count++] = 0;
-    } else if (strcmp(history->text[at->number], text) != 0) {
-        sim_fault(sim, "queue %d batch %ld: %.80s, elsewhere %.80s", at->queue,
-                  (long)at->number, text, history->text[at->number]);
-    }
-    history->starters[at->number]++;
-}
-
-static int needed_starters(const struct sim *sim, const struct hvd_batch *batch)
-{
-    const struct hvd_members *members = hvd_agreement_members(sim->ranks[0].agreement);
-    const struct hvd_member_set *set = hvd_members_find(members, batch->header.set);
-
-    return set != NULL ? set->count : 1;
-}
-
-/* Starts the first batch of each queue, ends one that all have started. */
-static bool run_something(struct sim *sim, struct sim_rank *rank)
-{
-    bool busy[MAX_QUEUES] = {false};
-
-    for (struct sim_batch **at = &rank->batches; *at != NULL; at = &(*at)->next) {
-        struct sim_batch *batch = *at;
-
-        if (busy[batch->queue] || (rank->is_paused && batch->queue < HVD_LANE_SPARE)) {
-            continue;
-        }
-        busy[batch->queue] = true;
-        if (!batch->is_started) {
-            note_start(sim, batch);
-            return true;
-        }
-        if (histories[batch->queue].starters[batch->number] >=
-            needed_starters(sim, batch->batch)) {
-            *at = batch->next;
-            check_status(sim, rank, hvd_agreement_finish(rank->agreement, batch->batch));
-            free(batch);
+        if (message != NULL) {
+            deliver(rank, link, message);
+            free(message);
             return true;
         }
     }
     return false;
 }
 
-static bool progress(struct sim *sim, struct sim_rank *rank)
+static bool progress(struct sim_rank *rank)
 {
     bool moved = false;
+    int status = 0;
 
-    check_status(
-        sim, rank,
-        hvd_agreement_progress(rank->agreement, rank->is_waited, sim->now_ns, &moved));
+    if (rank->has_left) {
+        return false;
+    }
+    sim_check_status(rank, hvd_agreement_progress(rank->agreement, rank->is_waited,
+                                                  rank->sim->now_ns, &moved));
+    if (rank->sim->is_leaving && rank->parent == NULL &&
+        hvd_agreement_settle(rank->agreement, &status)) {
+        leave(rank);
+        moved = true;
+    }
+    sim_check_status(rank, status);
     return moved;
 }
 
-static bool act(struct sim *sim, struct sim_rank *rank, unsigned what)
+static bool act(struct sim_rank *rank, unsigned what)
 {
     switch (what) {
     case 0:
-        return take_message(sim, rank, true);
+        return take_message(rank, sim_draw(rank->sim, 1 + (unsigned)rank->child_count));
     case 1:
-        return take_message(sim, rank, false);
-    case 2:
-        return run_something(sim, rank);
+        return sim_run_something(rank);
     default:
-        return progress(sim, rank);
+        return progress(rank);
     }
 }
 
 static bool anything(struct sim *sim)
 {
     unsigned size = (unsigned)sim->layout.size;
-    unsigned first = draw(sim, size), what = draw(sim, 4);
+    unsigned first = sim_draw(sim, size), what = sim_draw(sim, 3);
 
     for (unsigned i = 0; i < size; i++) {
-        for (unsigned j = 0; j < 4; j++) {
-            if (act(sim, &sim->ranks[(first + i) % size], (what + j) % 4)) {
+        for (unsigned j = 0; j < 3; j++) {
+            if (act(&sim->ranks[(first + i) % size], (what + j) % 3)) {
                 return true;
             }
         }
@@ -446,8 +328,11 @@ bool sim_step(struct sim *sim)
         return true;
     }
     for (int i = 0; i < sim->layout.size; i++) {
-        int64_t due = hvd_agreement_deadline(sim->ranks[i].agreement,
-                                             sim->ranks[i].is_waited, sim->now_ns);
+        const struct sim_rank *rank = &sim->ranks[i];
+        int64_t due =
+            rank->has_left
+                ? -1
+                : hvd_agreement_deadline(rank->agreement, rank->is_waited, sim->now_ns);
 
         if (due >= 0 && (next < 0 || due < next)) {
             next = due;
@@ -466,6 +351,30 @@ void sim_settle(struct sim *sim)
         sim->now_ns += 100;
         if (!anything(sim)) {
             return;
+        }
+    }
+}
+
+static bool take_turn(struct sim_rank *rank)
+{
+    bool moved = false;
+
+    while (rank->sim->fault[0] == '\0' &&
+           (take_message(rank, 0) || sim_run_something(rank) || progress(rank))) {
+        moved = true;
+    }
+    return moved;
+}
+
+void sim_settle_in_turn(struct sim *sim)
+{
+    bool moved = true;
+
+    while (moved && sim->fault[0] == '\0') {
+        moved = false;
+        sim->now_ns += 100;
+        for (int i = 0; i < sim->layout.size; i++) {
+            moved |= take_turn(&sim->ranks[i]);
         }
     }
 }

@@ -1,61 +1,114 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job of agreements in one process: messages wait in queues until the test delivers them, a
- * batch ends some time after all its ranks have started it. Order and time are the test's: a
- * random number chooses what happens next, so that races happen often.
+/* A job of agreements in one process: messages wait in queues until they are delivered, a batch
+ * ends some time after its ranks have started it. A random number chooses what happens next, so
+ * that races happen often; or all ranks take turns, which is fast enough for a thousand.
  *
- * Checks by itself that all ranks of a set start the same batches of a lane in the same order. */
+ * Unless told not to, it checks all that agreement_sim_check.h says. */
 #ifndef HVD_AGREEMENT_SIM_H
 #define HVD_AGREEMENT_SIM_H
 
 #include "collectives/agreement.h"
 
 struct sim_batch;
+struct sim_check;
 struct sim_message;
+
+enum {
+    SIM_MOST_SETS = 64 /* process sets at the same time */
+};
+
+/* Messages from one neighbour, oldest first. */
+struct sim_link {
+    struct sim_message *first;
+    struct sim_message *last;
+};
 
 struct sim_rank {
     struct sim *sim;
     int rank;
     struct hvd_agreement *agreement;
-    struct sim_message *from_parent; /* oldest first */
-    struct sim_message *from_child; /* of all children, in order per child */
+    struct sim_rank *parent; /* NULL: it is rank 0 */
+    int branch; /* of its parent: members.h */
+    struct sim_rank **children; /* [child_count] */
+    int child_count;
+    struct sim_link *inbox; /* [1 + child_count]: of the parent, of each child */
     struct sim_batch *batches; /* to run, oldest first */
+    int teams[SIM_MOST_SETS]; /* that run the batches of each process set */
+    int sets_added;
     bool is_waited;
     bool is_paused;
+    bool has_left; /* nothing more is agreed here */
     int ended; /* entries */
     int failed;
+    int joins; /* that have ended */
     bool gave_up;
+    int64_t chain; /* messages one after the other that led here */
+};
+
+/* One batch of a team. */
+struct sim_round {
+    int starters; /* ranks that have started it */
+    bool has_root; /* one of them has what is broadcast */
+    struct sim_seen_batch *seen; /* by the checks */
+};
+
+/* What runs batches in one order: a lane of the global process set, or another set. */
+struct sim_team {
+    int size;
+    int64_t *next; /* [job size] the number of each rank's next batch */
+    struct sim_round *rounds; /* [count] */
+    int64_t count;
+    int64_t capacity;
 };
 
 struct sim {
     struct hvd_layout layout;
     struct sim_rank *ranks;
+    struct sim_team *teams;
+    int team_count;
+    struct sim_check *check; /* NULL: none */
     int64_t now_ns;
-    unsigned seed;
-    char fault[256]; /* the first thing that must not happen; "" */
+    int64_t last_end_ns; /* of an entry */
+    uint64_t random;
+    char fault[512]; /* the first thing that must not happen; "" */
     int64_t moves;
+    bool is_leaving; /* rank 0 is to end the job */
 };
 
 /* nodes: ranks per node, ended by 0. Settings: the defaults of Horovod if NULL. */
 void sim_init(struct sim *sim, const int *nodes,
               const struct hvd_agreement_settings *settings, unsigned seed);
+void sim_init_unchecked(struct sim *sim, const int *nodes,
+                        const struct hvd_agreement_settings *settings);
 void sim_finish(struct sim *sim);
 
 struct hvd_agreement_settings sim_settings(void);
 
-/* A tensor of this name on this rank: an allreduce of float32. The caller frees the request when
- * it has ended. */
-struct hvd_request *sim_submit(struct sim *sim, int rank, const char *name,
-                               int64_t elements);
-struct hvd_request *sim_submit_as(struct sim *sim, int rank,
-                                  const struct hvd_proposal *proposal);
+/* Tensors of this rank, one group if there are several. The caller frees the request when it has
+ * ended. */
+struct hvd_request *sim_submit(struct sim *sim, int rank,
+                               const struct hvd_proposal *const *tensors, int count);
 bool sim_has_ended(const struct hvd_request *request);
 
-/* Does one random thing that can be done: a message, the end of a batch, progress of a rank. When
- * there is none, time passes until something is due. False: nothing will ever happen. */
+/* An allreduce of a row of float32. */
+struct hvd_proposal sim_allreduce(const char *name, int64_t elements);
+
+/* Does one random thing that can be done: a message, the start or the end of a batch, progress of
+ * a rank. When there is none, time passes until something is due. False: nothing will ever
+ * happen. */
 bool sim_step(struct sim *sim);
 
 /* Until nothing happens without time passing, or a fault. */
 void sim_settle(struct sim *sim);
+
+/* The same, all ranks in turn. */
+void sim_settle_in_turn(struct sim *sim);
+
+/* From now on rank 0 ends the job, as a rank's hvd_shutdown does. */
+void sim_leave(struct sim *sim);
+
+/* A number below `below`. */
+unsigned sim_draw(struct sim *sim, unsigned below);
 
 void sim_fault(struct sim *sim, const char *format, ...);
 

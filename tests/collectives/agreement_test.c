@@ -186,7 +186,7 @@ static void try_scenario(const char *promise, scenario *write,
                          unsigned seed)
 {
     struct program programs[MOST_RANKS] = {0};
-    char text[700] = "";
+    char text[1000] = "";
     bool passed = true;
 
     for (size_t i = 0; passed && i < sizeof(layouts) / sizeof(layouts[0]); i++) {
@@ -281,7 +281,6 @@ static void test_no_messages(unsigned seed)
 
 /* --- disagreement --- */
 
-/* Ten steps, then rank `odd` gives one tensor another shape, then five steps more. */
 /* Another part of the job, with other tensors. */
 static void test_new_part(unsigned seed)
 {
@@ -309,6 +308,7 @@ static void test_new_part(unsigned seed)
     programs_finish(programs, 3);
 }
 
+/* Ten steps, then rank `odd` gives one tensor another shape, then five steps more. */
 static void test_one_rank_differs(unsigned seed)
 {
     bool told = true, others = true;
