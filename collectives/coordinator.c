@@ -346,7 +346,7 @@ static uint64_t give_id(struct hvd_coordinator *coordinator, const struct ready 
     if (!is_cached_kind(hvd_tally_proposal(ready->tally)->kind) || ready->status != 0) {
         return 0;
     }
-    if (old != NULL) { /* all ranks describe it anew */
+    if (old != NULL && !old->is_leaving) { /* all ranks describe it anew */
         evict(coordinator, old, writer);
     }
     if (!make_room(coordinator, writer)) {

@@ -220,8 +220,10 @@ static void test_scenarios(unsigned seed)
 {
     struct hvd_agreement_settings tiny = sim_settings(), none = sim_settings();
     struct hvd_agreement_settings no_plan = sim_settings(), no_fusion = sim_settings();
+    struct hvd_agreement_settings few = sim_settings();
 
     tiny.fusion.capacity = 5;
+    few.fusion.capacity = 2;
     none.fusion.capacity = 0;
     no_plan.may_plan = false;
     no_fusion.fusion.threshold = 0;
@@ -239,6 +241,7 @@ static void test_scenarios(unsigned seed)
     try_scenario("names that come back within a step", names_come_back, NULL, true, seed);
     try_scenario("tensors that the plan does not have", extra_tensors, NULL, true, seed);
     try_scenario("all change a shape", new_shapes, NULL, true, seed);
+    try_scenario("all change a shape, few are remembered", new_shapes, &few, false, seed);
     try_scenario("ranks join at different steps", uneven, NULL, false, seed);
     try_scenario("ranks join, few are remembered", uneven, &tiny, false, seed);
 }
