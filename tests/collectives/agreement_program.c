@@ -154,6 +154,7 @@ static void collect(struct sim *sim, int rank, struct program *program, int inde
     }
     if (atomic_load(&request->status) != 0) {
         program->failures++;
+        program->surprises += pending->ending.text == NULL ? 1 : 0;
         snprintf(program->failure, sizeof(program->failure), "%.250s",
                  request->error.text);
     } else if (request->value != 0) {

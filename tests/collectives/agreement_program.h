@@ -42,6 +42,7 @@ struct program {
     struct pending *pending;
     int pending_count;
     int failures; /* requests that failed */
+    int surprises; /* of them those that no ending was given for */
     char failure[256]; /* the text of the last one */
     int64_t value; /* of the last join or process set */
 };

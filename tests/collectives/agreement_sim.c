@@ -84,7 +84,7 @@ void sim_init_unchecked(struct sim *sim, const int *nodes,
 {
     struct hvd_agreement_settings usual = sim_settings();
 
-    *sim = (struct sim){.now_ns = 1000000};
+    *sim = (struct sim){.now_ns = 1000000, .slow_rank = -1};
     lay_out(sim, nodes);
     sim->ranks = calloc((size_t)sim->layout.size, sizeof(sim->ranks[0]));
     for (int i = 0; i < HVD_LANES; i++) {
@@ -303,30 +303,39 @@ static bool act(struct sim_rank *rank, unsigned what)
     }
 }
 
-static bool anything(struct sim *sim)
+static bool act_at_random(struct sim_rank *rank)
 {
-    unsigned size = (unsigned)sim->layout.size;
-    unsigned first = sim_draw(sim, size), what = sim_draw(sim, 3);
+    unsigned what = sim_draw(rank->sim, 3);
 
-    for (unsigned i = 0; i < size; i++) {
-        for (unsigned j = 0; j < 3; j++) {
-            if (act(&sim->ranks[(first + i) % size], (what + j) % 3)) {
-                return true;
-            }
-        }
-    }
-    return false;
+    return act(rank, what) || act(rank, (what + 1) % 3) || act(rank, (what + 2) % 3);
 }
 
-bool sim_step(struct sim *sim)
+static bool anything(struct sim *sim)
+{
+    unsigned size = (unsigned)sim->layout.size, first = sim_draw(sim, size);
+    bool spares_slow = sim->slow_rank >= 0 && sim_draw(sim, 24) != 0;
+
+    for (unsigned i = 0; i < size; i++) {
+        int rank = (int)((first + i) % size);
+
+        if (!(spares_slow && rank == sim->slow_rank) &&
+            act_at_random(&sim->ranks[rank])) {
+            return true;
+        }
+    }
+    return spares_slow && act_at_random(&sim->ranks[sim->slow_rank]);
+}
+
+/* Time passes in small steps, now and then in a large one. */
+static void pass_time(struct sim *sim)
+{
+    sim->now_ns += sim_draw(sim, 100) == 0 ? sim_draw(sim, 2000000) : 100;
+}
+
+static int64_t next_deadline(const struct sim *sim)
 {
     int64_t next = -1;
 
-    sim->moves++;
-    sim->now_ns += 100;
-    if (anything(sim)) {
-        return true;
-    }
     for (int i = 0; i < sim->layout.size; i++) {
         const struct sim_rank *rank = &sim->ranks[i];
         int64_t due =
@@ -338,6 +347,19 @@ bool sim_step(struct sim *sim)
             next = due;
         }
     }
+    return next;
+}
+
+bool sim_step(struct sim *sim)
+{
+    int64_t next;
+
+    sim->moves++;
+    pass_time(sim);
+    if (anything(sim)) {
+        return true;
+    }
+    next = next_deadline(sim);
     if (next < 0) {
         return false;
     }

@@ -5,64 +5,15 @@
 #include <string.h>
 
 #include "gpu_binding/log.h"
-#include "tests/collectives/agreement_program.h"
+#include "tests/collectives/agreement_try.h"
 #include "tests/tap.h"
-
-enum {
-    MOST_RANKS = 32
-};
-
-static const int layouts[][8] = {
-    {1, 0}, {2, 0}, {4, 0}, {1, 1, 0}, {2, 2, 0}, {3, 1, 2, 0}, {1, 1, 1, 1, 1, 0},
-};
-
-static int size_of(const int *nodes)
-{
-    int size = 0;
-
-    for (int i = 0; nodes[i] > 0; i++) {
-        size += nodes[i];
-    }
-    return size;
-}
-
-static struct hvd_agreement_counts counts_of(const struct sim *sim, int rank)
-{
-    struct hvd_agreement_counts counts;
-
-    hvd_agreement_count(sim->ranks[rank].agreement, &counts);
-    return counts;
-}
-
-static bool failed_nowhere(const struct sim *sim, const struct program *programs)
-{
-    for (int i = 0; i < sim->layout.size; i++) {
-        if (programs[i].failures > 0) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* One training step: the tensors, from the last to the first, then a wait. */
-static void add_step(struct program *program, int tensors, bool turned)
-{
-    for (int i = 0; i < tensors; i++) {
-        int number = turned ? i : tensors - 1 - i;
-
-        program_submit(program, 100 + number, "gradient.%d", number);
-    }
-    program_wait(program);
-}
-
-typedef void scenario(struct program *programs, int size, unsigned seed);
 
 static void steady(struct program *programs, int size, unsigned seed)
 {
     (void)seed;
     for (int r = 0; r < size; r++) {
         for (int step = 0; step < 30; step++) {
-            add_step(&programs[r], 12, false);
+            try_step(&programs[r], 12, false);
         }
     }
 }
@@ -72,7 +23,7 @@ static void alternating(struct program *programs, int size, unsigned seed)
     (void)seed;
     for (int r = 0; r < size; r++) {
         for (int step = 0; step < 30; step++) {
-            add_step(&programs[r], 12, step % 2 == 1);
+            try_step(&programs[r], 12, step % 2 == 1);
         }
     }
 }
@@ -83,7 +34,7 @@ static void opposed(struct program *programs, int size, unsigned seed)
 {
     for (int r = 0; r < size; r++) {
         for (int step = 0; step < 30; step++) {
-            add_step(&programs[r], 8, (r + step / 10 + (int)seed) % 2 == 1);
+            try_step(&programs[r], 8, (r + step / 10 + (int)seed) % 2 == 1);
         }
     }
 }
@@ -128,7 +79,7 @@ static void names_come_back(struct program *programs, int size, unsigned seed)
                 program_submit(&programs[r], 1, "loss");
                 program_wait(&programs[r]);
             }
-            add_step(&programs[r], 6, false);
+            try_step(&programs[r], 6, false);
             for (int i = 0; i < 2; i++) {
                 program_submit(&programs[r], 1, "loss");
                 program_wait(&programs[r]);
@@ -147,7 +98,7 @@ static void extra_tensors(struct program *programs, int size, unsigned seed)
             if (step % 5 == (int)(seed % 5)) {
                 program_submit(&programs[r], 5, "once.%d", step);
             }
-            add_step(&programs[r], 6, false);
+            try_step(&programs[r], 6, false);
         }
     }
 }
@@ -173,46 +124,10 @@ static void uneven(struct program *programs, int size, unsigned seed)
             int steps = 8 + (int)((seed + (unsigned)(r * 5 + epoch)) % 7);
 
             for (int step = 0; step < steps; step++) {
-                add_step(&programs[r], 5, false);
+                try_step(&programs[r], 5, false);
             }
             program_join(&programs[r]);
         }
-    }
-}
-
-/* Runs a scenario on all layouts; all tensors must end well, for `rounds` seeds each. */
-static void try_scenario(const char *promise, scenario *write,
-                         const struct hvd_agreement_settings *settings, bool is_planned,
-                         unsigned seed)
-{
-    struct program programs[MOST_RANKS] = {0};
-    char text[1000] = "";
-    bool passed = true;
-
-    for (size_t i = 0; passed && i < sizeof(layouts) / sizeof(layouts[0]); i++) {
-        for (unsigned round = 0; passed && round < 8; round++) {
-            struct hvd_agreement_counts counts;
-            struct sim sim;
-
-            sim_init(&sim, layouts[i], settings, seed + 977 * round);
-            write(programs, sim.layout.size, seed + 977 * round);
-            programs_run(&sim, programs);
-            counts = counts_of(&sim, 0);
-            passed = sim.fault[0] == '\0' && failed_nowhere(&sim, programs) &&
-                     (!is_planned || counts.planned > 0);
-            if (!passed) {
-                snprintf(text, sizeof(text),
-                         "layout %zu seed %u: %s; planned %lu, decided %lu, failures: %s",
-                         i, seed + 977 * round, sim.fault, (unsigned long)counts.planned,
-                         (unsigned long)counts.decided, programs[0].failure);
-            }
-            sim_finish(&sim);
-            programs_finish(programs, size_of(layouts[i]));
-        }
-    }
-    tap_ok(passed, "%s", promise);
-    if (!passed) {
-        tap_note("%s", text);
     }
 }
 
@@ -228,22 +143,22 @@ static void test_scenarios(unsigned seed)
     no_plan.may_plan = false;
     no_fusion.fusion.threshold = 0;
     no_fusion.fusion.cycle_ns = 0;
-    try_scenario("steps that repeat are planned", steady, NULL, true, seed);
-    try_scenario("without a plan they are agreed upon", steady, &no_plan, false, seed);
-    try_scenario("without fusion too", steady, &no_fusion, true, seed);
-    try_scenario("more tensors than are remembered", steady, &tiny, false, seed);
-    try_scenario("nothing is remembered", steady, &none, false, seed);
-    try_scenario("two orders that alternate", alternating, NULL, false, seed);
-    try_scenario("ranks with opposed orders", opposed, NULL, false, seed);
-    try_scenario("one tensor at a time is planned", one_by_one, NULL, true, seed);
-    try_scenario("a rank waits for what the plan has later", waits_differently, NULL,
-                 true, seed);
-    try_scenario("names that come back within a step", names_come_back, NULL, true, seed);
-    try_scenario("tensors that the plan does not have", extra_tensors, NULL, true, seed);
-    try_scenario("all change a shape", new_shapes, NULL, true, seed);
-    try_scenario("all change a shape, few are remembered", new_shapes, &few, false, seed);
-    try_scenario("ranks join at different steps", uneven, NULL, false, seed);
-    try_scenario("ranks join, few are remembered", uneven, &tiny, false, seed);
+    try_planned("steps that repeat are planned", steady, NULL, seed);
+    try_scenario("without a plan they are agreed upon", steady, &no_plan, seed);
+    try_planned("without fusion too", steady, &no_fusion, seed);
+    try_scenario("more tensors than are remembered", steady, &tiny, seed);
+    try_scenario("nothing is remembered", steady, &none, seed);
+    try_scenario("two orders that alternate", alternating, NULL, seed);
+    try_scenario("ranks with opposed orders", opposed, NULL, seed);
+    try_planned("one tensor at a time is planned", one_by_one, NULL, seed);
+    try_planned("a rank waits for what the plan has later", waits_differently, NULL,
+                seed);
+    try_planned("names that come back within a step", names_come_back, NULL, seed);
+    try_planned("tensors that the plan does not have", extra_tensors, NULL, seed);
+    try_planned("all change a shape", new_shapes, NULL, seed);
+    try_scenario("all change a shape, few are remembered", new_shapes, &few, seed);
+    try_scenario("ranks join at different steps", uneven, NULL, seed);
+    try_scenario("ranks join, few are remembered", uneven, &tiny, seed);
 }
 
 /* --- what costs nothing --- */
@@ -251,7 +166,7 @@ static void test_scenarios(unsigned seed)
 static void test_no_messages(unsigned seed)
 {
     static const int nodes[] = {2, 2, 0};
-    struct program programs[MOST_RANKS] = {0};
+    struct program programs[TRY_MOST_RANKS] = {0};
     struct hvd_agreement_counts before[4];
     bool silent = true;
     struct sim sim;
@@ -259,27 +174,27 @@ static void test_no_messages(unsigned seed)
     sim_init(&sim, nodes, NULL, seed);
     for (int r = 0; r < 4; r++) {
         for (int step = 0; step < 8; step++) {
-            add_step(&programs[r], 10, false);
+            try_step(&programs[r], 10, false);
         }
     }
     programs_run(&sim, programs);
     for (int r = 0; r < 4; r++) {
-        before[r] = counts_of(&sim, r);
+        before[r] = try_counts(&sim, r);
         for (int step = 0; step < 50; step++) {
-            add_step(&programs[r], 10, false);
+            try_step(&programs[r], 10, false);
         }
     }
     programs_run(&sim, programs);
     for (int r = 0; r < 4; r++) {
-        struct hvd_agreement_counts after = counts_of(&sim, r);
+        struct hvd_agreement_counts after = try_counts(&sim, r);
 
         silent &= after.messages_up == before[r].messages_up &&
                   after.messages_down == before[r].messages_down &&
                   after.planned > before[r].planned;
     }
     tap_ok(silent && sim.fault[0] == '\0', "50 planned steps cost no message at all");
-    sim_finish(&sim);
     programs_finish(programs, 4);
+    sim_finish(&sim);
 }
 
 /* --- disagreement --- */
@@ -288,14 +203,14 @@ static void test_no_messages(unsigned seed)
 static void test_new_part(unsigned seed)
 {
     static const int nodes[] = {2, 1, 0};
-    struct program programs[MOST_RANKS] = {0};
+    struct program programs[TRY_MOST_RANKS] = {0};
     struct hvd_agreement_counts counts;
     struct sim sim;
 
     sim_init(&sim, nodes, NULL, seed);
     for (int r = 0; r < 3; r++) {
         for (int step = 0; step < 10; step++) {
-            add_step(&programs[r], 10, false);
+            try_step(&programs[r], 10, false);
         }
         for (int step = 0; step < 200; step++) {
             program_submit(&programs[r], 10, "other");
@@ -303,12 +218,12 @@ static void test_new_part(unsigned seed)
         }
     }
     programs_run(&sim, programs);
-    counts = counts_of(&sim, 0);
+    counts = try_counts(&sim, 0);
     tap_ok(counts.plans == 2 && counts.decided < 150 && sim.fault[0] == '\0',
            "an outdated plan gives way to a new one (%lu plans, %lu agreed upon)",
            (unsigned long)counts.plans, (unsigned long)counts.decided);
-    sim_finish(&sim);
     programs_finish(programs, 3);
+    sim_finish(&sim);
 }
 
 /* Ten steps, then rank `odd` gives one tensor another shape, then five steps more. */
@@ -318,9 +233,9 @@ static void test_one_rank_differs(unsigned seed)
     char fault[256] = "";
 
     for (unsigned round = 0; round < 60; round++) {
-        const int *nodes = layouts[round % (sizeof(layouts) / sizeof(layouts[0]))];
-        int size = size_of(nodes), odd = (int)(round / 7) % size;
-        struct program programs[MOST_RANKS] = {0};
+        const int *nodes = try_layouts[round % (TRY_LAYOUTS)];
+        int size = try_size(nodes), odd = (int)(round / 7) % size;
+        struct program programs[TRY_MOST_RANKS] = {0};
         struct sim sim;
 
         sim_init(&sim, nodes, NULL, seed + round);
@@ -347,8 +262,8 @@ static void test_one_rank_differs(unsigned seed)
         if (sim.fault[0] != '\0' && fault[0] == '\0') {
             snprintf(fault, sizeof(fault), "round %u: %.200s", round, sim.fault);
         }
-        sim_finish(&sim);
         programs_finish(programs, size);
+        sim_finish(&sim);
     }
     tap_ok(
         told && others && fault[0] == '\0',
@@ -361,14 +276,14 @@ static void test_one_rank_differs(unsigned seed)
 static void test_last_to_join(unsigned seed)
 {
     static const int nodes[] = {2, 2, 0};
-    struct program programs[MOST_RANKS] = {0};
+    struct program programs[TRY_MOST_RANKS] = {0};
     bool same = true;
     struct sim sim;
 
     sim_init(&sim, nodes, NULL, seed);
     for (int r = 0; r < 4; r++) {
         for (int step = 0; step < (r == 2 ? 9 : 3); step++) {
-            add_step(&programs[r], 3, false);
+            try_step(&programs[r], 3, false);
         }
         program_join(&programs[r]);
     }
@@ -377,8 +292,8 @@ static void test_last_to_join(unsigned seed)
         same &= programs[r].value == 2;
     }
     tap_ok(same && sim.fault[0] == '\0', "join tells all who was last");
-    sim_finish(&sim);
     programs_finish(programs, 4);
+    sim_finish(&sim);
 }
 
 int main(void)
