@@ -28,10 +28,20 @@ static struct hvd_entry *stand_in(struct hvd_agreement *agreement,
     return agreement->join != NULL ? hvd_entry_create_absent(tensor->proposal) : NULL;
 }
 
+/* This rank's tensor. One that runs already was submitted before this rank joined; the others are
+ * done with it and ahead. */
+static struct hvd_entry *own_entry(const struct hvd_agreement *agreement,
+                                   const struct named *tensor)
+{
+    struct hvd_entry *entry = hvd_agreement_entry(agreement, &tensor->key);
+
+    return entry != NULL && !entry->is_agreed ? entry : NULL;
+}
+
 static int take_part(struct hvd_agreement *agreement, struct reading *reading,
                      const struct named *tensor)
 {
-    struct hvd_entry *entry = hvd_agreement_entry(agreement, &tensor->key);
+    struct hvd_entry *entry = own_entry(agreement, tensor);
 
     if (entry != NULL && entry->is_agreed) {
         entry = NULL; /* of the batch before, which still runs: this rank has joined */

@@ -177,6 +177,18 @@ static void compare(struct sim_rank *rank, const struct use *use,
     }
 }
 
+static bool is_in_batch(const struct sim_rank *rank, const struct hvd_entry *entry)
+{
+    for (const struct sim_batch *at = rank->batches; at != NULL; at = at->next) {
+        for (int64_t i = 0; i < at->batch->header.count; i++) {
+            if (at->batch->entries[i] == entry) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 void sim_check_end(struct sim_rank *rank, const struct hvd_entry *entry, int status,
                    const char *text)
 {
@@ -189,6 +201,10 @@ void sim_check_end(struct sim_rank *rank, const struct hvd_entry *entry, int sta
     use = find_use(rank, &entry->proposal);
     if (!use->is_under_way) {
         sim_fault(rank->sim, "rank %d: %s ends twice", rank->rank, entry->proposal.name);
+    }
+    if (is_in_batch(rank, entry)) {
+        sim_fault(rank->sim, "rank %d: %s ends, but is to run", rank->rank,
+                  entry->proposal.name);
     }
     use->is_under_way = false;
     mine.value = entry->request->value;
