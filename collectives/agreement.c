@@ -204,7 +204,7 @@ void hvd_agreement_end_join(struct hvd_agreement *agreement)
 
     for (const struct hvd_entry *entry = join->older; entry != NULL;
          entry = entry->older) {
-        if (entry->proposal.set == HVD_SET_GLOBAL) {
+        if (entry->proposal.set == HVD_SET_GLOBAL && entry->is_agreed) {
             return;
         }
     }
@@ -258,11 +258,13 @@ void hvd_agreement_drop(struct hvd_agreement *agreement, bool all, int status,
 {
     struct hvd_entry *entry = agreement->oldest;
 
-    agreement->ended_join = NULL; /* it ends like all others */
+    if (all) {
+        agreement->ended_join = NULL; /* it ends like all others */
+    }
     while (entry != NULL) {
         struct hvd_entry *next = entry->newer;
 
-        if (all || !entry->is_agreed) {
+        if (all || (!entry->is_agreed && entry != agreement->ended_join)) {
             hvd_agreement_end_entry(agreement, entry, status, text);
         }
         entry = next;

@@ -69,7 +69,7 @@ void hvd_agreement_end_entry(struct hvd_agreement *agreement, struct hvd_entry *
                              int status, const char *text);
 /* Ends the entries of a batch that has run, and the batch. */
 void hvd_agreement_end_batch(struct hvd_agreement *agreement, struct hvd_batch *batch);
-/* Ends a join that is over, once all that this rank submitted before it has ended. */
+/* Ends a join that is over, once all that this rank runs since before it has ended. */
 void hvd_agreement_end_join(struct hvd_agreement *agreement);
 /* Moves an entry from the table of the unknown to known->mine, or back. */
 int hvd_agreement_bind(struct hvd_agreement *agreement, struct hvd_entry *entry,

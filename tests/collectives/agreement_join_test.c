@@ -23,6 +23,16 @@ static void does_not_wait(struct program *programs, int size, unsigned seed)
     }
 }
 
+/* A rank ends the job as soon as its join has ended, while others still run what they submitted
+ * before. Joins end well, or are shut down, but the same on all ranks. */
+static void leaves_after_join(struct program *programs, int size, unsigned seed)
+{
+    does_not_wait(programs, size, seed);
+    for (int r = 0; r < size; r++) {
+        program_leave(&programs[r]);
+    }
+}
+
 int main(void)
 {
     unsigned seed = tap_seed(20250308);
@@ -30,5 +40,7 @@ int main(void)
     hvd_log_least(HVD_LOG_ERROR);
     try_scenario("ranks join without waiting for what they have submitted", does_not_wait,
                  NULL, seed);
+    try_scenario("a rank leaves while others end their join", leaves_after_join, NULL,
+                 seed);
     return tap_done();
 }

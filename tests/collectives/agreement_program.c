@@ -166,7 +166,12 @@ static void collect(struct sim *sim, int rank, struct program *program, int inde
 
 static bool is_meant(const struct pending *pending, const char *name)
 {
-    return name == NULL || strcmp(pending->request->entries[0].proposal.name, name) == 0;
+    for (int i = 0; name != NULL && i < pending->request->count; i++) {
+        if (strcmp(pending->request->entries[i].proposal.name, name) == 0) {
+            return true;
+        }
+    }
+    return name == NULL;
 }
 
 /* Returns false while something of this name (NULL: anything) is under way. */
