@@ -17,6 +17,7 @@ Installs what is missing (Debian, root), builds and tests. The last line is
   threads     the tests in which threads meet, under ThreadSanitizer
   python      the front end, with Debian's PyTorch and with the current one of PyPI
   bench       the benchmarks; only when named
+  soak        half an hour of random life of a job, in four layouts; only when named
   unit, processes, cluster, gpu, hw, ...    suites of \`meson test\`
 
 HVD_TEST_TIMES=N   multiplies the time limit of each test, default 2
@@ -221,7 +222,7 @@ run_everything()
 {
     check_format
     build_clang
-    plain_suites plain --no-suite python
+    plain_suites plain --no-suite python --no-suite soak
     python_suite
     sanitized_suites
     threads_suite
