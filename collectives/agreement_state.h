@@ -2,6 +2,7 @@
 /* What the files of the agreement share:
  *   agreement.c         life, submissions, progress      agreement_up.c    reports
  *   agreement_down.c    decisions                        agreement_plan.c  planned batches
+ *   agreement_batch.c   those about batches
  *   agreement_break.c   the end of a plan                agreement_stall.c ranks that wait */
 #ifndef HVD_AGREEMENT_STATE_H
 #define HVD_AGREEMENT_STATE_H
@@ -91,7 +92,17 @@ void hvd_agreement_put_up(struct hvd_agreement *agreement, enum hvd_report_kind 
 int hvd_agreement_flush(struct hvd_agreement *agreement, bool *moved);
 int hvd_agreement_note_join(struct hvd_agreement *agreement, int rank, int64_t now_ns);
 
+/* --- agreement_batch.c --- */
+int hvd_agreement_take_batch(struct hvd_agreement *agreement, struct hvd_reader *reader,
+                             const struct hvd_record *record, int64_t now_ns);
+/* Rank 0: a plan would be of use now. */
+bool hvd_agreement_may_plan(const struct hvd_agreement *agreement);
+
 /* --- agreement_down.c --- */
+/* Runs a batch, or does what it stands for. Takes it over. */
+int hvd_agreement_carry_out(struct hvd_agreement *agreement, struct hvd_batch *batch);
+int hvd_agreement_take_join_end(struct hvd_agreement *agreement,
+                                const struct hvd_batch_header *header);
 int hvd_agreement_decide(struct hvd_agreement *agreement, int64_t now_ns); /* rank 0 */
 int hvd_agreement_send_decisions(struct hvd_agreement *agreement, int64_t now_ns);
 

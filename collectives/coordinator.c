@@ -5,41 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collectives/coordinator_state.h"
 #include "collectives/validate.h"
-#include "gpu_binding/log.h"
-
-struct ready {
-    struct ready *next;
-    struct hvd_tally *tally;
-    int64_t bytes;
-    int64_t ready_ns;
-    int status; /* 0, or why the tensor fails on all ranks */
-    bool in_group; /* of a group about which all ranks agree */
-    struct hvd_error error;
-};
-
-/* How many tensors of a group are ready. */
-struct group {
-    uint64_t id;
-    int ready;
-    bool is_whole; /* all of them were, before the first was sent */
-};
-
-struct hvd_coordinator {
-    struct hvd_tallies *tallies;
-    struct hvd_known_set *known;
-    const struct hvd_fusion *fusion;
-    struct ready *ready;
-    struct ready **ready_end;
-    struct ready *spare;
-    struct hvd_table groups;
-    int64_t bytes;
-    int64_t now_ns; /* of the present answer */
-    uint64_t next_id;
-    size_t leaving; /* evictions in the present answer */
-    size_t coming;
-    bool has_warned;
-};
 
 int hvd_coordinator_create(struct hvd_tallies *tallies, struct hvd_known_set *known,
                            const struct hvd_fusion *fusion, struct hvd_coordinator **out,
@@ -59,10 +26,10 @@ int hvd_coordinator_create(struct hvd_tallies *tallies, struct hvd_known_set *kn
     return 0;
 }
 
-static void free_ready(struct ready *ready)
+static void free_ready(struct hvd_ready *ready)
 {
     while (ready != NULL) {
-        struct ready *next = ready->next;
+        struct hvd_ready *next = ready->next;
 
         free(ready);
         ready = next;
@@ -72,12 +39,13 @@ static void free_ready(struct ready *ready)
 void hvd_coordinator_destroy(struct hvd_coordinator *coordinator)
 {
     size_t cursor = 0;
-    struct group *group;
+    struct hvd_ready_group *group;
 
     if (coordinator == NULL) {
         return;
     }
-    for (struct ready *ready = coordinator->ready; ready != NULL; ready = ready->next) {
+    for (struct hvd_ready *ready = coordinator->ready; ready != NULL;
+         ready = ready->next) {
         hvd_tallies_give_back(coordinator->tallies, ready->tally);
     }
     free_ready(coordinator->ready);
@@ -93,25 +61,26 @@ void hvd_coordinator_destroy(struct hvd_coordinator *coordinator)
 
 static bool has_group_id(const void *item, const void *key)
 {
-    const struct group *group = item;
+    const struct hvd_ready_group *group = item;
     const uint64_t *id = key;
 
     return group->id == *id;
 }
 
-static uint64_t group_of(const struct ready *ready)
+static uint64_t group_of(const struct hvd_ready *ready)
 {
     return ready->in_group ? hvd_tally_proposal(ready->tally)->group : 0;
 }
 
-static struct group *find_group(struct hvd_coordinator *coordinator, uint64_t id)
+static struct hvd_ready_group *find_group(struct hvd_coordinator *coordinator,
+                                          uint64_t id)
 {
     return hvd_table_find(&coordinator->groups, hvd_hash_number(id), has_group_id, &id);
 }
 
 static int count_in_group(struct hvd_coordinator *coordinator, uint64_t id, int size)
 {
-    struct group *group = find_group(coordinator, id);
+    struct hvd_ready_group *group = find_group(coordinator, id);
 
     if (group == NULL) {
         group = calloc(1, sizeof(*group));
@@ -127,10 +96,11 @@ static int count_in_group(struct hvd_coordinator *coordinator, uint64_t id, int 
     return 0;
 }
 
-static void leave_group(struct hvd_coordinator *coordinator, const struct ready *ready)
+static void leave_group(struct hvd_coordinator *coordinator,
+                        const struct hvd_ready *ready)
 {
     uint64_t id = group_of(ready);
-    struct group *group = id != 0 ? find_group(coordinator, id) : NULL;
+    struct hvd_ready_group *group = id != 0 ? find_group(coordinator, id) : NULL;
 
     if (group != NULL && --group->ready == 0) {
         hvd_table_remove(&coordinator->groups, hvd_hash_number(id), has_group_id, &id);
@@ -141,7 +111,7 @@ static void leave_group(struct hvd_coordinator *coordinator, const struct ready 
 /* The tensors of a group wait for each other, but no longer than a cycle: ranks may have cut
  * their groups differently. */
 static bool waits_for_group(struct hvd_coordinator *coordinator,
-                            const struct ready *ready)
+                            const struct hvd_ready *ready)
 {
     uint64_t id = group_of(ready);
 
@@ -151,7 +121,7 @@ static bool waits_for_group(struct hvd_coordinator *coordinator,
 
 /* --- what is ready --- */
 
-static void check(struct hvd_coordinator *coordinator, struct ready *ready)
+static void check(struct hvd_coordinator *coordinator, struct hvd_ready *ready)
 {
     const struct hvd_tally *tally = ready->tally;
     bool is_alone = tally->described + (tally->known != NULL ? 1 : 0) == 1;
@@ -165,7 +135,7 @@ static void check(struct hvd_coordinator *coordinator, struct ready *ready)
 int hvd_coordinator_add(struct hvd_coordinator *coordinator, struct hvd_tally *tally,
                         int64_t now_ns)
 {
-    struct ready *ready = coordinator->spare;
+    struct hvd_ready *ready = coordinator->spare;
 
     if (ready != NULL) {
         coordinator->spare = ready->next;
@@ -202,7 +172,7 @@ int64_t hvd_coordinator_bytes(const struct hvd_coordinator *coordinator)
     return coordinator->bytes;
 }
 
-static void forget(struct hvd_coordinator *coordinator, struct ready *ready)
+static void forget(struct hvd_coordinator *coordinator, struct hvd_ready *ready)
 {
     coordinator->bytes -= ready->bytes;
     leave_group(coordinator, ready);
@@ -213,7 +183,7 @@ static void forget(struct hvd_coordinator *coordinator, struct ready *ready)
 
 static void find_end(struct hvd_coordinator *coordinator)
 {
-    struct ready **at = &coordinator->ready;
+    struct hvd_ready **at = &coordinator->ready;
 
     while (*at != NULL) {
         at = &(*at)->next;
@@ -223,10 +193,10 @@ static void find_end(struct hvd_coordinator *coordinator)
 
 void hvd_coordinator_drop_planned(struct hvd_coordinator *coordinator)
 {
-    struct ready **at = &coordinator->ready;
+    struct hvd_ready **at = &coordinator->ready;
 
     while (*at != NULL) {
-        struct ready *ready = *at;
+        struct hvd_ready *ready = *at;
         struct hvd_known *known = ready->tally->known;
 
         if (known != NULL && known->planned != NULL) {
@@ -241,7 +211,7 @@ void hvd_coordinator_drop_planned(struct hvd_coordinator *coordinator)
 
 /* --- fusion --- */
 
-static bool may_fuse(const struct ready *ready)
+static bool may_fuse(const struct hvd_ready *ready)
 {
     enum hvd_kind kind = hvd_tally_proposal(ready->tally)->kind;
 
@@ -249,8 +219,8 @@ static bool may_fuse(const struct ready *ready)
            ready->status == 0 && ready->bytes < HVD_BULK_BYTES;
 }
 
-static bool fits(const struct hvd_coordinator *coordinator, const struct ready *lead,
-                 const struct ready *other)
+static bool fits(const struct hvd_coordinator *coordinator, const struct hvd_ready *lead,
+                 const struct hvd_ready *other)
 {
     const struct hvd_proposal *a = hvd_tally_proposal(lead->tally);
     const struct hvd_proposal *b = hvd_tally_proposal(other->tally);
@@ -265,16 +235,16 @@ static bool fits(const struct hvd_coordinator *coordinator, const struct ready *
 
 /* Moves the tensors that go with lead from the list that begins at *at to lead's own list;
  * returns the bytes of the batch. */
-static int64_t gather(struct hvd_coordinator *coordinator, struct ready *lead,
-                      struct ready **at, int64_t *count)
+static int64_t gather(struct hvd_coordinator *coordinator, struct hvd_ready *lead,
+                      struct hvd_ready **at, int64_t *count)
 {
-    struct ready **end = &lead->next;
+    struct hvd_ready **end = &lead->next;
     int64_t bytes = lead->bytes;
 
     *count = 1;
     lead->next = NULL;
     while (may_fuse(lead) && *at != NULL) {
-        struct ready *other = *at;
+        struct hvd_ready *other = *at;
 
         if (!may_fuse(other) || waits_for_group(coordinator, other) ||
             !fits(coordinator, lead, other) ||
@@ -292,70 +262,6 @@ static int64_t gather(struct hvd_coordinator *coordinator, struct ready *lead,
     return bytes;
 }
 
-/* --- ids --- */
-
-static bool is_cached_kind(enum hvd_kind kind)
-{
-    return kind <= HVD_KIND_REDUCESCATTER && kind != HVD_KIND_JOIN &&
-           kind != HVD_KIND_BARRIER;
-}
-
-static void evict(struct hvd_coordinator *coordinator, struct hvd_known *known,
-                  struct hvd_writer *writer)
-{
-    known->is_leaving = true;
-    coordinator->leaving++;
-    hvd_put_record(writer, HVD_DECISION_EVICT, 1, known->id);
-}
-
-/* Makes room for one more; false when there is none to be had. */
-static bool make_room(struct hvd_coordinator *coordinator, struct hvd_writer *writer)
-{
-    size_t capacity = (size_t)coordinator->fusion->capacity;
-    struct hvd_known *known = coordinator->known->oldest;
-
-    if (coordinator->known->count + coordinator->coming - coordinator->leaving <
-        capacity) {
-        return true;
-    }
-    while (known != NULL &&
-           (known->uses > 0 || known->is_leaving || known->planned != NULL)) {
-        known = known->newer;
-    }
-    if (capacity == 0 || known == NULL) {
-        return false;
-    }
-    if (!coordinator->has_warned) {
-        coordinator->has_warned = true;
-        hvd_log(
-            HVD_LOG_WARN,
-            "more than %d tensors are in use: the least recently used one is described "
-            "anew each time; raise HOROVOD_CACHE_CAPACITY",
-            coordinator->fusion->capacity);
-    }
-    evict(coordinator, known, writer);
-    return true;
-}
-
-/* The id by which a tensor that was described in full is known from now on, or 0. */
-static uint64_t give_id(struct hvd_coordinator *coordinator, const struct ready *ready,
-                        struct hvd_writer *writer)
-{
-    struct hvd_known *old = hvd_known_find(coordinator->known, &ready->tally->key);
-
-    if (!is_cached_kind(hvd_tally_proposal(ready->tally)->kind) || ready->status != 0) {
-        return 0;
-    }
-    if (old != NULL && !old->is_leaving) { /* all ranks describe it anew */
-        evict(coordinator, old, writer);
-    }
-    if (!make_room(coordinator, writer)) {
-        return 0;
-    }
-    coordinator->coming++;
-    return coordinator->next_id++;
-}
-
 /* --- answers --- */
 
 static const struct hvd_member_set *set_of(const struct hvd_coordinator *coordinator,
@@ -365,7 +271,7 @@ static const struct hvd_member_set *set_of(const struct hvd_coordinator *coordin
 }
 
 static struct hvd_batch_header make_header(const struct hvd_coordinator *coordinator,
-                                           const struct ready *lead, int64_t count)
+                                           const struct hvd_ready *lead, int64_t count)
 {
     const struct hvd_proposal *proposal = hvd_tally_proposal(lead->tally);
     bool is_gather = proposal->kind == HVD_KIND_ALLGATHER && lead->status == 0;
@@ -381,76 +287,10 @@ static struct hvd_batch_header make_header(const struct hvd_coordinator *coordin
     };
 }
 
-static void put_tensors(struct hvd_coordinator *coordinator, const struct ready *lead,
-                        const uint64_t *ids, struct hvd_writer *writer)
-{
-    struct hvd_id_range range = {0};
-
-    for (const struct ready *ready = lead; ready != NULL; ready = ready->next, ids++) {
-        const struct hvd_known *known = ready->tally->known;
-
-        if (known != NULL && !known->is_evicted && ready->tally->described == 0) {
-            hvd_put_id(writer, HVD_TENSOR_IDS, &range, known->id);
-            hvd_known_touch(coordinator->known, ready->tally->known);
-            continue;
-        }
-        hvd_put_ids_end(writer, HVD_TENSOR_IDS, &range);
-        hvd_put_record(writer, HVD_TENSOR_FULL, 1, *ids);
-        hvd_put_proposal(writer, hvd_tally_proposal(ready->tally));
-    }
-    hvd_put_ids_end(writer, HVD_TENSOR_IDS, &range);
-}
-
-static void put_rows(const struct hvd_coordinator *coordinator, const struct ready *lead,
-                     const struct hvd_batch_header *header, struct hvd_writer *writer)
-{
-    const struct hvd_member_set *set = set_of(coordinator, header->set);
-    const struct hvd_tally *tally = lead->tally;
-    int64_t *rows = calloc((size_t)header->row_count + 1, sizeof(rows[0]));
-
-    if (rows == NULL) {
-        writer->failed = true;
-        return;
-    }
-    for (uint32_t i = 0; i < tally->row_count && header->row_count > 0; i++) {
-        int index = hvd_members_index(set, (int)tally->rows[i].rank);
-
-        if (index >= 0) {
-            rows[index] = tally->rows[i].rows;
-        }
-    }
-    hvd_put(writer, rows, (size_t)header->row_count * sizeof(rows[0]));
-    free(rows);
-}
-
-/* Evictions come before the batch, so that a name is never known twice. */
-static void put_batch(struct hvd_coordinator *coordinator, struct ready *lead,
-                      struct hvd_batch_header *header, struct hvd_writer *writer)
-{
-    uint64_t *ids = calloc((size_t)header->count, sizeof(ids[0]));
-    int64_t i = 0;
-
-    if (ids == NULL) {
-        writer->failed = true;
-        return;
-    }
-    for (const struct ready *ready = lead; ready != NULL; ready = ready->next, i++) {
-        const struct hvd_tally *tally = ready->tally;
-
-        if (tally->known == NULL || tally->known->is_evicted) {
-            ids[i] = give_id(coordinator, ready, writer);
-        }
-    }
-    hvd_put_batch(writer, header);
-    put_tensors(coordinator, lead, ids, writer);
-    put_rows(coordinator, lead, header, writer);
-    free(ids);
-}
-
-static void answer_lead(struct hvd_coordinator *coordinator, struct ready **at,
+static void answer_lead(struct hvd_coordinator *coordinator, struct hvd_ready **at,
                         bool only_spare, struct hvd_writer *writer)
 {
-    struct ready *lead = *at;
+    struct hvd_ready *lead = *at;
     struct hvd_batch_header header;
     int64_t count, bytes;
 
@@ -460,9 +300,9 @@ static void answer_lead(struct hvd_coordinator *coordinator, struct ready **at,
     header.lane = only_spare                ? HVD_LANE_SPARE
                   : bytes >= HVD_BULK_BYTES ? HVD_LANE_BULK
                                             : HVD_LANE_QUICK;
-    put_batch(coordinator, lead, &header, writer);
+    hvd_coordinator_put_batch(coordinator, lead, &header, writer);
     while (lead != NULL) {
-        struct ready *next = lead->next;
+        struct hvd_ready *next = lead->next;
 
         forget(coordinator, lead);
         lead = next;
@@ -472,7 +312,7 @@ static void answer_lead(struct hvd_coordinator *coordinator, struct ready **at,
 int hvd_coordinator_answer(struct hvd_coordinator *coordinator, bool only_spare,
                            int64_t now_ns, struct hvd_writer *writer)
 {
-    struct ready **at = &coordinator->ready;
+    struct hvd_ready **at = &coordinator->ready;
     int batches = 0;
 
     coordinator->leaving = 0;
