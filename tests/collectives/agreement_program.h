@@ -48,7 +48,8 @@ struct program {
 };
 
 /* Adds calls. Proposals are copied. */
-void program_submit(struct program *program, int64_t elements, const char *format, ...);
+void program_submit(struct program *program, int64_t elements, const char *format, ...)
+    HVD_PRINTF(3, 4);
 void program_propose(struct program *program, const struct hvd_proposal *tensor,
                      const struct ending *ending);
 void program_propose_group(struct program *program,

@@ -111,6 +111,6 @@ void sim_leave(struct sim *sim);
 /* A number below `below`. */
 unsigned sim_draw(struct sim *sim, unsigned below);
 
-void sim_fault(struct sim *sim, const char *format, ...);
+void sim_fault(struct sim *sim, const char *format, ...) HVD_PRINTF(2, 3);
 
 #endif
