@@ -76,7 +76,7 @@ int hvd_agreement_report(struct hvd_agreement *agreement, struct hvd_entry *entr
 static void put_tally_up(struct hvd_agreement *agreement, const struct hvd_tally *tally)
 {
     bool is_bare = tally->known != NULL && !tally->known->is_evicted &&
-                   tally->described == 0 && tally->row_count == 0 &&
+                   tally->described == 0 && !tally->is_partial && tally->row_count == 0 &&
                    tally->max_block == 0;
 
     begin_up(agreement);

@@ -121,14 +121,12 @@ static bool waits_for_group(struct hvd_coordinator *coordinator,
 
 /* --- what is ready --- */
 
-static void check(struct hvd_coordinator *coordinator, struct hvd_ready *ready)
+static void check(struct hvd_ready *ready)
 {
     const struct hvd_tally *tally = ready->tally;
     bool is_alone = tally->described + (tally->known != NULL ? 1 : 0) == 1;
-    int joined =
-        tally->key.set == HVD_SET_GLOBAL ? coordinator->tallies->members->joined : 0;
 
-    ready->status = hvd_validate(tally, joined, &ready->error);
+    ready->status = hvd_validate(tally, &ready->error);
     ready->in_group = is_alone && hvd_tally_proposal(tally)->group != 0;
 }
 
@@ -151,7 +149,7 @@ int hvd_coordinator_add(struct hvd_coordinator *coordinator, struct hvd_tally *t
     ready->ready_ns = now_ns;
     ready->bytes = tally->known != NULL ? tally->known->bytes
                                         : hvd_proposal_bytes(tally->descriptions[0]);
-    check(coordinator, ready);
+    check(ready);
     if (ready->in_group && count_in_group(coordinator, hvd_tally_proposal(tally)->group,
                                           hvd_tally_proposal(tally)->group_size) != 0) {
         ready->in_group = false;

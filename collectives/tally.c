@@ -28,6 +28,7 @@ static void reset(struct hvd_tally *tally)
         hvd_proposal_free(tally->descriptions[i]);
     }
     tally->described = 0;
+    tally->is_partial = false;
     tally->row_count = 0;
     tally->max_block = 0;
 }
@@ -185,8 +186,21 @@ static bool is_complete(const struct hvd_tallies *tallies, const struct hvd_tall
     return true;
 }
 
+static bool has_lack(const struct hvd_tallies *tallies, const struct hvd_tally *tally)
+{
+    const struct hvd_member_set *set = hvd_members_find(tallies->members, tally->key.set);
+
+    for (int i = 0; set != NULL && i < tallies->members->branches; i++) {
+        if (!tally->seen[i] && set->in_branch[i] > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void complete(struct hvd_tallies *tallies, struct hvd_tally *tally)
 {
+    tally->is_partial |= has_lack(tallies, tally);
     tally->next = NULL;
     *tallies->complete_end = tally;
     tallies->complete_end = &tally->next;
@@ -234,6 +248,7 @@ int hvd_tallies_add(struct hvd_tallies *tallies, const struct hvd_key *key, int 
     if (report->max_block > tally->max_block) {
         tally->max_block = report->max_block;
     }
+    tally->is_partial |= report->is_partial;
     if (report->has_more) {
         return 0;
     }

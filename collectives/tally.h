@@ -20,6 +20,7 @@ struct hvd_tensor_report {
     struct hvd_known *known; /* it was named by its id; else NULL */
     const struct hvd_proposal *proposal; /* described in full; NULL if known */
     bool has_more; /* another description by the same branch follows */
+    bool is_partial; /* a rank of the branch lacks it, because it has joined */
     int64_t max_block;
     const struct hvd_rows *rows; /* [row_count]; may be unaligned */
     uint32_t row_count;
@@ -32,6 +33,7 @@ struct hvd_tally {
     int described;
     int described_capacity;
     unsigned char *seen; /* [branches] */
+    bool is_partial; /* when complete: some rank lacks it, because it has joined */
     int64_t max_block;
     struct hvd_rows *rows;
     uint32_t row_count;

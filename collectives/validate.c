@@ -110,9 +110,9 @@ static int check_op(const struct hvd_proposal *a, const struct hvd_proposal *b,
                     a->op, b->op);
 }
 
-static int check_join(const struct hvd_proposal *a, int joined, struct hvd_error *err)
+static int check_join(const struct hvd_proposal *a, struct hvd_error *err)
 {
-    switch (joined > 0 ? a->kind : HVD_KIND_ALLREDUCE) {
+    switch (a->kind) {
     case HVD_KIND_ALLGATHER:
         return hvd_fail(err, HVD_ERR_MISMATCH,
                         "Allgather is not supported with Join at this time. Specify "
@@ -137,14 +137,14 @@ static int check_join(const struct hvd_proposal *a, int joined, struct hvd_error
 }
 
 /* The zeros of a rank that has joined change a sum by nothing, but not these. */
-static int check_join_op(const struct hvd_proposal *a, int joined, struct hvd_error *err)
+static int check_join_op(const struct hvd_proposal *a, struct hvd_error *err)
 {
     const char *op = a->op == HVD_MIN       ? "Min"
                      : a->op == HVD_MAX     ? "Max"
                      : a->op == HVD_PRODUCT ? "Product"
                                             : NULL;
 
-    if (joined == 0 || a->kind != HVD_KIND_ALLREDUCE || op == NULL) {
+    if (a->kind != HVD_KIND_ALLREDUCE || op == NULL) {
         return 0;
     }
     return hvd_fail(err, HVD_ERR_MISMATCH,
@@ -265,7 +265,7 @@ static int check_all(check *fails, const struct hvd_tally *tally, struct hvd_err
     return status;
 }
 
-int hvd_validate(const struct hvd_tally *tally, int joined, struct hvd_error *err)
+int hvd_validate(const struct hvd_tally *tally, struct hvd_error *err)
 {
     static check *const before_join[] = {check_dtype, check_kind, check_shape,
                                          check_scale, check_op,   check_note};
@@ -277,8 +277,10 @@ int hvd_validate(const struct hvd_tally *tally, int joined, struct hvd_error *er
          i++) {
         status = check_all(before_join[i], tally, err);
     }
-    status = status != 0 ? status : check_join(description(tally, 0), joined, err);
-    status = status != 0 ? status : check_join_op(description(tally, 0), joined, err);
+    if (status == 0 && tally->is_partial) {
+        status = check_join(description(tally, 0), err);
+        status = status != 0 ? status : check_join_op(description(tally, 0), err);
+    }
     for (size_t i = 0; status == 0 && i < sizeof(after_join) / sizeof(after_join[0]);
          i++) {
         status = check_all(after_join[i], tally, err);
@@ -293,5 +295,5 @@ int hvd_validate_pair(struct hvd_known *known, const struct hvd_proposal *other,
     const struct hvd_tally both = {
         .known = known, .descriptions = others, .described = 1};
 
-    return hvd_validate(&both, 0, err);
+    return hvd_validate(&both, err);
 }

@@ -6,10 +6,10 @@
 #include "collectives/tally.h"
 #include "gpu_binding/error.h"
 
-/* Compares all descriptions of a complete tally; joined: ranks of its set that have joined.
- * Returns 0, or HVD_ERR_MISMATCH with the message of the first check that fails, for every
+/* Compares all descriptions of a complete tally; few kinds can do without the tensor of a rank that
+ * has joined. Returns 0, or HVD_ERR_MISMATCH with the message of the first check that fails, for every
  * rank. */
-int hvd_validate(const struct hvd_tally *tally, int joined, struct hvd_error *err);
+int hvd_validate(const struct hvd_tally *tally, struct hvd_error *err);
 
 /* The same for a known tensor and another description of it. err may be NULL. */
 int hvd_validate_pair(struct hvd_known *known, const struct hvd_proposal *other,

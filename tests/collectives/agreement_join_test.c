@@ -33,6 +33,54 @@ static void leaves_after_join(struct program *programs, int size, unsigned seed)
     }
 }
 
+/* All kinds of tensors; the ranks up to `last` do not submit them. */
+static void submit_kinds(struct program *program, int rank, int last, int epoch)
+{
+    static const struct {
+        enum hvd_kind kind;
+        enum hvd_op op;
+        const char *refusal;
+    } kinds[] = {
+        {HVD_KIND_ALLREDUCE, HVD_SUM, ""},
+        {HVD_KIND_ALLREDUCE, HVD_MAX, "Allreduce with op Max is not supported with Join"},
+        {HVD_KIND_ADASUM, HVD_ADASUM, ""},
+        {HVD_KIND_ALLGATHER, HVD_SUM,
+         "Allgather is not supported with Join at this time. Specify "
+         "sparse_to_dense=True if using DistributedOptimizer"},
+        {HVD_KIND_BROADCAST, HVD_SUM,
+         "Broadcast is not supported with Join at this time."},
+        {HVD_KIND_ALLTOALL, HVD_SUM, "Alltoall is not supported with Join at this time."},
+        {HVD_KIND_REDUCESCATTER, HVD_SUM,
+         "Reducescatter is not supported with Join at this time."},
+    };
+
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]) && rank > last; i++) {
+        char name[32];
+        struct ending ending = {.text = last < 0 ? "" : kinds[i].refusal};
+        struct hvd_proposal tensor;
+
+        snprintf(name, sizeof(name), "kind%zu.%d", i, epoch % 3);
+        tensor = sim_allreduce(name, 10 + (int64_t)i);
+        tensor.kind = kinds[i].kind;
+        tensor.op = kinds[i].op;
+        program_propose(program, &tensor, &ending);
+    }
+}
+
+/* Whether somebody lacks a tensor counts, not whether somebody has joined by the time when it is
+ * decided upon. */
+static void joins_at_once(struct program *programs, int size, unsigned seed)
+{
+    for (int r = 0; r < size; r++) {
+        for (int epoch = 0; epoch < 10; epoch++) {
+            bool all_have_it = (seed + (unsigned)epoch) % 2 == 0 || size == 1;
+
+            submit_kinds(&programs[r], r, all_have_it ? -1 : epoch % (size - 1), epoch);
+            program_join(&programs[r]);
+        }
+    }
+}
+
 int main(void)
 {
     unsigned seed = tap_seed(20250308);
@@ -42,5 +90,7 @@ int main(void)
                  NULL, seed);
     try_scenario("a rank leaves while others end their join", leaves_after_join, NULL,
                  seed);
+    try_scenario("what a joined rank lacks is refused if zeros would be wrong",
+                 joins_at_once, NULL, seed);
     return tap_done();
 }
