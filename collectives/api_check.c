@@ -100,7 +100,8 @@ static int look_at_set(void *context, const struct hvd_set *set)
     struct hvd_start *start = context;
 
     start->set_size = set->count;
-    start->is_member = hvd_set_index(set, start->rank) >= 0;
+    start->index = hvd_set_index(set, start->rank);
+    start->is_member = start->index >= 0;
     start->has_root = hvd_set_index(set, start->root) >= 0;
     return 0;
 }
@@ -221,6 +222,13 @@ static int fill_entry(const struct hvd_start *start, const struct hvd_tensor *te
                : 0;
 }
 
+/* Whether this rank has rows of what a reducescatter leaves. */
+static bool gets_part(const struct hvd_start *start, const struct hvd_entry *entry)
+{
+    return start->kind == HVD_KIND_REDUCESCATTER && entry->proposal.ndim > 0 &&
+           start->index < entry->proposal.shape[0];
+}
+
 /* Memory that is needed and not there. Only the root of a broadcast gives input; where the
  * library allocates there is no output; a barrier has neither. */
 static int check_memory(const struct hvd_start *start, const struct hvd_entry *entry,
@@ -231,7 +239,7 @@ static int check_memory(const struct hvd_start *start, const struct hvd_entry *e
     bool gives =
         has_data && (start->kind != HVD_KIND_BROADCAST || start->root == start->rank);
     bool gets = start->kind == HVD_KIND_ALLREDUCE || start->kind == HVD_KIND_ADASUM ||
-                start->kind == HVD_KIND_BROADCAST;
+                start->kind == HVD_KIND_BROADCAST || gets_part(start, entry);
 
     if (hvd_entry_count(entry) == 0 || (!gives && !gets)) {
         return 0;

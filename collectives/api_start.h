@@ -23,6 +23,7 @@ struct hvd_start {
     bool is_own_name; /* the library has named the tensor */
     /* Filled by check_place. */
     int rank;
+    int index; /* in the set */
     int set_size;
     bool is_member;
     bool has_root;

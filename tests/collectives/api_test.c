@@ -113,7 +113,7 @@ static void test_refusals(void)
 
 static void test_missing_memory(void)
 {
-    int64_t none = 0;
+    int64_t none = 0, one = 1;
     struct hvd_tensor tensor = scalar("t");
     struct hvd_request *request = NULL;
     struct hvd_error err = {0};
@@ -132,6 +132,14 @@ static void test_missing_memory(void)
                hvd_wait(request, &err) == 0,
            "a tensor without elements needs no memory");
     hvd_request_free(request);
+    tensor = scalar("t");
+    tensor.output = NULL;
+    tensor.shape = &one;
+    tensor.ndim = 1;
+    tap_ok(hvd_reducescatter_start(&tensor, 1, HVD_SUM, 1, 1, 0, &request, &err) ==
+                   HVD_ERR_ARG &&
+               strcmp(err.text, "tensor t has elements, but its output is NULL") == 0,
+           "a reducescatter needs output where this rank has rows");
 }
 
 static void test_other_refusals(void)
