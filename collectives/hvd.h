@@ -1,15 +1,57 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The C interface of hvd: collectives among the ranks of a job.
  *
- * Every collective is asynchronous: hvd_<op>_start() hands tensors over and returns a request;
- * hvd_wait() ends it. Ranks may start the same requests in different orders: requests are
- * matched by tensor name. What the ranks disagree about fails with HVD_ERR_MISMATCH on every
- * rank, for that request only. A rank that dies fails every pending and later request of the
- * others with HVD_ERR_PEER and a text that names it.
+ *     #include <hvd.h>
  *
- * Threads: any thread may call any function at any time; hvd_init and hvd_shutdown are
- * serialised. One request is waited for and freed by one thread.
- * Memory: tensors are borrowed from start until hvd_wait or hvd_test reports the end. */
+ *     struct hvd_error error;
+ *     struct hvd_request *request;
+ *     float values[1000];
+ *     const int64_t shape[] = {1000};
+ *     const struct hvd_tensor tensor = {.name = "gradient", .input = values,
+ *         .output = values, .shape = shape, .ndim = 1, .dtype = HVD_FLOAT32,
+ *         .device = HVD_DEVICE_CPU};
+ *
+ *     hvd_init(&error);                     // on every rank; 0, or error.text says why not
+ *     compute(values, hvd_rank(), hvd_size());
+ *     hvd_allreduce_start(&tensor, 1, HVD_AVERAGE, 1.0, 1.0, HVD_SET_GLOBAL, &request,
+ *                         &error);
+ *     compute_something_else();             // hvd works on it meanwhile
+ *     hvd_wait(request, &error);            // now values is the average over all ranks
+ *     hvd_request_free(request);
+ *     hvd_shutdown();
+ *
+ *     cc train.c $(pkg-config --cflags --libs hvd) -o train
+ *     hvdrun -np 4 ./train                  # or: srun --hvd ./train, mpirun -np 4 ./train
+ *
+ * A whole program, which looks at what each function returns: contrib/examples/fit/fit.c.
+ *
+ * Requests: a hvd_*_start function hands tensors over and returns at once; hvd_wait or
+ * hvd_test tells the end; hvd_request_free frees what was returned. All ranks of the process
+ * set start the same requests, in any order: they are matched by the names of their tensors.
+ * A name may be used again when the request before has ended. What is under way at the same
+ * time is run together where that is faster: start all there is, then wait.
+ *
+ * Errors: a function that can fail returns 0, or a negative enum hvd_status (hvd_status.h) and
+ * then a sentence for the user in err, which may be NULL. Of a request:
+ *   HVD_ERR_ARG, _UNSUPPORTED, _STATE, _NOMEM from a start function: nothing was submitted;
+ *     other ranks that were right wait for this one
+ *   HVD_ERR_MISMATCH: the ranks disagree about this request (shapes, types, ...); it fails on
+ *     all of them, with the same text, and the job goes on
+ *   HVD_ERR_PEER, _NET, _SYS, _TIMEOUT, and _NOMEM later on: the job is over. Every pending
+ *     and later request of every rank fails; the text names the rank that is to blame. What is
+ *     left to do is hvd_shutdown
+ *   HVD_ERR_SHUTDOWN: some rank has called hvd_shutdown
+ *
+ * Memory: input and output belong to the caller and stay where they are, untouched, until
+ * hvd_wait or hvd_test reports the end, be it a failure. Everything else that a start function
+ * is given (names, shapes, splits, lists) is copied.
+ *
+ * Threads: any thread may call any function at any time; hvd_init and hvd_shutdown wait for
+ * each other. One request is waited for, read and freed by one thread. A forked child is not a
+ * rank: all that needs the job fails there with HVD_ERR_STATE.
+ *
+ * Settings are environment variables, read by hvd_init: Horovod's (HOROVOD_FUSION_THRESHOLD
+ * and so on) and hvd's own (HVD_*). */
 #ifndef HVD_H
 #define HVD_H
 
@@ -57,23 +99,24 @@ enum {
 
 /* A dense row-major tensor. Zero elements are fine; ndim 0 is one element. */
 struct hvd_tensor {
-    const char
-        *name; /* matched across ranks; unique while in flight; "hvd." begins none */
+    /* What the ranks match it by; one at a time in a process set. Names that begin with
+     * "hvd." are the library's own. */
+    const char *name;
     const void *input;
-    void *output; /* same as input: in place; NULL where the library allocates */
-    const int64_t *shape;
+    void *output; /* same as input: in place; not looked at where the library allocates */
+    const int64_t *shape; /* [ndim], of the input */
     int ndim;
     enum hvd_dtype dtype;
-    int device;
+    int device; /* HVD_DEVICE_CPU: this version takes host memory only */
 };
 
-struct hvd_request;
+struct hvd_request; /* made by the start functions, freed by hvd_request_free */
 
 /* --- life ------------------------------------------------------------------------------ */
 
-/* Joins the job; collective, returns when all ranks are connected. A second call does
- * nothing. Fails within the start time limit (HVD_START_TIMEOUT seconds, default 60). err may
- * be NULL. */
+/* Joins the job: all ranks that the launcher (srun --hvd, hvdrun, mpirun) started; a process
+ * that was started alone is rank 0 of 1. Returns when all ranks are connected. A second call
+ * does nothing. Fails within the start time limit (HVD_START_TIMEOUT seconds, default 60). */
 int hvd_init(struct hvd_error *err);
 
 /* As hvd_init, but the job is `count` ranks of those that the launcher started, and these alone
@@ -83,31 +126,35 @@ int hvd_init(struct hvd_error *err);
  * twice. */
 int hvd_init_ranks(const int *ranks, int count, struct hvd_error *err);
 
-/* Leaves the job. All ranks' pending requests fail with HVD_ERR_SHUTDOWN. hvd_init may be
- * called again when every rank has called this. Without hvd_init before, does nothing. */
+/* Leaves the job, and ends it for all: pending and later requests of all ranks fail with
+ * HVD_ERR_SHUTDOWN; what was already running ends first. Every rank has to call this: one that
+ * ends without counts as dead. Requests are freed as ever, before or afterwards. hvd_init may
+ * be called again when every rank has called this. Without hvd_init before, does nothing.
+ * Returns 0. */
 int hvd_shutdown(void);
 
 /* 1 between hvd_init and hvd_shutdown, else 0. */
 int hvd_is_initialized(void);
 
 /* This rank's numbers; HVD_ERR_STATE before hvd_init. */
-int hvd_rank(void);
+int hvd_rank(void); /* in the job, from 0 */
 int hvd_size(void);
-int hvd_local_rank(void);
+int hvd_local_rank(void); /* on its node, from 0: the index of its GPU */
 int hvd_local_size(void);
 int hvd_cross_rank(void); /* index of this node among those that have this local rank */
 int hvd_cross_size(void);
-int hvd_is_homogeneous(void);
+int hvd_is_homogeneous(void); /* 1 when all nodes have equally many ranks, else 0 */
 
 /* The host name of a rank, valid until hvd_shutdown; NULL when there is no such rank. */
 const char *hvd_host(int rank);
 
 /* --- collectives ------------------------------------------------------------------------
- * Each returns 0 and a request, or a negative status and the reason in err (may be NULL);
- * then nothing was submitted. */
+ * Among the ranks of a process set: HVD_SET_GLOBAL, all of the job, or one that
+ * hvd_set_add_start made. Each returns 0 and a request, which the caller frees, or a negative
+ * status and no request. `count` tensors of one call are run and end together. */
 
-/* output[i] = post * op over ranks of (pre * input[i]), same shape on all ranks. The tensors
- * of one call are one group. Integers are scaled in double and truncated; 16-bit floats are
+/* output[i] = post * op over ranks of (pre * input[i]), same shape on all ranks; 1.0 and 1.0
+ * where nothing is to be scaled. Integers are scaled in double and truncated; 16-bit floats are
  * summed in float and rounded once. Every rank gets the same bits, and gets them again in a
  * later run with the same layout.
  *
@@ -119,24 +166,27 @@ int hvd_allreduce_start(const struct hvd_tensor *tensors, int count, enum hvd_op
                         double prescale, double postscale, int set,
                         struct hvd_request **request, struct hvd_error *err);
 
-/* Concatenates along dimension 0, which may differ per rank. The library allocates the
- * output: hvd_request_take. */
+/* Concatenates along dimension 0, which may differ per rank, in the order of the ranks. The
+ * library allocates the output: hvd_request_take. At least one dimension. */
 int hvd_allgather_start(const struct hvd_tensor *tensors, int count, int set,
                         struct hvd_request **request, struct hvd_error *err);
 
-/* Copies root's input to every output; root is a global rank. The input of other ranks gives
- * only the shape. */
+/* Copies root's input to every output, also its own; root is a rank of the job, in any set.
+ * Other ranks' input is not looked at. Same shape on all ranks. */
 int hvd_broadcast_start(const struct hvd_tensor *tensor, int root, int set,
                         struct hvd_request **request, struct hvd_error *err);
 
-/* Sends splits[i] rows of dimension 0 to rank i; splits NULL: equal parts. The library
- * allocates the output (hvd_request_take) and counts what came (hvd_request_splits). */
+/* Sends splits[i] rows of dimension 0 to the i-th rank of the set, one after the other;
+ * nsplits is the size of the set. splits NULL, nsplits 0: equal parts. The library allocates
+ * the output (hvd_request_take), rows in the order of the ranks they are from, and counts them
+ * (hvd_request_splits). */
 int hvd_alltoall_start(const struct hvd_tensor *tensor, const int32_t *splits,
                        int nsplits, int set, struct hvd_request **request,
                        struct hvd_error *err);
 
-/* Reduces as allreduce does and leaves rank r its part of dimension 0; the first dim0 % size
- * ranks get one row more. Sum and Average only. output has this rank's rows. */
+/* Reduces as allreduce does and leaves each rank its part of dimension 0: the i-th rank of the
+ * set gets rows / size rows, the first rows % size ranks one more. Sum and Average only. output
+ * has room for this rank's rows and is apart from input. */
 int hvd_reducescatter_start(const struct hvd_tensor *tensors, int count, enum hvd_op op,
                             double prescale, double postscale, int set,
                             struct hvd_request **request, struct hvd_error *err);
@@ -176,34 +226,36 @@ int hvd_set_ids(int *ids);
 
 /* --- requests --------------------------------------------------------------------------- */
 
-/* 0: done; HVD_INPROGRESS; or the failure, with its text in err (may be NULL). Does not
- * block, and may drive the work. */
+/* 0: done; HVD_INPROGRESS; or the failure. Does not block; may do some of the work. May be
+ * called again after the end, with the same result; so hvd_wait. */
 int hvd_test(struct hvd_request *request, struct hvd_error *err);
 
-/* Blocks until done; returns 0 or the failure. The waiting thread may drive the work. */
+/* Blocks until done; returns 0 or the failure. The waiting thread may do the work. */
 int hvd_wait(struct hvd_request *request, struct hvd_error *err);
 
 /* As hvd_wait, but gives up after timeout_ms milliseconds (negative: never) and returns
  * HVD_INPROGRESS; for callers that have to look at signals now and then. */
 int hvd_wait_for(struct hvd_request *request, int timeout_ms, struct hvd_error *err);
 
-/* Hands over the output that the library allocated for tensor `index` of a finished
- * allgather or alltoall. *data (aligned to 64 bytes, NULL if empty) is the caller's, to end with hvd_free;
- * *rows is its dimension 0. Once per tensor. */
+/* Hands over the output that the library allocated for tensor `index` (from 0) of a finished
+ * allgather or alltoall. *data (aligned to 64 bytes, NULL if empty) is the caller's, to end
+ * with hvd_free; *rows is its dimension 0, the others are those of the input. Once per tensor.
+ * HVD_ERR_STATE while the request is under way, has failed, or was another one. */
 int hvd_request_take(struct hvd_request *request, int index, void **data, int64_t *rows);
 
-/* Rows that came from each rank of a finished alltoall; splits holds one number per rank. */
+/* Rows that came from each rank of a finished alltoall; splits has room for one number per
+ * rank of the set. HVD_ERR_STATE as above. */
 int hvd_request_splits(struct hvd_request *request, int32_t *splits);
 
-/* Waits if need be, then frees. NULL is fine. */
 /* Of a finished hvd_join_start: the rank that joined last. Of a finished hvd_set_add_start: the
  * number of the set. Else HVD_ERR_STATE. */
 int hvd_request_last_rank(struct hvd_request *request);
 int hvd_request_set(struct hvd_request *request);
 
+/* Waits if need be, then frees. NULL is fine. */
 void hvd_request_free(struct hvd_request *request);
 
-void hvd_free(void *data);
+void hvd_free(void *data); /* what hvd_request_take handed over; NULL is fine */
 
 /* --- timeline ----------------------------------------------------------------------------
  * What happened to each tensor and when, in a file for chrome://tracing and Perfetto, which is
