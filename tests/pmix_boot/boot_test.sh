@@ -100,10 +100,10 @@ some_of_the_ranks()
     succeeds "two ranks join lists that differ" in_lists 0,1 1,0 2,3 2,3
     counts "each misses the other, and hears what that may mean" 2 \
         '^error -6: 1 of 2 ranks did not start within 5 s: rank [01].* init with the same list of ranks'
-    succeeds "4 ranks boot 400 times, in pairs and all together" timeout "$limit" \
-        "$hvdrun" -np 4 "$client" regroup 400 "$work/counter3"
+    succeeds "4 ranks boot 200 times, in pairs and all together" timeout "$limit" \
+        "$hvdrun" -np 4 "$client" regroup 200 "$work/counter3"
     tap_note "$(cat "$work/output")"
-    counts "never with a wrong card" 4 '^regrouped 400 wrong 0 '
+    counts "never with a wrong card" 4 '^regrouped 200 wrong 0 '
 }
 
 process_is_untouched()
