@@ -34,8 +34,7 @@ struct hvd_boot {
 struct hvd_boot_query {
     const void *card;
     size_t card_bytes; /* may differ between ranks */
-    const int *
-        ranks; /* the job is these ranks of the launcher's only, in this order; NULL: all */
+    const int *ranks; /* of the launcher: the job is these, in this order; NULL: all */
     int count; /* of ranks */
     int timeout_ms;
 };
@@ -44,9 +43,9 @@ struct hvd_boot_query {
  * over the ranks of the job, with the same list on each; other jobs of one launch may start at
  * the same time. May be called again once it has returned on every rank: the caller sees to
  * that by talking to all of them in between.
- * Fails with HVD_ERR_ARG when the list cannot be right or this rank is not in it, HVD_ERR_TIMEOUT naming the ranks that are missing, HVD_ERR_UNSUPPORTED when the
- * environment shows more than one task but no PMIx (the text says what to type),
- * HVD_ERR_STATE when the launcher left a reason in HVD_ENV_LAUNCH_ERROR, HVD_ERR_NET when the
+ * Fails with HVD_ERR_ARG when the list cannot be right or this rank is not in it,
+ * HVD_ERR_TIMEOUT naming the ranks that are missing, HVD_ERR_UNSUPPORTED when the environment
+ * shows more than one task but no PMIx (the text says what to type), HVD_ERR_STATE when the launcher left a reason in HVD_ENV_LAUNCH_ERROR, HVD_ERR_NET when the
  * launcher's PMIx server does not serve, HVD_ERR_MISMATCH when a rank runs another version.
  * One call at a time per process. The program sees one SIGCHLD. The caller owns *out. */
 int hvd_boot_create(const struct hvd_boot_query *query, struct hvd_boot **out,
