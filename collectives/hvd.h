@@ -233,8 +233,9 @@ int hvd_test(struct hvd_request *request, struct hvd_error *err);
 /* Blocks until done; returns 0 or the failure. The waiting thread may do the work. */
 int hvd_wait(struct hvd_request *request, struct hvd_error *err);
 
-/* As hvd_wait, but gives up after timeout_ms milliseconds (negative: never) and returns
- * HVD_INPROGRESS; for callers that have to look at signals now and then. */
+/* As hvd_wait, but gives up after timeout_ms milliseconds (negative: never; 0: at once,
+ * without driving) and returns HVD_INPROGRESS; for callers that have to look at signals now
+ * and then. */
 int hvd_wait_for(struct hvd_request *request, int timeout_ms, struct hvd_error *err);
 
 /* Hands over the output that the library allocated for tensor `index` (from 0) of a finished

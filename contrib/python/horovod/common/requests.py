@@ -14,64 +14,54 @@ from ctypes import c_int, c_int32, c_int64, c_void_p
 from horovod.common import membership
 from horovod.common.exceptions import HorovodInternalError
 from horovod.common.library import (INPROGRESS, SET_GLOBAL, Error, Tensor, check_ended,
-                                    check_submitted, lib)
+                                    check_submitted, lib, quick)
 
 # Python runs signal handlers, such as Ctrl-C's, only between calls: a wait returns this often.
 _PATIENCE_MS = 500
+
+_wait_for = quick.wait_for
 
 
 class Request:
     """One submitted collective. Owns the C request."""
 
-    __slots__ = ('_pointer', '_borrowed', '_finish')
+    __slots__ = ('pointer', '_borrowed', '_finish')
 
     def __init__(self, pointer, borrowed, finish):
-        self._pointer = pointer
+        self.pointer = pointer
         self._borrowed = borrowed
         self._finish = finish
 
-    def is_done(self):
-        """Whether ``wait`` would return at once."""
-        return lib.hvd_test(self._pointer, None) != INPROGRESS
-
-    def wait(self):
-        """Returns when the request is done. May raise what a signal handler raises, which leaves
-        the request under way."""
-        while lib.hvd_wait_for(self._pointer, _PATIENCE_MS, None) == INPROGRESS:
-            pass
-
     def result(self):
-        """What ``finish`` makes of the request, which is done; or HorovodInternalError."""
-        error = Error()
-        check_ended(lib.hvd_test(self._pointer, error), error)
+        """What the caller gets when the request has ended well."""
         return self._finish(self)
 
     def take(self, index):
         """The address and first dimension of an output that the library allocated; the caller
         ends it with hvd_free."""
         data, rows = c_void_p(), c_int64()
-        if lib.hvd_request_take(self._pointer, index, data, rows) != 0:
+        if lib.hvd_request_take(self.pointer, index, data, rows) != 0:
             raise HorovodInternalError(f'output {index} of the request was taken before')
         return data.value, rows.value
 
     def received_splits(self, size):
         """How many rows of an alltoall came from each of ``size`` ranks."""
         splits = (c_int32 * size)()
-        if lib.hvd_request_splits(self._pointer, splits) != 0:
+        if lib.hvd_request_splits(self.pointer, splits) != 0:
             raise HorovodInternalError('the request is not a finished alltoall')
         return list(splits)
 
     def last_rank(self):
         """The rank that was the last to join, of a finished join."""
-        return lib.hvd_request_last_rank(self._pointer)
+        return lib.hvd_request_last_rank(self.pointer)
 
     def set_id(self):
         """The number of the process set that a finished ``add_set`` made."""
-        return lib.hvd_request_set(self._pointer)
+        return lib.hvd_request_set(self.pointer)
 
     def __del__(self):
         if not membership.is_inherited():
-            lib.hvd_request_free(self._pointer)
+            lib.hvd_request_free(self.pointer)
 
 
 def _describe(tensors):
@@ -159,20 +149,37 @@ def add(request):
 def poll(handle):
     """Whether the handle's collective is over; None for a handle that is not in the table."""
     request = _pending.get(handle)
-    return None if request is None else request.is_done()
+    if request is None:
+        return None
+    # At first without releasing the GIL; what is not done yet, hvd_test may move on.
+    return (_wait_for(request.pointer, 0, None) != INPROGRESS
+            or lib.hvd_test(request.pointer, None) != INPROGRESS)
 
 
 def synchronize(handle):
-    """Waits, forgets the handle and returns the result; None for an unknown handle."""
+    """Waits, forgets the handle and returns the result; None for an unknown handle. What a signal
+    handler raises leaves the request under way."""
     request = _pending.pop(handle, None)
     if request is None:
         return None
+    status = _wait_for(request.pointer, 0, None)
+    if status == INPROGRESS:
+        status = _wait(handle, request)
+    if status != 0:
+        error = Error()
+        check_ended(lib.hvd_test(request.pointer, error), error)
+    return request.result()
+
+
+def _wait(handle, request):
     try:
-        request.wait()
+        status = INPROGRESS
+        while status == INPROGRESS:
+            status = lib.hvd_wait_for(request.pointer, _PATIENCE_MS, None)
+        return status
     except BaseException:
         _pending[handle] = request
         raise
-    return request.result()
 
 
 def forget_pending():
