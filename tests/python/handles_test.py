@@ -6,10 +6,13 @@ import signal
 import threading
 import time
 import unittest
+import unittest.mock
+import weakref
 
 import torch
 
 import horovod.torch as hvd
+from horovod.common import repeated
 
 
 class Handles(unittest.TestCase):
@@ -106,6 +109,87 @@ class Handles(unittest.TestCase):
             hvd.barrier()
             first = hvd.allreduce_async(torch.ones(2), name='twice')
         self.assertEqual(hvd.synchronize(first).tolist(), [1.0, 1.0])
+
+    def test_name_may_come_back_with_another_tensor(self):
+        size, ranks = hvd.size(), sum(range(hvd.size()))
+        own = float(hvd.rank())
+        for case, tensor, settings, expected in (
+                ('first', torch.full((2, 3), own), {}, ranks / size),
+                ('same', torch.full((2, 3), own), {}, ranks / size),
+                ('shape', torch.full((3, 2), own), {}, ranks / size),
+                ('dims', torch.full((6,), own), {}, ranks / size),
+                ('scalar', torch.tensor(own), {}, ranks / size),
+                ('empty', torch.ones(0), {}, None),
+                ('dtype', torch.full((6,), own, dtype=torch.float64), {}, ranks / size),
+                ('op', torch.full((6,), own), {'op': hvd.Sum}, ranks),
+                ('scales', torch.full((6,), own), {'op': hvd.Sum, 'prescale_factor': 0.5,
+                                                   'postscale_factor': 4.0}, 2 * ranks),
+                ('strided', torch.full((3, 2), own).t(), {}, ranks / size),
+                ('strided part', torch.full((4, 4), own)[:, 1], {}, ranks / size),
+                ('same again', torch.full((2, 3), own), {}, ranks / size)):
+            with self.subTest(case=case):
+                for _ in range(2):
+                    given = tensor.clone() if tensor.is_contiguous() else tensor
+                    before = given.clone()
+                    result = hvd.synchronize(hvd.allreduce_async_(given, name='back', **settings))
+                    self.assertIs(result, given)
+                    self.assertEqual(result.shape, tensor.shape)
+                    if expected is not None:
+                        self.assertTrue(torch.all(result == expected), f'{result} of {before}')
+                    given.copy_(before)
+
+    def test_name_may_come_back_before_it_was_waited_for(self):
+        hvd.synchronize(hvd.allreduce_async_(torch.ones(4), name='early'))
+        handles = []
+        for step in range(3):
+            handles.append(hvd.allreduce_async_(torch.full((4,), float(step)), name='early'))
+            while not hvd.poll(handles[-1]):
+                time.sleep(0.001)
+        self.assertEqual([hvd.synchronize(handle).tolist() for handle in handles],
+                         [[float(step)] * 4 for step in range(3)])
+
+    def test_name_comes_back_after_a_failure(self):
+        if self.alone:
+            self.skipTest('one rank cannot disagree')
+        for _ in range(2):
+            hvd.synchronize(hvd.allreduce_async_(torch.ones(2), name='failed'))
+            with self.assertRaisesRegex(hvd.HorovodInternalError, 'Mismatched'):
+                hvd.synchronize(hvd.allreduce_async_(torch.ones(2 + hvd.rank()), name='failed'))
+
+    def test_tensor_is_let_go_once_waited_for(self):
+        tensor = torch.ones(3)
+        reference = weakref.ref(tensor)
+        handle = hvd.allreduce_async_(tensor, name='let go')
+        del tensor
+        self.assertIsNotNone(reference())
+        hvd.synchronize(handle)
+        self.assertIsNone(reference())
+
+    def test_threads_may_use_one_name_in_turns(self):
+        turns, seen = threading.Barrier(2), []
+
+        def work(number):
+            for step in range(10):
+                turns.wait(60)
+                if step % 2 == number:
+                    seen.append(hvd.synchronize(hvd.allreduce_async_(
+                        torch.full((3,), float(step)), name='turns')).tolist())
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(120)
+        self.assertEqual(sorted(seen), [[float(step)] * 3 for step in range(10)])
+
+    def test_any_number_of_names_may_be_used(self):
+        with unittest.mock.patch('horovod.common.repeated._MOST_IDLE', 8):
+            for _ in range(2):
+                handles = [hvd.allreduce_async_(torch.ones(1), name=f'many.{index}')
+                           for index in range(30)]
+                self.assertEqual([hvd.synchronize(handle).item() for handle in handles],
+                                 [1.0] * 30)
+                self.assertLessEqual(len(repeated._idle), 8)
 
     def check_mismatch(self, message, call):
         """``call(is_odd)`` differs between rank 0 and the others."""

@@ -117,7 +117,11 @@ class _Quick:
 
     def __init__(self, path):
         library = ctypes.PyDLL(path)
+        self.allreduce_start = library.hvd_allreduce_start
         self.wait_for = library.hvd_wait_for  # for 0 ms
+        self.request_free = library.hvd_request_free  # of a request that has ended
+        self.request_free.argtypes = [c_void_p]
+        self.request_free.restype = None
 
 
 def _load():

@@ -8,6 +8,7 @@ import torch
 from horovod.common import requests
 from horovod.common.basics import Average, Sum
 from horovod.common.process_sets import global_process_set, set_id
+from horovod.common.repeated import Repeated, take_idle
 from horovod.torch.collectives import tensors as memory
 from horovod.torch.compression import Compression
 
@@ -30,6 +31,18 @@ def _start(names, tensors, targets, op, scale, process_set, finish):
         described, op, scale, set_id(process_set, 'Allreduce'), (tensors, targets), finish))
 
 
+def _start_again(tensor, name, op, prescale, postscale, process_set):
+    """What training loops do most, with little to do where the name's last tensor was alike. None:
+    libhvd refuses it, and the long way will tell why."""
+    settings = (op, prescale, postscale, process_set.process_set_id)
+    likeness = (tensor.shape, tensor.dtype, settings)
+    request = take_idle(name)
+    if request is None or request.likeness != likeness:
+        set_id(process_set, 'Allreduce')
+        request = Repeated(name, likeness, tensor.shape, memory.number(tensor), settings)
+    return request.start(tensor, tensor.data_ptr())
+
+
 def allreduce_async(tensor, average=None, name=None, op=None, prescale_factor=1.0,
                     postscale_factor=1.0, process_set=global_process_set):
     """Starts a reduction over all ranks into a new tensor; returns a handle."""
@@ -45,6 +58,10 @@ def allreduce_async_(tensor, average=None, name=None, op=None, prescale_factor=1
                      postscale_factor=1.0, process_set=global_process_set):
     """Starts a reduction over all ranks in place; returns a handle."""
     op = choose_op(op, average)
+    if type(name) is str and memory.is_host(tensor):
+        handle = _start_again(tensor, name, op, prescale_factor, postscale_factor, process_set)
+        if handle is not None:
+            return handle
     staged = memory.host(tensor)
     names = [requests.tensor_name('allreduce', name, process_set)]
     return _start(names, [staged], [staged], op, (prescale_factor, postscale_factor), process_set,

@@ -18,20 +18,29 @@ _NUMBERS = {getattr(torch, name): number for name, number in DTYPES.items()
             if hasattr(torch, name)}
 
 
-def _number(tensor):
+_STRIDED = torch.strided
+
+
+def number(tensor):
+    """What libhvd calls the tensor's dtype."""
     try:
         return _NUMBERS[tensor.dtype]
     except KeyError:
         raise ValueError(f'Tensor type {tensor.type()} is not supported.') from None
 
 
+def is_host(tensor):
+    """Whether libhvd can read and write the tensor's memory."""
+    return tensor.is_cpu and tensor.layout is _STRIDED and tensor.is_contiguous()
+
+
 def host(tensor):
     """The tensor itself where libhvd can read and write its memory, else a copy that it can."""
-    if tensor.layout is not torch.strided:
+    if is_host(tensor):
+        return tensor
+    if tensor.layout is not _STRIDED:
         raise ValueError(f'Tensor type {tensor.type()} is not supported: it is not dense; see '
                          'sparse_allreduce_async() or to_dense()')
-    if tensor.device.type == 'cpu' and tensor.is_contiguous():
-        return tensor
     return tensor.detach().cpu().contiguous()
 
 
@@ -52,7 +61,7 @@ def empty(tensor, shape):
 def describe(name, source, target=None):
     """What horovod.common.requests wants to know; no target: the library allocates it."""
     return (name, source.data_ptr(), None if target is None else target.data_ptr(),
-            source.shape, _number(source), DEVICE_CPU)
+            source.shape, number(source), DEVICE_CPU)
 
 
 def write_back(staged, tensor):

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Allreduces that a training loop repeats: described to libhvd once, submitted in every step.
+
+A description is that of one name, and belongs to the request that it was last used for: whoever
+pops it from the table of idle ones has it for himself.
+"""
+
+import operator
+from ctypes import byref, c_double, c_int64, c_void_p
+
+from horovod.common.library import DEVICE_CPU, Tensor, quick
+from horovod.common.requests import Request, add, tensor_name
+
+# Names that nobody uses again are to fill no memory; a description takes about 1 KiB.
+_MOST_IDLE = 4096
+
+_idle = {}
+_start = quick.allreduce_start
+_free = quick.request_free
+
+
+class Repeated(Request):
+    """The allreduce in place of one tensor in host memory. ``likeness`` is anything that differs
+    when the description does: shape and dtype, as the front end knows them, and settings."""
+
+    __slots__ = ('likeness', '_name', '_tensor', '_described', '_arguments')
+
+    def __init__(self, name, likeness, shape, dtype, settings):
+        """``settings`` are the reduction, prescale and postscale factors, and the set's number."""
+        super().__init__(c_void_p(), None, None)
+        op, prescale, postscale, set_id = settings
+        self.likeness = likeness
+        self._name = name
+        self._tensor = None
+        self._described = Tensor(tensor_name('allreduce', name, None).encode(), None, None,
+                                 (c_int64 * len(shape))(*shape), len(shape), dtype, DEVICE_CPU)
+        self._arguments = (byref(self._described), 1, operator.index(op), c_double(prescale),
+                           c_double(postscale), operator.index(set_id), byref(self.pointer), None)
+
+    def start(self, tensor, address):
+        """Submits the tensor that is at the address, and keeps it until its end; returns a
+        handle, or None when libhvd refuses, without the reason."""
+        described = self._described
+        described.input = described.output = address
+        self._tensor = tensor
+        if _start(*self._arguments) != 0:
+            return None
+        return add(self)
+
+    def result(self):
+        tensor, self._tensor = self._tensor, None
+        # In this order: an interrupt in between must not free it twice.
+        ended, self.pointer.value = self.pointer.value, None
+        _free(ended)
+        if len(_idle) >= _MOST_IDLE:
+            _idle.clear()
+        _idle[self._name] = self
+        return tensor
+
+
+def take_idle(name):
+    """The description that this name had last, for the caller alone, or None."""
+    return _idle.pop(name, None)
