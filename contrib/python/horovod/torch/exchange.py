@@ -14,6 +14,8 @@ _TOO_OFTEN = ('Gradients were computed more than backward_passes_per_step times 
 class _Bucket:
     """Parameters whose gradients travel together, mostly one."""
 
+    __slots__ = ('parameters', 'name', 'finish', 'passes_left', 'incomplete', 'is_fresh')
+
     def __init__(self, parameters, name, passes):
         self.parameters = parameters
         self.name = name
@@ -22,17 +24,19 @@ class _Bucket:
     def reset(self, passes):
         """A new step begins."""
         self.finish = None  # the function that waits for the reduction, once it is under way
-        self.passes_left = dict.fromkeys(self.parameters, passes)
+        self.passes_left = [passes] * len(self.parameters)
         self.incomplete = len(self.parameters)
         self.is_fresh = True
 
-    def add_pass(self, parameter):
-        """Notes a backward pass; true when it was the last one of the last parameter."""
-        if self.finish is not None or self.passes_left[parameter] == 0:
+    def add_pass(self, index):
+        """Notes a backward pass of a parameter; true when it was the last one of the last."""
+        left = self.passes_left[index] - 1
+        if self.finish is not None or left < 0:
             raise AssertionError(_TOO_OFTEN)
         self.is_fresh = False
-        self.passes_left[parameter] -= 1
-        self.incomplete -= self.passes_left[parameter] == 0
+        self.passes_left[index] = left
+        if left == 0:
+            self.incomplete -= 1
         return self.incomplete == 0
 
     def takes_part(self):
@@ -52,9 +56,11 @@ class GradientExchange:
         self._reduction = reduction
         self._names = names
         self._passes = passes
-        self._group_of = {parameter: group for group in groups for parameter in group}
-        self._bucket_of = {}
+        self._member_of = {parameter: (group, index) for group in groups
+                           for index, parameter in enumerate(group)}
+        self._watched = set()
         self._buckets = []
+        self._places = {}  # of a bucket, by its first parameter
         self._unhook = []
         weakref.finalize(self, _call_all, self._unhook).atexit = False
 
@@ -63,29 +69,24 @@ class GradientExchange:
         at first, later those that were frozen or added."""
         for position, group in enumerate(param_groups):
             for index, parameter in enumerate(group['params']):
-                self._names.setdefault(parameter, f'{self._label}.{position}.{index}')
-                if parameter.requires_grad and parameter not in self._bucket_of:
+                if parameter not in self._watched and parameter.requires_grad:
+                    self._names.setdefault(parameter, f'{self._label}.{position}.{index}')
                     self._watch_one(parameter)
 
     def _watch_one(self, parameter):
-        group = self._group_of.get(parameter, (parameter,))
-        watched = [member for member in group if member in self._bucket_of]
-        if watched:
-            self._bucket_of[parameter] = self._bucket_of[watched[0]]
-        else:
-            self._bucket_of[parameter] = self._new_bucket(group, self._names[parameter])
-        on_gradient = weakref.WeakMethod(self._on_gradient)
+        group, index = self._member_of.get(parameter, ((parameter,), 0))
+        place = self._places.setdefault(group[0], len(self._buckets))
+        if place == len(self._buckets):
+            self._buckets.append(_Bucket(group, self._names[parameter], self._passes))
+        # Weakly: torch would keep what its hooks refer to, and with it the parameters, for ever.
+        exchange = weakref.ref(self)
         self._unhook.append(call_when_accumulated(
-            parameter, lambda parameter: on_gradient()(parameter)))
+            parameter, lambda *_: exchange()._on_gradient(place, index)))
+        self._watched.add(parameter)
 
-    def _new_bucket(self, group, name):
-        bucket = _Bucket(group, name, self._passes)
-        self._buckets.append(bucket)
-        return bucket
-
-    def _on_gradient(self, parameter):
-        bucket = self._bucket_of[parameter]
-        if bucket.add_pass(parameter):
+    def _on_gradient(self, place, index):
+        bucket = self._buckets[place]
+        if bucket.add_pass(index):
             self._submit(bucket)
 
     def _submit(self, bucket):

@@ -10,14 +10,14 @@ from horovod.torch.collectives.sparse import sparse_allreduce_async
 
 
 def call_when_accumulated(parameter, function):
-    """Calls ``function(parameter)`` after each backward pass has added to its gradient, until
-    the function that is returned is called and dropped."""
+    """Calls the function, with arguments to ignore, after each backward pass has added to the
+    parameter's gradient, until the function that is returned is called and dropped."""
     if hasattr(parameter, 'register_post_accumulate_grad_hook'):
         return parameter.register_post_accumulate_grad_hook(function).remove
     # torch < 2.1: a hook on the node of the graph that adds to .grad. The node lives as long
     # as someone holds it, here the returned function.
     node = parameter.expand_as(parameter).grad_fn.next_functions[0][0]
-    hook = node.register_hook(lambda *_: function(parameter))
+    hook = node.register_hook(function)
     return lambda: (hook.remove(), node)
 
 
@@ -29,10 +29,9 @@ class Reduction:
         self._op = op
         self._compression = compression
         self._sparse_as_dense = sparse_as_dense
-        self._scale = {}
+        self._scale = (1.0, 1.0)
         if op == Average:
-            self._scale = {'prescale_factor': 1.0 / predivide_factor,
-                           'postscale_factor': predivide_factor}
+            self._scale = (1.0 / predivide_factor, predivide_factor)
 
     def start(self, parameters, name):
         """Submits the gradients as one; returns the function that waits and stores them."""
@@ -42,18 +41,20 @@ class Reduction:
 
     def _start_one(self, parameter, name):
         gradient = _gradient(parameter)
-        if gradient.is_sparse and not self._sparse_as_dense:
-            return self._start_sparse(parameter, name)
-        compressed, ctx = self._compression.compress(_dense(gradient))
-        handle = allreduce_async_(compressed, name=name, op=self._op,
-                                  process_set=self.process_set, **self._scale)
+        if gradient.is_sparse:
+            if not self._sparse_as_dense:
+                return self._start_sparse(parameter, name)
+            gradient = gradient.to_dense()
+        compressed, ctx = self._compression.compress(gradient)
+        handle = allreduce_async_(compressed, None, name, self._op, *self._scale,
+                                  self.process_set)
         return lambda: self._store(parameter, synchronize(handle), ctx)
 
     def _start_group(self, parameters, name):
         dense = [_dense(_gradient(parameter)) for parameter in parameters]
         compressed, contexts = zip(*map(self._compression.compress, dense))
-        handle = grouped_allreduce_async_(compressed, name=name, op=self._op,
-                                          process_set=self.process_set, **self._scale)
+        handle = grouped_allreduce_async_(compressed, None, name, self._op, *self._scale,
+                                          self.process_set)
 
         def finish():
             for each in zip(parameters, synchronize(handle), contexts):
@@ -71,18 +72,22 @@ class Reduction:
 
     def _store(self, parameter, reduced, ctx):
         result = self._compression.decompress(reduced, ctx)
-        if parameter.grad.is_sparse:
+        gradient = parameter.grad
+        if result is gradient:
+            return
+        if gradient.is_sparse:
             parameter.grad = result
-        elif result is not parameter.grad:
+        else:
             with torch.no_grad():
-                parameter.grad.copy_(result)
+                gradient.copy_(result)
 
 
 def _gradient(parameter):
     """The gradient; zeros where this rank computed none, since another may have."""
-    if parameter.grad is None:
-        parameter.grad = torch.zeros_like(parameter, requires_grad=False)
-    return parameter.grad
+    gradient = parameter.grad
+    if gradient is None:
+        gradient = parameter.grad = torch.zeros_like(parameter, requires_grad=False)
+    return gradient
 
 
 def _dense(gradient):
