@@ -152,6 +152,18 @@ static int adopt_entries(struct hvd_agreement *agreement)
     return status;
 }
 
+/* Rank 0 makes plans when nobody has joined. Who has said so meanwhile crosses the plan, and says it
+ * again after it, behind the tensors that it has: those will have been reported by then. */
+static int defer_joins(struct hvd_agreement *agreement)
+{
+    hvd_members_join_over(&agreement->members);
+    if (agreement->join == NULL) {
+        return 0;
+    }
+    agreement->is_join_deferred = true;
+    return hvd_plan_ask_break(agreement, false);
+}
+
 int hvd_plan_begin(struct hvd_agreement *agreement, struct hvd_reader *reader,
                    const struct hvd_record *record)
 {
@@ -180,11 +192,7 @@ int hvd_plan_begin(struct hvd_agreement *agreement, struct hvd_reader *reader,
         hvd_coordinator_drop_planned(agreement->coordinator);
     }
     status = status != 0 ? status : adopt_entries(agreement);
-    /* A rank that has joined, or is about to, will not have them. */
-    if (status == 0 && agreement->join != NULL) {
-        status = hvd_plan_ask_break(agreement, false);
-    }
-    return status;
+    return status != 0 ? status : defer_joins(agreement);
 }
 
 /* --- the plan at work --- */

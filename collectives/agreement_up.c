@@ -199,8 +199,7 @@ int hvd_agreement_note_join(struct hvd_agreement *agreement, int rank, int64_t n
         return status;
     }
     agreement->last_joined = rank;
-    return status == 0 && agreement->plan.is_active ? hvd_plan_put_break(agreement)
-                                                    : status;
+    return status;
 }
 
 static int take_frozen(struct hvd_agreement *agreement, struct hvd_reader *reader)
@@ -227,7 +226,9 @@ static int take_report(struct hvd_agreement *agreement, int branch,
     case HVD_REPORT_TENSOR:
         return take_tensor(agreement, branch, reader, record, position, now_ns);
     case HVD_REPORT_JOIN:
-        return hvd_agreement_note_join(agreement, (int)record.id, now_ns);
+        return position < agreement->plan.begun_at /* it comes again: agreement_plan.c */
+                   ? 0
+                   : hvd_agreement_note_join(agreement, (int)record.id, now_ns);
     case HVD_REPORT_BREAK:
         return hvd_plan_take_break(agreement, record.id, record.count != 0);
     case HVD_REPORT_FROZEN:

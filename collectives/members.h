@@ -55,6 +55,6 @@ bool hvd_members_needs(const struct hvd_members *members, int set, int branch);
 int hvd_members_index(const struct hvd_member_set *set, int rank);
 
 void hvd_members_join(struct hvd_members *members, int rank); /* at most once a rank */
-void hvd_members_join_over(struct hvd_members *members); /* all ranks have joined */
+void hvd_members_join_over(struct hvd_members *members); /* nobody has joined any more */
 
 #endif

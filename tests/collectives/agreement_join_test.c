@@ -81,9 +81,31 @@ static void joins_at_once(struct program *programs, int size, unsigned seed)
     }
 }
 
+/* Ranks join just when the first plan comes about. */
+static void meets_plan(struct program *programs, int size, unsigned seed)
+{
+    for (int r = 0; r < size; r++) {
+        for (int epoch = 0; epoch < 6; epoch++) {
+            unsigned odd = hvd_hash_number(seed + (unsigned)(r * 31 + epoch)) % 3;
+            unsigned steps = 2 + hvd_hash_number(seed * 3 + (unsigned)epoch) % 5 + odd;
+
+            for (unsigned step = 0; step < steps; step++) {
+                for (int i = 0; i < 4; i++) {
+                    char name[32];
+
+                    snprintf(name, sizeof(name), "t%d.%d", epoch, i);
+                    program_wait_for(&programs[r], name);
+                    program_submit(&programs[r], 10, "%s", name);
+                }
+            }
+            program_join(&programs[r]);
+        }
+    }
+}
+
 int main(void)
 {
-    unsigned seed = tap_seed(20250308);
+    unsigned seed = tap_seed(7);
 
     hvd_log_least(HVD_LOG_ERROR);
     try_scenario("ranks join without waiting for what they have submitted", does_not_wait,
@@ -92,5 +114,6 @@ int main(void)
                  seed);
     try_scenario("what a joined rank lacks is refused if zeros would be wrong",
                  joins_at_once, NULL, seed);
+    try_scenario("joins that cross a plan", meets_plan, NULL, seed);
     return tap_done();
 }

@@ -313,7 +313,8 @@ static bool act_at_random(struct sim_rank *rank)
 static bool anything(struct sim *sim)
 {
     unsigned size = (unsigned)sim->layout.size, first = sim_draw(sim, size);
-    bool spares_slow = sim->slow_rank >= 0 && sim_draw(sim, 24) != 0;
+    bool has_slow = sim->slow_rank >= 0 && sim->slow_rank < sim->layout.size;
+    bool spares_slow = has_slow && sim_draw(sim, 24) != 0;
 
     for (unsigned i = 0; i < size; i++) {
         int rank = (int)((first + i) % size);

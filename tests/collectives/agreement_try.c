@@ -64,6 +64,7 @@ static bool try_once(const int *nodes, scenario *write,
     bool passed;
 
     sim_init(&sim, nodes, settings, seed);
+    sim.slow_rank = (int)(seed % (2 * (unsigned)sim.layout.size));
     write(programs, sim.layout.size, seed);
     programs_run(&sim, programs);
     counts = try_counts(&sim, 0);
