@@ -151,6 +151,7 @@ void hvd_agreement_end_entry(struct hvd_agreement *agreement, struct hvd_entry *
 {
     unregister(agreement, entry);
     unlink_entry(agreement, entry);
+    agreement->removals -= entry->proposal.kind == HVD_KIND_SET_REMOVE ? 1 : 0;
     agreement->ops->end(agreement->context, entry, status, text);
     if (agreement->ended_join != NULL) {
         hvd_agreement_end_join(agreement);
@@ -177,22 +178,37 @@ static int report_removals(struct hvd_agreement *agreement, int64_t now_ns)
     int status = 0;
 
     for (struct hvd_entry *entry = agreement->oldest;
-         entry != NULL && status == 0 && agreement->removals > 0; entry = entry->newer) {
+         entry != NULL && status == 0 && agreement->deferred_removals > 0;
+         entry = entry->newer) {
         if (entry->is_deferred && !is_in_use(agreement, entry)) {
             entry->is_deferred = false;
-            agreement->removals--;
+            agreement->deferred_removals--;
             status = hvd_agreement_report(agreement, entry, now_ns);
         }
     }
     return status;
 }
 
+/* Not a process set that this rank has asked to remove, or that is gone since the caller looked. */
+static bool may_use(const struct hvd_agreement *agreement, int set)
+{
+    const struct hvd_member_set *found = hvd_members_find(&agreement->members, set);
+    const struct hvd_entry *entry = agreement->removals > 0 ? agreement->oldest : NULL;
+
+    while (entry != NULL && !(entry->proposal.kind == HVD_KIND_SET_REMOVE &&
+                              entry->proposal.root == set)) {
+        entry = entry->newer;
+    }
+    return entry == NULL && found != NULL && found->is_member;
+}
+
 static int submit_removal(struct hvd_agreement *agreement, struct hvd_entry *entry,
                           int64_t now_ns)
 {
+    agreement->removals++;
     if (is_in_use(agreement, entry)) {
         entry->is_deferred = true;
-        agreement->removals++;
+        agreement->deferred_removals++;
         return 0;
     }
     return hvd_agreement_report(agreement, entry, now_ns);
@@ -229,6 +245,11 @@ int hvd_agreement_submit(struct hvd_agreement *agreement, struct hvd_entry *entr
 {
     struct hvd_known *known = hvd_known_find(&agreement->known, &entry->key);
 
+    if (!may_use(agreement, entry->proposal.set)) {
+        agreement->ops->end(agreement->context, entry, HVD_ERR_ARG,
+                            "The process set is being removed.");
+        return 0;
+    }
     entry->proposal.rank = agreement->rank;
     if (entry->submitted_ns == 0) {
         entry->submitted_ns = now_ns;
@@ -319,7 +340,8 @@ static bool must_look(const struct hvd_agreement *agreement, bool is_waited)
 int hvd_agreement_progress(struct hvd_agreement *agreement, bool is_waited,
                            int64_t now_ns, bool *moved)
 {
-    int status = agreement->removals > 0 ? report_removals(agreement, now_ns) : 0;
+    int status =
+        agreement->deferred_removals > 0 ? report_removals(agreement, now_ns) : 0;
 
     status = status != 0 ? status : hvd_agreement_pass_up(agreement, now_ns);
     if (status == 0 && must_look(agreement, is_waited) &&

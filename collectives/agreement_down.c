@@ -69,23 +69,8 @@ static int add_set(struct hvd_agreement *agreement, struct hvd_entry *entry)
     return status;
 }
 
-/* What another thread has submitted since this rank asked for the removal. */
-static void end_all_of(struct hvd_agreement *agreement, int set)
-{
-    struct hvd_entry *entry = agreement->oldest;
-
-    while (entry != NULL) {
-        struct hvd_entry *next = entry->newer;
-
-        if (entry->proposal.set == set) {
-            hvd_tallies_drop(&agreement->tallies, &entry->key);
-            hvd_agreement_end_entry(agreement, entry, HVD_ERR_ARG,
-                                    "The process set was removed meanwhile.");
-        }
-        entry = next;
-    }
-}
-
+/* No rank has anything of the set left: each has asked for the removal and then waited for that
+ * before it said so. */
 static void remove_set(struct hvd_agreement *agreement, struct hvd_entry *entry)
 {
     int set = entry->proposal.root;
@@ -95,7 +80,6 @@ static void remove_set(struct hvd_agreement *agreement, struct hvd_entry *entry)
                                 "There is no such process set to remove.");
         return;
     }
-    end_all_of(agreement, set);
     hvd_members_remove(&agreement->members, set);
     agreement->ops->remove_set(agreement->context, set);
     end_with_value(agreement, entry, set);

@@ -41,7 +41,8 @@ struct hvd_agreement {
     struct hvd_entry *join; /* this rank's, under way */
     struct hvd_entry *ended_join; /* over, but tensors submitted before it still run */
     bool is_join_deferred; /* until the plan has ended */
-    int removals; /* of process sets, that wait until this rank has done with the set */
+    int removals; /* of process sets, by this rank, under way */
+    int deferred_removals; /* of them those that wait until this rank has done with the set */
 
     struct hvd_plan plan;
     struct hvd_stall stall;
