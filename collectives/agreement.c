@@ -6,8 +6,9 @@
 
 #include "collectives/agreement_state.h"
 
-/* How often to look for tensors that a thread waits for in vain. */
+/* How often to look for tensors that a plan holds up, when a thread waits and when none does. */
 static const int64_t look_every_ns = 2000000;
+static const int64_t look_alone_every_ns = 1000000000;
 
 int hvd_agreement_create(const struct hvd_layout *layout, int rank,
                          const struct hvd_agreement_settings *settings,
@@ -331,10 +332,11 @@ static bool is_answer_due(const struct hvd_agreement *agreement, bool is_waited,
             hvd_coordinator_bytes(agreement->coordinator) >= fusion->threshold);
 }
 
-static bool must_look(const struct hvd_agreement *agreement, bool is_waited)
+static bool must_look(const struct hvd_agreement *agreement)
 {
-    return agreement->plan.is_active && !agreement->plan.wants_break && is_waited &&
-           agreement->oldest != NULL;
+    const struct hvd_plan *plan = &agreement->plan;
+
+    return plan->is_active && !plan->wants_break && plan->waiting > 0;
 }
 
 int hvd_agreement_progress(struct hvd_agreement *agreement, bool is_waited,
@@ -344,7 +346,7 @@ int hvd_agreement_progress(struct hvd_agreement *agreement, bool is_waited,
         agreement->deferred_removals > 0 ? report_removals(agreement, now_ns) : 0;
 
     status = status != 0 ? status : hvd_agreement_pass_up(agreement, now_ns);
-    if (status == 0 && must_look(agreement, is_waited) &&
+    if (status == 0 && must_look(agreement) &&
         now_ns - agreement->last_look_ns >= look_every_ns) {
         agreement->last_look_ns = now_ns;
         status = hvd_plan_look(agreement, now_ns);
@@ -377,9 +379,9 @@ int64_t hvd_agreement_deadline(const struct hvd_agreement *agreement, bool is_wa
         deadline = hvd_coordinator_oldest(agreement->coordinator) +
                    agreement->settings.fusion.cycle_ns;
     }
-    if (must_look(agreement, is_waited) && agreement->newest != NULL &&
-        !agreement->newest->is_agreed) {
-        deadline = earlier(deadline, now_ns + look_every_ns);
+    if (must_look(agreement)) {
+        deadline =
+            earlier(deadline, now_ns + (is_waited ? look_every_ns : look_alone_every_ns));
     }
     if (agreement->oldest != NULL && agreement->settings.stall_warning_ns > 0) {
         int64_t due =

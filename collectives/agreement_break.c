@@ -79,13 +79,16 @@ static bool is_held_up(const struct hvd_plan *plan, const struct hvd_plan_batch 
 int hvd_plan_look(struct hvd_agreement *agreement, int64_t now_ns)
 {
     static const int64_t patience_ns = 5000000;
+    static const int64_t most_patience_ns = 1000000000; /* nobody asks for it here */
 
     for (const struct hvd_entry *entry = agreement->oldest; entry != NULL;
          entry = entry->newer) {
+        bool is_asked_for = atomic_load(&entry->request->is_asked_for);
+
         if (!entry->is_agreed && entry->known != NULL && entry->known->planned != NULL &&
-            now_ns - entry->submitted_ns > patience_ns &&
-            is_held_up(&agreement->plan, entry->known->planned) &&
-            atomic_load(&entry->request->is_asked_for)) {
+            now_ns - entry->submitted_ns >
+                (is_asked_for ? patience_ns : most_patience_ns) &&
+            is_held_up(&agreement->plan, entry->known->planned)) {
             return hvd_plan_ask_break(agreement, true);
         }
     }

@@ -265,6 +265,7 @@ int hvd_plan_start(struct hvd_agreement *agreement, int number)
         planned->tensors[i].known->planned = planned->tensors[i].next;
     }
     planned->missing = planned->count;
+    plan->waiting -= planned->count;
     lane->running = batch;
     plan->others = 0;
     batch->number = ++lane->started;
@@ -281,6 +282,7 @@ int hvd_plan_submit(struct hvd_agreement *agreement, struct hvd_entry *entry,
 
     hvd_agreement_bind(agreement, entry, known);
     planned->missing--;
+    agreement->plan.waiting++;
     planned->anew += is_anew ? 1 : 0;
     return is_anew ? hvd_plan_ask_break(agreement, true)
                    : hvd_plan_start(agreement, planned->lane);

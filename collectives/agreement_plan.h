@@ -56,6 +56,7 @@ struct hvd_plan {
     bool is_active; /* from PLAN to RESUME */
     bool is_frozen; /* from BREAK to RESUME */
     bool wants_break; /* this rank has asked */
+    size_t waiting; /* tensors that this rank has submitted for batches not started yet */
     struct hvd_plan_batch *batches; /* [count] */
     size_t count;
     struct hvd_plan_lane lanes[HVD_PLAN_LANES];

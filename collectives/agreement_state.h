@@ -134,7 +134,8 @@ int hvd_plan_frozen(struct hvd_agreement *agreement, const uint64_t *least,
                     const uint64_t *most);
 int hvd_plan_resume(struct hvd_agreement *agreement, struct hvd_reader *reader,
                     int64_t now_ns);
-/* Breaks the plan when a thread waits for a planned tensor whose batch does not come about. */
+/* Breaks the plan when this rank has waited too long for a planned tensor whose batch lacks others;
+ * sooner when a thread asks for the tensor. */
 int hvd_plan_look(struct hvd_agreement *agreement, int64_t now_ns);
 int hvd_take_lanes(struct hvd_reader *reader, uint64_t *least, uint64_t *most);
 

@@ -253,13 +253,14 @@ static bool advance_any(struct sim *sim, struct program *programs)
 
 bool programs_run(struct sim *sim, struct program *programs)
 {
-    const int64_t most_moves = 30000000, patience_ns = 1000000000;
+    const int64_t most_moves = 30000000, patience_ns = 5000000000, pause_ns = 10000000;
 
     sim->last_end_ns = sim->now_ns;
     while (sim->fault[0] == '\0' && !all_done(sim, programs)) {
         bool moved = sim_draw(sim, 4) != 0 && advance_any(sim, programs);
 
-        if (!moved && !sim_step(sim) && !advance_any(sim, programs) && !sim_step(sim)) {
+        if (!moved && !sim_step(sim, pause_ns) && !advance_any(sim, programs) &&
+            !sim_step(sim, patience_ns)) {
             sim_fault(sim, "nothing can happen any more");
         }
         if (sim->moves > most_moves || sim->now_ns - sim->last_end_ns > patience_ns) {

@@ -351,7 +351,7 @@ static int64_t next_deadline(const struct sim *sim)
     return next;
 }
 
-bool sim_step(struct sim *sim)
+bool sim_step(struct sim *sim, int64_t patience_ns)
 {
     int64_t next;
 
@@ -361,7 +361,7 @@ bool sim_step(struct sim *sim)
         return true;
     }
     next = next_deadline(sim);
-    if (next < 0) {
+    if (next < 0 || next - sim->now_ns > patience_ns) {
         return false;
     }
     sim->now_ns = next > sim->now_ns ? next + 1 : sim->now_ns + 1000;

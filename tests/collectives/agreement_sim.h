@@ -95,9 +95,9 @@ bool sim_has_ended(const struct hvd_request *request);
 struct hvd_proposal sim_allreduce(const char *name, int64_t elements);
 
 /* Does one random thing that can be done: a message, the start or the end of a batch, progress of
- * a rank. When there is none, time passes until something is due. False: nothing will ever
- * happen. */
-bool sim_step(struct sim *sim);
+ * a rank. When there is none, time passes until something is due. False: nothing will happen for
+ * patience_ns. */
+bool sim_step(struct sim *sim, int64_t patience_ns);
 
 /* Until nothing happens without time passing, or a fault. */
 void sim_settle(struct sim *sim);
