@@ -195,7 +195,8 @@ void hvd_coordinator_drop_planned(struct hvd_coordinator *coordinator)
 
     while (*at != NULL) {
         struct hvd_ready *ready = *at;
-        struct hvd_known *known = ready->tally->known;
+        const struct hvd_known *known =
+            hvd_known_find(coordinator->known, &ready->tally->key);
 
         if (known != NULL && known->planned != NULL) {
             *at = ready->next;

@@ -43,7 +43,7 @@ int64_t hvd_coordinator_bytes(const struct hvd_coordinator *coordinator);
 int hvd_coordinator_answer(struct hvd_coordinator *coordinator, bool only_spare,
                            int64_t now_ns, struct hvd_writer *writer);
 
-/* Gives tensors back that were ready but are part of a plan now. */
+/* Gives tensors back that were ready but are part of a plan now, as whatever they were described. */
 void hvd_coordinator_drop_planned(struct hvd_coordinator *coordinator);
 
 #endif
