@@ -109,13 +109,15 @@ static void leave_group(struct hvd_coordinator *coordinator,
 }
 
 /* The tensors of a group wait for each other, but no longer than a cycle: ranks may have cut
- * their groups differently. */
+ * their groups differently. When all ranks have joined no other is left to come. */
 static bool waits_for_group(struct hvd_coordinator *coordinator,
                             const struct hvd_ready *ready)
 {
+    const struct hvd_members *members = coordinator->tallies->members;
     uint64_t id = group_of(ready);
 
-    return id != 0 && !find_group(coordinator, id)->is_whole &&
+    return id != 0 && members->joined < members->layout->size &&
+           !find_group(coordinator, id)->is_whole &&
            coordinator->now_ns - ready->ready_ns < coordinator->fusion->cycle_ns;
 }
 

@@ -81,6 +81,50 @@ static void joins_at_once(struct program *programs, int size, unsigned seed)
     }
 }
 
+/* Half of a group waits for the other half, which fails, when the last ones join. */
+static void half_a_group(struct program *programs, int size, unsigned seed)
+{
+    static const struct ending differs = {.text = "Mismatched ALLREDUCE tensor shapes"};
+
+    for (int r = 0; r < size; r++) {
+        for (int epoch = 0; epoch < 6; epoch++) {
+            struct hvd_proposal a = sim_allreduce("a", 20), b = sim_allreduce("b", 30);
+            const struct hvd_proposal *group[] = {&a, &b};
+            int first = (epoch + (int)(seed % 7)) % size; /* has joined already */
+
+            b.shape[0] += r == (first + 1) % size ? 1 : 0;
+            if (r != first) {
+                program_propose_group(&programs[r], group, 2, size > 2 ? &differs : NULL);
+            }
+            program_join(&programs[r]);
+        }
+    }
+}
+
+/* Process sets are made and removed by all ranks, while one of them has joined. */
+static void sets_beside_join(struct program *programs, int size, unsigned seed)
+{
+    for (int r = 0; r < size; r++) {
+        for (int epoch = 0; epoch < 6; epoch++) {
+            char name[32];
+            struct hvd_proposal add = {
+                .kind = HVD_KIND_SET_ADD, .name = name, .note = "0,1"};
+            struct hvd_proposal drop = {
+                .kind = HVD_KIND_SET_REMOVE, .name = name, .root = 1};
+            struct ending refused = {
+                .text = "cannot be added or removed after a rank has joined"};
+
+            if (size > 2 && (seed + (unsigned)(r + epoch)) % (unsigned)size != 0) {
+                snprintf(name, sizeof(name), "hvd.set.%d", 2 * epoch);
+                program_propose(&programs[r], &add, &refused);
+                snprintf(name, sizeof(name), "hvd.set.%d", 2 * epoch + 1);
+                program_propose(&programs[r], &drop, &refused);
+            }
+            program_join(&programs[r]);
+        }
+    }
+}
+
 /* Ranks join just when the first plan comes about. */
 static void meets_plan(struct program *programs, int size, unsigned seed)
 {
@@ -114,6 +158,10 @@ int main(void)
                  seed);
     try_scenario("what a joined rank lacks is refused if zeros would be wrong",
                  joins_at_once, NULL, seed);
+    try_scenario("the last join does not overtake half a group", half_a_group, NULL,
+                 seed);
+    try_scenario("process sets are left as they are while a rank has joined",
+                 sets_beside_join, NULL, seed);
     try_scenario("joins that cross a plan", meets_plan, NULL, seed);
     return tap_done();
 }
