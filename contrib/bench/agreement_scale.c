@@ -102,7 +102,7 @@ static void run_tensors(struct sim *sim, const struct hvd_proposal *const *tenso
     size_t made = 0;
 
     for (int rank = 0; rank < sim->layout.size; rank++) {
-        sim->ranks[rank].is_waited = true;
+        sim_wait(sim, rank, true);
         for (int i = 0; i < count; i++) {
             requests[made++] = sim_submit(sim, rank, &tensors[i], 1);
         }

@@ -192,7 +192,7 @@ static bool wait_for(struct sim *sim, int rank, struct program *program, const c
             is_done = false;
         }
     }
-    sim->ranks[rank].is_waited = !is_done;
+    sim_wait(sim, rank, !is_done);
     return is_done;
 }
 
@@ -216,7 +216,7 @@ static bool advance(struct sim *sim, int rank, struct program *program)
         break;
     case CALL_TUNE:
         if (!sim->ranks[rank].has_left) {
-            hvd_agreement_tune(sim->ranks[rank].agreement, call->threshold, 1000000);
+            sim_tune(sim, call->threshold, 1000000);
         }
         break;
     case CALL_LEAVE:

@@ -186,6 +186,7 @@ struct hvd_request *sim_submit(struct sim *sim, int number,
     struct hvd_request *request = hvd_request_create(count);
     struct sim_rank *rank = &sim->ranks[number];
 
+    rank->is_asleep = false;
     for (int i = 0; i < count; i++) {
         struct hvd_entry *entry = &request->entries[i];
 
@@ -211,6 +212,14 @@ struct hvd_request *sim_submit(struct sim *sim, int number,
     return request;
 }
 
+void sim_wait(struct sim *sim, int number, bool is_waited)
+{
+    struct sim_rank *rank = &sim->ranks[number];
+
+    rank->is_asleep &= rank->is_waited == is_waited;
+    rank->is_waited = is_waited;
+}
+
 bool sim_has_ended(const struct hvd_request *request)
 {
     return atomic_load(&request->status) != HVD_INPROGRESS;
@@ -234,12 +243,14 @@ static void leave(struct sim_rank *rank)
 void sim_leave(struct sim *sim)
 {
     sim->is_leaving = true;
+    sim->ranks[0].is_asleep = false;
 }
 
 static void deliver(struct sim_rank *rank, int link, const struct sim_message *message)
 {
     int64_t now_ns = rank->sim->now_ns;
 
+    rank->is_asleep = false;
     rank->chain = message->chain > rank->chain ? message->chain : rank->chain;
     if (rank->has_left) {
         return;
@@ -272,12 +283,18 @@ static bool take_message(struct sim_rank *rank, unsigned first)
     return false;
 }
 
+static bool is_to_progress(const struct sim_rank *rank)
+{
+    return !rank->has_left && (!rank->is_asleep || (rank->wake_ns >= 0 &&
+                                                    rank->sim->now_ns >= rank->wake_ns));
+}
+
 static bool progress(struct sim_rank *rank)
 {
     bool moved = false;
     int status = 0;
 
-    if (rank->has_left) {
+    if (!is_to_progress(rank)) {
         return false;
     }
     sim_check_status(rank, hvd_agreement_progress(rank->agreement, rank->is_waited,
@@ -288,6 +305,9 @@ static bool progress(struct sim_rank *rank)
         moved = true;
     }
     sim_check_status(rank, status);
+    rank->is_asleep = !moved;
+    rank->wake_ns =
+        hvd_agreement_deadline(rank->agreement, rank->is_waited, rank->sim->now_ns);
     return moved;
 }
 
@@ -339,10 +359,7 @@ static int64_t next_deadline(const struct sim *sim)
 
     for (int i = 0; i < sim->layout.size; i++) {
         const struct sim_rank *rank = &sim->ranks[i];
-        int64_t due =
-            rank->has_left
-                ? -1
-                : hvd_agreement_deadline(rank->agreement, rank->is_waited, sim->now_ns);
+        int64_t due = rank->has_left ? -1 : rank->wake_ns;
 
         if (due >= 0 && (next < 0 || due < next)) {
             next = due;

@@ -37,6 +37,9 @@ struct sim_rank {
     int sets_added;
     bool is_waited;
     bool is_paused;
+    bool
+        is_asleep; /* since it had nothing to do, until something happens to it, or wake_ns */
+    int64_t wake_ns; /* -1: never */
     bool has_left; /* nothing more is agreed here */
     int ended; /* entries */
     int failed;
@@ -89,6 +92,8 @@ struct hvd_agreement_settings sim_settings(void);
  * ended. */
 struct hvd_request *sim_submit(struct sim *sim, int rank,
                                const struct hvd_proposal *const *tensors, int count);
+/* A thread of this rank waits now, or does not. */
+void sim_wait(struct sim *sim, int rank, bool is_waited);
 bool sim_has_ended(const struct hvd_request *request);
 
 /* An allreduce of a row of float32. */
@@ -107,6 +112,9 @@ void sim_settle_in_turn(struct sim *sim);
 
 /* From now on rank 0 ends the job, as a rank's hvd_shutdown does. */
 void sim_leave(struct sim *sim);
+
+/* Rank 0 says from now on how all ranks fuse. */
+int sim_tune(struct sim *sim, int64_t threshold, int64_t cycle_ns);
 
 /* A number below `below`. */
 unsigned sim_draw(struct sim *sim, unsigned below);

@@ -222,6 +222,7 @@ static void finish(struct sim_rank *rank, struct sim_batch **link)
 
     sim_check_finish(rank, at->team, at->number, at->batch);
     *link = at->next;
+    rank->is_asleep = false;
     sim_check_status(rank, hvd_agreement_finish(rank->agreement, at->batch));
     free(at);
 }

@@ -66,7 +66,7 @@ static void test_change(const int *nodes, unsigned seed)
     sim_init(&sim, nodes, NULL, seed);
     run_steps(&sim, programs, STEPS);
     before = counts_of(&sim);
-    status = hvd_agreement_tune(sim.ranks[0].agreement, 0, 3000000);
+    status = sim_tune(&sim, 0, 3000000);
     run_steps(&sim, programs, STEPS);
     after = counts_of(&sim);
     tap_ok(status == 0 && all_fuse_so(&sim, 0, 3000000),
@@ -96,8 +96,8 @@ static void test_many_changes(const int *nodes, unsigned seed)
     for (int i = 0; i < 40 && good; i++) {
         const int64_t threshold = i % 3 * 1000, cycle_ns = i % 2 * 1000000;
 
-        good = hvd_agreement_tune(sim.ranks[0].agreement, threshold, cycle_ns) == 0 &&
-               hvd_agreement_tune(sim.ranks[0].agreement, threshold + 1, cycle_ns) == 0;
+        good = sim_tune(&sim, threshold, cycle_ns) == 0 &&
+               sim_tune(&sim, threshold + 1, cycle_ns) == 0;
         run_steps(&sim, programs, i % 9);
         sim_settle(&sim);
         good &= all_fuse_so(&sim, threshold + 1, cycle_ns);
