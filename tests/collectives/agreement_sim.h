@@ -104,6 +104,9 @@ struct hvd_proposal sim_allreduce(const char *name, int64_t elements);
  * patience_ns. */
 bool sim_step(struct sim *sim, int64_t patience_ns);
 
+/* All that happens within so much time. */
+void sim_pass(struct sim *sim, int64_t ns);
+
 /* Until nothing happens without time passing, or a fault. */
 void sim_settle(struct sim *sim);
 
