@@ -351,9 +351,7 @@ int hvd_agreement_progress(struct hvd_agreement *agreement, bool is_waited,
         agreement->last_look_ns = now_ns;
         status = hvd_plan_look(agreement, now_ns);
     }
-    if (status == 0 && agreement->oldest != NULL) {
-        status = hvd_stall_look(agreement, now_ns);
-    }
+    status = status != 0 ? status : hvd_stall_look(agreement, now_ns);
     if (status == 0 && hvd_agreement_is_root(agreement)) {
         if (is_answer_due(agreement, is_waited, now_ns)) {
             status = hvd_agreement_decide(agreement, now_ns);
@@ -372,6 +370,7 @@ static int64_t earlier(int64_t a, int64_t b)
 int64_t hvd_agreement_deadline(const struct hvd_agreement *agreement, bool is_waited,
                                int64_t now_ns)
 {
+    const struct hvd_entry *oldest = hvd_stall_oldest(agreement);
     int64_t deadline = -1;
 
     if (hvd_agreement_is_root(agreement) &&
@@ -383,9 +382,8 @@ int64_t hvd_agreement_deadline(const struct hvd_agreement *agreement, bool is_wa
         deadline =
             earlier(deadline, now_ns + (is_waited ? look_every_ns : look_alone_every_ns));
     }
-    if (agreement->oldest != NULL && agreement->settings.stall_warning_ns > 0) {
-        int64_t due =
-            agreement->oldest->submitted_ns + agreement->settings.stall_warning_ns;
+    if (oldest != NULL && agreement->settings.stall_warning_ns > 0) {
+        int64_t due = oldest->submitted_ns + agreement->settings.stall_warning_ns;
 
         deadline = earlier(
             deadline, due > agreement->stall.next_ns ? due : agreement->stall.next_ns);

@@ -34,11 +34,25 @@ struct held_list {
     size_t size;
 };
 
+static const struct hvd_entry *skip_joins(const struct hvd_entry *entry)
+{
+    while (entry != NULL && entry->proposal.kind == HVD_KIND_JOIN) {
+        entry = entry->newer;
+    }
+    return entry;
+}
+
+const struct hvd_entry *hvd_stall_oldest(const struct hvd_agreement *agreement)
+{
+    return skip_joins(agreement->oldest);
+}
+
 int hvd_stall_look(struct hvd_agreement *agreement, int64_t now_ns)
 {
+    const struct hvd_entry *oldest = hvd_stall_oldest(agreement);
     int64_t limit = agreement->settings.stall_warning_ns;
 
-    if (limit == 0 || now_ns - agreement->oldest->submitted_ns < limit ||
+    if (limit == 0 || oldest == NULL || now_ns - oldest->submitted_ns < limit ||
         now_ns < agreement->stall.next_ns) {
         return 0;
     }
@@ -75,8 +89,8 @@ int hvd_stall_answer(struct hvd_agreement *agreement, int64_t now_ns)
 
     stall->branches = 0;
     stall->held.bytes = 0;
-    for (const struct hvd_entry *entry = agreement->oldest; entry != NULL;
-         entry = entry->newer) {
+    for (const struct hvd_entry *entry = hvd_stall_oldest(agreement); entry != NULL;
+         entry = skip_joins(entry->newer)) {
         hvd_put_int(&own, agreement->rank);
         hvd_put_int(&own, now_ns - entry->submitted_ns);
         hvd_put_int(&own, entry->proposal.set);

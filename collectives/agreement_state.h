@@ -140,6 +140,9 @@ int hvd_plan_look(struct hvd_agreement *agreement, int64_t now_ns);
 int hvd_take_lanes(struct hvd_reader *reader, uint64_t *least, uint64_t *most);
 
 /* --- agreement_stall.c --- */
+/* What this rank waits for longest, joins apart: ranks may have much more data than others. NULL:
+ * nothing. */
+const struct hvd_entry *hvd_stall_oldest(const struct hvd_agreement *agreement);
 int hvd_stall_look(struct hvd_agreement *agreement, int64_t now_ns);
 int hvd_stall_put_ask(struct hvd_agreement *agreement, int64_t now_ns); /* rank 0 */
 int hvd_stall_answer(struct hvd_agreement *agreement, int64_t now_ns);

@@ -50,6 +50,18 @@ bool logged_has(enum hvd_log_level level, const char *text)
     return false;
 }
 
+bool logged_ended(enum hvd_log_level level, const char *text)
+{
+    int last = line_count - 1;
+    size_t bytes, wanted = strlen(text);
+
+    while (last >= 0 && lines[last].level != level) {
+        last--;
+    }
+    bytes = last >= 0 ? strlen(lines[last].text) : 0;
+    return bytes >= wanted && strcmp(lines[last].text + bytes - wanted, text) == 0;
+}
+
 void logged_show(void)
 {
     for (int i = 0; i < line_count; i++) {

@@ -16,6 +16,9 @@ int logged_count(enum hvd_log_level level);
 /* Whether some line at this level has the text in it. */
 bool logged_has(enum hvd_log_level level, const char *text);
 
+/* Whether the last line at this level ends with the text. */
+bool logged_ended(enum hvd_log_level level, const char *text);
+
 /* Prints all lines as TAP notes. */
 void logged_show(void);
 
