@@ -137,12 +137,13 @@ static int read_list(struct held_list *list, struct hvd_reader reader)
         int64_t age_ns = hvd_take_int(&reader);
         int32_t set = (int32_t)hvd_take_int(&reader);
         const char *name = hvd_take_text(&reader);
-        struct hvd_key key = hvd_key_make(set, name);
+        struct hvd_key key;
         struct held *held;
 
         if (reader.failed || rank < 0 || rank >= (int64_t)list->size) {
             return HVD_ERR_NET;
         }
+        key = hvd_key_make(set, name);
         held = find_held(list, &key);
         if (held == NULL) {
             return HVD_ERR_NOMEM;
