@@ -42,9 +42,11 @@ int hvd_plan_take_break(struct hvd_agreement *agreement, uint64_t epoch, bool wa
 {
     struct hvd_plan *plan = &agreement->plan;
 
-    if (!plan->is_active || plan->epoch != epoch || plan->is_breaking) {
-        return 0; /* it has ended meanwhile, or is about to */
+    if (!plan->is_active || plan->epoch != epoch || plan->is_breaking ||
+        plan->is_frozen || plan->wants_break) {
+        return 0; /* it has ended meanwhile, or is about to, or has been asked to */
     }
+    plan->wants_break = true;
     if (!hvd_agreement_is_root(agreement)) {
         hvd_agreement_put_up(agreement, HVD_REPORT_BREAK, was_wrong ? 1 : 0, epoch);
         return 0;
@@ -57,13 +59,7 @@ int hvd_plan_take_break(struct hvd_agreement *agreement, uint64_t epoch, bool wa
 
 int hvd_plan_ask_break(struct hvd_agreement *agreement, bool was_wrong)
 {
-    struct hvd_plan *plan = &agreement->plan;
-
-    if (!plan->is_active || plan->wants_break) {
-        return 0;
-    }
-    plan->wants_break = true;
-    return hvd_plan_take_break(agreement, plan->epoch, was_wrong);
+    return hvd_plan_take_break(agreement, agreement->plan.epoch, was_wrong);
 }
 
 /* Whether the tensor's batch cannot start because this rank has not submitted something. */

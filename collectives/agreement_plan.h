@@ -55,7 +55,7 @@ struct hvd_plan {
     uint64_t begun_at; /* decision messages seen then */
     bool is_active; /* from PLAN to RESUME */
     bool is_frozen; /* from BREAK to RESUME */
-    bool wants_break; /* this rank has asked */
+    bool wants_break; /* this rank, or one below it, has asked */
     size_t waiting; /* tensors that this rank has submitted for batches not started yet */
     struct hvd_plan_batch *batches; /* [count] */
     size_t count;
