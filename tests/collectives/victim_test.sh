@@ -1,12 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# victim_test.sh HVDRUN LAYOUT VICTIM PROGRAM: kill -9 of one rank must end the pending and the
-# next call of every other rank within 5 s, with an error that names the dead rank and its host.
+# victim_test.sh HVDRUN LAYOUT VICTIM PROGRAM [ARG...]: the end of one rank (kill -9, or as the program
+# is told) must end the pending and the next call of every other rank within 5 s, with an error that
+# names the dead rank and its host.
 hvdrun=$1 layout=$2 victim=$3 program=$4
+shift 4
 here=$(dirname "$0")
 ranks=$(($(echo "$layout" | tr , +)))
 shm_before=$(ls /dev/shm)
-out=$("$here/job.sh" "$hvdrun" "$layout" "$program" "$victim" 2>&1)
+out=$("$here/job.sh" "$hvdrun" "$layout" "$program" "$victim" "$@" 2>&1)
 case $out in
 *"1..0 # SKIP"*)
     echo "$out"

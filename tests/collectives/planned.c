@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A job in which one rank ends in the middle of a planned step: planned RANK kill|exit. The others
+ * print what they are told, as those of victim.c do; their SECONDS are those of the whole job. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tests/collectives/calls.h"
+#include "tests/collectives/steps.h"
+
+static double now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static void end(const char *how)
+{
+    if (strcmp(how, "kill") == 0) {
+        kill(getpid(), SIGKILL);
+    }
+    exit(1); /* as after an exception that nobody catches: without hvd_shutdown */
+}
+
+/* Up to the first failure, and that; the victim does not get beyond half of the last step. */
+static int play(int victim, const char *how, struct hvd_error *err)
+{
+    struct hvd_request *requests[STEP_TENSORS];
+    bool good = true;
+    int status = steps_try(60, &good, err);
+
+    for (int i = 0; i < STEP_TENSORS && status == 0; i++) {
+        requests[i] = step_start(i, err);
+        status = err->status;
+        if (hvd_rank() == victim && i == STEP_TENSORS / 2) {
+            end(how);
+        }
+    }
+    for (int i = 0; i < STEP_TENSORS && status == 0; i++) {
+        status = hvd_wait(requests[i], err);
+    }
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    int victim = argc > 1 ? atoi(argv[1]) : 0;
+    struct hvd_request *next;
+    struct hvd_error err = {0};
+    int rank, status;
+    double start;
+
+    signal(SIGTERM, SIG_IGN); /* the launcher ends the job; first we want to speak */
+    rank = call_init();
+    start = now();
+    status = play(victim, argc > 2 ? argv[2] : "kill", &err);
+    printf("pending %d: %d %.1f %s\n", rank, status, now() - start, err.text);
+    next = step_start(0, &err);
+    status = next != NULL ? hvd_wait(next, &err) : err.status;
+    printf("next %d: %d %s\n", rank, status, err.text);
+    fflush(stdout);
+    hvd_shutdown();
+    return 3;
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Forks and a shutdown in the middle of planned steps; runs as each rank of a job. Rank 0 prints TAP,
+ * a rank that finds something wrong ends with 1 besides. */
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/collectives/calls.h"
+#include "tests/collectives/steps.h"
+#include "tests/tap.h"
+
+enum {
+    STEPS = 60
+};
+
+static const char shutdown_text[] = "Horovod has been shut down. This was caused by an "
+                                    "exception on one of the ranks or an "
+                                    "attempt to allreduce, allgather or broadcast a "
+                                    "tensor after one of the ranks finished "
+                                    "execution. If the shutdown was caused by an "
+                                    "exception, you should see the exception in "
+                                    "the log before the first shutdown message.";
+
+static int rank;
+
+static bool report(bool good, const char *promise)
+{
+    if (rank == 0) {
+        tap_ok(good, "%s", promise);
+    } else if (!good) {
+        fprintf(stderr, "# rank %d: not so: %s\n", rank, promise);
+    }
+    return good;
+}
+
+/* A child that uses the library in vain, cleans up and ends as programs do. */
+static void be_curious(void)
+{
+    struct hvd_error err = {0};
+    bool refused = step_start(0, &err) == NULL && err.status == HVD_ERR_STATE &&
+                   strstr(err.text, "forked") != NULL;
+
+    hvd_shutdown();
+    exit(refused && hvd_is_initialized() == 0 ? 0 : 1);
+}
+
+/* The workers of a data loader: one ends at once, one stays. */
+static bool fork_in_a_step(void)
+{
+    struct hvd_request *requests[STEP_TENSORS];
+    struct hvd_error err = {0};
+    pid_t curious = 0, worker = 0;
+    int status = 0;
+    bool good = steps_play(STEPS);
+
+    fflush(stdout);
+    for (int i = 0; i < STEP_TENSORS; i++) {
+        requests[i] = step_start(i, NULL);
+        if (i == STEP_TENSORS / 2) {
+            curious = fork();
+            if (curious == 0) {
+                be_curious();
+            }
+            worker = fork();
+            if (worker == 0) {
+                alarm(60);
+                pause();
+            }
+        }
+    }
+    for (int i = 0; i < STEP_TENSORS; i++) {
+        call_finish(0, &requests[i], &err);
+        hvd_request_free(requests[i]);
+        good &= step_is_right(i);
+    }
+    good &= steps_play(STEPS);
+    good &= waitpid(curious, &status, 0) == curious && status == 0;
+    kill(worker, SIGKILL);
+    waitpid(worker, &status, 0);
+    return report(good, "forks in a planned step disturb nobody; children are refused");
+}
+
+/* Rank 1 has started half of a step when it shuts down. */
+static bool shut_down_in_a_step(void)
+{
+    int count = rank == 1 ? STEP_TENSORS / 2 : STEP_TENSORS;
+    struct hvd_request *requests[STEP_TENSORS];
+    struct hvd_error err = {0};
+    bool good = steps_play(STEPS);
+
+    for (int i = 0; i < count; i++) {
+        requests[i] = step_start(i, &err);
+    }
+    if (rank == 1) {
+        hvd_shutdown();
+    }
+    for (int i = 0; i < count; i++) {
+        int status = requests[i] != NULL ? hvd_wait(requests[i], &err) : err.status;
+        bool all_have_it = i < STEP_TENSORS / 2;
+
+        good &= status == HVD_ERR_SHUTDOWN
+                    ? strcmp(err.text, shutdown_text) == 0
+                    : status == 0 && all_have_it && step_is_right(i);
+        hvd_request_free(requests[i]);
+    }
+    if (rank != 1) {
+        good &= step_start(0, &err) == NULL && err.status == HVD_ERR_SHUTDOWN &&
+                strcmp(err.text, shutdown_text) == 0;
+    }
+    hvd_shutdown();
+    return report(good,
+                  "a shutdown ends what others have of a planned step, and says so");
+}
+
+int main(void)
+{
+    bool good;
+
+    rank = call_init();
+    good = fork_in_a_step();
+    good &= shut_down_in_a_step();
+    call_init();
+    good &= report(steps_play(STEPS), "and init works again");
+    hvd_shutdown();
+    if (rank == 0) {
+        return tap_done();
+    }
+    return good ? 0 : 1;
+}
