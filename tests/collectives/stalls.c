@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A job whose rank 1 is late: stalls SECONDS [planned]. All ranks have "step.0"; rank 1 starts the
+ * others of the step, step.1 to step.7, only SECONDS later, and has "own", which nobody else has,
+ * under way all the time. Each rank says what came of it:
+ *
+ *   step N: STATUS SECONDS TEXT
+ *   own 1: STATUS TEXT */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tests/collectives/calls.h"
+#include "tests/collectives/steps.h"
+
+static double now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static struct hvd_request *start_own(void)
+{
+    static float value;
+    struct hvd_tensor tensor = call_tensor("own", HVD_FLOAT32, NULL, 0, &value, &value);
+    struct hvd_request *request = NULL;
+    struct hvd_error err = {0};
+    int status = hvd_allreduce_start(&tensor, 1, HVD_SUM, 1, 1, 0, &request, &err);
+
+    if (status != 0) {
+        call_finish(status, &request, &err);
+    }
+    return request;
+}
+
+int main(int argc, char **argv)
+{
+    struct hvd_request *requests[STEP_TENSORS], *own = NULL;
+    struct hvd_error err = {0};
+    int rank = call_init(), status;
+    double start;
+
+    if (argc > 2) {
+        steps_play(60);
+    }
+    call_barrier();
+    start = now();
+    own = rank == 1 ? start_own() : NULL;
+    requests[0] = step_start(0, NULL);
+    if (rank == 1) {
+        usleep((useconds_t)(1e6 * atof(argv[1])));
+    }
+    for (int i = 1; i < STEP_TENSORS && err.status == 0; i++) {
+        requests[i] = step_start(i, &err);
+    }
+    status = err.status;
+    for (int i = 0; i < STEP_TENSORS && status == 0; i++) {
+        status = hvd_wait(requests[i], &err);
+    }
+    printf("step %d: %d %.1f %s\n", rank, status, now() - start, err.text);
+    fflush(stdout);
+    hvd_shutdown();
+    if (own != NULL) {
+        status = hvd_wait(own, &err);
+        printf("own 1: %d %s\n", status, err.text);
+    }
+    return 0;
+}
