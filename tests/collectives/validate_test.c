@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Horovod's checks of what ranks say of one tensor: each message word for word, and which goes
+ * first where several are true. */
+#include "collectives/validate.h"
+
+#include <string.h>
+
+#include "tests/tap.h"
+
+/* What differs from an allreduce (sum, float32) of [2, 3] on the CPU. */
+struct trial {
+    const char *promise;
+    const char *message; /* NULL: nothing is wrong */
+    struct hvd_proposal one;
+    struct hvd_proposal other;
+};
+
+#define TENSOR(...)                                                                      \
+    {                                                                                    \
+        .kind = HVD_KIND_ALLREDUCE, .dtype = HVD_FLOAT32, .op = HVD_SUM, .prescale = 1,  \
+        .postscale = 1, .ndim = 2, .shape = {2, 3}, .device = HVD_DEVICE_CPU,            \
+        .name = "t", .note = "", __VA_ARGS__                                             \
+    }
+#define BOTH(...) TENSOR(__VA_ARGS__), TENSOR(__VA_ARGS__)
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Woverride-init"
+static const struct trial trials[] = {
+    {"equal descriptions are fine", NULL, BOTH(.op = HVD_SUM)},
+    {"1: types",
+     "Mismatched data types: One rank had type float32, but another rank had type "
+     "float16.",
+     TENSOR(.ndim = 2), TENSOR(.dtype = HVD_FLOAT16)},
+    {"2: operations",
+     "Mismatched operations: One rank did an ALLREDUCE, but another rank did an "
+     "ALLGATHER.",
+     TENSOR(.ndim = 2), TENSOR(.kind = HVD_KIND_ALLGATHER)},
+    {"3: shapes of allreduce",
+     "Mismatched ALLREDUCE tensor shapes: One rank sent a tensor of shape [2, 3], but "
+     "another "
+     "rank sent a tensor of shape [2, 4].",
+     TENSOR(.ndim = 2), TENSOR(.shape = {2, 4})},
+    {"3: as many elements are not the same shape",
+     "Mismatched ALLREDUCE tensor shapes: One rank sent a tensor of shape [2, 3], but "
+     "another "
+     "rank sent a tensor of shape [6].",
+     TENSOR(.ndim = 2), TENSOR(.ndim = 1, .shape = {6})},
+    {"3: nor is a scalar one of one element",
+     "Mismatched ALLREDUCE tensor shapes: One rank sent a tensor of shape [], but "
+     "another rank "
+     "sent a tensor of shape [1].",
+     TENSOR(.ndim = 0), TENSOR(.ndim = 1, .shape = {1})},
+    {"3: shapes of Adasum",
+     "Mismatched ADASUM tensor shapes: One rank sent a tensor of shape [2, 3], but "
+     "another rank "
+     "sent a tensor of shape [2, 4].",
+     TENSOR(.kind = HVD_KIND_ADASUM), TENSOR(.kind = HVD_KIND_ADASUM, .shape = {2, 4})},
+    {"3: shapes of broadcast",
+     "Mismatched BROADCAST tensor shapes: One rank sent a tensor of shape [2, 3], but "
+     "another "
+     "rank sent a tensor of shape [2, 4].",
+     TENSOR(.kind = HVD_KIND_BROADCAST),
+     TENSOR(.kind = HVD_KIND_BROADCAST, .shape = {2, 4})},
+    {"3: shapes of reducescatter",
+     "Mismatched REDUCESCATTER tensor shapes: One rank sent a tensor of shape [2, 3], "
+     "but "
+     "another rank sent a tensor of shape [3, 3].",
+     TENSOR(.kind = HVD_KIND_REDUCESCATTER),
+     TENSOR(.kind = HVD_KIND_REDUCESCATTER, .shape = {3, 3})},
+    {"4: scale factors",
+     "Mismatched prescale and/or postscale factors: One rank sent factors (1, 0.5), but "
+     "another "
+     "rank sent factors (0.25, 1).",
+     TENSOR(.postscale = 0.5), TENSOR(.prescale = 0.25)},
+    {"4: those of a broadcast do not count", NULL, TENSOR(.kind = HVD_KIND_BROADCAST),
+     TENSOR(.kind = HVD_KIND_BROADCAST, .postscale = 0.5)},
+    {"5: reduction operation",
+     "Mismatched reduction operation: One rank sent reduction op 1, but another rank "
+     "sent "
+     "reduction op 3.",
+     TENSOR(.op = HVD_SUM), TENSOR(.op = HVD_MIN)},
+    {"8: a scalar to gather",
+     "Process-set rank zero tried to ALLGATHER a rank-zero tensor.",
+     BOTH(.kind = HVD_KIND_ALLGATHER, .ndim = 0)},
+    {"8: a scalar for alltoall",
+     "Process-set rank zero tried to ALLTOALL a rank-zero tensor.",
+     BOTH(.kind = HVD_KIND_ALLTOALL, .ndim = 0)},
+    {"8: a scalar to scatter",
+     "Process-set rank zero tried to REDUCESCATTER a rank-zero tensor.",
+     BOTH(.kind = HVD_KIND_REDUCESCATTER, .ndim = 0)},
+    {"9: number of dimensions",
+     "Mismatched ALLGATHER tensor shapes: One rank sent a tensor of rank 2, but another "
+     "rank "
+     "sent a tensor of rank 1.",
+     TENSOR(.kind = HVD_KIND_ALLGATHER), TENSOR(.kind = HVD_KIND_ALLGATHER, .ndim = 1)},
+    {"10: dimensions after the first",
+     "Mismatched ALLTOALL tensor shapes: One rank sent a tensor with dimension 1 equal "
+     "to 3, "
+     "but another rank sent a tensor with dimension 1 equal to 4.",
+     TENSOR(.kind = HVD_KIND_ALLTOALL),
+     TENSOR(.kind = HVD_KIND_ALLTOALL, .shape = {2, 4})},
+    {"10: the first may differ", NULL, TENSOR(.kind = HVD_KIND_ALLGATHER),
+     TENSOR(.kind = HVD_KIND_ALLGATHER, .shape = {7, 3})},
+    {"14: root",
+     "Mismatched BROADCAST root ranks: One rank specified root rank 0, but another rank "
+     "specified root rank 2.",
+     TENSOR(.kind = HVD_KIND_BROADCAST, .root = 0),
+     TENSOR(.kind = HVD_KIND_BROADCAST, .root = 2)},
+    {"15: CPU and GPU",
+     "Mismatched ALLREDUCE CPU/GPU device selection: One rank specified device CPU, but "
+     "another "
+     "rank specified device GPU.",
+     TENSOR(.device = HVD_DEVICE_CPU), TENSOR(.device = 0)},
+    {"15: two GPUs need not be the same", NULL, TENSOR(.device = 0), TENSOR(.device = 1)},
+    {"types go before operations",
+     "Mismatched data types: One rank had type float64, but another rank had type "
+     "float32.",
+     TENSOR(.dtype = HVD_FLOAT64), TENSOR(.kind = HVD_KIND_BROADCAST)},
+    {"shapes go before factors",
+     "Mismatched ALLREDUCE tensor shapes: One rank sent a tensor of shape [2, 3], but "
+     "another "
+     "rank sent a tensor of shape [2, 4].",
+     TENSOR(.prescale = 2), TENSOR(.shape = {2, 4})},
+    {"factors go before the operation",
+     "Mismatched prescale and/or postscale factors: One rank sent factors (1, 1), but "
+     "another "
+     "rank sent factors (2, 1).",
+     TENSOR(.op = HVD_MAX), TENSOR(.prescale = 2)},
+    {"the root goes before the device",
+     "Mismatched BROADCAST root ranks: One rank specified root rank 0, but another rank "
+     "specified root rank 1.",
+     TENSOR(.kind = HVD_KIND_BROADCAST, .device = 0),
+     TENSOR(.kind = HVD_KIND_BROADCAST, .root = 1)},
+};
+
+/* Some rank has joined. */
+static const struct trial join_trials[] = {
+    {"6: allgather beside a join",
+     "Allgather is not supported with Join at this time. Specify sparse_to_dense=True if "
+     "using "
+     "DistributedOptimizer",
+     BOTH(.kind = HVD_KIND_ALLGATHER)},
+    {"7: alltoall beside a join", "Alltoall is not supported with Join at this time.",
+     BOTH(.kind = HVD_KIND_ALLTOALL)},
+    {"11: reducescatter beside a join",
+     "Reducescatter is not supported with Join at this time.",
+     BOTH(.kind = HVD_KIND_REDUCESCATTER)},
+    {"13: broadcast beside a join", "Broadcast is not supported with Join at this time.",
+     BOTH(.kind = HVD_KIND_BROADCAST)},
+    {"a sum beside a join is fine", NULL, BOTH(.op = HVD_SUM)},
+    {"a minimum beside a join would be wrong",
+     "Allreduce with op Min is not supported with Join: a rank that has joined has "
+     "nothing to "
+     "give to it. Use Sum or Average.",
+     BOTH(.op = HVD_MIN)},
+    {"a join goes before a scalar", "Alltoall is not supported with Join at this time.",
+     BOTH(.kind = HVD_KIND_ALLTOALL, .ndim = 0)},
+};
+#pragma GCC diagnostic pop
+
+static void try(const struct trial *trial, bool has_joined)
+{
+    struct hvd_proposal one = trial->one, other = trial->other;
+    struct hvd_proposal *descriptions[] = {&one, &other};
+    const struct hvd_tally tally = {
+        .descriptions = descriptions, .described = 2, .is_partial = has_joined};
+    struct hvd_error err = {0};
+    int status = hvd_validate(&tally, &err);
+    bool good = trial->message == NULL
+                    ? status == 0
+                    : status == HVD_ERR_MISMATCH && strcmp(err.text, trial->message) == 0;
+
+    if (!tap_ok(good, "%s", trial->promise)) {
+        tap_note("status %d: %s", status, err.text);
+    }
+}
+
+/* The first description is compared with every other one, and a known tensor counts as the first. */
+static void test_many(void)
+{
+    struct hvd_proposal same = trials[0].one, wrong = trials[1].other;
+    struct hvd_proposal *descriptions[] = {&same, &same, &same, &wrong};
+    struct hvd_known known = {.proposal = &same};
+    struct hvd_tally tally = {.descriptions = descriptions, .described = 4};
+    struct hvd_error err = {0};
+
+    tap_ok(hvd_validate(&tally, &err) == HVD_ERR_MISMATCH &&
+               strcmp(err.text, trials[1].message) == 0,
+           "the fourth description is looked at too");
+    tap_ok(hvd_validate_pair(&known, &wrong, &err) == HVD_ERR_MISMATCH &&
+               strcmp(err.text, trials[1].message) == 0 &&
+               hvd_validate_pair(&known, &same, NULL) == 0,
+           "a known tensor is compared in the same words");
+}
+
+static void test_shapes(void)
+{
+    const int64_t shape[] = {1, 20, 300};
+    char text[16], small[8];
+
+    hvd_shape_format(shape, 3, text, sizeof(text));
+    hvd_shape_format(shape, 3, small, sizeof(small));
+    tap_ok(strcmp(text, "[1, 20, 300]") == 0 && strlen(small) < sizeof(small),
+           "a shape is written as Python's list, cut where there is no more room");
+}
+
+int main(void)
+{
+    for (size_t i = 0; i < sizeof(trials) / sizeof(trials[0]); i++) {
+        try(&trials[i], false);
+    }
+    for (size_t i = 0; i < sizeof(join_trials) / sizeof(join_trials[0]); i++) {
+        try(&join_trials[i], true);
+    }
+    test_many();
+    test_shapes();
+    return tap_done();
+}
