@@ -24,7 +24,7 @@ complains 'its text is checked where it arrives' 'slurmstepd-n1: error: hvd: --h
     as_user "$injected=rubbish" srun -n1 true
 complains 'format signs and escapes stay unread' 'character 1 \(code 0x25\) is not allowed' \
     as_user "$injected=%n%s%n" srun -n1 true
-complains 'a long text is refused unread' 'longer than 256 characters' \
+complains 'a long text is refused unread' 'longer than 1024 characters' \
     as_user "$injected=$(printf 'on,%.0s' $(seq 3000))on" srun -n1 true
 hostile_step()
 {
