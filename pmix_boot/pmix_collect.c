@@ -9,13 +9,14 @@
 
 #include "pmix_boot/exchange.h"
 
-/* Between two questions to a server that does not wait for a value but says "not found". Without
- * a fence it begins with 1 ms and doubles. */
+/* The longest time between two questions to a server that does not wait for a value but says
+ * "not found". It begins with 1 ms and doubles. */
 #define ASK_AGAIN_MS 100
 
 /* A server that waits for a value forgets to answer (libpmix 4.2.2, for 2 s or for ever) when
- * the rank publishes something else first, as ranks that join other lists do. So ranks of a
- * list are asked not to wait where the server knows the answer, on its node, else this long. */
+ * the rank publishes something else first, as a rank does that is still in an earlier exchange: of
+ * another list, or of all when the fence of this one ended early. So the server is asked not to
+ * wait where it knows the answer, on its node, else this long. */
 #define ANSWER_LIMIT_S 1
 
 /* One rank's value. */
@@ -24,7 +25,7 @@ struct answer {
     struct hvd_blob blob; /* data NULL: not here */
     pmix_status_t status;
     bool is_awaited;
-    bool is_at_once; /* in a list and on this node */
+    bool is_at_once; /* on this node */
 };
 
 struct hvd_collect {
@@ -44,10 +45,15 @@ struct hvd_collect {
     struct answer answers[];
 };
 
+static int rank_at(const struct hvd_collect *collect, int index)
+{
+    return collect->ranks != NULL ? collect->ranks[index] : index;
+}
+
 static void mark(struct hvd_collect *collect, int rank)
 {
     for (int i = 0; i < collect->size; i++) {
-        if (collect->ranks[i] == rank) {
+        if (rank_at(collect, i) == rank) {
             collect->answers[i].is_at_once = true;
         }
     }
@@ -103,9 +109,7 @@ struct hvd_collect *hvd_collect_create(const pmix_proc_t *self, const char *key,
         collect->answers[rank].collect = collect;
         collect->answers[rank].status = PMIX_ERR_TIMEOUT;
     }
-    if (ranks != NULL) {
-        mark_local(collect);
-    }
+    mark_local(collect);
     return collect;
 }
 
@@ -213,9 +217,8 @@ static void ask_missing(struct hvd_collect *collect)
         if (!claim(collect, i)) {
             continue;
         }
-        peer.rank = (pmix_rank_t)(collect->ranks != NULL ? collect->ranks[i] : i);
-        status = PMIx_Get_nb(&peer, collect->key, how, collect->ranks != NULL ? 1 : 0,
-                             on_value, answer);
+        peer.rank = (pmix_rank_t)rank_at(collect, i);
+        status = PMIx_Get_nb(&peer, collect->key, how, 1, on_value, answer);
         if (status != PMIX_SUCCESS) {
             on_value(status, NULL, answer);
         }
@@ -239,7 +242,7 @@ static int wait_for_answers(struct hvd_collect *collect, const struct timespec *
 
 int hvd_collect_run(struct hvd_collect *collect, int fence_ms, int timeout_ms)
 {
-    int pause_ms = fence_ms > 0 ? ASK_AGAIN_MS : 1;
+    int pause_ms = 1;
     struct timespec start;
     struct timespec deadline;
     int missing;
