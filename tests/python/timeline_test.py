@@ -30,6 +30,7 @@ class Timeline(JobCase):
         hvd.allreduce(torch.ones(3), name=name)
         hvd.barrier()
         hvd.stop_timeline()
+        hvd.barrier()  # rank 0, which writes, has stopped before any rank goes on
         hvd.allreduce(torch.ones(3), name='not recorded')
         if hvd.rank() > 0:
             return None
