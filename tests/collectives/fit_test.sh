@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # The example in C: compiles with nothing but the installed headers, and finds the same line on any
-# number of ranks: fit_test.sh HVDRUN JOB LIBRARY HEADER_DIRS SOURCE
+# number of ranks: fit_test.sh HVDRUN JOB LIBRARY HEADER_DIRS SOURCE SANITIZE, where SANITIZE is the
+# one of the library, "none" or a list.
 set -u
 
-hvdrun=$1 job=$2 library=$3 source=$5
+hvdrun=$1 job=$2 library=$3 source=$5 sanitize=$6
 IFS=: read -r collectives status <<<"$4"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -12,7 +13,10 @@ trap 'rm -rf "$work"' EXIT
 # As installed: hvd.h and hvd_status.h side by side.
 mkdir "$work/include"
 cp "$collectives/hvd.h" "$status/hvd_status.h" "$work/include/"
-if cc -std=c11 -Wall -Wextra -Werror -I "$work/include" "$source" -o "$work/fit" \
+flags=
+[ "$sanitize" = none ] || flags=-fsanitize=$sanitize
+# shellcheck disable=SC2086 # flags may be empty
+if cc -std=c11 -Wall -Wextra -Werror $flags -I "$work/include" "$source" -o "$work/fit" \
     -L "$(dirname "$library")" -lhvd -Wl,-rpath,"$(dirname "$library")" >"$work/log" 2>&1; then
     echo 'ok 1 - compiles with the installed headers alone'
 else
