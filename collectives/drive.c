@@ -40,10 +40,22 @@ static bool has_fresh(struct hvd_engine *engine)
     return fresh;
 }
 
-static void drain(int eventfd)
+/* Returns how often it has been rung since. */
+static uint64_t drain(int eventfd)
 {
-    uint64_t value;
-    ssize_t got HVD_UNUSED = read(eventfd, &value, sizeof(value));
+    uint64_t rings = 0;
+    ssize_t got = read(eventfd, &rings, sizeof(rings));
+
+    return got == sizeof(rings) ? rings : 0;
+}
+
+/* To local ranks; whoever is about to ring the doorbell may do so only later. */
+static void say_asleep(struct hvd_engine *engine, bool asleep)
+{
+    engine->due_rings += hvd_shm_set_asleep(engine->shm, asleep) ? 1 : 0;
+    if (!asleep && engine->due_rings > 0) {
+        engine->due_rings -= drain(engine->doorbell);
+    }
 }
 
 /* Takes back what falling asleep said, and silences the bells that may have rung since. */
@@ -53,9 +65,7 @@ static void wake_up(struct hvd_engine *engine)
     if (atomic_exchange(&engine->was_rung, false)) {
         drain(engine->wake);
     }
-    if (hvd_shm_set_asleep(engine->shm, false)) {
-        drain(engine->doorbell);
-    }
+    say_asleep(engine, false);
 }
 
 /* Steps 1 and 2 of falling asleep. dozes: submissions need not ring. Returns false, awake, when
@@ -63,7 +73,7 @@ static void wake_up(struct hvd_engine *engine)
 static bool fall_asleep(struct hvd_engine *engine, bool dozes)
 {
     atomic_store(&engine->asleep, !dozes);
-    hvd_shm_set_asleep(engine->shm, true);
+    say_asleep(engine, true);
     if (has_fresh(engine) || hvd_uplink_has_mail(engine->uplink) ||
         (engine->net != NULL && hvd_net_arm(engine->net) != 0) ||
         hvd_engine_run_batches(engine)) {

@@ -62,6 +62,7 @@ struct hvd_engine {
     int outer;
     int wake; /* eventfd: a submission came while the driver slept */
     int doorbell; /* eventfd: a local rank signalled while this one slept */
+    uint64_t due_rings; /* of the doorbell: announced, maybe not there yet */
     int kick; /* eventfd: the progress thread must look */
     int *peer_bells; /* [peer_bell_count], doorbells of the local ranks */
     int peer_bell_count;

@@ -127,10 +127,12 @@ bool hvd_shm_set_asleep(struct hvd_shm *shm, bool asleep)
 {
     uint32_t before =
         atomic_exchange(&line_of(shm, shm->local_rank)->asleep, asleep ? 1 : 0);
+    bool was_rung = shm->says_asleep && before == 0;
 
+    shm->says_asleep = asleep;
     /* No look at what others write may come before the flag is seen by them. */
     atomic_thread_fence(memory_order_seq_cst);
-    return !asleep && before == 0;
+    return was_rung;
 }
 
 /* Only one of several ringers needs to write. */

@@ -46,8 +46,8 @@ void hvd_shm_destroy(struct hvd_shm *shm);
 char *hvd_shm_extra(const struct hvd_shm *shm);
 
 /* Says that this rank is about to sleep (then it must look once more at what others write
- * before it does), or that it is awake. Returns true when its doorbell has been rung, or is
- * about to be, since it said so. */
+ * before it does), or that it is awake. Returns true when somebody rings the doorbell because of
+ * what it said before: one number will have been written to it, now or a little later. */
 bool hvd_shm_set_asleep(struct hvd_shm *shm, bool asleep);
 
 /* Rings the doorbell of a local rank if it sleeps. What this rank wrote before, and which the

@@ -4,6 +4,7 @@
 #define HVD_SHM_STATE_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "collectives/shm.h"
@@ -18,6 +19,7 @@ struct hvd_shm_place {
 struct hvd_shm {
     int fd;
     int local_rank;
+    bool says_asleep; /* this rank, last */
     struct hvd_shm_sizes sizes;
     const int *doorbells;
     char *node; /* the node's part, mapped */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An initialised rank that does nothing for a while: prints the CPU time that this took. */
+/* An initialised rank that does nothing for a while: prints the CPU time that this took.
+ * idle SECONDS ROUNDS. Before, it falls idle for 10 ms in each of many rounds: a bell that is rung late
+ * and not silenced keeps a rank busy until the next one. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -16,15 +18,31 @@ static double cpu_seconds(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
+static bool is_busy_round(void)
+{
+    double before;
+
+    steps_play(2);
+    call_barrier();
+    before = cpu_seconds();
+    usleep(10000);
+    return cpu_seconds() - before > 0.005;
+}
+
 int main(int argc, char **argv)
 {
     unsigned seconds = argc > 1 ? (unsigned)atoi(argv[1]) : 10;
+    int rounds = argc > 2 ? atoi(argv[2]) : 0, busy = 0;
     double before;
 
     call_init();
     if (!steps_play(200)) {
         return 1;
     }
+    for (int i = 0; i < rounds; i++) {
+        busy += is_busy_round() ? 1 : 0;
+    }
+    printf("rounds %d: busy in %d of %d\n", hvd_rank(), busy, rounds);
     call_barrier();
     before = cpu_seconds();
     sleep(seconds);

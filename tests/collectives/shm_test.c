@@ -112,6 +112,8 @@ static void test_sleep(void)
     tap_ok(hvd_shm_set_asleep(node.shm[1], false), "and learns of it when it wakes");
     hvd_shm_set_asleep(node.shm[1], true);
     tap_ok(!hvd_shm_set_asleep(node.shm[1], false), "as it learns that nobody rang");
+    tap_ok(!hvd_shm_set_asleep(node.shm[1], false),
+           "and that nobody can ring who is awake");
     node_close(&node);
 }
 
