@@ -146,7 +146,7 @@
 #define HVD_ENV_SLURM_PMIX_TIMEOUT "SLURM_PMIX_TIMEOUT" /* seconds, 300 */
 #define HVD_ENV_SLURM_PMIX_FENCE "SLURM_PMIX_FENCE" /* "ring" waits for all nodes */
 
-/* Horovod's, accepted without effect: collectives/variables.c says why. */
+/* Horovod's, accepted without effect: collectives/engine/variables.c says why. */
 #define HVD_ENV_HIERARCHICAL_ALLREDUCE "HOROVOD_HIERARCHICAL_ALLREDUCE"
 #define HVD_ENV_HIERARCHICAL_ALLGATHER "HOROVOD_HIERARCHICAL_ALLGATHER"
 #define HVD_ENV_TORUS_ALLREDUCE "HOROVOD_TORUS_ALLREDUCE"

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/tree.h"
+#include "collectives/control/tree.h"
 #include "tests/collectives/agreement_sim.h"
 
 enum {

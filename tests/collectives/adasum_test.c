@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The arithmetic of Adasum against a plain reference in double. */
-#include "collectives/adasum.h"
+#include "collectives/reduce/adasum.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #ifndef HVD_AGREEMENT_SIM_H
 #define HVD_AGREEMENT_SIM_H
 
-#include "collectives/agreement.h"
+#include "collectives/agreement/agreement.h"
 
 struct sim_batch;
 struct sim_check;

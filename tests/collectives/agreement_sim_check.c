@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/agreement_state.h"
+#include "collectives/agreement/agreement_state.h"
 #include "tests/collectives/agreement_sim_internal.h"
 
 /* How often a rank has submitted a name since its last join. */

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ranks on "nodes" whose clocks are wrong by hours learn rank 0's time over the tree of ranks.
  * All are processes of this machine, so the truth is known. */
-#include "collectives/clock_sync.h"
+#include "collectives/control/clock_sync.h"
 
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "collectives/clock.h"
-#include "collectives/mailbox.h"
-#include "collectives/message.h"
+#include "collectives/control/clock.h"
+#include "collectives/control/mailbox.h"
+#include "collectives/agreement/message.h"
 #include "tests/collectives/job.h"
 #include "tests/tap.h"
 

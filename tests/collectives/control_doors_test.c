@@ -8,8 +8,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "collectives/clock.h"
-#include "collectives/control_card.h"
+#include "collectives/control/clock.h"
+#include "collectives/control/control_card.h"
 #include "tests/collectives/control_rank.h"
 #include "tests/tap.h"
 

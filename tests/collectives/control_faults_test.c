@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "collectives/clock.h"
+#include "collectives/control/clock.h"
 #include "tests/collectives/control_rank.h"
 #include "tests/tap.h"
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/clock.h"
+#include "collectives/control/clock.h"
 
 enum {
     MESSAGE_NUMBER = 7

@@ -3,7 +3,7 @@
 #ifndef HVD_TEST_CONTROL_RANK_H
 #define HVD_TEST_CONTROL_RANK_H
 
-#include "collectives/control.h"
+#include "collectives/control/control.h"
 #include "tests/collectives/job.h"
 
 /* The events that a rank has seen. */

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collectives/clock.h"
-#include "collectives/interfaces.h"
+#include "collectives/control/clock.h"
+#include "collectives/control/interfaces.h"
 #include "tests/collectives/control_rank.h"
 #include "tests/tap.h"
 

@@ -3,7 +3,7 @@
  * at and beside every point where the rounding changes. */
 #include <math.h>
 
-#include "collectives/half.h"
+#include "collectives/reduce/half.h"
 #include "tests/tap.h"
 
 struct format {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A proof is good for one pair of nonces, one pair of ranks, one role and one secret. */
-#include "collectives/handshake.h"
+#include "collectives/control/handshake.h"
 
 #include <string.h>
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The addresses that a node offers, and those that it is told to offer. */
-#include "collectives/interfaces.h"
+#include "collectives/control/interfaces.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/control.h"
-#include "collectives/control_card.h"
+#include "collectives/control/control.h"
+#include "collectives/control/control_card.h"
 #include "gpu_binding/env.h"
 #include "tests/tap.h"
 

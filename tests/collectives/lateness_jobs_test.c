@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Random jobs of ranks in memory, whose windows travel up a tree: what rank 0 counts must be
  * what one sees from outside. */
-#include "collectives/lateness.h"
+#include "collectives/lateness/lateness.h"
 
 #include <stdlib.h>
 #include <string.h>

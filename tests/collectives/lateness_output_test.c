@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where the report on who was late goes. */
-#include "collectives/lateness_output.h"
+#include "collectives/lateness/lateness_output.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

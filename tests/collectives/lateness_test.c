@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the counting of late ranks promises, one by one. */
-#include "collectives/lateness.h"
+#include "collectives/lateness/lateness.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The report on who was late, word by word. */
-#include "collectives/lateness_text.h"
+#include "collectives/lateness/lateness_text.h"
 
 #include <stdlib.h>
 #include <string.h>

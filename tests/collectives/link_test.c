@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Framed messages over a stream socket. */
-#include "collectives/link.h"
+#include "collectives/control/link.h"
 
 #include <fcntl.h>
 #include <stdint.h>

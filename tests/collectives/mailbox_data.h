@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "collectives/mailbox.h"
+#include "collectives/control/mailbox.h"
 
 enum {
     MAILBOX_MAX_BYTES = 1000 * 1000

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Mailboxes among processes and among threads, all sending at once, and sleeping whenever there
  * is nothing to do: who is not woken sleeps for ever. */
-#include "collectives/mailbox.h"
+#include "collectives/control/mailbox.h"
 
 #include <poll.h>
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a mailbox promises, step by step, in one thread. */
-#include "collectives/mailbox.h"
+#include "collectives/control/mailbox.h"
 
 #include <stdlib.h>
 #include <string.h>

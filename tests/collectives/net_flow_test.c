@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Order, matching and window of a channel, over a network that is a list in this process: it
  * delivers when and in which order the test wants. */
-#include "collectives/net_flow.h"
+#include "collectives/net/net_flow.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
-#include "collectives/clock.h"
+#include "collectives/control/clock.h"
 
 struct hvd_net *net_rank_connect(struct job_rank *self)
 {

@@ -3,7 +3,7 @@
 #ifndef HVD_TEST_NET_RANK_H
 #define HVD_TEST_NET_RANK_H
 
-#include "collectives/net.h"
+#include "collectives/net/net.h"
 #include "tests/collectives/job.h"
 
 /* Creates, exchanges addresses, connects. Says why and exits when that fails. */

@@ -8,8 +8,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "collectives/clock.h"
-#include "collectives/net_flow.h"
+#include "collectives/control/clock.h"
+#include "collectives/net/net_flow.h"
 #include "tests/collectives/letter.h"
 #include "tests/collectives/net_rank.h"
 #include "tests/tap.h"

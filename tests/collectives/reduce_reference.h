@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "collectives/reduce.h"
+#include "collectives/reduce/reduce.h"
 
 /* An element of any dtype. */
 struct element {

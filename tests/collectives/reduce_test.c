@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reductions and scaling of random arrays against plain arithmetic. */
-#include "collectives/reduce.h"
+#include "collectives/reduce/reduce.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Batches with the op Adasum, run by all ranks of a node, which are in one thread here. */
-#include "collectives/run.h"
+#include "collectives/run/run.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "collectives/adasum_table.h"
+#include "collectives/reduce/adasum_table.h"
 #include "tests/collectives/adasum_reference.h"
 #include "tests/collectives/rank_values.h"
 #include "tests/tap.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a run says when it cannot be planned. */
-#include "collectives/run.h"
+#include "collectives/run/run.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Schedules of sizes that the simulator cannot run, and queries that are refused. */
-#include "collectives/schedule.h"
+#include "collectives/schedule/schedule.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Schedules of random collectives on random layouts, run by the simulator. */
-#include "collectives/schedule.h"
+#include "collectives/schedule/schedule.h"
 
 #include <string.h>
 #include <time.h>

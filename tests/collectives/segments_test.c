@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Several arrays seen as one, against one array. */
-#include "collectives/segments.h"
+#include "collectives/run/segments.h"
 
 #include <stdlib.h>
 #include <string.h>

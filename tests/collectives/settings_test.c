@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What each variable sets, and what happens to values that cannot be right. */
-#include "collectives/settings.h"
+#include "collectives/engine/settings.h"
 
 #include <math.h>
 #include <stdlib.h>

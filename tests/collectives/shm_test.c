@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The node's shared memory, as two ranks see it: here they are in one process. */
-#include "collectives/shm.h"
+#include "collectives/shm/shm.h"
 
 #include <signal.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "collectives/shm_region.h"
+#include "collectives/shm/shm_region.h"
 #include "tests/tap.h"
 
 enum {

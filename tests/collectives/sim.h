@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "collectives/reduce.h"
-#include "collectives/schedule.h"
+#include "collectives/reduce/reduce.h"
+#include "collectives/schedule/schedule.h"
 
 /* One collective of all ranks; arrays have one entry a rank. */
 struct sim_job {

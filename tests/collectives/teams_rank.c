@@ -9,7 +9,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "collectives/clock.h"
+#include "collectives/control/clock.h"
 #include "tests/collectives/net_rank.h"
 
 enum {

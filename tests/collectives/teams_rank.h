@@ -3,8 +3,8 @@
 #ifndef HVD_TEST_TEAMS_RANK_H
 #define HVD_TEST_TEAMS_RANK_H
 
-#include "collectives/net.h"
-#include "collectives/teams.h"
+#include "collectives/net/net.h"
+#include "collectives/run/teams.h"
 #include "tests/collectives/job.h"
 #include "tests/collectives/team_calls.h"
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Teams side by side among real processes: every set gets what is its own, in any layout; one
  * that is stuck or long holds up no other; sets come and go without using up memory. */
-#include "collectives/teams.h"
+#include "collectives/run/teams.h"
 
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "collectives/clock.h"
+#include "collectives/control/clock.h"
 #include "tests/collectives/teams_rank.h"
 #include "tests/tap.h"
 

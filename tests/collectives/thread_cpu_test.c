@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which cpu a list gives a local rank, and that a thread gets there. */
-#include "collectives/thread_cpu.h"
+#include "collectives/engine/thread_cpu.h"
 
 #include <dirent.h>
 #include <sched.h>

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collectives/trace_text.h"
+#include "collectives/timeline/trace_text.h"
 #include "tests/collectives/json_check.h"
 
 static struct hvd_boot boot = {.rank = 0, .size = CASE_RANKS};

@@ -3,7 +3,7 @@
 #ifndef HVD_TEST_TIMELINE_CASE_H
 #define HVD_TEST_TIMELINE_CASE_H
 
-#include "collectives/timeline.h"
+#include "collectives/timeline/timeline.h"
 
 enum {
     CASE_ENTRIES = 64,

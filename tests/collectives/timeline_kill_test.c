@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "collectives/trace_file.h"
+#include "collectives/timeline/trace_file.h"
 #include "tests/collectives/json_check.h"
 #include "tests/collectives/timeline_case.h"
 #include "tests/tap.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The timeline at its limits: a full queue, files that come and go, a full disk. */
-#include "collectives/timeline.h"
+#include "collectives/timeline/timeline.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the timeline of one rank says about tensors, told to it in any order. */
-#include "collectives/timeline.h"
+#include "collectives/timeline/timeline.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 /* The trace file is good JSON at every moment: here between any two pages that the kernel
  * writes, which is where kill -9 can cut a write. The disk of this test is full whenever the
  * test wants. */
-#include "collectives/trace_file.h"
+#include "collectives/timeline/trace_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "collectives/trace_text.h"
+#include "collectives/timeline/trace_text.h"
 #include "tests/collectives/json_check.h"
 #include "tests/tap.h"
 

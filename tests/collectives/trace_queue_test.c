@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The queue of events: order, bounds, and that nobody waits for a sink that hangs. */
-#include "collectives/trace_queue.h"
+#include "collectives/timeline/trace_queue.h"
 
 #include <semaphore.h>
 #include <signal.h>

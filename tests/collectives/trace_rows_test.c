@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The tensors of a timeline: found by set and name, and not remembered for ever. */
-#include "collectives/trace_rows.h"
+#include "collectives/timeline/trace_rows.h"
 
 #include <stdio.h>
 

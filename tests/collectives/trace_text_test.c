@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The events of a timeline as lines of JSON. */
-#include "collectives/trace_text.h"
+#include "collectives/timeline/trace_text.h"
 
 #include <stdlib.h>
 #include <string.h>

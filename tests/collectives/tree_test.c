@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The shape of the control network. */
-#include "collectives/tree.h"
+#include "collectives/control/tree.h"
 
 #include <stdio.h>
 #include <stdlib.h>

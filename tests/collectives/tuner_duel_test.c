@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* When a setting counts as better than another. */
-#include "collectives/tuner_duel.h"
+#include "collectives/tuner/tuner_duel.h"
 
 #include "tests/tap.h"
 

@@ -4,7 +4,7 @@
 #ifndef HVD_TUNER_JOBS_H
 #define HVD_TUNER_JOBS_H
 
-#include "collectives/tuner.h"
+#include "collectives/tuner/tuner.h"
 #include "tests/collectives/tuner_models.h"
 
 struct noise {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The autotuner's knobs, and what it expects of settings that it has not tried. */
-#include "collectives/tuner_model.h"
+#include "collectives/tuner/tuner_model.h"
 
 #include <math.h>
 

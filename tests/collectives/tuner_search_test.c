@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The best of many settings is found. */
-#include "collectives/tuner_search.h"
+#include "collectives/tuner/tuner_search.h"
 
 #include "tests/tap.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which steps of a job the autotuner counts, and its log. */
-#include "collectives/tuner.h"
+#include "collectives/tuner/tuner.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where the autotuner ends in simulated jobs: three gradient sets on clusters drawn by lot. */
-#include "collectives/tuner.h"
+#include "collectives/tuner/tuner.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Messages up and down the tree among real processes, some of which share memory, and who sleep
  * whenever there is nothing to do. */
-#include "collectives/uplink.h"
+#include "collectives/control/uplink.h"
 
 #include <poll.h>
 #include <stdatomic.h>
@@ -12,8 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "collectives/mailbox.h"
-#include "collectives/tree.h"
+#include "collectives/control/mailbox.h"
+#include "collectives/control/tree.h"
 #include "tests/collectives/control_rank.h"
 #include "tests/tap.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Horovod's checks of what ranks say of one tensor: each message word for word, and which goes
  * first where several are true. */
-#include "collectives/validate.h"
+#include "collectives/agreement/validate.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which names of variables are known, and what a wrong one is taken for. */
-#include "collectives/variables.h"
+#include "collectives/engine/variables.h"
 
 #include <string.h>
 

@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Life of an agreement, this rank's own tensors, and what is due. */
+#include "collectives/agreement/agreement.h"
+
+#include <stdlib.h>
+
+#include "collectives/agreement/agreement_state.h"
+
+/* How often to look for tensors that a plan holds up, when a thread waits and when none does. */
+static const int64_t look_every_ns = 2000000;
+static const int64_t look_alone_every_ns = 1000000000;
+
+int hvd_agreement_create(const struct hvd_layout *layout, int rank,
+                         const struct hvd_agreement_settings *settings,
+                         const struct hvd_agreement_ops *ops, void *context,
+                         struct hvd_agreement **out, struct hvd_error *err)
+{
+    struct hvd_agreement *agreement = calloc(1, sizeof(*agreement));
+    int status;
+
+    if (agreement == NULL) {
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for the agreement");
+    }
+    agreement->settings = *settings;
+    agreement->ops = ops;
+    agreement->context = context;
+    agreement->rank = rank;
+    agreement->last_joined = -1;
+    hvd_forecast_init(&agreement->forecast);
+    status = hvd_members_init(&agreement->members, layout, rank, err);
+    hvd_tallies_init(&agreement->tallies, &agreement->members);
+    if (status == 0) {
+        agreement->seen_by =
+            calloc((size_t)agreement->members.branches, sizeof(uint64_t));
+        status =
+            agreement->seen_by != NULL ? 0 : hvd_fail(err, HVD_ERR_NOMEM, "no memory");
+    }
+    if (status == 0 && rank == 0) {
+        status = hvd_coordinator_create(&agreement->tallies, &agreement->known,
+                                        &agreement->settings.fusion,
+                                        &agreement->coordinator, err);
+    }
+    if (status != 0) {
+        hvd_agreement_destroy(agreement);
+        return status;
+    }
+    *out = agreement;
+    return 0;
+}
+
+void hvd_agreement_destroy(struct hvd_agreement *agreement)
+{
+    if (agreement == NULL) {
+        return;
+    }
+    hvd_coordinator_destroy(agreement->coordinator);
+    hvd_tallies_finish(&agreement->tallies);
+    hvd_plan_free(&agreement->plan);
+    hvd_forecast_finish(&agreement->forecast);
+    hvd_known_finish(&agreement->known);
+    hvd_table_finish(&agreement->unknown);
+    hvd_members_finish(&agreement->members);
+    hvd_writer_finish(&agreement->up);
+    hvd_writer_finish(&agreement->down);
+    hvd_writer_finish(&agreement->stall.held);
+    free(agreement->seen_by);
+    free(agreement);
+}
+
+/* --- own entries --- */
+
+static bool entry_has_key(const void *item, const void *key)
+{
+    const struct hvd_entry *entry = item;
+
+    return hvd_key_equal(&entry->key, key);
+}
+
+static void link_entry(struct hvd_agreement *agreement, struct hvd_entry *entry)
+{
+    entry->newer = NULL;
+    entry->older = agreement->newest;
+    if (agreement->newest != NULL) {
+        agreement->newest->newer = entry;
+    } else {
+        agreement->oldest = entry;
+    }
+    agreement->newest = entry;
+}
+
+static void unlink_entry(struct hvd_agreement *agreement, struct hvd_entry *entry)
+{
+    if (entry->older != NULL) {
+        entry->older->newer = entry->newer;
+    } else {
+        agreement->oldest = entry->newer;
+    }
+    if (entry->newer != NULL) {
+        entry->newer->older = entry->older;
+    } else {
+        agreement->newest = entry->older;
+    }
+}
+
+int hvd_agreement_bind(struct hvd_agreement *agreement, struct hvd_entry *entry,
+                       struct hvd_known *known)
+{
+    if (entry->known == NULL) {
+        hvd_table_remove(&agreement->unknown, entry->key.hash, entry_has_key,
+                         &entry->key);
+    }
+    known->mine = entry;
+    entry->known = known;
+    return 0;
+}
+
+int hvd_agreement_unbind(struct hvd_agreement *agreement, struct hvd_entry *entry)
+{
+    if (entry->known == NULL) {
+        return 0;
+    }
+    entry->known->mine = NULL;
+    entry->known = NULL;
+    return hvd_table_add(&agreement->unknown, entry->key.hash, entry);
+}
+
+/* Takes an entry out of both places. */
+static void unregister(struct hvd_agreement *agreement, struct hvd_entry *entry)
+{
+    if (entry->known != NULL) {
+        entry->known->mine = NULL;
+        entry->known = NULL;
+    } else {
+        hvd_table_remove(&agreement->unknown, entry->key.hash, entry_has_key,
+                         &entry->key);
+    }
+}
+
+struct hvd_entry *hvd_agreement_entry(const struct hvd_agreement *agreement,
+                                      const struct hvd_key *key)
+{
+    const struct hvd_known *known = hvd_known_find(&agreement->known, key);
+
+    if (known != NULL && known->mine != NULL) {
+        return known->mine;
+    }
+    return hvd_table_find(&agreement->unknown, key->hash, entry_has_key, key);
+}
+
+void hvd_agreement_end_entry(struct hvd_agreement *agreement, struct hvd_entry *entry,
+                             int status, const char *text)
+{
+    unregister(agreement, entry);
+    unlink_entry(agreement, entry);
+    agreement->removals -= entry->proposal.kind == HVD_KIND_SET_REMOVE ? 1 : 0;
+    agreement->ops->end(agreement->context, entry, status, text);
+    if (agreement->ended_join != NULL) {
+        hvd_agreement_end_join(agreement);
+    }
+}
+
+/* Whether this rank has a tensor of the process set under way that entry is to remove. */
+static bool is_in_use(const struct hvd_agreement *agreement,
+                      const struct hvd_entry *removal)
+{
+    for (const struct hvd_entry *entry = agreement->oldest; entry != NULL;
+         entry = entry->newer) {
+        if (entry->proposal.set == removal->proposal.root) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Removing a set is reported when this rank has done with it, so that no batch of it is left on
+ * any rank when it goes. */
+static int report_removals(struct hvd_agreement *agreement, int64_t now_ns)
+{
+    int status = 0;
+
+    for (struct hvd_entry *entry = agreement->oldest;
+         entry != NULL && status == 0 && agreement->deferred_removals > 0;
+         entry = entry->newer) {
+        if (entry->is_deferred && !is_in_use(agreement, entry)) {
+            entry->is_deferred = false;
+            agreement->deferred_removals--;
+            status = hvd_agreement_report(agreement, entry, now_ns);
+        }
+    }
+    return status;
+}
+
+/* Not a process set that this rank has asked to remove, or that is gone since the caller looked. */
+static bool may_use(const struct hvd_agreement *agreement, int set)
+{
+    const struct hvd_member_set *found = hvd_members_find(&agreement->members, set);
+    const struct hvd_entry *entry = agreement->removals > 0 ? agreement->oldest : NULL;
+
+    while (entry != NULL && !(entry->proposal.kind == HVD_KIND_SET_REMOVE &&
+                              entry->proposal.root == set)) {
+        entry = entry->newer;
+    }
+    return entry == NULL && found != NULL && found->is_member;
+}
+
+static int submit_removal(struct hvd_agreement *agreement, struct hvd_entry *entry,
+                          int64_t now_ns)
+{
+    agreement->removals++;
+    if (is_in_use(agreement, entry)) {
+        entry->is_deferred = true;
+        agreement->deferred_removals++;
+        return 0;
+    }
+    return hvd_agreement_report(agreement, entry, now_ns);
+}
+
+void hvd_agreement_end_join(struct hvd_agreement *agreement)
+{
+    struct hvd_entry *join = agreement->ended_join;
+
+    for (const struct hvd_entry *entry = join->older; entry != NULL;
+         entry = entry->older) {
+        if (entry->proposal.set == HVD_SET_GLOBAL && entry->is_agreed) {
+            return;
+        }
+    }
+    agreement->ended_join = NULL;
+    hvd_agreement_end_entry(agreement, join, 0, "");
+}
+
+static int submit_join(struct hvd_agreement *agreement, struct hvd_entry *entry,
+                       int64_t now_ns)
+{
+    agreement->join = entry;
+    if (agreement->plan
+            .is_active) { /* first the tensors that it has are to be reported */
+        agreement->is_join_deferred = true;
+        return hvd_plan_ask_break(agreement, false);
+    }
+    return hvd_agreement_note_join(agreement, agreement->rank, now_ns);
+}
+
+int hvd_agreement_submit(struct hvd_agreement *agreement, struct hvd_entry *entry,
+                         int64_t now_ns)
+{
+    struct hvd_known *known = hvd_known_find(&agreement->known, &entry->key);
+
+    if (!may_use(agreement, entry->proposal.set)) {
+        agreement->ops->end(agreement->context, entry, HVD_ERR_ARG,
+                            "The process set is being removed.");
+        return 0;
+    }
+    entry->proposal.rank = agreement->rank;
+    if (entry->submitted_ns == 0) {
+        entry->submitted_ns = now_ns;
+    }
+    link_entry(agreement, entry);
+    if (known != NULL && known->planned != NULL) {
+        return hvd_plan_submit(agreement, entry, known);
+    }
+    if (known != NULL && hvd_proposal_equal(known->proposal, &entry->proposal)) {
+        known->mine = entry;
+        entry->known = known;
+    } else if (hvd_table_add(&agreement->unknown, entry->key.hash, entry) != 0) {
+        return HVD_ERR_NOMEM;
+    }
+    switch (entry->proposal.kind) {
+    case HVD_KIND_JOIN:
+        return submit_join(agreement, entry, now_ns);
+    case HVD_KIND_SET_REMOVE:
+        return submit_removal(agreement, entry, now_ns);
+    default:
+        return hvd_agreement_report(agreement, entry, now_ns);
+    }
+}
+
+void hvd_agreement_drop(struct hvd_agreement *agreement, bool all, int status,
+                        const char *text)
+{
+    struct hvd_entry *entry = agreement->oldest;
+
+    if (all) {
+        agreement->ended_join = NULL; /* it ends like all others */
+    }
+    while (entry != NULL) {
+        struct hvd_entry *next = entry->newer;
+
+        if (all || (!entry->is_agreed && entry != agreement->ended_join)) {
+            hvd_agreement_end_entry(agreement, entry, status, text);
+        }
+        entry = next;
+    }
+    agreement->join = NULL;
+}
+
+/* --- batches that have run --- */
+
+void hvd_agreement_end_batch(struct hvd_agreement *agreement, struct hvd_batch *batch)
+{
+    for (int64_t i = 0; i < batch->header.count; i++) {
+        struct hvd_entry *entry = batch->entries[i];
+
+        if (!entry->is_absent) {
+            batch->entries[i] = NULL; /* its owner may free it now */
+            hvd_agreement_end_entry(agreement, entry, 0, "");
+        }
+    }
+    hvd_batch_destroy(batch);
+}
+
+int hvd_agreement_finish(struct hvd_agreement *agreement, struct hvd_batch *batch)
+{
+    if (batch->number != 0) {
+        return hvd_plan_finish(agreement, batch);
+    }
+    agreement->running -= batch->header.set == HVD_SET_GLOBAL ? 1 : 0;
+    hvd_agreement_end_batch(agreement, batch);
+    return 0;
+}
+
+/* --- what is due --- */
+
+static bool is_answer_due(const struct hvd_agreement *agreement, bool is_waited,
+                          int64_t now_ns)
+{
+    const struct hvd_fusion *fusion = &agreement->settings.fusion;
+    int64_t oldest = hvd_coordinator_oldest(agreement->coordinator);
+
+    return oldest >= 0 &&
+           (is_waited || now_ns - oldest >= fusion->cycle_ns ||
+            hvd_coordinator_bytes(agreement->coordinator) >= fusion->threshold);
+}
+
+static bool must_look(const struct hvd_agreement *agreement)
+{
+    const struct hvd_plan *plan = &agreement->plan;
+
+    return plan->is_active && !plan->wants_break && plan->waiting > 0;
+}
+
+int hvd_agreement_progress(struct hvd_agreement *agreement, bool is_waited,
+                           int64_t now_ns, bool *moved)
+{
+    int status =
+        agreement->deferred_removals > 0 ? report_removals(agreement, now_ns) : 0;
+
+    status = status != 0 ? status : hvd_agreement_pass_up(agreement, now_ns);
+    if (status == 0 && must_look(agreement) &&
+        now_ns - agreement->last_look_ns >= look_every_ns) {
+        agreement->last_look_ns = now_ns;
+        status = hvd_plan_look(agreement, now_ns);
+    }
+    status = status != 0 ? status : hvd_stall_look(agreement, now_ns);
+    if (status == 0 && hvd_agreement_is_root(agreement)) {
+        if (is_answer_due(agreement, is_waited, now_ns)) {
+            status = hvd_agreement_decide(agreement, now_ns);
+        }
+        *moved |= agreement->down.bytes > 0;
+        status = status != 0 ? status : hvd_agreement_send_decisions(agreement, now_ns);
+    }
+    return status != 0 ? status : hvd_agreement_flush(agreement, moved);
+}
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a < 0 || b < a ? b : a;
+}
+
+int64_t hvd_agreement_deadline(const struct hvd_agreement *agreement, bool is_waited,
+                               int64_t now_ns)
+{
+    const struct hvd_entry *oldest = hvd_stall_oldest(agreement);
+    int64_t deadline = -1;
+
+    if (hvd_agreement_is_root(agreement) &&
+        hvd_coordinator_oldest(agreement->coordinator) >= 0) {
+        deadline = hvd_coordinator_oldest(agreement->coordinator) +
+                   agreement->settings.fusion.cycle_ns;
+    }
+    if (must_look(agreement)) {
+        deadline =
+            earlier(deadline, now_ns + (is_waited ? look_every_ns : look_alone_every_ns));
+    }
+    if (oldest != NULL && agreement->settings.stall_warning_ns > 0) {
+        int64_t due = oldest->submitted_ns + agreement->settings.stall_warning_ns;
+
+        deadline = earlier(
+            deadline, due > agreement->stall.next_ns ? due : agreement->stall.next_ns);
+    }
+    return deadline;
+}
+
+bool hvd_agreement_settle(struct hvd_agreement *agreement, int *status)
+{
+    agreement->is_settling = true;
+    if (agreement->plan.is_active && !agreement->plan.is_breaking) {
+        *status = hvd_plan_put_break(agreement);
+    }
+    return !agreement->plan.is_active;
+}
+
+const struct hvd_members *hvd_agreement_members(const struct hvd_agreement *agreement)
+{
+    return &agreement->members;
+}
+
+const struct hvd_fusion *hvd_agreement_fusion(const struct hvd_agreement *agreement)
+{
+    return &agreement->settings.fusion;
+}
+
+void hvd_agreement_count(const struct hvd_agreement *agreement,
+                         struct hvd_agreement_counts *counts)
+{
+    *counts = agreement->counts;
+}

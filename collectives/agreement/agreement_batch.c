@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Decisions about batches: which of this rank's tensors take part, and what rank 0 learns from
+ * them for its forecast. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "collectives/agreement/agreement_state.h"
+
+/* One tensor of a batch as the message names it. */
+struct named {
+    struct hvd_known *known; /* NULL: not known */
+    const struct hvd_proposal *proposal;
+    struct hvd_key key;
+};
+
+/* A batch while it is read. */
+struct reading {
+    struct hvd_batch_header header;
+    struct hvd_batch *batch; /* NULL: this rank has no part in it */
+    struct hvd_known **known; /* [count], rank 0: for the forecast */
+    int64_t count; /* tensors read so far */
+    int64_t bytes;
+};
+
+static struct hvd_entry *stand_in(struct hvd_agreement *agreement,
+                                  const struct named *tensor)
+{
+    /* Only a rank that has joined may lack a tensor that all others have. */
+    return agreement->join != NULL ? hvd_entry_create_absent(tensor->proposal) : NULL;
+}
+
+/* This rank's tensor. One that runs already was submitted before this rank joined; the others are
+ * done with it and ahead. */
+static struct hvd_entry *own_entry(const struct hvd_agreement *agreement,
+                                   const struct named *tensor)
+{
+    struct hvd_entry *entry = hvd_agreement_entry(agreement, &tensor->key);
+
+    return entry != NULL && !entry->is_agreed ? entry : NULL;
+}
+
+static int take_part(struct hvd_agreement *agreement, struct reading *reading,
+                     const struct named *tensor)
+{
+    struct hvd_entry *entry = own_entry(agreement, tensor);
+
+    if (entry != NULL && entry->is_agreed) {
+        entry = NULL; /* of the batch before, which still runs: this rank has joined */
+    }
+    if (reading->header.status != 0) {
+        if (entry != NULL) {
+            hvd_agreement_end_entry(agreement, entry, reading->header.status,
+                                    reading->header.text);
+        }
+        return 0;
+    }
+    if (entry != NULL) {
+        entry->is_agreed = true;
+        if (entry->submitted_ns > reading->batch->submitted_ns) {
+            reading->batch->submitted_ns = entry->submitted_ns;
+        }
+    } else {
+        entry = stand_in(agreement, tensor);
+    }
+    reading->batch->entries[reading->count] = entry;
+    return entry != NULL ? 0 : HVD_ERR_NET;
+}
+
+static int read_tensor(struct hvd_agreement *agreement, struct reading *reading,
+                       const struct named *tensor)
+{
+    int status = 0;
+
+    if (reading->count >= reading->header.count) {
+        return HVD_ERR_NET;
+    }
+    if (reading->batch != NULL) {
+        status = take_part(agreement, reading, tensor);
+    }
+    if (reading->known != NULL) {
+        reading->known[reading->count] = tensor->known;
+    }
+    reading->bytes += hvd_proposal_bytes(tensor->proposal);
+    reading->count++;
+    return status;
+}
+
+static int read_ids(struct hvd_agreement *agreement, struct reading *reading,
+                    const struct hvd_record *record)
+{
+    int status = 0;
+
+    for (uint32_t i = 0; i < record->count && status == 0; i++) {
+        struct hvd_known *known = hvd_known_by_id(&agreement->known, record->id + i);
+        struct named tensor;
+
+        if (known == NULL) {
+            return HVD_ERR_NET;
+        }
+        tensor = (struct named){known, known->proposal, known->key};
+        status = read_tensor(agreement, reading, &tensor);
+    }
+    return status;
+}
+
+static int read_full(struct hvd_agreement *agreement, struct reading *reading,
+                     struct hvd_reader *reader, uint64_t id)
+{
+    struct hvd_proposal *proposal = malloc(sizeof(*proposal));
+    struct named tensor = {0};
+    int status = proposal != NULL ? hvd_take_proposal(reader, proposal) : HVD_ERR_NOMEM;
+
+    if (status == 0) {
+        tensor.proposal = proposal;
+        tensor.key = hvd_key_make(proposal->set, proposal->name);
+        status = read_tensor(agreement, reading, &tensor);
+    }
+    if (status == 0 && id != 0) {
+        struct hvd_known *known = hvd_known_add(&agreement->known, id, proposal);
+
+        status = known != NULL ? 0 : HVD_ERR_NOMEM;
+    }
+    free(proposal);
+    return status;
+}
+
+static int read_tensors(struct hvd_agreement *agreement, struct reading *reading,
+                        struct hvd_reader *reader)
+{
+    struct hvd_record record;
+    int status = 0;
+
+    while (status == 0 && reading->count < reading->header.count) {
+        if (hvd_take_record(reader, &record) != 0) {
+            return HVD_ERR_NET;
+        }
+        status = record.kind == HVD_TENSOR_IDS
+                     ? read_ids(agreement, reading, &record)
+                     : read_full(agreement, reading, reader, record.id);
+    }
+    return status;
+}
+
+static int read_rows(struct reading *reading, struct hvd_reader *reader)
+{
+    size_t bytes = (size_t)reading->header.row_count * sizeof(int64_t);
+    const void *rows = hvd_take(reader, bytes);
+
+    if (rows == NULL) {
+        return HVD_ERR_NET;
+    }
+    if (reading->batch != NULL) {
+        memcpy(reading->batch->rows, rows, bytes);
+    }
+    return 0;
+}
+
+/* --- what becomes of it --- */
+
+/* Not what is new: it may never come back. */
+static bool can_be_planned(const struct reading *reading)
+{
+    enum hvd_kind kind = reading->header.kind;
+
+    for (int64_t i = 0; i < reading->count; i++) {
+        if (reading->known[i] == NULL) {
+            return false;
+        }
+    }
+    return reading->header.set == HVD_SET_GLOBAL && reading->header.status == 0 &&
+           reading->bytes > 0 && reading->header.lane != HVD_LANE_SPARE &&
+           (kind == HVD_KIND_ALLREDUCE || kind == HVD_KIND_ADASUM);
+}
+
+bool hvd_agreement_may_plan(const struct hvd_agreement *agreement)
+{
+    return agreement->settings.may_plan && !agreement->is_settling &&
+           !agreement->plan.is_active && agreement->members.joined == 0;
+}
+
+static int forecast(struct hvd_agreement *agreement, const struct reading *reading,
+                    int64_t now_ns)
+{
+    const struct hvd_forecast_batch noted = {
+        .lane = reading->header.lane,
+        .bytes = reading->bytes,
+        .decided_ns = now_ns,
+        .overlaps = agreement->running > 0,
+    };
+
+    if (agreement->plan.is_active && reading->header.set == HVD_SET_GLOBAL) {
+        return hvd_plan_note_others(agreement, (size_t)reading->count);
+    }
+    return hvd_agreement_may_plan(agreement) && can_be_planned(reading)
+               ? hvd_forecast_note(&agreement->forecast, reading->known,
+                                   (size_t)reading->count, &noted)
+               : 0;
+}
+
+static bool has_part(const struct hvd_agreement *agreement, int set)
+{
+    const struct hvd_member_set *found = hvd_members_find(&agreement->members, set);
+
+    return found != NULL && found->is_member;
+}
+
+static int begin_reading(struct hvd_agreement *agreement, struct reading *reading)
+{
+    if (has_part(agreement, reading->header.set)) {
+        reading->batch = hvd_batch_create(&reading->header);
+        if (reading->batch == NULL) {
+            return HVD_ERR_NOMEM;
+        }
+    }
+    if (hvd_agreement_is_root(agreement)) {
+        reading->known =
+            calloc((size_t)reading->header.count + 1, sizeof(struct hvd_known *));
+        if (reading->known == NULL) {
+            return HVD_ERR_NOMEM;
+        }
+    }
+    return 0;
+}
+
+int hvd_agreement_take_batch(struct hvd_agreement *agreement, struct hvd_reader *reader,
+                             const struct hvd_record *record, int64_t now_ns)
+{
+    struct reading reading = {0};
+    int status = hvd_take_batch(reader, record, &reading.header);
+
+    if (status == 0 && reading.header.kind == HVD_KIND_JOIN) {
+        return hvd_agreement_take_join_end(agreement, &reading.header);
+    }
+    agreement->counts.decided++;
+    status = status != 0 ? status : begin_reading(agreement, &reading);
+    status = status != 0 ? status : read_tensors(agreement, &reading, reader);
+    status = status != 0 ? status : read_rows(&reading, reader);
+    if (status == 0 && reading.known != NULL) {
+        status = forecast(agreement, &reading, now_ns);
+    }
+    free(reading.known);
+    if (status != 0 || reading.batch == NULL || reading.header.status != 0) {
+        hvd_batch_destroy(reading.batch);
+        return status;
+    }
+    return hvd_agreement_carry_out(agreement, reading.batch);
+}

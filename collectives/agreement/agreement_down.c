@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Decisions: rank 0 makes them, every rank carries them out in the same order. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "collectives/agreement/agreement_state.h"
+
+static void end_with_value(struct hvd_agreement *agreement, struct hvd_entry *entry,
+                           int64_t value)
+{
+    entry->request->value = value;
+    hvd_agreement_end_entry(agreement, entry, 0, "");
+}
+
+int hvd_agreement_take_join_end(struct hvd_agreement *agreement,
+                                const struct hvd_batch_header *header)
+{
+    struct hvd_entry *join = agreement->join;
+
+    hvd_members_join_over(&agreement->members);
+    agreement->join = NULL;
+    if (join == NULL) {
+        return HVD_ERR_NET;
+    }
+    join->request->value = header->value;
+    agreement->ended_join = join;
+    hvd_agreement_end_join(agreement);
+    return 0;
+}
+
+/* "0,2,5": the ranks of a set, which the caller frees; NULL without memory. */
+static int *parse_ranks(const char *text, int *count)
+{
+    int *ranks = malloc((strlen(text) / 2 + 1) * sizeof(ranks[0]));
+    char *end = (char *)text;
+
+    *count = 0;
+    while (ranks != NULL && *end != '\0') {
+        ranks[(*count)++] = (int)strtol(end, &end, 10);
+        end += *end == ',' ? 1 : 0;
+    }
+    return ranks;
+}
+
+static int add_set(struct hvd_agreement *agreement, struct hvd_entry *entry)
+{
+    int count;
+    int *ranks = parse_ranks(entry->proposal.note, &count);
+    const struct hvd_member_set *same;
+    int set, status;
+
+    if (ranks == NULL) {
+        return HVD_ERR_NOMEM;
+    }
+    same = hvd_members_same(&agreement->members, ranks, count);
+    if (same != NULL) {
+        free(ranks);
+        hvd_agreement_end_entry(agreement, entry, HVD_ERR_ARG,
+                                "A process set with the same ranks already exists.");
+        return 0;
+    }
+    set = hvd_members_add(&agreement->members, ranks, count);
+    status =
+        set < 0 ? set : agreement->ops->add_set(agreement->context, set, ranks, count);
+    free(ranks);
+    if (status == 0) {
+        end_with_value(agreement, entry, set);
+    }
+    return status;
+}
+
+/* No rank has anything of the set left: each has asked for the removal and then waited for that
+ * before it said so. */
+static void remove_set(struct hvd_agreement *agreement, struct hvd_entry *entry)
+{
+    int set = entry->proposal.root;
+
+    if (set == HVD_SET_GLOBAL || hvd_members_find(&agreement->members, set) == NULL) {
+        hvd_agreement_end_entry(agreement, entry, HVD_ERR_ARG,
+                                "There is no such process set to remove.");
+        return;
+    }
+    hvd_members_remove(&agreement->members, set);
+    agreement->ops->remove_set(agreement->context, set);
+    end_with_value(agreement, entry, set);
+}
+
+int hvd_agreement_carry_out(struct hvd_agreement *agreement, struct hvd_batch *batch)
+{
+    struct hvd_entry *entry = batch->header.count > 0 ? batch->entries[0] : NULL;
+    int status = 0;
+
+    switch (batch->header.kind) {
+    case HVD_KIND_SET_ADD:
+        status = add_set(agreement, entry);
+        hvd_batch_destroy(batch);
+        return status;
+    case HVD_KIND_SET_REMOVE:
+        remove_set(agreement, entry);
+        hvd_batch_destroy(batch);
+        return 0;
+    default:
+        agreement->running += batch->header.set == HVD_SET_GLOBAL ? 1 : 0;
+        agreement->ops->run(agreement->context, batch);
+        return 0;
+    }
+}
+
+static int take_eviction(struct hvd_agreement *agreement, uint64_t id)
+{
+    struct hvd_known *known = hvd_known_by_id(&agreement->known, id);
+
+    if (known == NULL || known->is_evicted) {
+        return HVD_ERR_NET;
+    }
+    if (known->mine != NULL && hvd_agreement_unbind(agreement, known->mine) != 0) {
+        return HVD_ERR_NOMEM;
+    }
+    hvd_known_evict(&agreement->known, known, agreement->position);
+    if (known->noted_at > agreement->forecast.first_note) { /* rank 0 remembers it */
+        hvd_forecast_restart(&agreement->forecast);
+    }
+    return 0;
+}
+
+static int take_settings(struct hvd_agreement *agreement, struct hvd_reader *reader)
+{
+    agreement->settings.fusion.threshold = hvd_take_int(reader);
+    agreement->settings.fusion.cycle_ns = hvd_take_int(reader);
+    return reader->failed ? HVD_ERR_NET : 0;
+}
+
+static int take_decision(struct hvd_agreement *agreement, struct hvd_reader *reader,
+                         int64_t now_ns)
+{
+    struct hvd_record record;
+
+    if (hvd_take_record(reader, &record) != 0) {
+        return HVD_ERR_NET;
+    }
+    switch (record.kind) {
+    case HVD_DECISION_BATCH:
+        return hvd_agreement_take_batch(agreement, reader, &record, now_ns);
+    case HVD_DECISION_EVICT:
+        return take_eviction(agreement, record.id);
+    case HVD_DECISION_PLAN:
+        return hvd_plan_begin(agreement, reader, &record);
+    case HVD_DECISION_BREAK:
+        return hvd_plan_freeze(agreement);
+    case HVD_DECISION_RESUME:
+        return hvd_plan_resume(agreement, reader, now_ns);
+    case HVD_DECISION_ASK:
+        return hvd_stall_answer(agreement, now_ns);
+    case HVD_DECISION_SETTINGS:
+        return take_settings(agreement, reader);
+    default:
+        return HVD_ERR_NET;
+    }
+}
+
+static int take_decisions(struct hvd_agreement *agreement, const void *payload,
+                          size_t bytes, int64_t now_ns)
+{
+    struct hvd_reader reader = {.data = payload, .bytes = bytes};
+    int status = 0;
+
+    agreement->position++;
+    while (status == 0 && reader.bytes > 0) {
+        status = take_decision(agreement, &reader, now_ns);
+    }
+    hvd_known_forget(&agreement->known,
+                     agreement->members.branches == 1 ? agreement->position : 0);
+    return status == HVD_ERR_ARG ? HVD_ERR_NET : status;
+}
+
+static int pass_down(struct hvd_agreement *agreement, const void *payload, size_t bytes)
+{
+    uint64_t children = (uint64_t)agreement->members.branches - 1;
+
+    agreement->counts.messages_down += children;
+    agreement->counts.bytes_sent += children * bytes;
+    return children > 0 ? agreement->ops->send_down(agreement->context, payload, bytes)
+                        : 0;
+}
+
+int hvd_agreement_from_above(struct hvd_agreement *agreement, const void *payload,
+                             size_t bytes, int64_t now_ns)
+{
+    bool moved;
+    int status = pass_down(agreement, payload, bytes);
+
+    agreement->counts.received++;
+    agreement->counts.bytes_received += bytes;
+    /* What has been said so far was said at the position before. */
+    status = status != 0 ? status : hvd_agreement_pass_up(agreement, now_ns);
+    status = status != 0 ? status : hvd_agreement_flush(agreement, &moved);
+    return status != 0 ? status : take_decisions(agreement, payload, bytes, now_ns);
+}
+
+int hvd_agreement_decide(struct hvd_agreement *agreement, int64_t now_ns)
+{
+    hvd_coordinator_answer(agreement->coordinator, agreement->plan.is_active, now_ns,
+                           &agreement->down);
+    return 0;
+}
+
+/* All ranks have joined: what they still had comes first. */
+static int put_join_end(struct hvd_agreement *agreement, int64_t now_ns)
+{
+    const struct hvd_batch_header header = {
+        .kind = HVD_KIND_JOIN, .text = "", .value = agreement->last_joined};
+
+    if (agreement->members.joined < agreement->members.layout->size ||
+        agreement->plan.is_active) {
+        return 0;
+    }
+    hvd_agreement_decide(agreement, now_ns);
+    hvd_put_batch(&agreement->down, &header);
+    return 0;
+}
+
+/* Decisions may lead to further ones: until there are none. */
+int hvd_agreement_send_decisions(struct hvd_agreement *agreement, int64_t now_ns)
+{
+    int status = put_join_end(agreement, now_ns);
+
+    while (status == 0 && agreement->down.bytes > 0) {
+        struct hvd_writer message = agreement->down;
+
+        agreement->down = (struct hvd_writer){0};
+        status = message.failed ? HVD_ERR_NOMEM
+                                : pass_down(agreement, message.data, message.bytes);
+        status = status != 0
+                     ? status
+                     : take_decisions(agreement, message.data, message.bytes, now_ns);
+        if (status == 0 && hvd_agreement_may_plan(agreement) &&
+            hvd_forecast_is_due(&agreement->forecast)) {
+            status = hvd_plan_put(agreement);
+        }
+        if (status == 0 && agreement->down.bytes == 0) {
+            message.bytes = 0; /* to be used again */
+            agreement->down = message;
+        } else {
+            hvd_writer_finish(&message);
+        }
+    }
+    return status;
+}
+
+int hvd_agreement_tune(struct hvd_agreement *agreement, int64_t threshold,
+                       int64_t cycle_ns)
+{
+    hvd_plan_put_break(agreement); /* it was made with the old settings */
+    hvd_forecast_restart(&agreement->forecast);
+    hvd_put_record(&agreement->down, HVD_DECISION_SETTINGS, 1, 0);
+    hvd_put_int(&agreement->down, threshold);
+    hvd_put_int(&agreement->down, cycle_ns);
+    return agreement->down.failed ? HVD_ERR_NOMEM : 0;
+}

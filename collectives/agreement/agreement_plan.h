@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The plan: batches that repeat, which every rank starts without asking.
+ *
+ * Rank 0 has seen the same tensors again and again (forecast.h) and announces their batches. From
+ * there on each lane runs its batches in turn, for ever: a rank starts one as soon as it has all
+ * its tensors and the one before is done. Only reductions are planned: none of them can end
+ * before every rank has started it, so that in each lane ranks are at most one batch apart.
+ *
+ * What cannot be foretold ends the plan: a rank joins or leaves, describes a tensor anew, or
+ * waits for a tensor whose batch lacks others (another order, a tensor that does not come).
+ *
+ *   any rank   BREAK up
+ *   rank 0     BREAK down: start nothing more, let the lanes pause
+ *   all        FROZEN up, joined on the way: the least and most batches started, per lane
+ *   rank 0     RESUME down, with the result. From here on tensors are reported again.
+ *
+ * A batch that some have started and some have not is void: nobody has got anything of it yet, for
+ * that takes all ranks. Those who have started it take their tensors back, those who have not
+ * start it with zeros, so that it runs out of the lane; its tensors are reported like all others.
+ * (Simpler than to undo what is already in shared memory and on the wire; it is rare.)
+ *
+ * On the wire: PLAN (count: batches, id: plan): each batch's lane, number of tensors, ids.
+ * FROZEN, RESUME (id: plan): least and most per lane. */
+#ifndef HVD_AGREEMENT_PLAN_H
+#define HVD_AGREEMENT_PLAN_H
+
+#include "collectives/agreement/agreement.h"
+
+enum {
+    HVD_PLAN_LANES = 2 /* QUICK and BULK */
+};
+
+struct hvd_plan_tensor {
+    struct hvd_known *known;
+    struct hvd_plan_batch *next; /* that has it after this one; may be this one */
+};
+
+struct hvd_plan_batch {
+    enum hvd_lane lane;
+    struct hvd_plan_tensor *tensors; /* [count] */
+    size_t count;
+    size_t missing; /* of them this rank has not submitted */
+    size_t anew; /* of them it has described differently */
+};
+
+struct hvd_plan_lane {
+    struct hvd_plan_batch **batches; /* [count], to run in turn */
+    size_t count;
+    uint64_t started;
+    struct hvd_batch *running;
+};
+
+struct hvd_plan {
+    uint64_t epoch; /* counts plans; 0: there was none */
+    uint64_t begun_at; /* decision messages seen then */
+    bool is_active; /* from PLAN to RESUME */
+    bool is_frozen; /* from BREAK to RESUME */
+    bool wants_break; /* this rank, or one below it, has asked */
+    size_t waiting; /* tensors that this rank has submitted for batches not started yet */
+    struct hvd_plan_batch *batches; /* [count] */
+    size_t count;
+    struct hvd_plan_lane lanes[HVD_PLAN_LANES];
+    /* While frozen: branches that have answered, and what they said. */
+    int frozen_branches;
+    uint64_t least[HVD_PLAN_LANES];
+    uint64_t most[HVD_PLAN_LANES];
+    /* Rank 0 */
+    bool is_breaking;
+    size_t tensors;
+    size_t
+        others; /* tensors that were agreed upon since a planned batch last started here */
+};
+
+#endif

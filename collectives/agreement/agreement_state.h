@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of the agreement share:
+ *   agreement.c         life, submissions, progress      agreement_up.c    reports
+ *   agreement_down.c    decisions                        agreement_plan.c  planned batches
+ *   agreement_batch.c   those about batches
+ *   agreement_break.c   the end of a plan                agreement_stall.c ranks that wait */
+#ifndef HVD_AGREEMENT_STATE_H
+#define HVD_AGREEMENT_STATE_H
+
+#include "collectives/agreement/agreement_plan.h"
+#include "collectives/agreement/forecast.h"
+
+/* Rank 0's questions about who holds what. */
+struct hvd_stall {
+    bool is_reported; /* this rank has said that it waits too long */
+    int64_t next_ns; /* when to say so again */
+    bool is_asking; /* rank 0: an ASK wave is under way */
+    int64_t next_ask_ns; /* rank 0: not before */
+    int branches; /* that have answered */
+    struct hvd_writer held; /* what they said */
+};
+
+struct hvd_agreement {
+    struct hvd_members members;
+    struct hvd_agreement_settings settings;
+    const struct hvd_agreement_ops *ops;
+    void *context;
+    int rank;
+
+    struct hvd_known_set known;
+    struct hvd_tallies tallies;
+    struct hvd_table unknown; /* own entries under way that are not known->mine */
+    struct hvd_entry *oldest; /* own entries under way */
+    struct hvd_entry *newest;
+    uint64_t position; /* decision messages seen */
+    uint64_t *seen_by; /* [branches] of them, by each child */
+    uint64_t said_position; /* in this rank's last message */
+
+    struct hvd_writer up; /* records to send */
+    struct hvd_id_range up_range;
+    struct hvd_entry *join; /* this rank's, under way */
+    struct hvd_entry *ended_join; /* over, but tensors submitted before it still run */
+    bool is_join_deferred; /* until the plan has ended */
+    int removals; /* of process sets, by this rank, under way */
+    int deferred_removals; /* of them those that wait until this rank has done with the set */
+
+    struct hvd_plan plan;
+    struct hvd_stall stall;
+    int64_t last_look_ns; /* for tensors that wait in vain */
+    struct hvd_agreement_counts counts;
+
+    /* rank 0 */
+    struct hvd_coordinator *coordinator;
+    struct hvd_writer down; /* decisions to send */
+    struct hvd_forecast forecast;
+    int running; /* batches of the global set that have not ended here */
+    int last_joined;
+    bool is_settling; /* no plan any more */
+};
+
+static inline bool hvd_agreement_is_root(const struct hvd_agreement *agreement)
+{
+    return agreement->coordinator != NULL;
+}
+
+/* --- agreement.c --- */
+/* This rank's entry under way for a key, or NULL. */
+struct hvd_entry *hvd_agreement_entry(const struct hvd_agreement *agreement,
+                                      const struct hvd_key *key);
+void hvd_agreement_end_entry(struct hvd_agreement *agreement, struct hvd_entry *entry,
+                             int status, const char *text);
+/* Ends the entries of a batch that has run, and the batch. */
+void hvd_agreement_end_batch(struct hvd_agreement *agreement, struct hvd_batch *batch);
+/* Ends a join that is over, once all that this rank runs since before it has ended. */
+void hvd_agreement_end_join(struct hvd_agreement *agreement);
+/* Moves an entry from the table of the unknown to known->mine, or back. */
+int hvd_agreement_bind(struct hvd_agreement *agreement, struct hvd_entry *entry,
+                       struct hvd_known *known);
+int hvd_agreement_unbind(struct hvd_agreement *agreement, struct hvd_entry *entry);
+
+/* --- agreement_up.c --- */
+/* Reports an entry of this rank the ordinary way. */
+int hvd_agreement_report(struct hvd_agreement *agreement, struct hvd_entry *entry,
+                         int64_t now_ns);
+/* Adds branch 0's report of something; sends it on or decides when it is complete. */
+int hvd_agreement_report_own(struct hvd_agreement *agreement, const struct hvd_key *key,
+                             const struct hvd_tensor_report *report, int64_t now_ns);
+/* Passes complete tallies up, or to the coordinator. */
+int hvd_agreement_pass_up(struct hvd_agreement *agreement, int64_t now_ns);
+/* Puts a bare record into the next message to the parent. */
+void hvd_agreement_put_up(struct hvd_agreement *agreement, enum hvd_report_kind kind,
+                          uint32_t count, uint64_t id);
+int hvd_agreement_flush(struct hvd_agreement *agreement, bool *moved);
+int hvd_agreement_note_join(struct hvd_agreement *agreement, int rank, int64_t now_ns);
+
+/* --- agreement_batch.c --- */
+int hvd_agreement_take_batch(struct hvd_agreement *agreement, struct hvd_reader *reader,
+                             const struct hvd_record *record, int64_t now_ns);
+/* Rank 0: a plan would be of use now. */
+bool hvd_agreement_may_plan(const struct hvd_agreement *agreement);
+
+/* --- agreement_down.c --- */
+/* Runs a batch, or does what it stands for. Takes it over. */
+int hvd_agreement_carry_out(struct hvd_agreement *agreement, struct hvd_batch *batch);
+int hvd_agreement_take_join_end(struct hvd_agreement *agreement,
+                                const struct hvd_batch_header *header);
+int hvd_agreement_decide(struct hvd_agreement *agreement, int64_t now_ns); /* rank 0 */
+int hvd_agreement_send_decisions(struct hvd_agreement *agreement, int64_t now_ns);
+
+/* --- agreement_plan.c --- */
+int hvd_plan_put(struct hvd_agreement *agreement); /* rank 0: announce the forecast */
+int hvd_plan_begin(struct hvd_agreement *agreement, struct hvd_reader *reader,
+                   const struct hvd_record *record);
+/* An entry of a planned tensor has been submitted. */
+int hvd_plan_submit(struct hvd_agreement *agreement, struct hvd_entry *entry,
+                    struct hvd_known *known);
+int hvd_plan_start(struct hvd_agreement *agreement, int lane);
+int hvd_plan_finish(struct hvd_agreement *agreement, struct hvd_batch *batch);
+/* Whether a tensor so described can take the place that is planned for it. */
+bool hvd_plan_fits(struct hvd_known *known, const struct hvd_proposal *proposal);
+/* Rank 0: so many tensors of the global set have been agreed upon beside the plan. */
+int hvd_plan_note_others(struct hvd_agreement *agreement, size_t tensors);
+void hvd_plan_free(struct hvd_plan *plan);
+/* The batch of this rank's tensors, or of stand-ins. */
+struct hvd_batch *hvd_plan_make_batch(const struct hvd_plan_batch *planned, bool is_void);
+
+/* --- agreement_break.c --- */
+/* Asks rank 0 to end the plan. was_wrong: it did not foretell what happens. */
+int hvd_plan_ask_break(struct hvd_agreement *agreement, bool was_wrong);
+int hvd_plan_take_break(struct hvd_agreement *agreement, uint64_t epoch, bool was_wrong);
+int hvd_plan_put_break(struct hvd_agreement *agreement); /* rank 0 */
+int hvd_plan_freeze(struct hvd_agreement *agreement);
+int hvd_plan_frozen(struct hvd_agreement *agreement, const uint64_t *least,
+                    const uint64_t *most);
+int hvd_plan_resume(struct hvd_agreement *agreement, struct hvd_reader *reader,
+                    int64_t now_ns);
+/* Breaks the plan when this rank has waited too long for a planned tensor whose batch lacks others;
+ * sooner when a thread asks for the tensor. */
+int hvd_plan_look(struct hvd_agreement *agreement, int64_t now_ns);
+int hvd_take_lanes(struct hvd_reader *reader, uint64_t *least, uint64_t *most);
+
+/* --- agreement_stall.c --- */
+/* What this rank waits for longest, joins apart: ranks may have much more data than others. NULL:
+ * nothing. */
+const struct hvd_entry *hvd_stall_oldest(const struct hvd_agreement *agreement);
+int hvd_stall_look(struct hvd_agreement *agreement, int64_t now_ns);
+int hvd_stall_put_ask(struct hvd_agreement *agreement, int64_t now_ns); /* rank 0 */
+int hvd_stall_answer(struct hvd_agreement *agreement, int64_t now_ns);
+int hvd_stall_held(struct hvd_agreement *agreement, const void *data, size_t bytes,
+                   int64_t now_ns);
+
+#endif

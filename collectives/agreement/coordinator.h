@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rank 0's decisions: complete tallies go in, batches come out. Pure.
+ *
+ * Tensors that may travel together are fused into a batch: same kind, op, dtype, device, scale
+ * and process set, looking past others that do not fit. The tensors of one request (a group)
+ * wait for each other. One thread at a time. */
+#ifndef HVD_COORDINATOR_H
+#define HVD_COORDINATOR_H
+
+#include "collectives/agreement/decision.h"
+#include "collectives/agreement/tally.h"
+
+struct hvd_coordinator;
+
+/* A batch of this size is long enough to be overtaken: it goes by the BULK lane. A tensor of this
+ * size gains nothing by fusion and is a batch of its own. */
+#define HVD_BULK_BYTES ((int64_t)4 << 20)
+
+struct hvd_fusion {
+    int64_t
+        threshold; /* bytes that a batch of several tensors may hold; 0: fuses nothing */
+    bool groups_alone; /* a group is fused with nothing else */
+    int capacity; /* tensors that are known at the same time; 0: none */
+    int64_t cycle_ns; /* how long a tensor may wait for others to travel with */
+};
+
+/* All are borrowed; what fusion says may change between calls. */
+int hvd_coordinator_create(struct hvd_tallies *tallies, struct hvd_known_set *known,
+                           const struct hvd_fusion *fusion, struct hvd_coordinator **out,
+                           struct hvd_error *err);
+void hvd_coordinator_destroy(struct hvd_coordinator *coordinator); /* NULL is fine */
+
+/* Takes a complete tally over: its tensor is ready. */
+int hvd_coordinator_add(struct hvd_coordinator *coordinator, struct hvd_tally *tally,
+                        int64_t now_ns);
+
+/* When the first of the tensors that are ready now got ready; -1 when there is none. */
+int64_t hvd_coordinator_oldest(const struct hvd_coordinator *coordinator);
+int64_t hvd_coordinator_bytes(const struct hvd_coordinator *coordinator);
+
+/* Appends the decisions about all tensors that are ready, and forgets them. only_spare: the other
+ * lanes belong to a plan. Returns how many batches. */
+int hvd_coordinator_answer(struct hvd_coordinator *coordinator, bool only_spare,
+                           int64_t now_ns, struct hvd_writer *writer);
+
+/* Gives tensors back that were ready but are part of a plan now, as whatever they were described. */
+void hvd_coordinator_drop_planned(struct hvd_coordinator *coordinator);
+
+#endif

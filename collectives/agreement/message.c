@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What ranks tell each other while they agree: reports go up the tree, decisions come down. */
+#include "collectives/agreement/message.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const char *hvd_kind_name(enum hvd_kind kind)
+{
+    static const char *const names[] = {
+        [HVD_KIND_ALLREDUCE] = "ALLREDUCE",
+        [HVD_KIND_ALLGATHER] = "ALLGATHER",
+        [HVD_KIND_BROADCAST] = "BROADCAST",
+        [HVD_KIND_JOIN] = "JOIN",
+        [HVD_KIND_ADASUM] = "ADASUM",
+        [HVD_KIND_ALLTOALL] = "ALLTOALL",
+        [HVD_KIND_BARRIER] = "BARRIER",
+        [HVD_KIND_REDUCESCATTER] = "REDUCESCATTER",
+        [HVD_KIND_SET_ADD] = "ADD_PROCESS_SET",
+        [HVD_KIND_SET_REMOVE] = "REMOVE_PROCESS_SET",
+    };
+    bool is_known =
+        (unsigned)kind < sizeof(names) / sizeof(names[0]) && names[kind] != NULL;
+
+    return is_known ? names[kind] : "UNKNOWN";
+}
+
+static bool may_differ_in_rows(enum hvd_kind kind)
+{
+    return kind == HVD_KIND_ALLGATHER || kind == HVD_KIND_ALLTOALL;
+}
+
+static bool same_shape(const struct hvd_proposal *a, const struct hvd_proposal *b)
+{
+    int first = may_differ_in_rows(a->kind) && a->ndim > 0 ? 1 : 0;
+
+    return a->ndim == b->ndim &&
+           memcmp(a->shape + first, b->shape + first,
+                  (size_t)(a->ndim - first) * sizeof(a->shape[0])) == 0;
+}
+
+static const char *note_of(const struct hvd_proposal *proposal)
+{
+    return proposal->note != NULL ? proposal->note : "";
+}
+
+bool hvd_proposal_equal(const struct hvd_proposal *a, const struct hvd_proposal *b)
+{
+    return a->kind == b->kind && a->dtype == b->dtype && a->op == b->op &&
+           a->root == b->root && a->device == b->device && a->prescale == b->prescale &&
+           a->postscale == b->postscale && a->group == b->group &&
+           a->group_size == b->group_size && same_shape(a, b) &&
+           strcmp(note_of(a), note_of(b)) == 0;
+}
+
+int64_t hvd_proposal_bytes(const struct hvd_proposal *proposal)
+{
+    int64_t bytes = (int64_t)hvd_dtype_bytes(proposal->dtype);
+
+    for (int i = 0; i < proposal->ndim; i++) {
+        bytes *= proposal->shape[i];
+    }
+    return bytes;
+}
+
+void hvd_put_proposal(struct hvd_writer *writer, const struct hvd_proposal *proposal)
+{
+    hvd_put_int(writer, proposal->rank);
+    hvd_put_int(writer, proposal->set);
+    hvd_put_int(writer, proposal->kind);
+    hvd_put_int(writer, proposal->dtype);
+    hvd_put_int(writer, proposal->op);
+    hvd_put_int(writer, proposal->root);
+    hvd_put_int(writer, proposal->device);
+    hvd_put_double(writer, proposal->prescale);
+    hvd_put_double(writer, proposal->postscale);
+    hvd_put_int(writer, proposal->max_block);
+    hvd_put_int(writer, proposal->ndim);
+    hvd_put(writer, proposal->shape, (size_t)proposal->ndim * sizeof(proposal->shape[0]));
+    hvd_put_int(writer, (int64_t)proposal->group);
+    hvd_put_int(writer, proposal->group_size);
+    hvd_put_text(writer, proposal->name);
+    hvd_put_text(writer, note_of(proposal));
+}
+
+int hvd_take_proposal(struct hvd_reader *reader, struct hvd_proposal *proposal)
+{
+    const void *shape;
+
+    proposal->rank = (int32_t)hvd_take_int(reader);
+    proposal->set = (int32_t)hvd_take_int(reader);
+    proposal->kind = (enum hvd_kind)hvd_take_int(reader);
+    proposal->dtype = (enum hvd_dtype)hvd_take_int(reader);
+    proposal->op = (enum hvd_op)hvd_take_int(reader);
+    proposal->root = (int32_t)hvd_take_int(reader);
+    proposal->device = (int32_t)hvd_take_int(reader);
+    proposal->prescale = hvd_take_double(reader);
+    proposal->postscale = hvd_take_double(reader);
+    proposal->max_block = hvd_take_int(reader);
+    proposal->ndim = (int32_t)hvd_take_int(reader);
+    if (reader->failed || proposal->ndim < 0 || proposal->ndim > HVD_MAX_DIMS) {
+        return HVD_ERR_ARG;
+    }
+    shape = hvd_take(reader, (size_t)proposal->ndim * sizeof(proposal->shape[0]));
+    if (shape != NULL) {
+        memcpy(proposal->shape, shape,
+               (size_t)proposal->ndim * sizeof(proposal->shape[0]));
+    }
+    proposal->group = (uint64_t)hvd_take_int(reader);
+    proposal->group_size = (int32_t)hvd_take_int(reader);
+    proposal->name = hvd_take_text(reader);
+    proposal->note = hvd_take_text(reader);
+    return reader->failed ? HVD_ERR_ARG : 0;
+}
+
+struct hvd_proposal *hvd_proposal_copy(const struct hvd_proposal *proposal)
+{
+    struct hvd_proposal *copy = malloc(sizeof(*copy));
+
+    if (copy == NULL) {
+        return NULL;
+    }
+    *copy = *proposal;
+    copy->name = strdup(proposal->name);
+    copy->note = strdup(note_of(proposal));
+    if (copy->name == NULL || copy->note == NULL) {
+        hvd_proposal_free(copy);
+        return NULL;
+    }
+    return copy;
+}
+
+void hvd_proposal_free(struct hvd_proposal *proposal)
+{
+    if (proposal != NULL) {
+        free((char *)proposal->name);
+        free((char *)proposal->note);
+        free(proposal);
+    }
+}
+
+void hvd_put_record(struct hvd_writer *writer, uint32_t kind, uint32_t count, uint64_t id)
+{
+    const struct hvd_record record = {.kind = kind, .count = count, .id = id};
+
+    hvd_put(writer, &record, sizeof(record));
+}
+
+int hvd_take_record(struct hvd_reader *reader, struct hvd_record *record)
+{
+    const void *data = hvd_take(reader, sizeof(*record));
+
+    if (data == NULL) {
+        return HVD_ERR_ARG;
+    }
+    memcpy(record, data, sizeof(*record));
+    return 0;
+}
+
+void hvd_put_ids_end(struct hvd_writer *writer, uint32_t kind, struct hvd_id_range *range)
+{
+    if (range->count > 0) {
+        hvd_put_record(writer, kind, range->count, range->first);
+        range->count = 0;
+    }
+}
+
+void hvd_put_id(struct hvd_writer *writer, uint32_t kind, struct hvd_id_range *range,
+                uint64_t id)
+{
+    if (range->count > 0 && id == range->first + range->count) {
+        range->count++;
+        return;
+    }
+    hvd_put_ids_end(writer, kind, range);
+    *range = (struct hvd_id_range){.first = id, .count = 1};
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What ranks tell each other while they agree. Reports go up the tree: a rank, or all ranks of
+ * a subtree, have a tensor. Decisions come down: what all ranks do next, in one order for all.
+ *
+ * A tensor is described in full (a proposal) until rank 0 has given it an id; from then on it
+ * is the id. An id is never given twice. A message is a row of records, upwards after the
+ * number of decision messages that the sender had seen: an id means what it meant there. */
+#ifndef HVD_MESSAGE_H
+#define HVD_MESSAGE_H
+
+#include "collectives/hvd.h"
+#include "collectives/agreement/wire.h"
+
+/* Types of control messages. */
+enum hvd_message {
+    HVD_MESSAGE_REPORTS = 1, /* up */
+    HVD_MESSAGE_DECISIONS, /* down */
+    HVD_MESSAGE_ADDRESS, /* up: rank and network address of one rank */
+    HVD_MESSAGE_ADDRESSES, /* down: those of all ranks */
+    HVD_MESSAGE_SHUTDOWN, /* up: a rank wants to leave; down: no decision comes after this */
+    HVD_MESSAGE_DRAINED, /* up: this subtree has run all its batches */
+    HVD_MESSAGE_CLOSE, /* down: all have; connections may close */
+    HVD_MESSAGE_LATENESS, /* up: who was late, in a window of batches */
+    HVD_MESSAGE_TRACE_START, /* down: a timeline of all ranks begins; timeline_ranks.c */
+    HVD_MESSAGE_TRACE_STOP, /* down: it ends */
+    HVD_MESSAGE_TRACE, /* up: a rank's part of it */
+    HVD_MESSAGE_CLOCK_ASK, /* to the parent: what time is it there? clock_sync.h */
+    HVD_MESSAGE_CLOCK_ANSWER, /* to one child */
+};
+
+/* What a request is: Horovod's numbers, then hvd's own. */
+enum hvd_kind {
+    HVD_KIND_ALLREDUCE = 0,
+    HVD_KIND_ALLGATHER = 1,
+    HVD_KIND_BROADCAST = 2,
+    HVD_KIND_JOIN = 3,
+    HVD_KIND_ADASUM = 4,
+    HVD_KIND_ALLTOALL = 5,
+    HVD_KIND_BARRIER = 6,
+    HVD_KIND_REDUCESCATTER = 7,
+    HVD_KIND_SET_ADD = 16, /* note: the ranks, "0,2" */
+    HVD_KIND_SET_REMOVE = 17, /* root: the set */
+};
+
+/* "ALLREDUCE" and so on. */
+const char *hvd_kind_name(enum hvd_kind kind);
+
+/* One rank's description of one tensor. */
+struct hvd_proposal {
+    int32_t rank;
+    int32_t set;
+    enum hvd_kind kind;
+    enum hvd_dtype dtype;
+    enum hvd_op op;
+    int32_t root;
+    int32_t device;
+    int32_t ndim;
+    double prescale;
+    double postscale;
+    int64_t max_block; /* alltoall: rows of the largest split */
+    uint64_t group; /* the same for the tensors of one request; 0: it has only one */
+    int32_t group_size;
+    int64_t shape[HVD_MAX_DIMS];
+    const char *name; /* of a parsed proposal: points into the message */
+    const char *note; /* likewise; "" but for process sets */
+};
+
+/* Do both say the same about a tensor? What may differ from rank to rank and from call to call
+ * (rows of allgather and alltoall) does not count. */
+bool hvd_proposal_equal(const struct hvd_proposal *a, const struct hvd_proposal *b);
+
+/* Elements times bytes. */
+int64_t hvd_proposal_bytes(const struct hvd_proposal *proposal);
+
+void hvd_put_proposal(struct hvd_writer *writer, const struct hvd_proposal *proposal);
+
+/* Returns 0, or HVD_ERR_ARG for a message that no writer can have made. */
+int hvd_take_proposal(struct hvd_reader *reader, struct hvd_proposal *proposal);
+
+/* A heap copy that owns its texts; NULL without memory. */
+struct hvd_proposal *hvd_proposal_copy(const struct hvd_proposal *proposal);
+void hvd_proposal_free(struct hvd_proposal *proposal); /* NULL is fine */
+
+enum hvd_report_kind {
+    HVD_REPORT_KNOWN = 1, /* tensors id, id + 1, ... id + count - 1 */
+    HVD_REPORT_TENSOR, /* one tensor; struct hvd_tensor_report follows */
+    HVD_REPORT_JOIN, /* rank id has joined */
+    HVD_REPORT_BREAK, /* plan id must end */
+    HVD_REPORT_FROZEN, /* plan id stands still; per lane, least and most batches started */
+    HVD_REPORT_STALL, /* some rank waits too long */
+    HVD_REPORT_HELD, /* the tensors that ranks of this subtree wait for; see stall.h */
+};
+
+enum hvd_decision_kind {
+    HVD_DECISION_BATCH = 1, /* see hvd_put_batch */
+    HVD_DECISION_EVICT, /* tensor id is known no more */
+    HVD_DECISION_PLAN, /* see agreement_plan.h, as the next two */
+    HVD_DECISION_BREAK,
+    HVD_DECISION_RESUME,
+    HVD_DECISION_ASK, /* report what you hold */
+    HVD_DECISION_SETTINGS, /* fusion threshold, cycle time */
+};
+
+/* What every record begins with. */
+struct hvd_record {
+    uint32_t kind;
+    uint32_t count;
+    uint64_t id;
+};
+
+void hvd_put_record(struct hvd_writer *writer, uint32_t kind, uint32_t count,
+                    uint64_t id);
+int hvd_take_record(struct hvd_reader *reader, struct hvd_record *record);
+
+/* Ids that come one by one, in as few ranges as they have: one record a range. */
+struct hvd_id_range {
+    uint64_t first;
+    uint32_t count;
+};
+
+/* Adds id to the range, or writes the range with this record kind and begins another. */
+void hvd_put_id(struct hvd_writer *writer, uint32_t kind, struct hvd_id_range *range,
+                uint64_t id);
+void hvd_put_ids_end(struct hvd_writer *writer, uint32_t kind,
+                     struct hvd_id_range *range);
+
+#endif

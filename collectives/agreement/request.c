@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A request of the public interface: one or more tensors of this rank under way. */
+#include "collectives/agreement/request.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct hvd_request *hvd_request_create(int count)
+{
+    struct hvd_request *request =
+        calloc(1, sizeof(*request) + (size_t)count * sizeof(request->entries[0]));
+
+    if (request == NULL) {
+        return NULL;
+    }
+    atomic_init(&request->status, HVD_INPROGRESS);
+    request->count = count;
+    request->remaining = count;
+    for (int i = 0; i < count; i++) {
+        request->entries[i].request = request;
+    }
+    return request;
+}
+
+void hvd_request_destroy(struct hvd_request *request)
+{
+    if (request == NULL) {
+        return;
+    }
+    for (int i = 0; i < request->count; i++) {
+        struct hvd_entry *entry = &request->entries[i];
+
+        free((char *)entry->proposal.name);
+        free((char *)entry->proposal.note);
+        free(entry->splits);
+        free(entry->received);
+        free(entry->result);
+    }
+    free(request);
+}
+
+struct hvd_entry *hvd_entry_create_absent(const struct hvd_proposal *proposal)
+{
+    struct hvd_entry *entry = calloc(1, sizeof(*entry));
+
+    if (entry == NULL) {
+        return NULL;
+    }
+    entry->proposal = *proposal;
+    entry->proposal.note = NULL;
+    entry->proposal.name = strdup(proposal->name);
+    entry->is_absent = true;
+    if (entry->proposal.name == NULL) {
+        free(entry);
+        return NULL;
+    }
+    return entry;
+}
+
+void hvd_entry_free_absent(struct hvd_entry *entry)
+{
+    free((char *)entry->proposal.name);
+    free(entry);
+}
+
+int64_t hvd_entry_count(const struct hvd_entry *entry)
+{
+    int64_t count = 1;
+
+    for (int i = 0; i < entry->proposal.ndim; i++) {
+        count *= entry->proposal.shape[i];
+    }
+    return count;
+}
+
+int64_t hvd_entry_row_bytes(const struct hvd_entry *entry)
+{
+    int64_t bytes = (int64_t)hvd_dtype_bytes(entry->proposal.dtype);
+
+    for (int i = 1; i < entry->proposal.ndim; i++) {
+        bytes *= entry->proposal.shape[i];
+    }
+    return bytes;
+}
+
+int hvd_entry_end(struct hvd_entry *entry, int status, const char *text)
+{
+    struct hvd_request *request = entry->request;
+    int final;
+
+    if (status != 0 && request->error.status == 0) {
+        hvd_fail(&request->error, status, "%s", text);
+    }
+    request->remaining--;
+    if (request->remaining > 0) {
+        return 0;
+    }
+    final = request->error.status;
+    atomic_store_explicit(&request->status, final, memory_order_release);
+    return 1;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A request of the public interface: one or more tensors of this rank under way. */
+#ifndef HVD_REQUEST_H
+#define HVD_REQUEST_H
+
+#include <stdatomic.h>
+
+#include "collectives/agreement/message.h"
+#include "collectives/agreement/table.h"
+#include "gpu_binding/error.h"
+
+struct hvd_known;
+
+/* One tensor under way. */
+struct hvd_entry {
+    struct hvd_request *request; /* NULL if absent */
+    struct hvd_entry *next; /* in the list of entries that the drive has not seen yet */
+    struct hvd_proposal proposal; /* name owned, note owned or NULL */
+    struct hvd_key key;
+    const void *input;
+    void *output;
+    int32_t *splits; /* alltoall: rows to each rank */
+    int32_t *received; /* alltoall, when done: rows from each rank */
+    int split_count; /* alltoall: entries of splits and of received */
+    void *result; /* allgather, alltoall: allocated here, taken by hvd_request_take */
+    int64_t result_rows;
+    bool
+        is_absent; /* stands in for a tensor that a joined rank does not have: zeros go in, what
+                     * comes out is dropped */
+
+    /* The agreement's, from submission to the end (agreement.h). */
+    struct hvd_known *known; /* it is known->mine */
+    bool is_agreed; /* in a batch that runs */
+    bool is_deferred; /* not reported yet: see agreement.c */
+    struct hvd_entry *older; /* submitted before, under way too */
+    struct hvd_entry *newer;
+    int64_t submitted_ns; /* hvd_clock_ns */
+};
+
+struct hvd_request {
+    _Atomic int status; /* HVD_INPROGRESS until the last entry has ended */
+    _Atomic bool is_asked_for; /* some thread has waited for it or tested it */
+    int remaining; /* entries; the engine's lock */
+    struct hvd_error error; /* of the first entry that failed; written before status */
+    int64_t value; /* join: the last rank; process sets: the number of the set */
+    int count;
+    struct hvd_entry entries[];
+};
+
+/* All zero, status HVD_INPROGRESS. NULL without memory. */
+struct hvd_request *hvd_request_create(int count);
+
+/* Frees it and what its entries own. Not while it is under way. NULL is fine. */
+void hvd_request_destroy(struct hvd_request *request);
+
+/* A stand-in for a tensor of this description (copied). NULL without memory. */
+struct hvd_entry *hvd_entry_create_absent(const struct hvd_proposal *proposal);
+void hvd_entry_free_absent(struct hvd_entry *entry);
+
+/* Elements of the tensor that an entry describes. */
+int64_t hvd_entry_count(const struct hvd_entry *entry);
+
+/* Bytes of one row: the product of all dimensions but the first, times the element. */
+int64_t hvd_entry_row_bytes(const struct hvd_entry *entry);
+
+/* Ends one entry: status 0 or a failure with its text. Returns 1 when that ended the whole
+ * request (its waiter must be woken), else 0. */
+int hvd_entry_end(struct hvd_entry *entry, int status, const char *text);
+
+#endif

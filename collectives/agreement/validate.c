@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Do all ranks mean the same by one tensor? Horovod's checks, in Horovod's words.
+ *
+ * The order of the checks is part of the interface: scripts and their tests match the first
+ * message. One of Horovod's is left out: that the fusion buffer must hold the input of a scaled
+ * reducescatter. Here there is no such buffer, and any size works. */
+#include "collectives/agreement/validate.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+void hvd_shape_format(const int64_t *shape, int ndim, char *text, size_t bytes)
+{
+    size_t used = (size_t)snprintf(text, bytes, "[");
+
+    for (int i = 0; i < ndim && used < bytes; i++) {
+        used += (size_t)snprintf(text + used, bytes - used, "%s%" PRId64,
+                                 i > 0 ? ", " : "", shape[i]);
+    }
+    if (used < bytes) {
+        snprintf(text + used, bytes - used, "]");
+    }
+}
+
+static bool needs_same_shape(enum hvd_kind kind)
+{
+    return kind == HVD_KIND_ALLREDUCE || kind == HVD_KIND_ADASUM ||
+           kind == HVD_KIND_BROADCAST || kind == HVD_KIND_REDUCESCATTER;
+}
+
+static bool is_reduction(enum hvd_kind kind)
+{
+    return kind == HVD_KIND_ALLREDUCE || kind == HVD_KIND_ADASUM ||
+           kind == HVD_KIND_REDUCESCATTER;
+}
+
+static bool same_shape(const struct hvd_proposal *a, const struct hvd_proposal *b)
+{
+    return a->ndim == b->ndim &&
+           memcmp(a->shape, b->shape, (size_t)a->ndim * sizeof(a->shape[0])) == 0;
+}
+
+static int check_dtype(const struct hvd_proposal *a, const struct hvd_proposal *b,
+                       struct hvd_error *err)
+{
+    if (a->dtype == b->dtype) {
+        return 0;
+    }
+    return hvd_fail(
+        err, HVD_ERR_MISMATCH,
+        "Mismatched data types: One rank had type %s, but another rank had type "
+        "%s.",
+        hvd_dtype_name(a->dtype), hvd_dtype_name(b->dtype));
+}
+
+static int check_kind(const struct hvd_proposal *a, const struct hvd_proposal *b,
+                      struct hvd_error *err)
+{
+    if (a->kind != b->kind) {
+        return hvd_fail(
+            err, HVD_ERR_MISMATCH,
+            "Mismatched operations: One rank did an %s, but another rank did an "
+            "%s.",
+            hvd_kind_name(a->kind), hvd_kind_name(b->kind));
+    }
+    return 0;
+}
+
+static int check_shape(const struct hvd_proposal *a, const struct hvd_proposal *b,
+                       struct hvd_error *err)
+{
+    char one[160], other[160];
+
+    if (!needs_same_shape(a->kind) || same_shape(a, b)) {
+        return 0;
+    }
+    hvd_shape_format(a->shape, a->ndim, one, sizeof(one));
+    hvd_shape_format(b->shape, b->ndim, other, sizeof(other));
+    return hvd_fail(
+        err, HVD_ERR_MISMATCH,
+        "Mismatched %s tensor shapes: One rank sent a tensor of shape %s, but "
+        "another rank sent a tensor of shape %s.",
+        hvd_kind_name(a->kind), one, other);
+}
+
+static int check_scale(const struct hvd_proposal *a, const struct hvd_proposal *b,
+                       struct hvd_error *err)
+{
+    if (!is_reduction(a->kind) ||
+        (a->prescale == b->prescale && a->postscale == b->postscale)) {
+        return 0;
+    }
+    return hvd_fail(err, HVD_ERR_MISMATCH,
+                    "Mismatched prescale and/or postscale factors: One rank sent factors "
+                    "(%g, %g), but another rank sent factors (%g, %g).",
+                    a->prescale, a->postscale, b->prescale, b->postscale);
+}
+
+static int check_op(const struct hvd_proposal *a, const struct hvd_proposal *b,
+                    struct hvd_error *err)
+{
+    if (!is_reduction(a->kind) || a->op == b->op) {
+        return 0;
+    }
+    return hvd_fail(err, HVD_ERR_MISMATCH,
+                    "Mismatched reduction operation: One rank sent reduction op %d, but "
+                    "another rank sent reduction op %d.",
+                    a->op, b->op);
+}
+
+static int check_join(const struct hvd_proposal *a, struct hvd_error *err)
+{
+    switch (a->kind) {
+    case HVD_KIND_ALLGATHER:
+        return hvd_fail(err, HVD_ERR_MISMATCH,
+                        "Allgather is not supported with Join at this time. Specify "
+                        "sparse_to_dense=True if using DistributedOptimizer");
+    case HVD_KIND_ALLTOALL:
+        return hvd_fail(err, HVD_ERR_MISMATCH,
+                        "Alltoall is not supported with Join at this time.");
+    case HVD_KIND_REDUCESCATTER:
+        return hvd_fail(err, HVD_ERR_MISMATCH,
+                        "Reducescatter is not supported with Join at this time.");
+    case HVD_KIND_BROADCAST:
+        return hvd_fail(err, HVD_ERR_MISMATCH,
+                        "Broadcast is not supported with Join at this time.");
+    case HVD_KIND_SET_ADD:
+    case HVD_KIND_SET_REMOVE:
+        return hvd_fail(err, HVD_ERR_MISMATCH,
+                        "Process sets cannot be added or removed after a rank has "
+                        "joined and before all have.");
+    default:
+        return 0;
+    }
+}
+
+/* The zeros of a rank that has joined change a sum by nothing, but not these. */
+static int check_join_op(const struct hvd_proposal *a, struct hvd_error *err)
+{
+    const char *op = a->op == HVD_MIN       ? "Min"
+                     : a->op == HVD_MAX     ? "Max"
+                     : a->op == HVD_PRODUCT ? "Product"
+                                            : NULL;
+
+    if (a->kind != HVD_KIND_ALLREDUCE || op == NULL) {
+        return 0;
+    }
+    return hvd_fail(err, HVD_ERR_MISMATCH,
+                    "Allreduce with op %s is not supported with Join: a rank that has "
+                    "joined has nothing to give to it. Use Sum or Average.",
+                    op);
+}
+
+static int check_not_scalar(const struct hvd_proposal *a, const struct hvd_proposal *b,
+                            struct hvd_error *err)
+{
+    bool has_rows = a->kind == HVD_KIND_ALLGATHER || a->kind == HVD_KIND_ALLTOALL ||
+                    a->kind == HVD_KIND_REDUCESCATTER;
+
+    (void)b;
+    if (!has_rows || a->ndim > 0) {
+        return 0;
+    }
+    return hvd_fail(err, HVD_ERR_MISMATCH,
+                    "Process-set rank zero tried to %s a rank-zero tensor.",
+                    hvd_kind_name(a->kind));
+}
+
+static int check_other_dims(const struct hvd_proposal *a, const struct hvd_proposal *b,
+                            struct hvd_error *err)
+{
+    if (a->kind != HVD_KIND_ALLGATHER && a->kind != HVD_KIND_ALLTOALL) {
+        return 0;
+    }
+    if (a->ndim != b->ndim) {
+        return hvd_fail(
+            err, HVD_ERR_MISMATCH,
+            "Mismatched %s tensor shapes: One rank sent a tensor of rank %d, but "
+            "another rank sent a tensor of rank %d.",
+            hvd_kind_name(a->kind), a->ndim, b->ndim);
+    }
+    for (int i = 1; i < a->ndim; i++) {
+        if (a->shape[i] != b->shape[i]) {
+            return hvd_fail(err, HVD_ERR_MISMATCH,
+                            "Mismatched %s tensor shapes: One rank sent a tensor with "
+                            "dimension %d equal to %" PRId64 ", but another rank sent a "
+                            "tensor with dimension %d equal to %" PRId64 ".",
+                            hvd_kind_name(a->kind), i, a->shape[i], i, b->shape[i]);
+        }
+    }
+    return 0;
+}
+
+static int check_root(const struct hvd_proposal *a, const struct hvd_proposal *b,
+                      struct hvd_error *err)
+{
+    if (a->kind != HVD_KIND_BROADCAST || a->root == b->root) {
+        return 0;
+    }
+    return hvd_fail(
+        err, HVD_ERR_MISMATCH,
+        "Mismatched BROADCAST root ranks: One rank specified root rank %d, but "
+        "another rank specified root rank %d.",
+        a->root, b->root);
+}
+
+static int check_note(const struct hvd_proposal *a, const struct hvd_proposal *b,
+                      struct hvd_error *err)
+{
+    bool removes = a->kind == HVD_KIND_SET_REMOVE;
+
+    if (removes ? a->root == b->root : strcmp(a->note, b->note) == 0) {
+        return 0;
+    }
+    if (removes) {
+        return hvd_fail(err, HVD_ERR_MISMATCH,
+                        "Mismatched process sets: One rank removes process set %d, but "
+                        "another rank removes process set %d.",
+                        a->root, b->root);
+    }
+    return hvd_fail(
+        err, HVD_ERR_MISMATCH,
+        "Mismatched process sets: One rank adds the ranks [%.150s], but another "
+        "rank adds the ranks [%.150s].",
+        a->note, b->note);
+}
+
+static int check_device(const struct hvd_proposal *a, const struct hvd_proposal *b,
+                        struct hvd_error *err)
+{
+    bool a_on_cpu = a->device == HVD_DEVICE_CPU;
+    bool b_on_cpu = b->device == HVD_DEVICE_CPU;
+
+    if (a_on_cpu == b_on_cpu) {
+        return 0;
+    }
+    return hvd_fail(
+        err, HVD_ERR_MISMATCH,
+        "Mismatched %s CPU/GPU device selection: One rank specified device %s, "
+        "but another rank specified device %s.",
+        hvd_kind_name(a->kind), a_on_cpu ? "CPU" : "GPU", b_on_cpu ? "CPU" : "GPU");
+}
+
+typedef int check(const struct hvd_proposal *a, const struct hvd_proposal *b,
+                  struct hvd_error *err);
+
+static const struct hvd_proposal *description(const struct hvd_tally *tally, int i)
+{
+    return tally->known == NULL ? tally->descriptions[i]
+           : i == 0             ? tally->known->proposal
+                                : tally->descriptions[i - 1];
+}
+
+static int check_all(check *fails, const struct hvd_tally *tally, struct hvd_error *err)
+{
+    const struct hvd_proposal *first = description(tally, 0);
+    int count = tally->described + (tally->known != NULL ? 1 : 0);
+    int status = fails(first, first, err);
+
+    for (int i = 1; status == 0 && i < count; i++) {
+        status = fails(first, description(tally, i), err);
+    }
+    return status;
+}
+
+int hvd_validate(const struct hvd_tally *tally, struct hvd_error *err)
+{
+    static check *const before_join[] = {check_dtype, check_kind, check_shape,
+                                         check_scale, check_op,   check_note};
+    static check *const after_join[] = {check_not_scalar, check_other_dims, check_root,
+                                        check_device};
+    int status = 0;
+
+    for (size_t i = 0; status == 0 && i < sizeof(before_join) / sizeof(before_join[0]);
+         i++) {
+        status = check_all(before_join[i], tally, err);
+    }
+    if (status == 0 && tally->is_partial) {
+        status = check_join(description(tally, 0), err);
+        status = status != 0 ? status : check_join_op(description(tally, 0), err);
+    }
+    for (size_t i = 0; status == 0 && i < sizeof(after_join) / sizeof(after_join[0]);
+         i++) {
+        status = check_all(after_join[i], tally, err);
+    }
+    return status;
+}
+
+int hvd_validate_pair(struct hvd_known *known, const struct hvd_proposal *other,
+                      struct hvd_error *err)
+{
+    struct hvd_proposal *others[] = {(struct hvd_proposal *)other};
+    const struct hvd_tally both = {
+        .known = known, .descriptions = others, .described = 1};
+
+    return hvd_validate(&both, err);
+}

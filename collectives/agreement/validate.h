@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Do all ranks mean the same by one tensor? Horovod's checks, in Horovod's words. Pure. */
+#ifndef HVD_VALIDATE_H
+#define HVD_VALIDATE_H
+
+#include "collectives/agreement/tally.h"
+#include "gpu_binding/error.h"
+
+/* Compares all descriptions of a complete tally; few kinds can do without the tensor of a rank that
+ * has joined. Returns 0, or HVD_ERR_MISMATCH with the message of the first check that fails, for every
+ * rank. */
+int hvd_validate(const struct hvd_tally *tally, struct hvd_error *err);
+
+/* The same for a known tensor and another description of it. err may be NULL. */
+int hvd_validate_pair(struct hvd_known *known, const struct hvd_proposal *other,
+                      struct hvd_error *err);
+
+/* "[2, 3]": writes at most bytes to text. */
+void hvd_shape_format(const int64_t *shape, int ndim, char *text, size_t bytes);
+
+#endif

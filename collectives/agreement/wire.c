@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Writing and reading the bytes of messages. */
+#include "collectives/agreement/wire.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void hvd_writer_finish(struct hvd_writer *writer)
+{
+    free(writer->data);
+    *writer = (struct hvd_writer){0};
+}
+
+static bool writer_reserve(struct hvd_writer *writer, size_t bytes)
+{
+    size_t capacity = writer->capacity > 0 ? writer->capacity : 512;
+    char *data;
+
+    if (writer->failed) {
+        return false;
+    }
+    while (capacity - writer->bytes < bytes) {
+        capacity *= 2;
+    }
+    if (capacity == writer->capacity) {
+        return true;
+    }
+    data = realloc(writer->data, capacity);
+    if (data == NULL) {
+        writer->failed = true;
+        return false;
+    }
+    writer->data = data;
+    writer->capacity = capacity;
+    return true;
+}
+
+void hvd_put(struct hvd_writer *writer, const void *data, size_t bytes)
+{
+    if (bytes > 0 && writer_reserve(writer, bytes)) {
+        memcpy(writer->data + writer->bytes, data, bytes);
+        writer->bytes += bytes;
+    }
+}
+
+void hvd_put_int(struct hvd_writer *writer, int64_t value)
+{
+    hvd_put(writer, &value, sizeof(value));
+}
+
+void hvd_put_text(struct hvd_writer *writer, const char *text)
+{
+    size_t bytes = strlen(text) + 1;
+
+    hvd_put_int(writer, (int64_t)bytes);
+    hvd_put(writer, text, bytes);
+}
+
+const void *hvd_take(struct hvd_reader *reader, size_t bytes)
+{
+    const char *data = reader->data;
+
+    if (reader->failed || bytes > reader->bytes) {
+        reader->failed = true;
+        return NULL;
+    }
+    reader->data += bytes;
+    reader->bytes -= bytes;
+    return data;
+}
+
+int64_t hvd_take_int(struct hvd_reader *reader)
+{
+    const void *data = hvd_take(reader, sizeof(int64_t));
+    int64_t value = 0;
+
+    if (data != NULL) {
+        memcpy(&value, data, sizeof(value));
+    }
+    return value;
+}
+
+const char *hvd_take_text(struct hvd_reader *reader)
+{
+    int64_t bytes = hvd_take_int(reader);
+    const char *text = bytes > 0 ? hvd_take(reader, (size_t)bytes) : NULL;
+
+    if (text == NULL || text[bytes - 1] != '\0') {
+        reader->failed = true;
+        return "";
+    }
+    return text;
+}
+
+void hvd_put_double(struct hvd_writer *writer, double value)
+{
+    hvd_put(writer, &value, sizeof(value));
+}
+
+double hvd_take_double(struct hvd_reader *reader)
+{
+    const void *data = hvd_take(reader, sizeof(double));
+    double value = 0;
+
+    if (data != NULL) {
+        memcpy(&value, data, sizeof(value));
+    }
+    return value;
+}

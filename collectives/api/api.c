@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The public interface: life and facts. Requests are made in api_start.c. */
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "collectives/api/api.h"
+#include "collectives/control/fork_mark.h"
+#include "gpu_binding/attr.h"
+
+/* The job that this process is part of: by nature there is one. Every function holds the lock
+ * for reading while it uses the engine; init and shutdown hold it for writing to change it. */
+static struct {
+    pthread_mutex_t life; /* serialises init and shutdown */
+    pthread_rwlock_t lock;
+    struct hvd_engine *engine;
+    struct hvd_fork_mark mark; /* set by init: a forked child is not a rank */
+} job = {.life = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_RWLOCK_INITIALIZER};
+
+static const char not_initialized_text[] =
+    "Horovod has not been initialized; use hvd.init().";
+static const char forked_text[] = "this process was forked by a rank after hvd.init(): "
+                                  "only the rank itself may use hvd";
+
+struct hvd_engine *hvd_job_enter(struct hvd_error *err)
+{
+    pthread_rwlock_rdlock(&job.lock);
+    if (job.engine != NULL && hvd_fork_mark_is_mine(&job.mark)) {
+        return job.engine;
+    }
+    hvd_fail(err, HVD_ERR_STATE, "%s",
+             job.engine != NULL ? forked_text : not_initialized_text);
+    pthread_rwlock_unlock(&job.lock);
+    return NULL;
+}
+
+void hvd_job_exit(void)
+{
+    pthread_rwlock_unlock(&job.lock);
+}
+
+static int init_locked(const int *ranks, int count, struct hvd_error *err)
+{
+    struct hvd_engine *engine;
+    int status;
+
+    if (job.engine != NULL) {
+        return hvd_fork_mark_is_mine(&job.mark)
+                   ? 0
+                   : hvd_fail(err, HVD_ERR_STATE, "%s", forked_text);
+    }
+    status = hvd_engine_create(ranks, count, &engine, err);
+    if (status == 0) {
+        pthread_rwlock_wrlock(&job.lock);
+        job.engine = engine;
+        hvd_fork_mark_set(&job.mark);
+        pthread_rwlock_unlock(&job.lock);
+    }
+    return status;
+}
+
+static int init(const int *ranks, int count, struct hvd_error *err)
+{
+    int status;
+
+    pthread_mutex_lock(&job.life);
+    status = init_locked(ranks, count, err);
+    pthread_mutex_unlock(&job.life);
+    return status;
+}
+
+HVD_EXPORT int hvd_init(struct hvd_error *err)
+{
+    return init(NULL, 0, err);
+}
+
+HVD_EXPORT int hvd_init_ranks(const int *ranks, int count, struct hvd_error *err)
+{
+    if (ranks == NULL) {
+        return hvd_fail(err, HVD_ERR_ARG, "no list of ranks to join");
+    }
+    return init(ranks, count, err);
+}
+
+HVD_EXPORT int hvd_shutdown(void)
+{
+    struct hvd_engine *engine;
+
+    if (job.engine != NULL && !hvd_fork_mark_is_mine(&job.mark)) {
+        return 0; /* a forked child: the rank itself is still at work */
+    }
+    pthread_mutex_lock(&job.life);
+    engine = job.engine;
+    if (engine != NULL) {
+        hvd_engine_leave(engine);
+        /* All requests have ended: those who wait for one leave, then the lock is free. */
+        pthread_rwlock_wrlock(&job.lock);
+        job.engine = NULL;
+        pthread_rwlock_unlock(&job.lock);
+        hvd_engine_destroy(engine);
+    }
+    pthread_mutex_unlock(&job.life);
+    return 0;
+}
+
+HVD_EXPORT int hvd_is_initialized(void)
+{
+    bool initialized = hvd_job_enter(NULL) != NULL;
+
+    if (initialized) {
+        hvd_job_exit();
+    }
+    return initialized ? 1 : 0;
+}
+
+/* One number of this rank, or HVD_ERR_STATE. */
+static int job_number(int (*number)(const struct hvd_boot *boot))
+{
+    struct hvd_engine *engine = hvd_job_enter(NULL);
+    int value;
+
+    if (engine == NULL) {
+        return HVD_ERR_STATE;
+    }
+    value = number(hvd_engine_boot(engine));
+    hvd_job_exit();
+    return value;
+}
+
+static int number_rank(const struct hvd_boot *boot)
+{
+    return boot->rank;
+}
+
+static int number_size(const struct hvd_boot *boot)
+{
+    return boot->size;
+}
+
+static int number_local_rank(const struct hvd_boot *boot)
+{
+    return boot->layout.local_rank[boot->rank];
+}
+
+static int number_local_size(const struct hvd_boot *boot)
+{
+    return hvd_layout_local_size(&boot->layout, boot->layout.node[boot->rank]);
+}
+
+static int number_cross_rank(const struct hvd_boot *boot)
+{
+    return hvd_layout_cross_rank(&boot->layout, boot->rank);
+}
+
+static int number_cross_size(const struct hvd_boot *boot)
+{
+    return hvd_layout_cross_size(&boot->layout, boot->rank);
+}
+
+static int number_is_homogeneous(const struct hvd_boot *boot)
+{
+    return hvd_layout_is_homogeneous(&boot->layout) ? 1 : 0;
+}
+
+HVD_EXPORT int hvd_rank(void)
+{
+    return job_number(number_rank);
+}
+
+HVD_EXPORT int hvd_size(void)
+{
+    return job_number(number_size);
+}
+
+HVD_EXPORT int hvd_local_rank(void)
+{
+    return job_number(number_local_rank);
+}
+
+HVD_EXPORT int hvd_local_size(void)
+{
+    return job_number(number_local_size);
+}
+
+HVD_EXPORT int hvd_cross_rank(void)
+{
+    return job_number(number_cross_rank);
+}
+
+HVD_EXPORT int hvd_cross_size(void)
+{
+    return job_number(number_cross_size);
+}
+
+HVD_EXPORT int hvd_is_homogeneous(void)
+{
+    return job_number(number_is_homogeneous);
+}
+
+HVD_EXPORT const char *hvd_host(int rank)
+{
+    struct hvd_engine *engine = hvd_job_enter(NULL);
+    const struct hvd_boot *boot;
+    const char *host = NULL;
+
+    if (engine == NULL) {
+        return NULL;
+    }
+    boot = hvd_engine_boot(engine);
+    if (rank >= 0 && rank < boot->size) {
+        host = boot->peers[rank].host;
+    }
+    hvd_job_exit();
+    return host;
+}
+
+HVD_EXPORT const char *hvd_version(void)
+{
+    return HVD_VERSION;
+}
+
+HVD_EXPORT void hvd_free(void *data)
+{
+    free(data);
+}

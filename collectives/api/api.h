@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of the public interface share: access to the job of this process. */
+#ifndef HVD_API_H
+#define HVD_API_H
+
+#include "collectives/engine/engine.h"
+#include "collectives/hvd.h"
+
+/* The engine, which stays until hvd_job_exit; NULL and the reason in err when this process is
+ * not a rank (then no exit). */
+struct hvd_engine *hvd_job_enter(struct hvd_error *err);
+void hvd_job_exit(void);
+
+#endif

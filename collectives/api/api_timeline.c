@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The public interface: the timeline. */
+#include "collectives/api/api.h"
+#include "gpu_binding/attr.h"
+
+HVD_EXPORT int hvd_timeline_start(const char *path, int mark_cycles,
+                                  struct hvd_error *err)
+{
+    struct hvd_engine *engine = hvd_job_enter(err);
+    int status;
+
+    if (engine == NULL) {
+        return HVD_ERR_STATE;
+    }
+    status = hvd_engine_timeline_start(engine, path, mark_cycles != 0, err);
+    hvd_job_exit();
+    return status;
+}
+
+HVD_EXPORT int hvd_timeline_stop(struct hvd_error *err)
+{
+    struct hvd_engine *engine = hvd_job_enter(err);
+
+    if (engine == NULL) {
+        return HVD_ERR_STATE;
+    }
+    hvd_engine_timeline_stop(engine);
+    hvd_job_exit();
+    return 0;
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The public interface: ending requests and taking their results. */
+#include <string.h>
+
+#include "collectives/api/api.h"
+#include "gpu_binding/attr.h"
+
+static int request_status(const struct hvd_request *request, struct hvd_error *err)
+{
+    int status = atomic_load_explicit(&request->status, memory_order_acquire);
+
+    if (status < 0 && err != NULL) {
+        *err = request->error;
+    }
+    return status;
+}
+
+HVD_EXPORT int hvd_test(struct hvd_request *request, struct hvd_error *err)
+{
+    struct hvd_engine *engine;
+
+    if (request_status(request, NULL) == HVD_INPROGRESS) {
+        atomic_store(&request->is_asked_for, true);
+        engine = hvd_job_enter(err);
+        if (engine != NULL) {
+            hvd_engine_poke(engine);
+            hvd_job_exit();
+        } else if (request_status(request, NULL) == HVD_INPROGRESS) {
+            return HVD_ERR_STATE;
+        }
+    }
+    return request_status(request, err);
+}
+
+HVD_EXPORT int hvd_wait_for(struct hvd_request *request, int timeout_ms,
+                            struct hvd_error *err)
+{
+    struct hvd_engine *engine;
+
+    if (request_status(request, NULL) == HVD_INPROGRESS) {
+        engine = hvd_job_enter(err);
+        if (engine != NULL) {
+            hvd_engine_wait(engine, request, timeout_ms);
+            hvd_job_exit();
+        } else if (request_status(request, NULL) == HVD_INPROGRESS) {
+            return HVD_ERR_STATE; /* a forked child: the request is its parent's */
+        }
+    }
+    return request_status(request, err);
+}
+
+HVD_EXPORT int hvd_wait(struct hvd_request *request, struct hvd_error *err)
+{
+    return hvd_wait_for(request, -1, err);
+}
+
+static struct hvd_entry *ended_entry(struct hvd_request *request, int index)
+{
+    bool usable =
+        index >= 0 && index < request->count && request_status(request, NULL) == 0;
+
+    return usable ? &request->entries[index] : NULL;
+}
+
+HVD_EXPORT int hvd_request_take(struct hvd_request *request, int index, void **data,
+                                int64_t *rows)
+{
+    struct hvd_entry *entry = ended_entry(request, index);
+
+    if (entry == NULL || (entry->proposal.kind != HVD_KIND_ALLGATHER &&
+                          entry->proposal.kind != HVD_KIND_ALLTOALL)) {
+        return HVD_ERR_STATE;
+    }
+    *data = entry->result;
+    *rows = entry->result_rows;
+    entry->result = NULL;
+    return 0;
+}
+
+HVD_EXPORT int hvd_request_splits(struct hvd_request *request, int32_t *splits)
+{
+    struct hvd_entry *entry = ended_entry(request, 0);
+
+    if (entry == NULL || entry->received == NULL) {
+        return HVD_ERR_STATE;
+    }
+    memcpy(splits, entry->received, (size_t)entry->split_count * sizeof(splits[0]));
+    return 0;
+}
+
+/* The value of a finished request that has one. */
+static int ended_value(struct hvd_request *request, enum hvd_kind kind)
+{
+    struct hvd_entry *entry = ended_entry(request, 0);
+
+    return entry == NULL || entry->proposal.kind != kind ? HVD_ERR_STATE
+                                                         : (int)request->value;
+}
+
+HVD_EXPORT int hvd_request_last_rank(struct hvd_request *request)
+{
+    return ended_value(request, HVD_KIND_JOIN);
+}
+
+HVD_EXPORT int hvd_request_set(struct hvd_request *request)
+{
+    return ended_value(request, HVD_KIND_SET_ADD);
+}
+
+HVD_EXPORT void hvd_request_free(struct hvd_request *request)
+{
+    if (request != NULL) {
+        hvd_wait(request, NULL);
+        hvd_request_destroy(request);
+    }
+}

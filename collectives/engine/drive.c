@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who moves things on, and how it waits when nothing can move.
+ *
+ * Falling asleep, in this order, so that no event is lost:
+ *   1. say so (engine->asleep for submissions, the shared flag for local ranks)
+ *   2. look once more at everything that would have rung a bell
+ *   3. sleep, until a bell rings or the agreement has something due
+ *
+ * While tensors are submitted one after the other and nobody waits, the progress thread does
+ * not have itself woken by each: it dozes, a cycle time at a stretch, and takes what has come. */
+#include <poll.h>
+#include <sched.h>
+#include <sys/epoll.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "collectives/control/clock.h"
+#include "collectives/engine/engine_state.h"
+
+/* How long to spin before sleeping: waking a sleeper costs 6 to 25 us here, so that spinning
+ * a few times that long loses little. Longer takes the cores from the training threads. */
+static const int64_t spin_ns = 100000;
+
+/* The same when there are not enough cpus: who spins keeps the one waited for from running. */
+static const int64_t crowded_spin_ns = 20000;
+
+/* How long after a submission to expect the next. */
+static const int64_t doze_ns = 5000000;
+
+/* Polls before the processor is offered to others, when there are more ranks than cpus. */
+static const unsigned yield_every = 20;
+
+static bool has_fresh(struct hvd_engine *engine)
+{
+    bool fresh;
+
+    pthread_mutex_lock(&engine->mail);
+    fresh = engine->fresh != NULL;
+    pthread_mutex_unlock(&engine->mail);
+    return fresh;
+}
+
+/* Returns how often it has been rung since. */
+static uint64_t drain(int eventfd)
+{
+    uint64_t rings = 0;
+    ssize_t got = read(eventfd, &rings, sizeof(rings));
+
+    return got == sizeof(rings) ? rings : 0;
+}
+
+/* To local ranks; whoever is about to ring the doorbell may do so only later. */
+static void say_asleep(struct hvd_engine *engine, bool asleep)
+{
+    engine->due_rings += hvd_shm_set_asleep(engine->shm, asleep) ? 1 : 0;
+    if (!asleep && engine->due_rings > 0) {
+        engine->due_rings -= drain(engine->doorbell);
+    }
+}
+
+/* Takes back what falling asleep said, and silences the bells that may have rung since. */
+static void wake_up(struct hvd_engine *engine)
+{
+    atomic_store(&engine->asleep, false);
+    if (atomic_exchange(&engine->was_rung, false)) {
+        drain(engine->wake);
+    }
+    say_asleep(engine, false);
+}
+
+/* Steps 1 and 2 of falling asleep. dozes: submissions need not ring. Returns false, awake, when
+ * there is something to do. */
+static bool fall_asleep(struct hvd_engine *engine, bool dozes)
+{
+    atomic_store(&engine->asleep, !dozes);
+    say_asleep(engine, true);
+    if (has_fresh(engine) || hvd_uplink_has_mail(engine->uplink) ||
+        (engine->net != NULL && hvd_net_arm(engine->net) != 0) ||
+        hvd_engine_run_batches(engine)) {
+        wake_up(engine);
+        return false;
+    }
+    return true;
+}
+
+void hvd_engine_ring(int fd)
+{
+    const uint64_t one = 1;
+    ssize_t wrote HVD_UNUSED = write(fd, &one, sizeof(one));
+}
+
+static void mute_inner(struct hvd_engine *engine, bool muted)
+{
+    struct epoll_event event = {.events = muted ? 0 : EPOLLIN, .data.fd = engine->inner};
+
+    epoll_ctl(engine->outer, EPOLL_CTL_MOD, engine->inner, &event);
+}
+
+/* When the agreement has something due; -1: when something happens. */
+static int64_t next_deadline(const struct hvd_engine *engine)
+{
+    return engine->agreement == NULL || engine->has_failed ||
+                   engine->phase != HVD_PHASE_RUNNING
+               ? -1
+               : hvd_agreement_deadline(engine->agreement,
+                                        atomic_load(&engine->waiters) > 0,
+                                        hvd_clock_ns());
+}
+
+/* Sleeps until fd is readable or the deadline has passed (-1: there is none). */
+static void sleep_until(int fd, int64_t deadline_ns)
+{
+    const int64_t second = 1000000000;
+    struct pollfd bell = {.fd = fd, .events = POLLIN};
+    int64_t left = deadline_ns - hvd_clock_ns();
+    struct timespec timeout = {0};
+
+    if (left > 0) {
+        timeout.tv_sec = (time_t)(left / second);
+        timeout.tv_nsec = (long)(left % second);
+    }
+    ppoll(&bell, 1, deadline_ns < 0 ? NULL : &timeout, NULL);
+}
+
+/* drive is held: what is true of the one who has just got it. */
+static void begin_driving(struct hvd_engine *engine)
+{
+    mute_inner(engine, true);
+    wake_up(engine);
+}
+
+/* The driver gives way when it sees that it is wanted. */
+static void insist_on_drive(struct hvd_engine *engine)
+{
+    atomic_store(&engine->is_wanted, true);
+    hvd_engine_ring(engine->wake);
+    atomic_store(&engine->was_rung, true);
+    pthread_mutex_lock(&engine->drive);
+    atomic_store(&engine->is_wanted, false);
+}
+
+void hvd_engine_take_over(struct hvd_engine *engine)
+{
+    pthread_mutex_lock(&engine->turn);
+    insist_on_drive(engine);
+    pthread_mutex_unlock(&engine->turn);
+    begin_driving(engine);
+}
+
+void hvd_engine_hand_back(struct hvd_engine *engine)
+{
+    bool is_settled = fall_asleep(engine, false);
+    int64_t deadline = next_deadline(engine);
+    int64_t thread_wakes = atomic_load(&engine->thread_wakes_ns);
+
+    mute_inner(engine, false);
+    pthread_mutex_unlock(&engine->drive);
+    if (!is_settled || (deadline >= 0 && (thread_wakes < 0 || deadline < thread_wakes))) {
+        hvd_engine_ring(engine->kick); /* now, so that the thread finds drive free */
+    }
+}
+
+/* Spins until `done` says so, somebody else wants to drive, or nothing has moved for a
+ * while. */
+static void spin(struct hvd_engine *engine, hvd_engine_test done, const void *arg)
+{
+    const int64_t limit_ns = engine->is_crowded ? crowded_spin_ns : spin_ns;
+    int64_t quiet_since = hvd_clock_ns();
+    unsigned polls = 0;
+
+    while (!done(engine, arg) && !atomic_load(&engine->is_wanted)) {
+        if (hvd_engine_progress(engine)) {
+            quiet_since = hvd_clock_ns();
+            polls = 0;
+            continue;
+        }
+        if (engine->thread_drives && hvd_teams_are_idle(engine->teams)) {
+            return; /* what can come will ring, and nobody waits for it */
+        }
+        polls++;
+        if (engine->is_crowded && polls % yield_every == 0) {
+            sched_yield();
+        }
+        if (polls % yield_every == 0 && hvd_clock_ns() - quiet_since > limit_ns) {
+            return;
+        }
+    }
+}
+
+/* until_ns: -1 for no limit. */
+static void sleep_on_inner(struct hvd_engine *engine, int64_t until_ns)
+{
+    int64_t deadline;
+
+    if (!fall_asleep(engine, false)) {
+        return;
+    }
+    deadline = next_deadline(engine);
+    sleep_until(engine->inner, deadline < 0 || (until_ns >= 0 && until_ns < deadline)
+                                   ? until_ns
+                                   : deadline);
+    wake_up(engine);
+}
+
+static int left_ms(int64_t deadline_ns)
+{
+    int64_t left = deadline_ns - hvd_clock_ns();
+
+    return left <= 0 ? 0 : (int)(left / 1000000) + 1;
+}
+
+bool hvd_engine_drive(struct hvd_engine *engine, hvd_engine_test done, const void *arg,
+                      int timeout_ms)
+{
+    int64_t deadline = hvd_clock_ns() + (int64_t)timeout_ms * 1000000;
+
+    for (;;) {
+        spin(engine, done, arg);
+        if (done(engine, arg)) {
+            return true;
+        }
+        if (atomic_load(&engine->is_wanted) ||
+            (timeout_ms >= 0 && left_ms(deadline) == 0)) {
+            return false;
+        }
+        sleep_on_inner(engine, timeout_ms < 0 ? -1 : deadline);
+    }
+}
+
+static bool has_ended(struct hvd_engine *engine, const void *arg)
+{
+    const struct hvd_request *request = arg;
+
+    (void)engine;
+    return atomic_load_explicit(&request->status, memory_order_acquire) != HVD_INPROGRESS;
+}
+
+/* Someone else drives: sleeps until something has ended or the driver has left. */
+static void wait_for_driver(struct hvd_engine *engine, const struct hvd_request *request,
+                            int timeout_ms)
+{
+    const int64_t second = 1000000000;
+    struct timespec until;
+
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += timeout_ms / 1000;
+    until.tv_nsec += (int64_t)(timeout_ms % 1000) * 1000000;
+    if (until.tv_nsec >= second) {
+        until.tv_sec++;
+        until.tv_nsec -= second;
+    }
+    pthread_mutex_lock(&engine->mail);
+    if (has_ended(engine, request)) {
+        pthread_mutex_unlock(&engine->mail);
+        return;
+    }
+    if (timeout_ms < 0) {
+        pthread_cond_wait(&engine->ended, &engine->mail);
+    } else {
+        pthread_cond_timedwait(&engine->ended, &engine->mail, &until);
+    }
+    pthread_mutex_unlock(&engine->mail);
+}
+
+/* Gets the drive lock unless another waiter has it; the progress thread gives it up. */
+static bool try_take_over(struct hvd_engine *engine)
+{
+    bool taken;
+
+    pthread_mutex_lock(&engine->turn);
+    taken = pthread_mutex_trylock(&engine->drive) == 0;
+    if (!taken && atomic_load(&engine->thread_drives)) {
+        insist_on_drive(engine);
+        taken = true;
+    }
+    pthread_mutex_unlock(&engine->turn);
+    if (taken) {
+        begin_driving(engine);
+    }
+    return taken;
+}
+
+static void wait_for_request(struct hvd_engine *engine, const struct hvd_request *request,
+                             int timeout_ms)
+{
+    int64_t deadline = hvd_clock_ns() + (int64_t)timeout_ms * 1000000;
+
+    while (!has_ended(engine, request)) {
+        int left = timeout_ms < 0 ? -1 : left_ms(deadline);
+
+        if (left == 0) {
+            return;
+        }
+        if (try_take_over(engine)) {
+            hvd_engine_drive(engine, has_ended, request, left);
+            hvd_engine_hand_back(engine);
+        } else {
+            wait_for_driver(engine, request, left);
+        }
+    }
+}
+
+void hvd_engine_wait(struct hvd_engine *engine, struct hvd_request *request,
+                     int timeout_ms)
+{
+    atomic_store(&request->is_asked_for, true);
+    atomic_fetch_add(&engine->waiters, 1);
+    wait_for_request(engine, request, timeout_ms);
+    atomic_fetch_sub(&engine->waiters, 1);
+}
+
+void hvd_engine_poke(struct hvd_engine *engine)
+{
+    if (pthread_mutex_trylock(&engine->drive) == 0) {
+        begin_driving(engine);
+        hvd_engine_progress(engine);
+        hvd_engine_hand_back(engine);
+    }
+}
+
+static bool must_stop(struct hvd_engine *engine, const void *arg)
+{
+    (void)arg;
+    return atomic_load(&engine->stop);
+}
+
+static int64_t cycle_ns(const struct hvd_engine *engine)
+{
+    return hvd_agreement_fusion(engine->agreement)->cycle_ns;
+}
+
+/* Until when the progress thread sleeps; more is about to be submitted if it dozes. */
+static int64_t plan_to_wake(struct hvd_engine *engine, bool dozes)
+{
+    int64_t deadline = next_deadline(engine);
+    int64_t doze_end = hvd_clock_ns() + cycle_ns(engine);
+
+    return dozes && (deadline < 0 || doze_end < deadline) ? doze_end : deadline;
+}
+
+/* One turn of the progress thread. Returns true when it may sleep, until thread_wakes_ns. */
+static bool drive_for_nobody(struct hvd_engine *engine)
+{
+    bool asleep, dozes;
+
+    pthread_mutex_lock(&engine->turn); /* a waiter that wants to drive goes first */
+    pthread_mutex_unlock(&engine->turn);
+    if (pthread_mutex_trylock(&engine->drive) != 0) {
+        atomic_store(&engine->thread_wakes_ns, -1);
+        return true; /* a waiter drives; it leaves things settled or kicks */
+    }
+    atomic_store(&engine->thread_drives, true);
+    wake_up(engine);
+    spin(engine, must_stop, NULL);
+    dozes = cycle_ns(engine) > 0 && hvd_clock_ns() - engine->fresh_ns < doze_ns;
+    asleep = fall_asleep(engine, dozes);
+    atomic_store(&engine->thread_wakes_ns, plan_to_wake(engine, dozes));
+    atomic_store(&engine->thread_drives, false);
+    pthread_mutex_unlock(&engine->drive);
+    return asleep;
+}
+
+void *hvd_engine_thread(void *arg)
+{
+    struct hvd_engine *engine = arg;
+
+    for (;;) {
+        /* In this order: who stops us says so first and kicks then. */
+        drain(engine->kick);
+        if (atomic_load(&engine->stop)) {
+            break;
+        }
+        if (drive_for_nobody(engine)) {
+            sleep_until(engine->outer, atomic_load(&engine->thread_wakes_ns));
+        }
+    }
+    return NULL;
+}

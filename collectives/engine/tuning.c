@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The engine's side of the autotuner: rank 0 tells it which gradients have been averaged, and
+ * tells all ranks what it wants. */
+#include <math.h>
+
+#include "collectives/control/clock.h"
+#include "collectives/engine/engine_state.h"
+#include "collectives/tuner/tuner.h"
+#include "gpu_binding/log.h"
+
+int hvd_tuning_create(struct hvd_engine *engine, struct hvd_error *err)
+{
+    const struct hvd_settings *settings = &engine->settings;
+    const struct hvd_knob_settings now = {
+        .fusion_threshold = settings->fusion_threshold,
+        .has_fusion_threshold = settings->has_fusion_threshold,
+        .cycle_time_ms = settings->cycle_time_ms,
+        .has_cycle_time = settings->has_cycle_time,
+    };
+    const struct hvd_tuner_options options = {
+        .warmup_samples = settings->autotune_warmup_samples,
+        .steps_per_sample = settings->autotune_steps_per_sample,
+        .max_trials = settings->autotune_max_samples,
+        .log = settings->autotune_log,
+    };
+    struct hvd_knob knobs[HVD_KNOBS];
+
+    if (!settings->autotune || engine->boot->rank != 0) {
+        return 0;
+    }
+    hvd_knobs_make(&now, knobs);
+    return hvd_tuner_create(knobs, HVD_KNOBS, &options, &engine->tuner, err);
+}
+
+void hvd_tuning_destroy(struct hvd_engine *engine)
+{
+    hvd_tuner_destroy(engine->tuner);
+    engine->tuner = NULL;
+}
+
+static int use_values(struct hvd_engine *engine)
+{
+    double threshold = hvd_tuner_value(engine->tuner, HVD_KNOB_FUSION_THRESHOLD);
+    double cycle_ms = hvd_tuner_value(engine->tuner, HVD_KNOB_CYCLE_TIME);
+    /* What the user has set may be too large for a double to hold exactly. */
+    int64_t bytes = engine->settings.has_fusion_threshold
+                        ? engine->settings.fusion_threshold
+                        : llround(threshold);
+
+    return hvd_agreement_tune(engine->agreement, bytes, llround(cycle_ms * 1e6));
+}
+
+static void end_when_over(struct hvd_engine *engine)
+{
+    const struct hvd_tuner *tuner = engine->tuner;
+
+    if (hvd_tuner_is_over(tuner)) {
+        hvd_log(HVD_LOG_INFO,
+                "autotuner: fusion threshold %g MiB, cycle time %g ms from now on",
+                hvd_tuner_value(tuner, HVD_KNOB_FUSION_THRESHOLD) / (1024 * 1024),
+                hvd_tuner_value(tuner, HVD_KNOB_CYCLE_TIME));
+        hvd_tuning_destroy(engine);
+    }
+}
+
+int hvd_tuning_note(struct hvd_engine *engine, const struct hvd_batch *batch)
+{
+    bool has_changed = false;
+    int64_t now_us;
+
+    if (engine->tuner == NULL || batch->header.kind != HVD_KIND_ALLREDUCE ||
+        batch->header.set != HVD_SET_GLOBAL) {
+        return 0;
+    }
+    now_us = hvd_clock_ns() / 1000;
+    for (int64_t i = 0; i < batch->header.count; i++) {
+        const struct hvd_entry *entry = batch->entries[i];
+
+        if (!entry->is_absent) {
+            has_changed |= hvd_tuner_ended(engine->tuner, entry->proposal.name,
+                                           hvd_proposal_bytes(&entry->proposal), now_us);
+        }
+    }
+    if (has_changed) {
+        int status = use_values(engine);
+
+        if (status != 0) {
+            return status;
+        }
+    }
+    end_when_over(engine);
+    return 0;
+}

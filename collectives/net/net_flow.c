@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Messages of one channel to and from one peer. */
+#include "collectives/net/net_flow.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A fragment that came before its receive was posted, or before an earlier one. */
+struct early {
+    struct early *next;
+    uint32_t sequence;
+    size_t bytes;
+    const void *data;
+    void (*release)(void *context, void *data); /* NULL: data is copied below */
+    void *release_context;
+    char copy[];
+};
+
+struct queue {
+    struct hvd_net_op *first;
+    struct hvd_net_op *last;
+};
+
+struct hvd_flow {
+    struct hvd_flow_link link;
+    uint32_t channel;
+    int status; /* negative once it has failed */
+    /* out */
+    struct queue sends;
+    size_t handed; /* bytes of the first send that are on their way */
+    uint32_t next_out;
+    uint32_t sent_cost; /* of all fragments; all counters are modulo 2^32 */
+    uint32_t acknowledged; /* of that, what the peer has taken */
+    /* in */
+    struct queue receives;
+    uint32_t next_in;
+    uint32_t taken; /* cost */
+    uint32_t told; /* of that, what the peer knows */
+    struct early *early; /* by sequence */
+    struct early *early_last;
+};
+
+static void push(struct queue *queue, struct hvd_net_op *op)
+{
+    op->next = NULL;
+    if (queue->last != NULL) {
+        queue->last->next = op;
+    } else {
+        queue->first = op;
+    }
+    queue->last = op;
+}
+
+static struct hvd_net_op *pop(struct queue *queue)
+{
+    struct hvd_net_op *op = queue->first;
+
+    queue->first = op->next;
+    if (queue->first == NULL) {
+        queue->last = NULL;
+    }
+    return op;
+}
+
+int hvd_flow_create(const struct hvd_flow_link *link, uint32_t channel,
+                    struct hvd_flow **out)
+{
+    struct hvd_flow *flow = calloc(1, sizeof(*flow));
+
+    if (flow == NULL) {
+        return HVD_ERR_NOMEM;
+    }
+    flow->link = *link;
+    flow->channel = channel;
+    *out = flow;
+    return 0;
+}
+
+static void drop_early(struct hvd_flow *flow)
+{
+    struct early *early = flow->early;
+
+    flow->early = early->next;
+    if (flow->early == NULL) {
+        flow->early_last = NULL;
+    }
+    if (early->release != NULL) {
+        early->release(early->release_context, (void *)(uintptr_t)early->data);
+    }
+    free(early);
+}
+
+void hvd_flow_destroy(struct hvd_flow *flow)
+{
+    if (flow == NULL) {
+        return;
+    }
+    while (flow->early != NULL) {
+        drop_early(flow);
+    }
+    free(flow);
+}
+
+uint32_t hvd_flow_channel(const struct hvd_flow *flow)
+{
+    return flow->channel;
+}
+
+static uint32_t cost(size_t bytes)
+{
+    return (uint32_t)bytes + HVD_NET_FRAGMENT_COST;
+}
+
+/* A fragment of op is not the network's any more. */
+static void finish_part(struct hvd_flow *flow, struct hvd_net_op *op, size_t bytes)
+{
+    op->done += bytes;
+    if (op->done == op->bytes) {
+        op->status = flow->status;
+    }
+}
+
+int hvd_flow_sent(struct hvd_net_fragment *fragment, int status)
+{
+    if (fragment->op != NULL) {
+        if (status != 0 && fragment->flow->status == 0) {
+            fragment->flow->status = status;
+        }
+        finish_part(fragment->flow, fragment->op, fragment->bytes);
+    }
+    hvd_net_pool_put(fragment->flow->link.pool, fragment);
+    return status;
+}
+
+/* A fragment for these bytes of op, or for none; NULL when memory is out. */
+static struct hvd_net_fragment *make_fragment(struct hvd_flow *flow,
+                                              struct hvd_net_op *op, size_t bytes)
+{
+    struct hvd_net_fragment *fragment = hvd_net_pool_get(flow->link.pool);
+
+    if (fragment != NULL) {
+        fragment->data = op != NULL ? op->data + flow->handed : NULL;
+        fragment->bytes = bytes;
+        fragment->op = op;
+        fragment->flow = flow;
+    }
+    return fragment;
+}
+
+static int send_fragment(struct hvd_flow *flow, struct hvd_net_fragment *fragment)
+{
+    int status;
+
+    fragment->header = (struct hvd_net_header){
+        .source = flow->link.source,
+        .channel = flow->channel,
+        .sequence = flow->next_out,
+        .taken = flow->taken,
+    };
+    flow->told = flow->taken;
+    if (fragment->bytes > 0) {
+        flow->next_out++;
+        flow->sent_cost += cost(fragment->bytes);
+    }
+    status = flow->link.send(flow->link.peer, fragment);
+    return status == HVD_INPROGRESS ? 0 : hvd_flow_sent(fragment, status);
+}
+
+static int tell_taken(struct hvd_flow *flow)
+{
+    struct hvd_net_fragment *fragment;
+
+    if (flow->taken - flow->told < HVD_NET_WINDOW_BYTES / 4) {
+        return 0;
+    }
+    fragment = make_fragment(flow, NULL, 0);
+    return fragment == NULL ? HVD_ERR_NOMEM : send_fragment(flow, fragment);
+}
+
+/* Sends what the window has room for. */
+static int pump(struct hvd_flow *flow)
+{
+    int status = 0;
+
+    while (status == 0 && flow->sends.first != NULL) {
+        struct hvd_net_op *op = flow->sends.first;
+        struct hvd_net_fragment *fragment;
+        size_t bytes = op->bytes - flow->handed;
+
+        bytes = bytes <= HVD_NET_FRAGMENT_BYTES ? bytes : HVD_NET_FRAGMENT_BYTES;
+        if (flow->sent_cost - flow->acknowledged + cost(bytes) > HVD_NET_WINDOW_BYTES) {
+            break;
+        }
+        fragment = make_fragment(flow, op, bytes);
+        if (fragment == NULL) {
+            return HVD_ERR_NOMEM;
+        }
+        flow->handed += bytes;
+        if (flow->handed == op->bytes) {
+            /* Off the queue first: op may end, and be gone, when its last byte is sent. */
+            pop(&flow->sends);
+            flow->handed = 0;
+        }
+        status = send_fragment(flow, fragment);
+    }
+    return status;
+}
+
+/* Puts the next fragment in order where it belongs. */
+static int take(struct hvd_flow *flow, const void *data, size_t bytes)
+{
+    struct hvd_net_op *op = flow->receives.first;
+
+    if (bytes > op->bytes - op->done) {
+        return HVD_ERR_NET;
+    }
+    memcpy(op->data + op->done, data, bytes);
+    op->done += bytes;
+    flow->next_in++;
+    flow->taken += cost(bytes);
+    if (op->done == op->bytes) {
+        pop(&flow->receives);
+        op->status = 0;
+    }
+    return tell_taken(flow);
+}
+
+static int take_early(struct hvd_flow *flow)
+{
+    int status = 0;
+
+    while (status == 0 && flow->receives.first != NULL && flow->early != NULL &&
+           flow->early->sequence == flow->next_in) {
+        status = take(flow, flow->early->data, flow->early->bytes);
+        drop_early(flow);
+    }
+    return status;
+}
+
+/* Nearly always the last in sequence; a network with several paths may swap neighbours. */
+static void insert_early(struct hvd_flow *flow, struct early *early)
+{
+    struct early **place = &flow->early;
+
+    if (flow->early_last != NULL &&
+        (int32_t)(early->sequence - flow->early_last->sequence) > 0) {
+        place = &flow->early_last->next;
+    }
+    while (*place != NULL && (int32_t)(early->sequence - (*place)->sequence) > 0) {
+        place = &(*place)->next;
+    }
+    early->next = *place;
+    *place = early;
+    if (early->next == NULL) {
+        flow->early_last = early;
+    }
+}
+
+/* Returns HVD_INPROGRESS when data itself is kept, 0 when it is copied. */
+static int keep_early(struct hvd_flow *flow, const struct hvd_flow_arrival *arrival)
+{
+    bool is_copied = arrival->release == NULL;
+    struct early *early = malloc(sizeof(*early) + (is_copied ? arrival->bytes : 0));
+
+    if (early == NULL) {
+        return HVD_ERR_NOMEM;
+    }
+    *early = (struct early){
+        .sequence = arrival->header->sequence,
+        .bytes = arrival->bytes,
+        .data = is_copied ? early->copy : arrival->data,
+        .release = arrival->release,
+        .release_context = arrival->release_context,
+    };
+    if (is_copied) {
+        memcpy(early->copy, arrival->data, arrival->bytes);
+    }
+    insert_early(flow, early);
+    return is_copied ? 0 : HVD_INPROGRESS;
+}
+
+int hvd_flow_arrived(struct hvd_flow *flow, const struct hvd_flow_arrival *arrival)
+{
+    const struct hvd_net_header *header = arrival->header;
+    int status = 0;
+
+    if (flow->status != 0) {
+        return 0;
+    }
+    if ((int32_t)(header->taken - flow->acknowledged) > 0) {
+        flow->acknowledged = header->taken;
+        status = pump(flow);
+    }
+    if (status != 0 || arrival->bytes == 0) {
+        return status;
+    }
+    if (header->sequence != flow->next_in || flow->receives.first == NULL) {
+        return keep_early(flow, arrival);
+    }
+    status = take(flow, arrival->data, arrival->bytes);
+    return status != 0 ? status : take_early(flow);
+}
+
+int hvd_flow_send(struct hvd_flow *flow, struct hvd_net_op *op)
+{
+    if (flow->status != 0) {
+        op->status = flow->status;
+        return 0;
+    }
+    push(&flow->sends, op);
+    return pump(flow);
+}
+
+int hvd_flow_recv(struct hvd_flow *flow, struct hvd_net_op *op)
+{
+    if (flow->status != 0) {
+        op->status = flow->status;
+        return 0;
+    }
+    push(&flow->receives, op);
+    return take_early(flow);
+}
+
+void hvd_flow_fail(struct hvd_flow *flow, int status)
+{
+    flow->status = status;
+    if (flow->sends.first != NULL && flow->handed > 0) {
+        struct hvd_net_op *op = pop(&flow->sends);
+
+        op->bytes = flow->handed;
+        flow->handed = 0;
+        finish_part(flow, op, 0);
+    }
+    while (flow->sends.first != NULL) {
+        pop(&flow->sends)->status = status;
+    }
+    while (flow->receives.first != NULL) {
+        pop(&flow->receives)->status = status;
+    }
+    while (flow->early != NULL) {
+        drop_early(flow);
+    }
+}

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Plans an agreed batch: which memory takes part and which schedule moves it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "collectives/run/run_adasum.h"
+#include "collectives/run/run_state.h"
+
+static const size_t result_alignment = 64;
+
+static struct hvd_schedule_query make_query(const struct hvd_run *run,
+                                            enum hvd_collective collective)
+{
+    const struct hvd_team *team = run->team;
+    enum hvd_dtype dtype = run->reduction.dtype;
+
+    return (struct hvd_schedule_query){
+        .collective = collective,
+        .layout = team->layout,
+        .rank = team->rank,
+        .geometry = team->geometry,
+        .element_bytes = hvd_dtype_bytes(dtype),
+        .partial_bytes = hvd_partial_bytes(dtype),
+        .blocks = run->blocks,
+        .send = run->send,
+    };
+}
+
+/* Reading a range of the input or writing one of the output goes through segments; here is
+ * one for a single array. */
+static int set_single(struct hvd_segments *segments, void *data, int64_t bytes)
+{
+    if (hvd_segments_init(segments, 1) != 0) {
+        return HVD_ERR_NOMEM;
+    }
+    segments->data[0] = data;
+    segments->begin[1] = bytes;
+    return 0;
+}
+
+static int allocate_result(struct hvd_entry *entry, int64_t rows)
+{
+    size_t bytes = (size_t)(rows * hvd_entry_row_bytes(entry));
+
+    entry->result_rows = rows;
+    if (bytes == 0) {
+        return 0;
+    }
+    bytes = (bytes + result_alignment - 1) / result_alignment * result_alignment;
+    entry->result = aligned_alloc(result_alignment, bytes);
+    return entry->result != NULL ? 0 : HVD_ERR_NOMEM;
+}
+
+static int64_t entry_bytes(const struct hvd_entry *entry)
+{
+    return hvd_entry_count(entry) * (int64_t)hvd_dtype_bytes(entry->proposal.dtype);
+}
+
+static int plan_allreduce(struct hvd_run *run, struct hvd_error *err)
+{
+    struct hvd_schedule_query query = make_query(run, HVD_COLL_ALLREDUCE);
+
+    if (hvd_segments_init(&run->input, run->entry_count) != 0 ||
+        hvd_segments_init(&run->output, run->entry_count) != 0) {
+        return HVD_ERR_NOMEM;
+    }
+    for (int i = 0; i < run->entry_count; i++) {
+        struct hvd_entry *entry = run->entries[i];
+        int64_t end = run->input.begin[i] + entry_bytes(entry);
+
+        run->input.data[i] = entry->is_absent ? NULL : (char *)entry->input;
+        run->output.data[i] = entry->is_absent ? NULL : entry->output;
+        run->input.begin[i + 1] = end;
+        run->output.begin[i + 1] = end;
+    }
+    query.count = run->input.begin[run->entry_count] / (int64_t)query.element_bytes;
+    return hvd_schedule_create(&query, &run->schedule, err);
+}
+
+static int plan_reducescatter(struct hvd_run *run, struct hvd_error *err)
+{
+    struct hvd_schedule_query query = make_query(run, HVD_COLL_REDUCESCATTER);
+    struct hvd_entry *entry = run->entries[0];
+    int64_t rows = entry->proposal.shape[0];
+    int64_t size = run->team->layout->size, rank = run->team->rank;
+    int64_t each = rows / size, extra = rows % size;
+    int64_t row_count = hvd_entry_row_bytes(entry) / (int64_t)query.element_bytes;
+    int64_t part_rows = each + (rank < extra ? 1 : 0);
+
+    query.count = rows * row_count;
+    query.part_begin = (rank * each + (rank < extra ? rank : extra)) * row_count;
+    query.part_count = part_rows * row_count;
+    if (set_single(&run->input, (void *)entry->input, entry_bytes(entry)) != 0 ||
+        set_single(&run->output, entry->output,
+                   query.part_count * (int64_t)query.element_bytes) != 0) {
+        return HVD_ERR_NOMEM;
+    }
+    return hvd_schedule_create(&query, &run->schedule, err);
+}
+
+static int plan_broadcast(struct hvd_run *run, struct hvd_error *err)
+{
+    struct hvd_schedule_query query = make_query(run, HVD_COLL_BROADCAST);
+    struct hvd_entry *entry = run->entries[0];
+
+    query.bytes = entry_bytes(entry);
+    query.root = hvd_team_member(run->team, entry->proposal.root);
+    if (query.root < 0) {
+        return hvd_fail(
+            err, HVD_ERR_ARG,
+            "tensor %s is broadcast from rank %d, which is not in the process "
+            "set",
+            entry->proposal.name, entry->proposal.root);
+    }
+    if (set_single(&run->input, (void *)entry->input, query.bytes) != 0 ||
+        set_single(&run->output, entry->output, query.bytes) != 0) {
+        return HVD_ERR_NOMEM;
+    }
+    return hvd_schedule_create(&query, &run->schedule, err);
+}
+
+static int plan_allgather(struct hvd_run *run, const int64_t *rows, struct hvd_error *err)
+{
+    struct hvd_schedule_query query;
+    struct hvd_entry *entry = run->entries[0];
+    int64_t row_bytes = hvd_entry_row_bytes(entry);
+    int size = run->team->layout->size;
+    int64_t total = 0;
+
+    run->blocks = calloc((size_t)size + 1, sizeof(run->blocks[0]));
+    if (run->blocks == NULL) {
+        return HVD_ERR_NOMEM;
+    }
+    for (int i = 0; i < size; i++) {
+        total += rows[i];
+        run->blocks[i + 1] = total * row_bytes;
+    }
+    if (allocate_result(entry, total) != 0 ||
+        set_single(&run->input, (void *)entry->input, entry_bytes(entry)) != 0 ||
+        set_single(&run->output, entry->result, run->blocks[size]) != 0) {
+        return HVD_ERR_NOMEM;
+    }
+    query = make_query(run, HVD_COLL_ALLGATHER);
+    return hvd_schedule_create(&query, &run->schedule, err);
+}
+
+/* Fills [size + 1] offsets from row counts. */
+static void fill_offsets(const int64_t *rows, int size, int64_t row_bytes,
+                         int64_t *offsets)
+{
+    offsets[0] = 0;
+    for (int i = 0; i < size; i++) {
+        offsets[i + 1] = offsets[i] + rows[i] * row_bytes;
+    }
+}
+
+static int plan_alltoall_counts(struct hvd_run *run, struct hvd_error *err)
+{
+    struct hvd_schedule_query query;
+    struct hvd_entry *entry = run->entries[0];
+    size_t size = (size_t)run->team->layout->size;
+    const int64_t count_bytes = sizeof(int64_t);
+
+    run->blocks = calloc(size + 1, sizeof(run->blocks[0]));
+    run->send = calloc(size + 1, sizeof(run->send[0]));
+    run->rows_out = calloc(size, sizeof(run->rows_out[0]));
+    run->rows_in = calloc(size, sizeof(run->rows_in[0]));
+    entry->received = calloc(size, sizeof(entry->received[0]));
+    if (run->blocks == NULL || run->send == NULL || run->rows_out == NULL ||
+        run->rows_in == NULL || entry->received == NULL ||
+        set_single(&run->input, run->rows_out, (int64_t)size * count_bytes) != 0 ||
+        set_single(&run->output, run->rows_in, (int64_t)size * count_bytes) != 0) {
+        return HVD_ERR_NOMEM;
+    }
+    for (size_t i = 0; i < size; i++) {
+        run->rows_out[i] = entry->splits[i];
+        run->blocks[i + 1] = run->send[i + 1] = (int64_t)(i + 1) * count_bytes;
+    }
+    run->is_counting = true;
+    query = make_query(run, HVD_COLL_ALLTOALL);
+    query.max_block = count_bytes;
+    return hvd_schedule_create(&query, &run->schedule, err);
+}
+
+static int plan_alltoall_data(struct hvd_run *run, struct hvd_error *err)
+{
+    struct hvd_schedule_query query;
+    struct hvd_entry *entry = run->entries[0];
+    int size = run->team->layout->size;
+    int64_t row_bytes = hvd_entry_row_bytes(entry);
+    int64_t rows = 0;
+
+    run->is_counting = false;
+    for (int i = 0; i < size; i++) {
+        entry->received[i] = (int32_t)run->rows_in[i];
+        rows += run->rows_in[i];
+    }
+    fill_offsets(run->rows_out, size, row_bytes, run->send);
+    fill_offsets(run->rows_in, size, row_bytes, run->blocks);
+    hvd_segments_finish(&run->input);
+    hvd_segments_finish(&run->output);
+    if (allocate_result(entry, rows) != 0 ||
+        set_single(&run->input, (void *)entry->input, run->send[size]) != 0 ||
+        set_single(&run->output, entry->result, run->blocks[size]) != 0) {
+        return HVD_ERR_NOMEM;
+    }
+    query = make_query(run, HVD_COLL_ALLTOALL);
+    query.max_block = run->max_block * row_bytes;
+    return hvd_schedule_create(&query, &run->schedule, err);
+}
+
+int hvd_run_next_schedule(struct hvd_run *run)
+{
+    hvd_schedule_destroy(run->schedule);
+    run->schedule = NULL;
+    run->tick = 0;
+    run->step = 0;
+    run->step_count = 0;
+    if (run->adasum != NULL) {
+        return hvd_run_adasum_next(run);
+    }
+    return run->is_counting ? plan_alltoall_data(run, NULL) : 0;
+}
+
+static int plan_first(struct hvd_run *run, const int64_t *rows, struct hvd_error *err)
+{
+    switch (run->kind) {
+    case HVD_KIND_ALLREDUCE:
+        return plan_allreduce(run, err);
+    case HVD_KIND_ADASUM:
+        return hvd_run_adasum_plan(run, err);
+    case HVD_KIND_REDUCESCATTER:
+        return plan_reducescatter(run, err);
+    case HVD_KIND_BROADCAST:
+        return plan_broadcast(run, err);
+    case HVD_KIND_ALLGATHER:
+        return plan_allgather(run, rows, err);
+    case HVD_KIND_ALLTOALL:
+        return plan_alltoall_counts(run, err);
+    default:
+        return 0; /* a barrier is over when it is agreed */
+    }
+}
+
+static void set_reduction(struct hvd_run *run)
+{
+    const struct hvd_proposal *proposal = &run->entries[0]->proposal;
+    bool reduces = run->kind == HVD_KIND_ALLREDUCE || run->kind == HVD_KIND_REDUCESCATTER;
+
+    run->prescale = reduces ? proposal->prescale : 1.0;
+    run->reduction = (struct hvd_reduction){
+        .dtype = proposal->dtype,
+        .op = proposal->op,
+        .postscale = proposal->postscale,
+    };
+    if (reduces && proposal->op == HVD_AVERAGE) {
+        run->reduction.postscale /= run->team->layout->size;
+    }
+}
+
+int hvd_run_create(struct hvd_team *team, const struct hvd_batch_header *header,
+                   struct hvd_entry *const *entries, const int64_t *rows,
+                   struct hvd_run **out, struct hvd_error *err)
+{
+    struct hvd_run *run = calloc(1, sizeof(*run));
+    size_t count = (size_t)header->count;
+    int sources = team->layout->nodes;
+    int status = HVD_ERR_NOMEM;
+
+    if (run != NULL) {
+        sources =
+            hvd_team_local_size(team) > sources ? hvd_team_local_size(team) : sources;
+        run->team = team;
+        run->kind = header->kind;
+        run->max_block = header->max_block;
+        run->entry_count = (int)count;
+        run->entries = calloc(count, sizeof(run->entries[0]));
+        run->sources = calloc((size_t)sources, sizeof(run->sources[0]));
+    }
+    if (run != NULL && run->entries != NULL && run->sources != NULL) {
+        memcpy(run->entries, entries, count * sizeof(run->entries[0]));
+        set_reduction(run);
+        status = plan_first(run, rows, err);
+    }
+    if (status == HVD_ERR_NOMEM) {
+        hvd_fail(err, status, "no memory for tensor %s", entries[0]->proposal.name);
+    }
+    if (status != 0) {
+        hvd_run_destroy(run);
+        return status;
+    }
+    *out = run;
+    return 0;
+}
+
+void hvd_run_make_void(struct hvd_run *run, struct hvd_entry *const *entries)
+{
+    memcpy(run->entries, entries, (size_t)run->entry_count * sizeof(run->entries[0]));
+    hvd_segments_forget(&run->input);
+    hvd_segments_forget(&run->output);
+}
+
+void hvd_run_destroy(struct hvd_run *run)
+{
+    if (run == NULL) {
+        return;
+    }
+    hvd_schedule_destroy(run->schedule);
+    hvd_segments_finish(&run->input);
+    hvd_segments_finish(&run->output);
+    hvd_op_queue_finish(&run->sends);
+    hvd_op_queue_finish(&run->recvs);
+    hvd_run_adasum_destroy(run->adasum);
+    free(run->blocks);
+    free(run->send);
+    free(run->rows_out);
+    free(run->rows_in);
+    free(run->sources);
+    free(run->entries);
+    free(run);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The state of a run, shared by its planning (run_plan.c) and its execution (run.c). */
+#ifndef HVD_RUN_STATE_H
+#define HVD_RUN_STATE_H
+
+#include "collectives/run/op_queue.h"
+#include "collectives/reduce/reduce.h"
+#include "collectives/run/run.h"
+#include "collectives/run/segments.h"
+
+struct hvd_run {
+    struct hvd_team *team;
+    enum hvd_kind kind;
+    struct hvd_entry **entries;
+    int entry_count;
+    struct hvd_segments input;
+    struct hvd_segments output;
+    struct hvd_reduction reduction;
+    double prescale;
+    const void **sources; /* [max(local size, nodes)] */
+
+    struct hvd_schedule *schedule; /* NULL when all are done */
+    const struct hvd_step *steps;
+    int64_t tick;
+    int step;
+    int step_count;
+    struct hvd_op_queue sends;
+    struct hvd_op_queue recvs;
+
+    int64_t *blocks; /* [size + 1] of the output: allgather, alltoall */
+    int64_t *send; /* [size + 1] of the input: alltoall */
+    /* Alltoall runs two schedules: first the ranks tell each other how many rows come. */
+    int64_t *rows_out; /* [size] rows for each rank */
+    int64_t *rows_in; /* [size] rows from each rank */
+    int64_t max_block; /* rows */
+    bool is_counting; /* the first of the two is running */
+    struct hvd_run_adasum *adasum; /* run_adasum.c; NULL in other runs */
+    bool is_computing; /* it is, between two schedules; schedule is NULL */
+};
+
+/* Ends the current schedule and plans the next one or sets is_computing, if there is more to do;
+ * else sets schedule to NULL. */
+int hvd_run_next_schedule(struct hvd_run *run);
+
+#endif

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The ranks that run collectives together in one order, and what they share for it. */
+#include "collectives/run/team.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int init_layout(struct hvd_team *team, const struct hvd_boot *boot, int count,
+                       struct hvd_error *err)
+{
+    const char **hosts = calloc((size_t)count, sizeof(hosts[0]));
+    struct hvd_layout *layout = calloc(1, sizeof(*layout));
+    int status = HVD_ERR_NOMEM;
+
+    team->layout = layout;
+    if (hosts != NULL && layout != NULL) {
+        for (int i = 0; i < count; i++) {
+            hosts[i] = boot->peers[team->ranks[i]].host;
+        }
+        status = hvd_layout_init(layout, hosts, count, err);
+    } else {
+        hvd_fail(err, status, "no memory for a team of %d ranks", count);
+    }
+    free(hosts);
+    return status;
+}
+
+static int init_local_ranks(struct hvd_team *team, const struct hvd_boot *boot)
+{
+    int node = team->layout->node[team->rank];
+    int local_size = hvd_layout_local_size(team->layout, node);
+
+    team->local_ranks = calloc((size_t)local_size, sizeof(team->local_ranks[0]));
+    for (int i = 0; team->local_ranks != NULL && i < local_size; i++) {
+        int member = hvd_layout_rank(team->layout, node, i);
+
+        team->local_ranks[i] = boot->layout.local_rank[team->ranks[member]];
+    }
+    return team->local_ranks != NULL ? 0 : HVD_ERR_NOMEM;
+}
+
+static int init_scratch(struct hvd_team *team, struct hvd_error *err)
+{
+    size_t slots = (size_t)team->geometry.slots;
+
+    if (team->layout->nodes == 1) {
+        return 0;
+    }
+    team->send_scratch = aligned_alloc(64, slots * team->geometry.slot_bytes);
+    team->recv_scratch = aligned_alloc(64, slots * team->geometry.recv_bytes);
+    if (team->send_scratch == NULL || team->recv_scratch == NULL) {
+        return hvd_fail(err, HVD_ERR_NOMEM, "no %zu bytes of memory for messages",
+                        slots * (team->geometry.slot_bytes + team->geometry.recv_bytes));
+    }
+    return 0;
+}
+
+int hvd_team_init(struct hvd_team *team, const struct hvd_boot *boot, const int *ranks,
+                  int count, struct hvd_error *err)
+{
+    int status;
+
+    team->ranks = calloc((size_t)count, sizeof(team->ranks[0]));
+    if (team->ranks == NULL) {
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for a team of %d ranks", count);
+    }
+    memcpy(team->ranks, ranks, (size_t)count * sizeof(ranks[0]));
+    status = init_layout(team, boot, count, err);
+    if (status != 0) {
+        return status;
+    }
+    team->rank = hvd_team_member(team, boot->rank);
+    team->base = hvd_shm_region_base(team->region);
+    status = init_local_ranks(team, boot);
+    if (status != 0) {
+        return hvd_fail(err, status, "no memory for a team of %d ranks", count);
+    }
+    return init_scratch(team, err);
+}
+
+void hvd_team_finish(struct hvd_team *team)
+{
+    struct hvd_layout *layout = (struct hvd_layout *)team->layout;
+
+    if (layout != NULL) {
+        hvd_layout_finish(layout);
+    }
+    free(layout);
+    free(team->ranks);
+    free(team->local_ranks);
+    free(team->send_scratch);
+    free(team->recv_scratch);
+    *team = (struct hvd_team){0};
+}
+
+static int compare_ranks(const void *a, const void *b)
+{
+    const int *one = a, *other = b;
+
+    return (*one > *other) - (*one < *other);
+}
+
+int hvd_team_member(const struct hvd_team *team, int rank)
+{
+    const int *found = bsearch(&rank, team->ranks, (size_t)team->layout->size,
+                               sizeof(team->ranks[0]), compare_ranks);
+
+    return found != NULL ? (int)(found - team->ranks) : -1;
+}
+
+char *hvd_team_place(const struct hvd_team *team, const struct hvd_place *place)
+{
+    size_t slot = (size_t)place->slot;
+
+    switch (place->kind) {
+    case HVD_PLACE_SEND:
+        return team->send_scratch + slot * team->geometry.slot_bytes + place->offset;
+    case HVD_PLACE_RECV:
+        return team->recv_scratch + slot * team->geometry.recv_bytes + place->offset;
+    default:
+        return hvd_shm_region_slot(team->region, place->kind,
+                                   team->local_ranks[place->local_rank], place->slot) +
+               place->offset;
+    }
+}
+
+bool hvd_team_has_signalled(const struct hvd_team *team, int local_rank, uint64_t value)
+{
+    return hvd_shm_region_counter(team->region, team->local_ranks[local_rank]) >=
+           team->base + value;
+}
+
+void hvd_team_signal(const struct hvd_team *team)
+{
+    hvd_shm_region_signal(team->region);
+}
+
+void hvd_team_send(const struct hvd_team *team, int peer, const void *data, size_t bytes,
+                   struct hvd_net_op *op)
+{
+    hvd_net_send(team->net, team->ranks[peer], team->channel, data, bytes, op);
+}
+
+void hvd_team_recv(const struct hvd_team *team, int peer, void *data, size_t bytes,
+                   struct hvd_net_op *op)
+{
+    hvd_net_recv(team->net, team->ranks[peer], team->channel, data, bytes, op);
+}
+
+int hvd_team_node(const struct hvd_team *team)
+{
+    return team->layout->node[team->rank];
+}
+
+int hvd_team_local_rank(const struct hvd_team *team)
+{
+    return team->layout->local_rank[team->rank];
+}
+
+int hvd_team_local_size(const struct hvd_team *team)
+{
+    return hvd_layout_local_size(team->layout, hvd_team_node(team));
+}

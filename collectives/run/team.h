@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The ranks that run collectives together in one order, and what they share for it.
+ *
+ * Members count from 0 in ascending order of their rank in the job; schedules, blocks and
+ * splits go by that number. Only here it becomes the job's rank, for the net, and the local
+ * rank on the node, for shared memory. */
+#ifndef HVD_TEAM_H
+#define HVD_TEAM_H
+
+#include "collectives/net/net.h"
+#include "collectives/schedule/schedule.h"
+#include "collectives/shm/shm_region.h"
+#include "pmix_boot/boot.h"
+
+struct hvd_team {
+    /* Set by the caller, borrowed. */
+    struct hvd_net *net; /* NULL when all ranks of the job are on one node */
+    struct hvd_shm_region *region;
+    uint32_t channel; /* of the net: messages of different teams do not mix */
+    struct hvd_geometry geometry;
+    /* Set by init. */
+    const struct hvd_layout *layout; /* of the members */
+    int rank; /* mine, in layout */
+    int *ranks; /* [size] in the job */
+    int *local_ranks; /* [members on my node] on the node */
+    char *send_scratch; /* NULL when the members are on one node */
+    char *recv_scratch;
+    uint64_t base; /* value of every member's counter when the next schedule starts */
+};
+
+/* Completes a team whose borrowed members are set. ranks: ascending ranks of the job, this one
+ * among them (copied). Returns 0 or a failure; ends with finish in any case. */
+int hvd_team_init(struct hvd_team *team, const struct hvd_boot *boot, const int *ranks,
+                  int count, struct hvd_error *err);
+void hvd_team_finish(struct hvd_team *team); /* zeroed is fine */
+
+/* The member with this rank in the job, or -1. */
+int hvd_team_member(const struct hvd_team *team, int rank);
+
+/* Memory of a place, this rank's or (IN, OUT) another local rank's. */
+char *hvd_team_place(const struct hvd_team *team, const struct hvd_place *place);
+
+/* Whether a member of my node, by its local rank in layout, has signalled often enough:
+ * its counter has reached base + value. */
+bool hvd_team_has_signalled(const struct hvd_team *team, int local_rank, uint64_t value);
+void hvd_team_signal(const struct hvd_team *team);
+
+/* A message to or from a member, as hvd_net_send and hvd_net_recv. */
+void hvd_team_send(const struct hvd_team *team, int peer, const void *data, size_t bytes,
+                   struct hvd_net_op *op);
+void hvd_team_recv(const struct hvd_team *team, int peer, void *data, size_t bytes,
+                   struct hvd_net_op *op);
+
+int hvd_team_node(const struct hvd_team *team);
+int hvd_team_local_rank(const struct hvd_team *team);
+int hvd_team_local_size(const struct hvd_team *team);
+
+#endif

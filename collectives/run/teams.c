@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* All teams of this rank, and their turns. */
+#include "collectives/run/teams.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "collectives/control/clock.h"
+#include "collectives/run/run.h"
+
+/* What a team may touch in one turn: some 100 us of work, in which others wait. */
+static const int64_t turn_bytes = 512 * 1024;
+
+/* What starting a batch costs, as bytes touched. */
+static const int64_t start_bytes = 4096;
+
+/* A team and its queue. It is numbered by its index in the table, which is the same on all ranks
+ * and is its channel of the net. */
+struct queue {
+    int set;
+    bool is_member; /* else only noted, so that all ranks number alike */
+    struct hvd_shm_region *region; /* NULL when no member is on this node */
+    struct hvd_team team;
+    struct hvd_batch *batches; /* the first is under way once run is there */
+    struct hvd_batch **end;
+    struct hvd_run *run;
+};
+
+struct hvd_teams {
+    const struct hvd_boot *boot;
+    struct hvd_shm *shm;
+    struct hvd_net *net;
+    struct hvd_geometry geometry;
+    struct queue **queues; /* [count], lanes first; NULL: free */
+    int count;
+    bool has_stopped;
+    bool is_paused; /* QUICK and BULK */
+    struct hvd_error failure;
+    hvd_batch_started started; /* NULL: nobody watches */
+    void *context; /* of started */
+};
+
+static void queue_destroy(struct queue *queue)
+{
+    if (queue == NULL) {
+        return;
+    }
+    hvd_run_destroy(queue->run);
+    while (queue->batches != NULL) {
+        struct hvd_batch *batch = queue->batches;
+
+        queue->batches = batch->next;
+        hvd_batch_destroy(batch);
+    }
+    hvd_team_finish(&queue->team);
+    hvd_shm_region_close(queue->region);
+    free(queue);
+}
+
+/* The local ranks of the members on this node, of [count]; returns their number. */
+static int find_local_members(const struct hvd_boot *boot, const int *ranks, int count,
+                              int *members)
+{
+    const struct hvd_layout *layout = &boot->layout;
+    int found = 0;
+
+    for (int i = 0; i < count; i++) {
+        if (layout->node[ranks[i]] == layout->node[boot->rank]) {
+            members[found++] = layout->local_rank[ranks[i]];
+        }
+    }
+    return found;
+}
+
+static int open_region(const struct hvd_teams *teams, struct queue *queue,
+                       const int *ranks, int count, struct hvd_error *err)
+{
+    int *members = calloc((size_t)count, sizeof(members[0]));
+    int status = 0;
+    int found;
+
+    if (members == NULL) {
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for a team of %d ranks", count);
+    }
+    found = find_local_members(teams->boot, ranks, count, members);
+    if (found > 0) {
+        status = hvd_shm_region_open(teams->shm, members, found, &queue->region, err);
+    }
+    free(members);
+    return status;
+}
+
+static bool has_rank(const int *ranks, int count, int rank)
+{
+    for (int i = 0; i < count; i++) {
+        if (ranks[i] == rank) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The lowest free index, made if there is none; or a negative status. */
+static int find_index(struct hvd_teams *teams, struct hvd_error *err)
+{
+    struct queue **grown;
+    int at = 0;
+
+    while (at < teams->count && teams->queues[at] != NULL) {
+        at++;
+    }
+    if (at == teams->count) {
+        grown = realloc(teams->queues, ((size_t)at + 1) * sizeof(grown[0]));
+        if (grown == NULL) {
+            return hvd_fail(err, HVD_ERR_NOMEM, "no memory for another team");
+        }
+        grown[at] = NULL;
+        teams->queues = grown;
+        teams->count++;
+    }
+    return at;
+}
+
+int hvd_teams_add(struct hvd_teams *teams, int set, const int *ranks, int count,
+                  struct hvd_error *err)
+{
+    int index = find_index(teams, err);
+    struct queue *queue = index < 0 ? NULL : calloc(1, sizeof(*queue));
+    int status;
+
+    if (queue == NULL) {
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for another team");
+    }
+    queue->set = set;
+    queue->end = &queue->batches;
+    queue->is_member = has_rank(ranks, count, teams->boot->rank);
+    status = open_region(teams, queue, ranks, count, err);
+    if (status == 0 && queue->is_member) {
+        queue->team.net = teams->net;
+        queue->team.region = queue->region;
+        queue->team.channel = (uint32_t)index;
+        queue->team.geometry = teams->geometry;
+        status = hvd_team_init(&queue->team, teams->boot, ranks, count, err);
+    }
+    if (status != 0) {
+        queue_destroy(queue);
+        return status;
+    }
+    teams->queues[index] = queue;
+    return 0;
+}
+
+static int open_lanes(struct hvd_teams *teams, struct hvd_error *err)
+{
+    int *ranks = calloc((size_t)teams->boot->size, sizeof(ranks[0]));
+    int status = 0;
+
+    if (ranks == NULL) {
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for the teams");
+    }
+    for (int i = 0; i < teams->boot->size; i++) {
+        ranks[i] = i;
+    }
+    for (int i = 0; status == 0 && i < HVD_LANES; i++) {
+        status = hvd_teams_add(teams, HVD_SET_GLOBAL, ranks, teams->boot->size, err);
+    }
+    free(ranks);
+    return status;
+}
+
+int hvd_teams_create(const struct hvd_boot *boot, struct hvd_shm *shm,
+                     struct hvd_net *net, const struct hvd_geometry *geometry,
+                     struct hvd_teams **out, struct hvd_error *err)
+{
+    struct hvd_teams *teams = calloc(1, sizeof(*teams));
+    int status;
+
+    if (teams == NULL) {
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for the teams");
+    }
+    *teams =
+        (struct hvd_teams){.boot = boot, .shm = shm, .net = net, .geometry = *geometry};
+    status = open_lanes(teams, err);
+    if (status != 0) {
+        hvd_teams_destroy(teams);
+        return status;
+    }
+    *out = teams;
+    return 0;
+}
+
+void hvd_teams_destroy(struct hvd_teams *teams)
+{
+    if (teams == NULL) {
+        return;
+    }
+    for (int i = 0; i < teams->count; i++) {
+        queue_destroy(teams->queues[i]);
+    }
+    free(teams->queues);
+    free(teams);
+}
+
+/* The index of a further set's team, or -1. */
+static int find_set(const struct hvd_teams *teams, int set)
+{
+    for (int i = HVD_LANES; i < teams->count; i++) {
+        if (teams->queues[i] != NULL && teams->queues[i]->set == set) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+void hvd_teams_remove(struct hvd_teams *teams, int set)
+{
+    int index = find_set(teams, set);
+
+    if (index >= 0) {
+        assert(teams->queues[index]->batches == NULL);
+        queue_destroy(teams->queues[index]);
+        teams->queues[index] = NULL;
+    }
+}
+
+void hvd_teams_submit(struct hvd_teams *teams, struct hvd_batch *batch)
+{
+    int index = batch->header.set == HVD_SET_GLOBAL ? (int)batch->header.lane
+                                                    : find_set(teams, batch->header.set);
+    struct queue *queue;
+
+    assert(index >= 0 && teams->queues[index]->is_member);
+    queue = teams->queues[index];
+    batch->next = NULL;
+    *queue->end = batch;
+    queue->end = &batch->next;
+}
+
+static struct hvd_batch *pop(struct queue *queue)
+{
+    struct hvd_batch *batch = queue->batches;
+
+    queue->batches = batch->next;
+    if (queue->batches == NULL) {
+        queue->end = &queue->batches;
+    }
+    return batch;
+}
+
+/* Starts the first batch. Returns HVD_INPROGRESS while local ranks have yet to open the team. */
+static int start(struct hvd_teams *teams, struct queue *queue)
+{
+    struct hvd_batch *batch = queue->batches;
+    int status;
+
+    if (!hvd_shm_region_is_ready(queue->region)) {
+        return HVD_INPROGRESS;
+    }
+    status = hvd_run_create(&queue->team, &batch->header, batch->entries, batch->rows,
+                            &queue->run, &teams->failure);
+    if (status == 0) {
+        batch->started_ns = hvd_clock_ns();
+        if (teams->started != NULL) {
+            teams->started(teams->context, batch, queue->team.layout->nodes > 1);
+        }
+    }
+    return status;
+}
+
+/* Moves the first batch on. Returns 0 when it is done. */
+static int advance(struct hvd_teams *teams, struct queue *queue, int64_t *work,
+                   bool *moved)
+{
+    int status;
+
+    if (queue->run == NULL) {
+        status = start(teams, queue);
+        if (status != 0) {
+            return status;
+        }
+        *work -= start_bytes;
+        *moved = true;
+    }
+    status = hvd_run_progress(queue->run, work, moved);
+    if (status < 0) {
+        hvd_fail(&teams->failure, status, "%s", hvd_status_name(status));
+    }
+    return status;
+}
+
+static int take_turn(struct hvd_teams *teams, struct queue *queue, hvd_batch_ended ended,
+                     void *context, bool *moved)
+{
+    int64_t work = turn_bytes;
+
+    while (queue->batches != NULL && work > 0 && !teams->has_stopped) {
+        int status = advance(teams, queue, &work, moved);
+
+        if (status != 0) {
+            return status == HVD_INPROGRESS ? 0 : status;
+        }
+        hvd_run_destroy(queue->run);
+        queue->run = NULL;
+        ended(context, pop(queue));
+    }
+    return 0;
+}
+
+int hvd_teams_progress(struct hvd_teams *teams, hvd_batch_ended ended, void *context,
+                       bool *moved)
+{
+    for (int i = 0; i < teams->count && !teams->has_stopped; i++) {
+        struct queue *queue = teams->queues[i];
+        bool waits = queue == NULL || (teams->is_paused && i < HVD_LANE_SPARE);
+        int status = waits ? 0 : take_turn(teams, queue, ended, context, moved);
+
+        if (status != 0) {
+            teams->has_stopped = true;
+            return status;
+        }
+    }
+    return 0;
+}
+
+void hvd_teams_watch(struct hvd_teams *teams, hvd_batch_started started, void *context)
+{
+    teams->started = started;
+    teams->context = context;
+}
+
+const struct hvd_error *hvd_teams_failure(const struct hvd_teams *teams)
+{
+    return &teams->failure;
+}
+
+void hvd_teams_pause(struct hvd_teams *teams, bool is_paused)
+{
+    teams->is_paused = is_paused;
+}
+
+void hvd_teams_make_void(struct hvd_teams *teams, struct hvd_batch *batch)
+{
+    struct queue *queue = teams->queues[batch->header.lane];
+
+    if (queue->batches == batch && queue->run != NULL) {
+        hvd_run_make_void(queue->run, batch->entries);
+    }
+}
+
+bool hvd_teams_are_idle(const struct hvd_teams *teams)
+{
+    for (int i = 0; i < teams->count; i++) {
+        if (teams->queues[i] != NULL && teams->queues[i]->batches != NULL) {
+            return false;
+        }
+    }
+    return true;
+}
+
+struct hvd_batch *hvd_teams_take_batch(struct hvd_teams *teams)
+{
+    teams->has_stopped = true;
+    for (int i = 0; i < teams->count; i++) {
+        if (teams->queues[i] != NULL && teams->queues[i]->batches != NULL) {
+            return pop(teams->queues[i]);
+        }
+    }
+    return NULL;
+}

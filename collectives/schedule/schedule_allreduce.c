@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Allreduce and reducescatter.
+ *
+ * A chunk is cut into lanes; on every node one local rank carries a lane. One chunk, several
+ * nodes, in ticks from the one that packs it:
+ *
+ *   tick 0  PUT my chunk; sync; carriers add up their lane of all local ranks, as partials,
+ *           and post messages with the other nodes' carriers of the lane
+ *   tick 1  carriers add up what came, in the order of nodes
+ *             exchange: each node got the whole lane of all others; that is the result
+ *             direct:   each node got its share of the lane, and now sends the result of it
+ *                       to all others (whose shares are there one tick later)
+ *   then    sync; everyone GETs all lanes from their carriers
+ *
+ * Each tick has one sync, of the chunk packed in it, which also tells that all local ranks
+ * have ended the tick before. So with a sync in tick t
+ *   - IN of chunk t - slots may be overwritten in tick t: it was read in tick t - slots
+ *   - OUT of chunk t - 1 - slots may be overwritten in tick t: it was copied out in tick
+ *     t - 1 - slots + get_lag at the latest, and get_lag <= slots
+ * On one node lanes go straight to OUT. A small batch on one node is "full": everyone adds up
+ * all that it needs, which takes one sync instead of two.
+ *
+ * Sums run over local ranks, then over nodes, both in order, whatever the chunks: the same
+ * bits on all ranks. */
+#include "collectives/schedule/schedule_allreduce.h"
+
+#include "collectives/schedule/schedule_steps.h"
+
+/* Below this a second sync costs more than adding everything up on every rank (with 2 and 4
+ * ranks the lines cross between 16 and 64 KiB), and each message more than its bytes. */
+static const size_t small_bytes = 16 << 10;
+
+enum {
+    EXCHANGE_NODES = 16, /* no more nodes than this send everything to everyone */
+};
+
+struct hvd_chunk hvd_allreduce_chunk(const struct hvd_schedule *schedule, int64_t number)
+{
+    int64_t most = schedule->plan.allreduce.chunk_elements;
+    struct hvd_range all = {0, schedule->query.count};
+    struct hvd_range slice = {number * most, most};
+
+    return (struct hvd_chunk){
+        .elements = hvd_range_common(all, slice),
+        .slot = (int)(number % schedule->query.geometry.slots),
+    };
+}
+
+struct hvd_place hvd_allreduce_place(const struct hvd_schedule *schedule,
+                                     const struct hvd_chunk *chunk,
+                                     struct hvd_place place, int64_t first)
+{
+    size_t index = (size_t)(first - chunk->elements.begin);
+
+    place.slot = chunk->slot;
+    place.offset = index * schedule->query.element_bytes;
+    return place;
+}
+
+/* The elements of the input whose result this rank gets. */
+static struct hvd_range wanted(const struct hvd_schedule *schedule)
+{
+    const struct hvd_schedule_query *query = &schedule->query;
+
+    if (query->collective == HVD_COLL_REDUCESCATTER) {
+        return (struct hvd_range){query->part_begin, query->part_count};
+    }
+    return (struct hvd_range){0, query->count};
+}
+
+/* --- steps ----------------------------------------------------------------------------- */
+
+static void pack(struct hvd_schedule *schedule, const struct hvd_chunk *chunk)
+{
+    size_t bytes = schedule->query.element_bytes;
+    struct hvd_place in =
+        hvd_place_of(HVD_PLACE_IN, schedule->local_rank, chunk->slot, 0);
+
+    hvd_emit_put(schedule, chunk->elements.begin * (int64_t)bytes,
+                 (size_t)chunk->elements.count * bytes, in);
+}
+
+/* On one node: results to my OUT. */
+static void reduce_to_out(struct hvd_schedule *schedule, const struct hvd_chunk *chunk)
+{
+    const struct hvd_allreduce_plan *plan = &schedule->plan.allreduce;
+    struct hvd_place in = {.kind = HVD_PLACE_IN};
+    struct hvd_place out = {.kind = HVD_PLACE_OUT, .local_rank = schedule->local_rank};
+    struct hvd_range mine =
+        plan->is_full ? hvd_range_common(chunk->elements, wanted(schedule))
+                      : hvd_part_of(chunk->elements, plan->lanes, schedule->local_rank);
+
+    in = hvd_allreduce_place(schedule, chunk, in, mine.begin);
+    out = hvd_allreduce_place(schedule, chunk, out, mine.begin);
+    hvd_emit_reduce_local(schedule, in, (size_t)mine.count, out);
+}
+
+/* Copies what this rank wants of some elements from the OUT of the local rank that has their
+ * result. */
+static void copy_out(struct hvd_schedule *schedule, const struct hvd_chunk *chunk,
+                     struct hvd_range elements, int holder)
+{
+    struct hvd_range want = wanted(schedule);
+    struct hvd_range range = hvd_range_common(elements, want);
+    size_t bytes = schedule->query.element_bytes;
+    struct hvd_place out = {.kind = HVD_PLACE_OUT, .local_rank = holder};
+
+    hvd_emit_get(schedule, hvd_allreduce_place(schedule, chunk, out, range.begin),
+                 (range.begin - want.begin) * (int64_t)bytes,
+                 (size_t)range.count * bytes);
+}
+
+static void unpack(struct hvd_schedule *schedule, const struct hvd_chunk *chunk)
+{
+    const struct hvd_allreduce_plan *plan = &schedule->plan.allreduce;
+
+    if (plan->is_full) {
+        copy_out(schedule, chunk, chunk->elements, schedule->local_rank);
+        return;
+    }
+    for (int lane = 0; lane < plan->lanes; lane++) {
+        copy_out(schedule, chunk, hvd_part_of(chunk->elements, plan->lanes, lane),
+                 lane % schedule->local_size);
+    }
+}
+
+/* --- ticks ----------------------------------------------------------------------------- */
+
+static bool is_chunk(const struct hvd_schedule *schedule, int64_t number)
+{
+    return number >= 0 && number < schedule->plan.allreduce.chunks;
+}
+
+static void pack_and_sync(struct hvd_schedule *schedule, int64_t tick)
+{
+    int64_t leaving = tick - schedule->plan.allreduce.get_lag;
+
+    if (is_chunk(schedule, tick)) {
+        struct hvd_chunk chunk = hvd_allreduce_chunk(schedule, tick);
+
+        pack(schedule, &chunk);
+    }
+    if (is_chunk(schedule, tick) || is_chunk(schedule, leaving)) {
+        hvd_emit_sync(schedule);
+    }
+}
+
+static void advance_nodes(struct hvd_schedule *schedule, int64_t tick)
+{
+    const struct hvd_allreduce_plan *plan = &schedule->plan.allreduce;
+
+    if (is_chunk(schedule, tick)) {
+        struct hvd_chunk chunk = hvd_allreduce_chunk(schedule, tick);
+
+        hvd_allreduce_local_partials(schedule, &chunk);
+        hvd_allreduce_post_partials(schedule, &chunk);
+    }
+    if (is_chunk(schedule, tick - 1)) {
+        struct hvd_chunk chunk = hvd_allreduce_chunk(schedule, tick - 1);
+
+        hvd_allreduce_reduce_nodes(schedule, &chunk);
+        if (plan->is_direct) {
+            hvd_allreduce_post_finals(schedule, &chunk);
+        }
+    }
+    if (plan->is_direct && is_chunk(schedule, tick - plan->finals_lag)) {
+        struct hvd_chunk chunk = hvd_allreduce_chunk(schedule, tick - plan->finals_lag);
+
+        hvd_allreduce_await_finals(schedule, &chunk);
+    }
+}
+
+static void emit(struct hvd_schedule *schedule, int64_t tick)
+{
+    int64_t leaving = tick - schedule->plan.allreduce.get_lag;
+
+    if (tick == 0) {
+        hvd_emit_wait_all(schedule, 0);
+    }
+    pack_and_sync(schedule, tick);
+    if (schedule->query.layout->nodes > 1) {
+        advance_nodes(schedule, tick);
+    } else if (is_chunk(schedule, tick)) {
+        struct hvd_chunk chunk = hvd_allreduce_chunk(schedule, tick);
+
+        reduce_to_out(schedule, &chunk);
+    }
+    if (is_chunk(schedule, leaving)) {
+        struct hvd_chunk chunk = hvd_allreduce_chunk(schedule, leaving);
+
+        unpack(schedule, &chunk);
+    }
+    if (tick == schedule->ticks - 1) {
+        hvd_emit_signal(schedule);
+        hvd_emit_wait_sends(schedule, schedule->posted.sends);
+    }
+}
+
+/* --- plan ------------------------------------------------------------------------------ */
+
+static int check(const struct hvd_schedule_query *query, struct hvd_error *err)
+{
+    bool is_part_inside = query->part_begin >= 0 && query->part_count >= 0 &&
+                          query->part_begin <= query->count &&
+                          query->part_count <= query->count - query->part_begin;
+
+    if (query->element_bytes == 0 || query->partial_bytes < query->element_bytes) {
+        return hvd_fail(
+            err, HVD_ERR_ARG,
+            "elements of %zu bytes and partials of %zu: expected no less than the "
+            "element",
+            query->element_bytes, query->partial_bytes);
+    }
+    if (query->count < 0 || query->count > INT64_MAX / (int64_t)query->element_bytes) {
+        return hvd_fail(err, HVD_ERR_ARG, "%lld elements of %zu bytes to reduce",
+                        (long long)query->count, query->element_bytes);
+    }
+    if (query->collective == HVD_COLL_REDUCESCATTER && !is_part_inside) {
+        return hvd_fail(err, HVD_ERR_ARG,
+                        "%lld elements from %lld on are not part of %lld",
+                        (long long)query->part_count, (long long)query->part_begin,
+                        (long long)query->count);
+    }
+    return 0;
+}
+
+static void choose_algorithm(struct hvd_schedule *schedule)
+{
+    const struct hvd_schedule_query *query = &schedule->query;
+    struct hvd_allreduce_plan *plan = &schedule->plan.allreduce;
+    int nodes = query->layout->nodes;
+    size_t most = query->geometry.slot_bytes / 4;
+    int64_t small = (int64_t)(most < small_bytes ? most : small_bytes);
+    int64_t elements_small = small / (int64_t)query->element_bytes;
+    bool is_small = query->count <= elements_small;
+
+    plan->lanes = hvd_lanes_widest(query->layout);
+    if (nodes == 1) {
+        plan->is_full =
+            is_small || plan->lanes == 1 || query->collective == HVD_COLL_REDUCESCATTER;
+        plan->get_lag = plan->is_full ? 0 : 1;
+        schedule->name = plan->is_full ? "full" : "lanes";
+        return;
+    }
+    plan->lanes = is_small ? 1 : plan->lanes;
+    plan->is_direct =
+        nodes > EXCHANGE_NODES ||
+        (nodes > 2 && query->count / plan->lanes > 2 * elements_small / (nodes - 2));
+    plan->finals_lag = query->geometry.slots > 2 ? 2 : 1;
+    plan->get_lag = plan->is_direct ? plan->finals_lag + 1 : 2;
+    schedule->name = plan->is_direct ? "direct" : "exchange";
+}
+
+/* Whether chunks of so many elements fit all places. */
+static bool fits(const struct hvd_schedule *schedule, int64_t elements)
+{
+    const struct hvd_schedule_query *query = &schedule->query;
+    int lanes = schedule->plan.allreduce.lanes;
+    size_t each = (size_t)schedule->plan.allreduce.carried;
+    int64_t lane = hvd_part_most(elements, lanes);
+
+    if ((size_t)elements > query->geometry.slot_bytes / query->element_bytes) {
+        return false;
+    }
+    return query->layout->nodes == 1 ||
+           (each * hvd_allreduce_send_bytes(schedule, lane) <=
+                query->geometry.slot_bytes &&
+            each * hvd_allreduce_recv_bytes(schedule, lane) <=
+                query->geometry.recv_bytes);
+}
+
+/* The most elements that fit, at least 0. */
+static int64_t most_that_fit(const struct hvd_schedule *schedule)
+{
+    int64_t low = 0;
+    int64_t high = (int64_t)schedule->query.geometry.slot_bytes;
+
+    while (low < high) {
+        int64_t middle = high - (high - low) / 2;
+
+        if (fits(schedule, middle)) {
+            low = middle;
+        } else {
+            high = middle - 1;
+        }
+    }
+    return low;
+}
+
+/* A sync in each tick that packs a chunk, copies one out or both, and a signal at the end. */
+static uint64_t count_signals(const struct hvd_allreduce_plan *plan)
+{
+    int64_t lag = plan->get_lag;
+    int64_t more = plan->chunks < lag ? plan->chunks : lag;
+
+    return plan->chunks > 0 ? (uint64_t)(plan->chunks + more + 1) : 0;
+}
+
+int hvd_schedule_plan_allreduce(struct hvd_schedule *schedule, struct hvd_error *err)
+{
+    const struct hvd_schedule_query *query = &schedule->query;
+    struct hvd_allreduce_plan *plan = &schedule->plan.allreduce;
+    int status = check(query, err);
+    int64_t most;
+    int64_t lane;
+
+    if (status != 0) {
+        return status;
+    }
+    choose_algorithm(schedule);
+    plan->carried = hvd_lanes_each(query->layout, plan->lanes);
+    most = most_that_fit(schedule);
+    if (most == 0) {
+        return hvd_fail(
+            err, HVD_ERR_ARG,
+            "%d nodes do not fit: not one element of %zu bytes from each fits %zu "
+            "bytes; raise recv_bytes",
+            query->layout->nodes, query->partial_bytes, query->geometry.recv_bytes);
+    }
+    plan->chunks = hvd_chunk_count(query->count, query->element_bytes, most);
+    plan->chunk_elements =
+        plan->chunks > 0 ? hvd_divide_up(query->count, plan->chunks) : 1;
+    lane = hvd_part_most(plan->chunk_elements, plan->lanes);
+    plan->send_lane_bytes = hvd_allreduce_send_bytes(schedule, lane);
+    plan->recv_lane_bytes = hvd_allreduce_recv_bytes(schedule, lane);
+    schedule->emit = emit;
+    schedule->ticks = plan->chunks > 0 ? plan->chunks + plan->get_lag : 0;
+    schedule->signals = count_signals(plan);
+    schedule->step_capacity =
+        16 + plan->lanes + plan->carried * (2 + 4 * (query->layout->nodes - 1));
+    return 0;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The two halves of an allreduce: within a node (schedule_allreduce.c) and between nodes
+ * (schedule_allreduce_nodes.c). Private to them. */
+#ifndef HVD_SCHEDULE_ALLREDUCE_H
+#define HVD_SCHEDULE_ALLREDUCE_H
+
+#include "collectives/schedule/schedule_internal.h"
+#include "collectives/schedule/schedule_ranks.h"
+
+struct hvd_chunk {
+    struct hvd_range elements; /* of the input */
+    int slot;
+};
+
+struct hvd_chunk hvd_allreduce_chunk(const struct hvd_schedule *schedule, int64_t number);
+
+/* Where element `first` of the chunk is in a local rank's IN or OUT. */
+struct hvd_place hvd_allreduce_place(const struct hvd_schedule *schedule,
+                                     const struct hvd_chunk *chunk,
+                                     struct hvd_place place, int64_t first);
+
+/* Bytes of SEND and RECV that one lane of lane_count elements takes. */
+size_t hvd_allreduce_send_bytes(const struct hvd_schedule *schedule, int64_t lane_count);
+size_t hvd_allreduce_recv_bytes(const struct hvd_schedule *schedule, int64_t lane_count);
+
+/* Steps that one rank takes for the lanes of a chunk that it carries, in this order:
+ * local ranks' IN -> partials in SEND -> messages -> results in OUT (-> messages -> OUT). */
+void hvd_allreduce_local_partials(struct hvd_schedule *schedule,
+                                  const struct hvd_chunk *chunk);
+void hvd_allreduce_post_partials(struct hvd_schedule *schedule,
+                                 const struct hvd_chunk *chunk);
+void hvd_allreduce_reduce_nodes(struct hvd_schedule *schedule,
+                                const struct hvd_chunk *chunk);
+void hvd_allreduce_post_finals(struct hvd_schedule *schedule,
+                               const struct hvd_chunk *chunk);
+void hvd_allreduce_await_finals(struct hvd_schedule *schedule,
+                                const struct hvd_chunk *chunk);
+
+#endif

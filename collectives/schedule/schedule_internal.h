@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the algorithms behind hvd_schedule share. Private to collectives/schedule*.c.
+ *
+ * Creating a schedule plans: one algorithm fills its plan, the number of ticks and of signals,
+ * and how many steps a tick may need. Asking for a tick emits its steps. Ticks come in order,
+ * so that the schedule can count the signals and messages that it has emitted. */
+#ifndef HVD_SCHEDULE_INTERNAL_H
+#define HVD_SCHEDULE_INTERNAL_H
+
+#include "collectives/schedule/schedule.h"
+
+/* How many messages were posted when a chunk had posted all of its own. */
+struct hvd_schedule_mark {
+    uint64_t sends;
+    uint64_t recvs;
+};
+
+struct hvd_allreduce_plan {
+    int64_t chunk_elements; /* of every chunk but the last */
+    int64_t chunks;
+    int lanes; /* parts of a chunk that are reduced by different local ranks */
+    int carried; /* the most lanes that one rank of any node carries */
+    bool is_full; /* one node, and every rank reduces all that it needs */
+    bool is_direct; /* nodes reduce a part of each lane for the others; else all of it */
+    int finals_lag; /* ticks from packing a chunk to having the other nodes' parts of it */
+    int get_lag; /* ticks from packing a chunk to copying its result out */
+    size_t send_lane_bytes; /* room of one lane in a SEND slot */
+    size_t recv_lane_bytes; /* and in a RECV slot */
+};
+
+struct hvd_broadcast_plan {
+    int64_t chunk_bytes;
+    int64_t chunks;
+    int carrier; /* the local rank that has the data first on my node */
+    int parent; /* the rank that sends it to my node; -1 on the root's node */
+};
+
+struct hvd_rounds_plan {
+    int64_t chunk_bytes; /* the most of one block that a round moves */
+    int64_t rounds; /* groups * chunks of the largest block */
+    int groups; /* rounds that move one chunk of every block */
+    int group_size; /* distances that a round covers */
+    int distances; /* nodes for allgather, ranks for alltoall */
+    int holders; /* allgather: most sources for which one rank receives at one distance */
+    int lag; /* ticks from posting a round to copying its data out */
+};
+
+struct hvd_schedule {
+    struct hvd_schedule_query query;
+    const char *name;
+    void (*emit)(struct hvd_schedule *schedule, int64_t tick);
+    int64_t ticks;
+    uint64_t signals;
+    int node; /* mine */
+    int local_rank;
+    int local_size;
+    union {
+        struct hvd_allreduce_plan allreduce;
+        struct hvd_broadcast_plan broadcast;
+        struct hvd_rounds_plan rounds;
+    } plan;
+    /* What was emitted since tick 0. */
+    int64_t next_tick;
+    uint64_t signalled;
+    struct hvd_schedule_mark posted;
+    struct hvd_schedule_mark *marks; /* [slots]: of the chunk that last used the slot */
+    struct hvd_schedule_mark *final_marks; /* [slots]: likewise, second exchange */
+    struct hvd_step *steps; /* [step_capacity] of the present tick */
+    int step_capacity;
+    int step_count;
+};
+
+/* Planners: check the query, fill name, emit, ticks, signals, plan and step_capacity. */
+int hvd_schedule_plan_allreduce(struct hvd_schedule *schedule, struct hvd_error *err);
+int hvd_schedule_plan_broadcast(struct hvd_schedule *schedule, struct hvd_error *err);
+int hvd_schedule_plan_allgather(struct hvd_schedule *schedule, struct hvd_error *err);
+int hvd_schedule_plan_alltoall(struct hvd_schedule *schedule, struct hvd_error *err);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Appending steps to the present tick of a schedule. Steps that would move or reduce nothing
+ * are left out, on both sides of a message alike. Private to collectives/schedule*.c. */
+#ifndef HVD_SCHEDULE_STEPS_H
+#define HVD_SCHEDULE_STEPS_H
+
+#include "collectives/schedule/schedule_internal.h"
+
+struct hvd_place hvd_place_of(enum hvd_place_kind kind, int local_rank, int slot,
+                              size_t offset);
+
+void hvd_emit_put(struct hvd_schedule *schedule, int64_t begin, size_t bytes,
+                  struct hvd_place to);
+void hvd_emit_get(struct hvd_schedule *schedule, struct hvd_place from, int64_t begin,
+                  size_t bytes);
+void hvd_emit_reduce_local(struct hvd_schedule *schedule, struct hvd_place from,
+                           size_t count, struct hvd_place to);
+void hvd_emit_reduce_nodes(struct hvd_schedule *schedule, struct hvd_place from,
+                           size_t stride, struct hvd_place own, size_t count,
+                           struct hvd_place to);
+
+void hvd_emit_signal(struct hvd_schedule *schedule);
+void hvd_emit_wait(struct hvd_schedule *schedule, int local_rank, uint64_t value);
+void hvd_emit_wait_all(struct hvd_schedule *schedule, uint64_t value);
+
+/* One signal and a wait until every local rank has come as far. */
+void hvd_emit_sync(struct hvd_schedule *schedule);
+
+void hvd_emit_send(struct hvd_schedule *schedule, struct hvd_place from, size_t bytes,
+                   int peer);
+void hvd_emit_recv(struct hvd_schedule *schedule, struct hvd_place to, size_t bytes,
+                   int peer);
+void hvd_emit_wait_sends(struct hvd_schedule *schedule, uint64_t count);
+void hvd_emit_wait_recvs(struct hvd_schedule *schedule, uint64_t count);
+
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The state of the node's shared memory, shared by shm.c and shm_region.c. */
+#ifndef HVD_SHM_STATE_H
+#define HVD_SHM_STATE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "collectives/shm/shm.h"
+#include "collectives/shm/shm_region.h"
+
+/* One place for a region in the file, used again and again. */
+struct hvd_shm_place {
+    bool is_open;
+    uint64_t uses; /* so far */
+};
+
+struct hvd_shm {
+    int fd;
+    int local_rank;
+    bool says_asleep; /* this rank, last */
+    struct hvd_shm_sizes sizes;
+    const int *doorbells;
+    char *node; /* the node's part, mapped */
+    size_t extra_at;
+    size_t node_bytes;
+    struct hvd_shm_place *places; /* [place_count] */
+    int place_count;
+};
+
+size_t hvd_shm_round_to_page(size_t bytes);
+
+/* Backs a range of the file with memory; it grows if it must. Memory that is missing must be
+ * an error now and not a SIGBUS in the middle of training. */
+int hvd_shm_back(int fd, size_t at, size_t bytes, struct hvd_error *err);
+
+/* As hvd_shm_ring, for a caller that wrote with sequentially consistent operations. */
+void hvd_shm_ring_sleeper(struct hvd_shm *shm, int local_rank);
+
+#endif
