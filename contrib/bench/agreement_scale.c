@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "collectives/control/tree.h"
-#include "tests/collectives/agreement_sim.h"
+#include "tests/collectives/agreement/agreement_sim.h"
 
 enum {
     TENSORS = 161,

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "collectives/reduce/adasum_table.h"
-#include "tests/collectives/adasum_reference.h"
+#include "tests/collectives/reduce/adasum_reference.h"
 #include "tests/collectives/rank_values.h"
 #include "tests/tap.h"
 

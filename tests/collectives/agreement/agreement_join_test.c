@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ranks that join, while tensors, plans, groups and process sets are under way. */
+#include <stdio.h>
+#include <string.h>
+
+#include "gpu_binding/log.h"
+#include "tests/collectives/agreement/agreement_try.h"
+
+/* A rank joins without waiting for its last tensors, while others submit those names again. */
+static void does_not_wait(struct program *programs, int size, unsigned seed)
+{
+    for (int r = 0; r < size; r++) {
+        for (int epoch = 0; epoch < 5; epoch++) {
+            int steps = 1 + (int)((seed + (unsigned)(r + epoch)) % 3);
+
+            for (int i = 0; i < steps; i++) {
+                program_wait(&programs[r]);
+                program_submit(&programs[r], 10, "a");
+                program_submit(&programs[r], 10, "b");
+            }
+            program_join(&programs[r]);
+        }
+    }
+}
+
+/* A rank ends the job as soon as its join has ended, while others still run what they submitted
+ * before. Joins end well, or are shut down, but the same on all ranks. */
+static void leaves_after_join(struct program *programs, int size, unsigned seed)
+{
+    does_not_wait(programs, size, seed);
+    for (int r = 0; r < size; r++) {
+        program_leave(&programs[r]);
+    }
+}
+
+/* All kinds of tensors; the ranks up to `last` do not submit them. */
+static void submit_kinds(struct program *program, int rank, int last, int epoch)
+{
+    static const struct {
+        enum hvd_kind kind;
+        enum hvd_op op;
+        const char *refusal;
+    } kinds[] = {
+        {HVD_KIND_ALLREDUCE, HVD_SUM, ""},
+        {HVD_KIND_ALLREDUCE, HVD_MAX, "Allreduce with op Max is not supported with Join"},
+        {HVD_KIND_ADASUM, HVD_ADASUM, ""},
+        {HVD_KIND_ALLGATHER, HVD_SUM,
+         "Allgather is not supported with Join at this time. Specify "
+         "sparse_to_dense=True if using DistributedOptimizer"},
+        {HVD_KIND_BROADCAST, HVD_SUM,
+         "Broadcast is not supported with Join at this time."},
+        {HVD_KIND_ALLTOALL, HVD_SUM, "Alltoall is not supported with Join at this time."},
+        {HVD_KIND_REDUCESCATTER, HVD_SUM,
+         "Reducescatter is not supported with Join at this time."},
+    };
+
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]) && rank > last; i++) {
+        char name[32];
+        struct ending ending = {.text = last < 0 ? "" : kinds[i].refusal};
+        struct hvd_proposal tensor;
+
+        snprintf(name, sizeof(name), "kind%zu.%d", i, epoch % 3);
+        tensor = sim_allreduce(name, 10 + (int64_t)i);
+        tensor.kind = kinds[i].kind;
+        tensor.op = kinds[i].op;
+        program_propose(program, &tensor, &ending);
+    }
+}
+
+/* Whether somebody lacks a tensor counts, not whether somebody has joined by the time when it is
+ * decided upon. */
+static void joins_at_once(struct program *programs, int size, unsigned seed)
+{
+    for (int r = 0; r < size; r++) {
+        for (int epoch = 0; epoch < 10; epoch++) {
+            bool all_have_it = (seed + (unsigned)epoch) % 2 == 0 || size == 1;
+
+            submit_kinds(&programs[r], r, all_have_it ? -1 : epoch % (size - 1), epoch);
+            program_join(&programs[r]);
+        }
+    }
+}
+
+/* Half of a group waits for the other half, which fails, when the last ones join. */
+static void half_a_group(struct program *programs, int size, unsigned seed)
+{
+    static const struct ending differs = {.text = "Mismatched ALLREDUCE tensor shapes"};
+
+    for (int r = 0; r < size; r++) {
+        for (int epoch = 0; epoch < 6; epoch++) {
+            struct hvd_proposal a = sim_allreduce("a", 20), b = sim_allreduce("b", 30);
+            const struct hvd_proposal *group[] = {&a, &b};
+            int first = (epoch + (int)(seed % 7)) % size; /* has joined already */
+
+            b.shape[0] += r == (first + 1) % size ? 1 : 0;
+            if (r != first) {
+                program_propose_group(&programs[r], group, 2, size > 2 ? &differs : NULL);
+            }
+            program_join(&programs[r]);
+        }
+    }
+}
+
+/* Process sets are made and removed by all ranks, while one of them has joined. */
+static void sets_beside_join(struct program *programs, int size, unsigned seed)
+{
+    for (int r = 0; r < size; r++) {
+        for (int epoch = 0; epoch < 6; epoch++) {
+            char name[32];
+            struct hvd_proposal add = {
+                .kind = HVD_KIND_SET_ADD, .name = name, .note = "0,1"};
+            struct hvd_proposal drop = {
+                .kind = HVD_KIND_SET_REMOVE, .name = name, .root = 1};
+            struct ending refused = {
+                .text = "cannot be added or removed after a rank has joined"};
+
+            if (size > 2 && (seed + (unsigned)(r + epoch)) % (unsigned)size != 0) {
+                snprintf(name, sizeof(name), "hvd.set.%d", 2 * epoch);
+                program_propose(&programs[r], &add, &refused);
+                snprintf(name, sizeof(name), "hvd.set.%d", 2 * epoch + 1);
+                program_propose(&programs[r], &drop, &refused);
+            }
+            program_join(&programs[r]);
+        }
+    }
+}
+
+/* Ranks join just when the first plan comes about. */
+static void meets_plan(struct program *programs, int size, unsigned seed)
+{
+    for (int r = 0; r < size; r++) {
+        for (int epoch = 0; epoch < 6; epoch++) {
+            unsigned odd = hvd_hash_number(seed + (unsigned)(r * 31 + epoch)) % 3;
+            unsigned steps = 2 + hvd_hash_number(seed * 3 + (unsigned)epoch) % 5 + odd;
+
+            for (unsigned step = 0; step < steps; step++) {
+                for (int i = 0; i < 4; i++) {
+                    char name[32];
+
+                    snprintf(name, sizeof(name), "t%d.%d", epoch, i);
+                    program_wait_for(&programs[r], name);
+                    program_submit(&programs[r], 10, "%s", name);
+                }
+            }
+            program_join(&programs[r]);
+        }
+    }
+}
+
+int main(void)
+{
+    unsigned seed = tap_seed(7);
+
+    hvd_log_least(HVD_LOG_ERROR);
+    try_scenario("ranks join without waiting for what they have submitted", does_not_wait,
+                 NULL, seed);
+    try_scenario("a rank leaves while others end their join", leaves_after_join, NULL,
+                 seed);
+    try_scenario("what a joined rank lacks is refused if zeros would be wrong",
+                 joins_at_once, NULL, seed);
+    try_scenario("the last join does not overtake half a group", half_a_group, NULL,
+                 seed);
+    try_scenario("process sets are left as they are while a rank has joined",
+                 sets_beside_join, NULL, seed);
+    try_scenario("joins that cross a plan", meets_plan, NULL, seed);
+    return tap_done();
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What comes between a plan and its tensors. */
+#include <stdio.h>
+#include <string.h>
+
+#include "gpu_binding/log.h"
+#include "tests/collectives/agreement/agreement_try.h"
+
+/* All describe a group anew just when a plan for it comes about, and one rank describes half of it
+ * differently, so that the other half waits for it. */
+static void group_meets_plan(struct program *programs, int size, unsigned seed)
+{
+    static const struct ending differs = {.text = "Mismatched ALLREDUCE tensor shapes"};
+
+    for (int r = 0; r < size; r++) {
+        int changed = 3 + (int)(seed % 4);
+
+        for (int step = 0; step < 12; step++) {
+            struct hvd_proposal a = sim_allreduce("a", step < changed ? 10 : 20);
+            struct hvd_proposal b = sim_allreduce("b", 30);
+            const struct hvd_proposal *group[] = {&a, &b};
+            bool is_odd = step == changed && size > 1;
+
+            b.shape[0] += is_odd && r == 0 ? 1 : 0;
+            program_wait_for(&programs[r], "a");
+            program_propose_group(&programs[r], group, 2, is_odd ? &differs : NULL);
+            for (int i = 0; i < 3; i++) {
+                char name[16];
+
+                snprintf(name, sizeof(name), "t%d", i);
+                program_wait_for(&programs[r], name);
+                program_submit(&programs[r], 10, "%s", name);
+            }
+        }
+        program_wait(&programs[r]);
+    }
+}
+
+int main(void)
+{
+    unsigned seed = tap_seed(6);
+
+    hvd_log_least(HVD_LOG_ERROR);
+    try_scenario("a group that is described anew meets its plan", group_meets_plan, NULL,
+                 seed);
+    return tap_done();
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Random jobs among simulated ranks: agreement_random_test [JOBS]. */
+#include <stdlib.h>
+
+#include "gpu_binding/log.h"
+#include "tests/collectives/agreement/agreement_jobs.h"
+#include "tests/tap.h"
+
+int main(int argc, char **argv)
+{
+    int jobs = argc > 1 ? atoi(argv[1]) : 200;
+    unsigned seed = tap_seed(20260914);
+    char fault[512];
+    int failed = 0;
+
+    hvd_log_to(NULL, HVD_LOG_OFF); /* small caches and long waits warn, as they should */
+    for (int i = 0; i < jobs; i++) {
+        if (!job_try(seed + (unsigned)i, fault, sizeof(fault)) && failed++ < 10) {
+            tap_note("seed %u: %s", seed + (unsigned)i, fault);
+        }
+    }
+    tap_ok(failed == 0, "%d random jobs, of which %d fail", jobs, failed);
+    return tap_done();
+}

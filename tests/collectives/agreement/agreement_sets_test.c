@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Process sets that come and go while tensors, plans and each other are under way. */
+#include <stdio.h>
+#include <string.h>
+
+#include "gpu_binding/log.h"
+#include "tests/collectives/agreement/agreement_try.h"
+
+static const struct ending well = {.text = ""};
+
+/* A set of the ranks below `count`, which gets this number. */
+static void add_set(struct program *program, int count, int step, int wanted)
+{
+    struct ending ending = {.text = "", .has_value = true, .value = wanted};
+    char name[32], note[4 * TRY_MOST_RANKS];
+    struct hvd_proposal add = {.kind = HVD_KIND_SET_ADD, .name = name, .note = note};
+    size_t used = 0;
+
+    snprintf(name, sizeof(name), "hvd.set.%d", step);
+    for (int i = 0; i < count; i++) {
+        used += (size_t)snprintf(note + used, sizeof(note) - used, "%s%d",
+                                 i > 0 ? "," : "", i);
+    }
+    program_propose(program, &add, &ending);
+}
+
+static void remove_set(struct program *program, int set, int step)
+{
+    char name[32];
+    struct hvd_proposal drop = {.kind = HVD_KIND_SET_REMOVE, .name = name, .root = set};
+
+    snprintf(name, sizeof(name), "hvd.set.%d", step);
+    program_propose(program, &drop, &well);
+}
+
+static void submit_in(struct program *program, int set, const char *name,
+                      enum hvd_kind kind, const struct ending *ending)
+{
+    struct hvd_proposal tensor = sim_allreduce(name, 10);
+
+    tensor.set = set;
+    tensor.kind = kind;
+    program_propose(program, &tensor, ending);
+}
+
+/* Who goes on submitting to a set that he removes is told so; another set with the same number has
+ * nothing to do with it. */
+static void submits_too_late(struct program *programs, int size, unsigned seed)
+{
+    static const struct ending late = {.text = "process set is being removed"};
+
+    for (int r = 0; r < size; r++) {
+        for (int round = 0; round < 6; round++) {
+            int count = 1 + (round + (int)seed) % (size > 1 ? size - 1 : 1);
+            bool is_in = r < count && size > 1;
+
+            if (size == 1) {
+                continue; /* the global set has the same ranks */
+            }
+            add_set(&programs[r], count, 2 * round, 1);
+            program_wait(&programs[r]);
+            for (int i = 0; i < 3 && is_in; i++) {
+                submit_in(&programs[r], 1, "a", HVD_KIND_ALLREDUCE, &well);
+                program_wait(&programs[r]);
+            }
+            if (is_in) {
+                submit_in(&programs[r], 1, "b", HVD_KIND_ALLGATHER, &well);
+            }
+            remove_set(&programs[r], 1, 2 * round + 1);
+            for (int i = 0; i < 2 && is_in && (r + round) % 2 == 0; i++) {
+                submit_in(&programs[r], 1, i == 0 ? "a" : "c", HVD_KIND_ALLGATHER, &late);
+            }
+            program_wait(&programs[r]);
+            submit_in(&programs[r], 1, "d", HVD_KIND_ALLGATHER, &late);
+        }
+    }
+}
+
+int main(void)
+{
+    unsigned seed = tap_seed(5);
+
+    hvd_log_least(HVD_LOG_ERROR);
+    try_scenario("what is submitted to a set after its removal is refused",
+                 submits_too_late, NULL, seed);
+    return tap_done();
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A job of agreements in one process: its life, and what its ranks submit. */
+#include "tests/collectives/agreement/agreement_sim.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collectives/control/tree.h"
+#include "tests/collectives/agreement/agreement_sim_check.h"
+#include "tests/collectives/agreement/agreement_sim_internal.h"
+
+void sim_fault(struct sim *sim, const char *format, ...)
+{
+    va_list args;
+
+    if (sim->fault[0] == '\0') {
+        va_start(args, format);
+        vsnprintf(sim->fault, sizeof(sim->fault), format, args);
+        va_end(args);
+    }
+}
+
+void sim_check_status(struct sim_rank *rank, int status)
+{
+    if (status != 0) {
+        sim_fault(rank->sim, "rank %d: status %d", rank->rank, status);
+    }
+}
+
+struct hvd_agreement_settings sim_settings(void)
+{
+    return (struct hvd_agreement_settings){
+        .fusion = {.threshold = 128 << 20, .capacity = 1024, .cycle_ns = 1000000},
+        .may_plan = true,
+    };
+}
+
+/* --- life --- */
+
+static void lay_out(struct sim *sim, const int *nodes)
+{
+    const char **hosts = NULL;
+    char(*names)[16] = NULL;
+    int size = 0, count = 0;
+
+    while (nodes[count] > 0) {
+        size += nodes[count++];
+    }
+    hosts = calloc((size_t)size, sizeof(hosts[0]));
+    names = calloc((size_t)count, sizeof(names[0]));
+    size = 0;
+    for (int n = 0; n < count; n++) {
+        snprintf(names[n], sizeof(names[n]), "n%d", n);
+        for (int i = 0; i < nodes[n]; i++) {
+            hosts[size++] = names[n];
+        }
+    }
+    hvd_layout_init(&sim->layout, hosts, size, NULL);
+    free(hosts);
+    free(names);
+}
+
+static void connect_children(struct sim *sim, struct sim_rank *rank)
+{
+    int count = hvd_tree_children(&sim->layout, rank->rank, NULL);
+    int *children = calloc((size_t)count + 1, sizeof(children[0]));
+
+    hvd_tree_children(&sim->layout, rank->rank, children);
+    rank->children = calloc((size_t)count + 1, sizeof(rank->children[0]));
+    rank->inbox = calloc((size_t)count + 1, sizeof(rank->inbox[0]));
+    rank->child_count = count;
+    for (int i = 0; i < count; i++) {
+        rank->children[i] = &sim->ranks[children[i]];
+        rank->children[i]->parent = rank;
+        rank->children[i]->branch = i + 1;
+    }
+    free(children);
+}
+
+void sim_init_unchecked(struct sim *sim, const int *nodes,
+                        const struct hvd_agreement_settings *settings)
+{
+    struct hvd_agreement_settings usual = sim_settings();
+
+    *sim = (struct sim){.now_ns = 1000000, .slow_rank = -1};
+    lay_out(sim, nodes);
+    sim->ranks = calloc((size_t)sim->layout.size, sizeof(sim->ranks[0]));
+    for (int i = 0; i < HVD_LANES; i++) {
+        sim_add_team(sim, sim->layout.size);
+    }
+    for (int i = 0; i < sim->layout.size; i++) {
+        struct sim_rank *rank = &sim->ranks[i];
+
+        rank->sim = sim;
+        rank->rank = i;
+        connect_children(sim, rank);
+        if (hvd_agreement_create(&sim->layout, i, settings != NULL ? settings : &usual,
+                                 &sim_ops, rank, &rank->agreement, NULL) != 0) {
+            sim_fault(sim, "rank %d cannot begin", i);
+        }
+    }
+}
+
+void sim_init(struct sim *sim, const int *nodes,
+              const struct hvd_agreement_settings *settings, unsigned seed)
+{
+    sim_init_unchecked(sim, nodes, settings);
+    sim->check = sim_check_create(sim);
+    sim->random = hvd_hash_number(seed + 1);
+}
+
+static void finish_rank(struct sim_rank *rank)
+{
+    struct sim_message *message;
+
+    while (rank->batches != NULL) {
+        struct sim_batch *next = rank->batches->next;
+
+        hvd_batch_destroy(rank->batches->batch);
+        free(rank->batches);
+        rank->batches = next;
+    }
+    for (int i = 0; i <= rank->child_count; i++) {
+        while ((message = sim_take(&rank->inbox[i])) != NULL) {
+            free(message);
+        }
+    }
+    hvd_agreement_destroy(rank->agreement);
+    free(rank->children);
+    free(rank->inbox);
+}
+
+void sim_finish(struct sim *sim)
+{
+    for (int i = 0; i < sim->layout.size; i++) {
+        finish_rank(&sim->ranks[i]);
+    }
+    for (int i = 0; i < sim->team_count; i++) {
+        for (int64_t j = 0; j < sim->teams[i].count; j++) {
+            sim_check_forget(&sim->teams[i].rounds[j]);
+        }
+        free(sim->teams[i].rounds);
+        free(sim->teams[i].next);
+    }
+    sim_check_destroy(sim->check);
+    free(sim->teams);
+    free(sim->ranks);
+    hvd_layout_finish(&sim->layout);
+}
+
+/* --- tensors --- */
+
+struct hvd_proposal sim_allreduce(const char *name, int64_t elements)
+{
+    return (struct hvd_proposal){
+        .kind = HVD_KIND_ALLREDUCE,
+        .dtype = HVD_FLOAT32,
+        .op = HVD_SUM,
+        .device = HVD_DEVICE_CPU,
+        .prescale = 1.0,
+        .postscale = 1.0,
+        .ndim = 1,
+        .shape = {elements},
+        .name = name,
+    };
+}
+
+static void form_group(struct hvd_request *request)
+{
+    uint64_t group = (uint64_t)request->count;
+
+    for (int i = 0; i < request->count; i++) {
+        group = hvd_hash_number(group ^ request->entries[i].key.hash);
+    }
+    for (int i = 0; i < request->count; i++) {
+        request->entries[i].proposal.group = group;
+        request->entries[i].proposal.group_size = request->count;
+    }
+}
+
+struct hvd_request *sim_submit(struct sim *sim, int number,
+                               const struct hvd_proposal *const *tensors, int count)
+{
+    struct hvd_request *request = hvd_request_create(count);
+    struct sim_rank *rank = &sim->ranks[number];
+
+    rank->is_asleep = false;
+    for (int i = 0; i < count; i++) {
+        struct hvd_entry *entry = &request->entries[i];
+
+        entry->proposal = *tensors[i];
+        entry->proposal.name = strdup(tensors[i]->name);
+        entry->proposal.note = tensors[i]->note != NULL ? strdup(tensors[i]->note) : NULL;
+        entry->key = hvd_key_make(tensors[i]->set, entry->proposal.name);
+    }
+    if (count > 1) {
+        form_group(request);
+    }
+    for (int i = 0; i < count; i++) {
+        if (rank->has_left) { /* refused before it gets to the agreement */
+            hvd_entry_end(&request->entries[i], HVD_ERR_SHUTDOWN, "too late");
+            continue;
+        }
+        sim_check_submit(rank, &request->entries[i]);
+        if (hvd_agreement_submit(rank->agreement, &request->entries[i], sim->now_ns) !=
+            0) {
+            sim_fault(sim, "rank %d cannot submit %s", number, tensors[i]->name);
+        }
+    }
+    return request;
+}
+
+void sim_wait(struct sim *sim, int number, bool is_waited)
+{
+    struct sim_rank *rank = &sim->ranks[number];
+
+    rank->is_asleep &= rank->is_waited == is_waited;
+    rank->is_waited = is_waited;
+}
+
+bool sim_has_ended(const struct hvd_request *request)
+{
+    return atomic_load(&request->status) != HVD_INPROGRESS;
+}

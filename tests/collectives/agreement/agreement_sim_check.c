@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What must be true of every simulated job. */
+#include "tests/collectives/agreement/agreement_sim_check.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collectives/agreement/agreement_state.h"
+#include "tests/collectives/agreement/agreement_sim_internal.h"
+
+/* How often a rank has submitted a name since its last join. */
+struct use {
+    struct hvd_key key;
+    int joins;
+    int64_t count;
+    bool is_under_way;
+};
+
+/* How an occurrence of a name has ended on the first rank. */
+struct outcome {
+    struct hvd_key key;
+    int status;
+    int64_t value;
+    char *text;
+};
+
+/* A batch as the first rank saw it that started it. */
+struct sim_seen_batch {
+    char *text;
+    int64_t *occurrences; /* [count] 0: no rank with its own tensor yet */
+    int64_t count;
+    int64_t max_block;
+    int own_ends; /* ranks that got something of it */
+    int void_ends; /* ranks that gave zeros */
+};
+
+struct sim_check {
+    struct hvd_table *uses; /* [size] */
+    struct hvd_table outcomes;
+    int size;
+};
+
+struct sim_check *sim_check_create(struct sim *sim)
+{
+    struct sim_check *check = calloc(1, sizeof(*check));
+
+    check->size = sim->layout.size;
+    check->uses = calloc((size_t)check->size, sizeof(check->uses[0]));
+    return check;
+}
+
+void sim_check_destroy(struct sim_check *check)
+{
+    size_t cursor = 0;
+    struct outcome *outcome;
+
+    if (check == NULL) {
+        return;
+    }
+    for (int i = 0; i < check->size; i++) {
+        struct use *use;
+
+        cursor = 0;
+        while ((use = hvd_table_next(&check->uses[i], &cursor)) != NULL) {
+            free((char *)use->key.name);
+            free(use);
+        }
+        hvd_table_finish(&check->uses[i]);
+    }
+    cursor = 0;
+    while ((outcome = hvd_table_next(&check->outcomes, &cursor)) != NULL) {
+        free((char *)outcome->key.name);
+        free(outcome->text);
+        free(outcome);
+    }
+    hvd_table_finish(&check->outcomes);
+    free(check->uses);
+    free(check);
+}
+
+void sim_check_forget(struct sim_round *round)
+{
+    if (round->seen != NULL) {
+        free(round->seen->text);
+        free(round->seen->occurrences);
+        free(round->seen);
+    }
+}
+
+/* --- occurrences --- */
+
+static bool use_has_key(const void *item, const void *key)
+{
+    const struct use *use = item;
+
+    return hvd_key_equal(&use->key, key);
+}
+
+/* Of a name in a process set, as this rank knows it. The numbers of sets come back, those of
+ * teams do not. */
+static struct use *find_use(const struct sim_rank *rank,
+                            const struct hvd_proposal *tensor)
+{
+    struct hvd_table *uses = &rank->sim->check->uses[rank->rank];
+    int team = tensor->set == HVD_SET_GLOBAL ? 0 : rank->teams[tensor->set];
+    struct hvd_key key = hvd_key_make(team, tensor->name);
+    struct use *use = hvd_table_find(uses, key.hash, use_has_key, &key);
+
+    if (use == NULL) {
+        use = calloc(1, sizeof(*use));
+        use->key = key;
+        use->key.name = strdup(tensor->name);
+        hvd_table_add(uses, key.hash, use);
+    }
+    return use;
+}
+
+static int64_t occurrence(const struct use *use)
+{
+    return use->joins * (int64_t)1000000 + use->count;
+}
+
+void sim_check_submit(struct sim_rank *rank, const struct hvd_entry *entry)
+{
+    struct use *use;
+
+    if (rank->sim->check == NULL) {
+        return;
+    }
+    use = find_use(rank, &entry->proposal);
+    if (use->is_under_way) {
+        sim_fault(rank->sim, "the test submits %s twice", entry->proposal.name);
+    }
+    if (entry->proposal.set == HVD_SET_GLOBAL && use->joins != rank->joins) {
+        use->joins = rank->joins;
+        use->count = 0;
+    }
+    use->count++;
+    use->is_under_way = true;
+}
+
+/* --- ends --- */
+
+static bool outcome_has_key(const void *item, const void *key)
+{
+    const struct outcome *outcome = item;
+
+    return hvd_key_equal(&outcome->key, key);
+}
+
+static void compare(struct sim_rank *rank, const struct use *use,
+                    const struct outcome *mine)
+{
+    struct hvd_table *outcomes = &rank->sim->check->outcomes;
+    char name[256];
+    struct hvd_key key;
+    struct outcome *outcome;
+
+    snprintf(name, sizeof(name), "%.200s#%" PRId64, use->key.name, occurrence(use));
+    key = hvd_key_make(use->key.set, name);
+    outcome = hvd_table_find(outcomes, key.hash, outcome_has_key, &key);
+    if (outcome == NULL) {
+        outcome = malloc(sizeof(*outcome));
+        *outcome = *mine;
+        outcome->key = key;
+        outcome->key.name = strdup(name);
+        outcome->text = strdup(mine->text);
+        hvd_table_add(outcomes, key.hash, outcome);
+    } else if (outcome->status != mine->status || outcome->value != mine->value ||
+               strcmp(outcome->text, mine->text) != 0) {
+        sim_fault(rank->sim,
+                  "%s: rank %d has %d %" PRId64 " %s, another %d %" PRId64 " %s", name,
+                  rank->rank, mine->status, mine->value, mine->text, outcome->status,
+                  outcome->value, outcome->text);
+    }
+}
+
+static bool is_in_batch(const struct sim_rank *rank, const struct hvd_entry *entry)
+{
+    for (const struct sim_batch *at = rank->batches; at != NULL; at = at->next) {
+        for (int64_t i = 0; i < at->batch->header.count; i++) {
+            if (at->batch->entries[i] == entry) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+void sim_check_end(struct sim_rank *rank, const struct hvd_entry *entry, int status,
+                   const char *text)
+{
+    struct outcome mine = {.status = status, .text = (char *)text};
+    struct use *use;
+
+    if (rank->sim->check == NULL) {
+        return;
+    }
+    use = find_use(rank, &entry->proposal);
+    if (!use->is_under_way) {
+        sim_fault(rank->sim, "rank %d: %s ends twice", rank->rank, entry->proposal.name);
+    }
+    if (is_in_batch(rank, entry)) {
+        sim_fault(rank->sim, "rank %d: %s ends, but is to run", rank->rank,
+                  entry->proposal.name);
+    }
+    use->is_under_way = false;
+    mine.value = entry->request->value;
+    compare(rank, use, &mine);
+}
+
+/* --- batches --- */
+
+static char *describe(const struct hvd_batch *batch)
+{
+    const struct hvd_batch_header *header = &batch->header;
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&text, &bytes);
+
+    fprintf(out, "%s", hvd_kind_name(header->kind));
+    for (int64_t i = 0; i < header->count; i++) {
+        fprintf(out, " %s", batch->entries[i]->proposal.name);
+        if (header->kind != HVD_KIND_ALLGATHER && header->kind != HVD_KIND_ALLTOALL) {
+            fprintf(out, ":%" PRId64, hvd_entry_count(batch->entries[i]));
+        }
+    }
+    for (int64_t i = 0; i < header->row_count; i++) {
+        fprintf(out, " %" PRId64, batch->rows[i]);
+    }
+    fprintf(out, " %" PRId64, header->max_block);
+    fclose(out);
+    return text;
+}
+
+static struct sim_seen_batch *see(struct sim_rank *rank, int team, int64_t number,
+                                  const struct hvd_batch *batch)
+{
+    struct sim_round *round = &rank->sim->teams[team].rounds[number];
+    char *text = describe(batch);
+
+    if (round->seen == NULL) {
+        round->seen = calloc(1, sizeof(*round->seen));
+        round->seen->text = text;
+        round->seen->count = batch->header.count;
+        round->seen->occurrences = calloc((size_t)batch->header.count, sizeof(int64_t));
+        return round->seen;
+    }
+    if (strcmp(round->seen->text, text) != 0) {
+        sim_fault(rank->sim,
+                  "team %d batch %" PRId64 ": rank %d has %.150s, another %.150s", team,
+                  number, rank->rank, text, round->seen->text);
+    }
+    free(text);
+    return round->seen->count == batch->header.count ? round->seen : NULL;
+}
+
+static void check_entry(struct sim_rank *rank, struct sim_seen_batch *seen, int64_t index,
+                        const struct hvd_batch *batch)
+{
+    const struct hvd_proposal *tensor = &batch->entries[index]->proposal;
+    const struct hvd_member_set *set =
+        hvd_members_find(hvd_agreement_members(rank->agreement), tensor->set);
+    int64_t mine = occurrence(find_use(rank, tensor));
+
+    if (seen->occurrences[index] != 0 && seen->occurrences[index] != mine) {
+        sim_fault(rank->sim, "rank %d runs %s#%" PRId64 ", another %" PRId64, rank->rank,
+                  tensor->name, mine, seen->occurrences[index]);
+    }
+    seen->occurrences[index] = mine;
+    if (batch->header.row_count > 0 && set != NULL && tensor->ndim > 0 &&
+        batch->rows[hvd_members_index(set, rank->rank)] != tensor->shape[0]) {
+        sim_fault(rank->sim, "rank %d has other rows of %s", rank->rank, tensor->name);
+    }
+    if (tensor->max_block > seen->max_block) {
+        seen->max_block = tensor->max_block;
+    }
+}
+
+void sim_check_start(struct sim_rank *rank, int team, int64_t number,
+                     const struct hvd_batch *batch)
+{
+    struct sim_seen_batch *seen =
+        rank->sim->check != NULL ? see(rank, team, number, batch) : NULL;
+
+    for (int64_t i = 0; seen != NULL && i < batch->header.count; i++) {
+        if (!batch->entries[i]->is_absent) {
+            check_entry(rank, seen, i, batch);
+        }
+    }
+}
+
+void sim_check_finish(struct sim_rank *rank, int team, int64_t number,
+                      const struct hvd_batch *batch)
+{
+    struct sim_seen_batch *seen = rank->sim->teams[team].rounds[number].seen;
+    bool is_void = batch->entries[0]->is_absent;
+
+    if (rank->sim->check == NULL) {
+        return;
+    }
+    seen->void_ends += is_void ? 1 : 0;
+    seen->own_ends += is_void ? 0 : 1;
+    if (batch->number != 0 && seen->void_ends > 0 && seen->own_ends > 0) {
+        sim_fault(rank->sim, "rank %d got zeros of another for %.200s", rank->rank,
+                  seen->text);
+    }
+    if (batch->header.kind == HVD_KIND_ALLTOALL &&
+        seen->max_block != batch->header.max_block) {
+        sim_fault(rank->sim, "%.200s: the largest block is %" PRId64, seen->text,
+                  seen->max_block);
+    }
+}
+
+void sim_check_remove(struct sim_rank *rank, int team)
+{
+    for (int i = 0; i < rank->sim->layout.size; i++) {
+        for (const struct sim_batch *at = rank->sim->ranks[i].batches; at != NULL;
+             at = at->next) {
+            if (at->team == team) {
+                sim_fault(rank->sim, "rank %d removes a set that rank %d uses",
+                          rank->rank, i);
+            }
+        }
+    }
+}
+
+/* --- the end --- */
+
+void sim_check_rest(struct sim *sim)
+{
+    for (int i = 0; i < sim->layout.size; i++) {
+        struct sim_rank *rank = &sim->ranks[i];
+
+        for (int link = 0; link <= rank->child_count; link++) {
+            if (rank->inbox[link].first != NULL) {
+                sim_fault(sim, "rank %d has a message left", i);
+            }
+        }
+        if (rank->batches != NULL) {
+            sim_fault(sim, "rank %d has a batch left", i);
+        }
+        if (rank->agreement->oldest != NULL) {
+            sim_fault(sim, "rank %d has an entry left", i);
+        }
+        if (!rank->has_left && rank->agreement->tallies.open.count > 0) {
+            sim_fault(sim, "rank %d has a tally left", i);
+        }
+    }
+}

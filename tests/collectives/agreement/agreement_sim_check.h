@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What must be true of every simulated job:
+ *
+ *   all ranks of a team start the same batches in the same order, with the same rows
+ *   of each name, a batch has the same occurrence on all ranks: the k-th since the last join
+ *   an occurrence ends on all ranks in the same way, and once
+ *   nothing has been got of a planned batch that a rank has not started with its tensors
+ *   allgather knows the rows of all ranks, alltoall the largest block
+ *   at the end nothing is left: no batch, no message, no tally, no entry */
+#ifndef HVD_AGREEMENT_SIM_CHECK_H
+#define HVD_AGREEMENT_SIM_CHECK_H
+
+#include "tests/collectives/agreement/agreement_sim.h"
+
+struct sim_check *sim_check_create(struct sim *sim);
+void sim_check_destroy(struct sim_check *check); /* NULL is fine */
+
+/* Each rank's tensors, batches and ends, as they happen. */
+void sim_check_submit(struct sim_rank *rank, const struct hvd_entry *entry);
+void sim_check_start(struct sim_rank *rank, int team, int64_t number,
+                     const struct hvd_batch *batch);
+void sim_check_finish(struct sim_rank *rank, int team, int64_t number,
+                      const struct hvd_batch *batch);
+void sim_check_end(struct sim_rank *rank, const struct hvd_entry *entry, int status,
+                   const char *text);
+void sim_check_remove(struct sim_rank *rank, int team);
+
+void sim_check_rest(struct sim *sim); /* when nothing happens any more */
+void sim_check_forget(struct sim_round *round);
+
+#endif

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What agreements do to a simulated job: messages, and teams that run batches. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/collectives/agreement/agreement_sim_check.h"
+#include "tests/collectives/agreement/agreement_sim_internal.h"
+
+/* --- messages --- */
+
+static void append(struct sim_rank *from, struct sim_link *link, const void *payload,
+                   size_t bytes, bool is_farewell)
+{
+    struct sim_message *message = malloc(sizeof(*message) + bytes);
+
+    message->next = NULL;
+    message->is_farewell = is_farewell;
+    message->chain = from->chain + 1;
+    message->bytes = bytes;
+    if (bytes > 0) {
+        memcpy(message->data, payload, bytes);
+    }
+    if (link->first == NULL) {
+        link->first = message;
+    } else {
+        link->last->next = message;
+    }
+    link->last = message;
+}
+
+void sim_send_up(struct sim_rank *rank, const void *payload, size_t bytes)
+{
+    append(rank, &rank->parent->inbox[rank->branch], payload, bytes, false);
+}
+
+void sim_send_down(struct sim_rank *rank, const void *payload, size_t bytes,
+                   bool is_farewell)
+{
+    for (int i = 0; i < rank->child_count; i++) {
+        append(rank, &rank->children[i]->inbox[0], payload, bytes, is_farewell);
+    }
+}
+
+struct sim_message *sim_take(struct sim_link *link)
+{
+    struct sim_message *message = link->first;
+
+    if (message != NULL) {
+        link->first = message->next;
+    }
+    return message;
+}
+
+static int send_up(void *context, const void *payload, size_t bytes)
+{
+    sim_send_up(context, payload, bytes);
+    return 0;
+}
+
+static int send_down(void *context, const void *payload, size_t bytes)
+{
+    sim_send_down(context, payload, bytes, false);
+    return 0;
+}
+
+/* --- teams --- */
+
+int sim_add_team(struct sim *sim, int size)
+{
+    sim->teams =
+        realloc(sim->teams, ((size_t)sim->team_count + 1) * sizeof(sim->teams[0]));
+    sim->teams[sim->team_count] = (struct sim_team){
+        .size = size, .next = calloc((size_t)sim->layout.size, sizeof(int64_t))};
+    return sim->team_count++;
+}
+
+/* The n-th set that is added is the same one on all ranks. */
+static int add_set(void *context, int set, const int *ranks, int count)
+{
+    struct sim_rank *rank = context;
+    int team = HVD_LANES + rank->sets_added++;
+
+    (void)ranks;
+    if (set <= 0 || set >= SIM_MOST_SETS || rank->teams[set] != 0) {
+        sim_fault(rank->sim, "rank %d adds set %d", rank->rank, set);
+        return 0;
+    }
+    if (team == rank->sim->team_count) {
+        sim_add_team(rank->sim, count);
+    }
+    if (rank->sim->teams[team].size != count) {
+        sim_fault(rank->sim, "rank %d adds another set %d", rank->rank, set);
+    }
+    rank->teams[set] = team;
+    return 0;
+}
+
+static void remove_set(void *context, int set)
+{
+    struct sim_rank *rank = context;
+
+    sim_check_remove(rank, rank->teams[set]);
+    rank->teams[set] = 0;
+}
+
+static void run(void *context, struct hvd_batch *batch)
+{
+    struct sim_rank *rank = context;
+    struct sim_batch *added = calloc(1, sizeof(*added));
+    struct sim_batch **end = &rank->batches;
+
+    added->batch = batch;
+    added->team = batch->header.set == HVD_SET_GLOBAL ? (int)batch->header.lane
+                                                      : rank->teams[batch->header.set];
+    added->number = rank->sim->teams[added->team].next[rank->rank]++;
+    while (*end != NULL) {
+        end = &(*end)->next;
+    }
+    *end = added;
+}
+
+static void pause_lanes(void *context, bool is_paused)
+{
+    struct sim_rank *rank = context;
+
+    if (rank->is_paused == is_paused) {
+        sim_fault(rank->sim, "rank %d pauses twice", rank->rank);
+    }
+    rank->is_paused = is_paused;
+}
+
+static void make_void(void *context, struct hvd_batch *batch)
+{
+    struct sim_rank *rank = context;
+
+    for (struct sim_batch *at = rank->batches; at != NULL; at = at->next) {
+        if (at->batch == batch && rank->is_paused) {
+            return;
+        }
+    }
+    sim_fault(rank->sim, "rank %d takes tensors back that are gone", rank->rank);
+}
+
+static void end_entry(void *context, struct hvd_entry *entry, int status,
+                      const char *text)
+{
+    struct sim_rank *rank = context;
+
+    rank->ended++;
+    rank->failed += status != 0;
+    rank->sim->last_end_ns = rank->sim->now_ns;
+    sim_check_end(rank, entry, status, text);
+    rank->joins += entry->proposal.kind == HVD_KIND_JOIN && status == 0 ? 1 : 0;
+    hvd_entry_end(entry, status, text);
+}
+
+static void give_up(void *context, const char *text)
+{
+    struct sim_rank *rank = context;
+
+    (void)text;
+    rank->gave_up = true;
+}
+
+const struct hvd_agreement_ops sim_ops = {
+    .send_up = send_up,
+    .send_down = send_down,
+    .run = run,
+    .pause = pause_lanes,
+    .make_void = make_void,
+    .end = end_entry,
+    .add_set = add_set,
+    .remove_set = remove_set,
+    .give_up = give_up,
+};
+
+/* --- batches --- */
+
+static struct sim_round *round_of(struct sim_team *team, int64_t number)
+{
+    if (number == team->capacity) {
+        team->capacity = 2 * team->capacity + 16;
+        team->rounds =
+            realloc(team->rounds, (size_t)team->capacity * sizeof(team->rounds[0]));
+    }
+    if (number == team->count) {
+        team->rounds[team->count++] = (struct sim_round){0};
+    }
+    return &team->rounds[number];
+}
+
+static bool has_root(const struct sim_rank *rank, const struct hvd_batch *batch)
+{
+    return batch->header.kind == HVD_KIND_BROADCAST &&
+           batch->entries[0]->proposal.root == rank->rank;
+}
+
+static void start(struct sim_rank *rank, struct sim_batch *at)
+{
+    struct sim_round *round = round_of(&rank->sim->teams[at->team], at->number);
+
+    at->is_started = true;
+    round->starters++;
+    round->has_root |= has_root(rank, at->batch);
+    sim_check_start(rank, at->team, at->number, at->batch);
+}
+
+/* What comes from all ranks cannot end before all have started; a broadcast needs its root. */
+static bool may_end(const struct sim *sim, const struct sim_batch *at)
+{
+    const struct sim_team *team = &sim->teams[at->team];
+    const struct sim_round *round = &team->rounds[at->number];
+
+    return at->batch->header.kind == HVD_KIND_BROADCAST ? round->has_root
+                                                        : round->starters == team->size;
+}
+
+static void finish(struct sim_rank *rank, struct sim_batch **link)
+{
+    struct sim_batch *at = *link;
+
+    sim_check_finish(rank, at->team, at->number, at->batch);
+    *link = at->next;
+    rank->is_asleep = false;
+    sim_check_status(rank, hvd_agreement_finish(rank->agreement, at->batch));
+    free(at);
+}
+
+bool sim_run_something(struct sim_rank *rank)
+{
+    for (struct sim_batch **link = &rank->batches; *link != NULL; link = &(*link)->next) {
+        struct sim_batch *at = *link;
+        bool is_first = true;
+
+        for (struct sim_batch *other = rank->batches; other != at; other = other->next) {
+            is_first &= other->team != at->team;
+        }
+        if (!is_first || (rank->is_paused && at->team < HVD_LANE_SPARE)) {
+            continue;
+        }
+        if (!at->is_started) {
+            start(rank, at);
+            return true;
+        }
+        if (may_end(rank->sim, at)) {
+            finish(rank, link);
+            return true;
+        }
+    }
+    return false;
+}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ranks that wait too long: who is named, what for, and when the job is given up. */
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/collectives/agreement/agreement_try.h"
+#include "tests/collectives/logged.h"
+
+enum {
+    SECOND = 1000000000
+};
+
+static const int four[] = {2, 2, 0};
+static const int deep[] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0};
+
+static const char warning[] =
+    "One or more tensors were submitted to be reduced, gathered or broadcasted by subset "
+    "of ranks and are waiting for remainder of ranks for more than 60 seconds. This may "
+    "indicate that different ranks are trying to submit different tensors or that only "
+    "subset of ranks is submitting tensors, which will cause deadlock. \nMissing ranks:";
+
+static struct hvd_agreement_settings patient(void)
+{
+    struct hvd_agreement_settings settings = sim_settings();
+
+    settings.stall_warning_ns = 60LL * SECOND;
+    return settings;
+}
+
+/* Submits and waits; the request stays under way. */
+static struct hvd_request *submit(struct sim *sim, int rank, const char *name, int set)
+{
+    struct hvd_proposal tensor = sim_allreduce(name, 10);
+    const struct hvd_proposal *only = &tensor;
+    struct hvd_request *request;
+
+    tensor.set = set;
+    if (strcmp(name, "hvd.join") == 0) {
+        tensor.kind = HVD_KIND_JOIN;
+    }
+    request = sim_submit(sim, rank, &only, 1);
+    atomic_store(&request->is_asked_for, true);
+    sim_wait(sim, rank, true);
+    return request;
+}
+
+static void pass(struct sim *sim, int64_t seconds)
+{
+    sim_pass(sim, seconds * SECOND);
+}
+
+/* So many warnings have come, the last one of these ranks. */
+static void check(const char *promise, int count, const char *missing)
+{
+    char text[1024] = "";
+    bool passed = logged_count(HVD_LOG_WARN) == count;
+
+    if (count > 0) {
+        snprintf(text, sizeof(text), "%s%s", warning, missing);
+        passed &= logged_ended(HVD_LOG_WARN, text);
+    }
+    if (!tap_ok(passed, "%s", promise)) {
+        logged_show();
+    }
+}
+
+struct held {
+    struct hvd_request *requests[64];
+    int count;
+};
+
+static void hold(struct held *held, struct sim *sim, int rank, const char *name, int set)
+{
+    held->requests[held->count++] = submit(sim, rank, name, set);
+}
+
+static void let_go(struct held *held, struct sim *sim)
+{
+    sim_finish(sim);
+    for (int i = 0; i < held->count; i++) {
+        hvd_request_destroy(held->requests[i]);
+    }
+    *held = (struct held){0};
+    logged_begin();
+}
+
+static void test_names(unsigned seed)
+{
+    struct hvd_agreement_settings settings = patient();
+    struct held held = {0};
+    struct sim sim;
+    bool all = true;
+
+    sim_init(&sim, four, &settings, seed);
+    hold(&held, &sim, 0, "a", 0);
+    hold(&held, &sim, 2, "a", 0);
+    hold(&held, &sim, 0, "b", 0);
+    hold(&held, &sim, 1, "b", 0);
+    hold(&held, &sim, 2, "b", 0);
+    pass(&sim, 58);
+    check("nobody is named before the time", 0, NULL);
+    pass(&sim, 4);
+    check("the ranks that lack a tensor are named, each with its tensors", 1,
+          "\n1: [a]\n3: [a, b]");
+    pass(&sim, 50);
+    hold(&held, &sim, 1, "a", 0);
+    pass(&sim, 12);
+    check("they are named again after the same time, as it is then", 2, "\n3: [a, b]");
+    hold(&held, &sim, 3, "b", 0);
+    hold(&held, &sim, 3, "a", 0);
+    pass(&sim, 120);
+    for (int i = 0; i < held.count; i++) {
+        all &= atomic_load(&held.requests[i]->status) == 0;
+    }
+    check("a rank that was late is not named any more", 2, "\n3: [a, b]");
+    tap_ok(all && sim.fault[0] == '\0', "and all goes on (%s)", sim.fault);
+    let_go(&held, &sim);
+}
+
+static void test_joined(unsigned seed)
+{
+    struct hvd_agreement_settings settings = patient();
+    struct held held = {0};
+    struct sim sim;
+
+    settings.stall_shutdown_ns = 100LL * SECOND;
+    sim_init(&sim, four, &settings, seed);
+    hold(&held, &sim, 0, "hvd.join", 0);
+    hold(&held, &sim, 1, "hvd.join", 0);
+    hold(&held, &sim, 3, "hvd.join", 0);
+    pass(&sim, 300);
+    check("nobody is late for a join", 0, NULL);
+    tap_ok(!sim.ranks[0].gave_up, "nor is the job given up for one");
+    let_go(&held, &sim);
+
+    sim_init(&sim, four, &settings, seed);
+    hold(&held, &sim, 3, "hvd.join", 0);
+    hold(&held, &sim, 1, "a", 0);
+    pass(&sim, 62);
+    check("a rank that has joined is not named", 1, "\n0: [a]\n2: [a]");
+    let_go(&held, &sim);
+}
+
+static void test_sets(unsigned seed)
+{
+    struct hvd_agreement_settings settings = patient();
+    const struct hvd_proposal add = {
+        .kind = HVD_KIND_SET_ADD, .name = "hvd.set.0", .note = "1,3"};
+    const struct hvd_proposal *only = &add;
+    struct held held = {0};
+    struct sim sim;
+
+    sim_init(&sim, four, &settings, seed);
+    for (int r = 0; r < 4; r++) {
+        held.requests[held.count++] = sim_submit(&sim, r, &only, 1);
+    }
+    pass(&sim, 1);
+    hold(&held, &sim, 1, "a", 1);
+    pass(&sim, 62);
+    check("ranks outside of a process set are not named", 1, "\n3: [a]");
+    let_go(&held, &sim);
+}
+
+/* All ranks submit these tensors; returns when they have ended. */
+static void run_step(struct sim *sim, int tensors)
+{
+    struct held held = {0};
+
+    for (int r = 0; r < sim->layout.size; r++) {
+        for (int i = 0; i < tensors; i++) {
+            char name[16];
+
+            snprintf(name, sizeof(name), "t%d", i);
+            hold(&held, sim, r, name, 0);
+        }
+    }
+    while (!sim_has_ended(held.requests[held.count - 1]) && sim_step(sim, SECOND)) {
+    }
+    sim_settle(sim);
+    for (int i = 0; i < held.count; i++) {
+        hvd_request_destroy(held.requests[i]);
+    }
+}
+
+static void test_planned(unsigned seed)
+{
+    struct hvd_agreement_settings settings = patient();
+    struct held held = {0};
+    struct sim sim;
+
+    sim_init(&sim, four, &settings, seed);
+    for (int step = 0; step < 8; step++) {
+        run_step(&sim, 8);
+    }
+    for (int r = 0; r < 4; r++) {
+        for (int i = 0; i < 8 && r != 2; i++) {
+            char name[16];
+
+            snprintf(name, sizeof(name), "t%d", i);
+            hold(&held, &sim, r, name, 0);
+        }
+    }
+    pass(&sim, 62);
+    tap_ok(try_counts(&sim, 0).planned > 0, "(the steps are planned)");
+    check("what a plan waits for is named, six names of each rank", 1,
+          "\n2: [t0, t1, t2, t3, t4, t5 ...]");
+    let_go(&held, &sim);
+}
+
+static void test_shutdown(unsigned seed)
+{
+    struct hvd_agreement_settings settings = patient();
+    struct held held = {0};
+    struct sim sim;
+
+    settings.stall_shutdown_ns = 100LL * SECOND;
+    sim_init(&sim, deep, &settings, seed);
+    for (int r = 0; r < 11; r++) {
+        if (r != 4 && r != 10) {
+            hold(&held, &sim, r, "a", 0);
+        }
+    }
+    pass(&sim, 62);
+    check("ranks deep in the tree are named", 1, "\n4: [a]\n10: [a]");
+    tap_ok(!sim.ranks[0].gave_up, "the job goes on until the shutdown time");
+    pass(&sim, 60);
+    check("ranks past the shutdown time are marked", 2, "\n4!: [a]\n10!: [a]");
+    tap_ok(sim.ranks[0].gave_up && logged_count(HVD_LOG_ERROR) == 1,
+           "and the job is given up, with an error");
+    let_go(&held, &sim);
+}
+
+int main(void)
+{
+    unsigned seed = tap_seed(3);
+
+    logged_begin();
+    test_names(seed);
+    test_joined(seed);
+    test_sets(seed);
+    test_planned(seed);
+    test_shutdown(seed);
+    return tap_done();
+}

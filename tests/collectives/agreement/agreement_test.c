@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How ranks agree, in a simulated job whose messages arrive in random order. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu_binding/log.h"
+#include "tests/collectives/agreement/agreement_try.h"
+#include "tests/tap.h"
+
+static void steady(struct program *programs, int size, unsigned seed)
+{
+    (void)seed;
+    for (int r = 0; r < size; r++) {
+        for (int step = 0; step < 30; step++) {
+            try_step(&programs[r], 12, false);
+        }
+    }
+}
+
+static void alternating(struct program *programs, int size, unsigned seed)
+{
+    (void)seed;
+    for (int r = 0; r < size; r++) {
+        for (int step = 0; step < 30; step++) {
+            try_step(&programs[r], 12, step % 2 == 1);
+        }
+    }
+}
+
+/* Half of the ranks go one way, half the other, and wait for each tensor at once now and then:
+ * only together in flight can they be matched. */
+static void opposed(struct program *programs, int size, unsigned seed)
+{
+    for (int r = 0; r < size; r++) {
+        for (int step = 0; step < 30; step++) {
+            try_step(&programs[r], 8, (r + step / 10 + (int)seed) % 2 == 1);
+        }
+    }
+}
+
+static void one_by_one(struct program *programs, int size, unsigned seed)
+{
+    (void)seed;
+    for (int r = 0; r < size; r++) {
+        for (int step = 0; step < 20; step++) {
+            for (int i = 0; i < 5; i++) {
+                program_submit(&programs[r], 10 + i, "metric.%d", i);
+                program_wait(&programs[r]);
+            }
+        }
+    }
+}
+
+/* A first tensor that one rank waits for while the others have submitted more. */
+static void waits_differently(struct program *programs, int size, unsigned seed)
+{
+    for (int r = 0; r < size; r++) {
+        for (int step = 0; step < 30; step++) {
+            bool is_odd = step > 12 && r == (int)(seed % (unsigned)size);
+
+            program_submit(&programs[r], 10, is_odd ? "b" : "a");
+            if (is_odd) {
+                program_wait(&programs[r]);
+            }
+            program_submit(&programs[r], 10, is_odd ? "a" : "b");
+            program_submit(&programs[r], 3 << 20, "large");
+            program_wait(&programs[r]);
+        }
+    }
+}
+
+/* A step has one name several times. */
+static void names_come_back(struct program *programs, int size, unsigned seed)
+{
+    for (int r = 0; r < size; r++) {
+        for (int step = 0; step < 25; step++) {
+            for (int i = 0; i < (int)(seed % 3); i++) {
+                program_submit(&programs[r], 1, "loss");
+                program_wait(&programs[r]);
+            }
+            try_step(&programs[r], 6, false);
+            for (int i = 0; i < 2; i++) {
+                program_submit(&programs[r], 1, "loss");
+                program_wait(&programs[r]);
+            }
+        }
+    }
+}
+
+static void extra_tensors(struct program *programs, int size, unsigned seed)
+{
+    for (int r = 0; r < size; r++) {
+        for (int step = 0; step < 40; step++) {
+            if (step % 7 == 3) {
+                program_submit(&programs[r], 5, "evaluation.%d", step % 2);
+            }
+            if (step % 5 == (int)(seed % 5)) {
+                program_submit(&programs[r], 5, "once.%d", step);
+            }
+            try_step(&programs[r], 6, false);
+        }
+    }
+}
+
+/* The shape changes everywhere, in the middle of a plan. */
+static void new_shapes(struct program *programs, int size, unsigned seed)
+{
+    (void)seed;
+    for (int r = 0; r < size; r++) {
+        for (int step = 0; step < 40; step++) {
+            for (int i = 0; i < 4; i++) {
+                program_submit(&programs[r], 10 + step / 12, "t%d", i);
+            }
+            program_wait(&programs[r]);
+        }
+    }
+}
+
+static void uneven(struct program *programs, int size, unsigned seed)
+{
+    for (int r = 0; r < size; r++) {
+        for (int epoch = 0; epoch < 4; epoch++) {
+            int steps = 8 + (int)((seed + (unsigned)(r * 5 + epoch)) % 7);
+
+            for (int step = 0; step < steps; step++) {
+                try_step(&programs[r], 5, false);
+            }
+            program_join(&programs[r]);
+        }
+    }
+}
+
+static void test_scenarios(unsigned seed)
+{
+    struct hvd_agreement_settings tiny = sim_settings(), none = sim_settings();
+    struct hvd_agreement_settings no_plan = sim_settings(), no_fusion = sim_settings();
+    struct hvd_agreement_settings few = sim_settings();
+
+    tiny.fusion.capacity = 5;
+    few.fusion.capacity = 2;
+    none.fusion.capacity = 0;
+    no_plan.may_plan = false;
+    no_fusion.fusion.threshold = 0;
+    no_fusion.fusion.cycle_ns = 0;
+    try_planned("steps that repeat are planned", steady, NULL, seed);
+    try_scenario("without a plan they are agreed upon", steady, &no_plan, seed);
+    try_planned("without fusion too", steady, &no_fusion, seed);
+    try_scenario("more tensors than are remembered", steady, &tiny, seed);
+    try_scenario("nothing is remembered", steady, &none, seed);
+    try_scenario("two orders that alternate", alternating, NULL, seed);
+    try_scenario("ranks with opposed orders", opposed, NULL, seed);
+    try_planned("one tensor at a time is planned", one_by_one, NULL, seed);
+    try_planned("a rank waits for what the plan has later", waits_differently, NULL,
+                seed);
+    try_planned("names that come back within a step", names_come_back, NULL, seed);
+    try_planned("tensors that the plan does not have", extra_tensors, NULL, seed);
+    try_planned("all change a shape", new_shapes, NULL, seed);
+    try_scenario("all change a shape, few are remembered", new_shapes, &few, seed);
+    try_scenario("ranks join at different steps", uneven, NULL, seed);
+    try_scenario("ranks join, few are remembered", uneven, &tiny, seed);
+}
+
+/* --- what costs nothing --- */
+
+static void test_no_messages(unsigned seed)
+{
+    static const int nodes[] = {2, 2, 0};
+    struct program programs[TRY_MOST_RANKS] = {0};
+    struct hvd_agreement_counts before[4];
+    bool silent = true;
+    struct sim sim;
+
+    sim_init(&sim, nodes, NULL, seed);
+    for (int r = 0; r < 4; r++) {
+        for (int step = 0; step < 8; step++) {
+            try_step(&programs[r], 10, false);
+        }
+    }
+    programs_run(&sim, programs);
+    for (int r = 0; r < 4; r++) {
+        before[r] = try_counts(&sim, r);
+        for (int step = 0; step < 50; step++) {
+            try_step(&programs[r], 10, false);
+        }
+    }
+    programs_run(&sim, programs);
+    for (int r = 0; r < 4; r++) {
+        struct hvd_agreement_counts after = try_counts(&sim, r);
+
+        silent &= after.messages_up == before[r].messages_up &&
+                  after.messages_down == before[r].messages_down &&
+                  after.planned > before[r].planned;
+    }
+    tap_ok(silent && sim.fault[0] == '\0', "50 planned steps cost no message at all");
+    sim_finish(&sim);
+    programs_finish(programs, TRY_MOST_RANKS);
+}
+
+/* --- disagreement --- */
+
+/* Another part of the job, with other tensors. */
+static void test_new_part(unsigned seed)
+{
+    static const int nodes[] = {2, 1, 0};
+    struct program programs[TRY_MOST_RANKS] = {0};
+    struct hvd_agreement_counts counts;
+    struct sim sim;
+
+    sim_init(&sim, nodes, NULL, seed);
+    for (int r = 0; r < 3; r++) {
+        for (int step = 0; step < 10; step++) {
+            try_step(&programs[r], 10, false);
+        }
+        for (int step = 0; step < 200; step++) {
+            program_submit(&programs[r], 10, "other");
+            program_wait(&programs[r]);
+        }
+    }
+    programs_run(&sim, programs);
+    counts = try_counts(&sim, 0);
+    tap_ok(counts.plans == 2 && counts.decided < 150 && sim.fault[0] == '\0',
+           "an outdated plan gives way to a new one (%lu plans, %lu agreed upon)",
+           (unsigned long)counts.plans, (unsigned long)counts.decided);
+    sim_finish(&sim);
+    programs_finish(programs, TRY_MOST_RANKS);
+}
+
+/* Ten steps, then rank `odd` gives one tensor another shape, then five steps more. */
+static void test_one_rank_differs(unsigned seed)
+{
+    bool told = true, others = true;
+    char fault[256] = "";
+
+    for (unsigned round = 0; round < 60; round++) {
+        const int *nodes = try_layouts[round % (TRY_LAYOUTS)];
+        int size = try_size(nodes), odd = (int)(round / 7) % size;
+        struct program programs[TRY_MOST_RANKS] = {0};
+        struct sim sim;
+
+        sim_init(&sim, nodes, NULL, seed + round);
+        for (int r = 0; r < size; r++) {
+            for (int step = 0; step < 15; step++) {
+                for (int i = 0; i < 4; i++) {
+                    program_submit(&programs[r],
+                                   step == 10 && r == odd && i == 2 ? 11 : 10, "t%d", i);
+                }
+                program_wait(&programs[r]);
+            }
+        }
+        programs_run(&sim, programs);
+        for (int r = 0; r < size; r++) {
+            int wanted = size > 1 ? 1 : 0;
+
+            others &= programs[r].failures == wanted;
+            told &=
+                size == 1 ||
+                strstr(programs[r].failure,
+                       "Mismatched ALLREDUCE tensor shapes: One rank sent a tensor") !=
+                    NULL;
+        }
+        if (sim.fault[0] != '\0' && fault[0] == '\0') {
+            snprintf(fault, sizeof(fault), "round %u: %.200s", round, sim.fault);
+        }
+        sim_finish(&sim);
+        programs_finish(programs, TRY_MOST_RANKS);
+    }
+    tap_ok(
+        told && others && fault[0] == '\0',
+        "one rank describes a planned tensor anew: that tensor fails everywhere, once");
+    if (fault[0] != '\0' || !told || !others) {
+        tap_note("told %d, once %d, %s", told, others, fault);
+    }
+}
+
+static void test_last_to_join(unsigned seed)
+{
+    static const int nodes[] = {2, 2, 0};
+    struct program programs[TRY_MOST_RANKS] = {0};
+    bool same = true;
+    struct sim sim;
+
+    sim_init(&sim, nodes, NULL, seed);
+    for (int r = 0; r < 4; r++) {
+        for (int step = 0; step < (r == 2 ? 9 : 3); step++) {
+            try_step(&programs[r], 3, false);
+        }
+        program_join(&programs[r]);
+    }
+    programs_run(&sim, programs);
+    for (int r = 0; r < 4; r++) {
+        same &= programs[r].value == 2;
+    }
+    tap_ok(same && sim.fault[0] == '\0', "join tells all who was last");
+    sim_finish(&sim);
+    programs_finish(programs, TRY_MOST_RANKS);
+}
+
+int main(void)
+{
+    unsigned seed = tap_seed(20240117);
+
+    hvd_log_least(HVD_LOG_ERROR); /* a small cache warns, as it should */
+
+    test_scenarios(seed);
+    test_no_messages(seed);
+    test_new_part(seed);
+    test_one_rank_differs(seed);
+    test_last_to_join(seed);
+    return tap_done();
+}

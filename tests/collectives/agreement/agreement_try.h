@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Scenarios, each tried on several layouts with several seeds: one line of TAP. */
+#ifndef HVD_AGREEMENT_TRY_H
+#define HVD_AGREEMENT_TRY_H
+
+#include "tests/collectives/agreement/agreement_program.h"
+#include "tests/tap.h"
+
+enum {
+    TRY_MOST_RANKS = 32,
+    TRY_LAYOUTS = 7
+};
+
+extern const int try_layouts[TRY_LAYOUTS][8]; /* ranks per node, ended by 0 */
+
+int try_size(const int *nodes);
+
+/* Writes the programs of all ranks. */
+typedef void scenario(struct program *programs, int size, unsigned seed);
+
+/* All must come to their ends, and whatever has no ending of its own must end well; with
+ * is_planned something must have been planned. Settings: the defaults if NULL. Returns NULL, or
+ * what went wrong, valid until the next call. */
+const char *try_programs(scenario *write, const struct hvd_agreement_settings *settings,
+                         bool is_planned, unsigned seed);
+
+/* As a line of TAP. */
+static inline void try_scenario(const char *promise, scenario *write,
+                                const struct hvd_agreement_settings *settings,
+                                unsigned seed)
+{
+    const char *fault = try_programs(write, settings, false, seed);
+
+    if (!tap_ok(fault == NULL, "%s", promise)) {
+        tap_note("%s", fault);
+    }
+}
+
+static inline void try_planned(const char *promise, scenario *write,
+                               const struct hvd_agreement_settings *settings,
+                               unsigned seed)
+{
+    const char *fault = try_programs(write, settings, true, seed);
+
+    if (!tap_ok(fault == NULL, "%s", promise)) {
+        tap_note("%s", fault);
+    }
+}
+
+/* One training step: the tensors, from the last to the first or the other way round, then a
+ * wait. */
+void try_step(struct program *program, int tensors, bool turned);
+
+struct hvd_agreement_counts try_counts(const struct sim *sim, int rank);
+
+#endif

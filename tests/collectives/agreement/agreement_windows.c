@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Windows of random jobs: what the ranks submit, in which order, and for what they wait. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/collectives/agreement/agreement_jobs.h"
+
+/* Tensors of one process set that one call submits. */
+struct item {
+    const struct job_set *set;
+    int first;
+    int count;
+    struct ending ending;
+    int odd_rank; /* which says what nobody else says of the first tensor; -1: none */
+    struct hvd_proposal odd;
+};
+
+struct window {
+    struct item items[JOB_MOST_SETS * JOB_MOST_TENSORS + 8];
+    int count;
+    struct job_set once; /* tensors that do not come back */
+};
+
+unsigned job_draw(struct job *job, unsigned below)
+{
+    job->random = job->random * 6364136223846793005u + 1442695040888963407u;
+    return (unsigned)(job->random >> 33) % below;
+}
+
+/* --- tensors --- */
+
+void job_reshape(struct job *job, struct job_tensor *tensor)
+{
+    struct hvd_proposal *proposal = &tensor->proposal;
+    bool is_large = job_draw(job, 8) == 0;
+
+    proposal->ndim = 1 + (int)job_draw(job, 3);
+    for (int i = 0; i < proposal->ndim; i++) {
+        proposal->shape[i] = 1 + (int64_t)job_draw(job, 5);
+    }
+    proposal->shape[0] = is_large ? 3 << 20 : 1 + (int64_t)job_draw(job, 30);
+}
+
+static enum hvd_kind draw_kind(struct job *job)
+{
+    static const enum hvd_kind kinds[] = {
+        HVD_KIND_ALLREDUCE, HVD_KIND_ALLREDUCE,    HVD_KIND_ALLREDUCE, HVD_KIND_ALLREDUCE,
+        HVD_KIND_ALLREDUCE, HVD_KIND_ADASUM,       HVD_KIND_ALLGATHER, HVD_KIND_BROADCAST,
+        HVD_KIND_ALLTOALL,  HVD_KIND_REDUCESCATTER};
+
+    return kinds[job_draw(job, sizeof(kinds) / sizeof(kinds[0]))];
+}
+
+void job_add_tensor(struct job *job, struct job_set *set)
+{
+    struct job_tensor *tensor = &set->tensors[set->tensor_count++];
+    struct hvd_proposal *proposal = &tensor->proposal;
+
+    *tensor = (struct job_tensor){0};
+    snprintf(tensor->name, sizeof(tensor->name), "t%d", job->number++);
+    *proposal = sim_allreduce(tensor->name, 1);
+    proposal->kind = draw_kind(job);
+    proposal->set = set->id;
+    proposal->dtype = job_draw(job, 3) == 0 ? HVD_FLOAT64 : HVD_FLOAT32;
+    if (proposal->kind == HVD_KIND_BROADCAST) {
+        proposal->root = set->ranks[job_draw(job, (unsigned)set->count)];
+    }
+    if (proposal->kind == HVD_KIND_ALLREDUCE && job_draw(job, 12) == 0) {
+        proposal->op = HVD_MAX;
+    }
+    job_reshape(job, tensor);
+}
+
+bool job_is_sum(const struct job_tensor *tensor)
+{
+    const struct hvd_proposal *proposal = &tensor->proposal;
+
+    return (proposal->kind == HVD_KIND_ALLREDUCE && proposal->op == HVD_SUM) ||
+           proposal->kind == HVD_KIND_ADASUM;
+}
+
+/* --- what one rank says differently --- */
+
+static const char *change_data(struct hvd_proposal *odd)
+{
+    switch (odd->kind) {
+    case HVD_KIND_ALLGATHER:
+    case HVD_KIND_ALLTOALL:
+        odd->ndim++;
+        odd->shape[odd->ndim - 1] = 7;
+        return "One rank sent a tensor of rank";
+    default:
+        odd->shape[0] += 1;
+        return "tensor shapes: One rank sent a tensor of shape";
+    }
+}
+
+static const char *change_one(struct job *job, struct hvd_proposal *odd)
+{
+    switch (job_draw(job, 6)) {
+    case 0:
+        odd->dtype = HVD_INT8;
+        return "Mismatched data types: One rank had type";
+    case 1:
+        odd->kind =
+            odd->kind == HVD_KIND_BROADCAST ? HVD_KIND_ALLGATHER : HVD_KIND_BROADCAST;
+        return "Mismatched operations: One rank did an";
+    case 2:
+        if (odd->kind == HVD_KIND_BROADCAST) {
+            odd->root = 1000;
+            return "Mismatched BROADCAST root ranks";
+        }
+        break;
+    case 3:
+        if (odd->kind == HVD_KIND_ALLREDUCE) {
+            odd->op = HVD_MIN;
+            return "Mismatched reduction operation";
+        }
+        break;
+    case 4:
+        if (odd->kind == HVD_KIND_ALLREDUCE || odd->kind == HVD_KIND_REDUCESCATTER) {
+            odd->prescale = 0.5;
+            return "Mismatched prescale and/or postscale factors";
+        }
+        break;
+    default:
+        odd->device = 3;
+        return "CPU/GPU device selection";
+    }
+    return change_data(odd);
+}
+
+static void let_one_differ(struct job *job, struct item *item)
+{
+    const struct job_set *set = item->set;
+
+    if (set->count < 2) {
+        return;
+    }
+    item->odd_rank = set->ranks[job_draw(job, (unsigned)set->count)];
+    item->odd = set->tensors[item->first].proposal;
+    item->ending.text = change_one(job, &item->odd);
+    if (job->in_epoch && set->id == HVD_SET_GLOBAL) {
+        item->ending.text = NULL; /* whoever differs, or all others, may have joined */
+    }
+}
+
+/* --- the items of a window --- */
+
+static void add_item(struct job *job, struct window *window, const struct job_set *set,
+                     int first, int count)
+{
+    struct item *item = &window->items[window->count++];
+
+    *item = (struct item){.set = set, .first = first, .count = count, .odd_rank = -1};
+    item->ending.text = "";
+    for (int i = first; i < first + count; i++) {
+        if (job->in_epoch && set->id == HVD_SET_GLOBAL && !job_is_sum(&set->tensors[i])) {
+            item->ending.text = NULL; /* refused, if anybody has joined */
+        }
+    }
+    if (job_draw(job, 60) == 0) {
+        let_one_differ(job, item);
+    }
+}
+
+static void add_set(struct job *job, struct window *window, const struct job_set *set)
+{
+    bool is_short = job_draw(job, 10) == 0;
+
+    for (int i = 0; i < set->tensor_count; i++) {
+        int count = 1 + set->tensors[i].with_next;
+
+        if (!is_short || job_draw(job, 2) == 0) {
+            add_item(job, window, set, i, count);
+        }
+        i += count - 1;
+    }
+}
+
+static void add_once(struct job *job, struct window *window)
+{
+    window->once = job->sets[0];
+    window->once.tensor_count = 0;
+    if (job_draw(job, 5) == 0) {
+        job_add_tensor(job, &window->once);
+        add_item(job, window, &window->once, 0, 1);
+    }
+    if (job_draw(job, 12) == 0) {
+        struct job_tensor *barrier = &window->once.tensors[window->once.tensor_count];
+
+        snprintf(barrier->name, sizeof(barrier->name), "hvd.barrier.%d", job->number++);
+        barrier->proposal = (struct hvd_proposal){.kind = HVD_KIND_BARRIER,
+                                                  .dtype = HVD_UINT8,
+                                                  .device = HVD_DEVICE_CPU,
+                                                  .name = barrier->name};
+        barrier->with_next = 0;
+        add_item(job, window, &window->once, window->once.tensor_count++, 1);
+        window->items[window->count - 1].odd_rank = -1;
+        window->items[window->count - 1].ending.text = "";
+    }
+}
+
+/* --- one rank's part --- */
+
+static void shuffle(struct job *job, int *order, int count)
+{
+    for (int i = count - 1; i > 0; i--) {
+        int j = (int)job_draw(job, (unsigned)i + 1), other = order[j];
+
+        order[j] = order[i];
+        order[i] = other;
+    }
+}
+
+/* What differs from rank to rank, and from call to call. */
+static void vary_rows(struct job *job, struct hvd_proposal *proposal)
+{
+    if (proposal->kind == HVD_KIND_ALLGATHER && proposal->ndim > 0) {
+        proposal->shape[0] = (int64_t)job_draw(job, 9);
+    }
+    if (proposal->kind == HVD_KIND_ALLTOALL && proposal->ndim > 0) {
+        proposal->shape[0] = (int64_t)job_draw(job, 9);
+        proposal->max_block = (int64_t)job_draw(job, 9);
+    }
+}
+
+static void submit_item(struct job *job, struct program *program, int rank,
+                        const struct item *item, bool is_cut)
+{
+    struct hvd_proposal tensors[JOB_MOST_TENSORS];
+    const struct hvd_proposal *group[JOB_MOST_TENSORS];
+
+    for (int i = 0; i < item->count; i++) {
+        tensors[i] = rank == item->odd_rank && i == 0
+                         ? item->odd
+                         : item->set->tensors[item->first + i].proposal;
+        tensors[i].name = item->set->tensors[item->first + i].name;
+        vary_rows(job, &tensors[i]);
+        group[i] = &tensors[i];
+        program_wait_for(program, tensors[i].name); /* if it is still under way */
+    }
+    if (!is_cut) {
+        program_propose_group(program, group, item->count, &item->ending);
+        return;
+    }
+    for (int i = 0; i < item->count; i++) {
+        struct ending ending = item->ending;
+
+        ending.text = i == 0 || ending.text == NULL ? ending.text : "";
+        program_propose(program, group[i], &ending);
+    }
+}
+
+static bool is_member(const struct job_set *set, int rank)
+{
+    for (int i = 0; i < set->count; i++) {
+        if (set->ranks[i] == rank) {
+            return true;
+        }
+    }
+    return false;
+}
+
+enum order {
+    AS_LISTED,
+    TURNED_AT_ODD_RANKS,
+    AT_RANDOM
+};
+
+static void write_rank(struct job *job, const struct window *window, int rank,
+                       enum order mode, bool is_waiter)
+{
+    struct program *program = &job->programs[rank];
+    int order[sizeof(window->items) / sizeof(window->items[0])];
+    bool is_cut = job_draw(job, 20) == 0;
+
+    for (int i = 0; i < window->count; i++) {
+        order[i] =
+            mode == TURNED_AT_ODD_RANKS && rank % 2 == 1 ? window->count - 1 - i : i;
+    }
+    if (mode == AT_RANDOM) {
+        shuffle(job, order, window->count);
+    }
+    for (int i = 0; i < window->count; i++) {
+        const struct item *item = &window->items[order[i]];
+
+        if (!is_member(item->set, rank)) {
+            continue;
+        }
+        submit_item(job, program, rank, item, is_cut);
+        if (is_waiter && job_draw(job, 3) == 0) {
+            const struct item *earlier =
+                &window->items[order[job_draw(job, (unsigned)i + 1)]];
+
+            program_wait_for(program, earlier->set->tensors[earlier->first].name);
+        }
+    }
+}
+
+void job_write_window(struct job *job, const bool *in)
+{
+    static const enum order modes[] = {AS_LISTED, AS_LISTED,           AS_LISTED,
+                                       AS_LISTED, TURNED_AT_ODD_RANKS, AT_RANDOM};
+    enum order mode = modes[job_draw(job, 6)];
+    int waiter = (int)job_draw(job, 4 * (unsigned)job->size);
+    bool wait_at_end = job_draw(job, 3) != 0;
+    struct window *window = calloc(1, sizeof(*window));
+
+    for (int i = 0; i < JOB_MOST_SETS; i++) {
+        /* Members that have joined would be waited for in a set. */
+        if (job->sets[i].is_live && (i == 0 || !job->in_epoch)) {
+            add_set(job, window, &job->sets[i]);
+        }
+    }
+    add_once(job, window);
+    for (int rank = 0; rank < job->size; rank++) {
+        if (in[rank]) {
+            write_rank(job, window, rank, mode, rank == waiter);
+            if (wait_at_end) {
+                program_wait(&job->programs[rank]);
+            } else if (window->once.tensor_count > 0) {
+                program_wait_for(&job->programs[rank], window->once.tensors[0].name);
+            }
+        }
+    }
+    free(window);
+    job->windows++;
+}

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reductions and scaling of random arrays against plain arithmetic. */
+#include "collectives/reduce/reduce.h"
+
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+#include "tests/collectives/reduce/reduce_reference.h"
+#include "tests/tap.h"
+
+enum {
+    MOST_SOURCES = 9,
+    MOST_COUNT = 2600, /* two and a half blocks */
+    SLACK = 16, /* elements around an array that must stay as they are */
+    ARRAY_BYTES = (MOST_COUNT + 2 * SLACK) * 8,
+};
+
+/* How the next kind differs from the plain case. */
+struct variant {
+    enum hvd_dtype dtype;
+    enum hvd_op op;
+    bool from_partial;
+    bool to_partial;
+};
+
+static _Alignas(64) char arrays[MOST_SOURCES][ARRAY_BYTES];
+static _Alignas(64) char result[ARRAY_BYTES];
+static _Alignas(64) char expected[ARRAY_BYTES];
+
+static uint64_t random_state;
+
+static uint64_t random_bits(void)
+{
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 7;
+    random_state ^= random_state << 17;
+    return random_state;
+}
+
+static size_t random_below(size_t end)
+{
+    return (size_t)((random_bits() >> 16) % end);
+}
+
+static struct element random_real(void)
+{
+    static const double special[] = {NAN,     -NAN,    INFINITY, -INFINITY, 0.0,  -0.0,
+                                     0x1p-24, 0x1p-14, 65504,    -65520,    3e38, 1e-45,
+                                     2e-39,   1e308,   5e-324,   1.0};
+    struct element value = {0};
+
+    if (random_below(8) == 0) {
+        value.real = special[random_below(sizeof(special) / sizeof(special[0]))];
+    } else {
+        value.real = ldexp((double)(int64_t)random_bits(), -63 + (int)random_below(12));
+    }
+    return value;
+}
+
+static void fill(enum hvd_dtype dtype, char *array)
+{
+    for (size_t i = 0; i < MOST_COUNT + 2 * SLACK; i++) {
+        struct element value = {.whole = random_bits() >> random_below(64)};
+
+        if (reference_is_float(dtype)) {
+            value = random_real();
+        } else if (dtype == HVD_BOOL) {
+            value.whole %= 2;
+        }
+        reference_store(dtype, value, array, i);
+    }
+}
+
+static double random_factor(void)
+{
+    static const double factors[] = {1.0, 1.0 / 3, 0.5, -1.5, 1e-3, 1e6, 0.0};
+
+    return factors[random_below(sizeof(factors) / sizeof(factors[0]))];
+}
+
+/* Reduces arrays[...] + first into expected + first. */
+static void reduce_plainly(const struct hvd_reduction *reduction, int sources,
+                           size_t first, size_t count)
+{
+    enum hvd_dtype partial = reference_partial(reduction->dtype);
+    enum hvd_dtype from = reduction->from_partial ? partial : reduction->dtype;
+    enum hvd_dtype to = reduction->to_partial ? partial : reduction->dtype;
+
+    for (size_t i = first; i < first + count; i++) {
+        struct element value = reference_load(from, arrays[0], i);
+
+        for (int source = 1; source < sources; source++) {
+            value = reference_combine(partial, reduction->op, value,
+                                      reference_load(from, arrays[source], i));
+        }
+        if (!reduction->to_partial) {
+            value = reference_scale(partial, reduction->postscale, value);
+        }
+        reference_store(to, value, expected, i);
+    }
+}
+
+static bool all_equal(enum hvd_dtype dtype, const char *found, size_t first, size_t count)
+{
+    for (size_t i = 0; i < MOST_COUNT + 2 * SLACK; i++) {
+        if (!reference_equal(dtype, found, expected, i)) {
+            tap_note("element %zu of [%zu, %zu): expected %a / %llu, found %a / %llu", i,
+                     first, first + count, reference_load(dtype, expected, i).real,
+                     (unsigned long long)reference_load(dtype, expected, i).whole,
+                     reference_load(dtype, found, i).real,
+                     (unsigned long long)reference_load(dtype, found, i).whole);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool reduces_once(const struct variant *variant)
+{
+    struct hvd_reduction reduction = {variant->dtype, variant->op, random_factor(),
+                                      variant->from_partial, variant->to_partial};
+    enum hvd_dtype partial = reference_partial(variant->dtype);
+    enum hvd_dtype from = variant->from_partial ? partial : variant->dtype;
+    enum hvd_dtype to = variant->to_partial ? partial : variant->dtype;
+    int sources = 1 + (int)random_below(MOST_SOURCES);
+    size_t count = random_below(4) == 0 ? random_below(4) : random_below(MOST_COUNT + 1);
+    size_t first = random_below(SLACK);
+    bool is_in_place = from == to && random_below(3) == 0;
+    char *out = is_in_place ? arrays[random_below((size_t)sources)] : result;
+    const void *starts[MOST_SOURCES];
+
+    for (int source = 0; source < sources; source++) {
+        fill(from, arrays[source]);
+        starts[source] = arrays[source] + first * hvd_dtype_bytes(from);
+    }
+    fill(to, result);
+    memcpy(expected, out, ARRAY_BYTES);
+    reduce_plainly(&reduction, sources, first, count);
+    hvd_reduce(&reduction, starts, sources, count, out + first * hvd_dtype_bytes(to));
+    if (!all_equal(to, out, first, count)) {
+        tap_note("%d sources, postscale %g, %s", sources, reduction.postscale,
+                 is_in_place ? "in place" : "out of place");
+        return false;
+    }
+    return true;
+}
+
+static bool reduces(enum hvd_dtype dtype, enum hvd_op op)
+{
+    for (int trial = 0; trial < 40; trial++) {
+        struct variant variant = {dtype, op, trial % 2 == 1, trial / 2 % 2 == 1};
+
+        if (!reduces_once(&variant)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool scales(enum hvd_dtype dtype)
+{
+    for (int trial = 0; trial < 40; trial++) {
+        double factor = random_factor();
+        size_t count = random_below(MOST_COUNT + 1);
+        size_t first = random_below(SLACK);
+        size_t offset = first * hvd_dtype_bytes(dtype);
+        char *out = trial % 2 == 0 ? result : arrays[0];
+
+        fill(dtype, arrays[0]);
+        fill(dtype, result);
+        memcpy(expected, out, ARRAY_BYTES);
+        for (size_t i = first; i < first + count; i++) {
+            struct element value = reference_load(dtype, arrays[0], i);
+
+            value = reference_scale(reference_partial(dtype), factor, value);
+            reference_store(dtype, value, expected, i);
+        }
+        hvd_scale(dtype, factor, arrays[0] + offset, out + offset, count);
+        if (!all_equal(dtype, out, first, count)) {
+            tap_note("factor %g", factor);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Min and Max of the same values in another order: the same bits, NaN aside. */
+static bool ignores_order(enum hvd_dtype dtype, enum hvd_op op)
+{
+    struct hvd_reduction reduction = {dtype, op, 1.0, false, false};
+    const void *forwards[] = {arrays[0], arrays[1], arrays[2]};
+    const void *backwards[] = {arrays[2], arrays[1], arrays[0]};
+
+    memset(result, 0, sizeof(result));
+    memset(expected, 0, sizeof(expected));
+    for (int source = 0; source < 3; source++) {
+        fill(dtype, arrays[source]);
+    }
+    hvd_reduce(&reduction, forwards, 3, MOST_COUNT, result);
+    hvd_reduce(&reduction, backwards, 3, MOST_COUNT, expected);
+    return all_equal(dtype, result, 0, MOST_COUNT);
+}
+
+static bool averages_exactly(void)
+{
+    const int64_t big = INT64_C(9007199254740993); /* no double holds it */
+    struct hvd_reduction reduction = {HVD_INT64, HVD_SUM, 1.0, false, false};
+    int64_t one = 1;
+    int64_t sum = 0;
+    const void *sources[] = {&big, &one};
+
+    hvd_reduce(&reduction, sources, 2, 1, &sum);
+    return sum == big + 1;
+}
+
+static bool rounds_once(void)
+{
+    /* 2048 + 1 is a tie that float16 would round to 2048 each time. */
+    uint16_t values[] = {0x6800, 0x3c00, 0x3c00};
+    const void *sources[] = {&values[0], &values[1], &values[2]};
+    struct hvd_reduction reduction = {HVD_FLOAT16, HVD_SUM, 1.0, false, false};
+    uint16_t sum = 0;
+
+    hvd_reduce(&reduction, sources, 3, 1, &sum);
+    return sum == 0x6801;
+}
+
+static bool knows_dtypes(void)
+{
+    return hvd_dtype_bytes(HVD_BFLOAT16) == 2 && hvd_dtype_bytes(HVD_DTYPE_COUNT) == 0 &&
+           strcmp(hvd_dtype_name(HVD_FLOAT32), "float32") == 0 &&
+           hvd_partial_bytes(HVD_FLOAT16) == 4 && hvd_partial_bytes(HVD_INT8) == 1;
+}
+
+int main(void)
+{
+    static const enum hvd_op ops[] = {HVD_SUM, HVD_AVERAGE, HVD_MIN, HVD_MAX,
+                                      HVD_PRODUCT};
+    static const char *const names[HVD_OP_COUNT] = {[HVD_SUM] = "sum",
+                                                    [HVD_AVERAGE] = "average",
+                                                    [HVD_MIN] = "min",
+                                                    [HVD_MAX] = "max",
+                                                    [HVD_PRODUCT] = "product"};
+
+    random_state = 1 + (uint64_t)tap_seed((unsigned)time(NULL)) * 2654435761u;
+    for (int type = 0; type < HVD_DTYPE_COUNT; type++) {
+        const char *name = hvd_dtype_name((enum hvd_dtype)type);
+
+        for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
+            tap_ok(reduces((enum hvd_dtype)type, ops[i]), "%s of %s", names[ops[i]],
+                   name);
+        }
+        tap_ok(scales((enum hvd_dtype)type), "%s is scaled", name);
+        tap_ok(ignores_order((enum hvd_dtype)type, HVD_MIN) &&
+                   ignores_order((enum hvd_dtype)type, HVD_MAX),
+               "min and max of %s do not depend on the order", name);
+    }
+    tap_ok(averages_exactly(), "64-bit integers keep all bits at postscale 1");
+    tap_ok(rounds_once(), "a float16 sum is rounded once");
+    tap_ok(knows_dtypes(), "names and sizes of dtypes");
+    return tap_done();
+}

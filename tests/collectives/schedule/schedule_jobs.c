@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Random layouts, geometries and collectives, and what must come out. */
+#include "tests/collectives/schedule/schedule_jobs.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/tap.h"
+
+enum {
+    MOST_RANKS = 64,
+    NAME_BYTES = 8,
+};
+
+uint64_t jobs_random_below(uint64_t *random, uint64_t end)
+{
+    *random ^= *random << 13;
+    *random ^= *random >> 7;
+    *random ^= *random << 17;
+    return (*random >> 16) % end;
+}
+
+/* --- layouts and geometries ------------------------------------------------------------ */
+
+void jobs_random_layout(uint64_t *random, int most_ranks, int most_nodes,
+                        struct hvd_layout *layout)
+{
+    int size = 1 + (int)jobs_random_below(random, (uint64_t)most_ranks);
+    int most = size < most_nodes ? size : most_nodes;
+    int nodes = 1 + (int)jobs_random_below(random, (uint64_t)most);
+    int way = (int)jobs_random_below(random, 4);
+    char names[MOST_RANKS][NAME_BYTES];
+    const char *hosts[MOST_RANKS];
+
+    for (int rank = 0; rank < size; rank++) {
+        int node = (int)jobs_random_below(random, (uint64_t)nodes); /* at random */
+
+        if (way == 1) { /* in blocks */
+            node = rank * nodes / size;
+        } else if (way == 2) { /* in turn */
+            node = rank % nodes;
+        } else if (way == 3) { /* most on one */
+            node = rank < nodes ? rank : 0;
+        }
+        snprintf(names[rank], NAME_BYTES, "n%d", node);
+        hosts[rank] = names[rank];
+    }
+    if (hvd_layout_init(layout, hosts, size, NULL) != 0) {
+        abort();
+    }
+}
+
+static size_t round_up(size_t bytes)
+{
+    return (bytes + 63) / 64 * 64;
+}
+
+struct hvd_geometry jobs_random_geometry(uint64_t *random,
+                                         const struct hvd_layout *layout)
+{
+    struct hvd_geometry geometry = {.slots = 2 + (int)jobs_random_below(random, 4)};
+    size_t least = round_up((size_t)layout->size * sizeof(double));
+    size_t wish = 64 << jobs_random_below(random, 5);
+    size_t all = round_up((size_t)layout->size * (size_t)layout->nodes * sizeof(double));
+
+    geometry.slot_bytes = wish > least ? wish : least;
+    geometry.recv_bytes = geometry.slot_bytes * (1 + jobs_random_below(random, 3));
+    geometry.recv_bytes = geometry.recv_bytes > all ? geometry.recv_bytes : all;
+    return geometry;
+}
+
+/* --- making ---------------------------------------------------------------------------- */
+
+/* From nothing to several chunks, with a liking for small and round sizes. */
+static int64_t random_size(uint64_t *random, size_t chunk)
+{
+    switch (jobs_random_below(random, 6)) {
+    case 0:
+        return (int64_t)jobs_random_below(random, 3);
+    case 1:
+        return (int64_t)jobs_random_below(random, chunk / 4 + 1);
+    case 2:
+        return (int64_t)(chunk * jobs_random_below(random, 5));
+    default:
+        return (int64_t)jobs_random_below(random, 9 * chunk);
+    }
+}
+
+static void make_reduction(uint64_t *random, const struct hvd_layout *layout,
+                           struct sim_job *job)
+{
+    static const enum hvd_dtype dtypes[] = {HVD_INT32,   HVD_FLOAT32,  HVD_FLOAT64,
+                                            HVD_FLOAT16, HVD_BFLOAT16, HVD_UINT8};
+    struct hvd_schedule_query *queries = job->queries;
+    size_t slot_bytes = queries[0].geometry.slot_bytes;
+    int64_t first = 0;
+    int64_t count;
+
+    job->dtype = dtypes[jobs_random_below(random, 6)];
+    job->op = jobs_random_below(random, 4) == 0 ? HVD_MAX : HVD_SUM;
+    job->postscale = jobs_random_below(random, 2) == 0 ? 1.0 : 1.0 / layout->size;
+    count = random_size(random, slot_bytes / hvd_dtype_bytes(job->dtype));
+    for (int rank = 0; rank < layout->size; rank++) {
+        int64_t left = count - first;
+        int64_t part = (int64_t)jobs_random_below(random, (uint64_t)(left + 1));
+        bool is_all = queries[rank].collective == HVD_COLL_ALLREDUCE;
+
+        part = rank == layout->size - 1 ? left : part;
+        queries[rank].count = count;
+        queries[rank].element_bytes = hvd_dtype_bytes(job->dtype);
+        queries[rank].partial_bytes = hvd_partial_bytes(job->dtype);
+        queries[rank].part_begin = first;
+        queries[rank].part_count = part;
+        job->input_bytes[rank] = count * (int64_t)hvd_dtype_bytes(job->dtype);
+        job->output_bytes[rank] =
+            (is_all ? count : part) * (int64_t)hvd_dtype_bytes(job->dtype);
+        first += part;
+    }
+}
+
+static void make_broadcast(uint64_t *random, const struct hvd_layout *layout,
+                           struct sim_job *job)
+{
+    int64_t bytes = random_size(random, job->queries[0].geometry.slot_bytes);
+    int root = (int)jobs_random_below(random, (uint64_t)layout->size);
+
+    for (int rank = 0; rank < layout->size; rank++) {
+        job->queries[rank].bytes = bytes;
+        job->queries[rank].root = root;
+        job->input_bytes[rank] = rank == root ? bytes : 0;
+        job->output_bytes[rank] = bytes;
+    }
+}
+
+/* Bounds of `count` blocks of random sizes. */
+static int64_t *random_blocks(uint64_t *random, int count, size_t slot_bytes)
+{
+    int64_t *bounds = calloc((size_t)count + 1, sizeof(*bounds));
+    bool is_even = jobs_random_below(random, 2) == 0;
+    int64_t block = random_size(random, slot_bytes / (size_t)count + 1);
+
+    for (int i = 0; i < count; i++) {
+        if (!is_even) {
+            block = jobs_random_below(random, 4) == 0
+                        ? random_size(random, slot_bytes)
+                        : (int64_t)jobs_random_below(random, 2 * slot_bytes / 3);
+        }
+        bounds[i + 1] = bounds[i] + block;
+    }
+    return bounds;
+}
+
+static void make_allgather(uint64_t *random, const struct hvd_layout *layout,
+                           struct sim_job *job)
+{
+    int size = layout->size;
+    size_t slot_bytes = job->queries[0].geometry.slot_bytes;
+    int64_t *blocks = random_blocks(random, size, slot_bytes);
+
+    for (int rank = 0; rank < size; rank++) {
+        int64_t *own = calloc((size_t)size + 1, sizeof(*own));
+
+        memcpy(own, blocks, ((size_t)size + 1) * sizeof(*own));
+        job->queries[rank].blocks = own;
+        job->input_bytes[rank] = blocks[rank + 1] - blocks[rank];
+        job->output_bytes[rank] = blocks[size];
+    }
+    free(blocks);
+}
+
+static void make_alltoall(uint64_t *random, const struct hvd_layout *layout,
+                          struct sim_job *job)
+{
+    int size = layout->size;
+    size_t slot_bytes = job->queries[0].geometry.slot_bytes;
+    int64_t most = 0;
+
+    for (int rank = 0; rank < size; rank++) {
+        int64_t *send = random_blocks(random, size, slot_bytes);
+
+        for (int i = 0; i < size; i++) {
+            most = send[i + 1] - send[i] > most ? send[i + 1] - send[i] : most;
+        }
+        job->queries[rank].send = send;
+        job->input_bytes[rank] = send[size];
+    }
+    for (int rank = 0; rank < size; rank++) {
+        int64_t *blocks = calloc((size_t)size + 1, sizeof(*blocks));
+
+        for (int i = 0; i < size; i++) {
+            const int64_t *send = job->queries[i].send;
+
+            blocks[i + 1] = blocks[i] + send[rank + 1] - send[rank];
+        }
+        job->queries[rank].blocks = blocks;
+        job->queries[rank].max_block = most;
+        job->output_bytes[rank] = blocks[size];
+    }
+}
+
+/* Small numbers of any size in every dtype, and never NaN. */
+static void fill(uint64_t *random, const struct sim_job *job, int rank)
+{
+    size_t bytes = (size_t)job->input_bytes[rank];
+    char *input = job->inputs[rank];
+
+    for (size_t i = 0; i < bytes; i++) {
+        input[i] = (char)jobs_random_below(random, 256);
+    }
+    if (job->queries[rank].element_bytes > 1) {
+        size_t step = job->queries[rank].element_bytes;
+
+        for (size_t i = step - 1; i < bytes; i += step) {
+            input[i] = (char)((input[i] & 0x80) | 0x3b);
+        }
+    }
+}
+
+static void *arrays(const struct hvd_layout *layout, size_t bytes)
+{
+    return calloc((size_t)layout->size, bytes);
+}
+
+int jobs_make(uint64_t *random, enum hvd_collective collective,
+              const struct hvd_layout *layout, const struct hvd_geometry *geometry,
+              struct sim_job *job)
+{
+    int status = 0;
+
+    job->queries = arrays(layout, sizeof(*job->queries));
+    job->schedules = arrays(layout, sizeof(struct hvd_schedule *));
+    job->inputs = arrays(layout, sizeof(char *));
+    job->outputs = arrays(layout, sizeof(char *));
+    job->input_bytes = arrays(layout, sizeof(int64_t));
+    job->output_bytes = arrays(layout, sizeof(int64_t));
+    for (int rank = 0; rank < layout->size; rank++) {
+        job->queries[rank] = (struct hvd_schedule_query){.collective = collective,
+                                                         .layout = layout,
+                                                         .rank = rank,
+                                                         .geometry = *geometry};
+    }
+    if (collective == HVD_COLL_BROADCAST) {
+        make_broadcast(random, layout, job);
+    } else if (collective == HVD_COLL_ALLGATHER) {
+        make_allgather(random, layout, job);
+    } else if (collective == HVD_COLL_ALLTOALL) {
+        make_alltoall(random, layout, job);
+    } else {
+        make_reduction(random, layout, job);
+    }
+    for (int rank = 0; rank < layout->size && status == 0; rank++) {
+        job->inputs[rank] = malloc((size_t)job->input_bytes[rank] + 1);
+        job->outputs[rank] = calloc(1, (size_t)job->output_bytes[rank] + 1);
+        fill(random, job, rank);
+        status = hvd_schedule_create(&job->queries[rank], &job->schedules[rank], NULL);
+    }
+    return status;
+}
+
+void jobs_finish(const struct hvd_layout *layout, struct sim_job *job)
+{
+    for (int rank = 0; rank < layout->size; rank++) {
+        hvd_schedule_destroy(job->schedules[rank]);
+        free((void *)job->queries[rank].blocks);
+        free((void *)job->queries[rank].send);
+        free(job->inputs[rank]);
+        free(job->outputs[rank]);
+    }
+    free(job->queries);
+    free(job->schedules);
+    free(job->inputs);
+    free(job->outputs);
+    free(job->input_bytes);
+    free(job->output_bytes);
+}
+
+/* --- checking -------------------------------------------------------------------------- */
+
+/* The reduction of all inputs: ranks of a node in order, then nodes in order. */
+static char *reduced(const struct hvd_layout *layout, const struct sim_job *job)
+{
+    size_t count = (size_t)job->queries[0].count;
+    size_t partial_bytes = count * hvd_partial_bytes(job->dtype);
+    struct hvd_reduction within = {job->dtype, job->op, 1.0, false, true};
+    struct hvd_reduction between = {job->dtype, job->op, job->postscale, true, false};
+    const void *sources[MOST_RANKS];
+    const void *nodes[MOST_RANKS];
+    char *partials = malloc((size_t)layout->nodes * partial_bytes + 1);
+    char *result = malloc((size_t)job->input_bytes[0] + 1);
+
+    for (int node = 0; node < layout->nodes; node++) {
+        int local_size = hvd_layout_local_size(layout, node);
+        char *partial = partials + (size_t)node * partial_bytes;
+
+        for (int i = 0; i < local_size; i++) {
+            sources[i] = job->inputs[hvd_layout_rank(layout, node, i)];
+        }
+        hvd_reduce(&within, sources, local_size, count, partial);
+        nodes[node] = partial;
+    }
+    hvd_reduce(&between, nodes, layout->nodes, count, result);
+    free(partials);
+    return result;
+}
+
+/* Tells the first byte in which an output is not what it should be. */
+static bool equals(const struct sim_job *job, int rank, int64_t begin,
+                   const char *expected, int64_t bytes)
+{
+    const char *found = job->outputs[rank] + begin;
+
+    for (int64_t i = 0; i < bytes; i++) {
+        if (found[i] != expected[i]) {
+            tap_note("rank %d, output byte %lld of %lld: expected %02x, found %02x", rank,
+                     (long long)(begin + i), (long long)job->output_bytes[rank],
+                     (unsigned char)expected[i], (unsigned char)found[i]);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool is_reduced(const struct sim_job *job, int rank, const char *result)
+{
+    const struct hvd_schedule_query *query = &job->queries[rank];
+    bool is_all = query->collective == HVD_COLL_ALLREDUCE;
+    int64_t skipped = is_all ? 0 : query->part_begin * (int64_t)query->element_bytes;
+
+    return equals(job, rank, 0, result + skipped, job->output_bytes[rank]);
+}
+
+/* Whether rank has the right block from rank `from`. */
+static bool has_block(const struct sim_job *job, int rank, int from)
+{
+    const struct hvd_schedule_query *query = &job->queries[rank];
+    const char *expected = job->inputs[from];
+
+    if (query->collective == HVD_COLL_ALLTOALL) {
+        expected += job->queries[from].send[rank];
+    }
+    return equals(job, rank, query->blocks[from], expected,
+                  query->blocks[from + 1] - query->blocks[from]);
+}
+
+bool jobs_are_right(const struct hvd_layout *layout, const struct sim_job *job)
+{
+    enum hvd_collective collective = job->queries[0].collective;
+    bool is_reduction =
+        collective == HVD_COLL_ALLREDUCE || collective == HVD_COLL_REDUCESCATTER;
+    char *result = is_reduction ? reduced(layout, job) : NULL;
+    bool is_right = true;
+
+    for (int rank = 0; rank < layout->size && is_right; rank++) {
+        if (is_reduction) {
+            is_right = is_reduced(job, rank, result);
+        } else if (collective == HVD_COLL_BROADCAST) {
+            is_right = equals(job, rank, 0, job->inputs[job->queries[rank].root],
+                              job->output_bytes[rank]);
+        }
+        for (int from = 0; !is_reduction && collective != HVD_COLL_BROADCAST &&
+                           from < layout->size && is_right;
+             from++) {
+            is_right = has_block(job, rank, from);
+        }
+    }
+    free(result);
+    return is_right;
+}

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What each kind of step does, in ordinary memory. */
+#include "tests/collectives/schedule/sim_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/tap.h"
+
+static struct player *local_player(const struct sim *sim, int node, int local_rank)
+{
+    return &sim->players[hvd_layout_rank(sim->layout, node, local_rank)];
+}
+
+/* --- places ---------------------------------------------------------------------------- */
+
+size_t sim_slot_bytes(const struct sim *sim, enum hvd_place_kind kind)
+{
+    return kind == HVD_PLACE_RECV ? sim->geometry->recv_bytes : sim->geometry->slot_bytes;
+}
+
+/* The memory of a place as player sees it; NULL when it is out of bounds or not his to use. */
+static char *memory(const struct sim *sim, const struct player *player,
+                    const struct hvd_place *place, size_t bytes, bool is_written)
+{
+    bool is_shared = place->kind == HVD_PLACE_IN || place->kind == HVD_PLACE_OUT;
+    size_t room = sim_slot_bytes(sim, place->kind);
+    const struct player *owner = player;
+
+    if (is_shared) {
+        if (place->local_rank < 0 ||
+            place->local_rank >= hvd_layout_local_size(sim->layout, player->node)) {
+            return NULL;
+        }
+        owner = local_player(sim, player->node, place->local_rank);
+    }
+    if (place->slot < 0 || place->slot >= sim->geometry->slots || place->offset > room ||
+        bytes > room - place->offset || (is_written && owner != player)) {
+        return NULL;
+    }
+    return owner->places[place->kind] + (size_t)place->slot * room + place->offset;
+}
+
+enum outcome sim_fail(const struct player *player, const char *reason)
+{
+    tap_note("rank %d, job %d, tick %lld, step %d: %s", player->rank, player->job,
+             (long long)player->tick - 1, player->step, reason);
+    return FAILED;
+}
+
+/* --- steps that move data -------------------------------------------------------------- */
+
+/* Leaves garbage at first, so that the next call does the work. */
+static bool spoils(struct player *player, char *to, size_t bytes)
+{
+    player->is_writing = !player->is_writing;
+    if (player->is_writing) {
+        memset(to, GARBAGE, bytes);
+    }
+    return player->is_writing;
+}
+
+static enum outcome put(struct sim *sim, struct player *player,
+                        const struct hvd_step *step)
+{
+    const struct sim_job *job = &sim->jobs[player->job];
+    char *to = memory(sim, player, &step->to, step->bytes, true);
+    int64_t end = step->begin + (int64_t)step->bytes;
+
+    if (to == NULL || step->begin < 0 || end > job->input_bytes[player->rank]) {
+        return sim_fail(player, "PUT out of bounds");
+    }
+    if (!spoils(player, to, step->bytes)) {
+        memcpy(to, job->inputs[player->rank] + step->begin, step->bytes);
+    }
+    return MOVED;
+}
+
+static enum outcome get(struct sim *sim, struct player *player,
+                        const struct hvd_step *step)
+{
+    const struct sim_job *job = &sim->jobs[player->job];
+    const char *from = memory(sim, player, &step->from, step->bytes, false);
+    int64_t end = step->begin + (int64_t)step->bytes;
+
+    if (from == NULL || step->begin < 0 || end > job->output_bytes[player->rank]) {
+        return sim_fail(player, "GET out of bounds");
+    }
+    memcpy(job->outputs[player->rank] + step->begin, from, step->bytes);
+    return MOVED;
+}
+
+/* Reduces sources into step->to, unless one of them is NULL. */
+static enum outcome reduce(struct sim *sim, struct player *player,
+                           const struct hvd_step *step, const void *const *sources,
+                           int count)
+{
+    const struct sim_job *job = &sim->jobs[player->job];
+    struct hvd_reduction reduction = {job->dtype, job->op, job->postscale,
+                                      step->kind == HVD_STEP_REDUCE_NODES,
+                                      step->is_partial};
+    size_t bytes =
+        step->is_partial ? hvd_partial_bytes(job->dtype) : hvd_dtype_bytes(job->dtype);
+    char *to = memory(sim, player, &step->to, step->count * bytes, true);
+
+    for (int i = 0; i < count; i++) {
+        if (sources[i] == NULL || to == NULL) {
+            return sim_fail(player, "REDUCE out of bounds");
+        }
+    }
+    if (!spoils(player, to, step->count * bytes)) {
+        hvd_reduce(&reduction, sources, count, step->count, to);
+    }
+    return MOVED;
+}
+
+static enum outcome reduce_local(struct sim *sim, struct player *player,
+                                 const struct hvd_step *step)
+{
+    size_t bytes = step->count * hvd_dtype_bytes(sim->jobs[player->job].dtype);
+    int count = hvd_layout_local_size(sim->layout, player->node);
+    const void **sources = calloc((size_t)count, sizeof(*sources));
+    enum outcome outcome;
+
+    for (int i = 0; i < count; i++) {
+        struct hvd_place place = step->from;
+
+        place.local_rank = i;
+        sources[i] = memory(sim, player, &place, bytes, false);
+    }
+    outcome = reduce(sim, player, step, sources, count);
+    free(sources);
+    return outcome;
+}
+
+static enum outcome reduce_nodes(struct sim *sim, struct player *player,
+                                 const struct hvd_step *step)
+{
+    size_t bytes = step->count * hvd_partial_bytes(sim->jobs[player->job].dtype);
+    int count = sim->layout->nodes;
+    const void **sources = calloc((size_t)count, sizeof(*sources));
+    enum outcome outcome;
+
+    for (int i = 0; i < count; i++) {
+        struct hvd_place place = step->from;
+
+        place.offset += (size_t)i * step->stride;
+        place = i == player->node ? step->own : place;
+        sources[i] = memory(sim, player, &place, bytes, false);
+    }
+    outcome = reduce(sim, player, step, sources, count);
+    free(sources);
+    return outcome;
+}
+
+/* --- steps that talk ------------------------------------------------------------------- */
+
+static void remember(struct messages *messages, struct sim_message *message)
+{
+    if (messages->count == messages->room) {
+        messages->room = 2 * messages->room + 16;
+        messages->all =
+            realloc(messages->all, messages->room * sizeof(struct sim_message *));
+    }
+    messages->all[messages->count++] = message;
+}
+
+static enum outcome talk(struct sim *sim, struct player *player,
+                         const struct hvd_step *step)
+{
+    bool is_send = step->kind == HVD_STEP_SEND;
+    const struct hvd_place *place = is_send ? &step->from : &step->to;
+    char *data = memory(sim, player, place, step->bytes, true);
+    bool is_eager = sim->options->has_eager_sends && sim_random_below(sim, 2) == 0;
+
+    if (data == NULL || step->bytes == 0 || step->peer < 0 ||
+        step->peer >= sim->layout->size || step->peer == player->rank) {
+        return sim_fail(player, is_send ? "impossible SEND" : "impossible RECV");
+    }
+    if (is_send) {
+        remember(&player->sends, sim_network_send(sim->network, player->rank, step->peer,
+                                                  data, step->bytes, is_eager));
+    } else {
+        memset(data, GARBAGE, step->bytes);
+        remember(&player->recvs, sim_network_recv(sim->network, step->peer, player->rank,
+                                                  data, step->bytes));
+    }
+    return MOVED;
+}
+
+enum outcome sim_await_messages(const struct player *player, struct messages *messages,
+                                uint64_t value)
+{
+    if (value > messages->count) {
+        return sim_fail(player, "waits for a message that was not posted");
+    }
+    while (messages->done < messages->count && messages->all[messages->done]->is_done) {
+        messages->done++;
+    }
+    return messages->done >= value ? MOVED : WAITS;
+}
+
+static enum outcome await_counters(const struct sim *sim, const struct player *player,
+                                   const struct hvd_step *step)
+{
+    int local_size = hvd_layout_local_size(sim->layout, player->node);
+
+    for (int i = 0; i < local_size; i++) {
+        bool is_meant = step->peer == -1 || step->peer == i;
+
+        if (is_meant && local_player(sim, player->node, i)->counter <
+                            player->counter_base + step->value) {
+            return WAITS;
+        }
+    }
+    return MOVED;
+}
+
+enum outcome sim_execute(struct sim *sim, struct player *player,
+                         const struct hvd_step *step)
+{
+    switch (step->kind) {
+    case HVD_STEP_PUT:
+        return put(sim, player, step);
+    case HVD_STEP_GET:
+        return get(sim, player, step);
+    case HVD_STEP_REDUCE_LOCAL:
+        return reduce_local(sim, player, step);
+    case HVD_STEP_REDUCE_NODES:
+        return reduce_nodes(sim, player, step);
+    case HVD_STEP_SIGNAL:
+        player->counter++;
+        return MOVED;
+    case HVD_STEP_WAIT:
+        return await_counters(sim, player, step);
+    case HVD_STEP_SEND:
+    case HVD_STEP_RECV:
+        return talk(sim, player, step);
+    case HVD_STEP_WAIT_SEND:
+        return sim_await_messages(player, &player->sends, step->value);
+    case HVD_STEP_WAIT_RECV:
+        return sim_await_messages(player, &player->recvs, step->value);
+    }
+    return sim_fail(player, "unknown step");
+}

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A job that lives long: soak SECONDS, started as each rank of a job by soak_test.sh. Rank 0 prints
+ * TAP. With HVD_TEST_SEED all draws are the same again; what the ranks' speed makes of them is
+ * not. */
+#include <dirent.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tests/collectives/calls.h"
+#include "tests/collectives/soak/soak.h"
+#include "tests/tap.h"
+
+enum {
+    SILENCE_S = 120, /* that no phase takes */
+    WARM_CYCLES = 3, /* before what is in use is compared */
+};
+
+/* What a process has in use between two lives. */
+struct figures {
+    long descriptors;
+    long threads;
+    long heap; /* bytes */
+    long resident; /* bytes */
+};
+
+#ifdef __SANITIZE_ADDRESS__
+static const bool is_sanitized = true;
+#else
+static const bool is_sanitized = false;
+#endif
+
+static char note[160]; /* of the main thread's phase, for the watchdog */
+static unsigned seed;
+static long cycle;
+static int own_rank; /* for the watchdog */
+
+void soak_fail(const struct soak *soak, const char *format, ...)
+{
+    char text[800];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    fprintf(stderr, "# rank %d, seed %u, cycle %ld, %s: %s\n", soak->rank, seed, cycle,
+            note, text);
+    _exit(1);
+}
+
+void soak_note(const struct soak *soak, const char *what)
+{
+    if (soak->prefix[0] == '\0') {
+        snprintf(note, sizeof(note), "after %ld calls: %s", soak->calls, what);
+        alarm(SILENCE_S);
+    }
+}
+
+static void on_alarm(int number)
+{
+    char text[300];
+    int n =
+        snprintf(text, sizeof(text), "# rank %d stands still: seed %u, cycle %ld, %s\n",
+                 own_rank, seed, cycle, note);
+
+    (void)number;
+    n = (int)write(STDERR_FILENO, text, (size_t)n);
+    _exit(n > 0 ? 1 : 2);
+}
+
+static int64_t reduce(struct soak *soak, int64_t value, enum hvd_op op)
+{
+    struct hvd_tensor tensor =
+        call_tensor("soak.number", HVD_INT64, NULL, 0, &value, &value);
+    struct hvd_request *request = NULL;
+    struct hvd_error err = {0};
+
+    if (hvd_allreduce_start(&tensor, 1, op, 1, 1, 0, &request, &err) != 0 ||
+        soak_end(soak, request, &err) != 0) {
+        soak_fail(soak, "cannot compare a number: %s", err.text);
+    }
+    hvd_request_free(request);
+    return value;
+}
+
+void soak_agree(struct soak *soak, int number)
+{
+    if (reduce(soak, number, HVD_MAX) != number ||
+        reduce(soak, number, HVD_MIN) != number) {
+        soak_fail(soak, "ranks have different numbers, this one %d", number);
+    }
+}
+
+/* --- leaks --- */
+
+static long count_entries(const char *path)
+{
+    DIR *dir = opendir(path);
+    long count = 0;
+
+    while (dir != NULL && readdir(dir) != NULL) {
+        count++;
+    }
+    closedir(dir);
+    return count;
+}
+
+static struct figures look(void)
+{
+    struct mallinfo2 heap = (malloc_trim(0), mallinfo2());
+    struct figures now = {.descriptors = count_entries("/proc/self/fd"),
+                          .threads = count_entries("/proc/self/task"),
+                          .heap = (long)(heap.uordblks + heap.hblkhd)};
+    FILE *file = fopen("/proc/self/statm", "re");
+    long ignored;
+
+    if (file != NULL && fscanf(file, "%ld %ld", &ignored, &now.resident) == 2) {
+        now.resident *= sysconf(_SC_PAGESIZE);
+    }
+    fclose(file);
+    return now;
+}
+
+/* The most of any rank more than before; collective. */
+static long most_more(struct soak *soak, long now, long before)
+{
+    return (long)reduce(soak, now - before, HVD_MAX);
+}
+
+/* Rank 0 says what any rank has more in use than before; collective. */
+static void compare(struct soak *soak, const struct figures *before,
+                    const struct figures *now)
+{
+    const struct {
+        const char *word;
+        long more;
+        long limit;
+        bool is_memory;
+    } rows[] = {
+        {"descriptors", most_more(soak, now->descriptors, before->descriptors), 0, false},
+        {"threads", most_more(soak, now->threads, before->threads), 0, false},
+        {"bytes of heap", most_more(soak, now->heap, before->heap), 4096, true},
+        {"bytes of memory", most_more(soak, now->resident, before->resident), 2 << 20,
+         true},
+    };
+
+    for (size_t i = 0; soak->rank == 0 && i < sizeof(rows) / sizeof(rows[0]); i++) {
+        char promise[80];
+
+        snprintf(promise, sizeof(promise), "no rank has more %s in use after %ld lives",
+                 rows[i].word, cycle);
+        if (is_sanitized && rows[i].is_memory) {
+            tap_skip(promise, "sanitizers keep freed memory");
+        } else {
+            tap_ok(rows[i].more <= rows[i].limit, "%s (%ld)", promise, rows[i].more);
+        }
+    }
+}
+
+/* --- lives --- */
+
+/* Calls of another thread beside those of the main one. */
+static void *work_beside(void *argument)
+{
+    struct soak *soak = argument;
+    int count = 1 + (int)soak_pick(&soak->shared, 3);
+
+    for (int i = 0; i < count; i++) {
+        soak_steady(soak);
+    }
+    return NULL;
+}
+
+/* is_alone: no other thread makes calls, so that this rank may join. */
+static void play(struct soak *soak, bool is_alone)
+{
+    switch (soak_pick(&soak->shared, 9)) {
+    case 0:
+    case 1:
+    case 2:
+        soak_round(soak);
+        break;
+    case 3:
+    case 4:
+        soak_steady(soak);
+        break;
+    case 5:
+        is_alone ? soak_uneven(soak) : soak_round(soak);
+        break;
+    case 6:
+    case 7:
+        soak_add_set(soak);
+        break;
+    default:
+        soak_remove_set(soak);
+        break;
+    }
+}
+
+/* One life, from init to shutdown. */
+static void live(struct soak *soak)
+{
+    struct soak helper;
+    int phases = 1 + (int)soak_pick(&soak->shared, 12);
+    bool has_helper = soak_chance(&soak->shared, 3);
+    pthread_t thread;
+
+    soak_sets_begin(soak);
+    helper = *soak;
+    helper.prefix = "beside.";
+    helper.calls = 0;
+    helper.faults = 0;
+    helper.shared = soak_seeded(seed, 1000000u + (unsigned)cycle);
+    helper.own = soak_seeded(soak_pick(&soak->own, UINT32_MAX), 1);
+    if (has_helper && pthread_create(&thread, NULL, work_beside, &helper) != 0) {
+        soak_fail(soak, "no thread");
+    }
+    for (int i = 0; i < phases; i++) {
+        play(soak, !has_helper);
+    }
+    if (has_helper) {
+        pthread_join(thread, NULL);
+        soak->calls += helper.calls;
+        soak->faults += helper.faults;
+    }
+    soak_agree(soak, (int)cycle); /* nobody leaves while others are at work */
+}
+
+static void init(struct soak *soak)
+{
+    struct hvd_error err = {0};
+
+    soak_note(soak, "init");
+    if (hvd_init(&err) != 0) {
+        soak_fail(soak, "init failed: %s", err.text);
+    }
+    soak->rank = hvd_rank();
+    soak->size = hvd_size();
+    own_rank = soak->rank;
+}
+
+static void share_seed(struct soak *soak)
+{
+    seed = soak->rank == 0 ? tap_seed((unsigned)time(NULL)) : 0;
+    seed = (unsigned)reduce(soak, seed, HVD_MAX);
+    soak->own = soak_seeded(seed, 500u + (unsigned)soak->rank);
+}
+
+/* Lives until the time is over; returns what was in use after the first ones. */
+static struct figures live_often(struct soak *soak, int64_t end)
+{
+    struct figures before = {0};
+
+    for (bool goes_on = true; goes_on; cycle++) {
+        init(soak);
+        if (cycle == 0) {
+            share_seed(soak);
+        }
+        goes_on = reduce(soak, soak->rank == 0 && time(NULL) < end, HVD_MAX) != 0;
+        soak->shared = soak_seeded(seed, (uint64_t)cycle);
+        live(soak);
+        soak_leave(soak);
+        if (cycle < WARM_CYCLES) {
+            before = look();
+        }
+    }
+    return before;
+}
+
+int main(int argc, char **argv)
+{
+    int64_t end = time(NULL) + (argc > 1 ? atoi(argv[1]) : 8);
+    struct soak soak = {.prefix = ""};
+    struct figures before, now;
+
+    signal(SIGALRM, on_alarm);
+    before = live_often(&soak, end);
+    now = look();
+    init(&soak);
+    if (soak.rank == 0) {
+        tap_ok(true, "%ld calls in %ld lives, %ld of them wrong on purpose, end as drawn",
+               soak.calls, cycle, soak.faults);
+    }
+    compare(&soak, &before, &now);
+    hvd_shutdown();
+    return soak.rank == 0 ? tap_done() : 0;
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The timeline at its limits: a full queue, files that come and go, a full disk. */
+#include "collectives/timeline/timeline.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "gpu_binding/log.h"
+#include "tests/collectives/timeline/json_check.h"
+#include "tests/collectives/timeline/timeline_case.h"
+#include "tests/tap.h"
+
+enum {
+    LIMIT_S = 30 /* far above what filling the disk takes on a loaded machine */
+};
+
+static struct timeline_case test;
+static _Atomic int warnings;
+
+static void count_warning(enum hvd_log_level level, const char *line)
+{
+    warnings += level == HVD_LOG_WARN && strstr(line, "timeline") != NULL ? 1 : 0;
+}
+
+static bool is_nested(const char *text, int row)
+{
+    char *found = case_phases(text, row);
+    bool is_good = found[0] != '\0';
+
+    free(found);
+    return is_good;
+}
+
+/* Far more than the queue holds, faster than it is written. */
+static void overflow_is_counted(void)
+{
+    const char *dropped;
+    long missing = 0;
+    int bad = 0;
+    char *text;
+
+    case_begin(&test, false);
+    for (int round = 0; round < 3000; round++) {
+        for (int i = 0; i < 8; i++) {
+            case_run(&test, &test.request->entries[i], false);
+        }
+    }
+    text = case_text(&test);
+    for (int row = 1; row <= 8; row++) {
+        bad += is_nested(text, row) ? 0 : 1;
+    }
+    for (dropped = text; (dropped = strstr(dropped, "\"dropped ")) != NULL; dropped++) {
+        missing += atol(dropped + 9);
+    }
+    tap_note("%ld events dropped", missing);
+    tap_ok(bad == 0 && missing > 0,
+           "a queue that is full costs whole tensors, and is told");
+    free(text);
+}
+
+static void files_come_and_go(void)
+{
+    static const char second[] = "/tmp/hvd-timeline-second.json";
+    struct hvd_entry *entry = &test.request->entries[0];
+    struct hvd_error err = {0};
+
+    hvd_timeline_create(&test.place, &test.timeline, NULL);
+    case_run(&test, entry, false);
+    hvd_timeline_begin(test.timeline, test.path, false, NULL);
+    case_run(&test, entry, false);
+    hvd_timeline_begin(test.timeline, test.path, false, NULL);
+    case_run(&test, entry, false);
+    tap_ok(hvd_timeline_records_to(test.timeline, test.path) &&
+               !hvd_timeline_records_to(test.timeline, second),
+           "it is known where to it records");
+    hvd_timeline_begin(test.timeline, second, false, NULL);
+    tap_ok(json_count_file(test.path) == 2 + 2 + 2 * 12,
+           "beginning again with the same file goes on, with another closes it");
+    case_run(&test, entry, false);
+    hvd_timeline_end(test.timeline);
+    case_run(&test, entry, false);
+    tap_ok(hvd_timeline_has_ended(test.timeline), "one rank has nobody to wait for");
+    hvd_timeline_close(test.timeline);
+    tap_ok(json_count_file(second) == 2 + 2 + 12, "nothing is recorded after the end");
+    tap_ok(hvd_timeline_begin(test.timeline, "/nowhere/x", false, &err) == HVD_ERR_SYS &&
+               strstr(err.text, "/nowhere/x") != NULL &&
+               !hvd_timeline_records_to(test.timeline, "/nowhere/x"),
+           "a file that cannot be written: %s", err.text);
+    case_run(&test, entry, false);
+    hvd_timeline_begin(test.timeline, test.path, false, NULL);
+    hvd_timeline_destroy(test.timeline);
+    tap_ok(json_count_file(test.path) == 2, "and the next one can");
+    unlink(second);
+    test.timeline = NULL;
+    case_run(&test, entry, false);
+    tap_ok(true, "no timeline takes everything and does nothing");
+}
+
+/* A limit on the size of files stands for a full disk; its signal would kill this process. */
+static void full_disk_ends_it(void)
+{
+    struct rlimit before, low = {.rlim_cur = 3 << 20};
+    int elements;
+
+    getrlimit(RLIMIT_FSIZE, &before);
+    low.rlim_max = before.rlim_max;
+    case_begin(&test, false);
+    hvd_log_to(count_warning, HVD_LOG_WARN);
+    setrlimit(RLIMIT_FSIZE, &low);
+    for (time_t limit = time(NULL) + LIMIT_S; warnings == 0 && time(NULL) < limit;) {
+        const struct timespec pause = {.tv_nsec = 1000000};
+
+        for (int i = 0; i < 1000; i++) {
+            case_run(&test, &test.request->entries[0], false);
+        }
+        hvd_timeline_progress(test.timeline);
+        nanosleep(&pause, NULL);
+    }
+    hvd_timeline_destroy(test.timeline);
+    test.timeline = NULL;
+    setrlimit(RLIMIT_FSIZE, &before);
+    hvd_log_to(NULL, HVD_LOG_WARN);
+    elements = json_count_file(test.path);
+    tap_ok(warnings == 1 && elements > 10000,
+           "a full disk is one warning, and %d events before it stay", elements);
+}
+
+int main(void)
+{
+    case_init(&test);
+    for (int i = 0; i < 8; i++) {
+        char name[16];
+
+        snprintf(name, sizeof(name), "tensor %d", i);
+        case_entry(&test, i, name, (enum hvd_kind)i);
+    }
+    overflow_is_counted();
+    files_come_and_go();
+    full_disk_ends_it();
+    case_finish(&test);
+    return tap_done();
+}

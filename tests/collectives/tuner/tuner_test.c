@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where the autotuner ends in simulated jobs: three gradient sets on clusters drawn by lot. */
+#include "collectives/tuner/tuner.h"
+
+#include <math.h>
+
+#include "tests/collectives/tuner/tuner_jobs.h"
+#include "tests/tap.h"
+
+enum {
+    JOBS = 40, /* of each kind */
+};
+
+static const double default_threshold = 128 << 20;
+static const double default_cycle_ms = 1;
+
+static const struct hvd_knob_settings untouched = {.fusion_threshold = 128 << 20,
+                                                   .cycle_time_ms = 1};
+static const struct hvd_tuner_options horovods = {
+    .warmup_samples = 3, .steps_per_sample = 10, .max_trials = 20};
+
+/* The worst of some jobs. */
+struct outcome {
+    int steps;
+    double above_best; /* share of the step's time at the best setting of the grid */
+    double mean_above_best;
+    double above_defaults;
+    double defaults_above_best; /* on average */
+};
+
+static struct hvd_tuner *make_tuner(const struct hvd_knob_settings *settings,
+                                    const struct hvd_tuner_options *options)
+{
+    struct hvd_knob knobs[HVD_KNOBS];
+    struct hvd_tuner *tuner = NULL;
+
+    hvd_knobs_make(settings, knobs);
+    if (hvd_tuner_create(knobs, HVD_KNOBS, options, &tuner, NULL) != 0) {
+        printf("Bail out! no memory\n");
+        exit(1);
+    }
+    return tuner;
+}
+
+static double best_us(const struct job *job)
+{
+    struct hvd_knob knobs[HVD_KNOBS];
+    const struct hvd_knob *threshold = &knobs[HVD_KNOB_FUSION_THRESHOLD];
+    const struct hvd_knob *cycle = &knobs[HVD_KNOB_CYCLE_TIME];
+    double best = INFINITY;
+
+    hvd_knobs_make(&untouched, knobs);
+    for (int i = 0; i < threshold->count; i++) {
+        for (int k = 0; k < cycle->count; k++) {
+            best = fmin(best, job_step_us(job, threshold->values[i], cycle->values[k]));
+        }
+    }
+    return best;
+}
+
+static void add_outcome(struct outcome *outcome, struct job *job)
+{
+    struct hvd_tuner *tuner = make_tuner(&untouched, &horovods);
+    int steps = job_train(job, tuner, 10000);
+    double best = best_us(job), tuned = job_tuned_us(job, tuner);
+    double defaults = job_step_us(job, default_threshold, default_cycle_ms);
+
+    outcome->steps = steps > outcome->steps ? steps : outcome->steps;
+    outcome->above_best = fmax(outcome->above_best, tuned / best - 1);
+    outcome->mean_above_best += (tuned / best - 1) / JOBS;
+    outcome->above_defaults = fmax(outcome->above_defaults, tuned / defaults - 1);
+    outcome->defaults_above_best += (defaults / best - 1) / JOBS;
+    hvd_tuner_destroy(tuner);
+}
+
+/* least, mean: what a tuned job may be above the best setting; harm: above the defaults. */
+static void test_model(enum model model, struct noise noise, unsigned seed,
+                       const double bounds[3])
+{
+    struct outcome outcome = {.above_defaults = -1};
+    const char *name = model_name(model);
+
+    for (unsigned i = 0; i < JOBS; i++) {
+        struct job job;
+
+        job_draw(&job, model, noise, seed * JOBS + i);
+        add_outcome(&outcome, &job);
+    }
+    tap_note("%s: the defaults are %.1f %% above the best on average, tuned jobs %.2f %%",
+             name, outcome.defaults_above_best * 100, outcome.mean_above_best * 100);
+    tap_ok(outcome.steps <= 500, "%s with %g %% noise is tuned within 500 steps: %d",
+           name, noise.step * 100, outcome.steps);
+    tap_ok(outcome.mean_above_best < bounds[0],
+           "%s: on average at most %g %% above the best setting", name, bounds[0] * 100);
+    tap_ok(outcome.above_best < bounds[1], "%s: never %g %% above it: %.2f %%", name,
+           bounds[1] * 100, outcome.above_best * 100);
+    tap_ok(outcome.above_defaults < bounds[2],
+           "%s: never slower than the defaults: %.2f %%", name,
+           outcome.above_defaults * 100);
+}
+
+static void test_models(unsigned seed)
+{
+    const struct noise quiet = {.step = 0.005, .drift = 0.003, .outliers = 0.02};
+    const struct noise usual = {.step = 0.02, .drift = 0.02, .outliers = 0.02};
+    const struct noise wild = {.step = 0.1, .drift = 0.05, .outliers = 0.05};
+    /* What comes with the defaults is not the tuner's: with much noise they often stay. */
+    const double quiet_bounds[] = {0.01, 0.06, 0.003};
+    const double usual_bounds[] = {0.015, 0.1, 0.01};
+    const double wild_bounds[] = {0.05, 0.5, 0.05};
+
+    for (enum model model = 0; model < MODELS; model++) {
+        test_model(model, quiet, seed, quiet_bounds);
+        test_model(model, usual, seed, usual_bounds);
+        test_model(model, wild, seed, wild_bounds);
+    }
+}
+
+/* A checkpoint in every 20th step takes a hundred times as long as the step. */
+static void test_pauses(unsigned seed)
+{
+    const struct noise noise = {.step = 0.005};
+    struct hvd_tuner *tuner = make_tuner(&untouched, &horovods);
+    struct job job;
+    int steps = 0;
+    double best;
+
+    job_draw(&job, MODEL_RESNET50, noise, seed);
+    job.latency_us = 2000; /* so that there is something to gain */
+    best = best_us(&job);
+    while (!hvd_tuner_is_over(tuner) && steps < 1000) {
+        steps += job_train(&job, tuner, 1);
+        job.now_us += steps % 20 == 0 ? 100 * best : 0;
+    }
+    tap_ok(job_tuned_us(&job, tuner) < 1.06 * best && steps <= 500,
+           "pauses between steps decide nothing: %.2f %% above the best",
+           (job_tuned_us(&job, tuner) / best - 1) * 100);
+    hvd_tuner_destroy(tuner);
+}
+
+static void test_fixed(unsigned seed)
+{
+    const struct hvd_knob_settings settings = {
+        .fusion_threshold = 12345678, .has_fusion_threshold = true, .cycle_time_ms = 1};
+    const struct noise noise = {.step = 0.01};
+    struct hvd_tuner *tuner = make_tuner(&settings, &horovods);
+    struct job job;
+    bool stays = true;
+
+    job_draw(&job, MODEL_RESNET50, noise, seed);
+    while (!hvd_tuner_is_over(tuner)) {
+        job_train(&job, tuner, 1);
+        stays &= hvd_tuner_value(tuner, HVD_KNOB_FUSION_THRESHOLD) == 12345678;
+    }
+    tap_ok(stays && job.settings > 0,
+           "a threshold that the user has set stays, the cycle "
+           "time is tuned");
+    hvd_tuner_destroy(tuner);
+}
+
+static void test_all_fixed(void)
+{
+    const struct hvd_knob_settings settings = {.fusion_threshold = 1000,
+                                               .has_fusion_threshold = true,
+                                               .cycle_time_ms = 3.5,
+                                               .has_cycle_time = true};
+    struct hvd_tuner *tuner = make_tuner(&settings, &horovods);
+
+    tap_ok(hvd_tuner_is_over(tuner) &&
+               !hvd_tuner_ended(tuner, "gradient", 4000, 1000000) &&
+               hvd_tuner_value(tuner, HVD_KNOB_FUSION_THRESHOLD) == 1000 &&
+               hvd_tuner_value(tuner, HVD_KNOB_CYCLE_TIME) == 3.5,
+           "with everything set by the user there is nothing to tune");
+    hvd_tuner_destroy(tuner);
+}
+
+static void test_measures(unsigned seed)
+{
+    const struct hvd_tuner_options options = {
+        .warmup_samples = 0, .steps_per_sample = 4, .max_trials = 5};
+    const struct noise noise = {.step = 0.01};
+    struct hvd_tuner *tuner = make_tuner(&untouched, &options);
+    struct job job;
+    int steps;
+
+    job_draw(&job, MODEL_BERT_BASE, noise, seed);
+    steps = job_train(&job, tuner, 1000);
+    /* 4 trials, 9 samples again, 3 of the defaults, 6 pairs, and one to find the marker. */
+    tap_ok(steps <= (4 + 9 + 3 + 12) * 4 + 1,
+           "fewer trials of fewer steps take fewer steps: %d", steps);
+    hvd_tuner_destroy(tuner);
+}
+
+int main(void)
+{
+    unsigned seed = tap_seed(1);
+
+    test_models(seed);
+    test_pauses(seed);
+    test_fixed(seed);
+    test_all_fixed();
+    test_measures(seed);
+    return tap_done();
+}
