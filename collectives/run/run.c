@@ -177,7 +177,7 @@ static int finish_schedule(struct hvd_run *run, int64_t *work, bool *moved)
 
 int hvd_run_progress(struct hvd_run *run, int64_t *work, bool *moved)
 {
-    while (run->schedule != NULL || run->is_computing) {
+    while (!run->is_done) {
         int status = run->is_computing ? hvd_run_adasum_compute(run, work, moved)
                                        : finish_schedule(run, work, moved);
 

@@ -23,6 +23,10 @@ int hvd_run_create(struct hvd_team *team, const struct hvd_batch_header *header,
  * which the team is unusable. Sets *moved if any step was done. */
 int hvd_run_progress(struct hvd_run *run, int64_t *work, bool *moved);
 
+/* When it is done: the same again, with what its tensors hold now; what the library allocated is
+ * used again. HVD_ERR_ARG for alltoall and Adasum, which plan while they run. */
+int hvd_run_again(struct hvd_run *run);
+
 /* The run goes on without its tensors: zeros go in, what comes out is dropped. entries: the
  * absent ones that take the places of the old ones. */
 void hvd_run_make_void(struct hvd_run *run, struct hvd_entry *const *entries);

@@ -209,17 +209,37 @@ static int plan_alltoall_data(struct hvd_run *run, struct hvd_error *err)
     return hvd_schedule_create(&query, &run->schedule, err);
 }
 
-int hvd_run_next_schedule(struct hvd_run *run)
+static void rewind_schedule(struct hvd_run *run)
 {
-    hvd_schedule_destroy(run->schedule);
-    run->schedule = NULL;
     run->tick = 0;
     run->step = 0;
     run->step_count = 0;
-    if (run->adasum != NULL) {
-        return hvd_run_adasum_next(run);
+}
+
+int hvd_run_next_schedule(struct hvd_run *run)
+{
+    int status;
+
+    rewind_schedule(run);
+    if (run->adasum == NULL && !run->is_counting) {
+        run->is_done = true;
+        return 0;
     }
-    return run->is_counting ? plan_alltoall_data(run, NULL) : 0;
+    hvd_schedule_destroy(run->schedule);
+    run->schedule = NULL;
+    status =
+        run->adasum != NULL ? hvd_run_adasum_next(run) : plan_alltoall_data(run, NULL);
+    run->is_done = run->schedule == NULL && !run->is_computing;
+    return status;
+}
+
+int hvd_run_again(struct hvd_run *run)
+{
+    if (run->kind == HVD_KIND_ALLTOALL || run->adasum != NULL) {
+        return HVD_ERR_ARG;
+    }
+    run->is_done = run->schedule == NULL;
+    return 0;
 }
 
 static int plan_first(struct hvd_run *run, const int64_t *rows, struct hvd_error *err)
@@ -281,6 +301,7 @@ int hvd_run_create(struct hvd_team *team, const struct hvd_batch_header *header,
         memcpy(run->entries, entries, count * sizeof(run->entries[0]));
         set_reduction(run);
         status = plan_first(run, rows, err);
+        run->is_done = run->schedule == NULL && !run->is_computing;
     }
     if (status == HVD_ERR_NOMEM) {
         hvd_fail(err, status, "no memory for tensor %s", entries[0]->proposal.name);

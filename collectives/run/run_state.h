@@ -19,7 +19,8 @@ struct hvd_run {
     double prescale;
     const void **sources; /* [max(local size, nodes)] */
 
-    struct hvd_schedule *schedule; /* NULL when all are done */
+    bool is_done;
+    struct hvd_schedule *schedule; /* NULL if there is nothing to move */
     const struct hvd_step *steps;
     int64_t tick;
     int step;
@@ -38,8 +39,8 @@ struct hvd_run {
     bool is_computing; /* it is, between two schedules; schedule is NULL */
 };
 
-/* Ends the current schedule and plans the next one or sets is_computing, if there is more to do;
- * else sets schedule to NULL. */
+/* The current schedule has ended: plans the next one or sets is_computing, if there is more to do;
+ * else sets is_done. */
 int hvd_run_next_schedule(struct hvd_run *run);
 
 #endif

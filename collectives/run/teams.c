@@ -347,6 +347,11 @@ void hvd_teams_make_void(struct hvd_teams *teams, struct hvd_batch *batch)
     }
 }
 
+struct hvd_team *hvd_teams_lane(struct hvd_teams *teams, enum hvd_lane lane)
+{
+    return &teams->queues[lane]->team;
+}
+
 bool hvd_teams_are_idle(const struct hvd_teams *teams)
 {
     for (int i = 0; i < teams->count; i++) {

@@ -18,6 +18,7 @@
 #include "collectives/shm/shm.h"
 #include "pmix_boot/boot.h"
 
+struct hvd_team;
 struct hvd_teams;
 
 /* A batch has ended well; whoever is told owns it. May submit others. */
@@ -68,6 +69,9 @@ void hvd_teams_pause(struct hvd_teams *teams, bool is_paused);
 /* A batch of these lanes, queued or under way, has new entries, all absent: what the old ones
  * describe is not touched any more. Only while the lanes stand still. */
 void hvd_teams_make_void(struct hvd_teams *teams, struct hvd_batch *batch);
+
+/* A lane's team, for who runs batches on it by itself while the teams are idle. */
+struct hvd_team *hvd_teams_lane(struct hvd_teams *teams, enum hvd_lane lane);
 
 bool hvd_teams_are_idle(const struct hvd_teams *teams); /* nothing queued or under way */
 

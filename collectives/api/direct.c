@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Collectives that the calling thread runs at once. */
+#include "collectives/api/direct.h"
+
+#include <sched.h>
+#include <stdlib.h>
+
+#include "collectives/engine/engine_state.h"
+#include "collectives/run/run.h"
+
+/* Steps of the whole may be looked after between two stretches of this much work. */
+static const int64_t stretch_bytes = 1 << 20;
+
+/* Polls in vain before messages and failures are looked at, and before the processor is offered
+ * to others when there are more ranks than cpus. */
+static const unsigned look_every = 64;
+static const unsigned yield_every = 20;
+
+struct hvd_direct {
+    struct hvd_request *request;
+    struct hvd_run *run;
+};
+
+static struct hvd_engine *opened;
+
+int hvd_direct_open(struct hvd_error *err)
+{
+    struct hvd_engine *engine = hvd_job_enter(err);
+
+    if (engine == NULL) {
+        return HVD_ERR_STATE;
+    }
+    hvd_engine_take_over(engine);
+    opened = engine;
+    return 0;
+}
+
+void hvd_direct_close(void)
+{
+    hvd_engine_hand_back(opened);
+    opened = NULL;
+    hvd_job_exit();
+}
+
+static int plan_run(struct hvd_direct *direct, const struct hvd_start *start,
+                    struct hvd_error *err)
+{
+    struct hvd_request *request = direct->request;
+    struct hvd_team *team = hvd_teams_lane(opened->teams, HVD_LANE_SPARE);
+    const struct hvd_batch_header header = {.kind = start->kind, .count = request->count};
+    struct hvd_batch *batch;
+    int64_t *rows;
+    int status;
+
+    batch = hvd_batch_create(&header);
+    rows = calloc((size_t)opened->boot->size, sizeof(rows[0]));
+    if (batch == NULL || rows == NULL) {
+        hvd_batch_destroy(batch);
+        free(rows);
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for %s", start->word);
+    }
+    for (int i = 0; i < request->count; i++) {
+        batch->entries[i] = &request->entries[i];
+    }
+    for (int i = 0; i < opened->boot->size; i++) {
+        rows[i] = request->entries[0].proposal.shape[0];
+    }
+    status = hvd_run_create(team, &header, batch->entries, rows, &direct->run, err);
+    hvd_batch_destroy(batch);
+    free(rows);
+    return status;
+}
+
+int hvd_direct_plan(struct hvd_start *start, const struct hvd_tensor *tensors, int count,
+                    struct hvd_direct **out, struct hvd_error *err)
+{
+    struct hvd_direct *direct = calloc(1, sizeof(*direct));
+    int status;
+
+    if (direct == NULL || (direct->request = hvd_request_create(count)) == NULL) {
+        free(direct);
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for %s", start->word);
+    }
+    status = hvd_check_place(opened, start, err);
+    for (int i = 0; status == 0 && i < count; i++) {
+        status = hvd_check_entry(start, &tensors[i], &direct->request->entries[i], err);
+    }
+    status = status != 0 ? status : plan_run(direct, start, err);
+    if (status != 0) {
+        hvd_direct_destroy(direct);
+        return status;
+    }
+    *out = direct;
+    return 0;
+}
+
+/* Nothing of the run has moved for a while. */
+static void look_around(struct hvd_engine *engine, unsigned polls)
+{
+    if (engine->net != NULL) {
+        hvd_net_progress(engine->net);
+    }
+    if (polls % look_every == 0) {
+        hvd_engine_progress(engine);
+    }
+    if (engine->is_crowded && polls % yield_every == 0) {
+        sched_yield();
+    }
+}
+
+int hvd_direct_run(struct hvd_direct *direct, struct hvd_error *err)
+{
+    struct hvd_engine *engine = opened;
+    unsigned polls = 0;
+    int status;
+
+    do {
+        int64_t work = stretch_bytes;
+        bool moved = false;
+
+        status = hvd_run_progress(direct->run, &work, &moved);
+        polls = moved ? 0 : polls + 1;
+        if (status == HVD_INPROGRESS && !moved) {
+            look_around(engine, polls);
+        }
+    } while (status == HVD_INPROGRESS && !engine->has_failed);
+    if (status != 0) {
+        return hvd_fail(err, engine->has_failed ? HVD_ERR_PEER : status, "%s",
+                        engine->has_failed ? engine->refusal.text
+                                           : hvd_status_name(status));
+    }
+    return hvd_run_again(direct->run);
+}
+
+const void *hvd_direct_result(const struct hvd_direct *direct)
+{
+    return direct->request->entries[0].result;
+}
+
+void hvd_direct_destroy(struct hvd_direct *direct)
+{
+    if (direct != NULL) {
+        hvd_run_destroy(direct->run);
+        hvd_request_destroy(direct->request);
+        free(direct);
+    }
+}
