@@ -38,7 +38,7 @@ static struct hvd_request *start_own(void)
 
 int main(int argc, char **argv)
 {
-    struct hvd_request *requests[STEP_TENSORS], *own = NULL;
+    struct hvd_request *requests[STEP_TENSORS] = {NULL}, *own = NULL;
     struct hvd_error err = {0};
     int rank = call_init(), status;
     double start;
@@ -66,6 +66,13 @@ int main(int argc, char **argv)
     if (own != NULL) {
         status = hvd_wait(own, &err);
         printf("own 1: %d %s\n", status, err.text);
+        hvd_request_free(own);
+    }
+    for (int i = 0; i < STEP_TENSORS; i++) {
+        if (requests[i] != NULL) {
+            hvd_wait(requests[i], NULL);
+            hvd_request_free(requests[i]);
+        }
     }
     return 0;
 }
