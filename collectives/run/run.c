@@ -20,19 +20,69 @@ static void do_get(struct hvd_run *run, const struct hvd_step *step)
                        hvd_team_place(run->team, &step->from));
 }
 
-static void do_reduce_local(struct hvd_run *run, const struct hvd_step *step)
-{
-    struct hvd_reduction reduction = run->reduction;
-    struct hvd_place place = step->from;
-    int count = hvd_team_local_size(run->team);
+/* The same elements of all local ranks, as far as they lie in one piece of memory. */
+struct piece {
+    size_t at; /* byte offset in the step's elements */
+    size_t bytes;
+};
 
+/* Sets the sources of a piece, and shortens it. */
+static void find_sources(struct hvd_run *run, const struct hvd_step *step,
+                         struct piece *piece)
+{
+    struct hvd_place place = step->from;
+    int count = hvd_team_local_size(run->team), own = hvd_team_local_rank(run->team);
+    int64_t begin = step->input + (int64_t)piece->at;
+    const char *input = hvd_segments_at(&run->input, begin, &piece->bytes);
+
+    place.offset += piece->at;
     for (int i = 0; i < count; i++) {
         place.local_rank = i;
         run->sources[i] = hvd_team_place(run->team, &place);
     }
+    if (input != NULL && run->prescale == 1.0) {
+        run->sources[own] = input;
+    } else if (!step->is_put) {
+        hvd_segments_read(&run->input, begin, piece->bytes, run->reduction.dtype,
+                          run->prescale, (char *)run->sources[own]);
+    }
+}
+
+static void do_reduce_local(struct hvd_run *run, const struct hvd_step *step)
+{
+    struct hvd_reduction reduction = run->reduction;
+    size_t in_bytes = hvd_dtype_bytes(reduction.dtype);
+    size_t out_bytes = step->is_partial ? hvd_partial_bytes(reduction.dtype) : in_bytes;
+    char *to = hvd_team_place(run->team, &step->to);
+    struct piece piece = {0};
+
     reduction.to_partial = step->is_partial;
-    hvd_reduce(&reduction, run->sources, count, step->count,
-               hvd_team_place(run->team, &step->to));
+    for (size_t left = step->count * in_bytes; left > 0; left -= piece.bytes) {
+        piece.at = step->count * in_bytes - left;
+        piece.bytes = left;
+        find_sources(run, step, &piece);
+        hvd_reduce(&reduction, run->sources, hvd_team_local_size(run->team),
+                   piece.bytes / in_bytes, to + piece.at / in_bytes * out_bytes);
+    }
+}
+
+static void do_reduce_out(struct hvd_run *run, const struct hvd_step *step)
+{
+    size_t element = hvd_dtype_bytes(run->reduction.dtype);
+    struct piece piece = {0};
+
+    for (size_t left = step->count * element; left > 0; left -= piece.bytes) {
+        char *to;
+
+        piece.at = step->count * element - left;
+        piece.bytes = left;
+        to = hvd_segments_at(&run->output, step->begin + (int64_t)piece.at, &piece.bytes);
+        find_sources(run, step, &piece);
+        if (to != NULL) {
+            hvd_reduce(&run->reduction, run->sources, hvd_team_local_size(run->team),
+                       piece.bytes / element, to);
+        }
+    }
 }
 
 static void do_reduce_nodes(struct hvd_run *run, const struct hvd_step *step)
@@ -101,6 +151,9 @@ static int do_step(struct hvd_run *run, const struct hvd_step *step)
     case HVD_STEP_REDUCE_LOCAL:
         do_reduce_local(run, step);
         return 0;
+    case HVD_STEP_REDUCE_OUT:
+        do_reduce_out(run, step);
+        return 0;
     case HVD_STEP_REDUCE_NODES:
         do_reduce_nodes(run, step);
         return 0;
@@ -126,8 +179,8 @@ static int64_t step_work(const struct hvd_run *run, const struct hvd_step *step)
 {
     size_t element_bytes = hvd_dtype_bytes(run->reduction.dtype);
     size_t sources =
-        (size_t)(step->kind == HVD_STEP_REDUCE_LOCAL ? hvd_team_local_size(run->team)
-                                                     : run->team->layout->nodes);
+        (size_t)(step->kind == HVD_STEP_REDUCE_NODES ? run->team->layout->nodes
+                                                     : hvd_team_local_size(run->team));
 
     return least_work + (int64_t)(step->bytes + step->count * element_bytes * sources);
 }
@@ -140,6 +193,9 @@ static int progress_schedule(struct hvd_run *run, int64_t *work, bool *moved)
         int status;
 
         if (run->step == run->step_count) {
+            if (run->tick == 0) {
+                hvd_team_begin(run->team, run->schedule);
+            }
             if (run->tick == hvd_schedule_ticks(run->schedule)) {
                 return 0;
             }
@@ -169,7 +225,7 @@ static int finish_schedule(struct hvd_run *run, int64_t *work, bool *moved)
     if (status != 0) {
         return status;
     }
-    run->team->base += hvd_schedule_signals(run->schedule);
+    hvd_team_end(run->team, run->schedule);
     hvd_op_queue_finish(&run->sends);
     hvd_op_queue_finish(&run->recvs);
     return 0;

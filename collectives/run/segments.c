@@ -76,6 +76,15 @@ static size_t piece_bytes(const struct hvd_segments *segments, int i, int64_t at
     return left < bytes ? left : bytes;
 }
 
+char *hvd_segments_at(struct hvd_segments *segments, int64_t begin, size_t *bytes)
+{
+    int i = find_segment(segments, begin);
+
+    *bytes = piece_bytes(segments, i, begin, *bytes);
+    return segments->data[i] != NULL ? segments->data[i] + (begin - segments->begin[i])
+                                     : NULL;
+}
+
 void hvd_segments_read(struct hvd_segments *segments, int64_t begin, size_t bytes,
                        enum hvd_dtype dtype, double factor, char *to)
 {

@@ -25,6 +25,10 @@ void hvd_segments_forget(struct hvd_segments *segments); /* all data becomes NUL
 int hvd_segments_init_one(struct hvd_segments *segments, void *data, int64_t bytes);
 void hvd_segments_finish(struct hvd_segments *segments); /* zeroed is fine */
 
+/* Where byte `begin` of the whole is; lowers *bytes, of which there is at least one, to what follows
+ * it in one piece. NULL where data is. */
+char *hvd_segments_at(struct hvd_segments *segments, int64_t begin, size_t *bytes);
+
 /* Copies bytes [begin, begin + bytes) of the whole to `to`, each element of dtype times
  * factor (1: a plain copy); or from `from` into the whole. */
 void hvd_segments_read(struct hvd_segments *segments, int64_t begin, size_t bytes,

@@ -108,6 +108,14 @@ int hvd_team_member(const struct hvd_team *team, int rank)
     return found != NULL ? (int)(found - team->ranks) : -1;
 }
 
+/* Slots of shared memory turn. */
+static int turned(const struct hvd_team *team, const struct hvd_place *place)
+{
+    uint64_t slots = place->kind == HVD_PLACE_LINE ? 2 : (uint64_t)team->geometry.slots;
+
+    return (int)(((uint64_t)place->slot + team->turn) % slots);
+}
+
 char *hvd_team_place(const struct hvd_team *team, const struct hvd_place *place)
 {
     size_t slot = (size_t)place->slot;
@@ -119,9 +127,28 @@ char *hvd_team_place(const struct hvd_team *team, const struct hvd_place *place)
         return team->recv_scratch + slot * team->geometry.recv_bytes + place->offset;
     default:
         return hvd_shm_region_slot(team->region, place->kind,
-                                   team->local_ranks[place->local_rank], place->slot) +
+                                   team->local_ranks[place->local_rank],
+                                   turned(team, place)) +
                place->offset;
     }
+}
+
+void hvd_team_begin(struct hvd_team *team, const struct hvd_schedule *schedule)
+{
+    if (team->is_open && hvd_schedule_turns(schedule) == 0) {
+        hvd_team_signal(team);
+        team->base++;
+        team->is_open = false;
+    }
+}
+
+void hvd_team_end(struct hvd_team *team, const struct hvd_schedule *schedule)
+{
+    int64_t turns = hvd_schedule_turns(schedule);
+
+    team->base += hvd_schedule_signals(schedule);
+    team->turn += (uint64_t)turns;
+    team->is_open = team->is_open || turns > 0;
 }
 
 bool hvd_team_has_signalled(const struct hvd_team *team, int local_rank, uint64_t value)

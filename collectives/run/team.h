@@ -26,6 +26,8 @@ struct hvd_team {
     char *send_scratch; /* NULL when the members are on one node */
     char *recv_scratch;
     uint64_t base; /* value of every member's counter when the next schedule starts */
+    uint64_t turn; /* chunks of open schedules so far; see schedule.h */
+    bool is_open; /* the last schedule was open */
 };
 
 /* Completes a team whose borrowed members are set. ranks: ascending ranks of the job, this one
@@ -39,6 +41,10 @@ int hvd_team_member(const struct hvd_team *team, int rank);
 
 /* Memory of a place, this rank's or (IN, OUT) another local rank's. */
 char *hvd_team_place(const struct hvd_team *team, const struct hvd_place *place);
+
+/* Between two schedules: what the next one needs, and what the last one has left. */
+void hvd_team_begin(struct hvd_team *team, const struct hvd_schedule *schedule);
+void hvd_team_end(struct hvd_team *team, const struct hvd_schedule *schedule);
 
 /* Whether a member of my node, by its local rank in layout, has signalled often enough:
  * its counter has reached base + value. */

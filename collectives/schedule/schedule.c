@@ -107,6 +107,10 @@ int64_t hvd_schedule_ticks(const struct hvd_schedule *schedule)
 int hvd_schedule_tick(struct hvd_schedule *schedule, int64_t tick,
                       const struct hvd_step **steps)
 {
+    if (tick == 0 && schedule->ticks == 1 && schedule->next_tick == 1) {
+        *steps = schedule->steps; /* still there */
+        return schedule->step_count;
+    }
     if (tick == 0) {
         schedule->next_tick = 0;
         schedule->signalled = 0;
@@ -125,6 +129,11 @@ int hvd_schedule_tick(struct hvd_schedule *schedule, int64_t tick,
 uint64_t hvd_schedule_signals(const struct hvd_schedule *schedule)
 {
     return schedule->signals;
+}
+
+int64_t hvd_schedule_turns(const struct hvd_schedule *schedule)
+{
+    return schedule->turns;
 }
 
 const char *hvd_schedule_name(const struct hvd_schedule *schedule)

@@ -9,15 +9,23 @@
  * Places (all sizes in bytes):
  *   IN    my staging slots in shared memory; every local rank reads them, I write them
  *   OUT   my result slots in shared memory, likewise
+ *   LINE  room for a few bytes beside my counter, in shared memory: they come with it
  *   SEND, RECV  private scratch for messages between nodes
- * Each has `slots` slots of slot_bytes (RECV: recv_bytes). PUT may also fill SEND, messages may
- * leave from any place of mine and arrive in any of mine, and GET may read RECV.
+ * Each has `slots` slots of slot_bytes (RECV: recv_bytes; LINE: two of HVD_LINE_BYTES). PUT may also
+ * fill SEND, messages may leave from any place of mine and arrive in any of mine, and GET may read
+ * RECV.
  *
  * Each local rank owns one counter in shared memory that only grows. SIGNAL adds one to mine.
  * WAIT holds until a local rank's counter (or all of them) has reached a value. Values count
  * from the start of the schedule. All local ranks signal equally often in a schedule, so that
  * the next one knows where it starts. A schedule starts with a WAIT for value 0 on all, so
  * that nobody still reads what it overwrites.
+ *
+ * An "open" schedule ends without the signal that tells that its last slots were read. That is safe
+ * if the next one takes other slots: slot s of IN, OUT and LINE is, in memory, slot (s + turn) modulo
+ * their number, where turn counts the chunks of all open schedules before. Each chunk of an open
+ * schedule has a sync, so that whoever passes the sync of chunk c knows that all have read chunk
+ * c - 1. Before a schedule that is not open every rank that has left one open signals once more.
  *
  * Messages between two ranks arrive in the order in which they were sent and fit the receives
  * in the order in which those were posted; SEND and RECV of zero bytes do not exist. */
@@ -41,13 +49,19 @@ enum hvd_collective {
 enum hvd_place_kind {
     HVD_PLACE_IN,
     HVD_PLACE_OUT,
+    HVD_PLACE_LINE,
     HVD_PLACE_SEND,
     HVD_PLACE_RECV,
 };
 
+/* Bytes of one of the two LINEs. */
+enum {
+    HVD_LINE_BYTES = 24
+};
+
 struct hvd_place {
     enum hvd_place_kind kind;
-    int local_rank; /* IN, OUT: whose */
+    int local_rank; /* IN, OUT, LINE: whose */
     int slot;
     size_t offset;
 };
@@ -56,6 +70,7 @@ enum hvd_step_kind {
     HVD_STEP_PUT, /* input bytes [begin, begin + bytes) -> to; prescale rides along */
     HVD_STEP_GET, /* from -> output bytes [begin, begin + bytes) */
     HVD_STEP_REDUCE_LOCAL, /* same slot and offset of all local ranks' IN, in order -> to */
+    HVD_STEP_REDUCE_OUT, /* likewise -> the output from byte `begin` on, final */
     HVD_STEP_REDUCE_NODES, /* one partial per node, in order -> to, final */
     HVD_STEP_SIGNAL,
     HVD_STEP_WAIT, /* counter of local rank `peer`, or of all (peer -1), >= value */
@@ -71,10 +86,15 @@ struct hvd_step {
     struct hvd_place to;
     int peer;
     uint64_t value;
-    int64_t begin; /* PUT, GET: byte offset in the virtual input or output array */
+    int64_t
+        begin; /* PUT, GET, REDUCE_OUT: byte offset in the virtual input or output array */
     size_t bytes; /* PUT, GET, SEND, RECV */
     size_t count; /* REDUCE_*: elements */
     bool is_partial; /* REDUCE_LOCAL: write partials (not yet the final result) */
+    /* REDUCE_LOCAL, REDUCE_OUT: byte offset of these elements in my input, from which they may be
+     * read instead of from my own place; is_put: they are there, too. */
+    int64_t input;
+    bool is_put;
     /* REDUCE_NODES: partial of node n is at from.offset + n * stride, except that of this
      * node, which is at `own`. */
     size_t stride;
@@ -129,6 +149,9 @@ int hvd_schedule_tick(struct hvd_schedule *schedule, int64_t tick,
 
 /* How often every local rank signals in the whole schedule: the same for all of a node. */
 uint64_t hvd_schedule_signals(const struct hvd_schedule *schedule);
+
+/* Chunks of an open schedule; 0: it is not open. */
+int64_t hvd_schedule_turns(const struct hvd_schedule *schedule);
 
 /* The name of the algorithm, for logs: "direct", "exchange", "full" ... */
 const char *hvd_schedule_name(const struct hvd_schedule *schedule);

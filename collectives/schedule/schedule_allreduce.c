@@ -17,8 +17,10 @@
  *   - IN of chunk t - slots may be overwritten in tick t: it was read in tick t - slots
  *   - OUT of chunk t - 1 - slots may be overwritten in tick t: it was copied out in tick
  *     t - 1 - slots + get_lag at the latest, and get_lag <= slots
- * On one node lanes go straight to OUT. A small batch on one node is "full": everyone adds up
- * all that it needs, which takes one sync instead of two.
+ * What only its own carrier needs of a rank's input is not packed: it is read where it is.
+ * On one node lanes go straight to OUT. With two ranks, and for small batches on one node, it is
+ * "full": everyone adds up all that it needs, straight to the output, which takes one sync a chunk
+ * instead of two; such a schedule stays open. The smallest go through lines.
  *
  * Sums run over local ranks, then over nodes, both in order, whatever the chunks: the same
  * bits on all ranks. */
@@ -33,6 +35,12 @@ static const size_t small_bytes = 16 << 10;
 enum {
     EXCHANGE_NODES = 16, /* no more nodes than this send everything to everyone */
 };
+
+/* What all local ranks read. */
+static enum hvd_place_kind place_of_inputs(const struct hvd_schedule *schedule)
+{
+    return schedule->plan.allreduce.is_line ? HVD_PLACE_LINE : HVD_PLACE_IN;
+}
 
 struct hvd_chunk hvd_allreduce_chunk(const struct hvd_schedule *schedule, int64_t number)
 {
@@ -70,29 +78,61 @@ static struct hvd_range wanted(const struct hvd_schedule *schedule)
 
 /* --- steps ----------------------------------------------------------------------------- */
 
-static void pack(struct hvd_schedule *schedule, const struct hvd_chunk *chunk)
+static void pack_range(struct hvd_schedule *schedule, const struct hvd_chunk *chunk,
+                       struct hvd_range range)
 {
     size_t bytes = schedule->query.element_bytes;
-    struct hvd_place in =
-        hvd_place_of(HVD_PLACE_IN, schedule->local_rank, chunk->slot, 0);
+    struct hvd_place in = {.kind = place_of_inputs(schedule),
+                           .local_rank = schedule->local_rank};
 
-    hvd_emit_put(schedule, chunk->elements.begin * (int64_t)bytes,
-                 (size_t)chunk->elements.count * bytes, in);
+    hvd_emit_put(schedule, range.begin * (int64_t)bytes, (size_t)range.count * bytes,
+                 hvd_allreduce_place(schedule, chunk, in, range.begin));
 }
 
-/* On one node: results to my OUT. */
-static void reduce_to_out(struct hvd_schedule *schedule, const struct hvd_chunk *chunk)
+/* All but the lanes that this rank carries. */
+static void pack(struct hvd_schedule *schedule, const struct hvd_chunk *chunk)
 {
     const struct hvd_allreduce_plan *plan = &schedule->plan.allreduce;
-    struct hvd_place in = {.kind = HVD_PLACE_IN};
-    struct hvd_place out = {.kind = HVD_PLACE_OUT, .local_rank = schedule->local_rank};
-    struct hvd_range mine =
-        plan->is_full ? hvd_range_common(chunk->elements, wanted(schedule))
-                      : hvd_part_of(chunk->elements, plan->lanes, schedule->local_rank);
+    struct hvd_range range = {chunk->elements.begin, 0};
 
+    if (plan->is_full) {
+        range.count = schedule->local_size > 1 ? chunk->elements.count : 0;
+        pack_range(schedule, chunk, range);
+        return;
+    }
+    for (int lane = 0; lane < plan->lanes; lane++) {
+        struct hvd_range part = hvd_part_of(chunk->elements, plan->lanes, lane);
+
+        if (lane % schedule->local_size == schedule->local_rank) {
+            pack_range(schedule, chunk, range);
+            range = (struct hvd_range){part.begin + part.count, 0};
+        } else {
+            range.count += part.count;
+        }
+    }
+    pack_range(schedule, chunk, range);
+}
+
+/* On one node: what I carry to my OUT, or all that I want to my output. */
+static void reduce_on_node(struct hvd_schedule *schedule, const struct hvd_chunk *chunk)
+{
+    const struct hvd_allreduce_plan *plan = &schedule->plan.allreduce;
+    int64_t bytes = (int64_t)schedule->query.element_bytes;
+    struct hvd_place in = {.kind = place_of_inputs(schedule)};
+    struct hvd_place out = {.kind = HVD_PLACE_OUT, .local_rank = schedule->local_rank};
+    struct hvd_range want = wanted(schedule), mine;
+
+    mine = plan->is_full
+               ? hvd_range_common(chunk->elements, want)
+               : hvd_part_of(chunk->elements, plan->lanes, schedule->local_rank);
     in = hvd_allreduce_place(schedule, chunk, in, mine.begin);
+    if (plan->is_full) {
+        hvd_emit_reduce_out(schedule, in, mine.begin * bytes, (size_t)mine.count,
+                            (mine.begin - want.begin) * bytes);
+        return;
+    }
     out = hvd_allreduce_place(schedule, chunk, out, mine.begin);
-    hvd_emit_reduce_local(schedule, in, (size_t)mine.count, out);
+    hvd_emit_reduce_local(schedule, in, mine.begin * bytes, (size_t)mine.count, out);
 }
 
 /* Copies what this rank wants of some elements from the OUT of the local rank that has their
@@ -114,10 +154,6 @@ static void unpack(struct hvd_schedule *schedule, const struct hvd_chunk *chunk)
 {
     const struct hvd_allreduce_plan *plan = &schedule->plan.allreduce;
 
-    if (plan->is_full) {
-        copy_out(schedule, chunk, chunk->elements, schedule->local_rank);
-        return;
-    }
     for (int lane = 0; lane < plan->lanes; lane++) {
         copy_out(schedule, chunk, hvd_part_of(chunk->elements, plan->lanes, lane),
                  lane % schedule->local_size);
@@ -183,14 +219,14 @@ static void emit(struct hvd_schedule *schedule, int64_t tick)
     } else if (is_chunk(schedule, tick)) {
         struct hvd_chunk chunk = hvd_allreduce_chunk(schedule, tick);
 
-        reduce_to_out(schedule, &chunk);
+        reduce_on_node(schedule, &chunk);
     }
-    if (is_chunk(schedule, leaving)) {
+    if (is_chunk(schedule, leaving) && !schedule->plan.allreduce.is_full) {
         struct hvd_chunk chunk = hvd_allreduce_chunk(schedule, leaving);
 
         unpack(schedule, &chunk);
     }
-    if (tick == schedule->ticks - 1) {
+    if (tick == schedule->ticks - 1 && schedule->turns == 0) {
         hvd_emit_signal(schedule);
         hvd_emit_wait_sends(schedule, schedule->posted.sends);
     }
@@ -237,9 +273,11 @@ static void choose_algorithm(struct hvd_schedule *schedule)
     plan->lanes = hvd_lanes_widest(query->layout);
     if (nodes == 1) {
         plan->is_full =
-            is_small || plan->lanes == 1 || query->collective == HVD_COLL_REDUCESCATTER;
+            is_small || plan->lanes <= 2 || query->collective == HVD_COLL_REDUCESCATTER;
+        plan->is_line = plan->is_full &&
+                        query->count <= HVD_LINE_BYTES / (int64_t)query->element_bytes;
         plan->get_lag = plan->is_full ? 0 : 1;
-        schedule->name = plan->is_full ? "full" : "lanes";
+        schedule->name = plan->is_line ? "line" : plan->is_full ? "full" : "lanes";
         return;
     }
     plan->lanes = is_small ? 1 : plan->lanes;
@@ -287,13 +325,15 @@ static int64_t most_that_fit(const struct hvd_schedule *schedule)
     return low;
 }
 
-/* A sync in each tick that packs a chunk, copies one out or both, and a signal at the end. */
+/* A sync in each tick that packs a chunk, copies one out or both, and a signal at the end unless
+ * it stays open. */
 static uint64_t count_signals(const struct hvd_allreduce_plan *plan)
 {
     int64_t lag = plan->get_lag;
     int64_t more = plan->chunks < lag ? plan->chunks : lag;
 
-    return plan->chunks > 0 ? (uint64_t)(plan->chunks + more + 1) : 0;
+    return plan->chunks > 0 ? (uint64_t)(plan->chunks + more + (plan->is_full ? 0 : 1))
+                            : 0;
 }
 
 int hvd_schedule_plan_allreduce(struct hvd_schedule *schedule, struct hvd_error *err)
@@ -326,6 +366,7 @@ int hvd_schedule_plan_allreduce(struct hvd_schedule *schedule, struct hvd_error 
     schedule->emit = emit;
     schedule->ticks = plan->chunks > 0 ? plan->chunks + plan->get_lag : 0;
     schedule->signals = count_signals(plan);
+    schedule->turns = plan->is_full ? plan->chunks : 0;
     schedule->step_capacity =
         16 + plan->lanes + plan->carried * (2 + 4 * (query->layout->nodes - 1));
     return 0;

@@ -110,6 +110,7 @@ void hvd_allreduce_local_partials(struct hvd_schedule *schedule,
         int64_t first = lane.elements.begin;
 
         hvd_emit_reduce_local(schedule, hvd_allreduce_place(schedule, chunk, in, first),
+                              first * (int64_t)schedule->query.element_bytes,
                               (size_t)lane.elements.count,
                               in_send(schedule, chunk, &lane, first));
     }

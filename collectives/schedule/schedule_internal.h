@@ -21,6 +21,7 @@ struct hvd_allreduce_plan {
     int lanes; /* parts of a chunk that are reduced by different local ranks */
     int carried; /* the most lanes that one rank of any node carries */
     bool is_full; /* one node, and every rank reduces all that it needs */
+    bool is_line; /* full, through LINE */
     bool is_direct; /* nodes reduce a part of each lane for the others; else all of it */
     int finals_lag; /* ticks from packing a chunk to having the other nodes' parts of it */
     int get_lag; /* ticks from packing a chunk to copying its result out */
@@ -51,6 +52,7 @@ struct hvd_schedule {
     void (*emit)(struct hvd_schedule *schedule, int64_t tick);
     int64_t ticks;
     uint64_t signals;
+    int64_t turns;
     int node; /* mine */
     int local_rank;
     int local_size;

@@ -48,15 +48,30 @@ void hvd_emit_get(struct hvd_schedule *schedule, struct hvd_place from, int64_t 
 }
 
 void hvd_emit_reduce_local(struct hvd_schedule *schedule, struct hvd_place from,
-                           size_t count, struct hvd_place to)
+                           int64_t input, size_t count, struct hvd_place to)
 {
     if (count > 0) {
         struct hvd_step *step = append(schedule, HVD_STEP_REDUCE_LOCAL);
 
         step->from = from;
         step->to = to;
+        step->input = input;
         step->count = count;
         step->is_partial = to.kind == HVD_PLACE_SEND;
+    }
+}
+
+void hvd_emit_reduce_out(struct hvd_schedule *schedule, struct hvd_place from,
+                         int64_t input, size_t count, int64_t begin)
+{
+    if (count > 0) {
+        struct hvd_step *step = append(schedule, HVD_STEP_REDUCE_OUT);
+
+        step->from = from;
+        step->input = input;
+        step->is_put = schedule->local_size > 1;
+        step->count = count;
+        step->begin = begin;
     }
 }
 

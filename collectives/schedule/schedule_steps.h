@@ -14,7 +14,10 @@ void hvd_emit_put(struct hvd_schedule *schedule, int64_t begin, size_t bytes,
 void hvd_emit_get(struct hvd_schedule *schedule, struct hvd_place from, int64_t begin,
                   size_t bytes);
 void hvd_emit_reduce_local(struct hvd_schedule *schedule, struct hvd_place from,
-                           size_t count, struct hvd_place to);
+                           int64_t input, size_t count, struct hvd_place to);
+/* What has been put, unless this rank is alone on its node; begin: in the output. */
+void hvd_emit_reduce_out(struct hvd_schedule *schedule, struct hvd_place from,
+                         int64_t input, size_t count, int64_t begin);
 void hvd_emit_reduce_nodes(struct hvd_schedule *schedule, struct hvd_place from,
                            size_t stride, struct hvd_place own, size_t count,
                            struct hvd_place to);

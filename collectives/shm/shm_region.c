@@ -13,9 +13,10 @@
 static const int signal_bits = 44;
 static const uint64_t most_uses = (1 << 20) - 1;
 
-/* As in shm.c: two cache lines each. */
+/* As in shm.c: two cache lines each. What is small comes with the counter. */
 struct line {
     _Alignas(128) _Atomic uint64_t counter;
+    char small[2][HVD_LINE_BYTES];
 };
 
 struct hvd_shm_region {
@@ -185,6 +186,9 @@ char *hvd_shm_region_slot(const struct hvd_shm_region *region, enum hvd_place_ki
     const struct hvd_geometry *geometry = &region->shm->sizes.geometry;
     size_t index = (size_t)slot + (kind == HVD_PLACE_OUT ? (size_t)geometry->slots : 0);
 
+    if (kind == HVD_PLACE_LINE) {
+        return line_of(region, local_rank)->small[slot];
+    }
     return region->map + region->slots_at + (size_t)local_rank * region->rank_bytes +
            index * geometry->slot_bytes;
 }

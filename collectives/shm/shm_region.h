@@ -40,7 +40,7 @@ bool hvd_shm_region_is_ready(struct hvd_shm_region *region);
 /* The value of every counter when the region was opened. */
 uint64_t hvd_shm_region_base(const struct hvd_shm_region *region);
 
-/* Slot memory of a member: IN or OUT. */
+/* Slot memory of a member: IN, OUT or LINE. */
 char *hvd_shm_region_slot(const struct hvd_shm_region *region, enum hvd_place_kind kind,
                           int local_rank, int slot);
 

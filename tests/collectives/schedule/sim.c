@@ -31,11 +31,22 @@ static enum outcome end_job(const struct sim *sim, struct player *player)
         return sim_fail(player, "ended before its messages");
     }
     player->counter_base += signals;
+    player->turn += (uint64_t)hvd_schedule_turns(schedule);
+    player->is_open = player->is_open || hvd_schedule_turns(schedule) > 0;
     player->sends.count = player->sends.done = 0;
     player->recvs.count = player->recvs.done = 0;
     player->job++;
     player->tick = 0;
     return MOVED;
+}
+
+static void begin_job(struct player *player, const struct hvd_schedule *schedule)
+{
+    if (player->is_open && hvd_schedule_turns(schedule) == 0) {
+        player->counter++;
+        player->counter_base++;
+        player->is_open = false;
+    }
 }
 
 /* Takes one step, or fetches the next tick. */
@@ -57,6 +68,9 @@ static enum outcome advance(struct sim *sim, struct player *player)
     player->step_count = 0;
     if (player->tick == hvd_schedule_ticks(schedule)) {
         return end_job(sim, player);
+    }
+    if (player->tick == 0) {
+        begin_job(player, schedule);
     }
     player->step_count = hvd_schedule_tick(schedule, player->tick, &player->steps);
     player->tick++;

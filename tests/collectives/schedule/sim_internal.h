@@ -31,6 +31,8 @@ struct player {
     char *places[PLACE_KINDS];
     uint64_t counter;
     uint64_t counter_base; /* where the present job started */
+    uint64_t turn; /* chunks of open schedules so far */
+    bool is_open; /* the last schedule was */
     struct messages sends;
     struct messages recvs;
     int job;

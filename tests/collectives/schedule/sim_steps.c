@@ -16,15 +16,19 @@ static struct player *local_player(const struct sim *sim, int node, int local_ra
 
 size_t sim_slot_bytes(const struct sim *sim, enum hvd_place_kind kind)
 {
-    return kind == HVD_PLACE_RECV ? sim->geometry->recv_bytes : sim->geometry->slot_bytes;
+    return kind == HVD_PLACE_RECV   ? sim->geometry->recv_bytes
+           : kind == HVD_PLACE_LINE ? HVD_LINE_BYTES
+                                    : sim->geometry->slot_bytes;
 }
 
 /* The memory of a place as player sees it; NULL when it is out of bounds or not his to use. */
 static char *memory(const struct sim *sim, const struct player *player,
                     const struct hvd_place *place, size_t bytes, bool is_written)
 {
-    bool is_shared = place->kind == HVD_PLACE_IN || place->kind == HVD_PLACE_OUT;
+    bool is_shared = place->kind <= HVD_PLACE_LINE;
+    int slots = place->kind == HVD_PLACE_LINE ? 2 : sim->geometry->slots;
     size_t room = sim_slot_bytes(sim, place->kind);
+    size_t slot = (size_t)place->slot;
     const struct player *owner = player;
 
     if (is_shared) {
@@ -33,12 +37,13 @@ static char *memory(const struct sim *sim, const struct player *player,
             return NULL;
         }
         owner = local_player(sim, player->node, place->local_rank);
+        slot = (size_t)(((uint64_t)slot + player->turn) % (uint64_t)slots);
     }
-    if (place->slot < 0 || place->slot >= sim->geometry->slots || place->offset > room ||
+    if (place->slot < 0 || place->slot >= slots || place->offset > room ||
         bytes > room - place->offset || (is_written && owner != player)) {
         return NULL;
     }
-    return owner->places[place->kind] + (size_t)place->slot * room + place->offset;
+    return owner->places[place->kind] + slot * room + place->offset;
 }
 
 enum outcome sim_fail(const struct player *player, const char *reason)
@@ -90,7 +95,22 @@ static enum outcome get(struct sim *sim, struct player *player,
     return MOVED;
 }
 
-/* Reduces sources into step->to, unless one of them is NULL. */
+/* Where a reduction writes bytes, or NULL. */
+static char *target(const struct sim *sim, const struct player *player,
+                    const struct hvd_step *step, size_t bytes)
+{
+    const struct sim_job *job = &sim->jobs[player->job];
+
+    if (step->kind != HVD_STEP_REDUCE_OUT) {
+        return memory(sim, player, &step->to, bytes, true);
+    }
+    return step->begin >= 0 &&
+                   step->begin + (int64_t)bytes <= job->output_bytes[player->rank]
+               ? job->outputs[player->rank] + step->begin
+               : NULL;
+}
+
+/* Reduces sources into the target, unless one of them is NULL. */
 static enum outcome reduce(struct sim *sim, struct player *player,
                            const struct hvd_step *step, const void *const *sources,
                            int count)
@@ -101,23 +121,25 @@ static enum outcome reduce(struct sim *sim, struct player *player,
                                       step->is_partial};
     size_t bytes =
         step->is_partial ? hvd_partial_bytes(job->dtype) : hvd_dtype_bytes(job->dtype);
-    char *to = memory(sim, player, &step->to, step->count * bytes, true);
+    char *to = target(sim, player, step, step->count * bytes);
 
     for (int i = 0; i < count; i++) {
         if (sources[i] == NULL || to == NULL) {
             return sim_fail(player, "REDUCE out of bounds");
         }
     }
-    if (!spoils(player, to, step->count * bytes)) {
+    if (step->kind == HVD_STEP_REDUCE_OUT || !spoils(player, to, step->count * bytes)) {
         hvd_reduce(&reduction, sources, count, step->count, to);
     }
     return MOVED;
 }
 
+/* My own elements are in my place only if they were put there. */
 static enum outcome reduce_local(struct sim *sim, struct player *player,
                                  const struct hvd_step *step)
 {
-    size_t bytes = step->count * hvd_dtype_bytes(sim->jobs[player->job].dtype);
+    const struct sim_job *job = &sim->jobs[player->job];
+    size_t bytes = step->count * hvd_dtype_bytes(job->dtype);
     int count = hvd_layout_local_size(sim->layout, player->node);
     const void **sources = calloc((size_t)count, sizeof(*sources));
     enum outcome outcome;
@@ -127,6 +149,13 @@ static enum outcome reduce_local(struct sim *sim, struct player *player,
 
         place.local_rank = i;
         sources[i] = memory(sim, player, &place, bytes, false);
+    }
+    if (!step->is_put || sim_random_below(sim, 2) == 0) {
+        bool is_inside = step->input >= 0 &&
+                         step->input + (int64_t)bytes <= job->input_bytes[player->rank];
+
+        sources[player->local_rank] =
+            is_inside ? job->inputs[player->rank] + step->input : NULL;
     }
     outcome = reduce(sim, player, step, sources, count);
     free(sources);
@@ -225,6 +254,7 @@ enum outcome sim_execute(struct sim *sim, struct player *player,
     case HVD_STEP_GET:
         return get(sim, player, step);
     case HVD_STEP_REDUCE_LOCAL:
+    case HVD_STEP_REDUCE_OUT:
         return reduce_local(sim, player, step);
     case HVD_STEP_REDUCE_NODES:
         return reduce_nodes(sim, player, step);
