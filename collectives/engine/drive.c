@@ -94,6 +94,7 @@ static void mute_inner(struct hvd_engine *engine, bool muted)
     struct epoll_event event = {.events = muted ? 0 : EPOLLIN, .data.fd = engine->inner};
 
     epoll_ctl(engine->outer, EPOLL_CTL_MOD, engine->inner, &event);
+    atomic_store(&engine->is_muted, muted);
 }
 
 /* When the agreement has something due; -1: when something happens. */
@@ -338,6 +339,10 @@ static int64_t plan_to_wake(struct hvd_engine *engine, bool dozes)
     return dozes && (deadline < 0 || doze_end < deadline) ? doze_end : deadline;
 }
 
+/* A waiter that has just taken drive has not muted the bells yet: what wakes this thread then would
+ * wake it again at once, and who is woken over and over keeps the waiter from its cpu. */
+static const struct timespec moment = {.tv_nsec = 20000};
+
 /* One turn of the progress thread. Returns true when it may sleep, until thread_wakes_ns. */
 static bool drive_for_nobody(struct hvd_engine *engine)
 {
@@ -347,6 +352,9 @@ static bool drive_for_nobody(struct hvd_engine *engine)
     pthread_mutex_unlock(&engine->turn);
     if (pthread_mutex_trylock(&engine->drive) != 0) {
         atomic_store(&engine->thread_wakes_ns, -1);
+        if (!atomic_load(&engine->is_muted)) {
+            nanosleep(&moment, NULL);
+        }
         return true; /* a waiter drives; it leaves things settled or kicks */
     }
     atomic_store(&engine->thread_drives, true);

@@ -68,6 +68,7 @@ struct hvd_engine {
     int peer_bell_count;
     _Atomic bool asleep;
     _Atomic bool was_rung; /* wake has been written to */
+    _Atomic bool is_muted; /* inner, in outer */
     _Atomic bool thread_drives; /* the progress thread holds drive */
     _Atomic int64_t thread_wakes_ns; /* until when it sleeps; -1: until a bell rings */
     _Atomic bool is_wanted; /* a waiter wants drive from the progress thread */
