@@ -6,5 +6,6 @@
 #define HVD_PRINTF(text, first) __attribute__((format(printf, text, first)))
 #define HVD_EXPORT __attribute__((visibility("default")))
 #define HVD_UNUSED __attribute__((unused))
+#define HVD_ALWAYS_INLINE inline __attribute__((always_inline))
 
 #endif

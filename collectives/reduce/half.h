@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* 16-bit floats to float and back, as bit arithmetic without branches, which compilers turn
- * into vector code. Rounds to nearest, ties to even; correct for subnormals, infinities and
- * NaN (which stays NaN with its sign and upper payload, made quiet), also on a thread that
- * flushes subnormal floats to zero. */
+ * into vector code. Rounds to nearest, ties to even; correct for subnormals and infinities, also
+ * on a thread that flushes subnormal floats to zero. NaN stays NaN with its sign and the upper
+ * payload, made quiet as the conversion instructions do; only bfloat16 to float changes no bit. */
 #ifndef HVD_HALF_H
 #define HVD_HALF_H
 
@@ -54,15 +54,17 @@ static inline float hvd_float16_to_float(uint16_t half)
 {
     const uint32_t rebias = (127 - 15) << 23;
     const uint32_t least_normal = (127 - 14) << 23; /* 2^-14 */
+    const uint32_t infinity = 31u << 23;
     uint32_t sign = (uint32_t)(half & 0x8000) << 16;
     uint32_t magnitude = (uint32_t)(half & 0x7fff) << 13;
     uint32_t normal = magnitude + rebias;
-    uint32_t special = normal + rebias;
+    uint32_t quiet = ((infinity - magnitude) >> 31) << 22;
+    uint32_t special = (normal + rebias) | quiet;
     /* 2^-14 * (1 + fraction) - 2^-14: no float in this is subnormal. */
     uint32_t subnormal = hvd_float_bits(hvd_float_from_bits(magnitude + least_normal) -
                                         hvd_float_from_bits(least_normal));
     uint32_t small = hvd_bits_if_below(magnitude, 1u << 23, subnormal, normal);
-    uint32_t bits = hvd_bits_if_below(magnitude, 31u << 23, small, special);
+    uint32_t bits = hvd_bits_if_below(magnitude, infinity, small, special);
 
     return hvd_float_from_bits(bits | sign);
 }

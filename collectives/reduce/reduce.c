@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reduction of many sources, block by block: what happens between two roundings happens in
- * the L1 cache. */
+ * the L1 cache. Two sources, the commonest case, take one pass where they can. */
 #include "collectives/reduce/reduce.h"
 
 #include <string.h>
@@ -47,78 +47,113 @@ static void fold(hvd_combine_kernel *combine, const struct block *block, void *o
 }
 
 /* As fold, from 16-bit sources to float. */
-static void fold_widened(const struct hvd_kernels *kernels, hvd_combine_kernel *combine,
+static void fold_widened(const struct hvd_kernels *kernels, enum hvd_op op,
                          const struct block *block, float *out)
 {
-    _Alignas(64) float next[HVD_BLOCK_ELEMENTS];
-
     kernels->widen(source_at(block, 0), out, block->count);
     for (int i = 1; i < block->source_count; i++) {
-        kernels->widen(source_at(block, i), next, block->count);
-        combine(out, out, next, block->count);
+        kernels->add_half[op](out, out, source_at(block, i), block->count);
     }
 }
 
+static bool is_scaled(const struct hvd_reduction *reduction,
+                      const struct hvd_kernels *kernels)
+{
+    return !reduction->to_partial && reduction->postscale != 1.0 &&
+           kernels->scale != NULL;
+}
+
 /* Elements that are their own partials. */
-static void reduce_plain(const struct hvd_reduction *reduction, const struct block *block,
+static void reduce_plain(const struct hvd_reduction *reduction,
+                         const struct hvd_kernels *kernels, const struct block *block,
                          void *out)
 {
-    const struct hvd_kernels *kernels = hvd_kernels_of(reduction->dtype);
-    bool is_scaled =
-        !reduction->to_partial && reduction->postscale != 1.0 && kernels->scale != NULL;
-
     fold(kernels->combine[reduction->op], block, out);
-    if (is_scaled) {
+    if (is_scaled(reduction, kernels)) {
         kernels->scale(reduction->postscale, out, out, block->count);
     }
 }
 
 /* 16-bit floats, with float as their partials. */
 static void reduce_widened(const struct hvd_reduction *reduction,
-                           const struct block *block, void *out)
+                           const struct hvd_kernels *kernels, const struct block *block,
+                           void *out)
 {
-    const struct hvd_kernels *kernels = hvd_kernels_of(reduction->dtype);
-    hvd_combine_kernel *combine = kernels->combine[reduction->op];
     _Alignas(64) float scratch[HVD_BLOCK_ELEMENTS];
     float *partial = reduction->to_partial ? out : scratch;
 
     if (reduction->from_partial) {
-        fold(combine, block, partial);
+        fold(kernels->combine[reduction->op], block, partial);
     } else {
-        fold_widened(kernels, combine, block, partial);
+        fold_widened(kernels, reduction->op, block, partial);
     }
     if (reduction->to_partial) {
         return;
     }
-    if (reduction->postscale != 1.0) {
+    if (is_scaled(reduction, kernels)) {
         kernels->scale(reduction->postscale, partial, partial, block->count);
     }
     kernels->narrow(partial, out, block->count);
 }
 
+/* Two sources in one pass, without intermediate values. False if there is no kernel for it. */
+static bool reduce_pair(const struct hvd_reduction *reduction,
+                        const struct hvd_kernels *kernels, const void *const *sources,
+                        size_t count, void *out)
+{
+    bool is_widened = kernels->widen != NULL;
+    bool is_sum = reduction->op == HVD_SUM || reduction->op == HVD_AVERAGE;
+    hvd_combine_kernel *combine =
+        (is_widened ? kernels->halves : kernels->combine)[reduction->op];
+
+    if (is_widened && (reduction->from_partial || reduction->to_partial)) {
+        return false;
+    }
+    if (!is_scaled(reduction, kernels)) {
+        combine(out, sources[0], sources[1], count);
+        return true;
+    }
+    if (is_sum && kernels->sum_scaled != NULL) {
+        kernels->sum_scaled(reduction->postscale, sources[0], sources[1], out, count);
+        return true;
+    }
+    return false;
+}
+
+static void reduce_blocks(const struct hvd_reduction *reduction,
+                          const struct hvd_kernels *kernels, struct block *block,
+                          size_t count, void *out)
+{
+    size_t out_bytes = reduction->to_partial ? hvd_partial_bytes(reduction->dtype)
+                                             : hvd_dtype_bytes(reduction->dtype);
+
+    while (block->first < count) {
+        size_t left = count - block->first;
+        void *to = (char *)out + block->first * out_bytes;
+
+        block->count = left < HVD_BLOCK_ELEMENTS ? left : HVD_BLOCK_ELEMENTS;
+        if (kernels->widen != NULL) {
+            reduce_widened(reduction, kernels, block, to);
+        } else {
+            reduce_plain(reduction, kernels, block, to);
+        }
+        block->first += block->count;
+    }
+}
+
 void hvd_reduce(const struct hvd_reduction *reduction, const void *const *sources,
                 int source_count, size_t count, void *out)
 {
-    bool is_widened = hvd_kernels_of(reduction->dtype)->widen != NULL;
-    size_t element_bytes = hvd_dtype_bytes(reduction->dtype);
-    size_t partial_bytes = hvd_partial_bytes(reduction->dtype);
-    size_t out_bytes = reduction->to_partial ? partial_bytes : element_bytes;
+    const struct hvd_kernels *kernels = hvd_kernels_of(reduction->dtype);
     struct block block = {
         .sources = sources,
         .source_count = source_count,
-        .source_bytes = reduction->from_partial ? partial_bytes : element_bytes,
+        .source_bytes = reduction->from_partial ? hvd_partial_bytes(reduction->dtype)
+                                                : hvd_dtype_bytes(reduction->dtype),
     };
 
-    while (block.first < count) {
-        size_t left = count - block.first;
-        void *to = (char *)out + block.first * out_bytes;
-
-        block.count = left < HVD_BLOCK_ELEMENTS ? left : HVD_BLOCK_ELEMENTS;
-        if (is_widened) {
-            reduce_widened(reduction, &block, to);
-        } else {
-            reduce_plain(reduction, &block, to);
-        }
-        block.first += block.count;
+    if (source_count == 2 && reduce_pair(reduction, kernels, sources, count, out)) {
+        return;
     }
+    reduce_blocks(reduction, kernels, &block, count, out);
 }

@@ -26,7 +26,8 @@ size_t hvd_partial_bytes(enum hvd_dtype dtype);
 /* out[i] = op over sources in ascending order of index, i < count, count >= 0, sources >= 1.
  * out may be one of the sources. Integers wrap; their postscale is applied in double and
  * truncated toward zero (saturating where it would not fit). In Min and Max NaN wins and -0 is
- * below +0, whatever the order of the sources. Arrays are aligned for their elements. */
+ * below +0, whatever the order of the sources. A NaN that is computed is the quiet one without
+ * sign and payload. The bits do not depend on the CPU. Arrays are aligned for their elements. */
 void hvd_reduce(const struct hvd_reduction *reduction, const void *const *sources,
                 int source_count, size_t count, void *out);
 

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The inner loops for every CPU: vectors of one float, which the compiler makes wider. What the
+ * other tables give is what this one gives. */
+#include "collectives/reduce/reduce_levels.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "collectives/reduce/half.h"
+#include "gpu_binding/attr.h"
+
+#define LANES 1
+#define WIDTH 1
+
+typedef float vector;
+typedef float vectors;
+typedef vector vector_op(vector a, vector b);
+
+/* Compilers may swap the terms of a sum, and which NaN of two comes through depends on it. By
+ * mask, for the reason that half.h gives. */
+static inline vector plain_nan(vector value)
+{
+    uint32_t bits = hvd_float_bits(value);
+    uint32_t is_nan = 0 - ((0x7f800000 - (bits & 0x7fffffff)) >> 31);
+
+    return hvd_float_from_bits((bits & ~is_nan) | (0x7fc00000 & is_nan));
+}
+
+static inline vector raw_sum(vector a, vector b)
+{
+    return a + b;
+}
+
+static inline vector plus(vector a, vector b)
+{
+    return plain_nan(a + b);
+}
+
+static inline vector times(vector a, vector b)
+{
+    return plain_nan(a * b);
+}
+
+/* Of two equal values only zeros differ in bits, by the sign: "or" makes -0 the lesser and
+ * "and" makes +0 the greater, whichever comes first. */
+static inline vector lesser(vector a, vector b)
+{
+    vector equal = hvd_float_from_bits(hvd_float_bits(a) | hvd_float_bits(b));
+    vector unequal = ((a < b) | (a != a)) ? a : b;
+
+    return plain_nan(a == b ? equal : unequal);
+}
+
+static inline vector greater(vector a, vector b)
+{
+    vector equal = hvd_float_from_bits(hvd_float_bits(a) & hvd_float_bits(b));
+    vector unequal = ((a > b) | (a != a)) ? a : b;
+
+    return plain_nan(a == b ? equal : unequal);
+}
+
+static HVD_ALWAYS_INLINE vectors each(vector_op *op, vectors a, vectors b)
+{
+    return op(a, b);
+}
+
+static inline vectors spread(float value)
+{
+    return value;
+}
+
+static inline vector load_float32(const float *from, size_t lanes HVD_UNUSED)
+{
+    return *from;
+}
+
+static inline void store_float32(vector value, float *to, size_t lanes HVD_UNUSED)
+{
+    *to = value;
+}
+
+static inline vector load_float16(const uint16_t *from, size_t lanes HVD_UNUSED)
+{
+    return hvd_float16_to_float(*from);
+}
+
+static inline void store_float16(vector value, uint16_t *to, size_t lanes HVD_UNUSED)
+{
+    *to = hvd_float_to_float16(value);
+}
+
+static inline vector load_bfloat16(const uint16_t *from, size_t lanes HVD_UNUSED)
+{
+    return hvd_bfloat16_to_float(*from);
+}
+
+static inline void store_bfloat16(vector value, uint16_t *to, size_t lanes HVD_UNUSED)
+{
+    *to = hvd_float_to_bfloat16(value);
+}
+
+#define fetch_float32 load_float32
+#define put_float32 store_float32
+#define fetch_float16 load_float16
+#define put_float16 store_float16
+#define fetch_bfloat16 load_bfloat16
+#define put_bfloat16 store_bfloat16
+
+#define TABLE hvd_kernels_portable
+#include "collectives/reduce/reduce_kernels.inc"
