@@ -50,6 +50,8 @@ enum {
 /* A CPU that has one has those before it. */
 enum hvd_kernel_level {
     HVD_LEVEL_PORTABLE, /* what the compiler makes of plain C: SSE2 or, not tested, NEON */
+    HVD_LEVEL_AVX2, /* and F16C */
+    HVD_LEVEL_AVX512, /* F, BW, DQ, VL */
     HVD_LEVEL_COUNT,
 };
 
