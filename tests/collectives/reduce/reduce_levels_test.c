@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The inner loops of every instruction set that this CPU has against the portable ones, bit for
+ * bit. */
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+#ifdef __x86_64__
+#include <xmmintrin.h>
+#endif
+
+#include "collectives/reduce/half.h"
+#include "collectives/reduce/reduce_kernels.h"
+#include "tests/tap.h"
+
+enum verb {
+    COMBINE,
+    HALVES,
+    ADD_HALF,
+    SCALE,
+    SCALE_HALF,
+    SUM_SCALED,
+    WIDEN,
+    NARROW,
+    VERB_COUNT,
+};
+
+enum {
+    PATTERNS = 65536,
+    MOST_BYTES = PATTERNS * 4,
+    SHORT = 100, /* elements of an array, where all lengths are tried */
+    SLACK = 16, /* elements before it */
+};
+
+struct call {
+    const struct hvd_kernels *kernels;
+    enum verb verb;
+    enum hvd_op op;
+    double factor;
+};
+
+static _Alignas(64) char left[MOST_BYTES];
+static _Alignas(64) char right[MOST_BYTES];
+static _Alignas(64) char expected[MOST_BYTES];
+static _Alignas(64) char found[MOST_BYTES];
+
+static uint64_t random_state;
+
+static uint64_t random_bits(void)
+{
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 7;
+    random_state ^= random_state << 17;
+    return random_state;
+}
+
+static bool is_half(enum hvd_dtype dtype)
+{
+    return dtype == HVD_FLOAT16 || dtype == HVD_BFLOAT16;
+}
+
+static bool is_float(enum hvd_dtype dtype)
+{
+    return is_half(dtype) || dtype == HVD_FLOAT32 || dtype == HVD_FLOAT64;
+}
+
+static int exponent_bits(enum hvd_dtype dtype)
+{
+    return dtype == HVD_FLOAT16 ? 5 : dtype == HVD_FLOAT64 ? 11 : 8;
+}
+
+/* Zeros, subnormals, infinities, NaN with any payload and numbers of like size among any bits;
+ * half of the float32 lie at, or beside, the middle of two 16-bit floats. */
+static uint64_t random_float(enum hvd_dtype dtype)
+{
+    int fraction_bits = 8 * (int)hvd_dtype_bytes(dtype) - 1 - exponent_bits(dtype);
+    uint64_t any = random_bits() >> 3;
+    uint64_t sign = (any & 1) << (fraction_bits + exponent_bits(dtype));
+    uint64_t fraction = (any >> 8) & ((UINT64_C(1) << fraction_bits) - 1);
+    uint64_t bias = (UINT64_C(1) << (exponent_bits(dtype) - 1)) - 1;
+    uint64_t infinity = (2 * bias + 1) << fraction_bits;
+
+    if (dtype == HVD_FLOAT32 && random_bits() % 2 == 0) {
+        uint64_t step = any % 4 < 2 ? 0x8000 : 0x1000;
+
+        fraction = (fraction & ~(2 * step - 1)) + step + random_bits() % 3 - 1;
+    }
+    switch ((random_bits() >> 20) % 8) {
+    case 0:
+        return sign;
+    case 1:
+        return sign | fraction;
+    case 2:
+        return sign | infinity;
+    case 3:
+        return sign | infinity | fraction;
+    case 4:
+        return random_bits();
+    default:
+        return sign | (bias + any / 16 % 12) << fraction_bits | fraction;
+    }
+}
+
+static void fill(enum hvd_dtype dtype, void *array, size_t count)
+{
+    size_t bytes = hvd_dtype_bytes(dtype);
+
+    for (size_t i = 0; i < count; i++) {
+        uint64_t element = is_float(dtype) ? random_float(dtype) : random_bits();
+
+        memcpy((char *)array + i * bytes, &element, bytes);
+    }
+}
+
+static enum hvd_dtype type_of_left(enum verb verb, enum hvd_dtype dtype)
+{
+    bool is_partial =
+        verb == COMBINE || verb == ADD_HALF || verb == SCALE || verb == NARROW;
+
+    return is_half(dtype) && is_partial ? HVD_FLOAT32 : dtype;
+}
+
+static enum hvd_dtype type_of_right(enum verb verb, enum hvd_dtype dtype)
+{
+    return is_half(dtype) && verb == COMBINE ? HVD_FLOAT32 : dtype;
+}
+
+static enum hvd_dtype type_of_out(enum verb verb, enum hvd_dtype dtype)
+{
+    bool is_partial =
+        verb == COMBINE || verb == ADD_HALF || verb == SCALE || verb == WIDEN;
+
+    return is_half(dtype) && is_partial ? HVD_FLOAT32 : dtype;
+}
+
+static bool has(const struct hvd_kernels *kernels, enum verb verb)
+{
+    switch (verb) {
+    case COMBINE:
+        return true;
+    case SCALE:
+        return kernels->scale != NULL;
+    case SUM_SCALED:
+        return kernels->sum_scaled != NULL;
+    default:
+        return kernels->widen != NULL;
+    }
+}
+
+static void run(const struct call *call, const void *a, const void *b, void *out,
+                size_t count)
+{
+    const struct hvd_kernels *kernels = call->kernels;
+
+    switch (call->verb) {
+    case COMBINE:
+        kernels->combine[call->op](out, a, b, count);
+        break;
+    case HALVES:
+        kernels->halves[call->op](out, a, b, count);
+        break;
+    case ADD_HALF:
+        kernels->add_half[call->op](out, a, b, count);
+        break;
+    case SCALE:
+        kernels->scale(call->factor, a, out, count);
+        break;
+    case SCALE_HALF:
+        kernels->scale_half(call->factor, a, out, count);
+        break;
+    case SUM_SCALED:
+        kernels->sum_scaled(call->factor, a, b, out, count);
+        break;
+    case WIDEN:
+        kernels->widen(a, out, count);
+        break;
+    default:
+        kernels->narrow(a, out, count);
+    }
+}
+
+/* Also that nothing is written around the array. */
+static bool same(const struct call *call, enum hvd_dtype dtype, size_t first,
+                 size_t count)
+{
+    size_t bytes = hvd_dtype_bytes(type_of_out(call->verb, dtype));
+
+    for (size_t i = 0; i < MOST_BYTES / bytes && i < first + count + SLACK; i++) {
+        uint64_t wanted = 0;
+        uint64_t got = 0;
+
+        memcpy(&wanted, expected + i * bytes, bytes);
+        memcpy(&got, found + i * bytes, bytes);
+        if (wanted != got) {
+            tap_note(
+                "verb %d, op %d, factor %g, %zu elements: 0x%llx instead of 0x%llx at "
+                "%zd",
+                (int)call->verb, (int)call->op, call->factor, count,
+                (unsigned long long)got, (unsigned long long)wanted,
+                (ssize_t)i - (ssize_t)first);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Arrays of any alignment; in place where the types allow it. */
+static bool agrees_once(const struct call *call, enum hvd_dtype dtype, size_t count)
+{
+    enum hvd_dtype types[] = {type_of_left(call->verb, dtype),
+                              type_of_right(call->verb, dtype),
+                              type_of_out(call->verb, dtype)};
+    size_t first = random_bits() / 8 % SLACK;
+    const char *a = left + random_bits() / 8 % SLACK * hvd_dtype_bytes(types[0]);
+    const char *b = right + random_bits() / 8 % SLACK * hvd_dtype_bytes(types[1]);
+    size_t offset = first * hvd_dtype_bytes(types[2]);
+    int place = (int)(random_bits() / 8 % 4);
+    struct call portable = *call;
+
+    portable.kernels = hvd_kernels_at(HVD_LEVEL_PORTABLE, dtype);
+    fill(types[0], left, count + SLACK);
+    fill(types[1], right, count + SLACK);
+    fill(types[2], expected, count + 2 * SLACK);
+    if (place < 2 && types[place] == types[2]) {
+        memcpy(expected + offset, place == 0 ? a : b, count * hvd_dtype_bytes(types[2]));
+    }
+    memcpy(found, expected, (count + 2 * SLACK) * hvd_dtype_bytes(types[2]));
+    a = place == 0 && types[0] == types[2] ? expected + offset : a;
+    b = place == 1 && types[1] == types[2] ? expected + offset : b;
+    run(call, a == expected + offset ? found + offset : a,
+        b == expected + offset ? found + offset : b, found + offset, count);
+    run(&portable, a, b, expected + offset, count);
+    return same(call, dtype, first, count);
+}
+
+static bool agrees(const struct hvd_kernels *kernels, enum hvd_dtype dtype,
+                   enum verb verb)
+{
+    static const enum hvd_op ops[] = {HVD_SUM, HVD_AVERAGE, HVD_MIN, HVD_MAX,
+                                      HVD_PRODUCT};
+    static const double factors[] = {1.0 / 3, 0.5,  -1.5, 1e-7,     1e6,
+                                     1e-40,   1e39, 0.0,  INFINITY, NAN};
+    struct call call = {.kernels = kernels, .verb = verb};
+
+    for (size_t count = 0; count <= SHORT; count++) {
+        for (size_t i = 0; i < sizeof(factors) / sizeof(factors[0]); i++) {
+            call.factor = factors[i];
+            call.op = ops[i % (sizeof(ops) / sizeof(ops[0]))];
+            if (!agrees_once(&call, dtype, count)) {
+                return false;
+            }
+        }
+    }
+    call.factor = 0.25;
+    call.op = HVD_SUM;
+    return agrees_once(&call, dtype, 5000);
+}
+
+/* Every 16-bit pattern, and floats with every upper half at and beside points of rounding. */
+static bool converts_all(const struct hvd_kernels *kernels, enum hvd_dtype dtype)
+{
+    static const uint32_t lower[] = {0,      1,      0xfff,  0x1000, 0x1001, 0x2fff,
+                                     0x3000, 0x3001, 0x7fff, 0x8000, 0x8001, 0xcfff,
+                                     0xd000, 0xd001, 0xefff, 0xf000, 0xffff};
+    const struct hvd_kernels *portable = hvd_kernels_at(HVD_LEVEL_PORTABLE, dtype);
+    struct call call = {.kernels = kernels, .verb = WIDEN};
+
+    for (uint32_t i = 0; i < PATTERNS; i++) {
+        ((uint16_t *)left)[i] = (uint16_t)i;
+    }
+    portable->widen(left, expected, PATTERNS);
+    kernels->widen(left, found, PATTERNS);
+    if (!same(&call, dtype, 0, PATTERNS)) {
+        return false;
+    }
+    call.verb = NARROW;
+    for (size_t k = 0; k < sizeof(lower) / sizeof(lower[0]); k++) {
+        for (uint32_t i = 0; i < PATTERNS; i++) {
+            ((uint32_t *)left)[i] = i << 16 | lower[k];
+        }
+        portable->narrow(left, expected, PATTERNS);
+        kernels->narrow(left, found, PATTERNS);
+        if (!same(&call, dtype, 0, PATTERNS)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* On a thread that takes subnormal floats for zero. */
+static bool converts_all_flushing(const struct hvd_kernels *kernels, enum hvd_dtype dtype)
+{
+    bool is_same;
+#ifdef __x86_64__
+    unsigned before = _mm_getcsr();
+
+    _mm_setcsr(before | 0x8040); /* FTZ and DAZ */
+#endif
+    is_same = converts_all(kernels, dtype);
+#ifdef __x86_64__
+    _mm_setcsr(before);
+#endif
+    return is_same;
+}
+
+static void try_level(enum hvd_kernel_level level, enum hvd_dtype dtype)
+{
+    static const char *const names[VERB_COUNT] = {[COMBINE] = "combine",
+                                                  [HALVES] = "combine as 16 bits",
+                                                  [ADD_HALF] = "add 16 bits",
+                                                  [SCALE] = "scale",
+                                                  [SCALE_HALF] = "scale as 16 bits",
+                                                  [SUM_SCALED] = "scaled sum",
+                                                  [WIDEN] = "widen",
+                                                  [NARROW] = "narrow"};
+    const struct hvd_kernels *kernels = hvd_kernels_at(level, dtype);
+    const char *where = hvd_kernel_level_name(level);
+
+    for (int verb = 0; verb < VERB_COUNT; verb++) {
+        if (has(kernels, (enum verb)verb)) {
+            tap_ok(agrees(kernels, dtype, (enum verb)verb), "%s: %s of %s", where,
+                   names[verb], hvd_dtype_name(dtype));
+        }
+    }
+    if (is_half(dtype)) {
+        tap_ok(converts_all(kernels, dtype) && converts_all_flushing(kernels, dtype),
+               "%s: every %s", where, hvd_dtype_name(dtype));
+    }
+}
+
+int main(void)
+{
+    random_state = 1 + (uint64_t)tap_seed((unsigned)time(NULL)) * 2654435761u;
+    for (int level = HVD_LEVEL_PORTABLE + 1; level < HVD_LEVEL_COUNT; level++) {
+        if (level > (int)hvd_kernel_level()) {
+            tap_skip(hvd_kernel_level_name((enum hvd_kernel_level)level),
+                     "this CPU does not have it");
+            continue;
+        }
+        for (int dtype = 0; dtype < HVD_DTYPE_COUNT; dtype++) {
+            try_level((enum hvd_kernel_level)level, (enum hvd_dtype)dtype);
+        }
+    }
+    return tap_done();
+}
