@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How fast the inner loops of reductions are: for each instruction set that this CPU has, arrays
+ * of 64 KiB in the L2 cache, as a Markdown table. The instruction sets take turns. */
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "collectives/reduce/reduce_kernels.h"
+#include "contrib/bench/median.h"
+
+enum {
+    ARRAY_BYTES = 65536,
+    TURNS = 41,
+    REPEATS = 40, /* of a kernel in a turn */
+};
+
+enum verb {
+    SUM,
+    SUM_SCALED,
+    MIN,
+    PRODUCT,
+    SCALE,
+    WIDEN,
+    NARROW,
+    VERB_COUNT,
+};
+
+static const char *const names[VERB_COUNT] = {"sum",   "scaled sum", "min",   "product",
+                                              "scale", "widen",      "narrow"};
+
+static _Alignas(4096) char left[ARRAY_BYTES];
+static _Alignas(4096) char right[ARRAY_BYTES];
+static _Alignas(4096) char out[2 * ARRAY_BYTES];
+static _Alignas(4096) char partial[2 * ARRAY_BYTES];
+
+static double now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
+
+static void combine(const struct hvd_kernels *kernels, enum hvd_op op, size_t count)
+{
+    hvd_combine_kernel *const *kernel =
+        kernels->widen != NULL ? kernels->halves : kernels->combine;
+
+    kernel[op](out, left, right, count);
+}
+
+/* False if there is no such kernel. */
+static bool run(const struct hvd_kernels *kernels, enum verb verb, size_t count)
+{
+    static const enum hvd_op ops[VERB_COUNT] = {
+        [SUM] = HVD_SUM, [MIN] = HVD_MIN, [PRODUCT] = HVD_PRODUCT};
+    hvd_scale_kernel *scale =
+        kernels->widen != NULL ? kernels->scale_half : kernels->scale;
+
+    switch (verb) {
+    case SUM_SCALED:
+        if (kernels->sum_scaled == NULL) {
+            return false;
+        }
+        kernels->sum_scaled(0.5, left, right, out, count);
+        return true;
+    case SCALE:
+        if (scale == NULL) {
+            return false;
+        }
+        scale(0.5, left, out, count);
+        return true;
+    case WIDEN:
+    case NARROW:
+        if (kernels->widen == NULL) {
+            return false;
+        }
+        (verb == WIDEN ? kernels->widen : kernels->narrow)(verb == WIDEN ? left : partial,
+                                                           out, count);
+        return true;
+    default:
+        combine(kernels, ops[verb], count);
+        return true;
+    }
+}
+
+/* What a kernel reads and writes for an element. */
+static double element_bytes(enum hvd_dtype dtype, enum verb verb)
+{
+    double bytes = (double)hvd_dtype_bytes(dtype);
+
+    if (verb == WIDEN || verb == NARROW) {
+        return bytes + sizeof(float);
+    }
+    return verb == SCALE ? 2 * bytes : 3 * bytes;
+}
+
+/* A row: a verb of a dtype at every level. */
+static void measure(enum hvd_dtype dtype, enum verb verb)
+{
+    double ns[HVD_LEVEL_COUNT][TURNS];
+    size_t count = ARRAY_BYTES / hvd_dtype_bytes(dtype);
+    int levels = (int)hvd_kernel_level() + 1;
+
+    if (!run(hvd_kernels_of(dtype), verb, count)) {
+        return;
+    }
+    for (int turn = 0; turn < TURNS; turn++) {
+        for (int level = 0; level < levels; level++) {
+            const struct hvd_kernels *kernels =
+                hvd_kernels_at((enum hvd_kernel_level)level, dtype);
+            double begin;
+
+            run(kernels, verb, count);
+            begin = now_ns();
+            for (int i = 0; i < REPEATS; i++) {
+                run(kernels, verb, count);
+            }
+            ns[level][turn] = (now_ns() - begin) / REPEATS / (double)count;
+        }
+    }
+    printf("| %s | %s |", hvd_dtype_name(dtype), names[verb]);
+    for (int level = 0; level < levels; level++) {
+        double each = median(ns[level], TURNS);
+
+        printf(" %.2f / %.1f |", 1 / each, element_bytes(dtype, verb) / each);
+    }
+    printf("\n");
+}
+
+int main(void)
+{
+    int levels = (int)hvd_kernel_level() + 1;
+
+    memset(left, 0x3c, sizeof(left)); /* about 1 in every float */
+    memset(right, 0x3c, sizeof(right));
+    memset(partial, 0x3c, sizeof(partial));
+    printf("Elements per ns / GB/s read and written, medians of %d turns.\n\n| dtype | |",
+           TURNS);
+    for (int level = 0; level < levels; level++) {
+        printf(" %s |", hvd_kernel_level_name((enum hvd_kernel_level)level));
+    }
+    printf("\n|---|---|");
+    for (int level = 0; level < levels; level++) {
+        printf("---|");
+    }
+    printf("\n");
+    for (int dtype = 0; dtype < HVD_DTYPE_COUNT; dtype++) {
+        for (int verb = 0; verb < VERB_COUNT; verb++) {
+            measure((enum hvd_dtype)dtype, (enum verb)verb);
+        }
+    }
+    return 0;
+}
