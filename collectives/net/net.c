@@ -55,20 +55,25 @@ static int send_fragment(void *context, struct hvd_net_fragment *fragment)
     return hvd_ucx_send(peer->net->ucx, peer->endpoint, fragment);
 }
 
-/* The peer, its endpoint open or opening. NULL when memory is out. */
+/* NULL when memory is out. */
 static struct hvd_net_peer *peer_of(struct hvd_net *net, int rank)
 {
-    struct hvd_net_peer *peer = net->peers[rank];
+    if (net->peers[rank] == NULL) {
+        hvd_net_peer_create(net, rank, &net->peers[rank]);
+    }
+    return net->peers[rank];
+}
+
+/* Sees that its endpoint is open or opening. Not while UCX hands over what has come: opening one
+ * then makes UCX 1.13 move the connection from which it reads. */
+static void open_peer(struct hvd_net *net, struct hvd_net_peer *peer)
+{
     int status;
 
-    if (peer != NULL) {
-        return peer;
+    if (peer->endpoint != NULL || peer->status != 0) {
+        return;
     }
-    if (hvd_net_peer_create(net, rank, &peer) != 0) {
-        return NULL;
-    }
-    net->peers[rank] = peer;
-    status = hvd_ucx_open(net->ucx, net->addresses + net->address_at[rank], peer,
+    status = hvd_ucx_open(net->ucx, net->addresses + net->address_at[peer->rank], peer,
                           &peer->endpoint);
     if (status != 0) {
         fail_peer(peer, status == HVD_ERR_PEER
@@ -76,7 +81,6 @@ static struct hvd_net_peer *peer_of(struct hvd_net *net, int rank)
                               " and " HVD_ENV_UCX_NET_DEVICES
                             : "UCX cannot open an endpoint to it");
     }
-    return peer;
 }
 
 /* The flow of a channel of a peer, new at first use. NULL when memory is out. */
@@ -204,8 +208,12 @@ static void begin(struct hvd_net *net, struct hvd_net_op *op,
                   int (*start)(struct hvd_flow *flow, struct hvd_net_op *op))
 {
     struct hvd_net_peer *peer = peer_of(net, op->peer);
-    struct hvd_flow *flow = peer != NULL ? flow_of(net, peer, op->channel) : NULL;
+    struct hvd_flow *flow;
 
+    if (peer != NULL) {
+        open_peer(net, peer);
+    }
+    flow = peer != NULL ? flow_of(net, peer, op->channel) : NULL;
     if (flow == NULL) {
         op->status = HVD_ERR_NOMEM;
         return;

@@ -8,7 +8,7 @@
 struct hvd_net_peer {
     int rank;
     int status; /* negative once it has failed */
-    void *endpoint; /* net_ucx's; NULL when there is none (any more) */
+    void *endpoint; /* net_ucx's; NULL when there is none (yet, or any more) */
     struct hvd_net *net;
     struct hvd_flow **flows; /* hash table by channel, open addressing */
     uint32_t capacity; /* a power of two, or 0 */

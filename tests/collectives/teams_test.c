@@ -151,10 +151,12 @@ static int be_late(struct job_rank *self, const void *argument)
         teams_rank_submit(&rank, &other);
     }
     passed = teams_rank_run(&rank, 20) && rank.last.set == other.set;
+    teams_rank_submit(&rank, &other); /* ends when rank 0, too, has come so far */
     if (self->boot.rank == 1) {
+        passed = teams_rank_run(&rank, 21) && passed;
         teams_rank_submit(&rank, &stuck);
     }
-    passed = teams_rank_run(&rank, 21) && rank.last.set == stuck.set && passed;
+    passed = teams_rank_run(&rank, 22) && passed;
     teams_rank_leave(&rank);
     return passed && rank.wrong == 0 ? 0 : 2;
 }
