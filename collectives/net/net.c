@@ -247,6 +247,19 @@ void hvd_net_recv(struct hvd_net *net, int peer, uint32_t channel, void *data,
     begin(net, op, hvd_flow_recv);
 }
 
+void hvd_net_recv_by(struct hvd_net *net, int peer, uint32_t channel, hvd_net_take *take,
+                     size_t bytes, struct hvd_net_op *op)
+{
+    *op = (struct hvd_net_op){
+        .status = HVD_INPROGRESS,
+        .peer = peer,
+        .channel = channel,
+        .take = take,
+        .bytes = bytes,
+    };
+    begin(net, op, hvd_flow_recv);
+}
+
 static void close_failed(struct hvd_net *net)
 {
     net->is_closing_due = false;

@@ -22,6 +22,18 @@
 
 struct hvd_net;
 
+struct hvd_net_op;
+
+/* What becomes of a message that comes in, piece by piece and in order: op->done bytes of it
+ * came before this piece. All pieces but the last are a multiple of HVD_NET_PIECE_BYTES. data is
+ * the network's own buffer, valid during the call and aligned to nothing. Called by progress,
+ * or by recv for what came early. */
+typedef void hvd_net_take(struct hvd_net_op *op, const void *data, size_t bytes);
+
+enum {
+    HVD_NET_PIECE_BYTES = 64
+};
+
 /* One message under way; caller's memory, untouched by the caller until status is not
  * HVD_INPROGRESS any more. */
 struct hvd_net_op {
@@ -30,6 +42,7 @@ struct hvd_net_op {
     int peer;
     uint32_t channel;
     char *data;
+    hvd_net_take *take; /* NULL: copies to data */
     size_t bytes;
     size_t done;
 };
@@ -56,6 +69,10 @@ void hvd_net_send(struct hvd_net *net, int peer, uint32_t channel, const void *d
                   size_t bytes, struct hvd_net_op *op);
 void hvd_net_recv(struct hvd_net *net, int peer, uint32_t channel, void *data,
                   size_t bytes, struct hvd_net_op *op);
+
+/* As recv, but take gets the bytes: a sum can read them where the network has put them. */
+void hvd_net_recv_by(struct hvd_net *net, int peer, uint32_t channel, hvd_net_take *take,
+                     size_t bytes, struct hvd_net_op *op);
 
 /* Moves things on; returns how many events were handled, 0 when there was nothing to do. */
 int hvd_net_progress(struct hvd_net *net);

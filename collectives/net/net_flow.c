@@ -5,16 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A fragment that came before its receive was posted, or before an earlier one. */
-struct early {
-    struct early *next;
-    uint32_t sequence;
-    size_t bytes;
-    const void *data;
-    void (*release)(void *context, void *data); /* NULL: data is copied below */
-    void *release_context;
-    char copy[];
-};
+#include "collectives/net/net_early.h"
 
 struct queue {
     struct hvd_net_op *first;
@@ -36,8 +27,7 @@ struct hvd_flow {
     uint32_t next_in;
     uint32_t taken; /* cost */
     uint32_t told; /* of that, what the peer knows */
-    struct early *early; /* by sequence */
-    struct early *early_last;
+    struct hvd_early_list early;
 };
 
 static void push(struct queue *queue, struct hvd_net_op *op)
@@ -76,28 +66,12 @@ int hvd_flow_create(const struct hvd_flow_link *link, uint32_t channel,
     return 0;
 }
 
-static void drop_early(struct hvd_flow *flow)
-{
-    struct early *early = flow->early;
-
-    flow->early = early->next;
-    if (flow->early == NULL) {
-        flow->early_last = NULL;
-    }
-    if (early->release != NULL) {
-        early->release(early->release_context, (void *)(uintptr_t)early->data);
-    }
-    free(early);
-}
-
 void hvd_flow_destroy(struct hvd_flow *flow)
 {
     if (flow == NULL) {
         return;
     }
-    while (flow->early != NULL) {
-        drop_early(flow);
-    }
+    hvd_early_finish(&flow->early);
     free(flow);
 }
 
@@ -177,6 +151,17 @@ static int tell_taken(struct hvd_flow *flow)
     return fragment == NULL ? HVD_ERR_NOMEM : send_fragment(flow, fragment);
 }
 
+/* The bytes of a message's next fragment: no more fragments than it takes, of like size. */
+static size_t next_part(const struct hvd_net_op *op, size_t handed)
+{
+    size_t left = op->bytes - handed;
+    size_t parts = (left + HVD_NET_FRAGMENT_BYTES - 1) / HVD_NET_FRAGMENT_BYTES;
+    size_t part = (left + parts - 1) / parts;
+
+    part = (part + HVD_NET_PIECE_BYTES - 1) / HVD_NET_PIECE_BYTES * HVD_NET_PIECE_BYTES;
+    return part < left ? part : left;
+}
+
 /* Sends what the window has room for. */
 static int pump(struct hvd_flow *flow)
 {
@@ -185,9 +170,8 @@ static int pump(struct hvd_flow *flow)
     while (status == 0 && flow->sends.first != NULL) {
         struct hvd_net_op *op = flow->sends.first;
         struct hvd_net_fragment *fragment;
-        size_t bytes = op->bytes - flow->handed;
+        size_t bytes = next_part(op, flow->handed);
 
-        bytes = bytes <= HVD_NET_FRAGMENT_BYTES ? bytes : HVD_NET_FRAGMENT_BYTES;
         if (flow->sent_cost - flow->acknowledged + cost(bytes) > HVD_NET_WINDOW_BYTES) {
             break;
         }
@@ -214,7 +198,11 @@ static int take(struct hvd_flow *flow, const void *data, size_t bytes)
     if (bytes > op->bytes - op->done) {
         return HVD_ERR_NET;
     }
-    memcpy(op->data + op->done, data, bytes);
+    if (op->take != NULL) {
+        op->take(op, data, bytes);
+    } else {
+        memcpy(op->data + op->done, data, bytes);
+    }
     op->done += bytes;
     flow->next_in++;
     flow->taken += cost(bytes);
@@ -229,54 +217,12 @@ static int take_early(struct hvd_flow *flow)
 {
     int status = 0;
 
-    while (status == 0 && flow->receives.first != NULL && flow->early != NULL &&
-           flow->early->sequence == flow->next_in) {
-        status = take(flow, flow->early->data, flow->early->bytes);
-        drop_early(flow);
+    while (status == 0 && flow->receives.first != NULL && flow->early.first != NULL &&
+           flow->early.first->sequence == flow->next_in) {
+        status = take(flow, flow->early.first->data, flow->early.first->bytes);
+        hvd_early_drop(&flow->early);
     }
     return status;
-}
-
-/* Nearly always the last in sequence; a network with several paths may swap neighbours. */
-static void insert_early(struct hvd_flow *flow, struct early *early)
-{
-    struct early **place = &flow->early;
-
-    if (flow->early_last != NULL &&
-        (int32_t)(early->sequence - flow->early_last->sequence) > 0) {
-        place = &flow->early_last->next;
-    }
-    while (*place != NULL && (int32_t)(early->sequence - (*place)->sequence) > 0) {
-        place = &(*place)->next;
-    }
-    early->next = *place;
-    *place = early;
-    if (early->next == NULL) {
-        flow->early_last = early;
-    }
-}
-
-/* Returns HVD_INPROGRESS when data itself is kept, 0 when it is copied. */
-static int keep_early(struct hvd_flow *flow, const struct hvd_flow_arrival *arrival)
-{
-    bool is_copied = arrival->release == NULL;
-    struct early *early = malloc(sizeof(*early) + (is_copied ? arrival->bytes : 0));
-
-    if (early == NULL) {
-        return HVD_ERR_NOMEM;
-    }
-    *early = (struct early){
-        .sequence = arrival->header->sequence,
-        .bytes = arrival->bytes,
-        .data = is_copied ? early->copy : arrival->data,
-        .release = arrival->release,
-        .release_context = arrival->release_context,
-    };
-    if (is_copied) {
-        memcpy(early->copy, arrival->data, arrival->bytes);
-    }
-    insert_early(flow, early);
-    return is_copied ? 0 : HVD_INPROGRESS;
 }
 
 int hvd_flow_arrived(struct hvd_flow *flow, const struct hvd_flow_arrival *arrival)
@@ -295,7 +241,7 @@ int hvd_flow_arrived(struct hvd_flow *flow, const struct hvd_flow_arrival *arriv
         return status;
     }
     if (header->sequence != flow->next_in || flow->receives.first == NULL) {
-        return keep_early(flow, arrival);
+        return hvd_early_keep(&flow->early, arrival);
     }
     status = take(flow, arrival->data, arrival->bytes);
     return status != 0 ? status : take_early(flow);
@@ -337,7 +283,5 @@ void hvd_flow_fail(struct hvd_flow *flow, int status)
     while (flow->receives.first != NULL) {
         pop(&flow->receives)->status = status;
     }
-    while (flow->early != NULL) {
-        drop_early(flow);
-    }
+    hvd_early_finish(&flow->early);
 }

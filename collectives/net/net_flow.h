@@ -5,7 +5,8 @@
  *
  *   sender    message ──cut──► fragment 0, 1, 2 ...   while cost(sent) - cost(taken) fits the
  *                                                      window
- *   receiver  in order, a receive is posted: copied to its place; else kept until it is;
+ *   receiver  in order, a receive is posted: copied to its place or given to its take; else kept
+ *             until it is;
  *             tells the sender how much it has taken, with its own fragments, or alone once a
  *             quarter of a window has gathered
  *

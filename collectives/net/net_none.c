@@ -58,6 +58,13 @@ void hvd_net_recv(struct hvd_net *net, int peer, uint32_t channel, void *data,
     hvd_net_send(net, peer, channel, data, bytes, op);
 }
 
+void hvd_net_recv_by(struct hvd_net *net, int peer, uint32_t channel, hvd_net_take *take,
+                     size_t bytes, struct hvd_net_op *op)
+{
+    (void)take;
+    hvd_net_send(net, peer, channel, NULL, bytes, op);
+}
+
 int hvd_net_progress(struct hvd_net *net)
 {
     (void)net;

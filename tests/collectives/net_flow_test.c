@@ -3,6 +3,7 @@
  * delivers when and in which order the test wants. */
 #include "collectives/net/net_flow.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -103,24 +104,43 @@ static void deliver(struct end *from, struct end *to, int index, bool is_lent)
 }
 
 struct message {
+    struct hvd_net_op sent;
+    struct hvd_net_op received; /* by take, it is found by this */
     char *out;
     char *in;
     size_t bytes;
-    struct hvd_net_op sent;
-    struct hvd_net_op received;
+    size_t taken; /* bytes, as take has seen them */
+    bool is_torn; /* a piece did not follow the one before, or cut an element */
 };
+
+static void take(struct hvd_net_op *op, const void *data, size_t bytes)
+{
+    struct message *message =
+        (struct message *)((char *)op - offsetof(struct message, received));
+    bool is_last = op->done + bytes == message->bytes;
+
+    message->is_torn |=
+        op->done != message->taken || (bytes % HVD_NET_PIECE_BYTES != 0 && !is_last);
+    memcpy(message->in + op->done, data, bytes);
+    message->taken += bytes;
+}
 
 static void make_messages(struct message *messages)
 {
     for (int i = 0; i < MESSAGES; i++) {
         size_t bytes = 1 + (size_t)random() % (random() % 3 == 0 ? LARGEST : 3000);
 
-        messages[i] = (struct message){malloc(bytes), malloc(bytes), bytes, {0}, {0}};
+        messages[i] =
+            (struct message){.out = malloc(bytes), .in = malloc(bytes), .bytes = bytes};
         memset(messages[i].out, i + 1, bytes);
         messages[i].sent = (struct hvd_net_op){
             .status = HVD_INPROGRESS, .data = messages[i].out, .bytes = bytes};
         messages[i].received = (struct hvd_net_op){
             .status = HVD_INPROGRESS, .data = messages[i].in, .bytes = bytes};
+        if (random() % 2 == 0) {
+            messages[i].received.data = NULL;
+            messages[i].received.take = take;
+        }
     }
 }
 
@@ -130,7 +150,7 @@ static bool have_arrived(struct message *messages)
 
     for (int i = 0; i < MESSAGES; i++) {
         is_good = is_good && messages[i].sent.status == 0 &&
-                  messages[i].received.status == 0 &&
+                  messages[i].received.status == 0 && !messages[i].is_torn &&
                   memcmp(messages[i].in, messages[i].out, messages[i].bytes) == 0;
         free(messages[i].in);
         free(messages[i].out);
@@ -211,6 +231,62 @@ static void window_holds(void)
     tear_down(&b);
 }
 
+static void no_fragment_is_a_crumb(void)
+{
+    static const size_t sizes[] = {HVD_NET_FRAGMENT_BYTES, HVD_NET_FRAGMENT_BYTES + 1,
+                                   2 * HVD_NET_FRAGMENT_BYTES + 3000, 262144};
+    static char data[262144];
+    bool is_good = true;
+
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        static struct end a;
+        struct hvd_net_op op = {
+            .status = HVD_INPROGRESS, .data = data, .bytes = sizes[i]};
+        size_t least = (sizes[i] + HVD_NET_FRAGMENT_BYTES - 1) / HVD_NET_FRAGMENT_BYTES;
+
+        set_up(&a);
+        hvd_flow_send(a.flow, &op);
+        is_good = is_good && a.count == (int)least;
+        for (int j = 0; j < a.count; j++) {
+            is_good = is_good && a.packets[j].bytes > sizes[i] / least / 2;
+        }
+        tear_down(&a);
+    }
+    tap_ok(is_good, "a message is cut into as few fragments as it takes, of like size");
+}
+
+/* A receive that is under way, or posted, when the peer fails. */
+static void failure_ends_taking(void)
+{
+    static struct end a;
+    static struct end b;
+    static char data[4 * HVD_NET_FRAGMENT_BYTES];
+    static struct message message;
+    size_t before;
+
+    set_up(&a);
+    set_up(&b);
+    message = (struct message){.in = malloc(sizeof(data)), .bytes = sizeof(data)};
+    message.sent = (struct hvd_net_op){
+        .status = HVD_INPROGRESS, .data = data, .bytes = sizeof(data)};
+    message.received = (struct hvd_net_op){
+        .status = HVD_INPROGRESS, .take = take, .bytes = sizeof(data)};
+    hvd_flow_recv(b.flow, &message.received);
+    hvd_flow_send(a.flow, &message.sent);
+    deliver(&a, &b, 0, false);
+    before = message.taken;
+    hvd_flow_fail(b.flow, HVD_ERR_PEER);
+    while (a.count > 0) {
+        deliver(&a, &b, 0, true);
+    }
+    tap_ok(before > 0 && message.taken == before &&
+               message.received.status == HVD_ERR_PEER && kept == 0,
+           "what comes after a failure is not taken");
+    free(message.in);
+    tear_down(&a);
+    tear_down(&b);
+}
+
 static void many_small_ones_are_bounded(void)
 {
     static struct end a;
@@ -265,7 +341,9 @@ int main(void)
 {
     any_order_works(tap_seed(11));
     window_holds();
+    no_fragment_is_a_crumb();
     many_small_ones_are_bounded();
     failure_ends_everything();
+    failure_ends_taking();
     return tap_done();
 }
