@@ -27,6 +27,9 @@ int hvd_run_progress(struct hvd_run *run, int64_t *work, bool *moved);
  * used again. HVD_ERR_ARG for alltoall and Adasum, which plan while they run. */
 int hvd_run_again(struct hvd_run *run);
 
+/* What its tensors describe is not touched any more, also not by messages that come later. */
+void hvd_run_forget(struct hvd_run *run);
+
 /* The run goes on without its tensors: zeros go in, what comes out is dropped. entries: the
  * absent ones that take the places of the old ones. */
 void hvd_run_make_void(struct hvd_run *run, struct hvd_entry *const *entries);

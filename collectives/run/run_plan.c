@@ -314,11 +314,16 @@ int hvd_run_create(struct hvd_team *team, const struct hvd_batch_header *header,
     return 0;
 }
 
+void hvd_run_forget(struct hvd_run *run)
+{
+    hvd_segments_forget(&run->input);
+    hvd_segments_forget(&run->output);
+}
+
 void hvd_run_make_void(struct hvd_run *run, struct hvd_entry *const *entries)
 {
     memcpy(run->entries, entries, (size_t)run->entry_count * sizeof(run->entries[0]));
-    hvd_segments_forget(&run->input);
-    hvd_segments_forget(&run->output);
+    hvd_run_forget(run);
 }
 
 void hvd_run_destroy(struct hvd_run *run)

@@ -367,6 +367,9 @@ struct hvd_batch *hvd_teams_take_batch(struct hvd_teams *teams)
     teams->has_stopped = true;
     for (int i = 0; i < teams->count; i++) {
         if (teams->queues[i] != NULL && teams->queues[i]->batches != NULL) {
+            if (teams->queues[i]->run != NULL) {
+                hvd_run_forget(teams->queues[i]->run);
+            }
             return pop(teams->queues[i]);
         }
     }

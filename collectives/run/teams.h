@@ -76,7 +76,8 @@ struct hvd_team *hvd_teams_lane(struct hvd_teams *teams, enum hvd_lane lane);
 bool hvd_teams_are_idle(const struct hvd_teams *teams); /* nothing queued or under way */
 
 /* For failing all: takes out a batch that is queued or under way, the caller's then; NULL when
- * there is none. Nothing runs any more from then on. What was under way stays until destroy. */
+ * there is none. Nothing runs any more from then on, and messages that still come change no tensor
+ * of what was under way, which stays until destroy. */
 struct hvd_batch *hvd_teams_take_batch(struct hvd_teams *teams);
 
 #endif
