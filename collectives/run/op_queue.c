@@ -5,7 +5,8 @@
 #include <stdlib.h>
 
 struct hvd_op_item {
-    struct hvd_net_op op;
+    struct hvd_net_op op; /* first: the item is found by it */
+    struct hvd_op_sum sum;
     struct hvd_op_item *next;
 };
 
@@ -47,6 +48,11 @@ struct hvd_net_op *hvd_op_queue_next(struct hvd_op_queue *queue)
     queue->last = item;
     queue->posted++;
     return &item->op;
+}
+
+struct hvd_op_sum *hvd_op_queue_sum(struct hvd_net_op *op)
+{
+    return &((struct hvd_op_item *)op)->sum;
 }
 
 int hvd_op_queue_wait(struct hvd_op_queue *queue, uint64_t count)

@@ -4,6 +4,7 @@
 
 #include "collectives/run/run_adasum.h"
 #include "collectives/run/run_state.h"
+#include "collectives/run/run_take.h"
 
 /* What any step costs, as bytes touched. */
 static const int64_t least_work = 512;
@@ -166,6 +167,8 @@ static int do_step(struct hvd_run *run, const struct hvd_step *step)
         return do_send(run, step);
     case HVD_STEP_RECV:
         return do_recv(run, step);
+    case HVD_STEP_RECV_REDUCE:
+        return hvd_run_recv_reduce(run, step);
     case HVD_STEP_WAIT_SEND:
         return hvd_op_queue_wait(&run->sends, step->value);
     case HVD_STEP_WAIT_RECV:

@@ -174,6 +174,12 @@ void hvd_team_recv(const struct hvd_team *team, int peer, void *data, size_t byt
     hvd_net_recv(team->net, team->ranks[peer], team->channel, data, bytes, op);
 }
 
+void hvd_team_recv_by(const struct hvd_team *team, int peer, hvd_net_take *take,
+                      size_t bytes, struct hvd_net_op *op)
+{
+    hvd_net_recv_by(team->net, team->ranks[peer], team->channel, take, bytes, op);
+}
+
 int hvd_team_node(const struct hvd_team *team)
 {
     return team->layout->node[team->rank];

@@ -51,11 +51,13 @@ void hvd_team_end(struct hvd_team *team, const struct hvd_schedule *schedule);
 bool hvd_team_has_signalled(const struct hvd_team *team, int local_rank, uint64_t value);
 void hvd_team_signal(const struct hvd_team *team);
 
-/* A message to or from a member, as hvd_net_send and hvd_net_recv. */
+/* A message to or from a member, as hvd_net_send, hvd_net_recv and hvd_net_recv_by. */
 void hvd_team_send(const struct hvd_team *team, int peer, const void *data, size_t bytes,
                    struct hvd_net_op *op);
 void hvd_team_recv(const struct hvd_team *team, int peer, void *data, size_t bytes,
                    struct hvd_net_op *op);
+void hvd_team_recv_by(const struct hvd_team *team, int peer, hvd_net_take *take,
+                      size_t bytes, struct hvd_net_op *op);
 
 int hvd_team_node(const struct hvd_team *team);
 int hvd_team_local_rank(const struct hvd_team *team);

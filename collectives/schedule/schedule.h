@@ -15,6 +15,10 @@
  * fill SEND, messages may leave from any place of mine and arrive in any of mine, and GET may read
  * RECV.
  *
+ * Of two nodes, each adds up what comes from the other while it comes: RECV_REDUCE reads the
+ * network's own memory, and writes the result between its own step and the WAIT_RECV that
+ * awaits it.
+ *
  * Each local rank owns one counter in shared memory that only grows. SIGNAL adds one to mine.
  * WAIT holds until a local rank's counter (or all of them) has reached a value. Values count
  * from the start of the schedule. All local ranks signal equally often in a schedule, so that
@@ -37,6 +41,12 @@
 #include <stdint.h>
 
 #include "pmix_boot/layout.h"
+
+enum {
+    /* The longest message that the network sends in one piece: longer ones had better be a
+     * multiple of it. */
+    HVD_SCHEDULE_MESSAGE_BYTES = 64000,
+};
 
 enum hvd_collective {
     HVD_COLL_ALLREDUCE,
@@ -76,6 +86,8 @@ enum hvd_step_kind {
     HVD_STEP_WAIT, /* counter of local rank `peer`, or of all (peer -1), >= value */
     HVD_STEP_SEND, /* from -> rank `peer` */
     HVD_STEP_RECV, /* rank `peer` -> to */
+    HVD_STEP_RECV_REDUCE, /* `own` and what rank `peer` sends, in the order of nodes -> to or the
+                           * output, final; completes as a RECV does */
     HVD_STEP_WAIT_SEND, /* the first `value` sends of this schedule are complete */
     HVD_STEP_WAIT_RECV, /* the first `value` receives of this schedule are complete */
 };
@@ -86,11 +98,14 @@ struct hvd_step {
     struct hvd_place to;
     int peer;
     uint64_t value;
-    int64_t
-        begin; /* PUT, GET, REDUCE_OUT: byte offset in the virtual input or output array */
-    size_t bytes; /* PUT, GET, SEND, RECV */
-    size_t count; /* REDUCE_*: elements */
-    bool is_partial; /* REDUCE_LOCAL: write partials (not yet the final result) */
+    /* PUT, GET, REDUCE_OUT, RECV_REDUCE: byte offset in the virtual input or output array */
+    int64_t begin;
+    size_t bytes; /* PUT, GET, SEND, RECV, RECV_REDUCE */
+    size_t count; /* REDUCE_*, RECV_REDUCE: elements */
+    /* REDUCE_LOCAL: write partials (not yet the final result). RECV_REDUCE: `own` and what comes
+     * are partials, else elements. */
+    bool is_partial;
+    bool to_output; /* RECV_REDUCE: to output bytes from begin on, not to a place */
     /* REDUCE_LOCAL, REDUCE_OUT: byte offset of these elements in my input, from which they may be
      * read instead of from my own place; is_put: they are there, too. */
     int64_t input;
@@ -114,7 +129,8 @@ struct hvd_schedule_query {
     int rank; /* mine, in that layout */
     struct hvd_geometry geometry;
     /* ALLREDUCE, REDUCESCATTER: elements of the input, bytes of an element and of its
-     * partial. The result of REDUCESCATTER is elements [part_begin, part_begin + part_count) for me. */
+     * partial. The result of REDUCESCATTER is elements [part_begin, part_begin + part_count) for me;
+     * the parts of all ranks follow each other. */
     int64_t count;
     size_t element_bytes;
     size_t partial_bytes;

@@ -17,6 +17,8 @@
  *   - IN of chunk t - slots may be overwritten in tick t: it was read in tick t - slots
  *   - OUT of chunk t - 1 - slots may be overwritten in tick t: it was copied out in tick
  *     t - 1 - slots + get_lag at the latest, and get_lag <= slots
+ * What comes from the other of two nodes is added up while it comes, to OUT of chunk t from tick
+ * t on: so get_lag must be below slots there.
  * What only its own carrier needs of a rank's input is not packed: it is read where it is.
  * On one node lanes go straight to OUT. With two ranks, and for small batches on one node, it is
  * "full": everyone adds up all that it needs, straight to the output, which takes one sync a chunk
@@ -286,6 +288,7 @@ static void choose_algorithm(struct hvd_schedule *schedule)
         (nodes > 2 && query->count / plan->lanes > 2 * elements_small / (nodes - 2));
     plan->finals_lag = query->geometry.slots > 2 ? 2 : 1;
     plan->get_lag = plan->is_direct ? plan->finals_lag + 1 : 2;
+    plan->is_pairwise = nodes == 2 && plan->get_lag < query->geometry.slots;
     schedule->name = plan->is_direct ? "direct" : "exchange";
 }
 
@@ -325,6 +328,20 @@ static int64_t most_that_fit(const struct hvd_schedule *schedule)
     return low;
 }
 
+/* The same, shortened so that lanes are whole messages of the network. */
+static int64_t most_for_messages(const struct hvd_schedule *schedule)
+{
+    const struct hvd_schedule_query *query = &schedule->query;
+    int lanes = schedule->plan.allreduce.lanes;
+    int64_t message = HVD_SCHEDULE_MESSAGE_BYTES / (int64_t)query->partial_bytes;
+    int64_t most = most_that_fit(schedule);
+    int64_t lane = most / lanes;
+
+    return schedule->plan.allreduce.is_pairwise && lane > message
+               ? lane / message * message * lanes
+               : most;
+}
+
 /* A sync in each tick that packs a chunk, copies one out or both, and a signal at the end unless
  * it stays open. */
 static uint64_t count_signals(const struct hvd_allreduce_plan *plan)
@@ -347,9 +364,12 @@ int hvd_schedule_plan_allreduce(struct hvd_schedule *schedule, struct hvd_error 
     if (status != 0) {
         return status;
     }
+    if (query->layout->nodes == 2 && query->layout->size == 2) {
+        return hvd_schedule_plan_pair(schedule, err);
+    }
     choose_algorithm(schedule);
     plan->carried = hvd_lanes_each(query->layout, plan->lanes);
-    most = most_that_fit(schedule);
+    most = most_for_messages(schedule);
     if (most == 0) {
         return hvd_fail(
             err, HVD_ERR_ARG,

@@ -7,6 +7,8 @@
  *   add up in order -> OUT          add up in order -> my share of OUT
  *                                   OUT: my share --> all;  all others' shares --> OUT
  *
+ * Two nodes exchange without RECV: what comes is added up while it comes, straight to OUT.
+ *
  * A carrier posts all receives of a phase before its sends, and waits only for what every
  * rank has posted by the same point of its own schedule: no deadlock, even when no send ends
  * before its receive is posted. Two carriers exchange their lanes in ascending order.
@@ -125,6 +127,39 @@ static int node_at(const struct hvd_schedule *schedule, int distance)
     return (schedule->node + distance + nodes) % nodes;
 }
 
+static void receive_partials(struct hvd_schedule *schedule, const struct hvd_chunk *chunk,
+                             const struct lane *lane)
+{
+    const struct hvd_layout *layout = schedule->query.layout;
+    struct hvd_range mine = share_of(schedule, lane, schedule->node);
+
+    for (int distance = 1; distance < layout->nodes; distance++) {
+        int node = node_at(schedule, -distance);
+
+        hvd_emit_recv(schedule, in_recv(schedule, chunk, lane, node),
+                      (size_t)mine.count * schedule->query.partial_bytes,
+                      hvd_lane_carrier(layout, node, lane->number));
+    }
+}
+
+/* From the one other node. */
+static void add_partials(struct hvd_schedule *schedule, const struct hvd_chunk *chunk,
+                         const struct lane *lane)
+{
+    int64_t first = lane->elements.begin;
+    const struct hvd_place to = in_out(schedule, chunk, first);
+    const struct hvd_arrival arrival = {
+        .own = in_send(schedule, chunk, lane, first),
+        .to = &to,
+        .count = (size_t)lane->elements.count,
+        .is_partial = true,
+    };
+
+    hvd_emit_recv_reduce(
+        schedule, &arrival,
+        hvd_lane_carrier(schedule->query.layout, node_at(schedule, 1), lane->number));
+}
+
 void hvd_allreduce_post_partials(struct hvd_schedule *schedule,
                                  const struct hvd_chunk *chunk)
 {
@@ -133,14 +168,10 @@ void hvd_allreduce_post_partials(struct hvd_schedule *schedule,
     struct lane lane = {.turn = -1};
 
     while (next_lane(schedule, chunk, &lane)) {
-        struct hvd_range mine = share_of(schedule, &lane, schedule->node);
-
-        for (int distance = 1; distance < layout->nodes; distance++) {
-            int node = node_at(schedule, -distance);
-
-            hvd_emit_recv(schedule, in_recv(schedule, chunk, &lane, node),
-                          (size_t)mine.count * bytes,
-                          hvd_lane_carrier(layout, node, lane.number));
+        if (schedule->plan.allreduce.is_pairwise) {
+            add_partials(schedule, chunk, &lane);
+        } else {
+            receive_partials(schedule, chunk, &lane);
         }
     }
     lane = (struct lane){.turn = -1};
@@ -163,6 +194,9 @@ void hvd_allreduce_reduce_nodes(struct hvd_schedule *schedule,
     struct lane lane = {.turn = -1};
 
     hvd_emit_wait_recvs(schedule, schedule->marks[chunk->slot].recvs);
+    if (schedule->plan.allreduce.is_pairwise) {
+        return;
+    }
     hvd_emit_wait_sends(schedule, schedule->final_marks[chunk->slot].sends);
     while (next_lane(schedule, chunk, &lane)) {
         struct hvd_range mine = share_of(schedule, &lane, schedule->node);

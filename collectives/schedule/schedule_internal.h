@@ -8,6 +8,7 @@
 #define HVD_SCHEDULE_INTERNAL_H
 
 #include "collectives/schedule/schedule.h"
+#include "collectives/schedule/schedule_ranks.h"
 
 /* How many messages were posted when a chunk had posted all of its own. */
 struct hvd_schedule_mark {
@@ -22,11 +23,22 @@ struct hvd_allreduce_plan {
     int carried; /* the most lanes that one rank of any node carries */
     bool is_full; /* one node, and every rank reduces all that it needs */
     bool is_line; /* full, through LINE */
+    bool is_pairwise; /* of two nodes, each adds up the other's lanes while they come */
     bool is_direct; /* nodes reduce a part of each lane for the others; else all of it */
     int finals_lag; /* ticks from packing a chunk to having the other nodes' parts of it */
     int get_lag; /* ticks from packing a chunk to copying its result out */
     size_t send_lane_bytes; /* room of one lane in a SEND slot */
     size_t recv_lane_bytes; /* and in a RECV slot */
+};
+
+struct hvd_pair_plan {
+    struct hvd_range sent; /* elements of the input */
+    struct hvd_range kept; /* of the other's input the same comes, for my output */
+    int parts; /* 2: sent and kept are packed apart */
+    int64_t piece_elements; /* of every piece but the last one */
+    int64_t pieces;
+    int per_slot; /* how many share a slot */
+    int ring; /* how many are under way */
 };
 
 struct hvd_broadcast_plan {
@@ -58,6 +70,7 @@ struct hvd_schedule {
     int local_size;
     union {
         struct hvd_allreduce_plan allreduce;
+        struct hvd_pair_plan pair;
         struct hvd_broadcast_plan broadcast;
         struct hvd_rounds_plan rounds;
     } plan;
@@ -74,6 +87,8 @@ struct hvd_schedule {
 
 /* Planners: check the query, fill name, emit, ticks, signals, plan and step_capacity. */
 int hvd_schedule_plan_allreduce(struct hvd_schedule *schedule, struct hvd_error *err);
+/* As plan_allreduce, whose checks have passed, for two ranks on two nodes. */
+int hvd_schedule_plan_pair(struct hvd_schedule *schedule, struct hvd_error *err);
 int hvd_schedule_plan_broadcast(struct hvd_schedule *schedule, struct hvd_error *err);
 int hvd_schedule_plan_allgather(struct hvd_schedule *schedule, struct hvd_error *err);
 int hvd_schedule_plan_alltoall(struct hvd_schedule *schedule, struct hvd_error *err);

@@ -141,6 +141,27 @@ void hvd_emit_recv(struct hvd_schedule *schedule, struct hvd_place to, size_t by
     }
 }
 
+void hvd_emit_recv_reduce(struct hvd_schedule *schedule,
+                          const struct hvd_arrival *arrival, int peer)
+{
+    const struct hvd_schedule_query *query = &schedule->query;
+
+    if (arrival->count > 0) {
+        struct hvd_step *step = append(schedule, HVD_STEP_RECV_REDUCE);
+
+        step->own = arrival->own;
+        step->to = arrival->to != NULL ? *arrival->to : step->to;
+        step->to_output = arrival->to == NULL;
+        step->begin = arrival->begin;
+        step->count = arrival->count;
+        step->is_partial = arrival->is_partial;
+        step->bytes = arrival->count *
+                      (step->is_partial ? query->partial_bytes : query->element_bytes);
+        step->peer = peer;
+        schedule->posted.recvs++;
+    }
+}
+
 void hvd_emit_wait_sends(struct hvd_schedule *schedule, uint64_t count)
 {
     if (count > 0) {

@@ -33,6 +33,18 @@ void hvd_emit_send(struct hvd_schedule *schedule, struct hvd_place from, size_t 
                    int peer);
 void hvd_emit_recv(struct hvd_schedule *schedule, struct hvd_place to, size_t bytes,
                    int peer);
+
+/* Receives elements, or partials of them, and adds them to own: to a place, or to the output from
+ * byte `begin` on when to is NULL. */
+struct hvd_arrival {
+    struct hvd_place own;
+    const struct hvd_place *to;
+    int64_t begin;
+    size_t count;
+    bool is_partial;
+};
+void hvd_emit_recv_reduce(struct hvd_schedule *schedule,
+                          const struct hvd_arrival *arrival, int peer);
 void hvd_emit_wait_sends(struct hvd_schedule *schedule, uint64_t count);
 void hvd_emit_wait_recvs(struct hvd_schedule *schedule, uint64_t count);
 

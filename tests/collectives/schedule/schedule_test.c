@@ -22,10 +22,7 @@ struct algorithm {
 };
 
 static struct algorithm algorithms[] = {
-    {"full", 0},
-    {"lanes", 0},
-    {"exchange", 0},
-    {"direct", 0},
+    {"full", 0}, {"lanes", 0}, {"exchange", 0}, {"direct", 0}, {"pair", 0},
 };
 
 static void count_algorithm(const struct hvd_schedule *schedule)

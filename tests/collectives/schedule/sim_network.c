@@ -38,6 +38,7 @@ void sim_network_destroy(struct sim_network *network)
 
         network->newest = message->older;
         free(message->copy);
+        free(message->context);
         free(message);
     }
     free(network->pairs);
@@ -88,6 +89,20 @@ struct sim_message *sim_network_recv(struct sim_network *network, int from, int 
     return post(network, &pair_of(network, from, to)->recvs, data, bytes);
 }
 
+struct sim_message *sim_network_recv_by(struct sim_network *network, int from, int to,
+                                        size_t bytes,
+                                        void (*arrived)(struct sim_message *message),
+                                        void *context)
+{
+    char *copy = malloc(bytes);
+    struct sim_message *message = sim_network_recv(network, from, to, copy, bytes);
+
+    message->copy = copy;
+    message->arrived = arrived;
+    message->context = context;
+    return message;
+}
+
 int sim_network_deliver(struct sim_network *network, int from, int to)
 {
     struct pair *pair = pair_of(network, from, to);
@@ -102,6 +117,9 @@ int sim_network_deliver(struct sim_network *network, int from, int to)
     }
     memcpy(recv->data, send->copy != NULL ? send->copy : send->data, recv->bytes);
     send->is_done = true;
+    if (recv->arrived != NULL) {
+        recv->arrived(recv);
+    }
     recv->is_done = true;
     pair->sends.first = send->next;
     pair->recvs.first = recv->next;

@@ -12,7 +12,9 @@ struct sim_message {
     bool is_done;
     char *data;
     size_t bytes;
-    char *copy; /* of an eager send */
+    char *copy; /* of an eager send, or what a receive has of its own */
+    void (*arrived)(struct sim_message *message); /* of a receive, NULL: nothing more */
+    void *context; /* of arrived; freed with the message */
     struct sim_message *next; /* in its queue */
     struct sim_message *older; /* of all */
 };
@@ -27,6 +29,12 @@ struct sim_message *sim_network_send(struct sim_network *network, int from, int 
                                      char *data, size_t bytes, bool is_eager);
 struct sim_message *sim_network_recv(struct sim_network *network, int from, int to,
                                      char *data, size_t bytes);
+
+/* Receives into memory of the message's own and then calls arrived with context (taken over). */
+struct sim_message *sim_network_recv_by(struct sim_network *network, int from, int to,
+                                        size_t bytes,
+                                        void (*arrived)(struct sim_message *message),
+                                        void *context);
 
 /* Moves the oldest message of a pair if both sides have posted it. Returns 1, 0, or -1 when
  * they disagree about its size. */

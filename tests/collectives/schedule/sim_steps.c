@@ -217,6 +217,55 @@ static enum outcome talk(struct sim *sim, struct player *player,
     return MOVED;
 }
 
+/* What a RECV_REDUCE does when its message comes. */
+struct arrival {
+    struct hvd_reduction reduction;
+    const void *own;
+    void *to;
+    size_t count;
+    bool own_is_first;
+};
+
+static void add_up(struct sim_message *message)
+{
+    const struct arrival *arrival = message->context;
+    const void *sources[2] = {
+        arrival->own_is_first ? arrival->own : message->data,
+        arrival->own_is_first ? message->data : arrival->own,
+    };
+
+    hvd_reduce(&arrival->reduction, sources, 2, arrival->count, arrival->to);
+}
+
+static enum outcome recv_reduce(struct sim *sim, struct player *player,
+                                const struct hvd_step *step)
+{
+    const struct sim_job *job = &sim->jobs[player->job];
+    struct arrival *arrival = calloc(1, sizeof(*arrival));
+    size_t out_bytes = step->count * hvd_dtype_bytes(job->dtype);
+    int64_t end = step->begin + (int64_t)out_bytes;
+
+    arrival->reduction = (struct hvd_reduction){job->dtype, job->op, job->postscale,
+                                                step->is_partial, false};
+    arrival->own = memory(sim, player, &step->own, step->bytes, false);
+    arrival->to = memory(sim, player, &step->to, out_bytes, true);
+    if (step->to_output) {
+        bool fits = step->begin >= 0 && end <= job->output_bytes[player->rank];
+
+        arrival->to = fits ? job->outputs[player->rank] + step->begin : NULL;
+    }
+    arrival->count = step->count;
+    arrival->own_is_first = player->node == 0;
+    if (sim->layout->nodes != 2 || arrival->own == NULL || arrival->to == NULL) {
+        free(arrival);
+        return sim_fail(player, "impossible RECV_REDUCE");
+    }
+    memset(arrival->to, GARBAGE, out_bytes);
+    remember(&player->recvs, sim_network_recv_by(sim->network, step->peer, player->rank,
+                                                 step->bytes, add_up, arrival));
+    return MOVED;
+}
+
 enum outcome sim_await_messages(const struct player *player, struct messages *messages,
                                 uint64_t value)
 {
@@ -266,6 +315,8 @@ enum outcome sim_execute(struct sim *sim, struct player *player,
     case HVD_STEP_SEND:
     case HVD_STEP_RECV:
         return talk(sim, player, step);
+    case HVD_STEP_RECV_REDUCE:
+        return recv_reduce(sim, player, step);
     case HVD_STEP_WAIT_SEND:
         return sim_await_messages(player, &player->sends, step->value);
     case HVD_STEP_WAIT_RECV:
