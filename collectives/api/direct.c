@@ -103,7 +103,7 @@ static void look_around(struct hvd_engine *engine, unsigned polls)
     if (polls % look_every == 0) {
         hvd_engine_progress(engine);
     }
-    if (engine->is_crowded && polls % yield_every == 0) {
+    if ((engine->is_crowded || engine->net != NULL) && polls % yield_every == 0) {
         sched_yield();
     }
 }
