@@ -44,9 +44,6 @@ static int take_part(struct hvd_agreement *agreement, struct reading *reading,
 {
     struct hvd_entry *entry = own_entry(agreement, tensor);
 
-    if (entry != NULL && entry->is_agreed) {
-        entry = NULL; /* of the batch before, which still runs: this rank has joined */
-    }
     if (reading->header.status != 0) {
         if (entry != NULL) {
             hvd_agreement_end_entry(agreement, entry, reading->header.status,

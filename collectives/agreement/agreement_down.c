@@ -88,16 +88,14 @@ static void remove_set(struct hvd_agreement *agreement, struct hvd_entry *entry)
 int hvd_agreement_carry_out(struct hvd_agreement *agreement, struct hvd_batch *batch)
 {
     struct hvd_entry *entry = batch->header.count > 0 ? batch->entries[0] : NULL;
-    int status = 0;
 
     switch (batch->header.kind) {
     case HVD_KIND_SET_ADD:
-        status = add_set(agreement, entry);
-        hvd_batch_destroy(batch);
-        return status;
+        hvd_batch_destroy(batch); /* first: an entry that has ended may be freed */
+        return add_set(agreement, entry);
     case HVD_KIND_SET_REMOVE:
-        remove_set(agreement, entry);
         hvd_batch_destroy(batch);
+        remove_set(agreement, entry);
         return 0;
     default:
         agreement->running += batch->header.set == HVD_SET_GLOBAL ? 1 : 0;
