@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How long an allreduce takes on a machine: the schedules of collectives/schedule/, step by step,
+ * with the time that each step takes instead of its data. */
+#ifndef HVD_SIMULATE_COLLECTIVE_H
+#define HVD_SIMULATE_COLLECTIVE_H
+
+#include <stdbool.h>
+
+#include "contrib/bench/simulate/machine.h"
+#include "pmix_boot/layout.h"
+
+struct simulate_result {
+    double seconds;
+    char algorithm[16];
+    int64_t messages; /* sent by the busiest rank */
+    bool is_mirrored; /* one node was simulated for all */
+    bool is_extrapolated; /* some chunks were simulated for all */
+};
+
+/* Equal numbers of ranks on all nodes, in blocks. The caller ends it with hvd_layout_finish. */
+int simulate_layout(const struct simulate_machine *machine, struct hvd_layout *layout,
+                    struct hvd_error *err);
+
+/* One allreduce of `bytes` of float32, all ranks starting together. Steady state: the first
+ * chunks are simulated, and the time per chunk of the later of them goes on.
+ *
+ * When all nodes do the same, one is simulated and stands for its peers: what one of its ranks sends
+ * as its k-th message to some local rank is what that one gets as its k-th from it. Else, and with
+ * is_whole, all ranks are simulated. */
+int simulate_allreduce(const struct simulate_machine *machine, double bytes,
+                       bool is_whole, struct simulate_result *result,
+                       struct hvd_error *err);
+
+/* The same for a layout (borrowed) whose nodes differ; always all ranks. */
+int simulate_on_layout(const struct simulate_machine *machine,
+                       const struct hvd_layout *layout, double bytes,
+                       struct simulate_result *result, struct hvd_error *err);
+
+#endif
