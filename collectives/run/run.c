@@ -90,15 +90,14 @@ static void do_reduce_nodes(struct hvd_run *run, const struct hvd_step *step)
 {
     struct hvd_reduction reduction = run->reduction;
     const char *from = hvd_team_place(run->team, &step->from);
-    int nodes = run->team->layout->nodes;
-    int own = hvd_team_node(run->team);
 
-    for (int n = 0; n < nodes; n++) {
-        run->sources[n] = n == own ? hvd_team_place(run->team, &step->own)
-                                   : from + (size_t)n * step->stride;
+    for (int n = 0; n < step->sources; n++) {
+        run->sources[n] = n == step->own_number ? hvd_team_place(run->team, &step->own)
+                                                : from + (size_t)n * step->stride;
     }
     reduction.from_partial = true;
-    hvd_reduce(&reduction, run->sources, nodes, step->count,
+    reduction.to_partial = step->is_partial;
+    hvd_reduce(&reduction, run->sources, step->sources, step->count,
                hvd_team_place(run->team, &step->to));
 }
 
@@ -182,7 +181,7 @@ static int64_t step_work(const struct hvd_run *run, const struct hvd_step *step)
 {
     size_t element_bytes = hvd_dtype_bytes(run->reduction.dtype);
     size_t sources =
-        (size_t)(step->kind == HVD_STEP_REDUCE_NODES ? run->team->layout->nodes
+        (size_t)(step->kind == HVD_STEP_REDUCE_NODES ? step->sources
                                                      : hvd_team_local_size(run->team));
 
     return least_work + (int64_t)(step->bytes + step->count * element_bytes * sources);

@@ -81,7 +81,7 @@ enum hvd_step_kind {
     HVD_STEP_GET, /* from -> output bytes [begin, begin + bytes) */
     HVD_STEP_REDUCE_LOCAL, /* same slot and offset of all local ranks' IN, in order -> to */
     HVD_STEP_REDUCE_OUT, /* likewise -> the output from byte `begin` on, final */
-    HVD_STEP_REDUCE_NODES, /* one partial per node, in order -> to, final */
+    HVD_STEP_REDUCE_NODES, /* partials of nodes, in order -> to */
     HVD_STEP_SIGNAL,
     HVD_STEP_WAIT, /* counter of local rank `peer`, or of all (peer -1), >= value */
     HVD_STEP_SEND, /* from -> rank `peer` */
@@ -102,7 +102,7 @@ struct hvd_step {
     int64_t begin;
     size_t bytes; /* PUT, GET, SEND, RECV, RECV_REDUCE */
     size_t count; /* REDUCE_*, RECV_REDUCE: elements */
-    /* REDUCE_LOCAL: write partials (not yet the final result). RECV_REDUCE: `own` and what comes
+    /* REDUCE_LOCAL, REDUCE_NODES: write partials (not yet the final result). RECV_REDUCE: `own` and what comes
      * are partials, else elements. */
     bool is_partial;
     bool to_output; /* RECV_REDUCE: to output bytes from begin on, not to a place */
@@ -110,8 +110,10 @@ struct hvd_step {
      * read instead of from my own place; is_put: they are there, too. */
     int64_t input;
     bool is_put;
-    /* REDUCE_NODES: partial of node n is at from.offset + n * stride, except that of this
-     * node, which is at `own`. */
+    /* REDUCE_NODES: partial n of `sources` is at from.offset + n * stride, except number
+     * own_number, this node's, which is at `own`. */
+    int sources;
+    int own_number;
     size_t stride;
     struct hvd_place own;
 };
@@ -169,7 +171,7 @@ uint64_t hvd_schedule_signals(const struct hvd_schedule *schedule);
 /* Chunks of an open schedule; 0: it is not open. */
 int64_t hvd_schedule_turns(const struct hvd_schedule *schedule);
 
-/* The name of the algorithm, for logs: "direct", "exchange", "full" ... */
+/* The name of the algorithm, for logs: "direct", "exchange", "grid", "full" ... */
 const char *hvd_schedule_name(const struct hvd_schedule *schedule);
 
 #endif

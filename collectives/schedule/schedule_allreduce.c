@@ -10,6 +10,7 @@
  *             exchange: each node got the whole lane of all others; that is the result
  *             direct:   each node got its share of the lane, and now sends the result of it
  *                       to all others (whose shares are there one tick later)
+ *             grid:     likewise, on several levels in one tick (schedule_allreduce_grid.c)
  *   then    sync; everyone GETs all lanes from their carriers
  *
  * Each tick has one sync, of the chunk packed in it, which also tells that all local ranks
@@ -24,8 +25,8 @@
  * "full": everyone adds up all that it needs, straight to the output, which takes one sync a chunk
  * instead of two; such a schedule stays open. The smallest go through lines.
  *
- * Sums run over local ranks, then over nodes, both in order, whatever the chunks: the same
- * bits on all ranks. */
+ * Sums run over local ranks, then over nodes, both in order (on a grid: over its rows, each in
+ * order), whatever the chunks: the same bits on all ranks. */
 #include "collectives/schedule/schedule_allreduce.h"
 
 #include "collectives/schedule/schedule_steps.h"
@@ -33,10 +34,6 @@
 /* Below this a second sync costs more than adding everything up on every rank (with 2 and 4
  * ranks the lines cross between 16 and 64 KiB), and each message more than its bytes. */
 static const size_t small_bytes = 16 << 10;
-
-enum {
-    EXCHANGE_NODES = 16, /* no more nodes than this send everything to everyone */
-};
 
 /* What all local ranks read. */
 static enum hvd_place_kind place_of_inputs(const struct hvd_schedule *schedule)
@@ -183,6 +180,30 @@ static void pack_and_sync(struct hvd_schedule *schedule, int64_t tick)
     }
 }
 
+static void take_phase(struct hvd_schedule *schedule, int64_t number, int phase)
+{
+    struct hvd_chunk chunk = hvd_allreduce_chunk(schedule, number);
+
+    if (is_chunk(schedule, number)) {
+        hvd_allreduce_grid_phase(schedule, &chunk, phase);
+    }
+}
+
+/* Phases of three chunks in turn, or of two if there are but two slots. */
+static void advance_grid(struct hvd_schedule *schedule, int64_t tick)
+{
+    int levels = schedule->plan.allreduce.grid.levels;
+    int lag = schedule->plan.allreduce.finals_lag;
+
+    for (int i = 0; i < levels; i++) {
+        take_phase(schedule, tick, i);
+        take_phase(schedule, tick - 1, levels + i);
+        if (i == (lag == 2 ? 0 : levels - 1)) {
+            take_phase(schedule, tick - lag, 2 * levels);
+        }
+    }
+}
+
 static void advance_nodes(struct hvd_schedule *schedule, int64_t tick)
 {
     const struct hvd_allreduce_plan *plan = &schedule->plan.allreduce;
@@ -216,7 +237,9 @@ static void emit(struct hvd_schedule *schedule, int64_t tick)
         hvd_emit_wait_all(schedule, 0);
     }
     pack_and_sync(schedule, tick);
-    if (schedule->query.layout->nodes > 1) {
+    if (schedule->plan.allreduce.is_grid) {
+        advance_grid(schedule, tick);
+    } else if (schedule->query.layout->nodes > 1) {
         advance_nodes(schedule, tick);
     } else if (is_chunk(schedule, tick)) {
         struct hvd_chunk chunk = hvd_allreduce_chunk(schedule, tick);
@@ -271,6 +294,7 @@ static void choose_algorithm(struct hvd_schedule *schedule)
     int64_t small = (int64_t)(most < small_bytes ? most : small_bytes);
     int64_t elements_small = small / (int64_t)query->element_bytes;
     bool is_small = query->count <= elements_small;
+    int partners;
 
     plan->lanes = hvd_lanes_widest(query->layout);
     if (nodes == 1) {
@@ -283,13 +307,18 @@ static void choose_algorithm(struct hvd_schedule *schedule)
         return;
     }
     plan->lanes = is_small ? 1 : plan->lanes;
+    hvd_grid_make(nodes, &plan->grid);
+    plan->seat = hvd_grid_seat(&plan->grid, schedule->node);
+    plan->is_grid = plan->grid.levels > 1;
+    partners = hvd_grid_messages(&plan->grid);
     plan->is_direct =
-        nodes > EXCHANGE_NODES ||
-        (nodes > 2 && query->count / plan->lanes > 2 * elements_small / (nodes - 2));
+        partners > 1 && query->count / plan->lanes > 2 * elements_small / (partners - 1);
     plan->finals_lag = query->geometry.slots > 2 ? 2 : 1;
-    plan->get_lag = plan->is_direct ? plan->finals_lag + 1 : 2;
+    plan->get_lag = plan->is_direct || plan->is_grid ? plan->finals_lag + 1 : 2;
     plan->is_pairwise = nodes == 2 && plan->get_lag < query->geometry.slots;
-    schedule->name = plan->is_direct ? "direct" : "exchange";
+    schedule->name = plan->is_grid     ? plan->is_direct ? "grid" : "grid exchange"
+                     : plan->is_direct ? "direct"
+                                       : "exchange";
 }
 
 /* Whether chunks of so many elements fit all places. */
@@ -353,6 +382,15 @@ static uint64_t count_signals(const struct hvd_allreduce_plan *plan)
                             : 0;
 }
 
+/* The most steps of a tick that have to do with other nodes. */
+static int steps_between(const struct hvd_allreduce_plan *plan)
+{
+    int levels = plan->grid.levels;
+
+    return 8 * levels +
+           plan->carried * (2 + levels + 4 * (hvd_grid_messages(&plan->grid) + levels));
+}
+
 int hvd_schedule_plan_allreduce(struct hvd_schedule *schedule, struct hvd_error *err)
 {
     const struct hvd_schedule_query *query = &schedule->query;
@@ -387,7 +425,6 @@ int hvd_schedule_plan_allreduce(struct hvd_schedule *schedule, struct hvd_error 
     schedule->ticks = plan->chunks > 0 ? plan->chunks + plan->get_lag : 0;
     schedule->signals = count_signals(plan);
     schedule->turns = plan->is_full ? plan->chunks : 0;
-    schedule->step_capacity =
-        16 + plan->lanes + plan->carried * (2 + 4 * (query->layout->nodes - 1));
+    schedule->step_capacity = 16 + plan->lanes + steps_between(plan);
     return 0;
 }

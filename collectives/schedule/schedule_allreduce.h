@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The two halves of an allreduce: within a node (schedule_allreduce.c) and between nodes
- * (schedule_allreduce_nodes.c). Private to them. */
+/* The parts of an allreduce: within a node (schedule_allreduce.c), between nodes
+ * (schedule_allreduce_nodes.c) and between many (schedule_allreduce_grid.c). Private to them. */
 #ifndef HVD_SCHEDULE_ALLREDUCE_H
 #define HVD_SCHEDULE_ALLREDUCE_H
 
@@ -35,5 +35,11 @@ void hvd_allreduce_post_finals(struct hvd_schedule *schedule,
                                const struct hvd_chunk *chunk);
 void hvd_allreduce_await_finals(struct hvd_schedule *schedule,
                                 const struct hvd_chunk *chunk);
+
+/* On a grid: one phase of a chunk, 0 <= phase <= 2 * levels, and RECV bytes of one lane. */
+void hvd_allreduce_grid_phase(struct hvd_schedule *schedule,
+                              const struct hvd_chunk *chunk, int phase);
+size_t hvd_allreduce_grid_recv_bytes(const struct hvd_schedule *schedule,
+                                     int64_t lane_count);
 
 #endif

@@ -13,9 +13,8 @@
  * rank has posted by the same point of its own schedule: no deadlock, even when no send ends
  * before its receive is posted. Two carriers exchange their lanes in ascending order.
  *
- * A carrier talks to every other node. From some hundred nodes on, a ring (large batches) or
- * a tree (small ones) over the nodes should replace "direct"; both would replace this file
- * only. */
+ * A carrier talks to every other node: right for some nodes. More are laid out as a grid
+ * (schedule_allreduce_grid.c). */
 #include "collectives/schedule/schedule_allreduce.h"
 #include "collectives/schedule/schedule_steps.h"
 
@@ -68,6 +67,9 @@ static size_t recv_stride(const struct hvd_schedule *schedule, int64_t lane_coun
 
 size_t hvd_allreduce_recv_bytes(const struct hvd_schedule *schedule, int64_t lane_count)
 {
+    if (schedule->plan.allreduce.is_grid) {
+        return hvd_allreduce_grid_recv_bytes(schedule, lane_count);
+    }
     return recv_stride(schedule, lane_count) * (size_t)schedule->query.layout->nodes;
 }
 
@@ -201,10 +203,16 @@ void hvd_allreduce_reduce_nodes(struct hvd_schedule *schedule,
     while (next_lane(schedule, chunk, &lane)) {
         struct hvd_range mine = share_of(schedule, &lane, schedule->node);
 
-        hvd_emit_reduce_nodes(schedule, in_recv(schedule, chunk, &lane, 0),
-                              recv_stride(schedule, lane.elements.count),
-                              in_send(schedule, chunk, &lane, mine.begin),
-                              (size_t)mine.count, in_out(schedule, chunk, mine.begin));
+        struct hvd_sources sources = {
+            .from = in_recv(schedule, chunk, &lane, 0),
+            .stride = recv_stride(schedule, lane.elements.count),
+            .count = schedule->query.layout->nodes,
+            .own_number = schedule->node,
+            .own = in_send(schedule, chunk, &lane, mine.begin),
+        };
+
+        hvd_emit_reduce_nodes(schedule, &sources, (size_t)mine.count,
+                              in_out(schedule, chunk, mine.begin));
     }
 }
 

@@ -8,6 +8,7 @@
 #define HVD_SCHEDULE_INTERNAL_H
 
 #include "collectives/schedule/schedule.h"
+#include "collectives/schedule/schedule_grid.h"
 #include "collectives/schedule/schedule_ranks.h"
 
 /* How many messages were posted when a chunk had posted all of its own. */
@@ -25,6 +26,9 @@ struct hvd_allreduce_plan {
     bool is_line; /* full, through LINE */
     bool is_pairwise; /* of two nodes, each adds up the other's lanes while they come */
     bool is_direct; /* nodes reduce a part of each lane for the others; else all of it */
+    bool is_grid; /* they talk to those of their rows of the grid only */
+    struct hvd_grid grid;
+    struct hvd_grid_seat seat; /* of my node */
     int finals_lag; /* ticks from packing a chunk to having the other nodes' parts of it */
     int get_lag; /* ticks from packing a chunk to copying its result out */
     size_t send_lane_bytes; /* room of one lane in a SEND slot */

@@ -75,18 +75,21 @@ void hvd_emit_reduce_out(struct hvd_schedule *schedule, struct hvd_place from,
     }
 }
 
-void hvd_emit_reduce_nodes(struct hvd_schedule *schedule, struct hvd_place from,
-                           size_t stride, struct hvd_place own, size_t count,
+void hvd_emit_reduce_nodes(struct hvd_schedule *schedule,
+                           const struct hvd_sources *sources, size_t count,
                            struct hvd_place to)
 {
     if (count > 0) {
         struct hvd_step *step = append(schedule, HVD_STEP_REDUCE_NODES);
 
-        step->from = from;
-        step->stride = stride;
-        step->own = own;
+        step->from = sources->from;
+        step->stride = sources->stride;
+        step->sources = sources->count;
+        step->own_number = sources->own_number;
+        step->own = sources->own;
         step->to = to;
         step->count = count;
+        step->is_partial = to.kind != HVD_PLACE_OUT;
     }
 }
 

@@ -18,8 +18,19 @@ void hvd_emit_reduce_local(struct hvd_schedule *schedule, struct hvd_place from,
 /* What has been put, unless this rank is alone on its node; begin: in the output. */
 void hvd_emit_reduce_out(struct hvd_schedule *schedule, struct hvd_place from,
                          int64_t input, size_t count, int64_t begin);
-void hvd_emit_reduce_nodes(struct hvd_schedule *schedule, struct hvd_place from,
-                           size_t stride, struct hvd_place own, size_t count,
+
+/* Partials of nodes: number n is at from.offset + n * stride, own_number at `own`. */
+struct hvd_sources {
+    struct hvd_place from;
+    size_t stride;
+    int count;
+    int own_number;
+    struct hvd_place own;
+};
+
+/* Writes partials unless it writes to OUT. */
+void hvd_emit_reduce_nodes(struct hvd_schedule *schedule,
+                           const struct hvd_sources *sources, size_t count,
                            struct hvd_place to);
 
 void hvd_emit_signal(struct hvd_schedule *schedule);

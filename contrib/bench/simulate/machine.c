@@ -63,6 +63,8 @@ static const struct option options_known[] = {
     OPTION("hop", hop, TIME,
            "Horovod: a hop of the ring between nodes; a third of it within"),
     OPTION("bytes", bytes, BYTES, "one allreduce of this size instead of a model"),
+    OPTION("whole", whole, RATIO,
+           "not 0: simulate all ranks even where one node can stand for all"),
 };
 
 enum {

@@ -45,6 +45,7 @@ struct simulate_options {
     double coordinator; /* Horovod: seconds per rank and cycle at rank 0 */
     double hop; /* Horovod: seconds of one ring hop between nodes; within: a third */
     double bytes; /* one allreduce instead of a model */
+    double whole; /* not 0: simulate all ranks even if one node could stand for all */
 };
 
 /* P100 servers with one 25 Gb card, the published case; schedule as said. */

@@ -36,8 +36,8 @@ static int print_allreduce(const struct simulate_options *options, struct hvd_er
     int status = 0;
 
     if (options->schedule == SIMULATE_HVD) {
-        status =
-            simulate_allreduce(&options->machine, options->bytes, false, &result, err);
+        status = simulate_allreduce(&options->machine, options->bytes,
+                                    options->whole != 0, &result, err);
     } else {
         result.seconds = simulate_ring(options, options->bytes);
     }

@@ -105,8 +105,8 @@ static double batch_seconds(struct job *job, double bytes)
             return job->times[i].seconds;
         }
     }
-    job->status =
-        simulate_allreduce(&job->options->machine, bytes, false, &result, job->err);
+    job->status = simulate_allreduce(&job->options->machine, bytes,
+                                     job->options->whole != 0, &result, job->err);
     job->times[job->time_count++] = (struct known_time){bytes, result.seconds};
     return result.seconds;
 }

@@ -8,7 +8,8 @@
 enum {
     WORK_ENDS, /* who: a node; value: its version */
     MESSAGE_LEFT, /* who: a player */
-    MESSAGE_COMES, /* who: a player; value: index of the sending player, bytes */
+    MESSAGE_BEGINS, /* to come in. who: a player; value: the sending player, bytes */
+    MESSAGE_COMES, /* likewise: all of it is there */
     SIGNAL_SEEN, /* who: a player */
 };
 
@@ -112,22 +113,36 @@ static void send_message(struct simulate_world *world, int from, int to, double 
                          double now)
 {
     const struct simulate_machine *machine = world->machine;
-    struct simulate_card *out = card_of(world, &world->players[from]);
-    struct simulate_card *in = card_of(world, &world->players[to]);
-    double start = later(now, out->out);
+    struct simulate_card *card = card_of(world, &world->players[from]);
+    double start = later(now, card->out);
+    struct simulate_event begins = {.time = start + machine->latency,
+                                    .kind = MESSAGE_BEGINS,
+                                    .who = to,
+                                    .value = (uint64_t)from << 32 | (uint64_t)bytes};
 
-    out->out = start + bytes / machine->link;
-    in->in = later(start + machine->latency, in->in) + bytes / machine->link;
+    card->out = start + bytes / machine->link;
     world->players[from].sends++;
     simulate_events_put(
         &world->events,
-        (struct simulate_event){.time = out->out, .kind = MESSAGE_LEFT, .who = from});
-    simulate_events_put(
-        &world->events,
-        (struct simulate_event){.time = in->in,
-                                .kind = MESSAGE_COMES,
-                                .who = to,
-                                .value = (uint64_t)from << 32 | (uint64_t)bytes});
+        (struct simulate_event){.time = card->out, .kind = MESSAGE_LEFT, .who = from});
+    simulate_events_put(&world->events, begins);
+}
+
+static double bytes_of(const struct simulate_event *event)
+{
+    return (double)(event->value & 0xffffffff);
+}
+
+static void receive_message(struct simulate_world *world,
+                            const struct simulate_event *begins)
+{
+    struct simulate_card *card = card_of(world, &world->players[begins->who]);
+    struct simulate_event comes = *begins;
+
+    card->in = later(begins->time, card->in) + bytes_of(begins) / world->machine->link;
+    comes.kind = MESSAGE_COMES;
+    comes.time = card->in;
+    simulate_events_put(&world->events, comes);
 }
 
 /* --- what a rank does --- */
@@ -155,16 +170,20 @@ static double step_work(const struct simulate_world *world,
 {
     const struct simulate_machine *machine = world->machine;
     double bytes = (double)step->count * sizeof(float);
+    double staged;
 
     switch (step->kind) {
     case HVD_STEP_PUT:
     case HVD_STEP_GET:
         return machine->step + (double)step->bytes / machine->pcie;
     case HVD_STEP_REDUCE_LOCAL:
-        return machine->step +
+    case HVD_STEP_REDUCE_OUT: /* from all, one of them its own; to the output: staged like it */
+        staged =
+            (step->is_put ? 0 : bytes) + (step->kind == HVD_STEP_REDUCE_OUT ? bytes : 0);
+        return machine->step + staged / machine->pcie +
                bytes * hvd_layout_local_size(world->layout, player->node) / machine->sum;
     case HVD_STEP_REDUCE_NODES:
-        return machine->step + bytes * world->layout->nodes / machine->sum;
+        return machine->step + bytes * step->sources / machine->sum;
     case HVD_STEP_SEND:
         return machine->step + message_work(machine, (double)step->bytes);
     default:
@@ -298,9 +317,11 @@ static void happen(struct simulate_world *world, const struct simulate_event *ev
         player->sent++;
         go_on(world, event->who, event->time);
         break;
+    case MESSAGE_BEGINS:
+        receive_message(world, event);
+        break;
     case MESSAGE_COMES:
-        simulate_player_arrive(player, (int)(event->value >> 32),
-                               (double)(event->value & 0xffffffff));
+        simulate_player_arrive(player, (int)(event->value >> 32), bytes_of(event));
         go_on(world, event->who, event->time);
         break;
     case SIGNAL_SEEN:

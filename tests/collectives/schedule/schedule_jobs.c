@@ -6,10 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collectives/schedule/schedule_grid.h"
 #include "tests/tap.h"
 
 enum {
-    MOST_RANKS = 64,
+    MOST_RANKS = 160,
     NAME_BYTES = 8,
 };
 
@@ -47,6 +48,20 @@ void jobs_random_layout(uint64_t *random, int most_ranks, int most_nodes,
         hosts[rank] = names[rank];
     }
     if (hvd_layout_init(layout, hosts, size, NULL) != 0) {
+        abort();
+    }
+}
+
+void jobs_lone_layout(int ranks, struct hvd_layout *layout)
+{
+    char names[MOST_RANKS][NAME_BYTES];
+    const char *hosts[MOST_RANKS];
+
+    for (int rank = 0; rank < ranks; rank++) {
+        snprintf(names[rank], NAME_BYTES, "n%d", rank);
+        hosts[rank] = names[rank];
+    }
+    if (hvd_layout_init(layout, hosts, ranks, NULL) != 0) {
         abort();
     }
 }
@@ -277,31 +292,61 @@ void jobs_finish(const struct hvd_layout *layout, struct sim_job *job)
 
 /* --- checking -------------------------------------------------------------------------- */
 
-/* The reduction of all inputs: ranks of a node in order, then nodes in order. */
+/* Sums of the rows of a level, of `count` elements each, in place of their first numbers: a row's
+ * members in order, then its guests. sources[i] is what number i has, also afterwards. */
+static void reduce_rows(const struct sim_job *job, const struct hvd_grid_level *level,
+                        char **sources, bool is_last)
+{
+    struct hvd_reduction between = {job->dtype, job->op, job->postscale, true, !is_last};
+    size_t count = (size_t)job->queries[0].count;
+    int members = level->width * level->rows;
+
+    for (int row = 0; row < level->rows; row++) {
+        const void *parts[MOST_RANKS];
+        int number = 0;
+
+        for (int i = 0; i < level->width; i++) {
+            parts[number++] = sources[row * level->width + i];
+        }
+        for (int guest = members + row; guest < level->count; guest += level->rows) {
+            parts[number++] = sources[guest];
+        }
+        hvd_reduce(&between, parts, number, count, sources[row * level->width]);
+    }
+    for (int row = 0; row < level->rows; row++) {
+        char *sum = sources[row * level->width];
+
+        sources[row * level->width] = sources[row];
+        sources[row] = sum;
+    }
+}
+
+/* The reduction of all inputs: ranks of a node in order, then nodes as their grid says. */
 static char *reduced(const struct hvd_layout *layout, const struct sim_job *job)
 {
     size_t count = (size_t)job->queries[0].count;
-    size_t partial_bytes = count * hvd_partial_bytes(job->dtype);
     struct hvd_reduction within = {job->dtype, job->op, 1.0, false, true};
-    struct hvd_reduction between = {job->dtype, job->op, job->postscale, true, false};
-    const void *sources[MOST_RANKS];
-    const void *nodes[MOST_RANKS];
-    char *partials = malloc((size_t)layout->nodes * partial_bytes + 1);
-    char *result = malloc((size_t)job->input_bytes[0] + 1);
+    char *nodes[MOST_RANKS];
+    struct hvd_grid grid;
 
     for (int node = 0; node < layout->nodes; node++) {
         int local_size = hvd_layout_local_size(layout, node);
-        char *partial = partials + (size_t)node * partial_bytes;
+        const void *sources[MOST_RANKS];
 
         for (int i = 0; i < local_size; i++) {
             sources[i] = job->inputs[hvd_layout_rank(layout, node, i)];
         }
-        hvd_reduce(&within, sources, local_size, count, partial);
-        nodes[node] = partial;
+        nodes[node] = malloc(count * hvd_partial_bytes(job->dtype) + 1);
+        hvd_reduce(&within, sources, local_size, count, nodes[node]);
     }
-    hvd_reduce(&between, nodes, layout->nodes, count, result);
-    free(partials);
-    return result;
+    hvd_grid_make(layout->nodes, &grid);
+    for (int i = 0; i < grid.levels; i++) {
+        reduce_rows(job, &grid.level[i], nodes, i == grid.levels - 1);
+    }
+    for (int node = 1; node < layout->nodes; node++) {
+        free(nodes[node]);
+    }
+    return nodes[0];
 }
 
 /* Tells the first byte in which an output is not what it should be. */

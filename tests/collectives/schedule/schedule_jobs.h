@@ -15,6 +15,9 @@ uint64_t jobs_random_below(uint64_t *random, uint64_t end);
 void jobs_random_layout(uint64_t *random, int most_ranks, int most_nodes,
                         struct hvd_layout *layout);
 
+/* Each rank on a node of its own. */
+void jobs_lone_layout(int ranks, struct hvd_layout *layout);
+
 /* A geometry in which the layout fits, small, so that little data makes many chunks. */
 struct hvd_geometry jobs_random_geometry(uint64_t *random,
                                          const struct hvd_layout *layout);

@@ -16,13 +16,25 @@ enum {
     COLLECTIVES = HVD_COLL_ALLTOALL + 1,
 };
 
+/* Who takes part. */
+struct crowd {
+    int ranks; /* at most */
+    int nodes; /* at most */
+    bool is_lone; /* each rank on a node of its own, and nearly as many as said */
+};
+
+static const struct crowd usual = {MOST_RANKS, MOST_NODES, false};
+static const struct crowd on_many_nodes = {MOST_RANKS, MOST_RANKS, false};
+static const struct crowd on_three_levels = {150, 150, true};
+
 struct algorithm {
     const char *name;
     int seen;
 };
 
 static struct algorithm algorithms[] = {
-    {"full", 0}, {"lanes", 0}, {"exchange", 0}, {"direct", 0}, {"pair", 0},
+    {"full", 0}, {"lanes", 0},         {"exchange", 0}, {"direct", 0},
+    {"grid", 0}, {"grid exchange", 0}, {"pair", 0},
 };
 
 static void count_algorithm(const struct hvd_schedule *schedule)
@@ -64,7 +76,8 @@ static bool runs_jobs(const struct hvd_layout *layout,
 }
 
 /* Makes some jobs of two kinds in turn, runs them and compares. */
-static bool runs_once(const enum hvd_collective kinds[2], uint64_t seed)
+static bool runs_once(const enum hvd_collective kinds[2], const struct crowd *crowd,
+                      uint64_t seed)
 {
     uint64_t random = seed * 2 + 1;
     struct sim_job jobs[MOST_JOBS] = {0};
@@ -74,7 +87,11 @@ static bool runs_once(const enum hvd_collective kinds[2], uint64_t seed)
     bool is_right = true;
     int made;
 
-    jobs_random_layout(&random, MOST_RANKS, MOST_NODES, &layout);
+    if (crowd->is_lone) {
+        jobs_lone_layout(crowd->ranks - (int)jobs_random_below(&random, 16), &layout);
+    } else {
+        jobs_random_layout(&random, crowd->ranks, crowd->nodes, &layout);
+    }
     geometry = jobs_random_geometry(&random, &layout);
     for (made = 0; made < count && is_right; made++) {
         is_right =
@@ -95,12 +112,13 @@ static bool runs_once(const enum hvd_collective kinds[2], uint64_t seed)
     return is_right;
 }
 
-static bool runs_both(const enum hvd_collective kinds[2], int trials, unsigned seed)
+static bool runs_both(const enum hvd_collective kinds[2], const struct crowd *crowd,
+                      int trials, unsigned seed)
 {
     for (int trial = 0; trial < trials; trial++) {
         uint64_t own = (uint64_t)seed * 1000 + (uint64_t)trial + 1;
 
-        if (!runs_once(kinds, own * 0x9e3779b97f4a7c15u >> 2)) {
+        if (!runs_once(kinds, crowd, own * 0x9e3779b97f4a7c15u >> 2)) {
             tap_note("trial %d", trial);
             return false;
         }
@@ -108,11 +126,12 @@ static bool runs_both(const enum hvd_collective kinds[2], int trials, unsigned s
     return true;
 }
 
-static bool runs(enum hvd_collective collective, int trials, unsigned seed)
+static bool runs(enum hvd_collective collective, const struct crowd *crowd, int trials,
+                 unsigned seed)
 {
     const enum hvd_collective kinds[2] = {collective, collective};
 
-    return runs_both(kinds, trials, seed);
+    return runs_both(kinds, crowd, trials, seed);
 }
 
 static bool runs_every_pair(int trials, unsigned seed)
@@ -121,7 +140,7 @@ static bool runs_every_pair(int trials, unsigned seed)
         const enum hvd_collective kinds[2] = {(enum hvd_collective)(pair / COLLECTIVES),
                                               (enum hvd_collective)(pair % COLLECTIVES)};
 
-        if (!runs_both(kinds, trials, seed + (unsigned)pair)) {
+        if (!runs_both(kinds, &usual, trials, seed + (unsigned)pair)) {
             return false;
         }
     }
@@ -132,11 +151,16 @@ int main(void)
 {
     unsigned seed = tap_seed((unsigned)time(NULL));
 
-    tap_ok(runs(HVD_COLL_ALLREDUCE, 150, seed), "allreduce");
-    tap_ok(runs(HVD_COLL_REDUCESCATTER, 80, seed), "reducescatter");
-    tap_ok(runs(HVD_COLL_BROADCAST, 100, seed), "broadcast");
-    tap_ok(runs(HVD_COLL_ALLGATHER, 100, seed), "allgather");
-    tap_ok(runs(HVD_COLL_ALLTOALL, 100, seed), "alltoall");
+    tap_ok(runs(HVD_COLL_ALLREDUCE, &usual, 150, seed), "allreduce");
+    tap_ok(runs(HVD_COLL_REDUCESCATTER, &usual, 80, seed), "reducescatter");
+    tap_ok(runs(HVD_COLL_ALLREDUCE, &on_many_nodes, 60, seed), "allreduce on many nodes");
+    tap_ok(runs(HVD_COLL_REDUCESCATTER, &on_many_nodes, 30, seed),
+           "reducescatter on many nodes");
+    tap_ok(runs(HVD_COLL_ALLREDUCE, &on_three_levels, 4, seed),
+           "allreduce on a grid of three levels");
+    tap_ok(runs(HVD_COLL_BROADCAST, &usual, 100, seed), "broadcast");
+    tap_ok(runs(HVD_COLL_ALLGATHER, &usual, 100, seed), "allgather");
+    tap_ok(runs(HVD_COLL_ALLTOALL, &usual, 100, seed), "alltoall");
     tap_ok(runs_every_pair(12, seed), "every collective after every other");
     for (size_t i = 0; i < sizeof(algorithms) / sizeof(algorithms[0]); i++) {
         tap_ok(algorithms[i].seen > 0, "%s was among them, %d times", algorithms[i].name,

@@ -166,7 +166,7 @@ static enum outcome reduce_nodes(struct sim *sim, struct player *player,
                                  const struct hvd_step *step)
 {
     size_t bytes = step->count * hvd_partial_bytes(sim->jobs[player->job].dtype);
-    int count = sim->layout->nodes;
+    int count = step->sources;
     const void **sources = calloc((size_t)count, sizeof(*sources));
     enum outcome outcome;
 
@@ -174,7 +174,7 @@ static enum outcome reduce_nodes(struct sim *sim, struct player *player,
         struct hvd_place place = step->from;
 
         place.offset += (size_t)i * step->stride;
-        place = i == player->node ? step->own : place;
+        place = i == step->own_number ? step->own : place;
         sources[i] = memory(sim, player, &place, bytes, false);
     }
     outcome = reduce(sim, player, step, sources, count);
