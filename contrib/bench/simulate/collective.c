@@ -52,10 +52,12 @@ struct run {
 static int run_bytes(const struct run *run, double bytes, struct simulate_result *result,
                      struct hvd_error *err)
 {
+    struct simulate_machine machine = *run->machine;
     struct simulate_world world = {
-        .machine = run->machine, .layout = run->layout, .is_mirrored = run->is_mirrored};
+        .machine = &machine, .layout = run->layout, .is_mirrored = run->is_mirrored};
     int status = simulate_world_init(&world, (int64_t)(bytes / sizeof(float) + 0.5), err);
 
+    machine.out = machine.out > 0 ? machine.out : machine.pcie;
     status = status != 0 ? status : simulate_world_run(&world, &result->seconds);
     if (status == 0) {
         snprintf(result->algorithm, sizeof(result->algorithm), "%s",

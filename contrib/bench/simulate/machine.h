@@ -18,7 +18,8 @@ struct simulate_machine {
     double message; /* processor time that a message takes at either end */
     double
         netcopy; /* rate at which a core handles message bytes at either end; 0: for free */
-    double pcie; /* PUT and GET: staging in and out, of one rank */
+    double pcie; /* staging in, of one rank: PUT, and what is read from the input */
+    double out; /* staging out: GET, and what is written to the output; 0: as pcie */
     double sum; /* bytes of input that a core adds up */
     double memory; /* what all cores of a node can copy together */
     double cores;

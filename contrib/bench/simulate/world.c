@@ -165,25 +165,38 @@ static double message_work(const struct simulate_machine *machine, double bytes)
     return machine->message + (machine->netcopy > 0 ? bytes / machine->netcopy : 0);
 }
 
+/* Sources of a sum are read from shared memory, but one from the input if it is not there. */
+static double local_sum_work(const struct simulate_world *world,
+                             const struct simulate_player *player,
+                             const struct hvd_step *step)
+{
+    const struct simulate_machine *machine = world->machine;
+    double bytes = (double)step->count * sizeof(float);
+    int sources = hvd_layout_local_size(world->layout, player->node);
+
+    if (step->kind == HVD_STEP_REDUCE_OUT) {
+        return bytes / machine->out + bytes * (sources - 1) / machine->sum;
+    }
+    return step->is_put ? bytes * sources / machine->sum
+                        : bytes / machine->pcie + bytes * (sources - 1) / machine->sum;
+}
+
 static double step_work(const struct simulate_world *world,
                         const struct simulate_player *player, const struct hvd_step *step)
 {
     const struct simulate_machine *machine = world->machine;
-    double bytes = (double)step->count * sizeof(float);
-    double staged;
 
     switch (step->kind) {
     case HVD_STEP_PUT:
-    case HVD_STEP_GET:
         return machine->step + (double)step->bytes / machine->pcie;
+    case HVD_STEP_GET:
+        return machine->step + (double)step->bytes / machine->out;
     case HVD_STEP_REDUCE_LOCAL:
-    case HVD_STEP_REDUCE_OUT: /* from all, one of them its own; to the output: staged like it */
-        staged =
-            (step->is_put ? 0 : bytes) + (step->kind == HVD_STEP_REDUCE_OUT ? bytes : 0);
-        return machine->step + staged / machine->pcie +
-               bytes * hvd_layout_local_size(world->layout, player->node) / machine->sum;
+    case HVD_STEP_REDUCE_OUT:
+        return machine->step + local_sum_work(world, player, step);
     case HVD_STEP_REDUCE_NODES:
-        return machine->step + bytes * step->sources / machine->sum;
+        return machine->step +
+               (double)step->count * sizeof(float) * step->sources / machine->sum;
     case HVD_STEP_SEND:
         return machine->step + message_work(machine, (double)step->bytes);
     default:
