@@ -26,6 +26,7 @@ enum {
     SLOTS = 4,
     MOST_SAMPLES = 100000,
     ROWS = 100,
+    PROBES = 100,
     MOST_PROCESSES = 64,
 };
 
@@ -63,91 +64,109 @@ static _Noreturn void fail(const char *text)
 
 /* --- probes --- */
 
+/* What a chunk of an array goes through. */
+enum probe_part {
+    PACK, /* the array -> my slot */
+    ADD, /* the array + the neighbour's slot -> another array */
+    UNPACK, /* the neighbour's slot -> another array */
+    PARTS
+};
+
 /* Shared by the processes of a probe. */
 struct board {
-    _Atomic int ready;
-    _Atomic int done;
+    _Atomic int arrived; /* at a barrier, of all so far */
     _Alignas(128) _Atomic int ping;
     _Alignas(128) _Atomic int pong;
-    double copy[MOST_PROCESSES];
-    double write[MOST_PROCESSES];
-    double add[MOST_PROCESSES];
+    double took[MOST_PROCESSES][PARTS]; /* seconds of the whole array */
+    _Alignas(4096) char slots[MOST_PROCESSES][SLOTS][SLOT_BYTES];
 };
 
 static struct board *board;
-static float *source, *target, *slots;
 
-/* An array through slots, as PUT does it; seconds. */
-static double copy_once(size_t bytes)
+struct probe {
+    int process;
+    int processes;
+    int barriers;
+    size_t bytes;
+    char *source, *target;
+};
+
+static void meet(struct probe *probe)
 {
-    double start = now();
+    int all = ++probe->barriers * probe->processes;
 
-    for (size_t at = 0; at < bytes; at += SLOT_BYTES) {
-        size_t left = bytes - at;
-
-        memcpy((char *)slots + at / SLOT_BYTES % SLOTS * SLOT_BYTES, (char *)source + at,
-               left < SLOT_BYTES ? left : SLOT_BYTES);
+    atomic_fetch_add(&board->arrived, 1);
+    while (atomic_load(&board->arrived) < all) {
+        sched_yield();
     }
-    return now() - start;
 }
 
-/* An array into another, as GET and REDUCE_OUT write the output. */
-static double write_once(size_t bytes)
-{
-    double start = now();
-
-    memcpy(target, source, bytes);
-    return now() - start;
-}
-
-/* Two slots summed up into a third, as often as fits an array. */
-static double add_once(size_t bytes)
+static void do_part(const struct probe *probe, enum probe_part part, size_t at,
+                    size_t bytes)
 {
     struct hvd_reduction reduction = {
         .dtype = HVD_FLOAT32, .op = HVD_SUM, .postscale = 1};
-    double start = now();
+    size_t slot = at / SLOT_BYTES % SLOTS;
+    int neighbour = (probe->process + 1) % probe->processes;
+    const void *sources[2] = {probe->source + at, board->slots[neighbour][slot]};
 
-    for (size_t at = 0; at < bytes; at += SLOT_BYTES) {
-        size_t left = bytes - at;
-        const void *sources[2] = {slots, (char *)slots + SLOT_BYTES};
-
-        hvd_reduce(&reduction, sources, 2,
-                   (left < SLOT_BYTES ? left : SLOT_BYTES) / sizeof(float),
-                   (char *)slots + 2 * SLOT_BYTES);
+    if (part == PACK) {
+        memcpy(board->slots[probe->process][slot], probe->source + at, bytes);
+    } else if (part == UNPACK && probe->processes > 1) {
+        memcpy(probe->target + at, sources[1], bytes);
+    } else { /* alone nothing is added, and nothing was packed */
+        hvd_reduce(&reduction, sources, part == ADD ? 2 : 1, bytes / sizeof(float),
+                   probe->target + at);
     }
-    return now() - start;
 }
 
-static double sample(double (*once)(size_t bytes), size_t bytes)
+/* All chunks of the array through two parts, which begin on all processes at the same time; a
+ * process alone packs nothing. */
+static void probe_once(struct probe *probe, enum probe_part second, double took[PARTS])
 {
-    double end = now() + 0.5;
+    took[PACK] = took[second] = 0;
+    for (size_t at = 0; at < probe->bytes; at += SLOT_BYTES) {
+        size_t left = probe->bytes - at;
+        size_t bytes = left < SLOT_BYTES ? left : SLOT_BYTES;
 
-    sample_count = 0;
-    once(bytes);
-    while (sample_count < MOST_SAMPLES && now() < end) {
-        samples[sample_count++] = once(bytes);
+        for (int i = probe->processes > 1 ? 0 : 1; i < 2; i++) {
+            enum probe_part part = i == 0 ? PACK : second;
+            double start;
+
+            meet(probe);
+            start = now();
+            do_part(probe, part, at, bytes);
+            took[part] += now() - start;
+        }
     }
-    return fast_tenth();
 }
 
-static void probe_rates(int process, int processes, size_t bytes)
+static void probe_rates(struct probe *probe)
 {
-    source = malloc(bytes);
-    target = malloc(bytes);
-    slots = malloc((size_t)SLOTS * SLOT_BYTES);
-    if (source == NULL || target == NULL || slots == NULL) {
+    static double all[PARTS][PROBES];
+
+    probe->source = malloc(probe->bytes);
+    probe->target = malloc(probe->bytes);
+    if (probe->source == NULL || probe->target == NULL) {
         fail("no memory");
     }
-    memset(source, 0, bytes);
-    memset(target, 0, bytes);
-    memset(slots, 0, (size_t)SLOTS * SLOT_BYTES);
-    atomic_fetch_add(&board->ready, 1);
-    while (atomic_load(&board->ready) < processes) {
-        sched_yield();
+    memset(probe->source, 0, probe->bytes);
+    memset(probe->target, 0, probe->bytes);
+    for (int i = 0; i < PROBES; i++) {
+        double took[PARTS];
+
+        probe_once(probe, UNPACK, took);
+        probe_once(probe, ADD, took);
+        took[PACK] = probe->processes > 1 ? took[PACK] : took[UNPACK];
+        for (int part = 0; part < PARTS; part++) {
+            all[part][i] = took[part];
+        }
     }
-    board->copy[process] = sample(copy_once, bytes);
-    board->write[process] = sample(write_once, bytes);
-    board->add[process] = sample(add_once, bytes);
+    for (int part = 0; part < PARTS; part++) {
+        sample_count = PROBES;
+        memcpy(samples, all[part], sizeof(all[part]));
+        board->took[probe->process][part] = fast_tenth();
+    }
 }
 
 /* Half a round trip between two processes; each yields as the engine does when cores are few. */
@@ -178,9 +197,21 @@ static double probe_sync(void)
     return fast_tenth();
 }
 
-static int probe(int processes, size_t bytes)
+/* Mean rate of all processes. */
+static double rate_of(enum probe_part part, const struct probe *probe)
 {
-    double copy = 0, write = 0, add = 0;
+    double took = 0;
+
+    for (int i = 0; i < probe->processes; i++) {
+        took += board->took[i][part] / probe->processes;
+    }
+    return (double)probe->bytes / took / 1e9;
+}
+
+static int run_probe(int processes, size_t bytes)
+{
+    struct probe probe = {.processes = processes, .bytes = bytes};
+    double in, out, add;
 
     board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
                  -1, 0);
@@ -190,21 +221,20 @@ static int probe(int processes, size_t bytes)
     }
     for (int i = 1; i < processes; i++) {
         if (fork() == 0) {
-            probe_rates(i, processes, bytes);
+            probe.process = i;
+            probe_rates(&probe);
             _exit(0);
         }
     }
-    probe_rates(0, processes, bytes);
+    probe_rates(&probe);
     while (wait(NULL) > 0) {
     }
-    for (int i = 0; i < processes; i++) {
-        copy += board->copy[i] / processes;
-        write += board->write[i] / processes;
-        add += board->add[i] / processes;
-    }
-    printf("pcie=%.3fGB,out=%.3fGB,sum=%.3fGB,sync=%.0fns\n", (double)bytes / copy / 1e9,
-           (double)bytes / write / 1e9, 2 * (double)bytes / add / 1e9,
-           probe_sync() * 1e9);
+    in = rate_of(PACK, &probe);
+    out = rate_of(UNPACK, &probe);
+    add =
+        rate_of(ADD, &probe); /* writing included: what is left are its sources but one */
+    printf("pcie=%.3fGB,out=%.3fGB,sum=%.3fGB,sync=%.0fns\n", in, out,
+           add < 0.8 * out ? 1 / (1 / add - 1 / out) : 4 * add, probe_sync() * 1e9);
     return 0;
 }
 
@@ -284,7 +314,7 @@ int main(int argc, char **argv)
     struct hvd_error err = {0};
 
     if (argc == 4 && strcmp(argv[1], "probe") == 0) {
-        return probe(atoi(argv[2]), (size_t)atoll(argv[3]));
+        return run_probe(atoi(argv[2]), (size_t)atoll(argv[3]));
     }
     if (argc < 4) {
         fail("see the comment in measure.c");
