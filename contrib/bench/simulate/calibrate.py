@@ -21,7 +21,7 @@ ROOT = os.path.normpath(os.path.join(HERE, '../../..'))
 
 
 def output(*command):
-    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=300).stdout
+    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=100).stdout
 
 
 def options(text):
@@ -46,7 +46,7 @@ class Machine:
     def probe(self, ranks, size):
         """Rates as hvd-simulate wants them; the median of some probes."""
         processes = min(ranks, self.cores)
-        probes = [options(output(self.program, 'probe', str(processes), str(size))) for _ in range(3)]
+        probes = [options(output(self.program, 'probe', str(processes), str(size))) for _ in range(2)]
         return {name: statistics.median(each[name] for each in probes) for name in probes[0]}
 
     def probe_messages(self):

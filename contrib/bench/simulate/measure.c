@@ -26,7 +26,7 @@ enum {
     SLOTS = 4,
     MOST_SAMPLES = 100000,
     ROWS = 100,
-    PROBES = 100,
+    PROBES = 30,
     MOST_PROCESSES = 64,
 };
 
