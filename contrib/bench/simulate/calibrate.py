@@ -4,29 +4,25 @@
 
     contrib/bench/simulate/calibrate.py [--build build] [--layouts 1 2 1,1] [--sizes 65536 ...]
 
-Rates of copies and sums come from probes that know nothing of hvd, what a message costs from
-allgathers between two nodes of one rank each; allreduces are predicted from these. Both are the
-times that a tenth of the measurements stay below, so that other work matters less; still,
-nothing else should run. "Nodes" are host names of their own on this machine, joined by TCP.
+What is fitted: the rate of writing an array, by allreduces of one rank; that of packing and adding, by
+those of two ranks on one node; what a message costs, by allgathers between two nodes of one
+rank each. All else is predicted from these. Times are what a tenth of the measurements stay
+below, so that other work matters less; still, nothing else should run. "Nodes" are host names
+of their own on this machine, joined by TCP.
 """
 
 import argparse
 import os
 import re
-import statistics
 import subprocess
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.normpath(os.path.join(HERE, '../../..'))
+SYNC = 0.2  # us until another core sees a signal
 
 
 def output(*command):
     return subprocess.run(command, check=True, capture_output=True, text=True, timeout=100).stdout
-
-
-def options(text):
-    """'pcie=3GB,sync=9ns' as {'pcie': 3.0, 'sync': 9.0}."""
-    return {name: float(value) for name, value in re.findall(r'(\w+)=([\d.]+)', text)}
 
 
 class Machine:
@@ -35,7 +31,6 @@ class Machine:
         self.simulate = os.path.join(build, 'contrib/bench/simulate/hvd-simulate')
         self.hvdrun = os.path.join(build, 'pmix_boot/hvdrun/hvdrun')
         self.cores = len(os.sched_getaffinity(0))
-        self.message = self.netcopy = None
 
     def measure(self, layout, kind, gigabytes, sizes):
         """Microseconds of each size."""
@@ -43,28 +38,30 @@ class Machine:
         text = output(job, self.hvdrun, layout, self.program, kind, str(gigabytes), *map(str, sizes))
         return {int(size): float(us) for size, us in re.findall(r'^(\d+) ([\d.]+)$', text, re.M)}
 
-    def probe(self, ranks, size):
-        """Rates as hvd-simulate wants them; the median of some probes."""
-        processes = min(ranks, self.cores)
-        probes = [options(output(self.program, 'probe', str(processes), str(size))) for _ in range(2)]
-        return {name: statistics.median(each[name] for each in probes) for name in probes[0]}
+    def fit(self, sizes):
+        """GB/s by size: of writing, and of packing and adding (each takes every byte once)."""
+        self.known = {'1': self.measure('1', 'allreduce', 1, sizes),
+                      '2': self.measure('2', 'allreduce', 1, sizes)}
+        self.out = {size: size / us / 1e3 for size, us in self.known['1'].items()}
+        self.rate = {size: 2 * size / (us - self.known['1'][size] - SYNC) / 1e3
+                     for size, us in self.known['2'].items()}
 
-    def probe_messages(self):
-        """One message costs half of a small allgather as latency and a quarter at either end;
-        what a large one takes more is staged in and out and handled at either end."""
+    def fit_messages(self):
+        """Half of a small allgather is latency, and a quarter is spent at either end; what a large one
+        takes more is staged in and out and handled at either end."""
         small, large = 8, 65536
         took = self.measure('1,1', 'allgather', 0.2, [small, large])
-        rates = self.probe(2, large)
-        staging = large * (1 / rates['pcie'] + 1 / rates['out']) / 1e3
+        staging = large * (1 / self.rate[large] + 1 / self.out[large]) / 1e3
         self.message = took[small] / 4
         self.netcopy = 2 * large / max(took[large] - took[small] - staging, 1e-3) / 1e3
 
-    def predict(self, layout, size, rates):
+    def predict(self, layout, size):
         ranks = [int(count) for count in layout.split(',')]
         crowded = max(1, sum(ranks) / self.cores)
-        text = (f'nodes={len(ranks)},gpus={ranks[0]},bytes={size},whole=1,cores={self.cores / len(ranks)},'
-                f'memory=10000GB,pcie={rates["pcie"]}GB,out={rates["out"]}GB,sum={rates["sum"]}GB,'
-                f'sync={rates["sync"] * crowded}ns,step=20ns,link=100GB')
+        text = (f'nodes={len(ranks)},gpus={ranks[0]},bytes={size},whole=1,'
+                f'cores={self.cores / len(ranks)},memory=10000GB,pcie={self.rate[size]}GB,'
+                f'out={self.out[size]}GB,sum={self.rate[size]}GB,sync={SYNC * crowded}us,'
+                f'step=20ns,link=100GB')
         if len(ranks) > 1:
             text += f',latency={2 * self.message}us,message={self.message}us,netcopy={self.netcopy}GB'
         return float(re.search(r'bytes: ([\d.]+) us', output(self.simulate, text)).group(1))
@@ -77,18 +74,19 @@ def main():
     parser.add_argument('--sizes', nargs='+', type=int, default=[65536, 262144, 1048576, 4194304])
     arguments = parser.parse_args()
     machine = Machine(arguments.build)
-    if any(',' in layout for layout in arguments.layouts):
-        machine.probe_messages()
-        print(f'message={machine.message:.2f}us netcopy={machine.netcopy:.2f}GB\n')
-    print('| layout | bytes | measured, us | predicted | error |\n|---|---|---|---|---|')
+    machine.fit(sorted({65536, *arguments.sizes}))
+    machine.fit_messages()
+    print(f'message={machine.message:.2f}us netcopy={machine.netcopy:.2f}GB\n')
+    print('| layout | bytes | measured, us | predicted | error | |\n|---|---|---|---|---|---|')
     for layout in arguments.layouts:
-        is_wide = ',' in layout
-        took = machine.measure(layout, 'allreduce', 0.2 if is_wide else 1, arguments.sizes)
+        took = machine.known.get(layout)
+        if took is None:
+            took = machine.measure(layout, 'allreduce', 0.2, arguments.sizes)
         for size in arguments.sizes:
-            rates = machine.probe(sum(map(int, layout.split(','))), size)
-            predicted = machine.predict(layout, size, rates)
+            predicted = machine.predict(layout, size)
             print(f'| {layout} | {size} | {took[size]:.1f} | {predicted:.1f} | '
-                  f'{(predicted / took[size] - 1) * 100:+.0f} % |', flush=True)
+                  f'{(predicted / took[size] - 1) * 100:+.0f} % | '
+                  f'{"fitted" if layout in machine.known else ""} |', flush=True)
 
 
 if __name__ == '__main__':
