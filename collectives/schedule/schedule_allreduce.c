@@ -180,30 +180,6 @@ static void pack_and_sync(struct hvd_schedule *schedule, int64_t tick)
     }
 }
 
-static void take_phase(struct hvd_schedule *schedule, int64_t number, int phase)
-{
-    struct hvd_chunk chunk = hvd_allreduce_chunk(schedule, number);
-
-    if (is_chunk(schedule, number)) {
-        hvd_allreduce_grid_phase(schedule, &chunk, phase);
-    }
-}
-
-/* Phases of three chunks in turn, or of two if there are but two slots. */
-static void advance_grid(struct hvd_schedule *schedule, int64_t tick)
-{
-    int levels = schedule->plan.allreduce.grid.levels;
-    int lag = schedule->plan.allreduce.finals_lag;
-
-    for (int i = 0; i < levels; i++) {
-        take_phase(schedule, tick, i);
-        take_phase(schedule, tick - 1, levels + i);
-        if (i == (lag == 2 ? 0 : levels - 1)) {
-            take_phase(schedule, tick - lag, 2 * levels);
-        }
-    }
-}
-
 static void advance_nodes(struct hvd_schedule *schedule, int64_t tick)
 {
     const struct hvd_allreduce_plan *plan = &schedule->plan.allreduce;
@@ -238,7 +214,7 @@ static void emit(struct hvd_schedule *schedule, int64_t tick)
     }
     pack_and_sync(schedule, tick);
     if (schedule->plan.allreduce.is_grid) {
-        advance_grid(schedule, tick);
+        hvd_allreduce_grid_tick(schedule, tick);
     } else if (schedule->query.layout->nodes > 1) {
         advance_nodes(schedule, tick);
     } else if (is_chunk(schedule, tick)) {

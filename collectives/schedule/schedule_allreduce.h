@@ -36,9 +36,8 @@ void hvd_allreduce_post_finals(struct hvd_schedule *schedule,
 void hvd_allreduce_await_finals(struct hvd_schedule *schedule,
                                 const struct hvd_chunk *chunk);
 
-/* On a grid: one phase of a chunk, 0 <= phase <= 2 * levels, and RECV bytes of one lane. */
-void hvd_allreduce_grid_phase(struct hvd_schedule *schedule,
-                              const struct hvd_chunk *chunk, int phase);
+/* On a grid: all that concerns other nodes in one tick, and RECV bytes of one lane. */
+void hvd_allreduce_grid_tick(struct hvd_schedule *schedule, int64_t tick);
 size_t hvd_allreduce_grid_recv_bytes(const struct hvd_schedule *schedule,
                                      int64_t lane_count);
 

@@ -337,8 +337,8 @@ static void post_results(struct hvd_schedule *schedule, const struct hvd_chunk *
     }
 }
 
-void hvd_allreduce_grid_phase(struct hvd_schedule *schedule,
-                              const struct hvd_chunk *chunk, int phase)
+static void run_phase(struct hvd_schedule *schedule, const struct hvd_chunk *chunk,
+                      int phase)
 {
     int levels = schedule->plan.allreduce.grid.levels;
     struct hvd_schedule_mark *mark = &schedule->marks[chunk->slot];
@@ -357,4 +357,28 @@ void hvd_allreduce_grid_phase(struct hvd_schedule *schedule,
         post_results(schedule, chunk, 2 * levels - 1 - phase);
     }
     *mark = schedule->posted;
+}
+
+static void take_phase(struct hvd_schedule *schedule, int64_t number, int phase)
+{
+    struct hvd_chunk chunk = hvd_allreduce_chunk(schedule, number);
+
+    if (number >= 0 && number < schedule->plan.allreduce.chunks) {
+        run_phase(schedule, &chunk, phase);
+    }
+}
+
+/* Phases of three chunks in turn, or of two if there are but two slots. */
+void hvd_allreduce_grid_tick(struct hvd_schedule *schedule, int64_t tick)
+{
+    int levels = schedule->plan.allreduce.grid.levels;
+    int lag = schedule->plan.allreduce.finals_lag;
+
+    for (int i = 0; i < levels; i++) {
+        take_phase(schedule, tick, i);
+        take_phase(schedule, tick - 1, levels + i);
+        if (i == (lag == 2 ? 0 : levels - 1)) {
+            take_phase(schedule, tick - lag, 2 * levels);
+        }
+    }
 }
