@@ -65,7 +65,7 @@ static const struct row v100[] = {
     {V100 "link=25Gb", "-"},
     {V100 "link=100Gb", "-"},
     {V100 "link=10Gb," TCP ",batch=32", "-"},
-    {V100 "link=1GB,hop=100us," TCP ",hop=100us", "-"},
+    {V100 "link=13Gb," TCP, "85 %?"},
     {NULL, NULL},
 };
 
