@@ -197,6 +197,9 @@ static double step_work(const struct simulate_world *world,
     case HVD_STEP_REDUCE_NODES:
         return machine->step +
                (double)step->count * sizeof(float) * step->sources / machine->sum;
+    case HVD_STEP_RECV_REDUCE: /* in truth when it comes */
+        return machine->step + (double)step->bytes / machine->sum +
+               (step->to_output ? (double)step->bytes / machine->out : 0);
     case HVD_STEP_SEND:
         return machine->step + message_work(machine, (double)step->bytes);
     default:
@@ -246,7 +249,7 @@ static void take_effect(struct simulate_world *world, int index,
     } else if (step->kind == HVD_STEP_SEND) {
         send_message(world, index, player_of(world, step->peer), (double)step->bytes,
                      now);
-    } else if (step->kind == HVD_STEP_RECV) {
+    } else if (step->kind == HVD_STEP_RECV || step->kind == HVD_STEP_RECV_REDUCE) {
         simulate_player_post(player, player_of(world, step->peer));
     }
 }
