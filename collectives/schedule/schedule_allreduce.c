@@ -358,15 +358,6 @@ static uint64_t count_signals(const struct hvd_allreduce_plan *plan)
                             : 0;
 }
 
-/* The most steps of a tick that have to do with other nodes. */
-static int steps_between(const struct hvd_allreduce_plan *plan)
-{
-    int levels = plan->grid.levels;
-
-    return 8 * levels +
-           plan->carried * (2 + levels + 4 * (hvd_grid_messages(&plan->grid) + levels));
-}
-
 int hvd_schedule_plan_allreduce(struct hvd_schedule *schedule, struct hvd_error *err)
 {
     const struct hvd_schedule_query *query = &schedule->query;
@@ -401,6 +392,6 @@ int hvd_schedule_plan_allreduce(struct hvd_schedule *schedule, struct hvd_error 
     schedule->ticks = plan->chunks > 0 ? plan->chunks + plan->get_lag : 0;
     schedule->signals = count_signals(plan);
     schedule->turns = plan->is_full ? plan->chunks : 0;
-    schedule->step_capacity = 16 + plan->lanes + steps_between(plan);
+    schedule->step_capacity = 16 + plan->lanes + hvd_allreduce_steps_between(plan);
     return 0;
 }

@@ -36,6 +36,9 @@ void hvd_allreduce_post_finals(struct hvd_schedule *schedule,
 void hvd_allreduce_await_finals(struct hvd_schedule *schedule,
                                 const struct hvd_chunk *chunk);
 
+/* The most steps of a tick that have to do with other nodes. */
+int hvd_allreduce_steps_between(const struct hvd_allreduce_plan *plan);
+
 /* On a grid: all that concerns other nodes in one tick, and RECV bytes of one lane. */
 void hvd_allreduce_grid_tick(struct hvd_schedule *schedule, int64_t tick);
 size_t hvd_allreduce_grid_recv_bytes(const struct hvd_schedule *schedule,

@@ -253,3 +253,11 @@ void hvd_allreduce_await_finals(struct hvd_schedule *schedule,
 {
     hvd_emit_wait_recvs(schedule, schedule->final_marks[chunk->slot].recvs);
 }
+
+int hvd_allreduce_steps_between(const struct hvd_allreduce_plan *plan)
+{
+    int levels = plan->grid.levels;
+
+    return 8 * levels +
+           plan->carried * (2 + levels + 4 * (hvd_grid_messages(&plan->grid) + levels));
+}
