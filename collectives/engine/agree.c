@@ -98,7 +98,8 @@ bool hvd_agree_submit(struct hvd_engine *engine)
         return false;
     }
     now_ns = hvd_clock_ns();
-    engine->fresh_ns = now_ns;
+    atomic_store(&engine->fresh_ns, now_ns);
+    atomic_store(&engine->cycle_ns, hvd_agreement_fusion(engine->agreement)->cycle_ns);
     while (entry != NULL && !engine->has_failed) {
         struct hvd_entry *next = entry->next; /* it may end at once */
 

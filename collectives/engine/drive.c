@@ -6,8 +6,8 @@
  *   2. look once more at everything that would have rung a bell
  *   3. sleep, until a bell rings or the agreement has something due
  *
- * While tensors are submitted one after the other and nobody waits, the progress thread does
- * not have itself woken by each: it dozes, a cycle time at a stretch, and takes what has come. */
+ * While tensors are submitted one after the other, nobody is woken by each: the progress thread
+ * dozes, a cycle time at a stretch, and takes what has come, unless a waiter has done so. */
 #include <poll.h>
 #include <sched.h>
 #include <sys/epoll.h>
@@ -108,6 +108,27 @@ static int64_t next_deadline(const struct hvd_engine *engine)
                                         hvd_clock_ns());
 }
 
+/* Set by thread or waiter when no submission needs to ring; then the thread sleeps no longer than a
+ * cycle. */
+static bool must_doze(const struct hvd_engine *engine)
+{
+    return hvd_clock_ns() - atomic_load(&engine->fresh_ns) < doze_ns &&
+           atomic_load(&engine->cycle_ns) > 0;
+}
+
+static int64_t doze_end(const struct hvd_engine *engine)
+{
+    return hvd_clock_ns() + atomic_load(&engine->cycle_ns);
+}
+
+/* Until when the progress thread sleeps. */
+static int64_t plan_to_wake(struct hvd_engine *engine, bool dozes)
+{
+    int64_t deadline = next_deadline(engine), end = dozes ? doze_end(engine) : -1;
+
+    return dozes && (deadline < 0 || end < deadline) ? end : deadline;
+}
+
 /* Sleeps until fd is readable or the deadline has passed (-1: there is none). */
 static void sleep_until(int fd, int64_t deadline_ns)
 {
@@ -150,8 +171,9 @@ void hvd_engine_take_over(struct hvd_engine *engine)
 
 void hvd_engine_hand_back(struct hvd_engine *engine)
 {
-    bool is_settled = fall_asleep(engine, false);
-    int64_t deadline = next_deadline(engine);
+    bool dozes = must_doze(engine);
+    bool is_settled = fall_asleep(engine, dozes);
+    int64_t deadline = plan_to_wake(engine, dozes);
     int64_t thread_wakes = atomic_load(&engine->thread_wakes_ns);
 
     mute_inner(engine, false);
@@ -325,20 +347,6 @@ static bool must_stop(struct hvd_engine *engine, const void *arg)
     return atomic_load(&engine->stop);
 }
 
-static int64_t cycle_ns(const struct hvd_engine *engine)
-{
-    return hvd_agreement_fusion(engine->agreement)->cycle_ns;
-}
-
-/* Until when the progress thread sleeps; more is about to be submitted if it dozes. */
-static int64_t plan_to_wake(struct hvd_engine *engine, bool dozes)
-{
-    int64_t deadline = next_deadline(engine);
-    int64_t doze_end = hvd_clock_ns() + cycle_ns(engine);
-
-    return dozes && (deadline < 0 || doze_end < deadline) ? doze_end : deadline;
-}
-
 /* A waiter that has just taken drive has not muted the bells yet: what wakes this thread then would
  * wake it again at once, and who is woken over and over keeps the waiter from its cpu. */
 static const struct timespec moment = {.tv_nsec = 20000};
@@ -351,7 +359,7 @@ static bool drive_for_nobody(struct hvd_engine *engine)
     pthread_mutex_lock(&engine->turn); /* a waiter that wants to drive goes first */
     pthread_mutex_unlock(&engine->turn);
     if (pthread_mutex_trylock(&engine->drive) != 0) {
-        atomic_store(&engine->thread_wakes_ns, -1);
+        atomic_store(&engine->thread_wakes_ns, must_doze(engine) ? doze_end(engine) : -1);
         if (!atomic_load(&engine->is_muted)) {
             nanosleep(&moment, NULL);
         }
@@ -360,7 +368,7 @@ static bool drive_for_nobody(struct hvd_engine *engine)
     atomic_store(&engine->thread_drives, true);
     wake_up(engine);
     spin(engine, must_stop, NULL);
-    dozes = cycle_ns(engine) > 0 && hvd_clock_ns() - engine->fresh_ns < doze_ns;
+    dozes = must_doze(engine);
     asleep = fall_asleep(engine, dozes);
     atomic_store(&engine->thread_wakes_ns, plan_to_wake(engine, dozes));
     atomic_store(&engine->thread_drives, false);

@@ -78,7 +78,8 @@ struct hvd_engine {
     bool has_thread;
 
     _Atomic int waiters; /* threads that wait for a request */
-    int64_t fresh_ns; /* when the drive last saw a submission */
+    _Atomic int64_t fresh_ns; /* when the drive last saw a submission */
+    _Atomic int64_t cycle_ns; /* the cycle time then */
 
     pthread_mutex_t mail;
     pthread_cond_t ended; /* some request has ended, or the driver has left */
