@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* --help. */
+#include "contrib/bench/hvd_bench/options.h"
+
+static const char usage[] =
+    "Usage: hvd-bench [COLLECTIVE ...] [options]        as the ranks of a job:\n"
+    "\n"
+    "  hvdrun -np 4 hvd-bench                           4 ranks on this machine\n"
+    "  srun --hvd -N2 -n8 hvd-bench allreduce           8 ranks on 2 nodes of a cluster\n"
+    "  mpirun -np 2 hvd-bench --vs mpi,limit            hvd and MPI in turns\n"
+    "  hvd-bench --explain allreduce 64M --layout 4,4   what would run; needs no job\n"
+    "\n"
+    "Measures what hvd's collectives cost on the ranks it is started as, and what those\n"
+    "of other libraries cost in the same run. COLLECTIVE: allreduce (default),\n"
+    "allgather, broadcast, alltoall, reducescatter, barrier.\n";
+
+static const char work[] =
+    "\nWhat to run\n"
+    "  --sizes LIST         bytes: 8,64K,1M, or MIN:MAX[:FACTOR] as 8:64M:8. Default:\n"
+    "                       8,64,1K,16K,256K,4M,64M. As in nccl-tests, of the whole\n"
+    "                       buffer of a rank: of allgather what comes out, of\n"
+    "                       reducescatter and alltoall what goes in\n"
+    "  --dtype LIST         float32 (default), float16, bfloat16, float64, int32, ...\n"
+    "  --op LIST            sum (default), average, min, max, product\n"
+    "  --inplace            output = input (allreduce, broadcast)\n"
+    "  --list LIST          also all gradients of a model, submitted one by one and "
+    "then\n"
+    "                       waited for: resnet50, resnet101, inception3, vgg16, "
+    "bert_base\n"
+    "                       (allreduce, broadcast); alone, instead of sizes\n"
+    "  --level LIST         runtime: through hvd.h, submit, agree, run, wait; team: the\n"
+    "                       same schedule run by the caller, without agreement, which "
+    "is\n"
+    "                       what an MPI call does. Default: both, where the build has "
+    "them\n"
+    "  --vs LIST            peers to run the same work, block by block in turns:\n"
+    "     mpi                 MPI, in the same processes; start with mpirun or\n"
+    "                         srun --mpi=pmix\n"
+    "     limit               hand-written sum through shared memory (one node)\n"
+    "     ucx-limit           nothing but UCX messages, both ways (two nodes)\n"
+    "     one                 hvd itself on one tensor of the bytes of --list\n"
+    "     torch[=PYTHON]      torch.distributed with Gloo, as children of the ranks\n"
+    "     horovod=PYTHON      Horovod of that Python\n"
+    "                       A peer that is not there is left out, and why is printed.\n";
+
+static const char how[] =
+    "\nHow to measure\n"
+    "  --time SECONDS       for each line of the table, default 0.5\n"
+    "  --blocks N           blocks in that time, default 11; contenders take turns\n"
+    "  --iterations N       calls of a block, instead of --time\n"
+    "  --warmup N           calls before, default 5\n"
+    "  --no-check           do not compare results; else every size is checked before "
+    "and\n"
+    "                       after its blocks, and a wrong one ends with status 1\n"
+    "\nWhat to write\n"
+    "  --csv FILE           the table with more columns; --json FILE also the machine\n"
+    "  --plot BASENAME      BASENAME.png and BASENAME.svg (python3-matplotlib)\n"
+    "  --explain            with a collective and a size: the steps of each rank, for\n"
+    "                       this job or --layout RANKS,RANKS,... (ranks of each node)\n"
+    "  --help, --version\n";
+
+static const char columns[] =
+    "\nThe table\n"
+    "  A block is a row of back-to-back calls; its time is that of the slowest rank,\n"
+    "  divided by the calls. \"time\" is the median of the blocks, q1 and q3 are their\n"
+    "  quartiles. algbw = bytes / time in GB/s (10^9). busbw makes it comparable with\n"
+    "  what the wires can do, as nccl-tests does: algbw * 2(n-1)/n for allreduce,\n"
+    "  (n-1)/n for allgather, reducescatter and alltoall, 1 for broadcast, with n "
+    "ranks.\n"
+    "  \"/ hvd\" is the peer's time over hvd's, median over the blocks: 2.00 is twice "
+    "as\n"
+    "  slow as hvd (as its team level where that is measured).\n"
+    "  \"line\" is what it takes to hand a cache line from one rank of a node to "
+    "another,\n"
+    "  in ns, after the row; a virtual machine can change that from second to second.\n"
+    "  A row during which it changed by more than half is marked with !: repeat it.\n"
+    "\n"
+    "Exit status: 0; 1 when a result was wrong or the job failed; 2 for a wrong "
+    "option.\n";
+
+void bench_help_print(FILE *out)
+{
+    fputs(usage, out);
+    fputs(work, out);
+    fputs(how, out);
+    fputs(columns, out);
+}

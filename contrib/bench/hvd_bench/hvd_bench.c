@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hvd-bench: what the collectives of hvd and of its peers cost here. --help tells how to use it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "contrib/bench/hvd_bench/files.h"
+#include "contrib/bench/hvd_bench/measure.h"
+#include "contrib/bench/hvd_bench/options.h"
+#include "contrib/bench/hvd_bench/report.h"
+#include "gpu_binding/env.h"
+
+static const struct peer {
+    const char *name;
+    bench_contender_maker create;
+} peers[] = {
+    {"one", bench_one_create},
+};
+
+/* Every rank reads the same options; one of them says what is wrong. */
+static bool speaks_first(void)
+{
+    const char *rank = getenv(HVD_ENV_PMIX_RANK);
+
+    return rank == NULL || strcmp(rank, "0") == 0;
+}
+
+/* Adds a contender, or says why there is none. */
+static int add(struct bench_field *field, const char *name, bench_contender_maker create,
+               const char *program)
+{
+    struct hvd_error err;
+    int status = create(field->job, program, &field->contenders[field->count], &err);
+
+    if (status == 0) {
+        field->count++;
+        return 0;
+    }
+    if (field->job->rank == 0) {
+        printf("# without %s: %s\n", name, err.text);
+    }
+    return status;
+}
+
+/* NAME or NAME=PROGRAM. */
+static int add_peer(struct bench_field *field, const char *text, struct hvd_error *err)
+{
+    size_t length = strcspn(text, "=");
+    const char *program = text[length] == '=' ? text + length + 1 : NULL;
+
+    for (size_t i = 0; i < sizeof(peers) / sizeof(peers[0]); i++) {
+        if (strlen(peers[i].name) == length &&
+            strncmp(text, peers[i].name, length) == 0) {
+            add(field, peers[i].name, peers[i].create, program);
+            return 0;
+        }
+    }
+    return hvd_fail(err, HVD_ERR_ARG, "--vs: no peer \"%s\", see --help", text);
+}
+
+/* Levels of hvd come first, the one that peers are compared with before the other. */
+static int gather_field(struct bench_field *field, struct hvd_error *err)
+{
+    const struct bench_options *options = field->options;
+    int status = 0;
+
+    if (options->has_team_level || options->has_all_levels) {
+        add(field, "team", bench_team_create, NULL);
+    }
+    if (options->has_runtime_level || options->has_all_levels) {
+        add(field, "runtime", bench_runtime_create, NULL);
+    }
+    if (field->count == 0) {
+        return hvd_fail(err, HVD_ERR_UNSUPPORTED, "no level of hvd to measure");
+    }
+    for (int i = 0; i < options->peers.count && status == 0; i++) {
+        status = add_peer(field, options->peers.items[i], err);
+    }
+    return status;
+}
+
+static int measure_one(struct bench_field *field, struct bench_report *report,
+                       struct bench_work *work, struct hvd_error *err)
+{
+    struct bench_row rows[BENCH_MOST_CONTENDERS];
+    int status;
+
+    work->rank = field->job->rank;
+    work->size = field->job->size;
+    status = bench_work_init(work, err);
+    status = bench_job_agree(status, err);
+    if (status == 0) {
+        status = bench_measure(field, work, rows, err);
+    }
+    if (status == 0 && work->rank == 0) {
+        bench_report_rows(report, work, rows);
+    }
+    bench_work_finish(work);
+    return status;
+}
+
+/* All sizes and lists of one collective with one type and operation. */
+static int measure_sizes(struct bench_field *field, struct bench_report *report,
+                         const struct bench_work *kind, struct hvd_error *err)
+{
+    const struct bench_options *options = field->options;
+    bool is_barrier = kind->collective == BENCH_BARRIER;
+    int sizes = is_barrier ? 1 : options->sizes.count, status = 0;
+    struct bench_work *work = malloc(sizeof(*work));
+
+    if (work == NULL) {
+        return hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
+    }
+    for (int i = 0; i < sizes && status == 0; i++) {
+        *work = *kind;
+        work->wanted = is_barrier ? 0 : options->sizes.bytes[i];
+        status = measure_one(field, report, work, err);
+    }
+    for (int i = 0; i < options->lists.count && status == 0; i++) {
+        *work = *kind;
+        work->list = options->lists.items[i];
+        status = measure_one(field, report, work, err);
+    }
+    free(work);
+    return status;
+}
+
+static int measure_collective(struct bench_field *field, struct bench_report *report,
+                              enum bench_collective collective, struct hvd_error *err)
+{
+    const struct bench_options *options = field->options;
+    bool reduces = collective == BENCH_ALLREDUCE || collective == BENCH_REDUCESCATTER;
+    int dtypes = collective == BENCH_BARRIER ? 1 : options->dtype_count;
+    int ops = reduces ? options->op_count : 1, status = 0;
+
+    for (int dtype = 0; dtype < dtypes && status == 0; dtype++) {
+        for (int op = 0; op < ops && status == 0; op++) {
+            const struct bench_work kind = {.collective = collective,
+                                            .dtype = options->dtypes[dtype],
+                                            .op = options->ops[op],
+                                            .is_in_place = options->is_in_place};
+
+            status = measure_sizes(field, report, &kind, err);
+        }
+    }
+    return status;
+}
+
+static int measure_all(struct bench_field *field, int argc, char **argv,
+                       struct hvd_error *err)
+{
+    struct bench_report report = {.field = field};
+    bool writes = field->job->rank == 0;
+    int status = 0, ended;
+
+    if (writes) {
+        status = bench_report_begin(&report, field, argc, argv, err);
+    }
+    status = bench_job_agree(status, err);
+    if (status == 0) {
+        status = gather_field(field, err);
+    }
+    for (int i = 0; i < field->options->collective_count && status == 0; i++) {
+        status = measure_collective(field, &report, field->options->collectives[i], err);
+    }
+    ended = writes ? bench_report_end(&report, status == 0 ? err : NULL) : 0;
+    return status < 0 ? status : bench_job_agree(ended, err);
+}
+
+static int measure(const struct bench_options *options, int argc, char **argv,
+                   struct hvd_error *err)
+{
+    struct bench_job job = {0};
+    struct bench_field *field = calloc(1, sizeof(*field));
+    int status = field != NULL ? bench_job_init(&job, err)
+                               : hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
+
+    if (status < 0) {
+        fprintf(stderr, "hvd-bench: %s\n", err->text);
+        free(field);
+        return status;
+    }
+    field->job = &job;
+    field->options = options;
+    status = bench_placement_create(&job, &field->placement, err);
+    if (status == 0) {
+        status = measure_all(field, argc, argv, err);
+    }
+    if (status < 0 && job.rank == 0) {
+        fprintf(stderr, "hvd-bench: %s\n", err->text);
+    }
+    for (int i = 0; i < field->count; i++) {
+        field->contenders[i].ops->destroy(field->contenders[i].self);
+    }
+    bench_placement_destroy(field->placement);
+    free(field);
+    bench_job_finish(&job);
+    return status;
+}
+
+static int act(const struct bench_options *options, int argc, char **argv)
+{
+    struct hvd_error err = {0};
+
+    switch (options->what) {
+    case BENCH_HELP:
+        if (speaks_first()) {
+            bench_help_print(stdout);
+        }
+        return 0;
+    case BENCH_VERSION:
+        if (speaks_first()) {
+            printf("hvd-bench %s\n", hvd_version());
+        }
+        return 0;
+    default:
+        return measure(options, argc, argv, &err) == 0 ? 0 : 1;
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static struct bench_options options;
+    struct hvd_error err;
+
+    bench_file_set_helper();
+    if (bench_options_parse(argc, argv, &options, &err) < 0) {
+        if (speaks_first()) {
+            fprintf(stderr, "hvd-bench: %s\n", err.text);
+        }
+        return 2;
+    }
+    return act(&options, argc, argv);
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What ranks tell each other, as collectives of hvd. */
+#include "contrib/bench/hvd_bench/job.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "collectives/hvd.h"
+
+/* What a rank says about its status. */
+struct verdict {
+    int status;
+    char text[400];
+};
+
+double bench_now(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+int bench_job_init(struct bench_job *job, struct hvd_error *err)
+{
+    const char **hosts;
+    int status = hvd_init(err);
+
+    *job = (struct bench_job){.mpi = job->mpi};
+    if (status < 0) {
+        return status;
+    }
+    job->rank = hvd_rank();
+    job->size = hvd_size();
+    hosts = malloc((size_t)job->size * sizeof(hosts[0]));
+    if (hosts == NULL) {
+        return hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
+    }
+    for (int rank = 0; rank < job->size; rank++) {
+        hosts[rank] = hvd_host(rank);
+    }
+    status = hvd_layout_init(&job->layout, hosts, job->size, err);
+    free(hosts);
+    if (status == 0) {
+        job->local_rank = job->layout.local_rank[job->rank];
+        job->local_size =
+            hvd_layout_local_size(&job->layout, job->layout.node[job->rank]);
+    }
+    return status;
+}
+
+void bench_job_finish(struct bench_job *job)
+{
+    hvd_layout_finish(&job->layout);
+    hvd_shutdown();
+}
+
+static int wait_and_free(int status, struct hvd_request *request, struct hvd_error *err)
+{
+    if (status == 0) {
+        status = hvd_wait(request, err);
+        hvd_request_free(request);
+    }
+    return status;
+}
+
+int bench_job_barrier(struct hvd_error *err)
+{
+    struct hvd_request *request = NULL;
+    int status = hvd_barrier_start(HVD_SET_GLOBAL, &request, err);
+
+    return wait_and_free(status, request, err);
+}
+
+int bench_job_most(double *values, int count, struct hvd_error *err)
+{
+    const int64_t shape = count;
+    const struct hvd_tensor tensor = {.name = "hvd-bench most",
+                                      .input = values,
+                                      .output = values,
+                                      .shape = &shape,
+                                      .ndim = 1,
+                                      .dtype = HVD_FLOAT64,
+                                      .device = HVD_DEVICE_CPU};
+    struct hvd_request *request = NULL;
+    int status =
+        hvd_allreduce_start(&tensor, 1, HVD_MAX, 1, 1, HVD_SET_GLOBAL, &request, err);
+
+    return wait_and_free(status, request, err);
+}
+
+int bench_job_gather(const void *mine, size_t bytes, void *all, struct hvd_error *err)
+{
+    const int64_t shape = (int64_t)bytes;
+    const struct hvd_tensor tensor = {.name = "hvd-bench gather",
+                                      .input = mine,
+                                      .shape = &shape,
+                                      .ndim = 1,
+                                      .dtype = HVD_UINT8,
+                                      .device = HVD_DEVICE_CPU};
+    struct hvd_request *request = NULL;
+    void *gathered = NULL;
+    int64_t rows = 0;
+    int status = hvd_allgather_start(&tensor, 1, HVD_SET_GLOBAL, &request, err);
+
+    if (status < 0) {
+        return status;
+    }
+    status = hvd_wait(request, err);
+    if (status == 0) {
+        hvd_request_take(request, 0, &gathered, &rows);
+        memcpy(all, gathered, (size_t)rows);
+        hvd_free(gathered);
+    }
+    hvd_request_free(request);
+    return status;
+}
+
+static int judge(const struct verdict *all, int size, struct hvd_error *err)
+{
+    int bad = 0, same = 0;
+
+    while (bad < size && all[bad].status == 0) {
+        bad++;
+    }
+    if (bad == size) {
+        return 0;
+    }
+    for (int rank = 0; rank < size; rank++) {
+        same += strcmp(all[rank].text, all[bad].text) == 0;
+    }
+    return same == size
+               ? hvd_fail(err, all[bad].status, "%s", all[bad].text)
+               : hvd_fail(err, all[bad].status, "rank %d: %s", bad, all[bad].text);
+}
+
+int bench_job_agree(int mine, struct hvd_error *err)
+{
+    struct verdict verdict = {.status = mine}, *all;
+    int size = hvd_size(), status;
+
+    if (mine < 0) {
+        memcpy(verdict.text, err->text, sizeof(verdict.text) - 1);
+    }
+    all = calloc((size_t)(size > 0 ? size : 1), sizeof(all[0]));
+    if (all == NULL) {
+        return hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
+    }
+    status = bench_job_gather(&verdict, sizeof(verdict), all, err);
+    if (status == 0) {
+        status = judge(all, size, err);
+    }
+    free(all);
+    return status;
+}

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Prepare, check, warm up, take turns, check again. */
+#include "contrib/bench/hvd_bench/measure.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    MOST_CALLS = 1000000,
+    SAMPLE_CALLS = 20,
+    SAMPLES = 3
+};
+
+static const double short_call = 1e-3; /* seconds; shorter ones are sampled in a row */
+static const double long_call = 0.1; /* seconds; sampled once */
+static const double moved_factor = 1.5;
+
+/* Of one bench_measure. */
+struct race {
+    struct bench_field *field;
+    struct bench_work *work;
+    struct bench_row *rows;
+    double *times; /* [contenders * blocks] */
+};
+
+bool bench_row_moved(const struct bench_row *row)
+{
+    double before = row->line_before, after = row->line_after;
+
+    return before > 0 && after > 0 &&
+           (after > moved_factor * before || before > moved_factor * after);
+}
+
+static double *times_of(const struct race *race, int contender)
+{
+    return race->times + contender * race->field->options->blocks;
+}
+
+/* Seconds of a block on the slowest rank. */
+static int run_block(const struct race *race, int contender, int calls, double *seconds,
+                     struct hvd_error *err)
+{
+    const struct bench_contender *one = &race->field->contenders[contender];
+    int status = bench_job_barrier(err);
+
+    if (status == 0) {
+        status = one->ops->run(one->self, calls, seconds, err);
+    }
+    return status == 0 ? bench_job_most(seconds, 1, err) : status;
+}
+
+/* A contender that cannot do this work is out of it; one that fails ends the race. */
+static int prepare(const struct race *race, int contender, struct hvd_error *err)
+{
+    const struct bench_contender *one = &race->field->contenders[contender];
+    struct bench_row *row = &race->rows[contender];
+    int status;
+
+    memset(row, 0, sizeof(*row));
+    status = one->ops->prepare(one->self, race->work, err);
+    status = bench_job_agree(status, err);
+    row->is_there = status == 0;
+    if (status == HVD_ERR_UNSUPPORTED) {
+        snprintf(row->reason, sizeof(row->reason), "%.150s", err->text);
+        status = 0;
+    }
+    return status;
+}
+
+static int check(const struct race *race, int contender, struct hvd_error *err)
+{
+    const struct bench_contender *one = &race->field->contenders[contender];
+    double seconds;
+    int status;
+
+    if (race->field->options->is_unchecked) {
+        return 0;
+    }
+    bench_work_fill(race->work);
+    if (one->ops->check != NULL) {
+        status = one->ops->check(one->self, err);
+    } else {
+        status = one->ops->run(one->self, 1, &seconds, err);
+        if (status == 0) {
+            status = bench_work_check(race->work, race->work->output, one->name, err);
+        }
+    }
+    return bench_job_agree(status, err);
+}
+
+/* The best of some short blocks: one that was disturbed says nothing. */
+static int sample_block(const struct race *race, int contender, int calls,
+                        double *seconds, struct hvd_error *err)
+{
+    int status = run_block(race, contender, calls, seconds, err);
+
+    for (int i = 1; i < SAMPLES && status == 0 && *seconds < long_call; i++) {
+        double again;
+
+        status = run_block(race, contender, calls, &again, err);
+        *seconds = status == 0 && again < *seconds ? again : *seconds;
+    }
+    return status;
+}
+
+/* Warms up, then finds out how many calls fill a block. */
+static int choose_calls(const struct race *race, int contender, struct hvd_error *err)
+{
+    const struct bench_options *options = race->field->options;
+    double block = options->seconds / options->blocks, seconds = 0, calls;
+    int status = 0, sample = 1;
+
+    if (options->warm_up > 0) {
+        status = run_block(race, contender, options->warm_up, &seconds, err);
+    }
+    if (status == 0 && options->iterations > 0) {
+        race->rows[contender].calls = options->iterations;
+        return 0;
+    }
+    if (status == 0) {
+        status = sample_block(race, contender, sample, &seconds, err);
+    }
+    while (status == 0 && seconds < short_call && sample < MOST_CALLS / SAMPLE_CALLS) {
+        sample *= SAMPLE_CALLS;
+        status = sample_block(race, contender, sample, &seconds, err);
+    }
+    calls = block / (seconds / sample);
+    race->rows[contender].calls = calls < 1            ? 1
+                                  : calls > MOST_CALLS ? MOST_CALLS
+                                                       : (int)calls;
+    return status;
+}
+
+/* Who begins changes from round to round. */
+static int run_round(const struct race *race, int round, struct hvd_error *err)
+{
+    int count = race->field->count, status = 0;
+
+    for (int i = 0; i < count && status == 0; i++) {
+        int contender = (round + i) % count;
+        double seconds;
+
+        if (race->rows[contender].is_there) {
+            int calls = race->rows[contender].calls;
+
+            status = run_block(race, contender, calls, &seconds, err);
+            times_of(race, contender)[round] = status == 0 ? seconds / calls : 0;
+        }
+    }
+    return status;
+}
+
+static int for_all(const struct race *race,
+                   int (*step)(const struct race *, int, struct hvd_error *),
+                   struct hvd_error *err)
+{
+    int status = 0;
+
+    for (int i = 0; i < race->field->count && status == 0; i++) {
+        if (step == prepare || race->rows[i].is_there) {
+            status = step(race, i, err);
+        }
+    }
+    return status;
+}
+
+static void fill_rows(const struct race *race, const double line[2])
+{
+    int blocks = race->field->options->blocks, reference = -1;
+
+    for (int i = 0; i < race->field->count; i++) {
+        struct bench_row *row = &race->rows[i];
+        double quotients[BENCH_MOST_BLOCKS];
+
+        if (!row->is_there) {
+            continue;
+        }
+        reference = reference < 0 ? i : reference;
+        for (int block = 0; block < blocks; block++) {
+            quotients[block] =
+                times_of(race, i)[block] / times_of(race, reference)[block];
+        }
+        row->ratio = bench_spread_of(quotients, blocks).median;
+        row->line_before = line[0];
+        row->line_after = line[1];
+    }
+    for (int i = 0; i < race->field->count; i++) {
+        if (race->rows[i].is_there) {
+            race->rows[i].seconds = bench_spread_of(times_of(race, i), blocks);
+        }
+    }
+}
+
+static int run(const struct race *race, struct hvd_error *err)
+{
+    int blocks = race->field->options->blocks;
+    double line[2] = {0};
+    int status = for_all(race, prepare, err);
+
+    if (status == 0) {
+        status = for_all(race, check, err);
+    }
+    if (status == 0) {
+        status = for_all(race, choose_calls, err);
+    }
+    if (status == 0) {
+        status = bench_placement_probe(race->field->placement, &line[0], err);
+    }
+    for (int round = 0; round < blocks && status == 0; round++) {
+        status = run_round(race, round, err);
+    }
+    if (status == 0) {
+        status = bench_placement_probe(race->field->placement, &line[1], err);
+    }
+    if (status == 0) {
+        status = for_all(race, check, err);
+    }
+    if (status == 0) {
+        fill_rows(race, line);
+    }
+    return status;
+}
+
+int bench_measure(struct bench_field *field, struct bench_work *work,
+                  struct bench_row *rows, struct hvd_error *err)
+{
+    struct race race = {.field = field, .work = work, .rows = rows};
+    int status;
+
+    race.times = calloc((size_t)(field->count * field->options->blocks), sizeof(double));
+    if (race.times == NULL) {
+        return hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
+    }
+    status = run(&race, err);
+    for (int i = 0; i < field->count; i++) {
+        field->contenders[i].ops->finish(field->contenders[i].self);
+    }
+    free(race.times);
+    return status;
+}

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads the command line. */
+#include "contrib/bench/hvd_bench/options.h"
+
+#include <getopt.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "contrib/bench/hvd_bench/gradient_list.h"
+
+/* Lists of words are cut in place, in argv. */
+enum choice {
+    OPTION_SIZES = 256,
+    OPTION_DTYPE,
+    OPTION_OP,
+    OPTION_IN_PLACE,
+    OPTION_LIST,
+    OPTION_LEVEL,
+    OPTION_VS,
+    OPTION_BLOCKS,
+    OPTION_WARM_UP,
+    OPTION_ITERATIONS,
+    OPTION_TIME,
+    OPTION_CHECK,
+    OPTION_NO_CHECK,
+    OPTION_CSV,
+    OPTION_JSON,
+    OPTION_PLOT,
+    OPTION_EXPLAIN,
+    OPTION_LAYOUT,
+    OPTION_HELP,
+    OPTION_VERSION
+};
+
+static const struct option long_options[] = {
+    {"sizes", required_argument, NULL, OPTION_SIZES},
+    {"dtype", required_argument, NULL, OPTION_DTYPE},
+    {"op", required_argument, NULL, OPTION_OP},
+    {"inplace", no_argument, NULL, OPTION_IN_PLACE},
+    {"list", required_argument, NULL, OPTION_LIST},
+    {"level", required_argument, NULL, OPTION_LEVEL},
+    {"vs", required_argument, NULL, OPTION_VS},
+    {"blocks", required_argument, NULL, OPTION_BLOCKS},
+    {"warmup", required_argument, NULL, OPTION_WARM_UP},
+    {"iterations", required_argument, NULL, OPTION_ITERATIONS},
+    {"time", required_argument, NULL, OPTION_TIME},
+    {"check", no_argument, NULL, OPTION_CHECK},
+    {"no-check", no_argument, NULL, OPTION_NO_CHECK},
+    {"csv", required_argument, NULL, OPTION_CSV},
+    {"json", required_argument, NULL, OPTION_JSON},
+    {"plot", required_argument, NULL, OPTION_PLOT},
+    {"explain", no_argument, NULL, OPTION_EXPLAIN},
+    {"layout", required_argument, NULL, OPTION_LAYOUT},
+    {"help", no_argument, NULL, OPTION_HELP},
+    {"version", no_argument, NULL, OPTION_VERSION},
+    {NULL, 0, NULL, 0},
+};
+
+static const char default_sizes[] = "8,64,1K,16K,256K,4M,64M";
+
+static const struct {
+    const char *name;
+    enum hvd_op op;
+} op_names[] = {
+    {"sum", HVD_SUM}, {"average", HVD_AVERAGE}, {"avg", HVD_AVERAGE},
+    {"min", HVD_MIN}, {"max", HVD_MAX},         {"product", HVD_PRODUCT},
+};
+
+int bench_dtype_find(const char *name)
+{
+    for (int dtype = 0; dtype < HVD_DTYPE_COUNT; dtype++) {
+        if (strcmp(name, hvd_dtype_name((enum hvd_dtype)dtype)) == 0) {
+            return dtype;
+        }
+    }
+    return -1;
+}
+
+int bench_op_find(const char *name)
+{
+    for (size_t i = 0; i < sizeof(op_names) / sizeof(op_names[0]); i++) {
+        if (strcmp(name, op_names[i].name) == 0) {
+            return (int)op_names[i].op;
+        }
+    }
+    return -1;
+}
+
+const char *bench_op_name(enum hvd_op op)
+{
+    for (size_t i = 0; i < sizeof(op_names) / sizeof(op_names[0]); i++) {
+        if (op_names[i].op == op) {
+            return op_names[i].name;
+        }
+    }
+    return "?";
+}
+
+static int split(const char *option, char *text, struct bench_names *names,
+                 struct hvd_error *err)
+{
+    char *rest = NULL;
+
+    for (char *word = strtok_r(text, ",", &rest); word != NULL;
+         word = strtok_r(NULL, ",", &rest)) {
+        if (names->count == BENCH_MOST_NAMES) {
+            return hvd_fail(err, HVD_ERR_ARG, "--%s: more than %d names", option,
+                            BENCH_MOST_NAMES);
+        }
+        names->items[names->count++] = word;
+    }
+    return names->count > 0
+               ? 0
+               : hvd_fail(err, HVD_ERR_ARG, "--%s needs a name, see --help", option);
+}
+
+static int read_dtypes(char *text, struct bench_options *options, struct hvd_error *err)
+{
+    struct bench_names names = {0};
+    int status = split("dtype", text, &names, err);
+
+    options->dtype_count = 0;
+    for (int i = 0; i < names.count && status == 0; i++) {
+        int dtype = bench_dtype_find(names.items[i]);
+
+        if (dtype < 0 || options->dtype_count == HVD_DTYPE_COUNT) {
+            return hvd_fail(err, HVD_ERR_ARG,
+                            "--dtype: no data type \"%s\": float32, float16, bfloat16, "
+                            "float64, int32, ... as in hvd.h",
+                            names.items[i]);
+        }
+        options->dtypes[options->dtype_count++] = (enum hvd_dtype)dtype;
+    }
+    return status;
+}
+
+static int read_ops(char *text, struct bench_options *options, struct hvd_error *err)
+{
+    struct bench_names names = {0};
+    int status = split("op", text, &names, err);
+
+    options->op_count = 0;
+    for (int i = 0; i < names.count && status == 0; i++) {
+        int op = bench_op_find(names.items[i]);
+
+        if (op < 0 || options->op_count == HVD_OP_COUNT) {
+            return hvd_fail(err, HVD_ERR_ARG,
+                            "--op: no operation \"%s\": sum, average, min, max, product",
+                            names.items[i]);
+        }
+        options->ops[options->op_count++] = (enum hvd_op)op;
+    }
+    return status;
+}
+
+static int read_lists(char *text, struct bench_options *options, struct hvd_error *err)
+{
+    struct bench_gradients gradients;
+    int status = split("list", text, &options->lists, err);
+
+    for (int i = 0; i < options->lists.count && status == 0; i++) {
+        if (bench_gradients_find(options->lists.items[i], &gradients) != 0) {
+            return hvd_fail(err, HVD_ERR_ARG,
+                            "--list: no gradients of \"%s\": resnet50, resnet101, "
+                            "inception3, vgg16, bert_base",
+                            options->lists.items[i]);
+        }
+    }
+    return status;
+}
+
+static int read_levels(char *text, struct bench_options *options, struct hvd_error *err)
+{
+    struct bench_names names = {0};
+    int status = split("level", text, &names, err);
+
+    options->has_all_levels = false;
+    for (int i = 0; i < names.count && status == 0; i++) {
+        if (strcmp(names.items[i], "team") == 0) {
+            options->has_team_level = true;
+        } else if (strcmp(names.items[i], "runtime") == 0) {
+            options->has_runtime_level = true;
+        } else {
+            return hvd_fail(err, HVD_ERR_ARG, "--level: no level \"%s\": team, runtime",
+                            names.items[i]);
+        }
+    }
+    return status;
+}
+
+static int read_count(const char *option, const char *text, int least, int most,
+                      int *count, struct hvd_error *err)
+{
+    char *end;
+    long number = strtol(text, &end, 10);
+
+    if (end == text || *end != '\0' || number < least || number > most) {
+        return hvd_fail(err, HVD_ERR_ARG, "--%s takes a number from %d to %d, not \"%s\"",
+                        option, least, most, text);
+    }
+    *count = (int)number;
+    return 0;
+}
+
+static int read_seconds(const char *text, double *seconds, struct hvd_error *err)
+{
+    char *end;
+    double number = strtod(text, &end);
+
+    if (end == text || *end != '\0' || !isfinite(number) || number <= 0) {
+        return hvd_fail(err, HVD_ERR_ARG, "--time takes seconds, not \"%s\"", text);
+    }
+    *seconds = number;
+    return 0;
+}
+
+static int read_numbers(int option, const char *text, struct bench_options *options,
+                        struct hvd_error *err)
+{
+    switch (option) {
+    case OPTION_BLOCKS:
+        return read_count("blocks", text, 1, BENCH_MOST_BLOCKS, &options->blocks, err);
+    case OPTION_WARM_UP:
+        return read_count("warmup", text, 0, 1000000, &options->warm_up, err);
+    case OPTION_ITERATIONS:
+        return read_count("iterations", text, 1, 100000000, &options->iterations, err);
+    default:
+        return read_seconds(text, &options->seconds, err);
+    }
+}
+
+static int read_flag(int option, struct bench_options *options)
+{
+    switch (option) {
+    case OPTION_IN_PLACE:
+        options->is_in_place = true;
+        break;
+    case OPTION_CHECK:
+        options->is_unchecked = false;
+        break;
+    case OPTION_NO_CHECK:
+        options->is_unchecked = true;
+        break;
+    case OPTION_EXPLAIN:
+        options->what = BENCH_EXPLAIN;
+        break;
+    case OPTION_HELP:
+        options->what = BENCH_HELP;
+        break;
+    default:
+        options->what = BENCH_VERSION;
+        break;
+    }
+    return 0;
+}
+
+static int read_option(int option, char *text, struct bench_options *options,
+                       struct hvd_error *err)
+{
+    switch (option) {
+    case OPTION_SIZES:
+        return bench_sizes_parse(text, &options->sizes, err);
+    case OPTION_DTYPE:
+        return read_dtypes(text, options, err);
+    case OPTION_OP:
+        return read_ops(text, options, err);
+    case OPTION_LIST:
+        return read_lists(text, options, err);
+    case OPTION_LEVEL:
+        return read_levels(text, options, err);
+    case OPTION_VS:
+        return split("vs", text, &options->peers, err);
+    case OPTION_CSV:
+        options->csv = text;
+        return 0;
+    case OPTION_JSON:
+        options->json = text;
+        return 0;
+    case OPTION_PLOT:
+        options->plot = text;
+        return 0;
+    case OPTION_LAYOUT:
+        options->layout = text;
+        return 0;
+    default:
+        return text != NULL ? read_numbers(option, text, options, err)
+                            : read_flag(option, options);
+    }
+}
+
+/* COLLECTIVE..., of --explain COLLECTIVE BYTES. */
+static int read_words(int count, char **words, struct bench_options *options,
+                      struct hvd_error *err)
+{
+    for (int i = 0; i < count; i++) {
+        int collective = bench_collective_find(words[i]);
+
+        if (collective >= 0 && options->collective_count < BENCH_COLLECTIVES) {
+            options->collectives[options->collective_count++] =
+                (enum bench_collective)collective;
+        } else if (options->what != BENCH_EXPLAIN || i != 1) {
+            return hvd_fail(err, HVD_ERR_ARG,
+                            "no collective \"%s\": allreduce, allgather, broadcast, "
+                            "alltoall, reducescatter, barrier",
+                            words[i]);
+        } else if (bench_size_parse(words[i], &options->explain_bytes, err) < 0) {
+            return HVD_ERR_ARG;
+        }
+    }
+    if (options->what == BENCH_EXPLAIN && options->explain_bytes == 0) {
+        return hvd_fail(err, HVD_ERR_ARG,
+                        "--explain needs a collective and a size: --explain allreduce "
+                        "64M");
+    }
+    return 0;
+}
+
+static int check(struct bench_options *options, struct hvd_error *err)
+{
+    for (int i = 0; i < options->collective_count; i++) {
+        enum bench_collective collective = options->collectives[i];
+        bool may_list = collective == BENCH_ALLREDUCE || collective == BENCH_BROADCAST;
+
+        if (!may_list && (options->lists.count > 0 || options->is_in_place)) {
+            return hvd_fail(err, HVD_ERR_ARG,
+                            "--%s is for allreduce and broadcast, not for %s",
+                            options->lists.count > 0 ? "list" : "inplace",
+                            bench_collective_name(collective));
+        }
+    }
+    if (options->layout != NULL && options->what != BENCH_EXPLAIN) {
+        return hvd_fail(err, HVD_ERR_ARG, "--layout is for --explain");
+    }
+    return 0;
+}
+
+static int complete(struct bench_options *options, struct hvd_error *err)
+{
+    if (options->collective_count == 0) {
+        options->collectives[options->collective_count++] = BENCH_ALLREDUCE;
+    }
+    if (options->sizes.count == 0 && options->lists.count == 0) {
+        return bench_sizes_parse(default_sizes, &options->sizes, err);
+    }
+    return 0;
+}
+
+int bench_options_parse(int argc, char **argv, struct bench_options *options,
+                        struct hvd_error *err)
+{
+    int option, status = 0;
+
+    *options = (struct bench_options){
+        .dtype_count = 1,
+        .dtypes = {HVD_FLOAT32},
+        .op_count = 1,
+        .ops = {HVD_SUM},
+        .has_all_levels = true,
+        .blocks = 11,
+        .warm_up = 5,
+        .seconds = 0.5,
+    };
+    opterr = 0;
+    optind = 1;
+    while (status == 0 &&
+           (option = getopt_long(argc, argv, ":", long_options, NULL)) != -1) {
+        if (option == ':') {
+            return hvd_fail(err, HVD_ERR_ARG, "%s needs a value, see --help",
+                            argv[optind - 1]);
+        }
+        status = option == '?' ? hvd_fail(err, HVD_ERR_ARG, "no option %s, see --help",
+                                          argv[optind - 1])
+                               : read_option(option, optarg, options, err);
+    }
+    if (status == 0) {
+        status = read_words(argc - optind, argv + optind, options, err);
+    }
+    if (status == 0) {
+        status = check(options, err);
+    }
+    return status < 0 ? status : complete(options, err);
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the user of hvd-bench typed. Pure. */
+#ifndef HVD_BENCH_OPTIONS_H
+#define HVD_BENCH_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "collectives/hvd.h"
+#include "contrib/bench/hvd_bench/figures.h"
+#include "contrib/bench/hvd_bench/sizes.h"
+
+enum {
+    BENCH_MOST_NAMES = 16,
+    BENCH_MOST_BLOCKS = 1001
+};
+
+enum bench_what {
+    BENCH_MEASURE,
+    BENCH_HELP,
+    BENCH_VERSION,
+    BENCH_EXPLAIN
+};
+
+/* A few words of the command line; borrowed from argv. */
+struct bench_names {
+    int count;
+    const char *items[BENCH_MOST_NAMES];
+};
+
+struct bench_options {
+    enum bench_what what;
+    int collective_count;
+    enum bench_collective collectives[BENCH_COLLECTIVES];
+    struct bench_sizes sizes; /* none, when only lists are measured */
+    int dtype_count;
+    enum hvd_dtype dtypes[HVD_DTYPE_COUNT];
+    int op_count;
+    enum hvd_op ops[HVD_OP_COUNT];
+    bool is_in_place;
+    bool is_unchecked;
+    struct bench_names lists;
+    bool has_team_level;
+    bool has_runtime_level;
+    bool has_all_levels; /* those that this build has: the user named none */
+    struct bench_names peers; /* NAME or NAME=PROGRAM */
+    int blocks;
+    int warm_up; /* calls */
+    int iterations; /* calls of a block; 0: as many as take its share of seconds */
+    double seconds; /* for all blocks of one contender, at one size */
+    const char *csv, *json, *plot; /* file names or NULL */
+    const char *layout; /* of BENCH_EXPLAIN, "4,4", or NULL: that of the job */
+    int64_t explain_bytes;
+};
+
+/* Returns 0 or HVD_ERR_ARG, with a sentence that names what is wrong. The strings of argv must
+ * outlive options; sorts argv, options first. */
+int bench_options_parse(int argc, char **argv, struct bench_options *options,
+                        struct hvd_error *err);
+
+void bench_help_print(FILE *out);
+
+/* A data type by its name, float32, or -1; likewise an operation, as sum, and its name. */
+int bench_dtype_find(const char *name);
+int bench_op_find(const char *name);
+const char *bench_op_name(enum hvd_op op);
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Writes what was measured: a table for people, CSV and JSON for programs. Rank 0 alone calls
+ * these. */
+#ifndef HVD_BENCH_REPORT_H
+#define HVD_BENCH_REPORT_H
+
+#include <stdio.h>
+
+#include "contrib/bench/hvd_bench/measure.h"
+
+struct bench_report {
+    const struct bench_field *field;
+    FILE *csv, *json; /* NULL: not wanted */
+    int rows; /* in json so far */
+    /* The last head that was printed: it is repeated when the work changes. */
+    char title[80];
+};
+
+/* Opens the files of the options, prints and writes their heads. command: the command line.
+ * HVD_ERR_SYS for a file that cannot be written. */
+int bench_report_begin(struct bench_report *report, const struct bench_field *field,
+                       int argc, char **argv, struct hvd_error *err);
+
+/* One work; rows as bench_measure filled them. */
+void bench_report_rows(struct bench_report *report, const struct bench_work *work,
+                       const struct bench_row *rows);
+
+/* Closes the files; those of a run that failed are left as they are. HVD_ERR_SYS when not
+ * all could be written. */
+int bench_report_end(struct bench_report *report, struct hvd_error *err);
+
+/* "2 hosts: node0 2, node1 2" as a layout, "2,2". Returns text. */
+const char *bench_layout_write(const struct hvd_layout *layout, char *text, size_t room);
+
+#endif

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The CSV and JSON files of a report. */
+#ifndef HVD_BENCH_REPORT_FILES_H
+#define HVD_BENCH_REPORT_FILES_H
+
+#include "contrib/bench/hvd_bench/report.h"
+
+int bench_files_begin(struct bench_report *report, int argc, char **argv,
+                      struct hvd_error *err);
+void bench_files_row(struct bench_report *report, const struct bench_work *work,
+                     int contender, const struct bench_row *row);
+int bench_files_end(struct bench_report *report, struct hvd_error *err);
+
+#endif

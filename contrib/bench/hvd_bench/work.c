@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sizes and buffers of one line of the table. */
+#include "contrib/bench/hvd_bench/work.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "contrib/bench/hvd_bench/options.h"
+#include "gpu_binding/error.h"
+
+enum {
+    PAGE = 4096,
+    LINE = 64
+};
+
+static bool is_divided(enum bench_collective collective)
+{
+    return collective == BENCH_ALLGATHER || collective == BENCH_ALLTOALL ||
+           collective == BENCH_REDUCESCATTER;
+}
+
+/* One tensor, such that the larger of input and output is about the wanted size. */
+static void plan_one(struct bench_work *work)
+{
+    int64_t element = (int64_t)work->element;
+    int64_t share = work->wanted / element;
+
+    if (is_divided(work->collective)) {
+        share /= work->size;
+    }
+    share = share < 1 ? 1 : share;
+    work->tensors = 1;
+    work->input_count = work->output_count = share;
+    if (work->collective == BENCH_ALLTOALL || work->collective == BENCH_REDUCESCATTER) {
+        work->input_count = share * work->size;
+    }
+    if (work->collective == BENCH_ALLTOALL || work->collective == BENCH_ALLGATHER) {
+        work->output_count = share * work->size;
+    }
+    work->counts[0] = work->input_count;
+    work->bytes = element * (work->input_count > work->output_count ? work->input_count
+                                                                    : work->output_count);
+}
+
+/* The gradients of a model in the order in which backward makes them: last layer first. */
+static int plan_list(struct bench_work *work, struct hvd_error *err)
+{
+    int64_t element = (int64_t)work->element, line = LINE / element;
+    struct bench_gradients gradients;
+
+    if (bench_gradients_find(work->list, &gradients) != 0) {
+        return hvd_fail(err, HVD_ERR_ARG, "no list %s", work->list);
+    }
+    work->tensors = gradients.count;
+    work->bytes = work->input_count = 0;
+    for (int i = 0; i < gradients.count; i++) {
+        work->counts[i] = gradients.elements[gradients.count - 1 - i];
+        work->places[i] = work->input_count;
+        work->input_count += (work->counts[i] + line - 1) / line * line;
+        work->bytes += work->counts[i] * element;
+    }
+    work->output_count = work->input_count;
+    return 0;
+}
+
+/* Touched, by this rank, so that the first timed call does not pay for it. */
+static char *make_buffer(const struct bench_work *work, int64_t count)
+{
+    size_t bytes = (size_t)count * work->element;
+    char *buffer = aligned_alloc(PAGE, (bytes + PAGE - 1) / PAGE * PAGE);
+
+    if (buffer != NULL) {
+        memset(buffer, 0, (bytes + PAGE - 1) / PAGE * PAGE);
+    }
+    return buffer;
+}
+
+int bench_work_init(struct bench_work *work, struct hvd_error *err)
+{
+    int status = 0;
+
+    work->input = work->output = NULL;
+    work->places[0] = 0;
+    work->element = hvd_dtype_bytes(work->dtype);
+    if (work->collective == BENCH_BARRIER) {
+        work->tensors = 0;
+        work->bytes = work->input_count = work->output_count = 0;
+        return 0;
+    }
+    if (work->list != NULL) {
+        status = plan_list(work, err);
+    } else {
+        plan_one(work);
+    }
+    if (status < 0) {
+        return status;
+    }
+    work->input = make_buffer(work, work->input_count);
+    work->output =
+        work->is_in_place ? work->input : make_buffer(work, work->output_count);
+    if (work->input == NULL || work->output == NULL) {
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for buffers of %lld bytes",
+                        (long long)work->bytes);
+    }
+    return 0;
+}
+
+void bench_work_finish(struct bench_work *work)
+{
+    if (work->output != work->input) {
+        free(work->output);
+    }
+    free(work->input);
+    work->input = work->output = NULL;
+}
+
+const char *bench_work_title(const struct bench_work *work, char *text, size_t room)
+{
+    bool has_op =
+        work->collective == BENCH_ALLREDUCE || work->collective == BENCH_REDUCESCATTER;
+
+    if (work->collective == BENCH_BARRIER) {
+        snprintf(text, room, "barrier");
+    } else {
+        snprintf(text, room, "%s %s%s%s%s", bench_collective_name(work->collective),
+                 hvd_dtype_name(work->dtype), has_op ? " " : "",
+                 has_op ? bench_op_name(work->op) : "",
+                 work->is_in_place ? ", in place" : "");
+    }
+    return text;
+}

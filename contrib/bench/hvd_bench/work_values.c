@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Fills buffers and compares them; a pattern of few values is compared as bytes. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "contrib/bench/hvd_bench/options.h"
+#include "contrib/bench/hvd_bench/values.h"
+#include "contrib/bench/hvd_bench/work.h"
+#include "gpu_binding/error.h"
+
+/* The period of values as the type holds them. */
+struct pattern {
+    size_t bytes; /* of an element */
+    char elements[BENCH_PERIOD][8];
+};
+
+/* Which operation makes the values: those that only move data are filled as for a sum. */
+static enum hvd_op op_of(const struct bench_work *work)
+{
+    bool reduces =
+        work->collective == BENCH_ALLREDUCE || work->collective == BENCH_REDUCESCATTER;
+
+    return reduces ? work->op : HVD_SUM;
+}
+
+static struct pattern pattern_of_rank(const struct bench_work *work, int rank)
+{
+    struct pattern pattern = {.bytes = work->element};
+
+    for (int phase = 0; phase < BENCH_PERIOD; phase++) {
+        bench_value_store(work->dtype, bench_value(op_of(work), rank, work->size, phase),
+                          pattern.elements[phase]);
+    }
+    return pattern;
+}
+
+static struct pattern pattern_of_result(const struct bench_work *work)
+{
+    struct pattern pattern = {.bytes = work->element};
+
+    for (int phase = 0; phase < BENCH_PERIOD; phase++) {
+        bench_value_store(
+            work->dtype, bench_value_reduced(op_of(work), work->dtype, work->size, phase),
+            pattern.elements[phase]);
+    }
+    return pattern;
+}
+
+static void fill(const struct pattern *pattern, char *to, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        memcpy(to + (size_t)i * pattern->bytes, pattern->elements[bench_phase(i)],
+               pattern->bytes);
+    }
+}
+
+void bench_work_fill(struct bench_work *work)
+{
+    struct pattern pattern = pattern_of_rank(work, work->rank);
+    size_t output_bytes = (size_t)work->output_count * work->element;
+
+    if (work->collective == BENCH_BARRIER) {
+        return;
+    }
+    if (!work->is_in_place) {
+        memset(work->output, 0x3b, output_bytes); /* no number of ours in any type */
+    }
+    fill(&pattern, work->input, work->input_count);
+    if (work->collective == BENCH_BROADCAST && work->rank == 0) {
+        /* MPI does not touch the root's: it has its own copy here. */
+        memcpy(work->output, work->input, output_bytes);
+    }
+}
+
+/* An average need not be exact: libraries scale before or after. */
+static bool is_close(const struct bench_work *work, const char *found, const char *wanted)
+{
+    double a = bench_value_load(work->dtype, found);
+    double b = bench_value_load(work->dtype, wanted);
+    double unit = work->dtype == HVD_BFLOAT16  ? 0x1p-7
+                  : work->dtype == HVD_FLOAT16 ? 0x1p-10
+                                               : 0x1p-22;
+
+    return work->op == HVD_AVERAGE && fabs(a - b) <= unit * (fabs(b) + 1);
+}
+
+/* A stretch of the output: what `pattern` has at the places from `place` on. */
+static int check_stretch(const struct bench_work *work, const struct pattern *pattern,
+                         const char *found, int64_t count, int64_t place,
+                         struct hvd_error *err)
+{
+    for (int64_t i = 0; i < count; i++) {
+        const char *element = found + (size_t)i * pattern->bytes;
+        const char *wanted = pattern->elements[bench_phase(place + i)];
+
+        if (memcmp(element, wanted, pattern->bytes) != 0 &&
+            !is_close(work, element, wanted)) {
+            return hvd_fail(err, HVD_ERR_MISMATCH,
+                            "element %lld of %lld is %g and should be %g", (long long)i,
+                            (long long)count, bench_value_load(work->dtype, element),
+                            bench_value_load(work->dtype, wanted));
+        }
+    }
+    return 0;
+}
+
+static int check_reduced(const struct bench_work *work, const char *output,
+                         struct hvd_error *err)
+{
+    struct pattern pattern = pattern_of_result(work);
+    int status = 0;
+
+    if (work->collective == BENCH_REDUCESCATTER) {
+        return check_stretch(work, &pattern, output, work->output_count,
+                             work->rank * work->output_count, err);
+    }
+    for (int i = 0; i < work->tensors && status == 0; i++) {
+        status = check_stretch(work, &pattern,
+                               output + (size_t)work->places[i] * pattern.bytes,
+                               work->counts[i], work->places[i], err);
+    }
+    return status;
+}
+
+/* A block from each rank: its whole input, or its block for me. */
+static int check_blocks(const struct bench_work *work, const char *output,
+                        struct hvd_error *err)
+{
+    int64_t count = work->output_count / work->size;
+    int64_t place = work->collective == BENCH_ALLTOALL ? work->rank * count : 0;
+    int status = 0;
+
+    for (int rank = 0; rank < work->size && status == 0; rank++) {
+        struct pattern pattern = pattern_of_rank(work, rank);
+
+        status =
+            check_stretch(work, &pattern, output + (size_t)(rank * count) * pattern.bytes,
+                          count, place, err);
+    }
+    return status;
+}
+
+static int check_root(const struct bench_work *work, const char *output,
+                      struct hvd_error *err)
+{
+    struct pattern pattern = pattern_of_rank(work, 0);
+    int status = 0;
+
+    for (int i = 0; i < work->tensors && status == 0; i++) {
+        status = check_stretch(work, &pattern,
+                               output + (size_t)work->places[i] * pattern.bytes,
+                               work->counts[i], work->places[i], err);
+    }
+    return status;
+}
+
+static int check_output(const struct bench_work *work, const char *output,
+                        struct hvd_error *err)
+{
+    switch (work->collective) {
+    case BENCH_ALLREDUCE:
+    case BENCH_REDUCESCATTER:
+        return check_reduced(work, output, err);
+    case BENCH_ALLGATHER:
+    case BENCH_ALLTOALL:
+        return check_blocks(work, output, err);
+    case BENCH_BROADCAST:
+        return check_root(work, output, err);
+    default:
+        return 0;
+    }
+}
+
+int bench_work_check(const struct bench_work *work, const void *output, const char *who,
+                     struct hvd_error *err)
+{
+    struct hvd_error cause;
+    char title[80];
+    int status = check_output(work, output, &cause);
+
+    return status == 0 ? 0
+                       : hvd_fail(err, status, "wrong result of %s, %s, %lld bytes: %s",
+                                  who, bench_work_title(work, title, sizeof(title)),
+                                  (long long)work->bytes, cause.text);
+}
