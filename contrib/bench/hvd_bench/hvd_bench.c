@@ -13,6 +13,7 @@ static const struct peer {
     const char *name;
     bench_contender_maker create;
 } peers[] = {
+    {"limit", bench_limit_create},
     {"one", bench_one_create},
 };
 

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sums through shared memory.
+ *
+ *   memory   [ of rank 0 | of rank 1 | ... ], each written by its rank alone:
+ *            [ two lines | chunks in | chunks added | slots in | slots of results ]
+ *
+ * The number of chunks ever copied in or added is what the others wait for; chunk c uses slot
+ * c % SLOTS. A slot is free again by the time it is needed: who starts chunk c has seen all
+ * others copy chunk c - 2 in, so they are through with c - 4. */
+#include "contrib/bench/hvd_bench/limit.h"
+
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "contrib/bench/hvd_bench/limit_kernels.h"
+
+enum {
+    LINE = 128,
+    LINE_DATA = 56,
+    SLOTS = 4,
+    SLOT_BYTES = 256 * 1024,
+    HEAD = 4096,
+    FEW_POLLS = 20, /* ranks share cores */
+    MANY_POLLS = 20000,
+    MOST_RANKS = 256
+};
+
+struct line {
+    char data[LINE_DATA];
+    _Atomic uint64_t number;
+};
+
+static const size_t rank_bytes = HEAD + 2 * (size_t)SLOTS * SLOT_BYTES;
+
+size_t bench_limit_memory_bytes(int ranks)
+{
+    return (size_t)ranks * rank_bytes;
+}
+
+void bench_limit_init(struct bench_limit *limit, char *memory, int rank, int ranks)
+{
+    *limit = (struct bench_limit){.memory = memory, .rank = rank, .ranks = ranks};
+    limit->polls = ranks > sysconf(_SC_NPROCESSORS_ONLN) ? FEW_POLLS : MANY_POLLS;
+}
+
+static char *part_of(const struct bench_limit *limit, int rank)
+{
+    return limit->memory + (size_t)rank * rank_bytes;
+}
+
+static _Atomic uint64_t *chunks_in(const struct bench_limit *limit, int rank)
+{
+    return (_Atomic uint64_t *)(part_of(limit, rank) + 2 * LINE);
+}
+
+static _Atomic uint64_t *chunks_added(const struct bench_limit *limit, int rank)
+{
+    return (_Atomic uint64_t *)(part_of(limit, rank) + 3 * LINE);
+}
+
+static float *slot_in(const struct bench_limit *limit, int rank, uint64_t chunk)
+{
+    return (float *)(part_of(limit, rank) + HEAD + chunk % SLOTS * SLOT_BYTES);
+}
+
+static float *slot_out(const struct bench_limit *limit, int rank, uint64_t chunk)
+{
+    return (float *)(part_of(limit, rank) + HEAD + (SLOTS + chunk % SLOTS) * SLOT_BYTES);
+}
+
+static void wait_until(const struct bench_limit *limit, _Atomic uint64_t *number,
+                       uint64_t least)
+{
+    for (int polls = 0; atomic_load_explicit(number, memory_order_acquire) < least;
+         polls++) {
+        if (polls >= limit->polls) {
+            sched_yield();
+            polls = 0;
+        }
+    }
+}
+
+/* --- line ------------------------------------------------------------------------------- */
+
+/* Two lines in turn: who writes one again has seen all others start the sum after its last. */
+static void sum_by_line(struct bench_limit *limit, const float *in, float *out,
+                        int64_t count)
+{
+    uint64_t number = ++limit->lines;
+    size_t place = number % 2 * LINE, bytes = (size_t)count * sizeof(*in);
+    struct line *mine = (struct line *)(part_of(limit, limit->rank) + place);
+
+    memcpy(mine->data, in, bytes);
+    atomic_store_explicit(&mine->number, number, memory_order_release);
+    for (int rank = 0; rank < limit->ranks; rank++) {
+        struct line *line = (struct line *)(part_of(limit, rank) + place);
+        float values[LINE_DATA / sizeof(float)];
+
+        wait_until(limit, &line->number, number);
+        memcpy(values, line->data, sizeof(values));
+        for (int64_t i = 0; i < count; i++) {
+            out[i] = rank == 0 ? values[i] : out[i] + values[i];
+        }
+    }
+}
+
+/* --- chunks ----------------------------------------------------------------------------- */
+
+/* One sum under way. */
+struct sum {
+    struct bench_limit *limit;
+    const struct bench_limit_plan *plan;
+    const float *in;
+    float *out;
+    int64_t count;
+    int64_t chunk; /* elements */
+    uint64_t first; /* number of its first chunk */
+};
+
+static int64_t length_of(const struct sum *sum, int64_t chunk)
+{
+    int64_t rest = sum->count - chunk * sum->chunk;
+
+    return rest < sum->chunk ? rest : sum->chunk;
+}
+
+static void copy_in(const struct sum *sum, int64_t chunk)
+{
+    const struct bench_limit *limit = sum->limit;
+    uint64_t number = sum->first + (uint64_t)chunk;
+
+    memcpy(slot_in(limit, limit->rank, number), sum->in + chunk * sum->chunk,
+           (size_t)length_of(sum, chunk) * sizeof(float));
+    atomic_store_explicit(chunks_in(limit, limit->rank), number + 1,
+                          memory_order_release);
+}
+
+static void wait_all(const struct bench_limit *limit,
+                     _Atomic uint64_t *(*counter)(const struct bench_limit *, int),
+                     uint64_t least)
+{
+    for (int rank = 0; rank < limit->ranks; rank++) {
+        wait_until(limit, counter(limit, rank), least);
+    }
+}
+
+/* Elements [begin, end) of a chunk, from all ranks; copy: also into my slot of results. */
+static void add_range(const struct sum *sum, int64_t chunk, int64_t begin, int64_t end,
+                      bool copy)
+{
+    const struct bench_limit *limit = sum->limit;
+    uint64_t number = sum->first + (uint64_t)chunk;
+    const float *in[MOST_RANKS];
+
+    for (int rank = 0; rank < limit->ranks; rank++) {
+        in[rank] = slot_in(limit, rank, number) + begin;
+    }
+    bench_kernel_add(
+        &(struct bench_kernel_sum){
+            .in = in,
+            .inputs = limit->ranks,
+            .out = sum->out + chunk * sum->chunk + begin,
+            .copy = copy ? slot_out(limit, limit->rank, number) + begin : NULL,
+            .streams = sum->plan->streams},
+        end - begin);
+}
+
+/* Where the part of a rank begins, on a cache line. */
+static int64_t part_begin(int64_t length, int rank, int ranks)
+{
+    return rank == ranks ? length : length * rank / ranks / 16 * 16;
+}
+
+static void add_part(const struct sum *sum, int64_t chunk)
+{
+    const struct bench_limit *limit = sum->limit;
+    uint64_t number = sum->first + (uint64_t)chunk;
+    int64_t length = length_of(sum, chunk);
+
+    wait_all(limit, chunks_in, number + 1);
+    add_range(sum, chunk, part_begin(length, limit->rank, limit->ranks),
+              part_begin(length, limit->rank + 1, limit->ranks), true);
+    atomic_store_explicit(chunks_added(limit, limit->rank), number + 1,
+                          memory_order_release);
+}
+
+static void fetch_parts(const struct sum *sum, int64_t chunk)
+{
+    const struct bench_limit *limit = sum->limit;
+    uint64_t number = sum->first + (uint64_t)chunk;
+    int64_t length = length_of(sum, chunk);
+
+    for (int step = 1; step < limit->ranks; step++) {
+        int rank = (limit->rank + step) % limit->ranks;
+        int64_t begin = part_begin(length, rank, limit->ranks);
+
+        wait_until(limit, chunks_added(limit, rank), number + 1);
+        bench_kernel_copy(
+            sum->out + chunk * sum->chunk + begin, slot_out(limit, rank, number) + begin,
+            part_begin(length, rank + 1, limit->ranks) - begin, sum->plan->streams);
+    }
+}
+
+static void sum_full(const struct sum *sum, int64_t chunks)
+{
+    for (int64_t chunk = 0; chunk <= chunks; chunk++) {
+        if (chunk < chunks) {
+            copy_in(sum, chunk);
+        }
+        if (chunk >= 1) {
+            wait_all(sum->limit, chunks_in, sum->first + (uint64_t)chunk);
+            add_range(sum, chunk - 1, 0, length_of(sum, chunk - 1), false);
+        }
+    }
+}
+
+static void sum_parts(const struct sum *sum, int64_t chunks)
+{
+    for (int64_t chunk = 0; chunk < chunks + 2; chunk++) {
+        if (chunk < chunks) {
+            copy_in(sum, chunk);
+        }
+        if (chunk >= 1 && chunk <= chunks) {
+            add_part(sum, chunk - 1);
+        }
+        if (chunk >= 2) {
+            fetch_parts(sum, chunk - 2);
+        }
+    }
+}
+
+void bench_limit_sum(struct bench_limit *limit, const struct bench_limit_plan *plan,
+                     const float *in, float *out, int64_t count)
+{
+    struct sum sum = {.limit = limit,
+                      .plan = plan,
+                      .in = in,
+                      .out = out,
+                      .count = count,
+                      .chunk = (int64_t)(plan->chunk / sizeof(float)),
+                      .first = limit->chunks};
+    int64_t chunks;
+
+    if (plan->way == BENCH_LIMIT_LINE) {
+        sum_by_line(limit, in, out, count);
+        return;
+    }
+    chunks = (count + sum.chunk - 1) / sum.chunk;
+    limit->chunks += (uint64_t)chunks;
+    if (plan->way == BENCH_LIMIT_FULL) {
+        sum_full(&sum, chunks);
+    } else {
+        sum_parts(&sum, chunks);
+    }
+    if (plan->streams) {
+        bench_kernel_fence();
+    }
+}
+
+/* --- plans ------------------------------------------------------------------------------ */
+
+int bench_limit_plans(size_t bytes, struct bench_limit_plan plans[BENCH_LIMIT_PLANS])
+{
+    static const size_t chunks[] = {64 * 1024, 128 * 1024, SLOT_BYTES};
+    const size_t few_parts = 8 * 1024, leaves_caches = 1 << 20;
+    int count = 0;
+
+    if (bytes <= LINE_DATA) {
+        plans[count++] = (struct bench_limit_plan){.way = BENCH_LIMIT_LINE};
+        return count;
+    }
+    for (size_t i = 0; i < sizeof(chunks) / sizeof(chunks[0]); i++) {
+        for (int streams = 0; streams <= (bytes >= leaves_caches); streams++) {
+            plans[count++] =
+                (struct bench_limit_plan){BENCH_LIMIT_FULL, chunks[i], streams != 0};
+            if (bytes >= few_parts) {
+                plans[count++] =
+                    (struct bench_limit_plan){BENCH_LIMIT_PARTS, chunks[i], streams != 0};
+            }
+        }
+        if (bytes <= chunks[i]) {
+            break; /* a larger one would be the same */
+        }
+    }
+    return count;
+}
+
+const char *bench_limit_plan_name(const struct bench_limit_plan *plan, char *text,
+                                  size_t room)
+{
+    if (plan->way == BENCH_LIMIT_LINE) {
+        snprintf(text, room, "line");
+    } else {
+        snprintf(text, room, "%s %zuK%s",
+                 plan->way == BENCH_LIMIT_FULL ? "full" : "parts", plan->chunk / 1024,
+                 plan->streams ? " streaming" : "");
+    }
+    return text;
+}
