@@ -6,6 +6,7 @@
 #include "contrib/bench/hvd_bench/files.h"
 #include "contrib/bench/hvd_bench/measure.h"
 #include "contrib/bench/hvd_bench/options.h"
+#include "contrib/bench/hvd_bench/peer_mpi.h"
 #include "contrib/bench/hvd_bench/report.h"
 #include "gpu_binding/env.h"
 
@@ -13,6 +14,7 @@ static const struct peer {
     const char *name;
     bench_contender_maker create;
 } peers[] = {
+    {"mpi", bench_mpi_create},
     {"limit", bench_limit_create},
     {"one", bench_one_create},
 };
@@ -167,16 +169,27 @@ static int measure_all(struct bench_field *field, int argc, char **argv,
     return status < 0 ? status : bench_job_agree(ended, err);
 }
 
+static bool has_peer(const struct bench_options *options, const char *name)
+{
+    for (int i = 0; i < options->peers.count; i++) {
+        if (strcmp(options->peers.items[i], name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static int measure(const struct bench_options *options, int argc, char **argv,
                    struct hvd_error *err)
 {
-    struct bench_job job = {0};
+    struct bench_job job = {.mpi = has_peer(options, "mpi") ? bench_mpi_start() : NULL};
     struct bench_field *field = calloc(1, sizeof(*field));
     int status = field != NULL ? bench_job_init(&job, err)
                                : hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
 
     if (status < 0) {
         fprintf(stderr, "hvd-bench: %s\n", err->text);
+        bench_mpi_stop(job.mpi);
         free(field);
         return status;
     }
@@ -195,6 +208,7 @@ static int measure(const struct bench_options *options, int argc, char **argv,
     bench_placement_destroy(field->placement);
     free(field);
     bench_job_finish(&job);
+    bench_mpi_stop(job.mpi);
     return status;
 }
 

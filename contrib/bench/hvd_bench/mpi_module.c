@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The work by MPI's collectives. */
+#include "contrib/bench/hvd_bench/mpi_module.h"
+
+#include <limits.h>
+#include <mpi.h>
+
+#include "gpu_binding/attr.h"
+#include "gpu_binding/error.h"
+
+/* There is one MPI in a process: */
+static MPI_Comm comm = MPI_COMM_NULL; /* ranked as hvd's job */
+static MPI_Datatype type;
+static MPI_Op operation;
+
+static int start(struct hvd_error *err)
+{
+    int provided;
+
+    return MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided) == MPI_SUCCESS
+               ? 0
+               : hvd_fail(err, HVD_ERR_UNSUPPORTED, "MPI_Init failed");
+}
+
+static int join(int rank, int size, struct hvd_error *err)
+{
+    int found;
+
+    MPI_Comm_size(MPI_COMM_WORLD, &found);
+    if (found != size) {
+        return hvd_fail(err, HVD_ERR_UNSUPPORTED,
+                        "MPI sees %d ranks where hvd has %d: start with mpirun -np %d "
+                        "hvd-bench ... or srun --mpi=pmix",
+                        found, size, size);
+    }
+    MPI_Comm_split(MPI_COMM_WORLD, 0, rank, &comm);
+    return 0;
+}
+
+static MPI_Datatype type_of(enum hvd_dtype dtype)
+{
+    switch (dtype) {
+    case HVD_UINT8:
+        return MPI_UINT8_T;
+    case HVD_INT8:
+        return MPI_INT8_T;
+    case HVD_UINT16:
+        return MPI_UINT16_T;
+    case HVD_INT16:
+        return MPI_INT16_T;
+    case HVD_INT32:
+        return MPI_INT32_T;
+    case HVD_UINT32:
+        return MPI_UINT32_T;
+    case HVD_INT64:
+        return MPI_INT64_T;
+    case HVD_UINT64:
+        return MPI_UINT64_T;
+    case HVD_FLOAT32:
+        return MPI_FLOAT;
+    case HVD_FLOAT64:
+        return MPI_DOUBLE;
+    default:
+        return MPI_DATATYPE_NULL;
+    }
+}
+
+static MPI_Op op_of(enum hvd_op op)
+{
+    switch (op) {
+    case HVD_SUM:
+        return MPI_SUM;
+    case HVD_MIN:
+        return MPI_MIN;
+    case HVD_MAX:
+        return MPI_MAX;
+    case HVD_PRODUCT:
+        return MPI_PROD;
+    default:
+        return MPI_OP_NULL;
+    }
+}
+
+static int prepare(const struct bench_work *work, struct hvd_error *err)
+{
+    bool reduces =
+        work->collective == BENCH_ALLREDUCE || work->collective == BENCH_REDUCESCATTER;
+
+    type = type_of(work->dtype);
+    operation = op_of(work->op);
+    if (type == MPI_DATATYPE_NULL && !reduces) {
+        type = work->element == 2 ? MPI_UINT16_T : MPI_UINT8_T;
+    }
+    if (type == MPI_DATATYPE_NULL) {
+        return hvd_fail(err, HVD_ERR_UNSUPPORTED, "MPI has no such data type");
+    }
+    if (operation == MPI_OP_NULL && reduces) {
+        return hvd_fail(err, HVD_ERR_UNSUPPORTED, "MPI has no average");
+    }
+    return work->input_count <= INT_MAX && work->output_count <= INT_MAX
+               ? 0
+               : hvd_fail(err, HVD_ERR_UNSUPPORTED, "MPI counts no further than %d",
+                          INT_MAX);
+}
+
+/* One tensor of an allreduce or broadcast. */
+static int run_tensor(const struct bench_work *work, int tensor)
+{
+    size_t offset = (size_t)work->places[tensor] * work->element;
+    int count = (int)work->counts[tensor];
+    char *output = work->output + offset;
+
+    if (work->collective == BENCH_BROADCAST) {
+        return MPI_Bcast(work->rank == 0 ? work->input + offset : output, count, type, 0,
+                         comm);
+    }
+    return MPI_Allreduce(work->is_in_place ? MPI_IN_PLACE : work->input + offset, output,
+                         count, type, operation, comm);
+}
+
+static int run(const struct bench_work *work)
+{
+    int share = work->size > 0 ? (int)(work->input_count / work->size) : 0;
+    int status = MPI_SUCCESS;
+
+    switch (work->collective) {
+    case BENCH_ALLGATHER:
+        return MPI_Allgather(work->input, (int)work->input_count, type, work->output,
+                             (int)work->input_count, type, comm);
+    case BENCH_ALLTOALL:
+        return MPI_Alltoall(work->input, share, type, work->output, share, type, comm);
+    case BENCH_REDUCESCATTER:
+        return MPI_Reduce_scatter_block(work->input, work->output, share, type, operation,
+                                        comm);
+    case BENCH_BARRIER:
+        return MPI_Barrier(comm);
+    default:
+        for (int i = 0; i < work->tensors && status == MPI_SUCCESS; i++) {
+            status = run_tensor(work, i);
+        }
+        return status;
+    }
+}
+
+static void stop(void)
+{
+    if (comm != MPI_COMM_NULL) {
+        MPI_Comm_free(&comm);
+    }
+    MPI_Finalize();
+}
+
+HVD_EXPORT const struct bench_mpi_module bench_mpi_module = {
+    .start = start,
+    .join = join,
+    .prepare = prepare,
+    .run = run,
+    .stop = stop,
+};

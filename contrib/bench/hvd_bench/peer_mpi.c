@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The peer "mpi": loads the module that knows MPI. */
+#include "contrib/bench/hvd_bench/peer_mpi.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdlib.h>
+
+#include "contrib/bench/hvd_bench/contender.h"
+#include "contrib/bench/hvd_bench/files.h"
+#include "contrib/bench/hvd_bench/mpi_module.h"
+
+struct bench_mpi {
+    const struct bench_mpi_module *module; /* NULL: there is none */
+    struct hvd_error reason;
+};
+
+struct peer {
+    const struct bench_mpi_module *module;
+    const struct bench_work *work;
+};
+
+/* MPI_Init ends a process that mpirun or srun did not start for it, so ask before. */
+static int check_launcher(struct hvd_error *err)
+{
+    const char *const signs[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_ID"};
+
+    for (size_t i = 0; i < sizeof(signs) / sizeof(signs[0]); i++) {
+        if (getenv(signs[i]) != NULL) {
+            return 0;
+        }
+    }
+    return hvd_fail(err, HVD_ERR_UNSUPPORTED,
+                    "MPI did not start this job; type mpirun -np 2 hvd-bench ... or "
+                    "srun --mpi=pmix -n 2 hvd-bench ...");
+}
+
+/* Global, because MPI's own parts look for its symbols. */
+static int load(const struct bench_mpi_module **module, struct hvd_error *err)
+{
+    char path[PATH_MAX];
+    void *handle;
+    int status = check_launcher(err);
+
+    if (status == 0) {
+        status = bench_file_find("hvd-bench-mpi.so", path, sizeof(path), err);
+    }
+    if (status < 0) {
+        return status;
+    }
+    handle = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+    *module = handle != NULL ? dlsym(handle, "bench_mpi_module") : NULL;
+    return *module != NULL ? 0 : hvd_fail(err, HVD_ERR_UNSUPPORTED, "%s", dlerror());
+}
+
+static int prepare(void *self, struct bench_work *work, struct hvd_error *err)
+{
+    struct peer *peer = self;
+
+    peer->work = work;
+    return peer->module->prepare(work, err);
+}
+
+static int run(void *self, int calls, double *seconds, struct hvd_error *err)
+{
+    struct peer *peer = self;
+    double start = bench_now();
+
+    for (int call = 0; call < calls; call++) {
+        if (peer->module->run(peer->work) != 0) {
+            return hvd_fail(err, HVD_ERR_NET, "mpi: the call failed");
+        }
+    }
+    *seconds = bench_now() - start;
+    return 0;
+}
+
+static void finish(void *self)
+{
+    (void)self;
+}
+
+static const struct bench_contender_ops ops = {
+    .prepare = prepare,
+    .run = run,
+    .finish = finish,
+    .destroy = free,
+};
+
+struct bench_mpi *bench_mpi_start(void)
+{
+    struct bench_mpi *mpi = calloc(1, sizeof(*mpi));
+    const struct bench_mpi_module *module;
+
+    if (mpi != NULL && load(&module, &mpi->reason) == 0 &&
+        module->start(&mpi->reason) == 0) {
+        mpi->module = module;
+    }
+    return mpi;
+}
+
+void bench_mpi_stop(struct bench_mpi *mpi)
+{
+    if (mpi != NULL && mpi->module != NULL) {
+        mpi->module->stop();
+    }
+    free(mpi);
+}
+
+int bench_mpi_create(const struct bench_job *job, const char *program,
+                     struct bench_contender *out, struct hvd_error *err)
+{
+    struct peer *peer = calloc(1, sizeof(*peer));
+    const struct bench_mpi *mpi = job->mpi;
+    int status = 0;
+
+    (void)program;
+    if (peer == NULL || mpi == NULL) {
+        status = hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
+    } else if (mpi->module == NULL) {
+        status = hvd_fail(err, HVD_ERR_UNSUPPORTED, "%s", mpi->reason.text);
+    }
+    status = bench_job_agree(status, err);
+    if (status == 0) {
+        status = bench_job_agree(mpi->module->join(job->rank, job->size, err), err);
+    }
+    if (status < 0) {
+        free(peer);
+        return status;
+    }
+    peer->module = mpi->module;
+    *out = (struct bench_contender){.name = "mpi", .ops = &ops, .self = peer};
+    return 0;
+}
