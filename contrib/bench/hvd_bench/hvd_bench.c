@@ -16,6 +16,7 @@ static const struct peer {
 } peers[] = {
     {"mpi", bench_mpi_create},
     {"limit", bench_limit_create},
+    {"ucx-limit", bench_ucx_limit_create},
     {"one", bench_one_create},
 };
 

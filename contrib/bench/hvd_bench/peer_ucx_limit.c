@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The peer "ucx-limit": what a sum between two nodes costs when there is nothing but UCX. Each
+ * rank of one node sends all that it has to its counterpart on the other, in active messages
+ * that fit one segment of the receiver, who adds them out of UCX's own buffer. A sender runs
+ * at most a window ahead of what it has received, so that nothing piles up.
+ *
+ * With several ranks on a node each pair exchanges its share of the bytes, and what they would
+ * have to do within the node is left out: a limit for the network part. */
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <ucp/api/ucp.h>
+
+#include "contrib/bench/hvd_bench/contender.h"
+
+enum {
+    AM_ID = 2,
+    MESSAGE = 64000, /* with its headers within UCX_TCP_RX_SEG_SIZE's 64 KB */
+    WINDOW = 512 * 1024,
+    MOST_EARLY = 64, /* messages of the next sum, no more than a window */
+    HEADERS =
+        32, /* above 2 * (WINDOW / MESSAGE + 1), the most that is ahead of the other */
+    POLLS =
+        100, /* before the core is given to somebody else; a yield is short if nobody is */
+    ADDRESS_BYTES = 2048
+};
+
+struct header {
+    uint64_t sum;
+    uint64_t offset; /* bytes */
+};
+
+struct early {
+    struct header header;
+    void *data;
+    size_t bytes;
+    bool is_copy;
+};
+
+struct peer {
+    ucp_context_h context;
+    ucp_worker_h worker;
+    ucp_ep_h endpoint;
+    int local_rank;
+    int local_size;
+    struct bench_work *work;
+    char *in, *out; /* my share */
+    size_t bytes;
+    uint64_t sum; /* the one under way */
+    size_t received;
+    int sending;
+    int early_count;
+    struct early early[MOST_EARLY];
+    struct header headers[HEADERS]; /* of messages that may be under way */
+};
+
+struct address {
+    size_t bytes;
+    char data[ADDRESS_BYTES];
+};
+
+static void take(struct peer *peer, const struct header *header, const void *data,
+                 size_t bytes)
+{
+    const float *restrict in = (const float *)(peer->in + header->offset);
+    const float *restrict other = data;
+    float *out = (float *)(peer->out + header->offset);
+    size_t count = bytes / sizeof(*out);
+
+    for (size_t i = 0; i < count; i++) {
+        out[i] = in[i] + other[i];
+    }
+    peer->received += bytes;
+}
+
+/* A message of the next sum: the other rank is through with this one. Keeps it in UCX's memory where
+ * that is possible. */
+static ucs_status_t keep(struct peer *peer, const struct early *message, bool may_keep)
+{
+    struct early *early = &peer->early[peer->early_count];
+
+    if (peer->early_count == MOST_EARLY) {
+        return UCS_OK; /* more than a window: this sum will not end */
+    }
+    *early = *message;
+    early->is_copy = !may_keep;
+    if (!may_keep) {
+        early->data = malloc(message->bytes);
+        if (early->data == NULL) {
+            return UCS_OK;
+        }
+        memcpy(early->data, message->data, message->bytes);
+    }
+    peer->early_count++;
+    return may_keep ? UCS_INPROGRESS : UCS_OK;
+}
+
+static ucs_status_t on_arrival(void *arg, const void *header, size_t header_bytes,
+                               void *data, size_t bytes, const ucp_am_recv_param_t *param)
+{
+    struct peer *peer = arg;
+    struct early message = {.data = data, .bytes = bytes};
+
+    (void)header_bytes;
+    memcpy(&message.header, header, sizeof(message.header));
+    if (message.header.sum == peer->sum) {
+        take(peer, &message.header, data, bytes);
+        return UCS_OK;
+    }
+    return keep(peer, &message, (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_DATA) != 0);
+}
+
+static void on_sent(void *request, ucs_status_t status, void *user_data)
+{
+    struct peer *peer = user_data;
+
+    (void)status;
+    peer->sending--;
+    ucp_request_free(request);
+}
+
+static int send_one(struct peer *peer, size_t offset)
+{
+    size_t rest = peer->bytes - offset, bytes = rest < MESSAGE ? rest : MESSAGE;
+    struct header *header = &peer->headers[offset / MESSAGE % HEADERS];
+    const ucp_request_param_t params = {
+        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
+                        UCP_OP_ATTR_FIELD_FLAGS,
+        .flags = UCP_AM_SEND_FLAG_EAGER,
+        .cb.send = on_sent,
+        .user_data = peer,
+    };
+    ucs_status_ptr_t request;
+
+    *header = (struct header){.sum = peer->sum, .offset = offset};
+    request = ucp_am_send_nbx(peer->endpoint, AM_ID, header, sizeof(*header),
+                              peer->in + offset, bytes, &params);
+    if (UCS_PTR_IS_ERR(request)) {
+        return HVD_ERR_NET;
+    }
+    peer->sending += UCS_PTR_IS_PTR(request) ? 1 : 0;
+    return 0;
+}
+
+static void take_early(struct peer *peer)
+{
+    int count = peer->early_count;
+
+    peer->early_count = 0;
+    for (int i = 0; i < count; i++) {
+        struct early *early = &peer->early[i];
+
+        take(peer, &early->header, early->data, early->bytes);
+        if (early->is_copy) {
+            free(early->data);
+        } else {
+            ucp_am_data_release(peer->worker, early->data);
+        }
+    }
+}
+
+static int sum_once(struct peer *peer)
+{
+    size_t sent = 0;
+    int idle = 0;
+
+    peer->sum++;
+    peer->received = 0;
+    take_early(peer);
+    while (sent < peer->bytes || peer->received < peer->bytes || peer->sending > 0) {
+        while (sent < peer->bytes && sent < peer->received + WINDOW) {
+            if (send_one(peer, sent) < 0) {
+                return HVD_ERR_NET;
+            }
+            sent += MESSAGE;
+        }
+        idle = ucp_worker_progress(peer->worker) != 0 ? 0 : idle + 1;
+        if (idle == POLLS) {
+            sched_yield();
+            idle = 0;
+        }
+    }
+    return 0;
+}
+
+static int run(void *self, int calls, double *seconds, struct hvd_error *err)
+{
+    struct peer *peer = self;
+    double start = bench_now();
+
+    for (int call = 0; call < calls; call++) {
+        if (sum_once(peer) < 0) {
+            return hvd_fail(err, HVD_ERR_NET, "ucx-limit: UCX cannot send");
+        }
+    }
+    *seconds = bench_now() - start;
+    return 0;
+}
+
+/* My share alone is added. */
+static int check(void *self, struct hvd_error *err)
+{
+    struct peer *peer = self;
+    double seconds;
+    int status = run(self, 1, &seconds, err);
+
+    return status < 0 || peer->local_size > 1
+               ? status
+               : bench_work_check(peer->work, peer->work->output, "ucx-limit", err);
+}
+
+static int prepare(void *self, struct bench_work *work, struct hvd_error *err)
+{
+    struct peer *peer = self;
+    int64_t begin, end;
+
+    if (work->collective != BENCH_ALLREDUCE || work->dtype != HVD_FLOAT32 ||
+        work->op != HVD_SUM || work->is_in_place) {
+        return hvd_fail(err, HVD_ERR_UNSUPPORTED,
+                        "only sums of float32, by allreduce, not in place");
+    }
+    begin = work->input_count * peer->local_rank / peer->local_size;
+    end = work->input_count * (peer->local_rank + 1) / peer->local_size;
+    peer->work = work;
+    peer->in = work->input + (size_t)begin * sizeof(float);
+    peer->out = work->output + (size_t)begin * sizeof(float);
+    peer->bytes = (size_t)(end - begin) * sizeof(float);
+    return 0;
+}
+
+static void finish(void *self)
+{
+    (void)self;
+}
+
+static void close_endpoint(struct peer *peer)
+{
+    static const ucp_request_param_t params = {
+        .op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS,
+        .flags = UCP_EP_CLOSE_FLAG_FORCE,
+    };
+    ucs_status_ptr_t request = ucp_ep_close_nbx(peer->endpoint, &params);
+
+    if (UCS_PTR_IS_PTR(request)) {
+        while (ucp_request_check_status(request) == UCS_INPROGRESS) {
+            ucp_worker_progress(peer->worker);
+        }
+        ucp_request_free(request);
+    }
+}
+
+static void destroy(void *self)
+{
+    struct peer *peer = self;
+
+    if (peer->endpoint != NULL) {
+        close_endpoint(peer);
+    }
+    if (peer->worker != NULL) {
+        ucp_worker_destroy(peer->worker);
+    }
+    if (peer->context != NULL) {
+        ucp_cleanup(peer->context);
+    }
+    free(peer);
+}
+
+static const struct bench_contender_ops ops = {
+    .prepare = prepare,
+    .run = run,
+    .check = check,
+    .finish = finish,
+    .destroy = destroy,
+};
+
+static ucs_status_t open_worker(struct peer *peer)
+{
+    const ucp_params_t params = {.field_mask = UCP_PARAM_FIELD_FEATURES,
+                                 .features = UCP_FEATURE_AM};
+    const ucp_worker_params_t worker_params = {.field_mask =
+                                                   UCP_WORKER_PARAM_FIELD_THREAD_MODE,
+                                               .thread_mode = UCS_THREAD_MODE_SINGLE};
+    const ucp_am_handler_param_t handler = {
+        .field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_FLAGS |
+                      UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG,
+        .id = AM_ID,
+        .flags = UCP_AM_FLAG_WHOLE_MSG,
+        .cb = on_arrival,
+        .arg = peer,
+    };
+    ucs_status_t status = ucp_init(&params, NULL, &peer->context);
+
+    if (status == UCS_OK) {
+        status = ucp_worker_create(peer->context, &worker_params, &peer->worker);
+    }
+    return status == UCS_OK ? ucp_worker_set_am_recv_handler(peer->worker, &handler)
+                            : status;
+}
+
+static ucs_status_t write_address(struct peer *peer, struct address *mine)
+{
+    ucp_address_t *address;
+    ucs_status_t status = ucp_worker_get_address(peer->worker, &address, &mine->bytes);
+
+    if (status == UCS_OK) {
+        if (mine->bytes > ADDRESS_BYTES) {
+            status = UCS_ERR_BUFFER_TOO_SMALL;
+        } else {
+            memcpy(mine->data, address, mine->bytes);
+        }
+        ucp_worker_release_address(peer->worker, address);
+    }
+    return status;
+}
+
+/* To the rank that has my local rank on the other node. */
+static int join_other(struct peer *peer, const struct bench_job *job,
+                      struct hvd_error *err)
+{
+    struct address mine = {0}, *all = calloc((size_t)job->size, sizeof(all[0]));
+    int other =
+        hvd_layout_rank(&job->layout, 1 - job->layout.node[job->rank], job->local_rank);
+    ucs_status_t made = open_worker(peer);
+    int status;
+
+    if (made == UCS_OK) {
+        made = write_address(peer, &mine);
+    }
+    status = all != NULL && made == UCS_OK
+                 ? 0
+                 : hvd_fail(err, HVD_ERR_UNSUPPORTED, "UCX: %s", ucs_status_string(made));
+    status = bench_job_agree(status, err);
+    if (status == 0) {
+        status = bench_job_gather(&mine, sizeof(mine), all, err);
+    }
+    if (status == 0) {
+        const ucp_ep_params_t params = {.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS,
+                                        .address =
+                                            (const ucp_address_t *)all[other].data};
+
+        made = ucp_ep_create(peer->worker, &params, &peer->endpoint);
+        status = made == UCS_OK ? 0
+                                : hvd_fail(err, HVD_ERR_UNSUPPORTED, "UCX: %s",
+                                           ucs_status_string(made));
+        status = bench_job_agree(status, err);
+    }
+    free(all);
+    return status;
+}
+
+int bench_ucx_limit_create(const struct bench_job *job, const char *program,
+                           struct bench_contender *out, struct hvd_error *err)
+{
+    struct peer *peer;
+    int status;
+
+    (void)program;
+    if (job->layout.nodes != 2 || !hvd_layout_is_homogeneous(&job->layout)) {
+        return hvd_fail(err, HVD_ERR_UNSUPPORTED,
+                        "it is for two nodes with equally many ranks; this job has %d "
+                        "node%s",
+                        job->layout.nodes, job->layout.nodes == 1 ? "" : "s");
+    }
+    peer = calloc(1, sizeof(*peer));
+    if (peer == NULL) {
+        return hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
+    }
+    peer->local_rank = job->local_rank;
+    peer->local_size = job->local_size;
+    status = join_other(peer, job, err);
+    if (status < 0) {
+        destroy(peer);
+        return status;
+    }
+    *out = (struct bench_contender){.name = "ucx-limit", .ops = &ops, .self = peer};
+    return 0;
+}
