@@ -33,6 +33,9 @@ struct bench_contender {
 typedef int (*bench_contender_maker)(const struct bench_job *job, const char *program,
                                      struct bench_contender *out, struct hvd_error *err);
 
+/* 0, or HVD_ERR_UNSUPPORTED when this is nothing that hvd does. */
+int bench_runtime_supports(const struct bench_work *work, struct hvd_error *err);
+
 int bench_runtime_create(const struct bench_job *job, const char *program,
                          struct bench_contender *out, struct hvd_error *err);
 int bench_team_create(const struct bench_job *job, const char *program,

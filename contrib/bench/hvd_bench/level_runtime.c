@@ -49,7 +49,7 @@ static void describe(struct runtime *runtime)
 }
 
 /* What hvd refuses is no failure of the benchmark. */
-static int check_support(const struct bench_work *work, struct hvd_error *err)
+int bench_runtime_supports(const struct bench_work *work, struct hvd_error *err)
 {
     bool adds = work->op == HVD_SUM || work->op == HVD_AVERAGE;
 
@@ -67,7 +67,7 @@ static int prepare(void *self, struct bench_work *work, struct hvd_error *err)
     struct runtime *runtime = self;
     size_t count;
 
-    if (check_support(work, err) < 0) {
+    if (bench_runtime_supports(work, err) < 0) {
         return HVD_ERR_UNSUPPORTED;
     }
     if (runtime->is_one && work->list == NULL) {

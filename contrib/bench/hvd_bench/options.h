@@ -42,7 +42,7 @@ struct bench_options {
     struct bench_names lists;
     bool has_team_level;
     bool has_runtime_level;
-    bool has_all_levels; /* those that this build has: the user named none */
+    bool has_all_levels; /* the user named none */
     struct bench_names peers; /* NAME or NAME=PROGRAM */
     int blocks;
     int warm_up; /* calls */

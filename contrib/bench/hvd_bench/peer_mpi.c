@@ -75,6 +75,20 @@ static int run(void *self, int calls, double *seconds, struct hvd_error *err)
     return 0;
 }
 
+/* MPI leaves the output of a broadcast's root alone: it is its input. */
+static int check(void *self, struct hvd_error *err)
+{
+    struct peer *peer = self;
+    const struct bench_work *work = peer->work;
+    bool is_root = work->collective == BENCH_BROADCAST && work->rank == 0;
+    double seconds;
+    int status = run(self, 1, &seconds, err);
+
+    return status < 0
+               ? status
+               : bench_work_check(work, is_root ? work->input : work->output, "mpi", err);
+}
+
 static void finish(void *self)
 {
     (void)self;
@@ -83,6 +97,7 @@ static void finish(void *self)
 static const struct bench_contender_ops ops = {
     .prepare = prepare,
     .run = run,
+    .check = check,
     .finish = finish,
     .destroy = free,
 };

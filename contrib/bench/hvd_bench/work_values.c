@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fills buffers and compares them; a pattern of few values is compared as bytes. */
+/* Fills buffers and compares them, as bytes and a tile at a time. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,11 +9,21 @@
 #include "contrib/bench/hvd_bench/work.h"
 #include "gpu_binding/error.h"
 
-/* The period of values as the type holds them. */
+/* What repeats, as the type holds it; twice, to be read from any place of the first. */
 struct pattern {
     size_t bytes; /* of an element */
-    char elements[BENCH_PERIOD][8];
+    char tiles[2 * BENCH_TILE * 8];
 };
+
+static void make_tiles(struct pattern *pattern, enum hvd_dtype dtype,
+                       const double values[BENCH_PERIOD])
+{
+    pattern->bytes = hvd_dtype_bytes(dtype);
+    for (int i = 0; i < 2 * BENCH_TILE; i++) {
+        bench_value_store(dtype, values[bench_phase(i)],
+                          pattern->tiles + (size_t)i * pattern->bytes);
+    }
+}
 
 /* Which operation makes the values: those that only move data are filled as for a sum. */
 static enum hvd_op op_of(const struct bench_work *work)
@@ -26,32 +36,35 @@ static enum hvd_op op_of(const struct bench_work *work)
 
 static struct pattern pattern_of_rank(const struct bench_work *work, int rank)
 {
-    struct pattern pattern = {.bytes = work->element};
+    struct pattern pattern;
+    double values[BENCH_PERIOD];
 
     for (int phase = 0; phase < BENCH_PERIOD; phase++) {
-        bench_value_store(work->dtype, bench_value(op_of(work), rank, work->size, phase),
-                          pattern.elements[phase]);
+        values[phase] = bench_value(op_of(work), rank, work->size, phase);
     }
+    make_tiles(&pattern, work->dtype, values);
     return pattern;
 }
 
 static struct pattern pattern_of_result(const struct bench_work *work)
 {
-    struct pattern pattern = {.bytes = work->element};
+    struct pattern pattern;
+    double values[BENCH_PERIOD];
 
     for (int phase = 0; phase < BENCH_PERIOD; phase++) {
-        bench_value_store(
-            work->dtype, bench_value_reduced(op_of(work), work->dtype, work->size, phase),
-            pattern.elements[phase]);
+        values[phase] = bench_value_reduced(op_of(work), work->dtype, work->size, phase);
     }
+    make_tiles(&pattern, work->dtype, values);
     return pattern;
 }
 
 static void fill(const struct pattern *pattern, char *to, int64_t count)
 {
-    for (int64_t i = 0; i < count; i++) {
-        memcpy(to + (size_t)i * pattern->bytes, pattern->elements[bench_phase(i)],
-               pattern->bytes);
+    for (int64_t i = 0; i < count; i += BENCH_TILE) {
+        int64_t length = count - i < BENCH_TILE ? count - i : BENCH_TILE;
+
+        memcpy(to + (size_t)i * pattern->bytes, pattern->tiles,
+               (size_t)length * pattern->bytes);
     }
 }
 
@@ -67,10 +80,6 @@ void bench_work_fill(struct bench_work *work)
         memset(work->output, 0x3b, output_bytes); /* no number of ours in any type */
     }
     fill(&pattern, work->input, work->input_count);
-    if (work->collective == BENCH_BROADCAST && work->rank == 0) {
-        /* MPI does not touch the root's: it has its own copy here. */
-        memcpy(work->output, work->input, output_bytes);
-    }
 }
 
 /* An average need not be exact: libraries scale before or after. */
@@ -85,21 +94,50 @@ static bool is_close(const struct bench_work *work, const char *found, const cha
     return work->op == HVD_AVERAGE && fabs(a - b) <= unit * (fabs(b) + 1);
 }
 
+/* The first element that is wrong of a tile that differs as bytes; count: there is none. */
+static int64_t find_wrong(const struct bench_work *work, const char *found,
+                          const char *wanted, int64_t count)
+{
+    int64_t i = 0;
+
+    while (i < count) {
+        const char *a = found + (size_t)i * work->element;
+        const char *b = wanted + (size_t)i * work->element;
+
+        if (memcmp(a, b, work->element) != 0 && !is_close(work, a, b)) {
+            break;
+        }
+        i++;
+    }
+    return i;
+}
+
+static int fail_at(const struct bench_work *work, const char *found, const char *wanted,
+                   int64_t element, struct hvd_error *err)
+{
+    return hvd_fail(err, HVD_ERR_MISMATCH, "element %lld is %g and should be %g",
+                    (long long)element, bench_value_load(work->dtype, found),
+                    bench_value_load(work->dtype, wanted));
+}
+
 /* A stretch of the output: what `pattern` has at the places from `place` on. */
 static int check_stretch(const struct bench_work *work, const struct pattern *pattern,
                          const char *found, int64_t count, int64_t place,
                          struct hvd_error *err)
 {
-    for (int64_t i = 0; i < count; i++) {
-        const char *element = found + (size_t)i * pattern->bytes;
-        const char *wanted = pattern->elements[bench_phase(place + i)];
+    const char *wanted = pattern->tiles + (size_t)(place % BENCH_TILE) * pattern->bytes;
 
-        if (memcmp(element, wanted, pattern->bytes) != 0 &&
-            !is_close(work, element, wanted)) {
-            return hvd_fail(err, HVD_ERR_MISMATCH,
-                            "element %lld of %lld is %g and should be %g", (long long)i,
-                            (long long)count, bench_value_load(work->dtype, element),
-                            bench_value_load(work->dtype, wanted));
+    for (int64_t i = 0; i < count; i += BENCH_TILE) {
+        int64_t length = count - i < BENCH_TILE ? count - i : BENCH_TILE, wrong;
+        const char *part = found + (size_t)i * pattern->bytes;
+
+        if (memcmp(part, wanted, (size_t)length * pattern->bytes) == 0) {
+            continue;
+        }
+        wrong = find_wrong(work, part, wanted, length);
+        if (wrong < length) {
+            return fail_at(work, part + (size_t)wrong * pattern->bytes,
+                           wanted + (size_t)wrong * pattern->bytes, i + wrong, err);
         }
     }
     return 0;
