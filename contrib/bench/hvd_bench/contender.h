@@ -48,9 +48,9 @@ int bench_limit_create(const struct bench_job *job, const char *program,
                        struct bench_contender *out, struct hvd_error *err);
 int bench_ucx_limit_create(const struct bench_job *job, const char *program,
                            struct bench_contender *out, struct hvd_error *err);
-int bench_child_torch_create(const struct bench_job *job, const char *program,
-                             struct bench_contender *out, struct hvd_error *err);
-int bench_child_horovod_create(const struct bench_job *job, const char *program,
-                               struct bench_contender *out, struct hvd_error *err);
+int bench_torch_create(const struct bench_job *job, const char *program,
+                       struct bench_contender *out, struct hvd_error *err);
+int bench_horovod_create(const struct bench_job *job, const char *program,
+                         struct bench_contender *out, struct hvd_error *err);
 
 #endif

@@ -18,6 +18,8 @@ static const struct peer {
     {"limit", bench_limit_create},
     {"ucx-limit", bench_ucx_limit_create},
     {"one", bench_one_create},
+    {"torch", bench_torch_create},
+    {"horovod", bench_horovod_create},
 };
 
 /* Every rank reads the same options; one of them says what is wrong. */

@@ -14,6 +14,7 @@ enum {
 
 static const double short_call = 1e-3; /* seconds; shorter ones are sampled in a row */
 static const double long_call = 0.1; /* seconds; sampled once */
+static const double too_long = 4; /* times a block's share */
 static const double moved_factor = 1.5;
 
 /* Of one bench_measure. */
@@ -132,6 +133,21 @@ static int choose_calls(const struct race *race, int contender, struct hvd_error
     return status;
 }
 
+/* A machine that others have begun to use makes calls many times slower: the next block then has
+ * fewer. The ranks have the same times. */
+static void shorten(const struct race *race, int contender, double seconds)
+{
+    const struct bench_options *options = race->field->options;
+    double block = options->seconds / options->blocks;
+    struct bench_row *row = &race->rows[contender];
+
+    if (options->iterations == 0 && seconds > too_long * block && row->calls > 1) {
+        double calls = row->calls * block / seconds;
+
+        row->calls = calls < 1 ? 1 : (int)calls;
+    }
+}
+
 /* Who begins changes from round to round. */
 static int run_round(const struct race *race, int round, struct hvd_error *err)
 {
@@ -146,6 +162,7 @@ static int run_round(const struct race *race, int round, struct hvd_error *err)
 
             status = run_block(race, contender, calls, &seconds, err);
             times_of(race, contender)[round] = status == 0 ? seconds / calls : 0;
+            shorten(race, contender, status == 0 ? seconds : 0);
         }
     }
     return status;

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A child process that measures on behalf of a rank, and is spoken to in lines:
+ *
+ *   hvd-bench says                          the child answers
+ *   serve LAYOUT                            at PORT                (of rank 0 only)
+ *   join HOST PORT RANK SIZE ...            ok                     it has joined the others
+ *   work COLLECTIVE DTYPE OP IN_PLACE N...  ok                     N: elements of each tensor
+ *   check                                   ok
+ *   run CALLS                               SECONDS
+ *
+ * (join also says local rank and size, cross rank and size; LAYOUT is "2,2"), or "no REASON" when it cannot do that, "wrong REASON" when a result is wrong. Answers come
+ * when all is done, so that children and their parents never run at the same time. It ends
+ * when its input does. */
+#ifndef HVD_BENCH_CHILD_H
+#define HVD_BENCH_CHILD_H
+
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "gpu_binding/error.h"
+
+struct bench_child {
+    pid_t pid;
+    FILE *to;
+    FILE *from;
+};
+
+/* Starts `python script`. Its standard input and output are the conversation. environment: what
+ * it gets, NULL-terminated, as for execve. HVD_ERR_UNSUPPORTED when it cannot be started. */
+int bench_child_start(struct bench_child *child, const char *python, const char *script,
+                      char *const *environment, struct hvd_error *err);
+
+/* Asks, and waits for the answer; both are lines, here without their newlines. HVD_ERR_UNSUPPORTED for "no", HVD_ERR_MISMATCH for
+ * "wrong", HVD_ERR_PEER when it has ended. */
+int bench_child_ask(struct bench_child *child, const char *question, char *answer,
+                    size_t room, struct hvd_error *err);
+
+/* Ends it and waits for that. Zeroed is fine. */
+void bench_child_stop(struct bench_child *child);
+
+#endif

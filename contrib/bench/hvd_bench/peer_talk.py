@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The child's side of the conversation with hvd-bench (child.h): what torch's and Horovod's
+children have in common. Both work on CPU tensors of torch."""
+
+import os
+import sys
+import time
+
+DTYPES = ('float16', 'bfloat16', 'float32', 'float64', 'int8', 'uint8', 'int16', 'int32', 'int64')
+
+
+class No(Exception):
+    """Cannot be done here; the text says why."""
+
+
+class Wrong(Exception):
+    """A result is not what it should be."""
+
+
+def values(torch, count, rank):
+    """Small whole numbers, different on each rank and at neighbouring places."""
+    return (torch.arange(count) + 3 * rank) % 5
+
+
+class Work:
+    """The tensors of one line of the table: inputs, and outputs of the sizes that the collective
+    makes of them."""
+
+    def __init__(self, torch, job, words):
+        self.collective, dtype, self.op, in_place = words[:4]
+        if dtype not in DTYPES:
+            raise No(f'torch has no {dtype}')
+        if self.op not in ('sum', 'average'):
+            raise No('only sum and average')
+        self.torch, self.job, self.dtype = torch, job, getattr(torch, dtype)
+        self.in_place = in_place == '1'
+        self.counts = [int(word) for word in words[4:]]
+        self.inputs = [torch.zeros(count, dtype=self.dtype) for count in self.counts]
+        self.outputs = self.inputs if self.in_place else [
+            torch.zeros(self.output_count(count), dtype=self.dtype) for count in self.counts]
+
+    def output_count(self, count):
+        if self.collective == 'allgather':
+            return count * self.job.size
+        return count // self.job.size if self.collective == 'reducescatter' else count
+
+    def fill(self):
+        for tensor in self.inputs:
+            tensor.copy_(values(self.torch, len(tensor), self.job.rank))
+
+    def expected(self, count):
+        """The result for one tensor, in float64."""
+        torch, size, rank = self.torch, self.job.size, self.job.rank
+        ranks = [values(torch, count, other) for other in range(size)]
+        if self.collective == 'broadcast':
+            return ranks[0]
+        if self.collective == 'allgather':
+            return torch.cat(ranks)
+        share = slice(rank * (count // size), (rank + 1) * (count // size))
+        if self.collective == 'alltoall':
+            return torch.cat([values_of[share] for values_of in ranks])
+        total = sum(ranks).double()
+        total = total / size if self.op == 'average' else total
+        return total[share] if self.collective == 'reducescatter' else total
+
+    def check(self, outputs):
+        for number, (output, count) in enumerate(zip(outputs, self.counts)):
+            expected = self.expected(count).to(self.dtype).double()
+            if not self.torch.allclose(output.double(), expected, rtol=1e-2, atol=1e-6):
+                raise Wrong(f'tensor {number} of {self.collective} on rank {self.job.rank}')
+
+
+class Job:
+    """Of `join`: where and who."""
+
+    def __init__(self, words):
+        self.host = words[0]
+        numbers = [int(word) for word in words[1:]]
+        self.port, self.rank, self.size = numbers[:3]
+        self.local_rank, self.local_size, self.cross_rank, self.cross_size = numbers[3:]
+
+
+class Child:
+    """Answers; a peer says how to serve(layout), join(job) and run(work) once."""
+
+    def __init__(self, torch):
+        self.torch, self.job, self.work, self.outputs = torch, None, None, None
+
+    def answer(self, question, *words):
+        if question == 'serve':
+            return f'at {self.serve(words[0])}'
+        if question == 'join':
+            self.job = Job(words)
+            self.join(self.job)
+        elif question == 'work':
+            self.work = Work(self.torch, self.job, words)
+            self.prepare(self.work)
+        elif question == 'check':
+            self.work.fill()
+            self.work.check(self.run(self.work))
+        elif question == 'run':
+            begin = time.perf_counter()
+            for _ in range(int(words[0])):
+                self.run(self.work)
+            return repr(time.perf_counter() - begin)
+        return 'ok'
+
+    def prepare(self, work):
+        """Raises No for what the peer does not do."""
+
+
+def one_line(error):
+    return ' '.join(str(error).split())[:200]
+
+
+def talk(make):
+    """make() returns the Child. Whatever a library prints goes to the standard error."""
+    answers = os.fdopen(os.dup(1), 'w')
+    os.dup2(2, 1)
+    child = None
+    for line in sys.stdin:
+        try:
+            child = child or make()
+            said = child.answer(*line.split())
+        except Wrong as error:
+            said = f'wrong {one_line(error)}'
+        except Exception as error:  # whatever it is, hvd-bench goes on without this peer
+            said = f'no {type(error).__name__}: {one_line(error)}'
+            if isinstance(error, No):
+                said = f'no {one_line(error)}'
+        print(said, file=answers, flush=True)
+    answers.flush()
+    os._exit(0)  # nobody waits for libraries that take leave of each other

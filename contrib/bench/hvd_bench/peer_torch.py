@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""torch.distributed with Gloo, for hvd-bench --vs torch. Tensors of a list are started one by one
+and then waited for, as DistributedDataParallel does with its buckets."""
+
+import datetime
+
+from peer_talk import Child, No, talk
+
+
+class Torch(Child):
+    def __init__(self):
+        import torch
+        import torch.distributed
+        super().__init__(torch)
+        self.dist, self.store = torch.distributed, None
+        self.limit = datetime.timedelta(seconds=60)
+
+    def serve(self, layout):
+        ranks = sum(map(int, layout.split(',')))
+        self.store = self.dist.TCPStore('0.0.0.0', 0, ranks, True, self.limit, False)
+        return self.store.port
+
+    def join(self, job):
+        if self.store is None:
+            self.store = self.dist.TCPStore(job.host, job.port, job.size, False, self.limit)
+        self.dist.init_process_group('gloo', store=self.store, rank=job.rank,
+                                     world_size=job.size, timeout=self.limit)
+
+    def prepare(self, work):
+        if work.collective in ('reducescatter', 'alltoall'):
+            raise No(f'Gloo has no {work.collective} in torch')
+        if work.op != 'sum' and work.collective == 'allreduce':
+            raise No('Gloo has no average in torch')
+
+    def run(self, work):
+        if work.collective == 'barrier':
+            self.dist.barrier()
+            return []
+        pending = [self.start(work, *pair) for pair in zip(work.inputs, work.outputs)]
+        for handle in pending:
+            handle.wait()
+        return work.outputs
+
+    def start(self, work, tensor, output):
+        if work.collective == 'allgather':
+            parts = list(output.chunk(self.job.size))
+            return self.dist.all_gather(parts, tensor, async_op=True)
+        if not work.in_place:  # torch reduces in place only
+            output.copy_(tensor)
+        if work.collective == 'broadcast':
+            return self.dist.broadcast(output, 0, async_op=True)
+        return self.dist.all_reduce(output, async_op=True)
+
+
+if __name__ == '__main__':
+    talk(Torch)
