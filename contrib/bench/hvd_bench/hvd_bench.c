@@ -2,6 +2,7 @@
 /* hvd-bench: what the collectives of hvd and of its peers cost here. --help tells how to use it. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "contrib/bench/hvd_bench/files.h"
 #include "contrib/bench/hvd_bench/measure.h"
@@ -242,9 +243,11 @@ int main(int argc, char **argv)
 
     bench_file_set_helper();
     if (bench_options_parse(argc, argv, &options, &err) < 0) {
-        if (speaks_first()) {
-            fprintf(stderr, "hvd-bench: %s\n", err.text);
+        if (!speaks_first()) {
+            sleep(1); /* launchers end a job, rank 0 too, when any rank fails */
+            return 2;
         }
+        fprintf(stderr, "hvd-bench: %s\n", err.text);
         return 2;
     }
     return act(&options, argc, argv);

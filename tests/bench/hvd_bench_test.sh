@@ -1,0 +1,81 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# hvd_bench_test.sh HVDRUN HVD_BENCH PYTHON: short runs on two ranks; what they write and how they
+# end. Prints TAP.
+hvdrun=$1 bench=$2 python=$3
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+count=0
+failed=0
+
+# report STATUS PROMISE: a failure shows the last output.
+report()
+{
+    count=$((count + 1))
+    if [ "$1" -eq 0 ]; then
+        echo "ok $count - $2"
+    else
+        echo "not ok $count - $2"
+        sed 's/^/# /' "$work/out"
+        failed=1
+    fi
+}
+
+run()
+{
+    "$hvdrun" -np 2 "$bench" "$@" >"$work/out" 2>&1
+}
+
+run allreduce allgather broadcast alltoall reducescatter barrier --sizes 8,100000 --vs limit \
+    --time 0.02 --blocks 3 --csv "$work/csv" --json "$work/json"
+report $? 'every collective runs and its results are right'
+"$python" - "$work/csv" "$work/json" >"$work/out" 2>&1 <<'EOF'
+import csv, json, sys
+rows = list(csv.DictReader(open(sys.argv[1])))
+document = json.load(open(sys.argv[2]))
+assert document['ranks'] == 2 and document['layout'] == '2' and document['hosts'], document
+assert len(rows) == len(document['rows'])
+for row, twin in zip(rows, document['rows']):
+    for name, value in row.items():
+        assert value == twin[name] or float(value) == twin[name], (name, row, twin)
+    assert float(row['least_us']) <= float(row['q1_us']) <= float(row['time_us'])
+    assert float(row['time_us']) <= float(row['q3_us']) <= float(row['most_us'])
+    assert abs(float(row['algbw_gbs']) - int(row['bytes']) / float(row['time_us']) / 1e3) < 1e-3
+names = {row['collective'] for row in rows}
+assert len(names) == 6, names
+runtime = [row for row in rows if row['who'] == 'runtime']
+assert len(runtime) == 2 * 5 + 1, len(runtime)
+assert {row['who'] for row in rows if row['collective'] == 'allreduce'} >= {'runtime', 'limit'}
+EOF
+report $? 'CSV and JSON have the same rows, with figures that fit together'
+
+run --list resnet50 --vs one --level runtime --time 0.01 --blocks 1 --no-check
+status=$?
+grep -q '^ *resnet50 runtime ' "$work/out" && grep -q '^ *one ' "$work/out" || status=1
+report $status 'a list of gradients, beside one tensor of its bytes'
+
+run --sizes 8 --vs ucx-limit,horovod,mpi --time 0.01 --blocks 1
+status=$?
+for peer in ucx-limit horovod mpi; do
+    grep -q "^# without $peer: .* .* .*" "$work/out" || status=1
+done
+report $status 'peers that are not there are left out, with the reason'
+
+run --sizes 8 --frobnicate
+[ $? -eq 2 ] && [ "$(grep -c -e '--frobnicate' "$work/out")" -eq 1 ]
+report $? 'a wrong option is named, once, with status 2'
+
+run --sizes 8 --vs nobody
+[ $? -eq 1 ] && grep -q nobody "$work/out"
+report $? 'an unknown peer is named'
+
+run --sizes 8 --time 0.01 --csv "$work/none/csv"
+[ $? -eq 1 ] && grep -q 'none/csv' "$work/out"
+report $? 'a file that cannot be written is named'
+
+"$bench" --help >"$work/out" 2>&1
+status=$?
+[ "$(awk 'length > 80' "$work/out" | wc -l)" -eq 0 ] || status=1
+report $status '--help needs no job and fits a terminal'
+echo "1..$count"
+exit $failed

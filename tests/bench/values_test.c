@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A result is compared with what it has to be: right ones pass, wrong ones do not. */
+#include "contrib/bench/hvd_bench/values.h"
+
+#include <string.h>
+
+#include "contrib/bench/hvd_bench/work.h"
+#include "tests/tap.h"
+
+enum {
+    RANKS = 3,
+    MOST = 4096 /* bytes of a buffer */
+};
+
+/* What rank `rank` has as its input. */
+static struct bench_work work_of(enum bench_collective collective, enum hvd_dtype dtype,
+                                 enum hvd_op op, int rank)
+{
+    struct bench_work work = {.collective = collective,
+                              .dtype = dtype,
+                              .op = op,
+                              .wanted = MOST,
+                              .rank = rank,
+                              .size = RANKS};
+
+    if (bench_work_init(&work, NULL) == 0) {
+        bench_work_fill(&work);
+    }
+    return work;
+}
+
+/* The allreduce by the book, of the inputs of all ranks. */
+static void reduce(enum hvd_dtype dtype, enum hvd_op op, char *output)
+{
+    struct bench_work works[RANKS];
+
+    for (int rank = 0; rank < RANKS; rank++) {
+        works[rank] = work_of(BENCH_ALLREDUCE, dtype, op, rank);
+    }
+    for (int64_t i = 0; i < works[0].input_count; i++) {
+        size_t at = (size_t)i * works[0].element;
+        double value = bench_value_load(dtype, works[0].input + at);
+
+        for (int rank = 1; rank < RANKS; rank++) {
+            double next = bench_value_load(dtype, works[rank].input + at);
+
+            value = op == HVD_PRODUCT ? value * next
+                    : op == HVD_MIN   ? (next < value ? next : value)
+                    : op == HVD_MAX   ? (next > value ? next : value)
+                                      : value + next;
+        }
+        bench_value_store(dtype, op == HVD_AVERAGE ? value / RANKS : value, output + at);
+    }
+    for (int rank = 0; rank < RANKS; rank++) {
+        bench_work_finish(&works[rank]);
+    }
+}
+
+static bool accepts_right_and_not_wrong(enum hvd_dtype dtype, enum hvd_op op)
+{
+    struct bench_work work = work_of(BENCH_ALLREDUCE, dtype, op, 1);
+    char output[MOST];
+    bool accepts, refuses;
+    size_t last = (size_t)(work.output_count - 1) * work.element;
+
+    reduce(dtype, op, output);
+    accepts = bench_work_check(&work, output, "test", NULL) == 0;
+    bench_value_store(dtype, bench_value_load(dtype, output + last) + 1, output + last);
+    refuses = bench_work_check(&work, output, "test", NULL) == HVD_ERR_MISMATCH &&
+              bench_work_check(&work, work.input, "test", NULL) == HVD_ERR_MISMATCH &&
+              bench_work_check(&work, work.output, "test", NULL) == HVD_ERR_MISMATCH;
+    bench_work_finish(&work);
+    return accepts && refuses;
+}
+
+static void check_reduced(void)
+{
+    static const enum hvd_op ops[] = {HVD_SUM, HVD_AVERAGE, HVD_MIN, HVD_MAX,
+                                      HVD_PRODUCT};
+    static const enum hvd_dtype dtypes[] = {HVD_FLOAT16, HVD_BFLOAT16, HVD_FLOAT32,
+                                            HVD_FLOAT64, HVD_INT32,    HVD_UINT8};
+
+    for (size_t i = 0; i < sizeof(dtypes) / sizeof(dtypes[0]); i++) {
+        bool good = true;
+
+        for (size_t op = 0; op < sizeof(ops) / sizeof(ops[0]); op++) {
+            good &= accepts_right_and_not_wrong(dtypes[i], ops[op]);
+        }
+        tap_ok(good, "%s: the right result passes, one wrong element does not",
+               hvd_dtype_name(dtypes[i]));
+    }
+}
+
+/* The blocks of allgather or alltoall, put together by hand; then two exchanged. */
+static bool knows_places(enum bench_collective collective)
+{
+    struct bench_work mine = work_of(collective, HVD_INT32, HVD_SUM, 1);
+    size_t block = (size_t)mine.output_count / RANKS * mine.element;
+    char output[MOST], exchanged[MOST];
+    bool accepts, refuses;
+
+    for (int rank = 0; rank < RANKS; rank++) {
+        struct bench_work work = work_of(collective, HVD_INT32, HVD_SUM, rank);
+        size_t from = collective == BENCH_ALLTOALL ? block : 0; /* what is for rank 1 */
+
+        memcpy(output + (size_t)rank * block, work.input + from, block);
+        bench_work_finish(&work);
+    }
+    memcpy(exchanged, output, sizeof(output));
+    memcpy(exchanged, output + block, block);
+    memcpy(exchanged + block, output, block);
+    accepts = bench_work_check(&mine, output, "test", NULL) == 0;
+    refuses = bench_work_check(&mine, exchanged, "test", NULL) == HVD_ERR_MISMATCH;
+    bench_work_finish(&mine);
+    return accepts && refuses;
+}
+
+/* The list in its buffers: 161 tensors that do not overlap. */
+static bool lays_out_list(void)
+{
+    struct bench_work work = {.collective = BENCH_ALLREDUCE,
+                              .dtype = HVD_FLOAT16,
+                              .op = HVD_SUM,
+                              .list = "resnet50",
+                              .size = 1};
+    bool good = bench_work_init(&work, NULL) == 0 && work.tensors == 161 &&
+                work.bytes == 2 * 25557032 && work.counts[0] == 1000;
+
+    for (int i = 1; good && i < work.tensors; i++) {
+        good = work.places[i] >= work.places[i - 1] + work.counts[i - 1] &&
+               (size_t)work.places[i] * work.element % 64 == 0;
+    }
+    good = good && work.places[160] + work.counts[160] <= work.input_count;
+    bench_work_finish(&work);
+    return good;
+}
+
+int main(void)
+{
+    check_reduced();
+    tap_ok(knows_places(BENCH_ALLGATHER), "allgather: blocks in another order are wrong");
+    tap_ok(knows_places(BENCH_ALLTOALL), "alltoall: blocks in another order are wrong");
+    tap_ok(lays_out_list(), "the tensors of a list lie apart, the last layer's first");
+    return tap_done();
+}
