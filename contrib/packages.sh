@@ -21,7 +21,8 @@ group_packages()
     test) echo git clang clang-format libclang-rt-14-dev shellcheck openmpi-bin libopenmpi-dev \
         python3-venv python3-mpi4py binutils ;;
     bench) echo g++ make cmake python3-dev python3-venv python3-wheel \
-        python3-cffi python3-psutil python3-yaml python3-packaging libtorch-dev pybind11-dev \
+        python3-cffi python3-matplotlib python3-psutil python3-yaml python3-packaging libtorch-dev \
+        pybind11-dev \
         openmpi-bin libopenmpi-dev ;;
     *) echo "packages.sh: no group $1: build, cluster, torch, test, bench" >&2 && return 1 ;;
     esac

@@ -55,7 +55,8 @@ static const char how[] =
     "What to write\n"
     "  --csv FILE       the table, with more columns\n"
     "  --json FILE      the same, and the machine\n"
-    "  --plot BASENAME  BASENAME.png and BASENAME.svg (needs python3-matplotlib)\n"
+    "  --plot BASENAME  BASENAME.png and .svg, of BASENAME.json where --json is not\n"
+    "                   given (needs python3-matplotlib)\n"
     "  --explain        with a collective and a size: the steps of each rank, for\n"
     "                   this job or for --layout RANKS,RANKS,... (ranks of each node)\n"
     "  --help, --version\n";

@@ -108,5 +108,8 @@ void bench_report_rows(struct bench_report *report, const struct bench_work *wor
 
 int bench_report_end(struct bench_report *report, struct hvd_error *err)
 {
-    return bench_files_end(report, err);
+    const char *plot = report->field->options->plot;
+    int status = bench_files_end(report, err);
+
+    return status < 0 || plot == NULL ? status : bench_plot(report->json_path, plot, err);
 }

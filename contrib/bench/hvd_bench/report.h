@@ -11,6 +11,7 @@
 struct bench_report {
     const struct bench_field *field;
     FILE *csv, *json; /* NULL: not wanted */
+    char json_path[4096];
     int rows; /* in json so far */
     /* The last head that was printed: it is repeated when the work changes. */
     char title[80];

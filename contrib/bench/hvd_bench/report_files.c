@@ -165,10 +165,16 @@ static int open_file(const char *path, FILE **file, struct hvd_error *err)
 int bench_files_begin(struct bench_report *report, int argc, char **argv,
                       struct hvd_error *err)
 {
-    int status = open_file(report->field->options->csv, &report->csv, err);
+    const struct bench_options *options = report->field->options;
+    int status = open_file(options->csv, &report->csv, err);
 
-    if (status == 0) {
-        status = open_file(report->field->options->json, &report->json, err);
+    if (status == 0 && options->plot != NULL && options->json == NULL) {
+        snprintf(report->json_path, sizeof(report->json_path), "%s.json", options->plot);
+    } else if (options->json != NULL) {
+        snprintf(report->json_path, sizeof(report->json_path), "%s", options->json);
+    }
+    if (status == 0 && report->json_path[0] != '\0') {
+        status = open_file(report->json_path, &report->json, err);
     }
     if (status == 0 && report->json != NULL) {
         begin_json(report, argc, argv);
@@ -217,6 +223,6 @@ int bench_files_end(struct bench_report *report, struct hvd_error *err)
     if (report->json != NULL) {
         fputs("\n ]}\n", report->json);
     }
-    other = close_file(report->field->options->json, report->json, err);
+    other = close_file(report->json_path, report->json, err);
     return status < 0 ? status : other;
 }

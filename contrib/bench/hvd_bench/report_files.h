@@ -11,4 +11,8 @@ void bench_files_row(struct bench_report *report, const struct bench_work *work,
                      int contender, const struct bench_row *row);
 int bench_files_end(struct bench_report *report, struct hvd_error *err);
 
+/* Draws the JSON file as basename.png and .svg with plot.py. HVD_ERR_UNSUPPORTED when that
+ * fails; it has said why. */
+int bench_plot(const char *json, const char *basename, struct hvd_error *err);
+
 #endif
