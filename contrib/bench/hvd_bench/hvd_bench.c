@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "contrib/bench/hvd_bench/explain.h"
 #include "contrib/bench/hvd_bench/files.h"
 #include "contrib/bench/hvd_bench/measure.h"
 #include "contrib/bench/hvd_bench/options.h"
@@ -216,6 +217,32 @@ static int measure(const struct bench_options *options, int argc, char **argv,
     return status;
 }
 
+/* Of a layout that is given no job is needed. */
+static int explain(const struct bench_options *options, struct hvd_error *err)
+{
+    struct bench_explain_query query = {.collective = options->collectives[0],
+                                        .bytes = options->explain_bytes,
+                                        .dtype = options->dtypes[0]};
+    struct hvd_layout layout = {0};
+    struct bench_job job = {0};
+    bool has_job = options->layout == NULL;
+    int status = has_job ? bench_job_init(&job, err)
+                         : bench_layout_parse(options->layout, &layout, err);
+
+    query.layout = has_job ? &job.layout : &layout;
+    if (status == 0 && (has_job ? job.rank == 0 : speaks_first())) {
+        status = bench_explain(&query, stdout, err);
+    }
+    if (has_job) {
+        bench_job_finish(&job);
+    }
+    hvd_layout_finish(&layout);
+    if (status < 0) {
+        fprintf(stderr, "hvd-bench: %s\n", err->text);
+    }
+    return status;
+}
+
 static int act(const struct bench_options *options, int argc, char **argv)
 {
     struct hvd_error err = {0};
@@ -231,6 +258,8 @@ static int act(const struct bench_options *options, int argc, char **argv)
             printf("hvd-bench %s\n", hvd_version());
         }
         return 0;
+    case BENCH_EXPLAIN:
+        return explain(options, &err) == 0 ? 0 : 1;
     default:
         return measure(options, argc, argv, &err) == 0 ? 0 : 1;
     }

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Walks through schedules. */
+#include "contrib/bench/hvd_bench/explain.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "collectives/reduce/reduce.h"
+#include "collectives/schedule/schedule.h"
+#include "contrib/bench/hvd_bench/explain_steps.h"
+#include "contrib/bench/hvd_bench/sizes.h"
+
+enum {
+    MOST_NODES = 4096,
+    MOST_NODE_RANKS = 1024,
+    SHOWN_RANKS = 32
+};
+
+/* As engine/join.c has it. */
+static const struct hvd_geometry geometry = {
+    .slots = 4,
+    .slot_bytes = 256 * 1024,
+    .recv_bytes = 512 * 1024,
+};
+
+/* Blocks of a collective in which each rank has one; [size + 1]. */
+struct blocks {
+    int64_t *begin;
+    int64_t each; /* bytes */
+};
+
+/* Moves text on to the next node, or to NULL. */
+static int read_node(char **text, int *ranks, struct hvd_error *err)
+{
+    char *end;
+    long count = strtol(*text, &end, 10);
+
+    if (end == *text || (*end != ',' && *end != '\0') || count < 1 ||
+        count > MOST_NODE_RANKS) {
+        return hvd_fail(err, HVD_ERR_ARG,
+                        "--layout takes the ranks of each node, as 4,4, not \"%s\"",
+                        *text);
+    }
+    *ranks = (int)count;
+    *text = *end == ',' ? end + 1 : NULL;
+    return 0;
+}
+
+/* One name for each rank of a node. */
+static int add_node(const char **hosts, int size, int ranks, char *name)
+{
+    for (int i = 0; i < ranks; i++) {
+        hosts[size + i] = name;
+    }
+    return size + ranks;
+}
+
+int bench_layout_parse(const char *text, struct hvd_layout *layout, struct hvd_error *err)
+{
+    char(*names)[16] = calloc(MOST_NODES, sizeof(names[0]));
+    const char **hosts = calloc(MOST_NODES + MOST_NODE_RANKS, sizeof(hosts[0]));
+    char *rest = (char *)text;
+    int size = 0, ranks = 0, status = 0;
+
+    if (names == NULL || hosts == NULL) {
+        status = hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
+    }
+    for (int node = 0; status == 0 && rest != NULL; node++) {
+        status = read_node(&rest, &ranks, err);
+        if (status == 0 && (node == MOST_NODES || size + ranks > MOST_NODES)) {
+            status =
+                hvd_fail(err, HVD_ERR_ARG, "--layout: more than %d ranks", MOST_NODES);
+        }
+        if (status == 0) {
+            snprintf(names[node], sizeof(names[node]), "node%d", node);
+            size = add_node(hosts, size, ranks, names[node]);
+        }
+    }
+    if (status == 0) {
+        status = hvd_layout_init(layout, hosts, size, err);
+    }
+    free(names);
+    free(hosts);
+    return status;
+}
+
+static int fill_query(const struct bench_explain_query *query, int rank,
+                      const struct blocks *blocks, struct hvd_schedule_query *out)
+{
+    static const enum hvd_collective kinds[BENCH_COLLECTIVES] = {
+        [BENCH_ALLREDUCE] = HVD_COLL_ALLREDUCE,
+        [BENCH_ALLGATHER] = HVD_COLL_ALLGATHER,
+        [BENCH_BROADCAST] = HVD_COLL_BROADCAST,
+        [BENCH_ALLTOALL] = HVD_COLL_ALLTOALL,
+        [BENCH_REDUCESCATTER] = HVD_COLL_REDUCESCATTER,
+    };
+    int64_t element = (int64_t)hvd_dtype_bytes(query->dtype);
+    int64_t each = blocks->each / element;
+
+    *out = (struct hvd_schedule_query){
+        .collective = kinds[query->collective],
+        .layout = query->layout,
+        .rank = rank,
+        .geometry = geometry,
+        .element_bytes = (size_t)element,
+        .partial_bytes = hvd_partial_bytes(query->dtype),
+        .count = query->bytes / element,
+        .bytes = query->bytes / element * element,
+        .blocks = blocks->begin,
+        .send = blocks->begin,
+        .max_block = blocks->each,
+    };
+    if (query->collective == BENCH_REDUCESCATTER) {
+        out->count = each * query->layout->size;
+        out->part_begin = each * rank;
+        out->part_count = each;
+    }
+    return 0;
+}
+
+static int make_blocks(const struct bench_explain_query *query, struct blocks *blocks,
+                       struct hvd_error *err)
+{
+    int64_t element = (int64_t)hvd_dtype_bytes(query->dtype);
+    int size = query->layout->size;
+
+    blocks->each = query->bytes / element / size * element;
+    blocks->begin = calloc((size_t)size + 1, sizeof(blocks->begin[0]));
+    if (blocks->begin == NULL) {
+        return hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
+    }
+    for (int rank = 0; rank <= size; rank++) {
+        blocks->begin[rank] = blocks->each * rank;
+    }
+    return 0;
+}
+
+/* One line of the table of ranks. */
+static int print_rank(const struct bench_explain_query *query, int rank,
+                      const struct blocks *blocks, FILE *out, struct hvd_error *err)
+{
+    struct hvd_schedule_query planned;
+    struct hvd_schedule *schedule;
+    struct bench_totals totals;
+    char words[BENCH_TOTALS][32];
+    int status;
+
+    fill_query(query, rank, blocks, &planned);
+    status = hvd_schedule_create(&planned, &schedule, err);
+    if (status < 0) {
+        return status;
+    }
+    totals = bench_totals_of(schedule, &planned);
+    for (int i = 0; i < BENCH_TOTALS; i++) {
+        bench_size_write(totals.bytes[i], words[i], sizeof(words[i]));
+    }
+    fprintf(out, "%5d %5d %-12s %7lld %10s %10s %10s %10s %10s %6lld\n", rank,
+            query->layout->node[rank], hvd_schedule_name(schedule),
+            (long long)hvd_schedule_ticks(schedule), words[BENCH_TOTAL_IN],
+            words[BENCH_TOTAL_OUT], words[BENCH_TOTAL_ADDED], words[BENCH_TOTAL_SENT],
+            words[BENCH_TOTAL_RECEIVED], (long long)totals.waits);
+    hvd_schedule_destroy(schedule);
+    return 0;
+}
+
+static int print_ranks(const struct bench_explain_query *query,
+                       const struct blocks *blocks, FILE *out, struct hvd_error *err)
+{
+    int size = query->layout->size, status = 0;
+
+    fprintf(out, "%5s %5s %-12s %7s %10s %10s %10s %10s %10s %6s\n", "rank", "node",
+            "algorithm", "ticks", "in", "out", "added", "sent", "received", "waits");
+    for (int rank = 0; rank < size && rank < SHOWN_RANKS && status == 0; rank++) {
+        status = print_rank(query, rank, blocks, out, err);
+    }
+    if (size > SHOWN_RANKS) {
+        fprintf(out, "  ... and %d more\n", size - SHOWN_RANKS);
+    }
+    return status;
+}
+
+static int print_steps(const struct bench_explain_query *query,
+                       const struct blocks *blocks, FILE *out, struct hvd_error *err)
+{
+    struct hvd_schedule_query planned;
+    struct hvd_schedule *schedule;
+    int status;
+
+    fill_query(query, 0, blocks, &planned);
+    status = hvd_schedule_create(&planned, &schedule, err);
+    if (status == 0) {
+        bench_steps_print(schedule, out);
+        hvd_schedule_destroy(schedule);
+    }
+    return status;
+}
+
+int bench_explain(const struct bench_explain_query *query, FILE *out,
+                  struct hvd_error *err)
+{
+    struct blocks blocks = {0};
+    char size[32];
+    int status;
+
+    if (query->collective == BENCH_BARRIER) {
+        return hvd_fail(err, HVD_ERR_UNSUPPORTED,
+                        "a barrier has no schedule: it ends when all have agreed on it");
+    }
+    status = make_blocks(query, &blocks, err);
+    if (status == 0) {
+        fprintf(out, "%s of %s, %s: %d rank%s on %d node%s\n\n",
+                bench_collective_name(query->collective),
+                bench_size_write(query->bytes, size, sizeof(size)),
+                hvd_dtype_name(query->dtype), query->layout->size,
+                query->layout->size == 1 ? "" : "s", query->layout->nodes,
+                query->layout->nodes == 1 ? "" : "s");
+        status = print_ranks(query, &blocks, out, err);
+    }
+    if (status == 0) {
+        fprintf(out, "\nRank 0, tick by tick:\n");
+        status = print_steps(query, &blocks, out, err);
+    }
+    free(blocks.begin);
+    return status;
+}

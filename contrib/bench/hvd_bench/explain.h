@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Prints what each rank would do in a collective: the schedule of the runtime, without running
+ * it. */
+#ifndef HVD_BENCH_EXPLAIN_H
+#define HVD_BENCH_EXPLAIN_H
+
+#include <stdio.h>
+
+#include "collectives/hvd.h"
+#include "contrib/bench/hvd_bench/figures.h"
+#include "pmix_boot/layout.h"
+
+struct bench_explain_query {
+    enum bench_collective collective;
+    int64_t bytes; /* as in nccl-tests, rounded down to whole elements of each rank */
+    enum hvd_dtype dtype;
+    const struct hvd_layout *layout;
+};
+
+/* What each rank moves and adds, then the steps of rank 0, where ticks that are alike are written
+ * once. HVD_ERR_UNSUPPORTED for a barrier, which has no schedule. */
+int bench_explain(const struct bench_explain_query *query, FILE *out,
+                  struct hvd_error *err);
+
+/* "4,4": the ranks of each node. The caller ends it with hvd_layout_finish. */
+int bench_layout_parse(const char *text, struct hvd_layout *layout,
+                       struct hvd_error *err);
+
+#endif
