@@ -6,6 +6,7 @@
 
 #include "contrib/bench/hvd_bench/explain.h"
 #include "contrib/bench/hvd_bench/files.h"
+#include "contrib/bench/hvd_bench/lab.h"
 #include "contrib/bench/hvd_bench/measure.h"
 #include "contrib/bench/hvd_bench/options.h"
 #include "contrib/bench/hvd_bench/peer_mpi.h"
@@ -270,6 +271,9 @@ int main(int argc, char **argv)
     static struct bench_options options;
     struct hvd_error err;
 
+    if (bench_is_lab(argc, argv)) {
+        return bench_lab(argc, argv);
+    }
     bench_file_set_helper();
     if (bench_options_parse(argc, argv, &options, &err) < 0) {
         if (!speaks_first()) {
