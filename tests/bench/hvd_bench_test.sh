@@ -73,6 +73,31 @@ run --sizes 8 --time 0.01 --csv "$work/none/csv"
 [ $? -eq 1 ] && grep -q 'none/csv' "$work/out"
 report $? 'a file that cannot be written is named'
 
+# skip_without MODULE PROMISE: fails, and reports the promise as skipped, where Python has none.
+skip_without()
+{
+    "$python" -c "import $1" 2>/dev/null && return
+    count=$((count + 1))
+    echo "ok $count - $2 # SKIP no $1"
+    return 1
+}
+
+promise='torch runs the same work in children, and its results are right'
+if skip_without torch "$promise"; then
+    run allreduce broadcast allgather barrier --sizes 1000 --vs "torch=$python" --time 0.02 --blocks 1
+    status=$?
+    [ "$(grep -c ' torch ' "$work/out")" -eq 4 ] || status=1
+    report $status "$promise"
+fi
+
+promise='a PNG and an SVG are drawn'
+if skip_without matplotlib "$promise"; then
+    run --sizes 8,1K --time 0.01 --blocks 1 --plot "$work/plot"
+    status=$?
+    [ -s "$work/plot.png" ] && grep -q '<svg' "$work/plot.svg" || status=1
+    report $status "$promise"
+fi
+
 "$bench" --help >"$work/out" 2>&1
 status=$?
 [ "$(awk 'length > 80' "$work/out" | wc -l)" -eq 0 ] || status=1

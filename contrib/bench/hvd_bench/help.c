@@ -59,8 +59,8 @@ static const char how[] =
     "                   given (needs python3-matplotlib)\n"
     "  --explain        with a collective and a size: the steps of each rank, for\n"
     "                   this job or for --layout RANKS,RANKS,... (ranks of each node)\n"
-    "  --lab            first, and without a job: trains and reduces by each backend on\n"
-    "                   several layouts, and makes the table; --lab --help\n"
+    "  --lab            first, without a job: trains and reduces by each backend on\n"
+    "                   several layouts, and makes the table (--lab --help)\n"
     "  --help, --version\n";
 
 static const char columns[] =
