@@ -16,6 +16,9 @@ static const int64_t stretch_bytes = 1 << 20;
 static const unsigned look_every = 64;
 static const unsigned yield_every = 20;
 
+/* The same when there are enough: another program may have the cpu that a rank needs. */
+static const unsigned patience = 4096;
+
 struct hvd_direct {
     struct hvd_request *request;
     struct hvd_run *run;
@@ -74,9 +77,14 @@ static int plan_run(struct hvd_direct *direct, const struct hvd_start *start,
 int hvd_direct_plan(struct hvd_start *start, const struct hvd_tensor *tensors, int count,
                     struct hvd_direct **out, struct hvd_error *err)
 {
-    struct hvd_direct *direct = calloc(1, sizeof(*direct));
+    struct hvd_direct *direct;
     int status;
 
+    if (count != 1 && start->kind != HVD_KIND_ALLREDUCE) {
+        return hvd_fail(err, HVD_ERR_ARG, "%s of %d tensors at once: one is needed",
+                        start->word, count);
+    }
+    direct = calloc(1, sizeof(*direct));
     if (direct == NULL || (direct->request = hvd_request_create(count)) == NULL) {
         free(direct);
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for %s", start->word);
@@ -103,7 +111,8 @@ static void look_around(struct hvd_engine *engine, unsigned polls)
     if (polls % look_every == 0) {
         hvd_engine_progress(engine);
     }
-    if ((engine->is_crowded || engine->net != NULL) && polls % yield_every == 0) {
+    if (polls % (engine->is_crowded || engine->net != NULL ? yield_every : patience) ==
+        0) {
         sched_yield();
     }
 }

@@ -15,9 +15,9 @@ struct hvd_direct;
 int hvd_direct_open(struct hvd_error *err);
 void hvd_direct_close(void);
 
-/* Prepares a collective, to be run as often as wanted: start as for hvd_start_submit, of the global
- * set, without alltoall and Adasum. Allgather: all ranks have as many rows. Inputs and outputs are
- * borrowed until destroy. The caller owns *out. */
+/* Prepares a collective of one tensor, or an allreduce of several, to be run as often as wanted:
+ * start as for hvd_start_submit, of the global set, without alltoall and Adasum. Allgather: all
+ * ranks have as many rows. Inputs and outputs are borrowed until destroy. The caller owns *out. */
 int hvd_direct_plan(struct hvd_start *start, const struct hvd_tensor *tensors, int count,
                     struct hvd_direct **out, struct hvd_error *err);
 

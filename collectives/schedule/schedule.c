@@ -43,6 +43,12 @@ static int check(const struct hvd_schedule_query *query, struct hvd_error *err)
     return 0;
 }
 
+const struct hvd_geometry hvd_usual_geometry = {
+    .slots = 4,
+    .slot_bytes = 256 * 1024,
+    .recv_bytes = 512 * 1024,
+};
+
 static int plan(struct hvd_schedule *schedule, struct hvd_error *err)
 {
     const struct hvd_schedule_query *query = &schedule->query;

@@ -125,6 +125,10 @@ struct hvd_geometry {
     size_t recv_bytes; /* a multiple of 64, at least slot_bytes */
 };
 
+/* What jobs use. Four slots keep three chunks under way; 256 KiB of them stay in the L2 cache.
+ * Measured as the best on the machines at hand. */
+extern const struct hvd_geometry hvd_usual_geometry;
+
 struct hvd_schedule_query {
     enum hvd_collective collective;
     const struct hvd_layout *layout; /* of the ranks that take part; borrowed */

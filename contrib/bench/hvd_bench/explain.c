@@ -16,13 +16,6 @@ enum {
     SHOWN_RANKS = 32
 };
 
-/* As engine/join.c has it. */
-static const struct hvd_geometry geometry = {
-    .slots = 4,
-    .slot_bytes = 256 * 1024,
-    .recv_bytes = 512 * 1024,
-};
-
 /* Blocks of a collective in which each rank has one; [size + 1]. */
 struct blocks {
     int64_t *begin;
@@ -101,7 +94,7 @@ static int fill_query(const struct bench_explain_query *query, int rank,
         .collective = kinds[query->collective],
         .layout = query->layout,
         .rank = rank,
-        .geometry = geometry,
+        .geometry = hvd_usual_geometry,
         .element_bytes = (size_t)element,
         .partial_bytes = hvd_partial_bytes(query->dtype),
         .count = query->bytes / element,

@@ -48,6 +48,12 @@ static void add_step(const struct hvd_step *step, const struct hvd_schedule_quer
     case HVD_STEP_RECV:
         totals->bytes[BENCH_TOTAL_RECEIVED] += (int64_t)step->bytes;
         break;
+    case HVD_STEP_RECV_REDUCE:
+        totals->bytes[BENCH_TOTAL_RECEIVED] += (int64_t)step->bytes;
+        totals->bytes[BENCH_TOTAL_ADDED] += (int64_t)(step->count * query->element_bytes);
+        totals->bytes[BENCH_TOTAL_OUT] +=
+            step->to_output ? (int64_t)(step->count * query->element_bytes) : 0;
+        break;
     case HVD_STEP_WAIT:
         totals->waits++;
         break;
@@ -126,6 +132,21 @@ static void print_message(const struct hvd_step *step, FILE *out)
     print_place(sends ? &step->from : &step->to, out);
 }
 
+static void print_sum(const struct hvd_step *step, FILE *out)
+{
+    char size[32];
+
+    bench_size_write((int64_t)step->bytes, size, sizeof(size));
+    fprintf(out, "receive  %s from rank %d, and add them to ", size, step->peer);
+    print_place(&step->own, out);
+    fprintf(out, ", into ");
+    if (step->to_output) {
+        fprintf(out, "the output at byte %" PRId64, step->begin);
+    } else {
+        print_place(&step->to, out);
+    }
+}
+
 static void print_step(const struct hvd_step *step, FILE *out)
 {
     fprintf(out, "          ");
@@ -142,6 +163,9 @@ static void print_step(const struct hvd_step *step, FILE *out)
     case HVD_STEP_SEND:
     case HVD_STEP_RECV:
         print_message(step, out);
+        break;
+    case HVD_STEP_RECV_REDUCE:
+        print_sum(step, out);
         break;
     case HVD_STEP_SIGNAL:
         fprintf(out, "signal");

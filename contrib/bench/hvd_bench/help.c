@@ -9,6 +9,8 @@ static const char usage[] =
     "  srun --hvd -N2 -n8 hvd-bench allreduce           8 ranks on 2 nodes\n"
     "  mpirun -np 2 hvd-bench --vs mpi,limit            hvd and MPI in turns\n"
     "  hvd-bench --explain allreduce 64M --layout 4,4   what would run; needs no job\n"
+    "  hvd-bench --simulate nodes=128,gpus=4,link=25Gb,model=resnet101   how it would "
+    "scale\n"
     "\n"
     "Measures what hvd's collectives cost on the ranks it is started as, and what\n"
     "those of other libraries cost in the same run. COLLECTIVE: allreduce (default),\n"
@@ -61,6 +63,8 @@ static const char how[] =
     "                   this job or for --layout RANKS,RANKS,... (ranks of each node)\n"
     "  --lab            first, without a job: trains and reduces by each backend on\n"
     "                   several layouts, and makes the table (--lab --help)\n"
+    "  --simulate WHAT  first, without a job: runs the schedules on a model of a\n"
+    "                   machine (--simulate --help; --simulate --tables)\n"
     "  --help, --version\n";
 
 static const char columns[] =

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "contrib/bench/hvd_bench/explain.h"
+#include "contrib/bench/simulate/simulate.h"
 #include "contrib/bench/hvd_bench/files.h"
 #include "contrib/bench/hvd_bench/lab.h"
 #include "contrib/bench/hvd_bench/measure.h"
@@ -273,6 +274,9 @@ int main(int argc, char **argv)
 
     if (bench_is_lab(argc, argv)) {
         return bench_lab(argc, argv);
+    }
+    if (argc > 1 && strcmp(argv[1], "--simulate") == 0) {
+        return hvd_simulate(argc - 1, argv + 1);
     }
     bench_file_set_helper();
     if (bench_options_parse(argc, argv, &options, &err) < 0) {

@@ -7,7 +7,7 @@
 
 void simulate_no_memory(void)
 {
-    fprintf(stderr, "hvd-simulate: no memory for a machine of this size\n");
+    fprintf(stderr, "hvd-bench: --simulate: no memory for a machine of this size\n");
     exit(1);
 }
 

@@ -73,7 +73,7 @@ int hvd_simulate(int argc, char **argv)
     if (argc != 2 || strcmp(argv[1], "--help") == 0) {
         struct simulate_options options = simulate_defaults(SIMULATE_HVD);
 
-        printf("usage: hvd-simulate name=value,... | --tables\n\n"
+        printf("usage: hvd-bench --simulate name=value,... | --tables\n\n"
                "options and defaults:\n");
         simulate_print_assumptions(&options);
         return argc == 2 ? 0 : 2;
@@ -81,7 +81,7 @@ int hvd_simulate(int argc, char **argv)
     status = strcmp(argv[1], "--tables") == 0 ? simulate_tables(&err)
                                               : print_one(argv[1], &err);
     if (status != 0) {
-        fprintf(stderr, "hvd-simulate: %s\n", err.text);
+        fprintf(stderr, "hvd-bench: --simulate: %s\n", err.text);
         return 1;
     }
     return 0;

@@ -15,8 +15,6 @@ enum {
 
 /* --- life --- */
 
-static const struct hvd_geometry geometry = {4, 256 << 10, 512 << 10}; /* the engine's */
-
 static int create_schedules(struct simulate_world *world, int64_t count,
                             struct hvd_error *err)
 {
@@ -28,7 +26,7 @@ static int create_schedules(struct simulate_world *world, int64_t count,
             .collective = HVD_COLL_ALLREDUCE,
             .layout = world->layout,
             .rank = i,
-            .geometry = geometry,
+            .geometry = hvd_usual_geometry,
             .count = count,
             .element_bytes = sizeof(float),
             .partial_bytes = sizeof(float),
