@@ -242,3 +242,28 @@ int hvd_agreement_take_batch(struct hvd_agreement *agreement, struct hvd_reader 
     }
     return hvd_agreement_carry_out(agreement, reading.batch);
 }
+
+/* --- batches that have run --- */
+
+void hvd_agreement_end_batch(struct hvd_agreement *agreement, struct hvd_batch *batch)
+{
+    for (int64_t i = 0; i < batch->header.count; i++) {
+        struct hvd_entry *entry = batch->entries[i];
+
+        if (!entry->is_absent) {
+            batch->entries[i] = NULL; /* its owner may free it now */
+            hvd_agreement_end_entry(agreement, entry, 0, "");
+        }
+    }
+    hvd_batch_destroy(batch);
+}
+
+int hvd_agreement_finish(struct hvd_agreement *agreement, struct hvd_batch *batch)
+{
+    if (batch->number != 0) {
+        return hvd_plan_finish(agreement, batch);
+    }
+    agreement->running -= batch->header.set == HVD_SET_GLOBAL ? 1 : 0;
+    hvd_agreement_end_batch(agreement, batch);
+    return 0;
+}

@@ -8,6 +8,10 @@
 
 #include "tests/collectives/schedule/sim.h"
 
+enum {
+    JOBS_MOST_RANKS = 160
+};
+
 /* Same sequence for the same seed; seed 0 is not allowed. */
 uint64_t jobs_random_below(uint64_t *random, uint64_t end);
 
