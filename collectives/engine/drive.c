@@ -97,15 +97,18 @@ static void mute_inner(struct hvd_engine *engine, bool muted)
     atomic_store(&engine->is_muted, muted);
 }
 
-/* When the agreement has something due; -1: when something happens. */
+/* When something is due; -1: when something happens. */
 static int64_t next_deadline(const struct hvd_engine *engine)
 {
-    return engine->agreement == NULL || engine->has_failed ||
-                   engine->phase != HVD_PHASE_RUNNING
-               ? -1
-               : hvd_agreement_deadline(engine->agreement,
-                                        atomic_load(&engine->waiters) > 0,
-                                        hvd_clock_ns());
+    int64_t blame = hvd_engine_blames_at(engine), due;
+
+    if (engine->agreement == NULL || engine->has_failed ||
+        engine->phase != HVD_PHASE_RUNNING) {
+        return blame;
+    }
+    due = hvd_agreement_deadline(engine->agreement, atomic_load(&engine->waiters) > 0,
+                                 hvd_clock_ns());
+    return blame >= 0 && (due < 0 || blame < due) ? blame : due;
 }
 
 /* Set by thread or waiter when no submission needs to ring; then the thread sleeps no longer than a

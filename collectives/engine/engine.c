@@ -8,6 +8,10 @@
 #include "collectives/control/clock.h"
 #include "collectives/engine/engine_state.h"
 
+/* A rank that ends because another one died closes its connections, and those of the network may be
+ * seen before the word of who died: it is waited for so long. */
+static const int64_t word_ns = 300000000;
+
 /* While batches run, the control sockets (a system call) are looked at this seldom. */
 static const int64_t control_every_ns = 20000;
 
@@ -105,8 +109,12 @@ void hvd_engine_on_event(void *context, const struct hvd_uplink_event *event)
 bool hvd_engine_run_batches(struct hvd_engine *engine)
 {
     bool moved = false;
-    int status = hvd_teams_progress(engine->teams, hvd_agree_finish, engine, &moved);
+    int status;
 
+    if (hvd_engine_blames_at(engine) >= 0) {
+        return false; /* they would fail, and for a lesser reason */
+    }
+    status = hvd_teams_progress(engine->teams, hvd_agree_finish, engine, &moved);
     if (status != 0) {
         hvd_engine_fail(engine, engine->boot->rank, status,
                         hvd_teams_failure(engine->teams)->text);
@@ -115,8 +123,13 @@ bool hvd_engine_run_batches(struct hvd_engine *engine)
     return moved;
 }
 
-/* A peer that the network lost is often one whose death the control network is about to
- * explain: its word comes first. */
+int64_t hvd_engine_blames_at(const struct hvd_engine *engine)
+{
+    bool is_over = engine->has_failed || engine->phase == HVD_PHASE_CLOSED;
+
+    return engine->lost_ns == 0 || is_over ? -1 : engine->lost_ns + word_ns;
+}
+
 static void blame_net_peer(struct hvd_engine *engine, int peer, const char *reason)
 {
     char text[512];
@@ -134,7 +147,11 @@ static bool progress_net(struct hvd_engine *engine)
     const char *reason;
     int peer = hvd_net_failed_peer(engine->net, &reason);
 
-    if (peer >= 0 && engine->phase != HVD_PHASE_CLOSED && !engine->has_failed) {
+    if (peer >= 0 && engine->lost_ns == 0) {
+        engine->lost_ns = hvd_clock_ns();
+    }
+    if (hvd_engine_blames_at(engine) >= 0 &&
+        hvd_clock_ns() >= hvd_engine_blames_at(engine)) {
         blame_net_peer(engine, peer, reason);
         return true;
     }

@@ -53,6 +53,7 @@ struct hvd_engine {
     bool sent_drained;
     bool wants_shutdown; /* rank 0: as soon as no plan is in force */
     bool is_crowded; /* more ranks than cpus: yield early while spinning */
+    int64_t lost_ns; /* when the network lost a peer; 0: it has not */
     int64_t control_seen_ns; /* when the control sockets were last looked at */
 
     /* Sleeping. inner: sockets, network, doorbell, wake. outer: inner, kick. Whoever drives
@@ -139,6 +140,10 @@ void hvd_engine_fail(struct hvd_engine *engine, int culprit, int status,
 /* From now on submissions get this; the first call counts. */
 void hvd_engine_refuse(struct hvd_engine *engine, int status, const char *text);
 void hvd_engine_on_event(void *context, const struct hvd_uplink_event *event);
+
+/* When the peer that the network lost is to be blamed, unless the control network has told by then
+ * who died; -1: there is none. */
+int64_t hvd_engine_blames_at(const struct hvd_engine *engine);
 
 /* Gives each team a turn; true if anything moved. */
 bool hvd_engine_run_batches(struct hvd_engine *engine);
