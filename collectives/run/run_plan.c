@@ -26,18 +26,6 @@ static struct hvd_schedule_query make_query(const struct hvd_run *run,
     };
 }
 
-/* Reading a range of the input or writing one of the output goes through segments; here is
- * one for a single array. */
-static int set_single(struct hvd_segments *segments, void *data, int64_t bytes)
-{
-    if (hvd_segments_init(segments, 1) != 0) {
-        return HVD_ERR_NOMEM;
-    }
-    segments->data[0] = data;
-    segments->begin[1] = bytes;
-    return 0;
-}
-
 static int allocate_result(struct hvd_entry *entry, int64_t rows)
 {
     size_t bytes = (size_t)(rows * hvd_entry_row_bytes(entry));
@@ -90,9 +78,10 @@ static int plan_reducescatter(struct hvd_run *run, struct hvd_error *err)
     query.count = rows * row_count;
     query.part_begin = (rank * each + (rank < extra ? rank : extra)) * row_count;
     query.part_count = part_rows * row_count;
-    if (set_single(&run->input, (void *)entry->input, entry_bytes(entry)) != 0 ||
-        set_single(&run->output, entry->output,
-                   query.part_count * (int64_t)query.element_bytes) != 0) {
+    if (hvd_segments_init_one(&run->input, (void *)entry->input, entry_bytes(entry)) !=
+            0 ||
+        hvd_segments_init_one(&run->output, entry->output,
+                              query.part_count * (int64_t)query.element_bytes) != 0) {
         return HVD_ERR_NOMEM;
     }
     return hvd_schedule_create(&query, &run->schedule, err);
@@ -112,8 +101,8 @@ static int plan_broadcast(struct hvd_run *run, struct hvd_error *err)
             "set",
             entry->proposal.name, entry->proposal.root);
     }
-    if (set_single(&run->input, (void *)entry->input, query.bytes) != 0 ||
-        set_single(&run->output, entry->output, query.bytes) != 0) {
+    if (hvd_segments_init_one(&run->input, (void *)entry->input, query.bytes) != 0 ||
+        hvd_segments_init_one(&run->output, entry->output, query.bytes) != 0) {
         return HVD_ERR_NOMEM;
     }
     return hvd_schedule_create(&query, &run->schedule, err);
@@ -136,8 +125,9 @@ static int plan_allgather(struct hvd_run *run, const int64_t *rows, struct hvd_e
         run->blocks[i + 1] = total * row_bytes;
     }
     if (allocate_result(entry, total) != 0 ||
-        set_single(&run->input, (void *)entry->input, entry_bytes(entry)) != 0 ||
-        set_single(&run->output, entry->result, run->blocks[size]) != 0) {
+        hvd_segments_init_one(&run->input, (void *)entry->input, entry_bytes(entry)) !=
+            0 ||
+        hvd_segments_init_one(&run->output, entry->result, run->blocks[size]) != 0) {
         return HVD_ERR_NOMEM;
     }
     query = make_query(run, HVD_COLL_ALLGATHER);
@@ -168,8 +158,10 @@ static int plan_alltoall_counts(struct hvd_run *run, struct hvd_error *err)
     entry->received = calloc(size, sizeof(entry->received[0]));
     if (run->blocks == NULL || run->send == NULL || run->rows_out == NULL ||
         run->rows_in == NULL || entry->received == NULL ||
-        set_single(&run->input, run->rows_out, (int64_t)size * count_bytes) != 0 ||
-        set_single(&run->output, run->rows_in, (int64_t)size * count_bytes) != 0) {
+        hvd_segments_init_one(&run->input, run->rows_out, (int64_t)size * count_bytes) !=
+            0 ||
+        hvd_segments_init_one(&run->output, run->rows_in, (int64_t)size * count_bytes) !=
+            0) {
         return HVD_ERR_NOMEM;
     }
     for (size_t i = 0; i < size; i++) {
@@ -200,8 +192,8 @@ static int plan_alltoall_data(struct hvd_run *run, struct hvd_error *err)
     hvd_segments_finish(&run->input);
     hvd_segments_finish(&run->output);
     if (allocate_result(entry, rows) != 0 ||
-        set_single(&run->input, (void *)entry->input, run->send[size]) != 0 ||
-        set_single(&run->output, entry->result, run->blocks[size]) != 0) {
+        hvd_segments_init_one(&run->input, (void *)entry->input, run->send[size]) != 0 ||
+        hvd_segments_init_one(&run->output, entry->result, run->blocks[size]) != 0) {
         return HVD_ERR_NOMEM;
     }
     query = make_query(run, HVD_COLL_ALLTOALL);
