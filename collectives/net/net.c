@@ -221,42 +221,33 @@ static void begin(struct hvd_net *net, struct hvd_net_op *op,
     check(peer, start(flow, op));
 }
 
+static struct hvd_net_op op_with(int peer, uint32_t channel, size_t bytes)
+{
+    return (struct hvd_net_op){
+        .status = HVD_INPROGRESS, .peer = peer, .channel = channel, .bytes = bytes};
+}
+
 void hvd_net_send(struct hvd_net *net, int peer, uint32_t channel, const void *data,
                   size_t bytes, struct hvd_net_op *op)
 {
-    *op = (struct hvd_net_op){
-        .status = HVD_INPROGRESS,
-        .peer = peer,
-        .channel = channel,
-        .data = (char *)(uintptr_t)data,
-        .bytes = bytes,
-    };
+    *op = op_with(peer, channel, bytes);
+    op->data = (char *)(uintptr_t)data;
     begin(net, op, hvd_flow_send);
 }
 
 void hvd_net_recv(struct hvd_net *net, int peer, uint32_t channel, void *data,
                   size_t bytes, struct hvd_net_op *op)
 {
-    *op = (struct hvd_net_op){
-        .status = HVD_INPROGRESS,
-        .peer = peer,
-        .channel = channel,
-        .data = data,
-        .bytes = bytes,
-    };
+    *op = op_with(peer, channel, bytes);
+    op->data = data;
     begin(net, op, hvd_flow_recv);
 }
 
 void hvd_net_recv_by(struct hvd_net *net, int peer, uint32_t channel, hvd_net_take *take,
                      size_t bytes, struct hvd_net_op *op)
 {
-    *op = (struct hvd_net_op){
-        .status = HVD_INPROGRESS,
-        .peer = peer,
-        .channel = channel,
-        .take = take,
-        .bytes = bytes,
-    };
+    *op = op_with(peer, channel, bytes);
+    op->take = take;
     begin(net, op, hvd_flow_recv);
 }
 
