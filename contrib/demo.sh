@@ -11,7 +11,7 @@ example=$root/contrib/examples/digits
 cluster=$root/contrib/cluster/cluster
 build=$root/build-demo
 ranks=4
-following=
+job=
 
 say()
 {
@@ -67,7 +67,7 @@ summarise()
 clean_up()
 {
     trap - EXIT INT TERM HUP
-    [ -z "$following" ] || kill "$following" 2>/dev/null || :
+    [ -z "$job" ] || kill "$job" 2>/dev/null || :
     "$cluster" down --dir "$place/cluster" >/dev/null || :
     rm -rf "$place"
 }
@@ -113,13 +113,12 @@ run_on_cluster()
     sed 's/^/    /' "$home/job.sbatch"
     : >"$home/job.out"
     chmod 666 "$home/job.out"
-    tail -n +1 -f "$home/job.out" &
-    following=$!
-    "$cluster" run --dir "$place/cluster" sbatch --wait job.sbatch ||
-        die "the job failed; what it said is above"
-    sleep 0.2
-    kill "$following"
-    following=
+    "$cluster" run --dir "$place/cluster" sbatch --wait job.sbatch &
+    job=$!
+    # Ends after the job, when it has shown all that the job wrote.
+    tail -n +1 -f -s 0.1 --pid="$job" "$home/job.out"
+    wait "$job" || die "the job failed; what it said is above"
+    job=
     summarise "$home/one.out" "$home/four.out"
     say 'ending the cluster'
 }

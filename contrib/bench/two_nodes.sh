@@ -35,9 +35,10 @@ for node in 0 1; do
     ip -n "$name-$node" link set lo up
 done
 for node in 0 1; do
-    until ip -n "$name-$node" -br link show "$name" | grep -q ' UP '; do
-        sleep 0.02
-    done
+    timeout 10 sh -c "until ip -n $name-$node -br link show $name | grep -q ' UP '; do sleep 0.02; done" || {
+        echo "two_nodes.sh: the link $name of node $node did not come up within 10 s" >&2
+        exit 1
+    }
 done
 # The launcher serves this machine's network only: its ranks' helper goes back there.
 boot=${HVD_BOOT_HELPER:-$(dirname "$hvdrun")/../hvd-boot}
