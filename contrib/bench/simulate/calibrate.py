@@ -28,7 +28,7 @@ def output(*command):
 class Machine:
     def __init__(self, build):
         self.program = os.path.join(build, 'contrib/bench/simulate_measure')
-        self.simulate = os.path.join(build, 'contrib/bench/simulate/hvd-simulate')
+        self.simulate = os.path.join(build, 'contrib/bench/hvd_bench/hvd-bench')
         self.hvdrun = os.path.join(build, 'pmix_boot/hvdrun/hvdrun')
         self.cores = len(os.sched_getaffinity(0))
 
@@ -64,7 +64,7 @@ class Machine:
                 f'step=20ns,link=100GB')
         if len(ranks) > 1:
             text += f',latency={2 * self.message}us,message={self.message}us,netcopy={self.netcopy}GB'
-        return float(re.search(r'bytes: ([\d.]+) us', output(self.simulate, text)).group(1))
+        return float(re.search(r'bytes: ([\d.]+) us', output(self.simulate, '--simulate', text)).group(1))
 
 
 def main():
