@@ -6,6 +6,22 @@
 #define HVD_PRINTF(text, first) __attribute__((format(printf, text, first)))
 #define HVD_EXPORT __attribute__((visibility("default")))
 #define HVD_UNUSED __attribute__((unused))
+#define HVD_CONSTRUCTOR __attribute__((constructor)) /* runs when the library is loaded */
 #define HVD_ALWAYS_INLINE inline __attribute__((always_inline))
+
+/* Functions between these two are compiled for the features, as in "avx2,f16c". Headers come
+ * before. */
+#define HVD_PRAGMA(text) _Pragma(#text)
+#if defined(__clang__)
+#define HVD_TARGET_BEGIN(features)                                                       \
+    HVD_PRAGMA(                                                                          \
+        clang attribute push(__attribute__((target(features))), apply_to = function))
+#define HVD_TARGET_END HVD_PRAGMA(clang attribute pop)
+#else
+#define HVD_TARGET_BEGIN(features)                                                       \
+    HVD_PRAGMA(GCC push_options)                                                         \
+    HVD_PRAGMA(GCC target(features))
+#define HVD_TARGET_END HVD_PRAGMA(GCC pop_options)
+#endif
 
 #endif

@@ -9,7 +9,6 @@
 #include <immintrin.h>
 #endif
 
-#include "collectives/reduce/reduce_levels.h"
 #include "gpu_binding/attr.h"
 
 enum {
