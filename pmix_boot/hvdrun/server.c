@@ -5,16 +5,22 @@
 
 #include <pmix.h>
 #include <pmix_server.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "pmix_boot/hvdrun/job_info.h"
 
 /* One job per process; unlike any that Slurm or Open MPI would choose. */
 #define NAME_SPACE "hvdrun"
+
+/* The ranks have ended by then, so that nothing is lost with a server that does not end: libpmix 4.2.2
+ * once waited for ever for a lock of its own. */
+static const time_t most_seconds_to_stop = 3;
 
 static pmix_status_t on_finalized(const pmix_proc_t *proc, void *object,
                                   pmix_op_cbfunc_t answer, void *context)
@@ -176,7 +182,21 @@ int hvdrun_server_export(int rank, struct hvdrun_words *environment,
     return status;
 }
 
-void hvdrun_server_stop(void)
+static void *finalize(void *nothing)
 {
     PMIx_server_finalize();
+    return nothing;
+}
+
+void hvdrun_server_stop(void)
+{
+    struct timespec until;
+    pthread_t thread;
+
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += most_seconds_to_stop;
+    if (pthread_create(&thread, NULL, finalize, NULL) == 0 &&
+        pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &until) != 0) {
+        pthread_detach(thread);
+    }
 }

@@ -28,6 +28,7 @@ int hvdrun_server_start(const struct hvdrun_job *job, struct hvd_error *err);
 int hvdrun_server_export(int rank, struct hvdrun_words *environment,
                          struct hvd_error *err);
 
+/* Takes 3 s at most: if libpmix hangs, it is left to the end of the process. */
 void hvdrun_server_stop(void);
 
 #endif

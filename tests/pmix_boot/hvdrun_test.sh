@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # hvdrun as a user meets it: exit codes, messages, signals, output, and what it leaves behind.
-# usage: hvdrun_test.sh HVDRUN BOOT_CLIENT PMIX_ABORT
+# usage: hvdrun_test.sh HVDRUN BOOT_CLIENT PMIX_ABORT ENDLESS_SERVER
 # shellcheck disable=SC2016 # $ expands in the ranks
 . "$(dirname "$0")/../cluster/harness.sh"
 . "$(dirname "$0")/launch.sh"
-hvdrun=$1 client=$2 pmix_abort=$3
+hvdrun=$1 client=$2 pmix_abort=$3 endless_server=$4
 limit=60
 
 run()
@@ -57,6 +57,10 @@ exit_codes()
     returns "one that cannot be run is 126" 126 '^hvdrun: cannot run /etc/passwd: Permission' \
         run -np 2 /etc/passwd
     succeeds "no rank is left" waits_for none_sleeps
+    returns "a PMIx library that never ends its server does not keep the job" 7 '' \
+        env LD_PRELOAD="$(realpath "$endless_server")" \
+        ASAN_OPTIONS="${ASAN_OPTIONS-}:verify_asan_link_order=0" \
+        timeout -k 1 "$limit" "$hvdrun" -np 2 sh -c 'unset LD_PRELOAD; exit 7'
 }
 
 stubborn_ranks()
@@ -200,8 +204,8 @@ about()
     returns "--help names every option group" 0 '--output-filename DIR' "$hvdrun" --help
     returns "--version" 0 '^[0-9]+\.[0-9]+\.[0-9]+$' "$hvdrun" --version
     returns "--check-build shows boxes" 0 '^    \[X\] hvd \(ranks through PMIx\)$' "$hvdrun" --check-build
-    returns "what is refused says what to do" 2 'fixed number of ranks, -np N' \
-        "$hvdrun" --min-np 2 -np 4 true
+    returns "what is refused says what to do" 2 'start the ranks with jsrun itself' \
+        "$hvdrun" --jsrun -np 4 true
 }
 
 exit_codes
