@@ -37,8 +37,8 @@ missing_ranks_are_named()
     # Rank 0 comes when rank 1 is gone. Its card is there: who connects to it finds out.
     succeeds "a rank dies while it waits for another" timeout "$limit" "$hvdrun" -np 4 sh -c '
         case $PMIX_RANK in
-        0) sleep 3; "$0" show 20 ;;
-        1) "$0" show 20 & sleep 1; kill -9 $! ;;
+        0) sleep 6; "$0" show 20 ;;
+        1) "$0" show 20 & sleep 3; kill -9 $! ;;
         *) "$0" show 20 ;;
         esac' "$client"
     counts "the others do not wait for it" 3 '^rank ./4 .* wrong 0 '
