@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who begins when: stories of members that come, ask, die and come again. */
+#include "pmix_boot/elastic/roster.h"
+
+#include <string.h>
+
+#include "tests/tap.h"
+
+enum {
+    START_MS = 60000,
+    TIMEOUT_MS = 600000,
+    MEMBERS = 6
+};
+
+static struct hvd_roster make(int np, int min, int max, int reset_limit)
+{
+    const struct hvd_roster_rules rules = {.np = np,
+                                           .min = min,
+                                           .max = max,
+                                           .start_ms = START_MS,
+                                           .timeout_ms = TIMEOUT_MS,
+                                           .reset_limit = reset_limit};
+    struct hvd_roster roster;
+
+    hvd_roster_init(&roster, &rules);
+    return roster;
+}
+
+static void come(struct hvd_roster *roster, int id, int64_t now_ms)
+{
+    hvd_roster_add(roster, id);
+    hvd_roster_join(roster, id, id, now_ms);
+}
+
+static void ask(struct hvd_roster *roster, int from, int to, int64_t now_ms)
+{
+    for (int id = from; id <= to; id++) {
+        hvd_roster_join(roster, id, id, now_ms);
+    }
+}
+
+static void be_ready(struct hvd_roster *roster, int from, int to)
+{
+    for (int id = from; id <= to; id++) {
+        hvd_roster_ready(roster, id);
+    }
+}
+
+static enum hvd_roster_act act_of(struct hvd_roster *roster, int64_t now_ms)
+{
+    struct hvd_roster_step step;
+
+    hvd_roster_next(roster, now_ms, &step);
+    return step.act;
+}
+
+static bool refuses(struct hvd_roster *roster, int64_t now_ms, const char *text)
+{
+    struct hvd_roster_step step;
+
+    hvd_roster_next(roster, now_ms, &step);
+    if (step.act != HVD_ROSTER_REFUSE || strstr(step.reason.text, text) == NULL) {
+        tap_note("act %d, reason: %s", (int)step.act, step.reason.text);
+        return false;
+    }
+    return true;
+}
+
+/* "id:rank ..." of the members, by id; "-" is a rank of none. */
+static bool ranks_are(struct hvd_roster *roster, const char *expected)
+{
+    char text[128] = "";
+
+    for (int id = 0; id < MEMBERS; id++) {
+        const struct hvd_member *member = hvd_roster_find(roster, id);
+        size_t used = strlen(text);
+
+        if (member != NULL && member->rank >= 0) {
+            snprintf(text + used, sizeof(text) - used, "%d:%d ", id, member->rank);
+        } else if (member != NULL) {
+            snprintf(text + used, sizeof(text) - used, "%d:- ", id);
+        }
+    }
+    if (strcmp(text, expected) != 0) {
+        tap_note("ranks: %s", text);
+        return false;
+    }
+    return true;
+}
+
+/* np members that train, and have the state. */
+static struct hvd_roster at_work(int np, int min, int max)
+{
+    struct hvd_roster roster = make(np, min, max, -1);
+
+    for (int id = 0; id < np; id++) {
+        come(&roster, id, 0);
+    }
+    act_of(&roster, 0);
+    be_ready(&roster, 0, np - 1);
+    return roster;
+}
+
+static void test_beginning(void)
+{
+    struct hvd_roster roster = make(3, 1, 3, -1);
+    struct hvd_roster_step step;
+
+    come(&roster, 2, 0);
+    come(&roster, 0, 10);
+    hvd_roster_next(&roster, 20, &step);
+    tap_ok(step.act == HVD_ROSTER_WAIT && step.again_ms == START_MS,
+           "the first generation waits for all, until the start time is over");
+    come(&roster, 1, 30);
+    tap_ok(act_of(&roster, 30) == HVD_ROSTER_FORM, "all are there: it begins");
+    tap_ok(ranks_are(&roster, "0:0 1:1 2:2 "), "ranks are the launcher's numbers");
+    tap_ok(act_of(&roster, 40) == HVD_ROSTER_WAIT, "and nothing more is to be done");
+    hvd_roster_finish(&roster);
+
+    roster = make(3, 2, 3, -1);
+    come(&roster, 0, 0);
+    tap_ok(act_of(&roster, START_MS) == HVD_ROSTER_WAIT,
+           "fewer than the least do not begin when the start time is over");
+    come(&roster, 1, START_MS + 10);
+    tap_ok(act_of(&roster, START_MS + 10) == HVD_ROSTER_FORM, "the least do");
+    hvd_roster_finish(&roster);
+
+    roster = make(3, 1, 3, -1);
+    come(&roster, 0, 0);
+    come(&roster, 1, 0);
+    hvd_roster_add(&roster, 2);
+    hvd_roster_remove(&roster, 2, 5);
+    tap_ok(act_of(&roster, 5) == HVD_ROSTER_FORM,
+           "who died before it asked is not waited for");
+    hvd_roster_finish(&roster);
+
+    roster = make(3, 1, 3, -1);
+    come(&roster, 0, 0);
+    come(&roster, 1, 0);
+    hvd_roster_expect(&roster, 2);
+    tap_ok(act_of(&roster, 5) == HVD_ROSTER_FORM, "nor whom the launcher has given up");
+    hvd_roster_finish(&roster);
+
+    roster = make(3, 1, 3, -1);
+    come(&roster, 0, 0);
+    come(&roster, 2, 0);
+    hvd_roster_remove(&roster, 2, 5);
+    hvd_roster_expect(&roster, 2);
+    tap_ok(act_of(&roster, 5) == HVD_ROSTER_WAIT,
+           "one death that both have seen counts once");
+    hvd_roster_finish(&roster);
+}
+
+static void test_deaths(void)
+{
+    struct hvd_roster roster = at_work(4, 1, 4);
+
+    tap_ok(hvd_roster_remove(&roster, 1, 100) == 1, "the rank of who died is told");
+    ask(&roster, 2, 3, 110);
+    tap_ok(act_of(&roster, 120) == HVD_ROSTER_WAIT,
+           "nobody begins while one of the others has not asked");
+    ask(&roster, 0, 0, 130);
+    tap_ok(act_of(&roster, 130) == HVD_ROSTER_FORM && roster.size == 3,
+           "when all have asked they begin");
+    tap_ok(ranks_are(&roster, "0:0 2:1 3:2 "), "in their old order");
+    hvd_roster_remove(&roster, 0, 200);
+    ask(&roster, 2, 3, 210);
+    tap_ok(act_of(&roster, 210) == HVD_ROSTER_FORM && ranks_are(&roster, "2:0 3:1 "),
+           "rank 0 may die too");
+    ask(&roster, 2, 2, 300);
+    tap_ok(hvd_roster_remove(&roster, 3, 310) == 1 &&
+               act_of(&roster, 310) == HVD_ROSTER_FORM && ranks_are(&roster, "2:0 "),
+           "who asks first waits until the other is gone");
+    hvd_roster_finish(&roster);
+}
+
+static void test_newcomers(void)
+{
+    struct hvd_roster roster = at_work(2, 1, 3);
+    struct hvd_roster_step step;
+
+    come(&roster, 4, 1000);
+    hvd_roster_next(&roster, 1000, &step);
+    tap_ok(step.act == HVD_ROSTER_WAIT && step.again_ms > 1000,
+           "others that come at the same time are waited for");
+    tap_ok(act_of(&roster, step.again_ms) == HVD_ROSTER_TELL, "then all are told");
+    tap_ok(act_of(&roster, step.again_ms + 1) == HVD_ROSTER_WAIT, "once");
+    come(&roster, 3, 5000);
+    tap_ok(act_of(&roster, 9000) == HVD_ROSTER_TELL, "a further one is told of too");
+    ask(&roster, 0, 1, 9100);
+    tap_ok(act_of(&roster, 9100) == HVD_ROSTER_FORM &&
+               ranks_are(&roster, "0:0 1:1 3:2 4:- "),
+           "they come behind the others, as many as there is room for");
+    tap_ok(act_of(&roster, 99000) == HVD_ROSTER_WAIT, "who has no room is no news");
+    hvd_roster_remove(&roster, 1, 99100);
+    ask(&roster, 0, 0, 99200);
+    ask(&roster, 3, 3, 99200);
+    tap_ok(act_of(&roster, 99200) == HVD_ROSTER_FORM &&
+               ranks_are(&roster, "0:0 3:1 4:2 "),
+           "until somebody goes");
+    hvd_roster_finish(&roster);
+}
+
+static void test_state(void)
+{
+    struct hvd_roster roster = at_work(1, 1, 3);
+
+    come(&roster, 1, 100);
+    ask(&roster, 0, 0, 200);
+    act_of(&roster, 200);
+    hvd_roster_remove(&roster, 0, 300);
+    ask(&roster, 1, 1, 310);
+    tap_ok(refuses(&roster, 310,
+                   "No hosts from previous set remaining, unable to broadcast state."),
+           "a newcomer that never got the state does not begin from nothing");
+    hvd_roster_finish(&roster);
+
+    roster = at_work(2, 1, 3);
+    come(&roster, 5, 100);
+    ask(&roster, 0, 1, 200);
+    act_of(&roster, 200);
+    hvd_roster_remove(&roster, 0, 300);
+    hvd_roster_find(&roster, 1)->rank = 2; /* as if it had come behind the newcomer */
+    hvd_roster_find(&roster, 5)->rank = 1;
+    ask(&roster, 1, 1, 310);
+    ask(&roster, 5, 5, 310);
+    tap_ok(act_of(&roster, 310) == HVD_ROSTER_FORM && ranks_are(&roster, "1:0 5:1 "),
+           "rank 0 is one that has the state");
+    hvd_roster_finish(&roster);
+}
+
+static void test_limits(void)
+{
+    struct hvd_roster roster = at_work(3, 3, 3);
+    struct hvd_roster_step step;
+
+    hvd_roster_remove(&roster, 2, 1000);
+    ask(&roster, 0, 1, 1000);
+    tap_ok(act_of(&roster, 1000) == HVD_ROSTER_SHORT, "too few: the log is told");
+    hvd_roster_next(&roster, 1001, &step);
+    tap_ok(step.act == HVD_ROSTER_WAIT && step.again_ms == 1000 + TIMEOUT_MS,
+           "and they wait");
+    tap_ok(refuses(&roster, 1000 + TIMEOUT_MS, "enough resources to run at least 3"),
+           "not for ever");
+    hvd_roster_finish(&roster);
+
+    roster = at_work(2, 1, 2);
+    ask(&roster, 0, 0, 1000);
+    act_of(&roster, 1000);
+    tap_ok(refuses(&roster, 1000 + TIMEOUT_MS, "1 ranks of the elastic job did not come"),
+           "one that hangs does not hold the others up for ever");
+    hvd_roster_finish(&roster);
+
+    roster = make(1, 1, 1, 1);
+    come(&roster, 0, 0);
+    tap_ok(act_of(&roster, 0) == HVD_ROSTER_FORM, "the first generation is no reset");
+    ask(&roster, 0, 0, 10);
+    tap_ok(act_of(&roster, 10) == HVD_ROSTER_FORM, "one reset is allowed");
+    ask(&roster, 0, 0, 20);
+    tap_ok(refuses(&roster, 20, "resets during elastic job exceeded limit: 1"),
+           "a second is not");
+    hvd_roster_finish(&roster);
+}
+
+int main(void)
+{
+    test_beginning();
+    test_deaths();
+    test_newcomers();
+    test_state();
+    test_limits();
+    return tap_done();
+}
