@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The service of an elastic job: ranks connect to it and learn who is in the next generation. It
+ * lives as long as the launcher does, whatever becomes of ranks; their closed connections tell it
+ * who died. */
+#ifndef HVD_ELASTIC_SERVICE_H
+#define HVD_ELASTIC_SERVICE_H
+
+#include "pmix_boot/elastic/channel.h"
+#include "pmix_boot/elastic/roster.h"
+
+struct hvd_service_config {
+    struct hvd_roster_rules rules;
+    int listening; /* a TCP socket that listens and does not block */
+    int orders; /* from the launcher: lines "expect N"; its end ends the service */
+    unsigned char key[HVD_CHANNEL_KEY_BYTES];
+};
+
+/* Serves until orders ends. What happens to the job goes to hvd_log as warnings. Returns 0, or
+ * HVD_ERR_NOMEM. */
+int hvd_service_run(const struct hvd_service_config *config);
+
+#endif
