@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hvd-elastic: the service of an elastic job as a program, which hvdrun and srun start for
+ * themselves. It prints where it listens and its key, in one line "PORT KEY", closes its output,
+ * and ends with its input. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "pmix_boot/elastic/service.h"
+#include "gpu_binding/log.h"
+
+enum {
+    ARGUMENTS = 7 /* see read_arguments */
+};
+
+static int fail(const char *what)
+{
+    hvd_log(HVD_LOG_ERROR, "elastic: %s: %s", what, strerror(errno));
+    return EXIT_FAILURE;
+}
+
+/* NP MIN MAX START_S TIMEOUT_S RESETS here|anywhere, from start.c alone. */
+static int read_arguments(char **arguments, struct hvd_roster_rules *rules, bool *is_here)
+{
+    int numbers[ARGUMENTS - 1];
+
+    for (int i = 0; i < ARGUMENTS - 1; i++) {
+        char *end;
+
+        numbers[i] = (int)strtol(arguments[i], &end, 10);
+        if (end == arguments[i] || *end != '\0') {
+            return HVD_ERR_ARG;
+        }
+    }
+    *rules = (struct hvd_roster_rules){
+        .np = numbers[0],
+        .min = numbers[1],
+        .max = numbers[2],
+        .start_ms = numbers[3] * 1000,
+        .timeout_ms = numbers[4] * 1000,
+        .reset_limit = numbers[5],
+    };
+    *is_here = strcmp(arguments[ARGUMENTS - 1], "here") == 0;
+    return 0;
+}
+
+/* A socket on all addresses, or on this machine's own, and its port; or -1. */
+static int listen_on(bool is_here, int *port)
+{
+    struct sockaddr_in6 any = {.sin6_family = AF_INET6};
+    struct sockaddr_in own = {.sin_family = AF_INET};
+    int off = 0;
+    socklen_t length = is_here ? sizeof(own) : sizeof(any);
+    struct sockaddr *address =
+        is_here ? (struct sockaddr *)&own : (struct sockaddr *)&any;
+    int fd = socket(is_here ? AF_INET : AF_INET6,
+                    SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+    if (fd < 0 && !is_here && errno == EAFNOSUPPORT) { /* a kernel without IPv6 */
+        address = (struct sockaddr *)&own;
+        length = sizeof(own);
+        fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    }
+    own.sin_addr.s_addr = htonl(is_here ? INADDR_LOOPBACK : INADDR_ANY);
+    if (fd >= 0 && address->sa_family == AF_INET6) {
+        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
+    }
+    if (fd < 0 || bind(fd, address, length) != 0 || listen(fd, SOMAXCONN) != 0 ||
+        getsockname(fd, address, &length) != 0) {
+        return -1;
+    }
+    *port = ntohs(address->sa_family == AF_INET6 ? any.sin6_port : own.sin_port);
+    return fd;
+}
+
+/* Signals of the terminal and of the launcher's group are the launcher's to handle; each rank
+ * takes a descriptor. */
+static void settle(void)
+{
+    const int ignored[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT,
+                           SIGTSTP, SIGPIPE, SIGUSR1, SIGUSR2};
+    struct rlimit files;
+
+    for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++) {
+        signal(ignored[i], SIG_IGN);
+    }
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+        files.rlim_cur = files.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &files);
+    }
+}
+
+static void tell(int port, const unsigned char *key)
+{
+    char text[2 * HVD_CHANNEL_KEY_BYTES + 1];
+    int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+    sodium_bin2hex(text, sizeof(text), key, HVD_CHANNEL_KEY_BYTES);
+    printf("%d %s\n", port, text);
+    fflush(stdout);
+    dup2(nowhere, STDOUT_FILENO);
+    close(nowhere);
+}
+
+int main(int argc, char **argv)
+{
+    struct hvd_service_config config = {.orders = STDIN_FILENO};
+    bool is_here = false;
+    int port = 0;
+
+    if (argc != ARGUMENTS + 1 || read_arguments(argv + 1, &config.rules, &is_here) != 0) {
+        fputs("hvd-elastic is started by hvdrun --min-np N and by srun --hvd=elastic\n",
+              stderr);
+        return EXIT_FAILURE;
+    }
+    settle();
+    if (sodium_init() < 0) {
+        errno = ENOSYS;
+        return fail("libsodium does not start");
+    }
+    config.listening = listen_on(is_here, &port);
+    if (config.listening < 0) {
+        return fail("cannot listen on a TCP port");
+    }
+    randombytes_buf(config.key, sizeof(config.key));
+    tell(port, config.key);
+    if (hvd_service_run(&config) < 0) {
+        errno = ENOMEM;
+        return fail("the service ends");
+    }
+    return EXIT_SUCCESS;
+}

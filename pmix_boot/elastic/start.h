@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How a launcher starts the service of an elastic job, a child process of its own. Needs libc
+ * alone: the plugin in srun links it. */
+#ifndef HVD_ELASTIC_START_H
+#define HVD_ELASTIC_START_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "gpu_binding/error.h"
+
+#define HVD_ELASTIC_START_TEXT_BYTES 96
+
+struct hvd_elastic_rules {
+    int np; /* ranks that are started */
+    int min; /* fewer do not train */
+    int max;
+    int start_s; /* how long the first generation waits for np */
+    int timeout_s; /* how long ranks wait for min */
+    int reset_limit; /* -1: none */
+    bool is_here; /* all ranks are on this machine */
+};
+
+struct hvd_elastic_service {
+    pid_t pid; /* 0: none */
+    int orders;
+    char address[HVD_ELASTIC_START_TEXT_BYTES]; /* "PORT:KEY", what follows the host */
+};
+
+/* Starts program, the path of hvd-elastic. Returns 0, or HVD_ERR_SYS and what failed. */
+int hvd_elastic_start(const char *program, const struct hvd_elastic_rules *rules,
+                      struct hvd_elastic_service *out, struct hvd_error *err);
+
+/* So many ranks are still to be expected. */
+void hvd_elastic_expect(const struct hvd_elastic_service *service, int ranks);
+
+/* Ends and collects it. One that was not started is fine. */
+void hvd_elastic_stop(struct hvd_elastic_service *service);
+
+#endif
