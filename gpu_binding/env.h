@@ -31,7 +31,13 @@
 #define HVD_REQUEST_TASKS_KNOWN "1"
 #define HVD_REQUEST_TASKS_OPEN "open"
 
+/* Of an elastic job, for its ranks. */
+#define HVD_ENV_ELASTIC "HVD_ELASTIC" /* where its service is: HOST:PORT:KEY */
+#define HVD_ENV_HOROVOD_ELASTIC "HOROVOD_ELASTIC" /* 1: the job is elastic */
+
 /* Between the parts of the plugin. */
+#define HVD_ENV_ELASTIC_STEP                                                             \
+    "SLURM_HVD_ELASTIC" /* the service that srun started: PORT:KEY, or HOST:PORT:KEY */
 #define HVD_ENV_REPORT                                                                   \
     "SLURM_HVD_REPORT" /* where srun collects binding tables: port:key */
 
@@ -102,6 +108,10 @@
 #define HVD_ENV_GLOO_IFACE "HOROVOD_GLOO_IFACE" /* same as HVD_IFACE */
 #define HVD_ENV_GLOO_TIMEOUT                                                             \
     "HOROVOD_GLOO_TIMEOUT_SECONDS" /* same as HVD_START_TIMEOUT */
+
+/* Read by launchers. */
+#define HVD_ENV_ELASTIC_TIMEOUT                                                          \
+    "HOROVOD_ELASTIC_TIMEOUT" /* seconds an elastic job waits for enough ranks, 600 */
 
 /* Read by the Python package. */
 #define HVD_ENV_LIBRARY "HVD_LIBRARY" /* path of libhvd.so, found beside the package */

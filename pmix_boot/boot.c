@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "pmix_boot/elastic/member.h"
 #include "pmix_boot/card.h"
 #include "pmix_boot/exchange.h"
 #include "pmix_boot/launch_env.h"
@@ -47,7 +48,8 @@ static int check_ranks(const int *ranks, int count, struct hvd_error *err)
 }
 
 static int exchange_cards(const struct hvd_exchange_query *query,
-                          struct hvd_exchange *out, struct hvd_error *err)
+                          struct hvd_exchange *out, bool *is_elastic,
+                          struct hvd_error *err)
 {
     const char *const *environment = (const char *const *)environ;
     enum hvd_launch launch;
@@ -56,8 +58,16 @@ static int exchange_cards(const struct hvd_exchange_query *query,
     if (status < 0) {
         return status;
     }
-    return launch == HVD_LAUNCH_PMIX ? hvd_exchange_pmix(query, out, err)
-                                     : hvd_exchange_single(query, out, err);
+    switch (launch) {
+    case HVD_LAUNCH_ELASTIC:
+        *is_elastic = true;
+        return hvd_exchange_elastic(query, out, err);
+    case HVD_LAUNCH_PMIX:
+        return hvd_exchange_pmix(query, out, err);
+    case HVD_LAUNCH_SINGLE:
+        break;
+    }
+    return hvd_exchange_single(query, out, err);
 }
 
 static int copy_peer(const struct hvd_card *card, struct hvd_boot_peer *peer)
@@ -136,7 +146,7 @@ int hvd_boot_create(const struct hvd_boot_query *query, struct hvd_boot **out,
         status = hvd_card_pack(query->card, query->card_bytes, mine, err);
     }
     if (status == 0) {
-        status = exchange_cards(&exchange_query, &exchange, err);
+        status = exchange_cards(&exchange_query, &exchange, &boot->is_elastic, err);
     }
     if (status == 0) {
         status = fill_boot(&exchange, boot, err);
@@ -149,6 +159,11 @@ int hvd_boot_create(const struct hvd_boot_query *query, struct hvd_boot **out,
     }
     *out = boot;
     return 0;
+}
+
+int hvd_boot_lost(const struct hvd_boot *boot)
+{
+    return boot->is_elastic ? hvd_member_lost() : -1;
 }
 
 void hvd_boot_destroy(struct hvd_boot *boot)

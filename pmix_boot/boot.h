@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who am I, who are the others: ranks, nodes, a job secret, and one card of each rank.
  *
- * PMIx serves it under Slurm, mpirun, prterun and hvdrun; a process that nobody launched is
- * rank 0 of 1. hvd-boot, a child process of some milliseconds, speaks PMIx: libpmix never
+ * PMIx serves it under Slurm, mpirun, prterun and hvdrun; an elastic job has a service of its own
+ * (elastic/service.h); a process that nobody launched is rank 0 of 1. hvd-boot, a child process of some milliseconds, speaks PMIx: libpmix never
  * enters the program, and PMIx is closed again before hvd_boot_create returns, because a rank
  * that exits while it is open takes the whole Slurm step down without a word. */
 #ifndef HVD_BOOT_H
 #define HVD_BOOT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "gpu_binding/error.h"
@@ -28,6 +29,7 @@ struct hvd_boot {
     unsigned char
         secret[HVD_SECRET_BYTES]; /* random, from rank 0, the same on all ranks */
     struct hvd_boot_peer *peers; /* [size] */
+    bool is_elastic; /* when a rank dies, the others may call hvd_boot_create again */
 };
 
 /* What one rank brings; borrowed for the call. */
@@ -50,6 +52,10 @@ struct hvd_boot_query {
  * One call at a time per process. The program sees one SIGCHLD. The caller owns *out. */
 int hvd_boot_create(const struct hvd_boot_query *query, struct hvd_boot **out,
                     struct hvd_error *err);
+
+/* In an elastic job a rank that has died since hvd_boot_create, as far as its service knows, else
+ * -1. Does not block. */
+int hvd_boot_lost(const struct hvd_boot *boot);
 
 /* NULL is fine. */
 void hvd_boot_destroy(struct hvd_boot *boot);

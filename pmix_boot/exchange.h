@@ -24,11 +24,14 @@ struct hvd_exchange {
 
 /* Each fills out, which the caller ends with hvd_exchange_finish, or fails and leaves it
  * alone; HVD_ERR_ARG: this rank is not in the list, or a rank in it does not exist. PMIx:
- * collective, needs a server (see launch_env.h); a child process speaks to it. */
+ * collective, needs a server (see launch_env.h); a child process speaks to it. Elastic: among
+ * the ranks that live when all of them have called it; no list of ranks is possible. */
 int hvd_exchange_single(const struct hvd_exchange_query *query, struct hvd_exchange *out,
                         struct hvd_error *err);
 int hvd_exchange_pmix(const struct hvd_exchange_query *query, struct hvd_exchange *out,
                       struct hvd_error *err);
+int hvd_exchange_elastic(const struct hvd_exchange_query *query, struct hvd_exchange *out,
+                         struct hvd_error *err);
 
 /* Whether this installation can speak PMIx; where not, hvd_exchange_pmix fails. */
 bool hvd_exchange_has_pmix(void);

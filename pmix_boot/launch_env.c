@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From the variables that launchers set to one of: alone, PMIx, or a sentence with the cure. */
+/* From the variables that launchers set to one of: alone, PMIx, elastic, or a sentence with the cure. */
 #include "pmix_boot/launch_env.h"
 
 #include <stdlib.h>
@@ -192,6 +192,10 @@ int hvd_launch_decide(const char *const *environment, bool has_pmix,
                         "node %s: ask the administrator to install it there, or exclude "
                         "the node with --exclude",
                         node != NULL ? node : "(unknown)");
+    }
+    if (find(environment, HVD_ENV_ELASTIC) != NULL) {
+        *launch = HVD_LAUNCH_ELASTIC;
+        return 0;
     }
     if (is_served && has_pmix) {
         *launch = HVD_LAUNCH_PMIX;

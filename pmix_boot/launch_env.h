@@ -10,6 +10,7 @@
 enum hvd_launch {
     HVD_LAUNCH_SINGLE, /* nobody launched it, or as the only one: rank 0 of 1 */
     HVD_LAUNCH_PMIX, /* one rank of a launch that serves PMIx */
+    HVD_LAUNCH_ELASTIC, /* one rank of an elastic job, which has a service of its own */
 };
 
 /* environment is a list of "name=value" that ends with NULL, as environ is. has_pmix tells

@@ -84,6 +84,12 @@ static const struct launch_case cases[] = {
     {"mpiexec inside a step of one task", REFUSED("PMI_SIZE is 4"),
      .environment = {"SLURM_STEP_ID=0", "SLURM_NTASKS=1", "PMI_SIZE=4", NULL}},
 
+    {"an elastic job", .launch = HVD_LAUNCH_ELASTIC,
+     .environment = {"HVD_ELASTIC=host:1:key", "PMIX_NAMESPACE=x", "PMIX_RANK=0",
+                     "HOROVOD_SIZE=4", NULL}},
+    {"an elastic job that cannot be", .status = HVD_ERR_STATE, .text = "because",
+     .environment = {"HVD_ELASTIC=host:1:key", "SLURM_HVD_ERROR=because", NULL}},
+
     {"the launcher's own reason", .status = HVD_ERR_STATE, .text = "n2: 4 tasks, 2 GPUs",
      .environment = {"SLURM_HVD_ERROR=n2: 4 tasks, 2 GPUs",
                      "PMIX_NAMESPACE=slurm.pmix.7.0", "PMIX_RANK=0", "SLURM_STEP_ID=0",
