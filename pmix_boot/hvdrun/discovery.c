@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pmix_boot/hvdrun/discovery.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "gpu_binding/log.h"
+#include "pmix_boot/hvdrun/hosts.h"
+
+/* Horovod asks as often. While the command runs, its output is looked at more often. */
+static const int every_ms = 1000;
+static const int look_ms = 20;
+
+struct hvdrun_discovery {
+    const char *command; /* borrowed */
+    char own[256];
+    int default_slots;
+    pid_t pid; /* 0: does not run */
+    int fd;
+    long long next_ms;
+    char text[65536];
+    size_t bytes;
+    int slots;
+    bool has_failed; /* that has been said */
+};
+
+static int read_line(char *line, const char *own, int default_slots,
+                     struct hvd_error *err)
+{
+    struct hvdrun_host *hosts;
+    bool has_number = strchr(line, ':') != NULL;
+    int count = hvdrun_hosts_parse(line, &hosts, err);
+    int slots = 0;
+
+    if (count < 0) {
+        return count;
+    }
+    if (count == 1 && hvdrun_host_is_local(hosts[0].name, own)) {
+        slots = has_number || default_slots == 0 ? hosts[0].slots : default_slots;
+    }
+    free(hosts);
+    return slots;
+}
+
+int hvdrun_discovery_read(char *text, const char *own, int default_slots,
+                          struct hvd_error *err)
+{
+    char *save = NULL;
+    int slots = 0;
+
+    for (char *line = strtok_r(text, " \t\r\n", &save); line != NULL;
+         line = strtok_r(NULL, " \t\r\n", &save)) {
+        int more = read_line(line, own, default_slots, err);
+
+        if (more < 0) {
+            return more;
+        }
+        slots += more;
+    }
+    return slots;
+}
+
+int hvdrun_discovery_create(const char *command, int default_slots,
+                            struct hvdrun_discovery **out, struct hvd_error *err)
+{
+    struct hvdrun_discovery *discovery = calloc(1, sizeof(*discovery));
+
+    if (discovery == NULL) {
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for --host-discovery-script");
+    }
+    discovery->command = command;
+    discovery->default_slots = default_slots;
+    discovery->fd = -1;
+    discovery->slots = -1;
+    (void)gethostname(discovery->own, sizeof(discovery->own) - 1);
+    *out = discovery;
+    return 0;
+}
+
+static int start(struct hvdrun_discovery *discovery)
+{
+    char *arguments[] = {"sh", "-c", (char *)discovery->command, NULL};
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    sigset_t none;
+    int ends[2];
+    int error;
+
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        return HVD_ERR_SYS;
+    }
+    (void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
+    sigemptyset(&none);
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    error = posix_spawn(&discovery->pid, "/bin/sh", &actions, &attributes, arguments,
+                        environ);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    close(ends[1]);
+    if (error != 0) {
+        close(ends[0]);
+        discovery->pid = 0;
+        return HVD_ERR_SYS;
+    }
+    discovery->fd = ends[0];
+    discovery->bytes = 0;
+    return 0;
+}
+
+void hvdrun_discovery_destroy(struct hvdrun_discovery *discovery)
+{
+    if (discovery == NULL) {
+        return;
+    }
+    if (discovery->pid > 0) {
+        kill(-discovery->pid, SIGKILL);
+        while (waitpid(discovery->pid, NULL, 0) < 0 && errno == EINTR) {
+        }
+        close(discovery->fd);
+    }
+    free(discovery);
+}
+
+static bool fail(struct hvdrun_discovery *discovery, const char *reason)
+{
+    if (!discovery->has_failed) {
+        discovery->has_failed = true;
+        hvd_log(HVD_LOG_WARN, "--host-discovery-script %s: %s; it is asked again",
+                discovery->command, reason);
+    }
+    return false;
+}
+
+/* The command has ended. */
+static bool conclude(struct hvdrun_discovery *discovery, int wait_status)
+{
+    struct hvd_error err;
+    int slots;
+
+    close(discovery->fd);
+    discovery->pid = 0;
+    if (wait_status != 0) {
+        return fail(discovery, "it failed");
+    }
+    discovery->text[discovery->bytes] = '\0';
+    slots = hvdrun_discovery_read(discovery->text, discovery->own,
+                                  discovery->default_slots, &err);
+    if (slots < 0) {
+        return fail(discovery, err.text);
+    }
+    discovery->slots = slots;
+    return true;
+}
+
+/* Whether there is no more to read. */
+static bool read_some(struct hvdrun_discovery *discovery)
+{
+    for (;;) {
+        size_t room = sizeof(discovery->text) - 1 - discovery->bytes;
+        ssize_t bytes =
+            room > 0 ? read(discovery->fd, discovery->text + discovery->bytes, room) : 0;
+
+        if (bytes > 0) {
+            discovery->bytes += (size_t)bytes;
+        } else if (bytes == 0) {
+            return true;
+        } else if (errno != EINTR) {
+            return errno != EAGAIN;
+        }
+    }
+}
+
+bool hvdrun_discovery_progress(struct hvdrun_discovery *discovery, long long now_ms)
+{
+    int wait_status = 0;
+
+    if (discovery->pid == 0 && now_ms >= discovery->next_ms) {
+        discovery->next_ms = now_ms + every_ms;
+        if (start(discovery) < 0) {
+            return fail(discovery, strerror(errno));
+        }
+    }
+    if (discovery->pid > 0 && read_some(discovery) &&
+        waitpid(discovery->pid, &wait_status, WNOHANG) == discovery->pid) {
+        discovery->next_ms = now_ms + every_ms;
+        return conclude(discovery, wait_status);
+    }
+    if (discovery->pid > 0) {
+        discovery->next_ms = now_ms + look_ms;
+    }
+    return false;
+}
+
+int hvdrun_discovery_slots(const struct hvdrun_discovery *discovery)
+{
+    return discovery->slots;
+}
+
+long long hvdrun_discovery_next_ms(const struct hvdrun_discovery *discovery)
+{
+    return discovery->next_ms;
+}
