@@ -6,8 +6,6 @@
 
 #include "gpu_binding/env.h"
 
-#define NO_ELASTIC                                                                       \
-    "elastic jobs are not there yet: run with a fixed number of ranks, -np N"
 #define ONE_CONTROLLER "hvd has one controller, and it needs no choice"
 #define NO_MPI "hvd does not use MPI"
 
@@ -31,6 +29,11 @@
         .name = (long_name), .alias = (short_name), .argument = (value),                 \
         .kind = HVDRUN_OPTION_IDLE, .text = (why)                                        \
     }
+#define ELASTIC(long_name, short_name, value, help)                                      \
+    {                                                                                    \
+        .name = (long_name), .alias = (short_name), .argument = (value),                 \
+        .kind = HVDRUN_OPTION_ELASTIC, .text = (help)                                    \
+    }
 #define REFUSED(long_name, value, what_to_do)                                            \
     {                                                                                    \
         .name = (long_name), .argument = (value), .kind = HVDRUN_OPTION_REFUSED,         \
@@ -51,6 +54,17 @@ const struct hvdrun_option hvdrun_option_table[] = {
     OWN("mpi-args", NULL, "ARGS", "more arguments for mpirun, when ranks are on hosts"),
     OWN("ssh-port", "p", "PORT", "port that mpirun's ssh connects to"),
     OWN("ssh-identity-file", "i", "FILE", "key that mpirun's ssh uses"),
+
+    GROUP("Elastic jobs: a rank that fails does not end the others"),
+    ELASTIC("min-num-proc", "min-np", "N", "go on while N ranks are left (-np)"),
+    ELASTIC("max-num-proc", "max-np", "N", "never more ranks than N (-np)"),
+    ELASTIC("elastic-timeout", NULL, "SECONDS", "how long fewer wait for others (600)"),
+    ELASTIC("reset-limit", NULL, "N", "begin anew at most N times"),
+    ELASTIC("blacklist-cooldown-range", NULL, "MIN MAX",
+            "start a failed rank again after so many seconds, more each time"),
+    ELASTIC("host-discovery-script", NULL, "FILE",
+            "a command that prints HOST:N, asked each second: start more ranks"),
+    ELASTIC("slots-per-host", NULL, "N", "ranks on a host that it prints without N (1)"),
 
     GROUP("Output"),
     OWN("output-filename", NULL, "DIR", "also write DIR/rank.<r>/stdout and stderr"),
@@ -137,15 +151,6 @@ const struct hvdrun_option hvdrun_option_table[] = {
     GROUP("Not accepted"),
     REFUSED("jsrun", NULL,
             "start the ranks with jsrun itself: hvd finds them by its PMIx"),
-    REFUSED("min-num-proc", "N", NO_ELASTIC),
-    REFUSED("min-np", "N", NO_ELASTIC),
-    REFUSED("max-num-proc", "N", NO_ELASTIC),
-    REFUSED("max-np", "N", NO_ELASTIC),
-    REFUSED("slots-per-host", "N", NO_ELASTIC),
-    REFUSED("elastic-timeout", "SECONDS", NO_ELASTIC),
-    REFUSED("reset-limit", "N", NO_ELASTIC),
-    REFUSED("blacklist-cooldown-range", "MIN", NO_ELASTIC),
-    REFUSED("host-discovery-script", "FILE", NO_ELASTIC),
     {.name = NULL},
 };
 

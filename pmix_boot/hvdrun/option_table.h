@@ -13,6 +13,7 @@ enum hvdrun_option_kind {
     HVDRUN_OPTION_MEBIBYTES, /* the same; value is given in MiB, handed on in bytes */
     HVDRUN_OPTION_ON, /* variable = 1; takes no value */
     HVDRUN_OPTION_OFF, /* variable = 0; takes no value */
+    HVDRUN_OPTION_ELASTIC, /* hvdrun itself acts on it: see elastic_options.c */
     HVDRUN_OPTION_IDLE, /* accepted without effect; text says why */
     HVDRUN_OPTION_REFUSED, /* not accepted; text says what to do */
 };
@@ -20,7 +21,7 @@ enum hvdrun_option_kind {
 struct hvdrun_option {
     const char *name; /* without dashes; empty: text is the title of a group */
     const char *alias; /* another name; NULL: none */
-    const char *argument; /* what the value is called; NULL: takes none */
+    const char *argument; /* what the value is called, two if with a space; NULL: none */
     enum hvdrun_option_kind kind;
     const char *variable; /* that the ranks get; NULL: none */
     const char *text; /* what it does, or why not, for people */

@@ -254,6 +254,8 @@ static int apply(struct hvdrun_options *options, const struct hvdrun_option *opt
                                       err);
     case HVDRUN_OPTION_IDLE:
         return set_idle(options, option, err);
+    case HVDRUN_OPTION_ELASTIC:
+        return hvdrun_elastic_options_set(&options->elastic, option->name, value, err);
     case HVDRUN_OPTION_REFUSED:
         break;
     }
@@ -282,7 +284,7 @@ int hvdrun_options_set(struct hvdrun_options *options, const char *name,
 
 /* --- a command line ---------------------------------------------------------------------- */
 
-/* Reads arguments[at] and perhaps its value behind it. Returns how many it took, or < 0. */
+/* Reads arguments[0] and perhaps its values behind it. Returns how many it took, or < 0. */
 static int read_one(struct hvdrun_options *options, char *const *arguments, int left,
                     struct hvd_error *err)
 {
@@ -290,6 +292,7 @@ static int read_one(struct hvdrun_options *options, char *const *arguments, int 
     size_t length = strcspn(name, "=");
     const struct hvdrun_option *option;
     char plain[64];
+    char both[64]; /* values of an option that has two */
     const char *value = NULL;
     int status;
 
@@ -303,11 +306,30 @@ static int read_one(struct hvdrun_options *options, char *const *arguments, int 
     } else if (option != NULL && option->argument != NULL && left > 1) {
         value = arguments[1];
     }
+    if (value != NULL && value == arguments[1] && left > 2 &&
+        strchr(option->argument, ' ') != NULL) {
+        snprintf(both, sizeof(both), "%s %s", arguments[1], arguments[2]);
+        status = hvdrun_options_set(options, plain, both, err);
+        return status < 0 ? status : 3;
+    }
     status = hvdrun_options_set(options, plain, value, err);
     if (status < 0) {
         return status;
     }
     return value != NULL && value == arguments[1] ? 2 : 1;
+}
+
+static int complete_elastic(struct hvdrun_options *options, struct hvd_error *err)
+{
+    char seconds[16];
+    int status = hvdrun_elastic_options_complete(&options->elastic, &options->ranks, err);
+
+    if (status < 0 || !hvdrun_elastic_options_are_on(&options->elastic)) {
+        return status;
+    }
+    snprintf(seconds, sizeof(seconds), "%d", options->elastic.timeout_s);
+    return hvdrun_environment_set(&options->settings, HVD_ENV_ELASTIC_TIMEOUT, seconds,
+                                  true, err);
 }
 
 int hvdrun_options_read(struct hvdrun_options *options, int count, char *const *arguments,
@@ -335,7 +357,7 @@ int hvdrun_options_read(struct hvdrun_options *options, int count, char *const *
         return hvd_fail(err, HVD_ERR_ARG,
                         "no command to run: hvdrun -np N python train.py");
     }
-    return 0;
+    return options->action == HVDRUN_RUN ? complete_elastic(options, err) : 0;
 }
 
 void hvdrun_options_finish(struct hvdrun_options *options)
@@ -344,6 +366,7 @@ void hvdrun_options_finish(struct hvdrun_options *options)
     free(options->output_directory);
     free(options->mpi_arguments);
     free(options->ssh_arguments);
+    hvdrun_elastic_options_finish(&options->elastic);
     hvdrun_words_finish(&options->settings);
     hvdrun_words_finish(&options->remarks);
 }

@@ -7,6 +7,7 @@
 
 #include "gpu_binding/error.h"
 #include "gpu_binding/plan.h"
+#include "pmix_boot/hvdrun/elastic_options.h"
 #include "pmix_boot/hvdrun/environment.h"
 
 enum hvdrun_action {
@@ -24,6 +25,7 @@ struct hvdrun_options {
     char *mpi_arguments; /* for mpirun, separated by spaces; NULL */
     char *ssh_arguments; /* for mpirun's ssh; NULL */
     enum hvd_bind_mode bind;
+    struct hvdrun_elastic_options elastic;
     bool is_verbose;
     bool has_prefix; /* lines of ranks begin with rank and stream */
     bool has_time; /* and with the time before these; only together with has_prefix */

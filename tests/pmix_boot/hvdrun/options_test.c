@@ -68,9 +68,27 @@ static const struct line_case cases[] = {
     {"-np 1 --gloo a", NULL, "np=1 [--gloo has no effect] : a", 0, NULL},
     {"-np 1 --binding-args=x a", NULL, "np=1 [--binding-args has no effect] : a", 0,
      NULL},
-    {"-np 2 --min-np 1 a", NULL, UNSUPPORTED("elastic")},
-    {"-np 2 --host-discovery-script x a", NULL, UNSUPPORTED("elastic")},
     {"-np 2 --jsrun a", NULL, UNSUPPORTED("jsrun itself")},
+
+    {"-np 2 --min-np 1 --max-np 4 a", NULL,
+     "np=2 HOROVOD_ELASTIC_TIMEOUT=600 elastic=1-4 : a", 0, NULL},
+    {"--min-num-proc 2 a", NULL, "np=2 HOROVOD_ELASTIC_TIMEOUT=600 elastic=2-2 : a", 0,
+     NULL},
+    {"-np 2 --max-num-proc=3 --elastic-timeout 5 --reset-limit 0 a", NULL,
+     "np=2 HOROVOD_ELASTIC_TIMEOUT=5 elastic=2-3 resets=0 : a", 0, NULL},
+    {"-np 2 --min-np 1 --blacklist-cooldown-range 3 10 a b", NULL,
+     "np=2 HOROVOD_ELASTIC_TIMEOUT=600 elastic=1-2 cooldown=3-10 : a b", 0, NULL},
+    {"-np 2 --host-discovery-script ./hosts --slots-per-host 4 a", NULL,
+     "np=2 HOROVOD_ELASTIC_TIMEOUT=600 elastic=2-2 asks=./hosts : a", 0, NULL},
+    {"-np 2 --min-np 3 a", NULL, REFUSED("-np 2 is not from --min-np 3 to --max-np 2")},
+    {"-np 2 --max-np 1 a", NULL, REFUSED("-np 2 is not from --min-np 2 to --max-np 1")},
+    {"--max-np 2 a", NULL, REFUSED("how many ranks shall begin")},
+    {"-np 2 --reset-limit 1 a", NULL, REFUSED("needs --min-np N")},
+    {"-np 2 --min-np 0 a", NULL, REFUSED("--min-num-proc 0: expected a whole number")},
+    {"-np 2 --min-np 1 --blacklist-cooldown-range 10 3 a", NULL,
+     REFUSED("expected two numbers of seconds")},
+    {"-np 2 --min-np 1 --blacklist-cooldown-range=3 a", NULL,
+     REFUSED("expected two numbers of seconds")},
 
     {"", NULL, REFUSED("no command")},
     {"-np 2", NULL, REFUSED("no command")},
@@ -136,6 +154,28 @@ static void append(char *text, const char *format, const char *value)
     }
 }
 
+static void append_range(char *text, const char *name, int from, int to)
+{
+    char range[32];
+
+    snprintf(range, sizeof(range), "%d-%d", from, to);
+    append(text, name, to > 0 ? range : NULL);
+}
+
+static void describe_elastic(const struct hvdrun_elastic_options *elastic, char *text)
+{
+    char resets[16];
+
+    if (!hvdrun_elastic_options_are_on(elastic)) {
+        return;
+    }
+    snprintf(resets, sizeof(resets), "%d", elastic->reset_limit);
+    append_range(text, "elastic=", elastic->min, elastic->max);
+    append(text, "resets=", elastic->has_reset_limit ? resets : NULL);
+    append_range(text, "cooldown=", elastic->cooldown_min_s, elastic->cooldown_max_s);
+    append(text, "asks=", elastic->discovery);
+}
+
 static void describe_run(const struct hvdrun_options *options, char *text)
 {
     char ranks[16];
@@ -154,6 +194,7 @@ static void describe_run(const struct hvdrun_options *options, char *text)
     for (int i = 0; i < options->settings.count; i++) {
         append(text, "", options->settings.items[i]);
     }
+    describe_elastic(&options->elastic, text);
     for (int i = 0; i < options->remarks.count; i++) {
         char name[64];
 
