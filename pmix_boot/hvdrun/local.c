@@ -6,13 +6,16 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "gpu_binding/binding.h"
 #include "gpu_binding/env.h"
 #include "gpu_binding/log.h"
 #include "pmix_boot/hvdrun/directory.h"
+#include "pmix_boot/hvdrun/elastic.h"
 #include "pmix_boot/hvdrun/guard.h"
 #include "pmix_boot/hvdrun/python.h"
 #include "pmix_boot/hvdrun/rank_environment.h"
@@ -34,7 +37,10 @@ struct job {
     int signal_fd;
     int abort_ends[2];
     struct hvd_plan plan;
-    struct hvdrun_rank *ranks;
+    struct hvdrun_rank *ranks; /* [slots] */
+    int slots; /* as many ranks as there may be */
+    bool is_elastic;
+    struct hvdrun_elastic elastic;
 };
 
 /* --- preparing --------------------------------------------------------------------------- */
@@ -45,7 +51,7 @@ static void plan_binding(struct job *job)
     struct hvd_topology topology = {0};
     struct hvd_cpuset own;
     struct hvd_binding_step step = {
-        .rank_count = job->options->ranks,
+        .rank_count = job->slots,
         .cpus = &own,
         .visible_devices = getenv(HVD_ENV_CUDA_VISIBLE_DEVICES),
         .options.mode = job->options->bind,
@@ -90,10 +96,11 @@ static int start_server(struct job *job, struct hvd_error *err)
     return status;
 }
 
-/* The guard comes before the server's thread, and signals before both. */
+/* The guard comes before the server's thread, and signals before both. Ranks of an elastic job
+ * have another server, which outlives some of them. */
 static int prepare(struct job *job, struct hvd_error *err)
 {
-    size_t count = (size_t)job->options->ranks;
+    size_t count = (size_t)job->slots;
     int status;
 
     job->ranks = calloc(count, sizeof(*job->ranks));
@@ -119,7 +126,8 @@ static int prepare(struct job *job, struct hvd_error *err)
     if (status == 0) {
         plan_binding(job);
         hvdrun_python_directory(job->python, sizeof(job->python));
-        status = start_server(job, err);
+        status = job->is_elastic ? hvdrun_elastic_begin(&job->elastic, err)
+                                 : start_server(job, err);
     }
     return status;
 }
@@ -136,10 +144,11 @@ static int make_environment(const struct job *job, int rank, struct hvdrun_words
         .host = job->host,
         .python_directory = job->python[0] != '\0' ? job->python : NULL,
         .plan = job->plan.rows != NULL ? &job->plan : NULL,
+        .elastic = job->is_elastic ? job->elastic.service.address : NULL,
     };
     int status = hvdrun_rank_environment_make(&all, rank, out, err);
 
-    return status < 0 ? status : hvdrun_server_export(rank, out, err);
+    return status < 0 || job->is_elastic ? status : hvdrun_server_export(rank, out, err);
 }
 
 static int run_command(const struct job *job, int rank, int input,
@@ -183,6 +192,9 @@ static int start_rank(struct job *job, int rank, int *exit_code, struct hvd_erro
         started->pid = pid;
         hvdrun_guard_watch(&job->guard, pid);
     }
+    if (status == 0 && job->is_elastic) {
+        hvdrun_elastic_on_start(&job->elastic, rank);
+    }
     close(input);
     for (int i = 0; i < HVDRUN_STREAMS; i++) {
         close(rank_ends[i]);
@@ -190,13 +202,31 @@ static int start_rank(struct job *job, int rank, int *exit_code, struct hvd_erro
     return status;
 }
 
+/* A rank that comes later, in the place of one that has ended or of none. */
+static int start_again(void *context, int slot, struct hvd_error *err)
+{
+    struct job *job = context;
+    struct hvdrun_rank *rank = &job->ranks[slot];
+    int exit_code;
+
+    if (rank->pid > 0) {
+        kill(-rank->pid, SIGKILL); /* what it left behind */
+        (void)waitpid(rank->pid, NULL, 0);
+        hvdrun_streams_close(rank->streams);
+    }
+    rank->pid = 0;
+    rank->is_over = false;
+    return start_rank(job, slot, &exit_code, err);
+}
+
 static int start_and_watch(struct job *job, struct hvd_error *err)
 {
     struct hvdrun_watch watch = {
         .ranks = job->ranks,
-        .count = job->options->ranks,
+        .count = job->slots,
         .signal_fd = job->signal_fd,
         .abort_fd = job->abort_ends[0],
+        .elastic = job->is_elastic ? &job->elastic : NULL,
     };
     int exit_code = EXIT_FAILURE;
 
@@ -213,13 +243,14 @@ static int start_and_watch(struct job *job, struct hvd_error *err)
 
 static void take_away(struct job *job)
 {
-    for (int rank = 0; job->ranks != NULL && rank < job->options->ranks; rank++) {
+    for (int rank = 0; job->ranks != NULL && rank < job->slots; rank++) {
         hvdrun_streams_close(job->ranks[rank].streams);
     }
     free(job->ranks);
     if (job->served.ranks > 0) {
         hvdrun_server_stop();
     }
+    hvdrun_elastic_end(&job->elastic);
     if (job->directory[0] != '\0') {
         hvdrun_directory_remove(job->directory);
     }
@@ -240,9 +271,15 @@ int hvdrun_local_run(const struct hvdrun_options *options, const char *host,
         .host = host,
         .signal_fd = -1,
         .abort_ends = {-1, -1},
+        .slots = options->ranks,
+        .is_elastic = hvdrun_elastic_options_are_on(&options->elastic),
+        .elastic = {.options = options, .start = start_again, .job = &job},
     };
     int exit_code = EXIT_FAILURE;
 
+    if (job.is_elastic) {
+        job.slots = options->elastic.max;
+    }
     if (prepare(&job, err) == 0) {
         exit_code = start_and_watch(&job, err);
     }

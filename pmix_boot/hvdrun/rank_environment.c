@@ -10,7 +10,8 @@
 
 /* Of an outer launch: they would lead a rank to the wrong server, or tell it that the
  * launch failed. */
-static const char *const outer[] = {"PMIX_", HVD_ENV_LAUNCH_ERROR "="};
+static const char *const outer[] = {"PMIX_", HVD_ENV_LAUNCH_ERROR "=",
+                                    HVD_ENV_ELASTIC "=", HVD_ENV_HOROVOD_ELASTIC "="};
 
 static int set_number(struct hvdrun_words *out, const char *name, int value,
                       struct hvd_error *err)
@@ -66,6 +67,22 @@ static int set_python(const struct hvdrun_rank_environment *all, struct hvdrun_w
                         HVD_ENV_PYTHONPATH, sizeof(joined));
     }
     return hvdrun_environment_set(out, HVD_ENV_PYTHONPATH, joined, true, err);
+}
+
+static int set_elastic(const struct hvdrun_rank_environment *all,
+                       struct hvdrun_words *out, struct hvd_error *err)
+{
+    char address[256];
+    int status;
+
+    if (all->elastic == NULL) {
+        return 0;
+    }
+    snprintf(address, sizeof(address), "127.0.0.1:%s", all->elastic);
+    status = hvdrun_environment_set(out, HVD_ENV_ELASTIC, address, true, err);
+    return status < 0
+               ? status
+               : hvdrun_environment_set(out, HVD_ENV_HOROVOD_ELASTIC, "1", true, err);
 }
 
 static int set_one(void *context, const char *name, const char *value, bool overwrite)
@@ -126,6 +143,9 @@ int hvdrun_rank_environment_make(const struct hvdrun_rank_environment *all, int 
     }
     if (status == 0) {
         status = set_python(all, out, err);
+    }
+    if (status == 0) {
+        status = set_elastic(all, out, err);
     }
     return status < 0 ? status : set_binding(all, rank, out, err);
 }

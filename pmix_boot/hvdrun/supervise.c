@@ -6,6 +6,8 @@
  *      | all leaders over                                  v
  *      +--------------------> over <--all leaders over-- killing (ranks got SIGKILL)
  *
+ * In an elastic job a rank that fails ends the others only when they are too few (elastic.h).
+ *
  * A leader that has ended stays a zombie until the job is over: so its number, which is also
  * its group's, cannot become somebody else's. */
 #include "pmix_boot/hvdrun/supervise.h"
@@ -130,6 +132,21 @@ static bool read_stream(struct state *state, struct hvdrun_stream *stream)
     return false;
 }
 
+/* A rank of an elastic job has ended. */
+static void end_elastic(struct state *state, int rank, const siginfo_t *info)
+{
+    struct hvdrun_cause end = {0};
+    bool must_end;
+
+    hvdrun_cause_add_end(&end, rank, state->watch->ranks[rank].pid,
+                         info->si_code != CLD_EXITED, info->si_status);
+    hvdrun_elastic_on_end(state->watch->elastic, rank, &end, now_ms(), &state->cause,
+                          &must_end);
+    if (must_end) {
+        start_ending(state, SIGTERM, FAILURE_GRACE_MS);
+    }
+}
+
 static void check_leader(struct state *state, int rank)
 {
     struct hvdrun_rank *watched = &state->watch->ranks[rank];
@@ -141,7 +158,9 @@ static void check_leader(struct state *state, int rank)
         return;
     }
     watched->is_over = true;
-    if (state->phase == RUNNING) {
+    if (state->phase == RUNNING && state->watch->elastic != NULL) {
+        end_elastic(state, rank, &info);
+    } else if (state->phase == RUNNING) {
         hvdrun_cause_add_end(&state->cause, rank, watched->pid,
                              info.si_code != CLD_EXITED, info.si_status);
     }
@@ -152,7 +171,7 @@ static void on_children(struct state *state)
     for (int rank = 0; rank < state->watch->count; rank++) {
         check_leader(state, rank);
     }
-    if (state->cause.kind != HVDRUN_CAUSE_NONE) {
+    if (state->cause.kind != HVDRUN_CAUSE_NONE && state->watch->elastic == NULL) {
         start_ending(state, SIGTERM, FAILURE_GRACE_MS);
     }
 }
@@ -230,7 +249,8 @@ static bool are_leaders_over(const struct state *state)
             return false;
         }
     }
-    return true;
+    return state->phase != RUNNING || state->watch->elastic == NULL ||
+           !hvdrun_elastic_is_pending(state->watch->elastic);
 }
 
 /* Fills polls with all that can be waited for; closed streams are left out by their fd. */
@@ -254,10 +274,16 @@ static size_t fill_polls(const struct state *state, struct pollfd *polls, bool *
 
 static void wait_and_handle(struct state *state, struct pollfd *polls, size_t count)
 {
+    long long until = -1;
     int timeout_ms = -1;
 
     if (state->phase != RUNNING) {
-        long long left = state->deadline_ms - now_ms();
+        until = state->deadline_ms;
+    } else if (state->watch->elastic != NULL) {
+        until = hvdrun_elastic_next_ms(state->watch->elastic);
+    }
+    if (until >= 0) {
+        long long left = until - now_ms();
 
         timeout_ms = left > 0 ? (int)left : 0;
     }
@@ -296,7 +322,7 @@ static void clear(struct state *state)
     for (int rank = 0; rank < state->watch->count; rank++) {
         struct hvdrun_rank *ended = &state->watch->ranks[rank];
 
-        if (ended->is_over) {
+        if (ended->pid > 0 && ended->is_over) {
             (void)waitpid(ended->pid, NULL, 0);
         } else if (ended->pid > 0) {
             hvd_log(HVD_LOG_ERROR, "rank %d (pid %d) does not end, although killed", rank,
@@ -326,6 +352,9 @@ static void run(struct state *state, struct pollfd *polls)
         }
         wait_and_handle(state, polls, count);
         check_deadline(state);
+        if (state->phase == RUNNING && state->watch->elastic != NULL) {
+            hvdrun_elastic_progress(state->watch->elastic, now_ms());
+        }
     }
     clear(state);
 }

@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "gpu_binding/error.h"
+#include "pmix_boot/hvdrun/elastic.h"
 #include "pmix_boot/hvdrun/lines.h"
 
 /* A pipe from a rank, non-blocking, and where its lines go. */
@@ -34,6 +35,7 @@ struct hvdrun_watch {
     int count;
     int signal_fd; /* a signalfd with SIGCHLD and what is to be forwarded, non-blocking */
     int abort_fd; /* struct hvdrun_abort comes from here */
+    struct hvdrun_elastic *elastic; /* NULL: one rank that fails ends all */
 };
 
 /* Returns when no process of the job is left and all output is written: the exit code of the

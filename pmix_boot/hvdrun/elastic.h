@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What becomes of an elastic job when one of its ranks ends: the others go on while they are
+ * enough, and a rank that failed, or one that there is room for now, is started later.
+ *
+ * The job succeeds when ranks end well; those that failed before that have been done without. */
+#ifndef HVDRUN_ELASTIC_H
+#define HVDRUN_ELASTIC_H
+
+#include "pmix_boot/elastic/start.h"
+#include "pmix_boot/hvdrun/cause.h"
+#include "pmix_boot/hvdrun/options.h"
+
+struct hvdrun_discovery;
+
+/* The launcher's numbers of ranks are 0 to slots - 1. */
+struct hvdrun_elastic_slot {
+    bool is_running;
+    int failures;
+    long long again_ms; /* when to start it again; 0: not */
+};
+
+struct hvdrun_elastic {
+    const struct hvdrun_options *options;
+    struct hvd_elastic_service service;
+    struct hvdrun_elastic_slot *slots; /* [slot_count] */
+    int slot_count;
+    struct hvdrun_discovery *discovery; /* NULL: no script */
+    int successes;
+    int (*start)(void *job, int slot, struct hvd_error *err);
+    void *job;
+};
+
+/* Starts the service and the search for hosts; start(job, slot) starts a rank later on. */
+int hvdrun_elastic_begin(struct hvdrun_elastic *elastic, struct hvd_error *err);
+
+/* Ends both. One that was not begun is fine. */
+void hvdrun_elastic_end(struct hvdrun_elastic *elastic);
+
+/* A rank of that slot runs, has ended. cause gets why, and must_end is true, when the job
+ * cannot go on. */
+void hvdrun_elastic_on_start(struct hvdrun_elastic *elastic, int slot);
+void hvdrun_elastic_on_end(struct hvdrun_elastic *elastic, int slot,
+                           const struct hvdrun_cause *end, long long now_ms,
+                           struct hvdrun_cause *cause, bool *must_end);
+
+/* Starts what is due. */
+void hvdrun_elastic_progress(struct hvdrun_elastic *elastic, long long now_ms);
+
+/* When to call progress; -1: only events count. */
+long long hvdrun_elastic_next_ms(const struct hvdrun_elastic *elastic);
+
+/* Whether a rank will be started, though none may run. */
+bool hvdrun_elastic_is_pending(const struct hvdrun_elastic *elastic);
+
+#endif
