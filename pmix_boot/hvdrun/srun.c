@@ -6,6 +6,29 @@
 #include "pmix_boot/hvdrun/hosts.h"
 #include "pmix_boot/hvdrun/way.h"
 
+/* The words of an elastic job, each with a comma before it. */
+static int print_elastic(const struct hvdrun_elastic_options *elastic, char *text,
+                         size_t bytes, struct hvd_error *err)
+{
+    int length;
+
+    text[0] = '\0';
+    if (!hvdrun_elastic_options_are_on(elastic)) {
+        return 0;
+    }
+    if (elastic->discovery != NULL || elastic->cooldown_max_s > 0) {
+        return hvd_fail(err, HVD_ERR_UNSUPPORTED,
+                        "in a Slurm job ranks are not started again by hvdrun: start "
+                        "further ones with srun --hvd=elastic,meet=FILE");
+    }
+    length = snprintf(text, bytes, ",elastic,min=%d,max=%d", elastic->min, elastic->max);
+    if (elastic->has_reset_limit) {
+        snprintf(text + length, bytes - (size_t)length, ",resets=%d",
+                 elastic->reset_limit);
+    }
+    return 0;
+}
+
 static int add_plugin(const struct hvdrun_options *options, struct hvdrun_words *words,
                       struct hvd_error *err)
 {
@@ -16,8 +39,13 @@ static int add_plugin(const struct hvdrun_options *options, struct hvdrun_words 
         [HVD_BIND_CORE] = ",bind=cores",
     };
 
-    return hvdrun_words_add(words, err, "--hvd=on%s%s",
-                            options->is_verbose ? ",verbose" : "", binds[options->bind]);
+    char elastic[80];
+    int status = print_elastic(&options->elastic, elastic, sizeof(elastic), err);
+
+    return status < 0 ? status
+                      : hvdrun_words_add(words, err, "--hvd=on%s%s%s",
+                                         options->is_verbose ? ",verbose" : "",
+                                         binds[options->bind], elastic);
 }
 
 /* srun places by host list only in one way: each host named once per rank. */

@@ -59,6 +59,12 @@ int hvdrun_way_choose(const struct hvdrun_options *options,
         return hvd_fail(err, HVD_ERR_ARG, "how many ranks? hvdrun -np N %s",
                         options->command[0]);
     }
+    if (is_remote && hvdrun_elastic_options_are_on(&options->elastic)) {
+        return hvd_fail(err, HVD_ERR_UNSUPPORTED,
+                        "mpirun ends all ranks when one fails, so elastic ranks on other "
+                        "hosts (%s) need Slurm: srun --hvd=elastic",
+                        options->hosts);
+    }
     *way = is_remote ? HVDRUN_WAY_MPIRUN : HVDRUN_WAY_LOCAL;
     return 0;
 }

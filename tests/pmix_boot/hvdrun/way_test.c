@@ -97,6 +97,11 @@ static void test_srun(void)
         .bind = HVD_BIND_CORE,
         .command = command,
     };
+    struct hvdrun_options elastic = {
+        .ranks = 3,
+        .elastic = {.min = 2, .max = 5, .has_reset_limit = true, .reset_limit = 7},
+        .command = command,
+    };
     struct hvdrun_words words = {0};
     int status = hvdrun_way_srun(&plain, &words, NULL);
 
@@ -109,6 +114,13 @@ static void test_srun(void)
                  "srun|--hvd=on,verbose,bind=cores|--ntasks=3|--nodelist=n1,n1,n2|"
                  "--distribution=arbitrary|--output=logs/rank.%t/stdout|"
                  "--error=logs/rank.%t/stderr|--label|python|a b.py");
+    status = hvdrun_way_srun(&elastic, &words, NULL);
+    expect_words("srun of an elastic job", &words, status,
+                 "srun|--hvd=on,elastic,min=2,max=5,resets=7|--ntasks=3|python|a b.py");
+    elastic.elastic.cooldown_max_s = 1;
+    tap_ok(hvdrun_way_srun(&elastic, &words, NULL) == HVD_ERR_UNSUPPORTED,
+           "ranks that hvdrun starts again are not for srun");
+    hvdrun_words_finish(&words);
 }
 
 static void test_mpirun(void)
