@@ -1,0 +1,129 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Elastic jobs on this machine: whoever dies at whatever moment, the others finish all steps.
+# usage: elastic_test.sh HVDRUN TRAINER
+. "$(dirname "$0")/../../cluster/harness.sh"
+. "$(dirname "$0")/../launch.sh"
+hvdrun=$1 trainer=$2
+limit=60
+
+run()
+{
+    timeout -k 5 "$limit" "$hvdrun" "$@"
+}
+
+# finishes PROMISE RANKS HVDRUN_ARGUMENT...: exit code 0, and so many ranks with the right result.
+finishes()
+{
+    local promise=$1 ranks=$2
+    shift 2
+    returns "$promise" 0 '' run "$@"
+    counts "$promise: $ranks ranks have all steps and the right value" "$ranks" \
+        "^slot [0-9]+: rank [0-9]+ of $ranks, steps 20, value 20, begun"
+}
+
+one_dies()
+{
+    local slot moment
+    finishes 'nobody dies' 4 -np 4 --min-np 1 "$trainer" 20
+    for slot in 0 2; do
+        for moment in init:1:0 init:1:4000 collective:7:100 idle:7:0; do
+            finishes "slot $slot dies, $moment" 3 -np 4 --min-np 1 "$trainer" 20 "$slot:$moment"
+        done
+    done
+    finishes 'all but one die' 1 -np 4 --min-np 1 "$trainer" 20 0:idle:3:0 1:collective:9:0 \
+        3:init:2:2000
+    finishes 'one dies while the others begin anew' 2 -np 4 --min-np 1 "$trainer" 20 \
+        1:idle:3:0 2:init:2:1000
+    finishes 'one dies, and its forked child lives on' 3 -np 4 --min-np 1 \
+        env HVD_TRAINER_FORK=1 "$trainer" 20 1:idle:7:0
+}
+
+# Two deaths each time, at moments that nobody chose.
+any_moment()
+{
+    local moments=(init collective idle) seed=${HVD_TEST_SEED:-$$} round deaths ranks slots
+    RANDOM=$seed
+    tap_note "seed $seed (repeat with HVD_TEST_SEED=$seed)"
+    for round in {1..12}; do
+        deaths=()
+        slots=$((RANDOM % 4))
+        for _ in 1 2; do
+            local moment=${moments[RANDOM % 3]} step=$((RANDOM % 15))
+            [ "$moment" != init ] || step=$((1 + ${#deaths[@]}))
+            deaths+=("$((slots % 4)):$moment:$step:$((RANDOM % 20000))")
+            slots=$((slots + 1 + RANDOM % 3))
+        done
+        returns "round $round, ${deaths[*]}: the job succeeds" 0 '' \
+            run -np 4 --min-np 1 "$trainer" 20 "${deaths[@]}"
+        ranks=$(grep -c 'steps 20, value 20,' "$work/output")
+        succeeds "and $ranks of 4 ranks have all steps" test "$ranks" -ge 2
+    done
+}
+
+some_come()
+{
+    export HVD_TRAINER_HOLD=3
+    run -np 3 --min-np 1 --blacklist-cooldown-range 1 2 sh -c '
+        if mkdir "$0/first.$HOROVOD_RANK"; then exec "$1" 20 1:idle:2:0; else exec "$1" 20; fi' \
+        "$work" "$trainer" >"$work/output" 2>&1 </dev/null
+    counts 'a failed rank is started again after its cooldown, and joins' 3 \
+        'rank [0-9] of 3, steps 20, value 20, begun'
+    counts 'it comes behind the others' 1 '^slot 1: rank 2 of 3, .* begun 1 times'
+
+    echo 'localhost:2' >"$work/hosts"
+    run -np 2 --min-np 1 --max-np 3 --host-discovery-script "cat $work/hosts" "$trainer" 20 \
+        >"$work/said" 2>&1 </dev/null &
+    local job=$!
+    sleep 1
+    printf 'localhost:5\nelsewhere:7\n' >"$work/hosts"
+    succeeds 'a job with a discovery script ends well' wait "$job"
+    cp "$work/said" "$work/output"
+    counts 'ranks are added up to --max-np when the script says that there is room' 3 \
+        'rank [0-9] of 3, steps 20, value 20, begun'
+    unset HVD_TRAINER_HOLD
+}
+
+limits()
+{
+    returns 'fewer than --min-np end the job, and it says so' 137 'too few ranks are left, see --min-np' \
+        run -np 3 --min-np 3 "$trainer" 20 1:idle:5:0
+    returns 'more resets than --reset-limit are refused' 1 \
+        'number of resets during elastic job exceeded limit: 1' \
+        run -np 4 --min-np 1 --reset-limit 1 "$trainer" 20 1:idle:5:0 2:idle:9:0
+    returns 'as many are not' 0 '' run -np 4 --min-np 1 --reset-limit 2 "$trainer" 20 \
+        1:idle:5:0 2:idle:9:0
+    returns 'without --min-np a dead rank ends the others' 137 \
+        'rank 1 .* was killed by signal 9 .*; the other ranks were ended' \
+        run -np 3 "$trainer" 20 1:idle:5:0
+    returns 'a rank that fails after others have ended well is a failure' 3 '' \
+        run -np 3 --min-np 1 sh -c '[ "$HOROVOD_RANK" != 1 ] || { sleep 1; exit 3; }'
+    returns 'also when others end well after it' 3 '' run -np 3 --min-np 1 sh -c '
+        sleep "0.$((HOROVOD_RANK * 4))"; [ "$HOROVOD_RANK" != 1 ] || exit 3'
+    returns 'when all fail, so does the job' 4 '' run -np 3 --min-np 1 sh -c 'exit 4'
+    returns 'what listens elsewhere is not taken for the service' 1 'cannot reach the elastic service' \
+        env HVD_START_TIMEOUT=1 HVD_ELASTIC="127.0.0.1:9:$(printf '%064d' 0)" "$trainer" 1
+    returns 'a wrong address is refused' 1 'HVD_ELASTIC is not HOST:PORT:KEY' \
+        env HVD_ELASTIC=here "$trainer" 1
+}
+
+nothing_stays()
+{
+    succeeds 'no service is left' waits_for none_serves
+    succeeds 'nothing is left in TMPDIR' is_clean
+}
+
+none_serves()
+{
+    ! pgrep -f "^$(realpath "$(dirname "$hvdrun")/../elastic/hvd-elastic") "
+}
+
+# shellcheck disable=SC2016 # $ expands in the ranks
+one_dies
+any_moment
+# shellcheck disable=SC2016
+some_come
+# shellcheck disable=SC2016
+limits
+nothing_stays
+tap_done

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An elastic job in C: trainer STEPS [DEATH...]. Each step averages over the ranks and adds one;
+ * whoever loses a peer goes back to the last step that all have finished. At the end each rank says
+ *
+ *   slot S: rank R of N, steps STEPS, value V, begun G times
+ *
+ * where V is STEPS whatever died. A DEATH is SLOT:WHEN:STEP:MICROSECONDS, a kill -9 of that slot
+ *   init        so long after hvd_init was called for the STEP-th time
+ *   collective  so long after the allreduce of that step was started
+ *   idle        before that step, while the others do something else
+ * HVD_TRAINER_PAUSE_MS makes each step longer; with HVD_TRAINER_HOLD=N step 5 waits until
+ * there are N ranks; with HVD_TRAINER_FORK each rank has a child, which lives as long as the job. */
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collectives/hvd.h"
+
+enum {
+    VALUES = 50000,
+    HOLD_STEP = 5
+};
+
+struct trainer {
+    int slot;
+    char **deaths;
+    int death_count;
+    int steps;
+    int pause_ms;
+    int begun; /* times that hvd_init was called */
+    bool is_doomed; /* will die soon */
+    double step; /* done; a double, to be broadcast */
+    double *values;
+    double *kept; /* as of that step */
+};
+
+static void *die_later(void *arg)
+{
+    usleep((useconds_t)(size_t)arg);
+    kill(getpid(), SIGKILL);
+    return NULL;
+}
+
+/* Dies if it is this slot's turn. */
+static void maybe_die(struct trainer *trainer, const char *when, int step)
+{
+    for (int i = 0; i < trainer->death_count; i++) {
+        char moment[16];
+        int slot, at;
+        unsigned microseconds;
+        pthread_t thread;
+
+        if (sscanf(trainer->deaths[i], "%d:%15[a-z]:%d:%u", &slot, moment, &at,
+                   &microseconds) == 4 &&
+            slot == trainer->slot && at == step && strcmp(moment, when) == 0) {
+            if (microseconds == 0) {
+                kill(getpid(), SIGKILL); /* in this step, however busy the machine is */
+            }
+            trainer->is_doomed = true;
+            pthread_create(&thread, NULL, die_later, (void *)(size_t)microseconds);
+            pthread_detach(thread);
+        }
+    }
+}
+
+static int finish(struct hvd_request *request, int status, struct hvd_error *err)
+{
+    if (status == 0) {
+        status = hvd_wait(request, err);
+        hvd_request_free(request);
+    }
+    return status;
+}
+
+static struct hvd_tensor tensor(const char *name, double *values, const int64_t *count)
+{
+    return (struct hvd_tensor){.name = name,
+                               .input = values,
+                               .output = values,
+                               .shape = count,
+                               .ndim = 1,
+                               .dtype = HVD_FLOAT64,
+                               .device = HVD_DEVICE_CPU};
+}
+
+/* Everybody takes over rank 0's state. */
+static int sync_state(struct trainer *trainer, struct hvd_error *err)
+{
+    const int64_t one = 1;
+    const int64_t all = VALUES;
+    struct hvd_tensor tensors[] = {tensor("step", &trainer->step, &one),
+                                   tensor("values", trainer->values, &all)};
+    int status = 0;
+
+    for (int i = 0; i < 2 && status == 0; i++) {
+        struct hvd_request *request = NULL;
+
+        status = hvd_broadcast_start(&tensors[i], 0, HVD_SET_GLOBAL, &request, err);
+        status = finish(request, status, err);
+    }
+    if (status == 0) {
+        memcpy(trainer->kept, trainer->values, VALUES * sizeof(double));
+        status = hvd_elastic_ready();
+    }
+    return status;
+}
+
+/* *wants_in: some rank knows of others that wait. */
+static int train_step(struct trainer *trainer, bool *wants_in, struct hvd_error *err)
+{
+    const int64_t one = 1;
+    const int64_t all = VALUES;
+    double updates = hvd_elastic_updates() == 1 ? 1 : 0;
+    struct hvd_tensor tensors[] = {tensor("x", trainer->values, &all),
+                                   tensor("updates", &updates, &one)};
+    int status = 0;
+
+    maybe_die(trainer, "collective", (int)trainer->step);
+    for (int i = 0; i < 2 && status == 0; i++) {
+        struct hvd_request *request = NULL;
+
+        status = hvd_allreduce_start(&tensors[i], 1, i == 0 ? HVD_AVERAGE : HVD_MAX, 1, 1,
+                                     HVD_SET_GLOBAL, &request, err);
+        status = finish(request, status, err);
+    }
+    if (status != 0) {
+        memcpy(trainer->values, trainer->kept, VALUES * sizeof(double));
+        return status;
+    }
+    for (int i = 0; i < VALUES; i++) {
+        trainer->values[i] += 1;
+    }
+    memcpy(trainer->kept, trainer->values, VALUES * sizeof(double));
+    trainer->step += 1;
+    *wants_in = updates > 0;
+    return 0;
+}
+
+/* Until the end, a failure, or newcomers. Returns 0 at the end. */
+static int train(struct trainer *trainer, struct hvd_error *err)
+{
+    const char *hold = getenv("HVD_TRAINER_HOLD");
+    int status = sync_state(trainer, err);
+    bool wants_in = false;
+
+    while (status == 0 && !wants_in && (int)trainer->step < trainer->steps) {
+        if (hold != NULL && (int)trainer->step == HOLD_STEP && hvd_size() < atoi(hold) &&
+            hvd_elastic_updates() != 1) {
+            usleep(20000);
+            continue;
+        }
+        maybe_die(trainer, "idle", (int)trainer->step);
+        while (trainer->is_doomed && (int)trainer->step == trainer->steps - 1) {
+            pause(); /* who dies after the last step has failed the job */
+        }
+        usleep((useconds_t)trainer->pause_ms * 1000);
+        status = train_step(trainer, &wants_in, err);
+    }
+    return status != 0 || !wants_in ? status : HVD_INPROGRESS;
+}
+
+/* As a loader of data would: it holds what its parent had open, and no rank may notice. */
+static void fork_child(const struct trainer *trainer)
+{
+    if (getenv("HVD_TRAINER_FORK") != NULL && trainer->begun == 1 && fork() == 0) {
+        fclose(stdout);
+        fclose(stderr);
+        sleep(1000);
+        _exit(0);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const char *slot = getenv("HOROVOD_RANK");
+    const char *pause = getenv("HVD_TRAINER_PAUSE_MS");
+    struct hvd_error err = {0};
+    struct trainer trainer = {
+        .slot = slot != NULL ? atoi(slot) : 0,
+        .deaths = argv + 2,
+        .death_count = argc - 2,
+        .steps = argc > 1 ? atoi(argv[1]) : 20,
+        .pause_ms = pause != NULL ? atoi(pause) : 1,
+        .values = calloc(VALUES, sizeof(double)),
+        .kept = calloc(VALUES, sizeof(double)),
+    };
+    int status = HVD_INPROGRESS;
+
+    while (status != 0) {
+        maybe_die(&trainer, "init", ++trainer.begun);
+        if (hvd_init(&err) != 0) {
+            fprintf(stderr, "slot %d: init: %s\n", trainer.slot, err.text);
+            return 1;
+        }
+        fork_child(&trainer);
+        status = train(&trainer, &err);
+        if (status < 0) {
+            fprintf(stderr, "slot %d: step %d: %s\n", trainer.slot, (int)trainer.step,
+                    err.text);
+        }
+        if (status == 0) {
+            printf("slot %d: rank %d of %d, steps %d, value %g, begun %d times\n",
+                   trainer.slot, hvd_rank(), hvd_size(), (int)trainer.step,
+                   trainer.values[VALUES - 1], trainer.begun);
+        }
+        hvd_shutdown();
+    }
+    free(trainer.values);
+    free(trainer.kept);
+    return 0;
+}
