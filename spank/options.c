@@ -18,7 +18,8 @@ static const char allowed[] = "abcdefghijklmnopqrstuvwxyz0123456789_=,:.-"
 
 static const char known[] = "on, off, verbose, bind=socket|cores|none, gpus=all|keep, "
                             "tasks=auto|keep, nic=auto|off, report[=FILE], "
-                            "timeline=FILE, timeline-ranks=all|0";
+                            "timeline=FILE, timeline-ranks=all|0, "
+                            "elastic[,min=N][,max=N][,resets=N][,meet=FILE]";
 
 /* As much of a wrong word is repeated. */
 static const size_t most_repeated = 40;
@@ -38,7 +39,23 @@ static const struct hvd_word words[] = {
     {"nic=off", offsetof(struct hvd_options, keep_nic), 1},
     {"timeline-ranks=all", offsetof(struct hvd_options, has_all_ranks), 1},
     {"timeline-ranks=0", offsetof(struct hvd_options, has_all_ranks), 0},
+    {"elastic", offsetof(struct hvd_options, is_elastic), 1},
 };
+
+/* Keys that a number follows. Zero in the record means that it was not given. */
+static const struct {
+    const char *key;
+    size_t field; /* offset of an int */
+    int least;
+    int added; /* to the number, so that the record holds 1 or more */
+} numbers[] = {
+    {"min=", offsetof(struct hvd_options, min_ranks), 1, 0},
+    {"max=", offsetof(struct hvd_options, max_ranks), 1, 0},
+    {"resets=", offsetof(struct hvd_options, resets), 0, 1},
+};
+
+/* More than any cluster has. */
+static const int most_ranks = 1000000;
 
 /* Keys that the name of a file follows. */
 static const struct {
@@ -47,6 +64,7 @@ static const struct {
 } files[] = {
     {"report=", offsetof(struct hvd_options, report)},
     {"timeline=", offsetof(struct hvd_options, timeline)},
+    {"meet=", offsetof(struct hvd_options, meet)},
 };
 
 static int check_characters(const char *text, struct hvd_error *err)
@@ -80,6 +98,25 @@ static int set_file(const char *key, const char *name, size_t length, char *fiel
     return 0;
 }
 
+static int set_number(size_t i, const char *text, size_t length,
+                      struct hvd_options *options, struct hvd_error *err)
+{
+    int number = 0;
+
+    for (size_t k = 0; k < length && number <= most_ranks; k++) {
+        bool is_digit = text[k] >= '0' && text[k] <= '9';
+
+        number = is_digit ? 10 * number + (text[k] - '0') : most_ranks + 1;
+    }
+    if (length == 0 || number < numbers[i].least || number > most_ranks) {
+        return hvd_fail(err, HVD_ERR_ARG, "--hvd: %s needs a number from %d to %d",
+                        numbers[i].key, numbers[i].least, most_ranks);
+    }
+    number += numbers[i].added;
+    memcpy((char *)options + numbers[i].field, &number, sizeof(number));
+    return 0;
+}
+
 static int parse_word(const char *word, size_t length, struct hvd_options *options,
                       struct hvd_error *err)
 {
@@ -91,6 +128,13 @@ static int parse_word(const char *word, size_t length, struct hvd_options *optio
         if (length >= key && memcmp(word, files[i].key, key) == 0) {
             return set_file(files[i].key, word + key, length - key,
                             (char *)options + files[i].field, err);
+        }
+    }
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        size_t key = strlen(numbers[i].key);
+
+        if (length >= key && memcmp(word, numbers[i].key, key) == 0) {
+            return set_number(i, word + key, length - key, options, err);
         }
     }
     if (length == strlen(report) && memcmp(word, report, length) == 0) {
@@ -121,6 +165,24 @@ static int parse_words(const char *text, struct hvd_options *options,
     return 0;
 }
 
+/* What goes together, when all words are read. */
+static int check_elastic(const struct hvd_options *options, struct hvd_error *err)
+{
+    bool has_rules = options->min_ranks > 0 || options->max_ranks > 0 ||
+                     options->resets > 0 || options->meet[0] != '\0';
+
+    if (has_rules && !options->is_elastic) {
+        return hvd_fail(err, HVD_ERR_ARG,
+                        "--hvd: min, max, resets and meet are of elastic jobs: "
+                        "--hvd=elastic,min=N");
+    }
+    if (options->max_ranks > 0 && options->min_ranks > options->max_ranks) {
+        return hvd_fail(err, HVD_ERR_ARG, "--hvd: min=%d is above max=%d",
+                        options->min_ranks, options->max_ranks);
+    }
+    return 0;
+}
+
 int hvd_options_parse(const char *text, struct hvd_options *options,
                       struct hvd_error *err)
 {
@@ -131,6 +193,7 @@ int hvd_options_parse(const char *text, struct hvd_options *options,
         int rc = check_characters(text, err);
 
         rc = rc != 0 ? rc : parse_words(text, &parsed, err);
+        rc = rc != 0 ? rc : check_elastic(&parsed, err);
         if (rc != 0) {
             return rc;
         }

@@ -22,6 +22,12 @@ struct hvd_options {
     int keep_tasks; /* leave the number of tasks to Slurm */
     int keep_nic; /* leave the choice of network cards to UCX */
     int has_all_ranks; /* in the timeline */
+    int is_elastic; /* a rank that fails does not end the others */
+    int min_ranks; /* fewer do not train; 0: not said; so max_ranks */
+    int max_ranks;
+    int resets; /* how often ranks may begin anew, plus 1; 0: not said */
+    char
+        meet[HVD_OPTION_FILE_MAX + 1]; /* steps with this file are one job; empty: none */
     char timeline[HVD_OPTION_FILE_MAX + 1]; /* a file; empty: none */
     char report[HVD_OPTION_FILE_MAX +
                 1]; /* a file, or "1" for the terminal; empty: none */

@@ -32,6 +32,9 @@ static const char *const good[] = {
     "timeline=T.json",
     "timeline-ranks=all",
     "timeline-ranks=0",
+    "elastic",
+    "elastic,min=1,max=1000000,resets=0,meet=/home/a/run.hvd",
+    "min=3,elastic",
 };
 
 static const char *const bad[] = {
@@ -64,6 +67,17 @@ static const char *const bad[] = {
     "report=a\\b",
     "timeline=`x`",
     "timeline-ranks=1",
+    "elastic=1",
+    "elastic,min=0",
+    "elastic,min=",
+    "elastic,max=1000001",
+    "elastic,max=99999999999999999999",
+    "elastic,min=-1",
+    "elastic,min=4,max=3",
+    "elastic,meet=",
+    "min=1",
+    "resets=0",
+    "meet=file",
 };
 
 static bool is_ready_to_print(const char *text)
@@ -88,9 +102,9 @@ static bool is_name(const char *text)
 
 static bool is_in_range(const struct hvd_options *options)
 {
-    const int flags[] = {options->is_on,     options->is_verbose,
-                         options->keep_gpus, options->keep_tasks,
-                         options->keep_nic,  options->has_all_ranks};
+    const int flags[] = {options->is_on,      options->is_verbose, options->keep_gpus,
+                         options->keep_tasks, options->keep_nic,   options->has_all_ranks,
+                         options->is_elastic};
 
     for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
         if (flags[i] != 0 && flags[i] != 1) {
