@@ -14,6 +14,7 @@ static const char *const names[HVD_SETTING_COUNT] = {
     [HVD_SETTING_MPI] = "mpi",           [HVD_SETTING_KILL] = "kill-on-bad-exit",
     [HVD_SETTING_GPU_BIND] = "gpu-bind", [HVD_SETTING_TASKS_PER_NODE] = "ntasks-per-node",
     [HVD_SETTING_TASKS] = "ntasks",      [HVD_SETTING_CPUS_PER_TASK] = "cpus-per-task",
+    [HVD_SETTING_NO_KILL] = "no-kill",   [HVD_SETTING_WAIT] = "wait",
 };
 
 bool hvd_settings_find(struct hvd_settings *settings)

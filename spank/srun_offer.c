@@ -17,6 +17,31 @@ void hvd_srun_withdraw(struct hvd_launch *launch)
     srun->asked_tasks = 0;
 }
 
+/* All ranks live or none. */
+static void offer_common_fate(struct hvd_launch *launch)
+{
+    struct hvd_settings *settings = &launch->srun.settings;
+
+    if (!launch->admin.keep_mpi && hvd_settings_know_pmix(settings)) {
+        hvd_nested_forget_mpi(settings);
+        hvd_settings_offer(settings, HVD_SETTING_MPI, "pmix");
+    }
+    hvd_settings_offer(settings, HVD_SETTING_KILL, "1");
+}
+
+/* Slurm ends the others neither for a task that failed, nor for a node, nor after a while. PMIx
+ * would, for a rank that died while it spoke to it; elastic ranks do without. */
+static void offer_own_fates(struct hvd_launch *launch)
+{
+    struct hvd_settings *settings = &launch->srun.settings;
+
+    hvd_nested_forget_mpi(settings);
+    hvd_settings_offer(settings, HVD_SETTING_MPI, "none");
+    hvd_settings_offer(settings, HVD_SETTING_KILL, "0");
+    hvd_settings_offer(settings, HVD_SETTING_NO_KILL, "set");
+    hvd_settings_offer(settings, HVD_SETTING_WAIT, "0");
+}
+
 void hvd_srun_offer(struct hvd_launch *launch)
 {
     struct hvd_settings *settings = &launch->srun.settings;
@@ -24,11 +49,11 @@ void hvd_srun_offer(struct hvd_launch *launch)
     char timeout[16];
 
     hvd_nested_forget_binding(settings);
-    if (!launch->admin.keep_mpi && hvd_settings_know_pmix(settings)) {
-        hvd_nested_forget_mpi(settings);
-        hvd_settings_offer(settings, HVD_SETTING_MPI, "pmix");
+    if (launch->options.is_elastic) {
+        offer_own_fates(launch);
+    } else {
+        offer_common_fate(launch);
     }
-    hvd_settings_offer(settings, HVD_SETTING_KILL, "1");
     if (!launch->options.keep_gpus && !hvd_settings_has(settings, "tres-bind")) {
         hvd_settings_offer(settings, HVD_SETTING_GPU_BIND, "none");
     }
