@@ -11,6 +11,7 @@ struct hvd_admin {
     int is_default_on; /* srun behaves as if --hvd had been typed */
     int keep_mpi; /* PMIx is switched on elsewhere (MpiDefault, cli_filter) */
     int timeout_s; /* how long PMIx waits for a node */
+    const char *elastic_program; /* path of hvd-elastic; borrowed */
     char python_dir[PATH_MAX]; /* where the front end is; empty: nowhere */
     char topology[PATH_MAX]; /* plan on this hwloc XML, not on this machine; or empty */
 };

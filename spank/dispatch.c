@@ -59,6 +59,7 @@ static struct spank_option option = {
 
 static void read_admin(int word_count, char **words)
 {
+    static char elastic_program[PATH_MAX] = HVD_ELASTIC_PROGRAM;
     char dir[PATH_MAX] = HVD_PYTHON_DIR;
     struct hvd_error err;
     Dl_info self;
@@ -66,8 +67,11 @@ static void read_admin(int word_count, char **words)
     if (dladdr((void *)read_admin, &self) != 0) {
         hvd_python_place(self.dli_fname, HVD_PLUGIN_PATH, HVD_PYTHON_DIR, dir,
                          sizeof(dir));
+        hvd_python_place(self.dli_fname, HVD_PLUGIN_PATH, HVD_ELASTIC_PROGRAM,
+                         elastic_program, sizeof(elastic_program));
     }
     hvd_admin_init(&launch.admin, dir);
+    launch.admin.elastic_program = elastic_program;
     for (int i = 0; i < word_count; i++) {
         if (hvd_admin_parse(words[i], &launch.admin, &err) != 0) {
             slurm_error("hvd: plugstack.conf: %s", err.text);

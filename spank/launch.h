@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "pmix_boot/elastic/start.h"
 #include "gpu_binding/error.h"
 #include "gpu_binding/topology.h"
 #include "spank/admin.h"
@@ -25,6 +26,8 @@ struct hvd_srun {
     bool is_interactive; /* this srun gives the user a shell, and is no launch */
     bool was_launched;
     struct hvd_report *report;
+    struct hvd_elastic_service elastic;
+    pid_t elastic_owner; /* srun itself, not a child that it forked */
 };
 
 /* In slurmstepd, and inherited by its tasks. */

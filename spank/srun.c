@@ -13,6 +13,7 @@
 #include "spank/job.h"
 #include "spank/nested.h"
 #include "spank/report.h"
+#include "spank/srun_elastic.h"
 #include "spank/srun_offer.h"
 #include "spank/srun_tasks.h"
 
@@ -68,6 +69,7 @@ void hvd_srun_option(struct hvd_launch *launch)
 {
     hvd_nested_forget_task();
     hvd_srun_withdraw(launch);
+    hvd_srun_elastic_forget();
     if (!launch->options.is_on && getenv(HVD_ENV_SLURM_OPTION) != NULL) {
         /* The tasks inherit what #SBATCH asked for, and the library looks at it. */
         setenv(HVD_ENV_SLURM_OPTION, "off", 1);
@@ -89,7 +91,7 @@ int hvd_srun_check(struct hvd_launch *launch)
     }
     launch->srun.components++;
     hvd_settings_get(settings, "mpi", mpi, sizeof(mpi));
-    if (mpi[0] != '\0' && !is_pmix(mpi)) {
+    if (mpi[0] != '\0' && !is_pmix(mpi) && !launch->options.is_elastic) {
         return hvd_fail(&launch->refusal, HVD_ERR_ARG,
                         "--hvd needs Slurm's PMIx (found --mpi=%s): drop --mpi "
                         "and " HVD_ENV_SLURM_MPI_TYPE ", or use --mpi=pmix",
@@ -106,7 +108,7 @@ static int check_pmix(struct hvd_launch *launch, unsigned tasks)
 {
     const char *mpi = getenv(HVD_ENV_SLURM_MPI_TYPE);
 
-    if (tasks <= 1 || is_pmix(mpi)) {
+    if (tasks <= 1 || is_pmix(mpi) || launch->options.is_elastic) {
         return 0;
     }
     if (!hvd_settings_know_pmix(&launch->srun.settings)) {
@@ -147,7 +149,8 @@ int hvd_srun_launch(struct hvd_launch *launch, struct spank_handle *spank)
         return 0;
     }
     if (check_pmix(launch, tasks) != 0 ||
-        hvd_srun_check_answer(launch, (int)tasks, (int)nodes) != 0) {
+        hvd_srun_check_answer(launch, (int)tasks, (int)nodes) != 0 ||
+        hvd_srun_elastic_start(launch, (int)tasks) != 0) {
         setenv(HVD_ENV_LAUNCH_ERROR, launch->refusal.text, 1);
         return launch->refusal.status;
     }
@@ -164,6 +167,7 @@ void hvd_srun_exit(struct hvd_launch *launch)
 {
     hvd_report_destroy(launch->srun.report);
     launch->srun.report = NULL;
+    hvd_srun_elastic_stop(launch);
     if (launch->options.is_on && !launch->srun.was_launched &&
         launch->srun.asked_tasks > 0 && launch->refusal.status == 0) {
         slurm_info("hvd: --hvd asked for %d tasks per node, one for each GPU; if that is "

@@ -146,10 +146,35 @@ static void export_records(const struct hvd_task *task)
     }
 }
 
+/* The service that srun started listens on srun's host; one that it found has a host. */
+static void export_elastic(const struct hvd_task *task)
+{
+    char address[256] = "";
+    char host[64] = "";
+    char whole[sizeof(address) + sizeof(host) + 1];
+    const char *colon;
+
+    if (!task->launch->options.is_elastic ||
+        spank_getenv(task->spank, HVD_ENV_ELASTIC_STEP, address, sizeof(address)) !=
+            ESPANK_SUCCESS) {
+        return;
+    }
+    spank_getenv(task->spank, HVD_ENV_SLURM_SRUN_HOST, host, sizeof(host));
+    colon = strchr(address, ':');
+    if (colon != NULL && strchr(colon + 1, ':') != NULL) {
+        snprintf(whole, sizeof(whole), "%s", address);
+    } else {
+        snprintf(whole, sizeof(whole), "%s:%s", host, address);
+    }
+    hvd_task_setenv(task->spank, HVD_ENV_ELASTIC, whole, true);
+    hvd_task_setenv(task->spank, HVD_ENV_HOROVOD_ELASTIC, "1", true);
+}
+
 void hvd_task_export(const struct hvd_task *task)
 {
     export_ranks(task);
     export_records(task);
+    export_elastic(task);
     export_python_path(task);
     if (task->is_isolated) {
         /* Which of the node's GPUs this task got is nowhere to be read. */
