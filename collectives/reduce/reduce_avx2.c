@@ -159,12 +159,18 @@ static inline vectors fetch_bfloat16(const uint16_t *from, size_t lanes)
         _mm256_castsi256_ps(_mm256_and_si256(both, _mm256_set1_epi32((int)0xffff0000)))};
 }
 
-/* The bits of a float, rounded to the upper half. Not for NaN with payload. */
-static inline __m256i rounded(vector value)
+/* Rounded to upper halves by 16-bit arithmetic on all upper and all lower halves. Not for NaN
+ * with payload. An average rounds up: that of the lower half and 0x7ffe + is_odd has its top bit
+ * if the lower half is above the middle, or in it beside an odd upper one. */
+static inline __m256i upper_halves(vectors value)
 {
-    __m256i bits = _mm256_castps_si256(value);
-    __m256i is_odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
-    __m256i above = _mm256_add_epi32(bits, _mm256_set1_epi32(0x7fff));
+    __m256i even = _mm256_castps_si256(value.first);
+    __m256i odd = _mm256_castps_si256(value.second);
+    __m256i upper = _mm256_blend_epi16(_mm256_srli_epi32(even, 16), odd, 0xaa);
+    __m256i lower = _mm256_blend_epi16(even, _mm256_slli_epi32(odd, 16), 0xaa);
+    __m256i is_odd = _mm256_and_si256(upper, _mm256_set1_epi16(1));
+    __m256i middle = _mm256_or_si256(is_odd, _mm256_set1_epi16(0x7ffe));
+    __m256i carry = _mm256_srli_epi16(_mm256_avg_epu16(lower, middle), 15);
 
     return _mm256_add_epi32(above, is_odd);
 }
@@ -172,8 +178,7 @@ static inline __m256i rounded(vector value)
 static inline void put_bfloat16(vectors value, uint16_t *to, size_t lanes)
 {
     uint16_t whole[WIDTH];
-    __m256i even = _mm256_srli_epi32(rounded(value.first), 16);
-    __m256i both = _mm256_blend_epi16(even, rounded(value.second), 0xaa);
+    __m256i both = upper_halves(value);
 
     if (lanes == WIDTH) {
         _mm256_storeu_si256((void *)to, both);
