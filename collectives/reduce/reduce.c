@@ -96,13 +96,17 @@ static void reduce_widened(const struct hvd_reduction *reduction,
     kernels->narrow(partial, out, block->count);
 }
 
+static bool is_sum(const struct hvd_reduction *reduction)
+{
+    return reduction->op == HVD_SUM || reduction->op == HVD_AVERAGE;
+}
+
 /* Two sources in one pass, without intermediate values. False if there is no kernel for it. */
 static bool reduce_pair(const struct hvd_reduction *reduction,
                         const struct hvd_kernels *kernels, const void *const *sources,
                         size_t count, void *out)
 {
     bool is_widened = kernels->widen != NULL;
-    bool is_sum = reduction->op == HVD_SUM || reduction->op == HVD_AVERAGE;
     hvd_combine_kernel *combine =
         (is_widened ? kernels->halves : kernels->combine)[reduction->op];
 
@@ -113,11 +117,27 @@ static bool reduce_pair(const struct hvd_reduction *reduction,
         combine(out, sources[0], sources[1], count);
         return true;
     }
-    if (is_sum && kernels->sum_scaled != NULL) {
+    if (is_sum(reduction) && kernels->sum_scaled != NULL) {
         kernels->sum_scaled(reduction->postscale, sources[0], sources[1], out, count);
         return true;
     }
     return false;
+}
+
+/* Likewise the sum of more. */
+static bool reduce_sum(const struct hvd_reduction *reduction,
+                       const struct hvd_kernels *kernels, const struct block *block,
+                       size_t count, void *out)
+{
+    bool is_partial = reduction->from_partial || reduction->to_partial;
+    double factor = reduction->to_partial ? 1.0 : reduction->postscale;
+
+    if (kernels->sum_all == NULL || !is_sum(reduction) ||
+        (kernels->widen != NULL && is_partial)) {
+        return false;
+    }
+    kernels->sum_all(factor, block->sources, block->source_count, count, out);
+    return true;
 }
 
 static void reduce_blocks(const struct hvd_reduction *reduction,
@@ -153,6 +173,9 @@ void hvd_reduce(const struct hvd_reduction *reduction, const void *const *source
     };
 
     if (source_count == 2 && reduce_pair(reduction, kernels, sources, count, out)) {
+        return;
+    }
+    if (source_count > 2 && reduce_sum(reduction, kernels, &block, count, out)) {
         return;
     }
     reduce_blocks(reduction, kernels, &block, count, out);

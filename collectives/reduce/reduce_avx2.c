@@ -28,14 +28,19 @@ static inline vector raw_sum(vector a, vector b)
     return _mm256_add_ps(a, b);
 }
 
+static inline vector raw_product(vector a, vector b)
+{
+    return _mm256_mul_ps(a, b);
+}
+
 static inline vector plus(vector a, vector b)
 {
-    return plain_nan(_mm256_add_ps(a, b));
+    return plain_nan(raw_sum(a, b));
 }
 
 static inline vector times(vector a, vector b)
 {
-    return plain_nan(_mm256_mul_ps(a, b));
+    return plain_nan(raw_product(a, b));
 }
 
 /* The instruction gives its second operand when both are zero or one is NaN. So the two orders
@@ -142,6 +147,17 @@ static inline void store_bfloat16(vector value, uint16_t *to, size_t lanes)
 
 #include "collectives/reduce/reduce_vectors.inc"
 
+/* NaN is rare, and to look for it in both vectors at once is cheaper than to blend. */
+static inline vectors tidy(vectors value)
+{
+    vector has_nan = _mm256_cmp_ps(value.first, value.second, _CMP_UNORD_Q);
+
+    if (_mm256_movemask_ps(has_nan) != 0) {
+        return (vectors){plain_nan(value.first), plain_nan(value.second)};
+    }
+    return value;
+}
+
 /* The first vector has the elements of even index, the second those of odd index. */
 static inline vectors fetch_bfloat16(const uint16_t *from, size_t lanes)
 {
@@ -172,7 +188,7 @@ static inline __m256i upper_halves(vectors value)
     __m256i middle = _mm256_or_si256(is_odd, _mm256_set1_epi16(0x7ffe));
     __m256i carry = _mm256_srli_epi16(_mm256_avg_epu16(lower, middle), 15);
 
-    return _mm256_add_epi32(above, is_odd);
+    return _mm256_add_epi16(upper, carry);
 }
 
 static inline void put_bfloat16(vectors value, uint16_t *to, size_t lanes)

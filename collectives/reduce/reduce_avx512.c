@@ -29,14 +29,19 @@ static inline vector raw_sum(vector a, vector b)
     return _mm512_add_ps(a, b);
 }
 
+static inline vector raw_product(vector a, vector b)
+{
+    return _mm512_mul_ps(a, b);
+}
+
 static inline vector plus(vector a, vector b)
 {
-    return plain_nan(_mm512_add_ps(a, b));
+    return plain_nan(raw_sum(a, b));
 }
 
 static inline vector times(vector a, vector b)
 {
-    return plain_nan(_mm512_mul_ps(a, b));
+    return plain_nan(raw_product(a, b));
 }
 
 /* The range instruction puts -0 below +0, but prefers numbers to NaN. */
@@ -127,6 +132,11 @@ static inline void store_bfloat16(vector value, uint16_t *to, size_t lanes)
 }
 
 #include "collectives/reduce/reduce_vectors.inc"
+
+static inline vectors tidy(vectors value)
+{
+    return (vectors){plain_nan(value.first), plain_nan(value.second)};
+}
 
 /* The first vector has the elements of even index, the second those of odd index. */
 static inline vectors fetch_bfloat16(const uint16_t *from, size_t lanes)

@@ -24,6 +24,11 @@ typedef void hvd_scale_kernel(double factor, const void *in, void *out, size_t c
 typedef void hvd_sum_scaled_kernel(double factor, const void *left, const void *right,
                                    void *out, size_t count);
 
+/* out[i] = factor * (sources[0][i] + sources[1][i] + ...), rounded to a 16-bit float at the end;
+ * out may be one of the sources, of which there are two or more. */
+typedef void hvd_sum_all_kernel(double factor, const void *const *sources,
+                                int source_count, size_t count, void *out);
+
 typedef void hvd_convert_kernel(const void *in, void *out, size_t count);
 
 struct hvd_kernels {
@@ -31,6 +36,7 @@ struct hvd_kernels {
     hvd_combine_kernel *combine[HVD_OP_COUNT];
     hvd_scale_kernel *scale; /* likewise; NULL: scaling changes nothing */
     hvd_sum_scaled_kernel *sum_scaled; /* on elements, also 16-bit ones; NULL: integers */
+    hvd_sum_all_kernel *sum_all; /* on elements, also 16-bit ones; NULL: not of float */
 
     /* The rest is NULL where elements are their own partials. */
     hvd_combine_kernel *halves[HVD_OP_COUNT]; /* left, right and out are 16-bit */

@@ -12,6 +12,7 @@
 
 #define LANES 1
 #define WIDTH 1
+#define SUM_ELEMENTS 512 /* 2 KiB of float: they stay in the L1 cache */
 
 typedef float vector;
 typedef float vectors;
@@ -22,7 +23,7 @@ typedef vector vector_op(vector a, vector b);
 static inline vector plain_nan(vector value)
 {
     uint32_t bits = hvd_float_bits(value);
-    uint32_t is_nan = 0 - ((0x7f800000 - (bits & 0x7fffffff)) >> 31);
+    uint32_t is_nan = 0 - (uint32_t)(value != value);
 
     return hvd_float_from_bits((bits & ~is_nan) | (0x7fc00000 & is_nan));
 }
@@ -30,6 +31,11 @@ static inline vector plain_nan(vector value)
 static inline vector raw_sum(vector a, vector b)
 {
     return a + b;
+}
+
+static inline vector raw_product(vector a, vector b)
+{
+    return a * b;
 }
 
 static inline vector plus(vector a, vector b)
@@ -63,6 +69,11 @@ static inline vector greater(vector a, vector b)
 static HVD_ALWAYS_INLINE vectors each(vector_op *op, vectors a, vectors b)
 {
     return op(a, b);
+}
+
+static inline vectors tidy(vectors value)
+{
+    return plain_nan(value);
 }
 
 static inline vectors spread(float value)

@@ -14,11 +14,14 @@ enum {
     ARRAY_BYTES = 65536,
     TURNS = 41,
     REPEATS = 40, /* of a kernel in a turn */
+    MOST_SOURCES = 8,
 };
 
 enum verb {
     SUM,
     SUM_SCALED,
+    SUM_3,
+    SUM_8,
     MIN,
     PRODUCT,
     SCALE,
@@ -27,11 +30,13 @@ enum verb {
     VERB_COUNT,
 };
 
-static const char *const names[VERB_COUNT] = {"sum",   "scaled sum", "min",   "product",
-                                              "scale", "widen",      "narrow"};
+static const char *const names[VERB_COUNT] = {"sum",      "scaled sum", "sum of 3",
+                                              "sum of 8", "min",        "product",
+                                              "scale",    "widen",      "narrow"};
 
-static _Alignas(4096) char left[ARRAY_BYTES];
-static _Alignas(4096) char right[ARRAY_BYTES];
+static _Alignas(4096) char inputs[MOST_SOURCES][ARRAY_BYTES];
+static char *const left = inputs[0];
+static char *const right = inputs[1];
 static _Alignas(4096) char out[2 * ARRAY_BYTES];
 static _Alignas(4096) char partial[2 * ARRAY_BYTES];
 
@@ -51,6 +56,20 @@ static void combine(const struct hvd_kernels *kernels, enum hvd_op op, size_t co
     kernel[op](out, left, right, count);
 }
 
+static bool sum_all(const struct hvd_kernels *kernels, int source_count, size_t count)
+{
+    const void *sources[MOST_SOURCES];
+
+    if (kernels->sum_all == NULL) {
+        return false;
+    }
+    for (int source = 0; source < source_count; source++) {
+        sources[source] = inputs[source];
+    }
+    kernels->sum_all(1.0, sources, source_count, count, out);
+    return true;
+}
+
 /* False if there is no such kernel. */
 static bool run(const struct hvd_kernels *kernels, enum verb verb, size_t count)
 {
@@ -66,6 +85,10 @@ static bool run(const struct hvd_kernels *kernels, enum verb verb, size_t count)
         }
         kernels->sum_scaled(0.5, left, right, out, count);
         return true;
+    case SUM_3:
+        return sum_all(kernels, 3, count);
+    case SUM_8:
+        return sum_all(kernels, MOST_SOURCES, count);
     case SCALE:
         if (scale == NULL) {
             return false;
@@ -93,6 +116,9 @@ static double element_bytes(enum hvd_dtype dtype, enum verb verb)
 
     if (verb == WIDEN || verb == NARROW) {
         return bytes + sizeof(float);
+    }
+    if (verb == SUM_3 || verb == SUM_8) {
+        return bytes * (verb == SUM_3 ? 4 : MOST_SOURCES + 1);
     }
     return verb == SCALE ? 2 * bytes : 3 * bytes;
 }
@@ -134,8 +160,7 @@ int main(void)
 {
     int levels = (int)hvd_kernel_level() + 1;
 
-    memset(left, 0x3c, sizeof(left)); /* about 1 in every float */
-    memset(right, 0x3c, sizeof(right));
+    memset(inputs, 0x3c, sizeof(inputs)); /* about 1 in every float */
     memset(partial, 0x3c, sizeof(partial));
     printf("Elements per ns / GB/s read and written, medians of %d turns.\n\n| dtype | |",
            TURNS);

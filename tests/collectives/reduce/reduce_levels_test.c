@@ -20,6 +20,7 @@ enum verb {
     SCALE,
     SCALE_HALF,
     SUM_SCALED,
+    SUM_ALL,
     WIDEN,
     NARROW,
     VERB_COUNT,
@@ -30,6 +31,7 @@ enum {
     MOST_BYTES = PATTERNS * 4,
     SHORT = 100, /* elements of an array, where all lengths are tried */
     SLACK = 16, /* elements before it */
+    MOST_SOURCES = 9,
 };
 
 struct call {
@@ -37,6 +39,7 @@ struct call {
     enum verb verb;
     enum hvd_op op;
     double factor;
+    int source_count; /* of SUM_ALL */
 };
 
 static _Alignas(64) char left[MOST_BYTES];
@@ -142,9 +145,23 @@ static bool has(const struct hvd_kernels *kernels, enum verb verb)
         return kernels->scale != NULL;
     case SUM_SCALED:
         return kernels->sum_scaled != NULL;
+    case SUM_ALL:
+        return kernels->sum_all != NULL;
     default:
         return kernels->widen != NULL;
     }
+}
+
+/* All after the first two are whole arrays of the same random elements. */
+static void sum_all(const struct call *call, const void *a, const void *b, void *out,
+                    size_t count)
+{
+    const void *sources[MOST_SOURCES] = {a, b};
+
+    for (int i = 2; i < call->source_count; i++) {
+        sources[i] = i % 2 == 0 ? right : left;
+    }
+    call->kernels->sum_all(call->factor, sources, call->source_count, count, out);
 }
 
 static void run(const struct call *call, const void *a, const void *b, void *out,
@@ -170,6 +187,9 @@ static void run(const struct call *call, const void *a, const void *b, void *out
         break;
     case SUM_SCALED:
         kernels->sum_scaled(call->factor, a, b, out, count);
+        break;
+    case SUM_ALL:
+        sum_all(call, a, b, out, count);
         break;
     case WIDEN:
         kernels->widen(a, out, count);
@@ -246,6 +266,7 @@ static bool agrees(const struct hvd_kernels *kernels, enum hvd_dtype dtype,
         for (size_t i = 0; i < sizeof(factors) / sizeof(factors[0]); i++) {
             call.factor = factors[i];
             call.op = ops[i % (sizeof(ops) / sizeof(ops[0]))];
+            call.source_count = 2 + (int)(random_bits() / 8 % (MOST_SOURCES - 1));
             if (!agrees_once(&call, dtype, count)) {
                 return false;
             }
@@ -311,6 +332,7 @@ static void try_level(enum hvd_kernel_level level, enum hvd_dtype dtype)
                                                   [SCALE] = "scale",
                                                   [SCALE_HALF] = "scale as 16 bits",
                                                   [SUM_SCALED] = "scaled sum",
+                                                  [SUM_ALL] = "sum of many",
                                                   [WIDEN] = "widen",
                                                   [NARROW] = "narrow"};
     const struct hvd_kernels *kernels = hvd_kernels_at(level, dtype);

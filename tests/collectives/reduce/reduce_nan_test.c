@@ -87,6 +87,22 @@ static bool makes_plain(const struct format *format, const struct hvd_kernels *k
     return is_plain(format, a) && is_plain(format, b);
 }
 
+/* Of three sources one has a NaN. */
+static bool sums_to_plain(const struct format *format, const struct hvd_kernels *kernels)
+{
+    double a[COUNT];
+    double b[COUNT];
+    const void *const sources[] = {a, b, a};
+
+    if (kernels->sum_all == NULL) {
+        return true;
+    }
+    repeat(format, format->one, a);
+    repeat(format, format->plain | format->sign | 5, b);
+    kernels->sum_all(1.0, sources, 3, COUNT, b);
+    return is_plain(format, b);
+}
+
 static bool scales_to_plain(const struct format *format,
                             const struct hvd_kernels *kernels)
 {
@@ -113,6 +129,8 @@ int main(void)
             tap_ok(combines_to_plain(format, kernels), "%s: NaN in pairs of %s", name,
                    dtype);
             tap_ok(makes_plain(format, kernels), "%s: NaN from infinities of %s", name,
+                   dtype);
+            tap_ok(sums_to_plain(format, kernels), "%s: NaN in one of three %s", name,
                    dtype);
             tap_ok(scales_to_plain(format, kernels), "%s: NaN of %s scaled", name, dtype);
         }
