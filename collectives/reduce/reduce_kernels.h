@@ -53,11 +53,15 @@ enum {
     HVD_BLOCK_ELEMENTS = 1024,
 };
 
-/* A CPU that has one has those before it. */
+/* Those of this architecture. A CPU that has one has those before it. */
 enum hvd_kernel_level {
-    HVD_LEVEL_PORTABLE, /* what the compiler makes of plain C: SSE2 or, not tested, NEON */
+    HVD_LEVEL_PORTABLE, /* what the compiler makes of plain C */
+#if defined(__x86_64__)
     HVD_LEVEL_AVX2, /* and F16C */
     HVD_LEVEL_AVX512, /* F, BW, DQ, VL */
+#elif defined(__aarch64__)
+    HVD_LEVEL_NEON,
+#endif
     HVD_LEVEL_COUNT,
 };
 

@@ -11,9 +11,11 @@
 
 static const struct hvd_kernels *const tables[HVD_LEVEL_COUNT] = {
     [HVD_LEVEL_PORTABLE] = hvd_kernels_portable,
-#ifdef __x86_64__
+#if defined(__x86_64__)
     [HVD_LEVEL_AVX2] = hvd_kernels_avx2,
     [HVD_LEVEL_AVX512] = hvd_kernels_avx512,
+#elif defined(__aarch64__)
+    [HVD_LEVEL_NEON] = hvd_kernels_neon,
 #endif
 };
 
@@ -43,7 +45,7 @@ static enum hvd_kernel_level find_level(void)
 
 static enum hvd_kernel_level find_level(void)
 {
-    return HVD_LEVEL_PORTABLE;
+    return (enum hvd_kernel_level)(HVD_LEVEL_COUNT - 1);
 }
 
 #endif
@@ -66,8 +68,12 @@ const char *hvd_kernel_level_name(enum hvd_kernel_level level)
 {
     static const char *const names[HVD_LEVEL_COUNT] = {
         [HVD_LEVEL_PORTABLE] = "portable",
+#if defined(__x86_64__)
         [HVD_LEVEL_AVX2] = "avx2",
         [HVD_LEVEL_AVX512] = "avx512",
+#elif defined(__aarch64__)
+        [HVD_LEVEL_NEON] = "neon",
+#endif
     };
 
     return names[level];

@@ -8,11 +8,10 @@
 extern const struct hvd_kernels hvd_kernels_portable[HVD_DTYPE_COUNT];
 extern const struct hvd_kernels hvd_kernels_avx2[HVD_DTYPE_COUNT]; /* only on x86-64 */
 extern const struct hvd_kernels hvd_kernels_avx512[HVD_DTYPE_COUNT]; /* likewise */
+extern const struct hvd_kernels hvd_kernels_neon[HVD_DTYPE_COUNT]; /* only on aarch64 */
 
 /* hvd_copy_stream with the stores of a level that this CPU has. */
 void hvd_copy_stream_at(enum hvd_kernel_level level, void *to, const void *from,
                         size_t bytes);
-
-#endif
 
 #endif

@@ -1,0 +1,50 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# neon_test.sh SOURCE_ROOT: what the tests of the kernels promise also holds on 64-bit ARM. Compiles
+# both for it and runs them in an emulator: aarch64-linux-gnu-gcc and qemu-aarch64, of
+# Debian's gcc-aarch64-linux-gnu and qemu-user.
+set -u
+
+cd "$1" || exit 1
+for tool in aarch64-linux-gnu-gcc qemu-aarch64; do
+    command -v "$tool" >/dev/null || { echo "1..0 # SKIP there is no $tool" && exit 0; }
+done
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+number=0
+
+# say STATUS PROMISE
+say()
+{
+    number=$((number + 1))
+    [ "$1" = 0 ] || printf 'not '
+    echo "ok $number - $2"
+}
+
+# compile OUTPUT SOURCE...
+compile()
+{
+    output=$1
+    shift
+    # -O1: quick to compile, and the instructions of intrinsics are the same
+    aarch64-linux-gnu-gcc -std=c11 -D_GNU_SOURCE -O1 -Wall -Wextra -Werror -static -I. -Igpu_binding \
+        -o "$output" "$@" -lm >"$work/messages" 2>&1
+}
+
+kernels=
+for file in dtype reduce reduce_levels reduce_portable reduce_neon scale stream; do
+    object=$work/$file.o
+    compile "$object" -c "collectives/reduce/$file.c" || sed 's/^/# /' "$work/messages"
+    kernels="$kernels $object"
+done
+for name in half reduce_levels reduce_nan stream; do
+    # shellcheck disable=SC2086
+    compile "$work/$name" "tests/collectives/reduce/${name}_test.c" $kernels &&
+        qemu-aarch64 "$work/$name" >"$work/messages" 2>&1
+    status=$?
+    say "$status" "$name"
+    [ "$status" = 0 ] || grep -v '^ok' "$work/messages" | sed 's/^/# /'
+done
+qemu-aarch64 "$work/reduce_levels" | grep -q '^ok.*neon: scaled sum of bfloat16'
+say $? 'the kernels for ARM were among them'
+echo "1..$number"
