@@ -42,19 +42,29 @@ static int cost_of(const struct hvd_grid *grid)
     return cost;
 }
 
-void hvd_grid_make(int nodes, struct hvd_grid *grid)
+/* Whether one grid is to be taken instead of another. */
+static bool is_better(const struct hvd_grid *grid, const struct hvd_grid *other,
+                      int levels)
+{
+    bool has_more = grid->levels <= levels && grid->levels > other->levels;
+    bool is_alike = levels == 0 || grid->levels == other->levels;
+
+    return has_more || (is_alike && cost_of(grid) < cost_of(other));
+}
+
+void hvd_grid_make(int nodes, int levels, struct hvd_grid *grid)
 {
     *grid = (struct hvd_grid){.levels = 1, .level = {make_level(nodes, nodes)}};
     for (int first = 2; first * first <= nodes; first++) {
         struct hvd_grid_level level = make_level(nodes, first);
         struct hvd_grid two = {2, {level, make_level(level.rows, level.rows)}};
 
-        *grid = cost_of(&two) < cost_of(grid) ? two : *grid;
+        *grid = is_better(&two, grid, levels) ? two : *grid;
         for (int second = first; second * second <= level.rows; second++) {
             struct hvd_grid_level next = make_level(level.rows, second);
             struct hvd_grid three = {3, {level, next, make_level(next.rows, next.rows)}};
 
-            *grid = cost_of(&three) < cost_of(grid) ? three : *grid;
+            *grid = is_better(&three, grid, levels) ? three : *grid;
         }
     }
 }

@@ -41,8 +41,9 @@ struct hvd_grid_seat {
     int guest; /* its number among the guests of its row */
 };
 
-/* The grid of `nodes` >= 1 nodes with the fewest messages. */
-void hvd_grid_make(int nodes, struct hvd_grid *grid);
+/* The grid of `nodes` >= 1 nodes with the fewest messages; of so many levels, unless that is 0, or
+ * of as many of them as the nodes allow. */
+void hvd_grid_make(int nodes, int levels, struct hvd_grid *grid);
 
 struct hvd_grid_seat hvd_grid_seat(const struct hvd_grid *grid, int node);
 

@@ -48,7 +48,7 @@ static bool all_are_known(int nodes)
 {
     struct hvd_grid grid;
 
-    hvd_grid_make(nodes, &grid);
+    hvd_grid_make(nodes, 0, &grid);
     for (int node = 0; node < nodes; node++) {
         struct hvd_grid_seat seat = hvd_grid_seat(&grid, node);
 
@@ -68,7 +68,7 @@ static bool ends_in_one_row(int nodes)
     struct hvd_grid grid;
     const struct hvd_grid_level *last;
 
-    hvd_grid_make(nodes, &grid);
+    hvd_grid_make(nodes, 0, &grid);
     last = &grid.level[grid.levels - 1];
     return last->rows == 1 && last->guests == 0 && last->width == last->count;
 }
@@ -81,7 +81,7 @@ int main(void)
     for (int nodes = 1; nodes <= MOST_NODES; nodes += nodes < 200 ? 1 : 37) {
         is_known = is_known && all_are_known(nodes);
         ends = ends && ends_in_one_row(nodes);
-        hvd_grid_make(nodes, &grid);
+        hvd_grid_make(nodes, 0, &grid);
         is_short =
             is_short && (nodes <= 16 ? grid.levels == 1 : hvd_grid_messages(&grid) <= 36);
     }

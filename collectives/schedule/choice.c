@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The built-in table, and how rows are found. */
+#include "collectives/schedule/choice.h"
+
+#include <string.h>
+
+#include "collectives/schedule/schedule_grid.h"
+#include "collectives/schedule/schedule_ranks.h"
+
+/* Measured by hvd-bench --tune on a virtual machine of two cores (Intel Xeon, 2 MiB of L2 each):
+ * with 4 ranks "full" and "lanes" cross between 64 and 128 KiB, with 2 "full" is ahead everywhere;
+ * of two nodes with 2 ranks, over TCP, lanes pay from somewhere between 16 and 64 KiB on; two nodes
+ * of one rank need nothing but "pair". With more ranks "full" adds up more on each: not measured. */
+static const int64_t small_bytes = 16 << 10;
+static const int64_t small_bytes_of_few = 64 << 10;
+static const int few_ranks = 4;
+
+/* By calculation, see the README of contrib/bench/simulate: of several nodes, where the messages
+ * that a part costs more are as long as what it saves. */
+static const int64_t worth_cutting = 32 << 10;
+
+struct hvd_shape hvd_shape_of(const struct hvd_layout *layout)
+{
+    return (struct hvd_shape){layout->nodes, hvd_lanes_widest(layout)};
+}
+
+/* Likewise: of a block that one other rank wants, and that several do; it is then put into a slot
+ * once. A broadcast must be as long for it to pay that the root waits for the others. */
+static const int64_t single_bytes = 8 << 10;
+static const int64_t shared_bytes = 64 << 10;
+
+static struct hvd_choice *add(struct hvd_choice_list *list, int64_t from,
+                              enum hvd_algorithm algorithm)
+{
+    struct hvd_choice *row = &list->rows[list->count++];
+
+    *row = (struct hvd_choice){.from = from, .algorithm = algorithm};
+    return row;
+}
+
+static void choose_on_node(int ranks, enum hvd_collective collective,
+                           struct hvd_choice_list *list)
+{
+    int64_t small = ranks > few_ranks ? small_bytes : small_bytes_of_few;
+
+    add(list, 0, HVD_ALGORITHM_LINE);
+    add(list, HVD_LINE_BYTES + 1, HVD_ALGORITHM_FULL);
+    if (ranks > 2 && collective == HVD_COLL_ALLREDUCE) {
+        add(list, small + 1, HVD_ALGORITHM_LANES);
+    }
+}
+
+/* Between nodes, of which each talks to `partners`. */
+static void choose_between(struct hvd_shape shape, int partners,
+                           struct hvd_choice_list *list)
+{
+    int64_t cut = partners > 1 ? worth_cutting / (partners - 1) : INT64_MAX / shape.ranks;
+
+    if (shape.nodes == 2 && shape.ranks == 1) {
+        add(list, 0, HVD_ALGORITHM_PAIR);
+        return;
+    }
+    add(list, 0, HVD_ALGORITHM_EXCHANGE)->has_one_lane = true;
+    if (cut < small_bytes) {
+        add(list, cut + 1, HVD_ALGORITHM_DIRECT)->has_one_lane = true;
+    }
+    cut *= shape.ranks;
+    if (cut > small_bytes) {
+        add(list, small_bytes + 1, HVD_ALGORITHM_EXCHANGE);
+    }
+    if (partners > 1) {
+        add(list, (cut > small_bytes ? cut : small_bytes) + 1, HVD_ALGORITHM_DIRECT);
+    }
+}
+
+/* Blocks that are not added up. */
+static void choose_moves(struct hvd_shape shape, struct hvd_choice_list *of)
+{
+    int64_t least = shape.ranks > 2 ? shared_bytes : single_bytes;
+
+    if (shape.nodes > 1) {
+        add(&of[HVD_COLL_BROADCAST], 0, HVD_ALGORITHM_TREE);
+        add(&of[HVD_COLL_ALLGATHER], 0, HVD_ALGORITHM_RING);
+        add(&of[HVD_COLL_ALLTOALL], 0, HVD_ALGORITHM_SHIFTS);
+        return;
+    }
+    add(&of[HVD_COLL_BROADCAST], 0, HVD_ALGORITHM_SLOTS);
+    add(&of[HVD_COLL_ALLGATHER], 0, HVD_ALGORITHM_SLOTS);
+    add(&of[HVD_COLL_ALLTOALL], 0, HVD_ALGORITHM_SLOTS);
+    if (least < shared_bytes) {
+        add(&of[HVD_COLL_BROADCAST], least, HVD_ALGORITHM_SINGLE);
+    }
+    add(&of[HVD_COLL_BROADCAST], shared_bytes, HVD_ALGORITHM_STORES);
+    if (shape.ranks ==
+        2) { /* what several want of every rank is better put into a slot once */
+        add(&of[HVD_COLL_ALLGATHER], least * shape.ranks, HVD_ALGORITHM_SINGLE);
+    }
+    add(&of[HVD_COLL_ALLTOALL], single_bytes * shape.ranks, HVD_ALGORITHM_SINGLE);
+}
+
+void hvd_choices_usual(struct hvd_shape shape, struct hvd_choices *choices)
+{
+    static const enum hvd_collective sums[] = {HVD_COLL_ALLREDUCE,
+                                               HVD_COLL_REDUCESCATTER};
+    struct hvd_grid grid;
+
+    *choices = (struct hvd_choices){0};
+    hvd_grid_make(shape.nodes, 0, &grid);
+    for (int i = 0; i < 2; i++) {
+        if (shape.nodes == 1) {
+            choose_on_node(shape.ranks, sums[i], &choices->of[sums[i]]);
+        } else {
+            choose_between(shape, hvd_grid_messages(&grid), &choices->of[sums[i]]);
+        }
+    }
+    choose_moves(shape, choices->of);
+}
+
+const struct hvd_choice *hvd_choice_find(const struct hvd_choices *choices,
+                                         enum hvd_collective collective, int64_t bytes)
+{
+    const struct hvd_choice_list *list = &choices->of[collective];
+    int row = list->count - 1;
+
+    while (row > 0 && list->rows[row].from > bytes) {
+        row--;
+    }
+    return &list->rows[row];
+}
+
+static bool is_sum(enum hvd_collective collective)
+{
+    return collective == HVD_COLL_ALLREDUCE || collective == HVD_COLL_REDUCESCATTER;
+}
+
+static const char *misfit_between(enum hvd_algorithm algorithm,
+                                  enum hvd_collective collective, struct hvd_shape shape)
+{
+    bool is_between = shape.nodes > 1;
+
+    switch (algorithm) {
+    case HVD_ALGORITHM_TREE:
+        return is_between && collective == HVD_COLL_BROADCAST
+                   ? NULL
+                   : "it is for broadcast on 2 nodes and more";
+    case HVD_ALGORITHM_RING:
+        return is_between && collective == HVD_COLL_ALLGATHER
+                   ? NULL
+                   : "it is for allgather on 2 nodes and more";
+    default:
+        return is_between && collective == HVD_COLL_ALLTOALL
+                   ? NULL
+                   : "it is for alltoall on 2 nodes and more";
+    }
+}
+
+const char *hvd_choice_misfit(const struct hvd_choice *choice,
+                              enum hvd_collective collective, struct hvd_shape shape,
+                              int64_t most)
+{
+    switch (choice->algorithm) {
+    case HVD_ALGORITHM_LINE:
+    case HVD_ALGORITHM_FULL:
+    case HVD_ALGORITHM_LANES:
+        if (!is_sum(collective) || shape.nodes != 1) {
+            return "it is for allreduce and reducescatter on one node";
+        }
+        return choice->algorithm == HVD_ALGORITHM_LINE && most > HVD_LINE_BYTES
+                   ? "lines hold 24 bytes: another row must begin at 25"
+                   : NULL;
+    case HVD_ALGORITHM_PAIR:
+        return is_sum(collective) && shape.nodes == 2 && shape.ranks == 1
+                   ? NULL
+                   : "it is for allreduce and reducescatter on 2 nodes of 1 rank";
+    case HVD_ALGORITHM_EXCHANGE:
+        return is_sum(collective) && shape.nodes > 1
+                   ? NULL
+                   : "it is for allreduce and reducescatter on 2 nodes and more";
+    case HVD_ALGORITHM_DIRECT:
+        return is_sum(collective) && shape.nodes > 2
+                   ? NULL
+                   : "it is for allreduce and reducescatter on 3 nodes and more";
+    case HVD_ALGORITHM_SLOTS:
+    case HVD_ALGORITHM_SINGLE:
+        return !is_sum(collective) && shape.nodes == 1
+                   ? NULL
+                   : "it is for broadcast, allgather and alltoall on one node";
+    case HVD_ALGORITHM_STORES:
+        return collective == HVD_COLL_BROADCAST && shape.nodes == 1
+                   ? NULL
+                   : "it is for broadcast on one node";
+    default:
+        return misfit_between(choice->algorithm, collective, shape);
+    }
+}
+
+static const char *const collectives[] = {
+    [HVD_COLL_ALLREDUCE] = "allreduce", [HVD_COLL_REDUCESCATTER] = "reducescatter",
+    [HVD_COLL_ALLGATHER] = "allgather", [HVD_COLL_BROADCAST] = "broadcast",
+    [HVD_COLL_ALLTOALL] = "alltoall",
+};
+
+static const char *const algorithms[] = {
+    [HVD_ALGORITHM_LINE] = "line",         [HVD_ALGORITHM_FULL] = "full",
+    [HVD_ALGORITHM_LANES] = "lanes",       [HVD_ALGORITHM_PAIR] = "pair",
+    [HVD_ALGORITHM_EXCHANGE] = "exchange", [HVD_ALGORITHM_DIRECT] = "direct",
+    [HVD_ALGORITHM_SLOTS] = "slots",       [HVD_ALGORITHM_SINGLE] = "single",
+    [HVD_ALGORITHM_STORES] = "stores",     [HVD_ALGORITHM_TREE] = "tree",
+    [HVD_ALGORITHM_RING] = "ring",         [HVD_ALGORITHM_SHIFTS] = "shifts",
+};
+
+static int find(const char *const *names, int count, const char *name)
+{
+    for (int i = 0; i < count; i++) {
+        if (strcmp(names[i], name) == 0) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+const char *hvd_collective_name(enum hvd_collective collective)
+{
+    return collectives[collective];
+}
+
+int hvd_collective_find(const char *name)
+{
+    return find(collectives, HVD_COLLECTIVES, name);
+}
+
+const char *hvd_algorithm_name(enum hvd_algorithm algorithm)
+{
+    return algorithms[algorithm];
+}
+
+int hvd_algorithm_find(const char *name)
+{
+    return find(algorithms, HVD_ALGORITHMS, name);
+}
