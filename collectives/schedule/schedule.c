@@ -49,6 +49,40 @@ const struct hvd_geometry hvd_usual_geometry = {
     .recv_bytes = 512 * 1024,
 };
 
+/* As hvd-bench counts them; a query that the planner refuses may have any. */
+static int64_t bytes_of(const struct hvd_schedule_query *query)
+{
+    int64_t most =
+        INT64_MAX / (query->element_bytes > 0 ? (int64_t)query->element_bytes : 1);
+
+    switch (query->collective) {
+    case HVD_COLL_BROADCAST:
+        return query->bytes;
+    case HVD_COLL_ALLGATHER:
+        return query->blocks[query->layout->size];
+    case HVD_COLL_ALLTOALL:
+        return query->max_block * query->layout->size;
+    default:
+        return (query->count < most ? query->count : most) *
+               (int64_t)query->element_bytes;
+    }
+}
+
+static void choose(struct hvd_schedule *schedule)
+{
+    const struct hvd_schedule_query *query = &schedule->query;
+    const struct hvd_choices *choices = query->choices;
+    struct hvd_choices usual;
+
+    if (choices == NULL) {
+        hvd_choices_usual(hvd_shape_of(query->layout), &usual);
+        choices = &usual;
+    }
+    schedule->choice = *hvd_choice_find(choices, query->collective, bytes_of(query));
+    schedule->grid_levels = choices->grid_levels;
+    schedule->query.choices = NULL;
+}
+
 static int plan(struct hvd_schedule *schedule, struct hvd_error *err)
 {
     const struct hvd_schedule_query *query = &schedule->query;
@@ -58,6 +92,7 @@ static int plan(struct hvd_schedule *schedule, struct hvd_error *err)
     schedule->node = query->layout->node[query->rank];
     schedule->local_rank = query->layout->local_rank[query->rank];
     schedule->local_size = hvd_layout_local_size(query->layout, schedule->node);
+    choose(schedule);
     status = planners[query->collective](schedule, err);
     if (status != 0) {
         return status;

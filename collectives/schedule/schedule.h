@@ -54,6 +54,7 @@ enum hvd_collective {
     HVD_COLL_ALLGATHER,
     HVD_COLL_BROADCAST,
     HVD_COLL_ALLTOALL,
+    HVD_COLLECTIVES
 };
 
 enum hvd_place_kind {
@@ -129,8 +130,12 @@ struct hvd_geometry {
  * Measured as the best on the machines at hand. */
 extern const struct hvd_geometry hvd_usual_geometry;
 
+struct hvd_choices;
+
 struct hvd_schedule_query {
     enum hvd_collective collective;
+    const struct hvd_choices
+        *choices; /* of algorithms; borrowed; NULL: the built-in ones */
     const struct hvd_layout *layout; /* of the ranks that take part; borrowed */
     int rank; /* mine, in that layout */
     struct hvd_geometry geometry;
@@ -156,7 +161,8 @@ struct hvd_schedule_query {
 
 struct hvd_schedule;
 
-/* Plans; *out is the caller's. The query's borrowed arrays must outlive it.
+/* Plans, by the choice for the size; *out is the caller's. The query's borrowed arrays, but not
+ * choices, must outlive it.
  * Returns 0, HVD_ERR_ARG or HVD_ERR_NOMEM. */
 int hvd_schedule_create(const struct hvd_schedule_query *query, struct hvd_schedule **out,
                         struct hvd_error *err);

@@ -21,19 +21,15 @@
  * What comes from the other of two nodes is added up while it comes, to OUT of chunk t from tick
  * t on: so get_lag must be below slots there.
  * What only its own carrier needs of a rank's input is not packed: it is read where it is.
- * On one node lanes go straight to OUT. With two ranks, and for small batches on one node, it is
- * "full": everyone adds up all that it needs, straight to the output, which takes one sync a chunk
- * instead of two; such a schedule stays open. The smallest go through lines.
+ * On one node lanes go straight to OUT, or it is "full": everyone adds up all that it needs,
+ * straight to the output, which takes one sync a chunk instead of two; such a schedule stays open.
+ * The smallest go through lines.
  *
  * Sums run over local ranks, then over nodes, both in order (on a grid: over its rows, each in
  * order), whatever the chunks: the same bits on all ranks. */
 #include "collectives/schedule/schedule_allreduce.h"
 
 #include "collectives/schedule/schedule_steps.h"
-
-/* Below this a second sync costs more than adding everything up on every rank (with 2 and 4
- * ranks the lines cross between 16 and 64 KiB), and each message more than its bytes. */
-static const size_t small_bytes = 16 << 10;
 
 /* What all local ranks read. */
 static enum hvd_place_kind place_of_inputs(const struct hvd_schedule *schedule)
@@ -261,34 +257,30 @@ static int check(const struct hvd_schedule_query *query, struct hvd_error *err)
     return 0;
 }
 
-static void choose_algorithm(struct hvd_schedule *schedule)
+static void choose_on_node(struct hvd_schedule *schedule)
+{
+    const struct hvd_schedule_query *query = &schedule->query;
+    struct hvd_allreduce_plan *plan = &schedule->plan.allreduce;
+    int64_t line = HVD_LINE_BYTES / (int64_t)query->element_bytes;
+    enum hvd_algorithm algorithm = schedule->choice.algorithm;
+
+    plan->is_full = algorithm != HVD_ALGORITHM_LANES;
+    plan->is_line = algorithm == HVD_ALGORITHM_LINE && query->count <= line;
+    plan->get_lag = plan->is_full ? 0 : 1;
+    schedule->name = plan->is_line ? "line" : plan->is_full ? "full" : "lanes";
+}
+
+static void choose_between_nodes(struct hvd_schedule *schedule)
 {
     const struct hvd_schedule_query *query = &schedule->query;
     struct hvd_allreduce_plan *plan = &schedule->plan.allreduce;
     int nodes = query->layout->nodes;
-    size_t most = query->geometry.slot_bytes / 4;
-    int64_t small = (int64_t)(most < small_bytes ? most : small_bytes);
-    int64_t elements_small = small / (int64_t)query->element_bytes;
-    bool is_small = query->count <= elements_small;
-    int partners;
 
-    plan->lanes = hvd_lanes_widest(query->layout);
-    if (nodes == 1) {
-        plan->is_full =
-            is_small || plan->lanes <= 2 || query->collective == HVD_COLL_REDUCESCATTER;
-        plan->is_line = plan->is_full &&
-                        query->count <= HVD_LINE_BYTES / (int64_t)query->element_bytes;
-        plan->get_lag = plan->is_full ? 0 : 1;
-        schedule->name = plan->is_line ? "line" : plan->is_full ? "full" : "lanes";
-        return;
-    }
-    plan->lanes = is_small ? 1 : plan->lanes;
-    hvd_grid_make(nodes, &plan->grid);
+    plan->lanes = schedule->choice.has_one_lane ? 1 : plan->lanes;
+    hvd_grid_make(nodes, schedule->grid_levels, &plan->grid);
     plan->seat = hvd_grid_seat(&plan->grid, schedule->node);
     plan->is_grid = plan->grid.levels > 1;
-    partners = hvd_grid_messages(&plan->grid);
-    plan->is_direct =
-        partners > 1 && query->count / plan->lanes > 2 * elements_small / (partners - 1);
+    plan->is_direct = nodes > 2 && schedule->choice.algorithm == HVD_ALGORITHM_DIRECT;
     plan->finals_lag = query->geometry.slots > 2 ? 2 : 1;
     plan->get_lag = plan->is_direct || plan->is_grid ? plan->finals_lag + 1 : 2;
     plan->is_pairwise = nodes == 2 && plan->get_lag < query->geometry.slots;
@@ -369,10 +361,16 @@ int hvd_schedule_plan_allreduce(struct hvd_schedule *schedule, struct hvd_error 
     if (status != 0) {
         return status;
     }
-    if (query->layout->nodes == 2 && query->layout->size == 2) {
+    if (schedule->choice.algorithm == HVD_ALGORITHM_PAIR && query->layout->nodes == 2 &&
+        query->layout->size == 2) {
         return hvd_schedule_plan_pair(schedule, err);
     }
-    choose_algorithm(schedule);
+    plan->lanes = hvd_lanes_widest(query->layout);
+    if (query->layout->nodes == 1) {
+        choose_on_node(schedule);
+    } else {
+        choose_between_nodes(schedule);
+    }
     plan->carried = hvd_lanes_each(query->layout, plan->lanes);
     most = most_for_messages(schedule);
     if (most == 0) {
@@ -382,7 +380,8 @@ int hvd_schedule_plan_allreduce(struct hvd_schedule *schedule, struct hvd_error 
             "bytes; raise recv_bytes",
             query->layout->nodes, query->partial_bytes, query->geometry.recv_bytes);
     }
-    plan->chunks = hvd_chunk_count(query->count, query->element_bytes, most);
+    plan->chunks = hvd_chunk_count(query->count, query->element_bytes, most,
+                                   schedule->choice.chunk_bytes);
     plan->chunk_elements =
         plan->chunks > 0 ? hvd_divide_up(query->count, plan->chunks) : 1;
     lane = hvd_part_most(plan->chunk_elements, plan->lanes);

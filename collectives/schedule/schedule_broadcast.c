@@ -144,7 +144,8 @@ int hvd_schedule_plan_broadcast(struct hvd_schedule *schedule, struct hvd_error 
     place = tree_place(schedule);
     plan->carrier = query->layout->local_rank[carrier_at(schedule, place)];
     plan->parent = place > 0 ? carrier_at(schedule, place & (place - 1)) : -1;
-    plan->chunks = hvd_chunk_count(query->bytes, 1, (int64_t)query->geometry.slot_bytes);
+    plan->chunks = hvd_chunk_count(query->bytes, 1, (int64_t)query->geometry.slot_bytes,
+                                   schedule->choice.chunk_bytes);
     plan->chunk_bytes = plan->chunks > 0 ? hvd_divide_up(query->bytes, plan->chunks) : 0;
     schedule->ticks = plan->chunks > 0 ? plan->chunks + (place > 0 ? 1 : 0) : 0;
     schedule->signals = (uint64_t)plan->chunks;

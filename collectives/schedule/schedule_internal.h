@@ -7,6 +7,7 @@
 #ifndef HVD_SCHEDULE_INTERNAL_H
 #define HVD_SCHEDULE_INTERNAL_H
 
+#include "collectives/schedule/choice.h"
 #include "collectives/schedule/schedule.h"
 #include "collectives/schedule/schedule_grid.h"
 #include "collectives/schedule/schedule_ranks.h"
@@ -64,6 +65,8 @@ struct hvd_rounds_plan {
 
 struct hvd_schedule {
     struct hvd_schedule_query query;
+    struct hvd_choice choice; /* for its size */
+    int grid_levels;
     const char *name;
     void (*emit)(struct hvd_schedule *schedule, int64_t tick);
     int64_t ticks;

@@ -70,12 +70,16 @@ struct hvd_range hvd_range_common(struct hvd_range a, struct hvd_range b)
     return (struct hvd_range){begin, end > begin ? end - begin : 0};
 }
 
-int64_t hvd_chunk_count(int64_t units, size_t unit_bytes, int64_t most)
+int64_t hvd_chunk_count(int64_t units, size_t unit_bytes, int64_t most,
+                        size_t chunk_bytes)
 {
     int64_t least = (int64_t)(LEAST_CHUNK_BYTES / unit_bytes);
     int64_t overlapping = hvd_divide_up(units, CHUNKS_THAT_OVERLAP);
     int64_t wish = overlapping > least ? overlapping : least;
 
+    if (chunk_bytes > 0) {
+        wish = chunk_bytes > unit_bytes ? (int64_t)(chunk_bytes / unit_bytes) : 1;
+    }
     return hvd_divide_up(units, wish < most ? wish : most);
 }
 

@@ -33,8 +33,10 @@ struct hvd_range hvd_part_of(struct hvd_range whole, int parts, int part);
 struct hvd_range hvd_range_common(struct hvd_range a, struct hvd_range b);
 
 /* Into how many chunks of equal size to cut `units` units of unit_bytes, of which `most` fit a
- * slot: as few as overlap well, but none too short to be worth it. 0 if there is nothing. */
-int64_t hvd_chunk_count(int64_t units, size_t unit_bytes, int64_t most);
+ * slot: of chunk_bytes where that is not 0; else as few as overlap well, but none too short to be
+ * worth it. 0 if there is nothing. */
+int64_t hvd_chunk_count(int64_t units, size_t unit_bytes, int64_t most,
+                        size_t chunk_bytes);
 
 /* a / b rounded up, for a >= 0 and b > 0. */
 int64_t hvd_divide_up(int64_t a, int64_t b);

@@ -36,13 +36,15 @@ void hvd_schedule_plan_rounds(struct hvd_schedule *schedule, int64_t most_bytes,
     const struct hvd_geometry *geometry = &schedule->query.geometry;
     struct hvd_rounds_plan *plan = &schedule->plan.rounds;
     int64_t room = (int64_t)geometry->slot_bytes / plan->holders;
+    int64_t longest = (int64_t)schedule->choice.chunk_bytes;
     int64_t together = pieces < MOST_PIECES ? MOST_PIECES / pieces : 1;
 
     if (most_bytes == 0) {
         schedule->step_capacity = 1;
         return;
     }
-    plan->chunk_bytes = choose_chunk(most_bytes, room);
+    plan->chunk_bytes =
+        choose_chunk(most_bytes, longest > 0 && longest < room ? longest : room);
     together = together < room / plan->chunk_bytes ? together : room / plan->chunk_bytes;
     together = together < plan->distances ? together : plan->distances;
     plan->group_size = (int)together;
