@@ -47,6 +47,7 @@ const struct hvd_geometry hvd_usual_geometry = {
     .slots = 4,
     .slot_bytes = 256 * 1024,
     .recv_bytes = 512 * 1024,
+    .has_single_copy = true,
 };
 
 /* As hvd-bench counts them; a query that the planner refuses may have any. */

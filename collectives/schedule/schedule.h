@@ -19,6 +19,9 @@
  * network's own memory, and writes the result between its own step and the WAIT_RECV that
  * awaits it.
  *
+ * A rank may also OFFER its input or output: it leaves the address in a place, and others FETCH or
+ * STORE there until they have signalled that they are done.
+ *
  * Each local rank owns one counter in shared memory that only grows. SIGNAL adds one to mine.
  * WAIT holds until a local rank's counter (or all of them) has reached a value. Values count
  * from the start of the schedule. All local ranks signal equally often in a schedule, so that
@@ -89,6 +92,10 @@ enum hvd_step_kind {
     HVD_STEP_RECV, /* rank `peer` -> to */
     HVD_STEP_RECV_REDUCE, /* `own` and what rank `peer` sends, in the order of nodes -> to or the
                            * output, final; completes as a RECV does */
+    HVD_STEP_COPY, /* input bytes [input, input + bytes) -> output bytes [begin, ...) */
+    HVD_STEP_OFFER, /* the address of input byte `begin`, or to_output of that output byte -> to */
+    HVD_STEP_FETCH, /* [input, input + bytes) of what is offered in from -> output from `begin` on */
+    HVD_STEP_STORE, /* input bytes from `begin` on -> [input, input + bytes) of what is offered in from */
     HVD_STEP_WAIT_SEND, /* the first `value` sends of this schedule are complete */
     HVD_STEP_WAIT_RECV, /* the first `value` receives of this schedule are complete */
 };
@@ -101,14 +108,16 @@ struct hvd_step {
     uint64_t value;
     /* PUT, GET, REDUCE_OUT, RECV_REDUCE: byte offset in the virtual input or output array */
     int64_t begin;
-    size_t bytes; /* PUT, GET, SEND, RECV, RECV_REDUCE */
+    size_t bytes; /* PUT, GET, SEND, RECV, RECV_REDUCE, COPY, FETCH, STORE */
     size_t count; /* REDUCE_*, RECV_REDUCE: elements */
     /* REDUCE_LOCAL, REDUCE_NODES: write partials (not yet the final result). RECV_REDUCE: `own` and what comes
      * are partials, else elements. */
     bool is_partial;
-    bool to_output; /* RECV_REDUCE: to output bytes from begin on, not to a place */
+    /* RECV_REDUCE: to output bytes from begin on, not to a place. OFFER: the output. */
+    bool to_output;
     /* REDUCE_LOCAL, REDUCE_OUT: byte offset of these elements in my input, from which they may be
-     * read instead of from my own place; is_put: they are there, too. */
+     * read instead of from my own place; is_put: they are there, too. COPY, FETCH, STORE: see
+     * there. */
     int64_t input;
     bool is_put;
     /* REDUCE_NODES: partial n of `sources` is at from.offset + n * stride, except number
@@ -124,6 +133,9 @@ struct hvd_geometry {
     int slots; /* at least 2 */
     size_t slot_bytes; /* a multiple of 64 */
     size_t recv_bytes; /* a multiple of 64, at least slot_bytes */
+    /* Ranks of a node may read each other's inputs, and write outputs, where they are. Then input
+     * and output are one piece of memory each. */
+    bool has_single_copy;
 };
 
 /* What jobs use. Four slots keep three chunks under way; 256 KiB of them stay in the L2 cache.

@@ -63,6 +63,17 @@ struct hvd_rounds_plan {
     int lag; /* ticks from posting a round to copying its data out */
 };
 
+struct hvd_local_plan {
+    int64_t piece_bytes; /* that a tick moves of a block */
+    bool is_line; /* through LINE */
+};
+
+struct hvd_single_plan {
+    int64_t piece_bytes; /* that a tick moves of a block */
+    int64_t fetched; /* broadcast: bytes before this are fetched, the others stored */
+    int64_t stores; /* the root's ticks in which it stores */
+};
+
 struct hvd_schedule {
     struct hvd_schedule_query query;
     struct hvd_choice choice; /* for its size */
@@ -80,6 +91,8 @@ struct hvd_schedule {
         struct hvd_pair_plan pair;
         struct hvd_broadcast_plan broadcast;
         struct hvd_rounds_plan rounds;
+        struct hvd_single_plan single;
+        struct hvd_local_plan local;
     } plan;
     /* What was emitted since tick 0. */
     int64_t next_tick;
@@ -99,5 +112,17 @@ int hvd_schedule_plan_pair(struct hvd_schedule *schedule, struct hvd_error *err)
 int hvd_schedule_plan_broadcast(struct hvd_schedule *schedule, struct hvd_error *err);
 int hvd_schedule_plan_allgather(struct hvd_schedule *schedule, struct hvd_error *err);
 int hvd_schedule_plan_alltoall(struct hvd_schedule *schedule, struct hvd_error *err);
+
+/* Whether blocks of `bytes` are read where they are; then as the planners above, whose checks have
+ * passed. most: of the largest block. */
+bool hvd_schedule_is_single(const struct hvd_schedule *schedule, int64_t bytes);
+void hvd_schedule_plan_single_blocks(struct hvd_schedule *schedule, int64_t most);
+void hvd_schedule_plan_single_broadcast(struct hvd_schedule *schedule);
+
+/* Whether blocks go through slots of one node; then likewise. */
+bool hvd_schedule_is_local(const struct hvd_schedule *schedule);
+void hvd_schedule_plan_local(struct hvd_schedule *schedule, int64_t most);
+void hvd_schedule_plan_rolling(
+    struct hvd_schedule *schedule); /* a broadcast on one node */
 
 #endif

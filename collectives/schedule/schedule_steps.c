@@ -93,6 +93,59 @@ void hvd_emit_reduce_nodes(struct hvd_schedule *schedule,
     }
 }
 
+void hvd_emit_copy(struct hvd_schedule *schedule, int64_t input, int64_t begin,
+                   size_t bytes)
+{
+    if (bytes > 0) {
+        struct hvd_step *step = append(schedule, HVD_STEP_COPY);
+
+        step->input = input;
+        step->begin = begin;
+        step->bytes = bytes;
+    }
+}
+
+void hvd_emit_offer(struct hvd_schedule *schedule, bool is_output, int64_t begin,
+                    size_t bytes, struct hvd_place to)
+{
+    if (bytes > 0) {
+        struct hvd_step *step = append(schedule, HVD_STEP_OFFER);
+
+        step->to = to;
+        step->to_output = is_output;
+        step->begin = begin;
+    }
+}
+
+static void emit_reach(struct hvd_schedule *schedule, const struct hvd_step *reach)
+{
+    if (reach->bytes > 0) {
+        *append(schedule, reach->kind) = *reach;
+    }
+}
+
+void hvd_emit_fetch(struct hvd_schedule *schedule, struct hvd_place offer, int64_t at,
+                    int64_t begin, size_t bytes)
+{
+    emit_reach(schedule, &(struct hvd_step){.kind = HVD_STEP_FETCH,
+                                            .from = offer,
+                                            .peer = -1,
+                                            .input = at,
+                                            .begin = begin,
+                                            .bytes = bytes});
+}
+
+void hvd_emit_store(struct hvd_schedule *schedule, struct hvd_place offer, int64_t at,
+                    int64_t begin, size_t bytes)
+{
+    emit_reach(schedule, &(struct hvd_step){.kind = HVD_STEP_STORE,
+                                            .from = offer,
+                                            .peer = -1,
+                                            .input = at,
+                                            .begin = begin,
+                                            .bytes = bytes});
+}
+
 void hvd_emit_signal(struct hvd_schedule *schedule)
 {
     append(schedule, HVD_STEP_SIGNAL);

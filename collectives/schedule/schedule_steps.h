@@ -33,6 +33,20 @@ void hvd_emit_reduce_nodes(struct hvd_schedule *schedule,
                            const struct hvd_sources *sources, size_t count,
                            struct hvd_place to);
 
+/* Input bytes to output bytes of mine. */
+void hvd_emit_copy(struct hvd_schedule *schedule, int64_t input, int64_t begin,
+                   size_t bytes);
+
+/* Lets others read `bytes` of my input, or write as many of my output, from byte `begin` on. */
+void hvd_emit_offer(struct hvd_schedule *schedule, bool is_output, int64_t begin,
+                    size_t bytes, struct hvd_place to);
+
+/* Bytes of what another rank offers, from byte `at` of that on: to my output or from my input. */
+void hvd_emit_fetch(struct hvd_schedule *schedule, struct hvd_place offer, int64_t at,
+                    int64_t begin, size_t bytes);
+void hvd_emit_store(struct hvd_schedule *schedule, struct hvd_place offer, int64_t at,
+                    int64_t begin, size_t bytes);
+
 void hvd_emit_signal(struct hvd_schedule *schedule);
 void hvd_emit_wait(struct hvd_schedule *schedule, int local_rank, uint64_t value);
 void hvd_emit_wait_all(struct hvd_schedule *schedule, uint64_t value);
