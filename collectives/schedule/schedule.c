@@ -178,6 +178,11 @@ int64_t hvd_schedule_turns(const struct hvd_schedule *schedule)
     return schedule->turns;
 }
 
+bool hvd_schedule_is_rolling(const struct hvd_schedule *schedule)
+{
+    return schedule->is_rolling;
+}
+
 const char *hvd_schedule_name(const struct hvd_schedule *schedule)
 {
     return schedule->name;

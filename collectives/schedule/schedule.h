@@ -34,6 +34,11 @@
  * schedule has a sync, so that whoever passes the sync of chunk c knows that all have read chunk
  * c - 1. Before a schedule that is not open every rank that has left one open signals once more.
  *
+ * A "rolling" schedule turns slots, too, and begins with no WAIT for all: every rank signals once a
+ * chunk, and a value that it WAITs for may lie before its start, that is in the rolling schedules
+ * just before it. What came before those all ranks have left, before any of its waits ends. So
+ * one rank may be some calls ahead of the others.
+ *
  * Messages between two ranks arrive in the order in which they were sent and fit the receives
  * in the order in which those were posted; SEND and RECV of zero bytes do not exist. */
 #ifndef HVD_SCHEDULE_H
@@ -87,7 +92,8 @@ enum hvd_step_kind {
     HVD_STEP_REDUCE_OUT, /* likewise -> the output from byte `begin` on, final */
     HVD_STEP_REDUCE_NODES, /* partials of nodes, in order -> to */
     HVD_STEP_SIGNAL,
-    HVD_STEP_WAIT, /* counter of local rank `peer`, or of all (peer -1), >= value */
+    /* Counter of local rank `peer`, or of all (peer -1), >= value, which may be negative. */
+    HVD_STEP_WAIT,
     HVD_STEP_SEND, /* from -> rank `peer` */
     HVD_STEP_RECV, /* rank `peer` -> to */
     HVD_STEP_RECV_REDUCE, /* `own` and what rank `peer` sends, in the order of nodes -> to or the
@@ -190,8 +196,10 @@ int hvd_schedule_tick(struct hvd_schedule *schedule, int64_t tick,
 /* How often every local rank signals in the whole schedule: the same for all of a node. */
 uint64_t hvd_schedule_signals(const struct hvd_schedule *schedule);
 
-/* Chunks of an open schedule; 0: it is not open. */
+/* Chunks of an open or rolling schedule; 0: it is neither. */
 int64_t hvd_schedule_turns(const struct hvd_schedule *schedule);
+
+bool hvd_schedule_is_rolling(const struct hvd_schedule *schedule);
 
 /* The name of the algorithm, for logs: "direct", "exchange", "grid", "full" ... */
 const char *hvd_schedule_name(const struct hvd_schedule *schedule);

@@ -9,7 +9,8 @@
  *               rank falls to there; what I receive for my node goes to my OUT; all local ranks
  *               copy it out from there
  *
- * So a block crosses the network once per node. */
+ * So a block crosses the network once per node. On one node blocks go other ways
+ * (schedule_single.c, schedule_local.c). */
 #include "collectives/schedule/schedule_rounds.h"
 #include "collectives/schedule/schedule_steps.h"
 
@@ -127,6 +128,14 @@ int hvd_schedule_plan_allgather(struct hvd_schedule *schedule, struct hvd_error 
 
     if (status != 0) {
         return status;
+    }
+    if (hvd_schedule_is_single(schedule, most)) {
+        hvd_schedule_plan_single_blocks(schedule, most);
+        return 0;
+    }
+    if (hvd_schedule_is_local(schedule)) {
+        hvd_schedule_plan_local(schedule, most);
+        return 0;
     }
     plan->distances = query->layout->nodes;
     plan->holders = hvd_lanes_each(query->layout, widest);

@@ -5,7 +5,9 @@
  * me, and those from the ranks as far behind me.
  *
  *   local rank: PUT into my IN; he copies it out from there
- *   other node: PUT into SEND, message to his RECV; he copies it out from there */
+ *   other node: PUT into SEND, message to his RECV; he copies it out from there
+ *
+ * On one node blocks go other ways (schedule_single.c, schedule_local.c). */
 #include "collectives/schedule/schedule_rounds.h"
 #include "collectives/schedule/schedule_steps.h"
 
@@ -119,6 +121,14 @@ int hvd_schedule_plan_alltoall(struct hvd_schedule *schedule, struct hvd_error *
                         "a block of %lld bytes, announced were at most %lld",
                         (long long)(most_in > most_out ? most_in : most_out),
                         (long long)query->max_block);
+    }
+    if (hvd_schedule_is_single(schedule, query->max_block)) {
+        hvd_schedule_plan_single_blocks(schedule, query->max_block);
+        return 0;
+    }
+    if (hvd_schedule_is_local(schedule)) {
+        hvd_schedule_plan_local(schedule, query->max_block);
+        return 0;
     }
     plan->distances = size;
     plan->holders = 1;

@@ -13,7 +13,8 @@
  * The root GETs as well: its output may be other memory than its input.
  *
  * The root's node sends every chunk log2(nodes) times: for large tensors on many nodes a chain
- * of nodes would be faster. It would replace parent_of and send_on. */
+ * of nodes would be faster. It would replace parent_of and send_on. On one node it goes other
+ * ways (schedule_single.c, schedule_rolling.c). */
 #include "collectives/schedule/schedule_internal.h"
 #include "collectives/schedule/schedule_ranks.h"
 #include "collectives/schedule/schedule_steps.h"
@@ -140,6 +141,14 @@ int hvd_schedule_plan_broadcast(struct hvd_schedule *schedule, struct hvd_error 
     if (query->root < 0 || query->root >= query->layout->size || query->bytes < 0) {
         return hvd_fail(err, HVD_ERR_ARG, "%lld bytes from rank %d of %d to broadcast",
                         (long long)query->bytes, query->root, query->layout->size);
+    }
+    if (hvd_schedule_is_single(schedule, query->bytes)) {
+        hvd_schedule_plan_single_broadcast(schedule);
+        return 0;
+    }
+    if (query->layout->nodes == 1) {
+        hvd_schedule_plan_rolling(schedule);
+        return 0;
     }
     place = tree_place(schedule);
     plan->carrier = query->layout->local_rank[carrier_at(schedule, place)];

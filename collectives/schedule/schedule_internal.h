@@ -83,6 +83,7 @@ struct hvd_schedule {
     int64_t ticks;
     uint64_t signals;
     int64_t turns;
+    bool is_rolling;
     int node; /* mine */
     int local_rank;
     int local_size;
