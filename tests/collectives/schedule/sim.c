@@ -32,7 +32,8 @@ static enum outcome end_job(const struct sim *sim, struct player *player)
     }
     player->counter_base += signals;
     player->turn += (uint64_t)hvd_schedule_turns(schedule);
-    player->is_open = player->is_open || hvd_schedule_turns(schedule) > 0;
+    player->is_open =
+        player->is_open || (hvd_schedule_turns(schedule) > 0 && !player->is_rolling);
     player->sends.count = player->sends.done = 0;
     player->recvs.count = player->recvs.done = 0;
     player->job++;
@@ -42,11 +43,17 @@ static enum outcome end_job(const struct sim *sim, struct player *player)
 
 static void begin_job(struct player *player, const struct hvd_schedule *schedule)
 {
-    if (player->is_open && hvd_schedule_turns(schedule) == 0) {
+    bool is_rolling = hvd_schedule_is_rolling(schedule);
+
+    if (player->is_open && (hvd_schedule_turns(schedule) == 0 || is_rolling)) {
         player->counter++;
         player->counter_base++;
         player->is_open = false;
     }
+    if (!is_rolling || !player->is_rolling) {
+        player->counter_floor = player->counter_base;
+    }
+    player->is_rolling = is_rolling;
 }
 
 /* Takes one step, or fetches the next tick. */

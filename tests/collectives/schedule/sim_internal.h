@@ -9,6 +9,7 @@
 enum {
     PLACE_KINDS = HVD_PLACE_RECV + 1,
     GARBAGE = 0xa5,
+    SIM_MOST_OFFERS = 160,
 };
 
 enum outcome {
@@ -33,6 +34,8 @@ struct player {
     uint64_t counter_base; /* where the present job started */
     uint64_t turn; /* chunks of open schedules so far */
     bool is_open; /* the last schedule was */
+    bool is_rolling; /* likewise */
+    uint64_t counter_floor; /* what all counters have come to before a wait ends */
     struct messages sends;
     struct messages recvs;
     int job;
@@ -40,6 +43,8 @@ struct player {
     const struct hvd_step *steps;
     int step;
     int step_count;
+    int64_t offered
+        [SIM_MOST_OFFERS]; /* where what it offers begins, by the place in a slot */
     bool is_writing; /* the present step has left its garbage */
 };
 
@@ -58,6 +63,14 @@ uint64_t sim_random_below(struct sim *sim, uint64_t end);
 
 /* Bytes of one slot of a place. */
 size_t sim_slot_bytes(const struct sim *sim, enum hvd_place_kind kind);
+
+/* The memory of a place as player sees it; NULL when it is out of bounds or not his to use. */
+char *sim_memory(const struct sim *sim, const struct player *player,
+                 const struct hvd_place *place, size_t bytes, bool is_written);
+
+/* COPY, OFFER, FETCH and STORE. */
+enum outcome sim_reach(struct sim *sim, struct player *player,
+                       const struct hvd_step *step);
 
 /* Notes what is wrong with a rank; returns FAILED. */
 enum outcome sim_fail(const struct player *player, const char *reason);

@@ -21,9 +21,8 @@ size_t sim_slot_bytes(const struct sim *sim, enum hvd_place_kind kind)
                                     : sim->geometry->slot_bytes;
 }
 
-/* The memory of a place as player sees it; NULL when it is out of bounds or not his to use. */
-static char *memory(const struct sim *sim, const struct player *player,
-                    const struct hvd_place *place, size_t bytes, bool is_written)
+char *sim_memory(const struct sim *sim, const struct player *player,
+                 const struct hvd_place *place, size_t bytes, bool is_written)
 {
     bool is_shared = place->kind <= HVD_PLACE_LINE;
     int slots = place->kind == HVD_PLACE_LINE ? 2 : sim->geometry->slots;
@@ -69,7 +68,7 @@ static enum outcome put(struct sim *sim, struct player *player,
                         const struct hvd_step *step)
 {
     const struct sim_job *job = &sim->jobs[player->job];
-    char *to = memory(sim, player, &step->to, step->bytes, true);
+    char *to = sim_memory(sim, player, &step->to, step->bytes, true);
     int64_t end = step->begin + (int64_t)step->bytes;
 
     if (to == NULL || step->begin < 0 || end > job->input_bytes[player->rank]) {
@@ -85,7 +84,7 @@ static enum outcome get(struct sim *sim, struct player *player,
                         const struct hvd_step *step)
 {
     const struct sim_job *job = &sim->jobs[player->job];
-    const char *from = memory(sim, player, &step->from, step->bytes, false);
+    const char *from = sim_memory(sim, player, &step->from, step->bytes, false);
     int64_t end = step->begin + (int64_t)step->bytes;
 
     if (from == NULL || step->begin < 0 || end > job->output_bytes[player->rank]) {
@@ -102,7 +101,7 @@ static char *target(const struct sim *sim, const struct player *player,
     const struct sim_job *job = &sim->jobs[player->job];
 
     if (step->kind != HVD_STEP_REDUCE_OUT) {
-        return memory(sim, player, &step->to, bytes, true);
+        return sim_memory(sim, player, &step->to, bytes, true);
     }
     return step->begin >= 0 &&
                    step->begin + (int64_t)bytes <= job->output_bytes[player->rank]
@@ -148,7 +147,7 @@ static enum outcome reduce_local(struct sim *sim, struct player *player,
         struct hvd_place place = step->from;
 
         place.local_rank = i;
-        sources[i] = memory(sim, player, &place, bytes, false);
+        sources[i] = sim_memory(sim, player, &place, bytes, false);
     }
     if (!step->is_put || sim_random_below(sim, 2) == 0) {
         bool is_inside = step->input >= 0 &&
@@ -175,7 +174,7 @@ static enum outcome reduce_nodes(struct sim *sim, struct player *player,
 
         place.offset += (size_t)i * step->stride;
         place = i == step->own_number ? step->own : place;
-        sources[i] = memory(sim, player, &place, bytes, false);
+        sources[i] = sim_memory(sim, player, &place, bytes, false);
     }
     outcome = reduce(sim, player, step, sources, count);
     free(sources);
@@ -199,7 +198,7 @@ static enum outcome talk(struct sim *sim, struct player *player,
 {
     bool is_send = step->kind == HVD_STEP_SEND;
     const struct hvd_place *place = is_send ? &step->from : &step->to;
-    char *data = memory(sim, player, place, step->bytes, true);
+    char *data = sim_memory(sim, player, place, step->bytes, true);
     bool is_eager = sim->options->has_eager_sends && sim_random_below(sim, 2) == 0;
 
     if (data == NULL || step->bytes == 0 || step->peer < 0 ||
@@ -247,8 +246,8 @@ static enum outcome recv_reduce(struct sim *sim, struct player *player,
 
     arrival->reduction = (struct hvd_reduction){job->dtype, job->op, job->postscale,
                                                 step->is_partial, false};
-    arrival->own = memory(sim, player, &step->own, step->bytes, false);
-    arrival->to = memory(sim, player, &step->to, out_bytes, true);
+    arrival->own = sim_memory(sim, player, &step->own, step->bytes, false);
+    arrival->to = sim_memory(sim, player, &step->to, out_bytes, true);
     if (step->to_output) {
         bool fits = step->begin >= 0 && end <= job->output_bytes[player->rank];
 
@@ -282,12 +281,14 @@ static enum outcome await_counters(const struct sim *sim, const struct player *p
                                    const struct hvd_step *step)
 {
     int local_size = hvd_layout_local_size(sim->layout, player->node);
+    int64_t awaited = (int64_t)(player->counter_base + step->value);
+    int64_t least = (int64_t)player->counter_floor;
 
+    least = awaited > least ? awaited : least;
     for (int i = 0; i < local_size; i++) {
         bool is_meant = step->peer == -1 || step->peer == i;
 
-        if (is_meant && local_player(sim, player->node, i)->counter <
-                            player->counter_base + step->value) {
+        if (is_meant && (int64_t)local_player(sim, player->node, i)->counter < least) {
             return WAITS;
         }
     }
@@ -307,6 +308,11 @@ enum outcome sim_execute(struct sim *sim, struct player *player,
         return reduce_local(sim, player, step);
     case HVD_STEP_REDUCE_NODES:
         return reduce_nodes(sim, player, step);
+    case HVD_STEP_COPY:
+    case HVD_STEP_OFFER:
+    case HVD_STEP_FETCH:
+    case HVD_STEP_STORE:
+        return sim_reach(sim, player, step);
     case HVD_STEP_SIGNAL:
         player->counter++;
         return MOVED;

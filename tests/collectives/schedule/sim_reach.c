@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Steps in which a rank reaches for the input or output of another one. */
+#include <string.h>
+
+#include "tests/collectives/schedule/sim_internal.h"
+
+/* What an OFFER leaves in its place; where it begins is kept by the player. */
+struct offer {
+    int16_t rank;
+    int16_t job;
+    int16_t is_output;
+    int16_t is_offer; /* else it is garbage */
+};
+
+_Static_assert(sizeof(struct offer) == sizeof(uint64_t), "as large as an address");
+
+static const int16_t mark = 0x0ffe;
+
+/* Bytes [begin, begin + bytes) of a rank's input or output; NULL when they are out of bounds. */
+static char *data_of(const struct sim_job *job, int rank, bool is_output, int64_t begin,
+                     size_t bytes)
+{
+    int64_t room = is_output ? job->output_bytes[rank] : job->input_bytes[rank];
+    char *data = is_output ? job->outputs[rank] : job->inputs[rank];
+
+    return begin >= 0 && begin + (int64_t)bytes <= room ? data + begin : NULL;
+}
+
+static enum outcome copy(const struct player *player, char *to, const char *from,
+                         size_t bytes)
+{
+    if (to == NULL || from == NULL) {
+        return sim_fail(player, "COPY, FETCH or STORE out of bounds");
+    }
+    memcpy(to, from, bytes);
+    return MOVED;
+}
+
+static enum outcome offer(struct sim *sim, struct player *player,
+                          const struct hvd_step *step)
+{
+    struct offer made = {(int16_t)player->rank, (int16_t)player->job,
+                         (int16_t)step->to_output, mark};
+    char *to = sim_memory(sim, player, &step->to, sizeof(uint64_t), true);
+
+    if (to == NULL) {
+        return sim_fail(player, "OFFER out of bounds");
+    }
+    player->offered[step->to.offset / sizeof(uint64_t)] = step->begin;
+    memcpy(to, &made, sizeof(made));
+    return MOVED;
+}
+
+/* Where the other's bytes are, while he lets them be touched. */
+static char *reach(struct sim *sim, struct player *player, const struct hvd_step *step)
+{
+    const char *from = sim_memory(sim, player, &step->from, sizeof(uint64_t), false);
+    struct offer found = {0};
+    const struct player *owner;
+    int64_t begin;
+
+    if (from != NULL) {
+        memcpy(&found, from, sizeof(found));
+    }
+    if (found.is_offer != mark || found.is_output != (step->kind == HVD_STEP_STORE)) {
+        return NULL;
+    }
+    owner = &sim->players[found.rank];
+    begin = owner->offered[step->from.offset / sizeof(uint64_t)] + step->input;
+    return found.job == player->job && owner->job == player->job
+               ? data_of(&sim->jobs[player->job], found.rank, found.is_output != 0, begin,
+                         step->bytes)
+               : NULL;
+}
+
+enum outcome sim_reach(struct sim *sim, struct player *player,
+                       const struct hvd_step *step)
+{
+    const struct sim_job *job = &sim->jobs[player->job];
+
+    switch (step->kind) {
+    case HVD_STEP_OFFER:
+        return offer(sim, player, step);
+    case HVD_STEP_COPY:
+        return copy(player, data_of(job, player->rank, true, step->begin, step->bytes),
+                    data_of(job, player->rank, false, step->input, step->bytes),
+                    step->bytes);
+    case HVD_STEP_FETCH:
+        return copy(player, data_of(job, player->rank, true, step->begin, step->bytes),
+                    reach(sim, player, step), step->bytes);
+    default:
+        return copy(player, reach(sim, player, step),
+                    data_of(job, player->rank, false, step->begin, step->bytes),
+                    step->bytes);
+    }
+}
