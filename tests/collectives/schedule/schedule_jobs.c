@@ -6,10 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collectives/schedule/choice.h"
+#include "collectives/schedule/schedule_grid.h"
 #include "tests/tap.h"
 
 enum {
     NAME_BYTES = 8,
+    MOST_FLAT_NODES = 64, /* that all talk to all, in reasonable time */
 };
 
 uint64_t jobs_random_below(uint64_t *random, uint64_t end)
@@ -75,11 +78,14 @@ struct hvd_geometry jobs_random_geometry(uint64_t *random,
     struct hvd_geometry geometry = {.slots = 2 + (int)jobs_random_below(random, 4)};
     size_t least = round_up((size_t)layout->size * sizeof(double));
     size_t wish = 64 << jobs_random_below(random, 5);
-    size_t all = round_up((size_t)layout->size * (size_t)layout->nodes * sizeof(double));
+    size_t nodes =
+        (size_t)layout->nodes + 2 * HVD_GRID_LEVELS; /* a grid takes a few more */
+    size_t all = round_up((size_t)layout->size * nodes * sizeof(double));
 
     geometry.slot_bytes = wish > least ? wish : least;
     geometry.recv_bytes = geometry.slot_bytes * (1 + jobs_random_below(random, 3));
     geometry.recv_bytes = geometry.recv_bytes > all ? geometry.recv_bytes : all;
+    geometry.has_single_copy = jobs_random_below(random, 4) > 0;
     return geometry;
 }
 
@@ -230,6 +236,32 @@ static void fill(uint64_t *random, const struct sim_job *job, int rank)
     }
 }
 
+/* One algorithm for all sizes, any that fits the shape; often the built-in choices. */
+static const struct hvd_choices *random_choices(uint64_t *random,
+                                                const struct hvd_layout *layout,
+                                                enum hvd_collective collective,
+                                                struct hvd_choices *choices)
+{
+    struct hvd_shape shape = hvd_shape_of(layout);
+    struct hvd_choice *row = &choices->of[collective].rows[0];
+
+    if (layout->nodes > MOST_FLAT_NODES || jobs_random_below(random, 4) == 0) {
+        return NULL;
+    }
+    hvd_choices_usual(shape, choices);
+    choices->of[collective].count = 1;
+    choices->grid_levels = (int)jobs_random_below(random, HVD_GRID_LEVELS + 1);
+    do {
+        row->algorithm = (enum hvd_algorithm)jobs_random_below(random, HVD_ALGORITHMS);
+    } while (hvd_choice_misfit(row, collective, shape, 0) != NULL);
+    row->has_one_lane = jobs_random_below(random, 2) == 0;
+    row->chunk_bytes =
+        jobs_random_below(random, 2) == 0 ? 0 : jobs_random_below(random, 999);
+    row->window_bytes =
+        jobs_random_below(random, 2) == 0 ? 0 : jobs_random_below(random, 999);
+    return choices;
+}
+
 static void *arrays(const struct hvd_layout *layout, size_t bytes)
 {
     return calloc((size_t)layout->size, bytes);
@@ -239,8 +271,12 @@ int jobs_make(uint64_t *random, enum hvd_collective collective,
               const struct hvd_layout *layout, const struct hvd_geometry *geometry,
               struct sim_job *job)
 {
+    struct hvd_choices forced;
+    const struct hvd_choices *choices =
+        random_choices(random, layout, collective, &forced);
     int status = 0;
 
+    job->grid_levels = choices != NULL ? choices->grid_levels : 0;
     job->queries = arrays(layout, sizeof(*job->queries));
     job->schedules = arrays(layout, sizeof(struct hvd_schedule *));
     job->inputs = arrays(layout, sizeof(char *));
@@ -249,6 +285,7 @@ int jobs_make(uint64_t *random, enum hvd_collective collective,
     job->output_bytes = arrays(layout, sizeof(int64_t));
     for (int rank = 0; rank < layout->size; rank++) {
         job->queries[rank] = (struct hvd_schedule_query){.collective = collective,
+                                                         .choices = choices,
                                                          .layout = layout,
                                                          .rank = rank,
                                                          .geometry = *geometry};
@@ -267,6 +304,7 @@ int jobs_make(uint64_t *random, enum hvd_collective collective,
         job->outputs[rank] = calloc(1, (size_t)job->output_bytes[rank] + 1);
         fill(random, job, rank);
         status = hvd_schedule_create(&job->queries[rank], &job->schedules[rank], NULL);
+        job->queries[rank].choices = NULL;
     }
     return status;
 }

@@ -54,7 +54,7 @@ static char *reduced(const struct hvd_layout *layout, const struct sim_job *job)
         nodes[node] = malloc(count * hvd_partial_bytes(job->dtype) + 1);
         hvd_reduce(&within, sources, local_size, count, nodes[node]);
     }
-    hvd_grid_make(layout->nodes, &grid);
+    hvd_grid_make(layout->nodes, job->grid_levels, &grid);
     for (int i = 0; i < grid.levels; i++) {
         reduce_rows(job, &grid.level[i], nodes, i == grid.levels - 1);
     }

@@ -8,7 +8,8 @@
 #include "tests/tap.h"
 
 /* What the engine uses. */
-static const struct hvd_geometry usual = {4, 256 << 10, 1 << 20};
+static const struct hvd_geometry usual = {
+    .slots = 4, .slot_bytes = 256 << 10, .recv_bytes = 1 << 20};
 
 static const int64_t huge = INT64_C(5) << 31; /* elements of 4 bytes, or bytes */
 
@@ -214,7 +215,8 @@ static void test_refusals(void)
     query.count = 1;
     query.geometry.slots = 1;
     tap_ok(is_refused(&query, "at least 2 slots"), "a single slot");
-    query.geometry = (struct hvd_geometry){2, 64, 64};
+    query.geometry =
+        (struct hvd_geometry){.slots = 2, .slot_bytes = 64, .recv_bytes = 64};
     query.partial_bytes = 64;
     tap_ok(is_refused(&query, "recv_bytes"), "no room for one element of each node");
     query = query_of(HVD_COLL_REDUCESCATTER, &layout);

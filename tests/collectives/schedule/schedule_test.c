@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Schedules of random collectives on random layouts, run by the simulator. */
+/* Schedules of random collectives on random layouts, by random choices of algorithms, run by the
+ * simulator: the same bits, whatever is chosen. */
 #include "collectives/schedule/schedule.h"
 
 #include <string.h>
@@ -24,6 +25,8 @@ struct crowd {
 };
 
 static const struct crowd usual = {MOST_RANKS, MOST_NODES, false};
+static const struct crowd on_one_node = {9, 1, false};
+static const struct crowd of_two = {2, 2, false};
 static const struct crowd on_many_nodes = {MOST_RANKS, MOST_RANKS, false};
 static const struct crowd on_three_levels = {150, 150, true};
 
@@ -33,8 +36,9 @@ struct algorithm {
 };
 
 static struct algorithm algorithms[] = {
-    {"full", 0}, {"lanes", 0},         {"exchange", 0}, {"direct", 0},
-    {"grid", 0}, {"grid exchange", 0}, {"pair", 0},
+    {"line", 0},        {"full", 0},  {"lanes", 0},         {"exchange", 0},
+    {"direct", 0},      {"grid", 0},  {"grid exchange", 0}, {"pair", 0},
+    {"single copy", 0}, {"slots", 0}, {"rolling", 0},
 };
 
 static void count_algorithm(const struct hvd_schedule *schedule)
@@ -134,13 +138,13 @@ static bool runs(enum hvd_collective collective, const struct crowd *crowd, int 
     return runs_both(kinds, crowd, trials, seed);
 }
 
-static bool runs_every_pair(int trials, unsigned seed)
+static bool runs_every_pair(const struct crowd *crowd, int trials, unsigned seed)
 {
     for (int pair = 0; pair < COLLECTIVES * COLLECTIVES; pair++) {
         const enum hvd_collective kinds[2] = {(enum hvd_collective)(pair / COLLECTIVES),
                                               (enum hvd_collective)(pair % COLLECTIVES)};
 
-        if (!runs_both(kinds, &usual, trials, seed + (unsigned)pair)) {
+        if (!runs_both(kinds, crowd, trials, seed + (unsigned)pair)) {
             return false;
         }
     }
@@ -153,6 +157,8 @@ int main(void)
 
     tap_ok(runs(HVD_COLL_ALLREDUCE, &usual, 150, seed), "allreduce");
     tap_ok(runs(HVD_COLL_REDUCESCATTER, &usual, 80, seed), "reducescatter");
+    tap_ok(runs(HVD_COLL_ALLREDUCE, &of_two, 100, seed), "allreduce of one or two ranks");
+    tap_ok(runs(HVD_COLL_REDUCESCATTER, &of_two, 100, seed), "reducescatter of them");
     tap_ok(runs(HVD_COLL_ALLREDUCE, &on_many_nodes, 60, seed), "allreduce on many nodes");
     tap_ok(runs(HVD_COLL_REDUCESCATTER, &on_many_nodes, 30, seed),
            "reducescatter on many nodes");
@@ -161,7 +167,8 @@ int main(void)
     tap_ok(runs(HVD_COLL_BROADCAST, &usual, 100, seed), "broadcast");
     tap_ok(runs(HVD_COLL_ALLGATHER, &usual, 100, seed), "allgather");
     tap_ok(runs(HVD_COLL_ALLTOALL, &usual, 100, seed), "alltoall");
-    tap_ok(runs_every_pair(12, seed), "every collective after every other");
+    tap_ok(runs_every_pair(&usual, 12, seed), "every collective after every other");
+    tap_ok(runs_every_pair(&on_one_node, 20, seed), "the same on one node");
     for (size_t i = 0; i < sizeof(algorithms) / sizeof(algorithms[0]); i++) {
         tap_ok(algorithms[i].seen > 0, "%s was among them, %d times", algorithms[i].name,
                algorithms[i].seen);
