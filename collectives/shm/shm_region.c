@@ -24,6 +24,7 @@ struct hvd_shm_region {
     int place;
     uint64_t base;
     bool is_ready;
+    bool owes_ring; /* this rank has signalled and not looked for sleepers since */
     char *map; /* the whole region; without slots where this rank is no member */
     size_t map_bytes;
     size_t slots_at; /* where the slots of local rank 0 begin */
@@ -158,6 +159,7 @@ int hvd_shm_region_open(struct hvd_shm *shm, const int *members, int count,
 void hvd_shm_region_close(struct hvd_shm_region *region)
 {
     if (region != NULL) {
+        hvd_shm_region_ring(region);
         region->shm->places[region->place].is_open = false;
         munmap(region->map, region->map_bytes);
         free(region);
@@ -195,14 +197,39 @@ char *hvd_shm_region_slot(const struct hvd_shm_region *region, enum hvd_place_ki
 
 void hvd_shm_region_signal(struct hvd_shm_region *region)
 {
-    /* Sequentially consistent, as is what falling asleep does: either the sleeper sees this
-     * signal when it looks once more, or this rank sees it asleep. */
-    atomic_fetch_add(&line_of(region, region->shm->local_rank)->counter, 1);
-    ring_members(region);
+    _Atomic uint64_t *counter = &line_of(region, region->shm->local_rank)->counter;
+    uint64_t before = atomic_load_explicit(counter, memory_order_relaxed);
+
+    atomic_store_explicit(counter, before + 1, memory_order_release);
+    region->owes_ring = true;
+}
+
+void hvd_shm_region_ring(struct hvd_shm_region *region)
+{
+    if (region->owes_ring) {
+        region->owes_ring = false;
+        /* As falling asleep does: either the sleeper sees the signal when it looks once more, or
+         * this rank sees it asleep. */
+        atomic_thread_fence(memory_order_seq_cst);
+        ring_members(region);
+    }
 }
 
 uint64_t hvd_shm_region_counter(const struct hvd_shm_region *region, int local_rank)
 {
     return atomic_load_explicit(&line_of(region, local_rank)->counter,
                                 memory_order_acquire);
+}
+
+bool hvd_shm_region_await(const struct hvd_shm_region *region, int local_rank,
+                          uint64_t value, int looks)
+{
+    const _Atomic uint64_t *counter = &line_of(region, local_rank)->counter;
+
+    for (int look = 0; look < looks; look++) {
+        if (atomic_load_explicit(counter, memory_order_acquire) >= value) {
+            return true;
+        }
+    }
+    return false;
 }

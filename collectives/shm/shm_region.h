@@ -44,10 +44,25 @@ uint64_t hvd_shm_region_base(const struct hvd_shm_region *region);
 char *hvd_shm_region_slot(const struct hvd_shm_region *region, enum hvd_place_kind kind,
                           int local_rank, int slot);
 
-/* Adds one to this rank's counter, with all writes before it visible to who reads it, and
- * rings the members that sleep. */
+/* As hvd_shm_can_reach, _read and _write. */
+bool hvd_shm_region_can_reach(const struct hvd_shm_region *region);
+int hvd_shm_region_read(const struct hvd_shm_region *region, int local_rank,
+                        uint64_t address, void *to, size_t bytes);
+int hvd_shm_region_write(const struct hvd_shm_region *region, int local_rank,
+                         uint64_t address, const void *from, size_t bytes);
+
+/* Adds one to this rank's counter, with all writes before it visible to who reads it. */
 void hvd_shm_region_signal(struct hvd_shm_region *region);
 
+/* Rings the members that sleep, if this rank has signalled since the last time. To be called
+ * before it does anything long or waits elsewhere; but not at once, when the signal has to wait
+ * for all writes before it to leave the core: 0.1 us for 1 KiB that another core has read. */
+void hvd_shm_region_ring(struct hvd_shm_region *region);
+
 uint64_t hvd_shm_region_counter(const struct hvd_shm_region *region, int local_rank);
+
+/* Looks so often, at least once, whether the counter has come to value. */
+bool hvd_shm_region_await(const struct hvd_shm_region *region, int local_rank,
+                          uint64_t value, int looks);
 
 #endif

@@ -132,15 +132,20 @@ static void test_signals(void)
     hvd_shm_set_asleep(node.shm[1], true);
     strcpy(hvd_shm_region_slot(regions[0], HVD_PLACE_OUT, 0, 1), "there");
     hvd_shm_region_signal(regions[0]);
+    hvd_shm_region_ring(regions[0]);
     only_mine = hvd_shm_region_counter(regions[1], 0) == base + 1 &&
                 hvd_shm_region_counter(regions[1], 1) == base;
     tap_ok(only_mine, "a signal counts for the rank that gave it");
-    tap_ok(was_rung(&node, 1), "and wakes a member that sleeps");
+    tap_ok(was_rung(&node, 1), "and the ring after it wakes a member that sleeps");
     tap_ok(strcmp(hvd_shm_region_slot(regions[1], HVD_PLACE_OUT, 0, 1), "there") == 0,
            "which finds what was written before");
-    for (int i = 0; i < RANKS; i++) {
-        hvd_shm_region_close(regions[i]);
-    }
+    hvd_shm_set_asleep(node.shm[1], true);
+    hvd_shm_region_ring(regions[0]);
+    tap_ok(!was_rung(&node, 1), "but only if there was a signal since the last ring");
+    hvd_shm_region_signal(regions[0]);
+    hvd_shm_region_close(regions[0]);
+    tap_ok(was_rung(&node, 1), "at the latest when the region is closed");
+    hvd_shm_region_close(regions[1]);
     node_close(&node);
 }
 
