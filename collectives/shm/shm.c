@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The memory that the ranks of a node share, and how one of them wakes another.
  *
- *   [ asleep of rank 0 | of rank 1 | ... ][ extra ][ region 0 ][ region 1 ] ...
+ *   [ line of rank 0 | of rank 1 | ... ][ extra ][ region 0 ][ region 1 ] ...
  *
  * Each part starts on a page. */
 #include "collectives/shm/shm.h"
@@ -14,12 +14,6 @@
 #include "collectives/control/fork_close.h"
 #include "collectives/shm/shm_state.h"
 
-/* Two cache lines each: adjacent-line prefetch would make one line's writer disturb the
- * reader of the next. */
-struct line {
-    _Alignas(128) _Atomic uint32_t asleep;
-};
-
 size_t hvd_shm_round_to_page(size_t bytes)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -31,7 +25,7 @@ static void measure(struct hvd_shm *shm, const struct hvd_shm_sizes *sizes)
 {
     shm->sizes = *sizes;
     shm->extra_at =
-        hvd_shm_round_to_page((size_t)sizes->local_size * sizeof(struct line));
+        hvd_shm_round_to_page((size_t)sizes->local_size * sizeof(struct hvd_shm_line));
     shm->node_bytes = shm->extra_at + hvd_shm_round_to_page(sizes->extra_bytes);
 }
 
@@ -96,6 +90,7 @@ int hvd_shm_create(int fd, int local_rank, const struct hvd_shm_sizes *sizes,
         hvd_shm_destroy(shm);
         return status;
     }
+    hvd_shm_introduce(shm);
     *out = shm;
     return 0;
 }
@@ -118,15 +113,15 @@ char *hvd_shm_extra(const struct hvd_shm *shm)
     return shm->node + shm->extra_at;
 }
 
-static struct line *line_of(const struct hvd_shm *shm, int local_rank)
+struct hvd_shm_line *hvd_shm_line_of(const struct hvd_shm *shm, int local_rank)
 {
-    return (struct line *)shm->node + local_rank;
+    return (struct hvd_shm_line *)shm->node + local_rank;
 }
 
 bool hvd_shm_set_asleep(struct hvd_shm *shm, bool asleep)
 {
     uint32_t before =
-        atomic_exchange(&line_of(shm, shm->local_rank)->asleep, asleep ? 1 : 0);
+        atomic_exchange(&hvd_shm_line_of(shm, shm->local_rank)->asleep, asleep ? 1 : 0);
     bool was_rung = shm->says_asleep && before == 0;
 
     shm->says_asleep = asleep;
@@ -138,7 +133,7 @@ bool hvd_shm_set_asleep(struct hvd_shm *shm, bool asleep)
 /* Only one of several ringers needs to write. */
 void hvd_shm_ring_sleeper(struct hvd_shm *shm, int local_rank)
 {
-    _Atomic uint32_t *asleep = &line_of(shm, local_rank)->asleep;
+    _Atomic uint32_t *asleep = &hvd_shm_line_of(shm, local_rank)->asleep;
     const uint64_t one = 1;
     ssize_t wrote HVD_UNUSED;
 

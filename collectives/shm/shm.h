@@ -6,6 +6,7 @@
  * which exists once:
  *
  *   asleep   per rank: 1 while it sleeps and wants its doorbell (an eventfd) rung
+ *   who      per rank: how the others reach its memory (shm_reach.h)
  *   extra    bytes for another use, zero at first
  *
  * Regions follow (shm_region.h), as many as there are teams at a time.
@@ -27,6 +28,7 @@ struct hvd_shm_sizes {
     int local_size;
     size_t extra_bytes;
     struct hvd_geometry geometry; /* of every region */
+    bool reaches; /* this rank may reach for the others' memory; need not be the same */
 };
 
 /* New memory, the node's part backed. Returns its descriptor, which the caller owns, or a

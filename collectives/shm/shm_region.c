@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "collectives/shm/shm_reach.h"
 #include "collectives/shm/shm_state.h"
 
 /* Of a counter's 64 bits the lower ones count signals and the upper ones uses of the place.
@@ -193,6 +194,23 @@ char *hvd_shm_region_slot(const struct hvd_shm_region *region, enum hvd_place_ki
     }
     return region->map + region->slots_at + (size_t)local_rank * region->rank_bytes +
            index * geometry->slot_bytes;
+}
+
+bool hvd_shm_region_can_reach(const struct hvd_shm_region *region)
+{
+    return hvd_shm_can_reach(region->shm);
+}
+
+int hvd_shm_region_read(const struct hvd_shm_region *region, int local_rank,
+                        uint64_t address, void *to, size_t bytes)
+{
+    return hvd_shm_read(region->shm, local_rank, address, to, bytes);
+}
+
+int hvd_shm_region_write(const struct hvd_shm_region *region, int local_rank,
+                         uint64_t address, const void *from, size_t bytes)
+{
+    return hvd_shm_write(region->shm, local_rank, address, from, bytes);
 }
 
 void hvd_shm_region_signal(struct hvd_shm_region *region)

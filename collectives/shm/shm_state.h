@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The state of the node's shared memory, shared by shm.c and shm_region.c. */
+/* The state of the node's shared memory, shared by shm.c, shm_reach.c and shm_region.c. */
 #ifndef HVD_SHM_STATE_H
 #define HVD_SHM_STATE_H
 
@@ -9,6 +9,17 @@
 
 #include "collectives/shm/shm.h"
 #include "collectives/shm/shm_region.h"
+
+/* A rank's place in the node's part. Two cache lines each: adjacent-line prefetch would make one
+ * line's writer disturb the reader of the next. */
+struct hvd_shm_line {
+    _Alignas(128) _Atomic uint32_t asleep;
+    /* shm_reach.c: */
+    _Atomic uint32_t verdict;
+    _Atomic int32_t pid; /* 0: what follows is not there yet */
+    uint64_t secret;
+    uint64_t secret_at; /* address in the rank */
+};
 
 /* One place for a region in the file, used again and again. */
 struct hvd_shm_place {
@@ -27,7 +38,15 @@ struct hvd_shm {
     size_t node_bytes;
     struct hvd_shm_place *places; /* [place_count] */
     int place_count;
+    uint64_t secret; /* the others read it where it is */
+    bool is_settled;
+    bool can_reach;
 };
+
+struct hvd_shm_line *hvd_shm_line_of(const struct hvd_shm *shm, int local_rank);
+
+/* Tells the others who this rank is. */
+void hvd_shm_introduce(struct hvd_shm *shm);
 
 size_t hvd_shm_round_to_page(size_t bytes);
 

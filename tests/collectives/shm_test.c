@@ -10,7 +10,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "collectives/shm/shm_reach.h"
 #include "collectives/shm/shm_region.h"
+#include "collectives/shm/shm_state.h"
+#include "gpu_binding/log.h"
 #include "tests/tap.h"
 
 enum {
@@ -22,6 +25,7 @@ static const struct hvd_shm_sizes sizes = {
     .local_size = RANKS,
     .extra_bytes = EXTRA_BYTES,
     .geometry = {.slots = 2, .slot_bytes = 4096, .recv_bytes = 4096},
+    .reaches = true,
 };
 
 static const int both[] = {0, 1};
@@ -253,6 +257,105 @@ static void test_fork(void)
     node_close(&node);
 }
 
+static bool settles(struct node *node)
+{
+    hvd_shm_settle(node->shm[0]);
+    return hvd_shm_settle(node->shm[1]) && hvd_shm_settle(node->shm[0]);
+}
+
+static bool can_reach(const struct node *node)
+{
+    return hvd_shm_can_reach(node->shm[0]) && hvd_shm_can_reach(node->shm[1]);
+}
+
+static void test_reach(void)
+{
+    char mine[] = "mine", yours[] = "....";
+    uint64_t address = (uint64_t)(uintptr_t)mine;
+    struct node node;
+
+    node_open(&node);
+    tap_ok(!hvd_shm_settle(node.shm[0]) && !hvd_shm_can_reach(node.shm[0]),
+           "memory is not reached before every rank has tried");
+    if (!settles(&node) || !can_reach(&node)) {
+        tap_skip("a rank's memory is read where it is", "this machine does not allow it");
+        node_close(&node);
+        return;
+    }
+    tap_ok(hvd_shm_read(node.shm[0], 1, address, yours, sizeof(mine)) == 0 &&
+               strcmp(yours, "mine") == 0,
+           "a rank's memory is read where it is");
+    tap_ok(hvd_shm_write(node.shm[1], 0, address, "ours", sizeof(mine)) == 0 &&
+               strcmp(mine, "ours") == 0,
+           "and written");
+    hvd_log_least(HVD_LOG_OFF);
+    tap_ok(hvd_shm_read(node.shm[0], 1, 64, yours, sizeof(yours)) == HVD_ERR_SYS,
+           "memory that is not there is an error");
+    hvd_log_least(HVD_LOG_WARN);
+    node_close(&node);
+}
+
+static void test_no_reach(void)
+{
+    struct hvd_shm_sizes shy = sizes;
+    struct node node;
+
+    shy.reaches = false;
+    node_open(&node);
+    hvd_shm_destroy(node.shm[1]);
+    hvd_shm_create(dup(node.file), 1, &shy, node.bells, &node.shm[1], NULL);
+    tap_ok(settles(&node) && !can_reach(&node),
+           "where one rank does not want it, none reaches the others' memory");
+    node_close(&node);
+}
+
+/* Rank 1 is a process that has said who it is, and is gone. */
+static void test_dead(void)
+{
+    char mine[] = "mine";
+    struct node node;
+    int code;
+    pid_t pid;
+
+    node_open(&node);
+    pid = fork();
+    if (pid == 0) {
+        hvd_shm_destroy(node.shm[1]);
+        hvd_shm_create(dup(node.file), 1, &sizes, node.bells, &node.shm[1], NULL);
+        _exit(0);
+    }
+    waitpid(pid, &code, 0);
+    tap_ok(settles(&node) && !can_reach(&node),
+           "nor where one of them cannot be reached");
+    tap_ok(hvd_shm_read(node.shm[0], 1, (uint64_t)(uintptr_t)mine, mine, 1) ==
+                   HVD_INPROGRESS &&
+               hvd_shm_write(node.shm[0], 1, (uint64_t)(uintptr_t)mine, mine, 1) ==
+                   HVD_INPROGRESS,
+           "of a rank that has died nothing comes");
+    node_close(&node);
+}
+
+/* As after a rank's death its pid may be: of a process that has memory at the same place. */
+static void test_other_process(void)
+{
+    struct node node;
+    uint64_t secret = 1;
+    char mine[] = "mine", yours[] = "....";
+    uint64_t address = (uint64_t)(uintptr_t)mine;
+
+    node_open(&node);
+    node.shm[1]->secret ^= 1;
+    secret = hvd_shm_line_of(node.shm[1], 1)->secret;
+    tap_ok(settles(&node) && !can_reach(&node) && secret != node.shm[1]->secret,
+           "nor where another process has the pid");
+    tap_ok(hvd_shm_read(node.shm[0], 1, address, yours, sizeof(mine)) == HVD_INPROGRESS &&
+               hvd_shm_write(node.shm[0], 1, address, yours, sizeof(mine)) ==
+                   HVD_INPROGRESS &&
+               strcmp(mine, "mine") == 0,
+           "whose memory is not taken for the rank's, and not touched");
+    node_close(&node);
+}
+
 int main(void)
 {
     test_extra();
@@ -262,5 +365,9 @@ int main(void)
     test_growth();
     test_no_memory();
     test_fork();
+    test_reach();
+    test_no_reach();
+    test_dead();
+    test_other_process();
     return tap_done();
 }

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The memory of the node's other ranks, by process_vm_readv and process_vm_writev. */
+#include "collectives/shm/shm_reach.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "collectives/shm/shm_state.h"
+#include "gpu_binding/log.h"
+
+enum verdict {
+    UNKNOWN,
+    CANNOT,
+    CAN,
+};
+
+void hvd_shm_introduce(struct hvd_shm *shm)
+{
+    struct hvd_shm_line *line = hvd_shm_line_of(shm, shm->local_rank);
+
+    if (getrandom(&shm->secret, sizeof(shm->secret), GRND_NONBLOCK) < 0) {
+        shm->secret = 0; /* the others cannot be sure of this rank then */
+    }
+    line->secret = shm->secret;
+    line->secret_at = (uint64_t)(uintptr_t)&shm->secret;
+    if (!shm->sizes.reaches || shm->secret == 0) {
+        atomic_store(&line->verdict, CANNOT);
+    }
+    atomic_store(&line->pid, (int32_t)getpid());
+}
+
+static struct iovec piece_of(const void *data, size_t bytes)
+{
+    return (struct iovec){(void *)data, bytes};
+}
+
+static struct iovec piece_at(uint64_t address, size_t bytes)
+{
+    return piece_of((const void *)(uintptr_t)address, bytes);
+}
+
+/* Of a reading that ended early, with errno. */
+static int failure(int local_rank, uint64_t address, const char *verb)
+{
+    if (errno == ESRCH) {
+        return HVD_INPROGRESS;
+    }
+    hvd_log(HVD_LOG_ERROR, "cannot %s the memory of local rank %d at %#llx: %m", verb,
+            local_rank, (unsigned long long)address);
+    return HVD_ERR_SYS;
+}
+
+/* Data and secret come by one call, so from one process. */
+int hvd_shm_read(const struct hvd_shm *shm, int local_rank, uint64_t address, void *to,
+                 size_t bytes)
+{
+    const struct hvd_shm_line *line = hvd_shm_line_of(shm, local_rank);
+    uint64_t secret = 0;
+    struct iovec near[2] = {piece_of(to, bytes), piece_of(&secret, sizeof(secret))};
+    struct iovec far[2] = {piece_at(address, bytes),
+                           piece_at(line->secret_at, sizeof(secret))};
+    ssize_t all = (ssize_t)(bytes + sizeof(secret));
+    ssize_t done;
+
+    errno = EFAULT;
+    done = process_vm_readv(atomic_load(&line->pid), near, 2, far, 2, 0);
+    if (done != all) {
+        return failure(local_rank, address, "read");
+    }
+    return secret == line->secret ? 0 : HVD_INPROGRESS;
+}
+
+/* That the pid goes to another process between two calls would take all other pids in between. */
+int hvd_shm_write(const struct hvd_shm *shm, int local_rank, uint64_t address,
+                  const void *from, size_t bytes)
+{
+    const struct hvd_shm_line *line = hvd_shm_line_of(shm, local_rank);
+    struct iovec near = piece_of(from, bytes), far = piece_at(address, bytes);
+    int status = hvd_shm_read(shm, local_rank, line->secret_at, &(uint64_t){0},
+                              sizeof(line->secret));
+
+    if (status != 0) {
+        return status;
+    }
+    errno = EFAULT;
+    if (process_vm_writev(atomic_load(&line->pid), &near, 1, &far, 1, 0) !=
+        (ssize_t)bytes) {
+        return failure(local_rank, address, "write");
+    }
+    return 0;
+}
+
+/* Reads and writes a rank's secret: the latter changes nothing. */
+static bool can_reach(const struct hvd_shm *shm, int local_rank)
+{
+    const struct hvd_shm_line *line = hvd_shm_line_of(shm, local_rank);
+    int32_t pid = atomic_load(&line->pid);
+    uint64_t secret = 0;
+    struct iovec near = piece_of(&secret, sizeof(secret));
+    struct iovec far = piece_at(line->secret_at, sizeof(secret));
+
+    errno = EFAULT;
+    if (process_vm_readv(pid, &near, 1, &far, 1, 0) != (ssize_t)sizeof(secret)) {
+        hvd_log(HVD_LOG_DEBUG, "cannot read the memory of local rank %d: %m", local_rank);
+        return false;
+    }
+    if (secret != line->secret) {
+        hvd_log(HVD_LOG_DEBUG, "local rank %d has another pid here", local_rank);
+        return false;
+    }
+    return process_vm_writev(pid, &near, 1, &far, 1, 0) == (ssize_t)sizeof(secret);
+}
+
+/* Tries all others, once all have said who they are. */
+static void try_others(struct hvd_shm *shm)
+{
+    struct hvd_shm_line *own = hvd_shm_line_of(shm, shm->local_rank);
+    bool can = true;
+
+    for (int i = 0; i < shm->sizes.local_size; i++) {
+        if (atomic_load(&hvd_shm_line_of(shm, i)->pid) == 0) {
+            return;
+        }
+    }
+    for (int i = 0; i < shm->sizes.local_size && can; i++) {
+        can = i == shm->local_rank || can_reach(shm, i);
+    }
+    atomic_store(&own->verdict, can ? CAN : CANNOT);
+    for (int i = 0; i < shm->sizes.local_size; i++) {
+        if (i != shm->local_rank) {
+            hvd_shm_ring(shm, i);
+        }
+    }
+}
+
+bool hvd_shm_settle(struct hvd_shm *shm)
+{
+    bool can = true;
+
+    if (shm->is_settled) {
+        return true;
+    }
+    if (atomic_load(&hvd_shm_line_of(shm, shm->local_rank)->verdict) == UNKNOWN) {
+        try_others(shm);
+    }
+    for (int i = 0; i < shm->sizes.local_size; i++) {
+        uint32_t verdict = atomic_load(&hvd_shm_line_of(shm, i)->verdict);
+
+        if (verdict == UNKNOWN) {
+            return false;
+        }
+        can = can && verdict == CAN;
+    }
+    shm->can_reach = can;
+    shm->is_settled = true;
+    hvd_log(HVD_LOG_DEBUG, "the ranks of this node %s each other's memory",
+            can ? "reach" : "do not reach");
+    return true;
+}
+
+bool hvd_shm_can_reach(const struct hvd_shm *shm)
+{
+    return shm->can_reach;
+}
