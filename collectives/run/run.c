@@ -3,11 +3,19 @@
 #include "collectives/run/run.h"
 
 #include "collectives/run/run_adasum.h"
+#include "collectives/run/run_reach.h"
 #include "collectives/run/run_state.h"
 #include "collectives/run/run_take.h"
 
 /* What any step costs, as bytes touched. */
 static const int64_t least_work = 512;
+
+/* A step that costs more is not begun while a sleeper may have to be woken. */
+static const int64_t brief_work = 8192;
+
+/* Looks for a signal before the run is left: who is there for it at all mostly is about to give
+ * it, and to come back costs more than to look. */
+static const int looks = 64;
 
 static void do_put(struct hvd_run *run, const struct hvd_step *step)
 {
@@ -32,7 +40,7 @@ static void find_sources(struct hvd_run *run, const struct hvd_step *step,
                          struct piece *piece)
 {
     struct hvd_place place = step->from;
-    int count = hvd_team_local_size(run->team), own = hvd_team_local_rank(run->team);
+    int count = run->team->local_size, own = run->team->local_rank;
     int64_t begin = step->input + (int64_t)piece->at;
     const char *input = hvd_segments_at(&run->input, begin, &piece->bytes);
 
@@ -62,7 +70,7 @@ static void do_reduce_local(struct hvd_run *run, const struct hvd_step *step)
         piece.at = step->count * in_bytes - left;
         piece.bytes = left;
         find_sources(run, step, &piece);
-        hvd_reduce(&reduction, run->sources, hvd_team_local_size(run->team),
+        hvd_reduce(&reduction, run->sources, run->team->local_size,
                    piece.bytes / in_bytes, to + piece.at / in_bytes * out_bytes);
     }
 }
@@ -80,7 +88,7 @@ static void do_reduce_out(struct hvd_run *run, const struct hvd_step *step)
         to = hvd_segments_at(&run->output, step->begin + (int64_t)piece.at, &piece.bytes);
         find_sources(run, step, &piece);
         if (to != NULL) {
-            hvd_reduce(&run->reduction, run->sources, hvd_team_local_size(run->team),
+            hvd_reduce(&run->reduction, run->sources, run->team->local_size,
                        piece.bytes / element, to);
         }
     }
@@ -128,18 +136,17 @@ static int do_recv(struct hvd_run *run, const struct hvd_step *step)
 static int do_wait(const struct hvd_run *run, const struct hvd_step *step)
 {
     const struct hvd_team *team = run->team;
-    int from = step->peer < 0 ? 0 : step->peer;
-    int to = step->peer < 0 ? hvd_team_local_size(team) : step->peer + 1;
+    int next = step->peer < 0 ? 0 : step->peer;
+    int end = step->peer < 0 ? team->local_size : step->peer + 1;
 
-    for (int i = from; i < to; i++) {
-        if (!hvd_team_has_signalled(team, i, step->value)) {
-            return HVD_INPROGRESS;
-        }
+    while (next < end && hvd_team_await(team, next, step->value, looks)) {
+        next++;
     }
-    return 0;
+    return next < end ? HVD_INPROGRESS : 0;
 }
 
-static int do_step(struct hvd_run *run, const struct hvd_step *step)
+/* Steps by which memory is copied or added up, and those that wait for a local rank. */
+static int do_local_step(struct hvd_run *run, const struct hvd_step *step)
 {
     switch (step->kind) {
     case HVD_STEP_PUT:
@@ -157,11 +164,27 @@ static int do_step(struct hvd_run *run, const struct hvd_step *step)
     case HVD_STEP_REDUCE_NODES:
         do_reduce_nodes(run, step);
         return 0;
+    case HVD_STEP_COPY:
+        hvd_run_copy(run, step);
+        return 0;
+    case HVD_STEP_OFFER:
+        hvd_run_offer(run, step);
+        return 0;
     case HVD_STEP_SIGNAL:
         hvd_team_signal(run->team);
         return 0;
-    case HVD_STEP_WAIT:
+    default:
         return do_wait(run, step);
+    }
+}
+
+static int do_step(struct hvd_run *run, const struct hvd_step *step)
+{
+    switch (step->kind) {
+    case HVD_STEP_FETCH:
+        return hvd_run_fetch(run, step);
+    case HVD_STEP_STORE:
+        return hvd_run_store(run, step);
     case HVD_STEP_SEND:
         return do_send(run, step);
     case HVD_STEP_RECV:
@@ -172,8 +195,9 @@ static int do_step(struct hvd_run *run, const struct hvd_step *step)
         return hvd_op_queue_wait(&run->sends, step->value);
     case HVD_STEP_WAIT_RECV:
         return hvd_op_queue_wait(&run->recvs, step->value);
+    default:
+        return do_local_step(run, step);
     }
-    return HVD_ERR_ARG;
 }
 
 /* What a step costs, as bytes touched. */
@@ -182,7 +206,7 @@ static int64_t step_work(const struct hvd_run *run, const struct hvd_step *step)
     size_t element_bytes = hvd_dtype_bytes(run->reduction.dtype);
     size_t sources =
         (size_t)(step->kind == HVD_STEP_REDUCE_NODES ? step->sources
-                                                     : hvd_team_local_size(run->team));
+                                                     : run->team->local_size);
 
     return least_work + (int64_t)(step->bytes + step->count * element_bytes * sources);
 }
@@ -192,6 +216,7 @@ static int progress_schedule(struct hvd_run *run, int64_t *work, bool *moved)
 {
     while (*work > 0) {
         const struct hvd_step *step;
+        int64_t cost;
         int status;
 
         if (run->step == run->step_count) {
@@ -206,11 +231,15 @@ static int progress_schedule(struct hvd_run *run, int64_t *work, bool *moved)
             continue;
         }
         step = &run->steps[run->step];
+        cost = step_work(run, step);
+        if (cost > brief_work) {
+            hvd_team_ring(run->team);
+        }
         status = do_step(run, step);
         if (status != 0) {
             return status;
         }
-        *work -= step_work(run, step);
+        *work -= cost;
         run->step++;
         *moved = true;
     }
@@ -233,7 +262,7 @@ static int finish_schedule(struct hvd_run *run, int64_t *work, bool *moved)
     return 0;
 }
 
-int hvd_run_progress(struct hvd_run *run, int64_t *work, bool *moved)
+static int progress_schedules(struct hvd_run *run, int64_t *work, bool *moved)
 {
     while (!run->is_done) {
         int status = run->is_computing ? hvd_run_adasum_compute(run, work, moved)
@@ -245,4 +274,12 @@ int hvd_run_progress(struct hvd_run *run, int64_t *work, bool *moved)
         }
     }
     return 0;
+}
+
+int hvd_run_progress(struct hvd_run *run, int64_t *work, bool *moved)
+{
+    int status = progress_schedules(run, work, moved);
+
+    hvd_team_ring(run->team);
+    return status;
 }

@@ -24,7 +24,7 @@ struct piece {
 static void add_aligned(const struct hvd_run *run, const struct hvd_reduction *reduction,
                         const struct piece *piece, char *to)
 {
-    bool is_first = hvd_team_node(run->team) == 0;
+    bool is_first = run->team->node == 0;
     const void *sources[2] = {is_first ? piece->own : piece->data,
                               is_first ? piece->data : piece->own};
 

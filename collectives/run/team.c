@@ -27,12 +27,14 @@ static int init_layout(struct hvd_team *team, const struct hvd_boot *boot, int c
 
 static int init_local_ranks(struct hvd_team *team, const struct hvd_boot *boot)
 {
-    int node = team->layout->node[team->rank];
-    int local_size = hvd_layout_local_size(team->layout, node);
+    const struct hvd_layout *layout = team->layout;
 
-    team->local_ranks = calloc((size_t)local_size, sizeof(team->local_ranks[0]));
-    for (int i = 0; team->local_ranks != NULL && i < local_size; i++) {
-        int member = hvd_layout_rank(team->layout, node, i);
+    team->node = layout->node[team->rank];
+    team->local_rank = layout->local_rank[team->rank];
+    team->local_size = hvd_layout_local_size(layout, team->node);
+    team->local_ranks = calloc((size_t)team->local_size, sizeof(team->local_ranks[0]));
+    for (int i = 0; team->local_ranks != NULL && i < team->local_size; i++) {
+        int member = hvd_layout_rank(layout, team->node, i);
 
         team->local_ranks[i] = boot->layout.local_rank[team->ranks[member]];
     }
@@ -71,6 +73,7 @@ int hvd_team_init(struct hvd_team *team, const struct hvd_boot *boot, const int 
     }
     team->rank = hvd_team_member(team, boot->rank);
     team->base = hvd_shm_region_base(team->region);
+    hvd_choice_table_choose(team->algorithms, hvd_shape_of(team->layout), &team->choices);
     status = init_local_ranks(team, boot);
     if (status != 0) {
         return hvd_fail(err, status, "no memory for a team of %d ranks", count);
@@ -135,11 +138,17 @@ char *hvd_team_place(const struct hvd_team *team, const struct hvd_place *place)
 
 void hvd_team_begin(struct hvd_team *team, const struct hvd_schedule *schedule)
 {
-    if (team->is_open && hvd_schedule_turns(schedule) == 0) {
+    bool is_rolling = hvd_schedule_is_rolling(schedule);
+
+    if (team->is_open && (hvd_schedule_turns(schedule) == 0 || is_rolling)) {
         hvd_team_signal(team);
         team->base++;
         team->is_open = false;
     }
+    if (!is_rolling || !team->is_rolling) {
+        team->floor = team->base;
+    }
+    team->is_rolling = is_rolling;
 }
 
 void hvd_team_end(struct hvd_team *team, const struct hvd_schedule *schedule)
@@ -148,18 +157,50 @@ void hvd_team_end(struct hvd_team *team, const struct hvd_schedule *schedule)
 
     team->base += hvd_schedule_signals(schedule);
     team->turn += (uint64_t)turns;
-    team->is_open = team->is_open || turns > 0;
+    team->is_open = team->is_open || (turns > 0 && !team->is_rolling);
 }
 
-bool hvd_team_has_signalled(const struct hvd_team *team, int local_rank, uint64_t value)
+struct hvd_geometry hvd_team_geometry(const struct hvd_team *team)
 {
-    return hvd_shm_region_counter(team->region, team->local_ranks[local_rank]) >=
-           team->base + value;
+    struct hvd_geometry geometry = team->geometry;
+
+    if (!hvd_shm_region_can_reach(team->region)) {
+        geometry.has_single_copy = false;
+    }
+    return geometry;
+}
+
+int hvd_team_read(const struct hvd_team *team, int local_rank, uint64_t address, void *to,
+                  size_t bytes)
+{
+    return hvd_shm_region_read(team->region, team->local_ranks[local_rank], address, to,
+                               bytes);
+}
+
+int hvd_team_write(const struct hvd_team *team, int local_rank, uint64_t address,
+                   const void *from, size_t bytes)
+{
+    return hvd_shm_region_write(team->region, team->local_ranks[local_rank], address,
+                                from, bytes);
+}
+
+bool hvd_team_await(const struct hvd_team *team, int local_rank, uint64_t value,
+                    int looks)
+{
+    uint64_t awaited = team->base + value;
+
+    return hvd_shm_region_await(team->region, team->local_ranks[local_rank],
+                                awaited > team->floor ? awaited : team->floor, looks);
 }
 
 void hvd_team_signal(const struct hvd_team *team)
 {
     hvd_shm_region_signal(team->region);
+}
+
+void hvd_team_ring(const struct hvd_team *team)
+{
+    hvd_shm_region_ring(team->region);
 }
 
 void hvd_team_send(const struct hvd_team *team, int peer, const void *data, size_t bytes,
@@ -178,19 +219,4 @@ void hvd_team_recv_by(const struct hvd_team *team, int peer, hvd_net_take *take,
                       size_t bytes, struct hvd_net_op *op)
 {
     hvd_net_recv_by(team->net, team->ranks[peer], team->channel, take, bytes, op);
-}
-
-int hvd_team_node(const struct hvd_team *team)
-{
-    return team->layout->node[team->rank];
-}
-
-int hvd_team_local_rank(const struct hvd_team *team)
-{
-    return team->layout->local_rank[team->rank];
-}
-
-int hvd_team_local_size(const struct hvd_team *team)
-{
-    return hvd_layout_local_size(team->layout, hvd_team_node(team));
 }

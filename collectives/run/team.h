@@ -8,7 +8,7 @@
 #define HVD_TEAM_H
 
 #include "collectives/net/net.h"
-#include "collectives/schedule/schedule.h"
+#include "collectives/schedule/choice_table.h"
 #include "collectives/shm/shm_region.h"
 #include "pmix_boot/boot.h"
 
@@ -18,16 +18,23 @@ struct hvd_team {
     struct hvd_shm_region *region;
     uint32_t channel; /* of the net: messages of different teams do not mix */
     struct hvd_geometry geometry;
+    const struct hvd_choice_table *algorithms; /* NULL: the built-in table */
     /* Set by init. */
+    struct hvd_choices choices; /* for the members' shape */
     const struct hvd_layout *layout; /* of the members */
     int rank; /* mine, in layout */
+    int node; /* mine */
+    int local_rank; /* mine, in layout */
+    int local_size; /* members on my node */
     int *ranks; /* [size] in the job */
-    int *local_ranks; /* [members on my node] on the node */
+    int *local_ranks; /* [local_size] on the node */
     char *send_scratch; /* NULL when the members are on one node */
     char *recv_scratch;
     uint64_t base; /* value of every member's counter when the next schedule starts */
-    uint64_t turn; /* chunks of open schedules so far; see schedule.h */
+    uint64_t turn; /* chunks of open and rolling schedules so far; see schedule.h */
     bool is_open; /* the last schedule was open */
+    bool is_rolling; /* the last schedule was rolling */
+    uint64_t floor; /* of every counter, before the present schedule goes on */
 };
 
 /* Completes a team whose borrowed members are set. ranks: ascending ranks of the job, this one
@@ -46,10 +53,21 @@ char *hvd_team_place(const struct hvd_team *team, const struct hvd_place *place)
 void hvd_team_begin(struct hvd_team *team, const struct hvd_schedule *schedule);
 void hvd_team_end(struct hvd_team *team, const struct hvd_schedule *schedule);
 
-/* Whether a member of my node, by its local rank in layout, has signalled often enough:
- * its counter has reached base + value. */
-bool hvd_team_has_signalled(const struct hvd_team *team, int local_rank, uint64_t value);
+/* The geometry that the next schedule may count on. */
+struct hvd_geometry hvd_team_geometry(const struct hvd_team *team);
+
+/* Memory of a member of my node, where it is; as hvd_shm_read and hvd_shm_write. */
+int hvd_team_read(const struct hvd_team *team, int local_rank, uint64_t address, void *to,
+                  size_t bytes);
+int hvd_team_write(const struct hvd_team *team, int local_rank, uint64_t address,
+                   const void *from, size_t bytes);
+
+/* Whether a member of my node, by its local rank in layout, has signalled often enough: its
+ * counter has reached base + value. Looks so often, at least once. */
+bool hvd_team_await(const struct hvd_team *team, int local_rank, uint64_t value,
+                    int looks);
 void hvd_team_signal(const struct hvd_team *team);
+void hvd_team_ring(const struct hvd_team *team); /* after signals: wakes who sleeps */
 
 /* A message to or from a member, as hvd_net_send, hvd_net_recv and hvd_net_recv_by. */
 void hvd_team_send(const struct hvd_team *team, int peer, const void *data, size_t bytes,
@@ -58,9 +76,5 @@ void hvd_team_recv(const struct hvd_team *team, int peer, void *data, size_t byt
                    struct hvd_net_op *op);
 void hvd_team_recv_by(const struct hvd_team *team, int peer, hvd_net_take *take,
                       size_t bytes, struct hvd_net_op *op);
-
-int hvd_team_node(const struct hvd_team *team);
-int hvd_team_local_rank(const struct hvd_team *team);
-int hvd_team_local_size(const struct hvd_team *team);
 
 #endif
