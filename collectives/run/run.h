@@ -24,7 +24,8 @@ int hvd_run_create(struct hvd_team *team, const struct hvd_batch_header *header,
 int hvd_run_progress(struct hvd_run *run, int64_t *work, bool *moved);
 
 /* When it is done: the same again, with what its tensors hold now; what the library allocated is
- * used again. HVD_ERR_ARG for alltoall and Adasum, which plan while they run. */
+ * used again, and an alltoall has the same splits. HVD_ERR_ARG for Adasum, which plans while it
+ * runs. */
 int hvd_run_again(struct hvd_run *run);
 
 /* What its tensors describe is not touched any more, also not by messages that come later. */

@@ -37,13 +37,17 @@ static struct hvd_schedule_query make_query(const struct hvd_run *run,
                                             enum hvd_collective collective)
 {
     const struct hvd_team *team = run->team;
-
-    return (struct hvd_schedule_query){
+    struct hvd_schedule_query query = {
         .collective = collective,
+        .choices = &team->choices,
         .layout = team->layout,
         .rank = team->rank,
         .geometry = team->geometry,
     };
+
+    /* Slices are many segments. */
+    query.geometry.has_single_copy = false;
+    return query;
 }
 
 static struct hvd_range slice_of(const struct hvd_entry *entry, int size, int rank)
