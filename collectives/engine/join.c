@@ -164,10 +164,12 @@ static int open_teams(struct hvd_engine *engine, int timeout_ms, struct hvd_erro
 {
     bool has_net = engine->boot->layout.nodes > 1;
     int status = has_net ? hvd_net_create(&engine->net, err) : 0;
+    const struct hvd_teams_config config = {.boot = engine->boot,
+                                            .shm = engine->shm,
+                                            .net = engine->net,
+                                            .geometry = hvd_usual_geometry};
 
-    status = status != 0 ? status
-                         : hvd_teams_create(engine->boot, engine->shm, engine->net,
-                                            &hvd_usual_geometry, &engine->teams, err);
+    status = status != 0 ? status : hvd_teams_create(&config, &engine->teams, err);
     if (status == 0) {
         hvd_teams_watch(engine->teams, hvd_engine_batch_started, engine);
     }

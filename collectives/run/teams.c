@@ -7,6 +7,7 @@
 
 #include "collectives/control/clock.h"
 #include "collectives/run/run.h"
+#include "collectives/shm/shm_reach.h"
 
 /* What a team may touch in one turn: some 100 us of work, in which others wait. */
 static const int64_t turn_bytes = 512 * 1024;
@@ -27,10 +28,7 @@ struct queue {
 };
 
 struct hvd_teams {
-    const struct hvd_boot *boot;
-    struct hvd_shm *shm;
-    struct hvd_net *net;
-    struct hvd_geometry geometry;
+    struct hvd_teams_config config;
     struct queue **queues; /* [count], lanes first; NULL: free */
     int count;
     bool has_stopped;
@@ -82,9 +80,10 @@ static int open_region(const struct hvd_teams *teams, struct queue *queue,
     if (members == NULL) {
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for a team of %d ranks", count);
     }
-    found = find_local_members(teams->boot, ranks, count, members);
+    found = find_local_members(teams->config.boot, ranks, count, members);
     if (found > 0) {
-        status = hvd_shm_region_open(teams->shm, members, found, &queue->region, err);
+        status =
+            hvd_shm_region_open(teams->config.shm, members, found, &queue->region, err);
     }
     free(members);
     return status;
@@ -133,14 +132,15 @@ int hvd_teams_add(struct hvd_teams *teams, int set, const int *ranks, int count,
     }
     queue->set = set;
     queue->end = &queue->batches;
-    queue->is_member = has_rank(ranks, count, teams->boot->rank);
+    queue->is_member = has_rank(ranks, count, teams->config.boot->rank);
     status = open_region(teams, queue, ranks, count, err);
     if (status == 0 && queue->is_member) {
-        queue->team.net = teams->net;
+        queue->team.net = teams->config.net;
         queue->team.region = queue->region;
         queue->team.channel = (uint32_t)index;
-        queue->team.geometry = teams->geometry;
-        status = hvd_team_init(&queue->team, teams->boot, ranks, count, err);
+        queue->team.geometry = teams->config.geometry;
+        queue->team.algorithms = teams->config.algorithms;
+        status = hvd_team_init(&queue->team, teams->config.boot, ranks, count, err);
     }
     if (status != 0) {
         queue_destroy(queue);
@@ -152,25 +152,25 @@ int hvd_teams_add(struct hvd_teams *teams, int set, const int *ranks, int count,
 
 static int open_lanes(struct hvd_teams *teams, struct hvd_error *err)
 {
-    int *ranks = calloc((size_t)teams->boot->size, sizeof(ranks[0]));
+    int *ranks = calloc((size_t)teams->config.boot->size, sizeof(ranks[0]));
     int status = 0;
 
     if (ranks == NULL) {
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for the teams");
     }
-    for (int i = 0; i < teams->boot->size; i++) {
+    for (int i = 0; i < teams->config.boot->size; i++) {
         ranks[i] = i;
     }
     for (int i = 0; status == 0 && i < HVD_LANES; i++) {
-        status = hvd_teams_add(teams, HVD_SET_GLOBAL, ranks, teams->boot->size, err);
+        status =
+            hvd_teams_add(teams, HVD_SET_GLOBAL, ranks, teams->config.boot->size, err);
     }
     free(ranks);
     return status;
 }
 
-int hvd_teams_create(const struct hvd_boot *boot, struct hvd_shm *shm,
-                     struct hvd_net *net, const struct hvd_geometry *geometry,
-                     struct hvd_teams **out, struct hvd_error *err)
+int hvd_teams_create(const struct hvd_teams_config *config, struct hvd_teams **out,
+                     struct hvd_error *err)
 {
     struct hvd_teams *teams = calloc(1, sizeof(*teams));
     int status;
@@ -178,8 +178,7 @@ int hvd_teams_create(const struct hvd_boot *boot, struct hvd_shm *shm,
     if (teams == NULL) {
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for the teams");
     }
-    *teams =
-        (struct hvd_teams){.boot = boot, .shm = shm, .net = net, .geometry = *geometry};
+    teams->config = *config;
     status = open_lanes(teams, err);
     if (status != 0) {
         hvd_teams_destroy(teams);
@@ -247,13 +246,14 @@ static struct hvd_batch *pop(struct queue *queue)
     return batch;
 }
 
-/* Starts the first batch. Returns HVD_INPROGRESS while local ranks have yet to open the team. */
+/* Starts the first batch. Returns HVD_INPROGRESS while local ranks have yet to open the team or to
+ * say whether they reach each other's memory: all ranks choose alike. */
 static int start(struct hvd_teams *teams, struct queue *queue)
 {
     struct hvd_batch *batch = queue->batches;
     int status;
 
-    if (!hvd_shm_region_is_ready(queue->region)) {
+    if (!hvd_shm_region_is_ready(queue->region) || !hvd_shm_settle(teams->config.shm)) {
         return HVD_INPROGRESS;
     }
     status = hvd_run_create(&queue->team, &batch->header, batch->entries, batch->rows,
@@ -309,6 +309,7 @@ static int take_turn(struct hvd_teams *teams, struct queue *queue, hvd_batch_end
 int hvd_teams_progress(struct hvd_teams *teams, hvd_batch_ended ended, void *context,
                        bool *moved)
 {
+    hvd_shm_settle(teams->config.shm); /* others may wait for this rank's word */
     for (int i = 0; i < teams->count && !teams->has_stopped; i++) {
         struct queue *queue = teams->queues[i];
         bool waits = queue == NULL || (teams->is_paused && i < HVD_LANE_SPARE);

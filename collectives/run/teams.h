@@ -15,9 +15,11 @@
 
 #include "collectives/agreement/batch.h"
 #include "collectives/net/net.h"
+#include "collectives/schedule/choice_table.h"
 #include "collectives/shm/shm.h"
 #include "pmix_boot/boot.h"
 
+struct hvd_gpu;
 struct hvd_team;
 struct hvd_teams;
 
@@ -28,11 +30,19 @@ typedef void (*hvd_batch_ended)(void *context, struct hvd_batch *batch);
 typedef void (*hvd_batch_started)(void *context, const struct hvd_batch *batch,
                                   bool crosses_nodes);
 
-/* Opens the lanes. Called on every rank; boot, shm and net (NULL on one node) are borrowed until
- * destroy. The caller owns *out. */
-int hvd_teams_create(const struct hvd_boot *boot, struct hvd_shm *shm,
-                     struct hvd_net *net, const struct hvd_geometry *geometry,
-                     struct hvd_teams **out, struct hvd_error *err);
+/* What all teams stand on; pointers are borrowed until destroy. */
+struct hvd_teams_config {
+    const struct hvd_boot *boot;
+    struct hvd_shm *shm;
+    struct hvd_net *net; /* NULL on one node */
+    struct hvd_geometry geometry;
+    const struct hvd_choice_table *algorithms; /* NULL: the built-in table */
+    struct hvd_gpu *gpu; /* NULL: there are no batches on GPUs */
+};
+
+/* Opens the lanes. Called on every rank. The caller owns *out. */
+int hvd_teams_create(const struct hvd_teams_config *config, struct hvd_teams **out,
+                     struct hvd_error *err);
 
 /* Drops what is queued or under way. After a failure destroy the net first, which may still
  * know messages of what is under way. NULL is fine. */

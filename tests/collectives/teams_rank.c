@@ -94,6 +94,7 @@ void teams_rank_join(struct teams_rank *rank, struct job_rank *self)
     const struct hvd_boot *boot = &self->boot;
     int node = boot->layout.node[boot->rank];
     struct hvd_shm_sizes sizes = sizes_of(hvd_layout_local_size(&boot->layout, node));
+    struct hvd_teams_config config = {.boot = boot, .geometry = geometry};
     struct hvd_error err = {0};
 
     *rank = (struct teams_rank){.self = self};
@@ -103,8 +104,9 @@ void teams_rank_join(struct teams_rank *rank, struct job_rank *self)
     if (boot->layout.nodes > 1) {
         rank->net = net_rank_connect(self);
     }
-    check(hvd_teams_create(boot, rank->shm, rank->net, &geometry, &rank->teams, &err),
-          &err);
+    config.shm = rank->shm;
+    config.net = rank->net;
+    check(hvd_teams_create(&config, &rank->teams, &err), &err);
 }
 
 void teams_rank_leave(struct teams_rank *rank)
