@@ -13,6 +13,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "collectives/engine/card.h"
 #include "collectives/engine/engine_state.h"
 #include "collectives/control/mailbox.h"
 #include "collectives/engine/settings.h"
@@ -71,13 +72,6 @@ static struct hvd_engine *engine_alloc(void)
     return engine;
 }
 
-static int boot(struct hvd_engine *engine, struct hvd_boot_query *query,
-                struct hvd_error *err)
-{
-    hvd_control_address(engine->control, &query->card, &query->card_bytes);
-    return hvd_boot_create(query, &engine->boot, err);
-}
-
 static int connect_control(struct hvd_engine *engine, int timeout_ms, int *segment,
                            struct hvd_error *err)
 {
@@ -88,8 +82,7 @@ static int connect_control(struct hvd_engine *engine, int timeout_ms, int *segme
     int status = HVD_ERR_NOMEM;
 
     for (size_t i = 0; cards != NULL && card_bytes != NULL && i < size; i++) {
-        cards[i] = job->peers[i].card;
-        card_bytes[i] = job->peers[i].card_bytes;
+        cards[i] = hvd_card_address(&job->peers[i], &card_bytes[i]);
     }
     if (cards != NULL && card_bytes != NULL && engine->peer_bells != NULL) {
         status = hvd_control_connect(engine->control, job, cards, card_bytes, timeout_ms,
@@ -245,9 +238,12 @@ static int join(struct hvd_engine *engine, struct hvd_boot_query *query,
     hvd_net_behave();
     status = status != 0 ? status : open_bells(engine, err);
     status = status != 0 ? status : hvd_control_create(&engine->control, err);
-    status = status != 0 ? status : boot(engine, query, err);
+    status = status != 0 ? status : hvd_card_boot(engine, query, err);
     if (status == 0) {
         hvd_settings_name_rank(settings, engine->boot->rank);
+        status = hvd_card_check(engine->boot, err);
+    }
+    if (status == 0) {
         status = join_node(engine, settings->start_timeout_ms, err);
     }
     if (status != 0) {
