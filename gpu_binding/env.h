@@ -76,6 +76,8 @@
     "HVD_REPORT" /* a file for who was late, and with .json behind its name; 1: to stderr */
 #define HVD_ENV_TIMELINE_RANKS                                                           \
     "HVD_TIMELINE_RANKS" /* all: the timeline shows all ranks, not only 0 */
+#define HVD_ENV_MEMORY_LIMIT                                                             \
+    "HVD_MEMORY_LIMIT" /* bytes a rank moves tensors through, at most; 0: no limit */
 #define HVD_ENV_LOG_LEVEL "HOROVOD_LOG_LEVEL" /* trace ... fatal, warning */
 #define HVD_ENV_LOG_HIDE_TIME "HOROVOD_LOG_HIDE_TIME" /* 1: log lines without the time */
 #define HVD_ENV_FUSION_THRESHOLD                                                         \

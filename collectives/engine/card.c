@@ -14,7 +14,7 @@ int hvd_card_boot(struct hvd_engine *engine, struct hvd_boot_query *query,
                   struct hvd_error *err)
 {
     const struct hvd_card_stamp stamp = {
-        .memory_limit = 0,
+        .memory_limit = engine->settings.memory_limit,
     };
     const void *address;
     size_t bytes;

@@ -42,6 +42,7 @@ struct hvd_engine {
     struct hvd_lateness_report *report; /* NULL: nobody asked for it */
     struct hvd_timeline *timeline;
     struct hvd_settings settings;
+    struct hvd_geometry geometry; /* of every team */
     struct hvd_error set_failure; /* why a process set's team could not be opened */
     struct hvd_tuner *tuner; /* on rank 0, until it has found its setting; else NULL */
     struct hvd_addresses *addresses; /* of the network, while joining */

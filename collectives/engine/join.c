@@ -16,6 +16,7 @@
 #include "collectives/engine/card.h"
 #include "collectives/engine/engine_state.h"
 #include "collectives/control/mailbox.h"
+#include "collectives/engine/memory.h"
 #include "collectives/engine/settings.h"
 #include "collectives/engine/thread_cpu.h"
 #include "gpu_binding/log.h"
@@ -72,6 +73,18 @@ static struct hvd_engine *engine_alloc(void)
     return engine;
 }
 
+/* The same on all ranks, whatever each was told. */
+static int plan_memory(struct hvd_engine *engine, struct hvd_error *err)
+{
+    int64_t strictest = 0;
+
+    for (int i = 0; i < engine->boot->size; i++) {
+        strictest = hvd_memory_stricter(
+            strictest, hvd_card_of(&engine->boot->peers[i]).memory_limit);
+    }
+    return hvd_memory_plan(strictest, engine->boot->layout.nodes, &engine->geometry, err);
+}
+
 static int connect_control(struct hvd_engine *engine, int timeout_ms, int *segment,
                            struct hvd_error *err)
 {
@@ -104,7 +117,7 @@ static int join_node(struct hvd_engine *engine, int timeout_ms, struct hvd_error
     const struct hvd_shm_sizes sizes = {
         .local_size = local_size,
         .extra_bytes = hvd_mailbox_bytes(local_size),
-        .geometry = hvd_usual_geometry,
+        .geometry = engine->geometry,
     };
     int segment = -1;
     int status = 0;
@@ -160,7 +173,7 @@ static int open_teams(struct hvd_engine *engine, int timeout_ms, struct hvd_erro
     const struct hvd_teams_config config = {.boot = engine->boot,
                                             .shm = engine->shm,
                                             .net = engine->net,
-                                            .geometry = hvd_usual_geometry};
+                                            .geometry = engine->geometry};
 
     status = status != 0 ? status : hvd_teams_create(&config, &engine->teams, err);
     if (status == 0) {
@@ -242,6 +255,7 @@ static int join(struct hvd_engine *engine, struct hvd_boot_query *query,
     if (status == 0) {
         hvd_settings_name_rank(settings, engine->boot->rank);
         status = hvd_card_check(engine->boot, err);
+        status = status != 0 ? status : plan_memory(engine, err);
     }
     if (status == 0) {
         status = join_node(engine, settings->start_timeout_ms, err);

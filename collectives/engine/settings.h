@@ -10,6 +10,7 @@
 struct hvd_settings {
     int start_timeout_ms;
     int64_t fusion_threshold; /* bytes; 0: nothing is fused */
+    int64_t memory_limit; /* bytes, memory.h; 0: none */
     double cycle_time_ms;
     int cache_capacity; /* tensors; 0: none is remembered */
     bool has_fusion_threshold; /* the user chose it; so the next two */
