@@ -74,6 +74,8 @@
 #define HVD_ENV_IFACE "HVD_IFACE" /* network interface of control connections, all */
 #define HVD_ENV_LATENESS                                                                 \
     "HVD_REPORT" /* a file for who was late, and with .json behind its name; 1: to stderr */
+#define HVD_ENV_TUNE_TABLE                                                               \
+    "HVD_TUNE_TABLE" /* a file of hvd-bench --tune, SYSCONFDIR/hvd/tune.table; or builtin */
 #define HVD_ENV_TIMELINE_RANKS                                                           \
     "HVD_TIMELINE_RANKS" /* all: the timeline shows all ranks, not only 0 */
 #define HVD_ENV_MEMORY_LIMIT                                                             \

@@ -14,6 +14,7 @@ int hvd_card_boot(struct hvd_engine *engine, struct hvd_boot_query *query,
                   struct hvd_error *err)
 {
     const struct hvd_card_stamp stamp = {
+        .algorithms = hvd_algorithms_digest(engine),
         .memory_limit = engine->settings.memory_limit,
     };
     const void *address;

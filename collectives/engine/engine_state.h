@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The state of the runtime, shared by the files that make it up:
  *   join.c, addresses.c  getting connected     agree.c  requests to batches
- *   engine.c             what moves            drive.c  who moves it, and sleeping
+ *   engine.c             what moves            drive.c  who moves it, and waits
+ *   algorithms.c         the same table for all ranks
  *   leave.c              shutdown and teardown        engine_timeline.c  the timeline
  *   tuning.c             fusion as the autotuner wants it
  *
@@ -21,6 +22,7 @@
 #include "collectives/lateness/lateness_report.h"
 #include "collectives/engine/sets.h"
 #include "collectives/engine/settings.h"
+#include "collectives/run/choice_file.h"
 #include "collectives/run/teams.h"
 #include "collectives/timeline/timeline.h"
 #include "collectives/control/uplink.h"
@@ -43,6 +45,9 @@ struct hvd_engine {
     struct hvd_timeline *timeline;
     struct hvd_settings settings;
     struct hvd_geometry geometry; /* of every team */
+    struct hvd_choice_table *algorithms; /* NULL: the built-in table */
+    struct hvd_error
+        algorithms_failure; /* why the file cannot be used; status 0: it can */
     struct hvd_error set_failure; /* why a process set's team could not be opened */
     struct hvd_tuner *tuner; /* on rank 0, until it has found its setting; else NULL */
     struct hvd_addresses *addresses; /* of the network, while joining */
@@ -91,6 +96,15 @@ struct hvd_engine {
     struct hvd_sets sets; /* as far as decisions have been carried out */
     struct hvd_error refusal; /* status != 0: every submission ends with this */
 };
+
+/* --- algorithms.c --- */
+void hvd_algorithms_read(struct hvd_engine *engine);
+
+/* Of the table; HVD_CARD_NO_ALGORITHMS when it cannot be read. */
+uint64_t hvd_algorithms_digest(const struct hvd_engine *engine);
+
+/* HVD_ERR_MISMATCH, on all ranks, where one has another table than rank 0. */
+int hvd_algorithms_compare(struct hvd_engine *engine, struct hvd_error *err);
 
 /* --- agree.c --- */
 int hvd_agree_create(struct hvd_engine *engine, struct hvd_error *err);

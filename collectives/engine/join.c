@@ -2,7 +2,7 @@
 /* Getting connected: from a lone process to a rank that can run collectives.
  *
  *   1. open the control sockets; their addresses are this rank's card
- *   2. boot: ranks, nodes, job secret, everybody's card
+ *   2. boot: ranks, nodes, job secret, everybody's card; all have the same table of algorithms
  *   3. connect the control tree; over it the node's shared memory and doorbells
  *   4. the teams; more than one node: the network, whose addresses go up the tree and come down
  *   5. start the progress thread */
@@ -173,7 +173,8 @@ static int open_teams(struct hvd_engine *engine, int timeout_ms, struct hvd_erro
     const struct hvd_teams_config config = {.boot = engine->boot,
                                             .shm = engine->shm,
                                             .net = engine->net,
-                                            .geometry = engine->geometry};
+                                            .geometry = engine->geometry,
+                                            .algorithms = engine->algorithms};
 
     status = status != 0 ? status : hvd_teams_create(&config, &engine->teams, err);
     if (status == 0) {
@@ -247,6 +248,7 @@ static int join(struct hvd_engine *engine, struct hvd_boot_query *query,
     int status = init_locks(engine, err);
 
     hvd_settings_read(settings);
+    hvd_algorithms_read(engine);
     query->timeout_ms = settings->start_timeout_ms;
     hvd_net_behave();
     status = status != 0 ? status : open_bells(engine, err);
@@ -255,6 +257,7 @@ static int join(struct hvd_engine *engine, struct hvd_boot_query *query,
     if (status == 0) {
         hvd_settings_name_rank(settings, engine->boot->rank);
         status = hvd_card_check(engine->boot, err);
+        status = status != 0 ? status : hvd_algorithms_compare(engine, err);
         status = status != 0 ? status : plan_memory(engine, err);
     }
     if (status == 0) {

@@ -161,6 +161,7 @@ void hvd_engine_destroy(struct hvd_engine *engine)
     hvd_table_finish(&engine->in_flight);
     hvd_sets_finish(&engine->sets);
     close_bells(engine);
+    hvd_choice_table_destroy(engine->algorithms);
     hvd_boot_destroy(engine->boot);
     pthread_cond_destroy(&engine->ended);
     pthread_mutex_destroy(&engine->mail);

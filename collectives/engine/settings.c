@@ -166,6 +166,7 @@ static void read_tunables(struct hvd_settings *settings)
     settings->disable_group_fusion = read_switch(HVD_ENV_DISABLE_GROUP_FUSION);
     settings->dynamic_process_sets = read_switch(HVD_ENV_DYNAMIC_SETS);
     settings->thread_affinity = find(HVD_ENV_THREAD_AFFINITY);
+    settings->tune_table = find(HVD_ENV_TUNE_TABLE);
 }
 
 static void read_stalls(struct hvd_settings *settings)
