@@ -118,6 +118,7 @@ static int join_node(struct hvd_engine *engine, int timeout_ms, struct hvd_error
         .local_size = local_size,
         .extra_bytes = hvd_mailbox_bytes(local_size),
         .geometry = engine->geometry,
+        .reaches = engine->settings.single_copy,
     };
     int segment = -1;
     int status = 0;

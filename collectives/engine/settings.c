@@ -113,7 +113,7 @@ static bool is_word(const char *text, const char *const *words)
 }
 
 /* Horovod takes any number above 0 for on. */
-static bool read_switch(const char *name)
+static bool read_switch(const char *name, bool fallback)
 {
     static const char *const on[] = {"true", "yes", "on", NULL};
     static const char *const off[] = {"false", "no", "off", NULL};
@@ -121,7 +121,10 @@ static bool read_switch(const char *name)
     char *end;
     long value;
 
-    if (text == NULL || is_word(text, off)) {
+    if (text == NULL) {
+        return fallback;
+    }
+    if (is_word(text, off)) {
         return false;
     }
     if (is_word(text, on)) {
@@ -129,8 +132,9 @@ static bool read_switch(const char *name)
     }
     value = strtol(text, &end, 10);
     if (*end != '\0') {
-        hvd_log(warning_level(), "%s=%.64s is neither 0 nor 1; using 0", name, text);
-        return false;
+        hvd_log(warning_level(), "%s=%.64s is neither 0 nor 1; using %d", name, text,
+                fallback);
+        return fallback;
     }
     return value > 0;
 }
@@ -143,7 +147,7 @@ static void read_log(struct hvd_settings *settings)
 
     hvd_log_least(level);
     hvd_log_stamp(NULL);
-    settings->log_hide_time = read_switch(HVD_ENV_LOG_HIDE_TIME);
+    settings->log_hide_time = read_switch(HVD_ENV_LOG_HIDE_TIME, false);
     hvd_log_stamp(settings->log_hide_time ? NULL : "hvd");
     if (!is_right) {
         hvd_log(warning_level(),
@@ -163,15 +167,16 @@ static void read_tunables(struct hvd_settings *settings)
         read_real(HVD_ENV_CYCLE_TIME, 1, 60000, &settings->has_cycle_time);
     settings->cache_capacity = (int)read_whole(
         HVD_ENV_CACHE_CAPACITY, 1024, 0, most_cached, &settings->has_cache_capacity);
-    settings->disable_group_fusion = read_switch(HVD_ENV_DISABLE_GROUP_FUSION);
-    settings->dynamic_process_sets = read_switch(HVD_ENV_DYNAMIC_SETS);
+    settings->disable_group_fusion = read_switch(HVD_ENV_DISABLE_GROUP_FUSION, false);
+    settings->dynamic_process_sets = read_switch(HVD_ENV_DYNAMIC_SETS, false);
+    settings->single_copy = read_switch(HVD_ENV_SINGLE_COPY, true);
     settings->thread_affinity = find(HVD_ENV_THREAD_AFFINITY);
     settings->tune_table = find(HVD_ENV_TUNE_TABLE);
 }
 
 static void read_stalls(struct hvd_settings *settings)
 {
-    settings->stall_check_disable = read_switch(HVD_ENV_STALL_CHECK_DISABLE);
+    settings->stall_check_disable = read_switch(HVD_ENV_STALL_CHECK_DISABLE, false);
     settings->stall_warning_s = read_count(HVD_ENV_STALL_WARNING, 60, 1, INT_MAX / 1000);
     settings->stall_shutdown_s = read_count(HVD_ENV_STALL_SHUTDOWN, 0, 0, INT_MAX / 1000);
     if (settings->stall_shutdown_s > 0 && !settings->stall_check_disable &&
@@ -187,7 +192,7 @@ static void read_stalls(struct hvd_settings *settings)
 
 static void read_autotune(struct hvd_settings *settings)
 {
-    settings->autotune = read_switch(HVD_ENV_AUTOTUNE);
+    settings->autotune = read_switch(HVD_ENV_AUTOTUNE, false);
     settings->autotune_log = find(HVD_ENV_AUTOTUNE_LOG);
     settings->autotune_warmup_samples =
         read_count(HVD_ENV_AUTOTUNE_WARMUP, 3, 0, 1000000);
@@ -202,7 +207,7 @@ static void read_records(struct hvd_settings *settings)
     const char *ranks = find(HVD_ENV_TIMELINE_RANKS);
 
     settings->timeline = find(HVD_ENV_TIMELINE);
-    settings->timeline_mark_cycles = read_switch(HVD_ENV_TIMELINE_MARK_CYCLES);
+    settings->timeline_mark_cycles = read_switch(HVD_ENV_TIMELINE_MARK_CYCLES, false);
     settings->timeline_all_ranks = ranks != NULL && strcmp(ranks, "all") == 0;
     if (ranks != NULL && !settings->timeline_all_ranks && strcmp(ranks, "0") != 0) {
         hvd_log(warning_level(), "%s=%.64s is neither all nor 0; using 0",

@@ -18,6 +18,7 @@ struct hvd_settings {
     bool has_cache_capacity;
     bool disable_group_fusion;
     bool dynamic_process_sets;
+    bool single_copy; /* ranks of a node may reach each other's memory */
     const char *thread_affinity; /* NULL: none; thread_cpu.h reads it */
 
     bool stall_check_disable;

@@ -54,6 +54,7 @@ static void test_defaults(void)
                !s.stall_check_disable && !s.timeline_mark_cycles && !s.log_hide_time &&
                !s.timeline_all_ranks,
            "switches are off");
+    tap_ok(s.single_copy, "but for that of single copies");
     tap_ok(s.stall_warning_s == 60 && s.stall_shutdown_s == 0, "stalls are warned of");
     tap_ok(s.autotune_warmup_samples == 3 && s.autotune_steps_per_sample == 10 &&
                s.autotune_max_samples == 20 && is_near(s.autotune_noise, 0.8),
@@ -69,6 +70,7 @@ static void test_values(void)
     static const struct variable variables[] = {
         {"HOROVOD_FUSION_THRESHOLD", "0"},
         {"HOROVOD_CYCLE_TIME", "0.25"},
+        {"HVD_MEMORY_LIMIT", "1000000"},
         {"HOROVOD_CACHE_CAPACITY", "7"},
         {"HOROVOD_DISABLE_GROUP_FUSION", "1"},
         {"HOROVOD_DYNAMIC_PROCESS_SETS", "true"},
@@ -86,18 +88,20 @@ static void test_values(void)
         {"HVD_TIMELINE_RANKS", "all"},
         {"HOROVOD_THREAD_AFFINITY", "0,1"},
         {"HVD_REPORT", "late.txt"},
+        {"HVD_SINGLE_COPY", "0"},
         {"HOROVOD_GLOO_TIMEOUT_SECONDS", "30"},
         {NULL, NULL},
     };
     struct hvd_settings s = read_with(variables);
 
     tap_ok(s.fusion_threshold == 0 && is_near(s.cycle_time_ms, 0.25) &&
-               s.cache_capacity == 7 && s.has_fusion_threshold && s.has_cycle_time &&
-               s.has_cache_capacity,
+               s.memory_limit == 1000000 && s.cache_capacity == 7 &&
+               s.has_fusion_threshold && s.has_cycle_time && s.has_cache_capacity,
            "tunables are the user's, fractions and zero included");
     tap_ok(s.disable_group_fusion && s.dynamic_process_sets && s.stall_check_disable &&
                s.autotune && s.timeline_mark_cycles && s.timeline_all_ranks,
            "switches are on");
+    tap_ok(!s.single_copy, "or off");
     tap_ok(s.stall_warning_s == 5 && s.stall_shutdown_s == 9, "times of stalls");
     tap_ok(s.autotune_warmup_samples == 0 && s.autotune_steps_per_sample == 4 &&
                s.autotune_max_samples == 11 && is_near(s.autotune_noise, 0.5),
