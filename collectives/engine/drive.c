@@ -177,10 +177,12 @@ void hvd_engine_hand_back(struct hvd_engine *engine)
     bool dozes = must_doze(engine);
     bool is_settled = fall_asleep(engine, dozes);
     int64_t deadline = plan_to_wake(engine, dozes);
-    int64_t thread_wakes = atomic_load(&engine->thread_wakes_ns);
+    int64_t thread_wakes;
 
     mute_inner(engine, false);
     pthread_mutex_unlock(&engine->drive);
+    /* Only now: a thread that has found drive taken has said before until when it sleeps. */
+    thread_wakes = atomic_load(&engine->thread_wakes_ns);
     if (!is_settled || (deadline >= 0 && (thread_wakes < 0 || deadline < thread_wakes))) {
         hvd_engine_ring(engine->kick); /* now, so that the thread finds drive free */
     }
@@ -361,8 +363,8 @@ static bool drive_for_nobody(struct hvd_engine *engine)
 
     pthread_mutex_lock(&engine->turn); /* a waiter that wants to drive goes first */
     pthread_mutex_unlock(&engine->turn);
+    atomic_store(&engine->thread_wakes_ns, must_doze(engine) ? doze_end(engine) : -1);
     if (pthread_mutex_trylock(&engine->drive) != 0) {
-        atomic_store(&engine->thread_wakes_ns, must_doze(engine) ? doze_end(engine) : -1);
         if (!atomic_load(&engine->is_muted)) {
             nanosleep(&moment, NULL);
         }
