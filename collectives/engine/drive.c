@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who moves things on, and how it waits when nothing can move.
  *
- * Falling asleep, in this order, so that no event is lost:
- *   1. say so (engine->asleep for submissions, the shared flag for local ranks)
- *   2. look once more at everything that would have rung a bell
- *   3. sleep, until a bell rings or the agreement has something due
- *
  * While tensors are submitted one after the other, nobody is woken by each: the progress thread
  * dozes, a cycle time at a stretch, and takes what has come, unless a waiter has done so. */
 #include <poll.h>
 #include <sched.h>
-#include <sys/epoll.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "collectives/control/clock.h"
 #include "collectives/engine/engine_state.h"
@@ -29,73 +22,6 @@ static const int64_t doze_ns = 5000000;
 
 /* Polls before the processor is offered to others, when there are more ranks than cpus. */
 static const unsigned yield_every = 20;
-
-static bool has_fresh(struct hvd_engine *engine)
-{
-    bool fresh;
-
-    pthread_mutex_lock(&engine->mail);
-    fresh = engine->fresh != NULL;
-    pthread_mutex_unlock(&engine->mail);
-    return fresh;
-}
-
-/* Returns how often it has been rung since. */
-static uint64_t drain(int eventfd)
-{
-    uint64_t rings = 0;
-    ssize_t got = read(eventfd, &rings, sizeof(rings));
-
-    return got == sizeof(rings) ? rings : 0;
-}
-
-/* To local ranks; whoever is about to ring the doorbell may do so only later. */
-static void say_asleep(struct hvd_engine *engine, bool asleep)
-{
-    engine->due_rings += hvd_shm_set_asleep(engine->shm, asleep) ? 1 : 0;
-    if (!asleep && engine->due_rings > 0) {
-        engine->due_rings -= drain(engine->doorbell);
-    }
-}
-
-/* Takes back what falling asleep said, and silences the bells that may have rung since. */
-static void wake_up(struct hvd_engine *engine)
-{
-    atomic_store(&engine->asleep, false);
-    if (atomic_exchange(&engine->was_rung, false)) {
-        drain(engine->wake);
-    }
-    say_asleep(engine, false);
-}
-
-/* Steps 1 and 2 of falling asleep. dozes: submissions need not ring. Returns false, awake, when
- * there is something to do. */
-static bool fall_asleep(struct hvd_engine *engine, bool dozes)
-{
-    atomic_store(&engine->asleep, !dozes);
-    say_asleep(engine, true);
-    if (has_fresh(engine) || hvd_uplink_has_mail(engine->uplink) ||
-        (engine->net != NULL && hvd_net_arm(engine->net) != 0) ||
-        hvd_engine_run_batches(engine)) {
-        wake_up(engine);
-        return false;
-    }
-    return true;
-}
-
-void hvd_engine_ring(int fd)
-{
-    const uint64_t one = 1;
-    ssize_t wrote HVD_UNUSED = write(fd, &one, sizeof(one));
-}
-
-static void mute_inner(struct hvd_engine *engine, bool muted)
-{
-    struct epoll_event event = {.events = muted ? 0 : EPOLLIN, .data.fd = engine->inner};
-
-    epoll_ctl(engine->outer, EPOLL_CTL_MOD, engine->inner, &event);
-    atomic_store(&engine->is_muted, muted);
-}
 
 /* When something is due; -1: when something happens. */
 static int64_t next_deadline(const struct hvd_engine *engine)
@@ -150,8 +76,8 @@ static void sleep_until(int fd, int64_t deadline_ns)
 /* drive is held: what is true of the one who has just got it. */
 static void begin_driving(struct hvd_engine *engine)
 {
-    mute_inner(engine, true);
-    wake_up(engine);
+    hvd_engine_mute(engine, true);
+    hvd_engine_wake_up(engine);
 }
 
 /* The driver gives way when it sees that it is wanted. */
@@ -175,11 +101,11 @@ void hvd_engine_take_over(struct hvd_engine *engine)
 void hvd_engine_hand_back(struct hvd_engine *engine)
 {
     bool dozes = must_doze(engine);
-    bool is_settled = fall_asleep(engine, dozes);
+    bool is_settled = hvd_engine_fall_asleep(engine, dozes);
     int64_t deadline = plan_to_wake(engine, dozes);
     int64_t thread_wakes;
 
-    mute_inner(engine, false);
+    hvd_engine_mute(engine, false);
     pthread_mutex_unlock(&engine->drive);
     /* Only now: a thread that has found drive taken has said before until when it sleeps. */
     thread_wakes = atomic_load(&engine->thread_wakes_ns);
@@ -220,14 +146,14 @@ static void sleep_on_inner(struct hvd_engine *engine, int64_t until_ns)
 {
     int64_t deadline;
 
-    if (!fall_asleep(engine, false)) {
+    if (!hvd_engine_fall_asleep(engine, false)) {
         return;
     }
     deadline = next_deadline(engine);
     sleep_until(engine->inner, deadline < 0 || (until_ns >= 0 && until_ns < deadline)
                                    ? until_ns
                                    : deadline);
-    wake_up(engine);
+    hvd_engine_wake_up(engine);
 }
 
 static int left_ms(int64_t deadline_ns)
@@ -371,10 +297,10 @@ static bool drive_for_nobody(struct hvd_engine *engine)
         return true; /* a waiter drives; it leaves things settled or kicks */
     }
     atomic_store(&engine->thread_drives, true);
-    wake_up(engine);
+    hvd_engine_wake_up(engine);
     spin(engine, must_stop, NULL);
     dozes = must_doze(engine);
-    asleep = fall_asleep(engine, dozes);
+    asleep = hvd_engine_fall_asleep(engine, dozes);
     atomic_store(&engine->thread_wakes_ns, plan_to_wake(engine, dozes));
     atomic_store(&engine->thread_drives, false);
     pthread_mutex_unlock(&engine->drive);
@@ -387,7 +313,7 @@ void *hvd_engine_thread(void *arg)
 
     for (;;) {
         /* In this order: who stops us says so first and kicks then. */
-        drain(engine->kick);
+        hvd_engine_silence(engine->kick);
         if (atomic_load(&engine->stop)) {
             break;
         }

@@ -2,6 +2,7 @@
 /* The state of the runtime, shared by the files that make it up:
  *   join.c, addresses.c  getting connected     agree.c  requests to batches
  *   engine.c             what moves            drive.c  who moves it, and waits
+ *   bells.c              falling asleep and waking up
  *   algorithms.c         the same table for all ranks
  *   leave.c              shutdown and teardown        engine_timeline.c  the timeline
  *   tuning.c             fusion as the autotuner wants it
@@ -73,6 +74,7 @@ struct hvd_engine {
     int kick; /* eventfd: the progress thread must look */
     int *peer_bells; /* [peer_bell_count], doorbells of the local ranks */
     int peer_bell_count;
+    bool ignores_net; /* the network's bell is muted in inner */
     _Atomic bool asleep;
     _Atomic bool was_rung; /* wake has been written to */
     _Atomic bool is_muted; /* inner, in outer */
@@ -162,6 +164,18 @@ int64_t hvd_engine_blames_at(const struct hvd_engine *engine);
 
 /* Gives each team a turn; true if anything moved. */
 bool hvd_engine_run_batches(struct hvd_engine *engine);
+
+/* --- bells.c, drive held but for ring --- */
+void hvd_engine_ring(int eventfd); /* wakes who sleeps on it */
+uint64_t hvd_engine_silence(int eventfd); /* returns how often it has been rung since */
+void hvd_engine_mute(struct hvd_engine *engine, bool is_muted); /* inner, in outer */
+
+/* Before sleeping on inner or outer. dozes: not for long, and submissions need not ring. Returns
+ * false, awake, when there is something to do. */
+bool hvd_engine_fall_asleep(struct hvd_engine *engine, bool dozes);
+
+/* Takes back what falling asleep said, and silences the bells that may have rung since. */
+void hvd_engine_wake_up(struct hvd_engine *engine);
 
 /* --- drive.c --- */
 void hvd_engine_ring(int eventfd); /* wakes who sleeps on it */

@@ -285,6 +285,11 @@ int hvd_net_arm(struct hvd_net *net)
     return net->is_closing_due ? HVD_INPROGRESS : hvd_ucx_arm(net->ucx);
 }
 
+bool hvd_net_is_sending(const struct hvd_net *net)
+{
+    return net->pool.taken > 0;
+}
+
 int hvd_net_failed_peer(const struct hvd_net *net, const char **reason)
 {
     if (reason != NULL) {

@@ -15,6 +15,7 @@
 #ifndef HVD_NET_H
 #define HVD_NET_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -81,6 +82,9 @@ int hvd_net_progress(struct hvd_net *net);
  * become readable at the next event, HVD_INPROGRESS when progress must be called first. */
 int hvd_net_fd(const struct hvd_net *net);
 int hvd_net_arm(struct hvd_net *net);
+
+/* Something handed over is still on its way out of this process; progress moves it. */
+bool hvd_net_is_sending(const struct hvd_net *net);
 
 /* The first peer whose endpoint failed, or -1; reason gets UCX's words (borrowed). */
 int hvd_net_failed_peer(const struct hvd_net *net, const char **reason);

@@ -10,12 +10,14 @@ struct hvd_net_fragment *hvd_net_pool_get(struct hvd_net_pool *pool)
 
     if (fragment != NULL) {
         pool->unused = fragment->next_unused;
+        pool->taken++;
         return fragment;
     }
     fragment = malloc(sizeof(*fragment));
     if (fragment != NULL) {
         fragment->next_allocated = pool->allocated;
         pool->allocated = fragment;
+        pool->taken++;
     }
     return fragment;
 }
@@ -24,6 +26,7 @@ void hvd_net_pool_put(struct hvd_net_pool *pool, struct hvd_net_fragment *fragme
 {
     fragment->next_unused = pool->unused;
     pool->unused = fragment;
+    pool->taken--;
 }
 
 void hvd_net_pool_finish(struct hvd_net_pool *pool)

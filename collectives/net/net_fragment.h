@@ -34,6 +34,7 @@ struct hvd_net_fragment {
 struct hvd_net_pool {
     struct hvd_net_fragment *unused;
     struct hvd_net_fragment *allocated;
+    int taken; /* got and not put back */
 };
 
 /* NULL when memory is out. The contents are undefined but for the pool's own fields. */

@@ -83,6 +83,12 @@ int hvd_net_arm(struct hvd_net *net)
     return 0;
 }
 
+bool hvd_net_is_sending(const struct hvd_net *net)
+{
+    (void)net;
+    return false;
+}
+
 int hvd_net_failed_peer(const struct hvd_net *net, const char **reason)
 {
     (void)net;
