@@ -2,7 +2,8 @@
 /* Who moves things on, and how it waits when nothing can move.
  *
  * While tensors are submitted one after the other, nobody is woken by each: the progress thread
- * dozes, a cycle time at a stretch, and takes what has come, unless a waiter has done so. */
+ * dozes, a cycle time at a stretch (longer where it has no cpu of its own), and takes what has come,
+ * unless a waiter has done so. */
 #include <poll.h>
 #include <sched.h>
 #include <time.h>
@@ -20,7 +21,12 @@ static const int64_t crowded_spin_ns = 20000;
 /* How long after a submission to expect the next. */
 static const int64_t doze_ns = 5000000;
 
-/* Polls before the processor is offered to others, when there are more ranks than cpus. */
+/* Where the trainer needs the only cpu itself, moving data beside it costs more than it hides: the
+ * work is left to who waits, on whatever rank, but not for longer than this. */
+static const int64_t crowded_doze_ns = 100000000;
+
+/* Polls before the processor is offered to others: to the rank waited for when there are more than
+ * cpus, to the kernel's part of the network. A poll of the network is a system call. */
 static const unsigned yield_every = 20;
 
 /* When something is due; -1: when something happens. */
@@ -37,8 +43,8 @@ static int64_t next_deadline(const struct hvd_engine *engine)
     return blame >= 0 && (due < 0 || blame < due) ? blame : due;
 }
 
-/* Set by thread or waiter when no submission needs to ring; then the thread sleeps no longer than a
- * cycle. */
+/* Set by thread or waiter when no submission needs to ring; then the thread sleeps only until
+ * doze_end. */
 static bool must_doze(const struct hvd_engine *engine)
 {
     return hvd_clock_ns() - atomic_load(&engine->fresh_ns) < doze_ns &&
@@ -47,7 +53,13 @@ static bool must_doze(const struct hvd_engine *engine)
 
 static int64_t doze_end(const struct hvd_engine *engine)
 {
-    return hvd_clock_ns() + atomic_load(&engine->cycle_ns);
+    const bool is_left = engine->thread_is_crowded && !engine->settings.has_cycle_time;
+    int64_t stretch = atomic_load(&engine->cycle_ns);
+
+    if (is_left && stretch < crowded_doze_ns) {
+        stretch = crowded_doze_ns;
+    }
+    return hvd_clock_ns() + stretch;
 }
 
 /* Until when the progress thread sleeps. */
@@ -118,7 +130,9 @@ void hvd_engine_hand_back(struct hvd_engine *engine)
  * while. */
 static void spin(struct hvd_engine *engine, hvd_engine_test done, const void *arg)
 {
-    const int64_t limit_ns = engine->is_crowded ? crowded_spin_ns : spin_ns;
+    const bool is_crowded =
+        engine->thread_drives ? engine->thread_is_crowded : engine->is_crowded;
+    const int64_t limit_ns = is_crowded ? crowded_spin_ns : spin_ns;
     int64_t quiet_since = hvd_clock_ns();
     unsigned polls = 0;
 

@@ -60,6 +60,7 @@ struct hvd_engine {
     bool sent_drained;
     bool wants_shutdown; /* rank 0: as soon as no plan is in force */
     bool is_crowded; /* more ranks than cpus: yield early while spinning */
+    bool thread_is_crowded; /* the same of the progress thread beside a trainer's */
     int64_t lost_ns; /* when the network lost a peer; 0: it has not */
     int64_t control_seen_ns; /* when the control sockets were last looked at */
 

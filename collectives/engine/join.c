@@ -200,12 +200,15 @@ static int open_report(struct hvd_engine *engine, struct hvd_error *err)
                                                        report, &engine->report, err);
 }
 
-static bool is_crowded(int local_size)
+/* How busy the cpus are that this rank may use, which others of the node may share. */
+static void see_crowd(struct hvd_engine *engine)
 {
     cpu_set_t cpus;
 
-    return sched_getaffinity(0, sizeof(cpus), &cpus) == 0 &&
-           CPU_COUNT(&cpus) < local_size;
+    if (sched_getaffinity(0, sizeof(cpus), &cpus) == 0) {
+        engine->is_crowded = CPU_COUNT(&cpus) < local_size;
+        engine->thread_is_crowded = CPU_COUNT(&cpus) < 2 * local_size;
+    }
 }
 
 static int start_thread(struct hvd_engine *engine, struct hvd_error *err)
@@ -270,8 +273,7 @@ static int join(struct hvd_engine *engine, struct hvd_boot_query *query,
     if (add_to_epoll(engine->inner, hvd_control_fd(engine->control)) != 0) {
         status = hvd_fail(err, HVD_ERR_SYS, "cannot watch the control sockets: %m");
     }
-    engine->is_crowded = is_crowded(hvd_layout_local_size(
-        &engine->boot->layout, engine->boot->layout.node[engine->boot->rank]));
+    see_crowd(engine);
     status = status != 0 ? status : open_uplink(engine, err);
     status = status != 0 ? status : hvd_engine_open_timeline(engine, err);
     status = status != 0 ? status : hvd_agree_create(engine, err);
