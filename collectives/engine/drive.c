@@ -28,6 +28,18 @@ static const int64_t crowded_doze_ns = 100000000;
 /* Polls before the processor is offered to others: to the rank waited for when there are more than
  * cpus, to the kernel's part of the network. A poll of the network is a system call. */
 static const unsigned yield_every = 20;
+static const unsigned yield_every_net = 3;
+
+unsigned hvd_engine_yield_every(const struct hvd_engine *engine)
+{
+    return engine->net != NULL ? yield_every_net : yield_every;
+}
+
+/* -1 is never. */
+static int64_t soonest(int64_t one, int64_t other)
+{
+    return one >= 0 && (other < 0 || one < other) ? one : other;
+}
 
 /* When something is due; -1: when something happens. */
 static int64_t next_deadline(const struct hvd_engine *engine)
@@ -146,7 +158,8 @@ static void spin(struct hvd_engine *engine, hvd_engine_test done, const void *ar
             return; /* what can come will ring, and nobody waits for it */
         }
         polls++;
-        if (engine->is_crowded && polls % yield_every == 0) {
+        if ((is_crowded || engine->net != NULL) &&
+            polls % hvd_engine_yield_every(engine) == 0) {
             sched_yield();
         }
         if (polls % yield_every == 0 && hvd_clock_ns() - quiet_since > limit_ns) {

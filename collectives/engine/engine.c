@@ -8,12 +8,13 @@
 #include "collectives/control/clock.h"
 #include "collectives/engine/engine_state.h"
 
-/* A rank that ends because another one died closes its connections, and those of the network may be
- * seen before the word of who died: it is waited for so long. */
-static const int64_t word_ns = 300000000;
+const int64_t hvd_engine_word_ns = 300000000;
+
+/* While data moves, new submissions and what other ranks say wait so long. */
+static const int64_t talk_every_ns = 20000;
 
 /* While batches run, the control sockets (a system call) are looked at this seldom. */
-static const int64_t control_every_ns = 20000;
+static const int64_t control_every_ns = 50000;
 
 void hvd_engine_end_entry(struct hvd_engine *engine, struct hvd_entry *entry, int status,
                           const char *text)
@@ -127,7 +128,7 @@ int64_t hvd_engine_blames_at(const struct hvd_engine *engine)
 {
     bool is_over = engine->has_failed || engine->phase == HVD_PHASE_CLOSED;
 
-    return engine->lost_ns == 0 || is_over ? -1 : engine->lost_ns + word_ns;
+    return engine->lost_ns == 0 || is_over ? -1 : engine->lost_ns + hvd_engine_word_ns;
 }
 
 static void blame_net_peer(struct hvd_engine *engine, int peer, const char *reason)
@@ -158,13 +159,11 @@ static bool progress_net(struct hvd_engine *engine)
     return moved;
 }
 
-static bool progress_messages(struct hvd_engine *engine)
+static bool progress_messages(struct hvd_engine *engine, int64_t now_ns)
 {
     int handled = hvd_uplink_progress_node(engine->uplink, hvd_engine_on_event, engine);
 
     if (!hvd_teams_are_idle(engine->teams)) {
-        int64_t now_ns = hvd_clock_ns();
-
         if (now_ns - engine->control_seen_ns < control_every_ns) {
             return handled != 0;
         }
@@ -178,18 +177,33 @@ static bool progress_messages(struct hvd_engine *engine)
     return handled != 0;
 }
 
+/* What is said: messages, submissions, decisions. */
+static bool progress_talk(struct hvd_engine *engine, int64_t now_ns)
+{
+    bool moved = progress_messages(engine, now_ns);
+
+    engine->heard_ns = now_ns;
+    return hvd_agree_progress(engine) || moved;
+}
+
+/* What is moved. */
+static bool progress_data(struct hvd_engine *engine)
+{
+    bool moved = engine->net != NULL && progress_net(engine);
+
+    return hvd_engine_run_batches(engine) || moved;
+}
+
 bool hvd_engine_progress(struct hvd_engine *engine)
 {
-    bool moved = progress_messages(engine);
+    int64_t now_ns = hvd_clock_ns();
+    bool is_busy = engine->data_moves && now_ns - engine->heard_ns < talk_every_ns;
+    bool moved = !is_busy && progress_talk(engine, now_ns);
 
-    moved |= hvd_agree_progress(engine);
-    if (engine->net != NULL) {
-        moved |= progress_net(engine);
-    }
-    moved |= hvd_engine_run_batches(engine);
+    engine->data_moves = progress_data(engine);
     hvd_leave_progress(engine);
     hvd_timeline_progress(engine->timeline);
-    return moved;
+    return engine->data_moves || moved;
 }
 
 /* The progress thread may see it much later: a late rank's cpu is often busy. */

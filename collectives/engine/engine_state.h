@@ -62,6 +62,8 @@ struct hvd_engine {
     bool is_crowded; /* more ranks than cpus: yield early while spinning */
     bool thread_is_crowded; /* the same of the progress thread beside a trainer's */
     int64_t lost_ns; /* when the network lost a peer; 0: it has not */
+    bool data_moves; /* it did when last looked at */
+    int64_t heard_ns; /* when messages and submissions were last looked at */
     int64_t control_seen_ns; /* when the control sockets were last looked at */
 
     /* Sleeping. inner: sockets, network, doorbell, wake. outer: inner, kick. Whoever drives
@@ -147,6 +149,10 @@ void hvd_engine_batch_started(void *engine, const struct hvd_batch *batch,
                               bool crosses_nodes);
 
 /* --- engine.c, drive held --- */
+/* A rank that ends because another one died closes its connections, and those of the network may be
+ * seen before the word of who died: it is waited for so long. */
+extern const int64_t hvd_engine_word_ns;
+
 bool hvd_engine_progress(struct hvd_engine *engine); /* true if anything moved */
 void hvd_engine_end_entry(struct hvd_engine *engine, struct hvd_entry *entry, int status,
                           const char *text);
@@ -182,6 +188,9 @@ void hvd_engine_wake_up(struct hvd_engine *engine);
 void hvd_engine_ring(int eventfd); /* wakes who sleeps on it */
 void hvd_engine_take_over(struct hvd_engine *engine); /* locks drive */
 void hvd_engine_hand_back(struct hvd_engine *engine); /* unlocks it */
+
+/* Polls in vain before the processor is to be offered to others. */
+unsigned hvd_engine_yield_every(const struct hvd_engine *engine);
 
 /* Drives until done says so, somebody else wants to, or timeout_ms has passed (negative: no
  * limit); returns whether it is done. */
