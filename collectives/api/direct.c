@@ -7,16 +7,16 @@
 
 #include "collectives/engine/engine_state.h"
 #include "collectives/run/run.h"
+#include "collectives/shm/shm_reach.h"
 
 /* Steps of the whole may be looked after between two stretches of this much work. */
 static const int64_t stretch_bytes = 1 << 20;
 
-/* Polls in vain before messages and failures are looked at, and before the processor is offered
- * to others when there are more ranks than cpus. */
+/* Polls in vain before messages and failures are looked at. */
 static const unsigned look_every = 64;
-static const unsigned yield_every = 20;
 
-/* The same when there are enough: another program may have the cpu that a rank needs. */
+/* Polls in vain before the processor is offered to others: with enough of them another program may
+ * have the one that a rank needs. */
 static const unsigned patience = 4096;
 
 struct hvd_direct {
@@ -25,6 +25,7 @@ struct hvd_direct {
 };
 
 static struct hvd_engine *opened;
+static const struct hvd_choices *forced;
 
 int hvd_direct_open(struct hvd_error *err)
 {
@@ -35,6 +36,10 @@ int hvd_direct_open(struct hvd_error *err)
     }
     hvd_engine_take_over(engine);
     opened = engine;
+    while (!hvd_shm_settle(engine->shm) && !engine->has_failed) {
+        hvd_engine_progress(engine);
+        sched_yield();
+    }
     return 0;
 }
 
@@ -45,12 +50,34 @@ void hvd_direct_close(void)
     hvd_job_exit();
 }
 
+void hvd_direct_choose(const struct hvd_choices *choices)
+{
+    forced = choices;
+}
+
+/* As hvd_run_create, by the algorithms that are forced. */
+static int create_run(struct hvd_team *team, const struct hvd_batch *batch,
+                      const int64_t *rows, struct hvd_run **out, struct hvd_error *err)
+{
+    const struct hvd_choices own = team->choices;
+    int status;
+
+    team->choices = forced != NULL ? *forced : own;
+    status = hvd_run_create(team, &batch->header, batch->entries, rows, out, err);
+    team->choices = own;
+    return status;
+}
+
 static int plan_run(struct hvd_direct *direct, const struct hvd_start *start,
                     struct hvd_error *err)
 {
     struct hvd_request *request = direct->request;
     struct hvd_team *team = hvd_teams_lane(opened->teams, HVD_LANE_SPARE);
-    const struct hvd_batch_header header = {.kind = start->kind, .count = request->count};
+    const struct hvd_batch_header header = {
+        .kind = start->kind,
+        .count = request->count,
+        .max_block = request->entries[0].proposal.max_block,
+    };
     struct hvd_batch *batch;
     int64_t *rows;
     int status;
@@ -68,7 +95,7 @@ static int plan_run(struct hvd_direct *direct, const struct hvd_start *start,
     for (int i = 0; i < opened->boot->size; i++) {
         rows[i] = request->entries[0].proposal.shape[0];
     }
-    status = hvd_run_create(team, &header, batch->entries, rows, &direct->run, err);
+    status = create_run(team, batch, rows, &direct->run, err);
     hvd_batch_destroy(batch);
     free(rows);
     return status;
@@ -105,14 +132,15 @@ int hvd_direct_plan(struct hvd_start *start, const struct hvd_tensor *tensors, i
 /* Nothing of the run has moved for a while. */
 static void look_around(struct hvd_engine *engine, unsigned polls)
 {
+    bool must_share = engine->is_crowded || engine->net != NULL;
+
     if (engine->net != NULL) {
         hvd_net_progress(engine->net);
     }
     if (polls % look_every == 0) {
         hvd_engine_progress(engine);
     }
-    if (polls % (engine->is_crowded || engine->net != NULL ? yield_every : patience) ==
-        0) {
+    if (polls % (must_share ? hvd_engine_yield_every(engine) : patience) == 0) {
         sched_yield();
     }
 }

@@ -125,6 +125,31 @@ static bool gathers(int64_t count)
     return wrong == 0;
 }
 
+/* Rank r has count rows for each other, of which a value tells for whom. */
+static bool exchanges(int64_t count)
+{
+    struct hvd_start start = {
+        .kind = HVD_KIND_ALLTOALL, .word = "Alltoall", .op = HVD_SUM};
+    int64_t all = count * size, wrong = 0;
+    struct hvd_tensor tensor = tensor_of(&all, false);
+    struct hvd_direct *direct = plan(&start, &tensor);
+
+    for (int turn = 0; turn < TURNS; turn++) {
+        const float *result;
+
+        fill(input, all, turn);
+        run(direct);
+        result = hvd_direct_result(direct);
+        for (int64_t i = 0; i < all; i++) {
+            int64_t sent = rank * count + i % count;
+
+            wrong += result[i] != given(sent, turn, (int)(i / count));
+        }
+    }
+    hvd_direct_destroy(direct);
+    return wrong == 0;
+}
+
 static bool broadcasts(int64_t count)
 {
     int64_t wrong = 0;
@@ -162,7 +187,8 @@ static void report(bool good, const char *promise)
 int main(void)
 {
     static const int64_t counts[] = {1, 2, 13, 14, 15, 100, 1000, 5000, 33333, 70001};
-    bool in_place = true, apart = true, scattered = true, gathered = true, cast = true;
+    bool in_place = true, apart = true, scattered = true, gathered = true, cast = true,
+         exchanged = true;
     struct hvd_error err = {0};
 
     rank = call_init();
@@ -178,6 +204,7 @@ int main(void)
         if (counts[i] * size <= MOST) {
             scattered &= scatters(counts[i]);
             gathered &= gathers(counts[i]);
+            exchanged &= exchanges(counts[i]);
         }
     }
     hvd_direct_close();
@@ -186,6 +213,7 @@ int main(void)
     report(cast, "broadcast from each rank");
     report(scattered, "reducescatter");
     report(gathered, "allgather");
+    report(exchanged, "alltoall");
     hvd_shutdown();
     return rank == 0 ? tap_done() : 0;
 }
