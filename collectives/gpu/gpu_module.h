@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What hvd_gpu.so offers to libhvd: one GPU of this process, and NCCL on it.
+ *
+ * libhvd loads the module when the first GPU tensor appears and looks up HVD_GPU_MODULE_SYMBOL.
+ * The module finds the CUDA driver and NCCL at run time, both without their headers. It knows
+ * no tensors, ranks or batches: libhvd gives it work, which is a list of steps.
+ *
+ *   libhvd     submit(work)  ------>  launcher thread: puts the steps on a stream, in the order
+ *                                     of submission; then work->status is set, wake is called
+ *              event_test    <------  the device has come to the end of the work
+ *
+ * Nothing here waits for the device. What may wait for other ranks (connecting NCCL) is done by
+ * the launcher thread alone.
+ *
+ * Errors: int functions return 0 or a negative enum hvd_status and a text in err. */
+#ifndef HVD_GPU_MODULE_H
+#define HVD_GPU_MODULE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "collectives/hvd.h"
+
+#define HVD_GPU_MODULE_VERSION 1
+#define HVD_GPU_MODULE_SYMBOL "hvd_gpu_module"
+
+enum {
+    HVD_GPU_ID_BYTES = 128, /* of NCCL's unique id */
+    HVD_GPU_UUID_BYTES = 16,
+};
+
+struct hvd_gpu_device;
+struct hvd_gpu_comm;
+struct hvd_gpu_event;
+
+/* The streams of a device, each a queue. */
+enum hvd_gpu_queue {
+    HVD_GPU_COLLECT, /* NCCL, and copies on the device; of high priority */
+    HVD_GPU_IN, /* from the device */
+    HVD_GPU_OUT, /* to the device */
+    HVD_GPU_QUEUES
+};
+
+enum hvd_gpu_place {
+    HVD_GPU_DEVICE_MEMORY,
+    HVD_GPU_HOST_MEMORY, /* pinned */
+    HVD_GPU_PLACES
+};
+
+enum hvd_gpu_step_kind {
+    HVD_GPU_FOLLOW, /* what comes behind it waits for event */
+    HVD_GPU_COPY, /* count bytes, between host and device or on the device */
+    HVD_GPU_ZERO, /* count bytes at to */
+    /* Collectives of the work's comm; from may be to. count: elements of dtype. */
+    HVD_GPU_ALLREDUCE,
+    HVD_GPU_ALLGATHER, /* count of each rank */
+    HVD_GPU_BROADCAST, /* from rank peer */
+    HVD_GPU_REDUCESCATTER, /* count that each rank gets */
+    HVD_GPU_REDUCE, /* to rank peer */
+    HVD_GPU_SEND, /* to rank peer */
+    HVD_GPU_RECV, /* from rank peer */
+    /* What is between the two is one operation for NCCL; only collectives are. */
+    HVD_GPU_GROUP,
+    HVD_GPU_GROUP_END,
+};
+
+/* Pointers are borrowed until the event at the end of the work has come. */
+struct hvd_gpu_step {
+    enum hvd_gpu_step_kind kind;
+    const void *from;
+    void *to;
+    int64_t count;
+    enum hvd_dtype dtype;
+    enum hvd_op op; /* AVERAGE, SUM, MIN, MAX, PRODUCT */
+    double factor; /* of SUM: each rank's elements times this first */
+    int peer;
+    struct hvd_gpu_event *event;
+};
+
+/* From submit until status is set it is the module's. */
+struct hvd_gpu_work {
+    struct hvd_gpu_work *next; /* the module's */
+    enum hvd_gpu_queue queue;
+    struct hvd_gpu_comm *comm; /* NULL: no collective in it */
+    struct hvd_gpu_step *steps; /* [count] */
+    int count;
+    struct hvd_gpu_event *done; /* recorded behind the last step */
+    _Atomic int status; /* HVD_INPROGRESS until all steps are on the stream */
+    struct hvd_error error; /* of status < 0; written before it */
+};
+
+/* What was found on this machine. problem: "" when usable. */
+struct hvd_gpu_library {
+    int version; /* of CUDA 12040, of NCCL 21803; 0: none */
+    char file[256]; /* "": none */
+    char problem[256];
+};
+
+struct hvd_gpu_facts {
+    struct hvd_gpu_library cuda;
+    struct hvd_gpu_library nccl;
+};
+
+/* What the ranks tell each other before they connect. */
+struct hvd_gpu_card {
+    int32_t nccl_version; /* 0: none that is usable */
+    int32_t has_host_id; /* NCCL_HOSTID is set: ranks may share a GPU */
+    unsigned char uuid[HVD_GPU_UUID_BYTES];
+    unsigned char id[HVD_GPU_ID_BYTES]; /* zero unless asked for */
+};
+
+struct hvd_gpu_module {
+    int version; /* HVD_GPU_MODULE_VERSION of the module */
+
+    /* Finds the libraries; touches no device. nccl_file: a library to take before all others, or
+     * NULL. Any thread. */
+    void (*probe)(const char *nccl_file, struct hvd_gpu_facts *facts);
+
+    /* The number of CUDA devices that this process sees, or a failure. */
+    int (*count)(struct hvd_error *err);
+
+    /* Opens a device and starts its launcher thread, which calls wake when a work has got its
+     * status. The caller owns *out. */
+    int (*open)(int device, void (*wake)(void *context), void *context,
+                struct hvd_gpu_device **out, struct hvd_error *err);
+
+    /* From now on work fails, and what NCCL has under way is ended. Does not wait. */
+    void (*abort)(struct hvd_gpu_device *device);
+
+    /* Runs what was submitted, or drops it after abort, and ends the launcher thread and the
+     * comms. False when that takes longer than timeout_ms, because NCCL or the device does not let
+     * go: then work and memory stay in use for ever, and the device is not to be closed. */
+    bool (*stop)(struct hvd_gpu_device *device, int timeout_ms);
+
+    /* After stop. Events may still be there; they may be tested, waited for and destroyed. */
+    void (*close)(struct hvd_gpu_device *device);
+
+    /* Events. stream: of the framework, a cudaStream_t. record and wait: any thread. test
+     * returns HVD_INPROGRESS until the device has come there. */
+    int (*event_create)(struct hvd_gpu_device *device, struct hvd_gpu_event **out,
+                        struct hvd_error *err);
+    void (*event_destroy)(struct hvd_gpu_event *event); /* NULL is fine */
+    int (*event_record)(struct hvd_gpu_event *event, void *stream, struct hvd_error *err);
+    int (*event_test)(struct hvd_gpu_event *event, struct hvd_error *err);
+    int (*event_wait)(struct hvd_gpu_event *event, void *stream, struct hvd_error *err);
+
+    /* Memory; aligned to 256 bytes. Any thread. */
+    int (*alloc)(struct hvd_gpu_device *device, enum hvd_gpu_place place, size_t bytes,
+                 void **out, struct hvd_error *err);
+    void (*free)(struct hvd_gpu_device *device, enum hvd_gpu_place place, void *memory);
+
+    /* On a stream of the framework. Any thread. */
+    int (*copy)(struct hvd_gpu_device *device, void *to, const void *from, size_t bytes,
+                void *stream, struct hvd_error *err);
+
+    /* This rank's card; makes_id: with a new id for all. */
+    int (*identify)(struct hvd_gpu_device *device, bool makes_id,
+                    struct hvd_gpu_card *card, struct hvd_error *err);
+
+    /* A communicator of size ranks that all name the same id. The first work that uses it
+     * connects; the ranks' works must come in the same order. The device owns *out. */
+    int (*comm_create)(struct hvd_gpu_device *device, const unsigned char *id, int rank,
+                       int size, struct hvd_gpu_comm **out, struct hvd_error *err);
+
+    /* Whether what was put on the stream has failed since. Not while a work uses it. */
+    int (*comm_check)(struct hvd_gpu_comm *comm, struct hvd_error *err);
+
+    void (*submit)(struct hvd_gpu_device *device, struct hvd_gpu_work *work);
+};
+
+#endif
