@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* NCCL's interface, as far as it is used, declared here: 2.7 and later. */
+#ifndef HVD_GPU_NCCL_H
+#define HVD_GPU_NCCL_H
+
+#include "collectives/gpu_module/cuda.h"
+
+typedef struct ncclComm *ncclComm_t;
+
+typedef struct {
+    char internal[HVD_GPU_ID_BYTES];
+} ncclUniqueId;
+
+enum {
+    NCCL_SUCCESS = 0,
+    NCCL_UNHANDLED_CUDA_ERROR = 1,
+    NCCL_SYSTEM_ERROR = 2,
+    NCCL_INVALID_USAGE = 5,
+    NCCL_REMOTE_ERROR = 6,
+    NCCL_IN_PROGRESS = 7,
+    NCCL_LEAST_VERSION = 2700,
+};
+
+struct hvd_nccl {
+    int version;
+    int (*get_version)(int *version);
+    int (*get_id)(ncclUniqueId *id);
+    const char *(*error_string)(int result);
+    const char *(*last_error)(ncclComm_t comm); /* NULL before 2.13 */
+    int (*init_rank)(ncclComm_t *comm, int size, ncclUniqueId id, int rank);
+    int (*destroy)(ncclComm_t comm);
+    int (*abort)(ncclComm_t comm);
+    int (*async_error)(ncclComm_t comm, int *result);
+    int (*group_start)(void);
+    int (*group_end)(void);
+    int (*all_reduce)(const void *from, void *to, size_t count, int dtype, int op,
+                      ncclComm_t comm, CUstream stream);
+    int (*all_gather)(const void *from, void *to, size_t count, int dtype,
+                      ncclComm_t comm, CUstream stream);
+    int (*broadcast)(const void *from, void *to, size_t count, int dtype, int root,
+                     ncclComm_t comm, CUstream stream);
+    int (*reduce_scatter)(const void *from, void *to, size_t count, int dtype, int op,
+                          ncclComm_t comm, CUstream stream);
+    int (*reduce)(const void *from, void *to, size_t count, int dtype, int op, int root,
+                  ncclComm_t comm, CUstream stream);
+    int (*send)(const void *from, size_t count, int dtype, int peer, ncclComm_t comm,
+                CUstream stream);
+    int (*recv)(void *to, size_t count, int dtype, int peer, ncclComm_t comm,
+                CUstream stream);
+    int (*scaled_sum_create)(int *op, void *scalar, int dtype, int residence,
+                             ncclComm_t comm); /* NULL before 2.11 */
+    int (*op_destroy)(int op, ncclComm_t comm); /* NULL before 2.11 */
+};
+
+/* Finds NCCL once: file if that is not NULL, else the one that the process has loaded, else
+ * libnccl.so.2. NULL: found tells why. Any thread. */
+const struct hvd_nccl *hvd_nccl_find(const char *file, struct hvd_gpu_library *found);
+
+/* As hvd_fail, for a function of NCCL that returned result; comm may be NULL. */
+int hvd_nccl_fail(const struct hvd_nccl *nccl, const char *function, int result,
+                  ncclComm_t comm, struct hvd_error *err);
+
+#endif
