@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A GPU of this process: its context, streams, communicators and launcher thread.
+ *
+ * Threads: the launcher thread alone calls NCCL, but for abort. `lock` guards what both look at. */
+#ifndef HVD_GPU_DEVICE_H
+#define HVD_GPU_DEVICE_H
+
+#include <pthread.h>
+
+#include "collectives/gpu_module/nccl.h"
+
+struct hvd_gpu_comm {
+    struct hvd_gpu_comm *next;
+    struct hvd_gpu_device *device;
+    ncclUniqueId id;
+    int rank;
+    int size;
+    ncclComm_t handle; /* lock; NULL: not connected yet, or aborted */
+    /* Sums with a factor, made when first needed. The launcher's. */
+    int scaled_op;
+    int scaled_dtype;
+    double scaled_factor;
+    bool has_scaled;
+};
+
+struct hvd_gpu_device {
+    _Atomic int owners; /* who opened it, and its events */
+    const struct hvd_cuda *cuda;
+    const struct hvd_nccl *nccl; /* NULL: not looked for, or there is none */
+    int ordinal; /* of CUDA's list */
+    int number; /* what the driver calls it */
+    CUcontext ctx;
+    CUstream streams[HVD_GPU_QUEUES];
+    void (*wake)(void *context);
+    void *context;
+
+    pthread_mutex_t lock;
+    pthread_cond_t changed; /* work came, or the launcher has something to say */
+    struct hvd_gpu_work *first; /* lock; so the next ones */
+    struct hvd_gpu_work **end;
+    struct hvd_gpu_comm *comms;
+    bool must_stop;
+    bool is_busy; /* the launcher has a work */
+    bool has_stopped; /* the launcher is done with everything */
+    bool is_aborting; /* the aborting thread runs or has run */
+    bool has_aborted; /* it has ended */
+    _Atomic bool is_aborted;
+    pthread_t launcher;
+    bool has_launcher;
+    pthread_t aborter; /* before stop, the drive's */
+    bool has_aborter;
+};
+
+/* Makes the device's context the thread's own until hvd_device_leave. */
+int hvd_device_enter(struct hvd_gpu_device *device, struct hvd_error *err);
+void hvd_device_leave(struct hvd_gpu_device *device);
+
+int hvd_device_open(int device, void (*wake)(void *context), void *context,
+                    struct hvd_gpu_device **out, struct hvd_error *err);
+void hvd_device_close(struct hvd_gpu_device *device);
+void hvd_device_drop(struct hvd_gpu_device *device); /* one owner less */
+
+/* event.c */
+int hvd_event_create(struct hvd_gpu_device *device, struct hvd_gpu_event **out,
+                     struct hvd_error *err);
+void hvd_event_destroy(struct hvd_gpu_event *event);
+int hvd_event_record(struct hvd_gpu_event *event, void *stream, struct hvd_error *err);
+int hvd_event_test(struct hvd_gpu_event *event, struct hvd_error *err);
+int hvd_event_wait(struct hvd_gpu_event *event, void *stream, struct hvd_error *err);
+CUevent hvd_event_handle(const struct hvd_gpu_event *event);
+
+/* launcher.c */
+int hvd_launcher_start(struct hvd_gpu_device *device, struct hvd_error *err);
+void hvd_launcher_submit(struct hvd_gpu_device *device, struct hvd_gpu_work *work);
+void hvd_launcher_abort(struct hvd_gpu_device *device);
+bool hvd_launcher_stop(struct hvd_gpu_device *device, int timeout_ms);
+
+/* comm.c */
+int hvd_comm_identify(struct hvd_gpu_device *device, bool makes_id,
+                      struct hvd_gpu_card *card, struct hvd_error *err);
+int hvd_comm_create(struct hvd_gpu_device *device, const unsigned char *id, int rank,
+                    int size, struct hvd_gpu_comm **out, struct hvd_error *err);
+int hvd_comm_check(struct hvd_gpu_comm *comm, struct hvd_error *err);
+int hvd_comm_connect(struct hvd_gpu_comm *comm, struct hvd_error *err); /* launcher */
+ncclComm_t hvd_comm_handle(struct hvd_gpu_comm *comm); /* lock not held; NULL: aborted */
+void hvd_comm_abort(struct hvd_gpu_comm *comm); /* lock not held */
+void hvd_comm_end(struct hvd_gpu_comm *comm); /* launcher; leaves the struct */
+
+/* steps.c, launcher: puts the work's steps on its stream. */
+int hvd_steps_run(struct hvd_gpu_device *device, struct hvd_gpu_work *work);
+
+#endif
