@@ -198,8 +198,9 @@
 #define HVD_ENV_TEST_GPU "HOROVOD_TEST_GPU"
 #define HVD_ENV_MIXED_INSTALL "HOROVOD_MIXED_INSTALL"
 
-/* NCCL's, set by an option of hvdrun. */
+/* NCCL's, set by an option of hvdrun; and what lets ranks share a GPU. */
 #define HVD_ENV_NCCL_IB_DISABLE "NCCL_IB_DISABLE"
+#define HVD_ENV_NCCL_HOSTID "NCCL_HOSTID"
 
 /* Read or written by hvdrun for itself and its ranks. */
 #define HVD_ENV_TMPDIR "TMPDIR" /* where hvdrun keeps its sockets, /tmp */
