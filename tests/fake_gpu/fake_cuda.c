@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A stand-in for the CUDA driver: devices, contexts and memory. Streams: fake_stream.c. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "gpu_binding/attr.h"
+#include "tests/fake_gpu/fake_state.h"
+
+/* Device memory is two views of the same pages: the program gets the address of one that it
+ * can neither read nor write. */
+struct piece {
+    struct piece *next;
+    char *address;
+    char *own;
+    size_t bytes;
+};
+
+static struct piece *pieces;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct fake_live live;
+static long calls, fail_at;
+static const char *failed;
+
+/* --- faults and counts --- */
+
+HVD_EXPORT bool fake_gpu_fails(const char *function)
+{
+    bool fails;
+
+    pthread_mutex_lock(&lock);
+    fails = ++calls == fail_at;
+    failed = fails ? function : failed;
+    pthread_mutex_unlock(&lock);
+    return fails;
+}
+
+HVD_EXPORT long fake_gpu_fail_at(long at)
+{
+    long before;
+
+    pthread_mutex_lock(&lock);
+    before = calls;
+    calls = 0;
+    fail_at = at;
+    failed = NULL;
+    pthread_mutex_unlock(&lock);
+    return before;
+}
+
+HVD_EXPORT const char *fake_gpu_failed(void)
+{
+    return failed;
+}
+
+HVD_EXPORT void fake_gpu_live(struct fake_live *out)
+{
+    pthread_mutex_lock(&lock);
+    *out = live;
+    pthread_mutex_unlock(&lock);
+}
+
+void fake_count(int *counter, int change)
+{
+    pthread_mutex_lock(&lock);
+    *counter += change;
+    pthread_mutex_unlock(&lock);
+}
+
+struct fake_live *fake_counters(void)
+{
+    return &live;
+}
+
+HVD_EXPORT void fake_gpu_count_comm(int change)
+{
+    fake_count(&live.comms, change);
+}
+
+/* --- memory --- */
+
+HVD_EXPORT void *fake_gpu_reach(const void *address, size_t bytes)
+{
+    const char *at = address;
+    void *reached = (void *)(uintptr_t)address;
+
+    pthread_mutex_lock(&lock);
+    for (struct piece *piece = pieces; piece != NULL; piece = piece->next) {
+        if (at + bytes > piece->address && at < piece->address + piece->bytes) {
+            bool is_inside =
+                at >= piece->address && at + bytes <= piece->address + piece->bytes;
+
+            reached = is_inside ? piece->own + (at - piece->address) : NULL;
+            break;
+        }
+    }
+    pthread_mutex_unlock(&lock);
+    return reached;
+}
+
+static int map_piece(struct piece *piece)
+{
+    int fd = memfd_create("fake device memory", MFD_CLOEXEC);
+
+    if (fd < 0 || ftruncate(fd, (off_t)piece->bytes) != 0) {
+        return FAKE_OUT_OF_MEMORY;
+    }
+    piece->own = mmap(NULL, piece->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    piece->address = mmap(NULL, piece->bytes, PROT_NONE, MAP_SHARED, fd, 0);
+    close(fd);
+    if (piece->own == MAP_FAILED || piece->address == MAP_FAILED) {
+        return FAKE_OUT_OF_MEMORY;
+    }
+    memset(piece->own, 0xa5, piece->bytes); /* nobody may count on zeros */
+    return FAKE_SUCCESS;
+}
+
+HVD_EXPORT int cuMemAlloc_v2(uint64_t *address, size_t bytes)
+{
+    struct piece *piece = calloc(1, sizeof(*piece));
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+    if (fake_gpu_fails("cuMemAlloc")) {
+        free(piece);
+        return FAKE_OUT_OF_MEMORY;
+    }
+    if (piece == NULL || bytes == 0 || !fake_has_context()) {
+        free(piece);
+        return FAKE_INVALID_VALUE;
+    }
+    piece->bytes = (bytes + page - 1) / page * page;
+    if (map_piece(piece) != FAKE_SUCCESS) {
+        free(piece);
+        return FAKE_OUT_OF_MEMORY;
+    }
+    pthread_mutex_lock(&lock);
+    piece->next = pieces;
+    pieces = piece;
+    live.device_memory++;
+    pthread_mutex_unlock(&lock);
+    *address = (uint64_t)(uintptr_t)piece->address;
+    return FAKE_SUCCESS;
+}
+
+HVD_EXPORT int cuMemFree_v2(uint64_t address)
+{
+    struct piece *found = NULL;
+
+    if (fake_gpu_fails("cuMemFree")) {
+        return FAKE_INVALID_VALUE;
+    }
+    fake_drain_streams();
+    pthread_mutex_lock(&lock);
+    for (struct piece **at = &pieces; *at != NULL; at = &(*at)->next) {
+        if ((uint64_t)(uintptr_t)(*at)->address == address) {
+            found = *at;
+            *at = found->next;
+            live.device_memory--;
+            break;
+        }
+    }
+    pthread_mutex_unlock(&lock);
+    if (found == NULL) {
+        return FAKE_INVALID_VALUE;
+    }
+    munmap(found->own, found->bytes);
+    munmap(found->address, found->bytes);
+    free(found);
+    return FAKE_SUCCESS;
+}
+
+HVD_EXPORT int cuMemHostAlloc(void **memory, size_t bytes, unsigned flags)
+{
+    (void)flags;
+    if (fake_gpu_fails("cuMemHostAlloc") || !fake_has_context()) {
+        return FAKE_OUT_OF_MEMORY;
+    }
+    *memory = malloc(bytes);
+    if (*memory == NULL) {
+        return FAKE_OUT_OF_MEMORY;
+    }
+    memset(*memory, 0x5a, bytes);
+    fake_count(&live.host_memory, 1);
+    return FAKE_SUCCESS;
+}
+
+HVD_EXPORT int cuMemFreeHost(void *memory)
+{
+    if (fake_gpu_fails("cuMemFreeHost")) {
+        return FAKE_INVALID_VALUE;
+    }
+    fake_drain_streams();
+    free(memory);
+    fake_count(&live.host_memory, -1);
+    return FAKE_SUCCESS;
+}
+
+/* --- devices and contexts --- */
+
+static _Thread_local int depth; /* of the stack of contexts */
+static char context;
+
+bool fake_has_context(void)
+{
+    return depth > 0;
+}
+
+static int device_count(void)
+{
+    const char *text = getenv("FAKE_GPU_COUNT");
+
+    return text != NULL ? atoi(text) : 1;
+}
+
+HVD_EXPORT int cuInit(unsigned flags)
+{
+    (void)flags;
+    return fake_gpu_fails("cuInit") ? FAKE_NO_DEVICE
+           : device_count() > 0     ? FAKE_SUCCESS
+                                    : FAKE_NO_DEVICE;
+}
+
+HVD_EXPORT int cuDriverGetVersion(int *version)
+{
+    *version = 12040;
+    return fake_gpu_fails("cuDriverGetVersion") ? FAKE_INVALID_VALUE : FAKE_SUCCESS;
+}
+
+HVD_EXPORT int cuDeviceGetCount(int *count)
+{
+    *count = device_count();
+    return fake_gpu_fails("cuDeviceGetCount") ? FAKE_INVALID_VALUE : FAKE_SUCCESS;
+}
+
+HVD_EXPORT int cuDeviceGet(int *device, int ordinal)
+{
+    *device = ordinal;
+    return fake_gpu_fails("cuDeviceGet") || ordinal >= device_count() ? FAKE_INVALID_VALUE
+                                                                      : FAKE_SUCCESS;
+}
+
+/* Each process has GPUs of its own, unless they are to share one. */
+HVD_EXPORT int cuDeviceGetUuid_v2(void *uuid, int device)
+{
+    int words[4] = {getenv("FAKE_GPU_SHARED") != NULL ? 1 : (int)getpid(), device, 7, 7};
+
+    memcpy(uuid, words, sizeof(words));
+    return fake_gpu_fails("cuDeviceGetUuid") ? FAKE_INVALID_VALUE : FAKE_SUCCESS;
+}
+
+HVD_EXPORT int cuDevicePrimaryCtxRetain(void **out, int device)
+{
+    (void)device;
+    if (fake_gpu_fails("cuDevicePrimaryCtxRetain")) {
+        return FAKE_OUT_OF_MEMORY;
+    }
+    *out = &context;
+    fake_count(&live.contexts, 1);
+    return FAKE_SUCCESS;
+}
+
+HVD_EXPORT int cuDevicePrimaryCtxRelease_v2(int device)
+{
+    (void)device;
+    fake_count(&live.contexts, -1);
+    return fake_gpu_fails("cuDevicePrimaryCtxRelease") ? FAKE_INVALID_VALUE
+                                                       : FAKE_SUCCESS;
+}
+
+HVD_EXPORT int cuCtxPushCurrent_v2(void *pushed)
+{
+    if (fake_gpu_fails("cuCtxPushCurrent") || pushed != &context) {
+        return FAKE_INVALID_VALUE;
+    }
+    depth++;
+    return FAKE_SUCCESS;
+}
+
+HVD_EXPORT int cuCtxPopCurrent_v2(void **popped)
+{
+    *popped = &context;
+    depth--;
+    return fake_gpu_fails("cuCtxPopCurrent") ? FAKE_INVALID_VALUE : FAKE_SUCCESS;
+}
+
+HVD_EXPORT int cuCtxGetStreamPriorityRange(int *least, int *greatest)
+{
+    *least = 0;
+    *greatest = -5;
+    return fake_gpu_fails("cuCtxGetStreamPriorityRange") ? FAKE_INVALID_VALUE
+                                                         : FAKE_SUCCESS;
+}
+
+HVD_EXPORT int cuGetErrorName(int error, const char **name)
+{
+    *name = error == FAKE_OUT_OF_MEMORY   ? "CUDA_ERROR_OUT_OF_MEMORY"
+            : error == FAKE_INVALID_VALUE ? "CUDA_ERROR_INVALID_VALUE"
+            : error == FAKE_NO_DEVICE     ? "CUDA_ERROR_NO_DEVICE"
+                                          : "CUDA_ERROR_UNKNOWN";
+    return FAKE_SUCCESS;
+}
+
+HVD_EXPORT int cuGetErrorString(int error, const char **text)
+{
+    *text = error == FAKE_OUT_OF_MEMORY ? "out of memory" : "made up for a test";
+    return FAKE_SUCCESS;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A stand-in for the CUDA driver: what tests may ask of it beyond NVIDIA's functions, and what
+ * the stand-in for NCCL needs. See README.md. */
+#ifndef FAKE_CUDA_H
+#define FAKE_CUDA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct fake_stream;
+
+/* What is not given back yet. */
+struct fake_live {
+    int device_memory;
+    int host_memory;
+    int events;
+    int streams;
+    int contexts; /* retained */
+    int comms;
+};
+
+void fake_gpu_live(struct fake_live *live);
+
+/* The at-th call from now on, of any function of both libraries, fails; 0: none. Returns how many
+ * calls there were since the last time. */
+long fake_gpu_fail_at(long at);
+const char *fake_gpu_failed(void); /* the function that did, NULL: none has */
+
+/* Whether this call has to fail. Each function of both libraries asks first. */
+bool fake_gpu_fails(const char *function);
+
+void fake_gpu_count_comm(int change);
+
+/* Runs call(argument) on the stream, in its turn; then argument is the call's own. */
+void fake_gpu_enqueue(struct fake_stream *stream, void (*call)(void *argument),
+                      void *argument);
+
+/* Where the stand-in itself reads and writes what is at an address of the program: all bytes are
+ * in one piece of device memory, or outside of all. NULL: they are not. */
+void *fake_gpu_reach(const void *address, size_t bytes);
+
+#endif
