@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Streams and events of the stand-in: each stream is a thread that takes its time. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "gpu_binding/attr.h"
+#include "tests/fake_gpu/fake_state.h"
+
+/* An event counts how often it was recorded, and how many of those places were reached. */
+struct fake_event {
+    int owners; /* the program, and what is on streams */
+    uint64_t recorded;
+    uint64_t reached;
+};
+
+enum kind {
+    COPY,
+    SET,
+    WAIT,
+    RECORD,
+    CALL
+};
+
+struct op {
+    struct op *next;
+    enum kind kind;
+    void *to;
+    const void *from;
+    size_t bytes;
+    unsigned char value;
+    struct fake_event *event;
+    uint64_t place; /* of the event */
+    void (*call)(void *argument);
+};
+
+struct fake_stream {
+    struct fake_stream *next;
+    pthread_t thread;
+    struct op *first;
+    struct op **end;
+    bool is_busy;
+    bool must_stop;
+    unsigned random;
+};
+
+static struct fake_stream *streams;
+static struct fake_stream *default_stream;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+
+/* --- what streams do --- */
+
+static unsigned seed(void)
+{
+    static unsigned streams_made;
+    const char *text = getenv("FAKE_GPU_SEED");
+
+    return (text != NULL ? (unsigned)strtoul(text, NULL, 0) : 1u) * 2654435761u +
+           ++streams_made * 40503u + (unsigned)getpid();
+}
+
+static unsigned next_random(struct fake_stream *stream)
+{
+    stream->random = stream->random * 1664525u + 1013904223u;
+    return stream->random >> 8;
+}
+
+/* Mostly none, often short, sometimes long. */
+static void take_time(struct fake_stream *stream)
+{
+    unsigned dice = next_random(stream) % 16;
+    struct timespec time = {0};
+
+    if (dice < 8) {
+        return;
+    }
+    time.tv_nsec = dice < 15 ? (long)(next_random(stream) % 100000)
+                             : (long)(next_random(stream) % 3000000);
+    nanosleep(&time, NULL);
+}
+
+static void drop_event(struct fake_event *event)
+{
+    if (--event->owners == 0) {
+        free(event);
+    }
+}
+
+/* lock held */
+static void reach(struct op *op)
+{
+    if (op->kind == RECORD && op->event->reached < op->place) {
+        op->event->reached = op->place;
+    }
+    while (op->kind == WAIT && op->event->reached < op->place) {
+        pthread_cond_wait(&changed, &lock);
+    }
+    drop_event(op->event);
+}
+
+static void move_bytes(const struct op *op)
+{
+    void *to = fake_gpu_reach(op->to, op->bytes);
+    const void *from = op->kind == COPY ? fake_gpu_reach(op->from, op->bytes) : to;
+
+    if (to == NULL || from == NULL) {
+        fprintf(stderr, "fake GPU: a copy goes beyond device memory\n");
+        abort();
+    }
+    if (op->kind == COPY) {
+        memmove(to, from, op->bytes);
+    } else {
+        memset(to, op->value, op->bytes);
+    }
+}
+
+static void do_op(struct fake_stream *stream, struct op *op)
+{
+    take_time(stream);
+    if (op->kind == CALL) {
+        op->call(op->to);
+    } else if (op->kind == COPY || op->kind == SET) {
+        move_bytes(op);
+    }
+    pthread_mutex_lock(&lock);
+    if (op->kind == WAIT || op->kind == RECORD) {
+        reach(op);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+static void *run(void *argument)
+{
+    struct fake_stream *stream = argument;
+
+    pthread_mutex_lock(&lock);
+    for (;;) {
+        struct op *op = stream->first;
+
+        if (op == NULL && stream->must_stop) {
+            break;
+        }
+        if (op == NULL) {
+            pthread_cond_wait(&changed, &lock);
+            continue;
+        }
+        stream->first = op->next;
+        stream->end = stream->first == NULL ? &stream->first : stream->end;
+        stream->is_busy = true;
+        pthread_mutex_unlock(&lock);
+        do_op(stream, op);
+        free(op);
+        pthread_mutex_lock(&lock);
+        stream->is_busy = false;
+        pthread_cond_broadcast(&changed);
+    }
+    pthread_mutex_unlock(&lock);
+    return NULL;
+}
+
+static struct fake_stream *create_stream(void)
+{
+    struct fake_stream *stream = calloc(1, sizeof(*stream));
+
+    stream->end = &stream->first;
+    stream->random = seed();
+    pthread_create(&stream->thread, NULL, run, stream);
+    pthread_mutex_lock(&lock);
+    stream->next = streams;
+    streams = stream;
+    pthread_mutex_unlock(&lock);
+    return stream;
+}
+
+static void put(struct fake_stream *stream, const struct op *wanted)
+{
+    struct op *op = malloc(sizeof(*op));
+
+    *op = *wanted;
+    op->next = NULL;
+    pthread_mutex_lock(&lock);
+    if (stream == NULL && default_stream == NULL) {
+        pthread_mutex_unlock(&lock);
+        struct fake_stream *made = create_stream();
+        pthread_mutex_lock(&lock);
+        default_stream = made;
+    }
+    stream = stream == NULL ? default_stream : stream;
+    *stream->end = op;
+    stream->end = &op->next;
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&lock);
+}
+
+HVD_EXPORT void fake_gpu_enqueue(struct fake_stream *stream, void (*call)(void *argument),
+                                 void *argument)
+{
+    put(stream, &(struct op){.kind = CALL, .to = argument, .call = call});
+}
+
+void fake_drain_streams(void)
+{
+    pthread_mutex_lock(&lock);
+    for (struct fake_stream *stream = streams; stream != NULL;) {
+        if (stream->is_busy || stream->first != NULL) {
+            pthread_cond_wait(&changed, &lock);
+            stream = streams;
+        } else {
+            stream = stream->next;
+        }
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+/* --- the driver's functions --- */
+
+HVD_EXPORT int cuStreamCreateWithPriority(struct fake_stream **out, unsigned flags,
+                                          int priority)
+{
+    (void)flags;
+    (void)priority;
+    if (fake_gpu_fails("cuStreamCreateWithPriority") || !fake_has_context()) {
+        return FAKE_INVALID_VALUE;
+    }
+    *out = create_stream();
+    fake_count(&fake_counters()->streams, 1);
+    return FAKE_SUCCESS;
+}
+
+/* As the driver, returns at once in principle; here when all is done. */
+HVD_EXPORT int cuStreamDestroy_v2(struct fake_stream *stream)
+{
+    struct fake_stream **at = &streams;
+
+    fake_count(&fake_counters()->streams, -1);
+    pthread_mutex_lock(&lock);
+    stream->must_stop = true;
+    while (*at != stream) {
+        at = &(*at)->next;
+    }
+    *at = stream->next;
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&lock);
+    pthread_join(stream->thread, NULL);
+    free(stream);
+    return fake_gpu_fails("cuStreamDestroy") ? FAKE_INVALID_VALUE : FAKE_SUCCESS;
+}
+
+HVD_EXPORT int cuEventCreate(struct fake_event **out, unsigned flags)
+{
+    (void)flags;
+    if (fake_gpu_fails("cuEventCreate") || !fake_has_context()) {
+        return FAKE_INVALID_VALUE;
+    }
+    *out = calloc(1, sizeof(**out));
+    (*out)->owners = 1;
+    fake_count(&fake_counters()->events, 1);
+    return FAKE_SUCCESS;
+}
+
+HVD_EXPORT int cuEventDestroy_v2(struct fake_event *event)
+{
+    pthread_mutex_lock(&lock);
+    drop_event(event);
+    pthread_mutex_unlock(&lock);
+    fake_count(&fake_counters()->events, -1);
+    return fake_gpu_fails("cuEventDestroy") ? FAKE_INVALID_VALUE : FAKE_SUCCESS;
+}
+
+HVD_EXPORT int cuEventRecord(struct fake_event *event, struct fake_stream *stream)
+{
+    struct op op = {.kind = RECORD, .event = event};
+
+    if (fake_gpu_fails("cuEventRecord") || !fake_has_context()) {
+        return FAKE_INVALID_VALUE;
+    }
+    pthread_mutex_lock(&lock);
+    event->owners++;
+    op.place = ++event->recorded;
+    pthread_mutex_unlock(&lock);
+    put(stream, &op);
+    return FAKE_SUCCESS;
+}
+
+HVD_EXPORT int cuEventQuery(struct fake_event *event)
+{
+    bool is_reached;
+
+    if (fake_gpu_fails("cuEventQuery")) {
+        return FAKE_INVALID_VALUE;
+    }
+    pthread_mutex_lock(&lock);
+    is_reached = event->reached == event->recorded;
+    pthread_mutex_unlock(&lock);
+    return is_reached ? FAKE_SUCCESS : FAKE_NOT_READY;
+}
+
+HVD_EXPORT int cuStreamWaitEvent(struct fake_stream *stream, struct fake_event *event,
+                                 unsigned flags)
+{
+    struct op op = {.kind = WAIT, .event = event};
+
+    (void)flags;
+    if (fake_gpu_fails("cuStreamWaitEvent") || !fake_has_context()) {
+        return FAKE_INVALID_VALUE;
+    }
+    pthread_mutex_lock(&lock);
+    event->owners++;
+    op.place = event->recorded;
+    pthread_mutex_unlock(&lock);
+    put(stream, &op);
+    return FAKE_SUCCESS;
+}
+
+HVD_EXPORT int cuMemcpyAsync(uint64_t to, uint64_t from, size_t bytes,
+                             struct fake_stream *stream)
+{
+    if (fake_gpu_fails("cuMemcpyAsync") || !fake_has_context()) {
+        return FAKE_INVALID_VALUE;
+    }
+    put(stream, &(struct op){.kind = COPY,
+                             .to = (void *)(uintptr_t)to,
+                             .from = (const void *)(uintptr_t)from,
+                             .bytes = bytes});
+    return FAKE_SUCCESS;
+}
+
+HVD_EXPORT int cuMemsetD8Async(uint64_t to, unsigned char value, size_t count,
+                               struct fake_stream *stream)
+{
+    if (fake_gpu_fails("cuMemsetD8Async") || !fake_has_context()) {
+        return FAKE_INVALID_VALUE;
+    }
+    put(stream,
+        &(struct op){
+            .kind = SET, .to = (void *)(uintptr_t)to, .value = value, .bytes = count});
+    return FAKE_SUCCESS;
+}
