@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How processes of the stand-in for NCCL meet. */
+#include "tests/fake_gpu/fake_link.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+void fake_link_pause(unsigned turn)
+{
+    const struct timespec moment = {.tv_nsec = 20000};
+
+    if (turn < 100) {
+        sched_yield();
+    } else {
+        nanosleep(&moment, NULL);
+    }
+}
+
+int fake_link_open(struct fake_link *link, const char *name, int rank, int size)
+{
+    int fd = shm_open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+    if (fd < 0 || size > FAKE_MOST_RANKS ||
+        ftruncate(fd, sizeof(struct fake_shared)) != 0) {
+        return -1;
+    }
+    link->shared =
+        mmap(NULL, sizeof(struct fake_shared), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close(fd);
+    if (link->shared == MAP_FAILED) {
+        return -1;
+    }
+    link->rank = rank;
+    link->size = size;
+    atomic_fetch_add(&link->shared->joined, 1);
+    for (unsigned turn = 0; atomic_load(&link->shared->joined) < size; turn++) {
+        fake_link_pause(turn);
+    }
+    if (rank == 0) {
+        shm_unlink(name);
+    }
+    return 0;
+}
+
+void fake_link_close(struct fake_link *link)
+{
+    munmap(link->shared, sizeof(struct fake_shared));
+}
+
+bool fake_link_barrier(struct fake_link *link)
+{
+    struct fake_shared *shared = link->shared;
+
+    atomic_store(&shared->places[link->rank].phase, ++link->phase);
+    for (int i = 0; i < link->size; i++) {
+        for (unsigned turn = 0; atomic_load(&shared->places[i].phase) < link->phase;
+             turn++) {
+            if (atomic_load(&link->is_aborted)) {
+                return false;
+            }
+            fake_link_pause(turn);
+        }
+    }
+    return !atomic_load(&link->is_aborted);
+}

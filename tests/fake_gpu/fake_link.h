@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How processes of the stand-in for NCCL meet: memory that they share, found by a name. */
+#ifndef FAKE_LINK_H
+#define FAKE_LINK_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    FAKE_MOST_RANKS = 16,
+    FAKE_CHUNK = 64 << 10,
+    FAKE_BOX = 4 << 10,
+};
+
+/* What a rank shows the others. */
+struct fake_place {
+    _Atomic uint64_t phase; /* barriers that it has come to */
+    uint64_t call; /* what it is about to do, to be compared */
+    char chunk[FAKE_CHUNK];
+};
+
+/* From one rank to another. */
+struct fake_box {
+    _Atomic size_t bytes; /* 0: empty */
+    char data[FAKE_BOX];
+};
+
+struct fake_shared {
+    _Atomic int joined;
+    struct fake_place places[FAKE_MOST_RANKS];
+    struct fake_box boxes[FAKE_MOST_RANKS][FAKE_MOST_RANKS];
+};
+
+struct fake_link {
+    struct fake_shared *shared;
+    int rank;
+    int size;
+    uint64_t phase;
+    _Atomic bool is_aborted;
+};
+
+/* Waits for all ranks. Returns 0 or -1. */
+int fake_link_open(struct fake_link *link, const char *name, int rank, int size);
+void fake_link_close(struct fake_link *link);
+
+/* Returns false when the link was aborted; whoever died is waited for until then. */
+bool fake_link_barrier(struct fake_link *link);
+
+void fake_link_pause(unsigned turn); /* between two looks */
+
+#endif
