@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What collectives of the stand-in for NCCL do when their stream comes to them. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/fake_gpu/fake_nccl.h"
+
+static const int invalid_usage = 5;
+
+static size_t bytes_of(const struct fake_call *call)
+{
+    return call->count * fake_dtype_bytes(call->dtype);
+}
+
+/* How much of the ranks' inputs is shown: of a reducescatter the parts of all. */
+static size_t input_bytes(const struct fake_call *call)
+{
+    size_t parts = call->kind == FAKE_REDUCE_SCATTER ? (size_t)call->comm->link.size : 1;
+
+    return bytes_of(call) * parts;
+}
+
+static bool gives(const struct fake_call *call)
+{
+    return call->kind != FAKE_BROADCAST || call->peer == call->comm->link.rank;
+}
+
+static void *must_reach(const void *address, size_t bytes)
+{
+    void *reached = fake_gpu_reach(address, bytes);
+
+    if (reached == NULL) {
+        fprintf(stderr, "fake GPU: a collective goes beyond device memory\n");
+        abort();
+    }
+    return reached;
+}
+
+/* The ranks' calls must be the same. */
+static bool agree(const struct fake_call *call)
+{
+    struct fake_link *link = &call->comm->link;
+    uint64_t own = ((uint64_t)call->count * 31 + (uint64_t)call->dtype) * 31;
+    bool is_same = true;
+
+    own = (own + (uint64_t)call->kind) * 31 + (uint64_t)call->op;
+    link->shared->places[link->rank].call =
+        call->kind == FAKE_BROADCAST || call->kind == FAKE_REDUCE
+            ? own * 31 + (uint64_t)call->peer
+            : own;
+    if (!fake_link_barrier(link)) {
+        return false;
+    }
+    for (int i = 0; i < link->size; i++) {
+        is_same &= link->shared->places[i].call == link->shared->places[link->rank].call;
+    }
+    if (!is_same) {
+        fprintf(stderr, "fake NCCL: the ranks make different calls\n");
+        atomic_store(&call->comm->error, invalid_usage);
+    }
+    return fake_link_barrier(link) && is_same;
+}
+
+static void add_chunk(const struct fake_call *call, size_t bytes, char *to)
+{
+    struct fake_link *link = &call->comm->link;
+    const void *sources[FAKE_MOST_RANKS];
+
+    for (int i = 0; i < link->size; i++) {
+        sources[i] = link->shared->places[i].chunk;
+    }
+    fake_reduce(call->dtype, call->op, call->factor, sources, link->size,
+                bytes / fake_dtype_bytes(call->dtype), to);
+}
+
+/* Of bytes [begin, begin + bytes) of all inputs, what belongs to this rank's output. */
+static void take_chunk(const struct fake_call *call, size_t begin, size_t bytes)
+{
+    struct fake_link *link = &call->comm->link;
+    size_t own = bytes_of(call) * (size_t)link->rank, end = own + bytes_of(call);
+    char sums[FAKE_CHUNK];
+
+    switch (call->kind) {
+    case FAKE_ALL_GATHER:
+        for (size_t i = 0; i < (size_t)link->size; i++) {
+            memcpy(must_reach((char *)call->to + i * bytes_of(call) + begin, bytes),
+                   link->shared->places[i].chunk, bytes);
+        }
+        break;
+    case FAKE_BROADCAST:
+        memcpy(must_reach((char *)call->to + begin, bytes),
+               link->shared->places[call->peer].chunk, bytes);
+        break;
+    case FAKE_REDUCE_SCATTER:
+        add_chunk(call, bytes, sums);
+        for (size_t at = begin; at < begin + bytes; at++) {
+            if (at >= own && at < end) {
+                *(char *)must_reach((char *)call->to + (at - own), 1) = sums[at - begin];
+            }
+        }
+        break;
+    default:
+        if (call->kind == FAKE_ALL_REDUCE || call->peer == link->rank) {
+            add_chunk(call, bytes, must_reach((char *)call->to + begin, bytes));
+        }
+    }
+}
+
+static void run_collective(const struct fake_call *call)
+{
+    struct fake_link *link = &call->comm->link;
+    char *chunk = link->shared->places[link->rank].chunk;
+    size_t total = input_bytes(call);
+
+    if (!agree(call)) {
+        return;
+    }
+    for (size_t begin = 0; begin < total; begin += FAKE_CHUNK) {
+        size_t bytes = total - begin < FAKE_CHUNK ? total - begin : FAKE_CHUNK;
+
+        if (gives(call)) {
+            memcpy(chunk, must_reach((const char *)call->from + begin, bytes), bytes);
+        }
+        if (!fake_link_barrier(link)) {
+            return;
+        }
+        take_chunk(call, begin, bytes);
+        if (!fake_link_barrier(link)) {
+            return;
+        }
+    }
+}
+
+/* Returns true if something moved. */
+static bool move_message(struct fake_call *call)
+{
+    struct fake_link *link = &call->comm->link;
+    bool sends = call->kind == FAKE_SEND;
+    struct fake_box *box = sends ? &link->shared->boxes[link->rank][call->peer]
+                                 : &link->shared->boxes[call->peer][link->rank];
+    size_t left = bytes_of(call) - call->done;
+    size_t held = atomic_load(&box->bytes);
+
+    if (left == 0 || (held == 0) != sends) {
+        return false;
+    }
+    if (sends) {
+        held = left < FAKE_BOX ? left : FAKE_BOX;
+        memcpy(box->data, must_reach((const char *)call->from + call->done, held), held);
+        atomic_store(&box->bytes, held);
+    } else {
+        memcpy(must_reach((char *)call->to + call->done, held), box->data, held);
+        atomic_store(&box->bytes, 0);
+    }
+    call->done += held;
+    return true;
+}
+
+static void run_messages(struct fake_call *calls)
+{
+    bool is_open = true;
+
+    for (unsigned turn = 0; is_open; turn++) {
+        bool moved = false;
+
+        is_open = false;
+        for (struct fake_call *call = calls; call != NULL; call = call->next) {
+            if (call->kind == FAKE_SEND || call->kind == FAKE_RECV) {
+                moved |= move_message(call);
+                is_open |= call->done < bytes_of(call);
+            }
+        }
+        if (is_open && atomic_load(&calls->comm->link.is_aborted)) {
+            return;
+        }
+        turn = moved ? 0 : turn;
+        if (!moved) {
+            fake_link_pause(turn);
+        }
+    }
+}
+
+void fake_calls_run(void *argument)
+{
+    struct fake_call *calls = argument;
+    struct fake_comm *comm = calls->comm;
+
+    for (struct fake_call *call = calls; call != NULL; call = call->next) {
+        if (call->kind != FAKE_SEND && call->kind != FAKE_RECV) {
+            run_collective(call);
+        }
+    }
+    run_messages(calls);
+    while (calls != NULL) {
+        struct fake_call *next = calls->next;
+
+        free(calls);
+        calls = next;
+    }
+    atomic_fetch_sub(&comm->under_way, 1);
+}
