@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hvd_gpu.so by itself, on the stand-in: gpu_module_test MODULE. */
+#include <dlfcn.h>
+#include <string.h>
+#include <time.h>
+
+#include "collectives/gpu/gpu_module.h"
+#include "tests/fake_gpu/fake_cuda.h"
+#include "tests/tap.h"
+
+enum {
+    COUNT = 1000,
+    BYTES = COUNT * (int)sizeof(float),
+    MOST_CALLS = 200,
+};
+
+static const struct hvd_gpu_module *module;
+static float host_in[COUNT], host_out[COUNT];
+
+static void pause_ms(long ms)
+{
+    const struct timespec time = {.tv_nsec = ms * 1000000};
+
+    nanosleep(&time, NULL);
+}
+
+static void ignore(void *context)
+{
+    (void)context;
+}
+
+/* What one pass has opened. */
+struct pass {
+    struct hvd_gpu_device *device;
+    struct hvd_gpu_comm *comm;
+    struct hvd_gpu_event *ready, *done;
+    void *memory;
+    struct hvd_error err;
+};
+
+static int open_all(struct pass *pass)
+{
+    struct hvd_gpu_card card;
+    int status = module->open(0, ignore, NULL, &pass->device, &pass->err);
+
+    status =
+        status != 0 ? status : module->identify(pass->device, true, &card, &pass->err);
+    status = status != 0 ? status
+                         : module->comm_create(pass->device, card.id, 0, 1, &pass->comm,
+                                               &pass->err);
+    status = status != 0 ? status
+                         : module->event_create(pass->device, &pass->ready, &pass->err);
+    status = status != 0 ? status
+                         : module->event_create(pass->device, &pass->done, &pass->err);
+    return status != 0 ? status
+                       : module->alloc(pass->device, HVD_GPU_DEVICE_MEMORY, BYTES,
+                                       &pass->memory, &pass->err);
+}
+
+static int run_work(struct pass *pass, struct hvd_gpu_work *work)
+{
+    work->done = pass->done;
+    module->submit(pass->device, work);
+    while (atomic_load(&work->status) == HVD_INPROGRESS) {
+        pause_ms(1);
+    }
+    if (atomic_load(&work->status) != 0) {
+        pass->err = work->error;
+    }
+    return atomic_load(&work->status);
+}
+
+static int await_event(struct pass *pass, struct hvd_gpu_event *event)
+{
+    int status;
+
+    while ((status = module->event_test(event, &pass->err)) == HVD_INPROGRESS) {
+        pause_ms(1);
+    }
+    return status;
+}
+
+/* To the device on the default stream, twice the sum on the own one, and back on a third. */
+static int go_around(struct pass *pass)
+{
+    struct hvd_gpu_step sum[] = {
+        {.kind = HVD_GPU_FOLLOW, .event = pass->ready},
+        {.kind = HVD_GPU_GROUP},
+        {.kind = HVD_GPU_ALLREDUCE,
+         .from = pass->memory,
+         .to = pass->memory,
+         .count = COUNT,
+         .dtype = HVD_FLOAT32,
+         .op = HVD_SUM,
+         .factor = 2.0},
+        {.kind = HVD_GPU_GROUP_END},
+    };
+    struct hvd_gpu_work work = {
+        .queue = HVD_GPU_COLLECT, .comm = pass->comm, .steps = sum, .count = 4};
+    struct hvd_gpu_step back[] = {
+        {.kind = HVD_GPU_FOLLOW, .event = pass->done},
+        {.kind = HVD_GPU_COPY, .from = pass->memory, .to = host_out, .count = BYTES}};
+    struct hvd_gpu_work copy = {.queue = HVD_GPU_IN, .steps = back, .count = 2};
+    int status =
+        module->copy(pass->device, pass->memory, host_in, BYTES, NULL, &pass->err);
+
+    status = status != 0 ? status : module->event_record(pass->ready, NULL, &pass->err);
+    status = status != 0 ? status : run_work(pass, &work);
+    /* The same event again: what follows it means the place it was recorded at last. */
+    status = status != 0 ? status : run_work(pass, &copy);
+    status = status != 0 ? status : await_event(pass, pass->done);
+    return status != 0 ? status : module->comm_check(pass->comm, &pass->err);
+}
+
+static void close_all(struct pass *pass)
+{
+    if (pass->device == NULL) {
+        return;
+    }
+    module->stop(pass->device, 5000);
+    if (pass->memory != NULL) {
+        module->free(pass->device, HVD_GPU_DEVICE_MEMORY, pass->memory);
+    }
+    module->event_destroy(pass->ready);
+    module->close(pass->device);
+    module->event_destroy(pass->done); /* events may outlive it */
+}
+
+static bool is_twice(void)
+{
+    for (int i = 0; i < COUNT; i++) {
+        if (host_out[i] != 2 * host_in[i]) {
+            tap_note("element %d is %g, not %g", i, (double)host_out[i],
+                     2 * (double)host_in[i]);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool has_left(void)
+{
+    struct fake_live live;
+
+    fake_gpu_live(&live);
+    return live.device_memory + live.host_memory + live.events + live.streams +
+               live.contexts + live.comms !=
+           0;
+}
+
+static void test_order(void)
+{
+    bool good = true;
+
+    for (int i = 0; i < 100 && good; i++) {
+        struct pass pass = {0};
+
+        memset(host_out, 0, sizeof(host_out));
+        host_in[i] += 1.0f;
+        good = open_all(&pass) == 0 && go_around(&pass) == 0 && is_twice();
+        close_all(&pass);
+    }
+    tap_ok(good, "work waits for the events that it follows");
+    tap_ok(!has_left(), "and nothing is left");
+}
+
+/* Ends of things cannot be undone: they are not told, but have to go on. */
+static bool may_be_silent(const char *function)
+{
+    static const char *const silent[] = {
+        "cuCtxPopCurrent", "cuStreamDestroy",  "cuEventDestroy",
+        "cuMemFree",       "cuMemFreeHost",    "cuDevicePrimaryCtxRelease",
+        "ncclCommDestroy", "ncclRedOpDestroy", "ncclCommAbort"};
+
+    for (size_t i = 0; i < sizeof(silent) / sizeof(silent[0]); i++) {
+        if (strcmp(silent[i], function) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The k-th call fails, for each k. What is left then, where ending it was what failed? */
+static void test_faults(void)
+{
+    bool named = true, kept = true;
+    long k = 0;
+    const char *failed;
+
+    do {
+        struct pass pass = {0};
+        int status;
+
+        fake_gpu_fail_at(++k);
+        status = open_all(&pass);
+        status = status != 0 ? status : go_around(&pass);
+        failed = fake_gpu_failed();
+        if (failed != NULL && !may_be_silent(failed) &&
+            (status >= 0 || strstr(pass.err.text, failed) == NULL)) {
+            tap_note("call %ld, %s: %d %s", k, failed, status, pass.err.text);
+            named = false;
+        }
+        fake_gpu_fail_at(0);
+        close_all(&pass);
+        kept = kept && !has_left();
+    } while (failed != NULL && k < MOST_CALLS);
+    tap_note("%ld calls", k);
+    tap_ok(named && k > 20 && k < MOST_CALLS,
+           "each call that fails is named, and nothing waits for ever");
+    tap_ok(kept, "and nothing is left");
+}
+
+static void test_facts(void)
+{
+    struct hvd_gpu_facts facts;
+    struct hvd_gpu_device *device = NULL;
+    struct hvd_error err = {0};
+
+    module->probe(NULL, &facts);
+    tap_ok(facts.cuda.version == 12040 && facts.nccl.version == 21803,
+           "versions are told");
+    tap_ok(strstr(facts.cuda.file, "libcuda.so.1") != NULL &&
+               strstr(facts.nccl.file, "libnccl.so.2") != NULL,
+           "and from which files");
+    tap_ok(module->count(&err) == 1, "so is the number of devices");
+    tap_ok(module->open(7, ignore, NULL, &device, &err) == HVD_ERR_ARG &&
+               strstr(err.text, "no GPU 7: this process sees 1") != NULL,
+           "a device that is not there is named");
+}
+
+static bool load(const char *path)
+{
+    void *handle = dlopen(path, RTLD_NOW);
+
+    module = handle != NULL ? dlsym(handle, HVD_GPU_MODULE_SYMBOL) : NULL;
+    if (module == NULL) {
+        tap_note("%s", dlerror());
+    }
+    return module != NULL;
+}
+
+int main(int argc, char **argv)
+{
+    char seed[16];
+
+    snprintf(seed, sizeof(seed), "%u", tap_seed((unsigned)time(NULL)));
+    setenv("FAKE_GPU_SEED", seed, 1);
+    for (int i = 0; i < COUNT; i++) {
+        host_in[i] = (float)i;
+    }
+    if (tap_ok(argc == 2 && load(argv[1]), "the module can be loaded")) {
+        test_facts();
+        test_order();
+        test_faults();
+    }
+    return tap_done();
+}
