@@ -16,6 +16,8 @@ struct hvd_request *hvd_request_create(int count)
     atomic_init(&request->status, HVD_INPROGRESS);
     request->count = count;
     request->remaining = count;
+    request->unlaunched = count;
+    atomic_init(&request->owners, 1);
     for (int i = 0; i < count; i++) {
         request->entries[i].request = request;
     }
@@ -34,9 +36,21 @@ void hvd_request_destroy(struct hvd_request *request)
         free((char *)entry->proposal.note);
         free(entry->splits);
         free(entry->received);
-        free(entry->result);
+        if (entry->room == NULL) {
+            free(entry->result);
+        }
+        hvd_held_drop(entry->room);
+        hvd_held_drop(entry->ready);
+        hvd_held_drop(entry->done);
     }
     free(request);
+}
+
+void hvd_request_drop(struct hvd_request *request)
+{
+    if (atomic_fetch_sub(&request->owners, 1) == 1) {
+        hvd_request_destroy(request);
+    }
 }
 
 struct hvd_entry *hvd_entry_create_absent(const struct hvd_proposal *proposal)
@@ -59,6 +73,7 @@ struct hvd_entry *hvd_entry_create_absent(const struct hvd_proposal *proposal)
 
 void hvd_entry_free_absent(struct hvd_entry *entry)
 {
+    hvd_held_drop(entry->done);
     free((char *)entry->proposal.name);
     free(entry);
 }
@@ -81,6 +96,22 @@ int64_t hvd_entry_row_bytes(const struct hvd_entry *entry)
         bytes *= entry->proposal.shape[i];
     }
     return bytes;
+}
+
+int hvd_entry_launch(struct hvd_entry *entry)
+{
+    struct hvd_request *request = entry->request;
+
+    if (!request->is_kept) {
+        request->is_kept = true;
+        atomic_fetch_add(&request->owners, 1);
+    }
+    request->unlaunched--;
+    if (request->unlaunched > 0) {
+        return 0;
+    }
+    atomic_store(&request->is_launched, true);
+    return 1;
 }
 
 int hvd_entry_end(struct hvd_entry *entry, int status, const char *text)

@@ -4,14 +4,17 @@
 #define HVD_REQUEST_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 
+#include "collectives/agreement/held.h"
 #include "collectives/agreement/message.h"
 #include "collectives/agreement/table.h"
 #include "gpu_binding/error.h"
 
 struct hvd_known;
 
-/* One tensor under way. */
+/* One tensor under way. One on a GPU is over for the agreement when it is launched: all that has
+ * to be done waits in the GPU's streams. It ends when the GPU has come there. */
 struct hvd_entry {
     struct hvd_request *request; /* NULL if absent */
     struct hvd_entry *next; /* in the list of entries that the drive has not seen yet */
@@ -24,6 +27,13 @@ struct hvd_entry {
     int split_count; /* alltoall: entries of splits and of received */
     void *result; /* allgather, alltoall: allocated here, taken by hvd_request_take */
     int64_t result_rows;
+    /* Of a tensor on a GPU (collectives/gpu/): */
+    int device; /* its number here */
+    struct hvd_held
+        *ready; /* the place in the caller's stream where the input is there */
+    struct hvd_held
+        *done; /* the place in hvd's where the output is, once it is launched */
+    struct hvd_held *room; /* owns result, which is device memory */
     bool
         is_absent; /* stands in for a tensor that a joined rank does not have: zeros go in, what
                      * comes out is dropped */
@@ -43,6 +53,11 @@ struct hvd_request {
     int remaining; /* entries; the engine's lock */
     struct hvd_error error; /* of the first entry that failed; written before status */
     int64_t value; /* join: the last rank; process sets: the number of the set */
+    _Atomic int owners; /* who submitted it, and the engine while it is launched */
+    _Atomic bool is_launched; /* all entries are, or have ended */
+    _Atomic bool is_on_stream; /* a stream of the caller's waits for its end */
+    int unlaunched; /* entries; the engine's lock; so is_kept */
+    bool is_kept; /* the engine is one of the owners */
     int count;
     struct hvd_entry entries[];
 };
@@ -53,6 +68,9 @@ struct hvd_request *hvd_request_create(int count);
 /* Frees it and what its entries own. Not while it is under way. NULL is fine. */
 void hvd_request_destroy(struct hvd_request *request);
 
+/* One owner less; the last one destroys it. */
+void hvd_request_drop(struct hvd_request *request);
+
 /* A stand-in for a tensor of this description (copied). NULL without memory. */
 struct hvd_entry *hvd_entry_create_absent(const struct hvd_proposal *proposal);
 void hvd_entry_free_absent(struct hvd_entry *entry);
@@ -62,6 +80,10 @@ int64_t hvd_entry_count(const struct hvd_entry *entry);
 
 /* Bytes of one row: the product of all dimensions but the first, times the element. */
 int64_t hvd_entry_row_bytes(const struct hvd_entry *entry);
+
+/* An entry is launched. Returns 1 when that was the request's last one, else 0; from then on the
+ * engine is an owner, until hvd_entry_end has ended the whole request. */
+int hvd_entry_launch(struct hvd_entry *entry);
 
 /* Ends one entry: status 0 or a failure with its text. Returns 1 when that ended the whole
  * request (its waiter must be woken), else 0. */
