@@ -154,13 +154,15 @@ static int read_rows(struct reading *reading, struct hvd_reader *reader)
 
 /* --- what becomes of it --- */
 
-/* Not what is new: it may never come back. */
+/* Not what is new: it may never come back. Nor what is on a GPU: it is over here once it is launched,
+ * when others may not have begun it yet, and could not be taken back. */
 static bool can_be_planned(const struct reading *reading)
 {
     enum hvd_kind kind = reading->header.kind;
 
     for (int64_t i = 0; i < reading->count; i++) {
-        if (reading->known[i] == NULL) {
+        if (reading->known[i] == NULL ||
+            reading->known[i]->proposal->device != HVD_DEVICE_CPU) {
             return false;
         }
     }

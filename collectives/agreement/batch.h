@@ -34,6 +34,7 @@ struct hvd_batch {
     int64_t submitted_ns; /* when this rank submitted the last of its tensors */
     int64_t started_ns;
     uint64_t number; /* of a planned batch, in its plan; from 1, 0: not planned */
+    uint64_t gpu_number; /* of one on GPUs, among all of these; from 1, 0: it is not */
 };
 
 /* Room for count tensors and row_count rows. NULL without memory. */
@@ -42,5 +43,8 @@ struct hvd_batch *hvd_batch_create(const struct hvd_batch_header *header);
 /* Frees it, and those of its entries that stand in for what a joined rank does not have; the
  * others belong to their requests. NULL is fine. */
 void hvd_batch_destroy(struct hvd_batch *batch);
+
+/* Its tensors are on GPUs; of all ranks, or of none. */
+bool hvd_batch_is_on_gpu(const struct hvd_batch *batch);
 
 #endif

@@ -45,6 +45,10 @@ enum hvd_kind {
 /* "ALLREDUCE" and so on. */
 const char *hvd_kind_name(enum hvd_kind kind);
 
+enum {
+    HVD_PROPOSAL_GPU = 0
+};
+
 /* One rank's description of one tensor. */
 struct hvd_proposal {
     int32_t rank;
@@ -53,7 +57,7 @@ struct hvd_proposal {
     enum hvd_dtype dtype;
     enum hvd_op op;
     int32_t root;
-    int32_t device;
+    int32_t device; /* HVD_DEVICE_CPU; or HVD_PROPOSAL_GPU, whatever its number there */
     int32_t ndim;
     double prescale;
     double postscale;
