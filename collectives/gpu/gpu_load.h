@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Finding hvd_gpu.so. */
+#ifndef HVD_GPU_LOAD_H
+#define HVD_GPU_LOAD_H
+
+#include "collectives/gpu/gpu_module.h"
+
+/* The module: HVD_GPU_MODULE, else beside libhvd. Loaded once and never unloaded. NULL, and the
+ * reason in err, when it cannot be. Any thread. */
+const struct hvd_gpu_module *hvd_gpu_load(struct hvd_error *err);
+
+/* The file it was loaded from, or "". */
+const char *hvd_gpu_loaded_from(void);
+
+#endif

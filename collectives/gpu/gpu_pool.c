@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory of an open GPU that is used again and again, and places in its streams. */
+#include "collectives/gpu/gpu_pool.h"
+
+#include <stdlib.h>
+
+#include "gpu_binding/error.h"
+
+/* The least room: many results are small. */
+static const size_t least_bytes = 64 << 10;
+
+static void free_room(struct hvd_gpu_room *room)
+{
+    room->pool->module->free(room->pool->device, room->place, room->memory);
+    room->pool->module->event_destroy(room->last_use);
+    free(room);
+}
+
+static void end_pool(struct hvd_held *held)
+{
+    struct hvd_gpu_pool *pool = (struct hvd_gpu_pool *)held;
+
+    while (pool->idle != NULL) {
+        struct hvd_gpu_room *room = pool->idle;
+
+        pool->idle = room->next;
+        free_room(room);
+    }
+    pool->module->close(pool->device);
+    pthread_mutex_destroy(&pool->lock);
+    free(pool);
+}
+
+int hvd_gpu_pool_create(const struct hvd_gpu_module *module,
+                        struct hvd_gpu_device *device, struct hvd_gpu_pool **out,
+                        struct hvd_error *err)
+{
+    struct hvd_gpu_pool *pool = calloc(1, sizeof(*pool));
+
+    if (pool == NULL) {
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for a GPU");
+    }
+    hvd_held_init(&pool->held, end_pool);
+    pthread_mutex_init(&pool->lock, NULL);
+    pool->module = module;
+    pool->device = device;
+    *out = pool;
+    return 0;
+}
+
+/* --- rooms --- */
+
+static void end_room(struct hvd_held *held)
+{
+    struct hvd_gpu_room *room = (struct hvd_gpu_room *)held;
+    struct hvd_gpu_pool *pool = room->pool;
+
+    pthread_mutex_lock(&pool->lock);
+    room->next = pool->idle;
+    pool->idle = room;
+    pthread_mutex_unlock(&pool->lock);
+    hvd_held_drop(&pool->held);
+}
+
+static bool is_free(const struct hvd_gpu_room *room)
+{
+    return room->last_use == NULL ||
+           room->pool->module->event_test(room->last_use, NULL) == 0;
+}
+
+/* The smallest that fits, and not one that wastes more than it holds; lock held. */
+static struct hvd_gpu_room *find_idle(struct hvd_gpu_pool *pool, enum hvd_gpu_place place,
+                                      size_t bytes)
+{
+    struct hvd_gpu_room **best = NULL;
+    struct hvd_gpu_room *room;
+
+    for (struct hvd_gpu_room **at = &pool->idle; *at != NULL; at = &(*at)->next) {
+        if ((*at)->place == place && (*at)->bytes >= bytes && (*at)->bytes <= 2 * bytes &&
+            (best == NULL || (*at)->bytes < (*best)->bytes) && is_free(*at)) {
+            best = at;
+        }
+    }
+    if (best == NULL) {
+        return NULL;
+    }
+    room = *best;
+    *best = room->next;
+    room->next = NULL;
+    return room;
+}
+
+static int make_room(struct hvd_gpu_pool *pool, enum hvd_gpu_place place, size_t bytes,
+                     struct hvd_gpu_room **out, struct hvd_error *err)
+{
+    struct hvd_gpu_room *room = calloc(1, sizeof(*room));
+    void *memory = NULL;
+    int status = room == NULL
+                     ? hvd_fail(err, HVD_ERR_NOMEM, "no memory for a GPU buffer")
+                     : pool->module->alloc(pool->device, place, bytes, &memory, err);
+
+    if (status != 0) {
+        free(room);
+        return status;
+    }
+    room->pool = pool;
+    room->place = place;
+    room->bytes = bytes;
+    room->memory = memory;
+    *out = room;
+    return 0;
+}
+
+int hvd_gpu_room_take(struct hvd_gpu_pool *pool, enum hvd_gpu_place place, size_t bytes,
+                      struct hvd_gpu_room **out, struct hvd_error *err)
+{
+    struct hvd_gpu_room *room;
+    size_t size = least_bytes;
+    int status = 0;
+
+    while (size < bytes) {
+        size += size / 2 < bytes ? size / 2 : bytes - size;
+    }
+    pthread_mutex_lock(&pool->lock);
+    room = find_idle(pool, place, size);
+    pthread_mutex_unlock(&pool->lock);
+    if (room == NULL) {
+        status = make_room(pool, place, size, &room, err);
+    }
+    if (status != 0) {
+        return status;
+    }
+    hvd_held_init(&room->held, end_room);
+    hvd_held_keep(&pool->held);
+    *out = room;
+    return 0;
+}
+
+int hvd_gpu_room_used(struct hvd_gpu_room *room, void *stream, struct hvd_error *err)
+{
+    const struct hvd_gpu_module *module = room->pool->module;
+    int status = 0;
+
+    if (room->last_use == NULL) {
+        status = module->event_create(room->pool->device, &room->last_use, err);
+    }
+    return status != 0 ? status : module->event_record(room->last_use, stream, err);
+}
+
+/* --- marks --- */
+
+void hvd_gpu_mark_clear(struct hvd_gpu_mark *mark)
+{
+    while (mark->rooms != NULL) {
+        struct hvd_gpu_room *room = mark->rooms;
+
+        mark->rooms = room->next;
+        room->next = NULL;
+        hvd_held_drop(&room->held);
+    }
+    free(mark->litter);
+    mark->litter = NULL;
+}
+
+static void end_mark(struct hvd_held *held)
+{
+    struct hvd_gpu_mark *mark = (struct hvd_gpu_mark *)held;
+
+    hvd_gpu_mark_clear(mark);
+    mark->pool->module->event_destroy(mark->event);
+    hvd_held_drop(&mark->pool->held);
+    free(mark);
+}
+
+int hvd_gpu_mark_create(struct hvd_gpu_pool *pool, struct hvd_gpu_mark **out,
+                        struct hvd_error *err)
+{
+    struct hvd_gpu_mark *mark = calloc(1, sizeof(*mark));
+    int status = mark == NULL
+                     ? hvd_fail(err, HVD_ERR_NOMEM, "no memory for an event")
+                     : pool->module->event_create(pool->device, &mark->event, err);
+
+    if (status != 0) {
+        free(mark);
+        return status;
+    }
+    hvd_held_init(&mark->held, end_mark);
+    mark->pool = pool;
+    hvd_held_keep(&pool->held);
+    *out = mark;
+    return 0;
+}

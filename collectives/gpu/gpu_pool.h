@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory of an open GPU that is used again and again, and places in its streams.
+ *
+ * Freeing device memory waits for the device, so nothing is freed before the end: what was given
+ * back waits for the next who needs that much. Any thread. */
+#ifndef HVD_GPU_POOL_H
+#define HVD_GPU_POOL_H
+
+#include <pthread.h>
+
+#include "collectives/agreement/held.h"
+#include "collectives/gpu/gpu_module.h"
+
+struct hvd_gpu_room;
+
+/* Owned by who opened it, and by each mark and room; the last one closes the device. */
+struct hvd_gpu_pool {
+    struct hvd_held held;
+    const struct hvd_gpu_module *module;
+    struct hvd_gpu_device *device;
+    pthread_mutex_t lock;
+    struct hvd_gpu_room *idle; /* lock */
+};
+
+/* A piece of memory. Given back when its last owner drops it. */
+struct hvd_gpu_room {
+    struct hvd_held held;
+    struct hvd_gpu_pool *pool;
+    struct hvd_gpu_room *next; /* of the pool, or of who owns it alone */
+    enum hvd_gpu_place place;
+    size_t bytes;
+    char *memory;
+    struct hvd_gpu_event *last_use; /* NULL, or a place in a stream that uses it */
+};
+
+/* A place in a stream. */
+struct hvd_gpu_mark {
+    struct hvd_held held;
+    struct hvd_gpu_pool *pool;
+    struct hvd_gpu_event *event;
+    /* While the end of a batch is under way, see gpu.h: */
+    struct hvd_gpu_mark *next;
+    struct hvd_entry *entries;
+    struct hvd_gpu_room *rooms; /* dropped when the device has come here; so litter */
+    void *litter; /* host memory */
+};
+
+/* Takes over device, which has no work yet; the caller owns *out. After a failure it is the
+ * caller's again. */
+int hvd_gpu_pool_create(const struct hvd_gpu_module *module,
+                        struct hvd_gpu_device *device, struct hvd_gpu_pool **out,
+                        struct hvd_error *err);
+
+/* At least so many bytes that nobody uses any more. The caller owns *out. */
+int hvd_gpu_room_take(struct hvd_gpu_pool *pool, enum hvd_gpu_place place, size_t bytes,
+                      struct hvd_gpu_room **out, struct hvd_error *err);
+
+/* What is on the stream now uses the room. */
+int hvd_gpu_room_used(struct hvd_gpu_room *room, void *stream, struct hvd_error *err);
+
+/* A mark that is nowhere yet; the caller owns *out. */
+int hvd_gpu_mark_create(struct hvd_gpu_pool *pool, struct hvd_gpu_mark **out,
+                        struct hvd_error *err);
+
+/* Ends what a mark holds until the device has come to it. */
+void hvd_gpu_mark_clear(struct hvd_gpu_mark *mark);
+
+#endif

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A list of steps that grows. */
+#include "collectives/gpu/gpu_steps.h"
+
+#include <stdlib.h>
+
+#include "collectives/gpu/gpu_pool.h"
+
+void hvd_gpu_steps_finish(struct hvd_gpu_steps *steps)
+{
+    for (int i = 0; i < steps->followed_count; i++) {
+        hvd_held_drop(steps->followed[i]);
+    }
+    free(steps->followed);
+    free(steps->steps);
+    *steps = (struct hvd_gpu_steps){0};
+}
+
+void hvd_gpu_steps_add(struct hvd_gpu_steps *steps, const struct hvd_gpu_step *step)
+{
+    if (steps->count == steps->capacity) {
+        int capacity = 2 * steps->capacity + 8;
+        struct hvd_gpu_step *grown =
+            realloc(steps->steps, (size_t)capacity * sizeof(grown[0]));
+
+        if (grown == NULL) {
+            steps->failed = true;
+            return;
+        }
+        steps->steps = grown;
+        steps->capacity = capacity;
+    }
+    steps->steps[steps->count++] = *step;
+}
+
+/* Returns false when there is no memory for count more. */
+static bool make_place(struct hvd_gpu_steps *steps, int count)
+{
+    size_t wanted = (size_t)steps->followed_count + (size_t)count;
+    struct hvd_held **grown =
+        realloc(steps->followed, (wanted > 0 ? wanted : 1) * sizeof(grown[0]));
+
+    if (grown == NULL) {
+        steps->failed = true;
+        return false;
+    }
+    steps->followed = grown;
+    return true;
+}
+
+/* The tensors of one call have one event. */
+void hvd_gpu_steps_follow(struct hvd_gpu_steps *steps, struct hvd_entry *const *entries,
+                          int count)
+{
+    const struct hvd_held *last = NULL;
+
+    if (!make_place(steps, count)) {
+        return;
+    }
+    for (int i = 0; i < count; i++) {
+        if (entries[i]->ready != NULL && entries[i]->ready != last) {
+            struct hvd_gpu_mark *mark = (struct hvd_gpu_mark *)entries[i]->ready;
+
+            last = entries[i]->ready;
+            steps->followed[steps->followed_count++] = hvd_held_keep(&mark->held);
+            hvd_gpu_steps_add(steps, &(struct hvd_gpu_step){.kind = HVD_GPU_FOLLOW,
+                                                            .event = mark->event});
+        }
+    }
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A list of steps that grows. */
+#ifndef HVD_GPU_STEPS_H
+#define HVD_GPU_STEPS_H
+
+#include "collectives/agreement/request.h"
+#include "collectives/gpu/gpu_module.h"
+
+/* Zeroed: none. */
+struct hvd_gpu_steps {
+    struct hvd_gpu_step *steps;
+    int count;
+    int capacity;
+    bool failed; /* no memory */
+    struct hvd_held **followed; /* [followed_count] marks, kept */
+    int followed_count;
+};
+
+void hvd_gpu_steps_finish(struct hvd_gpu_steps *steps);
+void hvd_gpu_steps_add(struct hvd_gpu_steps *steps, const struct hvd_gpu_step *step);
+
+/* What the entries' input waits for. The steps keep the marks: the launcher may come to a step after
+ * a failure has ended the entries. */
+void hvd_gpu_steps_follow(struct hvd_gpu_steps *steps, struct hvd_entry *const *entries,
+                          int count);
+
+#endif
