@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a batch of GPU tensors comes to for NCCL: a list of steps that one can read. Pure.
+ *
+ *   small tensors   copied together, one allreduce, copied back
+ *   large ones      an allreduce each, in the same group, where they are
+ *
+ * All ranks plan the same calls of NCCL in the same order: that goes by what they have agreed on,
+ * not by what this rank has. */
+#ifndef HVD_GPU_PLAN_H
+#define HVD_GPU_PLAN_H
+
+#include <stdbool.h>
+
+#include "collectives/agreement/batch.h"
+#include "collectives/gpu/gpu_steps.h"
+
+struct hvd_gpu_plan {
+    enum hvd_kind kind;
+    struct hvd_entry *const *entries; /* [count], what the library allocates is there */
+    int count;
+    int rank; /* of this process, in the team */
+    int size;
+    int root; /* broadcast, in the team */
+    const int64_t *sent; /* [size] rows: alltoall */
+    const int64_t *rows; /* [size] rows that come: alltoall; of each rank: allgather */
+    char *room; /* hvd_gpu_plan_room bytes of device memory */
+};
+
+/* Whether this NCCL does this reduction as it is promised in hvd.h; what only moves it can. */
+bool hvd_gpu_plan_fits(const struct hvd_proposal *proposal, int size, int nccl_version);
+
+/* Bytes of device memory for what is copied together. */
+size_t hvd_gpu_plan_room(const struct hvd_gpu_plan *plan);
+
+/* Appends the steps; see steps->failed. */
+void hvd_gpu_plan_steps(const struct hvd_gpu_plan *plan, struct hvd_gpu_steps *steps);
+
+#endif
