@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs one agreed batch of GPU tensors until it is launched. */
+#include "collectives/gpu/gpu_run.h"
+
+#include <stdlib.h>
+
+#include "collectives/control/clock.h"
+#include "collectives/gpu/gpu_run_state.h"
+#include "gpu_binding/error.h"
+
+/* When NCCL fails because a rank died, the word of who it was is waited for so long. */
+static const int64_t word_ns = 1000000000;
+
+int hvd_gpu_run_create(struct hvd_gpu *gpu, struct hvd_team *team,
+                       struct hvd_batch *batch, struct hvd_gpu_run **out,
+                       struct hvd_error *err)
+{
+    struct hvd_gpu_run *run = calloc(1, sizeof(*run));
+
+    if (run == NULL) {
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for tensor %s",
+                        batch->entries[0]->proposal.name);
+    }
+    run->gpu = gpu;
+    run->team = team;
+    run->batch = batch;
+    run->count = batch->header.count;
+    *out = run;
+    return 0;
+}
+
+/* --- work --- */
+
+static void poll_device(struct hvd_gpu_run *run, bool polls)
+{
+    run->gpu->waiting += (polls ? 1 : 0) - (run->is_polling ? 1 : 0);
+    run->is_polling = polls;
+}
+
+int hvd_gpu_run_submit(struct hvd_gpu_run *run, enum hvd_gpu_queue queue,
+                       struct hvd_gpu_comm *comm, struct hvd_error *err)
+{
+    struct hvd_gpu_pool *pool = run->gpu->pool;
+    int status = 0;
+
+    if (run->steps.failed) {
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for the steps of a batch");
+    }
+    if (run->mark == NULL) {
+        status = hvd_gpu_mark_create(pool, &run->mark, err);
+    }
+    if (status != 0) {
+        return status;
+    }
+    run->work.queue = queue;
+    run->work.comm = comm;
+    run->work.steps = run->steps.steps;
+    run->work.count = run->steps.count;
+    run->work.done = run->mark->event;
+    run->is_submitted = true;
+    pool->module->submit(pool->device, &run->work);
+    return 0;
+}
+
+/* Returns 0 when the work is on its stream. */
+static int work_status(struct hvd_gpu_run *run, struct hvd_error *err)
+{
+    int status = atomic_load_explicit(&run->work.status, memory_order_acquire);
+
+    if (status == HVD_INPROGRESS) {
+        return status;
+    }
+    run->is_submitted = false;
+    return status == 0 ? 0 : hvd_fail(err, status, "%s", run->work.error.text);
+}
+
+static void end_work(struct hvd_gpu_run *run)
+{
+    hvd_gpu_steps_finish(&run->steps);
+    hvd_held_drop(run->mark != NULL ? &run->mark->held : NULL);
+    run->mark = NULL;
+}
+
+/* --- collectives of the hosts --- */
+
+int hvd_gpu_run_gather(struct hvd_gpu_run *run, const void *data, size_t bytes,
+                       struct hvd_error *err)
+{
+    int size = run->team->layout->size;
+    const struct hvd_batch_header header = {
+        .kind = HVD_KIND_ALLGATHER, .count = 1, .row_count = size};
+    struct hvd_entry *const entries[] = {&run->gathered};
+
+    run->rows = calloc((size_t)size, sizeof(run->rows[0]));
+    if (run->rows == NULL) {
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for a team of %d ranks", size);
+    }
+    for (int i = 0; i < size; i++) {
+        run->rows[i] = (int64_t)bytes;
+    }
+    run->gathered = (struct hvd_entry){
+        .proposal = {.kind = HVD_KIND_ALLGATHER,
+                     .dtype = HVD_UINT8,
+                     .device = HVD_DEVICE_CPU,
+                     .ndim = 1,
+                     .shape = {(int64_t)bytes},
+                     .name = run->batch->entries[0]->proposal.name},
+        .input = data,
+    };
+    return hvd_run_create(run->team, &header, entries, run->rows, &run->inner, err);
+}
+
+void hvd_gpu_run_end_gather(struct hvd_gpu_run *run)
+{
+    free(run->rows);
+    free(run->gathered.result);
+    run->rows = NULL;
+    run->gathered = (struct hvd_entry){0};
+}
+
+/* Returns 0 when it is done. */
+static int run_inner(struct hvd_gpu_run *run, int64_t *work, bool *moved,
+                     struct hvd_error *err)
+{
+    int status = hvd_run_progress(run->inner, work, moved);
+
+    if (status == HVD_INPROGRESS) {
+        return status;
+    }
+    if (status == 0) {
+        hvd_run_destroy(run->inner);
+        run->inner = NULL;
+        return 0;
+    }
+    return hvd_fail(err, status, "%s", hvd_status_name(status));
+}
+
+/* --- phases --- */
+
+/* Others may begin: what this one puts on streams is there, or goes no further by NCCL. */
+static void pass_turn(struct hvd_gpu_run *run)
+{
+    if (run->has_turn) {
+        run->has_turn = false;
+        run->gpu->turn++;
+    }
+}
+
+static int begin_launch(struct hvd_gpu_run *run, struct hvd_error *err)
+{
+    int status = hvd_gpu_launch(run, err);
+
+    run->phase = HVD_GPU_LAUNCH;
+    pass_turn(run);
+    return status;
+}
+
+/* The ranks have met. */
+static int begin(struct hvd_gpu_run *run, struct hvd_error *err)
+{
+    const struct hvd_proposal *proposal = &run->batch->entries[0]->proposal;
+    int status;
+
+    if (run->peers->comm == NULL ||
+        !hvd_gpu_plan_fits(proposal, run->team->layout->size, run->peers->nccl_version)) {
+        run->phase = HVD_GPU_FETCH;
+        status = hvd_gpu_stage_fetch(run, err);
+        poll_device(run, true);
+        pass_turn(run);
+        return status;
+    }
+    if (run->batch->header.kind == HVD_KIND_ALLTOALL) {
+        run->phase = HVD_GPU_COUNT;
+        return hvd_gpu_count(run, err);
+    }
+    return begin_launch(run, err);
+}
+
+static int begin_turn(struct hvd_gpu_run *run, struct hvd_error *err)
+{
+    int status;
+
+    if (run->batch->gpu_number != run->gpu->turn) {
+        return HVD_INPROGRESS;
+    }
+    run->has_turn = true;
+    status = hvd_gpu_open_default(run->gpu, err);
+    if (status != 0) {
+        return status;
+    }
+    run->peers = hvd_gpu_find_peers(run->gpu, run->batch->header.set);
+    if (run->peers != NULL) {
+        return begin(run, err);
+    }
+    run->phase = HVD_GPU_MEET;
+    return hvd_gpu_meet(run, err);
+}
+
+static int finish_meet(struct hvd_gpu_run *run, int64_t *work, bool *moved,
+                       struct hvd_error *err)
+{
+    int status = run_inner(run, work, moved, err);
+
+    status = status != 0 ? status : hvd_gpu_meet_end(run, err);
+    return status != 0 ? status : begin(run, err);
+}
+
+static int finish_count(struct hvd_gpu_run *run, int64_t *work, bool *moved,
+                        struct hvd_error *err)
+{
+    int status = run_inner(run, work, moved, err);
+
+    status = status != 0 ? status : hvd_gpu_count_end(run, err);
+    return status != 0 ? status : begin_launch(run, err);
+}
+
+static int finish_fetch(struct hvd_gpu_run *run, struct hvd_error *err)
+{
+    int status = run->is_submitted ? work_status(run, err) : 0;
+
+    status =
+        status != 0 ? status : run->gpu->pool->module->event_test(run->mark->event, err);
+    if (status != 0) {
+        return status;
+    }
+    poll_device(run, false);
+    end_work(run);
+    run->phase = HVD_GPU_ON_HOST;
+    return hvd_gpu_stage_run(run, err);
+}
+
+static int finish_on_host(struct hvd_gpu_run *run, int64_t *work, bool *moved,
+                          struct hvd_error *err)
+{
+    int status = run_inner(run, work, moved, err);
+
+    if (status != 0) {
+        return status;
+    }
+    run->phase = HVD_GPU_LAUNCH;
+    return hvd_gpu_stage_return(run, err);
+}
+
+/* The work is on its stream: all entries share its end. */
+static int finish_launch(struct hvd_gpu_run *run, struct hvd_error *err)
+{
+    int status = work_status(run, err);
+
+    if (status != 0) {
+        return status;
+    }
+    for (int64_t i = 0; i < run->batch->header.count; i++) {
+        run->batch->entries[i]->done = hvd_held_keep(&run->mark->held);
+    }
+    hvd_gpu_launched(run->gpu, run->work.queue, run->mark);
+    end_work(run);
+    return 0;
+}
+
+static int step(struct hvd_gpu_run *run, int64_t *work, bool *moved,
+                struct hvd_error *err)
+{
+    switch (run->phase) {
+    case HVD_GPU_AWAIT_TURN:
+        return begin_turn(run, err);
+    case HVD_GPU_MEET:
+        return finish_meet(run, work, moved, err);
+    case HVD_GPU_COUNT:
+        return finish_count(run, work, moved, err);
+    case HVD_GPU_FETCH:
+        return finish_fetch(run, err);
+    case HVD_GPU_ON_HOST:
+        return finish_on_host(run, work, moved, err);
+    default:
+        return finish_launch(run, err);
+    }
+}
+
+/* A failure of the network mostly is a rank's death, of which the word is on its way. */
+static int hold_back(struct hvd_gpu_run *run, int status, struct hvd_error *err)
+{
+    if (status == HVD_ERR_NET && run->failed_ns == 0) {
+        run->failed_ns = hvd_clock_ns();
+        run->failure = *err;
+        poll_device(run, true);
+    }
+    return run->failed_ns != 0 ? HVD_INPROGRESS : status;
+}
+
+int hvd_gpu_run_progress(struct hvd_gpu_run *run, int64_t *work, bool *moved,
+                         struct hvd_error *err)
+{
+    enum hvd_gpu_phase phase;
+    struct hvd_error cause = {0};
+    int status;
+
+    if (run->failed_ns != 0) {
+        bool is_over = hvd_clock_ns() - run->failed_ns > word_ns;
+
+        return is_over ? hvd_fail(err, run->failure.status, "%s", run->failure.text)
+                       : HVD_INPROGRESS;
+    }
+    do {
+        phase = run->phase;
+        status = step(run, work, moved, &cause);
+        *moved |= run->phase != phase;
+    } while (status == 0 && run->phase != phase);
+    *moved |= status == 0;
+    if (status < 0) {
+        hvd_fail(err, status, "rank %d on %s, tensor %.80s: %s",
+                 run->gpu->config.boot->rank,
+                 run->gpu->config.boot->peers[run->gpu->config.boot->rank].host,
+                 run->batch->entries[0]->proposal.name, cause.text);
+        status = hold_back(run, status, err);
+    }
+    return status;
+}
+
+void hvd_gpu_run_forget(struct hvd_gpu_run *run)
+{
+    if (run->inner != NULL) {
+        hvd_run_forget(run->inner);
+    }
+}
+
+void hvd_gpu_run_destroy(struct hvd_gpu_run *run)
+{
+    if (run == NULL) {
+        return;
+    }
+    poll_device(run, false);
+    pass_turn(run);
+    if (run->is_submitted &&
+        atomic_load_explicit(&run->work.status, memory_order_acquire) == HVD_INPROGRESS) {
+        return; /* the launcher has it for ever: see hvd_gpu_stop */
+    }
+    hvd_run_destroy(run->inner);
+    hvd_gpu_run_end_gather(run);
+    hvd_gpu_stage_finish(run);
+    end_work(run);
+    free(run->counts);
+    free(run->shown);
+    free(run);
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The state of a run of a GPU batch, shared by its phases (gpu_run.c), meeting (gpu_meet.c), and the
+ * ways by NCCL (gpu_launch.c) and through host memory (gpu_stage.c). */
+#ifndef HVD_GPU_RUN_STATE_H
+#define HVD_GPU_RUN_STATE_H
+
+#include "collectives/gpu/gpu_plan.h"
+#include "collectives/gpu/gpu_run.h"
+#include "collectives/run/run.h"
+
+enum hvd_gpu_phase {
+    HVD_GPU_AWAIT_TURN,
+    HVD_GPU_MEET,
+    HVD_GPU_COUNT,
+    HVD_GPU_FETCH, /* until the device has come to mark */
+    HVD_GPU_ON_HOST,
+    HVD_GPU_LAUNCH, /* until the work is on its stream */
+};
+
+struct hvd_gpu_run {
+    struct hvd_gpu *gpu;
+    struct hvd_team *team;
+    struct hvd_batch *batch; /* not after hvd_gpu_run_forget */
+    int64_t count; /* its tensors */
+    enum hvd_gpu_phase phase;
+    struct hvd_gpu_peers *peers; /* from MEET on */
+    bool has_turn;
+    bool is_polling; /* counted in gpu->waiting */
+
+    /* A collective of the ranks' hosts under way: MEET, COUNT, ON_HOST. */
+    struct hvd_run *inner;
+    struct hvd_entry gathered; /* of MEET and COUNT */
+    int64_t *rows; /* [size] */
+    void *shown; /* of MEET: what this rank shows the others */
+
+    int64_t *counts; /* [2 * size] rows sent, rows that come: alltoall */
+
+    /* Work under way: FETCH, LAUNCH. */
+    struct hvd_gpu_work work;
+    struct hvd_gpu_steps steps;
+    struct hvd_gpu_mark *mark;
+    bool is_submitted;
+
+    /* Through host memory: the tensors there. */
+    struct hvd_entry *shadows; /* [count] */
+    struct hvd_entry **shadow_list;
+    struct hvd_gpu_room *host;
+
+    int64_t failed_ns; /* when the network failed; 0: it has not */
+    struct hvd_error failure;
+};
+
+/* Sends what is in run->steps; run->mark is its end. */
+int hvd_gpu_run_submit(struct hvd_gpu_run *run, enum hvd_gpu_queue queue,
+                       struct hvd_gpu_comm *comm, struct hvd_error *err);
+
+/* Every rank of the team gets all ranks' bytes: run->gathered.result, when run->inner is done. */
+int hvd_gpu_run_gather(struct hvd_gpu_run *run, const void *data, size_t bytes,
+                       struct hvd_error *err);
+void hvd_gpu_run_end_gather(struct hvd_gpu_run *run);
+
+/* Device memory for what the library allocates. */
+int hvd_gpu_run_allocate(struct hvd_gpu_run *run, struct hvd_entry *entry, int64_t rows,
+                         struct hvd_error *err);
+
+/* gpu_launch.c: the work of NCCL; before it, of an alltoall, the ranks tell each other how many rows
+ * come. */
+int hvd_gpu_launch(struct hvd_gpu_run *run, struct hvd_error *err);
+int hvd_gpu_count(struct hvd_gpu_run *run, struct hvd_error *err);
+int hvd_gpu_count_end(struct hvd_gpu_run *run, struct hvd_error *err);
+
+/* gpu_meet.c: begins, and ends with run->peers. */
+int hvd_gpu_meet(struct hvd_gpu_run *run, struct hvd_error *err);
+int hvd_gpu_meet_end(struct hvd_gpu_run *run, struct hvd_error *err);
+
+/* gpu_stage.c: the work that fetches; the run on the host; the work that brings back. */
+int hvd_gpu_stage_fetch(struct hvd_gpu_run *run, struct hvd_error *err);
+int hvd_gpu_stage_run(struct hvd_gpu_run *run, struct hvd_error *err);
+int hvd_gpu_stage_return(struct hvd_gpu_run *run, struct hvd_error *err);
+void hvd_gpu_stage_finish(struct hvd_gpu_run *run);
+
+#endif
