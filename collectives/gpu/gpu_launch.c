@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A batch of GPU tensors by NCCL: its memory, its plan, and off it goes. */
+#include <stdlib.h>
+
+#include "collectives/gpu/gpu_run_state.h"
+#include "gpu_binding/error.h"
+
+int hvd_gpu_run_allocate(struct hvd_gpu_run *run, struct hvd_entry *entry, int64_t rows,
+                         struct hvd_error *err)
+{
+    size_t bytes = (size_t)(rows * hvd_entry_row_bytes(entry));
+    struct hvd_gpu_room *room;
+    int status;
+
+    entry->result_rows = rows;
+    if (bytes == 0) {
+        return 0;
+    }
+    status = hvd_gpu_room_take(run->gpu->pool, HVD_GPU_DEVICE_MEMORY, bytes, &room, err);
+    if (status == 0) {
+        entry->room = &room->held;
+        entry->result = room->memory;
+    }
+    return status;
+}
+
+/* One buffer serves all batches, for they follow each other on the stream. One that is too small goes
+ * with the batch that replaces it, which is behind all that use it. */
+static int find_pack(struct hvd_gpu_run *run, size_t bytes, struct hvd_error *err)
+{
+    struct hvd_gpu *gpu = run->gpu;
+    struct hvd_gpu_room *larger;
+    int status;
+
+    if (bytes == 0 || (gpu->pack != NULL && gpu->pack->bytes >= bytes)) {
+        return 0;
+    }
+    status = hvd_gpu_room_take(gpu->pool, HVD_GPU_DEVICE_MEMORY, bytes, &larger, err);
+    if (status != 0) {
+        return status;
+    }
+    if (gpu->pack != NULL) {
+        gpu->pack->next = run->mark->rooms;
+        run->mark->rooms = gpu->pack;
+    }
+    gpu->pack = larger;
+    return 0;
+}
+
+static int64_t sum_of(const int64_t *rows, int size)
+{
+    int64_t sum = 0;
+
+    for (int i = 0; i < size; i++) {
+        sum += rows[i];
+    }
+    return sum;
+}
+
+static int allocate_result(struct hvd_gpu_run *run, const int64_t *rows,
+                           struct hvd_error *err)
+{
+    bool is_ours = run->batch->header.kind == HVD_KIND_ALLGATHER ||
+                   run->batch->header.kind == HVD_KIND_ALLTOALL;
+
+    return is_ours ? hvd_gpu_run_allocate(run, run->batch->entries[0],
+                                          sum_of(rows, run->team->layout->size), err)
+                   : 0;
+}
+
+int hvd_gpu_launch(struct hvd_gpu_run *run, struct hvd_error *err)
+{
+    struct hvd_batch *batch = run->batch;
+    int size = run->team->layout->size;
+    bool is_alltoall = batch->header.kind == HVD_KIND_ALLTOALL;
+    struct hvd_gpu_plan plan = {
+        .kind = batch->header.kind,
+        .entries = batch->entries,
+        .count = (int)batch->header.count,
+        .rank = run->team->rank,
+        .size = size,
+        .root = hvd_team_member(run->team, batch->entries[0]->proposal.root),
+        .sent = run->counts,
+        .rows = is_alltoall ? run->counts + size : batch->rows,
+    };
+    int status = hvd_gpu_mark_create(run->gpu->pool, &run->mark, err);
+
+    status = status != 0 ? status : find_pack(run, hvd_gpu_plan_room(&plan), err);
+    status = status != 0 ? status : allocate_result(run, plan.rows, err);
+    if (status != 0) {
+        return status;
+    }
+    plan.room = run->gpu->pack != NULL ? run->gpu->pack->memory : NULL;
+    hvd_gpu_steps_follow(&run->steps, plan.entries, plan.count);
+    hvd_gpu_plan_steps(&plan, &run->steps);
+    return hvd_gpu_run_submit(run, HVD_GPU_COLLECT, run->peers->comm, err);
+}
+
+/* --- alltoall: how many rows come --- */
+
+int hvd_gpu_count(struct hvd_gpu_run *run, struct hvd_error *err)
+{
+    const struct hvd_entry *entry = run->batch->entries[0];
+    size_t size = (size_t)run->team->layout->size;
+
+    run->counts = calloc(2 * size, sizeof(run->counts[0]));
+    if (run->counts == NULL) {
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for splits");
+    }
+    for (size_t i = 0; i < size; i++) {
+        run->counts[i] = entry->splits[i];
+    }
+    return hvd_gpu_run_gather(run, run->counts, size * sizeof(run->counts[0]), err);
+}
+
+int hvd_gpu_count_end(struct hvd_gpu_run *run, struct hvd_error *err)
+{
+    struct hvd_entry *entry = run->batch->entries[0];
+    int size = run->team->layout->size;
+    const int64_t *all = run->gathered.result;
+
+    entry->received = calloc((size_t)size, sizeof(entry->received[0]));
+    if (entry->received == NULL) {
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for splits");
+    }
+    for (int i = 0; i < size; i++) {
+        run->counts[size + i] = all[(size_t)i * (size_t)size + (size_t)run->team->rank];
+        entry->received[i] = (int32_t)run->counts[size + i];
+    }
+    hvd_gpu_run_end_gather(run);
+    return 0;
+}
