@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* GPU tensors through host memory: fetched, run as host tensors by the shared-memory and network
+ * ways, brought back. For whatever NCCL cannot do, and where there is none. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "collectives/gpu/gpu_run_state.h"
+#include "gpu_binding/error.h"
+
+static const size_t alignment = 64;
+
+static size_t aligned(int64_t bytes)
+{
+    return ((size_t)bytes + alignment - 1) / alignment * alignment;
+}
+
+static int64_t input_bytes(const struct hvd_entry *entry)
+{
+    return entry->is_absent ? 0 : hvd_proposal_bytes(&entry->proposal);
+}
+
+/* Only the root's input counts in a broadcast. */
+static bool is_fetched(const struct hvd_gpu_run *run, const struct hvd_entry *entry)
+{
+    return !entry->is_absent && input_bytes(entry) > 0 &&
+           (run->batch->header.kind != HVD_KIND_BROADCAST ||
+            entry->proposal.root == run->gpu->config.boot->rank);
+}
+
+static bool is_apart(const struct hvd_gpu_run *run)
+{
+    return run->batch->header.kind == HVD_KIND_REDUCESCATTER;
+}
+
+/* Bytes of the output that the caller gave. */
+static int64_t output_bytes(const struct hvd_gpu_run *run, const struct hvd_entry *entry)
+{
+    int64_t size = run->team->layout->size, rank = run->team->rank;
+    int64_t rows;
+
+    switch (run->batch->header.kind) {
+    case HVD_KIND_ALLGATHER:
+    case HVD_KIND_ALLTOALL:
+        return 0;
+    case HVD_KIND_REDUCESCATTER:
+        rows = entry->proposal.shape[0];
+        return (rows / size + (rank < rows % size ? 1 : 0)) * hvd_entry_row_bytes(entry);
+    default:
+        return input_bytes(entry);
+    }
+}
+
+/* Tensors in host memory that stand for the batch's. */
+static int make_shadows(struct hvd_gpu_run *run, struct hvd_error *err)
+{
+    size_t count = (size_t)run->batch->header.count, bytes = 0;
+    int status;
+
+    run->shadows = calloc(count, sizeof(run->shadows[0]));
+    run->shadow_list = calloc(count, sizeof(run->shadow_list[0]));
+    if (run->shadows == NULL || run->shadow_list == NULL) {
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for a batch");
+    }
+    for (size_t i = 0; i < count; i++) {
+        const struct hvd_entry *entry = run->batch->entries[i];
+
+        bytes += aligned(input_bytes(entry));
+        bytes += is_apart(run) ? aligned(output_bytes(run, entry)) : 0;
+    }
+    status = hvd_gpu_room_take(run->gpu->pool, HVD_GPU_HOST_MEMORY, bytes > 0 ? bytes : 1,
+                               &run->host, err);
+    if (status != 0) {
+        return status;
+    }
+    bytes = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct hvd_entry *entry = run->batch->entries[i];
+        struct hvd_entry *shadow = &run->shadows[i];
+
+        *shadow = (struct hvd_entry){.proposal = entry->proposal,
+                                     .splits = entry->splits,
+                                     .split_count = entry->split_count,
+                                     .is_absent = entry->is_absent};
+        shadow->proposal.device = HVD_DEVICE_CPU;
+        shadow->input = run->host->memory + bytes;
+        bytes += aligned(input_bytes(entry));
+        shadow->output =
+            is_apart(run) ? run->host->memory + bytes : (char *)shadow->input;
+        bytes += is_apart(run) ? aligned(output_bytes(run, entry)) : 0;
+        run->shadow_list[i] = shadow;
+    }
+    return 0;
+}
+
+/* It waits for the inputs' events also where nothing is fetched: what comes back must not come
+ * before the caller's stream is done with the output. */
+int hvd_gpu_stage_fetch(struct hvd_gpu_run *run, struct hvd_error *err)
+{
+    int count = (int)run->batch->header.count;
+    int status = make_shadows(run, err);
+
+    if (status != 0) {
+        return status;
+    }
+    hvd_gpu_steps_follow(&run->steps, run->batch->entries, count);
+    for (int i = 0; i < count; i++) {
+        const struct hvd_entry *entry = run->batch->entries[i];
+        const struct hvd_gpu_step fetch = {.kind = HVD_GPU_COPY,
+                                           .from = entry->input,
+                                           .to = (void *)run->shadows[i].input,
+                                           .count = input_bytes(entry)};
+
+        if (is_fetched(run, entry)) {
+            hvd_gpu_steps_add(&run->steps, &fetch);
+        }
+    }
+    return hvd_gpu_run_submit(run, HVD_GPU_IN, NULL, err);
+}
+
+int hvd_gpu_stage_run(struct hvd_gpu_run *run, struct hvd_error *err)
+{
+    return hvd_run_create(run->team, &run->batch->header, run->shadow_list,
+                          run->batch->rows, &run->inner, err);
+}
+
+/* What the library allocated on the host, as device memory. */
+static int move_result(struct hvd_gpu_run *run, struct hvd_entry *entry,
+                       struct hvd_entry *shadow, struct hvd_error *err)
+{
+    int status = hvd_gpu_run_allocate(run, entry, shadow->result_rows, err);
+
+    entry->received = shadow->received;
+    shadow->received = NULL;
+    if (status != 0 || shadow->result == NULL) {
+        return status;
+    }
+    hvd_gpu_steps_add(&run->steps,
+                      &(struct hvd_gpu_step){.kind = HVD_GPU_COPY,
+                                             .from = shadow->result,
+                                             .to = entry->result,
+                                             .count = shadow->result_rows *
+                                                      hvd_entry_row_bytes(entry)});
+    run->mark->litter = shadow->result;
+    shadow->result = NULL;
+    return 0;
+}
+
+int hvd_gpu_stage_return(struct hvd_gpu_run *run, struct hvd_error *err)
+{
+    int status = hvd_gpu_mark_create(run->gpu->pool, &run->mark, err);
+
+    for (int64_t i = 0; status == 0 && i < run->batch->header.count; i++) {
+        struct hvd_entry *entry = run->batch->entries[i];
+        const struct hvd_gpu_step back = {.kind = HVD_GPU_COPY,
+                                          .from = run->shadows[i].output,
+                                          .to = entry->output,
+                                          .count = output_bytes(run, entry)};
+
+        if (back.count > 0) {
+            hvd_gpu_steps_add(&run->steps, &back);
+        }
+        if (run->batch->header.kind == HVD_KIND_ALLGATHER ||
+            run->batch->header.kind == HVD_KIND_ALLTOALL) {
+            status = move_result(run, entry, &run->shadows[i], err);
+        }
+    }
+    if (status != 0) {
+        return status;
+    }
+    run->host->next = run->mark->rooms; /* it goes when it has been copied from */
+    run->mark->rooms = run->host;
+    run->host = NULL;
+    return hvd_gpu_run_submit(run, HVD_GPU_OUT, NULL, err);
+}
+
+void hvd_gpu_stage_finish(struct hvd_gpu_run *run)
+{
+    for (int64_t i = 0; run->shadows != NULL && i < run->count; i++) {
+        free(run->shadows[i].result);
+        free(run->shadows[i].received);
+    }
+    free(run->shadows);
+    free(run->shadow_list);
+    hvd_held_drop(run->host != NULL ? &run->host->held : NULL);
+}
