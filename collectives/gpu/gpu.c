@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The GPU of this rank: opened once, and what is on its streams. */
+#include "collectives/gpu/gpu.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#include "collectives/control/clock.h"
+#include "collectives/gpu/gpu_load.h"
+#include "gpu_binding/error.h"
+#include "gpu_binding/log.h"
+
+/* How long a device, or NCCL, may take to let go. */
+static const int stop_timeout_ms = 5000;
+static const int64_t let_go_ns = 3000000000;
+
+/* How often to look at the device: somebody waits, or nobody does. An interrupt from it would hold up
+ * its stream. */
+static const int64_t look_waited_ns = 50000;
+static const int64_t look_ns = 20000000;
+
+/* How often NCCL is asked whether something has failed. */
+static const int64_t check_ns = 100000000;
+
+int hvd_gpu_create(const struct hvd_gpu_config *config, struct hvd_gpu **out,
+                   struct hvd_error *err)
+{
+    struct hvd_gpu *gpu = calloc(1, sizeof(*gpu));
+
+    if (gpu == NULL) {
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory");
+    }
+    gpu->config = *config;
+    pthread_mutex_init(&gpu->lock, NULL);
+    for (int i = 0; i < HVD_GPU_QUEUES; i++) {
+        gpu->last[i] = &gpu->flying[i];
+    }
+    gpu->turn = 1;
+    *out = gpu;
+    return 0;
+}
+
+bool hvd_gpu_stop(struct hvd_gpu *gpu)
+{
+    bool stopped = true;
+
+    if (gpu != NULL && gpu->pool != NULL) {
+        stopped = gpu->pool->module->stop(gpu->pool->device, stop_timeout_ms);
+        if (!stopped) {
+            hvd_log(HVD_LOG_WARN,
+                    "GPU %d does not let go within %d s: its memory stays in use until "
+                    "the process ends",
+                    gpu->device, stop_timeout_ms / 1000);
+        }
+    }
+    return stopped;
+}
+
+static void drop_flying(struct hvd_gpu *gpu)
+{
+    for (int i = 0; i < HVD_GPU_QUEUES; i++) {
+        while (gpu->flying[i] != NULL) {
+            struct hvd_gpu_mark *mark = gpu->flying[i];
+
+            gpu->flying[i] = mark->next;
+            hvd_held_drop(&mark->held);
+        }
+    }
+}
+
+void hvd_gpu_destroy(struct hvd_gpu *gpu, bool has_stopped)
+{
+    if (gpu == NULL) {
+        return;
+    }
+    while (gpu->peers != NULL) {
+        hvd_gpu_forget_peers(gpu, gpu->peers->set);
+    }
+    if (!has_stopped) {
+        pthread_mutex_lock(&gpu->lock);
+        gpu->is_left = true;
+        pthread_mutex_unlock(&gpu->lock);
+        return;
+    }
+    drop_flying(gpu);
+    hvd_held_drop(gpu->pack != NULL ? &gpu->pack->held : NULL);
+    hvd_held_drop(gpu->pool != NULL ? &gpu->pool->held : NULL);
+    pthread_mutex_destroy(&gpu->lock);
+    free(gpu);
+}
+
+/* --- opening --- */
+
+static void wake(void *context)
+{
+    struct hvd_gpu *gpu = context;
+
+    pthread_mutex_lock(&gpu->lock);
+    if (!gpu->is_left) {
+        gpu->config.wake(gpu->config.context);
+    }
+    pthread_mutex_unlock(&gpu->lock);
+}
+
+/* lock held */
+static int open_device(struct hvd_gpu *gpu, int device, struct hvd_error *err)
+{
+    const struct hvd_gpu_module *module = hvd_gpu_load(err);
+    struct hvd_gpu_device *opened = NULL;
+    int status;
+
+    if (module == NULL) {
+        return HVD_ERR_UNSUPPORTED;
+    }
+    status = module->open(device, wake, gpu, &opened, err);
+    if (status != 0) {
+        return status;
+    }
+    status = hvd_gpu_pool_create(module, opened, &gpu->pool, err);
+    if (status != 0) {
+        module->stop(opened, stop_timeout_ms);
+        module->close(opened);
+        return status;
+    }
+    gpu->device = device;
+    hvd_log(HVD_LOG_INFO, "GPU %d is opened through %s", device, hvd_gpu_loaded_from());
+    return 0;
+}
+
+int hvd_gpu_open(struct hvd_gpu *gpu, int device, struct hvd_error *err)
+{
+    int status = 0;
+
+    pthread_mutex_lock(&gpu->lock);
+    if (gpu->pool == NULL) {
+        status = open_device(gpu, device, err);
+    } else if (gpu->device != device) {
+        status =
+            hvd_fail(err, HVD_ERR_UNSUPPORTED,
+                     "it is on GPU %d, but this rank has used GPU %d before: hvd takes "
+                     "one GPU for each process, torch.cuda.set_device(hvd.local_rank()) "
+                     "chooses it",
+                     device, gpu->device);
+    }
+    pthread_mutex_unlock(&gpu->lock);
+    return status;
+}
+
+int hvd_gpu_open_default(struct hvd_gpu *gpu, struct hvd_error *err)
+{
+    const struct hvd_layout *layout = &gpu->config.boot->layout;
+    const struct hvd_gpu_module *module;
+    int status = 0, count;
+
+    pthread_mutex_lock(&gpu->lock);
+    if (gpu->pool == NULL) {
+        module = hvd_gpu_load(err);
+        count = module != NULL ? module->count(err) : HVD_ERR_UNSUPPORTED;
+        if (count == 0) {
+            count = hvd_fail(err, HVD_ERR_UNSUPPORTED, "this process sees no GPU");
+        }
+        status = count < 0
+                     ? count
+                     : open_device(
+                           gpu, layout->local_rank[gpu->config.boot->rank] % count, err);
+    }
+    pthread_mutex_unlock(&gpu->lock);
+    return status;
+}
+
+/* --- marks --- */
+
+int hvd_gpu_mark_input(struct hvd_gpu *gpu, void *stream, struct hvd_held **out,
+                       struct hvd_error *err)
+{
+    struct hvd_gpu_mark *mark;
+    int status = hvd_gpu_mark_create(gpu->pool, &mark, err);
+
+    if (status != 0) {
+        return status;
+    }
+    status = gpu->pool->module->event_record(mark->event, stream, err);
+    if (status != 0) {
+        hvd_held_drop(&mark->held);
+        return status;
+    }
+    *out = &mark->held;
+    return 0;
+}
+
+int hvd_gpu_mark_wait(const struct hvd_held *held, void *stream, struct hvd_error *err)
+{
+    const struct hvd_gpu_mark *mark = (const struct hvd_gpu_mark *)held;
+
+    return mark->pool->module->event_wait(mark->event, stream, err);
+}
+
+uint64_t hvd_gpu_number(struct hvd_gpu *gpu)
+{
+    return ++gpu->numbers;
+}
+
+void hvd_gpu_launched(struct hvd_gpu *gpu, enum hvd_gpu_queue queue,
+                      struct hvd_gpu_mark *mark)
+{
+    hvd_held_keep(&mark->held);
+    mark->next = NULL;
+    *gpu->last[queue] = mark;
+    gpu->last[queue] = &mark->next;
+}
+
+void hvd_gpu_park(struct hvd_entry *entry)
+{
+    struct hvd_gpu_mark *mark = (struct hvd_gpu_mark *)entry->done;
+
+    entry->next = mark->entries;
+    mark->entries = entry;
+}
+
+/* --- landing --- */
+
+static void land(struct hvd_gpu *gpu, int queue, hvd_gpu_landed *landed, void *context,
+                 int status, const char *text)
+{
+    struct hvd_gpu_mark *mark = gpu->flying[queue];
+
+    gpu->flying[queue] = mark->next;
+    if (gpu->flying[queue] == NULL) {
+        gpu->last[queue] = &gpu->flying[queue];
+    }
+    while (mark->entries != NULL) {
+        struct hvd_entry *entry = mark->entries;
+
+        mark->entries = entry->next;
+        landed(context, entry, status, text); /* it may be gone now */
+    }
+    hvd_gpu_mark_clear(mark);
+    hvd_held_drop(&mark->held);
+}
+
+static int check_peers(struct hvd_gpu *gpu, int64_t now_ns, struct hvd_error *err)
+{
+    int status = 0;
+
+    if (now_ns - gpu->checked_ns < check_ns) {
+        return 0;
+    }
+    gpu->checked_ns = now_ns;
+    for (struct hvd_gpu_peers *peers = gpu->peers; peers != NULL && status == 0;
+         peers = peers->next) {
+        if (peers->comm != NULL) {
+            status = gpu->pool->module->comm_check(peers->comm, err);
+        }
+    }
+    return status;
+}
+
+int hvd_gpu_progress(struct hvd_gpu *gpu, hvd_gpu_landed *landed, void *context,
+                     bool *moved, struct hvd_error *err)
+{
+    int status = 0;
+
+    if (gpu->has_failed || hvd_gpu_is_idle(gpu)) {
+        return 0;
+    }
+    for (int i = 0; i < HVD_GPU_QUEUES; i++) {
+        while (status == 0 && gpu->flying[i] != NULL) {
+            status = gpu->pool->module->event_test(gpu->flying[i]->event, err);
+            if (status == 0) {
+                land(gpu, i, landed, context, 0, "");
+                *moved = true;
+            }
+        }
+        status = status == HVD_INPROGRESS ? 0 : status;
+    }
+    return status != 0 || hvd_gpu_is_idle(gpu) ? status
+                                               : check_peers(gpu, hvd_clock_ns(), err);
+}
+
+int64_t hvd_gpu_deadline(const struct hvd_gpu *gpu, bool is_waited, int64_t now_ns)
+{
+    if (gpu == NULL || gpu->has_failed) {
+        return -1;
+    }
+    if (gpu->waiting > 0 || (is_waited && !hvd_gpu_is_idle(gpu))) {
+        return now_ns + look_waited_ns;
+    }
+    return hvd_gpu_is_idle(gpu) ? -1 : now_ns + look_ns;
+}
+
+bool hvd_gpu_is_idle(const struct hvd_gpu *gpu)
+{
+    for (int i = 0; i < HVD_GPU_QUEUES; i++) {
+        if (gpu->flying[i] != NULL) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The last on each stream has come, or will never come. */
+static bool has_let_go(const struct hvd_gpu *gpu)
+{
+    for (int i = 0; i < HVD_GPU_QUEUES; i++) {
+        for (struct hvd_gpu_mark *mark = gpu->flying[i]; mark != NULL;
+             mark = mark->next) {
+            if (gpu->pool->module->event_test(mark->event, NULL) == HVD_INPROGRESS) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* What the device still uses is used for ever. */
+static void leave_behind(struct hvd_gpu_mark *mark)
+{
+    mark->rooms = NULL;
+    mark->litter = NULL;
+}
+
+static bool is_open(struct hvd_gpu *gpu)
+{
+    bool opened;
+
+    pthread_mutex_lock(&gpu->lock);
+    opened = gpu->pool != NULL;
+    pthread_mutex_unlock(&gpu->lock);
+    return opened;
+}
+
+void hvd_gpu_fail(struct hvd_gpu *gpu, hvd_gpu_landed *landed, void *context, int status,
+                  const char *text)
+{
+    const struct timespec moment = {.tv_nsec = 1000000};
+    int64_t until_ns = hvd_clock_ns() + let_go_ns;
+    bool is_free;
+
+    if (gpu == NULL || gpu->has_failed || !is_open(gpu)) {
+        return;
+    }
+    gpu->has_failed = true;
+    gpu->pool->module->abort(gpu->pool->device);
+    while (!(is_free = has_let_go(gpu)) && hvd_clock_ns() < until_ns) {
+        nanosleep(&moment, NULL);
+    }
+    for (int i = 0; i < HVD_GPU_QUEUES; i++) {
+        while (gpu->flying[i] != NULL) {
+            if (!is_free) {
+                leave_behind(gpu->flying[i]);
+            }
+            land(gpu, i, landed, context, status, text);
+        }
+    }
+}
+
+/* --- process sets --- */
+
+struct hvd_gpu_peers *hvd_gpu_find_peers(const struct hvd_gpu *gpu, int set)
+{
+    struct hvd_gpu_peers *peers = gpu->peers;
+
+    while (peers != NULL && peers->set != set) {
+        peers = peers->next;
+    }
+    return peers;
+}
+
+void hvd_gpu_forget_peers(struct hvd_gpu *gpu, int set)
+{
+    for (struct hvd_gpu_peers **at = &gpu->peers; *at != NULL; at = &(*at)->next) {
+        struct hvd_gpu_peers *peers = *at;
+
+        if (peers->set == set) {
+            *at = peers->next;
+            free(peers);
+            return;
+        }
+    }
+}
