@@ -78,6 +78,11 @@
     "HVD_SINGLE_COPY" /* 0: ranks of a node do not read each other's memory, 1 */
 #define HVD_ENV_TUNE_TABLE                                                               \
     "HVD_TUNE_TABLE" /* a file of hvd-bench --tune, SYSCONFDIR/hvd/tune.table; or builtin */
+#define HVD_ENV_GPU_PATH                                                                 \
+    "HVD_GPU_PATH" /* GPU tensors by nccl, by host memory, auto: nccl where all have it */
+#define HVD_ENV_GPU_MODULE "HVD_GPU_MODULE" /* path of hvd_gpu.so, beside libhvd */
+#define HVD_ENV_NCCL_LIBRARY                                                             \
+    "HVD_NCCL_LIBRARY" /* path of NCCL; the one loaded already, else libnccl.so.2 */
 #define HVD_ENV_TIMELINE_RANKS                                                           \
     "HVD_TIMELINE_RANKS" /* all: the timeline shows all ranks, not only 0 */
 #define HVD_ENV_MEMORY_LIMIT                                                             \

@@ -44,7 +44,10 @@ static int64_t soonest(int64_t one, int64_t other)
 /* When something is due; -1: when something happens. */
 static int64_t next_deadline(const struct hvd_engine *engine)
 {
-    int64_t blame = hvd_engine_blames_at(engine), due;
+    int64_t blame = soonest(
+        hvd_engine_blames_at(engine),
+        hvd_gpu_deadline(engine->gpu, atomic_load(&engine->waiters) > 0, hvd_clock_ns()));
+    int64_t due;
 
     if (engine->agreement == NULL || engine->has_failed ||
         engine->phase != HVD_PHASE_RUNNING) {
@@ -52,7 +55,7 @@ static int64_t next_deadline(const struct hvd_engine *engine)
     }
     due = hvd_agreement_deadline(engine->agreement, atomic_load(&engine->waiters) > 0,
                                  hvd_clock_ns());
-    return blame >= 0 && (due < 0 || blame < due) ? blame : due;
+    return soonest(blame, due);
 }
 
 /* Set by thread or waiter when no submission needs to ring; then the thread sleeps only until
@@ -216,9 +219,16 @@ static bool has_ended(struct hvd_engine *engine, const void *arg)
     return atomic_load_explicit(&request->status, memory_order_acquire) != HVD_INPROGRESS;
 }
 
+static bool has_launched(struct hvd_engine *engine, const void *arg)
+{
+    const struct hvd_request *request = arg;
+
+    return atomic_load(&request->is_launched) || has_ended(engine, arg);
+}
+
 /* Someone else drives: sleeps until something has ended or the driver has left. */
 static void wait_for_driver(struct hvd_engine *engine, const struct hvd_request *request,
-                            int timeout_ms)
+                            hvd_engine_test done, int timeout_ms)
 {
     const int64_t second = 1000000000;
     struct timespec until;
@@ -231,7 +241,7 @@ static void wait_for_driver(struct hvd_engine *engine, const struct hvd_request 
         until.tv_nsec -= second;
     }
     pthread_mutex_lock(&engine->mail);
-    if (has_ended(engine, request)) {
+    if (done(engine, request)) {
         pthread_mutex_unlock(&engine->mail);
         return;
     }
@@ -262,32 +272,44 @@ static bool try_take_over(struct hvd_engine *engine)
 }
 
 static void wait_for_request(struct hvd_engine *engine, const struct hvd_request *request,
-                             int timeout_ms)
+                             hvd_engine_test done, int timeout_ms)
 {
     int64_t deadline = hvd_clock_ns() + (int64_t)timeout_ms * 1000000;
 
-    while (!has_ended(engine, request)) {
+    while (!done(engine, request)) {
         int left = timeout_ms < 0 ? -1 : left_ms(deadline);
 
         if (left == 0) {
             return;
         }
         if (try_take_over(engine)) {
-            hvd_engine_drive(engine, has_ended, request, left);
+            hvd_engine_drive(engine, done, request, left);
             hvd_engine_hand_back(engine);
         } else {
-            wait_for_driver(engine, request, left);
+            wait_for_driver(engine, request, done, left);
         }
     }
+}
+
+static void wait_until(struct hvd_engine *engine, struct hvd_request *request,
+                       hvd_engine_test done, int timeout_ms)
+{
+    atomic_store(&request->is_asked_for, true);
+    atomic_fetch_add(&engine->waiters, 1);
+    wait_for_request(engine, request, done, timeout_ms);
+    atomic_fetch_sub(&engine->waiters, 1);
 }
 
 void hvd_engine_wait(struct hvd_engine *engine, struct hvd_request *request,
                      int timeout_ms)
 {
-    atomic_store(&request->is_asked_for, true);
-    atomic_fetch_add(&engine->waiters, 1);
-    wait_for_request(engine, request, timeout_ms);
-    atomic_fetch_sub(&engine->waiters, 1);
+    wait_until(engine, request, has_ended, timeout_ms);
+}
+
+void hvd_engine_wait_launched(struct hvd_engine *engine, struct hvd_request *request,
+                              int timeout_ms)
+{
+    wait_until(engine, request, has_launched, timeout_ms);
 }
 
 void hvd_engine_poke(struct hvd_engine *engine)

@@ -20,10 +20,10 @@ void hvd_engine_end_entry(struct hvd_engine *engine, struct hvd_entry *entry, in
                           const char *text)
 {
     hvd_timeline_ended(engine->timeline, entry, status);
-    if (hvd_entry_end(entry, status, text)) {
-        pthread_mutex_lock(&engine->mail);
-        pthread_cond_broadcast(&engine->ended);
-        pthread_mutex_unlock(&engine->mail);
+    if (status == 0 && entry->done != NULL) {
+        hvd_engine_launch_entry(engine, entry);
+    } else {
+        hvd_engine_land_entry(engine, entry, status, text);
     }
 }
 
@@ -57,6 +57,7 @@ void hvd_engine_fail(struct hvd_engine *engine, int culprit, int status, const c
     hvd_fail(&failure, status, "%s", text); /* text may belong to what ends below */
     hvd_engine_refuse(engine, status, failure.text);
     hvd_control_abort(engine->control, culprit, failure.text);
+    hvd_gpu_fail(engine->gpu, hvd_engine_land_entry, engine, status, failure.text);
     /* The run itself stays until the net is gone, which may still know its messages. */
     drop_batches(engine);
     if (engine->report != NULL) {
@@ -191,6 +192,7 @@ static bool progress_data(struct hvd_engine *engine)
 {
     bool moved = engine->net != NULL && progress_net(engine);
 
+    moved |= engine->gpu != NULL && hvd_engine_progress_gpu(engine);
     return hvd_engine_run_batches(engine) || moved;
 }
 

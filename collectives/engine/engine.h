@@ -18,6 +18,11 @@ struct hvd_engine;
 int hvd_engine_create(const int *ranks, int count, struct hvd_engine **out,
                       struct hvd_error *err);
 
+/* Opens the device if need be; *ready, the caller's, is what the stream has come to then. Any
+ * thread. */
+int hvd_engine_use_gpu(struct hvd_engine *engine, int device, void *stream,
+                       struct hvd_held **ready, struct hvd_error *err);
+
 /* Takes all entries of a request; their names must not be in flight. Any thread. The request
  * stays the caller's, to be freed when it has ended. */
 int hvd_engine_submit(struct hvd_engine *engine, struct hvd_request *request,
@@ -27,6 +32,10 @@ int hvd_engine_submit(struct hvd_engine *engine, struct hvd_request *request,
  * drive. Any thread. */
 void hvd_engine_wait(struct hvd_engine *engine, struct hvd_request *request,
                      int timeout_ms);
+
+/* The same until the request is launched, or has ended. */
+void hvd_engine_wait_launched(struct hvd_engine *engine, struct hvd_request *request,
+                              int timeout_ms);
 
 /* Drives once if nobody else does. Any thread. */
 void hvd_engine_poke(struct hvd_engine *engine);

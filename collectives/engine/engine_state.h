@@ -6,6 +6,7 @@
  *   algorithms.c         the same table for all ranks
  *   leave.c              shutdown and teardown        engine_timeline.c  the timeline
  *   tuning.c             fusion as the autotuner wants it
+ *   engine_gpu.c         tensors on GPUs
  *
  * `drive` is held by the thread that moves things on and guards everything that is
  * not listed under `mail`. `mail` is held for a few instructions by any thread. A thread that
@@ -23,6 +24,7 @@
 #include "collectives/lateness/lateness_report.h"
 #include "collectives/engine/sets.h"
 #include "collectives/engine/settings.h"
+#include "collectives/gpu/gpu.h"
 #include "collectives/run/choice_file.h"
 #include "collectives/run/teams.h"
 #include "collectives/timeline/timeline.h"
@@ -40,6 +42,7 @@ struct hvd_engine {
     struct hvd_net *net;
     struct hvd_shm *shm;
     struct hvd_teams *teams; /* and the batches that all ranks have agreed on */
+    struct hvd_gpu *gpu;
     struct hvd_uplink *uplink;
     struct hvd_agreement *agreement;
     struct hvd_lateness_report *report; /* NULL: nobody asked for it */
@@ -62,6 +65,7 @@ struct hvd_engine {
     bool is_crowded; /* more ranks than cpus: yield early while spinning */
     bool thread_is_crowded; /* the same of the progress thread beside a trainer's */
     int64_t lost_ns; /* when the network lost a peer; 0: it has not */
+    int64_t gpu_lost_ns; /* the same of NCCL */
     bool data_moves; /* it did when last looked at */
     int64_t heard_ns; /* when messages and submissions were last looked at */
     int64_t control_seen_ns; /* when the control sockets were last looked at */
@@ -148,6 +152,17 @@ int hvd_engine_open_timeline(struct hvd_engine *engine, struct hvd_error *err); 
 void hvd_engine_batch_started(void *engine, const struct hvd_batch *batch,
                               bool crosses_nodes);
 
+/* --- engine_gpu.c, drive held --- */
+int hvd_engine_open_gpu(struct hvd_engine *engine, struct hvd_error *err);
+bool hvd_engine_progress_gpu(struct hvd_engine *engine);
+
+/* The agreement is done with the entry of a batch that is launched. */
+void hvd_engine_launch_entry(struct hvd_engine *engine, struct hvd_entry *entry);
+
+/* An entry has ended; what waits for it is told. */
+void hvd_engine_land_entry(void *engine, struct hvd_entry *entry, int status,
+                           const char *text);
+
 /* --- engine.c, drive held --- */
 /* A rank that ends because another one died closes its connections, and those of the network may be
  * seen before the word of who died: it is waited for so long. */
@@ -185,7 +200,6 @@ bool hvd_engine_fall_asleep(struct hvd_engine *engine, bool dozes);
 void hvd_engine_wake_up(struct hvd_engine *engine);
 
 /* --- drive.c --- */
-void hvd_engine_ring(int eventfd); /* wakes who sleeps on it */
 void hvd_engine_take_over(struct hvd_engine *engine); /* locks drive */
 void hvd_engine_hand_back(struct hvd_engine *engine); /* unlocks it */
 

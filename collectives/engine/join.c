@@ -175,7 +175,8 @@ static int open_teams(struct hvd_engine *engine, int timeout_ms, struct hvd_erro
                                             .shm = engine->shm,
                                             .net = engine->net,
                                             .geometry = engine->geometry,
-                                            .algorithms = engine->algorithms};
+                                            .algorithms = engine->algorithms,
+                                            .gpu = engine->gpu};
 
     status = status != 0 ? status : hvd_teams_create(&config, &engine->teams, err);
     if (status == 0) {
@@ -278,6 +279,7 @@ static int join(struct hvd_engine *engine, struct hvd_boot_query *query,
     status = status != 0 ? status : hvd_engine_open_timeline(engine, err);
     status = status != 0 ? status : hvd_agree_create(engine, err);
     status = status != 0 ? status : hvd_tuning_create(engine, err);
+    status = status != 0 ? status : hvd_engine_open_gpu(engine, err);
     status = status != 0 ? status : open_teams(engine, settings->start_timeout_ms, err);
     status = status != 0 ? status : open_report(engine, err);
     status = status != 0 ? status : start_thread(engine, err);

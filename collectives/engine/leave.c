@@ -76,7 +76,7 @@ void hvd_leave_progress(struct hvd_engine *engine)
         shut_down(engine);
     }
     if (engine->phase != HVD_PHASE_DRAINING || engine->sent_drained ||
-        !hvd_teams_are_idle(engine->teams) ||
+        !hvd_teams_are_idle(engine->teams) || !hvd_gpu_is_idle(engine->gpu) ||
         engine->drained_children < hvd_uplink_children(engine->uplink)) {
         return;
     }
@@ -145,12 +145,16 @@ static void close_bells(struct hvd_engine *engine)
 
 void hvd_engine_destroy(struct hvd_engine *engine)
 {
+    bool gpu_has_stopped;
+
     if (engine == NULL) {
         return;
     }
     stop_thread(engine);
+    gpu_has_stopped = hvd_gpu_stop(engine->gpu);
     hvd_net_destroy(engine->net);
     hvd_teams_destroy(engine->teams);
+    hvd_gpu_destroy(engine->gpu, gpu_has_stopped);
     hvd_lateness_report_destroy(engine->report);
     hvd_timeline_destroy(engine->timeline);
     hvd_uplink_destroy(engine->uplink);

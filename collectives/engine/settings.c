@@ -202,6 +202,25 @@ static void read_autotune(struct hvd_settings *settings)
     settings->autotune_noise = read_real(HVD_ENV_AUTOTUNE_NOISE, 0.8, 1, NULL);
 }
 
+static enum hvd_gpu_path read_gpu_path(void)
+{
+    static const char *const words[] = {[HVD_GPU_PATH_AUTO] = "auto",
+                                        [HVD_GPU_PATH_NCCL] = "nccl",
+                                        [HVD_GPU_PATH_HOST] = "host"};
+    const char *text = find(HVD_ENV_GPU_PATH);
+
+    for (int i = 0; text != NULL && i <= HVD_GPU_PATH_HOST; i++) {
+        if (strcasecmp(text, words[i]) == 0) {
+            return (enum hvd_gpu_path)i;
+        }
+    }
+    if (text != NULL) {
+        hvd_log(warning_level(), "%s=%.64s is none of auto, nccl, host; using auto",
+                HVD_ENV_GPU_PATH, text);
+    }
+    return HVD_GPU_PATH_AUTO;
+}
+
 static void read_records(struct hvd_settings *settings)
 {
     const char *ranks = find(HVD_ENV_TIMELINE_RANKS);
@@ -234,6 +253,7 @@ void hvd_settings_read(struct hvd_settings *settings)
     read_stalls(settings);
     read_autotune(settings);
     read_records(settings);
+    settings->gpu_path = read_gpu_path();
 }
 
 void hvd_settings_name_rank(const struct hvd_settings *settings, int rank)

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "collectives/gpu/gpu.h"
+
 /* Texts are borrowed from the environment: what outlives init is copied by its user. */
 struct hvd_settings {
     int start_timeout_ms;
@@ -19,6 +21,7 @@ struct hvd_settings {
     bool disable_group_fusion;
     bool dynamic_process_sets;
     bool single_copy; /* ranks of a node may reach each other's memory */
+    enum hvd_gpu_path gpu_path;
     const char *thread_affinity; /* NULL: none; thread_cpu.h reads it */
 
     bool stall_check_disable;

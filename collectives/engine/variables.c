@@ -13,7 +13,7 @@
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 
 #define NO_MPI "hvd does not use MPI"
-#define NO_GPU "this version of hvd has no GPU tensors"
+#define ONE_STREAM "hvd launches all that goes by NCCL on one stream"
 #define NO_GLOO "hvd does not use Gloo, ranks find each other through PMIx"
 #define OWN_WAYS "hvd always works within nodes first, where that is faster"
 
@@ -62,10 +62,10 @@ static const struct variable variables[] = {
     {HVD_ENV_HIERARCHICAL_ALLREDUCE, OWN_WAYS},
     {HVD_ENV_HIERARCHICAL_ALLGATHER, OWN_WAYS},
     {HVD_ENV_TORUS_ALLREDUCE, OWN_WAYS},
-    {HVD_ENV_NCCL_STREAMS, NO_GPU},
-    {HVD_ENV_BATCH_COPIES, NO_GPU},
-    {HVD_ENV_ASYNC_COMPLETION, NO_GPU},
-    {HVD_ENV_XLA_OPS, NO_GPU},
+    {HVD_ENV_NCCL_STREAMS, ONE_STREAM},
+    {HVD_ENV_BATCH_COPIES, "hvd copies GPU tensors one by one"},
+    {HVD_ENV_ASYNC_COMPLETION, "the framework's stream always waits by an event"},
+    {HVD_ENV_XLA_OPS, "hvd has no operations for XLA"},
     {HVD_ENV_DISABLE_NVTX, "hvd marks no NVTX ranges"},
     {HVD_ENV_CONTROLLER, "hvd has one controller, and it needs no choice"},
     {HVD_ENV_CPU_OPERATIONS, "hvd has its own operations, and they need no choice"},

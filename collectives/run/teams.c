@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "collectives/control/clock.h"
+#include "collectives/gpu/gpu_run.h"
 #include "collectives/run/run.h"
 #include "collectives/shm/shm_reach.h"
 
@@ -25,6 +26,7 @@ struct queue {
     struct hvd_batch *batches; /* the first is under way once run is there */
     struct hvd_batch **end;
     struct hvd_run *run;
+    struct hvd_gpu_run *gpu_run; /* instead, on GPUs */
 };
 
 struct hvd_teams {
@@ -44,6 +46,7 @@ static void queue_destroy(struct queue *queue)
         return;
     }
     hvd_run_destroy(queue->run);
+    hvd_gpu_run_destroy(queue->gpu_run);
     while (queue->batches != NULL) {
         struct hvd_batch *batch = queue->batches;
 
@@ -219,6 +222,9 @@ void hvd_teams_remove(struct hvd_teams *teams, int set)
         assert(teams->queues[index]->batches == NULL);
         queue_destroy(teams->queues[index]);
         teams->queues[index] = NULL;
+        if (teams->config.gpu != NULL) {
+            hvd_gpu_forget_peers(teams->config.gpu, set);
+        }
     }
 }
 
@@ -231,6 +237,9 @@ void hvd_teams_submit(struct hvd_teams *teams, struct hvd_batch *batch)
     assert(index >= 0 && teams->queues[index]->is_member);
     queue = teams->queues[index];
     batch->next = NULL;
+    if (teams->config.gpu != NULL && hvd_batch_is_on_gpu(batch)) {
+        batch->gpu_number = hvd_gpu_number(teams->config.gpu);
+    }
     *queue->end = batch;
     queue->end = &batch->next;
 }
@@ -256,8 +265,13 @@ static int start(struct hvd_teams *teams, struct queue *queue)
     if (!hvd_shm_region_is_ready(queue->region) || !hvd_shm_settle(teams->config.shm)) {
         return HVD_INPROGRESS;
     }
-    status = hvd_run_create(&queue->team, &batch->header, batch->entries, batch->rows,
-                            &queue->run, &teams->failure);
+    if (batch->gpu_number != 0) {
+        status = hvd_gpu_run_create(teams->config.gpu, &queue->team, batch,
+                                    &queue->gpu_run, &teams->failure);
+    } else {
+        status = hvd_run_create(&queue->team, &batch->header, batch->entries, batch->rows,
+                                &queue->run, &teams->failure);
+    }
     if (status == 0) {
         batch->started_ns = hvd_clock_ns();
         if (teams->started != NULL) {
@@ -273,13 +287,16 @@ static int advance(struct hvd_teams *teams, struct queue *queue, int64_t *work,
 {
     int status;
 
-    if (queue->run == NULL) {
+    if (queue->run == NULL && queue->gpu_run == NULL) {
         status = start(teams, queue);
         if (status != 0) {
             return status;
         }
         *work -= start_bytes;
         *moved = true;
+    }
+    if (queue->gpu_run != NULL) {
+        return hvd_gpu_run_progress(queue->gpu_run, work, moved, &teams->failure);
     }
     status = hvd_run_progress(queue->run, work, moved);
     if (status < 0) {
@@ -300,7 +317,9 @@ static int take_turn(struct hvd_teams *teams, struct queue *queue, hvd_batch_end
             return status == HVD_INPROGRESS ? 0 : status;
         }
         hvd_run_destroy(queue->run);
+        hvd_gpu_run_destroy(queue->gpu_run);
         queue->run = NULL;
+        queue->gpu_run = NULL;
         ended(context, pop(queue));
     }
     return 0;
@@ -370,6 +389,9 @@ struct hvd_batch *hvd_teams_take_batch(struct hvd_teams *teams)
         if (teams->queues[i] != NULL && teams->queues[i]->batches != NULL) {
             if (teams->queues[i]->run != NULL) {
                 hvd_run_forget(teams->queues[i]->run);
+            }
+            if (teams->queues[i]->gpu_run != NULL) {
+                hvd_gpu_run_forget(teams->queues[i]->gpu_run);
             }
             return pop(teams->queues[i]);
         }

@@ -23,7 +23,7 @@ struct hvd_gpu;
 struct hvd_team;
 struct hvd_teams;
 
-/* A batch has ended well; whoever is told owns it. May submit others. */
+/* A batch has ended well (one on GPUs: is launched); whoever is told owns it. May submit others. */
 typedef void (*hvd_batch_ended)(void *context, struct hvd_batch *batch);
 
 /* A batch begins to run; its ranks are on one node or more. Borrowed. */
@@ -45,7 +45,7 @@ int hvd_teams_create(const struct hvd_teams_config *config, struct hvd_teams **o
                      struct hvd_error *err);
 
 /* Drops what is queued or under way. After a failure destroy the net first, which may still
- * know messages of what is under way. NULL is fine. */
+ * know messages of what is under way; stop the GPU first. NULL is fine. */
 void hvd_teams_destroy(struct hvd_teams *teams);
 
 /* Opens the team of a process set. Every rank of the job calls this, and remove, for the same
