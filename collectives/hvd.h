@@ -46,6 +46,13 @@
  * hvd_wait or hvd_test reports the end, be it a failure. Everything else that a start function
  * is given (names, shapes, splits, lists) is copied.
  *
+ * GPUs: input and output may be memory of a CUDA device, one for each process; then all ranks'
+ * are. The collective waits for the caller's stream, and the caller's stream can be made to wait
+ * for the collective (hvd_wait_on), so that no thread waits for the device. hvd_wait and hvd_test
+ * tell when the device is done. What the library allocates on a device is handed over by
+ * hvd_request_copy. Tensors go by NCCL where all ranks of the process set have it, else through
+ * host memory. NCCL rounds 16-bit sums as it goes, and does not promise the same bits each time.
+ *
  * Threads: any thread may call any function at any time; hvd_init and hvd_shutdown wait for
  * each other. One request is waited for, read and freed by one thread. A forked child is not a
  * rank: all that needs the job fails there with HVD_ERR_STATE.
@@ -107,7 +114,10 @@ struct hvd_tensor {
     const int64_t *shape; /* [ndim], of the input */
     int ndim;
     enum hvd_dtype dtype;
-    int device; /* HVD_DEVICE_CPU: this version takes host memory only */
+    int device; /* HVD_DEVICE_CPU, or the number of a CUDA device; see "GPUs" below */
+    /* On a GPU: when this CUDA stream (NULL: the default one) has come as far as it is now, the
+     * input is there and the output may be written. */
+    void *stream;
 };
 
 struct hvd_request; /* made by the start functions, freed by hvd_request_free */
@@ -238,14 +248,27 @@ int hvd_wait(struct hvd_request *request, struct hvd_error *err);
  * and then. */
 int hvd_wait_for(struct hvd_request *request, int timeout_ms, struct hvd_error *err);
 
+/* As hvd_wait_for, but for tensors on GPUs: returns 0 as soon as the request is on the GPU's own
+ * streams, and from then on the caller's stream waits for its end. A failure of the device or of
+ * another rank after that comes with a later call. Of host tensors: as hvd_wait_for. */
+int hvd_wait_on(struct hvd_request *request, void *stream, int timeout_ms,
+                struct hvd_error *err);
+
+/* Rows (dimension 0) of the output that the library allocated for tensor `index` (from 0) of an
+ * allgather or alltoall on a GPU, after hvd_wait_on or the end; and a copy of it to memory of the
+ * device, on the stream, which waits for the end itself. Else HVD_ERR_STATE. */
+int hvd_request_rows(struct hvd_request *request, int index, int64_t *rows);
+int hvd_request_copy(struct hvd_request *request, int index, void *output, void *stream,
+                     struct hvd_error *err);
+
 /* Hands over the output that the library allocated for tensor `index` (from 0) of a finished
  * allgather or alltoall. *data (aligned to 64 bytes, NULL if empty) is the caller's, to end
  * with hvd_free; *rows is its dimension 0, the others are those of the input. Once per tensor.
- * HVD_ERR_STATE while the request is under way, has failed, or was another one. */
+ * HVD_ERR_STATE while the request is under way, has failed, was on a GPU, or was another one. */
 int hvd_request_take(struct hvd_request *request, int index, void **data, int64_t *rows);
 
-/* Rows that came from each rank of a finished alltoall; splits has room for one number per
- * rank of the set. HVD_ERR_STATE as above. */
+/* Rows that came from each rank of a finished alltoall, on a GPU also after hvd_wait_on; splits has
+ * room for one number per rank of the set. HVD_ERR_STATE as above. */
 int hvd_request_splits(struct hvd_request *request, int32_t *splits);
 
 /* Of a finished hvd_join_start: the rank that joined last. Of a finished hvd_set_add_start: the
@@ -253,7 +276,7 @@ int hvd_request_splits(struct hvd_request *request, int32_t *splits);
 int hvd_request_last_rank(struct hvd_request *request);
 int hvd_request_set(struct hvd_request *request);
 
-/* Waits if need be, then frees. NULL is fine. */
+/* Waits if need be, but not for what a stream waits for; then frees. NULL is fine. */
 void hvd_request_free(struct hvd_request *request);
 
 void hvd_free(void *data); /* what hvd_request_take handed over; NULL is fine */
@@ -275,6 +298,16 @@ int hvd_timeline_stop(struct hvd_error *err);
 /* --- facts ------------------------------------------------------------------------------ */
 
 const char *hvd_version(void); /* "0.1.0" */
+
+/* What GPU tensors would use here, found now: the driver's version of CUDA (12040 is 12.4), NCCL's
+ * (21803 is 2.18.3); 0: there is none that is usable. Need no hvd_init. */
+int hvd_cuda_version(void);
+int hvd_nccl_version(void);
+
+/* Says the same in lines of text, with the files and with what is wrong: at most size bytes with
+ * the 0 at the end. Returns 0, or HVD_ERR_UNSUPPORTED when GPU tensors cannot be used. */
+int hvd_gpu_describe(char *text, size_t size);
+
 size_t hvd_dtype_bytes(enum hvd_dtype dtype); /* 0 when there is no such dtype */
 const char *hvd_dtype_name(enum hvd_dtype dtype); /* Horovod's names: "float32" */
 

@@ -11,4 +11,7 @@
 struct hvd_engine *hvd_job_enter(struct hvd_error *err);
 void hvd_job_exit(void);
 
+/* The entry when it is launched or has ended well, else NULL. */
+struct hvd_entry *hvd_launched_entry(struct hvd_request *request, int index);
+
 #endif

@@ -59,12 +59,9 @@ static int check_tensor(const struct hvd_tensor *tensor, struct hvd_error *err)
         return hvd_fail(err, HVD_ERR_ARG, "tensor %s: there is no dtype %d", tensor->name,
                         tensor->dtype);
     }
-    if (tensor->device != HVD_DEVICE_CPU) {
-        return hvd_fail(
-            err, HVD_ERR_UNSUPPORTED,
-            "tensor %s is on GPU %d: this version of hvd takes tensors in host "
-            "memory only",
-            tensor->name, tensor->device);
+    if (tensor->device < HVD_DEVICE_CPU) {
+        return hvd_fail(err, HVD_ERR_ARG, "tensor %s: there is no device %d",
+                        tensor->name, tensor->device);
     }
     return check_shape(tensor, err);
 }
@@ -196,13 +193,14 @@ static int fill_entry(const struct hvd_start *start, const struct hvd_tensor *te
 {
     entry->input = tensor->input;
     entry->output = tensor->output;
+    entry->device = tensor->device;
     entry->proposal = (struct hvd_proposal){
         .set = start->set,
         .kind = start->kind,
         .dtype = tensor->dtype,
         .op = start->op,
         .root = start->root,
-        .device = tensor->device,
+        .device = tensor->device == HVD_DEVICE_CPU ? HVD_DEVICE_CPU : HVD_PROPOSAL_GPU,
         .ndim = tensor->ndim,
         .prescale = start->prescale,
         .postscale = start->postscale,

@@ -34,7 +34,7 @@ static int fill_request(struct hvd_engine *engine, struct hvd_start *start,
     if (status == 0 && request->count > 1) {
         form_group(request);
     }
-    return status;
+    return status != 0 ? status : hvd_start_gpu(engine, tensors, request, err);
 }
 
 int hvd_start_submit(struct hvd_start *start, const struct hvd_tensor *tensors, int count,

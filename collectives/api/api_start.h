@@ -37,6 +37,10 @@ int hvd_check_place(struct hvd_engine *engine, struct hvd_start *start,
 int hvd_check_entry(const struct hvd_start *start, const struct hvd_tensor *tensor,
                     struct hvd_entry *entry, struct hvd_error *err);
 
+/* All tensors are on one device; if that is a GPU, their entries wait for their stream. */
+int hvd_start_gpu(struct hvd_engine *engine, const struct hvd_tensor *tensors,
+                  struct hvd_request *request, struct hvd_error *err);
+
 /* Checks and submits; *out is the caller's. */
 int hvd_start_submit(struct hvd_start *start, const struct hvd_tensor *tensors, int count,
                      struct hvd_request **out, struct hvd_error *err);

@@ -67,8 +67,9 @@ HVD_EXPORT int hvd_request_take(struct hvd_request *request, int index, void **d
 {
     struct hvd_entry *entry = ended_entry(request, index);
 
-    if (entry == NULL || (entry->proposal.kind != HVD_KIND_ALLGATHER &&
-                          entry->proposal.kind != HVD_KIND_ALLTOALL)) {
+    if (entry == NULL || entry->device != HVD_DEVICE_CPU ||
+        (entry->proposal.kind != HVD_KIND_ALLGATHER &&
+         entry->proposal.kind != HVD_KIND_ALLTOALL)) {
         return HVD_ERR_STATE;
     }
     *data = entry->result;
@@ -79,7 +80,7 @@ HVD_EXPORT int hvd_request_take(struct hvd_request *request, int index, void **d
 
 HVD_EXPORT int hvd_request_splits(struct hvd_request *request, int32_t *splits)
 {
-    struct hvd_entry *entry = ended_entry(request, 0);
+    struct hvd_entry *entry = hvd_launched_entry(request, 0);
 
     if (entry == NULL || entry->received == NULL) {
         return HVD_ERR_STATE;
@@ -109,8 +110,11 @@ HVD_EXPORT int hvd_request_set(struct hvd_request *request)
 
 HVD_EXPORT void hvd_request_free(struct hvd_request *request)
 {
-    if (request != NULL) {
-        hvd_wait(request, NULL);
-        hvd_request_destroy(request);
+    if (request == NULL) {
+        return;
     }
+    if (!atomic_load(&request->is_on_stream)) {
+        hvd_wait(request, NULL);
+    }
+    hvd_request_drop(request);
 }
