@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory and streams of the GPU, for tests. */
+#include "tests/collectives/gpu/gpu_memory.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "collectives/gpu_module/cuda.h"
+
+static const struct hvd_cuda *cuda;
+static CUcontext ctx;
+static CUevent event;
+static int number;
+
+static void must(int error, const char *what)
+{
+    if (error != 0) {
+        fprintf(stderr, "# %s: error %d\n", what, error);
+        exit(1);
+    }
+}
+
+int gpu_open(void)
+{
+    struct hvd_gpu_library found;
+    const char *chosen = getenv("HVD_TEST_GPU");
+    int error;
+
+    cuda = hvd_cuda_find(&found);
+    error = cuda != NULL ? cuda->init(0) : 0;
+    if (cuda == NULL || error != 0) {
+        fprintf(stderr, "# no GPU: %s (cuInit: %d)\n", found.problem, error);
+        return 0;
+    }
+    number = chosen != NULL ? atoi(chosen) : 0;
+    must(cuda->ctx_retain(&ctx, number), "cuDevicePrimaryCtxRetain");
+    must(cuda->ctx_push(ctx), "cuCtxPushCurrent");
+    must(cuda->event_create(&event, CU_EVENT_DISABLE_TIMING), "cuEventCreate");
+    return 1;
+}
+
+int gpu_number(void)
+{
+    return number;
+}
+
+void *gpu_stream(void)
+{
+    CUstream stream;
+    int least, greatest;
+
+    must(cuda->priority_range(&least, &greatest), "cuCtxGetStreamPriorityRange");
+    must(cuda->stream_create(&stream, CU_STREAM_NON_BLOCKING, least),
+         "cuStreamCreateWithPriority");
+    return stream;
+}
+
+void *gpu_memory(size_t bytes)
+{
+    CUdeviceptr memory = 0;
+
+    must(cuda->mem_alloc(&memory, bytes), "cuMemAlloc");
+    return (void *)(uintptr_t)memory;
+}
+
+void gpu_copy(void *to, const void *from, size_t bytes, void *stream)
+{
+    if (bytes > 0) {
+        must(cuda->copy((CUdeviceptr)(uintptr_t)to, (CUdeviceptr)(uintptr_t)from, bytes,
+                        stream),
+             "cuMemcpyAsync");
+    }
+}
+
+void gpu_finish(void *stream)
+{
+    int error;
+
+    must(cuda->event_record(event, stream), "cuEventRecord");
+    while ((error = cuda->event_query(event)) == CUDA_ERROR_NOT_READY) {
+        sched_yield();
+    }
+    must(error, "cuEventQuery");
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory and streams of the GPU, for tests. All that goes wrong ends the process. */
+#ifndef GPU_MEMORY_H
+#define GPU_MEMORY_H
+
+#include <stddef.h>
+
+/* Opens device HVD_TEST_GPU, or 0. False, and the reason printed: there is none. */
+int gpu_open(void);
+int gpu_number(void); /* its number */
+
+void *gpu_stream(void); /* a new one */
+
+/* Fresh memory on the device, for good. */
+void *gpu_memory(size_t bytes);
+
+/* On a stream: from host to device or back. */
+void gpu_copy(void *to, const void *from, size_t bytes, void *stream);
+
+/* Until the stream has done all that is on it. */
+void gpu_finish(void *stream);
+
+#endif

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lets a test of host tensors run on tensors of a GPU. */
+#define ON_GPU_ITSELF
+#include "tests/collectives/gpu/on_gpu.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/collectives/gpu/gpu_memory.h"
+
+enum {
+    ARENA_BYTES = 256 << 20,
+    MOST_TENSORS = 64,
+};
+
+/* One tensor of a request under way. */
+struct moved {
+    char *input; /* on the device */
+    char *output;
+    void *host_output;
+    size_t output_bytes;
+    size_t row_bytes;
+};
+
+struct record {
+    struct record *next;
+    struct hvd_request *request;
+    int count;
+    bool is_over;
+    struct moved moved[MOST_TENSORS];
+};
+
+static void *stream;
+static char *arena;
+static size_t arena_used;
+static struct record *records;
+
+int on_gpu_init(struct hvd_error *err)
+{
+    if (stream == NULL && !gpu_open()) {
+        exit(1);
+    }
+    if (stream == NULL) {
+        stream = gpu_stream();
+        arena = gpu_memory(ARENA_BYTES);
+    }
+    return hvd_init(err);
+}
+
+int on_gpu_shutdown(void)
+{
+    return hvd_shutdown();
+}
+
+/* Freed all at once, when nothing is under way. */
+static char *allocate(size_t bytes)
+{
+    char *memory = arena + arena_used;
+
+    arena_used += (bytes + 255) / 256 * 256 + 256;
+    if (arena_used > ARENA_BYTES) {
+        fprintf(stderr, "# the test's device memory is full\n");
+        exit(1);
+    }
+    return memory;
+}
+
+static size_t bytes_of(const struct hvd_tensor *tensor, size_t *row_bytes)
+{
+    size_t bytes = hvd_dtype_bytes(tensor->dtype), row = bytes;
+
+    for (int i = 0; i < tensor->ndim; i++) {
+        bytes *= (size_t)tensor->shape[i];
+        row *= i > 0 ? (size_t)tensor->shape[i] : 1;
+    }
+    *row_bytes = row;
+    return bytes;
+}
+
+/* A tensor on the device like this one; gets_bytes of output, SIZE_MAX: as many as of input. */
+static struct hvd_tensor move_in(struct record *record, const struct hvd_tensor *tensor,
+                                 size_t gets_bytes)
+{
+    struct hvd_tensor on_device = *tensor;
+    struct moved *moved = &record->moved[record->count++];
+    size_t bytes = bytes_of(tensor, &moved->row_bytes);
+
+    moved->input = allocate(bytes);
+    moved->host_output = tensor->output;
+    moved->output_bytes = tensor->output == NULL   ? 0
+                          : gets_bytes == SIZE_MAX ? bytes
+                                                   : gets_bytes;
+    moved->output = tensor->output == tensor->input ? moved->input
+                    : tensor->output == NULL        ? NULL
+                                                    : allocate(moved->output_bytes);
+    if (tensor->input != NULL) {
+        gpu_copy(moved->input, tensor->input, bytes, stream);
+    }
+    on_device.input = moved->input;
+    on_device.output = moved->output;
+    on_device.device = gpu_number();
+    on_device.stream = stream;
+    return on_device;
+}
+
+static struct record *begin(const struct hvd_tensor *tensors, int count,
+                            size_t gets_bytes, struct hvd_tensor *on_device)
+{
+    struct record *record = calloc(1, sizeof(*record));
+
+    if (record == NULL || count > MOST_TENSORS) {
+        fprintf(stderr, "# too many tensors\n");
+        exit(1);
+    }
+    for (int i = 0; i < count; i++) {
+        on_device[i] = move_in(record, &tensors[i], gets_bytes);
+    }
+    return record;
+}
+
+static int keep(struct record *record, int status, struct hvd_request **request)
+{
+    if (status != 0) {
+        free(record);
+        return status;
+    }
+    record->request = *request;
+    record->next = records;
+    records = record;
+    return 0;
+}
+
+int on_gpu_allreduce(const struct hvd_tensor *tensors, int count, enum hvd_op op,
+                     double prescale, double postscale, int set,
+                     struct hvd_request **request, struct hvd_error *err)
+{
+    struct hvd_tensor moved[MOST_TENSORS];
+    struct record *record = begin(tensors, count, SIZE_MAX, moved);
+
+    return keep(
+        record,
+        hvd_allreduce_start(moved, count, op, prescale, postscale, set, request, err),
+        request);
+}
+
+int on_gpu_reducescatter(const struct hvd_tensor *tensors, int count, enum hvd_op op,
+                         double prescale, double postscale, int set,
+                         struct hvd_request **request, struct hvd_error *err)
+{
+    struct hvd_tensor moved[MOST_TENSORS];
+    int64_t rows = tensors[0].shape[0], size = hvd_size();
+    int64_t mine = rows / size + (hvd_rank() < rows % size ? 1 : 0);
+    size_t row_bytes;
+    struct record *record;
+
+    bytes_of(&tensors[0], &row_bytes);
+    record = begin(tensors, count, (size_t)mine * row_bytes, moved);
+    return keep(
+        record,
+        hvd_reducescatter_start(moved, count, op, prescale, postscale, set, request, err),
+        request);
+}
+
+int on_gpu_allgather(const struct hvd_tensor *tensors, int count, int set,
+                     struct hvd_request **request, struct hvd_error *err)
+{
+    struct hvd_tensor moved[MOST_TENSORS];
+    struct record *record = begin(tensors, count, 0, moved);
+
+    return keep(record, hvd_allgather_start(moved, count, set, request, err), request);
+}
+
+int on_gpu_broadcast(const struct hvd_tensor *tensor, int root, int set,
+                     struct hvd_request **request, struct hvd_error *err)
+{
+    struct hvd_tensor moved;
+    struct record *record = begin(tensor, 1, SIZE_MAX, &moved);
+
+    return keep(record, hvd_broadcast_start(&moved, root, set, request, err), request);
+}
+
+int on_gpu_alltoall(const struct hvd_tensor *tensor, const int32_t *splits, int nsplits,
+                    int set, struct hvd_request **request, struct hvd_error *err)
+{
+    struct hvd_tensor moved;
+    struct record *record = begin(tensor, 1, 0, &moved);
+
+    return keep(record, hvd_alltoall_start(&moved, splits, nsplits, set, request, err),
+                request);
+}
+
+static struct record **find(const struct hvd_request *request)
+{
+    struct record **at = &records;
+
+    while (*at != NULL && (*at)->request != request) {
+        at = &(*at)->next;
+    }
+    return at;
+}
+
+int on_gpu_wait(struct hvd_request *request, struct hvd_error *err)
+{
+    struct record *record = *find(request);
+    int status = hvd_wait_on(request, stream, -1, err);
+
+    for (int i = 0;
+         status == 0 && record != NULL && !record->is_over && i < record->count; i++) {
+        gpu_copy(record->moved[i].host_output, record->moved[i].output,
+                 record->moved[i].output_bytes, stream);
+    }
+    if (status == 0 && record != NULL && !record->is_over) {
+        gpu_finish(stream);
+        record->is_over = true;
+    }
+    return status;
+}
+
+int on_gpu_take(struct hvd_request *request, int index, void **data, int64_t *rows)
+{
+    struct record *record = *find(request);
+    int status = hvd_request_rows(request, index, rows);
+    size_t bytes;
+    char *memory;
+
+    if (status != 0) {
+        return status;
+    }
+    bytes = (size_t)*rows * record->moved[index].row_bytes;
+    memory = allocate(bytes);
+    *data = malloc(bytes > 0 ? bytes : 1);
+    status = hvd_request_copy(request, index, memory, stream, NULL);
+    gpu_copy(*data, memory, bytes, stream);
+    gpu_finish(stream);
+    return status;
+}
+
+void on_gpu_request_free(struct hvd_request *request)
+{
+    struct record **at = find(request);
+    struct record *record = *at;
+
+    hvd_request_free(request);
+    if (record != NULL) {
+        *at = record->next;
+        free(record);
+    }
+    if (records == NULL) {
+        gpu_finish(stream);
+        arena_used = 0;
+    }
+}
+
+void on_gpu_free(void *data)
+{
+    free(data);
+}
