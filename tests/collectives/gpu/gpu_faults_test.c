@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The k-th call of CUDA or NCCL fails on the last rank, for each k: no rank hangs, each learns what
+ * failed, and nothing is left. Runs as each rank of a job on the stand-in; rank 0 prints TAP. */
+#include <string.h>
+#include <time.h>
+
+#include "collectives/hvd.h"
+#include "tests/collectives/calls.h"
+#include "tests/collectives/gpu/gpu_memory.h"
+#include "tests/fake_gpu/fake_cuda.h"
+#include "tests/tap.h"
+
+enum {
+    ROWS = 3,
+    MOST_CALLS = 100, /* then there are only looks at events, of which there is no end */
+    LIMIT_S = 10,
+};
+
+static int rank, size;
+static void *stream;
+static float *input, *output;
+static struct fake_live before;
+
+static double now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static int finish(int started, struct hvd_request **request, struct hvd_error *err)
+{
+    int status = started != 0 ? started : hvd_wait(*request, err);
+
+    hvd_request_free(started != 0 ? NULL : *request);
+    return status;
+}
+
+/* One of each, by both ways: int16 goes through host memory. */
+static int run_all(struct hvd_error *err)
+{
+    const int64_t shape[] = {ROWS};
+    struct hvd_tensor tensor = {.name = "t",
+                                .input = input,
+                                .output = output,
+                                .shape = shape,
+                                .ndim = 1,
+                                .dtype = HVD_FLOAT32,
+                                .device = gpu_number(),
+                                .stream = stream};
+    struct hvd_tensor pair[2] = {tensor, tensor};
+    struct hvd_request *request = NULL;
+    int status;
+
+    pair[0].name = "p";
+    pair[1].name = "q";
+    pair[1].output = output + ROWS;
+    status = finish(hvd_allreduce_start(pair, 2, HVD_AVERAGE, 1, 1, 0, &request, err),
+                    &request, err);
+    if (status == 0) {
+        status = finish(hvd_allgather_start(&tensor, 1, 0, &request, err), &request, err);
+    }
+    if (status == 0) {
+        status = finish(hvd_broadcast_start(&tensor, 0, 0, &request, err), &request, err);
+    }
+    tensor.dtype = HVD_INT16;
+    tensor.name = "i";
+    if (status == 0) {
+        status = finish(hvd_allreduce_start(&tensor, 1, HVD_SUM, 1, 1, 0, &request, err),
+                        &request, err);
+    }
+    return status;
+}
+
+static int left(void)
+{
+    struct fake_live live;
+
+    fake_gpu_live(&live);
+    return (live.device_memory - before.device_memory) +
+           (live.host_memory - before.host_memory) + (live.events - before.events) +
+           (live.streams - before.streams) + (live.contexts - before.contexts) +
+           live.comms;
+}
+
+/* Ends of things cannot be undone: they are not told. What is asked for errors is asked again. */
+static bool may_be_silent(const char *function)
+{
+    static const char *const silent[] = {"cuCtxPopCurrent", "cuStreamDestroy",
+                                         "cuEventDestroy",  "cuMemFree",
+                                         "cuMemFreeHost",   "cuDevicePrimaryCtxRelease",
+                                         "ncclCommDestroy", "ncclRedOpDestroy",
+                                         "ncclCommAbort",   "ncclCommGetAsyncError"};
+
+    for (size_t i = 0; i < sizeof(silent) / sizeof(silent[0]); i++) {
+        if (strcmp(silent[i], function) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+struct outcome {
+    bool was_last; /* nothing failed: there are no more calls */
+    bool is_good;
+    const char *failed;
+};
+
+static struct outcome attempt(long k)
+{
+    struct outcome outcome = {.is_good = true};
+    struct hvd_error err = {0};
+    const char *failed;
+    double begin = now();
+    int status;
+
+    call_init();
+    fake_gpu_fail_at(rank == size - 1 ? k : 0);
+    status = run_all(&err);
+    failed = fake_gpu_failed();
+    fake_gpu_fail_at(0);
+    outcome.failed = failed != NULL ? failed : "none";
+    if (rank == size - 1) {
+        outcome.was_last = failed == NULL;
+        if (failed != NULL && !may_be_silent(failed) &&
+            (status >= 0 || strstr(err.text, failed) == NULL)) {
+            fprintf(stderr, "# call %ld, %s: %d %s\n", k, failed, status, err.text);
+            outcome.is_good = false;
+        }
+    }
+    hvd_shutdown();
+    if (now() - begin > LIMIT_S + 5) { /* shutdown may wait for NCCL, too */
+        fprintf(stderr, "# rank %d: call %ld took %.1f s\n", rank, k, now() - begin);
+        outcome.is_good = false;
+    }
+    return outcome;
+}
+
+/* All ranks hear what the last one says. */
+static int tell(int value)
+{
+    int32_t told = value;
+    struct hvd_tensor tensor = call_tensor("told", HVD_INT32, NULL, 0, &told, &told);
+    struct hvd_request *request = NULL;
+    struct hvd_error err = {0};
+
+    call_init();
+    call_finish(hvd_broadcast_start(&tensor, size - 1, 0, &request, &err), &request,
+                &err);
+    hvd_request_free(request);
+    hvd_shutdown();
+    return told;
+}
+
+int main(void)
+{
+    bool good = true, is_over = false;
+    long k = 0, stuck = 0;
+
+    if (!gpu_open()) {
+        return 1;
+    }
+    rank = call_init();
+    size = hvd_size();
+    hvd_shutdown();
+    stream = gpu_stream();
+    input = gpu_memory(4096);
+    output = gpu_memory(4096);
+    fake_gpu_live(&before);
+    while (!is_over && good && k < MOST_CALLS) {
+        struct outcome outcome = attempt(++k);
+        int remains = left();
+
+        if (remains != 0 && rank == size - 1) {
+            fprintf(stderr, "# call %ld, %s, leaves %d things\n", k, outcome.failed,
+                    remains);
+            outcome.is_good = false;
+        }
+        stuck += remains != 0;
+        if (remains != 0) {
+            fake_gpu_live(&before);
+            before.comms = 0;
+        }
+        is_over = tell(outcome.was_last) != 0;
+        good = tell(outcome.is_good) != 0 && outcome.is_good;
+    }
+    if (rank == 0) {
+        tap_note("%ld calls", k);
+        tap_ok(good && k > 40,
+               "each call that fails is named, no rank hangs, nothing is left");
+        /* ncclCommInitRank waits for a rank that failed before it got there, and cannot be ended. */
+        tap_ok(stuck <= 10, "but where NCCL itself waits for the rank that failed");
+        return tap_done();
+    }
+    return good ? 0 : 1;
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A job in which one rank dies while its GPU and those of the others are in the middle of a
+ * collective: gpu_victim RANK. For the stand-in. The others print what they are told, in the words of
+ * victim.c, and that their own stream, which waits for the collective, goes on. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "collectives/hvd.h"
+#include "tests/collectives/gpu/gpu_memory.h"
+#include "tests/fake_gpu/fake_cuda.h"
+
+static void *stream, *memory;
+
+static double now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static int start(const char *name, struct hvd_request **request, struct hvd_error *err)
+{
+    struct hvd_tensor tensor = {.name = name,
+                                .input = memory,
+                                .output = memory,
+                                .dtype = HVD_FLOAT64,
+                                .device = gpu_number(),
+                                .stream = stream};
+
+    return hvd_allreduce_start(&tensor, 1, HVD_SUM, 1, 1, 0, request, err);
+}
+
+static int allreduce(const char *name, struct hvd_error *err)
+{
+    struct hvd_request *request = NULL;
+    int status = start(name, &request, err);
+
+    if (status == 0) {
+        status = hvd_wait(request, err);
+        hvd_request_free(request);
+    }
+    return status;
+}
+
+static void sleep_long(void *argument)
+{
+    (void)argument;
+    sleep(60);
+}
+
+/* Its collective is launched on the host, and never begun on the device. */
+static void die(void)
+{
+    const struct timespec while_others_begin = {.tv_nsec = 300000000};
+    struct hvd_request *request = NULL;
+    struct hvd_error err = {0};
+
+    fake_gpu_enqueue(stream, sleep_long, NULL);
+    if (start("pending", &request, &err) == 0) {
+        hvd_wait_on(request, stream, -1, &err);
+    }
+    nanosleep(&while_others_begin, NULL);
+    kill(getpid(), SIGKILL);
+}
+
+int main(int argc, char **argv)
+{
+    int victim = argc > 1 ? atoi(argv[1]) : 0;
+    struct hvd_request *request = NULL;
+    struct hvd_error err = {0};
+    double begin;
+    int rank, status;
+
+    signal(SIGTERM, SIG_IGN); /* the launcher ends the job; first we want to speak */
+    if (!gpu_open() || hvd_init(&err) != 0) {
+        fprintf(stderr, "%s\n", err.text);
+        return 1;
+    }
+    rank = hvd_rank();
+    stream = gpu_stream();
+    memory = gpu_memory(sizeof(double));
+    status = allreduce("life", &err);
+    begin = now();
+    if (rank == victim) {
+        die();
+    }
+    status = status != 0 ? status : start("pending", &request, &err);
+    status = status != 0 ? status : hvd_wait_on(request, stream, -1, &err);
+    if (status == 0) {
+        printf("launched %d\n", rank);
+        status = hvd_wait(request, &err);
+    }
+    printf("pending %d: %d %.1f %s\n", rank, status, now() - begin, err.text);
+    hvd_request_free(request);
+    gpu_finish(stream);
+    printf("stream %d: ended\n", rank);
+    status = allreduce("next", &err);
+    printf("next %d: %d %s\n", rank, status, err.text);
+    fflush(stdout);
+    hvd_shutdown();
+    return 3;
+}

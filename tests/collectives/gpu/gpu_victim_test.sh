@@ -1,0 +1,29 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# gpu_victim_test.sh HVDRUN LAYOUT VICTIM PROGRAM: as victim_test.sh, and the other ranks were in the
+# middle of a collective on their GPUs, which ends.
+here=$(dirname "$0")
+ranks=$(($(echo "$2" | tr , +)))
+out=$(mktemp)
+trap 'rm -f "$out"' EXIT
+"$here/../victim_test.sh" "$@" >"$out"
+code=$?
+grep -v '^1\.\.' "$out"
+if grep -q SKIP "$out"; then
+    cat "$out"
+    exit 0
+fi
+text=$("$here/../job.sh" "$1" "$2" "$4" "$3" 2>&1)
+count=0
+for word in launched stream; do
+    if [ "$(echo "$text" | grep -c "$word [0-9]")" -eq $((ranks - 1)) ]; then
+        echo "ok - each other rank says: $word"
+    else
+        echo "not ok - each other rank says: $word"
+        echo "$text" | sed 's/^/# /'
+        code=1
+    fi
+    count=$((count + 1))
+done
+echo "1..$(($(grep -c '^\(not \)\?ok' "$out") + count))"
+exit $code
