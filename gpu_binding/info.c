@@ -7,6 +7,7 @@
 
 #include "gpu_binding/binding.h"
 #include "gpu_binding/env.h"
+#include "gpu_binding/info_check.h"
 #include "gpu_binding/info_job.h"
 #include "gpu_binding/info_options.h"
 
@@ -247,6 +248,9 @@ int main(int argc, char **argv)
             break;
         case HVD_INFO_VERSION:
             printf("hvd-info %s\n", HVD_VERSION);
+            break;
+        case HVD_INFO_CHECK:
+            status = hvd_info_check(&err);
             break;
         case HVD_INFO_SHOW:
             status = show(&options, &err);

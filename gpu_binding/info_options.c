@@ -16,6 +16,7 @@ enum option_code {
     OPTION_CPUS_PER_RANK,
     OPTION_SMT,
     OPTION_NIC,
+    OPTION_CHECK,
     OPTION_HELP,
     OPTION_VERSION,
 };
@@ -29,6 +30,7 @@ static const struct option long_options[] = {
     {"cpus-per-rank", required_argument, NULL, OPTION_CPUS_PER_RANK},
     {"smt", required_argument, NULL, OPTION_SMT},
     {"nic", required_argument, NULL, OPTION_NIC},
+    {"check", no_argument, NULL, OPTION_CHECK},
     {"help", no_argument, NULL, OPTION_HELP},
     {"version", no_argument, NULL, OPTION_VERSION},
     {NULL, 0, NULL, 0},
@@ -51,6 +53,8 @@ void hvd_info_usage(FILE *out)
         "  --cpus-per-rank N   with core: at most N cores for a rank\n"
         "  --smt N             at most N hardware threads of each core\n"
         "  --nic auto|off      choose network cards near the gpu (default), or none\n"
+        "  --check             instead: what GPU tensors would use here, and what is "
+        "wrong\n"
         "  --help              this text\n"
         "  --version           the version of hvd\n",
         out);
@@ -129,6 +133,9 @@ static int take_option(int code, const char *value, struct hvd_info_options *opt
                            &options->plan.threads_per_core, err);
     case OPTION_NIC:
         return parse_nic(value, options, err);
+    case OPTION_CHECK:
+        options->action = HVD_INFO_CHECK;
+        return 0;
     case OPTION_HELP:
         options->action = HVD_INFO_HELP;
         return 0;

@@ -9,6 +9,7 @@
 
 enum hvd_info_action {
     HVD_INFO_SHOW,
+    HVD_INFO_CHECK,
     HVD_INFO_HELP,
     HVD_INFO_VERSION,
 };

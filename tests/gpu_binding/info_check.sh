@@ -1,0 +1,38 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# info_check.sh HVD_INFO LIBHVD MODULE FAKES: what hvd-info --check says with the stand-ins of CUDA and NCCL,
+# without NCCL, with one that is too old, without the module.
+info=$1 fakes=$4
+export HVD_LIBRARY="$2" HVD_GPU_MODULE="$3"
+count=0
+failed=0
+out=$(mktemp)
+trap 'rm -f "$out"' EXIT
+
+# says PROMISE STATUS PATTERN [VARIABLE=VALUE...]
+says()
+{
+    promise=$1 status=$2 pattern=$3
+    shift 3
+    count=$((count + 1))
+    timeout 30 env "$@" "$info" --check >"$out" 2>&1
+    if [ $? -eq "$status" ] && grep -q "$pattern" "$out"; then
+        echo "ok $count - $promise"
+    else
+        echo "not ok $count - $promise"
+        sed 's/^/# /' "$out"
+        failed=1
+    fi
+}
+
+says driver_is_told 0 "^CUDA driver: 12040, .*libcuda.so.1" LD_LIBRARY_PATH="$fakes"
+says nccl_is_told 0 "^NCCL: 21803, .*libnccl.so.2" LD_LIBRARY_PATH="$fakes"
+says devices_are_counted 0 "^GPUs that this process sees: 3" LD_LIBRARY_PATH="$fakes" FAKE_GPU_COUNT=3
+says no_device_is_no_crash 0 "^GPUs: unusable: cuInit failed" LD_LIBRARY_PATH="$fakes" FAKE_GPU_COUNT=0
+says old_nccl_is_unusable 0 "^NCCL: unusable, .*2.7 or later is needed" LD_LIBRARY_PATH="$fakes" FAKE_NCCL_VERSION=2604
+says chosen_nccl_goes_first 0 "^NCCL: unusable, not found: no NCCL here (/nonexistent.so" LD_LIBRARY_PATH="$fakes" \
+    HVD_NCCL_LIBRARY=/nonexistent.so
+says missing_module_is_told 1 "^GPU module: unusable: GPU tensors need hvd_gpu.so" HVD_GPU_MODULE=/nonexistent.so
+says missing_library_is_told 1 "^hvd-info: cannot load libhvd.so" HVD_LIBRARY=/nonexistent.so
+echo "1..$count"
+exit $failed
