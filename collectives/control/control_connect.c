@@ -20,6 +20,9 @@
  * word from others can still hear whose fault it is, even if they began that much earlier. */
 #define LAST_WORD_MS 3000
 
+/* How often an elastic job's service is asked whether somebody has died meanwhile. */
+#define ASK_MS 100
+
 struct connect {
     struct hvd_control *control;
     struct hvd_meeting meeting;
@@ -150,6 +153,22 @@ static void give_up(struct connect *connect)
     hvd_control_spread(control, &abort, NULL);
 }
 
+/* Who died before it connected closes no socket of ours: only the elastic job's service knows. */
+static bool is_lost(struct connect *connect)
+{
+    struct hvd_control *control = connect->control;
+    struct hvd_wire_abort abort = {.rank = hvd_boot_lost(control->boot),
+                                   .status = HVD_ERR_PEER};
+
+    if (abort.rank < 0 || abort.rank >= control->boot->size) {
+        return false;
+    }
+    snprintf(abort.text, sizeof(abort.text), "rank %d on %s died while it connected",
+             abort.rank, control->boot->peers[abort.rank].host);
+    hvd_control_spread(control, &abort, NULL);
+    return true;
+}
+
 static void wait_and_step(struct connect *connect)
 {
     int64_t wake_ms;
@@ -159,12 +178,16 @@ static void wait_and_step(struct connect *connect)
     if (wait_ms < 0) {
         wait_ms = 0;
     }
+    if (connect->control->boot->is_elastic && wait_ms > ASK_MS) {
+        wait_ms = ASK_MS;
+    }
     if (poll(connect->fds, (nfds_t)count, wait_ms > INT_MAX ? INT_MAX : (int)wait_ms) <
         0) {
         return;
     }
     step(connect, hvd_clock_ms());
-    if (!hvd_meeting_is_over(&connect->meeting) && hvd_clock_ms() >= limit(connect)) {
+    if (!hvd_meeting_is_over(&connect->meeting) && !is_lost(connect) &&
+        hvd_clock_ms() >= limit(connect)) {
         give_up(connect);
     }
 }
