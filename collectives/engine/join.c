@@ -21,6 +21,9 @@
 #include "collectives/engine/thread_cpu.h"
 #include "gpu_binding/log.h"
 
+/* Ranks of an elastic job that die one after the other, each while the rest connect. */
+static const int most_attempts = 100;
+
 static int add_to_epoll(int epoll, int fd)
 {
     struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
@@ -204,6 +207,8 @@ static int open_report(struct hvd_engine *engine, struct hvd_error *err)
 /* How busy the cpus are that this rank may use, which others of the node may share. */
 static void see_crowd(struct hvd_engine *engine)
 {
+    const struct hvd_layout *layout = &engine->boot->layout;
+    int local_size = hvd_layout_local_size(layout, layout->node[engine->boot->rank]);
     cpu_set_t cpus;
 
     if (sched_getaffinity(0, sizeof(cpus), &cpus) == 0) {
@@ -289,21 +294,51 @@ static int join(struct hvd_engine *engine, struct hvd_boot_query *query,
     return status;
 }
 
-int hvd_engine_create(const int *ranks, int count, struct hvd_engine **out,
-                      struct hvd_error *err)
+/* Whether the ranks that are left of an elastic job may begin anew. */
+static bool may_begin_anew(const struct hvd_engine *engine, int status)
 {
-    struct hvd_boot_query query = {.ranks = ranks, .count = count};
+    if (engine->boot == NULL || !engine->boot->is_elastic) {
+        return false;
+    }
+    return status == HVD_ERR_PEER ||
+           ((status == HVD_ERR_NET || status == HVD_ERR_TIMEOUT) &&
+            hvd_boot_lost(engine->boot) >= 0);
+}
+
+/* *again: the failure is another rank's. */
+static int try_to_join(struct hvd_boot_query *query, struct hvd_engine **out, bool *again,
+                       struct hvd_error *err)
+{
     struct hvd_engine *engine = engine_alloc();
     int status;
 
+    *again = false;
     if (engine == NULL) {
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory");
     }
-    status = join(engine, &query, err);
+    status = join(engine, query, err);
     if (status != 0) {
+        *again = may_begin_anew(engine, status);
         hvd_engine_destroy(engine);
         return status;
     }
     *out = engine;
     return 0;
+}
+
+int hvd_engine_create(const int *ranks, int count, struct hvd_engine **out,
+                      struct hvd_error *err)
+{
+    struct hvd_boot_query query = {.ranks = ranks, .count = count};
+    struct hvd_error failure = {0};
+    bool again = true;
+    int status = 0;
+
+    for (int attempt = 0; again && attempt < most_attempts; attempt++) {
+        status = try_to_join(&query, out, &again, &failure);
+        if (again) {
+            hvd_log(HVD_LOG_INFO, "beginning anew: %s", failure.text);
+        }
+    }
+    return status == 0 ? 0 : hvd_fail(err, status, "%s", failure.text);
 }
