@@ -295,6 +295,24 @@ int hvd_timeline_start(const char *path, int mark_cycles, struct hvd_error *err)
 /* Ends the recording; on rank 0 the file is complete on return. Without one it does nothing. */
 int hvd_timeline_stop(struct hvd_error *err);
 
+/* --- elastic jobs ------------------------------------------------------------------------
+ * A job that was started with srun --hvd=elastic or hvdrun --min-np N survives its ranks. When one
+ * dies, requests of the others fail as ever; they call hvd_shutdown and hvd_init, which returns
+ * with the ranks that are left, numbered anew: those that have called hvd_elastic_ready first, in
+ * their old order. New ranks come in the same way, when all others have done so. */
+
+/* 1: the job is elastic, else 0; HVD_ERR_STATE before hvd_init. */
+int hvd_elastic(void);
+
+/* 1: new ranks wait until all others have called hvd_shutdown and hvd_init; else 0. Ranks may
+ * learn it at different times. HVD_ERR_STATE as above. */
+int hvd_elastic_updates(void);
+
+/* This rank has the state of the training, be it the beginning's, and can give it to others. Once
+ * any rank has said so, hvd_init fails with HVD_ERR_STATE where none that has is left. Returns 0 or
+ * HVD_ERR_STATE. */
+int hvd_elastic_ready(void);
+
 /* --- facts ------------------------------------------------------------------------------ */
 
 const char *hvd_version(void); /* "0.1.0" */

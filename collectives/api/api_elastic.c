@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The public interface of elastic jobs; who is in one is elastic/'s matter. */
+#include "collectives/api/api.h"
+#include "collectives/engine/engine.h"
+#include "collectives/hvd.h"
+#include "pmix_boot/elastic/member.h"
+#include "gpu_binding/attr.h"
+#include "pmix_boot/boot.h"
+
+HVD_EXPORT int hvd_elastic(void)
+{
+    struct hvd_engine *engine = hvd_job_enter(NULL);
+    int is_elastic;
+
+    if (engine == NULL) {
+        return HVD_ERR_STATE;
+    }
+    is_elastic = hvd_engine_boot(engine)->is_elastic ? 1 : 0;
+    hvd_job_exit();
+    return is_elastic;
+}
+
+HVD_EXPORT int hvd_elastic_updates(void)
+{
+    int is_elastic = hvd_elastic();
+
+    return is_elastic == 1 ? (hvd_member_has_updates() ? 1 : 0) : is_elastic;
+}
+
+HVD_EXPORT int hvd_elastic_ready(void)
+{
+    int is_elastic = hvd_elastic();
+
+    if (is_elastic == 1) {
+        hvd_member_ready();
+    }
+    return is_elastic < 0 ? is_elastic : 0;
+}
