@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the autotuner gains, as a Markdown table: jobs that train as training.py does.
+"""What the autotuner gains, as a Markdown table: jobs that train as autotune_rank.py does.
 
 For each layout and gradient list one job is tuned from start to end. Then jobs with the defaults
 and jobs with what was found take turns, so that both see the same machine; each counts its
@@ -27,11 +27,11 @@ TUNING_SECONDS = 1800
 
 
 def train(options, layout, gradient_list, steps, **variables):
-    """What training.py writes about a job with these environment variables."""
+    """What autotune_rank.py writes about a job with these environment variables."""
     hvd = runtime.hvd_runtime(options.build)
     with tempfile.TemporaryDirectory(prefix='hvd-bench-') as directory:
         command = [*hvd.launcher(layout), hvd.python,
-                   os.path.join(runtime.HERE, 'training.py'), directory, gradient_list,
+                   os.path.join(runtime.HERE, 'autotune_rank.py'), directory, gradient_list,
                    '--steps', str(steps), '--backward', str(options.backward)]
         said = runtime.run_processes([command], {**hvd.env, **variables})
         try:

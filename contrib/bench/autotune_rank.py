@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One rank of a job that trains a model as far as hvd can tell; autotune.py starts the ranks.
 
-training.py DIRECTORY LIST [--backward MS] [--steps N]
+autotune_rank.py DIRECTORY LIST [--backward MS] [--steps N]
 
 The backward pass is time that passes, as with a GPU, while gradients become ready one after the
 other, the more elements the later; the optimizer waits for all of them; it and the forward pass
