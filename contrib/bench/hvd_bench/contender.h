@@ -33,6 +33,8 @@ struct bench_contender {
 typedef int (*bench_contender_maker)(const struct bench_job *job, const char *program,
                                      struct bench_contender *out, struct hvd_error *err);
 
+struct hvd_choices;
+
 /* 0, or HVD_ERR_UNSUPPORTED when this is nothing that hvd does. */
 int bench_runtime_supports(const struct bench_work *work, struct hvd_error *err);
 
@@ -40,6 +42,12 @@ int bench_runtime_create(const struct bench_job *job, const char *program,
                          struct bench_contender *out, struct hvd_error *err);
 int bench_team_create(const struct bench_job *job, const char *program,
                       struct bench_contender *out, struct hvd_error *err);
+
+/* The level "team" by algorithms that are not the job's; both arguments are borrowed. */
+int bench_forced_create(const struct hvd_choices *choices, const char *name,
+                        struct bench_contender *out, struct hvd_error *err);
+int bench_builtin_create(const struct bench_job *job, const char *program,
+                         struct bench_contender *out, struct hvd_error *err);
 int bench_one_create(const struct bench_job *job, const char *program,
                      struct bench_contender *out, struct hvd_error *err);
 int bench_mpi_create(const struct bench_job *job, const char *program,
@@ -48,6 +56,12 @@ int bench_limit_create(const struct bench_job *job, const char *program,
                        struct bench_contender *out, struct hvd_error *err);
 int bench_ucx_limit_create(const struct bench_job *job, const char *program,
                            struct bench_contender *out, struct hvd_error *err);
+int bench_mpich_create(const struct bench_job *job, const char *program,
+                       struct bench_contender *out, struct hvd_error *err);
+int bench_oneccl_create(const struct bench_job *job, const char *program,
+                        struct bench_contender *out, struct hvd_error *err);
+int bench_gloo_create(const struct bench_job *job, const char *program,
+                      struct bench_contender *out, struct hvd_error *err);
 int bench_torch_create(const struct bench_job *job, const char *program,
                        struct bench_contender *out, struct hvd_error *err);
 int bench_horovod_create(const struct bench_job *job, const char *program,

@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The level "team": the schedule run by the caller on agreed buffers, which is what a call of
- * MPI does. All tensors of a list are one run, but for broadcast, which has one tensor. hvd's own threads rest from open to close, so
- * only while this is timed: the ranks talk about it through hvd. */
+ * MPI does. All tensors of a list are one run, but for broadcast, which has one tensor. A barrier
+ * is an allreduce of one byte. hvd's own threads rest from open to close, so only while this is
+ * timed: the ranks talk about it through hvd. */
 #include <stdlib.h>
 
 #include "collectives/api/direct.h"
+#include "collectives/schedule/choice.h"
 #include "contrib/bench/hvd_bench/contender.h"
 
 struct team {
     const struct bench_work *work;
+    const struct hvd_choices *choices; /* NULL: the job's */
+    struct hvd_choices usual; /* of bench_builtin_create */
     int count;
     struct hvd_direct *runs[BENCH_MOST_TENSORS];
+    char pulse[2]; /* of a barrier: in and out */
 };
 
-static int kind_of(enum bench_collective collective, struct hvd_start *start)
+static void choose_kind(enum bench_collective collective, struct hvd_start *start)
 {
     static const struct {
         enum hvd_kind kind;
@@ -22,46 +27,64 @@ static int kind_of(enum bench_collective collective, struct hvd_start *start)
         [BENCH_ALLREDUCE] = {HVD_KIND_ALLREDUCE, "Allreduce"},
         [BENCH_ALLGATHER] = {HVD_KIND_ALLGATHER, "Allgather"},
         [BENCH_BROADCAST] = {HVD_KIND_BROADCAST, "Broadcast"},
+        [BENCH_ALLTOALL] = {HVD_KIND_ALLTOALL, "Alltoall"},
+        [BENCH_BARRIER] = {HVD_KIND_ALLREDUCE, "Barrier"},
         [BENCH_REDUCESCATTER] = {HVD_KIND_REDUCESCATTER, "Reducescatter"},
     };
 
     start->kind = kinds[collective].kind;
     start->word = kinds[collective].word;
-    return start->word != NULL ? 0 : HVD_ERR_UNSUPPORTED;
 }
 
+/* As with MPI, the root of a broadcast has one buffer only. */
 static void describe(const struct bench_work *work, struct hvd_tensor *tensors)
 {
+    bool is_root = work->collective == BENCH_BROADCAST && work->rank == 0;
+
     for (int i = 0; i < work->tensors; i++) {
         size_t offset = (size_t)work->places[i] * work->element;
 
-        tensors[i] = (struct hvd_tensor){.name = "hvd-bench team",
-                                         .input = work->input + offset,
-                                         .output = work->output + offset,
-                                         .shape = &work->counts[i],
-                                         .ndim = 1,
-                                         .dtype = work->dtype,
-                                         .device = HVD_DEVICE_CPU};
+        tensors[i] =
+            (struct hvd_tensor){.name = "hvd-bench team",
+                                .input = work->input + offset,
+                                .output = (is_root ? work->input : work->output) + offset,
+                                .shape = &work->counts[i],
+                                .ndim = 1,
+                                .dtype = work->dtype,
+                                .device = HVD_DEVICE_CPU};
     }
 }
 
-static int plan(struct team *team, struct hvd_start *start,
-                const struct hvd_tensor *tensors, struct hvd_error *err)
+static void describe_barrier(struct team *team, struct hvd_tensor *tensor)
 {
-    int status = hvd_direct_open(err);
+    static const int64_t one = 1;
 
+    *tensor = (struct hvd_tensor){.name = "hvd-bench barrier",
+                                  .input = &team->pulse[0],
+                                  .output = &team->pulse[1],
+                                  .shape = &one,
+                                  .ndim = 1,
+                                  .dtype = HVD_UINT8,
+                                  .device = HVD_DEVICE_CPU};
+}
+
+static int plan(struct team *team, struct hvd_start *start,
+                const struct hvd_tensor *tensors, int count, struct hvd_error *err)
+{
     bool is_one_by_one = start->kind == HVD_KIND_BROADCAST;
-    int runs = is_one_by_one ? team->work->tensors : 1;
+    int runs = is_one_by_one ? count : 1;
+    int status = hvd_direct_open(err);
 
     if (status < 0) {
         return status;
     }
+    hvd_direct_choose(team->choices);
     while (team->count < runs && status == 0) {
-        status = hvd_direct_plan(start, &tensors[team->count],
-                                 is_one_by_one ? 1 : team->work->tensors,
+        status = hvd_direct_plan(start, &tensors[team->count], is_one_by_one ? 1 : count,
                                  &team->runs[team->count], err);
         team->count += status == 0;
     }
+    hvd_direct_choose(NULL);
     hvd_direct_close();
     return status;
 }
@@ -71,20 +94,24 @@ static int prepare(void *self, struct bench_work *work, struct hvd_error *err)
     struct hvd_start start = {.op = work->op, .prescale = 1, .postscale = 1};
     struct team *team = self;
     struct hvd_tensor *tensors;
+    int count = work->tensors > 0 ? work->tensors : 1;
     int status = bench_runtime_supports(work, err);
 
-    if (status < 0 || kind_of(work->collective, &start) < 0) {
-        return status < 0 ? status
-                          : hvd_fail(err, HVD_ERR_UNSUPPORTED, "has no %s",
-                                     bench_collective_name(work->collective));
+    if (status < 0) {
+        return status;
     }
-    tensors = calloc((size_t)work->tensors, sizeof(tensors[0]));
+    tensors = calloc((size_t)count, sizeof(tensors[0]));
     if (tensors == NULL) {
         return hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
     }
+    choose_kind(work->collective, &start);
     describe(work, tensors);
+    if (work->tensors == 0) {
+        start.op = HVD_MAX;
+        describe_barrier(team, tensors);
+    }
     team->work = work;
-    status = plan(team, &start, tensors, err);
+    status = plan(team, &start, tensors, count, err);
     free(tensors);
     return status;
 }
@@ -108,20 +135,23 @@ static int run(void *self, int calls, double *seconds, struct hvd_error *err)
     return status;
 }
 
-/* The output of allgather is in the run. */
+/* The output of allgather and alltoall is in the run. */
 static int check(void *self, struct hvd_error *err)
 {
     struct team *team = self;
+    const struct bench_work *work = team->work;
     double seconds;
     int status = run(self, 1, &seconds, err);
+    bool is_root = work->collective == BENCH_BROADCAST && work->rank == 0;
     const void *result;
 
     if (status < 0) {
         return status;
     }
     result = hvd_direct_result(team->runs[0]);
-    return bench_work_check(team->work, result != NULL ? result : team->work->output,
-                            "hvd team", err);
+    result = result == NULL && is_root ? work->input : result;
+    return bench_work_check(work, result != NULL ? result : work->output, "hvd team",
+                            err);
 }
 
 static void finish(void *self)
@@ -141,16 +171,37 @@ static const struct bench_contender_ops ops = {
     .destroy = free,
 };
 
-int bench_team_create(const struct bench_job *job, const char *program,
-                      struct bench_contender *out, struct hvd_error *err)
+int bench_forced_create(const struct hvd_choices *choices, const char *name,
+                        struct bench_contender *out, struct hvd_error *err)
 {
     struct team *team = calloc(1, sizeof(*team));
 
-    (void)job;
-    (void)program;
     if (team == NULL) {
         return hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
     }
-    *out = (struct bench_contender){.name = "team", .ops = &ops, .self = team};
+    team->choices = choices;
+    *out = (struct bench_contender){.name = name, .ops = &ops, .self = team};
     return 0;
+}
+
+int bench_team_create(const struct bench_job *job, const char *program,
+                      struct bench_contender *out, struct hvd_error *err)
+{
+    (void)job;
+    (void)program;
+    return bench_forced_create(NULL, "team", out, err);
+}
+
+int bench_builtin_create(const struct bench_job *job, const char *program,
+                         struct bench_contender *out, struct hvd_error *err)
+{
+    int status = bench_forced_create(NULL, "builtin", out, err);
+    struct team *team = status == 0 ? out->self : NULL;
+
+    (void)program;
+    if (team != NULL) {
+        hvd_choices_usual(hvd_shape_of(&job->layout), &team->usual);
+        team->choices = &team->usual;
+    }
+    return status;
 }

@@ -198,7 +198,8 @@ static void fill_rows(const struct race *race, const double line[2])
             quotients[block] =
                 times_of(race, i)[block] / times_of(race, reference)[block];
         }
-        row->ratio = bench_spread_of(quotients, blocks).median;
+        row->ratios = bench_spread_of(quotients, blocks);
+        row->ratio = row->ratios.median;
         row->line_before = line[0];
         row->line_after = line[1];
     }

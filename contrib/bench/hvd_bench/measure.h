@@ -28,6 +28,7 @@ struct bench_row {
     /* Its time over that of the first contender that is there: the median of the quotients of
      * neighbouring blocks, so that what slows both down for a while does not show. */
     double ratio;
+    struct bench_spread ratios; /* of the blocks */
     double line_before, line_after; /* bench_placement_probe, 0: none */
 };
 

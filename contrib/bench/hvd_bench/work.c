@@ -21,47 +21,63 @@ static bool is_divided(enum bench_collective collective)
 }
 
 /* One tensor, such that the larger of input and output is about the wanted size. */
-static void plan_one(struct bench_work *work)
+static void choose_count(struct bench_work *work)
 {
-    int64_t element = (int64_t)work->element;
-    int64_t share = work->wanted / element;
+    int64_t share = work->wanted / (int64_t)work->element;
 
     if (is_divided(work->collective)) {
         share /= work->size;
     }
     share = share < 1 ? 1 : share;
     work->tensors = 1;
-    work->input_count = work->output_count = share;
+    work->counts[0] = share;
     if (work->collective == BENCH_ALLTOALL || work->collective == BENCH_REDUCESCATTER) {
-        work->input_count = share * work->size;
+        work->counts[0] = share * work->size;
     }
-    if (work->collective == BENCH_ALLTOALL || work->collective == BENCH_ALLGATHER) {
-        work->output_count = share * work->size;
-    }
-    work->counts[0] = work->input_count;
-    work->bytes = element * (work->input_count > work->output_count ? work->input_count
-                                                                    : work->output_count);
 }
 
 /* The gradients of a model in the order in which backward makes them: last layer first. */
-static int plan_list(struct bench_work *work, struct hvd_error *err)
+static int choose_list(struct bench_work *work, struct hvd_error *err)
 {
-    int64_t element = (int64_t)work->element, line = LINE / element;
     struct bench_gradients gradients;
 
     if (bench_gradients_find(work->list, &gradients) != 0) {
         return hvd_fail(err, HVD_ERR_ARG, "no list %s", work->list);
     }
     work->tensors = gradients.count;
-    work->bytes = work->input_count = 0;
     for (int i = 0; i < gradients.count; i++) {
         work->counts[i] = gradients.elements[gradients.count - 1 - i];
+    }
+    return 0;
+}
+
+static void place_one(struct bench_work *work)
+{
+    int64_t count = work->counts[0];
+
+    work->input_count = work->output_count = count;
+    if (work->collective == BENCH_REDUCESCATTER) {
+        work->output_count = count / work->size;
+    }
+    if (work->collective == BENCH_ALLGATHER) {
+        work->output_count = count * work->size;
+    }
+    work->bytes =
+        (int64_t)work->element *
+        (work->input_count > work->output_count ? work->input_count : work->output_count);
+}
+
+static void place_list(struct bench_work *work)
+{
+    int64_t element = (int64_t)work->element, line = LINE / element;
+
+    work->bytes = work->input_count = 0;
+    for (int i = 0; i < work->tensors; i++) {
         work->places[i] = work->input_count;
         work->input_count += (work->counts[i] + line - 1) / line * line;
         work->bytes += work->counts[i] * element;
     }
     work->output_count = work->input_count;
-    return 0;
 }
 
 /* Touched, by this rank, so that the first timed call does not pay for it. */
@@ -89,12 +105,17 @@ int bench_work_init(struct bench_work *work, struct hvd_error *err)
         return 0;
     }
     if (work->list != NULL) {
-        status = plan_list(work, err);
-    } else {
-        plan_one(work);
+        status = choose_list(work, err);
+    } else if (!work->has_counts) {
+        choose_count(work);
     }
     if (status < 0) {
         return status;
+    }
+    if (work->tensors == 1) {
+        place_one(work);
+    } else {
+        place_list(work);
     }
     work->input = make_buffer(work, work->input_count);
     work->output =

@@ -24,6 +24,7 @@ struct bench_work {
     bool is_in_place;
     const char *list; /* NULL: one tensor of about `wanted` bytes */
     int64_t wanted;
+    bool has_counts; /* tensors and counts are set, too, and neither list nor wanted */
     int rank;
     int size;
     /* Set by init. */
