@@ -39,6 +39,49 @@ static bool has(const char *text, const char *words)
     return found;
 }
 
+/* A layout of one node, by a table. */
+static char *explain_by(const char *text, int64_t bytes, const char *layout)
+{
+    struct bench_explain_query query = {
+        .collective = BENCH_ALLREDUCE, .bytes = bytes, .dtype = HVD_FLOAT32};
+    struct hvd_choice_table *table = NULL;
+    struct hvd_layout ranks = {0};
+    char *explained = NULL;
+    size_t length = 0;
+    FILE *out = open_memstream(&explained, &length);
+
+    if (hvd_choice_table_parse("my/table", text, &table, NULL) == 0 &&
+        bench_layout_parse(layout, &ranks, NULL) == 0) {
+        query.algorithms = table;
+        query.layout = &ranks;
+        bench_explain(&query, out, NULL);
+    }
+    fclose(out);
+    hvd_layout_finish(&ranks);
+    hvd_choice_table_destroy(table);
+    return explained;
+}
+
+static void test_table(void)
+{
+    static const char table[] = "[nodes=1 ranks=4]\nmeasured here\nallreduce 0 full\n"
+                                "allreduce 1K lanes chunk=4K\nallreduce 1M full\n";
+    char *four = explain_by(table, 4096, "4");
+    char *three = explain_by(table, 4096, "3");
+
+    tap_ok(has(four, "my/table, the section on line 1 (measured here).") &&
+               has(four, "\"lanes\", in chunks of at most 4K, is for allreduce of 1K "
+                         "bytes and more, below 1M: "
+                         "line 4.") &&
+               has(four, " lanes "),
+           "a table of the user is named, with the line");
+    tap_ok(has(three, "the built-in table: my/table has no section for 1 node with up "
+                      "to 3 ranks."),
+           "so is one that does not speak of the layout");
+    free(four);
+    free(three);
+}
+
 /* A line of the table of ranks. */
 static int count_ranks(const char *text)
 {
@@ -74,6 +117,11 @@ int main(void)
     tap_ok(has(one, "allreduce of 64M, float32: 2 ranks on 1 node") &&
                has(one, "Rank 0, tick by tick") && count_ranks(one) == 2,
            "one node: a line for each rank, then the steps");
+    tap_ok(has(one, "the built-in table.") &&
+               has(one, "\"full\" is for allreduce of 25 bytes and more.") &&
+               has(two, "\"exchange\" is for allreduce of 16385 bytes and more."),
+           "why the algorithm is chosen");
+    test_table();
     tap_ok(has(one, "more ticks like this") && strstr(one, "send ") == NULL,
            "ticks that are alike are written once; nothing is sent within a node");
     tap_ok(has(two, "4 ranks on 2 nodes") && has(two, "to rank 2") &&

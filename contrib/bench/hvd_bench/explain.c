@@ -16,10 +16,11 @@ enum {
     SHOWN_RANKS = 32
 };
 
-/* Blocks of a collective in which each rank has one; [size + 1]. */
+/* Blocks of a collective in which each rank has one; [size + 1]. And how it is chosen. */
 struct blocks {
     int64_t *begin;
     int64_t each; /* bytes */
+    struct hvd_choices choices;
 };
 
 /* Moves text on to the next node, or to NULL. */
@@ -77,21 +78,23 @@ int bench_layout_parse(const char *text, struct hvd_layout *layout, struct hvd_e
     return status;
 }
 
-static int fill_query(const struct bench_explain_query *query, int rank,
-                      const struct blocks *blocks, struct hvd_schedule_query *out)
+static const enum hvd_collective kinds[BENCH_COLLECTIVES] = {
+    [BENCH_ALLREDUCE] = HVD_COLL_ALLREDUCE,
+    [BENCH_ALLGATHER] = HVD_COLL_ALLGATHER,
+    [BENCH_BROADCAST] = HVD_COLL_BROADCAST,
+    [BENCH_ALLTOALL] = HVD_COLL_ALLTOALL,
+    [BENCH_REDUCESCATTER] = HVD_COLL_REDUCESCATTER,
+};
+
+static void fill_query(const struct bench_explain_query *query, int rank,
+                       const struct blocks *blocks, struct hvd_schedule_query *out)
 {
-    static const enum hvd_collective kinds[BENCH_COLLECTIVES] = {
-        [BENCH_ALLREDUCE] = HVD_COLL_ALLREDUCE,
-        [BENCH_ALLGATHER] = HVD_COLL_ALLGATHER,
-        [BENCH_BROADCAST] = HVD_COLL_BROADCAST,
-        [BENCH_ALLTOALL] = HVD_COLL_ALLTOALL,
-        [BENCH_REDUCESCATTER] = HVD_COLL_REDUCESCATTER,
-    };
     int64_t element = (int64_t)hvd_dtype_bytes(query->dtype);
     int64_t each = blocks->each / element;
 
     *out = (struct hvd_schedule_query){
         .collective = kinds[query->collective],
+        .choices = &blocks->choices,
         .layout = query->layout,
         .rank = rank,
         .geometry = hvd_usual_geometry,
@@ -108,7 +111,6 @@ static int fill_query(const struct bench_explain_query *query, int rank,
         out->part_begin = each * rank;
         out->part_count = each;
     }
-    return 0;
 }
 
 static int make_blocks(const struct bench_explain_query *query, struct blocks *blocks,
@@ -188,6 +190,60 @@ static int print_steps(const struct bench_explain_query *query,
     return status;
 }
 
+/* Where the choices come from. */
+static void print_table(const struct bench_explain_query *query, struct hvd_shape shape,
+                        FILE *out)
+{
+    const struct hvd_choice_table *table = query->algorithms;
+    const struct hvd_choice_section *section = hvd_choice_table_find(table, shape);
+
+    if (table == NULL) {
+        fprintf(out, "Algorithms: the built-in table");
+    } else if (section == NULL) {
+        fprintf(out,
+                "Algorithms: the built-in table: %s has no section for %d node%s with up "
+                "to %d rank%s",
+                table->name, shape.nodes, shape.nodes == 1 ? "" : "s", shape.ranks,
+                shape.ranks == 1 ? "" : "s");
+    } else {
+        fprintf(out, "Algorithms: %s, the section on line %d", table->name,
+                section->line);
+        if (section->measured[0] != '\0') {
+            fprintf(out, " (measured %s)", section->measured);
+        }
+    }
+    fputs(".\n", out);
+}
+
+/* The row that holds, and between which sizes. */
+static void print_choice(const struct bench_explain_query *query,
+                         const struct blocks *blocks, FILE *out)
+{
+    enum hvd_collective kind = kinds[query->collective];
+    const struct hvd_choice_list *list = &blocks->choices.of[kind];
+    const struct hvd_choice *row = hvd_choice_find(&blocks->choices, kind, query->bytes);
+    bool is_last = row == &list->rows[list->count - 1];
+    char size[32];
+
+    print_table(query, hvd_shape_of(query->layout), out);
+    fprintf(out, "There \"%s\"%s", hvd_algorithm_name(row->algorithm),
+            row->has_one_lane ? " by one rank of each node" : "");
+    if (row->chunk_bytes > 0) {
+        fprintf(out, ", in chunks of at most %s,",
+                hvd_choice_size_write((int64_t)row->chunk_bytes, size, sizeof(size)));
+    }
+    fprintf(out, " is for %s of %s bytes and more", hvd_collective_name(kind),
+            hvd_choice_size_write(row->from, size, sizeof(size)));
+    if (!is_last) {
+        fprintf(out, ", below %s",
+                hvd_choice_size_write(row[1].from, size, sizeof(size)));
+    }
+    if (row->line > 0) {
+        fprintf(out, ": line %d", row->line);
+    }
+    fputs(".\n\n", out);
+}
+
 int bench_explain(const struct bench_explain_query *query, FILE *out,
                   struct hvd_error *err)
 {
@@ -207,6 +263,9 @@ int bench_explain(const struct bench_explain_query *query, FILE *out,
                 hvd_dtype_name(query->dtype), query->layout->size,
                 query->layout->size == 1 ? "" : "s", query->layout->nodes,
                 query->layout->nodes == 1 ? "" : "s");
+        hvd_choice_table_choose(query->algorithms, hvd_shape_of(query->layout),
+                                &blocks.choices);
+        print_choice(query, &blocks, out);
         status = print_ranks(query, &blocks, out, err);
     }
     if (status == 0) {

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "collectives/hvd.h"
+#include "collectives/schedule/choice_table.h"
 #include "contrib/bench/hvd_bench/figures.h"
 #include "pmix_boot/layout.h"
 
@@ -15,9 +16,10 @@ struct bench_explain_query {
     int64_t bytes; /* as in nccl-tests, rounded down to whole elements of each rank */
     enum hvd_dtype dtype;
     const struct hvd_layout *layout;
+    const struct hvd_choice_table *algorithms; /* NULL: the built-in table */
 };
 
-/* What each rank moves and adds, then the steps of rank 0, where ticks that are alike are written
+/* Which algorithm is chosen, and by what; what each rank moves and adds, then the steps of rank 0, where ticks that are alike are written
  * once. HVD_ERR_UNSUPPORTED for a barrier, which has no schedule. */
 int bench_explain(const struct bench_explain_query *query, FILE *out,
                   struct hvd_error *err);

@@ -32,6 +32,9 @@ static void add_step(const struct hvd_step *step, const struct hvd_schedule_quer
         totals->bytes[BENCH_TOTAL_IN] += (int64_t)step->bytes;
         break;
     case HVD_STEP_GET:
+    case HVD_STEP_COPY:
+    case HVD_STEP_FETCH:
+    case HVD_STEP_STORE:
         totals->bytes[BENCH_TOTAL_OUT] += (int64_t)step->bytes;
         break;
     case HVD_STEP_REDUCE_OUT:
@@ -147,6 +150,46 @@ static void print_sum(const struct hvd_step *step, FILE *out)
     }
 }
 
+/* What is read or written where it is. */
+static void print_reach(const struct hvd_step *step, FILE *out)
+{
+    char size[32];
+
+    bench_size_write((int64_t)step->bytes, size, sizeof(size));
+    if (step->kind == HVD_STEP_OFFER) {
+        fprintf(out, "offer    the %s from byte %" PRId64 " on, in ",
+                step->to_output ? "output" : "input", step->begin);
+        print_place(&step->to, out);
+    } else if (step->kind == HVD_STEP_COPY) {
+        fprintf(out,
+                "copy     %s of the input from byte %" PRId64
+                " to the output at byte %" PRId64,
+                size, step->input, step->begin);
+    } else if (step->kind == HVD_STEP_FETCH) {
+        fprintf(out, "fetch    %s from byte %" PRId64 " of what local rank %d offers",
+                size, step->input, step->from.local_rank);
+        fprintf(out, ", to the output at byte %" PRId64, step->begin);
+    } else {
+        fprintf(out, "store    %s of the input from byte %" PRId64, size, step->begin);
+        fprintf(out, " at byte %" PRId64 " of what local rank %d offers", step->input,
+                step->from.local_rank);
+    }
+}
+
+static void print_wait(const struct hvd_step *step, FILE *out)
+{
+    int64_t value = (int64_t)step->value;
+
+    fprintf(out, "wait     until ");
+    fprintf(out, step->peer < 0 ? "all local ranks have" : "local rank %d has",
+            step->peer);
+    if (value >= 0) {
+        fprintf(out, " signalled %" PRId64 " times", value);
+    } else {
+        fprintf(out, " given all but %" PRId64 " of the signals of before", -value);
+    }
+}
+
 static void print_step(const struct hvd_step *step, FILE *out)
 {
     fprintf(out, "          ");
@@ -154,6 +197,12 @@ static void print_step(const struct hvd_step *step, FILE *out)
     case HVD_STEP_PUT:
     case HVD_STEP_GET:
         print_copy(step, out);
+        break;
+    case HVD_STEP_COPY:
+    case HVD_STEP_OFFER:
+    case HVD_STEP_FETCH:
+    case HVD_STEP_STORE:
+        print_reach(step, out);
         break;
     case HVD_STEP_REDUCE_LOCAL:
     case HVD_STEP_REDUCE_OUT:
@@ -171,10 +220,7 @@ static void print_step(const struct hvd_step *step, FILE *out)
         fprintf(out, "signal");
         break;
     case HVD_STEP_WAIT:
-        fprintf(out, "wait     until ");
-        fprintf(out, step->peer < 0 ? "all local ranks have" : "local rank %d has",
-                step->peer);
-        fprintf(out, " signalled %" PRIu64 " times", step->value);
+        print_wait(step, out);
         break;
     default:
         fprintf(out, "wait     for the first %" PRIu64 " %s", step->value,
