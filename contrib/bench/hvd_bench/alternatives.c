@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a table of algorithms can say for a collective on a shape of job. */
+#include "contrib/bench/hvd_bench/alternatives.h"
+
+#include <stdio.h>
+
+enum {
+    LEAST_CHUNK = 64 << 10, /* below, what has a chunk is as what has none */
+    LEAST_WINDOW = 64000,
+};
+
+static const size_t chunks[] = {64 << 10, 128 << 10, 256 << 10};
+static const size_t windows[] = {128 << 10, 512 << 10, 1 << 20};
+
+static struct hvd_choice *add(struct bench_alternatives *list,
+                              enum hvd_algorithm algorithm)
+{
+    struct bench_alternative *item = &list->items[list->count++];
+
+    item->row = (struct hvd_choice){.algorithm = algorithm};
+    return &item->row;
+}
+
+static void add_chunks(struct bench_alternatives *list, enum hvd_algorithm algorithm)
+{
+    add(list, algorithm);
+    for (int i = 0; i < 3; i++) {
+        add(list, algorithm)->chunk_bytes = chunks[i];
+    }
+}
+
+/* What is not added up. */
+static void list_moves(enum hvd_algorithm between, struct hvd_shape shape,
+                       struct bench_alternatives *list)
+{
+    if (shape.nodes > 1) {
+        add_chunks(list, between);
+        return;
+    }
+    add_chunks(list, HVD_ALGORITHM_SLOTS);
+    add(list, HVD_ALGORITHM_SINGLE);
+    if (between == HVD_ALGORITHM_TREE) {
+        add(list, HVD_ALGORITHM_STORES);
+    }
+}
+
+static void list_sums(struct hvd_shape shape, struct bench_alternatives *list)
+{
+    if (shape.nodes == 1) {
+        add(list, HVD_ALGORITHM_LINE);
+        add_chunks(list, HVD_ALGORITHM_FULL);
+        add_chunks(list, HVD_ALGORITHM_LANES);
+        return;
+    }
+    if (shape.nodes == 2 && shape.ranks == 1) {
+        add(list, HVD_ALGORITHM_PAIR);
+        for (int i = 0; i < 3; i++) {
+            add(list, HVD_ALGORITHM_PAIR)->window_bytes = windows[i];
+        }
+    }
+    add(list, HVD_ALGORITHM_EXCHANGE)->has_one_lane = true;
+    add_chunks(list, HVD_ALGORITHM_EXCHANGE);
+    if (shape.nodes > 2) {
+        add(list, HVD_ALGORITHM_DIRECT)->has_one_lane = true;
+        add_chunks(list, HVD_ALGORITHM_DIRECT);
+    }
+}
+
+/* As a table has it behind the size. */
+static void name(struct bench_alternative *item)
+{
+    const struct hvd_choice *row = &item->row;
+    size_t bytes = row->chunk_bytes + row->window_bytes; /* one of them */
+    char size[32] = "";
+
+    if (bytes > 0) {
+        hvd_choice_size_write((int64_t)bytes, size, sizeof(size));
+    }
+    snprintf(item->name, sizeof(item->name), "%s%s%s%.12s",
+             hvd_algorithm_name(row->algorithm), row->has_one_lane ? " lanes=one" : "",
+             row->chunk_bytes > 0    ? " chunk="
+             : row->window_bytes > 0 ? " window="
+                                     : "",
+             size);
+}
+
+void bench_alternatives_list(enum hvd_collective collective, struct hvd_shape shape,
+                             struct bench_alternatives *out)
+{
+    *out = (struct bench_alternatives){0};
+    switch (collective) {
+    case HVD_COLL_BROADCAST:
+        list_moves(HVD_ALGORITHM_TREE, shape, out);
+        break;
+    case HVD_COLL_ALLGATHER:
+        list_moves(HVD_ALGORITHM_RING, shape, out);
+        break;
+    case HVD_COLL_ALLTOALL:
+        list_moves(HVD_ALGORITHM_SHIFTS, shape, out);
+        break;
+    default:
+        list_sums(shape, out);
+        break;
+    }
+    for (int i = 0; i < out->count; i++) {
+        name(&out->items[i]);
+    }
+}
+
+bool bench_alternative_fits(const struct bench_alternative *alternative, int64_t bytes)
+{
+    const struct hvd_choice *row = &alternative->row;
+
+    return row->algorithm == HVD_ALGORITHM_LINE ? bytes <= HVD_LINE_BYTES
+           : row->chunk_bytes > 0               ? bytes > LEAST_CHUNK
+           : row->window_bytes > 0              ? bytes > LEAST_WINDOW
+                                                : true;
+}
+
+static bool is_same(const struct hvd_choice *a, const struct hvd_choice *b)
+{
+    return a->algorithm == b->algorithm && a->has_one_lane == b->has_one_lane &&
+           a->chunk_bytes == b->chunk_bytes && a->window_bytes == b->window_bytes;
+}
+
+int bench_alternative_usual(const struct bench_alternatives *alternatives,
+                            enum hvd_collective collective, struct hvd_shape shape,
+                            int64_t bytes)
+{
+    struct hvd_choices usual;
+    int i = alternatives->count - 1;
+
+    hvd_choices_usual(shape, &usual);
+    while (i > 0 && !is_same(&alternatives->items[i].row,
+                             hvd_choice_find(&usual, collective, bytes))) {
+        i--;
+    }
+    return i;
+}
+
+/* --- rows ------------------------------------------------------------------------------ */
+
+/* One more, unless the last one is the same; a table that has no room becomes the usual one. */
+static void add_row(struct hvd_choice_list *list, const struct hvd_choice *row,
+                    int64_t from)
+{
+    struct hvd_choice *last = list->count > 0 ? &list->rows[list->count - 1] : NULL;
+
+    if (last != NULL && is_same(last, row)) {
+        return;
+    }
+    if (last != NULL && last->from == from) {
+        list->count--;
+    }
+    if (list->count < HVD_CHOICE_ROWS) {
+        list->rows[list->count] = *row;
+        list->rows[list->count++].from = from;
+    }
+}
+
+/* The rows of the built-in table that begin above one size, up to another. */
+static void add_usual(struct hvd_choice_list *list, const struct hvd_choice_list *usual,
+                      int64_t above, int64_t up_to)
+{
+    for (int i = 0; i < usual->count; i++) {
+        if (usual->rows[i].from > above && usual->rows[i].from <= up_to) {
+            add_row(list, &usual->rows[i], usual->rows[i].from);
+        }
+    }
+}
+
+void bench_alternatives_rows(const struct bench_alternatives *alternatives,
+                             enum hvd_collective collective, struct hvd_shape shape,
+                             const struct bench_sweep_size *sizes, const int *chosen,
+                             int count, struct hvd_choice_list *list)
+{
+    struct hvd_choices choices;
+    const struct hvd_choice_list *usual = &choices.of[collective];
+    bool is_usual = true;
+
+    hvd_choices_usual(shape, &choices);
+    *list = (struct hvd_choice_list){0};
+    for (int i = 0; i < count; i++) {
+        const struct hvd_choice *row = &alternatives->items[chosen[i]].row;
+        bool was_usual = is_usual;
+
+        is_usual = chosen[i] == sizes[i].usual;
+        if (i == 0 || (was_usual && is_usual)) {
+            add_usual(list, usual, i == 0 ? -1 : sizes[i - 1].bytes, sizes[i].bytes);
+        }
+        if (i == 0 && !is_usual) {
+            add_row(list, row, list->rows[list->count - 1].from);
+        } else if (i > 0 && chosen[i] != chosen[i - 1] && !(was_usual && is_usual)) {
+            bool is_line = list->rows[list->count - 1].algorithm == HVD_ALGORITHM_LINE;
+
+            add_row(list, row,
+                    is_line ? HVD_LINE_BYTES + 1
+                            : bench_crossing_between(&sizes[i - 1], &sizes[i],
+                                                     chosen[i - 1], chosen[i]));
+        }
+    }
+    if (is_usual && count > 0) {
+        add_usual(list, usual, sizes[count - 1].bytes, INT64_MAX);
+    }
+}
