@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From made-up times to the rows of a table. */
+#include "contrib/bench/hvd_bench/alternatives.h"
+
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+#include "tests/tap.h"
+
+enum {
+    SIZES = 14,
+    ROUNDS = 11,
+    TURNS = 3,
+};
+
+static const struct hvd_shape four = {1, 4};
+
+/* Seconds of an alternative on a machine where it takes a start and its bytes. */
+struct made_up {
+    const char *name;
+    double start;
+    double second_bytes;
+};
+
+/* Between 0 and 1, from a seed. */
+static double random_share(unsigned *seed)
+{
+    *seed = *seed * 1103515245u + 12345u;
+    return (double)(*seed >> 8 & 0xffff) / 0x10000;
+}
+
+/* 1, or more: what others on the machine cost. */
+static double noise(unsigned *seed, double most)
+{
+    return 1 + most * random_share(seed) * random_share(seed);
+}
+
+static double seconds_of(const struct made_up *machine, const char *name, double bytes)
+{
+    for (; machine->name != NULL; machine++) {
+        if (strcmp(machine->name, name) == 0) {
+            return machine->start + bytes / machine->second_bytes;
+        }
+    }
+    return 1;
+}
+
+static void add_turn(struct bench_sweep_size *size, int alternative,
+                     const double times[2], double most_noise, unsigned *seed)
+{
+    double quotients[ROUNDS];
+    struct bench_spread spread;
+
+    for (int round = 0; round < ROUNDS; round++) {
+        quotients[round] =
+            times[0] * noise(seed, most_noise) / (times[1] * noise(seed, most_noise));
+    }
+    spread = bench_spread_of(quotients, ROUNDS);
+    bench_cell_add(&size->cells[alternative], times[0] * spread.median, &spread);
+}
+
+/* What a table has for allreduce after a sweep of 8 bytes to 64 MiB, by factors of 4. */
+static struct hvd_choice_list tune(const struct made_up *machine, struct hvd_shape shape,
+                                   double most_noise, unsigned seed)
+{
+    static struct bench_sweep_size sizes[SIZES];
+    struct bench_alternatives all;
+    struct hvd_choice_list list;
+    int chosen[SIZES];
+
+    memset(sizes, 0, sizeof(sizes));
+    bench_alternatives_list(HVD_COLL_ALLREDUCE, shape, &all);
+    for (int i = 0; i < SIZES; i++) {
+        sizes[i].bytes = INT64_C(8) << 2 * i >> (i == SIZES - 1 ? 3 : 0);
+        sizes[i].usual =
+            bench_alternative_usual(&all, HVD_COLL_ALLREDUCE, shape, sizes[i].bytes);
+        for (int k = 0; k < all.count * TURNS; k++) {
+            const struct bench_alternative *item = &all.items[k % all.count];
+            const char *usual = all.items[sizes[i].usual].name;
+            double bytes = (double)sizes[i].bytes;
+            const double times[2] = {seconds_of(machine, item->name, bytes),
+                                     seconds_of(machine, usual, bytes)};
+
+            if (bench_alternative_fits(item, sizes[i].bytes)) {
+                add_turn(&sizes[i], k % all.count, times, most_noise, &seed);
+            }
+        }
+    }
+    bench_crossing_choose(sizes, SIZES, all.count, chosen);
+    bench_alternatives_rows(&all, HVD_COLL_ALLREDUCE, shape, sizes, chosen, SIZES, &list);
+    return list;
+}
+
+static bool is_row(const struct hvd_choice_list *list, int row, int64_t least,
+                   int64_t most, enum hvd_algorithm algorithm)
+{
+    bool is_right = row < list->count && list->rows[row].from >= least &&
+                    list->rows[row].from <= most &&
+                    list->rows[row].algorithm == algorithm;
+
+    for (int i = 0; !is_right && i < list->count; i++) {
+        tap_note("row %d: from %lld %s chunk %zu", i, (long long)list->rows[i].from,
+                 hvd_algorithm_name(list->rows[i].algorithm), list->rows[i].chunk_bytes);
+    }
+    return is_right;
+}
+
+static bool is_usual(const struct hvd_choice_list *list, struct hvd_shape shape)
+{
+    struct hvd_choices usual;
+    const struct hvd_choice_list *other = &usual.of[HVD_COLL_ALLREDUCE];
+    bool is_same;
+
+    hvd_choices_usual(shape, &usual);
+    is_same = list->count == other->count;
+    for (int i = 0; is_same && i < list->count; i++) {
+        is_same = is_row(list, i, other->rows[i].from, other->rows[i].from,
+                         other->rows[i].algorithm) &&
+                  list->rows[i].chunk_bytes == 0;
+    }
+    return is_same;
+}
+
+/* full and lanes cross at 200 KB instead of 16 KiB. */
+static const struct made_up late_crossing[] = {
+    {"line", 1e-7, 1e9},
+    {"full", 1e-6, 2e9},
+    {"lanes", 51e-6, 4e9},
+    {NULL, 0, 0},
+};
+
+/* All take as long. */
+static const struct made_up alike[] = {
+    {"line", 1e-6, 1e9},
+    {"full", 1e-6, 1e9},
+    {"full chunk=64K", 1e-6, 1e9},
+    {"full chunk=128K", 1e-6, 1e9},
+    {"full chunk=256K", 1e-6, 1e9},
+    {"lanes", 1e-6, 1e9},
+    {"lanes chunk=64K", 1e-6, 1e9},
+    {"lanes chunk=128K", 1e-6, 1e9},
+    {"lanes chunk=256K", 1e-6, 1e9},
+    {"exchange", 1e-6, 1e9},
+    {"exchange lanes=one", 1e-6, 1e9},
+    {"exchange chunk=64K", 1e-6, 1e9},
+    {NULL, 0, 0},
+};
+
+/* Lanes in chunks of 64 KiB are better than everything. */
+static const struct made_up small_chunks[] = {
+    {"line", 1e-6, 1e9},  {"full", 1e-6, 1e9},
+    {"lanes", 1e-5, 2e9}, {"lanes chunk=64K", 1e-5, 3e9},
+    {NULL, 0, 0},
+};
+
+static void test_quiet(void)
+{
+    struct hvd_choice_list list = tune(late_crossing, four, 0, 1);
+
+    tap_ok(list.count == 3 && is_row(&list, 0, 0, 0, HVD_ALGORITHM_LINE) &&
+               is_row(&list, 1, 25, 25, HVD_ALGORITHM_FULL) &&
+               is_row(&list, 2, 150000, 260000, HVD_ALGORITHM_LANES),
+           "the size at which two algorithms cross is found");
+    list = tune(small_chunks, four, 0, 1);
+    tap_ok(is_row(&list, list.count - 1, 65536, 1 << 18, HVD_ALGORITHM_LANES) &&
+               list.rows[list.count - 1].chunk_bytes == 64 << 10,
+           "so is a better chunk");
+    list = tune(alike, four, 0, 1);
+    tap_ok(is_usual(&list, four), "where all are alike, the table is the built-in one");
+}
+
+static void test_noise(void)
+{
+    unsigned seed = tap_seed((unsigned)time(NULL));
+    int stayed = 0, found = 0;
+
+    for (unsigned i = 0; i < 50; i++) {
+        struct hvd_choice_list list = tune(alike, four, 0.5, seed + i);
+
+        stayed += is_usual(&list, four);
+        list = tune(late_crossing, four, 0.5, seed + i);
+        found += list.count >= 3 && list.rows[list.count - 1].from > 100000 &&
+                 list.rows[list.count - 1].from < 400000 &&
+                 list.rows[list.count - 1].algorithm == HVD_ALGORITHM_LANES;
+    }
+    tap_ok(stayed >= 48, "noise of a half is taken for a gain in %d of 50 sweeps",
+           50 - stayed);
+    tap_ok(found >= 48, "the crossing is found behind it in %d of 50", found);
+}
+
+/* Whatever the times, the table can be read and takes nothing that was slower everywhere. */
+static void test_any_times(void)
+{
+    static const struct hvd_shape shapes[] = {{1, 2}, {1, 4}, {2, 1}, {2, 2}, {8, 4}};
+    unsigned seed = tap_seed((unsigned)time(NULL));
+    bool is_right = true;
+
+    for (unsigned i = 0; i < 500 && is_right; i++) {
+        struct hvd_shape shape = shapes[i % 5];
+        struct hvd_choice_list list = tune(alike, shape, 30, seed + i);
+
+        is_right = list.count > 0 && list.rows[0].from == 0;
+        for (int row = 0; row < list.count && is_right; row++) {
+            int64_t next = row + 1 < list.count ? list.rows[row + 1].from : INT64_MAX;
+
+            is_right = next > list.rows[row].from &&
+                       hvd_choice_misfit(&list.rows[row], HVD_COLL_ALLREDUCE, shape,
+                                         next - 1) == NULL;
+        }
+    }
+    tap_ok(is_right, "from any times comes a table that can be read");
+}
+
+static void test_cells(void)
+{
+    const struct bench_spread first = {0.7, 0.8, 0.9, 0.95, 1.2};
+    const struct bench_spread second = {0.9, 0.95, 1.0, 1.1, 1.3};
+    struct bench_cell cell = {0};
+
+    bench_cell_add(&cell, 2e-6, &first);
+    bench_cell_add(&cell, 1e-6, &second);
+    tap_ok(cell.turns == 2 && cell.seconds == 1e-6 && cell.low == 0.8 &&
+               cell.high == 1.1 && fabs(cell.middle - sqrt(0.9)) < 1e-12,
+           "turns are put together");
+}
+
+int main(void)
+{
+    test_quiet();
+    test_noise();
+    test_any_times();
+    test_cells();
+    return tap_done();
+}
