@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The file that --tune writes. */
+#include "contrib/bench/hvd_bench/tune_file.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collectives/run/choice_file.h"
+
+static const char head[] =
+    "# Which algorithm hvd takes, by the size in bytes from which on it holds.\n"
+    "# Used where HVD_TUNE_TABLE names this file, or where it is installed as\n"
+    "# %s. One section for each shape of job; the first\n"
+    "# that fits is taken, for which nodes=2-16 names several. hvd-bench --tune writes "
+    "it,\n"
+    "# hvd-bench --explain COLLECTIVE SIZE shows what comes of it.\n";
+
+/* The lines [*begin, *end) of a section, counted from 1, or begin 0: it is not there. */
+static void find_lines(const struct hvd_choice_table *table,
+                       const struct hvd_choice_section *section, int *begin, int *end)
+{
+    *begin = *end = 0;
+    for (int i = 0; table != NULL && i < table->count; i++) {
+        const struct hvd_choice_section *other = &table->sections[i];
+
+        if (other->least.nodes == section->least.nodes &&
+            other->most.nodes == section->most.nodes &&
+            other->least.ranks == section->least.ranks &&
+            other->most.ranks == section->most.ranks) {
+            *begin = other->line;
+            *end = i + 1 < table->count ? table->sections[i + 1].line : 0;
+            return;
+        }
+    }
+}
+
+/* All lines but [begin, end), end 0: to the end; and but blank ones that end up last. */
+static void copy_lines(FILE *old, FILE *out, int begin, int end)
+{
+    char *line = NULL;
+    size_t room = 0;
+    int number = 0, blanks = 0;
+
+    while (getline(&line, &room, old) >= 0) {
+        bool is_cut = ++number >= begin && begin > 0 && (end == 0 || number < end);
+
+        line[strcspn(line, "\n")] = '\0';
+        if (!is_cut && line[0] == '\0') {
+            blanks++;
+        } else if (!is_cut) {
+            for (; blanks > 0; blanks--) {
+                fputc('\n', out);
+            }
+            fprintf(out, "%s\n", line);
+        }
+    }
+    free(line);
+}
+
+static int replace(const char *path, const char *made, FILE *out, struct hvd_error *err)
+{
+    int failed = ferror(out);
+
+    failed |= fclose(out);
+    if (failed != 0 || rename(made, path) != 0) {
+        hvd_fail(err, HVD_ERR_SYS, "cannot write %s: %m", path);
+        remove(made);
+        return HVD_ERR_SYS;
+    }
+    return 0;
+}
+
+static int write_beside(const char *path, const char *made,
+                        const struct hvd_choice_table *table,
+                        const struct hvd_choice_section *section, struct hvd_error *err)
+{
+    FILE *old = table != NULL ? fopen(path, "re") : NULL;
+    FILE *out = fopen(made, "we");
+    int begin, end;
+
+    if (out == NULL) {
+        hvd_fail(err, HVD_ERR_SYS, "cannot write %s: %m", made);
+    } else if (old != NULL) {
+        find_lines(table, section, &begin, &end);
+        copy_lines(old, out, begin, end);
+    } else {
+        fprintf(out, head, hvd_choice_file_place());
+    }
+    if (old != NULL) {
+        fclose(old);
+    }
+    if (out == NULL) {
+        return HVD_ERR_SYS;
+    }
+    fputc('\n', out);
+    hvd_choice_section_write(section, out);
+    return replace(path, made, out, err);
+}
+
+int bench_tune_file_write(const char *path, const struct hvd_choice_section *section,
+                          struct hvd_error *err)
+{
+    struct hvd_choice_table *table = NULL;
+    bool is_there = access(path, F_OK) == 0;
+    char *made = NULL;
+    int status = is_there ? hvd_choice_file_read(path, &table, err) : 0;
+
+    if (status == 0 && asprintf(&made, "%s.new", path) < 0) {
+        made = NULL;
+        status = hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
+    }
+    if (status == 0) {
+        status = write_beside(path, made, table, section, err);
+    }
+    hvd_choice_table_destroy(table);
+    free(made);
+    return status;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The file that --tune writes. */
+#ifndef HVD_BENCH_TUNE_FILE_H
+#define HVD_BENCH_TUNE_FILE_H
+
+#include "collectives/schedule/choice_table.h"
+
+/* Puts a section into a file, in the place of the one that is for the same shapes, and leaves the
+ * other lines as they are. Makes the file if there is none; the old one stays until the new one is
+ * complete. HVD_ERR_ARG when the old one is no table, HVD_ERR_SYS. */
+int bench_tune_file_write(const char *path, const struct hvd_choice_section *section,
+                          struct hvd_error *err);
+
+#endif
