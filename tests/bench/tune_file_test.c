@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sections put into a file that has others. */
+#include "contrib/bench/hvd_bench/tune_file.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collectives/run/choice_file.h"
+#include "tests/tap.h"
+
+static char path[64];
+
+static struct hvd_choice_section section_of(int nodes, int ranks, const char *measured)
+{
+    struct hvd_choice_section section = {.least = {nodes, ranks}, .most = {nodes, ranks}};
+
+    snprintf(section.measured, sizeof(section.measured), "%s", measured);
+    hvd_choices_usual(section.least, &section.choices);
+    return section;
+}
+
+static bool writes(const struct hvd_choice_section *section)
+{
+    struct hvd_error err = {0};
+
+    if (bench_tune_file_write(path, section, &err) != 0) {
+        tap_note("%s", err.text);
+        return false;
+    }
+    return true;
+}
+
+static bool has(const char *text)
+{
+    static char all[8192];
+    FILE *file = fopen(path, "r");
+    size_t length = fread(all, 1, sizeof(all) - 1, file);
+
+    all[length] = '\0';
+    fclose(file);
+    return strstr(all, text) != NULL;
+}
+
+static bool reads(const struct hvd_choice_section *section, int count)
+{
+    struct hvd_choice_table *table = NULL;
+    struct hvd_error err = {0};
+    const struct hvd_choice_section *found;
+    bool is_right;
+
+    if (hvd_choice_file_read(path, &table, &err) != 0) {
+        tap_note("%s", err.text);
+        return false;
+    }
+    found = hvd_choice_table_find(table, section->least);
+    is_right = found != NULL && table->count == count &&
+               strcmp(found->measured, section->measured) == 0;
+    hvd_choice_table_destroy(table);
+    return is_right;
+}
+
+static void append(const char *text)
+{
+    FILE *file = fopen(path, "a");
+
+    fputs(text, file);
+    fclose(file);
+}
+
+int main(void)
+{
+    char folder[] = "/tmp/tune_file.XXXXXX";
+    struct hvd_choice_section one = section_of(1, 4, "one before"),
+                              two = section_of(2, 2, "b");
+    struct hvd_choice_table *table = NULL;
+    struct hvd_error err = {0};
+
+    if (mkdtemp(folder) == NULL) {
+        return 1;
+    }
+    snprintf(path, sizeof(path), "%s/table", folder);
+    tap_ok(hvd_choice_file_read(path, &table, &err) == HVD_ERR_SYS &&
+               strstr(err.text, path) != NULL && table == NULL,
+           "a file that is not there is named");
+    tap_ok(hvd_choice_file_read("builtin", &table, &err) == 0 && table == NULL,
+           "the word builtin is no file");
+    tap_ok(writes(&one) && reads(&one, 1) && has("# Used where"), "a new file");
+    tap_ok(writes(&two) && reads(&one, 2) && reads(&two, 2), "a second section");
+    append("# by hand\n\n");
+    snprintf(one.measured, sizeof(one.measured), "again");
+    tap_ok(writes(&one) && reads(&one, 2) && reads(&two, 2) && !has("one before") &&
+               has("# by hand") && has("# Used where") && !has("\n\n\n"),
+           "a section takes the place of that for its shape; all else stays");
+    append("nonsense\n");
+    tap_ok(bench_tune_file_write(path, &one, &err) == HVD_ERR_ARG &&
+               strstr(err.text, "found \"nonsense\"") != NULL && has("nonsense"),
+           "a file that is no table is left alone");
+    unlink(path);
+    rmdir(folder);
+    tap_ok(bench_tune_file_write(path, &one, &err) == HVD_ERR_SYS &&
+               strstr(err.text, path) != NULL,
+           "a file that cannot be written is named");
+    return tap_done();
+}
