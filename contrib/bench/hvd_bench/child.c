@@ -28,13 +28,12 @@ static int spawn(pid_t *pid, const int to[2], const int from[2], char *const *ar
     return failed;
 }
 
-int bench_child_start(struct bench_child *child, const char *python, const char *script,
+int bench_child_start(struct bench_child *child, const char *name, char *const *argv,
                       char *const *environment, struct hvd_error *err)
 {
-    char *const argv[] = {(char *)python, (char *)script, NULL};
     int to[2], from[2], failed;
 
-    *child = (struct bench_child){0};
+    *child = (struct bench_child){.name = name};
     if (pipe2(to, O_CLOEXEC) != 0) {
         return hvd_fail(err, HVD_ERR_SYS, "no pipe: %m");
     }
@@ -51,7 +50,7 @@ int bench_child_start(struct bench_child *child, const char *python, const char 
     if (failed != 0 || child->to == NULL || child->from == NULL) {
         bench_child_stop(child);
         errno = failed;
-        return hvd_fail(err, HVD_ERR_UNSUPPORTED, "cannot start %s: %m", python);
+        return hvd_fail(err, HVD_ERR_UNSUPPORTED, "cannot start %s: %m", argv[0]);
     }
     return 0;
 }
@@ -72,8 +71,8 @@ int bench_child_ask(struct bench_child *child, const char *question, char *answe
                     size_t room, struct hvd_error *err)
 {
     if (say(child->to, question) < 0 || fgets(answer, (int)room, child->from) == NULL) {
-        return hvd_fail(err, HVD_ERR_PEER, "the child process ended at \"%.40s\"",
-                        question);
+        return hvd_fail(err, HVD_ERR_PEER, "%s: its process ended at \"%.40s\"",
+                        child->name, question);
     }
     answer[strcspn(answer, "\n")] = '\0';
     if (strncmp(answer, "no ", 3) == 0) {

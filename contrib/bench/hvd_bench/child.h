@@ -2,6 +2,7 @@
 /* A child process that measures on behalf of a rank, and is spoken to in lines:
  *
  *   hvd-bench says                          the child answers
+ *   load                                    ok                     its library is there
  *   serve LAYOUT                            at PORT                (of rank 0 only)
  *   join HOST PORT RANK SIZE ...            ok                     it has joined the others
  *   work COLLECTIVE DTYPE OP IN_PLACE N...  ok                     N: elements of each tensor
@@ -20,14 +21,16 @@
 #include "gpu_binding/error.h"
 
 struct bench_child {
+    const char *name;
     pid_t pid;
     FILE *to;
     FILE *from;
 };
 
-/* Starts `python script`. Its standard input and output are the conversation. environment: what
- * it gets, NULL-terminated, as for execve. HVD_ERR_UNSUPPORTED when it cannot be started. */
-int bench_child_start(struct bench_child *child, const char *python, const char *script,
+/* Starts a program. Its standard input and output are the conversation. name: of the peer, for
+ * messages; borrowed. argv and environment, of what it gets, are NULL-terminated, as for execve.
+ * HVD_ERR_UNSUPPORTED when it cannot be started. */
+int bench_child_start(struct bench_child *child, const char *name, char *const *argv,
                       char *const *environment, struct hvd_error *err);
 
 /* Asks, and waits for the answer; both are lines, here without their newlines. HVD_ERR_UNSUPPORTED for "no", HVD_ERR_MISMATCH for

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The peers "torch" and "horovod": Python children, one for each rank (child.h). They have their
- * own buffers and check their own results. */
+/* The peers that run in children, one for each rank (child.h): Gloo and Horovod in Python, MPICH
+ * and oneCCL in hvd-bench-child. They have their own buffers and check their own results. */
 #include <ifaddrs.h>
 #include <limits.h>
 #include <net/if.h>
@@ -21,9 +21,15 @@ enum {
     MOST_SETTINGS = 4096
 };
 
+/* Of a peer, as the user names it. */
+struct recipe {
+    const char *name;
+    const char *script; /* of Python; NULL: hvd-bench-child */
+};
+
 struct peer {
     struct bench_child child;
-    const char *name;
+    const struct recipe *recipe;
 };
 
 /* Where the first rank's child is to be found, and by which way. */
@@ -71,22 +77,50 @@ static bool is_foreign(const char *setting)
     return false;
 }
 
-/* Points into ours; the array alone is the caller's. */
-static char **make_environment(char *interface)
+/* What a peer gets beside ours. */
+struct settings {
+    char interface[64];
+    char libraries[2 * PATH_MAX];
+};
+
+/* oneCCL comes as a Python package, whose libraries the loader does not find by itself. */
+static void make_settings(const struct recipe *recipe, const char *program,
+                          const struct meeting *mine, struct settings *settings)
 {
-    char **environment = calloc(MOST_SETTINGS + 3, sizeof(char *));
+    const char *before = getenv("LD_LIBRARY_PATH");
+
+    snprintf(settings->interface, sizeof(settings->interface), "GLOO_SOCKET_IFNAME=%s",
+             mine->interface);
+    settings->libraries[0] = '\0';
+    if (strcmp(recipe->name, "oneccl") == 0 && program != NULL) {
+        snprintf(settings->libraries, sizeof(settings->libraries),
+                 "LD_LIBRARY_PATH=%s/lib%s%s", program, before != NULL ? ":" : "",
+                 before != NULL ? before : "");
+    }
+}
+
+/* Points into ours and into settings; the array alone is the caller's. */
+static char **make_environment(struct settings *settings)
+{
+    char **environment = calloc(MOST_SETTINGS + 4, sizeof(char *));
     int count = 0;
 
     if (environment == NULL) {
         return NULL;
     }
     for (int i = 0; environ[i] != NULL && count < MOST_SETTINGS; i++) {
-        if (!is_foreign(environ[i])) {
+        bool is_replaced = settings->libraries[0] != '\0' &&
+                           strncmp(environ[i], "LD_LIBRARY_PATH=", 16) == 0;
+
+        if (!is_replaced && !is_foreign(environ[i])) {
             environment[count++] = environ[i];
         }
     }
     if (getenv("GLOO_SOCKET_IFNAME") == NULL) {
-        environment[count++] = interface;
+        environment[count++] = settings->interface;
+    }
+    if (settings->libraries[0] != '\0') {
+        environment[count++] = settings->libraries;
     }
     if (getenv("OMP_NUM_THREADS") == NULL) {
         environment[count++] = (char *)"OMP_NUM_THREADS=1";
@@ -94,26 +128,44 @@ static char **make_environment(char *interface)
     return environment;
 }
 
-static int start(struct peer *peer, const char *python, const struct meeting *mine,
+static int start(struct peer *peer, const char *program, const struct meeting *mine,
                  struct hvd_error *err)
 {
-    char script[PATH_MAX], name[64], interface[64];
+    const struct recipe *recipe = peer->recipe;
+    const char *file = recipe->script != NULL ? recipe->script : "hvd-bench-child";
+    char path[PATH_MAX], answer[256];
+    struct settings settings;
+    char *python[] = {(char *)program, path, NULL};
+    char *native[] = {path, (char *)recipe->name, (char *)program, NULL};
     char **environment;
-    int status;
+    int status = bench_file_find(file, path, sizeof(path), err);
 
-    snprintf(name, sizeof(name), "peer_%s.py", peer->name);
-    status = bench_file_find(name, script, sizeof(script), err);
     if (status < 0) {
         return status;
     }
-    snprintf(interface, sizeof(interface), "GLOO_SOCKET_IFNAME=%s", mine->interface);
-    environment = make_environment(interface);
+    make_settings(recipe, program, mine, &settings);
+    environment = make_environment(&settings);
     if (environment == NULL) {
         return hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
     }
-    status = bench_child_start(&peer->child, python, script, environment, err);
+    status =
+        bench_child_start(&peer->child, recipe->name,
+                          recipe->script != NULL ? python : native, environment, err);
     free(environment);
-    return status;
+    return status < 0
+               ? status
+               : bench_child_ask(&peer->child, "load", answer, sizeof(answer), err);
+}
+
+/* As a list of the nodes' ranks can say it. */
+static bool is_in_order(const struct hvd_layout *layout)
+{
+    for (int rank = 1; rank < layout->size; rank++) {
+        if (layout->node[rank] < layout->node[rank - 1]) {
+            return false;
+        }
+    }
+    return true;
 }
 
 /* The first rank's child opens a port for the others. */
@@ -124,6 +176,11 @@ static int serve(struct peer *peer, const struct bench_job *job, struct meeting 
     size_t used = 0;
     int status;
 
+    if (peer->recipe->script == NULL && !is_in_order(&job->layout)) {
+        return hvd_fail(err, HVD_ERR_UNSUPPORTED,
+                        "ranks are not in the order of the nodes; start them so, "
+                        "srun --distribution=block");
+    }
     for (int node = 0; node < job->layout.nodes && used < sizeof(layout); node++) {
         used += (size_t)snprintf(layout + used, sizeof(layout) - used, "%s%d",
                                  node > 0 ? "," : "",
@@ -149,14 +206,14 @@ static int join(struct peer *peer, const struct bench_job *job,
     return bench_child_ask(&peer->child, question, answer, sizeof(answer), err);
 }
 
-static int meet(struct peer *peer, const struct bench_job *job, const char *python,
+static int meet(struct peer *peer, const struct bench_job *job, const char *program,
                 struct hvd_error *err)
 {
     struct meeting mine = {0}, *all = calloc((size_t)job->size, sizeof(all[0]));
     int status = all != NULL ? 0 : hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
 
     find_address(job, &mine);
-    status = status < 0 ? status : start(peer, python, &mine, err);
+    status = status < 0 ? status : start(peer, program, &mine, err);
     if (status == 0 && job->rank == 0) {
         status = serve(peer, job, &mine, err);
     }
@@ -230,8 +287,8 @@ static const struct bench_contender_ops ops = {
     .destroy = destroy,
 };
 
-static int create(const char *name, const struct bench_job *job, const char *python,
-                  struct bench_contender *out, struct hvd_error *err)
+static int create(const struct recipe *recipe, const struct bench_job *job,
+                  const char *program, struct bench_contender *out, struct hvd_error *err)
 {
     struct peer *peer = calloc(1, sizeof(*peer));
     int status;
@@ -239,29 +296,62 @@ static int create(const char *name, const struct bench_job *job, const char *pyt
     if (peer == NULL) {
         return hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
     }
-    peer->name = name;
-    status = meet(peer, job, python, err);
+    peer->recipe = recipe;
+    status = meet(peer, job, program, err);
     if (status < 0) {
         destroy(peer);
         return status;
     }
-    *out = (struct bench_contender){.name = name, .ops = &ops, .self = peer};
+    *out = (struct bench_contender){.name = recipe->name, .ops = &ops, .self = peer};
     return 0;
+}
+
+static const char *or_python(const char *program)
+{
+    return program != NULL ? program : "/usr/bin/python3";
+}
+
+int bench_gloo_create(const struct bench_job *job, const char *program,
+                      struct bench_contender *out, struct hvd_error *err)
+{
+    static const struct recipe recipe = {"gloo", "peer_torch.py"};
+
+    return create(&recipe, job, or_python(program), out, err);
 }
 
 int bench_torch_create(const struct bench_job *job, const char *program,
                        struct bench_contender *out, struct hvd_error *err)
 {
-    return create("torch", job, program != NULL ? program : "/usr/bin/python3", out, err);
+    static const struct recipe recipe = {"torch", "peer_torch.py"};
+
+    return create(&recipe, job, or_python(program), out, err);
 }
 
 int bench_horovod_create(const struct bench_job *job, const char *program,
                          struct bench_contender *out, struct hvd_error *err)
 {
+    static const struct recipe recipe = {"horovod", "peer_horovod.py"};
+
     if (program == NULL) {
         return hvd_fail(err, HVD_ERR_UNSUPPORTED,
                         "say which Python has it: horovod=PYTHON; "
                         "contrib/bench/horovod_env.sh makes one");
     }
-    return create("horovod", job, program, out, err);
+    return create(&recipe, job, program, out, err);
+}
+
+int bench_mpich_create(const struct bench_job *job, const char *program,
+                       struct bench_contender *out, struct hvd_error *err)
+{
+    static const struct recipe recipe = {"mpich", NULL};
+
+    return create(&recipe, job, program, out, err);
+}
+
+int bench_oneccl_create(const struct bench_job *job, const char *program,
+                        struct bench_contender *out, struct hvd_error *err)
+{
+    static const struct recipe recipe = {"oneccl", NULL};
+
+    return create(&recipe, job, program, out, err);
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch.distributed with Gloo, for hvd-bench --vs torch. Tensors of a list are started one by one
+"""torch.distributed with Gloo, for hvd-bench --vs gloo and torch. Tensors of a list are started one by one
 and then waited for, as DistributedDataParallel does with its buckets."""
 
 import datetime
@@ -27,8 +27,8 @@ class Torch(Child):
                                      world_size=job.size, timeout=self.limit)
 
     def prepare(self, work):
-        if work.collective in ('reducescatter', 'alltoall'):
-            raise No(f'Gloo has no {work.collective} in torch')
+        if work.collective == 'reducescatter':
+            raise No('Gloo has no reducescatter in torch')
         if work.op != 'sum' and work.collective == 'allreduce':
             raise No('Gloo has no average in torch')
 
@@ -45,6 +45,8 @@ class Torch(Child):
         if work.collective == 'allgather':
             parts = list(output.chunk(self.job.size))
             return self.dist.all_gather(parts, tensor, async_op=True)
+        if work.collective == 'alltoall':
+            return self.dist.all_to_all_single(output, tensor, async_op=True)
         if not work.in_place:  # torch reduces in place only
             output.copy_(tensor)
         if work.collective == 'broadcast':
