@@ -7,7 +7,8 @@
 #        packages.sh install GROUP...    install those; does nothing, and needs no root, if none is
 #                                        missing
 # Groups: build (to compile), cluster (contrib/cluster), torch (to train with Debian's PyTorch),
-#         test (tests/run.sh), bench (the peers of contrib/bench: Horovod is built, Open MPI)
+#         test (tests/run.sh), bench (the peers of contrib/bench: Horovod is built, Open MPI,
+#         MPICH as a library only, so that mpicc and mpirun stay those of Open MPI)
 set -euo pipefail
 
 group_packages()
@@ -19,11 +20,11 @@ group_packages()
         util-linux procps ;;
     torch) echo python3 python3-torch python3-numpy python3-cloudpickle python3-sklearn ;;
     test) echo git clang clang-format libclang-rt-14-dev shellcheck openmpi-bin libopenmpi-dev \
-        python3-venv python3-mpi4py binutils ;;
+        libmpich12 python3-venv python3-mpi4py binutils libquadmath0 ;;
     bench) echo g++ make cmake python3-dev python3-venv python3-wheel \
         python3-cffi python3-matplotlib python3-psutil python3-yaml python3-packaging libtorch-dev \
         pybind11-dev \
-        openmpi-bin libopenmpi-dev ;;
+        openmpi-bin libopenmpi-dev libmpich12 ;;
     *) echo "packages.sh: no group $1: build, cluster, torch, test, bench" >&2 && return 1 ;;
     esac
 }
@@ -79,5 +80,5 @@ case $command in
 list) list "$@" ;;
 missing) missing "$@" ;;
 install) install_missing "$@" ;;
-*) sed -n '3,10s/^# \{0,1\}//p' "$0" && exit 2 ;;
+*) sed -n '3,11s/^# \{0,1\}//p' "$0" && exit 2 ;;
 esac

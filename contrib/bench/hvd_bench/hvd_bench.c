@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "collectives/run/choice_file.h"
 #include "contrib/bench/hvd_bench/explain.h"
 #include "contrib/bench/simulate/simulate.h"
 #include "contrib/bench/hvd_bench/files.h"
@@ -12,18 +13,18 @@
 #include "contrib/bench/hvd_bench/options.h"
 #include "contrib/bench/hvd_bench/peer_mpi.h"
 #include "contrib/bench/hvd_bench/report.h"
+#include "contrib/bench/hvd_bench/tune.h"
 #include "gpu_binding/env.h"
 
 static const struct peer {
     const char *name;
     bench_contender_maker create;
 } peers[] = {
-    {"mpi", bench_mpi_create},
-    {"limit", bench_limit_create},
-    {"ucx-limit", bench_ucx_limit_create},
-    {"one", bench_one_create},
-    {"torch", bench_torch_create},
-    {"horovod", bench_horovod_create},
+    {"mpi", bench_mpi_create},       {"mpich", bench_mpich_create},
+    {"oneccl", bench_oneccl_create}, {"gloo", bench_gloo_create},
+    {"limit", bench_limit_create},   {"ucx-limit", bench_ucx_limit_create},
+    {"one", bench_one_create},       {"builtin", bench_builtin_create},
+    {"torch", bench_torch_create},   {"horovod", bench_horovod_create},
 };
 
 /* Every rank reads the same options; one of them says what is wrong. */
@@ -204,7 +205,8 @@ static int measure(const struct bench_options *options, int argc, char **argv,
     field->options = options;
     status = bench_placement_create(&job, &field->placement, err);
     if (status == 0) {
-        status = measure_all(field, argc, argv, err);
+        status = options->what == BENCH_TUNE ? bench_tune(field, err)
+                                             : measure_all(field, argc, argv, err);
     }
     if (status < 0 && job.rank == 0) {
         fprintf(stderr, "hvd-bench: %s\n", err->text);
@@ -225,6 +227,8 @@ static int explain(const struct bench_options *options, struct hvd_error *err)
     struct bench_explain_query query = {.collective = options->collectives[0],
                                         .bytes = options->explain_bytes,
                                         .dtype = options->dtypes[0]};
+    const char *path = getenv(HVD_ENV_TUNE_TABLE);
+    struct hvd_choice_table *table = NULL;
     struct hvd_layout layout = {0};
     struct bench_job job = {0};
     bool has_job = options->layout == NULL;
@@ -232,6 +236,11 @@ static int explain(const struct bench_options *options, struct hvd_error *err)
                          : bench_layout_parse(options->layout, &layout, err);
 
     query.layout = has_job ? &job.layout : &layout;
+    if (status == 0) {
+        path = path != NULL && path[0] != '\0' ? path : NULL;
+        status = hvd_choice_file_read(path, &table, err);
+    }
+    query.algorithms = table;
     if (status == 0 && (has_job ? job.rank == 0 : speaks_first())) {
         status = bench_explain(&query, stdout, err);
     }
@@ -239,6 +248,7 @@ static int explain(const struct bench_options *options, struct hvd_error *err)
         bench_job_finish(&job);
     }
     hvd_layout_finish(&layout);
+    hvd_choice_table_destroy(table);
     if (status < 0) {
         fprintf(stderr, "hvd-bench: %s\n", err->text);
     }

@@ -29,6 +29,7 @@ enum choice {
     OPTION_PLOT,
     OPTION_EXPLAIN,
     OPTION_LAYOUT,
+    OPTION_TUNE,
     OPTION_HELP,
     OPTION_VERSION
 };
@@ -52,12 +53,14 @@ static const struct option long_options[] = {
     {"plot", required_argument, NULL, OPTION_PLOT},
     {"explain", no_argument, NULL, OPTION_EXPLAIN},
     {"layout", required_argument, NULL, OPTION_LAYOUT},
+    {"tune", required_argument, NULL, OPTION_TUNE},
     {"help", no_argument, NULL, OPTION_HELP},
     {"version", no_argument, NULL, OPTION_VERSION},
     {NULL, 0, NULL, 0},
 };
 
 static const char default_sizes[] = "8,64,1K,16K,256K,4M,64M";
+static const char tuned_sizes[] = "8,64,512,2K,8K,16K,32K,64K,128K,256K,1M,4M,16M,64M";
 
 static const struct {
     const char *name;
@@ -280,6 +283,10 @@ static int read_option(int option, char *text, struct bench_options *options,
     case OPTION_PLOT:
         options->plot = text;
         return 0;
+    case OPTION_TUNE:
+        options->what = BENCH_TUNE;
+        options->tune = text;
+        return 0;
     case OPTION_LAYOUT:
         options->layout = text;
         return 0;
@@ -329,6 +336,9 @@ static int check(struct bench_options *options, struct hvd_error *err)
                             bench_collective_name(collective));
         }
     }
+    if (options->what == BENCH_TUNE && options->lists.count + options->peers.count > 0) {
+        return hvd_fail(err, HVD_ERR_ARG, "--tune goes without --list and --vs");
+    }
     if (options->layout != NULL && options->what != BENCH_EXPLAIN) {
         return hvd_fail(err, HVD_ERR_ARG, "--layout is for --explain");
     }
@@ -337,11 +347,19 @@ static int check(struct bench_options *options, struct hvd_error *err)
 
 static int complete(struct bench_options *options, struct hvd_error *err)
 {
-    if (options->collective_count == 0) {
-        options->collectives[options->collective_count++] = BENCH_ALLREDUCE;
+    static const enum bench_collective tuned[] = {BENCH_ALLREDUCE, BENCH_REDUCESCATTER,
+                                                  BENCH_ALLGATHER, BENCH_BROADCAST};
+    bool tunes = options->what == BENCH_TUNE;
+
+    for (int i = 0; options->collective_count == i && i < (tunes ? 4 : 1); i++) {
+        options->collectives[options->collective_count++] = tuned[i];
+    }
+    if (options->seconds == 0) {
+        options->seconds = tunes ? 0.15 : 0.5; /* of many alternatives in several turns */
     }
     if (options->sizes.count == 0 && options->lists.count == 0) {
-        return bench_sizes_parse(default_sizes, &options->sizes, err);
+        return bench_sizes_parse(tunes ? tuned_sizes : default_sizes, &options->sizes,
+                                 err);
     }
     return 0;
 }
@@ -359,7 +377,6 @@ int bench_options_parse(int argc, char **argv, struct bench_options *options,
         .has_all_levels = true,
         .blocks = 11,
         .warm_up = 5,
-        .seconds = 0.5,
     };
     opterr = 0;
     optind = 1;

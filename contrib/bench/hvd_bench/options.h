@@ -19,7 +19,8 @@ enum bench_what {
     BENCH_MEASURE,
     BENCH_HELP,
     BENCH_VERSION,
-    BENCH_EXPLAIN
+    BENCH_EXPLAIN,
+    BENCH_TUNE
 };
 
 /* A few words of the command line; borrowed from argv. */
@@ -49,6 +50,7 @@ struct bench_options {
     int iterations; /* calls of a block; 0: as many as take its share of seconds */
     double seconds; /* for all blocks of one contender, at one size */
     const char *csv, *json, *plot; /* file names or NULL */
+    const char *tune; /* of BENCH_TUNE, the file to write */
     const char *layout; /* of BENCH_EXPLAIN, "4,4", or NULL: that of the job */
     int64_t explain_bytes;
 };
