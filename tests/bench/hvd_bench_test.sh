@@ -3,23 +3,8 @@
 # hvd_bench_test.sh HVDRUN HVD_BENCH PYTHON: short runs on two ranks; what they write and how they
 # end. Prints TAP.
 hvdrun=$1 bench=$2 python=$3
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-count=0
-failed=0
-
-# report STATUS PROMISE: a failure shows the last output.
-report()
-{
-    count=$((count + 1))
-    if [ "$1" -eq 0 ]; then
-        echo "ok $count - $2"
-    else
-        echo "not ok $count - $2"
-        sed 's/^/# /' "$work/out"
-        failed=1
-    fi
-}
+# shellcheck source=tests/report.sh
+. "$(dirname "$0")/../report.sh"
 
 run()
 {
@@ -60,6 +45,15 @@ for peer in ucx-limit horovod mpi; do
     grep -q "^# without $peer: .* .* .*" "$work/out" || status=1
 done
 report $status 'peers that are not there are left out, with the reason'
+
+run --tune "$work/table" --sizes 8,1K,200K --time 0.01 --blocks 3
+status=$?
+HVD_TUNE_TABLE="$work/table" run --sizes 8,200K --time 0.01 --level team || status=1
+grep -q '^\[nodes=1 ranks=2\]$' "$work/table" && grep -q '^measured by hvd-bench' "$work/table" || status=1
+for collective in allreduce reducescatter allgather broadcast; do
+    grep -Eq "^$collective +0  " "$work/table" || status=1
+done
+report $status 'a table of algorithms is written, and a job takes it'
 
 run --sizes 8 --frobnicate
 [ $? -eq 2 ] && [ "$(grep -c -e '--frobnicate' "$work/out")" -eq 1 ]
