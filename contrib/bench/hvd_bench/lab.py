@@ -6,7 +6,7 @@ throughput, speed-up, efficiency of scaling. Also for allreduce alone.
     hvd-bench --lab --servers 1,2 --per-server 1,2,4 --out lab        in a Slurm allocation
     hvd-bench --lab --per-server 1,2                                  on this machine
 
-Writes OUT/training.md, .csv, .png and .svg, and OUT/allreduce.md and .csv. Each figure is the
+Writes OUT/training.md, .csv, .png and .svg, and the same of allreduce. Each figure is the
 median over the turns of what a job measured; backends take turns. Speed-up is the throughput over
 that of one process of the same backend; efficiency is the speed-up over the number of
 processes. Every process has a batch of the same size.
@@ -33,7 +33,7 @@ SOURCE_PYTHON = os.path.join(HERE, '..', '..', 'python')
 JOB_SECONDS = 600
 COLUMNS = ('backend', 'servers', 'per_server', 'ranks', 'step_ms', 'samples_s', 'speed_up',
            'efficiency')
-ALLREDUCE = ('who', 'servers', 'per_server', 'ranks', 'bytes', 'time_us', 'algbw_gbs',
+ALLREDUCE = ('backend', 'servers', 'per_server', 'ranks', 'bytes', 'time_us', 'algbw_gbs',
              'busbw_gbs', 'over_hvd')
 
 
@@ -62,7 +62,7 @@ def parse():
 
 def default_launch():
     if 'SLURM_JOB_ID' in os.environ:
-        return 'srun --hvd --nodes={servers} --ntasks-per-node={per_server}'
+        return 'srun --hvd --nodes={servers} --ntasks={ranks} --ntasks-per-node={per_server}'
     return 'hvdrun -np {ranks}'
 
 
@@ -136,7 +136,8 @@ def allreduce(options):
                    [options.hvd_bench, 'allreduce', '--sizes', options.sizes, '--level',
                     'runtime', '--vs', options.peers, '--json', path])
             with open(path) as file:
-                rows += [dict(row, servers=servers, per_server=per_server)
+                rows += [dict(row, servers=servers, per_server=per_server,
+                              backend='hvd' if row['who'] == 'runtime' else row['who'])
                          for row in json.load(file)['rows']]
     return [{name: row[name] for name in ALLREDUCE} for row in rows]
 
@@ -160,35 +161,71 @@ def write(options, name, columns, rows):
     print(f'\n{name}\n\n{table}')
 
 
-def draw(options, rows):
+def pyplot():
+    """None, and why, where there is no matplotlib."""
     try:
         import matplotlib
     except ImportError:
         print('no picture: needs matplotlib (Debian: python3-matplotlib)', file=sys.stderr)
-        return
+        return None
     matplotlib.use('Agg')
-    import matplotlib.pyplot as plt
+    import matplotlib.pyplot
+    return matplotlib.pyplot
+
+
+def short(size):
+    """65536 as 64K, as --sizes has it."""
+    unit = 0
+    while unit < 3 and size % 1024 == 0:
+        size, unit = size // 1024, unit + 1
+    return f'{size}{["", "K", "M", "G"][unit]}'
+
+
+def curves(axes, rows, figure):
+    """A line for each backend and number of servers."""
+    for backend, servers in dict.fromkeys((row['backend'], row['servers']) for row in rows):
+        line = sorted((row['ranks'], row[figure]) for row in rows
+                      if (row['backend'], row['servers']) == (backend, servers))
+        axes.plot(*zip(*line), marker='o',
+                  label=f'{backend}, {servers} server{"s" if servers > 1 else ""}')
+    axes.set_xlabel('processes')
+    axes.set_xticks(sorted({row['ranks'] for row in rows}))
+    axes.grid(True, color='#dddddd', linewidth=0.6)
+    axes.legend(fontsize='small', frameon=False)
+
+
+def save(options, name, title, figure):
+    figure.suptitle(title)
+    figure.tight_layout()
+    for kind in 'png', 'svg':
+        figure.savefig(os.path.join(options.out, f'{name}.{kind}'), dpi=130)
+
+
+def draw_training(options, plt, rows):
     figure, (speed, share) = plt.subplots(1, 2, figsize=(10, 4))
     ranks = sorted({row['ranks'] for row in rows})
     speed.plot(ranks, ranks, color='#999999', linestyle=':', label='ideal')
-    for backend, servers in dict.fromkeys((row['backend'], row['servers']) for row in rows):
-        line = sorted((row['ranks'], row['speed_up'], row['efficiency']) for row in rows
-                      if (row['backend'], row['servers']) == (backend, servers))
-        label = f'{backend}, {servers} server{"s" if servers > 1 else ""}'
-        speed.plot([one[0] for one in line], [one[1] for one in line], marker='o', label=label)
-        share.plot([one[0] for one in line], [one[2] for one in line], marker='o', label=label)
+    curves(speed, rows, 'speed_up')
+    curves(share, rows, 'efficiency')
     speed.set_ylabel('speed-up')
     share.set_ylabel('efficiency')
-    share.set_ylim(0, 1.1)
-    for axes in speed, share:
-        axes.set_xlabel('processes')
-        axes.set_xticks(ranks)
-        axes.grid(True, color='#dddddd', linewidth=0.6)
-        axes.legend(fontsize='small', frameon=False)
-    figure.suptitle(f'training of {options.model}, batch of {options.batch} for each process')
-    figure.tight_layout()
-    for kind in 'png', 'svg':
-        figure.savefig(os.path.join(options.out, f'training.{kind}'), dpi=130)
+    speed.set_ylim(bottom=0)
+    share.set_ylim(bottom=0)
+    save(options, 'training', f'training of {options.model}, batch of {options.batch} for each '
+         'process', figure)
+
+
+def draw_allreduce(options, plt, rows):
+    """What latency decides and what bandwidth decides: the smallest and the largest size."""
+    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4))
+    sizes = sorted({row['bytes'] for row in rows})
+    curves(left, [row for row in rows if row['bytes'] == sizes[0]], 'time_us')
+    curves(right, [row for row in rows if row['bytes'] == sizes[-1]], 'busbw_gbs')
+    left.set_yscale('log')
+    left.set_ylabel(f'time of {short(sizes[0])}, \u00b5s')
+    right.set_ylabel(f'bus bandwidth of {short(sizes[-1])}, GB/s')
+    right.set_ylim(bottom=0)
+    save(options, 'allreduce', 'allreduce of float32', figure)
 
 
 def main():
@@ -197,8 +234,13 @@ def main():
     print(f'{os.cpu_count()} cores on this machine, load {os.getloadavg()[0]:.1f}')
     rows = training(options)
     write(options, 'training', COLUMNS, rows)
-    draw(options, rows)
-    write(options, 'allreduce', ALLREDUCE, allreduce(options))
+    plt = pyplot()
+    if plt:
+        draw_training(options, plt, rows)
+    rows = allreduce(options)
+    write(options, 'allreduce', ALLREDUCE, rows)
+    if plt and rows:
+        draw_allreduce(options, plt, rows)
 
 
 if __name__ == '__main__':

@@ -9,9 +9,12 @@ round. Rank 0 writes DIRECTORY/result.json.
 """
 
 import argparse
+import fcntl
 import json
 import os
+import socket
 import statistics
+import struct
 import time
 
 import torch
@@ -54,7 +57,32 @@ def with_hvd(model, _):
     return hvd.rank(), hvd.size(), model, optimizer, hvd.shutdown
 
 
+def has_address(interface):
+    """An IPv4 one, by which others may reach us."""
+    get_flags, get_address, up, loopback = 0x8913, 0x8915, 1, 8
+    request = struct.pack('16s16x', interface.encode())
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
+        try:
+            flags = struct.unpack_from('H', fcntl.ioctl(one, get_flags, request), 16)[0]
+            fcntl.ioctl(one, get_address, request)
+        except OSError:
+            return False
+    return flags & up and not flags & loopback
+
+
+def choose_interface():
+    """Gloo takes the address of this host's name, which often is none or 127.0.1.1."""
+    try:
+        if not socket.gethostbyname(socket.gethostname()).startswith('127.'):
+            return
+    except OSError:
+        pass
+    found = [name for _, name in socket.if_nameindex() if has_address(name)]
+    os.environ.setdefault('GLOO_SOCKET_IFNAME', found[0] if found else 'lo')
+
+
 def with_gloo(model, directory):
+    choose_interface()
     rank = number('HOROVOD_RANK', 'PMIX_RANK', 'SLURM_PROCID') or 0
     size = number('HOROVOD_SIZE', 'OMPI_COMM_WORLD_SIZE', 'SLURM_STEP_NUM_TASKS') or 1
     torch.distributed.init_process_group(

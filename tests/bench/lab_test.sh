@@ -1,0 +1,61 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# lab_test.sh HVDRUN HVD_BENCH PYTHON: the table of the lab, of ranks that are all here, whatever
+# server they say. Prints TAP.
+hvdrun=$1 bench=$2 python=$3
+promise='lab makes tables whose figures fit together, of one server and of two'
+if ! "$python" -c 'import torch' 2>/dev/null; then
+    echo "1..0 # SKIP no torch"
+    exit
+fi
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+bench=$(realpath "$bench")
+hvdrun=$(realpath "$hvdrun")
+
+echo 1..2
+# Gloo alone, because a build tree has no package of hvd where its ranks look for it.
+"$bench" --lab --servers 1,2 --per-server 1 --backends gloo --model conv --batch 4 --steps 2 --turns 1 \
+    --sizes 1K,64K --peers none --python "$python" --hvd-bench "$bench" --out "$work/lab" \
+    --launch "env LAYOUT={layout} $hvdrun -np {ranks}" >"$work/out" 2>&1
+if [ $? -eq 1 ] && grep -q 'no peer "none"' "$work/out"; then
+    echo 'ok 1 - a job that fails ends it, with what the job said'
+else
+    sed 's/^/# /' "$work/out"
+    echo 'not ok 1 - a job that fails ends it, with what the job said'
+fi
+"$bench" --lab --servers 1,2 --per-server 1 --backends gloo --model conv --batch 4 --steps 2 --turns 1 \
+    --sizes 1K,64K --peers "gloo=$python" --python "$python" --hvd-bench "$bench" --out "$work/lab" \
+    --launch "env LAYOUT={layout} $hvdrun -np {ranks}" >"$work/out" 2>&1 &&
+    "$python" - "$work/lab" >>"$work/out" 2>&1 <<'EOF'
+import csv, os, sys
+
+def rows(name):
+    with open(os.path.join(sys.argv[1], name)) as file:
+        return list(csv.DictReader(file))
+
+alone, both = rows('training.csv')
+assert (alone['servers'], alone['ranks'], float(alone['speed_up'])) == ('1', '1', 1), alone
+assert (both['servers'], both['ranks']) == ('2', '2'), both
+for row in alone, both:
+    assert abs(float(row['samples_s']) * float(row['step_ms']) / 1e3 - 4 * int(row['ranks'])) < 1e-6
+    assert abs(float(row['efficiency']) * int(row['ranks']) - float(row['speed_up'])) < 1e-9
+table = rows('allreduce.csv')
+assert [(row['backend'], row['bytes']) for row in table] == [
+    ('hvd', '1024'), ('gloo', '1024'), ('hvd', '65536'), ('gloo', '65536')], table
+with open(os.path.join(sys.argv[1], 'training.md')) as file:
+    assert len(file.readlines()) == 4
+try:
+    import matplotlib
+except ImportError:
+    sys.exit()
+for name in 'training.png', 'training.svg', 'allreduce.png', 'allreduce.svg':
+    assert os.path.getsize(os.path.join(sys.argv[1], name)) > 1000, name
+EOF
+if [ $? -eq 0 ]; then
+    echo "ok 2 - $promise"
+else
+    sed 's/^/# /' "$work/out"
+    echo "not ok 2 - $promise"
+    exit 1
+fi
