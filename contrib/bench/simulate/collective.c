@@ -40,7 +40,7 @@ static int64_t most_messages(const struct simulate_world *world)
     for (int i = 0; i < world->player_count; i++) {
         most = world->players[i].sends > most ? world->players[i].sends : most;
     }
-    return (int64_t)most;
+    return (int64_t)most / world->machine->calls;
 }
 
 struct run {

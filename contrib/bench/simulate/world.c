@@ -3,15 +3,11 @@
  * are seen. A rank does one thing at a time, messages that came in first, as the engine does. */
 #include "contrib/bench/simulate/world.h"
 
+#include <math.h>
 #include <stdlib.h>
 
-enum {
-    WORK_ENDS, /* who: a node; value: its version */
-    MESSAGE_LEFT, /* who: a player */
-    MESSAGE_BEGINS, /* to come in. who: a player; value: the sending player, bytes */
-    MESSAGE_COMES, /* likewise: all of it is there */
-    SIGNAL_SEEN, /* who: a player */
-};
+#include "contrib/bench/simulate/network.h"
+#include "contrib/bench/simulate/work.h"
 
 /* --- life --- */
 
@@ -39,14 +35,6 @@ static int create_schedules(struct simulate_world *world, int64_t count,
     return status;
 }
 
-/* Copies run at the rate of pcie while memory lasts, and no more than there are cores. */
-static double most_working(const struct simulate_machine *machine)
-{
-    double most = machine->memory / machine->pcie;
-
-    return most < machine->cores ? most : machine->cores;
-}
-
 int simulate_world_init(struct simulate_world *world, int64_t count,
                         struct hvd_error *err)
 {
@@ -64,9 +52,8 @@ int simulate_world_init(struct simulate_world *world, int64_t count,
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for %d ranks", layout->size);
     }
     for (int node = 0; node < world->node_count && status == 0; node++) {
-        status =
-            simulate_node_init(&world->nodes[node], hvd_layout_local_size(layout, node),
-                               most_working(world->machine));
+        status = simulate_node_init(&world->nodes[node], world->machine,
+                                    hvd_layout_local_size(layout, node));
     }
     return status != 0 ? status : create_schedules(world, count, err);
 }
@@ -85,65 +72,13 @@ void simulate_world_finish(struct simulate_world *world)
     simulate_events_finish(&world->events);
 }
 
-/* --- the network --- */
-
-static struct simulate_card *card_of(const struct simulate_world *world,
-                                     const struct simulate_player *player)
-{
-    int cards = world->machine->cards;
-
-    return &world->cards[player->node * cards + player->local_rank % cards];
-}
+/* --- what a rank does --- */
 
 /* The player that stands for a rank. */
 static int player_of(const struct simulate_world *world, int rank)
 {
     return world->is_mirrored ? world->layout->local_rank[rank] : rank;
 }
-
-static double later(double a, double b)
-{
-    return a > b ? a : b;
-}
-
-/* A message takes both cards for its bytes; its head needs the latency from one to the other. */
-static void send_message(struct simulate_world *world, int from, int to, double bytes,
-                         double now)
-{
-    const struct simulate_machine *machine = world->machine;
-    struct simulate_card *card = card_of(world, &world->players[from]);
-    double start = later(now, card->out);
-    struct simulate_event begins = {.time = start + machine->latency,
-                                    .kind = MESSAGE_BEGINS,
-                                    .who = to,
-                                    .value = (uint64_t)from << 32 | (uint64_t)bytes};
-
-    card->out = start + bytes / machine->link;
-    world->players[from].sends++;
-    simulate_events_put(
-        &world->events,
-        (struct simulate_event){.time = card->out, .kind = MESSAGE_LEFT, .who = from});
-    simulate_events_put(&world->events, begins);
-}
-
-static double bytes_of(const struct simulate_event *event)
-{
-    return (double)(event->value & 0xffffffff);
-}
-
-static void receive_message(struct simulate_world *world,
-                            const struct simulate_event *begins)
-{
-    struct simulate_card *card = card_of(world, &world->players[begins->who]);
-    struct simulate_event comes = *begins;
-
-    card->in = later(begins->time, card->in) + bytes_of(begins) / world->machine->link;
-    comes.kind = MESSAGE_COMES;
-    comes.time = card->in;
-    simulate_events_put(&world->events, comes);
-}
-
-/* --- what a rank does --- */
 
 static void plan_end(struct simulate_world *world, int node)
 {
@@ -152,56 +87,9 @@ static void plan_end(struct simulate_world *world, int node)
     if (simulate_node_next(&world->nodes[node], &when) >= 0) {
         simulate_events_put(&world->events,
                             (struct simulate_event){.time = when,
-                                                    .kind = WORK_ENDS,
+                                                    .kind = SIMULATE_WORK_ENDS,
                                                     .who = node,
                                                     .value = world->nodes[node].version});
-    }
-}
-
-static double message_work(const struct simulate_machine *machine, double bytes)
-{
-    return machine->message + (machine->netcopy > 0 ? bytes / machine->netcopy : 0);
-}
-
-/* Sources of a sum are read from shared memory, but one from the input if it is not there. */
-static double local_sum_work(const struct simulate_world *world,
-                             const struct simulate_player *player,
-                             const struct hvd_step *step)
-{
-    const struct simulate_machine *machine = world->machine;
-    double bytes = (double)step->count * sizeof(float);
-    int sources = hvd_layout_local_size(world->layout, player->node);
-
-    if (step->kind == HVD_STEP_REDUCE_OUT) {
-        return bytes / machine->out + bytes * (sources - 1) / machine->sum;
-    }
-    return step->is_put ? bytes * sources / machine->sum
-                        : bytes / machine->pcie + bytes * (sources - 1) / machine->sum;
-}
-
-static double step_work(const struct simulate_world *world,
-                        const struct simulate_player *player, const struct hvd_step *step)
-{
-    const struct simulate_machine *machine = world->machine;
-
-    switch (step->kind) {
-    case HVD_STEP_PUT:
-        return machine->step + (double)step->bytes / machine->pcie;
-    case HVD_STEP_GET:
-        return machine->step + (double)step->bytes / machine->out;
-    case HVD_STEP_REDUCE_LOCAL:
-    case HVD_STEP_REDUCE_OUT:
-        return machine->step + local_sum_work(world, player, step);
-    case HVD_STEP_REDUCE_NODES:
-        return machine->step +
-               (double)step->count * sizeof(float) * step->sources / machine->sum;
-    case HVD_STEP_RECV_REDUCE: /* in truth when it comes */
-        return machine->step + (double)step->bytes / machine->sum +
-               (step->to_output ? (double)step->bytes / machine->out : 0);
-    case HVD_STEP_SEND:
-        return machine->step + message_work(machine, (double)step->bytes);
-    default:
-        return machine->step;
     }
 }
 
@@ -211,16 +99,18 @@ static bool is_met(const struct simulate_world *world,
     int local_size = hvd_layout_local_size(world->layout, player->node);
 
     if (step->kind == HVD_STEP_WAIT_SEND) {
-        return player->sent >= step->value;
+        return player->sent >= player->base.sends + step->value;
     }
     if (step->kind == HVD_STEP_WAIT_RECV) {
-        return player->received >= step->value;
+        return player->received >= player->base.receives + step->value;
     }
     for (int i = 0; i < local_size; i++) {
         int rank = hvd_layout_rank(world->layout, player->node, i);
+        const struct simulate_player *other = &world->players[rank];
+        uint64_t seen = other == player ? other->signals : other->seen;
 
         if ((step->peer == -1 || step->peer == i) &&
-            world->players[rank].seen < step->value) {
+            seen < player->base.signals + step->value) {
             return false;
         }
     }
@@ -240,45 +130,130 @@ static void take_effect(struct simulate_world *world, int index,
     struct simulate_player *player = &world->players[index];
 
     if (step->kind == HVD_STEP_SIGNAL) {
+        player->signals++;
         simulate_events_put(&world->events,
                             (struct simulate_event){.time = now + world->machine->sync,
-                                                    .kind = SIGNAL_SEEN,
+                                                    .kind = SIMULATE_SIGNAL_SEEN,
                                                     .who = index});
     } else if (step->kind == HVD_STEP_SEND) {
-        send_message(world, index, player_of(world, step->peer), (double)step->bytes,
-                     now);
+        simulate_send(world, index, player_of(world, step->peer), (double)step->bytes,
+                      now);
     } else if (step->kind == HVD_STEP_RECV || step->kind == HVD_STEP_RECV_REDUCE) {
-        simulate_player_post(player, player_of(world, step->peer));
+        simulate_player_post(player, player_of(world, step->peer),
+                             simulate_receive_work(world->machine, step));
     }
 }
 
-/* Lets a waiting rank go on as far as it gets without taking time. */
-static void go_on(struct simulate_world *world, int index, double now)
+static double step_work(const struct simulate_world *world,
+                        const struct simulate_player *player)
 {
-    struct simulate_player *player = &world->players[index];
-    double work;
+    const struct hvd_step *step = &player->steps[player->step];
+    const struct simulate_node *node = &world->nodes[player->node];
+    struct simulate_seat seat = {
+        .local_rank = player->local_rank,
+        .local_size = node->ranks,
+        .cores = node->core_count,
+        .is_read_by_all = hvd_schedule_turns(player->schedule) > 0, /* it is "full" */
+    };
+    bool is_early = step->kind == HVD_STEP_RECV_REDUCE &&
+                    simulate_player_has_early(player, player_of(world, step->peer));
+
+    return simulate_step_work(world->machine, seat, step) +
+           (is_early ? simulate_receive_work(world->machine, step) : 0);
+}
+
+static double handling_work(const struct simulate_world *world,
+                            const struct simulate_player *player)
+{
+    const struct simulate_arrival *arrival = &player->arrivals[player->arrival_first];
+
+    return simulate_message_work(world->machine, arrival->bytes) +
+           simulate_player_awaited_work(player, arrival->from);
+}
+
+/* Whether a rank would do something if it had a core. */
+static bool can_go_on(const struct simulate_world *world,
+                      const struct simulate_player *player)
+{
+    const struct hvd_step *step;
 
     if (player->doing != SIMULATE_WAITING) {
-        return;
+        return false;
     }
+    if (simulate_player_has_arrivals(player) || player->has_ended) {
+        return simulate_player_has_arrivals(player);
+    }
+    step = &player->steps[player->step];
+    return !is_wait(step) || is_met(world, player, step);
+}
+
+static void advance(struct simulate_player *player, double now)
+{
+    player->has_ended = !simulate_player_advance(player);
+    player->end = now;
+}
+
+/* As far as it gets without taking time. */
+static void pass_waits(struct simulate_world *world, struct simulate_player *player,
+                       double now)
+{
     while (!player->has_ended && !simulate_player_has_arrivals(player) &&
            is_wait(&player->steps[player->step]) &&
            is_met(world, player, &player->steps[player->step])) {
-        player->has_ended = !simulate_player_advance(player);
-        player->end = now;
+        advance(player, now);
     }
+}
+
+/* A rank that can goes on if it is its turn; else it will be. False: it would not. */
+static bool go_on(struct simulate_world *world, int index, double now)
+{
+    struct simulate_player *player = &world->players[index];
+    struct simulate_node *node = &world->nodes[player->node];
+    struct simulate_event turn = {.kind = SIMULATE_TURN_COMES, .who = index};
+    double work;
+
+    if (!can_go_on(world, player)) {
+        return false;
+    }
+    turn.time = simulate_node_turn(node, player->local_rank, now);
+    turn.value = simulate_node_core(node, player->local_rank)->version;
+    if (turn.time > now) {
+        if (turn.time < INFINITY) {
+            simulate_events_put(&world->events, turn);
+        }
+        return true;
+    }
+    simulate_node_take(node, player->local_rank, now);
+    pass_waits(world, player, now);
     if (simulate_player_has_arrivals(player)) {
         player->doing = SIMULATE_HANDLING;
-        work =
-            message_work(world->machine, player->arrivals[player->arrival_first].bytes);
+        work = handling_work(world, player);
     } else if (!player->has_ended && !is_wait(&player->steps[player->step])) {
         player->doing = SIMULATE_STEPPING;
-        work = step_work(world, player, &player->steps[player->step]);
+        work = step_work(world, player);
     } else {
+        return false;
+    }
+    simulate_node_start(node, player->local_rank, work, now);
+    plan_end(world, player->node);
+    return true;
+}
+
+/* Lets a rank of the node go on, and while it cannot the others of its core. */
+static void share_core(struct simulate_world *world, int index, double now)
+{
+    const struct simulate_player *player = &world->players[index];
+    const struct simulate_node *node = &world->nodes[player->node];
+
+    if (go_on(world, index, now)) {
         return;
     }
-    simulate_node_start(&world->nodes[player->node], player->local_rank, work, now);
-    plan_end(world, player->node);
+    for (int i = player->local_rank % node->core_count; i < node->ranks;
+         i += node->core_count) {
+        if (i != player->local_rank) {
+            go_on(world, hvd_layout_rank(world->layout, player->node, i), now);
+        }
+    }
 }
 
 static void end_work(struct simulate_world *world, const struct simulate_event *event)
@@ -301,11 +276,21 @@ static void end_work(struct simulate_world *world, const struct simulate_event *
     } else {
         player->doing = SIMULATE_WAITING;
         take_effect(world, index, &player->steps[player->step], event->time);
-        player->has_ended = !simulate_player_advance(player);
-        player->end = event->time;
+        advance(player, event->time);
     }
     plan_end(world, event->who);
-    go_on(world, index, event->time);
+    share_core(world, index, event->time);
+}
+
+static void take_turn(struct simulate_world *world, const struct simulate_event *event)
+{
+    const struct simulate_player *player = &world->players[event->who];
+    const struct simulate_core *core =
+        simulate_node_core(&world->nodes[player->node], player->local_rank);
+
+    if (core->version == event->value) {
+        share_core(world, event->who, event->time);
+    }
 }
 
 /* A signal may be what any rank of the node waits for. */
@@ -315,7 +300,7 @@ static void see_signal(struct simulate_world *world, const struct simulate_event
 
     world->players[event->who].seen++;
     for (int i = 0; i < hvd_layout_local_size(world->layout, node); i++) {
-        go_on(world, hvd_layout_rank(world->layout, node, i), event->time);
+        share_core(world, hvd_layout_rank(world->layout, node, i), event->time);
     }
 }
 
@@ -324,22 +309,26 @@ static void happen(struct simulate_world *world, const struct simulate_event *ev
     struct simulate_player *player = &world->players[event->who];
 
     switch (event->kind) {
-    case WORK_ENDS:
+    case SIMULATE_WORK_ENDS:
         end_work(world, event);
         break;
-    case MESSAGE_LEFT:
+    case SIMULATE_MESSAGE_LEFT:
         player->sent++;
-        go_on(world, event->who, event->time);
+        share_core(world, event->who, event->time);
         break;
-    case MESSAGE_BEGINS:
-        receive_message(world, event);
+    case SIMULATE_MESSAGE_BEGINS:
+        simulate_receive(world, event);
         break;
-    case MESSAGE_COMES:
-        simulate_player_arrive(player, (int)(event->value >> 32), bytes_of(event));
-        go_on(world, event->who, event->time);
+    case SIMULATE_MESSAGE_COMES:
+        simulate_player_arrive(player, (int)(event->value >> 32),
+                               simulate_bytes_of(event));
+        share_core(world, event->who, event->time);
         break;
-    case SIGNAL_SEEN:
+    case SIMULATE_SIGNAL_SEEN:
         see_signal(world, event);
+        break;
+    case SIMULATE_TURN_COMES:
+        take_turn(world, event);
         break;
     }
 }
@@ -351,7 +340,8 @@ int simulate_world_run(struct simulate_world *world, double *seconds)
     *seconds = 0;
     for (int i = 0; i < world->player_count; i++) {
         world->players[i].step = -1;
-        world->players[i].has_ended = !simulate_player_advance(&world->players[i]);
+        world->players[i].calls = world->machine->calls;
+        advance(&world->players[i], 0);
     }
     for (int i = 0; i < world->player_count; i++) {
         go_on(world, i, 0);
@@ -363,7 +353,7 @@ int simulate_world_run(struct simulate_world *world, double *seconds)
         if (!world->players[i].has_ended) {
             return HVD_ERR_PEER;
         }
-        *seconds = later(*seconds, world->players[i].end);
+        *seconds = fmax(*seconds, world->players[i].end / world->machine->calls);
     }
     return 0;
 }

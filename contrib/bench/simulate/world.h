@@ -8,6 +8,15 @@
 #include "contrib/bench/simulate/node.h"
 #include "contrib/bench/simulate/player.h"
 
+enum simulate_happening {
+    SIMULATE_WORK_ENDS, /* who: a node; value: its version */
+    SIMULATE_MESSAGE_LEFT, /* who: a player */
+    SIMULATE_MESSAGE_BEGINS, /* to come in. who: a player; value: the sending player, bytes */
+    SIMULATE_MESSAGE_COMES, /* likewise: all of it is there */
+    SIMULATE_SIGNAL_SEEN, /* who: a player */
+    SIMULATE_TURN_COMES, /* who: a player; value: the version of its core */
+};
+
 /* When a card is free again, each direction: one message after the other. */
 struct simulate_card {
     double out;
