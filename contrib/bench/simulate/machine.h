@@ -21,10 +21,17 @@ struct simulate_machine {
     double pcie; /* staging in, of one rank: PUT, and what is read from the input */
     double out; /* staging out: GET, and what is written to the output; 0: as pcie */
     double sum; /* bytes of input that a core adds up */
+    double
+        cross; /* bytes that a rank writes for ranks on other cores take so long besides, to get
+                   * there and to be won back; 0: no time */
     double memory; /* what all cores of a node can copy together */
-    double cores;
+    int cores; /* of a node; rank r is on core r % cores */
+    double
+        patience; /* how long a rank that waits looks before it makes way on its core */
+    double switching; /* of a core from one rank to the next */
     double sync; /* until a signal is seen by the other ranks of the node */
     double step; /* what any step costs */
+    int calls; /* one allreduce after the other; the mean counts */
     double nvlink; /* between GPUs of a node: of a flat ring */
 };
 

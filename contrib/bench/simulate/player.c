@@ -49,6 +49,16 @@ static void rehash(struct simulate_player *player)
     free(old);
 }
 
+/* NULL before its first message and receive. */
+static const struct simulate_sender *find_sender(const struct simulate_player *player,
+                                                 int rank)
+{
+    const struct simulate_sender *sender =
+        player->sender_capacity > 0 ? slot_of(player, rank) : NULL;
+
+    return sender != NULL && sender->rank == rank ? sender : NULL;
+}
+
 static struct simulate_sender *sender_of(struct simulate_player *player, int rank)
 {
     struct simulate_sender *sender;
@@ -75,7 +85,7 @@ static void finish_receive(struct simulate_player *player, size_t index)
     }
 }
 
-void simulate_player_post(struct simulate_player *player, int from)
+void simulate_player_post(struct simulate_player *player, int from, double work)
 {
     struct simulate_sender *sender = sender_of(player, from);
     size_t index = player->receive_count;
@@ -84,7 +94,7 @@ void simulate_player_post(struct simulate_player *player, int from)
         player->receives = simulate_grow(player->receives, &player->receive_capacity,
                                          sizeof(player->receives[0]));
     }
-    player->receives[index] = (struct simulate_receive){.next = -1};
+    player->receives[index] = (struct simulate_receive){.next = -1, .work = work};
     player->receive_count++;
     if (sender->early > 0) {
         sender->early--;
@@ -111,6 +121,21 @@ void simulate_player_handle(struct simulate_player *player, int from)
     }
 }
 
+bool simulate_player_has_early(const struct simulate_player *player, int from)
+{
+    const struct simulate_sender *sender = find_sender(player, from);
+
+    return sender != NULL && sender->early > 0;
+}
+
+double simulate_player_awaited_work(const struct simulate_player *player, int from)
+{
+    const struct simulate_sender *sender = find_sender(player, from);
+
+    return sender != NULL && sender->first >= 0 ? player->receives[sender->first].work
+                                                : 0;
+}
+
 void simulate_player_arrive(struct simulate_player *player, int from, double bytes)
 {
     if (player->arrival_first == player->arrival_count) {
@@ -135,12 +160,24 @@ struct simulate_arrival simulate_player_take(struct simulate_player *player)
 
 /* --- steps --- */
 
+static void begin_call(struct simulate_player *player)
+{
+    player->base.signals += hvd_schedule_signals(player->schedule);
+    player->base.sends = player->sends;
+    player->base.receives = player->receive_count;
+    player->tick = 0;
+}
+
 bool simulate_player_advance(struct simulate_player *player)
 {
     player->step++;
     while (player->step >= player->step_count) {
         if (player->tick == hvd_schedule_ticks(player->schedule)) {
-            return false;
+            if (--player->calls <= 0) {
+                return false;
+            }
+            begin_call(player);
+            continue;
         }
         player->step = 0;
         player->step_count =
