@@ -3,9 +3,12 @@
  *
  *   measure KIND GB BYTES...         as a rank of a job: allreduce or allgather, run inline, so
  *                                    many GB of each size; rank 0 prints bytes and microseconds
+ *   measure yield                    likewise: sched_yield, of ranks that share a core; "0" and the
+ *                                    microseconds from one rank to the next
  *
  * Times are what the fastest tenth of all calls stays below: other work on the machine
  * makes calls slower, never faster. */
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,10 +40,11 @@ static int compare(const void *a, const void *b)
     return (*one > *other) - (*one < *other);
 }
 
-static double fast_tenth(void)
+/* What one of so many samples stays below. */
+static double quantile(int part)
 {
     qsort(samples, (size_t)sample_count, sizeof(samples[0]), compare);
-    return samples[sample_count / 10];
+    return samples[sample_count / part];
 }
 
 static _Noreturn void fail(const char *text)
@@ -90,7 +94,23 @@ static double time_calls(struct hvd_direct *direct, int calls)
         }
         samples[sample_count] = (now() - start) / calls;
     }
-    return fast_tenth();
+    return quantile(10);
+}
+
+/* Every call lets all other ranks run once. */
+static double time_yields(void)
+{
+    const int calls = 500;
+
+    for (sample_count = 0; sample_count < ROWS; sample_count++) {
+        double start = now();
+
+        for (int i = 0; i < calls; i++) {
+            sched_yield();
+        }
+        samples[sample_count] = (now() - start) / calls;
+    }
+    return quantile(2) / hvd_size();
 }
 
 /* All ranks make the same number of calls, fewer of large ones. */
@@ -122,11 +142,20 @@ int main(int argc, char **argv)
 {
     struct hvd_error err = {0};
 
-    if (argc < 4) {
+    bool is_yield = argc == 2 && strcmp(argv[1], "yield") == 0;
+
+    if (argc < 4 && !is_yield) {
         fail("see the comment in measure.c");
     }
     if (hvd_init(&err) != 0 || hvd_direct_open(&err) != 0) {
         fail(err.text);
+    }
+    if (is_yield) {
+        double took = time_yields();
+
+        if (hvd_rank() == 0) {
+            printf("0 %.3f\n", took * 1e6);
+        }
     }
     for (int i = 3; i < argc; i++) {
         measure(strcmp(argv[1], "allgather") == 0, atof(argv[2]) * 1e9, atoll(argv[i]));
