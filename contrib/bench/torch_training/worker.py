@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One rank of a job that bench.py measures: random pictures, SGD with momentum.
+
+    worker.py SOCKET BACKEND MODEL --batch N --pixels N
+
+It says to the socket who it is, then takes steps when it is told to. Messages are JSON, one a
+line:  {"rank", "pid", "meet"} up, {"meet"} down;  then, as often as wanted, {"steps"} down and
+{"wall", "cpu"} (seconds of the steps) up;  {"steps": 0} down, {"sum"} of all parameters up, end.
+"""
+
+import argparse
+import fcntl
+import json
+import os
+import socket
+import struct
+import time
+
+import torch
+
+from models import CLASSES, MODELS
+
+RANK = int(os.environ['PMIX_RANK'])  # all jobs are started by hvdrun
+SIOCGIFADDR = 0x8915
+
+
+def interface():
+    """The name and address of the only network but the loopback, where ranks have their own; else
+    of that one."""
+    names = [name for _, name in socket.if_nameindex() if name.startswith('hvd')]
+    name = names[0] if names and os.environ.get('HVD_TWO_NODES') else 'lo'
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        answer = fcntl.ioctl(probe, SIOCGIFADDR, struct.pack('256s', name.encode()))
+    return name, socket.inet_ntoa(answer[20:24])
+
+
+class Alone:
+    """No communication: what the step costs on a machine that is as busy."""
+
+    def __init__(self, options):
+        self.options = options
+
+    def offer(self):
+        """What all ranks have to know to meet; rank 0 is asked."""
+
+    def join(self, meet):
+        pass
+
+    def distribute(self, model, optimizer):
+        """The model and optimizer to train with."""
+        return model, optimizer
+
+    def leave(self):
+        pass
+
+
+class Ddp(Alone):
+    """torch's DistributedDataParallel on Gloo."""
+
+    views = False
+
+    def offer(self):
+        return f'file://{os.path.abspath(self.options.socket)}.{self.options.backend}'
+
+    def join(self, meet):
+        os.environ['GLOO_SOCKET_IFNAME'] = interface()[0]
+        torch.distributed.init_process_group('gloo', init_method=meet, rank=RANK,
+                                             world_size=self.options.ranks)
+
+    def distribute(self, model, optimizer):
+        return torch.nn.parallel.DistributedDataParallel(
+            model, gradient_as_bucket_view=self.views), optimizer
+
+    def leave(self):
+        torch.distributed.destroy_process_group()
+
+
+class DdpViews(Ddp):
+    views = True
+
+
+class Hvd(Alone):
+    """hvd, or Horovod where that is what Python finds."""
+
+    def join(self, meet):
+        import horovod.torch
+        self.hvd = horovod.torch
+        self.hvd.init()
+
+    def distribute(self, model, optimizer):
+        self.hvd.broadcast_parameters(model.state_dict(), root_rank=0)
+        return model, self.hvd.DistributedOptimizer(
+            optimizer, named_parameters=model.named_parameters())
+
+    def leave(self):
+        self.hvd.shutdown()
+
+
+class Horovod(Hvd):
+    def slots(self):
+        from horovod.runner.common.util.hosts import get_host_assignments, parse_hosts
+        hosts = ','.join(f'node{node}:{count}' for node, count in enumerate(self.options.layout))
+        return get_host_assignments(parse_hosts(hosts), self.options.ranks, self.options.ranks)
+
+    def offer(self):
+        from horovod.runner.http.http_server import RendezvousServer
+        self.server = RendezvousServer()
+        port = self.server.start()
+        self.server.init(self.slots())
+        return [interface()[1], port]
+
+    def join(self, meet):
+        from horovod.runner.gloo_run import create_slot_env_vars
+        if len(self.options.layout) > 1:  # Gloo looks up a host's name
+            socket.sethostname(interface()[1])
+        os.environ.update(
+            create_slot_env_vars(self.slots()[RANK]), HOROVOD_CONTROLLER='gloo',
+            HOROVOD_CPU_OPERATIONS='gloo', HOROVOD_GLOO_IFACE=interface()[0],
+            HOROVOD_GLOO_RENDEZVOUS_ADDR=meet[0], HOROVOD_GLOO_RENDEZVOUS_PORT=str(meet[1]))
+        super().join(meet)
+
+
+BACKENDS = {'alone': Alone, 'ddp': Ddp, 'ddp-views': DdpViews, 'hvd': Hvd, 'horovod': Horovod}
+
+
+def make_step(options, backend):
+    torch.manual_seed(1)
+    model = MODELS[options.model][0](options.pixels)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.001, momentum=0.9)
+    model, optimizer = backend.distribute(model, optimizer)
+    torch.manual_seed(2 + RANK)
+    pictures = torch.rand(options.batch, 3, options.pixels, options.pixels)
+    labels = torch.randint(CLASSES, (options.batch,))
+
+    def step():
+        if options.set_to_none:  # Horovod's zero_grad has no such argument
+            for parameter in model.parameters():
+                parameter.grad = None
+        else:
+            optimizer.zero_grad()
+        torch.nn.functional.cross_entropy(model(pictures), labels).backward()
+        optimizer.step()
+
+    return model, step
+
+
+def parse():
+    parser = argparse.ArgumentParser()
+    parser.add_argument('socket')
+    parser.add_argument('backend', choices=BACKENDS)
+    parser.add_argument('model', choices=MODELS)
+    parser.add_argument('--batch', type=int, required=True)
+    parser.add_argument('--pixels', type=int, required=True)
+    parser.add_argument('--layout', required=True)
+    parser.add_argument('--set-to-none', action='store_true')
+    options = parser.parse_args()
+    options.layout = [int(count) for count in options.layout.split(',')]
+    options.ranks = sum(options.layout)
+    return options
+
+
+def measure(step, count):
+    wall, cpu = time.perf_counter(), time.process_time()
+    for _ in range(count):
+        step()
+    return {'wall': time.perf_counter() - wall, 'cpu': time.process_time() - cpu}
+
+
+def main():
+    options = parse()
+    torch.set_num_threads(1)
+    backend = BACKENDS[options.backend](options)
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(options.socket)
+        talk = connection.makefile('rw')
+
+        def say(**message):
+            print(json.dumps(message), file=talk, flush=True)
+
+        say(rank=RANK, pid=os.getpid(), backend=options.backend,
+            meet=backend.offer() if RANK == 0 else None)
+        backend.join(json.loads(talk.readline())['meet'])
+        model, step = make_step(options, backend)
+        while steps := json.loads(talk.readline())['steps']:
+            say(**measure(step, steps))
+        say(sum=sum(each.detach().double().sum().item() for each in model.parameters()))
+    backend.leave()
+
+
+if __name__ == '__main__':
+    main()
