@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # two_nodes.sh HVDRUN LAYOUT COMMAND...: runs a job on two nodes that this machine plays: each has a
 # network of its own, and a cable between them. LAYOUT "2,1": ranks 0 and 1 on the first node, rank
-# 2 on the second. Needs root.
+# 2 on the second; "2": both on the first. Needs root.
 set -eu
 
 if [ "$1" = --rank ]; then
@@ -47,6 +47,6 @@ cat >"$work/hvd-boot" <<END
 exec nsenter --net=/proc/$$/ns/net "$(readlink -f "$boot")" "\$@"
 END
 chmod +x "$work/hvd-boot"
-ranks=$((${layout%,*} + ${layout#*,}))
+ranks=$(($(echo "$layout" | tr , +)))
 HVD_TWO_NODES=$name HVD_BOOT_HELPER=$work/hvd-boot UCX_TLS=${UCX_TLS:-tcp} \
     "$hvdrun" -np "$ranks" "$0" --rank "$layout" "$@"

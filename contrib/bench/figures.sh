@@ -1,0 +1,128 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# figures.sh BUILD OUT [PART...]: the figures by which hvd is judged, as tables and pictures, from the
+# build folder BUILD into the new folder OUT. Wants root, a machine that does nothing else, and some
+# 15 minutes for all parts:
+#
+#   node      allreduce of 2, 4 and 8 ranks on one node beside the peers that are installed
+#   nodes     the same of 1,1 and 2,2 ranks on two nodes (two_nodes.sh)
+#   moves     the other collectives on one node beside MPI
+#   sums      what adding up costs by type and instruction set
+#   lists     all gradients of a model beside one tensor of the same bytes
+#   thread    what it costs that the progress thread has to be woken
+#   training  steps beside torch DDP, and Horovod where contrib/bench/horovod_env.sh has built it
+#   simulate  the published case, hvd on the same machine, and 1,024 nodes
+#
+# OUT/NAME.txt is what was printed, with the command on top; tables also as CSV, JSON, PNG, SVG.
+set -euo pipefail
+
+here=$(dirname "$(readlink -f "$0")")
+build=$(readlink -f "$1") out=$2
+shift 2
+parts=("$@")
+[ $# -gt 0 ] || parts=(node nodes moves sums lists thread training simulate)
+mkdir "$out"
+out=$(readlink -f "$out")
+bench=$build/contrib/bench/hvd_bench/hvd-bench
+hvdrun=$build/pmix_boot/hvdrun/hvdrun
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/hvd-bench
+# The shell's group gets the cpu before what else the machine may do.
+echo -20 >/proc/self/autogroup 2>/dev/null || true
+
+# NAME COMMAND...: prints what it does, and keeps it. A part that fails does not end the others.
+record()
+{
+    local name=$1
+    shift
+    {
+        echo "\$ $*"
+        "$@" 2>&1 || echo "failed with status $?"
+    } | tee "$out/$name.txt"
+    echo
+}
+
+# NAME RANKS ARGUMENT...
+on_one_node()
+{
+    local name=$1 ranks=$2
+    shift 2
+    record "$name" mpirun --allow-run-as-root --oversubscribe --bind-to none -np "$ranks" \
+        "$bench" "$@" --csv "$out/$name.csv" --json "$out/$name.json" --plot "$out/$name"
+}
+
+# NAME LAYOUT COMMAND...
+on_two_nodes()
+{
+    local name=$1 layout=$2
+    shift 2
+    record "$name" "$here/two_nodes.sh" "$hvdrun" "$layout" "$@"
+}
+
+node()
+{
+    local peers=mpi,mpich,gloo
+    for oneccl in "$cache"/oneccl-*; do
+        [ ! -e "$oneccl/complete" ] || peers=$peers,oneccl=$oneccl
+    done
+    on_one_node node-2 2 allreduce --sizes 8,64,1K,16K,256K,4M,64M,256M --level team,runtime \
+        --vs "$peers,limit"
+    for ranks in 4 8; do
+        on_one_node "node-$ranks" "$ranks" allreduce --sizes 8,1K,16K,256K,4M,64M --level team \
+            --vs mpi,mpich,gloo,limit
+    done
+}
+
+nodes()
+{
+    for layout in 1,1 2,2; do
+        on_two_nodes "nodes-$layout" "$layout" "$bench" allreduce --sizes 8,1K,16K,64K,256K,1M,4M,64M \
+            --level team,runtime --vs ucx-limit,mpich,gloo --csv "$out/nodes-$layout.csv" \
+            --json "$out/nodes-$layout.json" --plot "$out/nodes-$layout"
+    done
+}
+
+moves()
+{
+    for ranks in 2 4; do
+        on_one_node "moves-$ranks" "$ranks" allgather broadcast alltoall reducescatter barrier \
+            --sizes 8,1K,16K,256K,16M --level team --vs mpi,mpich
+    done
+}
+
+sums()
+{
+    record sums "$build/contrib/bench/reduce_speed"
+}
+
+lists()
+{
+    local what=(allreduce --list "resnet50,vgg16,bert_base" --level runtime --vs one --blocks 15)
+    record lists-2 "$hvdrun" -np 2 "$bench" "${what[@]}"
+    on_two_nodes lists-1,1 1,1 "$bench" "${what[@]}"
+}
+
+thread()
+{
+    record thread "$hvdrun" -np 2 "$build/contrib/bench/wake_thread"
+}
+
+training()
+{
+    local python=$cache/horovod-0.28.1/bin/python options=()
+    [ ! -x "$python" ] || options=(--horovod "$python")
+    for layout in 2 1,1; do
+        for model in mlp resnet50; do
+            record "training-$model-$layout" /usr/bin/python3 "$here/torch_training/bench.py" \
+                --build "$build" --models "$model" --layout "$layout" "${options[@]}"
+        done
+    done
+}
+
+simulate()
+{
+    record simulate "$bench" --simulate --tables
+}
+
+for part in "${parts[@]}"; do
+    "$part"
+done
