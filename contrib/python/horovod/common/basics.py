@@ -125,8 +125,9 @@ class HorovodBasics:
         return False
 
     def nccl_built(self):
-        """NCCL's version code; 0: collectives do not run on GPUs in this version."""
-        return 0
+        """The version code of the NCCL that GPU tensors go by here; 0: there is none that is
+        usable (hvd-info --check tells why)."""
+        return lib.hvd_nccl_version() if self.cuda_built() else 0
 
     def ddl_built(self):
         return False
@@ -135,13 +136,38 @@ class HorovodBasics:
         return False
 
     def cuda_built(self):
-        return False
+        """Whether GPU tensors can be used where they are: a CUDA driver is found here."""
+        return lib.hvd_cuda_version() > 0
 
     def rocm_built(self):
         return False
 
 
 basics = HorovodBasics()
+
+# As every front end has them.
+init = basics.init
+shutdown = basics.shutdown
+is_initialized = basics.is_initialized
+start_timeline = basics.start_timeline
+stop_timeline = basics.stop_timeline
+size = basics.size
+local_size = basics.local_size
+cross_size = basics.cross_size
+rank = basics.rank
+local_rank = basics.local_rank
+cross_rank = basics.cross_rank
+is_homogeneous = basics.is_homogeneous
+mpi_threads_supported = basics.mpi_threads_supported
+mpi_enabled = basics.mpi_enabled
+mpi_built = basics.mpi_built
+gloo_enabled = basics.gloo_enabled
+gloo_built = basics.gloo_built
+nccl_built = basics.nccl_built
+ddl_built = basics.ddl_built
+ccl_built = basics.ccl_built
+cuda_built = basics.cuda_built
+rocm_built = basics.rocm_built
 
 
 def _chosen_ranks(comm):

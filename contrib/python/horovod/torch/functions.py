@@ -1,22 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Broadcast and gathering of what is not one tensor: models, optimizers, any object."""
 
-import ctypes
-import io
 from collections.abc import Mapping
 
 import torch
 
-from horovod.common.basics import basics
-from horovod.common.process_sets import global_process_set
-from horovod.common.requests import synchronize, tensor_name
-from horovod.torch.collectives.allgather import allgather_async
-from horovod.torch.collectives.broadcast import broadcast_, broadcast_async_
-
-try:
-    import cloudpickle as pickle  # also lambdas and classes of __main__
-except ImportError:
-    import pickle
+from horovod.common.objects import allgather_object, broadcast_object
+from horovod.common.requests import synchronize
+from horovod.torch.collectives.broadcast import broadcast_async_
 
 
 def broadcast_parameters(params, root_rank):
@@ -116,36 +107,3 @@ def broadcast_optimizer_state(optimizer, root_rank, model=None):
     with torch.no_grad():
         _adopt_groups(optimizer, groups)
         _broadcast_all(_adopt_states(optimizer, states), root_rank)
-
-
-def _pickled(obj):
-    stream = io.BytesIO()
-    pickle.dump(obj, stream)
-    return torch.frombuffer(stream.getbuffer(), dtype=torch.uint8)
-
-
-def _unpickled(data):
-    return pickle.loads(ctypes.string_at(data.data_ptr(), data.numel()))
-
-
-def broadcast_object(obj, root_rank=0, name=None, process_set=global_process_set):
-    """The root's object, which must be picklable; the other ranks may pass anything."""
-    name = tensor_name('broadcast_object', name, process_set)
-    is_root = basics.rank() == root_rank
-    data = _pickled(obj) if is_root else None
-    length = torch.tensor([data.numel() if is_root else 0])
-    broadcast_(length, root_rank, f'{name}.size', process_set)
-    if not is_root:
-        data = torch.empty(length.item(), dtype=torch.uint8)
-    broadcast_(data, root_rank, f'{name}.data', process_set)
-    return obj if is_root else _unpickled(data)
-
-
-def allgather_object(obj, name=None, process_set=global_process_set):
-    """The list of the ranks' objects, which must be picklable, in rank order."""
-    name = tensor_name('allgather_object', name, process_set)
-    data = _pickled(obj)
-    lengths = allgather_async(torch.tensor([data.numel()]), f'{name}.sizes', process_set)
-    everything = allgather_async(data, f'{name}.data', process_set)
-    lengths = synchronize(lengths).tolist()
-    return [_unpickled(part) for part in synchronize(everything).split(lengths)]

@@ -3,6 +3,8 @@
 
 import torch
 
+from horovod.common.reductions import split_evenly
+
 
 def name_parameters(named_parameters, optimizer):
     """The dict from parameter to name; ValueError unless every parameter of the optimizer has
@@ -35,7 +37,7 @@ def make_groups(groups, parameters):
     if groups is None:
         return []
     if isinstance(groups, int) and groups >= 0:
-        return _split(parameters, groups)
+        return split_evenly(parameters, groups)
     if not (isinstance(groups, (list, tuple)) and all(map(_is_group, groups))):
         raise ValueError('groups should be a non-negative integer or a list of list of '
                          f'torch.Tensor, not {groups!r}')
@@ -48,12 +50,3 @@ def make_groups(groups, parameters):
 def _is_group(group):
     return (isinstance(group, (list, tuple))
             and all(isinstance(parameter, torch.Tensor) for parameter in group))
-
-
-def _split(parameters, count):
-    """``count`` runs of neighbours whose lengths differ by one at most."""
-    if count == 0:
-        return []
-    count = min(count, len(parameters))
-    bounds = [index * len(parameters) // count for index in range(count + 1)]
-    return [tuple(parameters[begin:end]) for begin, end in zip(bounds, bounds[1:])]

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the arguments of reductions mean, the same in every front end."""
+
+import warnings
+
+from horovod.common.basics import Average, Sum
+
+
+def choose_op(op, average):
+    """The reduction that the pair (op, deprecated average) asks for."""
+    if average is None:
+        return Average if op is None else op
+    if op is not None:
+        raise ValueError('The op parameter supersedes average. Please provide only one of them.')
+    warnings.warn('the argument average is deprecated; use op=hvd.Average or op=hvd.Sum',
+                  DeprecationWarning, stacklevel=3)
+    return Average if average else Sum
+
+
+def check_num_rank_power_of_2(num_rank):
+    """Whether Adasum can pair this many ranks."""
+    return num_rank > 0 and num_rank & (num_rank - 1) == 0
+
+
+def check_adasum_ranks(size):
+    """NotImplementedError unless it can."""
+    if not check_num_rank_power_of_2(size):
+        raise NotImplementedError(
+            'Running Adasum with non-power of 2 ranks is not supported yet.')
+
+
+def scattered_shape(shape, process_set):
+    """The shape of this rank's part of a reducescatter: the first dim0 % size ranks get one row
+    more. A scalar has no part; libhvd refuses it on all ranks at once."""
+    if not shape:
+        return ()
+    size, rank = process_set.size(), process_set.rank()
+    return (shape[0] // size + (rank < shape[0] % size), *shape[1:])
+
+
+def split_evenly(members, count):
+    """``count`` runs of neighbours, as tuples, whose lengths differ by one at most; fewer where
+    there are fewer members, none for 0."""
+    if count == 0:
+        return []
+    count = min(count, len(members))
+    bounds = [index * len(members) // count for index in range(count + 1)]
+    return [tuple(members[begin:end]) for begin, end in zip(bounds, bounds[1:])]
