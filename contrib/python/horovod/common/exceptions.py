@@ -10,6 +10,10 @@ class JobShutDownError(HorovodInternalError):
     """A collective failed because a rank has called ``shutdown``."""
 
 
+class RanksDisagreeError(HorovodInternalError):
+    """A collective failed because the ranks asked for different things under one name."""
+
+
 class HostsUpdatedInterrupt(RuntimeError):
     """The set of hosts changed between two steps of an elastic job.
 

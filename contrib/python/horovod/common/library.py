@@ -14,11 +14,12 @@ from ctypes import POINTER, Structure, c_char, c_char_p, c_double, c_int
 from ctypes import c_int32, c_int64, c_size_t, c_void_p
 
 from horovod.common.exceptions import (HorovodInternalError, HorovodVersionMismatchError,
-                                       JobShutDownError)
+                                       JobShutDownError, RanksDisagreeError)
 
 # enum hvd_status
 INPROGRESS = 1
 ERR_ARG = -1
+ERR_MISMATCH = -7
 ERR_UNSUPPORTED = -8
 ERR_SHUTDOWN = -10
 
@@ -45,7 +46,7 @@ class Tensor(Structure):
     """struct hvd_tensor"""
     _fields_ = [('name', c_char_p), ('input', c_void_p), ('output', c_void_p),
                 ('shape', POINTER(c_int64)), ('ndim', c_int), ('dtype', c_int),
-                ('device', c_int)]
+                ('device', c_int), ('stream', c_void_p)]
 
 
 _REDUCTION = [POINTER(Tensor), c_int, c_int, c_double, c_double, c_int, POINTER(c_void_p),
@@ -85,16 +86,24 @@ _PROTOTYPES = {
     'hvd_timeline_stop': (c_int, [POINTER(Error)]),
     'hvd_test': (c_int, [c_void_p, POINTER(Error)]),
     'hvd_wait_for': (c_int, [c_void_p, c_int, POINTER(Error)]),
+    'hvd_wait_on': (c_int, [c_void_p, c_void_p, c_int, POINTER(Error)]),
+    'hvd_request_rows': (c_int, [c_void_p, c_int, POINTER(c_int64)]),
+    'hvd_request_copy': (c_int, [c_void_p, c_int, c_void_p, c_void_p, POINTER(Error)]),
+    'hvd_cuda_version': (c_int, []),
+    'hvd_nccl_version': (c_int, []),
     'hvd_request_take': (c_int, [c_void_p, c_int, POINTER(c_void_p), POINTER(c_int64)]),
     'hvd_request_splits': (c_int, [c_void_p, POINTER(c_int32)]),
     'hvd_request_free': (None, [c_void_p]),
     'hvd_free': (None, [c_void_p]),
+    'hvd_elastic': (c_int, []),
+    'hvd_elastic_updates': (c_int, []),
+    'hvd_elastic_ready': (c_int, []),
     'hvd_version': (c_char_p, []),
 }
 
 
 # Relative to PREFIX/lib of an install (the package is in PREFIX/lib/hvd/python), or to the root
-# of a source tree.
+# of a source tree. In a wheel the library is within the package.
 _PLACES = ('libhvd.so', '*/libhvd.so', '../lib64/libhvd.so', 'build/collectives/libhvd.so')
 
 
@@ -104,7 +113,7 @@ def _find():
         return chosen
     package = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
     anchor = os.path.normpath(os.path.join(package, '..', '..', '..'))
-    for place in _PLACES:
+    for place in (os.path.join(package, '_hvd', 'lib', 'libhvd.so'), *_PLACES):
         found = sorted(glob.glob(os.path.join(anchor, place)))
         if found:
             return os.path.normpath(found[0])
@@ -124,8 +133,7 @@ class _Quick:
         self.request_free.restype = None
 
 
-def _load():
-    path = _find()
+def _load(path):
     try:
         library = ctypes.CDLL(path)
     except OSError as cause:
@@ -145,8 +153,22 @@ def _load():
     return library, _Quick(path)
 
 
-lib, quick = _load()
+PATH = _find()
+lib, quick = _load(PATH)
 VERSION = lib.hvd_version().decode()
+
+
+def companion(package_file, folder, name):
+    """The path of a library that comes with libhvd for one front end: beside the front end's own
+    files in an install, else in ``folder`` of the build tree that libhvd is from."""
+    build = os.path.dirname(os.path.dirname(os.path.realpath(PATH)))
+    places = (os.path.join(os.path.dirname(os.path.realpath(package_file)), name),
+              os.path.join(build, 'contrib', folder, name))
+    for place in places:
+        if os.path.exists(place):
+            return place
+    raise ImportError(f'there is no {name}, looked for at {" and ".join(places)}: install hvd with '
+                      '"meson install"')
 
 
 def check_submitted(status, error):
@@ -162,5 +184,7 @@ def check_ended(status, error):
     """Raises what a front end raises when a collective failed."""
     if status == ERR_SHUTDOWN:
         raise JobShutDownError(error.message())
+    if status == ERR_MISMATCH:
+        raise RanksDisagreeError(error.message())
     if status != 0:
         raise HorovodInternalError(error.message())

@@ -58,6 +58,10 @@ class ProcessSet:
         """Whether this process is a member; None where the ranks are not known yet."""
         return None if self.ranks is None else membership.numbers().rank in self.ranks
 
+    def __deepcopy__(self, memo):
+        """The copy of a model is meant for the same ranks, so for the same set."""
+        return self
+
     def _register(self, set_id, ranks):
         own = membership.numbers().rank
         self.ranks = ranks

@@ -2,7 +2,7 @@
 """Collectives on memory, for all front ends: submit, poll, wait; handles and tensor names.
 
 A front end describes each tensor as ``(name, input address, output address, shape, dtype,
-device)`` and gives a ``finish(request)`` that makes the caller's result once the C library is
+device)``, with a CUDA stream behind that when it is on a GPU, and gives a ``finish(request)`` that makes the caller's result once the C library is
 done. Handles are integers in a table; a request keeps everything that the library borrows alive
 until it is waited for.
 """
@@ -23,12 +23,14 @@ _wait_for = quick.wait_for
 
 
 class Request:
-    """One submitted collective. Owns the C request."""
+    """One submitted collective. Owns the C request. ``stream`` is None, or of tensors on a GPU the
+    function that tells the caller's present CUDA stream."""
 
-    __slots__ = ('pointer', '_borrowed', '_finish')
+    __slots__ = ('pointer', 'stream', '_borrowed', '_finish')
 
     def __init__(self, pointer, borrowed, finish):
         self.pointer = pointer
+        self.stream = None
         self._borrowed = borrowed
         self._finish = finish
 
@@ -43,6 +45,19 @@ class Request:
         if lib.hvd_request_take(self.pointer, index, data, rows) != 0:
             raise HorovodInternalError(f'output {index} of the request was taken before')
         return data.value, rows.value
+
+    def rows(self, index):
+        """The first dimension of an output that the library allocated on a GPU."""
+        rows = c_int64()
+        if lib.hvd_request_rows(self.pointer, index, rows) != 0:
+            raise HorovodInternalError(f'output {index} of the request is not on a GPU')
+        return rows.value
+
+    def copy(self, index, address):
+        """Copies that output to device memory of the caller's, on the caller's stream."""
+        error = Error()
+        check_ended(lib.hvd_request_copy(self.pointer, index, address, self.stream(), error),
+                    error)
 
     def received_splits(self, size):
         """How many rows of an alltoall came from each of ``size`` ranks."""
@@ -64,11 +79,12 @@ class Request:
             lib.hvd_request_free(self.pointer)
 
 
-def _describe(tensors):
+def describe(tensors):
+    """An array of struct hvd_tensor, which keeps its names and shapes."""
     return (Tensor * len(tensors))(*(
         Tensor(name.encode(), source, target, (c_int64 * len(shape))(*shape), len(shape),
-               dtype, device)
-        for name, source, target, shape, dtype, device in tensors))
+               dtype, device, *stream)
+        for name, source, target, shape, dtype, device, *stream in tensors))
 
 
 def _start(function, arguments, borrowed, finish):
@@ -81,21 +97,21 @@ def _start(function, arguments, borrowed, finish):
 def allreduce(tensors, op, scale, set_id, borrowed, finish):
     """``scale`` is the pair (prescale, postscale), here and in reducescatter."""
     return _start(lib.hvd_allreduce_start,
-                  (_describe(tensors), len(tensors), op, *scale, set_id), borrowed, finish)
+                  (describe(tensors), len(tensors), op, *scale, set_id), borrowed, finish)
 
 
 def reducescatter(tensors, op, scale, set_id, borrowed, finish):
     return _start(lib.hvd_reducescatter_start,
-                  (_describe(tensors), len(tensors), op, *scale, set_id), borrowed, finish)
+                  (describe(tensors), len(tensors), op, *scale, set_id), borrowed, finish)
 
 
 def allgather(tensors, set_id, borrowed, finish):
-    return _start(lib.hvd_allgather_start, (_describe(tensors), len(tensors), set_id),
+    return _start(lib.hvd_allgather_start, (describe(tensors), len(tensors), set_id),
                   borrowed, finish)
 
 
 def broadcast(tensor, root_rank, set_id, borrowed, finish):
-    return _start(lib.hvd_broadcast_start, (_describe([tensor]), root_rank, set_id),
+    return _start(lib.hvd_broadcast_start, (describe([tensor]), root_rank, set_id),
                   borrowed, finish)
 
 
@@ -103,7 +119,7 @@ def alltoall(tensor, splits, set_id, borrowed, finish):
     """``splits`` is a list of row counts, or None for equal parts."""
     counts = None if splits is None else (c_int32 * len(splits))(*splits)
     return _start(lib.hvd_alltoall_start,
-                  (_describe([tensor]), counts, len(splits or ()), set_id), borrowed, finish)
+                  (describe([tensor]), counts, len(splits or ()), set_id), borrowed, finish)
 
 
 def barrier(set_id):
@@ -139,8 +155,9 @@ _pending = {}
 _handles = itertools.count(1)
 
 
-def add(request):
-    """Gives the request a handle."""
+def add(request, stream=None):
+    """Gives the request a handle. ``stream``: see Request."""
+    request.stream = stream
     handle = next(_handles)
     _pending[handle] = request
     return handle
@@ -158,10 +175,14 @@ def poll(handle):
 
 def synchronize(handle):
     """Waits, forgets the handle and returns the result; None for an unknown handle. What a signal
-    handler raises leaves the request under way."""
+    handler raises leaves the request under way. Of tensors on a GPU the caller's stream waits, and
+    the caller only until the collective is on its way."""
     request = _pending.pop(handle, None)
     if request is None:
         return None
+    if request.stream is not None:
+        _wait_on_stream(handle, request)
+        return request.result()
     status = _wait_for(request.pointer, 0, None)
     if status == INPROGRESS:
         status = _wait(handle, request)
@@ -180,6 +201,18 @@ def _wait(handle, request):
     except BaseException:
         _pending[handle] = request
         raise
+
+
+def _wait_on_stream(handle, request):
+    error = Error()
+    try:
+        status = INPROGRESS
+        while status == INPROGRESS:
+            status = lib.hvd_wait_on(request.pointer, request.stream(), _PATIENCE_MS, error)
+    except BaseException:
+        _pending[handle] = request
+        raise
+    check_ended(status, error)
 
 
 def forget_pending():
