@@ -13,12 +13,13 @@ from horovod.torch.collectives.allreduce import grouped_allreduce
 def _start(names, sources, process_set, finish):
     described = [memory.describe(*each) for each in zip(names, sources)]
     return requests.add(requests.allgather(
-        described, set_id(process_set, 'Allgather'), sources, finish))
+        described, set_id(process_set, 'Allgather'), sources, finish),
+        memory.stream_of(sources[0]))
 
 
 def allgather_async(tensor, name=None, process_set=global_process_set):
     """Starts to gather; returns a handle."""
-    source = memory.host(tensor)
+    source = memory.usable(tensor)
     device = tensor.device
     names = [requests.tensor_name('allgather', name, process_set)]
     return _start(names, [source], process_set,
@@ -27,7 +28,7 @@ def allgather_async(tensor, name=None, process_set=global_process_set):
 
 def grouped_allgather_async(tensors, name=None, process_set=global_process_set):
     """Starts to gather several tensors as one; returns one handle."""
-    sources = memory.hosts(tensors)
+    sources = memory.all_usable(tensors)
     device = tensors[0].device
     names = requests.tensor_names('grouped_allgather', name, len(sources), process_set)
     return _start(names, sources, process_set,

@@ -1,34 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """allreduce in all its forms: one tensor or a group, waited for or not, in place or not."""
 
-import warnings
-
 import torch
 
 from horovod.common import requests
-from horovod.common.basics import Average, Sum
 from horovod.common.process_sets import global_process_set, set_id
+from horovod.common.reductions import choose_op
 from horovod.common.repeated import Repeated, take_idle
 from horovod.torch.collectives import tensors as memory
 from horovod.torch.compression import Compression
 
 
-def choose_op(op, average):
-    """The reduction that the pair (op, deprecated average) asks for."""
-    if average is None:
-        return Average if op is None else op
-    if op is not None:
-        raise ValueError('The op parameter supersedes average. Please provide only one of them.')
-    warnings.warn('the argument average is deprecated; use op=hvd.Average or op=hvd.Sum',
-                  DeprecationWarning, stacklevel=3)
-    return Average if average else Sum
-
-
 def _start(names, tensors, targets, op, scale, process_set, finish):
-    """Submits one request that reduces tensors into targets, both in host memory."""
+    """Submits one request that reduces tensors into targets, on one device."""
     described = [memory.describe(*each) for each in zip(names, tensors, targets)]
     return requests.add(requests.allreduce(
-        described, op, scale, set_id(process_set, 'Allreduce'), (tensors, targets), finish))
+        described, op, scale, set_id(process_set, 'Allreduce'), (tensors, targets), finish),
+        memory.stream_of(tensors[0]))
 
 
 def _start_again(tensor, name, op, prescale, postscale, process_set):
@@ -47,8 +35,8 @@ def allreduce_async(tensor, average=None, name=None, op=None, prescale_factor=1.
                     postscale_factor=1.0, process_set=global_process_set):
     """Starts a reduction over all ranks into a new tensor; returns a handle."""
     op = choose_op(op, average)
-    source = memory.host(tensor)
-    target = memory.empty(tensor, tensor.shape)
+    source = memory.usable(tensor)
+    target = memory.empty(source, tensor.shape)
     names = [requests.tensor_name('allreduce', name, process_set)]
     return _start(names, [source], [target], op, (prescale_factor, postscale_factor), process_set,
                   lambda request: target.to(tensor.device))
@@ -62,7 +50,7 @@ def allreduce_async_(tensor, average=None, name=None, op=None, prescale_factor=1
         handle = _start_again(tensor, name, op, prescale_factor, postscale_factor, process_set)
         if handle is not None:
             return handle
-    staged = memory.host(tensor)
+    staged = memory.usable(tensor)
     names = [requests.tensor_name('allreduce', name, process_set)]
     return _start(names, [staged], [staged], op, (prescale_factor, postscale_factor), process_set,
                   lambda request: memory.write_back(staged, tensor))
@@ -104,8 +92,8 @@ def grouped_allreduce_async(tensors, average=None, name=None, op=None, prescale_
                             postscale_factor=1.0, process_set=global_process_set):
     """Starts the reduction of several tensors as one; returns one handle."""
     op = choose_op(op, average)
-    sources = memory.hosts(tensors)
-    targets = [memory.empty(tensor, tensor.shape) for tensor in tensors]
+    sources = memory.all_usable(tensors)
+    targets = [memory.empty(source, source.shape) for source in sources]
     device = tensors[0].device
     names = requests.tensor_names('grouped_allreduce', name, len(tensors), process_set)
     return _start(names, sources, targets, op, (prescale_factor, postscale_factor), process_set,
@@ -117,7 +105,7 @@ def grouped_allreduce_async_(tensors, average=None, name=None, op=None, prescale
     """Starts the reduction of several tensors as one, in place; returns one handle."""
     op = choose_op(op, average)
     tensors = list(tensors)
-    staged = memory.hosts(tensors)
+    staged = memory.all_usable(tensors)
     names = requests.tensor_names('grouped_allreduce', name, len(tensors), process_set)
     return _start(names, staged, staged, op, (prescale_factor, postscale_factor), process_set,
                   lambda request: [memory.write_back(*pair) for pair in zip(staged, tensors)])

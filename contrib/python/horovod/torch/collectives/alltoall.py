@@ -24,7 +24,7 @@ def _counts(splits):
 def alltoall_async(tensor, splits=None, name=None, process_set=global_process_set):
     """Starts to send splits[i] rows to rank i, or equal parts; returns a handle, whose result
     is the pair (what came, how many rows came from each rank)."""
-    source = memory.host(tensor)
+    source = memory.usable(tensor)
     counts = _counts(splits)
     device = tensor.device
     splits_device = splits.device if isinstance(splits, torch.Tensor) else 'cpu'
@@ -36,7 +36,7 @@ def alltoall_async(tensor, splits=None, name=None, process_set=global_process_se
 
     described = memory.describe(requests.tensor_name('alltoall', name, process_set), source)
     return requests.add(requests.alltoall(described, counts, set_id(process_set, 'Alltoall'),
-                                          source, finish))
+                                          source, finish), memory.stream_of(source))
 
 
 class HorovodAlltoall(torch.autograd.Function):

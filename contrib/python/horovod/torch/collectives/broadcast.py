@@ -14,13 +14,13 @@ def _start(name, source, target, root_rank, process_set, finish):
     name = requests.tensor_name('broadcast', name, process_set)
     return requests.add(requests.broadcast(
         memory.describe(name, source, target), root_rank, set_id(process_set, 'Broadcast'),
-        (source, target), finish))
+        (source, target), finish), memory.stream_of(source))
 
 
 def broadcast_async(tensor, root_rank, name=None, process_set=global_process_set):
     """Starts to broadcast into a new tensor; returns a handle. root_rank is a global rank."""
-    source = memory.host(tensor)
-    target = memory.empty(tensor, tensor.shape)
+    source = memory.usable(tensor)
+    target = memory.empty(source, tensor.shape)
     device = tensor.device
     return _start(name, source, target, root_rank, process_set,
                   lambda request: target.to(device))
@@ -28,7 +28,7 @@ def broadcast_async(tensor, root_rank, name=None, process_set=global_process_set
 
 def broadcast_async_(tensor, root_rank, name=None, process_set=global_process_set):
     """Starts to broadcast in place; returns a handle. root_rank is a global rank."""
-    staged = memory.host(tensor)
+    staged = memory.usable(tensor)
     return _start(name, staged, staged, root_rank, process_set,
                   lambda request: memory.write_back(staged, tensor))
 

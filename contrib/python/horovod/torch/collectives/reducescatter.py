@@ -6,29 +6,22 @@ import torch
 from horovod.common import requests
 from horovod.common.basics import Average, Sum
 from horovod.common.process_sets import global_process_set, set_id
+from horovod.common.reductions import scattered_shape
 from horovod.torch.collectives import tensors as memory
 from horovod.torch.collectives.allgather import grouped_allgather
 from horovod.torch.compression import Compression
 
 
-def _part(tensor, process_set):
-    """Memory for this rank's part: the first dim0 % size ranks get one row more. A scalar has
-    no part; libhvd refuses it on all ranks at once."""
-    if tensor.dim() == 0:
-        return memory.empty(tensor, ())
-    size, rank = process_set.size(), process_set.rank()
-    rows = tensor.shape[0] // size + (rank < tensor.shape[0] % size)
-    return memory.empty(tensor, (rows, *tensor.shape[1:]))
-
-
 def _start(names, sources, op, scale, process_set, finish):
-    """Submits one request; ``finish`` gets the list of parts in host memory."""
+    """Submits one request; ``finish`` gets the list of parts, which are where the sources are."""
     identity = set_id(process_set, 'Reducescatter')
-    targets = [_part(source, process_set) for source in sources]
+    targets = [memory.empty(source, scattered_shape(source.shape, process_set))
+               for source in sources]
     described = [memory.describe(*each) for each in zip(names, sources, targets)]
     return requests.add(requests.reducescatter(described, op, scale, identity,
                                                (sources, targets),
-                                               lambda request: finish(targets)))
+                                               lambda request: finish(targets)),
+                        memory.stream_of(sources[0]))
 
 
 def reducescatter_async(tensor, name=None, op=Average, process_set=global_process_set,
@@ -36,7 +29,7 @@ def reducescatter_async(tensor, name=None, op=Average, process_set=global_proces
     """Starts to reduce and scatter; returns a handle."""
     device = tensor.device
     names = [requests.tensor_name('reducescatter', name, process_set)]
-    source = memory.host(tensor)
+    source = memory.usable(tensor)
     return _start(names, [source], op, (prescale_factor, postscale_factor), process_set,
                   lambda parts: parts[0].to(device))
 
@@ -44,7 +37,7 @@ def reducescatter_async(tensor, name=None, op=Average, process_set=global_proces
 def grouped_reducescatter_async(tensors, name=None, op=Average, process_set=global_process_set,
                                 prescale_factor=1.0, postscale_factor=1.0):
     """Starts to reduce and scatter several tensors as one; returns one handle."""
-    sources = memory.hosts(tensors)
+    sources = memory.all_usable(tensors)
     device = tensors[0].device
     names = requests.tensor_names('grouped_reducescatter', name, len(sources), process_set)
     return _start(names, sources, op, (prescale_factor, postscale_factor), process_set,

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch tensors as libhvd sees them: dense row-major host memory.
+"""torch tensors as libhvd sees them: dense row-major memory of the host or of a CUDA device.
 
-A tensor that is on another device or strided is staged: its copy is reduced, and the result is
+A tensor on a CUDA device is taken where it is, with the stream that is current, where libhvd has a
+CUDA driver. What is on another device, or strided, is staged: its copy is reduced, and the result is
 copied back when the request is waited for.
 """
 
 import ctypes
+import functools
 import math
 import weakref
 
@@ -34,34 +36,62 @@ def is_host(tensor):
     return tensor.is_cpu and tensor.layout is _STRIDED and tensor.is_contiguous()
 
 
-def host(tensor):
+@functools.lru_cache(maxsize=None)
+def _takes_gpus():
+    """Whether libhvd can use what this torch calls CUDA: not with ROCm's torch."""
+    return torch.version.cuda is not None and lib.hvd_cuda_version() > 0
+
+
+def is_on_gpu(tensor):
+    """Whether libhvd takes it on its device."""
+    return tensor.is_cuda and _takes_gpus()
+
+
+def usable(tensor):
     """The tensor itself where libhvd can read and write its memory, else a copy that it can."""
     if is_host(tensor):
         return tensor
     if tensor.layout is not _STRIDED:
         raise ValueError(f'Tensor type {tensor.type()} is not supported: it is not dense; see '
                          'sparse_allreduce_async() or to_dense()')
+    if is_on_gpu(tensor):
+        return tensor if tensor.is_contiguous() else tensor.detach().contiguous()
     return tensor.detach().cpu().contiguous()
 
 
-def hosts(tensors):
+def all_usable(tensors):
     """The same for the members of a group."""
     if not tensors:
         raise ValueError('a grouped collective needs at least one tensor')
     if any(tensor.device != tensors[0].device for tensor in tensors):
         raise ValueError('Tensors in list must be on same device.')
-    return [host(tensor) for tensor in tensors]
+    return [usable(tensor) for tensor in tensors]
 
 
-def empty(tensor, shape):
-    """Host memory for a result of this dtype."""
-    return torch.empty(shape, dtype=tensor.dtype)
+def empty(source, shape):
+    """Memory for a result of this dtype where a usable tensor is."""
+    return torch.empty(shape, dtype=source.dtype, device=source.device)
+
+
+def stream_of(source):
+    """The function that tells the stream that is current on the device of a usable tensor; None:
+    it is on the host. What horovod.common.requests.add wants to know."""
+    if source.is_cpu:
+        return None
+    return functools.partial(_current_stream, source.device)
+
+
+def _current_stream(device):
+    return torch.cuda.current_stream(device).cuda_stream
 
 
 def describe(name, source, target=None):
     """What horovod.common.requests wants to know; no target: the library allocates it."""
-    return (name, source.data_ptr(), None if target is None else target.data_ptr(),
-            source.shape, number(source), DEVICE_CPU)
+    described = (name, source.data_ptr(), None if target is None else target.data_ptr(),
+                 source.shape, number(source))
+    if source.is_cpu:
+        return (*described, DEVICE_CPU)
+    return (*described, source.get_device(), _current_stream(source.device))
 
 
 def write_back(staged, tensor):
@@ -75,6 +105,8 @@ def write_back(staged, tensor):
 def adopt(request, index, like, device):
     """The output ``index`` that the library allocated, as a tensor without a copy where it
     stays on the host. Its memory is freed with the last view of it."""
+    if not like.is_cpu:
+        return _copy_out(request, index, like)
     address, rows = request.take(index)
     shape = (rows, *like.shape[1:])
     if not address:
@@ -85,3 +117,10 @@ def adopt(request, index, like, device):
     flat = torch.frombuffer(memory, dtype=like.dtype, count=count)
     # Not view(): autograd forbids in-place changes of a view that a Function returns.
     return flat.resize_(shape).to(device)
+
+
+def _copy_out(request, index, like):
+    """The same on a GPU: in memory of torch's, which knows what streams use it."""
+    output = empty(like, (request.rows(index), *like.shape[1:]))
+    request.copy(index, output.data_ptr())
+    return output

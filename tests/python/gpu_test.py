@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tensors on a GPU, on the stand-ins of tests/fake_gpu. A torch without a GPU makes no CUDA tensors:
+doubles take their place, which have what the front end asks of a tensor, and device memory."""
+
+import ctypes
+import math
+import types
+import unittest
+from unittest import mock
+
+import torch
+
+import horovod.torch as hvd
+from horovod.common.exceptions import HorovodInternalError
+from horovod.torch.collectives import tensors as memory
+
+cuda = None
+
+
+def call(name, *arguments):
+    error = getattr(cuda, name)(*arguments)
+    if error != 0:
+        raise RuntimeError(f'{name}: error {error}')
+
+
+class Double:
+    """A contiguous float32 tensor on device 0."""
+
+    is_cpu, is_cuda, layout, dtype, device = False, True, torch.strided, torch.float32, 'cuda:0'
+    stream = None  # the current one
+
+    def __init__(self, shape, values=None):
+        self.shape = tuple(shape)
+        self._bytes = 4 * math.prod(self.shape)
+        self._address = ctypes.c_uint64()
+        call('cuMemAlloc_v2', ctypes.byref(self._address), ctypes.c_size_t(self._bytes or 1))
+        if values is not None:
+            self._host = (ctypes.c_float * len(values))(*values)  # until the stream has it
+            self._copy(self._address.value, ctypes.addressof(self._host))
+
+    def _copy(self, target, source):
+        call('cuMemcpyAsync', ctypes.c_uint64(target), ctypes.c_uint64(source),
+             ctypes.c_size_t(self._bytes), Double.stream)
+
+    def dim(self):
+        return len(self.shape)
+
+    def data_ptr(self):
+        return self._address.value
+
+    def get_device(self):
+        return 0
+
+    def is_contiguous(self):
+        return True
+
+    def to(self, device):
+        assert device == self.device
+        return self
+
+    def tolist(self):
+        values = (ctypes.c_float * math.prod(self.shape))()
+        self._copy(ctypes.addressof(values), self.data_ptr())
+        event = ctypes.c_void_p()
+        call('cuEventCreate', ctypes.byref(event), 0)
+        call('cuEventRecord', event, Double.stream)
+        while cuda.cuEventQuery(event) == 600:
+            pass
+        call('cuEventDestroy_v2', event)
+        return list(values)
+
+
+def open_gpu():
+    """Why there is none, or None."""
+    global cuda
+    try:
+        cuda = ctypes.CDLL('libcuda.so.1')
+    except OSError as cause:
+        return str(cause)
+    if not hasattr(cuda, 'fake_gpu_live'):
+        return 'libcuda.so.1 is not the stand-in'
+    context, Double.stream = ctypes.c_void_p(), ctypes.c_void_p()
+    call('cuInit', 0)
+    call('cuDevicePrimaryCtxRetain', ctypes.byref(context), 0)
+    call('cuCtxPushCurrent_v2', context)
+    call('cuStreamCreateWithPriority', ctypes.byref(Double.stream), 1, 0)
+    return None
+
+
+class GpuTest(unittest.TestCase):
+    """What a rank gets from collectives on its GPU."""
+
+    @classmethod
+    def setUpClass(cls):
+        reason = open_gpu()
+        if reason:
+            raise unittest.SkipTest(reason)
+        current = types.SimpleNamespace(cuda_stream=Double.stream.value)
+        for patch in (mock.patch.object(torch.version, 'cuda', '12.4'),
+                      mock.patch.object(torch.cuda, 'current_stream', lambda device: current),
+                      mock.patch.object(memory.torch, 'empty', cls.empty)):
+            patch.start()
+            cls.addClassCleanup(patch.stop)
+        memory._takes_gpus.cache_clear()
+        hvd.init()
+        cls.rank, cls.size = hvd.rank(), hvd.size()
+
+    empty_on_host = staticmethod(torch.empty)
+
+    @classmethod
+    def empty(cls, shape, device='cpu', **rest):
+        return Double(shape) if device == Double.device else cls.empty_on_host(shape, **rest)
+
+    def test_what_is_built_is_told(self):
+        self.assertTrue(hvd.cuda_built())
+        self.assertEqual(hvd.nccl_built(), 21803)
+
+    def test_allreduce_in_place(self):
+        for step in range(5):
+            tensor = Double([3], [self.rank, step, 1])
+            result = hvd.synchronize(hvd.allreduce_async_(tensor, name='weights', op=hvd.Sum))
+            self.assertIs(result, tensor)
+            self.assertEqual(result.tolist(), [sum(range(self.size)), step * self.size, self.size])
+
+    def test_allreduce_to_a_new_tensor(self):
+        tensor = Double([2], [self.rank + 1, 4])
+        result = hvd.synchronize(hvd.allreduce_async(tensor, name='new'))
+        self.assertAlmostEqual(result.tolist()[0], (self.size + 1) / 2, places=5)
+        self.assertEqual(tensor.tolist(), [self.rank + 1, 4])
+
+    def test_groups(self):
+        tensors = [Double([2], [i, self.rank]) for i in range(4)]
+        handle = hvd.grouped_allreduce_async(tensors, name='group', op=hvd.Sum)
+        for i, result in enumerate(hvd.synchronize(handle)):
+            self.assertEqual(result.tolist(), [i * self.size, sum(range(self.size))])
+
+    def test_broadcast(self):
+        tensor = Double([2], [self.rank, 5])
+        self.assertEqual(hvd.broadcast_(tensor, 0, name='root').tolist(), [0, 5])
+
+    def test_allgather_of_different_rows(self):
+        tensor = Double([self.rank + 1, 2], [self.rank] * (2 * self.rank + 2))
+        result = hvd.synchronize(hvd.allgather_async(tensor, name='rows'))
+        self.assertEqual(result.tolist(), [float(r) for r in range(self.size)
+                                           for _ in range(2 * r + 2)])
+
+    def test_alltoall_tells_the_rows(self):
+        splits = torch.tensor([1] * self.size, dtype=torch.int32)
+        tensor = Double([self.size], [10 * self.rank + to for to in range(self.size)])
+        result, received = hvd.synchronize(hvd.alltoall_async(tensor, splits, name='all'))
+        self.assertEqual(result.tolist(), [10 * r + self.rank for r in range(self.size)])
+        self.assertEqual(received.tolist(), [1] * self.size)
+
+    def test_reducescatter(self):
+        tensor = Double([self.size, 2], list(range(2 * self.size)))
+        result = hvd.synchronize(hvd.reducescatter_async(tensor, name='part', op=hvd.Sum))
+        self.assertEqual(result.tolist(), [self.size * 2 * self.rank,
+                                           self.size * (2 * self.rank + 1)])
+
+    def test_poll_ends_by_itself(self):
+        handle = hvd.allreduce_async_(Double([1], [1]), name='polled')
+        while not hvd.poll(handle):
+            pass
+        hvd.synchronize(handle)
+
+    def test_host_and_gpu_mismatch(self):
+        if self.size == 1:
+            self.skipTest('needs two ranks')
+        tensor = torch.ones(1) if self.rank == 0 else Double([1], [1])
+        with self.assertRaisesRegex(HorovodInternalError, 'CPU/GPU device selection'):
+            hvd.synchronize(hvd.allreduce_async_(tensor, name='where'))
+
+
+if __name__ == '__main__':
+    unittest.main()
