@@ -3,10 +3,10 @@
 
 import torch
 
-from horovod.common.basics import Adasum
+from horovod.common.basics import Adasum, Max
 from horovod.common.exceptions import HorovodInternalError
 from horovod.common.requests import synchronize, tensor_name
-from horovod.torch.collectives.allreduce import allreduce_async_
+from horovod.torch.collectives.allreduce import allreduce_, allreduce_async_
 
 
 class AdasumOptimizer(torch.optim.Optimizer):
@@ -58,6 +58,17 @@ class AdasumOptimizer(torch.optim.Optimizer):
             for tensor, start in zip(moved.values(), starts):
                 tensor.copy_(start)
             raise failure
+
+    def _unscale_together(self, unscale):
+        """A GradScaler looks at the gradients, which are this rank's own: where one rank finds
+        one that is not finite, no rank takes the step."""
+        found = unscale()
+        worst = max(map(float, found.values()), default=0.0)
+        worst = allreduce_(torch.tensor(worst), name=f'{self._label}.found_inf', op=Max,
+                           process_set=self._process_set).item()
+        for each in found.values():
+            each.fill_(worst)
+        return found
 
     def set_backward_passes_per_step(self, passes):
         """Does nothing: gradients add up on this rank until it takes its step."""
