@@ -49,6 +49,8 @@ OPTIMIZERS = {
 }
 if tuple(map(int, torch.__version__.split('.')[:2])) >= (2, 3):
     OPTIMIZERS['Adam fused'] = lambda p: torch.optim.Adam(p, 0.1, fused=True)
+if hasattr(torch.optim, 'Adafactor'):
+    OPTIMIZERS['Adafactor'] = lambda p: torch.optim.Adafactor(p, 0.1)
 
 
 class Functions(unittest.TestCase):

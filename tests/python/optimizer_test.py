@@ -10,6 +10,7 @@ import torch
 
 import horovod.torch as hvd
 from functions_test import OPTIMIZERS
+from horovod.torch import optimizer as optimizers
 
 ROWS = 4  # of the batch, on each rank
 
@@ -84,6 +85,7 @@ class Optimizer(unittest.TestCase):
         inner.step()
         optimizer = hvd.DistributedOptimizer(inner, model.named_parameters())
         self.assertIsInstance(optimizer, torch.optim.Adam)
+        self.assertIsInstance(optimizer, optimizers._DistributedOptimizer)
         self.assertEqual(type(optimizer).__name__, 'Adam')
         first = next(model.parameters())
         self.assertEqual(float(optimizer.state[first]['step']), 1)

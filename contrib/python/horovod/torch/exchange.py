@@ -110,6 +110,10 @@ class GradientExchange:
         if failure is not None:
             raise failure
 
+    def agree_on(self, loss):
+        """The loss of all ranks, to go with the gradients of all ranks."""
+        return self._reduction.of_loss(loss, f'{self._label}.loss')
+
     def is_idle(self):
         """Whether no backward pass has begun since the last ``synchronize``."""
         return all(bucket.is_fresh for bucket in self._buckets)

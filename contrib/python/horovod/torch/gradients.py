@@ -3,9 +3,10 @@
 
 import torch
 
-from horovod.common.basics import Average
+from horovod.common.basics import Average, Sum
 from horovod.common.requests import synchronize
-from horovod.torch.collectives.allreduce import allreduce_async_, grouped_allreduce_async_
+from horovod.torch.collectives.allreduce import (allreduce_, allreduce_async_,
+                                                 grouped_allreduce_async_)
 from horovod.torch.collectives.sparse import sparse_allreduce_async
 
 
@@ -38,6 +39,13 @@ class Reduction:
         if len(parameters) > 1:
             return self._start_group(parameters, name)
         return self._start_one(parameters[0], name)
+
+    def of_loss(self, loss, name):
+        """The loss of which the reduced gradients are those, where they are a sum or an average;
+        else the average, at least the same on all ranks."""
+        op = Sum if self._op == Sum else Average
+        return allreduce_(torch.as_tensor(loss).detach().clone(), name=name, op=op,
+                          process_set=self.process_set)
 
     def _start_one(self, parameter, name):
         gradient = _gradient(parameter)

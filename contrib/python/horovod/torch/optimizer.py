@@ -7,10 +7,13 @@ import warnings
 import torch
 
 from horovod.common.basics import Adasum, Average
+from horovod.common.elastic import is_elastic
 from horovod.common.process_sets import UNKNOWN_SET, global_process_set
 from horovod.torch.adasum_optimizer import AdasumOptimizer
 from horovod.torch.compression import Compression
+from horovod.torch.dynamo import keep_out
 from horovod.torch.exchange import GradientExchange
+from horovod.torch.grad_scaler import teach_scalers
 from horovod.torch.gradients import Reduction
 from horovod.torch.parameters import make_groups, name_parameters
 
@@ -25,6 +28,7 @@ class _DistributedOptimizer(torch.optim.Optimizer):
         self._exchange = exchange
         self.backward_passes_per_step = passes
         self._synchronized = False
+        self._is_unscaled = False
         self._should_synchronize = True
         if exchange is not None:
             exchange.watch(self.param_groups)
@@ -51,10 +55,19 @@ class _DistributedOptimizer(torch.optim.Optimizer):
         finally:
             self._should_synchronize = True
 
+    def _unscale_together(self, unscale):
+        """A GradScaler looks at the gradients: all ranks see the same, and skip the step or
+        take it together."""
+        if self._exchange is not None and not (
+                (self._synchronized or self._is_unscaled) and self._exchange.is_idle()):
+            self._exchange.synchronize(self.param_groups)
+            self._is_unscaled = True
+        return unscale()
+
     def step(self, closure=None):
         """Takes the step with reduced gradients. A closure that computes them is followed by
         ``synchronize`` each time the optimizer calls it."""
-        if self._should_synchronize:
+        if self._should_synchronize and not (self._is_unscaled and self._exchange.is_idle()):
             if self._synchronized:
                 warnings.warn(
                     'optimizer.step() called without optimizer.skip_synchronize() context after '
@@ -65,7 +78,7 @@ class _DistributedOptimizer(torch.optim.Optimizer):
                 self.synchronize()
             else:
                 closure = self._synchronizing(closure)
-        self._synchronized = False
+        self._synchronized = self._is_unscaled = False
         result = super().step() if closure is None else super().step(closure)
         self._synchronized = False
         return result
@@ -77,6 +90,8 @@ class _DistributedOptimizer(torch.optim.Optimizer):
         def compute():
             loss = closure()
             self.synchronize()
+            if self._exchange is not None and isinstance(self, torch.optim.LBFGS):
+                return self._exchange.agree_on(loss)  # it decides by it when to stop
             return loss
 
         return compute
@@ -88,12 +103,13 @@ class _DistributedOptimizer(torch.optim.Optimizer):
                 'optimizer.zero_grad() was called after loss.backward() but before '
                 'optimizer.step() or optimizer.synchronize(). This is prohibited as it can '
                 'cause a race condition.')
+        self._is_unscaled = False
         return super().zero_grad(*args, **kwargs)
 
     def load_state_dict(self, *args, **kwargs):
         """As the base does; passes counted so far are forgotten."""
         self.set_backward_passes_per_step(self.backward_passes_per_step)
-        self._synchronized = False
+        self._synchronized = self._is_unscaled = False
         return super().load_state_dict(*args, **kwargs)
 
 
@@ -125,10 +141,13 @@ def DistributedOptimizer(optimizer, named_parameters=None, compression=Compressi
     trained = [parameter for group in optimizer.param_groups for parameter in group['params']
                if parameter.requires_grad]
     groups = make_groups(groups, trained)
+    teach_scalers()
+    keep_out()
     exchange = None
     if process_set.process_set_id is None:
         raise ValueError(f'DistributedOptimizer: {UNKNOWN_SET}')
-    if process_set.included() and process_set.size() > 1:
+    # A lone rank of an elastic job may get company later.
+    if process_set.included() and (process_set.size() > 1 or is_elastic()):
         if op == Adasum:
             return _mix_in(optimizer, AdasumOptimizer, names, compression, process_set)
         reduction = Reduction(op, compression, gradient_predivide_factor, sparse_as_dense,
