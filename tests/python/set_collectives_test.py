@@ -221,3 +221,11 @@ class SetCollectives(JobCase):
             hvd.DistributedOptimizer(torch.optim.SGD(weights, 1.0),
                                      process_set=hvd.ProcessSet([0]))
         type(self).setUpClass()
+
+    def test_batch_norm_takes_the_statistics_of_the_members(self):
+        for members, inputs in self.each_set():
+            batches = inputs((4, 3), torch.float64)
+            layer = hvd.SyncBatchNorm(3, process_set=members).double()
+            result = layer(batches[members.rank()])
+            right = torch.nn.BatchNorm1d(3).double()(torch.cat(batches))
+            self.assertTrue(torch.allclose(result, right[4 * members.rank():][:4]))

@@ -1,10 +1,131 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The place of SyncBatchNorm, which this version does not have."""
+"""SyncBatchNorm: batch normalisation with the statistics of all ranks' batches."""
+
+import torch
+import torch.nn.functional as F
+from torch.autograd.function import once_differentiable
+
+from horovod.common.basics import Sum
+from horovod.common.process_sets import global_process_set
+from horovod.common.requests import synchronize, tensor_name
+from horovod.torch.collectives.allgather import allgather_async
+from horovod.torch.collectives.allreduce import allreduce_
+from horovod.torch.dynamo import keep_out
 
 
-class SyncBatchNorm:
-    """Not available: normalises with the statistics of all ranks' batches."""
+class SyncBatchNorm(torch.nn.modules.batchnorm._BatchNorm):
+    """Does on N ranks, in training, what BatchNorm does with the whole batch on one.
 
-    def __init__(self, *args, **kwargs):
-        raise NotImplementedError('hvd.SyncBatchNorm is not supported by this version of hvd; '
-                                  'torch.nn.GroupNorm needs no statistics of other ranks')
+    The input is [rows, num_features, ...], on any device; ranks may have different numbers of
+    rows, also none. In evaluation nothing is exchanged. Arguments are those of BatchNorm;
+    process_set is whose batches make one.
+    """
+
+    def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=True,
+                 track_running_stats=True, process_set=global_process_set):
+        super().__init__(num_features, eps, momentum, affine, track_running_stats)
+        self.process_set = process_set
+        self._label = tensor_name('sync_batch_norm', None, process_set)
+        keep_out()
+
+    def _check_input_dim(self, batch):
+        if batch.dim() < 2 or batch.shape[1] != self.num_features:
+            raise ValueError(f'SyncBatchNorm expects input of shape [rows, {self.num_features}, '
+                             f'...], not {list(batch.shape)}')
+
+    def forward(self, batch):
+        self._check_input_dim(batch)
+        if not self.training or self.process_set.size() == 1:
+            return super().forward(batch)
+        result, count, mean, variance = _Normalise.apply(
+            batch, self.weight, self.bias, self.eps, self._label, self.process_set)
+        if self.track_running_stats:
+            self._follow(mean, variance * (count / (count - 1)))
+        return result
+
+    @torch.no_grad()
+    def _follow(self, mean, variance):
+        """Moves the running statistics towards those of this batch."""
+        self.num_batches_tracked.add_(1)
+        momentum = self.momentum
+        if momentum is None:  # the average of all batches
+            momentum = 1.0 / self.num_batches_tracked.item()
+        for running, now in ((self.running_mean, mean), (self.running_var, variance)):
+            running.lerp_(now.to(running.dtype), momentum)
+
+
+class _Normalise(torch.autograd.Function):
+    """Also gives the count of values per feature, their mean and their variance, of all ranks.
+
+    The gradient is that of the sum of all ranks' losses, as with one batch on one rank; those of
+    weight and bias are this rank's share of it.
+    """
+
+    @staticmethod
+    def forward(ctx, batch, weight, bias, eps, label, process_set):
+        wide = _wide(batch)
+        count, mean, variance = _combine(synchronize(
+            allgather_async(_statistics(wide), f'{label}.forward', process_set)))
+        if count < 2:
+            raise ValueError('SyncBatchNorm needs more than one value per feature on all ranks '
+                             f'together in training, got {int(count)}: input of shape '
+                             f'{list(batch.shape)} on this rank')
+        mean, variance = mean.to(wide.dtype), variance.to(wide.dtype)
+        ctx.save_for_backward(batch, weight, mean, (variance + eps).rsqrt())
+        ctx.exchange = (count, label, process_set)
+        ctx.mark_non_differentiable(mean, variance)
+        result = F.batch_norm(wide, mean, variance, None if weight is None else weight.to(wide),
+                              None if bias is None else bias.to(wide), eps=eps)
+        return result.to(batch.dtype), count, mean, variance
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, gradient, *_):
+        batch, weight, mean, scale = ctx.saved_tensors
+        count, label, process_set = ctx.exchange
+        shape = [1, -1] + [1] * (batch.dim() - 2)
+        gradient = gradient.to(mean.dtype)
+        normal = (_wide(batch) - mean.view(shape)) * scale.view(shape)
+        sums = torch.stack([_sum(gradient), _sum(gradient * normal)])
+        of_weight, of_bias = (None, None) if weight is None else (
+            sums[1].to(weight.dtype), sums[0].to(weight.dtype))
+        if not ctx.needs_input_grad[0]:
+            return None, of_weight, of_bias, None, None, None
+        means = allreduce_(sums.clone(), name=f'{label}.backward', op=Sum,
+                           process_set=process_set) / count
+        if weight is not None:
+            scale = scale * weight.to(scale)
+        result = scale.view(shape) * (
+            gradient - means[0].view(shape) - normal * means[1].view(shape))
+        return result.to(batch.dtype), of_weight, of_bias, None, None, None
+
+
+def _wide(batch):
+    """The batch in a type that sums can be taken in."""
+    return batch if batch.dtype is torch.float64 else batch.float()
+
+
+def _sum(values):
+    """Over all dimensions but that of features."""
+    return values.sum([dim for dim in range(values.dim()) if dim != 1])
+
+
+def _statistics(batch):
+    """One row: the count of values per feature, their means, and the sums of their squared
+    distances from these."""
+    count = batch.numel() // batch.shape[1]
+    result = torch.zeros(1, 1 + 2 * batch.shape[1], dtype=torch.float64, device=batch.device)
+    if count > 0:
+        variance, mean = torch.var_mean(
+            batch, [dim for dim in range(batch.dim()) if dim != 1], unbiased=False)
+        result[0, 0] = count
+        result[0, 1:] = torch.cat([mean, variance * count])
+    return result
+
+
+def _combine(rows):
+    """Count, mean and variance of the values of which each rank has described its part."""
+    counts, means, distances = rows.split([1, rows.shape[1] // 2, rows.shape[1] // 2], 1)
+    count = counts.sum().item()
+    mean = (counts * means).sum(0) / count
+    return count, mean, (distances + counts * (means - mean).square()).sum(0) / count
