@@ -2,7 +2,7 @@
 """Distributed training with PyTorch: ``import horovod.torch as hvd``."""
 
 from horovod.common.exceptions import HorovodInternalError
-from horovod.torch import mpi_ops
+from horovod.torch import elastic, mpi_ops
 from horovod.torch.compression import Compression
 from horovod.torch.functions import (allgather_object, broadcast_object,
                                      broadcast_optimizer_state, broadcast_parameters)

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Elastic jobs, for all front ends: what a training keeps of itself, and how it begins anew when
+ranks die or come.
+
+The launcher decides whether a job is elastic: ``srun --hvd=elastic`` or ``hvdrun --min-np N``. In
+any other job a training that is run through here is like one that is not: a rank that dies ends it.
+"""
+
+import copy
+import functools
+import queue
+from ctypes import addressof, c_int64
+
+from horovod.common import requests
+from horovod.common.basics import Max, basics
+from horovod.common.exceptions import (HorovodInternalError, HostsUpdatedInterrupt,
+                                       RanksDisagreeError)
+from horovod.common.library import DEVICE_CPU, DTYPES, SET_GLOBAL, lib
+
+# What may have become of the hosts: a bit field, as in Horovod.
+HOSTS_ADDED, HOSTS_REMOVED = 1, 2
+
+_NOTHING, _ONLY_REMOVED, _ADDED = range(3)
+
+
+def is_elastic():
+    """Whether the job outlives its ranks; false before init."""
+    return lib.hvd_elastic() == 1
+
+
+def _agree_on(value):
+    """The largest of all ranks' values. Collective."""
+    number = c_int64(value)
+    place = addressof(number)
+    request = requests.allreduce(
+        [('elastic.hosts', place, place, (1,), DTYPES['int64'], DEVICE_CPU)], Max, (1.0, 1.0),
+        SET_GLOBAL, number, lambda request: number.value)
+    return requests.synchronize(requests.add(request))
+
+
+class State:
+    """What a training keeps of itself in memory. A framework's own class says how:
+
+    save: remembers the present values; restore: goes back to the remembered ones
+    sync: gives rank 0's values to all ranks, and remembers them
+    reset: called when the ranks have changed, before the callbacks
+
+    bcast_object: the front end's broadcast of an object; get_rank: its rank().
+    """
+
+    def __init__(self, bcast_object, get_rank):
+        self._bcast_object = bcast_object
+        self._rank = get_rank
+        self._reset_callbacks = []
+        self._host_messages = queue.Queue()
+
+    def register_reset_callbacks(self, callbacks):
+        """Functions to call when the ranks have changed, such as for a learning rate that depends
+        on their number."""
+        self._reset_callbacks.extend(callbacks)
+
+    def on_reset(self):
+        """The ranks have changed."""
+        self._host_messages = queue.Queue()
+        self.reset()
+        for callback in self._reset_callbacks:
+            callback()
+
+    def on_hosts_updated(self, timestamp, update_res):
+        """Somebody who watches hosts tells this rank what has become of them. Any thread."""
+        self._host_messages.put((timestamp, update_res))
+
+    def commit(self):
+        """Remembers the present values, then looks whether ranks wait to be let in."""
+        self.save()
+        self.check_host_updates()
+
+    def check_host_updates(self):
+        """Raises HostsUpdatedInterrupt on all ranks together when hosts were added or removed.
+        Collective in an elastic job."""
+        news = self._news()
+        if is_elastic():
+            news = _agree_on(news)
+        if news != _NOTHING:
+            raise HostsUpdatedInterrupt(news == _ONLY_REMOVED)
+
+    def _news(self):
+        changes = HOSTS_ADDED if lib.hvd_elastic_updates() == 1 else 0
+        while not self._host_messages.empty():
+            changes |= self._host_messages.get()[1]
+        if changes == 0:
+            return _NOTHING
+        return _ONLY_REMOVED if changes == HOSTS_REMOVED else _ADDED
+
+    def save(self):
+        raise NotImplementedError()
+
+    def restore(self):
+        raise NotImplementedError()
+
+    def sync(self):
+        raise NotImplementedError()
+
+    def reset(self):
+        pass
+
+
+class ObjectState(State):
+    """Values that can be pickled, as attributes: those of ``kwargs``, whatever becomes of them."""
+
+    def __init__(self, bcast_object, get_rank, **kwargs):
+        super().__init__(bcast_object, get_rank)
+        self._saved_state = {}
+        for name, value in kwargs.items():
+            setattr(self, name, value)
+        self._names = list(kwargs)
+        ObjectState.save(self)
+
+    def save(self):
+        self._saved_state = copy.deepcopy({name: getattr(self, name) for name in self._names})
+
+    def restore(self):
+        self._adopt(copy.deepcopy(self._saved_state))
+
+    def sync(self):
+        if self._names:
+            self._adopt(self._bcast_object({name: getattr(self, name) for name in self._names}))
+        ObjectState.save(self)
+
+    def _adopt(self, values):
+        for name, value in values.items():
+            setattr(self, name, value)
+
+
+def begin_anew():
+    """Leaves the job and joins it again with the ranks that there are now. RuntimeError with the
+    reason when it cannot go on."""
+    basics.shutdown()
+    requests.forget_pending()
+    try:
+        basics.init()
+    except ValueError as failure:
+        raise RuntimeError(str(failure)) from None
+
+
+def run_fn(func, reset):
+    """The function ``func(state, ...)``, which trains, made to begin anew when ranks die or come.
+
+    It begins with rank 0's state. After a failure each rank goes back to its last commit first.
+    ``reset`` leaves the job and joins it again.
+    """
+    @functools.wraps(func)
+    def train(state, *args, **kwargs):
+        needs_sync = True
+        while True:
+            try:
+                if needs_sync:
+                    state.sync()
+                lib.hvd_elastic_ready()
+                return func(state, *args, **kwargs)
+            except RanksDisagreeError:
+                raise  # nobody died: it would be the same again
+            except HorovodInternalError:
+                if not is_elastic():
+                    raise
+                state.restore()
+                needs_sync = True
+            except HostsUpdatedInterrupt as interrupt:
+                needs_sync = not interrupt.skip_sync
+            reset()
+            state.on_reset()
+
+    return train

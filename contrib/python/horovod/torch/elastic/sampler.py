@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which samples of an epoch each rank takes, when the ranks change in the midst of it."""
+
+import random
+
+import torch
+
+
+class ElasticSampler(torch.utils.data.Sampler):
+    """Divides an epoch's samples among the ranks; those recorded as processed are not drawn again
+    when the ranks change. Pass it to TorchState; call ``record_batch`` after each batch and
+    ``set_epoch`` at the end of each epoch.
+
+    ``processed_indices``: what this rank processed in this epoch, and what all ranks had when they
+    last changed. ``remaining_indices``: what the epoch had left then.
+    """
+
+    def __init__(self, dataset, shuffle=True, seed=0):
+        self.dataset = dataset
+        self.shuffle = shuffle
+        self.seed = seed
+        self.epoch = 0
+        self.processed_indices = set()
+        self.reset()
+
+    def set_epoch(self, epoch):
+        """A new epoch begins, with nothing processed."""
+        self.epoch = epoch
+        self.processed_indices = set()
+        self.reset()
+
+    def record_batch(self, batch_idx, batch_size):
+        """This rank has processed its batch of that number, counted from where the ranks last
+        changed or the epoch began."""
+        self._recorded.update(self._positions(batch_idx, batch_size))
+        self.record_indices(self.get_indices(batch_idx, batch_size))
+
+    def record_indices(self, indices):
+        """This rank has processed these samples."""
+        self.processed_indices.update(indices)
+
+    def get_indices(self, batch_idx, batch_size):
+        """The samples of this rank's batch of that number."""
+        return [self._order[position * self.num_replicas + self.rank]
+                for position in self._positions(batch_idx, batch_size)]
+
+    def _positions(self, batch_idx, batch_size):
+        begin = batch_idx * batch_size
+        return range(begin, min(begin + batch_size, self.num_samples))
+
+    def state_dict(self):
+        return {'epoch': self.epoch, 'processed_indices': set(self.processed_indices)}
+
+    def load_state_dict(self, state_dict):
+        """Goes on with the epoch where all those samples are processed."""
+        self.epoch = state_dict['epoch']
+        self.processed_indices = set(state_dict['processed_indices'])
+        self.reset()
+
+    def reset(self):
+        """Divides what is not processed among the ranks that there are now."""
+        from horovod.torch.mpi_ops import rank, size
+        self.num_replicas, self.rank = size(), rank()
+        self.remaining_indices = [index for index in range(len(self.dataset))
+                                  if index not in self.processed_indices]
+        self.num_samples = -(-len(self.remaining_indices) // self.num_replicas)
+        self.total_size = self.num_samples * self.num_replicas
+        order = list(self.remaining_indices)
+        if self.shuffle:
+            random.Random(self.seed + self.epoch).shuffle(order)
+        # All ranks make equally many steps: some samples are drawn twice where they do not divide.
+        while order and len(order) < self.total_size:
+            order += order[:self.total_size - len(order)]
+        self._order = order
+        self._recorded = set()  # positions in this rank's part
+
+    def processed_by(self, rank):
+        """What another rank of the same division has processed if it made the same batches as this
+        one: for ranks that died and cannot say."""
+        return {self._order[position * self.num_replicas + rank] for position in self._recorded}
+
+    def __iter__(self):
+        return iter(self._order[self.rank::self.num_replicas])
+
+    def __len__(self):
+        return self.num_samples

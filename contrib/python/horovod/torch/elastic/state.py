@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a torch training keeps of itself in memory: each kind of value has its handler."""
+
+import copy
+
+import torch
+
+from horovod.common.elastic import ObjectState
+from horovod.torch.elastic.sampler import ElasticSampler
+from horovod.torch.functions import (allgather_object, broadcast_object,
+                                     broadcast_optimizer_state, broadcast_parameters)
+from horovod.torch.mpi_ops import rank
+
+
+class StateHandler:
+    """Saves, restores and synchronises one value; the base for values that have a state_dict."""
+
+    def __init__(self, value):
+        self.value = value
+        self.save()
+
+    def save(self):
+        """Remembers the present state."""
+        self._saved = copy.deepcopy(self.value.state_dict())
+
+    def restore(self):
+        """Goes back to the remembered state."""
+        self.value.load_state_dict(copy.deepcopy(self._saved))
+
+    def sync(self):
+        """Takes rank 0's state and remembers it. Collective."""
+        raise NotImplementedError()
+
+    def set_value(self, value):
+        """Another value takes the place."""
+        self.value = value
+        self.save()
+
+
+class ModelStateHandler(StateHandler):
+
+    def sync(self):
+        broadcast_parameters(self.value.state_dict(), root_rank=0)
+        self.save()
+
+
+class OptimizerStateHandler(StateHandler):
+
+    def sync(self):
+        broadcast_optimizer_state(self.value, root_rank=0)
+        self.save()
+
+
+class SamplerStateHandler(StateHandler):
+    """All ranks together know what is processed: each what it did itself, and for those that died
+    since the ranks last changed the others, who made the same batches."""
+
+    def __init__(self, sampler):
+        self._saved_sampler = None
+        self._division = 0  # how often ranks have divided this sampler's samples together
+        super().__init__(sampler)
+
+    def save(self):
+        super().save()
+        self._recorded = set(self.value._recorded)
+
+    def restore(self):
+        """The division stays that of the ranks which made it, until ``sync``."""
+        self.value.epoch = self._saved['epoch']
+        self.value.processed_indices = set(self._saved['processed_indices'])
+        self.value._recorded = set(self._recorded)
+
+    def sync(self):
+        sampler = self.value
+        everyone = allgather_object((self._division, sampler.epoch, sampler.rank,
+                                     sampler.processed_indices))
+        division, epoch, _, _ = everyone[0]  # of a rank that has the state
+        peers = [each for each in everyone if each[:2] == (division, epoch)]
+        processed = set().union(*(each[3] for each in peers))
+        gone = set(range(sampler.num_replicas)) - {each[2] for each in peers}
+        lost = [sampler.processed_by(rank) for rank in gone] if rank() == 0 else None
+        processed.update(*broadcast_object(lost))
+        sampler.load_state_dict({'epoch': epoch, 'processed_indices': processed})
+        self._division = division + 1
+        self.save()
+
+
+_registry = [(ElasticSampler, SamplerStateHandler), (torch.nn.Module, ModelStateHandler),
+             (torch.optim.Optimizer, OptimizerStateHandler)]
+
+
+def get_handler_registry():
+    """The list of pairs of a type and the StateHandler for its values."""
+    return _registry
+
+
+def set_handler_registry(registry):
+    """Another list; TorchStates that are made afterwards go by it."""
+    global _registry
+    _registry = registry
+
+
+def _handler_for(value):
+    for kind, handler in get_handler_registry():
+        if isinstance(value, kind):
+            return handler(value)
+    return None
+
+
+class TorchState(ObjectState):
+    """A model, an optimizer, and whatever else belongs to the state of a training: samplers,
+    further models and optimizers, and values that can be pickled, such as the epoch. All are
+    attributes.
+
+    Make it after the model and the optimizer, and change its attributes as the training goes on.
+    """
+
+    def __init__(self, model=None, optimizer=None, **kwargs):
+        kwargs.update(model=model, optimizer=optimizer)
+        handlers = {name: _handler_for(value) for name, value in kwargs.items()}
+        self._handlers = {name: handler for name, handler in handlers.items() if handler}
+        plain = {name: value for name, value in kwargs.items() if name not in self._handlers}
+        for name, handler in self._handlers.items():
+            super().__setattr__(name, handler.value)
+        super().__init__(broadcast_object, rank, **plain)
+
+    def save(self):
+        for handler in self._handlers.values():
+            handler.save()
+        super().save()
+
+    def restore(self):
+        for handler in self._handlers.values():
+            handler.restore()
+        super().restore()
+
+    def sync(self):
+        for handler in self._handlers.values():
+            handler.sync()
+        super().sync()
+
+    def __setattr__(self, name, value):
+        super().__setattr__(name, value)
+        if name in self.__dict__.get('_handlers', ()):
+            self._handlers[name].set_value(value)
