@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Elastic jobs of torch under hvdrun: a rank dies, or comes back, and the training ends as if
+nothing had been. Prints TAP; starts its ranks itself."""
+
+import collections
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+
+import launch
+from training_check import Report
+
+JOB = os.path.join(launch.HERE, 'elastic_job.py')
+EXAMPLE = os.path.join(launch.HERE, '..', '..', 'contrib', 'examples', 'elastic', 'train.py')
+ENDED = re.compile(r'^slot (\d) ended: sizes (\[.*\]), steps (\d+), same (\w+)$',
+                   re.MULTILINE)
+
+
+def tell(report, story, options=()):
+    """Runs a story on three slots; returns status, output, and how often each sample of each epoch
+    was processed."""
+    directory = tempfile.mkdtemp(prefix='hvd-test-')
+    try:
+        status, output = launch.run_ranks(3, [JOB, story, directory],
+                                          options=['--min-np', '1', *options])
+        counts = collections.Counter(
+            line for name in os.listdir(directory) if name.startswith('log.')
+            for line in open(os.path.join(directory, name)).read().splitlines())
+    finally:
+        shutil.rmtree(directory)
+    return status, output, counts
+
+
+def each_once(counts, epochs):
+    return all(counts[f'{epoch} {sample}'] == 1 for epoch in epochs for sample in range(240))
+
+
+def check_death(report, story, what):
+    status, output, counts = tell(report, story)
+    ended = [match.groups() for match in ENDED.finditer(output)]
+    report.line(status == 0 and len(ended) == 2, f'{what}: the others train to the end', output)
+    report.line(all(each[1] == '[3, 2]' and each[3] == 'True' for each in ended),
+                f'{what}: they begin anew once, and end with the same model', output)
+    report.line(each_once(counts, range(3)), f'{what}: each sample is seen once in each epoch',
+                str(counts.most_common(3)) + output)
+
+
+def check_return(report):
+    status, output, _ = tell(report, 'again', ['--blacklist-cooldown-range', '1', '2'])
+    ended = [match.groups() for match in ENDED.finditer(output)]
+    report.line(status == 0 and len(ended) == 3, 'a rank that comes back takes part', output)
+    report.line(sorted(each[1] for each in ended) == ['[3, 2, 3]', '[3, 2, 3]', '[3]'],
+                'the others begin anew without it, and again with it', output)
+    report.line({each[3] for each in ended} == {'True'} and len({each[2] for each in ended}) == 1,
+                'it has their model and their count of steps', output)
+
+
+def check_disagreement(report):
+    status, output, _ = tell(report, 'disagree')
+    report.line(status not in (0, None) and 'Mismatched ALLREDUCE tensor shapes' in output
+                and 'generation 2' not in output,
+                'ranks that disagree end with the error: it would be the same again', output)
+
+
+def child_of(process, slot):
+    """The process of a slot."""
+    children = open(f'/proc/{process.pid}/task/{process.pid}/children').read().split()
+    for child in map(int, children):
+        with open(f'/proc/{child}/environ') as environment:
+            if f'HOROVOD_RANK={slot}' in environment.read().split('\0'):
+                return child
+    raise ProcessLookupError(f'no slot {slot}')
+
+
+def train_example(kills):
+    """The example on four slots; kills: {epoch: slot to kill after it}. Returns the last epoch's
+    accuracy (None: it did not get there), how many ranks it had, and the output."""
+    environment = launch.environment(4)
+    process = subprocess.Popen(
+        [*launch.launcher(4), '--min-np', '1', *launch.sanitizer(), launch.PYTHON, EXAMPLE,
+         '--epochs', '14'], env=environment, text=True, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT)
+    timer = threading.Timer(launch.SECONDS, process.kill)
+    timer.start()
+    output, last = '', None
+    for line in process.stdout:
+        output += line
+        match = re.match(r'epoch +(\d+)  accuracy ([\d.]+)  (\d) ranks', line)
+        if match and int(match[1]) in kills:
+            os.kill(child_of(process, kills.pop(int(match[1]))), signal.SIGKILL)
+        if match and match[1] == '14':
+            last = float(match[2]), int(match[3])
+    status = process.wait()
+    timer.cancel()
+    accuracy, ranks = last if last and status == 0 else (None, None)
+    return accuracy, ranks, f'exit status {status}\n{output}'
+
+
+def check_example(report):
+    undisturbed, ranks, output = train_example({})
+    report.line(undisturbed is not None and ranks == 4 and undisturbed > 0.95,
+                'the example recognises 95 % of the digits on four ranks', output)
+    accuracy, ranks, output = train_example({2: 1, 5: 0})
+    report.line(accuracy is not None and ranks == 2, 'it ends when two of them are killed', output)
+    report.line(None not in (accuracy, undisturbed) and abs(accuracy - undisturbed) <= 0.012,
+                'with the same accuracy', f'{accuracy}, undisturbed {undisturbed}')
+
+
+def main():
+    reason = launch.missing(3)
+    if reason is None and 'hvdrun' not in launch.launcher(3)[0]:
+        reason = 'elastic jobs need hvdrun: set HVD_TEST_LAUNCHER'
+    if reason:
+        print(f'1..0 # SKIP {reason}')
+        return 0
+    report = Report()
+    check_death(report, 'exit', 'a rank that dies')
+    check_death(report, 'exception', 'a rank with an exception')
+    check_death(report, 'backward', 'a rank that dies in backward')
+    check_return(report)
+    check_disagreement(report)
+    check_example(report)
+    print(f'1..{report.count}')
+    return 1 if report.failed else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
