@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rank that a launcher has given to this process."""
+
+import os
+
+_KINDS = [('HOROVOD_RANK', 'HOROVOD_SIZE'), ('OMPI_COMM_WORLD_RANK', 'OMPI_COMM_WORLD_SIZE'),
+          ('PMI_RANK', 'PMI_SIZE'), ('SLURM_PROCID', 'SLURM_NTASKS')]
+
+
+def get_env_rank_and_size():
+    """The pair (rank, size), without init; (0, 1) where no launcher has said anything. Of Slurm's
+    variables only those of a step count: a batch script has some, too, and is no rank."""
+    for rank, size in _KINDS:
+        if rank in os.environ and size in os.environ and (
+                rank != 'SLURM_PROCID' or 'SLURM_STEP_ID' in os.environ):
+            return int(os.environ[rank]), int(os.environ[size])
+    return 0, 1
