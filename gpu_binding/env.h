@@ -126,6 +126,8 @@
 
 /* Read by the Python package. */
 #define HVD_ENV_LIBRARY "HVD_LIBRARY" /* path of libhvd.so, found beside the package */
+#define HVD_ENV_RUN_ADDRESS "HVD_RUN_ADDRESS" /* of the caller of horovod.run */
+#define HVD_ENV_RUN_KEY "HVD_RUN_KEY" /* what ranks show it */
 
 /* Written for each rank by the plugin and by hvdrun unless the user set it. */
 #define HVD_ENV_UCX_NET_DEVICES "UCX_NET_DEVICES" /* cards UCX may use: mlx5_0:1,... */

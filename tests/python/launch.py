@@ -2,8 +2,9 @@
 """Runs test modules on N ranks and prints one TAP line a test, which is ok if it is on every
 rank: launch.py N MODULE...
 
-HVD_TEST_PYTHON is the interpreter with torch (/usr/bin/python3); HVD_TEST_LAUNCHER the command
-that takes "-np N COMMAND" (hvdrun of this build, else Open MPI's mpirun).
+HVD_TEST_PYTHON is the interpreter (/usr/bin/python3) with the module HVD_TEST_NEEDS (torch);
+HVD_TEST_LAUNCHER the command that takes "-np N COMMAND" (hvdrun of this build, else Open MPI's
+mpirun).
 """
 
 import glob
@@ -19,10 +20,11 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 PACKAGE = os.path.join(HERE, '..', '..', 'contrib', 'python')
 SECONDS = int(os.environ.get('HVD_TEST_SECONDS', 240))
 PYTHON = os.environ.get('HVD_TEST_PYTHON', '/usr/bin/python3')
+NEEDS = os.environ.get('HVD_TEST_NEEDS', 'torch')
 LINE = re.compile(r'(ok|not ok) \d+ - (.*?)( # SKIP .*)?$')
 
 
-def missing(ranks, modules='torch'):
+def missing(ranks, modules=NEEDS):
     """Why nothing can be tested here, or None."""
     probe = subprocess.run([PYTHON, '-c', f'import {modules}'], capture_output=True, check=False)
     if probe.returncode != 0:
@@ -56,14 +58,19 @@ def sanitizer():
     return ['env', f'LD_PRELOAD={found.group(1)}:libstdc++.so.6', 'ASAN_OPTIONS=detect_leaks=0']
 
 
-def run_ranks(ranks, command, **variables):
-    """Runs the command on the ranks; returns its exit status and output, None for a status
-    when the time limit ended it."""
+def environment(ranks, **variables):
+    """The environment of the launcher."""
     path = [PACKAGE, os.environ.get('PYTHONPATH', '')]
-    env = dict(os.environ, PYTHONPATH=os.pathsep.join(filter(None, path)),
-               PYTHONDONTWRITEBYTECODE='1',
-               OMP_NUM_THREADS='1', HVD_TEST_RANKS=str(ranks), **variables)
-    process = subprocess.Popen([*launcher(ranks), *sanitizer(), PYTHON, *command], env=env,
+    return dict(os.environ, PYTHONPATH=os.pathsep.join(filter(None, path)),
+                PYTHONDONTWRITEBYTECODE='1',
+                OMP_NUM_THREADS='1', HVD_TEST_RANKS=str(ranks), **variables)
+
+
+def run_ranks(ranks, command, options=(), **variables):
+    """Runs the command on the ranks, with options for the launcher; returns its exit status and
+    output, None for a status when the time limit ended it."""
+    process = subprocess.Popen([*launcher(ranks), *options, *sanitizer(), PYTHON, *command],
+                               env=environment(ranks, **variables),
                                text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                start_new_session=True)
     try:

@@ -5,4 +5,6 @@
 what they may call. hvd's own version is ``horovod.common.library.VERSION``.
 """
 
+from horovod.runner import run
+
 __version__ = '0.28.1'

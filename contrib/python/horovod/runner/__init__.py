@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Starting jobs from Python: ``horovod.run(func)`` calls a function on all ranks."""
+
+import functools
+import warnings
+
+
+class _HorovodArgs:
+    """The options of a job, as attributes with the names that horovodrun's have in Python; some
+    tools fill one in and give it to ``horovod.runner.launch._run``. None: hvdrun's default."""
+
+    def __init__(self):
+        self.num_proc = 1
+        self.command = None  # list of words
+        self.run_func = None  # instead of a command
+        self.executable = None  # the Python that calls it; None: this one
+        self.hosts = None  # "host:4,other:2"
+        for name in (
+                'min_num_proc max_num_proc slots elastic_timeout reset_limit cooldown_range '
+                'hostfile host_discovery_script start_timeout ssh_port ssh_identity_file '
+                'disable_cache output_filename prefix_output_with_timestamp verbose config_file '
+                'nics mpi_args binding_args use_gloo use_mpi use_jsrun '
+                'fusion_threshold_mb cycle_time_ms cache_capacity hierarchical_allreduce '
+                'hierarchical_allgather torus_allreduce num_nccl_streams thread_affinity '
+                'gloo_timeout_seconds tcp_flag mpi_threads_disable autotune autotune_log_file '
+                'autotune_warmup_samples autotune_steps_per_sample '
+                'autotune_bayes_opt_max_samples autotune_gaussian_process_noise '
+                'timeline_filename timeline_mark_cycles no_stall_check '
+                'stall_check_warning_time_seconds stall_check_shutdown_time_seconds log_level '
+                'log_with_timestamp').split():
+            setattr(self, name, None)
+
+
+def run(func, args=(), kwargs=None, num_proc=1, min_num_proc=None, max_num_proc=None, slots=None,
+        reset_limit=None, cooldown_range=None, hosts=None, hostfile=None,
+        host_discovery_script=None, start_timeout=None, ssh_port=None, ssh_identity_file=None,
+        disable_cache=None, output_filename=None, verbose=None, use_gloo=None, use_mpi=None,
+        mpi_args=None, network_interface=None, executable=None, np=None, min_np=None,
+        max_np=None, network_interfaces=None):
+    """Calls ``func(*args, **kwargs)`` on all ranks of a job that hvdrun starts for it; returns
+    the list of results by rank.
+
+    Function, arguments and results travel pickled, by cloudpickle where it is installed: with it
+    a function may also come from the script itself or a notebook. The other arguments are
+    hvdrun's options of these names; ``executable`` is the Python of the ranks.
+
+    RuntimeError when a rank failed, with what it raised. ValueError for arguments that exclude
+    each other.
+    """
+    if hosts is not None and hostfile is not None:
+        raise ValueError('Argument hosts and hostfile only allow one provided.')
+    if use_gloo and use_mpi:
+        raise ValueError('Argument use_gloo and use_mpi only allow one set True.')
+    options = _HorovodArgs()
+    options.num_proc = _renamed('np', np, 'num_proc', None if num_proc == 1 else num_proc) or 1
+    options.min_num_proc = _renamed('min_np', min_np, 'min_num_proc', min_num_proc)
+    options.max_num_proc = _renamed('max_np', max_np, 'max_num_proc', max_num_proc)
+    options.nics = network_interface if network_interfaces is None else network_interfaces
+    options.run_func = functools.partial(func, *args, **(kwargs or {}))
+    given = dict(locals())
+    for name in ('slots reset_limit cooldown_range hosts hostfile host_discovery_script '
+                 'start_timeout ssh_port ssh_identity_file disable_cache output_filename verbose '
+                 'use_gloo use_mpi mpi_args executable').split():
+        setattr(options, name, given[name])
+    from horovod.runner.launch import _run
+    return _run(options)
+
+
+def _renamed(old, old_value, new, value):
+    """The value of an argument that once had another name."""
+    if old_value is None:
+        return value
+    warnings.warn(f'{old} is deprecated, use {new} instead', DeprecationWarning, stacklevel=3)
+    return old_value if value is None else value

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A rank of ``horovod.run``: gets the function, calls it, sends back what it returned."""
+
+import os
+import sys
+import traceback
+from multiprocessing.connection import Client
+
+from horovod.runner.common.util.env import get_env_rank_and_size
+from horovod.runner.function_server import ADDRESS, KEY, pickle
+
+
+def call(work):
+    """The pair to answer with."""
+    path, function = work
+    sys.path.extend(entry for entry in path if entry not in sys.path)
+    try:
+        return 'result', pickle.dumps(pickle.loads(function)())
+    except Exception:
+        return 'failure', traceback.format_exc()
+
+
+def main():
+    host, port = os.environ.pop(ADDRESS).rsplit(':', 1)
+    key = bytes.fromhex(os.environ.pop(KEY))
+    with Client((host, int(port)), authkey=key) as server:
+        server.send(get_env_rank_and_size())
+        kind, answer = call(server.recv())
+        server.send((kind, answer))
+    if kind == 'failure':
+        sys.exit(answer)
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""hvdrun from Python: where it is, its command line, and a job that runs a function.
+
+``python -m horovod.runner.launch ...`` is hvdrun, too.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+
+from horovod.common import library
+from horovod.runner.function_server import FunctionServer
+
+# hvdrun's options that have another name in Python, or take no argument, or several.
+_NAMES = {'slots': 'slots-per-host', 'cooldown_range': 'blacklist-cooldown-range',
+          'nics': 'network-interfaces', 'tcp_flag': 'tcp'}
+_SWITCHES = {'disable_cache', 'verbose', 'prefix_output_with_timestamp', 'tcp_flag',
+             'no_stall_check', 'use_gloo', 'use_mpi', 'use_jsrun'}
+_BOTH_WAYS = {'autotune', 'hierarchical_allreduce', 'hierarchical_allgather', 'torus_allreduce',
+              'timeline_mark_cycles', 'mpi_threads_disable'}
+_NOT_OPTIONS = {'command', 'run_func', 'executable'}
+
+
+def find_hvdrun():
+    """The hvdrun that belongs to libhvd; FileNotFoundError."""
+    if not os.path.isabs(library.PATH):  # it was left to the dynamic linker
+        paths = [shutil.which('hvdrun') or 'hvdrun']
+    else:
+        directory = os.path.dirname(os.path.realpath(library.PATH))
+        paths = [os.path.normpath(os.path.join(directory, place)) for place in (
+            '../bin/hvdrun', '../../bin/hvdrun', '../pmix_boot/hvdrun/hvdrun')]
+    for path in paths:
+        if os.access(path, os.X_OK):
+            return path
+    raise FileNotFoundError(f'no hvdrun where {library.PATH} is: hvd was built without PMIx or '
+                            'hwloc, which it needs; install both and build hvd again')
+
+
+def words_of(options):
+    """hvdrun's command line for the attributes of options."""
+    words = []
+    for attribute, value in vars(options).items():
+        if value is None or attribute in _NOT_OPTIONS:
+            continue
+        name = _NAMES.get(attribute, attribute.replace('use_', '').replace('_', '-'))
+        if attribute in _SWITCHES:
+            words += [f'--{name}'] if value else []
+        elif attribute in _BOTH_WAYS:
+            words.append(f'--{name}' if value else f'--no-{name}')
+        elif attribute == 'log_with_timestamp':
+            words.append('--log-with-timestamp' if value else '--log-without-timestamp')
+        elif attribute == 'cooldown_range':
+            words += [f'--{name}', *map(str, value)]
+        elif isinstance(value, (list, tuple, set)):
+            words += [f'--{name}', ','.join(map(str, value))]
+        else:
+            words += [f'--{name}', str(value)]
+    return words
+
+
+def run_commandline():
+    """Becomes hvdrun with this process's arguments; the console scripts hvdrun and horovodrun."""
+    program = find_hvdrun()
+    sys.stdout.flush()
+    os.execv(program, ['hvdrun', *sys.argv[1:]])
+
+
+def _run(args):
+    """Runs the job that args (of horovod.runner._HorovodArgs) describe and waits for its end.
+    The results by rank of its run_func, or None of its command; RuntimeError when it failed."""
+    words = [find_hvdrun(), *words_of(args)]
+    if args.run_func is None:
+        status = _wait([*words, *args.command], os.environ)
+        if status != 0:
+            raise RuntimeError(f'{" ".join(words)} ended with exit code {status}')
+        return None
+    with FunctionServer(args.run_func, args.hosts or args.hostfile) as server:
+        worker = [args.executable or sys.executable, '-m', 'horovod.runner.function_worker']
+        status = _wait([*words, *worker], dict(os.environ, **server.environment))
+    return server.results(status)
+
+
+def _wait(command, environment):
+    """Its exit code. What interrupts the wait, such as Ctrl-C, also ends the job."""
+    process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL)
+    try:
+        return process.wait()
+    finally:
+        if process.poll() is None:
+            process.terminate()
+            process.wait()
+
+
+if __name__ == '__main__':
+    run_commandline()
