@@ -9,16 +9,14 @@
 #include "pmix_boot/hvdrun/help.h"
 #include "pmix_boot/hvdrun/python.h"
 
-struct framework {
+/* Our module for each is horovod.MODULE. */
+static const struct {
     const char *name;
     const char *module; /* of Python */
-    const char *front; /* our module for it */
-};
-
-static const struct framework frameworks[] = {
-    {"TensorFlow", "tensorflow", "horovod/tensorflow"},
-    {"PyTorch", "torch", "horovod/torch"},
-    {"MXNet", "mxnet", "horovod/mxnet"},
+} frameworks[] = {
+    {"TensorFlow", "tensorflow"},
+    {"PyTorch", "torch"},
+    {"MXNet", "mxnet"},
 };
 
 static void print_box(FILE *out, bool is_there, const char *name)
@@ -38,11 +36,17 @@ static bool has_module(const char *module)
     return system(command) == 0;
 }
 
-static bool has_front(const char *python, const char *front)
+/* In the directory that ranks get; in a wheel there is none, and Python knows where it is. */
+static bool has_front(const char *python, const char *module)
 {
+    char front[64];
     char path[PATH_MAX];
 
-    return snprintf(path, sizeof(path), "%s/%s/__init__.py", python, front) <
+    if (python[0] == '\0') {
+        snprintf(front, sizeof(front), "horovod.%s", module);
+        return has_module(front);
+    }
+    return snprintf(path, sizeof(path), "%s/horovod/%s/__init__.py", python, module) <
                (int)sizeof(path) &&
            access(path, R_OK) == 0;
 }
@@ -61,8 +65,8 @@ void hvdrun_build_print(FILE *out)
     fprintf(out, "hvd v%s:\n\nAvailable Frameworks:\n", HVD_VERSION);
     for (size_t i = 0; i < sizeof(frameworks) / sizeof(frameworks[0]); i++) {
         print_box(out,
-                  has_front(python, frameworks[i].front) &&
-                      has_module(frameworks[i].module),
+                  has_module(frameworks[i].module) &&
+                      has_front(python, frameworks[i].module),
                   frameworks[i].name);
     }
     fprintf(out, "\nAvailable Controllers:\n");

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The part of the wheel that is not Python: what meson installs, as horovod/_hvd."""
+
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+from setuptools import setup
+from setuptools.command.build_py import build_py
+
+try:
+    from setuptools.command.bdist_wheel import bdist_wheel
+except ImportError:
+    from wheel.bdist_wheel import bdist_wheel
+
+HERE = pathlib.Path(__file__).resolve().parent
+SOURCE = HERE.parent.parent
+# Where they lie tells them where the others are.
+FILES = ['bin/hvdrun', 'bin/hvd-info', 'lib/libhvd.so', 'lib/hvd/hvd-boot']
+
+
+def version():
+    """Horovod's release whose interface this is, and hvd's own after the plus sign."""
+    interface = re.search(r"__version__ = '(.+)'", (HERE / 'horovod/__init__.py').read_text())
+    own = re.search(r"version: '(.+?)'", (SOURCE / 'meson.build').read_text())
+    return f'{interface[1]}+hvd.{own[1]}'
+
+
+class BuildPy(build_py):
+    """Also builds hvd, without tests and without the plugin for Slurm."""
+
+    def run(self):
+        shutil.rmtree(self.build_lib, ignore_errors=True)  # of an earlier state of the sources
+        super().run()
+        work = pathlib.Path(self.get_finalized_command('build').build_temp).resolve()
+        shutil.rmtree(work, ignore_errors=True)
+        self._meson('setup', work / 'meson', SOURCE, '--prefix=/usr', '--libdir=lib',
+                    '--buildtype=release', '-Dtests=false', '-Dslurm=disabled')
+        self._meson('install', '-C', work / 'meson', '--destdir', work / 'root')
+        for name in FILES:
+            target = pathlib.Path(self.build_lib).resolve() / 'horovod/_hvd' / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(work / 'root/usr' / name, target)  # of a link, what it points to
+
+    def _meson(self, *arguments):
+        subprocess.run([sys.executable, '-m', 'mesonbuild.mesonmain', *map(str, arguments)],
+                       check=True)
+
+
+class Wheel(bdist_wheel):
+    """For every Python 3, on this kind of machine."""
+
+    def finalize_options(self):
+        super().finalize_options()
+        self.root_is_pure = False
+
+    def get_tag(self):
+        return ('py3', 'none', super().get_tag()[2])
+
+
+setup(version=version(), cmdclass={'build_py': BuildPy, 'bdist_wheel': Wheel})
