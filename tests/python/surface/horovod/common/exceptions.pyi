@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: Apache-2.0
+
+class HorovodInternalError: ...
+
+class HostsUpdatedInterrupt:
+    skip_sync: bool
+    def __init__(self, skip_sync): ...
+
+class HorovodVersionMismatchError: ...

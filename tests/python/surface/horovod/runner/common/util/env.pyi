@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: Apache-2.0
+
+def get_env_rank_and_size(): ...
