@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every collective operation of TensorFlow is given: a name and a way to wait.
+
+In a graph, the ranks match tensors by the names of the nodes; in eager mode, where an operation
+ends before the next begins, by the kind of the operation or the name that the caller gave. There
+the calling thread waits itself, which saves waking up another.
+"""
+
+import re
+
+import tensorflow as tf
+
+from horovod.common.process_sets import global_process_set
+from horovod.tensorflow.native import ops
+
+# The number of no process set; libhvd says what is wrong.
+_NO_SET = -1
+
+
+def set_number(process_set):
+    """The number that libhvd knows the set by."""
+    if process_set is global_process_set:
+        return 0
+    number = process_set.process_set_id
+    return _NO_SET if number is None else number
+
+
+def normalized(name):
+    """The name with nothing in it but letters, digits and underscores."""
+    return re.sub('[^A-Za-z0-9_]', '_', name)
+
+
+def _has_name(tensor):
+    """Not where a graph is given a tensor of eager mode: those are numbered, and each rank may
+    have made another number of them."""
+    return not hasattr(tensor, 'numpy') and not tensor.name[0].isdigit()
+
+
+def describe(kind, tensors, name, ignore_name_scope, set_id):
+    """The arguments that all collectives have in common. ``kind`` is as in HorovodAllreduce."""
+    if tf.executing_eagerly():
+        return {'tensor_name': name or kind, 'process_set_id': set_id, 'blocks': True}
+    if name is None:
+        ends = tensors if len(tensors) == 1 else (tensors[0], tensors[-1])
+        name = '_'.join([kind] + [normalized(each.name) for each in ends if _has_name(each)])
+    return {'name': name, 'process_set_id': set_id, 'ignore_name_scope': ignore_name_scope}
+
+
+def independent(outputs):
+    """Lets tf.function start the operation of these outputs as soon as it has its inputs; else it
+    would wait for the stateful operation that the program has before it. Returns the outputs."""
+    if not tf.executing_eagerly():
+        graph = tf.compat.v1.get_default_graph()
+        manager = getattr(graph, 'experimental_acd_manager', None)
+        first = outputs[0] if isinstance(outputs, (list, tuple)) else outputs
+        if manager is not None and first.op.type.startswith('Horovod'):
+            manager.run_independently(first.op)
+    return outputs
+
+
+def tensors_of(values):
+    """The values of a group as tensors."""
+    if len(values) == 0:
+        raise ValueError('a grouped collective needs at least one tensor')
+    return [tf.convert_to_tensor(value) for value in values]
+
+
+def reduce(tensors, op, scale, name, ignore_name_scope, set_id):
+    """Reduces dense tensors as one group; returns the list of results."""
+    kind = 'HorovodAllreduce' if len(tensors) == 1 else 'HorovodGroupedAllreduce'
+    return independent(ops.horovod_allreduce(
+        tensors, reduce_op=op, prescale_factor=repr(float(scale[0])),
+        postscale_factor=repr(float(scale[1])),
+        **describe(kind, tensors, name, ignore_name_scope, set_id)))
+
+
+def gather(tensors, name, ignore_name_scope, set_id):
+    """Gathers tensors as one group; returns the list of results."""
+    kind = 'HorovodAllgather' if len(tensors) == 1 else 'HorovodGroupedAllgather'
+    return independent(ops.horovod_allgather(
+        tensors, **describe(kind, tensors, name, ignore_name_scope, set_id)))

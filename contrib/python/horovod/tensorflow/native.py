@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The operations that hvd adds to TensorFlow (contrib/tensorflow_op), loaded on import."""
+
+import logging
+import os
+
+import tensorflow as tf
+
+from horovod.common import library
+from horovod.tensorflow import fallback
+
+_log = logging.getLogger('horovod')
+
+_FILE = 'hvd_tensorflow.so'
+
+
+def _places():
+    """Beside this module in an install; in a build, beside the folder of libhvd.so."""
+    yield os.path.join(os.path.dirname(os.path.realpath(__file__)), _FILE)
+    built = os.path.dirname(os.path.dirname(os.path.realpath(library.PATH)))
+    yield os.path.join(built, 'contrib', 'tensorflow_op', _FILE)
+
+
+def _load():
+    """The operations; where they cannot be had, those in Python."""
+    places = list(_places())
+    found = [place for place in places if os.path.exists(place)]
+    try:
+        if not found:
+            raise OSError(f'there is no {_FILE} at {" or ".join(places)}')
+        loaded = tf.load_op_library(found[0])
+        if not hasattr(loaded, 'horovod_allreduce'):
+            raise OSError(f'{found[0]} does not find all that it needs')
+        return loaded
+    except (OSError, tf.errors.OpError) as cause:
+        _log.info('collectives run as Python code in TensorFlow %s: %s', tf.__version__, cause)
+        return fallback.Operations()
+
+
+ops = _load()
+
+
+def gradient_of(kind):
+    """A decorator: the function is the gradient of this kind of operation."""
+    def register(function):
+        fallback.GRADIENTS[kind] = function
+        return tf.RegisterGradient(kind)(function)
+
+    return register
