@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""allgather: concatenates the ranks' tensors along dimension 0, which may differ per rank."""
+
+import tensorflow as tf
+
+from horovod.common.basics import Average
+from horovod.common.process_sets import global_process_set
+from horovod.tensorflow.collectives.nodes import gather, reduce, set_number, tensors_of
+from horovod.tensorflow.native import gradient_of, ops
+
+
+def allgather(tensor, name=None, ignore_name_scope=False, process_set=global_process_set):
+    """The ranks' tensors, concatenated in rank order; differentiable."""
+    return gather([tf.convert_to_tensor(tensor)], name, ignore_name_scope,
+                   set_number(process_set))[0]
+
+
+def grouped_allgather(tensors, name=None, ignore_name_scope=False,
+                      process_set=global_process_set):
+    """The same for several tensors, gathered as one; differentiable."""
+    return gather(tensors_of(tensors), name, ignore_name_scope, set_number(process_set))
+
+
+@gradient_of('HorovodAllgather')
+def _gradient(op, *gradients):
+    """This rank's rows of the averaged gradients."""
+    set_id = op.get_attr('process_set_id')
+    averaged = reduce(list(gradients), Average, (1.0, 1.0), None, False, set_id)
+    rows = tf.stack([tf.shape(tensor, tf.int64)[:1] for tensor in op.inputs], axis=1)
+    counts = gather([rows], None, False, set_id)[0]
+    index = ops.horovod_process_set_rank(process_set_id=set_id)
+    starts = tf.reduce_sum(counts[:index], axis=0)
+    return [each[starts[i]:starts[i] + rows[0, i]] for i, each in enumerate(averaged)]

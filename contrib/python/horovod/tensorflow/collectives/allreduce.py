@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""allreduce of dense and sparse tensors, alone and in groups."""
+
+import tensorflow as tf
+
+from horovod.common.basics import Adasum, Average, Sum
+from horovod.common.process_sets import global_process_set
+from horovod.common.reductions import check_adasum_ranks, choose_op
+from horovod.tensorflow.collectives.allgather import allgather
+from horovod.tensorflow.collectives.nodes import reduce, set_number, tensors_of
+from horovod.tensorflow.compression import Compression
+from horovod.tensorflow.native import gradient_of
+
+
+@gradient_of('HorovodAllreduce')
+def _gradient(op, *gradients):
+    """Reduced as the tensors were."""
+    scale = (op.get_attr('prescale_factor'), op.get_attr('postscale_factor'))
+    return reduce(list(gradients), op.get_attr('reduce_op'), scale, None, False,
+                  op.get_attr('process_set_id'))
+
+
+def _reduce_sparse(tensor, device, op, scale, name, process_set, ignore_name_scope):
+    """Gathers the rows of all ranks: an index may then occur once per rank."""
+    if op not in (Average, Sum):
+        raise NotImplementedError(
+            'The Adasum reduction does not currently support sparse tensors. As a workaround '
+            'please pass sparse_as_dense=True to DistributedOptimizer' if op == Adasum else
+            'tf.IndexedSlices can only be reduced by hvd.Average or hvd.Sum')
+    with tf.device(device):
+        values, indices = (
+            allgather(part, None if name is None else f'{name}.{what}', ignore_name_scope,
+                      process_set)
+            for what, part in (('values', tensor.values), ('indices', tensor.indices)))
+        factor = scale[0] * scale[1] / (process_set.size() if op == Average else 1)
+        if factor != 1.0:
+            values = values * tf.cast(factor, values.dtype)
+    return tf.IndexedSlices(values, indices, dense_shape=tensor.dense_shape)
+
+
+def _reduce_dense(tensors, device, compression, op, scale, name, process_set,
+                  ignore_name_scope):
+    with tf.device(device):
+        tensors = tensors_of(tensors)
+        if op == Adasum:
+            check_adasum_ranks(process_set.size())
+        compressed, contexts = zip(*map(compression.compress, tensors))
+        reduced = reduce(list(compressed), op, scale, name, ignore_name_scope,
+                         set_number(process_set))
+        return [compression.decompress(*each) for each in zip(reduced, contexts)]
+
+
+def allreduce(tensor, average=None, device_dense='', device_sparse='',
+              compression=Compression.none, op=None, prescale_factor=1.0, postscale_factor=1.0,
+              name=None, process_set=global_process_set, ignore_name_scope=False):
+    """The reduction of the tensor over all ranks, of the same shape and dtype; differentiable.
+
+    A tf.IndexedSlices gives one that has the rows of all ranks, for Average and Sum only.
+    average: deprecated, use op.
+    device_dense, device_sparse: where to place the operation, as in tf.device.
+    compression: a member of hvd.Compression, for the way between ranks.
+    prescale_factor, postscale_factor: multiply the tensor before, and the result after.
+    ignore_name_scope: the ranks match the tensor by its name without the scope of the graph.
+    """
+    op = choose_op(op, average)
+    scale = (prescale_factor, postscale_factor)
+    if isinstance(tensor, tf.IndexedSlices):
+        return _reduce_sparse(tensor, device_sparse, op, scale, name, process_set,
+                              ignore_name_scope)
+    return _reduce_dense([tensor], device_dense, compression, op, scale, name, process_set,
+                         ignore_name_scope)[0]
+
+
+def grouped_allreduce(tensors, average=None, device_dense='', device_sparse='',
+                      compression=Compression.none, op=None, prescale_factor=1.0,
+                      postscale_factor=1.0, name=None, process_set=global_process_set,
+                      ignore_name_scope=False):
+    """The reductions of several tensors; the dense ones are done as one. Differentiable."""
+    op = choose_op(op, average)
+    scale = (prescale_factor, postscale_factor)
+    tensors = list(tensors)
+    if not tensors:
+        raise ValueError('a grouped collective needs at least one tensor')
+    dense = [each for each in tensors if not isinstance(each, tf.IndexedSlices)]
+    reduced = iter(_reduce_dense(dense, device_dense, compression, op, scale, name, process_set,
+                                 ignore_name_scope) if dense else ())
+    return [_reduce_sparse(each, device_sparse, op, scale,
+                           None if name is None else f'{name}.{index}', process_set,
+                           ignore_name_scope)
+            if isinstance(each, tf.IndexedSlices) else next(reduced)
+            for index, each in enumerate(tensors)]

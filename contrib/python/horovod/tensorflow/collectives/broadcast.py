@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""broadcast: gives every rank the tensor of one."""
+
+import tensorflow as tf
+
+from horovod.common.basics import Average
+from horovod.common.process_sets import global_process_set
+from horovod.tensorflow.collectives.nodes import (describe, independent, reduce,
+                                                  set_number)
+from horovod.tensorflow.native import gradient_of, ops
+
+
+def broadcast(tensor, root_rank, name=None, ignore_name_scope=False,
+              process_set=global_process_set):
+    """The tensor of the global rank root_rank, in a new tensor; differentiable. All ranks give
+    a tensor of the same shape and dtype."""
+    tensor = tf.convert_to_tensor(tensor)
+    return independent(ops.horovod_broadcast(
+        tensor, root_rank=root_rank,
+        **describe('HorovodBroadcast', [tensor], name, ignore_name_scope,
+                   set_number(process_set))))
+
+
+@gradient_of('HorovodBroadcast')
+def _gradient(op, gradient):
+    """The average of the ranks' gradients on the root, zero elsewhere."""
+    averaged, = reduce([gradient], Average, (1.0, 1.0), None, False,
+                       op.get_attr('process_set_id'))
+    is_root = tf.equal(ops.horovod_rank(), op.get_attr('root_rank'))
+    return tf.where(is_root, averaged, tf.zeros_like(averaged))
+
+
+def broadcast_(variables, root_rank, name=None, process_set=global_process_set):
+    """Gives each variable the root's value; returns the assignments, which in a graph are to be
+    run. Takes variables of TensorFlow 1 and 2 and of Keras."""
+    return [_assign(variable, broadcast(
+        tf.convert_to_tensor(variable), root_rank,
+        None if name is None else f'{name}.{index}', process_set=process_set))
+            for index, variable in enumerate(variables)]
+
+
+def _assign(variable, value):
+    if hasattr(variable, 'assign'):
+        return variable.assign(value)
+    return tf.compat.v1.assign(variable, value)
