@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gradients of several backward passes added up on this rank before the ranks share them."""
+
+import tensorflow as tf
+
+
+class Aggregation:
+    """Sums of gradients, in variables that are made at the first use. Works in eager mode, in
+    tf.function and in graphs of TensorFlow 1."""
+
+    def __init__(self, passes, averages, share):
+        """passes: how many make one step. averages: divide by them. share: the function of a list
+        of gradients that makes them those of all ranks."""
+        if passes < 1:
+            raise ValueError(f'backward_passes_per_step must be 1 or more, not {passes}')
+        self.passes = passes
+        self._averages = averages
+        self._share = share
+        self._sums = None
+        self._count = None
+        self._is_last = None
+
+    def __call__(self, gradients):
+        """The shared sums in each last pass of a step, zeros in the others; None stays None."""
+        if self.passes == 1:
+            return self._share(gradients)
+        present = [each for each in gradients if each is not None]
+        present = [tf.convert_to_tensor(each) for each in present]
+        self._make_variables(present)
+        added = [total.assign_add(each) for total, each in zip(self._sums, present)]
+        with tf.control_dependencies([*added, self._count.assign_add(1)]):
+            self._is_last = tf.equal(self._count.read_value() % self.passes, 0)
+            shared = iter(tf.cond(self._is_last, self._take,
+                                  lambda: [tf.zeros_like(each) for each in present]))
+        return [None if each is None else next(shared) for each in gradients]
+
+    def apply_on_last(self, apply, otherwise):
+        """Calls one of the two functions, which return an operation or nothing, after this pass's
+        gradients have been added: the first if it is a step's last pass."""
+        def run(function):
+            with tf.control_dependencies([tf.group(function() or tf.no_op())]):
+                return tf.constant(0)
+
+        return tf.cond(self._is_last, lambda: run(apply), lambda: run(otherwise))
+
+    def _take(self):
+        divisor = self.passes if self._averages else 1
+        shared = self._share([total.read_value() / tf.cast(divisor, total.dtype)
+                              for total in self._sums])
+        with tf.control_dependencies(shared):
+            cleared = [total.assign(tf.zeros_like(total)) for total in self._sums]
+        with tf.control_dependencies(cleared):
+            return [tf.identity(each) for each in shared]
+
+    def _make_variables(self, gradients):
+        if self._count is None:
+            with tf.init_scope():
+                self._count = tf.Variable(0, trainable=False, dtype=tf.int64)
+                self._sums = [tf.Variable(tf.zeros(each.shape, each.dtype), trainable=False)
+                              for each in gradients]

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How the gradients of a step become those of all ranks: what DistributedGradientTape and the
+DistributedOptimizers of TensorFlow and Keras have in common."""
+
+import os
+import warnings
+
+import tensorflow as tf
+
+from horovod.common.basics import Average
+from horovod.common.process_sets import UNKNOWN_SET, global_process_set
+from horovod.tensorflow.collectives.allreduce import allreduce, grouped_allreduce
+from horovod.tensorflow.compression import Compression
+
+
+def variable_key(variable):
+    """What two names of one variable have in common; also of Keras 3, whose variables hold one of
+    TensorFlow."""
+    if isinstance(getattr(type(variable), 'value', None), property):
+        variable = variable.value
+    return id(variable)
+
+
+class Reduction:
+    """A function of gradients. The arguments are those of DistributedGradientTape."""
+
+    def __init__(self, op=Average, gradient_predivide_factor=1.0, compression=Compression.none,
+                 sparse_as_dense=False, device_dense='', device_sparse='', num_groups=0,
+                 groups=None, process_set=global_process_set):
+        if gradient_predivide_factor != 1.0 and op != Average:
+            raise ValueError('gradient_predivide_factor not supported with op != Average')
+        if process_set.process_set_id is None:
+            raise ValueError(UNKNOWN_SET)
+        if num_groups != 0:
+            warnings.warn('num_groups is deprecated: use groups', DeprecationWarning,
+                          stacklevel=3)
+            groups = num_groups if groups is None else groups
+        self.process_set = process_set
+        self.op = op
+        self._groups = _checked_groups(groups)
+        self._sparse_as_dense = sparse_as_dense
+        self._settings = {'op': op, 'prescale_factor': 1.0 / gradient_predivide_factor,
+                          'postscale_factor': gradient_predivide_factor,
+                          'compression': compression, 'device_dense': device_dense,
+                          'device_sparse': device_sparse, 'process_set': process_set}
+
+    def has_others(self):
+        """Whether this rank shares gradients with another, or may later, in an elastic job."""
+        return self.process_set.included() and (self.process_set.size() > 1
+                                                or os.environ.get('HOROVOD_ELASTIC') == '1')
+
+    def __call__(self, gradients, variables, use_generic_names=False):
+        """The list of gradients over all ranks; None stays None. The variables, one a gradient,
+        are for groups. use_generic_names: the ranks match gradients by their positions."""
+        gradients = list(gradients)
+        if not self.has_others():
+            return gradients
+        if self._sparse_as_dense:
+            gradients = [tf.convert_to_tensor(each) if isinstance(each, tf.IndexedSlices)
+                         else each for each in gradients]
+        for group in self._divide(gradients, list(variables)):
+            reduced = self._reduce([gradients[index] for index in group],
+                                   f'grad_{group[0]}' if use_generic_names else None)
+            for index, each in zip(group, reduced):
+                gradients[index] = each
+        return gradients
+
+    def scale_local(self, gradient):
+        """A gradient that is not shared, divided by the number of ranks, as an average is."""
+        if gradient is None or not self.has_others():
+            return gradient
+        factor = 1.0 / self.process_set.size()
+        if isinstance(gradient, tf.IndexedSlices):
+            return tf.IndexedSlices(gradient.values * tf.cast(factor, gradient.dtype),
+                                    gradient.indices, gradient.dense_shape)
+        return gradient * tf.cast(factor, gradient.dtype)
+
+    def _reduce(self, gradients, name):
+        if len(gradients) == 1:
+            return [allreduce(gradients[0], name=name, **self._settings)]
+        return grouped_allreduce(gradients, name=name, **self._settings)
+
+    def _divide(self, gradients, variables):
+        """Lists of indices of gradients to reduce as one."""
+        present = [index for index, each in enumerate(gradients) if each is not None]
+        if isinstance(self._groups, list):
+            return _by_variable(self._groups, present, variables)
+        if self._groups:
+            return _runs(present, self._groups)
+        # All gradients are there in eager mode; a graph starts each when it is computed.
+        return ([present] if present and tf.executing_eagerly()
+                else [[index] for index in present])
+
+
+def _checked_groups(groups):
+    """None or 0, a number of groups, or a list of lists of variables' keys."""
+    if groups is None or (isinstance(groups, int) and groups >= 0):
+        return groups
+    if not (isinstance(groups, (list, tuple))
+            and all(isinstance(group, (list, tuple)) for group in groups)):
+        raise ValueError('groups should be a non-negative integer or a list of list of '
+                         f'tf.Variable, not {groups!r}')
+    keys = [[variable_key(each) for each in group] for group in groups]
+    members = [key for group in keys for key in group]
+    if len(set(members)) < len(members):
+        raise ValueError('A variable can only appear once in groups.')
+    return keys
+
+
+def _by_variable(groups, present, variables):
+    group_of = {key: number for number, group in enumerate(groups) for key in group}
+    divided = {}
+    for index in present:
+        key = variable_key(variables[index])
+        divided.setdefault(group_of.get(key, ('alone', index)), []).append(index)
+    return list(divided.values())
+
+
+def _runs(present, count):
+    """``count`` runs of neighbours whose lengths differ by one at most."""
+    count = min(count, len(present))
+    bounds = [number * len(present) // count for number in range(count + 1)] if count else []
+    return [present[begin:end] for begin, end in zip(bounds, bounds[1:])]
