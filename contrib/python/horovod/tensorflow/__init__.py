@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Distributed training with TensorFlow: ``import horovod.tensorflow as hvd``."""
+
+from horovod.common.exceptions import HorovodInternalError
+from horovod.tensorflow import mpi_ops
+from horovod.tensorflow.compression import Compression
+from horovod.tensorflow.functions import (BroadcastGlobalVariablesHook, allgather_object,
+                                          broadcast_global_variables, broadcast_object,
+                                          broadcast_object_fn, broadcast_variables)
+from horovod.tensorflow.mpi_ops import (
+    Adasum, Average, Max, Min, ProcessSet, Product, Sum, add_process_set, allgather, allreduce,
+    alltoall, broadcast, broadcast_, ccl_built, check_num_rank_power_of_2, cross_rank,
+    cross_size, cuda_built, ddl_built, global_process_set, gloo_built, gloo_enabled,
+    grouped_allgather, grouped_allreduce, grouped_reducescatter, init, is_homogeneous,
+    is_initialized, join, local_rank, local_rank_op, local_size, local_size_op, mpi_built,
+    mpi_enabled, mpi_threads_supported, nccl_built, process_set_included_op, rank, rank_op,
+    reducescatter, remove_process_set, rocm_built, shutdown, size, size_op, start_timeline,
+    stop_timeline)
+from horovod.tensorflow.optimizer import DistributedOptimizer
+from horovod.tensorflow.tape import DistributedGradientTape, PartialDistributedGradientTape
+
+
+def __getattr__(name):
+    """What needs Keras, which takes a second to import, is made when it is asked for."""
+    if name == 'SyncBatchNormalization':
+        from horovod.tensorflow.sync_batch_norm import SyncBatchNormalization
+        return SyncBatchNormalization
+    raise AttributeError(f'module {__name__!r} has no attribute {name!r}')

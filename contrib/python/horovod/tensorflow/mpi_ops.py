@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The collectives on tensors of TensorFlow under the module name that scripts know."""
+
+from horovod.common.basics import basics as _basics
+from horovod.common.basics import (
+    Adasum, Average, Max, Min, Product, Sum, ccl_built, cross_rank, cross_size, cuda_built,
+    ddl_built, gloo_built, gloo_enabled, init, is_homogeneous, is_initialized, local_rank,
+    local_size, mpi_built, mpi_enabled, mpi_threads_supported, nccl_built, rank, rocm_built,
+    shutdown, size, start_timeline, stop_timeline)
+from horovod.common.exceptions import HorovodInternalError
+from horovod.common.process_sets import (ProcessSet, add_process_set, global_process_set,
+                                         remove_process_set)
+from horovod.common.reductions import check_num_rank_power_of_2
+from horovod.tensorflow.collectives.allgather import allgather, grouped_allgather
+from horovod.tensorflow.collectives.allreduce import allreduce, grouped_allreduce
+from horovod.tensorflow.collectives.alltoall import alltoall
+from horovod.tensorflow.collectives.broadcast import broadcast, broadcast_
+from horovod.tensorflow.collectives.facts import (local_rank_op, local_size_op,
+                                                  process_set_included_op, rank_op, size_op)
+from horovod.tensorflow.collectives.join import join
+from horovod.tensorflow.collectives.reducescatter import grouped_reducescatter, reducescatter

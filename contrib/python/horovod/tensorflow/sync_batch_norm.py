@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SyncBatchNormalization: normalises with the statistics of all ranks' batches."""
+
+import tensorflow as tf
+
+from horovod.common.basics import Sum, basics
+from horovod.tensorflow.collectives.allreduce import allreduce
+
+_IS_KERAS_3 = tf.keras.__version__.startswith('3.') if hasattr(tf.keras, '__version__') else False
+
+
+def _over_all_ranks(mean, variance, count):
+    """The moments of what all ranks have, each rank's weighted by its count."""
+    wide = tf.float32 if mean.dtype in (tf.float16, tf.bfloat16) else mean.dtype
+    own_mean, own_variance = tf.cast(mean, wide), tf.cast(variance, wide)
+    count = tf.reshape(tf.cast(count, wide), [1])
+    sums = tf.concat([tf.reshape(each, [-1]) * count
+                      for each in (own_mean, own_variance + tf.square(own_mean))], 0)
+    sums = allreduce(tf.concat([sums, count], 0), op=Sum)
+    new_mean, square = tf.split(sums[:-1] / tf.maximum(sums[-1], 1), 2)
+    new_variance = tf.maximum(square - tf.square(new_mean), 0)
+    return tuple(tf.cast(tf.reshape(new, tf.shape(old)), old.dtype)
+                 for new, old in ((new_mean, mean), (new_variance, variance)))
+
+
+class SyncBatchNormalization(tf.keras.layers.BatchNormalization):
+    """The layer of Keras, with its arguments, for batches that are too small on each rank."""
+
+    def __init__(self, fused=False, **kwargs):
+        if fused in (True, None):
+            raise ValueError('SyncBatchNormalization does not support fused=True.')
+        super().__init__(**kwargs, **({} if _IS_KERAS_3 else {'fused': False}))
+
+    def _moments(self, inputs, *args, **kwargs):
+        """Keras calls this while training: (inputs, mask) in Keras 3, in Keras 2 also the axes
+        before the mask."""
+        mean, variance = super()._moments(inputs, *args, **kwargs)
+        if basics.size() == 1:
+            return mean, variance
+        mask = kwargs.get('mask', args[-1] if args else None)
+        if mask is None or isinstance(mask, bool):
+            count = tf.size(inputs) // tf.size(mean)
+        else:
+            count = tf.reduce_sum(tf.cast(mask, tf.int32))
+        return _over_all_ranks(mean, variance, count)
