@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The base of tests of horovod.tensorflow: what each rank puts in, and what should come out.
+
+Values are small whole numbers: sums and products of a few ranks are exact in every dtype and in
+any order.
+"""
+
+import os
+import unittest
+
+os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '2')
+
+import numpy as np
+import tensorflow as tf
+
+tf.get_logger().setLevel('ERROR')  # tests make many functions, and are told that it is slow
+
+import horovod.tensorflow as hvd
+from horovod.common.library import DTYPES
+
+ALL = [getattr(tf, name) for name in DTYPES]
+FLOATS = [tf.float16, tf.bfloat16, tf.float32, tf.float64]
+NUMBERS = [dtype for dtype in ALL if dtype is not tf.bool]
+SHAPES = [(), (0,), (5,), (3, 4), (2, 3, 4), (1031,)]
+
+
+def array(value):
+    """A tensor's or variable's value, also where it has no dimensions."""
+    return np.asarray(value.numpy() if hasattr(value, 'numpy') else value)
+
+
+def values(rank, shape, dtype=tf.float32, salt=0):
+    """The array of a rank; ``salt`` tells several of one shape apart."""
+    whole = np.random.RandomState(1000 * salt + rank + 1).randint(1, 4, shape)
+    if dtype is tf.bool:
+        return np.asarray(whole > 2)
+    return np.asarray(whole).astype(dtype.as_numpy_dtype)
+
+
+def stacked(size, shape, dtype=tf.float32, salt=0):
+    """The arrays of all ranks, one row each."""
+    return np.stack([values(rank, shape, dtype, salt) for rank in range(size)])
+
+
+def reduced(op, shape, dtype=tf.float32, salt=0, size=None):
+    """What an allreduce of them gives."""
+    everything = stacked(size or hvd.size(), shape, dtype, salt)
+    wide = everything.astype(np.float64)
+    if op == hvd.Average:
+        result = wide.sum(0) * (1.0 / len(wide))
+        result = result if dtype.is_floating else np.trunc(result)
+    else:
+        result = {hvd.Sum: wide.sum, hvd.Product: wide.prod, hvd.Min: wide.min,
+                  hvd.Max: wide.max}[op](axis=0)
+    return np.asarray(result).astype(dtype.as_numpy_dtype)
+
+
+def own_part(whole, members=hvd.global_process_set):
+    """This rank's rows of a reducescatter: the first dim0 % size ranks get one more."""
+    few, more = divmod(len(whole), members.size())
+    begin = members.rank() * few + min(members.rank(), more)
+    return whole[begin:begin + few + (members.rank() < more)]
+
+
+def in_both_modes(function):
+    """The results of the function in eager mode, and of two runs in a graph."""
+    in_graph = tf.function(function)
+    return [function(), in_graph(), in_graph()]
+
+
+class Case(unittest.TestCase):
+    """There is a job, and results are compared with what was computed here."""
+
+    @classmethod
+    def setUpClass(cls):
+        hvd.init()
+
+    @classmethod
+    def tearDownClass(cls):
+        hvd.allgather_object(None)  # no rank ends the job while others are still testing
+
+    def check(self, result, expected):
+        """Equal but for the rounding of one multiplication by 1/size."""
+        result, expected = array(result), array(expected)
+        self.assertEqual(result.dtype, expected.dtype)
+        self.assertEqual(result.shape, expected.shape)
+        floating = tf.as_dtype(result.dtype).is_floating
+        tolerance = 2 * float(tf.experimental.numpy.finfo(result.dtype).eps) \
+            if floating and result.dtype != tf.bfloat16 else 0.01 if floating else 0
+        np.testing.assert_allclose(result.astype(np.float64), expected.astype(np.float64),
+                                   rtol=tolerance, atol=0)
+
+    def check_both(self, function, expected):
+        """In eager mode and in a graph."""
+        for result in in_both_modes(function):
+            self.check(result, expected)

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What goes wrong is told, on every rank, and the job goes on; and process sets."""
+
+import tensorflow as tf
+
+import horovod.tensorflow as hvd
+from tf.case import Case, in_both_modes, own_part, reduced, values
+
+
+class Errors(Case):
+
+    def setUp(self):
+        if hvd.size() < 2:
+            self.skipTest('one rank agrees with itself')
+
+    def refused(self, text, function, kind=tf.errors.FailedPreconditionError):
+        """In eager mode and in a graph, with this text."""
+        for run in (function, tf.function(function)):
+            with self.assertRaisesRegex(kind, text):
+                run()
+        self.check(hvd.allreduce([2.0], op=hvd.Max), reduced(hvd.Max, (1,)) * 0 + 2)
+
+    def test_shapes_must_be_the_same(self):
+        shape = (3, 2 + hvd.rank())
+        self.refused(r'Mismatched ALLREDUCE tensor shapes: One rank sent a tensor of shape',
+                     lambda: hvd.allreduce(tf.ones(shape), name='shapes'))
+        self.refused('Mismatched BROADCAST tensor shapes',
+                     lambda: hvd.broadcast(tf.ones(shape), 0, name='broadcast.shapes'))
+        self.refused('Mismatched ALLGATHER tensor shapes',
+                     lambda: hvd.allgather(tf.ones(shape), name='allgather.shapes'))
+
+    def test_types_must_be_the_same(self):
+        kind = tf.float32 if hvd.rank() == 0 else tf.int32
+        self.refused('Mismatched data types: One rank had type',
+                     lambda: hvd.allreduce(tf.ones((3,), kind), name='types'))
+
+    def test_roots_must_be_the_same(self):
+        self.refused('Mismatched BROADCAST root ranks',
+                     lambda: hvd.broadcast(tf.ones((3,)), hvd.rank() % 2, name='roots'))
+
+    def test_operations_must_be_the_same(self):
+        self.refused('Mismatched operations', lambda: (
+            hvd.allreduce(tf.ones((3,)), name='kinds') if hvd.rank() == 0
+            else hvd.allgather(tf.ones((3,)), name='kinds')))
+
+    def test_scale_factors_must_be_the_same(self):
+        self.refused('Mismatched prescale and/or postscale factors', lambda: hvd.allreduce(
+            tf.ones((3,)), prescale_factor=1.0 + hvd.rank(), name='factors'))
+
+    def test_scalars_have_no_rows(self):
+        self.refused('rank-zero tensor', lambda: hvd.allgather(tf.constant(1.0), name='rows'))
+
+    def test_wrong_arguments_are_refused_where_they_are(self):
+        invalid = tf.errors.InvalidArgumentError
+        self.refused('root rank', lambda: hvd.broadcast(tf.ones((3,)), 99, name='root'), invalid)
+        self.refused('1D splits', lambda: hvd.alltoall(tf.ones((4,)), splits=[[1, 1]]), invalid)
+        self.refused('splits', lambda: hvd.alltoall(tf.ones((hvd.size(),)),
+                                                    splits=[5] * hvd.size()), invalid)
+        self.refused('has not been registered', lambda: hvd.allreduce(
+            tf.ones((3,)), process_set=hvd.ProcessSet([0])), invalid)
+        with self.assertRaises((TypeError, invalid)):
+            hvd.allreduce(tf.constant([1j]))
+        with self.assertRaises((TypeError, invalid)):
+            hvd.allreduce(tf.constant(['text']))
+
+    def test_all_of_a_graphs_failures_end_it(self):
+        @tf.function
+        def several():
+            return [hvd.allreduce(tf.ones((2 + (hvd.rank() if index % 2 else 0),)),
+                                  name=f'several.{index}') for index in range(6)]
+
+        for _ in range(3):
+            with self.assertRaises(tf.errors.FailedPreconditionError):
+                several()
+
+
+class Sets(Case):
+
+    @classmethod
+    def setUpClass(cls):
+        hvd.init()
+        hvd.shutdown()
+        hvd.init(process_sets='dynamic')
+        size = hvd.size()
+        wanted = {(0,), tuple(range(1, size)), tuple(range(0, size, 2))}
+        cls.sets = [hvd.add_process_set(ranks) for ranks in sorted(wanted)
+                    if 0 < len(ranks) < size]
+        cls.mine = [each for each in cls.sets if each.included()]
+
+    def members(self, each, *args):
+        return [values(rank, *args) for rank in each.ranks]
+
+    def test_collectives_are_among_the_members(self):
+        for each in self.mine:
+            mine = values(hvd.rank(), (5, 2))
+            inputs = self.members(each, (5, 2))
+            total = sum(inputs)
+            for result in in_both_modes(lambda: [
+                    hvd.allreduce(mine, op=hvd.Sum, process_set=each),
+                    hvd.grouped_allreduce([mine, mine], op=hvd.Sum, process_set=each)[1],
+                    hvd.allgather(mine, process_set=each),
+                    hvd.broadcast(mine, each.ranks[-1], process_set=each),
+                    hvd.reducescatter(mine, op=hvd.Sum, process_set=each),
+                    hvd.size_op(each.process_set_id)]):
+                self.check(result[0], total)
+                self.check(result[1], total)
+                self.check(result[2], [row for each_input in inputs for row in each_input])
+                self.check(result[3], inputs[-1])
+                self.check(result[4], own_part(total, each))
+                self.assertEqual(int(result[5]), each.size())
+
+    def test_others_are_told_that_they_are_not_members(self):
+        for each in self.sets:
+            self.assertEqual(int(hvd.process_set_included_op(each.process_set_id)),
+                             int(each.included()))
+            if not each.included():
+                with self.assertRaisesRegex(tf.errors.InvalidArgumentError, 'is not a member'):
+                    hvd.allreduce(tf.ones((2,)), process_set=each)
+
+    def test_gradients_stay_in_the_set(self):
+        for each in self.mine:
+            weight = tf.Variable([1.0])
+            with tf.GradientTape() as tape:
+                loss = weight * (hvd.rank() + 1.0)
+            tape = hvd.DistributedGradientTape(tape, process_set=each, op=hvd.Sum)
+            self.assertEqual(float(tape.gradient(loss, weight)[0]),
+                             sum(rank + 1.0 for rank in each.ranks))
