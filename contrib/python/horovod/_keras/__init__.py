@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What horovod.tensorflow.keras and horovod.keras share.
+
+Keras exists in two generations: Keras 2 (also as tf_keras), on TensorFlow alone, and Keras 3 on
+several backends. Everything here is about Keras; what depends on the backend is in its engine,
+a module of this package with the same functions for each: tensorflow_engine and torch_engine.
+"""
+
+import importlib
+
+_ENGINES = {'tensorflow': 'horovod._keras.tensorflow_engine',
+            'torch': 'horovod._keras.torch_engine'}
+
+
+def is_keras3(keras):
+    """Whether this module, ``keras`` or ``tf.keras``, is of the generation of Keras 3."""
+    return hasattr(keras, 'ops')
+
+
+def version(keras):
+    """Its version as text; the module tf.keras of TensorFlow 2.15 does not know it."""
+    return getattr(keras, '__version__', '2')
+
+
+def engine(keras):
+    """The module with the operations of the backend that this Keras has; ImportError when there
+    is none for it."""
+    backend = keras.backend.backend() if is_keras3(keras) else 'tensorflow'
+    if backend not in _ENGINES:
+        raise ImportError(
+            f'Keras {version(keras)} has the backend {backend!r} here, and hvd supports '
+            f'{" and ".join(_ENGINES)}: set the environment variable KERAS_BACKEND to one of '
+            'them, or the "backend" of ~/.keras/keras.json, before Keras is imported')
+    return importlib.import_module(_ENGINES[backend])
+
+
+def variables(keras, given):
+    """The variables of an argument that takes None, one, or several of them."""
+    kind = keras.Variable if is_keras3(keras) else importlib.import_module('tensorflow').Variable
+    found = [] if given is None else [given] if isinstance(given, kind) else list(given)
+    if not all(isinstance(each, kind) for each in found):
+        raise ValueError('All local variables must be of '
+                         f'{"keras" if is_keras3(keras) else "tf"}.Variable type, not {given!r}')
+    return found

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What becomes of an optimizer's gradients between the tape and the step."""
+
+from typing import Any, NamedTuple
+
+
+class Settings(NamedTuple):
+    """What DistributedOptimizer was asked for. ``reduction`` makes the gradients of this rank
+    those of all ranks."""
+    reduction: Any
+    passes: int
+    averages_passes: bool
+    scales_local: bool
+
+
+class Exchange:
+    """Reduces the gradients of one optimizer, and adds up those of the passes of a step.
+
+    TensorFlow traces it, so nothing here depends on a tensor's value.
+    """
+
+    def __init__(self, engine, settings):
+        self._reduction = settings.reduction
+        self._scales_local = settings.scales_local
+        self._aggregation = engine.Aggregation(settings.passes, settings.averages_passes,
+                                               self._share)
+        self._local = []
+        self._variables = []  # of the gradients that are under way
+
+    def keep_local(self, variable):
+        """Leaves the variable's gradient to this rank."""
+        if not self._is_local(variable):
+            self._local.append(variable)
+
+    def _is_local(self, variable):
+        return any(variable is each for each in self._local)
+
+    def has_passes(self):
+        """Whether a step takes more than one pass."""
+        return self._aggregation.passes > 1
+
+    def reduce(self, gradients, variables):
+        """The gradients to step with; None stays None. In a pass that is not the last one of a
+        step they mean nothing."""
+        present = [index for index, each in enumerate(gradients) if each is not None]
+        self._variables = [variables[index] for index in present]
+        result = list(gradients)
+        for index, each in zip(present, self._aggregation([gradients[i] for i in present])):
+            result[index] = each
+        return result
+
+    def run(self, step, skip):
+        """Takes the step in the last of its passes, and calls ``skip`` in the others."""
+        return self._aggregation.apply_on_last(step, skip)
+
+    def _share(self, gradients):
+        result = list(gradients)
+        shared = [index for index, variable in enumerate(self._variables)
+                  if not self._is_local(variable)]
+        reduced = self._reduction([result[index] for index in shared],
+                                  [self._variables[index] for index in shared])
+        for index, each in zip(shared, reduced):
+            result[index] = each
+        if self._scales_local:
+            for index in set(range(len(result))).difference(shared):
+                result[index] = self._reduction.scale_local(result[index])
+        return result

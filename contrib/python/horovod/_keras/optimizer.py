@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""DistributedOptimizer: the user's optimizer, with gradients that are reduced before each step.
+
+The result's class derives from that of the user's optimizer and has its name, so that a saved
+model says nothing of hvd and plain Keras loads it. There is one place where gradients are
+reduced: where a strategy of TensorFlow would add up those of its replicas, that is before they
+are clipped and before LossScaleOptimizer looks whether they are finite, which then is the same on
+all ranks.
+"""
+
+import types
+
+from horovod import _keras
+from horovod._keras.exchange import Exchange, Settings
+from horovod._keras.state import State
+from horovod.common.basics import Average, Sum
+from horovod.common.process_sets import global_process_set
+
+
+class Distributed:
+    """What every distributed optimizer has.
+
+    What is set here is of the class, so that ``from_config`` works on it. The exchange is the
+    instance's, kept where Keras does not track or save it.
+    """
+
+    _hvd_keras = None
+    _hvd_engine = None
+    _hvd_settings = None
+
+    @property
+    def _hvd_exchange(self):
+        exchange = self.__dict__.get('_hvd_exchange')
+        if exchange is None:
+            exchange = Exchange(self._hvd_engine, self._hvd_settings)
+            self.__dict__['_hvd_exchange'] = exchange
+        return exchange
+
+    def register_local_var(self, var):
+        """Leaves the gradient of this trainable variable to each rank alone, divided by the
+        number of ranks if the optimizer has ``scale_local_gradients``."""
+        for variable in _keras.variables(self._hvd_keras, var):
+            self._hvd_exchange.keep_local(variable)
+
+    def _hvd_reduce(self, grads_and_vars):
+        gradients, variables = zip(*grads_and_vars)
+        return list(zip(self._hvd_exchange.reduce(gradients, variables), variables))
+
+    def _hvd_run(self, step):
+        """Takes the step, if this pass is one. One that is not counts as an iteration, as in
+        Horovod."""
+        if not self._hvd_exchange.has_passes():
+            return step()
+        with self._hvd_engine.init_scope():
+            iterations = getattr(self, 'inner_optimizer', self).iterations
+        return self._hvd_exchange.run(step, lambda: iterations.assign_add(1))
+
+
+class _Keras3(Distributed):
+    """For Keras 3, whose optimizers take all gradients in ``apply``."""
+
+    def apply(self, grads, trainable_variables=None):
+        variables = self._trainable_variables
+        if trainable_variables is not None:
+            variables = trainable_variables = list(trainable_variables)
+        if len(grads) == 0 or len(grads) != len(variables):
+            return super().apply(grads, trainable_variables)  # nothing to do, or an error
+        if not self.built:
+            self.build(variables)
+        reduced = self._hvd_exchange.reduce(grads, variables)
+        step = super().apply
+        return self._hvd_run(lambda: step(reduced, trainable_variables))
+
+
+class _Keras2(Distributed):
+    """For Keras 2. A LossScaleOptimizer around it calls ``aggregate_gradients`` first and then,
+    where those are finite, ``apply_gradients`` without aggregation."""
+
+    def aggregate_gradients(self, grads_and_vars):
+        return self._hvd_reduce(grads_and_vars)
+
+    def apply_gradients(self, grads_and_vars, name=None, skip_gradients_aggregation=False,
+                        **kwargs):
+        grads_and_vars = list(grads_and_vars)
+        aggregates = kwargs.pop('experimental_aggregate_gradients', True)
+        if aggregates and not skip_gradients_aggregation and grads_and_vars:
+            grads_and_vars = self._hvd_reduce(grads_and_vars)
+        step = super().apply_gradients
+        return self._hvd_run(lambda: step(grads_and_vars, name=name,
+                                          skip_gradients_aggregation=True))
+
+
+class _Legacy(Distributed):
+    """For the older optimizers of Keras 2, those of keras.optimizers.legacy."""
+
+    def _aggregate_gradients(self, grads_and_vars):
+        return self._hvd_reduce(grads_and_vars)
+
+    def apply_gradients(self, grads_and_vars, name=None, experimental_aggregate_gradients=True):
+        grads_and_vars = list(grads_and_vars)
+        if experimental_aggregate_gradients and grads_and_vars:
+            grads_and_vars = self._hvd_reduce(grads_and_vars)
+        step = super().apply_gradients
+        return self._hvd_run(lambda: step(grads_and_vars, name=name,
+                                          experimental_aggregate_gradients=False))
+
+
+def distribute(keras, optimizer, name=None, device_dense='', device_sparse='', compression=None,
+               sparse_as_dense=False, gradient_predivide_factor=1.0, op=Average,
+               backward_passes_per_step=1, average_aggregated_gradients=False, num_groups=0,
+               groups=None, process_set=global_process_set, scale_local_gradients=True):
+    """The optimizer as one whose gradients are reduced over the ranks before each step. Where the
+    given one has state already, it is shared; otherwise both are independent.
+
+    name: the first part of the names by which the ranks match gradients.
+    device_dense, device_sparse: accepted as Horovod does and not needed.
+    compression: a member of hvd.Compression, for the way between ranks.
+    sparse_as_dense: reduces tf.IndexedSlices as dense tensors.
+    gradient_predivide_factor: splits Average's division: 1/f before the sum, f/size after it.
+    op: Average or Sum.
+    backward_passes_per_step: how many batches make one step; their gradients are added up, or
+        averaged with ``average_aggregated_gradients``.
+    groups: a number of groups, or lists of variables, to be reduced as one. num_groups is its
+        deprecated name.
+    process_set: whose ranks share gradients; on other ranks they stay as they are.
+    scale_local_gradients: divides the gradients of local variables by the number of ranks.
+    """
+    mixin = _mixin(keras, optimizer)
+    if isinstance(optimizer, Distributed):
+        raise ValueError('the optimizer is a DistributedOptimizer already')
+    if op not in (Average, Sum):
+        raise ValueError('op currently only supports Average and Sum')
+    if backward_passes_per_step < 1:
+        raise ValueError(f'backward_passes_per_step must be > 0, not {backward_passes_per_step}')
+    if backward_passes_per_step > 1 and getattr(optimizer, 'gradient_accumulation_steps', None):
+        raise ValueError('backward_passes_per_step and the gradient_accumulation_steps of the '
+                         'optimizer do the same: use one of them')
+    engine = _keras.engine(keras)
+    reduction = engine.Reduction(
+        name or f'Distributed{type(optimizer).__name__}', op, gradient_predivide_factor,
+        compression or engine.Compression.none, sparse_as_dense, device_dense, device_sparse,
+        num_groups, groups, process_set)
+    settings = Settings(reduction, backward_passes_per_step, average_aggregated_gradients,
+                        scale_local_gradients)
+    return _derived(keras, mixin, _with_loss_scale(keras, optimizer), settings)
+
+
+def distribute_partially(keras, optimizer, local_layers, **arguments):
+    """The same, except that each rank keeps the gradients of these layers, or of this one."""
+    kind = keras.layers.Layer
+    layers = [local_layers] if isinstance(local_layers, kind) else list(local_layers or ())
+    if not all(isinstance(layer, kind) for layer in layers):
+        raise ValueError('All local layers must be of tf.keras.layers.Layer type.')
+    result = distribute(keras, optimizer, **arguments)
+    for layer in layers:
+        if not layer.built:
+            raise ValueError(f'the local layer {layer.name!r} has no variables yet: build it, or '
+                             'call the model once, before PartialDistributedOptimizer')
+        for variable in layer.trainable_weights:
+            result.register_local_var(variable)
+    return result
+
+
+def _mixin(keras, optimizer):
+    """The class to mix in; ValueError for what is no optimizer of this Keras."""
+    if _keras.is_keras3(keras):
+        if isinstance(optimizer, keras.optimizers.Optimizer):
+            return _Keras3
+    elif hasattr(optimizer, 'aggregate_gradients'):
+        return _Keras2
+    elif hasattr(optimizer, '_aggregate_gradients'):
+        return _Legacy
+    raise ValueError('DistributedOptimizer expects an optimizer of Keras '
+                     f'{_keras.version(keras)}, such as keras.optimizers.SGD(), not {optimizer!r} of '
+                     f'{type(optimizer).__module__}; torch optimizers are for horovod.torch')
+
+
+def _with_loss_scale(keras, optimizer):
+    """The optimizer in a LossScaleOptimizer where Keras 3 is about to put it into one: in there
+    it would get no gradients on a rank where they are not finite, and the others would wait."""
+    if not _keras.is_keras3(keras) or keras.config.dtype_policy().name != 'mixed_float16':
+        return optimizer
+    wrapper = keras.optimizers.LossScaleOptimizer
+    return optimizer if isinstance(optimizer, wrapper) else wrapper(optimizer)
+
+
+def _derived(keras, mixin, optimizer, settings):
+    mixed = _derived_class(keras, mixin, type(optimizer), settings)
+    state = State(keras, optimizer)
+    if state.is_built():
+        result = object.__new__(mixed)
+        result.__dict__.update(vars(optimizer))
+        return result
+    config = optimizer.get_config()
+    if state.schedule is not None and 'learning_rate' in config:
+        config['learning_rate'] = state.schedule  # of a class that Keras may not find by name
+    result = mixed.from_config(config)
+    for name, value in vars(optimizer).items():
+        result.__dict__.setdefault(name, value)  # such as what is excluded from weight decay
+    return result
+
+
+def _derived_class(keras, mixin, kind, settings):
+    """A class under whose name Keras saves and finds that of the optimizer."""
+    module, name = _public_module(keras, kind), kind.__name__
+    if module is None:
+        module, name = kind.__module__, keras.utils.get_registered_name(kind)
+    body = {'__module__': module, '__doc__': kind.__doc__, '_hvd_keras': keras,
+            '_hvd_engine': _keras.engine(keras), '_hvd_settings': settings}
+    return types.new_class(name, (mixin, kind), exec_body=lambda space: space.update(body))
+
+
+def _public_module(keras, kind):
+    """The module of Keras that exports the class, or the one that it stands for; or None."""
+    for name, module in (('keras.optimizers', keras.optimizers),
+                         ('keras.optimizers.legacy', keras.optimizers.legacy)):
+        exported = getattr(module, kind.__name__, None)
+        if exported in kind.__mro__ and kind.__module__.split('.')[0] in ('keras', 'tf_keras'):
+            return name
+    return None

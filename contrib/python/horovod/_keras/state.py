@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The state and the hyperparameters of an optimizer, in every generation of Keras."""
+
+from horovod import _keras
+
+
+class State:
+    """A view of an optimizer of the given Keras; it has nothing of its own."""
+
+    def __init__(self, keras, optimizer):
+        self._keras = keras
+        self._outer = optimizer
+        while hasattr(optimizer, 'inner_optimizer'):  # that of a LossScaleOptimizer
+            optimizer = optimizer.inner_optimizer
+        self._optimizer = optimizer
+
+    def is_built(self):
+        """Whether it has variables for those of a model."""
+        optimizer = self._optimizer
+        if hasattr(optimizer, '_create_all_weights'):  # keras.optimizers.legacy
+            return bool(optimizer.weights)
+        # Keras 3 builds the optimizer of an HDF5 file without any variables.
+        return _is_built(optimizer) and bool(getattr(optimizer, '_trainable_variables', True))
+
+    def build(self, trained):
+        """Creates all variables now, for those of the model that it trains."""
+        if hasattr(self._outer, '_create_all_weights'):  # keras.optimizers.legacy
+            self._outer._create_all_weights(trained)
+        elif not _is_built(self._outer):
+            self._outer.build(trained)
+
+    def variables(self):
+        """All of its variables: a method in one generation, an attribute in the others."""
+        found = self._outer.variables
+        return list(found() if callable(found) else found)
+
+    @property
+    def learning_rate(self):
+        """The learning rate of the next step, as a number."""
+        rate = self._optimizer.learning_rate
+        if isinstance(rate, self._keras.optimizers.schedules.LearningRateSchedule):
+            rate = rate(self._optimizer.iterations)
+        return float(self._value(rate))
+
+    @learning_rate.setter
+    def learning_rate(self, number):
+        if self.schedule is not None:
+            raise ValueError(
+                f'the learning rate of {type(self._optimizer).__name__} is the schedule '
+                f'{self.schedule!r}, which a callback cannot change: create the optimizer with a '
+                'number as learning_rate, or leave the callback out')
+        self._optimizer.learning_rate = number
+
+    @property
+    def schedule(self):
+        """What the learning rate is a function of the step by, or None where it is a number."""
+        optimizer = self._optimizer
+        rate = getattr(optimizer, '_learning_rate', None)
+        if hasattr(optimizer, '_hyper'):  # keras.optimizers.legacy
+            rate = optimizer._hyper.get('learning_rate')
+        return rate if callable(rate) and not hasattr(rate, 'assign') else None
+
+    def scale_velocities(self, trained, factor):
+        """Multiplies the velocities, if it has momentum, by the factor."""
+        if hasattr(self._optimizer, 'momentum'):
+            for velocity in self._velocities(trained):
+                self._multiply(velocity, factor)
+
+    def _velocities(self, trained):
+        optimizer = self._optimizer
+        if hasattr(optimizer, 'get_slot_names'):  # keras.optimizers.legacy
+            if 'momentum' not in optimizer.get_slot_names():
+                return []
+            return [optimizer.get_slot(variable, 'momentum') for variable in trained]
+        for name in ('momentums', '_momentums'):  # of SGD, of RMSprop
+            if hasattr(optimizer, name):
+                return [each for each in getattr(optimizer, name) if each is not None]
+        return []
+
+    def _value(self, variable):
+        if _keras.is_keras3(self._keras):
+            return self._keras.ops.convert_to_numpy(variable)
+        return self._keras.backend.get_value(variable)
+
+    def _multiply(self, variable, factor):
+        if _keras.is_keras3(self._keras):
+            variable.assign(variable * factor)
+        else:
+            self._keras.backend.set_value(variable, self._value(variable) * factor)
+
+
+def _is_built(optimizer):
+    return getattr(optimizer, 'built', False) or getattr(optimizer, '_built', False)
