@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keras's operations on its torch backend."""
+
+import contextlib
+import warnings
+
+import numpy
+import torch
+
+import horovod.torch as hvd
+from horovod.common.basics import Average
+from horovod.common.exceptions import HorovodInternalError
+from horovod.common.process_sets import UNKNOWN_SET
+from horovod.torch import Compression
+from horovod.torch.parameters import make_groups
+
+init_scope = contextlib.nullcontext
+
+
+def prepare(model):
+    """Makes the model ready for training; there is nothing to do."""
+
+
+class Reduction:
+    """A function of gradients that makes them those of all ranks, in place where it can. The
+    arguments are those of DistributedOptimizer."""
+
+    def __init__(self, name, op, gradient_predivide_factor, compression, sparse_as_dense,
+                 device_dense, device_sparse, num_groups, groups, process_set):
+        if gradient_predivide_factor != 1.0 and op != Average:
+            raise ValueError('gradient_predivide_factor not supported with op != Average')
+        if process_set.process_set_id is None:
+            raise ValueError(f'DistributedOptimizer: {UNKNOWN_SET}')
+        if num_groups != 0:
+            warnings.warn('num_groups is deprecated: use groups', DeprecationWarning, stacklevel=4)
+            groups = num_groups if groups is None else groups
+        self._name = name
+        self._compression = compression
+        self._settings = (op, 1.0 / gradient_predivide_factor, gradient_predivide_factor,
+                          process_set)
+        self._process_set = process_set
+        if isinstance(groups, (list, tuple)):
+            groups = [[getattr(each, 'value', None) for each in group]
+                      if isinstance(group, (list, tuple)) else group for group in groups]
+        if not isinstance(groups, int) or groups < 0:
+            make_groups(groups, [])  # tells what is wrong
+        self._groups = groups
+
+    def has_others(self):
+        """Whether this rank shares gradients with another."""
+        return self._process_set.included() and self._process_set.size() > 1
+
+    def scale_local(self, gradient):
+        """A gradient that is not shared, divided by the number of ranks, as an average is."""
+        return gradient / self._process_set.size() if self.has_others() else gradient
+
+    @torch.compiler.disable
+    def __call__(self, gradients, variables):
+        if not self.has_others():
+            return gradients
+        dense = [each.to_dense() if each.is_sparse else each for each in gradients]
+        compressed = [self._compression.compress(each) for each in dense]
+        parts = self._divide([variable.value for variable in variables])
+        waits = [self._start([compressed[index][0] for index in part], part[0])
+                 for part in parts]
+        result = list(gradients)
+        for part, reduced in zip(parts, _wait_for_all(waits)):
+            for index, each in zip(part, reduced):
+                result[index] = self._compression.decompress(each, compressed[index][1])
+        return result
+
+    def _divide(self, parameters):
+        """Lists of indices of gradients to reduce as one."""
+        position = {parameter: index for index, parameter in enumerate(parameters)}
+        groups = [[position.pop(each) for each in group if each in position]
+                  for group in make_groups(self._groups, parameters)]
+        return [group for group in groups if group] + [[index] for index in position.values()]
+
+    def _start(self, tensors, number):
+        """Submits the tensors as one; returns the function that waits and returns them."""
+        name = f'{self._name}.{number}'
+        if len(tensors) == 1:
+            handle = hvd.allreduce_async_(tensors[0], None, name, *self._settings)
+            return lambda: [hvd.synchronize(handle)]
+        handle = hvd.grouped_allreduce_async_(tensors, None, name, *self._settings)
+        return lambda: hvd.synchronize(handle)
+
+
+def _wait_for_all(waits):
+    """The results, once nothing is under way any more; then the first failure, if any."""
+    results, failure = [], None
+    for wait in waits:
+        try:
+            results.append(wait())
+        except HorovodInternalError as error:
+            failure = failure or error
+    if failure is not None:
+        raise failure
+    return results
+
+
+class Aggregation:
+    """Sums of gradients on this rank, before the ranks share them."""
+
+    def __init__(self, passes, averages, share):
+        """passes: how many make one step. averages: divide by them. share: the function of a list
+        of gradients that makes them those of all ranks."""
+        self.passes = passes
+        self._divisor = passes if averages else 1
+        self._share = share
+        self._done = 0
+        self._sums = None
+
+    def __call__(self, gradients):
+        """The shared sums in each last pass of a step, the sums so far in the others."""
+        if self.passes == 1:
+            return self._share(gradients)
+        if self._done % self.passes == 0:
+            self._sums = [each.clone() for each in gradients]
+        else:
+            self._sums = [total + each for total, each in zip(self._sums, gradients)]
+        self._done += 1
+        if self._done % self.passes != 0:
+            return self._sums
+        return self._share([total / self._divisor for total in self._sums])
+
+    def apply_on_last(self, apply, otherwise):
+        """Calls one of the two functions."""
+        return apply() if self._done % self.passes == 0 else otherwise()
+
+
+def _tensor(value):
+    return torch.as_tensor(value).detach()
+
+
+def allreduce(value, name=None, average=None, prescale_factor=1.0, postscale_factor=1.0, op=None,
+              compression=Compression.none):
+    """The reduction over all ranks of an array, a number or a tensor; op is Average unless
+    given. Like all of these functions, it returns a tensor of Keras's backend."""
+    return hvd.allreduce(_tensor(value), average, name, compression, op, prescale_factor,
+                         postscale_factor)
+
+
+def allgather(value, name=None):
+    """The arrays of all ranks, one after the other along the first dimension."""
+    return hvd.allgather(_tensor(value), name)
+
+
+def broadcast(value, root_rank, name=None):
+    """The root's array; all ranks give one of its shape."""
+    return hvd.broadcast(_tensor(value), root_rank, name)
+
+
+def reducescatter(value, name=None, op=Average):
+    """This rank's part, along the first dimension, of the reduction over all ranks."""
+    return hvd.reducescatter(_tensor(value), name, op=op)
+
+
+def broadcast_global_variables(root_rank):
+    """Of TensorFlow 1 graphs only: RuntimeError."""
+    raise RuntimeError('hvd.broadcast_global_variables() is for graphs of TensorFlow 1: use '
+                       'hvd.callbacks.BroadcastGlobalVariablesCallback')
+
+
+def average_number(value, name):
+    """The mean over the ranks of a number or an array, in double precision."""
+    tensor = torch.as_tensor(numpy.asarray(value, dtype='float64'))
+    return hvd.allreduce(tensor, name=name, op=Average).numpy()
+
+
+def broadcast_variables(variables, root_rank):
+    """Gives every rank the root's values of Keras variables."""
+    hvd.broadcast_parameters(
+        [(f'variable.{index}', variable.value.data) for index, variable in enumerate(variables)],
+        root_rank)
