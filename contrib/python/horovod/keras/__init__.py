@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Distributed training with Keras, on TensorFlow or torch: ``import horovod.keras as hvd``."""
+
+import keras
+
+from horovod import _keras
+from horovod._keras import optimizer as _optimizer
+from horovod._keras import saving as _saving
+from horovod.common.basics import (
+    Adasum, Average, Sum, ccl_built, cross_rank, cross_size, cuda_built, ddl_built, gloo_built,
+    gloo_enabled, init, is_initialized, local_rank, local_size, mpi_built, mpi_enabled,
+    mpi_threads_supported, nccl_built, rank, rocm_built, shutdown, size, start_timeline,
+    stop_timeline)
+from horovod.common.process_sets import (ProcessSet, add_process_set, global_process_set,
+                                         remove_process_set)
+from horovod.keras import callbacks
+
+_engine = _keras.engine(keras)
+Compression = _engine.Compression
+allreduce = _engine.allreduce
+allgather = _engine.allgather
+broadcast = _engine.broadcast
+reducescatter = _engine.reducescatter
+broadcast_global_variables = _engine.broadcast_global_variables
+
+
+def DistributedOptimizer(optimizer, name=None, device_dense='', device_sparse='',
+                         compression=Compression.none, sparse_as_dense=False,
+                         gradient_predivide_factor=1.0, op=Average, num_groups=0, groups=None,
+                         backward_passes_per_step=1, average_aggregated_gradients=False,
+                         process_set=global_process_set, scale_local_gradients=True):
+    """The Keras optimizer as one whose gradients are reduced over the ranks before each step;
+    for the arguments see help(horovod._keras.optimizer.distribute)."""
+    return _optimizer.distribute(
+        keras, optimizer, name, device_dense, device_sparse, compression, sparse_as_dense,
+        gradient_predivide_factor, op, backward_passes_per_step, average_aggregated_gradients,
+        num_groups, groups, process_set, scale_local_gradients)
+
+
+def PartialDistributedOptimizer(optimizer, name=None, device_dense='', device_sparse='',
+                                compression=Compression.none, sparse_as_dense=False,
+                                gradient_predivide_factor=1.0, op=Average, num_groups=0,
+                                groups=None, backward_passes_per_step=1,
+                                average_aggregated_gradients=False,
+                                process_set=global_process_set, local_layers=None,
+                                scale_local_gradients=True):
+    """A DistributedOptimizer that leaves the gradients of ``local_layers``, a layer or several,
+    to each rank."""
+    return _optimizer.distribute_partially(
+        keras, optimizer, local_layers, name=name, device_dense=device_dense,
+        device_sparse=device_sparse, compression=compression, sparse_as_dense=sparse_as_dense,
+        gradient_predivide_factor=gradient_predivide_factor, op=op,
+        backward_passes_per_step=backward_passes_per_step,
+        average_aggregated_gradients=average_aggregated_gradients, num_groups=num_groups,
+        groups=groups, process_set=process_set, scale_local_gradients=scale_local_gradients)
+
+
+def load_model(filepath, custom_optimizers=None, custom_objects=None,
+               compression=Compression.none, legacy_opts=False):
+    """A saved model whose optimizer is a DistributedOptimizer and goes on from its saved state.
+
+    custom_optimizers: classes of optimizers that are not of Keras.
+    custom_objects: what else keras.models.load_model() needs by name.
+    legacy_opts: accepted as Horovod does and not needed.
+    """
+    return _saving.load_model(
+        keras, filepath, custom_optimizers, custom_objects,
+        lambda optimizer: DistributedOptimizer(optimizer, compression=compression))
