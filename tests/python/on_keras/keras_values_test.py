@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Collectives on plain values, and the names that a package has."""
+
+import numpy
+from keras_case import Case, hvd, to_numpy
+
+
+class Values(Case):
+    def test_allreduce_averages_arrays_and_numbers(self):
+        mean = (hvd.size() - 1) / 2
+        result = to_numpy(hvd.allreduce(numpy.array([hvd.rank(), 1], 'float64'), name='both'))
+        self.assertEqual(result.dtype, numpy.float64)
+        self.check(result, [mean, 1])
+        self.check(hvd.allreduce(float(hvd.rank())), mean)
+        self.check(hvd.allreduce([hvd.rank() + 0.5]), [mean + 0.5])
+
+    def test_allreduce_takes_op_factors_and_compression(self):
+        self.check(hvd.allreduce(numpy.array([2.]), op=hvd.Sum, prescale_factor=3.0,
+                                 postscale_factor=0.5), [3 * hvd.size()])
+        self.check(hvd.allreduce(numpy.array([1.5], 'float32'),
+                                 compression=hvd.Compression.fp16), [1.5])
+        self.check(hvd.allreduce(numpy.array([1.0]), average=False), [hvd.size()])
+        with self.assertRaisesRegex(ValueError, 'supersedes average'):
+            hvd.allreduce(numpy.array([1.0]), average=True, op=hvd.Sum)
+
+    def test_allgather_joins_parts_of_different_lengths(self):
+        own = numpy.full((hvd.rank() + 1, 2), hvd.rank(), 'int32')
+        expected = numpy.concatenate([numpy.full((rank + 1, 2), rank)
+                                      for rank in range(hvd.size())])
+        self.check(hvd.allgather(own), expected)
+
+    def test_broadcast_gives_the_roots_array(self):
+        root = hvd.size() - 1
+        self.check(hvd.broadcast(numpy.array([hvd.rank(), 7]), root, name='sent'), [root, 7])
+
+    def test_reducescatter_gives_each_rank_its_part(self):
+        rows = numpy.arange(2 * hvd.size(), dtype='float32').reshape(-1, 1)
+        own = rows[2 * hvd.rank():2 * hvd.rank() + 2]
+        self.check(hvd.reducescatter(rows), own)
+        self.check(hvd.reducescatter(rows, op=hvd.Sum), own * hvd.size())
+
+    def test_broadcast_global_variables_is_for_graphs(self):
+        with self.assertRaisesRegex(RuntimeError, 'broadcast_global_variables'):
+            hvd.broadcast_global_variables(0)
+
+
+class Names(Case):
+    def test_the_package_has_the_names_of_horovods(self):
+        for name in ('init shutdown is_initialized start_timeline stop_timeline size local_size '
+                     'cross_size rank local_rank cross_rank mpi_threads_supported mpi_enabled '
+                     'mpi_built gloo_enabled gloo_built nccl_built ddl_built ccl_built cuda_built '
+                     'rocm_built ProcessSet global_process_set add_process_set remove_process_set '
+                     'Average Sum Compression callbacks DistributedOptimizer load_model '
+                     'PartialDistributedOptimizer').split():
+            self.assertTrue(hasattr(hvd, name), name)
