@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Collectives on MXNet's arrays.
+
+allreduce and broadcast return at once, as MXNet's own functions do: reading a result waits for it.
+The others wait, since the shape of what they return depends on the other ranks, or is a part of
+what went in. ``priority`` is the engine's: of what could start, the highest starts first.
+"""
+
+from horovod.common import requests
+from horovod.common.basics import Average
+from horovod.common.process_sets import global_process_set, set_id
+from horovod.common.reductions import choose_op, scattered_shape
+from horovod.mxnet import arrays, engine
+
+
+def _staged(tensors):
+    return [arrays.host(tensor) for tensor in tensors]
+
+
+def _write_back(staged, tensors):
+    for copy, tensor in zip(staged, tensors):
+        if copy is not tensor:
+            copy.copyto(tensor)
+
+
+def _reduce(names, tensors, in_place, op, scale, priority, process_set):
+    """One request for all tensors; returns the results."""
+    settings = {'op': op, 'prescale': scale[0], 'postscale': scale[1], 'priority': priority,
+                'set': set_id(process_set, 'Allreduce')}
+    targets = _staged(tensors) if in_place else [arrays.copied(each) for each in tensors]
+    engine.push(engine.ALLREDUCE, names, targets, settings)
+    if not in_place:
+        return [arrays.placed(*each) for each in zip(targets, tensors)]
+    _write_back(targets, tensors)
+    return tensors
+
+
+def _reduce_one(tensor, in_place, op, name, scale, priority, process_set):
+    names = [requests.tensor_name('allreduce', name, process_set)]
+    tensors = [arrays.check(tensor)]
+    return _reduce(names, tensors, in_place, op, scale, priority, process_set)[0]
+
+
+def _reduce_group(tensors, in_place, op, name, scale, priority, process_set):
+    tensors = arrays.check_all(tensors)
+    names = requests.tensor_names('grouped_allreduce', name, len(tensors), process_set)
+    return _reduce(names, tensors, in_place, op, scale, priority, process_set)
+
+
+def allreduce(tensor, average=None, name=None, priority=0, prescale_factor=1.0,
+              postscale_factor=1.0, process_set=global_process_set, op=None):
+    """The reduction of the array over all ranks, in a new array."""
+    return _reduce_one(tensor, False, choose_op(op, average), name,
+                       (prescale_factor, postscale_factor), priority, process_set)
+
+
+def allreduce_(tensor, average=None, name=None, priority=0, prescale_factor=1.0,
+               postscale_factor=1.0, process_set=global_process_set, op=None):
+    """Reduces in place over all ranks; returns the array."""
+    return _reduce_one(tensor, True, choose_op(op, average), name,
+                       (prescale_factor, postscale_factor), priority, process_set)
+
+
+def grouped_allreduce(tensors, average=None, name=None, priority=0, prescale_factor=1.0,
+                      postscale_factor=1.0, process_set=global_process_set, op=None):
+    """The reductions of several arrays, done as one, in new arrays."""
+    return _reduce_group(tensors, False, choose_op(op, average), name,
+                         (prescale_factor, postscale_factor), priority, process_set)
+
+
+def grouped_allreduce_(tensors, average=None, name=None, priority=0, prescale_factor=1.0,
+                       postscale_factor=1.0, process_set=global_process_set, op=None):
+    """Reduces several arrays in place, as one; returns them."""
+    return _reduce_group(tensors, True, choose_op(op, average), name,
+                         (prescale_factor, postscale_factor), priority, process_set)
+
+
+def _broadcast(target, root_rank, name, priority, process_set):
+    settings = {'root': root_rank, 'priority': priority, 'set': set_id(process_set, 'Broadcast')}
+    names = [requests.tensor_name('broadcast', name, process_set)]
+    engine.push(engine.BROADCAST, names, [target], settings)
+
+
+def broadcast(tensor, root_rank, name=None, priority=0, process_set=global_process_set):
+    """The array of the global rank root_rank, in a new array."""
+    target = arrays.copied(arrays.check(tensor))
+    _broadcast(target, root_rank, name, priority, process_set)
+    return arrays.placed(target, tensor)
+
+
+def broadcast_(tensor, root_rank, name=None, priority=0, process_set=global_process_set):
+    """Broadcasts in place; returns the array. root_rank is a global rank."""
+    staged = arrays.host(arrays.check(tensor))
+    _broadcast(staged, root_rank, name, priority, process_set)
+    _write_back([staged], [tensor])
+    return tensor
+
+
+def _gather(names, tensors, process_set):
+    sources = _staged(tensors)
+    described = [arrays.describe(*each) for each in zip(names, sources)]
+    results = requests.synchronize(requests.add(requests.allgather(
+        described, set_id(process_set, 'Allgather'), sources,
+        lambda request: [arrays.taken(request, index, source)
+                         for index, source in enumerate(sources)])))
+    return [arrays.placed(*each) for each in zip(results, tensors)]
+
+
+def allgather(tensor, name=None, priority=0, process_set=global_process_set):
+    """The ranks' arrays, concatenated along dimension 0 in rank order."""
+    names = [requests.tensor_name('allgather', name, process_set)]
+    return _gather(names, [arrays.check(tensor)], process_set)[0]
+
+
+def grouped_allgather(tensors, name=None, priority=0, process_set=global_process_set):
+    """The same for several arrays, gathered as one."""
+    tensors = arrays.check_all(tensors)
+    names = requests.tensor_names('grouped_allgather', name, len(tensors), process_set)
+    return _gather(names, tensors, process_set)
+
+
+def _counts(splits):
+    """The list of row counts in splits: None, a sequence of ints or a vector of them."""
+    if splits is None:
+        return None
+    if len(getattr(splits, 'shape', (0,))) != 1:
+        raise ValueError('alltoall expects a 1D splits tensor')
+    return [int(count) for count in
+            (splits.asnumpy() if hasattr(splits, 'asnumpy') else splits)]
+
+
+def alltoall(tensor, splits=None, name=None, priority=0, process_set=global_process_set):
+    """Sends splits[i] rows to rank i, or equal parts. Returns what came, in rank order; with
+    splits, also how many rows came from each rank, as int32."""
+    source = arrays.host(arrays.check(tensor))
+    counts = _counts(splits)
+
+    def finish(request):
+        return (arrays.taken(request, 0, source),
+                request.received_splits(process_set.size()))
+
+    described = arrays.describe(requests.tensor_name('alltoall', name, process_set), source)
+    output, received = requests.synchronize(requests.add(requests.alltoall(
+        described, counts, set_id(process_set, 'Alltoall'), source, finish)))
+    output = arrays.placed(output, tensor)
+    if splits is None:
+        return output
+    return output, arrays.vector(received, 'int32', tensor)
+
+
+def _scatter(names, tensors, op, scale, process_set):
+    identity = set_id(process_set, 'Reducescatter')
+    sources = _staged(tensors)
+    if not all(source.shape for source in sources):
+        raise ValueError('reducescatter does not support scalar inputs: a part of dimension 0 '
+                         'is left to each rank')
+    targets = [arrays.empty(source, scattered_shape(source.shape, process_set))
+               for source in sources]
+    described = [arrays.describe(*each) for each in zip(names, sources, targets)]
+    requests.synchronize(requests.add(requests.reducescatter(
+        described, op, scale, identity, (sources, targets), lambda request: None)))
+    return [arrays.placed(*each) for each in zip(targets, tensors)]
+
+
+def reducescatter(tensor, op=Average, name=None, priority=0, process_set=global_process_set,
+                  prescale_factor=1.0, postscale_factor=1.0):
+    """This rank's part, along dimension 0, of the reduction over all ranks. Average or Sum."""
+    names = [requests.tensor_name('reducescatter', name, process_set)]
+    return _scatter(names, [arrays.check(tensor)], op, (prescale_factor, postscale_factor),
+                    process_set)[0]
+
+
+def grouped_reducescatter(tensors, op=Average, name=None, priority=0,
+                          process_set=global_process_set, prescale_factor=1.0,
+                          postscale_factor=1.0):
+    """The same for several arrays, done as one."""
+    tensors = arrays.check_all(tensors)
+    names = requests.tensor_names('grouped_reducescatter', name, len(tensors), process_set)
+    return _scatter(names, tensors, op, (prescale_factor, postscale_factor), process_set)
