@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Training with gradients that are averaged over the ranks: for Module and for gluon."""
+
+import warnings
+
+import mxnet as mx
+
+from horovod.common.basics import Average
+from horovod.common.process_sets import UNKNOWN_SET, global_process_set
+from horovod.common.reductions import split_evenly
+from horovod.mxnet.collectives import allreduce_, grouped_allreduce_
+from horovod.mxnet.compression import Compression
+
+
+class _Averaging:
+    """The settings for gradients, and their reduction in place. Nothing waits."""
+
+    def __init__(self, compression, predivide_factor, num_groups, process_set):
+        if process_set.process_set_id is None:
+            raise ValueError(UNKNOWN_SET)
+        self._compression = compression
+        self._num_groups = num_groups
+        self._settings = {'op': Average, 'process_set': process_set,
+                          'prescale_factor': 1.0 / predivide_factor,
+                          'postscale_factor': predivide_factor}
+        self._is_needed = process_set.included() and process_set.size() > 1
+
+    def run(self, named):
+        """``named`` is a list of (name, gradient), the same names in the same order on all ranks;
+        earlier ones are needed first."""
+        if not self._is_needed:
+            return
+        numbered = [(-position, *each) for position, each in enumerate(named)]
+        groups = split_evenly(numbered, self._num_groups) or [(each,) for each in numbered]
+        for group in groups:
+            priorities, names, gradients = zip(*group)
+            self._reduce(priorities[0], names, gradients)
+
+    def _reduce(self, priority, names, gradients):
+        compressed, contexts = zip(*map(self._compression.compress, gradients))
+        if len(names) == 1:
+            allreduce_(compressed[0], name=names[0], priority=priority, **self._settings)
+        else:
+            grouped_allreduce_(compressed, name=f'{names[0]}:{names[-1]}', priority=priority,
+                               **self._settings)
+        for gradient, reduced, ctx in zip(gradients, compressed, contexts):
+            if reduced is not gradient:
+                gradient[:] = self._compression.decompress(reduced, ctx)
+
+
+class DistributedOptimizer(mx.optimizer.Optimizer):
+    """The optimizer with gradients that are averaged over all ranks before each update, for
+    Module and for update loops of one's own. Its attributes are the given optimizer's.
+
+    gradient_predivide_factor: splits the average's division: 1/f before the sum, f/size after it.
+    num_groups: the number of groups in which gradients of one update are reduced; 0: one by one.
+    process_set: whose ranks share gradients; on other ranks nothing is averaged.
+    """
+
+    def __init__(self, optimizer, gradient_predivide_factor=1.0, num_groups=0,
+                 process_set=global_process_set):
+        if isinstance(optimizer, DistributedOptimizer):
+            raise ValueError('the optimizer is a DistributedOptimizer already')
+        averaging = _Averaging(Compression.none, gradient_predivide_factor, num_groups,
+                               process_set)
+        vars(self).update(_optimizer=optimizer, _averaging=averaging)
+
+    def __getattr__(self, name):
+        if name in ('_optimizer', '_averaging'):  # of a copy that is being made
+            raise AttributeError(name)
+        return getattr(self._optimizer, name)
+
+    def __setattr__(self, name, value):
+        setattr(self._optimizer, name, value)
+
+    def __getstate__(self):
+        return dict(vars(self))
+
+    def __setstate__(self, state):
+        vars(self).update(state)
+
+    def _average(self, index, grad):
+        if isinstance(index, (tuple, list)):
+            self._averaging.run([(str(each), gradient) for each, gradient in zip(index, grad)])
+        else:
+            self._averaging.run([(str(index), grad)])
+
+    def create_state(self, index, weight):
+        return self._optimizer.create_state(index, weight)
+
+    def create_state_multi_precision(self, index, weight):
+        return self._optimizer.create_state_multi_precision(index, weight)
+
+    def update(self, index, weight, grad, state):
+        self._average(index, grad)
+        self._optimizer.update(index, weight, grad, state)
+
+    def update_multi_precision(self, index, weight, grad, state):
+        self._average(index, grad)
+        self._optimizer.update_multi_precision(index, weight, grad, state)
+
+    def set_learning_rate(self, lr):
+        self._optimizer.set_learning_rate(lr)
+
+    def set_lr_mult(self, args_lr_mult):
+        self._optimizer.set_lr_mult(args_lr_mult)
+
+    def set_wd_mult(self, args_wd_mult):
+        self._optimizer.set_wd_mult(args_wd_mult)
+
+
+class DistributedTrainer(mx.gluon.Trainer):
+    """gluon's Trainer with gradients that are averaged over all ranks in ``step`` and
+    ``allreduce_grads``.
+
+    compression: a member of hvd.Compression, for the way between ranks.
+    prefix: tells the gradients of this trainer from those of others of the same script.
+    The others are DistributedOptimizer's.
+    """
+
+    def __init__(self, params, optimizer, optimizer_params=None, compression=Compression.none,
+                 gradient_predivide_factor=1.0, prefix=None, num_groups=0,
+                 process_set=global_process_set):
+        if isinstance(optimizer, DistributedOptimizer):
+            optimizer = optimizer._optimizer
+            warnings.warn('DistributedTrainer does not take DistributedOptimizer as its '
+                          'optimizer. We have unwrapped it for you.', stacklevel=2)
+        if not (prefix is None or isinstance(prefix, str)):
+            raise ValueError(f'prefix must be a string, not {prefix!r}')
+        self._averaging = _Averaging(compression, gradient_predivide_factor, num_groups,
+                                     process_set)
+        self._prefix = prefix or ''
+        super().__init__(params, optimizer, optimizer_params=optimizer_params, kvstore=None)
+
+    def _allreduce_grads(self):
+        self._averaging.run([(f'{self._prefix}{index}', _gradient(parameter))
+                             for index, parameter in enumerate(self._params)
+                             if parameter.grad_req != 'null'])
+
+
+def _gradient(parameter):
+    gradients = parameter.list_grad()
+    if len(gradients) > 1:
+        raise ValueError(f'Parameter {parameter.name} is on {len(gradients)} devices: a rank of '
+                         'hvd trains on one; start a rank for each device')
+    return gradients[0]
