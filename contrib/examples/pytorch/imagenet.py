@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Trains a classifier the way ImageNet is trained: large batches, a learning rate that warms up
+and then falls, checkpoints after each epoch from which a later job goes on.
+
+    srun --hvd python3 imagenet.py --data images.npz --epochs 90 --checkpoint-dir here
+
+images.npz has train_images [n, 3, side, side] (uint8), train_labels [n], test_images and
+test_labels. Without it the images are made up: a pattern for each class, under noise.
+"""
+
+import argparse
+import os
+
+import numpy
+import torch
+import torch.nn.functional as F
+from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data.distributed import DistributedSampler
+
+import devices
+import horovod.torch as hvd
+import networks
+from devices import say
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0],
+                                     formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+    parser.add_argument('--data', metavar='FILE.npz')
+    parser.add_argument('--images', type=int, default=2048, help='how many to make up')
+    parser.add_argument('--image-size', type=int, default=64, help='side of made up ones')
+    parser.add_argument('--model', default='resnet50')
+    parser.add_argument('--epochs', type=int, default=90)
+    parser.add_argument('--batch-size', type=int, default=32, help='images per rank and pass')
+    parser.add_argument('--batches-per-allreduce', type=int, default=1,
+                        help='passes of each rank that make a step')
+    parser.add_argument('--base-lr', type=float, default=0.0125, help='of one rank and pass')
+    parser.add_argument('--warmup-epochs', type=float, default=5)
+    parser.add_argument('--momentum', type=float, default=0.9)
+    parser.add_argument('--wd', type=float, default=5e-5, help='weight decay')
+    parser.add_argument('--seed', type=int, default=42)
+    parser.add_argument('--fp16-allreduce', action='store_true')
+    parser.add_argument('--sync-batch-norm', action='store_true',
+                        help='statistics of all ranks together, for few images on each')
+    parser.add_argument('--checkpoint-dir', metavar='DIR')
+    return parser.parse_args()
+
+
+def made_up(count, side, classes=10):
+    """The same on all ranks."""
+    generator = torch.Generator().manual_seed(0)
+    patterns = torch.rand(classes, 3, side, side, generator=generator)
+    labels = torch.randint(classes, (count,), generator=generator)
+    noise = torch.rand(count, 3, side, side, generator=generator)
+    return TensorDataset(0.5 * patterns[labels] + 0.5 * noise, labels)
+
+
+def load(arguments):
+    """The training and the test set."""
+    if arguments.data is None:
+        everything = made_up(arguments.images, arguments.image_size)
+        return torch.utils.data.random_split(
+            everything, [arguments.images * 3 // 4, arguments.images - arguments.images * 3 // 4],
+            generator=torch.Generator().manual_seed(0))
+    with numpy.load(arguments.data) as file:
+        return [TensorDataset(torch.from_numpy(file[f'{part}_images']).float() / 255,
+                              torch.from_numpy(file[f'{part}_labels']).long())
+                for part in ('train', 'test')]
+
+
+def loader_of(dataset, arguments, is_training):
+    sampler = DistributedSampler(dataset, hvd.size(), hvd.rank(), shuffle=is_training,
+                                 seed=arguments.seed)
+    return DataLoader(dataset, arguments.batch_size, sampler=sampler)
+
+
+def rate(epoch, arguments):
+    """The factor to the base rate, with epoch as a fraction: grows to the number of images of a
+    step in the warm-up, then falls to a tenth each third of the epochs."""
+    full = hvd.size() * arguments.batches_per_allreduce
+    if epoch < arguments.warmup_epochs:
+        return 1 + (full - 1) * epoch / arguments.warmup_epochs
+    return full * 0.1 ** sum(epoch >= arguments.epochs * third / 3 for third in (1, 2))
+
+
+def train(model, optimizer, loader, epoch, arguments, device):
+    """One epoch; the mean loss over all ranks."""
+    model.train()
+    loader.sampler.set_epoch(epoch)
+    losses = torch.zeros(2)
+    for number, (images, labels) in enumerate(loader):
+        for group in optimizer.param_groups:
+            group['lr'] = arguments.base_lr * rate(epoch + number / len(loader), arguments)
+        loss = F.cross_entropy(model(images.to(device)), labels.to(device))
+        (loss / arguments.batches_per_allreduce).backward()
+        losses += torch.tensor([loss.item(), 1.0])
+        if (number + 1) % arguments.batches_per_allreduce == 0 or number + 1 == len(loader):
+            optimizer.step()
+            optimizer.zero_grad()
+    total, count = hvd.allreduce(losses, op=hvd.Sum, name='losses').tolist()
+    return total / count
+
+
+@torch.no_grad()
+def accuracy(model, loader, device):
+    model.eval()
+    right = torch.zeros(2)
+    for images, labels in loader:
+        answers = model(images.to(device)).argmax(1).cpu()
+        right += torch.tensor([(answers == labels).sum().item(), float(len(labels))])
+    good, count = hvd.allreduce(right, op=hvd.Sum, name='right').tolist()
+    return good / count
+
+
+def path_of(epoch, arguments):
+    return os.path.join(arguments.checkpoint_dir, f'checkpoint-{epoch}.pt')
+
+
+def resume(model, optimizer, arguments):
+    """The first epoch to train. Rank 0 alone looks, for the others may not see its disk."""
+    epoch = 0
+    if arguments.checkpoint_dir and hvd.rank() == 0:
+        while os.path.exists(path_of(epoch + 1, arguments)):
+            epoch += 1
+        if epoch > 0:
+            saved = torch.load(path_of(epoch, arguments), map_location='cpu')
+            model.load_state_dict(saved['model'])
+            optimizer.load_state_dict(saved['optimizer'])
+    hvd.broadcast_parameters(model.state_dict(), root_rank=0)
+    hvd.broadcast_optimizer_state(optimizer, root_rank=0)
+    return hvd.broadcast_object(epoch, root_rank=0, name='epoch')
+
+
+def save(model, optimizer, epoch, arguments):
+    """Under another name first: what has its name is whole."""
+    os.makedirs(arguments.checkpoint_dir, exist_ok=True)
+    path = path_of(epoch, arguments)
+    torch.save({'model': model.state_dict(), 'optimizer': optimizer.state_dict()}, path + '.new')
+    os.replace(path + '.new', path)
+
+
+def with_shared_statistics(model):
+    """Puts SyncBatchNorm in place of each BatchNorm."""
+    for name, child in model.named_children():
+        if isinstance(child, torch.nn.modules.batchnorm._BatchNorm):
+            setattr(model, name, hvd.SyncBatchNorm(child.num_features, child.eps, child.momentum))
+        else:
+            with_shared_statistics(child)
+    return model
+
+
+def main():
+    arguments = parse_arguments()
+    hvd.init()
+    torch.manual_seed(arguments.seed)
+    device = devices.choose()
+    train_set, test_set = load(arguments)
+    classes = max(label for _, label in train_set).item() + 1
+    model = networks.by_name(arguments.model, classes)
+    if arguments.sync_batch_norm:
+        model = with_shared_statistics(model)
+    model.to(device)
+    optimizer = hvd.DistributedOptimizer(
+        torch.optim.SGD(model.parameters(), lr=arguments.base_lr, momentum=arguments.momentum,
+                        weight_decay=arguments.wd),
+        named_parameters=model.named_parameters(),
+        compression=hvd.Compression.fp16 if arguments.fp16_allreduce else hvd.Compression.none,
+        backward_passes_per_step=arguments.batches_per_allreduce)
+    begin = resume(model, optimizer, arguments)
+    train_loader = loader_of(train_set, arguments, True)
+    test_loader = loader_of(test_set, arguments, False)
+    for epoch in range(begin, arguments.epochs):
+        loss = train(model, optimizer, train_loader, epoch, arguments, device)
+        share = accuracy(model, test_loader, device)
+        say(f'epoch {epoch + 1:3d}  loss {loss:.4f}  accuracy {share:.4f}  '
+            f'lr {optimizer.param_groups[0]["lr"]:.5f}')
+        if arguments.checkpoint_dir and hvd.rank() == 0:
+            save(model, optimizer, epoch + 1, arguments)
+
+
+if __name__ == '__main__':
+    main()

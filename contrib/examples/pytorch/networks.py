@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Networks of the examples, with plain torch: not every machine has torchvision."""
+
+import torch
+from torch import nn
+
+
+def convolution(inputs, outputs, size, stride=1):
+    return [nn.Conv2d(inputs, outputs, size, stride, size // 2, bias=False),
+            nn.BatchNorm2d(outputs)]
+
+
+class Bottleneck(nn.Module):
+    """Of ResNet: three convolutions beside a shortcut."""
+
+    def __init__(self, inputs, width, stride):
+        super().__init__()
+        outputs = 4 * width
+        self.narrow = nn.Sequential(
+            *convolution(inputs, width, 1), nn.ReLU(inplace=True),
+            *convolution(width, width, 3, stride), nn.ReLU(inplace=True),
+            *convolution(width, outputs, 1))
+        same = stride == 1 and inputs == outputs
+        self.shortcut = nn.Sequential(*([] if same else convolution(inputs, outputs, 1, stride)))
+        self.activation = nn.ReLU(inplace=True)
+
+    def forward(self, x):
+        return self.activation(self.narrow(x) + self.shortcut(x))
+
+
+def resnet50(classes=1000):
+    """ResNet-50 in its present form, the stride in the 3 x 3 convolution: 25.6 million
+    parameters in 161 tensors."""
+    layers = [*convolution(3, 64, 7, 2), nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1)]
+    channels = 64
+    for width, blocks, stride in ((64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2)):
+        for block in range(blocks):
+            layers.append(Bottleneck(channels, width, stride if block == 0 else 1))
+            channels = 4 * width
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(),
+                         nn.Linear(channels, classes))
+
+
+class DenseLayer(nn.Module):
+    """Of DenseNet: appends its features to its input."""
+
+    def __init__(self, inputs, growth):
+        super().__init__()
+        self.new = nn.Sequential(
+            nn.BatchNorm2d(inputs), nn.ReLU(inplace=True),
+            nn.Conv2d(inputs, 4 * growth, 1, bias=False),
+            nn.BatchNorm2d(4 * growth), nn.ReLU(inplace=True),
+            nn.Conv2d(4 * growth, growth, 3, padding=1, bias=False))
+
+    def forward(self, x):
+        return torch.cat([x, self.new(x)], 1)
+
+
+def densenet(classes, blocks=(6, 12, 24, 16), growth=32, channels=3):
+    """DenseNet with these numbers of layers; the usual ones make DenseNet-121."""
+    width = 2 * growth
+    layers = [nn.Conv2d(channels, width, 7, 2, 3, bias=False), nn.BatchNorm2d(width),
+              nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1)]
+    for index, count in enumerate(blocks):
+        if index > 0:  # half the features, half the side
+            layers += [nn.BatchNorm2d(width), nn.ReLU(inplace=True),
+                       nn.Conv2d(width, width // 2, 1, bias=False), nn.AvgPool2d(2, 2)]
+            width //= 2
+        layers += [DenseLayer(width + growth * layer, growth) for layer in range(count)]
+        width += growth * count
+    return nn.Sequential(*layers, nn.BatchNorm2d(width), nn.ReLU(inplace=True),
+                         nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(width, classes))
+
+
+def tiny(classes=10):
+    """For trying a script: two convolutions."""
+    return nn.Sequential(*convolution(3, 8, 3, 2), nn.ReLU(inplace=True),
+                         *convolution(8, 16, 3, 2), nn.ReLU(inplace=True),
+                         nn.AdaptiveAvgPool2d(2), nn.Flatten(), nn.Linear(64, classes))
+
+
+def by_name(name, classes=1000):
+    """One of the above, else torchvision's of this name; ValueError."""
+    own = {'resnet50': resnet50, 'densenet121': densenet, 'tiny': tiny}
+    if name in own:
+        return own[name](classes)
+    try:
+        import torchvision.models
+        return getattr(torchvision.models, name)(num_classes=classes)
+    except (ImportError, AttributeError):
+        raise ValueError(f'no network {name}: {", ".join(own)}, or with torchvision one of '
+                         'torchvision.models') from None
