@@ -1,0 +1,52 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A small model with Adasum beside Average: what becomes of the loss with many ranks when nobody
+tunes the learning rate again.
+
+    hvdrun -np 4 python3 adasum.py
+
+Average takes the mean of the ranks' gradients: N ranks make one step where one rank would have made
+N. Adasum adds up what of the ranks' steps points in different directions and averages what does
+not, so the learning rate of one rank stays right. It wants a power of two of ranks.
+"""
+
+import argparse
+
+import torch
+
+import horovod.torch as hvd
+from devices import say
+
+
+def train(op, arguments):
+    """The loss after training, over the data of all ranks."""
+    torch.manual_seed(1)
+    model = torch.nn.Sequential(torch.nn.Linear(8, 32), torch.nn.Tanh(), torch.nn.Linear(32, 1))
+    optimizer = hvd.DistributedOptimizer(
+        torch.optim.SGD(model.parameters(), lr=arguments.lr),
+        named_parameters=model.named_parameters(), op=op)
+    hvd.broadcast_parameters(model.state_dict(), root_rank=0)
+    data = torch.Generator().manual_seed(100 + hvd.rank())  # each rank has its own
+    weights = torch.linspace(-1, 1, 8)
+    for _ in range(arguments.steps):
+        inputs = torch.randn(32, 8, generator=data)
+        loss = torch.nn.functional.mse_loss(model(inputs)[:, 0], torch.sin(inputs @ weights))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return hvd.allreduce(loss.detach(), name='loss').item()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument('--lr', type=float, default=0.05, help='right for one rank')
+    parser.add_argument('--steps', type=int, default=100)
+    arguments = parser.parse_args()
+    hvd.init()
+    for name, op in (('Average', hvd.Average), ('Adasum', hvd.Adasum)):
+        say(f'{name:8} loss {train(op, arguments):.4f} after {arguments.steps} steps of '
+            f'{hvd.size()} ranks')
+
+
+if __name__ == '__main__':
+    main()

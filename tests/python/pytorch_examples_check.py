@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The examples in contrib/examples/pytorch on tiny data: each trains, and says what it promises.
+Prints TAP; starts its ranks itself."""
+
+import os
+import re
+import shutil
+import sys
+import tempfile
+
+import launch
+from training_check import Report
+
+EXAMPLES = os.path.join(launch.HERE, '..', '..', 'contrib', 'examples', 'pytorch')
+TINY = ['--model', 'tiny', '--images', '256', '--image-size', '16', '--batch-size', '16']
+
+
+def run(ranks, script, *options):
+    """The output; None and the output of a failure."""
+    status, output = launch.run_ranks(ranks, [os.path.join(EXAMPLES, script), *options])
+    return (output if status == 0 else None), f'exit status {status}\n{output}'
+
+
+def numbers(pattern, output):
+    return [float(number) for number in re.findall(pattern, output or '')]
+
+
+def benchmark(report, _):
+    for options in ([], ['--use-adasum', '--fp16-allreduce']):
+        output, text = run(2, 'synthetic_benchmark.py', '--model', 'tiny', '--image-size', '32',
+                           '--batch-size', '4', '--num-warmup-batches', '2', '--num-iters', '3',
+                           '--num-batches-per-iter', '2', '--no-cuda', *options)
+        per_rank, total = (re.findall(rf'^{words}: [\d.]+ \+-[\d.]+$', output or '', re.MULTILINE)
+                           for words in ('Img/sec per CPU', r'Total img/sec on 2 CPU\(s\)'))
+        report.line(len(per_rank) == len(total) == 1,
+                    f'the benchmark prints images per second {" ".join(options)}'.rstrip(), text)
+
+
+def imagenet(report, directory):
+    options = [*TINY, '--epochs', '4', '--warmup-epochs', '2', '--base-lr', '0.02']
+    output, text = run(2, 'imagenet.py', *options)
+    losses, rates = (numbers(pattern, output) for pattern in (r'loss ([\d.]+)', r'lr ([\d.]+)'))
+    report.line(len(losses) == 4 and losses[-1] < 0.9 * losses[0], 'imagenet learns', text)
+    report.line(len(rates) == 4 and 0.02 < rates[0] < rates[1] < 0.04 and rates[-1] < 0.01,
+                'its learning rate warms up and falls', text)
+    checkpoint = ['--checkpoint-dir', directory]
+    run(2, 'imagenet.py', *options, *checkpoint)
+    for epoch in (3, 4):
+        os.remove(os.path.join(directory, f'checkpoint-{epoch}.pt'))
+    output, text = run(2, 'imagenet.py', *options, *checkpoint)
+    rest = numbers(r'loss ([\d.]+)', output)
+    report.line(len(rest) == 2 and all(abs(a / b - 1) < 1e-2 for a, b in zip(rest, losses[2:])),
+                'it goes on from the last checkpoint as if it had not stopped',
+                f'{losses} {rest}\n{text}')
+    output, text = run(2, 'imagenet.py', *TINY, '--epochs', '2', '--sync-batch-norm',
+                       '--batches-per-allreduce', '2', '--fp16-allreduce')
+    losses = numbers(r'loss ([\d.]+)', output)
+    report.line(len(losses) == 2 and losses[1] < losses[0], 'it trains with all its options',
+                text)
+
+
+def adasum(report, _):
+    output, text = run(2, 'adasum.py', '--steps', '60')
+    losses = dict(re.findall(r'^(\w+) +loss ([\d.]+)', output or '', re.MULTILINE))
+    report.line(len(losses) == 2 and float(losses['Adasum']) < 0.3,
+                'adasum trains with the learning rate of one rank', text)
+
+
+def process_sets(report, _):
+    output, text = run(4, 'process_sets.py', '--steps', '150')
+    lines = re.findall(r'^(sin|abs): loss ([\d.]+) on ranks (.*); trunk is the same on all$',
+                       output or '', re.MULTILINE)
+    report.line(sorted((name, ranks) for name, _, ranks in lines) ==
+                [('abs', '[1, 3]'), ('sin', '[0, 2]')] and all(float(each[1]) < 0.4
+                                                               for each in lines),
+                'two heads and a shared trunk learn on four ranks', text)
+
+
+def chexnet(report, directory):
+    log = os.path.join(directory, 'steps')
+    options = ['--images', '320', '--image-size', '32', '--blocks', '1,1', '--growth', '8',
+               '--batch-size', '8', '--epochs', '4', '--lr', '0.004']
+    for scaling, rate in (([], '0.008'), (['--no-lr-scaling'], '0.004')):
+        output, text = run(2, 'chexnet.py', *options, *scaling, '--steps-log', log)
+        areas = numbers(r'mean AUC ([\d.]+)', output)
+        report.line(len(areas) == 4 and areas[-1] > 0.55 and f'learning rate {rate};' in text,
+                    f'chexnet finds more than chance with learning rate {rate}', text)
+    each = re.findall(r'^  \w+ +AUC [\d.]+$', output or '', re.MULTILINE)
+    report.line(len(each) == 14, 'it tells the AUC of fourteen findings', text)
+    lines = open(log).read().splitlines() if os.path.exists(log) else []
+    report.line(len(lines) == 4 * 15 and all(len(line.split()) == 3 for line in lines),
+                'it writes down each step', '\n'.join(lines))
+
+
+def main():
+    reason = launch.missing(4, 'torch, numpy')
+    if reason:
+        print(f'1..0 # SKIP {reason}')
+        return 0
+    report = Report()
+    for check in (benchmark, imagenet, adasum, process_sets, chexnet):
+        directory = tempfile.mkdtemp(prefix='hvd-test-')
+        try:
+            check(report, directory)
+        finally:
+            shutil.rmtree(directory)
+    print(f'1..{report.count}')
+    return 1 if report.failed else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
