@@ -15,7 +15,7 @@ cache=${XDG_CACHE_HOME:-$HOME/.cache}/hvd-tests
 environment=$cache/torch-$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 
 # What the tests need besides torch, at any version.
-others='numpy cloudpickle scikit-learn'
+others='numpy cloudpickle scikit-learn keras'
 
 impossible()
 {
@@ -66,11 +66,11 @@ make_environment()
         'import sysconfig; print(sysconfig.get_path("purelib"))')" >>"$environment.log" 2>&1
     "$environment/bin/python" -c 'import torch; torch.ones(2).sum()' >>"$environment.log" 2>&1 ||
         impossible "import torch: $(tail -n 1 "$environment.log")"
-    touch "$environment/complete"
+    echo "$others" >"$environment/complete"
 }
 
 mkdir -p "$cache"
 exec 9>"$environment.lock"
 flock 9
-[ -e "$environment/complete" ] || make_environment
+[ "$(cat "$environment/complete" 2>/dev/null)" = "$others" ] || make_environment
 echo "$environment/bin/python"

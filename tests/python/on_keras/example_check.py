@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Keras example: it learns digits on one rank and on two, and goes on from its checkpoint.
+Prints TAP; starts its ranks itself."""
+
+import json
+import os
+import shutil
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))
+import launch  # noqa: E402
+from training_check import Report  # noqa: E402
+
+SCRIPT = os.path.join(launch.HERE, '..', '..', 'contrib', 'examples', 'keras', 'train.py')
+
+
+def train(ranks, directory, *options):
+    """Trains; returns the epochs' facts and the output, no facts when it failed."""
+    log = os.path.join(directory, 'log')
+    if os.path.exists(log):
+        os.remove(log)
+    status, output = launch.run_ranks(ranks, [SCRIPT, '--log', log, *options])
+    if status != 0:
+        return [], f'exit status {status}\n{output}'
+    return [json.loads(line) for line in open(log)], output
+
+
+def main():
+    reason = launch.missing(2, f'{launch.NEEDS}, keras, sklearn')
+    if reason:
+        print(f'1..0 # SKIP {reason}')
+        return 0
+    report = Report()
+    directory = tempfile.mkdtemp(prefix='hvd-test-')
+    try:
+        for ranks in (1, 2):
+            facts, output = train(ranks, directory, '--epochs', '6')
+            share = facts[-1]['val_accuracy'] if facts else 0
+            report.line(share >= 0.9, f'{ranks} ranks recognise 90 % of the held-out digits',
+                        f'accuracy {share}\n{output}')
+        begun, text = train(2, directory, '--epochs', '2', '--checkpoint', directory)
+        rest, more = train(2, directory, '--epochs', '3', '--checkpoint', directory)
+        good = (len(begun) == 2 and [each['epoch'] for each in rest] == [3]
+                and rest[0]['loss'] < begun[1]['loss'])
+        report.line(good, 'training goes on from the checkpoint of rank 0', text + more)
+    finally:
+        shutil.rmtree(directory)
+    print(f'1..{report.count}')
+    return 1 if report.failed else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
