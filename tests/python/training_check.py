@@ -32,12 +32,12 @@ class Report:
         launch.comment('' if good else comment)
 
 
-def train(ranks, directory, *options):
+def train(ranks, directory, *options, script=SCRIPT):
     """Trains; returns the epochs' facts and the output, no facts when it failed."""
     log = os.path.join(directory, 'log')
     if os.path.exists(log):
         os.remove(log)
-    status, output = launch.run_ranks(ranks, [SCRIPT, '--log', log, *options])
+    status, output = launch.run_ranks(ranks, [script, '--log', log, *options])
     if status != 0:
         return [], f'exit status {status}\n{output}'
     return [json.loads(line) for line in open(log)], output

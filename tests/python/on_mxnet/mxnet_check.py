@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The example for MXNet on two ranks against one, and how scripts end that wait for nothing.
+Prints TAP; starts its ranks itself."""
+
+import functools
+import os
+import shutil
+import sys
+import tempfile
+
+import launch
+import training_check
+from training_check import Report
+
+SCRIPT = os.path.join(launch.HERE, '..', '..', 'contrib', 'examples', 'mxnet', 'train.py')
+train = functools.partial(training_check.train, script=SCRIPT)
+
+# Rank 0 ends at once, with all of it under way; the others read what it takes part in.
+LEAVE = '''
+import mxnet as mx, horovod.mxnet as hvd
+hvd.init()
+results = [hvd.allreduce(mx.nd.ones((100000,)), op=hvd.Sum) for _ in range(40)]
+if hvd.rank() != 0:
+    assert all((each.asnumpy() == hvd.size()).all() for each in results)
+'''
+
+# The last rank fails while the others wait for it, some in the engine only.
+FAIL = '''
+import mxnet as mx, horovod.mxnet as hvd
+hvd.init()
+if hvd.rank() == hvd.size() - 1:
+    alone = hvd.allreduce(mx.nd.ones((9,)), name='alone')
+    raise RuntimeError('this rank has had enough')
+late = hvd.allreduce(mx.nd.ones((9,)), name='late')
+'''
+
+
+def same_curve(report, directory):
+    """A global batch of 64 in double precision: 64 on one rank, 32 on each of two."""
+    common = ('--float64', '--epochs', '3')
+    one, text = train(1, directory, *common, '--batch-size', '64', '--lr', '0.1')
+    two, more = train(2, directory, *common, '--batch-size', '32', '--lr', '0.05')
+    worst = max((abs(a['loss'] / b['loss'] - 1) for a, b in zip(one, two)), default=1)
+    report.line(len(one) == len(two) == 3 and worst < 1e-9,
+                'loss of two ranks is that of one with twice the batch, within 1e-9',
+                f'relative difference {worst}\n{text}\n{more}')
+    launch.comment(f'largest relative difference of the loss: {worst:.2e}')
+
+
+def accurate(report, ranks, directory, *options):
+    facts, output = train(ranks, directory, *options)
+    share = facts[-1]['accuracy'] if facts else 0
+    report.line(share >= 0.95, f'{" ".join((str(ranks), "ranks", *options))} recognise 95 % of '
+                'the held-out digits', f'accuracy {share}\n{output}')
+
+
+def ends(report):
+    status, output = launch.run_ranks(4, ['-c', LEAVE])
+    report.line(status == 0, 'a rank that ends first ends what others need of it', output)
+    status, output = launch.run_ranks(2, ['-c', FAIL])
+    report.line(status not in (0, None) and 'had enough' in output,
+                'an exception in one rank ends the job, whatever is under way', output)
+
+
+def main():
+    reason = launch.missing(4, 'mxnet, sklearn')
+    if reason:
+        print(f'1..0 # SKIP {reason}')
+        return 0
+    report = Report()
+    directory = tempfile.mkdtemp(prefix='hvd-test-')
+    try:
+        same_curve(report, directory)
+        accurate(report, 1, directory)
+        accurate(report, 4, directory, '--fp16-allreduce')
+        ends(report)
+    finally:
+        shutil.rmtree(directory)
+    print(f'1..{report.count}')
+    return 1 if report.failed else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
