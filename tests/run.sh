@@ -15,7 +15,8 @@ Installs what is missing (Debian, root), builds and tests. The last line is
   clang       compiles with clang; warnings are errors there and in the plain build with gcc
   sanitized   unit and processes again, under AddressSanitizer and UndefinedBehaviorSanitizer
   threads     the tests in which threads meet, under ThreadSanitizer
-  python      the front end, with Debian's PyTorch and with the current one of PyPI
+  python      the front ends: with Debian's PyTorch and the current one of PyPI; with the newest
+              TensorFlow of PyPI (Keras 3) and with 2.15 (Keras 2); with MXNet
   bench       the benchmarks; only when named
   soak        half an hour of random life of a job, in four layouts; only when named
   unit, processes, cluster, gpu, hw, ...    suites of \`meson test\`
@@ -167,13 +168,25 @@ plain_suites()
 
 python_suite()
 {
-    local python
     build_plain || return
     HVD_TEST_PYTHON=/usr/bin/python3 run_tests plain torch-of-debian --suite python
-    if python=$(tests/torch_env.sh 2>"$results/torch_env.log"); then
-        HVD_TEST_PYTHON=$python run_tests plain torch-of-pypi --suite python
+    environment_tests torch-of-pypi tests/torch_env.sh --suite python --no-suite once
+    environment_tests keras-on-torch tests/torch_env.sh --suite keras-on-torch
+    environment_tests tensorflow-newest 'tests/tensorflow_env.sh newest' --suite tensorflow
+    environment_tests tensorflow-2.15 'tests/tensorflow_env.sh 2.15' --suite tensorflow --no-suite once
+    environment_tests mxnet-of-pypi tests/mxnet_env.sh --suite mxnet
+}
+
+# environment_tests LABEL COMMAND ARGUMENT...: `meson test` with the Python that the command prints.
+environment_tests()
+{
+    local label=$1 command=$2 python log=$results/$1-environment.log
+    shift 2
+    # shellcheck disable=SC2086 # the command's arguments
+    if python=$($command 2>"$log"); then
+        HVD_TEST_PYTHON=$python run_tests plain "$label" "$@"
     else
-        report ok "python suite with a current PyTorch # SKIP $(tail -n 1 "$results/torch_env.log")"
+        report ok "$label, $* # SKIP $(tail -n 1 "$log")"
     fi
 }
 
@@ -222,7 +235,7 @@ run_everything()
 {
     check_format
     build_clang
-    plain_suites plain --no-suite python --no-suite soak
+    plain_suites plain --no-suite python --no-suite tensorflow --no-suite soak
     python_suite
     sanitized_suites
     threads_suite
