@@ -53,11 +53,11 @@ class Reduction:
         """The list of gradients over all ranks; None stays None. The variables, one a gradient,
         are for groups. use_generic_names: the ranks match gradients by their positions."""
         gradients = list(gradients)
-        if not self.has_others():
-            return gradients
         if self._sparse_as_dense:
             gradients = [tf.convert_to_tensor(each) if isinstance(each, tf.IndexedSlices)
                          else each for each in gradients]
+        if not self.has_others():
+            return gradients
         for group in self._divide(gradients, list(variables)):
             reduced = self._reduce([gradients[index] for index in group],
                                    f'grad_{group[0]}' if use_generic_names else None)
