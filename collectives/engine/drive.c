@@ -22,7 +22,8 @@ static const int64_t crowded_spin_ns = 20000;
 static const int64_t doze_ns = 5000000;
 
 /* Where the trainer needs the only cpu itself, moving data beside it costs more than it hides: the
- * work is left to who waits, on whatever rank, but not for longer than this. */
+ * work is left to who waits, on whatever rank, but not for longer than this. A GPU moves its data
+ * itself, once it is told. */
 static const int64_t crowded_doze_ns = 100000000;
 
 /* Polls before the processor is offered to others: to the rank waited for when there are more than
@@ -68,7 +69,8 @@ static bool must_doze(const struct hvd_engine *engine)
 
 static int64_t doze_end(const struct hvd_engine *engine)
 {
-    const bool is_left = engine->thread_is_crowded && !engine->settings.has_cycle_time;
+    const bool is_left = engine->thread_is_crowded && !engine->settings.has_cycle_time &&
+                         !hvd_gpu_is_open(engine->gpu);
     int64_t stretch = atomic_load(&engine->cycle_ns);
 
     if (is_left && stretch < crowded_doze_ns) {
@@ -100,9 +102,25 @@ static void sleep_until(int fd, int64_t deadline_ns)
     ppoll(&bell, 1, deadline_ns < 0 ? NULL : &timeout, NULL);
 }
 
+/* Once all ranks of the node have said which cpus they may use. */
+static void see_crowd(struct hvd_engine *engine)
+{
+    uint32_t crowd;
+
+    if (engine->knows_crowd ||
+        !hvd_crowd_has_all(engine->board, engine->peer_bell_count)) {
+        return;
+    }
+    crowd = hvd_crowd_on(engine->board, &engine->cpus);
+    engine->is_crowded = crowd > HVD_CROWD_ONE;
+    engine->thread_is_crowded = 2 * crowd > HVD_CROWD_ONE;
+    engine->knows_crowd = true;
+}
+
 /* drive is held: what is true of the one who has just got it. */
 static void begin_driving(struct hvd_engine *engine)
 {
+    see_crowd(engine);
     hvd_engine_mute(engine, true);
     hvd_engine_wake_up(engine);
 }
@@ -346,6 +364,7 @@ static bool drive_for_nobody(struct hvd_engine *engine)
         return true; /* a waiter drives; it leaves things settled or kicks */
     }
     atomic_store(&engine->thread_drives, true);
+    see_crowd(engine);
     hvd_engine_wake_up(engine);
     spin(engine, must_stop, NULL);
     dozes = must_doze(engine);

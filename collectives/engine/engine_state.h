@@ -24,6 +24,7 @@
 #include "collectives/lateness/lateness_report.h"
 #include "collectives/engine/sets.h"
 #include "collectives/engine/settings.h"
+#include "collectives/engine/crowd.h"
 #include "collectives/gpu/gpu.h"
 #include "collectives/run/choice_file.h"
 #include "collectives/run/teams.h"
@@ -62,8 +63,13 @@ struct hvd_engine {
     int drained_children;
     bool sent_drained;
     bool wants_shutdown; /* rank 0: as soon as no plan is in force */
-    bool is_crowded; /* more ranks than cpus: yield early while spinning */
-    bool thread_is_crowded; /* the same of the progress thread beside a trainer's */
+    struct hvd_crowd_board *board; /* in the node's shared memory, before the mailboxes */
+    cpu_set_t cpus; /* that this rank may use */
+    bool
+        knows_crowd; /* every rank of the node is on the board; until then nobody is in the way */
+    _Atomic bool is_crowded; /* more ranks than cpus: yield early while spinning */
+    _Atomic bool
+        thread_is_crowded; /* the same of the progress thread beside a trainer's */
     int64_t lost_ns; /* when the network lost a peer; 0: it has not */
     int64_t gpu_lost_ns; /* the same of NCCL */
     bool data_moves; /* it did when last looked at */

@@ -119,7 +119,7 @@ static int join_node(struct hvd_engine *engine, int timeout_ms, struct hvd_error
     int local_size = hvd_layout_local_size(layout, layout->node[engine->boot->rank]);
     const struct hvd_shm_sizes sizes = {
         .local_size = local_size,
-        .extra_bytes = hvd_mailbox_bytes(local_size),
+        .extra_bytes = sizeof(*engine->board) + hvd_mailbox_bytes(local_size),
         .geometry = engine->geometry,
         .reaches = engine->settings.single_copy,
     };
@@ -139,8 +139,12 @@ static int join_node(struct hvd_engine *engine, int timeout_ms, struct hvd_error
         status = connect_control(engine, timeout_ms, &segment, err);
     }
     if (status == 0) {
-        return hvd_shm_create(segment, local_rank, &sizes, engine->peer_bells,
-                              &engine->shm, err);
+        status = hvd_shm_create(segment, local_rank, &sizes, engine->peer_bells,
+                                &engine->shm, err);
+        if (status == 0) {
+            engine->board = (void *)hvd_shm_extra(engine->shm);
+        }
+        return status;
     }
     if (segment >= 0) {
         close(segment);
@@ -161,7 +165,7 @@ static int open_uplink(struct hvd_engine *engine, struct hvd_error *err)
         .control = engine->control,
         .layout = &engine->boot->layout,
         .rank = engine->boot->rank,
-        .memory = hvd_shm_extra(engine->shm),
+        .memory = engine->board + 1,
         .wake = wake_local_rank,
         .wake_context = engine,
     };
@@ -204,17 +208,13 @@ static int open_report(struct hvd_engine *engine, struct hvd_error *err)
                                                        report, &engine->report, err);
 }
 
-/* How busy the cpus are that this rank may use, which others of the node may share. */
-static void see_crowd(struct hvd_engine *engine)
+/* Tells the others of the node which cpus this rank may use. */
+static void join_crowd(struct hvd_engine *engine)
 {
-    const struct hvd_layout *layout = &engine->boot->layout;
-    int local_size = hvd_layout_local_size(layout, layout->node[engine->boot->rank]);
-    cpu_set_t cpus;
-
-    if (sched_getaffinity(0, sizeof(cpus), &cpus) == 0) {
-        engine->is_crowded = CPU_COUNT(&cpus) < local_size;
-        engine->thread_is_crowded = CPU_COUNT(&cpus) < 2 * local_size;
+    if (sched_getaffinity(0, sizeof(engine->cpus), &engine->cpus) != 0) {
+        CPU_ZERO(&engine->cpus); /* more cpus than a cpu_set_t has: there is room */
     }
+    hvd_crowd_add(engine->board, &engine->cpus);
 }
 
 static int start_thread(struct hvd_engine *engine, struct hvd_error *err)
@@ -279,7 +279,7 @@ static int join(struct hvd_engine *engine, struct hvd_boot_query *query,
     if (add_to_epoll(engine->inner, hvd_control_fd(engine->control)) != 0) {
         status = hvd_fail(err, HVD_ERR_SYS, "cannot watch the control sockets: %m");
     }
-    see_crowd(engine);
+    join_crowd(engine);
     status = status != 0 ? status : open_uplink(engine, err);
     status = status != 0 ? status : hvd_engine_open_timeline(engine, err);
     status = status != 0 ? status : hvd_agree_create(engine, err);

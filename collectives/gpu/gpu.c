@@ -319,10 +319,13 @@ static void leave_behind(struct hvd_gpu_mark *mark)
     mark->litter = NULL;
 }
 
-static bool is_open(struct hvd_gpu *gpu)
+bool hvd_gpu_is_open(struct hvd_gpu *gpu)
 {
     bool opened;
 
+    if (gpu == NULL) {
+        return false;
+    }
     pthread_mutex_lock(&gpu->lock);
     opened = gpu->pool != NULL;
     pthread_mutex_unlock(&gpu->lock);
@@ -336,7 +339,7 @@ void hvd_gpu_fail(struct hvd_gpu *gpu, hvd_gpu_landed *landed, void *context, in
     int64_t until_ns = hvd_clock_ns() + let_go_ns;
     bool is_free;
 
-    if (gpu == NULL || gpu->has_failed || !is_open(gpu)) {
+    if (!hvd_gpu_is_open(gpu) || gpu->has_failed) {
         return;
     }
     gpu->has_failed = true;
