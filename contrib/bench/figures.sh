@@ -9,7 +9,8 @@
 #   moves     the other collectives on one node beside MPI
 #   sums      what adding up costs by type and instruction set
 #   lists     all gradients of a model beside one tensor of the same bytes
-#   thread    what it costs that the progress thread has to be woken
+#   thread    what it costs that the progress thread has to be woken, where it is left alone by
+#             default (too few cpus) and where a cycle time is set
 #   training  steps beside torch DDP, and Horovod where contrib/bench/horovod_env.sh has built it
 #   simulate  the published case, hvd on the same machine, and 1,024 nodes
 #
@@ -104,6 +105,7 @@ lists()
 thread()
 {
     record thread "$hvdrun" -np 2 "$build/contrib/bench/wake_thread"
+    record thread-cycle env HOROVOD_CYCLE_TIME=1 "$hvdrun" -np 2 "$build/contrib/bench/wake_thread"
 }
 
 training()
