@@ -30,6 +30,7 @@
 #include "collectives/schedule/schedule_allreduce.h"
 
 #include "collectives/schedule/schedule_steps.h"
+#include "gpu_binding/env.h"
 
 /* What all local ranks read. */
 static enum hvd_place_kind place_of_inputs(const struct hvd_schedule *schedule)
@@ -376,8 +377,8 @@ int hvd_schedule_plan_allreduce(struct hvd_schedule *schedule, struct hvd_error 
     if (most == 0) {
         return hvd_fail(
             err, HVD_ERR_ARG,
-            "%d nodes do not fit: not one element of %zu bytes from each fits %zu "
-            "bytes; raise recv_bytes",
+            "%d nodes do not fit: not one element of %zu bytes from each fits the "
+            "%zu bytes for what comes; raise " HVD_ENV_MEMORY_LIMIT " or unset it",
             query->layout->nodes, query->partial_bytes, query->geometry.recv_bytes);
     }
     plan->chunks = hvd_chunk_count(query->count, query->element_bytes, most,
