@@ -2,7 +2,7 @@
 """The Keras example: it learns digits on one rank and on two, and goes on from its checkpoint.
 Prints TAP; starts its ranks itself."""
 
-import json
+import functools
 import os
 import shutil
 import sys
@@ -10,20 +10,11 @@ import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))
 import launch  # noqa: E402
+import training_check  # noqa: E402
 from training_check import Report  # noqa: E402
 
 SCRIPT = os.path.join(launch.HERE, '..', '..', 'contrib', 'examples', 'keras', 'train.py')
-
-
-def train(ranks, directory, *options):
-    """Trains; returns the epochs' facts and the output, no facts when it failed."""
-    log = os.path.join(directory, 'log')
-    if os.path.exists(log):
-        os.remove(log)
-    status, output = launch.run_ranks(ranks, [SCRIPT, '--log', log, *options])
-    if status != 0:
-        return [], f'exit status {status}\n{output}'
-    return [json.loads(line) for line in open(log)], output
+train = functools.partial(training_check.train, script=SCRIPT)
 
 
 def main():
