@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the examples share: the handwritten digits that ship with scikit-learn, divided among the
+ranks, and what rank 0 says of an epoch."""
+
+import argparse
+import json
+
+import numpy as np
+import tensorflow as tf
+from sklearn.datasets import load_digits
+
+import horovod.tensorflow as hvd
+
+HELD_OUT = 360  # of 1,797 images
+
+
+def parser(description):
+    """The options that all examples have."""
+    options = argparse.ArgumentParser(description=description)
+    options.add_argument('--epochs', type=int, default=8)
+    options.add_argument('--batch-size', type=int, default=16, help='images per rank and step')
+    options.add_argument('--lr', type=float, default=0.02, help='for one rank; times their number')
+    options.add_argument('--seed', type=int, default=1)
+    options.add_argument('--log', metavar='FILE', help='one JSON line per epoch')
+    return options
+
+
+def choose_gpu():
+    """One GPU a rank where there are GPUs."""
+    gpus = tf.config.list_physical_devices('GPU')
+    if gpus:
+        tf.config.set_visible_devices(gpus[hvd.local_rank() % len(gpus)], 'GPU')
+
+
+def load_images(dtype):
+    """The training and the held-out images with their labels, the same split on every rank:
+    arrays [image, row, column, 1] and [image]."""
+    digits = load_digits()
+    images = (digits.images[..., None] / 16).astype(dtype)
+    order = np.random.RandomState(0).permutation(len(images))
+    train, held_out = order[HELD_OUT:], order[:HELD_OUT]
+    return ((images[train], digits.target[train]), (images[held_out], digits.target[held_out]))
+
+
+def own_part(images, labels):
+    """This rank's part of the held-out images."""
+    return images[hvd.rank()::hvd.size()], labels[hvd.rank()::hvd.size()]
+
+
+def own_batches(count, arguments, epoch):
+    """The indices of this rank's images, one row a step. Each rank takes every size-th image of one
+    order, so all ranks together see in each step what one rank with a batch of size x batch_size
+    would."""
+    together = arguments.batch_size * hvd.size()
+    steps = count // together
+    if steps == 0:
+        raise SystemExit(f'{count} images do not fill a batch of {arguments.batch_size} on each '
+                         f'of {hvd.size()} ranks: use a smaller --batch-size or fewer ranks')
+    order = np.random.RandomState(arguments.seed + epoch).permutation(count)[:steps * together]
+    return order.reshape(steps, arguments.batch_size, hvd.size())[:, :, hvd.rank()]
+
+
+def report(log, epoch, loss, accuracy):
+    """What rank 0 says; the epochs count from 1."""
+    if hvd.rank() != 0:
+        return
+    print(f'epoch {epoch:2d}  loss {loss:.4f}  accuracy {accuracy:.4f}', flush=True)
+    if log:
+        with open(log, 'a') as file:
+            print(json.dumps({'epoch': epoch, 'loss': float(loss), 'accuracy': float(accuracy),
+                              'ranks': hvd.size()}), file=file)

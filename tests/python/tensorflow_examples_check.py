@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The examples in contrib/examples/tensorflow: two ranks do what one does with twice the batch,
+also when they go on from a checkpoint, and recognise digits. Prints TAP; starts its ranks itself.
+"""
+
+import os
+import re
+import shutil
+import sys
+import tempfile
+
+import launch
+import training_check
+from training_check import Report
+
+EXAMPLES = os.path.join(launch.HERE, '..', '..', 'contrib', 'examples', 'tensorflow')
+EPOCHS = 6
+
+
+def train(ranks, script, directory, *options):
+    return training_check.train(ranks, directory, *options,
+                                script=os.path.join(EXAMPLES, script))
+
+
+def accurate(report, script, ranks, facts, output):
+    share = facts[-1]['accuracy'] if facts else 0
+    report.line(share >= 0.93, f'{script} on {ranks} recognises 93 % of the held-out digits',
+                f'accuracy {share}\n{output}')
+    launch.comment(f'{script} on {ranks}: accuracy {share:.4f}')
+
+
+def same_curve(report, script, directory):
+    """Six epochs on one rank; two and then the others on two ranks, with half of its batch and,
+    as all scripts multiply it, half of its learning rate."""
+    one, text = train(1, script, directory, '--float64', '--epochs', str(EPOCHS),
+                      '--batch-size', '32', '--lr', '0.04')
+    common = ('--float64', '--batch-size', '16', '--lr', '0.02', '--checkpoint',
+              os.path.join(directory, 'checkpoints'))
+    begun, more = train(2, script, directory, *common, '--epochs', '2')
+    rest, most = train(2, script, directory, *common, '--epochs', str(EPOCHS))
+    report.line([len(one), len(begun), len(rest)] == [EPOCHS, 2, EPOCHS - 2],
+                f'{script} trains on one rank, on two, and goes on from the checkpoint of rank 0',
+                text + more + most)
+    for promise, epochs in (('loss of two ranks is that of one within 1e-9', begun),
+                            ('so it is after they went on', rest)):
+        pairs = [(one[each['epoch'] - 1], each) for each in epochs if len(one) == EPOCHS]
+        worst = max((abs(a['loss'] / b['loss'] - 1) for a, b in pairs), default=1)
+        report.line(worst < 1e-9, f'{script}: {promise}',
+                    f'relative difference {worst}\n{text}\n{more}\n{most}')
+        launch.comment(f'{script}: largest relative difference of the loss: {worst:.2e}')
+    accurate(report, script, '1 rank', one, text)
+    accurate(report, script, '2 ranks', rest, most)
+
+
+def fit(report, directory):
+    best = os.path.join(directory, 'best.keras')
+    facts, output = train(1, 'fit.py', directory, '--epochs', str(EPOCHS))
+    accurate(report, 'fit.py', '1 rank', facts, output)
+    facts, output = train(2, 'fit.py', directory, '--epochs', str(EPOCHS), '--accumulate', '2',
+                          '--best', best)
+    accurate(report, 'fit.py', '2 ranks', facts, output)
+    shares = [each['accuracy'] for each in facts]
+    loaded = re.findall(r'^the best model: accuracy ([\d.]+)$', output, re.MULTILINE)
+    report.line(len(loaded) == 1 and abs(float(loaded[0]) - max(shares, default=0)) < 1e-3,
+                'fit.py: rank 0 has kept the model of the best epoch, and Keras loads it',
+                f'{shares}\n{output}')
+
+
+def main():
+    reason = launch.missing(2, 'tensorflow, sklearn')
+    if reason:
+        print(f'1..0 # SKIP {reason}')
+        return 0
+    report = Report()
+    directory = tempfile.mkdtemp(prefix='hvd-test-')
+    try:
+        for script in ('train.py', 'session.py'):
+            same_curve(report, script, tempfile.mkdtemp(dir=directory))
+        fit(report, directory)
+    finally:
+        shutil.rmtree(directory)
+    print(f'1..{report.count}')
+    return 1 if report.failed else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
