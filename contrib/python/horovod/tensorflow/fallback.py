@@ -3,7 +3,9 @@
 NumPy arrays, in nodes that run Python code.
 
 Such a node keeps one of the graph's threads until all ranks have come, so that a graph whose
-collectives may run in any order needs as many inter-op threads as it has collectives.
+collectives may run in any order needs as many inter-op threads as it has collectives. What Python
+raises in a graph, TensorFlow tells as InvalidArgumentError or as UnknownError, by its class; eager
+mode raises what the operations do.
 """
 
 import ctypes
@@ -13,6 +15,7 @@ import tensorflow as tf
 
 from horovod.common import requests
 from horovod.common.basics import basics
+from horovod.common.exceptions import HorovodInternalError
 from horovod.common.library import DEVICE_CPU, DTYPES, lib
 
 GRADIENTS = {}  # functions of an operation and its outputs' gradients, by kind of operation
@@ -26,6 +29,10 @@ class _Operation:
 
     def get_attr(self, name):
         return self._attributes[name]
+
+
+class _InvalidArgument(tf.errors.InvalidArgumentError, ValueError):
+    """A ValueError, since by that a graph sees that an argument is wrong."""
 
 
 def _describe(name, source, target=None):
@@ -101,6 +108,8 @@ class Operations:
     def horovod_alltoall(self, tensor, splits, **attributes):
         def run(names, arrays):
             source, counts = arrays
+            if counts.ndim != 1:
+                raise ValueError('alltoall expects a 1D splits tensor')
             size = lib.hvd_set_size(attributes['process_set_id'])
             return _wait(requests.alltoall(
                 _describe(names[0], source), counts.tolist() or None,
@@ -151,17 +160,34 @@ def _names(kind, count, attributes):
                                       for index in range(1, count + 1)]
 
 
+def _call(compute, tensors, types):
+    """The outputs of a function of arrays. Not by tf.numpy_function in eager mode, where that does
+    not take scalars of bfloat16."""
+    if tf.executing_eagerly():
+        outputs = compute(*[np.asarray(each.numpy()) for each in tensors])
+        return [tf.convert_to_tensor(*each) for each in zip(outputs, types)]
+    return tf.nest.flatten(tf.numpy_function(compute, tensors, types))
+
+
 def _node(kind, run, inputs, attributes):
     """The list of outputs of ``run``, a function of the names and the arrays of the inputs."""
     names = _names(kind, len(inputs), attributes)
     types = [each.dtype for each in inputs]
+    for wrong in {each.name for each in types} - set(DTYPES):
+        raise TypeError(f'{kind} does not take tensors of {wrong}')
 
+    @tf.autograph.experimental.do_not_convert
     def compute(*arrays):
-        return run(names, [np.ascontiguousarray(each).reshape(each.shape) for each in arrays])
+        try:
+            return run(names, [np.ascontiguousarray(each).reshape(each.shape) for each in arrays])
+        except (ValueError, NotImplementedError) as error:
+            raise _InvalidArgument(None, None, str(error)) from None
+        except HorovodInternalError as error:
+            raise tf.errors.FailedPreconditionError(None, None, str(error)) from None
 
     @tf.custom_gradient
     def differentiable(*tensors):
-        outputs = tf.nest.flatten(tf.numpy_function(compute, tensors, types))
+        outputs = _call(compute, tensors, types)
 
         def backward(*gradients):
             operation = _Operation(tensors, outputs, attributes)

@@ -11,6 +11,7 @@ from horovod.tensorflow import fallback
 
 _log = logging.getLogger('horovod')
 
+CHOICE = 'HVD_TENSORFLOW_OPS'
 _FILE = 'hvd_tensorflow.so'
 
 
@@ -21,11 +22,22 @@ def _places():
     yield os.path.join(built, 'contrib', 'tensorflow_op', _FILE)
 
 
+def _wants_python():
+    """Whether the user asked for the operations in Python."""
+    chosen = os.environ.get(CHOICE, '')
+    if chosen not in ('', 'auto', 'python'):
+        raise ValueError(f'{CHOICE}={chosen}: use python, or auto for those of {_FILE} where '
+                         'TensorFlow can load it')
+    return chosen == 'python'
+
+
 def _load():
-    """The operations; where they cannot be had, those in Python."""
+    """The operations; where they cannot be had or are not wanted, those in Python."""
     places = list(_places())
     found = [place for place in places if os.path.exists(place)]
     try:
+        if _wants_python():
+            raise OSError(f'{CHOICE}=python')
         if not found:
             raise OSError(f'there is no {_FILE} at {" or ".join(places)}')
         loaded = tf.load_op_library(found[0])
