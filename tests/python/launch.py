@@ -66,10 +66,10 @@ def environment(ranks, **variables):
                 OMP_NUM_THREADS='1', HVD_TEST_RANKS=str(ranks), **variables)
 
 
-def run_ranks(ranks, command, options=(), **variables):
+def run_ranks(ranks, command, options=(), python=PYTHON, **variables):
     """Runs the command on the ranks, with options for the launcher; returns its exit status and
     output, None for a status when the time limit ended it."""
-    process = subprocess.Popen([*launcher(ranks), *options, *sanitizer(), PYTHON, *command],
+    process = subprocess.Popen([*launcher(ranks), *options, *sanitizer(), python, *command],
                                env=environment(ranks, **variables),
                                text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                start_new_session=True)

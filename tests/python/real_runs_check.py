@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The program that makes the table of real trainings: with Debian's PyTorch, and with one that is
+not there. Prints TAP."""
+
+import os
+import re
+import subprocess
+import sys
+
+import launch
+import real_runs
+from training_check import Report
+
+ROW = re.compile(r'^\| torch [\d.]+\S* +\| - +\| 3\.\d+\.\d+ +\| digits/train.py +\| (\d) +'
+                 r'\| (\d\.\d{4}) +\| (0\.\d{4}) +\|$', re.MULTILINE)
+
+
+def run(*arguments, **variables):
+    """The exit status and what it prints, with what it says on stderr."""
+    build = os.path.dirname(os.path.dirname(os.environ['HVD_LIBRARY']))
+    done = subprocess.run([sys.executable, real_runs.__file__, build, *arguments],
+                          env=dict(os.environ, **variables), capture_output=True, text=True,
+                          check=False)
+    return done.returncode, done.stdout, done.stdout + done.stderr
+
+
+def main():
+    reason = launch.missing(2, 'torch, sklearn')
+    if reason:
+        print(f'1..0 # SKIP {reason}')
+        return 0
+    report = Report()
+    status, output, text = run('--only', 'torch-debian', '--ranks', '1,2', '--epochs', '1')
+    rows = ROW.findall(output)
+    report.line(status == 0 and [row[0] for row in rows] == ['1', '2'],
+                'a row for each number of ranks', text)
+    report.line(len(rows) == 2 and all(0 < float(loss) < 2.5 and float(accuracy) > 0.3
+                                       for _, loss, accuracy in rows),
+                'losses and accuracies are of a network that has begun to learn', text)
+    # No environment can be made where there is no folder for it.
+    status, output, text = run('--only', 'mxnet', XDG_CACHE_HOME='/dev/null')
+    report.line(status == 0 and re.search(r'^Missing: mxnet: .*/dev/null.*$', output, re.MULTILINE)
+                and not ROW.search(output), 'what is missing is named with the reason', text)
+    print(f'1..{report.count}')
+    return 1 if report.failed else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
