@@ -10,6 +10,7 @@ import unittest
 
 import torch
 
+import basics_cases
 import horovod
 import horovod.torch as hvd
 from horovod.torch import mpi_ops
@@ -33,45 +34,19 @@ def in_child(function):
     return result
 
 
-class Basics(unittest.TestCase):
+class OfTorch(basics_cases.Basics, unittest.TestCase):
+    hvd = hvd
 
-    def setUp(self):
-        hvd.init()
-
-    def test_ranks_fit_together(self):
-        pairs = hvd.allgather_object((hvd.rank(), hvd.size(), hvd.local_rank(),
-                                      hvd.local_size(), hvd.cross_rank(), hvd.cross_size()))
-        self.assertEqual([pair[0] for pair in pairs], list(range(hvd.size())))
-        self.assertEqual({pair[1] for pair in pairs}, {hvd.size()})
-        places = {(pair[2], pair[4]) for pair in pairs}
-        self.assertEqual(len(places), hvd.size())
-        for _, _, local_rank, local_size, cross_rank, cross_size in pairs:
-            self.assertLess(local_rank, local_size)
-            self.assertLess(cross_rank, cross_size)
+    def test_homogeneity_is_known(self):
         self.assertIsInstance(mpi_ops.is_homogeneous(), bool)
 
-    def test_started_by_a_launcher_the_size_is_the_launchers(self):
-        self.assertEqual(hvd.size(), int(os.environ.get('HVD_TEST_RANKS', 1)))
-
-    def test_second_init_does_nothing(self):
-        rank = hvd.rank()
+    def test_outside_of_the_job_collectives_fail(self):
+        hvd.barrier()
+        hvd.shutdown()
+        with self.assertRaisesRegex(hvd.HorovodInternalError, 'use hvd.init'):
+            hvd.allreduce(torch.ones(1))
         hvd.init()
-        self.assertEqual(hvd.rank(), rank)
-
-    def test_shutdown_and_init_again(self):
-        for _ in range(3):
-            before = hvd.rank()
-            hvd.barrier()
-            hvd.shutdown()
-            self.assertFalse(hvd.is_initialized())
-            with self.assertRaisesRegex(ValueError, 'has not been initialized; use hvd.init'):
-                hvd.rank()
-            with self.assertRaisesRegex(hvd.HorovodInternalError, 'use hvd.init'):
-                hvd.allreduce(torch.ones(1))
-            hvd.init()
-            self.assertTrue(hvd.is_initialized())
-            self.assertEqual(hvd.rank(), before)
-            self.assertEqual(hvd.allreduce(torch.ones(1), op=hvd.Sum).item(), hvd.size())
+        self.assertEqual(hvd.allreduce(torch.ones(1), op=hvd.Sum).item(), hvd.size())
 
     def test_rank_that_leaves_fails_what_others_wait_for(self):
         if hvd.size() == 1:
@@ -86,13 +61,6 @@ class Basics(unittest.TestCase):
         hvd.init()
         self.assertEqual(hvd.allreduce(torch.ones(1), op=hvd.Sum).item(), hvd.size())
 
-    def test_global_process_set_has_all_ranks(self):
-        everyone = hvd.global_process_set
-        self.assertEqual(everyone.process_set_id, 0)
-        self.assertEqual(everyone.ranks, list(range(hvd.size())))
-        self.assertEqual((everyone.size(), everyone.rank()), (hvd.size(), hvd.rank()))
-        self.assertTrue(everyone.included())
-
     def test_unregistered_process_set_is_refused(self):
         alone = hvd.ProcessSet([0])
         self.assertEqual((alone.process_set_id, alone.size(), alone.rank()), (None, None, None))
@@ -100,17 +68,6 @@ class Basics(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, 'Allreduce: Process set provided does not exist, '
                                     'or has not been registered'):
             hvd.allreduce(torch.ones(1), process_set=alone)
-
-    def test_transports_of_horovod_are_reported_absent(self):
-        for built in (hvd.mpi_built, hvd.mpi_enabled, hvd.gloo_built, hvd.gloo_enabled,
-                      hvd.ddl_built, hvd.ccl_built, hvd.rocm_built):
-            self.assertIs(built(), False)
-        with self.assertRaises(ValueError):
-            hvd.mpi_threads_supported()
-
-    def test_nccl_needs_cuda(self):
-        self.assertIs(type(hvd.cuda_built()), bool)
-        self.assertTrue(hvd.cuda_built() or hvd.nccl_built() == 0)
 
     def test_version_compares_as_horovods(self):
         self.assertGreaterEqual(tuple(map(int, horovod.__version__.split('.'))), (0, 28, 1))

@@ -5,8 +5,8 @@ optimizers take steps of length 1, so that a variable moves by its gradient."""
 import warnings
 
 import numpy
-from keras_case import (BACKEND, IS_KERAS3, Case, apply, hvd, keras, optimizer_kinds, sgd, tensor,
-                  to_numpy, variable)
+from keras_case import (BACKEND, IS_KERAS3, PACKAGE, Case, apply, hvd, keras, optimizer_kinds,
+                        sgd, tensor, to_numpy, variable)
 
 from horovod import _keras
 
@@ -217,6 +217,9 @@ class Refusals(Case):
     def test_ops_other_than_average_and_sum(self):
         with self.assertRaisesRegex(ValueError, 'op currently only supports Average and Sum'):
             hvd.DistributedOptimizer(sgd(), op=4)
+        if PACKAGE == 'horovod.keras':  # the other has no name for it
+            with self.assertRaisesRegex(ValueError, 'op currently only supports'):
+                hvd.DistributedOptimizer(sgd(), op=hvd.Adasum)
 
     def test_predivide_factor_without_average(self):
         with self.assertRaisesRegex(ValueError, 'not supported with op != Average'):

@@ -271,17 +271,3 @@ class Broadcasts(Case):
         self.assertEqual(hvd.broadcast_object(sent, root_rank=root, name='sent')['rank'], root)
         gathered = hvd.allgather_object('x' * hvd.rank(), name='gathered')
         self.assertEqual(gathered, ['x' * rank for rank in range(hvd.size())])
-
-    def test_every_rank_knows_its_place(self):
-        self.assertEqual(hvd.allgather_object(hvd.rank()), list(range(hvd.size())))
-        self.assertTrue(hvd.is_initialized())
-        self.assertLess(hvd.local_rank(), hvd.local_size())
-        self.assertLess(hvd.cross_rank(), hvd.cross_size())
-
-    def test_no_gpu_and_no_other_transport_is_claimed(self):
-        claims = [hvd.mpi_enabled(), hvd.mpi_built(), hvd.gloo_enabled(), hvd.gloo_built(),
-                  hvd.nccl_built(), hvd.ddl_built(), hvd.ccl_built(), hvd.cuda_built(),
-                  hvd.rocm_built()]
-        self.assertFalse(any(claims), claims)
-        with self.assertRaisesRegex(ValueError, 'does not use MPI'):
-            hvd.mpi_threads_supported()

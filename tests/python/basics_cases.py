@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every front end has in common: the life of the job, ranks, process sets, the timeline. To be
+mixed with a TestCase that has ``hvd``, the front end's module."""
+
+import json
+import os
+import shutil
+import tempfile
+import unittest.mock
+
+from horovod.common.objects import allgather_object, broadcast_object
+
+
+class Basics:
+    hvd = None
+
+    def setUp(self):
+        self.hvd.init()
+
+    def begin_again(self, **options):
+        """Leaves the job, with all ranks, and joins it with these options of init."""
+        if self.hvd.is_initialized():
+            allgather_object(None)
+            self.hvd.shutdown()
+        self.hvd.init(**options)
+
+    def in_environment(self, **variables):
+        """Variables until the test ends, which then joins the job anew without them."""
+        self.addCleanup(self.begin_again)
+        patch = unittest.mock.patch.dict(os.environ, variables)
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def test_ranks_fit_together(self):
+        hvd = self.hvd
+        pairs = allgather_object((hvd.rank(), hvd.size(), hvd.local_rank(), hvd.local_size(),
+                                  hvd.cross_rank(), hvd.cross_size()))
+        self.assertEqual([pair[0] for pair in pairs], list(range(hvd.size())))
+        self.assertEqual({pair[1] for pair in pairs}, {hvd.size()})
+        places = {(pair[2], pair[4]) for pair in pairs}
+        self.assertEqual(len(places), hvd.size())
+        for _, _, local_rank, local_size, cross_rank, cross_size in pairs:
+            self.assertLess(local_rank, local_size)
+            self.assertLess(cross_rank, cross_size)
+
+    def test_started_by_a_launcher_the_size_is_the_launchers(self):
+        self.assertEqual(self.hvd.size(), int(os.environ.get('HVD_TEST_RANKS', 1)))
+
+    def test_second_init_does_nothing(self):
+        rank = self.hvd.rank()
+        self.hvd.init()
+        self.assertEqual(self.hvd.rank(), rank)
+
+    def test_init_works_again_after_shutdown(self):
+        for _ in range(3):
+            before = self.hvd.rank()
+            allgather_object(None)
+            self.hvd.shutdown()
+            self.assertFalse(self.hvd.is_initialized())
+            with self.assertRaisesRegex(ValueError, 'has not been initialized; use hvd.init'):
+                self.hvd.rank()
+            self.hvd.init()
+            self.assertTrue(self.hvd.is_initialized())
+            self.assertEqual(self.hvd.rank(), before)
+            self.assertEqual(allgather_object(before), list(range(self.hvd.size())))
+
+    def test_transports_of_horovod_are_reported_absent(self):
+        hvd = self.hvd
+        for built in (hvd.mpi_built, hvd.mpi_enabled, hvd.gloo_built, hvd.gloo_enabled,
+                      hvd.ddl_built, hvd.ccl_built, hvd.rocm_built):
+            self.assertIs(built(), False)
+        with self.assertRaisesRegex(ValueError, 'does not use MPI'):
+            hvd.mpi_threads_supported()
+
+    def test_nccl_needs_cuda(self):
+        self.assertIs(type(self.hvd.cuda_built()), bool)
+        self.assertTrue(self.hvd.cuda_built() or self.hvd.nccl_built() == 0)
+
+    def test_global_process_set_has_all_ranks(self):
+        everyone = self.hvd.global_process_set
+        self.assertEqual(everyone.process_set_id, 0)
+        self.assertEqual(everyone.ranks, list(range(self.hvd.size())))
+        self.assertIsNone(everyone.mpi_comm)
+        self.assertEqual((everyone.size(), everyone.rank()), (self.hvd.size(), self.hvd.rank()))
+        self.assertTrue(everyone.included())
+        self.assertFalse(self.hvd.remove_process_set(everyone))
+
+    def test_process_sets_come_and_go(self):
+        if self.hvd.size() < 2:
+            self.skipTest('a set of all ranks is there already')
+        self.in_environment()
+        self.begin_again(process_sets='dynamic')
+        alone = self.hvd.add_process_set(self.hvd.ProcessSet([0]))
+        self.assertEqual((alone.process_set_id, alone.ranks, alone.size()), (1, [0], 1))
+        self.assertIs(alone.included(), self.hvd.rank() == 0)
+        self.assertTrue(self.hvd.remove_process_set(alone))
+        self.assertIsNone(alone.process_set_id)
+        if hasattr(self.hvd, 'mpi_ops'):
+            self.assertEqual(self.hvd.mpi_ops._basics._get_process_set_ids_and_ranks(),
+                             {0: list(range(self.hvd.size()))})
+
+    def test_the_timeline_has_what_happened_between_start_and_stop(self):
+        directory = tempfile.mkdtemp(prefix='hvd-test-') if self.hvd.rank() == 0 else None
+        if directory is not None:
+            self.addCleanup(shutil.rmtree, directory)
+        path = os.path.join(broadcast_object(directory), 'timeline')
+        self.in_environment(HOROVOD_TIMELINE='DYNAMIC')
+        self.begin_again()
+        self.hvd.start_timeline(path)
+        allgather_object(None, 'recorded')
+        self.hvd.stop_timeline()
+        allgather_object(None)  # rank 0, which writes, has stopped before any rank goes on
+        if self.hvd.rank() == 0:
+            with open(path) as stream:
+                self.assertIn('recorded', json.dumps(json.load(stream)))
