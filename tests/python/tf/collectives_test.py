@@ -5,6 +5,7 @@ import numpy as np
 import tensorflow as tf
 
 import horovod.tensorflow as hvd
+from horovod.tensorflow.compression import Compressor, FP16Compressor, NoneCompressor
 from tf.case import ALL, FLOATS, NUMBERS, SHAPES, Case, in_both_modes, own_part
 from tf.case import reduced, stacked, values
 
@@ -76,8 +77,7 @@ class Allreduce(Case):
         for results in in_both_modes(lambda: hvd.grouped_allreduce(mine, op=hvd.Sum)):
             for salt, (result, shape, kind) in enumerate(zip(results, shapes, kinds)):
                 self.check(result, reduced(hvd.Sum, shape, kind, salt))
-        with self.assertRaises(ValueError):
-            hvd.grouped_allreduce([])
+        self.assertEqual(hvd.grouped_allreduce([]), [])
 
     def test_compression_returns_the_original_dtype(self):
         for compression in (hvd.Compression.fp16, hvd.Compression.bf16):
@@ -86,6 +86,14 @@ class Allreduce(Case):
                 self.check_both(
                     lambda: hvd.allreduce(mine, op=hvd.Sum, compression=compression),
                     reduced(hvd.Sum, (6,), dtype))
+
+    def test_compressors_work_alone(self):
+        whole = tf.constant(values(hvd.rank(), (6,)))
+        for compressor, dtype in ((NoneCompressor, tf.float32), (FP16Compressor, tf.float16)):
+            self.assertTrue(issubclass(compressor, Compressor))
+            small, context = compressor.compress(whole)
+            self.assertEqual(small.dtype, dtype)
+            self.check(compressor.decompress(small, context), values(hvd.rank(), (6,)))
 
     def test_indexed_slices_give_the_rows_of_all_ranks(self):
         rank, size = hvd.rank(), hvd.size()
@@ -191,6 +199,17 @@ class Others(Case):
         for results in in_both_modes(lambda: hvd.grouped_reducescatter(mine, op=hvd.Sum)):
             for result, each in zip(results, right):
                 self.check(result, own_part(each))
+        self.assertEqual(hvd.grouped_reducescatter([]), [])
+
+    def test_a_groups_arguments_have_horovods_order(self):
+        mine = tf.constant(values(hvd.rank(), (4,)))
+        everyone = hvd.global_process_set
+        result, = hvd.grouped_allreduce([mine], None, '', '', hvd.Compression.none, hvd.Sum, 2.0,
+                                        0.5, everyone, False, 'order')
+        self.check(result, reduced(hvd.Sum, (4,)))
+        result, = hvd.grouped_reducescatter([mine], '', hvd.Compression.none, hvd.Sum, everyone,
+                                            2.0, 0.5)
+        self.check(result, own_part(reduced(hvd.Sum, (4,))))
 
     def test_graphs_know_the_shapes_that_can_be_known(self):
         @tf.function(input_signature=[tf.TensorSpec((6, None, 2))])

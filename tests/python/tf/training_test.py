@@ -139,6 +139,30 @@ class Training(Case):
         with self.assertRaises(ValueError):
             hvd.PartialDistributedGradientTape(tf.GradientTape(), local_layers=[3])
 
+    def test_local_and_shared_gradients_can_be_told_apart(self):
+        first, second = tf.Variable([1.0]), tf.Variable([1.0])
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum((first + second) * (hvd.rank() + 1.0))
+        tape = hvd.DistributedGradientTape(tape, scale_local_gradients=False)
+        self.assertIsInstance(tape, hvd._DistributedGradientTape)
+        tape.register_local_source(second)
+        local, own, shared, averaged = tape.get_local_and_global_gradients(loss, [first, second])
+        self.assertIs(local[0], second)
+        self.assertIs(shared[0], first)
+        self.check(own[0], np.float32([hvd.rank() + 1]))
+        self.check(averaged[0], np.float32([(hvd.size() + 1) / 2]))
+
+    def test_a_local_variable_of_an_optimizer_keeps_its_own_gradient(self):
+        first, second = tf.Variable([0.0]), tf.Variable([0.0])
+        optimizer = hvd.DistributedOptimizer(tf.compat.v1.train.GradientDescentOptimizer(1.0),
+                                             scale_local_gradients=False)
+        self.assertIsInstance(optimizer, hvd._DistributedOptimizer)
+        optimizer.register_local_var(second)
+        optimizer.minimize(lambda: tf.reduce_sum((first + second) * (hvd.rank() + 1.0)),
+                           var_list=[first, second])
+        self.check(first, np.float32([-(hvd.size() + 1) / 2]))
+        self.check(second, np.float32([-(hvd.rank() + 1)]))
+
     def test_gradients_keep_the_structure_of_the_sources(self):
         sources = {'a': tf.Variable(1.0), 'b': [tf.Variable(2.0), tf.Variable(3.0)]}
         with tf.GradientTape() as tape:
@@ -197,6 +221,18 @@ class Training(Case):
                 np.testing.assert_array_equal(*each)
         with self.assertRaises(RuntimeError):
             hvd.broadcast_global_variables(0)
+
+    def test_variables_of_several_kinds_are_broadcast_in_their_place(self):
+        layer = tf.keras.layers.Dense(1, use_bias=False)
+        layer.build((None, 1))
+        variables = [tf.Variable([[0.0]]), *layer.weights]
+        for broadcast in (hvd.broadcast_, lambda *arguments: hvd.broadcast_variables(
+                *arguments, inplace=True)):
+            for each in variables:
+                each.assign([[float(hvd.rank())]])
+            broadcast(variables, hvd.size() - 1)
+            for each in variables:
+                self.check(each, np.float32([[hvd.size() - 1]]))
 
     def test_objects_travel(self):
         mine = {'rank': hvd.rank(), 'text': 'x' * (1000 * hvd.rank())}

@@ -16,8 +16,9 @@ from horovod.tensorflow.mpi_ops import (
     mpi_enabled, mpi_threads_supported, nccl_built, process_set_included_op, rank, rank_op,
     reducescatter, remove_process_set, rocm_built, shutdown, size, size_op, start_timeline,
     stop_timeline)
-from horovod.tensorflow.optimizer import DistributedOptimizer
-from horovod.tensorflow.tape import DistributedGradientTape, PartialDistributedGradientTape
+from horovod.tensorflow.optimizer import DistributedOptimizer, _DistributedOptimizer
+from horovod.tensorflow.tape import (DistributedGradientTape, PartialDistributedGradientTape,
+                                     _DistributedGradientTape)
 
 
 def __getattr__(name):

@@ -73,14 +73,12 @@ def allreduce(tensor, average=None, device_dense='', device_sparse='',
 
 def grouped_allreduce(tensors, average=None, device_dense='', device_sparse='',
                       compression=Compression.none, op=None, prescale_factor=1.0,
-                      postscale_factor=1.0, name=None, process_set=global_process_set,
-                      ignore_name_scope=False):
+                      postscale_factor=1.0, process_set=global_process_set,
+                      ignore_name_scope=False, name=None):
     """The reductions of several tensors; the dense ones are done as one. Differentiable."""
     op = choose_op(op, average)
     scale = (prescale_factor, postscale_factor)
     tensors = list(tensors)
-    if not tensors:
-        raise ValueError('a grouped collective needs at least one tensor')
     dense = [each for each in tensors if not isinstance(each, tf.IndexedSlices)]
     reduced = iter(_reduce_dense(dense, device_dense, compression, op, scale, name, process_set,
                                  ignore_name_scope) if dense else ())

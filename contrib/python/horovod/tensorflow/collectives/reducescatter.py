@@ -35,11 +35,12 @@ def reducescatter(tensor, device_dense='', compression=Compression.none, op=Aver
 
 
 def grouped_reducescatter(tensors, device_dense='', compression=Compression.none, op=Average,
-                          name=None, process_set=global_process_set, ignore_name_scope=False,
-                          prescale_factor=1.0, postscale_factor=1.0):
+                          process_set=global_process_set, prescale_factor=1.0,
+                          postscale_factor=1.0, name=None, ignore_name_scope=False):
     """The same for several tensors, done as one; differentiable."""
-    return _scatter(list(tensors), device_dense, compression, op,
-                    (prescale_factor, postscale_factor), name, process_set, ignore_name_scope)
+    tensors = list(tensors)
+    return _scatter(tensors, device_dense, compression, op, (prescale_factor, postscale_factor),
+                    name, process_set, ignore_name_scope) if tensors else []
 
 
 @gradient_of('HorovodReducescatter')
