@@ -7,8 +7,36 @@ import torch
 
 import horovod.torch as hvd
 from functions_test import flat, make_model, train
-from horovod.common.elastic import HOSTS_ADDED, HOSTS_REMOVED, State, begin_anew
+from horovod.common.elastic import HOSTS_ADDED, HOSTS_REMOVED, State, begin_anew, run_fn
 from horovod.common.exceptions import HorovodInternalError, HostsUpdatedInterrupt
+from horovod.torch.elastic.state import (ModelStateHandler, OptimizerStateHandler,
+                                         SamplerStateHandler, StateHandler, get_handler_registry,
+                                         set_handler_registry)
+
+
+class Counter:
+
+    def __init__(self, count):
+        self.count = count
+
+
+class CounterHandler(StateHandler):
+    """What it saves into is made after the base class."""
+
+    def __init__(self, value):
+        super().__init__(value)
+        self._saved = []
+        self.save()
+
+    def save(self):
+        self._saved.append(self.value.count)
+
+    def restore(self):
+        self.value.count = self._saved[-1]
+
+    def sync(self):
+        self.value.count = hvd.broadcast_object(self.value.count)
+        self.save()
 
 
 class ElasticCase(unittest.TestCase):
@@ -52,10 +80,11 @@ class ObjectStates(ElasticCase):
 
     def test_callbacks_are_called_when_the_ranks_have_changed(self):
         state, calls = self.make(), []
+        state.reset = lambda: calls.append(0)
         state.register_reset_callbacks([lambda: calls.append(1), lambda: calls.append(2)])
         state.register_reset_callbacks([lambda: calls.append(3)])
         state.on_reset()
-        self.assertEqual(calls, [1, 2, 3])
+        self.assertEqual(calls, [0, 1, 2, 3])
 
     def test_news_of_hosts_interrupt_at_the_next_commit(self):
         for changes, skip_sync in (((HOSTS_ADDED,), False), ((HOSTS_REMOVED,), True),
@@ -135,6 +164,30 @@ class TorchStates(ElasticCase):
         state.restore()
         self.assertEqual(flat(second.state_dict()), flat(make_model(5).state_dict()))
         self.assertIs(state.model, second)
+
+    def test_a_script_may_handle_other_kinds_of_values(self):
+        registry = get_handler_registry()
+        self.assertEqual([handler for _, handler in registry],
+                         [SamplerStateHandler, ModelStateHandler, OptimizerStateHandler])
+        self.addCleanup(set_handler_registry, registry)
+        set_handler_registry([(Counter, CounterHandler), *registry])
+        state = hvd.elastic.TorchState(self.model, counter=Counter(3))
+        state.counter.count = 4
+        state.restore()
+        self.assertEqual(state.counter.count, 3)
+        state.counter.count = hvd.rank() + 5
+        state.sync()
+        self.assertEqual(state.counter.count, 5)
+        state.counter = Counter(6)
+        state.restore()
+        self.assertEqual(state.counter.count, 6)
+
+    def test_a_handler_takes_another_value(self):
+        handler = CounterHandler(Counter(1))
+        handler.set_value(Counter(7))
+        handler.value.count = 8
+        handler.restore()
+        self.assertEqual(handler.value.count, 7)
 
     def test_further_models_are_kept_by_name(self):
         state = hvd.elastic.TorchState(generator=self.model, critic=make_model(7))
@@ -249,6 +302,17 @@ class Runs(ElasticCase):
 
         with self.assertRaises(KeyError):
             train(hvd.elastic.ObjectState(hvd.broadcast_object, hvd.rank))
+
+    def test_a_front_end_says_how_to_begin_anew(self):
+        calls = []
+
+        def train(state):
+            if not calls:
+                raise HostsUpdatedInterrupt(False)
+            return calls
+
+        state = hvd.elastic.ObjectState(hvd.broadcast_object, hvd.rank)
+        self.assertEqual(run_fn(train, lambda: calls.append('anew'))(state), ['anew'])
 
     def test_training_goes_on_without_restoring_when_hosts_were_added(self):
         entered = []

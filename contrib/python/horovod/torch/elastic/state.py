@@ -13,19 +13,18 @@ from horovod.torch.mpi_ops import rank
 
 
 class StateHandler:
-    """Saves, restores and synchronises one value; the base for values that have a state_dict."""
+    """Saves, restores and synchronises one value; the base for the handlers of scripts, too."""
 
     def __init__(self, value):
         self.value = value
-        self.save()
 
     def save(self):
         """Remembers the present state."""
-        self._saved = copy.deepcopy(self.value.state_dict())
+        raise NotImplementedError()
 
     def restore(self):
         """Goes back to the remembered state."""
-        self.value.load_state_dict(copy.deepcopy(self._saved))
+        raise NotImplementedError()
 
     def sync(self):
         """Takes rank 0's state and remembers it. Collective."""
@@ -37,21 +36,35 @@ class StateHandler:
         self.save()
 
 
-class ModelStateHandler(StateHandler):
+class StateDictHandler(StateHandler):
+    """For values that have a state_dict."""
+
+    def __init__(self, value):
+        super().__init__(value)
+        self.save()
+
+    def save(self):
+        self._saved = copy.deepcopy(self.value.state_dict())
+
+    def restore(self):
+        self.value.load_state_dict(copy.deepcopy(self._saved))
+
+
+class ModelStateHandler(StateDictHandler):
 
     def sync(self):
         broadcast_parameters(self.value.state_dict(), root_rank=0)
         self.save()
 
 
-class OptimizerStateHandler(StateHandler):
+class OptimizerStateHandler(StateDictHandler):
 
     def sync(self):
         broadcast_optimizer_state(self.value, root_rank=0)
         self.save()
 
 
-class SamplerStateHandler(StateHandler):
+class SamplerStateHandler(StateDictHandler):
     """All ranks together know what is processed: each what it did itself, and for those that died
     since the ranks last changed the others, who made the same batches."""
 
