@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where a tf.data service runs: its parts register with rank 0 of the job that provides it, and
+those who train on its data ask there. Each request is a connection of its own:
+
+    client     ──>  (name of the request, arguments)
+    registry   ──>  what it returns, or the exception that it raises
+"""
+
+import functools
+import socket
+import threading
+from multiprocessing.connection import Client
+
+from horovod.runner.keyed_server import KeyedServer
+
+_REQUESTS = ('register_dispatcher', 'wait_for_dispatcher_registration',
+             'register_worker_for_dispatcher', 'wait_for_dispatcher_worker_registration',
+             'shutdown', 'wait_for_shutdown')
+
+
+def own_host():
+    """The name by which other nodes find this one; of a node without, the address of itself."""
+    name = socket.gethostname()
+    try:
+        socket.getaddrinfo(name, None)
+        return name
+    except OSError:
+        return '127.0.0.1'
+
+
+class Registry:
+    """The table of dispatchers and their workers, and whether the service is to end. ``addresses``
+    and ``key`` are for RegistryClient."""
+
+    def __init__(self, dispatchers, workers_per_dispatcher):
+        self._dispatchers = [None] * dispatchers
+        self._workers = [set() for _ in range(dispatchers)]
+        self._enough = workers_per_dispatcher
+        self._is_over = False
+        self._changed = threading.Condition()
+        self._server = KeyedServer('', self._talk)
+        self.key = self._server.key
+        host = own_host()
+        self.addresses = {host: [(host, self._server.port)]}
+        self._server.start()
+
+    def close(self):
+        """Ends the service, and returns when all who asked have their answers."""
+        self.shutdown()
+        self._server.stop()
+
+    def register_dispatcher(self, dispatcher_id, dispatcher_address):
+        """The address is "protocol://host:port"."""
+        with self._changed:
+            self._dispatchers[dispatcher_id] = dispatcher_address
+            self._changed.notify_all()
+
+    def wait_for_dispatcher_registration(self, dispatcher_id, timeout):
+        """The dispatcher's address. TimeoutError after so many seconds, RuntimeError once the
+        service is shut down; so below."""
+        self._wait(lambda: self._dispatchers[dispatcher_id], timeout,
+                   lambda: f'dispatcher {dispatcher_id}')
+        return self._dispatchers[dispatcher_id]
+
+    def register_worker_for_dispatcher(self, dispatcher_id, worker_id):
+        with self._changed:
+            self._workers[dispatcher_id].add(worker_id)
+            self._changed.notify_all()
+
+    def wait_for_dispatcher_worker_registration(self, dispatcher_id, timeout):
+        """Until the dispatcher has all its workers."""
+        workers = self._workers[dispatcher_id]
+        self._wait(lambda: len(workers) >= self._enough, timeout,
+                   lambda: f'{self._enough} workers of dispatcher {dispatcher_id}, of which '
+                           f'{len(workers)} came')
+
+    def shutdown(self):
+        with self._changed:
+            self._is_over = True
+            self._changed.notify_all()
+
+    def wait_for_shutdown(self):
+        with self._changed:
+            self._changed.wait_for(lambda: self._is_over)
+
+    def _wait(self, is_there, timeout, what):
+        with self._changed:
+            if not self._changed.wait_for(lambda: self._is_over or is_there(), timeout):
+                raise TimeoutError(f'the tf.data service waited {timeout} s for {what()}: see the '
+                                   'output of the job that provides it')
+            if self._is_over:
+                raise RuntimeError('the tf.data service has been shut down')
+
+    def _talk(self, connection):
+        name, arguments = connection.recv()
+        try:
+            if name not in _REQUESTS:
+                raise ValueError(f'the registry knows no request {name}')
+            answer = getattr(self, name)(*arguments)
+        except Exception as error:  # pylint: disable=broad-except # the client raises it
+            answer = error
+        connection.send(answer)
+
+
+class RegistryClient:
+    """The registry from afar, with the same functions. ConnectionError when it is not there."""
+
+    def __init__(self, addresses, key):
+        self._places = [tuple(place) for places in addresses.values() for place in places]
+        self._key = key
+
+    def __getattr__(self, name):
+        if name not in _REQUESTS:
+            raise AttributeError(f'the registry of a tf.data service has no {name}')
+        return functools.partial(self._ask, name)
+
+    def _ask(self, name, *arguments):
+        with self._connect() as connection:
+            connection.send((name, arguments))
+            answer = connection.recv()
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def _connect(self):
+        failure = 'it has no address'
+        for place in self._places:
+            try:
+                return Client(place, authkey=self._key)
+            except OSError as error:
+                failure = f'{place[0]}:{place[1]}: {error.strerror or error}'
+        raise ConnectionError(f'the tf.data service is not there ({failure}): does the job that '
+                              'provides it, horovod.tensorflow.data.compute_worker, still run?')
