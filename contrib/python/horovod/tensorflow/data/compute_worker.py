@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A job that provides a tf.data service to others:
+
+    hvdrun -np N python -m horovod.tensorflow.data.compute_worker FILE
+
+Each rank is a worker. It ends when a training calls ``config.compute_client().shutdown()``.
+"""
+
+import argparse
+import contextlib
+
+import horovod.tensorflow as hvd
+from horovod.tensorflow.data.compute_service import TfDataServiceConfig, compute_worker_fn
+from horovod.tensorflow.data.registry import Registry
+
+
+def main(dispatchers, dispatcher_side, configfile, timeout):
+    """What each rank does; ``configfile`` is for the trainings to read."""
+    hvd.init()
+    if hvd.size() % dispatchers:
+        raise ValueError(f'Number of processes ({hvd.size()}) must be a multiple of number of '
+                         f'dispatchers ({dispatchers}).')
+    workers = hvd.size() // dispatchers
+    with contextlib.ExitStack() as stack:
+        config = None
+        if hvd.rank() == 0:
+            registry = Registry(dispatchers, workers)
+            stack.callback(registry.close)
+            config = TfDataServiceConfig(dispatchers, workers, dispatcher_side,
+                                         registry.addresses, registry.key, timeout)
+            config.write(configfile)
+        compute_worker_fn(hvd.broadcast_object(config, name='TfDataServiceConfig'))
+        hvd.allgather_object(None)  # the registry stays until all have asked what they want
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument('configfile', help='where to say how to reach the service')
+    parser.add_argument('--dispatchers', type=int, default=1,
+                        help='1, or one for each rank that trains (%(default)s)')
+    parser.add_argument('--dispatcher-side', choices=('compute', 'training'), default='compute',
+                        help='who runs them (%(default)s)')
+    parser.add_argument('--timeout', type=int, default=60,
+                        help='seconds for all parts of the service to be there (%(default)s)')
+    return parser.parse_args()
+
+
+if __name__ == '__main__':
+    main(**vars(parse()))

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A tf.data service on the ranks of a second job, for the ranks of this one."""
+
+import contextlib
+import itertools
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest.mock
+
+import tensorflow as tf
+
+import horovod.tensorflow as hvd
+from horovod.tensorflow.data import compute_service, compute_worker, registry
+from horovod.tensorflow.data.compute_service import TfDataServiceConfig, tf_data_service
+from launch import launcher
+from tf.case import Case
+
+ROWS = 64
+SQUARES = [row * row for row in range(ROWS)]
+SECONDS = 240
+
+
+def squares():
+    return tf.data.Dataset.range(ROWS).map(lambda row: row * row).batch(4)
+
+
+def rows_of(dataset):
+    return [row for batch in dataset.as_numpy_iterator() for row in batch.tolist()]
+
+
+def config_of(table):
+    return TfDataServiceConfig(2, 3, 'compute', table.addresses, table.key, timeout=7)
+
+
+def outside():
+    """The environment of somebody who is no rank of this job."""
+    return {name: value for name, value in os.environ.items()
+            if not name.startswith(('HOROVOD_', 'PMIX_', 'PMI_', 'OMPI_', 'PRTE_', 'HVD_'))
+            or name == 'HVD_LIBRARY'}
+
+
+class Service(Case):
+    """Where there is a proxy that knows nothing of the nodes."""
+
+    def setUp(self):
+        nobody = 'http://127.0.0.1:9'
+        patch = unittest.mock.patch.dict(os.environ, http_proxy=nobody, https_proxy=nobody)
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    @contextlib.contextmanager
+    def service(self, *options, workers=2):
+        """A job of workers, which is shut down at the end; its TfDataServiceConfig."""
+        directory = tempfile.mkdtemp(prefix='hvd-test-') if hvd.rank() == 0 else None
+        path = os.path.join(hvd.broadcast_object(directory), 'config')
+        if hvd.rank() == 0:
+            job = subprocess.Popen(
+                [*launcher(workers), sys.executable, '-m',
+                 'horovod.tensorflow.data.compute_worker', path, '--timeout', str(SECONDS),
+                 *options], env=outside())
+        config = TfDataServiceConfig.read(path, wait_for_file_creation=True)
+        try:
+            yield config
+            hvd.allgather_object(None)
+            if hvd.rank() == 0:
+                config.compute_client().shutdown()
+                self.assertEqual(job.wait(SECONDS), 0)
+        finally:
+            if hvd.rank() == 0:
+                job.kill()
+                job.wait()
+                shutil.rmtree(directory)
+
+    def test_each_rank_gets_all_the_data_or_its_share(self):
+        with self.service() as config:
+            self.assertEqual((config.dispatchers, config.workers_per_dispatcher), (1, 2))
+            self.assertEqual((config.dispatcher_side, config.timeout), ('compute', SECONDS))
+            dataset = squares().send_to_data_service(config, hvd.rank(), hvd.size())
+            self.assertEqual(sorted(rows_of(dataset)), SQUARES)
+            shared = squares().send_to_data_service(config, hvd.rank(), hvd.size(),
+                                                    reuse_dataset=True)
+            parts = hvd.allgather_object(rows_of(shared))
+            self.assertEqual(sorted(itertools.chain(*parts)), SQUARES)
+
+    def test_dispatchers_may_be_the_trainings(self):
+        with self.service('--dispatchers', str(hvd.size()), '--dispatcher-side', 'training',
+                          workers=hvd.size()) as config:
+            with self.assertRaisesRegex(RuntimeError, 'use tf_data_service context manager'):
+                squares().send_to_data_service(config, hvd.rank())
+            with tf_data_service(config, hvd.rank()) as address:
+                dataset = squares().apply(tf.data.experimental.service.distribute(
+                    processing_mode='distributed_epoch', service=address))
+                self.assertEqual(sorted(rows_of(dataset)), SQUARES)
+
+
+class Registry(Case):
+
+    def setUp(self):
+        self.table = registry.Registry(2, 3)
+        self.addCleanup(self.table.close)
+        self.client = config_of(self.table).compute_client(verbose=2)
+
+    def test_the_file_is_for_its_owner_alone_and_has_everything(self):
+        config = config_of(self.table)
+        self.assertEqual(TfDataServiceConfig.from_dict(config.to_dict()), config)
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, 'config')
+            config.write(path)
+            self.assertEqual(stat.S_IMODE(os.stat(path).st_mode), 0o600)
+            self.assertEqual(os.listdir(directory), ['config'])
+            self.assertEqual(TfDataServiceConfig.read(path), config)
+
+    def test_parts_are_waited_for(self):
+        late = threading.Timer(0.2, self.client.register_dispatcher, (1, 'grpc://there:1'))
+        late.start()
+        self.assertEqual(self.client.wait_for_dispatcher_registration(1, SECONDS),
+                         'grpc://there:1')
+        late.join()
+        for worker in range(3, 6):
+            self.client.register_worker_for_dispatcher(1, worker)
+        self.client.wait_for_dispatcher_worker_registration(1, SECONDS)
+
+    def test_who_does_not_come_is_named(self):
+        self.client.register_worker_for_dispatcher(0, 0)
+        with self.assertRaisesRegex(TimeoutError, 'waited 0.1 s for dispatcher 0'):
+            self.client.wait_for_dispatcher_registration(0, 0.1)
+        with self.assertRaisesRegex(TimeoutError, '3 workers of dispatcher 0, of which 1 came'):
+            self.client.wait_for_dispatcher_worker_registration(0, 0.1)
+
+    def test_shutdown_reaches_all_who_wait(self):
+        waiting = threading.Thread(target=self.client.wait_for_shutdown)
+        waiting.start()
+        self.client.shutdown()
+        waiting.join(SECONDS)
+        self.assertFalse(waiting.is_alive())
+        with self.assertRaisesRegex(RuntimeError, 'has been shut down'):
+            self.client.wait_for_dispatcher_registration(0, SECONDS)
+
+    def test_a_registry_that_is_gone_is_told(self):
+        self.table.close()
+        with self.assertRaisesRegex(ConnectionError, 'compute_worker, still run'):
+            self.client.shutdown()
+
+    def test_a_worker_does_not_wait_for_ever(self):
+        config = TfDataServiceConfig(2, 3, 'training', self.table.addresses, self.table.key, 0.1)
+        with self.assertRaisesRegex(TimeoutError, 'for dispatcher 0'):
+            compute_service.compute_worker_fn(config)
+
+    def test_each_dispatcher_has_equally_many_workers(self):
+        with self.assertRaisesRegex(ValueError, 'must be a multiple of number of dispatchers'):
+            compute_worker.main(hvd.size() + 1, 'compute', 'file', 1)
+
+    def test_methods_of_datasets_are_the_functions(self):
+        self.assertIs(tf.data.Dataset.send_to_data_service, compute_service.send_to_data_service)
