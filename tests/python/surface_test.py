@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names, arguments and defaults of finished front ends are Horovod's (surface.py has the list)."""
+"""Names, arguments and defaults are Horovod's, in what this Python has frameworks for."""
 
+import os
 import unittest
 
 import surface
@@ -13,17 +14,17 @@ class Surface(unittest.TestCase):
     def setUpClass(cls):
         cls.seen = surface.look_at_all()
 
-    def check(self, module):
-        names = self.seen[module]
-        if names is None:
-            self.skipTest(f'this Python does not import {module}')
-        for name, (verdict, note) in names.items():
-            with self.subTest(name=f'{module}.{name}'):
-                self.assertIn(verdict, surface.GOOD, note)
+    def test_all_of_horovods_names_are_there(self):
+        for module, names in self.seen.items():
+            if names is None or module in surface.UNFINISHED:
+                continue
+            for name, (verdict, note) in names.items():
+                with self.subTest(name=f'{module}.{name}'):
+                    self.assertIn(verdict, surface.GOOD, note)
 
-    def test_what_is_finished_has_all_of_horovods_names(self):
-        for module in surface.FINISHED:
-            self.check(module)
+    def test_the_front_end_of_the_framework_was_looked_at(self):
+        framework = os.environ.get('HVD_TEST_NEEDS', 'torch')
+        self.assertIsNotNone(self.seen[f'horovod.{framework}'])
 
     def judge(self, name, arguments=None, value=None, claim=None, module=surface_stubs):
         entry = surface_stubs.Entry(name, arguments, value, claim)

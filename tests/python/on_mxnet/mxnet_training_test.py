@@ -10,7 +10,8 @@ import numpy as np
 from mxnet import autograd, gluon
 
 import horovod.mxnet as hvd
-from mxnet_case import Case, array, values
+from horovod.mxnet.compression import Compressor, FP16Compressor, NoneCompressor
+from mxnet_case import Case, array, mine, values
 
 BATCH, STEPS = 4, 3
 LOSS = gluon.loss.L2Loss()
@@ -105,11 +106,20 @@ class Trainers(Case):
             with self.subTest(options=options):
                 self.check_all(self.shared(**options), expected)
 
-    def test_gradients_travel_as_halves_and_come_back_as_floats(self):
-        for groups in (0, 2):
-            results = self.shared(compression=hvd.Compression.fp16, num_groups=groups)
-            self.assertEqual(results[0].dtype, np.float32)
-            self.check_all(results, self.whole(), 2e-3)
+    def test_gradients_may_travel_as_halves_and_come_back_as_floats(self):
+        for compression in (hvd.Compression.none, hvd.Compression.fp16):
+            for groups in (0, 2):
+                results = self.shared(compression=compression, num_groups=groups)
+                self.assertEqual(results[0].dtype, np.float32)
+                self.check_all(results, self.whole(), 2e-3)
+
+    def test_compressors_work_alone(self):
+        whole = mine((6,))
+        for compressor, dtype in ((NoneCompressor, np.float32), (FP16Compressor, np.float16)):
+            self.assertTrue(issubclass(compressor, Compressor))
+            small, context = compressor.compress(whole)
+            self.assertEqual(small.dtype, dtype)
+            self.check(compressor.decompress(small, context), values(hvd.rank(), (6,)))
 
     def test_two_trainers_with_prefixes_share_a_step(self):
         networks = [make_network(), make_network()]

@@ -42,3 +42,5 @@ def allgather_object(obj, name=None): ...
 class Compression:
     none: object
     fp16: object
+
+mpi_ops: object

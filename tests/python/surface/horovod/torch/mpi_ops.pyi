@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
 
-from shared import is_homogeneous
+from shared import is_homogeneous, _basics

@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
+# Its other names are those of the package.
+
+from shared import _basics
