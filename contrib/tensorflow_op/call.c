@@ -2,6 +2,7 @@
 /* Starting and ending the execution of a collective node. */
 #include "contrib/tensorflow_op/call.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "contrib/tensorflow_op/dtype.h"
@@ -25,11 +26,21 @@ static int code_of(int status)
     }
 }
 
-static void fail_context(struct TF_OpKernelContext *context, int status, const char *text)
+/* What ends a job names the kind of the node, as in HorovodAllreduce, also where the node has a name
+ * of the caller's: elastic training knows by it that it is to begin anew. */
+static void fail_context(struct TF_OpKernelContext *context, enum hvd_tf_kind kind,
+                         int status, const char *text)
 {
+    static const char *const kinds[] = {
+        [HVD_TF_ALLREDUCE] = "Allreduce", [HVD_TF_ALLGATHER] = "Allgather",
+        [HVD_TF_BROADCAST] = "Broadcast", [HVD_TF_ALLTOALL] = "Alltoall",
+        [HVD_TF_JOIN] = "Join",           [HVD_TF_REDUCESCATTER] = "Reducescatter"};
     struct TF_Status *failure = tf.NewStatus();
+    int code = code_of(status);
+    char named[sizeof(((struct hvd_error *)0)->text) + 32];
 
-    tf.SetStatus(failure, code_of(status), text);
+    snprintf(named, sizeof(named), "Horovod%s failed: %s", kinds[kind], text);
+    tf.SetStatus(failure, code, code == TF_UNKNOWN ? named : text);
     tf.OpKernelContext_Failure(context, failure);
     tf.DeleteStatus(failure);
 }
@@ -283,7 +294,7 @@ struct hvd_tf_call *hvd_tf_call_start(const struct hvd_tf_kernel *kernel,
                               : start_call(call, kernel, &error);
 
     if (status != 0) {
-        fail_context(context, status, error.text);
+        fail_context(context, kernel->kind, status, error.text);
         destroy_call(call);
         return NULL;
     }
@@ -385,7 +396,7 @@ void hvd_tf_call_finish(struct hvd_tf_call *call, int status,
                         const struct hvd_error *error)
 {
     if (status != 0) {
-        fail_context(call->context, status, error->text);
+        fail_context(call->context, call->kind, status, error->text);
     } else {
         struct TF_Status *result = tf.NewStatus();
 
