@@ -2,7 +2,6 @@
 """How the gradients of a step become those of all ranks: what DistributedGradientTape and the
 DistributedOptimizers of TensorFlow and Keras have in common."""
 
-import os
 import warnings
 
 import tensorflow as tf
@@ -10,6 +9,7 @@ import tensorflow as tf
 from horovod.common.basics import Average
 from horovod.common.process_sets import UNKNOWN_SET, global_process_set
 from horovod.tensorflow.collectives.allreduce import allreduce, grouped_allreduce
+from horovod.tensorflow.collectives.nodes import may_have_others, size_of
 from horovod.tensorflow.compression import Compression
 
 
@@ -46,8 +46,7 @@ class Reduction:
 
     def has_others(self):
         """Whether this rank shares gradients with another, or may later, in an elastic job."""
-        return self.process_set.included() and (self.process_set.size() > 1
-                                                or os.environ.get('HOROVOD_ELASTIC') == '1')
+        return may_have_others(self.process_set)
 
     def __call__(self, gradients, variables, use_generic_names=False):
         """The list of gradients over all ranks; None stays None. The variables, one a gradient,
@@ -69,7 +68,7 @@ class Reduction:
         """A gradient that is not shared, divided by the number of ranks, as an average is."""
         if gradient is None or not self.has_others():
             return gradient
-        factor = 1.0 / self.process_set.size()
+        factor = 1.0 / size_of(self.process_set)
         if isinstance(gradient, tf.IndexedSlices):
             return tf.IndexedSlices(gradient.values * tf.cast(factor, gradient.dtype),
                                     gradient.indices, gradient.dense_shape)

@@ -3,8 +3,10 @@
 
 import tensorflow as tf
 
-from horovod.common.basics import Sum, basics
+from horovod.common.basics import Sum
+from horovod.common.process_sets import global_process_set
 from horovod.tensorflow.collectives.allreduce import allreduce
+from horovod.tensorflow.collectives.nodes import may_have_others
 
 _IS_KERAS_3 = tf.keras.__version__.startswith('3.') if hasattr(tf.keras, '__version__') else False
 
@@ -35,7 +37,7 @@ class SyncBatchNormalization(tf.keras.layers.BatchNormalization):
         """Keras calls this while training: (inputs, mask) in Keras 3, in Keras 2 also the axes
         before the mask."""
         mean, variance = super()._moments(inputs, *args, **kwargs)
-        if basics.size() == 1:
+        if not may_have_others(global_process_set):
             return mean, variance
         mask = kwargs.get('mask', args[-1] if args else None)
         if mask is None or isinstance(mask, bool):

@@ -7,7 +7,7 @@ from horovod.common.basics import Adasum, Average, Sum
 from horovod.common.process_sets import global_process_set
 from horovod.common.reductions import check_adasum_ranks, choose_op
 from horovod.tensorflow.collectives.allgather import allgather
-from horovod.tensorflow.collectives.nodes import reduce, set_number, tensors_of
+from horovod.tensorflow.collectives.nodes import reduce, set_number, size_of, tensors_of
 from horovod.tensorflow.compression import Compression
 from horovod.tensorflow.native import gradient_of
 
@@ -32,8 +32,8 @@ def _reduce_sparse(tensor, device, op, scale, name, process_set, ignore_name_sco
             allgather(part, None if name is None else f'{name}.{what}', ignore_name_scope,
                       process_set)
             for what, part in (('values', tensor.values), ('indices', tensor.indices)))
-        factor = scale[0] * scale[1] / (process_set.size() if op == Average else 1)
-        if factor != 1.0:
+        factor = scale[0] * scale[1] / (size_of(process_set) if op == Average else 1)
+        if tf.is_tensor(factor) or factor != 1.0:
             values = values * tf.cast(factor, values.dtype)
     return tf.IndexedSlices(values, indices, dense_shape=tensor.dense_shape)
 

@@ -6,6 +6,7 @@ ends before the next begins, by the kind of the operation or the name that the c
 the calling thread waits itself, which saves waking up another.
 """
 
+import os
 import re
 
 import tensorflow as tf
@@ -23,6 +24,20 @@ def set_number(process_set):
         return 0
     number = process_set.process_set_id
     return _NO_SET if number is None else number
+
+
+def may_have_others(process_set):
+    """Whether this rank shares what it has with another, or may later, in an elastic job."""
+    return process_set.included() and (process_set.size() > 1
+                                       or os.environ.get('HOROVOD_ELASTIC') == '1')
+
+
+def size_of(process_set):
+    """The number of ranks as a number of double precision; in a graph, which may outlive ranks of
+    an elastic job, it is looked up each time."""
+    if tf.executing_eagerly():
+        return float(process_set.size())
+    return tf.cast(ops.horovod_size(process_set_id=set_number(process_set)), tf.float64)
 
 
 def normalized(name):
