@@ -42,3 +42,10 @@ def variables(keras, given):
         raise ValueError('All local variables must be of '
                          f'{"keras" if is_keras3(keras) else "tf"}.Variable type, not {given!r}')
     return found
+
+
+def classes(keras, module, bases):
+    """What the packages have in common, made for the Keras of one: a class for each name with its
+    bases, which gets the first one's documentation and ``keras``, the module of the Keras."""
+    return [type(name, kinds, {'__module__': module, '__doc__': kinds[0].__doc__, 'keras': keras})
+            for name, kinds in bases.items()]

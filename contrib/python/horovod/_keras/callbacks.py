@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The callbacks of both packages, each to be mixed with the Callback class of a Keras, which
-has ``keras`` set to its module."""
+"""The callbacks of both packages, each to be mixed with the Callback class of a Keras."""
 
 from horovod import _keras
 from horovod._keras.optimizer import Distributed
 from horovod._keras.state import State
+from horovod.common import membership
 from horovod.common.basics import basics
 from horovod.common.objects import allgather_object
+from horovod.common.variables import differing
 
 
 class Callback:
@@ -33,13 +34,15 @@ class Callback:
 
 
 class BroadcastGlobalVariables(Callback):
-    """Broadcasts before the first step if all ranks have all variables by then, else after it."""
+    """Gives all ranks the root's weights and optimizer state when training begins: before the
+    first step if all ranks have all variables by then, else after it."""
 
     def __init__(self, root_rank, device='', local_variables=None):
         super().__init__()
         self.root_rank = root_rank
         self.device = device
         self.broadcast_done = False
+        self._job = None
         self._local = []
         for variable in _keras.variables(self.keras, local_variables):
             self.register_local_var(variable)
@@ -49,6 +52,8 @@ class BroadcastGlobalVariables(Callback):
         self._local.append(var)
 
     def on_train_begin(self, logs=None):
+        if self._job is not membership.numbers():  # an elastic one began anew, with newcomers
+            self._job, self.broadcast_done = membership.numbers(), False
         if not self.broadcast_done:
             if self.model.built:
                 self._state().build(self.model.trainable_variables)
@@ -68,7 +73,7 @@ class BroadcastGlobalVariables(Callback):
             self._engine.broadcast_variables(variables, self.root_rank)
             self.broadcast_done = True
         elif must or all(built for built, _ in everybody):
-            raise ValueError(_differing(shapes, everybody[self.root_rank][1], self.root_rank))
+            raise ValueError(differing(shapes, everybody[self.root_rank][1], self.root_rank))
 
     def _variables(self):
         """Weights and optimizer's state; neither the state of metrics nor seeds, which are each
@@ -78,17 +83,9 @@ class BroadcastGlobalVariables(Callback):
                 if not any(variable is each for each in self._local)]
 
 
-def _differing(own, root, root_rank):
-    where = next((index for index, pair in enumerate(zip(own, root)) if pair[0] != pair[1]),
-                 min(len(own), len(root)))
-    return (f'the variables of the model and its optimizer differ between ranks: this rank has '
-            f'{len(own)}, rank {root_rank} has {len(root)}, and the first that differs is number '
-            f'{where}: shape {own[where:where + 1]} here, {root[where:where + 1]} there. Build '
-            'the same model and optimizer on all ranks')
-
-
 class MetricAverage(Callback):
-    """Averages what Keras reports at the end of an epoch."""
+    """Averages metrics over the ranks at the end of each epoch, in the logs, so that the
+    callbacks after it see the average."""
 
     def __init__(self, device=''):
         super().__init__()
@@ -108,7 +105,13 @@ class MetricAverage(Callback):
 
 
 class LearningRateSchedule(Callback):
-    """Sets the learning rate at the beginning of epochs, or of batches."""
+    """Sets the learning rate to initial_lr * multiplier from start_epoch until before end_epoch.
+
+    multiplier: a function of the epoch, or a number m that stands for m ** (epoch - start_epoch).
+    staircase: at the beginning of each epoch; otherwise of each batch, with a fraction as epoch.
+    momentum_correction: scales the velocities of an optimizer with momentum by the same factor.
+    steps_per_epoch: for a data set whose length Keras does not know.
+    """
 
     def __init__(self, initial_lr, multiplier, start_epoch=0, end_epoch=None, staircase=True,
                  momentum_correction=True, steps_per_epoch=None):
@@ -166,7 +169,8 @@ class LearningRateSchedule(Callback):
 
 
 class LearningRateWarmup(LearningRateSchedule):
-    """From initial_lr / size to initial_lr, in equal steps of a batch."""
+    """Raises the learning rate from initial_lr / hvd.size() to initial_lr within warmup_epochs, in
+    equal steps of a batch."""
 
     def __init__(self, initial_lr, warmup_epochs=5, momentum_correction=True,
                  steps_per_epoch=None, verbose=0):
@@ -187,7 +191,7 @@ class LearningRateWarmup(LearningRateSchedule):
 
 
 class BestModelCheckpoint:
-    """A ModelCheckpoint of the best epoch; ``filepath`` may be set until the first one ends."""
+    """Saves the model of the best epoch to ``filepath``, which may be set after construction."""
 
     def __init__(self, monitor='val_loss', verbose=0, save_weights_only=False, mode='auto',
                  save_freq='epoch', filepath=None):
@@ -203,3 +207,14 @@ class BestModelCheckpoint:
             raise ValueError('BestModelCheckpoint has no filepath: pass one to it, or set '
                              'callback.filepath before fit()')
         super().on_train_begin(logs)
+
+
+def package(keras, module):
+    """The callbacks of a package, the module of that name, for this Keras."""
+    base = keras.callbacks.Callback
+    return _keras.classes(keras, module, {
+        'BroadcastGlobalVariablesCallback': (BroadcastGlobalVariables, base),
+        'MetricAverageCallback': (MetricAverage, base),
+        'LearningRateScheduleCallback': (LearningRateSchedule, base),
+        'LearningRateWarmupCallback': (LearningRateWarmup, base),
+        'BestModelCheckpoint': (BestModelCheckpoint, keras.callbacks.ModelCheckpoint)})

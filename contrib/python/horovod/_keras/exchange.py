@@ -39,6 +39,10 @@ class Exchange:
         """Whether a step takes more than one pass."""
         return self._aggregation.passes > 1
 
+    def forget_passes(self):
+        """The next pass is the first one of a step."""
+        self._aggregation.forget()
+
     def reduce(self, gradients, variables):
         """The gradients to step with; None stays None. In a pass that is not the last one of a
         step they mean nothing."""

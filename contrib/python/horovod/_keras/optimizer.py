@@ -42,6 +42,10 @@ class Distributed:
         for variable in _keras.variables(self._hvd_keras, var):
             self._hvd_exchange.keep_local(variable)
 
+    def forget_passes(self):
+        """A step whose passes are not all made begins again with its first."""
+        self._hvd_exchange.forget_passes()
+
     def _hvd_reduce(self, grads_and_vars):
         gradients, variables = zip(*grads_and_vars)
         return list(zip(self._hvd_exchange.reduce(gradients, variables), variables))

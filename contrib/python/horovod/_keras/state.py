@@ -34,6 +34,11 @@ class State:
         found = self._outer.variables
         return list(found() if callable(found) else found)
 
+    def hyperparameters(self):
+        """Further variables, of keras.optimizers.legacy: in the others they are among the rest."""
+        return [each for _, each in sorted(getattr(self._optimizer, '_hyper', {}).items())
+                if hasattr(each, 'assign')]
+
     @property
     def learning_rate(self):
         """The learning rate of the next step, as a number."""

@@ -8,9 +8,10 @@ import tensorflow as tf
 
 import horovod.tensorflow as hvd
 from horovod.common.basics import Average
-from horovod.tensorflow import Compression, aggregation, gradients
+from horovod.tensorflow import Compression, aggregation, elastic, gradients
 
 init_scope = tf.init_scope
+failures = elastic.failures
 
 
 def prepare(model):
@@ -34,6 +35,9 @@ class Aggregation(aggregation.Aggregation):
     def apply_on_last(self, apply, otherwise):
         """Calls one of the two functions."""
         return super().apply_on_last(lambda: _operation(apply()), lambda: _operation(otherwise()))
+
+    def forget(self):
+        _evaluated(super().forget())
 
     def _make_variables(self, gradients):
         are_new = self._count is None
@@ -93,6 +97,18 @@ def average_number(value, name):
 
 def broadcast_variables(variables, root_rank):
     """Gives every rank the root's values of variables of TensorFlow or Keras."""
-    found = [variable if isinstance(variable, tf.Variable) else variable.value
-             for variable in variables]
-    _evaluated(hvd.broadcast_variables(found, root_rank))
+    _evaluated(hvd.broadcast_variables(_of_tensorflow(variables), root_rank))
+
+
+def _of_tensorflow(variables):
+    return [each if isinstance(each, tf.Variable) else each.value for each in variables]
+
+
+def Values(variables):
+    """Remembers the values of variables of TensorFlow or Keras; see horovod.tensorflow.elastic."""
+    def found():
+        return _of_tensorflow(variables())
+
+    if _is_graph_of_1():
+        return elastic.GraphValues(found, tf.compat.v1.keras.backend.get_session)
+    return elastic.Values(found)

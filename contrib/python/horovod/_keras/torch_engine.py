@@ -11,10 +11,12 @@ import horovod.torch as hvd
 from horovod.common.basics import Average
 from horovod.common.exceptions import HorovodInternalError
 from horovod.common.process_sets import UNKNOWN_SET
+from horovod.common.variables import must_match
 from horovod.torch import Compression
 from horovod.torch.parameters import make_groups
 
 init_scope = contextlib.nullcontext
+failures = contextlib.nullcontext
 
 
 def prepare(model):
@@ -124,6 +126,11 @@ class Aggregation:
             return self._sums
         return self._share([total / self._divisor for total in self._sums])
 
+    def forget(self):
+        """The next pass is the first one of a step."""
+        self._done = 0
+        self._sums = None
+
     def apply_on_last(self, apply, otherwise):
         """Calls one of the two functions."""
         return apply() if self._done % self.passes == 0 else otherwise()
@@ -173,3 +180,29 @@ def broadcast_variables(variables, root_rank):
     hvd.broadcast_parameters(
         [(f'variable.{index}', variable.value.data) for index, variable in enumerate(variables)],
         root_rank)
+
+
+class Values:
+    """The values of Keras variables: remembered, gone back to, and taken from rank 0.
+    ``variables`` is the function that lists them."""
+
+    def __init__(self, variables):
+        self._variables = variables
+        self.save()
+
+    def save(self):
+        """Remembers the present values."""
+        self._saved = [each.value.detach().clone() for each in self._variables()]
+
+    def restore(self):
+        """Goes back to the remembered ones."""
+        with torch.no_grad():
+            for variable, value in zip(self._variables(), self._saved):
+                variable.value.copy_(value)
+
+    def sync(self):
+        """Takes rank 0's and remembers them. Collective."""
+        found = self._variables()
+        must_match([list(each.shape) for each in found], 0)
+        broadcast_variables(found, 0)
+        self.save()

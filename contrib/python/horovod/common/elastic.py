@@ -6,6 +6,7 @@ The launcher decides whether a job is elastic: ``srun --hvd=elastic`` or ``hvdru
 any other job a training that is run through here is like one that is not: a rank that dies ends it.
 """
 
+import contextlib
 import copy
 import functools
 import queue
@@ -143,21 +144,26 @@ def begin_anew():
         raise RuntimeError(str(failure)) from None
 
 
-def run_fn(func, reset):
+def run_fn(func, reset, failures=contextlib.nullcontext):
     """The function ``func(state, ...)``, which trains, made to begin anew when ranks die or come.
 
     It begins with rank 0's state. After a failure each rank goes back to its last commit first.
-    ``reset`` leaves the job and joins it again.
+    ``reset`` leaves the job and joins it again. ``failures`` makes a context that raises
+    HorovodInternalError in place of what the framework raises for a collective that failed.
     """
     @functools.wraps(func)
     def train(state, *args, **kwargs):
-        needs_sync = True
+        is_new, needs_sync = False, True
         while True:
             try:
-                if needs_sync:
-                    state.sync()
-                lib.hvd_elastic_ready()
-                return func(state, *args, **kwargs)
+                with failures():
+                    if is_new:
+                        state.on_reset()
+                        is_new = False
+                    if needs_sync:
+                        state.sync()
+                    lib.hvd_elastic_ready()
+                    return func(state, *args, **kwargs)
             except RanksDisagreeError:
                 raise  # nobody died: it would be the same again
             except HorovodInternalError:
@@ -168,6 +174,6 @@ def run_fn(func, reset):
             except HostsUpdatedInterrupt as interrupt:
                 needs_sync = not interrupt.skip_sync
             reset()
-            state.on_reset()
+            is_new = True
 
     return train

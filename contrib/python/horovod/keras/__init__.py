@@ -13,7 +13,7 @@ from horovod.common.basics import (
     stop_timeline)
 from horovod.common.process_sets import (ProcessSet, add_process_set, global_process_set,
                                          remove_process_set)
-from horovod.keras import callbacks
+from horovod.keras import callbacks, elastic
 
 _engine = _keras.engine(keras)
 Compression = _engine.Compression

@@ -2,7 +2,7 @@
 """Distributed training with TensorFlow: ``import horovod.tensorflow as hvd``."""
 
 from horovod.common.exceptions import HorovodInternalError
-from horovod.tensorflow import mpi_ops
+from horovod.tensorflow import elastic, mpi_ops
 from horovod.tensorflow.compression import Compression
 from horovod.tensorflow.functions import (BroadcastGlobalVariablesHook, allgather_object,
                                           broadcast_global_variables, broadcast_object,

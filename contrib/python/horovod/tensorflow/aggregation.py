@@ -34,6 +34,12 @@ class Aggregation:
                                   lambda: [tf.zeros_like(each) for each in present]))
         return [None if each is None else next(shared) for each in gradients]
 
+    def forget(self):
+        """The next pass is the first one of a step; returns the operations that a graph of
+        TensorFlow 1 has to run for it."""
+        return [each.assign(tf.zeros_like(each)) for each in (self._count, *(self._sums or ()))
+                if each is not None]
+
     def apply_on_last(self, apply, otherwise):
         """Calls one of the two functions, which return an operation or nothing, after this pass's
         gradients have been added: the first if it is a step's last pass."""

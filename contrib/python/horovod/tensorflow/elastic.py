@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Training that goes on when ranks die or come: ``hvd.elastic``."""
+
+import contextlib
+import re
+
+import tensorflow as tf
+
+from horovod._keras.elastic import ModelState
+from horovod.common.basics import basics
+from horovod.common.elastic import ObjectState, begin_anew, run_fn
+from horovod.common.exceptions import HorovodInternalError
+from horovod.common.variables import must_match
+from horovod.tensorflow.functions import broadcast_object, broadcast_variables
+
+# In the text of a failed node of hvd; the latter where Python does the work (fallback.py).
+_JOB_IS_OVER = re.compile('Horovod[A-Z]|JobShutDownError')
+
+
+@contextlib.contextmanager
+def failures():
+    """Raises HorovodInternalError in place of TensorFlow's UnknownError of a collective that
+    failed because the job is over. What ranks disagree about stays as it is."""
+    try:
+        yield
+    except tf.errors.UnknownError as failure:
+        if not _JOB_IS_OVER.search(failure.message) or 'RanksDisagreeError' in failure.message:
+            raise
+        raise HorovodInternalError(failure.message) from failure
+
+
+def run(func):
+    """Decorates ``func(state, ...)``, which trains: it begins with rank 0's state, and begins anew
+    from the last commit when a rank dies, or with more ranks when some were let in."""
+    return run_fn(func, begin_anew, failures)
+
+
+class Values:
+    """The values of variables: remembered, gone back to, and taken from rank 0."""
+
+    def __init__(self, variables):
+        """variables: the function that lists them."""
+        self._variables = variables
+        self.save()
+
+    def save(self):
+        """Remembers the present values."""
+        self._saved = [tf.identity(each) for each in self._variables()]
+
+    def restore(self):
+        """Goes back to the remembered ones."""
+        for variable, value in zip(self._variables(), self._saved):
+            variable.assign(value)
+
+    def sync(self):
+        """Takes rank 0's and remembers them. Collective."""
+        found = self._variables()
+        must_match([str(each.shape) for each in found], 0)
+        self._broadcast(found)
+        self.save()
+
+    def _broadcast(self, found):
+        broadcast_variables(found, 0)
+
+
+class GraphValues(Values):
+    """The same in a graph of TensorFlow 1. Its nodes are made once, so that all ranks have the
+    same names for them."""
+
+    def __init__(self, variables, session):
+        """session: the function that returns it."""
+        found = variables()
+        self._session = session
+        self._given = [tf.compat.v1.placeholder(each.dtype.base_dtype, each.shape)
+                       for each in found]
+        self._assignments = [tf.compat.v1.assign(*pair) for pair in zip(found, self._given)]
+        self._broadcasts = broadcast_variables(found, 0)
+        super().__init__(lambda: found)
+
+    def save(self):
+        self._saved = self._session().run(self._variables())
+
+    def restore(self):
+        self._session().run(self._assignments, dict(zip(self._given, self._saved)))
+
+    def _broadcast(self, found):
+        self._session().run(self._broadcasts)
+
+
+class TensorFlowState(ObjectState):
+    """Variables of TensorFlow, and values that can be pickled, such as the epoch, as attributes.
+
+    variables: those of the model and of its optimizer, which must have made them already. None:
+        the global variables of a graph of TensorFlow 1.
+    session: that of such a graph; None: the default session. Not needed otherwise.
+    """
+
+    def __init__(self, variables=None, session=None, **kwargs):
+        self.variables = tf.compat.v1.global_variables() if variables is None else variables
+        self.session = session or tf.compat.v1.get_default_session()
+        self._values = (Values(lambda: list(self.variables)) if tf.executing_eagerly() else
+                        GraphValues(lambda: list(self.variables), lambda: self.session))
+        super().__init__(broadcast_object, basics.rank, **kwargs)
+
+    def save(self):
+        self._values.save()
+        super().save()
+
+    def restore(self):
+        self._values.restore()
+        super().restore()
+
+    def sync(self):
+        self._values.sync()
+        super().sync()
+
+
+class TensorFlowKerasState(ModelState):
+    """A model of tf.keras, its optimizer, and values that can be pickled, such as the epoch, as
+    attributes. For the arguments see help(horovod._keras.elastic.ModelState); ``backend``, Keras's
+    own, is accepted as Horovod does and not needed."""
+
+    def __init__(self, model, optimizer=None, backend=None, **kwargs):
+        super().__init__(model, optimizer, **kwargs)
+        self.backend = backend
+
+    @property
+    def keras(self):
+        return tf.keras
