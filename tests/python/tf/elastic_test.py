@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a training keeps of itself, and which failures let it begin anew; in a job that is not
+elastic."""
+
+import os
+from unittest import mock
+
+import numpy as np
+import tensorflow as tf
+
+import horovod.tensorflow as hvd
+from horovod.common.exceptions import HorovodInternalError
+from tf.case import Case, array
+
+STATE_OF_OTHERS = 'differ between ranks'
+
+
+def make(seed):
+    return [tf.Variable(np.full((3, 2), seed, np.float32)), tf.Variable(seed + 0.5)]
+
+
+class States(Case):
+
+    def check_values(self, variables, seed):
+        self.check(variables[0], np.full((3, 2), seed, np.float32))
+        self.check(variables[1], np.float32(seed + 0.5))
+
+    def test_variables_go_back_to_the_last_commit(self):
+        variables = make(1)
+        state = hvd.elastic.TensorFlowState(variables, epoch=0)
+
+        @tf.function
+        def step():
+            for each in variables:
+                each.assign_add(tf.ones_like(each))
+
+        step()
+        state.epoch = 1
+        state.commit()
+        for _ in range(2):
+            step()
+            variables[1].assign_add(5.0)
+            state.epoch = 9
+            state.restore()
+            self.check_values(variables, 2)
+            self.assertEqual(state.epoch, 1)
+
+    def test_sync_takes_rank_0s_variables(self):
+        variables = make(hvd.rank())
+        state = hvd.elastic.TensorFlowState(variables=variables, epoch=hvd.rank())
+        variables[0].assign_add(tf.ones((3, 2)))
+        variables[1].assign_add(1.0)
+        state.sync()
+        self.check_values(variables, 1)
+        self.assertEqual(state.epoch, 0)
+        variables[1].assign(99.0)
+        state.restore()
+        self.check_values(variables, 1)
+
+    def test_other_variables_than_rank_0s_are_refused(self):
+        variables = make(0)
+        if hvd.rank() > 0:
+            variables.append(tf.Variable(1.0))
+        state = hvd.elastic.TensorFlowState(variables)
+        if hvd.rank() > 0:
+            with self.assertRaisesRegex(ValueError, STATE_OF_OTHERS):
+                state.sync()
+            hvd.broadcast_variables(make(0), 0)  # rank 0 broadcasts its own
+            hvd.broadcast_object(None)
+        else:
+            state.sync()
+            hvd.broadcast_object(None)
+
+    def test_a_session_has_its_variables_kept(self):
+        with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+            first = tf.compat.v1.get_variable('a', initializer=np.float32([hvd.rank()]),
+                                              use_resource=True)
+            second = tf.compat.v1.get_variable('b', initializer=np.float32(7 + hvd.rank()),
+                                               use_resource=False)
+            session.run(tf.compat.v1.global_variables_initializer())
+            state = hvd.elastic.TensorFlowState(session=session, epoch=hvd.rank())
+            add = [each.assign_add(tf.ones_like(each)) for each in (first, second)]
+            for _ in range(2):
+                session.run(add)
+                state.sync()
+                kept = session.run([first, second])
+                session.run(add)
+                state.restore()
+                self.assertEqual(session.run([first, second]), kept)
+            self.check(kept[0], np.float32([2]))
+            self.check(kept[1], np.float32(9))
+            self.assertEqual(state.epoch, 0)
+
+    def test_a_model_of_keras_is_kept(self):
+        tf.keras.utils.set_random_seed(hvd.rank())
+        model = tf.keras.Sequential([tf.keras.layers.InputLayer((4,)), tf.keras.layers.Dense(1)])
+        model.compile(optimizer=tf.keras.optimizers.Adam(0.1), loss='mse')
+        state = hvd.elastic.TensorFlowKerasState(model, backend=tf.keras.backend, batch=hvd.rank())
+        state.sync()
+        kept = model.get_weights()
+        for other in hvd.allgather_object((kept, state.batch)):
+            for mine, each in zip(kept, other[0]):
+                np.testing.assert_array_equal(mine, each)
+            self.assertEqual(other[1], 0)
+        model.fit(tf.ones((4, 4)), tf.ones((4, 1)), verbose=0)
+        self.assertEqual(int(array(model.optimizer.iterations)), 1)
+        state.restore()
+        for mine, each in zip(kept, model.get_weights()):
+            np.testing.assert_array_equal(mine, each)
+        self.assertEqual(int(array(model.optimizer.iterations)), 0)
+
+
+class Failures(Case):
+
+    def setUp(self):
+        if hvd.size() < 2:
+            self.skipTest('one rank leaves nobody waiting')
+
+    def tearDown(self):
+        hvd.shutdown()
+        hvd.init()
+
+    def outlive(self, collective):
+        """Rank 0 leaves the job, which fails the others' collective: what ``run`` makes of it."""
+        @hvd.elastic.run
+        def train(state):
+            if hvd.rank() == 0:
+                hvd.shutdown()
+                raise HorovodInternalError('left')
+            collective()
+
+        with self.assertRaises(HorovodInternalError) as raised:
+            train(hvd.elastic.TensorFlowState(make(0)))
+        return str(raised.exception)
+
+    def test_the_end_of_the_job_is_an_internal_error(self):
+        self.outlive(lambda: hvd.allreduce(tf.ones((3,))))
+
+    def test_also_in_a_graph_and_under_a_name_of_its_own(self):
+        self.outlive(tf.function(lambda: hvd.allgather(tf.ones((3,)), name='own')))
+
+    def test_other_errors_stay_as_they_are(self):
+        @hvd.elastic.run
+        def train(state, error):
+            raise error
+
+        for error in (tf.errors.UnknownError(None, None, 'a disk failed'),
+                      tf.errors.FailedPreconditionError(None, None, 'HorovodAllreduce'),
+                      KeyError('x')):
+            with self.assertRaises(type(error)):
+                train(hvd.elastic.TensorFlowState(make(0)), error)
+
+    def test_ranks_that_disagree_are_told_so(self):
+        @hvd.elastic.run
+        def train(state):
+            hvd.allreduce(tf.ones((3 + hvd.rank(),)), name='shape')
+
+        with self.assertRaisesRegex(tf.errors.FailedPreconditionError, 'tensor shapes'):
+            train(hvd.elastic.TensorFlowState(make(0)))
+
+
+class Graphs(Case):
+
+    def test_one_that_outlives_ranks_counts_those_that_are_there(self):
+        layer = hvd.SyncBatchNormalization()
+        layer.build((None, 1))
+
+        @tf.function
+        def work(rows):
+            tape = tf.GradientTape()
+            with tape:
+                loss = tf.reduce_sum(tf.gather(table, [0]) * 6.0) + 6.0 * local
+            tape = hvd.DistributedGradientTape(tape)
+            tape.register_local_source(local)
+            sparse, own = tape.gradient(loss, [table, local])
+            return tf.convert_to_tensor(sparse)[0, 0], own, layer(rows, training=True)
+
+        table, local = tf.Variable(tf.ones((2, 1))), tf.Variable(1.0)
+        rows = tf.constant([[float(hvd.rank())]])
+        size = hvd.size()
+        with mock.patch.dict(os.environ, {'HOROVOD_ELASTIC': '1'}):
+            sparse, own, normal = work(rows)
+        self.check(sparse, np.float32(6))
+        self.check(own, np.float32(6 / size))
+        hvd.shutdown()
+        hvd.init(comm=[hvd_rank(rows)])
+        sparse, own, alone = work(rows)
+        self.check(sparse, np.float32(6))
+        self.check(own, np.float32(6))
+        self.check(alone, np.zeros((1, 1), np.float32))
+        if size > 1:
+            self.assertNotEqual(float(normal[0, 0]), 0)
+        hvd.shutdown()
+        hvd.init()
+
+
+def hvd_rank(rows):
+    """The launcher's number of this process."""
+    return int(rows[0, 0])
