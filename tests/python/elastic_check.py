@@ -6,17 +6,14 @@ import collections
 import os
 import re
 import shutil
-import signal
-import subprocess
 import sys
 import tempfile
-import threading
 
 import launch
+from elastic_example import train_example
 from training_check import Report
 
 JOB = os.path.join(launch.HERE, 'elastic_job.py')
-EXAMPLE = os.path.join(launch.HERE, '..', '..', 'contrib', 'examples', 'elastic', 'train.py')
 ENDED = re.compile(r'^slot (\d) ended: sizes (\[.*\]), steps (\d+), same (\w+)$',
                    re.MULTILINE)
 
@@ -67,45 +64,11 @@ def check_disagreement(report):
                 'ranks that disagree end with the error: it would be the same again', output)
 
 
-def child_of(process, slot):
-    """The process of a slot."""
-    children = open(f'/proc/{process.pid}/task/{process.pid}/children').read().split()
-    for child in map(int, children):
-        with open(f'/proc/{child}/environ') as environment:
-            if f'HOROVOD_RANK={slot}' in environment.read().split('\0'):
-                return child
-    raise ProcessLookupError(f'no slot {slot}')
-
-
-def train_example(kills):
-    """The example on four slots; kills: {epoch: slot to kill after it}. Returns the last epoch's
-    accuracy (None: it did not get there), how many ranks it had, and the output."""
-    environment = launch.environment(4)
-    process = subprocess.Popen(
-        [*launch.launcher(4), '--min-np', '1', *launch.sanitizer(), launch.PYTHON, EXAMPLE,
-         '--epochs', '14'], env=environment, text=True, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT)
-    timer = threading.Timer(launch.SECONDS, process.kill)
-    timer.start()
-    output, last = '', None
-    for line in process.stdout:
-        output += line
-        match = re.match(r'epoch +(\d+)  accuracy ([\d.]+)  (\d) ranks', line)
-        if match and int(match[1]) in kills:
-            os.kill(child_of(process, kills.pop(int(match[1]))), signal.SIGKILL)
-        if match and match[1] == '14':
-            last = float(match[2]), int(match[3])
-    status = process.wait()
-    timer.cancel()
-    accuracy, ranks = last if last and status == 0 else (None, None)
-    return accuracy, ranks, f'exit status {status}\n{output}'
-
-
 def check_example(report):
-    undisturbed, ranks, output = train_example({})
+    undisturbed, ranks, output = train_example('train.py', 4, {})
     report.line(undisturbed is not None and ranks == 4 and undisturbed > 0.95,
                 'the example recognises 95 % of the digits on four ranks', output)
-    accuracy, ranks, output = train_example({2: 1, 5: 0})
+    accuracy, ranks, output = train_example('train.py', 4, {2: 1, 5: 0})
     report.line(accuracy is not None and ranks == 2, 'it ends when two of them are killed', output)
     report.line(None not in (accuracy, undisturbed) and abs(accuracy - undisturbed) <= 0.012,
                 'with the same accuracy', f'{accuracy}, undisturbed {undisturbed}')

@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Trains a small Keras network on handwritten digits by model.fit, and goes on when ranks die or
+come; with Keras 2 or 3, on TensorFlow or, with KERAS_BACKEND=torch, on torch.
+
+    srun --hvd=elastic python3 train_keras.py
+    hvdrun -np 4 --min-np 1 python3 train_keras.py
+
+Kill one of its ranks: the others go back to their last commit, divide what is left of the epoch
+among themselves, and end as they would have. A step sees the same images whatever the number of
+ranks, each rank its share of them; the learning rate does not depend on it.
+"""
+
+import argparse
+
+import keras
+import numpy as np
+from sklearn.datasets import load_digits
+
+import horovod.keras as hvd
+
+HELD_OUT = 360  # of 1,797 images
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument('--epochs', type=int, default=12)
+    parser.add_argument('--batch-size', type=int, default=48, help='images of a step, all ranks')
+    parser.add_argument('--lr', type=float, default=0.04)
+    parser.add_argument('--commit-every', type=int, default=5, metavar='N', help='batches')
+    parser.add_argument('--seed', type=int, default=1)
+    return parser.parse_args()
+
+
+def load_images():
+    """The training and the held-out images with their labels, the same split on every rank."""
+    digits = load_digits()
+    images = (digits.images / 16).astype('float32').reshape(-1, 64)
+    order = np.random.default_rng(0).permutation(len(images))
+    train, held_out = order[HELD_OUT:], order[:HELD_OUT]
+    return (images[train], digits.target[train]), (images[held_out], digits.target[held_out])
+
+
+def what_is_left(state, images, arguments):
+    """The indices of this rank's images in the steps that the epoch has left, and how many of them
+    make a step."""
+    order = np.random.default_rng([arguments.seed, state.epoch]).permutation(len(images))
+    steps = order[:len(order) // arguments.batch_size * arguments.batch_size].reshape(
+        -1, arguments.batch_size)
+    mine = steps[state.batch:, hvd.rank()::hvd.size()]
+    return mine.ravel(), mine.shape[1]
+
+
+class Report(keras.callbacks.Callback):
+    """A line for each epoch."""
+
+    def on_epoch_end(self, epoch, logs=None):
+        if hvd.rank() == 0:
+            print(f'epoch {epoch + 1:2d}  accuracy {logs["val_accuracy"]:.4f}  {hvd.size()} ranks '
+                  f'on {hvd.cross_size()} nodes', flush=True)
+
+
+@hvd.elastic.run
+def train(state, data, held_out, arguments):
+    callbacks = [hvd.callbacks.MetricAverageCallback(),
+                 Report(),
+                 hvd.elastic.UpdateEpochStateCallback(state),
+                 hvd.elastic.UpdateBatchStateCallback(state),
+                 # The last one, so that it commits what the others have updated.
+                 hvd.elastic.CommitStateCallback(state, arguments.commit_every)]
+    part = slice(hvd.rank(), None, hvd.size())
+    while state.epoch < arguments.epochs:
+        # An epoch at a time: fit cannot begin in the midst of one, so it gets what is left of it.
+        mine, batch_size = what_is_left(state, data[0], arguments)
+        if len(mine) == 0:  # the state is that of the last batch of an epoch
+            state.epoch, state.batch = state.epoch + 1, 0
+            continue
+        state.model.fit(data[0][mine], data[1][mine], batch_size=batch_size, shuffle=False,
+                        initial_epoch=state.epoch, epochs=state.epoch + 1,
+                        validation_data=(held_out[0][part], held_out[1][part]),
+                        callbacks=callbacks, verbose=0)
+
+
+def main():
+    arguments = parse_arguments()
+    hvd.init()
+    keras.utils.set_random_seed(arguments.seed)
+    data, held_out = load_images()
+    model = keras.Sequential([keras.layers.InputLayer((64,)),
+                              keras.layers.Dense(128, activation='relu'),
+                              keras.layers.Dense(10)])
+    optimizer = hvd.DistributedOptimizer(keras.optimizers.SGD(arguments.lr, momentum=0.9))
+    model.compile(optimizer=optimizer, metrics=['accuracy'],
+                  loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    state = hvd.elastic.KerasState(model, epoch=0, batch=0)
+    state.register_reset_callbacks([lambda: print(
+        f'rank {hvd.rank()} begins anew, one of {hvd.size()}', flush=True)])
+    train(state, data, held_out, arguments)
+    hvd.shutdown()
+
+
+if __name__ == '__main__':
+    main()

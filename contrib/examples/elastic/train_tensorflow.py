@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Trains a small network on handwritten digits by a loop of its own, and goes on when ranks die or
+come.
+
+    srun --hvd=elastic python3 train_tensorflow.py
+    hvdrun -np 4 --min-np 1 python3 train_tensorflow.py
+
+Kill one of its ranks: the others go back to their last commit, divide what is left of the epoch
+among themselves, and end as they would have. A step sees the same images whatever the number of
+ranks, each rank its share of them; the learning rate does not depend on it.
+"""
+
+import argparse
+import os
+
+import numpy as np
+import tensorflow as tf
+from sklearn.datasets import load_digits
+
+import horovod.tensorflow as hvd
+
+HELD_OUT = 360  # of 1,797 images
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument('--epochs', type=int, default=12)
+    parser.add_argument('--batch-size', type=int, default=48, help='images of a step, all ranks')
+    parser.add_argument('--lr', type=float, default=0.04)
+    parser.add_argument('--commit-every', type=int, default=5, metavar='N', help='batches')
+    parser.add_argument('--seed', type=int, default=1)
+    return parser.parse_args()
+
+
+def load_images():
+    """The training and the held-out images with their labels, the same split on every rank."""
+    digits = load_digits()
+    images = (digits.images / 16).astype('float32').reshape(-1, 64)
+    order = np.random.default_rng(0).permutation(len(images))
+    train, held_out = order[HELD_OUT:], order[:HELD_OUT]
+    return (images[train], digits.target[train]), (images[held_out], digits.target[held_out])
+
+
+def steps_left(state, data, arguments):
+    """This rank's images and labels of each step that the epoch has left."""
+    images, labels = data
+    order = np.random.default_rng([arguments.seed, state.epoch]).permutation(len(images))
+    size = arguments.batch_size
+    for step in range(state.batch, len(images) // size):
+        mine = order[step * size:(step + 1) * size][hvd.rank()::hvd.size()]
+        yield images[mine], labels[mine]
+
+
+def make_step(model, optimizer, arguments):
+    """The function that takes a step. It may outlive ranks: who takes part is looked up when it
+    runs."""
+    @tf.function(input_signature=[tf.TensorSpec((None, 64), tf.float32),
+                                  tf.TensorSpec((None,), tf.int64)])
+    def step(images, labels):
+        with tf.GradientTape() as tape:
+            losses = tf.nn.sparse_softmax_cross_entropy_with_logits(
+                labels, model(images, training=True))
+            loss = tf.reduce_sum(losses) / arguments.batch_size
+        # The sum over the ranks: each image counts alike, also where they do not divide evenly.
+        tape = hvd.DistributedGradientTape(tape, op=hvd.Sum)
+        weights = model.trainable_variables
+        optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights))
+
+    return step
+
+
+def accuracy(model, data):
+    """The share of right answers, each rank asking about its part of the images."""
+    images, labels = (part[hvd.rank()::hvd.size()] for part in data)
+    right = np.sum(np.argmax(model(images), 1) == labels)
+    return float(hvd.allreduce(tf.constant(right), op=hvd.Sum, name='right')) / len(data[0])
+
+
+@hvd.elastic.run
+def train(state, step, data, held_out, arguments):
+    while state.epoch < arguments.epochs:
+        for images, labels in steps_left(state, data, arguments):
+            step(images, labels)
+            state.batch += 1
+            if state.batch % arguments.commit_every == 0:
+                state.commit()
+        share = accuracy(state.model, held_out)
+        if hvd.rank() == 0:
+            print(f'epoch {state.epoch + 1:2d}  accuracy {share:.4f}  {hvd.size()} ranks on '
+                  f'{hvd.cross_size()} nodes', flush=True)
+        state.epoch += 1
+        state.batch = 0
+        state.commit()
+
+
+def use_own_processors():
+    """A GPU for each rank of a node if there are any, and a share of its cores."""
+    gpus = tf.config.list_physical_devices('GPU')
+    tf.config.set_visible_devices(gpus[hvd.local_rank():hvd.local_rank() + 1], 'GPU')
+    cores = max(1, len(os.sched_getaffinity(0)) // hvd.local_size())
+    tf.config.threading.set_intra_op_parallelism_threads(cores)
+
+
+def main():
+    arguments = parse_arguments()
+    hvd.init()
+    use_own_processors()
+    tf.keras.utils.set_random_seed(arguments.seed)
+    data, held_out = load_images()
+    model = tf.keras.Sequential([tf.keras.layers.InputLayer((64,)),
+                                 tf.keras.layers.Dense(128, activation='relu'),
+                                 tf.keras.layers.Dense(10)])
+    optimizer = tf.keras.optimizers.SGD(arguments.lr, momentum=0.9)
+    state = hvd.elastic.TensorFlowKerasState(model, optimizer, epoch=0, batch=0)
+    state.register_reset_callbacks([lambda: print(
+        f'rank {hvd.rank()} begins anew, one of {hvd.size()}', flush=True)])
+    train(state, make_step(model, optimizer, arguments), data, held_out, arguments)
+    hvd.shutdown()
+
+
+if __name__ == '__main__':
+    main()
