@@ -35,9 +35,12 @@ class State:
         return list(found() if callable(found) else found)
 
     def hyperparameters(self):
-        """Further variables, of keras.optimizers.legacy: in the others they are among the rest."""
-        return [each for _, each in sorted(getattr(self._optimizer, '_hyper', {}).items())
-                if hasattr(each, 'assign')]
+        """Variables that Keras 2 does not count among its own: the learning rate, and all that
+        keras.optimizers.legacy has."""
+        legacy = sorted(getattr(self._optimizer, '_hyper', {}).items())
+        found = [getattr(self._optimizer, '_learning_rate', None), *(each for _, each in legacy)]
+        own = {id(each) for each in self.variables()}
+        return [each for each in found if hasattr(each, 'assign') and id(each) not in own]
 
     @property
     def learning_rate(self):
