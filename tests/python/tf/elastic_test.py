@@ -144,7 +144,7 @@ class Failures(Case):
         def train(state, error):
             raise error
 
-        for error in (tf.errors.UnknownError(None, None, 'a disk failed'),
+        for error in (tf.errors.UnknownError(None, None, 'a disk failed [[HorovodJoin_1]]'),
                       tf.errors.FailedPreconditionError(None, None, 'HorovodAllreduce'),
                       KeyError('x')):
             with self.assertRaises(type(error)):

@@ -13,8 +13,9 @@ from horovod.common.exceptions import HorovodInternalError
 from horovod.common.variables import must_match
 from horovod.tensorflow.functions import broadcast_object, broadcast_variables
 
-# In the text of a failed node of hvd; the latter where Python does the work (fallback.py).
-_JOB_IS_OVER = re.compile('Horovod[A-Z]|JobShutDownError')
+# What a failed node says (contrib/tensorflow_op/call.c, or fallback.py). The name of a node alone
+# may also be in the text of others' failures.
+_JOB_IS_OVER = re.compile('Horovod[A-Z][a-z]+ failed: |HorovodInternalError|JobShutDownError')
 
 
 @contextlib.contextmanager
@@ -24,7 +25,7 @@ def failures():
     try:
         yield
     except tf.errors.UnknownError as failure:
-        if not _JOB_IS_OVER.search(failure.message) or 'RanksDisagreeError' in failure.message:
+        if not _JOB_IS_OVER.search(failure.message):
             raise
         raise HorovodInternalError(failure.message) from failure
 
