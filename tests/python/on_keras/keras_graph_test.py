@@ -53,5 +53,23 @@ class Graph(Case):
         self.assertEqual(same, [True, False, True, False])
         self.check_same_everywhere(seen[-1])
 
+    def test_the_state_of_a_training_is_kept(self):
+        model = network(hvd.rank())
+        model.compile(loss='mse', optimizer=hvd.DistributedOptimizer(
+            keras.optimizers.legacy.Adam(0.1 + hvd.rank()), backward_passes_per_step=2))
+        state = hvd.elastic.KerasState(model, epoch=hvd.rank())
+        for _ in range(2):  # the nodes of a broadcast are made once
+            state.sync()
+            kept = model.get_weights()
+            self.check_same_everywhere(kept)
+            self.assertEqual(state.epoch, 0)
+            self.check(keras.backend.get_value(model.optimizer.lr), 0.1)
+            model.fit(numpy.ones((6, 4)), numpy.ones((6, 1)), batch_size=2, verbose=0)
+            self.assertNotEqual(model.get_weights()[0].tolist(), kept[0].tolist())
+            state.restore()
+            for mine, expected in zip(model.get_weights(), kept):
+                self.check(mine, expected)
+            state.reset()
+
     def test_values_are_evaluated(self):
         self.check(hvd.allreduce(numpy.array([float(hvd.rank())])), [(hvd.size() - 1) / 2])
