@@ -2,6 +2,7 @@
 """What a training keeps of itself, and how samples are divided; in a job that is not elastic."""
 
 import unittest
+from unittest import mock
 
 import torch
 
@@ -330,3 +331,23 @@ class Runs(ElasticCase):
         state = hvd.elastic.ObjectState(hvd.broadcast_object, hvd.rank, epoch=0)
         self.assertEqual(train(state), hvd.size())
         self.assertEqual(entered, [0, 1])
+
+    def test_a_failure_in_a_callback_begins_anew_once_more(self):
+        failures = ['in training', 'in a callback']
+
+        def fail(where):
+            if failures[:1] == [where]:
+                del failures[0]
+                raise HorovodInternalError(where)
+
+        @hvd.elastic.run
+        def train(state):
+            state.epoch += 1
+            fail('in training')
+            return state.epoch
+
+        state = hvd.elastic.ObjectState(hvd.broadcast_object, hvd.rank, epoch=0)
+        state.register_reset_callbacks([lambda: fail('in a callback')])
+        with mock.patch('horovod.common.elastic.is_elastic', return_value=True):
+            self.assertEqual(train(state), 1)
+        self.assertEqual(failures, [])
