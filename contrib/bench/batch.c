@@ -50,7 +50,7 @@ void batch_finish(struct batch *batch)
     free(batch->requests);
 }
 
-static void submit(struct batch *batch, int index)
+void batch_submit(struct batch *batch, int index)
 {
     struct hvd_tensor tensor = {.name = batch->names[index],
                                 .input = batch->in + index * batch->elements,
@@ -67,20 +67,26 @@ static void submit(struct batch *batch, int index)
     }
 }
 
+void batch_wait(struct batch *batch, int index)
+{
+    struct hvd_error err;
+
+    if (hvd_wait(batch->requests[index], &err) != 0) {
+        die(batch->names[index], err.text);
+    }
+    hvd_request_free(batch->requests[index]);
+}
+
 double batch_run(struct batch *batch)
 {
     double start = seconds_now(), submitted;
-    struct hvd_error err;
 
     for (int i = 0; i < batch->count; i++) {
-        submit(batch, i);
+        batch_submit(batch, i);
     }
     submitted = seconds_now() - start;
     for (int i = 0; i < batch->count; i++) {
-        if (hvd_wait(batch->requests[i], &err) != 0) {
-            die(batch->names[i], err.text);
-        }
-        hvd_request_free(batch->requests[i]);
+        batch_wait(batch, i);
     }
     return submitted;
 }

@@ -21,6 +21,10 @@ struct batch {
 void batch_init(struct batch *batch, const char *prefix, int count, int64_t elements);
 void batch_finish(struct batch *batch);
 
+/* One of them: begins, and waits for its end. */
+void batch_submit(struct batch *batch, int index);
+void batch_wait(struct batch *batch, int index);
+
 /* Submits them one by one, then waits for each. Returns the seconds until all were submitted. */
 double batch_run(struct batch *batch);
 

@@ -14,18 +14,19 @@ the calling thread:
   synchronize  with one that is done
   backward     with hooks that submit gradients, less the same without hooks; from two ranks on
   step's end   DistributedOptimizer.synchronize; from two ranks on, and with the wait for them
-  one by one   submit and synchronize, with the wait for the others, before the next tensor
+  together     submit all, then synchronize with each, with the wait for the others
+  one by one   submit and synchronize, with the wait for the others, before the next tensor;
+               "of it submit" is a part of that, on the clock only
 
 With --gloo also what torch.distributed's calls cost on its gloo backend, in the same processes:
-all_reduce(async_op=True), wait() of one that is done, and both one by one. In C, without Python,
-it is `agreement` that tells.
+all_reduce(async_op=True), wait() of one that is done, together and one by one. calls.c tells what
+the same costs in C, calls_tensorflow.py in TensorFlow; call_costs.py puts all in one table.
 
 With --busy another Python thread computes all the time: who lets go of the interpreter lock waits
 for his next turn.
 """
 
 import argparse
-import statistics
 import tempfile
 import threading
 import time
@@ -34,30 +35,7 @@ import horovod.torch as hvd
 import torch
 from torch import distributed
 
-WARM_UP_STEPS = 30
-
-
-class Stopwatch:
-    """Notes, for each name, clock and processor time since the last note."""
-
-    def __init__(self):
-        self.times = {}
-        self.restart()
-
-    def restart(self):
-        self._last = time.perf_counter(), time.thread_time()
-
-    def note(self, name):
-        now = time.perf_counter(), time.thread_time()
-        self.times.setdefault(name, []).append(
-            [after - before for after, before in zip(now, self._last)])
-        self.restart()
-
-    def figures(self, name, count):
-        """(median, first decile) in microseconds per tensor, of clock and of processor."""
-        columns = [sorted(column) for column in zip(*self.times[name][WARM_UP_STEPS:])]
-        return [(statistics.median(column) / count * 1e6, column[len(column) // 10] / count * 1e6)
-                for column in columns]
+from stopwatch import WARM_UP_STEPS, Stopwatch, print_figures
 
 
 def wait_until_done(handles):
@@ -80,12 +58,25 @@ def run_calls(stopwatch, tensors):
     stopwatch.note('synchronize')
 
 
-def run_one_by_one(stopwatch, tensors):
+def run_together(stopwatch, tensors):
     hvd.barrier()
     stopwatch.restart()
+    for handle in [hvd.allreduce_async_(tensor, name=name) for name, tensor in tensors]:
+        hvd.synchronize(handle)
+    stopwatch.note('together')
+
+
+def run_one_by_one(stopwatch, tensors):
+    hvd.barrier()
+    submit = 0.0
+    stopwatch.restart()
     for name, tensor in tensors:
-        hvd.synchronize(hvd.allreduce_async_(tensor, name=name))
+        start = time.perf_counter()
+        handle = hvd.allreduce_async_(tensor, name=name)
+        submit += time.perf_counter() - start
+        hvd.synchronize(handle)
     stopwatch.note('one by one')
+    stopwatch.add('- of it submit', (submit, submit))
 
 
 def run_gloo(stopwatch, tensors):
@@ -102,9 +93,22 @@ def run_gloo(stopwatch, tensors):
     stopwatch.note('gloo wait')
     distributed.barrier()
     stopwatch.restart()
+    for work in [distributed.all_reduce(tensor, async_op=True) for _, tensor in tensors]:
+        work.wait()
+    stopwatch.note('gloo together')
+
+
+def run_gloo_one_by_one(stopwatch, tensors):
+    distributed.barrier()
+    submit = 0.0
+    stopwatch.restart()
     for _, tensor in tensors:
-        distributed.all_reduce(tensor, async_op=True).wait()
+        start = time.perf_counter()
+        work = distributed.all_reduce(tensor, async_op=True)
+        submit += time.perf_counter() - start
+        work.wait()
     stopwatch.note('gloo one by one')
+    stopwatch.add('- gloo submit', (submit, submit))
 
 
 def begin_gloo():
@@ -142,10 +146,12 @@ def measure(count, steps, has_gloo):
     tensors = [(f'calls.{index}', torch.zeros(1)) for index in range(count)]
     for _ in range(WARM_UP_STEPS + steps):
         run_calls(stopwatch, tensors)
+        run_together(stopwatch, tensors)
         run_one_by_one(stopwatch, tensors)
         if has_gloo:
             run_gloo(stopwatch, tensors)
-    figures = {name: stopwatch.figures(name, count) for name in stopwatch.times}
+            run_gloo_one_by_one(stopwatch, tensors)
+    figures = stopwatch.all_figures(count)
     if hvd.size() > 1:
         run_optimizer(stopwatch, count, steps)
         hooks, none = (stopwatch.figures(name, count) for name in ('with hooks', 'without hooks'))
@@ -175,9 +181,7 @@ def main():
         threading.Thread(target=keep_busy, daemon=True).start()
     figures = measure(arguments.count, arguments.steps, arguments.gloo)
     if hvd.rank() == 0:
-        print(f'{"us per tensor":<16}{"clock":>8}{"1/10":>8}{"cpu":>8}{"1/10":>8}')
-        for name, pairs in figures.items():
-            print(f'{name:<16}' + ''.join(f'{value:8.2f}' for pair in pairs for value in pair))
+        print_figures(figures)
     hvd.shutdown()
 
 

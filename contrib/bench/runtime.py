@@ -208,6 +208,11 @@ def small_tensors(options, runtimes, ranks):
     sys.stdout.flush()
 
 
+def conditions(turns):
+    return (f'{os.cpu_count()} cores, load before {os.getloadavg()[0]:.1f}; medians of '
+            f'{turns} turns')
+
+
 def parse():
     parser = argparse.ArgumentParser(prog='runtime.sh')
     parser.add_argument('--build', required=True, help=argparse.SUPPRESS)
@@ -229,8 +234,7 @@ def main():
     runtimes = [hvd_runtime(options.build)]
     if options.horovod:
         runtimes += [horovod_runtime(options.horovod, cycle_ms) for cycle_ms in (1, 0.1)]
-    print(f'{os.cpu_count()} cores, load before {os.getloadavg()[0]:.1f}; medians of '
-          f'{options.turns} turns')
+    print(conditions(options.turns))
     for layout in options.layouts:
         for gradient_list in options.lists:
             agreement(options, runtimes, layout, gradient_list)
