@@ -16,7 +16,8 @@ Installs what is missing (Debian, root), builds and tests. The last line is
   sanitized   unit and processes again, under AddressSanitizer and UndefinedBehaviorSanitizer
   threads     the tests in which threads meet, under ThreadSanitizer
   python      the front ends: with Debian's PyTorch and the current one of PyPI; with the newest
-              TensorFlow of PyPI (Keras 3) and with 2.15 (Keras 2); with MXNet
+              TensorFlow of PyPI (Keras 3) and with 2.15 (Keras 2); with MXNet. Each on up to four
+              ranks, and on a cluster of two nodes; the table of their counts comes at the end
   bench       the benchmarks; only when named
   soak        half an hour of random life of a job, in four layouts; only when named
   unit, processes, cluster, gpu, hw, ...    suites of \`meson test\`
@@ -168,8 +169,8 @@ plain_suites()
 
 python_suite()
 {
-    build_plain || return
-    HVD_TEST_PYTHON=/usr/bin/python3 run_tests plain torch-of-debian --suite python
+    install_plain || return
+    HVD_TEST_PYTHON=/usr/bin/python3 plain_suites torch-of-debian --suite python
     environment_tests torch-of-pypi tests/torch_env.sh --suite python --no-suite once
     environment_tests keras-on-torch tests/torch_env.sh --suite keras-on-torch
     environment_tests tensorflow-newest 'tests/tensorflow_env.sh newest' --suite tensorflow
@@ -184,7 +185,7 @@ environment_tests()
     shift 2
     # shellcheck disable=SC2086 # the command's arguments
     if python=$($command 2>"$log"); then
-        HVD_TEST_PYTHON=$python run_tests plain "$label" "$@"
+        HVD_TEST_PYTHON=$python plain_suites "$label" "$@"
     else
         report ok "$label, $* # SKIP $(tail -n 1 "$log")"
     fi
@@ -255,10 +256,11 @@ prepare()
         { tail -n 20 "$results/packages.log" >&2 && echo 'going on with what is here' >&2; }
 }
 
-# The results of the steps and of each `meson test`.
+# The results of the steps and of each `meson test`, those of the front ends in a table, too.
 count()
 {
     [ ! -e "$results/steps.tap" ] || echo "1..$step_count" >>"$results/steps.tap"
+    find "$results" -name '*.json' | sort | xargs -r /usr/bin/python3 tests/runner/front_ends.py
     find "$results" -name '*.tap' -o -name '*.json' | sort |
         xargs -r /usr/bin/python3 tests/runner/count.py
 }

@@ -25,10 +25,13 @@ LINE = re.compile(r'(ok|not ok) \d+ - (.*?)( # SKIP .*)?$')
 
 
 def missing(ranks, modules=NEEDS):
-    """Why nothing can be tested here, or None."""
-    probe = subprocess.run([PYTHON, '-c', f'import {modules}'], capture_output=True, check=False)
+    """Why nothing can be tested here, or None; then a comment tells what is tested with."""
+    versions = ', '.join(f'"{name}", {name}.__version__' for name in modules.split(', '))
+    probe = subprocess.run([PYTHON, '-c', f'import {modules}\nprint({versions})'],
+                           capture_output=True, text=True, check=False)
     if probe.returncode != 0:
         return f'{PYTHON} lacks {modules}: set HVD_TEST_PYTHON'
+    comment(f'with {probe.stdout.splitlines()[-1]}')
     command = launcher(ranks)[:1]
     if command and not shutil.which(command[0]):
         return f'there is no {command[0]}: apt-get install openmpi-bin'
