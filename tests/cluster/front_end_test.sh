@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# front_end_test.sh MODULE...: test modules of tests/python on two nodes with two ranks each, under
+# `srun --hvd`, with the package horovod of an install and the Python of HVD_TEST_PYTHON.
+. "$(dirname "$0")/harness.sh"
+
+python=${HVD_TEST_PYTHON:-/usr/bin/python3}
+limit=560
+
+# What a node has to see of a virtual environment, which may be in a home that the job user cannot
+# enter: its directory, under another name. The mount goes with the cluster.
+bring_python()
+{
+    local environment node
+    environment=$(dirname "$(dirname "$python")")
+    [ -e "$environment/pyvenv.cfg" ] || return 0
+    mkdir "$home/python"
+    python=$home/python/bin/$(basename "$python")
+    for node in '' n1 n2; do
+        # shellcheck disable=SC2086
+        as_root ${node:+--node "$node"} mount --bind "$environment" "$home/python" || return 1
+    done
+}
+
+# launch.py's launcher takes hvdrun's options.
+bring_tests()
+{
+    cp -r "$tests_dir/../python" "$home/tests"
+    cat >"$home/on_nodes" <<'SH'
+#!/bin/sh
+shift 2 # -np 4
+exec srun --hvd -N 2 --ntasks-per-node=2 "$@"
+SH
+    mkdir "$home/tmp"
+    chmod -R a+rX "$home/tests"
+    chmod 755 "$home/on_nodes"
+    chmod 1777 "$home/tmp"
+}
+
+install_hvd
+start_cluster 2 --sockets 1 --cores 4 --gpus 0 --prefix "$prefix"
+bring_tests
+bring_python || tap_skip_all "the nodes cannot be given $python"
+as_user HVD_TEST_PYTHON="$python" HVD_TEST_NEEDS="${HVD_TEST_NEEDS:-torch}" TMPDIR="$home/tmp" \
+    HVD_TEST_LAUNCHER="$home/on_nodes" HVD_TEST_SECONDS=540 PYTHONPATH="$home/tests/on_mxnet" \
+    /usr/bin/python3 "$home/tests/launch.py" 4 "$@"
