@@ -199,6 +199,24 @@ static void compute(void *kernel, struct TF_OpKernelContext *context,
     }
 }
 
+static void compute_here(void *kernel, struct TF_OpKernelContext *context)
+{
+    struct hvd_tf_call *call = hvd_tf_call_start(kernel, context);
+
+    if (call != NULL) {
+        wait_here(call);
+    }
+}
+
+static struct TF_KernelBuilder *collective_builder(const struct operation *operation)
+{
+    return hvd_tensorflow_nodes_wait()
+               ? tf.NewKernelBuilder(operation->name, "CPU", operation->create,
+                                     compute_here, hvd_tf_kernel_destroy)
+               : tf.NewAsyncKernelBuilder(operation->name, "CPU", operation->create,
+                                          compute, hvd_tf_kernel_destroy);
+}
+
 static void define(const struct operation *operation, struct TF_Status *status)
 {
     struct TF_OpDefinitionBuilder *builder = tf.NewOpDefinitionBuilder(operation->name);
@@ -223,8 +241,7 @@ static void implement(const struct operation *operation, struct TF_Status *statu
         operation->is_fact
             ? tf.NewKernelBuilder(operation->name, "CPU", operation->create,
                                   hvd_fact_compute, hvd_fact_delete)
-            : tf.NewAsyncKernelBuilder(operation->name, "CPU", operation->create, compute,
-                                       hvd_tf_kernel_destroy);
+            : collective_builder(operation);
 
     tf.RegisterKernelBuilder(operation->name, builder, status);
 }

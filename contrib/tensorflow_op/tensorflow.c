@@ -12,10 +12,18 @@ struct tensorflow tf;
         "TF_" #name, offsetof(struct tensorflow, name)                                   \
     }
 
-static const struct {
+struct function {
     const char *name;
     size_t offset;
-} functions[] = {
+};
+
+/* Since TensorFlow 2.13. */
+static const struct function optional_functions[] = {
+    FUNCTION(NewAsyncKernelBuilder),
+    FUNCTION(RunAsyncOpKernelDoneCallback),
+};
+
+static const struct function functions[] = {
     FUNCTION(NewStatus),
     FUNCTION(DeleteStatus),
     FUNCTION(SetStatus),
@@ -28,9 +36,7 @@ static const struct {
     FUNCTION(OpDefinitionBuilderSetShapeInferenceFunction),
     FUNCTION(RegisterOpDefinition),
     FUNCTION(NewKernelBuilder),
-    FUNCTION(NewAsyncKernelBuilder),
     FUNCTION(RegisterKernelBuilder),
-    FUNCTION(RunAsyncOpKernelDoneCallback),
     FUNCTION(OpKernelConstruction_GetAttrSize),
     FUNCTION(OpKernelConstruction_GetAttrString),
     FUNCTION(OpKernelConstruction_GetAttrInt64),
@@ -70,17 +76,30 @@ static void *loaded_tensorflow(void)
     return library != NULL ? library : RTLD_DEFAULT;
 }
 
+/* Returns the name of the first that is not there, or NULL. */
+static const char *find_all(void *library, const struct function *wanted, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        void *address = dlsym(library, wanted[i].name);
+
+        if (address == NULL) {
+            return wanted[i].name;
+        }
+        memcpy((char *)&tf + wanted[i].offset, &address, sizeof(address));
+    }
+    return NULL;
+}
+
 const char *hvd_tensorflow_find(void)
 {
     void *library = loaded_tensorflow();
 
-    for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
-        void *address = dlsym(library, functions[i].name);
+    find_all(library, optional_functions,
+             sizeof(optional_functions) / sizeof(optional_functions[0]));
+    return find_all(library, functions, sizeof(functions) / sizeof(functions[0]));
+}
 
-        if (address == NULL) {
-            return functions[i].name;
-        }
-        memcpy((char *)&tf + functions[i].offset, &address, sizeof(address));
-    }
-    return NULL;
+bool hvd_tensorflow_nodes_wait(void)
+{
+    return tf.NewAsyncKernelBuilder == NULL || tf.RunAsyncOpKernelDoneCallback == NULL;
 }

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "gpu_binding/attr.h"
+
 struct TF_Status;
 struct TF_Tensor;
 struct TF_OpDefinitionBuilder;
@@ -155,7 +157,12 @@ struct tensorflow {
 /* The functions; valid once hvd_tensorflow_find has returned NULL. */
 extern struct tensorflow tf;
 
-/* Looks all of them up, once; returns the name of one that this TensorFlow lacks, or NULL. */
+/* Looks all of them up, once; returns the name of one that this TensorFlow lacks, or NULL. What
+ * asynchronous kernels need, before 2.13, may be lacking: then it stays NULL. */
 const char *hvd_tensorflow_find(void);
+
+/* Whether a node keeps its thread until all ranks have come: TensorFlow before 2.13 has no
+ * asynchronous kernels in C. After hvd_tensorflow_find; Python asks, too. */
+HVD_EXPORT bool hvd_tensorflow_nodes_wait(void);
 
 #endif

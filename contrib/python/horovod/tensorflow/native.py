@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The operations that hvd adds to TensorFlow (contrib/tensorflow_op), loaded on import."""
 
+import ctypes
 import logging
 import os
 
@@ -32,7 +33,8 @@ def _wants_python():
 
 
 def _load():
-    """The operations; where they cannot be had or are not wanted, those in Python."""
+    """The operations, and whether their nodes keep a thread of the graph until all ranks have come;
+    where they cannot be had or are not wanted, those in Python."""
     places = list(_places())
     found = [place for place in places if os.path.exists(place)]
     try:
@@ -43,13 +45,13 @@ def _load():
         loaded = tf.load_op_library(found[0])
         if not hasattr(loaded, 'horovod_allreduce'):
             raise OSError(f'{found[0]} does not find all that it needs')
-        return loaded
+        return loaded, bool(ctypes.CDLL(found[0]).hvd_tensorflow_nodes_wait())
     except (OSError, tf.errors.OpError) as cause:
         _log.info('collectives run as Python code in TensorFlow %s: %s', tf.__version__, cause)
-        return fallback.Operations()
+        return fallback.Operations(), True
 
 
-ops = _load()
+ops, nodes_wait = _load()
 
 
 def gradient_of(kind):

@@ -12,7 +12,7 @@ import re
 import tensorflow as tf
 
 from horovod.common.process_sets import global_process_set
-from horovod.tensorflow.native import ops
+from horovod.tensorflow.native import nodes_wait, ops
 
 # The number of no process set; libhvd says what is wrong.
 _NO_SET = -1
@@ -63,12 +63,13 @@ def describe(kind, tensors, name, ignore_name_scope, set_id):
 
 def independent(outputs):
     """Lets tf.function start the operation of these outputs as soon as it has its inputs; else it
-    would wait for the stateful operation that the program has before it. Returns the outputs."""
-    if not tf.executing_eagerly():
+    would wait for the stateful operation that the program has before it. That is as it should be
+    where a node keeps a thread: all ranks then wait in the same order. Returns the outputs."""
+    if not nodes_wait and not tf.executing_eagerly():
         graph = tf.compat.v1.get_default_graph()
         manager = getattr(graph, 'experimental_acd_manager', None)
         first = outputs[0] if isinstance(outputs, (list, tuple)) else outputs
-        if manager is not None and first.op.type.startswith('Horovod'):
+        if manager is not None:
             manager.run_independently(first.op)
     return outputs
 
