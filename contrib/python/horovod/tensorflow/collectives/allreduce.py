@@ -7,7 +7,8 @@ from horovod.common.basics import Adasum, Average, Sum
 from horovod.common.process_sets import global_process_set
 from horovod.common.reductions import check_adasum_ranks, choose_op
 from horovod.tensorflow.collectives.allgather import allgather
-from horovod.tensorflow.collectives.nodes import reduce, set_number, size_of, tensors_of
+from horovod.tensorflow.collectives.nodes import (placed_on, reduce, set_number, size_of,
+                                                  tensors_of)
 from horovod.tensorflow.compression import Compression
 from horovod.tensorflow.native import gradient_of
 
@@ -27,7 +28,7 @@ def _reduce_sparse(tensor, device, op, scale, name, process_set, ignore_name_sco
             'The Adasum reduction does not currently support sparse tensors. As a workaround '
             'please pass sparse_as_dense=True to DistributedOptimizer' if op == Adasum else
             'tf.IndexedSlices can only be reduced by hvd.Average or hvd.Sum')
-    with tf.device(device):
+    with placed_on(device):
         values, indices = (
             allgather(part, None if name is None else f'{name}.{what}', ignore_name_scope,
                       process_set)
@@ -40,7 +41,7 @@ def _reduce_sparse(tensor, device, op, scale, name, process_set, ignore_name_sco
 
 def _reduce_dense(tensors, device, compression, op, scale, name, process_set,
                   ignore_name_scope):
-    with tf.device(device):
+    with placed_on(device):
         tensors = tensors_of(tensors)
         if op == Adasum:
             check_adasum_ranks(process_set.size())

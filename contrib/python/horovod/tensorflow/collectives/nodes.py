@@ -6,6 +6,7 @@ ends before the next begins, by the kind of the operation or the name that the c
 the calling thread waits itself, which saves waking up another.
 """
 
+import contextlib
 import os
 import re
 
@@ -16,6 +17,13 @@ from horovod.tensorflow.native import nodes_wait, ops
 
 # The number of no process set; libhvd says what is wrong.
 _NO_SET = -1
+
+_ANYWHERE = contextlib.nullcontext()
+
+
+def placed_on(device):
+    """As tf.device. Where no device is asked for, as mostly, this saves its cost in eager mode."""
+    return _ANYWHERE if device == '' else tf.device(device)
 
 
 def set_number(process_set):

@@ -5,7 +5,7 @@ import tensorflow as tf
 
 from horovod.common.basics import Average, Sum
 from horovod.common.process_sets import global_process_set
-from horovod.tensorflow.collectives.nodes import (describe, gather, independent,
+from horovod.tensorflow.collectives.nodes import (describe, gather, independent, placed_on,
                                                   set_number, tensors_of)
 from horovod.tensorflow.compression import Compression
 from horovod.tensorflow.native import gradient_of, ops
@@ -14,7 +14,7 @@ from horovod.tensorflow.native import gradient_of, ops
 def _scatter(tensors, device, compression, op, scale, name, process_set, ignore_name_scope):
     if op not in (Average, Sum):
         raise NotImplementedError('Reducescatter currently only supports AVERAGE and SUM.')
-    with tf.device(device):
+    with placed_on(device):
         compressed, contexts = zip(*map(compression.compress, tensors_of(tensors)))
         kind = 'HorovodReducescatter' if len(tensors) == 1 else 'HorovodGroupedReducescatter'
         parts = independent(ops.horovod_reducescatter(
