@@ -23,7 +23,7 @@ class Repeated(Request):
     """The allreduce in place of one tensor in host memory. ``likeness`` is anything that differs
     when the description does: shape and dtype, as the front end knows them, and settings."""
 
-    __slots__ = ('likeness', '_name', '_tensor', '_described', '_arguments')
+    __slots__ = ('likeness', '_name', '_tensor', '_address', '_described', '_arguments')
 
     def __init__(self, name, likeness, shape, dtype, settings):
         """``settings`` are the reduction, prescale and postscale factors, and the set's number."""
@@ -31,7 +31,7 @@ class Repeated(Request):
         op, prescale, postscale, set_id = settings
         self.likeness = likeness
         self._name = name
-        self._tensor = None
+        self._tensor = self._address = None
         self._described = Tensor(tensor_name('allreduce', name, None).encode(), None, None,
                                  (c_int64 * len(shape))(*shape), len(shape), dtype, DEVICE_CPU)
         self._arguments = (byref(self._described), 1, operator.index(op), c_double(prescale),
@@ -40,8 +40,8 @@ class Repeated(Request):
     def start(self, tensor, address):
         """Submits the tensor that is at the address, and keeps it until its end; returns a
         handle, or None when libhvd refuses, without the reason."""
-        described = self._described
-        described.input = described.output = address
+        if address != self._address:  # mostly the gradient is where it was
+            self._described.input = self._described.output = self._address = address
         self._tensor = tensor
         if _start(*self._arguments) != 0:
             return None
