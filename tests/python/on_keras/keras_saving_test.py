@@ -41,6 +41,19 @@ def keeps_state(module, path):
     return not path.endswith('saved_model')
 
 
+def can_be_loaded(optimizer, path):
+    """Whether Keras loads its own model with this optimizer from this format. Keras 2.13 and 2.14
+    want a method of legacy optimizers that these do not have."""
+    model = network(0)
+    model.compile(optimizer=optimizer, loss=keras.losses.MeanSquaredError())
+    model.save(path)
+    try:
+        keras.models.load_model(path)
+    except AttributeError:
+        return False
+    return True
+
+
 def state(model):
     found = model.optimizer.variables
     return [to_numpy(each).copy() for each in (found() if callable(found) else found)]
@@ -54,19 +67,26 @@ class Saving(Case):
     def _path(self, name):
         return os.path.join(self._directory.name, name)
 
-    def _everywhere(self):
+    def _everywhere(self, name):
+        """(subtest, optimizer's class, path) for each kind of optimizer and each format."""
         for kind, module in optimizer_kinds():
             formats = FORMATS if IS_KERAS3 else (*FORMATS, 'saved_model')
-            for name in formats:
-                yield self.subTest(f'{kind}, {name}'), module, self._path(name)
+            for file in formats:
+                yield (self.subTest(f'{kind}, {file}'), getattr(module, name), module,
+                       self._path(file))
+
+    def _needs_loading(self, optimizer, path):
+        if not can_be_loaded(optimizer, path):
+            self.skipTest(f'Keras {keras.__version__} itself does not load such a model')
 
     def test_plain_keras_loads_the_model_and_its_optimizer(self):
-        for case, module, path in self._everywhere():
+        for case, kind, _, path in self._everywhere('Adam'):
             with case:
-                trained(module.Adam(0.25)).save(path)
+                self._needs_loading(kind(0.25), path)
+                trained(kind(0.25)).save(path)
                 loaded = keras.models.load_model(path)
                 alone = network(0)
-                alone.compile(optimizer=module.Adam(0.25), loss=keras.losses.MeanSquaredError())
+                alone.compile(optimizer=kind(0.25), loss=keras.losses.MeanSquaredError())
                 more(alone)
                 alone.save(path)
                 alone = keras.models.load_model(path)
@@ -78,9 +98,10 @@ class Saving(Case):
                                  int(to_numpy(alone.optimizer.iterations)))
 
     def test_load_model_goes_on_as_if_it_had_never_been_saved(self):
-        for case, module, path in self._everywhere():
+        for case, kind, module, path in self._everywhere('SGD'):
             with case:
-                model = trained(module.SGD(0.1, momentum=0.9))
+                self._needs_loading(kind(0.1), path)
+                model = trained(kind(0.1, momentum=0.9))
                 model.save(path)
                 loaded = hvd.load_model(path)
                 self.assertTrue(hasattr(loaded.optimizer, 'register_local_var'))
