@@ -86,7 +86,8 @@ def tensors_of(values):
     """The values of a group as tensors."""
     if len(values) == 0:
         raise ValueError('a grouped collective needs at least one tensor')
-    return [tf.convert_to_tensor(value) for value in values]
+    return [value if isinstance(value, tf.Tensor) else tf.convert_to_tensor(value)
+            for value in values]
 
 
 def reduce(tensors, op, scale, name, ignore_name_scope, set_id):
