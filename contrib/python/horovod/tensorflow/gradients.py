@@ -11,6 +11,7 @@ from horovod.common.process_sets import UNKNOWN_SET, global_process_set
 from horovod.tensorflow.collectives.allreduce import allreduce, grouped_allreduce
 from horovod.tensorflow.collectives.nodes import may_have_others, size_of
 from horovod.tensorflow.compression import Compression
+from horovod.tensorflow.native import nodes_wait
 
 
 def variable_key(variable):
@@ -86,8 +87,9 @@ class Reduction:
             return _by_variable(self._groups, present, variables)
         if self._groups:
             return _runs(present, self._groups)
-        # All gradients are there in eager mode; a graph starts each when it is computed.
-        return ([present] if present and tf.executing_eagerly()
+        # All gradients are there in eager mode; a graph starts each when it is computed, unless
+        # each would keep a thread, so that a session's few would wait for different ones.
+        return ([present] if present and (nodes_wait or tf.executing_eagerly())
                 else [[index] for index in present])
 
 
