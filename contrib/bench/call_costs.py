@@ -89,7 +89,7 @@ def parse():
     parser.add_argument('--horovod', help=argparse.SUPPRESS)
     parser.add_argument('--tensorflow', help=argparse.SUPPRESS)
     parser.add_argument('--turns', type=int, default=3)
-    parser.add_argument('--steps', type=int, default=100, help='measured steps of a job')
+    parser.add_argument('--steps', type=int, default=50, help='measured steps of a job')
     parser.add_argument('--count', type=int, default=161, help='tensors in flight')
     parser.add_argument('--ranks', type=int, nargs='*', default=[1, 2])
     return parser.parse_args()

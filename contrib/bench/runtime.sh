@@ -6,7 +6,7 @@
 #   contrib/bench/runtime.sh --calls [--turns N] [--count N] [--ranks 1 2] ...
 #
 # With --calls: only what the calls of torch's and TensorFlow's front ends cost a thread for each
-# tensor, in Python and in C, also of torch.distributed (call_costs.py); two minutes.
+# tensor, in Python and in C, also of torch.distributed (call_costs.py); four minutes.
 #
 # Installs what is missing (Debian, root), builds hvd in build-bench/ and Horovod once
 # (horovod_env.sh); without Horovod, the rest is measured. Takes about half an hour, during which
