@@ -35,10 +35,6 @@ PACKAGE = os.path.join(HERE, '..', '..', 'contrib', 'python')
 FRONT_ENDS = ['horovod', 'horovod.torch', 'horovod.tensorflow', 'horovod.tensorflow.keras',
               'horovod.keras', 'horovod.mxnet']
 GOOD = ('works', 'works better', 'refused')
-# Modules of which not everything is there yet. Of the others everything must be there, tested or
-# refused: surface_test sees to it.
-UNFINISHED = ['horovod.tensorflow.elastic', 'horovod.keras.elastic',
-              'horovod.tensorflow.keras.elastic']
 
 
 def front_end(module):

@@ -16,7 +16,7 @@ class Surface(unittest.TestCase):
 
     def test_all_of_horovods_names_are_there(self):
         for module, names in self.seen.items():
-            if names is None or module in surface.UNFINISHED:
+            if names is None:
                 continue
             for name, (verdict, note) in names.items():
                 with self.subTest(name=f'{module}.{name}'):

@@ -45,6 +45,22 @@ class States(Case):
             self.check_values(variables, 2)
             self.assertEqual(state.epoch, 1)
 
+    def test_save_keeps_variables_without_a_commit(self):
+        variables = make(1)
+        model = tf.keras.Sequential([tf.keras.layers.InputLayer((4,)), tf.keras.layers.Dense(1)])
+        states = [hvd.elastic.TensorFlowState(variables),
+                  hvd.elastic.TensorFlowKerasState(model, tf.keras.optimizers.SGD(0.1))]
+        variables[1].assign(5.5)
+        model.set_weights([np.ones((4, 1)), np.ones(1)])
+        for state in states:
+            state.save()
+        variables[1].assign(9.5)
+        model.set_weights([np.zeros((4, 1)), np.zeros(1)])
+        for state in states:
+            state.restore()
+        self.check(variables[1], np.float32(5.5))
+        self.assertEqual(float(np.sum(model.get_weights()[0])), 4)
+
     def test_sync_takes_rank_0s_variables(self):
         variables = make(hvd.rank())
         state = hvd.elastic.TensorFlowState(variables=variables, epoch=hvd.rank())
