@@ -123,6 +123,7 @@ static int open_device(struct hvd_gpu *gpu, int device, struct hvd_error *err)
         return status;
     }
     gpu->device = device;
+    atomic_store(&gpu->is_open, true);
     hvd_log(HVD_LOG_INFO, "GPU %d is opened through %s", device, hvd_gpu_loaded_from());
     return 0;
 }
@@ -319,13 +320,16 @@ static void leave_behind(struct hvd_gpu_mark *mark)
     mark->litter = NULL;
 }
 
-bool hvd_gpu_is_open(struct hvd_gpu *gpu)
+bool hvd_gpu_is_open(const struct hvd_gpu *gpu)
+{
+    return gpu != NULL && atomic_load(&gpu->is_open);
+}
+
+/* As above, but waits for an opening that is under way. */
+static bool has_opened(struct hvd_gpu *gpu)
 {
     bool opened;
 
-    if (gpu == NULL) {
-        return false;
-    }
     pthread_mutex_lock(&gpu->lock);
     opened = gpu->pool != NULL;
     pthread_mutex_unlock(&gpu->lock);
@@ -339,7 +343,7 @@ void hvd_gpu_fail(struct hvd_gpu *gpu, hvd_gpu_landed *landed, void *context, in
     int64_t until_ns = hvd_clock_ns() + let_go_ns;
     bool is_free;
 
-    if (!hvd_gpu_is_open(gpu) || gpu->has_failed) {
+    if (gpu == NULL || gpu->has_failed || !has_opened(gpu)) {
         return;
     }
     gpu->has_failed = true;

@@ -45,6 +45,7 @@ struct hvd_gpu {
     pthread_mutex_t lock;
     struct hvd_gpu_pool *pool; /* lock, until it is open */
     int device; /* lock */
+    _Atomic bool is_open;
     struct hvd_gpu_peers *peers;
     struct hvd_gpu_room *pack; /* for tensors that are copied together */
     struct hvd_gpu_mark
@@ -73,8 +74,8 @@ void hvd_gpu_destroy(struct hvd_gpu *gpu, bool has_stopped); /* NULL is fine */
 /* Opens the device, or finds it open; another one than before is an error. Any thread. */
 int hvd_gpu_open(struct hvd_gpu *gpu, int device, struct hvd_error *err);
 
-/* Whether it has been opened. Any thread; NULL is fine: no. */
-bool hvd_gpu_is_open(struct hvd_gpu *gpu);
+/* Whether it has been opened. Any thread, and none waits; NULL is fine: no. */
+bool hvd_gpu_is_open(const struct hvd_gpu *gpu);
 
 /* The device of this rank when it has no tensor of its own: its local rank. */
 int hvd_gpu_open_default(struct hvd_gpu *gpu, struct hvd_error *err);
