@@ -42,6 +42,13 @@ interrupted_run()
     as_user sh -c 'while squeue --noheader | grep .; do sleep 0.1; done'
 }
 
+# Its output is a pipe, which would stay open as long as it lives.
+deaf_run()
+{
+    limit=1 as_user sh -c 'trap "" TERM; echo $$ >deaf; while :; do sleep 0.1; done' | cat
+    as_user sh -c 'test -s deaf && ! kill -0 "$(cat deaf)" 2>&1'
+}
+
 prints 'status lists the nodes' 'n4 idle' control status
 prints 'step runs on four nodes' '^0: n1 1: n2 2: n3 3: n4$' step -N4 hostname
 prints 'step of two tasks on each of two nodes' '^0: n1 1: n1 2: n2 3: n2$' \
@@ -52,6 +59,7 @@ prints 'GPUs are given out' '^0: 0,1,2 1: 0,1,2$' \
     step -N2 --gres=gpu:3 printenv CUDA_VISIBLE_DEVICES
 prints 'batch job runs as the job user' '^hvduser$' batch_job
 
+succeeds 'what does not hear of its time limit is killed' deaf_run
 prints 'run starts in the home of the job user' '/home$' as_user sh -c 'test -w . && pwd'
 prints 'job user has no privileges' 'CapEff:\s0+$' as_user grep CapEff /proc/self/status
 fails 'job user cannot become root' as_user setpriv --reuid 0 true

@@ -191,7 +191,7 @@ start_cluster()
 
 as_user()
 {
-    timeout -k 5 "$limit" "$cluster" run --dir "$work/cluster" "$@"
+    "$cluster" run --dir "$work/cluster" --limit "$limit" "$@"
 }
 
 as_root()

@@ -83,8 +83,18 @@ arbitrary()
 }
 prints 'a layout made by hand has no cross ranks' '^0:/ 1:/ 2:/$' arbitrary "$cross"
 prints 'but PMIx'"'"'s ranks' '^0 1 2$' arbitrary 'test $HOROVOD_RANK = $PMIX_RANK && echo $PMIX_RANK'
-prints 'a step of two parts counts all ranks' '^0/3:0 1/3:1 2/3:2$' in_line as_user \
-    srun --hvd -N1 -n2 sh -c "$rank:\$PMIX_RANK" : --hvd -N1 -n1 sh -c "$rank:\$PMIX_RANK"
+# Slurm 22.05: now and then srun does not end after such a step, although its tasks have: its PMIx
+# plugin waits for a thread that has not heard that it is over.
+two_parts()
+{
+    local limit=20 lines
+    for _ in 1 2 3; do
+        ! lines=$(as_user srun --hvd -N1 -n2 sh -c "$1" : --hvd -N1 -n1 sh -c "$1") || break
+    done
+    echo "$lines"
+}
+prints 'a step of two parts counts all ranks' '^0/3:0 1/3:1 2/3:2$' \
+    in_line two_parts "$rank:\$PMIX_RANK"
 
 nested='srun --overlap -n2 --hvd sh -c "echo \$HOROVOD_RANK/\$HOROVOD_SIZE/\$PMIX_RANK"'
 prints 'an srun inside a rank has ranks of its own' '^0/2/0 1/2/1$' \
