@@ -10,7 +10,7 @@ import tensorflow as tf
 
 import horovod.tensorflow as hvd
 from horovod.common.exceptions import HorovodInternalError
-from tf.case import Case, array
+from tf.case import GRAPH_DISAGREES, Case, array
 
 STATE_OF_OTHERS = 'differ between ranks'
 
@@ -167,12 +167,17 @@ class Failures(Case):
                 train(hvd.elastic.TensorFlowState(make(0)), error)
 
     def test_ranks_that_disagree_are_told_so(self):
-        @hvd.elastic.run
-        def train(state):
-            hvd.allreduce(tf.ones((3 + hvd.rank(),)), name='shape')
+        def differ():
+            return hvd.allreduce(tf.ones((3 + hvd.rank(),)), name='shape')
 
-        with self.assertRaisesRegex(tf.errors.FailedPreconditionError, 'tensor shapes'):
-            train(hvd.elastic.TensorFlowState(make(0)))
+        @hvd.elastic.run
+        def train(state, collective):
+            collective()
+
+        for collective, kind in ((differ, tf.errors.FailedPreconditionError),
+                                 (tf.function(differ), GRAPH_DISAGREES)):
+            with self.assertRaisesRegex(kind, 'tensor shapes'):
+                train(hvd.elastic.TensorFlowState(make(0)), collective)
 
 
 class Graphs(Case):

@@ -4,12 +4,7 @@
 import tensorflow as tf
 
 import horovod.tensorflow as hvd
-from horovod.tensorflow import fallback, native
-from tf.case import Case, in_both_modes, own_part, reduced, values
-
-# What a graph raises where ranks disagree.
-DISAGREE = (tf.errors.UnknownError if isinstance(native.ops, fallback.Operations)
-            else tf.errors.FailedPreconditionError)
+from tf.case import GRAPH_DISAGREES, Case, in_both_modes, own_part, reduced, values
 
 
 class Errors(Case):
@@ -21,7 +16,7 @@ class Errors(Case):
     def refused(self, text, function, kind=None):
         """In eager mode and in a graph, with this text."""
         for run, usual in ((function, tf.errors.FailedPreconditionError),
-                           (tf.function(function), DISAGREE)):
+                           (tf.function(function), GRAPH_DISAGREES)):
             with self.assertRaisesRegex(kind or usual, text):
                 run()
         self.check(hvd.allreduce([2.0], op=hvd.Max), reduced(hvd.Max, (1,)) * 0 + 2)
@@ -76,7 +71,7 @@ class Errors(Case):
                                   name=f'several.{index}') for index in range(6)]
 
         for _ in range(3):
-            with self.assertRaises(DISAGREE):
+            with self.assertRaises(GRAPH_DISAGREES):
                 several()
 
 

@@ -15,7 +15,7 @@ import tensorflow as tf
 
 from horovod.common import requests
 from horovod.common.basics import basics
-from horovod.common.exceptions import HorovodInternalError
+from horovod.common.exceptions import HorovodInternalError, RanksDisagreeError
 from horovod.common.library import DEVICE_CPU, DTYPES, lib
 
 GRADIENTS = {}  # functions of an operation and its outputs' gradients, by kind of operation
@@ -120,7 +120,7 @@ class Operations:
         return _node('HorovodAlltoall', run, [tensor, splits], attributes)
 
     def horovod_join(self, **attributes):
-        return _number(lambda: _wait(requests.join()))
+        return _number(lambda: _told('HorovodJoin', lambda: _wait(requests.join())))
 
     def horovod_rank(self, name=None):
         return _number(basics.rank)
@@ -143,6 +143,19 @@ class Operations:
 
 def _scale(attributes):
     return tuple(float(attributes[f'{when}scale_factor']) for when in ('pre', 'post'))
+
+
+def _told(kind, function):
+    """What the function returns. Its failures are raised as TensorFlow's, of the classes and with
+    the texts of the operations in C (fail_context in contrib/tensorflow_op/call.c)."""
+    try:
+        return function()
+    except (ValueError, NotImplementedError) as error:
+        raise _InvalidArgument(None, None, str(error)) from None
+    except RanksDisagreeError as error:
+        raise tf.errors.FailedPreconditionError(None, None, str(error)) from None
+    except HorovodInternalError as error:  # elastic training begins anew by this text
+        raise tf.errors.UnknownError(None, None, f'{kind} failed: {error}') from None
 
 
 def _number(read):
@@ -178,12 +191,8 @@ def _node(kind, run, inputs, attributes):
 
     @tf.autograph.experimental.do_not_convert
     def compute(*arrays):
-        try:
-            return run(names, [np.ascontiguousarray(each).reshape(each.shape) for each in arrays])
-        except (ValueError, NotImplementedError) as error:
-            raise _InvalidArgument(None, None, str(error)) from None
-        except HorovodInternalError as error:
-            raise tf.errors.FailedPreconditionError(None, None, str(error)) from None
+        return _told(kind, lambda: run(names, [np.ascontiguousarray(each).reshape(each.shape)
+                                               for each in arrays]))
 
     @tf.custom_gradient
     def differentiable(*tensors):
