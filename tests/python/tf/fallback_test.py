@@ -2,6 +2,7 @@
 """With HVD_TENSORFLOW_OPS=python: the operations are those in Python, and that is said. To be named
 before modules that import horovod.tensorflow, which says it."""
 
+import ctypes
 import logging
 import os
 import unittest.mock
@@ -28,6 +29,7 @@ logging.getLogger('horovod').setLevel(logging.INFO)
 import tensorflow as tf
 
 import horovod.tensorflow as hvd
+from horovod.common import library
 from horovod.tensorflow import fallback, native
 from tf.case import Case, reduced, values
 
@@ -56,9 +58,24 @@ class Fallback(Case):
             with unittest.mock.patch.dict(os.environ, HVD_TENSORFLOW_OPS='auto'), \
                     unittest.mock.patch.object(native, '_places', lambda: [place]), \
                     self.assertLogs('horovod', 'INFO') as said:
-                self.assertIsInstance(native._load(), fallback.Operations)
+                self.assertIsInstance(native._load()[0], fallback.Operations)
             self.assertEqual(len(said.output), 1)
             self.assertIn(cause, said.output[0])
+
+    def test_a_library_that_does_not_tell_how_its_nodes_wait_is_a_cause_too(self):
+        with unittest.mock.patch.dict(os.environ, HVD_TENSORFLOW_OPS='auto'), \
+                unittest.mock.patch.object(native, '_places', lambda: [library.PATH]), \
+                unittest.mock.patch.object(tf, 'load_op_library'), \
+                self.assertLogs('horovod', 'INFO') as said:
+            operations, waits = native._load()
+        self.assertIsInstance(operations, fallback.Operations)
+        self.assertTrue(waits)
+        self.assertIn('lacks hvd_tensorflow_nodes_wait', said.output[0])
+
+    def test_the_answer_of_the_library_is_a_bool_and_no_more(self):
+        with unittest.mock.patch.object(ctypes, 'CDLL') as opened:
+            native._keeps_threads('any.so')
+        self.assertIs(opened.return_value.hvd_tensorflow_nodes_wait.restype, ctypes.c_bool)
 
     def test_another_word_is_refused(self):
         with unittest.mock.patch.dict(os.environ, HVD_TENSORFLOW_OPS='snake'):

@@ -32,6 +32,17 @@ def _wants_python():
     return chosen == 'python'
 
 
+def _keeps_threads(place):
+    """Whether the nodes of the library keep a thread; OSError where it does not tell."""
+    try:
+        ask = ctypes.CDLL(place).hvd_tensorflow_nodes_wait
+    except AttributeError:
+        raise OSError(f'{place} is of another version of hvd: it lacks '
+                      'hvd_tensorflow_nodes_wait') from None
+    ask.restype = ctypes.c_bool
+    return ask()
+
+
 def _load():
     """The operations, and whether their nodes keep a thread of the graph until all ranks have come;
     where they cannot be had or are not wanted, those in Python."""
@@ -45,7 +56,7 @@ def _load():
         loaded = tf.load_op_library(found[0])
         if not hasattr(loaded, 'horovod_allreduce'):
             raise OSError(f'{found[0]} does not find all that it needs')
-        return loaded, bool(ctypes.CDLL(found[0]).hvd_tensorflow_nodes_wait())
+        return loaded, _keeps_threads(found[0])
     except (OSError, tf.errors.OpError) as cause:
         _log.info('collectives run as Python code in TensorFlow %s: %s', tf.__version__, cause)
         return fallback.Operations(), True
