@@ -107,6 +107,26 @@ class States(Case):
             self.check(kept[1], np.float32(9))
             self.assertEqual(state.epoch, 0)
 
+    def test_a_session_may_be_of_another_graph_than_the_default_one(self):
+        with tf.Graph().as_default():
+            only = tf.compat.v1.get_variable('only', initializer=np.float32([1 + hvd.rank()]))
+            begin = tf.compat.v1.global_variables_initializer()
+            session = tf.compat.v1.Session()
+            add = only.assign_add([5.0])
+        session.run(begin)
+        state = hvd.elastic.TensorFlowState(session=session)
+        state.sync()
+        session.run(add)
+        state.restore()
+        self.assertEqual(session.run(only).tolist(), [1])
+        session.close()
+
+    def test_a_state_without_variables_is_refused(self):
+        for arguments in ({}, {'variables': []}, {'session': tf.compat.v1.Session(
+                graph=tf.Graph())}):
+            with self.assertRaisesRegex(ValueError, 'there are no variables to keep'):
+                hvd.elastic.TensorFlowState(epoch=0, **arguments)
+
     def test_a_model_of_keras_is_kept(self):
         tf.keras.utils.set_random_seed(hvd.rank())
         model = tf.keras.Sequential([tf.keras.layers.InputLayer((4,)), tf.keras.layers.Dense(1)])

@@ -92,15 +92,21 @@ class TensorFlowState(ObjectState):
     """Variables of TensorFlow, and values that can be pickled, such as the epoch, as attributes.
 
     variables: those of the model and of its optimizer, which must have made them already. None:
-        the global variables of a graph of TensorFlow 1.
-    session: that of such a graph; None: the default session. Not needed otherwise.
+        the global variables of a graph of TensorFlow 1. ValueError when there are none.
+    session: that of such a graph, which need not be the default one here; None: the default
+        session. Not needed otherwise.
     """
 
     def __init__(self, variables=None, session=None, **kwargs):
-        self.variables = tf.compat.v1.global_variables() if variables is None else variables
         self.session = session or tf.compat.v1.get_default_session()
-        self._values = (Values(lambda: list(self.variables)) if tf.executing_eagerly() else
-                        GraphValues(lambda: list(self.variables), lambda: self.session))
+        with contextlib.nullcontext() if session is None else session.graph.as_default():
+            self.variables = tf.compat.v1.global_variables() if variables is None else variables
+            if len(list(self.variables)) == 0:
+                raise ValueError('there are no variables to keep: make the model and its optimizer '
+                                 'first, and pass their variables, or the session of a graph of '
+                                 'TensorFlow 1')
+            self._values = (Values(lambda: list(self.variables)) if tf.executing_eagerly() else
+                            GraphValues(lambda: list(self.variables), lambda: self.session))
         super().__init__(broadcast_object, basics.rank, **kwargs)
 
     def save(self):
