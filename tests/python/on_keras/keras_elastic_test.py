@@ -80,6 +80,15 @@ class States(Case):
                 state.restore()
                 self.check_equal(everything(model), first[0])
 
+    def test_another_model_than_was_saved_is_refused(self):
+        model = compiled(keras.optimizers.SGD(0.1))
+        state = hvd.elastic.KerasState(model)
+        larger = keras.Sequential([keras.layers.InputLayer((4,)), keras.layers.Dense(9)])
+        larger.compile(optimizer='sgd', loss='mse')
+        state.model, state.optimizer = larger, larger.optimizer
+        with self.assertRaisesRegex(ValueError, r'changed after the last save\(\) or commit\(\)'):
+            state.restore()
+
     def test_what_cannot_be_kept_is_refused(self):
         bare = keras.Sequential([keras.layers.Dense(1)])
         bare.compile(optimizer='sgd', loss='mse')

@@ -127,6 +127,18 @@ class States(Case):
             with self.assertRaisesRegex(ValueError, 'there are no variables to keep'):
                 hvd.elastic.TensorFlowState(epoch=0, **arguments)
 
+    def test_variables_that_changed_after_the_commit_do_not_go_back(self):
+        variables = make(1)
+        state = hvd.elastic.TensorFlowState(variables)
+        variables.append(tf.Variable([4.0]))
+        with self.assertRaisesRegex(ValueError, r'2 were saved, there are 3 now.*number 2: shape '
+                                                r"\[\] then, \['\(1,\)'\] now.*state.save\(\)"):
+            state.restore()
+        state.save()
+        variables[2].assign([9.0])
+        state.restore()
+        self.check(variables[2], np.float32([4]))
+
     def test_a_model_of_keras_is_kept(self):
         tf.keras.utils.set_random_seed(hvd.rank())
         model = tf.keras.Sequential([tf.keras.layers.InputLayer((4,)), tf.keras.layers.Dense(1)])

@@ -11,7 +11,7 @@ import horovod.torch as hvd
 from horovod.common.basics import Average
 from horovod.common.exceptions import HorovodInternalError
 from horovod.common.process_sets import UNKNOWN_SET
-from horovod.common.variables import must_match
+from horovod.common.variables import must_be_as_saved, must_match
 from horovod.torch import Compression
 from horovod.torch.parameters import make_groups
 
@@ -182,6 +182,10 @@ def broadcast_variables(variables, root_rank):
         root_rank)
 
 
+def _shapes(variables):
+    return [list(each.shape) for each in variables]
+
+
 class Values:
     """The values of Keras variables: remembered, gone back to, and taken from rank 0.
     ``variables`` is the function that lists them."""
@@ -192,17 +196,21 @@ class Values:
 
     def save(self):
         """Remembers the present values."""
-        self._saved = [each.value.detach().clone() for each in self._variables()]
+        found = self._variables()
+        self._shapes = _shapes(found)
+        self._saved = [each.value.detach().clone() for each in found]
 
     def restore(self):
-        """Goes back to the remembered ones."""
+        """Goes back to the remembered ones. ValueError when the variables are others now."""
+        found = self._variables()
+        must_be_as_saved(_shapes(found), self._shapes)
         with torch.no_grad():
-            for variable, value in zip(self._variables(), self._saved):
+            for variable, value in zip(found, self._saved):
                 variable.value.copy_(value)
 
     def sync(self):
         """Takes rank 0's and remembers them. Collective."""
         found = self._variables()
-        must_match([list(each.shape) for each in found], 0)
+        must_match(_shapes(found), 0)
         broadcast_variables(found, 0)
         self.save()

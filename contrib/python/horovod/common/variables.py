@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the ranks have made the same variables, for front ends that broadcast them."""
+"""Whether variables are those that were expected: the same on all ranks, for front ends that
+broadcast them, or those whose values were remembered."""
 
 from horovod.common.objects import broadcast_object
 
 
+def _first_difference(these, those):
+    return next((index for index, pair in enumerate(zip(these, those)) if pair[0] != pair[1]),
+                min(len(these), len(those)))
+
+
 def differing(own, root, root_rank):
     """The text that says where this rank's shapes differ from the root's."""
-    where = next((index for index, pair in enumerate(zip(own, root)) if pair[0] != pair[1]),
-                 min(len(own), len(root)))
+    where = _first_difference(own, root)
     return (f'the variables of the model and its optimizer differ between ranks: this rank has '
             f'{len(own)}, rank {root_rank} has {len(root)}, and the first that differs is number '
             f'{where}: shape {own[where:where + 1]} here, {root[where:where + 1]} there. Build '
@@ -19,3 +24,15 @@ def must_match(shapes, root_rank):
     root = broadcast_object(shapes, root_rank, 'variables')
     if shapes != root:
         raise ValueError(differing(shapes, root, root_rank))
+
+
+def must_be_as_saved(shapes, saved):
+    """ValueError when the list of shapes is not that of the remembered values."""
+    if shapes != saved:
+        where = _first_difference(shapes, saved)
+        raise ValueError(
+            'the variables of the model and its optimizer changed after the last save() or '
+            f'commit(), so that they cannot go back to it: {len(saved)} were saved, there are '
+            f'{len(shapes)} now, and the first that differs is number {where}: shape '
+            f'{saved[where:where + 1]} then, {shapes[where:where + 1]} now. Make all variables, '
+            "also the optimizer's, before the state, or call state.save() after making more")

@@ -10,7 +10,7 @@ from horovod._keras.elastic import ModelState
 from horovod.common.basics import basics
 from horovod.common.elastic import ObjectState, begin_anew, run_fn
 from horovod.common.exceptions import HorovodInternalError
-from horovod.common.variables import must_match
+from horovod.common.variables import must_be_as_saved, must_match
 from horovod.tensorflow.functions import broadcast_object, broadcast_variables
 
 # What a failed node says (contrib/tensorflow_op/call.c, or fallback.py). The name of a node alone
@@ -36,6 +36,10 @@ def run(func):
     return run_fn(func, begin_anew, failures)
 
 
+def _shapes(variables):
+    return [str(each.shape) for each in variables]
+
+
 class Values:
     """The values of variables: remembered, gone back to, and taken from rank 0."""
 
@@ -46,17 +50,21 @@ class Values:
 
     def save(self):
         """Remembers the present values."""
-        self._saved = [tf.identity(each) for each in self._variables()]
+        found = self._variables()
+        self._shapes = _shapes(found)
+        self._saved = [tf.identity(each) for each in found]
 
     def restore(self):
-        """Goes back to the remembered ones."""
-        for variable, value in zip(self._variables(), self._saved):
+        """Goes back to the remembered ones. ValueError when the variables are others now."""
+        found = self._variables()
+        must_be_as_saved(_shapes(found), self._shapes)
+        for variable, value in zip(found, self._saved):
             variable.assign(value)
 
     def sync(self):
         """Takes rank 0's and remembers them. Collective."""
         found = self._variables()
-        must_match([str(each.shape) for each in found], 0)
+        must_match(_shapes(found), 0)
         self._broadcast(found)
         self.save()
 
