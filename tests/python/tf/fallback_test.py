@@ -26,12 +26,26 @@ heard = Heard()
 logging.getLogger('horovod').addHandler(heard)
 logging.getLogger('horovod').setLevel(logging.INFO)
 
+import numpy as np
 import tensorflow as tf
 
 import horovod.tensorflow as hvd
 from horovod.common import library
 from horovod.tensorflow import fallback, native
+from horovod.tensorflow.gradients import Reduction
 from tf.case import Case, reduced, values
+
+
+def before(operation):
+    """All operations that end before this one begins."""
+    found, looked_for = set(), [operation]
+    while looked_for:
+        each = looked_for.pop()
+        for other in [*each.control_inputs, *(tensor.op for tensor in each.inputs)]:
+            if other not in found:
+                found.add(other)
+                looked_for.append(other)
+    return found
 
 
 class Fallback(Case):
@@ -81,3 +95,62 @@ class Fallback(Case):
         with unittest.mock.patch.dict(os.environ, HVD_TENSORFLOW_OPS='snake'):
             with self.assertRaisesRegex(ValueError, 'HVD_TENSORFLOW_OPS=snake: use python'):
                 native._load()
+
+
+class Turns(Case):
+    """Collectives of a session's graph whose order only hvd can make the same on all ranks."""
+
+    def setUp(self):
+        if hvd.size() < 2:
+            self.skipTest('one rank waits for nobody')
+
+    def run_in_turn(self, make, collectives):
+        """The result of what ``make`` returns, in a session with one thread; the graph has so many
+        collectives, one after the other."""
+        with tf.Graph().as_default() as graph:
+            wanted = make()
+            nodes = [each for each in graph.get_operations()
+                     if each.type == 'PyFunc' and len(each.inputs) > 0]
+            earlier = sorted(sum(other in before(each) for other in nodes) for each in nodes)
+            self.assertEqual(earlier, list(range(collectives)))
+            config = tf.compat.v1.ConfigProto(inter_op_parallelism_threads=1)
+            with tf.compat.v1.Session(config=config) as session:
+                session.run(tf.compat.v1.global_variables_initializer())
+                return session.run(wanted)
+
+    def gradients(self):
+        """Three dense ones and two sparse ones."""
+        dense = [tf.constant(values(hvd.rank(), (4,), salt=salt)) for salt in range(3)]
+        return dense + [tf.IndexedSlices(tf.constant([[salt + 1.0]]), tf.constant([salt]),
+                                         tf.constant([2, 1])) for salt in range(2)]
+
+    def test_groups_of_gradients_and_what_is_sparse_in_them(self):
+        for groups in (None, 1, 2, 5):
+            results = self.run_in_turn(lambda: [tf.convert_to_tensor(each) for each in Reduction(
+                op=hvd.Sum, groups=groups)(self.gradients(), [None] * 5)],
+                {None: 5, 1: 5, 2: 6, 5: 7}[groups])
+            for salt in range(3):
+                self.check(results[salt], reduced(hvd.Sum, (4,), salt=salt))
+            self.check(results[4], np.float32([[0], [2 * hvd.size()]]))
+
+    def test_steps_of_adasum(self):
+        def make():
+            variables = [tf.compat.v1.get_variable(name, initializer=np.float32([1, 2]))
+                         for name in 'abc']
+            optimizer = hvd.DistributedOptimizer(
+                tf.compat.v1.train.GradientDescentOptimizer(0.5), op=hvd.Adasum)
+            step = optimizer.minimize(tf.reduce_sum(tf.stack(variables)), var_list=variables)
+            with tf.control_dependencies([step]):
+                return [each.read_value() for each in variables]
+
+        if hvd.size() & (hvd.size() - 1):
+            self.skipTest('Adasum needs a power of two of ranks')
+        for each in self.run_in_turn(make, 3):
+            self.check(each, np.float32([0.5, 1.5]))
+
+    def test_gradients_of_a_gathering(self):
+        def make():
+            mine = tf.constant(values(hvd.rank(), (3,)))
+            return tf.gradients(tf.reduce_sum(hvd.allgather(mine)), mine)
+
+        self.check(self.run_in_turn(make, 3)[0], np.ones(3, np.float32))

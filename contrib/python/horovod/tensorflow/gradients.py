@@ -9,7 +9,7 @@ import tensorflow as tf
 from horovod.common.basics import Average
 from horovod.common.process_sets import UNKNOWN_SET, global_process_set
 from horovod.tensorflow.collectives.allreduce import allreduce, grouped_allreduce
-from horovod.tensorflow.collectives.nodes import may_have_others, size_of
+from horovod.tensorflow.collectives.nodes import in_turn, may_have_others, size_of
 from horovod.tensorflow.compression import Compression
 from horovod.tensorflow.native import nodes_wait
 
@@ -58,12 +58,15 @@ class Reduction:
                          else each for each in gradients]
         if not self.has_others():
             return gradients
-        for group in self._divide(gradients, list(variables)):
-            reduced = self._reduce([gradients[index] for index in group],
-                                   f'grad_{group[0]}' if use_generic_names else None)
-            for index, each in zip(group, reduced):
-                gradients[index] = each
-        return gradients
+        groups = self._divide(gradients, list(variables))
+        results = in_turn(groups, lambda group: self._reduce(
+            [gradients[index] for index in group],
+            f'grad_{group[0]}' if use_generic_names else None))
+        reduced = list(gradients)
+        for group, each in zip(groups, results):
+            for index, gradient in zip(group, each):
+                reduced[index] = gradient
+        return reduced
 
     def scale_local(self, gradient):
         """A gradient that is not shared, divided by the number of ranks, as an average is."""

@@ -8,6 +8,7 @@ from horovod.common.basics import Adasum, Average
 from horovod.common.process_sets import global_process_set
 from horovod.tensorflow.aggregation import Aggregation
 from horovod.tensorflow.collectives.allreduce import allreduce
+from horovod.tensorflow.collectives.nodes import in_turn
 from horovod.tensorflow.compression import Compression
 from horovod.tensorflow.gradients import Reduction, variable_key
 
@@ -112,9 +113,9 @@ class _DistributedAdasumOptimizer(_WrappedOptimizer):
         with tf.control_dependencies([own_step] if own_step is not None else []):
             steps = [tf.convert_to_tensor(variable.read_value()) - old
                      for variable, old in zip(variables, before)]
-        return tf.group(*[
-            tf.compat.v1.assign(variable, old + allreduce(step, op=Adasum, **self._settings))
-            for variable, old, step in zip(variables, before, steps)])
+        reduced = in_turn(steps, lambda step: allreduce(step, op=Adasum, **self._settings))
+        return tf.group(*[tf.compat.v1.assign(variable, old + step)
+                          for variable, old, step in zip(variables, before, reduced)])
 
 
 def DistributedOptimizer(optimizer, name=None, use_locking=False, device_dense='',

@@ -5,7 +5,7 @@ import tensorflow as tf
 
 from horovod.common.basics import Average
 from horovod.common.process_sets import global_process_set
-from horovod.tensorflow.collectives.nodes import gather, reduce, set_number, tensors_of
+from horovod.tensorflow.collectives.nodes import gather, in_turn, reduce, set_number, tensors_of
 from horovod.tensorflow.native import gradient_of, ops
 
 
@@ -25,9 +25,10 @@ def grouped_allgather(tensors, name=None, ignore_name_scope=False,
 def _gradient(op, *gradients):
     """This rank's rows of the averaged gradients."""
     set_id = op.get_attr('process_set_id')
-    averaged = reduce(list(gradients), Average, (1.0, 1.0), None, False, set_id)
     rows = tf.stack([tf.shape(tensor, tf.int64)[:1] for tensor in op.inputs], axis=1)
-    counts = gather([rows], None, False, set_id)[0]
+    averaged, (counts,) = in_turn(
+        (lambda: reduce(list(gradients), Average, (1.0, 1.0), None, False, set_id),
+         lambda: gather([rows], None, False, set_id)), lambda collective: collective())
     index = ops.horovod_process_set_rank(process_set_id=set_id)
     starts = tf.reduce_sum(counts[:index], axis=0)
     return [each[starts[i]:starts[i] + rows[0, i]] for i, each in enumerate(averaged)]

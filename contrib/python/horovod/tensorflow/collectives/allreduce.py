@@ -7,8 +7,8 @@ from horovod.common.basics import Adasum, Average, Sum
 from horovod.common.process_sets import global_process_set
 from horovod.common.reductions import check_adasum_ranks, choose_op
 from horovod.tensorflow.collectives.allgather import allgather
-from horovod.tensorflow.collectives.nodes import (placed_on, reduce, set_number, size_of,
-                                                  tensors_of)
+from horovod.tensorflow.collectives.nodes import (in_turn, placed_on, reduce, set_number,
+                                                  size_of, tensors_of)
 from horovod.tensorflow.compression import Compression
 from horovod.tensorflow.native import gradient_of
 
@@ -29,10 +29,9 @@ def _reduce_sparse(tensor, device, op, scale, name, process_set, ignore_name_sco
             'please pass sparse_as_dense=True to DistributedOptimizer' if op == Adasum else
             'tf.IndexedSlices can only be reduced by hvd.Average or hvd.Sum')
     with placed_on(device):
-        values, indices = (
-            allgather(part, None if name is None else f'{name}.{what}', ignore_name_scope,
-                      process_set)
-            for what, part in (('values', tensor.values), ('indices', tensor.indices)))
+        values, indices = in_turn(('values', 'indices'), lambda what: allgather(
+            getattr(tensor, what), None if name is None else f'{name}.{what}', ignore_name_scope,
+            process_set))
         factor = scale[0] * scale[1] / (size_of(process_set) if op == Average else 1)
         if tf.is_tensor(factor) or factor != 1.0:
             values = values * tf.cast(factor, values.dtype)
@@ -80,11 +79,20 @@ def grouped_allreduce(tensors, average=None, device_dense='', device_sparse='',
     op = choose_op(op, average)
     scale = (prescale_factor, postscale_factor)
     tensors = list(tensors)
-    dense = [each for each in tensors if not isinstance(each, tf.IndexedSlices)]
-    reduced = iter(_reduce_dense(dense, device_dense, compression, op, scale, name, process_set,
-                                 ignore_name_scope) if dense else ())
-    return [_reduce_sparse(each, device_sparse, op, scale,
-                           None if name is None else f'{name}.{index}', process_set,
-                           ignore_name_scope)
-            if isinstance(each, tf.IndexedSlices) else next(reduced)
-            for index, each in enumerate(tensors)]
+    sparse = [index for index, each in enumerate(tensors) if isinstance(each, tf.IndexedSlices)]
+    dense = [index for index in range(len(tensors)) if index not in sparse]
+
+    def reduce_part(part):
+        if part == dense:
+            return _reduce_dense([tensors[index] for index in dense], device_dense, compression,
+                                 op, scale, name, process_set, ignore_name_scope)
+        return [_reduce_sparse(tensors[index], device_sparse, op, scale,
+                               None if name is None else f'{name}.{index}', process_set,
+                               ignore_name_scope) for index in part]
+
+    reduced = list(tensors)
+    parts = ([dense] if dense else []) + [[index] for index in sparse]
+    for part, results in zip(parts, in_turn(parts, reduce_part)):
+        for index, each in zip(part, results):
+            reduced[index] = each
+    return reduced

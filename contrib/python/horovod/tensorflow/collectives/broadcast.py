@@ -5,9 +5,9 @@ import tensorflow as tf
 
 from horovod.common.basics import Average
 from horovod.common.process_sets import global_process_set
-from horovod.tensorflow.collectives.nodes import (describe, independent, reduce,
+from horovod.tensorflow.collectives.nodes import (describe, in_turn, independent, reduce,
                                                   set_number)
-from horovod.tensorflow.native import gradient_of, nodes_wait, ops
+from horovod.tensorflow.native import gradient_of, ops
 
 
 def broadcast(tensor, root_rank, name=None, ignore_name_scope=False,
@@ -33,16 +33,11 @@ def _gradient(op, gradient):
 def broadcast_(variables, root_rank, name=None, process_set=global_process_set):
     """Gives each variable the root's value; returns the assignments, which in a graph are to be
     run. Takes variables of TensorFlow 1 and 2 and of Keras."""
-    updates, before = [], []
-    for index, variable in enumerate(variables):
-        # Nodes that keep a thread take turns: on all ranks in the same order.
-        with tf.control_dependencies(before if nodes_wait else []):
-            value = broadcast(tf.convert_to_tensor(variable), root_rank,
-                              None if name is None else f'{name}.{index}',
-                              process_set=process_set)
-        updates.append(_assign(variable, value))
-        before = [value]
-    return updates
+    variables = list(variables)
+    values = in_turn(range(len(variables)), lambda index: broadcast(
+        variables[index], root_rank, None if name is None else f'{name}.{index}',
+        process_set=process_set))
+    return [_assign(*pair) for pair in zip(variables, values)]
 
 
 def _assign(variable, value):

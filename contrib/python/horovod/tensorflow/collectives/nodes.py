@@ -82,6 +82,19 @@ def independent(outputs):
     return outputs
 
 
+def in_turn(items, function):
+    """Yields what the function makes of each item: tensors, tf.IndexedSlices or lists of them. In a
+    graph whose nodes keep a thread the collectives of an item begin after those of the one before:
+    all ranks then wait in the same order, however few threads a session has."""
+    before = []
+    for item in items:
+        with tf.control_dependencies(before):
+            result = function(item)
+        yield result
+        if nodes_wait and not tf.executing_eagerly():
+            before = tf.nest.flatten(result, expand_composites=True)
+
+
 def tensors_of(values):
     """The values of a group as tensors."""
     if len(values) == 0:
