@@ -163,9 +163,16 @@ class Callbacks(Case):
 class Runs(Case):
 
     def test_training_begins_anew_where_it_was_when_ranks_come(self):
+        self.train_with_news_after(2)
+
+    def test_also_behind_the_last_batch_of_an_epoch(self):
+        self.train_with_news_after(STEPS)
+
+    def train_with_news_after(self, batches):
+        """Two epochs, during the first of which ranks come."""
         model = compiled(hvd.DistributedOptimizer(keras.optimizers.SGD(0.1)), seed=hvd.rank())
         state = hvd.elastic.KerasState(model, epoch=0, batch=0)
-        resets, begins, news = [], [], [2]
+        resets, begins, news = [], [], [batches]
         state.register_reset_callbacks([lambda: resets.append(hvd.size())])
         case = self
 
@@ -185,6 +192,9 @@ class Runs(Case):
             begins.append((state.epoch, state.batch))
             case.check_same_everywhere(state.model.get_weights())
             while state.epoch < 2:
+                if state.batch == STEPS:
+                    state.epoch, state.batch = state.epoch + 1, 0
+                    continue
                 done = 2 * state.batch
                 state.model.fit(INPUTS[done:], TARGETS[done:], batch_size=2, shuffle=False,
                                 verbose=0, initial_epoch=state.epoch, epochs=state.epoch + 1,
@@ -192,7 +202,7 @@ class Runs(Case):
             return 'ended'
 
         self.assertEqual(train(state), 'ended')
-        self.assertEqual((begins, resets), ([(0, 0), (0, 2)], [hvd.size()]))
+        self.assertEqual((begins, resets), ([(0, 0), (0, batches)], [hvd.size()]))
         self.assertEqual(int(to_numpy(model.optimizer.iterations)), 2 * STEPS)
         expected = compiled(keras.optimizers.SGD(0.1))
         fit(expected, epochs=2)
