@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <sched.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
@@ -35,14 +36,24 @@ int fake_link_open(struct fake_link *link, const char *name, int rank, int size)
     }
     link->rank = rank;
     link->size = size;
+    snprintf(link->name, sizeof(link->name), "%s", name);
     atomic_fetch_add(&link->shared->joined, 1);
-    for (unsigned turn = 0; atomic_load(&link->shared->joined) < size; turn++) {
+    return 0;
+}
+
+bool fake_link_meet(struct fake_link *link)
+{
+    bool is_aborted = false;
+
+    for (unsigned turn = 0;
+         atomic_load(&link->shared->joined) < link->size && !is_aborted; turn++) {
+        is_aborted = atomic_load(&link->is_aborted);
         fake_link_pause(turn);
     }
-    if (rank == 0) {
-        shm_unlink(name);
+    if (link->rank == 0 || is_aborted) {
+        shm_unlink(link->name);
     }
-    return 0;
+    return !is_aborted;
 }
 
 void fake_link_close(struct fake_link *link)

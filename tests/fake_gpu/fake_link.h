@@ -12,6 +12,7 @@ enum {
     FAKE_MOST_RANKS = 16,
     FAKE_CHUNK = 64 << 10,
     FAKE_BOX = 4 << 10,
+    FAKE_NAME = 128,
 };
 
 /* What a rank shows the others. */
@@ -35,17 +36,20 @@ struct fake_shared {
 
 struct fake_link {
     struct fake_shared *shared;
+    char name[FAKE_NAME];
     int rank;
     int size;
     uint64_t phase;
     _Atomic bool is_aborted;
 };
 
-/* Waits for all ranks. Returns 0 or -1. */
+/* Returns 0 or -1. */
 int fake_link_open(struct fake_link *link, const char *name, int rank, int size);
 void fake_link_close(struct fake_link *link);
 
-/* Returns false when the link was aborted; whoever died is waited for until then. */
+/* meet: all ranks have opened the link. barrier: all have come there. Both return false when the
+ * link was aborted; whoever died is waited for until then. */
+bool fake_link_meet(struct fake_link *link);
 bool fake_link_barrier(struct fake_link *link);
 
 void fake_link_pause(unsigned turn); /* between two looks */

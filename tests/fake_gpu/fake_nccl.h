@@ -3,12 +3,26 @@
 #ifndef FAKE_NCCL_H
 #define FAKE_NCCL_H
 
+#include <pthread.h>
+
 #include "tests/fake_gpu/fake_cuda.h"
 #include "tests/fake_gpu/fake_link.h"
 #include "tests/fake_gpu/fake_reduce.h"
 
 enum {
     FAKE_MOST_SCALED = 64,
+};
+
+/* ncclResult_t */
+enum {
+    FAKE_NCCL_SUCCESS = 0,
+    FAKE_SYSTEM_ERROR = 2,
+    FAKE_INVALID_ARGUMENT = 4,
+    FAKE_IN_PROGRESS = 7,
+};
+
+struct fake_id {
+    char name[FAKE_NAME];
 };
 
 enum fake_call_kind {
@@ -25,6 +39,13 @@ struct fake_comm {
     struct fake_link link;
     _Atomic int under_way; /* groups on streams */
     _Atomic int error; /* ncclResult_t of what was on a stream */
+    /* What one that may not block does meanwhile. */
+    bool may_block;
+    _Atomic int state; /* FAKE_IN_PROGRESS until job has ended, then its ncclResult_t */
+    pthread_t job;
+    bool has_job; /* not joined yet */
+    unsigned launches;
+    struct fake_call *late; /* what job launches */
     double scaled[FAKE_MOST_SCALED];
     bool has_scaled[FAKE_MOST_SCALED];
 };
@@ -43,6 +64,17 @@ struct fake_call {
     int peer;
     size_t done; /* bytes, of send and recv */
 };
+
+int fake_nccl_version(void);
+int fake_nccl_result(
+    const char *function); /* of a call that may be the one that has to fail */
+
+/* Whether its last call has ended; says so if not. */
+bool fake_comm_is_ready(struct fake_comm *comm);
+
+/* Puts calls on their stream: at once, or, every second time of one that may not block, later, and
+ * FAKE_IN_PROGRESS is returned. */
+int fake_comm_launch(struct fake_comm *comm, struct fake_call *calls);
 
 /* On a stream: calls is a list, of one communicator; freed. */
 void fake_calls_run(void *calls);

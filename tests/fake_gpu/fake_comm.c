@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A stand-in for NCCL: communicators, and what one that may not block does in a thread of its own. */
+#include "tests/fake_gpu/fake_nccl.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "gpu_binding/attr.h"
+
+/* ncclConfig_t of 2.14 */
+struct config {
+    size_t size;
+    unsigned magic;
+    unsigned version;
+    int blocking;
+};
+
+static const unsigned config_magic = 0xcafebeef;
+static const int config_version = 21400;
+
+int fake_nccl_result(const char *function)
+{
+    return fake_gpu_fails(function) ? FAKE_SYSTEM_ERROR : FAKE_NCCL_SUCCESS;
+}
+
+int fake_nccl_version(void)
+{
+    const char *text = getenv("FAKE_NCCL_VERSION");
+
+    return text != NULL ? atoi(text) : 21803;
+}
+
+HVD_EXPORT int ncclGetVersion(int *out)
+{
+    *out = fake_nccl_version();
+    return fake_nccl_result("ncclGetVersion");
+}
+
+HVD_EXPORT int ncclGetUniqueId(struct fake_id *id)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    memset(id, 0, sizeof(*id));
+    snprintf(id->name, sizeof(id->name), "/fake_nccl_%d_%lx%lx", (int)getpid(),
+             (unsigned long)now.tv_sec, (unsigned long)now.tv_nsec);
+    return fake_nccl_result("ncclGetUniqueId");
+}
+
+/* --- in a thread of its own --- */
+
+static void end_job(struct fake_comm *comm)
+{
+    if (comm->has_job) {
+        pthread_join(comm->job, NULL);
+        comm->has_job = false;
+    }
+}
+
+static int begin_job(struct fake_comm *comm, void *(*job)(void *comm))
+{
+    end_job(comm);
+    atomic_store(&comm->state, FAKE_IN_PROGRESS);
+    comm->has_job = pthread_create(&comm->job, NULL, job, comm) == 0;
+    if (!comm->has_job) {
+        atomic_store(&comm->state, FAKE_SYSTEM_ERROR);
+    }
+    return comm->has_job ? FAKE_IN_PROGRESS : FAKE_SYSTEM_ERROR;
+}
+
+bool fake_comm_is_ready(struct fake_comm *comm)
+{
+    if (atomic_load(&comm->state) == FAKE_IN_PROGRESS) {
+        fprintf(stderr, "fake NCCL: a communicator is used before its last call has "
+                        "ended\n");
+        return false;
+    }
+    return true;
+}
+
+static void *launch_late(void *argument)
+{
+    const struct timespec moment = {.tv_nsec = 200000};
+    struct fake_comm *comm = argument;
+
+    nanosleep(&moment, NULL);
+    fake_gpu_enqueue(comm->late->stream, fake_calls_run, comm->late);
+    atomic_store(&comm->state, FAKE_NCCL_SUCCESS);
+    return NULL;
+}
+
+int fake_comm_launch(struct fake_comm *comm, struct fake_call *calls)
+{
+    atomic_fetch_add(&comm->under_way, 1);
+    if (comm->may_block || comm->launches++ % 2 != 0) {
+        fake_gpu_enqueue(calls->stream, fake_calls_run, calls);
+        return FAKE_NCCL_SUCCESS;
+    }
+    comm->late = calls;
+    return begin_job(comm, launch_late);
+}
+
+static void *meet(void *argument)
+{
+    struct fake_comm *comm = argument;
+    bool met = fake_link_meet(&comm->link);
+
+    atomic_store(&comm->state, met ? FAKE_NCCL_SUCCESS : FAKE_SYSTEM_ERROR);
+    return NULL;
+}
+
+/* --- from the beginning to the end --- */
+
+static int make_comm(struct fake_comm **out, int size, const struct fake_id *id, int rank)
+{
+    struct fake_comm *comm = calloc(1, sizeof(*comm));
+
+    if (getenv("FAKE_NCCL_DIES") != NULL) {
+        raise(SIGKILL);
+    }
+    if (comm == NULL || fake_link_open(&comm->link, id->name, rank, size) != 0) {
+        free(comm);
+        return FAKE_SYSTEM_ERROR;
+    }
+    fake_gpu_count_comm(1);
+    *out = comm;
+    return FAKE_NCCL_SUCCESS;
+}
+
+HVD_EXPORT int ncclCommInitRank(struct fake_comm **out, int size, struct fake_id id,
+                                int rank)
+{
+    int result = fake_nccl_result("ncclCommInitRank");
+
+    if (result == FAKE_NCCL_SUCCESS) {
+        result = make_comm(out, size, &id, rank);
+    }
+    if (result == FAKE_NCCL_SUCCESS) {
+        (*out)->may_block = true;
+        fake_link_meet(&(*out)->link);
+    }
+    return result;
+}
+
+HVD_EXPORT int ncclCommInitRankConfig(struct fake_comm **out, int size, struct fake_id id,
+                                      int rank, const struct config *config)
+{
+    int result = fake_nccl_result("ncclCommInitRankConfig");
+
+    if (fake_nccl_version() < config_version || config->size < sizeof(*config) ||
+        config->magic != config_magic || config->version < (unsigned)config_version ||
+        config->version > (unsigned)fake_nccl_version() || config->blocking != 0) {
+        fprintf(stderr, "fake NCCL: not a configuration for NCCL %d\n",
+                fake_nccl_version());
+        return FAKE_INVALID_ARGUMENT;
+    }
+    if (result == FAKE_NCCL_SUCCESS) {
+        result = make_comm(out, size, &id, rank);
+    }
+    return result == FAKE_NCCL_SUCCESS ? begin_job(*out, meet) : result;
+}
+
+static void end_comm(struct fake_comm *comm)
+{
+    end_job(comm);
+    for (unsigned turn = 0; atomic_load(&comm->under_way) > 0; turn++) {
+        fake_link_pause(turn);
+    }
+    fake_link_close(&comm->link);
+    free(comm);
+    fake_gpu_count_comm(-1);
+}
+
+HVD_EXPORT int ncclCommDestroy(struct fake_comm *comm)
+{
+    if (!fake_comm_is_ready(comm)) {
+        return FAKE_INVALID_ARGUMENT;
+    }
+    end_comm(comm);
+    return fake_nccl_result("ncclCommDestroy");
+}
+
+HVD_EXPORT int ncclCommAbort(struct fake_comm *comm)
+{
+    atomic_store(&comm->link.is_aborted, true);
+    end_comm(comm);
+    return fake_nccl_result("ncclCommAbort");
+}
+
+/* Of calls that fail, looks at what is in progress are none: their number is by chance. */
+HVD_EXPORT int ncclCommGetAsyncError(struct fake_comm *comm, int *result)
+{
+    *result = atomic_load(&comm->state);
+    if (*result == FAKE_IN_PROGRESS) {
+        return FAKE_NCCL_SUCCESS;
+    }
+    if (*result == FAKE_NCCL_SUCCESS) {
+        *result = atomic_load(&comm->error);
+    }
+    return fake_nccl_result("ncclCommGetAsyncError");
+}
