@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Communicators of NCCL: made, looked after, ended. */
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "collectives/gpu_module/device.h"
 #include "gpu_binding/env.h"
 #include "gpu_binding/error.h"
+
+static const unsigned config_magic = 0xcafebeef; /* NCCL_API_MAGIC */
 
 static const struct hvd_nccl *find_nccl(struct hvd_gpu_device *device,
                                         struct hvd_gpu_library *found)
@@ -85,46 +89,109 @@ static ncclComm_t take_handle(struct hvd_gpu_comm *comm)
     return handle;
 }
 
-/* Waits for the other ranks. */
-int hvd_comm_connect(struct hvd_gpu_comm *comm, struct hvd_error *err)
+/* What NCCL says of the communicator; of one that is not there, that nothing is wrong. */
+static int ask(struct hvd_gpu_comm *comm, int *state, struct hvd_error *err)
 {
-    struct hvd_gpu_device *device = comm->device;
-    ncclComm_t handle = NULL;
-    int result;
+    const struct hvd_nccl *nccl = comm->device->nccl;
+    int result = NCCL_SUCCESS;
 
+    *state = NCCL_SUCCESS;
+    pthread_mutex_lock(&comm->device->lock); /* nobody ends it meanwhile */
     if (comm->handle != NULL) {
-        return 0;
+        result = nccl->async_error(comm->handle, state);
     }
-    result = device->nccl->init_rank(&handle, comm->size, comm->id, comm->rank);
-    if (result != NCCL_SUCCESS) {
-        return hvd_nccl_fail(device->nccl, "ncclCommInitRank", result, NULL, err);
-    }
-    pthread_mutex_lock(&device->lock);
-    comm->handle = handle;
-    pthread_mutex_unlock(&device->lock);
-    if (atomic_load(&device->is_aborted)) {
-        hvd_comm_abort(comm);
-        return HVD_ERR_STATE;
-    }
-    return 0;
+    pthread_mutex_unlock(&comm->device->lock);
+    return result == NCCL_SUCCESS
+               ? 0
+               : hvd_nccl_fail(nccl, "ncclCommGetAsyncError", result, NULL, err);
 }
 
 int hvd_comm_check(struct hvd_gpu_comm *comm, struct hvd_error *err)
 {
-    const struct hvd_nccl *nccl = comm->device->nccl;
-    int later = NCCL_SUCCESS, result = NCCL_SUCCESS;
+    int state;
+    int status = ask(comm, &state, err);
 
-    pthread_mutex_lock(&comm->device->lock); /* nobody ends it meanwhile */
-    if (comm->handle != NULL) {
-        result = nccl->async_error(comm->handle, &later);
+    return status != 0 || state == NCCL_SUCCESS || state == NCCL_IN_PROGRESS
+               ? status
+               : hvd_nccl_fail(comm->device->nccl, "a collective of NCCL", state, NULL,
+                               err);
+}
+
+/* Between two looks at what is under way: a launch takes microseconds, a connection may take
+ * seconds. */
+static void pause_between(int turn)
+{
+    const struct timespec moment = {.tv_nsec = turn < 2000 ? 20000 : 1000000};
+
+    if (turn < 200) {
+        sched_yield();
+    } else {
+        nanosleep(&moment, NULL);
     }
-    pthread_mutex_unlock(&comm->device->lock);
-    if (result != NCCL_SUCCESS) {
-        return hvd_nccl_fail(nccl, "ncclCommGetAsyncError", result, NULL, err);
+}
+
+int hvd_comm_await(struct hvd_gpu_comm *comm, const char *function, struct hvd_error *err)
+{
+    int state = NCCL_IN_PROGRESS;
+
+    for (int turn = 0; state == NCCL_IN_PROGRESS; turn += turn < 2000) {
+        int status = ask(comm, &state, err);
+
+        if (status != 0) {
+            return status;
+        }
+        /* By the thread that began it: 2.14 knows by thread what is under way. */
+        if (atomic_load(&comm->device->is_aborted)) {
+            hvd_comm_abort(comm);
+            return hvd_fail(err, HVD_ERR_STATE, "the job has ended");
+        }
+        if (state == NCCL_IN_PROGRESS) {
+            pause_between(turn);
+        }
     }
-    return later == NCCL_SUCCESS || later == NCCL_IN_PROGRESS
+    return state == NCCL_SUCCESS
                ? 0
-               : hvd_nccl_fail(nccl, "a collective of NCCL", later, NULL, err);
+               : hvd_nccl_fail(comm->device->nccl, function, state, NULL, err);
+}
+
+/* Without waiting for the other ranks, where NCCL can. Returns NCCL's result. */
+static int begin_connecting(struct hvd_gpu_comm *comm, const char **function)
+{
+    const struct hvd_nccl *nccl = comm->device->nccl;
+    struct hvd_nccl_config config = {.size = sizeof(config),
+                                     .magic = config_magic,
+                                     .version = NCCL_CONFIG_VERSION,
+                                     .blocking = 0};
+    bool blocks = nccl->init_config == NULL || nccl->version < NCCL_CONFIG_VERSION;
+    ncclComm_t handle = NULL;
+    int result;
+
+    *function = blocks ? "ncclCommInitRank" : "ncclCommInitRankConfig";
+    result = blocks
+                 ? nccl->init_rank(&handle, comm->size, comm->id, comm->rank)
+                 : nccl->init_config(&handle, comm->size, comm->id, comm->rank, &config);
+    pthread_mutex_lock(&comm->device->lock);
+    comm->handle = handle;
+    pthread_mutex_unlock(&comm->device->lock);
+    return result;
+}
+
+int hvd_comm_connect(struct hvd_gpu_comm *comm, struct hvd_error *err)
+{
+    const char *function;
+    int result, status;
+
+    if (comm->handle != NULL) {
+        return 0;
+    }
+    result = begin_connecting(comm, &function);
+    status = result == NCCL_SUCCESS || result == NCCL_IN_PROGRESS
+                 ? hvd_comm_await(comm, function, err)
+                 : hvd_nccl_fail(comm->device->nccl, function, result, NULL, err);
+    if (status != 0) {
+        hvd_comm_abort(comm);
+    }
+    return status;
 }
 
 void hvd_comm_abort(struct hvd_gpu_comm *comm)
@@ -138,13 +205,20 @@ void hvd_comm_abort(struct hvd_gpu_comm *comm)
 
 void hvd_comm_end(struct hvd_gpu_comm *comm)
 {
+    const struct hvd_nccl *nccl = comm->device->nccl;
     ncclComm_t handle = take_handle(comm);
+    int state = NCCL_SUCCESS;
 
     if (handle == NULL) {
         return;
     }
-    if (comm->has_scaled) {
-        comm->device->nccl->op_destroy(comm->scaled_op, handle);
+    /* What has failed, or is still doing something, NCCL refuses to destroy. */
+    if (nccl->async_error(handle, &state) != NCCL_SUCCESS || state != NCCL_SUCCESS) {
+        nccl->abort(handle);
+        return;
     }
-    comm->device->nccl->destroy(handle);
+    if (comm->has_scaled) {
+        nccl->op_destroy(comm->scaled_op, handle);
+    }
+    nccl->destroy(handle);
 }

@@ -81,7 +81,12 @@ int hvd_comm_identify(struct hvd_gpu_device *device, bool makes_id,
 int hvd_comm_create(struct hvd_gpu_device *device, const unsigned char *id, int rank,
                     int size, struct hvd_gpu_comm **out, struct hvd_error *err);
 int hvd_comm_check(struct hvd_gpu_comm *comm, struct hvd_error *err);
-int hvd_comm_connect(struct hvd_gpu_comm *comm, struct hvd_error *err); /* launcher */
+/* Launcher: connect waits for the other ranks, await for the end of what a function of NCCL
+ * returned NCCL_IN_PROGRESS for. Both give up, and abort the communicator, once the device is
+ * aborted. */
+int hvd_comm_connect(struct hvd_gpu_comm *comm, struct hvd_error *err);
+int hvd_comm_await(struct hvd_gpu_comm *comm, const char *function,
+                   struct hvd_error *err);
 ncclComm_t hvd_comm_handle(struct hvd_gpu_comm *comm); /* lock not held; NULL: aborted */
 void hvd_comm_abort(struct hvd_gpu_comm *comm); /* lock not held */
 void hvd_comm_end(struct hvd_gpu_comm *comm); /* launcher; leaves the struct */

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The thread that puts work on the device's streams, one work after the other.
  *
- * NCCL may block in any of its functions until other ranks call theirs. That is why nobody else
- * calls it, and why abort has a thread too: ncclCommAbort from there frees the launcher. */
+ * NCCL before 2.14 may block in any of its functions until other ranks call theirs. That is why
+ * nobody else calls it, and why abort has a thread too: ncclCommAbort from there frees the launcher,
+ * but not from ncclCommInitRank. With a newer one the launcher waits by looking, and aborts by
+ * itself. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

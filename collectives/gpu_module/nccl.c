@@ -23,6 +23,7 @@ static const struct hvd_library_symbol symbols[] = {
     NEEDED(error_string, "ncclGetErrorString"),
     NEWER(last_error, "ncclGetLastError"),
     NEEDED(init_rank, "ncclCommInitRank"),
+    NEWER(init_config, "ncclCommInitRankConfig"),
     NEEDED(destroy, "ncclCommDestroy"),
     NEEDED(abort, "ncclCommAbort"),
     NEEDED(async_error, "ncclCommGetAsyncError"),

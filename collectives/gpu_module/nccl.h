@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* NCCL's interface, as far as it is used, declared here: 2.7 and later. */
+/* NCCL's interface, as far as it is used, declared here: 2.7 and later.
+ *
+ * Since 2.14 a communicator need not block: what would wait for other ranks returns
+ * NCCL_IN_PROGRESS, goes on in a thread of NCCL's own, and until async_error says that it has ended
+ * the communicator may only be asked that, or be aborted. */
 #ifndef HVD_GPU_NCCL_H
 #define HVD_GPU_NCCL_H
 
@@ -19,6 +23,16 @@ enum {
     NCCL_REMOTE_ERROR = 6,
     NCCL_IN_PROGRESS = 7,
     NCCL_LEAST_VERSION = 2700,
+    NCCL_CONFIG_VERSION = 21400, /* the first that need not block */
+};
+
+/* ncclConfig_t of 2.14. Later ones are longer: NCCL reads no more than size, and by version gives
+ * what came later, and what was padding here, its defaults. */
+struct hvd_nccl_config {
+    size_t size;
+    unsigned magic;
+    unsigned version; /* of this declaration, not of the library */
+    int blocking;
 };
 
 struct hvd_nccl {
@@ -28,6 +42,8 @@ struct hvd_nccl {
     const char *(*error_string)(int result);
     const char *(*last_error)(ncclComm_t comm); /* NULL before 2.13 */
     int (*init_rank)(ncclComm_t *comm, int size, ncclUniqueId id, int rank);
+    int (*init_config)(ncclComm_t *comm, int size, ncclUniqueId id, int rank,
+                       struct hvd_nccl_config *config); /* NULL before 2.14 */
     int (*destroy)(ncclComm_t comm);
     int (*abort)(ncclComm_t comm);
     int (*async_error)(ncclComm_t comm, int *result);

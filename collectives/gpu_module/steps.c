@@ -159,6 +159,29 @@ static int call_nccl(const struct hvd_nccl *nccl, const struct hvd_gpu_step *ste
     }
 }
 
+/* Whether the steps before `at` have begun a group that they have not ended. */
+static bool is_in_group(const struct hvd_gpu_work *work, int at)
+{
+    bool is_open = false;
+
+    for (int i = 0; i < at; i++) {
+        is_open = work->steps[i].kind == HVD_GPU_GROUP ||
+                  (is_open && work->steps[i].kind != HVD_GPU_GROUP_END);
+    }
+    return is_open;
+}
+
+/* NCCL has put a step off. Only when that is over is it on the stream, and may NCCL be called
+ * again; what is in a group is put off until the group's end. */
+static int await_step(struct hvd_gpu_work *work, const struct hvd_gpu_step *step,
+                      const char *function)
+{
+    if (step->kind != HVD_GPU_GROUP_END && is_in_group(work, (int)(step - work->steps))) {
+        return 0;
+    }
+    return hvd_comm_await(work->comm, function, &work->error);
+}
+
 static int do_nccl(struct hvd_gpu_device *device, struct hvd_gpu_work *work,
                    const struct hvd_gpu_step *step)
 {
@@ -175,6 +198,9 @@ static int do_nccl(struct hvd_gpu_device *device, struct hvd_gpu_work *work,
     }
     result =
         call_nccl(device->nccl, step, comm, op, device->streams[work->queue], &function);
+    if (result == NCCL_IN_PROGRESS) {
+        return await_step(work, step, function);
+    }
     return result == NCCL_SUCCESS
                ? 0
                : hvd_nccl_fail(device->nccl, function, result, comm, &work->error);
@@ -221,13 +247,7 @@ static int do_step(struct hvd_gpu_device *device, struct hvd_gpu_work *work,
 static void leave_group(struct hvd_gpu_device *device, const struct hvd_gpu_work *work,
                         int at)
 {
-    bool is_open = false;
-
-    for (int i = 0; i < at; i++) {
-        is_open = work->steps[i].kind == HVD_GPU_GROUP ||
-                  (is_open && work->steps[i].kind != HVD_GPU_GROUP_END);
-    }
-    if (is_open && work->steps[at].kind != HVD_GPU_GROUP_END &&
+    if (is_in_group(work, at) && work->steps[at].kind != HVD_GPU_GROUP_END &&
         hvd_comm_handle(work->comm) != NULL) {
         device->nccl->group_end();
     }
