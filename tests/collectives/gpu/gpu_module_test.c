@@ -210,6 +210,39 @@ static void test_faults(void)
     tap_ok(kept, "and nothing is left");
 }
 
+/* The other rank never comes: abort ends what waits for it. */
+static void test_give_up(void)
+{
+    struct pass pass = {0};
+    struct hvd_gpu_card card;
+    struct hvd_gpu_step sum = {.kind = HVD_GPU_BROADCAST, .dtype = HVD_UINT8};
+    struct hvd_gpu_work work = {.queue = HVD_GPU_COLLECT, .steps = &sum, .count = 1};
+    bool good =
+        open_all(&pass) == 0 &&
+        module->identify(pass.device, true, &card, &pass.err) == 0 &&
+        module->comm_create(pass.device, card.id, 0, 2, &work.comm, &pass.err) == 0;
+
+    work.done = pass.done;
+    if (tap_ok(good, "a communicator of two ranks is made by one")) {
+        module->submit(pass.device, &work);
+        pause_ms(50);
+        tap_ok(atomic_load(&work.status) == HVD_INPROGRESS, "it waits for the other one");
+        module->abort(pass.device);
+        tap_ok(module->stop(pass.device, 5000), "until abort, then the launcher stops");
+        tap_ok(atomic_load(&work.status) == HVD_ERR_STATE,
+               "and says that the job has ended");
+    }
+    close_all(&pass);
+    tap_ok(!has_left(), "and nothing is left");
+}
+
+static int version(void)
+{
+    const char *text = getenv("FAKE_NCCL_VERSION");
+
+    return text != NULL ? atoi(text) : 21803;
+}
+
 static void test_facts(void)
 {
     struct hvd_gpu_facts facts;
@@ -217,7 +250,7 @@ static void test_facts(void)
     struct hvd_error err = {0};
 
     module->probe(NULL, &facts);
-    tap_ok(facts.cuda.version == 12040 && facts.nccl.version == 21803,
+    tap_ok(facts.cuda.version == 12040 && facts.nccl.version == version(),
            "versions are told");
     tap_ok(strstr(facts.cuda.file, "libcuda.so.1") != NULL &&
                strstr(facts.nccl.file, "libnccl.so.2") != NULL,
@@ -252,6 +285,9 @@ int main(int argc, char **argv)
         test_facts();
         test_order();
         test_faults();
+        if (version() >= 21400) { /* before, NCCL does not let go */
+            test_give_up();
+        }
     }
     return tap_done();
 }

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A job in which one rank dies while its GPU and those of the others are in the middle of a
- * collective: gpu_victim RANK. For the stand-in. The others print what they are told, in the words of
- * victim.c, and that their own stream, which waits for the collective, goes on. */
+ * collective: gpu_victim RANK [connect]. For the stand-in. The others print what they are told, in
+ * the words of victim.c, and that their own stream, which waits for the collective, goes on. With
+ * "connect" the rank dies as NCCL connects; then they print whether shutdown leaves a thread, or
+ * anything of the GPU. */
+#include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,26 +70,81 @@ static void die(void)
     kill(getpid(), SIGKILL);
 }
 
+/* The ranks have agreed on the collective, and have met. */
+static void die_connecting(void)
+{
+    struct hvd_error err = {0};
+
+    setenv("FAKE_NCCL_DIES", "1", 1);
+    allreduce("pending", &err);
+}
+
+static int count_threads(void)
+{
+    DIR *tasks = opendir("/proc/self/task");
+    int count = 0;
+
+    while (tasks != NULL && readdir(tasks) != NULL) {
+        count++;
+    }
+    if (tasks != NULL) {
+        closedir(tasks);
+    }
+    return count;
+}
+
+/* One that was joined may be seen a moment longer. */
+static int await_threads(int wanted)
+{
+    const struct timespec moment = {.tv_nsec = 10000000};
+    int count = count_threads();
+
+    for (int i = 0; i < 100 && count > wanted; i++) {
+        nanosleep(&moment, NULL);
+        count = count_threads();
+    }
+    return count;
+}
+
+static void print_left(int rank, const struct fake_live *before, int threads)
+{
+    struct fake_live live;
+    int left = await_threads(threads) - threads;
+
+    fake_gpu_live(&live);
+    left += (live.streams - before->streams) + (live.contexts - before->contexts) +
+            (live.events - before->events) + live.comms;
+    printf("%s %d: %d\n", left == 0 ? "nothing" : "left", rank, left);
+    fflush(stdout);
+}
+
 int main(int argc, char **argv)
 {
     int victim = argc > 1 ? atoi(argv[1]) : 0;
+    bool connects = argc > 2;
+    struct fake_live before;
     struct hvd_request *request = NULL;
     struct hvd_error err = {0};
     double begin;
-    int rank, status;
+    int rank, threads, status;
 
     signal(SIGTERM, SIG_IGN); /* the launcher ends the job; first we want to speak */
-    if (!gpu_open() || hvd_init(&err) != 0) {
+    if (!gpu_open()) {
+        return 1;
+    }
+    stream = gpu_stream();
+    memory = gpu_memory(sizeof(double));
+    fake_gpu_live(&before);
+    threads = count_threads();
+    if (hvd_init(&err) != 0) {
         fprintf(stderr, "%s\n", err.text);
         return 1;
     }
     rank = hvd_rank();
-    stream = gpu_stream();
-    memory = gpu_memory(sizeof(double));
-    status = allreduce("life", &err);
+    status = connects ? 0 : allreduce("life", &err);
     begin = now();
     if (rank == victim) {
-        die();
+        (connects ? die_connecting : die)();
     }
     status = status != 0 ? status : start("pending", &request, &err);
     status = status != 0 ? status : hvd_wait_on(request, stream, -1, &err);
@@ -102,5 +160,8 @@ int main(int argc, char **argv)
     printf("next %d: %d %s\n", rank, status, err.text);
     fflush(stdout);
     hvd_shutdown();
+    if (connects) {
+        print_left(rank, &before, threads);
+    }
     return 3;
 }

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# gpu_victim_test.sh HVDRUN LAYOUT VICTIM PROGRAM: as victim_test.sh, and the other ranks were in the
-# middle of a collective on their GPUs, which ends.
+# gpu_victim_test.sh HVDRUN LAYOUT VICTIM PROGRAM [connect]: as victim_test.sh, and the other ranks
+# were in the middle of a collective on their GPUs, which ends; or NCCL connected, and nothing is left.
 here=$(dirname "$0")
 ranks=$(($(echo "$2" | tr , +)))
 out=$(mktemp)
@@ -13,9 +13,11 @@ if grep -q SKIP "$out"; then
     cat "$out"
     exit 0
 fi
-text=$("$here/../job.sh" "$1" "$2" "$4" "$3" 2>&1)
+text=$("$here/../job.sh" "$1" "$2" "$4" "$3" ${5:+"$5"} 2>&1)
 count=0
-for word in launched stream; do
+words="launched stream"
+[ -z "$5" ] || words="nothing stream"
+for word in $words; do
     if [ "$(echo "$text" | grep -c "$word [0-9]")" -eq $((ranks - 1)) ]; then
         echo "ok - each other rank says: $word"
     else
