@@ -2,16 +2,34 @@
 """A TCP server for those who have its key: nothing is unpickled before the other side has proved
 that it has it."""
 
+import contextlib
 import os
 import secrets
 import socket
 import socketserver
-import struct
 import threading
 from multiprocessing import AuthenticationError
 from multiprocessing.connection import Connection, answer_challenge, deliver_challenge
 
-_PATIENCE = 30  # seconds for a stranger to prove that it is none
+_PATIENCE = 30  # seconds for a stranger to prove that it is none, and for all to leave at the end
+
+
+@contextlib.contextmanager
+def _no_longer_than(seconds, connections):
+    """Cuts those of the sockets that are then open, which whoever reads from one sees as its
+    end. A limit in all, unlike one for each read, which who sends byte by byte would outlast."""
+    def cut():
+        for connection in list(connections):
+            with contextlib.suppress(OSError):  # was closed meanwhile
+                connection.shutdown(socket.SHUT_RDWR)
+
+    timer = threading.Timer(seconds, cut)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 class _Handler(socketserver.BaseRequestHandler):
@@ -20,24 +38,30 @@ class _Handler(socketserver.BaseRequestHandler):
     def handle(self):
         with Connection(os.dup(self.request.fileno())) as connection:
             try:
-                self._limit(_PATIENCE)
-                deliver_challenge(connection, self.server.key)
-                answer_challenge(connection, self.server.key)
-                self._limit(0)  # the other side may take its time
-                self.server.talk(connection)
+                with _no_longer_than(_PATIENCE, [self.request]):
+                    deliver_challenge(connection, self.server.key)
+                    answer_challenge(connection, self.server.key)
+                self.server.talk(connection)  # the other side may take its time
             except (AuthenticationError, EOFError, OSError):
                 pass  # a stranger, or somebody who died
-
-    def _limit(self, seconds):
-        """How long a read waits for the other side; 0: for ever."""
-        self.request.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO,
-                                struct.pack('ll', seconds, 0))
 
 
 class _Server(socketserver.ThreadingTCPServer):
     request_queue_size = 1024
     daemon_threads = False  # server_close() waits for them
     block_on_close = True
+
+    def __init__(self, *arguments):
+        self.open = set()
+        super().__init__(*arguments)
+
+    def process_request(self, request, client_address):
+        self.open.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request):
+        self.open.discard(request)
+        super().shutdown_request(request)
 
 
 class KeyedServer:
@@ -57,10 +81,12 @@ class KeyedServer:
         self._thread.start()
 
     def stop(self):
-        """Lets nobody in any more, and waits until all who were in have left."""
+        """Lets nobody in any more, and waits until all who were in have left; those who have not
+        after half a minute are cut off."""
         self._server.shutdown()
         self._thread.join()
-        self._server.server_close()
+        with _no_longer_than(_PATIENCE, self._server.open):
+            self._server.server_close()
 
     def __enter__(self):
         self.start()
