@@ -103,6 +103,47 @@ class Service(Case):
                 self.assertEqual(sorted(rows_of(dataset)), SQUARES)
 
 
+class File(Case):
+    """compute_worker.main on these ranks, whose file a thread of rank 0 reads."""
+
+    def setUp(self):
+        self.directory = tempfile.mkdtemp(prefix='hvd-test-')
+        self.addCleanup(shutil.rmtree, self.directory)
+        self.path = os.path.join(self.directory, 'config')
+        self.stale = TfDataServiceConfig(1, 1, 'compute', {'nowhere': [('nowhere', 1)]}, b'')
+
+    def serve(self, talk):
+        """talk: gets the TfDataServiceConfig and must not fail; then the service is shut down."""
+        def visit():
+            config = TfDataServiceConfig.read(self.path, wait_for_file_creation=True)
+            talk(config)
+            config.compute_client().shutdown()
+
+        visitor = threading.Thread(target=visit)
+
+        def make(*arguments):
+            self.was_there = os.path.exists(self.path)
+            visitor.start()
+            return registry.Registry(*arguments)
+
+        with unittest.mock.patch.object(compute_worker, 'Registry', make):
+            compute_worker.main(1, 'compute', self.path, SECONDS)
+        if hvd.rank() == 0:
+            visitor.join()
+
+    def test_it_is_there_as_long_as_its_service(self):
+        self.stale.write(self.path)
+        self.serve(lambda config: None)
+        if hvd.rank() == 0:
+            self.assertFalse(self.was_there)
+            self.assertEqual(os.listdir(self.directory), [])
+
+    def test_that_of_another_service_stays(self):
+        self.serve(lambda config: self.stale.write(self.path))
+        if hvd.rank() == 0:
+            self.assertEqual(TfDataServiceConfig.read(self.path), self.stale)
+
+
 class Registry(Case):
 
     def setUp(self):

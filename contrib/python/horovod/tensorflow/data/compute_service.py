@@ -67,10 +67,14 @@ class TfDataServiceConfig:
     @staticmethod
     def read(filename, wait_for_file_creation=False) -> 'TfDataServiceConfig':
         """wait_for_file_creation: waits, as long as it takes, for the service to begin."""
-        while wait_for_file_creation and not os.path.exists(filename):
+        while True:
+            try:
+                with open(filename) as file:
+                    return TfDataServiceConfig.from_dict(json.load(file))
+            except FileNotFoundError:
+                if not wait_for_file_creation:
+                    raise
             time.sleep(_POLL_SECONDS)
-        with open(filename) as file:
-            return TfDataServiceConfig.from_dict(json.load(file))
 
 
 def _go_without_proxy():

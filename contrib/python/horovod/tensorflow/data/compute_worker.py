@@ -8,14 +8,22 @@ Each rank is a worker. It ends when a training calls ``config.compute_client().s
 
 import argparse
 import contextlib
+import os
 
 import horovod.tensorflow as hvd
 from horovod.tensorflow.data.compute_service import TfDataServiceConfig, compute_worker_fn
 from horovod.tensorflow.data.registry import Registry
 
 
+def _forget(configfile, config):
+    """Removes the file, unless another service has written it meanwhile."""
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+        if TfDataServiceConfig.read(configfile) == config:
+            os.unlink(configfile)
+
+
 def main(dispatchers, dispatcher_side, configfile, timeout):
-    """What each rank does; ``configfile`` is for the trainings to read."""
+    """What each rank does; ``configfile`` is for the trainings to read, as long as it runs."""
     hvd.init()
     if hvd.size() % dispatchers:
         raise ValueError(f'Number of processes ({hvd.size()}) must be a multiple of number of '
@@ -24,11 +32,14 @@ def main(dispatchers, dispatcher_side, configfile, timeout):
     with contextlib.ExitStack() as stack:
         config = None
         if hvd.rank() == 0:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(configfile)  # of a service that was killed: trainings would read it
             registry = Registry(dispatchers, workers)
             stack.callback(registry.close)
             config = TfDataServiceConfig(dispatchers, workers, dispatcher_side,
                                          registry.addresses, registry.key, timeout)
             config.write(configfile)
+            stack.callback(_forget, configfile, config)
         compute_worker_fn(hvd.broadcast_object(config, name='TfDataServiceConfig'))
         hvd.allgather_object(None)  # the registry stays until all have asked what they want
 
