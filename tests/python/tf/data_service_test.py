@@ -193,6 +193,17 @@ class Registry(Case):
         with self.assertRaisesRegex(ConnectionError, 'compute_worker, still run'):
             self.client.shutdown()
 
+    def test_a_registry_that_dies_meanwhile_is_told(self):
+        with keyed_server.KeyedServer('127.0.0.1', lambda connection: connection.recv()) as server:
+            places = {'here': [('127.0.0.1', server.port)]}
+            with self.assertRaisesRegex(ConnectionError, 'compute_worker, still run'):
+                registry.RegistryClient(places, server.key).wait_for_shutdown()
+
+    def test_another_servers_port_is_told(self):
+        stranger = registry.RegistryClient(self.table.addresses, b'of another service')
+        with self.assertRaisesRegex(ConnectionError, 'compute_worker, still run'):
+            stranger.shutdown()
+
     def test_strangers_are_cut_off_even_if_they_trickle(self):
         with unittest.mock.patch.object(keyed_server, '_PATIENCE', 0.3):
             with socket.create_connection(self.place) as stranger, self.assertRaises(OSError):

@@ -9,6 +9,7 @@ those who train on its data ask there. Each request is a connection of its own:
 import functools
 import socket
 import threading
+from multiprocessing import AuthenticationError
 from multiprocessing.connection import Client
 
 from horovod.runner.keyed_server import KeyedServer
@@ -115,19 +116,31 @@ class RegistryClient:
         return functools.partial(self._ask, name)
 
     def _ask(self, name, *arguments):
-        with self._connect() as connection:
-            connection.send((name, arguments))
-            answer = connection.recv()
+        connection, place = self._connect()
+        with connection:
+            try:
+                connection.send((name, arguments))
+                answer = connection.recv()
+            except (EOFError, OSError) as error:
+                raise _absent(place, error) from error
         if isinstance(answer, Exception):
             raise answer
         return answer
 
     def _connect(self):
-        failure = 'it has no address'
+        """To the first place that answers, which comes second."""
+        failure = ConnectionError('the registry of a tf.data service has no address')
         for place in self._places:
             try:
-                return Client(place, authkey=self._key)
-            except OSError as error:
-                failure = f'{place[0]}:{place[1]}: {error.strerror or error}'
-        raise ConnectionError(f'the tf.data service is not there ({failure}): does the job that '
-                              'provides it, horovod.tensorflow.data.compute_worker, still run?')
+                return Client(place, authkey=self._key), place
+            except (EOFError, OSError, AuthenticationError) as error:
+                failure = _absent(place, error)
+        raise failure
+
+
+def _absent(place, error):
+    """What to raise for a failure to talk with the registry."""
+    cause = getattr(error, 'strerror', None) or str(error) or 'it went away'
+    return ConnectionError(f'the tf.data service is not there ({place[0]}:{place[1]}: {cause}): '
+                           'does the job that provides it, '
+                           'horovod.tensorflow.data.compute_worker, still run?')
