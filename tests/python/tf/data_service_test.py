@@ -193,6 +193,16 @@ class Registry(Case):
         with self.assertRaisesRegex(ConnectionError, 'compute_worker, still run'):
             self.client.shutdown()
 
+    def test_dispatchers_that_are_none_are_named(self):
+        for number in (2, -1):
+            for ask in (self.client.wait_for_dispatcher_registration,
+                        self.client.wait_for_dispatcher_worker_registration,
+                        self.client.register_dispatcher,
+                        self.client.register_worker_for_dispatcher):
+                with self.assertRaisesRegex(ValueError, f'no dispatcher {number}: .* has 2, '
+                                                        'counted from 0. --dispatchers of'):
+                    ask(number, 1)
+
     def test_a_registry_that_dies_meanwhile_is_told(self):
         with keyed_server.KeyedServer('127.0.0.1', lambda connection: connection.recv()) as server:
             places = {'here': [('127.0.0.1', server.port)]}

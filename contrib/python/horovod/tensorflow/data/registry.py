@@ -51,7 +51,9 @@ class Registry:
         self._server.stop()
 
     def register_dispatcher(self, dispatcher_id, dispatcher_address):
-        """The address is "protocol://host:port"."""
+        """The address is "protocol://host:port". ValueError if the service has no such
+        dispatcher; so below."""
+        self._check(dispatcher_id)
         with self._changed:
             self._dispatchers[dispatcher_id] = dispatcher_address
             self._changed.notify_all()
@@ -59,17 +61,20 @@ class Registry:
     def wait_for_dispatcher_registration(self, dispatcher_id, timeout):
         """The dispatcher's address. TimeoutError after so many seconds, RuntimeError once the
         service is shut down; so below."""
+        self._check(dispatcher_id)
         self._wait(lambda: self._dispatchers[dispatcher_id], timeout,
                    lambda: f'dispatcher {dispatcher_id}')
         return self._dispatchers[dispatcher_id]
 
     def register_worker_for_dispatcher(self, dispatcher_id, worker_id):
+        self._check(dispatcher_id)
         with self._changed:
             self._workers[dispatcher_id].add(worker_id)
             self._changed.notify_all()
 
     def wait_for_dispatcher_worker_registration(self, dispatcher_id, timeout):
         """Until the dispatcher has all its workers."""
+        self._check(dispatcher_id)
         workers = self._workers[dispatcher_id]
         self._wait(lambda: len(workers) >= self._enough, timeout,
                    lambda: f'{self._enough} workers of dispatcher {dispatcher_id}, of which '
@@ -83,6 +88,14 @@ class Registry:
     def wait_for_shutdown(self):
         with self._changed:
             self._changed.wait_for(lambda: self._is_over)
+
+    def _check(self, dispatcher_id):
+        number = len(self._dispatchers)
+        if not 0 <= dispatcher_id < number:
+            raise ValueError(
+                f'there is no dispatcher {dispatcher_id}: the tf.data service has {number}, '
+                'counted from 0. --dispatchers of the job that provides it must be 1, or the '
+                'number of ranks that train')
 
     def _wait(self, is_there, timeout, what):
         with self._changed:
