@@ -214,6 +214,15 @@ class Registry(Case):
         with self.assertRaisesRegex(ConnectionError, 'compute_worker, still run'):
             stranger.shutdown()
 
+    def test_names_without_an_address_of_the_registrys_kind_are_not_told(self):
+        def only_6(name, port, family=0):
+            if family == socket.AF_INET:
+                raise socket.gaierror('no address of this family')
+            return [(socket.AF_INET6, socket.SOCK_STREAM, 6, '', ('fd00::1', port, 0, 0))]
+
+        with unittest.mock.patch.object(socket, 'getaddrinfo', only_6):
+            self.assertEqual(registry.own_host(), '127.0.0.1')
+
     def test_strangers_are_cut_off_even_if_they_trickle(self):
         with unittest.mock.patch.object(keyed_server, '_PATIENCE', 0.3):
             with socket.create_connection(self.place) as stranger, self.assertRaises(OSError):

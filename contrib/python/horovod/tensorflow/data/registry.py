@@ -23,7 +23,7 @@ def own_host():
     """The name by which other nodes find this one; of a node without, the address of itself."""
     name = socket.gethostname()
     try:
-        socket.getaddrinfo(name, None)
+        socket.getaddrinfo(name, None, socket.AF_INET)  # the registry has no other address
         return name
     except OSError:
         return '127.0.0.1'
