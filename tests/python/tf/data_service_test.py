@@ -242,6 +242,10 @@ class Registry(Case):
         with self.assertRaisesRegex(TimeoutError, 'for dispatcher 0'):
             compute_service.compute_worker_fn(config)
 
+    def test_a_worker_that_comes_after_the_end_goes(self):
+        self.client.shutdown()
+        compute_service.compute_worker_fn(config_of(self.table))
+
     def test_each_dispatcher_has_equally_many_workers(self):
         with self.assertRaisesRegex(ValueError, 'must be a multiple of number of dispatchers'):
             compute_worker.main(hvd.size() + 1, 'compute', 'file', 1)

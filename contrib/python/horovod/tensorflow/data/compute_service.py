@@ -19,7 +19,7 @@ from typing import Any, Mapping, Sequence, Tuple
 import tensorflow as tf
 
 import horovod.tensorflow as hvd
-from horovod.tensorflow.data.registry import RegistryClient, own_host
+from horovod.tensorflow.data.registry import RegistryClient, ServiceIsOver, own_host
 
 _POLL_SECONDS = 0.2
 
@@ -163,7 +163,8 @@ def compute_worker_fn(compute_config):
     hvd.init()
     registry = compute_config.compute_client()
     number, index = divmod(hvd.rank(), compute_config.workers_per_dispatcher)
-    with contextlib.ExitStack() as stack:
+    # It may be over before all its workers are there.
+    with contextlib.suppress(ServiceIsOver), contextlib.ExitStack() as stack:
         if compute_config.dispatcher_side == 'compute' and index == 0:
             stack.enter_context(_dispatcher(registry, number))
         address = registry.wait_for_dispatcher_registration(number, compute_config.timeout)

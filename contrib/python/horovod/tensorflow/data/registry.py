@@ -29,6 +29,10 @@ def own_host():
         return '127.0.0.1'
 
 
+class ServiceIsOver(RuntimeError):
+    """Somebody has shut the service down."""
+
+
 class Registry:
     """The table of dispatchers and their workers, and whether the service is to end. ``addresses``
     and ``key`` are for RegistryClient."""
@@ -59,8 +63,8 @@ class Registry:
             self._changed.notify_all()
 
     def wait_for_dispatcher_registration(self, dispatcher_id, timeout):
-        """The dispatcher's address. TimeoutError after so many seconds, RuntimeError once the
-        service is shut down; so below."""
+        """The dispatcher's address. TimeoutError after so many seconds, ServiceIsOver once it is
+        shut down; so below."""
         self._check(dispatcher_id)
         self._wait(lambda: self._dispatchers[dispatcher_id], timeout,
                    lambda: f'dispatcher {dispatcher_id}')
@@ -103,7 +107,7 @@ class Registry:
                 raise TimeoutError(f'the tf.data service waited {timeout} s for {what()}: see the '
                                    'output of the job that provides it')
             if self._is_over:
-                raise RuntimeError('the tf.data service has been shut down')
+                raise ServiceIsOver('the tf.data service has been shut down')
 
     def _talk(self, connection):
         name, arguments = connection.recv()
