@@ -79,7 +79,8 @@ class TfDataServiceConfig:
 
 def _go_without_proxy():
     """gRPC would ask the proxy of http_proxy for the nodes of the cluster, too; an empty name for
-    its own says that there is none."""
+    its own says that there is none. That holds for all that uses gRPC in this process and in its
+    children: no_grpc_proxy would need the names of all workers, which only dispatchers know."""
     os.environ.setdefault('grpc_proxy', '')
 
 
