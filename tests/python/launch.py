@@ -26,7 +26,8 @@ LINE = re.compile(r'(ok|not ok) \d+ - (.*?)( # SKIP .*)?$')
 
 def missing(ranks, modules=NEEDS):
     """Why nothing can be tested here, or None; then a comment tells what is tested with."""
-    versions = ', '.join(f'"{name}", {name}.__version__' for name in modules.split(', '))
+    versions = ', '.join(f'"{name}", getattr({name}, "__version__", "?")'
+                         for name in modules.split(', '))
     probe = subprocess.run([PYTHON, '-c', f'import {modules}\nprint({versions})'],
                            capture_output=True, text=True, check=False)
     if probe.returncode != 0:
