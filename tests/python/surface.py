@@ -32,8 +32,11 @@ import surface_stubs
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PACKAGE = os.path.join(HERE, '..', '..', 'contrib', 'python')
-FRONT_ENDS = ['horovod', 'horovod.torch', 'horovod.tensorflow', 'horovod.tensorflow.keras',
-              'horovod.keras', 'horovod.mxnet']
+# Without one of these modules there is no such front end; keras alone imports TensorFlow by itself.
+FRAMEWORKS = {'horovod': (), 'horovod.torch': ('torch',), 'horovod.tensorflow': ('tensorflow',),
+              'horovod.tensorflow.keras': ('tensorflow',),
+              'horovod.keras': ('keras', 'tensorflow'), 'horovod.mxnet': ('mxnet',)}
+FRONT_ENDS = list(FRAMEWORKS)
 GOOD = ('works', 'works better', 'refused')
 
 
@@ -149,12 +152,14 @@ def _imports(path, text, other):
 
 def look(module_name, entries, tests):
     """{name: (verdict, note)}; None: the framework is not here. ImportError where the package
-    itself cannot be imported."""
+    itself cannot be imported, also for lack of anything else."""
     try:
         module = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
-        if not error.name.startswith('horovod'):
+        if error.name in FRAMEWORKS[front_end(module_name)]:
             return None
+        if not (error.name or '').startswith('horovod'):
+            raise
         return {entry.name: ('missing', '') for entry in entries}
     return {entry.name: judge(module, entry, tests) for entry in entries}
 

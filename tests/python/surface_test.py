@@ -3,6 +3,7 @@
 
 import os
 import unittest
+import unittest.mock
 
 import surface
 import surface_stubs
@@ -25,6 +26,25 @@ class Surface(unittest.TestCase):
     def test_the_front_end_of_the_framework_was_looked_at(self):
         framework = os.environ.get('HVD_TEST_NEEDS', 'torch')
         self.assertIsNotNone(self.seen[f'horovod.{framework}'])
+        for module, names in self.seen.items():
+            needs = surface.FRAMEWORKS[surface.front_end(module)]
+            if framework in needs or not needs:
+                with self.subTest(module=module):
+                    self.assertIsNotNone(names)
+
+    def look(self, module, missing):
+        """What comes of a module that lacks another one."""
+        lack = ModuleNotFoundError(f"No module named '{missing}'", name=missing)
+        with unittest.mock.patch('importlib.import_module', side_effect=lack):
+            return surface.look(module, [surface_stubs.Entry('name', None, None, None)], None)
+
+    def test_only_a_framework_may_be_lacking(self):
+        self.assertIsNone(self.look('horovod.torch.elastic', 'torch'))
+        self.assertEqual(self.look('horovod.torch', 'horovod.torch'), {'name': ('missing', '')})
+        for module, missing in (('horovod.torch', 'numpy'), ('horovod.torch', 'tensorflow'),
+                                ('horovod', 'torch'), ('horovod.torch', 'torch.nothing')):
+            with self.assertRaises(ModuleNotFoundError):
+                self.look(module, missing)
 
     def judge(self, name, arguments=None, value=None, claim=None, module=surface_stubs):
         entry = surface_stubs.Entry(name, arguments, value, claim)
