@@ -14,6 +14,7 @@ import sys
 import tempfile
 import threading
 import time
+import traceback
 import unittest.mock
 
 import tensorflow as tf
@@ -49,6 +50,52 @@ def outside():
             or name == 'HVD_LIBRARY'}
 
 
+class Job:
+    """A service that is started by rank 0; its functions never raise what a service may do."""
+
+    def __init__(self, workers, options):
+        self._directory = tempfile.mkdtemp(prefix='hvd-test-')
+        self._path = os.path.join(self._directory, 'config')
+        self._output = open(os.path.join(self._directory, 'output'), 'w+', errors='replace')
+        self._process = subprocess.Popen(
+            [*launcher(workers), sys.executable, '-m', 'horovod.tensorflow.data.compute_worker',
+             self._path, '--timeout', str(SECONDS), *options], env=outside(),
+            stdout=self._output, stderr=subprocess.STDOUT)
+
+    def begin(self):
+        """The pair (why it is not there or None, its TfDataServiceConfig or None)."""
+        limit = time.monotonic() + SECONDS
+        while time.monotonic() < limit and self._process.poll() is None:
+            if os.path.exists(self._path):
+                return None, TfDataServiceConfig.read(self._path)
+            time.sleep(0.1)
+        return self._trouble('did not begin'), None
+
+    def end(self, config):
+        """Why it did not end well, or None. Without a config it is killed."""
+        try:
+            if config:
+                config.compute_client().shutdown()
+                self._process.wait(SECONDS)
+            return self._trouble('did not end well') if self._process.returncode else None
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return self._trouble(f'did not end ({error})')
+        finally:
+            self._process.terminate()
+            try:
+                self._process.wait(10)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+            self._output.close()
+            shutil.rmtree(self._directory)
+
+    def _trouble(self, what):
+        self._output.seek(0)
+        return (f'the job that provides the service {what}, exit status {self._process.poll()}\n'
+                f'{self._output.read()}')
+
+
 class Service(Case):
     """Where there is a proxy that knows nothing of the nodes."""
 
@@ -60,26 +107,22 @@ class Service(Case):
 
     @contextlib.contextmanager
     def service(self, *options, workers=2):
-        """A job of workers, which is shut down at the end; its TfDataServiceConfig."""
-        directory = tempfile.mkdtemp(prefix='hvd-test-') if hvd.rank() == 0 else None
-        path = os.path.join(hvd.broadcast_object(directory), 'config')
-        if hvd.rank() == 0:
-            job = subprocess.Popen(
-                [*launcher(workers), sys.executable, '-m',
-                 'horovod.tensorflow.data.compute_worker', path, '--timeout', str(SECONDS),
-                 *options], env=outside())
-        config = TfDataServiceConfig.read(path, wait_for_file_creation=True)
-        try:
-            yield config
-            hvd.allgather_object(None)
-            if hvd.rank() == 0:
-                config.compute_client().shutdown()
-                self.assertEqual(job.wait(SECONDS), 0)
-        finally:
-            if hvd.rank() == 0:
-                job.kill()
-                job.wait()
-                shutil.rmtree(directory)
+        """A job of workers, which is shut down at the end; its TfDataServiceConfig. What fails on
+        one rank, in the block, too, fails on all of them, so that none waits for another."""
+        job = Job(workers, options) if hvd.rank() == 0 else None
+        failure, config = hvd.broadcast_object(job and job.begin())
+        if config:
+            try:
+                yield config
+            except Exception:  # pylint: disable=broad-except # all ranks are told
+                failure = traceback.format_exc()
+            failures = [each for each in hvd.allgather_object(failure) if each]
+            failures.append(hvd.broadcast_object(job and job.end(config)))
+            failure = '\n'.join(filter(None, failures))
+        elif job:
+            job.end(None)
+        if failure:
+            self.fail(failure)
 
     def test_each_rank_gets_all_the_data_or_its_share(self):
         with self.service() as config:
@@ -87,10 +130,23 @@ class Service(Case):
             self.assertEqual((config.dispatcher_side, config.timeout), ('compute', SECONDS))
             dataset = squares().send_to_data_service(config, hvd.rank(), hvd.size())
             self.assertEqual(sorted(rows_of(dataset)), SQUARES)
-            shared = squares().send_to_data_service(config, hvd.rank(), hvd.size(),
-                                                    reuse_dataset=True)
-            parts = hvd.allgather_object(rows_of(shared))
-            self.assertEqual(sorted(itertools.chain(*parts)), SQUARES)
+            shared = rows_of(squares().send_to_data_service(config, hvd.rank(), hvd.size(),
+                                                            reuse_dataset=True))
+        self.assertEqual(sorted(itertools.chain(*hvd.allgather_object(shared))), SQUARES)
+
+    def test_ranks_get_equally_many_steps_of_data_without_end(self):
+        with self.assertRaisesRegex(AssertionError, 'of the last rank'):
+            with self.service() as config:
+                shared = squares().repeat().send_to_data_service(config, hvd.rank(), hvd.size(),
+                                                                 reuse_dataset=True)
+                steps = sum(1 for _ in shared.take(2 * ROWS))
+                self.assertLess(hvd.rank(), hvd.size() - 1, 'of the last rank')  # all are told
+        self.assertEqual(steps, 2 * ROWS)
+
+    def test_a_service_that_does_not_begin_is_told_on_all_ranks(self):
+        with self.assertRaisesRegex(AssertionError, r'(?s)did not begin.*must be a multiple of'):
+            with self.service('--dispatchers', '3'):
+                pass
 
     def test_dispatchers_may_be_the_trainings(self):
         with self.service('--dispatchers', str(hvd.size()), '--dispatcher-side', 'training',
