@@ -218,7 +218,8 @@ static void test_refusals(void)
     query.geometry =
         (struct hvd_geometry){.slots = 2, .slot_bytes = 64, .recv_bytes = 64};
     query.partial_bytes = 64;
-    tap_ok(is_refused(&query, "recv_bytes"), "no room for one element of each node");
+    tap_ok(is_refused(&query, "HVD_MEMORY_LIMIT"),
+           "no room for one element of each node");
     query = query_of(HVD_COLL_REDUCESCATTER, &layout);
     query.count = 10;
     query.part_begin = 8;
