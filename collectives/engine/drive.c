@@ -102,25 +102,9 @@ static void sleep_until(int fd, int64_t deadline_ns)
     ppoll(&bell, 1, deadline_ns < 0 ? NULL : &timeout, NULL);
 }
 
-/* Once all ranks of the node have said which cpus they may use. */
-static void see_crowd(struct hvd_engine *engine)
-{
-    uint32_t crowd;
-
-    if (engine->knows_crowd ||
-        !hvd_crowd_has_all(engine->board, engine->peer_bell_count)) {
-        return;
-    }
-    crowd = hvd_crowd_on(engine->board, &engine->cpus);
-    engine->is_crowded = crowd > HVD_CROWD_ONE;
-    engine->thread_is_crowded = 2 * crowd > HVD_CROWD_ONE;
-    engine->knows_crowd = true;
-}
-
 /* drive is held: what is true of the one who has just got it. */
 static void begin_driving(struct hvd_engine *engine)
 {
-    see_crowd(engine);
     hvd_engine_mute(engine, true);
     hvd_engine_wake_up(engine);
 }
@@ -364,7 +348,6 @@ static bool drive_for_nobody(struct hvd_engine *engine)
         return true; /* a waiter drives; it leaves things settled or kicks */
     }
     atomic_store(&engine->thread_drives, true);
-    see_crowd(engine);
     hvd_engine_wake_up(engine);
     spin(engine, must_stop, NULL);
     dozes = must_doze(engine);

@@ -196,12 +196,28 @@ static bool progress_data(struct hvd_engine *engine)
     return hvd_engine_run_batches(engine) || moved;
 }
 
+/* Once all ranks of the node have said which cpus they may use, which may be after the first call. */
+static void see_crowd(struct hvd_engine *engine)
+{
+    uint32_t crowd;
+
+    if (engine->knows_crowd ||
+        !hvd_crowd_has_all(engine->board, engine->peer_bell_count)) {
+        return;
+    }
+    crowd = hvd_crowd_on(engine->board, &engine->cpus);
+    engine->is_crowded = crowd > HVD_CROWD_ONE;
+    engine->thread_is_crowded = 2 * crowd > HVD_CROWD_ONE;
+    engine->knows_crowd = true;
+}
+
 bool hvd_engine_progress(struct hvd_engine *engine)
 {
     int64_t now_ns = hvd_clock_ns();
     bool is_busy = engine->data_moves && now_ns - engine->heard_ns < talk_every_ns;
     bool moved = !is_busy && progress_talk(engine, now_ns);
 
+    see_crowd(engine);
     engine->data_moves = progress_data(engine);
     hvd_leave_progress(engine);
     hvd_timeline_progress(engine->timeline);
