@@ -11,34 +11,11 @@ among themselves, and end as they would have. A step sees the same images whatev
 ranks, each rank its share of them; the learning rate does not depend on it.
 """
 
-import argparse
-
+import digits
 import keras
 import numpy as np
-from sklearn.datasets import load_digits
 
 import horovod.keras as hvd
-
-HELD_OUT = 360  # of 1,797 images
-
-
-def parse_arguments():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument('--epochs', type=int, default=12)
-    parser.add_argument('--batch-size', type=int, default=48, help='images of a step, all ranks')
-    parser.add_argument('--lr', type=float, default=0.04)
-    parser.add_argument('--commit-every', type=int, default=5, metavar='N', help='batches')
-    parser.add_argument('--seed', type=int, default=1)
-    return parser.parse_args()
-
-
-def load_images():
-    """The training and the held-out images with their labels, the same split on every rank."""
-    digits = load_digits()
-    images = (digits.images / 16).astype('float32').reshape(-1, 64)
-    order = np.random.default_rng(0).permutation(len(images))
-    train, held_out = order[HELD_OUT:], order[:HELD_OUT]
-    return (images[train], digits.target[train]), (images[held_out], digits.target[held_out])
 
 
 def what_is_left(state, images, arguments):
@@ -82,10 +59,10 @@ def train(state, data, held_out, arguments):
 
 
 def main():
-    arguments = parse_arguments()
+    arguments = digits.parse_arguments(__doc__.splitlines()[0])
     hvd.init()
     keras.utils.set_random_seed(arguments.seed)
-    data, held_out = load_images()
+    data, held_out = digits.load_images()
     model = keras.Sequential([keras.layers.InputLayer((64,)),
                               keras.layers.Dense(128, activation='relu'),
                               keras.layers.Dense(10)])
