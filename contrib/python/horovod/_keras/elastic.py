@@ -7,11 +7,11 @@ from horovod._keras.callbacks import Callback
 from horovod._keras.optimizer import Distributed
 from horovod._keras.state import State
 from horovod.common.basics import basics
-from horovod.common.elastic import ObjectState, begin_anew, run_fn
+from horovod.common.elastic import ValuesState, begin_anew, run_fn
 from horovod.common.objects import broadcast_object
 
 
-class ModelState(ObjectState):
+class ModelState(ValuesState):
     """A model, its optimizer, and values that can be pickled, such as the epoch, as attributes.
 
     model: must have been built, and compiled where no optimizer is given.
@@ -33,18 +33,6 @@ class ModelState(ObjectState):
         """What a step changes, but for metrics and the seeds of layers."""
         state = State(self.keras, self.optimizer)
         return [*self.model.weights, *state.variables(), *state.hyperparameters()]
-
-    def save(self):
-        self._values.save()
-        super().save()
-
-    def restore(self):
-        self._values.restore()
-        super().restore()
-
-    def sync(self):
-        self._values.sync()
-        super().sync()
 
     def reset(self):
         """Passes of a step that was not taken are forgotten: newcomers have not made them."""

@@ -133,6 +133,23 @@ class ObjectState(State):
             setattr(self, name, value)
 
 
+class ValuesState(ObjectState):
+    """The same, and a framework's variables: ``_values``, which a class of its own sets before it
+    calls __init__, can save, restore and sync them."""
+
+    def save(self):
+        self._values.save()
+        super().save()
+
+    def restore(self):
+        self._values.restore()
+        super().restore()
+
+    def sync(self):
+        self._values.sync()
+        super().sync()
+
+
 def begin_anew():
     """Leaves the job and joins it again with the ranks that there are now. RuntimeError with the
     reason when it cannot go on."""

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from horovod._keras.elastic import ModelState
 from horovod.common.basics import basics
-from horovod.common.elastic import ObjectState, begin_anew, run_fn
+from horovod.common.elastic import ObjectState, ValuesState, begin_anew, run_fn
 from horovod.common.exceptions import HorovodInternalError
 from horovod.common.variables import must_be_as_saved, must_match
 from horovod.tensorflow.functions import broadcast_object, broadcast_variables
@@ -96,7 +96,7 @@ class GraphValues(Values):
         self._session().run(self._broadcasts)
 
 
-class TensorFlowState(ObjectState):
+class TensorFlowState(ValuesState):
     """Variables of TensorFlow, and values that can be pickled, such as the epoch, as attributes.
 
     variables: those of the model and of its optimizer, which must have made them already. None:
@@ -116,18 +116,6 @@ class TensorFlowState(ObjectState):
             self._values = (Values(lambda: list(self.variables)) if tf.executing_eagerly() else
                             GraphValues(lambda: list(self.variables), lambda: self.session))
         super().__init__(broadcast_object, basics.rank, **kwargs)
-
-    def save(self):
-        self._values.save()
-        super().save()
-
-    def restore(self):
-        self._values.restore()
-        super().restore()
-
-    def sync(self):
-        self._values.sync()
-        super().sync()
 
 
 class TensorFlowKerasState(ModelState):
