@@ -62,32 +62,41 @@ static void end_room(struct hvd_held *held)
     hvd_held_drop(&pool->held);
 }
 
-static bool is_free(const struct hvd_gpu_room *room)
+/* Returns 0 if the device has done what it does with it, or HVD_INPROGRESS. */
+static int test_last_use(const struct hvd_gpu_room *room, struct hvd_error *err)
 {
-    return room->last_use == NULL ||
-           room->pool->module->event_test(room->last_use, NULL) == 0;
+    return room->last_use == NULL ? 0
+                                  : room->pool->module->event_test(room->last_use, err);
 }
 
-/* The smallest that fits, and not one that wastes more than it holds; lock held. */
-static struct hvd_gpu_room *find_idle(struct hvd_gpu_pool *pool, enum hvd_gpu_place place,
-                                      size_t bytes)
+static bool fits(const struct hvd_gpu_room *room, enum hvd_gpu_place place, size_t bytes)
+{
+    return room->place == place && room->bytes >= bytes && room->bytes <= 2 * bytes;
+}
+
+/* The smallest that fits, and not one that wastes more than it holds; *out NULL: none. lock held. */
+static int find_idle(struct hvd_gpu_pool *pool, enum hvd_gpu_place place, size_t bytes,
+                     struct hvd_gpu_room **out, struct hvd_error *err)
 {
     struct hvd_gpu_room **best = NULL;
-    struct hvd_gpu_room *room;
 
+    *out = NULL;
     for (struct hvd_gpu_room **at = &pool->idle; *at != NULL; at = &(*at)->next) {
-        if ((*at)->place == place && (*at)->bytes >= bytes && (*at)->bytes <= 2 * bytes &&
-            (best == NULL || (*at)->bytes < (*best)->bytes) && is_free(*at)) {
-            best = at;
+        if (fits(*at, place, bytes) && (best == NULL || (*at)->bytes < (*best)->bytes)) {
+            int status = test_last_use(*at, err);
+
+            if (status < 0) {
+                return status;
+            }
+            best = status == 0 ? at : best;
         }
     }
-    if (best == NULL) {
-        return NULL;
+    if (best != NULL) {
+        *out = *best;
+        *best = (*out)->next;
+        (*out)->next = NULL;
     }
-    room = *best;
-    *best = room->next;
-    room->next = NULL;
-    return room;
+    return 0;
 }
 
 static int make_room(struct hvd_gpu_pool *pool, enum hvd_gpu_place place, size_t bytes,
@@ -116,15 +125,15 @@ int hvd_gpu_room_take(struct hvd_gpu_pool *pool, enum hvd_gpu_place place, size_
 {
     struct hvd_gpu_room *room;
     size_t size = least_bytes;
-    int status = 0;
+    int status;
 
     while (size < bytes) {
         size += size / 2 < bytes ? size / 2 : bytes - size;
     }
     pthread_mutex_lock(&pool->lock);
-    room = find_idle(pool, place, size);
+    status = find_idle(pool, place, size, &room, err);
     pthread_mutex_unlock(&pool->lock);
-    if (room == NULL) {
+    if (status == 0 && room == NULL) {
         status = make_room(pool, place, size, &room, err);
     }
     if (status != 0) {

@@ -24,6 +24,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct fake_live live;
 static long calls, fail_at;
 static const char *failed;
+static const char *follower; /* what the same thread called then */
+static pthread_t failing;
 
 /* --- faults and counts --- */
 
@@ -33,7 +35,13 @@ HVD_EXPORT bool fake_gpu_fails(const char *function)
 
     pthread_mutex_lock(&lock);
     fails = ++calls == fail_at;
-    failed = fails ? function : failed;
+    if (fails) {
+        failed = function;
+        failing = pthread_self();
+    } else if (failed != NULL && follower == NULL &&
+               pthread_equal(failing, pthread_self())) {
+        follower = function;
+    }
     pthread_mutex_unlock(&lock);
     return fails;
 }
@@ -47,13 +55,45 @@ HVD_EXPORT long fake_gpu_fail_at(long at)
     calls = 0;
     fail_at = at;
     failed = NULL;
+    follower = NULL;
     pthread_mutex_unlock(&lock);
     return before;
 }
 
 HVD_EXPORT const char *fake_gpu_failed(void)
 {
-    return failed;
+    const char *function;
+
+    pthread_mutex_lock(&lock);
+    function = failed;
+    pthread_mutex_unlock(&lock);
+    return function;
+}
+
+static bool is_one_of(const char *function, const char *const *list)
+{
+    while (*list != NULL && strcmp(*list, function) != 0) {
+        list++;
+    }
+    return *list != NULL;
+}
+
+HVD_EXPORT bool fake_gpu_failed_at_end(void)
+{
+    static const char *const ends[] = {"cuCtxPopCurrent", "cuStreamDestroy",
+                                       "cuEventDestroy",  "cuMemFree",
+                                       "cuMemFreeHost",   "cuDevicePrimaryCtxRelease",
+                                       "ncclCommDestroy", "ncclRedOpDestroy",
+                                       "ncclCommAbort",   NULL};
+    bool is_end;
+
+    pthread_mutex_lock(&lock);
+    is_end = failed != NULL && is_one_of(failed, ends);
+    if (failed != NULL && strcmp(failed, "cuCtxPushCurrent") == 0) {
+        is_end = follower != NULL && is_one_of(follower, ends);
+    }
+    pthread_mutex_unlock(&lock);
+    return is_end;
 }
 
 HVD_EXPORT void fake_gpu_live(struct fake_live *out)

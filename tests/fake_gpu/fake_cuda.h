@@ -27,6 +27,10 @@ void fake_gpu_live(struct fake_live *live);
 long fake_gpu_fail_at(long at);
 const char *fake_gpu_failed(void); /* the function that did, NULL: none has */
 
+/* Whether what has failed was to end a thing, or to choose the context for that: nobody can undo
+ * it, and nobody has to tell of it. */
+bool fake_gpu_failed_at_end(void);
+
 /* Whether this call has to fail. Each function of both libraries asks first. */
 bool fake_gpu_fails(const char *function);
 
