@@ -183,6 +183,8 @@ static int do_step(struct hvd_run *run, const struct hvd_step *step)
     switch (step->kind) {
     case HVD_STEP_FETCH:
         return hvd_run_fetch(run, step);
+    case HVD_STEP_FETCH_REDUCE:
+        return hvd_run_fetch_reduce(run, step);
     case HVD_STEP_STORE:
         return hvd_run_store(run, step);
     case HVD_STEP_SEND:

@@ -52,9 +52,32 @@ static int64_t entry_bytes(const struct hvd_entry *entry)
     return hvd_entry_count(entry) * (int64_t)hvd_dtype_bytes(entry->proposal.dtype);
 }
 
+/* For sums that are read where they are. */
+static void offer_whole(const struct hvd_run *run, struct hvd_schedule_query *query)
+{
+    bool is_plain = run->entry_count == 1 && run->prescale == 1.0;
+
+    query->geometry.has_single_copy = query->geometry.has_single_copy && is_plain;
+}
+
+/* A rank that has joined adds up its share for the others all the same. */
+static int stand_in(struct hvd_run *run)
+{
+    size_t bytes = (size_t)run->input.begin[run->entry_count];
+
+    if (!hvd_schedule_is_offered(run->schedule) || !run->entries[0]->is_absent) {
+        return 0;
+    }
+    run->stand_in = calloc(bytes, 1);
+    run->input.data[0] = run->stand_in;
+    run->output.data[0] = run->stand_in;
+    return run->stand_in != NULL ? 0 : HVD_ERR_NOMEM;
+}
+
 static int plan_allreduce(struct hvd_run *run, struct hvd_error *err)
 {
     struct hvd_schedule_query query = make_query(run, HVD_COLL_ALLREDUCE);
+    int status;
 
     if (hvd_segments_init(&run->input, run->entry_count) != 0 ||
         hvd_segments_init(&run->output, run->entry_count) != 0) {
@@ -70,7 +93,9 @@ static int plan_allreduce(struct hvd_run *run, struct hvd_error *err)
         run->output.begin[i + 1] = end;
     }
     query.count = run->input.begin[run->entry_count] / (int64_t)query.element_bytes;
-    return hvd_schedule_create(&query, &run->schedule, err);
+    offer_whole(run, &query);
+    status = hvd_schedule_create(&query, &run->schedule, err);
+    return status != 0 ? status : stand_in(run);
 }
 
 static int plan_reducescatter(struct hvd_run *run, struct hvd_error *err)
@@ -86,6 +111,7 @@ static int plan_reducescatter(struct hvd_run *run, struct hvd_error *err)
     query.count = rows * row_count;
     query.part_begin = (rank * each + (rank < extra ? rank : extra)) * row_count;
     query.part_count = part_rows * row_count;
+    offer_whole(run, &query);
     if (hvd_segments_init_one(&run->input, (void *)entry->input, entry_bytes(entry)) !=
             0 ||
         hvd_segments_init_one(&run->output, entry->output,
@@ -336,6 +362,7 @@ void hvd_run_destroy(struct hvd_run *run)
     hvd_op_queue_finish(&run->sends);
     hvd_op_queue_finish(&run->recvs);
     hvd_run_adasum_destroy(run->adasum);
+    free(run->stand_in);
     free(run->blocks);
     free(run->send);
     free(run->rows_out);

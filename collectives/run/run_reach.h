@@ -11,6 +11,7 @@ void hvd_run_offer(struct hvd_run *run, const struct hvd_step *step);
 
 /* Return 0, HVD_INPROGRESS when the other rank has died, or a failure. */
 int hvd_run_fetch(struct hvd_run *run, const struct hvd_step *step);
+int hvd_run_fetch_reduce(struct hvd_run *run, const struct hvd_step *step);
 int hvd_run_store(struct hvd_run *run, const struct hvd_step *step);
 
 #endif

@@ -19,6 +19,7 @@ struct hvd_run {
     double prescale;
     const void **sources; /* [max(local size, nodes)] */
 
+    char *stand_in; /* input and output of what a joined rank lacks, for others to read */
     bool is_done;
     struct hvd_schedule *schedule; /* NULL if there is nothing to move */
     const struct hvd_step *steps;

@@ -8,8 +8,8 @@
 #include "collectives/schedule/schedule_ranks.h"
 
 /* Measured by hvd-bench --tune on a virtual machine of two cores (Intel Xeon, 2 MiB of L2 each):
- * with 4 ranks "full" and "lanes" cross between 64 and 128 KiB, with 2 "full" is ahead everywhere;
- * of two nodes with 2 ranks, over TCP, lanes pay from somewhere between 16 and 64 KiB on; two nodes
+ * with 4 ranks "full" and "lanes" cross between 64 and 128 KiB, with 2 "full" is ahead of "lanes"
+ * everywhere; of two nodes with 2 ranks, over TCP, lanes pay from somewhere between 16 and 64 KiB on; two nodes
  * of one rank need nothing but "pair". With more ranks "full" adds up more on each: not measured. */
 static const int64_t small_bytes = 16 << 10;
 static const int64_t small_bytes_of_few = 64 << 10;
@@ -29,6 +29,13 @@ struct hvd_shape hvd_shape_of(const struct hvd_layout *layout)
 static const int64_t single_bytes = 8 << 10;
 static const int64_t shared_bytes = 64 << 10;
 
+/* Likewise: sums that are read where they are. Of two ranks a small allreduce fits the caches twice, and
+ * one of 32 MiB is better stored past them, which the kernel's copy is not. With more ranks each
+ * page is taken hold of by each, which is too much for an allreduce. */
+static const int64_t single_sum_bytes = 192 << 10;
+static const int64_t streamed_sum_bytes = 24 << 20;
+static const int64_t single_scatter_bytes = 12 << 10; /* of two ranks */
+
 static struct hvd_choice *add(struct hvd_choice_list *list, int64_t from,
                               enum hvd_algorithm algorithm)
 {
@@ -36,6 +43,18 @@ static struct hvd_choice *add(struct hvd_choice_list *list, int64_t from,
 
     *row = (struct hvd_choice){.from = from, .algorithm = algorithm};
     return row;
+}
+
+static void choose_single_sum(int ranks, enum hvd_collective collective,
+                              struct hvd_choice_list *list)
+{
+    if (collective == HVD_COLL_REDUCESCATTER && ranks > 1) {
+        add(list, ranks == 2 ? single_scatter_bytes : single_sum_bytes,
+            HVD_ALGORITHM_SINGLE);
+    } else if (ranks == 2) {
+        add(list, single_sum_bytes, HVD_ALGORITHM_SINGLE);
+        add(list, streamed_sum_bytes, HVD_ALGORITHM_FULL);
+    }
 }
 
 static void choose_on_node(int ranks, enum hvd_collective collective,
@@ -48,6 +67,7 @@ static void choose_on_node(int ranks, enum hvd_collective collective,
     if (ranks > 2 && collective == HVD_COLL_ALLREDUCE) {
         add(list, small + 1, HVD_ALGORITHM_LANES);
     }
+    choose_single_sum(ranks, collective, list);
 }
 
 /* Between nodes, of which each talks to `partners`. */
@@ -180,8 +200,9 @@ const char *hvd_choice_misfit(const struct hvd_choice *choice,
         return is_sum(collective) && shape.nodes > 2
                    ? NULL
                    : "it is for allreduce and reducescatter on 3 nodes and more";
-    case HVD_ALGORITHM_SLOTS:
     case HVD_ALGORITHM_SINGLE:
+        return shape.nodes == 1 ? NULL : "it is for collectives on one node";
+    case HVD_ALGORITHM_SLOTS:
         return !is_sum(collective) && shape.nodes == 1
                    ? NULL
                    : "it is for broadcast, allgather and alltoall on one node";

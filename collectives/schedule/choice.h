@@ -23,7 +23,9 @@ enum hvd_algorithm {
     HVD_ALGORITHM_DIRECT, /* each node adds up its part for the others: three nodes and more */
     /* Broadcast, allgather, alltoall on one node. */
     HVD_ALGORITHM_SLOTS, /* through shared memory */
-    HVD_ALGORITHM_SINGLE, /* others read my input where it is, if they can; else SLOTS */
+    /* Others read my input where it is, if they can; else SLOTS. Allreduce, reducescatter: likewise; else
+     * LANES, of two ranks FULL. */
+    HVD_ALGORITHM_SINGLE,
     HVD_ALGORITHM_STORES, /* broadcast: likewise, and the root writes part of their outputs */
     /* The only ones of broadcast, allgather and alltoall on several. */
     HVD_ALGORITHM_TREE,

@@ -183,6 +183,11 @@ bool hvd_schedule_is_rolling(const struct hvd_schedule *schedule)
     return schedule->is_rolling;
 }
 
+bool hvd_schedule_is_offered(const struct hvd_schedule *schedule)
+{
+    return schedule->is_offered;
+}
+
 const char *hvd_schedule_name(const struct hvd_schedule *schedule)
 {
     return schedule->name;

@@ -20,7 +20,7 @@
  * awaits it.
  *
  * A rank may also OFFER its input or output: it leaves the address in a place, and others FETCH or
- * STORE there until they have signalled that they are done.
+ * STORE there until they have signalled that they are done. FETCH_REDUCE adds up what it fetches.
  *
  * Each local rank owns one counter in shared memory that only grows. SIGNAL adds one to mine.
  * WAIT holds until a local rank's counter (or all of them) has reached a value. Values count
@@ -101,6 +101,9 @@ enum hvd_step_kind {
     HVD_STEP_COPY, /* input bytes [input, input + bytes) -> output bytes [begin, ...) */
     HVD_STEP_OFFER, /* the address of input byte `begin`, or to_output of that output byte -> to */
     HVD_STEP_FETCH, /* [input, input + bytes) of what is offered in from -> output from `begin` on */
+    /* Likewise count elements of all others' offers in from, from byte `input` on, into their pieces of
+     * `to`, `stride` bytes each; their sum with mine, in order -> the output from `begin` on, final. */
+    HVD_STEP_FETCH_REDUCE,
     HVD_STEP_STORE, /* input bytes from `begin` on -> [input, input + bytes) of what is offered in from */
     HVD_STEP_WAIT_SEND, /* the first `value` sends of this schedule are complete */
     HVD_STEP_WAIT_RECV, /* the first `value` receives of this schedule are complete */
@@ -114,16 +117,17 @@ struct hvd_step {
     uint64_t value;
     /* PUT, GET, REDUCE_OUT, RECV_REDUCE: byte offset in the virtual input or output array */
     int64_t begin;
-    size_t bytes; /* PUT, GET, SEND, RECV, RECV_REDUCE, COPY, FETCH, STORE */
-    size_t count; /* REDUCE_*, RECV_REDUCE: elements */
+    size_t
+        bytes; /* PUT, GET, SEND, RECV, RECV_REDUCE, COPY, FETCH, STORE, FETCH_REDUCE */
+    size_t count; /* REDUCE_*, RECV_REDUCE, FETCH_REDUCE: elements */
     /* REDUCE_LOCAL, REDUCE_NODES: write partials (not yet the final result). RECV_REDUCE: `own` and what comes
      * are partials, else elements. */
     bool is_partial;
     /* RECV_REDUCE: to output bytes from begin on, not to a place. OFFER: the output. */
     bool to_output;
     /* REDUCE_LOCAL, REDUCE_OUT: byte offset of these elements in my input, from which they may be
-     * read instead of from my own place; is_put: they are there, too. COPY, FETCH, STORE: see
-     * there. */
+     * read instead of from my own place; is_put: they are there, too. COPY, FETCH, STORE,
+     * FETCH_REDUCE: see there. */
     int64_t input;
     bool is_put;
     /* REDUCE_NODES: partial n of `sources` is at from.offset + n * stride, except number
@@ -200,6 +204,10 @@ uint64_t hvd_schedule_signals(const struct hvd_schedule *schedule);
 int64_t hvd_schedule_turns(const struct hvd_schedule *schedule);
 
 bool hvd_schedule_is_rolling(const struct hvd_schedule *schedule);
+
+/* Whether others read this rank's input and output where they are, of which it then needs all: also
+ * of what a rank that has joined lacks. */
+bool hvd_schedule_is_offered(const struct hvd_schedule *schedule);
 
 /* The name of the algorithm, for logs: "direct", "exchange", "grid", "full" ... */
 const char *hvd_schedule_name(const struct hvd_schedule *schedule);

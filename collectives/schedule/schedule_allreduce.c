@@ -23,7 +23,7 @@
  * What only its own carrier needs of a rank's input is not packed: it is read where it is.
  * On one node lanes go straight to OUT, or it is "full": everyone adds up all that it needs,
  * straight to the output, which takes one sync a chunk instead of two; such a schedule stays open.
- * The smallest go through lines.
+ * Small ones go through lines; of large ones inputs are read where they are (schedule_single_sum.c).
  *
  * Sums run over local ranks, then over nodes, both in order (on a grid: over its rows, each in
  * order), whatever the chunks: the same bits on all ranks. */
@@ -265,7 +265,8 @@ static void choose_on_node(struct hvd_schedule *schedule)
     int64_t line = HVD_LINE_BYTES / (int64_t)query->element_bytes;
     enum hvd_algorithm algorithm = schedule->choice.algorithm;
 
-    plan->is_full = algorithm != HVD_ALGORITHM_LANES;
+    plan->is_full = algorithm == HVD_ALGORITHM_SINGLE ? schedule->local_size <= 2
+                                                      : algorithm != HVD_ALGORITHM_LANES;
     plan->is_line = algorithm == HVD_ALGORITHM_LINE && query->count <= line;
     plan->get_lag = plan->is_full ? 0 : 1;
     schedule->name = plan->is_line ? "line" : plan->is_full ? "full" : "lanes";
@@ -356,8 +357,7 @@ int hvd_schedule_plan_allreduce(struct hvd_schedule *schedule, struct hvd_error 
     const struct hvd_schedule_query *query = &schedule->query;
     struct hvd_allreduce_plan *plan = &schedule->plan.allreduce;
     int status = check(query, err);
-    int64_t most;
-    int64_t lane;
+    int64_t most, lane;
 
     if (status != 0) {
         return status;
@@ -365,6 +365,9 @@ int hvd_schedule_plan_allreduce(struct hvd_schedule *schedule, struct hvd_error 
     if (schedule->choice.algorithm == HVD_ALGORITHM_PAIR && query->layout->nodes == 2 &&
         query->layout->size == 2) {
         return hvd_schedule_plan_pair(schedule, err);
+    }
+    if (hvd_schedule_is_single_sum(schedule)) {
+        return hvd_schedule_plan_single_sum(schedule);
     }
     plan->lanes = hvd_lanes_widest(query->layout);
     if (query->layout->nodes == 1) {

@@ -74,6 +74,11 @@ struct hvd_single_plan {
     int64_t stores; /* the root's ticks in which it stores */
 };
 
+struct hvd_sum_plan {
+    int64_t piece_elements; /* of a share that a tick adds up, or fetches */
+    int64_t pieces; /* of the largest share */
+};
+
 struct hvd_schedule {
     struct hvd_schedule_query query;
     struct hvd_choice choice; /* for its size */
@@ -84,6 +89,7 @@ struct hvd_schedule {
     uint64_t signals;
     int64_t turns;
     bool is_rolling;
+    bool is_offered; /* a sum whose input and output others read where they are */
     int node; /* mine */
     int local_rank;
     int local_size;
@@ -93,6 +99,7 @@ struct hvd_schedule {
         struct hvd_broadcast_plan broadcast;
         struct hvd_rounds_plan rounds;
         struct hvd_single_plan single;
+        struct hvd_sum_plan sum;
         struct hvd_local_plan local;
     } plan;
     /* What was emitted since tick 0. */
@@ -119,6 +126,10 @@ int hvd_schedule_plan_alltoall(struct hvd_schedule *schedule, struct hvd_error *
 bool hvd_schedule_is_single(const struct hvd_schedule *schedule, int64_t bytes);
 void hvd_schedule_plan_single_blocks(struct hvd_schedule *schedule, int64_t most);
 void hvd_schedule_plan_single_broadcast(struct hvd_schedule *schedule);
+
+/* Likewise of sums; returns 0. */
+bool hvd_schedule_is_single_sum(const struct hvd_schedule *schedule);
+int hvd_schedule_plan_single_sum(struct hvd_schedule *schedule);
 
 /* Whether blocks go through slots of one node; then likewise. */
 bool hvd_schedule_is_local(const struct hvd_schedule *schedule);

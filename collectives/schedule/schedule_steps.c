@@ -135,6 +135,23 @@ void hvd_emit_fetch(struct hvd_schedule *schedule, struct hvd_place offer, int64
                                             .bytes = bytes});
 }
 
+void hvd_emit_fetch_reduce(struct hvd_schedule *schedule, struct hvd_place offer,
+                           int64_t at, size_t count, int64_t begin,
+                           struct hvd_place scratch)
+{
+    size_t bytes = count * schedule->query.element_bytes;
+
+    emit_reach(schedule, &(struct hvd_step){.kind = HVD_STEP_FETCH_REDUCE,
+                                            .from = offer,
+                                            .to = scratch,
+                                            .peer = -1,
+                                            .input = at,
+                                            .begin = begin,
+                                            .bytes = bytes,
+                                            .count = count,
+                                            .stride = (bytes + 63) / 64 * 64});
+}
+
 void hvd_emit_store(struct hvd_schedule *schedule, struct hvd_place offer, int64_t at,
                     int64_t begin, size_t bytes)
 {

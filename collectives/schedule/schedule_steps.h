@@ -44,6 +44,11 @@ void hvd_emit_offer(struct hvd_schedule *schedule, bool is_output, int64_t begin
 /* Bytes of what another rank offers, from byte `at` of that on: to my output or from my input. */
 void hvd_emit_fetch(struct hvd_schedule *schedule, struct hvd_place offer, int64_t at,
                     int64_t begin, size_t bytes);
+/* Adds up `count` elements from byte `at` on of what all local ranks offer in that place of theirs, to my
+ * output. scratch: of mine, with room for them from each other rank, 64-byte aligned. */
+void hvd_emit_fetch_reduce(struct hvd_schedule *schedule, struct hvd_place offer,
+                           int64_t at, size_t count, int64_t begin,
+                           struct hvd_place scratch);
 void hvd_emit_store(struct hvd_schedule *schedule, struct hvd_place offer, int64_t at,
                     int64_t begin, size_t bytes);
 

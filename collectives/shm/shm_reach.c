@@ -48,6 +48,9 @@ static int failure(int local_rank, uint64_t address, const char *verb)
     if (errno == ESRCH) {
         return HVD_INPROGRESS;
     }
+    if (errno == EFAULT) {
+        return HVD_ERR_ARG;
+    }
     hvd_log(HVD_LOG_ERROR, "cannot %s the memory of local rank %d at %#llx: %m", verb,
             local_rank, (unsigned long long)address);
     return HVD_ERR_SYS;

@@ -24,7 +24,7 @@ bool hvd_shm_settle(struct hvd_shm *shm);
 bool hvd_shm_can_reach(const struct hvd_shm *shm);
 
 /* Copies what a local rank has at an address, or to there. Returns 0; HVD_INPROGRESS when the rank
- * has died, which others will tell; HVD_ERR_SYS, logged, when it has no such memory. */
+ * has died, which others will tell; HVD_ERR_ARG when it has no such memory; HVD_ERR_SYS, logged. */
 int hvd_shm_read(const struct hvd_shm *shm, int local_rank, uint64_t address, void *to,
                  size_t bytes);
 int hvd_shm_write(const struct hvd_shm *shm, int local_rank, uint64_t address,

@@ -26,7 +26,7 @@ case $layout in
 1,1) sums='pair|pair window=130K|exchange|exchange lanes=one chunk=5000' ;;
 *,*,*) sums='exchange|exchange lanes=one|direct|direct lanes=one|direct chunk=5000' ;;
 *,*) sums='exchange|exchange lanes=one|exchange chunk=5000' ;;
-*) sums='line full lanes|full|full chunk=5000|lanes|lanes chunk=5000' ;;
+*) sums='line full lanes|full|full chunk=5000|single|lanes|lanes chunk=5000' ;;
 esac
 
 # write ALGORITHM: of "line full lanes" each in its turn.

@@ -50,6 +50,7 @@ static void list_sums(struct hvd_shape shape, struct bench_alternatives *list)
         add(list, HVD_ALGORITHM_LINE);
         add_chunks(list, HVD_ALGORITHM_FULL);
         add_chunks(list, HVD_ALGORITHM_LANES);
+        add(list, HVD_ALGORITHM_SINGLE);
         return;
     }
     if (shape.nodes == 2 && shape.ranks == 1) {

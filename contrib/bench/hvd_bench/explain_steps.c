@@ -38,6 +38,7 @@ static void add_step(const struct hvd_step *step, const struct hvd_schedule_quer
         totals->bytes[BENCH_TOTAL_OUT] += (int64_t)step->bytes;
         break;
     case HVD_STEP_REDUCE_OUT:
+    case HVD_STEP_FETCH_REDUCE:
         totals->bytes[BENCH_TOTAL_OUT] += (int64_t)(step->count * query->element_bytes);
         totals->bytes[BENCH_TOTAL_ADDED] += (int64_t)(step->count * query->element_bytes);
         break;
@@ -165,6 +166,12 @@ static void print_reach(const struct hvd_step *step, FILE *out)
                 "copy     %s of the input from byte %" PRId64
                 " to the output at byte %" PRId64,
                 size, step->input, step->begin);
+    } else if (step->kind == HVD_STEP_FETCH_REDUCE) {
+        fprintf(out,
+                "fetch    %s from byte %" PRId64
+                " of what all others offer, and add them to mine",
+                size, step->input);
+        fprintf(out, ", into the output at byte %" PRId64, step->begin);
     } else if (step->kind == HVD_STEP_FETCH) {
         fprintf(out, "fetch    %s from byte %" PRId64 " of what local rank %d offers",
                 size, step->input, step->from.local_rank);
@@ -201,6 +208,7 @@ static void print_step(const struct hvd_step *step, FILE *out)
     case HVD_STEP_COPY:
     case HVD_STEP_OFFER:
     case HVD_STEP_FETCH:
+    case HVD_STEP_FETCH_REDUCE:
     case HVD_STEP_STORE:
         print_reach(step, out);
         break;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Steps in which a rank reaches for the input or output of another one. */
+#include <stdlib.h>
 #include <string.h>
 
+#include "collectives/reduce/reduce.h"
 #include "tests/collectives/schedule/sim_internal.h"
 
 /* What an OFFER leaves in its place; where it begins is kept by the player. */
@@ -52,9 +54,10 @@ static enum outcome offer(struct sim *sim, struct player *player,
 }
 
 /* Where the other's bytes are, while he lets them be touched. */
-static char *reach(struct sim *sim, struct player *player, const struct hvd_step *step)
+static char *reach(struct sim *sim, struct player *player, const struct hvd_step *step,
+                   struct hvd_place place)
 {
-    const char *from = sim_memory(sim, player, &step->from, sizeof(uint64_t), false);
+    const char *from = sim_memory(sim, player, &place, sizeof(uint64_t), false);
     struct offer found = {0};
     const struct player *owner;
     int64_t begin;
@@ -62,15 +65,55 @@ static char *reach(struct sim *sim, struct player *player, const struct hvd_step
     if (from != NULL) {
         memcpy(&found, from, sizeof(found));
     }
-    if (found.is_offer != mark || found.is_output != (step->kind == HVD_STEP_STORE)) {
+    if (found.is_offer != mark ||
+        (step->kind == HVD_STEP_STORE && found.is_output == 0) ||
+        (step->kind == HVD_STEP_FETCH_REDUCE && found.is_output != 0)) {
         return NULL;
     }
     owner = &sim->players[found.rank];
-    begin = owner->offered[step->from.offset / sizeof(uint64_t)] + step->input;
+    begin = owner->offered[place.offset / sizeof(uint64_t)] + step->input;
     return found.job == player->job && owner->job == player->job
                ? data_of(&sim->jobs[player->job], found.rank, found.is_output != 0, begin,
                          step->bytes)
                : NULL;
+}
+
+/* Copies them into scratch, as a rank has to, and adds up. */
+static enum outcome fetch_reduce(struct sim *sim, struct player *player,
+                                 const struct hvd_step *step)
+{
+    const struct sim_job *job = &sim->jobs[player->job];
+    struct hvd_reduction reduction = {
+        .dtype = job->dtype, .op = job->op, .postscale = job->postscale};
+    int count = hvd_layout_local_size(sim->layout, player->node);
+    const void **sources = calloc((size_t)count, sizeof(*sources));
+    char *to = data_of(job, player->rank, true, step->begin, step->bytes);
+    struct hvd_place from = step->from, scratch = step->to;
+    bool is_inside = to != NULL;
+
+    for (int i = 0; i < count && is_inside; i++) {
+        const char *data = data_of(job, player->rank, false, step->input, step->bytes);
+
+        from.local_rank = i;
+        if (i != player->local_rank) {
+            char *room = sim_memory(sim, player, &scratch, step->bytes, true);
+
+            data = reach(sim, player, step, from);
+            if (room != NULL && data != NULL) {
+                memcpy(room, data, step->bytes);
+                data = room;
+            }
+            is_inside = room != NULL;
+            scratch.offset += step->stride;
+        }
+        sources[i] = data;
+        is_inside = is_inside && data != NULL;
+    }
+    if (is_inside) {
+        hvd_reduce(&reduction, sources, count, step->count, to);
+    }
+    free(sources);
+    return is_inside ? MOVED : sim_fail(player, "FETCH_REDUCE out of bounds");
 }
 
 enum outcome sim_reach(struct sim *sim, struct player *player,
@@ -87,9 +130,11 @@ enum outcome sim_reach(struct sim *sim, struct player *player,
                     step->bytes);
     case HVD_STEP_FETCH:
         return copy(player, data_of(job, player->rank, true, step->begin, step->bytes),
-                    reach(sim, player, step), step->bytes);
+                    reach(sim, player, step, step->from), step->bytes);
+    case HVD_STEP_FETCH_REDUCE:
+        return fetch_reduce(sim, player, step);
     default:
-        return copy(player, reach(sim, player, step),
+        return copy(player, reach(sim, player, step, step->from),
                     data_of(job, player->rank, false, step->begin, step->bytes),
                     step->bytes);
     }

@@ -311,6 +311,7 @@ enum outcome sim_execute(struct sim *sim, struct player *player,
     case HVD_STEP_COPY:
     case HVD_STEP_OFFER:
     case HVD_STEP_FETCH:
+    case HVD_STEP_FETCH_REDUCE:
     case HVD_STEP_STORE:
         return sim_reach(sim, player, step);
     case HVD_STEP_SIGNAL:
