@@ -25,7 +25,7 @@ static double local_sum_work(const struct simulate_machine *machine, int sources
                         : bytes / machine->pcie + bytes * (sources - 1) / machine->sum;
 }
 
-/* Bytes that a step writes for ranks on other cores, or reads from there where they are. Of what is not for all, each of the others of
+/* Bytes that a step writes for ranks on other cores. Of what is not for all, each of the others of
  * the node has its part. */
 static double crossing_bytes(struct simulate_seat seat, const struct hvd_step *step)
 {
@@ -36,12 +36,6 @@ static double crossing_bytes(struct simulate_seat seat, const struct hvd_step *s
     if (step->kind == HVD_STEP_PUT && step->to.kind != HVD_PLACE_SEND && away > 0) {
         return (double)step->bytes *
                (seat.is_read_by_all ? 1 : (double)away / (seat.local_size - 1));
-    }
-    if (step->kind == HVD_STEP_FETCH && away > 0) {
-        return (double)step->bytes * away / (seat.local_size - 1);
-    }
-    if (step->kind == HVD_STEP_FETCH_REDUCE) {
-        return (double)step->bytes * away;
     }
     if (step->kind == HVD_STEP_REDUCE_LOCAL && step->to.kind == HVD_PLACE_OUT) {
         return away > 0 ? (double)step->count * sizeof(float) : 0;
@@ -60,12 +54,6 @@ static double own_work(const struct simulate_machine *machine, int local_size,
     case HVD_STEP_REDUCE_LOCAL:
     case HVD_STEP_REDUCE_OUT:
         return machine->step + local_sum_work(machine, local_size, step);
-    case HVD_STEP_COPY:
-    case HVD_STEP_FETCH:
-        return machine->step + (double)step->bytes / machine->out;
-    case HVD_STEP_FETCH_REDUCE:
-        return machine->step + (double)step->bytes / machine->out +
-               2 * (double)step->bytes * (local_size - 1) / machine->sum;
     case HVD_STEP_REDUCE_NODES:
         return machine->step +
                (double)step->count * sizeof(float) * step->sources / machine->sum;
