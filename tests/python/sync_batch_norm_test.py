@@ -2,11 +2,13 @@
 """SyncBatchNorm: N ranks with a part of the batch each do what BatchNorm does with all of it."""
 
 import copy
+import unittest
 
 import torch
 
 import horovod.torch as hvd
 from case import Case
+from device import DEVICE, refuse_waiting
 from inputs import FLOATS
 
 SHAPES = [(3,), (3, 5), (3, 4, 5), (3, 2, 2, 2)]  # of a row
@@ -18,24 +20,27 @@ def parts(shape, rows, dtype=torch.float64):
     """The batches of all ranks: rank r has rows(r) rows, far from zero and unlike others'."""
     generator = torch.Generator().manual_seed(5)
     return [(100 + 10 * rank + torch.randn(rows(rank), *shape, generator=generator,
-                                           dtype=torch.float64)).to(dtype)
+                                           dtype=torch.float64)).to(DEVICE, dtype)
             for rank in range(hvd.size())]
 
 
 def loss_of(result):
     """Weighs each value differently, so that no gradient is zero."""
     flat = result.double().flatten()
-    return (flat * torch.linspace(1, 2, len(flat), dtype=torch.float64)).pow(2).sum()
+    weights = torch.linspace(1, 2, len(flat), dtype=torch.float64, device=flat.device)
+    return (flat * weights).pow(2).sum()
 
 
 class SyncBatchNorm(Case):
 
-    def run_both(self, shape, rows, dtype=torch.float64, **options):
+    def run_both(self, shape, rows, dtype=torch.float64, order=torch.contiguous_format,
+                 **options):
         """Trains a layer over the ranks and BatchNorm alone for two steps; returns both layers
-        with (result, gradient of the input) of this rank's rows in the last."""
-        alone = PLAIN[len(shape)](shape[0], **options).to(torch.float64)
+        with (result, gradient of the input) of this rank's rows in the last. order: of the
+        elements in memory."""
+        alone = PLAIN[len(shape)](shape[0], **options).to(DEVICE, torch.float64)
         shared = hvd.SyncBatchNorm(shape[0], **options).to(
-            torch.float64 if dtype is torch.float64 else torch.float32)
+            DEVICE, torch.float64 if dtype is torch.float64 else torch.float32)
         with torch.no_grad():
             for layer in (alone, shared):
                 if layer.affine:
@@ -47,7 +52,7 @@ class SyncBatchNorm(Case):
             outputs = alone(whole).split([len(batch) for batch in batches])
             alone.zero_grad()
             sum(map(loss_of, outputs)).backward()
-            mine = batches[hvd.rank()].clone().requires_grad_()
+            mine = batches[hvd.rank()].clone(memory_format=order).requires_grad_()
             output = shared(mine)
             shared.zero_grad()
             loss_of(output).backward()
@@ -93,13 +98,61 @@ class SyncBatchNorm(Case):
         tolerances = {torch.float16: 5e-3, torch.bfloat16: 4e-2, torch.float32: 1e-4,
                       torch.float64: 1e-9}
         for dtype in FLOATS:
-            if hvd.size() == 1 and dtype is torch.float16:
+            if hvd.size() == 1 and dtype is torch.float16 and DEVICE == 'cpu':
                 continue  # BatchNorm's own, which not every torch has on CPUs
             with self.subTest(dtype=dtype):
                 shared, alone = self.run_both((3, 5), lambda rank: 4, dtype)
                 self.assertEqual(shared[1].dtype, dtype)
                 self.assertEqual(shared[2].dtype, dtype)
                 self.check_both(shared, alone, tolerances[dtype])
+
+    def test_order_in_memory_stays(self):
+        order = torch.channels_last
+        for dtype, tolerance in ((torch.float32, 1e-4), (torch.bfloat16, 4e-2)):
+            shared, alone = self.run_both((3, 4, 5), lambda rank: 4, dtype, order)
+            self.check_both(shared, alone, tolerance)
+            self.assertTrue(shared[1].is_contiguous(memory_format=order))
+            again = torch.zeros_like(shared[1], requires_grad=True) + torch.ones(1, device=DEVICE)
+            (gradient,) = torch.autograd.grad(shared[0](again).pow(3).sum(), again)
+            self.assertTrue(gradient.is_contiguous(memory_format=order))
+
+    def test_mixed_precision_keeps_parameters_wide(self):
+        if hvd.size() == 1:
+            self.skipTest("that is BatchNorm's own")
+        model = torch.nn.Sequential(torch.nn.Conv2d(3, 3, 1), hvd.SyncBatchNorm(3)).to(DEVICE)
+        batch = parts((3, 2, 2), lambda rank: 4, torch.float32)[hvd.rank()]
+        with torch.autocast(batch.device.type, torch.bfloat16):
+            output = model(batch)
+        output.float().pow(2).sum().backward()
+        self.assertEqual(output.dtype, torch.bfloat16)
+        for parameter in model.parameters():
+            self.assertEqual(parameter.grad.dtype, torch.float32)
+            self.assertTrue(parameter.grad.isfinite().all())
+
+    def test_nobody_waits_to_see_a_value(self):
+        if hvd.size() == 1:
+            self.skipTest('needs several ranks')
+        for options in ({}, dict(momentum=None), dict(affine=False)):
+            layer = hvd.SyncBatchNorm(3, **options).to(DEVICE)
+            batch = torch.randn(4, 3, 2, device=DEVICE, requires_grad=True)
+            layer(batch).sum().backward()  # NCCL connects
+            with refuse_waiting():
+                layer(batch).sum().backward()
+
+    @unittest.skipUnless(DEVICE == 'cuda', 'needs a GPU')
+    def test_stream_of_the_caller_is_used(self):
+        layer = hvd.SyncBatchNorm(3).to(DEVICE)
+        for step in range(20):
+            batch = parts((3, 50, 50), lambda rank: 8, torch.float32)[hvd.rank()] + step
+            right = layer(batch)
+            stream = torch.cuda.Stream()
+            stream.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(stream):
+                torch.cuda._sleep(1000000)  # whoever looks before sees nothing
+                late = batch * 1
+                output = layer(late)
+            torch.cuda.current_stream().wait_stream(stream)
+            self.assertTrue(torch.allclose(output, right, 1e-4, 1e-4))
 
     def test_ranks_end_with_the_same_statistics(self):
         layer = self.run_both((3, 5), lambda rank: rank + 2, torch.float32)[0][0]
@@ -108,21 +161,22 @@ class SyncBatchNorm(Case):
             self.assertEqual(other[1].tolist(), layer.running_var.tolist())
 
     def test_evaluation_exchanges_nothing(self):
-        layer = hvd.SyncBatchNorm(3).eval()
+        layer = hvd.SyncBatchNorm(3).eval().to(DEVICE)
         if hvd.rank() == 0:
-            self.assertTrue(torch.allclose(layer(torch.ones(2, 3)), torch.ones(2, 3), 1e-4))
+            ones = torch.ones(2, 3, device=DEVICE)
+            self.assertTrue(torch.allclose(layer(ones), ones, 1e-4))
 
     def test_copy_of_a_model_works_in_its_place(self):
-        model = torch.nn.Sequential(torch.nn.Linear(2, 3), hvd.SyncBatchNorm(3))
+        model = torch.nn.Sequential(torch.nn.Linear(2, 3), hvd.SyncBatchNorm(3)).to(DEVICE)
         again = copy.deepcopy(model)
-        batch = torch.randn(4, 2)
+        batch = torch.randn(4, 2, device=DEVICE)
         self.assertEqual(again(batch).tolist(), model(batch).tolist())
         self.assertIs(again[1].process_set, hvd.global_process_set)
 
     def test_one_value_on_all_ranks_is_refused(self):
-        layer = hvd.SyncBatchNorm(3)
+        layer = hvd.SyncBatchNorm(3).to(DEVICE)
         with self.assertRaisesRegex(ValueError, 'more than (one|1) value'):
-            layer(torch.ones(int(hvd.rank() == 0), 3))
+            layer(torch.ones(int(hvd.rank() == 0), 3, device=DEVICE))
 
     def test_wrong_input_is_refused(self):
         for wrong in (torch.ones(3), torch.ones(2, 4)):

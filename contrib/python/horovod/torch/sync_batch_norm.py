@@ -16,9 +16,11 @@ from horovod.torch.dynamo import keep_out
 class SyncBatchNorm(torch.nn.modules.batchnorm._BatchNorm):
     """Does on N ranks, in training, what BatchNorm does with the whole batch on one.
 
-    The input is [rows, num_features, ...], on any device; ranks may have different numbers of
-    rows, also none. In evaluation nothing is exchanged. Arguments are those of BatchNorm;
-    process_set is whose batches make one.
+    The input is [rows, num_features, ...], on any device, in any memory format and floating point
+    type; ranks may have different numbers of rows, also none. In evaluation nothing is exchanged.
+    Arguments are those of BatchNorm; process_set is whose batches make one.
+
+    Of a GPU everything is on its present stream, and the host waits for none of it.
     """
 
     def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=True,
@@ -47,10 +49,10 @@ class SyncBatchNorm(torch.nn.modules.batchnorm._BatchNorm):
     def _follow(self, mean, variance):
         """Moves the running statistics towards those of this batch."""
         self.num_batches_tracked.add_(1)
-        momentum = self.momentum
-        if momentum is None:  # the average of all batches
-            momentum = 1.0 / self.num_batches_tracked.item()
         for running, now in ((self.running_mean, mean), (self.running_var, variance)):
+            momentum = self.momentum
+            if momentum is None:  # the average of all batches
+                momentum = self.num_batches_tracked.to(running.dtype).reciprocal()
             running.lerp_(now.to(running.dtype), momentum)
 
 
@@ -66,14 +68,15 @@ class _Normalise(torch.autograd.Function):
         wide = _wide(batch)
         count, mean, variance = _combine(synchronize(
             allgather_async(_statistics(wide), f'{label}.forward', process_set)))
-        if count < 2:
+        # Whoever has two values itself need not look, which on a GPU would be to wait for it.
+        if batch.numel() < 2 * batch.shape[1] and count < 2:
             raise ValueError('SyncBatchNorm needs more than one value per feature on all ranks '
                              f'together in training, got {int(count)}: input of shape '
                              f'{list(batch.shape)} on this rank')
         mean, variance = mean.to(wide.dtype), variance.to(wide.dtype)
-        ctx.save_for_backward(batch, weight, mean, (variance + eps).rsqrt())
-        ctx.exchange = (count, label, process_set)
-        ctx.mark_non_differentiable(mean, variance)
+        ctx.save_for_backward(batch, weight, count, mean, (variance + eps).rsqrt())
+        ctx.exchange = (label, process_set)
+        ctx.mark_non_differentiable(count, mean, variance)
         result = F.batch_norm(wide, mean, variance, None if weight is None else weight.to(wide),
                               None if bias is None else bias.to(wide), eps=eps)
         return result.to(batch.dtype), count, mean, variance
@@ -81,8 +84,8 @@ class _Normalise(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx, gradient, *_):
-        batch, weight, mean, scale = ctx.saved_tensors
-        count, label, process_set = ctx.exchange
+        batch, weight, count, mean, scale = ctx.saved_tensors
+        label, process_set = ctx.exchange
         shape = [1, -1] + [1] * (batch.dim() - 2)
         gradient = gradient.to(mean.dtype)
         normal = (_wide(batch) - mean.view(shape)) * scale.view(shape)
@@ -113,19 +116,19 @@ def _sum(values):
 def _statistics(batch):
     """One row: the count of values per feature, their means, and the sums of their squared
     distances from these."""
-    count = batch.numel() // batch.shape[1]
-    result = torch.zeros(1, 1 + 2 * batch.shape[1], dtype=torch.float64, device=batch.device)
-    if count > 0:
-        variance, mean = torch.var_mean(
-            batch, [dim for dim in range(batch.dim()) if dim != 1], unbiased=False)
-        result[0, 0] = count
-        result[0, 1:] = torch.cat([mean, variance * count])
-    return result
+    features = batch.shape[1]
+    count = batch.numel() // features
+    if count == 0:
+        return torch.zeros(1, 1 + 2 * features, dtype=torch.float64, device=batch.device)
+    variance, mean = torch.var_mean(
+        batch, [dim for dim in range(batch.dim()) if dim != 1], unbiased=False)
+    return torch.cat([mean.new_full((1,), count, dtype=torch.float64), mean.double(),
+                      variance.double() * count])[None]
 
 
 def _combine(rows):
     """Count, mean and variance of the values of which each rank has described its part."""
     counts, means, distances = rows.split([1, rows.shape[1] // 2, rows.shape[1] // 2], 1)
-    count = counts.sum().item()
+    count = counts.sum()
     mean = (counts * means).sum(0) / count
     return count, mean, (distances + counts * (means - mean).square()).sum(0) / count
