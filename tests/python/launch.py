@@ -4,7 +4,7 @@ rank: launch.py N MODULE...
 
 HVD_TEST_PYTHON is the interpreter (/usr/bin/python3) with the module HVD_TEST_NEEDS (torch);
 HVD_TEST_LAUNCHER the command that takes "-np N COMMAND" (hvdrun of this build, else Open MPI's
-mpirun).
+mpirun). HVD_TEST_DEVICE=cuda: modules that can do both use this machine's GPUs, see device.py.
 """
 
 import glob
@@ -21,6 +21,7 @@ PACKAGE = os.path.join(HERE, '..', '..', 'contrib', 'python')
 SECONDS = int(os.environ.get('HVD_TEST_SECONDS', 240))
 PYTHON = os.environ.get('HVD_TEST_PYTHON', '/usr/bin/python3')
 NEEDS = os.environ.get('HVD_TEST_NEEDS', 'torch')
+DEVICE = os.environ.get('HVD_TEST_DEVICE', 'cpu')
 LINE = re.compile(r'(ok|not ok) \d+ - (.*?)( # SKIP .*)?$')
 
 
@@ -28,8 +29,12 @@ def missing(ranks, modules=NEEDS):
     """Why nothing can be tested here, or None; then a comment tells what is tested with."""
     versions = ', '.join(f'"{name}", getattr({name}, "__version__", "?")'
                          for name in modules.split(', '))
-    probe = subprocess.run([PYTHON, '-c', f'import {modules}\nprint({versions})'],
-                           capture_output=True, text=True, check=False)
+    look = f'import {modules}\nprint({versions})'
+    if DEVICE == 'cuda':
+        look += '\nassert torch.cuda.is_available(), "no GPU"'
+    probe = subprocess.run([PYTHON, '-c', look], capture_output=True, text=True, check=False)
+    if probe.returncode != 0 and probe.stdout:
+        return f'torch of {PYTHON} sees no usable GPU'
     if probe.returncode != 0:
         return f'{PYTHON} lacks {modules}: set HVD_TEST_PYTHON'
     comment(f'with {probe.stdout.splitlines()[-1]}')

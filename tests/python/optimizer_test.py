@@ -9,6 +9,7 @@ import warnings
 import torch
 
 import horovod.torch as hvd
+from device import DEVICE
 from functions_test import OPTIMIZERS
 from horovod.torch import optimizer as optimizers
 
@@ -18,13 +19,13 @@ ROWS = 4  # of the batch, on each rank
 def make_model(dtype=torch.float64):
     torch.manual_seed(7)
     return torch.nn.Sequential(torch.nn.Linear(5, 8), torch.nn.Tanh(),
-                               torch.nn.Linear(8, 3)).to(dtype)
+                               torch.nn.Linear(8, 3)).to(DEVICE, dtype)
 
 
 def batch(step, dtype=torch.float64):
     """All rows of a step; rank r has the r-th ROWS of them."""
     generator = torch.Generator().manual_seed(100 + step)
-    return torch.randn(ROWS * hvd.size(), 5, generator=generator, dtype=dtype)
+    return torch.randn(ROWS * hvd.size(), 5, generator=generator, dtype=dtype).to(DEVICE)
 
 
 def own(rows):

@@ -7,16 +7,22 @@ import unittest
 import torch
 
 import horovod.torch as hvd
+from device import DEVICE
 from functions_test import OPTIMIZERS
 from optimizer_test import ROWS, batch, loss_of, make_model, own
 
-ON_CPU = hasattr(torch, 'amp') and hasattr(torch.amp, 'GradScaler')
+ANYWHERE = hasattr(torch, 'amp') and hasattr(torch.amp, 'GradScaler')
 SCALE = 2.0 ** 10  # exact: scaling changes no bit
+
+
+def make_scaler(**options):
+    return (torch.amp.GradScaler(DEVICE, **options) if ANYWHERE
+            else torch.cuda.amp.GradScaler(**options))
 
 
 def train(model, optimizer, step, rows, scale=SCALE, clip=None, before=None):
     """One step with a scaler; ``before`` sees the scaler before it looks at the gradients."""
-    scaler = torch.amp.GradScaler('cpu', init_scale=scale)
+    scaler = make_scaler(init_scale=scale)
     optimizer.zero_grad()
     scaler.scale(loss_of(model, rows)).backward()
     if before:
@@ -29,7 +35,7 @@ def train(model, optimizer, step, rows, scale=SCALE, clip=None, before=None):
     return scaler
 
 
-@unittest.skipUnless(ON_CPU, 'the GradScaler of this torch is for GPUs only')
+@unittest.skipUnless(ANYWHERE or DEVICE == 'cuda', 'the GradScaler of this torch is for GPUs only')
 class Scaler(unittest.TestCase):
 
     @classmethod
@@ -134,7 +140,7 @@ class Scaler(unittest.TestCase):
     def test_several_backward_passes_make_a_step(self):
         model, optimizer = self.wrap(backward_passes_per_step=2)
         other, plain = self.wrap()
-        scaler = torch.amp.GradScaler('cpu', init_scale=SCALE)
+        scaler = make_scaler(init_scale=SCALE)
         rows = own(batch(0, torch.float32))
         for part in rows.split(ROWS // 2):
             scaler.scale(loss_of(model, part)).backward()

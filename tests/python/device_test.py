@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tensors of torch on this machine's own GPUs, which the ranks share where there are fewer:
+HVD_TEST_DEVICE=cuda."""
+
+import unittest
+
+import torch
+
+import horovod.torch as hvd
+from allreduce_test import reduced
+from case import Case
+from device import DEVICE, refuse_waiting
+from horovod.common.exceptions import HorovodInternalError
+from inputs import ALL, FLOATS, NUMBERS, own_part, stacked, values
+from optimizer_test import batch, loss_of, make_model, own
+
+SHAPES = [(), (0,), (5,), (3, 4), (1031,), (700000,)]
+
+
+def here(*arguments):
+    """This rank's values, on its GPU."""
+    return values(hvd.rank(), *arguments).to(DEVICE)
+
+
+def late(tensor):
+    """The same, there only after a while on the present stream."""
+    torch.cuda._sleep(2000000)
+    return tensor * 1
+
+
+@unittest.skipUnless(DEVICE == 'cuda', 'is for GPUs: HVD_TEST_DEVICE=cuda')
+class Device(Case):
+
+    def check_there(self, result, expected):
+        self.assertTrue(result.is_cuda)
+        self.check(result.cpu(), expected)
+
+    def test_every_dtype_and_op_is_reduced_as_on_the_host(self):
+        for dtype in NUMBERS:
+            for op in (hvd.Average, hvd.Sum, hvd.Min, hvd.Max, hvd.Product):
+                for shape in SHAPES[:-1]:
+                    with self.subTest(dtype=dtype, op=op, shape=shape):
+                        self.check_there(hvd.allreduce(here(shape, dtype), op=op),
+                                         reduced(op, shape, dtype))
+
+    def test_results_are_the_hosts_bits(self):
+        for dtype in FLOATS:
+            for shape in SHAPES:
+                mine = values(hvd.rank(), shape, dtype)
+                self.check_same(hvd.allreduce(mine.to(DEVICE), op=hvd.Sum).cpu(),
+                                hvd.allreduce(mine, op=hvd.Sum))
+
+    def test_group_of_small_and_large_ones(self):
+        shapes = [(3,), (700000,), (1,), (0,), (1031,)]
+        mine = [here(shape, torch.float32, salt) for salt, shape in enumerate(shapes)]
+        for salt, result in enumerate(hvd.grouped_allreduce(mine, op=hvd.Sum)):
+            self.check_there(result, reduced(hvd.Sum, shapes[salt], torch.float32, salt))
+
+    def test_every_dtype_is_moved(self):
+        size = hvd.size()
+        for dtype in ALL:
+            with self.subTest(dtype=dtype):
+                rows = [values(rank, (rank + 1, 2), torch.int32, 1).to(dtype)
+                        for rank in range(size)]
+                self.check_there(hvd.allgather(rows[hvd.rank()].to(DEVICE)), torch.cat(rows))
+                mine = here((3,), torch.int32).to(dtype)
+                self.check_there(hvd.broadcast(mine, size - 1),
+                                 values(size - 1, (3,), torch.int32).to(dtype))
+                everything = stacked(size, (2 * size,), torch.int32, 2).to(dtype)
+                begin = 2 * hvd.rank()
+                self.check_there(hvd.alltoall(everything[hvd.rank()].to(DEVICE)),
+                                 everything[:, begin:begin + 2].reshape(-1))
+
+    def test_parts_of_a_reduction(self):
+        for rows in (hvd.size(), 2 * hvd.size() + 1):
+            result = hvd.reducescatter(here((rows, 3)), op=hvd.Sum)
+            self.check_there(result, own_part(reduced(hvd.Sum, (rows, 3), torch.float32)))
+
+    def test_streams_of_the_caller_are_followed(self):
+        side = torch.cuda.Stream()
+        for step in range(10):
+            tensor = torch.full((5000,), float(hvd.rank() + step), device=DEVICE)
+            side.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(side):
+                total = hvd.allreduce(late(tensor), op=hvd.Sum, name='side') + 1
+            torch.cuda.current_stream().wait_stream(side)
+            right = sum(range(hvd.size())) + step * hvd.size() + 1
+            self.assertTrue((total == right).all())
+
+    def test_training_waits_for_no_value(self):
+        model = make_model(torch.float32)
+        optimizer = hvd.DistributedOptimizer(torch.optim.SGD(model.parameters(), 0.1),
+                                             model.named_parameters())
+        rows = own(batch(0, torch.float32))
+
+        def step():
+            optimizer.zero_grad()
+            loss_of(model, rows).backward()
+            optimizer.step()
+
+        step()
+        with refuse_waiting():
+            for _ in range(3):
+                step()
+
+    def test_one_optimizer_of_parameters_here_and_there(self):
+        torch.manual_seed(1)
+        first, second = torch.nn.Linear(4, 4), torch.nn.Linear(4, 2).to(DEVICE)
+        parameters = [*first.named_parameters('first'), *second.named_parameters('second')]
+        optimizer = hvd.DistributedOptimizer(
+            torch.optim.SGD([parameter for _, parameter in parameters], 0.1), parameters)
+        for step in range(3):
+            optimizer.zero_grad()
+            rows = torch.randn(4, 4) * (hvd.rank() + 1)
+            second(first(rows).to(DEVICE)).pow(2).mean().backward()
+            optimizer.step()
+        mine = torch.cat([each.detach().flatten().cpu() for _, each in parameters])
+        for other in hvd.allgather(mine[None]):
+            self.check_same(other, mine)
+
+    def test_host_and_gpu_tensors_do_not_match(self):
+        if hvd.size() == 1:
+            self.skipTest('needs two ranks')
+        tensor = values(hvd.rank(), (3,)).to('cpu' if hvd.rank() == 0 else DEVICE)
+        with self.assertRaisesRegex(HorovodInternalError, 'Mismatched ALLREDUCE CPU/GPU device '
+                                                          'selection: One rank specified'):
+            hvd.allreduce(tensor, name='where')
+
+    def test_list_on_several_devices_is_refused(self):
+        with self.assertRaisesRegex(ValueError, 'must be on same device'):
+            hvd.grouped_allreduce([here((3,)), values(0, (3,))])
+
+    def test_half_precision_training(self):
+        """float16 with the loss scaled dynamically, and gradients that travel as float16."""
+        model = make_model(torch.float32)
+        optimizer = hvd.DistributedOptimizer(
+            torch.optim.Adam(model.parameters(), 0.01), model.named_parameters(),
+            compression=hvd.Compression.fp16)
+        scaler = torch.cuda.amp.GradScaler(init_scale=2.0 ** 24)  # too large at first
+        losses = []
+        for step in range(60):
+            optimizer.zero_grad()
+            with torch.autocast('cuda', torch.float16):
+                loss = loss_of(model, own(batch(0, torch.float32)))
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+            losses.append(loss.item())
+        self.assertLess(losses[-1], 0.7 * losses[0])
+        self.assertLess(scaler.get_scale(), 2.0 ** 24)
+        mine = torch.cat([each.detach().flatten() for each in model.parameters()])
+        for other in hvd.allgather(mine[None]):
+            self.check_same(other, mine)
