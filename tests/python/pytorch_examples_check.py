@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The examples in contrib/examples/pytorch on tiny data: each trains, and says what it promises.
-Prints TAP; starts its ranks itself."""
+Prints TAP; starts its ranks itself. Arguments: the names of those to try, default all.
+HVD_TEST_DEVICE=cuda: on this machine's GPUs, what can be."""
 
 import os
 import re
@@ -92,13 +93,50 @@ def chexnet(report, directory):
                 'it writes down each step', '\n'.join(lines))
 
 
+def train_mixed(*options):
+    """The losses, the scale that is printed last, and whether the ranks end alike; the output."""
+    output, text = run(2, 'mixed_precision.py', *TINY, '--epochs', '3', '--lr', '0.02',
+                       *['--no-cuda'] * (launch.DEVICE == 'cpu'), *options)
+    losses = numbers(r'loss ([\d.]+|nan)', output)
+    scales = re.findall(r'scale (.*)$', output or '', re.MULTILINE)
+    return (losses, scales[-1:], 'parameters are the same on all ranks' in (output or '')), text
+
+
+def mixed_precision(report, _):
+    # In float16 the dynamic scale leaves out steps until it has found its size.
+    dtype, near = ('bfloat16', 0.1) if launch.DEVICE == 'cpu' else ('float16', 0.4)
+    (right, _, same), text = train_mixed('--dtype', 'float32', '--loss-scale', '1')
+    report.line(len(right) == 3 and right[-1] < 0.9 * right[0] and same,
+                'in single precision it learns', text)
+    seen = {}
+    for scale in ('dynamic', '1024'):
+        (losses, scales, same), text = train_mixed('--dtype', dtype, '--loss-scale', scale)
+        seen[scale] = losses
+        report.line(len(losses) == 3 and same and losses[-1] < 0.9 * losses[0]
+                    and all(abs(a / b - 1) < near for a, b in zip(losses, right)),
+                    f'{dtype} learns as well with loss scale {scale}', f'{right}\n{text}')
+    if dtype == 'bfloat16':
+        report.line(seen['1024'] == seen['dynamic'] != [],
+                    'a scale that is a power of two changes no bit', str(seen))
+    (losses, scales, same), text = train_mixed('--dtype', dtype, '--loss-scale', 'inf')
+    report.line(same and scales == ['inf, steps left out: 24'],
+                'steps with gradients that are not finite are left out by all ranks', text)
+    (losses, scales, same), text = train_mixed('--fp16-allreduce', '--sync-batch-norm')
+    report.line(len(losses) == 3 and same and losses[-1] < 0.9 * losses[0],
+                'it learns with all its options', text)
+
+
+CHECKS = {check.__name__: check for check in (benchmark, imagenet, adasum, process_sets, chexnet,
+                                              mixed_precision)}
+
+
 def main():
     reason = launch.missing(4, 'torch, numpy')
     if reason:
         print(f'1..0 # SKIP {reason}')
         return 0
     report = Report()
-    for check in (benchmark, imagenet, adasum, process_sets, chexnet):
+    for check in map(CHECKS.get, sys.argv[1:] or CHECKS):
         directory = tempfile.mkdtemp(prefix='hvd-test-')
         try:
             check(report, directory)
