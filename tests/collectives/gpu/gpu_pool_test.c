@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory of a GPU that is used again: not before the last stream that uses it has come that far.
+ * gpu_pool_test MODULE, on the stand-in. */
+#include "collectives/gpu/gpu_pool.h"
+
+#include <dlfcn.h>
+#include <semaphore.h>
+#include <string.h>
+
+#include "tests/collectives/gpu/gpu_memory.h"
+#include "tests/fake_gpu/fake_cuda.h"
+#include "tests/tap.h"
+
+enum {
+    BYTES = 100000,
+    COUNT = BYTES / (int)sizeof(int),
+};
+
+static const struct hvd_gpu_module *module;
+static struct hvd_gpu_pool *pool;
+static void *stream, *other;
+static sem_t gate; /* a stream stands before it */
+static int values[COUNT];
+
+static void ignore(void *context)
+{
+    (void)context;
+}
+
+static void stand(void *argument)
+{
+    sem_wait(argument);
+}
+
+static void close_gate(void *at)
+{
+    fake_gpu_enqueue(at, stand, &gate);
+}
+
+static void open_gate(void *at)
+{
+    sem_post(&gate);
+    gpu_finish(at);
+}
+
+static void must(bool good, const char *what)
+{
+    if (!good) {
+        tap_ok(false, "%s", what);
+        exit(1);
+    }
+}
+
+static struct hvd_gpu_room *take(enum hvd_gpu_place place, size_t bytes)
+{
+    struct hvd_gpu_room *room = NULL;
+    struct hvd_error err = {0};
+
+    must(hvd_gpu_room_take(pool, place, bytes, &room, &err) == 0, err.text);
+    return room;
+}
+
+static void use(struct hvd_gpu_room *room, void *on)
+{
+    struct hvd_error err = {0};
+
+    must(hvd_gpu_room_used(room, on, &err) == 0, err.text);
+}
+
+static void drop(struct hvd_gpu_room *room)
+{
+    hvd_held_drop(&room->held);
+}
+
+/* Whether the next who needs as much gets this memory. */
+static bool is_given_again(const char *memory, enum hvd_gpu_place place)
+{
+    struct hvd_gpu_room *next = take(place, BYTES);
+    bool is_same = next->memory == memory;
+
+    drop(next);
+    return is_same;
+}
+
+static struct fake_live live(void)
+{
+    struct fake_live now;
+
+    fake_gpu_live(&now);
+    return now;
+}
+
+static void test_reuse(enum hvd_gpu_place place, const char *what)
+{
+    struct hvd_gpu_room *room = take(place, BYTES);
+    char *memory = room->memory;
+
+    drop(room);
+    tap_ok(is_given_again(memory, place), "%s that was given back is given again", what);
+    room = take(place, BYTES);
+    close_gate(stream);
+    use(room, stream);
+    drop(room);
+    tap_ok(!is_given_again(memory, place), "not while a stream uses it");
+    open_gate(stream);
+    room = take(place, BYTES); /* one of two that are there now */
+    tap_ok(room->memory == memory || is_given_again(memory, place), "but after that");
+    drop(room);
+}
+
+/* The last use counts, also on another stream. */
+static void test_last_use(void)
+{
+    struct hvd_gpu_room *room = take(HVD_GPU_DEVICE_MEMORY, BYTES);
+    char *memory = room->memory;
+    bool was_busy;
+
+    use(room, other);
+    gpu_finish(other);
+    close_gate(stream);
+    use(room, stream);
+    drop(room);
+    was_busy = !is_given_again(memory, HVD_GPU_DEVICE_MEMORY);
+    open_gate(stream);
+    tap_ok(was_busy, "memory that several streams have used waits for the last");
+}
+
+/* A room's next owner writes while a copy from it is on its way, as hvd_request_copy's does. */
+static void test_data(char *copies)
+{
+    bool good = true;
+
+    close_gate(other);
+    for (int turn = 1; turn <= 2; turn++) {
+        struct hvd_gpu_room *room = take(HVD_GPU_DEVICE_MEMORY, BYTES);
+
+        for (int i = 0; i < COUNT; i++) {
+            values[i] = turn;
+        }
+        gpu_copy(room->memory, values, BYTES, stream);
+        gpu_finish(stream);
+        if (turn == 1) {
+            gpu_copy(copies, room->memory, BYTES, other);
+            use(room, other);
+        }
+        drop(room);
+    }
+    open_gate(other);
+    gpu_copy(values, copies, BYTES, other);
+    gpu_finish(other);
+    for (int i = 0; i < COUNT; i++) {
+        good &= values[i] == 1;
+    }
+    tap_ok(good, "what is copied late is what was there then");
+}
+
+static void test_steady(void)
+{
+    int before = live().device_memory;
+
+    for (int i = 0; i < 100; i++) {
+        struct hvd_gpu_room *room = take(HVD_GPU_DEVICE_MEMORY, BYTES - i);
+
+        use(room, stream);
+        drop(room);
+        gpu_finish(stream);
+    }
+    tap_ok(live().device_memory == before, "so memory does not grow");
+}
+
+/* The k-th call fails, for each k: what fails is named, and the room stays its owner's. */
+static void test_faults(void)
+{
+    bool named = true;
+    long k = 0;
+    const char *failed;
+
+    do {
+        struct hvd_gpu_room *room = take(HVD_GPU_DEVICE_MEMORY, 8 * BYTES);
+        struct hvd_error err = {0};
+        int status;
+
+        fake_gpu_fail_at(++k);
+        status = hvd_gpu_room_used(room, stream, &err);
+        failed = fake_gpu_failed();
+        named = named && (failed == NULL || fake_gpu_failed_at_end() ||
+                          (status < 0 && strstr(err.text, failed) != NULL));
+        fake_gpu_fail_at(0);
+        drop(room);
+        gpu_finish(stream);
+    } while (failed != NULL && k < 20);
+    tap_note("%ld calls", k);
+    tap_ok(named && k > 1 && k < 20, "a call that fails is named");
+}
+
+static bool load(const char *path)
+{
+    void *handle = dlopen(path, RTLD_NOW);
+
+    module = handle != NULL ? dlsym(handle, HVD_GPU_MODULE_SYMBOL) : NULL;
+    return module != NULL;
+}
+
+int main(int argc, char **argv)
+{
+    struct hvd_gpu_device *device = NULL;
+    struct hvd_error err = {0};
+    struct fake_live before, after;
+    char *copies;
+
+    must(argc == 2 && load(argv[1]) && gpu_open(), "there is a module and a GPU");
+    sem_init(&gate, 0, 0);
+    stream = gpu_stream();
+    other = gpu_stream();
+    copies = gpu_memory(BYTES);
+    before = live();
+    must(module->open(0, ignore, NULL, &device, &err) == 0, err.text);
+    must(hvd_gpu_pool_create(module, device, &pool, &err) == 0, err.text);
+    test_reuse(HVD_GPU_DEVICE_MEMORY, "device memory");
+    test_reuse(HVD_GPU_HOST_MEMORY, "pinned host memory");
+    test_last_use();
+    test_data(copies);
+    test_steady();
+    test_faults();
+    module->stop(device, 5000);
+    hvd_held_drop(&pool->held);
+    after = live();
+    tap_ok(memcmp(&before, &after, sizeof(before)) == 0, "and nothing is left");
+    return tap_done();
+}
