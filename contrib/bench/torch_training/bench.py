@@ -6,8 +6,9 @@
     sudo contrib/bench/torch_training/bench.py --build build --layout 1,1      # two nodes
 
 Backends: hvd (DistributedOptimizer), ddp and ddp-views (torch's DistributedDataParallel on Gloo,
-without and with gradient_as_bucket_view), horovod (needs --horovod $(horovod_env.sh)), and alone:
-as many processes, that train at the same time without a word to each other, which is the ideal.
+without and with gradient_as_bucket_view; on NCCL with --device cuda), horovod (needs --horovod
+$(horovod_env.sh)), and alone: as many processes, that train at the same time without a word to each
+other, which is the ideal.
 "hvd+NAME=VALUE" is a backend, too: with that environment variable.
 All jobs of a model are there from the start and take a few steps in turn, so that the ratios hold
 on a busy machine, too; the others sleep meanwhile (Horovod, which does not, is stopped).
@@ -16,6 +17,7 @@ step: ms by the slowest rank, median over the turns; low and high are the quarti
 the step less that alone. of ideal: the step alone / the step. vs hvd: the step / hvd's. cpu: ms of
 all ranks. Layouts: "2" is two ranks on this node; "1,1" plays two nodes with a cable
 (two_nodes.sh). Ranks are bound as hvdrun does it, the peers' too; --bind none: not at all.
+With --device cuda, for one node, ranks share the GPUs where there are fewer.
 """
 
 import argparse
@@ -51,6 +53,8 @@ def environment(options, backend):
     if backend == 'hvd':
         env['HVD_LIBRARY'] = os.path.abspath(
             os.path.join(options.build, 'collectives', 'libhvd.so'))
+        env['HVD_GPU_MODULE'] = os.path.abspath(
+            os.path.join(options.build, 'collectives', 'gpu_module', 'hvd_gpu.so'))
         env['PYTHONPATH'] = os.path.join(ROOT, 'contrib', 'python')
     if backend == 'horovod':
         env['HOROVOD_GLOO_TIMEOUT_SECONDS'] = '600'
@@ -134,7 +138,8 @@ def command(options, model, backend, path):
     _, pixels, batch = MODELS[model]
     return [*launcher, python, os.path.join(HERE, 'worker.py'), path, backend.split('+')[0], model,
             '--batch', str(options.batch or batch), '--pixels', str(options.pixels or pixels),
-            '--layout', options.layout, *['--set-to-none'] * options.set_to_none]
+            '--layout', options.layout, '--device', options.device,
+            *['--set-to-none'] * options.set_to_none]
 
 
 def measure(options, model):
@@ -199,6 +204,7 @@ def parse():
     parser.add_argument('--horovod', metavar='PYTHON', help='which has Horovod')
     parser.add_argument('--python', default='/usr/bin/python3', help='of the others, with torch')
     parser.add_argument('--layout', default='2')
+    parser.add_argument('--device', choices=('cpu', 'cuda'), default='cpu')
     parser.add_argument('--models', default='mlp,resnet50')
     parser.add_argument('--backends', help='default: all that are there')
     parser.add_argument('--turns', type=int, default=21)

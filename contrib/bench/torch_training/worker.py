@@ -55,7 +55,7 @@ class Alone:
 
 
 class Ddp(Alone):
-    """torch's DistributedDataParallel on Gloo."""
+    """torch's DistributedDataParallel on Gloo, of GPUs on NCCL."""
 
     views = False
 
@@ -64,7 +64,8 @@ class Ddp(Alone):
 
     def join(self, meet):
         os.environ['GLOO_SOCKET_IFNAME'] = interface()[0]
-        torch.distributed.init_process_group('gloo', init_method=meet, rank=RANK,
+        backend = 'nccl' if self.options.device == 'cuda' else 'gloo'
+        torch.distributed.init_process_group(backend, init_method=meet, rank=RANK,
                                              world_size=self.options.ranks)
 
     def distribute(self, model, optimizer):
@@ -123,14 +124,24 @@ class Horovod(Hvd):
 BACKENDS = {'alone': Alone, 'ddp': Ddp, 'ddp-views': DdpViews, 'hvd': Hvd, 'horovod': Horovod}
 
 
-def make_step(options, backend):
+def choose_device(options):
+    """This rank's; what ranks on one GPU need besides."""
+    if options.device == 'cpu':
+        return torch.device('cpu')
+    # NCCL takes several ranks on one GPU only where each says that it is on a host of its own.
+    os.environ['NCCL_HOSTID'] = f'bench.{RANK}'
+    torch.cuda.set_device(RANK % torch.cuda.device_count())
+    return torch.device('cuda', torch.cuda.current_device())
+
+
+def make_step(options, backend, device):
     torch.manual_seed(1)
-    model = MODELS[options.model][0](options.pixels)
+    model = MODELS[options.model][0](options.pixels).to(device)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.001, momentum=0.9)
     model, optimizer = backend.distribute(model, optimizer)
     torch.manual_seed(2 + RANK)
-    pictures = torch.rand(options.batch, 3, options.pixels, options.pixels)
-    labels = torch.randint(CLASSES, (options.batch,))
+    pictures = torch.rand(options.batch, 3, options.pixels, options.pixels).to(device)
+    labels = torch.randint(CLASSES, (options.batch,)).to(device)
 
     def step():
         if options.set_to_none:  # Horovod's zero_grad has no such argument
@@ -152,6 +163,7 @@ def parse():
     parser.add_argument('--batch', type=int, required=True)
     parser.add_argument('--pixels', type=int, required=True)
     parser.add_argument('--layout', required=True)
+    parser.add_argument('--device', choices=('cpu', 'cuda'), default='cpu')
     parser.add_argument('--set-to-none', action='store_true')
     options = parser.parse_args()
     options.layout = [int(count) for count in options.layout.split(',')]
@@ -159,16 +171,19 @@ def parse():
     return options
 
 
-def measure(step, count):
+def measure(step, count, device):
     wall, cpu = time.perf_counter(), time.process_time()
     for _ in range(count):
         step()
+    if device.type == 'cuda':
+        torch.cuda.synchronize()
     return {'wall': time.perf_counter() - wall, 'cpu': time.process_time() - cpu}
 
 
 def main():
     options = parse()
     torch.set_num_threads(1)
+    device = choose_device(options)
     backend = BACKENDS[options.backend](options)
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(options.socket)
@@ -180,9 +195,9 @@ def main():
         say(rank=RANK, pid=os.getpid(), backend=options.backend,
             meet=backend.offer() if RANK == 0 else None)
         backend.join(json.loads(talk.readline())['meet'])
-        model, step = make_step(options, backend)
+        model, step = make_step(options, backend, device)
         while steps := json.loads(talk.readline())['steps']:
-            say(**measure(step, steps))
+            say(**measure(step, steps, device))
         say(sum=sum(each.detach().double().sum().item() for each in model.parameters()))
     backend.leave()
 

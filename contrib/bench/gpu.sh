@@ -1,0 +1,129 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# gpu.sh BUILD [PART...]: what hvd costs on this machine's GPU, from the build folder BUILD; some five
+# minutes for all parts. Ratios are of things that took turns in one run.
+#
+#   machine    device, driver, NCCL and torch
+#   same       2 ranks on one GPU: every result equals the reference, to the last bit
+#   allreduce  one allreduce by hvd beside torch.distributed's, which is little more than a call of
+#              NCCL: microseconds of the caller and on the stream; 1 rank, then 2 on one GPU
+#   training   steps of ResNet-50 by hvd and by DistributedDataParallel beside alone, likewise
+#   kernels    bandwidth of the kernels, where the build has that benchmark
+#
+# HVD_BENCH_PYTHON is an interpreter with a torch for CUDA, default python3. Status 1, and what is
+# lacking, where nothing can be measured. Ranks that share a GPU do not reach each other through it:
+# the figures of 2 are those of NCCL over sockets, good for the ratios only.
+set -euo pipefail
+
+here=$(dirname "$(readlink -f "$0")")
+python=${HVD_BENCH_PYTHON:-python3}
+
+case ${1---help} in --help | -h) sed -n '3,17s/^# \{0,1\}//p' "$0" && exit ;; esac
+build=$(readlink -f "$1")
+shift
+parts=("$@")
+[ $# -gt 0 ] || parts=(machine same allreduce training kernels)
+hvdrun=$build/pmix_boot/hvdrun/hvdrun
+export HVD_LIBRARY=$build/collectives/libhvd.so
+export HVD_GPU_MODULE=$build/collectives/gpu_module/hvd_gpu.so
+export PYTHONPATH=$here/../python${PYTHONPATH:+:$PYTHONPATH} PYTHONDONTWRITEBYTECODE=1
+
+# --- what is needed ---
+
+lacking=()
+
+need_build()
+{
+    local file
+    for file in "$hvdrun" "$HVD_LIBRARY" "$HVD_GPU_MODULE" "$build/gpu_binding/hvd-info"; do
+        [ -e "$file" ] || lacking+=("the build: no ${file#"$build"/} in $build")
+    done
+}
+
+need_gpu()
+{
+    local found
+    [ ${#lacking[@]} = 0 ] || return 0
+    found=$("$build/gpu_binding/hvd-info" --check 2>&1) || true
+    while read -r line; do
+        lacking+=("$line")
+    done < <(grep -i 'unusable\|cannot' <<<"$found")
+}
+
+need_torch()
+{
+    local problem
+    problem=$("$python" -c 'import torch
+if not torch.cuda.is_available():
+    print("torch", torch.__version__, "sees no GPU")
+elif not torch.distributed.is_nccl_available():
+    print("torch", torch.__version__, "has no NCCL")' 2>&1 | tail -n 1) || true
+    [ -z "$problem" ] || lacking+=("$python (HVD_BENCH_PYTHON): $problem")
+}
+
+# --- parts ---
+
+machine()
+{
+    echo '# machine'
+    nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.max.sm --format=csv,noheader \
+        2>/dev/null || echo 'no nvidia-smi here'
+    "$build/gpu_binding/hvd-info" --check
+    "$python" -c 'import torch
+print("torch:", torch.__version__, "CUDA:", torch.version.cuda, "its NCCL:", torch.cuda.nccl.version())'
+    echo
+}
+
+# COMMAND OPTION... on so many ranks of one GPU
+cost()
+{
+    local ranks=$1
+    shift
+    "$hvdrun" -np "$ranks" "$python" "$here/gpu_cost.py" "$@"
+    echo
+}
+
+same()
+{
+    cost 2 same
+}
+
+allreduce()
+{
+    cost 1 allreduce
+    cost 2 allreduce
+}
+
+training()
+{
+    for layout in 1 2; do
+        echo "# training, $layout rank(s) on one GPU"
+        "$python" "$here/torch_training/bench.py" --build "$build" --python "$python" --device cuda \
+            --models resnet50 --layout "$layout" --pixels 224 --batch 32 --turns 11 \
+            --backends alone,hvd,ddp
+        echo
+    done
+}
+
+kernels()
+{
+    local program=$build/contrib/bench/gpu_kernels
+    echo '# kernels'
+    if [ -x "$program" ]; then
+        "$program"
+    else
+        echo 'not measured: this build has no contrib/bench/gpu_kernels'
+    fi
+}
+
+need_build
+need_gpu
+need_torch
+if [ ${#lacking[@]} -gt 0 ]; then
+    echo 'gpu.sh: nothing can be measured here, for want of' >&2
+    printf '  %s\n' "${lacking[@]}" >&2
+    exit 1
+fi
+for part in "${parts[@]}"; do
+    "$part"
+done
