@@ -9,34 +9,18 @@
 # requests and graphviz serve downloads and drawings only.
 set -euo pipefail
 
-python=/usr/bin/python3
-cache=${XDG_CACHE_HOME:-$HOME/.cache}/hvd-tests
-environment=$cache/mxnet-$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+# shellcheck source=contrib/python_environment.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../contrib/python_environment.sh"
+what=MXNet
+environment=$cache/hvd-tests/mxnet-$(python_version)
 packages='mxnet==1.9.1 numpy==1.23.5 cloudpickle scikit-learn<1.6'
 
-impossible()
+fill_environment()
 {
-    echo "no MXNet: $*" >&2
-    exit 3
-}
-
-make_environment()
-{
-    rm -rf "$environment"
-    : >"$environment.log"
-    "$python" -m venv "$environment" >>"$environment.log" 2>&1 ||
-        impossible "python3 -m venv failed; on Debian: apt-get install python3-venv"
+    empty_environment
     # shellcheck disable=SC2086
-    "$environment/bin/python" -m pip install --quiet --no-cache-dir --retries 2 \
-        --disable-pip-version-check $packages >>"$environment.log" 2>&1 ||
-        impossible "pip: $(grep -v '^ ' "$environment.log" | tail -n 1)"
-    "$environment/bin/python" -c 'import mxnet; mxnet.nd.ones(2).sum().asscalar()' \
-        >>"$environment.log" 2>&1 || impossible "import mxnet: $(tail -n 1 "$environment.log")"
-    touch "$environment/complete"
+    pip_install $packages
+    must_run 'import mxnet' 'import mxnet; mxnet.nd.ones(2).sum().asscalar()'
 }
 
-mkdir -p "$cache"
-exec 9>"$environment.lock"
-flock 9
-[ -e "$environment/complete" ] || make_environment
-echo "$environment/bin/python"
+use_environment

@@ -6,11 +6,11 @@
 # directory to get a newer one. Status 3 and one line on stderr: it cannot be had here (no PyPI).
 set -euo pipefail
 
+# shellcheck source=contrib/python_environment.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../contrib/python_environment.sh"
 version=${1:-newest}
-python=/usr/bin/python3
-cache=${XDG_CACHE_HOME:-$HOME/.cache}/hvd-tests
-environment=$cache/tensorflow-$version-$("$python" -c \
-    'import sys; print("%d.%d" % sys.version_info[:2])')
+what="TensorFlow ($version)"
+environment=$cache/hvd-tests/tensorflow-$version-$(python_version)
 
 case $version in
 newest) wanted=tensorflow-cpu ;;
@@ -20,29 +20,12 @@ esac
 # What the tests need besides TensorFlow, at any version.
 others='cloudpickle scikit-learn'
 
-impossible()
+fill_environment()
 {
-    echo "no TensorFlow ($version): $*" >&2
-    exit 3
-}
-
-make_environment()
-{
-    rm -rf "$environment"
-    : >"$environment.log"
-    "$python" -m venv "$environment" >>"$environment.log" 2>&1 ||
-        impossible "python3 -m venv failed; on Debian: apt-get install python3-venv"
+    empty_environment
     # shellcheck disable=SC2086
-    "$environment/bin/python" -m pip install --quiet --no-cache-dir --retries 2 \
-        --disable-pip-version-check "$wanted" $others >>"$environment.log" 2>&1 ||
-        impossible "pip: $(grep -v '^ ' "$environment.log" | tail -n 1)"
-    "$environment/bin/python" -c 'import tensorflow' >>"$environment.log" 2>&1 ||
-        impossible "import tensorflow: $(tail -n 1 "$environment.log")"
-    touch "$environment/complete"
+    pip_install "$wanted" $others
+    must_run 'import tensorflow' 'import tensorflow'
 }
 
-mkdir -p "$cache"
-exec 9>"$environment.lock"
-flock 9
-[ -e "$environment/complete" ] || make_environment
-echo "$environment/bin/python"
+use_environment

@@ -10,25 +10,14 @@
 set -euo pipefail
 
 tests_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-python=/usr/bin/python3
-cache=${XDG_CACHE_HOME:-$HOME/.cache}/hvd-tests
-environment=$cache/torch-$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+# shellcheck source=contrib/python_environment.sh
+. "$tests_dir/../contrib/python_environment.sh"
+what='current PyTorch'
+environment=$cache/hvd-tests/torch-$(python_version)
 
 # What the tests need besides torch, at any version.
 others='numpy cloudpickle scikit-learn keras'
-
-impossible()
-{
-    echo "no current PyTorch: $*" >&2
-    exit 3
-}
-
-pip_install()
-{
-    "$environment/bin/python" -m pip install --quiet --no-cache-dir --retries 2 \
-        --disable-pip-version-check "$@" >>"$environment.log" 2>&1 ||
-        impossible "pip: $(grep -v '^ ' "$environment.log" | tail -n 1)"
-}
+contents=$others
 
 # The wheel's own requirements, less CUDA; of CUDA only the small runtime, in its version.
 small_requirements()
@@ -51,12 +40,9 @@ for line in importlib.metadata.requires('torch'):
 PYTHON
 }
 
-make_environment()
+fill_environment()
 {
-    rm -rf "$environment"
-    : >"$environment.log"
-    "$python" -m venv "$environment" >>"$environment.log" 2>&1 ||
-        impossible "python3 -m venv failed; on Debian: apt-get install python3-venv"
+    empty_environment
     pip_install --no-deps torch
     local requirements
     mapfile -t requirements < <(small_requirements)
@@ -64,13 +50,7 @@ make_environment()
     pip_install "${requirements[@]}" $others
     "$python" "$tests_dir/torch_stubs.py" "$("$environment/bin/python" -c \
         'import sysconfig; print(sysconfig.get_path("purelib"))')" >>"$environment.log" 2>&1
-    "$environment/bin/python" -c 'import torch; torch.ones(2).sum()' >>"$environment.log" 2>&1 ||
-        impossible "import torch: $(tail -n 1 "$environment.log")"
-    echo "$others" >"$environment/complete"
+    must_run 'import torch' 'import torch; torch.ones(2).sum()'
 }
 
-mkdir -p "$cache"
-exec 9>"$environment.lock"
-flock 9
-[ "$(cat "$environment/complete" 2>/dev/null)" = "$others" ] || make_environment
-echo "$environment/bin/python"
+use_environment

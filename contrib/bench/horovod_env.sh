@@ -12,15 +12,10 @@ set -euo pipefail
 
 version=0.28.1
 bench_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-python=/usr/bin/python3
-cache=${XDG_CACHE_HOME:-$HOME/.cache}/hvd-bench
-environment=$cache/horovod-$version
-
-impossible()
-{
-    echo "no Horovod: $*" >&2
-    exit 3
-}
+# shellcheck source=contrib/python_environment.sh
+. "$bench_dir/../python_environment.sh"
+what=Horovod
+environment=$cache/hvd-bench/horovod-$version
 
 need_packages()
 {
@@ -46,21 +41,12 @@ build_horovod()
         "horovod==$version" >>"$environment.log" 2>&1
 }
 
-make_environment()
+fill_environment()
 {
     need_packages
-    rm -rf "$environment"
-    : >"$environment.log"
-    "$python" -m venv --system-site-packages "$environment" >>"$environment.log" 2>&1 ||
-        impossible "python3 -m venv failed: $(tail -n 1 "$environment.log")"
+    empty_environment --system-site-packages
     build_horovod || impossible "the build failed ($environment.log): $(first_error)"
-    "$environment/bin/python" -c 'import horovod.torch as hvd; assert hvd.gloo_built()' \
-        >>"$environment.log" 2>&1 || impossible "import fails: $(tail -n 1 "$environment.log")"
-    touch "$environment/complete"
+    must_run 'import fails' 'import horovod.torch as hvd; assert hvd.gloo_built()'
 }
 
-mkdir -p "$cache"
-exec 9>"$environment.lock"
-flock 9
-[ -e "$environment/complete" ] || make_environment
-echo "$environment/bin/python"
+use_environment

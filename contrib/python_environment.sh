@@ -1,0 +1,67 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0
+# Python environments that are made once and used again; sourced by the scripts that make them. Such a
+# script sets
+#
+#   what         "no $what: the reason" is what it says when it has none, with status 3
+#   environment  the directory, in a cache
+#   contents     optional: one that was made with another text here is made anew
+#
+# has a function fill_environment, for an empty environment, and ends with use_environment.
+
+python=/usr/bin/python3
+# shellcheck disable=SC2034 # of those who source this
+cache=${XDG_CACHE_HOME:-$HOME/.cache}
+what='' environment='' contents=''
+
+python_version()
+{
+    "$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])'
+}
+
+impossible()
+{
+    echo "no $what: $*" >&2
+    exit 3
+}
+
+# empty_environment [OPTION of venv]...
+empty_environment()
+{
+    rm -rf "$environment"
+    : >"$environment.log"
+    "$python" -m venv "$@" "$environment" >>"$environment.log" 2>&1 ||
+        impossible "python3 -m venv failed; on Debian: apt-get install python3-venv"
+}
+
+pip_install()
+{
+    "$environment/bin/python" -m pip install --quiet --no-cache-dir --retries 2 \
+        --disable-pip-version-check "$@" >>"$environment.log" 2>&1 ||
+        impossible "pip: $(grep -v '^ ' "$environment.log" | tail -n 1)"
+}
+
+# must_run WHAT CODE: Python code that shows that the environment works.
+must_run()
+{
+    "$environment/bin/python" -c "$2" >>"$environment.log" 2>&1 ||
+        impossible "$1: $(tail -n 1 "$environment.log")"
+}
+
+is_complete()
+{
+    [ -e "$environment/complete" ] && [ "$(cat "$environment/complete")" = "$contents" ]
+}
+
+# Makes it if need be, one process at a time, and prints the path of its python.
+use_environment()
+{
+    mkdir -p "$(dirname "$environment")"
+    exec 9>"$environment.lock"
+    flock 9
+    if ! is_complete; then
+        fill_environment
+        echo "$contents" >"$environment/complete"
+    fi
+    echo "$environment/bin/python"
+}
