@@ -203,11 +203,14 @@ static void test_refusals(void)
 
     pair[1].device = HVD_DEVICE_CPU;
     report(refuses(pair, 2, "tensors a and b of one call are on different devices"),
-           "a list on several devices is refused");
+           "a list on host and GPU is refused");
+    pair[1].device = gpu_number() + 1;
+    report(refuses(pair, 2, "tensors a and b of one call are on different devices"),
+           "so is one on several GPUs");
     pair[1] = on_device("b");
     pair[1].stream = gpu_stream();
     report(refuses(pair, 2, "tensors a and b of one call are on different streams"),
-           "so is one on several streams");
+           "and one on several streams");
     pair[0].device = gpu_number() + 1;
     report(refuses(pair, 1, "this rank has used GPU"), "and a second GPU of a process");
     pair[0].device = -2;
