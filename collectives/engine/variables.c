@@ -13,7 +13,8 @@
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 
 #define NO_MPI "hvd does not use MPI"
-#define ONE_STREAM "hvd launches all that goes by NCCL on one stream"
+#define ONE_STREAM                                                                       \
+    "hvd launches all that goes by NCCL on one stream, to keep it in order on all ranks"
 #define NO_GLOO "hvd does not use Gloo, ranks find each other through PMIx"
 #define OWN_WAYS "hvd always works within nodes first, where that is faster"
 
