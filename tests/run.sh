@@ -24,6 +24,7 @@ Installs what is missing (Debian, root), builds and tests. The last line is
 
 HVD_TEST_TIMES=N   multiplies the time limit of each test, default 2
 HVD_TEST_SEED=N    the seed of randomised tests
+HVD_TEST_PYTHON=P  for gpu: an interpreter whose torch is for CUDA, default /usr/bin/python3
 
 Builds are kept in build-tests/, so a second run is fast; logs are in build-tests/results/.
 TEXT
