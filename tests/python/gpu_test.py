@@ -163,6 +163,20 @@ class GpuTest(unittest.TestCase):
             pass
         hvd.synchronize(handle)
 
+    def test_host_and_gpu_tensors_in_one_step(self):
+        for step in range(5):
+            pair = [Double([2], [self.rank, step]), torch.tensor([float(self.rank), step])]
+            handles = [hvd.allreduce_async_(tensor, name=name, op=hvd.Sum)
+                       for name, tensor in zip(('there', 'here'), pair)]
+            for handle in handles[::-1]:
+                self.assertEqual(hvd.synchronize(handle).tolist(),
+                                 [sum(range(self.size)), step * self.size])
+
+    def test_list_on_host_and_gpu_is_refused(self):
+        for pair in ([Double([1], [1]), torch.ones(1)], [torch.ones(1), Double([1], [1])]):
+            with self.assertRaisesRegex(ValueError, 'Tensors in list must be on same device.'):
+                hvd.grouped_allreduce_async(pair, name='pair')
+
     def test_host_and_gpu_mismatch(self):
         if self.size == 1:
             self.skipTest('needs two ranks')
