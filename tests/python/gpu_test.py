@@ -2,6 +2,7 @@
 """Tensors on a GPU, on the stand-ins of tests/fake_gpu. A torch without a GPU makes no CUDA tensors:
 doubles take their place, which have what the front end asks of a tensor, and device memory."""
 
+import contextlib
 import ctypes
 import math
 import types
@@ -29,11 +30,14 @@ class Double:
     is_cpu, is_cuda, layout, dtype, device = False, True, torch.strided, torch.float32, 'cuda:0'
     stream = None  # the current one
 
-    def __init__(self, shape, values=None):
+    def __init__(self, shape, values=None, late=0):
+        """late: so many copies go first on the stream, some milliseconds for 60."""
         self.shape = tuple(shape)
         self._bytes = 4 * math.prod(self.shape)
         self._address = ctypes.c_uint64()
         call('cuMemAlloc_v2', ctypes.byref(self._address), ctypes.c_size_t(self._bytes or 1))
+        for _ in range(late):
+            self._copy(self._address.value, self._address.value)
         if values is not None:
             self._host = (ctypes.c_float * len(values))(*values)  # until the stream has it
             self._copy(self._address.value, ctypes.addressof(self._host))
@@ -87,6 +91,16 @@ def open_gpu():
     return None
 
 
+@contextlib.contextmanager
+def on_stream(stream):
+    """Makes it the current one."""
+    before, Double.stream = Double.stream, stream
+    try:
+        yield
+    finally:
+        Double.stream = before
+
+
 class GpuTest(unittest.TestCase):
     """What a rank gets from collectives on its GPU."""
 
@@ -95,9 +109,9 @@ class GpuTest(unittest.TestCase):
         reason = open_gpu()
         if reason:
             raise unittest.SkipTest(reason)
-        current = types.SimpleNamespace(cuda_stream=Double.stream.value)
         for patch in (mock.patch.object(torch.version, 'cuda', '12.4'),
-                      mock.patch.object(torch.cuda, 'current_stream', lambda device: current),
+                      mock.patch.object(torch.cuda, 'current_stream', lambda device:
+                                        types.SimpleNamespace(cuda_stream=Double.stream.value)),
                       mock.patch.object(memory.torch, 'empty', cls.empty)):
             patch.start()
             cls.addClassCleanup(patch.stop)
@@ -121,6 +135,24 @@ class GpuTest(unittest.TestCase):
             result = hvd.synchronize(hvd.allreduce_async_(tensor, name='weights', op=hvd.Sum))
             self.assertIs(result, tensor)
             self.assertEqual(result.tolist(), [sum(range(self.size)), step * self.size, self.size])
+
+    def test_name_may_go_to_another_stream(self):
+        streams = [Double.stream, ctypes.c_void_p()]
+        call('cuStreamCreateWithPriority', ctypes.byref(streams[1]), 1, 0)
+        for step in range(8):
+            with on_stream(streams[step % 2]):
+                tensor = Double([2], [self.rank, step], late=60)
+                handle = hvd.allreduce_async_(tensor, name='moves', op=hvd.Sum)
+                self.assertEqual(hvd.synchronize(handle).tolist(),
+                                 [sum(range(self.size)), step * self.size])
+
+    def test_name_may_go_to_another_device(self):
+        for step in range(6):
+            values = [float(self.rank), float(step)]
+            tensor = Double([2], values) if step % 3 else torch.tensor(values)
+            handle = hvd.allreduce_async_(tensor, name='here or there', op=hvd.Sum)
+            self.assertEqual(hvd.synchronize(handle).tolist(),
+                             [sum(range(self.size)), step * self.size])
 
     def test_allreduce_to_a_new_tensor(self):
         tensor = Double([2], [self.rank + 1, 4])

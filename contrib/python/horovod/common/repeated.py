@@ -20,20 +20,22 @@ _free = quick.request_free
 
 
 class Repeated(Request):
-    """The allreduce in place of one tensor in host memory. ``likeness`` is anything that differs
-    when the description does: shape and dtype, as the front end knows them, and settings."""
+    """The allreduce in place of one tensor. ``likeness`` is anything that differs when the
+    description does: shape, dtype and device, as the front end knows them, and settings."""
 
     __slots__ = ('likeness', '_name', '_tensor', '_address', '_described', '_arguments')
 
-    def __init__(self, name, likeness, shape, dtype, settings):
-        """``settings`` are the reduction, prescale and postscale factors, and the set's number."""
+    def __init__(self, name, likeness, shape, dtype, settings, place=(DEVICE_CPU, None)):
+        """``settings`` are the reduction, prescale and postscale factors, and the set's number;
+        ``place`` the device and, of a GPU, the function that tells the present stream."""
         super().__init__(c_void_p(), None, None)
+        device, self.stream = place
         op, prescale, postscale, set_id = settings
         self.likeness = likeness
         self._name = name
         self._tensor = self._address = None
         self._described = Tensor(tensor_name('allreduce', name, None).encode(), None, None,
-                                 (c_int64 * len(shape))(*shape), len(shape), dtype, DEVICE_CPU)
+                                 (c_int64 * len(shape))(*shape), len(shape), dtype, device)
         self._arguments = (byref(self._described), 1, operator.index(op), c_double(prescale),
                            c_double(postscale), operator.index(set_id), byref(self.pointer), None)
 
@@ -42,10 +44,12 @@ class Repeated(Request):
         handle, or None when libhvd refuses, without the reason."""
         if address != self._address:  # mostly the gradient is where it was
             self._described.input = self._described.output = self._address = address
+        if self.stream is not None:
+            self._described.stream = self.stream()
         self._tensor = tensor
         if _start(*self._arguments) != 0:
             return None
-        return add(self)
+        return add(self, self.stream)
 
     def result(self):
         tensor, self._tensor = self._tensor, None

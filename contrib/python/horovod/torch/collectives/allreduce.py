@@ -19,15 +19,16 @@ def _start(names, tensors, targets, op, scale, process_set, finish):
         memory.stream_of(tensors[0]))
 
 
-def _start_again(tensor, name, op, prescale, postscale, process_set):
+def _start_again(tensor, name, device, op, prescale, postscale, process_set):
     """What training loops do most, with little to do where the name's last tensor was alike. None:
     libhvd refuses it, and the long way will tell why."""
     settings = (op, prescale, postscale, process_set.process_set_id)
-    likeness = (tensor.shape, tensor.dtype, settings)
+    likeness = (tensor.shape, tensor.dtype, device, settings)
     request = take_idle(name)
     if request is None or request.likeness != likeness:
         set_id(process_set, 'Allreduce')
-        request = Repeated(name, likeness, tensor.shape, memory.number(tensor), settings)
+        request = Repeated(name, likeness, tensor.shape, memory.number(tensor), settings,
+                           (device, memory.stream_of(tensor)))
     return request.start(tensor, tensor.data_ptr())
 
 
@@ -46,8 +47,10 @@ def allreduce_async_(tensor, average=None, name=None, op=None, prescale_factor=1
                      postscale_factor=1.0, process_set=global_process_set):
     """Starts a reduction over all ranks in place; returns a handle."""
     op = choose_op(op, average)
-    if type(name) is str and memory.is_host(tensor):
-        handle = _start_again(tensor, name, op, prescale_factor, postscale_factor, process_set)
+    if type(name) is str:
+        device = memory.DEVICE_CPU if memory.is_host(tensor) else memory.gpu_of(tensor)
+        handle = None if device is None else _start_again(
+            tensor, name, device, op, prescale_factor, postscale_factor, process_set)
         if handle is not None:
             return handle
     staged = memory.usable(tensor)

@@ -47,6 +47,13 @@ def is_on_gpu(tensor):
     return tensor.is_cuda and _takes_gpus()
 
 
+def gpu_of(tensor):
+    """The number of the GPU where libhvd takes the tensor as it is; None: it does not."""
+    if tensor.layout is _STRIDED and is_on_gpu(tensor) and tensor.is_contiguous():
+        return tensor.get_device()
+    return None
+
+
 def usable(tensor):
     """The tensor itself where libhvd can read and write its memory, else a copy that it can."""
     if is_host(tensor):
