@@ -21,8 +21,12 @@ python=${HVD_BENCH_PYTHON:-python3}
 case ${1---help} in --help | -h) sed -n '3,17s/^# \{0,1\}//p' "$0" && exit ;; esac
 build=$(readlink -f "$1")
 shift
+everything=(machine same allreduce training kernels)
 parts=("$@")
-[ $# -gt 0 ] || parts=(machine same allreduce training kernels)
+[ $# -gt 0 ] || parts=("${everything[@]}")
+for part in "${parts[@]}"; do
+    [[ " ${everything[*]} " == *" $part "* ]] || { echo "gpu.sh: no part $part: ${everything[*]}" >&2 && exit 2; }
+done
 hvdrun=$build/pmix_boot/hvdrun/hvdrun
 export HVD_LIBRARY=$build/collectives/libhvd.so
 export HVD_GPU_MODULE=$build/collectives/gpu_module/hvd_gpu.so

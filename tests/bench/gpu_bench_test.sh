@@ -56,6 +56,9 @@ if "$python" -c 'import torch, sys; sys.exit(torch.cuda.is_available())' 2>/dev/
 else
     echo "ok $((count += 1)) - its ranks work on CPUs # SKIP no torch without a GPU in $python"
 fi
+timeout 60 "$bench/gpu.sh" "$build" machine rm >"$out" 2>&1
+[ $? = 2 ] && grep -q 'no part rm: machine same' "$out"
+verdict 'a part that there is not is named' $?
 works 'it tells what its parts are' 'training   steps of ResNet-50' "$bench/gpu.sh" --help
 echo "1..$count"
 exit $failed
