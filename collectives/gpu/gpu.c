@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "collectives/control/clock.h"
+#include "collectives/gpu/gpu_job.h"
 #include "collectives/gpu/gpu_load.h"
 #include "gpu_binding/error.h"
 #include "gpu_binding/log.h"
@@ -256,12 +257,18 @@ static int check_peers(struct hvd_gpu *gpu, int64_t now_ns, struct hvd_error *er
     return status;
 }
 
+/* Nothing is on a stream, or on its way there. */
+static bool has_nothing(const struct hvd_gpu *gpu)
+{
+    return hvd_gpu_is_idle(gpu) && gpu->jobs == NULL;
+}
+
 int hvd_gpu_progress(struct hvd_gpu *gpu, hvd_gpu_landed *landed, void *context,
                      bool *moved, struct hvd_error *err)
 {
     int status = 0;
 
-    if (gpu->has_failed || hvd_gpu_is_idle(gpu)) {
+    if (gpu->has_failed || has_nothing(gpu)) {
         return 0;
     }
     for (int i = 0; i < HVD_GPU_QUEUES; i++) {
@@ -274,8 +281,8 @@ int hvd_gpu_progress(struct hvd_gpu *gpu, hvd_gpu_landed *landed, void *context,
         }
         status = status == HVD_INPROGRESS ? 0 : status;
     }
-    return status != 0 || hvd_gpu_is_idle(gpu) ? status
-                                               : check_peers(gpu, hvd_clock_ns(), err);
+    return status != 0 || has_nothing(gpu) ? status
+                                           : check_peers(gpu, hvd_clock_ns(), err);
 }
 
 int64_t hvd_gpu_deadline(const struct hvd_gpu *gpu, bool is_waited, int64_t now_ns)
@@ -299,9 +306,14 @@ bool hvd_gpu_is_idle(const struct hvd_gpu *gpu)
     return true;
 }
 
-/* The last on each stream has come, or will never come. */
+/* The last on each stream has come, or will never come; so what was still to be put there. */
 static bool has_let_go(const struct hvd_gpu *gpu)
 {
+    for (const struct hvd_gpu_job *job = gpu->jobs; job != NULL; job = job->next) {
+        if (hvd_gpu_job_reached(job, NULL) == HVD_INPROGRESS) {
+            return false;
+        }
+    }
     for (int i = 0; i < HVD_GPU_QUEUES; i++) {
         for (struct hvd_gpu_mark *mark = gpu->flying[i]; mark != NULL;
              mark = mark->next) {

@@ -51,6 +51,7 @@ struct hvd_gpu {
     struct hvd_gpu_mark
         *flying[HVD_GPU_QUEUES]; /* batches that are launched, oldest first */
     struct hvd_gpu_mark **last[HVD_GPU_QUEUES];
+    struct hvd_gpu_job *jobs; /* submitted, and not over for their runs; gpu_job.h */
     uint64_t numbers; /* batches agreed on */
     uint64_t turn; /* the number of the next that may begin */
     int waiting; /* runs that poll the device */

@@ -40,8 +40,8 @@ static int find_pack(struct hvd_gpu_run *run, size_t bytes, struct hvd_error *er
         return status;
     }
     if (gpu->pack != NULL) {
-        gpu->pack->next = run->mark->rooms;
-        run->mark->rooms = gpu->pack;
+        gpu->pack->next = run->job.mark->rooms;
+        run->job.mark->rooms = gpu->pack;
     }
     gpu->pack = larger;
     return 0;
@@ -83,7 +83,7 @@ int hvd_gpu_launch(struct hvd_gpu_run *run, struct hvd_error *err)
         .sent = run->counts,
         .rows = is_alltoall ? run->counts + size : batch->rows,
     };
-    int status = hvd_gpu_mark_create(run->gpu->pool, &run->mark, err);
+    int status = hvd_gpu_mark_create(run->gpu->pool, &run->job.mark, err);
 
     status = status != 0 ? status : find_pack(run, hvd_gpu_plan_room(&plan), err);
     status = status != 0 ? status : allocate_result(run, plan.rows, err);
@@ -91,9 +91,10 @@ int hvd_gpu_launch(struct hvd_gpu_run *run, struct hvd_error *err)
         return status;
     }
     plan.room = run->gpu->pack != NULL ? run->gpu->pack->memory : NULL;
-    hvd_gpu_steps_follow(&run->steps, plan.entries, plan.count);
-    hvd_gpu_plan_steps(&plan, &run->steps);
-    return hvd_gpu_run_submit(run, HVD_GPU_COLLECT, run->peers->comm, err);
+    hvd_gpu_steps_follow(&run->job.steps, plan.entries, plan.count);
+    hvd_gpu_plan_steps(&plan, &run->job.steps);
+    return hvd_gpu_job_submit(run->gpu, &run->job, HVD_GPU_COLLECT, run->peers->comm,
+                              err);
 }
 
 /* --- alltoall: how many rows come --- */

@@ -29,56 +29,10 @@ int hvd_gpu_run_create(struct hvd_gpu *gpu, struct hvd_team *team,
     return 0;
 }
 
-/* --- work --- */
-
 static void poll_device(struct hvd_gpu_run *run, bool polls)
 {
     run->gpu->waiting += (polls ? 1 : 0) - (run->is_polling ? 1 : 0);
     run->is_polling = polls;
-}
-
-int hvd_gpu_run_submit(struct hvd_gpu_run *run, enum hvd_gpu_queue queue,
-                       struct hvd_gpu_comm *comm, struct hvd_error *err)
-{
-    struct hvd_gpu_pool *pool = run->gpu->pool;
-    int status = 0;
-
-    if (run->steps.failed) {
-        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for the steps of a batch");
-    }
-    if (run->mark == NULL) {
-        status = hvd_gpu_mark_create(pool, &run->mark, err);
-    }
-    if (status != 0) {
-        return status;
-    }
-    run->work.queue = queue;
-    run->work.comm = comm;
-    run->work.steps = run->steps.steps;
-    run->work.count = run->steps.count;
-    run->work.done = run->mark->event;
-    run->is_submitted = true;
-    pool->module->submit(pool->device, &run->work);
-    return 0;
-}
-
-/* Returns 0 when the work is on its stream. */
-static int work_status(struct hvd_gpu_run *run, struct hvd_error *err)
-{
-    int status = atomic_load_explicit(&run->work.status, memory_order_acquire);
-
-    if (status == HVD_INPROGRESS) {
-        return status;
-    }
-    run->is_submitted = false;
-    return status == 0 ? 0 : hvd_fail(err, status, "%s", run->work.error.text);
-}
-
-static void end_work(struct hvd_gpu_run *run)
-{
-    hvd_gpu_steps_finish(&run->steps);
-    hvd_held_drop(run->mark != NULL ? &run->mark->held : NULL);
-    run->mark = NULL;
 }
 
 /* --- collectives of the hosts --- */
@@ -216,15 +170,13 @@ static int finish_count(struct hvd_gpu_run *run, int64_t *work, bool *moved,
 
 static int finish_fetch(struct hvd_gpu_run *run, struct hvd_error *err)
 {
-    int status = run->is_submitted ? work_status(run, err) : 0;
+    int status = hvd_gpu_job_reached(&run->job, err);
 
-    status =
-        status != 0 ? status : run->gpu->pool->module->event_test(run->mark->event, err);
     if (status != 0) {
         return status;
     }
     poll_device(run, false);
-    end_work(run);
+    hvd_gpu_job_end(run->gpu, &run->job);
     run->phase = HVD_GPU_ON_HOST;
     return hvd_gpu_stage_run(run, err);
 }
@@ -244,16 +196,16 @@ static int finish_on_host(struct hvd_gpu_run *run, int64_t *work, bool *moved,
 /* The work is on its stream: all entries share its end. */
 static int finish_launch(struct hvd_gpu_run *run, struct hvd_error *err)
 {
-    int status = work_status(run, err);
+    int status = hvd_gpu_job_launched(&run->job, err);
 
     if (status != 0) {
         return status;
     }
     for (int64_t i = 0; i < run->batch->header.count; i++) {
-        run->batch->entries[i]->done = hvd_held_keep(&run->mark->held);
+        run->batch->entries[i]->done = hvd_held_keep(&run->job.mark->held);
     }
-    hvd_gpu_launched(run->gpu, run->work.queue, run->mark);
-    end_work(run);
+    hvd_gpu_launched(run->gpu, run->job.work.queue, run->job.mark);
+    hvd_gpu_job_end(run->gpu, &run->job);
     return 0;
 }
 
@@ -330,14 +282,13 @@ void hvd_gpu_run_destroy(struct hvd_gpu_run *run)
     }
     poll_device(run, false);
     pass_turn(run);
-    if (run->is_submitted &&
-        atomic_load_explicit(&run->work.status, memory_order_acquire) == HVD_INPROGRESS) {
+    if (hvd_gpu_job_is_held(&run->job)) {
         return; /* the launcher has it for ever: see hvd_gpu_stop */
     }
     hvd_run_destroy(run->inner);
     hvd_gpu_run_end_gather(run);
     hvd_gpu_stage_finish(run);
-    end_work(run);
+    hvd_gpu_job_end(run->gpu, &run->job);
     free(run->counts);
     free(run->shown);
     free(run);

@@ -4,6 +4,7 @@
 #ifndef HVD_GPU_RUN_STATE_H
 #define HVD_GPU_RUN_STATE_H
 
+#include "collectives/gpu/gpu_job.h"
 #include "collectives/gpu/gpu_plan.h"
 #include "collectives/gpu/gpu_run.h"
 #include "collectives/run/run.h"
@@ -35,11 +36,7 @@ struct hvd_gpu_run {
 
     int64_t *counts; /* [2 * size] rows sent, rows that come: alltoall */
 
-    /* Work under way: FETCH, LAUNCH. */
-    struct hvd_gpu_work work;
-    struct hvd_gpu_steps steps;
-    struct hvd_gpu_mark *mark;
-    bool is_submitted;
+    struct hvd_gpu_job job; /* under way: FETCH, LAUNCH */
 
     /* Through host memory: the tensors there. */
     struct hvd_entry *shadows; /* [count] */
@@ -49,10 +46,6 @@ struct hvd_gpu_run {
     int64_t failed_ns; /* when the network failed; 0: it has not */
     struct hvd_error failure;
 };
-
-/* Sends what is in run->steps; run->mark is its end. */
-int hvd_gpu_run_submit(struct hvd_gpu_run *run, enum hvd_gpu_queue queue,
-                       struct hvd_gpu_comm *comm, struct hvd_error *err);
 
 /* Every rank of the team gets all ranks' bytes: run->gathered.result, when run->inner is done. */
 int hvd_gpu_run_gather(struct hvd_gpu_run *run, const void *data, size_t bytes,

@@ -102,7 +102,7 @@ int hvd_gpu_stage_fetch(struct hvd_gpu_run *run, struct hvd_error *err)
     if (status != 0) {
         return status;
     }
-    hvd_gpu_steps_follow(&run->steps, run->batch->entries, count);
+    hvd_gpu_steps_follow(&run->job.steps, run->batch->entries, count);
     for (int i = 0; i < count; i++) {
         const struct hvd_entry *entry = run->batch->entries[i];
         const struct hvd_gpu_step fetch = {.kind = HVD_GPU_COPY,
@@ -111,10 +111,10 @@ int hvd_gpu_stage_fetch(struct hvd_gpu_run *run, struct hvd_error *err)
                                            .count = input_bytes(entry)};
 
         if (is_fetched(run, entry)) {
-            hvd_gpu_steps_add(&run->steps, &fetch);
+            hvd_gpu_steps_add(&run->job.steps, &fetch);
         }
     }
-    return hvd_gpu_run_submit(run, HVD_GPU_IN, NULL, err);
+    return hvd_gpu_job_submit(run->gpu, &run->job, HVD_GPU_IN, NULL, err);
 }
 
 int hvd_gpu_stage_run(struct hvd_gpu_run *run, struct hvd_error *err)
@@ -134,20 +134,20 @@ static int move_result(struct hvd_gpu_run *run, struct hvd_entry *entry,
     if (status != 0 || shadow->result == NULL) {
         return status;
     }
-    hvd_gpu_steps_add(&run->steps,
+    hvd_gpu_steps_add(&run->job.steps,
                       &(struct hvd_gpu_step){.kind = HVD_GPU_COPY,
                                              .from = shadow->result,
                                              .to = entry->result,
                                              .count = shadow->result_rows *
                                                       hvd_entry_row_bytes(entry)});
-    run->mark->litter = shadow->result;
+    run->job.mark->litter = shadow->result;
     shadow->result = NULL;
     return 0;
 }
 
 int hvd_gpu_stage_return(struct hvd_gpu_run *run, struct hvd_error *err)
 {
-    int status = hvd_gpu_mark_create(run->gpu->pool, &run->mark, err);
+    int status = hvd_gpu_mark_create(run->gpu->pool, &run->job.mark, err);
 
     for (int64_t i = 0; status == 0 && i < run->batch->header.count; i++) {
         struct hvd_entry *entry = run->batch->entries[i];
@@ -157,7 +157,7 @@ int hvd_gpu_stage_return(struct hvd_gpu_run *run, struct hvd_error *err)
                                           .count = output_bytes(run, entry)};
 
         if (back.count > 0) {
-            hvd_gpu_steps_add(&run->steps, &back);
+            hvd_gpu_steps_add(&run->job.steps, &back);
         }
         if (run->batch->header.kind == HVD_KIND_ALLGATHER ||
             run->batch->header.kind == HVD_KIND_ALLTOALL) {
@@ -167,10 +167,10 @@ int hvd_gpu_stage_return(struct hvd_gpu_run *run, struct hvd_error *err)
     if (status != 0) {
         return status;
     }
-    run->host->next = run->mark->rooms; /* it goes when it has been copied from */
-    run->mark->rooms = run->host;
+    run->host->next = run->job.mark->rooms; /* it goes when it has been copied from */
+    run->job.mark->rooms = run->host;
     run->host = NULL;
-    return hvd_gpu_run_submit(run, HVD_GPU_OUT, NULL, err);
+    return hvd_gpu_job_submit(run->gpu, &run->job, HVD_GPU_OUT, NULL, err);
 }
 
 void hvd_gpu_stage_finish(struct hvd_gpu_run *run)
