@@ -109,25 +109,41 @@ static int begin_launch(struct hvd_gpu_run *run, struct hvd_error *err)
     return status;
 }
 
-/* The ranks have met. */
-static int begin(struct hvd_gpu_run *run, struct hvd_error *err)
+static bool goes_by_nccl(const struct hvd_gpu_run *run)
 {
-    const struct hvd_proposal *proposal = &run->batch->entries[0]->proposal;
-    int status;
+    return run->peers->comm != NULL &&
+           hvd_gpu_plan_fits(&run->batch->entries[0]->proposal, run->team->layout->size,
+                             run->peers->nccl_version);
+}
 
-    if (run->peers->comm == NULL ||
-        !hvd_gpu_plan_fits(proposal, run->team->layout->size, run->peers->nccl_version)) {
-        run->phase = HVD_GPU_FETCH;
-        status = hvd_gpu_stage_fetch(run, err);
-        poll_device(run, true);
-        pass_turn(run);
-        return status;
-    }
+/* Others may begin: nothing of this goes by NCCL. */
+static int begin_on_host(struct hvd_gpu_run *run, struct hvd_error *err)
+{
+    bool is_piped = run->batch->header.kind == HVD_KIND_ALLREDUCE;
+    int status = is_piped ? hvd_gpu_stage_pipe(run, err) : hvd_gpu_stage_fetch(run, err);
+
+    run->phase = is_piped ? HVD_GPU_PIPE : HVD_GPU_FETCH;
+    poll_device(run, true);
+    pass_turn(run);
+    return status;
+}
+
+static int begin_by_nccl(struct hvd_gpu_run *run, struct hvd_error *err)
+{
     if (run->batch->header.kind == HVD_KIND_ALLTOALL) {
         run->phase = HVD_GPU_COUNT;
         return hvd_gpu_count(run, err);
     }
     return begin_launch(run, err);
+}
+
+/* The ranks have met. */
+static int begin(struct hvd_gpu_run *run, struct hvd_error *err)
+{
+    if (!goes_by_nccl(run)) {
+        return begin_on_host(run, err);
+    }
+    return begin_by_nccl(run, err);
 }
 
 static int begin_turn(struct hvd_gpu_run *run, struct hvd_error *err)
@@ -193,18 +209,34 @@ static int finish_on_host(struct hvd_gpu_run *run, int64_t *work, bool *moved,
     return hvd_gpu_stage_return(run, err);
 }
 
+static int finish_pipe(struct hvd_gpu_run *run, int64_t *work, bool *moved,
+                       struct hvd_error *err)
+{
+    int status = hvd_gpu_pipe_progress(run->pipe, work, moved, err);
+
+    if (status == 0) {
+        run->phase = HVD_GPU_LAUNCH;
+        poll_device(run, false);
+        pass_turn(run);
+    }
+    return status;
+}
+
 /* The work is on its stream: all entries share its end. */
 static int finish_launch(struct hvd_gpu_run *run, struct hvd_error *err)
 {
-    int status = hvd_gpu_job_launched(&run->job, err);
+    struct hvd_gpu_mark *end = run->job.mark;
+    enum hvd_gpu_queue queue = run->job.work.queue;
+    int status = run->pipe != NULL ? hvd_gpu_pipe_end(run->pipe, &end, &queue, err)
+                                   : hvd_gpu_job_launched(&run->job, err);
 
     if (status != 0) {
         return status;
     }
     for (int64_t i = 0; i < run->batch->header.count; i++) {
-        run->batch->entries[i]->done = hvd_held_keep(&run->job.mark->held);
+        run->batch->entries[i]->done = hvd_held_keep(&end->held);
     }
-    hvd_gpu_launched(run->gpu, run->job.work.queue, run->job.mark);
+    hvd_gpu_launched(run->gpu, queue, end);
     hvd_gpu_job_end(run->gpu, &run->job);
     return 0;
 }
@@ -223,6 +255,8 @@ static int step(struct hvd_gpu_run *run, int64_t *work, bool *moved,
         return finish_fetch(run, err);
     case HVD_GPU_ON_HOST:
         return finish_on_host(run, work, moved, err);
+    case HVD_GPU_PIPE:
+        return finish_pipe(run, work, moved, err);
     default:
         return finish_launch(run, err);
     }
@@ -282,13 +316,14 @@ void hvd_gpu_run_destroy(struct hvd_gpu_run *run)
     }
     poll_device(run, false);
     pass_turn(run);
-    if (hvd_gpu_job_is_held(&run->job)) {
+    if (hvd_gpu_job_is_held(&run->job) || hvd_gpu_pipe_is_held(run->pipe)) {
         return; /* the launcher has it for ever: see hvd_gpu_stop */
     }
     hvd_run_destroy(run->inner);
     hvd_gpu_run_end_gather(run);
     hvd_gpu_stage_finish(run);
     hvd_gpu_job_end(run->gpu, &run->job);
+    hvd_gpu_pipe_destroy(run->pipe);
     free(run->counts);
     free(run->shown);
     free(run);

@@ -7,6 +7,9 @@
  *   launch    by NCCL
  * or
  *   fetch     to host memory; run, as tensors there; launch: back to the device
+ * or, of an allreduce,
+ *   pipe      in pieces, by NCCL within the node or not at all, else through host memory: gpu_pipe.h
+ *   launch    the last of it
  *
  * Threads: one at a time (the engine's drive lock). */
 #ifndef HVD_GPU_RUN_H

@@ -5,6 +5,7 @@
 #define HVD_GPU_RUN_STATE_H
 
 #include "collectives/gpu/gpu_job.h"
+#include "collectives/gpu/gpu_pipe.h"
 #include "collectives/gpu/gpu_plan.h"
 #include "collectives/gpu/gpu_run.h"
 #include "collectives/run/run.h"
@@ -15,6 +16,7 @@ enum hvd_gpu_phase {
     HVD_GPU_COUNT,
     HVD_GPU_FETCH, /* until the device has come to mark */
     HVD_GPU_ON_HOST,
+    HVD_GPU_PIPE, /* until all of pipe is handed to the launcher */
     HVD_GPU_LAUNCH, /* until the work is on its stream */
 };
 
@@ -36,7 +38,8 @@ struct hvd_gpu_run {
 
     int64_t *counts; /* [2 * size] rows sent, rows that come: alltoall */
 
-    struct hvd_gpu_job job; /* under way: FETCH, LAUNCH */
+    struct hvd_gpu_job job; /* under way: FETCH, LAUNCH without pipe */
+    struct hvd_gpu_pipe *pipe; /* PIPE, and LAUNCH then */
 
     /* Through host memory: the tensors there. */
     struct hvd_entry *shadows; /* [count] */
@@ -66,7 +69,10 @@ int hvd_gpu_count_end(struct hvd_gpu_run *run, struct hvd_error *err);
 int hvd_gpu_meet(struct hvd_gpu_run *run, struct hvd_error *err);
 int hvd_gpu_meet_end(struct hvd_gpu_run *run, struct hvd_error *err);
 
-/* gpu_stage.c: the work that fetches; the run on the host; the work that brings back. */
+/* gpu_stage.c: makes run->pipe for an allreduce through host memory. */
+int hvd_gpu_stage_pipe(struct hvd_gpu_run *run, struct hvd_error *err);
+
+/* Others: the work that fetches; the run on the host; the work that brings back. */
 int hvd_gpu_stage_fetch(struct hvd_gpu_run *run, struct hvd_error *err);
 int hvd_gpu_stage_run(struct hvd_gpu_run *run, struct hvd_error *err);
 int hvd_gpu_stage_return(struct hvd_gpu_run *run, struct hvd_error *err);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GPU tensors through host memory: fetched, run as host tensors by the shared-memory and network
- * ways, brought back. For whatever NCCL cannot do, and where there is none. */
+ * ways, brought back; an allreduce in pieces (gpu_pipe.h). For whatever NCCL cannot do, and where
+ * there is none. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -171,6 +172,19 @@ int hvd_gpu_stage_return(struct hvd_gpu_run *run, struct hvd_error *err)
     run->job.mark->rooms = run->host;
     run->host = NULL;
     return hvd_gpu_job_submit(run->gpu, &run->job, HVD_GPU_OUT, NULL, err);
+}
+
+int hvd_gpu_stage_pipe(struct hvd_gpu_run *run, struct hvd_error *err)
+{
+    const struct hvd_gpu_pipe_config config = {
+        .gpu = run->gpu,
+        .batch = run->batch,
+        .team = run->team,
+        .proposal = run->batch->entries[0]->proposal,
+        .parts = 1,
+    };
+
+    return hvd_gpu_pipe_create(&config, &run->pipe, err);
 }
 
 void hvd_gpu_stage_finish(struct hvd_gpu_run *run)

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Large tensors of GPUs on several nodes, several batches under way at a time, and others between
+ * them that go by NCCL over all nodes; runs as each rank of a job. Rank 0 prints TAP; the others
+ * end with 1 when something is wrong. */
+#include <string.h>
+
+#include "collectives/hvd.h"
+#include "tests/collectives/calls.h"
+#include "tests/collectives/gpu/gpu_memory.h"
+#include "tests/tap.h"
+
+enum {
+    ROUNDS =
+        8, /* enough large batches for a choice, also if those of a round are fused */
+    LARGE = 3, /* a round */
+    COUNT = 300001, /* some pieces, and something over */
+    SMALL = 3,
+    BYTES = COUNT * (int)sizeof(float),
+};
+
+static int rank, size;
+static void *stream;
+static float values[COUNT]; /* on their way to the device until a stream is finished */
+static float results[COUNT];
+
+struct part {
+    float *memory; /* on the device */
+    int64_t count;
+    struct hvd_request *request;
+};
+
+static struct part large[LARGE], small, sent;
+
+static float value_of(int of, int round, int which, int64_t i)
+{
+    return (float)(of + 3 * round + 5 * which + (int)(i % 11));
+}
+
+static void fill(struct part *part, int round, int which)
+{
+    for (int64_t i = 0; i < part->count; i++) {
+        values[i] = value_of(rank, round, which, i);
+    }
+    gpu_copy(part->memory, values, (size_t)part->count * sizeof(float), stream);
+    gpu_finish(stream);
+}
+
+static void start(struct part *part, const char *name, bool is_broadcast)
+{
+    struct hvd_tensor tensor = {.name = name,
+                                .input = part->memory,
+                                .output = part->memory,
+                                .shape = &part->count,
+                                .ndim = 1,
+                                .dtype = HVD_FLOAT32,
+                                .device = gpu_number(),
+                                .stream = stream};
+    struct hvd_error err = {0};
+    int status =
+        is_broadcast
+            ? hvd_broadcast_start(&tensor, size - 1, 0, &part->request, &err)
+            : hvd_allreduce_start(&tensor, 1, HVD_SUM, 1, 1, 0, &part->request, &err);
+
+    if (status != 0) {
+        fprintf(stderr, "# rank %d: %s\n", rank, err.text);
+        exit(1);
+    }
+}
+
+static float expected(bool is_broadcast, int round, int which, int64_t i)
+{
+    float sum = 0;
+
+    for (int r = 0; r < size; r++) {
+        sum += value_of(r, round, which, i);
+    }
+    return is_broadcast ? value_of(size - 1, round, which, i) : sum;
+}
+
+static bool is_right(struct part *part, bool is_broadcast, int round, int which)
+{
+    struct hvd_error err = {0};
+    int status = hvd_wait_on(part->request, stream, -1, &err);
+
+    hvd_request_free(part->request);
+    if (status != 0) {
+        fprintf(stderr, "# rank %d: %s\n", rank, err.text);
+        exit(1);
+    }
+    memset(results, 0, sizeof(results));
+    gpu_copy(results, part->memory, (size_t)part->count * sizeof(float), stream);
+    gpu_finish(stream);
+    for (int64_t i = 0; i < part->count; i++) {
+        if (results[i] != expected(is_broadcast, round, which, i)) {
+            fprintf(stderr, "# rank %d, round %d, %d: element %lld is %g, not %g\n", rank,
+                    round, which, (long long)i, (double)results[i],
+                    (double)expected(is_broadcast, round, which, i));
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool run_round(int round)
+{
+    static const char *const names[LARGE] = {"first", "second", "third"};
+    bool good = true;
+
+    for (int i = 0; i < LARGE; i++) {
+        fill(&large[i], round, i);
+    }
+    fill(&small, round, LARGE);
+    fill(&sent, round, LARGE + 1);
+    start(&large[0], names[0], false);
+    start(&sent, "sent", true);
+    start(&large[1], names[1], false);
+    start(&small, "small", false);
+    start(&large[2], names[2], false);
+    for (int i = 0; i < LARGE; i++) {
+        good &= is_right(&large[i], false, round, i);
+    }
+    good &= is_right(&small, false, round, LARGE);
+    return is_right(&sent, true, round, LARGE + 1) && good;
+}
+
+int main(void)
+{
+    bool good = true;
+
+    if (!gpu_open()) {
+        return 1;
+    }
+    rank = call_init();
+    size = hvd_size();
+    stream = gpu_stream();
+    for (int i = 0; i < LARGE; i++) {
+        large[i] = (struct part){.memory = gpu_memory(BYTES), .count = COUNT - i};
+    }
+    small = (struct part){.memory = gpu_memory(BYTES), .count = SMALL};
+    sent = (struct part){.memory = gpu_memory(BYTES), .count = COUNT / 2};
+    for (int round = 0; round < ROUNDS; round++) {
+        good &= run_round(round);
+    }
+    call_barrier();
+    hvd_shutdown();
+    if (rank == 0) {
+        tap_ok(good, "tensors in pieces, small ones and broadcasts, all at a time");
+        return tap_done();
+    }
+    return good ? 0 : 1;
+}
