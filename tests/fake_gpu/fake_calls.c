@@ -78,7 +78,8 @@ static void add_chunk(const struct fake_call *call, size_t bytes, char *to)
 static void take_chunk(const struct fake_call *call, size_t begin, size_t bytes)
 {
     struct fake_link *link = &call->comm->link;
-    size_t own = bytes_of(call) * (size_t)link->rank, end = own + bytes_of(call);
+    size_t rank = (size_t)link->rank;
+    size_t own = bytes_of(call) * rank, end = own + bytes_of(call);
     char sums[FAKE_CHUNK];
 
     switch (call->kind) {
@@ -93,11 +94,13 @@ static void take_chunk(const struct fake_call *call, size_t begin, size_t bytes)
                link->shared->places[call->peer].chunk, bytes);
         break;
     case FAKE_REDUCE_SCATTER:
-        add_chunk(call, bytes, sums);
-        for (size_t at = begin; at < begin + bytes; at++) {
-            if (at >= own && at < end) {
-                *(char *)must_reach((char *)call->to + (at - own), 1) = sums[at - begin];
-            }
+        own = own > begin ? own : begin;
+        end = end < begin + bytes ? end : begin + bytes;
+        if (own < end) {
+            add_chunk(call, bytes, sums);
+            memcpy(
+                must_reach((char *)call->to + (own - bytes_of(call) * rank), end - own),
+                sums + (own - begin), end - own);
         }
         break;
     default:

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A stand-in for the CUDA driver: devices, contexts and memory. Streams: fake_stream.c. */
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +23,7 @@ struct piece {
 static struct piece *pieces;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct fake_live live;
-static long calls, fail_at;
+static long calls, fail_at, die_at;
 static const char *failed;
 static const char *follower; /* what the same thread called then */
 static pthread_t failing;
@@ -35,6 +36,9 @@ HVD_EXPORT bool fake_gpu_fails(const char *function)
 
     pthread_mutex_lock(&lock);
     fails = ++calls == fail_at;
+    if (calls == die_at) {
+        raise(SIGKILL);
+    }
     if (fails) {
         failed = function;
         failing = pthread_self();
@@ -58,6 +62,14 @@ HVD_EXPORT long fake_gpu_fail_at(long at)
     follower = NULL;
     pthread_mutex_unlock(&lock);
     return before;
+}
+
+HVD_EXPORT void fake_gpu_die_at(long at)
+{
+    pthread_mutex_lock(&lock);
+    calls = 0;
+    die_at = at;
+    pthread_mutex_unlock(&lock);
 }
 
 HVD_EXPORT const char *fake_gpu_failed(void)
