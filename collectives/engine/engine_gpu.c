@@ -4,6 +4,7 @@
 
 #include "collectives/control/clock.h"
 #include "collectives/engine/engine_state.h"
+#include "gpu_binding/env.h"
 #include "gpu_binding/error.h"
 
 static void wake(void *context)
@@ -18,9 +19,14 @@ int hvd_engine_open_gpu(struct hvd_engine *engine, struct hvd_error *err)
 {
     const struct hvd_gpu_config config = {.boot = engine->boot,
                                           .path = engine->settings.gpu_path,
+                                          .allreduce = engine->settings.gpu_allreduce,
                                           .wake = wake,
                                           .context = engine};
 
+    if (engine->settings.gpu_allreduce_wrong != NULL) {
+        return hvd_fail(err, HVD_ERR_ARG, "%s=%.64s is none of auto, hierarchical, flat",
+                        HVD_ENV_GPU_ALLREDUCE, engine->settings.gpu_allreduce_wrong);
+    }
     return hvd_gpu_create(&config, &engine->gpu, err);
 }
 

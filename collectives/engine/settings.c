@@ -221,6 +221,32 @@ static enum hvd_gpu_path read_gpu_path(void)
     return HVD_GPU_PATH_AUTO;
 }
 
+/* HVD_GPU_ALLREDUCE, else as Horovod's switches say: one that is on, else one that is off. */
+static void read_gpu_allreduce(struct hvd_settings *settings)
+{
+    static const char *const words[] = {
+        [HVD_GPU_ALLREDUCE_AUTO] = "auto",
+        [HVD_GPU_ALLREDUCE_HIERARCHICAL] = "hierarchical",
+        [HVD_GPU_ALLREDUCE_FLAT] = "flat",
+    };
+    const char *text = find(HVD_ENV_GPU_ALLREDUCE);
+    bool is_told = find(HVD_ENV_HIERARCHICAL_ALLREDUCE) != NULL ||
+                   find(HVD_ENV_TORUS_ALLREDUCE) != NULL;
+    bool is_on = read_switch(HVD_ENV_HIERARCHICAL_ALLREDUCE, false) ||
+                 read_switch(HVD_ENV_TORUS_ALLREDUCE, false);
+
+    settings->gpu_allreduce = is_on     ? HVD_GPU_ALLREDUCE_HIERARCHICAL
+                              : is_told ? HVD_GPU_ALLREDUCE_FLAT
+                                        : HVD_GPU_ALLREDUCE_AUTO;
+    settings->gpu_allreduce_wrong = text;
+    for (int i = 0; text != NULL && i <= HVD_GPU_ALLREDUCE_FLAT; i++) {
+        if (strcasecmp(text, words[i]) == 0) {
+            settings->gpu_allreduce = (enum hvd_gpu_allreduce)i;
+            settings->gpu_allreduce_wrong = NULL;
+        }
+    }
+}
+
 static void read_records(struct hvd_settings *settings)
 {
     const char *ranks = find(HVD_ENV_TIMELINE_RANKS);
@@ -254,6 +280,7 @@ void hvd_settings_read(struct hvd_settings *settings)
     read_autotune(settings);
     read_records(settings);
     settings->gpu_path = read_gpu_path();
+    read_gpu_allreduce(settings);
 }
 
 void hvd_settings_name_rank(const struct hvd_settings *settings, int rank)

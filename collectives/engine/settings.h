@@ -22,6 +22,8 @@ struct hvd_settings {
     bool dynamic_process_sets;
     bool single_copy; /* ranks of a node may reach each other's memory */
     enum hvd_gpu_path gpu_path;
+    enum hvd_gpu_allreduce gpu_allreduce;
+    const char *gpu_allreduce_wrong; /* no word for it; NULL: it is right */
     const char *thread_affinity; /* NULL: none; thread_cpu.h reads it */
 
     bool stall_check_disable;
@@ -45,7 +47,8 @@ struct hvd_settings {
 
 /* Reads the environment, and sets the least log level and how log lines begin. A value that
  * cannot be right, and a name that Horovod does not have, get a warning that names variable,
- * value and what is used instead. The ranks of a job have the same environment, so only the
+ * value and what is used instead; but for gpu_allreduce_wrong, with which GPUs cannot be opened.
+ * The ranks of a job have the same environment, so only the
  * launcher's first rank warns; the others say it at level info. */
 void hvd_settings_read(struct hvd_settings *settings);
 

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "collectives/control/clock.h"
+#include "collectives/gpu/gpu_cross.h"
 #include "collectives/gpu/gpu_job.h"
 #include "collectives/gpu/gpu_load.h"
 #include "gpu_binding/error.h"
@@ -253,6 +254,9 @@ static int check_peers(struct hvd_gpu *gpu, int64_t now_ns, struct hvd_error *er
         if (peers->comm != NULL) {
             status = gpu->pool->module->comm_check(peers->comm, err);
         }
+        if (peers->node_comm != NULL && status == 0) {
+            status = gpu->pool->module->comm_check(peers->node_comm, err);
+        }
     }
     return status;
 }
@@ -392,6 +396,7 @@ void hvd_gpu_forget_peers(struct hvd_gpu *gpu, int set)
 
         if (peers->set == set) {
             *at = peers->next;
+            hvd_gpu_cross_destroy(peers->cross);
             free(peers);
             return;
         }

@@ -25,17 +25,31 @@ enum hvd_gpu_path {
     HVD_GPU_PATH_HOST,
 };
 
+/* How an allreduce by NCCL goes between nodes. */
+enum hvd_gpu_allreduce {
+    HVD_GPU_ALLREDUCE_AUTO, /* as the first large batches were faster */
+    HVD_GPU_ALLREDUCE_HIERARCHICAL, /* added up within nodes first; gpu_pipe.h */
+    HVD_GPU_ALLREDUCE_FLAT, /* by NCCL over all ranks at once */
+};
+
+struct hvd_gpu_cross;
+
 /* A process set whose ranks have met. */
 struct hvd_gpu_peers {
     struct hvd_gpu_peers *next;
     int set;
     struct hvd_gpu_comm *comm; /* NULL: through host memory */
     int nccl_version;
+    enum hvd_gpu_allreduce allreduce;
+    /* NULL when that is flat: */
+    struct hvd_gpu_comm *node_comm; /* of this node's ranks */
+    struct hvd_gpu_cross *cross;
 };
 
 struct hvd_gpu_config {
     const struct hvd_boot *boot; /* borrowed */
     enum hvd_gpu_path path; /* of HVD_GPU_PATH */
+    enum hvd_gpu_allreduce allreduce; /* of HVD_GPU_ALLREDUCE */
     void (*wake)(void *context); /* the drive: any thread */
     void *context;
 };

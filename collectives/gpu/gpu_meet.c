@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collectives/gpu/gpu_cross.h"
 #include "collectives/gpu/gpu_run_state.h"
 #include "gpu_binding/env.h"
 #include "gpu_binding/error.h"
@@ -15,7 +16,8 @@
 struct face {
     struct hvd_gpu_card card;
     int32_t path; /* enum hvd_gpu_path */
-    int32_t unused;
+    int32_t allreduce; /* enum hvd_gpu_allreduce */
+    unsigned char node_id[HVD_GPU_ID_BYTES]; /* of its node; zero unless it makes one */
 };
 
 struct meeting {
@@ -23,6 +25,34 @@ struct meeting {
     const struct hvd_team *team;
     const struct hvd_boot *boot;
 };
+
+/* Why a set cannot add up within nodes first, "" when it can: of what all ranks know before they
+ * meet. */
+static const char *find_shape_obstacle(const struct hvd_team *team)
+{
+    return !hvd_layout_is_homogeneous(team->layout)
+               ? "its nodes have different numbers of ranks"
+           : team->local_size == 1 ? "it has one rank on each node"
+                                   : "";
+}
+
+/* The first rank of each node makes the id that its node may need. */
+static int make_node_id(const struct hvd_gpu_run *run, struct face *face,
+                        struct hvd_error *err)
+{
+    struct hvd_gpu_pool *pool = run->gpu->pool;
+    struct hvd_gpu_card card;
+    bool is_needed = run->team->layout->nodes > 1 && run->team->local_rank == 0 &&
+                     find_shape_obstacle(run->team)[0] == '\0' &&
+                     face->path != HVD_GPU_PATH_HOST &&
+                     face->allreduce != HVD_GPU_ALLREDUCE_FLAT;
+    int status = is_needed ? pool->module->identify(pool->device, true, &card, err) : 0;
+
+    if (is_needed && status == 0) {
+        memcpy(face->node_id, card.id, sizeof(face->node_id));
+    }
+    return status;
+}
 
 int hvd_gpu_meet(struct hvd_gpu_run *run, struct hvd_error *err)
 {
@@ -35,8 +65,10 @@ int hvd_gpu_meet(struct hvd_gpu_run *run, struct hvd_error *err)
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory to meet the other ranks");
     }
     face->path = run->gpu->config.path;
+    face->allreduce = run->gpu->config.allreduce;
     status = pool->module->identify(
         pool->device, makes_id && face->path != HVD_GPU_PATH_HOST, &face->card, err);
+    status = status != 0 ? status : make_node_id(run, face, err);
     run->shown = face;
     return status != 0 ? status : hvd_gpu_run_gather(run, face, sizeof(*face), err);
 }
@@ -119,6 +151,70 @@ static void say(const struct hvd_gpu_run *run, const char *obstacle, bool is_cho
     }
 }
 
+/* --- within nodes first --- */
+
+static void say_allreduce(const struct hvd_gpu_run *run, const char *reason)
+{
+    static const char *const ways[] = {
+        [HVD_GPU_ALLREDUCE_AUTO] = "the faster way of two, once both are measured",
+        [HVD_GPU_ALLREDUCE_HIERARCHICAL] = "within nodes first",
+        [HVD_GPU_ALLREDUCE_FLAT] = "over all nodes at once",
+    };
+
+    if (run->team->rank == 0 && run->team->layout->nodes > 1) {
+        hvd_log(HVD_LOG_INFO, "process set %d: allreduce by NCCL %s: %s", run->peers->set,
+                ways[run->peers->allreduce], reason);
+    }
+}
+
+/* What one rank was told counts for all; flat, which needs less, before the other. */
+static enum hvd_gpu_allreduce choose_allreduce(const struct meeting *meeting,
+                                               char *reason, size_t size)
+{
+    const char *obstacle = find_shape_obstacle(meeting->team);
+    enum hvd_gpu_allreduce chosen = HVD_GPU_ALLREDUCE_AUTO;
+
+    if (obstacle[0] != '\0') {
+        snprintf(reason, size, "%s", obstacle);
+        return HVD_GPU_ALLREDUCE_FLAT;
+    }
+    snprintf(reason, size, HVD_ENV_GPU_ALLREDUCE "=auto");
+    for (int i = 0; i < meeting->team->layout->size; i++) {
+        enum hvd_gpu_allreduce told = (enum hvd_gpu_allreduce)meeting->faces[i].allreduce;
+
+        if (told > chosen) {
+            chosen = told;
+            snprintf(reason, size, "rank %d was told so", meeting->team->ranks[i]);
+        }
+    }
+    return chosen;
+}
+
+static int join_nodes(struct hvd_gpu_run *run, const struct meeting *meeting,
+                      struct hvd_error *err)
+{
+    const struct hvd_team *team = run->team;
+    struct hvd_gpu_peers *peers = run->peers;
+    struct hvd_gpu_pool *pool = run->gpu->pool;
+    int leader = hvd_layout_rank(team->layout, team->node, 0);
+    char reason[128] = "";
+    int status;
+
+    peers->allreduce = team->layout->nodes > 1
+                           ? choose_allreduce(meeting, reason, sizeof(reason))
+                           : HVD_GPU_ALLREDUCE_FLAT;
+    say_allreduce(run, reason);
+    if (peers->allreduce == HVD_GPU_ALLREDUCE_FLAT) {
+        return 0;
+    }
+    status = hvd_gpu_cross_create(team, meeting->boot, &peers->cross, err);
+    return status != 0
+               ? status
+               : pool->module->comm_create(pool->device, meeting->faces[leader].node_id,
+                                           team->local_rank, team->local_size,
+                                           &peers->node_comm, err);
+}
+
 static int decide(struct hvd_gpu_run *run, const struct meeting *meeting,
                   struct hvd_error *err)
 {
@@ -138,6 +234,7 @@ static int decide(struct hvd_gpu_run *run, const struct meeting *meeting,
     if (at == size) {
         status = pool->module->comm_create(pool->device, meeting->faces[0].card.id,
                                            run->team->rank, size, &run->peers->comm, err);
+        status = status != 0 ? status : join_nodes(run, meeting, err);
     }
     if (status == 0) {
         say(run, obstacle, at < size && meeting->faces[at].path == HVD_GPU_PATH_HOST);

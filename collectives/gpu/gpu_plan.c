@@ -98,10 +98,9 @@ bool hvd_gpu_plan_fits(const struct hvd_proposal *proposal, int size, int nccl_v
 }
 
 /* As NCCL has to be told: booleans are bytes, "or" their maximum, "and" their minimum. */
-static struct hvd_gpu_step reduction(const struct hvd_gpu_plan *plan,
-                                     enum hvd_gpu_step_kind kind)
+struct hvd_gpu_step hvd_gpu_plan_reduction(const struct hvd_proposal *proposal, int size,
+                                           enum hvd_gpu_step_kind kind)
 {
-    const struct hvd_proposal *proposal = &plan->entries[0]->proposal;
     bool is_bool = proposal->dtype == HVD_BOOL;
     bool is_or = proposal->op == HVD_SUM || proposal->op == HVD_MAX;
     bool adds = proposal->op == HVD_SUM || proposal->op == HVD_AVERAGE;
@@ -112,7 +111,7 @@ static struct hvd_gpu_step reduction(const struct hvd_gpu_plan *plan,
         .op = is_bool ? (is_or ? HVD_MAX : HVD_MIN)
               : adds  ? HVD_SUM
                       : proposal->op,
-        .factor = factor_of(proposal, plan->size),
+        .factor = factor_of(proposal, size),
     };
 }
 
@@ -199,7 +198,8 @@ static void copy_packed(const struct hvd_gpu_plan *plan, bool is_in,
 static void add_allreduce(const struct hvd_gpu_plan *plan, const void *from, void *to,
                           int64_t bytes, struct hvd_gpu_steps *steps)
 {
-    struct hvd_gpu_step step = reduction(plan, HVD_GPU_ALLREDUCE);
+    struct hvd_gpu_step step = hvd_gpu_plan_reduction(&plan->entries[0]->proposal,
+                                                      plan->size, HVD_GPU_ALLREDUCE);
 
     step.from = from;
     step.to = to;
@@ -248,7 +248,8 @@ static void plan_reducescatter(const struct hvd_gpu_plan *plan,
     const struct hvd_entry *entry = plan->entries[0];
     int64_t rows = entry->proposal.shape[0], each = rows / plan->size;
     int64_t extra = rows % plan->size, row_bytes = hvd_entry_row_bytes(entry);
-    struct hvd_gpu_step step = reduction(plan, HVD_GPU_REDUCESCATTER);
+    struct hvd_gpu_step step =
+        hvd_gpu_plan_reduction(&entry->proposal, plan->size, HVD_GPU_REDUCESCATTER);
     int64_t row_count = row_bytes / (int64_t)hvd_dtype_bytes(step.dtype);
     const char *from = entry->input;
 

@@ -29,6 +29,10 @@ struct hvd_gpu_plan {
 /* Whether this NCCL does this reduction as it is promised in hvd.h; what only moves it can. */
 bool hvd_gpu_plan_fits(const struct hvd_proposal *proposal, int size, int nccl_version);
 
+/* Over size ranks, as NCCL has to be told; addresses and count are missing. */
+struct hvd_gpu_step hvd_gpu_plan_reduction(const struct hvd_proposal *proposal, int size,
+                                           enum hvd_gpu_step_kind kind);
+
 /* Bytes of device memory for what is copied together. */
 size_t hvd_gpu_plan_room(const struct hvd_gpu_plan *plan);
 

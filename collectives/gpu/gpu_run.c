@@ -128,8 +128,18 @@ static int begin_on_host(struct hvd_gpu_run *run, struct hvd_error *err)
     return status;
 }
 
+static int begin_pipe(struct hvd_gpu_run *run, struct hvd_error *err)
+{
+    run->phase = HVD_GPU_PIPE;
+    poll_device(run, true);
+    return hvd_gpu_nodes_pipe(run, err);
+}
+
 static int begin_by_nccl(struct hvd_gpu_run *run, struct hvd_error *err)
 {
+    if (hvd_gpu_nodes_first(run)) {
+        return begin_pipe(run, err);
+    }
     if (run->batch->header.kind == HVD_KIND_ALLTOALL) {
         run->phase = HVD_GPU_COUNT;
         return hvd_gpu_count(run, err);

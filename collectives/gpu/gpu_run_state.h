@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The state of a run of a GPU batch, shared by its phases (gpu_run.c), meeting (gpu_meet.c), and the
- * ways by NCCL (gpu_launch.c) and through host memory (gpu_stage.c). */
+ * ways by NCCL (gpu_launch.c, gpu_nodes.c) and through host memory (gpu_stage.c). */
 #ifndef HVD_GPU_RUN_STATE_H
 #define HVD_GPU_RUN_STATE_H
 
@@ -68,6 +68,10 @@ int hvd_gpu_count_end(struct hvd_gpu_run *run, struct hvd_error *err);
 /* gpu_meet.c: begins, and ends with run->peers. */
 int hvd_gpu_meet(struct hvd_gpu_run *run, struct hvd_error *err);
 int hvd_gpu_meet_end(struct hvd_gpu_run *run, struct hvd_error *err);
+
+/* gpu_nodes.c: whether the batch is added up within nodes first; makes run->pipe for that. */
+bool hvd_gpu_nodes_first(const struct hvd_gpu_run *run);
+int hvd_gpu_nodes_pipe(struct hvd_gpu_run *run, struct hvd_error *err);
 
 /* gpu_stage.c: makes run->pipe for an allreduce through host memory. */
 int hvd_gpu_stage_pipe(struct hvd_gpu_run *run, struct hvd_error *err);

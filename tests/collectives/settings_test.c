@@ -235,6 +235,40 @@ static void test_lines(void)
     tap_ok(!logged_has(HVD_LOG_WARN, "unheard"), "the level is the user's");
 }
 
+static void test_gpu_allreduce(void)
+{
+    static const struct {
+        const char *name;
+        const char *value;
+        enum hvd_gpu_allreduce wanted;
+    } right[] = {
+        {NULL, NULL, HVD_GPU_ALLREDUCE_AUTO},
+        {"HVD_GPU_ALLREDUCE", "auto", HVD_GPU_ALLREDUCE_AUTO},
+        {"HVD_GPU_ALLREDUCE", "hierarchical", HVD_GPU_ALLREDUCE_HIERARCHICAL},
+        {"HVD_GPU_ALLREDUCE", "FLAT", HVD_GPU_ALLREDUCE_FLAT},
+        {"HOROVOD_HIERARCHICAL_ALLREDUCE", "1", HVD_GPU_ALLREDUCE_HIERARCHICAL},
+        {"HOROVOD_HIERARCHICAL_ALLREDUCE", "0", HVD_GPU_ALLREDUCE_FLAT},
+        {"HOROVOD_TORUS_ALLREDUCE", "1", HVD_GPU_ALLREDUCE_HIERARCHICAL},
+        {"HOROVOD_TORUS_ALLREDUCE", "0", HVD_GPU_ALLREDUCE_FLAT},
+    };
+    const struct variable both[] = {{"HOROVOD_HIERARCHICAL_ALLREDUCE", "1"},
+                                    {"HVD_GPU_ALLREDUCE", "flat"},
+                                    {NULL, NULL}};
+    struct hvd_settings s;
+
+    for (size_t i = 0; i < sizeof(right) / sizeof(right[0]); i++) {
+        s = read_one(right[i].name, right[i].value);
+        tap_ok(s.gpu_allreduce == right[i].wanted && s.gpu_allreduce_wrong == NULL,
+               "%s=%s is known", right[i].name != NULL ? right[i].name : "nothing",
+               right[i].value != NULL ? right[i].value : "");
+    }
+    s = read_with(both);
+    tap_ok(s.gpu_allreduce == HVD_GPU_ALLREDUCE_FLAT, "hvd's own variable goes first");
+    s = read_one("HVD_GPU_ALLREDUCE", "ring");
+    tap_ok(s.gpu_allreduce_wrong != NULL && strcmp(s.gpu_allreduce_wrong, "ring") == 0,
+           "another word is kept for who tells of it");
+}
+
 int main(void)
 {
     test_defaults();
@@ -245,5 +279,6 @@ int main(void)
     test_unknown();
     test_ranks();
     test_lines();
+    test_gpu_allreduce();
     return tap_done();
 }

@@ -20,7 +20,8 @@ static void test_known(void)
     static const char *const known[] = {
         "HOROVOD_RANK=3",
         "HOROVOD_CYCLE_TIME=0.5",
-        "HOROVOD_HIERARCHICAL_ALLREDUCE=0",
+        "HOROVOD_HIERARCHICAL_ALLREDUCE=1",
+        "HOROVOD_TORUS_ALLREDUCE=1",
         "HOROVOD_GPU_OPERATIONS=NCCL",
         "HOROVOD_WITHOUT_MXNET=1",
         "HOROVOD_WITH_PYTORCH=1",
@@ -43,9 +44,10 @@ static void test_known(void)
 
 static void test_without_effect(void)
 {
-    check("HOROVOD_TORUS_ALLREDUCE=1");
+    check("HOROVOD_HIERARCHICAL_ALLGATHER=1");
     tap_ok(logged_count(HVD_LOG_WARN) == 0 &&
-               logged_has(HVD_LOG_INFO, "HOROVOD_TORUS_ALLREDUCE=1 has no effect: hvd "),
+               logged_has(HVD_LOG_INFO,
+                          "HOROVOD_HIERARCHICAL_ALLGATHER=1 has no effect: hvd "),
            "what has no meaning here is said to who wants to know, with the reason");
     check("HOROVOD_CONTROLLER=mpi");
     tap_ok(logged_has(HVD_LOG_INFO, "HOROVOD_CONTROLLER=mpi has no effect"),

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A job in which one rank dies while its GPU and those of the others are in the middle of a
- * collective: gpu_victim RANK [connect]. For the stand-in. The others print what they are told, in
+ * collective: gpu_victim RANK [connect|CALL]. For the stand-in. The others print what they are told, in
  * the words of victim.c, and that their own stream, which waits for the collective, goes on. With
  * "connect" the rank dies as NCCL connects; then they print whether shutdown leaves a thread, or
- * anything of the GPU. */
+ * anything of the GPU. With a number it dies in that call of CUDA or NCCL while a tensor goes in
+ * pieces. */
 #include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -15,7 +17,12 @@
 #include "tests/collectives/gpu/gpu_memory.h"
 #include "tests/fake_gpu/fake_cuda.h"
 
+enum {
+    COUNT = 1 << 18
+};
+
 static void *stream, *memory;
+static int dimensions; /* of the tensors: 0, or 1 with COUNT elements */
 
 static double now(void)
 {
@@ -27,9 +34,12 @@ static double now(void)
 
 static int start(const char *name, struct hvd_request **request, struct hvd_error *err)
 {
+    static const int64_t shape[] = {COUNT};
     struct hvd_tensor tensor = {.name = name,
                                 .input = memory,
                                 .output = memory,
+                                .shape = shape,
+                                .ndim = dimensions,
                                 .dtype = HVD_FLOAT64,
                                 .device = gpu_number(),
                                 .stream = stream};
@@ -68,6 +78,14 @@ static void die(void)
     }
     nanosleep(&while_others_begin, NULL);
     kill(getpid(), SIGKILL);
+}
+
+static void die_at(long call)
+{
+    struct hvd_error err = {0};
+
+    fake_gpu_die_at(call);
+    allreduce("pending", &err);
 }
 
 /* The ranks have agreed on the collective, and have met. */
@@ -121,7 +139,8 @@ static void print_left(int rank, const struct fake_live *before, int threads)
 int main(int argc, char **argv)
 {
     int victim = argc > 1 ? atoi(argv[1]) : 0;
-    bool connects = argc > 2;
+    bool connects = argc > 2 && strcmp(argv[2], "connect") == 0;
+    long call = argc > 2 && !connects ? atol(argv[2]) : 0;
     struct fake_live before;
     struct hvd_request *request = NULL;
     struct hvd_error err = {0};
@@ -133,7 +152,8 @@ int main(int argc, char **argv)
         return 1;
     }
     stream = gpu_stream();
-    memory = gpu_memory(sizeof(double));
+    memory = gpu_memory(COUNT * sizeof(double));
+    dimensions = call > 0 ? 1 : 0;
     fake_gpu_live(&before);
     threads = count_threads();
     if (hvd_init(&err) != 0) {
@@ -143,7 +163,9 @@ int main(int argc, char **argv)
     rank = hvd_rank();
     status = connects ? 0 : allreduce("life", &err);
     begin = now();
-    if (rank == victim) {
+    if (rank == victim && call > 0) {
+        die_at(call);
+    } else if (rank == victim) {
         (connects ? die_connecting : die)();
     }
     status = status != 0 ? status : start("pending", &request, &err);

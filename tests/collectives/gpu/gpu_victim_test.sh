@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# gpu_victim_test.sh HVDRUN LAYOUT VICTIM PROGRAM [connect]: as victim_test.sh, and the other ranks
-# were in the middle of a collective on their GPUs, which ends; or NCCL connected, and nothing is left.
+# gpu_victim_test.sh HVDRUN LAYOUT VICTIM PROGRAM [connect|CALL]: as victim_test.sh, and the other ranks
+# were in the middle of a collective on their GPUs, which ends; or NCCL connected, and nothing is left;
+# or a tensor went in pieces.
 here=$(dirname "$0")
 ranks=$(($(echo "$2" | tr , +)))
 out=$(mktemp)
@@ -15,8 +16,11 @@ if grep -q SKIP "$out"; then
 fi
 text=$("$here/../job.sh" "$1" "$2" "$4" "$3" ${5:+"$5"} 2>&1)
 count=0
-words="launched stream"
-[ -z "$5" ] || words="nothing stream"
+case $5 in
+'') words="launched stream" ;;
+connect) words="nothing stream" ;;
+*) words=stream ;;
+esac
 for word in $words; do
     if [ "$(echo "$text" | grep -c "$word [0-9]")" -eq $((ranks - 1)) ]; then
         echo "ok - each other rank says: $word"

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The ranks of a process set that have the same local rank, one of each node. */
+#include "collectives/gpu/gpu_cross.h"
+
+#include <stdlib.h>
+
+#include "gpu_binding/error.h"
+
+/* The channels of teams are numbered from 0: those of their cross teams from here. */
+static const uint32_t first_channel = 1u << 31;
+
+struct hvd_gpu_cross {
+    struct hvd_shm *shm;
+    struct hvd_shm_region *region;
+    struct hvd_team team;
+};
+
+static int open_slots(struct hvd_gpu_cross *cross, const struct hvd_geometry *geometry,
+                      struct hvd_error *err)
+{
+    const struct hvd_shm_sizes sizes = {.local_size = 1, .geometry = *geometry};
+    const int member = 0;
+    int fd = hvd_shm_open(&sizes, err);
+    int status = fd < 0 ? fd : hvd_shm_create(fd, 0, &sizes, NULL, &cross->shm, err);
+
+    return status != 0 ? status
+                       : hvd_shm_region_open(cross->shm, &member, 1, &cross->region, err);
+}
+
+static int compare_ranks(const void *a, const void *b)
+{
+    const int *one = a, *other = b;
+
+    return (*one > *other) - (*one < *other);
+}
+
+static int init_team(struct hvd_gpu_cross *cross, const struct hvd_team *team,
+                     const struct hvd_boot *boot, struct hvd_error *err)
+{
+    int nodes = team->layout->nodes, status;
+    int *ranks = calloc((size_t)nodes, sizeof(ranks[0]));
+
+    if (ranks == NULL) {
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for a team of %d ranks", nodes);
+    }
+    for (int i = 0; i < nodes; i++) {
+        ranks[i] = team->ranks[hvd_layout_rank(team->layout, i, team->local_rank)];
+    }
+    qsort(ranks, (size_t)nodes, sizeof(ranks[0]), compare_ranks);
+    cross->team.net = team->net;
+    cross->team.region = cross->region;
+    cross->team.channel = first_channel | team->channel;
+    cross->team.geometry = team->geometry;
+    cross->team.algorithms = team->algorithms;
+    status = hvd_team_init(&cross->team, boot, ranks, nodes, err);
+    if (status == 0) {
+        cross->team.local_ranks[0] = 0; /* in memory that is all its own */
+    }
+    free(ranks);
+    return status;
+}
+
+int hvd_gpu_cross_create(const struct hvd_team *team, const struct hvd_boot *boot,
+                         struct hvd_gpu_cross **out, struct hvd_error *err)
+{
+    struct hvd_gpu_cross *cross = calloc(1, sizeof(*cross));
+    int status;
+
+    if (cross == NULL) {
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for a team");
+    }
+    status = open_slots(cross, &team->geometry, err);
+    status = status != 0 ? status : init_team(cross, team, boot, err);
+    if (status != 0) {
+        hvd_gpu_cross_destroy(cross);
+        return status;
+    }
+    *out = cross;
+    return 0;
+}
+
+void hvd_gpu_cross_destroy(struct hvd_gpu_cross *cross)
+{
+    if (cross == NULL) {
+        return;
+    }
+    hvd_team_finish(&cross->team);
+    hvd_shm_region_close(cross->region);
+    hvd_shm_destroy(cross->shm);
+    free(cross);
+}
+
+struct hvd_team *hvd_gpu_cross_team(struct hvd_gpu_cross *cross)
+{
+    return &cross->team;
+}
