@@ -32,6 +32,13 @@ enum hvd_gpu_allreduce {
     HVD_GPU_ALLREDUCE_FLAT, /* by NCCL over all ranks at once */
 };
 
+/* What this rank has measured of both ways, [hierarchical or flat]; gpu_nodes.c. */
+struct hvd_gpu_trial {
+    int64_t count; /* batches begun */
+    int64_t ns[HVD_GPU_ALLREDUCE_FLAT + 1];
+    int64_t bytes[HVD_GPU_ALLREDUCE_FLAT + 1]; /* the same on all ranks */
+};
+
 struct hvd_gpu_cross;
 
 /* A process set whose ranks have met. */
@@ -44,6 +51,7 @@ struct hvd_gpu_peers {
     /* NULL when that is flat: */
     struct hvd_gpu_comm *node_comm; /* of this node's ranks */
     struct hvd_gpu_cross *cross;
+    struct hvd_gpu_trial trial; /* while it is auto */
 };
 
 struct hvd_gpu_config {

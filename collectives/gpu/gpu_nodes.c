@@ -1,13 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An allreduce over several nodes that adds up within the nodes first: the ranks of a node by NCCL,
- * and then each rank its part with the same local rank of the other nodes, over the network. */
+ * and then each rank its part with the same local rank of the other nodes, over the network. And
+ * whether that is faster than NCCL over all nodes at once. */
+#include "collectives/control/clock.h"
 #include "collectives/gpu/gpu_cross.h"
 #include "collectives/gpu/gpu_run_state.h"
+#include "gpu_binding/log.h"
+
+/* In this order both ways have the same part of what changes from batch to batch; the first of each
+ * way connects, and does not count. */
+static const enum hvd_gpu_allreduce trials[] = {
+    HVD_GPU_ALLREDUCE_FLAT,         HVD_GPU_ALLREDUCE_HIERARCHICAL,
+    HVD_GPU_ALLREDUCE_FLAT,         HVD_GPU_ALLREDUCE_HIERARCHICAL,
+    HVD_GPU_ALLREDUCE_HIERARCHICAL, HVD_GPU_ALLREDUCE_FLAT,
+};
+
+enum {
+    WARM_UP = 2,
+    TRIALS = sizeof(trials) / sizeof(trials[0]),
+};
 
 bool hvd_gpu_nodes_first(const struct hvd_gpu_run *run)
 {
+    enum hvd_gpu_allreduce way =
+        run->tried != HVD_GPU_ALLREDUCE_AUTO ? run->tried : run->peers->allreduce;
+
     return run->batch->header.kind == HVD_KIND_ALLREDUCE && run->peers->cross != NULL &&
-           run->peers->allreduce == HVD_GPU_ALLREDUCE_HIERARCHICAL;
+           way == HVD_GPU_ALLREDUCE_HIERARCHICAL;
 }
 
 /* What all ranks' elements are multiplied by is done by NCCL, before anything is added up: so what
@@ -31,4 +50,82 @@ int hvd_gpu_nodes_pipe(struct hvd_gpu_run *run, struct hvd_error *err)
                                             .prescale = 1.0,
                                             .postscale = 1.0};
     return hvd_gpu_pipe_create(&config, &run->pipe, err);
+}
+
+/* --- which way is faster --- */
+
+/* All ranks know the same of a batch, and count the same trials. A batch of less than a piece has
+ * nothing that overlaps: it goes over all nodes at once until larger ones have decided. */
+bool hvd_gpu_trial_wanted(const struct hvd_gpu_run *run)
+{
+    return run->peers->allreduce == HVD_GPU_ALLREDUCE_AUTO &&
+           run->batch->header.kind == HVD_KIND_ALLREDUCE &&
+           hvd_gpu_batch_bytes(run->batch) >=
+               hvd_gpu_pipe_part_bytes(run->team) * run->team->local_size;
+}
+
+int hvd_gpu_trial_ready(struct hvd_gpu_run *run, struct hvd_error *err)
+{
+    hvd_gpu_steps_follow(&run->job.steps, run->batch->entries,
+                         (int)run->batch->header.count);
+    return hvd_gpu_job_submit(run->gpu, &run->job, HVD_GPU_IN, NULL, err);
+}
+
+/* Each tells the others what it has measured so far, and so that its input is there. */
+int hvd_gpu_trial_line_up(struct hvd_gpu_run *run, struct hvd_error *err)
+{
+    hvd_gpu_job_end(run->gpu, &run->job);
+    return hvd_gpu_run_gather(run, &run->peers->trial, sizeof(run->peers->trial), err);
+}
+
+/* Bytes in a nanosecond on the slowest rank. */
+static double speed_of(const struct hvd_gpu_trial *told, int size,
+                       enum hvd_gpu_allreduce way)
+{
+    int64_t most = 1;
+
+    for (int i = 0; i < size; i++) {
+        most = told[i].ns[way] > most ? told[i].ns[way] : most;
+    }
+    return (double)told[0].bytes[way] / (double)most;
+}
+
+/* From the same numbers on all ranks. */
+static void decide(struct hvd_gpu_run *run, const struct hvd_gpu_trial *told)
+{
+    int size = run->team->layout->size;
+    double nodes_first = speed_of(told, size, HVD_GPU_ALLREDUCE_HIERARCHICAL);
+    double flat = speed_of(told, size, HVD_GPU_ALLREDUCE_FLAT);
+    bool is_flat = flat >= nodes_first;
+
+    run->peers->allreduce =
+        is_flat ? HVD_GPU_ALLREDUCE_FLAT : HVD_GPU_ALLREDUCE_HIERARCHICAL;
+    hvd_log(run->team->rank == 0 ? HVD_LOG_INFO : HVD_LOG_DEBUG,
+            "process set %d: allreduce by NCCL %s from now on: measured %.2f GB/s "
+            "over all nodes at once, %.2f GB/s within nodes first",
+            run->peers->set, is_flat ? "over all nodes at once" : "within nodes first",
+            flat, nodes_first);
+}
+
+void hvd_gpu_trial_begin(struct hvd_gpu_run *run)
+{
+    struct hvd_gpu_trial *trial = &run->peers->trial;
+
+    if (trial->count == TRIALS) {
+        decide(run, run->gathered.result);
+    } else {
+        run->tried = trials[trial->count++];
+        run->tried_ns = hvd_clock_ns();
+    }
+    hvd_gpu_run_end_gather(run);
+}
+
+void hvd_gpu_trial_end(struct hvd_gpu_run *run)
+{
+    struct hvd_gpu_trial *trial = &run->peers->trial;
+
+    if (trial->count > WARM_UP) {
+        trial->ns[run->tried] += hvd_clock_ns() - run->tried_ns;
+        trial->bytes[run->tried] += hvd_gpu_batch_bytes(run->batch);
+    }
 }

@@ -100,12 +100,20 @@ static void pass_turn(struct hvd_gpu_run *run)
     }
 }
 
+/* A trial keeps it to its end. */
+static void pass_turn_unless_tried(struct hvd_gpu_run *run)
+{
+    if (run->tried == HVD_GPU_ALLREDUCE_AUTO) {
+        pass_turn(run);
+    }
+}
+
 static int begin_launch(struct hvd_gpu_run *run, struct hvd_error *err)
 {
     int status = hvd_gpu_launch(run, err);
 
     run->phase = HVD_GPU_LAUNCH;
-    pass_turn(run);
+    pass_turn_unless_tried(run);
     return status;
 }
 
@@ -153,6 +161,11 @@ static int begin(struct hvd_gpu_run *run, struct hvd_error *err)
     if (!goes_by_nccl(run)) {
         return begin_on_host(run, err);
     }
+    if (hvd_gpu_trial_wanted(run)) {
+        run->phase = HVD_GPU_READY;
+        poll_device(run, true);
+        return hvd_gpu_trial_ready(run, err);
+    }
     return begin_by_nccl(run, err);
 }
 
@@ -194,6 +207,29 @@ static int finish_count(struct hvd_gpu_run *run, int64_t *work, bool *moved,
     return status != 0 ? status : begin_launch(run, err);
 }
 
+static int finish_ready(struct hvd_gpu_run *run, struct hvd_error *err)
+{
+    int status = hvd_gpu_job_reached(&run->job, err);
+
+    if (status != 0) {
+        return status;
+    }
+    run->phase = HVD_GPU_LINE_UP;
+    return hvd_gpu_trial_line_up(run, err);
+}
+
+static int finish_line_up(struct hvd_gpu_run *run, int64_t *work, bool *moved,
+                          struct hvd_error *err)
+{
+    int status = run_inner(run, work, moved, err);
+
+    if (status != 0) {
+        return status;
+    }
+    hvd_gpu_trial_begin(run);
+    return begin_by_nccl(run, err);
+}
+
 static int finish_fetch(struct hvd_gpu_run *run, struct hvd_error *err)
 {
     int status = hvd_gpu_job_reached(&run->job, err);
@@ -227,7 +263,20 @@ static int finish_pipe(struct hvd_gpu_run *run, int64_t *work, bool *moved,
     if (status == 0) {
         run->phase = HVD_GPU_LAUNCH;
         poll_device(run, false);
-        pass_turn(run);
+        pass_turn_unless_tried(run);
+    }
+    return status;
+}
+
+/* Returns 0 when the device has come to its end, too. */
+static int end_trial(struct hvd_gpu_run *run, const struct hvd_gpu_mark *end,
+                     struct hvd_error *err)
+{
+    int status = run->gpu->pool->module->event_test(end->event, err);
+
+    poll_device(run, true);
+    if (status == 0) {
+        hvd_gpu_trial_end(run);
     }
     return status;
 }
@@ -240,6 +289,9 @@ static int finish_launch(struct hvd_gpu_run *run, struct hvd_error *err)
     int status = run->pipe != NULL ? hvd_gpu_pipe_end(run->pipe, &end, &queue, err)
                                    : hvd_gpu_job_launched(&run->job, err);
 
+    if (status == 0 && run->tried != HVD_GPU_ALLREDUCE_AUTO) {
+        status = end_trial(run, end, err);
+    }
     if (status != 0) {
         return status;
     }
@@ -261,6 +313,10 @@ static int step(struct hvd_gpu_run *run, int64_t *work, bool *moved,
         return finish_meet(run, work, moved, err);
     case HVD_GPU_COUNT:
         return finish_count(run, work, moved, err);
+    case HVD_GPU_READY:
+        return finish_ready(run, err);
+    case HVD_GPU_LINE_UP:
+        return finish_line_up(run, work, moved, err);
     case HVD_GPU_FETCH:
         return finish_fetch(run, err);
     case HVD_GPU_ON_HOST:

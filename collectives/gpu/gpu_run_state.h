@@ -14,6 +14,8 @@ enum hvd_gpu_phase {
     HVD_GPU_AWAIT_TURN,
     HVD_GPU_MEET,
     HVD_GPU_COUNT,
+    HVD_GPU_READY, /* a trial: until the input is there */
+    HVD_GPU_LINE_UP, /* a trial: until it is there on all ranks */
     HVD_GPU_FETCH, /* until the device has come to mark */
     HVD_GPU_ON_HOST,
     HVD_GPU_PIPE, /* until all of pipe is handed to the launcher */
@@ -30,21 +32,25 @@ struct hvd_gpu_run {
     bool has_turn;
     bool is_polling; /* counted in gpu->waiting */
 
-    /* A collective of the ranks' hosts under way: MEET, COUNT, ON_HOST. */
+    /* A collective of the ranks' hosts under way: MEET, COUNT, LINE_UP, ON_HOST. */
     struct hvd_run *inner;
-    struct hvd_entry gathered; /* of MEET and COUNT */
+    struct hvd_entry gathered; /* of all but ON_HOST */
     int64_t *rows; /* [size] */
     void *shown; /* of MEET: what this rank shows the others */
 
     int64_t *counts; /* [2 * size] rows sent, rows that come: alltoall */
 
-    struct hvd_gpu_job job; /* under way: FETCH, LAUNCH without pipe */
+    struct hvd_gpu_job job; /* under way: READY, FETCH, LAUNCH without pipe */
     struct hvd_gpu_pipe *pipe; /* PIPE, and LAUNCH then */
 
     /* Through host memory: the tensors there. */
     struct hvd_entry *shadows; /* [count] */
     struct hvd_entry **shadow_list;
     struct hvd_gpu_room *host;
+
+    /* A trial: one at a time, with nothing beside it, up to its end on the device. */
+    enum hvd_gpu_allreduce tried; /* AUTO: it is none */
+    int64_t tried_ns; /* when it began */
 
     int64_t failed_ns; /* when the network failed; 0: it has not */
     struct hvd_error failure;
@@ -69,7 +75,14 @@ int hvd_gpu_count_end(struct hvd_gpu_run *run, struct hvd_error *err);
 int hvd_gpu_meet(struct hvd_gpu_run *run, struct hvd_error *err);
 int hvd_gpu_meet_end(struct hvd_gpu_run *run, struct hvd_error *err);
 
-/* gpu_nodes.c: whether the batch is added up within nodes first; makes run->pipe for that. */
+/* gpu_nodes.c. Whether the batch is to be a trial; its phases; its end. */
+bool hvd_gpu_trial_wanted(const struct hvd_gpu_run *run);
+int hvd_gpu_trial_ready(struct hvd_gpu_run *run, struct hvd_error *err);
+int hvd_gpu_trial_line_up(struct hvd_gpu_run *run, struct hvd_error *err);
+void hvd_gpu_trial_begin(struct hvd_gpu_run *run);
+void hvd_gpu_trial_end(struct hvd_gpu_run *run);
+
+/* Whether the batch is added up within nodes first; makes run->pipe for that. */
 bool hvd_gpu_nodes_first(const struct hvd_gpu_run *run);
 int hvd_gpu_nodes_pipe(struct hvd_gpu_run *run, struct hvd_error *err);
 
