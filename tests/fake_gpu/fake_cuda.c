@@ -24,6 +24,7 @@ static struct piece *pieces;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct fake_live live;
 static long calls, fail_at, die_at;
+static const char *counted; /* only calls of this function; NULL: of all */
 static const char *failed;
 static const char *follower; /* what the same thread called then */
 static pthread_t failing;
@@ -32,11 +33,13 @@ static pthread_t failing;
 
 HVD_EXPORT bool fake_gpu_fails(const char *function)
 {
-    bool fails;
+    bool fails = false;
 
     pthread_mutex_lock(&lock);
-    fails = ++calls == fail_at;
-    if (calls == die_at) {
+    if (counted == NULL || strcmp(counted, function) == 0) {
+        fails = ++calls == fail_at;
+    }
+    if (die_at > 0 && calls == die_at) {
         raise(SIGKILL);
     }
     if (fails) {
@@ -50,7 +53,7 @@ HVD_EXPORT bool fake_gpu_fails(const char *function)
     return fails;
 }
 
-HVD_EXPORT long fake_gpu_fail_at(long at)
+HVD_EXPORT long fake_gpu_fail_in(const char *function, long at)
 {
     long before;
 
@@ -58,10 +61,16 @@ HVD_EXPORT long fake_gpu_fail_at(long at)
     before = calls;
     calls = 0;
     fail_at = at;
+    counted = function;
     failed = NULL;
     follower = NULL;
     pthread_mutex_unlock(&lock);
     return before;
+}
+
+HVD_EXPORT long fake_gpu_fail_at(long at)
+{
+    return fake_gpu_fail_in(NULL, at);
 }
 
 HVD_EXPORT void fake_gpu_die_at(long at)

@@ -25,6 +25,7 @@ void fake_gpu_live(struct fake_live *live);
 /* The at-th call from now on, of any function of both libraries, fails; 0: none. Returns how many
  * calls there were since the last time. */
 long fake_gpu_fail_at(long at);
+long fake_gpu_fail_in(const char *function, long at); /* likewise, of this one */
 void fake_gpu_die_at(long at); /* in the at-th call the process is killed */
 const char *fake_gpu_failed(void); /* the function that did, NULL: none has */
 
