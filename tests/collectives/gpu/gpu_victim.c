@@ -4,7 +4,7 @@
  * the words of victim.c, and that their own stream, which waits for the collective, goes on. With
  * "connect" the rank dies as NCCL connects; then they print whether shutdown leaves a thread, or
  * anything of the GPU. With a number it dies in that call of CUDA or NCCL while a tensor goes in
- * pieces. */
+ * pieces; then they print whether the tensor is theirs again, and nobody writes to it. */
 #include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
@@ -57,6 +57,19 @@ static int allreduce(const char *name, struct hvd_error *err)
         hvd_request_free(request);
     }
     return status;
+}
+
+static bool is_left_alone(void)
+{
+    static double before[COUNT], after[COUNT];
+    const struct timespec moment = {.tv_nsec = 30000000};
+
+    gpu_copy(before, memory, sizeof(before), stream);
+    gpu_finish(stream);
+    nanosleep(&moment, NULL);
+    gpu_copy(after, memory, sizeof(after), stream);
+    gpu_finish(stream);
+    return memcmp(before, after, sizeof(before)) == 0;
 }
 
 static void sleep_long(void *argument)
@@ -176,6 +189,9 @@ int main(int argc, char **argv)
     }
     printf("pending %d: %d %.1f %s\n", rank, status, now() - begin, err.text);
     hvd_request_free(request);
+    if (call > 0 && is_left_alone()) {
+        printf("alone %d: its tensor\n", rank);
+    }
     gpu_finish(stream);
     printf("stream %d: ended\n", rank);
     status = allreduce("next", &err);

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # gpu_victim_test.sh HVDRUN LAYOUT VICTIM PROGRAM [connect|CALL]: as victim_test.sh, and the other ranks
 # were in the middle of a collective on their GPUs, which ends; or NCCL connected, and nothing is left;
-# or a tensor went in pieces.
+# or a tensor went in pieces, and nobody writes to it any more.
 here=$(dirname "$0")
 ranks=$(($(echo "$2" | tr , +)))
 out=$(mktemp)
@@ -19,7 +19,7 @@ count=0
 case $5 in
 '') words="launched stream" ;;
 connect) words="nothing stream" ;;
-*) words=stream ;;
+*) words="alone stream" ;;
 esac
 for word in $words; do
     if [ "$(echo "$text" | grep -c "$word [0-9]")" -eq $((ranks - 1)) ]; then
