@@ -261,18 +261,12 @@ static int check_peers(struct hvd_gpu *gpu, int64_t now_ns, struct hvd_error *er
     return status;
 }
 
-/* Nothing is on a stream, or on its way there. */
-static bool has_nothing(const struct hvd_gpu *gpu)
-{
-    return hvd_gpu_is_idle(gpu) && gpu->jobs == NULL;
-}
-
 int hvd_gpu_progress(struct hvd_gpu *gpu, hvd_gpu_landed *landed, void *context,
                      bool *moved, struct hvd_error *err)
 {
     int status = 0;
 
-    if (gpu->has_failed || has_nothing(gpu)) {
+    if (gpu->has_failed || (hvd_gpu_is_idle(gpu) && gpu->jobs == NULL)) {
         return 0;
     }
     for (int i = 0; i < HVD_GPU_QUEUES; i++) {
@@ -285,8 +279,7 @@ int hvd_gpu_progress(struct hvd_gpu *gpu, hvd_gpu_landed *landed, void *context,
         }
         status = status == HVD_INPROGRESS ? 0 : status;
     }
-    return status != 0 || has_nothing(gpu) ? status
-                                           : check_peers(gpu, hvd_clock_ns(), err);
+    return status != 0 ? status : check_peers(gpu, hvd_clock_ns(), err);
 }
 
 int64_t hvd_gpu_deadline(const struct hvd_gpu *gpu, bool is_waited, int64_t now_ns)

@@ -105,6 +105,10 @@ static void decide(struct hvd_gpu_run *run, const struct hvd_gpu_trial *told)
             "over all nodes at once, %.2f GB/s within nodes first",
             run->peers->set, is_flat ? "over all nodes at once" : "within nodes first",
             flat, nodes_first);
+    if (is_flat) {
+        hvd_gpu_cross_destroy(run->peers->cross);
+        run->peers->cross = NULL;
+    }
 }
 
 void hvd_gpu_trial_begin(struct hvd_gpu_run *run)
