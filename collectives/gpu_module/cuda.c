@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdio.h>
 
+#include "collectives/gpu_module/hints.h"
 #include "gpu_binding/error.h"
 
 #define SYMBOL(member, name, older)                                                      \
@@ -85,20 +86,13 @@ const struct hvd_cuda *hvd_cuda_find(struct hvd_gpu_library *found)
 int hvd_cuda_fail(const struct hvd_cuda *cuda, const char *function, int error,
                   struct hvd_error *err)
 {
+    const char *hint = hvd_cuda_hint(error);
     const char *name = NULL, *text = NULL;
 
     cuda->error_name(error, &name);
     cuda->error_string(error, &text);
-    if (error == CUDA_ERROR_OUT_OF_MEMORY) {
-        return hvd_fail(
-            err, HVD_ERR_NOMEM,
-            "%s failed: %s (%s): the GPU's memory is full, a smaller batch or "
-            "a lower HOROVOD_FUSION_THRESHOLD leaves more",
-            function, name != NULL ? name : "error", text != NULL ? text : "");
-    }
-    return hvd_fail(err, HVD_ERR_SYS,
-                    "%s failed: %s %d (%s); it may come from an earlier kernel of the "
-                    "training: CUDA_LAUNCH_BLOCKING=1 shows which",
-                    function, name != NULL ? name : "error", error,
-                    text != NULL ? text : "unknown");
+    return hvd_fail(err, error == CUDA_ERROR_OUT_OF_MEMORY ? HVD_ERR_NOMEM : HVD_ERR_SYS,
+                    "%s failed: %s %d (%s)%s%s", function, name != NULL ? name : "error",
+                    error, text != NULL ? text : "unknown", hint[0] != '\0' ? "; " : "",
+                    hint);
 }

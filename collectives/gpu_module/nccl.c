@@ -5,7 +5,9 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "collectives/gpu_module/hints.h"
 #include "gpu_binding/error.h"
 
 #define NEEDED(member, name)                                                             \
@@ -99,22 +101,13 @@ const struct hvd_nccl *hvd_nccl_find(const char *file, struct hvd_gpu_library *f
     return found->problem[0] == '\0' ? &functions : NULL;
 }
 
-static const char *hint_of(int result)
+/* The length of what there is room for. */
+static int first_line(const char *text)
 {
-    switch (result) {
-    case NCCL_UNHANDLED_CUDA_ERROR:
-        return "often the GPU's memory is full; NCCL_DEBUG=WARN tells more";
-    case NCCL_SYSTEM_ERROR:
-        return "often /dev/shm is too small, or NCCL_SOCKET_IFNAME names no interface "
-               "that "
-               "reaches the other nodes; NCCL_DEBUG=WARN tells more";
-    case NCCL_INVALID_USAGE:
-        return "often two ranks use one GPU; NCCL_DEBUG=WARN tells more";
-    case NCCL_REMOTE_ERROR:
-        return "another rank died or gave up";
-    default:
-        return "NCCL_DEBUG=WARN tells more";
-    }
+    const size_t most = 220;
+    size_t length = strcspn(text, "\n");
+
+    return (int)(length < most ? length : most);
 }
 
 int hvd_nccl_fail(const struct hvd_nccl *nccl, const char *function, int result,
@@ -123,10 +116,10 @@ int hvd_nccl_fail(const struct hvd_nccl *nccl, const char *function, int result,
     bool is_net = result == NCCL_SYSTEM_ERROR || result == NCCL_REMOTE_ERROR;
     const char *last = nccl->last_error != NULL ? nccl->last_error(comm) : NULL;
     const char *text = nccl->error_string(result);
-    bool has_last = last != NULL && last[0] != '\0';
 
+    last = last != NULL && last[0] != '\0' ? last : "no further word";
     return hvd_fail(err, is_net ? HVD_ERR_NET : HVD_ERR_SYS,
-                    "%s failed: %s (NCCL %d: %.220s); %s", function,
+                    "%s failed: %s (NCCL %d: %.*s); %s", function,
                     text != NULL ? text : "unknown error", nccl->version,
-                    has_last ? last : "no further word", hint_of(result));
+                    first_line(last), last, hvd_nccl_hint(result, last));
 }
