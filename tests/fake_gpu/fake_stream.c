@@ -10,11 +10,17 @@
 #include "gpu_binding/attr.h"
 #include "tests/fake_gpu/fake_state.h"
 
+enum {
+    DISABLE_TIMING = 2,
+};
+
 /* An event counts how often it was recorded, and how many of those places were reached. */
 struct fake_event {
     int owners; /* the program, and what is on streams */
     uint64_t recorded;
     uint64_t reached;
+    bool has_time;
+    double reached_ms; /* the last one, by the device's clock */
 };
 
 enum kind {
@@ -90,11 +96,25 @@ static void drop_event(struct fake_event *event)
     }
 }
 
+/* The device has a clock of its own, which starts elsewhere than the host's. FAKE_GPU_DRIFT: it is so
+ * many parts in a million too fast. */
+static double device_ms(void)
+{
+    const char *text = getenv("FAKE_GPU_DRIFT");
+    double drift = text != NULL ? atof(text) : 0;
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return 7e6 +
+           ((double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6) * (1 + drift * 1e-6);
+}
+
 /* lock held */
 static void reach(struct op *op)
 {
     if (op->kind == RECORD && op->event->reached < op->place) {
         op->event->reached = op->place;
+        op->event->reached_ms = device_ms();
     }
     while (op->kind == WAIT && op->event->reached < op->place) {
         pthread_cond_wait(&changed, &lock);
@@ -252,12 +272,12 @@ HVD_EXPORT int cuStreamDestroy_v2(struct fake_stream *stream)
 
 HVD_EXPORT int cuEventCreate(struct fake_event **out, unsigned flags)
 {
-    (void)flags;
     if (fake_gpu_fails("cuEventCreate") || !fake_has_context()) {
         return FAKE_INVALID_VALUE;
     }
     *out = calloc(1, sizeof(**out));
     (*out)->owners = 1;
+    (*out)->has_time = (flags & DISABLE_TIMING) == 0;
     fake_count(&fake_counters()->events, 1);
     return FAKE_SUCCESS;
 }
@@ -297,6 +317,26 @@ HVD_EXPORT int cuEventQuery(struct fake_event *event)
     is_reached = event->reached == event->recorded;
     pthread_mutex_unlock(&lock);
     return is_reached ? FAKE_SUCCESS : FAKE_NOT_READY;
+}
+
+HVD_EXPORT int cuEventElapsedTime(float *ms, struct fake_event *from,
+                                  struct fake_event *to)
+{
+    int error = FAKE_SUCCESS;
+
+    if (fake_gpu_fails("cuEventElapsedTime")) {
+        return FAKE_INVALID_VALUE;
+    }
+    pthread_mutex_lock(&lock);
+    if (!from->has_time || !to->has_time || from->recorded == 0 || to->recorded == 0) {
+        error = FAKE_INVALID_HANDLE;
+    } else if (from->reached < from->recorded || to->reached < to->recorded) {
+        error = FAKE_NOT_READY;
+    } else {
+        *ms = (float)(to->reached_ms - from->reached_ms);
+    }
+    pthread_mutex_unlock(&lock);
+    return error;
 }
 
 HVD_EXPORT int cuStreamWaitEvent(struct fake_stream *stream, struct fake_event *event,
