@@ -22,7 +22,7 @@
 
 #include "collectives/hvd.h"
 
-#define HVD_GPU_MODULE_VERSION 1
+#define HVD_GPU_MODULE_VERSION 2
 #define HVD_GPU_MODULE_SYMBOL "hvd_gpu_module"
 
 enum {
@@ -78,6 +78,27 @@ struct hvd_gpu_step {
     struct hvd_gpu_event *event;
 };
 
+/* What the device did for a work, and when. */
+enum hvd_gpu_span_kind {
+    HVD_GPU_CONNECTS, /* the launcher: NCCL meets the other ranks */
+    HVD_GPU_AWAITS, /* events that steps follow */
+    HVD_GPU_MOVES, /* steps that are none of the others */
+    HVD_GPU_COLLECTS, /* a collective, or a group of them */
+};
+
+struct hvd_gpu_span {
+    enum hvd_gpu_span_kind kind;
+    enum hvd_gpu_step_kind step; /* COLLECTS: the first one */
+    int64_t begin_ns; /* CLOCK_MONOTONIC of the host */
+    int64_t end_ns;
+};
+
+enum {
+    HVD_GPU_MOST_SPANS = 12, /* of a work; what is more is part of the last one */
+};
+
+struct hvd_gpu_timing;
+
 /* From submit until status is set it is the module's. */
 struct hvd_gpu_work {
     struct hvd_gpu_work *next; /* the module's */
@@ -86,6 +107,7 @@ struct hvd_gpu_work {
     struct hvd_gpu_step *steps; /* [count] */
     int count;
     struct hvd_gpu_event *done; /* recorded behind the last step */
+    struct hvd_gpu_timing *timing; /* NULL: nobody wants to know when */
     _Atomic int status; /* HVD_INPROGRESS until all steps are on the stream */
     struct hvd_error error; /* of status < 0; written before it */
 };
@@ -167,6 +189,16 @@ struct hvd_gpu_module {
     int (*comm_check)(struct hvd_gpu_comm *comm, struct hvd_error *err);
 
     void (*submit)(struct hvd_gpu_device *device, struct hvd_gpu_work *work);
+
+    /* What measures one work. Its events cost the device some microseconds. Measuring that fails
+     * is no failure of the work. read, when work->done has come: returns how many spans there
+     * are, one after the other, 0 when it could not be measured. The caller owns *out, which may
+     * outlive the device, like an event. */
+    int (*timing_create)(struct hvd_gpu_device *device, struct hvd_gpu_timing **out,
+                         struct hvd_error *err);
+    int (*timing_read)(struct hvd_gpu_timing *timing,
+                       struct hvd_gpu_span spans[HVD_GPU_MOST_SPANS]);
+    void (*timing_destroy)(struct hvd_gpu_timing *timing); /* NULL is fine */
 };
 
 #endif

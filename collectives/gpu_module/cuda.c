@@ -34,6 +34,7 @@ static const struct hvd_library_symbol symbols[] = {
     SYMBOL(event_destroy, "cuEventDestroy_v2", NULL),
     SYMBOL(event_record, "cuEventRecord", NULL),
     SYMBOL(event_query, "cuEventQuery", NULL),
+    SYMBOL(event_elapsed, "cuEventElapsedTime", "cuEventElapsedTime_v2"),
     SYMBOL(mem_alloc, "cuMemAlloc_v2", NULL),
     SYMBOL(mem_free, "cuMemFree_v2", NULL),
     SYMBOL(host_alloc, "cuMemHostAlloc", NULL),

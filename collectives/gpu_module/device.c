@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "collectives/gpu_module/timing.h"
 #include "gpu_binding/error.h"
 
 int hvd_device_enter(struct hvd_gpu_device *device, struct hvd_error *err)
@@ -114,6 +115,7 @@ void hvd_device_close(struct hvd_gpu_device *device)
             device->cuda->stream_destroy(device->streams[i]);
         }
     }
+    hvd_timing_finish_device(device);
     if (entered) {
         hvd_device_leave(device);
     }

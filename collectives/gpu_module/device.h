@@ -31,6 +31,8 @@ struct hvd_gpu_device {
     int number; /* what the driver calls it */
     CUcontext ctx;
     CUstream streams[HVD_GPU_QUEUES];
+    CUstream clock; /* timing.c's, the launcher's; NULL: nothing was measured yet */
+    struct hvd_gpu_anchor *anchor; /* the launcher's, too */
     void (*wake)(void *context);
     void *context;
 

@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "collectives/gpu_module/device.h"
+#include "collectives/gpu_module/timing.h"
 #include "gpu_binding/error.h"
 
 /* How long the launcher has to come out of NCCL by itself before its communicator is aborted under
@@ -31,7 +32,9 @@ static int run_work(struct hvd_gpu_device *device, struct hvd_gpu_work *work)
         return hvd_fail(&work->error, HVD_ERR_STATE, "the job has ended");
     }
     if (work->comm != NULL) {
+        hvd_timing_connects(work);
         status = hvd_comm_connect(work->comm, &work->error);
+        hvd_timing_connected(work);
     }
     return status != 0 ? status : hvd_steps_run(device, work);
 }

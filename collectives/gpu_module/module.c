@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "collectives/gpu_module/device.h"
+#include "collectives/gpu_module/timing.h"
 #include "gpu_binding/attr.h"
 #include "gpu_binding/error.h"
 
@@ -110,4 +111,7 @@ const struct hvd_gpu_module hvd_gpu_module = {
     .comm_create = hvd_comm_create,
     .comm_check = hvd_comm_check,
     .submit = hvd_launcher_submit,
+    .timing_create = hvd_timing_create,
+    .timing_read = hvd_timing_read,
+    .timing_destroy = hvd_timing_destroy,
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Steps of a work, put on its stream. */
 #include "collectives/gpu_module/device.h"
+#include "collectives/gpu_module/timing.h"
 #include "gpu_binding/error.h"
 
 /* ncclDataType_t; -1: NCCL does not add up such numbers. What is only moved goes as bytes. */
@@ -256,12 +257,15 @@ static void leave_group(struct hvd_gpu_device *device, const struct hvd_gpu_work
 int hvd_steps_run(struct hvd_gpu_device *device, struct hvd_gpu_work *work)
 {
     for (int i = 0; i < work->count; i++) {
-        int status = do_step(device, work, &work->steps[i]);
+        int status;
 
+        hvd_timing_step(work, &work->steps[i]);
+        status = do_step(device, work, &work->steps[i]);
         if (status != 0) {
             leave_group(device, work, i);
             return status;
         }
     }
+    hvd_timing_end(work);
     return hvd_event_record(work->done, device->streams[work->queue], &work->error);
 }
