@@ -63,6 +63,7 @@ int hvd_timeline_open_queue(struct hvd_timeline *timeline, hvd_trace_sink sink,
         .rank = timeline->place.of_all_ranks ? timeline->place.boot->rank : -1,
         .shift_ns = -timeline->start_ns,
     };
+    timeline->opened_ns = hvd_clock_ns();
     timeline->open_count = 0;
     timeline->dropped = 0;
     status = hvd_trace_queue_create(&options, &timeline->queue, err);

@@ -14,8 +14,22 @@
  *   ERROR                  instead of ALLREDUCE and what is in it: the tensor failed
  *
  * and so for ALLGATHER, BROADCAST (SHM_BCAST), ALLTOALL, REDUCESCATTER, ADASUM
- * (SHM_ADASUM_ALLREDUCE), BARRIER and JOIN. Horovod's other activities (fusion buffers, MPI_,
- * NCCL_, GLOO_) have no meaning here. What is planned starts without a word to rank 0: it has
+ * (SHM_ADASUM_ALLREDUCE), BARRIER and JOIN. Of a tensor on a GPU the last is LAUNCH: for the host
+ * it is over when it has been put on the GPU's stream. What the GPU does goes on while the host
+ * submits the tensor of the next step, so it has a half of the row for itself, with times measured
+ * on the device:
+ *
+ *   ALLREDUCE                   since it was launched
+ *     QUEUE                     the stream is not there yet
+ *     INIT_NCCL                 the first time: NCCL connects, on the host
+ *     WAIT_FOR_DATA             the stream is there, the tensors are not
+ *     MEMCPY_IN_FUSION_BUFFER   tensors that go together
+ *     NCCL_ALLREDUCE            and so NCCL_ALLGATHER, NCCL_BCAST, NCCL_ALLTOALL, ...
+ *     MEMCPY_OUT_FUSION_BUFFER
+ *
+ * or, through host memory, MEMCPY_IN_HOST_BUFFER, SHM_ALLREDUCE (on the host),
+ * MEMCPY_OUT_HOST_BUFFER. Horovod's other activities (MPI_, GLOO_, CCL_) have no meaning here. What
+ * is planned starts without a word to rank 0: it has
  * rank 0's mark only, and the wait for the others is part of SHM_ALLREDUCE. CYCLE_START marks,
  * if wanted, when rank 0 decides, and when something planned is complete. Only tensors that
  * rank 0 has are shown.
@@ -39,6 +53,7 @@
 
 #include "collectives/agreement/batch.h"
 #include "collectives/control/uplink.h"
+#include "collectives/timeline/trace_text.h"
 #include "pmix_boot/boot.h"
 
 struct hvd_timeline;
@@ -72,8 +87,9 @@ int hvd_timeline_begin(struct hvd_timeline *timeline, const char *path, bool mar
  * here is kept for it. */
 void hvd_timeline_expect(struct hvd_timeline *timeline);
 
-/* Rank 0: records no more. The file is whole and closed after close, which should wait until
- * progress on all ranks has brought their last events: has_ended. */
+/* Rank 0: records no more; what GPUs of other ranks have under way then may be missing. The file is
+ * whole and closed after close, which should wait until progress on all ranks has brought their
+ * last events: has_ended. */
 void hvd_timeline_end(struct hvd_timeline *timeline);
 bool hvd_timeline_has_ended(const struct hvd_timeline *timeline);
 void hvd_timeline_close(struct hvd_timeline *timeline);
@@ -111,6 +127,15 @@ void hvd_timeline_started(struct hvd_timeline *timeline, const struct hvd_batch 
 /* This rank's tensor has ended; before its request may be freed. */
 void hvd_timeline_ended(struct hvd_timeline *timeline, const struct hvd_entry *entry,
                         int status);
+
+/* The recording goes on: GPUs are to be watched. */
+bool hvd_timeline_is_on(const struct hvd_timeline *timeline);
+
+/* A GPU has done with the tensor what it was given at since_ns: spans, one after the other, at most
+ * HVD_TRACE_MOST_SPANS - 2. May come after hvd_timeline_ended, and after the tensor was proposed
+ * anew. */
+void hvd_timeline_device(struct hvd_timeline *timeline, const struct hvd_entry *entry,
+                         int64_t since_ns, const struct hvd_trace_span *spans, int count);
 
 /* Rank 0 begins a round of agreement. */
 void hvd_timeline_cycle(struct hvd_timeline *timeline);

@@ -32,14 +32,13 @@ static bool is_of_all_ranks(const struct hvd_timeline *timeline)
 
 /* --- into the queue --- */
 
-/* Events beyond those that open rows will need. */
-static bool has_room(struct hvd_timeline *timeline, size_t events)
+bool hvd_timeline_has_room(struct hvd_timeline *timeline, size_t events)
 {
     return hvd_trace_queue_room(timeline->queue) >=
            timeline->open_count * EVENTS_PER_TENSOR + events;
 }
 
-static void put(struct hvd_timeline *timeline, struct hvd_trace_event event)
+void hvd_timeline_put(struct hvd_timeline *timeline, struct hvd_trace_event event)
 {
     event.at_ns = hvd_clock_ns();
     if (!hvd_trace_queue_put(timeline->queue, &event)) {
@@ -47,22 +46,21 @@ static void put(struct hvd_timeline *timeline, struct hvd_trace_event event)
     }
 }
 
-static void put_begin(struct hvd_timeline *timeline, const struct hvd_trace_row *row,
+static void put_begin(struct hvd_timeline *timeline, struct hvd_trace_row *row,
                       const char *name)
 {
     struct hvd_trace_event event = {
         .kind = HVD_TRACE_BEGIN, .row = row->number, .name = name};
 
-    put(timeline, event);
+    hvd_timeline_put(timeline, event);
 }
 
-static void put_end(struct hvd_timeline *timeline, const struct hvd_trace_row *row,
-                    char *args)
+static void put_end(struct hvd_timeline *timeline, struct hvd_trace_row *row, char *args)
 {
     struct hvd_trace_event event = {
         .kind = HVD_TRACE_END, .row = row->number, .text = args};
 
-    put(timeline, event);
+    hvd_timeline_put(timeline, event);
 }
 
 static void put_mark(struct hvd_timeline *timeline, const struct hvd_trace_row *row,
@@ -74,8 +72,8 @@ static void put_mark(struct hvd_timeline *timeline, const struct hvd_trace_row *
     if (is_of_all_ranks(timeline)) {
         return;
     }
-    if (has_room(timeline, 1)) {
-        put(timeline, event);
+    if (hvd_timeline_has_room(timeline, 1)) {
+        hvd_timeline_put(timeline, event);
     } else {
         timeline->dropped++;
     }
@@ -88,7 +86,7 @@ static void tell_dropped(struct hvd_timeline *timeline)
 
     if (timeline->dropped > 0) {
         timeline->dropped = 0;
-        put(timeline, event);
+        hvd_timeline_put(timeline, event);
     }
 }
 
@@ -97,7 +95,7 @@ void hvd_timeline_put_lines(struct hvd_timeline *timeline, const char *lines,
 {
     struct hvd_trace_event event = {.kind = HVD_TRACE_LINES, .number = (int64_t)bytes};
 
-    event.text = bytes > 0 && has_room(timeline, 1) ? malloc(bytes) : NULL;
+    event.text = bytes > 0 && hvd_timeline_has_room(timeline, 1) ? malloc(bytes) : NULL;
     if (event.text != NULL) {
         memcpy(event.text, lines, bytes);
         if (hvd_trace_queue_put(timeline->queue, &event)) {
@@ -126,7 +124,7 @@ static void put_label(struct hvd_timeline *timeline, struct hvd_trace_row *row)
     } else {
         snprintf(event.text, bytes, "%s (process set %" PRId32 ")", row->name, row->set);
     }
-    put(timeline, event);
+    hvd_timeline_put(timeline, event);
 }
 
 /* --- what happens --- */
@@ -134,7 +132,7 @@ static void put_label(struct hvd_timeline *timeline, struct hvd_trace_row *row)
 static void begin_negotiation(struct hvd_timeline *timeline, struct hvd_trace_row *row,
                               enum hvd_kind kind)
 {
-    if (!has_room(timeline, EVENTS_PER_TENSOR + 1)) {
+    if (!hvd_timeline_has_room(timeline, EVENTS_PER_TENSOR + 1)) {
         row->state = HVD_ROW_SKIPPED;
         return;
     }
@@ -195,10 +193,8 @@ void hvd_timeline_proposed(struct hvd_timeline *timeline, const struct hvd_entry
     }
 }
 
-/* The row of this tensor; NULL when there is none. What stands in for a tensor that this rank does
- * not have is not shown. */
-static struct hvd_trace_row *row_of(struct hvd_timeline *timeline,
-                                    const struct hvd_entry *entry)
+struct hvd_trace_row *hvd_timeline_row_of(struct hvd_timeline *timeline,
+                                          const struct hvd_entry *entry)
 {
     if (!is_recording(timeline) || entry->is_absent) {
         return NULL;
@@ -209,7 +205,7 @@ static struct hvd_trace_row *row_of(struct hvd_timeline *timeline,
 
 static void note_agreed(struct hvd_timeline *timeline, const struct hvd_entry *entry)
 {
-    struct hvd_trace_row *row = row_of(timeline, entry);
+    struct hvd_trace_row *row = hvd_timeline_row_of(timeline, entry);
 
     if (row == NULL || row->state != HVD_ROW_NEGOTIATING) {
         return;
@@ -234,14 +230,13 @@ void hvd_timeline_agreed(struct hvd_timeline *timeline, const struct hvd_batch *
 }
 
 static void note_started(struct hvd_timeline *timeline, const struct hvd_entry *entry,
-                         bool crosses_nodes)
+                         const char *how)
 {
-    struct hvd_trace_row *row = row_of(timeline, entry);
-    enum hvd_kind kind = entry->proposal.kind;
+    struct hvd_trace_row *row = hvd_timeline_row_of(timeline, entry);
 
     if (row != NULL && row->state == HVD_ROW_WAITING) {
         put_end(timeline, row, NULL);
-        put_begin(timeline, row, hvd_timeline_transport(kind, crosses_nodes));
+        put_begin(timeline, row, how);
         row->state = HVD_ROW_RUNNING;
     }
 }
@@ -250,7 +245,12 @@ void hvd_timeline_started(struct hvd_timeline *timeline, const struct hvd_batch 
                           bool crosses_nodes)
 {
     for (int64_t i = 0; is_recording(timeline) && i < batch->header.count; i++) {
-        note_started(timeline, batch->entries[i], crosses_nodes);
+        const struct hvd_entry *entry = batch->entries[i];
+
+        note_started(timeline, entry,
+                     batch->gpu_number != 0
+                         ? "LAUNCH"
+                         : hvd_timeline_transport(entry->proposal.kind, crosses_nodes));
     }
 }
 
@@ -282,7 +282,7 @@ static void end_negotiation(struct hvd_timeline *timeline, struct hvd_trace_row 
 void hvd_timeline_ended(struct hvd_timeline *timeline, const struct hvd_entry *entry,
                         int status)
 {
-    struct hvd_trace_row *row = row_of(timeline, entry);
+    struct hvd_trace_row *row = hvd_timeline_row_of(timeline, entry);
     int early;
 
     if (row == NULL) {
@@ -307,8 +307,8 @@ void hvd_timeline_cycle(struct hvd_timeline *timeline)
     struct hvd_trace_event event = {.kind = HVD_TRACE_CYCLE};
 
     if (is_recording(timeline) && timeline->marks_cycles) {
-        if (has_room(timeline, 1)) {
-            put(timeline, event);
+        if (hvd_timeline_has_room(timeline, 1)) {
+            hvd_timeline_put(timeline, event);
         } else {
             timeline->dropped++;
         }

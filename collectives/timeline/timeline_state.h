@@ -2,6 +2,7 @@
 /* The state of the timeline, shared by the files that make it up:
  *   timeline.c         beginning and ending, rank 0's file
  *   timeline_events.c  from what happens to a tensor to events
+ *   timeline_device.c  and from what a GPU did with it
  *   timeline_ranks.c   from all ranks to rank 0 */
 #ifndef HVD_TIMELINE_STATE_H
 #define HVD_TIMELINE_STATE_H
@@ -29,6 +30,7 @@ struct hvd_timeline {
     struct hvd_trace_queue *queue; /* NULL when nothing is recorded */
     uint32_t generation; /* of the recording, counted by rank 0 */
     int64_t start_ns; /* rank 0's clock */
+    int64_t opened_ns; /* this rank's */
 
     /* timeline_events.c */
     struct hvd_trace_rows rows;
@@ -62,6 +64,17 @@ int hvd_timeline_open_queue(struct hvd_timeline *timeline, hvd_trace_sink sink,
 void hvd_timeline_close_queue(struct hvd_timeline *timeline);
 
 /* --- timeline_events.c --- */
+
+/* So many events will not be refused, beyond those that open rows will need. */
+bool hvd_timeline_has_room(struct hvd_timeline *timeline, size_t events);
+
+/* An event of now. Takes over its text. */
+void hvd_timeline_put(struct hvd_timeline *timeline, struct hvd_trace_event event);
+
+/* The row of this tensor; NULL when there is none. What stands in for a tensor that this rank does
+ * not have is not shown. */
+struct hvd_trace_row *hvd_timeline_row_of(struct hvd_timeline *timeline,
+                                          const struct hvd_entry *entry);
 
 /* Lines of another rank, bytes long; rank 0. */
 void hvd_timeline_put_lines(struct hvd_timeline *timeline, const char *lines,

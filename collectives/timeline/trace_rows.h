@@ -11,6 +11,8 @@ struct hvd_trace_row {
     int32_t set;
     const char *name; /* owned */
     int number; /* from 1 on */
+    bool has_device; /* its half on a device has a label */
+    int64_t device_ns; /* what is known there has ended */
     enum {
         HVD_ROW_IDLE,
         HVD_ROW_SKIPPED, /* the tensor is left out for want of room */

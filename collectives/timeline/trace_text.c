@@ -107,6 +107,11 @@ static void add(struct page *page, const char *format, ...)
     page->bytes += (size_t)n < room ? (size_t)n : room - 1;
 }
 
+/* In the picture of all ranks. */
+enum {
+    DEVICE_THREADS = 1000000
+};
+
 static void add_name_and_sort(struct page *page, const char *what, const char *where,
                               const char *name, int sort)
 {
@@ -140,6 +145,59 @@ static int64_t time_us(const struct hvd_trace_event *event, struct hvd_trace_fra
     return frame->last_us;
 }
 
+/* --- on a device --- */
+
+/* A row's half there: "pid": 3, "tid": 1, or "pid": RANK, "tid": 1000003. */
+static void place_on_device(const struct hvd_trace_frame *frame, int row, char text[64])
+{
+    if (frame->rank < 0) {
+        snprintf(text, 64, "\"pid\": %d, \"tid\": 1", row);
+    } else {
+        snprintf(text, 64, "\"pid\": %d, \"tid\": %d", frame->rank, DEVICE_THREADS + row);
+    }
+}
+
+static int64_t device_us(int64_t at_ns, int row, struct hvd_trace_frame *frame)
+{
+    int64_t us = (at_ns + frame->shift_ns) / 1000;
+    int64_t *last_us = &frame->device_us[row % HVD_TRACE_DEVICE_ROWS];
+
+    if (us > *last_us) {
+        *last_us = us;
+    }
+    return *last_us;
+}
+
+static void add_begin(struct page *page, const char *name, int64_t us, const char *where)
+{
+    add(page, "{\"ph\": \"B\", \"name\": \"%s\", \"ts\": %" PRId64 ", %s}\n", name, us,
+        where);
+}
+
+static void add_end(struct page *page, int64_t us, const char *where)
+{
+    add(page, "{\"ph\": \"E\", \"ts\": %" PRId64 ", %s}\n", us, where);
+}
+
+static void add_device(struct page *page, const struct hvd_trace_event *event,
+                       struct hvd_trace_frame *frame, const char *where)
+{
+    struct hvd_trace_span spans[HVD_TRACE_MOST_SPANS];
+    int count = (int)event->number;
+
+    memcpy(spans, event->text, (size_t)count * sizeof(spans[0]));
+    for (int i = 0; i < count; i++) {
+        add_begin(page, spans[i].name, device_us(spans[i].begin_ns, event->row, frame),
+                  where);
+        if (i > 0) {
+            add_end(page, device_us(spans[i].end_ns, event->row, frame), where);
+        }
+    }
+    add_end(page, device_us(spans[0].end_ns, event->row, frame), where);
+}
+
+/* --- one event --- */
+
 static void add_marker(struct page *page, const struct hvd_trace_event *event, int64_t us,
                        const char *where)
 {
@@ -160,8 +218,7 @@ static void add_timed(struct page *page, const struct hvd_trace_event *event, in
 
     switch (event->kind) {
     case HVD_TRACE_BEGIN:
-        add(page, "{\"ph\": \"B\", \"name\": \"%s\", \"ts\": %" PRId64 ", %s}\n",
-            event->name, us, where);
+        add_begin(page, event->name, us, where);
         break;
     case HVD_TRACE_END:
         add(page, "{\"ph\": \"E\", \"ts\": %" PRId64 ", %s%s%s}\n", us, where, comma,
@@ -185,11 +242,24 @@ size_t hvd_trace_text(const struct hvd_trace_event *event, struct hvd_trace_fram
     struct page page = {.text = out};
     char where[64];
 
-    place(frame, event->row, where);
-    if (event->kind == HVD_TRACE_ROW) {
+    if (event->kind == HVD_TRACE_DEVICE || event->kind == HVD_TRACE_DEVICE_ROW) {
+        place_on_device(frame, event->row, where);
+    } else {
+        place(frame, event->row, where);
+    }
+    switch (event->kind) {
+    case HVD_TRACE_ROW:
         add_name_and_sort(&page, frame->rank < 0 ? "process" : "thread", where,
                           event->text, event->row);
-    } else {
+        break;
+    case HVD_TRACE_DEVICE_ROW:
+        add_name_and_sort(&page, "thread", where, frame->rank < 0 ? "GPU" : event->text,
+                          event->row);
+        break;
+    case HVD_TRACE_DEVICE:
+        add_device(&page, event, frame, where);
+        break;
+    default:
         add_timed(&page, event, time_us(event, frame), where);
     }
     return page.bytes;

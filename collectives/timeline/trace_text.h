@@ -13,6 +13,11 @@
 /* The longest text of one event. So that it holds: names are cut after so many bytes of JSON. */
 #define HVD_TRACE_TEXT_BYTES 2048
 #define HVD_TRACE_NAME_BYTES 768
+#define HVD_TRACE_MOST_SPANS 10
+
+/* Rows on a device whose times are kept apart; numbers are given one after the other, so whoever has
+ * the same place is long gone. */
+#define HVD_TRACE_DEVICE_ROWS 4096
 
 enum hvd_trace_kind {
     HVD_TRACE_ROW, /* text: the name of the tensor that has this row from now on */
@@ -22,6 +27,17 @@ enum hvd_trace_kind {
     HVD_TRACE_CYCLE, /* a round of agreement */
     HVD_TRACE_DROPPED, /* number: so many events are missing here */
     HVD_TRACE_LINES, /* text: lines that another rank has made */
+    HVD_TRACE_DEVICE_ROW, /* text: the name of the row's other half, on a device, in the picture of
+                           * all ranks */
+    HVD_TRACE_DEVICE, /* text: struct hvd_trace_span[number], in the first one of which are the
+                       * others, one after the other: in the row's half on the device */
+};
+
+/* What took some time. */
+struct hvd_trace_span {
+    const char *name; /* outlives the event; A-Z, 0-9 and _ only */
+    int64_t begin_ns; /* CLOCK_MONOTONIC of this rank */
+    int64_t end_ns;
 };
 
 struct hvd_trace_event {
@@ -38,6 +54,7 @@ struct hvd_trace_frame {
     int rank; /* -1 in the picture of one rank */
     int64_t shift_ns; /* to be added to at_ns */
     int64_t last_us; /* the latest time that was written: time never goes back */
+    int64_t device_us[HVD_TRACE_DEVICE_ROWS]; /* nor does it there */
 };
 
 /* Writes an event (not HVD_TRACE_LINES) as one or more lines, each a JSON object and '\n', to

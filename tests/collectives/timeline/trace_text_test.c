@@ -102,6 +102,58 @@ static void time_never_goes_back(void)
            "when the clock is corrected, time stands still and does not go back");
 }
 
+/* As text_of, of several lines, each good JSON. */
+static const char *lines_of(struct hvd_trace_event event, struct hvd_trace_frame *frame)
+{
+    size_t bytes = hvd_trace_text(&event, frame, line);
+
+    line[bytes] = '\0';
+    for (const char *at = line; *at != '\0';) {
+        size_t length = strcspn(at, "\n") + 1;
+
+        if (!json_is_good(at, length)) {
+            return "";
+        }
+        at += length;
+    }
+    return line;
+}
+
+/* A tensor of row 3 on a device: wholly in its outer span, also where clocks are corrected. */
+static void devices_have_their_half(void)
+{
+    static struct hvd_trace_frame one = {.rank = -1, .shift_ns = -1000},
+                                  all = {.rank = 5};
+    static struct hvd_trace_span spans[] = {
+        {"ALLREDUCE", 5000, 9000}, {"QUEUE", 5000, 7000}, {"NCCL_ALLREDUCE", 7000, 9000}};
+    struct hvd_trace_event event = {
+        .kind = HVD_TRACE_DEVICE, .row = 3, .number = 3, .text = (char *)spans};
+
+    tap_ok(
+        strcmp(lines_of(event, &one),
+               "{\"ph\": \"B\", \"name\": \"ALLREDUCE\", \"ts\": 4, \"pid\": 3, \"tid\": "
+               "1}\n"
+               "{\"ph\": \"B\", \"name\": \"QUEUE\", \"ts\": 4, \"pid\": 3, \"tid\": 1}\n"
+               "{\"ph\": \"E\", \"ts\": 6, \"pid\": 3, \"tid\": 1}\n"
+               "{\"ph\": \"B\", \"name\": \"NCCL_ALLREDUCE\", \"ts\": 6, \"pid\": 3, "
+               "\"tid\": "
+               "1}\n"
+               "{\"ph\": \"E\", \"ts\": 8, \"pid\": 3, \"tid\": 1}\n"
+               "{\"ph\": \"E\", \"ts\": 8, \"pid\": 3, \"tid\": 1}\n") == 0,
+        "what a device did is in a thread of its own, at the device's times");
+    one.shift_ns = -3500;
+    tap_ok(strstr(lines_of(event, &one), "\"ALLREDUCE\", \"ts\": 8,") != NULL,
+           "where time does not go back either");
+    tap_ok(strstr(lines_of(event, &all), "\"pid\": 5, \"tid\": 1000003}") != NULL,
+           "and so of all ranks");
+    event = (struct hvd_trace_event){
+        .kind = HVD_TRACE_DEVICE_ROW, .row = 3, .text = "grad (GPU)"};
+    tap_ok(strstr(lines_of(event, &all), "\"args\": {\"name\": \"grad (GPU)\"}") !=
+                   NULL &&
+               strstr(lines_of(event, &one), "\"args\": {\"name\": \"GPU\"}") != NULL,
+           "which has a name");
+}
+
 static void name_is(const char *name, const char *expected, const char *promise)
 {
     char escaped[HVD_TRACE_NAME_BYTES];
@@ -168,6 +220,7 @@ int main(void)
     events_are_horovods();
     ranks_are_processes();
     time_never_goes_back();
+    devices_have_their_half();
     names_are_escaped();
     any_name_is_good_json();
     return tap_done();
