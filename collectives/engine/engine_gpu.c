@@ -4,6 +4,7 @@
 
 #include "collectives/control/clock.h"
 #include "collectives/engine/engine_state.h"
+#include "collectives/gpu/gpu_trace.h"
 #include "gpu_binding/env.h"
 #include "gpu_binding/error.h"
 
@@ -50,7 +51,12 @@ void hvd_engine_land_entry(void *context, struct hvd_entry *entry, int status,
 {
     struct hvd_engine *engine = context;
     struct hvd_request *kept = entry->request->is_kept ? entry->request : NULL;
+    const struct hvd_gpu_trace *trace = hvd_gpu_trace_of(entry);
 
+    if (status == 0 && trace != NULL) {
+        hvd_timeline_device(engine->timeline, entry, trace->since_ns, trace->spans,
+                            trace->count);
+    }
     if (hvd_entry_end(entry, status, text)) {
         tell_waiters(engine);
         if (kept != NULL) {
@@ -63,7 +69,10 @@ bool hvd_engine_progress_gpu(struct hvd_engine *engine)
 {
     struct hvd_error failure = {0};
     bool moved = false;
-    int status =
+    int status;
+
+    engine->gpu->is_traced = hvd_timeline_is_on(engine->timeline);
+    status =
         hvd_gpu_progress(engine->gpu, hvd_engine_land_entry, engine, &moved, &failure);
 
     if (status == HVD_ERR_NET && engine->gpu_lost_ns == 0) {

@@ -12,6 +12,9 @@ static const char dynamic[] = "DYNAMIC";
 /* How long ending waits for the last events of other ranks: they only have to be awake. */
 static const int heard_timeout_ms = 5000;
 
+/* And for what GPUs do with tensors of rank 0 that were launched before. */
+static const int landed_timeout_ms = 2000;
+
 static void wake(void *context)
 {
     struct hvd_engine *engine = context;
@@ -67,9 +70,18 @@ static bool is_heard(struct hvd_engine *engine, const void *arg)
     return engine->has_failed || hvd_timeline_has_ended(engine->timeline);
 }
 
+static bool has_landed(struct hvd_engine *engine, const void *arg)
+{
+    (void)arg;
+    return engine->has_failed || engine->gpu == NULL || hvd_gpu_is_idle(engine->gpu);
+}
+
 /* drive held */
 static void stop(struct hvd_engine *engine)
 {
+    if (hvd_timeline_is_on(engine->timeline)) {
+        hvd_engine_drive(engine, has_landed, NULL, landed_timeout_ms);
+    }
     hvd_timeline_end(engine->timeline);
     if (!hvd_engine_drive(engine, is_heard, NULL, heard_timeout_ms)) {
         hvd_log(HVD_LOG_WARN, "timeline: the last events of some ranks are missing");

@@ -9,6 +9,7 @@
 #include "collectives/gpu/gpu_cross.h"
 #include "collectives/gpu/gpu_job.h"
 #include "collectives/gpu/gpu_load.h"
+#include "collectives/gpu/gpu_trace.h"
 #include "gpu_binding/error.h"
 #include "gpu_binding/log.h"
 
@@ -230,6 +231,9 @@ static void land(struct hvd_gpu *gpu, int queue, hvd_gpu_landed *landed, void *c
     gpu->flying[queue] = mark->next;
     if (gpu->flying[queue] == NULL) {
         gpu->last[queue] = &gpu->flying[queue];
+    }
+    if (status == 0) {
+        hvd_gpu_trace_collect(mark->trace);
     }
     while (mark->entries != NULL) {
         struct hvd_entry *entry = mark->entries;

@@ -78,6 +78,7 @@ struct hvd_gpu {
     uint64_t turn; /* the number of the next that may begin */
     int waiting; /* runs that poll the device */
     int64_t checked_ns; /* when NCCL was last asked for errors */
+    bool is_traced; /* what is launched from now on is measured; set by the engine */
     bool has_failed;
     bool is_left; /* lock; the engine is gone, but the launcher is not */
 };

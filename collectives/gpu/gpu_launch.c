@@ -93,8 +93,7 @@ int hvd_gpu_launch(struct hvd_gpu_run *run, struct hvd_error *err)
     plan.room = run->gpu->pack != NULL ? run->gpu->pack->memory : NULL;
     hvd_gpu_steps_follow(&run->job.steps, plan.entries, plan.count);
     hvd_gpu_plan_steps(&plan, &run->job.steps);
-    return hvd_gpu_job_submit(run->gpu, &run->job, HVD_GPU_COLLECT, run->peers->comm,
-                              err);
+    return hvd_gpu_run_submit(run, HVD_GPU_COLLECT, run->peers->comm, err);
 }
 
 /* --- alltoall: how many rows come --- */

@@ -41,6 +41,7 @@ int hvd_gpu_nodes_pipe(struct hvd_gpu_run *run, struct hvd_error *err)
         .comm = run->peers->node_comm,
         .parts = run->team->local_size,
         .part = run->team->local_rank,
+        .trace = &run->trace,
         .reduction = hvd_gpu_plan_reduction(proposal, run->team->layout->size,
                                             HVD_GPU_REDUCESCATTER),
     };

@@ -147,6 +147,32 @@ static void follow_input(const struct hvd_gpu_pipe *pipe, struct hvd_gpu_job *jo
     }
 }
 
+/* The timeline shows the first piece on its way to the host and the last one on its way back; what is
+ * between them is the hosts'. */
+static int submit(struct hvd_gpu_pipe *pipe, struct hvd_gpu_job *job,
+                  enum hvd_gpu_queue queue, bool is_shown, struct hvd_error *err)
+{
+    const struct hvd_gpu_pipe_config *config = &pipe->config;
+    bool collects = queue == HVD_GPU_COLLECT;
+
+    if (is_shown) {
+        hvd_gpu_trace_work(config->trace, config->gpu, HVD_KIND_ALLREDUCE, queue,
+                           &job->work);
+    }
+    return hvd_gpu_job_submit(config->gpu, job, queue, collects ? config->comm : NULL,
+                              err);
+}
+
+static bool is_first(const struct hvd_gpu_pipe *pipe)
+{
+    return pipe->begun == 0;
+}
+
+static bool is_last(const struct hvd_gpu_pipe *pipe)
+{
+    return pipe->added == pipe->count - 1;
+}
+
 static int reduce(struct hvd_gpu_pipe *pipe, const struct hvd_gpu_piece *piece,
                   struct hvd_error *err)
 {
@@ -157,8 +183,7 @@ static int reduce(struct hvd_gpu_pipe *pipe, const struct hvd_gpu_piece *piece,
     walk(pipe, piece, copy_in, piece->device, &job->steps);
     walk(pipe, piece, zero_on_device, piece->device, &job->steps);
     add_collective(pipe, piece, true, &job->steps);
-    return hvd_gpu_job_submit(pipe->config.gpu, job, HVD_GPU_COLLECT, pipe->config.comm,
-                              err);
+    return submit(pipe, job, HVD_GPU_COLLECT, is_first(pipe), err);
 }
 
 static int fetch(struct hvd_gpu_pipe *pipe, const struct hvd_gpu_piece *piece,
@@ -178,7 +203,7 @@ static int fetch(struct hvd_gpu_pipe *pipe, const struct hvd_gpu_piece *piece,
         }
         walk(pipe, piece, copy_in, piece->host, &job->steps);
     }
-    return hvd_gpu_job_submit(pipe->config.gpu, job, HVD_GPU_IN, NULL, err);
+    return submit(pipe, job, HVD_GPU_IN, is_first(pipe), err);
 }
 
 void hvd_gpu_piece_zero(const struct hvd_gpu_pipe *pipe,
@@ -208,7 +233,7 @@ static int back(struct hvd_gpu_pipe *pipe, const struct hvd_gpu_piece *piece,
     } else {
         walk(pipe, piece, copy_out, piece->host, &job->steps);
     }
-    return hvd_gpu_job_submit(pipe->config.gpu, job, HVD_GPU_OUT, NULL, err);
+    return submit(pipe, job, HVD_GPU_OUT, is_last(pipe), err);
 }
 
 static int gather(struct hvd_gpu_pipe *pipe, const struct hvd_gpu_piece *piece,
@@ -220,8 +245,7 @@ static int gather(struct hvd_gpu_pipe *pipe, const struct hvd_gpu_piece *piece,
     add_follow(&job->steps, &piece->jobs->back);
     add_collective(pipe, piece, false, &job->steps);
     walk(pipe, piece, copy_out, piece->device, &job->steps);
-    return hvd_gpu_job_submit(pipe->config.gpu, job, HVD_GPU_COLLECT, pipe->config.comm,
-                              err);
+    return submit(pipe, job, HVD_GPU_COLLECT, is_last(pipe), err);
 }
 
 int hvd_gpu_piece_return(struct hvd_gpu_pipe *pipe, const struct hvd_gpu_piece *piece,

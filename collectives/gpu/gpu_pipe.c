@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "collectives/gpu/gpu_pipe_state.h"
+#include "collectives/timeline/timeline_words.h"
 #include "gpu_binding/error.h"
 
 /* Slots of the team in a part. The most are 2 MiB: the network and the bus to the device take some
@@ -126,6 +127,12 @@ static int end_piece(struct hvd_gpu_pipe *pipe, struct hvd_error *err)
 
     hvd_run_destroy(pipe->run);
     pipe->run = NULL;
+    if (pipe->added == pipe->count - 1) {
+        bool is_between = pipe->config.team->layout->nodes > 1;
+
+        hvd_gpu_trace_host(*pipe->config.trace,
+                           hvd_timeline_transport(HVD_KIND_ALLREDUCE, is_between));
+    }
     status = hvd_gpu_piece_return(pipe, &piece, err);
     pipe->added++;
     return status;
@@ -141,6 +148,9 @@ static int add_piece(struct hvd_gpu_pipe *pipe, int64_t *work, bool *moved,
 
     if (pipe->run == NULL) {
         status = await_piece(pipe, err);
+        if (status == 0 && pipe->added == 0) {
+            hvd_gpu_trace_collect(*pipe->config.trace);
+        }
         status = status != 0 ? status : begin_adding(pipe, err);
         if (status != 0) {
             return status;

@@ -27,6 +27,7 @@
 #define HVD_GPU_PIPE_H
 
 #include "collectives/gpu/gpu_job.h"
+#include "collectives/gpu/gpu_trace.h"
 #include "collectives/run/run.h"
 
 enum {
@@ -42,6 +43,7 @@ struct hvd_gpu_pipe_config {
     int parts; /* ranks in comm, 1 without; */
     int part; /* this one is this of them */
     struct hvd_gpu_step reduction; /* how comm adds up */
+    struct hvd_gpu_trace **trace; /* of the batch; borrowed */
 };
 
 struct hvd_gpu_pipe;

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "collectives/gpu/gpu_trace.h"
 #include "gpu_binding/error.h"
 
 /* The least room: many results are small. */
@@ -169,6 +170,8 @@ void hvd_gpu_mark_clear(struct hvd_gpu_mark *mark)
     }
     free(mark->litter);
     mark->litter = NULL;
+    hvd_gpu_trace_destroy(mark->trace);
+    mark->trace = NULL;
 }
 
 static void end_mark(struct hvd_held *held)

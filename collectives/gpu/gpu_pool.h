@@ -43,6 +43,7 @@ struct hvd_gpu_mark {
     struct hvd_entry *entries;
     struct hvd_gpu_room *rooms; /* dropped when the device has come here; so litter */
     void *litter; /* host memory */
+    struct hvd_gpu_trace *trace; /* NULL: nobody wants to know when */
 };
 
 /* Takes over device, which has no work yet; the caller owns *out. After a failure it is the

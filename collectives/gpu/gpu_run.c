@@ -6,6 +6,7 @@
 
 #include "collectives/control/clock.h"
 #include "collectives/gpu/gpu_run_state.h"
+#include "collectives/timeline/timeline_words.h"
 #include "gpu_binding/error.h"
 
 /* When NCCL fails because a rank died, the word of who it was is waited for so long. */
@@ -35,41 +36,12 @@ static void poll_device(struct hvd_gpu_run *run, bool polls)
     run->is_polling = polls;
 }
 
-/* --- collectives of the hosts --- */
-
-int hvd_gpu_run_gather(struct hvd_gpu_run *run, const void *data, size_t bytes,
-                       struct hvd_error *err)
+int hvd_gpu_run_submit(struct hvd_gpu_run *run, enum hvd_gpu_queue queue,
+                       struct hvd_gpu_comm *comm, struct hvd_error *err)
 {
-    int size = run->team->layout->size;
-    const struct hvd_batch_header header = {
-        .kind = HVD_KIND_ALLGATHER, .count = 1, .row_count = size};
-    struct hvd_entry *const entries[] = {&run->gathered};
-
-    run->rows = calloc((size_t)size, sizeof(run->rows[0]));
-    if (run->rows == NULL) {
-        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for a team of %d ranks", size);
-    }
-    for (int i = 0; i < size; i++) {
-        run->rows[i] = (int64_t)bytes;
-    }
-    run->gathered = (struct hvd_entry){
-        .proposal = {.kind = HVD_KIND_ALLGATHER,
-                     .dtype = HVD_UINT8,
-                     .device = HVD_DEVICE_CPU,
-                     .ndim = 1,
-                     .shape = {(int64_t)bytes},
-                     .name = run->batch->entries[0]->proposal.name},
-        .input = data,
-    };
-    return hvd_run_create(run->team, &header, entries, run->rows, &run->inner, err);
-}
-
-void hvd_gpu_run_end_gather(struct hvd_gpu_run *run)
-{
-    free(run->rows);
-    free(run->gathered.result);
-    run->rows = NULL;
-    run->gathered = (struct hvd_entry){0};
+    hvd_gpu_trace_work(&run->trace, run->gpu, run->batch->header.kind, queue,
+                       &run->job.work);
+    return hvd_gpu_job_submit(run->gpu, &run->job, queue, comm, err);
 }
 
 /* Returns 0 when it is done. */
@@ -238,6 +210,7 @@ static int finish_fetch(struct hvd_gpu_run *run, struct hvd_error *err)
         return status;
     }
     poll_device(run, false);
+    hvd_gpu_trace_collect(run->trace);
     hvd_gpu_job_end(run->gpu, &run->job);
     run->phase = HVD_GPU_ON_HOST;
     return hvd_gpu_stage_run(run, err);
@@ -251,6 +224,8 @@ static int finish_on_host(struct hvd_gpu_run *run, int64_t *work, bool *moved,
     if (status != 0) {
         return status;
     }
+    hvd_gpu_trace_host(run->trace, hvd_timeline_transport(run->batch->header.kind,
+                                                          run->team->layout->nodes > 1));
     run->phase = HVD_GPU_LAUNCH;
     return hvd_gpu_stage_return(run, err);
 }
@@ -298,6 +273,8 @@ static int finish_launch(struct hvd_gpu_run *run, struct hvd_error *err)
     for (int64_t i = 0; i < run->batch->header.count; i++) {
         run->batch->entries[i]->done = hvd_held_keep(&end->held);
     }
+    end->trace = run->trace;
+    run->trace = NULL;
     hvd_gpu_launched(run->gpu, queue, end);
     hvd_gpu_job_end(run->gpu, &run->job);
     return 0;
@@ -390,6 +367,7 @@ void hvd_gpu_run_destroy(struct hvd_gpu_run *run)
     hvd_gpu_stage_finish(run);
     hvd_gpu_job_end(run->gpu, &run->job);
     hvd_gpu_pipe_destroy(run->pipe);
+    hvd_gpu_trace_destroy(run->trace);
     free(run->counts);
     free(run->shown);
     free(run);

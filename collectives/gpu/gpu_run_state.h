@@ -8,6 +8,7 @@
 #include "collectives/gpu/gpu_pipe.h"
 #include "collectives/gpu/gpu_plan.h"
 #include "collectives/gpu/gpu_run.h"
+#include "collectives/gpu/gpu_trace.h"
 #include "collectives/run/run.h"
 
 enum hvd_gpu_phase {
@@ -42,6 +43,7 @@ struct hvd_gpu_run {
 
     struct hvd_gpu_job job; /* under way: READY, FETCH, LAUNCH without pipe */
     struct hvd_gpu_pipe *pipe; /* PIPE, and LAUNCH then */
+    struct hvd_gpu_trace *trace; /* until the mark of the last work has it */
 
     /* Through host memory: the tensors there. */
     struct hvd_entry *shadows; /* [count] */
@@ -57,6 +59,10 @@ struct hvd_gpu_run {
 };
 
 /* Every rank of the team gets all ranks' bytes: run->gathered.result, when run->inner is done. */
+/* Hands the steps of run->job to the launcher. comm: NULL when they are no collectives. */
+int hvd_gpu_run_submit(struct hvd_gpu_run *run, enum hvd_gpu_queue queue,
+                       struct hvd_gpu_comm *comm, struct hvd_error *err);
+
 int hvd_gpu_run_gather(struct hvd_gpu_run *run, const void *data, size_t bytes,
                        struct hvd_error *err);
 void hvd_gpu_run_end_gather(struct hvd_gpu_run *run);

@@ -115,7 +115,7 @@ int hvd_gpu_stage_fetch(struct hvd_gpu_run *run, struct hvd_error *err)
             hvd_gpu_steps_add(&run->job.steps, &fetch);
         }
     }
-    return hvd_gpu_job_submit(run->gpu, &run->job, HVD_GPU_IN, NULL, err);
+    return hvd_gpu_run_submit(run, HVD_GPU_IN, NULL, err);
 }
 
 int hvd_gpu_stage_run(struct hvd_gpu_run *run, struct hvd_error *err)
@@ -171,7 +171,7 @@ int hvd_gpu_stage_return(struct hvd_gpu_run *run, struct hvd_error *err)
     run->host->next = run->job.mark->rooms; /* it goes when it has been copied from */
     run->job.mark->rooms = run->host;
     run->host = NULL;
-    return hvd_gpu_job_submit(run->gpu, &run->job, HVD_GPU_OUT, NULL, err);
+    return hvd_gpu_run_submit(run, HVD_GPU_OUT, NULL, err);
 }
 
 int hvd_gpu_stage_pipe(struct hvd_gpu_run *run, struct hvd_error *err)
@@ -182,6 +182,7 @@ int hvd_gpu_stage_pipe(struct hvd_gpu_run *run, struct hvd_error *err)
         .team = run->team,
         .proposal = run->batch->entries[0]->proposal,
         .parts = 1,
+        .trace = &run->trace,
     };
 
     return hvd_gpu_pipe_create(&config, &run->pipe, err);

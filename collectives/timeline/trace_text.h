@@ -13,7 +13,7 @@
 /* The longest text of one event. So that it holds: names are cut after so many bytes of JSON. */
 #define HVD_TRACE_TEXT_BYTES 2048
 #define HVD_TRACE_NAME_BYTES 768
-#define HVD_TRACE_MOST_SPANS 10
+#define HVD_TRACE_MOST_SPANS 14
 
 /* Rows on a device whose times are kept apart; numbers are given one after the other, so whoever has
  * the same place is long gone. */

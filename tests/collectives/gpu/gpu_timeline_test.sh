@@ -1,0 +1,40 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# gpu_timeline_test.sh HVDRUN LAYOUT PROGRAM...: timelines of a job on GPUs of this layout; PYTHON looks at them.
+hvdrun=$1 layout=$2
+shift 2
+here=$(dirname "$0")
+ranks=$(($(echo "$layout" | tr , +)))
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+case $layout in
+*,*) transport=UCX ;;
+*) transport=SHM ;;
+esac
+
+job()
+{
+    "$here/../job.sh" "$hvdrun" "$layout" "$@" 2>&1 || echo "not ok - the job goes well"
+}
+
+# check ARG...: the timeline of a job.
+check()
+{
+    "$PYTHON" "$here/gpu_timeline_check.py" "$@" 2>&1
+}
+
+{
+    HOROVOD_TIMELINE=$dir/one.json job "$@" steps | tee "$dir/first"
+    if grep -q '^1\.\.0 # SKIP' "$dir/first"; then
+        exit
+    fi
+    check one "$dir/one.json" "$transport"
+    HOROVOD_TIMELINE=$dir/all.json HVD_TIMELINE_RANKS=all job "$@" steps
+    check all "$dir/all.json" "$transport" "$ranks"
+    HOROVOD_TIMELINE=DYNAMIC job "$@" dynamic "$dir/some.json"
+    check dynamic "$dir/some.json"
+    echo "ok - all timelines have been looked at"
+} | sed '/^\(ok\|not ok\|1\.\.\)/!s/^/# /' | tee "$dir/out"
+grep -q '^1\.\.0' "$dir/out" && exit
+echo "1..$(grep -c '^\(not \)\?ok' "$dir/out")"
+! grep -q '^not ok' "$dir/out"
