@@ -112,6 +112,10 @@
 #define HVD_ENV_AUTOTUNE_NOISE "HOROVOD_AUTOTUNE_GAUSSIAN_PROCESS_NOISE" /* 0 to 1, 0.8 */
 #define HVD_ENV_TIMELINE "HOROVOD_TIMELINE" /* a file, or DYNAMIC: started by a call */
 #define HVD_ENV_TIMELINE_MARK_CYCLES "HOROVOD_TIMELINE_MARK_CYCLES" /* 1: rounds too */
+#define HVD_ENV_DISABLE_NVTX                                                             \
+    "HOROVOD_DISABLE_NVTX_RANGES" /* 1: no ranges for NVIDIA's profilers */
+#define HVD_ENV_NVTX_INJECTION                                                           \
+    "NVTX_INJECTION64_PATH" /* a profiler's library, set by the profiler */
 #define HVD_ENV_STALL_CHECK_DISABLE                                                      \
     "HOROVOD_STALL_CHECK_DISABLE" /* 1: no word about tensors that some never submit */
 #define HVD_ENV_STALL_WARNING                                                            \
@@ -181,7 +185,6 @@
 #define HVD_ENV_BATCH_COPIES "HOROVOD_BATCH_D2D_MEMCOPIES"
 #define HVD_ENV_ASYNC_COMPLETION "HOROVOD_ENABLE_ASYNC_COMPLETION"
 #define HVD_ENV_XLA_OPS "HOROVOD_ENABLE_XLA_OPS"
-#define HVD_ENV_DISABLE_NVTX "HOROVOD_DISABLE_NVTX_RANGES"
 #define HVD_ENV_CONTROLLER "HOROVOD_CONTROLLER"
 #define HVD_ENV_CPU_OPERATIONS "HOROVOD_CPU_OPERATIONS"
 #define HVD_ENV_CCL_CACHE "HOROVOD_CCL_CACHE"

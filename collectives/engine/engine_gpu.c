@@ -5,6 +5,7 @@
 #include "collectives/control/clock.h"
 #include "collectives/engine/engine_state.h"
 #include "collectives/gpu/gpu_trace.h"
+#include "collectives/ranges/ranges.h"
 #include "gpu_binding/env.h"
 #include "gpu_binding/error.h"
 
@@ -50,6 +51,7 @@ void hvd_engine_land_entry(void *context, struct hvd_entry *entry, int status,
                            const char *text)
 {
     struct hvd_engine *engine = context;
+    const uint64_t range = entry->request->range;
     struct hvd_request *kept = entry->request->is_kept ? entry->request : NULL;
     const struct hvd_gpu_trace *trace = hvd_gpu_trace_of(entry);
 
@@ -58,6 +60,7 @@ void hvd_engine_land_entry(void *context, struct hvd_entry *entry, int status,
                             trace->count);
     }
     if (hvd_entry_end(entry, status, text)) {
+        hvd_range_end(HVD_RANGES_OPS, range);
         tell_waiters(engine);
         if (kept != NULL) {
             hvd_request_drop(kept);

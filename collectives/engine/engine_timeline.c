@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "collectives/engine/engine_state.h"
+#include "collectives/ranges/ranges.h"
 #include "collectives/timeline/timeline.h"
 #include "gpu_binding/log.h"
 
@@ -45,6 +46,7 @@ int hvd_engine_open_timeline(struct hvd_engine *engine, struct hvd_error *err)
     };
     int status = hvd_timeline_create(&place, &engine->timeline, err);
 
+    hvd_ranges_open(!settings->has_no_ranges);
     if (status != 0 || settings->timeline == NULL ||
         strcmp(settings->timeline, dynamic) == 0) {
         return status;

@@ -252,6 +252,7 @@ static void read_records(struct hvd_settings *settings)
     const char *ranks = find(HVD_ENV_TIMELINE_RANKS);
 
     settings->timeline = find(HVD_ENV_TIMELINE);
+    settings->has_no_ranges = read_switch(HVD_ENV_DISABLE_NVTX, false);
     settings->timeline_mark_cycles = read_switch(HVD_ENV_TIMELINE_MARK_CYCLES, false);
     settings->timeline_all_ranks = ranks != NULL && strcmp(ranks, "all") == 0;
     if (ranks != NULL && !settings->timeline_all_ranks && strcmp(ranks, "0") != 0) {

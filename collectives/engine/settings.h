@@ -39,6 +39,7 @@ struct hvd_settings {
 
     const char *timeline; /* a file, or "DYNAMIC"; NULL: none */
     bool timeline_mark_cycles;
+    bool has_no_ranges; /* of NVTX */
     bool timeline_all_ranks;
     const char *report; /* a file, or "1": the standard error stream; NULL: none */
     bool log_hide_time;

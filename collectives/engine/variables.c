@@ -67,7 +67,7 @@ static const struct variable variables[] = {
     {HVD_ENV_BATCH_COPIES, "hvd copies GPU tensors one by one"},
     {HVD_ENV_ASYNC_COMPLETION, "the framework's stream always waits by an event"},
     {HVD_ENV_XLA_OPS, "hvd has no operations for XLA"},
-    {HVD_ENV_DISABLE_NVTX, "hvd marks no NVTX ranges"},
+    {HVD_ENV_DISABLE_NVTX, NULL},
     {HVD_ENV_CONTROLLER, "hvd has one controller, and it needs no choice"},
     {HVD_ENV_CPU_OPERATIONS, "hvd has its own operations, and they need no choice"},
     {HVD_ENV_CCL_CACHE, "hvd does not use oneCCL"},

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "collectives/control/clock.h"
+#include "collectives/ranges/ranges.h"
 #include "collectives/timeline/timeline_state.h"
 #include "collectives/timeline/timeline_words.h"
 
@@ -46,11 +47,19 @@ void hvd_timeline_put(struct hvd_timeline *timeline, struct hvd_trace_event even
     }
 }
 
+static enum hvd_range_domain domain_of(int depth)
+{
+    return depth == 0 ? HVD_RANGES_TIMELINE : HVD_RANGES_ACTIVITIES;
+}
+
 static void put_begin(struct hvd_timeline *timeline, struct hvd_trace_row *row,
                       const char *name)
 {
     struct hvd_trace_event event = {
         .kind = HVD_TRACE_BEGIN, .row = row->number, .name = name};
+
+    row->ranges[row->depth] = hvd_range_begin(domain_of(row->depth), name, row->name, -1);
+    row->depth++;
 
     hvd_timeline_put(timeline, event);
 }
@@ -59,6 +68,9 @@ static void put_end(struct hvd_timeline *timeline, struct hvd_trace_row *row, ch
 {
     struct hvd_trace_event event = {
         .kind = HVD_TRACE_END, .row = row->number, .text = args};
+
+    row->depth--;
+    hvd_range_end(domain_of(row->depth), row->ranges[row->depth]);
 
     hvd_timeline_put(timeline, event);
 }

@@ -6,6 +6,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+enum {
+    HVD_ROW_DEPTH = 2 /* ALLREDUCE, and in it QUEUE */
+};
+
 struct hvd_trace_row {
     struct hvd_trace_row *next;
     int32_t set;
@@ -20,6 +24,8 @@ struct hvd_trace_row {
         HVD_ROW_WAITING, /* agreed */
         HVD_ROW_RUNNING,
     } state;
+    uint64_t ranges[HVD_ROW_DEPTH]; /* of a profiler (ranges.h), for what has begun */
+    int depth; /* so much has */
     int *early; /* [early_count] ranks that are ready for the next tensor of this name */
     int early_count;
     int early_capacity;
