@@ -130,6 +130,16 @@ struct hvd_gpu_card {
     int32_t has_host_id; /* NCCL_HOSTID is set: ranks may share a GPU */
     unsigned char uuid[HVD_GPU_UUID_BYTES];
     unsigned char id[HVD_GPU_ID_BYTES]; /* zero unless asked for */
+    int32_t has_dma_buf; /* its memory can be shown to network cards as dma-buf */
+    int32_t routes; /* libhvd's, see gpu_routes.h */
+};
+
+/* Between two GPUs of a node. */
+enum hvd_gpu_link {
+    HVD_GPU_LINK_UNKNOWN, /* this process does not see both, or CUDA does not say */
+    HVD_GPU_LINK_NONE, /* they cannot reach each other's memory */
+    HVD_GPU_LINK_PCIE,
+    HVD_GPU_LINK_NVLINK, /* CUDA knows it by its atomic operations, which PCIe has not */
 };
 
 struct hvd_gpu_module {
@@ -179,6 +189,10 @@ struct hvd_gpu_module {
     /* This rank's card; makes_id: with a new id for all. */
     int (*identify)(struct hvd_gpu_device *device, bool makes_id,
                     struct hvd_gpu_card *card, struct hvd_error *err);
+
+    /* How two GPUs of this node, named by their uuids, reach each other. Any thread. */
+    enum hvd_gpu_link (*link)(const unsigned char one[HVD_GPU_UUID_BYTES],
+                              const unsigned char other[HVD_GPU_UUID_BYTES]);
 
     /* A communicator of size ranks that all name the same id. The first work that uses it
      * connects; the ranks' works must come in the same order. The device owns *out. */

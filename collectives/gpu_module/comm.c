@@ -33,6 +33,7 @@ int hvd_comm_identify(struct hvd_gpu_device *device, bool makes_id,
     if (result != CUDA_SUCCESS) {
         return hvd_cuda_fail(device->cuda, "cuDeviceGetUuid", result, err);
     }
+    card->has_dma_buf = hvd_links_has_dma_buf(device);
     if (nccl == NULL) {
         return 0;
     }

@@ -18,6 +18,8 @@ enum {
     CU_STREAM_NON_BLOCKING = 1,
     CU_EVENT_DISABLE_TIMING = 2,
     CU_MEMHOSTALLOC_PORTABLE = 1,
+    CU_DEVICE_DMA_BUF_SUPPORTED = 124,
+    CU_P2P_NATIVE_ATOMIC_SUPPORTED = 3,
 };
 
 struct hvd_cuda {
@@ -28,6 +30,9 @@ struct hvd_cuda {
     int (*device_count)(int *count);
     int (*device_get)(int *device, int ordinal);
     int (*device_uuid)(void *uuid, int device);
+    int (*device_attribute)(int *value, int attribute, int device);
+    int (*can_access)(int *can, int device, int peer);
+    int (*p2p_attribute)(int *value, int attribute, int device, int peer);
     int (*ctx_retain)(CUcontext *ctx, int device);
     int (*ctx_release)(int device);
     int (*ctx_push)(CUcontext ctx);

@@ -77,6 +77,11 @@ void hvd_launcher_submit(struct hvd_gpu_device *device, struct hvd_gpu_work *wor
 void hvd_launcher_abort(struct hvd_gpu_device *device);
 bool hvd_launcher_stop(struct hvd_gpu_device *device, int timeout_ms);
 
+/* links.c */
+int32_t hvd_links_has_dma_buf(const struct hvd_gpu_device *device);
+enum hvd_gpu_link hvd_links_between(const unsigned char one[HVD_GPU_UUID_BYTES],
+                                    const unsigned char other[HVD_GPU_UUID_BYTES]);
+
 /* comm.c */
 int hvd_comm_identify(struct hvd_gpu_device *device, bool makes_id,
                       struct hvd_gpu_card *card, struct hvd_error *err);

@@ -108,6 +108,7 @@ const struct hvd_gpu_module hvd_gpu_module = {
     .free = free_memory,
     .copy = copy_on,
     .identify = hvd_comm_identify,
+    .link = hvd_links_between,
     .comm_create = hvd_comm_create,
     .comm_check = hvd_comm_check,
     .submit = hvd_launcher_submit,

@@ -312,6 +312,41 @@ HVD_EXPORT int cuDeviceGetUuid_v2(void *uuid, int device)
     return fake_gpu_fails("cuDeviceGetUuid") ? FAKE_INVALID_VALUE : FAKE_SUCCESS;
 }
 
+/* Never has to fail: what older drivers do not know is nobody's failure. */
+HVD_EXPORT int cuDeviceGetAttribute(int *value, int attribute, int device)
+{
+    (void)device;
+    *value = 0;
+    return attribute == 124 ? FAKE_SUCCESS : FAKE_INVALID_VALUE; /* dma-buf */
+}
+
+/* FAKE_GPU_P2P: "0-1:nvlink,0-2:pcie". Returns what is behind the colon; NULL: nothing. */
+static const char *find_pair(int one, int other)
+{
+    const char *text = getenv("FAKE_GPU_P2P");
+    char wanted[64];
+    const char *found;
+
+    snprintf(wanted, sizeof(wanted), "%d-%d:", one < other ? one : other,
+             one < other ? other : one);
+    found = text != NULL ? strstr(text, wanted) : NULL;
+    return found != NULL ? found + strlen(wanted) : NULL;
+}
+
+HVD_EXPORT int cuDeviceCanAccessPeer(int *can, int device, int peer)
+{
+    *can = find_pair(device, peer) != NULL;
+    return fake_gpu_fails("cuDeviceCanAccessPeer") ? FAKE_INVALID_VALUE : FAKE_SUCCESS;
+}
+
+HVD_EXPORT int cuDeviceGetP2PAttribute(int *value, int attribute, int device, int peer)
+{
+    const char *pair = find_pair(device, peer);
+
+    *value = attribute == 3 && pair != NULL && strncmp(pair, "nvlink", 6) == 0;
+    return fake_gpu_fails("cuDeviceGetP2PAttribute") ? FAKE_INVALID_VALUE : FAKE_SUCCESS;
+}
+
 HVD_EXPORT int cuDevicePrimaryCtxRetain(void **out, int device)
 {
     (void)device;
