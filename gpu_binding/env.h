@@ -216,6 +216,12 @@
 #define HVD_ENV_NCCL_IB_DISABLE "NCCL_IB_DISABLE"
 #define HVD_ENV_NCCL_HOSTID "NCCL_HOSTID"
 
+/* NCCL's, which keep it from a faster way; hvd says so. */
+#define HVD_ENV_NCCL_NET "NCCL_NET" /* Socket: no InfiniBand */
+#define HVD_ENV_NCCL_P2P_DISABLE "NCCL_P2P_DISABLE"
+#define HVD_ENV_NCCL_P2P_LEVEL "NCCL_P2P_LEVEL" /* LOC: never */
+#define HVD_ENV_NCCL_SHM_DISABLE "NCCL_SHM_DISABLE"
+
 /* Read or written by hvdrun for itself and its ranks. */
 #define HVD_ENV_TMPDIR "TMPDIR" /* where hvdrun keeps its sockets, /tmp */
 #define HVD_ENV_PATH "PATH"

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the kernel and the environment say about network cards. */
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collectives/gpu/gpu_routes.h"
+#include "gpu_binding/env.h"
+
+/* Whether a port of the card is up: "4: ACTIVE". */
+static bool is_active(const char *root, const char *name)
+{
+    char path[512], text[32] = "";
+    FILE *file;
+
+    for (int port = 1; port <= 2; port++) {
+        snprintf(path, sizeof(path), "%s/sys/class/infiniband/%.64s/ports/%d/state", root,
+                 name, port);
+        file = fopen(path, "re");
+        if (file != NULL) {
+            bool is_up = fgets(text, sizeof(text), file) != NULL && text[0] == '4';
+
+            fclose(file);
+            if (is_up) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static int by_name(const struct dirent **one, const struct dirent **other)
+{
+    return strcmp((*one)->d_name, (*other)->d_name);
+}
+
+static bool has_module(const char *root, const char *module)
+{
+    char path[512];
+
+    snprintf(path, sizeof(path), "%s/sys/module/%s", root, module);
+    return access(path, F_OK) == 0;
+}
+
+void hvd_routes_look(const char *root, struct hvd_routes_cards *cards)
+{
+    struct dirent **names = NULL;
+    char path[512];
+    size_t used = 0;
+    int count;
+
+    *cards = (struct hvd_routes_cards){0};
+    cards->has_peermem =
+        has_module(root, "nvidia_peermem") || has_module(root, "nv_peer_mem");
+    snprintf(path, sizeof(path), "%s/sys/class/infiniband", root);
+    count = scandir(path, &names, NULL, by_name);
+    for (int i = 0; i < count; i++) {
+        const char *name = names[i]->d_name;
+
+        if (name[0] != '.' && is_active(root, name) &&
+            used + strlen(name) + 3 < sizeof(cards->names)) {
+            used += (size_t)snprintf(cards->names + used, sizeof(cards->names) - used,
+                                     "%s%s", used > 0 ? ", " : "", name);
+        }
+        free(names[i]);
+    }
+    free(names);
+}
+
+/* --- variables --- */
+
+static bool name_variable(const char *name, const char *value, char *text, size_t size)
+{
+    snprintf(text, size, "%s=%.64s", name, value);
+    return true;
+}
+
+bool hvd_routes_nccl_obstacle(hvd_look_up *look_up, char *text, size_t size)
+{
+    const char *disable = look_up(HVD_ENV_NCCL_IB_DISABLE);
+    const char *net = look_up(HVD_ENV_NCCL_NET);
+
+    if (disable != NULL && strcmp(disable, "1") == 0) {
+        return name_variable(HVD_ENV_NCCL_IB_DISABLE, disable, text, size);
+    }
+    return net != NULL && strcmp(net, "Socket") == 0 &&
+           name_variable(HVD_ENV_NCCL_NET, net, text, size);
+}
+
+/* Whether one of the words of a list, up to its ':', begins like one of those wanted. */
+static bool has_word(const char *list, const char *const *wanted)
+{
+    for (const char *at = list; *at != '\0'; at += *at == ',') {
+        size_t length = strcspn(at, ",");
+
+        for (int i = 0; wanted[i] != NULL; i++) {
+            size_t bytes = strlen(wanted[i]);
+
+            if (length >= bytes && strncmp(at, wanted[i], bytes) == 0 &&
+                (length == bytes || strchr("_:", at[bytes]) != NULL)) {
+                return true;
+            }
+        }
+        at += length;
+    }
+    return false;
+}
+
+/* "mlx5_0:1,..." names a card of "mlx5_0, mlx5_1". */
+static bool names_a_card(const char *devices, const char *names)
+{
+    for (const char *at = names; *at != '\0';) {
+        size_t length = strcspn(at, ",");
+        char name[64];
+        const char *const wanted[] = {name, "all", NULL};
+
+        snprintf(name, sizeof(name), "%.*s", (int)length, at);
+        if (has_word(devices, wanted)) {
+            return true;
+        }
+        at += length;
+        at += strspn(at, ", ");
+    }
+    return false;
+}
+
+bool hvd_routes_ucx_obstacle(hvd_look_up *look_up, const char *names, char *text,
+                             size_t size)
+{
+    static const char *const transports[] = {"all", "ib",  "rc",  "ud",
+                                             "dc",  "srd", "gga", NULL};
+    const char *tls = look_up(HVD_ENV_UCX_TLS);
+    const char *devices = look_up(HVD_ENV_UCX_NET_DEVICES);
+
+    if (tls != NULL && tls[0] != '\0' && tls[0] != '^' && !has_word(tls, transports)) {
+        return name_variable(HVD_ENV_UCX_TLS, tls, text, size);
+    }
+    if (tls != NULL && tls[0] == '^' &&
+        has_word(tls + 1, (const char *const[]){"ib", NULL})) {
+        return name_variable(HVD_ENV_UCX_TLS, tls, text, size);
+    }
+    return devices != NULL && devices[0] != '\0' && devices[0] != '^' &&
+           !names_a_card(devices, names) &&
+           name_variable(HVD_ENV_UCX_NET_DEVICES, devices, text, size);
+}

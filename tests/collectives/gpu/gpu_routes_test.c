@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the kernel and the environment say about network cards. */
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "collectives/gpu/gpu_routes.h"
+#include "tests/tap.h"
+
+static char root[64] = "/tmp/hvd-routes-XXXXXX";
+
+/* A file below root, with its folders. */
+static void put(const char *path, const char *text)
+{
+    char name[512];
+    FILE *file;
+
+    snprintf(name, sizeof(name), "%s/%s", root, path);
+    for (char *slash = strchr(name + strlen(root) + 1, '/'); slash != NULL;
+         slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        mkdir(name, 0700);
+        *slash = '/';
+    }
+    file = fopen(name, "w");
+    if (file != NULL) {
+        fputs(text, file);
+        fclose(file);
+    }
+}
+
+static void test_cards(void)
+{
+    struct hvd_routes_cards cards;
+
+    hvd_routes_look(root, &cards);
+    tap_ok(cards.names[0] == '\0' && !cards.has_peermem,
+           "where nothing is, none is found");
+    put("sys/class/infiniband/mlx5_1/ports/1/state", "4: ACTIVE\n");
+    put("sys/class/infiniband/mlx5_0/ports/1/state", "4: ACTIVE\n");
+    put("sys/class/infiniband/mlx5_2/ports/1/state", "1: DOWN\n");
+    put("sys/module/nvidia_peermem/refcnt", "0\n");
+    hvd_routes_look(root, &cards);
+    tap_ok(strcmp(cards.names, "mlx5_0, mlx5_1") == 0, "active cards are named: %s",
+           cards.names);
+    tap_ok(cards.has_peermem, "so is GPUDirect found");
+}
+
+/* The environment of a test: one variable. */
+static const char *variable, *value;
+
+static const char *look_up(const char *name)
+{
+    return strcmp(name, variable) == 0 ? value : NULL;
+}
+
+static const char *obstacle(bool of_ucx, const char *name, const char *text)
+{
+    static char found[128];
+
+    variable = name;
+    value = text;
+    found[0] = '\0';
+    if (of_ucx) {
+        hvd_routes_ucx_obstacle(look_up, "mlx5_0, mlx5_1", found, sizeof(found));
+    } else {
+        hvd_routes_nccl_obstacle(look_up, found, sizeof(found));
+    }
+    return found;
+}
+
+static void ucx(const char *name, const char *text, bool is_kept_off)
+{
+    const char *found = obstacle(true, name, text);
+
+    tap_ok(is_kept_off ? strstr(found, text) != NULL : found[0] == '\0', "%s=%s %s", name,
+           text, is_kept_off ? "keeps UCX from InfiniBand" : "does not");
+}
+
+static void test_obstacles(void)
+{
+    tap_ok(strcmp(obstacle(false, "NCCL_IB_DISABLE", "1"), "NCCL_IB_DISABLE=1") == 0,
+           "NCCL_IB_DISABLE=1 is an obstacle");
+    tap_ok(obstacle(false, "NCCL_IB_DISABLE", "0")[0] == '\0', "0 is none");
+    tap_ok(strcmp(obstacle(false, "NCCL_NET", "Socket"), "NCCL_NET=Socket") == 0,
+           "NCCL_NET=Socket is one");
+    ucx("UCX_TLS", "tcp", true);
+    ucx("UCX_TLS", "tcp,cuda_copy", true);
+    ucx("UCX_TLS", "^ib", true);
+    ucx("UCX_TLS", "rc,tcp", false);
+    ucx("UCX_TLS", "rc_mlx5,self", false);
+    ucx("UCX_TLS", "all", false);
+    ucx("UCX_TLS", "^shm", false);
+    ucx("UCX_NET_DEVICES", "eth0", true);
+    ucx("UCX_NET_DEVICES", "mlx5_2:1", true);
+    ucx("UCX_NET_DEVICES", "eth0,mlx5_1:1", false);
+    ucx("UCX_NET_DEVICES", "all", false);
+}
+
+int main(void)
+{
+    char command[128];
+
+    if (mkdtemp(root) == NULL) {
+        printf("Bail out! no folder\n");
+        return 1;
+    }
+    test_cards();
+    test_obstacles();
+    snprintf(command, sizeof(command), "rm -rf %s", root);
+    tap_ok(system(command) == 0, "the folder goes");
+    return tap_done();
+}
