@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "collectives/gpu/gpu_cross.h"
+#include "collectives/gpu/gpu_routes.h"
 #include "collectives/gpu/gpu_run_state.h"
 #include "gpu_binding/env.h"
 #include "gpu_binding/error.h"
@@ -69,6 +70,7 @@ int hvd_gpu_meet(struct hvd_gpu_run *run, struct hvd_error *err)
     status = pool->module->identify(
         pool->device, makes_id && face->path != HVD_GPU_PATH_HOST, &face->card, err);
     status = status != 0 ? status : make_node_id(run, face, err);
+    face->card.routes = hvd_gpu_routes_flags(&face->card);
     run->shown = face;
     return status != 0 ? status : hvd_gpu_run_gather(run, face, sizeof(*face), err);
 }
@@ -149,6 +151,26 @@ static void say(const struct hvd_gpu_run *run, const char *obstacle, bool is_cho
                 "process set %d: GPU tensors go through host memory, which is slower: %s",
                 set, obstacle);
     }
+}
+
+/* Not for each of many process sets. */
+static bool is_worth_telling(const struct hvd_gpu_run *run)
+{
+    return run->peers->next == NULL || run->peers->set == HVD_SET_GLOBAL;
+}
+
+static void tell_routes(const struct hvd_gpu_run *run, const struct meeting *meeting)
+{
+    int size = run->team->layout->size;
+    const struct hvd_gpu_card **cards = calloc((size_t)size, sizeof(cards[0]));
+
+    for (int i = 0; cards != NULL && i < size; i++) {
+        cards[i] = &meeting->faces[i].card;
+    }
+    if (cards != NULL) {
+        hvd_gpu_routes_tell(run->team, meeting->boot, run->gpu->pool->module, cards);
+    }
+    free(cards);
 }
 
 /* --- within nodes first --- */
@@ -238,6 +260,9 @@ static int decide(struct hvd_gpu_run *run, const struct meeting *meeting,
     }
     if (status == 0) {
         say(run, obstacle, at < size && meeting->faces[at].path == HVD_GPU_PATH_HOST);
+        if (run->peers->comm != NULL && is_worth_telling(run)) {
+            tell_routes(run, meeting);
+        }
     }
     return status;
 }

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How the GPUs of a process set reach each other by NCCL, in words. */
+#include "collectives/gpu/gpu_routes.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu_binding/env.h"
+#include "gpu_binding/log.h"
+
+/* So many nodes are named in a line; the others are counted. */
+static const int named_nodes = 4;
+
+/* --- within a node --- */
+
+/* How two members of a node talk, and whether it could be faster. */
+struct pair {
+    const char *how;
+    const char *obstacle; /* NULL: it is as fast as it can be */
+};
+
+static bool is_set_to_1(const char *name)
+{
+    const char *text = getenv(name);
+
+    return text != NULL && strcmp(text, "1") == 0;
+}
+
+/* The variable that keeps NCCL from P2P, with its value; NULL: none. */
+static const char *p2p_obstacle(void)
+{
+    const char *level = getenv(HVD_ENV_NCCL_P2P_LEVEL);
+
+    if (is_set_to_1(HVD_ENV_NCCL_P2P_DISABLE)) {
+        return HVD_ENV_NCCL_P2P_DISABLE "=1";
+    }
+    return level != NULL && (strcmp(level, "LOC") == 0 || strcmp(level, "0") == 0)
+               ? HVD_ENV_NCCL_P2P_LEVEL "=LOC"
+               : NULL;
+}
+
+static const char *without_p2p(void)
+{
+    return is_set_to_1(HVD_ENV_NCCL_SHM_DISABLE)
+               ? "the network, for " HVD_ENV_NCCL_SHM_DISABLE "=1"
+               : "shared memory";
+}
+
+static struct pair look_at_pair(const struct hvd_gpu_module *module,
+                                const struct hvd_gpu_card *one,
+                                const struct hvd_gpu_card *other)
+{
+    enum hvd_gpu_link link = module->link(one->uuid, other->uuid);
+    const char *obstacle = p2p_obstacle();
+    bool is_near = link == HVD_GPU_LINK_PCIE || link == HVD_GPU_LINK_NVLINK;
+
+    if (one->has_host_id && other->has_host_id) {
+        return (struct pair){"the network, unless both have one " HVD_ENV_NCCL_HOSTID,
+                             NULL};
+    }
+    if (is_near && obstacle == NULL) {
+        return (struct pair){link == HVD_GPU_LINK_NVLINK ? "NVLink" : "P2P over PCIe",
+                             NULL};
+    }
+    if (link == HVD_GPU_LINK_UNKNOWN && obstacle == NULL) {
+        return (struct pair){"P2P if their GPUs can, of which this rank sees one only",
+                             NULL};
+    }
+    return (struct pair){without_p2p(), is_near ? obstacle : NULL};
+}
+
+/* Of a thousand nodes with one environment, one warns. */
+static bool may_warn(const struct hvd_team *team, const struct hvd_gpu_card *const *cards)
+{
+    int first = hvd_layout_rank(team->layout, 0, 0);
+
+    return team->node == 0 || cards[team->rank]->routes != cards[first]->routes;
+}
+
+static void tell_of_node(const struct hvd_team *team, const struct hvd_boot *boot,
+                         const struct hvd_gpu_module *module,
+                         const struct hvd_gpu_card *const *cards)
+{
+    const struct hvd_layout *layout = team->layout;
+    int first = layout->node_first[team->node], end = layout->node_first[team->node + 1];
+    const char *host = boot->peers[team->ranks[team->rank]].host;
+    const char *obstacle = NULL;
+    int slower = 0;
+
+    for (int i = first; i < end; i++) {
+        int one = layout->node_rank[i];
+
+        for (int j = i + 1; j < end; j++) {
+            int other = layout->node_rank[j];
+            struct pair pair = look_at_pair(module, cards[one], cards[other]);
+
+            if (i == first) {
+                hvd_log(HVD_LOG_INFO, "GPUs of ranks %d and %d on %s: %s",
+                        team->ranks[one], team->ranks[other], host, pair.how);
+            }
+            slower += pair.obstacle != NULL;
+            obstacle = pair.obstacle != NULL ? pair.obstacle : obstacle;
+        }
+    }
+    if (slower > 0 && may_warn(team, cards)) {
+        hvd_log(
+            HVD_LOG_WARN,
+            "%d pair%s of GPUs on %s could reach each other by P2P, but %s keeps NCCL "
+            "from it",
+            slower, slower > 1 ? "s" : "", host, obstacle);
+    }
+}
+
+/* --- between nodes --- */
+
+enum way {
+    WAY_TCP,
+    WAY_STAGED,
+    WAY_DIRECT,
+    WAYS
+};
+
+static enum way way_of(int32_t routes)
+{
+    if ((routes & HVD_ROUTE_IB) == 0 || (routes & HVD_ROUTE_IB_OFF) != 0) {
+        return WAY_TCP;
+    }
+    return (routes & HVD_ROUTE_DIRECT) != 0 ? WAY_DIRECT : WAY_STAGED;
+}
+
+/* What both ends can. */
+static enum way lesser(enum way one, enum way other)
+{
+    return one < other ? one : other;
+}
+
+static int describe_ranks(const struct hvd_team *team, const struct hvd_boot *boot,
+                          int node, char *text, size_t size)
+{
+    const struct hvd_layout *layout = team->layout;
+    int first = team->ranks[hvd_layout_rank(layout, node, 0)];
+    int count = hvd_layout_local_size(layout, node);
+    int last = team->ranks[hvd_layout_rank(layout, node, count - 1)];
+    const char *host = boot->peers[first].host;
+
+    if (count == 1) {
+        return snprintf(text, size, "rank %d on %s", first, host);
+    }
+    return snprintf(text, size, "ranks %d%s%d on %s", first,
+                    last - first == count - 1 ? "-" : " to ", last, host);
+}
+
+/* The nodes that are reached in one way. */
+static void tell_way(const struct hvd_team *team, const struct hvd_boot *boot,
+                     const enum way *ways, enum way way, const char *names)
+{
+    static const char *const words[WAYS] = {
+        [WAY_TCP] = "TCP through host memory",
+        [WAY_STAGED] = "InfiniBand through host memory, without GPUDirect",
+        [WAY_DIRECT] = "InfiniBand with GPUDirect",
+    };
+    char text[512] = "";
+    size_t used = 0;
+    int count = 0;
+
+    for (int node = 0; node < team->layout->nodes; node++) {
+        if (node == team->node || ways[node] != way) {
+            continue;
+        }
+        if (count < named_nodes && used + 1 < sizeof(text)) {
+            used += (size_t)snprintf(text + used, sizeof(text) - used, "%s",
+                                     count > 0 ? ", " : "");
+            used += (size_t)describe_ranks(team, boot, node, text + used,
+                                           sizeof(text) - used);
+            used = used < sizeof(text) ? used : sizeof(text) - 1;
+        }
+        count++;
+    }
+    if (count > named_nodes) {
+        snprintf(text + used, sizeof(text) - used, " and %d more nodes",
+                 count - named_nodes);
+    }
+    if (count > 0) {
+        hvd_log(HVD_LOG_INFO, "GPUs of this node and %s: %s%s%s%s", text, words[way],
+                way != WAY_TCP ? " (" : "", way != WAY_TCP ? names : "",
+                way != WAY_TCP ? ")" : "");
+    }
+}
+
+static const char *look_up(const char *name)
+{
+    return getenv(name);
+}
+
+static void warn_of_cards(const char *names, const char *host)
+{
+    char obstacle[128];
+
+    if (hvd_routes_nccl_obstacle(look_up, obstacle, sizeof(obstacle))) {
+        hvd_log(HVD_LOG_WARN, "%s has InfiniBand (%s), but %s keeps NCCL from it", host,
+                names, obstacle);
+    }
+    if (hvd_routes_ucx_obstacle(look_up, names, obstacle, sizeof(obstacle))) {
+        hvd_log(HVD_LOG_WARN, "%s has InfiniBand (%s), but %s keeps UCX from it", host,
+                names, obstacle);
+    }
+}
+
+static void tell_of_nodes(const struct hvd_team *team, const struct hvd_boot *boot,
+                          const struct hvd_gpu_card *const *cards)
+{
+    const struct hvd_layout *layout = team->layout;
+    enum way *ways = calloc((size_t)layout->nodes, sizeof(ways[0]));
+    struct hvd_routes_cards found;
+
+    hvd_routes_look("", &found);
+    if (found.names[0] != '\0' && may_warn(team, cards)) {
+        warn_of_cards(found.names, boot->peers[team->ranks[team->rank]].host);
+    }
+    for (int node = 0; ways != NULL && node < layout->nodes; node++) {
+        int leader = hvd_layout_rank(layout, node, 0);
+
+        ways[node] =
+            lesser(way_of(cards[leader]->routes), way_of(cards[team->rank]->routes));
+    }
+    for (int way = WAY_TCP; ways != NULL && way < WAYS; way++) {
+        tell_way(team, boot, ways, (enum way)way, found.names);
+    }
+    free(ways);
+}
+
+int32_t hvd_gpu_routes_flags(const struct hvd_gpu_card *card)
+{
+    struct hvd_routes_cards found;
+    char obstacle[128];
+    int32_t routes = 0;
+
+    hvd_routes_look("", &found);
+    routes |= found.names[0] != '\0' ? HVD_ROUTE_IB : 0;
+    routes |= hvd_routes_nccl_obstacle(look_up, obstacle, sizeof(obstacle))
+                  ? HVD_ROUTE_IB_OFF
+                  : 0;
+    routes |= hvd_routes_ucx_obstacle(look_up, found.names, obstacle, sizeof(obstacle))
+                  ? HVD_ROUTE_UCX_OFF
+                  : 0;
+    routes |= p2p_obstacle() != NULL ? HVD_ROUTE_P2P_OFF : 0;
+    routes |= found.has_peermem || card->has_dma_buf ? HVD_ROUTE_DIRECT : 0;
+    return routes;
+}
+
+void hvd_gpu_routes_tell(const struct hvd_team *team, const struct hvd_boot *boot,
+                         const struct hvd_gpu_module *module,
+                         const struct hvd_gpu_card *const *cards)
+{
+    if (team->local_rank != 0) {
+        return;
+    }
+    tell_of_node(team, boot, module, cards);
+    if (team->layout->nodes > 1) {
+        tell_of_nodes(team, boot, cards);
+    }
+}
