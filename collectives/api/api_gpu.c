@@ -6,7 +6,9 @@
 #include "collectives/api/api_start.h"
 #include "collectives/gpu/gpu.h"
 #include "collectives/gpu/gpu_load.h"
+#include "collectives/gpu/gpu_routes.h"
 #include "gpu_binding/attr.h"
+#include "collectives/ranges/ranges.h"
 #include "gpu_binding/env.h"
 
 static int check_devices(const struct hvd_tensor *tensors, int count,
@@ -227,6 +229,19 @@ static int describe_devices(const struct hvd_gpu_module *module, char *text, siz
                      : snprintf(text, size, "GPUs that this process sees: %d\n", count);
 }
 
+static int describe_cards(char *text, size_t size)
+{
+    struct hvd_routes_cards cards;
+
+    hvd_routes_look("", &cards);
+    return cards.names[0] == '\0'
+               ? snprintf(text, size, "InfiniBand: no active card\n")
+               : snprintf(text, size, "InfiniBand: %s; %s\n", cards.names,
+                          cards.has_peermem
+                              ? "GPUDirect by nvidia_peermem"
+                              : "no nvidia_peermem: GPUDirect by dma-buf, or not at all");
+}
+
 /* What snprintf returns is what it wanted to write. */
 static size_t taken(int wanted, size_t size)
 {
@@ -250,9 +265,11 @@ HVD_EXPORT int hvd_gpu_describe(char *text, size_t size)
     at += taken(describe_library("CUDA driver", &facts.cuda, text + at, size - at),
                 size - at);
     at += taken(describe_library("NCCL", &facts.nccl, text + at, size - at), size - at);
-    if (version_of(&facts.cuda) == 0) {
-        return HVD_ERR_UNSUPPORTED;
+    if (version_of(&facts.cuda) != 0) {
+        at +=
+            taken(describe_devices(hvd_gpu_load(NULL), text + at, size - at), size - at);
     }
-    describe_devices(hvd_gpu_load(NULL), text + at, size - at);
-    return 0;
+    at += taken(describe_cards(text + at, size - at), size - at);
+    hvd_ranges_describe(text + at, size - at);
+    return version_of(&facts.cuda) != 0 ? 0 : HVD_ERR_UNSUPPORTED;
 }

@@ -1,13 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# info_check.sh HVD_INFO LIBHVD MODULE FAKES: what hvd-info --check says with the stand-ins of CUDA and NCCL,
+# info_check.sh HVD_INFO LIBHVD MODULE FAKES PROFILER: what hvd-info --check says with the stand-ins of CUDA and NCCL,
 # without NCCL, with one that is too old, without the module.
-info=$1 fakes=$4
+info=$1 fakes=$4 profiler=$5
 export HVD_LIBRARY="$2" HVD_GPU_MODULE="$3"
 count=0
 failed=0
 out=$(mktemp)
-trap 'rm -f "$out"' EXIT
+broken=$(mktemp -d)
+: >"$broken/libcuda.so.1"
+trap 'rm -rf "$out" "$broken"' EXIT
 
 # says PROMISE STATUS PATTERN [VARIABLE=VALUE...]
 says()
@@ -32,6 +34,16 @@ says no_device_is_no_crash 0 "^GPUs: unusable: cuInit failed" LD_LIBRARY_PATH="$
 says old_nccl_is_unusable 0 "^NCCL: unusable, .*2.7 or later is needed" LD_LIBRARY_PATH="$fakes" FAKE_NCCL_VERSION=2604
 says chosen_nccl_goes_first 0 "^NCCL: unusable, not found: no NCCL here (/nonexistent.so" LD_LIBRARY_PATH="$fakes" \
     HVD_NCCL_LIBRARY=/nonexistent.so
+says cards_are_told 0 "^InfiniBand: " LD_LIBRARY_PATH="$fakes"
+says ranges_are_told 0 "^NVTX ranges: none, no profiler has set NVTX_INJECTION64_PATH" LD_LIBRARY_PATH="$fakes"
+says profiler_is_named 0 "^NVTX ranges: to $profiler" LD_LIBRARY_PATH="$fakes" NVTX_INJECTION64_PATH="$profiler" \
+    FAKE_NVTX_LOG=/dev/null
+says ranges_that_are_off_are_told 0 "^NVTX ranges: off, HOROVOD_DISABLE_NVTX_RANGES=1" LD_LIBRARY_PATH="$fakes" \
+    HOROVOD_DISABLE_NVTX_RANGES=1
+says wrong_profiler_is_told 0 "^NVTX ranges: none, /nonexistent.so" LD_LIBRARY_PATH="$fakes" \
+    NVTX_INJECTION64_PATH=/nonexistent.so
+says broken_driver_is_told 1 "^CUDA driver: unusable, not found: no CUDA driver here (.*file too short)" \
+    LD_LIBRARY_PATH="$broken"
 says missing_module_is_told 1 "^GPU module: unusable: GPU tensors need hvd_gpu.so" HVD_GPU_MODULE=/nonexistent.so
 says missing_library_is_told 1 "^hvd-info: cannot load libhvd.so" HVD_LIBRARY=/nonexistent.so
 echo "1..$count"
