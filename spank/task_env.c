@@ -130,7 +130,8 @@ static void warn_of_isolation(const struct hvd_task *task)
     }
 }
 
-/* What was typed with --hvd is nearer to the user than what the environment says. */
+/* What was typed with --hvd is nearer to the user than what the environment says. How ranks reach
+ * each other is told by the first one of each node. */
 static void export_records(const struct hvd_task *task)
 {
     const struct hvd_options *options = &task->launch->options;
@@ -143,6 +144,9 @@ static void export_records(const struct hvd_task *task)
     }
     if (options->has_all_ranks) {
         hvd_task_setenv(task->spank, HVD_ENV_TIMELINE_RANKS, "all", true);
+    }
+    if (options->is_verbose && task->seat.local_rank == 0) {
+        hvd_task_setenv(task->spank, HVD_ENV_LOG_LEVEL, "info", false);
     }
 }
 

@@ -148,6 +148,9 @@ static int make_environment(const struct job *job, int rank, struct hvdrun_words
     };
     int status = hvdrun_rank_environment_make(&all, rank, out, err);
 
+    if (status == 0 && job->options->is_verbose && rank == 0) {
+        status = hvdrun_environment_set(out, HVD_ENV_LOG_LEVEL, "info", false, err);
+    }
     return status < 0 || job->is_elastic ? status : hvdrun_server_export(rank, out, err);
 }
 

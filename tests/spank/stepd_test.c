@@ -72,6 +72,21 @@ static bool has_users_files(void)
            is(HVD_ENV_TIMELINE_RANKS, NULL);
 }
 
+static bool says_more(void)
+{
+    return is(HVD_ENV_LOG_LEVEL, "info");
+}
+
+static bool says_as_told(void)
+{
+    return is(HVD_ENV_LOG_LEVEL, "error");
+}
+
+static bool says_nothing(void)
+{
+    return is(HVD_ENV_LOG_LEVEL, NULL);
+}
+
 static bool sees_all_gpus(void)
 {
     return is("CUDA_VISIBLE_DEVICES", "0,1") && is(HVD_ENV_GPUS, "all");
@@ -226,9 +241,14 @@ static void test_table(void)
     read_complaints(&plugin, text, sizeof(text));
     tap_ok(strstr(text, "rank gpu pci") != NULL,
            "where srun cannot be reached the node prints its table itself");
+    tap_ok(run_task(&plugin, says_more) == 0, "its first rank tells how ranks talk");
     fake_step.local_rank = 1;
     read_complaints(&plugin, text, sizeof(text));
     tap_ok(strstr(text, "rank gpu pci") == NULL, "once");
+    tap_ok(run_task(&plugin, says_nothing) == 0, "which the others do not");
+    fake_step.local_rank = 0;
+    fake_step_setenv(HVD_ENV_LOG_LEVEL, "error");
+    tap_ok(run_task(&plugin, says_as_told) == 0, "nor who was told to be silent");
     side_finish(&plugin);
 }
 
