@@ -9,7 +9,13 @@
 #include <stdint.h>
 #include <string.h>
 
-static inline uint32_t hvd_float_bits(float value)
+#ifdef __CUDACC__ /* for the kernels of gpu_module */
+#define HVD_HALF_FUNCTION static __device__ inline
+#else
+#define HVD_HALF_FUNCTION static inline
+#endif
+
+HVD_HALF_FUNCTION uint32_t hvd_float_bits(float value)
 {
     uint32_t bits;
 
@@ -17,7 +23,7 @@ static inline uint32_t hvd_float_bits(float value)
     return bits;
 }
 
-static inline float hvd_float_from_bits(uint32_t bits)
+HVD_HALF_FUNCTION float hvd_float_from_bits(uint32_t bits)
 {
     float value;
 
@@ -27,20 +33,20 @@ static inline float hvd_float_from_bits(uint32_t bits)
 
 /* value < limit ? yes : no, for value and limit below 2^31. By mask, because gcc moves the float
  * sums below into the branches of a conditional, and then does not vectorise. */
-static inline uint32_t hvd_bits_if_below(uint32_t value, uint32_t limit, uint32_t yes,
-                                         uint32_t no)
+HVD_HALF_FUNCTION uint32_t hvd_bits_if_below(uint32_t value, uint32_t limit, uint32_t yes,
+                                             uint32_t no)
 {
     uint32_t mask = 0 - ((value - limit) >> 31);
 
     return (yes & mask) | (no & ~mask);
 }
 
-static inline float hvd_bfloat16_to_float(uint16_t half)
+HVD_HALF_FUNCTION float hvd_bfloat16_to_float(uint16_t half)
 {
     return hvd_float_from_bits((uint32_t)half << 16);
 }
 
-static inline uint16_t hvd_float_to_bfloat16(float value)
+HVD_HALF_FUNCTION uint16_t hvd_float_to_bfloat16(float value)
 {
     uint32_t bits = hvd_float_bits(value);
     uint32_t rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
@@ -50,7 +56,7 @@ static inline uint16_t hvd_float_to_bfloat16(float value)
     return (uint16_t)(magnitude > 0x7f800000 ? quiet : rounded);
 }
 
-static inline float hvd_float16_to_float(uint16_t half)
+HVD_HALF_FUNCTION float hvd_float16_to_float(uint16_t half)
 {
     const uint32_t rebias = (127 - 15) << 23;
     const uint32_t least_normal = (127 - 14) << 23; /* 2^-14 */
@@ -69,7 +75,7 @@ static inline float hvd_float16_to_float(uint16_t half)
     return hvd_float_from_bits(bits | sign);
 }
 
-static inline uint16_t hvd_float_to_float16(float value)
+HVD_HALF_FUNCTION uint16_t hvd_float_to_float16(float value)
 {
     const uint32_t infinity = 0x7c00;
     uint32_t bits = hvd_float_bits(value);
