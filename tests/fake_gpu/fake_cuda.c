@@ -101,11 +101,17 @@ static bool is_one_of(const char *function, const char *const *list)
 
 HVD_EXPORT bool fake_gpu_failed_at_end(void)
 {
-    static const char *const ends[] = {"cuCtxPopCurrent", "cuStreamDestroy",
-                                       "cuEventDestroy",  "cuMemFree",
-                                       "cuMemFreeHost",   "cuDevicePrimaryCtxRelease",
-                                       "ncclCommDestroy", "ncclRedOpDestroy",
-                                       "ncclCommAbort",   NULL};
+    static const char *const ends[] = {"cuCtxPopCurrent",
+                                       "cuStreamDestroy",
+                                       "cuEventDestroy",
+                                       "cuMemFree",
+                                       "cuMemFreeHost",
+                                       "cuDevicePrimaryCtxRelease",
+                                       "ncclCommDestroy",
+                                       "ncclRedOpDestroy",
+                                       "ncclCommAbort",
+                                       "cuModuleUnload",
+                                       NULL};
     bool is_end;
 
     pthread_mutex_lock(&lock);
@@ -115,6 +121,14 @@ HVD_EXPORT bool fake_gpu_failed_at_end(void)
     }
     pthread_mutex_unlock(&lock);
     return is_end;
+}
+
+HVD_EXPORT bool fake_gpu_failed_kernels(void)
+{
+    static const char *const loads[] = {"cuModuleLoadData", "cuModuleGetFunction", NULL};
+    const char *function = fake_gpu_failed();
+
+    return function != NULL && is_one_of(function, loads);
 }
 
 HVD_EXPORT void fake_gpu_live(struct fake_live *out)
@@ -395,6 +409,7 @@ HVD_EXPORT int cuGetErrorName(int error, const char **name)
     *name = error == FAKE_OUT_OF_MEMORY   ? "CUDA_ERROR_OUT_OF_MEMORY"
             : error == FAKE_INVALID_VALUE ? "CUDA_ERROR_INVALID_VALUE"
             : error == FAKE_NO_DEVICE     ? "CUDA_ERROR_NO_DEVICE"
+            : error == FAKE_NO_BINARY     ? "CUDA_ERROR_NO_BINARY_FOR_GPU"
                                           : "CUDA_ERROR_UNKNOWN";
     return FAKE_SUCCESS;
 }

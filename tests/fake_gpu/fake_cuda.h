@@ -8,6 +8,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* What cuModuleLoadData takes besides fat binaries. */
+#define FAKE_KERNEL_IMAGE "kernels of the stand-in"
+
 struct fake_stream;
 
 /* What is not given back yet. */
@@ -18,9 +21,18 @@ struct fake_live {
     int streams;
     int contexts; /* retained */
     int comms;
+    int modules; /* of kernels */
 };
 
+/* All together. */
+static inline int fake_live_sum(const struct fake_live *live)
+{
+    return live->device_memory + live->host_memory + live->events + live->streams +
+           live->contexts + live->comms + live->modules;
+}
+
 void fake_gpu_live(struct fake_live *live);
+long fake_gpu_launches(void); /* of kernels, so far */
 
 /* The at-th call from now on, of any function of both libraries, fails; 0: none. Returns how many
  * calls there were since the last time. */
@@ -32,6 +44,9 @@ const char *fake_gpu_failed(void); /* the function that did, NULL: none has */
 /* Whether what has failed was to end a thing, or to choose the context for that: nobody can undo
  * it, and nobody has to tell of it. */
 bool fake_gpu_failed_at_end(void);
+
+/* Whether it was to load kernels: then there are none, which is no failure. */
+bool fake_gpu_failed_kernels(void);
 
 /* Whether this call has to fail. Each function of both libraries asks first. */
 bool fake_gpu_fails(const char *function);

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Modules and kernels of the stand-in: the very source of the GPU's kernels, compiled as C, thread by
+ * thread over the stand-in's view of device memory. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collectives/gpu_module/kernel_body.h"
+#include "gpu_binding/attr.h"
+#include "tests/fake_gpu/fake_state.h"
+
+struct fake_kernel {
+    const char *name;
+    void (*run)(const struct hvd_kernel_work *work, uint32_t block, uint32_t thread);
+    int64_t tile;
+    size_t from_size;
+    size_t to_size;
+};
+
+/* What a launch has brought along. */
+struct launched {
+    const struct fake_kernel *kernel;
+    uint32_t blocks;
+    struct hvd_kernel_work work;
+};
+
+enum {
+    HVD_UINT8 = 1, /* here: the sizes of the types */
+    HVD_INT8 = 1,
+    HVD_FLOAT16 = 2,
+    HVD_BFLOAT16 = 2,
+    HVD_INT32 = 4,
+    HVD_UINT32 = 4,
+    HVD_FLOAT32 = 4,
+    HVD_INT64 = 8,
+    HVD_UINT64 = 8,
+    HVD_FLOAT64 = 8,
+};
+
+#define KERNEL(NAME, FROM, TO)                                                           \
+    {"hvd_" #NAME, hvd_kernel_##NAME, HVD_KERNEL_TILE, FROM, TO},
+static const struct fake_kernel kernels[] = {
+    {"hvd_copy", hvd_kernel_copy, HVD_KERNEL_COPY_TILE, 1, 1}, HVD_KERNEL_LIST(KERNEL)};
+#undef KERNEL
+
+static char module;
+static _Atomic long launches;
+
+HVD_EXPORT long fake_gpu_launches(void)
+{
+    return launches;
+}
+
+/* As fatbinary makes them; and what tests have where nothing is compiled for GPUs. */
+static bool is_image(const void *image)
+{
+    const uint32_t magic = 0xba55ed50;
+
+    return memcmp(image, &magic, sizeof(magic)) == 0 ||
+           strcmp(image, FAKE_KERNEL_IMAGE) == 0;
+}
+
+HVD_EXPORT int cuModuleLoadData(void **out, const void *image)
+{
+    const char *refused = getenv("FAKE_GPU_KERNELS");
+
+    if (fake_gpu_fails("cuModuleLoadData") || !fake_has_context() || !is_image(image)) {
+        return FAKE_INVALID_VALUE;
+    }
+    if (refused != NULL) {
+        return atoi(refused);
+    }
+    *out = &module;
+    fake_count(&fake_counters()->modules, 1);
+    return FAKE_SUCCESS;
+}
+
+HVD_EXPORT int cuModuleUnload(void *unloaded)
+{
+    if (unloaded != &module) {
+        return FAKE_INVALID_VALUE;
+    }
+    fake_drain_streams();
+    fake_count(&fake_counters()->modules, -1);
+    return fake_gpu_fails("cuModuleUnload") ? FAKE_INVALID_VALUE : FAKE_SUCCESS;
+}
+
+HVD_EXPORT int cuModuleGetFunction(const struct fake_kernel **out, const void *loaded,
+                                   const char *name)
+{
+    if (fake_gpu_fails("cuModuleGetFunction") || loaded != &module) {
+        return FAKE_INVALID_VALUE;
+    }
+    for (size_t i = 0; i < sizeof(kernels) / sizeof(kernels[0]); i++) {
+        if (strcmp(kernels[i].name, name) == 0) {
+            *out = &kernels[i];
+            return FAKE_SUCCESS;
+        }
+    }
+    return FAKE_NOT_FOUND;
+}
+
+static void *must_reach(const void *address, size_t bytes)
+{
+    void *reached = fake_gpu_reach(address, bytes);
+
+    if (reached == NULL) {
+        fprintf(stderr, "fake GPU: a kernel goes beyond device memory\n");
+        abort();
+    }
+    return reached;
+}
+
+/* The work over the stand-in's own view of the memory. */
+static void reach_pieces(struct launched *launched)
+{
+    struct hvd_kernel_work *work = &launched->work;
+    const struct fake_kernel *kernel = launched->kernel;
+    int64_t tiles = 0;
+
+    for (int i = 0; i < work->count; i++) {
+        size_t count = (size_t)work->counts[i];
+
+        tiles += (work->counts[i] + kernel->tile - 1) / kernel->tile;
+        if (tiles != work->ends[i]) {
+            fprintf(stderr, "fake GPU: a kernel is told wrong tiles\n");
+            abort();
+        }
+        work->to[i] = must_reach(work->to[i], count * kernel->to_size);
+        if (work->from[i] != NULL) {
+            work->from[i] = must_reach(work->from[i], count * kernel->from_size);
+        }
+    }
+    if (tiles != launched->blocks) {
+        fprintf(stderr, "fake GPU: a kernel is launched with another number of blocks\n");
+        abort();
+    }
+}
+
+static void run_kernel(void *argument)
+{
+    struct launched *launched = argument;
+
+    reach_pieces(launched);
+    for (uint32_t block = 0; block < launched->blocks; block++) {
+        for (uint32_t thread = 0; thread < HVD_KERNEL_THREADS; thread++) {
+            launched->kernel->run(&launched->work, block, thread);
+        }
+    }
+    free(launched);
+}
+
+HVD_EXPORT int cuLaunchKernel(const struct fake_kernel *kernel, unsigned grid_x,
+                              unsigned grid_y, unsigned grid_z, unsigned block_x,
+                              unsigned block_y, unsigned block_z, unsigned shared_bytes,
+                              struct fake_stream *stream, void **parameters, void **extra)
+{
+    struct launched *launched;
+
+    if (fake_gpu_fails("cuLaunchKernel") || !fake_has_context() || grid_x == 0 ||
+        grid_y != 1 || grid_z != 1 || block_x != HVD_KERNEL_THREADS || block_y != 1 ||
+        block_z != 1 || shared_bytes != 0 || extra != NULL) {
+        return FAKE_INVALID_VALUE;
+    }
+    launched = malloc(sizeof(*launched));
+    if (launched == NULL) {
+        return FAKE_OUT_OF_MEMORY;
+    }
+    launches++;
+    launched->kernel = kernel;
+    launched->blocks = grid_x;
+    memcpy(&launched->work, parameters[0], sizeof(launched->work));
+    fake_gpu_enqueue(stream, run_kernel, launched);
+    return FAKE_SUCCESS;
+}
