@@ -36,7 +36,7 @@ struct hvd_gpu_event;
 
 /* The streams of a device, each a queue. */
 enum hvd_gpu_queue {
-    HVD_GPU_COLLECT, /* NCCL, and copies on the device; of high priority */
+    HVD_GPU_COLLECT, /* NCCL, kernels, and copies on the device; of high priority */
     HVD_GPU_IN, /* from the device */
     HVD_GPU_OUT, /* to the device */
     HVD_GPU_QUEUES
@@ -52,6 +52,11 @@ enum hvd_gpu_step_kind {
     HVD_GPU_FOLLOW, /* what comes behind it waits for event */
     HVD_GPU_COPY, /* count bytes, between host and device or on the device */
     HVD_GPU_ZERO, /* count bytes at to */
+    /* By a kernel: count elements of dtype to as many of to_dtype, each times factor; from NULL:
+     * zeros. Rounded as hvd_scale does, see reduce.h; what keeps its bits goes as HVD_UINT8 times
+     * 1. Those in a row that differ in from, to and count alone are one launch: none reads what
+     * another writes, but to may be its own from. */
+    HVD_GPU_MOVE,
     /* Collectives of the work's comm; from may be to. count: elements of dtype. */
     HVD_GPU_ALLREDUCE,
     HVD_GPU_ALLGATHER, /* count of each rank */
@@ -74,6 +79,9 @@ struct hvd_gpu_step {
     enum hvd_dtype dtype;
     enum hvd_op op; /* AVERAGE, SUM, MIN, MAX, PRODUCT */
     double factor; /* of SUM: each rank's elements times this first */
+    enum hvd_dtype
+        to_dtype; /* of MOVE: dtype, but not of 16-bit integers or bool; or float32
+                              * of any float, and back */
     int peer;
     struct hvd_gpu_event *event;
 };
@@ -122,12 +130,16 @@ struct hvd_gpu_library {
 struct hvd_gpu_facts {
     struct hvd_gpu_library cuda;
     struct hvd_gpu_library nccl;
+    bool
+        has_kernels; /* built in; whether the driver takes them shows when a device is opened */
+    char kernels[128]; /* for which devices, or why there are none */
 };
 
 /* What the ranks tell each other before they connect. */
 struct hvd_gpu_card {
     int32_t nccl_version; /* 0: none that is usable */
     int32_t has_host_id; /* NCCL_HOSTID is set: ranks may share a GPU */
+    int32_t has_kernels; /* HVD_GPU_MOVE can be done */
     unsigned char uuid[HVD_GPU_UUID_BYTES];
     unsigned char id[HVD_GPU_ID_BYTES]; /* zero unless asked for */
     int32_t has_dma_buf; /* its memory can be shown to network cards as dma-buf */
@@ -156,6 +168,9 @@ struct hvd_gpu_module {
      * status. The caller owns *out. */
     int (*open)(int device, void (*wake)(void *context), void *context,
                 struct hvd_gpu_device **out, struct hvd_error *err);
+
+    /* NULL: it does HVD_GPU_MOVE. Else why it does not; valid until close. Any thread. */
+    const char *(*no_kernels)(const struct hvd_gpu_device *device);
 
     /* From now on work fails, and what NCCL has under way is ended. Does not wait. */
     void (*abort)(struct hvd_gpu_device *device);

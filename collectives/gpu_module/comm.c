@@ -34,6 +34,7 @@ int hvd_comm_identify(struct hvd_gpu_device *device, bool makes_id,
         return hvd_cuda_fail(device->cuda, "cuDeviceGetUuid", result, err);
     }
     card->has_dma_buf = hvd_links_has_dma_buf(device);
+    card->has_kernels = device->kernels.problem[0] == '\0' ? 1 : 0;
     if (nccl == NULL) {
         return 0;
     }

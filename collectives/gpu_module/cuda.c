@@ -44,6 +44,10 @@ static const struct hvd_library_symbol symbols[] = {
     SYMBOL(host_free, "cuMemFreeHost", NULL),
     SYMBOL(copy, "cuMemcpyAsync", NULL),
     SYMBOL(set8, "cuMemsetD8Async", NULL),
+    SYMBOL(module_load, "cuModuleLoadData", NULL),
+    SYMBOL(module_function, "cuModuleGetFunction", NULL),
+    SYMBOL(module_unload, "cuModuleUnload", NULL),
+    SYMBOL(launch, "cuLaunchKernel", NULL),
 };
 
 static struct hvd_cuda functions;

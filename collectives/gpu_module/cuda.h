@@ -9,6 +9,8 @@
 typedef struct CUctx_st *CUcontext;
 typedef struct CUstream_st *CUstream;
 typedef struct CUevent_st *CUevent;
+typedef struct CUmod_st *CUmodule;
+typedef struct CUfunc_st *CUfunction;
 typedef uint64_t CUdeviceptr;
 
 enum {
@@ -52,6 +54,13 @@ struct hvd_cuda {
     int (*host_free)(void *memory);
     int (*copy)(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream);
     int (*set8)(CUdeviceptr to, unsigned char value, size_t count, CUstream stream);
+    int (*module_load)(CUmodule *module, const void *image);
+    int (*module_function)(CUfunction *function, CUmodule module, const char *name);
+    int (*module_unload)(CUmodule module);
+    int (*launch)(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                  unsigned block_x, unsigned block_y, unsigned block_z,
+                  unsigned shared_bytes, CUstream stream, void **parameters,
+                  void **extra);
 };
 
 /* Finds the driver once. NULL: found tells why. Any thread. */

@@ -78,6 +78,9 @@ static int open_context(struct hvd_gpu_device *device, struct hvd_error *err)
     status = hvd_device_enter(device, err);
     if (status == 0) {
         status = open_streams(device, err);
+        if (status == 0) {
+            hvd_kernels_load(&device->kernels, device->cuda);
+        }
         hvd_device_leave(device);
     }
     return status;
@@ -110,6 +113,7 @@ void hvd_device_close(struct hvd_gpu_device *device)
 {
     bool entered = device->ctx != NULL && hvd_device_enter(device, NULL) == 0;
 
+    hvd_kernels_unload(&device->kernels);
     for (int i = 0; i < HVD_GPU_QUEUES; i++) {
         if (device->streams[i] != NULL) {
             device->cuda->stream_destroy(device->streams[i]);

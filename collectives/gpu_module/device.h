@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 
+#include "collectives/gpu_module/kernels.h"
 #include "collectives/gpu_module/nccl.h"
 
 struct hvd_gpu_comm {
@@ -33,6 +34,7 @@ struct hvd_gpu_device {
     CUstream streams[HVD_GPU_QUEUES];
     CUstream clock; /* timing.c's, the launcher's; NULL: nothing was measured yet */
     struct hvd_gpu_anchor *anchor; /* the launcher's, too */
+    struct hvd_gpu_kernels kernels;
     void (*wake)(void *context);
     void *context;
 

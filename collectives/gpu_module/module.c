@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the module offers, in one table. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "collectives/gpu_module/device.h"
+#include "collectives/gpu_module/kernel_image.h"
 #include "collectives/gpu_module/timing.h"
 #include "gpu_binding/attr.h"
 #include "gpu_binding/error.h"
@@ -11,6 +13,8 @@ static void probe(const char *nccl_file, struct hvd_gpu_facts *facts)
 {
     hvd_cuda_find(&facts->cuda);
     hvd_nccl_find(nccl_file, &facts->nccl);
+    facts->has_kernels = hvd_kernel_image.data != NULL;
+    snprintf(facts->kernels, sizeof(facts->kernels), "%s", hvd_kernel_image.built);
 }
 
 static int count_devices(struct hvd_error *err)
@@ -90,12 +94,18 @@ static int copy_on(struct hvd_gpu_device *device, void *to, const void *from,
                : hvd_cuda_fail(device->cuda, "cuMemcpyAsync", error, err);
 }
 
+static const char *no_kernels(const struct hvd_gpu_device *device)
+{
+    return device->kernels.problem[0] != '\0' ? device->kernels.problem : NULL;
+}
+
 HVD_EXPORT extern const struct hvd_gpu_module hvd_gpu_module;
 const struct hvd_gpu_module hvd_gpu_module = {
     .version = HVD_GPU_MODULE_VERSION,
     .probe = probe,
     .count = count_devices,
     .open = hvd_device_open,
+    .no_kernels = no_kernels,
     .abort = hvd_launcher_abort,
     .stop = hvd_launcher_stop,
     .close = hvd_device_close,

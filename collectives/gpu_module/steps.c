@@ -230,17 +230,25 @@ static int do_cuda(struct hvd_gpu_device *device, struct hvd_gpu_work *work,
     return error == CUDA_SUCCESS ? 0 : hvd_cuda_fail(cuda, function, error, &work->error);
 }
 
-static int do_step(struct hvd_gpu_device *device, struct hvd_gpu_work *work,
-                   const struct hvd_gpu_step *step)
+/* Returns how many steps were done, those from step on, or a failure. */
+static int do_steps(struct hvd_gpu_device *device, struct hvd_gpu_work *work,
+                    const struct hvd_gpu_step *step)
 {
+    int status;
+
     switch (step->kind) {
     case HVD_GPU_FOLLOW:
     case HVD_GPU_COPY:
     case HVD_GPU_ZERO:
-        return do_cuda(device, work, step);
+        status = do_cuda(device, work, step);
+        break;
+    case HVD_GPU_MOVE:
+        return hvd_kernels_launch(&device->kernels, device->streams[work->queue], step,
+                                  work->count - (int)(step - work->steps), &work->error);
     default:
-        return do_nccl(device, work, step);
+        status = do_nccl(device, work, step);
     }
+    return status != 0 ? status : 1;
 }
 
 /* What has been begun of a group is not to be there for the next one. Of an aborted communicator it
@@ -256,14 +264,14 @@ static void leave_group(struct hvd_gpu_device *device, const struct hvd_gpu_work
 
 int hvd_steps_run(struct hvd_gpu_device *device, struct hvd_gpu_work *work)
 {
-    for (int i = 0; i < work->count; i++) {
-        int status;
+    int done;
 
+    for (int i = 0; i < work->count; i += done) {
         hvd_timing_step(work, &work->steps[i]);
-        status = do_step(device, work, &work->steps[i]);
-        if (status != 0) {
+        done = do_steps(device, work, &work->steps[i]);
+        if (done < 0) {
             leave_group(device, work, i);
-            return status;
+            return done;
         }
     }
     hvd_timing_end(work);

@@ -79,10 +79,7 @@ static int left(void)
     struct fake_live live;
 
     fake_gpu_live(&live);
-    return (live.device_memory - before.device_memory) +
-           (live.host_memory - before.host_memory) + (live.events - before.events) +
-           (live.streams - before.streams) + (live.contexts - before.contexts) +
-           live.comms;
+    return fake_live_sum(&live) - fake_live_sum(&before);
 }
 
 struct outcome {
@@ -95,7 +92,7 @@ struct outcome {
 static bool must_tell(const char *failed)
 {
     return failed != NULL && strcmp(failed, "ncclCommGetAsyncError") != 0 &&
-           !fake_gpu_failed_at_end();
+           !fake_gpu_failed_at_end() && !fake_gpu_failed_kernels();
 }
 
 /* function: NULL for any. */
@@ -117,6 +114,10 @@ static struct outcome attempt(const char *function, long k)
     hvd_shutdown();
     outcome.failed = failed != NULL ? failed : "none";
     outcome.was_last = rank == size - 1 && failed == NULL;
+    if (fake_gpu_failed_kernels() && status != 0) {
+        fprintf(stderr, "# call %ld, %s: %d %s\n", k, failed, status, err.text);
+        outcome.is_good = false;
+    }
     if (must_tell(failed) && (status >= 0 || strstr(err.text, failed) == NULL)) {
         fprintf(stderr, "# call %ld, %s: %d %s\n", k, failed, status, err.text);
         outcome.is_good = false;

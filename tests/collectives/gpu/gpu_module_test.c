@@ -81,9 +81,11 @@ static int await_event(struct pass *pass, struct hvd_gpu_event *event)
     return status;
 }
 
-/* To the device on the default stream, twice the sum on the own one, and back on a third. */
+/* To the device on the default stream, twice the sum on the own one, there and back through a kernel
+ * if there are kernels, and back on a third. */
 static int go_around(struct pass *pass)
 {
+    bool has_kernels = module->no_kernels(pass->device) == NULL;
     struct hvd_gpu_step sum[] = {
         {.kind = HVD_GPU_FOLLOW, .event = pass->ready},
         {.kind = HVD_GPU_GROUP},
@@ -93,11 +95,20 @@ static int go_around(struct pass *pass)
          .count = COUNT,
          .dtype = HVD_FLOAT32,
          .op = HVD_SUM,
-         .factor = 2.0},
+         .factor = has_kernels ? 4.0 : 2.0},
         {.kind = HVD_GPU_GROUP_END},
+        {.kind = HVD_GPU_MOVE,
+         .from = pass->memory,
+         .to = pass->memory,
+         .count = COUNT,
+         .dtype = HVD_FLOAT32,
+         .to_dtype = HVD_FLOAT32,
+         .factor = 0.5},
     };
-    struct hvd_gpu_work work = {
-        .queue = HVD_GPU_COLLECT, .comm = pass->comm, .steps = sum, .count = 4};
+    struct hvd_gpu_work work = {.queue = HVD_GPU_COLLECT,
+                                .comm = pass->comm,
+                                .steps = sum,
+                                .count = has_kernels ? 5 : 4};
     struct hvd_gpu_step back[] = {
         {.kind = HVD_GPU_FOLLOW, .event = pass->done},
         {.kind = HVD_GPU_COPY, .from = pass->memory, .to = host_out, .count = BYTES}};
@@ -144,9 +155,7 @@ static bool has_left(void)
     struct fake_live live;
 
     fake_gpu_live(&live);
-    return live.device_memory + live.host_memory + live.events + live.streams +
-               live.contexts + live.comms !=
-           0;
+    return fake_live_sum(&live) != 0;
 }
 
 static void test_order(void)
@@ -165,6 +174,32 @@ static void test_order(void)
     tap_ok(!has_left(), "and nothing is left");
 }
 
+/* Two bytes out of every three, each a step. */
+static void test_launches(void)
+{
+    enum {
+        STEPS = 300
+    };
+    struct hvd_gpu_step steps[STEPS];
+    struct hvd_gpu_work work = {.queue = HVD_GPU_COLLECT, .steps = steps, .count = STEPS};
+    struct pass pass = {0};
+    long before;
+    bool good = open_all(&pass) == 0;
+
+    for (int i = 0; i < STEPS; i++) {
+        steps[i] = (struct hvd_gpu_step){.kind = HVD_GPU_MOVE,
+                                         .from = (char *)pass.memory + 3 * i,
+                                         .to = (char *)pass.memory + 2000 + 2 * i,
+                                         .count = 2,
+                                         .factor = 1.0};
+    }
+    before = fake_gpu_launches();
+    good = good && run_work(&pass, &work) == 0 && await_event(&pass, pass.done) == 0;
+    tap_ok(good && fake_gpu_launches() - before == (STEPS + 143) / 144,
+           "%d pieces are %ld launches", STEPS, fake_gpu_launches() - before);
+    close_all(&pass);
+}
+
 /* The k-th call fails, for each k. What is left then, where ending it was what failed? */
 static void test_faults(void)
 {
@@ -180,8 +215,11 @@ static void test_faults(void)
         status = open_all(&pass);
         status = status != 0 ? status : go_around(&pass);
         failed = fake_gpu_failed();
-        if (failed != NULL && !fake_gpu_failed_at_end() &&
-            (status >= 0 || strstr(pass.err.text, failed) == NULL)) {
+        if (failed != NULL && fake_gpu_failed_kernels()) {
+            named = named && status == 0 &&
+                    strstr(module->no_kernels(pass.device), failed) != NULL;
+        } else if (failed != NULL && !fake_gpu_failed_at_end() &&
+                   (status >= 0 || strstr(pass.err.text, failed) == NULL)) {
             tap_note("call %ld, %s: %d %s", k, failed, status, pass.err.text);
             named = false;
         }
@@ -342,6 +380,14 @@ static int version(void)
     return text != NULL ? atoi(text) : 21803;
 }
 
+static bool facts_have_kernels(void)
+{
+    struct hvd_gpu_facts facts;
+
+    module->probe(NULL, &facts);
+    return facts.has_kernels;
+}
+
 static void test_facts(void)
 {
     struct hvd_gpu_facts facts;
@@ -355,6 +401,7 @@ static void test_facts(void)
                strstr(facts.nccl.file, "libnccl.so.2") != NULL,
            "and from which files");
     tap_ok(module->count(&err) == 1, "so is the number of devices");
+    tap_ok(facts.kernels[0] != '\0', "kernels: %s", facts.kernels);
     tap_ok(module->open(7, ignore, NULL, &device, &err) == HVD_ERR_ARG &&
                strstr(err.text, "no GPU 7: this process sees 1") != NULL,
            "a device that is not there is named");
@@ -384,6 +431,9 @@ int main(int argc, char **argv)
     if (tap_ok(argc == 2 && load(argv[1]), "the module can be loaded")) {
         test_facts();
         test_order();
+        if (getenv("FAKE_GPU_KERNELS") == NULL && facts_have_kernels()) {
+            test_launches();
+        }
         test_faults();
         test_times();
         test_times_missing();

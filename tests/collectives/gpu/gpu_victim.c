@@ -144,7 +144,8 @@ static void print_left(int rank, const struct fake_live *before, int threads)
 
     fake_gpu_live(&live);
     left += (live.streams - before->streams) + (live.contexts - before->contexts) +
-            (live.events - before->events) + live.comms;
+            (live.events - before->events) + (live.modules - before->modules) +
+            live.comms;
     printf("%s %d: %d\n", left == 0 ? "nothing" : "left", rank, left);
     fflush(stdout);
 }

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The kernels on a device. Where they cannot be had, because none were built or the driver does not
+ * take them, that is no failure. */
+#ifndef HVD_GPU_KERNELS_H
+#define HVD_GPU_KERNELS_H
+
+#include "collectives/gpu_module/cuda.h"
+#include "collectives/gpu_module/kernel_work.h"
+
+#define HVD_KERNEL_ONE(NAME, FROM, TO) +1
+enum {
+    HVD_KERNEL_COUNT = 1 HVD_KERNEL_LIST(HVD_KERNEL_ONE), /* with the copy, the first */
+};
+#undef HVD_KERNEL_ONE
+
+/* Zeroed: not loaded. */
+struct hvd_gpu_kernels {
+    const struct hvd_cuda *cuda;
+    CUmodule module;
+    CUfunction functions[HVD_KERNEL_COUNT];
+    char problem[256]; /* why there are none; "": there are */
+};
+
+/* Both: with the device's context. */
+void hvd_kernels_load(struct hvd_gpu_kernels *kernels, const struct hvd_cuda *cuda);
+void hvd_kernels_unload(struct hvd_gpu_kernels *kernels);
+
+/* Launches the first of count steps, which is a HVD_GPU_MOVE, and those behind it that go along.
+ * Returns how many, or a failure. */
+int hvd_kernels_launch(const struct hvd_gpu_kernels *kernels, CUstream stream,
+                       const struct hvd_gpu_step *steps, int count,
+                       struct hvd_error *err);
+
+#endif
