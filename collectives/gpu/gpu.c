@@ -127,7 +127,10 @@ static int open_device(struct hvd_gpu *gpu, int device, struct hvd_error *err)
     }
     gpu->device = device;
     atomic_store(&gpu->is_open, true);
-    hvd_log(HVD_LOG_INFO, "GPU %d is opened through %s", device, hvd_gpu_loaded_from());
+    hvd_log(HVD_LOG_INFO, "GPU %d is opened through %s%s%s", device,
+            hvd_gpu_loaded_from(),
+            module->no_kernels(opened) != NULL ? ", without kernels: " : "",
+            module->no_kernels(opened) != NULL ? module->no_kernels(opened) : "");
     return 0;
 }
 

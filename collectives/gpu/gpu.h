@@ -47,6 +47,7 @@ struct hvd_gpu_peers {
     int set;
     struct hvd_gpu_comm *comm; /* NULL: through host memory */
     int nccl_version;
+    bool all_have_kernels;
     enum hvd_gpu_allreduce allreduce;
     /* NULL when that is flat: */
     struct hvd_gpu_comm *node_comm; /* of this node's ranks */

@@ -81,6 +81,9 @@ int hvd_gpu_launch(struct hvd_gpu_run *run, struct hvd_error *err)
         .size = size,
         .root = hvd_team_member(run->team, batch->entries[0]->proposal.root),
         .sent = run->counts,
+        .nccl_version = run->peers->nccl_version,
+        .has_kernels = run->gpu->pool->module->no_kernels(run->gpu->pool->device) == NULL,
+        .all_have_kernels = run->peers->all_have_kernels,
         .rows = is_alltoall ? run->counts + size : batch->rows,
     };
     int status = hvd_gpu_mark_create(run->gpu->pool, &run->job.mark, err);

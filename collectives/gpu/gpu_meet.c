@@ -136,6 +136,16 @@ static bool is_forced(const struct meeting *meeting)
     return false;
 }
 
+static bool have_kernels(const struct meeting *meeting)
+{
+    for (int i = 0; i < meeting->team->layout->size; i++) {
+        if (!meeting->faces[i].card.has_kernels) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static void say(const struct hvd_gpu_run *run, const char *obstacle, bool is_chosen)
 {
     int set = run->batch->header.set;
@@ -253,6 +263,7 @@ static int decide(struct hvd_gpu_run *run, const struct meeting *meeting,
                         HVD_ENV_GPU_PATH "=nccl, but NCCL cannot be used: %s", obstacle);
     }
     run->peers->nccl_version = meeting->faces[0].card.nccl_version;
+    run->peers->all_have_kernels = have_kernels(meeting);
     if (at == size) {
         status = pool->module->comm_create(pool->device, meeting->faces[0].card.id,
                                            run->team->rank, size, &run->peers->comm, err);

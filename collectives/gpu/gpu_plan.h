@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a batch of GPU tensors comes to for NCCL: a list of steps that one can read. Pure.
  *
- *   small tensors   copied together, one allreduce, copied back
+ *   small tensors   moved together, one allreduce, moved back: by a kernel, or by copies
  *   large ones      an allreduce each, in the same group, where they are
+ *
+ * Factors that NCCL does not take are a kernel's, on the way: see gpu_way.h.
  *
  * All ranks plan the same calls of NCCL in the same order: that goes by what they have agreed on,
  * not by what this rank has. */
@@ -23,17 +25,24 @@ struct hvd_gpu_plan {
     int root; /* broadcast, in the team */
     const int64_t *sent; /* [size] rows: alltoall */
     const int64_t *rows; /* [size] rows that come: alltoall; of each rank: allgather */
+    int nccl_version;
+    bool has_kernels; /* of this rank's device: HVD_GPU_MOVE can be done */
+    bool
+        all_have_kernels; /* and of all others: NCCL may get what only kernels can make */
     char *room; /* hvd_gpu_plan_room bytes of device memory */
 };
 
-/* Whether this NCCL does this reduction as it is promised in hvd.h; what only moves it can. */
-bool hvd_gpu_plan_fits(const struct hvd_proposal *proposal, int size, int nccl_version);
+/* Whether this NCCL, with the kernels, does this reduction as it is promised in hvd.h; what only
+ * moves it can. */
+bool hvd_gpu_plan_fits(const struct hvd_proposal *proposal, int size, int nccl_version,
+                       bool all_have_kernels);
 
-/* Over size ranks, as NCCL has to be told; addresses and count are missing. */
+/* Over size ranks, as NCCL has to be told, where kernels are not needed; addresses and count are
+ * missing. */
 struct hvd_gpu_step hvd_gpu_plan_reduction(const struct hvd_proposal *proposal, int size,
                                            enum hvd_gpu_step_kind kind);
 
-/* Bytes of device memory for what is copied together. */
+/* Bytes of device memory for what is moved together, or does not stay in its type. */
 size_t hvd_gpu_plan_room(const struct hvd_gpu_plan *plan);
 
 /* Appends the steps; see steps->failed. */

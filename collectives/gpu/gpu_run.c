@@ -89,11 +89,12 @@ static int begin_launch(struct hvd_gpu_run *run, struct hvd_error *err)
     return status;
 }
 
-static bool goes_by_nccl(const struct hvd_gpu_run *run)
+/* What does so with kernels alone goes over all nodes at once. */
+static bool fits_nccl(const struct hvd_gpu_run *run, bool have_kernels)
 {
     return run->peers->comm != NULL &&
            hvd_gpu_plan_fits(&run->batch->entries[0]->proposal, run->team->layout->size,
-                             run->peers->nccl_version);
+                             run->peers->nccl_version, have_kernels);
 }
 
 /* Others may begin: nothing of this goes by NCCL. */
@@ -117,7 +118,7 @@ static int begin_pipe(struct hvd_gpu_run *run, struct hvd_error *err)
 
 static int begin_by_nccl(struct hvd_gpu_run *run, struct hvd_error *err)
 {
-    if (hvd_gpu_nodes_first(run)) {
+    if (fits_nccl(run, false) && hvd_gpu_nodes_first(run)) {
         return begin_pipe(run, err);
     }
     if (run->batch->header.kind == HVD_KIND_ALLTOALL) {
@@ -130,10 +131,10 @@ static int begin_by_nccl(struct hvd_gpu_run *run, struct hvd_error *err)
 /* The ranks have met. */
 static int begin(struct hvd_gpu_run *run, struct hvd_error *err)
 {
-    if (!goes_by_nccl(run)) {
+    if (!fits_nccl(run, run->peers->all_have_kernels)) {
         return begin_on_host(run, err);
     }
-    if (hvd_gpu_trial_wanted(run)) {
+    if (fits_nccl(run, false) && hvd_gpu_trial_wanted(run)) {
         run->phase = HVD_GPU_READY;
         poll_device(run, true);
         return hvd_gpu_trial_ready(run, err);

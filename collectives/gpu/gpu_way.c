@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How the numbers of a reduction go through NCCL. */
+#include "collectives/gpu/gpu_way.h"
+
+#include <math.h>
+
+enum {
+    NCCL_AVERAGES = 21000, /* and adds bfloat16 */
+    NCCL_SCALES = 21100,
+};
+
+static bool is_half(enum hvd_dtype dtype)
+{
+    return dtype == HVD_FLOAT16 || dtype == HVD_BFLOAT16;
+}
+
+static bool is_float(enum hvd_dtype dtype)
+{
+    return is_half(dtype) || dtype == HVD_FLOAT32 || dtype == HVD_FLOAT64;
+}
+
+/* NCCL takes the factor in the tensors' type. */
+static bool is_normal_in(enum hvd_dtype dtype, double factor)
+{
+    double size = fabs(factor);
+
+    switch (dtype) {
+    case HVD_FLOAT16:
+        return size >= 0x1p-14 && size <= 65504;
+    case HVD_BFLOAT16:
+    case HVD_FLOAT32:
+        return size >= 0x1p-126 && size <= 0x1p127;
+    default:
+        return isfinite(factor);
+    }
+}
+
+/* As NCCL has to be told: booleans are bytes, "or" their maximum, "and" their minimum. */
+static struct hvd_gpu_way plain_way(const struct hvd_proposal *proposal)
+{
+    bool is_bool = proposal->dtype == HVD_BOOL;
+    bool is_or = proposal->op == HVD_SUM || proposal->op == HVD_MAX;
+
+    return (struct hvd_gpu_way){
+        .dtype = is_bool ? HVD_UINT8 : proposal->dtype,
+        .op = is_bool                       ? (is_or ? HVD_MAX : HVD_MIN)
+              : proposal->op == HVD_AVERAGE ? HVD_SUM
+                                            : proposal->op,
+        .before = 1.0,
+        .within = 1.0,
+        .after = 1.0,
+    };
+}
+
+/* What an average comes to besides. */
+static double postscale_of(const struct hvd_proposal *proposal, int size)
+{
+    return proposal->op == HVD_AVERAGE ? proposal->postscale / size : proposal->postscale;
+}
+
+/* Factors of a float sum may meet: nothing is rounded between them. */
+static bool adds_floats(const struct hvd_proposal *proposal,
+                        const struct hvd_gpu_way *way)
+{
+    return way->op == HVD_SUM && is_float(proposal->dtype);
+}
+
+/* Before and after, or of float sums all before: then what comes out needs no second pass. */
+static void scale_by_kernel(const struct hvd_proposal *proposal, int size,
+                            struct hvd_gpu_way *way)
+{
+    double after = postscale_of(proposal, size), total = proposal->prescale * after;
+    bool at_once = adds_floats(proposal, way) && is_normal_in(proposal->dtype, total);
+
+    way->by_kernel = true;
+    way->before = at_once ? total : proposal->prescale;
+    way->after = at_once ? 1.0 : after;
+    if (is_half(proposal->dtype) && (!is_normal_in(proposal->dtype, way->before) ||
+                                     !is_normal_in(proposal->dtype, way->after))) {
+        way->dtype = HVD_FLOAT32;
+    }
+}
+
+bool hvd_gpu_way_find(const struct hvd_proposal *proposal, int size, int nccl_version,
+                      bool has_kernels, struct hvd_gpu_way *way)
+{
+    enum hvd_dtype dtype = proposal->dtype;
+    bool is_wide = dtype == HVD_BFLOAT16 && nccl_version < NCCL_AVERAGES;
+    double after = postscale_of(proposal, size), total = proposal->prescale * after;
+    bool is_scaled = proposal->prescale != 1.0 || after != 1.0;
+
+    *way = plain_way(proposal);
+    if (proposal->kind == HVD_KIND_ADASUM || dtype == HVD_INT16 || dtype == HVD_UINT16) {
+        return false;
+    }
+    if (adds_floats(proposal, way)) {
+        is_scaled = total != 1.0;
+    }
+    if (dtype == HVD_BOOL || (!is_scaled && !is_wide)) {
+        return true;
+    }
+    if (adds_floats(proposal, way) && nccl_version >= NCCL_SCALES &&
+        is_normal_in(dtype, total)) {
+        way->within = total;
+        return true;
+    }
+    scale_by_kernel(proposal, size, way);
+    way->dtype = is_wide ? HVD_FLOAT32 : way->dtype;
+    return has_kernels;
+}
