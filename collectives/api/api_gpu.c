@@ -265,6 +265,12 @@ HVD_EXPORT int hvd_gpu_describe(char *text, size_t size)
     at += taken(describe_library("CUDA driver", &facts.cuda, text + at, size - at),
                 size - at);
     at += taken(describe_library("NCCL", &facts.nccl, text + at, size - at), size - at);
+    at += taken(snprintf(text + at, size - at,
+                         facts.has_kernels
+                             ? "kernels: for %s\n"
+                             : "kernels: none, small tensors are copied: %s\n",
+                         facts.kernels),
+                size - at);
     if (version_of(&facts.cuda) != 0) {
         at +=
             taken(describe_devices(hvd_gpu_load(NULL), text + at, size - at), size - at);

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# info_check.sh HVD_INFO LIBHVD MODULE FAKES PROFILER: what hvd-info --check says with the stand-ins of CUDA and NCCL,
-# without NCCL, with one that is too old, without the module.
-info=$1 fakes=$4 profiler=$5
+# info_check.sh HVD_INFO LIBHVD MODULE FAKES PROFILER MODULE_WITH_KERNELS KERNELS: what hvd-info --check says with
+# the stand-ins of CUDA and NCCL, without NCCL, with one that is too old, without the module. KERNELS: what MODULE
+# has of them; the other one has some for the stand-in.
+info=$1 fakes=$4 profiler=$5 with_kernels=$6 kernels=$7
 export HVD_LIBRARY="$2" HVD_GPU_MODULE="$3"
 count=0
 failed=0
@@ -44,6 +45,8 @@ says wrong_profiler_is_told 0 "^NVTX ranges: none, /nonexistent.so" LD_LIBRARY_P
     NVTX_INJECTION64_PATH=/nonexistent.so
 says broken_driver_is_told 1 "^CUDA driver: unusable, not found: no CUDA driver here (.*file too short)" \
     LD_LIBRARY_PATH="$broken"
+says kernels_are_told 0 "^kernels: for the stand-in" LD_LIBRARY_PATH="$fakes" HVD_GPU_MODULE="$with_kernels"
+says kernels_as_built 0 "^kernels: $kernels" LD_LIBRARY_PATH="$fakes"
 says missing_module_is_told 1 "^GPU module: unusable: GPU tensors need hvd_gpu.so" HVD_GPU_MODULE=/nonexistent.so
 says missing_library_is_told 1 "^hvd-info: cannot load libhvd.so" HVD_LIBRARY=/nonexistent.so
 echo "1..$count"

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which reductions go by NCCL, and what kernels do for it. */
+#include "collectives/gpu/gpu_way.h"
+#include "tests/tap.h"
+
+enum {
+    RANKS = 4,
+};
+
+static struct hvd_proposal proposal(enum hvd_dtype dtype, enum hvd_op op, double prescale,
+                                    double postscale)
+{
+    return (struct hvd_proposal){.kind = HVD_KIND_ALLREDUCE,
+                                 .dtype = dtype,
+                                 .op = op,
+                                 .prescale = prescale,
+                                 .postscale = postscale};
+}
+
+/* Without kernels it does not go; with them so. */
+static void needs_kernels(const char *promise, struct hvd_proposal wanted, int version,
+                          enum hvd_dtype dtype, double before, double after)
+{
+    struct hvd_gpu_way way;
+    bool goes_without = hvd_gpu_way_find(&wanted, RANKS, version, false, &way);
+    bool goes = hvd_gpu_way_find(&wanted, RANKS, version, true, &way);
+
+    tap_ok(!goes_without && goes && way.by_kernel && way.dtype == dtype &&
+               way.before == before && way.within == 1.0 && way.after == after,
+           "%s", promise);
+}
+
+/* It goes without, and the same way with them. */
+static void is_plain(const char *promise, struct hvd_proposal wanted, int version,
+                     double within)
+{
+    struct hvd_gpu_way ways[2];
+    bool good = true;
+
+    for (int i = 0; i < 2; i++) {
+        good &= hvd_gpu_way_find(&wanted, RANKS, version, i == 1, &ways[i]) &&
+                !ways[i].by_kernel && ways[i].within == within && ways[i].before == 1.0 &&
+                ways[i].after == 1.0;
+    }
+    tap_ok(good && ways[0].dtype == ways[1].dtype, "%s", promise);
+}
+
+static void goes_never(const char *promise, struct hvd_proposal wanted)
+{
+    struct hvd_gpu_way way;
+
+    tap_ok(!hvd_gpu_way_find(&wanted, RANKS, 22000, true, &way), "%s", promise);
+}
+
+int main(void)
+{
+    struct hvd_proposal adasum = proposal(HVD_FLOAT32, HVD_ADASUM, 1, 1);
+
+    adasum.kind = HVD_KIND_ADASUM;
+    goes_never("Adasum goes through host memory", adasum);
+    goes_never("so does int16", proposal(HVD_INT16, HVD_SUM, 1, 1));
+    goes_never("and uint16", proposal(HVD_UINT16, HVD_MAX, 1, 1));
+
+    is_plain("a sum needs no factor", proposal(HVD_FLOAT32, HVD_SUM, 1, 1), 20700, 1);
+    is_plain("nor do factors that cancel out",
+             proposal(HVD_FLOAT16, HVD_SUM, 4096, 0x1p-12), 20700, 1);
+    is_plain("NCCL 2.11 averages", proposal(HVD_FLOAT16, HVD_AVERAGE, 1, 1), 21100, 0.25);
+    is_plain("and takes both factors", proposal(HVD_FLOAT32, HVD_SUM, 3, 0.5), 21100,
+             1.5);
+    is_plain("NCCL 2.10 adds bfloat16", proposal(HVD_BFLOAT16, HVD_SUM, 1, 1), 21000, 1);
+    is_plain("bool has no factor", proposal(HVD_BOOL, HVD_SUM, 2, 3), 20700, 1);
+
+    needs_kernels("before 2.11 kernels average, at once",
+                  proposal(HVD_FLOAT16, HVD_AVERAGE, 1, 1), 21003, HVD_FLOAT16, 0.25, 1);
+    needs_kernels("before 2.10 they widen bfloat16",
+                  proposal(HVD_BFLOAT16, HVD_SUM, 1, 1), 20906, HVD_FLOAT32, 1, 1);
+    needs_kernels("its greatest, too", proposal(HVD_BFLOAT16, HVD_MAX, 1, 1), 20906,
+                  HVD_FLOAT32, 1, 1);
+    needs_kernels("integers are scaled before and after",
+                  proposal(HVD_INT64, HVD_SUM, 0.5, 3), 22000, HVD_INT64, 0.5, 3);
+    needs_kernels("also where the factors cancel out",
+                  proposal(HVD_INT64, HVD_SUM, 0.5, 2), 22000, HVD_INT64, 0.5, 2);
+    needs_kernels("and averaged afterwards", proposal(HVD_INT32, HVD_AVERAGE, 1, 2),
+                  22000, HVD_INT32, 1, 0.5);
+    needs_kernels("a factor too small for float16 takes float32",
+                  proposal(HVD_FLOAT16, HVD_SUM, 1e-6, 0.5), 22000, HVD_FLOAT32, 1e-6,
+                  0.5);
+    needs_kernels("one too small for float32 stays there",
+                  proposal(HVD_FLOAT32, HVD_SUM, 1e-30, 1e-20), 22000, HVD_FLOAT32, 1e-30,
+                  1e-20);
+    needs_kernels("a greatest of scaled numbers", proposal(HVD_FLOAT32, HVD_MAX, -2, 3),
+                  22000, HVD_FLOAT32, -2, 3);
+    return tap_done();
+}
