@@ -20,7 +20,7 @@ Installs what is missing (Debian, root), builds and tests. The last line is
               ranks, and on a cluster of two nodes; the table of their counts comes at the end
   bench       the benchmarks; only when named
   soak        half an hour of random life of a job, in four layouts; only when named
-  unit, processes, cluster, gpu, hw, ...    suites of \`meson test\`
+  unit, processes, cluster, cuda, gpu, hw, ...    suites of \`meson test\`
 
 HVD_TEST_TIMES=N   multiplies the time limit of each test, default 2
 HVD_TEST_SEED=N    the seed of randomised tests
