@@ -8,13 +8,11 @@
 #include "collectives/control/clock.h"
 #include "collectives/gpu/gpu_cross.h"
 #include "collectives/gpu/gpu_job.h"
-#include "collectives/gpu/gpu_load.h"
 #include "collectives/gpu/gpu_trace.h"
 #include "gpu_binding/error.h"
 #include "gpu_binding/log.h"
 
 /* How long a device, or NCCL, may take to let go. */
-static const int stop_timeout_ms = 5000;
 static const int64_t let_go_ns = 3000000000;
 
 /* How often to look at the device: somebody waits, or nobody does. An interrupt from it would hold up
@@ -48,12 +46,12 @@ bool hvd_gpu_stop(struct hvd_gpu *gpu)
     bool stopped = true;
 
     if (gpu != NULL && gpu->pool != NULL) {
-        stopped = gpu->pool->module->stop(gpu->pool->device, stop_timeout_ms);
+        stopped = gpu->pool->module->stop(gpu->pool->device, HVD_GPU_STOP_MS);
         if (!stopped) {
             hvd_log(HVD_LOG_WARN,
                     "GPU %d does not let go within %d s: its memory stays in use until "
                     "the process ends",
-                    gpu->device, stop_timeout_ms / 1000);
+                    gpu->device, HVD_GPU_STOP_MS / 1000);
         }
     }
     return stopped;
@@ -90,89 +88,6 @@ void hvd_gpu_destroy(struct hvd_gpu *gpu, bool has_stopped)
     hvd_held_drop(gpu->pool != NULL ? &gpu->pool->held : NULL);
     pthread_mutex_destroy(&gpu->lock);
     free(gpu);
-}
-
-/* --- opening --- */
-
-static void wake(void *context)
-{
-    struct hvd_gpu *gpu = context;
-
-    pthread_mutex_lock(&gpu->lock);
-    if (!gpu->is_left) {
-        gpu->config.wake(gpu->config.context);
-    }
-    pthread_mutex_unlock(&gpu->lock);
-}
-
-/* lock held */
-static int open_device(struct hvd_gpu *gpu, int device, struct hvd_error *err)
-{
-    const struct hvd_gpu_module *module = hvd_gpu_load(err);
-    struct hvd_gpu_device *opened = NULL;
-    int status;
-
-    if (module == NULL) {
-        return HVD_ERR_UNSUPPORTED;
-    }
-    status = module->open(device, wake, gpu, &opened, err);
-    if (status != 0) {
-        return status;
-    }
-    status = hvd_gpu_pool_create(module, opened, &gpu->pool, err);
-    if (status != 0) {
-        module->stop(opened, stop_timeout_ms);
-        module->close(opened);
-        return status;
-    }
-    gpu->device = device;
-    atomic_store(&gpu->is_open, true);
-    hvd_log(HVD_LOG_INFO, "GPU %d is opened through %s%s%s", device,
-            hvd_gpu_loaded_from(),
-            module->no_kernels(opened) != NULL ? ", without kernels: " : "",
-            module->no_kernels(opened) != NULL ? module->no_kernels(opened) : "");
-    return 0;
-}
-
-int hvd_gpu_open(struct hvd_gpu *gpu, int device, struct hvd_error *err)
-{
-    int status = 0;
-
-    pthread_mutex_lock(&gpu->lock);
-    if (gpu->pool == NULL) {
-        status = open_device(gpu, device, err);
-    } else if (gpu->device != device) {
-        status =
-            hvd_fail(err, HVD_ERR_UNSUPPORTED,
-                     "it is on GPU %d, but this rank has used GPU %d before: hvd takes "
-                     "one GPU for each process, torch.cuda.set_device(hvd.local_rank()) "
-                     "chooses it",
-                     device, gpu->device);
-    }
-    pthread_mutex_unlock(&gpu->lock);
-    return status;
-}
-
-int hvd_gpu_open_default(struct hvd_gpu *gpu, struct hvd_error *err)
-{
-    const struct hvd_layout *layout = &gpu->config.boot->layout;
-    const struct hvd_gpu_module *module;
-    int status = 0, count;
-
-    pthread_mutex_lock(&gpu->lock);
-    if (gpu->pool == NULL) {
-        module = hvd_gpu_load(err);
-        count = module != NULL ? module->count(err) : HVD_ERR_UNSUPPORTED;
-        if (count == 0) {
-            count = hvd_fail(err, HVD_ERR_UNSUPPORTED, "this process sees no GPU");
-        }
-        status = count < 0
-                     ? count
-                     : open_device(
-                           gpu, layout->local_rank[gpu->config.boot->rank] % count, err);
-    }
-    pthread_mutex_unlock(&gpu->lock);
-    return status;
 }
 
 /* --- marks --- */
@@ -336,12 +251,7 @@ static void leave_behind(struct hvd_gpu_mark *mark)
     mark->litter = NULL;
 }
 
-bool hvd_gpu_is_open(const struct hvd_gpu *gpu)
-{
-    return gpu != NULL && atomic_load(&gpu->is_open);
-}
-
-/* As above, but waits for an opening that is under way. */
+/* Waits for an opening that is under way. */
 static bool has_opened(struct hvd_gpu *gpu)
 {
     bool opened;

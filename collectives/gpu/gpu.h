@@ -18,6 +18,11 @@
 #include "collectives/gpu/gpu_pool.h"
 #include "pmix_boot/boot.h"
 
+/* How long a device, or NCCL, may take to let go, in all that the engine waits for. */
+enum {
+    HVD_GPU_STOP_MS = 5000
+};
+
 /* How tensors of a process set go. */
 enum hvd_gpu_path {
     HVD_GPU_PATH_AUTO, /* by NCCL where all ranks have it, else through host memory */

@@ -114,7 +114,7 @@ kernels()
     local program=$build/contrib/bench/gpu_kernels
     echo '# kernels'
     if [ -x "$program" ]; then
-        "$program"
+        "$program" "$build/collectives/gpu_module/hvd_gpu.so"
     else
         echo 'not measured: this build has no contrib/bench/gpu_kernels'
     fi

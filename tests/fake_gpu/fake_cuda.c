@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A stand-in for the CUDA driver: devices, contexts and memory. Streams: fake_stream.c. */
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,113 +22,8 @@ struct piece {
 static struct piece *pieces;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct fake_live live;
-static long calls, fail_at, die_at;
-static const char *counted; /* only calls of this function; NULL: of all */
-static const char *failed;
-static const char *follower; /* what the same thread called then */
-static pthread_t failing;
 
-/* --- faults and counts --- */
-
-HVD_EXPORT bool fake_gpu_fails(const char *function)
-{
-    bool fails = false;
-
-    pthread_mutex_lock(&lock);
-    if (counted == NULL || strcmp(counted, function) == 0) {
-        fails = ++calls == fail_at;
-    }
-    if (die_at > 0 && calls == die_at) {
-        raise(SIGKILL);
-    }
-    if (fails) {
-        failed = function;
-        failing = pthread_self();
-    } else if (failed != NULL && follower == NULL &&
-               pthread_equal(failing, pthread_self())) {
-        follower = function;
-    }
-    pthread_mutex_unlock(&lock);
-    return fails;
-}
-
-HVD_EXPORT long fake_gpu_fail_in(const char *function, long at)
-{
-    long before;
-
-    pthread_mutex_lock(&lock);
-    before = calls;
-    calls = 0;
-    fail_at = at;
-    counted = function;
-    failed = NULL;
-    follower = NULL;
-    pthread_mutex_unlock(&lock);
-    return before;
-}
-
-HVD_EXPORT long fake_gpu_fail_at(long at)
-{
-    return fake_gpu_fail_in(NULL, at);
-}
-
-HVD_EXPORT void fake_gpu_die_at(long at)
-{
-    pthread_mutex_lock(&lock);
-    calls = 0;
-    die_at = at;
-    pthread_mutex_unlock(&lock);
-}
-
-HVD_EXPORT const char *fake_gpu_failed(void)
-{
-    const char *function;
-
-    pthread_mutex_lock(&lock);
-    function = failed;
-    pthread_mutex_unlock(&lock);
-    return function;
-}
-
-static bool is_one_of(const char *function, const char *const *list)
-{
-    while (*list != NULL && strcmp(*list, function) != 0) {
-        list++;
-    }
-    return *list != NULL;
-}
-
-HVD_EXPORT bool fake_gpu_failed_at_end(void)
-{
-    static const char *const ends[] = {"cuCtxPopCurrent",
-                                       "cuStreamDestroy",
-                                       "cuEventDestroy",
-                                       "cuMemFree",
-                                       "cuMemFreeHost",
-                                       "cuDevicePrimaryCtxRelease",
-                                       "ncclCommDestroy",
-                                       "ncclRedOpDestroy",
-                                       "ncclCommAbort",
-                                       "cuModuleUnload",
-                                       NULL};
-    bool is_end;
-
-    pthread_mutex_lock(&lock);
-    is_end = failed != NULL && is_one_of(failed, ends);
-    if (failed != NULL && strcmp(failed, "cuCtxPushCurrent") == 0) {
-        is_end = follower != NULL && is_one_of(follower, ends);
-    }
-    pthread_mutex_unlock(&lock);
-    return is_end;
-}
-
-HVD_EXPORT bool fake_gpu_failed_kernels(void)
-{
-    static const char *const loads[] = {"cuModuleLoadData", "cuModuleGetFunction", NULL};
-    const char *function = fake_gpu_failed();
-
-    return function != NULL && is_one_of(function, loads);
-}
+/* --- counts --- */
 
 HVD_EXPORT void fake_gpu_live(struct fake_live *out)
 {
