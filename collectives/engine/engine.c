@@ -7,6 +7,7 @@
 
 #include "collectives/control/clock.h"
 #include "collectives/engine/engine_state.h"
+#include "collectives/shm/shm_reach.h"
 
 const int64_t hvd_engine_word_ns = 300000000;
 
@@ -57,6 +58,9 @@ void hvd_engine_fail(struct hvd_engine *engine, int culprit, int status, const c
     hvd_fail(&failure, status, "%s", text); /* text may belong to what ends below */
     hvd_engine_refuse(engine, status, failure.text);
     hvd_control_abort(engine->control, culprit, failure.text);
+    if (engine->shm != NULL) {
+        hvd_shm_hide(engine->shm); /* tensors go back to their owners */
+    }
     hvd_gpu_fail(engine->gpu, hvd_engine_land_entry, engine, status, failure.text);
     /* The run itself stays until the net is gone, which may still know its messages. */
     drop_batches(engine);

@@ -56,7 +56,19 @@ static int failure(int local_rank, uint64_t address, const char *verb)
     return HVD_ERR_SYS;
 }
 
-/* Data and secret come by one call, so from one process. */
+static bool is_there(const struct hvd_shm *shm, int local_rank)
+{
+    const struct hvd_shm_line *line = hvd_shm_line_of(shm, local_rank);
+    uint64_t secret = 0;
+    struct iovec near = piece_of(&secret, sizeof(secret));
+    struct iovec far = piece_at(line->secret_at, sizeof(secret));
+
+    return process_vm_readv(atomic_load(&line->pid), &near, 1, &far, 1, 0) ==
+               (ssize_t)sizeof(secret) &&
+           secret == line->secret;
+}
+
+/* Data and secret come by one call, so from one process; data first. */
 int hvd_shm_read(const struct hvd_shm *shm, int local_rank, uint64_t address, void *to,
                  size_t bytes)
 {
@@ -71,7 +83,10 @@ int hvd_shm_read(const struct hvd_shm *shm, int local_rank, uint64_t address, vo
     errno = EFAULT;
     done = process_vm_readv(atomic_load(&line->pid), near, 2, far, 2, 0);
     if (done != all) {
-        return failure(local_rank, address, "read");
+        int status = failure(local_rank, address, "read");
+
+        return status == HVD_ERR_ARG && !is_there(shm, local_rank) ? HVD_INPROGRESS
+                                                                   : status;
     }
     return secret == line->secret ? 0 : HVD_INPROGRESS;
 }
@@ -167,4 +182,9 @@ bool hvd_shm_settle(struct hvd_shm *shm)
 bool hvd_shm_can_reach(const struct hvd_shm *shm)
 {
     return shm->can_reach;
+}
+
+void hvd_shm_hide(struct hvd_shm *shm)
+{
+    atomic_store((_Atomic uint64_t *)&shm->secret, 0);
 }

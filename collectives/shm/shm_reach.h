@@ -6,7 +6,8 @@
  * tries all others once, and only where all of them can it is used by any.
  *
  * A rank that dies leaves its pid to others. So each has a secret number, and who reaches for its
- * memory looks at that, too: no other process is taken for it.
+ * memory looks at that, too: no other process is taken for it. A rank that gives memory back of which
+ * others may still read hides the number first, and what they read counts for nothing.
  *
  * Threads: one thread at a time. */
 #ifndef HVD_SHM_REACH_H
@@ -24,10 +25,14 @@ bool hvd_shm_settle(struct hvd_shm *shm);
 bool hvd_shm_can_reach(const struct hvd_shm *shm);
 
 /* Copies what a local rank has at an address, or to there. Returns 0; HVD_INPROGRESS when the rank
- * has died, which others will tell; HVD_ERR_ARG when it has no such memory; HVD_ERR_SYS, logged. */
+ * has died or has hidden, which others will tell; HVD_ERR_ARG when it has no such memory; HVD_ERR_SYS, logged. */
 int hvd_shm_read(const struct hvd_shm *shm, int local_rank, uint64_t address, void *to,
                  size_t bytes);
 int hvd_shm_write(const struct hvd_shm *shm, int local_rank, uint64_t address,
                   const void *from, size_t bytes);
+
+/* From now on nothing of this rank's memory is read any more, for the job has failed; the others have been
+ * told. */
+void hvd_shm_hide(struct hvd_shm *shm);
 
 #endif

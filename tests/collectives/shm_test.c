@@ -289,6 +289,10 @@ static void test_reach(void)
            "and written");
     tap_ok(hvd_shm_read(node.shm[0], 1, 64, yours, sizeof(yours)) == HVD_ERR_ARG,
            "memory that is not there is an error");
+    hvd_shm_hide(node.shm[1]);
+    tap_ok(hvd_shm_read(node.shm[0], 1, address, yours, sizeof(mine)) == HVD_INPROGRESS &&
+               hvd_shm_read(node.shm[0], 1, 64, yours, sizeof(yours)) == HVD_INPROGRESS,
+           "of a rank that hides, nothing is");
     node_close(&node);
 }
 
