@@ -155,6 +155,7 @@ static int take_back(struct hvd_agreement *agreement, struct hvd_batch *batch)
         if (absent == NULL) {
             return HVD_ERR_NOMEM;
         }
+        absent->is_void = true;
         batch->entries[i] = absent;
         entry->is_agreed = false;
     }

@@ -234,6 +234,7 @@ struct hvd_batch *hvd_plan_make_batch(const struct hvd_plan_batch *planned, bool
             hvd_batch_destroy(batch);
             return NULL;
         }
+        entry->is_void = is_void;
         if (entry->submitted_ns > batch->submitted_ns) {
             batch->submitted_ns = entry->submitted_ns;
         }

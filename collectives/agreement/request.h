@@ -37,6 +37,7 @@ struct hvd_entry {
     bool
         is_absent; /* stands in for a tensor that a joined rank does not have: zeros go in, what
                      * comes out is dropped */
+    bool is_void; /* absent, in a batch that nobody wants the result of */
 
     /* The agreement's, from submission to the end (agreement.h). */
     struct hvd_known *known; /* it is known->mine */

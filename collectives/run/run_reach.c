@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Steps that reach into the memory of other ranks of the node, and COPY. For all but COPY input and
- * output are one tensor each, of which NULL is left after a failure only. */
+ * output are one tensor each, of which NULL is left after a failure and in a
+ * batch that is void. */
 #include "collectives/run/run_reach.h"
 
 #include <string.h>
@@ -82,15 +83,14 @@ static int judge(int status, int local_rank, uint64_t address)
     return HVD_ERR_SYS;
 }
 
-/* What is read for a tensor that this rank does not have may be gone: a batch that is void has been
- * taken back by those who began it, and nobody wants its result. */
+/* What is read for a batch that is void may be gone: those who began it have taken it back. */
 static int read_offer(const struct hvd_run *run, const struct hvd_step *step,
                       struct hvd_place place, char *to)
 {
     uint64_t address = offered_in(run, place, step);
     int status = hvd_team_read(run->team, place.local_rank, address, to, step->bytes);
 
-    return status == HVD_ERR_ARG && run->stand_in != NULL
+    return status == HVD_ERR_ARG && run->entries[0]->is_void
                ? 0
                : judge(status, place.local_rank, address);
 }
