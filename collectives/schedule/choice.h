@@ -24,7 +24,7 @@ enum hvd_algorithm {
     /* Broadcast, allgather, alltoall on one node. */
     HVD_ALGORITHM_SLOTS, /* through shared memory */
     /* Others read my input where it is, if they can; else SLOTS. Allreduce, reducescatter: likewise; else
-     * LANES, of two ranks FULL. */
+     * FULL, allreduce of more than two ranks LANES. */
     HVD_ALGORITHM_SINGLE,
     HVD_ALGORITHM_STORES, /* broadcast: likewise, and the root writes part of their outputs */
     /* The only ones of broadcast, allgather and alltoall on several. */

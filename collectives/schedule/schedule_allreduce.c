@@ -263,10 +263,9 @@ static void choose_on_node(struct hvd_schedule *schedule)
     const struct hvd_schedule_query *query = &schedule->query;
     struct hvd_allreduce_plan *plan = &schedule->plan.allreduce;
     int64_t line = HVD_LINE_BYTES / (int64_t)query->element_bytes;
-    enum hvd_algorithm algorithm = schedule->choice.algorithm;
+    enum hvd_algorithm algorithm = hvd_schedule_through_slots(schedule);
 
-    plan->is_full = algorithm == HVD_ALGORITHM_SINGLE ? schedule->local_size <= 2
-                                                      : algorithm != HVD_ALGORITHM_LANES;
+    plan->is_full = algorithm != HVD_ALGORITHM_LANES;
     plan->is_line = algorithm == HVD_ALGORITHM_LINE && query->count <= line;
     plan->get_lag = plan->is_full ? 0 : 1;
     schedule->name = plan->is_line ? "line" : plan->is_full ? "full" : "lanes";

@@ -131,6 +131,9 @@ void hvd_schedule_plan_single_broadcast(struct hvd_schedule *schedule);
 bool hvd_schedule_is_single_sum(const struct hvd_schedule *schedule);
 int hvd_schedule_plan_single_sum(struct hvd_schedule *schedule);
 
+/* What is chosen, or what takes its place where memory cannot be read where it is. */
+enum hvd_algorithm hvd_schedule_through_slots(const struct hvd_schedule *schedule);
+
 /* Whether blocks go through slots of one node; then likewise. */
 bool hvd_schedule_is_local(const struct hvd_schedule *schedule);
 void hvd_schedule_plan_local(struct hvd_schedule *schedule, int64_t most);

@@ -45,6 +45,16 @@ static bool is_scatter(const struct hvd_schedule *schedule)
     return schedule->query.collective == HVD_COLL_REDUCESCATTER;
 }
 
+enum hvd_algorithm hvd_schedule_through_slots(const struct hvd_schedule *schedule)
+{
+    bool is_full = schedule->local_size <= 2 || is_scatter(schedule);
+
+    if (schedule->choice.algorithm != HVD_ALGORITHM_SINGLE) {
+        return schedule->choice.algorithm;
+    }
+    return is_full ? HVD_ALGORITHM_FULL : HVD_ALGORITHM_LANES;
+}
+
 static struct hvd_range share_of(const struct hvd_schedule *schedule, int local_rank)
 {
     const struct hvd_schedule_query *query = &schedule->query;
