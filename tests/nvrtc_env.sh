@@ -7,29 +7,19 @@
 # packages of CUDA 12.
 set -euo pipefail
 
-cache=${XDG_CACHE_HOME:-$HOME/.cache}/hvd-tests
-environment=$cache/nvrtc-12
+tests_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+# shellcheck source=contrib/python_environment.sh
+. "$tests_dir/../contrib/python_environment.sh"
+what='NVRTC of CUDA 12'
+environment=$cache/hvd-tests/nvrtc-12
+contents='nvidia-cuda-nvrtc-cu12>=12.8,<13'
 
-impossible()
+fill_environment()
 {
-    echo "no NVRTC of CUDA 12: $*" >&2
-    exit 3
+    empty_environment
+    pip_install --no-deps "$contents"
+    find "$environment" -name libnvrtc.so.12 | grep -q . || impossible 'its package has no libnvrtc.so.12'
 }
 
-make_environment()
-{
-    rm -rf "$environment"
-    : >"$environment.log"
-    /usr/bin/python3 -m venv "$environment" >>"$environment.log" 2>&1 ||
-        impossible "python3 -m venv failed; on Debian: apt-get install python3-venv"
-    "$environment/bin/python" -m pip install --quiet --no-cache-dir --retries 2 --no-deps \
-        --disable-pip-version-check 'nvidia-cuda-nvrtc-cu12>=12.8,<13' >>"$environment.log" 2>&1 ||
-        impossible "pip: $(grep -v '^ ' "$environment.log" | tail -n 1)"
-    touch "$environment/complete"
-}
-
-mkdir -p "$cache"
-exec 9>"$environment.lock"
-flock 9
-[ -e "$environment/complete" ] || make_environment
-find "$environment" -name libnvrtc.so.12 | grep . || impossible "there is no libnvrtc.so.12 in the package"
+use_environment >/dev/null
+find "$environment" -name libnvrtc.so.12
