@@ -64,7 +64,7 @@ static const struct variable variables[] = {
     {HVD_ENV_HIERARCHICAL_ALLGATHER, OWN_WAYS},
     {HVD_ENV_TORUS_ALLREDUCE, NULL},
     {HVD_ENV_NCCL_STREAMS, ONE_STREAM},
-    {HVD_ENV_BATCH_COPIES, "hvd copies GPU tensors one by one"},
+    {HVD_ENV_BATCH_COPIES, "hvd moves small GPU tensors together wherever it has kernels"},
     {HVD_ENV_ASYNC_COMPLETION, "the framework's stream always waits by an event"},
     {HVD_ENV_XLA_OPS, "hvd has no operations for XLA"},
     {HVD_ENV_DISABLE_NVTX, NULL},

@@ -19,7 +19,7 @@ here=$(dirname "$(readlink -f "$0")")
 python=${HVD_BENCH_PYTHON:-python3}
 
 case ${1---help} in --help | -h) sed -n '3,17s/^# \{0,1\}//p' "$0" && exit ;; esac
-build=$(readlink -f "$1")
+build=$(readlink -m "$1")
 shift
 everything=(machine same allreduce training kernels)
 parts=("$@")
@@ -51,13 +51,14 @@ need_gpu()
     found=$("$build/gpu_binding/hvd-info" --check 2>&1) || true
     while read -r line; do
         lacking+=("$line")
-    done < <(grep -i 'unusable\|cannot' <<<"$found")
+    # An NCCL that comes with torch is found by torch only; profilers are not needed.
+    done < <(grep -v '^NCCL: unusable, not found\|^NVTX' <<<"$found" | grep -i 'unusable\|cannot')
 }
 
 need_torch()
 {
     local problem
-    problem=$("$python" -c 'import torch
+    problem=$("$python" -W ignore -c 'import torch
 if not torch.cuda.is_available():
     print("torch", torch.__version__, "sees no GPU")
 elif not torch.distributed.is_nccl_available():
