@@ -34,6 +34,8 @@ struct hvd_gpu_device {
     CUstream streams[HVD_GPU_QUEUES];
     CUstream clock; /* timing.c's, the launcher's; NULL: nothing was measured yet */
     struct hvd_gpu_anchor *anchor; /* the launcher's, too */
+    int64_t
+        anchor_tried_ns; /* when the last one was made, or was not to be had; 0: never */
     struct hvd_gpu_kernels kernels;
     void (*wake)(void *context);
     void *context;
@@ -43,6 +45,8 @@ struct hvd_gpu_device {
     struct hvd_gpu_work *first; /* lock; so the next ones */
     struct hvd_gpu_work **end;
     struct hvd_gpu_comm *comms;
+    int failed; /* the launcher's: of the first work that failed; the others are not begun */
+    struct hvd_error failure;
     bool must_stop;
     bool is_busy; /* the launcher has a work */
     bool has_stopped; /* the launcher is done with everything */

@@ -24,19 +24,43 @@ static void end_work(struct hvd_gpu_device *device, struct hvd_gpu_work *work, i
     device->wake(device->context);
 }
 
-static int run_work(struct hvd_gpu_device *device, struct hvd_gpu_work *work)
+/* What was to follow a work that has failed would not wait for it, and other ranks would take what
+ * comes of that for a result. */
+static int refuse_work(const struct hvd_gpu_device *device, struct hvd_gpu_work *work)
+{
+    if (device->failed != 0) {
+        work->error = device->failure;
+        return device->failed;
+    }
+    return atomic_load(&device->is_aborted)
+               ? hvd_fail(&work->error, HVD_ERR_STATE, "the job has ended")
+               : 0;
+}
+
+static int begin_work(struct hvd_gpu_device *device, struct hvd_gpu_work *work)
 {
     int status = 0;
 
-    if (atomic_load(&device->is_aborted)) {
-        return hvd_fail(&work->error, HVD_ERR_STATE, "the job has ended");
-    }
     if (work->comm != NULL) {
         hvd_timing_connects(work);
         status = hvd_comm_connect(work->comm, &work->error);
         hvd_timing_connected(work);
     }
     return status != 0 ? status : hvd_steps_run(device, work);
+}
+
+static int run_work(struct hvd_gpu_device *device, struct hvd_gpu_work *work)
+{
+    int status = refuse_work(device, work);
+
+    if (status == 0) {
+        status = begin_work(device, work);
+    }
+    if (status < 0 && device->failed == 0) {
+        device->failed = status;
+        device->failure = work->error;
+    }
+    return status;
 }
 
 /* The next work, or NULL when there will be none; lock held. */
