@@ -53,6 +53,7 @@ bool hvd_gpu_stop(struct hvd_gpu *gpu)
                     "the process ends",
                     gpu->device, HVD_GPU_STOP_MS / 1000);
         }
+        stopped = stopped && !gpu->is_stuck;
     }
     return stopped;
 }
@@ -69,6 +70,9 @@ static void drop_flying(struct hvd_gpu *gpu)
     }
 }
 
+/* Those that are in use for ever. */
+static struct hvd_gpu *left;
+
 void hvd_gpu_destroy(struct hvd_gpu *gpu, bool has_stopped)
 {
     if (gpu == NULL) {
@@ -81,6 +85,8 @@ void hvd_gpu_destroy(struct hvd_gpu *gpu, bool has_stopped)
         pthread_mutex_lock(&gpu->lock);
         gpu->is_left = true;
         pthread_mutex_unlock(&gpu->lock);
+        gpu->left_before = left;
+        left = gpu;
         return;
     }
     drop_flying(gpu);
@@ -163,11 +169,22 @@ static void land(struct hvd_gpu *gpu, int queue, hvd_gpu_landed *landed, void *c
     hvd_held_drop(&mark->held);
 }
 
+static bool is_launching(const struct hvd_gpu *gpu)
+{
+    for (const struct hvd_gpu_job *job = gpu->jobs; job != NULL; job = job->next) {
+        if (hvd_gpu_job_is_held(job)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Not while the launcher may be in NCCL: it looks by itself. */
 static int check_peers(struct hvd_gpu *gpu, int64_t now_ns, struct hvd_error *err)
 {
     int status = 0;
 
-    if (now_ns - gpu->checked_ns < check_ns) {
+    if (now_ns - gpu->checked_ns < check_ns || is_launching(gpu)) {
         return 0;
     }
     gpu->checked_ns = now_ns;
@@ -277,6 +294,7 @@ void hvd_gpu_fail(struct hvd_gpu *gpu, hvd_gpu_landed *landed, void *context, in
     while (!(is_free = has_let_go(gpu)) && hvd_clock_ns() < until_ns) {
         nanosleep(&moment, NULL);
     }
+    gpu->is_stuck = !is_free;
     for (int i = 0; i < HVD_GPU_QUEUES; i++) {
         while (gpu->flying[i] != NULL) {
             if (!is_free) {

@@ -86,6 +86,8 @@ struct hvd_gpu {
     int64_t checked_ns; /* when NCCL was last asked for errors */
     bool is_traced; /* what is launched from now on is measured; set by the engine */
     bool has_failed;
+    bool is_stuck; /* the device has not let go: what it uses it may use for ever */
+    struct hvd_gpu *left_before; /* of those that are left */
     bool is_left; /* lock; the engine is gone, but the launcher is not */
 };
 

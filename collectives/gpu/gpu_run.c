@@ -360,8 +360,9 @@ void hvd_gpu_run_destroy(struct hvd_gpu_run *run)
     }
     poll_device(run, false);
     pass_turn(run);
-    if (hvd_gpu_job_is_held(&run->job) || hvd_gpu_pipe_is_held(run->pipe)) {
-        return; /* the launcher has it for ever: see hvd_gpu_stop */
+    if (run->gpu->is_stuck || hvd_gpu_job_is_held(&run->job) ||
+        hvd_gpu_pipe_is_held(run->pipe)) {
+        return; /* the device, or the launcher, has it for ever: see hvd_gpu_stop */
     }
     hvd_run_destroy(run->inner);
     hvd_gpu_run_end_gather(run);
