@@ -210,13 +210,16 @@ static enum hvd_gpu_allreduce choose_allreduce(const struct meeting *meeting,
         snprintf(reason, size, "%s", obstacle);
         return HVD_GPU_ALLREDUCE_FLAT;
     }
-    snprintf(reason, size, HVD_ENV_GPU_ALLREDUCE "=auto");
+    snprintf(reason, size, "no rank asks for one");
     for (int i = 0; i < meeting->team->layout->size; i++) {
         enum hvd_gpu_allreduce told = (enum hvd_gpu_allreduce)meeting->faces[i].allreduce;
 
         if (told > chosen) {
             chosen = told;
-            snprintf(reason, size, "rank %d was told so", meeting->team->ranks[i]);
+            snprintf(reason, size,
+                     "rank %d asks for it, by " HVD_ENV_GPU_ALLREDUCE
+                     " or Horovod's variables",
+                     meeting->team->ranks[i]);
         }
     }
     return chosen;

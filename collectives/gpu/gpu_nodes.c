@@ -69,7 +69,8 @@ int hvd_gpu_trial_ready(struct hvd_gpu_run *run, struct hvd_error *err)
 {
     hvd_gpu_steps_follow(&run->job.steps, run->batch->entries,
                          (int)run->batch->header.count);
-    return hvd_gpu_job_submit(run->gpu, &run->job, HVD_GPU_IN, NULL, err);
+    /* On the stream where all that came before it is. */
+    return hvd_gpu_job_submit(run->gpu, &run->job, HVD_GPU_COLLECT, NULL, err);
 }
 
 /* Each tells the others what it has measured so far, and so that its input is there. */

@@ -58,11 +58,11 @@ struct hvd_gpu_run {
     struct hvd_error failure;
 };
 
-/* Every rank of the team gets all ranks' bytes: run->gathered.result, when run->inner is done. */
 /* Hands the steps of run->job to the launcher. comm: NULL when they are no collectives. */
 int hvd_gpu_run_submit(struct hvd_gpu_run *run, enum hvd_gpu_queue queue,
                        struct hvd_gpu_comm *comm, struct hvd_error *err);
 
+/* Every rank of the team gets all ranks' bytes: run->gathered.result, when run->inner is done. */
 int hvd_gpu_run_gather(struct hvd_gpu_run *run, const void *data, size_t bytes,
                        struct hvd_error *err);
 void hvd_gpu_run_end_gather(struct hvd_gpu_run *run);

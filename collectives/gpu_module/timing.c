@@ -13,11 +13,11 @@
 static const int64_t anchor_age_ns = 1000000000;
 
 /* An anchor's time is taken when it is known so well, or after some tries or so long. An idle stream
- * whose device takes longer than the last is not to be measured by. */
+ * whose device takes longer than the last is not to be measured by, and is not asked again soon. */
 static const int64_t anchor_good_ns = 100000;
 static const int anchor_tries = 5;
 static const int64_t anchor_patience_ns = 10000000;
-static const int64_t anchor_timeout_ns = 500000000;
+static const int64_t anchor_timeout_ns = 100000000;
 
 struct hvd_gpu_anchor {
     _Atomic int owners; /* the device, and timings that began with it */
@@ -71,7 +71,8 @@ static int64_t try_anchor(struct hvd_gpu_anchor *anchor)
             anchor->host_ns = begin_ns + (end_ns - begin_ns) / 2;
             return end_ns - begin_ns;
         }
-        if (error == CUDA_ERROR_NOT_READY && end_ns - begin_ns < anchor_timeout_ns) {
+        if (error == CUDA_ERROR_NOT_READY && end_ns - begin_ns < anchor_timeout_ns &&
+            !atomic_load(&anchor->device->is_aborted)) {
             error = CUDA_SUCCESS;
             sched_yield();
         }
@@ -112,6 +113,7 @@ static void renew_anchor(struct hvd_gpu_device *device)
 
     drop_anchor(device->anchor);
     device->anchor = NULL;
+    device->anchor_tried_ns = now_ns();
     if (anchor == NULL || !open_clock(device) ||
         device->cuda->event_create(&anchor->event, 0) != CUDA_SUCCESS) {
         free(anchor);
@@ -130,7 +132,8 @@ static bool take_anchor(struct hvd_gpu_timing *timing)
 {
     struct hvd_gpu_device *device = timing->device;
 
-    if (device->anchor == NULL || now_ns() - device->anchor->host_ns > anchor_age_ns) {
+    if (device->anchor_tried_ns == 0 ||
+        now_ns() - device->anchor_tried_ns > anchor_age_ns) {
         renew_anchor(device);
     }
     if (device->anchor == NULL) {

@@ -28,7 +28,9 @@
  *     MEMCPY_OUT_FUSION_BUFFER
  *
  * or, through host memory, MEMCPY_IN_HOST_BUFFER, SHM_ALLREDUCE (on the host),
- * MEMCPY_OUT_HOST_BUFFER. Horovod's other activities (MPI_, GLOO_, CCL_) have no meaning here. What
+ * MEMCPY_OUT_HOST_BUFFER; within nodes first, NCCL_REDUCESCATTER before and NCCL_ALLGATHER behind those,
+ * with UCX_ALLREDUCE. Of an allreduce in pieces the first is shown on its way to the host, the last on
+ * its way back. Horovod's other activities (MPI_, GLOO_, CCL_) have no meaning here. What
  * is planned starts without a word to rank 0: it has
  * rank 0's mark only, and the wait for the others is part of SHM_ALLREDUCE. CYCLE_START marks,
  * if wanted, when rank 0 decides, and when something planned is complete. Only tensors that
