@@ -33,16 +33,6 @@ struct hvd_gpu_piece hvd_gpu_piece_of(struct hvd_gpu_pipe *pipe, int64_t number)
 
 /* --- steps --- */
 
-static void add_copy(struct hvd_gpu_steps *steps, const void *from, void *to,
-                     int64_t bytes)
-{
-    if (bytes > 0) {
-        hvd_gpu_steps_add(
-            steps, &(struct hvd_gpu_step){
-                       .kind = HVD_GPU_COPY, .from = from, .to = to, .count = bytes});
-    }
-}
-
 static void add_follow(struct hvd_gpu_steps *steps, const struct hvd_gpu_job *job)
 {
     hvd_gpu_steps_add(
@@ -86,8 +76,9 @@ static void copy_in(const struct common *common, char *memory,
                     struct hvd_gpu_steps *steps)
 {
     if (!common->entry->is_absent) {
-        add_copy(steps, (const char *)common->entry->input + common->in_entry,
-                 memory + common->in_piece, common->bytes);
+        hvd_gpu_steps_add_copy(steps,
+                               (const char *)common->entry->input + common->in_entry,
+                               memory + common->in_piece, common->bytes);
     }
 }
 
@@ -95,8 +86,9 @@ static void copy_out(const struct common *common, char *memory,
                      struct hvd_gpu_steps *steps)
 {
     if (!common->entry->is_absent) {
-        add_copy(steps, memory + common->in_piece,
-                 (char *)common->entry->output + common->in_entry, common->bytes);
+        hvd_gpu_steps_add_copy(steps, memory + common->in_piece,
+                               (char *)common->entry->output + common->in_entry,
+                               common->bytes);
     }
 }
 
@@ -147,8 +139,8 @@ static void follow_input(const struct hvd_gpu_pipe *pipe, struct hvd_gpu_job *jo
     }
 }
 
-/* The timeline shows the first piece on its way to the host and the last one on its way back; what is
- * between them is the hosts'. */
+/* The timeline shows the first piece on its way to the host and the last one on its way
+ * back; what is between them is the hosts'. */
 static int submit(struct hvd_gpu_pipe *pipe, struct hvd_gpu_job *job,
                   enum hvd_gpu_queue queue, bool is_shown, struct hvd_error *err)
 {
@@ -194,10 +186,11 @@ static int fetch(struct hvd_gpu_pipe *pipe, const struct hvd_gpu_piece *piece,
     hvd_gpu_job_end(pipe->config.gpu, job);
     if (pipe->config.comm != NULL) {
         add_follow(&job->steps, &piece->jobs->reduce);
-        add_copy(&job->steps, piece->part, piece->host, piece->own_bytes);
+        hvd_gpu_steps_add_copy(&job->steps, piece->part, piece->host, piece->own_bytes);
     } else {
         follow_input(pipe, job);
-        /* What was here before has gone back; with comm, the gather before this reduce saw to it. */
+        /* What was here before has gone back; with comm, the gather before this reduce
+         * saw to it. */
         if (piece->jobs->back.is_submitted) {
             add_follow(&job->steps, &piece->jobs->back);
         }
@@ -229,7 +222,7 @@ static int back(struct hvd_gpu_pipe *pipe, const struct hvd_gpu_piece *piece,
 
     hvd_gpu_job_end(pipe->config.gpu, job);
     if (pipe->config.comm != NULL) {
-        add_copy(&job->steps, piece->host, piece->part, piece->own_bytes);
+        hvd_gpu_steps_add_copy(&job->steps, piece->host, piece->part, piece->own_bytes);
     } else {
         walk(pipe, piece, copy_out, piece->host, &job->steps);
     }

@@ -4,26 +4,6 @@
 
 #include "collectives/gpu/gpu_plan_reduce.h"
 
-static void add_copy(struct hvd_gpu_steps *steps, const void *from, void *to,
-                     int64_t bytes)
-{
-    if (bytes > 0 && from != to) {
-        hvd_gpu_steps_add(
-            steps, &(struct hvd_gpu_step){
-                       .kind = HVD_GPU_COPY, .from = from, .to = to, .count = bytes});
-    }
-}
-
-static void add_kind(struct hvd_gpu_steps *steps, enum hvd_gpu_step_kind kind)
-{
-    hvd_gpu_steps_add(steps, &(struct hvd_gpu_step){.kind = kind});
-}
-
-static int64_t bytes_of(const struct hvd_entry *entry)
-{
-    return hvd_proposal_bytes(&entry->proposal);
-}
-
 static bool is_reduction(enum hvd_kind kind)
 {
     return kind == HVD_KIND_ALLREDUCE || kind == HVD_KIND_ADASUM ||
@@ -51,7 +31,7 @@ static void plan_broadcast(const struct hvd_gpu_plan *plan, struct hvd_gpu_steps
         .kind = HVD_GPU_BROADCAST,
         .from = plan->rank == plan->root ? entry->input : entry->output,
         .to = entry->output,
-        .count = bytes_of(entry),
+        .count = hvd_proposal_bytes(&entry->proposal),
         .dtype = HVD_INT8,
         .peer = plan->root,
     };
@@ -89,7 +69,7 @@ static void plan_allgather(const struct hvd_gpu_plan *plan, struct hvd_gpu_steps
         return;
     }
     step.kind = HVD_GPU_BROADCAST;
-    add_kind(steps, HVD_GPU_GROUP);
+    hvd_gpu_steps_add_kind(steps, HVD_GPU_GROUP);
     for (int i = 0; i < plan->size; i++) {
         step.peer = i;
         step.to = to;
@@ -100,7 +80,7 @@ static void plan_allgather(const struct hvd_gpu_plan *plan, struct hvd_gpu_steps
         }
         to += step.count;
     }
-    add_kind(steps, HVD_GPU_GROUP_END);
+    hvd_gpu_steps_add_kind(steps, HVD_GPU_GROUP_END);
 }
 
 static void plan_alltoall(const struct hvd_gpu_plan *plan, struct hvd_gpu_steps *steps)
@@ -112,7 +92,7 @@ static void plan_alltoall(const struct hvd_gpu_plan *plan, struct hvd_gpu_steps 
     const char *own_from = NULL;
     char *own_to = NULL;
 
-    add_kind(steps, HVD_GPU_GROUP);
+    hvd_gpu_steps_add_kind(steps, HVD_GPU_GROUP);
     for (int i = 0; i < plan->size; i++) {
         struct hvd_gpu_step send = {.kind = HVD_GPU_SEND, .dtype = HVD_INT8, .peer = i};
         struct hvd_gpu_step recv = {.kind = HVD_GPU_RECV, .dtype = HVD_INT8, .peer = i};
@@ -135,8 +115,8 @@ static void plan_alltoall(const struct hvd_gpu_plan *plan, struct hvd_gpu_steps 
             hvd_gpu_steps_add(steps, &recv);
         }
     }
-    add_kind(steps, HVD_GPU_GROUP_END);
-    add_copy(steps, own_from, own_to, plan->sent[plan->rank] * row_bytes);
+    hvd_gpu_steps_add_kind(steps, HVD_GPU_GROUP_END);
+    hvd_gpu_steps_add_copy(steps, own_from, own_to, plan->sent[plan->rank] * row_bytes);
 }
 
 void hvd_gpu_plan_steps(const struct hvd_gpu_plan *plan, struct hvd_gpu_steps *steps)

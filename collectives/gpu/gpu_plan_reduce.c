@@ -4,12 +4,13 @@
 
 #include <limits.h>
 
-/* From here on a tensor is not moved. To move it there and back costs two passes through the device's
- * memory, an allreduce of its own some microseconds. Not measured yet. */
+/* From here on a tensor is not moved. To move it there and back costs two passes through
+ * the device's memory, an allreduce of its own some microseconds. Not measured yet. */
 static const int64_t large_bytes = 1 << 20;
 
-/* Of what goes to NCCL by itself, and of each tensor among those moved together: what the kernels read
- * and write at once. That is so without kernels too, for other ranks may have them. */
+/* Of what goes to NCCL by itself, and of each tensor among those moved together: what the
+ * kernels read and write at once. That is so without kernels too, for other ranks may
+ * have them. */
 static const size_t alignment = 256, packed_alignment = 16;
 
 static size_t align(size_t bytes, size_t to)
@@ -106,8 +107,8 @@ struct place {
     bool is_packed; /* it goes with others, from and to in the room */
 };
 
-/* Walks over the places of a batch: those packed are one behind the other in the room, what is absent
- * besides comes behind them. */
+/* Walks over the places of a batch: those packed are one behind the other in the room,
+ * what is absent besides comes behind them. */
 struct walk {
     char *packed;
     char *apart;
@@ -174,8 +175,8 @@ static size_t allreduce_room(const struct hvd_gpu_plan *plan,
     return bytes;
 }
 
-/* What comes from a joined rank, which may still have some of the tensors: zeros. Without kernels in
- * one go. */
+/* What comes from a joined rank, which may still have some of the tensors: zeros. Without
+ * kernels in one go. */
 static bool zero_room(const struct hvd_gpu_plan *plan, const struct hvd_gpu_way *way,
                       struct hvd_gpu_steps *steps)
 {
@@ -270,19 +271,14 @@ static void reduce_all(const struct hvd_gpu_plan *plan, const struct hvd_gpu_way
     }
 }
 
-static void add_kind(struct hvd_gpu_steps *steps, enum hvd_gpu_step_kind kind)
-{
-    hvd_gpu_steps_add(steps, &(struct hvd_gpu_step){.kind = kind});
-}
-
 void hvd_gpu_plan_allreduce(const struct hvd_gpu_plan *plan, struct hvd_gpu_steps *steps)
 {
     const struct hvd_gpu_way way = way_of(plan);
 
     move_in(plan, &way, steps);
-    add_kind(steps, HVD_GPU_GROUP);
+    hvd_gpu_steps_add_kind(steps, HVD_GPU_GROUP);
     reduce_all(plan, &way, steps);
-    add_kind(steps, HVD_GPU_GROUP_END);
+    hvd_gpu_steps_add_kind(steps, HVD_GPU_GROUP_END);
     move_out(plan, &way, steps);
 }
 
@@ -356,9 +352,9 @@ void hvd_gpu_plan_reducescatter(const struct hvd_gpu_plan *plan,
     if (is_widened(entry, &way)) {
         to = plan->room + align(bytes_by_way(entry, &way, bytes_of(entry)), alignment);
     }
-    add_kind(steps, HVD_GPU_GROUP);
+    hvd_gpu_steps_add_kind(steps, HVD_GPU_GROUP);
     add_parts(plan, &way, from, to, steps);
-    add_kind(steps, HVD_GPU_GROUP_END);
+    hvd_gpu_steps_add_kind(steps, HVD_GPU_GROUP_END);
     add_move_out(plan, &way, to, entry->output, part_of(plan, plan->rank), steps);
 }
 

@@ -49,6 +49,21 @@ static bool make_place(struct hvd_gpu_steps *steps, int count)
 }
 
 /* The tensors of one call have one event. */
+void hvd_gpu_steps_add_kind(struct hvd_gpu_steps *steps, enum hvd_gpu_step_kind kind)
+{
+    hvd_gpu_steps_add(steps, &(struct hvd_gpu_step){.kind = kind});
+}
+
+void hvd_gpu_steps_add_copy(struct hvd_gpu_steps *steps, const void *from, void *to,
+                            int64_t bytes)
+{
+    if (bytes > 0 && from != to) {
+        hvd_gpu_steps_add(
+            steps, &(struct hvd_gpu_step){
+                       .kind = HVD_GPU_COPY, .from = from, .to = to, .count = bytes});
+    }
+}
+
 void hvd_gpu_steps_follow(struct hvd_gpu_steps *steps, struct hvd_entry *const *entries,
                           int count)
 {

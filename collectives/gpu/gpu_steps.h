@@ -19,8 +19,13 @@ struct hvd_gpu_steps {
 void hvd_gpu_steps_finish(struct hvd_gpu_steps *steps);
 void hvd_gpu_steps_add(struct hvd_gpu_steps *steps, const struct hvd_gpu_step *step);
 
-/* What the entries' input waits for. The steps keep the marks: the launcher may come to a step after
- * a failure has ended the entries. */
+/* GROUP and GROUP_END; a copy, unless there is nothing to move. */
+void hvd_gpu_steps_add_kind(struct hvd_gpu_steps *steps, enum hvd_gpu_step_kind kind);
+void hvd_gpu_steps_add_copy(struct hvd_gpu_steps *steps, const void *from, void *to,
+                            int64_t bytes);
+
+/* What the entries' input waits for. The steps keep the marks: the launcher may come to a
+ * step after a failure has ended the entries. */
 void hvd_gpu_steps_follow(struct hvd_gpu_steps *steps, struct hvd_entry *const *entries,
                           int count);
 

@@ -21,11 +21,6 @@ enum {
     EVENTS_PER_TENSOR = 10, /* its row's name, beginnings and ends; marks do not count */
 };
 
-static bool is_recording(const struct hvd_timeline *timeline)
-{
-    return timeline != NULL && timeline->is_on;
-}
-
 static bool is_of_all_ranks(const struct hvd_timeline *timeline)
 {
     return timeline->frame.rank >= 0;
@@ -179,7 +174,7 @@ static void note_ready(struct hvd_timeline *timeline, struct hvd_trace_row *row,
 
 bool hvd_timeline_wants_marks(const struct hvd_timeline *timeline)
 {
-    return is_recording(timeline) && !is_of_all_ranks(timeline);
+    return hvd_timeline_is_on(timeline) && !is_of_all_ranks(timeline);
 }
 
 void hvd_timeline_ready(struct hvd_timeline *timeline,
@@ -188,7 +183,8 @@ void hvd_timeline_ready(struct hvd_timeline *timeline,
     struct hvd_trace_row *row;
 
     /* Kinds without a name are hvd's own and not shown. */
-    if (!is_recording(timeline) || hvd_timeline_negotiation(proposal->kind) == NULL ||
+    if (!hvd_timeline_is_on(timeline) ||
+        hvd_timeline_negotiation(proposal->kind) == NULL ||
         (is_of_all_ranks(timeline) && rank != timeline->frame.rank)) {
         return;
     }
@@ -200,7 +196,7 @@ void hvd_timeline_ready(struct hvd_timeline *timeline,
 
 void hvd_timeline_proposed(struct hvd_timeline *timeline, const struct hvd_entry *entry)
 {
-    if (is_recording(timeline)) {
+    if (hvd_timeline_is_on(timeline)) {
         hvd_timeline_ready(timeline, &entry->proposal, timeline->place.boot->rank);
     }
 }
@@ -208,7 +204,7 @@ void hvd_timeline_proposed(struct hvd_timeline *timeline, const struct hvd_entry
 struct hvd_trace_row *hvd_timeline_row_of(struct hvd_timeline *timeline,
                                           const struct hvd_entry *entry)
 {
-    if (!is_recording(timeline) || entry->is_absent) {
+    if (!hvd_timeline_is_on(timeline) || entry->is_absent) {
         return NULL;
     }
     return hvd_trace_rows_find(&timeline->rows, entry->proposal.set,
@@ -230,7 +226,7 @@ static void note_agreed(struct hvd_timeline *timeline, const struct hvd_entry *e
 
 void hvd_timeline_agreed(struct hvd_timeline *timeline, const struct hvd_batch *batch)
 {
-    if (!is_recording(timeline)) {
+    if (!hvd_timeline_is_on(timeline)) {
         return;
     }
     if (batch->number != 0) {
@@ -256,7 +252,7 @@ static void note_started(struct hvd_timeline *timeline, const struct hvd_entry *
 void hvd_timeline_started(struct hvd_timeline *timeline, const struct hvd_batch *batch,
                           bool crosses_nodes)
 {
-    for (int64_t i = 0; is_recording(timeline) && i < batch->header.count; i++) {
+    for (int64_t i = 0; hvd_timeline_is_on(timeline) && i < batch->header.count; i++) {
         const struct hvd_entry *entry = batch->entries[i];
 
         note_started(timeline, entry,
@@ -318,7 +314,7 @@ void hvd_timeline_cycle(struct hvd_timeline *timeline)
 {
     struct hvd_trace_event event = {.kind = HVD_TRACE_CYCLE};
 
-    if (is_recording(timeline) && timeline->marks_cycles) {
+    if (hvd_timeline_is_on(timeline) && timeline->marks_cycles) {
         if (hvd_timeline_has_room(timeline, 1)) {
             hvd_timeline_put(timeline, event);
         } else {
