@@ -15,8 +15,8 @@
 /* How long a device, or NCCL, may take to let go. */
 static const int64_t let_go_ns = 3000000000;
 
-/* How often to look at the device: somebody waits, or nobody does. An interrupt from it would hold up
- * its stream. */
+/* How often to look at the device: somebody waits, or nobody does. An interrupt from it
+ * would hold up its stream. */
 static const int64_t look_waited_ns = 50000;
 static const int64_t look_ns = 20000000;
 

@@ -6,9 +6,9 @@
  *             for the teams, and its entries are launched
  *   land      hvd_gpu_progress: the device has come to the end of a batch; its entries end
  *
- * Batches of all process sets are launched in the order in which they were agreed on, which is
- * one for all ranks: kernels of NCCL that wait for each other on one stream cannot be in another
- * order elsewhere. `hvd_gpu_number` and the turn see to that.
+ * Batches of all process sets are launched in the order in which they were agreed on,
+ * which is one for all ranks: kernels of NCCL that wait for each other on one stream
+ * cannot be in another order elsewhere. `hvd_gpu_number` and the turn see to that.
  *
  * Threads: one at a time (the engine's drive lock), but for what says otherwise. */
 #ifndef HVD_GPU_H
@@ -99,7 +99,8 @@ typedef void hvd_gpu_landed(void *context, struct hvd_entry *entry, int status,
 int hvd_gpu_create(const struct hvd_gpu_config *config, struct hvd_gpu **out,
                    struct hvd_error *err);
 
-/* Ends the launcher; before the runs are destroyed. False: what they have is in use for ever. */
+/* Ends the launcher; before the runs are destroyed. False: what they have is in use for
+ * ever. */
 bool hvd_gpu_stop(struct hvd_gpu *gpu);
 void hvd_gpu_destroy(struct hvd_gpu *gpu, bool has_stopped); /* NULL is fine */
 
@@ -112,8 +113,8 @@ bool hvd_gpu_is_open(const struct hvd_gpu *gpu);
 /* The device of this rank when it has no tensor of its own: its local rank. */
 int hvd_gpu_open_default(struct hvd_gpu *gpu, struct hvd_error *err);
 
-/* What is on the caller's stream until now: the input is there then. The caller owns *mark. Any
- * thread; open. */
+/* What is on the caller's stream until now: the input is there then. The caller owns
+ * *mark. Any thread; open. */
 int hvd_gpu_mark_input(struct hvd_gpu *gpu, void *stream, struct hvd_held **mark,
                        struct hvd_error *err);
 
@@ -127,7 +128,8 @@ uint64_t hvd_gpu_number(struct hvd_gpu *gpu);
 void hvd_gpu_launched(struct hvd_gpu *gpu, enum hvd_gpu_queue queue,
                       struct hvd_gpu_mark *mark);
 
-/* The entry is launched and ends when its mark, entry->done, is reached. Borrowed until then. */
+/* The entry is launched and ends when its mark, entry->done, is reached. Borrowed until
+ * then. */
 void hvd_gpu_park(struct hvd_entry *entry);
 
 /* Ends what the device has come to. Sets *moved if something ended. A failure means that the
@@ -140,8 +142,8 @@ int64_t hvd_gpu_deadline(const struct hvd_gpu *gpu, bool is_waited, int64_t now_
 
 bool hvd_gpu_is_idle(const struct hvd_gpu *gpu); /* nothing launched that has not ended */
 
-/* The job has failed: NCCL is aborted, then all that is launched ends with status. Waits until the
- * device has let go of it, some seconds at most. */
+/* The job has failed: NCCL is aborted, then all that is launched ends with status. Waits
+ * until the device has let go of it, some seconds at most. */
 void hvd_gpu_fail(struct hvd_gpu *gpu, hvd_gpu_landed *landed, void *context, int status,
                   const char *text);
 

@@ -24,8 +24,8 @@ int hvd_gpu_run_allocate(struct hvd_gpu_run *run, struct hvd_entry *entry, int64
     return status;
 }
 
-/* One buffer serves all batches, for they follow each other on the stream. One that is too small goes
- * with the batch that replaces it, which is behind all that use it. */
+/* One buffer serves all batches, for they follow each other on the stream. One that is
+ * too small goes with the batch that replaces it, which is behind all that use it. */
 static int find_pack(struct hvd_gpu_run *run, size_t bytes, struct hvd_error *err)
 {
     struct hvd_gpu *gpu = run->gpu;

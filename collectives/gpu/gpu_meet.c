@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ranks of a process set show each other what they have of CUDA and NCCL; from that each decides
- * by itself, and all alike, whether the set's tensors go by NCCL. */
+/* The ranks of a process set show each other what they have of CUDA and NCCL; from that
+ * each decides by itself, and all alike, whether the set's tensors go by NCCL. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,8 +27,8 @@ struct meeting {
     const struct hvd_boot *boot;
 };
 
-/* Why a set cannot add up within nodes first, "" when it can: of what all ranks know before they
- * meet. */
+/* Why a set cannot add up within nodes first, "" when it can: of what all ranks know
+ * before they meet. */
 static const char *find_shape_obstacle(const struct hvd_team *team)
 {
     return !hvd_layout_is_homogeneous(team->layout)

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What hvd_gpu.so offers to libhvd: one GPU of this process, and NCCL on it.
  *
- * libhvd loads the module when the first GPU tensor appears and looks up HVD_GPU_MODULE_SYMBOL.
- * The module finds the CUDA driver and NCCL at run time, both without their headers. It knows
- * no tensors, ranks or batches: libhvd gives it work, which is a list of steps.
+ * libhvd loads the module when the first GPU tensor appears and looks up
+ * HVD_GPU_MODULE_SYMBOL. The module finds the CUDA driver and NCCL at run time, both
+ * without their headers. It knows no tensors, ranks or batches: libhvd gives it work,
+ * which is a list of steps.
  *
  *   libhvd     submit(work)  ------>  launcher thread: puts the steps on a stream, in the order
  *                                     of submission; then work->status is set, wake is called
  *              event_test    <------  the device has come to the end of the work
  *
- * Nothing here waits for the device. What may wait for other ranks (connecting NCCL) is done by
- * the launcher thread alone.
+ * Nothing here waits for the device. What may wait for other ranks (connecting NCCL) is
+ * done by the launcher thread alone.
  *
  * Errors: int functions return 0 or a negative enum hvd_status and a text in err. */
 #ifndef HVD_GPU_MODULE_H
@@ -157,8 +158,8 @@ enum hvd_gpu_link {
 struct hvd_gpu_module {
     int version; /* HVD_GPU_MODULE_VERSION of the module */
 
-    /* Finds the libraries; touches no device. nccl_file: a library to take before all others, or
-     * NULL. Any thread. */
+    /* Finds the libraries; touches no device. nccl_file: a library to take before all
+     * others, or NULL. Any thread. */
     void (*probe)(const char *nccl_file, struct hvd_gpu_facts *facts);
 
     /* The number of CUDA devices that this process sees, or a failure. */
@@ -175,9 +176,10 @@ struct hvd_gpu_module {
     /* From now on work fails, and what NCCL has under way is ended. Does not wait. */
     void (*abort)(struct hvd_gpu_device *device);
 
-    /* Runs what was submitted, or drops it after abort, and ends the launcher thread and the
-     * comms. False when that takes longer than timeout_ms, because NCCL or the device does not let
-     * go: then work and memory stay in use for ever, and the device is not to be closed. */
+    /* Runs what was submitted, or drops it after abort, and ends the launcher thread and
+     * the comms. False when that takes longer than timeout_ms, because NCCL or the device
+     * does not let go: then work and memory stay in use for ever, and the device is not
+     * to be closed. */
     bool (*stop)(struct hvd_gpu_device *device, int timeout_ms);
 
     /* After stop. Events may still be there; they may be tested, waited for and destroyed. */
@@ -219,10 +221,10 @@ struct hvd_gpu_module {
 
     void (*submit)(struct hvd_gpu_device *device, struct hvd_gpu_work *work);
 
-    /* What measures one work. Its events cost the device some microseconds. Measuring that fails
-     * is no failure of the work. read, when work->done has come: returns how many spans there
-     * are, one after the other, 0 when it could not be measured. The caller owns *out, which may
-     * outlive the device, like an event. */
+    /* What measures one work. Its events cost the device some microseconds. Measuring
+     * that fails is no failure of the work. read, when work->done has come: returns how
+     * many spans there are, one after the other, 0 when it could not be measured. The
+     * caller owns *out, which may outlive the device, like an event. */
     int (*timing_create)(struct hvd_gpu_device *device, struct hvd_gpu_timing **out,
                          struct hvd_error *err);
     int (*timing_read)(struct hvd_gpu_timing *timing,

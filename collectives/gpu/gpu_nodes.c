@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An allreduce over several nodes that adds up within the nodes first: the ranks of a node by NCCL,
- * and then each rank its part with the same local rank of the other nodes, over the network. And
- * whether that is faster than NCCL over all nodes at once. */
+/* An allreduce over several nodes that adds up within the nodes first: the ranks of a
+ * node by NCCL, and then each rank its part with the same local rank of the other nodes,
+ * over the network. And whether that is faster than NCCL over all nodes at once. */
 #include "collectives/control/clock.h"
 #include "collectives/gpu/gpu_cross.h"
 #include "collectives/gpu/gpu_run_state.h"
 #include "gpu_binding/log.h"
 
-/* In this order both ways have the same part of what changes from batch to batch; the first of each
- * way connects, and does not count. */
+/* In this order both ways have the same part of what changes from batch to batch; the
+ * first of each way connects, and does not count. */
 static const enum hvd_gpu_allreduce trials[] = {
     HVD_GPU_ALLREDUCE_FLAT,         HVD_GPU_ALLREDUCE_HIERARCHICAL,
     HVD_GPU_ALLREDUCE_FLAT,         HVD_GPU_ALLREDUCE_HIERARCHICAL,
@@ -29,8 +29,8 @@ bool hvd_gpu_nodes_first(const struct hvd_gpu_run *run)
            way == HVD_GPU_ALLREDUCE_HIERARCHICAL;
 }
 
-/* What all ranks' elements are multiplied by is done by NCCL, before anything is added up: so what
- * goes between nodes is a plain sum. */
+/* What all ranks' elements are multiplied by is done by NCCL, before anything is added
+ * up: so what goes between nodes is a plain sum. */
 int hvd_gpu_nodes_pipe(struct hvd_gpu_run *run, struct hvd_error *err)
 {
     const struct hvd_proposal *proposal = &run->batch->entries[0]->proposal;
@@ -55,8 +55,9 @@ int hvd_gpu_nodes_pipe(struct hvd_gpu_run *run, struct hvd_error *err)
 
 /* --- which way is faster --- */
 
-/* All ranks know the same of a batch, and count the same trials. A batch of less than a piece has
- * nothing that overlaps: it goes over all nodes at once until larger ones have decided. */
+/* All ranks know the same of a batch, and count the same trials. A batch of less than a
+ * piece has nothing that overlaps: it goes over all nodes at once until larger ones have
+ * decided. */
 bool hvd_gpu_trial_wanted(const struct hvd_gpu_run *run)
 {
     return run->peers->allreduce == HVD_GPU_ALLREDUCE_AUTO &&

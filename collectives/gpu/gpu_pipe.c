@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An allreduce of GPU tensors through host memory, in pieces of which several are under way. */
+/* An allreduce of GPU tensors through host memory, in pieces of which several are under
+ * way. */
 #include <stdlib.h>
 
 #include "collectives/gpu/gpu_pipe_state.h"
 #include "collectives/timeline/timeline_words.h"
 #include "gpu_binding/error.h"
 
-/* Slots of the team in a part. The most are 2 MiB: the network and the bus to the device take some
- * 100 us each for it, so that what starting a piece costs is little. A batch of less than a window
- * of such pieces is cut smaller, for what does not overlap adds up; below the least, 512 KiB,
- * starting them would cost more. Not measured between real GPUs. */
+/* Slots of the team in a part. The most are 2 MiB: the network and the bus to the device
+ * take some 100 us each for it, so that what starting a piece costs is little. A batch of
+ * less than a window of such pieces is cut smaller, for what does not overlap adds up;
+ * below the least, 512 KiB, starting them would cost more. Not measured between real
+ * GPUs. */
 static const size_t most_slots = 8;
 static const size_t least_slots = 2;
 

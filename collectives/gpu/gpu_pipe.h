@@ -11,16 +11,16 @@
  *
  * A piece waits for the one before it only where both need the same: a queue, or the team.
  *
- * Calls of NCCL on the COLLECT queue have to come in the same order on all ranks of a node. With a
- * window of 4 it is r0 r1 r2 r3 g0 r4 g1 r5 ... whatever comes when: after each gather the next
- * reduce follows at once, before anything is looked at again. A gather is put on the stream when its
- * part has come from the network, so it waits for the gathers of the node's other ranks alone, and
- * they for what the network brings, which needs reduces only, that all nodes have put before. So
- * nobody waits in a circle.
+ * Calls of NCCL on the COLLECT queue have to come in the same order on all ranks of a
+ * node. With a window of 4 it is r0 r1 r2 r3 g0 r4 g1 r5 ... whatever comes when: after
+ * each gather the next reduce follows at once, before anything is looked at again. A
+ * gather is put on the stream when its part has come from the network, so it waits for
+ * the gathers of the node's other ranks alone, and they for what the network brings,
+ * which needs reduces only, that all nodes have put before. So nobody waits in a circle.
  *
- * For the same reason the batch keeps its turn (gpu.h) until its last gather is on the stream: no rank
- * can know whether the others of its node have agreed on the next batch when it puts a gather
- * there. What overlaps are the pieces of a batch.
+ * For the same reason the batch keeps its turn (gpu.h) until its last gather is on the
+ * stream: no rank can know whether the others of its node have agreed on the next batch
+ * when it puts a gather there. What overlaps are the pieces of a batch.
  *
  * Threads: one at a time (the engine's drive lock). */
 #ifndef HVD_GPU_PIPE_H
@@ -63,8 +63,8 @@ int64_t hvd_gpu_pipe_part_bytes(const struct hvd_team *team);
 int hvd_gpu_pipe_progress(struct hvd_gpu_pipe *pipe, int64_t *work, bool *moved,
                           struct hvd_error *err);
 
-/* After that: returns 0 when all is on its stream, and then *end and *queue, borrowed. Its memory
- * goes with that mark. */
+/* After that: returns 0 when all is on its stream, and then *end and *queue, borrowed.
+ * Its memory goes with that mark. */
 int hvd_gpu_pipe_end(struct hvd_gpu_pipe *pipe, struct hvd_gpu_mark **end,
                      enum hvd_gpu_queue *queue, struct hvd_error *err);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The state of a pipe, shared by its order (gpu_pipe.c) and what its pieces do (gpu_piece.c). */
+/* The state of a pipe, shared by its order (gpu_pipe.c) and what its pieces do
+ * (gpu_piece.c). */
 #ifndef HVD_GPU_PIPE_STATE_H
 #define HVD_GPU_PIPE_STATE_H
 

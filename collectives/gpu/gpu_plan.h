@@ -6,8 +6,8 @@
  *
  * Factors that NCCL does not take are a kernel's, on the way: see gpu_way.h.
  *
- * All ranks plan the same calls of NCCL in the same order: that goes by what they have agreed on,
- * not by what this rank has. */
+ * All ranks plan the same calls of NCCL in the same order: that goes by what they have
+ * agreed on, not by what this rank has. */
 #ifndef HVD_GPU_PLAN_H
 #define HVD_GPU_PLAN_H
 
@@ -32,13 +32,13 @@ struct hvd_gpu_plan {
     char *room; /* hvd_gpu_plan_room bytes of device memory */
 };
 
-/* Whether this NCCL, with the kernels, does this reduction as it is promised in hvd.h; what only
- * moves it can. */
+/* Whether this NCCL, with the kernels, does this reduction as it is promised in hvd.h;
+ * what only moves it can. */
 bool hvd_gpu_plan_fits(const struct hvd_proposal *proposal, int size, int nccl_version,
                        bool all_have_kernels);
 
-/* Over size ranks, as NCCL has to be told, where kernels are not needed; addresses and count are
- * missing. */
+/* Over size ranks, as NCCL has to be told, where kernels are not needed; addresses and
+ * count are missing. */
 struct hvd_gpu_step hvd_gpu_plan_reduction(const struct hvd_proposal *proposal, int size,
                                            enum hvd_gpu_step_kind kind);
 

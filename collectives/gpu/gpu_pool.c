@@ -75,7 +75,8 @@ static bool fits(const struct hvd_gpu_room *room, enum hvd_gpu_place place, size
     return room->place == place && room->bytes >= bytes && room->bytes <= 2 * bytes;
 }
 
-/* The smallest that fits, and not one that wastes more than it holds; *out NULL: none. lock held. */
+/* The smallest that fits, and not one that wastes more than it holds; *out NULL: none.
+ * lock held. */
 static int find_idle(struct hvd_gpu_pool *pool, enum hvd_gpu_place place, size_t bytes,
                      struct hvd_gpu_room **out, struct hvd_error *err)
 {

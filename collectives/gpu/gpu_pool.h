@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory of an open GPU that is used again and again, and places in its streams.
  *
- * Freeing device memory waits for the device, so nothing is freed before the end: what was given
- * back waits for the next who needs that much. Any thread. */
+ * Freeing device memory waits for the device, so nothing is freed before the end: what
+ * was given back waits for the next who needs that much. Any thread. */
 #ifndef HVD_GPU_POOL_H
 #define HVD_GPU_POOL_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the GPUs of a process set reach each other by NCCL, in words: what CUDA, the kernel and the
- * environment say about it, not what NCCL has chosen in the end (NCCL_DEBUG=INFO tells that). */
+/* How the GPUs of a process set reach each other by NCCL, in words: what CUDA, the kernel
+ * and the environment say about it, not what NCCL has chosen in the end (NCCL_DEBUG=INFO
+ * tells that). */
 #ifndef HVD_GPU_ROUTES_H
 #define HVD_GPU_ROUTES_H
 
@@ -28,8 +29,8 @@ void hvd_routes_look(const char *root, struct hvd_routes_cards *cards);
 
 typedef const char *hvd_look_up(const char *name); /* a variable; NULL: not set */
 
-/* Which variable keeps NCCL, or UCX, from the cards, with its value: "NCCL_IB_DISABLE=1"; false: none
- * does. Pure. */
+/* Which variable keeps NCCL, or UCX, from the cards, with its value: "NCCL_IB_DISABLE=1";
+ * false: none does. Pure. */
 bool hvd_routes_nccl_obstacle(hvd_look_up *look_up, char *text, size_t size);
 bool hvd_routes_ucx_obstacle(hvd_look_up *look_up, const char *names, char *text,
                              size_t size);
@@ -37,9 +38,9 @@ bool hvd_routes_ucx_obstacle(hvd_look_up *look_up, const char *names, char *text
 /* card.routes of this rank. */
 int32_t hvd_gpu_routes_flags(const struct hvd_gpu_card *card);
 
-/* The first member of each node tells, at info level: a line for each member on its node, and a few
- * for all other nodes. Warns of what could be faster; where that is so on many nodes, the first one
- * does. cards: [size] of the members. */
+/* The first member of each node tells, at info level: a line for each member on its node,
+ * and a few for all other nodes. Warns of what could be faster; where that is so on many
+ * nodes, the first one does. cards: [size] of the members. */
 void hvd_gpu_routes_tell(const struct hvd_team *team, const struct hvd_boot *boot,
                          const struct hvd_gpu_module *module,
                          const struct hvd_gpu_card *const *cards);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The state of a run of a GPU batch, shared by its phases (gpu_run.c), meeting (gpu_meet.c), and the
- * ways by NCCL (gpu_launch.c, gpu_nodes.c) and through host memory (gpu_stage.c). */
+/* The state of a run of a GPU batch, shared by its phases (gpu_run.c), meeting
+ * (gpu_meet.c), and the ways by NCCL (gpu_launch.c, gpu_nodes.c) and through host memory
+ * (gpu_stage.c). */
 #ifndef HVD_GPU_RUN_STATE_H
 #define HVD_GPU_RUN_STATE_H
 
@@ -62,7 +63,8 @@ struct hvd_gpu_run {
 int hvd_gpu_run_submit(struct hvd_gpu_run *run, enum hvd_gpu_queue queue,
                        struct hvd_gpu_comm *comm, struct hvd_error *err);
 
-/* Every rank of the team gets all ranks' bytes: run->gathered.result, when run->inner is done. */
+/* Every rank of the team gets all ranks' bytes: run->gathered.result, when run->inner is
+ * done. */
 int hvd_gpu_run_gather(struct hvd_gpu_run *run, const void *data, size_t bytes,
                        struct hvd_error *err);
 void hvd_gpu_run_end_gather(struct hvd_gpu_run *run);
@@ -71,8 +73,8 @@ void hvd_gpu_run_end_gather(struct hvd_gpu_run *run);
 int hvd_gpu_run_allocate(struct hvd_gpu_run *run, struct hvd_entry *entry, int64_t rows,
                          struct hvd_error *err);
 
-/* gpu_launch.c: the work of NCCL; before it, of an alltoall, the ranks tell each other how many rows
- * come. */
+/* gpu_launch.c: the work of NCCL; before it, of an alltoall, the ranks tell each other
+ * how many rows come. */
 int hvd_gpu_launch(struct hvd_gpu_run *run, struct hvd_error *err);
 int hvd_gpu_count(struct hvd_gpu_run *run, struct hvd_error *err);
 int hvd_gpu_count_end(struct hvd_gpu_run *run, struct hvd_error *err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GPU tensors through host memory: fetched, run as host tensors by the shared-memory and network
- * ways, brought back; an allreduce in pieces (gpu_pipe.h). For whatever NCCL cannot do, and where
- * there is none. */
+/* GPU tensors through host memory: fetched, run as host tensors by the shared-memory and
+ * network ways, brought back; an allreduce in pieces (gpu_pipe.h). For whatever NCCL
+ * cannot do, and where there is none. */
 #include <stdlib.h>
 #include <string.h>
 

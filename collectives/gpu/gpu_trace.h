@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When the device did what for a batch, in Horovod's words: for the timeline, and only while there is
- * one. Begins with the first work of a batch, ends with the mark of the last. NULL is a batch of
- * which nobody wants to know; so is one without memory for it.
+/* When the device did what for a batch, in Horovod's words: for the timeline, and only
+ * while there is one. Begins with the first work of a batch, ends with the mark of the
+ * last. NULL is a batch of which nobody wants to know; so is one without memory for it.
  *
  * Threads: one at a time (the engine's drive lock). */
 #ifndef HVD_GPU_TRACE_H
@@ -31,8 +31,8 @@ struct hvd_gpu_trace {
     int count;
 };
 
-/* A work of a batch is about to be submitted, on a queue: while there is a timeline it is measured.
- * *trace is made if it is NULL. */
+/* A work of a batch is about to be submitted, on a queue: while there is a timeline it is
+ * measured. *trace is made if it is NULL. */
 void hvd_gpu_trace_work(struct hvd_gpu_trace **trace, const struct hvd_gpu *gpu,
                         enum hvd_kind kind, enum hvd_gpu_queue queue,
                         struct hvd_gpu_work *work);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the numbers of a reduction go through NCCL, where it cannot do all by itself: it takes no factor
- * before 2.11, none for integers ever, a factor in the tensors' own type alone, and no bfloat16 before
- * 2.10. Kernels multiply, and widen 16-bit floats, before and after. Pure. */
+/* How the numbers of a reduction go through NCCL, where it cannot do all by itself: it
+ * takes no factor before 2.11, none for integers ever, a factor in the tensors' own type
+ * alone, and no bfloat16 before 2.10. Kernels multiply, and widen 16-bit floats, before
+ * and after. Pure. */
 #ifndef HVD_GPU_WAY_H
 #define HVD_GPU_WAY_H
 
@@ -18,8 +19,8 @@ struct hvd_gpu_way {
     bool by_kernel; /* some of this needs kernels on all ranks */
 };
 
-/* The way of a reduction of size ranks; false: it has to go through host memory. has_kernels: all
- * ranks have them. All ranks get the same. */
+/* The way of a reduction of size ranks; false: it has to go through host memory.
+ * has_kernels: all ranks have them. All ranks get the same. */
 bool hvd_gpu_way_find(const struct hvd_proposal *proposal, int size, int nccl_version,
                       bool has_kernels, struct hvd_gpu_way *way);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The CUDA driver's interface, as far as it is used, declared here: one build serves CUDA 11 to
- * 13. The names are NVIDIA's, with the version suffix under which the driver exports them. */
+ * 13. The names are NVIDIA's, with the version suffix under which the driver exports
+ * them. */
 #ifndef HVD_GPU_CUDA_H
 #define HVD_GPU_CUDA_H
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A GPU of this process: its context, streams, communicators and launcher thread.
  *
- * Threads: the launcher thread alone calls NCCL, but for abort. `lock` guards what both look at. */
+ * Threads: the launcher thread alone calls NCCL, but for abort. `lock` guards what both
+ * look at. */
 #ifndef HVD_GPU_DEVICE_H
 #define HVD_GPU_DEVICE_H
 

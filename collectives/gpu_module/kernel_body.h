@@ -2,8 +2,8 @@
 /* What one thread of a kernel does, compiled by nvcc for a GPU and as C for the stand-in:
  * hvd_kernel_NAME(work, block, thread) for the copy and each of HVD_KERNEL_LIST.
  *
- * Where both sides are aligned alike, threads side by side move 16 bytes each. Any address and any
- * number of elements is right. */
+ * Where both sides are aligned alike, threads side by side move 16 bytes each. Any
+ * address and any number of elements is right. */
 #ifndef HVD_KERNEL_BODY_H
 #define HVD_KERNEL_BODY_H
 
@@ -142,8 +142,8 @@ HVD_KERNEL_FUNCTION void hvd_kernel_copy(const struct hvd_kernel_work *work,
 
 /* --- converting --- */
 
-/* FROM, TO: unsigned integers as wide as the elements. NUMBER: what is multiplied. A group is so many
- * elements that the smaller side is one vector. */
+/* FROM, TO: unsigned integers as wide as the elements. NUMBER: what is multiplied. A
+ * group is so many elements that the smaller side is one vector. */
 #define HVD_KERNEL_CONVERTER(NAME, FROM, TO, NUMBER, LOAD, STORE)                        \
     HVD_KERNEL_FUNCTION TO hvd_convert_##NAME(FROM bits, NUMBER factor)                  \
     {                                                                                    \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Elements as numbers and back, for the kernels: 16-bit floats and float32 as float, all others as
- * double; the same numbers that hvd_scale makes on the host. Bits in, bits out. */
+/* Elements as numbers and back, for the kernels: 16-bit floats and float32 as float, all
+ * others as double; the same numbers that hvd_scale makes on the host. Bits in, bits out. */
 #ifndef HVD_KERNEL_NUMBERS_H
 #define HVD_KERNEL_NUMBERS_H
 
@@ -53,8 +53,8 @@ HVD_KERNEL_FUNCTION uint64_t hvd_bits_float64(double number)
     return bits;
 }
 
-/* Truncated toward zero; what does not fit becomes the nearest that does, NaN the least. FIT: the
- * greatest double that converts to TYPE. */
+/* Truncated toward zero; what does not fit becomes the nearest that does, NaN the least.
+ * FIT: the greatest double that converts to TYPE. */
 #define HVD_KERNEL_INTEGER(NAME, TYPE, LEAST, MOST, FIT)                                 \
     HVD_KERNEL_FUNCTION double hvd_number_##NAME(uint64_t bits)                          \
     {                                                                                    \

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a kernel is told: pieces of memory, each to be read from one place and written to another.
- * Shared by the kernels, by who launches them, and by the stand-in for the driver.
+/* What a kernel is told: pieces of memory, each to be read from one place and written to
+ * another. Shared by the kernels, by who launches them, and by the stand-in for the
+ * driver.
  *
- * Pieces are cut into tiles, and each block of threads has one tile: large and small pieces are
- * spread evenly over the device.
+ * Pieces are cut into tiles, and each block of threads has one tile: large and small
+ * pieces are spread evenly over the device.
  *
  *   piece   0               1    2
  *   tiles   |--|--|--|--|-| |-|  |--|--|-|      ends: 5, 6, 9
  *   block    0  1  2  3  4   5    6  7  8
- */
+ * / */
 #ifndef HVD_KERNEL_WORK_H
 #define HVD_KERNEL_WORK_H
 
@@ -30,8 +31,8 @@ struct hvd_kernel_work {
     int64_t counts[HVD_KERNEL_PIECES]; /* elements; of the copy bytes */
 };
 
-/* X(name, from, to) of each kernel that converts, which multiplies by the factor on the way. The copy,
- * hvd_copy, takes bytes. The types are of enum hvd_dtype. */
+/* X(name, from, to) of each kernel that converts, which multiplies by the factor on the
+ * way. The copy, hvd_copy, takes bytes. The types are of enum hvd_dtype. */
 #define HVD_KERNEL_LIST(X)                                                               \
     X(uint8, HVD_UINT8, HVD_UINT8)                                                       \
     X(int8, HVD_INT8, HVD_INT8)                                                          \

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The thread that puts work on the device's streams, one work after the other.
  *
- * NCCL before 2.14 may block in any of its functions until other ranks call theirs. That is why
- * nobody else calls it, and why abort has a thread too: ncclCommAbort from there frees the launcher,
- * but not from ncclCommInitRank. With a newer one the launcher waits by looking, and aborts by
- * itself. */
+ * NCCL before 2.14 may block in any of its functions until other ranks call theirs. That
+ * is why nobody else calls it, and why abort has a thread too: ncclCommAbort from there
+ * frees the launcher, but not from ncclCommInitRank. With a newer one the launcher waits
+ * by looking, and aborts by itself. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +14,8 @@
 #include "collectives/gpu_module/timing.h"
 #include "gpu_binding/error.h"
 
-/* How long the launcher has to come out of NCCL by itself before its communicator is aborted under
- * its feet. */
+/* How long the launcher has to come out of NCCL by itself before its communicator is
+ * aborted under its feet. */
 static const int grace_ms = 300;
 
 static void end_work(struct hvd_gpu_device *device, struct hvd_gpu_work *work, int status)
@@ -24,8 +24,8 @@ static void end_work(struct hvd_gpu_device *device, struct hvd_gpu_work *work, i
     device->wake(device->context);
 }
 
-/* What was to follow a work that has failed would not wait for it, and other ranks would take what
- * comes of that for a result. */
+/* What was to follow a work that has failed would not wait for it, and other ranks would
+ * take what comes of that for a result. */
 static int refuse_work(const struct hvd_gpu_device *device, struct hvd_gpu_work *work)
 {
     if (device->failed != 0) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the driver says about ways between GPUs, and to network cards. What cannot be asked is not
- * known: it only is told to users. */
+/* What the driver says about ways between GPUs, and to network cards. What cannot be
+ * asked is not known: it only is told to users. */
 #include <string.h>
 
 #include "collectives/gpu_module/device.h"

@@ -38,8 +38,8 @@ union scalar {
     double twice;
 };
 
-/* Rounded to 10 bits behind the point; what is too small for a normal number becomes 0, what is
- * too large infinite. */
+/* Rounded to 10 bits behind the point; what is too small for a normal number becomes 0,
+ * what is too large infinite. */
 static uint16_t to_float16(float value)
 {
     union {
@@ -251,8 +251,9 @@ static int do_steps(struct hvd_gpu_device *device, struct hvd_gpu_work *work,
     return status != 0 ? status : 1;
 }
 
-/* What has been begun of a group is not to be there for the next one. Of an aborted communicator it
- * stays: ending the group would touch what is gone, and no other group comes. */
+/* What has been begun of a group is not to be there for the next one. Of an aborted
+ * communicator it stays: ending the group would touch what is gone, and no other group
+ * comes. */
 static void leave_group(struct hvd_gpu_device *device, const struct hvd_gpu_work *work,
                         int at)
 {

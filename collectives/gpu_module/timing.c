@@ -8,12 +8,13 @@
 
 #include "gpu_binding/error.h"
 
-/* An anchor older than this is replaced: clocks run 1 to 50 us a second apart, and one second in a
- * float of milliseconds is exact to 0.1 us. */
+/* An anchor older than this is replaced: clocks run 1 to 50 us a second apart, and one
+ * second in a float of milliseconds is exact to 0.1 us. */
 static const int64_t anchor_age_ns = 1000000000;
 
-/* An anchor's time is taken when it is known so well, or after some tries or so long. An idle stream
- * whose device takes longer than the last is not to be measured by, and is not asked again soon. */
+/* An anchor's time is taken when it is known so well, or after some tries or so long. An
+ * idle stream whose device takes longer than the last is not to be measured by, and is
+ * not asked again soon. */
 static const int64_t anchor_good_ns = 100000;
 static const int anchor_tries = 5;
 static const int64_t anchor_patience_ns = 10000000;

@@ -6,8 +6,8 @@
  *               drift, and the driver counts from it in floats
  *   a timing    events between the steps of a work, as far from its anchor as the driver says
  *
- * All but create, read and destroy are the launcher's, on a work whose timing may be NULL. What
- * fails here is not told: then the work is not measured. */
+ * All but create, read and destroy are the launcher's, on a work whose timing may be
+ * NULL. What fails here is not told: then the work is not measured. */
 #ifndef HVD_GPU_TIMING_H
 #define HVD_GPU_TIMING_H
 
