@@ -27,7 +27,8 @@
 #define HVD_ENV_REQUEST                                                                  \
     "SLURM_HVD" /* srun was asked for hvd; without HVD_LAUNCH this node has no plugin */
 
-/* Values of HVD_ENV_REQUEST: said by the user or by hvd; by nobody, so Slurm's one per node. */
+/* Values of HVD_ENV_REQUEST: said by the user or by hvd; by nobody, so Slurm's one per
+ * node. */
 #define HVD_REQUEST_TASKS_KNOWN "1"
 #define HVD_REQUEST_TASKS_OPEN "open"
 

@@ -130,8 +130,8 @@ static void warn_of_isolation(const struct hvd_task *task)
     }
 }
 
-/* What was typed with --hvd is nearer to the user than what the environment says. How ranks reach
- * each other is told by the first one of each node. */
+/* What was typed with --hvd is nearer to the user than what the environment says. How
+ * ranks reach each other is told by the first one of each node. */
 static void export_records(const struct hvd_task *task)
 {
     const struct hvd_options *options = &task->launch->options;

@@ -69,8 +69,8 @@ static int plan_tensor(struct hvd_agreement *agreement, struct hvd_plan_batch *b
     return 0;
 }
 
-/* Links the batches that have a tensor, in the order of the plan, into a ring; `planned` is where
- * it comes first. */
+/* Links the batches that have a tensor, in the order of the plan, into a ring; `planned`
+ * is where it comes first. */
 static void link_occurrences(struct hvd_plan *plan)
 {
     for (int round = 0; round < 2; round++) {
@@ -152,8 +152,9 @@ static int adopt_entries(struct hvd_agreement *agreement)
     return status;
 }
 
-/* Rank 0 makes plans when nobody has joined. Who has said so meanwhile crosses the plan, and says it
- * again after it, behind the tensors that it has: those will have been reported by then. */
+/* Rank 0 makes plans when nobody has joined. Who has said so meanwhile crosses the plan,
+ * and says it again after it, behind the tensors that it has: those will have been
+ * reported by then. */
 static int defer_joins(struct hvd_agreement *agreement)
 {
     hvd_members_join_over(&agreement->members);

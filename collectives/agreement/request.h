@@ -13,8 +13,8 @@
 
 struct hvd_known;
 
-/* One tensor under way. One on a GPU is over for the agreement when it is launched: all that has
- * to be done waits in the GPU's streams. It ends when the GPU has come there. */
+/* One tensor under way. One on a GPU is over for the agreement when it is launched: all
+ * that has to be done waits in the GPU's streams. It ends when the GPU has come there. */
 struct hvd_entry {
     struct hvd_request *request; /* NULL if absent */
     struct hvd_entry *next; /* in the list of entries that the drive has not seen yet */
@@ -83,8 +83,8 @@ int64_t hvd_entry_count(const struct hvd_entry *entry);
 /* Bytes of one row: the product of all dimensions but the first, times the element. */
 int64_t hvd_entry_row_bytes(const struct hvd_entry *entry);
 
-/* An entry is launched. Returns 1 when that was the request's last one, else 0; from then on the
- * engine is an owner, until hvd_entry_end has ended the whole request. */
+/* An entry is launched. Returns 1 when that was the request's last one, else 0; from then
+ * on the engine is an owner, until hvd_entry_end has ended the whole request. */
 int hvd_entry_launch(struct hvd_entry *entry);
 
 /* Ends one entry: status 0 or a failure with its text. Returns 1 when that ended the whole

@@ -7,7 +7,8 @@
 #include "collectives/ranges/ranges.h"
 #include "gpu_binding/attr.h"
 
-/* The tensors of one call are a group: on all ranks that make the same call, the same number. */
+/* The tensors of one call are a group: on all ranks that make the same call, the same
+ * number. */
 static void form_group(struct hvd_request *request)
 {
     uint64_t group = (uint64_t)request->count;

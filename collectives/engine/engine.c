@@ -200,7 +200,8 @@ static bool progress_data(struct hvd_engine *engine)
     return hvd_engine_run_batches(engine) || moved;
 }
 
-/* Once all ranks of the node have said which cpus they may use, which may be after the first call. */
+/* Once all ranks of the node have said which cpus they may use, which may be after the
+ * first call. */
 static void see_crowd(struct hvd_engine *engine)
 {
     uint32_t crowd;

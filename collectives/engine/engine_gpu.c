@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The runtime's side of GPU tensors: their GPU, and entries that end when it has come to them. */
+/* The runtime's side of GPU tensors: their GPU, and entries that end when it has come to
+ * them. */
 #include <string.h>
 
 #include "collectives/control/clock.h"

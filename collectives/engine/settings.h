@@ -46,11 +46,11 @@ struct hvd_settings {
     const char *tune_table; /* a file, or "builtin"; NULL: where choice_file.h looks */
 };
 
-/* Reads the environment, and sets the least log level and how log lines begin. A value that
- * cannot be right, and a name that Horovod does not have, get a warning that names variable,
- * value and what is used instead; but for gpu_allreduce_wrong, with which the job does not start.
- * The ranks of a job have the same environment, so only the launcher's first rank warns; the others
- * say it at level info. */
+/* Reads the environment, and sets the least log level and how log lines begin. A value
+ * that cannot be right, and a name that Horovod does not have, get a warning that names
+ * variable, value and what is used instead; but for gpu_allreduce_wrong, with which the
+ * job does not start. The ranks of a job have the same environment, so only the
+ * launcher's first rank warns; the others say it at level info. */
 void hvd_settings_read(struct hvd_settings *settings);
 
 /* Log lines name this rank from now on. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* NVTX's interface to profilers, as far as it is used, declared here: version 3. A profiler's library
- * gets our function, asks it for tables of pointers, and sets those that it wants to be called. */
+/* NVTX's interface to profilers, as far as it is used, declared here: version 3. A
+ * profiler's library gets our function, asks it for tables of pointers, and sets those
+ * that it wants to be called. */
 #ifndef HVD_NVTX_H
 #define HVD_NVTX_H
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* 16-bit floats to float and back, as bit arithmetic without branches, which compilers turn
- * into vector code. Rounds to nearest, ties to even; correct for subnormals and infinities, also
- * on a thread that flushes subnormal floats to zero. NaN stays NaN with its sign and the upper
- * payload, made quiet as the conversion instructions do; only bfloat16 to float changes no bit. */
+/* 16-bit floats to float and back, as bit arithmetic without branches, which compilers
+ * turn into vector code. Rounds to nearest, ties to even; correct for subnormals and
+ * infinities, also on a thread that flushes subnormal floats to zero. NaN stays NaN with
+ * its sign and the upper payload, made quiet as the conversion instructions do; only
+ * bfloat16 to float changes no bit. */
 #ifndef HVD_HALF_H
 #define HVD_HALF_H
 
@@ -31,8 +32,8 @@ HVD_HALF_FUNCTION float hvd_float_from_bits(uint32_t bits)
     return value;
 }
 
-/* value < limit ? yes : no, for value and limit below 2^31. By mask, because gcc moves the float
- * sums below into the branches of a conditional, and then does not vectorise. */
+/* value < limit ? yes : no, for value and limit below 2^31. By mask, because gcc moves
+ * the float sums below into the branches of a conditional, and then does not vectorise. */
 HVD_HALF_FUNCTION uint32_t hvd_bits_if_below(uint32_t value, uint32_t limit, uint32_t yes,
                                              uint32_t no)
 {

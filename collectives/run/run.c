@@ -13,8 +13,8 @@ static const int64_t least_work = 512;
 /* A step that costs more is not begun while a sleeper may have to be woken. */
 static const int64_t brief_work = 8192;
 
-/* Looks for a signal before the run is left: who is there for it at all mostly is about to give
- * it, and to come back costs more than to look. */
+/* Looks for a signal before the run is left: who is there for it at all mostly is about
+ * to give it, and to come back costs more than to look. */
 static const int looks = 64;
 
 static void do_put(struct hvd_run *run, const struct hvd_step *step)

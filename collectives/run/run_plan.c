@@ -6,8 +6,8 @@
 #include "collectives/run/run_adasum.h"
 #include "collectives/run/run_state.h"
 
-/* Large ones begin on a page: 64 bytes behind it, as malloc would have it, a copy from an array on a
- * page reads what seems to be just written, which makes it 1.1 times as slow. */
+/* Large ones begin on a page: 64 bytes behind it, as malloc would have it, a copy from an
+ * array on a page reads what seems to be just written, which makes it 1.1 times as slow. */
 enum {
     RESULT_ALIGNMENT = 64,
     LARGE_ALIGNMENT = 4096,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Steps that reach into the memory of other ranks of the node, and COPY. For all but COPY input and
- * output are one tensor each, of which NULL is left after a failure and in a
+/* Steps that reach into the memory of other ranks of the node, and COPY. For all but COPY
+ * input and output are one tensor each, of which NULL is left after a failure and in a
  * batch that is void. */
 #include "collectives/run/run_reach.h"
 
@@ -9,8 +9,9 @@
 #include "collectives/reduce/stream.h"
 #include "gpu_binding/log.h"
 
-/* From so many bytes on an output leaves the caches before it is read again, and stores past them are
- * faster: 1.1 times with 8 MiB each of two ranks; with less of it 32 MiB of cache hold all. */
+/* From so many bytes on an output leaves the caches before it is read again, and stores
+ * past them are faster: 1.1 times with 8 MiB each of two ranks; with less of it 32 MiB of
+ * cache hold all. */
 static const int64_t stream_bytes = 8 << 20;
 
 static char *input_at(struct hvd_run *run, int64_t begin)

@@ -40,8 +40,8 @@ struct hvd_run {
     bool is_computing; /* it is, between two schedules; schedule is NULL */
 };
 
-/* The current schedule has ended: plans the next one or sets is_computing, if there is more to do;
- * else sets is_done. */
+/* The current schedule has ended: plans the next one or sets is_computing, if there is
+ * more to do; else sets is_done. */
 int hvd_run_next_schedule(struct hvd_run *run);
 
 #endif

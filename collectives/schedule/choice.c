@@ -7,16 +7,17 @@
 #include "collectives/schedule/schedule_grid.h"
 #include "collectives/schedule/schedule_ranks.h"
 
-/* Measured by hvd-bench --tune on a virtual machine of two cores (Intel Xeon, 2 MiB of L2 each):
- * with 4 ranks "full" and "lanes" cross between 64 and 128 KiB, with 2 "full" is ahead of "lanes"
- * everywhere; of two nodes with 2 ranks, over TCP, lanes pay from somewhere between 16 and 64 KiB on; two nodes
- * of one rank need nothing but "pair". With more ranks "full" adds up more on each: not measured. */
+/* Measured by hvd-bench --tune on a virtual machine of two cores (Intel Xeon, 2 MiB of L2
+ * each): with 4 ranks "full" and "lanes" cross between 64 and 128 KiB, with 2 "full" is
+ * ahead of "lanes" everywhere; of two nodes with 2 ranks, over TCP, lanes pay from
+ * somewhere between 16 and 64 KiB on; two nodes of one rank need nothing but "pair". With
+ * more ranks "full" adds up more on each: not measured. */
 static const int64_t small_bytes = 16 << 10;
 static const int64_t small_bytes_of_few = 64 << 10;
 static const int few_ranks = 4;
 
-/* By calculation, see the README of contrib/bench/simulate: of several nodes, where the messages
- * that a part costs more are as long as what it saves. */
+/* By calculation, see the README of contrib/bench/simulate: of several nodes, where the
+ * messages that a part costs more are as long as what it saves. */
 static const int64_t worth_cutting = 32 << 10;
 
 struct hvd_shape hvd_shape_of(const struct hvd_layout *layout)
@@ -24,14 +25,16 @@ struct hvd_shape hvd_shape_of(const struct hvd_layout *layout)
     return (struct hvd_shape){layout->nodes, hvd_lanes_widest(layout)};
 }
 
-/* Likewise: of a block that one other rank wants, and that several do; it is then put into a slot
- * once. A broadcast must be as long for it to pay that the root waits for the others. */
+/* Likewise: of a block that one other rank wants, and that several do; it is then put
+ * into a slot once. A broadcast must be as long for it to pay that the root waits for the
+ * others. */
 static const int64_t single_bytes = 8 << 10;
 static const int64_t shared_bytes = 64 << 10;
 
-/* Likewise: sums that are read where they are. Of two ranks a small allreduce fits the caches twice, and
- * one of 32 MiB is better stored past them, which the kernel's copy is not. With more ranks each
- * page is taken hold of by each, which is too much for an allreduce. */
+/* Likewise: sums that are read where they are. Of two ranks a small allreduce fits the
+ * caches twice, and one of 32 MiB is better stored past them, which the kernel's copy is
+ * not. With more ranks each page is taken hold of by each, which is too much for an
+ * allreduce. */
 static const int64_t single_sum_bytes = 192 << 10;
 static const int64_t streamed_sum_bytes = 24 << 20;
 static const int64_t single_scatter_bytes = 12 << 10; /* of two ranks */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which algorithm a collective takes, by its size, on one shape of job: data, so that it can be
- * measured (hvd-bench --tune), written to a file (choice_table.h) and read again. Pure.
+/* Which algorithm a collective takes, by its size, on one shape of job: data, so that it
+ * can be measured (hvd-bench --tune), written to a file (choice_table.h) and read again.
+ * Pure.
  *
- * Sizes are bytes as hvd-bench counts them: of the whole buffer of a rank, the larger one where
- * input and output differ.
+ * Sizes are bytes as hvd-bench counts them: of the whole buffer of a rank, the larger one
+ * where input and output differ.
  *
  * No choice changes a result: all algorithms of a shape sum in one order. What would is
  * grid_levels, which therefore is one number for all sizes. */
@@ -23,8 +24,8 @@ enum hvd_algorithm {
     HVD_ALGORITHM_DIRECT, /* each node adds up its part for the others: three nodes and more */
     /* Broadcast, allgather, alltoall on one node. */
     HVD_ALGORITHM_SLOTS, /* through shared memory */
-    /* Others read my input where it is, if they can; else SLOTS. Allreduce, reducescatter: likewise; else
-     * FULL, allreduce of more than two ranks LANES. */
+    /* Others read my input where it is, if they can; else SLOTS. Allreduce,
+     * reducescatter: likewise; else FULL, allreduce of more than two ranks LANES. */
     HVD_ALGORITHM_SINGLE,
     HVD_ALGORITHM_STORES, /* broadcast: likewise, and the root writes part of their outputs */
     /* The only ones of broadcast, allgather and alltoall on several. */
@@ -44,8 +45,8 @@ struct hvd_choice {
     enum hvd_algorithm algorithm;
     /* EXCHANGE, DIRECT: one rank of each node works for all; else each has its lane. */
     bool has_one_lane;
-    /* All but LINE, PAIR, SINGLE and STORES: the longest piece, no longer than a slot. 0: a quarter of the whole,
-     * but at least 64 KiB. */
+    /* All but LINE, PAIR, SINGLE and STORES: the longest piece, no longer than a slot. 0:
+     * a quarter of the whole, but at least 64 KiB. */
     size_t chunk_bytes;
     size_t window_bytes; /* PAIR: what is under way at most. 0: 250 KiB */
     int line; /* of the file that says so; 0: built in */

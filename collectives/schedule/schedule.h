@@ -19,8 +19,9 @@
  * network's own memory, and writes the result between its own step and the WAIT_RECV that
  * awaits it.
  *
- * A rank may also OFFER its input or output: it leaves the address in a place, and others FETCH or
- * STORE there until they have signalled that they are done. FETCH_REDUCE adds up what it fetches.
+ * A rank may also OFFER its input or output: it leaves the address in a place, and others
+ * FETCH or STORE there until they have signalled that they are done. FETCH_REDUCE adds up
+ * what it fetches.
  *
  * Each local rank owns one counter in shared memory that only grows. SIGNAL adds one to mine.
  * WAIT holds until a local rank's counter (or all of them) has reached a value. Values count
@@ -28,16 +29,17 @@
  * the next one knows where it starts. A schedule starts with a WAIT for value 0 on all, so
  * that nobody still reads what it overwrites.
  *
- * An "open" schedule ends without the signal that tells that its last slots were read. That is safe
- * if the next one takes other slots: slot s of IN, OUT and LINE is, in memory, slot (s + turn) modulo
- * their number, where turn counts the chunks of all open schedules before. Each chunk of an open
- * schedule has a sync, so that whoever passes the sync of chunk c knows that all have read chunk
- * c - 1. Before a schedule that is not open every rank that has left one open signals once more.
+ * An "open" schedule ends without the signal that tells that its last slots were read.
+ * That is safe if the next one takes other slots: slot s of IN, OUT and LINE is, in
+ * memory, slot (s + turn) modulo their number, where turn counts the chunks of all open
+ * schedules before. Each chunk of an open schedule has a sync, so that whoever passes the
+ * sync of chunk c knows that all have read chunk c - 1. Before a schedule that is not
+ * open every rank that has left one open signals once more.
  *
- * A "rolling" schedule turns slots, too, and begins with no WAIT for all: every rank signals once a
- * chunk, and a value that it WAITs for may lie before its start, that is in the rolling schedules
- * just before it. What came before those all ranks have left, before any of its waits ends. So
- * one rank may be some calls ahead of the others.
+ * A "rolling" schedule turns slots, too, and begins with no WAIT for all: every rank
+ * signals once a chunk, and a value that it WAITs for may lie before its start, that is
+ * in the rolling schedules just before it. What came before those all ranks have left,
+ * before any of its waits ends. So one rank may be some calls ahead of the others.
  *
  * Messages between two ranks arrive in the order in which they were sent and fit the receives
  * in the order in which those were posted; SEND and RECV of zero bytes do not exist. */
@@ -101,8 +103,9 @@ enum hvd_step_kind {
     HVD_STEP_COPY, /* input bytes [input, input + bytes) -> output bytes [begin, ...) */
     HVD_STEP_OFFER, /* the address of input byte `begin`, or to_output of that output byte -> to */
     HVD_STEP_FETCH, /* [input, input + bytes) of what is offered in from -> output from `begin` on */
-    /* Likewise count elements of all others' offers in from, from byte `input` on, into their pieces of
-     * `to`, `stride` bytes each; their sum with mine, in order -> the output from `begin` on, final. */
+    /* Likewise count elements of all others' offers in from, from byte `input` on, into
+     * their pieces of `to`, `stride` bytes each; their sum with mine, in order -> the
+     * output from `begin` on, final. */
     HVD_STEP_FETCH_REDUCE,
     HVD_STEP_STORE, /* input bytes from `begin` on -> [input, input + bytes) of what is offered in from */
     HVD_STEP_WAIT_SEND, /* the first `value` sends of this schedule are complete */
@@ -120,14 +123,14 @@ struct hvd_step {
     size_t
         bytes; /* PUT, GET, SEND, RECV, RECV_REDUCE, COPY, FETCH, STORE, FETCH_REDUCE */
     size_t count; /* REDUCE_*, RECV_REDUCE, FETCH_REDUCE: elements */
-    /* REDUCE_LOCAL, REDUCE_NODES: write partials (not yet the final result). RECV_REDUCE: `own` and what comes
-     * are partials, else elements. */
+    /* REDUCE_LOCAL, REDUCE_NODES: write partials (not yet the final result). RECV_REDUCE:
+     * `own` and what comes are partials, else elements. */
     bool is_partial;
     /* RECV_REDUCE: to output bytes from begin on, not to a place. OFFER: the output. */
     bool to_output;
-    /* REDUCE_LOCAL, REDUCE_OUT: byte offset of these elements in my input, from which they may be
-     * read instead of from my own place; is_put: they are there, too. COPY, FETCH, STORE,
-     * FETCH_REDUCE: see there. */
+    /* REDUCE_LOCAL, REDUCE_OUT: byte offset of these elements in my input, from which
+     * they may be read instead of from my own place; is_put: they are there, too. COPY,
+     * FETCH, STORE, FETCH_REDUCE: see there. */
     int64_t input;
     bool is_put;
     /* REDUCE_NODES: partial n of `sources` is at from.offset + n * stride, except number
@@ -143,8 +146,8 @@ struct hvd_geometry {
     int slots; /* at least 2 */
     size_t slot_bytes; /* a multiple of 64 */
     size_t recv_bytes; /* a multiple of 64, at least slot_bytes */
-    /* Ranks of a node may read each other's inputs, and write outputs, where they are. Then input
-     * and output are one piece of memory each. */
+    /* Ranks of a node may read each other's inputs, and write outputs, where they are.
+     * Then input and output are one piece of memory each. */
     bool has_single_copy;
 };
 
@@ -162,15 +165,15 @@ struct hvd_schedule_query {
     int rank; /* mine, in that layout */
     struct hvd_geometry geometry;
     /* ALLREDUCE, REDUCESCATTER: elements of the input, bytes of an element and of its
-     * partial. The result of REDUCESCATTER is elements [part_begin, part_begin + part_count) for me;
-     * the parts of all ranks follow each other. */
+     * partial. The result of REDUCESCATTER is elements [part_begin, part_begin +
+     * part_count) for me; the parts of all ranks follow each other. */
     int64_t count;
     size_t element_bytes;
     size_t partial_bytes;
     int64_t part_begin;
     int64_t part_count;
-    /* BROADCAST: bytes of the tensor, and who has it. The root GETs as all others do; where its
-     * output is its input, that writes what is there already. */
+    /* BROADCAST: bytes of the tensor, and who has it. The root GETs as all others do;
+     * where its output is its input, that writes what is there already. */
     int64_t bytes;
     int root;
     /* ALLGATHER: rank r's block is output bytes [blocks[r], blocks[r + 1]).
@@ -183,9 +186,8 @@ struct hvd_schedule_query {
 
 struct hvd_schedule;
 
-/* Plans, by the choice for the size; *out is the caller's. The query's borrowed arrays, but not
- * choices, must outlive it.
- * Returns 0, HVD_ERR_ARG or HVD_ERR_NOMEM. */
+/* Plans, by the choice for the size; *out is the caller's. The query's borrowed arrays,
+ * but not choices, must outlive it. Returns 0, HVD_ERR_ARG or HVD_ERR_NOMEM. */
 int hvd_schedule_create(const struct hvd_schedule_query *query, struct hvd_schedule **out,
                         struct hvd_error *err);
 void hvd_schedule_destroy(struct hvd_schedule *schedule); /* NULL is fine */
@@ -205,8 +207,8 @@ int64_t hvd_schedule_turns(const struct hvd_schedule *schedule);
 
 bool hvd_schedule_is_rolling(const struct hvd_schedule *schedule);
 
-/* Whether others read this rank's input and output where they are, of which it then needs all: also
- * of what a rank that has joined lacks. */
+/* Whether others read this rank's input and output where they are, of which it then needs
+ * all: also of what a rank that has joined lacks. */
 bool hvd_schedule_is_offered(const struct hvd_schedule *schedule);
 
 /* The name of the algorithm, for logs: "direct", "exchange", "grid", "full" ... */

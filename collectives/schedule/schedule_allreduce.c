@@ -340,8 +340,8 @@ static int64_t most_for_messages(const struct hvd_schedule *schedule)
                : most;
 }
 
-/* A sync in each tick that packs a chunk, copies one out or both, and a signal at the end unless
- * it stays open. */
+/* A sync in each tick that packs a chunk, copies one out or both, and a signal at the end
+ * unless it stays open. */
 static uint64_t count_signals(const struct hvd_allreduce_plan *plan)
 {
     int64_t lag = plan->get_lag;

@@ -121,8 +121,8 @@ int hvd_schedule_plan_broadcast(struct hvd_schedule *schedule, struct hvd_error 
 int hvd_schedule_plan_allgather(struct hvd_schedule *schedule, struct hvd_error *err);
 int hvd_schedule_plan_alltoall(struct hvd_schedule *schedule, struct hvd_error *err);
 
-/* Whether blocks of `bytes` are read where they are; then as the planners above, whose checks have
- * passed. most: of the largest block. */
+/* Whether blocks of `bytes` are read where they are; then as the planners above, whose
+ * checks have passed. most: of the largest block. */
 bool hvd_schedule_is_single(const struct hvd_schedule *schedule, int64_t bytes);
 void hvd_schedule_plan_single_blocks(struct hvd_schedule *schedule, int64_t most);
 void hvd_schedule_plan_single_broadcast(struct hvd_schedule *schedule);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Large sums on one node, by a single copy: each rank adds up its share of all inputs where they are,
- * and the others read the result where it is.
+/* Large sums on one node, by a single copy: each rank adds up its share of all inputs
+ * where they are, and the others read the result where it is.
  *
  *   OFFER my input and my output; SIGNAL
  *   piece by piece of my share: FETCH_REDUCE it, straight to my output; SIGNAL
  *   piece by piece of the others' shares: FETCH it from their outputs, once they have signalled it
  *   SIGNAL; WAIT until all have done so: then my memory is mine again
  *
- * Of a reducescatter my share is what I want, and there is nothing to fetch. Output may be input: of
- * my input only the share's owner reads that share, and its signal, which I wait for before I write
- * there, comes after that.
+ * Of a reducescatter my share is what I want, and there is nothing to fetch. Output may
+ * be input: of my input only the share's owner reads that share, and its signal, which I
+ * wait for before I write there, comes after that.
  *
- * Against "full", which packs all that it has and adds up all that it gets, a rank of two writes
- * three quarters of the bytes. */
+ * Against "full", which packs all that it has and adds up all that it gets, a rank of two
+ * writes three quarters of the bytes. */
 #include "collectives/schedule/schedule_internal.h"
 #include "collectives/schedule/schedule_ranks.h"
 #include "collectives/schedule/schedule_steps.h"

@@ -37,15 +37,18 @@ void hvd_emit_reduce_nodes(struct hvd_schedule *schedule,
 void hvd_emit_copy(struct hvd_schedule *schedule, int64_t input, int64_t begin,
                    size_t bytes);
 
-/* Lets others read `bytes` of my input, or write as many of my output, from byte `begin` on. */
+/* Lets others read `bytes` of my input, or write as many of my output, from byte `begin`
+ * on. */
 void hvd_emit_offer(struct hvd_schedule *schedule, bool is_output, int64_t begin,
                     size_t bytes, struct hvd_place to);
 
-/* Bytes of what another rank offers, from byte `at` of that on: to my output or from my input. */
+/* Bytes of what another rank offers, from byte `at` of that on: to my output or from my
+ * input. */
 void hvd_emit_fetch(struct hvd_schedule *schedule, struct hvd_place offer, int64_t at,
                     int64_t begin, size_t bytes);
-/* Adds up `count` elements from byte `at` on of what all local ranks offer in that place of theirs, to my
- * output. scratch: of mine, with room for them from each other rank, 64-byte aligned. */
+/* Adds up `count` elements from byte `at` on of what all local ranks offer in that place
+ * of theirs, to my output. scratch: of mine, with room for them from each other rank,
+ * 64-byte aligned. */
 void hvd_emit_fetch_reduce(struct hvd_schedule *schedule, struct hvd_place offer,
                            int64_t at, size_t count, int64_t begin,
                            struct hvd_place scratch);
@@ -64,8 +67,8 @@ void hvd_emit_send(struct hvd_schedule *schedule, struct hvd_place from, size_t 
 void hvd_emit_recv(struct hvd_schedule *schedule, struct hvd_place to, size_t bytes,
                    int peer);
 
-/* Receives elements, or partials of them, and adds them to own: to a place, or to the output from
- * byte `begin` on when to is NULL. */
+/* Receives elements, or partials of them, and adds them to own: to a place, or to the
+ * output from byte `begin` on when to is NULL. */
 struct hvd_arrival {
     struct hvd_place own;
     const struct hvd_place *to;

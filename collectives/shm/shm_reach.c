@@ -91,7 +91,8 @@ int hvd_shm_read(const struct hvd_shm *shm, int local_rank, uint64_t address, vo
     return secret == line->secret ? 0 : HVD_INPROGRESS;
 }
 
-/* That the pid goes to another process between two calls would take all other pids in between. */
+/* That the pid goes to another process between two calls would take all other pids in
+ * between. */
 int hvd_shm_write(const struct hvd_shm *shm, int local_rank, uint64_t address,
                   const void *from, size_t bytes)
 {

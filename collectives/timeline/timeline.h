@@ -14,10 +14,10 @@
  *   ERROR                  instead of ALLREDUCE and what is in it: the tensor failed
  *
  * and so for ALLGATHER, BROADCAST (SHM_BCAST), ALLTOALL, REDUCESCATTER, ADASUM
- * (SHM_ADASUM_ALLREDUCE), BARRIER and JOIN. Of a tensor on a GPU the last is LAUNCH: for the host
- * it is over when it has been put on the GPU's stream. What the GPU does goes on while the host
- * submits the tensor of the next step, so it has a half of the row for itself, with times measured
- * on the device:
+ * (SHM_ADASUM_ALLREDUCE), BARRIER and JOIN. Of a tensor on a GPU the last is LAUNCH: for
+ * the host it is over when it has been put on the GPU's stream. What the GPU does goes on
+ * while the host submits the tensor of the next step, so it has a half of the row for
+ * itself, with times measured on the device:
  *
  *   ALLREDUCE                   since it was launched
  *     QUEUE                     the stream is not there yet
@@ -28,13 +28,13 @@
  *     MEMCPY_OUT_FUSION_BUFFER
  *
  * or, through host memory, MEMCPY_IN_HOST_BUFFER, SHM_ALLREDUCE (on the host),
- * MEMCPY_OUT_HOST_BUFFER; within nodes first, NCCL_REDUCESCATTER before and NCCL_ALLGATHER behind those,
- * with UCX_ALLREDUCE. Of an allreduce in pieces the first is shown on its way to the host, the last on
- * its way back. Horovod's other activities (MPI_, GLOO_, CCL_) have no meaning here. What
- * is planned starts without a word to rank 0: it has
- * rank 0's mark only, and the wait for the others is part of SHM_ALLREDUCE. CYCLE_START marks,
- * if wanted, when rank 0 decides, and when something planned is complete. Only tensors that
- * rank 0 has are shown.
+ * MEMCPY_OUT_HOST_BUFFER; within nodes first, NCCL_REDUCESCATTER before and
+ * NCCL_ALLGATHER behind those, with UCX_ALLREDUCE. Of an allreduce in pieces the first is
+ * shown on its way to the host, the last on its way back. Horovod's other activities
+ * (MPI_, GLOO_, CCL_) have no meaning here. What is planned starts without a word to rank
+ * 0: it has rank 0's mark only, and the wait for the others is part of SHM_ALLREDUCE.
+ * CYCLE_START marks, if wanted, when rank 0 decides, and when something planned is
+ * complete. Only tensors that rank 0 has are shown.
  *
  * The picture of all ranks is one file too: each rank has its rows, in which NEGOTIATE begins
  * when that rank has the tensor, so that one sees who was late; there are no marks. The ranks
@@ -79,9 +79,9 @@ void hvd_timeline_destroy(struct hvd_timeline *timeline);
 /* Rank 0 is recording to this path. */
 bool hvd_timeline_records_to(const struct hvd_timeline *timeline, const char *path);
 
-/* Rank 0: begins to record to a file; does nothing on other ranks. What is recorded to the same
- * path already goes on, what goes to another is closed. Returns 0, or the reason why there is
- * no timeline in err. */
+/* Rank 0: begins to record to a file; does nothing on other ranks. What is recorded to
+ * the same path already goes on, what goes to another is closed. Returns 0, or the reason
+ * why there is no timeline in err. */
 int hvd_timeline_begin(struct hvd_timeline *timeline, const char *path, bool marks_cycles,
                        struct hvd_error *err);
 
@@ -89,15 +89,15 @@ int hvd_timeline_begin(struct hvd_timeline *timeline, const char *path, bool mar
  * here is kept for it. */
 void hvd_timeline_expect(struct hvd_timeline *timeline);
 
-/* Rank 0: records no more; what GPUs of other ranks have under way then may be missing. The file is
- * whole and closed after close, which should wait until progress on all ranks has brought their
- * last events: has_ended. */
+/* Rank 0: records no more; what GPUs of other ranks have under way then may be missing.
+ * The file is whole and closed after close, which should wait until progress on all ranks
+ * has brought their last events: has_ended. */
 void hvd_timeline_end(struct hvd_timeline *timeline);
 bool hvd_timeline_has_ended(const struct hvd_timeline *timeline);
 void hvd_timeline_close(struct hvd_timeline *timeline);
 
-/* Every rank, when its last tensor has ended, before it says so to its parent: rank 0 gets this
- * rank's last events before that word. */
+/* Every rank, when its last tensor has ended, before it says so to its parent: rank 0
+ * gets this rank's last events before that word. */
 void hvd_timeline_leave(struct hvd_timeline *timeline);
 
 /* Every rank: sends what is due. Often. */
@@ -133,9 +133,9 @@ void hvd_timeline_ended(struct hvd_timeline *timeline, const struct hvd_entry *e
 /* The recording goes on: GPUs are to be watched. */
 bool hvd_timeline_is_on(const struct hvd_timeline *timeline);
 
-/* A GPU has done with the tensor what it was given at since_ns: spans, one after the other, at most
- * HVD_TRACE_MOST_SPANS - 2. May come after hvd_timeline_ended, and after the tensor was proposed
- * anew. */
+/* A GPU has done with the tensor what it was given at since_ns: spans, one after the
+ * other, at most HVD_TRACE_MOST_SPANS - 2. May come after hvd_timeline_ended, and after
+ * the tensor was proposed anew. */
 void hvd_timeline_device(struct hvd_timeline *timeline, const struct hvd_entry *entry,
                          int64_t since_ns, const struct hvd_trace_span *spans, int count);
 

@@ -29,8 +29,8 @@ static int64_t later(int64_t one, int64_t other)
     return one > other ? one : other;
 }
 
-/* One after the other, and behind what is there already; all in the first one, which begins with the
- * wait for the second. Returns how many there are. */
+/* One after the other, and behind what is there already; all in the first one, which
+ * begins with the wait for the second. Returns how many there are. */
 static int arrange(struct hvd_trace_row *row, enum hvd_kind kind, int64_t since_ns,
                    const struct hvd_trace_span *spans, int count,
                    struct hvd_trace_span out[HVD_TRACE_MOST_SPANS])

@@ -39,9 +39,9 @@ struct hvd_trace_rows {
     int last_number; /* that was given */
 };
 
-/* Borrowed until rows are forgotten. find: NULL when there is none. make: one that has no number
- * yet if there is none; NULL without memory. When there are too many (65,536), make forgets
- * the idle ones first: a name that comes again then gets a new row. */
+/* Borrowed until rows are forgotten. find: NULL when there is none. make: one that has no
+ * number yet if there is none; NULL without memory. When there are too many (65,536),
+ * make forgets the idle ones first: a name that comes again then gets a new row. */
 struct hvd_trace_row *hvd_trace_rows_find(const struct hvd_trace_rows *rows, int32_t set,
                                           const char *name);
 struct hvd_trace_row *hvd_trace_rows_make(struct hvd_trace_rows *rows, int32_t set,

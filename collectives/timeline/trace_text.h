@@ -10,13 +10,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The longest text of one event. So that it holds: names are cut after so many bytes of JSON. */
+/* The longest text of one event. So that it holds: names are cut after so many bytes of
+ * JSON. */
 #define HVD_TRACE_TEXT_BYTES 4096
 #define HVD_TRACE_NAME_BYTES 768
 #define HVD_TRACE_MOST_SPANS 14
 
-/* Rows on a device whose times are kept apart; numbers are given one after the other, so whoever has
- * the same place is long gone. */
+/* Rows on a device whose times are kept apart; numbers are given one after the other, so
+ * whoever has the same place is long gone. */
 #define HVD_TRACE_DEVICE_ROWS 4096
 
 enum hvd_trace_kind {
