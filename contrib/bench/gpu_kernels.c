@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpu_kernels MODULE [MIB [TURNS]]: how fast the kernels of hvd_gpu.so move MIB of tensors on a GPU,
- * beside one plain copy on the device, and beside a copy for each tensor, as a Markdown table. Bytes
- * read and bytes written count. They take turns; of TURNS each the median. */
+/* gpu_kernels MODULE [MIB [TURNS]]: how fast the kernels of hvd_gpu.so move MIB of
+ * tensors on a GPU, beside one plain copy on the device, and beside a copy for each
+ * tensor, as a Markdown table. Bytes read and bytes written count. They take turns; of
+ * TURNS each the median. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -34,15 +34,15 @@ static inline int fake_live_sum(const struct fake_live *live)
 void fake_gpu_live(struct fake_live *live);
 long fake_gpu_launches(void); /* of kernels, so far */
 
-/* The at-th call from now on, of any function of both libraries, fails; 0: none. Returns how many
- * calls there were since the last time. */
+/* The at-th call from now on, of any function of both libraries, fails; 0: none. Returns
+ * how many calls there were since the last time. */
 long fake_gpu_fail_at(long at);
 long fake_gpu_fail_in(const char *function, long at); /* likewise, of this one */
 void fake_gpu_die_at(long at); /* in the at-th call the process is killed */
 const char *fake_gpu_failed(void); /* the function that did, NULL: none has */
 
-/* Whether what has failed was to end a thing, or to choose the context for that: nobody can undo
- * it, and nobody has to tell of it. */
+/* Whether what has failed was to end a thing, or to choose the context for that: nobody
+ * can undo it, and nobody has to tell of it. */
 bool fake_gpu_failed_at_end(void);
 
 /* Whether it was to load kernels: then there are none, which is no failure. */
@@ -57,8 +57,8 @@ void fake_gpu_count_comm(int change);
 void fake_gpu_enqueue(struct fake_stream *stream, void (*call)(void *argument),
                       void *argument);
 
-/* Where the stand-in itself reads and writes what is at an address of the program: all bytes are
- * in one piece of device memory, or outside of all. NULL: they are not. */
+/* Where the stand-in itself reads and writes what is at an address of the program: all
+ * bytes are in one piece of device memory, or outside of all. NULL: they are not. */
 void *fake_gpu_reach(const void *address, size_t bytes);
 
 #endif

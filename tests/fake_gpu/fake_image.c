@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels for the stand-in, which has their code itself: in hvd_gpu.so instead of a fat binary. */
+/* Kernels for the stand-in, which has their code itself: in hvd_gpu.so instead of a fat
+ * binary. */
 #include "collectives/gpu_module/kernel_image.h"
 #include "tests/fake_gpu/fake_cuda.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Modules and kernels of the stand-in: the very source of the GPU's kernels, compiled as C, thread by
- * thread over the stand-in's view of device memory. */
+/* Modules and kernels of the stand-in: the very source of the GPU's kernels, compiled as
+ * C, thread by thread over the stand-in's view of device memory. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

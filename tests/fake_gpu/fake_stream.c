@@ -96,8 +96,8 @@ static void drop_event(struct fake_event *event)
     }
 }
 
-/* The device has a clock of its own, which starts elsewhere than the host's. FAKE_GPU_DRIFT: it is so
- * many parts in a million too fast. */
+/* The device has a clock of its own, which starts elsewhere than the host's.
+ * FAKE_GPU_DRIFT: it is so many parts in a million too fast. */
 static double device_ms(void)
 {
     const char *text = getenv("FAKE_GPU_DRIFT");

@@ -141,7 +141,8 @@ int bench_alternative_usual(const struct bench_alternatives *alternatives,
 
 /* --- rows ------------------------------------------------------------------------------ */
 
-/* One more, unless the last one is the same; a table that has no room becomes the usual one. */
+/* One more, unless the last one is the same; a table that has no room becomes the usual
+ * one. */
 static void add_row(struct hvd_choice_list *list, const struct hvd_choice *row,
                     int64_t from)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The discrete events of an allreduce: work that ends, messages that leave and come, signals that
- * are seen. A rank does one thing at a time, messages that came in first, as the engine does. */
+/* The discrete events of an allreduce: work that ends, messages that leave and come,
+ * signals that are seen. A rank does one thing at a time, messages that came in first, as
+ * the engine does. */
 #include "contrib/bench/simulate/world.h"
 
 #include <math.h>

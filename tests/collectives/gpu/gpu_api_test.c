@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the interface promises of GPU tensors besides right numbers; runs as each rank of a job of
- * 2 or more. Rank 0 prints TAP; the others end with 1 when something is wrong. */
+/* What the interface promises of GPU tensors besides right numbers; runs as each rank of
+ * a job of 2 or more. Rank 0 prints TAP; the others end with 1 when something is wrong. */
 #include <string.h>
 #include <time.h>
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The k-th call of CUDA or NCCL fails on the last rank, for each k, or, with the argument "pieces", the
- * first calls of each function that a tensor in pieces needs: no rank hangs, each learns what failed,
- * and nothing is left. Runs as each rank of a job on the stand-in; rank 0 prints TAP. */
+/* The k-th call of CUDA or NCCL fails on the last rank, for each k, or, with the argument
+ * "pieces", the first calls of each function that a tensor in pieces needs: no rank
+ * hangs, each learns what failed, and nothing is left. Runs as each rank of a job on the
+ * stand-in; rank 0 prints TAP. */
 #include <string.h>
 #include <time.h>
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernels against a plain reference, on the stand-in or a device: gpu_kernels_test MODULE. */
+/* The kernels against a plain reference, on the stand-in or a device: gpu_kernels_test
+ * MODULE. */
 #include <dlfcn.h>
 #include <string.h>
 #include <time.h>
@@ -94,8 +95,8 @@ static void fill_elements(enum hvd_dtype dtype, char *to, size_t count)
     }
 }
 
-/* Pieces one behind the other on both sides, of any number, size and, unless aligned, address. Returns
- * how many. */
+/* Pieces one behind the other on both sides, of any number, size and, unless aligned,
+ * address. Returns how many. */
 static int plan_pieces(struct pair pair, double factor, int most, bool is_aligned)
 {
     size_t at = is_aligned ? 0 : random_below(GAP),

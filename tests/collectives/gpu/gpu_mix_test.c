@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tensors on hosts and on GPUs beside each other, in every collective; runs as each rank of a job of 2
- * or more. Rank 0 prints TAP; the others end with 1 when something is wrong. */
+/* Tensors on hosts and on GPUs beside each other, in every collective; runs as each rank
+ * of a job of 2 or more. Rank 0 prints TAP; the others end with 1 when something is
+ * wrong. */
 #include <string.h>
 
 #include "collectives/hvd.h"
@@ -252,8 +253,8 @@ static void test_mismatch(enum kind kind, struct place *places)
     report(fetch(kind, &places[1], request, got) && is_right(kind, 1, got), what);
 }
 
-/* One rank has a part of a vector each: Adasum adds what has nothing in common. All have the same:
- * it stays. */
+/* One rank has a part of a vector each: Adasum adds what has nothing in common. All have
+ * the same: it stays. */
 static void test_adasum(const struct place *place)
 {
     static float values[ROWS], got[ROWS];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When the device did what, as hvd_gpu.so tells it: gpu_module_times_test MODULE, on the stand-in. */
+/* When the device did what, as hvd_gpu.so tells it: gpu_module_times_test MODULE, on the
+ * stand-in. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

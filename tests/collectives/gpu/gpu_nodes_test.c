@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Large tensors of GPUs on several nodes, several batches under way at a time, and others between
- * them that go by NCCL over all nodes; runs as each rank of a job. Rank 0 prints TAP; the others
- * end with 1 when something is wrong. */
+/* Large tensors of GPUs on several nodes, several batches under way at a time, and others
+ * between them that go by NCCL over all nodes; runs as each rank of a job. Rank 0 prints
+ * TAP; the others end with 1 when something is wrong. */
 #include <string.h>
 
 #include "collectives/hvd.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory of a GPU that is used again: not before the last stream that uses it has come that far.
- * gpu_pool_test MODULE, on the stand-in. */
+/* Memory of a GPU that is used again: not before the last stream that uses it has come
+ * that far. gpu_pool_test MODULE, on the stand-in. */
 #include "collectives/gpu/gpu_pool.h"
 
 #include <dlfcn.h>
@@ -125,7 +125,8 @@ static void test_last_use(void)
     tap_ok(was_busy, "memory that several streams have used waits for the last");
 }
 
-/* A room's next owner writes while a copy from it is on its way, as hvd_request_copy's does. */
+/* A room's next owner writes while a copy from it is on its way, as hvd_request_copy's
+ * does. */
 static void test_data(char *copies)
 {
     bool good = true;

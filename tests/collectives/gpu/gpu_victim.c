@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job in which one rank dies while its GPU and those of the others are in the middle of a
- * collective: gpu_victim RANK [connect|CALL]. For the stand-in. The others print what they are told, in
- * the words of victim.c, and that their own stream, which waits for the collective, goes on. With
- * "connect" the rank dies as NCCL connects; then they print whether shutdown leaves a thread, or
- * anything of the GPU. With a number it dies in that call of CUDA or NCCL while a tensor goes in
- * pieces; then they print whether the tensor is theirs again, and nobody writes to it. */
+/* A job in which one rank dies while its GPU and those of the others are in the middle of
+ * a collective: gpu_victim RANK [connect|CALL]. For the stand-in. The others print what
+ * they are told, in the words of victim.c, and that their own stream, which waits for the
+ * collective, goes on. With "connect" the rank dies as NCCL connects; then they print
+ * whether shutdown leaves a thread, or anything of the GPU. With a number it dies in that
+ * call of CUDA or NCCL while a tensor goes in pieces; then they print whether the tensor
+ * is theirs again, and nobody writes to it. */
 #include <dirent.h>
 #include <signal.h>
 #include <stdio.h>

@@ -174,8 +174,8 @@ uint64_t reference_special(enum hvd_dtype dtype, unsigned number)
     return fraction > 0 ? sign | floats[number / 2 % 9] : integers[number % 6];
 }
 
-/* Of floats: about as large as one, with the upper bits of the fraction, one more, and often the
- * last. */
+/* Of floats: about as large as one, with the upper bits of the fraction, one more, and
+ * often the last. */
 uint64_t reference_small(enum hvd_dtype dtype, uint64_t bits)
 {
     int fraction = types[dtype].fraction;

@@ -78,8 +78,8 @@ int pass_await(struct pass *pass, struct hvd_gpu_event *event)
     return status;
 }
 
-/* To the device on the default stream, twice the sum on the own one, there and back through a kernel
- * if there are kernels, and back on a third. */
+/* To the device on the default stream, twice the sum on the own one, there and back
+ * through a kernel if there are kernels, and back on a third. */
 int pass_go_around(struct pass *pass)
 {
     bool has_kernels = pass_module->no_kernels(pass->device) == NULL;

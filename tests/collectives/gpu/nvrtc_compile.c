@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nvrtc_compile LIBRARY SOURCE_ROOT ARCHITECTURE: compiles kernels.cu with NVRTC, NVIDIA's compiler as
- * a library. Says nothing and ends with 0 when there is no warning and every kernel is in the binary. */
+/* nvrtc_compile LIBRARY SOURCE_ROOT ARCHITECTURE: compiles kernels.cu with NVRTC,
+ * NVIDIA's compiler as a library. Says nothing and ends with 0 when there is no warning
+ * and every kernel is in the binary. */
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stdio.h>

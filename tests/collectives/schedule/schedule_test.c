@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Schedules of random collectives on random layouts, by random choices of algorithms, run by the
- * simulator: the same bits, whatever is chosen. */
+/* Schedules of random collectives on random layouts, by random choices of algorithms, run
+ * by the simulator: the same bits, whatever is chosen. */
 #include "collectives/schedule/schedule.h"
 
 #include <string.h>

@@ -18,7 +18,8 @@ _Static_assert(sizeof(struct offer) == sizeof(uint64_t), "as large as an address
 
 static const int16_t mark = 0x0ffe;
 
-/* Bytes [begin, begin + bytes) of a rank's input or output; NULL when they are out of bounds. */
+/* Bytes [begin, begin + bytes) of a rank's input or output; NULL when they are out of
+ * bounds. */
 static char *data_of(const struct sim_job *job, int rank, bool is_output, int64_t begin,
                      size_t bytes)
 {
