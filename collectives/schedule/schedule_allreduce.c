@@ -267,6 +267,7 @@ static void choose_on_node(struct hvd_schedule *schedule)
 
     plan->is_full = algorithm != HVD_ALGORITHM_LANES;
     plan->is_line = algorithm == HVD_ALGORITHM_LINE && query->count <= line;
+    schedule->choice.chunk_bytes = plan->is_line ? 0 : schedule->choice.chunk_bytes;
     plan->get_lag = plan->is_full ? 0 : 1;
     schedule->name = plan->is_line ? "line" : plan->is_full ? "full" : "lanes";
 }
