@@ -12,7 +12,7 @@
 
 /* The longest text of one event. So that it holds: names are cut after so many bytes of
  * JSON. */
-#define HVD_TRACE_TEXT_BYTES 4096
+#define HVD_TRACE_TEXT_BYTES 3072
 #define HVD_TRACE_NAME_BYTES 768
 #define HVD_TRACE_MOST_SPANS 14
 
