@@ -80,7 +80,6 @@ start_node()
 
 connect_node()
 {
-    await test -e "$dir/run/$1"
     ip link add "to-$1" type veth peer name eth0 netns "${node_pids[$1]}"
     ip link set dev "to-$1" master br up
 }
@@ -94,7 +93,10 @@ controller_main()
     record_process "$pid" "$dir/run/ctl"
     living_process "$dir/run/holder" >/dev/null # else it died before it could take us along
     for name in $(node_names); do
-        start_node "$name" # before our own /proc hides their true ids
+        start_node "$name"
+    done
+    for name in $(node_names); do # our own /proc would hide their true ids, our /tmp this script
+        await test -s "$dir/run/$name"
     done
     isolate ctl
     munged --force --num-threads=2 --key-file="$dir/munge/key" --socket="$dir/munge/socket" \
