@@ -309,7 +309,9 @@ static int step(struct hvd_gpu_run *run, int64_t *work, bool *moved,
 /* A failure of the network mostly is a rank's death, of which the word is on its way. */
 static int hold_back(struct hvd_gpu_run *run, int status, struct hvd_error *err)
 {
-    if (status == HVD_ERR_NET && run->failed_ns == 0) {
+    bool is_death = status == HVD_ERR_NET || status == HVD_ERR_PEER;
+
+    if (is_death && run->failed_ns == 0) {
         run->failed_ns = hvd_clock_ns();
         run->failure = *err;
         poll_device(run, true);
