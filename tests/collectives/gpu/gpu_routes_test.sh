@@ -4,10 +4,9 @@
 hvdrun=$1 program=$2
 here=$(dirname "$0")
 export FAKE_GPU_SHARED=1 FAKE_GPU_COUNT=4 HOROVOD_LOG_LEVEL=info
-count=0
-failed=0
-out=$(mktemp)
-trap 'rm -f "$out"' EXIT
+# shellcheck source=tests/report.sh
+. "$here/../../report.sh"
+out=$work/out
 
 # run LAYOUT [VARIABLE=VALUE...]: the job; what it says is in $out.
 run()
@@ -19,28 +18,16 @@ run()
         'HVD_TEST_GPU=$(($PMIX_RANK % 4)) exec "$@"' rank "$program" steps >"$out" 2>&1
 }
 
-ok()
-{
-    count=$((count + 1))
-    if [ "$1" -eq 0 ]; then
-        echo "ok $count - $2"
-    else
-        echo "not ok $count - $2"
-        sed 's/^/# /' "$out"
-        failed=1
-    fi
-}
-
 says()
 {
     grep -q -- "$1" "$out"
-    ok $? "$2"
+    report $? "$2"
 }
 
 silent()
 {
     ! grep -q -- "$1" "$out"
-    ok $? "$2"
+    report $? "$2"
 }
 
 run 4 FAKE_GPU_P2P=0-1:nvlink,0-2:pcie,1-3:nvlink
@@ -59,7 +46,7 @@ run 2 FAKE_GPU_SHARED=1 NCCL_HOSTID=x
 says 'GPUs of ranks 0 and 1 on .*: the network, unless both have one NCCL_HOSTID' 'NCCL_HOSTID is minded'
 run 2,1 FAKE_GPU_P2P=0-1:pcie
 if grep -q '^1\.\.0 # SKIP' "$out"; then
-    ok 0 "between nodes$(sed -n 's/^1\.\.0\( # SKIP.*\)/\1/p' "$out")"
+    report 0 "between nodes$(sed -n 's/^1\.\.0\( # SKIP.*\)/\1/p' "$out")"
 else
     says 'rank 0\] GPUs of ranks 0 and 1 on .*: P2P over PCIe$' 'within a node'
     says 'rank 0\] GPUs of this node and rank 2 on .*: \(TCP\|InfiniBand\)' 'and to another'
