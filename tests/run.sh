@@ -23,6 +23,8 @@ Installs what is missing (Debian, root), builds and tests. The last line is
   unit, processes, cluster, cuda, gpu, hw, ...    suites of \`meson test\`
 
 HVD_TEST_TIMES=N   multiplies the time limit of each test, default 2
+HVD_TEST_TRIES=2   a few tests that fail are tried once more, by themselves, when their suite is over;
+                   the first failure is printed all the same. Default 1
 HVD_TEST_SEED=N    the seed of randomised tests
 HVD_TEST_PYTHON=P  for gpu: an interpreter whose torch is for CUDA, default /usr/bin/python3
 
@@ -158,7 +160,22 @@ run_tests()
     shift 2
     ${launcher-} meson test -C "$builds/$name" --no-rebuild --logbase "$label" -t "$times" "$@"
     mv "$builds/$name/meson-logs/$label.json" "$results/" 2>/dev/null ||
-        report 'not ok' "there are tests for '$*'"
+        { report 'not ok' "there are tests for '$*'" && return; }
+    [ "${HVD_TEST_TRIES:-1}" -lt 2 ] || try_again "$name" "$label"
+}
+
+# try_again BUILD LABEL: what failed, when nothing else runs.
+try_again()
+{
+    local name=$1 label=$2 failed
+    local log=$results/$label.json again=$builds/$name/meson-logs/$label-again.json
+    mapfile -t failed < <(/usr/bin/python3 tests/runner/again.py "$log")
+    [ ${#failed[@]} -gt 0 ] || return 0
+    echo "once more, by themselves: ${failed[*]}"
+    rm -f "$again"
+    ${launcher-} meson test -C "$builds/$name" --no-rebuild --logbase "$label-again" -t "$times" \
+        --num-processes 1 "${failed[@]}"
+    [ ! -e "$again" ] || /usr/bin/python3 tests/runner/again.py "$log" "$again"
 }
 
 # plain_suites LABEL ARGUMENTS of `meson test`...
