@@ -3,13 +3,19 @@
 #include "collectives/shm/shm_reach.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "collectives/control/clock.h"
 #include "collectives/shm/shm_state.h"
 #include "gpu_binding/log.h"
+
+enum {
+    MOST_WRITE_MS = 1000
+};
 
 enum verdict {
     UNKNOWN,
@@ -93,8 +99,8 @@ int hvd_shm_read(const struct hvd_shm *shm, int local_rank, uint64_t address, vo
 
 /* That the pid goes to another process between two calls would take all other pids in
  * between. */
-int hvd_shm_write(const struct hvd_shm *shm, int local_rank, uint64_t address,
-                  const void *from, size_t bytes)
+static int write_there(const struct hvd_shm *shm, int local_rank, uint64_t address,
+                       const void *from, size_t bytes)
 {
     const struct hvd_shm_line *line = hvd_shm_line_of(shm, local_rank);
     struct iovec near = piece_of(from, bytes), far = piece_at(address, bytes);
@@ -110,6 +116,19 @@ int hvd_shm_write(const struct hvd_shm *shm, int local_rank, uint64_t address,
         return failure(local_rank, address, "write");
     }
     return 0;
+}
+
+/* Either this rank sees that the other one hides, or that one sees this one write. */
+int hvd_shm_write(const struct hvd_shm *shm, int local_rank, uint64_t address,
+                  const void *from, size_t bytes)
+{
+    struct hvd_shm_line *own = hvd_shm_line_of(shm, shm->local_rank);
+    int status;
+
+    atomic_store(&own->writes_to, local_rank + 1);
+    status = write_there(shm, local_rank, address, from, bytes);
+    atomic_store(&own->writes_to, 0);
+    return status;
 }
 
 /* Reads and writes a rank's secret: the latter changes nothing. */
@@ -185,7 +204,23 @@ bool hvd_shm_can_reach(const struct hvd_shm *shm)
     return shm->can_reach;
 }
 
+/* Who has died while it wrote does not say that it has ended. */
+static bool is_writing_here(const struct hvd_shm *shm, int local_rank)
+{
+    const struct hvd_shm_line *line = hvd_shm_line_of(shm, local_rank);
+
+    return atomic_load(&line->writes_to) == shm->local_rank + 1 &&
+           is_there(shm, local_rank);
+}
+
 void hvd_shm_hide(struct hvd_shm *shm)
 {
+    int64_t deadline_ms = hvd_clock_ms() + MOST_WRITE_MS;
+
     atomic_store((_Atomic uint64_t *)&shm->secret, 0);
+    for (int i = 0; i < shm->sizes.local_size; i++) {
+        while (is_writing_here(shm, i) && hvd_clock_ms() < deadline_ms) {
+            sched_yield();
+        }
+    }
 }

@@ -8,7 +8,7 @@
  * A rank that dies leaves its pid to others. So each has a secret number, and who reaches
  * for its memory looks at that, too: no other process is taken for it. A rank that gives
  * memory back of which others may still read hides the number first, and what they read
- * counts for nothing.
+ * counts for nothing; who writes says so before it looks, and is waited for.
  *
  * Threads: one thread at a time. */
 #ifndef HVD_SHM_REACH_H
@@ -34,8 +34,9 @@ int hvd_shm_read(const struct hvd_shm *shm, int local_rank, uint64_t address, vo
 int hvd_shm_write(const struct hvd_shm *shm, int local_rank, uint64_t address,
                   const void *from, size_t bytes);
 
-/* From now on nothing of this rank's memory is read any more, for the job has failed; the
- * others have been told. */
+/* From now on nothing of this rank's memory is read or written any more, for the job has failed;
+ * the others have been told. Waits for who is in the middle of writing a piece, 1 s at most: it
+ * could have been stopped there. Not while this rank writes itself. */
 void hvd_shm_hide(struct hvd_shm *shm);
 
 #endif

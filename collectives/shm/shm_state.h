@@ -19,6 +19,8 @@ struct hvd_shm_line {
     _Atomic int32_t pid; /* 0: what follows is not there yet */
     uint64_t secret;
     uint64_t secret_at; /* address in the rank */
+    _Atomic int32_t
+        writes_to; /* local rank + 1, while this rank may write there; else 0 */
 };
 
 /* One place for a region in the file, used again and again. */
