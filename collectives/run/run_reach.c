@@ -9,11 +9,6 @@
 #include "collectives/reduce/stream.h"
 #include "gpu_binding/log.h"
 
-/* From so many bytes on an output leaves the caches before it is read again, and stores
- * past them are faster: 1.1 times with 8 MiB each of two ranks; with less of it 32 MiB of
- * cache hold all. */
-static const int64_t stream_bytes = 8 << 20;
-
 static char *input_at(struct hvd_run *run, int64_t begin)
 {
     size_t bytes = 1;
@@ -36,7 +31,7 @@ static void copy_piece(const struct hvd_run *run, char *to, const char *from,
     }
     if (from == NULL) {
         memset(to, 0, bytes);
-    } else if (run->input.begin[run->input.count] >= stream_bytes) {
+    } else if (hvd_segments_are_large(&run->input)) {
         hvd_copy_stream(to, from, bytes);
     } else {
         memcpy(to, from, bytes);

@@ -6,6 +6,14 @@
 #include <string.h>
 
 #include "collectives/reduce/reduce.h"
+#include "collectives/reduce/stream.h"
+
+/* 1.1 times with 8 MiB each of two ranks; with less of it 32 MiB of cache hold all. With 16 MiB of
+ * each of 8 ranks out of slots 1.4 to 1.9 times. */
+static const int64_t large_bytes = 8 << 20;
+
+/* Less is not worth that what follows waits for it. */
+static const size_t least_streamed = 4096;
 
 int hvd_segments_init(struct hvd_segments *segments, int count)
 {
@@ -68,6 +76,11 @@ static int find_segment(struct hvd_segments *segments, int64_t at)
     return low;
 }
 
+bool hvd_segments_are_large(const struct hvd_segments *segments)
+{
+    return segments->begin[segments->count] >= large_bytes;
+}
+
 static size_t piece_bytes(const struct hvd_segments *segments, int i, int64_t at,
                           size_t bytes)
 {
@@ -112,12 +125,18 @@ void hvd_segments_read(struct hvd_segments *segments, int64_t begin, size_t byte
 void hvd_segments_write(struct hvd_segments *segments, int64_t begin, size_t bytes,
                         const char *from)
 {
+    const bool is_large = hvd_segments_are_large(segments);
+
     while (bytes > 0) {
         int i = find_segment(segments, begin);
         size_t piece = piece_bytes(segments, i, begin, bytes);
+        char *to = segments->data[i];
+        int64_t offset = begin - segments->begin[i];
 
-        if (segments->data[i] != NULL) {
-            memcpy(segments->data[i] + (begin - segments->begin[i]), from, piece);
+        if (to != NULL && is_large && piece >= least_streamed) {
+            hvd_copy_stream(to + offset, from, piece);
+        } else if (to != NULL) {
+            memcpy(to + offset, from, piece);
         }
         begin += (int64_t)piece;
         from += piece;

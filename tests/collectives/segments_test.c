@@ -12,6 +12,7 @@
 enum {
     MOST_BYTES = 4000,
     MOST_SEGMENTS = 300,
+    LARGE_BYTES = 9 << 20,
 };
 
 static uint32_t seed;
@@ -71,6 +72,42 @@ static bool equals_whole(struct hvd_segments *segments, bool in_order)
     return true;
 }
 
+/* Some ranges of so large an array that it is written past the caches. */
+static bool is_written_at_large(void)
+{
+    struct hvd_segments segments;
+    char *expected = calloc(3, LARGE_BYTES), *in = expected + LARGE_BYTES;
+    char *data = in + LARGE_BYTES;
+    bool is_good;
+
+    if (expected == NULL || hvd_segments_init(&segments, 3) != 0) {
+        printf("Bail out! no memory\n");
+        exit(99);
+    }
+    for (int i = 0; i < 3; i++) {
+        segments.data[i] = data + segments.begin[i];
+        segments.begin[i + 1] =
+            i == 2 ? LARGE_BYTES : segments.begin[i] + draw(LARGE_BYTES / 2);
+    }
+    for (int i = 0; i < LARGE_BYTES; i++) {
+        in[i] = (char)(i * 7 + i / 256);
+    }
+    for (int i = 0; i < 20; i++) {
+        size_t begin = draw(LARGE_BYTES), from = draw(LARGE_BYTES);
+        size_t most = LARGE_BYTES - (begin > from ? begin : from);
+        size_t bytes = draw(i % 2 == 0 ? 10000 : (uint32_t)most + 1);
+
+        bytes = bytes < most ? bytes : most;
+        hvd_segments_write(&segments, (int64_t)begin, bytes, in + from);
+        memcpy(expected + begin, in + from, bytes);
+    }
+    is_good =
+        hvd_segments_are_large(&segments) && memcmp(data, expected, LARGE_BYTES) == 0;
+    hvd_segments_finish(&segments);
+    free(expected);
+    return is_good;
+}
+
 int main(void)
 {
     bool is_good = true;
@@ -85,5 +122,6 @@ int main(void)
         hvd_segments_finish(&segments);
     }
     tap_ok(is_good, "segments are read and written as one array");
+    tap_ok(is_written_at_large(), "also when they are large");
     return tap_done();
 }
