@@ -206,13 +206,10 @@ const char *hvd_choice_misfit(const struct hvd_choice *choice,
     case HVD_ALGORITHM_SINGLE:
         return shape.nodes == 1 ? NULL : "it is for collectives on one node";
     case HVD_ALGORITHM_SLOTS:
+    case HVD_ALGORITHM_STORES:
         return !is_sum(collective) && shape.nodes == 1
                    ? NULL
                    : "it is for broadcast, allgather and alltoall on one node";
-    case HVD_ALGORITHM_STORES:
-        return collective == HVD_COLL_BROADCAST && shape.nodes == 1
-                   ? NULL
-                   : "it is for broadcast on one node";
     default:
         return misfit_between(choice->algorithm, collective, shape);
     }

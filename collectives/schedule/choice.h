@@ -27,7 +27,9 @@ enum hvd_algorithm {
     /* Others read my input where it is, if they can; else SLOTS. Allreduce,
      * reducescatter: likewise; else FULL, allreduce of more than two ranks LANES. */
     HVD_ALGORITHM_SINGLE,
-    HVD_ALGORITHM_STORES, /* broadcast: likewise, and the root writes part of their outputs */
+    /* Allgather, alltoall: I write into others' outputs where they are, if all can; else SLOTS.
+     * Broadcast: as SINGLE, and the root writes part of their outputs. */
+    HVD_ALGORITHM_STORES,
     /* The only ones of broadcast, allgather and alltoall on several. */
     HVD_ALGORITHM_TREE,
     HVD_ALGORITHM_RING,

@@ -6,6 +6,11 @@
  *     COPY my own block; FETCH those of the others, once each has signalled
  *     SIGNAL; WAIT until all have done so: then my input is mine again
  *
+ *   "stores" of allgather and alltoall: who has a block writes it where it is wanted
+ *     OFFER my output; SIGNAL
+ *     COPY my own block; STORE it, or those for the others, once each has signalled
+ *     SIGNAL; WAIT until all have done so: then my output is complete
+ *
  *   broadcast among n ranks, where the root would be idle: "stores" lets it STORE the last n-th
  *   to each of the others, while they fetch the rest
  *     root:    OFFER its input; SIGNAL; STORE, as soon as each has signalled; SIGNAL
@@ -62,43 +67,56 @@ static bool is_gather(const struct hvd_schedule *schedule)
     return schedule->query.collective == HVD_COLL_ALLGATHER;
 }
 
-/* Where an owner leaves the address of its block for a reader: a gathered one is for all. */
+static bool is_stored(const struct hvd_schedule *schedule)
+{
+    return schedule->choice.algorithm == HVD_ALGORITHM_STORES;
+}
+
+/* Where an owner leaves for another one the address of a block, or of room for his. Of what is
+ * gathered one address is for all: of the block, or of the whole output. */
 static struct hvd_place offer_at(const struct hvd_schedule *schedule, int owner,
-                                 int reader)
+                                 int other)
 {
     return is_gather(schedule)
                ? hvd_place_of(HVD_PLACE_LINE, owner, 0, 0)
-               : hvd_place_of(HVD_PLACE_IN, owner, 0, (size_t)reader * sizeof(uint64_t));
+               : hvd_place_of(HVD_PLACE_IN, owner, 0, (size_t)other * sizeof(uint64_t));
+}
+
+static struct hvd_range block_of(const int64_t *bounds, int rank)
+{
+    return (struct hvd_range){bounds[rank], bounds[rank + 1] - bounds[rank]};
+}
+
+static void offer_gathered(struct hvd_schedule *schedule)
+{
+    const struct hvd_schedule_query *query = &schedule->query;
+    struct hvd_range all = {0, query->blocks[query->layout->size]};
+    struct hvd_range offered =
+        is_stored(schedule) ? all : block_of(query->blocks, query->rank);
+
+    hvd_emit_offer(schedule, is_stored(schedule), 0, (size_t)offered.count,
+                   offer_at(schedule, schedule->local_rank, 0));
 }
 
 static void offer_blocks(struct hvd_schedule *schedule)
 {
     const struct hvd_schedule_query *query = &schedule->query;
-    int me = schedule->local_rank;
+    const int64_t *bounds = is_stored(schedule) ? query->blocks : query->send;
 
-    if (is_gather(schedule)) {
-        int64_t bytes = query->blocks[query->rank + 1] - query->blocks[query->rank];
-
-        hvd_emit_offer(schedule, false, 0, (size_t)bytes, offer_at(schedule, me, me));
-        return;
-    }
     for (int i = 0; i < schedule->local_size; i++) {
-        int64_t begin = query->send[rank_of(schedule, i)];
-        int64_t end = query->send[rank_of(schedule, i) + 1];
+        struct hvd_range block = block_of(bounds, rank_of(schedule, i));
 
-        hvd_emit_offer(schedule, false, begin, (size_t)(end - begin),
-                       offer_at(schedule, me, i));
+        hvd_emit_offer(schedule, is_stored(schedule), block.begin, (size_t)block.count,
+                       offer_at(schedule, schedule->local_rank, i));
     }
 }
 
 static void copy_own(struct hvd_schedule *schedule, int64_t number)
 {
     const struct hvd_schedule_query *query = &schedule->query;
-    const int64_t *blocks = query->blocks;
-    int rank = query->rank;
-    struct hvd_range block = {blocks[rank], blocks[rank + 1] - blocks[rank]};
+    struct hvd_range block = block_of(query->blocks, query->rank);
     struct hvd_range piece = piece_of(schedule, block, number);
-    int64_t input = is_gather(schedule) ? 0 : query->send[rank];
+    int64_t input = is_gather(schedule) ? 0 : query->send[query->rank];
 
     hvd_emit_copy(schedule, input + piece.begin - block.begin, piece.begin,
                   (size_t)piece.count);
@@ -106,28 +124,58 @@ static void copy_own(struct hvd_schedule *schedule, int64_t number)
 
 static void fetch_piece(struct hvd_schedule *schedule, int owner, int64_t number)
 {
-    const int64_t *blocks = schedule->query.blocks;
-    int rank = rank_of(schedule, owner);
-    struct hvd_range block = {blocks[rank], blocks[rank + 1] - blocks[rank]};
+    struct hvd_range block = block_of(schedule->query.blocks, rank_of(schedule, owner));
     struct hvd_range piece = piece_of(schedule, block, number);
 
-    if (number == 0) {
-        hvd_emit_wait(schedule, owner, 1);
-    }
     hvd_emit_fetch(schedule, offer_at(schedule, owner, schedule->local_rank),
                    piece.begin - block.begin, piece.begin, (size_t)piece.count);
+}
+
+static void store_piece(struct hvd_schedule *schedule, int other, int64_t number)
+{
+    const struct hvd_schedule_query *query = &schedule->query;
+    struct hvd_place offer = offer_at(schedule, other, schedule->local_rank);
+    struct hvd_range block = is_gather(schedule)
+                                 ? block_of(query->blocks, query->rank)
+                                 : block_of(query->send, rank_of(schedule, other));
+    struct hvd_range piece = piece_of(schedule, block, number);
+    int64_t within = piece.begin - block.begin;
+
+    if (is_gather(schedule)) {
+        hvd_emit_store(schedule, offer, piece.begin, within, (size_t)piece.count);
+    } else {
+        hvd_emit_store(schedule, offer, within, piece.begin, (size_t)piece.count);
+    }
+}
+
+static void begin_blocks(struct hvd_schedule *schedule)
+{
+    hvd_emit_wait_all(schedule, 0);
+    if (is_gather(schedule)) {
+        offer_gathered(schedule);
+    } else {
+        offer_blocks(schedule);
+    }
+    hvd_emit_signal(schedule);
 }
 
 static void emit_blocks(struct hvd_schedule *schedule, int64_t tick)
 {
     if (tick == 0) {
-        hvd_emit_wait_all(schedule, 0);
-        offer_blocks(schedule);
-        hvd_emit_signal(schedule);
+        begin_blocks(schedule);
     }
     copy_own(schedule, tick);
     for (int i = 1; i < schedule->local_size; i++) {
-        fetch_piece(schedule, (schedule->local_rank + i) % schedule->local_size, tick);
+        int other = (schedule->local_rank + i) % schedule->local_size;
+
+        if (tick == 0) {
+            hvd_emit_wait(schedule, other, 1);
+        }
+        if (is_stored(schedule)) {
+            store_piece(schedule, other, tick);
+        } else {
+            fetch_piece(schedule, other, tick);
+        }
     }
     if (tick == schedule->ticks - 1) {
         hvd_emit_sync(schedule);

@@ -8,8 +8,10 @@
 #include "tests/collectives/calls.h"
 #include "tests/tap.h"
 
-/* Around the sizes from which on it is done, one with several pieces, and odd ones. */
-static const int64_t sizes[] = {1, 8191, 8192, 20001, 65535, 65536, 300001};
+/* Around the sizes from which on it is done, one with several pieces, some whose results lie on huge
+ * pages or are written past the caches, and odd ones. */
+static const int64_t sizes[] = {1,     8191,   8192,    20001,  65535,
+                                65536, 300001, 1100001, 3000001};
 
 /* A process set, and this rank in it. */
 struct team {

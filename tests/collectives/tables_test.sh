@@ -42,7 +42,7 @@ write()
     case $nodes-$1 in
     1-*chunk*) printf '%s 0 slots chunk=3000\n' broadcast allgather alltoall ;;
     1-full) printf '%s 0 slots\n' broadcast allgather alltoall ;;
-    1-lanes) printf '%s\n' 'broadcast 0 stores' 'allgather 0 single' 'alltoall 0 single' ;;
+    1-lanes) printf '%s 0 stores\n' broadcast allgather alltoall ;;
     1-*) printf '%s 0 single\n' broadcast allgather alltoall ;;
     *) printf '%s chunk=3000\n' 'broadcast 0 tree' 'allgather 0 ring' 'alltoall 0 shifts' ;;
     esac

@@ -39,9 +39,7 @@ static void list_moves(enum hvd_algorithm between, struct hvd_shape shape,
     }
     add_chunks(list, HVD_ALGORITHM_SLOTS);
     add(list, HVD_ALGORITHM_SINGLE);
-    if (between == HVD_ALGORITHM_TREE) {
-        add(list, HVD_ALGORITHM_STORES);
-    }
+    add(list, HVD_ALGORITHM_STORES);
 }
 
 static void list_sums(struct hvd_shape shape, struct bench_alternatives *list)

@@ -125,7 +125,7 @@ static void test_refusals(void)
         {HEAD "allreduce 0 line", 2, "must begin at 25"},
         {HEAD "allreduce 0 pair", 2, "2 nodes of 1 rank"},
         {HEAD "allgather 0 ring", 2, "allgather on 2 nodes and more"},
-        {HEAD "allgather 0 stores", 2, "it is for broadcast on one node"},
+        {HEAD "allreduce 0 stores", 2, "it is for broadcast, allgather and alltoall"},
         {HEAD "allgather 0 single chunk=4K", 2, "expected the end of the line"},
         {"[nodes=2 ranks=2]\nalltoall 0 single", 2, "on one node"},
         {"[nodes=1-2 ranks=4]\nallreduce 0 full", 2, "on one node"},
