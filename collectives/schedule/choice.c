@@ -27,9 +27,17 @@ struct hvd_shape hvd_shape_of(const struct hvd_layout *layout)
 
 /* Likewise: of a block that one other rank wants, and that several do; it is then put
  * into a slot once. A broadcast must be as long for it to pay that the root waits for the
- * others. */
+ * others; of three ranks twice as long, and of four and more slots are ahead at any size. */
 static const int64_t single_bytes = 8 << 10;
 static const int64_t shared_bytes = 64 << 10;
+
+/* Likewise: outputs of the library's own in which others store lie on huge pages, of which the
+ * kernel takes hold 512 times as fast: from one such page on that is ahead of inputs in which they
+ * read, of 2 ranks that gather before. What all gather is better put into a slot once again
+ * where it then goes past the caches (hvd_segments_are_large). */
+static const int64_t stored_bytes = 2 << 20;
+static const int64_t stored_bytes_of_two = 512 << 10;
+static const int64_t streamed_bytes = 8 << 20;
 
 /* Likewise: sums that are read where they are. Of two ranks a small allreduce fits the
  * caches twice, and one of 32 MiB is better stored past them, which the kernel's copy is
@@ -96,29 +104,50 @@ static void choose_between(struct hvd_shape shape, int partners,
     }
 }
 
+static void choose_broadcast(int ranks, struct hvd_choice_list *list)
+{
+    add(list, 0, HVD_ALGORITHM_SLOTS);
+    if (ranks <= 2) {
+        add(list, single_bytes, HVD_ALGORITHM_SINGLE);
+    }
+    if (ranks <= 3) {
+        add(list, ranks == 3 ? 2 * shared_bytes : shared_bytes, HVD_ALGORITHM_STORES);
+    }
+}
+
+static void choose_allgather(int ranks, struct hvd_choice_list *list)
+{
+    add(list, 0, HVD_ALGORITHM_SLOTS);
+    if (ranks == 2) {
+        add(list, single_bytes * ranks, HVD_ALGORITHM_SINGLE);
+        add(list, stored_bytes_of_two, HVD_ALGORITHM_STORES);
+    } else {
+        add(list, stored_bytes, HVD_ALGORITHM_STORES);
+        add(list, streamed_bytes, HVD_ALGORITHM_SLOTS);
+    }
+}
+
+static void choose_alltoall(int ranks, struct hvd_choice_list *list)
+{
+    add(list, 0, HVD_ALGORITHM_SLOTS);
+    if (single_bytes * ranks < stored_bytes) {
+        add(list, single_bytes * ranks, HVD_ALGORITHM_SINGLE);
+    }
+    add(list, stored_bytes, HVD_ALGORITHM_STORES);
+}
+
 /* Blocks that are not added up. */
 static void choose_moves(struct hvd_shape shape, struct hvd_choice_list *of)
 {
-    int64_t least = shape.ranks > 2 ? shared_bytes : single_bytes;
-
     if (shape.nodes > 1) {
         add(&of[HVD_COLL_BROADCAST], 0, HVD_ALGORITHM_TREE);
         add(&of[HVD_COLL_ALLGATHER], 0, HVD_ALGORITHM_RING);
         add(&of[HVD_COLL_ALLTOALL], 0, HVD_ALGORITHM_SHIFTS);
         return;
     }
-    add(&of[HVD_COLL_BROADCAST], 0, HVD_ALGORITHM_SLOTS);
-    add(&of[HVD_COLL_ALLGATHER], 0, HVD_ALGORITHM_SLOTS);
-    add(&of[HVD_COLL_ALLTOALL], 0, HVD_ALGORITHM_SLOTS);
-    if (least < shared_bytes) {
-        add(&of[HVD_COLL_BROADCAST], least, HVD_ALGORITHM_SINGLE);
-    }
-    add(&of[HVD_COLL_BROADCAST], shared_bytes, HVD_ALGORITHM_STORES);
-    if (shape.ranks ==
-        2) { /* what several want of every rank is better put into a slot once */
-        add(&of[HVD_COLL_ALLGATHER], least * shape.ranks, HVD_ALGORITHM_SINGLE);
-    }
-    add(&of[HVD_COLL_ALLTOALL], single_bytes * shape.ranks, HVD_ALGORITHM_SINGLE);
+    choose_broadcast(shape.ranks, &of[HVD_COLL_BROADCAST]);
+    choose_allgather(shape.ranks, &of[HVD_COLL_ALLGATHER]);
+    choose_alltoall(shape.ranks, &of[HVD_COLL_ALLTOALL]);
 }
 
 void hvd_choices_usual(struct hvd_shape shape, struct hvd_choices *choices)
