@@ -6,7 +6,8 @@
  *   others:  WAIT for the root; GET; SIGNAL
  *
  * Chunk after chunk, and broadcast after broadcast: all count alike, so the root of the next one
- * waits for nothing else. The smallest go through lines. */
+ * waits for nothing else. The smallest go through lines, of two ranks: with more of them than cpus it
+ * counts more that there are twice as many slots, so that the root goes further ahead. */
 #include "collectives/schedule/schedule_ranks.h"
 #include "collectives/schedule/schedule_steps.h"
 
@@ -24,7 +25,7 @@ static struct hvd_range chunk_of(const struct hvd_schedule *schedule, int64_t nu
 
 static bool is_line(const struct hvd_schedule *schedule)
 {
-    return schedule->query.bytes <= HVD_LINE_BYTES;
+    return schedule->query.bytes <= HVD_LINE_BYTES && schedule->local_size <= 2;
 }
 
 static void emit(struct hvd_schedule *schedule, int64_t tick)
