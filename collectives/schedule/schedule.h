@@ -172,8 +172,8 @@ struct hvd_schedule_query {
     size_t partial_bytes;
     int64_t part_begin;
     int64_t part_count;
-    /* BROADCAST: bytes of the tensor, and who has it. The root GETs as all others do;
-     * where its output is its input, that writes what is there already. */
+    /* BROADCAST: bytes of the tensor, and who has it. The root COPYs it to its output;
+     * where that is its input, nothing is to be done. */
     int64_t bytes;
     int root;
     /* ALLGATHER: rank r's block is output bytes [blocks[r], blocks[r + 1]).

@@ -7,10 +7,10 @@
  * elsewhere, so that the next message is on its way while a chunk is passed on.
  *
  *   carrier: wait until all have copied the chunk that was in the slot; PUT or RECV
- *            WAIT_RECV; SEND on; SIGNAL; GET
+ *            WAIT_RECV; SEND on; SIGNAL; GET, or COPY on the root
  *   others:  WAIT for the carrier; GET; SIGNAL
  *
- * The root GETs as well: its output may be other memory than its input.
+ * The root's output may be other memory than its input.
  *
  * The root's node sends every chunk log2(nodes) times: for large tensors on many nodes a chain
  * of nodes would be faster. It would replace parent_of and send_on. On one node it goes other
@@ -110,7 +110,11 @@ static void deliver(struct hvd_schedule *schedule, int64_t chunk)
     send_on(schedule, in, (size_t)range.count);
     schedule->marks[in.slot] = schedule->posted;
     hvd_emit_signal(schedule);
-    hvd_emit_get(schedule, in, range.begin, (size_t)range.count);
+    if (schedule->query.rank == schedule->query.root) {
+        hvd_emit_copy(schedule, range.begin, range.begin, (size_t)range.count);
+    } else {
+        hvd_emit_get(schedule, in, range.begin, (size_t)range.count);
+    }
 }
 
 static void emit(struct hvd_schedule *schedule, int64_t tick)

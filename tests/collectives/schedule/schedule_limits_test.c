@@ -46,7 +46,8 @@ static struct hvd_schedule_query query_of(enum hvd_collective collective,
 /* What a whole schedule does. */
 struct tally {
     int64_t taken; /* bytes put or read where they are: of the input, each once */
-    int64_t got; /* bytes, if every GET begins where the last has ended, else wrong */
+    int64_t
+        got; /* bytes, if every GET or COPY begins where the last has ended, else wrong */
     uint64_t signals;
     int64_t messages;
     int most_steps;
@@ -62,6 +63,7 @@ static void count_step(const struct hvd_step *step, struct tally *tally)
         tally->taken += step->is_put ? 0 : 4 * (int64_t)step->count;
         break;
     case HVD_STEP_GET:
+    case HVD_STEP_COPY:
         tally->got = step->begin == tally->got ? tally->got + (int64_t)step->bytes : -1;
         break;
     case HVD_STEP_SIGNAL:
