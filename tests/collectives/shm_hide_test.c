@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a rank that hides its memory may count on while another one writes there: two ranks of one
+ * process, and a child that writes as one of them. */
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "collectives/control/clock.h"
+#include "collectives/shm/shm_reach.h"
+#include "tests/tap.h"
+
+enum {
+    RANKS = 2,
+    BYTES = 16 << 20,
+};
+
+static const struct hvd_shm_sizes sizes = {
+    .local_size = RANKS,
+    .geometry = {.slots = 2, .slot_bytes = 4096, .recv_bytes = 4096},
+    .reaches = true,
+};
+
+static struct hvd_shm *ranks[RANKS];
+
+static void open_ranks(const int *bells)
+{
+    struct hvd_error err = {0};
+    int file = hvd_shm_open(&sizes, &err);
+
+    for (int i = 0; i < RANKS; i++) {
+        if (file < 0 ||
+            hvd_shm_create(dup(file), i, &sizes, bells, &ranks[i], &err) != 0) {
+            printf("Bail out! %s\n", err.text);
+            exit(99);
+        }
+    }
+    close(file);
+}
+
+/* A child that writes as rank 0 until it is told that rank 1 hides. */
+static pid_t start_writer(char *to)
+{
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        char *from = malloc(BYTES);
+        int status = 0;
+
+        memset(from, 1, BYTES);
+        while (status == 0) {
+            status = hvd_shm_write(ranks[0], 1, (uint64_t)(uintptr_t)to, from, BYTES);
+        }
+        _exit(status == HVD_INPROGRESS ? 0 : 1);
+    }
+    return pid;
+}
+
+static void test_hide(void)
+{
+    char *data = calloc(2, BYTES);
+    pid_t pid = start_writer(data);
+    int64_t began_ms, took_ms;
+    int code = -1;
+
+    while (*(volatile char *)data == 0) {
+        if (waitpid(pid, &code, WNOHANG) == pid) {
+            tap_skip("nothing is written to a rank that hides",
+                     "this machine does not let a child write into its parent");
+            free(data);
+            return;
+        }
+        sched_yield();
+    }
+    began_ms = hvd_clock_ms();
+    hvd_shm_hide(ranks[1]);
+    took_ms = hvd_clock_ms() - began_ms;
+    memset(data, 0, BYTES);
+    tap_ok(waitpid(pid, &code, 0) == pid && code == 0,
+           "who writes to a rank that hides is told");
+    if (took_ms >= 1000) {
+        tap_skip("nothing is written there any more",
+                 "the writer got no cpu for a second");
+    } else {
+        tap_ok(memcmp(data, data + BYTES, BYTES) == 0,
+               "nothing is written there any more");
+    }
+    free(data);
+}
+
+int main(void)
+{
+    int bells[RANKS];
+
+    for (int i = 0; i < RANKS; i++) {
+        bells[i] = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    }
+    open_ranks(bells);
+    /* Each has its say, and hears the other's. */
+    for (int turn = 0; turn < 2; turn++) {
+        hvd_shm_settle(ranks[0]);
+        hvd_shm_settle(ranks[1]);
+    }
+    if (hvd_shm_can_reach(ranks[0]) && hvd_shm_can_reach(ranks[1])) {
+        test_hide();
+    } else {
+        tap_skip("nothing is written to a rank that hides",
+                 "this machine does not let ranks reach each other's memory");
+    }
+    for (int i = 0; i < RANKS; i++) {
+        hvd_shm_destroy(ranks[i]);
+        close(bells[i]);
+    }
+    return tap_done();
+}
