@@ -31,6 +31,11 @@ size_t hvd_partial_bytes(enum hvd_dtype dtype);
 void hvd_reduce(const struct hvd_reduction *reduction, const void *const *sources,
                 int source_count, size_t count, void *out);
 
+/* As hvd_reduce, for an out of many pages that nobody reads soon: past the caches, as
+ * hvd_copy_stream. Moves each of sources on by count elements. */
+void hvd_reduce_stream(const struct hvd_reduction *reduction, const void **sources,
+                       int source_count, size_t count, void *out);
+
 /* out[i] = factor * in[i] as dtype (integers: in double, truncated; float16, bfloat16 and
  * float32: in float; bool: unchanged); a plain copy when factor is 1. in may be out. */
 void hvd_scale(enum hvd_dtype dtype, double factor, const void *in, void *out,

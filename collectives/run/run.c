@@ -78,6 +78,8 @@ static void do_reduce_local(struct hvd_run *run, const struct hvd_step *step)
 static void do_reduce_out(struct hvd_run *run, const struct hvd_step *step)
 {
     size_t element = hvd_dtype_bytes(run->reduction.dtype);
+    bool is_large = hvd_segments_is_large(&run->output);
+    int count = run->team->local_size;
     struct piece piece = {0};
 
     for (size_t left = step->count * element; left > 0; left -= piece.bytes) {
@@ -87,9 +89,11 @@ static void do_reduce_out(struct hvd_run *run, const struct hvd_step *step)
         piece.bytes = left;
         to = hvd_segments_at(&run->output, step->begin + (int64_t)piece.at, &piece.bytes);
         find_sources(run, step, &piece);
-        if (to != NULL) {
-            hvd_reduce(&run->reduction, run->sources, run->team->local_size,
-                       piece.bytes / element, to);
+        if (to != NULL && is_large) {
+            hvd_reduce_stream(&run->reduction, run->sources, count, piece.bytes / element,
+                              to);
+        } else if (to != NULL) {
+            hvd_reduce(&run->reduction, run->sources, count, piece.bytes / element, to);
         }
     }
 }

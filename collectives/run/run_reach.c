@@ -31,7 +31,7 @@ static void copy_piece(const struct hvd_run *run, char *to, const char *from,
     }
     if (from == NULL) {
         memset(to, 0, bytes);
-    } else if (hvd_segments_are_large(&run->input)) {
+    } else if (hvd_segments_is_large(&run->output)) {
         hvd_copy_stream(to, from, bytes);
     } else {
         memcpy(to, from, bytes);
@@ -103,13 +103,17 @@ int hvd_run_fetch_reduce(struct hvd_run *run, const struct hvd_step *step)
 {
     char *to = output_at(run, step->begin), *scratch;
     struct hvd_place place = step->from;
+    int count = run->team->local_size;
     int status = 0;
+    /* The others read my share of an allreduce at once. */
+    bool is_streamed =
+        run->kind == HVD_KIND_REDUCESCATTER && hvd_segments_is_large(&run->output);
 
     if (to == NULL) {
         return 0;
     }
     scratch = hvd_team_place(run->team, &step->to);
-    for (int i = 0; i < run->team->local_size && status == 0; i++) {
+    for (int i = 0; i < count && status == 0; i++) {
         if (i == run->team->local_rank) {
             run->sources[i] = input_at(run, step->input);
             continue;
@@ -119,8 +123,10 @@ int hvd_run_fetch_reduce(struct hvd_run *run, const struct hvd_step *step)
         run->sources[i] = scratch;
         scratch += step->stride;
     }
-    if (status == 0) {
-        hvd_reduce(&run->reduction, run->sources, run->team->local_size, step->count, to);
+    if (status == 0 && is_streamed) {
+        hvd_reduce_stream(&run->reduction, run->sources, count, step->count, to);
+    } else if (status == 0) {
+        hvd_reduce(&run->reduction, run->sources, count, step->count, to);
     }
     return status;
 }

@@ -19,6 +19,7 @@ struct piece {
     const char *data;
     const char *own;
     size_t count;
+    bool is_streamed; /* their sum goes past the caches */
 };
 
 static void add_aligned(const struct hvd_run *run, const struct hvd_reduction *reduction,
@@ -28,7 +29,11 @@ static void add_aligned(const struct hvd_run *run, const struct hvd_reduction *r
     const void *sources[2] = {is_first ? piece->own : piece->data,
                               is_first ? piece->data : piece->own};
 
-    hvd_reduce(reduction, sources, 2, piece->count, to);
+    if (piece->is_streamed) {
+        hvd_reduce_stream(reduction, sources, 2, piece->count, to);
+    } else {
+        hvd_reduce(reduction, sources, 2, piece->count, to);
+    }
 }
 
 static void add_up(const struct hvd_run *run, const struct hvd_reduction *reduction,
@@ -47,7 +52,7 @@ static void add_up(const struct hvd_run *run, const struct hvd_reduction *reduct
     for (size_t left = piece.count; left > 0; left -= most < left ? most : left) {
         size_t count = left < most ? left : most;
         size_t first = piece.count - left;
-        struct piece part = {block, piece.own + first * bytes, count};
+        struct piece part = {block, piece.own + first * bytes, count, piece.is_streamed};
 
         memcpy(block, piece.data + first * bytes, count * bytes);
         add_aligned(run, reduction, &part, to + first * out_bytes);
@@ -65,7 +70,7 @@ static void add_to_output(struct hvd_run *run, const struct hvd_reduction *reduc
     while (piece.count > 0) {
         size_t room = piece.count * out_bytes;
         char *to = hvd_segments_at(&run->output, begin, &room);
-        struct piece part = {piece.data, piece.own, room / out_bytes};
+        struct piece part = {piece.data, piece.own, room / out_bytes, piece.is_streamed};
 
         if (to != NULL) {
             add_up(run, reduction, part, to);
@@ -83,13 +88,15 @@ static void take(struct hvd_net_op *op, const void *data, size_t bytes)
     struct hvd_reduction reduction = sum->run->reduction;
     size_t out_bytes = hvd_dtype_bytes(reduction.dtype);
     size_t in_bytes = sum->is_partial ? hvd_partial_bytes(reduction.dtype) : out_bytes;
-    struct piece piece = {data, sum->own + op->done, bytes / in_bytes};
+    struct piece piece = {
+        .data = data, .own = sum->own + op->done, .count = bytes / in_bytes};
     size_t first = op->done / in_bytes;
 
     reduction.from_partial = sum->is_partial;
     if (sum->to != NULL) {
         add_up(sum->run, &reduction, piece, sum->to + first * out_bytes);
     } else {
+        piece.is_streamed = hvd_segments_is_large(&sum->run->output);
         add_to_output(sum->run, &reduction, piece,
                       sum->begin + (int64_t)(first * out_bytes));
     }

@@ -30,12 +30,12 @@ void hvd_segments_finish(struct hvd_segments *segments); /* zeroed is fine */
  * it in one piece. NULL where data is. */
 char *hvd_segments_at(struct hvd_segments *segments, int64_t begin, size_t *bytes);
 
-/* Whether what is written to it leaves the caches before it is read again, so that stores past them
- * (stream.h) are faster. */
-bool hvd_segments_are_large(const struct hvd_segments *segments);
+/* Whether the whole is so large that what is written leaves the caches before it is read again,
+ * and had better go past them, as what hvd_segments_write writes then does. */
+bool hvd_segments_is_large(const struct hvd_segments *segments);
 
 /* Copies bytes [begin, begin + bytes) of the whole to `to`, each element of dtype times
- * factor (1: a plain copy); or from `from` into the whole, past the caches where that is large. */
+ * factor (1: a plain copy); or from `from` into the whole. */
 void hvd_segments_read(struct hvd_segments *segments, int64_t begin, size_t bytes,
                        enum hvd_dtype dtype, double factor, char *to);
 void hvd_segments_write(struct hvd_segments *segments, int64_t begin, size_t bytes,

@@ -116,6 +116,22 @@ static bool all_equal(enum hvd_dtype dtype, const char *found, size_t first, siz
     return true;
 }
 
+/* In one of two ways. */
+static bool reduces_to(const struct hvd_reduction *reduction, const void **sources,
+                       int source_count, size_t count, char *out)
+{
+    const char *first = sources[source_count - 1];
+    size_t bytes = reduction->from_partial ? hvd_partial_bytes(reduction->dtype)
+                                           : hvd_dtype_bytes(reduction->dtype);
+
+    if (random_below(2) == 0) {
+        hvd_reduce(reduction, sources, source_count, count, out);
+        return true;
+    }
+    hvd_reduce_stream(reduction, sources, source_count, count, out);
+    return sources[source_count - 1] == first + count * bytes;
+}
+
 static bool reduces_once(const struct variant *variant)
 {
     struct hvd_reduction reduction = {variant->dtype, variant->op, random_factor(),
@@ -137,7 +153,11 @@ static bool reduces_once(const struct variant *variant)
     fill(to, result);
     memcpy(expected, out, ARRAY_BYTES);
     reduce_plainly(&reduction, sources, first, count);
-    hvd_reduce(&reduction, starts, sources, count, out + first * hvd_dtype_bytes(to));
+    if (!reduces_to(&reduction, starts, sources, count,
+                    out + first * hvd_dtype_bytes(to))) {
+        tap_note("the sources are not behind the %zu elements", count);
+        return false;
+    }
     if (!all_equal(to, out, first, count)) {
         tap_note("%d sources, postscale %g, %s", sources, reduction.postscale,
                  is_in_place ? "in place" : "out of place");
