@@ -34,17 +34,17 @@ static const int64_t shared_bytes = 64 << 10;
 /* Likewise: outputs of the library's own in which others store lie on huge pages, of which the
  * kernel takes hold 512 times as fast: from one such page on that is ahead of inputs in which they
  * read, of 2 ranks that gather before. What all gather is better put into a slot once again
- * where it then goes past the caches (hvd_segments_are_large). */
+ * where it then goes past the caches (hvd_segments_is_large). */
 static const int64_t stored_bytes = 2 << 20;
 static const int64_t stored_bytes_of_two = 512 << 10;
-static const int64_t streamed_bytes = 8 << 20;
+static const int64_t streamed_bytes = 16 << 20;
 
 /* Likewise: sums that are read where they are. Of two ranks a small allreduce fits the
- * caches twice, and one of 32 MiB is better stored past them, which the kernel's copy is
+ * caches twice, and one of 20 MiB is better stored past them, which the kernel's copy is
  * not. With more ranks each page is taken hold of by each, which is too much for an
  * allreduce. */
 static const int64_t single_sum_bytes = 192 << 10;
-static const int64_t streamed_sum_bytes = 24 << 20;
+static const int64_t streamed_sum_bytes = 18 << 20;
 static const int64_t single_scatter_bytes = 12 << 10; /* of two ranks */
 
 static struct hvd_choice *add(struct hvd_choice_list *list, int64_t from,

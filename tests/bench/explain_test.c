@@ -118,7 +118,7 @@ int main(void)
                has(one, "Rank 0, tick by tick") && count_ranks(one) == 2,
            "one node: a line for each rank, then the steps");
     tap_ok(has(one, "the built-in table.") &&
-               has(one, "\"full\" is for allreduce of 24M bytes and more.") &&
+               has(one, "\"full\" is for allreduce of 18M bytes and more.") &&
                has(two, "\"exchange\" is for allreduce of 16385 bytes and more."),
            "why the algorithm is chosen");
     test_table();
