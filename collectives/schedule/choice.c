@@ -81,6 +81,11 @@ static void choose_on_node(int ranks, enum hvd_collective collective,
     choose_single_sum(ranks, collective, list);
 }
 
+size_t hvd_choice_message_chunk(struct hvd_shape shape)
+{
+    return shape.nodes == 2 && shape.ranks == 2 ? 2 * HVD_SCHEDULE_MESSAGE_BYTES : 0;
+}
+
 /* Between nodes, of which each talks to `partners`. */
 static void choose_between(struct hvd_shape shape, int partners,
                            struct hvd_choice_list *list)
@@ -97,7 +102,8 @@ static void choose_between(struct hvd_shape shape, int partners,
     }
     cut *= shape.ranks;
     if (cut > small_bytes) {
-        add(list, small_bytes + 1, HVD_ALGORITHM_EXCHANGE);
+        add(list, small_bytes + 1, HVD_ALGORITHM_EXCHANGE)->chunk_bytes =
+            hvd_choice_message_chunk(shape);
     }
     if (partners > 1) {
         add(list, (cut > small_bytes ? cut : small_bytes) + 1, HVD_ALGORITHM_DIRECT);

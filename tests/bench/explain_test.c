@@ -119,7 +119,9 @@ int main(void)
            "one node: a line for each rank, then the steps");
     tap_ok(has(one, "the built-in table.") &&
                has(one, "\"full\" is for allreduce of 18M bytes and more.") &&
-               has(two, "\"exchange\" is for allreduce of 16385 bytes and more."),
+               has(two,
+                   "\"exchange\", in chunks of at most 125K, is for allreduce of 16385 "
+                   "bytes and more."),
            "why the algorithm is chosen");
     test_table();
     tap_ok(has(one, "more ticks like this") && strstr(one, "send ") == NULL,

@@ -59,6 +59,9 @@ static void list_sums(struct hvd_shape shape, struct bench_alternatives *list)
     }
     add(list, HVD_ALGORITHM_EXCHANGE)->has_one_lane = true;
     add_chunks(list, HVD_ALGORITHM_EXCHANGE);
+    if (hvd_choice_message_chunk(shape) > 0) {
+        add(list, HVD_ALGORITHM_EXCHANGE)->chunk_bytes = hvd_choice_message_chunk(shape);
+    }
     if (shape.nodes > 2) {
         add(list, HVD_ALGORITHM_DIRECT)->has_one_lane = true;
         add_chunks(list, HVD_ALGORITHM_DIRECT);
