@@ -48,20 +48,6 @@ static struct iovec piece_at(uint64_t address, size_t bytes)
     return piece_of((const void *)(uintptr_t)address, bytes);
 }
 
-/* Of a reading that ended early, with errno. */
-static int failure(int local_rank, uint64_t address, const char *verb)
-{
-    if (errno == ESRCH) {
-        return HVD_INPROGRESS;
-    }
-    if (errno == EFAULT) {
-        return HVD_ERR_ARG;
-    }
-    hvd_log(HVD_LOG_ERROR, "cannot %s the memory of local rank %d at %#llx: %m", verb,
-            local_rank, (unsigned long long)address);
-    return HVD_ERR_SYS;
-}
-
 static bool is_there(const struct hvd_shm *shm, int local_rank)
 {
     const struct hvd_shm_line *line = hvd_shm_line_of(shm, local_rank);
@@ -72,6 +58,22 @@ static bool is_there(const struct hvd_shm *shm, int local_rank)
     return process_vm_readv(atomic_load(&line->pid), &near, 1, &far, 1, 0) ==
                (ssize_t)sizeof(secret) &&
            secret == line->secret;
+}
+
+/* Of a reading or writing that ended early, with errno. Who has hidden may have freed what he
+ * offered. */
+static int failure(const struct hvd_shm *shm, int local_rank, uint64_t address,
+                   const char *verb)
+{
+    if (errno == ESRCH) {
+        return HVD_INPROGRESS;
+    }
+    if (errno == EFAULT) {
+        return is_there(shm, local_rank) ? HVD_ERR_ARG : HVD_INPROGRESS;
+    }
+    hvd_log(HVD_LOG_ERROR, "cannot %s the memory of local rank %d at %#llx: %m", verb,
+            local_rank, (unsigned long long)address);
+    return HVD_ERR_SYS;
 }
 
 /* Data and secret come by one call, so from one process; data first. */
@@ -89,10 +91,7 @@ int hvd_shm_read(const struct hvd_shm *shm, int local_rank, uint64_t address, vo
     errno = EFAULT;
     done = process_vm_readv(atomic_load(&line->pid), near, 2, far, 2, 0);
     if (done != all) {
-        int status = failure(local_rank, address, "read");
-
-        return status == HVD_ERR_ARG && !is_there(shm, local_rank) ? HVD_INPROGRESS
-                                                                   : status;
+        return failure(shm, local_rank, address, "read");
     }
     return secret == line->secret ? 0 : HVD_INPROGRESS;
 }
@@ -113,7 +112,7 @@ static int write_there(const struct hvd_shm *shm, int local_rank, uint64_t addre
     errno = EFAULT;
     if (process_vm_writev(atomic_load(&line->pid), &near, 1, &far, 1, 0) !=
         (ssize_t)bytes) {
-        return failure(local_rank, address, "write");
+        return failure(shm, local_rank, address, "write");
     }
     return 0;
 }
