@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A job in which one rank dies while the others read its memory or write there, and it theirs:
- * reached RANK [alltoall]. It gives the data of large broadcasts until a timer kills it, or all give
- * each other parts of theirs. The others print what they are told:
+ * reached RANK [alltoall]. It gives the data of large broadcasts, and sums, until a timer kills it,
+ * or all give each other parts of theirs. The others take back at once the memory that they were
+ * reading in each other, and print what they are told:
  *
  *   pending N: STATUS SECONDS TEXT   the call that was under way
  *   next N: STATUS TEXT              the call after it
@@ -10,6 +11,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/time.h>
 #include <time.h>
 
@@ -27,26 +29,43 @@ static double now(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-static int begin(bool is_alltoall, char *data, int root, struct hvd_request **request,
-                 struct hvd_error *err)
+/* Waits for what was started with this status. */
+static int finish(int status, struct hvd_request *request, struct hvd_error *err)
 {
-    static const int64_t bytes = BYTES;
-    struct hvd_tensor tensor = call_tensor("large", HVD_UINT8, &bytes, 1, data, data);
-
-    return is_alltoall ? hvd_alltoall_start(&tensor, NULL, 0, 0, request, err)
-                       : hvd_broadcast_start(&tensor, root, 0, request, err);
-}
-
-static int move(bool is_alltoall, char *data, int root, struct hvd_error *err)
-{
-    struct hvd_request *request = NULL;
-    int status = begin(is_alltoall, data, root, &request, err);
-
     if (status == 0) {
         status = hvd_wait(request, err);
         hvd_request_free(request);
     }
     return status;
+}
+
+static int broadcast(char *data, int64_t bytes, int root, struct hvd_error *err)
+{
+    struct hvd_tensor tensor = call_tensor("large", HVD_UINT8, &bytes, 1, data, data);
+    struct hvd_request *request = NULL;
+    int status = hvd_broadcast_start(&tensor, root, 0, &request, err);
+
+    return finish(status, request, err);
+}
+
+static int exchange(char *data, struct hvd_error *err)
+{
+    static const int64_t bytes = BYTES;
+    struct hvd_tensor tensor = call_tensor("parts", HVD_UINT8, &bytes, 1, data, NULL);
+    struct hvd_request *request = NULL;
+    int status = hvd_alltoall_start(&tensor, NULL, 0, 0, &request, err);
+
+    return finish(status, request, err);
+}
+
+static int reduce(char *data, struct hvd_error *err)
+{
+    static const int64_t bytes = BYTES;
+    struct hvd_tensor tensor = call_tensor("sum", HVD_UINT8, &bytes, 1, data, data);
+    struct hvd_request *request = NULL;
+    int status = hvd_allreduce_start(&tensor, 1, HVD_SUM, 1, 1, 0, &request, err);
+
+    return finish(status, request, err);
 }
 
 static void die(int number)
@@ -60,7 +79,9 @@ int main(int argc, char **argv)
     const struct itimerval soon = {.it_value = {.tv_usec = 300000}};
     const int victim = argc > 1 ? atoi(argv[1]) : 0;
     const bool is_alltoall = argc > 2;
-    char *data = calloc(1, BYTES);
+    char *data =
+        mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char other[64] = {0};
     struct hvd_error err = {0};
     double start = 0;
     int rank, status = 0;
@@ -71,15 +92,18 @@ int main(int argc, char **argv)
         signal(SIGALRM, die);
         setitimer(ITIMER_REAL, &soon, NULL);
     }
-    while (status == 0) {
+    for (int i = 0; status == 0; i++) {
         start = now();
-        status = move(is_alltoall, data, victim, &err);
+        status = is_alltoall  ? exchange(data, &err)
+                 : i % 2 == 0 ? broadcast(data, BYTES, victim, &err)
+                              : reduce(data, &err);
     }
+    mprotect(data, BYTES, PROT_NONE); /* the address stays taken */
     printf("pending %d: %d %.1f %s\n", rank, status, now() - start, err.text);
-    status = move(is_alltoall, data, victim, &err);
+    status = broadcast(other, sizeof(other), victim, &err);
     printf("next %d: %d %s\n", rank, status, err.text);
     fflush(stdout);
     hvd_shutdown();
-    free(data);
+    munmap(data, BYTES);
     return 3;
 }
