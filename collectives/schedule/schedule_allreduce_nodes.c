@@ -9,6 +9,10 @@
  *
  * Two nodes exchange without RECV: what comes is added up while it comes, straight to OUT.
  *
+ * To read the inputs, and the results, where they are, as on one node, was tried on two nodes of two
+ * ranks: 1 and 4 MiB took as long, and 64 MiB 64 to 73 ms instead of 46 to 50, since the kernel's
+ * copy of the result does not go past the caches. Inputs alone: 54 ms.
+ *
  * A carrier posts all receives of a phase before its sends, and waits only for what every
  * rank has posted by the same point of its own schedule: no deadlock, even when no send ends
  * before its receive is posted. Two carriers exchange their lanes in ascending order.
