@@ -12,7 +12,7 @@
 enum {
     MOST_BYTES = 4000,
     MOST_SEGMENTS = 300,
-    LARGE_BYTES = 9 << 20,
+    LARGE_BYTES = 17 << 20,
 };
 
 static uint32_t seed;
@@ -102,7 +102,7 @@ static bool is_written_at_large(void)
         memcpy(expected + begin, in + from, bytes);
     }
     is_good =
-        hvd_segments_are_large(&segments) && memcmp(data, expected, LARGE_BYTES) == 0;
+        hvd_segments_is_large(&segments) && memcmp(data, expected, LARGE_BYTES) == 0;
     hvd_segments_finish(&segments);
     free(expected);
     return is_good;
