@@ -175,6 +175,33 @@ static void end_comm(struct fake_comm *comm)
     fake_gpu_count_comm(-1);
 }
 
+/* All ranks have to do so before one of a communicator that may not block has ended. */
+static void *finalize(void *argument)
+{
+    struct fake_comm *comm = argument;
+    bool met = fake_link_barrier(&comm->link);
+
+    atomic_store(&comm->state, met ? FAKE_NCCL_SUCCESS : FAKE_SYSTEM_ERROR);
+    return NULL;
+}
+
+HVD_EXPORT int ncclCommFinalize(struct fake_comm *comm)
+{
+    if (!fake_comm_is_ready(comm) || comm->may_block || comm->is_finalized ||
+        fake_nccl_version() < config_version) {
+        return FAKE_INVALID_ARGUMENT;
+    }
+    if (atomic_load(&comm->under_way) > 0) {
+        fprintf(stderr, "fake NCCL: a communicator is finalized while it is in use\n");
+        abort();
+    }
+    if (fake_gpu_fails("ncclCommFinalize")) {
+        return FAKE_SYSTEM_ERROR;
+    }
+    comm->is_finalized = true;
+    return begin_job(comm, finalize);
+}
+
 HVD_EXPORT int ncclCommDestroy(struct fake_comm *comm)
 {
     if (!fake_comm_is_ready(comm)) {

@@ -46,6 +46,7 @@ struct fake_comm {
     bool has_job; /* not joined yet */
     unsigned launches;
     struct fake_call *late; /* what job launches */
+    bool is_finalized;
     double scaled[FAKE_MOST_SCALED];
     bool has_scaled[FAKE_MOST_SCALED];
 };
