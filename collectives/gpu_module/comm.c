@@ -174,6 +174,7 @@ static int begin_connecting(struct hvd_gpu_comm *comm, const char **function)
                  : nccl->init_config(&handle, comm->size, comm->id, comm->rank, &config);
     pthread_mutex_lock(&comm->device->lock);
     comm->handle = handle;
+    comm->is_patient = !blocks && nccl->finalize != NULL;
     pthread_mutex_unlock(&comm->device->lock);
     return result;
 }
@@ -205,6 +206,40 @@ void hvd_comm_abort(struct hvd_gpu_comm *comm)
     }
 }
 
+static void release(struct hvd_gpu_comm *comm, ncclComm_t handle)
+{
+    const struct hvd_nccl *nccl = comm->device->nccl;
+
+    if (comm->has_scaled) {
+        comm->has_scaled = false;
+        nccl->op_destroy(comm->scaled_op, handle);
+    }
+}
+
+int hvd_comm_finish(struct hvd_gpu_comm *comm)
+{
+    const struct hvd_nccl *nccl = comm->device->nccl;
+    ncclComm_t handle = hvd_comm_handle(comm);
+    int state = NCCL_SUCCESS, status;
+
+    if (handle == NULL) {
+        return 0;
+    }
+    status = ask(comm, &state, NULL);
+    if (status != 0 || state == NCCL_IN_PROGRESS) {
+        return status != 0 ? status : HVD_INPROGRESS;
+    }
+    if (state == NCCL_SUCCESS && !comm->is_finalized && comm->is_patient) {
+        release(comm, handle);
+        comm->is_finalized = true;
+        state = nccl->finalize(handle);
+        return state == NCCL_SUCCESS || state == NCCL_IN_PROGRESS ? HVD_INPROGRESS
+                                                                  : HVD_ERR_SYS;
+    }
+    hvd_comm_end(comm);
+    return 0;
+}
+
 void hvd_comm_end(struct hvd_gpu_comm *comm)
 {
     const struct hvd_nccl *nccl = comm->device->nccl;
@@ -219,8 +254,6 @@ void hvd_comm_end(struct hvd_gpu_comm *comm)
         nccl->abort(handle);
         return;
     }
-    if (comm->has_scaled) {
-        nccl->op_destroy(comm->scaled_op, handle);
-    }
+    release(comm, handle);
     nccl->destroy(handle);
 }

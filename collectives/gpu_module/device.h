@@ -18,11 +18,18 @@ struct hvd_gpu_comm {
     int rank;
     int size;
     ncclComm_t handle; /* lock; NULL: not connected yet, or aborted */
+    bool is_patient; /* the launcher's: NCCL need not wait in what ends it */
     /* Sums with a factor, made when first needed. The launcher's. */
     int scaled_op;
     int scaled_dtype;
     double scaled_factor;
     bool has_scaled;
+    /* It goes before the device; comm_leave.c. */
+    _Atomic bool is_leaving;
+    /* The launcher's: */
+    bool has_left; /* no more is done about it */
+    bool is_finalized; /* begun: what other ranks may need is on its way to them */
+    struct hvd_gpu_event *last_use; /* a place in the stream; NULL: not recorded yet */
 };
 
 struct hvd_gpu_device {
@@ -45,7 +52,8 @@ struct hvd_gpu_device {
     pthread_cond_t changed; /* work came, or the launcher has something to say */
     struct hvd_gpu_work *first; /* lock; so the next ones */
     struct hvd_gpu_work **end;
-    struct hvd_gpu_comm *comms;
+    struct hvd_gpu_comm *comms; /* lock */
+    int leaving; /* lock; so many of comms */
     int failed; /* the launcher's: of the first work that failed; the others are not begun */
     struct hvd_error failure;
     bool must_stop;
@@ -104,6 +112,15 @@ int hvd_comm_await(struct hvd_gpu_comm *comm, const char *function,
 ncclComm_t hvd_comm_handle(struct hvd_gpu_comm *comm); /* lock not held; NULL: aborted */
 void hvd_comm_abort(struct hvd_gpu_comm *comm); /* lock not held */
 void hvd_comm_end(struct hvd_gpu_comm *comm); /* launcher; leaves the struct */
+/* As hvd_comm_end where nobody has to be waited for. Returns HVD_INPROGRESS until it has ended:
+ * then once more. A failure: it is not ended, but may be aborted. */
+int hvd_comm_finish(struct hvd_gpu_comm *comm);
+
+/* comm_leave.c */
+void hvd_comm_destroy(struct hvd_gpu_comm *comm);
+/* Launcher: does what can be done at once for one that leaves, until it has_left. Returns whether
+ * it has ended: then only the struct is there. */
+bool hvd_comm_leave(struct hvd_gpu_comm *comm);
 
 /* steps.c, launcher: puts the work's steps on its stream. */
 int hvd_steps_run(struct hvd_gpu_device *device, struct hvd_gpu_work *work);

@@ -18,6 +18,27 @@
  * aborted under its feet. */
 static const int grace_ms = 300;
 
+/* How often the launcher looks at communicators that go. */
+static const int look_ms = 5;
+
+/* How often at most once the device stops: other ranks may have given up. */
+static const int last_looks = 200;
+
+static struct timespec after_ms(int ms)
+{
+    const long second = 1000000000;
+    struct timespec until;
+
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += ms / 1000;
+    until.tv_nsec += (long)(ms % 1000) * 1000000;
+    if (until.tv_nsec >= second) {
+        until.tv_sec++;
+        until.tv_nsec -= second;
+    }
+    return until;
+}
+
 static void end_work(struct hvd_gpu_device *device, struct hvd_gpu_work *work, int status)
 {
     atomic_store_explicit(&work->status, status, memory_order_release);
@@ -63,13 +84,83 @@ static int run_work(struct hvd_gpu_device *device, struct hvd_gpu_work *work)
     return status;
 }
 
+/* --- communicators that go --- */
+
+/* lock held */
+static void forget_comm(struct hvd_gpu_device *device, struct hvd_gpu_comm *comm)
+{
+    struct hvd_gpu_comm **at = &device->comms;
+
+    while (*at != comm) {
+        at = &(*at)->next;
+    }
+    *at = comm->next;
+    free(comm);
+}
+
+/* What can be done at once. lock held; not meanwhile. An abort, which goes over all there are,
+ * goes first. */
+static void look_at_leaving(struct hvd_gpu_device *device)
+{
+    struct hvd_gpu_comm *comm = device->comms, *next;
+
+    if (device->leaving == 0) {
+        return;
+    }
+    device->is_busy = true;
+    for (; comm != NULL && !device->is_aborting; comm = next) {
+        bool has_ended = false;
+
+        if (comm->is_leaving && !comm->has_left) {
+            pthread_mutex_unlock(&device->lock);
+            has_ended = hvd_comm_leave(comm);
+            pthread_mutex_lock(&device->lock);
+            device->leaving -= comm->has_left ? 1 : 0;
+        }
+        next = comm->next;
+        if (has_ended && !device->is_aborting) {
+            forget_comm(device, comm);
+        }
+    }
+    device->is_busy = false;
+    pthread_cond_broadcast(&device->changed);
+}
+
+/* The device stops: what leaves goes on as far as it comes. lock not held. */
+static void finish_leaving(struct hvd_gpu_device *device)
+{
+    const struct timespec moment = {.tv_nsec = (long)look_ms * 1000000};
+    int looks = last_looks;
+
+    for (struct hvd_gpu_comm *comm = device->comms; comm != NULL; comm = comm->next) {
+        while (comm->is_leaving && !comm->has_left && !hvd_comm_leave(comm) &&
+               !comm->has_left && --looks > 0 && !atomic_load(&device->is_aborted)) {
+            nanosleep(&moment, NULL);
+        }
+    }
+}
+
+/* Until something has changed, or it is time to look again; lock held. */
+static void wait_for_change(struct hvd_gpu_device *device)
+{
+    if (device->leaving == 0 || device->is_aborting) {
+        pthread_cond_wait(&device->changed, &device->lock);
+    } else {
+        struct timespec until = after_ms(look_ms);
+
+        pthread_cond_timedwait(&device->changed, &device->lock, &until);
+    }
+}
+
 /* The next work, or NULL when there will be none; lock held. */
 static struct hvd_gpu_work *take_work(struct hvd_gpu_device *device)
 {
     struct hvd_gpu_work *work;
 
+    look_at_leaving(device);
     while (device->first == NULL && !device->must_stop) {
-        pthread_cond_wait(&device->changed, &device->lock);
+        wait_for_change(device);
+        look_at_leaving(device);
     }
     work = device->first;
     if (work != NULL) {
@@ -89,12 +180,15 @@ static void end_comms(struct hvd_gpu_device *device)
         pthread_cond_wait(&device->changed, &device->lock);
     }
     pthread_mutex_unlock(&device->lock);
+    finish_leaving(device);
     for (struct hvd_gpu_comm *comm = device->comms; comm != NULL; comm = comm->next) {
         if (atomic_load(&device->is_aborted)) {
             hvd_comm_abort(comm);
         } else {
             hvd_comm_end(comm);
         }
+        hvd_event_destroy(comm->last_use);
+        comm->last_use = NULL;
     }
     pthread_mutex_lock(&device->lock);
 }
@@ -148,21 +242,6 @@ void hvd_launcher_submit(struct hvd_gpu_device *device, struct hvd_gpu_work *wor
     device->end = &work->next;
     pthread_cond_broadcast(&device->changed);
     pthread_mutex_unlock(&device->lock);
-}
-
-static struct timespec after_ms(int ms)
-{
-    const long second = 1000000000;
-    struct timespec until;
-
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += ms / 1000;
-    until.tv_nsec += (long)(ms % 1000) * 1000000;
-    if (until.tv_nsec >= second) {
-        until.tv_sec++;
-        until.tv_nsec -= second;
-    }
-    return until;
 }
 
 /* Waits until *flag is `wanted`; lock held. Returns whether it is. */

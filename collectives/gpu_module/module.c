@@ -121,6 +121,7 @@ const struct hvd_gpu_module hvd_gpu_module = {
     .link = hvd_links_between,
     .comm_create = hvd_comm_create,
     .comm_check = hvd_comm_check,
+    .comm_destroy = hvd_comm_destroy,
     .submit = hvd_launcher_submit,
     .timing_create = hvd_timing_create,
     .timing_read = hvd_timing_read,

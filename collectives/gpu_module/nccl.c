@@ -26,6 +26,7 @@ static const struct hvd_library_symbol symbols[] = {
     NEWER(last_error, "ncclGetLastError"),
     NEEDED(init_rank, "ncclCommInitRank"),
     NEWER(init_config, "ncclCommInitRankConfig"),
+    NEWER(finalize, "ncclCommFinalize"),
     NEEDED(destroy, "ncclCommDestroy"),
     NEEDED(abort, "ncclCommAbort"),
     NEEDED(async_error, "ncclCommGetAsyncError"),

@@ -44,6 +44,7 @@ struct hvd_nccl {
     int (*init_rank)(ncclComm_t *comm, int size, ncclUniqueId id, int rank);
     int (*init_config)(ncclComm_t *comm, int size, ncclUniqueId id, int rank,
                        struct hvd_nccl_config *config); /* NULL before 2.14 */
+    int (*finalize)(ncclComm_t comm); /* NULL before 2.14 */
     int (*destroy)(ncclComm_t comm);
     int (*abort)(ncclComm_t comm);
     int (*async_error)(ncclComm_t comm, int *result);

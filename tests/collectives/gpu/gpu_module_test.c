@@ -118,6 +118,48 @@ static void test_give_up(void)
     tap_ok(!pass_has_left(), "and nothing is left");
 }
 
+static bool has_comm(void)
+{
+    struct fake_live live;
+
+    fake_gpu_live(&live);
+    return live.comms != 0;
+}
+
+/* Until the communicator has gone, or a call has failed: then it may stay as long as the device. */
+static bool goes(void)
+{
+    long left_ms = 60000;
+
+    while (has_comm() && fake_gpu_failed() == NULL && left_ms-- > 0) {
+        pass_pause_ms(1);
+    }
+    return !has_comm() || fake_gpu_failed() != NULL;
+}
+
+/* Before the device, while that has work. The k-th call fails, for each k from 1 on. */
+static void test_leave(void)
+{
+    bool good = true, kept = true, failed = true;
+    long k = 0;
+
+    for (; failed && k < MOST_CALLS; k++) {
+        struct pass pass = {0};
+
+        good = good && pass_open(&pass) == 0 && pass_go_around(&pass) == 0;
+        fake_gpu_fail_at(k);
+        pass_module->comm_destroy(pass.comm);
+        good = good && goes();
+        failed = k == 0 || fake_gpu_failed() != NULL;
+        fake_gpu_fail_at(0);
+        pass_close(&pass);
+        kept = kept && !pass_has_left();
+    }
+    tap_note("%ld calls", k);
+    tap_ok(good && k > 3 && k < MOST_CALLS, "a communicator may go before its device");
+    tap_ok(kept, "and nothing is left, also when a call fails meanwhile");
+}
+
 static int version(void)
 {
     const char *text = getenv("FAKE_NCCL_VERSION");
@@ -168,6 +210,7 @@ int main(int argc, char **argv)
             test_launches();
         }
         test_faults();
+        test_leave();
         if (version() >= 21400) { /* before, NCCL does not let go */
             test_give_up();
         }
