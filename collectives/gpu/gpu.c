@@ -317,6 +317,13 @@ struct hvd_gpu_peers *hvd_gpu_find_peers(const struct hvd_gpu *gpu, int set)
     return peers;
 }
 
+static void end_comm(struct hvd_gpu *gpu, struct hvd_gpu_comm *comm)
+{
+    if (comm != NULL) {
+        gpu->pool->module->comm_destroy(comm);
+    }
+}
+
 void hvd_gpu_forget_peers(struct hvd_gpu *gpu, int set)
 {
     for (struct hvd_gpu_peers **at = &gpu->peers; *at != NULL; at = &(*at)->next) {
@@ -324,6 +331,8 @@ void hvd_gpu_forget_peers(struct hvd_gpu *gpu, int set)
 
         if (peers->set == set) {
             *at = peers->next;
+            end_comm(gpu, peers->comm);
+            end_comm(gpu, peers->node_comm);
             hvd_gpu_cross_destroy(peers->cross);
             free(peers);
             return;

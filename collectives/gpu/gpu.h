@@ -147,7 +147,8 @@ bool hvd_gpu_is_idle(const struct hvd_gpu *gpu); /* nothing launched that has no
 void hvd_gpu_fail(struct hvd_gpu *gpu, hvd_gpu_landed *landed, void *context, int status,
                   const char *text);
 
-/* NULL: the ranks of the set have not met. forget: the set is no more. */
+/* NULL: the ranks of the set have not met. forget: the set is no more, and nothing of it is run;
+ * its communicators end when the device is done with them. */
 struct hvd_gpu_peers *hvd_gpu_find_peers(const struct hvd_gpu *gpu, int set);
 void hvd_gpu_forget_peers(struct hvd_gpu *gpu, int set);
 

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Process sets with GPU tensors that come and go: their communicators go with them, and the other
+ * sets' tensors on the same stream never wait for that. Runs as each rank of a job of 2 or more on
+ * the stand-in. Rank 0 prints TAP; the others end with 1 when something is wrong. */
+#include <stdlib.h>
+#include <time.h>
+
+#include "collectives/hvd.h"
+#include "tests/collectives/calls.h"
+#include "tests/collectives/gpu/gpu_memory.h"
+#include "tests/fake_gpu/fake_cuda.h"
+#include "tests/tap.h"
+
+enum {
+    COUNT = 5000,
+    BYTES = COUNT * (int)sizeof(float),
+    ROUNDS = 12,
+    ENDS = 8,
+    MOST_RANKS = 16,
+    LIMIT_MS = 60000,
+};
+
+static int rank, size, bad;
+static void *stream;
+static float *memory; /* on the device */
+
+static void report(bool good, const char *what)
+{
+    if (!good) {
+        bad++;
+        fprintf(stderr, "# rank %d: not so: %s\n", rank, what);
+    }
+    if (rank == 0) {
+        tap_ok(good, "%s", what);
+    }
+    call_barrier();
+}
+
+static int live_comms(void)
+{
+    struct fake_live live;
+
+    fake_gpu_live(&live);
+    return live.comms;
+}
+
+static int live_after_end(void)
+{
+    hvd_shutdown();
+    return live_comms();
+}
+
+static struct hvd_request *start(const char *name, float *at, int set)
+{
+    const int64_t shape[] = {COUNT};
+    struct hvd_tensor tensor = {.name = name,
+                                .input = at,
+                                .output = at,
+                                .shape = shape,
+                                .ndim = 1,
+                                .dtype = HVD_FLOAT32,
+                                .device = gpu_number(),
+                                .stream = stream};
+    struct hvd_request *request = NULL;
+    struct hvd_error err = {0};
+
+    if (hvd_allreduce_start(&tensor, 1, HVD_SUM, 1, 1, set, &request, &err) != 0) {
+        fprintf(stderr, "# rank %d: %s\n", rank, err.text);
+        exit(1);
+    }
+    return request;
+}
+
+static bool finish(struct hvd_request *request, const float *at, float expected)
+{
+    static float got[COUNT];
+    struct hvd_error err = {0};
+    bool good = hvd_wait_on(request, stream, -1, &err) == 0;
+
+    hvd_request_free(request);
+    gpu_copy(got, at, BYTES, stream);
+    gpu_finish(stream);
+    for (int i = 0; i < COUNT && good; i++) {
+        good = got[i] == expected;
+    }
+    if (!good) {
+        fprintf(stderr, "# rank %d: %g, not %g: %s\n", rank, (double)got[0],
+                (double)expected, err.text);
+    }
+    return good;
+}
+
+static void fill(float *at, float value)
+{
+    static float values[COUNT];
+
+    for (int i = 0; i < COUNT; i++) {
+        values[i] = value;
+    }
+    gpu_copy(at, values, BYTES, stream);
+    gpu_finish(stream);
+}
+
+/* All ranks but one; tensors of all ranks go on while it is removed. */
+static bool come_and_go(int round)
+{
+    int ranks[MOST_RANKS], first = round % 2, count = size - 1;
+    bool is_member = rank >= first && rank < first + count;
+    struct hvd_request *inside = NULL, *beside, *request = NULL;
+    struct hvd_error err = {0};
+    bool good;
+    int set;
+
+    for (int i = 0; i < count; i++) {
+        ranks[i] = first + i;
+    }
+    call_finish(hvd_set_add_start(ranks, count, &request, &err), &request, &err);
+    set = hvd_request_set(request);
+    hvd_request_free(request);
+    good = set > 0;
+    fill(memory, 1);
+    fill(memory + COUNT, 2);
+    if (good && is_member) {
+        inside = start("inside", memory, set);
+    }
+    beside = start("beside", memory + COUNT, HVD_SET_GLOBAL);
+    if (inside != NULL) {
+        good &= finish(inside, memory, (float)count);
+    }
+    call_finish(hvd_set_remove_start(set, &request, &err), &request, &err);
+    hvd_request_free(request);
+    good &= finish(beside, memory + COUNT, (float)(2 * size));
+    if (!good) {
+        fprintf(stderr, "# rank %d, round %d\n", rank, round);
+    }
+    return good;
+}
+
+int main(void)
+{
+    const struct timespec moment = {.tv_nsec = 1000000};
+    bool good = true;
+
+    if (!gpu_open()) {
+        return 1;
+    }
+    setenv("HOROVOD_DYNAMIC_PROCESS_SETS", "1", 1);
+    rank = call_init();
+    size = hvd_size();
+    stream = gpu_stream();
+    memory = gpu_memory(2 * (size_t)BYTES);
+    for (int round = 0; round < ROUNDS && good; round++) {
+        good = come_and_go(round);
+    }
+    report(good, "sets of GPU tensors come and go");
+    for (int ms = 0; live_comms() > 1 && ms < LIMIT_MS; ms++) {
+        nanosleep(&moment, NULL);
+    }
+    report(live_comms() == 1,
+           "their communicators have gone, that of all ranks is there");
+    report(come_and_go(0), "and the next set is as good");
+    good = live_after_end() == 0;
+    for (int i = 0; i < ENDS && good; i++) {
+        call_init();
+        good = come_and_go(i) && live_after_end() == 0;
+    }
+    if (!good) {
+        bad++;
+        fprintf(stderr, "# rank %d: %d communicators are left\n", rank, live_comms());
+    }
+    if (rank == 0) {
+        tap_ok(good, "none is left after shutdown, also of a set that has just gone");
+    }
+    return rank == 0 ? tap_done() : bad != 0;
+}
