@@ -22,6 +22,7 @@ struct piece {
 static struct piece *pieces;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct fake_live live;
+static long registered;
 
 /* --- counts --- */
 
@@ -47,6 +48,23 @@ struct fake_live *fake_counters(void)
 HVD_EXPORT void fake_gpu_count_comm(int change)
 {
     fake_count(&live.comms, change);
+}
+
+HVD_EXPORT void fake_gpu_count_registered(void)
+{
+    pthread_mutex_lock(&lock);
+    registered++;
+    pthread_mutex_unlock(&lock);
+}
+
+HVD_EXPORT long fake_gpu_registered(void)
+{
+    long count;
+
+    pthread_mutex_lock(&lock);
+    count = registered;
+    pthread_mutex_unlock(&lock);
+    return count;
 }
 
 /* --- memory --- */
@@ -87,44 +105,43 @@ static int map_piece(struct piece *piece)
     return FAKE_SUCCESS;
 }
 
-HVD_EXPORT int cuMemAlloc_v2(uint64_t *address, size_t bytes)
+HVD_EXPORT void *fake_gpu_alloc(size_t bytes)
 {
     struct piece *piece = calloc(1, sizeof(*piece));
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
-    if (fake_gpu_fails("cuMemAlloc")) {
-        free(piece);
-        return FAKE_OUT_OF_MEMORY;
-    }
     if (piece == NULL || bytes == 0 || !fake_has_context()) {
         free(piece);
-        return FAKE_INVALID_VALUE;
+        return NULL;
     }
     piece->bytes = (bytes + page - 1) / page * page;
     if (map_piece(piece) != FAKE_SUCCESS) {
         free(piece);
-        return FAKE_OUT_OF_MEMORY;
+        return NULL;
     }
     pthread_mutex_lock(&lock);
     piece->next = pieces;
     pieces = piece;
     live.device_memory++;
     pthread_mutex_unlock(&lock);
-    *address = (uint64_t)(uintptr_t)piece->address;
-    return FAKE_SUCCESS;
+    return piece->address;
 }
 
-HVD_EXPORT int cuMemFree_v2(uint64_t address)
+HVD_EXPORT int cuMemAlloc_v2(uint64_t *address, size_t bytes)
+{
+    void *memory = fake_gpu_fails("cuMemAlloc") ? NULL : fake_gpu_alloc(bytes);
+
+    *address = (uint64_t)(uintptr_t)memory;
+    return memory != NULL ? FAKE_SUCCESS : FAKE_OUT_OF_MEMORY;
+}
+
+HVD_EXPORT bool fake_gpu_free(const void *memory)
 {
     struct piece *found = NULL;
 
-    if (fake_gpu_fails("cuMemFree")) {
-        return FAKE_INVALID_VALUE;
-    }
-    fake_drain_streams();
     pthread_mutex_lock(&lock);
     for (struct piece **at = &pieces; *at != NULL; at = &(*at)->next) {
-        if ((uint64_t)(uintptr_t)(*at)->address == address) {
+        if ((*at)->address == memory) {
             found = *at;
             *at = found->next;
             live.device_memory--;
@@ -133,12 +150,22 @@ HVD_EXPORT int cuMemFree_v2(uint64_t address)
     }
     pthread_mutex_unlock(&lock);
     if (found == NULL) {
-        return FAKE_INVALID_VALUE;
+        return false;
     }
     munmap(found->own, found->bytes);
     munmap(found->address, found->bytes);
     free(found);
-    return FAKE_SUCCESS;
+    return true;
+}
+
+HVD_EXPORT int cuMemFree_v2(uint64_t address)
+{
+    if (fake_gpu_fails("cuMemFree")) {
+        return FAKE_INVALID_VALUE;
+    }
+    fake_drain_streams();
+    return fake_gpu_free((const void *)(uintptr_t)address) ? FAKE_SUCCESS
+                                                           : FAKE_INVALID_VALUE;
 }
 
 HVD_EXPORT int cuMemHostAlloc(void **memory, size_t bytes, unsigned flags)

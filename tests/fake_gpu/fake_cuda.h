@@ -48,10 +48,19 @@ bool fake_gpu_failed_at_end(void);
 /* Whether it was to load kernels: then there are none, which is no failure. */
 bool fake_gpu_failed_kernels(void);
 
+/* Whether it was to register memory: that is none, either. */
+bool fake_gpu_failed_registering(void);
+
 /* Whether this call has to fail. Each function of both libraries asks first. */
 bool fake_gpu_fails(const char *function);
 
 void fake_gpu_count_comm(int change);
+void fake_gpu_count_registered(void);
+long fake_gpu_registered(void); /* calls of NCCL with registered memory, so far */
+
+/* Device memory, fresh; NULL: none. Returns whether it was there. */
+void *fake_gpu_alloc(size_t bytes);
+bool fake_gpu_free(const void *memory);
 
 /* Runs call(argument) on the stream, in its turn; then argument is the call's own. */
 void fake_gpu_enqueue(struct fake_stream *stream, void (*call)(void *argument),
