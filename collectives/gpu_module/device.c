@@ -120,6 +120,9 @@ void hvd_device_close(struct hvd_gpu_device *device)
         }
     }
     hvd_timing_finish_device(device);
+    for (struct hvd_gpu_comm *comm = device->comms; comm != NULL; comm = comm->next) {
+        hvd_comm_free_blocks(comm);
+    }
     if (entered) {
         hvd_device_leave(device);
     }
