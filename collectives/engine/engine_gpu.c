@@ -23,6 +23,7 @@ int hvd_engine_open_gpu(struct hvd_engine *engine, struct hvd_error *err)
     const struct hvd_gpu_config config = {.boot = engine->boot,
                                           .path = engine->settings.gpu_path,
                                           .allreduce = engine->settings.gpu_allreduce,
+                                          .registers = engine->settings.nccl_register,
                                           .wake = wake,
                                           .context = engine};
 

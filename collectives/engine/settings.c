@@ -282,6 +282,7 @@ void hvd_settings_read(struct hvd_settings *settings)
     read_records(settings);
     settings->gpu_path = read_gpu_path();
     read_gpu_allreduce(settings);
+    settings->nccl_register = read_switch(HVD_ENV_NCCL_REGISTER, false);
 }
 
 void hvd_settings_name_rank(const struct hvd_settings *settings, int rank)

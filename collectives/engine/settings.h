@@ -24,6 +24,7 @@ struct hvd_settings {
     enum hvd_gpu_path gpu_path;
     enum hvd_gpu_allreduce gpu_allreduce;
     const char *gpu_allreduce_wrong; /* no word for it; NULL: it is right */
+    bool nccl_register; /* memory for packed tensors, where NCCL can */
     const char *thread_affinity; /* NULL: none; thread_cpu.h reads it */
 
     bool stall_check_disable;

@@ -58,12 +58,17 @@ struct hvd_gpu_peers {
     struct hvd_gpu_comm *node_comm; /* of this node's ranks */
     struct hvd_gpu_cross *cross;
     struct hvd_gpu_trial trial; /* while it is auto */
+    bool
+        registers; /* what is packed goes through block, once there is one; gpu_block.c */
+    char *block; /* of the module, registered with comm on all ranks; NULL: none yet */
+    size_t block_bytes;
 };
 
 struct hvd_gpu_config {
     const struct hvd_boot *boot; /* borrowed */
     enum hvd_gpu_path path; /* of HVD_GPU_PATH */
     enum hvd_gpu_allreduce allreduce; /* of HVD_GPU_ALLREDUCE */
+    bool registers; /* of HVD_NCCL_REGISTER */
     void (*wake)(void *context); /* the drive: any thread */
     void *context;
 };

@@ -32,6 +32,22 @@ int hvd_gpu_run_gather(struct hvd_gpu_run *run, const void *data, size_t bytes,
     return hvd_run_create(run->team, &header, entries, run->rows, &run->inner, err);
 }
 
+int hvd_gpu_run_inner(struct hvd_gpu_run *run, int64_t *work, bool *moved,
+                      struct hvd_error *err)
+{
+    int status = hvd_run_progress(run->inner, work, moved);
+
+    if (status == HVD_INPROGRESS) {
+        return status;
+    }
+    if (status == 0) {
+        hvd_run_destroy(run->inner);
+        run->inner = NULL;
+        return 0;
+    }
+    return hvd_fail(err, status, "%s", hvd_status_name(status));
+}
+
 void hvd_gpu_run_end_gather(struct hvd_gpu_run *run)
 {
     free(run->rows);

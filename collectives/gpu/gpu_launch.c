@@ -68,12 +68,13 @@ static int allocate_result(struct hvd_gpu_run *run, const int64_t *rows,
                    : 0;
 }
 
-int hvd_gpu_launch(struct hvd_gpu_run *run, struct hvd_error *err)
+struct hvd_gpu_plan hvd_gpu_run_plan(const struct hvd_gpu_run *run)
 {
-    struct hvd_batch *batch = run->batch;
+    const struct hvd_batch *batch = run->batch;
     int size = run->team->layout->size;
     bool is_alltoall = batch->header.kind == HVD_KIND_ALLTOALL;
-    struct hvd_gpu_plan plan = {
+
+    return (struct hvd_gpu_plan){
         .kind = batch->header.kind,
         .entries = batch->entries,
         .count = (int)batch->header.count,
@@ -85,15 +86,34 @@ int hvd_gpu_launch(struct hvd_gpu_run *run, struct hvd_error *err)
         .has_kernels = run->gpu->pool->module->no_kernels(run->gpu->pool->device) == NULL,
         .all_have_kernels = run->peers->all_have_kernels,
         .rows = is_alltoall ? run->counts + size : batch->rows,
+        .is_registered = run->peers->registers,
     };
+}
+
+/* Shares out the memory that find_pack has found. */
+static void place(const struct hvd_gpu_run *run, struct hvd_gpu_plan *plan)
+{
+    char *memory = run->gpu->pack != NULL ? run->gpu->pack->memory : NULL;
+
+    plan->pack = plan->is_registered ? run->peers->block : memory;
+    plan->room =
+        plan->is_registered || memory == NULL ? memory : memory + hvd_gpu_plan_pack(plan);
+}
+
+int hvd_gpu_launch(struct hvd_gpu_run *run, struct hvd_error *err)
+{
+    struct hvd_gpu_plan plan = hvd_gpu_run_plan(run);
+    size_t bytes =
+        hvd_gpu_plan_room(&plan) + (plan.is_registered ? 0 : hvd_gpu_plan_pack(&plan));
     int status = hvd_gpu_mark_create(run->gpu->pool, &run->job.mark, err);
 
-    status = status != 0 ? status : find_pack(run, hvd_gpu_plan_room(&plan), err);
+    status = status != 0 ? status : find_pack(run, bytes, err);
     status = status != 0 ? status : allocate_result(run, plan.rows, err);
     if (status != 0) {
         return status;
     }
-    plan.room = run->gpu->pack != NULL ? run->gpu->pack->memory : NULL;
+    place(run, &plan);
+    hvd_gpu_block_give_up(run);
     hvd_gpu_steps_follow(&run->job.steps, plan.entries, plan.count);
     hvd_gpu_plan_steps(&plan, &run->job.steps);
     return hvd_gpu_run_submit(run, HVD_GPU_COLLECT, run->peers->comm, err);

@@ -18,6 +18,7 @@ struct face {
     struct hvd_gpu_card card;
     int32_t path; /* enum hvd_gpu_path */
     int32_t allreduce; /* enum hvd_gpu_allreduce */
+    int32_t registers; /* it is asked to */
     unsigned char node_id[HVD_GPU_ID_BYTES]; /* of its node; zero unless it makes one */
 };
 
@@ -67,6 +68,7 @@ int hvd_gpu_meet(struct hvd_gpu_run *run, struct hvd_error *err)
     }
     face->path = run->gpu->config.path;
     face->allreduce = run->gpu->config.allreduce;
+    face->registers = run->gpu->config.registers ? 1 : 0;
     status = pool->module->identify(
         pool->device, makes_id && face->path != HVD_GPU_PATH_HOST, &face->card, err);
     status = status != 0 ? status : make_node_id(run, face, err);
@@ -144,6 +146,29 @@ static bool have_kernels(const struct meeting *meeting)
         }
     }
     return true;
+}
+
+/* Whether all want to register memory, and can; if one wants to and not all do, it is said why. */
+static bool agree_to_register(const struct meeting *meeting, int set)
+{
+    int size = meeting->team->layout->size, wants = 0, against = -1;
+
+    for (int i = 0; i < size; i++) {
+        const struct face *face = &meeting->faces[i];
+
+        wants += face->registers;
+        if (!face->registers || !face->card.can_register) {
+            against = against < 0 ? i : against;
+        }
+    }
+    if (wants > 0 && against >= 0 && meeting->team->rank == 0) {
+        hvd_log(HVD_LOG_INFO,
+                "process set %d: no memory is registered with NCCL: rank %d on %s %s",
+                set, meeting->team->ranks[against], host_of(meeting, against),
+                meeting->faces[against].registers ? "has one before 2.19"
+                                                  : "has no " HVD_ENV_NCCL_REGISTER "=1");
+    }
+    return wants > 0 && against < 0;
 }
 
 static void say(const struct hvd_gpu_run *run, const char *obstacle, bool is_chosen)
@@ -270,6 +295,7 @@ static int decide(struct hvd_gpu_run *run, const struct meeting *meeting,
     if (at == size) {
         status = pool->module->comm_create(pool->device, meeting->faces[0].card.id,
                                            run->team->rank, size, &run->peers->comm, err);
+        run->peers->registers = agree_to_register(meeting, run->peers->set);
         status = status != 0 ? status : join_nodes(run, meeting, err);
     }
     if (status == 0) {

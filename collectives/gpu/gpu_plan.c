@@ -24,6 +24,11 @@ size_t hvd_gpu_plan_room(const struct hvd_gpu_plan *plan)
     return is_reduction(plan->kind) ? hvd_gpu_plan_reduce_room(plan) : 0;
 }
 
+size_t hvd_gpu_plan_pack(const struct hvd_gpu_plan *plan)
+{
+    return plan->kind == HVD_KIND_ALLREDUCE ? hvd_gpu_plan_reduce_pack(plan) : 0;
+}
+
 static void plan_broadcast(const struct hvd_gpu_plan *plan, struct hvd_gpu_steps *steps)
 {
     const struct hvd_entry *entry = plan->entries[0];

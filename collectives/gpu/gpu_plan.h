@@ -29,7 +29,9 @@ struct hvd_gpu_plan {
     bool has_kernels; /* of this rank's device: HVD_GPU_MOVE can be done */
     bool
         all_have_kernels; /* and of all others: NCCL may get what only kernels can make */
-    char *room; /* hvd_gpu_plan_room bytes of device memory */
+    bool is_registered; /* with NCCL, on all ranks: pack */
+    char *pack; /* hvd_gpu_plan_pack bytes of device memory */
+    char *room; /* hvd_gpu_plan_room bytes of it */
 };
 
 /* Whether this NCCL, with the kernels, does this reduction as it is promised in hvd.h;
@@ -42,7 +44,9 @@ bool hvd_gpu_plan_fits(const struct hvd_proposal *proposal, int size, int nccl_v
 struct hvd_gpu_step hvd_gpu_plan_reduction(const struct hvd_proposal *proposal, int size,
                                            enum hvd_gpu_step_kind kind);
 
-/* Bytes of device memory for what is moved together, or does not stay in its type. */
+/* Bytes of device memory: of an allreduce for what is moved together, or does not stay in its type,
+ * the same on all ranks; and for all else. */
+size_t hvd_gpu_plan_pack(const struct hvd_gpu_plan *plan);
 size_t hvd_gpu_plan_room(const struct hvd_gpu_plan *plan);
 
 /* Appends the steps; see steps->failed. */

@@ -104,11 +104,11 @@ struct place {
     const void *from;
     void *to;
     size_t bytes; /* in NCCL's type */
-    bool is_packed; /* it goes with others, from and to in the room */
+    bool is_packed; /* it goes with others, from and to in the pack */
 };
 
-/* Walks over the places of a batch: those packed are one behind the other in the room,
- * what is absent besides comes behind them. */
+/* Walks over the places of a batch: those packed are one behind the other in the pack,
+ * what is absent besides in the room. */
 struct walk {
     char *packed;
     char *apart;
@@ -135,11 +135,24 @@ static size_t packed_bytes(const struct hvd_gpu_plan *plan, const struct hvd_gpu
     return bytes;
 }
 
-static struct walk begin_walk(const struct hvd_gpu_plan *plan,
-                              const struct hvd_gpu_way *way)
+/* The factor of what goes through registered memory is the kernels', which move it anyway: what
+ * NCCL has to scale it does not leave to the switches. */
+static struct hvd_gpu_way packed_way(const struct hvd_gpu_plan *plan,
+                                     const struct hvd_gpu_way *way)
 {
-    return (struct walk){.packed = plan->room,
-                         .apart = plan->room + align(packed_bytes(plan, way), alignment)};
+    struct hvd_gpu_way packed = *way;
+
+    if (plan->is_registered && plan->all_have_kernels && way->within != 1.0) {
+        packed.before = way->within;
+        packed.within = 1.0;
+        packed.by_kernel = true;
+    }
+    return packed;
+}
+
+static struct walk begin_walk(const struct hvd_gpu_plan *plan)
+{
+    return (struct walk){.packed = plan->pack, .apart = plan->room};
 }
 
 static struct place next_place(const struct hvd_gpu_plan *plan,
@@ -165,7 +178,7 @@ static struct place next_place(const struct hvd_gpu_plan *plan,
 static size_t allreduce_room(const struct hvd_gpu_plan *plan,
                              const struct hvd_gpu_way *way)
 {
-    size_t bytes = align(packed_bytes(plan, way), alignment);
+    size_t bytes = 0;
 
     for (int i = 0; i < plan->count; i++) {
         if (!is_packed(plan, way, i) && plan->entries[i]->is_absent) {
@@ -173,6 +186,15 @@ static size_t allreduce_room(const struct hvd_gpu_plan *plan,
         }
     }
     return bytes;
+}
+
+static void add_zeros(char *to, size_t bytes, struct hvd_gpu_steps *steps)
+{
+    if (bytes > 0) {
+        hvd_gpu_steps_add(steps, &(struct hvd_gpu_step){.kind = HVD_GPU_ZERO,
+                                                        .to = to,
+                                                        .count = (int64_t)bytes});
+    }
 }
 
 /* What comes from a joined rank, which may still have some of the tensors: zeros. Without
@@ -185,11 +207,9 @@ static bool zero_room(const struct hvd_gpu_plan *plan, const struct hvd_gpu_way 
     for (int i = 0; i < plan->count; i++) {
         has_absent |= plan->entries[i]->is_absent;
     }
-    if (has_absent && !plan->has_kernels && allreduce_room(plan, way) > 0) {
-        hvd_gpu_steps_add(
-            steps, &(struct hvd_gpu_step){.kind = HVD_GPU_ZERO,
-                                          .to = plan->room,
-                                          .count = (int64_t)allreduce_room(plan, way)});
+    if (has_absent && !plan->has_kernels) {
+        add_zeros(plan->pack, packed_bytes(plan, way), steps);
+        add_zeros(plan->room, allreduce_room(plan, way), steps);
     }
     return has_absent && !plan->has_kernels;
 }
@@ -197,7 +217,8 @@ static bool zero_room(const struct hvd_gpu_plan *plan, const struct hvd_gpu_way 
 static void move_in(const struct hvd_gpu_plan *plan, const struct hvd_gpu_way *way,
                     struct hvd_gpu_steps *steps)
 {
-    struct walk walk = begin_walk(plan, way);
+    const struct hvd_gpu_way packed = packed_way(plan, way);
+    struct walk walk = begin_walk(plan);
     bool is_zero = zero_room(plan, way, steps);
 
     for (int i = 0; i < plan->count; i++) {
@@ -205,7 +226,8 @@ static void move_in(const struct hvd_gpu_plan *plan, const struct hvd_gpu_way *w
         struct place place = next_place(plan, way, i, &walk);
 
         if (!entry->is_absent && (place.from != entry->input || way->before != 1.0)) {
-            add_move_in(plan, way, entry->input, place.to, bytes_of(entry), steps);
+            add_move_in(plan, place.is_packed ? &packed : way, entry->input, place.to,
+                        bytes_of(entry), steps);
         } else if (entry->is_absent && !is_zero) {
             add_move_in(plan, way, NULL, place.to, bytes_of(entry), steps);
         }
@@ -215,7 +237,7 @@ static void move_in(const struct hvd_gpu_plan *plan, const struct hvd_gpu_way *w
 static void move_out(const struct hvd_gpu_plan *plan, const struct hvd_gpu_way *way,
                      struct hvd_gpu_steps *steps)
 {
-    struct walk walk = begin_walk(plan, way);
+    struct walk walk = begin_walk(plan);
 
     for (int i = 0; i < plan->count; i++) {
         const struct hvd_entry *entry = plan->entries[i];
@@ -259,9 +281,10 @@ static void add_allreduce(const struct hvd_gpu_way *way, const void *from, void 
 static void reduce_all(const struct hvd_gpu_plan *plan, const struct hvd_gpu_way *way,
                        struct hvd_gpu_steps *steps)
 {
-    struct walk walk = begin_walk(plan, way);
+    const struct hvd_gpu_way packed = packed_way(plan, way);
+    struct walk walk = begin_walk(plan);
 
-    add_allreduce(way, plan->room, plan->room, packed_bytes(plan, way), steps);
+    add_allreduce(&packed, plan->pack, plan->pack, packed_bytes(plan, way), steps);
     for (int i = 0; i < plan->count; i++) {
         struct place place = next_place(plan, way, i, &walk);
 
@@ -356,6 +379,13 @@ void hvd_gpu_plan_reducescatter(const struct hvd_gpu_plan *plan,
     add_parts(plan, &way, from, to, steps);
     hvd_gpu_steps_add_kind(steps, HVD_GPU_GROUP_END);
     add_move_out(plan, &way, to, entry->output, part_of(plan, plan->rank), steps);
+}
+
+size_t hvd_gpu_plan_reduce_pack(const struct hvd_gpu_plan *plan)
+{
+    const struct hvd_gpu_way way = way_of(plan);
+
+    return align(packed_bytes(plan, &way), alignment);
 }
 
 size_t hvd_gpu_plan_reduce_room(const struct hvd_gpu_plan *plan)

@@ -44,23 +44,6 @@ int hvd_gpu_run_submit(struct hvd_gpu_run *run, enum hvd_gpu_queue queue,
     return hvd_gpu_job_submit(run->gpu, &run->job, queue, comm, err);
 }
 
-/* Returns 0 when it is done. */
-static int run_inner(struct hvd_gpu_run *run, int64_t *work, bool *moved,
-                     struct hvd_error *err)
-{
-    int status = hvd_run_progress(run->inner, work, moved);
-
-    if (status == HVD_INPROGRESS) {
-        return status;
-    }
-    if (status == 0) {
-        hvd_run_destroy(run->inner);
-        run->inner = NULL;
-        return 0;
-    }
-    return hvd_fail(err, status, "%s", hvd_status_name(status));
-}
-
 /* --- phases --- */
 
 /* Others may begin: what this one puts on streams is there, or goes no further by NCCL. */
@@ -125,6 +108,11 @@ static int begin_by_nccl(struct hvd_gpu_run *run, struct hvd_error *err)
         run->phase = HVD_GPU_COUNT;
         return hvd_gpu_count(run, err);
     }
+    if (hvd_gpu_block_wanted(run)) {
+        run->phase = HVD_GPU_GET_BLOCK;
+        poll_device(run, true);
+        return hvd_gpu_block_begin(run, err);
+    }
     return begin_launch(run, err);
 }
 
@@ -165,7 +153,7 @@ static int begin_turn(struct hvd_gpu_run *run, struct hvd_error *err)
 static int finish_meet(struct hvd_gpu_run *run, int64_t *work, bool *moved,
                        struct hvd_error *err)
 {
-    int status = run_inner(run, work, moved, err);
+    int status = hvd_gpu_run_inner(run, work, moved, err);
 
     status = status != 0 ? status : hvd_gpu_meet_end(run, err);
     return status != 0 ? status : begin(run, err);
@@ -174,10 +162,34 @@ static int finish_meet(struct hvd_gpu_run *run, int64_t *work, bool *moved,
 static int finish_count(struct hvd_gpu_run *run, int64_t *work, bool *moved,
                         struct hvd_error *err)
 {
-    int status = run_inner(run, work, moved, err);
+    int status = hvd_gpu_run_inner(run, work, moved, err);
 
     status = status != 0 ? status : hvd_gpu_count_end(run, err);
     return status != 0 ? status : begin_launch(run, err);
+}
+
+static int finish_get_block(struct hvd_gpu_run *run, struct hvd_error *err)
+{
+    int status = hvd_gpu_job_reached(&run->job, err);
+
+    if (status != 0) {
+        return status;
+    }
+    poll_device(run, false);
+    run->phase = HVD_GPU_TELL_BLOCK;
+    return hvd_gpu_block_tell(run, err);
+}
+
+static int finish_tell_block(struct hvd_gpu_run *run, int64_t *work, bool *moved,
+                             struct hvd_error *err)
+{
+    int status = hvd_gpu_run_inner(run, work, moved, err);
+
+    if (status != 0) {
+        return status;
+    }
+    hvd_gpu_block_end(run);
+    return begin_launch(run, err);
 }
 
 static int finish_ready(struct hvd_gpu_run *run, struct hvd_error *err)
@@ -194,7 +206,7 @@ static int finish_ready(struct hvd_gpu_run *run, struct hvd_error *err)
 static int finish_line_up(struct hvd_gpu_run *run, int64_t *work, bool *moved,
                           struct hvd_error *err)
 {
-    int status = run_inner(run, work, moved, err);
+    int status = hvd_gpu_run_inner(run, work, moved, err);
 
     if (status != 0) {
         return status;
@@ -220,7 +232,7 @@ static int finish_fetch(struct hvd_gpu_run *run, struct hvd_error *err)
 static int finish_on_host(struct hvd_gpu_run *run, int64_t *work, bool *moved,
                           struct hvd_error *err)
 {
-    int status = run_inner(run, work, moved, err);
+    int status = hvd_gpu_run_inner(run, work, moved, err);
 
     if (status != 0) {
         return status;
@@ -291,6 +303,10 @@ static int step(struct hvd_gpu_run *run, int64_t *work, bool *moved,
         return finish_meet(run, work, moved, err);
     case HVD_GPU_COUNT:
         return finish_count(run, work, moved, err);
+    case HVD_GPU_GET_BLOCK:
+        return finish_get_block(run, err);
+    case HVD_GPU_TELL_BLOCK:
+        return finish_tell_block(run, work, moved, err);
     case HVD_GPU_READY:
         return finish_ready(run, err);
     case HVD_GPU_LINE_UP:

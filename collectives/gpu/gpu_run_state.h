@@ -16,6 +16,8 @@ enum hvd_gpu_phase {
     HVD_GPU_AWAIT_TURN,
     HVD_GPU_MEET,
     HVD_GPU_COUNT,
+    HVD_GPU_GET_BLOCK, /* until the device has come there, and done what uses the last one */
+    HVD_GPU_TELL_BLOCK, /* until all ranks know who has one */
     HVD_GPU_READY, /* a trial: until the input is there */
     HVD_GPU_LINE_UP, /* a trial: until it is there on all ranks */
     HVD_GPU_FETCH, /* until the device has come to mark */
@@ -34,15 +36,22 @@ struct hvd_gpu_run {
     bool has_turn;
     bool is_polling; /* counted in gpu->waiting */
 
-    /* A collective of the ranks' hosts under way: MEET, COUNT, LINE_UP, ON_HOST. */
+    /* A collective of the ranks' hosts under way: MEET, COUNT, TELL_BLOCK,
+     * LINE_UP, ON_HOST. */
     struct hvd_run *inner;
     struct hvd_entry gathered; /* of all but ON_HOST */
     int64_t *rows; /* [size] */
     void *shown; /* of MEET: what this rank shows the others */
 
+    /* Of GET_BLOCK and TELL_BLOCK: */
+    char *block; /* NULL: it cannot be had */
+    size_t block_bytes;
+    int32_t has_block;
+    char *given_up[2]; /* of the module, given back by the next work; NULL: none */
+
     int64_t *counts; /* [2 * size] rows sent, rows that come: alltoall */
 
-    struct hvd_gpu_job job; /* under way: READY, FETCH, LAUNCH without pipe */
+    struct hvd_gpu_job job; /* under way: GET_BLOCK, READY, FETCH, LAUNCH without pipe */
     struct hvd_gpu_pipe *pipe; /* PIPE, and LAUNCH then */
     struct hvd_gpu_trace *trace; /* until the mark of the last work has it */
 
@@ -69,6 +78,10 @@ int hvd_gpu_run_gather(struct hvd_gpu_run *run, const void *data, size_t bytes,
                        struct hvd_error *err);
 void hvd_gpu_run_end_gather(struct hvd_gpu_run *run);
 
+/* Moves run->inner on; 0 when it is done. */
+int hvd_gpu_run_inner(struct hvd_gpu_run *run, int64_t *work, bool *moved,
+                      struct hvd_error *err);
+
 /* Device memory for what the library allocates. */
 int hvd_gpu_run_allocate(struct hvd_gpu_run *run, struct hvd_entry *entry, int64_t rows,
                          struct hvd_error *err);
@@ -78,6 +91,17 @@ int hvd_gpu_run_allocate(struct hvd_gpu_run *run, struct hvd_entry *entry, int64
 int hvd_gpu_launch(struct hvd_gpu_run *run, struct hvd_error *err);
 int hvd_gpu_count(struct hvd_gpu_run *run, struct hvd_error *err);
 int hvd_gpu_count_end(struct hvd_gpu_run *run, struct hvd_error *err);
+
+/* What the batch comes to for NCCL; without memory, and rows of an alltoall before they are known. */
+struct hvd_gpu_plan hvd_gpu_run_plan(const struct hvd_gpu_run *run);
+
+/* gpu_block.c. Whether the batch needs more registered memory than there is; its phases; their end;
+ * the steps that give back what is not used any more, before the batch's. */
+bool hvd_gpu_block_wanted(const struct hvd_gpu_run *run);
+int hvd_gpu_block_begin(struct hvd_gpu_run *run, struct hvd_error *err);
+int hvd_gpu_block_tell(struct hvd_gpu_run *run, struct hvd_error *err);
+void hvd_gpu_block_end(struct hvd_gpu_run *run);
+void hvd_gpu_block_give_up(struct hvd_gpu_run *run);
 
 /* gpu_meet.c: begins, and ends with run->peers. */
 int hvd_gpu_meet(struct hvd_gpu_run *run, struct hvd_error *err);
