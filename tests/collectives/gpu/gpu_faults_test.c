@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The k-th call of CUDA or NCCL fails on the last rank, for each k, or, with the argument
- * "pieces", the first calls of each function that a tensor in pieces needs: no rank
- * hangs, each learns what failed, and nothing is left. Runs as each rank of a job on the
+ * "pieces" or "registered", the first calls of each function that a tensor in pieces, or
+ * in memory that is registered, needs: no rank hangs, each learns what failed, and nothing is left. Runs as each rank of a job on the
  * stand-in; rank 0 prints TAP. */
 #include <string.h>
 #include <time.h>
@@ -89,11 +89,16 @@ struct outcome {
     const char *failed;
 };
 
+static bool is_no_failure(void)
+{
+    return fake_gpu_failed_kernels() || fake_gpu_failed_registering();
+}
+
 /* Whether the user has to be told: of NCCL's state the next one that asks is. */
 static bool must_tell(const char *failed)
 {
     return failed != NULL && strcmp(failed, "ncclCommGetAsyncError") != 0 &&
-           !fake_gpu_failed_at_end() && !fake_gpu_failed_kernels();
+           !fake_gpu_failed_at_end() && !is_no_failure();
 }
 
 /* function: NULL for any. */
@@ -115,7 +120,7 @@ static struct outcome attempt(const char *function, long k)
     hvd_shutdown();
     outcome.failed = failed != NULL ? failed : "none";
     outcome.was_last = rank == size - 1 && failed == NULL;
-    if (fake_gpu_failed_kernels() && status != 0) {
+    if (is_no_failure() && status != 0) {
         fprintf(stderr, "# call %ld, %s: %d %s\n", k, failed, status, err.text);
         outcome.is_good = false;
     }
@@ -182,17 +187,12 @@ static long try_all(struct result *result)
     return k;
 }
 
-static long try_pieces(struct result *result)
+/* functions: NULL behind the last. */
+static long try_each(const char *const *functions, struct result *result)
 {
-    static const char *const functions[] = {
-        "cuMemHostAlloc",         "cuMemAlloc",        "cuMemcpyAsync",
-        "cuStreamWaitEvent",      "ncclReduceScatter", "ncclAllGather",
-        "cuEventRecord",          "cuEventCreate",     "ncclGetUniqueId",
-        "ncclCommInitRankConfig",
-    };
     long calls = 0;
 
-    for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
+    for (int i = 0; functions[i] != NULL; i++) {
         result->is_over = false;
         for (long k = 1; k <= 3 && !result->is_over && result->is_good; k++) {
             try_call(functions[i], k, result);
@@ -204,7 +204,21 @@ static long try_pieces(struct result *result)
 
 int main(int argc, char **argv)
 {
+    static const char *const of_pieces[] = {"cuMemHostAlloc",
+                                            "cuMemAlloc",
+                                            "cuMemcpyAsync",
+                                            "cuStreamWaitEvent",
+                                            "ncclReduceScatter",
+                                            "ncclAllGather",
+                                            "cuEventRecord",
+                                            "cuEventCreate",
+                                            "ncclGetUniqueId",
+                                            "ncclCommInitRankConfig",
+                                            NULL};
+    static const char *const of_registering[] = {"ncclMemAlloc", "ncclCommRegister",
+                                                 "ncclAllReduce", "cuEventRecord", NULL};
     bool in_pieces = argc > 1 && strcmp(argv[1], "pieces") == 0;
+    bool registers = argc > 1 && strcmp(argv[1], "registered") == 0;
     struct result result = {.is_good = true};
     long calls;
 
@@ -218,10 +232,14 @@ int main(int argc, char **argv)
     input = gpu_memory(4096);
     output = gpu_memory(4096);
     fake_gpu_live(&before);
-    calls = in_pieces ? try_pieces(&result) : try_all(&result);
+    calls = in_pieces   ? try_each(of_pieces, &result)
+            : registers ? try_each(of_registering, &result)
+                        : try_all(&result);
     if (rank == 0) {
         tap_note("%ld calls", calls);
-        tap_ok(result.is_good && calls > (in_pieces ? 15 : 40),
+        tap_ok(result.is_good && calls > (in_pieces   ? 15
+                                          : registers ? 6
+                                                      : 40),
                "each call that fails is named, no rank hangs, nothing is left");
         tap_ok(result.stuck == 0, "nor where the others wait for the rank that failed");
         return tap_done();
