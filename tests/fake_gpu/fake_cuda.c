@@ -160,12 +160,11 @@ HVD_EXPORT bool fake_gpu_free(const void *memory)
 
 HVD_EXPORT int cuMemFree_v2(uint64_t address)
 {
-    if (fake_gpu_fails("cuMemFree")) {
-        return FAKE_INVALID_VALUE;
-    }
+    bool was_there;
+
     fake_drain_streams();
-    return fake_gpu_free((const void *)(uintptr_t)address) ? FAKE_SUCCESS
-                                                           : FAKE_INVALID_VALUE;
+    was_there = fake_gpu_free((const void *)(uintptr_t)address);
+    return was_there && !fake_gpu_fails("cuMemFree") ? FAKE_SUCCESS : FAKE_INVALID_VALUE;
 }
 
 HVD_EXPORT int cuMemHostAlloc(void **memory, size_t bytes, unsigned flags)
@@ -185,13 +184,10 @@ HVD_EXPORT int cuMemHostAlloc(void **memory, size_t bytes, unsigned flags)
 
 HVD_EXPORT int cuMemFreeHost(void *memory)
 {
-    if (fake_gpu_fails("cuMemFreeHost")) {
-        return FAKE_INVALID_VALUE;
-    }
     fake_drain_streams();
     free(memory);
     fake_count(&live.host_memory, -1);
-    return FAKE_SUCCESS;
+    return fake_gpu_fails("cuMemFreeHost") ? FAKE_INVALID_VALUE : FAKE_SUCCESS;
 }
 
 /* --- devices and contexts --- */

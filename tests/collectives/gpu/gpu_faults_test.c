@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The k-th call of CUDA or NCCL fails on the last rank, for each k, or, with the argument
- * "pieces" or "registered", the first calls of each function that a tensor in pieces, or
- * in memory that is registered, needs: no rank hangs, each learns what failed, and nothing is left. Runs as each rank of a job on the
- * stand-in; rank 0 prints TAP. */
+/* The k-th call of CUDA or NCCL fails on the last rank, for each k, or, with an argument, the first
+ * calls of some functions: "pieces" and "registered", what a tensor in pieces, or in memory that is
+ * registered, needs; "names", what comes too late to be counted so; "end", what ends things, also in
+ * shutdown, which breaks nothing. No rank hangs, each learns what failed, and nothing is left. Runs
+ * as each rank of a job on the stand-in; rank 0 prints TAP. */
 #include <string.h>
 #include <time.h>
 
@@ -16,9 +17,11 @@ enum {
     ROWS = 3,
     MOST_CALLS = 100, /* then there are only looks at events, of which there is no end */
     LIMIT_S = 10,
+    MOST_RANKS = 16,
 };
 
 static int rank, size;
+static bool is_of_end; /* what fails ends a thing, and may do so in shutdown */
 static void *stream;
 static float *input, *output;
 static struct fake_live before;
@@ -52,6 +55,7 @@ static int run_all(struct hvd_error *err)
                                 .device = gpu_number(),
                                 .stream = stream};
     struct hvd_tensor pair[2] = {tensor, tensor};
+    const int32_t splits[MOST_RANKS] = {1, ROWS - 1}; /* the first ranks get all */
     struct hvd_request *request = NULL;
     int status;
 
@@ -65,6 +69,15 @@ static int run_all(struct hvd_error *err)
     }
     if (status == 0) {
         status = finish(hvd_broadcast_start(&tensor, 0, 0, &request, err), &request, err);
+    }
+    if (status == 0) {
+        status =
+            finish(hvd_reducescatter_start(&tensor, 1, HVD_SUM, 1, 1, 0, &request, err),
+                   &request, err);
+    }
+    if (status == 0) {
+        status = finish(hvd_alltoall_start(&tensor, splits, size, 0, &request, err),
+                        &request, err);
     }
     tensor.dtype = HVD_INT16;
     tensor.name = "i";
@@ -113,11 +126,15 @@ static struct outcome attempt(const char *function, long k)
     call_init();
     fake_gpu_fail_in(function, rank == size - 1 ? k : 0);
     status = run_all(&err);
-    failed = fake_gpu_failed();
-    if (failed == NULL) {
+    if (fake_gpu_failed() == NULL && !is_of_end) {
         fake_gpu_fail_at(0); /* shutdown may do as it likes */
     }
     hvd_shutdown();
+    failed = fake_gpu_failed();
+    if (is_of_end && status != 0) {
+        fprintf(stderr, "# call %ld, %s: %d %s\n", k, function, status, err.text);
+        outcome.is_good = false;
+    }
     outcome.failed = failed != NULL ? failed : "none";
     outcome.was_last = rank == size - 1 && failed == NULL;
     if (is_no_failure() && status != 0) {
@@ -217,7 +234,17 @@ int main(int argc, char **argv)
                                             NULL};
     static const char *const of_registering[] = {"ncclMemAlloc", "ncclCommRegister",
                                                  "ncclAllReduce", "cuEventRecord", NULL};
+    static const char *const of_all[] = {
+        "ncclBroadcast", "ncclReduce", "ncclSend",          "ncclRecv", "ncclAllGather",
+        "ncclAllReduce", "cuMemAlloc", "cuStreamWaitEvent", NULL};
+    static const char *const of_end[] = {"cuMemFree",        "cuMemFreeHost",
+                                         "cuStreamDestroy",  "cuEventDestroy",
+                                         "cuModuleUnload",   "cuDevicePrimaryCtxRelease",
+                                         "cuCtxPopCurrent",  "ncclCommDestroy",
+                                         "ncclRedOpDestroy", NULL};
     bool in_pieces = argc > 1 && strcmp(argv[1], "pieces") == 0;
+    bool at_end = argc > 1 && strcmp(argv[1], "end") == 0;
+    bool by_name = argc > 1 && strcmp(argv[1], "names") == 0;
     bool registers = argc > 1 && strcmp(argv[1], "registered") == 0;
     struct result result = {.is_good = true};
     long calls;
@@ -232,14 +259,15 @@ int main(int argc, char **argv)
     input = gpu_memory(4096);
     output = gpu_memory(4096);
     fake_gpu_live(&before);
+    is_of_end = at_end;
     calls = in_pieces   ? try_each(of_pieces, &result)
             : registers ? try_each(of_registering, &result)
+            : at_end    ? try_each(of_end, &result)
+            : by_name   ? try_each(of_all, &result)
                         : try_all(&result);
     if (rank == 0) {
         tap_note("%ld calls", calls);
-        tap_ok(result.is_good && calls > (in_pieces   ? 15
-                                          : registers ? 6
-                                                      : 40),
+        tap_ok(result.is_good && calls > (argc > 1 ? 6 : 40),
                "each call that fails is named, no rank hangs, nothing is left");
         tap_ok(result.stuck == 0, "nor where the others wait for the rank that failed");
         return tap_done();

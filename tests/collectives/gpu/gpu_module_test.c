@@ -92,7 +92,7 @@ static void test_faults(void)
 }
 
 /* The other rank never comes: abort ends what waits for it. */
-static void test_give_up(void)
+static void test_give_up(bool fails)
 {
     struct pass pass = {0};
     struct hvd_gpu_card card;
@@ -108,12 +108,16 @@ static void test_give_up(void)
         pass_module->submit(pass.device, &work);
         pass_pause_ms(50);
         tap_ok(atomic_load(&work.status) == HVD_INPROGRESS, "it waits for the other one");
+        fake_gpu_fail_in("ncclCommAbort", fails ? 1 : 0);
         pass_module->abort(pass.device);
         tap_ok(pass_module->stop(pass.device, 5000),
                "until abort, then the launcher stops");
         tap_ok(atomic_load(&work.status) == HVD_ERR_STATE,
                "and says that the job has ended");
     }
+    tap_ok((fake_gpu_failed() != NULL) == fails, "NCCL %s",
+           fails ? "fails in it" : "does so");
+    fake_gpu_fail_at(0);
     pass_close(&pass);
     tap_ok(!pass_has_left(), "and nothing is left");
 }
@@ -167,6 +171,58 @@ static int version(void)
     return text != NULL ? atoi(text) : 21803;
 }
 
+/* What is asked once in a process. */
+static void test_unknown_version(void)
+{
+    struct hvd_gpu_facts facts;
+
+    fake_gpu_fail_in("ncclGetVersion", 1);
+    pass_module->probe(NULL, &facts);
+    tap_ok(strstr(facts.nccl.problem, "ncclGetVersion says") != NULL,
+           "an NCCL that does not tell its version is not used");
+    fake_gpu_fail_in("cuDriverGetVersion", 1);
+    pass_module->probe(NULL, &facts);
+    fake_gpu_fail_at(0);
+}
+
+static enum hvd_gpu_link link_when(const char *failing, const struct hvd_gpu_card *cards)
+{
+    enum hvd_gpu_link found;
+
+    fake_gpu_fail_in(failing, failing != NULL ? 1 : 0);
+    found = pass_module->link(cards[0].uuid, cards[1].uuid);
+    fake_gpu_fail_at(0);
+    return found;
+}
+
+static void test_links(void)
+{
+    static const char *const functions[] = {"cuDeviceGetCount", "cuDeviceGet",
+                                            "cuDeviceGetUuid", "cuDeviceCanAccessPeer"};
+    struct hvd_gpu_device *device = NULL;
+    struct hvd_gpu_card cards[2];
+    struct hvd_error err = {0};
+    bool good = true, unknown = true;
+
+    setenv("FAKE_GPU_COUNT", "2", 1);
+    setenv("FAKE_GPU_P2P", "0-1:nvlink", 1);
+    for (int i = 0; i < 2 && good; i++) {
+        good = pass_module->open(i, pass_ignore, NULL, &device, &err) == 0 &&
+               pass_module->identify(device, false, &cards[i], &err) == 0;
+        pass_module->stop(device, 5000);
+        pass_module->close(device);
+    }
+    tap_ok(good && link_when(NULL, cards) == HVD_GPU_LINK_NVLINK, "two GPUs are linked");
+    for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
+        unknown &= link_when(functions[i], cards) == HVD_GPU_LINK_UNKNOWN;
+    }
+    tap_ok(unknown, "nobody knows how where CUDA does not say");
+    tap_ok(link_when("cuDeviceGetP2PAttribute", cards) == HVD_GPU_LINK_PCIE,
+           "at least by PCIe");
+    unsetenv("FAKE_GPU_P2P");
+    unsetenv("FAKE_GPU_COUNT");
+}
+
 static bool facts_have_kernels(void)
 {
     struct hvd_gpu_facts facts;
@@ -204,7 +260,9 @@ int main(int argc, char **argv)
         pass_in[i] = (float)i;
     }
     if (tap_ok(argc == 2 && pass_load(argv[1]), "the pass_module can be loaded")) {
+        test_unknown_version();
         test_facts();
+        test_links();
         test_order();
         if (getenv("FAKE_GPU_KERNELS") == NULL && facts_have_kernels()) {
             test_launches();
@@ -212,7 +270,8 @@ int main(int argc, char **argv)
         test_faults();
         test_leave();
         if (version() >= 21400) { /* before, NCCL does not let go */
-            test_give_up();
+            test_give_up(false);
+            test_give_up(true);
         }
     }
     return tap_done();
