@@ -227,8 +227,9 @@ struct hvd_gpu_module {
     /* Whether what was put on the stream has failed since. Not while a work uses it. */
     int (*comm_check)(struct hvd_gpu_comm *comm, struct hvd_error *err);
 
-    /* Ends it once the device has done what was put on its stream, which no more work is, and the
-     * launcher has the time. Does not wait. All its ranks do so, in any order; comm is gone then. */
+    /* Ends it once the device has done what was put on its stream, which no more work is,
+     * and the launcher has the time. Does not wait. All its ranks do so, in any order;
+     * comm is gone then. */
     void (*comm_destroy)(struct hvd_gpu_comm *comm);
 
     void (*submit)(struct hvd_gpu_device *device, struct hvd_gpu_work *work);

@@ -92,11 +92,12 @@ int hvd_gpu_launch(struct hvd_gpu_run *run, struct hvd_error *err);
 int hvd_gpu_count(struct hvd_gpu_run *run, struct hvd_error *err);
 int hvd_gpu_count_end(struct hvd_gpu_run *run, struct hvd_error *err);
 
-/* What the batch comes to for NCCL; without memory, and rows of an alltoall before they are known. */
+/* What the batch comes to for NCCL; without memory, and rows of an alltoall before they
+ * are known. */
 struct hvd_gpu_plan hvd_gpu_run_plan(const struct hvd_gpu_run *run);
 
-/* gpu_block.c. Whether the batch needs more registered memory than there is; its phases; their end;
- * the steps that give back what is not used any more, before the batch's. */
+/* gpu_block.c. Whether the batch needs more registered memory than there is; its phases;
+ * their end; the steps that give back what is not used any more, before the batch's. */
 bool hvd_gpu_block_wanted(const struct hvd_gpu_run *run);
 int hvd_gpu_block_begin(struct hvd_gpu_run *run, struct hvd_error *err);
 int hvd_gpu_block_tell(struct hvd_gpu_run *run, struct hvd_error *err);

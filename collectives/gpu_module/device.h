@@ -123,7 +123,8 @@ void hvd_comm_destroy(struct hvd_gpu_comm *comm);
  * it has ended: then only the struct is there. */
 bool hvd_comm_leave(struct hvd_gpu_comm *comm);
 
-/* register.c, launcher. Gets so much memory of NCCL's, registered; *memory is the communicator's. */
+/* register.c, launcher. Gets so much memory of NCCL's, registered; *memory is the
+ * communicator's. */
 int hvd_comm_register(struct hvd_gpu_comm *comm, size_t bytes, void **memory,
                       struct hvd_error *err);
 /* Gives it back, which the device is done with. */

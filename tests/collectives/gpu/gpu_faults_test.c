@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The k-th call of CUDA or NCCL fails on the last rank, for each k, or, with an argument, the first
- * calls of some functions: "pieces" and "registered", what a tensor in pieces, or in memory that is
- * registered, needs; "names", what comes too late to be counted so; "end", what ends things, also in
- * shutdown, which breaks nothing. No rank hangs, each learns what failed, and nothing is left. Runs
- * as each rank of a job on the stand-in; rank 0 prints TAP. */
+/* The k-th call of CUDA or NCCL fails on the last rank, for each k, or, with an argument,
+ * the first calls of some functions: "pieces" and "registered", what a tensor in pieces,
+ * or in memory that is registered, needs; "names", what comes too late to be counted so;
+ * "end", what ends things, also in shutdown, which breaks nothing. No rank hangs, each
+ * learns what failed, and nothing is left. Runs as each rank of a job on the stand-in;
+ * rank 0 prints TAP. */
 #include <string.h>
 #include <time.h>
 

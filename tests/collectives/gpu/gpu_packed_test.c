@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Groups of small tensors, which are packed, and large ones, which are not, more from round to round,
- * also when a rank has joined. gpu_packed_test yes|no: whether NCCL is to have got registered memory
- * meanwhile. Runs as each rank of a job of 2 or more on the stand-in; rank 0 prints TAP, the others
- * end with 1 when something is wrong. */
+/* Groups of small tensors, which are packed, and large ones, which are not, more from
+ * round to round, also when a rank has joined. gpu_packed_test yes|no: whether NCCL is to
+ * have got registered memory meanwhile. Runs as each rank of a job of 2 or more on the
+ * stand-in; rank 0 prints TAP, the others end with 1 when something is wrong. */
 #include <string.h>
 
 #include "collectives/hvd.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory registered with NCCL, on the stand-in: by the module, and that the stand-in finds what NCCL
- * leaves undefined. Two devices of this process are two ranks. gpu_register_test MODULE. */
+/* Memory registered with NCCL, on the stand-in: by the module, and that the stand-in finds
+ * what NCCL leaves undefined. Two devices of this process are two ranks.
+ * gpu_register_test MODULE. */
 #include <string.h>
 #include <time.h>
 
