@@ -20,9 +20,27 @@ struct hvd_net {
     struct hvd_net_pool pool;
     int failed_peer;
     const char *failure;
+    struct hvd_net_scope scope; /* enter NULL: none */
     bool is_closing_due; /* a failed peer still has its endpoint */
     bool is_ending;
 };
+
+/* --- the scope of device memory --- */
+
+/* Returns whether it is to be left. */
+static bool enter_scope(const struct hvd_net *net)
+{
+    return net->scope.enter != NULL && net->scope.enter(net->scope.context);
+}
+
+static void leave_scope(const struct hvd_net *net, bool has_entered)
+{
+    if (has_entered) {
+        net->scope.leave(net->scope.context);
+    }
+}
+
+/* --- peers --- */
 
 static void fail_peer(struct hvd_net_peer *peer, const char *reason)
 {
@@ -53,6 +71,13 @@ static int send_fragment(void *context, struct hvd_net_fragment *fragment)
     struct hvd_net_peer *peer = context;
 
     return hvd_ucx_send(peer->net->ucx, peer->endpoint, fragment);
+}
+
+static int fetch_offer(void *context, void *offer, struct hvd_net_op *op)
+{
+    struct hvd_net_peer *peer = context;
+
+    return hvd_ucx_fetch(peer->net->ucx, offer, op);
 }
 
 /* NULL when memory is out. */
@@ -89,6 +114,7 @@ static struct hvd_flow *flow_of(struct hvd_net *net, struct hvd_net_peer *peer,
 {
     const struct hvd_flow_link link = {
         .send = send_fragment,
+        .fetch = fetch_offer,
         .peer = peer,
         .source = (uint32_t)net->rank,
         .pool = &net->pool,
@@ -136,6 +162,15 @@ static void on_sent(void *context, struct hvd_net_fragment *fragment, int status
     hvd_flow_sent(fragment, status);
 }
 
+static void on_fetched(void *context, struct hvd_net_op *op, int status)
+{
+    const struct hvd_net *net = context;
+
+    if (!net->is_ending) {
+        op->status = status;
+    }
+}
+
 static void on_failure(void *context, void *peer, const char *reason)
 {
     struct hvd_net *net = context;
@@ -157,6 +192,7 @@ int hvd_net_create(struct hvd_net **out, struct hvd_error *err)
         .context = net,
         .arrived = on_arrival,
         .sent = on_sent,
+        .fetched = on_fetched,
         .failed = on_failure,
     };
     int status;
@@ -208,6 +244,7 @@ static void begin(struct hvd_net *net, struct hvd_net_op *op,
                   int (*start)(struct hvd_flow *flow, struct hvd_net_op *op))
 {
     struct hvd_net_peer *peer = peer_of(net, op->peer);
+    bool has_entered = enter_scope(net);
     struct hvd_flow *flow;
 
     if (peer != NULL) {
@@ -216,9 +253,10 @@ static void begin(struct hvd_net *net, struct hvd_net_op *op,
     flow = peer != NULL ? flow_of(net, peer, op->channel) : NULL;
     if (flow == NULL) {
         op->status = HVD_ERR_NOMEM;
-        return;
+    } else {
+        check(peer, start(flow, op));
     }
-    check(peer, start(flow, op));
+    leave_scope(net, has_entered);
 }
 
 static struct hvd_net_op op_with(int peer, uint32_t channel, size_t bytes)
@@ -251,6 +289,39 @@ void hvd_net_recv_by(struct hvd_net *net, int peer, uint32_t channel, hvd_net_ta
     begin(net, op, hvd_flow_recv);
 }
 
+void hvd_net_send_device(struct hvd_net *net, int peer, uint32_t channel,
+                         const void *data, size_t bytes, struct hvd_net_op *op)
+{
+    *op = op_with(peer, channel, bytes);
+    op->data = (char *)(uintptr_t)data;
+    op->is_device = true;
+    begin(net, op, hvd_flow_send);
+}
+
+void hvd_net_recv_device(struct hvd_net *net, int peer, uint32_t channel, void *data,
+                         size_t bytes, struct hvd_net_op *op)
+{
+    *op = op_with(peer, channel, bytes);
+    op->data = data;
+    op->is_device = true;
+    begin(net, op, hvd_flow_recv);
+}
+
+bool hvd_net_has_cuda(const struct hvd_net *net)
+{
+    return hvd_ucx_has_cuda(net->ucx);
+}
+
+int hvd_net_version(void)
+{
+    return hvd_ucx_version();
+}
+
+void hvd_net_use_scope(struct hvd_net *net, const struct hvd_net_scope *scope)
+{
+    net->scope = *scope;
+}
+
 static void close_failed(struct hvd_net *net)
 {
     net->is_closing_due = false;
@@ -266,12 +337,14 @@ static void close_failed(struct hvd_net *net)
 
 int hvd_net_progress(struct hvd_net *net)
 {
+    bool has_entered = enter_scope(net);
     int count = hvd_ucx_progress(net->ucx);
 
     if (net->is_closing_due) {
         close_failed(net);
         count++;
     }
+    leave_scope(net, has_entered);
     return count;
 }
 
@@ -282,7 +355,11 @@ int hvd_net_fd(const struct hvd_net *net)
 
 int hvd_net_arm(struct hvd_net *net)
 {
-    return net->is_closing_due ? HVD_INPROGRESS : hvd_ucx_arm(net->ucx);
+    bool has_entered = enter_scope(net);
+    int status = net->is_closing_due ? HVD_INPROGRESS : hvd_ucx_arm(net->ucx);
+
+    leave_scope(net, has_entered);
+    return status;
 }
 
 bool hvd_net_is_sending(const struct hvd_net *net)
@@ -300,14 +377,18 @@ int hvd_net_failed_peer(const struct hvd_net *net, const char **reason)
 
 void hvd_net_destroy(struct hvd_net *net)
 {
+    bool has_entered;
+
     if (net == NULL) {
         return;
     }
     net->is_ending = true;
+    has_entered = enter_scope(net);
     for (int i = 0; i < net->size; i++) {
         hvd_net_peer_destroy(net->peers[i]);
     }
     hvd_ucx_destroy(net->ucx);
+    leave_scope(net, has_entered);
     hvd_net_pool_finish(&net->pool);
     free(net->peers);
     free(net->address_at);

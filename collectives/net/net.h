@@ -43,9 +43,11 @@ struct hvd_net_op {
     int peer;
     uint32_t channel;
     char *data;
+    bool is_device; /* data is memory of a GPU */
     hvd_net_take *take; /* NULL: copies to data */
     size_t bytes;
     size_t done;
+    void *carrier; /* the network's own */
 };
 
 /* UCX takes over SIGSEGV and its like when it is loaded, and it is loaded with libhvd: gives
@@ -74,6 +76,30 @@ void hvd_net_recv(struct hvd_net *net, int peer, uint32_t channel, void *data,
 /* As recv, but take gets the bytes: a sum can read them where the network has put them. */
 void hvd_net_recv_by(struct hvd_net *net, int peer, uint32_t channel, hvd_net_take *take,
                      size_t bytes, struct hvd_net_op *op);
+
+/* GPU memory. Whether UCX reads and writes that of CUDA itself, over this network; and its
+ * version, 11301 is 1.13.1, 0 in a build without it. */
+bool hvd_net_has_cuda(const struct hvd_net *net);
+int hvd_net_version(void);
+
+/* What makes a CUDA context the thread's own, and undoes that. enter returns whether it did. */
+struct hvd_net_scope {
+    bool (*enter)(void *context);
+    void (*leave)(void *context);
+    void *context;
+};
+
+/* Before device memory goes this way: whatever may reach UCX is in the scope from now on, also
+ * destroy. */
+void hvd_net_use_scope(struct hvd_net *net, const struct hvd_net_scope *scope);
+
+/* As send and recv, of CUDA memory of the scope: a message of one is received by the other,
+ * and its bytes stay where they are until both are posted. Until status says so, also after a
+ * failure, the network may still read or write there. */
+void hvd_net_send_device(struct hvd_net *net, int peer, uint32_t channel,
+                         const void *data, size_t bytes, struct hvd_net_op *op);
+void hvd_net_recv_device(struct hvd_net *net, int peer, uint32_t channel, void *data,
+                         size_t bytes, struct hvd_net_op *op);
 
 /* Moves things on; returns how many events were handled, 0 when there was nothing to do. */
 int hvd_net_progress(struct hvd_net *net);

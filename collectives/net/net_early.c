@@ -56,6 +56,7 @@ int hvd_early_keep(struct hvd_early_list *list, const struct hvd_flow_arrival *a
     early->sequence = arrival->header->sequence;
     early->bytes = arrival->bytes;
     early->data = is_copied ? early->copy : arrival->data;
+    early->is_offer = arrival->is_offer;
     early->release = arrival->release;
     early->release_context = arrival->release_context;
     if (is_copied) {

@@ -11,6 +11,7 @@ struct hvd_early {
     uint32_t sequence;
     size_t bytes;
     const void *data;
+    bool is_offer;
     void (*release)(void *context, void *data); /* NULL: data is copied below */
     void *release_context;
     size_t room; /* of copy */

@@ -80,9 +80,10 @@ uint32_t hvd_flow_channel(const struct hvd_flow *flow)
     return flow->channel;
 }
 
-static uint32_t cost(size_t bytes)
+/* What is fetched the receiver need not keep. */
+static uint32_t cost(size_t bytes, bool is_fetched)
 {
-    return (uint32_t)bytes + HVD_NET_FRAGMENT_COST;
+    return (is_fetched ? 0 : (uint32_t)bytes) + HVD_NET_FRAGMENT_COST;
 }
 
 /* A fragment of op is not the network's any more. */
@@ -134,7 +135,7 @@ static int send_fragment(struct hvd_flow *flow, struct hvd_net_fragment *fragmen
     flow->told = flow->taken;
     if (fragment->bytes > 0) {
         flow->next_out++;
-        flow->sent_cost += cost(fragment->bytes);
+        flow->sent_cost += cost(fragment->bytes, fragment->op->is_device);
     }
     status = flow->link.send(flow->link.peer, fragment);
     return status == HVD_INPROGRESS ? 0 : hvd_flow_sent(fragment, status);
@@ -158,6 +159,9 @@ static size_t next_part(const struct hvd_net_op *op, size_t handed)
     size_t parts = (left + HVD_NET_FRAGMENT_BYTES - 1) / HVD_NET_FRAGMENT_BYTES;
     size_t part = (left + parts - 1) / parts;
 
+    if (op->is_device) {
+        return left;
+    }
     part = (part + HVD_NET_PIECE_BYTES - 1) / HVD_NET_PIECE_BYTES * HVD_NET_PIECE_BYTES;
     return part < left ? part : left;
 }
@@ -172,7 +176,8 @@ static int pump(struct hvd_flow *flow)
         struct hvd_net_fragment *fragment;
         size_t bytes = next_part(op, flow->handed);
 
-        if (flow->sent_cost - flow->acknowledged + cost(bytes) > HVD_NET_WINDOW_BYTES) {
+        if (flow->sent_cost - flow->acknowledged + cost(bytes, op->is_device) >
+            HVD_NET_WINDOW_BYTES) {
             break;
         }
         fragment = make_fragment(flow, op, bytes);
@@ -190,12 +195,32 @@ static int pump(struct hvd_flow *flow)
     return status;
 }
 
+/* Has the bytes of an offer brought to the next receive. Its status is its own: what goes wrong
+ * there has nothing to do with the order of messages. */
+static int fetch(struct hvd_flow *flow, const void *offer, size_t bytes)
+{
+    struct hvd_net_op *op = flow->receives.first;
+    int status;
+
+    if (!op->is_device || bytes != op->bytes) {
+        return HVD_ERR_NET;
+    }
+    pop(&flow->receives);
+    flow->next_in++;
+    flow->taken += cost(bytes, true);
+    status = flow->link.fetch(flow->link.peer, (void *)(uintptr_t)offer, op);
+    if (status != HVD_INPROGRESS) {
+        op->status = status;
+    }
+    return tell_taken(flow);
+}
+
 /* Puts the next fragment in order where it belongs. */
 static int take(struct hvd_flow *flow, const void *data, size_t bytes)
 {
     struct hvd_net_op *op = flow->receives.first;
 
-    if (bytes > op->bytes - op->done) {
+    if (op->is_device || bytes > op->bytes - op->done) {
         return HVD_ERR_NET;
     }
     if (op->take != NULL) {
@@ -205,12 +230,28 @@ static int take(struct hvd_flow *flow, const void *data, size_t bytes)
     }
     op->done += bytes;
     flow->next_in++;
-    flow->taken += cost(bytes);
+    flow->taken += cost(bytes, false);
     if (op->done == op->bytes) {
         pop(&flow->receives);
         op->status = 0;
     }
     return tell_taken(flow);
+}
+
+/* An offer that is fetched is the network's again, and not to be released. */
+static int take_first(struct hvd_flow *flow, struct hvd_early_list *list)
+{
+    struct hvd_early *early = list->first;
+    int status;
+
+    if (early->is_offer) {
+        status = fetch(flow, early->data, early->bytes);
+        early->release = status != HVD_ERR_NET ? NULL : early->release;
+    } else {
+        status = take(flow, early->data, early->bytes);
+    }
+    hvd_early_drop(list);
+    return status;
 }
 
 static int take_early(struct hvd_flow *flow)
@@ -219,8 +260,7 @@ static int take_early(struct hvd_flow *flow)
 
     while (status == 0 && flow->receives.first != NULL && flow->early.first != NULL &&
            flow->early.first->sequence == flow->next_in) {
-        status = take(flow, flow->early.first->data, flow->early.first->bytes);
-        hvd_early_drop(&flow->early);
+        status = take_first(flow, &flow->early);
     }
     return status;
 }
@@ -243,7 +283,8 @@ int hvd_flow_arrived(struct hvd_flow *flow, const struct hvd_flow_arrival *arriv
     if (header->sequence != flow->next_in || flow->receives.first == NULL) {
         return hvd_early_keep(&flow->early, arrival);
     }
-    status = take(flow, arrival->data, arrival->bytes);
+    status = arrival->is_offer ? fetch(flow, arrival->data, arrival->bytes)
+                               : take(flow, arrival->data, arrival->bytes);
     return status != 0 ? status : take_early(flow);
 }
 

@@ -10,6 +10,10 @@
  *             tells the sender how much it has taken, with its own fragments, or alone once a
  *             quarter of a window has gathered
  *
+ * A message of device memory is one fragment, and an offer: nothing comes but the word that it is
+ * there. Once a receive is posted, its bytes are fetched into that; until then they stay with the
+ * sender, and take nothing of the window but the cost of a fragment.
+ *
  * A sender that waits for room has more than half a window with the receiver; as that is
  * taken, a quarter is told, so that the sender goes on whatever the other channels do. */
 #ifndef HVD_NET_FLOW_H
@@ -38,6 +42,9 @@
  * hvd_flow_sent will follow, or a failure. */
 struct hvd_flow_link {
     int (*send)(void *peer, struct hvd_net_fragment *fragment);
+    /* Takes over an offer, see hvd_flow_arrival. Returns 0, a failure, or HVD_INPROGRESS when
+     * the network will set op->status. */
+    int (*fetch)(void *peer, void *offer, struct hvd_net_op *op);
     void *peer;
     uint32_t source; /* this rank */
     struct hvd_net_pool *pool;
@@ -59,6 +66,8 @@ struct hvd_flow_arrival {
     const struct hvd_net_header *header;
     const void *data;
     size_t bytes;
+    bool
+        is_offer; /* data is the network's word for what the sender has; release is set */
     void (*release)(void *context, void *data);
     void *release_context;
 };
@@ -69,7 +78,7 @@ int hvd_flow_arrived(struct hvd_flow *flow, const struct hvd_flow_arrival *arriv
 int hvd_flow_sent(struct hvd_net_fragment *fragment, int status);
 
 /* Ends all operations with status, from now on. Those of which UCX still holds fragments end
- * when hvd_flow_sent has been called for them. */
+ * when hvd_flow_sent has been called for them, those that are fetched when the network is done. */
 void hvd_flow_fail(struct hvd_flow *flow, int status);
 
 #endif

@@ -65,6 +65,35 @@ void hvd_net_recv_by(struct hvd_net *net, int peer, uint32_t channel, hvd_net_ta
     hvd_net_send(net, peer, channel, NULL, bytes, op);
 }
 
+bool hvd_net_has_cuda(const struct hvd_net *net)
+{
+    (void)net;
+    return false;
+}
+
+int hvd_net_version(void)
+{
+    return 0;
+}
+
+void hvd_net_use_scope(struct hvd_net *net, const struct hvd_net_scope *scope)
+{
+    (void)net;
+    (void)scope;
+}
+
+void hvd_net_send_device(struct hvd_net *net, int peer, uint32_t channel,
+                         const void *data, size_t bytes, struct hvd_net_op *op)
+{
+    hvd_net_send(net, peer, channel, data, bytes, op);
+}
+
+void hvd_net_recv_device(struct hvd_net *net, int peer, uint32_t channel, void *data,
+                         size_t bytes, struct hvd_net_op *op)
+{
+    hvd_net_send(net, peer, channel, data, bytes, op);
+}
+
 int hvd_net_progress(struct hvd_net *net)
 {
     (void)net;

@@ -66,12 +66,14 @@ static ucs_status_t on_arrival(void *arg, const void *header, size_t header_byte
 {
     struct hvd_ucx *ucx = arg;
     bool may_keep = (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_DATA) != 0;
+    bool is_offer = (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
     struct hvd_net_header aligned;
     struct hvd_flow_arrival arrival = {
         .header = &aligned,
         .data = data,
         .bytes = bytes,
-        .release = may_keep ? release : NULL,
+        .is_offer = is_offer,
+        .release = may_keep || is_offer ? release : NULL,
         .release_context = ucx,
     };
 
@@ -92,6 +94,16 @@ static void on_sent(void *request, ucs_status_t status, void *user_data)
 
     ucp_request_free(request);
     ucx->handlers.sent(ucx->handlers.context, fragment, from_ucs(status));
+}
+
+static void on_fetched(void *request, ucs_status_t status, size_t bytes, void *user_data)
+{
+    struct hvd_net_op *op = user_data;
+    struct hvd_ucx *ucx = op->carrier;
+
+    (void)bytes;
+    ucp_request_free(request);
+    ucx->handlers.fetched(ucx->handlers.context, op, from_ucs(status));
 }
 
 static void on_failure(void *arg, ucp_ep_h ep, ucs_status_t status)
@@ -245,12 +257,15 @@ void hvd_ucx_close(struct hvd_ucx *ucx, void *opened)
 int hvd_ucx_send(struct hvd_ucx *ucx, void *opened, struct hvd_net_fragment *fragment)
 {
     struct endpoint *endpoint = opened;
+    bool is_device = fragment->op != NULL && fragment->op->is_device;
     const ucp_request_param_t params = {
         .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
-                        UCP_OP_ATTR_FIELD_FLAGS,
-        .flags = UCP_AM_SEND_FLAG_EAGER,
+                        UCP_OP_ATTR_FIELD_FLAGS |
+                        (is_device ? UCP_OP_ATTR_FIELD_MEMORY_TYPE : 0),
+        .flags = is_device ? UCP_AM_SEND_FLAG_RNDV : UCP_AM_SEND_FLAG_EAGER,
         .cb.send = on_sent,
         .user_data = fragment,
+        .memory_type = UCS_MEMORY_TYPE_CUDA,
     };
     ucs_status_ptr_t request;
 
@@ -262,6 +277,41 @@ int hvd_ucx_send(struct hvd_ucx *ucx, void *opened, struct hvd_net_fragment *fra
         return HVD_INPROGRESS;
     }
     return from_ucs(UCS_PTR_STATUS(request));
+}
+
+int hvd_ucx_fetch(struct hvd_ucx *ucx, void *offer, struct hvd_net_op *op)
+{
+    const ucp_request_param_t params = {
+        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
+                        UCP_OP_ATTR_FIELD_MEMORY_TYPE,
+        .cb.recv_am = on_fetched,
+        .user_data = op,
+        .memory_type = UCS_MEMORY_TYPE_CUDA,
+    };
+    ucs_status_ptr_t request;
+
+    op->carrier = ucx;
+    request = ucp_am_recv_data_nbx(ucx->worker, offer, op->data, op->bytes, &params);
+    if (UCS_PTR_IS_PTR(request)) {
+        return HVD_INPROGRESS;
+    }
+    return from_ucs(UCS_PTR_STATUS(request));
+}
+
+bool hvd_ucx_has_cuda(const struct hvd_ucx *ucx)
+{
+    ucp_context_attr_t found = {.field_mask = UCP_ATTR_FIELD_MEMORY_TYPES};
+
+    return ucp_context_query(ucx->context, &found) == UCS_OK &&
+           (found.memory_types & UCS_BIT(UCS_MEMORY_TYPE_CUDA)) != 0;
+}
+
+int hvd_ucx_version(void)
+{
+    unsigned major, minor, release;
+
+    ucp_get_version(&major, &minor, &release);
+    return (int)(major * 10000 + minor * 100 + release);
 }
 
 int hvd_ucx_progress(struct hvd_ucx *ucx)

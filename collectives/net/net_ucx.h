@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* UCX as the net uses it: one worker, endpoints, fragments as eager active messages. */
+/* UCX as the net uses it: one worker, endpoints, fragments as eager active messages, those of
+ * device memory by rendezvous. */
 #ifndef HVD_NET_UCX_H
 #define HVD_NET_UCX_H
 
@@ -13,6 +14,8 @@ struct hvd_ucx_handlers {
     /* Returns HVD_INPROGRESS when it keeps data (arrival->release is set), else 0. */
     int (*arrived)(void *context, const struct hvd_flow_arrival *arrival);
     void (*sent)(void *context, struct hvd_net_fragment *fragment, int status);
+    /* What hvd_ucx_fetch began has ended. */
+    void (*fetched)(void *context, struct hvd_net_op *op, int status);
     /* peer as given to hvd_ucx_open; reason is static text. Called once, send no more. */
     void (*failed)(void *context, void *peer, const char *reason);
 };
@@ -35,6 +38,13 @@ void hvd_ucx_close(struct hvd_ucx *ucx, void *endpoint);
 
 /* 0: sent; HVD_INPROGRESS: `sent` follows; negative: never sent. */
 int hvd_ucx_send(struct hvd_ucx *ucx, void *endpoint, struct hvd_net_fragment *fragment);
+
+/* Brings an arrival that is an offer to op->data, which is device memory; the offer is UCX's
+ * again. 0: done; HVD_INPROGRESS: `fetched` follows; or a failure. */
+int hvd_ucx_fetch(struct hvd_ucx *ucx, void *offer, struct hvd_net_op *op);
+
+bool hvd_ucx_has_cuda(const struct hvd_ucx *ucx);
+int hvd_ucx_version(void); /* 11301: 1.13.1 */
 
 int hvd_ucx_progress(struct hvd_ucx *ucx);
 int hvd_ucx_fd(const struct hvd_ucx *ucx);
