@@ -38,7 +38,7 @@ struct hvd_gpu_event;
 /* The streams of a device, each a queue. */
 enum hvd_gpu_queue {
     HVD_GPU_COLLECT, /* NCCL, kernels, and copies on the device; of high priority */
-    HVD_GPU_IN, /* from the device */
+    HVD_GPU_IN, /* from the device; and sums of what other nodes have sent there */
     HVD_GPU_OUT, /* to the device */
     HVD_GPU_QUEUES
 };
@@ -58,6 +58,11 @@ enum hvd_gpu_step_kind {
      * 1. Those in a row that differ in from, to and count alone are one launch: none reads what
      * another writes, but to may be its own from. */
     HVD_GPU_MOVE,
+    /* By a kernel: count elements of dtype, at least 1, of `sources` ranks, added up by op in
+     * order of rank; bit for bit what hvd_reduce makes of them. Rank `peer` has its own at own,
+     * the others theirs at from, one stride behind the other. to may be own. Not of 16-bit
+     * integers or bool. */
+    HVD_GPU_SUM_UP,
     /* Collectives of the work's comm; from may be to. count: elements of dtype. */
     HVD_GPU_ALLREDUCE,
     HVD_GPU_ALLGATHER, /* count of each rank */
@@ -91,6 +96,10 @@ struct hvd_gpu_step {
         to_dtype; /* of MOVE: dtype, but not of 16-bit integers or bool; or float32
                               * of any float, and back */
     int peer;
+    /* Of SUM_UP: */
+    int sources; /* at least 2 */
+    const void *own;
+    int64_t stride; /* bytes */
     struct hvd_gpu_event *event;
 };
 
@@ -201,6 +210,11 @@ struct hvd_gpu_module {
     int (*event_record)(struct hvd_gpu_event *event, void *stream, struct hvd_error *err);
     int (*event_test)(struct hvd_gpu_event *event, struct hvd_error *err);
     int (*event_wait)(struct hvd_gpu_event *event, void *stream, struct hvd_error *err);
+
+    /* Makes the device's context the thread's own, until leave. For what others do with its
+     * memory. Returns whether it is; else no leave. Any thread. */
+    bool (*enter)(struct hvd_gpu_device *device);
+    void (*leave)(struct hvd_gpu_device *device);
 
     /* Memory; aligned to 256 bytes. Any thread. */
     int (*alloc)(struct hvd_gpu_device *device, enum hvd_gpu_place place, size_t bytes,

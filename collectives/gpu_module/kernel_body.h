@@ -11,7 +11,6 @@
 #include "collectives/gpu_module/kernel_work.h"
 
 enum {
-    HVD_KERNEL_VECTOR = 16, /* bytes */
     HVD_KERNEL_AT_ONCE = 4, /* vectors that a thread of the copy has under way */
 };
 

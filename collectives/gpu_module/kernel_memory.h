@@ -14,6 +14,7 @@
 #define HVD_KERNEL_UNROLL _Pragma("unroll")
 typedef uint4 hvd_vector;
 #else
+#include <stdbool.h>
 #include <stdlib.h>
 #define HVD_KERNEL_FUNCTION static inline
 #define HVD_KERNEL_UNROLL
@@ -21,6 +22,10 @@ typedef struct {
     uint32_t x, y, z, w;
 } hvd_vector;
 #endif
+
+enum {
+    HVD_KERNEL_VECTOR = 16, /* bytes */
+};
 
 /* What is left of an address above the last multiple of bytes, a power of two. */
 HVD_KERNEL_FUNCTION uint32_t hvd_kernel_offset(const void *at, uint32_t bytes)

@@ -20,6 +20,7 @@ enum {
     HVD_KERNEL_THREADS = 256, /* of a block */
     HVD_KERNEL_TILE = 8192, /* elements */
     HVD_KERNEL_COPY_TILE = 32768, /* bytes */
+    HVD_KERNEL_SUM_TILE = 2048, /* elements: a share of some 100 KiB is some blocks */
 };
 
 struct hvd_kernel_work {
@@ -50,5 +51,38 @@ struct hvd_kernel_work {
     X(float32_to_bfloat16, HVD_FLOAT32, HVD_BFLOAT16)                                    \
     X(float32_to_float64, HVD_FLOAT32, HVD_FLOAT64)                                      \
     X(float64_to_float32, HVD_FLOAT64, HVD_FLOAT32)
+
+enum {
+    HVD_KERNEL_PLUS,
+    HVD_KERNEL_TIMES,
+    HVD_KERNEL_LESSER,
+    HVD_KERNEL_GREATER,
+};
+
+/* Memory that is added up, element by element: source `self` is at own, those before and
+ * behind it at others, one behind the other. Tiles are as above, of one piece. */
+struct hvd_kernel_sum {
+    const char *others;
+    const char *own;
+    char *to; /* may be own */
+    int64_t stride; /* bytes from one of the others to the next */
+    int64_t count; /* elements */
+    int32_t sources; /* at least 2 */
+    int32_t self;
+    int32_t op;
+};
+
+/* X(name, type) of each kernel that adds up, hvd_NAME. */
+#define HVD_KERNEL_SUM_LIST(X)                                                           \
+    X(sum_uint8, HVD_UINT8)                                                              \
+    X(sum_int8, HVD_INT8)                                                                \
+    X(sum_int32, HVD_INT32)                                                              \
+    X(sum_int64, HVD_INT64)                                                              \
+    X(sum_uint32, HVD_UINT32)                                                            \
+    X(sum_uint64, HVD_UINT64)                                                            \
+    X(sum_float16, HVD_FLOAT16)                                                          \
+    X(sum_bfloat16, HVD_BFLOAT16)                                                        \
+    X(sum_float32, HVD_FLOAT32)                                                          \
+    X(sum_float64, HVD_FLOAT64)
 
 #endif

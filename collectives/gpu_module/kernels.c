@@ -18,6 +18,16 @@ static const struct kernel kernels_known[HVD_KERNEL_COUNT] = {
     {"hvd_copy", HVD_UINT8, HVD_UINT8}, HVD_KERNEL_LIST(KERNEL)};
 #undef KERNEL
 
+struct sum_kernel {
+    const char *name;
+    enum hvd_dtype dtype;
+};
+
+#define KERNEL(NAME, TYPE) {"hvd_" #NAME, TYPE},
+static const struct sum_kernel sums_known[HVD_KERNEL_SUM_COUNT] = {
+    HVD_KERNEL_SUM_LIST(KERNEL)};
+#undef KERNEL
+
 static void tell_problem(struct hvd_gpu_kernels *kernels, const char *function, int error)
 {
     const char *name = NULL;
@@ -49,6 +59,11 @@ void hvd_kernels_load(struct hvd_gpu_kernels *kernels, const struct hvd_cuda *cu
         function = "cuModuleGetFunction";
         error = cuda->module_function(&kernels->functions[i], kernels->module,
                                       kernels_known[i].name);
+    }
+    for (int i = 0; i < HVD_KERNEL_SUM_COUNT && error == CUDA_SUCCESS; i++) {
+        function = "cuModuleGetFunction";
+        error =
+            cuda->module_function(&kernels->sums[i], kernels->module, sums_known[i].name);
     }
     if (error != CUDA_SUCCESS) {
         hvd_kernels_unload(kernels);
@@ -140,5 +155,64 @@ int hvd_kernels_launch(const struct hvd_gpu_kernels *kernels, CUstream stream,
                               HVD_KERNEL_THREADS, 1, 1, 0, stream, parameters, NULL);
     return error == CUDA_SUCCESS
                ? taken
+               : hvd_cuda_fail(kernels->cuda, "cuLaunchKernel", error, err);
+}
+
+/* --- adding up --- */
+
+static int sum_op(enum hvd_op op)
+{
+    switch (op) {
+    case HVD_SUM:
+        return HVD_KERNEL_PLUS;
+    case HVD_PRODUCT:
+        return HVD_KERNEL_TIMES;
+    case HVD_MIN:
+        return HVD_KERNEL_LESSER;
+    case HVD_MAX:
+        return HVD_KERNEL_GREATER;
+    default:
+        return -1;
+    }
+}
+
+/* Returns its number, -1: there is none. */
+static int find_sum(enum hvd_dtype dtype)
+{
+    for (int i = 0; i < HVD_KERNEL_SUM_COUNT; i++) {
+        if (sums_known[i].dtype == dtype) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+int hvd_kernels_sum(const struct hvd_gpu_kernels *kernels, CUstream stream,
+                    const struct hvd_gpu_step *step, struct hvd_error *err)
+{
+    struct hvd_kernel_sum sum = {.others = step->from,
+                                 .own = step->own,
+                                 .to = step->to,
+                                 .stride = step->stride,
+                                 .count = step->count,
+                                 .sources = step->sources,
+                                 .self = step->peer,
+                                 .op = sum_op(step->op)};
+    void *parameters[] = {&sum};
+    int kernel = find_sum(step->dtype), error;
+
+    if (kernels->problem[0] != '\0') {
+        return hvd_fail(err, HVD_ERR_UNSUPPORTED, "no kernels: %s", kernels->problem);
+    }
+    if (kernel < 0 || sum.op < 0) {
+        return hvd_fail(err, HVD_ERR_UNSUPPORTED, "no kernel adds up dtype %d by op %d",
+                        (int)step->dtype, (int)step->op);
+    }
+    error = kernels->cuda->launch(
+        kernels->sums[kernel],
+        (unsigned)((step->count + HVD_KERNEL_SUM_TILE - 1) / HVD_KERNEL_SUM_TILE), 1, 1,
+        HVD_KERNEL_THREADS, 1, 1, 0, stream, parameters, NULL);
+    return error == CUDA_SUCCESS
+               ? 0
                : hvd_cuda_fail(kernels->cuda, "cuLaunchKernel", error, err);
 }

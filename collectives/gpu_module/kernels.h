@@ -7,9 +7,10 @@
 #include "collectives/gpu_module/cuda.h"
 #include "collectives/gpu_module/kernel_work.h"
 
-#define HVD_KERNEL_ONE(NAME, FROM, TO) +1
+#define HVD_KERNEL_ONE(...) +1
 enum {
     HVD_KERNEL_COUNT = 1 HVD_KERNEL_LIST(HVD_KERNEL_ONE), /* with the copy, the first */
+    HVD_KERNEL_SUM_COUNT = 0 HVD_KERNEL_SUM_LIST(HVD_KERNEL_ONE),
 };
 #undef HVD_KERNEL_ONE
 
@@ -18,6 +19,7 @@ struct hvd_gpu_kernels {
     const struct hvd_cuda *cuda;
     CUmodule module;
     CUfunction functions[HVD_KERNEL_COUNT];
+    CUfunction sums[HVD_KERNEL_SUM_COUNT];
     char problem[256]; /* why there are none; "": there are */
 };
 
@@ -30,5 +32,9 @@ void hvd_kernels_unload(struct hvd_gpu_kernels *kernels);
 int hvd_kernels_launch(const struct hvd_gpu_kernels *kernels, CUstream stream,
                        const struct hvd_gpu_step *steps, int count,
                        struct hvd_error *err);
+
+/* Launches a HVD_GPU_SUM. */
+int hvd_kernels_sum(const struct hvd_gpu_kernels *kernels, CUstream stream,
+                    const struct hvd_gpu_step *step, struct hvd_error *err);
 
 #endif

@@ -94,6 +94,11 @@ static int copy_on(struct hvd_gpu_device *device, void *to, const void *from,
                : hvd_cuda_fail(device->cuda, "cuMemcpyAsync", error, err);
 }
 
+static bool enter(struct hvd_gpu_device *device)
+{
+    return hvd_device_enter(device, NULL) == 0;
+}
+
 static const char *no_kernels(const struct hvd_gpu_device *device)
 {
     return device->kernels.problem[0] != '\0' ? device->kernels.problem : NULL;
@@ -114,6 +119,8 @@ const struct hvd_gpu_module hvd_gpu_module = {
     .event_record = hvd_event_record,
     .event_test = hvd_event_test,
     .event_wait = hvd_event_wait,
+    .enter = enter,
+    .leave = hvd_device_leave,
     .alloc = alloc_memory,
     .free = free_memory,
     .copy = copy_on,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "collectives/gpu_module/kernel_body.h"
+#include "collectives/gpu_module/kernel_sum.h"
 #include "gpu_binding/attr.h"
 #include "tests/fake_gpu/fake_state.h"
 
@@ -15,6 +16,8 @@ struct fake_kernel {
     int64_t tile;
     size_t from_size;
     size_t to_size;
+    /* Of those that add up, instead of run: */
+    void (*add)(const struct hvd_kernel_sum *sum, uint32_t block, uint32_t thread);
 };
 
 /* What a launch has brought along. */
@@ -22,6 +25,7 @@ struct launched {
     const struct fake_kernel *kernel;
     uint32_t blocks;
     struct hvd_kernel_work work;
+    struct hvd_kernel_sum sum;
 };
 
 enum {
@@ -38,10 +42,14 @@ enum {
 };
 
 #define KERNEL(NAME, FROM, TO)                                                           \
-    {"hvd_" #NAME, hvd_kernel_##NAME, HVD_KERNEL_TILE, FROM, TO},
+    {"hvd_" #NAME, hvd_kernel_##NAME, HVD_KERNEL_TILE, FROM, TO, NULL},
+#define SUM(NAME, TYPE)                                                                  \
+    {"hvd_" #NAME, NULL, HVD_KERNEL_SUM_TILE, TYPE, TYPE, hvd_kernel_##NAME},
 static const struct fake_kernel kernels[] = {
-    {"hvd_copy", hvd_kernel_copy, HVD_KERNEL_COPY_TILE, 1, 1}, HVD_KERNEL_LIST(KERNEL)};
+    {"hvd_copy", hvd_kernel_copy, HVD_KERNEL_COPY_TILE, 1, 1, NULL},
+    HVD_KERNEL_LIST(KERNEL) HVD_KERNEL_SUM_LIST(SUM)};
 #undef KERNEL
+#undef SUM
 
 static char module;
 static _Atomic long launches;
@@ -137,14 +145,36 @@ static void reach_pieces(struct launched *launched)
     }
 }
 
+static void reach_sources(struct launched *launched)
+{
+    struct hvd_kernel_sum *sum = &launched->sum;
+    size_t bytes = (size_t)sum->count * launched->kernel->to_size;
+    int64_t tiles = (sum->count + HVD_KERNEL_SUM_TILE - 1) / HVD_KERNEL_SUM_TILE;
+
+    if (tiles != launched->blocks || sum->sources < 2 || sum->self < 0 ||
+        sum->self >= sum->sources || sum->stride < (int64_t)bytes) {
+        fprintf(stderr, "fake GPU: a kernel that adds up is told nonsense\n");
+        abort();
+    }
+    sum->to = must_reach(sum->to, bytes);
+    sum->own = must_reach(sum->own, bytes);
+    sum->others =
+        must_reach(sum->others, (size_t)(sum->stride * (sum->sources - 2)) + bytes);
+}
+
 static void run_kernel(void *argument)
 {
     struct launched *launched = argument;
+    const struct fake_kernel *kernel = launched->kernel;
 
-    reach_pieces(launched);
+    (kernel->add != NULL ? reach_sources : reach_pieces)(launched);
     for (uint32_t block = 0; block < launched->blocks; block++) {
         for (uint32_t thread = 0; thread < HVD_KERNEL_THREADS; thread++) {
-            launched->kernel->run(&launched->work, block, thread);
+            if (kernel->add != NULL) {
+                kernel->add(&launched->sum, block, thread);
+            } else {
+                kernel->run(&launched->work, block, thread);
+            }
         }
     }
     free(launched);
@@ -169,7 +199,11 @@ HVD_EXPORT int cuLaunchKernel(const struct fake_kernel *kernel, unsigned grid_x,
     launches++;
     launched->kernel = kernel;
     launched->blocks = grid_x;
-    memcpy(&launched->work, parameters[0], sizeof(launched->work));
+    if (kernel->add != NULL) {
+        memcpy(&launched->sum, parameters[0], sizeof(launched->sum));
+    } else {
+        memcpy(&launched->work, parameters[0], sizeof(launched->work));
+    }
     fake_gpu_enqueue(stream, run_kernel, launched);
     return FAKE_SUCCESS;
 }

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "collectives/gpu/gpu_module.h"
+#include "collectives/reduce/reduce.h"
 #include "tests/collectives/gpu/gpu_memory.h"
 #include "tests/collectives/gpu/kernel_reference.h"
 #include "tests/tap.h"
@@ -14,6 +15,8 @@ enum {
     ARENA = 4 << 20, /* bytes of each side */
     MOST_PIECES = 400, /* more than one launch takes */
     GAP = 64, /* most bytes between two pieces */
+    MOST_SOURCES = 9, /* that are added up */
+    MOST_SUM = 20001, /* bytes of each */
 };
 
 struct pair {
@@ -263,6 +266,94 @@ static void test_in_place(void)
     tap_ok(good && check_pieces(same, 0.25, 1), "in place");
 }
 
+/* --- adding up --- */
+
+static const enum hvd_dtype summed[] = {
+    HVD_UINT8,  HVD_INT8,    HVD_INT32,    HVD_INT64,   HVD_UINT32,
+    HVD_UINT64, HVD_FLOAT16, HVD_BFLOAT16, HVD_FLOAT32, HVD_FLOAT64,
+};
+
+static const enum hvd_op sum_ops[] = {HVD_SUM, HVD_PRODUCT, HVD_MIN, HVD_MAX};
+
+enum {
+    SUM_OPS = sizeof(sum_ops) / sizeof(sum_ops[0])
+};
+
+/* All of others in the one half of the device's memory, own behind them, to in the other.
+ * Any address: what is aligned less than a vector goes by elements, or by bytes. */
+static struct hvd_gpu_step plan_sum(enum hvd_dtype dtype, enum hvd_op op, bool is_aligned)
+{
+    const int64_t size = (int64_t)reference_bytes(dtype);
+    struct hvd_gpu_step step = {.kind = HVD_GPU_SUM_UP,
+                                .dtype = dtype,
+                                .op = op,
+                                .sources = 2 + (int)random_below(MOST_SOURCES - 1),
+                                .count = 1 + (int64_t)random_below(MOST_SUM) / size};
+    int64_t skew = is_aligned ? 0 : 1 + (int64_t)random_below(15);
+
+    step.peer = (int)random_below((size_t)step.sources);
+    step.stride = (step.count * size + 255) / 256 * 256 + skew;
+    step.from = memory[0] + skew;
+    step.own = memory[0] + skew + (step.sources - 1) * step.stride;
+    step.to = random_below(3) == 0 ? (char *)(uintptr_t)step.own : memory[1] + skew;
+    return step;
+}
+
+/* The host's sum of the same, which is aligned for its elements, and nothing else written. */
+static bool try_sum(enum hvd_dtype dtype, enum hvd_op op, bool is_aligned)
+{
+    static _Alignas(16) char aligned[MOST_SOURCES][MOST_SUM + 16],
+        expected[MOST_SUM + 16];
+    const struct hvd_gpu_step step = plan_sum(dtype, op, is_aligned);
+    const struct hvd_reduction reduction = {.dtype = dtype, .op = op, .postscale = 1.0};
+    size_t bytes = (size_t)step.count * reference_bytes(dtype), differs = 0;
+    char *side = (char *)step.to == (const char *)step.own ? memory[0] : memory[1];
+    size_t to = (size_t)((char *)step.to - side);
+    const void *sources[MOST_SOURCES];
+
+    memset(from_host, 0x11, sizeof(from_host));
+    for (int i = 0; i < step.sources; i++) {
+        int other = i < step.peer ? i : i - 1;
+        const char *at =
+            i == step.peer ? step.own : (const char *)step.from + other * step.stride;
+
+        fill_elements(dtype, aligned[i], (size_t)step.count);
+        memcpy(from_host + (at - memory[0]), aligned[i], bytes);
+        sources[i] = aligned[i];
+    }
+    hvd_reduce(&reduction, sources, step.sources, (size_t)step.count, expected);
+    memset(before, 0x22, sizeof(before));
+    gpu_copy(memory[0], from_host, ARENA, stream);
+    gpu_copy(memory[1], before, ARENA, stream);
+    gpu_finish(stream);
+    steps[0] = step;
+    if (!run_steps(1)) {
+        return false;
+    }
+    gpu_copy(after, side, ARENA, stream);
+    gpu_finish(stream);
+    while (differs < bytes && after[to + differs] == expected[differs]) {
+        differs++;
+    }
+    memcpy((side == memory[0] ? from_host : before) + to, expected, bytes);
+    if (differs < bytes) {
+        tap_note("%s, op %d, %d sources, own %d: byte %zu of %zu differs",
+                 reference_name(dtype), (int)op, step.sources, step.peer, differs, bytes);
+    }
+    return memcmp(after, side == memory[0] ? from_host : before, ARENA) == 0;
+}
+
+static void test_sums(enum hvd_dtype dtype)
+{
+    bool good = true;
+
+    for (int i = 0; i < 5 * SUM_OPS && good; i++) {
+        good = try_sum(dtype, sum_ops[i % SUM_OPS], i < 3 * SUM_OPS);
+    }
+    tap_ok(good, "%s: sums, products, least and greatest have the host's bits",
+           reference_name(dtype));
+}
+
 static bool open_all(const char *path)
 {
     void *handle = dlopen(path, RTLD_NOW);
@@ -299,6 +390,9 @@ int main(int argc, char **argv)
     }
     test_copies();
     test_in_place();
+    for (size_t i = 0; i < sizeof(summed) / sizeof(summed[0]); i++) {
+        test_sums(summed[i]);
+    }
     module->stop(device, 5000);
     module->event_destroy(done);
     module->close(device);

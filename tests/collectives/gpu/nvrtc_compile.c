@@ -107,8 +107,11 @@ static bool has_text(const char *data, size_t bytes, const char *text)
 }
 
 #define NAME(KERNEL, FROM, TO) "hvd_" #KERNEL,
-static const char *const names[] = {"hvd_copy", HVD_KERNEL_LIST(NAME)};
+#define SUM(KERNEL, TYPE) "hvd_" #KERNEL,
+static const char *const names[] = {"hvd_copy",
+                                    HVD_KERNEL_LIST(NAME) HVD_KERNEL_SUM_LIST(SUM)};
 #undef NAME
+#undef SUM
 
 static void check_binary(const struct nvrtc *nvrtc, void *program)
 {
