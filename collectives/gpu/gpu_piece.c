@@ -19,7 +19,12 @@ struct hvd_gpu_piece hvd_gpu_piece_of(struct hvd_gpu_pipe *pipe, int64_t number)
 
     piece.bytes = left < pipe->piece_bytes ? left : pipe->piece_bytes;
     piece.part_bytes = piece.bytes;
-    piece.host = pipe->host->memory + at * pipe->part_bytes;
+    if (config->is_direct) {
+        piece.exchange = pipe->exchanges[at];
+        piece.versions = pipe->versions->memory + at * pipe->room_bytes;
+    } else {
+        piece.host = pipe->host->memory + at * pipe->part_bytes;
+    }
     if (config->comm != NULL) {
         piece.part_bytes = hvd_gpu_rounded_up(
             (piece.bytes + config->parts - 1) / config->parts, HVD_GPU_PART_ALIGNMENT);
@@ -207,11 +212,28 @@ void hvd_gpu_piece_zero(const struct hvd_gpu_pipe *pipe,
     }
 }
 
+/* The others' shares may come before this rank's are there. */
+static void begin_exchange(const struct hvd_gpu_pipe *pipe,
+                           const struct hvd_gpu_piece *piece)
+{
+    const struct hvd_gpu_exchanged exchanged = {.data = piece->part,
+                                                .room = piece->versions,
+                                                .bytes = piece->own_bytes,
+                                                .dtype = pipe->config.proposal.dtype,
+                                                .op = pipe->config.proposal.op};
+
+    hvd_gpu_exchange_begin(piece->exchange, &exchanged);
+}
+
 int hvd_gpu_piece_bring(struct hvd_gpu_pipe *pipe, const struct hvd_gpu_piece *piece,
                         struct hvd_error *err)
 {
     int status = pipe->config.comm != NULL ? reduce(pipe, piece, err) : 0;
 
+    if (pipe->config.is_direct) {
+        begin_exchange(pipe, piece);
+        return status;
+    }
     return status != 0 ? status : fetch(pipe, piece, err);
 }
 
@@ -235,7 +257,9 @@ static int gather(struct hvd_gpu_pipe *pipe, const struct hvd_gpu_piece *piece,
     struct hvd_gpu_job *job = &piece->jobs->gather;
 
     hvd_gpu_job_end(pipe->config.gpu, job);
-    add_follow(&job->steps, &piece->jobs->back);
+    if (!pipe->config.is_direct) {
+        add_follow(&job->steps, &piece->jobs->back);
+    }
     add_collective(pipe, piece, false, &job->steps);
     walk(pipe, piece, copy_out, piece->device, &job->steps);
     return submit(pipe, job, HVD_GPU_COLLECT, is_last(pipe), err);
@@ -244,7 +268,7 @@ static int gather(struct hvd_gpu_pipe *pipe, const struct hvd_gpu_piece *piece,
 int hvd_gpu_piece_return(struct hvd_gpu_pipe *pipe, const struct hvd_gpu_piece *piece,
                          struct hvd_error *err)
 {
-    int status = back(pipe, piece, err);
+    int status = pipe->config.is_direct ? 0 : back(pipe, piece, err);
 
     return status != 0 || pipe->config.comm == NULL ? status : gather(pipe, piece, err);
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An allreduce of GPU tensors through host memory, in pieces of which several are under
- * way. */
+/* An allreduce of GPU tensors in pieces, of which several are under way. */
 #include <stdlib.h>
 
 #include "collectives/gpu/gpu_pipe_state.h"
@@ -44,13 +43,31 @@ int64_t hvd_gpu_batch_bytes(const struct hvd_batch *batch)
     return bytes;
 }
 
+static int open_exchanges(struct hvd_gpu_pipe *pipe, int64_t places,
+                          struct hvd_error *err)
+{
+    const struct hvd_gpu_pipe_config *config = &pipe->config;
+    int status;
+
+    pipe->room_bytes = hvd_gpu_exchange_room(config->team, pipe->part_bytes);
+    status = hvd_gpu_room_take(config->gpu->pool, HVD_GPU_DEVICE_MEMORY,
+                               (size_t)(places * pipe->room_bytes), &pipe->versions, err);
+    for (int i = 0; status == 0 && i < places; i++) {
+        status = hvd_gpu_exchange_create(config->gpu, config->team, i,
+                                         &pipe->exchanges[i], err);
+    }
+    return status;
+}
+
 static int take_rooms(struct hvd_gpu_pipe *pipe, struct hvd_error *err)
 {
     const struct hvd_gpu_pipe_config *config = &pipe->config;
     int64_t places = pipe->count < HVD_GPU_WINDOW ? pipe->count : HVD_GPU_WINDOW;
     size_t bytes = (size_t)(places * pipe->part_bytes);
-    int status = hvd_gpu_room_take(config->gpu->pool, HVD_GPU_HOST_MEMORY, bytes,
-                                   &pipe->host, err);
+    int status = config->is_direct
+                     ? open_exchanges(pipe, places, err)
+                     : hvd_gpu_room_take(config->gpu->pool, HVD_GPU_HOST_MEMORY, bytes,
+                                         &pipe->host, err);
 
     return status != 0 || config->comm == NULL
                ? status
@@ -92,13 +109,16 @@ static int begin_piece(struct hvd_gpu_pipe *pipe, struct hvd_error *err)
     return status;
 }
 
-/* Returns 0 when the next piece to add up is there. */
-static int await_piece(struct hvd_gpu_pipe *pipe, struct hvd_error *err)
+/* Returns 0 when a piece to add up is where that is done. */
+static int await_piece(const struct hvd_gpu_piece *piece, struct hvd_error *err)
 {
-    const struct hvd_gpu_jobs *jobs = hvd_gpu_piece_of(pipe, pipe->added).jobs;
+    const struct hvd_gpu_jobs *jobs = piece->jobs;
     int status = hvd_gpu_job_launched(&jobs->reduce, err);
 
-    status = status != 0 ? status : hvd_gpu_job_reached(&jobs->fetch, err);
+    status = status != 0
+                 ? status
+                 : hvd_gpu_job_reached(
+                       piece->exchange != NULL ? &jobs->reduce : &jobs->fetch, err);
     /* Of the piece that was here before. */
     status = status != 0 ? status : hvd_gpu_job_launched(&jobs->back, err);
     return status != 0 ? status : hvd_gpu_job_launched(&jobs->gather, err);
@@ -140,7 +160,40 @@ static int end_piece(struct hvd_gpu_pipe *pipe, struct hvd_error *err)
     return status;
 }
 
+/* A direct piece goes as far as it can. Returns 0 when it is added up. */
+static int exchange_piece(struct hvd_gpu_pipe *pipe, int64_t number, bool *moved,
+                          struct hvd_error *err)
+{
+    struct hvd_gpu_piece piece = hvd_gpu_piece_of(pipe, number);
+    int status;
+
+    if (!hvd_gpu_exchange_has_started(piece.exchange)) {
+        status = await_piece(&piece, err);
+        if (status != 0) {
+            return status;
+        }
+        if (number == 0) {
+            hvd_gpu_trace_collect(*pipe->config.trace);
+        }
+        hvd_gpu_exchange_start(piece.exchange);
+        *moved = true;
+    }
+    return hvd_gpu_exchange_progress(piece.exchange, moved, err);
+}
+
 /* --- all of them --- */
+
+/* Returns 0 when the next piece is added up; others may be, too. */
+static int exchange_pieces(struct hvd_gpu_pipe *pipe, bool *moved, struct hvd_error *err)
+{
+    int next = exchange_piece(pipe, pipe->added, moved, err);
+    int status = next;
+
+    for (int64_t i = pipe->added + 1; status >= 0 && i < pipe->begun; i++) {
+        status = exchange_piece(pipe, i, moved, err);
+    }
+    return status < 0 ? status : next;
+}
 
 /* Returns 0 when the next piece is added up. */
 static int add_piece(struct hvd_gpu_pipe *pipe, int64_t *work, bool *moved,
@@ -148,8 +201,13 @@ static int add_piece(struct hvd_gpu_pipe *pipe, int64_t *work, bool *moved,
 {
     int status;
 
+    if (pipe->config.is_direct) {
+        return exchange_pieces(pipe, moved, err);
+    }
     if (pipe->run == NULL) {
-        status = await_piece(pipe, err);
+        const struct hvd_gpu_piece piece = hvd_gpu_piece_of(pipe, pipe->added);
+
+        status = await_piece(&piece, err);
         if (status == 0 && pipe->added == 0) {
             hvd_gpu_trace_collect(*pipe->config.trace);
         }
@@ -209,6 +267,7 @@ int hvd_gpu_pipe_end(struct hvd_gpu_pipe *pipe, struct hvd_gpu_mark **end,
     *queue = job->work.queue;
     give_room(job->mark, &pipe->device);
     give_room(job->mark, &pipe->host);
+    give_room(job->mark, &pipe->versions);
     return 0;
 }
 
@@ -219,9 +278,10 @@ bool hvd_gpu_pipe_is_held(const struct hvd_gpu_pipe *pipe)
     for (int i = 0; pipe != NULL && i < HVD_GPU_WINDOW; i++) {
         const struct hvd_gpu_jobs *jobs = &pipe->window[i];
 
-        is_held |= hvd_gpu_job_is_held(&jobs->reduce) ||
-                   hvd_gpu_job_is_held(&jobs->fetch) ||
-                   hvd_gpu_job_is_held(&jobs->back) || hvd_gpu_job_is_held(&jobs->gather);
+        is_held |=
+            hvd_gpu_job_is_held(&jobs->reduce) || hvd_gpu_job_is_held(&jobs->fetch) ||
+            hvd_gpu_job_is_held(&jobs->back) || hvd_gpu_job_is_held(&jobs->gather) ||
+            hvd_gpu_exchange_is_held(pipe->exchanges[i]);
     }
     return is_held;
 }
@@ -239,7 +299,9 @@ void hvd_gpu_pipe_destroy(struct hvd_gpu_pipe *pipe)
         hvd_gpu_job_end(pipe->config.gpu, &jobs->fetch);
         hvd_gpu_job_end(pipe->config.gpu, &jobs->back);
         hvd_gpu_job_end(pipe->config.gpu, &jobs->gather);
+        hvd_gpu_exchange_destroy(pipe->exchanges[i]);
     }
+    hvd_held_drop(pipe->versions != NULL ? &pipe->versions->held : NULL);
     hvd_held_drop(pipe->device != NULL ? &pipe->device->held : NULL);
     hvd_held_drop(pipe->host != NULL ? &pipe->host->held : NULL);
     free(pipe);

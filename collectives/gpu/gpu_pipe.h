@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An allreduce of GPU tensors through host memory, in pieces of which several are under way:
+/* An allreduce of GPU tensors in pieces, of which several are under way, through host memory or
+ * without it:
  *
  *   reduce   COLLECT: the piece is copied together and added up within the node, by NCCL's
  *            reduce-scatter; each rank of the node has a part of it     } only where there is a
@@ -9,6 +10,9 @@
  *   back     OUT: the sum goes to the device                              goes straight from and
  *   gather   COLLECT: NCCL's all-gather in the node; copied apart       } to the tensors
  *
+ * Where the network reads and writes the device's memory, `exchange` (gpu_exchange.h) is in
+ * place of fetch, add and back, for all pieces under way at a time.
+ *
  * A piece waits for the one before it only where both need the same: a queue, or the team.
  *
  * Calls of NCCL on the COLLECT queue have to come in the same order on all ranks of a
@@ -16,7 +20,8 @@
  * each gather the next reduce follows at once, before anything is looked at again. A
  * gather is put on the stream when its part has come from the network, so it waits for
  * the gathers of the node's other ranks alone, and they for what the network brings,
- * which needs reduces only, that all nodes have put before. So nobody waits in a circle.
+ * which needs reduces only, that all nodes have put before, and of an exchange its sum, which
+ * comes before the gather and waits for nobody on the device. So nobody waits in a circle.
  *
  * For the same reason the batch keeps its turn (gpu.h) until its last gather is on the
  * stream: no rank can know whether the others of its node have agreed on the next batch
@@ -40,6 +45,7 @@ struct hvd_gpu_pipe_config {
     struct hvd_team *team; /* that adds up; borrowed, and runs nothing else meanwhile */
     struct hvd_proposal proposal; /* how: dtype, op, prescale, postscale */
     struct hvd_gpu_comm *comm; /* of the node; NULL: nothing is added up on the device */
+    bool is_direct; /* the parts are exchanged where they are; only with comm */
     int parts; /* ranks in comm, 1 without; */
     int part; /* this one is this of them */
     struct hvd_gpu_step reduction; /* how comm adds up */

@@ -4,6 +4,7 @@
 #ifndef HVD_GPU_PIPE_STATE_H
 #define HVD_GPU_PIPE_STATE_H
 
+#include "collectives/gpu/gpu_exchange.h"
 #include "collectives/gpu/gpu_pipe.h"
 
 /* What a piece has under way. */
@@ -23,8 +24,12 @@ struct hvd_gpu_pipe {
     int64_t begun; /* reduced and fetched */
     int64_t added; /* on their way back */
     struct hvd_gpu_room *device; /* [HVD_GPU_WINDOW][parts] parts; NULL without comm */
-    struct hvd_gpu_room *host; /* [HVD_GPU_WINDOW] parts */
+    struct hvd_gpu_room *host; /* [HVD_GPU_WINDOW] parts; NULL: direct */
     struct hvd_gpu_jobs window[HVD_GPU_WINDOW];
+    /* Direct: */
+    struct hvd_gpu_exchange *exchanges[HVD_GPU_WINDOW];
+    struct hvd_gpu_room *versions; /* [HVD_GPU_WINDOW] of room_bytes, on the device */
+    int64_t room_bytes;
     struct hvd_entry entry; /* of run */
     struct hvd_run *run; /* adds up piece `added` */
 };
@@ -37,8 +42,10 @@ struct hvd_gpu_piece {
     int64_t own_bytes; /* of this rank's part, in the piece */
     char *device;
     char *part; /* this rank's, on the device */
-    char *host;
+    char *host; /* NULL: direct */
     struct hvd_gpu_jobs *jobs;
+    struct hvd_gpu_exchange *exchange; /* NULL: through the host */
+    char *versions; /* of exchange */
 };
 
 /* Of a part; NCCL likes them aligned. */
@@ -56,7 +63,7 @@ struct hvd_gpu_piece hvd_gpu_piece_of(struct hvd_gpu_pipe *pipe, int64_t number)
 void hvd_gpu_piece_zero(const struct hvd_gpu_pipe *pipe,
                         const struct hvd_gpu_piece *piece);
 
-/* Its jobs to the host, and back. */
+/* Its jobs up to where it is added up, and from there. */
 int hvd_gpu_piece_bring(struct hvd_gpu_pipe *pipe, const struct hvd_gpu_piece *piece,
                         struct hvd_error *err);
 int hvd_gpu_piece_return(struct hvd_gpu_pipe *pipe, const struct hvd_gpu_piece *piece,
