@@ -85,6 +85,8 @@
     "HVD_GPU_ALLREDUCE" /* between nodes: hierarchical, flat (all by NCCL), auto: measured */
 #define HVD_ENV_NCCL_REGISTER                                                            \
     "HVD_NCCL_REGISTER" /* 1: memory of packed tensors is registered with NCCL, 0 */
+#define HVD_ENV_GPU_DIRECT                                                               \
+    "HVD_GPU_DIRECT" /* on: hierarchical gives UCX the GPU's memory, off, auto: measured */
 #define HVD_ENV_GPU_MODULE "HVD_GPU_MODULE" /* path of hvd_gpu.so, beside libhvd */
 #define HVD_ENV_NCCL_LIBRARY                                                             \
     "HVD_NCCL_LIBRARY" /* path of NCCL; the one loaded already, else libnccl.so.2 */

@@ -7,6 +7,7 @@
 #include "collectives/gpu/gpu.h"
 #include "collectives/gpu/gpu_load.h"
 #include "collectives/gpu/gpu_routes.h"
+#include "collectives/net/net.h"
 #include "gpu_binding/attr.h"
 #include "collectives/ranges/ranges.h"
 #include "gpu_binding/env.h"
@@ -242,6 +243,31 @@ static int describe_cards(char *text, size_t size)
                               : "no nvidia_peermem: GPUDirect by dma-buf, or not at all");
 }
 
+/* By opening one, as a job over several nodes does. */
+static int describe_net(char *text, size_t size)
+{
+    const char *chosen = getenv(HVD_ENV_UCX_TLS);
+    const int version = hvd_net_version();
+    struct hvd_error err = {0};
+    struct hvd_net *net = NULL;
+    bool has_cuda;
+
+    if (version == 0) {
+        return snprintf(text, size, "UCX: none, hvd was built without it\n");
+    }
+    if (hvd_net_create(&net, &err) != 0) {
+        return snprintf(text, size, "UCX: unusable: %s\n", err.text);
+    }
+    has_cuda = hvd_net_has_cuda(net);
+    hvd_net_destroy(net);
+    return snprintf(text, size, "UCX: %d.%d.%d %s%s%s\n", version / 10000,
+                    version / 100 % 100, version % 100,
+                    has_cuda ? "with CUDA: GPU memory between nodes"
+                             : "without CUDA: pinned host memory between nodes instead",
+                    chosen != NULL ? "; " HVD_ENV_UCX_TLS "=" : "",
+                    chosen != NULL ? chosen : "");
+}
+
 /* What snprintf returns is what it wanted to write. */
 static size_t taken(int wanted, size_t size)
 {
@@ -276,6 +302,7 @@ HVD_EXPORT int hvd_gpu_describe(char *text, size_t size)
             taken(describe_devices(hvd_gpu_load(NULL), text + at, size - at), size - at);
     }
     at += taken(describe_cards(text + at, size - at), size - at);
+    at += taken(describe_net(text + at, size - at), size - at);
     hvd_ranges_describe(text + at, size - at);
     return version_of(&facts.cuda) != 0 ? 0 : HVD_ERR_UNSUPPORTED;
 }

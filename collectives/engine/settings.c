@@ -202,23 +202,38 @@ static void read_autotune(struct hvd_settings *settings)
     settings->autotune_noise = read_real(HVD_ENV_AUTOTUNE_NOISE, 0.8, 1, NULL);
 }
 
-static enum hvd_gpu_path read_gpu_path(void)
+/* The number of a variable's word, 0 unless it is one of them; NULL behind the last. */
+static int read_word(const char *name, const char *const *words, const char *list)
 {
-    static const char *const words[] = {[HVD_GPU_PATH_AUTO] = "auto",
-                                        [HVD_GPU_PATH_NCCL] = "nccl",
-                                        [HVD_GPU_PATH_HOST] = "host"};
-    const char *text = find(HVD_ENV_GPU_PATH);
+    const char *text = find(name);
 
-    for (int i = 0; text != NULL && i <= HVD_GPU_PATH_HOST; i++) {
+    for (int i = 0; text != NULL && words[i] != NULL; i++) {
         if (strcasecmp(text, words[i]) == 0) {
-            return (enum hvd_gpu_path)i;
+            return i;
         }
     }
     if (text != NULL) {
-        hvd_log(warning_level(), "%s=%.64s is none of auto, nccl, host; using auto",
-                HVD_ENV_GPU_PATH, text);
+        hvd_log(warning_level(), "%s=%.64s is none of %s; using %s", name, text, list,
+                words[0]);
     }
-    return HVD_GPU_PATH_AUTO;
+    return 0;
+}
+
+static void read_gpu_words(struct hvd_settings *settings)
+{
+    static const char *const paths[] = {[HVD_GPU_PATH_AUTO] = "auto",
+                                        [HVD_GPU_PATH_NCCL] = "nccl",
+                                        [HVD_GPU_PATH_HOST] = "host",
+                                        NULL};
+    static const char *const directs[] = {[HVD_GPU_DIRECT_AUTO] = "auto",
+                                          [HVD_GPU_DIRECT_ON] = "on",
+                                          [HVD_GPU_DIRECT_OFF] = "off",
+                                          NULL};
+
+    settings->gpu_path =
+        (enum hvd_gpu_path)read_word(HVD_ENV_GPU_PATH, paths, "auto, nccl, host");
+    settings->gpu_direct =
+        (enum hvd_gpu_direct)read_word(HVD_ENV_GPU_DIRECT, directs, "auto, on, off");
 }
 
 /* HVD_GPU_ALLREDUCE, else as Horovod's switches say: one that is on, else one that is off. */
@@ -280,7 +295,7 @@ void hvd_settings_read(struct hvd_settings *settings)
     read_stalls(settings);
     read_autotune(settings);
     read_records(settings);
-    settings->gpu_path = read_gpu_path();
+    read_gpu_words(settings);
     read_gpu_allreduce(settings);
     settings->nccl_register = read_switch(HVD_ENV_NCCL_REGISTER, false);
 }

@@ -22,6 +22,7 @@ struct hvd_settings {
     bool dynamic_process_sets;
     bool single_copy; /* ranks of a node may reach each other's memory */
     enum hvd_gpu_path gpu_path;
+    enum hvd_gpu_direct gpu_direct;
     enum hvd_gpu_allreduce gpu_allreduce;
     const char *gpu_allreduce_wrong; /* no word for it; NULL: it is right */
     bool nccl_register; /* memory for packed tensors, where NCCL can */

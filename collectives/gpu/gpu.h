@@ -35,13 +35,23 @@ enum hvd_gpu_allreduce {
     HVD_GPU_ALLREDUCE_AUTO, /* as the first large batches were faster */
     HVD_GPU_ALLREDUCE_HIERARCHICAL, /* added up within nodes first; gpu_pipe.h */
     HVD_GPU_ALLREDUCE_FLAT, /* by NCCL over all ranks at once */
+    /* Not to be asked for: hierarchical, whose parts are exchanged where they are. */
+    HVD_GPU_ALLREDUCE_DIRECT,
+    HVD_GPU_ALLREDUCE_WAYS,
 };
 
-/* What this rank has measured of both ways, [hierarchical or flat]; gpu_nodes.c. */
+/* Whether the parts of a hierarchical one may be exchanged where they are. */
+enum hvd_gpu_direct {
+    HVD_GPU_DIRECT_AUTO, /* where all ranks' UCX can, and it was faster */
+    HVD_GPU_DIRECT_ON,
+    HVD_GPU_DIRECT_OFF,
+};
+
+/* What this rank has measured of each way; gpu_nodes.c. */
 struct hvd_gpu_trial {
     int64_t count; /* batches begun */
-    int64_t ns[HVD_GPU_ALLREDUCE_FLAT + 1];
-    int64_t bytes[HVD_GPU_ALLREDUCE_FLAT + 1]; /* the same on all ranks */
+    int64_t ns[HVD_GPU_ALLREDUCE_WAYS];
+    int64_t bytes[HVD_GPU_ALLREDUCE_WAYS]; /* the same on all ranks */
 };
 
 struct hvd_gpu_cross;
@@ -54,6 +64,9 @@ struct hvd_gpu_peers {
     int nccl_version;
     bool all_have_kernels;
     enum hvd_gpu_allreduce allreduce;
+    /* Among which it is chosen while it is auto; before that the first one goes. */
+    enum hvd_gpu_allreduce ways[HVD_GPU_ALLREDUCE_WAYS];
+    int way_count;
     /* NULL when that is flat: */
     struct hvd_gpu_comm *node_comm; /* of this node's ranks */
     struct hvd_gpu_cross *cross;
@@ -69,6 +82,7 @@ struct hvd_gpu_config {
     enum hvd_gpu_path path; /* of HVD_GPU_PATH */
     enum hvd_gpu_allreduce allreduce; /* of HVD_GPU_ALLREDUCE */
     bool registers; /* of HVD_NCCL_REGISTER */
+    enum hvd_gpu_direct direct; /* of HVD_GPU_DIRECT */
     void (*wake)(void *context); /* the drive: any thread */
     void *context;
 };

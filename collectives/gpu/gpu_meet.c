@@ -6,46 +6,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/gpu/gpu_cross.h"
+#include "collectives/gpu/gpu_meeting.h"
 #include "collectives/gpu/gpu_routes.h"
-#include "collectives/gpu/gpu_run_state.h"
 #include "gpu_binding/env.h"
 #include "gpu_binding/error.h"
 #include "gpu_binding/log.h"
 
-/* What a rank shows. */
-struct face {
-    struct hvd_gpu_card card;
-    int32_t path; /* enum hvd_gpu_path */
-    int32_t allreduce; /* enum hvd_gpu_allreduce */
-    int32_t registers; /* it is asked to */
-    unsigned char node_id[HVD_GPU_ID_BYTES]; /* of its node; zero unless it makes one */
-};
-
-struct meeting {
-    const struct face *faces; /* [size] */
-    const struct hvd_team *team;
-    const struct hvd_boot *boot;
-};
-
-/* Why a set cannot add up within nodes first, "" when it can: of what all ranks know
- * before they meet. */
-static const char *find_shape_obstacle(const struct hvd_team *team)
-{
-    return !hvd_layout_is_homogeneous(team->layout)
-               ? "its nodes have different numbers of ranks"
-           : team->local_size == 1 ? "it has one rank on each node"
-                                   : "";
-}
-
 /* The first rank of each node makes the id that its node may need. */
-static int make_node_id(const struct hvd_gpu_run *run, struct face *face,
+static int make_node_id(const struct hvd_gpu_run *run, struct hvd_gpu_face *face,
                         struct hvd_error *err)
 {
     struct hvd_gpu_pool *pool = run->gpu->pool;
     struct hvd_gpu_card card;
     bool is_needed = run->team->layout->nodes > 1 && run->team->local_rank == 0 &&
-                     find_shape_obstacle(run->team)[0] == '\0' &&
+                     hvd_gpu_shape_obstacle(run->team)[0] == '\0' &&
                      face->path != HVD_GPU_PATH_HOST &&
                      face->allreduce != HVD_GPU_ALLREDUCE_FLAT;
     int status = is_needed ? pool->module->identify(pool->device, true, &card, err) : 0;
@@ -56,10 +30,16 @@ static int make_node_id(const struct hvd_gpu_run *run, struct face *face,
     return status;
 }
 
+static bool may_go_directly(const struct hvd_gpu_run *run)
+{
+    return run->team->net != NULL && hvd_net_has_cuda(run->team->net) &&
+           run->gpu->config.direct != HVD_GPU_DIRECT_OFF;
+}
+
 int hvd_gpu_meet(struct hvd_gpu_run *run, struct hvd_error *err)
 {
     struct hvd_gpu_pool *pool = run->gpu->pool;
-    struct face *face = calloc(1, sizeof(*face));
+    struct hvd_gpu_face *face = calloc(1, sizeof(*face));
     bool makes_id = run->team->rank == 0;
     int status;
 
@@ -69,21 +49,19 @@ int hvd_gpu_meet(struct hvd_gpu_run *run, struct hvd_error *err)
     face->path = run->gpu->config.path;
     face->allreduce = run->gpu->config.allreduce;
     face->registers = run->gpu->config.registers ? 1 : 0;
+    face->direct = run->gpu->config.direct;
+    face->ucx_version = hvd_net_version();
     status = pool->module->identify(
         pool->device, makes_id && face->path != HVD_GPU_PATH_HOST, &face->card, err);
     status = status != 0 ? status : make_node_id(run, face, err);
-    face->card.routes = hvd_gpu_routes_flags(&face->card);
+    face->card.routes = hvd_gpu_routes_flags(&face->card) |
+                        (may_go_directly(run) ? HVD_ROUTE_UCX_CUDA : 0);
     run->shown = face;
     return status != 0 ? status : hvd_gpu_run_gather(run, face, sizeof(*face), err);
 }
 
-static const char *host_of(const struct meeting *meeting, int member)
-{
-    return meeting->boot->peers[meeting->team->ranks[member]].host;
-}
-
 /* NCCL refuses two ranks on one GPU, unless each is told to be on a host of its own. */
-static int find_sharer(const struct meeting *meeting, int member)
+static int find_sharer(const struct hvd_gpu_meeting *meeting, int member)
 {
     const struct hvd_layout *layout = meeting->team->layout;
     const struct hvd_gpu_card *card = &meeting->faces[member].card;
@@ -100,10 +78,10 @@ static int find_sharer(const struct meeting *meeting, int member)
 }
 
 /* Why a member keeps the set from NCCL; false: it does not. */
-static bool find_obstacle(const struct meeting *meeting, int member, char *text,
+static bool find_obstacle(const struct hvd_gpu_meeting *meeting, int member, char *text,
                           size_t size)
 {
-    const struct face *face = &meeting->faces[member];
+    const struct hvd_gpu_face *face = &meeting->faces[member];
     int rank = meeting->team->ranks[member];
     int sharer = find_sharer(meeting, member);
 
@@ -111,24 +89,24 @@ static bool find_obstacle(const struct meeting *meeting, int member, char *text,
         snprintf(text, size, HVD_ENV_GPU_PATH "=host on rank %d", rank);
     } else if (face->card.nccl_version == 0) {
         snprintf(text, size, "rank %d on %s has no NCCL (hvd-info --check there)", rank,
-                 host_of(meeting, member));
+                 hvd_gpu_host_of(meeting, member));
     } else if (face->card.nccl_version != meeting->faces[0].card.nccl_version) {
         snprintf(text, size, "rank %d on %s has NCCL %d, rank %d on %s has %d", rank,
-                 host_of(meeting, member), face->card.nccl_version,
-                 meeting->team->ranks[0], host_of(meeting, 0),
+                 hvd_gpu_host_of(meeting, member), face->card.nccl_version,
+                 meeting->team->ranks[0], hvd_gpu_host_of(meeting, 0),
                  meeting->faces[0].card.nccl_version);
     } else if (sharer >= 0) {
         snprintf(text, size,
                  "ranks %d and %d on %s share a GPU, which NCCL refuses unless each has "
                  "its own " HVD_ENV_NCCL_HOSTID,
-                 meeting->team->ranks[sharer], rank, host_of(meeting, member));
+                 meeting->team->ranks[sharer], rank, hvd_gpu_host_of(meeting, member));
     } else {
         return false;
     }
     return true;
 }
 
-static bool is_forced(const struct meeting *meeting)
+static bool is_forced(const struct hvd_gpu_meeting *meeting)
 {
     for (int i = 0; i < meeting->team->layout->size; i++) {
         if (meeting->faces[i].path == HVD_GPU_PATH_NCCL) {
@@ -138,7 +116,7 @@ static bool is_forced(const struct meeting *meeting)
     return false;
 }
 
-static bool have_kernels(const struct meeting *meeting)
+static bool have_kernels(const struct hvd_gpu_meeting *meeting)
 {
     for (int i = 0; i < meeting->team->layout->size; i++) {
         if (!meeting->faces[i].card.has_kernels) {
@@ -149,7 +127,7 @@ static bool have_kernels(const struct meeting *meeting)
 }
 
 /* Whether all want to register memory, and can; if one wants to and not all do, it is said why. */
-static bool agree_to_register(const struct meeting *meeting, int set)
+static bool agree_to_register(const struct hvd_gpu_meeting *meeting, int set)
 {
     int size = meeting->team->layout->size, wants = 0, against = -1;
 
@@ -164,7 +142,7 @@ static bool agree_to_register(const struct meeting *meeting, int set)
     if (wants > 0 && against >= 0 && meeting->team->rank == 0) {
         hvd_log(HVD_LOG_INFO,
                 "process set %d: no memory is registered with NCCL: rank %d on %s %s",
-                set, meeting->team->ranks[against], host_of(meeting, against),
+                set, meeting->team->ranks[against], hvd_gpu_host_of(meeting, against),
                 meeting->faces[against].registers ? "has one before 2.19"
                                                   : "has no " HVD_ENV_NCCL_REGISTER "=1");
     }
@@ -194,7 +172,8 @@ static bool is_worth_telling(const struct hvd_gpu_run *run)
     return run->peers->next == NULL || run->peers->set == HVD_SET_GLOBAL;
 }
 
-static void tell_routes(const struct hvd_gpu_run *run, const struct meeting *meeting)
+static void tell_routes(const struct hvd_gpu_run *run,
+                        const struct hvd_gpu_meeting *meeting)
 {
     int size = run->team->layout->size;
     const struct hvd_gpu_card **cards = calloc((size_t)size, sizeof(cards[0]));
@@ -208,74 +187,7 @@ static void tell_routes(const struct hvd_gpu_run *run, const struct meeting *mee
     free(cards);
 }
 
-/* --- within nodes first --- */
-
-static void say_allreduce(const struct hvd_gpu_run *run, const char *reason)
-{
-    static const char *const ways[] = {
-        [HVD_GPU_ALLREDUCE_AUTO] = "the faster way of two, once both are measured",
-        [HVD_GPU_ALLREDUCE_HIERARCHICAL] = "within nodes first",
-        [HVD_GPU_ALLREDUCE_FLAT] = "over all nodes at once",
-    };
-
-    if (run->team->rank == 0 && run->team->layout->nodes > 1) {
-        hvd_log(HVD_LOG_INFO, "process set %d: allreduce by NCCL %s: %s", run->peers->set,
-                ways[run->peers->allreduce], reason);
-    }
-}
-
-/* What one rank was told counts for all; flat, which needs less, before the other. */
-static enum hvd_gpu_allreduce choose_allreduce(const struct meeting *meeting,
-                                               char *reason, size_t size)
-{
-    const char *obstacle = find_shape_obstacle(meeting->team);
-    enum hvd_gpu_allreduce chosen = HVD_GPU_ALLREDUCE_AUTO;
-
-    if (obstacle[0] != '\0') {
-        snprintf(reason, size, "%s", obstacle);
-        return HVD_GPU_ALLREDUCE_FLAT;
-    }
-    snprintf(reason, size, "no rank asks for one");
-    for (int i = 0; i < meeting->team->layout->size; i++) {
-        enum hvd_gpu_allreduce told = (enum hvd_gpu_allreduce)meeting->faces[i].allreduce;
-
-        if (told > chosen) {
-            chosen = told;
-            snprintf(reason, size,
-                     "rank %d asks for it, by " HVD_ENV_GPU_ALLREDUCE
-                     " or Horovod's variables",
-                     meeting->team->ranks[i]);
-        }
-    }
-    return chosen;
-}
-
-static int join_nodes(struct hvd_gpu_run *run, const struct meeting *meeting,
-                      struct hvd_error *err)
-{
-    const struct hvd_team *team = run->team;
-    struct hvd_gpu_peers *peers = run->peers;
-    struct hvd_gpu_pool *pool = run->gpu->pool;
-    int leader = hvd_layout_rank(team->layout, team->node, 0);
-    char reason[128] = "";
-    int status;
-
-    peers->allreduce = team->layout->nodes > 1
-                           ? choose_allreduce(meeting, reason, sizeof(reason))
-                           : HVD_GPU_ALLREDUCE_FLAT;
-    say_allreduce(run, reason);
-    if (peers->allreduce == HVD_GPU_ALLREDUCE_FLAT) {
-        return 0;
-    }
-    status = hvd_gpu_cross_create(team, meeting->boot, &peers->cross, err);
-    return status != 0
-               ? status
-               : pool->module->comm_create(pool->device, meeting->faces[leader].node_id,
-                                           team->local_rank, team->local_size,
-                                           &peers->node_comm, err);
-}
-
-static int decide(struct hvd_gpu_run *run, const struct meeting *meeting,
+static int decide(struct hvd_gpu_run *run, const struct hvd_gpu_meeting *meeting,
                   struct hvd_error *err)
 {
     struct hvd_gpu_pool *pool = run->gpu->pool;
@@ -296,7 +208,7 @@ static int decide(struct hvd_gpu_run *run, const struct meeting *meeting,
         status = pool->module->comm_create(pool->device, meeting->faces[0].card.id,
                                            run->team->rank, size, &run->peers->comm, err);
         run->peers->registers = agree_to_register(meeting, run->peers->set);
-        status = status != 0 ? status : join_nodes(run, meeting, err);
+        status = status != 0 ? status : hvd_gpu_join_nodes(run, meeting, err);
     }
     if (status == 0) {
         say(run, obstacle, at < size && meeting->faces[at].path == HVD_GPU_PATH_HOST);
@@ -309,7 +221,7 @@ static int decide(struct hvd_gpu_run *run, const struct meeting *meeting,
 
 int hvd_gpu_meet_end(struct hvd_gpu_run *run, struct hvd_error *err)
 {
-    const struct meeting meeting = {
+    const struct hvd_gpu_meeting meeting = {
         .faces = run->gathered.result, .team = run->team, .boot = run->gpu->config.boot};
     int status;
 

@@ -129,10 +129,18 @@ static enum way way_of(int32_t routes)
     return (routes & HVD_ROUTE_DIRECT) != 0 ? WAY_DIRECT : WAY_STAGED;
 }
 
-/* What both ends can. */
-static enum way lesser(enum way one, enum way other)
+/* What both ends can, of NCCL and of UCX. */
+struct between {
+    enum way way;
+    bool has_ucx_cuda;
+};
+
+static struct between between(int32_t one, int32_t other)
 {
-    return one < other ? one : other;
+    enum way way = way_of(one) < way_of(other) ? way_of(one) : way_of(other);
+
+    return (struct between){.way = way,
+                            .has_ucx_cuda = (one & other & HVD_ROUTE_UCX_CUDA) != 0};
 }
 
 static int describe_ranks(const struct hvd_team *team, const struct hvd_boot *boot,
@@ -153,7 +161,7 @@ static int describe_ranks(const struct hvd_team *team, const struct hvd_boot *bo
 
 /* The nodes that are reached in one way. */
 static void tell_way(const struct hvd_team *team, const struct hvd_boot *boot,
-                     const enum way *ways, enum way way, const char *names)
+                     const struct between *ways, struct between wanted, const char *names)
 {
     static const char *const words[WAYS] = {
         [WAY_TCP] = "TCP through host memory",
@@ -165,7 +173,8 @@ static void tell_way(const struct hvd_team *team, const struct hvd_boot *boot,
     int count = 0;
 
     for (int node = 0; node < team->layout->nodes; node++) {
-        if (node == team->node || ways[node] != way) {
+        if (node == team->node || ways[node].way != wanted.way ||
+            ways[node].has_ucx_cuda != wanted.has_ucx_cuda) {
             continue;
         }
         if (count < named_nodes && used + 1 < sizeof(text)) {
@@ -182,9 +191,12 @@ static void tell_way(const struct hvd_team *team, const struct hvd_boot *boot,
                  count - named_nodes);
     }
     if (count > 0) {
-        hvd_log(HVD_LOG_INFO, "GPUs of this node and %s: %s%s%s%s", text, words[way],
-                way != WAY_TCP ? " (" : "", way != WAY_TCP ? names : "",
-                way != WAY_TCP ? ")" : "");
+        bool has_names = wanted.way != WAY_TCP;
+
+        hvd_log(HVD_LOG_INFO, "GPUs of this node and %s: %s%s%s%s; by UCX %s", text,
+                words[wanted.way], has_names ? " (" : "", has_names ? names : "",
+                has_names ? ")" : "",
+                wanted.has_ucx_cuda ? "GPU memory" : "pinned host memory");
     }
 }
 
@@ -211,7 +223,7 @@ static void tell_of_nodes(const struct hvd_team *team, const struct hvd_boot *bo
                           const struct hvd_gpu_card *const *cards)
 {
     const struct hvd_layout *layout = team->layout;
-    enum way *ways = calloc((size_t)layout->nodes, sizeof(ways[0]));
+    struct between *ways = calloc((size_t)layout->nodes, sizeof(ways[0]));
     struct hvd_routes_cards found;
 
     hvd_routes_look("", &found);
@@ -221,11 +233,13 @@ static void tell_of_nodes(const struct hvd_team *team, const struct hvd_boot *bo
     for (int node = 0; ways != NULL && node < layout->nodes; node++) {
         int leader = hvd_layout_rank(layout, node, 0);
 
-        ways[node] =
-            lesser(way_of(cards[leader]->routes), way_of(cards[team->rank]->routes));
+        ways[node] = between(cards[leader]->routes, cards[team->rank]->routes);
     }
-    for (int way = WAY_TCP; ways != NULL && way < WAYS; way++) {
-        tell_way(team, boot, ways, (enum way)way, found.names);
+    for (int i = 0; ways != NULL && i < 2 * WAYS; i++) {
+        const struct between wanted = {.way = (enum way)(i / 2),
+                                       .has_ucx_cuda = i % 2 != 0};
+
+        tell_way(team, boot, ways, wanted, found.names);
     }
     free(ways);
 }

@@ -16,6 +16,8 @@ enum {
     HVD_ROUTE_UCX_OFF = 4, /* nor may UCX */
     HVD_ROUTE_DIRECT = 8, /* they may read the GPU's memory: nvidia_peermem or dma-buf */
     HVD_ROUTE_P2P_OFF = 16, /* NCCL may not let GPUs of a node reach each other */
+    HVD_ROUTE_UCX_CUDA =
+        32, /* UCX takes, and may get, GPU memory; not of hvd_gpu_routes_flags */
 };
 
 /* The cards of a node. */

@@ -237,6 +237,23 @@ static void test_lines(void)
     tap_ok(!logged_has(HVD_LOG_WARN, "unheard"), "the level is the user's");
 }
 
+static void test_gpu_direct(void)
+{
+    static const char *const words[] = {[HVD_GPU_DIRECT_AUTO] = "auto",
+                                        [HVD_GPU_DIRECT_ON] = "on",
+                                        [HVD_GPU_DIRECT_OFF] = "OFF"};
+
+    tap_ok(read_one(NULL, NULL).gpu_direct == HVD_GPU_DIRECT_AUTO,
+           "GPU memory as measured");
+    for (int i = HVD_GPU_DIRECT_AUTO; i <= HVD_GPU_DIRECT_OFF; i++) {
+        tap_ok((int)read_one("HVD_GPU_DIRECT", words[i]).gpu_direct == i,
+               "HVD_GPU_DIRECT=%s is known", words[i]);
+    }
+    tap_ok(read_one("HVD_GPU_DIRECT", "maybe").gpu_direct == HVD_GPU_DIRECT_AUTO &&
+               logged_has(HVD_LOG_WARN, "HVD_GPU_DIRECT=maybe is none of auto, on, off"),
+           "another word is told");
+}
+
 static void test_gpu_allreduce(void)
 {
     static const struct {
@@ -282,5 +299,6 @@ int main(void)
     test_ranks();
     test_lines();
     test_gpu_allreduce();
+    test_gpu_direct();
     return tap_done();
 }

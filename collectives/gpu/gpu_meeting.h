@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the ranks of a process set know when they have met, shared by gpu_meet.c and
+ * gpu_meet_nodes.c. */
+#ifndef HVD_GPU_MEETING_H
+#define HVD_GPU_MEETING_H
+
+#include "collectives/gpu/gpu_run_state.h"
+
+/* What a rank shows. */
+struct hvd_gpu_face {
+    struct hvd_gpu_card card;
+    int32_t path; /* enum hvd_gpu_path */
+    int32_t allreduce; /* enum hvd_gpu_allreduce */
+    int32_t direct; /* enum hvd_gpu_direct */
+    int32_t ucx_version; /* 0: none */
+    int32_t registers; /* it is asked to register memory with NCCL */
+    unsigned char node_id[HVD_GPU_ID_BYTES]; /* of its node; zero unless it makes one */
+};
+
+struct hvd_gpu_meeting {
+    const struct hvd_gpu_face *faces; /* [size] */
+    const struct hvd_team *team;
+    const struct hvd_boot *boot;
+};
+
+const char *hvd_gpu_host_of(const struct hvd_gpu_meeting *meeting, int member);
+
+/* Why a set cannot add up within nodes first, "" when it can: of what all ranks know before
+ * they meet. */
+const char *hvd_gpu_shape_obstacle(const struct hvd_team *team);
+
+/* Once it is clear that a set goes by NCCL: its ways over several nodes, and what they need.
+ * Fills in run->peers. */
+int hvd_gpu_join_nodes(struct hvd_gpu_run *run, const struct hvd_gpu_meeting *meeting,
+                       struct hvd_error *err);
+
+#endif
