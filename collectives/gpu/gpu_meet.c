@@ -132,7 +132,7 @@ static bool agree_to_register(const struct hvd_gpu_meeting *meeting, int set)
     int size = meeting->team->layout->size, wants = 0, against = -1;
 
     for (int i = 0; i < size; i++) {
-        const struct face *face = &meeting->faces[i];
+        const struct hvd_gpu_face *face = &meeting->faces[i];
 
         wants += face->registers;
         if (!face->registers || !face->card.can_register) {

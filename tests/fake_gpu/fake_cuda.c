@@ -200,6 +200,11 @@ bool fake_has_context(void)
     return depth > 0;
 }
 
+HVD_EXPORT bool fake_gpu_has_context(void)
+{
+    return fake_has_context();
+}
+
 static int device_count(void)
 {
     const char *text = getenv("FAKE_GPU_COUNT");

@@ -61,6 +61,7 @@ long fake_gpu_registered(void); /* calls of NCCL with registered memory, so far 
 /* Device memory, fresh; NULL: none. Returns whether it was there. */
 void *fake_gpu_alloc(size_t bytes);
 bool fake_gpu_free(const void *memory);
+bool fake_gpu_has_context(void); /* on this thread */
 
 /* Runs call(argument) on the stream, in its turn; then argument is the call's own. */
 void fake_gpu_enqueue(struct fake_stream *stream, void (*call)(void *argument),

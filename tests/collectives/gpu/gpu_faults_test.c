@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The k-th call of CUDA or NCCL fails on the last rank, for each k, or, with an argument,
- * the first calls of some functions: "pieces" and "registered", what a tensor in pieces,
- * or in memory that is registered, needs; "names", what comes too late to be counted so;
- * "end", what ends things, also in shutdown, which breaks nothing. No rank hangs, each
- * learns what failed, and nothing is left. Runs as each rank of a job on the stand-in;
- * rank 0 prints TAP. */
+ * the first calls of some functions: "pieces", "registered" and "direct", what a tensor
+ * needs in pieces, in memory that is registered, or whose parts are exchanged where they
+ * are, by UCX; "names", what comes too late to be counted so; "end", what ends things,
+ * also in shutdown, which breaks nothing. No rank hangs, each learns what failed, and
+ * nothing is left. Runs as each rank of a job on the stand-in; rank 0 prints TAP. */
 #include <string.h>
 #include <time.h>
 
@@ -15,13 +15,15 @@
 #include "tests/tap.h"
 
 enum {
-    ROWS = 3,
+    ROWS = 3, /* of a tensor */
+    DIRECT_ROWS = 2000, /* some for each rank to exchange */
+    BYTES = 4 * DIRECT_ROWS * (int)sizeof(float),
     MOST_CALLS = 100, /* then there are only looks at events, of which there is no end */
     LIMIT_S = 10,
     MOST_RANKS = 16,
 };
 
-static int rank, size;
+static int rank, size, rows = ROWS;
 static bool is_of_end; /* what fails ends a thing, and may do so in shutdown */
 static void *stream;
 static float *input, *output;
@@ -46,7 +48,7 @@ static int finish(int started, struct hvd_request **request, struct hvd_error *e
 /* One of each, by both ways: int16 goes through host memory. */
 static int run_all(struct hvd_error *err)
 {
-    const int64_t shape[] = {ROWS};
+    const int64_t shape[] = {rows};
     struct hvd_tensor tensor = {.name = "t",
                                 .input = input,
                                 .output = output,
@@ -62,7 +64,7 @@ static int run_all(struct hvd_error *err)
 
     pair[0].name = "p";
     pair[1].name = "q";
-    pair[1].output = output + ROWS;
+    pair[1].output = output + rows;
     status = finish(hvd_allreduce_start(pair, 2, HVD_AVERAGE, 1, 1, 0, &request, err),
                     &request, err);
     if (status == 0) {
@@ -115,6 +117,12 @@ static bool must_tell(const char *failed)
            !fake_gpu_failed_at_end() && !is_no_failure();
 }
 
+/* Of UCX's the user is told what it was for. */
+static const char *name_of(const char *failed)
+{
+    return strncmp(failed, "ucp_", 4) == 0 ? "rank" : failed;
+}
+
 /* function: NULL for any. */
 static struct outcome attempt(const char *function, long k)
 {
@@ -142,7 +150,7 @@ static struct outcome attempt(const char *function, long k)
         fprintf(stderr, "# call %ld, %s: %d %s\n", k, failed, status, err.text);
         outcome.is_good = false;
     }
-    if (must_tell(failed) && (status >= 0 || strstr(err.text, failed) == NULL)) {
+    if (must_tell(failed) && (status >= 0 || strstr(err.text, name_of(failed)) == NULL)) {
         fprintf(stderr, "# call %ld, %s: %d %s\n", k, failed, status, err.text);
         outcome.is_good = false;
     }
@@ -205,70 +213,79 @@ static long try_all(struct result *result)
     return k;
 }
 
-/* functions: NULL behind the last. */
-static long try_each(const char *const *functions, struct result *result)
+static long try_functions(const char *const *functions, struct result *result)
 {
     long calls = 0;
 
-    for (int i = 0; functions[i] != NULL; i++) {
+    for (; *functions != NULL; functions++) {
         result->is_over = false;
         for (long k = 1; k <= 3 && !result->is_over && result->is_good; k++) {
-            try_call(functions[i], k, result);
+            try_call(*functions, k, result);
             calls++;
         }
     }
     return calls;
 }
 
+static const struct subject {
+    const char *name;
+    const char *functions[12]; /* NULL behind the last */
+} subjects[] = {
+    {"pieces",
+     {"cuMemHostAlloc", "cuMemAlloc", "cuMemcpyAsync", "cuStreamWaitEvent",
+      "ncclReduceScatter", "ncclAllGather", "cuEventRecord", "cuEventCreate",
+      "ncclGetUniqueId", "ncclCommInitRankConfig"}},
+    {"registered",
+     {"ncclMemAlloc", "ncclCommRegister", "ncclAllReduce", "cuEventRecord"}},
+    {"direct", {"cuLaunchKernel", "ucp_am_send_nbx", "ucp_am_recv_data_nbx"}},
+    {"names",
+     {"ncclBroadcast", "ncclReduce", "ncclSend", "ncclRecv", "ncclAllGather",
+      "ncclAllReduce", "cuMemAlloc", "cuStreamWaitEvent"}},
+    {"end",
+     {"cuMemFree", "cuMemFreeHost", "cuStreamDestroy", "cuEventDestroy", "cuModuleUnload",
+      "cuDevicePrimaryCtxRelease", "cuCtxPopCurrent", "ncclCommDestroy",
+      "ncclRedOpDestroy"}},
+};
+
+/* NULL: no such, or none. */
+static const struct subject *find_subject(const char *name)
+{
+    for (size_t i = 0; name != NULL && i < sizeof(subjects) / sizeof(subjects[0]); i++) {
+        if (strcmp(name, subjects[i].name) == 0) {
+            return &subjects[i];
+        }
+    }
+    return NULL;
+}
+
+static bool is_called(const struct subject *subject, const char *name)
+{
+    return subject != NULL && strcmp(subject->name, name) == 0;
+}
+
 int main(int argc, char **argv)
 {
-    static const char *const of_pieces[] = {"cuMemHostAlloc",
-                                            "cuMemAlloc",
-                                            "cuMemcpyAsync",
-                                            "cuStreamWaitEvent",
-                                            "ncclReduceScatter",
-                                            "ncclAllGather",
-                                            "cuEventRecord",
-                                            "cuEventCreate",
-                                            "ncclGetUniqueId",
-                                            "ncclCommInitRankConfig",
-                                            NULL};
-    static const char *const of_registering[] = {"ncclMemAlloc", "ncclCommRegister",
-                                                 "ncclAllReduce", "cuEventRecord", NULL};
-    static const char *const of_all[] = {
-        "ncclBroadcast", "ncclReduce", "ncclSend",          "ncclRecv", "ncclAllGather",
-        "ncclAllReduce", "cuMemAlloc", "cuStreamWaitEvent", NULL};
-    static const char *const of_end[] = {"cuMemFree",        "cuMemFreeHost",
-                                         "cuStreamDestroy",  "cuEventDestroy",
-                                         "cuModuleUnload",   "cuDevicePrimaryCtxRelease",
-                                         "cuCtxPopCurrent",  "ncclCommDestroy",
-                                         "ncclRedOpDestroy", NULL};
-    bool in_pieces = argc > 1 && strcmp(argv[1], "pieces") == 0;
-    bool at_end = argc > 1 && strcmp(argv[1], "end") == 0;
-    bool by_name = argc > 1 && strcmp(argv[1], "names") == 0;
-    bool registers = argc > 1 && strcmp(argv[1], "registered") == 0;
+    const struct subject *subject = find_subject(argv[1]);
     struct result result = {.is_good = true};
     long calls;
 
-    if (!gpu_open()) {
+    if ((argc > 1 && subject == NULL) || !gpu_open()) {
         return 1;
     }
     rank = call_init();
     size = hvd_size();
     hvd_shutdown();
     stream = gpu_stream();
-    input = gpu_memory(4096);
-    output = gpu_memory(4096);
+    rows = is_called(subject, "direct") ? DIRECT_ROWS : ROWS;
+    input = gpu_memory(BYTES);
+    output = gpu_memory(BYTES);
     fake_gpu_live(&before);
-    is_of_end = at_end;
-    calls = in_pieces   ? try_each(of_pieces, &result)
-            : registers ? try_each(of_registering, &result)
-            : at_end    ? try_each(of_end, &result)
-            : by_name   ? try_each(of_all, &result)
-                        : try_all(&result);
+    is_of_end = is_called(subject, "end");
+    calls =
+        subject != NULL ? try_functions(subject->functions, &result) : try_all(&result);
     if (rank == 0) {
         tap_note("%ld calls", calls);
-        tap_ok(result.is_good && calls > (argc > 1 ? 6 : 40),
+        tap_ok(result.is_good && calls > (subject != NULL ? 6 : 40),
                "each call that fails is named, no rank hangs, nothing is left");
         tap_ok(result.stuck == 0, "nor where the others wait for the rank that failed");
         return tap_done();

@@ -17,7 +17,7 @@ if grep -q SKIP "$work/out"; then
     exit 0
 fi
 grep -v '^1\.\.' "$work/out"
-cat "$work/out" "$work/err" | grep -o "process set 0: allreduce by NCCL $pattern.*" >"$work/told"
+cat "$work/out" "$work/err" | grep -o "process set 0: $pattern.*" >"$work/told"
 if [ "$(wc -l <"$work/told")" -eq "$lines" ] && [ "$(sort -u "$work/told" | wc -l)" -le 1 ]; then
     echo "ok - $lines ranks say the same: $(head -n 1 "$work/told")"
 else
