@@ -23,8 +23,8 @@ Installs what is missing (Debian, root), builds and tests. The last line is
   unit, processes, cluster, cuda, gpu, hw, ...    suites of \`meson test\`
 
 HVD_TEST_TIMES=N   multiplies the time limit of each test, default 2
-HVD_TEST_TRIES=2   a few tests that fail are tried once more, by themselves, when their suite is over;
-                   the first failure is printed all the same. Default 1
+HVD_TEST_TRIES=2   up to three tests that fail are tried once more, each by itself and with its seed,
+                   when their suite is over; the first failure is printed all the same. Default 1
 HVD_TEST_SEED=N    the seed of randomised tests
 HVD_TEST_PYTHON=P  for gpu: an interpreter whose torch is for CUDA, default /usr/bin/python3
 
@@ -164,18 +164,26 @@ run_tests()
     [ "${HVD_TEST_TRIES:-1}" -lt 2 ] || try_again "$name" "$label"
 }
 
+# Of one run; more failures are no chance.
+second_tries=3
+
 # try_again BUILD LABEL: what failed, when nothing else runs.
 try_again()
 {
-    local name=$1 label=$2 failed
+    local name=$1 label=$2 failed seed test
     local log=$results/$label.json again=$builds/$name/meson-logs/$label-again.json
     mapfile -t failed < <(/usr/bin/python3 tests/runner/again.py "$log")
-    [ ${#failed[@]} -gt 0 ] || return 0
-    echo "once more, by themselves: ${failed[*]}"
-    rm -f "$again"
-    ${launcher-} meson test -C "$builds/$name" --no-rebuild --logbase "$label-again" -t "$times" \
-        --num-processes 1 "${failed[@]}"
-    [ ! -e "$again" ] || /usr/bin/python3 tests/runner/again.py "$log" "$again"
+    [ ${#failed[@]} -le "$second_tries" ] || return 0
+    for test in "${failed[@]}"; do
+        seed=${test%% *} test=${test#* }
+        [ "$seed" = - ] && seed=${HVD_TEST_SEED-}
+        second_tries=$((second_tries - 1))
+        echo "once more, by itself: $test"
+        rm -f "$again"
+        env ${seed:+"HVD_TEST_SEED=$seed"} ${launcher-} meson test -C "$builds/$name" --no-rebuild \
+            --logbase "$label-again" -t "$times" "$test"
+        [ ! -e "$again" ] || /usr/bin/python3 tests/runner/again.py "$log" "$again"
+    done
 }
 
 # plain_suites LABEL ARGUMENTS of `meson test`...
