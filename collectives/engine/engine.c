@@ -28,12 +28,16 @@ void hvd_engine_end_entry(struct hvd_engine *engine, struct hvd_entry *entry, in
     }
 }
 
-static void drop_batches(struct hvd_engine *engine)
+/* leaks: another rank may still write to results. */
+static void drop_batches(struct hvd_engine *engine, bool leaks)
 {
     struct hvd_batch *batch;
 
     while (engine->teams != NULL &&
-           (batch = hvd_teams_take_batch(engine->teams)) != NULL) {
+           (batch = hvd_teams_take_batch(engine->teams, leaks)) != NULL) {
+        for (int64_t i = 0; leaks && i < batch->header.count; i++) {
+            batch->entries[i]->result = NULL;
+        }
         hvd_batch_destroy(batch);
     }
 }
@@ -50,6 +54,7 @@ void hvd_engine_refuse(struct hvd_engine *engine, int status, const char *text)
 void hvd_engine_fail(struct hvd_engine *engine, int culprit, int status, const char *text)
 {
     struct hvd_error failure;
+    bool is_hidden;
 
     if (engine->has_failed) {
         return;
@@ -58,12 +63,11 @@ void hvd_engine_fail(struct hvd_engine *engine, int culprit, int status, const c
     hvd_fail(&failure, status, "%s", text); /* text may belong to what ends below */
     hvd_engine_refuse(engine, status, failure.text);
     hvd_control_abort(engine->control, culprit, failure.text);
-    if (engine->shm != NULL) {
-        hvd_shm_hide(engine->shm); /* tensors go back to their owners */
-    }
+    /* Tensors go back to their owners. */
+    is_hidden = engine->shm == NULL || hvd_shm_hide(engine->shm);
     hvd_gpu_fail(engine->gpu, hvd_engine_land_entry, engine, status, failure.text);
     /* The run itself stays until the net is gone, which may still know its messages. */
-    drop_batches(engine);
+    drop_batches(engine, !is_hidden);
     if (engine->report != NULL) {
         hvd_lateness_report_write(engine->report);
     }

@@ -364,8 +364,12 @@ int hvd_gpu_run_progress(struct hvd_gpu_run *run, int64_t *work, bool *moved,
     return status;
 }
 
-void hvd_gpu_run_forget(struct hvd_gpu_run *run)
+void hvd_gpu_run_forget(struct hvd_gpu_run *run, bool leaks)
 {
+    if (leaks) {
+        run->gathered.result = NULL;
+        hvd_gpu_stage_leak(run);
+    }
     if (run->inner != NULL) {
         hvd_run_forget(run->inner);
     }

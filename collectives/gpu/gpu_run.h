@@ -31,8 +31,9 @@ int hvd_gpu_run_create(struct hvd_gpu *gpu, struct hvd_team *team,
 int hvd_gpu_run_progress(struct hvd_gpu_run *run, int64_t *work, bool *moved,
                          struct hvd_error *err);
 
-/* What its tensors describe is not touched any more by the host. */
-void hvd_gpu_run_forget(struct hvd_gpu_run *run);
+/* What its tensors describe is not touched any more by the host. leaks: results on the host are
+ * never freed. */
+void hvd_gpu_run_forget(struct hvd_gpu_run *run, bool leaks);
 
 /* After hvd_gpu_stop when it is not launched. */
 void hvd_gpu_run_destroy(struct hvd_gpu_run *run);

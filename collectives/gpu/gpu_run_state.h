@@ -126,6 +126,8 @@ int hvd_gpu_stage_pipe(struct hvd_gpu_run *run, struct hvd_error *err);
 int hvd_gpu_stage_fetch(struct hvd_gpu_run *run, struct hvd_error *err);
 int hvd_gpu_stage_run(struct hvd_gpu_run *run, struct hvd_error *err);
 int hvd_gpu_stage_return(struct hvd_gpu_run *run, struct hvd_error *err);
+void hvd_gpu_stage_leak(
+    struct hvd_gpu_run *run); /* results that the host has are never freed */
 void hvd_gpu_stage_finish(struct hvd_gpu_run *run);
 
 #endif

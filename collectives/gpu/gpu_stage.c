@@ -188,6 +188,13 @@ int hvd_gpu_stage_pipe(struct hvd_gpu_run *run, struct hvd_error *err)
     return hvd_gpu_pipe_create(&config, &run->pipe, err);
 }
 
+void hvd_gpu_stage_leak(struct hvd_gpu_run *run)
+{
+    for (int64_t i = 0; run->shadows != NULL && i < run->count; i++) {
+        run->shadows[i].result = NULL;
+    }
+}
+
 void hvd_gpu_stage_finish(struct hvd_gpu_run *run)
 {
     for (int64_t i = 0; run->shadows != NULL && i < run->count; i++) {

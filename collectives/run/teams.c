@@ -382,7 +382,7 @@ bool hvd_teams_are_idle(const struct hvd_teams *teams)
     return true;
 }
 
-struct hvd_batch *hvd_teams_take_batch(struct hvd_teams *teams)
+struct hvd_batch *hvd_teams_take_batch(struct hvd_teams *teams, bool leaks)
 {
     teams->has_stopped = true;
     for (int i = 0; i < teams->count; i++) {
@@ -391,7 +391,7 @@ struct hvd_batch *hvd_teams_take_batch(struct hvd_teams *teams)
                 hvd_run_forget(teams->queues[i]->run);
             }
             if (teams->queues[i]->gpu_run != NULL) {
-                hvd_gpu_run_forget(teams->queues[i]->gpu_run);
+                hvd_gpu_run_forget(teams->queues[i]->gpu_run, leaks);
             }
             return pop(teams->queues[i]);
         }

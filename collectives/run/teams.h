@@ -87,7 +87,8 @@ bool hvd_teams_are_idle(const struct hvd_teams *teams); /* nothing queued or und
 
 /* For failing all: takes out a batch that is queued or under way, the caller's then; NULL when
  * there is none. Nothing runs any more from then on, and messages that still come change no tensor
- * of what was under way, which stays until destroy. */
-struct hvd_batch *hvd_teams_take_batch(struct hvd_teams *teams);
+ * of what was under way, which stays until destroy. leaks: nor is memory freed in which results were
+ * to be collected; those that entries have are left to the caller. */
+struct hvd_batch *hvd_teams_take_batch(struct hvd_teams *teams, bool leaks);
 
 #endif

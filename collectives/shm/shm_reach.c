@@ -13,9 +13,9 @@
 #include "collectives/shm/shm_state.h"
 #include "gpu_binding/log.h"
 
-enum {
-    MOST_WRITE_MS = 1000
-};
+/* Who writes a piece is waited for so long. */
+static const int64_t most_wait_ns = 3000000000;
+static const int64_t most_step_ns = 4000000;
 
 enum verdict {
     UNKNOWN,
@@ -212,14 +212,35 @@ static bool is_writing_here(const struct hvd_shm *shm, int local_rank)
            is_there(shm, local_rank);
 }
 
-void hvd_shm_hide(struct hvd_shm *shm)
+/* Of what passed since then at most one step counts: in a pause of the whole machine no one
+ * could write. */
+static int64_t counted_ns(int64_t *since_ns)
 {
-    int64_t deadline_ms = hvd_clock_ms() + MOST_WRITE_MS;
+    int64_t now_ns = hvd_clock_ns();
+    int64_t passed_ns = now_ns - *since_ns;
+
+    *since_ns = now_ns;
+    return passed_ns < most_step_ns ? passed_ns : most_step_ns;
+}
+
+bool hvd_shm_hide(struct hvd_shm *shm)
+{
+    int64_t since_ns = hvd_clock_ns(), waited_ns = 0;
 
     atomic_store((_Atomic uint64_t *)&shm->secret, 0);
     for (int i = 0; i < shm->sizes.local_size; i++) {
-        while (is_writing_here(shm, i) && hvd_clock_ms() < deadline_ms) {
+        while (is_writing_here(shm, i)) {
+            if (waited_ns >= most_wait_ns) {
+                hvd_log(
+                    HVD_LOG_WARN,
+                    "local rank %d does not end a write into this rank's memory: that "
+                    "is not given back",
+                    i);
+                return false;
+            }
             sched_yield();
+            waited_ns += counted_ns(&since_ns);
         }
     }
+    return true;
 }

@@ -14,6 +14,7 @@
 #ifndef HVD_SHM_REACH_H
 #define HVD_SHM_REACH_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "collectives/shm/shm.h"
@@ -35,8 +36,9 @@ int hvd_shm_write(const struct hvd_shm *shm, int local_rank, uint64_t address,
                   const void *from, size_t bytes);
 
 /* From now on nothing of this rank's memory is read or written any more, for the job has failed;
- * the others have been told. Waits for who is in the middle of writing a piece, 1 s at most: it
- * could have been stopped there. Not while this rank writes itself. */
-void hvd_shm_hide(struct hvd_shm *shm);
+ * the others have been told. Waits for who is in the middle of writing a piece, 3 s at most of
+ * what this rank ran: he could have been stopped there. False, logged: he may still write, so what
+ * was offered must not be given back. Not while this rank writes itself. */
+bool hvd_shm_hide(struct hvd_shm *shm);
 
 #endif

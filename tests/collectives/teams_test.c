@@ -249,7 +249,7 @@ static int give_up(struct job_rank *self, const void *argument)
     }
     teams_rank_turn(&rank);
     taken = rank.ended - 1;
-    while ((batch = hvd_teams_take_batch(rank.teams)) != NULL) {
+    while ((batch = hvd_teams_take_batch(rank.teams, false)) != NULL) {
         team_call_end(batch);
         taken++;
     }
