@@ -125,6 +125,8 @@ int hvd_shm_write(const struct hvd_shm *shm, int local_rank, uint64_t address,
     int status;
 
     atomic_store(&own->writes_to, local_rank + 1);
+    /* The look is the kernel's plain read: it must not come before that store. */
+    atomic_thread_fence(memory_order_seq_cst);
     status = write_there(shm, local_rank, address, from, bytes);
     atomic_store(&own->writes_to, 0);
     return status;
@@ -228,6 +230,7 @@ bool hvd_shm_hide(struct hvd_shm *shm)
     int64_t since_ns = hvd_clock_ns(), waited_ns = 0;
 
     atomic_store((_Atomic uint64_t *)&shm->secret, 0);
+    atomic_thread_fence(memory_order_seq_cst); /* as hvd_shm_write does */
     for (int i = 0; i < shm->sizes.local_size; i++) {
         while (is_writing_here(shm, i)) {
             if (waited_ns >= most_wait_ns) {
