@@ -78,7 +78,6 @@ static void do_reduce_local(struct hvd_run *run, const struct hvd_step *step)
 static void do_reduce_out(struct hvd_run *run, const struct hvd_step *step)
 {
     size_t element = hvd_dtype_bytes(run->reduction.dtype);
-    bool is_large = hvd_segments_is_large(&run->output);
     int count = run->team->local_size;
     struct piece piece = {0};
 
@@ -89,7 +88,7 @@ static void do_reduce_out(struct hvd_run *run, const struct hvd_step *step)
         piece.bytes = left;
         to = hvd_segments_at(&run->output, step->begin + (int64_t)piece.at, &piece.bytes);
         find_sources(run, step, &piece);
-        if (to != NULL && is_large) {
+        if (to != NULL && hvd_segments_streams(&run->output, piece.bytes)) {
             hvd_reduce_stream(&run->reduction, run->sources, count, piece.bytes / element,
                               to);
         } else if (to != NULL) {

@@ -31,7 +31,7 @@ static void copy_piece(const struct hvd_run *run, char *to, const char *from,
     }
     if (from == NULL) {
         memset(to, 0, bytes);
-    } else if (hvd_segments_is_large(&run->output)) {
+    } else if (hvd_segments_streams(&run->output, bytes)) {
         hvd_copy_stream(to, from, bytes);
     } else {
         memcpy(to, from, bytes);
@@ -107,7 +107,9 @@ int hvd_run_fetch_reduce(struct hvd_run *run, const struct hvd_step *step)
     int status = 0;
     /* The others read my share of an allreduce at once. */
     bool is_streamed =
-        run->kind == HVD_KIND_REDUCESCATTER && hvd_segments_is_large(&run->output);
+        run->kind == HVD_KIND_REDUCESCATTER &&
+        hvd_segments_streams(&run->output,
+                             step->count * hvd_dtype_bytes(run->reduction.dtype));
 
     if (to == NULL) {
         return 0;

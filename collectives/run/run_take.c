@@ -70,7 +70,8 @@ static void add_to_output(struct hvd_run *run, const struct hvd_reduction *reduc
     while (piece.count > 0) {
         size_t room = piece.count * out_bytes;
         char *to = hvd_segments_at(&run->output, begin, &room);
-        struct piece part = {piece.data, piece.own, room / out_bytes, piece.is_streamed};
+        struct piece part = {piece.data, piece.own, room / out_bytes,
+                             hvd_segments_streams(&run->output, room)};
 
         if (to != NULL) {
             add_up(run, reduction, part, to);
@@ -96,7 +97,6 @@ static void take(struct hvd_net_op *op, const void *data, size_t bytes)
     if (sum->to != NULL) {
         add_up(sum->run, &reduction, piece, sum->to + first * out_bytes);
     } else {
-        piece.is_streamed = hvd_segments_is_large(&sum->run->output);
         add_to_output(sum->run, &reduction, piece,
                       sum->begin + (int64_t)(first * out_bytes));
     }

@@ -118,22 +118,20 @@ void hvd_segments_read(struct hvd_segments *segments, int64_t begin, size_t byte
     }
 }
 
-bool hvd_segments_is_large(const struct hvd_segments *segments)
+bool hvd_segments_streams(const struct hvd_segments *segments, size_t bytes)
 {
-    return segments->begin[segments->count] >= large_bytes;
+    return bytes >= least_stream && segments->begin[segments->count] >= large_bytes;
 }
 
 void hvd_segments_write(struct hvd_segments *segments, int64_t begin, size_t bytes,
                         const char *from)
 {
-    bool is_large = hvd_segments_is_large(segments);
-
     while (bytes > 0) {
         int i = find_segment(segments, begin);
         size_t piece = piece_bytes(segments, i, begin, bytes);
         char *to = segments->data[i];
 
-        if (to != NULL && is_large && piece >= least_stream) {
+        if (to != NULL && hvd_segments_streams(segments, piece)) {
             hvd_copy_stream(to + (begin - segments->begin[i]), from, piece);
         } else if (to != NULL) {
             memcpy(to + (begin - segments->begin[i]), from, piece);

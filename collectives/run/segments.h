@@ -30,9 +30,10 @@ void hvd_segments_finish(struct hvd_segments *segments); /* zeroed is fine */
  * it in one piece. NULL where data is. */
 char *hvd_segments_at(struct hvd_segments *segments, int64_t begin, size_t *bytes);
 
-/* Whether the whole is so large that what is written leaves the caches before it is read again,
- * and had better go past them, as what hvd_segments_write writes then does. */
-bool hvd_segments_is_large(const struct hvd_segments *segments);
+/* Whether a piece of so many bytes had better be written past the caches, as hvd_segments_write
+ * does: the whole is so large that it leaves them before it is read again, and the piece is not
+ * small. */
+bool hvd_segments_streams(const struct hvd_segments *segments, size_t bytes);
 
 /* Copies bytes [begin, begin + bytes) of the whole to `to`, each element of dtype times
  * factor (1: a plain copy); or from `from` into the whole. */

@@ -101,8 +101,9 @@ static bool is_written_at_large(void)
         hvd_segments_write(&segments, (int64_t)begin, bytes, in + from);
         memcpy(expected + begin, in + from, bytes);
     }
-    is_good =
-        hvd_segments_is_large(&segments) && memcmp(data, expected, LARGE_BYTES) == 0;
+    is_good = hvd_segments_streams(&segments, LARGE_BYTES) &&
+              !hvd_segments_streams(&segments, 64) &&
+              memcmp(data, expected, LARGE_BYTES) == 0;
     hvd_segments_finish(&segments);
     free(expected);
     return is_good;
