@@ -53,13 +53,13 @@ static int allocate_result(struct hvd_entry *entry, int64_t rows)
     if (bytes == 0) {
         return 0;
     }
-    entry->result =
-        aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
-    if (entry->result == NULL) {
+    if (posix_memalign(&entry->result, alignment, bytes) != 0) {
+        entry->result = NULL;
         return HVD_ERR_NOMEM;
     }
     if (alignment == HUGE_PAGE) {
-        /* Whole ones, so that none is half used; a kernel without them gives others. */
+        /* Whole ones, so that none is half used; a kernel without them gives others. The
+         * advice stays with the heap's pages when they are given back to it. */
         madvise(entry->result, bytes / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE);
     }
     return 0;
