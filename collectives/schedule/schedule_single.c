@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Large blocks on one node, by a single copy: who wants a block reads it where it is.
+/* Large blocks on one node, by a single copy: who wants a block reads it where it is, or who has
+ * it writes it where it is wanted.
  *
  *   allgather of two ranks, alltoall
  *     OFFER my input; SIGNAL
