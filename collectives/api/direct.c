@@ -20,7 +20,8 @@ static const unsigned look_every = 64;
 static const unsigned patience = 4096;
 
 /* The same where ranks share cpus: the one that is waited for may be next on this one. A barrier of
- * 4 ranks on 2 cpus takes 1.6 us, 2.8 with ten times as many. */
+ * 4 ranks on 2 cpus takes 1.6 us, 2.8 with ten times as many. Of calls of this kind only: requests
+ * wait as hvd_engine_yield_every says. */
 static const unsigned crowded_patience = 2;
 
 struct hvd_direct {
