@@ -195,16 +195,19 @@ static int pump(struct hvd_flow *flow)
     return status;
 }
 
-/* Has the bytes of an offer brought to the next receive. Its status is its own: what goes wrong
- * there has nothing to do with the order of messages. */
+static bool takes_offer(const struct hvd_flow *flow, size_t bytes)
+{
+    return flow->receives.first->is_device && bytes == flow->receives.first->bytes;
+}
+
+/* Has the bytes of an offer, which the next receive takes, brought to that: from now on it is the
+ * network's again. The receive's status is its own: what goes wrong there has nothing to do with
+ * the order of messages. */
 static int fetch(struct hvd_flow *flow, const void *offer, size_t bytes)
 {
     struct hvd_net_op *op = flow->receives.first;
     int status;
 
-    if (!op->is_device || bytes != op->bytes) {
-        return HVD_ERR_NET;
-    }
     pop(&flow->receives);
     flow->next_in++;
     flow->taken += cost(bytes, true);
@@ -238,17 +241,18 @@ static int take(struct hvd_flow *flow, const void *data, size_t bytes)
     return tell_taken(flow);
 }
 
-/* An offer that is fetched is the network's again, and not to be released. */
 static int take_first(struct hvd_flow *flow, struct hvd_early_list *list)
 {
     struct hvd_early *early = list->first;
     int status;
 
-    if (early->is_offer) {
-        status = fetch(flow, early->data, early->bytes);
-        early->release = status != HVD_ERR_NET ? NULL : early->release;
-    } else {
+    if (!early->is_offer) {
         status = take(flow, early->data, early->bytes);
+    } else if (takes_offer(flow, early->bytes)) {
+        early->release = NULL;
+        status = fetch(flow, early->data, early->bytes);
+    } else {
+        status = HVD_ERR_NET;
     }
     hvd_early_drop(list);
     return status;
@@ -283,8 +287,13 @@ int hvd_flow_arrived(struct hvd_flow *flow, const struct hvd_flow_arrival *arriv
     if (header->sequence != flow->next_in || flow->receives.first == NULL) {
         return hvd_early_keep(&flow->early, arrival);
     }
-    status = arrival->is_offer ? fetch(flow, arrival->data, arrival->bytes)
-                               : take(flow, arrival->data, arrival->bytes);
+    if (!arrival->is_offer) {
+        status = take(flow, arrival->data, arrival->bytes);
+    } else if (takes_offer(flow, arrival->bytes)) {
+        status = fetch(flow, arrival->data, arrival->bytes);
+    } else {
+        status = HVD_ERR_NET;
+    }
     return status != 0 ? status : take_early(flow);
 }
 

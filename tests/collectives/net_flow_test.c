@@ -235,6 +235,40 @@ static void offers_are_for_devices(void)
     }
 }
 
+/* The word that so much has been taken, which is due then, cannot be sent. */
+static void fetched_offers_are_not_released(void)
+{
+    enum {
+        COUNT = HVD_NET_WINDOW_BYTES / 4 / HVD_NET_FRAGMENT_COST
+    };
+    static struct wire_end a, b;
+    static struct hvd_net_op sends[COUNT], receives[COUNT];
+    static char from, to;
+    int status = 0;
+
+    wire_set_up(&a);
+    wire_set_up(&b);
+    b.status = HVD_ERR_NET;
+    for (int i = 0; i < COUNT; i++) {
+        sends[i] = (struct hvd_net_op){
+            .status = HVD_INPROGRESS, .data = &from, .bytes = 1, .is_device = true};
+        receives[i] = sends[i];
+        receives[i].data = &to;
+        hvd_flow_send(a.flow, &sends[i]);
+        wire_deliver(&a, &b, 0, false);
+    }
+    for (int i = 0; status == 0 && i < COUNT; i++) {
+        status = hvd_flow_recv(b.flow, &receives[i]);
+        if (wire_fetching != NULL) {
+            wire_end_fetching(0);
+        }
+    }
+    tap_ok(status == HVD_ERR_NET && receives[COUNT - 1].status == 0 && wire_kept == 0,
+           "an offer that was fetched is not released as well");
+    wire_tear_down(&a);
+    wire_tear_down(&b);
+}
+
 /* A receive that is under way, or posted, when the peer fails. */
 static void failure_ends_taking(void)
 {
@@ -307,7 +341,7 @@ static void failure_ends_everything(void)
     wire_tear_down(&a);
 
     wire_set_up(&a);
-    a.is_down = true;
+    a.status = HVD_ERR_PEER;
     ops[0] = (struct hvd_net_op){
         .status = HVD_INPROGRESS, .data = data, .bytes = sizeof(data)};
     tap_ok(hvd_flow_send(a.flow, &ops[0]) == HVD_ERR_PEER,
@@ -327,5 +361,6 @@ int main(void)
     failure_ends_taking();
     offers_leave_the_window();
     offers_are_for_devices();
+    fetched_offers_are_not_released();
     return tap_done();
 }

@@ -11,8 +11,8 @@ static int put_packet(void *peer, struct hvd_net_fragment *fragment)
     struct wire_packet *packet = &end->packets[end->count];
     size_t bytes = 0;
 
-    if (end->is_down) {
-        return HVD_ERR_PEER;
+    if (end->status != 0) {
+        return end->status;
     }
     packet->header = fragment->header;
     packet->bytes = fragment->bytes;

@@ -23,7 +23,7 @@ struct wire_end {
     struct wire_packet packets[ON_THE_WAY]; /* sent by this end, not yet delivered */
     int count;
     size_t most; /* bytes of them, at most */
-    bool is_down;
+    int status; /* not 0: of all that it would send */
 };
 
 extern int wire_kept; /* pieces of data that receivers have not released yet */
