@@ -38,7 +38,8 @@ long fake_gpu_launches(void); /* of kernels, so far */
  * how many calls there were since the last time. */
 long fake_gpu_fail_at(long at);
 long fake_gpu_fail_in(const char *function, long at); /* likewise, of this one */
-void fake_gpu_die_at(long at); /* in the at-th call the process is killed */
+/* In the at-th call of this function, NULL: of any, the process is killed. */
+void fake_gpu_die_in(const char *function, long at);
 const char *fake_gpu_failed(void); /* the function that did, NULL: none has */
 
 /* Whether what has failed was to end a thing, or to choose the context for that: nobody

@@ -56,11 +56,12 @@ HVD_EXPORT long fake_gpu_fail_at(long at)
     return fake_gpu_fail_in(NULL, at);
 }
 
-HVD_EXPORT void fake_gpu_die_at(long at)
+HVD_EXPORT void fake_gpu_die_in(const char *function, long at)
 {
     pthread_mutex_lock(&lock);
     calls = 0;
     die_at = at;
+    counted = function;
     pthread_mutex_unlock(&lock);
 }
 

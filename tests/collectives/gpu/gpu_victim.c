@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A job in which one rank dies while its GPU and those of the others are in the middle of
- * a collective: gpu_victim RANK [connect|CALL]. For the stand-in. The others print what
- * they are told, in the words of victim.c, and that their own stream, which waits for the
+ * a collective: gpu_victim RANK [connect|[FUNCTION:]CALL]. For the stand-in. The others print
+ * what they are told, in the words of victim.c, and that their own stream, which waits for the
  * collective, goes on. With "connect" the rank dies as NCCL connects; then they print
  * whether shutdown leaves a thread, or anything of the GPU. With a number it dies in that
- * call of CUDA or NCCL while a tensor goes in pieces; then they print whether the tensor
- * is theirs again, and nobody writes to it. */
+ * call of CUDA or NCCL, or of the function, while a tensor goes in pieces; then they print
+ * whether the tensor is theirs again, and nobody writes to it. */
 #include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
@@ -94,12 +94,26 @@ static void die(void)
     kill(getpid(), SIGKILL);
 }
 
-static void die_at(long call)
+/* function: NULL for any. */
+static void die_in(const char *function, long call)
 {
     struct hvd_error err = {0};
 
-    fake_gpu_die_at(call);
+    fake_gpu_die_in(function, call);
     allreduce("pending", &err);
+}
+
+/* Of "FUNCTION:CALL" returns the call, and cuts it off; of "CALL" there is no function. */
+static long split(char *text, const char **function)
+{
+    char *colon = strchr(text, ':');
+
+    if (colon == NULL) {
+        return atol(text);
+    }
+    *colon = '\0';
+    *function = text;
+    return atol(colon + 1);
 }
 
 /* The ranks have agreed on the collective, and have met. */
@@ -155,7 +169,8 @@ int main(int argc, char **argv)
 {
     int victim = argc > 1 ? atoi(argv[1]) : 0;
     bool connects = argc > 2 && strcmp(argv[2], "connect") == 0;
-    long call = argc > 2 && !connects ? atol(argv[2]) : 0;
+    const char *function = NULL;
+    long call = argc > 2 && !connects ? split(argv[2], &function) : 0;
     struct fake_live before;
     struct hvd_request *request = NULL;
     struct hvd_error err = {0};
@@ -179,7 +194,7 @@ int main(int argc, char **argv)
     status = connects ? 0 : allreduce("life", &err);
     begin = now();
     if (rank == victim && call > 0) {
-        die_at(call);
+        die_in(function, call);
     } else if (rank == victim) {
         (connects ? die_connecting : die)();
     }
