@@ -175,7 +175,9 @@ static int begin_connecting(struct hvd_gpu_comm *comm, const char **function)
                  : nccl->init_config(&handle, comm->size, comm->id, comm->rank, &config);
     pthread_mutex_lock(&comm->device->lock);
     comm->handle = handle;
-    comm->is_patient = !blocks && nccl->finalize != NULL;
+    comm->is_patient = result == NCCL_IN_PROGRESS && nccl->finalize != NULL;
+    /* With NCCL_COMM_BLOCKING=1, whatever it is told here. */
+    comm->waits_to_end = !blocks && !comm->is_patient;
     pthread_mutex_unlock(&comm->device->lock);
     return result;
 }
@@ -226,6 +228,9 @@ int hvd_comm_finish(struct hvd_gpu_comm *comm)
 
     if (handle == NULL) {
         return 0;
+    }
+    if (comm->waits_to_end) {
+        return HVD_ERR_UNSUPPORTED; /* goes with the device */
     }
     status = ask(comm, &state, NULL);
     if (status != 0 || state == NCCL_IN_PROGRESS) {

@@ -20,6 +20,7 @@ struct hvd_gpu_comm {
     ncclComm_t handle; /* lock; NULL: not connected yet, or aborted */
     struct hvd_gpu_block *blocks; /* the launcher's; see register.c */
     bool is_patient; /* the launcher's: NCCL need not wait in what ends it */
+    bool waits_to_end; /* the launcher's: it would wait for other ranks */
     /* Sums with a factor, made when first needed. The launcher's. */
     int scaled_op;
     int scaled_dtype;

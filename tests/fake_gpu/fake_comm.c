@@ -72,6 +72,18 @@ static int begin_job(struct fake_comm *comm, void *(*job)(void *comm))
     return comm->has_job ? FAKE_IN_PROGRESS : FAKE_SYSTEM_ERROR;
 }
 
+/* NCCL_COMM_BLOCKING=1: it waits in all it does, although it was told not to. */
+static int wait_if_told(struct fake_comm *comm, int result)
+{
+    const char *text = getenv("NCCL_COMM_BLOCKING");
+
+    if (text == NULL || strcmp(text, "1") != 0 || result != FAKE_IN_PROGRESS) {
+        return result;
+    }
+    end_job(comm);
+    return atomic_load(&comm->state);
+}
+
 bool fake_comm_is_ready(struct fake_comm *comm)
 {
     if (atomic_load(&comm->state) == FAKE_IN_PROGRESS) {
@@ -161,7 +173,8 @@ HVD_EXPORT int ncclCommInitRankConfig(struct fake_comm **out, int size, struct f
     if (result == FAKE_NCCL_SUCCESS) {
         result = make_comm(out, size, &id, rank);
     }
-    return result == FAKE_NCCL_SUCCESS ? begin_job(*out, meet) : result;
+    return result == FAKE_NCCL_SUCCESS ? wait_if_told(*out, begin_job(*out, meet))
+                                       : result;
 }
 
 static void end_comm(struct fake_comm *comm)
@@ -199,7 +212,7 @@ HVD_EXPORT int ncclCommFinalize(struct fake_comm *comm)
         return FAKE_SYSTEM_ERROR;
     }
     comm->is_finalized = true;
-    return begin_job(comm, finalize);
+    return wait_if_told(comm, begin_job(comm, finalize));
 }
 
 HVD_EXPORT int ncclCommDestroy(struct fake_comm *comm)
