@@ -8,6 +8,7 @@
  * what stands in for tensors that others do not pack in memory of its own. When a batch needs a
  * larger block, all ranks need it: each registers one, tells the others, and either all use theirs
  * or none does, from then on. */
+#include "collectives/control/clock.h"
 #include "collectives/gpu/gpu_run_state.h"
 #include "gpu_binding/env.h"
 #include "gpu_binding/error.h"
@@ -82,6 +83,9 @@ void hvd_gpu_block_end(struct hvd_gpu_run *run)
                 peers->set, run->block_bytes);
     }
     hvd_gpu_run_end_gather(run);
+    if (run->tried != HVD_GPU_ALLREDUCE_AUTO) {
+        run->tried_ns = hvd_clock_ns(); /* registering is no part of the way's time */
+    }
 }
 
 void hvd_gpu_block_give_up(struct hvd_gpu_run *run)
