@@ -323,8 +323,9 @@ int hvd_cuda_version(void);
 int hvd_nccl_version(void);
 
 /* Says the same in lines of text, with the files, with what is wrong, for which GPUs there are
- * kernels, and whether UCX takes GPU memory: at most size bytes with the 0 at the end. Returns 0,
- * or HVD_ERR_UNSUPPORTED when GPU tensors cannot be used. */
+ * kernels, and whether UCX takes GPU memory: at most size bytes with the 0 at the end. For that last
+ * it opens the network, as a job over several nodes does, and closes it again, which takes time.
+ * Returns 0, or HVD_ERR_UNSUPPORTED when GPU tensors cannot be used. */
 int hvd_gpu_describe(char *text, size_t size);
 
 size_t hvd_dtype_bytes(enum hvd_dtype dtype); /* 0 when there is no such dtype */

@@ -185,7 +185,8 @@ void hvd_gpu_exchange_start(struct hvd_gpu_exchange *exchange)
     }
 }
 
-/* On a queue on which nothing waits for other ranks. */
+/* Not on the queue of NCCL's collectives, which wait for other ranks. What IN waits for, the inputs
+ * of other batches, is recorded already, and waits for none. */
 static int begin_add(struct hvd_gpu_exchange *exchange, struct hvd_error *err)
 {
     const struct hvd_team *team = exchange->team;

@@ -38,7 +38,8 @@ struct hvd_gpu_event;
 /* The streams of a device, each a queue. */
 enum hvd_gpu_queue {
     HVD_GPU_COLLECT, /* NCCL, kernels, and copies on the device; of high priority */
-    HVD_GPU_IN, /* from the device; and sums of what other nodes have sent there */
+    HVD_GPU_IN, /* from the device; and sums of what other nodes have sent there. Waits for events
+                 * that are recorded already, and never for other ranks */
     HVD_GPU_OUT, /* to the device */
     HVD_GPU_QUEUES
 };

@@ -33,7 +33,7 @@ int hvd_kernels_launch(const struct hvd_gpu_kernels *kernels, CUstream stream,
                        const struct hvd_gpu_step *steps, int count,
                        struct hvd_error *err);
 
-/* Launches a HVD_GPU_SUM. */
+/* Launches a HVD_GPU_SUM_UP. */
 int hvd_kernels_sum(const struct hvd_gpu_kernels *kernels, CUstream stream,
                     const struct hvd_gpu_step *step, struct hvd_error *err);
 
