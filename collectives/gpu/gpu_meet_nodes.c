@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Several nodes: whether the ranks of a process set add up within them first, and by which
  * memory between them. */
+#include <stdatomic.h>
 #include <stdio.h>
 
 #include "collectives/gpu/gpu_cross.h"
@@ -125,9 +126,15 @@ static void say_direct(const struct hvd_gpu_run *run, const char *obstacle, int 
 
 static bool enter_device(void *context)
 {
+    static atomic_flag is_told = ATOMIC_FLAG_INIT;
     const struct hvd_gpu_pool *pool = context;
+    bool has_entered = pool->module->enter(pool->device);
 
-    return pool->module->enter(pool->device);
+    if (!has_entered && !atomic_flag_test_and_set(&is_told)) {
+        hvd_log(HVD_LOG_WARN, "the context of the GPU cannot be chosen, which UCX needs "
+                              "for memory there: transfers of it may fail");
+    }
+    return has_entered;
 }
 
 static void leave_device(void *context)
