@@ -209,6 +209,8 @@ static int decide(struct hvd_gpu_run *run, const struct hvd_gpu_meeting *meeting
                                            run->team->rank, size, &run->peers->comm, err);
         run->peers->registers = agree_to_register(meeting, run->peers->set);
         status = status != 0 ? status : hvd_gpu_join_nodes(run, meeting, err);
+    } else {
+        hvd_gpu_direct_unused(run, meeting, obstacle);
     }
     if (status == 0) {
         say(run, obstacle, at < size && meeting->faces[at].path == HVD_GPU_PATH_HOST);

@@ -183,6 +183,20 @@ static int find_ways(struct hvd_gpu_run *run, const struct hvd_gpu_meeting *meet
     return 0;
 }
 
+void hvd_gpu_direct_unused(const struct hvd_gpu_run *run,
+                           const struct hvd_gpu_meeting *meeting, const char *reason)
+{
+    int asker = find_direct_asker(meeting);
+
+    if (asker >= 0 && run->team->rank == 0 && run->team->layout->nodes > 1) {
+        hvd_log(HVD_LOG_INFO,
+                "process set %d: " HVD_ENV_GPU_DIRECT
+                "=on on rank %d changes nothing, the set does not add up within nodes "
+                "first: %s",
+                run->peers->set, asker, reason);
+    }
+}
+
 int hvd_gpu_join_nodes(struct hvd_gpu_run *run, const struct hvd_gpu_meeting *meeting,
                        struct hvd_error *err)
 {
@@ -200,6 +214,7 @@ int hvd_gpu_join_nodes(struct hvd_gpu_run *run, const struct hvd_gpu_meeting *me
     say_allreduce(run, chosen, reason);
     peers->allreduce = chosen;
     if (chosen == HVD_GPU_ALLREDUCE_FLAT) {
+        hvd_gpu_direct_unused(run, meeting, reason);
         return 0;
     }
     status = find_ways(run, meeting, chosen, err);

@@ -34,4 +34,8 @@ const char *hvd_gpu_shape_obstacle(const struct hvd_team *team);
 int hvd_gpu_join_nodes(struct hvd_gpu_run *run, const struct hvd_gpu_meeting *meeting,
                        struct hvd_error *err);
 
+/* Says that HVD_GPU_DIRECT=on, where a rank has it, is of no use to this set, and why. */
+void hvd_gpu_direct_unused(const struct hvd_gpu_run *run,
+                           const struct hvd_gpu_meeting *meeting, const char *reason);
+
 #endif
