@@ -59,7 +59,7 @@ static void fail_peer(struct hvd_net_peer *peer, const char *reason)
 
 static void check(struct hvd_net_peer *peer, int status)
 {
-    if (status == HVD_ERR_NET) {
+    if (status == HVD_ERR_MISMATCH) {
         fail_peer(peer, "a message does not have the length that was expected");
     } else if (status < 0) {
         fail_peer(peer, hvd_status_name(status));

@@ -224,7 +224,7 @@ static int take(struct hvd_flow *flow, const void *data, size_t bytes)
     struct hvd_net_op *op = flow->receives.first;
 
     if (op->is_device || bytes > op->bytes - op->done) {
-        return HVD_ERR_NET;
+        return HVD_ERR_MISMATCH;
     }
     if (op->take != NULL) {
         op->take(op, data, bytes);
@@ -252,7 +252,7 @@ static int take_first(struct hvd_flow *flow, struct hvd_early_list *list)
         early->release = NULL;
         status = fetch(flow, early->data, early->bytes);
     } else {
-        status = HVD_ERR_NET;
+        status = HVD_ERR_MISMATCH;
     }
     hvd_early_drop(list);
     return status;
@@ -292,7 +292,7 @@ int hvd_flow_arrived(struct hvd_flow *flow, const struct hvd_flow_arrival *arriv
     } else if (takes_offer(flow, arrival->bytes)) {
         status = fetch(flow, arrival->data, arrival->bytes);
     } else {
-        status = HVD_ERR_NET;
+        status = HVD_ERR_MISMATCH;
     }
     return status != 0 ? status : take_early(flow);
 }

@@ -55,7 +55,8 @@ int hvd_flow_create(const struct hvd_flow_link *link, uint32_t channel,
 void hvd_flow_destroy(struct hvd_flow *flow);
 uint32_t hvd_flow_channel(const struct hvd_flow *flow);
 
-/* op->status is HVD_INPROGRESS until the end. Return 0, or a failure of the peer. */
+/* op->status is HVD_INPROGRESS until the end. Return 0, or a failure of the peer:
+ * HVD_ERR_MISMATCH for a message of another length than was expected, else the network's. */
 int hvd_flow_send(struct hvd_flow *flow, struct hvd_net_op *op);
 int hvd_flow_recv(struct hvd_flow *flow, struct hvd_net_op *op);
 
