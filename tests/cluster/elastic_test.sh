@@ -19,6 +19,7 @@ job()
 start_training()
 {
     rm -f "$home/go"
+    : >"$work/said" # or what the last one said is taken for this one's: the shell forks, then opens
     job HVD_EXAMPLE_HOLD="go" srun --hvd=elastic -N 2 --ntasks-per-node=2 python3 held.py --epochs \
         "$epochs" >"$work/said" 2>&1 </dev/null &
     training=$!
@@ -108,6 +109,7 @@ others_join()
 # Long enough for the service and for the other node to take its ranks for dead.
 a_link_comes_back()
 {
+    : >"$work/said"
     job HVD_TRAINER_PAUSE_MS=200 srun --hvd=elastic -N 2 --ntasks-per-node=2 ./trainer 80 \
         0:idle:2:0 >"$work/said" 2>&1 </dev/null &
     training=$!
