@@ -41,4 +41,12 @@ void hvd_reduce_stream(const struct hvd_reduction *reduction, const void **sourc
 void hvd_scale(enum hvd_dtype dtype, double factor, const void *in, void *out,
                size_t count);
 
+/* out[i] = factor * in[i], multiplied in float and rounded once to dtype, float16 or bfloat16: to
+ * nearest, ties to even; what is too large becomes infinite, NaN stays NaN. */
+void hvd_narrow(enum hvd_dtype dtype, double factor, const float *in, void *out,
+                size_t count);
+
+/* The float that a float16 or bfloat16 is. */
+void hvd_widen(enum hvd_dtype dtype, const void *in, float *out, size_t count);
+
 #endif
