@@ -2,21 +2,10 @@
 /* Plans an agreed batch: which memory takes part and which schedule moves it. */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "collectives/run/run_adasum.h"
+#include "collectives/run/run_memory.h"
 #include "collectives/run/run_state.h"
-
-/* Large ones begin on a page: 64 bytes behind it, as malloc would have it, a copy from an
- * array on a page reads what seems to be just written, which makes it 1.1 times as slow.
- * The largest lie on huge pages: of 8 MiB that another rank stores into small ones the
- * kernel takes hold page by page, which is a quarter of the time. */
-enum {
-    RESULT_ALIGNMENT = 64,
-    LARGE_ALIGNMENT = 4096,
-    LARGE_RESULT = 64 << 10,
-    HUGE_PAGE = 2 << 20,
-};
 
 static struct hvd_schedule_query make_query(const struct hvd_run *run,
                                             enum hvd_collective collective)
@@ -37,32 +26,16 @@ static struct hvd_schedule_query make_query(const struct hvd_run *run,
     };
 }
 
-static size_t alignment_of(size_t bytes)
-{
-    return bytes >= HUGE_PAGE      ? HUGE_PAGE
-           : bytes >= LARGE_RESULT ? LARGE_ALIGNMENT
-                                   : RESULT_ALIGNMENT;
-}
-
 static int allocate_result(struct hvd_entry *entry, int64_t rows)
 {
     size_t bytes = (size_t)(rows * hvd_entry_row_bytes(entry));
-    size_t alignment = alignment_of(bytes);
 
     entry->result_rows = rows;
     if (bytes == 0) {
         return 0;
     }
-    if (posix_memalign(&entry->result, alignment, bytes) != 0) {
-        entry->result = NULL;
-        return HVD_ERR_NOMEM;
-    }
-    if (alignment == HUGE_PAGE) {
-        /* Whole ones, so that none is half used; a kernel without them gives others. The
-         * advice stays with the heap's pages when they are given back to it. */
-        madvise(entry->result, bytes / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE);
-    }
-    return 0;
+    entry->result = hvd_run_memory(bytes);
+    return entry->result != NULL ? 0 : HVD_ERR_NOMEM;
 }
 
 static int64_t entry_bytes(const struct hvd_entry *entry)
