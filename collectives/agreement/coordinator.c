@@ -230,8 +230,8 @@ static bool fits(const struct hvd_coordinator *coordinator, const struct hvd_rea
         return false;
     }
     return a->kind == b->kind && a->set == b->set && a->dtype == b->dtype &&
-           a->op == b->op && a->device == b->device && a->prescale == b->prescale &&
-           a->postscale == b->postscale;
+           a->wire == b->wire && a->op == b->op && a->device == b->device &&
+           a->prescale == b->prescale && a->postscale == b->postscale;
 }
 
 /* Moves the tensors that go with lead from the list that begins at *at to lead's own list;

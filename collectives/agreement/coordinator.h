@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rank 0's decisions: complete tallies go in, batches come out. Pure.
  *
- * Tensors that may travel together are fused into a batch: same kind, op, dtype, device, scale
- * and process set, looking past others that do not fit. The tensors of one request (a group)
- * wait for each other. One thread at a time. */
+ * Tensors that may travel together are fused into a batch: same kind, op, dtype, wire type,
+ * device, scale and process set, looking past others that do not fit. The tensors of one request
+ * (a group) wait for each other. Thresholds count the bytes that the callers have, also of tensors
+ * that travel in fewer: these are what a batch reads and writes, and a batch holds up others by
+ * that. One thread at a time. */
 #ifndef HVD_COORDINATOR_H
 #define HVD_COORDINATOR_H
 

@@ -287,8 +287,9 @@ static bool fuses(const struct hvd_forecast *forecast, const struct hvd_forecast
     const struct hvd_proposal *other = forecast->tensors[b->first]->proposal;
 
     return one->kind == other->kind && one->dtype == other->dtype &&
-           one->op == other->op && one->device == other->device &&
-           one->prescale == other->prescale && one->postscale == other->postscale;
+           one->wire == other->wire && one->op == other->op &&
+           one->device == other->device && one->prescale == other->prescale &&
+           one->postscale == other->postscale;
 }
 
 void hvd_forecast_merge(struct hvd_forecast *forecast, int64_t threshold,

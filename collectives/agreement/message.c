@@ -46,10 +46,10 @@ static const char *note_of(const struct hvd_proposal *proposal)
 
 bool hvd_proposal_equal(const struct hvd_proposal *a, const struct hvd_proposal *b)
 {
-    return a->kind == b->kind && a->dtype == b->dtype && a->op == b->op &&
-           a->root == b->root && a->device == b->device && a->prescale == b->prescale &&
-           a->postscale == b->postscale && a->group == b->group &&
-           a->group_size == b->group_size && same_shape(a, b) &&
+    return a->kind == b->kind && a->dtype == b->dtype && a->wire == b->wire &&
+           a->op == b->op && a->root == b->root && a->device == b->device &&
+           a->prescale == b->prescale && a->postscale == b->postscale &&
+           a->group == b->group && a->group_size == b->group_size && same_shape(a, b) &&
            strcmp(note_of(a), note_of(b)) == 0;
 }
 
@@ -69,6 +69,7 @@ void hvd_put_proposal(struct hvd_writer *writer, const struct hvd_proposal *prop
     hvd_put_int(writer, proposal->set);
     hvd_put_int(writer, proposal->kind);
     hvd_put_int(writer, proposal->dtype);
+    hvd_put_int(writer, proposal->wire);
     hvd_put_int(writer, proposal->op);
     hvd_put_int(writer, proposal->root);
     hvd_put_int(writer, proposal->device);
@@ -91,6 +92,7 @@ int hvd_take_proposal(struct hvd_reader *reader, struct hvd_proposal *proposal)
     proposal->set = (int32_t)hvd_take_int(reader);
     proposal->kind = (enum hvd_kind)hvd_take_int(reader);
     proposal->dtype = (enum hvd_dtype)hvd_take_int(reader);
+    proposal->wire = (int32_t)hvd_take_int(reader);
     proposal->op = (enum hvd_op)hvd_take_int(reader);
     proposal->root = (int32_t)hvd_take_int(reader);
     proposal->device = (int32_t)hvd_take_int(reader);

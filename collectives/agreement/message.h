@@ -55,6 +55,7 @@ struct hvd_proposal {
     int32_t set;
     enum hvd_kind kind;
     enum hvd_dtype dtype;
+    int32_t wire; /* the dtype on the way between ranks; 0: its own */
     enum hvd_op op;
     int32_t root;
     int32_t device; /* HVD_DEVICE_CPU; or HVD_PROPOSAL_GPU, whatever its number there */
@@ -73,7 +74,7 @@ struct hvd_proposal {
  * (rows of allgather and alltoall) does not count. */
 bool hvd_proposal_equal(const struct hvd_proposal *a, const struct hvd_proposal *b);
 
-/* Elements times bytes. */
+/* Elements times bytes, as the caller has them. */
 int64_t hvd_proposal_bytes(const struct hvd_proposal *proposal);
 
 void hvd_put_proposal(struct hvd_writer *writer, const struct hvd_proposal *proposal);

@@ -110,6 +110,24 @@ static int check_op(const struct hvd_proposal *a, const struct hvd_proposal *b,
                     a->op, b->op);
 }
 
+static enum hvd_dtype wire_of(const struct hvd_proposal *proposal)
+{
+    return proposal->wire != 0 ? (enum hvd_dtype)proposal->wire : proposal->dtype;
+}
+
+/* Horovod has no such thing. */
+static int check_wire(const struct hvd_proposal *a, const struct hvd_proposal *b,
+                      struct hvd_error *err)
+{
+    if (a->wire == b->wire) {
+        return 0;
+    }
+    return hvd_fail(err, HVD_ERR_MISMATCH,
+                    "Mismatched wire types: One rank sends tensor %.100s as %s, but "
+                    "another rank sends it as %s. All ranks have to ask for the same.",
+                    a->name, hvd_dtype_name(wire_of(a)), hvd_dtype_name(wire_of(b)));
+}
+
 static int check_join(const struct hvd_proposal *a, struct hvd_error *err)
 {
     switch (a->kind) {
@@ -268,7 +286,8 @@ static int check_all(check *fails, const struct hvd_tally *tally, struct hvd_err
 int hvd_validate(const struct hvd_tally *tally, struct hvd_error *err)
 {
     static check *const before_join[] = {check_dtype, check_kind, check_shape,
-                                         check_scale, check_op,   check_note};
+                                         check_scale, check_op,   check_wire,
+                                         check_note};
     static check *const after_join[] = {check_not_scalar, check_other_dims, check_root,
                                         check_device};
     int status = 0;

@@ -18,7 +18,7 @@
 
 #define HVD_NONCE_BYTES 32
 #define HVD_PROOF_BYTES 32
-#define HVD_HELLO_MAGIC 0x31647668u /* changes with the protocol */
+#define HVD_HELLO_MAGIC 0x32647668u /* changes with the protocol */
 
 /* Longest message of the handshake: what a stranger can make us store. */
 #define HVD_HANDSHAKE_MAX_BYTES 64

@@ -224,7 +224,8 @@ static char *describe(const struct hvd_batch *batch)
     for (int64_t i = 0; i < header->count; i++) {
         fprintf(out, " %s", batch->entries[i]->proposal.name);
         if (header->kind != HVD_KIND_ALLGATHER && header->kind != HVD_KIND_ALLTOALL) {
-            fprintf(out, ":%" PRId64, hvd_entry_count(batch->entries[i]));
+            fprintf(out, ":%" PRId64 ":%d", hvd_entry_count(batch->entries[i]),
+                    batch->entries[i]->proposal.wire);
         }
     }
     for (int64_t i = 0; i < header->row_count; i++) {
@@ -279,12 +280,28 @@ static void check_entry(struct sim_rank *rank, struct sim_seen_batch *seen, int6
     }
 }
 
+static void check_alike(struct sim_rank *rank, const struct hvd_batch *batch)
+{
+    const struct hvd_proposal *first = &batch->entries[0]->proposal;
+
+    for (int64_t i = 1; i < batch->header.count; i++) {
+        const struct hvd_proposal *other = &batch->entries[i]->proposal;
+
+        if (other->dtype != first->dtype || other->wire != first->wire ||
+            other->op != first->op) {
+            sim_fault(rank->sim, "rank %d runs %s and %s together", rank->rank,
+                      first->name, other->name);
+        }
+    }
+}
+
 void sim_check_start(struct sim_rank *rank, int team, int64_t number,
                      const struct hvd_batch *batch)
 {
     struct sim_seen_batch *seen =
         rank->sim->check != NULL ? see(rank, team, number, batch) : NULL;
 
+    check_alike(rank, batch);
     for (int64_t i = 0; seen != NULL && i < batch->header.count; i++) {
         if (!batch->entries[i]->is_absent) {
             check_entry(rank, seen, i, batch);

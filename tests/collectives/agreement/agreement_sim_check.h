@@ -2,6 +2,7 @@
 /* What must be true of every simulated job:
  *
  *   all ranks of a team start the same batches in the same order, with the same rows
+ *   the tensors of a batch are of one dtype, wire type and op, also those that stand in for others
  *   of each name, a batch has the same occurrence on all ranks: the k-th since the last join
  *   an occurrence ends on all ranks in the same way, and once
  *   nothing has been got of a planned batch that a rank has not started with its tensors

@@ -69,6 +69,9 @@ void job_add_tensor(struct job *job, struct job_set *set)
     if (proposal->kind == HVD_KIND_ALLREDUCE && job_draw(job, 12) == 0) {
         proposal->op = HVD_MAX;
     }
+    if (proposal->kind == HVD_KIND_ALLREDUCE && job_draw(job, 3) == 0) {
+        proposal->wire = job_draw(job, 2) == 0 ? HVD_FLOAT16 : HVD_BFLOAT16;
+    }
     job_reshape(job, tensor);
 }
 
@@ -98,7 +101,7 @@ static const char *change_data(struct hvd_proposal *odd)
 
 static const char *change_one(struct job *job, struct hvd_proposal *odd)
 {
-    switch (job_draw(job, 6)) {
+    switch (job_draw(job, 7)) {
     case 0:
         odd->dtype = HVD_INT8;
         return "Mismatched data types: One rank had type";
@@ -122,6 +125,12 @@ static const char *change_one(struct job *job, struct hvd_proposal *odd)
         if (odd->kind == HVD_KIND_ALLREDUCE || odd->kind == HVD_KIND_REDUCESCATTER) {
             odd->prescale = 0.5;
             return "Mismatched prescale and/or postscale factors";
+        }
+        break;
+    case 5:
+        if (odd->kind == HVD_KIND_ALLREDUCE) {
+            odd->wire = odd->wire == HVD_FLOAT16 ? 0 : HVD_FLOAT16;
+            return "Mismatched wire types";
         }
         break;
     default:

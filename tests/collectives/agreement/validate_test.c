@@ -79,6 +79,15 @@ static const struct trial trials[] = {
      "sent "
      "reduction op 3.",
      TENSOR(.op = HVD_SUM), TENSOR(.op = HVD_MIN)},
+    {"5: wire types",
+     "Mismatched wire types: One rank sends tensor t as bfloat16, but another rank sends "
+     "it as float16. All ranks have to ask for the same.",
+     TENSOR(.wire = HVD_BFLOAT16), TENSOR(.wire = HVD_FLOAT16)},
+    {"5: a wire type of one rank alone",
+     "Mismatched wire types: One rank sends tensor t as float32, but another rank sends "
+     "it as float16. All ranks have to ask for the same.",
+     TENSOR(.ndim = 2), TENSOR(.wire = HVD_FLOAT16)},
+    {"5: equal wire types are fine", NULL, BOTH(.wire = HVD_FLOAT16)},
     {"8: a scalar to gather",
      "Process-set rank zero tried to ALLGATHER a rank-zero tensor.",
      BOTH(.kind = HVD_KIND_ALLGATHER, .ndim = 0)},
@@ -126,6 +135,10 @@ static const struct trial trials[] = {
      "another "
      "rank sent factors (2, 1).",
      TENSOR(.op = HVD_MAX), TENSOR(.prescale = 2)},
+    {"the operation goes before the wire type",
+     "Mismatched reduction operation: One rank sent reduction op 1, but another rank "
+     "sent reduction op 0.",
+     TENSOR(.wire = HVD_FLOAT16), TENSOR(.op = HVD_AVERAGE)},
     {"the root goes before the device",
      "Mismatched BROADCAST root ranks: One rank specified root rank 0, but another rank "
      "specified root rank 1.",
