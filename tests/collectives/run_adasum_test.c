@@ -4,38 +4,20 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "collectives/reduce/adasum_table.h"
 #include "tests/collectives/reduce/adasum_reference.h"
+#include "tests/collectives/node_teams.h"
 #include "tests/collectives/rank_values.h"
 #include "tests/tap.h"
 
 enum {
-    MOST_RANKS = 8,
     TENSORS = 6,
 };
 
 static const int64_t counts[TENSORS] = {700, 0, 1, 70000, 5, 63};
-static const struct hvd_shm_sizes sizes = {
-    .local_size = MOST_RANKS,
-    .geometry = {.slots = 4, .slot_bytes = 4096, .recv_bytes = 4096}};
-static const char *const hosts[MOST_RANKS] = {"a", "a", "a", "a", "a", "a", "a", "a"};
-
 static uint32_t seed;
-
-/* All ranks, of which the first `ranks` are in the team. */
-struct node {
-    int ranks;
-    int bells[MOST_RANKS];
-    struct hvd_boot_peer peers[MOST_RANKS];
-    struct hvd_boot boot;
-    struct hvd_shm *shm[MOST_RANKS];
-    struct hvd_shm_region *region[MOST_RANKS];
-    struct hvd_team team[MOST_RANKS];
-};
 
 /* A batch as all ranks see it. */
 struct batch {
@@ -47,54 +29,6 @@ struct batch {
     double postscale;
     void *output[MOST_RANKS][TENSORS];
 };
-
-static void must(int status, const struct hvd_error *err)
-{
-    if (status != 0) {
-        printf("Bail out! %s\n", err->text);
-        exit(99);
-    }
-}
-
-static void node_open(struct node *node, int ranks)
-{
-    static const int members[MOST_RANKS] = {0, 1, 2, 3, 4, 5, 6, 7};
-    struct hvd_error err = {0};
-    int memory = hvd_shm_open(&sizes, &err);
-
-    must(memory < 0 ? memory : 0, &err);
-    *node = (struct node){.ranks = ranks, .boot = {.size = MOST_RANKS}};
-    must(hvd_layout_init(&node->boot.layout, hosts, MOST_RANKS, &err), &err);
-    node->boot.peers = node->peers;
-    for (int i = 0; i < MOST_RANKS; i++) {
-        node->peers[i].host = (char *)hosts[i];
-        node->bells[i] = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    }
-    for (int i = 0; i < MOST_RANKS; i++) {
-        must(hvd_shm_create(dup(memory), i, &sizes, node->bells, &node->shm[i], &err),
-             &err);
-        must(hvd_shm_region_open(node->shm[i], members, ranks, &node->region[i], &err),
-             &err);
-    }
-    for (int i = 0; i < ranks; i++) {
-        node->boot.rank = i;
-        node->team[i].region = node->region[i];
-        node->team[i].geometry = sizes.geometry;
-        must(hvd_team_init(&node->team[i], &node->boot, members, ranks, &err), &err);
-    }
-    close(memory);
-}
-
-static void node_close(struct node *node)
-{
-    for (int i = 0; i < MOST_RANKS; i++) {
-        hvd_team_finish(&node->team[i]);
-        hvd_shm_region_close(node->region[i]);
-        hvd_shm_destroy(node->shm[i]);
-        close(node->bells[i]);
-    }
-    hvd_layout_finish(&node->boot.layout);
-}
 
 /* Between -1 and 1; every dtype holds it exactly. */
 static double input_of(const struct batch *batch, int rank, int tensor, int64_t index)
