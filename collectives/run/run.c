@@ -3,6 +3,7 @@
 #include "collectives/run/run.h"
 
 #include "collectives/run/run_adasum.h"
+#include "collectives/run/run_convert.h"
 #include "collectives/run/run_reach.h"
 #include "collectives/run/run_state.h"
 #include "collectives/run/run_take.h"
@@ -267,10 +268,16 @@ static int finish_schedule(struct hvd_run *run, int64_t *work, bool *moved)
     return 0;
 }
 
+static int compute(struct hvd_run *run, int64_t *work, bool *moved)
+{
+    return run->convert != NULL ? hvd_run_convert_compute(run, work, moved)
+                                : hvd_run_adasum_compute(run, work, moved);
+}
+
 static int progress_schedules(struct hvd_run *run, int64_t *work, bool *moved)
 {
     while (!run->is_done) {
-        int status = run->is_computing ? hvd_run_adasum_compute(run, work, moved)
+        int status = run->is_computing ? compute(run, work, moved)
                                        : finish_schedule(run, work, moved);
 
         status = status != 0 ? status : hvd_run_next_schedule(run);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "collectives/run/run_adasum.h"
+#include "collectives/run/run_convert.h"
 #include "collectives/run/run_memory.h"
 #include "collectives/run/run_state.h"
 
@@ -46,7 +47,8 @@ static int64_t entry_bytes(const struct hvd_entry *entry)
 /* For sums that are read where they are. */
 static void offer_whole(const struct hvd_run *run, struct hvd_schedule_query *query)
 {
-    bool is_plain = run->entry_count == 1 && run->prescale == 1.0;
+    bool is_single = run->entry_count == 1 || run->convert != NULL;
+    bool is_plain = is_single && run->prescale == 1.0;
 
     query->geometry.has_single_copy = query->geometry.has_single_copy && is_plain;
 }
@@ -54,22 +56,19 @@ static void offer_whole(const struct hvd_run *run, struct hvd_schedule_query *qu
 /* A rank that has joined adds up its share for the others all the same. */
 static int stand_in(struct hvd_run *run)
 {
-    size_t bytes = (size_t)run->input.begin[run->entry_count];
-
-    if (!hvd_schedule_is_offered(run->schedule) || !run->entries[0]->is_absent) {
+    if (!hvd_schedule_is_offered(run->schedule) || !run->entries[0]->is_absent ||
+        run->convert != NULL) {
         return 0;
     }
-    run->stand_in = calloc(bytes, 1);
+    run->stand_in = calloc((size_t)run->input.begin[1], 1);
     run->input.data[0] = run->stand_in;
     run->output.data[0] = run->stand_in;
     return run->stand_in != NULL ? 0 : HVD_ERR_NOMEM;
 }
 
-static int plan_allreduce(struct hvd_run *run, struct hvd_error *err)
+/* Input and output are the tensors, one behind the other. */
+static int set_tensors(struct hvd_run *run)
 {
-    struct hvd_schedule_query query = make_query(run, HVD_COLL_ALLREDUCE);
-    int status;
-
     if (hvd_segments_init(&run->input, run->entry_count) != 0 ||
         hvd_segments_init(&run->output, run->entry_count) != 0) {
         return HVD_ERR_NOMEM;
@@ -83,7 +82,22 @@ static int plan_allreduce(struct hvd_run *run, struct hvd_error *err)
         run->input.begin[i + 1] = end;
         run->output.begin[i + 1] = end;
     }
-    query.count = run->input.begin[run->entry_count] / (int64_t)query.element_bytes;
+    return 0;
+}
+
+static int plan_allreduce(struct hvd_run *run, struct hvd_error *err)
+{
+    struct hvd_schedule_query query;
+    int status = set_tensors(run);
+
+    if (status == 0 && run->entries[0]->proposal.wire != 0) {
+        status = hvd_run_convert_plan(run);
+    }
+    if (status != 0) {
+        return status;
+    }
+    query = make_query(run, HVD_COLL_ALLREDUCE);
+    query.count = run->input.begin[run->input.count] / (int64_t)query.element_bytes;
     offer_whole(run, &query);
     status = hvd_schedule_create(&query, &run->schedule, err);
     return status != 0 ? status : stand_in(run);
@@ -238,6 +252,10 @@ int hvd_run_next_schedule(struct hvd_run *run)
     int status;
 
     rewind_schedule(run);
+    if (run->convert != NULL) {
+        hvd_run_convert_next(run);
+        return 0;
+    }
     if (run->adasum == NULL && !run->is_counting) {
         run->is_done = true;
         return 0;
@@ -256,6 +274,9 @@ int hvd_run_again(struct hvd_run *run)
         return HVD_ERR_ARG;
     }
     run->is_done = run->schedule == NULL;
+    if (run->convert != NULL) {
+        hvd_run_convert_again(run);
+    }
     return 0;
 }
 
@@ -332,6 +353,10 @@ int hvd_run_create(struct hvd_team *team, const struct hvd_batch_header *header,
 
 void hvd_run_forget(struct hvd_run *run)
 {
+    if (run->convert != NULL) {
+        hvd_run_convert_forget(run->convert);
+        return;
+    }
     hvd_segments_forget(&run->input);
     hvd_segments_forget(&run->output);
 }
@@ -353,6 +378,7 @@ void hvd_run_destroy(struct hvd_run *run)
     hvd_op_queue_finish(&run->sends);
     hvd_op_queue_finish(&run->recvs);
     hvd_run_adasum_destroy(run->adasum);
+    hvd_run_convert_destroy(run->convert);
     free(run->stand_in);
     free(run->blocks);
     free(run->send);

@@ -21,7 +21,7 @@ struct hvd_run {
 
     char *stand_in; /* input and output of what a joined rank lacks, for others to read */
     bool is_done;
-    struct hvd_schedule *schedule; /* NULL if there is nothing to move */
+    struct hvd_schedule *schedule; /* NULL: nothing to move, or Adasum is computing */
     const struct hvd_step *steps;
     int64_t tick;
     int step;
@@ -37,7 +37,8 @@ struct hvd_run {
     int64_t max_block; /* rows */
     bool is_counting; /* the first of the two is running */
     struct hvd_run_adasum *adasum; /* run_adasum.c; NULL in other runs */
-    bool is_computing; /* it is, between two schedules; schedule is NULL */
+    struct hvd_run_convert *convert; /* run_convert.c; NULL in other runs */
+    bool is_computing; /* one of the two is, and no schedule runs */
 };
 
 /* The current schedule has ended: plans the next one or sets is_computing, if there is
