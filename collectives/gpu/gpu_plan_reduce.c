@@ -32,7 +32,7 @@ static struct hvd_gpu_way way_of(const struct hvd_gpu_plan *plan)
     return way;
 }
 
-static bool is_widened(const struct hvd_entry *entry, const struct hvd_gpu_way *way)
+static bool is_converted(const struct hvd_entry *entry, const struct hvd_gpu_way *way)
 {
     return hvd_dtype_bytes(way->dtype) != hvd_dtype_bytes(entry->proposal.dtype);
 }
@@ -117,7 +117,7 @@ struct walk {
 static bool is_packed(const struct hvd_gpu_plan *plan, const struct hvd_gpu_way *way,
                       int i)
 {
-    return is_widened(plan->entries[i], way) ||
+    return is_converted(plan->entries[i], way) ||
            (plan->count > 1 && bytes_of(plan->entries[i]) < large_bytes);
 }
 
@@ -319,10 +319,10 @@ static int64_t part_of(const struct hvd_gpu_plan *plan, int rank)
 
 static bool is_moved_in(const struct hvd_gpu_plan *plan, const struct hvd_gpu_way *way)
 {
-    return way->before != 1.0 || is_widened(plan->entries[0], way);
+    return way->before != 1.0 || is_converted(plan->entries[0], way);
 }
 
-/* The input in the room, and behind it, widened, this rank's output. */
+/* The input in the room, and behind it, converted, this rank's output. */
 static size_t reducescatter_room(const struct hvd_gpu_plan *plan,
                                  const struct hvd_gpu_way *way)
 {
@@ -332,7 +332,7 @@ static size_t reducescatter_room(const struct hvd_gpu_plan *plan,
     if (is_moved_in(plan, way)) {
         bytes = align(bytes_by_way(entry, way, bytes_of(entry)), alignment);
     }
-    return is_widened(entry, way)
+    return is_converted(entry, way)
                ? bytes + bytes_by_way(entry, way, part_of(plan, plan->rank))
                : bytes;
 }
@@ -372,7 +372,7 @@ void hvd_gpu_plan_reducescatter(const struct hvd_gpu_plan *plan,
         add_move_in(plan, &way, from, plan->room, bytes_of(entry), steps);
         from = plan->room;
     }
-    if (is_widened(entry, &way)) {
+    if (is_converted(entry, &way)) {
         to = plan->room + align(bytes_by_way(entry, &way, bytes_of(entry)), alignment);
     }
     hvd_gpu_steps_add_kind(steps, HVD_GPU_GROUP);

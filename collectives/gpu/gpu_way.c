@@ -81,6 +81,23 @@ static void scale_by_kernel(const struct hvd_proposal *proposal, int size,
     }
 }
 
+/* What travels in another type is made by kernels, and read by them: so they scale it in
+ * float32. bfloat16 has its range: all factors come before it is rounded. In float16 the
+ * mean's share of a small gradient would be nothing: there it is divided at the end. */
+static bool find_wire_way(const struct hvd_proposal *proposal, int size, int nccl_version,
+                          bool has_kernels, struct hvd_gpu_way *way)
+{
+    double after = postscale_of(proposal, size), total = proposal->prescale * after;
+    bool at_once = proposal->wire == HVD_BFLOAT16 && is_normal_in(HVD_BFLOAT16, total);
+
+    way->dtype = (enum hvd_dtype)proposal->wire;
+    way->by_kernel = true;
+    way->before = at_once ? total : proposal->prescale;
+    way->after = at_once ? 1.0 : after;
+    return has_kernels &&
+           (proposal->wire == HVD_FLOAT16 || nccl_version >= NCCL_AVERAGES);
+}
+
 bool hvd_gpu_way_find(const struct hvd_proposal *proposal, int size, int nccl_version,
                       bool has_kernels, struct hvd_gpu_way *way)
 {
@@ -90,6 +107,9 @@ bool hvd_gpu_way_find(const struct hvd_proposal *proposal, int size, int nccl_ve
     bool is_scaled = proposal->prescale != 1.0 || after != 1.0;
 
     *way = plain_way(proposal);
+    if (proposal->wire != 0) {
+        return find_wire_way(proposal, size, nccl_version, has_kernels, way);
+    }
     if (proposal->kind == HVD_KIND_ADASUM || dtype == HVD_INT16 || dtype == HVD_UINT16) {
         return false;
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How the numbers of a reduction go through NCCL, where it cannot do all by itself: it
  * takes no factor before 2.11, none for integers ever, a factor in the tensors' own type
- * alone, and no bfloat16 before 2.10. Kernels multiply, and widen 16-bit floats, before
- * and after. Pure. */
+ * alone, and no bfloat16 before 2.10. Kernels multiply, widen 16-bit floats, and round to
+ * the wire type, before and after. Pure. */
 #ifndef HVD_GPU_WAY_H
 #define HVD_GPU_WAY_H
 
@@ -11,7 +11,8 @@
 #include "collectives/agreement/message.h"
 
 struct hvd_gpu_way {
-    enum hvd_dtype dtype; /* that NCCL reduces: the tensors', uint8 of bool, or float32 */
+    enum hvd_dtype
+        dtype; /* that NCCL reduces: the tensors', their wire type, uint8 of bool, or float32 */
     enum hvd_op op; /* of NCCL: not AVERAGE */
     double before; /* by a kernel, each rank's elements; so after: the results */
     double within; /* by NCCL, of SUM: each rank's elements */

@@ -17,6 +17,15 @@ static struct hvd_proposal proposal(enum hvd_dtype dtype, enum hvd_op op, double
                                  .postscale = postscale};
 }
 
+static struct hvd_proposal travelling(int wire, enum hvd_op op, double prescale,
+                                      double postscale)
+{
+    struct hvd_proposal wanted = proposal(HVD_FLOAT32, op, prescale, postscale);
+
+    wanted.wire = wire;
+    return wanted;
+}
+
 /* Without kernels it does not go; with them so. */
 static void needs_kernels(const char *promise, struct hvd_proposal wanted, int version,
                           enum hvd_dtype dtype, double before, double after)
@@ -45,11 +54,16 @@ static void is_plain(const char *promise, struct hvd_proposal wanted, int versio
     tap_ok(good && ways[0].dtype == ways[1].dtype, "%s", promise);
 }
 
-static void goes_never(const char *promise, struct hvd_proposal wanted)
+static void goes_not(const char *promise, struct hvd_proposal wanted, int version)
 {
     struct hvd_gpu_way way;
 
-    tap_ok(!hvd_gpu_way_find(&wanted, RANKS, 22000, true, &way), "%s", promise);
+    tap_ok(!hvd_gpu_way_find(&wanted, RANKS, version, true, &way), "%s", promise);
+}
+
+static void goes_never(const char *promise, struct hvd_proposal wanted)
+{
+    goes_not(promise, wanted, 22000);
 }
 
 int main(void)
@@ -90,5 +104,18 @@ int main(void)
                   1e-20);
     needs_kernels("a greatest of scaled numbers", proposal(HVD_FLOAT32, HVD_MAX, -2, 3),
                   22000, HVD_FLOAT32, -2, 3);
+
+    needs_kernels("kernels round to the wire type, after the factors",
+                  travelling(HVD_BFLOAT16, HVD_AVERAGE, 3, 1), 22000, HVD_BFLOAT16, 0.75,
+                  1);
+    needs_kernels("but no part of a small gradient to float16",
+                  travelling(HVD_FLOAT16, HVD_AVERAGE, 3, 1), 22000, HVD_FLOAT16, 3,
+                  0.25);
+    needs_kernels("also where there is no factor",
+                  travelling(HVD_BFLOAT16, HVD_SUM, 1, 1), 22000, HVD_BFLOAT16, 1, 1);
+    needs_kernels("factors that would leave nothing in it come one by one",
+                  travelling(HVD_FLOAT16, HVD_SUM, 4, 1e-6), 22000, HVD_FLOAT16, 4, 1e-6);
+    goes_not("NCCL before 2.10 adds no bfloat16, then it goes through host memory",
+             travelling(HVD_BFLOAT16, HVD_SUM, 1, 1), 20906);
     return tap_done();
 }
