@@ -115,6 +115,9 @@ struct hvd_tensor {
     int ndim;
     enum hvd_dtype dtype;
     int device; /* HVD_DEVICE_CPU, or the number of a CUDA device; see "GPUs" below */
+    /* The type of its elements on the way between ranks. 0: their own. HVD_FLOAT16, HVD_BFLOAT16:
+     * see hvd_allreduce_start, which alone takes one. The same on all ranks. */
+    int wire;
     /* On a GPU: when this CUDA stream (NULL: the default one) has come as far as it is now, the
      * input is there and the output may be written. */
     void *stream;
@@ -171,7 +174,15 @@ const char *hvd_host(int rank);
  * Adasum pairs ranks 0 and 1, 2 and 3, ..., then the results of the pairs, and so on; of a
  * pair a, b it makes a * (1 - a.b / 2|a|^2) + b * (1 - a.b / 2|b|^2), where a factor is 1 if
  * its vector is 0: the sum of orthogonal vectors, the mean of equal ones. Each tensor is a
- * vector of its own. Products are summed in double; 16-bit floats are rounded once. */
+ * vector of its own. Products are summed in double; 16-bit floats are rounded once.
+ *
+ * A float32 tensor may travel as HVD_FLOAT16 or HVD_BFLOAT16 (tensor.wire), with Sum and Average:
+ * half as many bytes go between ranks. Then pre * input[i] is rounded to that type (to nearest,
+ * ties to even; what is too large becomes infinite, NaN stays NaN), post * op over ranks is made
+ * as of a tensor of that type, and each rank's output, its own too, is that as float32. On the
+ * host that takes memory for half of the tensors' bytes while it runs. On GPUs the kernels do it,
+ * where the sum itself is made in that type: float16 by NCCL, and multiplied by post, of an average
+ * by 1/size, behind it; bfloat16 is multiplied before. HVD_ERR_ARG for other dtypes and ops. */
 int hvd_allreduce_start(const struct hvd_tensor *tensors, int count, enum hvd_op op,
                         double prescale, double postscale, int set,
                         struct hvd_request **request, struct hvd_error *err);

@@ -91,6 +91,34 @@ static int check_op(const struct hvd_start *start, const struct hvd_tensor *tens
     return 0;
 }
 
+static int check_wire(const struct hvd_start *start, const struct hvd_tensor *tensor,
+                      struct hvd_error *err)
+{
+    const char *name = hvd_dtype_name((enum hvd_dtype)tensor->wire);
+
+    if (tensor->wire == 0) {
+        return 0;
+    }
+    if (tensor->wire != HVD_FLOAT16 && tensor->wire != HVD_BFLOAT16) {
+        return hvd_fail(err, HVD_ERR_ARG,
+                        "tensor %s: wire type %d: it is 0, %d (float16) or %d (bfloat16)",
+                        tensor->name, tensor->wire, HVD_FLOAT16, HVD_BFLOAT16);
+    }
+    if (start->kind != HVD_KIND_ALLREDUCE ||
+        (start->op != HVD_SUM && start->op != HVD_AVERAGE)) {
+        return hvd_fail(err, HVD_ERR_ARG,
+                        "tensor %s: %s with wire type %s and op %d: only Allreduce with "
+                        "Sum (%d) or Average (%d) takes a wire type",
+                        tensor->name, start->word, name, start->op, HVD_SUM, HVD_AVERAGE);
+    }
+    if (tensor->dtype != HVD_FLOAT32) {
+        return hvd_fail(err, HVD_ERR_ARG,
+                        "tensor %s is %s: with wire type %s it has to be float32",
+                        tensor->name, hvd_dtype_name(tensor->dtype), name);
+    }
+    return 0;
+}
+
 /* Where this rank stands in the process set. */
 static int look_at_set(void *context, const struct hvd_set *set)
 {
@@ -198,6 +226,7 @@ static int fill_entry(const struct hvd_start *start, const struct hvd_tensor *te
         .set = start->set,
         .kind = start->kind,
         .dtype = tensor->dtype,
+        .wire = tensor->wire,
         .op = start->op,
         .root = start->root,
         .device = tensor->device == HVD_DEVICE_CPU ? HVD_DEVICE_CPU : HVD_PROPOSAL_GPU,
@@ -261,6 +290,7 @@ int hvd_check_entry(const struct hvd_start *start, const struct hvd_tensor *tens
 
     status = status != 0 ? status : check_tensor(tensor, err);
     status = status != 0 ? status : check_op(start, tensor, err);
+    status = status != 0 ? status : check_wire(start, tensor, err);
     status = status != 0 ? status : fill_entry(start, tensor, entry, err);
     return status != 0 ? status : check_memory(start, entry, err);
 }

@@ -111,6 +111,36 @@ static void test_refusals(void)
     refuse(tensor, HVD_SUM, 0, HVD_ERR_ARG, "tensor t has 65 dimensions, of 0 to 64");
 }
 
+static void test_wire_refusals(void)
+{
+    struct hvd_tensor tensor = scalar("t");
+    struct hvd_request *request = NULL;
+    struct hvd_error err = {0};
+
+    tensor.wire = HVD_FLOAT64;
+    refuse(tensor, HVD_SUM, 0, HVD_ERR_ARG,
+           "tensor t: wire type 8: it is 0, 6 (float16) or 10 (bfloat16)");
+    tensor.wire = -1;
+    refuse(tensor, HVD_SUM, 0, HVD_ERR_ARG, "tensor t: wire type -1: it is");
+    tensor.wire = HVD_FLOAT16;
+    refuse(tensor, HVD_MIN, 0, HVD_ERR_ARG,
+           "tensor t: Allreduce with wire type float16 and op 3: only Allreduce with Sum "
+           "(1) or Average (0) takes a wire type");
+    refuse(tensor, HVD_ADASUM, 0, HVD_ERR_ARG, "with wire type float16 and op 2");
+    tensor.dtype = HVD_FLOAT64;
+    refuse(tensor, HVD_AVERAGE, 0, HVD_ERR_ARG,
+           "tensor t is float64: with wire type float16 it has to be float32");
+    tensor.dtype = HVD_FLOAT16;
+    refuse(tensor, HVD_SUM, 0, HVD_ERR_ARG, "tensor t is float16: with wire type");
+    tensor.dtype = HVD_FLOAT32;
+    tap_ok(hvd_broadcast_start(&tensor, 0, 0, &request, &err) == HVD_ERR_ARG &&
+               strstr(err.text, "tensor t: Broadcast with wire type float16") != NULL,
+           "a broadcast takes no wire type");
+    tap_ok(hvd_allgather_start(&tensor, 1, 0, &request, &err) == HVD_ERR_ARG &&
+               strstr(err.text, "tensor t: Allgather with wire type float16") != NULL,
+           "nor does an allgather");
+}
+
 static void test_missing_memory(void)
 {
     int64_t none = 0, one = 1;
@@ -218,6 +248,7 @@ int main(void)
     test_alone();
     test_signals();
     test_refusals();
+    test_wire_refusals();
     test_missing_memory();
     test_other_refusals();
     test_fork();
