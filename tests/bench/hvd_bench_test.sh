@@ -39,6 +39,11 @@ status=$?
 grep -q '^ *resnet50 runtime ' "$work/out" && grep -q '^ *one ' "$work/out" || status=1
 report $status 'a list of gradients, beside one tensor of its bytes'
 
+run --wire float16 --sizes 8,1M --op sum,average --time 0.02 --blocks 1 --csv "$work/csv"
+status=$?
+grep -q '^# allreduce float32 sum, hvd sends float16' "$work/out" && grep -q ',float16,' "$work/csv" || status=1
+report $status 'tensors that travel as 16-bit floats come out right'
+
 run --sizes 8 --vs ucx-limit,horovod,mpi --time 0.01 --blocks 1
 status=$?
 for peer in ucx-limit horovod mpi; do

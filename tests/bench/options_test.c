@@ -55,6 +55,11 @@ static void check_refusals(void)
     tap_ok(refuses("alltoall --inplace", "--inplace") &&
                refuses("allgather --list resnet50", "--list"),
            "options that do not fit the collective are refused");
+    tap_ok(refuses("--wire float64", "float64") &&
+               refuses("broadcast --wire float16", "--wire") &&
+               refuses("--dtype float32,int8 --wire float16", "--wire") &&
+               refuses("--op max --wire bfloat16", "--wire"),
+           "--wire is for sums of float32, as 16-bit floats");
     tap_ok(refuses("--explain", "--explain") && refuses("--explain allreduce", "size") &&
                refuses("--layout 2,2", "--layout"),
            "--explain needs a size, --layout needs --explain");
@@ -81,6 +86,9 @@ int main(void)
     tap_ok(parse("--list resnet50,vgg16", &options, NULL) == 0 &&
                options.lists.count == 2 && options.sizes.count == 0,
            "a list of gradients replaces the sizes");
+    tap_ok(parse("--wire bfloat16 --op sum,average", &options, NULL) == 0 &&
+               options.wire == HVD_BFLOAT16,
+           "a wire type");
     tap_ok(parse("--explain allreduce 64M --layout 4,4", &options, NULL) == 0 &&
                options.what == BENCH_EXPLAIN && options.explain_bytes == 64 << 20 &&
                strcmp(options.layout, "4,4") == 0,

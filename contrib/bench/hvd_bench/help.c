@@ -25,6 +25,8 @@ static const char work[] =
     "                   what goes in\n"
     "  --dtype LIST     float32 (default), float16, bfloat16, float64, int32, ...\n"
     "  --op LIST        sum (default), average, min, max, product\n"
+    "  --wire TYPE      hvd sends float32 as float16 or bfloat16 (allreduce); peers\n"
+    "                   send it as it is\n"
     "  --inplace        output = input (allreduce, broadcast)\n"
     "  --list LIST      all gradients of a model: resnet50, resnet101, inception3,\n"
     "                   vgg16, bert_base; instead of sizes, or after those that are\n"

@@ -148,6 +148,7 @@ static int measure_collective(struct bench_field *field, struct bench_report *re
             const struct bench_work kind = {.collective = collective,
                                             .dtype = options->dtypes[dtype],
                                             .op = options->ops[op],
+                                            .wire = options->wire,
                                             .is_in_place = options->is_in_place};
 
             status = measure_sizes(field, report, &kind, err);

@@ -44,7 +44,8 @@ static void describe(struct runtime *runtime)
                                                   .shape = &runtime->shapes[i],
                                                   .ndim = 1,
                                                   .dtype = work->dtype,
-                                                  .device = HVD_DEVICE_CPU};
+                                                  .device = HVD_DEVICE_CPU,
+                                                  .wire = work->wire};
     }
 }
 

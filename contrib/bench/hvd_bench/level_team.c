@@ -51,7 +51,8 @@ static void describe(const struct bench_work *work, struct hvd_tensor *tensors)
                                 .shape = &work->counts[i],
                                 .ndim = 1,
                                 .dtype = work->dtype,
-                                .device = HVD_DEVICE_CPU};
+                                .device = HVD_DEVICE_CPU,
+                                .wire = work->wire};
     }
 }
 

@@ -14,6 +14,7 @@ enum choice {
     OPTION_SIZES = 256,
     OPTION_DTYPE,
     OPTION_OP,
+    OPTION_WIRE,
     OPTION_IN_PLACE,
     OPTION_LIST,
     OPTION_LEVEL,
@@ -38,6 +39,7 @@ static const struct option long_options[] = {
     {"sizes", required_argument, NULL, OPTION_SIZES},
     {"dtype", required_argument, NULL, OPTION_DTYPE},
     {"op", required_argument, NULL, OPTION_OP},
+    {"wire", required_argument, NULL, OPTION_WIRE},
     {"inplace", no_argument, NULL, OPTION_IN_PLACE},
     {"list", required_argument, NULL, OPTION_LIST},
     {"level", required_argument, NULL, OPTION_LEVEL},
@@ -117,6 +119,19 @@ static int read_ops(char *text, struct bench_options *options, struct hvd_error 
         options->ops[options->op_count++] = (enum hvd_op)op;
     }
     return status;
+}
+
+static int read_wire(const char *text, struct bench_options *options,
+                     struct hvd_error *err)
+{
+    int dtype = bench_dtype_find(text);
+
+    if (dtype != HVD_FLOAT16 && dtype != HVD_BFLOAT16) {
+        return hvd_fail(err, HVD_ERR_ARG, "--wire takes float16 or bfloat16, not \"%s\"",
+                        text);
+    }
+    options->wire = dtype;
+    return 0;
 }
 
 static int read_lists(char *text, struct bench_options *options, struct hvd_error *err)
@@ -230,6 +245,8 @@ static int read_option(int option, char *text, struct bench_options *options,
         return read_dtypes(text, options, err);
     case OPTION_OP:
         return read_ops(text, options, err);
+    case OPTION_WIRE:
+        return read_wire(text, options, err);
     case OPTION_LIST:
         return read_lists(text, options, err);
     case OPTION_LEVEL:
@@ -285,6 +302,26 @@ static int read_words(int count, char **words, struct bench_options *options,
     return 0;
 }
 
+static int check_wire(const struct bench_options *options, struct hvd_error *err)
+{
+    bool fits = options->what == BENCH_MEASURE;
+
+    for (int i = 0; i < options->collective_count; i++) {
+        fits = fits && options->collectives[i] == BENCH_ALLREDUCE;
+    }
+    for (int i = 0; i < options->dtype_count; i++) {
+        fits = fits && options->dtypes[i] == HVD_FLOAT32;
+    }
+    for (int i = 0; i < options->op_count; i++) {
+        fits = fits && (options->ops[i] == HVD_SUM || options->ops[i] == HVD_AVERAGE);
+    }
+    return fits || options->wire == 0
+               ? 0
+               : hvd_fail(err, HVD_ERR_ARG,
+                          "--wire is for measuring allreduce of float32 with sum or "
+                          "average");
+}
+
 static int check(struct bench_options *options, struct hvd_error *err)
 {
     for (int i = 0; i < options->collective_count; i++) {
@@ -304,7 +341,7 @@ static int check(struct bench_options *options, struct hvd_error *err)
     if (options->layout != NULL && options->what != BENCH_EXPLAIN) {
         return hvd_fail(err, HVD_ERR_ARG, "--layout is for --explain");
     }
-    return 0;
+    return check_wire(options, err);
 }
 
 static int complete(struct bench_options *options, struct hvd_error *err)

@@ -38,6 +38,7 @@ struct bench_options {
     enum hvd_dtype dtypes[HVD_DTYPE_COUNT];
     int op_count;
     enum hvd_op ops[HVD_OP_COUNT];
+    int wire; /* of allreduce: hvd_tensor.wire */
     bool is_in_place;
     bool is_unchecked;
     struct bench_names lists;

@@ -42,6 +42,7 @@ def size_text(size, _=None):
 
 def title_of(row):
     words = [row['collective']] + [row[name] for name in ('dtype', 'op') if row[name]]
+    words += [f"as {row['wire']}"] if row.get('wire') else []
     return ' '.join(words) + (', in place' if row['in_place'] else '')
 
 

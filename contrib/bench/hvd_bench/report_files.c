@@ -55,6 +55,8 @@ static void add_work(struct fields *fields, const struct bench_work *work)
     add_text(fields, "collective", bench_collective_name(work->collective));
     add_text(fields, "dtype", hvd_dtype_name(work->dtype));
     add_text(fields, "op", reduces ? bench_op_name(work->op) : "");
+    add_text(fields, "wire",
+             work->wire != 0 ? hvd_dtype_name((enum hvd_dtype)work->wire) : "");
     add_whole(fields, "in_place", work->is_in_place);
     add_text(fields, "list", work->list != NULL ? work->list : "");
     add_whole(fields, "tensors", work->tensors);

@@ -144,9 +144,11 @@ const char *bench_work_title(const struct bench_work *work, char *text, size_t r
     if (work->collective == BENCH_BARRIER) {
         snprintf(text, room, "barrier");
     } else {
-        snprintf(text, room, "%s %s%s%s%s", bench_collective_name(work->collective),
+        snprintf(text, room, "%s %s%s%s%s%s%s", bench_collective_name(work->collective),
                  hvd_dtype_name(work->dtype), has_op ? " " : "",
                  has_op ? bench_op_name(work->op) : "",
+                 work->wire != 0 ? ", hvd sends " : "",
+                 work->wire != 0 ? hvd_dtype_name((enum hvd_dtype)work->wire) : "",
                  work->is_in_place ? ", in place" : "");
     }
     return text;

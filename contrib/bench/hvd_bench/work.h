@@ -21,6 +21,7 @@ struct bench_work {
     enum bench_collective collective;
     enum hvd_dtype dtype;
     enum hvd_op op; /* allreduce, reducescatter */
+    int wire; /* hvd_tensor.wire; others than hvd take no notice */
     bool is_in_place;
     const char *list; /* NULL: one tensor of about `wanted` bytes */
     int64_t wanted;
