@@ -13,6 +13,8 @@ import torch
 
 import horovod.torch as hvd
 from horovod.common.exceptions import HorovodInternalError
+from horovod.common.library import DTYPES
+from horovod.torch.collectives import allreduce
 from horovod.torch.collectives import tensors as memory
 
 cuda = None
@@ -165,6 +167,21 @@ class GpuTest(unittest.TestCase):
         handle = hvd.grouped_allreduce_async(tensors, name='group', op=hvd.Sum)
         for i, result in enumerate(hvd.synchronize(handle)):
             self.assertEqual(result.tolist(), [i * self.size, sum(range(self.size))])
+
+    def test_floats_travel_as_halves(self):
+        for wire, fine in (('float16', 1 + 2.0 ** -14), ('bfloat16', 1 + 2.0 ** -10)):
+            settings = (hvd.Sum, 1.0, 1.0, hvd.global_process_set)
+            for _ in range(3):
+                tensor = Double([2], [fine, 3])
+                result = hvd.synchronize(allreduce.start_in_place(
+                    tensor, DTYPES[wire], 'as halves', *settings))
+                self.assertIs(result, tensor)
+                self.assertEqual(result.tolist(), [self.size, 3 * self.size])
+                group = [Double([2], [fine, i]) for i in range(3)]
+                results = hvd.synchronize(allreduce.start_group_in_place(
+                    group, [DTYPES[wire], 0, DTYPES[wire]], 'some as halves', *settings))
+                for i, (result, first) in enumerate(zip(results, (1, fine, 1))):
+                    self.assertEqual(result.tolist(), [first * self.size, i * self.size])
 
     def test_broadcast(self):
         tensor = Double([2], [self.rank, 5])

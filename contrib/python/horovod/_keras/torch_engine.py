@@ -11,8 +11,11 @@ import horovod.torch as hvd
 from horovod.common.basics import Average
 from horovod.common.exceptions import HorovodInternalError
 from horovod.common.process_sets import UNKNOWN_SET
+from horovod.common.reductions import choose_op
 from horovod.common.variables import must_be_as_saved, must_match
 from horovod.torch import Compression
+from horovod.torch.collectives.allreduce import start_group_in_place, start_in_place
+from horovod.torch.compression import prepare_all
 from horovod.torch.parameters import make_groups
 
 init_scope = contextlib.nullcontext
@@ -38,8 +41,8 @@ class Reduction:
             groups = num_groups if groups is None else groups
         self._name = name
         self._compression = compression
-        self._settings = (op, 1.0 / gradient_predivide_factor, gradient_predivide_factor,
-                          process_set)
+        self._settings = (choose_op(op, None), 1.0 / gradient_predivide_factor,
+                          gradient_predivide_factor, process_set)
         self._process_set = process_set
         if isinstance(groups, (list, tuple)):
             groups = [[getattr(each, 'value', None) for each in group]
@@ -61,14 +64,14 @@ class Reduction:
         if not self.has_others():
             return gradients
         dense = [each.to_dense() if each.is_sparse else each for each in gradients]
-        compressed = [self._compression.compress(each) for each in dense]
+        compressed, wires, restores = prepare_all(self._compression, dense, self._settings[0])
         parts = self._divide([variable.value for variable in variables])
-        waits = [self._start([compressed[index][0] for index in part], part[0])
-                 for part in parts]
+        waits = [self._start([compressed[index] for index in part],
+                             [wires[index] for index in part], part[0]) for part in parts]
         result = list(gradients)
         for part, reduced in zip(parts, _wait_for_all(waits)):
             for index, each in zip(part, reduced):
-                result[index] = self._compression.decompress(each, compressed[index][1])
+                result[index] = restores[index](each)
         return result
 
     def _divide(self, parameters):
@@ -78,13 +81,13 @@ class Reduction:
                   for group in make_groups(self._groups, parameters)]
         return [group for group in groups if group] + [[index] for index in position.values()]
 
-    def _start(self, tensors, number):
+    def _start(self, tensors, wires, number):
         """Submits the tensors as one; returns the function that waits and returns them."""
         name = f'{self._name}.{number}'
         if len(tensors) == 1:
-            handle = hvd.allreduce_async_(tensors[0], None, name, *self._settings)
+            handle = start_in_place(tensors[0], wires[0], name, *self._settings)
             return lambda: [hvd.synchronize(handle)]
-        handle = hvd.grouped_allreduce_async_(tensors, None, name, *self._settings)
+        handle = start_group_in_place(tensors, wires, name, *self._settings)
         return lambda: hvd.synchronize(handle)
 
 

@@ -26,16 +26,17 @@ class Repeated(Request):
     __slots__ = ('likeness', '_name', '_tensor', '_address', '_described', '_arguments')
 
     def __init__(self, name, likeness, shape, dtype, settings, place=(DEVICE_CPU, None)):
-        """``settings`` are the reduction, prescale and postscale factors, and the set's number;
-        ``place`` the device and, of a GPU, the function that tells the present stream."""
+        """``settings`` are the reduction, prescale and postscale factors, the set's number, and
+        the dtype to travel as or 0; ``place`` the device and, of a GPU, the function that tells
+        the present stream."""
         super().__init__(c_void_p(), None, None)
         device, self.stream = place
-        op, prescale, postscale, set_id = settings
+        op, prescale, postscale, set_id, wire = settings
         self.likeness = likeness
         self._name = name
         self._tensor = self._address = None
         self._described = Tensor(tensor_name('allreduce', name, None).encode(), None, None,
-                                 (c_int64 * len(shape))(*shape), len(shape), dtype, device)
+                                 (c_int64 * len(shape))(*shape), len(shape), dtype, device, wire)
         self._arguments = (byref(self._described), 1, operator.index(op), c_double(prescale),
                            c_double(postscale), operator.index(set_id), byref(self.pointer), None)
 

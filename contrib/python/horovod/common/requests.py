@@ -2,9 +2,10 @@
 """Collectives on memory, for all front ends: submit, poll, wait; handles and tensor names.
 
 A front end describes each tensor as ``(name, input address, output address, shape, dtype,
-device)``, with a CUDA stream behind that when it is on a GPU, and gives a ``finish(request)`` that makes the caller's result once the C library is
-done. Handles are integers in a table; a request keeps everything that the library borrows alive
-until it is waited for.
+device)``. Behind that may be the dtype that it travels as, where it is another (0: its own), and
+then a CUDA stream, when it is on a GPU. It gives a ``finish(request)`` that makes the caller's
+result once the C library is done. Handles are integers in a table; a request keeps everything that
+the library borrows alive until it is waited for.
 """
 
 import itertools
@@ -83,8 +84,8 @@ def describe(tensors):
     """An array of struct hvd_tensor, which keeps its names and shapes."""
     return (Tensor * len(tensors))(*(
         Tensor(name.encode(), source, target, (c_int64 * len(shape))(*shape), len(shape),
-               dtype, device, *stream)
-        for name, source, target, shape, dtype, device, *stream in tensors))
+               dtype, device, *wire_and_stream)
+        for name, source, target, shape, dtype, device, *wire_and_stream in tensors))
 
 
 def _start(function, arguments, borrowed, finish):

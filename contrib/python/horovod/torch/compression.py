@@ -3,6 +3,7 @@
 
 import torch
 
+from horovod.common import compression as common
 from horovod.common.compression import Compressor, NoneCompressor
 
 
@@ -26,12 +27,14 @@ class FP16Compressor(_CastCompressor):
     """IEEE half precision: 11 bits of mantissa, largest value 65504."""
 
     dtype = torch.float16
+    wire_dtype = 'float16'
 
 
 class BF16Compressor(_CastCompressor):
     """bfloat16: 8 bits of mantissa, the range of float32."""
 
     dtype = torch.bfloat16
+    wire_dtype = 'bfloat16'
 
 
 class Compression:
@@ -40,3 +43,15 @@ class Compression:
     none = NoneCompressor
     fp16 = FP16Compressor
     bf16 = BF16Compressor
+
+
+def prepare(compression, tensor, op):
+    """As horovod.common.compression.prepare. A GPU casts by itself: that costs little there, and
+    what libhvd casts goes by none of its ways within nodes first."""
+    return common.prepare(compression, tensor, tensor.dtype is torch.float32 and tensor.is_cpu, op)
+
+
+def prepare_all(compression, tensors, op):
+    """The same of several tensors, as three tuples."""
+    prepared = [prepare(compression, tensor, op) for tensor in tensors]
+    return tuple(zip(*prepared)) if prepared else ((), (), ())

@@ -4,10 +4,12 @@
 import torch
 
 from horovod.common.basics import Average, Sum
+from horovod.common.reductions import choose_op
 from horovod.common.requests import synchronize
-from horovod.torch.collectives.allreduce import (allreduce_, allreduce_async_,
-                                                 grouped_allreduce_async_)
+from horovod.torch.collectives.allreduce import (allreduce_, start_group_in_place,
+                                                 start_in_place)
 from horovod.torch.collectives.sparse import sparse_allreduce_async
+from horovod.torch.compression import prepare, prepare_all
 
 
 def call_when_accumulated(parameter, function):
@@ -27,7 +29,7 @@ class Reduction:
 
     def __init__(self, op, compression, predivide_factor, sparse_as_dense, process_set):
         self.process_set = process_set
-        self._op = op
+        self._op = choose_op(op, None)
         self._compression = compression
         self._sparse_as_dense = sparse_as_dense
         self._scale = (1.0, 1.0)
@@ -53,20 +55,19 @@ class Reduction:
             if not self._sparse_as_dense:
                 return self._start_sparse(parameter, name)
             gradient = gradient.to_dense()
-        compressed, ctx = self._compression.compress(gradient)
-        handle = allreduce_async_(compressed, None, name, self._op, *self._scale,
-                                  self.process_set)
-        return lambda: self._store(parameter, synchronize(handle), ctx)
+        compressed, wire, restore = prepare(self._compression, gradient, self._op)
+        handle = start_in_place(compressed, wire, name, self._op, *self._scale, self.process_set)
+        return lambda: _store(parameter, restore(synchronize(handle)))
 
     def _start_group(self, parameters, name):
         dense = [_dense(_gradient(parameter)) for parameter in parameters]
-        compressed, contexts = zip(*map(self._compression.compress, dense))
-        handle = grouped_allreduce_async_(compressed, None, name, self._op, *self._scale,
-                                          self.process_set)
+        compressed, wires, restores = prepare_all(self._compression, dense, self._op)
+        handle = start_group_in_place(compressed, wires, name, self._op, *self._scale,
+                                      self.process_set)
 
         def finish():
-            for each in zip(parameters, synchronize(handle), contexts):
-                self._store(*each)
+            for parameter, restore, reduced in zip(parameters, restores, synchronize(handle)):
+                _store(parameter, restore(reduced))
 
         return finish
 
@@ -77,17 +78,6 @@ class Reduction:
             parameter.grad = wait()
 
         return finish
-
-    def _store(self, parameter, reduced, ctx):
-        result = self._compression.decompress(reduced, ctx)
-        gradient = parameter.grad
-        if result is gradient:
-            return
-        if gradient.is_sparse:
-            parameter.grad = result
-        else:
-            with torch.no_grad():
-                gradient.copy_(result)
 
 
 def _gradient(parameter):
@@ -100,3 +90,14 @@ def _gradient(parameter):
 
 def _dense(gradient):
     return gradient.to_dense() if gradient.is_sparse else gradient
+
+
+def _store(parameter, result):
+    gradient = parameter.grad
+    if result is gradient:
+        return
+    if gradient.is_sparse:
+        parameter.grad = result
+    else:
+        with torch.no_grad():
+            gradient.copy_(result)

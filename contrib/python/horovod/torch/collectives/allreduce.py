@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""allreduce in all its forms: one tensor or a group, waited for or not, in place or not."""
+"""allreduce in all its forms: one tensor or a group, waited for or not, in place or not.
+
+``wire`` is the number of the dtype to which libhvd casts a float32 tensor for the way, or 0.
+"""
 
 import torch
 
@@ -8,21 +11,21 @@ from horovod.common.process_sets import global_process_set, set_id
 from horovod.common.reductions import choose_op
 from horovod.common.repeated import Repeated, take_idle
 from horovod.torch.collectives import tensors as memory
-from horovod.torch.compression import Compression
+from horovod.torch.compression import Compression, prepare, prepare_all
 
 
-def _start(names, tensors, targets, op, scale, process_set, finish):
-    """Submits one request that reduces tensors into targets, on one device."""
-    described = [memory.describe(*each) for each in zip(names, tensors, targets)]
+def _start(members, op, scale, process_set, finish):
+    """Submits one request, on one device; its members are (name, source, target, wire)."""
+    described = [memory.describe(*each) for each in members]
     return requests.add(requests.allreduce(
-        described, op, scale, set_id(process_set, 'Allreduce'), (tensors, targets), finish),
-        memory.stream_of(tensors[0]))
+        described, op, scale, set_id(process_set, 'Allreduce'), members, finish),
+        memory.stream_of(members[0][1]))
 
 
-def _start_again(tensor, name, device, op, prescale, postscale, process_set):
+def _start_again(tensor, wire, name, device, op, prescale, postscale, process_set):
     """What training loops do most, with little to do where the name's last tensor was alike. None:
     libhvd refuses it, and the long way will tell why."""
-    settings = (op, prescale, postscale, process_set.process_set_id)
+    settings = (op, prescale, postscale, process_set.process_set_id, wire)
     likeness = (tensor.shape, tensor.dtype, device, settings)
     request = take_idle(name)
     if request is None or request.likeness != likeness:
@@ -32,31 +35,40 @@ def _start_again(tensor, name, device, op, prescale, postscale, process_set):
     return request.start(tensor, tensor.data_ptr())
 
 
+def _start_apart(tensor, wire, name, op, prescale, postscale, process_set):
+    source = memory.usable(tensor)
+    target = memory.empty(source, tensor.shape)
+    name = requests.tensor_name('allreduce', name, process_set)
+    return _start([(name, source, target, wire)], op, (prescale, postscale), process_set,
+                  lambda request: target.to(tensor.device))
+
+
+def start_in_place(tensor, wire, name, op, prescale, postscale, process_set):
+    """Starts a reduction of the tensor; returns a handle."""
+    if type(name) is str:
+        device = memory.DEVICE_CPU if memory.is_host(tensor) else memory.gpu_of(tensor)
+        handle = None if device is None else _start_again(
+            tensor, wire, name, device, op, prescale, postscale, process_set)
+        if handle is not None:
+            return handle
+    staged = memory.usable(tensor)
+    name = requests.tensor_name('allreduce', name, process_set)
+    return _start([(name, staged, staged, wire)], op, (prescale, postscale), process_set,
+                  lambda request: memory.write_back(staged, tensor))
+
+
 def allreduce_async(tensor, average=None, name=None, op=None, prescale_factor=1.0,
                     postscale_factor=1.0, process_set=global_process_set):
     """Starts a reduction over all ranks into a new tensor; returns a handle."""
-    op = choose_op(op, average)
-    source = memory.usable(tensor)
-    target = memory.empty(source, tensor.shape)
-    names = [requests.tensor_name('allreduce', name, process_set)]
-    return _start(names, [source], [target], op, (prescale_factor, postscale_factor), process_set,
-                  lambda request: target.to(tensor.device))
+    return _start_apart(tensor, 0, name, choose_op(op, average), prescale_factor,
+                        postscale_factor, process_set)
 
 
 def allreduce_async_(tensor, average=None, name=None, op=None, prescale_factor=1.0,
                      postscale_factor=1.0, process_set=global_process_set):
     """Starts a reduction over all ranks in place; returns a handle."""
-    op = choose_op(op, average)
-    if type(name) is str:
-        device = memory.DEVICE_CPU if memory.is_host(tensor) else memory.gpu_of(tensor)
-        handle = None if device is None else _start_again(
-            tensor, name, device, op, prescale_factor, postscale_factor, process_set)
-        if handle is not None:
-            return handle
-    staged = memory.usable(tensor)
-    names = [requests.tensor_name('allreduce', name, process_set)]
-    return _start(names, [staged], [staged], op, (prescale_factor, postscale_factor), process_set,
-                  lambda request: memory.write_back(staged, tensor))
+    return start_in_place(tensor, 0, name, choose_op(op, average), prescale_factor,
+                          postscale_factor, process_set)
 
 
 def allreduce_(tensor, average=None, name=None, op=None, prescale_factor=1.0,
@@ -71,47 +83,54 @@ class HorovodAllreduce(torch.autograd.Function):
     """The gradient is reduced as the tensor was."""
 
     @staticmethod
-    def forward(ctx, tensor, name, op, prescale_factor, postscale_factor, process_set):
-        ctx.reduction = (op, prescale_factor, postscale_factor, process_set)
-        return requests.synchronize(allreduce_async(
-            tensor, None, name, op, prescale_factor, postscale_factor, process_set))
+    def forward(ctx, tensor, wire, name, *reduction):
+        ctx.wire, ctx.reduction = wire, reduction
+        return requests.synchronize(_start_apart(tensor, wire, name, *reduction))
 
     @staticmethod
     def backward(ctx, gradient):
-        return (HorovodAllreduce.apply(gradient, None, *ctx.reduction),) + (None,) * 5
+        return (HorovodAllreduce.apply(gradient, ctx.wire, None, *ctx.reduction),) + (None,) * 6
 
 
 def allreduce(tensor, average=None, name=None, compression=Compression.none, op=None,
               prescale_factor=1.0, postscale_factor=1.0, process_set=global_process_set):
     """The reduction of the tensor over all ranks, in a new tensor; differentiable."""
     op = choose_op(op, average)
-    compressed, ctx = compression.compress(tensor)
-    reduced = HorovodAllreduce.apply(compressed, name, op, prescale_factor, postscale_factor,
-                                     process_set)
-    return compression.decompress(reduced, ctx)
+    compressed, wire, restore = prepare(compression, tensor, op)
+    return restore(HorovodAllreduce.apply(compressed, wire, name, op, prescale_factor,
+                                          postscale_factor, process_set))
+
+
+def _start_group_apart(tensors, wires, name, op, prescale, postscale, process_set):
+    sources = memory.all_usable(tensors)
+    targets = [memory.empty(source, source.shape) for source in sources]
+    device = tensors[0].device
+    names = requests.tensor_names('grouped_allreduce', name, len(tensors), process_set)
+    return _start(list(zip(names, sources, targets, wires)), op, (prescale, postscale),
+                  process_set, lambda request: [target.to(device) for target in targets])
+
+
+def start_group_in_place(tensors, wires, name, op, prescale, postscale, process_set):
+    """Starts the reduction of several tensors as one; returns one handle."""
+    staged = memory.all_usable(tensors)
+    names = requests.tensor_names('grouped_allreduce', name, len(tensors), process_set)
+    return _start(list(zip(names, staged, staged, wires)), op, (prescale, postscale), process_set,
+                  lambda request: [memory.write_back(*pair) for pair in zip(staged, tensors)])
 
 
 def grouped_allreduce_async(tensors, average=None, name=None, op=None, prescale_factor=1.0,
                             postscale_factor=1.0, process_set=global_process_set):
     """Starts the reduction of several tensors as one; returns one handle."""
-    op = choose_op(op, average)
-    sources = memory.all_usable(tensors)
-    targets = [memory.empty(source, source.shape) for source in sources]
-    device = tensors[0].device
-    names = requests.tensor_names('grouped_allreduce', name, len(tensors), process_set)
-    return _start(names, sources, targets, op, (prescale_factor, postscale_factor), process_set,
-                  lambda request: [target.to(device) for target in targets])
+    return _start_group_apart(tensors, [0] * len(tensors), name, choose_op(op, average),
+                              prescale_factor, postscale_factor, process_set)
 
 
 def grouped_allreduce_async_(tensors, average=None, name=None, op=None, prescale_factor=1.0,
                              postscale_factor=1.0, process_set=global_process_set):
     """Starts the reduction of several tensors as one, in place; returns one handle."""
-    op = choose_op(op, average)
     tensors = list(tensors)
-    staged = memory.all_usable(tensors)
-    names = requests.tensor_names('grouped_allreduce', name, len(tensors), process_set)
-    return _start(names, staged, staged, op, (prescale_factor, postscale_factor), process_set,
-                  lambda request: [memory.write_back(*pair) for pair in zip(staged, tensors)])
+    return start_group_in_place(tensors, [0] * len(tensors), name, choose_op(op, average),
+                                prescale_factor, postscale_factor, process_set)
 
 
 def grouped_allreduce_(tensors, average=None, name=None, op=None, prescale_factor=1.0,
@@ -126,15 +145,14 @@ class HorovodGroupedAllreduce(torch.autograd.Function):
     """The gradients are reduced as the tensors were, as one group."""
 
     @staticmethod
-    def forward(ctx, name, op, prescale_factor, postscale_factor, process_set, *tensors):
-        ctx.reduction = (op, prescale_factor, postscale_factor, process_set)
-        return tuple(requests.synchronize(grouped_allreduce_async(
-            tensors, None, name, op, prescale_factor, postscale_factor, process_set)))
+    def forward(ctx, wires, name, reduction, *tensors):
+        ctx.wires, ctx.reduction = wires, reduction
+        return tuple(requests.synchronize(_start_group_apart(tensors, wires, name, *reduction)))
 
     @staticmethod
     def backward(ctx, *gradients):
-        reduced = HorovodGroupedAllreduce.apply(None, *ctx.reduction, *gradients)
-        return (None,) * 5 + tuple(reduced)
+        reduced = HorovodGroupedAllreduce.apply(ctx.wires, None, ctx.reduction, *gradients)
+        return (None,) * 3 + tuple(reduced)
 
 
 def grouped_allreduce(tensors, average=None, name=None, compression=Compression.none, op=None,
@@ -142,7 +160,7 @@ def grouped_allreduce(tensors, average=None, name=None, compression=Compression.
                       process_set=global_process_set):
     """The reductions of several tensors, done as one; differentiable."""
     op = choose_op(op, average)
-    compressed, contexts = zip(*map(compression.compress, tensors)) if tensors else ((), ())
-    reduced = HorovodGroupedAllreduce.apply(name, op, prescale_factor, postscale_factor,
-                                            process_set, *compressed)
-    return [compression.decompress(*each) for each in zip(reduced, contexts)]
+    compressed, wires, restores = prepare_all(compression, tensors, op)
+    reduction = (op, prescale_factor, postscale_factor, process_set)
+    reduced = HorovodGroupedAllreduce.apply(wires, name, reduction, *compressed)
+    return [restore(each) for restore, each in zip(restores, reduced)]

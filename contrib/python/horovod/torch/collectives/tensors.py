@@ -92,13 +92,13 @@ def _current_stream(device):
     return torch.cuda.current_stream(device).cuda_stream
 
 
-def describe(name, source, target=None):
+def describe(name, source, target=None, wire=0):
     """What horovod.common.requests wants to know; no target: the library allocates it."""
     described = (name, source.data_ptr(), None if target is None else target.data_ptr(),
                  source.shape, number(source))
     if source.is_cpu:
-        return (*described, DEVICE_CPU)
-    return (*described, source.get_device(), _current_stream(source.device))
+        return (*described, DEVICE_CPU, wire)
+    return (*described, source.get_device(), wire, _current_stream(source.device))
 
 
 def write_back(staged, tensor):
