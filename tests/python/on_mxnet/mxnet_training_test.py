@@ -113,6 +113,47 @@ class Trainers(Case):
                 self.assertEqual(results[0].dtype, np.float32)
                 self.check_all(results, self.whole(), 2e-3)
 
+    def reduced_gradients(self, compression, groups, dtype='float32'):
+        """What a trainer makes of gradients that a float32 can hold, and no half."""
+        network = make_network()
+        network.cast(dtype)
+        named = [each for _, each in sorted(network.collect_params().items())]
+        trainer = hvd.DistributedTrainer(network.collect_params(), 'sgd', compression=compression,
+                                         num_groups=groups)
+        for each in named:
+            each.grad()[:] = 1 + 2.0 ** -14
+        trainer.allreduce_grads()
+        return [each.grad().asnumpy() for each in named]
+
+    def test_halves_are_rounded_and_other_dtypes_stay(self):
+        expected = 1.0 if hvd.size() > 1 else 1 + 2.0 ** -14
+        for groups in (0, 2):
+            for dtype in ('float32', 'float64'):
+                for result in self.reduced_gradients(FP16Compressor, groups, dtype):
+                    self.assertEqual(result.dtype, dtype)
+                    np.testing.assert_array_equal(result, np.full_like(result, expected))
+
+    def test_derived_compressors_are_called(self):
+        class Derived(FP16Compressor):
+            calls = []
+
+            @classmethod
+            def compress(cls, tensor):
+                cls.calls.append('compress')
+                return tensor * 2, None
+
+            @classmethod
+            def decompress(cls, tensor, ctx):
+                cls.calls.append('decompress')
+                return tensor / 2
+
+        for groups in (0, 2):
+            for result in self.reduced_gradients(Derived, groups):
+                np.testing.assert_allclose(result, 1 + 2.0 ** -14, rtol=1e-6)
+            count = 4 if hvd.size() > 1 else 0
+            self.assertEqual(sorted(Derived.calls), ['compress'] * count + ['decompress'] * count)
+            Derived.calls.clear()
+
     def test_compressors_work_alone(self):
         whole = mine((6,))
         for compressor, dtype in ((NoneCompressor, np.float32), (FP16Compressor, np.float16)):

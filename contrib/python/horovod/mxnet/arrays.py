@@ -17,6 +17,11 @@ from horovod.common.library import DEVICE_CPU, DTYPES, lib
 _HOST = ('cpu', 'cpu_pinned', 'cpu_shared')
 
 
+def is_host(tensor):
+    """Whether libhvd can read and write the array's memory."""
+    return tensor.context.device_type in _HOST
+
+
 def check(tensor):
     """ValueError unless it is an array that can be communicated; returns it."""
     if not isinstance(tensor, mx.nd.NDArray):
@@ -50,7 +55,7 @@ def number(tensor):
 
 def host(tensor):
     """The array itself where libhvd can read and write its memory, else a copy that it can."""
-    return tensor if tensor.context.device_type in _HOST else copied(tensor)
+    return tensor if is_host(tensor) else copied(tensor)
 
 
 def copied(tensor):
@@ -70,7 +75,7 @@ def empty(like, shape):
 
 def placed(result, like):
     """The result on the device of what it was made from."""
-    return result if like.context.device_type in _HOST else result.copyto(like.context)
+    return result if is_host(like) else result.copyto(like.context)
 
 
 def _address(tensor):

@@ -23,12 +23,12 @@ def _write_back(staged, tensors):
             copy.copyto(tensor)
 
 
-def _reduce(names, tensors, in_place, op, scale, priority, process_set):
-    """One request for all tensors; returns the results."""
+def _reduce(names, tensors, wires, in_place, op, scale, priority, process_set):
+    """One request for all tensors; returns the results. ``wires``: see engine.push."""
     settings = {'op': op, 'prescale': scale[0], 'postscale': scale[1], 'priority': priority,
                 'set': set_id(process_set, 'Allreduce')}
     targets = _staged(tensors) if in_place else [arrays.copied(each) for each in tensors]
-    engine.push(engine.ALLREDUCE, names, targets, settings)
+    engine.push(engine.ALLREDUCE, names, targets, wires, settings)
     if not in_place:
         return [arrays.placed(*each) for each in zip(targets, tensors)]
     _write_back(targets, tensors)
@@ -38,13 +38,23 @@ def _reduce(names, tensors, in_place, op, scale, priority, process_set):
 def _reduce_one(tensor, in_place, op, name, scale, priority, process_set):
     names = [requests.tensor_name('allreduce', name, process_set)]
     tensors = [arrays.check(tensor)]
-    return _reduce(names, tensors, in_place, op, scale, priority, process_set)[0]
+    return _reduce(names, tensors, [0], in_place, op, scale, priority, process_set)[0]
 
 
 def _reduce_group(tensors, in_place, op, name, scale, priority, process_set):
     tensors = arrays.check_all(tensors)
     names = requests.tensor_names('grouped_allreduce', name, len(tensors), process_set)
-    return _reduce(names, tensors, in_place, op, scale, priority, process_set)
+    return _reduce(names, tensors, [0] * len(names), in_place, op, scale, priority, process_set)
+
+
+def reduce_gradients(tensors, wires, name, op, scale, priority, process_set):
+    """Reduces arrays in place, as one where they are several. ``wires``: see engine.push."""
+    tensors = arrays.check_all(tensors)
+    if len(tensors) == 1:
+        names = [requests.tensor_name('allreduce', name, process_set)]
+    else:
+        names = requests.tensor_names('grouped_allreduce', name, len(tensors), process_set)
+    _reduce(names, tensors, wires, True, op, scale, priority, process_set)
 
 
 def allreduce(tensor, average=None, name=None, priority=0, prescale_factor=1.0,
@@ -78,7 +88,7 @@ def grouped_allreduce_(tensors, average=None, name=None, priority=0, prescale_fa
 def _broadcast(target, root_rank, name, priority, process_set):
     settings = {'root': root_rank, 'priority': priority, 'set': set_id(process_set, 'Broadcast')}
     names = [requests.tensor_name('broadcast', name, process_set)]
-    engine.push(engine.BROADCAST, names, [target], settings)
+    engine.push(engine.BROADCAST, names, [target], [0], settings)
 
 
 def broadcast(tensor, root_rank, name=None, priority=0, process_set=global_process_set):

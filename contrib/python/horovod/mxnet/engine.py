@@ -48,12 +48,12 @@ def _load():
 _library = _load()
 
 
-def push(kind, names, arrays, settings):
-    """Hands over a collective in place, on arrays in host memory; ``settings`` are other fields of
-    _Call."""
+def push(kind, names, arrays, wires, settings):
+    """Hands over a collective in place, on arrays in host memory; ``wires`` are the dtypes that
+    they travel as, 0 their own; ``settings`` are other fields of _Call."""
     membership.must_be_rank()
-    tensors = requests.describe([(name, None, None, array.shape, number(array), DEVICE_CPU)
-                                 for name, array in zip(names, arrays)])
+    tensors = requests.describe([(name, None, None, array.shape, number(array), DEVICE_CPU, wire)
+                                 for name, array, wire in zip(names, arrays, wires)])
     handles = (c_void_p * len(arrays))(*(array.handle.value for array in arrays))
     call = _Call(kind=kind, count=len(arrays), tensors=tensors, arrays=handles, **settings)
     error = Error()

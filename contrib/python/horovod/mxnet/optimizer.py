@@ -8,8 +8,8 @@ import mxnet as mx
 from horovod.common.basics import Average
 from horovod.common.process_sets import UNKNOWN_SET, global_process_set
 from horovod.common.reductions import split_evenly
-from horovod.mxnet.collectives import allreduce_, grouped_allreduce_
-from horovod.mxnet.compression import Compression
+from horovod.mxnet.collectives import reduce_gradients
+from horovod.mxnet.compression import Compression, prepare_all
 
 
 class _Averaging:
@@ -20,9 +20,8 @@ class _Averaging:
             raise ValueError(UNKNOWN_SET)
         self._compression = compression
         self._num_groups = num_groups
-        self._settings = {'op': Average, 'process_set': process_set,
-                          'prescale_factor': 1.0 / predivide_factor,
-                          'postscale_factor': predivide_factor}
+        self._scale = (1.0 / predivide_factor, predivide_factor)
+        self._process_set = process_set
         self._is_needed = process_set.included() and process_set.size() > 1
 
     def run(self, named):
@@ -37,15 +36,13 @@ class _Averaging:
             self._reduce(priorities[0], names, gradients)
 
     def _reduce(self, priority, names, gradients):
-        compressed, contexts = zip(*map(self._compression.compress, gradients))
-        if len(names) == 1:
-            allreduce_(compressed[0], name=names[0], priority=priority, **self._settings)
-        else:
-            grouped_allreduce_(compressed, name=f'{names[0]}:{names[-1]}', priority=priority,
-                               **self._settings)
-        for gradient, reduced, ctx in zip(gradients, compressed, contexts):
+        compressed, wires, restores = prepare_all(self._compression, gradients, Average)
+        name = names[0] if len(names) == 1 else f'{names[0]}:{names[-1]}'
+        reduce_gradients(compressed, wires, name, Average, self._scale, priority,
+                         self._process_set)
+        for gradient, reduced, restore in zip(gradients, compressed, restores):
             if reduced is not gradient:
-                gradient[:] = self._compression.decompress(reduced, ctx)
+                gradient[:] = restore(reduced)
 
 
 class DistributedOptimizer(mx.optimizer.Optimizer):
