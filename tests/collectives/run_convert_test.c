@@ -18,7 +18,6 @@ enum {
 };
 
 static const int64_t counts[TENSORS] = {700, 0, 1, 70000, 5, 63};
-
 static uint32_t seed;
 
 /* A batch as all ranks see it. */
@@ -371,7 +370,6 @@ static void test_work(void)
 
     node_open(&node, 2);
     allocate(&batch, 2);
-    fill_inputs(&batch, 2, 0);
     create_runs(&node, &batch);
     beyond = finish_runs(&node, &batch, turn);
     tap_ok(beyond <= most_piece, "a turn of %lld bytes takes at most %lld more",
