@@ -24,6 +24,7 @@ int hvd_engine_open_gpu(struct hvd_engine *engine, struct hvd_error *err)
                                           .path = engine->settings.gpu_path,
                                           .allreduce = engine->settings.gpu_allreduce,
                                           .registers = engine->settings.nccl_register,
+                                          .pack_below = engine->settings.gpu_pack_below,
                                           .direct = engine->settings.gpu_direct,
                                           .wake = wake,
                                           .context = engine};

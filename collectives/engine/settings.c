@@ -35,22 +35,30 @@ static enum hvd_log_level warning_level(void)
     return rank == NULL || strcmp(rank, "0") == 0 ? HVD_LOG_WARN : HVD_LOG_INFO;
 }
 
+/* Sets *value, only if the text is a whole number from least to most; returns whether. */
+static bool parse_whole(const char *text, int64_t least, int64_t most, int64_t *value)
+{
+    long long number;
+    char *end;
+
+    errno = 0;
+    number = strtoll(text, &end, 10);
+    if (errno != 0 || end == text || *end != '\0' || number < least || number > most) {
+        return false;
+    }
+    *value = number;
+    return true;
+}
+
 /* The whole number in a variable, or fallback when it is unset or not one from least to most.
  * is_set, unless NULL, tells whether the user's number is used. */
 static int64_t read_whole(const char *name, int64_t fallback, int64_t least, int64_t most,
                           bool *is_set)
 {
     const char *text = find(name);
-    bool is_right = false;
     int64_t value = fallback;
-    char *end;
+    bool is_right = text != NULL && parse_whole(text, least, most, &value);
 
-    if (text != NULL) {
-        errno = 0;
-        value = strtoll(text, &end, 10);
-        is_right =
-            errno == 0 && end != text && *end == '\0' && value >= least && value <= most;
-    }
     if (text != NULL && !is_right) {
         hvd_log(warning_level(),
                 "%s=%.64s is not a whole number from %" PRId64 " to %" PRId64
@@ -60,7 +68,7 @@ static int64_t read_whole(const char *name, int64_t fallback, int64_t least, int
     if (is_set != NULL) {
         *is_set = is_right;
     }
-    return is_right ? value : fallback;
+    return value;
 }
 
 static int read_count(const char *name, int fallback, int least, int most)
@@ -262,6 +270,21 @@ static void read_gpu_allreduce(struct hvd_settings *settings)
     }
 }
 
+static int64_t read_pack_below(void)
+{
+    const char *text = find(HVD_ENV_GPU_PACK_BELOW);
+    int64_t bytes = HVD_GPU_PACK_AUTO;
+
+    if (text != NULL && strcasecmp(text, "auto") != 0 &&
+        !parse_whole(text, 0, INT64_MAX, &bytes)) {
+        hvd_log(warning_level(),
+                "%s=%.64s is neither auto nor a number of bytes, such as 1048576; "
+                "using auto",
+                HVD_ENV_GPU_PACK_BELOW, text);
+    }
+    return bytes;
+}
+
 static void read_records(struct hvd_settings *settings)
 {
     const char *ranks = find(HVD_ENV_TIMELINE_RANKS);
@@ -297,6 +320,7 @@ void hvd_settings_read(struct hvd_settings *settings)
     read_records(settings);
     read_gpu_words(settings);
     read_gpu_allreduce(settings);
+    settings->gpu_pack_below = read_pack_below();
     settings->nccl_register = read_switch(HVD_ENV_NCCL_REGISTER, false);
 }
 

@@ -18,9 +18,10 @@
 #include "collectives/gpu/gpu_pool.h"
 #include "pmix_boot/boot.h"
 
-/* How long a device, or NCCL, may take to let go, in all that the engine waits for. */
 enum {
-    HVD_GPU_STOP_MS = 5000
+    /* How long a device, or NCCL, may take to let go, in all that the engine waits for. */
+    HVD_GPU_STOP_MS = 5000,
+    HVD_GPU_PACK_AUTO = -1, /* nobody has said which tensors are packed */
 };
 
 /* How tensors of a process set go. */
@@ -71,6 +72,7 @@ struct hvd_gpu_peers {
     struct hvd_gpu_comm *node_comm; /* of this node's ranks */
     struct hvd_gpu_cross *cross;
     struct hvd_gpu_trial trial; /* while it is auto */
+    int64_t pack_below; /* bytes; see gpu_plan.h */
     bool
         registers; /* what is packed goes through block, once there is one; gpu_block.c */
     char *block; /* of the module, registered with comm on all ranks; NULL: none yet */
@@ -82,6 +84,7 @@ struct hvd_gpu_config {
     enum hvd_gpu_path path; /* of HVD_GPU_PATH */
     enum hvd_gpu_allreduce allreduce; /* of HVD_GPU_ALLREDUCE */
     bool registers; /* of HVD_NCCL_REGISTER */
+    int64_t pack_below; /* of HVD_GPU_PACK_BELOW, bytes; HVD_GPU_PACK_AUTO */
     enum hvd_gpu_direct direct; /* of HVD_GPU_DIRECT */
     void (*wake)(void *context); /* the drive: any thread */
     void *context;

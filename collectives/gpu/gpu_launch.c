@@ -86,6 +86,7 @@ struct hvd_gpu_plan hvd_gpu_run_plan(const struct hvd_gpu_run *run)
         .has_kernels = run->gpu->pool->module->no_kernels(run->gpu->pool->device) == NULL,
         .all_have_kernels = run->peers->all_have_kernels,
         .rows = is_alltoall ? run->counts + size : batch->rows,
+        .pack_below = run->peers->pack_below,
         .is_registered = run->peers->registers,
     };
 }

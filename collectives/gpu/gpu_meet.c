@@ -49,6 +49,7 @@ int hvd_gpu_meet(struct hvd_gpu_run *run, struct hvd_error *err)
     face->path = run->gpu->config.path;
     face->allreduce = run->gpu->config.allreduce;
     face->registers = run->gpu->config.registers ? 1 : 0;
+    face->pack_below = run->gpu->config.pack_below;
     face->direct = run->gpu->config.direct;
     face->ucx_version = hvd_net_version();
     status = pool->module->identify(
@@ -208,6 +209,7 @@ static int decide(struct hvd_gpu_run *run, const struct hvd_gpu_meeting *meeting
         status = pool->module->comm_create(pool->device, meeting->faces[0].card.id,
                                            run->team->rank, size, &run->peers->comm, err);
         run->peers->registers = agree_to_register(meeting, run->peers->set);
+        hvd_gpu_packing_agree(run, meeting);
         status = status != 0 ? status : hvd_gpu_join_nodes(run, meeting, err);
     } else {
         hvd_gpu_direct_unused(run, meeting, obstacle);

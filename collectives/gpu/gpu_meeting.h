@@ -14,6 +14,7 @@ struct hvd_gpu_face {
     int32_t direct; /* enum hvd_gpu_direct */
     int32_t ucx_version; /* 0: none */
     int32_t registers; /* it is asked to register memory with NCCL */
+    int64_t pack_below; /* bytes, or HVD_GPU_PACK_AUTO */
     unsigned char node_id[HVD_GPU_ID_BYTES]; /* of its node; zero unless it makes one */
 };
 
@@ -37,5 +38,10 @@ int hvd_gpu_join_nodes(struct hvd_gpu_run *run, const struct hvd_gpu_meeting *me
 /* Says that HVD_GPU_DIRECT=on, where a rank has it, is of no use to this set, and why. */
 void hvd_gpu_direct_unused(const struct hvd_gpu_run *run,
                            const struct hvd_gpu_meeting *meeting, const char *reason);
+
+/* Once it is clear that a set goes by NCCL: which of its tensors are packed, where ranks
+ * were told so: of different numbers the largest counts for all. Fills in run->peers. */
+void hvd_gpu_packing_agree(struct hvd_gpu_run *run,
+                           const struct hvd_gpu_meeting *meeting);
 
 #endif

@@ -4,10 +4,6 @@
 
 #include <limits.h>
 
-/* From here on a tensor is not moved. To move it there and back costs two passes through
- * the device's memory, an allreduce of its own some microseconds. Not measured yet. */
-static const int64_t large_bytes = 1 << 20;
-
 /* Of what goes to NCCL by itself, and of each tensor among those moved together: what the
  * kernels read and write at once. That is so without kernels too, for other ranks may
  * have them. */
@@ -118,7 +114,7 @@ static bool is_packed(const struct hvd_gpu_plan *plan, const struct hvd_gpu_way 
                       int i)
 {
     return is_converted(plan->entries[i], way) ||
-           (plan->count > 1 && bytes_of(plan->entries[i]) < large_bytes);
+           (plan->count > 1 && bytes_of(plan->entries[i]) < plan->pack_below);
 }
 
 static size_t packed_bytes(const struct hvd_gpu_plan *plan, const struct hvd_gpu_way *way)

@@ -254,6 +254,26 @@ static void test_gpu_direct(void)
            "another word is told");
 }
 
+static void test_gpu_pack_below(void)
+{
+    static const char *const wrong[] = {"1M", "-1", "many", "99999999999999999999"};
+
+    tap_ok(read_one(NULL, NULL).gpu_pack_below == HVD_GPU_PACK_AUTO,
+           "which tensors are packed is left open");
+    tap_ok(read_one("HVD_GPU_PACK_BELOW", "AUTO").gpu_pack_below == HVD_GPU_PACK_AUTO &&
+               logged_count(HVD_LOG_WARN) == 0,
+           "HVD_GPU_PACK_BELOW=AUTO is known");
+    tap_ok(read_one("HVD_GPU_PACK_BELOW", "0").gpu_pack_below == 0, "so is 0");
+    tap_ok(read_one("HVD_GPU_PACK_BELOW", "8000000000").gpu_pack_below == 8000000000,
+           "and a large number");
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        tap_ok(read_one("HVD_GPU_PACK_BELOW", wrong[i]).gpu_pack_below ==
+                       HVD_GPU_PACK_AUTO &&
+                   logged_has(HVD_LOG_WARN, " is neither auto nor a number of bytes"),
+               "HVD_GPU_PACK_BELOW=%s is told", wrong[i]);
+    }
+}
+
 static void test_gpu_allreduce(void)
 {
     static const struct {
@@ -300,5 +320,6 @@ int main(void)
     test_lines();
     test_gpu_allreduce();
     test_gpu_direct();
+    test_gpu_pack_below();
     return tap_done();
 }
