@@ -5,6 +5,21 @@
 #include "collectives/gpu/gpu_run_state.h"
 #include "gpu_binding/error.h"
 
+int hvd_gpu_run_submit(struct hvd_gpu_run *run, enum hvd_gpu_queue queue,
+                       struct hvd_gpu_comm *comm, struct hvd_error *err)
+{
+    hvd_gpu_trace_work(&run->trace, run->gpu, run->batch->header.kind, queue,
+                       &run->job.work);
+    return hvd_gpu_job_submit(run->gpu, &run->job, queue, comm, err);
+}
+
+bool hvd_gpu_run_fits(const struct hvd_gpu_run *run, bool have_kernels)
+{
+    return run->peers->comm != NULL &&
+           hvd_gpu_plan_fits(&run->batch->entries[0]->proposal, run->team->layout->size,
+                             run->peers->nccl_version, have_kernels);
+}
+
 int hvd_gpu_run_allocate(struct hvd_gpu_run *run, struct hvd_entry *entry, int64_t rows,
                          struct hvd_error *err)
 {

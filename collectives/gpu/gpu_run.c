@@ -36,14 +36,6 @@ static void poll_device(struct hvd_gpu_run *run, bool polls)
     run->is_polling = polls;
 }
 
-int hvd_gpu_run_submit(struct hvd_gpu_run *run, enum hvd_gpu_queue queue,
-                       struct hvd_gpu_comm *comm, struct hvd_error *err)
-{
-    hvd_gpu_trace_work(&run->trace, run->gpu, run->batch->header.kind, queue,
-                       &run->job.work);
-    return hvd_gpu_job_submit(run->gpu, &run->job, queue, comm, err);
-}
-
 /* --- phases --- */
 
 /* Others may begin: what this one puts on streams is there, or goes no further by NCCL. */
@@ -72,14 +64,6 @@ static int begin_launch(struct hvd_gpu_run *run, struct hvd_error *err)
     return status;
 }
 
-/* What does so with kernels alone goes over all nodes at once. */
-static bool fits_nccl(const struct hvd_gpu_run *run, bool have_kernels)
-{
-    return run->peers->comm != NULL &&
-           hvd_gpu_plan_fits(&run->batch->entries[0]->proposal, run->team->layout->size,
-                             run->peers->nccl_version, have_kernels);
-}
-
 /* Others may begin: nothing of this goes by NCCL. */
 static int begin_on_host(struct hvd_gpu_run *run, struct hvd_error *err)
 {
@@ -101,7 +85,7 @@ static int begin_pipe(struct hvd_gpu_run *run, struct hvd_error *err)
 
 static int begin_by_nccl(struct hvd_gpu_run *run, struct hvd_error *err)
 {
-    if (fits_nccl(run, false) && hvd_gpu_nodes_first(run)) {
+    if (hvd_gpu_run_fits(run, false) && hvd_gpu_nodes_first(run)) {
         return begin_pipe(run, err);
     }
     if (run->batch->header.kind == HVD_KIND_ALLTOALL) {
@@ -119,10 +103,10 @@ static int begin_by_nccl(struct hvd_gpu_run *run, struct hvd_error *err)
 /* The ranks have met. */
 static int begin(struct hvd_gpu_run *run, struct hvd_error *err)
 {
-    if (!fits_nccl(run, run->peers->all_have_kernels)) {
+    if (!hvd_gpu_run_fits(run, run->peers->all_have_kernels)) {
         return begin_on_host(run, err);
     }
-    if (fits_nccl(run, false) && hvd_gpu_trial_wanted(run)) {
+    if (hvd_gpu_run_fits(run, false) && hvd_gpu_trial_wanted(run)) {
         run->phase = HVD_GPU_READY;
         poll_device(run, true);
         return hvd_gpu_trial_ready(run, err);
