@@ -84,7 +84,7 @@
 #define HVD_ENV_GPU_ALLREDUCE                                                            \
     "HVD_GPU_ALLREDUCE" /* between nodes: hierarchical, flat (all by NCCL), auto: measured */
 #define HVD_ENV_GPU_PACK_BELOW                                                           \
-    "HVD_GPU_PACK_BELOW" /* bytes: smaller tensors are packed for NCCL, auto */
+    "HVD_GPU_PACK_BELOW" /* bytes: smaller tensors are packed for NCCL, auto: measured */
 #define HVD_ENV_NCCL_REGISTER                                                            \
     "HVD_NCCL_REGISTER" /* 1: memory of packed tensors is registered with NCCL, 0 */
 #define HVD_ENV_GPU_DIRECT                                                               \

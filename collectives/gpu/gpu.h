@@ -73,6 +73,7 @@ struct hvd_gpu_peers {
     struct hvd_gpu_cross *cross;
     struct hvd_gpu_trial trial; /* while it is auto */
     int64_t pack_below; /* bytes; see gpu_plan.h */
+    bool measures_packing; /* pack_below is a guess yet; gpu_packing.c */
     bool
         registers; /* what is packed goes through block, once there is one; gpu_block.c */
     char *block; /* of the module, registered with comm on all ranks; NULL: none yet */

@@ -1,14 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which tensors of a batch are moved together for NCCL: small ones, but from what size on is it
- * faster to leave them where they are? */
+/* Which tensors of a batch are moved together for NCCL: small ones, but from what size on
+ * is it faster to leave them where they are? Unless a rank was told, the ranks of a
+ * process set measure that before the first batch in which it makes a difference: they
+ * move tensors into a pack and out of it, add up the pack, and add up the tensors each by
+ * itself.
+ *
+ *   ASK    whether each has memory for that: else none begins
+ *   RUN    one work of a few rounds
+ *   TELL   what each has measured: all decide alike
+ *
+ * The ways between nodes are tried with batches of the user's. Those are no help here:
+ * what a pass and a call cost are some microseconds each, of which the time of a whole
+ * batch, which waits for its input and for other ranks, tells nothing. */
 #include <inttypes.h>
 
+#include "collectives/control/clock.h"
 #include "collectives/gpu/gpu_meeting.h"
 #include "gpu_binding/env.h"
 #include "gpu_binding/log.h"
 
-/* A guess: two passes through the device's memory against some microseconds of NCCL. */
-static const int64_t usual_bytes = 1 << 20;
+static const size_t pack_bytes = (size_t)HVD_GPU_PACKING_TENSORS * HVD_GPU_PACKING_BYTES;
 
 /* Whose number counts for all, -1: nobody has one. */
 static int find_asker(const struct hvd_gpu_meeting *meeting)
@@ -29,11 +40,241 @@ void hvd_gpu_packing_agree(struct hvd_gpu_run *run, const struct hvd_gpu_meeting
 {
     int asker = find_asker(meeting);
 
-    run->peers->pack_below = asker < 0 ? usual_bytes : meeting->faces[asker].pack_below;
+    run->peers->measures_packing = asker < 0;
+    run->peers->pack_below =
+        asker < 0 ? HVD_GPU_PACKING_USUAL : meeting->faces[asker].pack_below;
     if (asker >= 0 && meeting->team->rank == 0) {
         hvd_log(HVD_LOG_INFO,
                 "process set %d: tensors below %" PRId64
                 " bytes are packed for NCCL: " HVD_ENV_GPU_PACK_BELOW " on rank %d",
                 run->peers->set, run->peers->pack_below, meeting->team->ranks[asker]);
     }
+}
+
+/* All ranks know the same of a batch. */
+bool hvd_gpu_packing_wanted(const struct hvd_gpu_run *run)
+{
+    const struct hvd_batch *batch = run->batch;
+    bool differs = false;
+
+    if (!run->peers->measures_packing || batch->header.kind != HVD_KIND_ALLREDUCE ||
+        batch->header.count < 2) {
+        return false;
+    }
+    for (int64_t i = 0; i < batch->header.count; i++) {
+        int64_t bytes = hvd_proposal_bytes(&batch->entries[i]->proposal);
+
+        differs |= bytes >= HVD_GPU_PACKING_LEAST && bytes < HVD_GPU_PACKING_MOST;
+    }
+    return differs;
+}
+
+static void say_unmeasured(const struct hvd_gpu_run *run, const char *reason)
+{
+    hvd_log(HVD_LOG_INFO,
+            "process set %d: rank %d does not measure what packing tensors costs: %s",
+            run->peers->set, run->gpu->config.boot->rank, reason);
+}
+
+int hvd_gpu_packing_begin(struct hvd_gpu_run *run, struct hvd_error *err)
+{
+    struct hvd_gpu_pool *pool = run->gpu->pool;
+    struct hvd_gpu_measure *measure = &run->measure;
+    struct hvd_error problem = {0};
+    int status = hvd_gpu_room_take(pool, HVD_GPU_DEVICE_MEMORY, 2 * pack_bytes,
+                                   &measure->room, &problem);
+
+    status = status != 0
+                 ? status
+                 : pool->module->timing_create(pool->device, &measure->timing, &problem);
+    if (status != 0) {
+        say_unmeasured(run, problem.text);
+    }
+    measure->stage = HVD_GPU_MEASURE_ASK;
+    measure->times.is_known = status == 0 ? 1 : 0;
+    return hvd_gpu_run_gather(run, &measure->times, sizeof(measure->times), err);
+}
+
+/* --- the work --- */
+
+/* As tensors of a batch are moved. */
+static void add_moves(struct hvd_gpu_run *run, const char *from, char *to)
+{
+    const struct hvd_gpu_pool *pool = run->gpu->pool;
+    bool has_kernels = pool->module->no_kernels(pool->device) == NULL;
+
+    for (int i = 0; i < HVD_GPU_PACKING_TENSORS; i++) {
+        size_t offset = (size_t)i * HVD_GPU_PACKING_BYTES;
+
+        hvd_gpu_steps_add(&run->job.steps,
+                          &(struct hvd_gpu_step){
+                              .kind = has_kernels ? HVD_GPU_MOVE : HVD_GPU_COPY,
+                              .from = from + offset,
+                              .to = to + offset,
+                              .count = HVD_GPU_PACKING_BYTES,
+                              .dtype = HVD_UINT8,
+                              .to_dtype = HVD_UINT8,
+                              .factor = 1.0,
+                          });
+    }
+}
+
+/* The same bytes in so many parts. */
+static void add_allreduces(struct hvd_gpu_run *run, char *memory, int parts)
+{
+    size_t bytes = pack_bytes / (size_t)parts;
+
+    hvd_gpu_steps_add_kind(&run->job.steps, HVD_GPU_GROUP);
+    for (int i = 0; i < parts; i++) {
+        char *part = memory + (size_t)i * bytes;
+
+        hvd_gpu_steps_add(&run->job.steps, &(struct hvd_gpu_step){
+                                               .kind = HVD_GPU_ALLREDUCE,
+                                               .from = part,
+                                               .to = part,
+                                               .count = (int64_t)(bytes / sizeof(float)),
+                                               .dtype = HVD_FLOAT32,
+                                               .op = HVD_SUM,
+                                               .factor = 1.0,
+                                           });
+    }
+    hvd_gpu_steps_add_kind(&run->job.steps, HVD_GPU_GROUP_END);
+}
+
+/* The first round warms up: of each part the fastest counts. */
+static int begin_rounds(struct hvd_gpu_run *run, struct hvd_error *err)
+{
+    char *tensors = run->measure.room->memory, *pack = tensors + pack_bytes;
+
+    hvd_gpu_steps_add(&run->job.steps,
+                      &(struct hvd_gpu_step){.kind = HVD_GPU_ZERO,
+                                             .to = tensors,
+                                             .count = (int64_t)(2 * pack_bytes)});
+    for (int i = 0; i < HVD_GPU_PACKING_ROUNDS; i++) {
+        add_moves(run, tensors, pack);
+        add_allreduces(run, pack, 1);
+        add_moves(run, pack, tensors);
+        add_allreduces(run, tensors, HVD_GPU_PACKING_TENSORS);
+    }
+    run->job.work.timing = run->measure.timing;
+    run->measure.stage = HVD_GPU_MEASURE_RUN;
+    return hvd_gpu_job_submit(run->gpu, &run->job, HVD_GPU_COLLECT, run->peers->comm,
+                              err);
+}
+
+/* --- the stages --- */
+
+void hvd_gpu_packing_finish(struct hvd_gpu_run *run)
+{
+    struct hvd_gpu_measure *measure = &run->measure;
+
+    if (measure->timing != NULL) {
+        run->gpu->pool->module->timing_destroy(measure->timing);
+    }
+    hvd_held_drop(measure->room != NULL ? &measure->room->held : NULL);
+    *measure = (struct hvd_gpu_measure){.stage = measure->stage, .times = measure->times};
+}
+
+static void end(struct hvd_gpu_run *run)
+{
+    hvd_gpu_run_end_gather(run);
+    hvd_gpu_packing_finish(run);
+    run->peers->measures_packing = false;
+    run->measure.stage = HVD_GPU_MEASURED;
+    if (run->tried != HVD_GPU_ALLREDUCE_AUTO) {
+        run->tried_ns = hvd_clock_ns(); /* measuring is no part of the way's time */
+    }
+}
+
+/* From the same numbers on all ranks. */
+static void decide(struct hvd_gpu_run *run)
+{
+    const struct hvd_gpu_packing_times *told = run->gathered.result;
+    struct hvd_gpu_packing_times agreed;
+    int64_t limit = hvd_gpu_packing_limit(told, run->team->layout->size, &agreed);
+    enum hvd_log_level level = run->team->rank == 0 ? HVD_LOG_INFO : HVD_LOG_DEBUG;
+
+    run->peers->pack_below = limit;
+    if (agreed.is_known) {
+        hvd_log(
+            level,
+            "process set %d: tensors below %" PRId64
+            " bytes are packed for NCCL: measured of %d of %d bytes: %.1f us to move "
+            "them there and back, %.1f us for an allreduce of all, %.1f us for one of "
+            "each",
+            run->peers->set, limit, HVD_GPU_PACKING_TENSORS, HVD_GPU_PACKING_BYTES,
+            (double)agreed.moves_ns * 1e-3, (double)agreed.packed_ns * 1e-3,
+            (double)agreed.apart_ns * 1e-3);
+    } else {
+        hvd_log(level,
+                "process set %d: tensors below %" PRId64
+                " bytes are packed for NCCL: not measured on all ranks",
+                run->peers->set, limit);
+    }
+    end(run);
+}
+
+static int finish_ask(struct hvd_gpu_run *run, struct hvd_error *err)
+{
+    const struct hvd_gpu_packing_times *told = run->gathered.result;
+    bool can_all = true;
+
+    for (int i = 0; i < run->team->layout->size; i++) {
+        can_all = can_all && told[i].is_known;
+    }
+    if (!can_all) {
+        decide(run);
+        return 0;
+    }
+    hvd_gpu_run_end_gather(run);
+    return begin_rounds(run, err);
+}
+
+static int finish_rounds(struct hvd_gpu_run *run, struct hvd_error *err)
+{
+    struct hvd_gpu_measure *measure = &run->measure;
+    struct hvd_gpu_span spans[HVD_GPU_MOST_SPANS];
+    int status = hvd_gpu_job_reached(&run->job, err);
+
+    if (status != 0) {
+        return status;
+    }
+    measure->times = hvd_gpu_packing_read(
+        spans, run->gpu->pool->module->timing_read(measure->timing, spans));
+    if (!measure->times.is_known) {
+        say_unmeasured(run, "the device does not tell when it did what");
+    }
+    hvd_gpu_job_end(run->gpu, &run->job);
+    measure->stage = HVD_GPU_MEASURE_TELL;
+    return hvd_gpu_run_gather(run, &measure->times, sizeof(measure->times), err);
+}
+
+static int step(struct hvd_gpu_run *run, int64_t *work, bool *moved,
+                struct hvd_error *err)
+{
+    int status;
+
+    if (run->measure.stage == HVD_GPU_MEASURE_RUN) {
+        return finish_rounds(run, err);
+    }
+    status = hvd_gpu_run_inner(run, work, moved, err);
+    if (status != 0) {
+        return status;
+    }
+    if (run->measure.stage == HVD_GPU_MEASURE_ASK) {
+        return finish_ask(run, err);
+    }
+    decide(run);
+    return 0;
+}
+
+int hvd_gpu_packing_progress(struct hvd_gpu_run *run, int64_t *work, bool *moved,
+                             struct hvd_error *err)
+{
+    int status = 0;
+
+    while (status == 0 && run->measure.stage != HVD_GPU_MEASURED) {
+        status = step(run, work, moved, err);
+    }
+    return status;
 }

@@ -92,6 +92,11 @@ static int begin_by_nccl(struct hvd_gpu_run *run, struct hvd_error *err)
         run->phase = HVD_GPU_COUNT;
         return hvd_gpu_count(run, err);
     }
+    if (hvd_gpu_packing_wanted(run)) {
+        run->phase = HVD_GPU_MEASURE;
+        poll_device(run, true);
+        return hvd_gpu_packing_begin(run, err);
+    }
     if (hvd_gpu_block_wanted(run)) {
         run->phase = HVD_GPU_GET_BLOCK;
         poll_device(run, true);
@@ -150,6 +155,15 @@ static int finish_count(struct hvd_gpu_run *run, int64_t *work, bool *moved,
 
     status = status != 0 ? status : hvd_gpu_count_end(run, err);
     return status != 0 ? status : begin_launch(run, err);
+}
+
+static int finish_measure(struct hvd_gpu_run *run, int64_t *work, bool *moved,
+                          struct hvd_error *err)
+{
+    int status = hvd_gpu_packing_progress(run, work, moved, err);
+
+    poll_device(run, status == HVD_INPROGRESS);
+    return status != 0 ? status : begin_by_nccl(run, err);
 }
 
 static int finish_get_block(struct hvd_gpu_run *run, struct hvd_error *err)
@@ -287,6 +301,8 @@ static int step(struct hvd_gpu_run *run, int64_t *work, bool *moved,
         return finish_meet(run, work, moved, err);
     case HVD_GPU_COUNT:
         return finish_count(run, work, moved, err);
+    case HVD_GPU_MEASURE:
+        return finish_measure(run, work, moved, err);
     case HVD_GPU_GET_BLOCK:
         return finish_get_block(run, err);
     case HVD_GPU_TELL_BLOCK:
@@ -373,6 +389,7 @@ void hvd_gpu_run_destroy(struct hvd_gpu_run *run)
     hvd_run_destroy(run->inner);
     hvd_gpu_run_end_gather(run);
     hvd_gpu_stage_finish(run);
+    hvd_gpu_packing_finish(run);
     hvd_gpu_job_end(run->gpu, &run->job);
     hvd_gpu_pipe_destroy(run->pipe);
     hvd_gpu_trace_destroy(run->trace);

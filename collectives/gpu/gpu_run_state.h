@@ -6,6 +6,7 @@
 #define HVD_GPU_RUN_STATE_H
 
 #include "collectives/gpu/gpu_job.h"
+#include "collectives/gpu/gpu_packing_limit.h"
 #include "collectives/gpu/gpu_pipe.h"
 #include "collectives/gpu/gpu_plan.h"
 #include "collectives/gpu/gpu_run.h"
@@ -16,6 +17,7 @@ enum hvd_gpu_phase {
     HVD_GPU_AWAIT_TURN,
     HVD_GPU_MEET,
     HVD_GPU_COUNT,
+    HVD_GPU_MEASURE, /* which tensors are packed; gpu_packing.c */
     HVD_GPU_GET_BLOCK, /* until the device has come there, and done what uses the last one */
     HVD_GPU_TELL_BLOCK, /* until all ranks know who has one */
     HVD_GPU_READY, /* a trial: until the input is there */
@@ -24,6 +26,21 @@ enum hvd_gpu_phase {
     HVD_GPU_ON_HOST,
     HVD_GPU_PIPE, /* until all of pipe is handed to the launcher */
     HVD_GPU_LAUNCH, /* until the work is on its stream */
+};
+
+enum hvd_gpu_measure_stage {
+    HVD_GPU_MEASURE_ASK,
+    HVD_GPU_MEASURE_RUN,
+    HVD_GPU_MEASURE_TELL,
+    HVD_GPU_MEASURED,
+};
+
+/* Of MEASURE. */
+struct hvd_gpu_measure {
+    enum hvd_gpu_measure_stage stage;
+    struct hvd_gpu_room *room; /* NULL: none; so timing */
+    struct hvd_gpu_timing *timing;
+    struct hvd_gpu_packing_times times; /* what this rank tells the others */
 };
 
 struct hvd_gpu_run {
@@ -36,12 +53,14 @@ struct hvd_gpu_run {
     bool has_turn;
     bool is_polling; /* counted in gpu->waiting */
 
-    /* A collective of the ranks' hosts under way: MEET, COUNT, TELL_BLOCK,
+    /* A collective of the ranks' hosts under way: MEET, COUNT, MEASURE, TELL_BLOCK,
      * LINE_UP, ON_HOST. */
     struct hvd_run *inner;
     struct hvd_entry gathered; /* of all but ON_HOST */
     int64_t *rows; /* [size] */
     void *shown; /* of MEET: what this rank shows the others */
+
+    struct hvd_gpu_measure measure;
 
     /* Of GET_BLOCK and TELL_BLOCK: */
     char *block; /* NULL: it cannot be had */
@@ -51,7 +70,8 @@ struct hvd_gpu_run {
 
     int64_t *counts; /* [2 * size] rows sent, rows that come: alltoall */
 
-    struct hvd_gpu_job job; /* under way: GET_BLOCK, READY, FETCH, LAUNCH without pipe */
+    struct hvd_gpu_job
+        job; /* under way: MEASURE, GET_BLOCK, READY, FETCH, LAUNCH without pipe */
     struct hvd_gpu_pipe *pipe; /* PIPE, and LAUNCH then */
     struct hvd_gpu_trace *trace; /* until the mark of the last work has it */
 
@@ -68,7 +88,8 @@ struct hvd_gpu_run {
     struct hvd_error failure;
 };
 
-/* Whether the batch goes by NCCL. What does so with kernels alone goes over all nodes at once. */
+/* Whether the batch goes by NCCL. What does so with kernels alone goes over all nodes at
+ * once. */
 bool hvd_gpu_run_fits(const struct hvd_gpu_run *run, bool have_kernels);
 
 /* Hands the steps of run->job to the launcher. comm: NULL when they are no collectives. */
@@ -98,6 +119,15 @@ int hvd_gpu_count_end(struct hvd_gpu_run *run, struct hvd_error *err);
 /* What the batch comes to for NCCL; without memory, and rows of an alltoall before they
  * are known. */
 struct hvd_gpu_plan hvd_gpu_run_plan(const struct hvd_gpu_run *run);
+
+/* gpu_packing.c. Whether it has to be measured first which tensors are packed; begins;
+ * returns 0 when that is over, else HVD_INPROGRESS or a failure; gives back what a run
+ * has for that. */
+bool hvd_gpu_packing_wanted(const struct hvd_gpu_run *run);
+int hvd_gpu_packing_begin(struct hvd_gpu_run *run, struct hvd_error *err);
+int hvd_gpu_packing_progress(struct hvd_gpu_run *run, int64_t *work, bool *moved,
+                             struct hvd_error *err);
+void hvd_gpu_packing_finish(struct hvd_gpu_run *run);
 
 /* gpu_block.c. Whether the batch needs more registered memory than there is; its phases;
  * their end; the steps that give back what is not used any more, before the batch's. */

@@ -52,6 +52,9 @@ bool fake_gpu_failed_kernels(void);
 /* Whether it was to register memory: that is none, either. */
 bool fake_gpu_failed_registering(void);
 
+/* Whether it was to tell how long something took: what that was for goes on without. */
+bool fake_gpu_failed_measuring(void);
+
 /* Whether this call has to fail. Each function of both libraries asks first. */
 bool fake_gpu_fails(const char *function);
 

@@ -118,3 +118,10 @@ HVD_EXPORT bool fake_gpu_failed_registering(void)
 
     return function != NULL && is_one_of(function, calls_of);
 }
+
+HVD_EXPORT bool fake_gpu_failed_measuring(void)
+{
+    const char *function = fake_gpu_failed();
+
+    return function != NULL && strcmp(function, "cuEventElapsedTime") == 0;
+}

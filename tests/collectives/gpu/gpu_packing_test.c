@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Groups of tensors of several sizes, some of which are packed, some not: what comes out is right,
- * and NCCL is called as often as is wanted. gpu_packing_test CALLS|any. Runs as each rank of a job
- * on the stand-in; rank 0 prints TAP, the others end with 1 when something is wrong. */
+/* Groups of tensors of several sizes, some of which are packed, some not: what comes out
+ * is right, and NCCL is called as often as is wanted. gpu_packing_test CALLS|any. Runs as
+ * each rank of a job on the stand-in; rank 0 prints TAP, the others end with 1 when
+ * something is wrong. On a rank that has PACKING_FAILS=FUNCTION its first call in the
+ * first round fails; with PACKING_JOINS=1, on
+ * all ranks, the last one has joined before. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +23,8 @@ enum {
 /* 400 bytes, 40 kB, 100 kB, 800 kB, 2 MB */
 static const int64_t counts[TENSORS] = {100, 10000, 25000, 200000, MOST_COUNT};
 
-static int rank, size;
+static int rank;
+static int adding; /* ranks */
 static void *stream;
 static float *memory[TENSORS]; /* on the device */
 static float values[MOST_COUNT];
@@ -46,7 +50,7 @@ static bool is_right(int round, int tensor)
     for (int64_t i = 0; i < counts[tensor]; i++) {
         float sum = 0;
 
-        for (int r = 0; r < size; r++) {
+        for (int r = 0; r < adding; r++) {
             sum += value_of(r, round, tensor, i);
         }
         if (values[i] != sum) {
@@ -89,33 +93,62 @@ static bool run_round(int round)
     return good;
 }
 
+static void join(void)
+{
+    struct hvd_request *request = NULL;
+    struct hvd_error err = {0};
+
+    call_finish(hvd_join_start(&request, &err), &request, &err);
+    hvd_request_free(request);
+}
+
+/* Runs all rounds; NCCL is to be called so often in all but the first one, 0: as often as
+ * it is, but always the same. */
+static bool run_rounds(long wanted, bool *is_wanted)
+{
+    const char *fails = getenv("PACKING_FAILS");
+    long calls = 0;
+
+    for (int round = 0; round < ROUNDS; round++) {
+        if (round == 0 && fails != NULL) {
+            fake_gpu_fail_in(fails, 1);
+        } else {
+            fake_gpu_fail_in("ncclAllReduce", 0);
+        }
+        if (!run_round(round)) {
+            return false;
+        }
+        calls = fake_gpu_fail_in(NULL, 0);
+        if (round > 0 && (calls < 1 || (wanted > 0 && calls != wanted))) {
+            fprintf(stderr, "# rank %d, round %d: %ld calls of ncclAllReduce, not %ld\n",
+                    rank, round, calls, wanted);
+            *is_wanted = false;
+        }
+        wanted = round > 0 ? calls : wanted;
+    }
+    return true;
+}
+
 int main(int argc, char **argv)
 {
-    bool is_any = argc > 1 && strcmp(argv[1], "any") == 0;
-    long wanted = argc > 1 ? atol(argv[1]) : 0, calls = 0, before = 0;
+    long wanted = argc > 1 && strcmp(argv[1], "any") != 0 ? atol(argv[1]) : 0;
+    bool joins = getenv("PACKING_JOINS") != NULL;
     bool is_good = true, is_wanted = true;
 
     if (!gpu_open()) {
         return 1;
     }
     rank = call_init();
-    size = hvd_size();
+    adding = hvd_size() - (joins ? 1 : 0);
     stream = gpu_stream();
     for (int i = 0; i < TENSORS; i++) {
         memory[i] = gpu_memory((size_t)counts[i] * sizeof(float));
     }
-    for (int round = 0; round < ROUNDS && is_good; round++) {
-        fake_gpu_fail_in("ncclAllReduce", 0);
-        is_good = run_round(round);
-        before = calls;
-        calls = fake_gpu_fail_in(NULL, 0);
-        is_wanted &= round == 0 || is_any || calls == wanted;
-        is_wanted &= round <= 1 || calls == before;
-        is_wanted &= calls >= 1;
+    if (rank < adding) {
+        is_good = run_rounds(wanted, &is_wanted);
     }
-    if (!is_wanted || !is_good) {
-        fprintf(stderr, "# rank %d: %ld calls of ncclAllReduce, and %ld before\n", rank,
-                calls, before);
+    if (joins) {
+        join();
     }
     hvd_shutdown();
     if (rank != 0) {

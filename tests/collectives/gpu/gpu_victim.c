@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A job in which one rank dies while its GPU and those of the others are in the middle of
- * a collective: gpu_victim RANK [connect|[FUNCTION:]CALL]. For the stand-in. The others print
- * what they are told, in the words of victim.c, and that their own stream, which waits for the
- * collective, goes on. With "connect" the rank dies as NCCL connects; then they print
- * whether shutdown leaves a thread, or anything of the GPU. With a number it dies in that
- * call of CUDA or NCCL, or of the function, while a tensor goes in pieces; then they print
- * whether the tensor is theirs again, and nobody writes to it. */
+ * a collective: gpu_victim RANK [connect|[pair:][FUNCTION:]CALL]. For the stand-in. The
+ * others print what they are told, in the words of victim.c, and that their own stream,
+ * which waits for the collective, goes on. With "connect" the rank dies as NCCL connects;
+ * then they print whether shutdown leaves a thread, or anything of the GPU. With a number
+ * it dies in that call of CUDA or NCCL, or of the function, while a tensor goes in
+ * pieces, or "pair:", while two are about to go together; then they print whether the
+ * tensors are theirs again, and nobody writes to them. */
 #include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
@@ -24,6 +25,7 @@ enum {
 
 static void *stream, *memory;
 static int dimensions; /* of the tensors: 0, or 1 with COUNT elements */
+static bool has_pair; /* the tensor is two of half the size */
 
 static double now(void)
 {
@@ -31,6 +33,18 @@ static double now(void)
 
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static int start_pair(const struct hvd_tensor *tensor, struct hvd_request **request,
+                      struct hvd_error *err)
+{
+    static const int64_t half[] = {COUNT / 2};
+    struct hvd_tensor pair[] = {*tensor, *tensor};
+
+    pair[0].shape = pair[1].shape = half;
+    pair[1].name = "half";
+    pair[1].input = pair[1].output = (double *)memory + COUNT / 2;
+    return hvd_allreduce_start(pair, 2, HVD_SUM, 1, 1, 0, request, err);
 }
 
 static int start(const char *name, struct hvd_request **request, struct hvd_error *err)
@@ -45,7 +59,8 @@ static int start(const char *name, struct hvd_request **request, struct hvd_erro
                                 .device = gpu_number(),
                                 .stream = stream};
 
-    return hvd_allreduce_start(&tensor, 1, HVD_SUM, 1, 1, 0, request, err);
+    return has_pair ? start_pair(&tensor, request, err)
+                    : hvd_allreduce_start(&tensor, 1, HVD_SUM, 1, 1, 0, request, err);
 }
 
 static int allreduce(const char *name, struct hvd_error *err)
@@ -169,8 +184,9 @@ int main(int argc, char **argv)
 {
     int victim = argc > 1 ? atoi(argv[1]) : 0;
     bool connects = argc > 2 && strcmp(argv[2], "connect") == 0;
+    bool pairs = argc > 2 && strncmp(argv[2], "pair:", 5) == 0;
     const char *function = NULL;
-    long call = argc > 2 && !connects ? split(argv[2], &function) : 0;
+    long call = argc > 2 && !connects ? split(argv[2] + (pairs ? 5 : 0), &function) : 0;
     struct fake_live before;
     struct hvd_request *request = NULL;
     struct hvd_error err = {0};
@@ -193,6 +209,7 @@ int main(int argc, char **argv)
     rank = hvd_rank();
     status = connects ? 0 : allreduce("life", &err);
     begin = now();
+    has_pair = pairs;
     if (rank == victim && call > 0) {
         die_in(function, call);
     } else if (rank == victim) {

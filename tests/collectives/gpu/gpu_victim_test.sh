@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# gpu_victim_test.sh HVDRUN LAYOUT VICTIM PROGRAM [connect|[FUNCTION:]CALL]: as victim_test.sh, and the
+# gpu_victim_test.sh HVDRUN LAYOUT VICTIM PROGRAM [connect|[pair:][FUNCTION:]CALL]: as victim_test.sh, and the
 # other ranks were in the middle of a collective on their GPUs, which ends; or NCCL connected, and nothing
-# is left; or a tensor went in pieces, and nobody writes to it any more.
+# is left; or a tensor went in pieces, or two were measured for, and nobody writes to them any more.
 here=$(dirname "$0")
 ranks=$(($(echo "$2" | tr , +)))
 out=$(mktemp)
