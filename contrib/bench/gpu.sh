@@ -7,6 +7,8 @@
 #   same       2 ranks on one GPU: every result equals the reference, to the last bit
 #   allreduce  one allreduce by hvd beside torch.distributed's, which is little more than a call of
 #              NCCL: microseconds of the caller and on the stream; 1 rank, then 2 on one GPU
+#   packing    groups of equal tensors of several sizes, packed, not packed, and by the limit that hvd
+#              has measured, of which it prints the figures; on all GPUs, or 2 ranks on one
 #   training   steps of ResNet-50 by hvd and by DistributedDataParallel beside alone, likewise
 #   kernels    bandwidth of the kernels, where the build has that benchmark
 #
@@ -18,10 +20,10 @@ set -euo pipefail
 here=$(dirname "$(readlink -f "$0")")
 python=${HVD_BENCH_PYTHON:-python3}
 
-case ${1---help} in --help | -h) sed -n '3,17s/^# \{0,1\}//p' "$0" && exit ;; esac
+case ${1---help} in --help | -h) sed -n '3,19s/^# \{0,1\}//p' "$0" && exit ;; esac
 build=$(readlink -m "$1")
 shift
-everything=(machine same allreduce training kernels)
+everything=(machine same allreduce packing training kernels)
 parts=("$@")
 [ $# -gt 0 ] || parts=("${everything[@]}")
 for part in "${parts[@]}"; do
@@ -97,6 +99,17 @@ allreduce()
 {
     cost 1 allreduce
     cost 2 allreduce
+}
+
+packing()
+{
+    local gpus log
+    gpus=$(nvidia-smi --list-gpus 2>/dev/null | wc -l)
+    log=$(mktemp)
+    HOROVOD_LOG_LEVEL=info cost $((gpus > 1 ? gpus : 2)) packing 2>"$log" || { cat "$log" >&2 && return 1; }
+    grep -o 'process set 0: tensors below .* measured .*' "$log" || echo 'no limit was measured'
+    rm -f "$log"
+    echo
 }
 
 training()

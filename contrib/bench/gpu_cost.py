@@ -1,14 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What hvd adds to one allreduce on a GPU, and whether its results are right to the last bit; each
-rank of a job of one node. gpu.sh runs it.
+"""What hvd adds to one allreduce on a GPU, what packing a group of tensors gains, and whether its
+results are right to the last bit; each rank of a job of one node. gpu.sh runs it.
 
     hvdrun -np 2 python3 gpu_cost.py allreduce
+    hvdrun -np 2 python3 gpu_cost.py packing
     hvdrun -np 2 python3 gpu_cost.py same
 
 allreduce: hvd and torch.distributed take turns in the same processes, on the same tensors. Calls of
 a turn are queued behind a kernel that sleeps, so that "stream" is what they take there one behind
 the other, and "host" what the caller spends on each meanwhile; both by the slowest rank, medians of
-the turns. With --device cpu (Gloo) there is no stream: for trying this script.
+the turns.
+
+packing: groups of equal tensors, packed, not packed, and as hvd has measured; on the stream. The
+limit is right where "auto" is as fast as the better of the two.
+
+With --device cpu (Gloo) there is no stream: for trying this script.
 """
 
 import argparse
@@ -23,6 +29,10 @@ import torch.distributed
 import horovod.torch as hvd
 
 SIZES = (8, 64 << 10, 1 << 20, 16 << 20, 128 << 20)
+PACKED_SIZES = (16 << 10, 64 << 10, 256 << 10, 512 << 10, 1 << 20, 2 << 20, 4 << 20, 16 << 20)
+PACKED_TENSORS = 8  # of the largest so many fill a batch
+PACKED_TURNS = 5  # each begins a job of its own
+PACK_BELOW = {'packed': str(1 << 40), 'apart': '0', 'auto': 'auto'}
 # The type in which a sum of two is exact, or rounded as in the type itself.
 WIDE = {torch.float16: torch.float64, torch.bfloat16: torch.float64,
         torch.float32: torch.float32, torch.float64: torch.float64,
@@ -37,7 +47,7 @@ def say(*words):
 def parse():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('what', choices=('allreduce', 'same'))
+    parser.add_argument('what', choices=('allreduce', 'packing', 'same'))
     parser.add_argument('--device', choices=('cuda', 'cpu'), default='cuda')
     parser.add_argument('--turns', type=int, default=21)
     parser.add_argument('--calls', type=int, default=50, help='of a turn')
@@ -47,8 +57,10 @@ def parse():
 
 def begin(options):
     """The job, and this rank's device."""
-    # NCCL takes several ranks on one GPU only where each says that it is on a host of its own.
-    os.environ['NCCL_HOSTID'] = f'bench.{os.environ.get("PMIX_RANK", 0)}'
+    # NCCL takes several ranks on one GPU only where each says that it is on a host of its own;
+    # gpu.sh packs on all GPUs where there are several.
+    if options.what != 'packing' or torch.cuda.device_count() < 2:
+        os.environ['NCCL_HOSTID'] = f'bench.{os.environ.get("PMIX_RANK", 0)}'
     hvd.init()
     if options.device == 'cpu':
         torch.set_num_threads(1)
@@ -160,6 +172,46 @@ def allreduce(device, options):
     torch.distributed.destroy_process_group()
 
 
+# --- what packing gains ---
+
+def turn_of(size, device, options):
+    """Microseconds on the stream of one group by the slowest rank."""
+    tensors = [torch.zeros(size // 4, device=device) for _ in range(PACKED_TENSORS)]
+    count = max(1, min(options.calls, PACKED_SIZES[-1] // size))
+
+    def call():
+        hvd.synchronize(hvd.grouped_allreduce_async_(tensors, name=f'bench.{size}', op=hvd.Sum))
+
+    for _ in range(5):
+        call()
+    if device.type != 'cuda':
+        return slowest(on_cpu(call, count))[1]
+    return slowest(on_gpu(call, count, sleep=cycles_for({'hvd': call}, count)))[1]
+
+
+def begin_again(how):
+    hvd.shutdown()
+    os.environ['HVD_GPU_PACK_BELOW'] = PACK_BELOW[how]
+    hvd.init()
+
+
+def packing(device, options):
+    sizes = [size for size in PACKED_SIZES if size <= options.most]
+    seen = {(size, how): [] for size in sizes for how in PACK_BELOW}
+    for turn in range(min(options.turns, PACKED_TURNS)):
+        for how in PACK_BELOW if turn % 2 else reversed(PACK_BELOW):
+            begin_again(how)
+            for size in sizes:
+                seen[size, how].append(turn_of(size, device, options))
+    say(f'# groups of {PACKED_TENSORS} equal tensors, {hvd.size()} rank(s) on {device.type}; us on '
+        'the stream, packed, one by one, and by the limit that hvd has measured\n')
+    say('| bytes of each | packed | apart | ratio | auto |')
+    say('|' + ' ---: |' * 5)
+    for size in sizes:
+        packed, apart, auto = (statistics.median(seen[size, how]) for how in PACK_BELOW)
+        say(f'| {size} | {packed:.1f} | {apart:.1f} | {packed / apart:.2f} | {auto:.1f} |')
+
+
 # --- whether it is right ---
 
 def values(rank, dtype, count, salt):
@@ -199,7 +251,7 @@ def same(device, _):
 def main():
     options = parse()
     device = begin(options)
-    {'allreduce': allreduce, 'same': same}[options.what](device, options)
+    {'allreduce': allreduce, 'packing': packing, 'same': same}[options.what](device, options)
     hvd.shutdown()
 
 

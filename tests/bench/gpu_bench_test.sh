@@ -53,6 +53,9 @@ if "$python" -c 'import torch, sys; sys.exit(torch.cuda.is_available())' 2>/dev/
     works 'they measure beside torch.distributed' '^| 8 | [0-9.]* | [0-9.]* | [0-9.]* |' \
         "$build/pmix_boot/hvdrun/hvdrun" -np 2 "$python" "$bench/gpu_cost.py" allreduce --device cpu --turns 3 \
         --calls 3 --most 65536
+    works 'they pack groups of tensors' '^| 65536 | [0-9.]* | [0-9.]* | [0-9.]* | [0-9.]* |' \
+        "$build/pmix_boot/hvdrun/hvdrun" -np 2 "$python" "$bench/gpu_cost.py" packing --device cpu --turns 1 \
+        --calls 2 --most 65536
 else
     echo "ok $((count += 1)) - its ranks work on CPUs # SKIP no torch without a GPU in $python"
 fi
