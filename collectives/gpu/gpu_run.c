@@ -2,8 +2,6 @@
 /* Runs one agreed batch of GPU tensors until it is launched. */
 #include "collectives/gpu/gpu_run.h"
 
-#include <stdlib.h>
-
 #include "collectives/control/clock.h"
 #include "collectives/gpu/gpu_run_state.h"
 #include "collectives/timeline/timeline_words.h"
@@ -12,25 +10,7 @@
 /* When NCCL fails because a rank died, the word of who it was is waited for so long. */
 static const int64_t word_ns = 1000000000;
 
-int hvd_gpu_run_create(struct hvd_gpu *gpu, struct hvd_team *team,
-                       struct hvd_batch *batch, struct hvd_gpu_run **out,
-                       struct hvd_error *err)
-{
-    struct hvd_gpu_run *run = calloc(1, sizeof(*run));
-
-    if (run == NULL) {
-        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for tensor %s",
-                        batch->entries[0]->proposal.name);
-    }
-    run->gpu = gpu;
-    run->team = team;
-    run->batch = batch;
-    run->count = batch->header.count;
-    *out = run;
-    return 0;
-}
-
-static void poll_device(struct hvd_gpu_run *run, bool polls)
+void hvd_gpu_run_poll(struct hvd_gpu_run *run, bool polls)
 {
     run->gpu->waiting += (polls ? 1 : 0) - (run->is_polling ? 1 : 0);
     run->is_polling = polls;
@@ -39,7 +19,7 @@ static void poll_device(struct hvd_gpu_run *run, bool polls)
 /* --- phases --- */
 
 /* Others may begin: what this one puts on streams is there, or goes no further by NCCL. */
-static void pass_turn(struct hvd_gpu_run *run)
+void hvd_gpu_run_pass_turn(struct hvd_gpu_run *run)
 {
     if (run->has_turn) {
         run->has_turn = false;
@@ -51,7 +31,7 @@ static void pass_turn(struct hvd_gpu_run *run)
 static void pass_turn_unless_tried(struct hvd_gpu_run *run)
 {
     if (run->tried == HVD_GPU_ALLREDUCE_AUTO) {
-        pass_turn(run);
+        hvd_gpu_run_pass_turn(run);
     }
 }
 
@@ -71,15 +51,15 @@ static int begin_on_host(struct hvd_gpu_run *run, struct hvd_error *err)
     int status = is_piped ? hvd_gpu_stage_pipe(run, err) : hvd_gpu_stage_fetch(run, err);
 
     run->phase = is_piped ? HVD_GPU_PIPE : HVD_GPU_FETCH;
-    poll_device(run, true);
-    pass_turn(run);
+    hvd_gpu_run_poll(run, true);
+    hvd_gpu_run_pass_turn(run);
     return status;
 }
 
 static int begin_pipe(struct hvd_gpu_run *run, struct hvd_error *err)
 {
     run->phase = HVD_GPU_PIPE;
-    poll_device(run, true);
+    hvd_gpu_run_poll(run, true);
     return hvd_gpu_nodes_pipe(run, err);
 }
 
@@ -94,12 +74,12 @@ static int begin_by_nccl(struct hvd_gpu_run *run, struct hvd_error *err)
     }
     if (hvd_gpu_packing_wanted(run)) {
         run->phase = HVD_GPU_MEASURE;
-        poll_device(run, true);
+        hvd_gpu_run_poll(run, true);
         return hvd_gpu_packing_begin(run, err);
     }
     if (hvd_gpu_block_wanted(run)) {
         run->phase = HVD_GPU_GET_BLOCK;
-        poll_device(run, true);
+        hvd_gpu_run_poll(run, true);
         return hvd_gpu_block_begin(run, err);
     }
     return begin_launch(run, err);
@@ -113,7 +93,7 @@ static int begin(struct hvd_gpu_run *run, struct hvd_error *err)
     }
     if (hvd_gpu_run_fits(run, false) && hvd_gpu_trial_wanted(run)) {
         run->phase = HVD_GPU_READY;
-        poll_device(run, true);
+        hvd_gpu_run_poll(run, true);
         return hvd_gpu_trial_ready(run, err);
     }
     return begin_by_nccl(run, err);
@@ -162,7 +142,7 @@ static int finish_measure(struct hvd_gpu_run *run, int64_t *work, bool *moved,
 {
     int status = hvd_gpu_packing_progress(run, work, moved, err);
 
-    poll_device(run, status == HVD_INPROGRESS);
+    hvd_gpu_run_poll(run, status == HVD_INPROGRESS);
     return status != 0 ? status : begin_by_nccl(run, err);
 }
 
@@ -173,7 +153,7 @@ static int finish_get_block(struct hvd_gpu_run *run, struct hvd_error *err)
     if (status != 0) {
         return status;
     }
-    poll_device(run, false);
+    hvd_gpu_run_poll(run, false);
     run->phase = HVD_GPU_TELL_BLOCK;
     return hvd_gpu_block_tell(run, err);
 }
@@ -220,7 +200,7 @@ static int finish_fetch(struct hvd_gpu_run *run, struct hvd_error *err)
     if (status != 0) {
         return status;
     }
-    poll_device(run, false);
+    hvd_gpu_run_poll(run, false);
     hvd_gpu_trace_collect(run->trace);
     hvd_gpu_job_end(run->gpu, &run->job);
     run->phase = HVD_GPU_ON_HOST;
@@ -248,7 +228,7 @@ static int finish_pipe(struct hvd_gpu_run *run, int64_t *work, bool *moved,
 
     if (status == 0) {
         run->phase = HVD_GPU_LAUNCH;
-        poll_device(run, false);
+        hvd_gpu_run_poll(run, false);
         pass_turn_unless_tried(run);
     }
     return status;
@@ -260,7 +240,7 @@ static int end_trial(struct hvd_gpu_run *run, const struct hvd_gpu_mark *end,
 {
     int status = run->gpu->pool->module->event_test(end->event, err);
 
-    poll_device(run, true);
+    hvd_gpu_run_poll(run, true);
     if (status == 0) {
         hvd_gpu_trial_end(run);
     }
@@ -330,7 +310,7 @@ static int hold_back(struct hvd_gpu_run *run, int status, struct hvd_error *err)
     if (is_death && run->failed_ns == 0) {
         run->failed_ns = hvd_clock_ns();
         run->failure = *err;
-        poll_device(run, true);
+        hvd_gpu_run_poll(run, true);
     }
     return run->failed_ns != 0 ? HVD_INPROGRESS : status;
 }
@@ -362,38 +342,4 @@ int hvd_gpu_run_progress(struct hvd_gpu_run *run, int64_t *work, bool *moved,
         status = hold_back(run, status, err);
     }
     return status;
-}
-
-void hvd_gpu_run_forget(struct hvd_gpu_run *run, bool leaks)
-{
-    if (leaks) {
-        run->gathered.result = NULL;
-        hvd_gpu_stage_leak(run);
-    }
-    if (run->inner != NULL) {
-        hvd_run_forget(run->inner);
-    }
-}
-
-void hvd_gpu_run_destroy(struct hvd_gpu_run *run)
-{
-    if (run == NULL) {
-        return;
-    }
-    poll_device(run, false);
-    pass_turn(run);
-    if (run->gpu->is_stuck || hvd_gpu_job_is_held(&run->job) ||
-        hvd_gpu_pipe_is_held(run->pipe)) {
-        return; /* the device, or the launcher, has it for ever: see hvd_gpu_stop */
-    }
-    hvd_run_destroy(run->inner);
-    hvd_gpu_run_end_gather(run);
-    hvd_gpu_stage_finish(run);
-    hvd_gpu_packing_finish(run);
-    hvd_gpu_job_end(run->gpu, &run->job);
-    hvd_gpu_pipe_destroy(run->pipe);
-    hvd_gpu_trace_destroy(run->trace);
-    free(run->counts);
-    free(run->shown);
-    free(run);
 }

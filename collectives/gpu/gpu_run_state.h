@@ -96,6 +96,13 @@ bool hvd_gpu_run_fits(const struct hvd_gpu_run *run, bool have_kernels);
 int hvd_gpu_run_submit(struct hvd_gpu_run *run, enum hvd_gpu_queue queue,
                        struct hvd_gpu_comm *comm, struct hvd_error *err);
 
+/* While it polls, the engine looks at the device again and again. */
+void hvd_gpu_run_poll(struct hvd_gpu_run *run, bool polls);
+
+/* Others may begin: what this one puts on streams is there, or goes no further by NCCL. Nothing
+ * when it has no turn. */
+void hvd_gpu_run_pass_turn(struct hvd_gpu_run *run);
+
 /* Every rank of the team gets all ranks' bytes: run->gathered.result, when run->inner is
  * done. */
 int hvd_gpu_run_gather(struct hvd_gpu_run *run, const void *data, size_t bytes,
