@@ -23,12 +23,14 @@
 
 #include "collectives/hvd.h"
 
-#define HVD_GPU_MODULE_VERSION 3
+#define HVD_GPU_MODULE_VERSION 4
 #define HVD_GPU_MODULE_SYMBOL "hvd_gpu_module"
 
 enum {
     HVD_GPU_ID_BYTES = 128, /* of NCCL's unique id */
     HVD_GPU_UUID_BYTES = 16,
+    HVD_GPU_MOST_TRACKS =
+        8, /* streams for collectives; a communicator is on one of them */
 };
 
 struct hvd_gpu_device;
@@ -37,12 +39,21 @@ struct hvd_gpu_event;
 
 /* The streams of a device, each a queue. */
 enum hvd_gpu_queue {
-    HVD_GPU_COLLECT, /* NCCL, kernels, and copies on the device; of high priority */
+    HVD_GPU_COLLECT, /* NCCL, kernels, and copies on the device; of high priority; track 0
+                      */
     HVD_GPU_IN, /* from the device; and sums of what other nodes have sent there. Waits for events
                  * that are recorded already, and never for other ranks */
     HVD_GPU_OUT, /* to the device */
-    HVD_GPU_QUEUES
+    HVD_GPU_TRACK_1, /* like COLLECT, where the device is opened for more than one track
+                      */
+    HVD_GPU_QUEUES = HVD_GPU_TRACK_1 + HVD_GPU_MOST_TRACKS - 1
 };
+
+static inline enum hvd_gpu_queue hvd_gpu_track_queue(int track)
+{
+    return track == 0 ? HVD_GPU_COLLECT
+                      : (enum hvd_gpu_queue)(HVD_GPU_TRACK_1 + track - 1);
+}
 
 enum hvd_gpu_place {
     HVD_GPU_DEVICE_MEMORY,
@@ -52,6 +63,7 @@ enum hvd_gpu_place {
 
 enum hvd_gpu_step_kind {
     HVD_GPU_FOLLOW, /* what comes behind it waits for event */
+    HVD_GPU_FOLLOW_TRACKS, /* on a track: so for all that is on the others until now */
     HVD_GPU_COPY, /* count bytes, between host and device or on the device */
     HVD_GPU_ZERO, /* count bytes at to */
     /* By a kernel: count elements of dtype to as many of to_dtype, each times factor; from NULL:
@@ -173,6 +185,13 @@ enum hvd_gpu_link {
     HVD_GPU_LINK_NVLINK, /* CUDA knows it by its atomic operations, which PCIe has not */
 };
 
+struct hvd_gpu_opening {
+    int device; /* of CUDA's list */
+    int tracks; /* 1 to HVD_GPU_MOST_TRACKS */
+    void (*wake)(void *context); /* a work has got its status; the launcher thread */
+    void *context;
+};
+
 struct hvd_gpu_module {
     int version; /* HVD_GPU_MODULE_VERSION of the module */
 
@@ -183,10 +202,9 @@ struct hvd_gpu_module {
     /* The number of CUDA devices that this process sees, or a failure. */
     int (*count)(struct hvd_error *err);
 
-    /* Opens a device and starts its launcher thread, which calls wake when a work has got its
-     * status. The caller owns *out. */
-    int (*open)(int device, void (*wake)(void *context), void *context,
-                struct hvd_gpu_device **out, struct hvd_error *err);
+    /* Opens a device and starts its launcher thread. The caller owns *out. */
+    int (*open)(const struct hvd_gpu_opening *opening, struct hvd_gpu_device **out,
+                struct hvd_error *err);
 
     /* NULL: it does HVD_GPU_MOVE. Else why it does not; valid until close. Any thread. */
     const char *(*no_kernels)(const struct hvd_gpu_device *device);
@@ -235,7 +253,8 @@ struct hvd_gpu_module {
                               const unsigned char other[HVD_GPU_UUID_BYTES]);
 
     /* A communicator of size ranks that all name the same id. The first work that uses it
-     * connects; the ranks' works must come in the same order. The device owns *out. */
+     * connects, and all its works are on that one's queue; the ranks' works must come in
+     * the same order, also those of several communicators. The device owns *out. */
     int (*comm_create)(struct hvd_gpu_device *device, const unsigned char *id, int rank,
                        int size, struct hvd_gpu_comm **out, struct hvd_error *err);
 

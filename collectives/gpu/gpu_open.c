@@ -19,6 +19,8 @@ static void wake(void *context)
 /* lock held */
 static int open_device(struct hvd_gpu *gpu, int device, struct hvd_error *err)
 {
+    const struct hvd_gpu_opening opening = {
+        .device = device, .tracks = 1, .wake = wake, .context = gpu};
     const struct hvd_gpu_module *module = hvd_gpu_load(err);
     struct hvd_gpu_device *opened = NULL;
     int status;
@@ -26,7 +28,7 @@ static int open_device(struct hvd_gpu *gpu, int device, struct hvd_error *err)
     if (module == NULL) {
         return HVD_ERR_UNSUPPORTED;
     }
-    status = module->open(device, wake, gpu, &opened, err);
+    status = module->open(&opening, &opened, err);
     if (status != 0) {
         return status;
     }

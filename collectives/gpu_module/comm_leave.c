@@ -16,8 +16,7 @@ void hvd_comm_destroy(struct hvd_gpu_comm *comm)
     pthread_mutex_unlock(&device->lock);
 }
 
-/* Whether the device is done with what was put on its stream, which is HVD_GPU_COLLECT's. As
- * hvd_event_test. */
+/* Whether the device is done with what was put on its stream. As hvd_event_test. */
 static int test_use(struct hvd_gpu_comm *comm)
 {
     struct hvd_gpu_device *device = comm->device;
@@ -27,7 +26,7 @@ static int test_use(struct hvd_gpu_comm *comm)
         status = hvd_event_create(device, &comm->last_use, NULL);
         status = status != 0 ? status
                              : hvd_event_record(comm->last_use,
-                                                device->streams[HVD_GPU_COLLECT], NULL);
+                                                device->streams[comm->queue], NULL);
         if (status != 0) {
             return status;
         }

@@ -55,7 +55,7 @@ static int open_streams(struct hvd_gpu_device *device, struct hvd_error *err)
     if (error != CUDA_SUCCESS) {
         return hvd_cuda_fail(cuda, "cuCtxGetStreamPriorityRange", error, err);
     }
-    for (int i = 0; i < HVD_GPU_QUEUES; i++) {
+    for (int i = 0; i < HVD_GPU_TRACK_1 + device->tracks - 1; i++) {
         error =
             cuda->stream_create(&device->streams[i], CU_STREAM_NON_BLOCKING, greatest);
         if (error != CUDA_SUCCESS) {
@@ -78,6 +78,7 @@ static int open_context(struct hvd_gpu_device *device, struct hvd_error *err)
     status = hvd_device_enter(device, err);
     if (status == 0) {
         status = open_streams(device, err);
+        status = status != 0 ? status : hvd_tracks_open(device, err);
         if (status == 0) {
             hvd_kernels_load(&device->kernels, device->cuda);
         }
@@ -119,6 +120,7 @@ void hvd_device_close(struct hvd_gpu_device *device)
             device->cuda->stream_destroy(device->streams[i]);
         }
     }
+    hvd_tracks_close(device);
     hvd_timing_finish_device(device);
     for (struct hvd_gpu_comm *comm = device->comms; comm != NULL; comm = comm->next) {
         hvd_comm_free_blocks(comm);
@@ -141,8 +143,8 @@ static int init_locks(struct hvd_gpu_device *device, struct hvd_error *err)
     return failed == 0 ? 0 : hvd_fail(err, HVD_ERR_SYS, "cannot create locks");
 }
 
-int hvd_device_open(int ordinal, void (*wake)(void *context), void *context,
-                    struct hvd_gpu_device **out, struct hvd_error *err)
+int hvd_device_open(const struct hvd_gpu_opening *opening, struct hvd_gpu_device **out,
+                    struct hvd_error *err)
 {
     struct hvd_gpu_library found;
     const struct hvd_cuda *cuda = hvd_cuda_find(&found);
@@ -157,9 +159,10 @@ int hvd_device_open(int ordinal, void (*wake)(void *context), void *context,
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for a GPU");
     }
     device->cuda = cuda;
-    device->ordinal = ordinal;
-    device->wake = wake;
-    device->context = context;
+    device->ordinal = opening->device;
+    device->tracks = opening->tracks;
+    device->wake = opening->wake;
+    device->context = opening->context;
     device->end = &device->first;
     atomic_init(&device->owners, 1);
     status = init_locks(device, err);

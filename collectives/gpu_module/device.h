@@ -19,6 +19,8 @@ struct hvd_gpu_comm {
     int size;
     ncclComm_t handle; /* lock; NULL: not connected yet, or aborted */
     struct hvd_gpu_block *blocks; /* the launcher's; see register.c */
+    pthread_t aborter;
+    bool has_aborter;
     bool is_patient; /* the launcher's: NCCL need not wait in what ends it */
     bool waits_to_end; /* the launcher's: it would wait for other ranks */
     /* Sums with a factor, made when first needed. The launcher's. */
@@ -29,6 +31,7 @@ struct hvd_gpu_comm {
     /* It goes before the device; comm_leave.c. */
     _Atomic bool is_leaving;
     /* The launcher's: */
+    enum hvd_gpu_queue queue; /* what its works are on */
     bool has_left; /* no more is done about it */
     bool is_finalized; /* begun: what other ranks may need is on its way to them */
     struct hvd_gpu_event *last_use; /* a place in the stream; NULL: not recorded yet */
@@ -41,7 +44,12 @@ struct hvd_gpu_device {
     int ordinal; /* of CUDA's list */
     int number; /* what the driver calls it */
     CUcontext ctx;
-    CUstream streams[HVD_GPU_QUEUES];
+    int tracks;
+    CUstream streams[HVD_GPU_QUEUES]; /* of the tracks that there are */
+    /* tracks.c's, the launcher's; NULL: there is one track. */
+    CUevent eligible; /* in front of the last collective, on queue eligible_queue */
+    enum hvd_gpu_queue eligible_queue;
+    CUevent track_end;
     CUstream clock; /* timing.c's, the launcher's; NULL: nothing was measured yet */
     struct hvd_gpu_anchor *anchor; /* the launcher's, too */
     int64_t
@@ -74,8 +82,8 @@ struct hvd_gpu_device {
 int hvd_device_enter(struct hvd_gpu_device *device, struct hvd_error *err);
 void hvd_device_leave(struct hvd_gpu_device *device);
 
-int hvd_device_open(int device, void (*wake)(void *context), void *context,
-                    struct hvd_gpu_device **out, struct hvd_error *err);
+int hvd_device_open(const struct hvd_gpu_opening *opening, struct hvd_gpu_device **out,
+                    struct hvd_error *err);
 void hvd_device_close(struct hvd_gpu_device *device);
 void hvd_device_drop(struct hvd_gpu_device *device); /* one owner less */
 
@@ -134,6 +142,16 @@ void hvd_comm_unregister(struct hvd_gpu_comm *comm, const void *memory);
  * aborts a communicator deregisters by itself. */
 void hvd_comm_unregister_all(struct hvd_gpu_comm *comm, ncclComm_t handle);
 void hvd_comm_free_blocks(struct hvd_gpu_comm *comm);
+
+/* tracks.c. The context is the thread's. */
+int hvd_tracks_open(struct hvd_gpu_device *device, struct hvd_error *err);
+void hvd_tracks_close(struct hvd_gpu_device *device);
+/* Launcher: in front of each collective on a queue, where there are several tracks. */
+int hvd_tracks_line_up(struct hvd_gpu_device *device, enum hvd_gpu_queue queue,
+                       struct hvd_error *err);
+/* Launcher: what comes on the queue, a track's, waits for all that is on the others. */
+int hvd_tracks_follow(struct hvd_gpu_device *device, enum hvd_gpu_queue queue,
+                      struct hvd_error *err);
 
 /* steps.c, launcher: puts the work's steps on its stream. */
 int hvd_steps_run(struct hvd_gpu_device *device, struct hvd_gpu_work *work);

@@ -63,6 +63,7 @@ static int begin_work(struct hvd_gpu_device *device, struct hvd_gpu_work *work)
     int status = 0;
 
     if (work->comm != NULL) {
+        work->comm->queue = work->queue;
         hvd_timing_connects(work);
         status = hvd_comm_connect(work->comm, &work->error);
         hvd_timing_connected(work);
@@ -258,19 +259,37 @@ static bool await(struct hvd_gpu_device *device, const bool *flag, bool wanted, 
     return true;
 }
 
+static void *abort_comm(void *arg)
+{
+    struct hvd_gpu_comm *comm = arg;
+    bool entered = hvd_device_enter(comm->device, NULL) == 0;
+
+    hvd_comm_abort(comm);
+    if (entered) {
+        hvd_device_leave(comm->device);
+    }
+    return NULL;
+}
+
+/* All at a time: NCCL waits there until what the communicator has on the device is over,
+ * and that may come behind what another one has there, which waits for a dead rank. */
 static void *abort_comms(void *arg)
 {
     struct hvd_gpu_device *device = arg;
-    bool entered = hvd_device_enter(device, NULL) == 0;
 
     pthread_mutex_lock(&device->lock);
     await(device, &device->is_busy, false, grace_ms);
     pthread_mutex_unlock(&device->lock);
     for (struct hvd_gpu_comm *comm = device->comms; comm != NULL; comm = comm->next) {
-        hvd_comm_abort(comm);
+        comm->has_aborter = hvd_comm_handle(comm) != NULL &&
+                            pthread_create(&comm->aborter, NULL, abort_comm, comm) == 0;
     }
-    if (entered) {
-        hvd_device_leave(device);
+    for (struct hvd_gpu_comm *comm = device->comms; comm != NULL; comm = comm->next) {
+        if (comm->has_aborter) {
+            pthread_join(comm->aborter, NULL);
+        } else {
+            abort_comm(comm);
+        }
     }
     pthread_mutex_lock(&device->lock);
     device->has_aborted = true;

@@ -138,6 +138,7 @@ static double time_way(const struct way *way)
 
 static void open_all(const char *path)
 {
+    const struct hvd_gpu_opening opening = {.tracks = 1, .wake = ignore};
     void *handle = dlopen(path, RTLD_NOW);
     struct hvd_error err = {0};
     void *memory = NULL;
@@ -147,7 +148,7 @@ static void open_all(const char *path)
         fprintf(stderr, "gpu_kernels: %s\n", dlerror());
         exit(1);
     }
-    must(module->open(0, ignore, NULL, &device, &err), &err);
+    must(module->open(&opening, &device, &err), &err);
     if (module->no_kernels(device) != NULL) {
         printf("no kernels: %s\n", module->no_kernels(device));
         exit(77);

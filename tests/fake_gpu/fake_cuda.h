@@ -62,6 +62,16 @@ void fake_gpu_count_comm(int change);
 void fake_gpu_count_registered(void);
 long fake_gpu_registered(void); /* calls of NCCL with registered memory, so far */
 
+/* Each collective, on its stream. */
+void fake_gpu_begin_collective(void);
+void fake_gpu_end_collective(void);
+
+/* From now on a collective waits until another one is under way on another stream, at
+ * most so many seconds; then none waits any more. overlaps: how often two were, so far.
+ */
+void fake_gpu_hold_collectives(int seconds);
+long fake_gpu_overlaps(void);
+
 /* Device memory, fresh; NULL: none. Returns whether it was there. */
 void *fake_gpu_alloc(size_t bytes);
 bool fake_gpu_free(const void *memory);

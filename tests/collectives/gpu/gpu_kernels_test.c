@@ -356,6 +356,7 @@ static void test_sums(enum hvd_dtype dtype)
 
 static bool open_all(const char *path)
 {
+    struct hvd_gpu_opening opening = {.tracks = 1, .wake = ignore};
     void *handle = dlopen(path, RTLD_NOW);
     struct hvd_error err = {0};
 
@@ -364,7 +365,11 @@ static bool open_all(const char *path)
         tap_note("%s", dlerror());
         return false;
     }
-    if (!gpu_open() || module->open(gpu_number(), ignore, NULL, &device, &err) != 0 ||
+    if (!gpu_open()) {
+        return false;
+    }
+    opening.device = gpu_number();
+    if (module->open(&opening, &device, &err) != 0 ||
         module->event_create(device, &done, &err) != 0) {
         tap_note("%s", err.text);
         return false;

@@ -199,18 +199,18 @@ static void test_links(void)
 {
     static const char *const functions[] = {"cuDeviceGetCount", "cuDeviceGet",
                                             "cuDeviceGetUuid", "cuDeviceCanAccessPeer"};
-    struct hvd_gpu_device *device = NULL;
     struct hvd_gpu_card cards[2];
-    struct hvd_error err = {0};
     bool good = true, unknown = true;
 
     setenv("FAKE_GPU_COUNT", "2", 1);
     setenv("FAKE_GPU_P2P", "0-1:nvlink", 1);
     for (int i = 0; i < 2 && good; i++) {
-        good = pass_module->open(i, pass_ignore, NULL, &device, &err) == 0 &&
-               pass_module->identify(device, false, &cards[i], &err) == 0;
-        pass_module->stop(device, 5000);
-        pass_module->close(device);
+        struct pass pass = {0};
+
+        good = pass_open_device(&pass, i, 1) == 0 &&
+               pass_module->identify(pass.device, false, &cards[i], &pass.err) == 0;
+        pass_module->stop(pass.device, 5000);
+        pass_module->close(pass.device);
     }
     tap_ok(good && link_when(NULL, cards) == HVD_GPU_LINK_NVLINK, "two GPUs are linked");
     for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
@@ -234,8 +234,7 @@ static bool facts_have_kernels(void)
 static void test_facts(void)
 {
     struct hvd_gpu_facts facts;
-    struct hvd_gpu_device *device = NULL;
-    struct hvd_error err = {0};
+    struct pass pass = {0};
 
     pass_module->probe(NULL, &facts);
     tap_ok(facts.cuda.version == 12040 && facts.nccl.version == version(),
@@ -243,10 +242,10 @@ static void test_facts(void)
     tap_ok(strstr(facts.cuda.file, "libcuda.so.1") != NULL &&
                strstr(facts.nccl.file, "libnccl.so.2") != NULL,
            "and from which files");
-    tap_ok(pass_module->count(&err) == 1, "so is the number of devices");
+    tap_ok(pass_module->count(&pass.err) == 1, "so is the number of devices");
     tap_ok(facts.kernels[0] != '\0', "kernels: %s", facts.kernels);
-    tap_ok(pass_module->open(7, pass_ignore, NULL, &device, &err) == HVD_ERR_ARG &&
-               strstr(err.text, "no GPU 7: this process sees 1") != NULL,
+    tap_ok(pass_open_device(&pass, 7, 1) == HVD_ERR_ARG &&
+               strstr(pass.err.text, "no GPU 7: this process sees 1") != NULL,
            "a device that is not there is named");
 }
 

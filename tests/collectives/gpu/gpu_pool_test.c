@@ -204,6 +204,7 @@ static bool load(const char *path)
 
 int main(int argc, char **argv)
 {
+    const struct hvd_gpu_opening opening = {.tracks = 1, .wake = ignore};
     struct hvd_gpu_device *device = NULL;
     struct hvd_error err = {0};
     struct fake_live before, after;
@@ -215,7 +216,7 @@ int main(int argc, char **argv)
     other = gpu_stream();
     copies = gpu_memory(BYTES);
     before = live();
-    must(module->open(0, ignore, NULL, &device, &err) == 0, err.text);
+    must(module->open(&opening, &device, &err) == 0, err.text);
     must(hvd_gpu_pool_create(module, device, &pool, &err) == 0, err.text);
     test_reuse(HVD_GPU_DEVICE_MEMORY, "device memory");
     test_reuse(HVD_GPU_HOST_MEMORY, "pinned host memory");

@@ -34,10 +34,18 @@ void pass_ignore(void *context)
     (void)context;
 }
 
+int pass_open_device(struct pass *pass, int device, int tracks)
+{
+    const struct hvd_gpu_opening opening = {
+        .device = device, .tracks = tracks, .wake = pass_ignore};
+
+    return pass_module->open(&opening, &pass->device, &pass->err);
+}
+
 int pass_open(struct pass *pass)
 {
     struct hvd_gpu_card card;
-    int status = pass_module->open(0, pass_ignore, NULL, &pass->device, &pass->err);
+    int status = pass_open_device(pass, 0, 1);
 
     status = status != 0 ? status
                          : pass_module->identify(pass->device, true, &card, &pass->err);
