@@ -85,6 +85,12 @@
     "HVD_GPU_ALLREDUCE" /* between nodes: hierarchical, flat (all by NCCL), auto: measured */
 #define HVD_ENV_GPU_PACK_BELOW                                                           \
     "HVD_GPU_PACK_BELOW" /* bytes: smaller tensors are packed for NCCL, auto: measured */
+#define HVD_ENV_HIERARCHICAL_ALLREDUCE                                                   \
+    "HOROVOD_HIERARCHICAL_ALLREDUCE" /* 1: as HVD_GPU_ALLREDUCE=hierarchical, 0: as flat \
+                                      */
+#define HVD_ENV_TORUS_ALLREDUCE "HOROVOD_TORUS_ALLREDUCE" /* the same */
+#define HVD_ENV_NCCL_STREAMS                                                             \
+    "HOROVOD_NUM_NCCL_STREAMS" /* streams that batches by NCCL take turns on, 1 to 8, 1 */
 #define HVD_ENV_NCCL_REGISTER                                                            \
     "HVD_NCCL_REGISTER" /* 1: memory of packed tensors is registered with NCCL, 0 */
 #define HVD_ENV_GPU_DIRECT                                                               \
@@ -185,10 +191,7 @@
 #define HVD_ENV_SLURM_PMIX_FENCE "SLURM_PMIX_FENCE" /* "ring" waits for all nodes */
 
 /* Horovod's, accepted without effect: collectives/engine/variables.c says why. */
-#define HVD_ENV_HIERARCHICAL_ALLREDUCE "HOROVOD_HIERARCHICAL_ALLREDUCE"
 #define HVD_ENV_HIERARCHICAL_ALLGATHER "HOROVOD_HIERARCHICAL_ALLGATHER"
-#define HVD_ENV_TORUS_ALLREDUCE "HOROVOD_TORUS_ALLREDUCE"
-#define HVD_ENV_NCCL_STREAMS "HOROVOD_NUM_NCCL_STREAMS"
 #define HVD_ENV_BATCH_COPIES "HOROVOD_BATCH_D2D_MEMCOPIES"
 #define HVD_ENV_ASYNC_COMPLETION "HOROVOD_ENABLE_ASYNC_COMPLETION"
 #define HVD_ENV_XLA_OPS "HOROVOD_ENABLE_XLA_OPS"

@@ -26,6 +26,7 @@ int hvd_engine_open_gpu(struct hvd_engine *engine, struct hvd_error *err)
                                           .registers = engine->settings.nccl_register,
                                           .pack_below = engine->settings.gpu_pack_below,
                                           .direct = engine->settings.gpu_direct,
+                                          .tracks = engine->settings.nccl_streams,
                                           .wake = wake,
                                           .context = engine};
 

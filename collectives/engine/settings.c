@@ -321,6 +321,8 @@ void hvd_settings_read(struct hvd_settings *settings)
     read_gpu_words(settings);
     read_gpu_allreduce(settings);
     settings->gpu_pack_below = read_pack_below();
+    settings->nccl_streams =
+        (int)read_whole(HVD_ENV_NCCL_STREAMS, 1, 1, HVD_GPU_MOST_TRACKS, NULL);
     settings->nccl_register = read_switch(HVD_ENV_NCCL_REGISTER, false);
 }
 

@@ -13,8 +13,6 @@
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 
 #define NO_MPI "hvd does not use MPI"
-#define ONE_STREAM                                                                       \
-    "hvd launches all that goes by NCCL on one stream, to keep it in order on all ranks"
 #define NO_GLOO "hvd does not use Gloo, ranks find each other through PMIx"
 #define OWN_WAYS "hvd always works within nodes first, where that is faster"
 
@@ -63,7 +61,7 @@ static const struct variable variables[] = {
     {HVD_ENV_HIERARCHICAL_ALLREDUCE, NULL},
     {HVD_ENV_HIERARCHICAL_ALLGATHER, OWN_WAYS},
     {HVD_ENV_TORUS_ALLREDUCE, NULL},
-    {HVD_ENV_NCCL_STREAMS, ONE_STREAM},
+    {HVD_ENV_NCCL_STREAMS, NULL},
     {HVD_ENV_BATCH_COPIES,
      "hvd moves small GPU tensors together wherever it has kernels"},
     {HVD_ENV_ASYNC_COMPLETION, "the framework's stream always waits by an event"},

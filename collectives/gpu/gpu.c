@@ -90,7 +90,9 @@ void hvd_gpu_destroy(struct hvd_gpu *gpu, bool has_stopped)
         return;
     }
     drop_flying(gpu);
-    hvd_held_drop(gpu->pack != NULL ? &gpu->pack->held : NULL);
+    for (int i = 0; i < HVD_GPU_MOST_TRACKS; i++) {
+        hvd_held_drop(gpu->packs[i] != NULL ? &gpu->packs[i]->held : NULL);
+    }
     hvd_held_drop(gpu->pool != NULL ? &gpu->pool->held : NULL);
     pthread_mutex_destroy(&gpu->lock);
     free(gpu);
@@ -190,8 +192,8 @@ static int check_peers(struct hvd_gpu *gpu, int64_t now_ns, struct hvd_error *er
     gpu->checked_ns = now_ns;
     for (struct hvd_gpu_peers *peers = gpu->peers; peers != NULL && status == 0;
          peers = peers->next) {
-        if (peers->comm != NULL) {
-            status = gpu->pool->module->comm_check(peers->comm, err);
+        for (int i = 0; i < peers->track_count && status == 0; i++) {
+            status = gpu->pool->module->comm_check(peers->tracks[i].comm, err);
         }
         if (peers->node_comm != NULL && status == 0) {
             status = gpu->pool->module->comm_check(peers->node_comm, err);
@@ -331,7 +333,9 @@ void hvd_gpu_forget_peers(struct hvd_gpu *gpu, int set)
 
         if (peers->set == set) {
             *at = peers->next;
-            end_comm(gpu, peers->comm);
+            for (int i = 0; i < peers->track_count; i++) {
+                end_comm(gpu, peers->tracks[i].comm);
+            }
             end_comm(gpu, peers->node_comm);
             hvd_gpu_cross_destroy(peers->cross);
             free(peers);

@@ -2,13 +2,14 @@
 /* The GPU of this rank: opened when the first GPU tensor appears, one for a process.
  *
  *   submit    hvd_gpu_open, hvd_gpu_mark_input: any thread
- *   run       gpu_run.h: a batch becomes work; when the work is on the streams, the batch is over
- *             for the teams, and its entries are launched
+ *   run       gpu_run.h: a batch becomes work; when the work is on the streams, the batch
+ *             is over for the teams, and its entries are launched
  *   land      hvd_gpu_progress: the device has come to the end of a batch; its entries end
  *
  * Batches of all process sets are launched in the order in which they were agreed on,
  * which is one for all ranks: kernels of NCCL that wait for each other on one stream
- * cannot be in another order elsewhere. `hvd_gpu_number` and the turn see to that.
+ * cannot be in another order elsewhere. `hvd_gpu_number` and the turn see to that; for
+ * kernels on several streams, tracks.c of the module does the rest.
  *
  * Threads: one at a time (the engine's drive lock), but for what says otherwise. */
 #ifndef HVD_GPU_H
@@ -57,11 +58,21 @@ struct hvd_gpu_trial {
 
 struct hvd_gpu_cross;
 
+/* A stream and a communicator for what goes by NCCL alone: batches of a process set take
+ * turns on its tracks. */
+struct hvd_gpu_track {
+    struct hvd_gpu_comm *comm; /* NULL: there is no such track */
+    char *block; /* of the module, registered with comm on all ranks; NULL: none yet */
+    size_t block_bytes;
+};
+
 /* A process set whose ranks have met. */
 struct hvd_gpu_peers {
     struct hvd_gpu_peers *next;
     int set;
-    struct hvd_gpu_comm *comm; /* NULL: through host memory */
+    struct hvd_gpu_track tracks[HVD_GPU_MOST_TRACKS]; /* none: through host memory */
+    int track_count;
+    uint64_t tracked; /* batches that took a turn on them: the same on all ranks */
     int nccl_version;
     bool all_have_kernels;
     enum hvd_gpu_allreduce allreduce;
@@ -74,10 +85,8 @@ struct hvd_gpu_peers {
     struct hvd_gpu_trial trial; /* while it is auto */
     int64_t pack_below; /* bytes; see gpu_plan.h */
     bool measures_packing; /* pack_below is a guess yet; gpu_packing.c */
-    bool
-        registers; /* what is packed goes through block, once there is one; gpu_block.c */
-    char *block; /* of the module, registered with comm on all ranks; NULL: none yet */
-    size_t block_bytes;
+    bool registers; /* what is packed goes through a track's block, once there is one;
+                     * gpu_block.c */
 };
 
 struct hvd_gpu_config {
@@ -86,6 +95,7 @@ struct hvd_gpu_config {
     enum hvd_gpu_allreduce allreduce; /* of HVD_GPU_ALLREDUCE */
     bool registers; /* of HVD_NCCL_REGISTER */
     int64_t pack_below; /* of HVD_GPU_PACK_BELOW, bytes; HVD_GPU_PACK_AUTO */
+    int tracks; /* of HOROVOD_NUM_NCCL_STREAMS, 1 to HVD_GPU_MOST_TRACKS */
     enum hvd_gpu_direct direct; /* of HVD_GPU_DIRECT */
     void (*wake)(void *context); /* the drive: any thread */
     void *context;
@@ -98,7 +108,8 @@ struct hvd_gpu {
     int device; /* lock */
     _Atomic bool is_open;
     struct hvd_gpu_peers *peers;
-    struct hvd_gpu_room *pack; /* for tensors that are copied together */
+    struct hvd_gpu_room
+        *packs[HVD_GPU_MOST_TRACKS]; /* for tensors that are copied together */
     struct hvd_gpu_mark
         *flying[HVD_GPU_QUEUES]; /* batches that are launched, oldest first */
     struct hvd_gpu_mark **last[HVD_GPU_QUEUES];

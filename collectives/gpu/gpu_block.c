@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory that all ranks of a process set have registered with its communicator.
+/* Memory that all ranks of a process set have registered with one of its communicators.
  *
- * NCCL leaves open what happens when it is called with registered memory on some ranks only, or at
- * other offsets in it. Here neither can be: one block for each set, registered from its first byte
- * on, holds what is packed of an allreduce, from its first byte on, and nothing else. What that
- * comes to goes by what the ranks have agreed on; a rank that has joined packs zeros there, and has
- * what stands in for tensors that others do not pack in memory of its own. When a batch needs a
- * larger block, all ranks need it: each registers one, tells the others, and either all use theirs
- * or none does, from then on. */
+ * NCCL leaves open what happens when it is called with registered memory on some ranks
+ * only, or at other offsets in it. Here neither can be: one block for each set's track,
+ * registered from its first byte on, holds what is packed of an allreduce, from its first
+ * byte on, and nothing else. What that comes to goes by what the ranks have agreed on; a
+ * rank that has joined packs zeros there, and has what stands in for tensors that others
+ * do not pack in memory of its own. When a batch needs a larger block, all ranks need it:
+ * each registers one, tells the others, and either all use theirs or none does, from then
+ * on, also on the set's other tracks, whose blocks go with their communicators. */
 #include "collectives/control/clock.h"
 #include "collectives/gpu/gpu_run_state.h"
 #include "gpu_binding/env.h"
@@ -25,7 +26,7 @@ bool hvd_gpu_block_wanted(const struct hvd_gpu_run *run)
         return false;
     }
     plan = hvd_gpu_run_plan(run);
-    return hvd_gpu_plan_pack(&plan) > run->peers->block_bytes;
+    return hvd_gpu_plan_pack(&plan) > run->peers->tracks[run->track].block_bytes;
 }
 
 /* The same on all ranks. */
@@ -33,7 +34,8 @@ static size_t new_bytes(const struct hvd_gpu_run *run)
 {
     const struct hvd_gpu_plan plan = hvd_gpu_run_plan(run);
     size_t least = hvd_gpu_plan_pack(&plan);
-    size_t bytes = run->peers->block_bytes + run->peers->block_bytes / 2;
+    size_t old = run->peers->tracks[run->track].block_bytes;
+    size_t bytes = old + old / 2;
 
     return ((bytes > least ? bytes : least) + unit - 1) / unit * unit;
 }
@@ -44,8 +46,8 @@ int hvd_gpu_block_begin(struct hvd_gpu_run *run, struct hvd_error *err)
     hvd_gpu_steps_add(&run->job.steps,
                       &(struct hvd_gpu_step){.kind = HVD_GPU_REGISTER,
                                              .count = (int64_t)run->block_bytes});
-    return hvd_gpu_job_submit(run->gpu, &run->job, HVD_GPU_COLLECT, run->peers->comm,
-                              err);
+    return hvd_gpu_job_submit(run->gpu, &run->job, hvd_gpu_track_queue(run->track),
+                              run->peers->tracks[run->track].comm, err);
 }
 
 int hvd_gpu_block_tell(struct hvd_gpu_run *run, struct hvd_error *err)
@@ -64,16 +66,17 @@ void hvd_gpu_block_end(struct hvd_gpu_run *run)
 {
     const int32_t *has_block = run->gathered.result;
     struct hvd_gpu_peers *peers = run->peers;
+    struct hvd_gpu_track *track = &peers->tracks[run->track];
     bool is_good = true;
 
     for (int i = 0; i < run->team->layout->size; i++) {
         is_good = is_good && has_block[i] != 0;
     }
-    run->given_up[0] = peers->block;
+    run->given_up[0] = track->block;
     run->given_up[1] = is_good ? NULL : run->block;
     peers->registers = is_good;
-    peers->block = is_good ? run->block : NULL;
-    peers->block_bytes = is_good ? run->block_bytes : 0;
+    track->block = is_good ? run->block : NULL;
+    track->block_bytes = is_good ? run->block_bytes : 0;
     if (run->team->rank == 0) {
         hvd_log(HVD_LOG_INFO,
                 is_good ? "process set %d: %zu bytes for packed tensors are registered "

@@ -15,7 +15,7 @@ int hvd_gpu_run_submit(struct hvd_gpu_run *run, enum hvd_gpu_queue queue,
 
 bool hvd_gpu_run_fits(const struct hvd_gpu_run *run, bool have_kernels)
 {
-    return run->peers->comm != NULL &&
+    return run->peers->track_count > 0 &&
            hvd_gpu_plan_fits(&run->batch->entries[0]->proposal, run->team->layout->size,
                              run->peers->nccl_version, have_kernels);
 }
@@ -39,26 +39,28 @@ int hvd_gpu_run_allocate(struct hvd_gpu_run *run, struct hvd_entry *entry, int64
     return status;
 }
 
-/* One buffer serves all batches, for they follow each other on the stream. One that is
- * too small goes with the batch that replaces it, which is behind all that use it. */
+/* One buffer serves all batches of a track, for they follow each other on its stream. One
+ * that is too small goes with the batch that replaces it, which is behind all that use
+ * it. */
 static int find_pack(struct hvd_gpu_run *run, size_t bytes, struct hvd_error *err)
 {
-    struct hvd_gpu *gpu = run->gpu;
+    struct hvd_gpu_room **pack = &run->gpu->packs[run->track];
     struct hvd_gpu_room *larger;
     int status;
 
-    if (bytes == 0 || (gpu->pack != NULL && gpu->pack->bytes >= bytes)) {
+    if (bytes == 0 || (*pack != NULL && (*pack)->bytes >= bytes)) {
         return 0;
     }
-    status = hvd_gpu_room_take(gpu->pool, HVD_GPU_DEVICE_MEMORY, bytes, &larger, err);
+    status =
+        hvd_gpu_room_take(run->gpu->pool, HVD_GPU_DEVICE_MEMORY, bytes, &larger, err);
     if (status != 0) {
         return status;
     }
-    if (gpu->pack != NULL) {
-        gpu->pack->next = run->job.mark->rooms;
-        run->job.mark->rooms = gpu->pack;
+    if (*pack != NULL) {
+        (*pack)->next = run->job.mark->rooms;
+        run->job.mark->rooms = *pack;
     }
-    gpu->pack = larger;
+    *pack = larger;
     return 0;
 }
 
@@ -109,9 +111,10 @@ struct hvd_gpu_plan hvd_gpu_run_plan(const struct hvd_gpu_run *run)
 /* Shares out the memory that find_pack has found. */
 static void place(const struct hvd_gpu_run *run, struct hvd_gpu_plan *plan)
 {
-    char *memory = run->gpu->pack != NULL ? run->gpu->pack->memory : NULL;
+    const struct hvd_gpu_room *pack = run->gpu->packs[run->track];
+    char *memory = pack != NULL ? pack->memory : NULL;
 
-    plan->pack = plan->is_registered ? run->peers->block : memory;
+    plan->pack = plan->is_registered ? run->peers->tracks[run->track].block : memory;
     plan->room =
         plan->is_registered || memory == NULL ? memory : memory + hvd_gpu_plan_pack(plan);
 }
@@ -132,7 +135,8 @@ int hvd_gpu_launch(struct hvd_gpu_run *run, struct hvd_error *err)
     hvd_gpu_block_give_up(run);
     hvd_gpu_steps_follow(&run->job.steps, plan.entries, plan.count);
     hvd_gpu_plan_steps(&plan, &run->job.steps);
-    return hvd_gpu_run_submit(run, HVD_GPU_COLLECT, run->peers->comm, err);
+    return hvd_gpu_run_submit(run, hvd_gpu_track_queue(run->track),
+                              run->peers->tracks[run->track].comm, err);
 }
 
 /* --- alltoall: how many rows come --- */

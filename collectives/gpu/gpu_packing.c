@@ -146,6 +146,9 @@ static int begin_rounds(struct hvd_gpu_run *run, struct hvd_error *err)
 {
     char *tensors = run->measure.room->memory, *pack = tensors + pack_bytes;
 
+    /* Nothing beside it: all that came before is over, and no batch begins before this one. */
+    hvd_gpu_steps_add(&run->job.steps,
+                      &(struct hvd_gpu_step){.kind = HVD_GPU_FOLLOW_TRACKS});
     hvd_gpu_steps_add(&run->job.steps,
                       &(struct hvd_gpu_step){.kind = HVD_GPU_ZERO,
                                              .to = tensors,
@@ -158,8 +161,8 @@ static int begin_rounds(struct hvd_gpu_run *run, struct hvd_error *err)
     }
     run->job.work.timing = run->measure.timing;
     run->measure.stage = HVD_GPU_MEASURE_RUN;
-    return hvd_gpu_job_submit(run->gpu, &run->job, HVD_GPU_COLLECT, run->peers->comm,
-                              err);
+    return hvd_gpu_job_submit(run->gpu, &run->job, hvd_gpu_track_queue(run->track),
+                              run->peers->tracks[run->track].comm, err);
 }
 
 /* --- the stages --- */
