@@ -210,10 +210,10 @@ class Optimizer(Compressed):
             for fine in FINE.values():
                 given = torch.full((3,), fine)
                 parameters, optimizer = optimizer_of([given], compression=compression)
-                for _ in range(2):
-                    parameters[0].grad.copy_(given)
+                for _ in range(2):  # backward has submitted the first
                     optimizer.synchronize()
                     self.check_same(parameters[0].grad, by_hand(given, compression))
+                    parameters[0].grad.copy_(given)
 
     def test_sparse_gradients_are_compressed_as_dense_ones(self):
         for compression in BUILT_IN:
