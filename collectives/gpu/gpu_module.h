@@ -132,7 +132,7 @@ struct hvd_gpu_span {
 };
 
 enum {
-    HVD_GPU_MOST_SPANS = 12, /* of a work; what is more is part of the last one */
+    HVD_GPU_MOST_SPANS = 14, /* of a work; what is more is part of the last one */
 };
 
 struct hvd_gpu_timing;

@@ -68,15 +68,15 @@ static int begin_by_nccl(struct hvd_gpu_run *run, struct hvd_error *err)
     if (hvd_gpu_run_fits(run, false) && hvd_gpu_nodes_first(run)) {
         return begin_pipe(run, err);
     }
+    if (hvd_gpu_packing_wanted(run)) { /* on the first track */
+        run->phase = HVD_GPU_MEASURE;
+        hvd_gpu_run_poll(run, true);
+        return hvd_gpu_packing_begin(run, err);
+    }
     hvd_gpu_tracks_take(run);
     if (run->batch->header.kind == HVD_KIND_ALLTOALL) {
         run->phase = HVD_GPU_COUNT;
         return hvd_gpu_count(run, err);
-    }
-    if (hvd_gpu_packing_wanted(run)) {
-        run->phase = HVD_GPU_MEASURE;
-        hvd_gpu_run_poll(run, true);
-        return hvd_gpu_packing_begin(run, err);
     }
     if (hvd_gpu_block_wanted(run)) {
         run->phase = HVD_GPU_GET_BLOCK;
