@@ -40,7 +40,9 @@ void hvd_gpu_packing_agree(struct hvd_gpu_run *run, const struct hvd_gpu_meeting
 {
     int asker = find_asker(meeting);
 
-    run->peers->measures_packing = asker < 0;
+    /* What is measured is not registered, and nothing can come of it where one rank is alone. */
+    run->peers->measures_packing =
+        asker < 0 && !run->peers->registers && run->team->layout->size > 1;
     run->peers->pack_below =
         asker < 0 ? HVD_GPU_PACKING_USUAL : meeting->faces[asker].pack_below;
     if (asker >= 0 && meeting->team->rank == 0) {
@@ -58,7 +60,7 @@ bool hvd_gpu_packing_wanted(const struct hvd_gpu_run *run)
     bool differs = false;
 
     if (!run->peers->measures_packing || batch->header.kind != HVD_KIND_ALLREDUCE ||
-        batch->header.count < 2) {
+        batch->header.count < 2 || batch->entries[0]->proposal.wire != 0) {
         return false;
     }
     for (int64_t i = 0; i < batch->header.count; i++) {
@@ -146,7 +148,7 @@ static int begin_rounds(struct hvd_gpu_run *run, struct hvd_error *err)
 {
     char *tensors = run->measure.room->memory, *pack = tensors + pack_bytes;
 
-    /* Nothing beside it: all that came before is over, and no batch begins before this one. */
+    /* Nothing beside it: it waits for all that came before, and no batch begins before this one. */
     hvd_gpu_steps_add(&run->job.steps,
                       &(struct hvd_gpu_step){.kind = HVD_GPU_FOLLOW_TRACKS});
     hvd_gpu_steps_add(&run->job.steps,
@@ -178,9 +180,21 @@ void hvd_gpu_packing_finish(struct hvd_gpu_run *run)
     *measure = (struct hvd_gpu_measure){.stage = measure->stage, .times = measure->times};
 }
 
+/* What follows packs there: mostly it needs no memory besides. */
+static void keep_as_pack(struct hvd_gpu_run *run)
+{
+    struct hvd_gpu_room **pack = &run->gpu->packs[run->track];
+
+    if (*pack == NULL) {
+        *pack = run->measure.room;
+        run->measure.room = NULL;
+    }
+}
+
 static void end(struct hvd_gpu_run *run)
 {
     hvd_gpu_run_end_gather(run);
+    keep_as_pack(run);
     hvd_gpu_packing_finish(run);
     run->peers->measures_packing = false;
     run->measure.stage = HVD_GPU_MEASURED;

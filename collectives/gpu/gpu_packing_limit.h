@@ -12,11 +12,13 @@
 enum {
     HVD_GPU_PACKING_TENSORS = 8, /* of a round of what is measured */
     HVD_GPU_PACKING_BYTES = 1 << 20, /* of each */
-    HVD_GPU_PACKING_ROUNDS = HVD_GPU_MOST_SPANS / 4,
-    /* The limit is between these, and this where nothing was measured. */
+    /* Connecting and waiting may come first. */
+    HVD_GPU_PACKING_ROUNDS = (HVD_GPU_MOST_SPANS - 2) / 4,
+    /* The limit is between these, and this where nothing was measured. What is packed takes
+     * that much memory of the GPU besides. */
     HVD_GPU_PACKING_LEAST = 64 << 10,
     HVD_GPU_PACKING_USUAL = 1 << 20,
-    HVD_GPU_PACKING_MOST = 16 << 20,
+    HVD_GPU_PACKING_MOST = 4 << 20,
 };
 
 /* What one rank has measured, the least of the rounds; as it is sent to the others. */
