@@ -302,7 +302,7 @@ static struct hvd_gpu_step plan_sum(enum hvd_dtype dtype, enum hvd_op op, bool i
 /* The host's sum of the same, which is aligned for its elements, and nothing else written. */
 static bool try_sum(enum hvd_dtype dtype, enum hvd_op op, bool is_aligned)
 {
-    static _Alignas(16) char aligned[MOST_SOURCES][MOST_SUM + 16],
+    static _Alignas(16) char aligned[MOST_SOURCES][(MOST_SUM + 31) / 16 * 16],
         expected[MOST_SUM + 16];
     const struct hvd_gpu_step step = plan_sum(dtype, op, is_aligned);
     const struct hvd_reduction reduction = {.dtype = dtype, .op = op, .postscale = 1.0};
