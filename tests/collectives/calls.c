@@ -37,6 +37,15 @@ void call_barrier(void)
     hvd_request_free(request);
 }
 
+void call_join(void)
+{
+    struct hvd_request *request = NULL;
+    struct hvd_error err = {0};
+
+    call_finish(hvd_join_start(&request, &err), &request, &err);
+    hvd_request_free(request);
+}
+
 static uint64_t reduce_number(uint64_t value, enum hvd_op op)
 {
     struct hvd_tensor tensor =

@@ -15,6 +15,9 @@ void call_finish(int started, struct hvd_request **request, struct hvd_error *er
 
 void call_barrier(void);
 
+/* Joins, and waits until all ranks have. */
+void call_join(void);
+
 /* Whether all ranks hold the same bytes here; collective. */
 bool call_is_same(const void *data, size_t bytes);
 

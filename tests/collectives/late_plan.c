@@ -57,15 +57,6 @@ static void swapped_step(bool is_last)
     finish(second);
 }
 
-static void join(void)
-{
-    struct hvd_request *request = NULL;
-    struct hvd_error err = {0};
-
-    call_finish(hvd_join_start(&request, &err), &request, &err);
-    hvd_request_free(request);
-}
-
 int main(void)
 {
     int rank = call_init();
@@ -80,7 +71,7 @@ int main(void)
     for (int i = 0; !is_last && i < STEPS_OF_OTHERS; i++) {
         step();
     }
-    join();
+    call_join();
     if (rank == 0) {
         printf("%d\n", 2 * (ROUNDS * (STEPS + 1) + STEPS_OF_OTHERS));
     }

@@ -329,15 +329,6 @@ static void test_disagreement(void)
 
 /* --- join --- */
 
-static void join(void)
-{
-    struct hvd_request *request = NULL;
-    struct hvd_error err = {0};
-
-    call_finish(hvd_join_start(&request, &err), &request, &err);
-    hvd_request_free(request);
-}
-
 /* Rank r has 3 steps more than rank r + 1. */
 static void test_join(void)
 {
@@ -360,7 +351,7 @@ static void test_join(void)
         }
         free(data);
     }
-    join();
+    call_join();
     report(is_good, HVD_FLOAT16, "a rank that has joined takes part with zeros");
 }
 

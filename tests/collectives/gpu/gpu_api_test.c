@@ -5,9 +5,8 @@
 #include <time.h>
 
 #include "collectives/hvd.h"
-#include "tests/collectives/calls.h"
 #include "tests/collectives/gpu/gpu_memory.h"
-#include "tests/tap.h"
+#include "tests/collectives/report.h"
 
 enum {
     COUNT = 5000,
@@ -15,24 +14,12 @@ enum {
     ROUNDS = 30,
 };
 
-static int rank, size, bad;
+static int rank, size;
 static const int64_t shape[] = {COUNT};
 static void *stream;
 static float *device_values;
 static float values[COUNT]; /* on their way to the device until a stream is finished */
 static float results[COUNT];
-
-static void report(bool good, const char *what)
-{
-    if (!good) {
-        bad++;
-        fprintf(stderr, "# rank %d: not so: %s\n", rank, what);
-    }
-    if (rank == 0) {
-        tap_ok(good, "%s", what);
-    }
-    call_barrier();
-}
 
 static void fill(float value)
 {
@@ -55,14 +42,7 @@ static bool all_are(float value, float factor)
 
 static struct hvd_tensor on_device(const char *name)
 {
-    return (struct hvd_tensor){.name = name,
-                               .input = device_values,
-                               .output = device_values,
-                               .shape = shape,
-                               .ndim = 1,
-                               .dtype = HVD_FLOAT32,
-                               .device = gpu_number(),
-                               .stream = stream};
+    return gpu_tensor(name, HVD_FLOAT32, shape, 1, device_values, device_values, stream);
 }
 
 static struct hvd_request *start(const struct hvd_tensor *tensor, int set)
@@ -329,7 +309,7 @@ int main(void)
     if (!gpu_open()) {
         return 1;
     }
-    rank = call_init();
+    rank = report_init();
     size = hvd_size();
     stream = gpu_stream();
     device_values = gpu_memory(BYTES);
@@ -345,5 +325,5 @@ int main(void)
         test_sets();
     }
     hvd_shutdown();
-    return rank == 0 ? tap_done() : bad != 0;
+    return report_done();
 }

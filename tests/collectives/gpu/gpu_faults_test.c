@@ -54,14 +54,8 @@ static int finish(int started, struct hvd_request **request, struct hvd_error *e
 static int run_all(struct hvd_error *err)
 {
     const int64_t shape[] = {rows};
-    struct hvd_tensor tensor = {.name = "t",
-                                .input = input,
-                                .output = output,
-                                .shape = shape,
-                                .ndim = 1,
-                                .dtype = HVD_FLOAT32,
-                                .device = gpu_number(),
-                                .stream = stream};
+    struct hvd_tensor tensor =
+        gpu_tensor("t", HVD_FLOAT32, shape, 1, input, output, stream);
     struct hvd_tensor pair[2] = {tensor, tensor};
     const int32_t splits[MOST_RANKS] = {1, ROWS - 1}; /* the first ranks get all */
     struct hvd_request *request = NULL;

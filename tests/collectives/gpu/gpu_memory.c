@@ -83,3 +83,16 @@ void gpu_finish(void *stream)
     }
     must(error, "cuEventQuery");
 }
+
+struct hvd_tensor gpu_tensor(const char *name, enum hvd_dtype dtype, const int64_t *shape,
+                             int ndim, const void *input, void *output, void *stream)
+{
+    return (struct hvd_tensor){.name = name,
+                               .input = input,
+                               .output = output,
+                               .shape = shape,
+                               .ndim = ndim,
+                               .dtype = dtype,
+                               .device = gpu_number(),
+                               .stream = stream};
+}

@@ -5,6 +5,8 @@
 
 #include <stddef.h>
 
+#include "collectives/hvd.h"
+
 /* Opens device HVD_TEST_GPU, or 0. False, and the reason printed: there is none. */
 int gpu_open(void);
 int gpu_number(void); /* its number */
@@ -16,6 +18,10 @@ void *gpu_memory(size_t bytes);
 
 /* On a stream: from host to device or back. */
 void gpu_copy(void *to, const void *from, size_t bytes, void *stream);
+
+/* A tensor in the device's memory; in place where output is input. */
+struct hvd_tensor gpu_tensor(const char *name, enum hvd_dtype dtype, const int64_t *shape,
+                             int ndim, const void *input, void *output, void *stream);
 
 /* Until the stream has done all that is on it. */
 void gpu_finish(void *stream);

@@ -5,9 +5,8 @@
 #include <string.h>
 
 #include "collectives/hvd.h"
-#include "tests/collectives/calls.h"
 #include "tests/collectives/gpu/gpu_memory.h"
-#include "tests/tap.h"
+#include "tests/collectives/report.h"
 
 enum {
     ROWS = 12, /* a multiple of all sizes of jobs */
@@ -28,7 +27,7 @@ enum kind {
 static const char *const names[KINDS] = {"ALLREDUCE", "ALLGATHER", "BROADCAST",
                                          "ALLTOALL", "REDUCESCATTER"};
 static const int64_t shape[] = {ROWS};
-static int rank, size, bad;
+static int rank, size;
 static void *stream;
 
 /* A tensor here and there. */
@@ -36,18 +35,6 @@ struct place {
     bool is_on_gpu;
     float *input, *output;
 };
-
-static void report(bool good, const char *what)
-{
-    if (!good) {
-        bad++;
-        fprintf(stderr, "# rank %d: not so: %s\n", rank, what);
-    }
-    if (rank == 0) {
-        tap_ok(good, "%s", what);
-    }
-    call_barrier();
-}
 
 static struct hvd_tensor tensor_of(const struct place *place, enum kind kind,
                                    const char *name)
@@ -287,7 +274,7 @@ int main(void)
     if (!gpu_open()) {
         return 1;
     }
-    rank = call_init();
+    rank = report_init();
     size = hvd_size();
     stream = gpu_stream();
     for (int i = 0; i < 2 * KINDS; i++) {
@@ -309,5 +296,5 @@ int main(void)
         free(places[kind][0].output);
     }
     hvd_shutdown();
-    return rank == 0 ? tap_done() : bad != 0;
+    return report_done();
 }

@@ -47,14 +47,8 @@ static void fill(struct part *part, int round, int which)
 
 static void start(struct part *part, const char *name, bool is_broadcast)
 {
-    struct hvd_tensor tensor = {.name = name,
-                                .input = part->memory,
-                                .output = part->memory,
-                                .shape = &part->count,
-                                .ndim = 1,
-                                .dtype = HVD_FLOAT32,
-                                .device = gpu_number(),
-                                .stream = stream};
+    struct hvd_tensor tensor = gpu_tensor(name, HVD_FLOAT32, &part->count, 1,
+                                          part->memory, part->memory, stream);
     struct hvd_error err = {0};
     int status =
         is_broadcast

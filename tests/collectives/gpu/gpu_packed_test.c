@@ -6,10 +6,9 @@
 #include <string.h>
 
 #include "collectives/hvd.h"
-#include "tests/collectives/calls.h"
 #include "tests/collectives/gpu/gpu_memory.h"
+#include "tests/collectives/report.h"
 #include "tests/fake_gpu/fake_cuda.h"
-#include "tests/tap.h"
 
 enum {
     ROUNDS = 5, /* before a rank joins, and after that */
@@ -20,7 +19,7 @@ enum {
     BYTES = LARGE_COUNT * (int)sizeof(float),
 };
 
-static int rank, size, bad;
+static int rank, size;
 static void *stream;
 static float *memory[TENSORS]; /* on the device */
 static float values[LARGE_COUNT], got[LARGE_COUNT];
@@ -78,14 +77,8 @@ static bool run_round(int round, int ranks)
         shapes[i] = count_of(i, round);
         snprintf(names[i], sizeof(names[i]), "tensor %d", i);
         fill(i, round);
-        tensors[i] = (struct hvd_tensor){.name = names[i],
-                                         .input = memory[i],
-                                         .output = memory[i],
-                                         .shape = &shapes[i],
-                                         .ndim = 1,
-                                         .dtype = HVD_FLOAT32,
-                                         .device = gpu_number(),
-                                         .stream = stream};
+        tensors[i] = gpu_tensor(names[i], HVD_FLOAT32, &shapes[i], 1, memory[i],
+                                memory[i], stream);
     }
     call_finish(
         hvd_allreduce_start(tensors, TENSORS, HVD_SUM, 0.25, 2, 0, &request, &err),
@@ -98,26 +91,6 @@ static bool run_round(int round, int ranks)
     return good;
 }
 
-static void join(void)
-{
-    struct hvd_request *request = NULL;
-    struct hvd_error err = {0};
-
-    call_finish(hvd_join_start(&request, &err), &request, &err);
-    hvd_request_free(request);
-}
-
-static void report(bool good, const char *what)
-{
-    if (!good) {
-        bad++;
-        fprintf(stderr, "# rank %d: not so: %s\n", rank, what);
-    }
-    if (rank == 0) {
-        tap_ok(good, "%s", what);
-    }
-}
-
 int main(int argc, char **argv)
 {
     bool wants = argc > 1 && strcmp(argv[1], "yes") == 0;
@@ -126,7 +99,7 @@ int main(int argc, char **argv)
     if (!gpu_open()) {
         return 1;
     }
-    rank = call_init();
+    rank = report_init();
     size = hvd_size();
     stream = gpu_stream();
     for (int i = 0; i < TENSORS; i++) {
@@ -139,11 +112,11 @@ int main(int argc, char **argv)
     for (int round = ROUNDS; rank != size - 1 && round < 2 * ROUNDS && good; round++) {
         good = run_round(round, size - 1);
     }
-    join();
+    call_join();
     report(good, "also when a rank has joined");
     report((fake_gpu_registered() > 0) == wants,
            wants ? "NCCL has got registered memory"
                  : "NCCL has got no registered memory");
     hvd_shutdown();
-    return rank == 0 ? tap_done() : bad != 0;
+    return report_done();
 }

@@ -74,14 +74,8 @@ static bool run_round(int round)
     for (int i = 0; i < TENSORS; i++) {
         snprintf(names[i], sizeof(names[i]), "tensor %d", i);
         fill(round, i);
-        tensors[i] = (struct hvd_tensor){.name = names[i],
-                                         .input = memory[i],
-                                         .output = memory[i],
-                                         .shape = &counts[i],
-                                         .ndim = 1,
-                                         .dtype = HVD_FLOAT32,
-                                         .device = gpu_number(),
-                                         .stream = stream};
+        tensors[i] = gpu_tensor(names[i], HVD_FLOAT32, &counts[i], 1, memory[i],
+                                memory[i], stream);
     }
     call_finish(hvd_allreduce_start(tensors, TENSORS, HVD_SUM, 1, 1, 0, &request, &err),
                 &request, &err);
@@ -91,15 +85,6 @@ static bool run_round(int round)
         good = is_right(round, i);
     }
     return good;
-}
-
-static void join(void)
-{
-    struct hvd_request *request = NULL;
-    struct hvd_error err = {0};
-
-    call_finish(hvd_join_start(&request, &err), &request, &err);
-    hvd_request_free(request);
 }
 
 /* Runs all rounds; NCCL is to be called so often in all but the first one, 0: as often as
@@ -148,7 +133,7 @@ int main(int argc, char **argv)
         is_good = run_rounds(wanted, &is_wanted);
     }
     if (joins) {
-        join();
+        call_join();
     }
     hvd_shutdown();
     if (rank != 0) {

@@ -6,10 +6,9 @@
 #include <time.h>
 
 #include "collectives/hvd.h"
-#include "tests/collectives/calls.h"
 #include "tests/collectives/gpu/gpu_memory.h"
+#include "tests/collectives/report.h"
 #include "tests/fake_gpu/fake_cuda.h"
-#include "tests/tap.h"
 
 enum {
     COUNT = 5000,
@@ -20,21 +19,9 @@ enum {
     LIMIT_MS = 60000,
 };
 
-static int rank, size, bad;
+static int rank, size;
 static void *stream;
 static float *memory; /* on the device */
-
-static void report(bool good, const char *what)
-{
-    if (!good) {
-        bad++;
-        fprintf(stderr, "# rank %d: not so: %s\n", rank, what);
-    }
-    if (rank == 0) {
-        tap_ok(good, "%s", what);
-    }
-    call_barrier();
-}
 
 static int live_comms(void)
 {
@@ -53,14 +40,7 @@ static int live_after_end(void)
 static struct hvd_request *start(const char *name, float *at, int set)
 {
     const int64_t shape[] = {COUNT};
-    struct hvd_tensor tensor = {.name = name,
-                                .input = at,
-                                .output = at,
-                                .shape = shape,
-                                .ndim = 1,
-                                .dtype = HVD_FLOAT32,
-                                .device = gpu_number(),
-                                .stream = stream};
+    struct hvd_tensor tensor = gpu_tensor(name, HVD_FLOAT32, shape, 1, at, at, stream);
     struct hvd_request *request = NULL;
     struct hvd_error err = {0};
 
@@ -148,7 +128,7 @@ int main(void)
         return 1;
     }
     setenv("HOROVOD_DYNAMIC_PROCESS_SETS", "1", 1);
-    rank = call_init();
+    rank = report_init();
     size = hvd_size();
     stream = gpu_stream();
     memory = gpu_memory(2 * (size_t)BYTES);
@@ -169,11 +149,8 @@ int main(void)
         good = come_and_go(i) && live_after_end() == 0;
     }
     if (!good) {
-        bad++;
         fprintf(stderr, "# rank %d: %d communicators are left\n", rank, live_comms());
     }
-    if (rank == 0) {
-        tap_ok(good, "none is left after shutdown, also of a set that has just gone");
-    }
-    return rank == 0 ? tap_done() : bad != 0;
+    report_alone(good, "none is left after shutdown, also of a set that has just gone");
+    return report_done();
 }

@@ -8,10 +8,9 @@
 #include <time.h>
 
 #include "collectives/hvd.h"
-#include "tests/collectives/calls.h"
 #include "tests/collectives/gpu/gpu_memory.h"
+#include "tests/collectives/report.h"
 #include "tests/fake_gpu/fake_cuda.h"
-#include "tests/tap.h"
 
 enum {
     STEPS = 12,
@@ -40,24 +39,12 @@ struct item {
     struct hvd_request *request; /* NULL: this rank is no member */
 };
 
-static int rank, size, streams, bad;
+static int rank, size, streams;
 static void *stream;
 static unsigned random_state;
 static int sets[SETS];
 static struct item items[ITEMS];
 static float values[LARGE], got[MOST * MOST_RANKS];
-
-static void report(bool good, const char *what)
-{
-    if (!good) {
-        bad++;
-        fprintf(stderr, "# rank %d: not so: %s\n", rank, what);
-    }
-    if (rank == 0) {
-        tap_ok(good, "%s", what);
-    }
-    call_barrier();
-}
 
 /* The same on all ranks. */
 static int random_below(int limit)
@@ -155,14 +142,8 @@ static void start(struct item *item, int step, int number)
         gpu_copy(item->memory[part], values, (size_t)item->count * sizeof(float), stream);
         gpu_finish(stream);
         snprintf(names[part], sizeof(names[part]), "item %d part %d", number, part);
-        tensors[part] = (struct hvd_tensor){.name = names[part],
-                                            .input = item->memory[part],
-                                            .output = item->memory[part],
-                                            .shape = shape,
-                                            .ndim = 1,
-                                            .dtype = HVD_FLOAT32,
-                                            .device = gpu_number(),
-                                            .stream = stream};
+        tensors[part] = gpu_tensor(names[part], HVD_FLOAT32, shape, 1, item->memory[part],
+                                   item->memory[part], stream);
         tensors[part].output = item->kind == GATHERED ? NULL : tensors[part].output;
     }
     if (start_item(item, tensors, &item->request, &err) != 0) {
@@ -275,14 +256,8 @@ static bool run_steps(void)
 static struct hvd_request *start_large(const char *name, float *memory)
 {
     const int64_t shape[] = {LARGE};
-    struct hvd_tensor tensor = {.name = name,
-                                .input = memory,
-                                .output = memory,
-                                .shape = shape,
-                                .ndim = 1,
-                                .dtype = HVD_FLOAT32,
-                                .device = gpu_number(),
-                                .stream = stream};
+    struct hvd_tensor tensor =
+        gpu_tensor(name, HVD_FLOAT32, shape, 1, memory, memory, stream);
     struct hvd_request *request = NULL;
     struct hvd_error err = {0};
 
@@ -345,7 +320,7 @@ int main(void)
     setenv("HOROVOD_DYNAMIC_PROCESS_SETS", "1", 1);
     setenv("HOROVOD_DISABLE_GROUP_FUSION", "1", 1);
     setenv("HOROVOD_FUSION_THRESHOLD", "1000000", 1);
-    rank = call_init();
+    rank = report_init();
     size = hvd_size();
     stream = gpu_stream();
     for (int i = 0; i < ITEMS * PARTS; i++) {
@@ -363,11 +338,6 @@ int main(void)
     report(comms_become(streams), "each stream has a communicator of all ranks, and "
                                   "those of removed sets have gone");
     hvd_shutdown();
-    if (!comms_become(0)) {
-        bad++;
-    }
-    if (rank == 0) {
-        tap_ok(bad == 0, "none is left after shutdown");
-    }
-    return rank == 0 ? tap_done() : bad != 0;
+    report_alone(comms_become(0), "none is left after shutdown");
+    return report_done();
 }

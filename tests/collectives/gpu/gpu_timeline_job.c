@@ -36,14 +36,7 @@ static void end(int started, struct hvd_request **request)
 static struct hvd_tensor tensor(const char *name, enum hvd_dtype dtype,
                                 const int64_t *rows)
 {
-    return (struct hvd_tensor){.name = name,
-                               .input = input,
-                               .output = output,
-                               .shape = rows,
-                               .ndim = 1,
-                               .dtype = dtype,
-                               .device = gpu_number(),
-                               .stream = stream};
+    return gpu_tensor(name, dtype, rows, 1, input, output, stream);
 }
 
 static void run_step(void)

@@ -54,14 +54,8 @@ static int start_pair(const struct hvd_tensor *tensor, struct hvd_request **requ
 static int start(const char *name, struct hvd_request **request, struct hvd_error *err)
 {
     static const int64_t shape[] = {COUNT};
-    struct hvd_tensor tensor = {.name = name,
-                                .input = memory,
-                                .output = memory,
-                                .shape = shape,
-                                .ndim = dimensions,
-                                .dtype = HVD_FLOAT64,
-                                .device = gpu_number(),
-                                .stream = stream};
+    struct hvd_tensor tensor =
+        gpu_tensor(name, HVD_FLOAT64, shape, dimensions, memory, memory, stream);
 
     return has_pair ? start_pair(&tensor, request, err)
                     : hvd_allreduce_start(&tensor, 1, HVD_SUM, 1, 1, 0, request, err);

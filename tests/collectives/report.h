@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Promises of a job, each kept by all ranks: rank 0 prints its own, the others say only what they
+ * have not kept. The exit status of a rank is its own. As tap.h, for one source of a program. */
+#ifndef HVD_TEST_REPORT_H
+#define HVD_TEST_REPORT_H
+
+#include "tests/collectives/calls.h"
+#include "tests/tap.h"
+
+static int report_rank, report_failed;
+
+/* hvd_init; returns this rank. */
+__attribute__((unused)) static int report_init(void)
+{
+    report_rank = call_init();
+    return report_rank;
+}
+
+/* When the job has ended, or not all ranks are here. */
+static void report_alone(bool is_good, const char *promise)
+{
+    if (!is_good) {
+        report_failed++;
+        fprintf(stderr, "# rank %d: not so: %s\n", report_rank, promise);
+    }
+    if (report_rank == 0) {
+        tap_ok(is_good, "%s", promise);
+    }
+}
+
+/* Collective: what comes next begins when all have kept it, or not. */
+__attribute__((unused)) static void report(bool is_good, const char *promise)
+{
+    report_alone(is_good, promise);
+    call_barrier();
+}
+
+/* `return report_done();` ends main. */
+static int report_done(void)
+{
+    return report_rank == 0 ? tap_done() : report_failed != 0;
+}
+
+#endif
