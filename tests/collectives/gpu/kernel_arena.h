@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory of the device and of the host on which kernels are tried, the module that runs them, and
+ * numbers for them by chance. */
+#ifndef KERNEL_ARENA_H
+#define KERNEL_ARENA_H
+
+#include "collectives/gpu/gpu_module.h"
+
+enum {
+    ARENA = 4 << 20, /* bytes of each side */
+    MOST_PIECES = 400, /* more than one launch takes */
+};
+
+struct kernel_arena {
+    const struct hvd_gpu_module *module;
+    struct hvd_gpu_device *device;
+    struct hvd_gpu_event *done;
+    void *stream;
+    char *memory[2]; /* on the device */
+    char from_host[ARENA], before[ARENA], after[ARENA];
+    struct hvd_gpu_step steps[MOST_PIECES];
+};
+
+extern struct kernel_arena arena;
+
+/* Loads the module, opens the device. False, and the reason printed: it cannot be. */
+bool arena_open(const char *path, unsigned seed);
+void arena_close(void);
+
+uint64_t arena_random(void);
+size_t arena_random_below(size_t limit);
+
+/* Bits of every kind: rounding shows with few bits set, and at the limits. */
+void arena_fill(enum hvd_dtype dtype, char *to, size_t count);
+
+/* The first of arena.steps; true when the device has done them. */
+bool arena_run(int count);
+
+#endif
