@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory of this process that the node's other ranks may map. */
+#include "collectives/shm/shared.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+
+#include "collectives/control/fork_close.h"
+#include "collectives/shm/shm_state.h"
+
+struct piece {
+    struct piece *next;
+    uint64_t number;
+    int fd;
+    char *map; /* the first page, then the memory */
+    size_t map_bytes;
+    size_t first; /* of that page */
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct piece *pieces;
+static _Atomic int piece_count;
+
+static int map_piece(struct piece *piece, struct hvd_error *err)
+{
+    int status = hvd_shm_back(piece->fd, 0, piece->map_bytes, err);
+
+    if (status != 0) {
+        return status;
+    }
+    piece->map =
+        mmap(NULL, piece->map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, piece->fd, 0);
+    if (piece->map == MAP_FAILED) {
+        piece->map = NULL;
+        return hvd_fail(err, HVD_ERR_NOMEM, "cannot map %zu bytes of shared memory: %m",
+                        piece->map_bytes);
+    }
+    *(uint64_t *)piece->map = piece->number;
+    return 0;
+}
+
+static int open_piece(struct piece *piece, struct hvd_error *err)
+{
+    if (getrandom(&piece->number, sizeof(piece->number), GRND_NONBLOCK) !=
+        (ssize_t)sizeof(piece->number)) {
+        return hvd_fail(err, HVD_ERR_SYS, "no random numbers for shared memory: %m");
+    }
+    piece->number |= 1;
+    piece->fd = memfd_create("hvd-shared", MFD_CLOEXEC);
+    if (piece->fd < 0 || hvd_fork_close_add(piece->fd) != 0) {
+        return hvd_fail(err, HVD_ERR_SYS, "cannot create shared memory: %m");
+    }
+    return map_piece(piece, err);
+}
+
+static void close_piece(struct piece *piece)
+{
+    if (piece->map != NULL) {
+        munmap(piece->map, piece->map_bytes);
+    }
+    if (piece->fd >= 0) {
+        /* Who still maps it would keep its memory. */
+        fallocate(piece->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
+                  (off_t)piece->map_bytes);
+        hvd_fork_close_now(piece->fd);
+    }
+    free(piece);
+}
+
+int hvd_shared_create(size_t bytes, void **out, struct hvd_error *err)
+{
+    struct piece *piece = calloc(1, sizeof(*piece));
+    int status;
+
+    if (piece == NULL || bytes > SIZE_MAX / 2) {
+        free(piece);
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory: %zu bytes of shared memory",
+                        bytes);
+    }
+    piece->first = hvd_shm_round_to_page(1);
+    piece->map_bytes = piece->first + hvd_shm_round_to_page(bytes > 0 ? bytes : 1);
+    status = open_piece(piece, err);
+    if (status != 0) {
+        close_piece(piece);
+        return status;
+    }
+    pthread_mutex_lock(&lock);
+    piece->next = pieces;
+    pieces = piece;
+    atomic_fetch_add(&piece_count, 1);
+    pthread_mutex_unlock(&lock);
+    *out = piece->map + piece->first;
+    return 0;
+}
+
+static struct piece *take_out(const void *memory)
+{
+    struct piece **at = &pieces, *piece;
+
+    while (*at != NULL && (*at)->map + (*at)->first != memory) {
+        at = &(*at)->next;
+    }
+    piece = *at;
+    if (piece != NULL) {
+        *at = piece->next;
+        atomic_fetch_sub(&piece_count, 1);
+    }
+    return piece;
+}
+
+bool hvd_shared_destroy(void *memory)
+{
+    struct piece *piece;
+
+    if (memory == NULL) {
+        return true;
+    }
+    pthread_mutex_lock(&lock);
+    piece = take_out(memory);
+    pthread_mutex_unlock(&lock);
+    if (piece == NULL) {
+        return false;
+    }
+    close_piece(piece);
+    return true;
+}
+
+static bool is_within(const struct piece *piece, uintptr_t at, size_t bytes)
+{
+    uintptr_t begin = (uintptr_t)piece->map + piece->first;
+    size_t size = piece->map_bytes - piece->first;
+
+    return at >= begin && at - begin < size && bytes <= size - (at - begin);
+}
+
+bool hvd_shared_find(const void *memory, size_t bytes, struct hvd_shared_place *place)
+{
+    const struct piece *piece;
+
+    if (atomic_load_explicit(&piece_count, memory_order_relaxed) == 0) {
+        return false;
+    }
+    pthread_mutex_lock(&lock);
+    piece = pieces;
+    while (piece != NULL && !is_within(piece, (uintptr_t)memory, bytes)) {
+        piece = piece->next;
+    }
+    if (piece != NULL) {
+        *place = (struct hvd_shared_place){
+            .number = piece->number,
+            .offset = (uint64_t)((const char *)memory - piece->map),
+            .fd = piece->fd,
+        };
+    }
+    pthread_mutex_unlock(&lock);
+    return piece != NULL;
+}
