@@ -211,7 +211,8 @@ int hvd_plan_note_others(struct hvd_agreement *agreement, size_t tensors)
 bool hvd_plan_fits(struct hvd_known *known, const struct hvd_proposal *proposal)
 {
     return hvd_proposal_equal(known->proposal, proposal) ||
-           hvd_validate_pair(known, proposal, NULL) == 0;
+           (known->proposal->is_shared == proposal->is_shared &&
+            hvd_validate_pair(known, proposal, NULL) == 0);
 }
 
 struct hvd_batch *hvd_plan_make_batch(const struct hvd_plan_batch *planned, bool is_void)
@@ -222,6 +223,7 @@ struct hvd_batch *hvd_plan_make_batch(const struct hvd_plan_batch *planned, bool
         .set = HVD_SET_GLOBAL,
         .lane = planned->lane,
         .count = (int64_t)planned->count,
+        .is_shared = first->is_shared,
     };
     struct hvd_batch *batch = hvd_batch_create(&header);
 

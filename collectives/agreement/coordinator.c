@@ -220,6 +220,18 @@ static bool may_fuse(const struct hvd_ready *ready)
            ready->status == 0 && ready->bytes < HVD_BULK_BYTES;
 }
 
+/* Of all ranks: one that has joined has no such memory. */
+static bool is_shared(const struct hvd_ready *ready)
+{
+    const struct hvd_tally *tally = ready->tally;
+    bool is = !tally->is_partial && hvd_tally_proposal(tally)->is_shared;
+
+    for (int i = 0; i < tally->described && is; i++) {
+        is = tally->descriptions[i]->is_shared;
+    }
+    return is;
+}
+
 static bool fits(const struct hvd_coordinator *coordinator, const struct hvd_ready *lead,
                  const struct hvd_ready *other)
 {
@@ -231,7 +243,8 @@ static bool fits(const struct hvd_coordinator *coordinator, const struct hvd_rea
     }
     return a->kind == b->kind && a->set == b->set && a->dtype == b->dtype &&
            a->wire == b->wire && a->op == b->op && a->device == b->device &&
-           a->prescale == b->prescale && a->postscale == b->postscale;
+           is_shared(lead) == is_shared(other) && a->prescale == b->prescale &&
+           a->postscale == b->postscale;
 }
 
 /* Moves the tensors that go with lead from the list that begins at *at to lead's own list;
@@ -283,6 +296,7 @@ static struct hvd_batch_header make_header(const struct hvd_coordinator *coordin
         .status = lead->status,
         .text = lead->status != 0 ? lead->error.text : "",
         .max_block = lead->tally->max_block,
+        .is_shared = is_shared(lead),
         .count = count,
         .row_count = is_gather ? set_of(coordinator, proposal->set)->count : 0,
     };

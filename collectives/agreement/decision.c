@@ -12,6 +12,7 @@ void hvd_put_batch(struct hvd_writer *writer, const struct hvd_batch_header *hea
     hvd_put_text(writer, header->text);
     hvd_put_int(writer, header->max_block);
     hvd_put_int(writer, header->row_count);
+    hvd_put_int(writer, header->is_shared);
     hvd_put_int(writer, header->value);
 }
 
@@ -26,6 +27,7 @@ int hvd_take_batch(struct hvd_reader *reader, const struct hvd_record *record,
     header->text = hvd_take_text(reader);
     header->max_block = hvd_take_int(reader);
     header->row_count = hvd_take_int(reader);
+    header->is_shared = hvd_take_int(reader) != 0;
     header->value = hvd_take_int(reader);
     return reader->failed || header->row_count < 0 || (unsigned)header->lane >= HVD_LANES
                ? HVD_ERR_ARG

@@ -288,8 +288,8 @@ static bool fuses(const struct hvd_forecast *forecast, const struct hvd_forecast
 
     return one->kind == other->kind && one->dtype == other->dtype &&
            one->wire == other->wire && one->op == other->op &&
-           one->device == other->device && one->prescale == other->prescale &&
-           one->postscale == other->postscale;
+           one->device == other->device && one->is_shared == other->is_shared &&
+           one->prescale == other->prescale && one->postscale == other->postscale;
 }
 
 void hvd_forecast_merge(struct hvd_forecast *forecast, int64_t threshold,

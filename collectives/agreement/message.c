@@ -48,8 +48,9 @@ bool hvd_proposal_equal(const struct hvd_proposal *a, const struct hvd_proposal 
 {
     return a->kind == b->kind && a->dtype == b->dtype && a->wire == b->wire &&
            a->op == b->op && a->root == b->root && a->device == b->device &&
-           a->prescale == b->prescale && a->postscale == b->postscale &&
-           a->group == b->group && a->group_size == b->group_size && same_shape(a, b) &&
+           a->is_shared == b->is_shared && a->prescale == b->prescale &&
+           a->postscale == b->postscale && a->group == b->group &&
+           a->group_size == b->group_size && same_shape(a, b) &&
            strcmp(note_of(a), note_of(b)) == 0;
 }
 
@@ -73,6 +74,7 @@ void hvd_put_proposal(struct hvd_writer *writer, const struct hvd_proposal *prop
     hvd_put_int(writer, proposal->op);
     hvd_put_int(writer, proposal->root);
     hvd_put_int(writer, proposal->device);
+    hvd_put_int(writer, proposal->is_shared);
     hvd_put_double(writer, proposal->prescale);
     hvd_put_double(writer, proposal->postscale);
     hvd_put_int(writer, proposal->max_block);
@@ -96,6 +98,7 @@ int hvd_take_proposal(struct hvd_reader *reader, struct hvd_proposal *proposal)
     proposal->op = (enum hvd_op)hvd_take_int(reader);
     proposal->root = (int32_t)hvd_take_int(reader);
     proposal->device = (int32_t)hvd_take_int(reader);
+    proposal->is_shared = hvd_take_int(reader) != 0;
     proposal->prescale = hvd_take_double(reader);
     proposal->postscale = hvd_take_double(reader);
     proposal->max_block = hvd_take_int(reader);

@@ -7,6 +7,7 @@
 
 #include "collectives/reduce/adasum.h"
 #include "collectives/api/api_start.h"
+#include "collectives/shm/shared.h"
 
 static int check_shape(const struct hvd_tensor *tensor, struct hvd_error *err)
 {
@@ -216,6 +217,22 @@ static int fill_splits(const struct hvd_start *start, int size, struct hvd_entry
     return status;
 }
 
+/* Whether it may be added up where it is, by all ranks of the node. */
+static bool is_shared(const struct hvd_start *start, const struct hvd_tensor *tensor)
+{
+    size_t bytes = hvd_dtype_bytes(tensor->dtype);
+    struct hvd_shared_place place;
+
+    if (start->kind != HVD_KIND_ALLREDUCE || tensor->input != tensor->output ||
+        tensor->device != HVD_DEVICE_CPU || tensor->wire != 0) {
+        return false;
+    }
+    for (int i = 0; i < tensor->ndim; i++) {
+        bytes *= (size_t)tensor->shape[i];
+    }
+    return bytes > 0 && hvd_shared_find(tensor->input, bytes, &place);
+}
+
 static int fill_entry(const struct hvd_start *start, const struct hvd_tensor *tensor,
                       struct hvd_entry *entry, struct hvd_error *err)
 {
@@ -230,6 +247,7 @@ static int fill_entry(const struct hvd_start *start, const struct hvd_tensor *te
         .op = start->op,
         .root = start->root,
         .device = tensor->device == HVD_DEVICE_CPU ? HVD_DEVICE_CPU : HVD_PROPOSAL_GPU,
+        .is_shared = is_shared(start, tensor),
         .ndim = tensor->ndim,
         .prescale = start->prescale,
         .postscale = start->postscale,

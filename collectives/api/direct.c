@@ -73,6 +73,17 @@ static int create_run(struct hvd_team *team, const struct hvd_batch *batch,
     return status;
 }
 
+/* Who calls sees to it that they are on all ranks, or on none. */
+static bool are_shared(const struct hvd_request *request)
+{
+    bool are = true;
+
+    for (int i = 0; i < request->count; i++) {
+        are = are && request->entries[i].proposal.is_shared;
+    }
+    return are;
+}
+
 static int plan_run(struct hvd_direct *direct, const struct hvd_start *start,
                     struct hvd_error *err)
 {
@@ -82,6 +93,7 @@ static int plan_run(struct hvd_direct *direct, const struct hvd_start *start,
         .kind = start->kind,
         .count = request->count,
         .max_block = request->entries[0].proposal.max_block,
+        .is_shared = are_shared(request),
     };
     struct hvd_batch *batch;
     int64_t *rows;

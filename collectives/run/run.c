@@ -5,6 +5,7 @@
 #include "collectives/run/run_adasum.h"
 #include "collectives/run/run_convert.h"
 #include "collectives/run/run_reach.h"
+#include "collectives/run/run_shared.h"
 #include "collectives/run/run_state.h"
 #include "collectives/run/run_take.h"
 
@@ -174,6 +175,9 @@ static int do_local_step(struct hvd_run *run, const struct hvd_step *step)
     case HVD_STEP_OFFER:
         hvd_run_offer(run, step);
         return 0;
+    case HVD_STEP_OFFER_SHARED:
+        hvd_run_offer_shared(run, step);
+        return 0;
     case HVD_STEP_SIGNAL:
         hvd_team_signal(run->team);
         return 0;
@@ -189,6 +193,8 @@ static int do_step(struct hvd_run *run, const struct hvd_step *step)
         return hvd_run_fetch(run, step);
     case HVD_STEP_FETCH_REDUCE:
         return hvd_run_fetch_reduce(run, step);
+    case HVD_STEP_REDUCE_SHARED:
+        return hvd_run_reduce_shared(run, step);
     case HVD_STEP_STORE:
         return hvd_run_store(run, step);
     case HVD_STEP_SEND:

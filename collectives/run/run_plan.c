@@ -4,12 +4,14 @@
 #include <string.h>
 
 #include "collectives/run/run_adasum.h"
+#include "collectives/run/run_alltoall.h"
 #include "collectives/run/run_convert.h"
 #include "collectives/run/run_memory.h"
+#include "collectives/run/run_shared.h"
 #include "collectives/run/run_state.h"
 
-static struct hvd_schedule_query make_query(const struct hvd_run *run,
-                                            enum hvd_collective collective)
+struct hvd_schedule_query hvd_run_query(const struct hvd_run *run,
+                                        enum hvd_collective collective)
 {
     const struct hvd_team *team = run->team;
     enum hvd_dtype dtype = run->reduction.dtype;
@@ -27,7 +29,7 @@ static struct hvd_schedule_query make_query(const struct hvd_run *run,
     };
 }
 
-static int allocate_result(struct hvd_entry *entry, int64_t rows)
+int hvd_run_allocate(struct hvd_entry *entry, int64_t rows)
 {
     size_t bytes = (size_t)(rows * hvd_entry_row_bytes(entry));
 
@@ -39,7 +41,7 @@ static int allocate_result(struct hvd_entry *entry, int64_t rows)
     return entry->result != NULL ? 0 : HVD_ERR_NOMEM;
 }
 
-static int64_t entry_bytes(const struct hvd_entry *entry)
+int64_t hvd_run_entry_bytes(const struct hvd_entry *entry)
 {
     return hvd_entry_count(entry) * (int64_t)hvd_dtype_bytes(entry->proposal.dtype);
 }
@@ -75,7 +77,7 @@ static int set_tensors(struct hvd_run *run)
     }
     for (int i = 0; i < run->entry_count; i++) {
         struct hvd_entry *entry = run->entries[i];
-        int64_t end = run->input.begin[i] + entry_bytes(entry);
+        int64_t end = run->input.begin[i] + hvd_run_entry_bytes(entry);
 
         run->input.data[i] = entry->is_absent ? NULL : (char *)entry->input;
         run->output.data[i] = entry->is_absent ? NULL : entry->output;
@@ -83,6 +85,17 @@ static int set_tensors(struct hvd_run *run)
         run->output.begin[i + 1] = end;
     }
     return 0;
+}
+
+/* Of tensors that all ranks of the node map. */
+static int share_whole(struct hvd_run *run, struct hvd_schedule_query *query)
+{
+    if (!run->is_shared || run->prescale != 1.0 || !query->geometry.has_single_copy ||
+        run->convert != NULL) {
+        return 0;
+    }
+    query->shared_tensors = run->entry_count;
+    return hvd_run_shared_plan(run);
 }
 
 static int plan_allreduce(struct hvd_run *run, struct hvd_error *err)
@@ -96,8 +109,12 @@ static int plan_allreduce(struct hvd_run *run, struct hvd_error *err)
     if (status != 0) {
         return status;
     }
-    query = make_query(run, HVD_COLL_ALLREDUCE);
+    query = hvd_run_query(run, HVD_COLL_ALLREDUCE);
     query.count = run->input.begin[run->input.count] / (int64_t)query.element_bytes;
+    status = share_whole(run, &query);
+    if (status != 0) {
+        return status;
+    }
     offer_whole(run, &query);
     status = hvd_schedule_create(&query, &run->schedule, err);
     return status != 0 ? status : stand_in(run);
@@ -105,7 +122,7 @@ static int plan_allreduce(struct hvd_run *run, struct hvd_error *err)
 
 static int plan_reducescatter(struct hvd_run *run, struct hvd_error *err)
 {
-    struct hvd_schedule_query query = make_query(run, HVD_COLL_REDUCESCATTER);
+    struct hvd_schedule_query query = hvd_run_query(run, HVD_COLL_REDUCESCATTER);
     struct hvd_entry *entry = run->entries[0];
     int64_t rows = entry->proposal.shape[0];
     int64_t size = run->team->layout->size, rank = run->team->rank;
@@ -117,8 +134,8 @@ static int plan_reducescatter(struct hvd_run *run, struct hvd_error *err)
     query.part_begin = (rank * each + (rank < extra ? rank : extra)) * row_count;
     query.part_count = part_rows * row_count;
     offer_whole(run, &query);
-    if (hvd_segments_init_one(&run->input, (void *)entry->input, entry_bytes(entry)) !=
-            0 ||
+    if (hvd_segments_init_one(&run->input, (void *)entry->input,
+                              hvd_run_entry_bytes(entry)) != 0 ||
         hvd_segments_init_one(&run->output, entry->output,
                               query.part_count * (int64_t)query.element_bytes) != 0) {
         return HVD_ERR_NOMEM;
@@ -128,10 +145,10 @@ static int plan_reducescatter(struct hvd_run *run, struct hvd_error *err)
 
 static int plan_broadcast(struct hvd_run *run, struct hvd_error *err)
 {
-    struct hvd_schedule_query query = make_query(run, HVD_COLL_BROADCAST);
+    struct hvd_schedule_query query = hvd_run_query(run, HVD_COLL_BROADCAST);
     struct hvd_entry *entry = run->entries[0];
 
-    query.bytes = entry_bytes(entry);
+    query.bytes = hvd_run_entry_bytes(entry);
     query.root = hvd_team_member(run->team, entry->proposal.root);
     if (query.root < 0) {
         return hvd_fail(
@@ -163,80 +180,13 @@ static int plan_allgather(struct hvd_run *run, const int64_t *rows, struct hvd_e
         total += rows[i];
         run->blocks[i + 1] = total * row_bytes;
     }
-    if (allocate_result(entry, total) != 0 ||
-        hvd_segments_init_one(&run->input, (void *)entry->input, entry_bytes(entry)) !=
-            0 ||
+    if (hvd_run_allocate(entry, total) != 0 ||
+        hvd_segments_init_one(&run->input, (void *)entry->input,
+                              hvd_run_entry_bytes(entry)) != 0 ||
         hvd_segments_init_one(&run->output, entry->result, run->blocks[size]) != 0) {
         return HVD_ERR_NOMEM;
     }
-    query = make_query(run, HVD_COLL_ALLGATHER);
-    return hvd_schedule_create(&query, &run->schedule, err);
-}
-
-/* Fills [size + 1] offsets from row counts. */
-static void fill_offsets(const int64_t *rows, int size, int64_t row_bytes,
-                         int64_t *offsets)
-{
-    offsets[0] = 0;
-    for (int i = 0; i < size; i++) {
-        offsets[i + 1] = offsets[i] + rows[i] * row_bytes;
-    }
-}
-
-static int plan_alltoall_counts(struct hvd_run *run, struct hvd_error *err)
-{
-    struct hvd_schedule_query query;
-    struct hvd_entry *entry = run->entries[0];
-    size_t size = (size_t)run->team->layout->size;
-    const int64_t count_bytes = sizeof(int64_t);
-
-    run->blocks = calloc(size + 1, sizeof(run->blocks[0]));
-    run->send = calloc(size + 1, sizeof(run->send[0]));
-    run->rows_out = calloc(size, sizeof(run->rows_out[0]));
-    run->rows_in = calloc(size, sizeof(run->rows_in[0]));
-    entry->received = calloc(size, sizeof(entry->received[0]));
-    if (run->blocks == NULL || run->send == NULL || run->rows_out == NULL ||
-        run->rows_in == NULL || entry->received == NULL ||
-        hvd_segments_init_one(&run->input, run->rows_out, (int64_t)size * count_bytes) !=
-            0 ||
-        hvd_segments_init_one(&run->output, run->rows_in, (int64_t)size * count_bytes) !=
-            0) {
-        return HVD_ERR_NOMEM;
-    }
-    for (size_t i = 0; i < size; i++) {
-        run->rows_out[i] = entry->splits[i];
-        run->blocks[i + 1] = run->send[i + 1] = (int64_t)(i + 1) * count_bytes;
-    }
-    run->is_counting = true;
-    query = make_query(run, HVD_COLL_ALLTOALL);
-    query.max_block = count_bytes;
-    return hvd_schedule_create(&query, &run->schedule, err);
-}
-
-static int plan_alltoall_data(struct hvd_run *run, struct hvd_error *err)
-{
-    struct hvd_schedule_query query;
-    struct hvd_entry *entry = run->entries[0];
-    int size = run->team->layout->size;
-    int64_t row_bytes = hvd_entry_row_bytes(entry);
-    int64_t rows = 0;
-
-    run->is_counting = false;
-    for (int i = 0; i < size; i++) {
-        entry->received[i] = (int32_t)run->rows_in[i];
-        rows += run->rows_in[i];
-    }
-    fill_offsets(run->rows_out, size, row_bytes, run->send);
-    fill_offsets(run->rows_in, size, row_bytes, run->blocks);
-    hvd_segments_finish(&run->input);
-    hvd_segments_finish(&run->output);
-    if (allocate_result(entry, rows) != 0 ||
-        hvd_segments_init_one(&run->input, (void *)entry->input, run->send[size]) != 0 ||
-        hvd_segments_init_one(&run->output, entry->result, run->blocks[size]) != 0) {
-        return HVD_ERR_NOMEM;
-    }
-    query = make_query(run, HVD_COLL_ALLTOALL);
-    query.max_block = run->max_block * row_bytes;
+    query = hvd_run_query(run, HVD_COLL_ALLGATHER);
     return hvd_schedule_create(&query, &run->schedule, err);
 }
 
@@ -262,8 +212,7 @@ int hvd_run_next_schedule(struct hvd_run *run)
     }
     hvd_schedule_destroy(run->schedule);
     run->schedule = NULL;
-    status =
-        run->adasum != NULL ? hvd_run_adasum_next(run) : plan_alltoall_data(run, NULL);
+    status = run->adasum != NULL ? hvd_run_adasum_next(run) : hvd_run_alltoall_data(run);
     run->is_done = run->schedule == NULL && !run->is_computing;
     return status;
 }
@@ -294,7 +243,7 @@ static int plan_first(struct hvd_run *run, const int64_t *rows, struct hvd_error
     case HVD_KIND_ALLGATHER:
         return plan_allgather(run, rows, err);
     case HVD_KIND_ALLTOALL:
-        return plan_alltoall_counts(run, err);
+        return hvd_run_alltoall_counts(run, err);
     default:
         return 0; /* a barrier is over when it is agreed */
     }
@@ -330,6 +279,7 @@ int hvd_run_create(struct hvd_team *team, const struct hvd_batch_header *header,
         run->team = team;
         run->kind = header->kind;
         run->max_block = header->max_block;
+        run->is_shared = header->is_shared;
         run->entry_count = (int)count;
         run->entries = calloc(count, sizeof(run->entries[0]));
         run->sources = calloc((size_t)sources, sizeof(run->sources[0]));
@@ -380,6 +330,7 @@ void hvd_run_destroy(struct hvd_run *run)
     hvd_run_adasum_destroy(run->adasum);
     hvd_run_convert_destroy(run->convert);
     free(run->stand_in);
+    free(run->places);
     free(run->blocks);
     free(run->send);
     free(run->rows_out);

@@ -18,6 +18,7 @@ struct hvd_run {
     struct hvd_reduction reduction;
     double prescale;
     const void **sources; /* [max(local size, nodes)] */
+    struct hvd_shared_place *places; /* [entry_count] if all are shared; run_shared.c */
 
     char *stand_in; /* input and output of what a joined rank lacks, for others to read */
     bool is_done;
@@ -38,8 +39,19 @@ struct hvd_run {
     bool is_counting; /* the first of the two is running */
     struct hvd_run_adasum *adasum; /* run_adasum.c; NULL in other runs */
     struct hvd_run_convert *convert; /* run_convert.c; NULL in other runs */
+    bool is_shared; /* of all ranks all tensors are */
     bool is_computing; /* one of the two is, and no schedule runs */
 };
+
+/* What all queries of a run have in common. */
+struct hvd_schedule_query hvd_run_query(const struct hvd_run *run,
+                                        enum hvd_collective collective);
+
+/* Memory for what the library gives out; 0 or HVD_ERR_NOMEM. */
+int hvd_run_allocate(struct hvd_entry *entry, int64_t rows);
+
+/* Of its tensor. */
+int64_t hvd_run_entry_bytes(const struct hvd_entry *entry);
 
 /* The current schedule has ended: plans the next one or sets is_computing, if there is
  * more to do; else sets is_done. */

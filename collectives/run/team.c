@@ -184,6 +184,23 @@ int hvd_team_write(const struct hvd_team *team, int local_rank, uint64_t address
                                 from, bytes);
 }
 
+int hvd_team_find_shared(const struct hvd_team *team, int local_rank,
+                         const struct hvd_shared_place *place, char **out)
+{
+    return hvd_shm_region_find_shared(team->region, team->local_ranks[local_rank], place,
+                                      out);
+}
+
+bool hvd_team_begin_stores(const struct hvd_team *team)
+{
+    return hvd_shm_region_begin_stores(team->region);
+}
+
+void hvd_team_end_stores(const struct hvd_team *team)
+{
+    hvd_shm_region_end_stores(team->region);
+}
+
 bool hvd_team_await(const struct hvd_team *team, int local_rank, uint64_t value,
                     int looks)
 {

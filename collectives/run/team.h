@@ -62,6 +62,13 @@ int hvd_team_read(const struct hvd_team *team, int local_rank, uint64_t address,
 int hvd_team_write(const struct hvd_team *team, int local_rank, uint64_t address,
                    const void *from, size_t bytes);
 
+/* Memory that all map, of a member of my node; as hvd_shared_map, _begin_stores and
+ * _end_stores. */
+int hvd_team_find_shared(const struct hvd_team *team, int local_rank,
+                         const struct hvd_shared_place *place, char **out);
+bool hvd_team_begin_stores(const struct hvd_team *team);
+void hvd_team_end_stores(const struct hvd_team *team);
+
 /* Whether a member of my node, by its local rank in layout, has signalled often enough: its
  * counter has reached base + value. Looks so often, at least once. */
 bool hvd_team_await(const struct hvd_team *team, int local_rank, uint64_t value,

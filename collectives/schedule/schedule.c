@@ -48,6 +48,7 @@ const struct hvd_geometry hvd_usual_geometry = {
     .slot_bytes = 256 * 1024,
     .recv_bytes = 512 * 1024,
     .has_single_copy = true,
+    .shared_bytes = 16 * 1024,
 };
 
 /* As hvd-bench counts them; a query that the planner refuses may have any. */

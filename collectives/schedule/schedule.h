@@ -21,7 +21,9 @@
  *
  * A rank may also OFFER its input or output: it leaves the address in a place, and others
  * FETCH or STORE there until they have signalled that they are done. FETCH_REDUCE adds up
- * what it fetches.
+ * what it fetches. Where all tensors lie in memory that every local rank maps, a rank that has
+ * left their places by OFFER_SHARED lets the others read and write them with plain loads and
+ * stores: REDUCE_SHARED, until they have signalled that they are done.
  *
  * Each local rank owns one counter in shared memory that only grows. SIGNAL adds one to mine.
  * WAIT holds until a local rank's counter (or all of them) has reached a value. Values count
@@ -75,9 +77,9 @@ enum hvd_place_kind {
     HVD_PLACE_RECV,
 };
 
-/* Bytes of one of the two LINEs. */
 enum {
-    HVD_LINE_BYTES = 24
+    HVD_LINE_BYTES = 24, /* of one of the two LINEs */
+    HVD_SHARED_OFFER_BYTES = 24, /* of the place of one tensor */
 };
 
 struct hvd_place {
@@ -107,6 +109,10 @@ enum hvd_step_kind {
      * their pieces of `to`, `stride` bytes each; their sum with mine, in order -> the
      * output from `begin` on, final. */
     HVD_STEP_FETCH_REDUCE,
+    HVD_STEP_OFFER_SHARED, /* where each tensor lies -> to */
+    /* count elements of all local ranks' tensors, from byte `begin` on, offered in from; their
+     * sum, in order, to all of them, final. */
+    HVD_STEP_REDUCE_SHARED,
     HVD_STEP_STORE, /* input bytes from `begin` on -> [input, input + bytes) of what is offered in from */
     HVD_STEP_WAIT_SEND, /* the first `value` sends of this schedule are complete */
     HVD_STEP_WAIT_RECV, /* the first `value` receives of this schedule are complete */
@@ -118,7 +124,8 @@ struct hvd_step {
     struct hvd_place to;
     int peer;
     uint64_t value;
-    /* PUT, GET, REDUCE_OUT, RECV_REDUCE: byte offset in the virtual input or output array */
+    /* PUT, GET, REDUCE_OUT, REDUCE_SHARED, RECV_REDUCE: byte offset in the virtual input or
+     * output array */
     int64_t begin;
     size_t
         bytes; /* PUT, GET, SEND, RECV, RECV_REDUCE, COPY, FETCH, STORE, FETCH_REDUCE */
@@ -133,7 +140,7 @@ struct hvd_step {
      * FETCH, STORE, FETCH_REDUCE: see there. */
     int64_t input;
     bool is_put;
-    /* REDUCE_NODES: partial n of `sources` is at from.offset + n * stride, except number
+    /* REDUCE_SHARED: local ranks. REDUCE_NODES: partial n of `sources` is at from.offset + n * stride, except number
      * own_number, this node's, which is at `own`. */
     int sources;
     int own_number;
@@ -149,6 +156,9 @@ struct hvd_geometry {
     /* Ranks of a node may read each other's inputs, and write outputs, where they are.
      * Then input and output are one piece of memory each. */
     bool has_single_copy;
+    /* The least that ranks of a node add up where all map it: less is as fast through slots, and
+     * takes a sync less. */
+    size_t shared_bytes;
 };
 
 /* What jobs use. Four slots keep three chunks under way; 256 KiB of them stay in the L2 cache.
@@ -170,6 +180,9 @@ struct hvd_schedule_query {
     int64_t count;
     size_t element_bytes;
     size_t partial_bytes;
+    /* ALLREDUCE: how many tensors it is of, if on all ranks each of them lies, in place, where
+     * all local ranks map it; else 0. */
+    int64_t shared_tensors;
     int64_t part_begin;
     int64_t part_count;
     /* BROADCAST: bytes of the tensor, and who has it. The root COPYs it to its output;

@@ -366,6 +366,9 @@ int hvd_schedule_plan_allreduce(struct hvd_schedule *schedule, struct hvd_error 
         query->layout->size == 2) {
         return hvd_schedule_plan_pair(schedule, err);
     }
+    if (hvd_schedule_is_shared_sum(schedule)) {
+        return hvd_schedule_plan_shared_sum(schedule);
+    }
     if (hvd_schedule_is_single_sum(schedule)) {
         return hvd_schedule_plan_single_sum(schedule);
     }

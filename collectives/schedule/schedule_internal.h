@@ -131,6 +131,10 @@ void hvd_schedule_plan_single_broadcast(struct hvd_schedule *schedule);
 bool hvd_schedule_is_single_sum(const struct hvd_schedule *schedule);
 int hvd_schedule_plan_single_sum(struct hvd_schedule *schedule);
 
+/* Likewise of sums in memory that all local ranks map; returns 0. */
+bool hvd_schedule_is_shared_sum(const struct hvd_schedule *schedule);
+int hvd_schedule_plan_shared_sum(struct hvd_schedule *schedule);
+
 /* What is chosen, or what takes its place where memory cannot be read where it is. */
 enum hvd_algorithm hvd_schedule_through_slots(const struct hvd_schedule *schedule);
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #include "collectives/control/fork_close.h"
 #include "collectives/shm/shm_state.h"
@@ -71,15 +72,26 @@ static void close_piece(struct piece *piece)
     free(piece);
 }
 
+/* To back more than there is would make the kernel kill processes until it is. */
+static size_t memory_of_machine(void)
+{
+    return (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
+}
+
 int hvd_shared_create(size_t bytes, void **out, struct hvd_error *err)
 {
-    struct piece *piece = calloc(1, sizeof(*piece));
+    struct piece *piece;
     int status;
 
-    if (piece == NULL || bytes > SIZE_MAX / 2) {
-        free(piece);
-        return hvd_fail(err, HVD_ERR_NOMEM, "no memory: %zu bytes of shared memory",
-                        bytes);
+    if (bytes > memory_of_machine()) {
+        return hvd_fail(err, HVD_ERR_NOMEM,
+                        "%zu bytes of shared memory are more than the %zu that this "
+                        "machine has",
+                        bytes, memory_of_machine());
+    }
+    piece = calloc(1, sizeof(*piece));
+    if (piece == NULL) {
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for shared memory");
     }
     piece->first = hvd_shm_round_to_page(1);
     piece->map_bytes = piece->first + hvd_shm_round_to_page(bytes > 0 ? bytes : 1);

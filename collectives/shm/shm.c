@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "collectives/control/fork_close.h"
+#include "collectives/shm/shared_peers.h"
 #include "collectives/shm/shm_state.h"
 
 size_t hvd_shm_round_to_page(size_t bytes)
@@ -100,6 +101,7 @@ void hvd_shm_destroy(struct hvd_shm *shm)
     if (shm == NULL) {
         return;
     }
+    hvd_shared_unmap(shm);
     free(shm->places);
     if (shm->node != NULL) {
         munmap(shm->node, shm->node_bytes);

@@ -48,7 +48,7 @@ static struct iovec piece_at(uint64_t address, size_t bytes)
     return piece_of((const void *)(uintptr_t)address, bytes);
 }
 
-static bool is_there(const struct hvd_shm *shm, int local_rank)
+bool hvd_shm_is_there(const struct hvd_shm *shm, int local_rank)
 {
     const struct hvd_shm_line *line = hvd_shm_line_of(shm, local_rank);
     uint64_t secret = 0;
@@ -69,7 +69,7 @@ static int failure(const struct hvd_shm *shm, int local_rank, uint64_t address,
         return HVD_INPROGRESS;
     }
     if (errno == EFAULT) {
-        return is_there(shm, local_rank) ? HVD_ERR_ARG : HVD_INPROGRESS;
+        return hvd_shm_is_there(shm, local_rank) ? HVD_ERR_ARG : HVD_INPROGRESS;
     }
     hvd_log(HVD_LOG_ERROR, "cannot %s the memory of local rank %d at %#llx: %m", verb,
             local_rank, (unsigned long long)address);
@@ -210,8 +210,10 @@ static bool is_writing_here(const struct hvd_shm *shm, int local_rank)
 {
     const struct hvd_shm_line *line = hvd_shm_line_of(shm, local_rank);
 
-    return atomic_load(&line->writes_to) == shm->local_rank + 1 &&
-           is_there(shm, local_rank);
+    int32_t writes_to = atomic_load(&line->writes_to);
+
+    return (writes_to == shm->local_rank + 1 || writes_to == HVD_SHM_WRITES_TO_ALL) &&
+           local_rank != shm->local_rank && hvd_shm_is_there(shm, local_rank);
 }
 
 /* Of what passed since then at most one step counts: in a pause of the whole machine no one
@@ -230,6 +232,7 @@ bool hvd_shm_hide(struct hvd_shm *shm)
     int64_t since_ns = hvd_clock_ns(), waited_ns = 0;
 
     atomic_store((_Atomic uint64_t *)&shm->secret, 0);
+    atomic_store(&hvd_shm_line_of(shm, shm->local_rank)->hides, 1);
     atomic_thread_fence(memory_order_seq_cst); /* as hvd_shm_write does */
     for (int i = 0; i < shm->sizes.local_size; i++) {
         while (is_writing_here(shm, i)) {

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "collectives/shm/shared_peers.h"
 #include "collectives/shm/shm_reach.h"
 #include "collectives/shm/shm_state.h"
 
@@ -211,6 +212,22 @@ int hvd_shm_region_write(const struct hvd_shm_region *region, int local_rank,
                          uint64_t address, const void *from, size_t bytes)
 {
     return hvd_shm_write(region->shm, local_rank, address, from, bytes);
+}
+
+int hvd_shm_region_find_shared(const struct hvd_shm_region *region, int local_rank,
+                               const struct hvd_shared_place *place, char **out)
+{
+    return hvd_shared_map(region->shm, local_rank, place, out);
+}
+
+bool hvd_shm_region_begin_stores(const struct hvd_shm_region *region)
+{
+    return hvd_shared_begin_stores(region->shm);
+}
+
+void hvd_shm_region_end_stores(const struct hvd_shm_region *region)
+{
+    hvd_shared_end_stores(region->shm);
 }
 
 void hvd_shm_region_signal(struct hvd_shm_region *region)

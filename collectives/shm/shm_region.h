@@ -19,6 +19,7 @@
 
 #include <stdint.h>
 
+#include "collectives/shm/shared.h"
 #include "collectives/shm/shm.h"
 
 struct hvd_shm_region;
@@ -50,6 +51,12 @@ int hvd_shm_region_read(const struct hvd_shm_region *region, int local_rank,
                         uint64_t address, void *to, size_t bytes);
 int hvd_shm_region_write(const struct hvd_shm_region *region, int local_rank,
                          uint64_t address, const void *from, size_t bytes);
+
+/* As hvd_shared_map, _begin_stores and _end_stores. */
+int hvd_shm_region_find_shared(const struct hvd_shm_region *region, int local_rank,
+                               const struct hvd_shared_place *place, char **out);
+bool hvd_shm_region_begin_stores(const struct hvd_shm_region *region);
+void hvd_shm_region_end_stores(const struct hvd_shm_region *region);
 
 /* Adds one to this rank's counter, with all writes before it visible to who reads it. */
 void hvd_shm_region_signal(struct hvd_shm_region *region);

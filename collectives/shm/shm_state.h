@@ -10,6 +10,10 @@
 #include "collectives/shm/shm.h"
 #include "collectives/shm/shm_region.h"
 
+enum {
+    HVD_SHM_WRITES_TO_ALL = -1
+};
+
 /* A rank's place in the node's part. Two cache lines each: adjacent-line prefetch would make one
  * line's writer disturb the reader of the next. */
 struct hvd_shm_line {
@@ -20,7 +24,9 @@ struct hvd_shm_line {
     uint64_t secret;
     uint64_t secret_at; /* address in the rank */
     _Atomic int32_t
-        writes_to; /* local rank + 1, while this rank may write there; else 0 */
+        writes_to; /* local rank + 1, or HVD_SHM_WRITES_TO_ALL, while this rank
+                                * may write there; else 0 */
+    _Atomic uint32_t hides; /* 1: nobody may write to this rank any more */
 };
 
 /* One place for a region in the file, used again and again. */
@@ -43,9 +49,13 @@ struct hvd_shm {
     uint64_t secret; /* the others read it where it is */
     bool is_settled;
     bool can_reach;
+    struct hvd_shared_peer *peers; /* [local_size], or NULL; shared_peers.c */
 };
 
 struct hvd_shm_line *hvd_shm_line_of(const struct hvd_shm *shm, int local_rank);
+
+/* Whether a local rank lives and has not hidden: its memory is read for it. */
+bool hvd_shm_is_there(const struct hvd_shm *shm, int local_rank);
 
 /* Tells the others who this rank is. */
 void hvd_shm_introduce(struct hvd_shm *shm);

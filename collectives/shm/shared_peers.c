@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The pieces of shared memory of the node's other ranks, mapped here. */
+#include "collectives/shm/shared_peers.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "collectives/shm/shm_state.h"
+#include "gpu_binding/log.h"
+
+enum {
+    KEPT = 16, /* pieces of one rank */
+};
+
+struct mapping {
+    uint64_t number; /* 0: none */
+    char *map;
+    size_t bytes;
+};
+
+struct hvd_shared_peer {
+    struct mapping kept[KEPT];
+    int next; /* to be replaced */
+};
+
+static void unmap(struct mapping *mapping)
+{
+    if (mapping->number != 0) {
+        munmap(mapping->map, mapping->bytes);
+    }
+    *mapping = (struct mapping){0};
+}
+
+void hvd_shared_unmap(struct hvd_shm *shm)
+{
+    for (int i = 0; shm->peers != NULL && i < shm->sizes.local_size; i++) {
+        for (int j = 0; j < KEPT; j++) {
+            unmap(&shm->peers[i].kept[j]);
+        }
+    }
+    free(shm->peers);
+    shm->peers = NULL;
+}
+
+/* Of a piece that could not be opened or mapped: its owner may be gone. */
+static int failure(const struct hvd_shm *shm, int local_rank, const char *reason)
+{
+    if (!hvd_shm_is_there(shm, local_rank)) {
+        return HVD_INPROGRESS;
+    }
+    hvd_log(HVD_LOG_ERROR, "the shared memory of local rank %d cannot be used: %s",
+            local_rank, reason);
+    return HVD_ERR_SYS;
+}
+
+/* The piece begins with its number; else the descriptor belongs to something else by now. */
+static int map_file(const struct hvd_shm *shm, int local_rank, int file,
+                    struct mapping *mapping)
+{
+    uint64_t number = 0;
+    struct stat facts;
+
+    if (fstat(file, &facts) != 0 ||
+        pread(file, &number, sizeof(number), 0) != (ssize_t)sizeof(number) ||
+        number != mapping->number) {
+        return failure(shm, local_rank, "it was freed while a request used it");
+    }
+    mapping->bytes = (size_t)facts.st_size;
+    /* Now, because later is in the midst of adding up. */
+    mapping->map = mmap(NULL, mapping->bytes, PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_POPULATE, file, 0);
+    if (mapping->map == MAP_FAILED) {
+        return failure(
+            shm, local_rank,
+            "no room to map it; does a limit on address space (ulimit -v) hold?");
+    }
+    madvise(mapping->map, mapping->bytes, MADV_DONTFORK);
+    return 0;
+}
+
+static int open_piece(const struct hvd_shm *shm, int local_rank,
+                      const struct hvd_shared_place *place, struct mapping *mapping)
+{
+    const struct hvd_shm_line *line = hvd_shm_line_of(shm, local_rank);
+    struct mapping opened = {.number = place->number};
+    char path[64];
+    int file, status;
+
+    snprintf(path, sizeof(path), "/proc/%d/fd/%lld", (int)atomic_load(&line->pid),
+             (long long)place->fd);
+    file = open(path, O_RDWR | O_CLOEXEC);
+    if (file < 0) {
+        return failure(shm, local_rank, "it cannot be opened in /proc");
+    }
+    status = map_file(shm, local_rank, file, &opened);
+    close(file);
+    if (status == 0) {
+        unmap(mapping);
+        *mapping = opened;
+    }
+    return status;
+}
+
+static struct mapping *find(struct hvd_shared_peer *peer, uint64_t number)
+{
+    for (int i = 0; i < KEPT; i++) {
+        if (peer->kept[i].number == number) {
+            return &peer->kept[i];
+        }
+    }
+    return NULL;
+}
+
+int hvd_shared_map(struct hvd_shm *shm, int local_rank,
+                   const struct hvd_shared_place *place, char **out)
+{
+    struct mapping *mapping;
+    struct hvd_shared_peer *peer;
+    int status = 0;
+
+    if (shm->peers == NULL) {
+        shm->peers = calloc((size_t)shm->sizes.local_size, sizeof(shm->peers[0]));
+    }
+    if (shm->peers == NULL) {
+        return HVD_ERR_NOMEM;
+    }
+    if (place->number == 0) {
+        return failure(shm, local_rank, "it was freed while a request used it");
+    }
+    peer = &shm->peers[local_rank];
+    mapping = find(peer, place->number);
+    if (mapping == NULL) {
+        mapping = &peer->kept[peer->next];
+        status = open_piece(shm, local_rank, place, mapping);
+        peer->next = status == 0 ? (peer->next + 1) % KEPT : peer->next;
+    }
+    if (status == 0) {
+        *out = mapping->map + place->offset;
+    }
+    return status;
+}
+
+/* Either this rank sees that another one hides, or that one sees this one write. */
+bool hvd_shared_begin_stores(struct hvd_shm *shm)
+{
+    struct hvd_shm_line *own = hvd_shm_line_of(shm, shm->local_rank);
+
+    atomic_store(&own->writes_to, HVD_SHM_WRITES_TO_ALL);
+    for (int i = 0; i < shm->sizes.local_size; i++) {
+        if (atomic_load(&hvd_shm_line_of(shm, i)->hides) != 0) {
+            atomic_store(&own->writes_to, 0);
+            return false;
+        }
+    }
+    return true;
+}
+
+void hvd_shared_end_stores(struct hvd_shm *shm)
+{
+    atomic_store(&hvd_shm_line_of(shm, shm->local_rank)->writes_to, 0);
+}
