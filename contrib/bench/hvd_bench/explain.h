@@ -15,6 +15,7 @@ struct bench_explain_query {
     enum bench_collective collective;
     int64_t bytes; /* as in nccl-tests, rounded down to whole elements of each rank */
     enum hvd_dtype dtype;
+    bool is_shared; /* allreduce: in memory that all ranks of a node map */
     const struct hvd_layout *layout;
     const struct hvd_choice_table *algorithms; /* NULL: the built-in table */
 };

@@ -149,7 +149,8 @@ static int measure_collective(struct bench_field *field, struct bench_report *re
                                             .dtype = options->dtypes[dtype],
                                             .op = options->ops[op],
                                             .wire = options->wire,
-                                            .is_in_place = options->is_in_place};
+                                            .is_in_place = options->is_in_place,
+                                            .is_shared = options->is_shared};
 
             status = measure_sizes(field, report, &kind, err);
         }
@@ -227,7 +228,8 @@ static int explain(const struct bench_options *options, struct hvd_error *err)
 {
     struct bench_explain_query query = {.collective = options->collectives[0],
                                         .bytes = options->explain_bytes,
-                                        .dtype = options->dtypes[0]};
+                                        .dtype = options->dtypes[0],
+                                        .is_shared = options->is_shared};
     const char *path = getenv(HVD_ENV_TUNE_TABLE);
     struct hvd_choice_table *table = NULL;
     struct hvd_layout layout = {0};

@@ -16,6 +16,7 @@ enum choice {
     OPTION_OP,
     OPTION_WIRE,
     OPTION_IN_PLACE,
+    OPTION_SHARED,
     OPTION_LIST,
     OPTION_LEVEL,
     OPTION_VS,
@@ -41,6 +42,7 @@ static const struct option long_options[] = {
     {"op", required_argument, NULL, OPTION_OP},
     {"wire", required_argument, NULL, OPTION_WIRE},
     {"inplace", no_argument, NULL, OPTION_IN_PLACE},
+    {"shared", no_argument, NULL, OPTION_SHARED},
     {"list", required_argument, NULL, OPTION_LIST},
     {"level", required_argument, NULL, OPTION_LEVEL},
     {"vs", required_argument, NULL, OPTION_VS},
@@ -216,6 +218,9 @@ static int read_flag(int option, struct bench_options *options)
     case OPTION_IN_PLACE:
         options->is_in_place = true;
         break;
+    case OPTION_SHARED:
+        options->is_in_place = options->is_shared = true;
+        break;
     case OPTION_CHECK:
         options->is_unchecked = false;
         break;
@@ -302,48 +307,6 @@ static int read_words(int count, char **words, struct bench_options *options,
     return 0;
 }
 
-static int check_wire(const struct bench_options *options, struct hvd_error *err)
-{
-    bool fits = options->what == BENCH_MEASURE;
-
-    for (int i = 0; i < options->collective_count; i++) {
-        fits = fits && options->collectives[i] == BENCH_ALLREDUCE;
-    }
-    for (int i = 0; i < options->dtype_count; i++) {
-        fits = fits && options->dtypes[i] == HVD_FLOAT32;
-    }
-    for (int i = 0; i < options->op_count; i++) {
-        fits = fits && (options->ops[i] == HVD_SUM || options->ops[i] == HVD_AVERAGE);
-    }
-    return fits || options->wire == 0
-               ? 0
-               : hvd_fail(err, HVD_ERR_ARG,
-                          "--wire is for measuring allreduce of float32 with sum or "
-                          "average");
-}
-
-static int check(struct bench_options *options, struct hvd_error *err)
-{
-    for (int i = 0; i < options->collective_count; i++) {
-        enum bench_collective collective = options->collectives[i];
-        bool may_list = collective == BENCH_ALLREDUCE || collective == BENCH_BROADCAST;
-
-        if (!may_list && (options->lists.count > 0 || options->is_in_place)) {
-            return hvd_fail(err, HVD_ERR_ARG,
-                            "--%s is for allreduce and broadcast, not for %s",
-                            options->lists.count > 0 ? "list" : "inplace",
-                            bench_collective_name(collective));
-        }
-    }
-    if (options->what == BENCH_TUNE && options->lists.count + options->peers.count > 0) {
-        return hvd_fail(err, HVD_ERR_ARG, "--tune goes without --list and --vs");
-    }
-    if (options->layout != NULL && options->what != BENCH_EXPLAIN) {
-        return hvd_fail(err, HVD_ERR_ARG, "--layout is for --explain");
-    }
-    return check_wire(options, err);
-}
-
 static int complete(struct bench_options *options, struct hvd_error *err)
 {
     static const enum bench_collective tuned[] = {BENCH_ALLREDUCE, BENCH_REDUCESCATTER,
@@ -393,7 +356,7 @@ int bench_options_parse(int argc, char **argv, struct bench_options *options,
         status = read_words(argc - optind, argv + optind, options, err);
     }
     if (status == 0) {
-        status = check(options, err);
+        status = bench_options_check(options, err);
     }
     return status < 0 ? status : complete(options, err);
 }

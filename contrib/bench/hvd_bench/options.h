@@ -40,6 +40,7 @@ struct bench_options {
     enum hvd_op ops[HVD_OP_COUNT];
     int wire; /* of allreduce: hvd_tensor.wire */
     bool is_in_place;
+    bool is_shared; /* in place, in memory of hvd_shared_alloc */
     bool is_unchecked;
     struct bench_names lists;
     bool has_team_level;
@@ -67,5 +68,8 @@ void bench_help_print(FILE *out);
 int bench_dtype_find(const char *name);
 int bench_op_find(const char *name);
 const char *bench_op_name(enum hvd_op op);
+
+/* Of all options at once: 0, or HVD_ERR_ARG with what does not go together. */
+int bench_options_check(const struct bench_options *options, struct hvd_error *err);
 
 #endif

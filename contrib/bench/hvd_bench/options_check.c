@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Options that do not go together. */
+#include "contrib/bench/hvd_bench/options.h"
+
+static int check_wire(const struct bench_options *options, struct hvd_error *err)
+{
+    bool fits = options->what == BENCH_MEASURE;
+
+    for (int i = 0; i < options->collective_count; i++) {
+        fits = fits && options->collectives[i] == BENCH_ALLREDUCE;
+    }
+    for (int i = 0; i < options->dtype_count; i++) {
+        fits = fits && options->dtypes[i] == HVD_FLOAT32;
+    }
+    for (int i = 0; i < options->op_count; i++) {
+        fits = fits && (options->ops[i] == HVD_SUM || options->ops[i] == HVD_AVERAGE);
+    }
+    return fits || options->wire == 0
+               ? 0
+               : hvd_fail(err, HVD_ERR_ARG,
+                          "--wire is for measuring allreduce of float32 with sum or "
+                          "average");
+}
+
+int bench_options_check(const struct bench_options *options, struct hvd_error *err)
+{
+    for (int i = 0; i < options->collective_count; i++) {
+        enum bench_collective collective = options->collectives[i];
+        bool may_list = collective == BENCH_ALLREDUCE || collective == BENCH_BROADCAST;
+
+        if (options->is_shared && collective != BENCH_ALLREDUCE) {
+            return hvd_fail(err, HVD_ERR_ARG, "--shared is for allreduce, not for %s",
+                            bench_collective_name(collective));
+        }
+        if (!may_list && (options->lists.count > 0 || options->is_in_place)) {
+            return hvd_fail(err, HVD_ERR_ARG,
+                            "--%s is for allreduce and broadcast, not for %s",
+                            options->lists.count > 0 ? "list" : "inplace",
+                            bench_collective_name(collective));
+        }
+    }
+    if (options->what == BENCH_TUNE && options->lists.count + options->peers.count > 0) {
+        return hvd_fail(err, HVD_ERR_ARG, "--tune goes without --list and --vs");
+    }
+    if (options->layout != NULL && options->what != BENCH_EXPLAIN) {
+        return hvd_fail(err, HVD_ERR_ARG, "--layout is for --explain");
+    }
+    return check_wire(options, err);
+}
