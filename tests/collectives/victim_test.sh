@@ -33,6 +33,9 @@ while [ "$rank" -lt "$ranks" ]; do
         check "rank $rank: the pending call fails within 5 s and names rank $victim and its host" \
             "$(matches "pending $rank: -5 [0-4]\.[0-9] .*rank $victim (on|\(host) [^ ]+")"
         check "rank $rank: so does the next call" "$(matches "next $rank: -5 .*rank $victim ")"
+        if matches "next $rank: broken" | grep -q yes; then
+            check "rank $rank: its memory is its own after that" no
+        fi
     fi
     rank=$((rank + 1))
 done

@@ -68,7 +68,7 @@ size_t sim_slot_bytes(const struct sim *sim, enum hvd_place_kind kind);
 char *sim_memory(const struct sim *sim, const struct player *player,
                  const struct hvd_place *place, size_t bytes, bool is_written);
 
-/* COPY, OFFER, FETCH, FETCH_REDUCE and STORE. */
+/* COPY, OFFER, FETCH, FETCH_REDUCE, STORE, and those in shared memory. */
 enum outcome sim_reach(struct sim *sim, struct player *player,
                        const struct hvd_step *step);
 
