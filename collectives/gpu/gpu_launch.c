@@ -13,11 +13,11 @@ int hvd_gpu_run_submit(struct hvd_gpu_run *run, enum hvd_gpu_queue queue,
     return hvd_gpu_job_submit(run->gpu, &run->job, queue, comm, err);
 }
 
-bool hvd_gpu_run_fits(const struct hvd_gpu_run *run, bool have_kernels)
+bool hvd_gpu_run_fits(const struct hvd_gpu_run *run)
 {
     return run->peers->track_count > 0 &&
            hvd_gpu_plan_fits(&run->batch->entries[0]->proposal, run->team->layout->size,
-                             run->peers->nccl_version, have_kernels);
+                             run->peers->nccl_version, run->peers->all_have_kernels);
 }
 
 int hvd_gpu_run_allocate(struct hvd_gpu_run *run, struct hvd_entry *entry, int64_t rows,

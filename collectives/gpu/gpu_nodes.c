@@ -34,12 +34,22 @@ bool hvd_gpu_nodes_first(const struct hvd_gpu_run *run)
            way_of(run) != HVD_GPU_ALLREDUCE_FLAT;
 }
 
-/* What all ranks' elements are multiplied by is done by NCCL, before anything is added
- * up: so what goes between nodes is a plain sum. */
+/* In what type, and with what factors, its numbers go. */
+static struct hvd_gpu_way numbers_of(const struct hvd_gpu_run *run)
+{
+    struct hvd_gpu_way numbers;
+
+    hvd_gpu_way_find(&run->batch->entries[0]->proposal, run->team->layout->size,
+                     run->peers->nccl_version, run->peers->all_have_kernels, &numbers);
+    return numbers;
+}
+
+/* What all ranks' elements are multiplied by is done by NCCL or by kernels, before anything is
+ * added up or after all of it: so what goes between nodes is a plain sum. */
 int hvd_gpu_nodes_pipe(struct hvd_gpu_run *run, struct hvd_error *err)
 {
-    const struct hvd_proposal *proposal = &run->batch->entries[0]->proposal;
-    struct hvd_gpu_pipe_config config = {
+    const struct hvd_gpu_way numbers = numbers_of(run);
+    const struct hvd_gpu_pipe_config config = {
         .gpu = run->gpu,
         .batch = run->batch,
         .team = hvd_gpu_cross_team(run->peers->cross),
@@ -48,18 +58,24 @@ int hvd_gpu_nodes_pipe(struct hvd_gpu_run *run, struct hvd_error *err)
         .parts = run->team->local_size,
         .part = run->team->local_rank,
         .trace = &run->trace,
-        .reduction = hvd_gpu_plan_reduction(proposal, run->team->layout->size,
-                                            HVD_GPU_REDUCESCATTER),
+        .reduction = hvd_gpu_plan_reduction(&numbers, HVD_GPU_REDUCESCATTER),
+        .proposal = {.dtype = numbers.dtype,
+                     .op = numbers.op,
+                     .prescale = 1.0,
+                     .postscale = 1.0},
+        .before = numbers.before,
+        .after = numbers.after,
     };
 
-    config.proposal = (struct hvd_proposal){.dtype = config.reduction.dtype,
-                                            .op = config.reduction.op,
-                                            .prescale = 1.0,
-                                            .postscale = 1.0};
     return hvd_gpu_pipe_create(&config, &run->pipe, err);
 }
 
 /* --- which way is faster --- */
+
+static int64_t bytes_of(const struct hvd_gpu_run *run)
+{
+    return hvd_gpu_batch_bytes(run->batch, numbers_of(run).dtype);
+}
 
 /* All ranks know the same of a batch, and count the same trials. A batch of less than a
  * piece has nothing that overlaps: it goes the first way until larger ones have decided. */
@@ -67,8 +83,7 @@ bool hvd_gpu_trial_wanted(const struct hvd_gpu_run *run)
 {
     return run->peers->allreduce == HVD_GPU_ALLREDUCE_AUTO &&
            run->batch->header.kind == HVD_KIND_ALLREDUCE &&
-           hvd_gpu_batch_bytes(run->batch) >=
-               hvd_gpu_pipe_part_bytes(run->team) * run->team->local_size;
+           bytes_of(run) >= hvd_gpu_pipe_part_bytes(run->team) * run->team->local_size;
 }
 
 int hvd_gpu_trial_ready(struct hvd_gpu_run *run, struct hvd_error *err)
@@ -166,6 +181,6 @@ void hvd_gpu_trial_end(struct hvd_gpu_run *run)
 
     if (trial->count > run->peers->way_count) {
         trial->ns[run->tried] += hvd_clock_ns() - run->tried_ns;
-        trial->bytes[run->tried] += hvd_gpu_batch_bytes(run->batch);
+        trial->bytes[run->tried] += bytes_of(run);
     }
 }

@@ -9,6 +9,11 @@ int64_t hvd_gpu_rounded_up(int64_t bytes, int64_t unit)
     return (bytes + unit - 1) / unit * unit;
 }
 
+int64_t hvd_gpu_count_of(const struct hvd_proposal *proposal)
+{
+    return hvd_proposal_bytes(proposal) / (int64_t)hvd_dtype_bytes(proposal->dtype);
+}
+
 struct hvd_gpu_piece hvd_gpu_piece_of(struct hvd_gpu_pipe *pipe, int64_t number)
 {
     const struct hvd_gpu_pipe_config *config = &pipe->config;
@@ -44,10 +49,11 @@ static void add_follow(struct hvd_gpu_steps *steps, const struct hvd_gpu_job *jo
         steps, &(struct hvd_gpu_step){.kind = HVD_GPU_FOLLOW, .event = job->mark->event});
 }
 
-/* What a piece and a tensor have in common; from and to: byte offsets in them. */
+/* What a piece and a tensor have in common: so many bytes of the piece. */
 struct common {
+    const struct hvd_gpu_pipe_config *config;
     struct hvd_entry *entry;
-    int64_t in_entry;
+    int64_t in_entry; /* where it begins, bytes of the tensor */
     int64_t in_piece;
     int64_t bytes;
 };
@@ -59,14 +65,17 @@ static void walk(const struct hvd_gpu_pipe *pipe, const struct hvd_gpu_piece *pi
                  char *memory, struct hvd_gpu_steps *steps)
 {
     const struct hvd_batch *batch = pipe->config.batch;
+    int64_t size = (int64_t)hvd_dtype_bytes(pipe->config.proposal.dtype);
+    int64_t entry_size = (int64_t)hvd_dtype_bytes(batch->entries[0]->proposal.dtype);
     int64_t at = 0, end = piece->begin + piece->bytes;
 
     for (int64_t i = 0; i < batch->header.count && at < end; i++) {
-        int64_t next = at + hvd_proposal_bytes(&batch->entries[i]->proposal);
+        int64_t next = at + hvd_gpu_count_of(&batch->entries[i]->proposal) * size;
         int64_t from = at > piece->begin ? at : piece->begin;
         int64_t to = next < end ? next : end;
-        struct common common = {.entry = batch->entries[i],
-                                .in_entry = from - at,
+        struct common common = {.config = &pipe->config,
+                                .entry = batch->entries[i],
+                                .in_entry = (from - at) / size * entry_size,
                                 .in_piece = from - piece->begin,
                                 .bytes = to - from};
 
@@ -77,23 +86,50 @@ static void walk(const struct hvd_gpu_pipe *pipe, const struct hvd_gpu_piece *pi
     }
 }
 
-static void copy_in(const struct common *common, char *memory,
-                    struct hvd_gpu_steps *steps)
+/* A copy, but where only kernels can do it. */
+static void add_move(const struct common *common, struct hvd_gpu_step move,
+                     struct hvd_gpu_steps *steps)
 {
-    if (!common->entry->is_absent) {
-        hvd_gpu_steps_add_copy(steps,
-                               (const char *)common->entry->input + common->in_entry,
-                               memory + common->in_piece, common->bytes);
+    bool is_plain = move.factor == 1.0 &&
+                    hvd_dtype_bytes(move.dtype) == hvd_dtype_bytes(move.to_dtype);
+
+    if (is_plain) {
+        hvd_gpu_steps_add_copy(steps, move.from, move.to, common->bytes);
+    } else {
+        move.kind = HVD_GPU_MOVE;
+        move.count =
+            common->bytes / (int64_t)hvd_dtype_bytes(common->config->proposal.dtype);
+        hvd_gpu_steps_add(steps, &move);
     }
 }
 
-static void copy_out(const struct common *common, char *memory,
+static void move_in(const struct common *common, char *memory,
+                    struct hvd_gpu_steps *steps)
+{
+    const struct hvd_entry *entry = common->entry;
+    struct hvd_gpu_step move = {.to = memory + common->in_piece,
+                                .dtype = entry->proposal.dtype,
+                                .to_dtype = common->config->proposal.dtype,
+                                .factor = common->config->before};
+
+    if (!entry->is_absent) {
+        move.from = (const char *)entry->input + common->in_entry;
+        add_move(common, move, steps);
+    }
+}
+
+static void move_out(const struct common *common, char *memory,
                      struct hvd_gpu_steps *steps)
 {
-    if (!common->entry->is_absent) {
-        hvd_gpu_steps_add_copy(steps, memory + common->in_piece,
-                               (char *)common->entry->output + common->in_entry,
-                               common->bytes);
+    const struct hvd_entry *entry = common->entry;
+    struct hvd_gpu_step move = {.from = memory + common->in_piece,
+                                .dtype = common->config->proposal.dtype,
+                                .to_dtype = entry->proposal.dtype,
+                                .factor = common->config->after};
+
+    if (!entry->is_absent) {
+        move.to = (char *)entry->output + common->in_entry;
+        add_move(common, move, steps);
     }
 }
 
@@ -177,7 +213,7 @@ static int reduce(struct hvd_gpu_pipe *pipe, const struct hvd_gpu_piece *piece,
 
     hvd_gpu_job_end(pipe->config.gpu, job);
     follow_input(pipe, job);
-    walk(pipe, piece, copy_in, piece->device, &job->steps);
+    walk(pipe, piece, move_in, piece->device, &job->steps);
     walk(pipe, piece, zero_on_device, piece->device, &job->steps);
     add_collective(pipe, piece, true, &job->steps);
     return submit(pipe, job, HVD_GPU_COLLECT, is_first(pipe), err);
@@ -199,7 +235,7 @@ static int fetch(struct hvd_gpu_pipe *pipe, const struct hvd_gpu_piece *piece,
         if (piece->jobs->back.is_submitted) {
             add_follow(&job->steps, &piece->jobs->back);
         }
-        walk(pipe, piece, copy_in, piece->host, &job->steps);
+        walk(pipe, piece, move_in, piece->host, &job->steps);
     }
     return submit(pipe, job, HVD_GPU_IN, is_first(pipe), err);
 }
@@ -246,7 +282,7 @@ static int back(struct hvd_gpu_pipe *pipe, const struct hvd_gpu_piece *piece,
     if (pipe->config.comm != NULL) {
         hvd_gpu_steps_add_copy(&job->steps, piece->host, piece->part, piece->own_bytes);
     } else {
-        walk(pipe, piece, copy_out, piece->host, &job->steps);
+        walk(pipe, piece, move_out, piece->host, &job->steps);
     }
     return submit(pipe, job, HVD_GPU_OUT, is_last(pipe), err);
 }
@@ -261,7 +297,7 @@ static int gather(struct hvd_gpu_pipe *pipe, const struct hvd_gpu_piece *piece,
         add_follow(&job->steps, &piece->jobs->back);
     }
     add_collective(pipe, piece, false, &job->steps);
-    walk(pipe, piece, copy_out, piece->device, &job->steps);
+    walk(pipe, piece, move_out, piece->device, &job->steps);
     return submit(pipe, job, HVD_GPU_COLLECT, is_last(pipe), err);
 }
 

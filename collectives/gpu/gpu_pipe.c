@@ -33,14 +33,14 @@ static int64_t choose_part_bytes(const struct hvd_team *team, int64_t each)
     return bytes > each ? each : bytes;
 }
 
-int64_t hvd_gpu_batch_bytes(const struct hvd_batch *batch)
+int64_t hvd_gpu_batch_bytes(const struct hvd_batch *batch, enum hvd_dtype dtype)
 {
-    int64_t bytes = 0;
+    int64_t count = 0;
 
     for (int64_t i = 0; i < batch->header.count; i++) {
-        bytes += hvd_proposal_bytes(&batch->entries[i]->proposal);
+        count += hvd_gpu_count_of(&batch->entries[i]->proposal);
     }
-    return bytes;
+    return count * (int64_t)hvd_dtype_bytes(dtype);
 }
 
 static int open_exchanges(struct hvd_gpu_pipe *pipe, int64_t places,
@@ -85,7 +85,7 @@ int hvd_gpu_pipe_create(const struct hvd_gpu_pipe_config *config,
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for a batch");
     }
     pipe->config = *config;
-    pipe->bytes = hvd_gpu_batch_bytes(config->batch);
+    pipe->bytes = hvd_gpu_batch_bytes(config->batch, config->proposal.dtype);
     pipe->part_bytes = choose_part_bytes(config->team, (pipe->bytes + config->parts - 1) /
                                                            config->parts);
     pipe->piece_bytes = pipe->part_bytes * config->parts;

@@ -2,13 +2,13 @@
 /* An allreduce of GPU tensors in pieces, of which several are under way, through host memory or
  * without it:
  *
- *   reduce   COLLECT: the piece is copied together and added up within the node, by NCCL's
+ *   reduce   COLLECT: the piece is moved together and added up within the node, by NCCL's
  *            reduce-scatter; each rank of the node has a part of it     } only where there is a
  *   fetch    IN: its part comes to pinned host memory                     communicator of the node;
  *   add      the hosts of the team add it up, over shared memory          else the fetched part is
  *            and the network                                              the whole piece, and it
  *   back     OUT: the sum goes to the device                              goes straight from and
- *   gather   COLLECT: NCCL's all-gather in the node; copied apart       } to the tensors
+ *   gather   COLLECT: NCCL's all-gather in the node; moved apart        } to the tensors
  *
  * Where the network reads and writes the device's memory, `exchange` (gpu_exchange.h) is in
  * place of fetch, add and back, for all pieces under way at a time.
@@ -44,6 +44,9 @@ struct hvd_gpu_pipe_config {
     struct hvd_batch *batch; /* borrowed; an allreduce */
     struct hvd_team *team; /* that adds up; borrowed, and runs nothing else meanwhile */
     struct hvd_proposal proposal; /* how: dtype, op, prescale, postscale */
+    /* By kernels, where it is not 1 or dtype not the tensors': on the way into dtype, and back. */
+    double before;
+    double after;
     struct hvd_gpu_comm *comm; /* of the node; NULL: nothing is added up on the device */
     bool is_direct; /* the parts are exchanged where they are; only with comm */
     int parts; /* ranks in comm, 1 without; */
@@ -58,8 +61,9 @@ struct hvd_gpu_pipe;
 int hvd_gpu_pipe_create(const struct hvd_gpu_pipe_config *config,
                         struct hvd_gpu_pipe **out, struct hvd_error *err);
 
-/* Of all its tensors, also those that a joined rank does not have: the same on all ranks. */
-int64_t hvd_gpu_batch_bytes(const struct hvd_batch *batch);
+/* Of all its tensors in dtype, also those that a joined rank does not have: the same on all
+ * ranks. */
+int64_t hvd_gpu_batch_bytes(const struct hvd_batch *batch, enum hvd_dtype dtype);
 
 /* The most that a piece takes of each rank of the node. */
 int64_t hvd_gpu_pipe_part_bytes(const struct hvd_team *team);

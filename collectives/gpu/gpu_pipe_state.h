@@ -17,7 +17,7 @@ struct hvd_gpu_jobs {
 
 struct hvd_gpu_pipe {
     struct hvd_gpu_pipe_config config;
-    int64_t bytes; /* of all tensors, one behind the other */
+    int64_t bytes; /* of all tensors in the type they go in, one behind the other */
     int64_t piece_bytes; /* but the last */
     int64_t part_bytes; /* most of a part */
     int64_t count; /* pieces, at least 1 */
@@ -55,6 +55,8 @@ enum {
 
 /* bytes / unit, rounded up, times unit. */
 int64_t hvd_gpu_rounded_up(int64_t bytes, int64_t unit);
+
+int64_t hvd_gpu_count_of(const struct hvd_proposal *proposal); /* elements */
 
 /* Once the pipe has its memory. */
 struct hvd_gpu_piece hvd_gpu_piece_of(struct hvd_gpu_pipe *pipe, int64_t number);

@@ -15,6 +15,7 @@
 
 #include "collectives/agreement/batch.h"
 #include "collectives/gpu/gpu_steps.h"
+#include "collectives/gpu/gpu_way.h"
 
 struct hvd_gpu_plan {
     enum hvd_kind kind;
@@ -41,9 +42,8 @@ struct hvd_gpu_plan {
 bool hvd_gpu_plan_fits(const struct hvd_proposal *proposal, int size, int nccl_version,
                        bool all_have_kernels);
 
-/* Over size ranks, as NCCL has to be told, where kernels are not needed; addresses and
- * count are missing. */
-struct hvd_gpu_step hvd_gpu_plan_reduction(const struct hvd_proposal *proposal, int size,
+/* As NCCL has to be told; addresses and count are missing. */
+struct hvd_gpu_step hvd_gpu_plan_reduction(const struct hvd_gpu_way *way,
                                            enum hvd_gpu_step_kind kind);
 
 /* Bytes of device memory: of an allreduce for what is moved together, or does not stay in its type,

@@ -2,8 +2,6 @@
 /* What an allreduce and a reducescatter of GPU tensors come to for NCCL and the kernels. */
 #include "collectives/gpu/gpu_plan_reduce.h"
 
-#include <limits.h>
-
 /* Of what goes to NCCL by itself, and of each tensor among those moved together: what the
  * kernels read and write at once. That is so without kernels too, for other ranks may
  * have them. */
@@ -245,26 +243,17 @@ static void move_out(const struct hvd_gpu_plan *plan, const struct hvd_gpu_way *
     }
 }
 
-static struct hvd_gpu_step reduction(const struct hvd_gpu_way *way,
-                                     enum hvd_gpu_step_kind kind)
+struct hvd_gpu_step hvd_gpu_plan_reduction(const struct hvd_gpu_way *way,
+                                           enum hvd_gpu_step_kind kind)
 {
     return (struct hvd_gpu_step){
         .kind = kind, .dtype = way->dtype, .op = way->op, .factor = way->within};
 }
 
-struct hvd_gpu_step hvd_gpu_plan_reduction(const struct hvd_proposal *proposal, int size,
-                                           enum hvd_gpu_step_kind kind)
-{
-    struct hvd_gpu_way way;
-
-    hvd_gpu_way_find(proposal, size, INT_MAX, false, &way);
-    return reduction(&way, kind);
-}
-
 static void add_allreduce(const struct hvd_gpu_way *way, const void *from, void *to,
                           size_t bytes, struct hvd_gpu_steps *steps)
 {
-    struct hvd_gpu_step step = reduction(way, HVD_GPU_ALLREDUCE);
+    struct hvd_gpu_step step = hvd_gpu_plan_reduction(way, HVD_GPU_ALLREDUCE);
 
     step.from = from;
     step.to = to;
@@ -339,7 +328,7 @@ static void add_parts(const struct hvd_gpu_plan *plan, const struct hvd_gpu_way 
     const struct hvd_entry *entry = plan->entries[0];
     bool is_even = entry->proposal.shape[0] % plan->size == 0;
     struct hvd_gpu_step step =
-        reduction(way, is_even ? HVD_GPU_REDUCESCATTER : HVD_GPU_REDUCE);
+        hvd_gpu_plan_reduction(way, is_even ? HVD_GPU_REDUCESCATTER : HVD_GPU_REDUCE);
     int last = is_even ? 1 : plan->size;
 
     for (int i = 0; i < last; i++) {

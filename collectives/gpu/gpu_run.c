@@ -65,7 +65,7 @@ static int begin_pipe(struct hvd_gpu_run *run, struct hvd_error *err)
 
 static int begin_by_nccl(struct hvd_gpu_run *run, struct hvd_error *err)
 {
-    if (hvd_gpu_run_fits(run, false) && hvd_gpu_nodes_first(run)) {
+    if (hvd_gpu_nodes_first(run)) {
         return begin_pipe(run, err);
     }
     if (hvd_gpu_packing_wanted(run)) { /* on the first track */
@@ -89,10 +89,10 @@ static int begin_by_nccl(struct hvd_gpu_run *run, struct hvd_error *err)
 /* The ranks have met. */
 static int begin(struct hvd_gpu_run *run, struct hvd_error *err)
 {
-    if (!hvd_gpu_run_fits(run, run->peers->all_have_kernels)) {
+    if (!hvd_gpu_run_fits(run)) {
         return begin_on_host(run, err);
     }
-    if (hvd_gpu_run_fits(run, false) && hvd_gpu_trial_wanted(run)) {
+    if (hvd_gpu_trial_wanted(run)) {
         run->phase = HVD_GPU_READY;
         hvd_gpu_run_poll(run, true);
         return hvd_gpu_trial_ready(run, err);

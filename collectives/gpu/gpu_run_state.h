@@ -90,9 +90,8 @@ struct hvd_gpu_run {
     struct hvd_error failure;
 };
 
-/* Whether the batch goes by NCCL. What does so with kernels alone goes over all nodes at
- * once. */
-bool hvd_gpu_run_fits(const struct hvd_gpu_run *run, bool have_kernels);
+/* Whether the batch goes by NCCL. */
+bool hvd_gpu_run_fits(const struct hvd_gpu_run *run);
 
 /* Hands the steps of run->job to the launcher. comm: NULL when they are no collectives. */
 int hvd_gpu_run_submit(struct hvd_gpu_run *run, enum hvd_gpu_queue queue,

@@ -181,6 +181,8 @@ int hvd_gpu_stage_pipe(struct hvd_gpu_run *run, struct hvd_error *err)
         .batch = run->batch,
         .team = run->team,
         .proposal = run->batch->entries[0]->proposal,
+        .before = 1.0,
+        .after = 1.0,
         .parts = 1,
         .trace = &run->trace,
     };

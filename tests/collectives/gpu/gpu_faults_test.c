@@ -2,11 +2,11 @@
 /* The k-th call of CUDA or NCCL fails on the last rank, for each k, or, with an argument,
  * the first calls of some functions: "pieces", "registered" and "direct", what a tensor
  * needs in pieces, in memory that is registered, or whose parts are exchanged where they
- * are, by UCX; "measured", what two need for which is measured whether they are packed,
- * and "unmeasured", without which they are not measured, and go on; "names", what comes
- * too late to be counted so; "end", what ends things, also in shutdown, which breaks
- * nothing. No rank hangs, each learns what failed, and nothing is left. Runs as each rank
- * of a job on the stand-in; rank 0 prints TAP. */
+ * are, by UCX; "converted", what two need that travel as float16; "measured", what two need
+ * for which is measured whether they are packed, and "unmeasured", without which they are
+ * not measured, and go on; "names", what comes too late to be counted so; "end", what ends
+ * things, also in shutdown, which breaks nothing. No rank hangs, each learns what failed,
+ * and nothing is left. Runs as each rank of a job on the stand-in; rank 0 prints TAP. */
 #include <string.h>
 #include <time.h>
 
@@ -28,6 +28,7 @@ enum {
 
 static int rank, size, rows = ROWS;
 static bool has_pair; /* of all kinds only an allreduce of two tensors */
+static int pair_wire; /* the type in which these travel */
 static bool may_succeed; /* some calls of what fails can be done without */
 static bool is_of_end; /* what fails ends a thing, and may do so in shutdown */
 static void *stream;
@@ -64,6 +65,7 @@ static int run_all(struct hvd_error *err)
     pair[0].name = "p";
     pair[1].name = "q";
     pair[1].output = output + rows;
+    pair[0].wire = pair[1].wire = pair_wire;
     status = finish(hvd_allreduce_start(pair, 2, HVD_AVERAGE, 1, 1, 0, &request, err),
                     &request, err);
     if (has_pair) {
@@ -234,6 +236,8 @@ static const struct subject {
     {"registered",
      {"ncclMemAlloc", "ncclCommRegister", "ncclAllReduce", "cuEventRecord"}},
     {"direct", {"cuLaunchKernel", "ucp_am_send_nbx", "ucp_am_recv_data_nbx"}},
+    {"converted",
+     {"cuLaunchKernel", "ncclReduceScatter", "ncclAllGather", "cuMemcpyAsync"}},
     {"names",
      {"ncclBroadcast", "ncclReduce", "ncclSend", "ncclRecv", "ncclAllGather",
       "ncclAllReduce", "cuMemAlloc", "cuStreamWaitEvent"}},
@@ -291,7 +295,8 @@ int main(int argc, char **argv)
     hvd_shutdown();
     stream = gpu_stream();
     may_succeed = is_called(subject, "unmeasured");
-    has_pair = may_succeed || is_called(subject, "measured");
+    pair_wire = is_called(subject, "converted") ? HVD_FLOAT16 : 0;
+    has_pair = may_succeed || is_called(subject, "measured") || pair_wire != 0;
     rows = has_pair ? MEASURED_ROWS : is_called(subject, "direct") ? DIRECT_ROWS : ROWS;
     input = gpu_memory(BYTES);
     output = gpu_memory(BYTES);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Large tensors of GPUs on several nodes, several batches under way at a time, and others
- * between them that go by NCCL over all nodes; runs as each rank of a job. Rank 0 prints
- * TAP; the others end with 1 when something is wrong. */
+ * between them that go by NCCL over all nodes; runs as each rank of a job. With NODES_WIRE=1 the
+ * tensors that are added up travel as float16. Rank 0 prints TAP; the others end with 1 when
+ * something is wrong. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "collectives/hvd.h"
@@ -18,7 +20,7 @@ enum {
     BYTES = COUNT * (int)sizeof(float),
 };
 
-static int rank, size;
+static int rank, size, wire;
 static void *stream;
 static float values[COUNT]; /* on their way to the device until a stream is finished */
 static float results[COUNT];
@@ -50,7 +52,10 @@ static void start(struct part *part, const char *name, bool is_broadcast)
     struct hvd_tensor tensor = gpu_tensor(name, HVD_FLOAT32, &part->count, 1,
                                           part->memory, part->memory, stream);
     struct hvd_error err = {0};
-    int status =
+    int status;
+
+    tensor.wire = is_broadcast ? 0 : wire;
+    status =
         is_broadcast
             ? hvd_broadcast_start(&tensor, size - 1, 0, &part->request, &err)
             : hvd_allreduce_start(&tensor, 1, HVD_SUM, 1, 1, 0, &part->request, &err);
@@ -126,6 +131,7 @@ int main(void)
     }
     rank = call_init();
     size = hvd_size();
+    wire = getenv("NODES_WIRE") != NULL ? HVD_FLOAT16 : 0;
     stream = gpu_stream();
     for (int i = 0; i < LARGE; i++) {
         large[i] = (struct part){.memory = gpu_memory(BYTES), .count = COUNT - i};

@@ -46,8 +46,8 @@ class Compression:
 
 
 def prepare(compression, tensor, op):
-    """As horovod.common.compression.prepare. A GPU casts by itself: that costs little there, and
-    what libhvd casts goes by none of its ways within nodes first."""
+    """As horovod.common.compression.prepare. A GPU casts by itself: what libhvd is to cast goes
+    through host memory where a rank has no kernels for it."""
     return common.prepare(compression, tensor, tensor.dtype is torch.float32 and tensor.is_cpu, op)
 
 
