@@ -44,8 +44,8 @@ static struct hvd_gpu_way numbers_of(const struct hvd_gpu_run *run)
     return numbers;
 }
 
-/* What all ranks' elements are multiplied by is done by NCCL or by kernels, before anything is
- * added up or after all of it: so what goes between nodes is a plain sum. */
+/* What all ranks' elements are multiplied by is done by NCCL or by kernels, before
+ * anything is added up or after all of it: so what goes between nodes is a plain sum. */
 int hvd_gpu_nodes_pipe(struct hvd_gpu_run *run, struct hvd_error *err)
 {
     const struct hvd_gpu_way numbers = numbers_of(run);

@@ -44,7 +44,8 @@ struct hvd_gpu_pipe_config {
     struct hvd_batch *batch; /* borrowed; an allreduce */
     struct hvd_team *team; /* that adds up; borrowed, and runs nothing else meanwhile */
     struct hvd_proposal proposal; /* how: dtype, op, prescale, postscale */
-    /* By kernels, where it is not 1 or dtype not the tensors': on the way into dtype, and back. */
+    /* By kernels, where it is not 1 or dtype not the tensors': on the way into dtype, and
+     * back. */
     double before;
     double after;
     struct hvd_gpu_comm *comm; /* of the node; NULL: nothing is added up on the device */
@@ -61,8 +62,8 @@ struct hvd_gpu_pipe;
 int hvd_gpu_pipe_create(const struct hvd_gpu_pipe_config *config,
                         struct hvd_gpu_pipe **out, struct hvd_error *err);
 
-/* Of all its tensors in dtype, also those that a joined rank does not have: the same on all
- * ranks. */
+/* Of all its tensors in dtype, also those that a joined rank does not have: the same on
+ * all ranks. */
 int64_t hvd_gpu_batch_bytes(const struct hvd_batch *batch, enum hvd_dtype dtype);
 
 /* The most that a piece takes of each rank of the node. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plans an alltoall: two schedules, for first the ranks tell each other how many rows come. */
+/* Plans an alltoall: two schedules, for first the ranks tell each other how many rows
+ * come. */
 #include "collectives/run/run_alltoall.h"
 
 #include <stdlib.h>

@@ -6,7 +6,8 @@
 #include <string.h>
 
 enum {
-    /* What is added up at once: the sum is in the nearest cache when it is copied to the others. */
+    /* What is added up at once: the sum is in the nearest cache when it is copied to the
+     * others. */
     BLOCK_BYTES = 16 << 10,
 };
 

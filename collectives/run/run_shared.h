@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums of tensors that lie where all ranks of the node map them. Private to collectives/run. */
+/* Sums of tensors that lie where all ranks of the node map them. Private to
+ * collectives/run. */
 #ifndef HVD_RUN_SHARED_H
 #define HVD_RUN_SHARED_H
 
 #include "collectives/run/run_state.h"
 
-/* Finds the places of the run's tensors, which its output has. Returns 0 or HVD_ERR_NOMEM. */
+/* Finds the places of the run's tensors, which its output has. Returns 0 or
+ * HVD_ERR_NOMEM. */
 int hvd_run_shared_plan(struct hvd_run *run);
 
 void hvd_run_offer_shared(struct hvd_run *run, const struct hvd_step *step);

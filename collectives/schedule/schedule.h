@@ -1,35 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What one rank does, step by step, to play its part in a collective. Pure: a function of the
- * layout and the sizes, so that it can be read, printed and tested without a network.
+/* What one rank does, step by step, to play its part in a collective. Pure: a function of
+ * the layout and the sizes, so that it can be read, printed and tested without a network.
  *
  * A collective is cut into chunks. A schedule is a row of ticks; a tick is a short row of
- * steps in which neighbouring chunks overlap: while one is on the wire, the next is packed.
- * The executor runs steps in order and stops at one that has to wait.
+ * steps in which neighbouring chunks overlap: while one is on the wire, the next is
+ * packed. The executor runs steps in order and stops at one that has to wait.
  *
  * Places (all sizes in bytes):
  *   IN    my staging slots in shared memory; every local rank reads them, I write them
  *   OUT   my result slots in shared memory, likewise
  *   LINE  room for a few bytes beside my counter, in shared memory: they come with it
  *   SEND, RECV  private scratch for messages between nodes
- * Each has `slots` slots of slot_bytes (RECV: recv_bytes; LINE: two of HVD_LINE_BYTES). PUT may also
- * fill SEND, messages may leave from any place of mine and arrive in any of mine, and GET may read
- * RECV.
+ * Each has `slots` slots of slot_bytes (RECV: recv_bytes; LINE: two of HVD_LINE_BYTES).
+ * PUT may also fill SEND, messages may leave from any place of mine and arrive in any of
+ * mine, and GET may read RECV.
  *
- * Of two nodes, each adds up what comes from the other while it comes: RECV_REDUCE reads the
- * network's own memory, and writes the result between its own step and the WAIT_RECV that
- * awaits it.
+ * Of two nodes, each adds up what comes from the other while it comes: RECV_REDUCE reads
+ * the network's own memory, and writes the result between its own step and the WAIT_RECV
+ * that awaits it.
  *
  * A rank may also OFFER its input or output: it leaves the address in a place, and others
  * FETCH or STORE there until they have signalled that they are done. FETCH_REDUCE adds up
- * what it fetches. Where all tensors lie in memory that every local rank maps, a rank that has
- * left their places by OFFER_SHARED lets the others read and write them with plain loads and
- * stores: REDUCE_SHARED, until they have signalled that they are done.
+ * what it fetches. Where all tensors lie in memory that every local rank maps, a rank
+ * that has left their places by OFFER_SHARED lets the others read and write them with
+ * plain loads and stores: REDUCE_SHARED, until they have signalled that they are done.
  *
- * Each local rank owns one counter in shared memory that only grows. SIGNAL adds one to mine.
- * WAIT holds until a local rank's counter (or all of them) has reached a value. Values count
- * from the start of the schedule. All local ranks signal equally often in a schedule, so that
- * the next one knows where it starts. A schedule starts with a WAIT for value 0 on all, so
- * that nobody still reads what it overwrites.
+ * Each local rank owns one counter in shared memory that only grows. SIGNAL adds one to
+ * mine. WAIT holds until a local rank's counter (or all of them) has reached a value.
+ * Values count from the start of the schedule. All local ranks signal equally often in a
+ * schedule, so that the next one knows where it starts. A schedule starts with a WAIT for
+ * value 0 on all, so that nobody still reads what it overwrites.
  *
  * An "open" schedule ends without the signal that tells that its last slots were read.
  * That is safe if the next one takes other slots: slot s of IN, OUT and LINE is, in
@@ -43,8 +43,9 @@
  * in the rolling schedules just before it. What came before those all ranks have left,
  * before any of its waits ends. So one rank may be some calls ahead of the others.
  *
- * Messages between two ranks arrive in the order in which they were sent and fit the receives
- * in the order in which those were posted; SEND and RECV of zero bytes do not exist. */
+ * Messages between two ranks arrive in the order in which they were sent and fit the
+ * receives in the order in which those were posted; SEND and RECV of zero bytes do not
+ * exist. */
 #ifndef HVD_SCHEDULE_H
 #define HVD_SCHEDULE_H
 
@@ -110,8 +111,8 @@ enum hvd_step_kind {
      * output from `begin` on, final. */
     HVD_STEP_FETCH_REDUCE,
     HVD_STEP_OFFER_SHARED, /* where each tensor lies -> to */
-    /* count elements of all local ranks' tensors, from byte `begin` on, offered in from; their
-     * sum, in order, to all of them, final. */
+    /* count elements of all local ranks' tensors, from byte `begin` on, offered in from;
+     * their sum, in order, to all of them, final. */
     HVD_STEP_REDUCE_SHARED,
     HVD_STEP_STORE, /* input bytes from `begin` on -> [input, input + bytes) of what is offered in from */
     HVD_STEP_WAIT_SEND, /* the first `value` sends of this schedule are complete */
@@ -124,8 +125,8 @@ struct hvd_step {
     struct hvd_place to;
     int peer;
     uint64_t value;
-    /* PUT, GET, REDUCE_OUT, REDUCE_SHARED, RECV_REDUCE: byte offset in the virtual input or
-     * output array */
+    /* PUT, GET, REDUCE_OUT, REDUCE_SHARED, RECV_REDUCE: byte offset in the virtual input
+     * or output array */
     int64_t begin;
     size_t
         bytes; /* PUT, GET, SEND, RECV, RECV_REDUCE, COPY, FETCH, STORE, FETCH_REDUCE */
@@ -140,8 +141,8 @@ struct hvd_step {
      * FETCH, STORE, FETCH_REDUCE: see there. */
     int64_t input;
     bool is_put;
-    /* REDUCE_SHARED: local ranks. REDUCE_NODES: partial n of `sources` is at from.offset + n * stride, except number
-     * own_number, this node's, which is at `own`. */
+    /* REDUCE_SHARED: local ranks. REDUCE_NODES: partial n of `sources` is at from.offset
+     * + n * stride, except number own_number, this node's, which is at `own`. */
     int sources;
     int own_number;
     size_t stride;
@@ -156,8 +157,8 @@ struct hvd_geometry {
     /* Ranks of a node may read each other's inputs, and write outputs, where they are.
      * Then input and output are one piece of memory each. */
     bool has_single_copy;
-    /* The least that ranks of a node add up where all map it: less is as fast through slots, and
-     * takes a sync less. */
+    /* The least that ranks of a node add up where all map it: less is as fast through
+     * slots, and takes a sync less. */
     size_t shared_bytes;
 };
 
@@ -180,8 +181,8 @@ struct hvd_schedule_query {
     int64_t count;
     size_t element_bytes;
     size_t partial_bytes;
-    /* ALLREDUCE: how many tensors it is of, if on all ranks each of them lies, in place, where
-     * all local ranks map it; else 0. */
+    /* ALLREDUCE: how many tensors it is of, if on all ranks each of them lies, in place,
+     * where all local ranks map it; else 0. */
     int64_t shared_tensors;
     int64_t part_begin;
     int64_t part_count;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums on one node of tensors that lie, in place, where all ranks map them: each rank adds up
- * its share of all, where it is.
+/* Sums on one node of tensors that lie, in place, where all ranks map them: each rank
+ * adds up its share of all, where it is.
  *
  *   OFFER_SHARED: where my tensors are; SIGNAL; WAIT until all have done so
  *   piece by piece of my share: REDUCE_SHARED
  *   SIGNAL; WAIT until all have done so: then my tensors are complete
  *
- * Nothing is packed, copied or fetched: every byte is read and written once. A batch of many
- * tensors is one of these, too. */
+ * Nothing is packed, copied or fetched: every byte is read and written once. A batch of
+ * many tensors is one of these, too. */
 #include "collectives/schedule/schedule_internal.h"
 #include "collectives/schedule/schedule_ranks.h"
 #include "collectives/schedule/schedule_steps.h"

@@ -57,7 +57,8 @@ static int failure(const struct hvd_shm *shm, int local_rank, const char *reason
     return HVD_ERR_SYS;
 }
 
-/* The piece begins with its number; else the descriptor belongs to something else by now. */
+/* The piece begins with its number; else the descriptor belongs to something else by now.
+ */
 static int map_file(const struct hvd_shm *shm, int local_rank, int file,
                     struct mapping *mapping)
 {

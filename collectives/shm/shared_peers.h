@@ -2,9 +2,9 @@
 /* The pieces of shared memory of the node's other ranks (shared.h), mapped here.
  *
  * A piece is mapped when a rank first says that something lies in it, through the owner's
- * descriptor in /proc; what was mapped stays until so many others have been that it has to
- * make room. Whoever writes there says so first, so that a rank whose job has failed gets
- * its memory back untouched: hvd_shm_hide waits for it.
+ * descriptor in /proc; what was mapped stays until so many others have been that it has
+ * to make room. Whoever writes there says so first, so that a rank whose job has failed
+ * gets its memory back untouched: hvd_shm_hide waits for it.
  *
  * Threads: one thread at a time. */
 #ifndef HVD_SHARED_PEERS_H
@@ -13,14 +13,14 @@
 #include "collectives/shm/shared.h"
 #include "collectives/shm/shm.h"
 
-/* Where a local rank's place is in this process; *out stays good until the next call for the
- * same rank. Returns 0; HVD_INPROGRESS when the rank has died or has hidden, which others
- * will tell; HVD_ERR_SYS, logged. */
+/* Where a local rank's place is in this process; *out stays good until the next call for
+ * the same rank. Returns 0; HVD_INPROGRESS when the rank has died or has hidden, which
+ * others will tell; HVD_ERR_SYS, logged. */
 int hvd_shared_map(struct hvd_shm *shm, int local_rank,
                    const struct hvd_shared_place *place, char **out);
 
-/* Between the two this rank may write to the shared memory of all local ranks. False: one of them
- * has hidden, and nothing is to be written. */
+/* Between the two this rank may write to the shared memory of all local ranks. False: one
+ * of them has hidden, and nothing is to be written. */
 bool hvd_shared_begin_stores(struct hvd_shm *shm);
 void hvd_shared_end_stores(struct hvd_shm *shm);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job in which one rank dies while the others read its memory or write there, and it theirs:
- * reached RANK [alltoall | shared]. It gives the data of large broadcasts, and sums, until a timer
- * kills it, or all give each other parts of theirs, or add up in memory that all map. The others take
- * back at once the memory that they were using in each other, and print what they are told:
+/* A job in which one rank dies while the others read its memory or write there, and it
+ * theirs: reached RANK [alltoall | shared]. It gives the data of large broadcasts, and
+ * sums, until a timer kills it, or all give each other parts of theirs, or add up in
+ * memory that all map. The others take back at once the memory that they were using in
+ * each other, and print what they are told:
  *
  *   pending N: STATUS SECONDS TEXT   the call that was under way
  *   next N: STATUS TEXT              the call after it

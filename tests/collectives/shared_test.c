@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tensors in memory of hvd_shared_alloc; runs as each rank of a job. Rank 0 prints TAP, a rank
- * that finds something wrong ends with 1 besides. */
+/* Tensors in memory of hvd_shared_alloc; runs as each rank of a job. Rank 0 prints TAP, a
+ * rank that finds something wrong ends with 1 besides. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,7 +90,8 @@ static void fill(enum hvd_dtype dtype, enum hvd_op op, int tensor, void *data)
     }
 }
 
-/* One behind the other, 1 byte apart from where vectors begin but for the element's alignment. */
+/* One behind the other, 1 byte apart from where vectors begin but for the element's
+ * alignment. */
 static size_t lay_out(enum hvd_dtype dtype, char *memory, struct hvd_tensor *tensors)
 {
     size_t element = hvd_dtype_bytes(dtype), at = element;
@@ -221,7 +222,8 @@ static void test_mixed(void)
     free(elsewhere);
 }
 
-/* What repeats is planned; then one rank has another tensor elsewhere in the midst of it. */
+/* What repeats is planned; then one rank has another tensor elsewhere in the midst of it.
+ */
 static void test_steps(void)
 {
     float *here = (float *)shared(4 * 100001 * sizeof(float));

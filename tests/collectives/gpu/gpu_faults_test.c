@@ -2,11 +2,12 @@
 /* The k-th call of CUDA or NCCL fails on the last rank, for each k, or, with an argument,
  * the first calls of some functions: "pieces", "registered" and "direct", what a tensor
  * needs in pieces, in memory that is registered, or whose parts are exchanged where they
- * are, by UCX; "converted", what two need that travel as float16; "measured", what two need
- * for which is measured whether they are packed, and "unmeasured", without which they are
- * not measured, and go on; "names", what comes too late to be counted so; "end", what ends
- * things, also in shutdown, which breaks nothing. No rank hangs, each learns what failed,
- * and nothing is left. Runs as each rank of a job on the stand-in; rank 0 prints TAP. */
+ * are, by UCX; "converted", what two need that travel as float16; "measured", what two
+ * need for which is measured whether they are packed, and "unmeasured", without which
+ * they are not measured, and go on; "names", what comes too late to be counted so; "end",
+ * what ends things, also in shutdown, which breaks nothing. No rank hangs, each learns
+ * what failed, and nothing is left. Runs as each rank of a job on the stand-in; rank 0
+ * prints TAP. */
 #include <string.h>
 #include <time.h>
 

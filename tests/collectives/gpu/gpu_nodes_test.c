@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Large tensors of GPUs on several nodes, several batches under way at a time, and others
- * between them that go by NCCL over all nodes; runs as each rank of a job. With NODES_WIRE=1 the
- * tensors that are added up travel as float16. Rank 0 prints TAP; the others end with 1 when
- * something is wrong. */
+ * between them that go by NCCL over all nodes; runs as each rank of a job. With
+ * NODES_WIRE=1 the tensors that are added up travel as float16. Rank 0 prints TAP; the
+ * others end with 1 when something is wrong. */
 #include <stdlib.h>
 #include <string.h>
 
