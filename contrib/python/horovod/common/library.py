@@ -95,6 +95,8 @@ _PROTOTYPES = {
     'hvd_request_splits': (c_int, [c_void_p, POINTER(c_int32)]),
     'hvd_request_free': (None, [c_void_p]),
     'hvd_free': (None, [c_void_p]),
+    'hvd_shared_alloc': (c_int, [c_size_t, POINTER(c_void_p), POINTER(Error)]),
+    'hvd_shared_free': (None, [c_void_p]),
     'hvd_elastic': (c_int, []),
     'hvd_elastic_updates': (c_int, []),
     'hvd_elastic_ready': (c_int, []),
