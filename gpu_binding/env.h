@@ -147,6 +147,8 @@
 #define HVD_ENV_LIBRARY "HVD_LIBRARY" /* path of libhvd.so, found beside the package */
 #define HVD_ENV_TENSORFLOW_OPS                                                           \
     "HVD_TENSORFLOW_OPS" /* python: TensorFlow's collectives without hvd's library, auto */
+#define HVD_ENV_SHARED_GRADIENTS                                                         \
+    "HVD_SHARED_GRADIENTS" /* 1: of torch on CPUs, in memory that ranks map, 0 */
 #define HVD_ENV_RUN_ADDRESS "HVD_RUN_ADDRESS" /* of the caller of horovod.run */
 #define HVD_ENV_RUN_KEY "HVD_RUN_KEY" /* what ranks show it */
 

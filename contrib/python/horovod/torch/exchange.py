@@ -67,11 +67,15 @@ class GradientExchange:
     def watch(self, param_groups):
         """Begins with those parameters that need gradients and are not watched yet: all of them
         at first, later those that were frozen or added."""
+        new = []
         for position, group in enumerate(param_groups):
             for index, parameter in enumerate(group['params']):
                 if parameter not in self._watched and parameter.requires_grad:
                     self._names.setdefault(parameter, f'{self._label}.{position}.{index}')
                     self._watch_one(parameter)
+                    new.append(parameter)
+        if new:
+            self._reduction.take_on(new)
 
     def _watch_one(self, parameter):
         group, index = self._member_of.get(parameter, ((parameter,), 0))

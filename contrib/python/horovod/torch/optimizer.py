@@ -16,6 +16,7 @@ from horovod.torch.exchange import GradientExchange
 from horovod.torch.grad_scaler import teach_scalers
 from horovod.torch.gradients import Reduction
 from horovod.torch.parameters import make_groups, name_parameters
+from horovod.torch.shared_gradients import SharedGradients, is_wanted
 
 
 class _DistributedOptimizer(torch.optim.Optimizer):
@@ -116,7 +117,7 @@ class _DistributedOptimizer(torch.optim.Optimizer):
 def DistributedOptimizer(optimizer, named_parameters=None, compression=Compression.none,
                          backward_passes_per_step=1, op=Average, gradient_predivide_factor=1.0,
                          num_groups=0, groups=None, sparse_as_dense=False,
-                         process_set=global_process_set):
+                         process_set=global_process_set, shared_gradients=None):
     """The optimizer with gradients that are reduced over all ranks before each step.
 
     The result is of the optimizer's own class too and shares its state and hyperparameters.
@@ -132,8 +133,16 @@ def DistributedOptimizer(optimizer, named_parameters=None, compression=Compressi
         deprecated name.
     sparse_as_dense: reduces sparse gradients as dense ones.
     process_set: whose ranks share gradients; on other ranks the optimizer is the given one.
+    shared_gradients: True: dense gradients of CPU parameters live in memory that all ranks of a
+        node map, where they are added up without a copy to anywhere. As with the
+        gradient_as_bucket_view of DistributedDataParallel, a ``parameter.grad`` kept from one
+        step is overwritten in the next: clone what you keep. Where zero_grad sets gradients to
+        None, a new one is copied there when it is complete; with set_to_none=False backward adds
+        to it there. No effect with a compression, on GPUs and on sparse gradients; not with
+        Adasum, which reduces no gradients. None: as HVD_SHARED_GRADIENTS says, 0 or 1.
     """
-    _check(optimizer, op, gradient_predivide_factor, backward_passes_per_step, process_set)
+    _check(optimizer, op, gradient_predivide_factor, backward_passes_per_step, process_set,
+           shared_gradients)
     if num_groups != 0:
         warnings.warn('num_groups is deprecated: use groups', DeprecationWarning, stacklevel=2)
         groups = num_groups if groups is None else groups
@@ -141,6 +150,8 @@ def DistributedOptimizer(optimizer, named_parameters=None, compression=Compressi
     trained = [parameter for group in optimizer.param_groups for parameter in group['params']
                if parameter.requires_grad]
     groups = make_groups(groups, trained)
+    # What is cast for the way is not added up where it is.
+    is_shared = is_wanted(shared_gradients) and compression is Compression.none
     teach_scalers()
     keep_out()
     exchange = None
@@ -150,13 +161,14 @@ def DistributedOptimizer(optimizer, named_parameters=None, compression=Compressi
     if process_set.included() and (process_set.size() > 1 or is_elastic()):
         if op == Adasum:
             return _mix_in(optimizer, AdasumOptimizer, names, compression, process_set)
+        shared = SharedGradients(sparse_as_dense) if is_shared else None
         reduction = Reduction(op, compression, gradient_predivide_factor, sparse_as_dense,
-                              process_set)
+                              process_set, shared)
         exchange = GradientExchange(reduction, names, groups, backward_passes_per_step)
     return _mix_in(optimizer, _DistributedOptimizer, exchange, backward_passes_per_step)
 
 
-def _check(optimizer, op, predivide_factor, passes, process_set):
+def _check(optimizer, op, predivide_factor, passes, process_set, shared_gradients):
     if isinstance(optimizer, (_DistributedOptimizer, AdasumOptimizer)):
         raise ValueError('the optimizer is a DistributedOptimizer already')
     if op == Adasum and process_set.size() & (process_set.size() - 1) != 0:
@@ -164,6 +176,9 @@ def _check(optimizer, op, predivide_factor, passes, process_set):
             'Running Adasum with non-power of 2 ranks is not supported yet.')
     if predivide_factor != 1.0 and op != Average:
         raise ValueError('gradient_predivide_factor not supported with op != Average')
+    if op == Adasum and shared_gradients:
+        raise ValueError('shared_gradients=True is not for op=Adasum, which reduces steps, not '
+                         'gradients: leave it out')
     if passes < 1:
         raise ValueError(f'backward_passes_per_step must be 1 or more, not {passes}')
 
