@@ -5,10 +5,11 @@
     contrib/bench/torch_training/bench.py --build build --layout 2 --models mlp,resnet50
     sudo contrib/bench/torch_training/bench.py --build build --layout 1,1      # two nodes
 
-Backends: hvd (DistributedOptimizer), ddp and ddp-views (torch's DistributedDataParallel on Gloo,
-without and with gradient_as_bucket_view; on NCCL with --device cuda), horovod (needs --horovod
-$(horovod_env.sh)), and alone: as many processes, that train at the same time without a word to each
-other, which is the ideal.
+Backends: hvd (DistributedOptimizer), hvd-shared (with shared_gradients=True; --set-to-none and
+--set-to-zero tell whether a gradient is copied there or made there), ddp and ddp-views (torch's
+DistributedDataParallel on Gloo, without and with gradient_as_bucket_view; on NCCL with --device
+cuda), horovod (needs --horovod $(horovod_env.sh)), and alone: as many processes, that train at the
+same time without a word to each other, which is the ideal.
 "hvd+NAME=VALUE" is a backend, too: with that environment variable.
 All jobs of a model are there from the start and take a few steps in turn, so that the ratios hold
 on a busy machine, too; the others sleep meanwhile (Horovod, which does not, is stopped).
@@ -50,7 +51,7 @@ def environment(options, backend):
     env = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
     env['OMP_NUM_THREADS'] = '1'
     backend, *settings = backend.split('+')
-    if backend == 'hvd':
+    if backend in ('hvd', 'hvd-shared'):
         env['HVD_LIBRARY'] = os.path.abspath(
             os.path.join(options.build, 'collectives', 'libhvd.so'))
         env['HVD_GPU_MODULE'] = os.path.abspath(
@@ -139,7 +140,7 @@ def command(options, model, backend, path):
     return [*launcher, python, os.path.join(HERE, 'worker.py'), path, backend.split('+')[0], model,
             '--batch', str(options.batch or batch), '--pixels', str(options.pixels or pixels),
             '--layout', options.layout, '--device', options.device,
-            *['--set-to-none'] * options.set_to_none]
+            *['--set-to-none'] * options.set_to_none, *['--set-to-zero'] * options.set_to_zero]
 
 
 def measure(options, model):
@@ -213,12 +214,16 @@ def parse():
     parser.add_argument('--batch', type=int, help='pictures of a rank')
     parser.add_argument('--pixels', type=int, help='side of a picture')
     parser.add_argument('--bind', help="hvdrun's, on one node")
-    parser.add_argument('--set-to-none', action='store_true',
-                        help='gradients are None before a step: the default of torch >= 2')
+    gradients = parser.add_mutually_exclusive_group()
+    gradients.add_argument('--set-to-none', action='store_true',
+                           help='gradients are None before a step: the default of torch >= 2')
+    gradients.add_argument('--set-to-zero', action='store_true',
+                           help='gradients are zeros before a step: the default of torch < 2')
     parser.add_argument('--csv', metavar='FILE')
     parser.add_argument('--json', metavar='FILE')
     options = parser.parse_args()
-    everything = ['alone', 'hvd', 'ddp', 'ddp-views'] + ['horovod'] * bool(options.horovod)
+    everything = ['alone', 'hvd', *['hvd-shared'] * (options.device == 'cpu'), 'ddp', 'ddp-views',
+                  *['horovod'] * bool(options.horovod)]
     options.backends = options.backends.split(',') if options.backends else everything
     return options
 

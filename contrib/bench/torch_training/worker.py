@@ -83,6 +83,8 @@ class DdpViews(Ddp):
 class Hvd(Alone):
     """hvd, or Horovod where that is what Python finds."""
 
+    settings = {}
+
     def join(self, meet):
         import horovod.torch
         self.hvd = horovod.torch
@@ -91,10 +93,14 @@ class Hvd(Alone):
     def distribute(self, model, optimizer):
         self.hvd.broadcast_parameters(model.state_dict(), root_rank=0)
         return model, self.hvd.DistributedOptimizer(
-            optimizer, named_parameters=model.named_parameters())
+            optimizer, named_parameters=model.named_parameters(), **self.settings)
 
     def leave(self):
         self.hvd.shutdown()
+
+
+class HvdShared(Hvd):
+    settings = {'shared_gradients': True}
 
 
 class Horovod(Hvd):
@@ -121,7 +127,8 @@ class Horovod(Hvd):
         super().join(meet)
 
 
-BACKENDS = {'alone': Alone, 'ddp': Ddp, 'ddp-views': DdpViews, 'hvd': Hvd, 'horovod': Horovod}
+BACKENDS = {'alone': Alone, 'ddp': Ddp, 'ddp-views': DdpViews, 'hvd': Hvd, 'hvd-shared': HvdShared,
+            'horovod': Horovod}
 
 
 def choose_device(options):
@@ -147,6 +154,10 @@ def make_step(options, backend, device):
         if options.set_to_none:  # Horovod's zero_grad has no such argument
             for parameter in model.parameters():
                 parameter.grad = None
+        elif options.set_to_zero:
+            for parameter in model.parameters():
+                if parameter.grad is not None:
+                    parameter.grad.zero_()
         else:
             optimizer.zero_grad()
         torch.nn.functional.cross_entropy(model(pictures), labels).backward()
@@ -164,7 +175,9 @@ def parse():
     parser.add_argument('--pixels', type=int, required=True)
     parser.add_argument('--layout', required=True)
     parser.add_argument('--device', choices=('cpu', 'cuda'), default='cpu')
-    parser.add_argument('--set-to-none', action='store_true')
+    gradients = parser.add_mutually_exclusive_group()
+    gradients.add_argument('--set-to-none', action='store_true')
+    gradients.add_argument('--set-to-zero', action='store_true')
     options = parser.parse_args()
     options.layout = [int(count) for count in options.layout.split(',')]
     options.ranks = sum(options.layout)
