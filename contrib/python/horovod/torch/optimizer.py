@@ -8,6 +8,7 @@ import torch
 
 from horovod.common.basics import Adasum, Average
 from horovod.common.elastic import is_elastic
+from horovod.common.library import lib
 from horovod.common.process_sets import UNKNOWN_SET, global_process_set
 from horovod.torch.adasum_optimizer import AdasumOptimizer
 from horovod.torch.compression import Compression
@@ -138,8 +139,9 @@ def DistributedOptimizer(optimizer, named_parameters=None, compression=Compressi
         gradient_as_bucket_view of DistributedDataParallel, a ``parameter.grad`` kept from one
         step is overwritten in the next: clone what you keep. Where zero_grad sets gradients to
         None, a new one is copied there when it is complete; with set_to_none=False backward adds
-        to it there. No effect with a compression, on GPUs and on sparse gradients; not with
-        Adasum, which reduces no gradients. None: as HVD_SHARED_GRADIENTS says, 0 or 1.
+        to it there. No effect with a compression, on GPUs, on sparse gradients and in jobs of
+        several nodes; not with Adasum, which reduces no gradients. None: as HVD_SHARED_GRADIENTS
+        says, 0 or 1. Takes the bytes of all such parameters at once.
     """
     _check(optimizer, op, gradient_predivide_factor, backward_passes_per_step, process_set,
            shared_gradients)
@@ -150,8 +152,9 @@ def DistributedOptimizer(optimizer, named_parameters=None, compression=Compressi
     trained = [parameter for group in optimizer.param_groups for parameter in group['params']
                if parameter.requires_grad]
     groups = make_groups(groups, trained)
-    # What is cast for the way is not added up where it is.
-    is_shared = is_wanted(shared_gradients) and compression is Compression.none
+    # What is cast for the way is not added up where it is, nor what goes to other nodes.
+    is_shared = (is_wanted(shared_gradients) and compression is Compression.none
+                 and lib.hvd_local_size() == lib.hvd_size())
     teach_scalers()
     keep_out()
     exchange = None
