@@ -215,6 +215,17 @@ bool hvd_plan_fits(struct hvd_known *known, const struct hvd_proposal *proposal)
             hvd_validate_pair(known, proposal, NULL) == 0);
 }
 
+/* Tensors that were fused may differ in that: a rank may have had one elsewhere. */
+static bool are_shared(const struct hvd_plan_batch *planned)
+{
+    bool are = true;
+
+    for (size_t i = 0; i < planned->count && are; i++) {
+        are = planned->tensors[i].known->proposal->is_shared;
+    }
+    return are;
+}
+
 struct hvd_batch *hvd_plan_make_batch(const struct hvd_plan_batch *planned, bool is_void)
 {
     const struct hvd_proposal *first = planned->tensors[0].known->proposal;
@@ -223,7 +234,7 @@ struct hvd_batch *hvd_plan_make_batch(const struct hvd_plan_batch *planned, bool
         .set = HVD_SET_GLOBAL,
         .lane = planned->lane,
         .count = (int64_t)planned->count,
-        .is_shared = first->is_shared,
+        .is_shared = are_shared(planned),
     };
     struct hvd_batch *batch = hvd_batch_create(&header);
 

@@ -123,13 +123,23 @@ static bool waits_for_group(struct hvd_coordinator *coordinator,
 
 /* --- what is ready --- */
 
+/* Whether all ranks have it in the same group; in which memory does not matter. */
+static bool have_one_group(const struct hvd_tally *tally)
+{
+    const struct hvd_proposal *first = hvd_tally_proposal(tally);
+    bool have = first->group != 0;
+
+    for (int i = 0; i < tally->described && have; i++) {
+        have = tally->descriptions[i]->group == first->group &&
+               tally->descriptions[i]->group_size == first->group_size;
+    }
+    return have;
+}
+
 static void check(struct hvd_ready *ready)
 {
-    const struct hvd_tally *tally = ready->tally;
-    bool is_alone = tally->described + (tally->known != NULL ? 1 : 0) == 1;
-
-    ready->status = hvd_validate(tally, &ready->error);
-    ready->in_group = is_alone && hvd_tally_proposal(tally)->group != 0;
+    ready->status = hvd_validate(ready->tally, &ready->error);
+    ready->in_group = have_one_group(ready->tally);
 }
 
 int hvd_coordinator_add(struct hvd_coordinator *coordinator, struct hvd_tally *tally,

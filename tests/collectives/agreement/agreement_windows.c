@@ -225,9 +225,12 @@ static void shuffle(struct job *job, int *order, int count)
 }
 
 /* What differs from rank to rank, and from call to call. */
-static void vary(struct job *job, struct hvd_proposal *proposal)
+static void vary(struct job *job, int rank, struct hvd_proposal *proposal)
 {
-    proposal->is_shared = proposal->is_shared && job_draw(job, 20) != 0;
+    /* For a while all of one rank's are elsewhere, so that plans are made meanwhile. */
+    bool is_elsewhere = (rank + job->windows / 8) % 5 == 0;
+
+    proposal->is_shared = proposal->is_shared && !is_elsewhere && job_draw(job, 60) != 0;
     if (proposal->kind == HVD_KIND_ALLGATHER && proposal->ndim > 0) {
         proposal->shape[0] = (int64_t)job_draw(job, 9);
     }
@@ -248,7 +251,7 @@ static void submit_item(struct job *job, struct program *program, int rank,
                          ? item->odd
                          : item->set->tensors[item->first + i].proposal;
         tensors[i].name = item->set->tensors[item->first + i].name;
-        vary(job, &tensors[i]);
+        vary(job, rank, &tensors[i]);
         group[i] = &tensors[i];
         program_wait_for(program, tensors[i].name); /* if it is still under way */
     }
