@@ -297,11 +297,12 @@ void hvd_free(void *data); /* what hvd_request_take handed over; NULL is fine */
  * them up there, without a copy to anywhere, if all ranks gave such memory. Of two ranks
  * of one node that takes a fifth to a half of the time. Elsewhere it is memory like any
  * other: several nodes, one rank, a wire type, a prescale, less than 16 KiB, ranks that
- * must not reach each other (HVD_SINGLE_COPY=0). */
+ * must not reach each other (HVD_SINGLE_COPY=0). Take few pieces, for many tensors each: a
+ * rank keeps 64 of each other one mapped. */
 
 /* Zeroed memory, on a page, that the caller ends with hvd_shared_free. It belongs to the
  * process and outlives the job, so before hvd_init and after hvd_shutdown both may be
- * called, too; a forked child shares it. Counts once in the memory of the node; tools
+ * called, too; a forked child has the same memory. Counts once in the memory of the node; tools
  * that add up what each process maps count it once for each rank. Returns 0,
  * HVD_ERR_NOMEM or HVD_ERR_SYS. Any thread. */
 int hvd_shared_alloc(size_t bytes, void **out, struct hvd_error *err);

@@ -90,8 +90,8 @@ static int set_tensors(struct hvd_run *run)
 /* Of tensors that all ranks of the node map. */
 static int share_whole(struct hvd_run *run, struct hvd_schedule_query *query)
 {
-    if (!run->is_shared || run->prescale != 1.0 || !query->geometry.has_single_copy ||
-        run->convert != NULL) {
+    if (!run->is_shared || run->prescale != 1.0 ||
+        !hvd_shm_region_can_map(run->team->region) || run->convert != NULL) {
         return 0;
     }
     query->shared_tensors = run->entry_count;

@@ -81,12 +81,33 @@ static int reduce_block(struct hvd_run *run, const struct hvd_step *step, int64_
     return 0;
 }
 
+/* Maps all that a step touches, which may take a while. */
+static int map_all(struct hvd_run *run, const struct hvd_step *step, size_t left)
+{
+    int64_t begin = step->begin;
+    int status = 0;
+
+    while (left > 0 && status == 0) {
+        size_t bytes = left;
+
+        if (hvd_segments_at(&run->output, begin, &bytes) != NULL) {
+            status = find_sources(run, step->from, run->output.last, 0);
+        }
+        begin += (int64_t)bytes;
+        left -= bytes;
+    }
+    return status;
+}
+
 int hvd_run_reduce_shared(struct hvd_run *run, const struct hvd_step *step)
 {
     int64_t begin = step->begin;
     size_t left = step->count * hvd_dtype_bytes(run->reduction.dtype);
-    int status = 0;
+    int status = map_all(run, step, left);
 
+    if (status != 0) {
+        return status;
+    }
     if (!hvd_team_begin_stores(run->team)) {
         return HVD_INPROGRESS;
     }

@@ -26,9 +26,9 @@ bool hvd_schedule_is_shared_sum(const struct hvd_schedule *schedule)
     const struct hvd_schedule_query *query = &schedule->query;
     int64_t bytes = query->count * (int64_t)query->element_bytes;
 
-    return query->shared_tensors > 0 && query->collective == HVD_COLL_ALLREDUCE &&
-           query->layout->nodes == 1 && schedule->local_size > 1 &&
-           bytes >= (int64_t)query->geometry.shared_bytes &&
+    return query->shared_tensors > 0 && query->count > 0 &&
+           query->collective == HVD_COLL_ALLREDUCE && query->layout->nodes == 1 &&
+           schedule->local_size > 1 && bytes >= (int64_t)query->geometry.shared_bytes &&
            query->shared_tensors <=
                (int64_t)(query->geometry.slot_bytes / HVD_SHARED_OFFER_BYTES);
 }

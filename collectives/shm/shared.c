@@ -16,6 +16,7 @@
 struct piece {
     struct piece *next;
     uint64_t number;
+    pid_t owner; /* a forked child has the mapping, and no part in it */
     int fd;
     char *map; /* the first page, then the memory */
     size_t map_bytes;
@@ -25,6 +26,22 @@ struct piece {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct piece *pieces;
 static _Atomic int piece_count;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void before_fork(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+static void after_fork(void)
+{
+    pthread_mutex_unlock(&lock);
+}
+
+static void watch_forks(void)
+{
+    pthread_atfork(before_fork, after_fork, after_fork);
+}
 
 static int map_piece(struct piece *piece, struct hvd_error *err)
 {
@@ -63,7 +80,7 @@ static void close_piece(struct piece *piece)
     if (piece->map != NULL) {
         munmap(piece->map, piece->map_bytes);
     }
-    if (piece->fd >= 0) {
+    if (piece->fd >= 0 && piece->owner == getpid()) {
         /* Who still maps it would keep its memory. */
         fallocate(piece->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
                   (off_t)piece->map_bytes);
@@ -93,6 +110,8 @@ int hvd_shared_create(size_t bytes, void **out, struct hvd_error *err)
     if (piece == NULL) {
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for shared memory");
     }
+    pthread_once(&once, watch_forks);
+    piece->owner = getpid();
     piece->first = hvd_shm_round_to_page(1);
     piece->map_bytes = piece->first + hvd_shm_round_to_page(bytes > 0 ? bytes : 1);
     status = open_piece(piece, err);
@@ -158,7 +177,8 @@ bool hvd_shared_find(const void *memory, size_t bytes, struct hvd_shared_place *
     }
     pthread_mutex_lock(&lock);
     piece = pieces;
-    while (piece != NULL && !is_within(piece, (uintptr_t)memory, bytes)) {
+    while (piece != NULL &&
+           (piece->owner != getpid() || !is_within(piece, (uintptr_t)memory, bytes))) {
         piece = piece->next;
     }
     if (piece != NULL) {

@@ -2,6 +2,7 @@
 /* The pieces of shared memory of the node's other ranks, mapped here. */
 #include "collectives/shm/shared_peers.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +14,7 @@
 #include "gpu_binding/log.h"
 
 enum {
-    KEPT = 16, /* pieces of one rank */
+    KEPT = 64, /* pieces of one rank */
 };
 
 struct mapping {
@@ -46,29 +47,33 @@ void hvd_shared_unmap(struct hvd_shm *shm)
     shm->peers = NULL;
 }
 
-/* Of a piece that could not be opened or mapped: its owner may be gone. */
+/* Of a piece that could not be opened or mapped, with errno: its owner may be gone. */
 static int failure(const struct hvd_shm *shm, int local_rank, const char *reason)
 {
+    int found = errno;
+
     if (!hvd_shm_is_there(shm, local_rank)) {
         return HVD_INPROGRESS;
     }
-    hvd_log(HVD_LOG_ERROR, "the shared memory of local rank %d cannot be used: %s",
+    errno = found;
+    hvd_log(HVD_LOG_ERROR, "the shared memory of local rank %d cannot be used: %s: %m",
             local_rank, reason);
     return HVD_ERR_SYS;
 }
 
-/* The piece begins with its number; else the descriptor belongs to something else by now.
- */
+/* The piece begins with its number; else the descriptor belongs to something else by now. */
 static int map_file(const struct hvd_shm *shm, int local_rank, int file,
                     struct mapping *mapping)
 {
     uint64_t number = 0;
     struct stat facts;
 
+    errno = ENOENT;
     if (fstat(file, &facts) != 0 ||
         pread(file, &number, sizeof(number), 0) != (ssize_t)sizeof(number) ||
         number != mapping->number) {
-        return failure(shm, local_rank, "it was freed while a request used it");
+        return failure(shm, local_rank,
+                       "another file is where it was; free it when no request uses it");
     }
     mapping->bytes = (size_t)facts.st_size;
     /* Now, because later is in the midst of adding up. */
@@ -77,10 +82,18 @@ static int map_file(const struct hvd_shm *shm, int local_rank, int file,
     if (mapping->map == MAP_FAILED) {
         return failure(
             shm, local_rank,
-            "no room to map it; does a limit on address space (ulimit -v) hold?");
+            "it cannot be mapped; raise the limit on address space (ulimit -v)");
     }
     madvise(mapping->map, mapping->bytes, MADV_DONTFORK);
     return 0;
+}
+
+static int open_descriptor(pid_t pid, int64_t fd)
+{
+    char path[64];
+
+    snprintf(path, sizeof(path), "/proc/%d/fd/%lld", (int)pid, (long long)fd);
+    return open(path, O_RDWR | O_CLOEXEC);
 }
 
 static int open_piece(const struct hvd_shm *shm, int local_rank,
@@ -88,14 +101,14 @@ static int open_piece(const struct hvd_shm *shm, int local_rank,
 {
     const struct hvd_shm_line *line = hvd_shm_line_of(shm, local_rank);
     struct mapping opened = {.number = place->number};
-    char path[64];
-    int file, status;
+    int file = open_descriptor(atomic_load(&line->pid), place->fd);
+    int status;
 
-    snprintf(path, sizeof(path), "/proc/%d/fd/%lld", (int)atomic_load(&line->pid),
-             (long long)place->fd);
-    file = open(path, O_RDWR | O_CLOEXEC);
     if (file < 0) {
-        return failure(shm, local_rank, "it cannot be opened in /proc");
+        return failure(
+            shm, local_rank,
+            "its descriptor cannot be opened in /proc; raise the limit on open "
+            "files (ulimit -n) if there are too many");
     }
     status = map_file(shm, local_rank, file, &opened);
     close(file);
@@ -104,6 +117,24 @@ static int open_piece(const struct hvd_shm *shm, int local_rank,
         *mapping = opened;
     }
     return status;
+}
+
+bool hvd_shared_can_map(const struct hvd_shm *shm, int local_rank)
+{
+    const struct hvd_shm_line *line = hvd_shm_line_of(shm, local_rank);
+    int file = open_descriptor(atomic_load(&line->pid), line->fd);
+    struct stat theirs, ours;
+    bool can = file >= 0 && fstat(file, &theirs) == 0 && fstat(shm->fd, &ours) == 0 &&
+               theirs.st_dev == ours.st_dev && theirs.st_ino == ours.st_ino;
+
+    if (!can) {
+        hvd_log(HVD_LOG_DEBUG, "cannot map the shared memory of local rank %d: %m",
+                local_rank);
+    }
+    if (file >= 0) {
+        close(file);
+    }
+    return can;
 }
 
 static struct mapping *find(struct hvd_shared_peer *peer, uint64_t number)
@@ -130,7 +161,9 @@ int hvd_shared_map(struct hvd_shm *shm, int local_rank,
         return HVD_ERR_NOMEM;
     }
     if (place->number == 0) {
-        return failure(shm, local_rank, "it was freed while a request used it");
+        errno = EFAULT;
+        return failure(shm, local_rank,
+                       "it was freed before the request that uses it began");
     }
     peer = &shm->peers[local_rank];
     mapping = find(peer, place->number);

@@ -13,6 +13,10 @@
 #include "collectives/shm/shared.h"
 #include "collectives/shm/shm.h"
 
+/* Whether this rank can map what a local rank shares, by trying what is there for sure: the node's
+ * memory, once the rank has said who it is. */
+bool hvd_shared_can_map(const struct hvd_shm *shm, int local_rank);
+
 /* Where a local rank's place is in this process; *out stays good until the next call for
  * the same rank. Returns 0; HVD_INPROGRESS when the rank has died or has hidden, which
  * others will tell; HVD_ERR_SYS, logged. */

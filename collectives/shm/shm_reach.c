@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "collectives/control/clock.h"
+#include "collectives/shm/shared_peers.h"
 #include "collectives/shm/shm_state.h"
 #include "gpu_binding/log.h"
 
@@ -21,6 +22,7 @@ enum verdict {
     UNKNOWN,
     CANNOT,
     CAN,
+    CAN_MAP, /* shared memory, too */
 };
 
 void hvd_shm_introduce(struct hvd_shm *shm)
@@ -31,6 +33,7 @@ void hvd_shm_introduce(struct hvd_shm *shm)
         shm->secret = 0; /* the others cannot be sure of this rank then */
     }
     line->secret = shm->secret;
+    line->fd = shm->fd;
     line->secret_at = (uint64_t)(uintptr_t)&shm->secret;
     if (!shm->sizes.reaches || shm->secret == 0) {
         atomic_store(&line->verdict, CANNOT);
@@ -157,7 +160,7 @@ static bool can_reach(const struct hvd_shm *shm, int local_rank)
 static void try_others(struct hvd_shm *shm)
 {
     struct hvd_shm_line *own = hvd_shm_line_of(shm, shm->local_rank);
-    bool can = true;
+    bool can = true, maps = true;
 
     for (int i = 0; i < shm->sizes.local_size; i++) {
         if (atomic_load(&hvd_shm_line_of(shm, i)->pid) == 0) {
@@ -167,7 +170,10 @@ static void try_others(struct hvd_shm *shm)
     for (int i = 0; i < shm->sizes.local_size && can; i++) {
         can = i == shm->local_rank || can_reach(shm, i);
     }
-    atomic_store(&own->verdict, can ? CAN : CANNOT);
+    for (int i = 0; i < shm->sizes.local_size && maps; i++) {
+        maps = i == shm->local_rank || hvd_shared_can_map(shm, i);
+    }
+    atomic_store(&own->verdict, !can ? CANNOT : maps ? CAN_MAP : CAN);
     for (int i = 0; i < shm->sizes.local_size; i++) {
         if (i != shm->local_rank) {
             hvd_shm_ring(shm, i);
@@ -177,7 +183,7 @@ static void try_others(struct hvd_shm *shm)
 
 bool hvd_shm_settle(struct hvd_shm *shm)
 {
-    bool can = true;
+    bool can = true, maps = true;
 
     if (shm->is_settled) {
         return true;
@@ -191,9 +197,11 @@ bool hvd_shm_settle(struct hvd_shm *shm)
         if (verdict == UNKNOWN) {
             return false;
         }
-        can = can && verdict == CAN;
+        can = can && verdict != CANNOT;
+        maps = maps && verdict == CAN_MAP;
     }
     shm->can_reach = can;
+    shm->can_map = maps;
     shm->is_settled = true;
     hvd_log(HVD_LOG_DEBUG, "the ranks of this node %s each other's memory",
             can ? "reach" : "do not reach");
@@ -203,6 +211,11 @@ bool hvd_shm_settle(struct hvd_shm *shm)
 bool hvd_shm_can_reach(const struct hvd_shm *shm)
 {
     return shm->can_reach;
+}
+
+bool hvd_shm_can_map(const struct hvd_shm *shm)
+{
+    return shm->can_map;
 }
 
 /* Who has died while it wrote does not say that it has ended. */

@@ -27,6 +27,9 @@ bool hvd_shm_settle(struct hvd_shm *shm);
 /* Whether every rank of the node can reach every other one; false before it is settled. */
 bool hvd_shm_can_reach(const struct hvd_shm *shm);
 
+/* Likewise, and can map what every other one shares (shared_peers.h). */
+bool hvd_shm_can_map(const struct hvd_shm *shm);
+
 /* Copies what a local rank has at an address, or to there. Returns 0; HVD_INPROGRESS when
  * the rank has died or has hidden, which others will tell; HVD_ERR_ARG when it has no
  * such memory; HVD_ERR_SYS, logged. */

@@ -214,6 +214,11 @@ int hvd_shm_region_write(const struct hvd_shm_region *region, int local_rank,
     return hvd_shm_write(region->shm, local_rank, address, from, bytes);
 }
 
+bool hvd_shm_region_can_map(const struct hvd_shm_region *region)
+{
+    return hvd_shm_can_map(region->shm);
+}
+
 int hvd_shm_region_find_shared(const struct hvd_shm_region *region, int local_rank,
                                const struct hvd_shared_place *place, char **out)
 {

@@ -52,6 +52,9 @@ int hvd_shm_region_read(const struct hvd_shm_region *region, int local_rank,
 int hvd_shm_region_write(const struct hvd_shm_region *region, int local_rank,
                          uint64_t address, const void *from, size_t bytes);
 
+/* As hvd_shm_can_map. */
+bool hvd_shm_region_can_map(const struct hvd_shm_region *region);
+
 /* As hvd_shared_map, _begin_stores and _end_stores. */
 int hvd_shm_region_find_shared(const struct hvd_shm_region *region, int local_rank,
                                const struct hvd_shared_place *place, char **out);

@@ -23,6 +23,7 @@ struct hvd_shm_line {
     _Atomic int32_t pid; /* 0: what follows is not there yet */
     uint64_t secret;
     uint64_t secret_at; /* address in the rank */
+    int64_t fd; /* of the node's memory, in the rank */
     _Atomic int32_t
         writes_to; /* local rank + 1, or HVD_SHM_WRITES_TO_ALL, while this rank
                                 * may write there; else 0 */
@@ -49,6 +50,7 @@ struct hvd_shm {
     uint64_t secret; /* the others read it where it is */
     bool is_settled;
     bool can_reach;
+    bool can_map;
     struct hvd_shared_peer *peers; /* [local_size], or NULL; shared_peers.c */
 };
 
