@@ -141,8 +141,9 @@ int main(int argc, char **argv)
     printf("next %d: %d %s\n", rank, status, err.text);
     fflush(stdout);
     hvd_shutdown();
-    if (is_shared && !is_mine(data)) {
-        printf("next %d: broken, what it has taken back was written to\n", rank);
+    if (is_shared) {
+        printf("kept %d: %s\n", rank, is_mine(data) ? "yes" : "no");
+        fflush(stdout);
     }
     take_back(data, is_shared);
     return 3;

@@ -81,7 +81,7 @@ static void test_owner(void)
     struct hvd_shared_place place, other;
     struct hvd_error err = {0};
     void *memory = NULL;
-    char byte, *one, *two;
+    char byte = 0, *one, *two;
 
     tap_ok(!hvd_shared_find(&byte, 1, &place), "without any, nothing is shared");
     one = create(BYTES);

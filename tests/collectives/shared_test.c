@@ -4,6 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -183,6 +185,22 @@ static bool sums_up(float *data, int64_t count, const char *name, int first, int
     return is_good;
 }
 
+/* Whether a process may read the one that has started it, as ranks read each other. */
+static bool may_reach(void)
+{
+    char byte = 1, read = 0;
+    int code = -1;
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        struct iovec near = {&read, 1}, far = {&byte, 1};
+
+        _exit(process_vm_readv(getppid(), &near, 1, &far, 1, 0) == 1 ? 0 : 1);
+    }
+    waitpid(pid, &code, 0);
+    return code == 0;
+}
+
 static void test_mapped(void)
 {
     float *data = (float *)shared(LARGE * sizeof(float));
@@ -193,9 +211,13 @@ static void test_mapped(void)
     report(is_good, "a large tensor is added up");
     if (hvd_local_size() < size) {
         report(others == 0, "between nodes nobody maps it");
-    } else if (rank == 0 && others == 0) {
-        tap_skip("each rank of the node maps that of all others",
-                 "this machine does not let ranks reach each other");
+    } else if (others == 0 && getenv("HVD_SINGLE_COPY") != NULL) {
+        report(true, "ranks that are not to reach each other map nothing");
+    } else if (others == 0 && !may_reach()) {
+        if (rank == 0) {
+            tap_skip("each rank of the node maps that of all others",
+                     "this machine does not let ranks reach each other");
+        }
         call_barrier();
     } else {
         report(others == size - 1, "each rank of the node maps that of all others");
