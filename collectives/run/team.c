@@ -73,7 +73,8 @@ int hvd_team_init(struct hvd_team *team, const struct hvd_boot *boot, const int 
     }
     team->rank = hvd_team_member(team, boot->rank);
     team->base = hvd_shm_region_base(team->region);
-    hvd_choice_table_choose(team->algorithms, hvd_shape_of(team->layout), &team->choices);
+    hvd_choice_table_choose(team->algorithms, hvd_shape_here(team->layout),
+                            &team->choices);
     status = init_local_ranks(team, boot);
     if (status != 0) {
         return hvd_fail(err, status, "no memory for a team of %d ranks", count);

@@ -20,9 +20,36 @@ static const int few_ranks = 4;
  * messages that a part costs more are as long as what it saves. */
 static const int64_t worth_cutting = 32 << 10;
 
+/* Likewise, on two cores of an AMD EPYC (Zen 5, a share in a large L3): memory that the kernel
+ * copies between processes costs 3 us to begin with, and then about twice what slots do where
+ * both cores have one L3, as much or 10 % less where each has its own. So sums and broadcasts
+ * go through slots at any size, blocks until they are large. An output of 8 MiB and more is
+ * better fetched than added up by each, with any number of ranks. */
+static const int64_t lanes_bytes_of_amd = 8 << 20;
+static const int64_t stored_bytes_of_two_amd = 16 << 20;
+static const int64_t single_bytes_of_amd = 32 << 10;
+
 struct hvd_shape hvd_shape_of(const struct hvd_layout *layout)
 {
-    return (struct hvd_shape){layout->nodes, hvd_lanes_widest(layout)};
+    return (struct hvd_shape){.nodes = layout->nodes, .ranks = hvd_lanes_widest(layout)};
+}
+
+struct hvd_shape hvd_shape_here(const struct hvd_layout *layout)
+{
+    struct hvd_shape shape = hvd_shape_of(layout);
+
+    shape.cpu = hvd_cpu_here();
+    return shape;
+}
+
+enum hvd_cpu hvd_cpu_here(void)
+{
+#ifdef __x86_64__
+    __builtin_cpu_init();
+    return __builtin_cpu_is("amd") ? HVD_CPU_AMD : HVD_CPU_OTHER;
+#else
+    return HVD_CPU_OTHER;
+#endif
 }
 
 /* Likewise: of a block that one other rank wants, and that several do; it is then put
@@ -56,10 +83,16 @@ static struct hvd_choice *add(struct hvd_choice_list *list, int64_t from,
     return row;
 }
 
-static void choose_single_sum(int ranks, enum hvd_collective collective,
-                              struct hvd_choice_list *list)
+static void choose_large_sum(struct hvd_shape shape, enum hvd_collective collective,
+                             struct hvd_choice_list *list)
 {
-    if (collective == HVD_COLL_REDUCESCATTER && ranks > 1) {
+    int ranks = shape.ranks;
+
+    if (shape.cpu == HVD_CPU_AMD) {
+        if (ranks == 2 || (ranks > 2 && collective == HVD_COLL_REDUCESCATTER)) {
+            add(list, lanes_bytes_of_amd, HVD_ALGORITHM_LANES);
+        }
+    } else if (collective == HVD_COLL_REDUCESCATTER && ranks > 1) {
         add(list, ranks == 2 ? single_scatter_bytes : single_sum_bytes,
             HVD_ALGORITHM_SINGLE);
     } else if (ranks == 2) {
@@ -68,17 +101,17 @@ static void choose_single_sum(int ranks, enum hvd_collective collective,
     }
 }
 
-static void choose_on_node(int ranks, enum hvd_collective collective,
+static void choose_on_node(struct hvd_shape shape, enum hvd_collective collective,
                            struct hvd_choice_list *list)
 {
-    int64_t small = ranks > few_ranks ? small_bytes : small_bytes_of_few;
+    int64_t small = shape.ranks > few_ranks ? small_bytes : small_bytes_of_few;
 
     add(list, 0, HVD_ALGORITHM_LINE);
     add(list, HVD_LINE_BYTES + 1, HVD_ALGORITHM_FULL);
-    if (ranks > 2 && collective == HVD_COLL_ALLREDUCE) {
+    if (shape.ranks > 2 && collective == HVD_COLL_ALLREDUCE) {
         add(list, small + 1, HVD_ALGORITHM_LANES);
     }
-    choose_single_sum(ranks, collective, list);
+    choose_large_sum(shape, collective, list);
 }
 
 size_t hvd_choice_message_chunk(struct hvd_shape shape)
@@ -110,21 +143,31 @@ static void choose_between(struct hvd_shape shape, int partners,
     }
 }
 
-static void choose_broadcast(int ranks, struct hvd_choice_list *list)
+static void choose_broadcast(struct hvd_shape shape, struct hvd_choice_list *list)
 {
     add(list, 0, HVD_ALGORITHM_SLOTS);
-    if (ranks <= 2) {
+    if (shape.cpu == HVD_CPU_AMD) {
+        return;
+    }
+    if (shape.ranks <= 2) {
         add(list, single_bytes, HVD_ALGORITHM_SINGLE);
     }
-    if (ranks <= 3) {
-        add(list, ranks == 3 ? 2 * shared_bytes : shared_bytes, HVD_ALGORITHM_STORES);
+    if (shape.ranks <= 3) {
+        add(list, shape.ranks == 3 ? 2 * shared_bytes : shared_bytes,
+            HVD_ALGORITHM_STORES);
     }
 }
 
-static void choose_allgather(int ranks, struct hvd_choice_list *list)
+static void choose_allgather(struct hvd_shape shape, struct hvd_choice_list *list)
 {
+    int ranks = shape.ranks;
+
     add(list, 0, HVD_ALGORITHM_SLOTS);
-    if (ranks == 2) {
+    if (shape.cpu == HVD_CPU_AMD) {
+        if (ranks == 2) {
+            add(list, stored_bytes_of_two_amd, HVD_ALGORITHM_STORES);
+        }
+    } else if (ranks == 2) {
         add(list, single_bytes * ranks, HVD_ALGORITHM_SINGLE);
         add(list, stored_bytes_of_two, HVD_ALGORITHM_STORES);
     } else {
@@ -133,11 +176,13 @@ static void choose_allgather(int ranks, struct hvd_choice_list *list)
     }
 }
 
-static void choose_alltoall(int ranks, struct hvd_choice_list *list)
+static void choose_alltoall(struct hvd_shape shape, struct hvd_choice_list *list)
 {
+    int64_t block = shape.cpu == HVD_CPU_AMD ? single_bytes_of_amd : single_bytes;
+
     add(list, 0, HVD_ALGORITHM_SLOTS);
-    if (single_bytes * ranks < stored_bytes) {
-        add(list, single_bytes * ranks, HVD_ALGORITHM_SINGLE);
+    if (block * shape.ranks < stored_bytes) {
+        add(list, block * shape.ranks, HVD_ALGORITHM_SINGLE);
     }
     add(list, stored_bytes, HVD_ALGORITHM_STORES);
 }
@@ -151,9 +196,9 @@ static void choose_moves(struct hvd_shape shape, struct hvd_choice_list *of)
         add(&of[HVD_COLL_ALLTOALL], 0, HVD_ALGORITHM_SHIFTS);
         return;
     }
-    choose_broadcast(shape.ranks, &of[HVD_COLL_BROADCAST]);
-    choose_allgather(shape.ranks, &of[HVD_COLL_ALLGATHER]);
-    choose_alltoall(shape.ranks, &of[HVD_COLL_ALLTOALL]);
+    choose_broadcast(shape, &of[HVD_COLL_BROADCAST]);
+    choose_allgather(shape, &of[HVD_COLL_ALLGATHER]);
+    choose_alltoall(shape, &of[HVD_COLL_ALLTOALL]);
 }
 
 void hvd_choices_usual(struct hvd_shape shape, struct hvd_choices *choices)
@@ -166,7 +211,7 @@ void hvd_choices_usual(struct hvd_shape shape, struct hvd_choices *choices)
     hvd_grid_make(shape.nodes, 0, &grid);
     for (int i = 0; i < 2; i++) {
         if (shape.nodes == 1) {
-            choose_on_node(shape.ranks, sums[i], &choices->of[sums[i]]);
+            choose_on_node(shape, sums[i], &choices->of[sums[i]]);
         } else {
             choose_between(shape, hvd_grid_messages(&grid), &choices->of[sums[i]]);
         }

@@ -64,13 +64,24 @@ struct hvd_choices {
     int grid_levels; /* 1 to HVD_GRID_LEVELS; 0: the fewest messages */
 };
 
+/* Processors of which the built-in table knows something else. */
+enum hvd_cpu {
+    HVD_CPU_OTHER, /* as measured on Intel Xeon */
+    HVD_CPU_AMD,
+};
+
 /* A job, as far as tables tell jobs apart. */
 struct hvd_shape {
     int nodes;
     int ranks; /* of the node that has the most */
+    /* Means something on one node only, where all ranks find the same. */
+    enum hvd_cpu cpu;
 };
 
+/* of: HVD_CPU_OTHER, the same on all machines; here: the processor that runs this. */
 struct hvd_shape hvd_shape_of(const struct hvd_layout *layout);
+struct hvd_shape hvd_shape_here(const struct hvd_layout *layout);
+enum hvd_cpu hvd_cpu_here(void);
 
 /* The built-in table. */
 void hvd_choices_usual(struct hvd_shape shape, struct hvd_choices *choices);

@@ -14,7 +14,7 @@ enum {
     TURNS = 3,
 };
 
-static const struct hvd_shape four = {1, 4};
+static const struct hvd_shape four = {.nodes = 1, .ranks = 4};
 
 /* Seconds of an alternative on a machine where it takes a start and its bytes. */
 struct made_up {
@@ -193,12 +193,15 @@ static void test_noise(void)
 /* Whatever the times, the table can be read and takes nothing that was slower everywhere. */
 static void test_any_times(void)
 {
-    static const struct hvd_shape shapes[] = {{1, 2}, {1, 4}, {2, 1}, {2, 2}, {8, 4}};
+    static const struct hvd_shape shapes[] = {
+        {1, 2, HVD_CPU_OTHER}, {1, 2, HVD_CPU_AMD},   {1, 4, HVD_CPU_OTHER},
+        {1, 4, HVD_CPU_AMD},   {2, 1, HVD_CPU_OTHER}, {2, 2, HVD_CPU_OTHER},
+        {8, 4, HVD_CPU_OTHER}};
     unsigned seed = tap_seed((unsigned)time(NULL));
     bool is_right = true;
 
     for (unsigned i = 0; i < 500 && is_right; i++) {
-        struct hvd_shape shape = shapes[i % 5];
+        struct hvd_shape shape = shapes[i % (sizeof(shapes) / sizeof(shapes[0]))];
         struct hvd_choice_list list = tune(alike, shape, 30, seed + i);
 
         is_right = list.count > 0 && list.rows[0].from == 0;

@@ -192,14 +192,24 @@ static int print_steps(const struct bench_explain_query *query,
 }
 
 /* Where the choices come from. */
-static void print_table(const struct bench_explain_query *query, struct hvd_shape shape,
-                        FILE *out)
+static struct hvd_shape shape_of(const struct bench_explain_query *query)
 {
+    struct hvd_shape shape = hvd_shape_of(query->layout);
+
+    shape.cpu = query->cpu;
+    return shape;
+}
+
+static void print_table(const struct bench_explain_query *query, FILE *out)
+{
+    struct hvd_shape shape = shape_of(query);
     const struct hvd_choice_table *table = query->algorithms;
     const struct hvd_choice_section *section = hvd_choice_table_find(table, shape);
 
     if (table == NULL) {
-        fprintf(out, "Algorithms: the built-in table");
+        fprintf(out, "Algorithms: the built-in table%s",
+                shape.cpu == HVD_CPU_AMD && shape.nodes == 1 ? " for processors of AMD"
+                                                             : "");
     } else if (section == NULL) {
         fprintf(out,
                 "Algorithms: the built-in table: %s has no section for %d node%s with up "
@@ -226,7 +236,7 @@ static void print_choice(const struct bench_explain_query *query,
     bool is_last = row == &list->rows[list->count - 1];
     char size[32];
 
-    print_table(query, hvd_shape_of(query->layout), out);
+    print_table(query, out);
     fprintf(out, "There \"%s\"%s", hvd_algorithm_name(row->algorithm),
             row->has_one_lane ? " by one rank of each node" : "");
     if (row->chunk_bytes > 0) {
@@ -264,8 +274,7 @@ int bench_explain(const struct bench_explain_query *query, FILE *out,
                 hvd_dtype_name(query->dtype), query->layout->size,
                 query->layout->size == 1 ? "" : "s", query->layout->nodes,
                 query->layout->nodes == 1 ? "" : "s");
-        hvd_choice_table_choose(query->algorithms, hvd_shape_of(query->layout),
-                                &blocks.choices);
+        hvd_choice_table_choose(query->algorithms, shape_of(query), &blocks.choices);
         print_choice(query, &blocks, out);
         status = print_ranks(query, &blocks, out, err);
     }

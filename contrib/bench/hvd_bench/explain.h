@@ -18,10 +18,11 @@ struct bench_explain_query {
     bool is_shared; /* allreduce: in memory that all ranks of a node map */
     const struct hvd_layout *layout;
     const struct hvd_choice_table *algorithms; /* NULL: the built-in table */
+    enum hvd_cpu cpu; /* of which the built-in table is taken */
 };
 
-/* Which algorithm is chosen, and by what; what each rank moves and adds, then the steps of rank 0, where ticks that are alike are written
- * once. HVD_ERR_UNSUPPORTED for a barrier, which has no schedule. */
+/* Which algorithm is chosen, and by what; what each rank moves and adds, then the steps of
+ * rank 0, where ticks that are alike are written once. HVD_ERR_UNSUPPORTED for a barrier, which has no schedule. */
 int bench_explain(const struct bench_explain_query *query, FILE *out,
                   struct hvd_error *err);
 

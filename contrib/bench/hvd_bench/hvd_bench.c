@@ -229,7 +229,8 @@ static int explain(const struct bench_options *options, struct hvd_error *err)
     struct bench_explain_query query = {.collective = options->collectives[0],
                                         .bytes = options->explain_bytes,
                                         .dtype = options->dtypes[0],
-                                        .is_shared = options->is_shared};
+                                        .is_shared = options->is_shared,
+                                        .cpu = hvd_cpu_here()};
     const char *path = getenv(HVD_ENV_TUNE_TABLE);
     struct hvd_choice_table *table = NULL;
     struct hvd_layout layout = {0};

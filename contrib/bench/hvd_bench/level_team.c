@@ -201,7 +201,7 @@ int bench_builtin_create(const struct bench_job *job, const char *program,
 
     (void)program;
     if (team != NULL) {
-        hvd_choices_usual(hvd_shape_of(&job->layout), &team->usual);
+        hvd_choices_usual(hvd_shape_here(&job->layout), &team->usual);
         team->choices = &team->usual;
     }
     return status;

@@ -50,7 +50,7 @@ static void begin(struct sweep *sweep, struct bench_field *field,
     *sweep = (struct sweep){.field = field,
                             .collective = collective,
                             .kind = (enum hvd_collective)kind_of(collective),
-                            .shape = hvd_shape_of(&field->job->layout),
+                            .shape = hvd_shape_here(&field->job->layout),
                             .wanted = field->options->sizes};
     qsort(sweep->wanted.bytes, (size_t)sweep->wanted.count, sizeof(int64_t),
           compare_sizes);
@@ -266,7 +266,7 @@ static int write_section(const struct bench_field *field,
 
 int bench_tune(struct bench_field *field, struct hvd_error *err)
 {
-    struct hvd_shape shape = hvd_shape_of(&field->job->layout);
+    struct hvd_shape shape = hvd_shape_here(&field->job->layout);
     struct hvd_choice_section section = {.least = shape, .most = shape};
     struct sweep *sweep = malloc(sizeof(*sweep));
     int status;

@@ -9,9 +9,9 @@
 #include "tests/collectives/schedule/schedule_jobs.h"
 #include "tests/tap.h"
 
-static const struct hvd_shape one_of_four = {1, 4};
-static const struct hvd_shape two_of_two = {2, 2};
-static const struct hvd_shape two_of_one = {2, 1};
+static const struct hvd_shape one_of_four = {.nodes = 1, .ranks = 4};
+static const struct hvd_shape two_of_two = {.nodes = 2, .ranks = 2};
+static const struct hvd_shape two_of_one = {.nodes = 2, .ranks = 1};
 
 static const char two_sections[] = "# by hand\n"
                                    "[nodes=1 ranks=3-8]   # many\n"
@@ -230,8 +230,70 @@ static void test_writing(void)
     hvd_choice_table_destroy(table);
 }
 
+/* All rows of a list are for the shape, and ascend from 0. */
+static bool is_sound(const struct hvd_choice_list *list, enum hvd_collective collective,
+                     struct hvd_shape shape)
+{
+    for (int i = 0; i < list->count; i++) {
+        const struct hvd_choice *row = &list->rows[i];
+        int64_t most = i + 1 < list->count ? row[1].from - 1 : INT64_MAX;
+
+        if ((i == 0 && row->from != 0) || most < row->from ||
+            hvd_choice_misfit(row, collective, shape, most) != NULL) {
+            tap_note("%s row %d on %d nodes of %d ranks, cpu %d",
+                     hvd_collective_name(collective), i, shape.nodes, shape.ranks,
+                     (int)shape.cpu);
+            return false;
+        }
+    }
+    return list->count > 0;
+}
+
+static uint64_t digest_of(const struct hvd_choices *choices)
+{
+    struct hvd_choice_section section = {.choices = *choices};
+    const struct hvd_choice_table table = {.sections = &section, .count = 1};
+
+    return hvd_choice_table_digest(&table);
+}
+
+static void test_built_in(void)
+{
+    static const struct hvd_shape pair = {.nodes = 1, .ranks = 2};
+    static const struct hvd_shape amd = {.nodes = 1, .ranks = 2, .cpu = HVD_CPU_AMD};
+    struct hvd_choices choices, other;
+    bool is_good = true, is_one = true; /* for all shapes; for all processors */
+    uint64_t first = 0;
+
+    for (int nodes = 1; nodes <= 20; nodes++) {
+        for (int ranks = 1; ranks <= 16; ranks++) {
+            struct hvd_shape shape = {.nodes = nodes, .ranks = ranks};
+
+            for (int cpu = HVD_CPU_OTHER; cpu <= HVD_CPU_AMD; cpu++) {
+                shape.cpu = (enum hvd_cpu)cpu;
+                hvd_choices_usual(shape, &choices);
+                for (int i = 0; i < HVD_COLLECTIVES; i++) {
+                    is_good = is_good &&
+                              is_sound(&choices.of[i], (enum hvd_collective)i, shape);
+                }
+                first = cpu == HVD_CPU_OTHER ? digest_of(&choices) : first;
+            }
+            is_one = is_one && (nodes == 1 || digest_of(&choices) == first);
+        }
+    }
+    tap_ok(is_good, "the rows of the built-in table fit their shapes");
+    tap_ok(is_one, "on several nodes, whose processors may differ, they are the same");
+    hvd_choices_usual(pair, &choices);
+    hvd_choices_usual(amd, &other);
+    tap_ok(is_row(&choices, 1 << 20, HVD_ALGORITHM_SINGLE, 0) &&
+               is_row(&other, 1 << 20, HVD_ALGORITHM_FULL, 0) &&
+               is_row(&other, 16 << 20, HVD_ALGORITHM_LANES, 0),
+           "on one node they are those of the processor");
+}
+
 int main(void)
 {
+    test_built_in();
     test_reading();
     test_refusals();
     test_writing();
