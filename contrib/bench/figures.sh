@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # figures.sh BUILD OUT [PART...]: the figures by which hvd is judged, as tables and pictures, from the
 # build folder BUILD into the new folder OUT. Wants root, a machine that does nothing else, and some
-# 15 minutes for all parts:
+# 45 minutes for all parts, of which training takes 25:
 #
 #   node      allreduce of 2, 4 and 8 ranks on one node beside the peers that are installed
+#   shared    the same of 2 and 4 ranks in memory that all of them map (hvd_shared_alloc)
 #   nodes     the same of 1,1 and 2,2 ranks on two nodes (two_nodes.sh)
 #   moves     the other collectives on one node beside MPI
 #   sums      what adding up costs by type and instruction set
@@ -21,7 +22,7 @@ here=$(dirname "$(readlink -f "$0")")
 build=$(readlink -f "$1") out=$2
 shift 2
 parts=("$@")
-[ $# -gt 0 ] || parts=(node nodes moves sums lists thread training simulate)
+[ $# -gt 0 ] || parts=(node shared nodes moves sums lists thread training simulate)
 mkdir "$out"
 out=$(readlink -f "$out")
 bench=$build/contrib/bench/hvd_bench/hvd-bench
@@ -59,18 +60,29 @@ on_two_nodes()
     record "$name" "$here/two_nodes.sh" "$hvdrun" "$layout" "$@"
 }
 
+# oneCCL only where each rank has a core of its own.
+peers=mpi,mpich,gloo
+peers_of_two=$peers
+for oneccl in "$cache"/oneccl-*; do
+    [ ! -e "$oneccl/complete" ] || peers_of_two=$peers_of_two,oneccl=$oneccl
+done
+
 node()
 {
-    local peers=mpi,mpich,gloo
-    for oneccl in "$cache"/oneccl-*; do
-        [ ! -e "$oneccl/complete" ] || peers=$peers,oneccl=$oneccl
-    done
     on_one_node node-2 2 allreduce --sizes 8,64,1K,16K,256K,4M,64M,256M --level team,runtime \
-        --vs "$peers,limit"
+        --vs "$peers_of_two,limit"
     for ranks in 4 8; do
         on_one_node "node-$ranks" "$ranks" allreduce --sizes 8,1K,16K,256K,4M,64M --level team \
-            --vs mpi,mpich,gloo,limit
+            --vs "$peers,limit"
     done
+}
+
+shared()
+{
+    on_one_node shared-2 2 allreduce --shared --sizes 16K,64K,256K,1M,4M,16M,64M,256M \
+        --level team,runtime --vs "$peers_of_two"
+    on_one_node shared-4 4 allreduce --shared --sizes 16K,64K,256K,1M,4M,16M,64M \
+        --level team,runtime --vs "$peers"
 }
 
 nodes()
