@@ -13,7 +13,8 @@ static char path[64];
 
 static struct hvd_choice_section section_of(int nodes, int ranks, const char *measured)
 {
-    struct hvd_choice_section section = {.least = {nodes, ranks}, .most = {nodes, ranks}};
+    const struct hvd_shape shape = {.nodes = nodes, .ranks = ranks};
+    struct hvd_choice_section section = {.least = shape, .most = shape};
 
     snprintf(section.measured, sizeof(section.measured), "%s", measured);
     hvd_choices_usual(section.least, &section.choices);

@@ -8,12 +8,13 @@
 #include <unistd.h>
 
 #include "collectives/run/run.h"
+#include "collectives/schedule/choice_table.h"
 #include "collectives/shm/shm_reach.h"
 #include "tests/tap.h"
 
 enum {
     RANKS = 2,
-    BYTES = 1 << 20, /* long enough that such a sum is chosen */
+    BYTES = 1 << 20,
     TURNS = 1000, /* more than it takes */
 };
 
@@ -25,6 +26,9 @@ static const struct hvd_shm_sizes sizes = {
                  .has_single_copy = true},
     .reaches = true,
 };
+
+/* On any processor. */
+static const char algorithms[] = "[nodes=1 ranks=2]\nallreduce 0 single\n";
 
 static const int both[] = {0, 1};
 static const struct hvd_proposal proposal = {.name = "gone",
@@ -45,6 +49,7 @@ struct rank {
 };
 
 struct node {
+    struct hvd_choice_table *algorithms;
     int file;
     int bells[RANKS];
     struct rank ranks[RANKS];
@@ -58,7 +63,7 @@ static void require(int status, const struct hvd_error *err)
     }
 }
 
-static void open_team(struct rank *rank, int number)
+static void open_team(struct rank *rank, int number, const struct hvd_choice_table *table)
 {
     struct hvd_boot_peer peers[] = {{.host = "a"}, {.host = "a"}};
     const char *const hosts[] = {"a", "a"};
@@ -68,6 +73,7 @@ static void open_team(struct rank *rank, int number)
     require(hvd_layout_init(&boot.layout, hosts, RANKS, &err), &err);
     require(hvd_shm_region_open(rank->shm, both, RANKS, &rank->team.region, &err), &err);
     rank->team.geometry = sizes.geometry;
+    rank->team.algorithms = table;
     require(hvd_team_init(&rank->team, &boot, both, RANKS, &err), &err);
     hvd_layout_finish(&boot.layout);
 }
@@ -79,6 +85,8 @@ static bool node_open(struct node *node)
 
     *node = (struct node){.file = hvd_shm_open(&sizes, &err)};
     require(node->file, &err);
+    require(hvd_choice_table_parse("this test", algorithms, &node->algorithms, &err),
+            &err);
     for (int i = 0; i < RANKS; i++) {
         node->bells[i] = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     }
@@ -91,7 +99,7 @@ static bool node_open(struct node *node)
         hvd_shm_settle(node->ranks[i % RANKS].shm);
     }
     for (int i = 0; i < RANKS; i++) {
-        open_team(&node->ranks[i], i);
+        open_team(&node->ranks[i], i, node->algorithms);
     }
     return hvd_shm_can_reach(node->ranks[0].shm) && hvd_shm_can_reach(node->ranks[1].shm);
 }
@@ -111,6 +119,7 @@ static void node_close(struct node *node)
         close(node->bells[i]);
     }
     close(node->file);
+    hvd_choice_table_destroy(node->algorithms);
 }
 
 static void plan(struct rank *rank)
