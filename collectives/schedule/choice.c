@@ -27,7 +27,8 @@ static const int64_t worth_cutting = 32 << 10;
  * better fetched than added up by each, with any number of ranks. */
 static const int64_t lanes_bytes_of_amd = 8 << 20;
 static const int64_t stored_bytes_of_two_amd = 16 << 20;
-static const int64_t single_bytes_of_amd = 32 << 10;
+static const int64_t single_bytes_of_two_amd = 32 << 10; /* likewise of a block */
+static const int64_t single_bytes_of_amd = 128 << 10;
 
 struct hvd_shape hvd_shape_of(const struct hvd_layout *layout)
 {
@@ -178,7 +179,9 @@ static void choose_allgather(struct hvd_shape shape, struct hvd_choice_list *lis
 
 static void choose_alltoall(struct hvd_shape shape, struct hvd_choice_list *list)
 {
-    int64_t block = shape.cpu == HVD_CPU_AMD ? single_bytes_of_amd : single_bytes;
+    int64_t block = shape.cpu != HVD_CPU_AMD ? single_bytes
+                    : shape.ranks == 2       ? single_bytes_of_two_amd
+                                             : single_bytes_of_amd;
 
     add(list, 0, HVD_ALGORITHM_SLOTS);
     if (block * shape.ranks < stored_bytes) {
