@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The parts of an allreduce: within a node (schedule_allreduce.c), between nodes
+/* The parts of an allreduce: its plan (schedule_allreduce_plan.c), within a node
+ * (schedule_allreduce.c), between nodes
  * (schedule_allreduce_nodes.c) and between many (schedule_allreduce_grid.c). Private to them. */
 #ifndef HVD_SCHEDULE_ALLREDUCE_H
 #define HVD_SCHEDULE_ALLREDUCE_H
@@ -35,6 +36,9 @@ void hvd_allreduce_post_finals(struct hvd_schedule *schedule,
                                const struct hvd_chunk *chunk);
 void hvd_allreduce_await_finals(struct hvd_schedule *schedule,
                                 const struct hvd_chunk *chunk);
+
+/* All steps of one tick. */
+void hvd_allreduce_emit(struct hvd_schedule *schedule, int64_t tick);
 
 /* The most steps of a tick that have to do with other nodes. */
 int hvd_allreduce_steps_between(const struct hvd_allreduce_plan *plan);
