@@ -27,7 +27,7 @@ static const char *name_of(const struct hvd_engine *engine)
 
 static void say_section(const struct hvd_engine *engine)
 {
-    struct hvd_shape shape = hvd_shape_here(&engine->boot->layout);
+    struct hvd_shape shape = hvd_shape_of(&engine->boot->layout);
     const struct hvd_choice_section *section =
         hvd_choice_table_find(engine->algorithms, shape);
 

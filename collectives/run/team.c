@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collectives/schedule/choice_here.h"
+
 static int init_layout(struct hvd_team *team, const struct hvd_boot *boot, int count,
                        struct hvd_error *err)
 {

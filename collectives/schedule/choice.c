@@ -20,37 +20,9 @@ static const int few_ranks = 4;
  * messages that a part costs more are as long as what it saves. */
 static const int64_t worth_cutting = 32 << 10;
 
-/* Likewise, on two cores of an AMD EPYC (Zen 5, a share in a large L3): memory that the kernel
- * copies between processes costs 3 us to begin with, and then about twice what slots do where
- * both cores have one L3, as much or 10 % less where each has its own. So sums and broadcasts
- * go through slots at any size, blocks until they are large. An output of 8 MiB and more is
- * better fetched than added up by each, with any number of ranks. */
-static const int64_t lanes_bytes_of_amd = 8 << 20;
-static const int64_t stored_bytes_of_two_amd = 16 << 20;
-static const int64_t single_bytes_of_two_amd = 32 << 10; /* likewise of a block */
-static const int64_t single_bytes_of_amd = 128 << 10;
-
 struct hvd_shape hvd_shape_of(const struct hvd_layout *layout)
 {
     return (struct hvd_shape){.nodes = layout->nodes, .ranks = hvd_lanes_widest(layout)};
-}
-
-struct hvd_shape hvd_shape_here(const struct hvd_layout *layout)
-{
-    struct hvd_shape shape = hvd_shape_of(layout);
-
-    shape.cpu = hvd_cpu_here();
-    return shape;
-}
-
-enum hvd_cpu hvd_cpu_here(void)
-{
-#ifdef __x86_64__
-    __builtin_cpu_init();
-    return __builtin_cpu_is("amd") ? HVD_CPU_AMD : HVD_CPU_OTHER;
-#else
-    return HVD_CPU_OTHER;
-#endif
 }
 
 /* Likewise: of a block that one other rank wants, and that several do; it is then put
@@ -74,6 +46,16 @@ static const int64_t streamed_bytes = 16 << 20;
 static const int64_t single_sum_bytes = 192 << 10;
 static const int64_t streamed_sum_bytes = 18 << 20;
 static const int64_t single_scatter_bytes = 12 << 10; /* of two ranks */
+
+/* Likewise, on two cores of an AMD EPYC (Zen 5, a share in a large L3): memory that the kernel
+ * copies between processes costs 3 us to begin with, and then about twice what slots do where
+ * both cores have one L3, as much or 10 % less where each has its own. So sums and broadcasts
+ * go through slots at any size, blocks until they are large. An output of 8 MiB and more is
+ * better fetched than added up by each, with any number of ranks. */
+static const int64_t lanes_bytes_of_amd = 8 << 20;
+static const int64_t stored_bytes_of_two_amd = 16 << 20;
+static const int64_t single_bytes_of_two_amd = 32 << 10; /* of a block, as the next */
+static const int64_t single_bytes_of_amd = 128 << 10;
 
 static struct hvd_choice *add(struct hvd_choice_list *list, int64_t from,
                               enum hvd_algorithm algorithm)

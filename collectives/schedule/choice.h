@@ -78,10 +78,8 @@ struct hvd_shape {
     enum hvd_cpu cpu;
 };
 
-/* of: HVD_CPU_OTHER, the same on all machines; here: the processor that runs this. */
+/* With HVD_CPU_OTHER; choice_here.h knows the processor. */
 struct hvd_shape hvd_shape_of(const struct hvd_layout *layout);
-struct hvd_shape hvd_shape_here(const struct hvd_layout *layout);
-enum hvd_cpu hvd_cpu_here(void);
 
 /* The built-in table. */
 void hvd_choices_usual(struct hvd_shape shape, struct hvd_choices *choices);

@@ -191,7 +191,6 @@ static int print_steps(const struct bench_explain_query *query,
     return status;
 }
 
-/* Where the choices come from. */
 static struct hvd_shape shape_of(const struct bench_explain_query *query)
 {
     struct hvd_shape shape = hvd_shape_of(query->layout);
@@ -200,6 +199,7 @@ static struct hvd_shape shape_of(const struct bench_explain_query *query)
     return shape;
 }
 
+/* Where the choices come from. */
 static void print_table(const struct bench_explain_query *query, FILE *out)
 {
     struct hvd_shape shape = shape_of(query);

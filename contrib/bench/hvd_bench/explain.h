@@ -22,7 +22,8 @@ struct bench_explain_query {
 };
 
 /* Which algorithm is chosen, and by what; what each rank moves and adds, then the steps of
- * rank 0, where ticks that are alike are written once. HVD_ERR_UNSUPPORTED for a barrier, which has no schedule. */
+ * rank 0, where ticks that are alike are written once. HVD_ERR_UNSUPPORTED for a barrier,
+ * which has no schedule. */
 int bench_explain(const struct bench_explain_query *query, FILE *out,
                   struct hvd_error *err);
 

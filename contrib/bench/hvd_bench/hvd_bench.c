@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "collectives/run/choice_file.h"
+#include "collectives/schedule/choice_here.h"
 #include "contrib/bench/hvd_bench/explain.h"
 #include "contrib/bench/simulate/simulate.h"
 #include "contrib/bench/hvd_bench/files.h"

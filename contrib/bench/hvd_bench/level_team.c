@@ -7,6 +7,7 @@
 
 #include "collectives/api/direct.h"
 #include "collectives/schedule/choice.h"
+#include "collectives/schedule/choice_here.h"
 #include "contrib/bench/hvd_bench/contender.h"
 
 struct team {

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "collectives/schedule/choice_here.h"
 #include "contrib/bench/hvd_bench/alternatives.h"
 #include "contrib/bench/hvd_bench/sizes.h"
 #include "contrib/bench/hvd_bench/tune_file.h"
@@ -266,7 +267,7 @@ static int write_section(const struct bench_field *field,
 
 int bench_tune(struct bench_field *field, struct hvd_error *err)
 {
-    struct hvd_shape shape = hvd_shape_here(&field->job->layout);
+    struct hvd_shape shape = hvd_shape_of(&field->job->layout);
     struct hvd_choice_section section = {.least = shape, .most = shape};
     struct sweep *sweep = malloc(sizeof(*sweep));
     int status;
