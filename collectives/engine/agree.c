@@ -288,14 +288,14 @@ void hvd_agree_decisions(struct hvd_engine *engine, const void *payload, size_t 
     }
 }
 
-bool hvd_agree_progress(struct hvd_engine *engine)
+bool hvd_agree_progress(struct hvd_engine *engine, int64_t now_ns)
 {
     bool moved = hvd_agree_submit(engine);
 
     if (!is_over(engine)) {
         check(engine,
               hvd_agreement_progress(engine->agreement, atomic_load(&engine->waiters) > 0,
-                                     hvd_clock_ns(), &moved));
+                                     now_ns, &moved));
     }
     return moved;
 }

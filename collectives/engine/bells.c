@@ -98,6 +98,10 @@ void hvd_engine_mute(struct hvd_engine *engine, bool is_muted)
     struct epoll_event event = {.events = is_muted ? 0 : EPOLLIN,
                                 .data.fd = engine->inner};
 
-    epoll_ctl(engine->outer, EPOLL_CTL_MOD, engine->inner, &event);
-    atomic_store(&engine->is_muted, is_muted);
+    pthread_mutex_lock(&engine->muting);
+    if (engine->is_muted != is_muted) {
+        epoll_ctl(engine->outer, EPOLL_CTL_MOD, engine->inner, &event);
+        engine->is_muted = is_muted;
+    }
+    pthread_mutex_unlock(&engine->muting);
 }

@@ -102,10 +102,13 @@ static void sleep_until(int fd, int64_t deadline_ns)
     ppoll(&bell, 1, deadline_ns < 0 ? NULL : &timeout, NULL);
 }
 
-/* drive is held: what is true of the one who has just got it. */
+/* drive is held: what is true of the one who has just got it. Only the network would wake
+ * the progress thread all the time: nobody else rings for one who is awake. */
 static void begin_driving(struct hvd_engine *engine)
 {
-    hvd_engine_mute(engine, true);
+    if (engine->net != NULL && !engine->ignores_net) {
+        hvd_engine_mute(engine, true);
+    }
     hvd_engine_wake_up(engine);
 }
 
@@ -134,9 +137,10 @@ void hvd_engine_hand_back(struct hvd_engine *engine)
     int64_t deadline = plan_to_wake(engine, dozes);
     int64_t thread_wakes;
 
-    hvd_engine_mute(engine, false);
     pthread_mutex_unlock(&engine->drive);
-    /* Only now: a thread that has found drive taken has said before until when it sleeps. */
+    /* Only now: a thread that has found drive taken may have muted itself, and has said
+     * before until when it sleeps. */
+    hvd_engine_mute(engine, false);
     thread_wakes = atomic_load(&engine->thread_wakes_ns);
     if (!is_settled || (deadline >= 0 && (thread_wakes < 0 || deadline < thread_wakes))) {
         hvd_engine_ring(engine->kick); /* now, so that the thread finds drive free */
@@ -180,6 +184,9 @@ static void sleep_on_inner(struct hvd_engine *engine, int64_t until_ns)
 
     if (!hvd_engine_fall_asleep(engine, false)) {
         return;
+    }
+    if (!atomic_load(&engine->thread_drives)) {
+        hvd_engine_mute(engine, true);
     }
     deadline = next_deadline(engine);
     sleep_until(engine->inner, deadline < 0 || (until_ns >= 0 && until_ns < deadline)
@@ -329,9 +336,14 @@ static bool must_stop(struct hvd_engine *engine, const void *arg)
     return atomic_load(&engine->stop);
 }
 
-/* A waiter that has just taken drive has not muted the bells yet: what wakes this thread then would
- * wake it again at once, and who is woken over and over keeps the waiter from its cpu. */
-static const struct timespec moment = {.tv_nsec = 20000};
+/* The progress thread has been woken while a waiter drives: what woke it is the waiter's to
+ * see, and would wake it again at once. The waiter unmutes once it has given drive up; if it
+ * had done so before this, drive can be had. Returns whether this thread has it. */
+static bool mute_itself(struct hvd_engine *engine)
+{
+    hvd_engine_mute(engine, true);
+    return pthread_mutex_trylock(&engine->drive) == 0;
+}
 
 /* One turn of the progress thread. Returns true when it may sleep, until thread_wakes_ns. */
 static bool drive_for_nobody(struct hvd_engine *engine)
@@ -341,12 +353,10 @@ static bool drive_for_nobody(struct hvd_engine *engine)
     pthread_mutex_lock(&engine->turn); /* a waiter that wants to drive goes first */
     pthread_mutex_unlock(&engine->turn);
     atomic_store(&engine->thread_wakes_ns, must_doze(engine) ? doze_end(engine) : -1);
-    if (pthread_mutex_trylock(&engine->drive) != 0) {
-        if (!atomic_load(&engine->is_muted)) {
-            nanosleep(&moment, NULL);
-        }
+    if (pthread_mutex_trylock(&engine->drive) != 0 && !mute_itself(engine)) {
         return true; /* a waiter drives; it leaves things settled or kicks */
     }
+    hvd_engine_mute(engine, false);
     atomic_store(&engine->thread_drives, true);
     hvd_engine_wake_up(engine);
     spin(engine, must_stop, NULL);

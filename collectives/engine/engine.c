@@ -14,7 +14,8 @@ const int64_t hvd_engine_word_ns = 300000000;
 /* While data moves, new submissions and what other ranks say wait so long. */
 static const int64_t talk_every_ns = 20000;
 
-/* While batches run, the control sockets (a system call) are looked at this seldom. */
+/* While batches run, and on one node, where messages go through its memory, the control
+ * sockets (a system call) are looked at this seldom. */
 static const int64_t control_every_ns = 50000;
 
 void hvd_engine_end_entry(struct hvd_engine *engine, struct hvd_entry *entry, int status,
@@ -172,7 +173,7 @@ static bool progress_messages(struct hvd_engine *engine, int64_t now_ns)
 {
     int handled = hvd_uplink_progress_node(engine->uplink, hvd_engine_on_event, engine);
 
-    if (!hvd_teams_are_idle(engine->teams)) {
+    if (engine->net == NULL || !hvd_teams_are_idle(engine->teams)) {
         if (now_ns - engine->control_seen_ns < control_every_ns) {
             return handled != 0;
         }
@@ -192,7 +193,7 @@ static bool progress_talk(struct hvd_engine *engine, int64_t now_ns)
     bool moved = progress_messages(engine, now_ns);
 
     engine->heard_ns = now_ns;
-    return hvd_agree_progress(engine) || moved;
+    return hvd_agree_progress(engine, now_ns) || moved;
 }
 
 /* What is moved. */

@@ -77,8 +77,8 @@ struct hvd_engine {
     int64_t control_seen_ns; /* when the control sockets were last looked at */
 
     /* Sleeping. inner: sockets, network, doorbell, wake. outer: inner, kick. Whoever drives
-     * sleeps on inner; the progress thread sleeps on outer, in which inner is muted while a
-     * waiter drives. */
+     * sleeps on inner; the progress thread sleeps on outer, in which inner is muted when it
+     * would wake the thread while a waiter drives. */
     int inner;
     int outer;
     int wake; /* eventfd: a submission came while the driver slept */
@@ -90,11 +90,12 @@ struct hvd_engine {
     bool ignores_net; /* the network's bell is muted in inner */
     _Atomic bool asleep;
     _Atomic bool was_rung; /* wake has been written to */
-    _Atomic bool is_muted; /* inner, in outer */
     _Atomic bool thread_drives; /* the progress thread holds drive */
     _Atomic int64_t thread_wakes_ns; /* until when it sleeps; -1: until a bell rings */
     _Atomic bool is_wanted; /* a waiter wants drive from the progress thread */
     pthread_mutex_t turn; /* held by that waiter until it has drive */
+    pthread_mutex_t muting; /* guards is_muted; held for an instant by any thread */
+    bool is_muted; /* inner, in outer */
     _Atomic bool stop;
     pthread_t thread;
     bool has_thread;
@@ -131,7 +132,7 @@ int hvd_agree_register(struct hvd_engine *engine, struct hvd_request *request,
 
 /* drive held: */
 bool hvd_agree_submit(struct hvd_engine *engine); /* what is fresh */
-bool hvd_agree_progress(struct hvd_engine *engine);
+bool hvd_agree_progress(struct hvd_engine *engine, int64_t now_ns);
 void hvd_agree_reports(struct hvd_engine *engine, int branch, const void *payload,
                        size_t bytes);
 void hvd_agree_decisions(struct hvd_engine *engine, const void *payload, size_t bytes);
@@ -196,7 +197,9 @@ bool hvd_engine_run_batches(struct hvd_engine *engine);
 /* --- bells.c, drive held but for ring --- */
 void hvd_engine_ring(int eventfd); /* wakes who sleeps on it */
 uint64_t hvd_engine_silence(int eventfd); /* returns how often it has been rung since */
-void hvd_engine_mute(struct hvd_engine *engine, bool is_muted); /* inner, in outer */
+
+/* inner, in outer. May be called without drive. */
+void hvd_engine_mute(struct hvd_engine *engine, bool is_muted);
 
 /* Before sleeping on inner or outer. dozes: not for long, and submissions need not ring. Returns
  * false, awake, when there is something to do. */

@@ -60,6 +60,7 @@ static int init_locks(struct hvd_engine *engine, struct hvd_error *err)
     failed |= pthread_mutex_init(&engine->drive, NULL);
     failed |= pthread_mutex_init(&engine->mail, NULL);
     failed |= pthread_mutex_init(&engine->turn, NULL);
+    failed |= pthread_mutex_init(&engine->muting, NULL);
     pthread_condattr_destroy(&attributes);
     return failed == 0 ? 0 : hvd_fail(err, HVD_ERR_SYS, "cannot create locks");
 }

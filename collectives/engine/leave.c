@@ -171,5 +171,6 @@ void hvd_engine_destroy(struct hvd_engine *engine)
     pthread_mutex_destroy(&engine->mail);
     pthread_mutex_destroy(&engine->drive);
     pthread_mutex_destroy(&engine->turn);
+    pthread_mutex_destroy(&engine->muting);
     free(engine);
 }
