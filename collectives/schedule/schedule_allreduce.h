@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The parts of an allreduce: its plan (schedule_allreduce_plan.c), within a node
- * (schedule_allreduce.c), between nodes
- * (schedule_allreduce_nodes.c) and between many (schedule_allreduce_grid.c). Private to them. */
+ * (schedule_allreduce.c), between nodes (schedule_allreduce_nodes.c) and between many
+ * (schedule_allreduce_grid.c). Private to them. */
 #ifndef HVD_SCHEDULE_ALLREDUCE_H
 #define HVD_SCHEDULE_ALLREDUCE_H
 
