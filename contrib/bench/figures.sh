@@ -122,13 +122,13 @@ thread()
 
 training()
 {
-    local python=$cache/horovod-0.28.1/bin/python options=()
-    [ ! -x "$python" ] || options=(--horovod "$python")
+    local python=$cache/horovod-0.28.1/bin/python options=(--build "$build")
+    [ ! -x "$python" ] || options+=(--horovod "$python")
     for layout in 2 1,1; do
-        for model in mlp resnet50; do
-            record "training-$model-$layout" /usr/bin/python3 "$here/torch_training/bench.py" \
-                --build "$build" --models "$model" --layout "$layout" "${options[@]}"
-        done
+        record "training-mlp-$layout" /usr/bin/python3 "$here/torch_training/bench.py" \
+            --models mlp --layout "$layout" "${options[@]}"
+        record "training-resnet50-$layout" /usr/bin/python3 "$here/torch_training/bench.py" \
+            --models resnet50 --layout "$layout" --turns 2 --steps 4 "${options[@]}"
     done
 }
 

@@ -117,7 +117,7 @@ training()
     for layout in 1 2; do
         echo "# training, $layout rank(s) on one GPU"
         "$python" "$here/torch_training/bench.py" --build "$build" --python "$python" --device cuda \
-            --models resnet50 --layout "$layout" --pixels 224 --batch 32 --turns 11 \
+            --models resnet50 --layout "$layout" --pixels 224 --batch 32 --starts 2 --turns 6 \
             --backends alone,hvd,ddp
         echo
     done

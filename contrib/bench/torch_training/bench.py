@@ -12,9 +12,10 @@ cuda), horovod (needs --horovod $(horovod_env.sh)), and alone: as many processes
 same time without a word to each other, which is the ideal.
 "hvd+NAME=VALUE" is a backend, too: with that environment variable.
 All jobs of a model are there from the start and take a few steps in turn, so that the ratios hold
-on a busy machine, too; the others sleep meanwhile (Horovod, which does not, is stopped).
+on a busy machine, too; the others sleep meanwhile (Horovod, which does not, is stopped). Then all
+start anew: two jobs that do the same may differ by 5 % as long as they live.
 
-step: ms by the slowest rank, median over the turns; low and high are the quartiles. not hidden:
+step: ms by the slowest rank, median over all turns; low and high are the quartiles. not hidden:
 the step less that alone. of ideal: the step alone / the step. vs hvd: the step / hvd's. cpu: ms of
 all ranks. Layouts: "2" is two ranks on this node; "1,1" plays two nodes with a cable
 (two_nodes.sh). Ranks are bound as hvdrun does it, the peers' too; --bind none: not at all.
@@ -144,11 +145,20 @@ def command(options, model, backend, path):
 
 
 def measure(options, model):
-    """{backend: [(wall, cpu) of each turn]}"""
+    """{backend: [(wall, cpu) of each turn of each start]}"""
+    seen = {backend: [] for backend in options.backends}
+    for start in range(options.starts):
+        backends = options.backends[::-1] if start % 2 else options.backends
+        for backend, turns in measure_start(options, model, backends).items():
+            seen[backend] += turns
+    return seen
+
+
+def measure_start(options, model, backends):
     with tempfile.TemporaryDirectory(prefix='hvd-bench-') as directory:
         jobs = []
         try:
-            for backend in options.backends:
+            for backend in backends:
                 jobs.append(Job(backend))
                 note(f'starting {backend}')
                 jobs[-1].start(options, model, directory)
@@ -208,9 +218,10 @@ def parse():
     parser.add_argument('--device', choices=('cpu', 'cuda'), default='cpu')
     parser.add_argument('--models', default='mlp,resnet50')
     parser.add_argument('--backends', help='default: all that are there')
-    parser.add_argument('--turns', type=int, default=21)
+    parser.add_argument('--starts', type=int, default=5, help='of all jobs')
+    parser.add_argument('--turns', type=int, default=5, help='of a start')
     parser.add_argument('--steps', type=int, default=5, help='of a turn')
-    parser.add_argument('--warm-up', type=int, default=5, help='steps before')
+    parser.add_argument('--warm-up', type=int, default=3, help='steps before')
     parser.add_argument('--batch', type=int, help='pictures of a rank')
     parser.add_argument('--pixels', type=int, help='side of a picture')
     parser.add_argument('--bind', help="hvdrun's, on one node")
@@ -230,8 +241,8 @@ def parse():
 
 def main():
     options = parse()
-    print(f'{os.cpu_count()} cores, load before {os.getloadavg()[0]:.1f}; {options.turns} turns '
-          f'of {options.steps} steps\n', flush=True)
+    print(f'{os.cpu_count()} cores, load before {os.getloadavg()[0]:.1f}; {options.starts} starts '
+          f'of {options.turns} turns of {options.steps} steps\n', flush=True)
     rows = [row for model in options.models.split(',')
             for row in rows_of(options, model, measure(options, model))]
     print_table(rows)
