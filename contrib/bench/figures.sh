@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # figures.sh BUILD OUT [PART...]: the figures by which hvd is judged, as tables and pictures, from the
 # build folder BUILD into the new folder OUT. Wants root, a machine that does nothing else, and some
-# 45 minutes for all parts, of which training takes 25:
+# 50 minutes for all parts, of which training takes 35:
 #
 #   node      allreduce of 2, 4 and 8 ranks on one node beside the peers that are installed
 #   shared    the same of 2 and 4 ranks in memory that all of them map (hvd_shared_alloc)

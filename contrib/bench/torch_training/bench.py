@@ -8,8 +8,9 @@
 Backends: hvd (DistributedOptimizer), hvd-shared (with shared_gradients=True; --set-to-none and
 --set-to-zero tell whether a gradient is copied there or made there), ddp and ddp-views (torch's
 DistributedDataParallel on Gloo, without and with gradient_as_bucket_view; on NCCL with --device
-cuda), horovod (needs --horovod $(horovod_env.sh)), and alone: as many processes, that train at the
-same time without a word to each other, which is the ideal.
+cuda), horovod (needs --horovod $(horovod_env.sh)), alone: as many processes, that train at the
+same time without a word to each other, which is the ideal, and in-step: they exchange nothing, but
+all wait for the slowest before every update. What is between these two, no communication can save.
 "hvd+NAME=VALUE" is a backend, too: with that environment variable.
 All jobs of a model are there from the start and take a few steps in turn, so that the ratios hold
 on a busy machine, too; the others sleep meanwhile (Horovod, which does not, is stopped). Then all
@@ -52,7 +53,7 @@ def environment(options, backend):
     env = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
     env['OMP_NUM_THREADS'] = '1'
     backend, *settings = backend.split('+')
-    if backend in ('hvd', 'hvd-shared'):
+    if backend in ('hvd', 'hvd-shared', 'in-step'):
         env['HVD_LIBRARY'] = os.path.abspath(
             os.path.join(options.build, 'collectives', 'libhvd.so'))
         env['HVD_GPU_MODULE'] = os.path.abspath(
@@ -119,7 +120,7 @@ class Job:
         sums = {each['sum'] for each in self._hear()}
         if self._launcher.wait(START_SECONDS) != 0:
             sys.exit(f'{self.backend}: failed')
-        if len(sums) > 1 and not self.backend.startswith('alone'):
+        if len(sums) > 1 and self.backend.split('+')[0] not in ('alone', 'in-step'):
             sys.exit(f'{self.backend}: the ranks have different models, with sums {sums}')
 
     def kill(self):
@@ -233,8 +234,8 @@ def parse():
     parser.add_argument('--csv', metavar='FILE')
     parser.add_argument('--json', metavar='FILE')
     options = parser.parse_args()
-    everything = ['alone', 'hvd', *['hvd-shared'] * (options.device == 'cpu'), 'ddp', 'ddp-views',
-                  *['horovod'] * bool(options.horovod)]
+    everything = ['alone', 'in-step', 'hvd', *['hvd-shared'] * (options.device == 'cpu'), 'ddp',
+                  'ddp-views', *['horovod'] * bool(options.horovod)]
     options.backends = options.backends.split(',') if options.backends else everything
     return options
 

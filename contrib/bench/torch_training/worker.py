@@ -99,6 +99,20 @@ class Hvd(Alone):
         self.hvd.shutdown()
 
 
+class InStep(Hvd):
+    """No gradients are exchanged, but all ranks wait for the slowest before every update."""
+
+    def distribute(self, model, optimizer):
+        update = optimizer.step
+
+        def update_together():
+            self.hvd.barrier()
+            update()
+
+        optimizer.step = update_together
+        return model, optimizer
+
+
 class HvdShared(Hvd):
     settings = {'shared_gradients': True}
 
@@ -127,8 +141,8 @@ class Horovod(Hvd):
         super().join(meet)
 
 
-BACKENDS = {'alone': Alone, 'ddp': Ddp, 'ddp-views': DdpViews, 'hvd': Hvd, 'hvd-shared': HvdShared,
-            'horovod': Horovod}
+BACKENDS = {'alone': Alone, 'in-step': InStep, 'ddp': Ddp, 'ddp-views': DdpViews, 'hvd': Hvd,
+            'hvd-shared': HvdShared, 'horovod': Horovod}
 
 
 def choose_device(options):
