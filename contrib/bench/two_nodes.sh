@@ -1,21 +1,36 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# two_nodes.sh HVDRUN LAYOUT COMMAND...: runs a job on two nodes that this machine plays: each has a
+# two_nodes.sh LAUNCHER LAYOUT COMMAND...: runs a job on two nodes that this machine plays: each has a
 # network of its own, and a cable between them. LAYOUT "2,1": ranks 0 and 1 on the first node, rank
-# 2 on the second; "2": both on the first. Needs root.
+# 2 on the second; "2": both on the first. LAUNCHER: an hvdrun, or Open MPI's mpirun, which Open MPI
+# needs to be measured there. Needs root.
 set -eu
 
-if [ "$1" = --rank ]; then
-    layout=$2
-    shift 2
-    node=1
-    [ "$PMIX_RANK" -lt "${layout%,*}" ] && node=0
+# on_node NODE COMMAND...: does not return.
+on_node()
+{
+    node=$1
+    shift
     # shellcheck disable=SC2016
     exec ip netns exec "$HVD_TWO_NODES-$node" \
         unshare --uts sh -c 'hostname "$0" && exec "$@"' "node$node" "$@"
-fi
+}
 
-hvdrun=$1 layout=$2
+case $1 in
+--rank) # LAYOUT COMMAND...: from hvdrun
+    layout=$2
+    shift 2
+    [ "$PMIX_RANK" -lt "${layout%,*}" ] && on_node 0 "$@"
+    on_node 1 "$@"
+    ;;
+--shell) # NODE COMMAND...: from mpirun, in place of ssh
+    node=${2#node}
+    shift 2
+    on_node "$node" sh -c "$*"
+    ;;
+esac
+
+launcher=$1 layout=$2
 shift 2
 name=hvd$$
 work=$(mktemp -d)
@@ -40,13 +55,44 @@ for node in 0 1; do
         exit 1
     }
 done
-# The launcher serves this machine's network only: its ranks' helper goes back there.
-boot=${HVD_BOOT_HELPER:-$(dirname "$hvdrun")/../hvd-boot}
-cat >"$work/hvd-boot" <<END
+export HVD_TWO_NODES="$name" UCX_TLS="${UCX_TLS:-tcp}"
+
+# These two do not return.
+by_mpirun()
+{
+    hosts=node0:${layout%,*}
+    [ "$layout" = "${layout%,*}" ] || hosts=$hosts,node1:${layout#*,}
+    for variable in $(env | grep -oE '^(HVD|HOROVOD|UCX)_[A-Z0-9_]*'); do
+        set -- -x "$variable" "$@"
+    done
+    on_node 0 "$launcher" --allow-run-as-root --oversubscribe --bind-to none \
+        --mca plm_rsh_agent "$self --shell" --host "$hosts" "$@"
+}
+
+by_hvdrun()
+{
+    # hvdrun serves this machine's network only: its ranks' helper goes back there.
+    boot=${HVD_BOOT_HELPER:-$(dirname "$launcher")/../hvd-boot}
+    cat >"$work/hvd-boot" <<END
 #!/bin/sh
 exec nsenter --net=/proc/$$/ns/net "$(readlink -f "$boot")" "\$@"
 END
-chmod +x "$work/hvd-boot"
-ranks=$(($(echo "$layout" | tr , +)))
-HVD_TWO_NODES=$name HVD_BOOT_HELPER=$work/hvd-boot UCX_TLS=${UCX_TLS:-tcp} \
-    "$hvdrun" -np "$ranks" "$0" --rank "$layout" "$@"
+    chmod +x "$work/hvd-boot"
+    export HVD_BOOT_HELPER="$work/hvd-boot"
+    exec "$launcher" -np "$(($(echo "$layout" | tr , +)))" "$self" --rank "$layout" "$@"
+}
+
+self=$(readlink -f "$0")
+case $(basename "$launcher") in
+mpirun*) by=by_mpirun ;;
+*) by=by_hvdrun ;;
+esac
+trap 'kill "$job" 2>/dev/null || :' INT TERM HUP
+$by "$@" <&0 &
+job=$!
+status=0
+wait "$job" || status=$?
+while kill -0 "$job" 2>/dev/null; do # a signal has ended the wait, and is passed on
+    wait "$job" || status=$?
+done
+exit "$status"
