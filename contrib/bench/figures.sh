@@ -7,7 +7,7 @@
 #   node      allreduce of 2, 4 and 8 ranks on one node beside the peers that are installed
 #   shared    the same of 2 and 4 ranks in memory that all of them map (hvd_shared_alloc)
 #   nodes     the same of 1,1 and 2,2 ranks on two nodes (two_nodes.sh)
-#   moves     the other collectives on one node beside MPI
+#   moves     the other collectives on one node and on two beside MPI
 #   sums      what adding up costs by type and instruction set
 #   lists     all gradients of a model beside one tensor of the same bytes
 #   thread    what it costs that the progress thread has to be woken, where it is left alone by
@@ -52,12 +52,13 @@ on_one_node()
         "$bench" "$@" --csv "$out/$name.csv" --json "$out/$name.json" --plot "$out/$name"
 }
 
-# NAME LAYOUT COMMAND...
+# NAME LAYOUT ARGUMENT...
 on_two_nodes()
 {
     local name=$1 layout=$2
     shift 2
-    record "$name" "$here/two_nodes.sh" "$hvdrun" "$layout" "$@"
+    record "$name" "$here/two_nodes.sh" mpirun "$layout" \
+        "$bench" "$@" --csv "$out/$name.csv" --json "$out/$name.json" --plot "$out/$name"
 }
 
 # oneCCL only where each rank has a core of its own.
@@ -88,17 +89,20 @@ shared()
 nodes()
 {
     for layout in 1,1 2,2; do
-        on_two_nodes "nodes-$layout" "$layout" "$bench" allreduce --sizes 8,1K,16K,64K,256K,1M,4M,64M \
-            --level team,runtime --vs ucx-limit,mpich,gloo --csv "$out/nodes-$layout.csv" \
-            --json "$out/nodes-$layout.json" --plot "$out/nodes-$layout"
+        on_two_nodes "nodes-$layout" "$layout" allreduce --sizes 8,1K,16K,64K,256K,1M,4M,64M \
+            --level team,runtime --vs ucx-limit,mpi,mpich,gloo
     done
 }
 
 moves()
 {
+    local what=(allgather broadcast alltoall reducescatter barrier --sizes "8,1K,16K,256K,16M"
+        --level team --vs "mpi,mpich")
     for ranks in 2 4; do
-        on_one_node "moves-$ranks" "$ranks" allgather broadcast alltoall reducescatter barrier \
-            --sizes 8,1K,16K,256K,16M --level team --vs mpi,mpich
+        on_one_node "moves-$ranks" "$ranks" "${what[@]}"
+    done
+    for layout in 1,1 2,2; do
+        on_two_nodes "moves-$layout" "$layout" "${what[@]}"
     done
 }
 
@@ -111,7 +115,7 @@ lists()
 {
     local what=(allreduce --list "resnet50,vgg16,bert_base" --level runtime --vs one --blocks 15)
     record lists-2 "$hvdrun" -np 2 "$bench" "${what[@]}"
-    on_two_nodes lists-1,1 1,1 "$bench" "${what[@]}"
+    record lists-1,1 "$here/two_nodes.sh" "$hvdrun" 1,1 "$bench" "${what[@]}"
 }
 
 thread()
