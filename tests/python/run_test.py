@@ -74,6 +74,19 @@ class Run(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, 'exit code 7'):
             run(lambda: os._exit(7), num_proc=1)
 
+    def test_a_dead_node_is_noticed(self):
+        program = os.path.join(os.path.dirname(__file__), 'dead_node.py')
+        for apart in (['unshare', '--net'], ['unshare', '--user', '--map-root-user', '--net']):
+            if subprocess.call([*apart, 'true'], stderr=subprocess.DEVNULL) == 0:
+                break
+        else:
+            self.skipTest('a network namespace cannot be had')
+        job = subprocess.run([*apart, sys.executable, program], text=True, check=False,
+                             stdout=subprocess.PIPE, timeout=60)
+        if job.returncode == 77:
+            self.skipTest(f'a link cannot be had: {job.stdout}')
+        self.assertEqual((job.stdout, job.returncode), ('TimeoutError\n', 0))
+
     def test_strangers_get_nothing(self):
         def work():
             return len(os.environ.get('HVD_RUN_KEY', ''))

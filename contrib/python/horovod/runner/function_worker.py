@@ -4,10 +4,10 @@
 import os
 import sys
 import traceback
-from multiprocessing.connection import Client
 
 from horovod.runner.common.util.env import get_env_rank_and_size
 from horovod.runner.function_server import ADDRESS, KEY, pickle
+from horovod.runner.keyed_server import connect
 
 
 def call(work):
@@ -23,7 +23,7 @@ def call(work):
 def main():
     host, port = os.environ.pop(ADDRESS).rsplit(':', 1)
     key = bytes.fromhex(os.environ.pop(KEY))
-    with Client((host, int(port)), authkey=key) as server:
+    with connect((host, int(port)), key) as server:
         server.send(get_env_rank_and_size())
         kind, answer = call(server.recv())
         server.send((kind, answer))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A TCP server for those who have its key: nothing is unpickled before the other side has proved
-that it has it."""
+"""A TCP server for those who have its key, and how they connect to it: nothing is unpickled before
+the other side has proved that it has the key."""
 
 import contextlib
 import os
@@ -9,9 +9,31 @@ import socket
 import socketserver
 import threading
 from multiprocessing import AuthenticationError
-from multiprocessing.connection import Connection, answer_challenge, deliver_challenge
+from multiprocessing.connection import Client, Connection, answer_challenge, deliver_challenge
 
 _PATIENCE = 30  # seconds for a stranger to prove that it is none, and for all to leave at the end
+_DEAD_AFTER = 20  # seconds without a sign from the kernel of the other node
+_PROBES = 4
+
+
+def _notice_a_dead_node(fileno):
+    """Reading from the TCP socket then fails with OSError. A node that merely says nothing stays
+    connected: its kernel answers."""
+    with socket.socket(fileno=os.dup(fileno)) as connection:
+        for option in (socket.TCP_KEEPIDLE, socket.TCP_KEEPINTVL):
+            connection.setsockopt(socket.IPPROTO_TCP, option, _DEAD_AFTER // _PROBES)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, _PROBES - 1)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _DEAD_AFTER * 1000)
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, True)
+
+
+def connect(place, key):
+    """A multiprocessing Connection to the KeyedServer at place, a pair (host, port). OSError,
+    EOFError or AuthenticationError if there is none; OSError and EOFError later when it ends, or
+    its node."""
+    connection = Client(place, authkey=key)
+    _notice_a_dead_node(connection.fileno())
+    return connection
 
 
 @contextlib.contextmanager
@@ -36,6 +58,7 @@ class _Handler(socketserver.BaseRequestHandler):
     """One connection, in a thread of its own."""
 
     def handle(self):
+        _notice_a_dead_node(self.request.fileno())
         with Connection(os.dup(self.request.fileno())) as connection:
             try:
                 with _no_longer_than(_PATIENCE, [self.request]):
@@ -66,7 +89,7 @@ class _Server(socketserver.ThreadingTCPServer):
 
 class KeyedServer:
     """Serves from ``start`` to ``stop``, or as a context; ``key`` and ``port`` are for the others,
-    who call multiprocessing.connection.Client."""
+    who call ``connect``."""
 
     def __init__(self, host, talk):
         """host: the address to listen at, '' for all. talk: called with each connection, in a

@@ -10,9 +10,8 @@ import functools
 import socket
 import threading
 from multiprocessing import AuthenticationError
-from multiprocessing.connection import Client
 
-from horovod.runner.keyed_server import KeyedServer
+from horovod.runner.keyed_server import KeyedServer, connect
 
 _REQUESTS = ('register_dispatcher', 'wait_for_dispatcher_registration',
              'register_worker_for_dispatcher', 'wait_for_dispatcher_worker_registration',
@@ -149,7 +148,7 @@ class RegistryClient:
         failure = ConnectionError('the registry of a tf.data service has no address')
         for place in self._places:
             try:
-                return Client(place, authkey=self._key), place
+                return connect(place, self._key), place
             except (EOFError, OSError, AuthenticationError) as error:
                 failure = _absent(place, error)
         raise failure

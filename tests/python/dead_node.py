@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A server on a node whose cable is cut: run_test.py runs this in a network namespace of its own.
+
+Prints what waiting for the server's answer ends with, and exits with 77 if links cannot be had.
+"""
+
+import subprocess
+import sys
+
+from horovod.runner import keyed_server
+
+HOST = '10.99.0.2'
+
+
+def ip(words):
+    subprocess.run(['ip', *words.split()], check=True)
+
+
+def serve():
+    """The other node: obeys the lines that it reads."""
+    print('here', flush=True)
+    input()
+    ip(f'addr add {HOST}/24 dev far')
+    ip('link set far up')
+    with keyed_server.KeyedServer(HOST, lambda connection: connection.recv()) as server:
+        print(server.port, server.key.hex(), flush=True)
+        input()
+        ip('link set far down')
+        input()
+
+
+def main():
+    with subprocess.Popen(['unshare', '--net', sys.executable, __file__, 'serve'], text=True,
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE) as node:
+        node.stdout.readline()
+        try:
+            ip(f'link add near type veth peer name far netns {node.pid}')
+        except (OSError, subprocess.CalledProcessError) as error:
+            node.kill()
+            print(error)
+            sys.exit(77)
+        ip('addr add 10.99.0.1/24 dev near')
+        ip('link set near up')
+        print('up', file=node.stdin, flush=True)
+        port, key = node.stdout.readline().split()
+        keyed_server._DEAD_AFTER = 4
+        with keyed_server.connect((HOST, int(port)), bytes.fromhex(key)) as connection:
+            print('down', file=node.stdin, flush=True)
+            try:
+                connection.recv()
+            except (EOFError, OSError) as error:
+                print(type(error).__name__)
+        node.kill()
+
+
+if __name__ == '__main__':
+    serve() if sys.argv[1:] else main()
