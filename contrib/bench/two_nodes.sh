@@ -30,41 +30,55 @@ case $1 in
     ;;
 esac
 
+self=$(readlink -f "$0")
 launcher=$1 layout=$2
 shift 2
-name=hvd$$
+export HVD_TWO_NODES="hvd$$" UCX_TLS="${UCX_TLS:-tcp}"
 work=$(mktemp -d)
+
 clean_up()
 {
-    ip netns del "$name-0" 2>/dev/null || :
-    ip netns del "$name-1" 2>/dev/null || :
+    ip netns del "$HVD_TWO_NODES-0" 2>/dev/null || :
+    ip netns del "$HVD_TWO_NODES-1" 2>/dev/null || :
     rm -r "$work"
 }
-trap clean_up EXIT
-ip netns add "$name-0"
-ip netns add "$name-1"
-ip link add "$name" netns "$name-0" type veth peer name "$name" netns "$name-1"
-for node in 0 1; do
-    ip -n "$name-$node" addr add "10.98.0.$((node + 1))/24" dev "$name"
-    ip -n "$name-$node" link set "$name" up
-    ip -n "$name-$node" link set lo up
-done
-for node in 0 1; do
-    timeout 10 sh -c "until ip -n $name-$node -br link show $name | grep -q ' UP '; do sleep 0.02; done" || {
-        echo "two_nodes.sh: the link $name of node $node did not come up within 10 s" >&2
-        exit 1
-    }
-done
-export HVD_TWO_NODES="$name" UCX_TLS="${UCX_TLS:-tcp}"
 
-# These two do not return.
+is_up()
+{
+    ip -n "$HVD_TWO_NODES-$1" -br link show "$HVD_TWO_NODES" | grep -q ' UP '
+}
+
+# The kernel says that a link is up a moment after both ends are.
+await_link()
+{
+    for _ in $(seq 500); do
+        is_up 0 && is_up 1 && return
+        sleep 0.02
+    done
+    echo "two_nodes.sh: the link $HVD_TWO_NODES did not come up within 10 s" >&2
+    exit 1
+}
+
+make_nodes()
+{
+    for node in 0 1; do
+        ip netns add "$HVD_TWO_NODES-$node"
+    done
+    ip link add "$HVD_TWO_NODES" netns "$HVD_TWO_NODES-0" \
+        type veth peer name "$HVD_TWO_NODES" netns "$HVD_TWO_NODES-1"
+    for node in 0 1; do
+        ip -n "$HVD_TWO_NODES-$node" addr add "10.98.0.$((node + 1))/24" dev "$HVD_TWO_NODES"
+        ip -n "$HVD_TWO_NODES-$node" link set "$HVD_TWO_NODES" up
+        ip -n "$HVD_TWO_NODES-$node" link set lo up
+    done
+    await_link
+}
+
+# COMMAND...: these two do not return.
 by_mpirun()
 {
     hosts=node0:${layout%,*}
     [ "$layout" = "${layout%,*}" ] || hosts=$hosts,node1:${layout#*,}
-    for variable in $(env | grep -oE '^(HVD|HOROVOD|UCX)_[A-Z0-9_]*'); do
-        set -- -x "$variable" "$@"
-    done
     on_node 0 "$launcher" --allow-run-as-root --oversubscribe --bind-to none \
         --mca plm_rsh_agent "$self --shell" --host "$hosts" "$@"
 }
@@ -82,17 +96,19 @@ END
     exec "$launcher" -np "$(($(echo "$layout" | tr , +)))" "$self" --rank "$layout" "$@"
 }
 
-self=$(readlink -f "$0")
+trap clean_up EXIT
+trap 'exit 143' INT TERM HUP
+make_nodes
 case $(basename "$launcher") in
-mpirun*) by=by_mpirun ;;
-*) by=by_hvdrun ;;
-esac
-trap 'kill "$job" 2>/dev/null || :' INT TERM HUP
-$by "$@" <&0 &
+mpirun*) by_mpirun "$@" ;;
+*) by_hvdrun "$@" ;;
+esac <&0 &
 job=$!
+trap 'kill "$job" 2>/dev/null || :' INT TERM HUP
 status=0
 wait "$job" || status=$?
 while kill -0 "$job" 2>/dev/null; do # a signal has ended the wait, and is passed on
+    status=0
     wait "$job" || status=$?
 done
 exit "$status"

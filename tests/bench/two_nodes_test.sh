@@ -1,0 +1,82 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# two_nodes_test.sh TWO_NODES HVDRUN: two_nodes.sh runs ranks where it says, passes on what they end
+# with, and leaves nothing when it is killed. Prints TAP.
+two_nodes=$1 hvdrun=$2
+if ! unshare --net true 2>/dev/null || ! command -v ip >/dev/null; then
+    echo '1..0 # SKIP networks of its own need root and the command ip'
+    exit
+fi
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+count=0
+
+# PROMISE COMMAND...
+check()
+{
+    promise=$1
+    shift
+    count=$((count + 1))
+    if "$@" >"$work/out" 2>&1; then
+        echo "ok $count - $promise"
+    else
+        sed 's/^/# /' "$work/out"
+        echo "not ok $count - $promise"
+    fi
+}
+
+# LAUNCHER LAYOUT NODES
+has_nodes()
+{
+    "$two_nodes" "$1" "$2" hostname >"$work/names"
+    cat "$work/names"
+    [ "$(sort "$work/names" | tr '\n' ' ')" = "$3 " ]
+}
+
+# LAUNCHER
+passes_status()
+{
+    "$two_nodes" "$1" 1,1 sh -c 'exit 3'
+    [ $? -eq 3 ]
+}
+
+has_ended()
+{
+    for _ in $(seq 200); do
+        kill -0 "$1" 2>/dev/null || return 0
+        sleep 0.05
+    done
+    return 1
+}
+
+# LAUNCHER: no network and no process is left; mpirun's daemon on the other node ends a moment later.
+is_ended_by_signal()
+{
+    "$two_nodes" "$1" 1,1 sh -c 'echo $$ >"$0.$(hostname)" && exec sleep 600' "$work/pid" &
+    script=$!
+    until [ -s "$work/pid.node0" ] && [ -s "$work/pid.node1" ]; do
+        kill -0 "$script" || return
+        sleep 0.05
+    done
+    kill -TERM "$script"
+    wait "$script"
+    for node in 0 1; do
+        has_ended "$(cat "$work/pid.node$node")" && [ ! -e "/run/netns/hvd$script-$node" ] || return
+    done
+    rm "$work"/pid.*
+}
+
+for launcher in "$hvdrun" mpirun; do
+    if ! command -v "$launcher" >/dev/null; then
+        count=$((count + 1))
+        echo "ok $count - $launcher # SKIP it is not installed"
+        continue
+    fi
+    name=$(basename "$launcher")
+    check "$name: a rank on each node" has_nodes "$launcher" 1,1 'node0 node1'
+    check "$name: the layout is kept" has_nodes "$launcher" 2,1 'node0 node0 node1'
+    check "$name: ranks on the first node only" has_nodes "$launcher" 2 'node0 node0'
+    check "$name: the status is passed on" passes_status "$launcher"
+    check "$name: a signal ends all" is_ended_by_signal "$launcher"
+done
+echo "1..$count"
