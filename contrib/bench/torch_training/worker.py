@@ -5,7 +5,8 @@
 
 It says to the socket who it is, then takes steps when it is told to. Messages are JSON, one a
 line:  {"rank", "pid", "meet"} up, {"meet"} down;  then, as often as wanted, {"steps"} down and
-{"wall", "cpu"} (seconds of the steps) up;  {"steps": 0} down, {"sum"} of all parameters up, end.
+{"wall", "cpu"} (seconds of the steps) up;  {"steps": 0} down, {"sum"} of all parameters up (null
+where ranks train a model each), end.
 """
 
 import argparse
@@ -37,6 +38,8 @@ def interface():
 class Alone:
     """No communication: what the step costs on a machine that is as busy."""
 
+    trains_together = False
+
     def __init__(self, options):
         self.options = options
 
@@ -57,6 +60,7 @@ class Alone:
 class Ddp(Alone):
     """torch's DistributedDataParallel on Gloo, of GPUs on NCCL."""
 
+    trains_together = True
     views = False
 
     def offer(self):
@@ -83,6 +87,7 @@ class DdpViews(Ddp):
 class Hvd(Alone):
     """hvd, or Horovod where that is what Python finds."""
 
+    trains_together = True
     settings = {}
 
     def join(self, meet):
@@ -101,6 +106,8 @@ class Hvd(Alone):
 
 class InStep(Hvd):
     """No gradients are exchanged, but all ranks wait for the slowest before every update."""
+
+    trains_together = False
 
     def distribute(self, model, optimizer):
         update = optimizer.step
@@ -225,7 +232,8 @@ def main():
         model, step = make_step(options, backend, device)
         while steps := json.loads(talk.readline())['steps']:
             say(**measure(step, steps, device))
-        say(sum=sum(each.detach().double().sum().item() for each in model.parameters()))
+        say(sum=sum(each.detach().double().sum().item() for each in model.parameters())
+            if backend.trains_together else None)
     backend.leave()
 
 
