@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server on a node whose cable is cut: run_test.py runs this in a network namespace of its own.
+"""A server on a node whose cable is cut while both sides wait for a word of the other: run_test.py
+runs this in a network namespace of its own.
 
-Prints what waiting for the server's answer ends with, and exits with 77 if links cannot be had.
+Prints what waiting ends with, the client's and the server's; exits with 77 if links cannot be had.
 """
 
 import subprocess
@@ -10,10 +11,18 @@ import sys
 from horovod.runner import keyed_server
 
 HOST = '10.99.0.2'
+keyed_server._DEAD_AFTER = 4
 
 
 def ip(words):
     subprocess.run(['ip', *words.split()], check=True)
+
+
+def wait_for_a_word(connection):
+    try:
+        connection.recv()
+    except (EOFError, OSError) as error:
+        print(type(error).__name__, flush=True)
 
 
 def serve():
@@ -22,7 +31,7 @@ def serve():
     input()
     ip(f'addr add {HOST}/24 dev far')
     ip('link set far up')
-    with keyed_server.KeyedServer(HOST, lambda connection: connection.recv()) as server:
+    with keyed_server.KeyedServer(HOST, wait_for_a_word) as server:
         print(server.port, server.key.hex(), flush=True)
         input()
         ip('link set far down')
@@ -43,13 +52,10 @@ def main():
         ip('link set near up')
         print('up', file=node.stdin, flush=True)
         port, key = node.stdout.readline().split()
-        keyed_server._DEAD_AFTER = 4
         with keyed_server.connect((HOST, int(port)), bytes.fromhex(key)) as connection:
             print('down', file=node.stdin, flush=True)
-            try:
-                connection.recv()
-            except (EOFError, OSError) as error:
-                print(type(error).__name__)
+            wait_for_a_word(connection)
+            print(node.stdout.readline().strip())
         node.kill()
 
 

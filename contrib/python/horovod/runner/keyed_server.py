@@ -9,30 +9,37 @@ import socket
 import socketserver
 import threading
 from multiprocessing import AuthenticationError
-from multiprocessing.connection import Client, Connection, answer_challenge, deliver_challenge
+from multiprocessing.connection import Connection, answer_challenge, deliver_challenge
 
 _PATIENCE = 30  # seconds for a stranger to prove that it is none, and for all to leave at the end
 _DEAD_AFTER = 20  # seconds without a sign from the kernel of the other node
 _PROBES = 4
 
 
-def _notice_a_dead_node(fileno):
+def _notice_a_dead_node(connection):
     """Reading from the TCP socket then fails with OSError. A node that merely says nothing stays
     connected: its kernel answers."""
-    with socket.socket(fileno=os.dup(fileno)) as connection:
-        for option in (socket.TCP_KEEPIDLE, socket.TCP_KEEPINTVL):
-            connection.setsockopt(socket.IPPROTO_TCP, option, _DEAD_AFTER // _PROBES)
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, _PROBES - 1)
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _DEAD_AFTER * 1000)
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, True)
+    for option in (socket.TCP_KEEPIDLE, socket.TCP_KEEPINTVL):
+        connection.setsockopt(socket.IPPROTO_TCP, option, _DEAD_AFTER // _PROBES)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, _PROBES - 1)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _DEAD_AFTER * 1000)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, True)
 
 
 def connect(place, key):
     """A multiprocessing Connection to the KeyedServer at place, a pair (host, port). OSError,
-    EOFError or AuthenticationError if there is none; OSError and EOFError later when it ends, or
+    EOFError or AuthenticationError if there is none; OSError or EOFError later when it ends, or
     its node."""
-    connection = Client(place, authkey=key)
-    _notice_a_dead_node(connection.fileno())
+    with socket.create_connection(place, _DEAD_AFTER) as stream:
+        stream.settimeout(None)
+        _notice_a_dead_node(stream)
+        connection = Connection(os.dup(stream.fileno()))
+    try:
+        answer_challenge(connection, key)
+        deliver_challenge(connection, key)
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 
@@ -58,9 +65,9 @@ class _Handler(socketserver.BaseRequestHandler):
     """One connection, in a thread of its own."""
 
     def handle(self):
-        _notice_a_dead_node(self.request.fileno())
         with Connection(os.dup(self.request.fileno())) as connection:
             try:
+                _notice_a_dead_node(self.request)
                 with _no_longer_than(_PATIENCE, [self.request]):
                     deliver_challenge(connection, self.server.key)
                     answer_challenge(connection, self.server.key)
