@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # figures.sh BUILD OUT [PART...]: the figures by which hvd is judged, as tables and pictures, from the
-# build folder BUILD into the new folder OUT. Wants root, a machine that does nothing else, and some
-# 50 minutes for all parts, of which training takes 35:
+# build folder BUILD into the new folder OUT. Wants root, a machine that does nothing else, and an
+# hour for all parts, more than half of it for training:
 #
-#   node      allreduce of 2, 4 and 8 ranks on one node beside the peers that are installed
+#   node      allreduce of 2, 4 and 8 ranks on one node beside the peers that are installed, and
+#             beside Open MPI over UCX, which is what it chooses on InfiniBand
 #   shared    the same of 2 and 4 ranks in memory that all of them map (hvd_shared_alloc)
 #   nodes     the same of 1,1 and 2,2 ranks on two nodes (two_nodes.sh)
 #   moves     the other collectives on one node and on two beside MPI
@@ -43,13 +44,23 @@ record()
     echo
 }
 
+# NAME COMMAND...: of a command that also makes tables and pictures.
+record_all()
+{
+    local name=$1
+    shift
+    record "$name" "$@" --csv "$out/$name.csv" --json "$out/$name.json" --plot "$out/$name"
+}
+
+mpirun=(mpirun --allow-run-as-root --oversubscribe --bind-to none)
+over_ucx=(--mca pml ucx --mca opal_common_ucx_tls any --mca opal_common_ucx_devices any)
+
 # NAME RANKS ARGUMENT...
 on_one_node()
 {
     local name=$1 ranks=$2
     shift 2
-    record "$name" mpirun --allow-run-as-root --oversubscribe --bind-to none -np "$ranks" \
-        "$bench" "$@" --csv "$out/$name.csv" --json "$out/$name.json" --plot "$out/$name"
+    record_all "$name" "${mpirun[@]}" -np "$ranks" "$bench" "$@"
 }
 
 # NAME LAYOUT ARGUMENT...
@@ -57,8 +68,7 @@ on_two_nodes()
 {
     local name=$1 layout=$2
     shift 2
-    record "$name" "$here/two_nodes.sh" mpirun "$layout" \
-        "$bench" "$@" --csv "$out/$name.csv" --json "$out/$name.json" --plot "$out/$name"
+    record_all "$name" "$here/two_nodes.sh" mpirun "$layout" "$bench" "$@"
 }
 
 # oneCCL only where each rank has a core of its own.
@@ -75,6 +85,11 @@ node()
     for ranks in 4 8; do
         on_one_node "node-$ranks" "$ranks" allreduce --sizes 8,1K,16K,256K,4M,64M --level team \
             --vs "$peers,limit"
+    done
+    local mpirun=("${mpirun[@]}" "${over_ucx[@]}")
+    for ranks in 2 4; do
+        on_one_node "node-$ranks-ucx" "$ranks" allreduce --sizes 8,1K,16K,256K,4M,64M --level team \
+            --vs mpi
     done
 }
 
