@@ -45,7 +45,7 @@ isolate()
 collect_the_dead()
 {
     while :; do
-        sleep 3600 &
+        sleep infinity &
         wait $! || :
     done
 }

@@ -33,8 +33,9 @@ batch_job()
 # A signal for `run` reaches the command: the step is gone, not left to itself.
 interrupted_run()
 {
-    "$cluster" run --dir "$work/cluster" srun -N1 sleep 1000 &
+    "$cluster" run --dir "$work/cluster" srun -N1 sleep infinity &
     until as_user squeue --noheader --steps | grep -q sleep; do
+        kill -0 $! || return # it has ended by itself
         sleep 0.1
     done
     kill -TERM $!
