@@ -55,7 +55,8 @@
  *
  * Threads: any thread may call any function at any time; hvd_init and hvd_shutdown wait for
  * each other. One request is waited for, read and freed by one thread. A forked child is not a
- * rank: all that needs the job fails there with HVD_ERR_STATE.
+ * rank: all that needs the job fails there with HVD_ERR_STATE. Results do not depend on a thread's
+ * floating-point environment (rounding, flush to zero, traps), and every call leaves it as it was.
  *
  * Settings are environment variables, read by hvd_init: Horovod's (HOROVOD_FUSION_THRESHOLD
  * and so on) and hvd's own (HVD_*). */

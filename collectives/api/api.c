@@ -5,6 +5,7 @@
 
 #include "collectives/api/api.h"
 #include "collectives/control/fork_mark.h"
+#include "collectives/reduce/float_env.h"
 #include "gpu_binding/attr.h"
 
 /* The job that this process is part of: by nature there is one. Every function holds the lock
@@ -58,13 +59,17 @@ static int init_locked(const int *ranks, int count, struct hvd_error *err)
     return status;
 }
 
+/* The threads of the library begin here, and inherit the floating-point environment. */
 static int init(const int *ranks, int count, struct hvd_error *err)
 {
+    struct hvd_float_env callers;
     int status;
 
+    hvd_float_env_enter(&callers);
     pthread_mutex_lock(&job.life);
     status = init_locked(ranks, count, err);
     pthread_mutex_unlock(&job.life);
+    hvd_float_env_leave(&callers);
     return status;
 }
 
@@ -84,10 +89,12 @@ HVD_EXPORT int hvd_init_ranks(const int *ranks, int count, struct hvd_error *err
 HVD_EXPORT int hvd_shutdown(void)
 {
     struct hvd_engine *engine;
+    struct hvd_float_env callers;
 
     if (job.engine != NULL && !hvd_fork_mark_is_mine(&job.mark)) {
         return 0; /* a forked child: the rank itself is still at work */
     }
+    hvd_float_env_enter(&callers);
     pthread_mutex_lock(&job.life);
     engine = job.engine;
     if (engine != NULL) {
@@ -99,6 +106,7 @@ HVD_EXPORT int hvd_shutdown(void)
         hvd_engine_destroy(engine);
     }
     pthread_mutex_unlock(&job.life);
+    hvd_float_env_leave(&callers);
     return 0;
 }
 

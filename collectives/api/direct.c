@@ -32,6 +32,17 @@ struct hvd_direct {
 static struct hvd_engine *opened;
 static const struct hvd_choices *forced;
 
+/* From open to close this thread drives, but not between two calls: there the program computes. */
+static void pause_driving(const struct hvd_engine *engine)
+{
+    hvd_float_env_leave(&engine->drivers_floats);
+}
+
+static void go_on_driving(struct hvd_engine *engine)
+{
+    hvd_float_env_enter(&engine->drivers_floats);
+}
+
 int hvd_direct_open(struct hvd_error *err)
 {
     struct hvd_engine *engine = hvd_job_enter(err);
@@ -45,11 +56,13 @@ int hvd_direct_open(struct hvd_error *err)
         hvd_engine_progress(engine);
         sched_yield();
     }
+    pause_driving(engine);
     return 0;
 }
 
 void hvd_direct_close(void)
 {
+    go_on_driving(opened);
     hvd_engine_hand_back(opened);
     opened = NULL;
     hvd_job_exit();
@@ -112,7 +125,9 @@ static int plan_run(struct hvd_direct *direct, const struct hvd_start *start,
     for (int i = 0; i < opened->boot->size; i++) {
         rows[i] = request->entries[0].proposal.shape[0];
     }
+    go_on_driving(opened);
     status = create_run(team, batch, rows, &direct->run, err);
+    pause_driving(opened);
     hvd_batch_destroy(batch);
     free(rows);
     return status;
@@ -167,9 +182,9 @@ static void look_around(struct hvd_engine *engine, unsigned polls)
     }
 }
 
-int hvd_direct_run(struct hvd_direct *direct, struct hvd_error *err)
+/* 0, HVD_INPROGRESS when the job has failed, or the failure of the run. */
+static int run_to_end(struct hvd_direct *direct, struct hvd_engine *engine)
 {
-    struct hvd_engine *engine = opened;
     unsigned polls = 0;
     int status;
 
@@ -183,6 +198,17 @@ int hvd_direct_run(struct hvd_direct *direct, struct hvd_error *err)
             look_around(engine, polls);
         }
     } while (status == HVD_INPROGRESS && !engine->has_failed);
+    return status;
+}
+
+int hvd_direct_run(struct hvd_direct *direct, struct hvd_error *err)
+{
+    struct hvd_engine *engine = opened;
+    int status;
+
+    go_on_driving(engine);
+    status = run_to_end(direct, engine);
+    pause_driving(engine);
     if (status != 0) {
         return hvd_fail(err, engine->has_failed ? HVD_ERR_PEER : status, "%s",
                         engine->has_failed ? engine->refusal.text

@@ -106,6 +106,7 @@ static void sleep_until(int fd, int64_t deadline_ns)
  * the progress thread all the time: nobody else rings for one who is awake. */
 static void begin_driving(struct hvd_engine *engine)
 {
+    hvd_float_env_enter(&engine->drivers_floats);
     if (engine->net != NULL && !engine->ignores_net) {
         hvd_engine_mute(engine, true);
     }
@@ -137,6 +138,7 @@ void hvd_engine_hand_back(struct hvd_engine *engine)
     int64_t deadline = plan_to_wake(engine, dozes);
     int64_t thread_wakes;
 
+    hvd_float_env_leave(&engine->drivers_floats);
     pthread_mutex_unlock(&engine->drive);
     /* Only now: a thread that has found drive taken may have muted itself, and has said
      * before until when it sleeps. */

@@ -26,6 +26,7 @@
 #include "collectives/engine/settings.h"
 #include "collectives/engine/crowd.h"
 #include "collectives/gpu/gpu.h"
+#include "collectives/reduce/float_env.h"
 #include "collectives/run/choice_file.h"
 #include "collectives/run/teams.h"
 #include "collectives/timeline/timeline.h"
@@ -58,6 +59,7 @@ struct hvd_engine {
     struct hvd_addresses *addresses; /* of the network, while joining */
 
     pthread_mutex_t drive;
+    struct hvd_float_env drivers_floats; /* what the thread had before it drove */
     bool has_failed;
     enum hvd_phase phase;
     int drained_children;
@@ -209,8 +211,10 @@ bool hvd_engine_fall_asleep(struct hvd_engine *engine, bool dozes);
 void hvd_engine_wake_up(struct hvd_engine *engine);
 
 /* --- drive.c --- */
-void hvd_engine_take_over(struct hvd_engine *engine); /* locks drive */
-void hvd_engine_hand_back(struct hvd_engine *engine); /* unlocks it */
+/* Locks drive, and enters hvd's floating-point environment: between the two no code of the program
+ * runs. */
+void hvd_engine_take_over(struct hvd_engine *engine);
+void hvd_engine_hand_back(struct hvd_engine *engine);
 
 /* Polls in vain before the processor is to be offered to others. */
 unsigned hvd_engine_yield_every(const struct hvd_engine *engine);
@@ -221,7 +225,7 @@ typedef bool (*hvd_engine_test)(struct hvd_engine *engine, const void *arg);
 bool hvd_engine_drive(struct hvd_engine *engine, hvd_engine_test done, const void *arg,
                       int timeout_ms);
 
-/* The progress thread: drives when nobody waits. */
+/* The progress thread: drives when nobody waits. Made in hvd's floating-point environment. */
 void *hvd_engine_thread(void *engine);
 
 /* --- leave.c, drive held --- */

@@ -4,8 +4,10 @@
 #include "collectives/api/direct.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "tests/collectives/calls.h"
+#include "tests/collectives/float_modes.h"
 #include "tests/tap.h"
 
 enum {
@@ -172,6 +174,41 @@ static bool broadcasts(int64_t count)
     return wrong == 0;
 }
 
+/* Each rank in another floating-point mode, which is the program's own between the calls. */
+static bool ignores_modes(int64_t count)
+{
+    static float expected[MOST];
+    struct hvd_start start = {.kind = HVD_KIND_ALLREDUCE,
+                              .word = "Allreduce",
+                              .op = HVD_AVERAGE,
+                              .prescale = 1,
+                              .postscale = 1.0 / 3};
+    struct hvd_tensor tensor = tensor_of(&count, false);
+    const size_t bytes = (size_t)count * sizeof(expected[0]);
+    int modes = float_mode_count(), wrong = 0;
+
+    for (int64_t i = 0; i < count; i++) {
+        input[i] = i % 2 == 0 ? 0x1p-149f * (float)i : 1.0f / (float)(i + rank);
+    }
+    for (int turn = 0; turn < modes; turn++) {
+        int mode = turn == 0 ? 0 : (turn + rank) % modes;
+        struct hvd_direct *direct;
+
+        float_mode_begin(mode);
+        direct = plan(&start, &tensor);
+        wrong += !float_mode_is_kept(mode);
+        float_mode_begin(mode);
+        run(direct);
+        wrong += !float_mode_is_kept(mode);
+        if (turn == 0) {
+            memcpy(expected, output, bytes);
+        }
+        wrong += memcmp(output, expected, bytes) != 0;
+        hvd_direct_destroy(direct);
+    }
+    return wrong == 0;
+}
+
 static void report(bool good, const char *promise)
 {
     call_barrier(); /* a rank that failed has ended the job by now */
@@ -188,7 +225,7 @@ int main(void)
 {
     static const int64_t counts[] = {1, 2, 13, 14, 15, 100, 1000, 5000, 33333, 70001};
     bool in_place = true, apart = true, scattered = true, gathered = true, cast = true,
-         exchanged = true;
+         exchanged = true, alike;
     struct hvd_error err = {0};
 
     rank = call_init();
@@ -207,7 +244,9 @@ int main(void)
             exchanged &= exchanges(counts[i]);
         }
     }
+    alike = ignores_modes(5000);
     hvd_direct_close();
+    report(alike, "the same numbers in each floating-point mode, which is kept");
     report(in_place, "allreduce in place, of all sizes by turns");
     report(apart, "allreduce from one array to another");
     report(cast, "broadcast from each rank");
