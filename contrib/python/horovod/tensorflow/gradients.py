@@ -10,6 +10,7 @@ from horovod.common.basics import Average
 from horovod.common.process_sets import UNKNOWN_SET, global_process_set
 from horovod.tensorflow.collectives.allreduce import allreduce, grouped_allreduce
 from horovod.tensorflow.collectives.nodes import in_turn, may_have_others, size_of
+from horovod.tensorflow.collectives.scaling import scaled
 from horovod.tensorflow.compression import Compression
 from horovod.tensorflow.native import nodes_wait
 
@@ -72,11 +73,11 @@ class Reduction:
         """A gradient that is not shared, divided by the number of ranks, as an average is."""
         if gradient is None or not self.has_others():
             return gradient
-        factor = 1.0 / size_of(self.process_set)
+        size = size_of(self.process_set)
         if isinstance(gradient, tf.IndexedSlices):
-            return tf.IndexedSlices(gradient.values * tf.cast(factor, gradient.dtype),
-                                    gradient.indices, gradient.dense_shape)
-        return gradient * tf.cast(factor, gradient.dtype)
+            return tf.IndexedSlices(scaled(gradient.values, divisor=size), gradient.indices,
+                                    gradient.dense_shape)
+        return scaled(gradient, divisor=size)
 
     def _reduce(self, gradients, name):
         if len(gradients) == 1:

@@ -9,6 +9,7 @@ from horovod.common.reductions import check_adasum_ranks, choose_op
 from horovod.tensorflow.collectives.allgather import allgather
 from horovod.tensorflow.collectives.nodes import (in_turn, placed_on, reduce, set_number,
                                                   size_of, tensors_of)
+from horovod.tensorflow.collectives.scaling import scaled
 from horovod.tensorflow.compression import Compression
 from horovod.tensorflow.native import gradient_of
 
@@ -28,13 +29,14 @@ def _reduce_sparse(tensor, device, op, scale, name, process_set, ignore_name_sco
             'The Adasum reduction does not currently support sparse tensors. As a workaround '
             'please pass sparse_as_dense=True to DistributedOptimizer' if op == Adasum else
             'tf.IndexedSlices can only be reduced by hvd.Average or hvd.Sum')
+    if op == Average and tensor.dtype == tf.bool:
+        raise TypeError('there is no average of booleans; use hvd.Sum')
     with placed_on(device):
         values, indices = in_turn(('values', 'indices'), lambda what: allgather(
             getattr(tensor, what), None if name is None else f'{name}.{what}', ignore_name_scope,
             process_set))
-        factor = scale[0] * scale[1] / (size_of(process_set) if op == Average else 1)
-        if tf.is_tensor(factor) or factor != 1.0:
-            values = values * tf.cast(factor, values.dtype)
+        values = scaled(values, scale[0] * scale[1],
+                        size_of(process_set) if op == Average else None)
     return tf.IndexedSlices(values, indices, dense_shape=tensor.dense_shape)
 
 

@@ -7,6 +7,7 @@ from horovod.common.basics import Average, Sum
 from horovod.common.process_sets import global_process_set
 from horovod.tensorflow.collectives.nodes import (describe, gather, independent, placed_on,
                                                   set_number, tensors_of)
+from horovod.tensorflow.collectives.scaling import scaled
 from horovod.tensorflow.compression import Compression
 from horovod.tensorflow.native import gradient_of, ops
 
@@ -51,5 +52,4 @@ def _gradient(op, *gradients):
     factor = tf.constant(factor, tf.float64)
     if op.get_attr('reduce_op') == Sum:
         factor *= tf.cast(ops.horovod_size(process_set_id=set_id), tf.float64)
-    return [each * tf.cast(factor, each.dtype)
-            for each in gather(list(gradients), None, False, set_id)]
+    return [scaled(each, factor) for each in gather(list(gradients), None, False, set_id)]

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tf.IndexedSlices of integers and of 16-bit floats: what is gathered is divided, not multiplied by
+a factor that was rounded to the type of the values."""
+
+import numpy as np
+import tensorflow as tf
+
+import horovod.tensorflow as hvd
+from tf.case import Case, array, in_both_modes, reduced, values
+
+INTEGERS = [tf.uint8, tf.int8, tf.uint16, tf.int16, tf.int32, tf.int64, tf.uint32, tf.uint64]
+ROWS = 6
+
+
+def slices(rank, dtype, salt=0):
+    """Two rows of a rank: one at an index of its own, and one at the last, where all have one."""
+    return tf.IndexedSlices(tf.constant(values(rank, (2, 2), dtype, salt)),
+                            tf.constant([rank % (ROWS - 1), ROWS - 1]), tf.constant([ROWS, 2]))
+
+
+def total(dtype, salt=0):
+    """The sum of all ranks' slices as a dense array of double precision."""
+    dense = np.zeros((ROWS, 2))
+    for rank in range(hvd.size()):
+        np.add.at(dense, [rank % (ROWS - 1), ROWS - 1], values(rank, (2, 2), dtype, salt))
+    return dense
+
+
+def quotient_dtype(dtype):
+    """The type of a quotient of two integers in TensorFlow."""
+    return tf.float32 if dtype.size <= 2 else tf.float64
+
+
+def dense(tensor):
+    return array(tf.convert_to_tensor(tensor))
+
+
+class Tape(tf.GradientTape):
+    """A tape with gradients that are given: TensorFlow itself computes none of integers."""
+
+    def __init__(self, gradients):
+        super().__init__()
+        self._given = gradients
+
+    def gradient(self, *args, **kwargs):
+        return self._given
+
+
+class Optimizer(tf.compat.v1.train.GradientDescentOptimizer):
+    """An optimizer with gradients that are given."""
+
+    def __init__(self, gradients):
+        super().__init__(1.0)
+        self._given = gradients
+
+    def compute_gradients(self, variables):
+        return list(zip(self._given, variables))
+
+
+class Integers(Case):
+
+    def check_average(self, result, dtype, salt=0):
+        """Equal to the average but for the rounding of each row that is added to it."""
+        self.assertEqual(result.dtype, quotient_dtype(dtype))
+        np.testing.assert_allclose(dense(result), total(dtype, salt) / hvd.size(), rtol=1e-6)
+
+    def test_an_average_is_a_quotient(self):
+        for dtype in INTEGERS:
+            with self.subTest(dtype=dtype):
+                for result in in_both_modes(lambda: hvd.allreduce(slices(hvd.rank(), dtype))):
+                    self.check_average(result, dtype)
+
+    def test_a_sum_stays_of_integers(self):
+        for dtype in INTEGERS:
+            for result in in_both_modes(
+                    lambda: hvd.allreduce(slices(hvd.rank(), dtype), op=hvd.Sum)):
+                self.assertEqual(result.dtype, dtype)
+                self.assertEqual(result.values.numpy().astype('int64').sum(), total(dtype).sum())
+
+    def test_a_group_averages_each_of_its_slices(self):
+        kinds = [tf.int32, tf.int8, tf.int64]
+        mine = [slices(hvd.rank(), kind, salt) for salt, kind in enumerate(kinds)]
+        for results in in_both_modes(lambda: hvd.grouped_allreduce(mine)):
+            for salt, (result, kind) in enumerate(zip(results, kinds)):
+                self.check_average(result, kind, salt)
+
+    def test_so_does_one_that_has_dense_members(self):
+        mine = tf.constant(values(hvd.rank(), (3,), tf.int64))
+        for first, sparse, last in in_both_modes(lambda: hvd.grouped_allreduce(
+                [mine, slices(hvd.rank(), tf.int32), 2 * tf.cast(mine, tf.float64)])):
+            self.check(first, reduced(hvd.Average, (3,), tf.int64))
+            self.check_average(sparse, tf.int32)
+            self.check(last, 2 * reduced(hvd.Average, (3,), tf.float64))
+
+    def test_scale_factors_of_a_sum_truncate(self):
+        mine = tf.IndexedSlices(tf.constant([[7, -7]]), tf.constant([hvd.rank()]))
+        for result in in_both_modes(lambda: hvd.allreduce(mine, op=hvd.Sum, prescale_factor=0.5)):
+            self.check(result.values, np.int32([[3, -3]] * hvd.size()))
+
+    def test_predivision_changes_no_average(self):
+        for result in in_both_modes(lambda: hvd.allreduce(
+                slices(hvd.rank(), tf.int32), prescale_factor=1 / 49, postscale_factor=49.0)):
+            self.check_average(result, tf.int32)
+
+    def test_there_is_no_average_of_booleans(self):
+        mine = tf.IndexedSlices(tf.constant([True]), tf.constant([0]))
+        with self.assertRaisesRegex(TypeError, 'no average of booleans'):
+            hvd.allreduce(mine)
+
+    def test_a_tape_averages_them(self):
+        if hvd.size() < 2:
+            self.skipTest('one rank keeps what it has')
+        sources = [tf.Variable(1.0), tf.Variable(1.0)]
+
+        def gradients():
+            tape = Tape([slices(hvd.rank(), tf.int32), slices(hvd.rank(), tf.int64, 1)])
+            return hvd.DistributedGradientTape(tape).gradient(None, sources)
+
+        for first, second in in_both_modes(gradients):
+            self.check_average(first, tf.int32)
+            self.check_average(second, tf.int64, 1)
+
+    def test_an_optimizer_averages_them(self):
+        if hvd.size() < 2:
+            self.skipTest('one rank keeps what it has')
+        optimizer = hvd.DistributedOptimizer(Optimizer([slices(hvd.rank(), tf.int32)]))
+        variable = tf.Variable(1.0)
+        for (gradient, _), in in_both_modes(lambda: optimizer.compute_gradients([variable])):
+            self.check_average(gradient, tf.int32)
+
+    def test_local_sources_are_divided_too(self):
+        if hvd.size() < 2:
+            self.skipTest('one rank keeps what it has')
+        source = tf.Variable(1.0)
+        for given in (slices(hvd.rank(), tf.int32), tf.constant([3, 4])):
+            tape = hvd.DistributedGradientTape(Tape([given]))
+            tape.register_local_source(source)
+            result, = tape.gradient(None, [source])
+            self.assertEqual(result.dtype, tf.float64)
+            np.testing.assert_allclose(dense(result), dense(given) / hvd.size(), rtol=1e-15)
+
+
+class Halves(Case):
+
+    def test_an_average_is_rounded_once(self):
+        given = np.linspace(0.1, 7.7, 64)
+        for dtype in (tf.float16, tf.bfloat16):
+            mine = tf.cast(given, dtype)
+            right = tf.cast(tf.cast(mine, tf.float64) / hvd.size(), dtype)
+            for result in in_both_modes(lambda: hvd.allreduce(
+                    tf.IndexedSlices(mine, tf.range(64)))):
+                self.assertEqual(result.values.numpy().tolist(),
+                                 np.tile(right.numpy(), hvd.size()).tolist())
