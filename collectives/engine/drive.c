@@ -131,6 +131,21 @@ void hvd_engine_take_over(struct hvd_engine *engine)
     begin_driving(engine);
 }
 
+/* Unlocks drive and wakes who sleeps until that. No wake-up is lost: the driver unlocks, counts, looks
+ * for sleepers; a sleeper reads the count, tries to get drive, says under mail that it sleeps, and
+ * reads the count again (wait_for_driver). Either it sees the new count, or the driver sees it, and gets
+ * mail only when it sleeps. */
+static void let_go(struct hvd_engine *engine)
+{
+    pthread_mutex_unlock(&engine->drive);
+    atomic_fetch_add(&engine->times_let_go, 1);
+    if (atomic_load(&engine->sleepers) > 0) {
+        pthread_mutex_lock(&engine->mail);
+        pthread_cond_broadcast(&engine->ended);
+        pthread_mutex_unlock(&engine->mail);
+    }
+}
+
 void hvd_engine_hand_back(struct hvd_engine *engine)
 {
     bool dozes = must_doze(engine);
@@ -139,7 +154,7 @@ void hvd_engine_hand_back(struct hvd_engine *engine)
     int64_t thread_wakes;
 
     hvd_float_env_leave(&engine->drivers_floats);
-    pthread_mutex_unlock(&engine->drive);
+    let_go(engine);
     /* Only now: a thread that has found drive taken may have muted itself, and has said
      * before until when it sleeps. */
     hvd_engine_mute(engine, false);
@@ -237,9 +252,8 @@ static bool has_launched(struct hvd_engine *engine, const void *arg)
     return atomic_load(&request->is_launched) || has_ended(engine, arg);
 }
 
-/* Someone else drives: sleeps until something has ended or the driver has left. */
-static void wait_for_driver(struct hvd_engine *engine, const struct hvd_request *request,
-                            hvd_engine_test done, int timeout_ms)
+/* timeout_ms from now, on the clock of engine->ended. */
+static struct timespec time_after(int timeout_ms)
 {
     const int64_t second = 1000000000;
     struct timespec until;
@@ -251,16 +265,26 @@ static void wait_for_driver(struct hvd_engine *engine, const struct hvd_request 
         until.tv_sec++;
         until.tv_nsec -= second;
     }
+    return until;
+}
+
+/* Someone else drives: sleeps until something has ended, or a driver has let go since that had
+ * happened `seen` times. */
+static void wait_for_driver(struct hvd_engine *engine, const struct hvd_request *request,
+                            hvd_engine_test done, uint64_t seen, int timeout_ms)
+{
+    const struct timespec until = time_after(timeout_ms < 0 ? 0 : timeout_ms);
+
     pthread_mutex_lock(&engine->mail);
-    if (done(engine, request)) {
-        pthread_mutex_unlock(&engine->mail);
-        return;
-    }
-    if (timeout_ms < 0) {
+    atomic_fetch_add(&engine->sleepers, 1);
+    if (done(engine, request) || atomic_load(&engine->times_let_go) != seen) {
+        /* no need to */
+    } else if (timeout_ms < 0) {
         pthread_cond_wait(&engine->ended, &engine->mail);
     } else {
         pthread_cond_timedwait(&engine->ended, &engine->mail, &until);
     }
+    atomic_fetch_sub(&engine->sleepers, 1);
     pthread_mutex_unlock(&engine->mail);
 }
 
@@ -289,6 +313,7 @@ static void wait_for_request(struct hvd_engine *engine, const struct hvd_request
 
     while (!done(engine, request)) {
         int left = timeout_ms < 0 ? -1 : left_ms(deadline);
+        uint64_t seen = atomic_load(&engine->times_let_go);
 
         if (left == 0) {
             return;
@@ -297,7 +322,7 @@ static void wait_for_request(struct hvd_engine *engine, const struct hvd_request
             hvd_engine_drive(engine, done, request, left);
             hvd_engine_hand_back(engine);
         } else {
-            wait_for_driver(engine, request, done, left);
+            wait_for_driver(engine, request, done, seen, left);
         }
     }
 }
@@ -366,7 +391,7 @@ static bool drive_for_nobody(struct hvd_engine *engine)
     asleep = hvd_engine_fall_asleep(engine, dozes);
     atomic_store(&engine->thread_wakes_ns, plan_to_wake(engine, dozes));
     atomic_store(&engine->thread_drives, false);
-    pthread_mutex_unlock(&engine->drive);
+    let_go(engine);
     return asleep;
 }
 

@@ -103,6 +103,8 @@ struct hvd_engine {
     bool has_thread;
 
     _Atomic int waiters; /* threads that wait for a request */
+    _Atomic int sleepers; /* those that sleep on `ended`; changed under mail */
+    _Atomic uint64_t times_let_go; /* how often drive has been given up */
     _Atomic int64_t fresh_ns; /* when the drive last saw a submission */
     _Atomic int64_t cycle_ns; /* the cycle time then */
 

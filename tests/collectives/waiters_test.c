@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A thread that waits for a request moves it itself as soon as nobody else drives, however long the
+ * progress thread gets no cpu. A job of one rank; the test stops that thread with a signal. */
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collectives/api/direct.h"
+#include "collectives/engine/engine_state.h"
+#include "tests/collectives/calls.h"
+#include "tests/tap.h"
+
+enum {
+    LIMIT_MS = 20000, /* far above what a loaded machine needs */
+};
+
+static sem_t is_stopped, may_go_on;
+
+static void stop_here(int number)
+{
+    (void)number;
+    sem_post(&is_stopped);
+    while (sem_wait(&may_go_on) != 0) {
+    }
+}
+
+/* It holds none of the locks that it shares with waiters. */
+static void stop_progress_thread(struct hvd_engine *engine)
+{
+    const struct sigaction action = {.sa_handler = stop_here};
+
+    sem_init(&is_stopped, 0, 0);
+    sem_init(&may_go_on, 0, 0);
+    sigaction(SIGUSR1, &action, NULL);
+    pthread_mutex_lock(&engine->turn);
+    pthread_mutex_lock(&engine->muting);
+    pthread_kill(engine->thread, SIGUSR1);
+    while (sem_wait(&is_stopped) != 0) {
+    }
+    pthread_mutex_unlock(&engine->muting);
+    pthread_mutex_unlock(&engine->turn);
+}
+
+struct waiter {
+    pthread_t thread;
+    _Atomic pid_t tid;
+    int status;
+    float sum;
+};
+
+static void *wait_for_sum(void *arg)
+{
+    struct waiter *waiter = arg;
+    float value = 3;
+    struct hvd_tensor tensor =
+        call_tensor("sum", HVD_FLOAT32, NULL, 0, &value, &waiter->sum);
+    struct hvd_request *request = NULL;
+
+    waiter->status = hvd_allreduce_start(&tensor, 1, HVD_SUM, 1, 1, 0, &request, NULL);
+    if (waiter->status == 0) {
+        atomic_store(&waiter->tid, gettid());
+        waiter->status = hvd_wait_for(request, LIMIT_MS, NULL);
+    }
+    return request;
+}
+
+/* Sleeps, says the kernel. */
+static bool is_asleep(pid_t tid)
+{
+    char path[64], line[256] = "";
+    const char *state;
+    FILE *file;
+
+    snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)tid);
+    file = fopen(path, "re");
+    if (file == NULL || fgets(line, sizeof(line), file) == NULL) {
+        line[0] = '\0';
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    state = strrchr(line, ')');
+    return state != NULL && state[1] == ' ' && state[2] == 'S';
+}
+
+static void await_sleep(struct hvd_engine *engine, struct waiter *waiter)
+{
+    while (atomic_load(&engine->waiters) == 0 || !is_asleep(atomic_load(&waiter->tid))) {
+        sched_yield();
+    }
+}
+
+int main(void)
+{
+    struct waiter waiter = {0};
+    struct hvd_engine *engine;
+    void *request;
+
+    call_init();
+    engine = hvd_job_enter(NULL);
+    hvd_direct_open(NULL); /* this thread drives */
+    pthread_create(&waiter.thread, NULL, wait_for_sum, &waiter);
+    await_sleep(engine, &waiter);
+    stop_progress_thread(engine);
+    hvd_direct_close();
+    pthread_join(waiter.thread, &request);
+    tap_ok(waiter.status == 0 && waiter.sum == 3,
+           "a waiter drives when the driver has let go (status %d)", waiter.status);
+    sem_post(&may_go_on);
+    hvd_request_free(request);
+    hvd_job_exit();
+    hvd_shutdown();
+    return tap_done();
+}
