@@ -318,8 +318,9 @@ void hvd_shared_free(void *memory);
 /* Rank 0 records to path from now on; other ranks may call it, and it does nothing there. What
  * is recorded to the same path already goes on, what goes to another is ended. mark_cycles:
  * also the rounds of agreement. HVD_ERR_ARG when HOROVOD_TIMELINE was not set at hvd_init;
- * DYNAMIC is for those who only want these functions. A file that cannot be written is an
- * error in the log and no failure here: training goes on without. err may be NULL. */
+ * DYNAMIC is for those who only want these functions. HVD_ERR_SHUTDOWN when the job is being
+ * left. A file that cannot be written is an error in the log and no failure here: training goes
+ * on without. err may be NULL. */
 int hvd_timeline_start(const char *path, int mark_cycles, struct hvd_error *err);
 
 /* Ends the recording; on rank 0 the file is complete on return. Without one it does nothing. */

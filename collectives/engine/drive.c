@@ -131,10 +131,10 @@ void hvd_engine_take_over(struct hvd_engine *engine)
     begin_driving(engine);
 }
 
-/* Unlocks drive and wakes who sleeps until that. No wake-up is lost: the driver unlocks, counts, looks
- * for sleepers; a sleeper reads the count, tries to get drive, says under mail that it sleeps, and
- * reads the count again (wait_for_driver). Either it sees the new count, or the driver sees it, and gets
- * mail only when it sleeps. */
+/* Unlocks drive and wakes those that sleep until then. No wake-up is lost: the driver unlocks,
+ * counts, looks for sleepers; a sleeper reads the count, tries to get drive, says under mail that
+ * it sleeps, and reads the count again (wait_for_driver). Either it sees the new count, or the
+ * driver sees it, and gets mail only when it sleeps. */
 static void let_go(struct hvd_engine *engine)
 {
     pthread_mutex_unlock(&engine->drive);
@@ -304,6 +304,45 @@ static bool try_take_over(struct hvd_engine *engine)
         begin_driving(engine);
     }
     return taken;
+}
+
+static bool is_never(struct hvd_engine *engine, const void *arg)
+{
+    (void)engine;
+    (void)arg;
+    return false;
+}
+
+/* Once whoever drives has let go, or when the deadline has passed. */
+static void take_back(struct hvd_engine *engine, int64_t deadline_ns)
+{
+    uint64_t seen = atomic_load(&engine->times_let_go);
+
+    while (!try_take_over(engine)) {
+        int left = left_ms(deadline_ns);
+
+        if (left == 0) {
+            hvd_engine_take_over(engine);
+            return;
+        }
+        wait_for_driver(engine, NULL, is_never, seen, left);
+        seen = atomic_load(&engine->times_let_go);
+    }
+}
+
+bool hvd_engine_drive_on(struct hvd_engine *engine, hvd_engine_test done, const void *arg,
+                         int timeout_ms)
+{
+    const int64_t deadline = hvd_clock_ns() + (int64_t)timeout_ms * 1000000;
+
+    while (!hvd_engine_drive(engine, done, arg, left_ms(deadline))) {
+        if (left_ms(deadline) == 0) {
+            return false;
+        }
+        hvd_engine_hand_back(engine);
+        take_back(engine, deadline);
+    }
+    return true;
 }
 
 static void wait_for_request(struct hvd_engine *engine, const struct hvd_request *request,

@@ -58,6 +58,7 @@ struct hvd_engine {
     struct hvd_tuner *tuner; /* on rank 0, until it has found its setting; else NULL */
     struct hvd_addresses *addresses; /* of the network, while joining */
 
+    pthread_mutex_t recording; /* taken before drive: one call about the timeline */
     pthread_mutex_t drive;
     struct hvd_float_env drivers_floats; /* what the thread had before it drove */
     bool has_failed;
@@ -226,6 +227,11 @@ unsigned hvd_engine_yield_every(const struct hvd_engine *engine);
 typedef bool (*hvd_engine_test)(struct hvd_engine *engine, const void *arg);
 bool hvd_engine_drive(struct hvd_engine *engine, hvd_engine_test done, const void *arg,
                       int timeout_ms);
+
+/* The same until it is done or timeout_ms, not negative, has passed: who else wants to drive gets
+ * drive, and this thread gets it back. What drive guards may have changed on the way. */
+bool hvd_engine_drive_on(struct hvd_engine *engine, hvd_engine_test done, const void *arg,
+                         int timeout_ms);
 
 /* The progress thread: drives when nobody waits. Made in hvd's floating-point environment. */
 void *hvd_engine_thread(void *engine);

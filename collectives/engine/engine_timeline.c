@@ -66,10 +66,12 @@ void hvd_engine_batch_started(void *context, const struct hvd_batch *batch,
     hvd_timeline_started(engine->timeline, batch, crosses_nodes);
 }
 
+/* Every rank sends its last events before it says that it has drained. */
 static bool is_heard(struct hvd_engine *engine, const void *arg)
 {
     (void)arg;
-    return engine->has_failed || hvd_timeline_has_ended(engine->timeline);
+    return engine->has_failed || engine->phase == HVD_PHASE_CLOSED ||
+           hvd_timeline_has_ended(engine->timeline);
 }
 
 static bool has_landed(struct hvd_engine *engine, const void *arg)
@@ -78,22 +80,53 @@ static bool has_landed(struct hvd_engine *engine, const void *arg)
     return engine->has_failed || engine->gpu == NULL || hvd_gpu_is_idle(engine->gpu);
 }
 
-/* drive held */
+/* drive held; another thread may leave the job meanwhile */
 static void stop(struct hvd_engine *engine)
 {
     if (hvd_timeline_is_on(engine->timeline)) {
-        hvd_engine_drive(engine, has_landed, NULL, landed_timeout_ms);
+        hvd_engine_drive_on(engine, has_landed, NULL, landed_timeout_ms);
     }
-    hvd_timeline_end(engine->timeline);
-    if (!hvd_engine_drive(engine, is_heard, NULL, heard_timeout_ms)) {
+    if (engine->phase != HVD_PHASE_CLOSED) {
+        hvd_timeline_end(engine->timeline);
+    }
+    if (!hvd_engine_drive_on(engine, is_heard, NULL, heard_timeout_ms)) {
         hvd_log(HVD_LOG_WARN, "timeline: the last events of some ranks are missing");
     }
     hvd_timeline_close(engine->timeline);
 }
 
+/* Between the two no other call starts or stops the timeline, though stop lets others drive. */
+static void begin_call(struct hvd_engine *engine)
+{
+    pthread_mutex_lock(&engine->recording);
+    hvd_engine_take_over(engine);
+}
+
+static void end_call(struct hvd_engine *engine)
+{
+    hvd_engine_hand_back(engine);
+    pthread_mutex_unlock(&engine->recording);
+}
+
+/* drive held */
+static int start(struct hvd_engine *engine, const char *path, bool marks_cycles,
+                 struct hvd_error *err)
+{
+    if (!hvd_timeline_records_to(engine->timeline, path)) {
+        stop(engine);
+    }
+    if (engine->has_failed || engine->phase != HVD_PHASE_RUNNING) {
+        return hvd_fail(err, engine->refusal.status, "%s", engine->refusal.text);
+    }
+    begin(engine, path, marks_cycles);
+    return 0;
+}
+
 int hvd_engine_timeline_start(struct hvd_engine *engine, const char *path,
                               bool marks_cycles, struct hvd_error *err)
 {
+    int status;
+
     if (engine->settings.timeline == NULL) {
         return hvd_fail(err, HVD_ERR_ARG,
                         "Set HOROVOD_TIMELINE=DYNAMIC to enable dynamic timeline usage.");
@@ -104,20 +137,17 @@ int hvd_engine_timeline_start(struct hvd_engine *engine, const char *path,
     if (engine->boot->rank != 0) {
         return 0;
     }
-    hvd_engine_take_over(engine);
-    if (!hvd_timeline_records_to(engine->timeline, path)) {
-        stop(engine);
-    }
-    begin(engine, path, marks_cycles);
-    hvd_engine_hand_back(engine);
-    return 0;
+    begin_call(engine);
+    status = start(engine, path, marks_cycles, err);
+    end_call(engine);
+    return status;
 }
 
 void hvd_engine_timeline_stop(struct hvd_engine *engine)
 {
     if (engine->boot->rank == 0) {
-        hvd_engine_take_over(engine);
+        begin_call(engine);
         stop(engine);
-        hvd_engine_hand_back(engine);
+        end_call(engine);
     }
 }

@@ -57,6 +57,7 @@ static int init_locks(struct hvd_engine *engine, struct hvd_error *err)
 
     failed |= pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     failed |= pthread_cond_init(&engine->ended, &attributes);
+    failed |= pthread_mutex_init(&engine->recording, NULL);
     failed |= pthread_mutex_init(&engine->drive, NULL);
     failed |= pthread_mutex_init(&engine->mail, NULL);
     failed |= pthread_mutex_init(&engine->turn, NULL);

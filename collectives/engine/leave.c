@@ -104,7 +104,7 @@ void hvd_engine_leave(struct hvd_engine *engine)
     if (!has_left(engine, NULL) && engine->phase == HVD_PHASE_RUNNING) {
         hvd_leave_on_shutdown(engine, false);
     }
-    if (!hvd_engine_drive(engine, has_left, NULL, leave_timeout_ms)) {
+    if (!hvd_engine_drive_on(engine, has_left, NULL, leave_timeout_ms)) {
         hvd_log(HVD_LOG_WARN,
                 "shutdown: not all ranks have finished within %d s; leaving without them",
                 leave_timeout_ms / 1000);
@@ -169,6 +169,7 @@ void hvd_engine_destroy(struct hvd_engine *engine)
     hvd_boot_destroy(engine->boot);
     pthread_cond_destroy(&engine->ended);
     pthread_mutex_destroy(&engine->mail);
+    pthread_mutex_destroy(&engine->recording);
     pthread_mutex_destroy(&engine->drive);
     pthread_mutex_destroy(&engine->turn);
     pthread_mutex_destroy(&engine->muting);
