@@ -100,12 +100,12 @@ bool hvd_agree_submit(struct hvd_engine *engine)
     now_ns = hvd_clock_ns();
     atomic_store(&engine->fresh_ns, now_ns);
     atomic_store(&engine->cycle_ns, hvd_agreement_fusion(engine->agreement)->cycle_ns);
-    while (entry != NULL && !engine->has_failed) {
-        struct hvd_entry *next = entry->next; /* it may end at once */
-
+    engine->proposing = entry;
+    while (engine->proposing != NULL) {
+        entry = engine->proposing;
+        engine->proposing = entry->next; /* it may end at once */
         hvd_timeline_proposed(engine->timeline, entry);
         check(engine, hvd_agreement_submit(engine->agreement, entry, now_ns));
-        entry = next;
     }
     return true;
 }
@@ -344,21 +344,34 @@ void hvd_agree_finish(void *context, struct hvd_batch *batch)
         note_lateness(engine, batch);
     }
     status = hvd_tuning_note(engine, batch);
-    check(engine, status != 0 ? status : hvd_agreement_finish(engine->agreement, batch));
+    if (status != 0) {
+        hvd_batch_destroy(batch); /* its entries end with all others */
+    } else {
+        status = hvd_agreement_finish(engine->agreement, batch);
+    }
+    check(engine, status);
+}
+
+static void end_list(struct hvd_engine *engine, struct hvd_entry *entry, int status,
+                     const char *text)
+{
+    while (entry != NULL) {
+        struct hvd_entry *next = entry->next;
+
+        end_entry(engine, entry, status, text);
+        entry = next;
+    }
 }
 
 void hvd_agree_drop(struct hvd_engine *engine, bool all, int status, const char *text)
 {
+    struct hvd_entry *rest = engine->proposing;
+
     /* Those that the agreement has not seen yet are under way too. */
     if (engine->agreement != NULL) {
-        struct hvd_entry *entry = take_fresh(engine);
-
-        while (entry != NULL) {
-            struct hvd_entry *next = entry->next;
-
-            end_entry(engine, entry, status, text);
-            entry = next;
-        }
+        engine->proposing = NULL;
+        end_list(engine, rest, status, text);
+        end_list(engine, take_fresh(engine), status, text);
         hvd_agreement_drop(engine->agreement, all, status, text);
     }
 }

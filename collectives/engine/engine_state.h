@@ -73,6 +73,7 @@ struct hvd_engine {
     _Atomic bool is_crowded; /* more ranks than cpus: yield early while spinning */
     _Atomic bool
         thread_is_crowded; /* the same of the progress thread beside a trainer's */
+    struct hvd_entry *proposing; /* taken from fresh, the agreement has not seen them yet */
     int64_t lost_ns; /* when the network lost a peer; 0: it has not */
     int64_t gpu_lost_ns; /* the same of NCCL */
     bool data_moves; /* it did when last looked at */
