@@ -218,8 +218,9 @@ int hvd_barrier_start(int set, struct hvd_request **request, struct hvd_error *e
 
 /* This rank has no more data: until all ranks have joined, it takes part in the allreduces of
  * the global process set with zeros; barriers do without it. Other collectives of that set, Min,
- * Max and Product, and adding and removing process sets fail meanwhile. Ends when all ranks have
- * joined; hvd_request_last_rank tells who was last. */
+ * Max and Product, and adding and removing process sets fail meanwhile. What this rank itself
+ * starts in that set before its join has ended fails here, with HVD_ERR_ARG. Ends when all ranks
+ * have joined; hvd_request_last_rank tells who was last. */
 int hvd_join_start(struct hvd_request **request, struct hvd_error *err);
 
 /* --- process sets ----------------------------------------------------------------------

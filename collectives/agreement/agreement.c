@@ -2,6 +2,7 @@
 /* Life of an agreement, this rank's own tensors, and what is due. */
 #include "collectives/agreement/agreement.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "collectives/agreement/agreement_state.h"
@@ -241,14 +242,40 @@ static int submit_join(struct hvd_agreement *agreement, struct hvd_entry *entry,
     return hvd_agreement_note_join(agreement, agreement->rank, now_ns);
 }
 
+/* Between the start and the end of its join a rank has told all others that it has nothing more for
+ * the global process set. */
+static bool is_after_join(const struct hvd_agreement *agreement,
+                          const struct hvd_entry *entry)
+{
+    return entry->proposal.set == HVD_SET_GLOBAL &&
+           (agreement->join != NULL || agreement->ended_join != NULL);
+}
+
+/* Ends what this rank must not submit now, which no other rank hears of. */
+static bool refuse(struct hvd_agreement *agreement, struct hvd_entry *entry)
+{
+    char text[256];
+
+    if (!may_use(agreement, entry->proposal.set)) {
+        snprintf(text, sizeof(text), "The process set is being removed.");
+    } else if (is_after_join(agreement, entry)) {
+        snprintf(text, sizeof(text),
+                 "rank %d submitted %.100s after it had joined: until its join has "
+                 "ended, a rank may submit nothing to the global process set",
+                 agreement->rank, entry->proposal.name);
+    } else {
+        return false;
+    }
+    agreement->ops->end(agreement->context, entry, HVD_ERR_ARG, text);
+    return true;
+}
+
 int hvd_agreement_submit(struct hvd_agreement *agreement, struct hvd_entry *entry,
                          int64_t now_ns)
 {
     struct hvd_known *known = hvd_known_find(&agreement->known, &entry->key);
 
-    if (!may_use(agreement, entry->proposal.set)) {
-        agreement->ops->end(agreement->context, entry, HVD_ERR_ARG,
-                            "The process set is being removed.");
+    if (refuse(agreement, entry)) {
         return 0;
     }
     entry->proposal.rank = agreement->rank;

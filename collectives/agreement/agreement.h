@@ -62,7 +62,8 @@ void hvd_agreement_destroy(struct hvd_agreement *agreement); /* NULL is fine */
 
 /* This rank has a tensor (or a join, a barrier, a process set) to run. The entry is borrowed
  * until it has ended; no entry of its key is under way. Its submitted_ns, when it is not 0, is
- * when that was; else it was now. */
+ * when that was; else it was now. What goes to the global process set between the start and the end
+ * of this rank's join ends at once, with HVD_ERR_ARG, and disturbs no other rank. */
 int hvd_agreement_submit(struct hvd_agreement *agreement, struct hvd_entry *entry,
                          int64_t now_ns);
 

@@ -152,6 +152,83 @@ static bool refuse_sets(void)
            good;
 }
 
+/* What this rank's last start of "late" has come to. */
+static int submit_late(struct hvd_error *err)
+{
+    static float value;
+    struct hvd_tensor tensor = call_tensor("late", HVD_FLOAT32, NULL, 0, &value, &value);
+    struct hvd_request *request = NULL;
+    int status = hvd_allreduce_start(&tensor, 1, HVD_SUM, 1, 1, 0, &request, err);
+
+    status = status != 0 ? status : hvd_wait(request, err);
+    hvd_request_free(request);
+    return status;
+}
+
+/* A set of rank 0 and the last rank, in which they go on. */
+static int add_pair(void)
+{
+    const int ranks[] = {0, size - 1};
+    struct hvd_request *request = NULL;
+    struct hvd_error err = {0};
+    int set;
+
+    call_finish(hvd_set_add_start(ranks, 2, &request, &err), &request, &err);
+    set = hvd_request_set(request);
+    hvd_request_free(request);
+    return set;
+}
+
+static void remove_pair(int set)
+{
+    struct hvd_request *request = NULL;
+    struct hvd_error err = {0};
+
+    call_finish(hvd_set_remove_start(set, &request, &err), &request, &err);
+    hvd_request_free(request);
+}
+
+static void meet(int set)
+{
+    struct hvd_request *request = NULL;
+    struct hvd_error err = {0};
+
+    call_finish(hvd_barrier_start(set, &request, &err), &request, &err);
+    hvd_request_free(request);
+}
+
+/* Rank 0 has joined while the others go on, and submits something all the same. Nobody else has
+ * joined before the last rank has heard from it. */
+static bool refuse_late_tensors(void)
+{
+    int pair = add_pair();
+    struct hvd_error err = {0};
+    struct hvd_request *join = NULL;
+    bool good = true;
+
+    if (rank == 0) {
+        join = start_join();
+        for (int i = 0; i < STEPS && good; i++) {
+            good = submit_late(&err) == HVD_ERR_ARG &&
+                   strstr(err.text, "submitted late after it had joined") != NULL;
+        }
+    } else {
+        for (int i = 0; i < STEPS && good; i++) {
+            good = submit_late(&err) == 0;
+        }
+    }
+    if (rank == 0 || rank == size - 1) {
+        meet(pair);
+    }
+    join = rank == 0 ? join : start_join();
+    finish_join(join);
+    good =
+        report(good, "a tensor that a rank submits after it has joined is refused there");
+    remove_pair(pair);
+    return report(submit_late(&err) == 0, "when all have joined it can be submitted") &&
+           good;
+}
+
 int main(void)
 {
     bool good;
@@ -160,6 +237,9 @@ int main(void)
     size = hvd_size();
     good = keep_tensors_apart();
     good &= keep_barriers_in_step();
+    if (size > 2) { /* a set of two ranks would be all */
+        good &= refuse_late_tensors();
+    }
     good &= refuse_sets();
     hvd_shutdown();
     if (rank == 0) {

@@ -193,6 +193,36 @@ static void wait_for_others_than_sums(struct job *job)
     }
 }
 
+/* A rank that has joined submits something to the global process set after all. */
+static void submit_joined(struct job *job, int rank)
+{
+    const struct job_set *global = &job->sets[0];
+    const struct job_tensor *tensor =
+        &global->tensors[job_draw(job, (unsigned)global->tensor_count)];
+    struct program *program = &job->programs[rank];
+    struct hvd_proposal late = tensor->proposal;
+    char name[32];
+
+    late.name = name;
+    snprintf(name, sizeof(name), "late%d", job->number++);
+    switch (job_draw(job, 4)) {
+    case 0:
+        late.kind = HVD_KIND_BARRIER;
+        break;
+    case 1:
+        late = (struct hvd_proposal){.kind = HVD_KIND_SET_ADD, .name = name, .note = "0"};
+        break;
+    case 2:
+        late.kind = HVD_KIND_JOIN;
+        break;
+    default: /* one that the others may have under way, or in a plan */
+        late.name = tensor->name;
+        program_wait_for(program, tensor->name);
+        break;
+    }
+    program_submit_joined(program, &late);
+}
+
 /* All ranks submit the same for some windows, then join one after the other. */
 static void write_epoch(struct job *job)
 {
@@ -211,6 +241,9 @@ static void write_epoch(struct job *job)
             in[rank] = i < windows[rank];
             if (i == windows[rank]) {
                 program_start_join(&job->programs[rank]);
+            }
+            if (i >= windows[rank] && job_draw(job, 4) == 0) {
+                submit_joined(job, rank);
             }
         }
         job_write_window(job, in);

@@ -147,6 +147,56 @@ static void meets_plan(struct program *programs, int size, unsigned seed)
     }
 }
 
+/* A rank goes on submitting, from another thread, while its own join is under way. */
+static void submits_after_join(struct program *programs, int size, unsigned seed)
+{
+    struct hvd_proposal late = sim_allreduce("x", 10), once = sim_allreduce("once", 3);
+
+    for (int r = 0; r < size; r++) {
+        for (int epoch = 0; epoch < 4; epoch++) {
+            bool is_late = r == (epoch + (int)(seed % 5)) % size;
+
+            for (int i = 0; i < 3 && !is_late; i++) {
+                program_submit(&programs[r], 10, "x");
+                program_wait_for(&programs[r], "x");
+            }
+            program_start_join(&programs[r]);
+            for (int i = 0; i < 3 && is_late; i++) {
+                program_submit_joined(&programs[r], &late);
+                program_submit_joined(&programs[r], &once);
+                program_wait_for(&programs[r], "x");
+                program_wait_for(&programs[r], "once");
+            }
+            program_wait(&programs[r]);
+        }
+    }
+}
+
+/* Join is of the global set: another one goes on. */
+static void goes_on_in_a_set(struct program *programs, int size, unsigned seed)
+{
+    static const struct ending well = {.text = ""};
+    struct hvd_proposal add = {.kind = HVD_KIND_SET_ADD, .name = "set", .note = "0,1"};
+    struct hvd_proposal other = sim_allreduce("x", 10);
+
+    other.set = 1;
+    for (int r = 0; r < size && size > 2; r++) {
+        program_propose(&programs[r], &add, &well);
+        program_wait(&programs[r]);
+        if (r == (int)(seed % 2)) {
+            program_start_join(&programs[r]);
+        }
+        for (int i = 0; i < 4 && r < 2; i++) {
+            program_propose(&programs[r], &other, &well);
+            program_wait_for(&programs[r], "x");
+        }
+        if (r != (int)(seed % 2)) {
+            program_start_join(&programs[r]);
+        }
+        program_wait(&programs[r]);
+    }
+}
+
 int main(void)
 {
     unsigned seed = tap_seed(7);
@@ -163,5 +213,10 @@ int main(void)
     try_scenario("process sets are left as they are while a rank has joined",
                  sets_beside_join, NULL, seed);
     try_scenario("joins that cross a plan", meets_plan, NULL, seed);
+    try_scenario(
+        "a tensor submitted after this rank's join is refused, on this rank alone",
+        submits_after_join, NULL, seed);
+    try_scenario("a rank that has joined goes on in another process set",
+                 goes_on_in_a_set, NULL, seed);
     return tap_done();
 }

@@ -80,6 +80,14 @@ void program_join(struct program *program)
     program_wait(program);
 }
 
+void program_submit_joined(struct program *program, const struct hvd_proposal *tensor)
+{
+    static const struct ending refused = {.text = "after it had joined"};
+
+    program_propose(program, tensor, &refused);
+    program->calls[program->count - 1].kind = CALL_SUBMIT_JOINED;
+}
+
 void program_tune(struct program *program, int64_t threshold)
 {
     add_call(program, (struct call){.kind = CALL_TUNE, .threshold = threshold});
@@ -124,6 +132,18 @@ static void submit(struct sim *sim, int rank, struct program *program,
     added->ending = call->ending;
     added->request = sim_submit(
         sim, rank, (const struct hvd_proposal *const *)call->tensors, call->count);
+}
+
+static bool has_joined(const struct program *program)
+{
+    for (int i = 0; i < program->pending_count; i++) {
+        const struct hvd_request *request = program->pending[i].request;
+
+        if (request->entries[0].proposal.kind == HVD_KIND_JOIN) {
+            return !sim_has_ended(request);
+        }
+    }
+    return false;
 }
 
 static bool is_as_wanted(const struct sim *sim, const struct pending *pending)
@@ -207,6 +227,11 @@ static bool advance(struct sim *sim, int rank, struct program *program)
     switch (call->kind) {
     case CALL_SUBMIT:
         submit(sim, rank, program, call);
+        break;
+    case CALL_SUBMIT_JOINED:
+        if (has_joined(program)) {
+            submit(sim, rank, program, call);
+        }
         break;
     case CALL_WAIT:
     case CALL_WAIT_FOR:

@@ -7,6 +7,7 @@
 
 enum call_kind {
     CALL_SUBMIT, /* tensors, as one request */
+    CALL_SUBMIT_JOINED, /* the same, unless the rank's join has ended by then */
     CALL_WAIT, /* for everything submitted so far */
     CALL_WAIT_FOR, /* for the request of one name */
     CALL_TUNE, /* rank 0: another fusion threshold */
@@ -59,6 +60,8 @@ void program_wait(struct program *program);
 void program_wait_for(struct program *program, const char *name);
 void program_join(struct program *program); /* and wait for it */
 void program_start_join(struct program *program);
+/* A tensor that is refused because this rank's join is under way, if it still is. */
+void program_submit_joined(struct program *program, const struct hvd_proposal *tensor);
 void program_tune(struct program *program, int64_t threshold);
 void program_leave(struct program *program);
 

@@ -207,6 +207,10 @@ void sim_check_end(struct sim_rank *rank, const struct hvd_entry *entry, int sta
                   entry->proposal.name);
     }
     use->is_under_way = false;
+    if (strstr(text, "after it had joined") != NULL) {
+        use->count--; /* refused here, the others never hear of it */
+        return;
+    }
     mine.value = entry->request->value;
     compare(rank, use, &mine);
 }
