@@ -15,21 +15,67 @@ static struct {
     pthread_rwlock_t lock;
     struct hvd_engine *engine;
     struct hvd_fork_mark mark; /* set by init: a forked child is not a rank */
+    _Atomic bool changes; /* life is held */
+    bool was_cut; /* in a child that was forked while it was */
 } job = {.life = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_RWLOCK_INITIALIZER};
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static const char not_initialized_text[] =
     "Horovod has not been initialized; use hvd.init().";
 static const char forked_text[] = "this process was forked by a rank after hvd.init(): "
                                   "only the rank itself may use hvd";
 
+static const char cut_text[] =
+    "this process was forked while another thread was in hvd.init() "
+    "or hvd.shutdown(): it cannot use hvd";
+
+/* The threads that held the locks are not in the child. Nothing is locked before a fork: life is
+ * held for as long as ranks wait for each other, and a fork must not wait for that. */
+static void after_fork_in_child(void)
+{
+    job.was_cut = job.was_cut || atomic_load(&job.changes);
+    job.life = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    job.lock = (pthread_rwlock_t)PTHREAD_RWLOCK_INITIALIZER;
+}
+
+static void watch_forks(void)
+{
+    pthread_atfork(NULL, NULL, after_fork_in_child);
+}
+
+static void begin_change(void)
+{
+    pthread_once(&once, watch_forks);
+    pthread_mutex_lock(&job.life);
+    atomic_store(&job.changes, true);
+}
+
+static void end_change(void)
+{
+    atomic_store(&job.changes, false);
+    pthread_mutex_unlock(&job.life);
+}
+
+/* Why a process with this engine cannot use it; NULL: it can, if there is one. */
+static const char *obstacle(void)
+{
+    if (job.was_cut) {
+        return cut_text;
+    }
+    return job.engine != NULL && !hvd_fork_mark_is_mine(&job.mark) ? forked_text : NULL;
+}
+
 struct hvd_engine *hvd_job_enter(struct hvd_error *err)
 {
+    const char *reason;
+
     pthread_rwlock_rdlock(&job.lock);
-    if (job.engine != NULL && hvd_fork_mark_is_mine(&job.mark)) {
+    reason = obstacle();
+    if (job.engine != NULL && reason == NULL) {
         return job.engine;
     }
-    hvd_fail(err, HVD_ERR_STATE, "%s",
-             job.engine != NULL ? forked_text : not_initialized_text);
+    hvd_fail(err, HVD_ERR_STATE, "%s", reason != NULL ? reason : not_initialized_text);
     pthread_rwlock_unlock(&job.lock);
     return NULL;
 }
@@ -41,13 +87,15 @@ void hvd_job_exit(void)
 
 static int init_locked(const int *ranks, int count, struct hvd_error *err)
 {
+    const char *reason = obstacle();
     struct hvd_engine *engine;
     int status;
 
+    if (reason != NULL) {
+        return hvd_fail(err, HVD_ERR_STATE, "%s", reason);
+    }
     if (job.engine != NULL) {
-        return hvd_fork_mark_is_mine(&job.mark)
-                   ? 0
-                   : hvd_fail(err, HVD_ERR_STATE, "%s", forked_text);
+        return 0;
     }
     status = hvd_engine_create(ranks, count, &engine, err);
     if (status == 0) {
@@ -66,9 +114,9 @@ static int init(const int *ranks, int count, struct hvd_error *err)
     int status;
 
     hvd_float_env_enter(&callers);
-    pthread_mutex_lock(&job.life);
+    begin_change();
     status = init_locked(ranks, count, err);
-    pthread_mutex_unlock(&job.life);
+    end_change();
     hvd_float_env_leave(&callers);
     return status;
 }
@@ -89,14 +137,10 @@ HVD_EXPORT int hvd_init_ranks(const int *ranks, int count, struct hvd_error *err
 HVD_EXPORT int hvd_shutdown(void)
 {
     struct hvd_engine *engine;
-    struct hvd_float_env callers;
 
-    if (job.engine != NULL && !hvd_fork_mark_is_mine(&job.mark)) {
-        return 0; /* a forked child: the rank itself is still at work */
-    }
-    hvd_float_env_enter(&callers);
-    pthread_mutex_lock(&job.life);
-    engine = job.engine;
+    begin_change();
+    /* In a forked child there is nothing to leave: the rank itself is still at work. */
+    engine = obstacle() == NULL ? job.engine : NULL;
     if (engine != NULL) {
         hvd_engine_leave(engine);
         /* All requests have ended: those who wait for one leave, then the lock is free. */
@@ -105,8 +149,7 @@ HVD_EXPORT int hvd_shutdown(void)
         pthread_rwlock_unlock(&job.lock);
         hvd_engine_destroy(engine);
     }
-    pthread_mutex_unlock(&job.life);
-    hvd_float_env_leave(&callers);
+    end_change();
     return 0;
 }
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rank 0 leaves the job while another of its threads starts and stops the timeline, each of which
- * wants to drive, and rank 1 is not ready to leave. Runs as each rank of a job of two;
+/* Rank 0 leaves the job while another of its threads forks, or starts and stops the timeline, each
+ * of which wants to drive, and rank 1 is not ready to leave. Runs as each rank of a job of two;
  * HOROVOD_TIMELINE=DYNAMIC. Rank 0 prints TAP. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -118,6 +119,36 @@ static void *record_while_leaving(void *arg)
     return NULL;
 }
 
+/* What a child may ask that was forked while this rank leaves; each answer at once. */
+static int be_child(void)
+{
+    struct hvd_error err = {0};
+    int status;
+
+    alarm(LIMIT_S);
+    status = hvd_init(&err);
+    return status == HVD_ERR_STATE && strstr(err.text, "forked") != NULL &&
+                   hvd_shutdown() == 0 && !hvd_is_initialized() &&
+                   hvd_rank() == HVD_ERR_STATE
+               ? 0
+               : 1;
+}
+
+static void *fork_while_leaving(void *arg)
+{
+    int *code = arg;
+    pid_t child;
+
+    await_leaving();
+    child = fork();
+    if (child == 0) {
+        _exit(be_child());
+    }
+    waitpid(child, code, 0);
+    leave_mark("go");
+    return NULL;
+}
+
 static void *let_rank_1_go(void *arg)
 {
     (void)arg;
@@ -177,6 +208,19 @@ static void test_timeline_beside_shutdown(void)
     tap_ok(complaints == 0, "starting and stopping the timeline leaves a shutdown alone");
 }
 
+static void test_fork_beside_shutdown(void)
+{
+    pthread_t forker;
+    int code = -1;
+
+    await_mark("held");
+    pthread_create(&forker, NULL, fork_while_leaving, &code);
+    hvd_shutdown();
+    pthread_join(forker, NULL);
+    tap_ok(code == 0, "a child forked beside a shutdown is told so (it ended with %#x)",
+           code);
+}
+
 static void test_shutdown_beside_timeline(void)
 {
     pthread_t leaver, helper;
@@ -195,6 +239,7 @@ static void test_shutdown_beside_timeline(void)
 int main(void)
 {
     void (*const tests[])(void) = {
+        test_fork_beside_shutdown,
         test_timeline_beside_shutdown,
         test_shutdown_beside_timeline,
     };
@@ -202,7 +247,7 @@ int main(void)
 
     setenv("HOROVOD_TIMELINE", "DYNAMIC", 1);
     for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
-        if (i == 1) {
+        if (tests[i] == test_shutdown_beside_timeline) {
             setenv("HVD_TIMELINE_RANKS", "all", 1);
         }
         begin();
