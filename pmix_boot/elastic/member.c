@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One connection per process, hence one record. */
+/* One connection per process, hence one record.
+ *
+ * A fork takes the lock, so it is not held while this rank waits for the service or for other
+ * ranks, which may be as long as the elastic timeout. */
 #include "pmix_boot/elastic/member.h"
 
 #include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "pmix_boot/elastic/address.h"
@@ -17,6 +21,8 @@ static struct {
     pthread_mutex_t lock;
     struct hvd_channel *channel; /* NULL: not connected */
     bool watches_forks;
+    bool meets; /* a thread is in hvd_member_meet: the channel is its alone */
+    unsigned forks; /* so far, of this process */
     bool is_ready; /* has told the service that it has the state */
     bool has_updates;
     int lost;
@@ -31,6 +37,7 @@ static void before_fork(void)
 
 static void after_fork_in_parent(void)
 {
+    member.forks++;
     pthread_mutex_unlock(&member.lock);
 }
 
@@ -41,6 +48,7 @@ static void after_fork_in_child(void)
         close(hvd_channel_fd(member.channel));
         member.channel = NULL;
     }
+    member.meets = false;
     pthread_mutex_unlock(&member.lock);
 }
 
@@ -52,25 +60,53 @@ static void watch_forks(void)
     }
 }
 
-/* --- connecting --- */
+/* --- connecting, with the lock held --- */
+
+/* Gives the lock up meanwhile. */
+static bool wait_for_channel(int64_t deadline_ms)
+{
+    const int fd = hvd_channel_fd(member.channel);
+    const bool is_pending = hvd_channel_is_pending(member.channel);
+    bool is_ready;
+
+    pthread_mutex_unlock(&member.lock);
+    is_ready =
+        hvd_elastic_wait_for(fd, is_pending ? POLLIN | POLLOUT : POLLIN, deadline_ms);
+    pthread_mutex_lock(&member.lock);
+    return is_ready;
+}
 
 static int greet(struct hvd_channel *channel, int64_t deadline_ms)
 {
     while (!hvd_channel_is_open(channel)) {
-        short events = POLLIN;
-
-        if (hvd_channel_is_pending(channel)) {
-            events |= POLLOUT;
-        }
         if (hvd_channel_progress(channel) < 0) {
             return HVD_ERR_NET;
         }
-        if (!hvd_channel_is_open(channel) &&
-            !hvd_elastic_wait_for(hvd_channel_fd(channel), events, deadline_ms)) {
+        if (!hvd_channel_is_open(channel) && !wait_for_channel(deadline_ms)) {
             return HVD_ERR_TIMEOUT;
         }
     }
     return 0;
+}
+
+/* Gives the lock up meanwhile. A child that was forked then has the socket and does not know it: it
+ * is dialled anew. */
+static int dial(const struct hvd_elastic_address *address, int64_t deadline_ms,
+                struct hvd_error *err)
+{
+    for (;;) {
+        const unsigned forks = member.forks;
+        int fd;
+
+        pthread_mutex_unlock(&member.lock);
+        fd = hvd_elastic_dial(address, deadline_ms, err);
+        pthread_mutex_lock(&member.lock);
+        if (fd < 0 || member.forks == forks) {
+            return fd;
+        }
+        shutdown(fd, SHUT_RDWR);
+        close(fd);
+    }
 }
 
 static int open_channel(const struct hvd_member_query *query, struct hvd_error *err)
@@ -78,8 +114,10 @@ static int open_channel(const struct hvd_member_query *query, struct hvd_error *
     int64_t deadline_ms = hvd_elastic_now_ms() + query->timeout_ms;
     struct hvd_elastic_address address;
     int status = hvd_elastic_address_parse(query->address, &address, err);
-    int fd = status < 0 ? status : hvd_elastic_dial(&address, deadline_ms, err);
+    int fd;
 
+    watch_forks();
+    fd = status < 0 ? status : dial(&address, deadline_ms, err);
     if (fd < 0) {
         return fd;
     }
@@ -88,7 +126,6 @@ static int open_channel(const struct hvd_member_query *query, struct hvd_error *
         close(fd);
         return hvd_fail(err, status, "no memory for a connection");
     }
-    watch_forks();
     if (greet(member.channel, deadline_ms) < 0) {
         hvd_channel_destroy(member.channel);
         member.channel = NULL;
@@ -242,12 +279,7 @@ static int ask(const struct hvd_member_query *query, struct hvd_member_meeting *
         return hvd_fail(err, status, "no memory for this rank's card");
     }
     while ((status = take_answer(meeting, err)) == HVD_INPROGRESS) {
-        short events = POLLIN;
-
-        if (hvd_channel_is_pending(member.channel)) {
-            events |= POLLOUT;
-        }
-        (void)hvd_elastic_wait_for(hvd_channel_fd(member.channel), events, -1);
+        (void)wait_for_channel(-1);
     }
     return status;
 }
@@ -272,6 +304,7 @@ int hvd_member_meet(const struct hvd_member_query *query,
     int status = 0;
 
     pthread_mutex_lock(&member.lock);
+    member.meets = true;
     was_open = member.channel != NULL;
     if (!was_open) {
         status = open_channel(query, err);
@@ -285,6 +318,7 @@ int hvd_member_meet(const struct hvd_member_query *query,
     /* What was told before the answer was about the generation before. */
     member.has_updates = false;
     member.lost = -1;
+    member.meets = false;
     pthread_mutex_unlock(&member.lock);
     return status;
 }
@@ -292,7 +326,7 @@ int hvd_member_meet(const struct hvd_member_query *query,
 void hvd_member_ready(void)
 {
     pthread_mutex_lock(&member.lock);
-    if (member.channel != NULL) {
+    if (member.channel != NULL && !member.meets) {
         (void)hvd_channel_send(member.channel, HVD_ELASTIC_READY, NULL, 0);
         member.is_ready = true;
     }
@@ -303,7 +337,7 @@ static void read_notes(void)
 {
     struct hvd_channel_message message;
 
-    if (member.channel != NULL) {
+    if (member.channel != NULL && !member.meets) {
         (void)hvd_channel_progress(member.channel);
         while (hvd_channel_next(member.channel, &message) == 0) {
             note(&message);

@@ -3,7 +3,7 @@
  * end of the process. Its end is how the service learns that this process died; a forked child
  * does not hold it open.
  *
- * Threads: any, at any time; a meeting lasts, and others wait for it. */
+ * Threads: any, at any time; one meets at a time, and meanwhile the others learn nothing new. */
 #ifndef HVD_MEMBER_H
 #define HVD_MEMBER_H
 

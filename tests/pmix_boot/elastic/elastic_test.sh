@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Elastic jobs on this machine: whoever dies at whatever moment, the others finish all steps.
-# usage: elastic_test.sh HVDRUN TRAINER
+# usage: elastic_test.sh HVDRUN TRAINER FORK_MEET
 . "$(dirname "$0")/../../cluster/harness.sh"
 . "$(dirname "$0")/../launch.sh"
-hvdrun=$1 trainer=$2
+hvdrun=$1 trainer=$2 fork_meet=$3
 limit=60
 
 run()
@@ -107,6 +107,13 @@ limits()
         env HVD_ELASTIC=here "$trainer" 1
 }
 
+forks()
+{
+    returns 'a rank that waits for others can fork' 0 'forked while a rank waits' \
+        run -np 2 --min-np 2 "$fork_meet" "$work/forked"
+    counts 'and its child is told that it is no rank' 1 '^the child is told'
+}
+
 nothing_stays()
 {
     succeeds 'no service is left' waits_for none_serves
@@ -125,5 +132,6 @@ any_moment
 some_come
 # shellcheck disable=SC2016
 limits
+forks
 nothing_stays
 tap_done
