@@ -3,6 +3,7 @@
 #include "spank/report_wire.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <stdbool.h>
@@ -95,8 +96,12 @@ static ssize_t read_all(int fd, char *buffer, size_t bytes)
         struct pollfd ready = {.fd = fd, .events = POLLIN};
         int left = WAIT_MS - elapsed_ms(&start);
         ssize_t got;
+        int count = left <= 0 ? 0 : poll(&ready, 1, left);
 
-        if (left <= 0 || poll(&ready, 1, left) <= 0) {
+        if (count < 0 && errno == EINTR) {
+            continue;
+        }
+        if (count <= 0) {
             return -1;
         }
         got = recv(fd, buffer + used, bytes - used, MSG_DONTWAIT);

@@ -2,7 +2,6 @@
 /* Memory of this process that the node's other ranks may map. */
 #include "collectives/shm/shared.h"
 
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -82,8 +81,7 @@ static void close_piece(struct piece *piece)
     }
     if (piece->fd >= 0 && piece->owner == getpid()) {
         /* Who still maps it would keep its memory. */
-        fallocate(piece->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
-                  (off_t)piece->map_bytes);
+        hvd_shm_unback(piece->fd, 0, piece->map_bytes);
         hvd_fork_close_now(piece->fd);
     }
     free(piece);
