@@ -338,6 +338,27 @@ class Optimizer(unittest.TestCase):
             right = before - 2 * (counts / hvd.size())[:, None]
             self.assertTrue(torch.allclose(table.weight, right))
 
+    def test_sparse_gradients_are_sparse_again_after_they_travelled_as_dense_ones(self):
+        mine = [hvd.rank() % 6, 5]
+        for options in (dict(), dict(groups=1), dict(compression=hvd.Compression.fp16)):
+            with self.subTest(options=options):
+                torch.manual_seed(3)
+                table = torch.nn.Embedding(6, 2, sparse=True)
+                before = table.weight.detach().clone()
+                optimizer = hvd.DistributedOptimizer(
+                    torch.optim.SparseAdam(list(table.parameters()), 1.0),
+                    table.named_parameters(), sparse_as_dense=True, **options)
+                table(torch.tensor(mine)).sum().backward()
+                optimizer.synchronize()
+                gradient = table.weight.grad.coalesce()
+                used = {index for each in hvd.allgather_object(mine) for index in each}
+                self.assertEqual(gradient.indices().tolist(), [sorted(used)])
+                self.assertEqual(gradient.values().shape, (len(used), 2))
+                with optimizer.skip_synchronize():
+                    optimizer.step()  # which refuses dense ones
+                moved = (table.weight.detach() - before).abs().sum(1) > 0
+                self.assertEqual(moved.nonzero().flatten().tolist(), sorted(used))
+
     def test_dropped_optimizer_lets_go_of_the_parameters(self):
         model, optimizer = self.wrap()
         self.train(model, optimizer, 1)

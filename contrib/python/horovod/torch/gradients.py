@@ -106,8 +106,8 @@ def _store(parameter, result):
     gradient = parameter.grad
     if result is gradient:
         return
-    if gradient.is_sparse:
-        parameter.grad = result
+    if gradient.is_sparse:  # and stays so: some optimizers take no other
+        parameter.grad = result.to_sparse(gradient.sparse_dim())
     else:
         with torch.no_grad():
             gradient.copy_(result)

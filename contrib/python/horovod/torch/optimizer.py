@@ -132,7 +132,7 @@ def DistributedOptimizer(optimizer, named_parameters=None, compression=Compressi
     gradient_predivide_factor: splits Average's division: 1/f before the sum, f/size after it.
     groups: a number of groups, or lists of parameters, to be reduced as one. num_groups is its
         deprecated name.
-    sparse_as_dense: reduces sparse gradients as dense ones.
+    sparse_as_dense: sparse gradients travel as dense ones, and are sparse again for the step.
     process_set: whose ranks share gradients; on other ranks the optimizer is the given one.
     shared_gradients: True: dense gradients of CPU parameters live in memory that all ranks of a
         node map, where they are added up without a copy to anywhere. As with the
@@ -164,7 +164,7 @@ def DistributedOptimizer(optimizer, named_parameters=None, compression=Compressi
     if process_set.included() and (process_set.size() > 1 or is_elastic()):
         if op == Adasum:
             return _mix_in(optimizer, AdasumOptimizer, names, compression, process_set)
-        shared = SharedGradients(sparse_as_dense) if is_shared else None
+        shared = SharedGradients() if is_shared else None
         reduction = Reduction(op, compression, gradient_predivide_factor, sparse_as_dense,
                               process_set, shared)
         exchange = GradientExchange(reduction, names, groups, backward_passes_per_step)

@@ -32,8 +32,7 @@ class SharedGradients:
     """The places of the gradients of one optimizer; their memory is freed when this and the last
     gradient have gone."""
 
-    def __init__(self, sparse_as_dense):
-        self._sparse_as_dense = sparse_as_dense
+    def __init__(self):
         self._places = {}  # of a parameter: the tensor to be its gradient
         self._pieces = []  # (first address, the one after the last)
 
@@ -70,18 +69,17 @@ class SharedGradients:
         if gradient is None:
             place.zero_()
         elif self._can_move(gradient, place):
-            place.copy_(gradient.to_dense() if gradient.is_sparse else gradient)
+            place.copy_(gradient)
         else:
             return
         parameter.grad = place
 
     def _can_move(self, gradient, place):
-        """Not where it has a graph, of which the copy would be no part; nor where it is in shared
-        memory: there it may be in another's place, whose own might end in this one."""
-        if gradient.requires_grad or not _alike(place, gradient):
+        """Not where it is sparse, and so has to stay; nor where it has a graph, of which the copy
+        would be no part; nor where it is in shared memory: there it may be in another's place,
+        whose own might end in this one."""
+        if gradient.is_sparse or gradient.requires_grad or not _alike(place, gradient):
             return False
-        if gradient.is_sparse:
-            return self._sparse_as_dense
         address = gradient.data_ptr()
         return not any(begin <= address < end for begin, end in self._pieces)
 
