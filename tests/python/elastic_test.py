@@ -7,6 +7,7 @@ from unittest import mock
 import torch
 
 import horovod.torch as hvd
+import horovod_itself
 from functions_test import flat, make_model, train
 from horovod.common.elastic import HOSTS_ADDED, HOSTS_REMOVED, State, begin_anew, run_fn
 from horovod.common.exceptions import HorovodInternalError, HostsUpdatedInterrupt
@@ -240,10 +241,15 @@ class Samplers(ElasticCase):
         self.assertEqual(sampler.processed_indices, set(mine[:16]))
         self.assertEqual(list(sampler), mine)  # until the ranks change
         state = sampler.state_dict()
-        self.assertEqual(state, {'epoch': 0, 'processed_indices': set(mine[:16])})
+        self.assertEqual(state, {'epoch': 0, 'processed_num': 16 * hvd.size(),
+                                 'processed_indices': set(mine[:16])})
         other = self.make(40 * hvd.size())
         other.load_state_dict(state)
-        self.assertFalse(set(mine[:16]) & set(other.remaining_indices))
+        everyones = {index for part in hvd.allgather_object(mine[:16]) for index in part}
+        self.assertEqual(set(other.remaining_indices), set(range(40 * hvd.size())) - everyones)
+        other.load_state_dict(dict(state, processed_indices={mine[-1]}))
+        self.assertEqual(set(other.remaining_indices),
+                         set(range(40 * hvd.size())) - {mine[-1]})
         other.set_epoch(1)
         self.assertEqual(len(other.remaining_indices), 40 * hvd.size())
 
@@ -253,6 +259,44 @@ class Samplers(ElasticCase):
         self.assertEqual(len(sampler.processed_indices), 2)
         sampler.load_state_dict({'epoch': 3, 'processed_indices': range(10 * hvd.size())})
         self.assertEqual((list(sampler), len(sampler), sampler.epoch), ([], 0, 3))
+
+    def test_processed_num_counts_what_all_ranks_have_done(self):
+        sampler = self.make(10 * hvd.size())
+        self.assertEqual(sampler.processed_num, 0)
+        sampler.record_batch(0, 8)
+        self.assertEqual(sampler.processed_num, 8 * hvd.size())
+        sampler.record_batch(1, 8)  # a short one
+        self.assertEqual(sampler.processed_num, 10 * hvd.size())
+        sampler.set_epoch(1)
+        self.assertEqual(sampler.processed_num, 0)
+
+    def test_states_are_those_of_horovods_sampler(self):
+        for options in (dict(), dict(shuffle=False), dict(seed=7)):
+            theirs = horovod_itself.ask(
+                f'sampler = hvd.elastic.ElasticSampler(range(50), **{options})\n'
+                'sampler.set_epoch(2)\n'
+                'sampler.record_batch(0, 6); sampler.record_batch(1, 6)\n'
+                'answer = [sampler.state_dict()]\n'
+                'sampler.load_state_dict(answer[0])\n'
+                'answer += [sampler.remaining_indices, list(sampler), sampler.processed_num]')
+            sampler = self.make(50, **options)
+            sampler.load_state_dict(theirs[0])
+            self.assertEqual(sampler.remaining_indices, theirs[1])
+            self.assertEqual(sampler.processed_num, theirs[3])
+            if hvd.size() == 1:
+                self.assertEqual(list(sampler), theirs[2])
+
+    def test_horovods_sampler_takes_our_states(self):
+        sampler = self.make(50)
+        sampler.set_epoch(2)
+        sampler.record_batch(0, 3)
+        state = sampler.state_dict()
+        sampler.load_state_dict(state)
+        theirs = horovod_itself.ask(
+            'sampler = hvd.elastic.ElasticSampler(range(50))\n'
+            f'sampler.load_state_dict({state})\n'
+            'answer = [sampler.epoch, sampler.remaining_indices]')
+        self.assertEqual(theirs, [2, sampler.remaining_indices])
 
     def test_sync_adds_up_what_all_ranks_have_processed(self):
         sampler = self.make(20 * hvd.size())

@@ -12,7 +12,8 @@ class ElasticSampler(torch.utils.data.Sampler):
     ``set_epoch`` at the end of each epoch.
 
     ``processed_indices``: what this rank processed in this epoch, and what all ranks had when they
-    last changed. ``remaining_indices``: what the epoch had left then.
+    last changed. ``remaining_indices``: what the epoch had left then, in the order of the epoch.
+    ``processed_num``: how many samples all ranks have processed if they made the same batches.
     """
 
     def __init__(self, dataset, shuffle=True, seed=0):
@@ -48,26 +49,43 @@ class ElasticSampler(torch.utils.data.Sampler):
         begin = batch_idx * batch_size
         return range(begin, min(begin + batch_size, self.num_samples))
 
+    @property
+    def processed_num(self):
+        count = len(self._recorded) * self.num_replicas
+        return len(self.dataset) - len(self.remaining_indices[count:])
+
     def state_dict(self):
-        return {'epoch': self.epoch, 'processed_indices': set(self.processed_indices)}
+        """``processed_num`` is for Horovod's sampler, to which the first so many samples of the
+        epoch's order are the processed ones."""
+        return {'epoch': self.epoch, 'processed_num': self.processed_num,
+                'processed_indices': set(self.processed_indices)}
 
     def load_state_dict(self, state_dict):
-        """Goes on with the epoch where all those samples are processed."""
+        """Goes on with the epoch where all those samples are processed: those of one rank's state
+        and what the others had processed by then. The state may be of Horovod's sampler."""
         self.epoch = state_dict['epoch']
-        self.processed_indices = set(state_dict['processed_indices'])
+        own = set(state_dict.get('processed_indices', ()))
+        everyones = set(self._epoch_order()[:state_dict.get('processed_num', 0)])
+        # Not where the ranks have changed after unequal numbers of batches.
+        self.processed_indices = everyones if own <= everyones else own
         self.reset()
+
+    def _epoch_order(self):
+        """All samples, in the same order on all ranks."""
+        order = list(range(len(self.dataset)))
+        if self.shuffle:
+            random.Random(self.seed + self.epoch).shuffle(order)
+        return order
 
     def reset(self):
         """Divides what is not processed among the ranks that there are now."""
         from horovod.torch.mpi_ops import rank, size
         self.num_replicas, self.rank = size(), rank()
-        self.remaining_indices = [index for index in range(len(self.dataset))
+        self.remaining_indices = [index for index in self._epoch_order()
                                   if index not in self.processed_indices]
         self.num_samples = -(-len(self.remaining_indices) // self.num_replicas)
         self.total_size = self.num_samples * self.num_replicas
         order = list(self.remaining_indices)
-        if self.shuffle:
-            random.Random(self.seed + self.epoch).shuffle(order)
         # All ranks make equally many steps: some samples are drawn twice where they do not divide.
         while order and len(order) < self.total_size:
             order += order[:self.total_size - len(order)]

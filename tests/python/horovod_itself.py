@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Horovod 0.28.1 itself, to compare with: a rank of it without others, where contrib/bench/
+horovod_env.sh has made it, or HVD_TEST_HOROVOD names a python that has it."""
+
+import json
+import os
+import subprocess
+import unittest
+
+_CACHE = os.environ.get('XDG_CACHE_HOME') or os.path.expanduser('~/.cache')
+PYTHON = (os.environ.get('HVD_TEST_HOROVOD')
+          or os.path.join(_CACHE, 'hvd-bench', 'horovod-0.28.1', 'bin', 'python'))
+
+
+def ask(script):
+    """What the script, in which hvd is horovod.torch, assigns to ``answer``, by way of JSON.
+    SkipTest where there is no Horovod."""
+    if not os.access(PYTHON, os.X_OK):
+        raise unittest.SkipTest('there is no Horovod: make one with contrib/bench/horovod_env.sh')
+    keep = {name: value for name, value in os.environ.items()
+            if name in ('HOME', 'PATH', 'TMPDIR', 'OMP_NUM_THREADS')}
+    result = subprocess.run(
+        [PYTHON, '-c', f'import json, torch\nimport horovod.torch as hvd\nhvd.init()\n{script}\n'
+                       'print(json.dumps(answer))'],
+        env=keep, capture_output=True, text=True, check=False)
+    if result.returncode != 0:
+        raise AssertionError(f'Horovod failed:\n{result.stdout}{result.stderr}')
+    return json.loads(result.stdout.splitlines()[-1])
