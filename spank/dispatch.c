@@ -20,6 +20,7 @@
  *                0/user/0         user_init         reads the topology (stepd.c)
  *                root 0/0/0       exit              frees memory
  *   task         user/user/user   task_init         plans, binds, exports (task.c)
+ *   batch script user/user/user   task_init         exports PYTHONPATH (task_env.c)
  *
  * As root hvd opens no file, reads no variable of its own process, starts nothing, waits for
  * nothing and changes no environment. Callbacks that run as root and are not needed

@@ -38,6 +38,7 @@ struct hvd_step {
     bool is_bound_by_user; /* the user chose how Slurm binds */
     bool was_refused_by_srun; /* which has told the user why */
     bool is_first_node;
+    bool is_shell; /* a batch script or salloc's shell: gets the front end alone */
     int tasks; /* on this node */
     bool has_topology;
     struct hvd_topology topology;

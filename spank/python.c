@@ -65,6 +65,27 @@ bool hvd_python_path(const char *path, const char *dir, char *joined, size_t byt
     return true;
 }
 
+bool hvd_python_path_without(const char *path, const char *dir, char *rest, size_t bytes)
+{
+    const char *cursor = path;
+    size_t used = 0;
+
+    if (strlen(path) >= bytes) {
+        return false;
+    }
+    rest[0] = '\0';
+    while (cursor != NULL) {
+        const char *entry;
+        size_t length = next_entry(&cursor, &entry);
+
+        if (strlen(dir) != length || memcmp(entry, dir, length) != 0) {
+            used += (size_t)snprintf(rest + used, bytes - used, "%s%.*s",
+                                     used > 0 ? ":" : "", (int)length, entry);
+        }
+    }
+    return true;
+}
+
 static bool has_package(const char *dir, size_t length)
 {
     char file[PATH_MAX];

@@ -21,6 +21,9 @@ bool hvd_python_place(const char *plugin, const char *built_plugin, const char *
  * joined untouched, when it does not fit. Pure. */
 bool hvd_python_path(const char *path, const char *dir, char *joined, size_t bytes);
 
+/* Writes path without dir. False, and rest untouched, when it does not fit. Pure. */
+bool hvd_python_path_without(const char *path, const char *dir, char *rest, size_t bytes);
+
 /* Looks for another package "horovod": below the directories of path before dir (then it is
  * the one that Python takes: *wins), and in the environment env_root (a virtual environment
  * or conda; NULL: none). Reads directories: never call it as root. True when there is one;

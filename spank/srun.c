@@ -73,6 +73,7 @@ void hvd_srun_option(struct hvd_launch *launch)
     if (!launch->options.is_on && getenv(HVD_ENV_SLURM_OPTION) != NULL) {
         /* The tasks inherit what #SBATCH asked for, and the library looks at it. */
         setenv(HVD_ENV_SLURM_OPTION, "off", 1);
+        hvd_srun_env_remove_front_end(launch->admin.python_dir);
     }
     launch->srun.is_interactive = is_interactive();
     if (launch->options.is_on && !launch->srun.is_interactive) {
@@ -157,6 +158,7 @@ int hvd_srun_launch(struct hvd_launch *launch, struct spank_handle *spank)
     if (hvd_srun_has_open_tasks(launch)) {
         setenv(HVD_ENV_REQUEST, HVD_REQUEST_TASKS_OPEN, 1);
     }
+    hvd_srun_env_add_front_end(launch->admin.python_dir);
     if (launch->options.is_verbose) {
         start_report(launch, nodes);
     }

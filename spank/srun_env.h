@@ -24,4 +24,11 @@ void hvd_srun_env_offer(struct hvd_srun_env *env, enum hvd_srun_variable variabl
 /* Removes what was added. */
 void hvd_srun_env_withdraw(struct hvd_srun_env *env);
 
+/* Adds dir to PYTHONPATH for the tasks. The plugin on their node does it as well; where it is
+ * missing, the package in dir then says so, in place of Python's "No module named". */
+void hvd_srun_env_add_front_end(const char *dir);
+
+/* Removes what the plugin gave to the batch script in which this srun runs. */
+void hvd_srun_env_remove_front_end(const char *dir);
+
 #endif

@@ -32,8 +32,12 @@ void hvd_stepd_read(struct hvd_launch *launch, struct spank_handle *spank)
     if (!launch->options.is_on) {
         return;
     }
-    if (spank_get_item(spank, S_JOB_STEPID, &id) != ESPANK_SUCCESS ||
-        id >= SLURM_INTERACTIVE_STEP) {
+    if (spank_get_item(spank, S_JOB_STEPID, &id) != ESPANK_SUCCESS) {
+        launch->options.is_on = false;
+        return;
+    }
+    if (id >= SLURM_INTERACTIVE_STEP) {
+        step->is_shell = id != SLURM_EXTERN_CONT && launch->refusal.status == 0;
         launch->options.is_on = false;
         return;
     }

@@ -72,6 +72,10 @@ int hvd_task_prepare(struct hvd_launch *launch, struct spank_handle *spank)
 {
     struct hvd_task task = {.spank = spank, .launch = launch};
 
+    if (launch->step.is_shell) {
+        hvd_task_export_front_end(&task);
+        return 0;
+    }
     if (!launch->options.is_on) {
         return 0;
     }

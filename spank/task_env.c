@@ -100,7 +100,7 @@ static void warn_of_rival(const struct hvd_task *task, const char *path)
     }
 }
 
-static void export_python_path(const struct hvd_task *task)
+void hvd_task_export_front_end(const struct hvd_task *task)
 {
     const char *dir = task->launch->admin.python_dir;
     char *path = malloc(2 * PATH_TEXT_MAX);
@@ -114,7 +114,7 @@ static void export_python_path(const struct hvd_task *task)
     if ((rc == ESPANK_SUCCESS || rc == ESPANK_ENV_NOEXIST) &&
         hvd_python_path(path, dir, joined, PATH_TEXT_MAX)) {
         hvd_task_setenv(task->spank, HVD_ENV_PYTHONPATH, joined, true);
-        if (task->rank == 0) {
+        if (task->rank == 0 && !task->launch->step.is_shell) {
             warn_of_rival(task, joined);
         }
     }
@@ -179,7 +179,7 @@ void hvd_task_export(const struct hvd_task *task)
     export_ranks(task);
     export_records(task);
     export_elastic(task);
-    export_python_path(task);
+    hvd_task_export_front_end(task);
     if (task->is_isolated) {
         /* Which of the node's GPUs this task got is nowhere to be read. */
         spank_unsetenv(task->spank, HVD_ENV_GPU_LIST);

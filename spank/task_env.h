@@ -28,6 +28,9 @@ int hvd_task_setenv(void *spank, const char *name, const char *value, bool overw
  * and neighbours reach each other's memory. Not where the user wanted otherwise. */
 void hvd_task_show_gpus(const struct hvd_task *task);
 
+/* The front end on PYTHONPATH: all that a batch script gets. Rank 0 tells of a rival of it. */
+void hvd_task_export_front_end(const struct hvd_task *task);
+
 /* Horovod's variables, the contract with the library, PYTHONPATH, and the files that --hvd
  * names. */
 void hvd_task_export(const struct hvd_task *task);

@@ -65,6 +65,13 @@ prints 'the file of --hvd=report=FILE, for which the environment makes way' '^la
 prints 'the file of --hvd=timeline=FILE' '^/x/T.json$' \
     as_user srun --hvd=timeline=/x/T.json -n1 printenv HOROVOD_TIMELINE
 
+prints 'a batch script finds the front end' "^/mine:$front_end\$" \
+    batch --hvd 'echo $PYTHONPATH' PYTHONPATH=/mine
+prints 'and its --hvd=off does not' '^/mine:$' \
+    batch --hvd 'srun --hvd=off sh -c "echo \$PYTHONPATH:\$HVD_LAUNCH"' PYTHONPATH=/mine
+prints 'a batch script without --hvd is left alone' '^/mine$' \
+    batch -N1 'echo $PYTHONPATH' PYTHONPATH=/mine
+
 mkdir -p "$home/venv/lib/python3.11/site-packages/horovod" "$home/mine/horovod"
 touch "$home/venv/lib/python3.11/site-packages/horovod/__init__.py" "$home/mine/horovod/__init__.py"
 prints 'a Horovod of the virtual environment does not lose in silence' \

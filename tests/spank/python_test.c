@@ -42,6 +42,26 @@ static bool places(const char *plugin, const char *expected)
            strcmp(found, expected) == 0;
 }
 
+static bool drops(const char *path, const char *expected)
+{
+    char rest[64] = "";
+
+    return hvd_python_path_without(path, "/opt/hvd/python", rest, sizeof(rest)) &&
+           strcmp(rest, expected) == 0;
+}
+
+static void test_drop(void)
+{
+    char small[8];
+
+    tap_ok(drops("/opt/hvd/python", ""), "dropped: the only entry");
+    tap_ok(drops("/a:/opt/hvd/python:/b", "/a:/b"), "dropped: one in the middle");
+    tap_ok(drops("/opt/hvd/python:/b:/opt/hvd/python", "/b"), "dropped: each time");
+    tap_ok(drops("/a:/opt/hvd/pythons", "/a:/opt/hvd/pythons"), "not a longer name");
+    tap_ok(!hvd_python_path_without("/a/long/path", "/a", small, sizeof(small)),
+           "not into too little room");
+}
+
 static void test_place(void)
 {
     tap_ok(places("/usr/lib/slurm/hvd.so", "/usr/lib/hvd/python"), "installed as built");
@@ -99,6 +119,7 @@ int main(void)
     char command[128];
 
     test_join();
+    test_drop();
     test_place();
     if (mkdtemp(root) == NULL) {
         tap_ok(false, "temporary directory");

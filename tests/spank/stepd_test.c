@@ -292,10 +292,43 @@ static void test_layouts(void)
     side_finish(&plugin);
 }
 
+static bool has_front_end_alone(void)
+{
+    return is("PYTHONPATH", "/usr") && fake_step_env_count() == 5 &&
+           fake_messages[0] == '\0';
+}
+
+static void test_shells(void)
+{
+    static const struct {
+        uint32_t step;
+        const char *text;
+        bool (*check)(void);
+    } cases[] = {
+        {SLURM_BATCH_SCRIPT, "on", has_front_end_alone},
+        {SLURM_INTERACTIVE_STEP, "on", has_front_end_alone},
+        {SLURM_BATCH_SCRIPT, "off", is_untouched},
+        {SLURM_BATCH_SCRIPT, "rubbish", is_untouched},
+        {SLURM_EXTERN_CONT, "on", is_untouched},
+        {SLURM_EXTERN_CONT, "rubbish", is_untouched},
+    };
+    struct fake_plugin plugin;
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        side_enter_step();
+        fake_step.step_id = cases[i].step;
+        side_start(&plugin, cases[i].text);
+        plugin.user_init(NULL, 0, NULL);
+        tap_ok(run_task(&plugin, cases[i].check) == 0, "step 0x%x, --hvd=%s: %s",
+               cases[i].step, cases[i].text,
+               cases[i].check == is_untouched ? "nothing is touched"
+                                              : "Python finds the front end");
+        side_finish(&plugin);
+    }
+}
+
 static void test_off(void)
 {
-    static const uint32_t special[] = {SLURM_BATCH_SCRIPT, SLURM_EXTERN_CONT,
-                                       SLURM_INTERACTIVE_STEP};
     struct fake_plugin plugin;
 
     side_enter_step();
@@ -308,14 +341,6 @@ static void test_off(void)
     plugin.user_init(NULL, 0, NULL);
     tap_ok(run_task(&plugin, is_untouched) == 0, "nor with --hvd=off");
     side_finish(&plugin);
-    for (size_t i = 0; i < sizeof(special) / sizeof(special[0]); i++) {
-        side_enter_step();
-        fake_step.step_id = special[i];
-        side_start(&plugin, i % 2 == 0 ? "on" : "rubbish");
-        plugin.user_init(NULL, 0, NULL);
-        tap_ok(run_task(&plugin, is_untouched) == 0, "nor in step 0x%x", special[i]);
-        side_finish(&plugin);
-    }
 }
 
 static void test_refusals(void)
@@ -389,6 +414,7 @@ int main(int count, char **arguments)
     test_open_tasks();
     test_layouts();
     test_off();
+    test_shells();
     test_refusals();
     test_cpu_only();
     return tap_done();
