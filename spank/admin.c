@@ -4,6 +4,7 @@
 
 #include <ctype.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,9 +19,23 @@ enum {
 static const struct hvd_word words[] = {
     {"default=on", offsetof(struct hvd_admin, is_default_on), 1},
     {"default=off", offsetof(struct hvd_admin, is_default_on), 0},
-    {"mpi=keep", offsetof(struct hvd_admin, keep_mpi), 1},
     {"mpi=pmix", offsetof(struct hvd_admin, keep_mpi), 0},
+    {"mpi=keep", offsetof(struct hvd_admin, keep_mpi), 1},
 };
+
+/* Words that any value follows. */
+static const char timeout_key[] = "timeout=";
+static const char python_key[] = "pythonpath=";
+static const char topology_key[] = "topology=";
+
+void hvd_admin_list(char text[HVD_ADMIN_LIST_BYTES])
+{
+    size_t used = hvd_words_list(words, sizeof(words) / sizeof(words[0]), text,
+                                 HVD_ADMIN_LIST_BYTES);
+
+    snprintf(text + used, HVD_ADMIN_LIST_BYTES - used, ", %sSECONDS, %sDIR, %sFILE",
+             timeout_key, python_key, topology_key);
+}
 
 void hvd_admin_init(struct hvd_admin *admin, const char *python_dir)
 {
@@ -67,9 +82,10 @@ static int parse_path(const char *text, char path[PATH_MAX], struct hvd_error *e
 
 int hvd_admin_parse(const char *word, struct hvd_admin *admin, struct hvd_error *err)
 {
-    const char *timeout = value_of(word, "timeout=");
-    const char *python_dir = value_of(word, "pythonpath=");
-    const char *topology = value_of(word, "topology=");
+    const char *timeout = value_of(word, timeout_key);
+    const char *python_dir = value_of(word, python_key);
+    char known[HVD_ADMIN_LIST_BYTES];
+    const char *topology = value_of(word, topology_key);
 
     if (timeout != NULL) {
         return parse_timeout(timeout, &admin->timeout_s, err);
@@ -84,8 +100,6 @@ int hvd_admin_parse(const char *word, struct hvd_admin *admin, struct hvd_error 
                        admin)) {
         return 0;
     }
-    return hvd_fail(err, HVD_ERR_ARG,
-                    "unknown word \"%.64s\"; known: default=on|off, mpi=pmix|keep, "
-                    "timeout=SECONDS, pythonpath=DIR, topology=FILE",
-                    word);
+    hvd_admin_list(known);
+    return hvd_fail(err, HVD_ERR_ARG, "unknown word \"%.64s\"; known: %s", word, known);
 }

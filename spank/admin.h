@@ -16,11 +16,16 @@ struct hvd_admin {
     char topology[PATH_MAX]; /* plan on this hwloc XML, not on this machine; or empty */
 };
 
+/* A text with all words fits in here. */
+#define HVD_ADMIN_LIST_BYTES 128
+
 /* The defaults, with the front end in python_dir. */
 void hvd_admin_init(struct hvd_admin *admin, const char *python_dir);
 
-/* Applies one word: default=on|off, mpi=pmix|keep, timeout=SECONDS, pythonpath=DIR,
- * topology=FILE. Returns 0, or HVD_ERR_ARG and leaves *admin alone. */
+/* Writes every word that is known, as messages show them. */
+void hvd_admin_list(char text[HVD_ADMIN_LIST_BYTES]);
+
+/* Applies one word of hvd_admin_list. Returns 0, or HVD_ERR_ARG and leaves *admin alone. */
 int hvd_admin_parse(const char *word, struct hvd_admin *admin, struct hvd_error *err);
 
 #endif

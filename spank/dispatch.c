@@ -29,6 +29,7 @@
 #include <slurm/slurm.h>
 #include <slurm/slurm_errno.h>
 #include <slurm/spank.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -46,17 +47,28 @@ static struct hvd_launch launch;
 
 static int take_option(int value, const char *text, int is_remote);
 
+/* As `srun --help` shows it. */
+static char usage[HVD_OPTION_LIST_BYTES + 128];
+
 static struct spank_option option = {
     .name = "hvd",
-    .arginfo = "on|off|verbose|bind=...",
-    .usage =
-        "start ranks for hvd (Horovod): PMIx on, one task per GPU, each bound near it; "
-        "words: on, off, verbose, bind=socket|cores|none, gpus=all|keep, "
-        "tasks=auto|keep, nic=auto|off, report[=FILE], timeline=FILE, "
-        "timeline-ranks=all|0",
+    .arginfo = "WORD,...",
+    .usage = usage,
     .has_arg = 2,
     .cb = take_option,
 };
+
+static void write_usage(void)
+{
+    char known[HVD_OPTION_LIST_BYTES];
+
+    hvd_options_list(known);
+    snprintf(
+        usage, sizeof(usage),
+        "start ranks for hvd (Horovod): PMIx on, one task per GPU, each bound near it; "
+        "words: %s",
+        known);
+}
 
 static void read_admin(int word_count, char **words)
 {
@@ -88,6 +100,7 @@ int slurm_spank_init(spank_t spank, int word_count, char **words)
         return 0;
     }
     read_admin(word_count, words);
+    write_usage();
     if (spank_option_register(spank, &option) != ESPANK_SUCCESS) {
         slurm_error("hvd: cannot register --hvd; does another plugin have it?");
         return 0;

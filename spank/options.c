@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "gpu_binding/plan.h"
@@ -15,11 +16,6 @@ static const char slurm_null[] = "(null)";
 /* None that a shell, a terminal or printf takes for more than itself. */
 static const char allowed[] = "abcdefghijklmnopqrstuvwxyz0123456789_=,:.-"
                               "ABCDEFGHIJKLMNOPQRSTUVWXYZ/+@";
-
-static const char known[] = "on, off, verbose, bind=socket|cores|none, gpus=all|keep, "
-                            "tasks=auto|keep, nic=auto|off, report[=FILE], "
-                            "timeline=FILE, timeline-ranks=all|0, "
-                            "elastic[,min=N][,max=N][,resets=N][,meet=FILE]";
 
 /* As much of a wrong word is repeated. */
 static const size_t most_repeated = 40;
@@ -60,18 +56,36 @@ static const int most_ranks = 1000000;
 /* Keys that the name of a file follows. */
 static const struct {
     const char *key;
+    const char *shown;
     size_t field; /* offset of its text */
 } files[] = {
-    {"report=", offsetof(struct hvd_options, report)},
-    {"timeline=", offsetof(struct hvd_options, timeline)},
-    {"meet=", offsetof(struct hvd_options, meet)},
+    {"report=", "report[=FILE]", offsetof(struct hvd_options, report)},
+    {"timeline=", "timeline=FILE", offsetof(struct hvd_options, timeline)},
+    {"meet=", "meet=FILE", offsetof(struct hvd_options, meet)},
 };
+
+#define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
+
+void hvd_options_list(char text[HVD_OPTION_LIST_BYTES])
+{
+    size_t bytes = HVD_OPTION_LIST_BYTES;
+    size_t used = hvd_words_list(words, LENGTH(words), text, bytes);
+
+    for (size_t i = 0; i < LENGTH(numbers) && used < bytes; i++) {
+        used += (size_t)snprintf(text + used, bytes - used, ", %sN", numbers[i].key);
+    }
+    for (size_t i = 0; i < LENGTH(files) && used < bytes; i++) {
+        used += (size_t)snprintf(text + used, bytes - used, ", %s", files[i].shown);
+    }
+}
 
 static int check_characters(const char *text, struct hvd_error *err)
 {
     size_t length = strnlen(text, HVD_OPTION_TEXT_MAX + 1);
     size_t clean = strspn(text, allowed);
+    char known[HVD_OPTION_LIST_BYTES];
 
+    hvd_options_list(known);
     if (length > HVD_OPTION_TEXT_MAX) {
         return hvd_fail(err, HVD_ERR_ARG,
                         "--hvd: the text is longer than %d characters; known: %s",
@@ -121,8 +135,9 @@ static int parse_word(const char *word, size_t length, struct hvd_options *optio
                       struct hvd_error *err)
 {
     static const char report[] = "report";
+    char known[HVD_OPTION_LIST_BYTES];
 
-    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+    for (size_t i = 0; i < LENGTH(files); i++) {
         size_t key = strlen(files[i].key);
 
         if (length >= key && memcmp(word, files[i].key, key) == 0) {
@@ -130,7 +145,7 @@ static int parse_word(const char *word, size_t length, struct hvd_options *optio
                             (char *)options + files[i].field, err);
         }
     }
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+    for (size_t i = 0; i < LENGTH(numbers); i++) {
         size_t key = strlen(numbers[i].key);
 
         if (length >= key && memcmp(word, numbers[i].key, key) == 0) {
@@ -140,8 +155,9 @@ static int parse_word(const char *word, size_t length, struct hvd_options *optio
     if (length == strlen(report) && memcmp(word, report, length) == 0) {
         return set_file(report, "1", 1, options->report, err);
     }
-    if (!hvd_word_apply(words, sizeof(words) / sizeof(words[0]), word, length, options)) {
+    if (!hvd_word_apply(words, LENGTH(words), word, length, options)) {
         length = length < most_repeated ? length : most_repeated;
+        hvd_options_list(known);
         return hvd_fail(err, HVD_ERR_ARG, "--hvd: unknown word \"%.*s\"; known: %s",
                         (int)length, word, known);
     }

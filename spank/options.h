@@ -12,6 +12,9 @@
 /* The longest file name in it. */
 #define HVD_OPTION_FILE_MAX 255
 
+/* A text with all words that --hvd= knows fits in here. */
+#define HVD_OPTION_LIST_BYTES 256
+
 /* What the user asked for. Flags are int: a table of words fills them by offset. Names of
  * files are as typed, not yet looked at, and consist of letters, digits and _=:.-/+@ alone. */
 struct hvd_options {
@@ -32,6 +35,9 @@ struct hvd_options {
     char report[HVD_OPTION_FILE_MAX +
                 1]; /* a file, or "1" for the terminal; empty: none */
 };
+
+/* Writes every word that is known, as help and messages show them: "on, off, ...". */
+void hvd_options_list(char text[HVD_OPTION_LIST_BYTES]);
 
 /* Parses the text of --hvd; NULL, "" and Slurm's "(null)" mean that no text was given.
  * A word given twice counts as its last mention. Returns 0 and writes *options whole, or

@@ -17,4 +17,10 @@ struct hvd_word {
 bool hvd_word_apply(const struct hvd_word *words, size_t count, const char *text,
                     size_t length, void *record);
 
+/* Writes the words for messages: those with the same
+ * "key=" in a row become one, as key=a|b, and ", " stands between. Cut where bytes end;
+ * returns the bytes used. */
+size_t hvd_words_list(const struct hvd_word *words, size_t count, char *text,
+                      size_t bytes);
+
 #endif

@@ -13,6 +13,11 @@ enable_plugin
 rank='echo $HOROVOD_RANK/$HOROVOD_SIZE/$PMIX_RANK'
 
 prints 'help tells of --hvd' '--hvd' as_user srun --help
+help()
+{
+    as_user srun --help | grep -A 30 -e --hvd | tr -s ' \n' ' '
+}
+prints 'and of its words' ' on, off, verbose, .* elastic, min=N, .* meet=FILE' help
 prints '--hvd starts ranks with PMIx' '^0/2/0 1/2/1$' in_line as_user srun --hvd -n2 sh -c "$rank"
 prints '--hv is enough' '^0/2/0 1/2/1$' in_line as_user srun --hv -n2 sh -c "$rank"
 prints '--hvd=off is as if nothing was typed' '^//$' as_user srun --hvd=off sh -c "$rank"

@@ -3,9 +3,11 @@
 #include "spank/options.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "gpu_binding/plan.h"
+#include "spank/admin.h"
 #include "tests/tap.h"
 
 enum {
@@ -169,6 +171,78 @@ static void test_meaning(void)
            "bind=cores is the mode core");
 }
 
+/* A message shows all words, whatever was wrong. */
+static void test_list(void)
+{
+    char list[HVD_OPTION_LIST_BYTES];
+    char wrong[HVD_OPTION_TEXT_MAX];
+    struct hvd_options options;
+    struct hvd_error err;
+
+    hvd_options_list(list);
+    tap_ok(strcmp(list, "on, off, verbose, bind=socket|cores|none, gpus=all|keep, "
+                        "tasks=auto|keep, nic=auto|off, timeline-ranks=all|0, elastic, "
+                        "min=N, max=N, resets=N, report[=FILE], timeline=FILE, "
+                        "meet=FILE") == 0,
+           "the list has every word: %s", list);
+    memset(wrong, 'x', sizeof(wrong) - 1);
+    wrong[sizeof(wrong) - 1] = '\0';
+    tap_ok(hvd_options_parse(wrong, &options, &err) == HVD_ERR_ARG &&
+               strstr(err.text, list) != NULL,
+           "and fits behind the longest wrong one");
+}
+
+/* The page has a row for each word of a list: "a, b=c|d". */
+static void test_page(const char *page, const char *list)
+{
+    char rest[HVD_OPTION_LIST_BYTES];
+    char quoted[HVD_OPTION_LIST_BYTES + 2];
+    char *cursor = rest;
+
+    snprintf(rest, sizeof(rest), "%s", list);
+    while (cursor != NULL) {
+        char *word = cursor;
+
+        cursor = strstr(word, ", ");
+        if (cursor != NULL) {
+            *cursor = '\0';
+            cursor += 2;
+        }
+        snprintf(quoted, sizeof(quoted), "`%s`", word);
+        tap_ok(strstr(page, quoted) != NULL, "slurm.md explains %s", word);
+    }
+}
+
+/* The file, without the '\\' before '|' that tables need. */
+static void read_page(const char *name, char *page, size_t bytes)
+{
+    FILE *file = fopen(name, "r");
+    size_t used = 0;
+
+    for (int c = 0; file != NULL && (c = fgetc(file)) != EOF && used < bytes - 1;) {
+        if (c != '\\') {
+            page[used++] = (char)c;
+        }
+    }
+    page[used] = '\0';
+    if (file != NULL) {
+        fclose(file);
+    }
+}
+
+static void test_pages(const char *name)
+{
+    static char page[65536];
+    char options[HVD_OPTION_LIST_BYTES];
+    char admin[HVD_ADMIN_LIST_BYTES];
+
+    read_page(name, page, sizeof(page));
+    hvd_options_list(options);
+    test_page(page, options);
+    hvd_admin_list(admin);
+    test_page(page, admin);
+}
+
 static void test_files(void)
 {
     struct hvd_options options;
@@ -253,9 +327,11 @@ static void test_random_texts(unsigned seed)
            "random texts reach both outcomes (%u taken)", taken);
 }
 
-int main(void)
+int main(int count, char **arguments)
 {
     test_words();
+    test_list();
+    test_pages(count > 1 ? arguments[1] : "");
     test_meaning();
     test_files();
     test_length();
