@@ -15,7 +15,7 @@ static const char slurm_null[] = "(null)";
 
 /* None that a shell, a terminal or printf takes for more than itself. */
 static const char allowed[] = "abcdefghijklmnopqrstuvwxyz0123456789_=,:.-"
-                              "ABCDEFGHIJKLMNOPQRSTUVWXYZ/+@";
+                              "ABCDEFGHIJKLMNOPQRSTUVWXYZ/+@ ";
 
 /* As much of a wrong word is repeated. */
 static const size_t most_repeated = 40;

@@ -16,7 +16,8 @@
 #define HVD_OPTION_LIST_BYTES 256
 
 /* What the user asked for. Flags are int: a table of words fills them by offset. Names of
- * files are as typed, not yet looked at, and consist of letters, digits and _=:.-/+@ alone. */
+ * files are as typed, not yet looked at, and consist of letters, digits, spaces and
+ * _=:.-/+@ alone. */
 struct hvd_options {
     int is_on;
     int is_verbose;

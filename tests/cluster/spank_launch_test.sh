@@ -18,6 +18,8 @@ help()
     as_user srun --help | grep -A 30 -e --hvd | tr -s ' \n' ' '
 }
 prints 'and of its words' ' on, off, verbose, .* elastic, min=N, .* meet=FILE' help
+prints 'a file name with spaces needs no more than quotes' '^a b$' \
+    as_user srun --hvd='timeline=a b' printenv HOROVOD_TIMELINE
 prints '--hvd starts ranks with PMIx' '^0/2/0 1/2/1$' in_line as_user srun --hvd -n2 sh -c "$rank"
 prints '--hv is enough' '^0/2/0 1/2/1$' in_line as_user srun --hv -n2 sh -c "$rank"
 prints '--hvd=off is as if nothing was typed' '^//$' as_user srun --hvd=off sh -c "$rank"

@@ -37,6 +37,8 @@ static const char *const good[] = {
     "elastic",
     "elastic,min=1,max=1000000,resets=0,meet=/home/a/run.hvd",
     "min=3,elastic",
+    "report=my run.txt",
+    "timeline=/home/a b/T 1.json",
 };
 
 static const char *const bad[] = {
@@ -63,7 +65,6 @@ static const char *const bad[] = {
     "timeline",
     "timeline=",
     "timeline-ranks",
-    "report=a b",
     "report=~/x",
     "report=%j",
     "report=a\\b",
@@ -99,7 +100,7 @@ static bool is_name(const char *text)
 {
     return strlen(text) <= HVD_OPTION_FILE_MAX &&
            strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                        "_=:.-/+@") == strlen(text);
+                        "_=:.-/+@ ") == strlen(text);
 }
 
 static bool is_in_range(const struct hvd_options *options)
