@@ -136,8 +136,10 @@ HVD_EXPORT int hvd_init_ranks(const int *ranks, int count, struct hvd_error *err
 
 HVD_EXPORT int hvd_shutdown(void)
 {
+    struct hvd_float_env callers;
     struct hvd_engine *engine;
 
+    hvd_float_env_enter(&callers);
     begin_change();
     /* In a forked child there is nothing to leave: the rank itself is still at work. */
     engine = obstacle() == NULL ? job.engine : NULL;
@@ -150,6 +152,7 @@ HVD_EXPORT int hvd_shutdown(void)
         hvd_engine_destroy(engine);
     }
     end_change();
+    hvd_float_env_leave(&callers);
     return 0;
 }
 
