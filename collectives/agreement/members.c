@@ -105,12 +105,7 @@ void hvd_members_finish(struct hvd_members *members)
 
 const struct hvd_member_set *hvd_members_find(const struct hvd_members *members, int set)
 {
-    for (int i = 0; i < members->set_count; i++) {
-        if (members->sets[i]->id == set) {
-            return members->sets[i];
-        }
-    }
-    return NULL;
+    return set >= 0 && set < members->set_count ? members->sets[set] : NULL;
 }
 
 const struct hvd_member_set *hvd_members_same(const struct hvd_members *members,
@@ -119,7 +114,7 @@ const struct hvd_member_set *hvd_members_same(const struct hvd_members *members,
     for (int i = 0; i < members->set_count; i++) {
         const struct hvd_member_set *set = members->sets[i];
 
-        if (set->count == count &&
+        if (set != NULL && set->count == count &&
             memcmp(set->ranks, ranks, (size_t)count * sizeof(ranks[0])) == 0) {
             return set;
         }
@@ -154,13 +149,23 @@ static struct hvd_member_set *make_set(const struct hvd_members *members,
     return set;
 }
 
-/* The lowest free number is the place in the list where the numbers have a gap. */
-static int lowest_free(const struct hvd_members *members)
+/* The lowest free number, for which the table has room then; or HVD_ERR_NOMEM. */
+static int find_id(struct hvd_members *members)
 {
+    struct hvd_member_set **sets;
     int id = 0;
 
-    while (id < members->set_count && members->sets[id]->id == id) {
+    while (id < members->set_count && members->sets[id] != NULL) {
         id++;
+    }
+    if (id == members->set_count) {
+        sets = realloc(members->sets, ((size_t)id + 1) * sizeof(sets[0]));
+        if (sets == NULL) {
+            return HVD_ERR_NOMEM;
+        }
+        sets[id] = NULL;
+        members->sets = sets;
+        members->set_count++;
     }
     return id;
 }
@@ -168,35 +173,22 @@ static int lowest_free(const struct hvd_members *members)
 int hvd_members_add(struct hvd_members *members, const int *ranks, int count)
 {
     struct hvd_member_set *set = make_set(members, ranks, count);
-    int id = lowest_free(members);
-    struct hvd_member_set **sets =
-        realloc(members->sets, ((size_t)members->set_count + 1) * sizeof(sets[0]));
+    int id = set != NULL ? find_id(members) : HVD_ERR_NOMEM;
 
-    if (sets != NULL) {
-        members->sets = sets;
-    }
-    if (set == NULL || sets == NULL) {
+    if (id < 0) {
         free_set(set);
-        return HVD_ERR_NOMEM;
+        return id;
     }
-    memmove(&members->sets[id + 1], &members->sets[id],
-            (size_t)(members->set_count - id) * sizeof(sets[0]));
     set->id = id;
     members->sets[id] = set;
-    members->set_count++;
     return id;
 }
 
 void hvd_members_remove(struct hvd_members *members, int set)
 {
-    for (int i = 0; i < members->set_count; i++) {
-        if (members->sets[i]->id == set) {
-            free_set(members->sets[i]);
-            members->set_count--;
-            memmove(&members->sets[i], &members->sets[i + 1],
-                    (size_t)(members->set_count - i) * sizeof(members->sets[0]));
-            return;
-        }
+    if (set >= 0 && set < members->set_count) {
+        free_set(members->sets[set]);
+        members->sets[set] = NULL;
     }
 }
 
@@ -210,9 +202,21 @@ bool hvd_members_needs(const struct hvd_members *members, int set, int branch)
 
 int hvd_members_index(const struct hvd_member_set *set, int rank)
 {
-    for (int i = 0; i < set->count; i++) {
-        if (set->ranks[i] == rank) {
-            return i;
+    int low = 0, high = set->count;
+
+    if (rank >= 0 && rank < set->count && set->ranks[rank] == rank) {
+        return rank; /* always so in the global set */
+    }
+    while (low < high) {
+        int middle = low + (high - low) / 2;
+
+        if (set->ranks[middle] == rank) {
+            return middle;
+        }
+        if (set->ranks[middle] < rank) {
+            low = middle + 1;
+        } else {
+            high = middle;
         }
     }
     return -1;

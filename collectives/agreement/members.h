@@ -25,8 +25,7 @@ struct hvd_members {
     int rank;
     int branches;
     int *branch_of; /* [size] of ranks; -1: not at or below this rank */
-    struct hvd_member_set *
-        *sets; /* [set_count] ascending by id; the first is the global one */
+    struct hvd_member_set **sets; /* [set_count] by id; NULL: there is none */
     int set_count;
     bool *has_joined; /* [size] */
     int *joined_in; /* [branches] */
