@@ -63,7 +63,7 @@ void hvd_agreement_destroy(struct hvd_agreement *agreement)
     hvd_members_finish(&agreement->members);
     hvd_writer_finish(&agreement->up);
     hvd_writer_finish(&agreement->down);
-    hvd_writer_finish(&agreement->stall.held);
+    hvd_stalled_finish(&agreement->stall.held);
     free(agreement->seen_by);
     free(agreement);
 }

@@ -148,7 +148,7 @@ static int take_decision(struct hvd_agreement *agreement, struct hvd_reader *rea
     case HVD_DECISION_RESUME:
         return hvd_plan_resume(agreement, reader, now_ns);
     case HVD_DECISION_ASK:
-        return hvd_stall_answer(agreement, now_ns);
+        return hvd_stall_answer(agreement, record.id, now_ns);
     case HVD_DECISION_SETTINGS:
         return take_settings(agreement, reader);
     default:

@@ -3,11 +3,9 @@
  *
  *   any rank   STALL up, when a tensor of its own has been under way for the warning time
  *   rank 0     ASK down (after the end of a plan, so that what is in limbo is reported)
- *   all        HELD up, joined on the way: every tensor under way, and for how long
+ *   all        HELD up, merged on the way: every tensor under way, for how long, on which ranks
  *   rank 0     a tensor that somebody has held too long lacks the ranks of its set that do not
- *              hold it: one warning for all; past the shutdown time, the job ends
- *
- * HELD (id: bytes): rank, age, set, name of each tensor. */
+ *              hold it: one warning for all; past the shutdown time, the job ends */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,22 +14,8 @@
 #include "gpu_binding/log.h"
 
 enum {
-    NAMES_PER_RANK = 6
-};
-
-/* One name that some ranks hold. */
-struct held {
-    struct hvd_key key;
-    int64_t age_ns; /* the most of any rank */
-    unsigned char *holders; /* [size] */
-    struct held *next; /* in the order of first mention */
-};
-
-struct held_list {
-    struct hvd_table by_key;
-    struct held *first;
-    struct held **end;
-    size_t size;
+    NAMES_PER_RANK = 6,
+    MOST_RANKS = 256 /* named in one warning */
 };
 
 static const struct hvd_entry *skip_joins(const struct hvd_entry *entry)
@@ -77,100 +61,49 @@ int hvd_stall_put_ask(struct hvd_agreement *agreement, int64_t now_ns)
         hvd_forecast_was_wrong(&agreement->forecast);
         hvd_plan_put_break(agreement);
     }
-    hvd_put_record(&agreement->down, HVD_DECISION_ASK, 1, 0);
+    hvd_put_record(&agreement->down, HVD_DECISION_ASK, 1, (uint64_t)++stall->asked);
     return agreement->down.failed ? HVD_ERR_NOMEM : 0;
 }
 
-int hvd_stall_answer(struct hvd_agreement *agreement, int64_t now_ns)
+/* A branch, this rank itself or a child, has answered. */
+static int note_answer(struct hvd_agreement *agreement);
+
+int hvd_stall_answer(struct hvd_agreement *agreement, uint64_t wave, int64_t now_ns)
 {
     struct hvd_stall *stall = &agreement->stall;
-    struct hvd_writer own = {0};
-    int status;
+    int status = 0;
 
     stall->branches = 0;
-    stall->held.bytes = 0;
-    for (const struct hvd_entry *entry = hvd_stall_oldest(agreement); entry != NULL;
-         entry = skip_joins(entry->newer)) {
-        hvd_put_int(&own, agreement->rank);
-        hvd_put_int(&own, now_ns - entry->submitted_ns);
-        hvd_put_int(&own, entry->proposal.set);
-        hvd_put_text(&own, entry->proposal.name);
+    hvd_stalled_finish(&stall->held);
+    hvd_stalled_init(&stall->held, (size_t)agreement->members.layout->size, wave);
+    for (const struct hvd_entry *entry = hvd_stall_oldest(agreement);
+         entry != NULL && status == 0; entry = skip_joins(entry->newer)) {
+        status = hvd_stalled_add(&stall->held, &entry->key, agreement->rank,
+                                 now_ns - entry->submitted_ns);
     }
-    status = own.failed ? HVD_ERR_NOMEM
-                        : hvd_stall_held(agreement, own.data, own.bytes, now_ns);
-    hvd_writer_finish(&own);
-    return status;
+    return status != 0 ? status : note_answer(agreement);
 }
 
 /* --- rank 0's account --- */
 
-static bool has_key(const void *item, const void *key)
-{
-    const struct held *held = item;
-
-    return hvd_key_equal(&held->key, key);
-}
-
-static struct held *find_held(struct held_list *list, const struct hvd_key *key)
-{
-    struct held *held = hvd_table_find(&list->by_key, key->hash, has_key, key);
-
-    if (held != NULL) {
-        return held;
-    }
-    held = calloc(1, sizeof(*held) + list->size);
-    if (held == NULL || hvd_table_add(&list->by_key, key->hash, held) != 0) {
-        free(held);
-        return NULL;
-    }
-    held->key = *key;
-    held->holders = (unsigned char *)(held + 1);
-    *list->end = held;
-    list->end = &held->next;
-    return held;
-}
-
-static int read_list(struct held_list *list, struct hvd_reader reader)
-{
-    while (reader.bytes > 0) {
-        int64_t rank = hvd_take_int(&reader);
-        int64_t age_ns = hvd_take_int(&reader);
-        int32_t set = (int32_t)hvd_take_int(&reader);
-        const char *name = hvd_take_text(&reader);
-        struct hvd_key key;
-        struct held *held;
-
-        if (reader.failed || rank < 0 || rank >= (int64_t)list->size) {
-            return HVD_ERR_NET;
-        }
-        key = hvd_key_make(set, name);
-        held = find_held(list, &key);
-        if (held == NULL) {
-            return HVD_ERR_NOMEM;
-        }
-        held->holders[rank] = 1;
-        held->age_ns = age_ns > held->age_ns ? age_ns : held->age_ns;
-    }
-    return 0;
-}
-
-static bool lacks(const struct hvd_agreement *agreement, const struct held *held,
-                  int rank)
+static bool lacks(const struct hvd_agreement *agreement,
+                  const struct hvd_stalled_tensor *tensor, int rank)
 {
     const struct hvd_members *members = &agreement->members;
-    const struct hvd_member_set *set = hvd_members_find(members, held->key.set);
-    bool has_joined = held->key.set == HVD_SET_GLOBAL && members->has_joined[rank];
+    const struct hvd_member_set *set = hvd_members_find(members, tensor->key.set);
+    bool has_joined = tensor->key.set == HVD_SET_GLOBAL && members->has_joined[rank];
 
-    return set != NULL && !has_joined && !held->holders[rank] &&
+    return set != NULL && !has_joined && !hvd_stalled_holds(tensor, rank) &&
            hvd_members_index(set, rank) >= 0;
 }
 
 /* Whether the rank holds up a tensor that somebody has held for limit_ns. */
-static bool holds_up(const struct hvd_agreement *agreement, const struct held_list *list,
-                     int rank, int64_t limit_ns)
+static bool holds_up(const struct hvd_agreement *agreement,
+                     const struct hvd_stalled *list, int rank, int64_t limit_ns)
 {
-    for (const struct held *held = list->first; held != NULL; held = held->next) {
-        if (held->age_ns >= limit_ns && lacks(agreement, held, rank)) {
+    for (const struct hvd_stalled_tensor *tensor = list->first; tensor != NULL;
+         tensor = tensor->next) {
+        if (tensor->age_ns >= limit_ns && lacks(agreement, tensor, rank)) {
             return true;
         }
     }
@@ -178,22 +111,23 @@ static bool holds_up(const struct hvd_agreement *agreement, const struct held_li
 }
 
 /* A new line, "2: [a, b]". is_past: it has held others up past the shutdown time. */
-static void put_rank(const struct hvd_agreement *agreement, const struct held_list *list,
-                     int rank, bool is_past, FILE *text)
+static void put_rank(const struct hvd_agreement *agreement,
+                     const struct hvd_stalled *list, int rank, bool is_past, FILE *text)
 {
     int names = 0;
 
     fprintf(text, "\n%d%s: [", rank, is_past ? "!" : "");
-    for (const struct held *held = list->first; held != NULL; held = held->next) {
-        if (held->age_ns < agreement->settings.stall_warning_ns ||
-            !lacks(agreement, held, rank)) {
+    for (const struct hvd_stalled_tensor *tensor = list->first; tensor != NULL;
+         tensor = tensor->next) {
+        if (tensor->age_ns < agreement->settings.stall_warning_ns ||
+            !lacks(agreement, tensor, rank)) {
             continue;
         }
         if (names == NAMES_PER_RANK) {
             fputs(" ...", text);
             break;
         }
-        fprintf(text, "%s%s", names > 0 ? ", " : "", held->key.name);
+        fprintf(text, "%s%s", names > 0 ? ", " : "", tensor->key.name);
         names++;
     }
     fputs("]", text);
@@ -201,24 +135,32 @@ static void put_rank(const struct hvd_agreement *agreement, const struct held_li
 
 /* The list of missing ranks. Returns whether any is past the shutdown time. */
 static bool put_missing(const struct hvd_agreement *agreement,
-                        const struct held_list *list, FILE *text)
+                        const struct hvd_stalled *list, FILE *text)
 {
     const struct hvd_agreement_settings *settings = &agreement->settings;
     bool any_past = false;
+    int missing = 0;
 
-    for (int rank = 0; rank < (int)list->size; rank++) {
+    for (int rank = 0; rank < (int)list->ranks; rank++) {
         bool is_past = settings->stall_shutdown_ns > 0 &&
                        holds_up(agreement, list, rank, settings->stall_shutdown_ns);
 
-        if (holds_up(agreement, list, rank, settings->stall_warning_ns)) {
+        if (holds_up(agreement, list, rank, settings->stall_warning_ns) &&
+            ++missing <= MOST_RANKS) {
             put_rank(agreement, list, rank, is_past, text);
         }
         any_past |= is_past;
     }
+    if (missing > MOST_RANKS) {
+        fprintf(text, "\n... and %d more ranks", missing - MOST_RANKS);
+    }
+    if (missing > 0 && hvd_stalled_is_short(list)) {
+        fputs("\n(there are too many tensors to look at all of them at a time)", text);
+    }
     return any_past;
 }
 
-static void warn(struct hvd_agreement *agreement, const struct held_list *list)
+static void warn(struct hvd_agreement *agreement, const struct hvd_stalled *list)
 {
     char *missing = NULL;
     size_t bytes = 0;
@@ -251,46 +193,31 @@ static void warn(struct hvd_agreement *agreement, const struct held_list *list)
     free(missing);
 }
 
-static int account(struct hvd_agreement *agreement)
-{
-    struct held_list list = {.size = (size_t)agreement->members.layout->size};
-    struct hvd_reader reader = {.data = agreement->stall.held.data,
-                                .bytes = agreement->stall.held.bytes};
-    int status;
-
-    list.end = &list.first;
-    status = read_list(&list, reader);
-    if (status == 0) {
-        warn(agreement, &list);
-    }
-    while (list.first != NULL) {
-        struct held *next = list.first->next;
-
-        free(list.first);
-        list.first = next;
-    }
-    hvd_table_finish(&list.by_key);
-    return status;
-}
-
-int hvd_stall_held(struct hvd_agreement *agreement, const void *data, size_t bytes,
-                   int64_t now_ns)
+static int note_answer(struct hvd_agreement *agreement)
 {
     struct hvd_stall *stall = &agreement->stall;
+    struct hvd_writer list = {0};
 
-    (void)now_ns;
-    hvd_put(&stall->held, data, bytes);
-    if (stall->held.failed) {
-        return HVD_ERR_NOMEM;
-    }
     if (++stall->branches < agreement->members.branches) {
         return 0;
     }
     if (hvd_agreement_is_root(agreement)) {
         stall->is_asking = false;
-        return account(agreement);
+        warn(agreement, &stall->held);
+    } else {
+        hvd_stalled_put(&stall->held, &list);
+        hvd_agreement_put_up(agreement, HVD_REPORT_HELD, 1, list.bytes);
+        hvd_put(&agreement->up, list.data, list.bytes);
+        agreement->up.failed |= list.failed;
+        hvd_writer_finish(&list);
     }
-    hvd_agreement_put_up(agreement, HVD_REPORT_HELD, 1, stall->held.bytes);
-    hvd_put(&agreement->up, stall->held.data, stall->held.bytes);
+    hvd_stalled_finish(&stall->held);
     return 0;
+}
+
+int hvd_stall_held(struct hvd_agreement *agreement, const void *data, size_t bytes)
+{
+    int status = hvd_stalled_merge(&agreement->stall.held, data, bytes);
+
+    return status != 0 ? status : note_answer(agreement);
 }

@@ -9,6 +9,7 @@
 
 #include "collectives/agreement/agreement_plan.h"
 #include "collectives/agreement/forecast.h"
+#include "collectives/agreement/stalled.h"
 
 /* Rank 0's questions about who holds what. */
 struct hvd_stall {
@@ -16,8 +17,9 @@ struct hvd_stall {
     int64_t next_ns; /* when to say so again */
     bool is_asking; /* rank 0: an ASK wave is under way */
     int64_t next_ask_ns; /* rank 0: not before */
+    int64_t asked; /* rank 0: waves so far */
     int branches; /* that have answered */
-    struct hvd_writer held; /* what they said */
+    struct hvd_stalled held; /* what they said */
 };
 
 struct hvd_agreement {
@@ -145,8 +147,7 @@ int hvd_take_lanes(struct hvd_reader *reader, uint64_t *least, uint64_t *most);
 const struct hvd_entry *hvd_stall_oldest(const struct hvd_agreement *agreement);
 int hvd_stall_look(struct hvd_agreement *agreement, int64_t now_ns);
 int hvd_stall_put_ask(struct hvd_agreement *agreement, int64_t now_ns); /* rank 0 */
-int hvd_stall_answer(struct hvd_agreement *agreement, int64_t now_ns);
-int hvd_stall_held(struct hvd_agreement *agreement, const void *data, size_t bytes,
-                   int64_t now_ns);
+int hvd_stall_answer(struct hvd_agreement *agreement, uint64_t wave, int64_t now_ns);
+int hvd_stall_held(struct hvd_agreement *agreement, const void *data, size_t bytes);
 
 #endif

@@ -242,7 +242,7 @@ static int take_report(struct hvd_agreement *agreement, int branch,
     case HVD_REPORT_HELD:
         data = hvd_take(reader, (size_t)record.id);
         return data == NULL ? HVD_ERR_NET
-                            : hvd_stall_held(agreement, data, (size_t)record.id, now_ns);
+                            : hvd_stall_held(agreement, data, (size_t)record.id);
     default:
         return HVD_ERR_NET;
     }

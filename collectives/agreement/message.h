@@ -94,7 +94,7 @@ enum hvd_report_kind {
     HVD_REPORT_BREAK, /* plan id must end */
     HVD_REPORT_FROZEN, /* plan id stands still; per lane, least and most batches started */
     HVD_REPORT_STALL, /* some rank waits too long */
-    HVD_REPORT_HELD, /* the tensors that ranks of this subtree wait for; see stall.h */
+    HVD_REPORT_HELD, /* the tensors that ranks of this subtree wait for: id bytes, see stalled.h */
 };
 
 enum hvd_decision_kind {
@@ -103,7 +103,7 @@ enum hvd_decision_kind {
     HVD_DECISION_PLAN, /* see agreement_plan.h, as the next two */
     HVD_DECISION_BREAK,
     HVD_DECISION_RESUME,
-    HVD_DECISION_ASK, /* report what you hold */
+    HVD_DECISION_ASK, /* report what you hold; id: of this wave */
     HVD_DECISION_SETTINGS, /* fusion threshold, cycle time */
 };
 

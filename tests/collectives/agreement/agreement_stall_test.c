@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ranks that wait too long: who is named, what for, and when the job is given up. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tests/collectives/agreement/agreement_try.h"
@@ -230,6 +231,45 @@ static void test_shutdown(unsigned seed)
     let_go(&held, &sim);
 }
 
+/* One rank is far ahead: what its parent hears of it, when somebody waits, is bounded. */
+static void test_many(unsigned seed)
+{
+    enum {
+        MANY = 4000,
+        NAME_BYTES = 1500
+    };
+    struct hvd_agreement_settings settings = patient();
+    struct hvd_request **requests = calloc(MANY, sizeof(requests[0]));
+    struct hvd_agreement_counts before;
+    uint64_t asked;
+    struct sim sim;
+
+    sim_init(&sim, four, &settings, seed);
+    for (int i = 0; i < MANY; i++) {
+        char name[NAME_BYTES + 1];
+
+        memset(name, 'x', NAME_BYTES);
+        snprintf(name, sizeof(name), "%d", i);
+        name[strlen(name)] = '.';
+        name[NAME_BYTES] = '\0';
+        requests[i] = submit(&sim, 3, name, 0);
+    }
+    pass(&sim, 50);
+    before = try_counts(&sim, 3);
+    pass(&sim, 12);
+    asked = try_counts(&sim, 3).bytes_sent - before.bytes_sent;
+    tap_ok(logged_count(HVD_LOG_WARN) == 1 && sim.fault[0] == '\0',
+           "a rank that waits for very much has the others named (%s)", sim.fault);
+    tap_ok(asked < (uint64_t)3 << 20, "and says it in few bytes: %lu",
+           (unsigned long)asked);
+    sim_finish(&sim);
+    for (int i = 0; i < MANY; i++) {
+        hvd_request_destroy(requests[i]);
+    }
+    free(requests);
+    logged_begin();
+}
+
 int main(void)
 {
     unsigned seed = tap_seed(3);
@@ -240,5 +280,6 @@ int main(void)
     test_sets(seed);
     test_planned(seed);
     test_shutdown(seed);
+    test_many(seed);
     return tap_done();
 }
