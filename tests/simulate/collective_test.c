@@ -194,13 +194,51 @@ static void test_options(void)
                is_near(options.machine.link, 1.15e9, 1e-9) &&
                is_near(options.machine.latency, 3e-6, 1e-9) && options.machine.nodes == 3,
            "a line of 10 Gb carries 1.15 GB/s");
-    tap_ok(simulate_parse("link=10us", &options, &err) == HVD_ERR_ARG &&
-               strstr(err.text, "link") != NULL,
-           "a wrong unit is refused");
-    tap_ok(simulate_parse("lnk=10Gb", &options, &err) == HVD_ERR_ARG &&
-               strstr(err.text, "lnk") != NULL,
-           "so is an option that does not exist");
-    tap_ok(simulate_parse("nodes=0", &options, &err) == HVD_ERR_ARG, "and no node");
+}
+
+/* Each is refused with a text that names the option and what was expected of it. */
+static void test_refusals(void)
+{
+    static const struct {
+        const char *text, *named, *expected;
+    } cases[] = {
+        {"link=10us", "link=10us", "a rate above 0"},
+        {"link=0", "link=0", "a rate above 0"},
+        {"link=inf", "link=inf", "a rate above 0"},
+        {"out=-1GB", "out=-1GB", "or 0"},
+        {"latency=nan", "latency=nan", "a time"},
+        {"cycle=1e99s", "cycle=1e99s", "a time"},
+        {"lnk=10Gb", "lnk", "--help"},
+        {"nodes=0", "nodes=0", "from 1 to"},
+        {"nodes=-4", "nodes=-4", "from 1 to"},
+        {"nodes=2.5", "nodes=2.5", "whole"},
+        {"nodes=99999999999999999999", "nodes=9999", "from 1 to"},
+        {"nodes=4096,gpus=4096", "nodes=4096,gpus=4096", "at most 1048576 ranks"},
+        {"nodes=", "nodes=", "whole"},
+        {"nodes", "\"nodes\"", "name=value"},
+        {"", "\"\"", "name=value"},
+        {"nodes=4,,gpus=2", "\"\"", "name=value"},
+        {"batch=0", "batch=0", "above 0"},
+        {"bytes=2000G", "bytes=2000G", "up to 1024G"},
+        {"fusion=1T", "fusion=1T", "a size"},
+        {"schedule=mpi", "schedule=mpi", "hvd or horovod"},
+        {"device=h200", "device=h200", "p100 or v100"},
+        {"device=p100-of-another-kind", "device=p100-of", "so long a name"},
+        {"model=xx", "model=xx", "resnet50"},
+        {"model=", "model=", "resnet50"},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct simulate_options options = simulate_defaults(SIMULATE_HVD);
+        struct hvd_error err = {0};
+        int status = simulate_parse(cases[i].text, &options, &err);
+
+        if (!tap_ok(status == HVD_ERR_ARG && strstr(err.text, cases[i].named) != NULL &&
+                        strstr(err.text, cases[i].expected) != NULL,
+                    "\"%s\" is refused", cases[i].text)) {
+            tap_note("status %d: %s", status, err.text);
+        }
+    }
 }
 
 int main(void)
@@ -216,5 +254,6 @@ int main(void)
     test_calls();
     test_uneven();
     test_options();
+    test_refusals();
     return tap_done();
 }

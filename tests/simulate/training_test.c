@@ -3,6 +3,7 @@
 #include "contrib/bench/simulate/training.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "tests/tap.h"
 
@@ -30,14 +31,17 @@ static bool has_size(const char *name, int tensors, int64_t elements)
 
 static void test_models(void)
 {
+    struct simulate_model model;
+
     tap_ok(has_size("resnet50", 161, 25557032), "ResNet-50");
     tap_ok(has_size("resnet101", 314, 44549160), "ResNet-101");
     tap_ok(has_size("inception3", 284, 23834568), "Inception V3");
     tap_ok(has_size("vgg16", 32, 138357544), "VGG-16");
     tap_ok(has_size("bert", 199, 109482240), "BERT-base");
-    tap_ok(simulate_model_init(&(struct simulate_model){0}, "resnet", NULL) ==
-               HVD_ERR_ARG,
-           "no other");
+    memset(&model, 0xa5, sizeof(model));
+    tap_ok(simulate_model_init(&model, "resnet", NULL) == HVD_ERR_ARG, "no other");
+    simulate_model_finish(&model);
+    tap_ok(model.tensors == NULL, "which leaves nothing to free");
 }
 
 static struct simulate_training train(enum simulate_schedule schedule, const char *text)
@@ -104,11 +108,25 @@ static void test_bounds(void)
            "no step is shorter than its bytes on the card");
 }
 
+/* The clock of the agreement would overflow. */
+static void test_too_slow(void)
+{
+    struct simulate_options options = simulate_defaults(SIMULATE_HVD);
+    struct simulate_training training;
+    struct hvd_error err = {0};
+
+    tap_ok(simulate_parse("compute=1000000s,jitter=1000", &options, &err) == 0 &&
+               simulate_training(&options, &training, &err) == HVD_ERR_ARG &&
+               strstr(err.text, "1e+08 seconds") != NULL,
+           "a machine on which a step takes years is refused");
+}
+
 int main(void)
 {
     test_models();
     test_published();
     test_better();
     test_bounds();
+    test_too_slow();
     return tap_done();
 }

@@ -2,19 +2,37 @@
 /* Options of a simulation: their names, units, defaults and reasons. */
 #include "contrib/bench/simulate/machine.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "contrib/bench/simulate/models.h"
+
 enum unit {
     COUNT,
     RATE,
+    RATE_OR_NONE, /* 0: does not matter */
     TIME,
     BYTES,
     RATIO,
+    NUMBER,
     WORD,
+};
+
+static const struct {
+    double least, most;
+    const char *text; /* of a message */
+} expected[] = {
+    [COUNT] = {1, 1 << 20, "a whole number from 1 to 1048576"},
+    [RATE] = {1, 1e18, "a rate above 0, such as 25Gb or 3GB"},
+    [RATE_OR_NONE] = {0, 1e18, "a rate, such as 25Gb or 3GB, or 0"},
+    [TIME] = {0, 1e6, "a time, such as 5us or 1ms"},
+    [BYTES] = {0, 1ull << 40, "a size up to 1024G, such as 64M"},
+    [RATIO] = {0, 1e6, "a number from 0 to 1000000"},
+    [NUMBER] = {1e-6, 1e6, "a number above 0, at most 1000000"},
 };
 
 struct option {
@@ -42,12 +60,12 @@ static const struct option options_known[] = {
            "from the sender's card to the receiver's software"),
     OPTION("message", machine.message, TIME,
            "processor time of a message at either end, or of each 64000 bytes of it"),
-    OPTION("netcopy", machine.netcopy, RATE,
+    OPTION("netcopy", machine.netcopy, RATE_OR_NONE,
            "a core's rate over message bytes at either end (0: the card does it)"),
     OPTION("pcie", machine.pcie, RATE, "staging in (and out), each rank"),
-    OPTION("out", machine.out, RATE, "staging out, each rank (0: as in)"),
+    OPTION("out", machine.out, RATE_OR_NONE, "staging out, each rank (0: as in)"),
     OPTION("sum", machine.sum, RATE, "input that a core adds up"),
-    OPTION("cross", machine.cross, RATE,
+    OPTION("cross", machine.cross, RATE_OR_NONE,
            "bytes that go from core to core, besides (0: no time)"),
     OPTION("memory", machine.memory, RATE, "what all ranks of a node copy together"),
     OPTION("cores", machine.cores, COUNT,
@@ -62,7 +80,7 @@ static const struct option options_known[] = {
     OPTION("nvlink", machine.nvlink, RATE, "between GPUs of a node, for Horovod's ring"),
     OPTION("model", model, WORD, "gradients, last layer first"),
     OPTION("device", device, WORD, "whose published speed is used"),
-    OPTION("batch", batch, RATIO, "samples per GPU and step"),
+    OPTION("batch", batch, NUMBER, "samples per GPU and step"),
     OPTION("compute", compute, TIME,
            "of a step on one GPU (0: batch / published samples per second)"),
     OPTION(
@@ -81,6 +99,7 @@ static const struct option options_known[] = {
 
 enum {
     OPTION_COUNT = sizeof(options_known) / sizeof(options_known[0]),
+    MOST_RANKS = 1 << 20,
 };
 
 /* Of a line's rate: RoCEv2 in 1 KiB packets has 78 bytes of headers and gaps each, and
@@ -125,79 +144,79 @@ struct simulate_options simulate_defaults(enum simulate_schedule schedule)
 
 /* --- reading --- */
 
-struct suffix {
-    const char *text;
+/* The factors of suffixes; a number alone is bytes, bytes a second or milliseconds. */
+static const struct {
     enum unit unit;
+    const char *text;
     double factor;
+} suffixes[] = {
+    {COUNT, "", 1},
+    {RATIO, "", 1},
+    {NUMBER, "", 1},
+    {BYTES, "", 1},
+    {BYTES, "K", 1 << 10},
+    {BYTES, "M", 1 << 20},
+    {BYTES, "G", 1 << 30},
+    {RATE, "", 1},
+    {RATE, "Gb", 1e9 / 8 * PAYLOAD_SHARE},
+    {RATE, "Mb", 1e6 / 8 * PAYLOAD_SHARE},
+    {RATE, "GB", 1e9},
+    {RATE, "MB", 1e6},
+    {TIME, "", 1e-3},
+    {TIME, "s", 1},
+    {TIME, "ms", 1e-3},
+    {TIME, "us", 1e-6},
+    {TIME, "ns", 1e-9},
 };
 
-static const struct suffix suffixes[] = {
-    {"", COUNT, 1},
-    {"", RATIO, 1},
-    {"", BYTES, 1},
-    {"K", BYTES, 1 << 10},
-    {"M", BYTES, 1 << 20},
-    {"G", BYTES, 1 << 30},
-    {"", RATE, 1},
-    {"Gb", RATE, 1e9 / 8 * PAYLOAD_SHARE},
-    {"Mb", RATE, 1e6 / 8 * PAYLOAD_SHARE},
-    {"GB", RATE, 1e9},
-    {"MB", RATE, 1e6},
-    {"", TIME, 1e-3},
-    {"s", TIME, 1},
-    {"ms", TIME, 1e-3},
-    {"us", TIME, 1e-6},
-    {"ns", TIME, 1e-9},
-};
-
-static int read_number(const char *text, const struct option *option, double *value,
-                       struct hvd_error *err)
+/* A negative number, or NAN: it is none of this unit. */
+static double read_number(const char *text, enum unit unit)
 {
     char *end;
     double number = strtod(text, &end);
 
+    unit = unit == RATE_OR_NONE ? RATE : unit;
     for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
-        if (end != text && suffixes[i].unit == option->unit && number >= 0 &&
+        if (end != text && suffixes[i].unit == unit &&
             strcmp(end, suffixes[i].text) == 0) {
-            *value = number * suffixes[i].factor;
-            return 0;
+            return number * suffixes[i].factor;
         }
     }
-    return hvd_fail(
-        err, HVD_ERR_ARG,
-        "option %s: \"%s\" is not a number with a unit (rates: Gb, GB; times: "
-        "us, ms, s; sizes: K, M, G)",
-        option->name, text);
+    return -1;
 }
 
-static int store(const struct option *option, const char *text,
-                 struct simulate_options *options, struct hvd_error *err)
+static int store_number(const struct option *option, const char *text, void *field,
+                        struct hvd_error *err)
 {
-    char *field = (char *)options + option->offset;
-    double value = 0;
-    int status;
+    double value = read_number(text, option->unit);
+    bool is_whole = option->unit != COUNT || value == floor(value);
 
-    if (option->unit == WORD) {
-        size_t room = option->offset == offsetof(struct simulate_options, model)
-                          ? sizeof(options->model)
-                          : sizeof(options->device);
-
-        snprintf(field, room, "%s", text);
-        return 0;
-    }
-    status = read_number(text, option, &value, err);
-    if (status != 0) {
-        return status;
+    if (!(value >= expected[option->unit].least &&
+          value <= expected[option->unit].most) ||
+        !is_whole) {
+        return hvd_fail(err, HVD_ERR_ARG, "%s=%.100s: expected %s", option->name, text,
+                        expected[option->unit].text);
     }
     if (option->unit == COUNT) {
-        if (value < 1 || value > 1 << 20) {
-            return hvd_fail(err, HVD_ERR_ARG, "option %s: %s is not between 1 and 2^20",
-                            option->name, text);
-        }
         *(int *)field = (int)value;
     } else {
         *(double *)field = value;
     }
+    return 0;
+}
+
+static int store_word(const struct option *option, const char *text,
+                      struct simulate_options *options, struct hvd_error *err)
+{
+    bool is_model = option->offset == offsetof(struct simulate_options, model);
+    char *field = is_model ? options->model : options->device;
+    size_t room = is_model ? sizeof(options->model) : sizeof(options->device);
+
+    if (strlen(text) >= room) {
+        return hvd_fail(err, HVD_ERR_ARG, "%s=%.100s: no %s has so long a name",
+                        option->name, text, option->name);
+    }
+    snprintf(field, room, "%s", text);
     return 0;
 }
 
@@ -206,40 +225,68 @@ static int take_one(char *text, struct simulate_options *options, struct hvd_err
     char *value = strchr(text, '=');
 
     if (value == NULL) {
-        return hvd_fail(err, HVD_ERR_ARG, "\"%s\" is not name=value", text);
+        return hvd_fail(err, HVD_ERR_ARG,
+                        "\"%.100s\": expected name=value, such as nodes=4", text);
     }
     *value++ = '\0';
     if (strcmp(text, "schedule") == 0) {
         bool is_horovod = strcmp(value, "horovod") == 0;
 
         if (!is_horovod && strcmp(value, "hvd") != 0) {
-            return hvd_fail(err, HVD_ERR_ARG, "schedule %s: there are hvd and horovod",
+            return hvd_fail(err, HVD_ERR_ARG, "schedule=%.100s: expected hvd or horovod",
                             value);
         }
         options->schedule = is_horovod ? SIMULATE_HOROVOD : SIMULATE_HVD;
         return 0;
     }
     for (int i = 0; i < OPTION_COUNT; i++) {
-        if (strcmp(text, options_known[i].name) == 0) {
-            return store(&options_known[i], value, options, err);
+        const struct option *option = &options_known[i];
+
+        if (strcmp(text, option->name) == 0) {
+            return option->unit == WORD
+                       ? store_word(option, value, options, err)
+                       : store_number(option, value, (char *)options + option->offset,
+                                      err);
         }
     }
-    return hvd_fail(err, HVD_ERR_ARG, "there is no option %s", text);
+    return hvd_fail(err, HVD_ERR_ARG,
+                    "there is no option %.100s; hvd-bench --simulate --help lists them",
+                    text);
+}
+
+/* What no option can tell alone. */
+static int check(const struct simulate_options *options, struct hvd_error *err)
+{
+    const struct simulate_machine *machine = &options->machine;
+    struct simulate_model model;
+    int status = simulate_model_init(&model, options->model, err);
+
+    simulate_model_finish(&model);
+    if (status == 0 && strcmp(options->device, "p100") != 0 &&
+        strcmp(options->device, "v100") != 0) {
+        status = hvd_fail(err, HVD_ERR_ARG, "device=%s: expected p100 or v100",
+                          options->device);
+    }
+    if (status == 0 && (int64_t)machine->nodes * machine->gpus > MOST_RANKS) {
+        status = hvd_fail(err, HVD_ERR_ARG,
+                          "nodes=%d,gpus=%d: expected at most %d ranks in all",
+                          machine->nodes, machine->gpus, MOST_RANKS);
+    }
+    return status;
 }
 
 int simulate_parse(const char *text, struct simulate_options *options,
                    struct hvd_error *err)
 {
     char *copy = strdup(text);
-    char *rest = NULL;
-    int status = copy != NULL ? 0 : HVD_ERR_NOMEM;
+    char *rest = copy, *word;
+    int status = copy != NULL ? 0 : hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
 
-    for (char *word = copy != NULL ? strtok_r(copy, ",", &rest) : NULL;
-         word != NULL && status == 0; word = strtok_r(NULL, ",", &rest)) {
+    while (status == 0 && (word = strsep(&rest, ",")) != NULL) {
         status = take_one(word, options, err);
     }
     free(copy);
-    return status;
+    return status != 0 ? status : check(options, err);
 }
 
 /* --- telling --- */
@@ -254,6 +301,7 @@ static void print_value(const struct simulate_options *options,
         printf("%d", *(const int *)field);
         break;
     case RATE:
+    case RATE_OR_NONE:
         printf("%.4gGB", *(const double *)field / 1e9);
         break;
     case TIME:
@@ -263,6 +311,7 @@ static void print_value(const struct simulate_options *options,
         printf("%.4gM", *(const double *)field / (1 << 20));
         break;
     case RATIO:
+    case NUMBER:
         printf("%.4g", *(const double *)field);
         break;
     case WORD:

@@ -54,10 +54,10 @@ static int fill(struct simulate_model *model, const struct entry *entry)
 {
     struct simulate_layers layers = {0};
 
-    *model = (struct simulate_model){.name = entry->name,
-                                     .title = entry->title,
-                                     .p100 = entry->p100,
-                                     .v100 = entry->v100};
+    model->name = entry->name;
+    model->title = entry->title;
+    model->p100 = entry->p100;
+    model->v100 = entry->v100;
     entry->make(&layers);
     model->tensors = calloc(3 * layers.count, sizeof(model->tensors[0]));
     for (size_t i = 0; i < layers.count; i++) {
@@ -73,13 +73,14 @@ static int fill(struct simulate_model *model, const struct entry *entry)
 int simulate_model_init(struct simulate_model *model, const char *name,
                         struct hvd_error *err)
 {
+    *model = (struct simulate_model){0};
     for (size_t i = 0; i < sizeof(entries) / sizeof(entries[0]); i++) {
         if (strcmp(entries[i].name, name) == 0) {
             return fill(model, &entries[i]);
         }
     }
     return hvd_fail(err, HVD_ERR_ARG,
-                    "model %s: there are resnet50, resnet101, inception3, vgg16, bert",
+                    "model=%s: expected resnet50, resnet101, inception3, vgg16 or bert",
                     name);
 }
 

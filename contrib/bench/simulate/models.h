@@ -27,7 +27,7 @@ struct simulate_model {
 };
 
 /* resnet50, resnet101, inception3, vgg16, bert. Returns 0, HVD_ERR_ARG or HVD_ERR_NOMEM; the
- * caller ends it with finish. */
+ * caller ends it with finish, also after a failure. */
 int simulate_model_init(struct simulate_model *model, const char *name,
                         struct hvd_error *err);
 void simulate_model_finish(struct simulate_model *model);

@@ -70,19 +70,23 @@ int hvd_simulate(int argc, char **argv)
     struct hvd_error err = {0};
     int status;
 
-    if (argc != 2 || strcmp(argv[1], "--help") == 0) {
+    if (argc != 2) {
+        fprintf(stderr, "hvd-bench: --simulate: expected one argument, name=value,... or "
+                        "--tables; see hvd-bench --simulate --help\n");
+        return 2;
+    }
+    if (strcmp(argv[1], "--help") == 0) {
         struct simulate_options options = simulate_defaults(SIMULATE_HVD);
 
         printf("usage: hvd-bench --simulate name=value,... | --tables\n\n"
                "options and defaults:\n");
         simulate_print_assumptions(&options);
-        return argc == 2 ? 0 : 2;
+        return 0;
     }
     status = strcmp(argv[1], "--tables") == 0 ? simulate_tables(&err)
                                               : print_one(argv[1], &err);
     if (status != 0) {
         fprintf(stderr, "hvd-bench: --simulate: %s\n", err.text);
-        return 1;
     }
-    return 0;
+    return status == 0 ? 0 : status == HVD_ERR_ARG ? 2 : 1;
 }

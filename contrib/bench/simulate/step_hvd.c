@@ -16,6 +16,7 @@ enum {
 };
 
 static const double nothing = 1e300;
+static const double most_seconds = 1e8; /* the agreement counts nanoseconds in 64 bits */
 
 /* What an allreduce of a size takes is asked again in each step. */
 struct known_time {
@@ -222,6 +223,11 @@ static int run_step(struct job *job, struct step *step, double *now)
 
         deadline = deadline > *now ? deadline : *now + 1e-6;
         *now = soonest(soonest(next_tensor(step), job->ends), deadline);
+        if (*now > most_seconds) {
+            return hvd_fail(job->err, HVD_ERR_ARG,
+                            "the steps of this machine take more than %.0e seconds",
+                            most_seconds);
+        }
         while (next_tensor(step) <= *now && status == 0) {
             status = submit(job, step->gradients->model, step->next++, *now);
         }

@@ -32,22 +32,13 @@ static double slowest_of(double n)
     return low;
 }
 
-static int time_alone(const struct simulate_options *options,
-                      const struct simulate_model *model, double *seconds,
-                      struct hvd_error *err)
+static double time_alone(const struct simulate_options *options,
+                         const struct simulate_model *model)
 {
     bool is_p100 = strcmp(options->device, "p100") == 0;
 
-    if (options->compute > 0) {
-        *seconds = options->compute;
-        return 0;
-    }
-    if (!is_p100 && strcmp(options->device, "v100") != 0) {
-        return hvd_fail(err, HVD_ERR_ARG, "device %s: there are p100 and v100",
-                        options->device);
-    }
-    *seconds = options->batch / (is_p100 ? model->p100 : model->v100);
-    return 0;
+    return options->compute > 0 ? options->compute
+                                : options->batch / (is_p100 ? model->p100 : model->v100);
 }
 
 int simulate_training(const struct simulate_options *options,
@@ -59,8 +50,8 @@ int simulate_training(const struct simulate_options *options,
     int status = simulate_model_init(&model, options->model, err);
 
     *training = (struct simulate_training){0};
-    status = status != 0 ? status : time_alone(options, &model, &training->alone, err);
     if (status == 0) {
+        training->alone = time_alone(options, &model);
         training->compute = training->alone * (1 + options->jitter * slowest_of(ranks));
         gradients = (struct simulate_gradients){
             .model = &model,
