@@ -77,6 +77,8 @@
     "HVD_REPORT" /* a file for who was late, and with .json behind its name; 1: to stderr */
 #define HVD_ENV_SINGLE_COPY                                                              \
     "HVD_SINGLE_COPY" /* 0: ranks of a node do not read or write each other's memory, 1 */
+#define HVD_ENV_TERMINAL                                                                 \
+    "HVD_TERMINAL" /* by hvdrun: 1 where its stderr is a terminal, for lines of progress */
 #define HVD_ENV_TUNE_TABLE                                                               \
     "HVD_TUNE_TABLE" /* a file of hvd-bench --tune, SYSCONFDIR/hvd/tune.table; or builtin */
 #define HVD_ENV_GPU_PATH                                                                 \

@@ -144,6 +144,8 @@ static int make_environment(const struct job *job, int rank, struct hvdrun_words
         .host = job->host,
         .python_directory = job->python[0] != '\0' ? job->python : NULL,
         .plan = job->plan.rows != NULL ? &job->plan : NULL,
+        .has_terminal = isatty(STDERR_FILENO) && !job->options->has_prefix &&
+                        job->options->output_directory == NULL,
         .elastic = job->is_elastic ? job->elastic.service.address : NULL,
     };
     int status = hvdrun_rank_environment_make(&all, rank, out, err);

@@ -9,9 +9,10 @@
 #include "gpu_binding/env.h"
 
 /* Of an outer launch: they would lead a rank to the wrong server, or tell it that the
- * launch failed. */
+ * launch failed or that there is a terminal. */
 static const char *const outer[] = {"PMIX_", HVD_ENV_LAUNCH_ERROR "=",
-                                    HVD_ENV_ELASTIC "=", HVD_ENV_HOROVOD_ELASTIC "="};
+                                    HVD_ENV_ELASTIC "=", HVD_ENV_HOROVOD_ELASTIC "=",
+                                    HVD_ENV_TERMINAL "="};
 
 static int set_number(struct hvdrun_words *out, const char *name, int value,
                       struct hvd_error *err)
@@ -143,6 +144,9 @@ int hvdrun_rank_environment_make(const struct hvdrun_rank_environment *all, int 
     }
     if (status == 0) {
         status = set_python(all, out, err);
+    }
+    if (status == 0 && all->has_terminal) {
+        status = hvdrun_environment_set(out, HVD_ENV_TERMINAL, "1", true, err);
     }
     if (status == 0) {
         status = set_elastic(all, out, err);

@@ -14,6 +14,7 @@ struct hvdrun_rank_environment {
     const char *host;
     const char *python_directory; /* of the front end; NULL: there is none */
     const struct hvd_plan *plan; /* NULL: nothing is bound */
+    bool has_terminal; /* what ranks write to stderr ends on one, as it is */
     const char *elastic; /* "PORT:KEY" of the job's service on this machine; NULL: none */
 };
 

@@ -290,8 +290,9 @@ static void wait_and_handle(struct state *state, struct pollfd *polls, size_t co
     if (poll(polls, count, timeout_ms) < 0) {
         return; /* interrupted: the next round sees why */
     }
+    /* stderr first: a line of progress is erased before the result that comes after it. */
     for (int rank = 0; rank < state->watch->count; rank++) {
-        for (int i = 0; i < HVDRUN_STREAMS; i++) {
+        for (int i = HVDRUN_STREAMS - 1; i >= 0; i--) {
             if (polls[2 + rank * HVDRUN_STREAMS + i].revents != 0) {
                 read_stream(state, &state->watch->ranks[rank].streams[i]);
             }

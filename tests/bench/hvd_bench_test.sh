@@ -60,6 +60,16 @@ for collective in allreduce reducescatter allgather broadcast; do
 done
 report $status 'a table of algorithms is written, and a job takes it'
 
+"$python" - "$hvdrun" -np 2 "$bench" --sizes 8,1K --time 0.05 >"$work/out" 2>&1 <<'EOF'
+import pty, sys
+sys.exit(pty.spawn(sys.argv[1:], stdin_read=lambda fd: b'') >> 8)
+EOF
+status=$?
+grep -q '1 of 2 done, about [0-9]* s left: allreduce 1K' "$work/out" || status=1
+run --sizes 8,1K --time 0.05 || status=1
+grep -q ' done' "$work/out" && status=1
+report $status 'a terminal behind hvdrun shows what is done and left, a pipe does not'
+
 run --sizes 8 --frobnicate
 [ $? -eq 2 ] && [ "$(grep -c -e '--frobnicate' "$work/out")" -eq 1 ]
 report $? 'a wrong option is named, once, with status 2'

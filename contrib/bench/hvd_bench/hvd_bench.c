@@ -36,18 +36,32 @@ static bool speaks_first(void)
     return rank == NULL || strcmp(rank, "0") == 0;
 }
 
+/* Behind the pipe of a launcher that says so, too. */
+static bool has_terminal(void)
+{
+    const char *said = getenv(HVD_ENV_TERMINAL);
+
+    return isatty(STDERR_FILENO) || (said != NULL && strcmp(said, "1") == 0);
+}
+
 /* Adds a contender, or says why there is none. */
 static int add(struct bench_field *field, const char *name, bench_contender_maker create,
                const char *program)
 {
     struct hvd_error err;
-    int status = create(field->job, program, &field->contenders[field->count], &err);
+    char what[64];
+    int status;
+
+    snprintf(what, sizeof(what), "starting %s", name);
+    bench_progress_show(&field->progress, 0, what, bench_now());
+    status = create(field->job, program, &field->contenders[field->count], &err);
 
     if (status == 0) {
         field->count++;
         return 0;
     }
     if (field->job->rank == 0) {
+        bench_progress_erase(&field->progress);
         printf("# without %s: %s\n", name, err.text);
     }
     return status;
@@ -136,13 +150,17 @@ static int measure_sizes(struct bench_field *field, struct bench_report *report,
     return status;
 }
 
+static bool has_operations(enum bench_collective collective)
+{
+    return collective == BENCH_ALLREDUCE || collective == BENCH_REDUCESCATTER;
+}
+
 static int measure_collective(struct bench_field *field, struct bench_report *report,
                               enum bench_collective collective, struct hvd_error *err)
 {
     const struct bench_options *options = field->options;
-    bool reduces = collective == BENCH_ALLREDUCE || collective == BENCH_REDUCESCATTER;
     int dtypes = collective == BENCH_BARRIER ? 1 : options->dtype_count;
-    int ops = reduces ? options->op_count : 1, status = 0;
+    int ops = has_operations(collective) ? options->op_count : 1, status = 0;
 
     for (int dtype = 0; dtype < dtypes && status == 0; dtype++) {
         for (int op = 0; op < ops && status == 0; op++) {
@@ -159,6 +177,22 @@ static int measure_collective(struct bench_field *field, struct bench_report *re
     return status;
 }
 
+static int count_works(const struct bench_options *options)
+{
+    int count = 0;
+
+    for (int i = 0; i < options->collective_count; i++) {
+        enum bench_collective collective = options->collectives[i];
+        int sizes = options->sizes.count + options->lists.count;
+
+        count += collective == BENCH_BARRIER
+                     ? 1
+                     : sizes * options->dtype_count *
+                           (has_operations(collective) ? options->op_count : 1);
+    }
+    return count;
+}
+
 static int measure_all(struct bench_field *field, int argc, char **argv,
                        struct hvd_error *err)
 {
@@ -173,9 +207,11 @@ static int measure_all(struct bench_field *field, int argc, char **argv,
     if (status == 0) {
         status = gather_field(field, err);
     }
+    bench_progress_begin(&field->progress, count_works(field->options), bench_now());
     for (int i = 0; i < field->options->collective_count && status == 0; i++) {
         status = measure_collective(field, &report, field->options->collectives[i], err);
     }
+    bench_progress_erase(&field->progress);
     ended = writes ? bench_report_end(&report, status == 0 ? err : NULL) : 0;
     return status < 0 ? status : bench_job_agree(ended, err);
 }
@@ -206,11 +242,17 @@ static int measure(const struct bench_options *options, int argc, char **argv,
     }
     field->job = &job;
     field->options = options;
+    field->progress.out = stderr;
+    if (job.rank == 0) {
+        field->progress.style =
+            bench_progress_style_for(options->shows_progress, has_terminal());
+    }
     status = bench_placement_create(&job, &field->placement, err);
     if (status == 0) {
         status = options->what == BENCH_TUNE ? bench_tune(field, err)
                                              : measure_all(field, argc, argv, err);
     }
+    bench_progress_erase(&field->progress);
     if (status < 0 && job.rank == 0) {
         fprintf(stderr, "hvd-bench: %s\n", err->text);
     }

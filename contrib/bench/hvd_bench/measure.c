@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "contrib/bench/hvd_bench/sizes.h"
+
 enum {
     MOST_CALLS = 1000000,
     SAMPLE_CALLS = 20,
@@ -148,6 +150,20 @@ static void shorten(const struct race *race, int contender, double seconds)
     }
 }
 
+static void show_progress(const struct race *race, double part)
+{
+    struct bench_progress *progress = &race->field->progress;
+    const struct bench_work *work = race->work;
+    char size[32], what[64];
+
+    bench_size_write(work->bytes, size, sizeof(size));
+    snprintf(what, sizeof(what), "%s %s", bench_collective_name(work->collective),
+             work->list != NULL                  ? work->list
+             : work->collective == BENCH_BARRIER ? ""
+                                                 : size);
+    bench_progress_show(progress, part, what, bench_now());
+}
+
 /* Who begins changes from round to round. */
 static int run_round(const struct race *race, int round, struct hvd_error *err)
 {
@@ -214,8 +230,10 @@ static int run(const struct race *race, struct hvd_error *err)
 {
     int blocks = race->field->options->blocks;
     double line[2] = {0};
-    int status = for_all(race, prepare, err);
+    int status;
 
+    show_progress(race, 0);
+    status = for_all(race, prepare, err);
     if (status == 0) {
         status = for_all(race, check, err);
     }
@@ -226,6 +244,7 @@ static int run(const struct race *race, struct hvd_error *err)
         status = bench_placement_probe(race->field->placement, &line[0], err);
     }
     for (int round = 0; round < blocks && status == 0; round++) {
+        show_progress(race, (double)round / blocks);
         status = run_round(race, round, err);
     }
     if (status == 0) {
@@ -251,6 +270,7 @@ int bench_measure(struct bench_field *field, struct bench_work *work,
         return hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
     }
     status = run(&race, err);
+    bench_progress_step(&field->progress);
     for (int i = 0; i < field->count; i++) {
         field->contenders[i].ops->finish(field->contenders[i].self);
     }

@@ -6,6 +6,7 @@
 #include "contrib/bench/hvd_bench/contender.h"
 #include "contrib/bench/hvd_bench/options.h"
 #include "contrib/bench/hvd_bench/placement.h"
+#include "contrib/bench/hvd_bench/progress.h"
 
 enum {
     BENCH_MOST_CONTENDERS = BENCH_MOST_NAMES + 2
@@ -15,6 +16,7 @@ struct bench_field {
     const struct bench_job *job;
     const struct bench_options *options;
     struct bench_placement *placement;
+    struct bench_progress progress; /* shown by rank 0 */
     int count;
     struct bench_contender contenders[BENCH_MOST_CONTENDERS];
 };

@@ -26,6 +26,7 @@ enum choice {
     OPTION_TIME,
     OPTION_CHECK,
     OPTION_NO_CHECK,
+    OPTION_PROGRESS,
     OPTION_CSV,
     OPTION_JSON,
     OPTION_PLOT,
@@ -52,6 +53,7 @@ static const struct option long_options[] = {
     {"time", required_argument, NULL, OPTION_TIME},
     {"check", no_argument, NULL, OPTION_CHECK},
     {"no-check", no_argument, NULL, OPTION_NO_CHECK},
+    {"progress", no_argument, NULL, OPTION_PROGRESS},
     {"csv", required_argument, NULL, OPTION_CSV},
     {"json", required_argument, NULL, OPTION_JSON},
     {"plot", required_argument, NULL, OPTION_PLOT},
@@ -227,6 +229,9 @@ static int read_flag(int option, struct bench_options *options)
     case OPTION_NO_CHECK:
         options->is_unchecked = true;
         break;
+    case OPTION_PROGRESS:
+        options->shows_progress = true;
+        break;
     case OPTION_EXPLAIN:
         options->what = BENCH_EXPLAIN;
         break;
@@ -317,7 +322,7 @@ static int complete(struct bench_options *options, struct hvd_error *err)
         options->collectives[options->collective_count++] = tuned[i];
     }
     if (options->seconds == 0) {
-        options->seconds = tunes ? 0.15 : 0.5; /* of many alternatives in several turns */
+        options->seconds = tunes ? 0.15 : 0.2; /* of many alternatives in several turns */
     }
     if (options->sizes.count == 0 && options->lists.count == 0) {
         return bench_sizes_parse(tunes ? tuned_sizes : default_sizes, &options->sizes,

@@ -42,6 +42,7 @@ struct bench_options {
     bool is_in_place;
     bool is_shared; /* in place, in memory of hvd_shared_alloc */
     bool is_unchecked;
+    bool shows_progress; /* in logs, too */
     struct bench_names lists;
     bool has_team_level;
     bool has_runtime_level;

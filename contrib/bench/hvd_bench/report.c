@@ -40,11 +40,12 @@ static void print_head(const struct bench_field *field)
            field->options->is_unchecked ? "results not checked" : "all results checked");
 }
 
-int bench_report_begin(struct bench_report *report, const struct bench_field *field,
-                       int argc, char **argv, struct hvd_error *err)
+int bench_report_begin(struct bench_report *report, struct bench_field *field, int argc,
+                       char **argv, struct hvd_error *err)
 {
     *report = (struct bench_report){.field = field};
     print_head(field);
+    fflush(stdout);
     return bench_files_begin(report, argc, argv, err);
 }
 
@@ -85,6 +86,7 @@ void bench_report_rows(struct bench_report *report, const struct bench_work *wor
     char title[80];
     bool is_first = true;
 
+    bench_progress_erase(&report->field->progress);
     bench_work_title(work, title, sizeof(title));
     if (strcmp(title, report->title) != 0) {
         snprintf(report->title, sizeof(report->title), "%s", title);

@@ -9,7 +9,7 @@
 #include "contrib/bench/hvd_bench/measure.h"
 
 struct bench_report {
-    const struct bench_field *field;
+    struct bench_field *field;
     FILE *csv, *json; /* NULL: not wanted */
     char json_path[4096];
     int rows; /* in json so far */
@@ -19,8 +19,8 @@ struct bench_report {
 
 /* Opens the files of the options, prints and writes their heads. command: the command line.
  * HVD_ERR_SYS for a file that cannot be written. */
-int bench_report_begin(struct bench_report *report, const struct bench_field *field,
-                       int argc, char **argv, struct hvd_error *err);
+int bench_report_begin(struct bench_report *report, struct bench_field *field, int argc,
+                       char **argv, struct hvd_error *err);
 
 /* One work; rows as bench_measure filled them. */
 void bench_report_rows(struct bench_report *report, const struct bench_work *work,

@@ -191,6 +191,7 @@ static int tune_one(struct sweep *sweep, struct hvd_choice_section *section,
                             sweep->chosen, sweep->wanted.count,
                             &section->choices.of[sweep->kind]);
     if (sweep->field->job->rank == 0) {
+        bench_progress_erase(&sweep->field->progress);
         print_table(sweep);
     }
     return 0;
@@ -237,6 +238,9 @@ static int tune_all(struct sweep *sweep, struct bench_field *field,
     const struct bench_options *options = field->options;
     int status = 0;
 
+    bench_progress_begin(&field->progress,
+                         TURNS * options->collective_count * options->sizes.count,
+                         bench_now());
     for (int i = 0; i < options->collective_count && status == 0; i++) {
         enum bench_collective collective = options->collectives[i];
 
