@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "collectives/engine/card.h"
+#include "collectives/engine/descriptors.h"
 #include "collectives/engine/engine_state.h"
 #include "collectives/control/mailbox.h"
 #include "collectives/engine/memory.h"
@@ -154,6 +155,15 @@ static int join_node(struct hvd_engine *engine, int timeout_ms, struct hvd_error
     return status;
 }
 
+/* Before many are opened: without one UCX ends the process. */
+static int provide_descriptors(const struct hvd_engine *engine, struct hvd_error *err)
+{
+    return hvd_descriptors_provide(hvd_descriptors_needed(&engine->boot->layout,
+                                                          engine->boot->rank,
+                                                          hvd_descriptors_are_for_tcp()),
+                                   err);
+}
+
 static void wake_local_rank(void *context, int local_rank)
 {
     struct hvd_engine *engine = context;
@@ -271,6 +281,7 @@ static int join(struct hvd_engine *engine, struct hvd_boot_query *query,
         status = hvd_card_check(engine->boot, err);
         status = status != 0 ? status : hvd_algorithms_compare(engine, err);
         status = status != 0 ? status : plan_memory(engine, err);
+        status = status != 0 ? status : provide_descriptors(engine, err);
     }
     if (status == 0) {
         status = join_node(engine, settings->start_timeout_ms, err);
