@@ -90,7 +90,7 @@ enum hvd_dtype {
 };
 
 enum hvd_op {
-    HVD_AVERAGE, /* Sum, then times 1/size; not for bool */
+    HVD_AVERAGE, /* Sum / size, integers truncated toward zero; not for bool */
     HVD_SUM,
     HVD_ADASUM, /* allreduce of floats on a power of two of ranks: see there */
     HVD_MIN, /* NaN if any rank has NaN; so Max */
@@ -168,8 +168,11 @@ const char *hvd_host(int rank);
  * status and no request. `count` tensors of one call are run and end together. */
 
 /* output[i] = post * op over ranks of (pre * input[i]), same shape on all ranks; 1.0 and 1.0
- * where nothing is to be scaled. Integers are scaled in double and truncated; 16-bit floats are
- * summed in float and rounded once. Every rank gets the same bits, and gets them again in a
+ * where nothing is to be scaled. Average is post * Sum / size; size is that of the process set, also
+ * after some have joined. Integers: sums and products wrap; where pre or post is not 1, what it
+ * makes is computed in double, which holds 53 bits, and truncated toward zero: pre * input[i], and
+ * post * Sum / size at once; without post an average is divided exactly, in all bits, and truncated
+ * toward zero. 16-bit floats are summed in float and rounded once. Every rank gets the same bits, and gets them again in a
  * later run with the same layout.
  *
  * Adasum pairs ranks 0 and 1, 2 and 3, ..., then the results of the pairs, and so on; of a

@@ -59,8 +59,18 @@ static void fold_widened(const struct hvd_kernels *kernels, enum hvd_op op,
 static bool is_scaled(const struct hvd_reduction *reduction,
                       const struct hvd_kernels *kernels)
 {
-    return !reduction->to_partial && reduction->postscale != 1.0 &&
-           kernels->scale != NULL;
+    return !reduction->to_partial && kernels->scale != NULL &&
+           (reduction->postscale != 1.0 || reduction->divisor > 1);
+}
+
+static void scale(const struct hvd_reduction *reduction,
+                  const struct hvd_kernels *kernels, void *values, size_t count)
+{
+    if (reduction->divisor > 1) {
+        kernels->average(reduction->postscale, reduction->divisor, values, values, count);
+    } else {
+        kernels->scale(reduction->postscale, values, values, count);
+    }
 }
 
 /* Elements that are their own partials. */
@@ -70,7 +80,7 @@ static void reduce_plain(const struct hvd_reduction *reduction,
 {
     fold(kernels->combine[reduction->op], block, out);
     if (is_scaled(reduction, kernels)) {
-        kernels->scale(reduction->postscale, out, out, block->count);
+        scale(reduction, kernels, out, block->count);
     }
 }
 
@@ -91,7 +101,7 @@ static void reduce_widened(const struct hvd_reduction *reduction,
         return;
     }
     if (is_scaled(reduction, kernels)) {
-        kernels->scale(reduction->postscale, partial, partial, block->count);
+        scale(reduction, kernels, partial, block->count);
     }
     kernels->narrow(partial, out, block->count);
 }
@@ -161,10 +171,10 @@ static void reduce_blocks(const struct hvd_reduction *reduction,
     }
 }
 
-void hvd_reduce(const struct hvd_reduction *reduction, const void *const *sources,
-                int source_count, size_t count, void *out)
+static void reduce(const struct hvd_reduction *reduction,
+                   const struct hvd_kernels *kernels, const void *const *sources,
+                   int source_count, size_t count, void *out)
 {
-    const struct hvd_kernels *kernels = hvd_kernels_of(reduction->dtype);
     struct block block = {
         .sources = sources,
         .source_count = source_count,
@@ -179,4 +189,18 @@ void hvd_reduce(const struct hvd_reduction *reduction, const void *const *source
         return;
     }
     reduce_blocks(reduction, kernels, &block, count, out);
+}
+
+/* Floats are divided by way of the factor, which is rounded to their type anyway. */
+void hvd_reduce(const struct hvd_reduction *reduction, const void *const *sources,
+                int source_count, size_t count, void *out)
+{
+    const struct hvd_kernels *kernels = hvd_kernels_of(reduction->dtype);
+    struct hvd_reduction settled = *reduction;
+
+    if (reduction->divisor > 1 && kernels->average == NULL) {
+        settled.postscale /= reduction->divisor;
+        settled.divisor = 1;
+    }
+    reduce(&settled, kernels, sources, source_count, count, out);
 }

@@ -8,24 +8,27 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "collectives/hvd.h"
 
 struct hvd_reduction {
     enum hvd_dtype dtype;
-    enum hvd_op
-        op; /* not ADASUM; AVERAGE is SUM, with 1/size in the caller's postscale */
-    double postscale; /* applied when the result is written as dtype, not as partial */
+    enum hvd_op op; /* not ADASUM; AVERAGE is SUM, and the caller's divisor */
+    /* Applied when the result is written as dtype, not as partial: postscale * result / divisor. */
+    double postscale;
     bool from_partial; /* sources hold partials, else dtype */
     bool to_partial; /* out receives partials, else dtype */
+    uint32_t divisor; /* 0 and 1: none */
 };
 
 /* Bytes of one partial: 4 for float16 and bfloat16, else hvd_dtype_bytes. */
 size_t hvd_partial_bytes(enum hvd_dtype dtype);
 
 /* out[i] = op over sources in ascending order of index, i < count, count >= 0, sources >= 1.
- * out may be one of the sources. Integers wrap; their postscale is applied in double and
- * truncated toward zero (saturating where it would not fit). In Min and Max NaN wins and -0 is
+ * out may be one of the sources. Integers wrap, and are divided exactly; with a postscale that is done
+ * in double. Both truncate toward zero, and saturate where the result would not fit. Floats are
+ * multiplied by postscale / divisor. In Min and Max NaN wins and -0 is
  * below +0, whatever the order of the sources. A NaN that is computed is the quiet one without
  * sign and payload. The bits do not depend on the CPU. Arrays are aligned for their elements. */
 void hvd_reduce(const struct hvd_reduction *reduction, const void *const *sources,

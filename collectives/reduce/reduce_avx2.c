@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "collectives/reduce/divide.h"
 #include "gpu_binding/attr.h"
 
 HVD_TARGET_BEGIN("avx2,f16c")

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "collectives/reduce/divide.h"
 #include "gpu_binding/attr.h"
 
 HVD_TARGET_BEGIN("avx512f,avx512bw,avx512dq,avx512vl")

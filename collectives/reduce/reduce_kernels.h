@@ -19,6 +19,11 @@ typedef void hvd_combine_kernel(void *out, const void *left, const void *right,
 /* out[i] = factor * in[i]; out may be in. */
 typedef void hvd_scale_kernel(double factor, const void *in, void *out, size_t count);
 
+/* out[i] = factor * in[i] / divisor, which is 2 at least: exact and truncated toward zero when
+ * factor is 1, else in double; out may be in. */
+typedef void hvd_average_kernel(double factor, uint32_t divisor, const void *in,
+                                void *out, size_t count);
+
 /* out[i] = factor * (left[i] + right[i]), rounded to a 16-bit float at the end; out may be left
  * or right. */
 typedef void hvd_sum_scaled_kernel(double factor, const void *left, const void *right,
@@ -35,6 +40,7 @@ struct hvd_kernels {
     /* On elements; on float where elements have to be widened first. NULL: no such op. */
     hvd_combine_kernel *combine[HVD_OP_COUNT];
     hvd_scale_kernel *scale; /* likewise; NULL: scaling changes nothing */
+    hvd_average_kernel *average; /* of integers; NULL: dividing is scaling */
     hvd_sum_scaled_kernel *sum_scaled; /* on elements, also 16-bit ones; NULL: integers */
     hvd_sum_all_kernel *sum_all; /* on elements, also 16-bit ones; NULL: not of float */
 

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "collectives/reduce/divide.h"
 #include "collectives/reduce/half.h"
 #include "gpu_binding/attr.h"
 

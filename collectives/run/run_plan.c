@@ -261,7 +261,7 @@ static void set_reduction(struct hvd_run *run)
         .postscale = proposal->postscale,
     };
     if (reduces && proposal->op == HVD_AVERAGE) {
-        run->reduction.postscale /= run->team->layout->size;
+        run->reduction.divisor = (uint32_t)run->team->layout->size;
     }
 }
 

@@ -25,14 +25,15 @@ enum verb {
     MIN,
     PRODUCT,
     SCALE,
+    AVERAGE,
     WIDEN,
     NARROW,
     VERB_COUNT,
 };
 
-static const char *const names[VERB_COUNT] = {"sum",      "scaled sum", "sum of 3",
-                                              "sum of 8", "min",        "product",
-                                              "scale",    "widen",      "narrow"};
+static const char *const names[VERB_COUNT] = {
+    "sum",     "scaled sum", "sum of 3", "sum of 8", "min",
+    "product", "scale",      "average",  "widen",    "narrow"};
 
 static _Alignas(4096) char inputs[MOST_SOURCES][ARRAY_BYTES];
 static char *const left = inputs[0];
@@ -95,6 +96,12 @@ static bool run(const struct hvd_kernels *kernels, enum verb verb, size_t count)
         }
         scale(0.5, left, out, count);
         return true;
+    case AVERAGE:
+        if (kernels->average == NULL) {
+            return false;
+        }
+        kernels->average(1.0, 3, left, out, count);
+        return true;
     case WIDEN:
     case NARROW:
         if (kernels->widen == NULL) {
@@ -120,7 +127,7 @@ static double element_bytes(enum hvd_dtype dtype, enum verb verb)
     if (verb == SUM_3 || verb == SUM_8) {
         return bytes * (verb == SUM_3 ? 4 : MOST_SOURCES + 1);
     }
-    return verb == SCALE ? 2 * bytes : 3 * bytes;
+    return verb == SCALE || verb == AVERAGE ? 2 * bytes : 3 * bytes;
 }
 
 /* A row: a verb of a dtype at every level. */

@@ -19,6 +19,7 @@ enum verb {
     ADD_HALF,
     SCALE,
     SCALE_HALF,
+    AVERAGE,
     SUM_SCALED,
     SUM_ALL,
     WIDEN,
@@ -39,6 +40,7 @@ struct call {
     enum verb verb;
     enum hvd_op op;
     double factor;
+    uint32_t divisor; /* of AVERAGE */
     int source_count; /* of SUM_ALL */
 };
 
@@ -143,6 +145,8 @@ static bool has(const struct hvd_kernels *kernels, enum verb verb)
         return true;
     case SCALE:
         return kernels->scale != NULL;
+    case AVERAGE:
+        return kernels->average != NULL;
     case SUM_SCALED:
         return kernels->sum_scaled != NULL;
     case SUM_ALL:
@@ -184,6 +188,9 @@ static void run(const struct call *call, const void *a, const void *b, void *out
         break;
     case SCALE_HALF:
         kernels->scale_half(call->factor, a, out, count);
+        break;
+    case AVERAGE:
+        kernels->average(call->factor, call->divisor, a, out, count);
         break;
     case SUM_SCALED:
         kernels->sum_scaled(call->factor, a, b, out, count);
@@ -253,26 +260,34 @@ static bool agrees_once(const struct call *call, enum hvd_dtype dtype, size_t co
     return same(call, dtype, first, count);
 }
 
+static uint32_t random_divisor(void)
+{
+    uint32_t any = (uint32_t)(random_bits() >> 33) >> random_bits() / 8 % 31;
+
+    return any < 2 ? 2 : any;
+}
+
 static bool agrees(const struct hvd_kernels *kernels, enum hvd_dtype dtype,
                    enum verb verb)
 {
     static const enum hvd_op ops[] = {HVD_SUM, HVD_AVERAGE, HVD_MIN, HVD_MAX,
                                       HVD_PRODUCT};
-    static const double factors[] = {1.0 / 3, 0.5,  -1.5, 1e-7,     1e6,
-                                     1e-40,   1e39, 0.0,  INFINITY, NAN};
+    static const double factors[] = {1.0 / 3, 0.5, -1.5,     1e-7, 1e6, 1e-40,
+                                     1e39,    0.0, INFINITY, NAN,  1.0};
     struct call call = {.kernels = kernels, .verb = verb};
 
     for (size_t count = 0; count <= SHORT; count++) {
         for (size_t i = 0; i < sizeof(factors) / sizeof(factors[0]); i++) {
             call.factor = factors[i];
             call.op = ops[i % (sizeof(ops) / sizeof(ops[0]))];
+            call.divisor = random_divisor();
             call.source_count = 2 + (int)(random_bits() / 8 % (MOST_SOURCES - 1));
             if (!agrees_once(&call, dtype, count)) {
                 return false;
             }
         }
     }
-    call.factor = 0.25;
+    call.factor = verb == AVERAGE ? 1.0 : 0.25;
     call.op = HVD_SUM;
     return agrees_once(&call, dtype, 5000);
 }
@@ -331,6 +346,7 @@ static void try_level(enum hvd_kernel_level level, enum hvd_dtype dtype)
                                                   [ADD_HALF] = "add 16 bits",
                                                   [SCALE] = "scale",
                                                   [SCALE_HALF] = "scale as 16 bits",
+                                                  [AVERAGE] = "average",
                                                   [SUM_SCALED] = "scaled sum",
                                                   [SUM_ALL] = "sum of many",
                                                   [WIDEN] = "widen",

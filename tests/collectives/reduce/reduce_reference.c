@@ -152,11 +152,12 @@ struct element reference_combine(enum hvd_dtype dtype, enum hvd_op op, struct el
     return value;
 }
 
-static struct element scaled_whole(enum hvd_dtype dtype, double factor, uint64_t whole)
+static struct element scaled_whole(enum hvd_dtype dtype, double factor, double divisor,
+                                   uint64_t whole)
 {
     const struct shape *shape = &shapes[dtype];
     double value = shape->is_signed ? (double)(int64_t)whole : (double)whole;
-    double scaled = trunc(factor * value);
+    double scaled = trunc(factor * value / divisor);
     double end = ldexp(1, 8 * shape->bytes - (shape->is_signed ? 1 : 0));
     uint64_t most = UINT64_MAX >> (64 - 8 * shape->bytes + (shape->is_signed ? 1 : 0));
     struct element result = {0};
@@ -181,11 +182,34 @@ struct element reference_scale(enum hvd_dtype dtype, double factor, struct eleme
         return value;
     }
     if (!reference_is_float(dtype)) {
-        return scaled_whole(dtype, factor, value.whole);
+        return scaled_whole(dtype, factor, 1, value.whole);
     }
     result.real = dtype == HVD_FLOAT64 ? factor * value.real
                                        : (float)((double)(float)factor * value.real);
     return result;
+}
+
+static struct element quotient(enum hvd_dtype dtype, uint64_t whole, uint32_t divisor)
+{
+    struct element result = {.whole = whole / divisor};
+
+    if (shapes[dtype].is_signed) {
+        result.whole = (uint64_t)((int64_t)whole / (int64_t)divisor);
+    }
+    return result;
+}
+
+struct element reference_average(enum hvd_dtype dtype, double factor, uint32_t divisor,
+                                 struct element value)
+{
+    if (divisor < 2) {
+        return reference_scale(dtype, factor, value);
+    }
+    if (reference_is_float(dtype) || dtype == HVD_BOOL) {
+        return reference_scale(dtype, factor / divisor, value);
+    }
+    return factor == 1.0 ? quotient(dtype, value.whole, divisor)
+                         : scaled_whole(dtype, factor, divisor, value.whole);
 }
 
 bool reference_equal(enum hvd_dtype dtype, const void *a, const void *b, size_t index)

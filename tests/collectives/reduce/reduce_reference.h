@@ -29,6 +29,10 @@ struct element reference_combine(enum hvd_dtype dtype, enum hvd_op op, struct el
                                  struct element b);
 struct element reference_scale(enum hvd_dtype dtype, double factor, struct element value);
 
+/* factor * value / divisor; 0 and 1: no divisor. */
+struct element reference_average(enum hvd_dtype dtype, double factor, uint32_t divisor,
+                                 struct element value);
+
 /* Same bits, or both NaN. */
 bool reference_equal(enum hvd_dtype dtype, const void *a, const void *b, size_t index);
 

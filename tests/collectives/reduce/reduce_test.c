@@ -79,6 +79,13 @@ static double random_factor(void)
     return factors[random_below(sizeof(factors) / sizeof(factors[0]))];
 }
 
+static uint32_t random_divisor(void)
+{
+    static const uint32_t divisors[] = {0, 1, 2, 3, 49, 1000, INT32_MAX};
+
+    return divisors[random_below(sizeof(divisors) / sizeof(divisors[0]))];
+}
+
 /* Reduces arrays[...] + first into expected + first. */
 static void reduce_plainly(const struct hvd_reduction *reduction, int sources,
                            size_t first, size_t count)
@@ -95,7 +102,8 @@ static void reduce_plainly(const struct hvd_reduction *reduction, int sources,
                                       reference_load(from, arrays[source], i));
         }
         if (!reduction->to_partial) {
-            value = reference_scale(partial, reduction->postscale, value);
+            value = reference_average(partial, reduction->postscale, reduction->divisor,
+                                      value);
         }
         reference_store(to, value, expected, i);
     }
@@ -134,8 +142,12 @@ static bool reduces_to(const struct hvd_reduction *reduction, const void **sourc
 
 static bool reduces_once(const struct variant *variant)
 {
-    struct hvd_reduction reduction = {variant->dtype, variant->op, random_factor(),
-                                      variant->from_partial, variant->to_partial};
+    struct hvd_reduction reduction = {.dtype = variant->dtype,
+                                      .op = variant->op,
+                                      .postscale = random_factor(),
+                                      .from_partial = variant->from_partial,
+                                      .to_partial = variant->to_partial,
+                                      .divisor = random_divisor()};
     enum hvd_dtype partial = reference_partial(variant->dtype);
     enum hvd_dtype from = variant->from_partial ? partial : variant->dtype;
     enum hvd_dtype to = variant->to_partial ? partial : variant->dtype;
@@ -159,8 +171,8 @@ static bool reduces_once(const struct variant *variant)
         return false;
     }
     if (!all_equal(to, out, first, count)) {
-        tap_note("%d sources, postscale %g, %s", sources, reduction.postscale,
-                 is_in_place ? "in place" : "out of place");
+        tap_note("%d sources, postscale %g, divisor %u, %s", sources, reduction.postscale,
+                 reduction.divisor, is_in_place ? "in place" : "out of place");
         return false;
     }
     return true;
@@ -208,7 +220,7 @@ static bool scales(enum hvd_dtype dtype)
 /* Min and Max of the same values in another order: the same bits, NaN aside. */
 static bool ignores_order(enum hvd_dtype dtype, enum hvd_op op)
 {
-    struct hvd_reduction reduction = {dtype, op, 1.0, false, false};
+    struct hvd_reduction reduction = {.dtype = dtype, .op = op, .postscale = 1.0};
     const void *forwards[] = {arrays[0], arrays[1], arrays[2]};
     const void *backwards[] = {arrays[2], arrays[1], arrays[0]};
 
@@ -225,7 +237,8 @@ static bool ignores_order(enum hvd_dtype dtype, enum hvd_op op)
 static bool averages_exactly(void)
 {
     const int64_t big = INT64_C(9007199254740993); /* no double holds it */
-    struct hvd_reduction reduction = {HVD_INT64, HVD_SUM, 1.0, false, false};
+    struct hvd_reduction reduction = {
+        .dtype = HVD_INT64, .op = HVD_SUM, .postscale = 1.0};
     int64_t one = 1;
     int64_t sum = 0;
     const void *sources[] = {&big, &one};
@@ -239,7 +252,8 @@ static bool rounds_once(void)
     /* 2048 + 1 is a tie that float16 would round to 2048 each time. */
     uint16_t values[] = {0x6800, 0x3c00, 0x3c00};
     const void *sources[] = {&values[0], &values[1], &values[2]};
-    struct hvd_reduction reduction = {HVD_FLOAT16, HVD_SUM, 1.0, false, false};
+    struct hvd_reduction reduction = {
+        .dtype = HVD_FLOAT16, .op = HVD_SUM, .postscale = 1.0};
     uint16_t sum = 0;
 
     hvd_reduce(&reduction, sources, 3, 1, &sum);

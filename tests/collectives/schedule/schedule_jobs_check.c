@@ -12,7 +12,11 @@
 static void reduce_rows(const struct sim_job *job, const struct hvd_grid_level *level,
                         char **sources, bool is_last)
 {
-    struct hvd_reduction between = {job->dtype, job->op, job->postscale, true, !is_last};
+    struct hvd_reduction between = {.dtype = job->dtype,
+                                    .op = job->op,
+                                    .postscale = job->postscale,
+                                    .from_partial = true,
+                                    .to_partial = !is_last};
     size_t count = (size_t)job->queries[0].count;
     int members = level->width * level->rows;
 
@@ -40,7 +44,8 @@ static void reduce_rows(const struct sim_job *job, const struct hvd_grid_level *
 static char *reduced(const struct hvd_layout *layout, const struct sim_job *job)
 {
     size_t count = (size_t)job->queries[0].count;
-    struct hvd_reduction within = {job->dtype, job->op, 1.0, false, true};
+    struct hvd_reduction within = {
+        .dtype = job->dtype, .op = job->op, .postscale = 1.0, .to_partial = true};
     char *nodes[JOBS_MOST_RANKS];
     struct hvd_grid grid;
 

@@ -115,9 +115,11 @@ static enum outcome reduce(struct sim *sim, struct player *player,
                            int count)
 {
     const struct sim_job *job = &sim->jobs[player->job];
-    struct hvd_reduction reduction = {job->dtype, job->op, job->postscale,
-                                      step->kind == HVD_STEP_REDUCE_NODES,
-                                      step->is_partial};
+    struct hvd_reduction reduction = {.dtype = job->dtype,
+                                      .op = job->op,
+                                      .postscale = job->postscale,
+                                      .from_partial = step->kind == HVD_STEP_REDUCE_NODES,
+                                      .to_partial = step->is_partial};
     size_t bytes =
         step->is_partial ? hvd_partial_bytes(job->dtype) : hvd_dtype_bytes(job->dtype);
     char *to = target(sim, player, step, step->count * bytes);
@@ -244,8 +246,10 @@ static enum outcome recv_reduce(struct sim *sim, struct player *player,
     size_t out_bytes = step->count * hvd_dtype_bytes(job->dtype);
     int64_t end = step->begin + (int64_t)out_bytes;
 
-    arrival->reduction = (struct hvd_reduction){job->dtype, job->op, job->postscale,
-                                                step->is_partial, false};
+    arrival->reduction = (struct hvd_reduction){.dtype = job->dtype,
+                                                .op = job->op,
+                                                .postscale = job->postscale,
+                                                .from_partial = step->is_partial};
     arrival->own = sim_memory(sim, player, &step->own, step->bytes, false);
     arrival->to = sim_memory(sim, player, &step->to, out_bytes, true);
     if (step->to_output) {

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Averages of integers are quotients, truncated toward zero: over all ranks, a process set, after
+ * some have joined. Runs as each rank of a job; rank 0 prints TAP, a rank that finds something wrong
+ * ends with 1 besides. Also on GPUs (gpu/on_gpu.h). */
+#include <string.h>
+#include <time.h>
+
+#include "tests/collectives/calls.h"
+#include "tests/collectives/rank_values.h"
+#include "tests/tap.h"
+
+enum {
+    COUNT = 20000,
+    MOST_RANKS = 8,
+};
+
+static const enum hvd_dtype dtypes[] = {HVD_INT8,  HVD_UINT8,  HVD_INT16, HVD_UINT16,
+                                        HVD_INT32, HVD_UINT32, HVD_INT64, HVD_UINT64};
+
+static char input[COUNT * 8], output[COUNT * 8];
+static int rank, size, bad;
+static uint32_t seed;
+
+static void report(bool is_good, const char *what, enum hvd_dtype dtype)
+{
+    bad += is_good ? 0 : 1;
+    if (rank == 0) {
+        tap_ok(is_good, "%s of %s", what, hvd_dtype_name(dtype));
+    } else if (!is_good) {
+        fprintf(stderr, "# rank %d: not so: %s of %s\n", rank, what,
+                hvd_dtype_name(dtype));
+    }
+}
+
+/* --- plain arithmetic --- */
+
+static bool is_signed(enum hvd_dtype dtype)
+{
+    return dtype == HVD_INT8 || dtype == HVD_INT16 || dtype == HVD_INT32 ||
+           dtype == HVD_INT64;
+}
+
+/* The number that the lowest bits are in dtype, as 64 bits. */
+static uint64_t number(enum hvd_dtype dtype, uint64_t bits)
+{
+    size_t width = 8 * hvd_dtype_bytes(dtype);
+    uint64_t above = width < 64 ? UINT64_MAX << width : 0;
+    bool is_negative = is_signed(dtype) && (bits >> (width - 1) & 1) != 0;
+
+    return is_negative ? bits | above : bits & ~above;
+}
+
+/* Ones, limits and what is beside them, and random numbers, small and large. */
+static uint64_t value_at(enum hvd_dtype dtype, int of, int64_t i)
+{
+    uint64_t top = UINT64_C(1) << (8 * hvd_dtype_bytes(dtype) - 1);
+    const uint64_t limits[] = {1, UINT64_MAX, top, top - 1, top + 1, 0};
+    uint64_t low = value_random(seed, of, 2 * i),
+             high = value_random(seed, of, 2 * i + 1);
+
+    return i % 4 == 0 ? limits[i / 4 % 6] : (high << 32 | low) >> high % 64;
+}
+
+/* Of elements begin to begin + count: the sum over ranks 0 to last - 1, by ranks. */
+static bool is_average(enum hvd_dtype dtype, int last, int ranks, int64_t begin,
+                       int64_t count)
+{
+    size_t bytes = hvd_dtype_bytes(dtype);
+
+    for (int64_t i = 0; i < count; i++) {
+        uint64_t sum = 0, wanted, found = 0;
+
+        for (int of = 0; of < last; of++) {
+            sum += value_at(dtype, of, begin + i);
+        }
+        sum = number(dtype, sum);
+        wanted =
+            is_signed(dtype) ? (uint64_t)((int64_t)sum / ranks) : sum / (uint64_t)ranks;
+        memcpy(&found, output + (size_t)i * bytes, bytes);
+        if (number(dtype, found) != number(dtype, wanted)) {
+            fprintf(stderr, "# rank %d, %s, seed %u: element %lld is %llx, not %llx\n",
+                    rank, hvd_dtype_name(dtype), seed, (long long)i,
+                    (unsigned long long)found, (unsigned long long)wanted);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* --- calls --- */
+
+static struct hvd_tensor fill(enum hvd_dtype dtype, const int64_t *count)
+{
+    size_t bytes = hvd_dtype_bytes(dtype);
+
+    for (int64_t i = 0; i < *count; i++) {
+        uint64_t value = value_at(dtype, rank, i);
+
+        memcpy(input + (size_t)i * bytes, &value, bytes);
+    }
+    return call_tensor(hvd_dtype_name(dtype), dtype, count, 1, input, output);
+}
+
+static void allreduce(enum hvd_dtype dtype, int set)
+{
+    const int64_t count = COUNT;
+    struct hvd_tensor tensor = fill(dtype, &count);
+    struct hvd_request *request = NULL;
+    struct hvd_error err = {0};
+
+    call_finish(hvd_allreduce_start(&tensor, 1, HVD_AVERAGE, 1, 1, set, &request, &err),
+                &request, &err);
+    hvd_request_free(request);
+}
+
+static void test_all(enum hvd_dtype dtype)
+{
+    allreduce(dtype, HVD_SET_GLOBAL);
+    report(is_average(dtype, size, size, 0, COUNT), "an average", dtype);
+}
+
+static void test_reducescatter(enum hvd_dtype dtype)
+{
+    const int64_t all = COUNT, part = all / size, extra = all % size;
+    int64_t begin = rank * part + (rank < extra ? rank : extra);
+    struct hvd_tensor tensor = fill(dtype, &all);
+    struct hvd_request *request = NULL;
+    struct hvd_error err = {0};
+
+    call_finish(hvd_reducescatter_start(&tensor, 1, HVD_AVERAGE, 1, 1, HVD_SET_GLOBAL,
+                                        &request, &err),
+                &request, &err);
+    hvd_request_free(request);
+    report(is_average(dtype, size, size, begin, part + (rank < extra)),
+           "an average by reducescatter", dtype);
+}
+
+/* All but the last rank; that one has only made the set. */
+static int add_set(void)
+{
+    int ranks[MOST_RANKS], set;
+    struct hvd_request *request = NULL;
+    struct hvd_error err = {0};
+
+    for (int i = 0; i < size - 1; i++) {
+        ranks[i] = i;
+    }
+    call_finish(hvd_set_add_start(ranks, size - 1, &request, &err), &request, &err);
+    set = hvd_request_set(request);
+    hvd_request_free(request);
+    return set;
+}
+
+static void test_set(enum hvd_dtype dtype, int set)
+{
+    bool is_good = true;
+
+    if (rank < size - 1) {
+        allreduce(dtype, set);
+        is_good = is_average(dtype, size - 1, size - 1, 0, COUNT);
+    }
+    report(is_good, "an average of a process set", dtype);
+}
+
+/* A rank that has joined adds zeros, and counts. */
+static void test_joined(enum hvd_dtype dtype)
+{
+    bool is_good = true;
+
+    if (rank < size - 1) {
+        allreduce(dtype, HVD_SET_GLOBAL);
+        is_good = is_average(dtype, size - 1, size, 0, COUNT);
+    }
+    call_join();
+    report(is_good, "an average after a rank has joined", dtype);
+}
+
+static uint32_t shared_seed(void)
+{
+    uint32_t value = rank == 0 ? tap_seed((unsigned)time(NULL)) : 0;
+    struct hvd_tensor tensor = call_tensor("seed", HVD_UINT32, NULL, 0, &value, &value);
+    struct hvd_request *request = NULL;
+    struct hvd_error err = {0};
+
+    call_finish(hvd_broadcast_start(&tensor, 0, 0, &request, &err), &request, &err);
+    hvd_request_free(request);
+    return value;
+}
+
+int main(void)
+{
+    int set = -1;
+
+    rank = call_init();
+    size = hvd_size();
+    seed = shared_seed();
+    set = size > 2 ? add_set() : -1;
+    for (size_t i = 0; i < sizeof(dtypes) / sizeof(dtypes[0]); i++) {
+        test_all(dtypes[i]);
+        test_reducescatter(dtypes[i]);
+        if (set >= 0) {
+            test_set(dtypes[i], set);
+        }
+        if (size > 1) {
+            test_joined(dtypes[i]);
+        }
+    }
+    hvd_shutdown();
+    if (rank == 0) {
+        return tap_done() != 0 || bad != 0;
+    }
+    return bad != 0;
+}
