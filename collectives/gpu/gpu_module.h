@@ -66,8 +66,8 @@ enum hvd_gpu_step_kind {
     HVD_GPU_FOLLOW_TRACKS, /* on a track: so for all that is on the others until now */
     HVD_GPU_COPY, /* count bytes, between host and device or on the device */
     HVD_GPU_ZERO, /* count bytes at to */
-    /* By a kernel: count elements of dtype to as many of to_dtype, each times factor; from NULL:
-     * zeros. Rounded as hvd_scale does, see reduce.h; what keeps its bits goes as HVD_UINT8 times
+    /* By a kernel: count elements of dtype to as many of to_dtype, each times factor, by
+     * divisor; from NULL: zeros. Rounded as hvd_reduce does its results, see reduce.h; what keeps its bits goes as HVD_UINT8 times
      * 1. Those in a row that differ in from, to and count alone are one launch: none reads what
      * another writes, but to may be its own from. */
     HVD_GPU_MOVE,
@@ -105,6 +105,7 @@ struct hvd_gpu_step {
     enum hvd_dtype dtype;
     enum hvd_op op; /* AVERAGE, SUM, MIN, MAX, PRODUCT */
     double factor; /* of SUM: each rank's elements times this first */
+    uint32_t divisor; /* of MOVE, of integers; 0 and 1: none */
     enum hvd_dtype
         to_dtype; /* of MOVE: dtype, but not of 16-bit integers or bool; or float32
                               * of any float, and back */

@@ -65,6 +65,7 @@ int hvd_gpu_nodes_pipe(struct hvd_gpu_run *run, struct hvd_error *err)
                      .postscale = 1.0},
         .before = numbers.before,
         .after = numbers.after,
+        .divisor = numbers.divisor,
     };
 
     return hvd_gpu_pipe_create(&config, &run->pipe, err);

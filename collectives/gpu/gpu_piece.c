@@ -90,7 +90,7 @@ static void walk(const struct hvd_gpu_pipe *pipe, const struct hvd_gpu_piece *pi
 static void add_move(const struct common *common, struct hvd_gpu_step move,
                      struct hvd_gpu_steps *steps)
 {
-    bool is_plain = move.factor == 1.0 &&
+    bool is_plain = move.factor == 1.0 && move.divisor <= 1 &&
                     hvd_dtype_bytes(move.dtype) == hvd_dtype_bytes(move.to_dtype);
 
     if (is_plain) {
@@ -125,7 +125,8 @@ static void move_out(const struct common *common, char *memory,
     struct hvd_gpu_step move = {.from = memory + common->in_piece,
                                 .dtype = common->config->proposal.dtype,
                                 .to_dtype = entry->proposal.dtype,
-                                .factor = common->config->after};
+                                .factor = common->config->after,
+                                .divisor = common->config->divisor};
 
     if (!entry->is_absent) {
         move.to = (char *)entry->output + common->in_entry;

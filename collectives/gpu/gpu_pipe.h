@@ -48,6 +48,7 @@ struct hvd_gpu_pipe_config {
      * back. */
     double before;
     double after;
+    uint32_t divisor; /* along with after, of integers; 0 and 1: none */
     struct hvd_gpu_comm *comm; /* of the node; NULL: nothing is added up on the device */
     bool is_direct; /* the parts are exchanged where they are; only with comm */
     int parts; /* ranks in comm, 1 without; */

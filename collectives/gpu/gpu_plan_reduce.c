@@ -46,7 +46,7 @@ static void add_move(const struct hvd_gpu_plan *plan, struct hvd_gpu_step move,
                      int64_t bytes, struct hvd_gpu_steps *steps)
 {
     size_t size = hvd_dtype_bytes(plan->entries[0]->proposal.dtype);
-    bool is_plain = move.factor == 1.0 &&
+    bool is_plain = move.factor == 1.0 && move.divisor <= 1 &&
                     hvd_dtype_bytes(move.dtype) == hvd_dtype_bytes(move.to_dtype);
 
     move.kind = HVD_GPU_MOVE;
@@ -86,7 +86,8 @@ static void add_move_out(const struct hvd_gpu_plan *plan, const struct hvd_gpu_w
                                       .to = to,
                                       .dtype = way->dtype,
                                       .to_dtype = plan->entries[0]->proposal.dtype,
-                                      .factor = way->after};
+                                      .factor = way->after,
+                                      .divisor = way->divisor};
 
     add_move(plan, move, bytes, steps);
 }

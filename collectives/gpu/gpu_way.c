@@ -49,13 +49,16 @@ static struct hvd_gpu_way plain_way(const struct hvd_proposal *proposal)
         .before = 1.0,
         .within = 1.0,
         .after = 1.0,
+        .divisor = 1,
     };
 }
 
-/* What an average comes to besides. */
+/* Floats are averaged by way of the factor, integers divided. */
 static double postscale_of(const struct hvd_proposal *proposal, int size)
 {
-    return proposal->op == HVD_AVERAGE ? proposal->postscale / size : proposal->postscale;
+    bool is_folded = proposal->op == HVD_AVERAGE && is_float(proposal->dtype);
+
+    return is_folded ? proposal->postscale / size : proposal->postscale;
 }
 
 /* Factors of a float sum may meet: nothing is rounded between them. */
@@ -75,6 +78,9 @@ static void scale_by_kernel(const struct hvd_proposal *proposal, int size,
     way->by_kernel = true;
     way->before = at_once ? total : proposal->prescale;
     way->after = at_once ? 1.0 : after;
+    if (proposal->op == HVD_AVERAGE && !is_float(proposal->dtype)) {
+        way->divisor = (uint32_t)size;
+    }
     if (is_half(proposal->dtype) && (!is_normal_in(proposal->dtype, way->before) ||
                                      !is_normal_in(proposal->dtype, way->after))) {
         way->dtype = HVD_FLOAT32;
@@ -104,7 +110,9 @@ bool hvd_gpu_way_find(const struct hvd_proposal *proposal, int size, int nccl_ve
     enum hvd_dtype dtype = proposal->dtype;
     bool is_wide = dtype == HVD_BFLOAT16 && nccl_version < NCCL_AVERAGES;
     double after = postscale_of(proposal, size), total = proposal->prescale * after;
-    bool is_scaled = proposal->prescale != 1.0 || after != 1.0;
+    bool is_divided =
+        proposal->op == HVD_AVERAGE && !is_float(proposal->dtype) && size > 1;
+    bool is_scaled = proposal->prescale != 1.0 || after != 1.0 || is_divided;
 
     *way = plain_way(proposal);
     if (proposal->wire != 0) {

@@ -17,6 +17,7 @@ struct hvd_gpu_way {
     double before; /* by a kernel, each rank's elements; so after: the results */
     double within; /* by NCCL, of SUM: each rank's elements */
     double after;
+    uint32_t divisor; /* along with after, of an average of integers; else 1 */
     bool by_kernel; /* some of this needs kernels on all ranks */
 };
 

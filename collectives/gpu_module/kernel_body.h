@@ -141,16 +141,56 @@ HVD_KERNEL_FUNCTION void hvd_kernel_copy(const struct hvd_kernel_work *work,
 
 /* --- converting --- */
 
-/* FROM, TO: unsigned integers as wide as the elements. NUMBER: what is multiplied. A
- * group is so many elements that the smaller side is one vector. */
-#define HVD_KERNEL_CONVERTER(NAME, FROM, TO, NUMBER, LOAD, STORE)                        \
-    HVD_KERNEL_FUNCTION TO hvd_convert_##NAME(FROM bits, NUMBER factor)                  \
+/* FROM, TO: unsigned integers as wide as the elements. NUMBER: what is multiplied. */
+#define HVD_KERNEL_CONVERT_FLOAT(NAME, FROM, TO, NUMBER, LOAD, STORE)                    \
+    HVD_KERNEL_FUNCTION TO hvd_convert_##NAME(FROM bits, NUMBER factor,                  \
+                                              uint32_t divisor)                          \
     {                                                                                    \
+        (void)divisor;                                                                   \
         return (TO)hvd_bits_##STORE((NUMBER)hvd_number_##LOAD(bits) * factor);           \
-    }                                                                                    \
+    }
+
+HVD_KERNEL_CONVERT_FLOAT(float16, uint16_t, uint16_t, float, float16, float16)
+HVD_KERNEL_CONVERT_FLOAT(bfloat16, uint16_t, uint16_t, float, bfloat16, bfloat16)
+HVD_KERNEL_CONVERT_FLOAT(float32, uint32_t, uint32_t, float, float32, float32)
+HVD_KERNEL_CONVERT_FLOAT(float64, uint64_t, uint64_t, double, float64, float64)
+HVD_KERNEL_CONVERT_FLOAT(float16_to_float32, uint16_t, uint32_t, float, float16, float32)
+HVD_KERNEL_CONVERT_FLOAT(float32_to_float16, uint32_t, uint16_t, float, float32, float16)
+HVD_KERNEL_CONVERT_FLOAT(bfloat16_to_float32, uint16_t, uint32_t, float, bfloat16,
+                         float32)
+HVD_KERNEL_CONVERT_FLOAT(float32_to_bfloat16, uint32_t, uint16_t, float, float32,
+                         bfloat16)
+HVD_KERNEL_CONVERT_FLOAT(float32_to_float64, uint32_t, uint64_t, double, float32, float64)
+HVD_KERNEL_CONVERT_FLOAT(float64_to_float32, uint64_t, uint32_t, double, float64, float32)
+
+/* TYPE: the integer that the bits are; WIDE: as wide or wider, and the divisor fits. Exact where
+ * the factor is 1. */
+#define HVD_KERNEL_CONVERT_INTEGER(NAME, BITS, TYPE, WIDE)                               \
+    HVD_KERNEL_FUNCTION BITS hvd_convert_##NAME(BITS bits, double factor,                \
+                                                uint32_t divisor)                        \
+    {                                                                                    \
+        if (divisor <= 1) {                                                              \
+            return (BITS)hvd_bits_##NAME(hvd_number_##NAME(bits) * factor);              \
+        }                                                                                \
+        if (factor == 1.0) {                                                             \
+            return (BITS)((WIDE)(TYPE)bits / (WIDE)divisor);                             \
+        }                                                                                \
+        return (BITS)hvd_bits_##NAME(hvd_number_##NAME(bits) * factor /                  \
+                                     (double)divisor);                                   \
+    }
+
+HVD_KERNEL_CONVERT_INTEGER(uint8, uint8_t, uint8_t, uint32_t)
+HVD_KERNEL_CONVERT_INTEGER(int8, uint8_t, int8_t, int32_t)
+HVD_KERNEL_CONVERT_INTEGER(int32, uint32_t, int32_t, int32_t)
+HVD_KERNEL_CONVERT_INTEGER(int64, uint64_t, int64_t, int64_t)
+HVD_KERNEL_CONVERT_INTEGER(uint32, uint32_t, uint32_t, uint32_t)
+HVD_KERNEL_CONVERT_INTEGER(uint64, uint64_t, uint64_t, uint64_t)
+
+/* A group is so many elements that the smaller side is one vector. */
+#define HVD_KERNEL_CONVERTER(NAME, FROM, TO, NUMBER)                                     \
     HVD_KERNEL_FUNCTION void hvd_groups_##NAME(const struct hvd_kernel_tile *tile,       \
                                                uint32_t groups, NUMBER factor,           \
-                                               uint32_t thread)                          \
+                                               uint32_t divisor, uint32_t thread)        \
     {                                                                                    \
         enum {                                                                           \
             LEAST = sizeof(FROM) < sizeof(TO) ? sizeof(FROM) : sizeof(TO),               \
@@ -177,7 +217,7 @@ HVD_KERNEL_FUNCTION void hvd_kernel_copy(const struct hvd_kernel_work *work,
             }                                                                            \
             HVD_KERNEL_UNROLL                                                            \
             for (int i = 0; i < GROUP; i++) {                                            \
-                out.bits[i] = hvd_convert_##NAME(in.bits[i], factor);                    \
+                out.bits[i] = hvd_convert_##NAME(in.bits[i], factor, divisor);           \
             }                                                                            \
             HVD_KERNEL_UNROLL                                                            \
             for (int i = 0; i < TOS; i++) {                                              \
@@ -191,13 +231,14 @@ HVD_KERNEL_FUNCTION void hvd_kernel_copy(const struct hvd_kernel_work *work,
         const uint32_t least = sizeof(FROM) < sizeof(TO) ? sizeof(FROM) : sizeof(TO);    \
         const uint32_t group = HVD_KERNEL_VECTOR / least;                                \
         const NUMBER factor = (NUMBER)work->factor;                                      \
+        const uint32_t divisor = work->divisor;                                          \
         struct hvd_kernel_tile tile =                                                    \
             hvd_kernel_tile(work, block, HVD_KERNEL_TILE, sizeof(FROM), sizeof(TO));     \
         uint32_t done = 0;                                                               \
                                                                                          \
         if (tile.from != NULL && hvd_kernel_offset(tile.from, HVD_KERNEL_VECTOR) == 0 && \
             hvd_kernel_offset(tile.to, HVD_KERNEL_VECTOR) == 0) {                        \
-            hvd_groups_##NAME(&tile, tile.count / group, factor, thread);                \
+            hvd_groups_##NAME(&tile, tile.count / group, factor, divisor, thread);       \
             done = tile.count / group * group;                                           \
         }                                                                                \
         for (uint32_t at = done + thread; at < tile.count; at += HVD_KERNEL_THREADS) {   \
@@ -207,27 +248,27 @@ HVD_KERNEL_FUNCTION void hvd_kernel_copy(const struct hvd_kernel_work *work,
             if (tile.from != NULL) {                                                     \
                 bits = hvd_convert_##NAME(                                               \
                     (FROM)hvd_load_bits(tile.from + at * sizeof(FROM), sizeof(FROM)),    \
-                    factor);                                                             \
+                    factor, divisor);                                                    \
             }                                                                            \
             hvd_store_bits(to, sizeof(TO), bits);                                        \
         }                                                                                \
     }
 
-HVD_KERNEL_CONVERTER(uint8, uint8_t, uint8_t, double, uint8, uint8)
-HVD_KERNEL_CONVERTER(int8, uint8_t, uint8_t, double, int8, int8)
-HVD_KERNEL_CONVERTER(int32, uint32_t, uint32_t, double, int32, int32)
-HVD_KERNEL_CONVERTER(int64, uint64_t, uint64_t, double, int64, int64)
-HVD_KERNEL_CONVERTER(uint32, uint32_t, uint32_t, double, uint32, uint32)
-HVD_KERNEL_CONVERTER(uint64, uint64_t, uint64_t, double, uint64, uint64)
-HVD_KERNEL_CONVERTER(float16, uint16_t, uint16_t, float, float16, float16)
-HVD_KERNEL_CONVERTER(bfloat16, uint16_t, uint16_t, float, bfloat16, bfloat16)
-HVD_KERNEL_CONVERTER(float32, uint32_t, uint32_t, float, float32, float32)
-HVD_KERNEL_CONVERTER(float64, uint64_t, uint64_t, double, float64, float64)
-HVD_KERNEL_CONVERTER(float16_to_float32, uint16_t, uint32_t, float, float16, float32)
-HVD_KERNEL_CONVERTER(float32_to_float16, uint32_t, uint16_t, float, float32, float16)
-HVD_KERNEL_CONVERTER(bfloat16_to_float32, uint16_t, uint32_t, float, bfloat16, float32)
-HVD_KERNEL_CONVERTER(float32_to_bfloat16, uint32_t, uint16_t, float, float32, bfloat16)
-HVD_KERNEL_CONVERTER(float32_to_float64, uint32_t, uint64_t, double, float32, float64)
-HVD_KERNEL_CONVERTER(float64_to_float32, uint64_t, uint32_t, double, float64, float32)
+HVD_KERNEL_CONVERTER(uint8, uint8_t, uint8_t, double)
+HVD_KERNEL_CONVERTER(int8, uint8_t, uint8_t, double)
+HVD_KERNEL_CONVERTER(int32, uint32_t, uint32_t, double)
+HVD_KERNEL_CONVERTER(int64, uint64_t, uint64_t, double)
+HVD_KERNEL_CONVERTER(uint32, uint32_t, uint32_t, double)
+HVD_KERNEL_CONVERTER(uint64, uint64_t, uint64_t, double)
+HVD_KERNEL_CONVERTER(float16, uint16_t, uint16_t, float)
+HVD_KERNEL_CONVERTER(bfloat16, uint16_t, uint16_t, float)
+HVD_KERNEL_CONVERTER(float32, uint32_t, uint32_t, float)
+HVD_KERNEL_CONVERTER(float64, uint64_t, uint64_t, double)
+HVD_KERNEL_CONVERTER(float16_to_float32, uint16_t, uint32_t, float)
+HVD_KERNEL_CONVERTER(float32_to_float16, uint32_t, uint16_t, float)
+HVD_KERNEL_CONVERTER(bfloat16_to_float32, uint16_t, uint32_t, float)
+HVD_KERNEL_CONVERTER(float32_to_bfloat16, uint32_t, uint16_t, float)
+HVD_KERNEL_CONVERTER(float32_to_float64, uint32_t, uint64_t, double)
+HVD_KERNEL_CONVERTER(float64_to_float32, uint64_t, uint32_t, double)
 
 #endif

@@ -26,14 +26,15 @@ enum {
 struct hvd_kernel_work {
     double factor;
     int32_t count; /* pieces */
+    uint32_t divisor; /* of integers; 0 and 1: none */
     uint32_t ends[HVD_KERNEL_PIECES]; /* tiles of all pieces up to this one */
     const char *from[HVD_KERNEL_PIECES]; /* NULL: zeros are written */
     char *to[HVD_KERNEL_PIECES]; /* the same as from, or apart from it */
     int64_t counts[HVD_KERNEL_PIECES]; /* elements; of the copy bytes */
 };
 
-/* X(name, from, to) of each kernel that converts, which multiplies by the factor on the
- * way. The copy, hvd_copy, takes bytes. The types are of enum hvd_dtype. */
+/* X(name, from, to) of each kernel that converts, which multiplies by the factor, and divides
+ * integers, on the way. The copy, hvd_copy, takes bytes. The types are of enum hvd_dtype. */
 #define HVD_KERNEL_LIST(X)                                                               \
     X(uint8, HVD_UINT8, HVD_UINT8)                                                       \
     X(int8, HVD_INT8, HVD_INT8)                                                          \

@@ -84,7 +84,7 @@ void hvd_kernels_unload(struct hvd_gpu_kernels *kernels)
 /* The number of the kernel for a step, -1: there is none. */
 static int find_kernel(const struct hvd_gpu_step *step)
 {
-    int first = step->factor == 1.0 ? 0 : 1;
+    int first = step->factor == 1.0 && step->divisor <= 1 ? 0 : 1;
 
     for (int i = first; i < HVD_KERNEL_COUNT; i++) {
         if (kernels_known[i].from == step->dtype &&
@@ -98,7 +98,8 @@ static int find_kernel(const struct hvd_gpu_step *step)
 static bool goes_along(const struct hvd_gpu_step *first, const struct hvd_gpu_step *next)
 {
     return next->kind == HVD_GPU_MOVE && next->dtype == first->dtype &&
-           next->to_dtype == first->to_dtype && next->factor == first->factor;
+           next->to_dtype == first->to_dtype && next->factor == first->factor &&
+           next->divisor == first->divisor;
 }
 
 static uint32_t tiles_of(int kernel, int64_t count)
@@ -116,6 +117,7 @@ static int gather_steps(struct hvd_kernel_work *work, int kernel,
     int taken = 0;
 
     work->factor = steps[0].factor;
+    work->divisor = steps[0].divisor;
     work->count = 0;
     while (taken < count && work->count < HVD_KERNEL_PIECES &&
            goes_along(&steps[0], &steps[taken])) {

@@ -16,15 +16,18 @@ enum {
 struct pair {
     enum hvd_dtype from;
     enum hvd_dtype to;
+    uint32_t divisor; /* of integers */
 };
 
 static const struct pair pairs[] = {
-    {HVD_UINT8, HVD_UINT8},      {HVD_INT8, HVD_INT8},         {HVD_INT32, HVD_INT32},
-    {HVD_INT64, HVD_INT64},      {HVD_UINT32, HVD_UINT32},     {HVD_UINT64, HVD_UINT64},
-    {HVD_FLOAT16, HVD_FLOAT16},  {HVD_BFLOAT16, HVD_BFLOAT16}, {HVD_FLOAT32, HVD_FLOAT32},
-    {HVD_FLOAT64, HVD_FLOAT64},  {HVD_FLOAT16, HVD_FLOAT32},   {HVD_FLOAT32, HVD_FLOAT16},
-    {HVD_BFLOAT16, HVD_FLOAT32}, {HVD_FLOAT32, HVD_BFLOAT16},  {HVD_FLOAT32, HVD_FLOAT64},
-    {HVD_FLOAT64, HVD_FLOAT32},
+    {HVD_UINT8, HVD_UINT8, 1},      {HVD_INT8, HVD_INT8, 1},
+    {HVD_INT32, HVD_INT32, 1},      {HVD_INT64, HVD_INT64, 1},
+    {HVD_UINT32, HVD_UINT32, 1},    {HVD_UINT64, HVD_UINT64, 1},
+    {HVD_FLOAT16, HVD_FLOAT16, 1},  {HVD_BFLOAT16, HVD_BFLOAT16, 1},
+    {HVD_FLOAT32, HVD_FLOAT32, 1},  {HVD_FLOAT64, HVD_FLOAT64, 1},
+    {HVD_FLOAT16, HVD_FLOAT32, 1},  {HVD_FLOAT32, HVD_FLOAT16, 1},
+    {HVD_BFLOAT16, HVD_FLOAT32, 1}, {HVD_FLOAT32, HVD_BFLOAT16, 1},
+    {HVD_FLOAT32, HVD_FLOAT64, 1},  {HVD_FLOAT64, HVD_FLOAT32, 1},
 };
 
 /* Pieces one behind the other on both sides, of any number, size and, unless aligned,
@@ -50,6 +53,7 @@ static int plan_pieces(struct pair pair, double factor, int most, bool is_aligne
             .dtype = pair.from,
             .to_dtype = pair.to,
             .factor = factor,
+            .divisor = pair.divisor,
         };
         at += elements * from_size + arena_random_below(GAP);
         to_at += elements * to_size + arena_random_below(GAP);
@@ -69,12 +73,13 @@ static bool is_right(struct pair pair, double factor, const char *from, const ch
     if (from != NULL) {
         memcpy(&bits, from, reference_bytes(pair.from));
     }
-    expected = from == NULL ? 0 : reference_move(pair.from, pair.to, factor, bits);
+    expected =
+        from == NULL ? 0 : reference_move(pair.from, pair.to, factor, pair.divisor, bits);
     if (is == expected || reference_are_nan(pair.to, is, expected)) {
         return true;
     }
-    tap_note("%s to %s, times %a: %#llx became %#llx, not %#llx",
-             reference_name(pair.from), reference_name(pair.to), factor,
+    tap_note("%s to %s, times %a by %u: %#llx became %#llx, not %#llx",
+             reference_name(pair.from), reference_name(pair.to), factor, pair.divisor,
              (unsigned long long)bits, (unsigned long long)is,
              (unsigned long long)expected);
     return false;
@@ -147,6 +152,21 @@ static double random_factor(int round)
     return some[((size_t)round + arena_random_below(count)) % count];
 }
 
+static const uint32_t divisors[] = {2, 3, 49, 200, 1024, INT32_MAX};
+
+/* As an average of integers is made of a sum. */
+static void test_average(struct pair pair)
+{
+    const size_t count = sizeof(divisors) / sizeof(divisors[0]);
+    bool good = true;
+
+    for (size_t i = 0; i < 2 * count && good; i++) {
+        pair.divisor = divisors[i / 2];
+        good = try_once(pair, i % 2 == 0 ? 1.0 : random_factor((int)i), 5, i % 4 < 2);
+    }
+    tap_ok(good, "%s: all quotients are right", reference_name(pair.from));
+}
+
 static void test_pair(struct pair pair)
 {
     static const int pieces[] = {1, 3, MOST_PIECES, 20};
@@ -161,7 +181,7 @@ static void test_pair(struct pair pair)
 
 static void test_copies(void)
 {
-    const struct pair bytes = {HVD_UINT8, HVD_UINT8};
+    const struct pair bytes = {HVD_UINT8, HVD_UINT8, 1};
     bool good = true;
 
     for (int i = 0; i < 12 && good; i++) {
@@ -177,7 +197,7 @@ static void test_copies(void)
 /* As a large tensor is scaled. */
 static void test_in_place(void)
 {
-    const struct pair same = {HVD_FLOAT16, HVD_FLOAT16};
+    const struct pair same = {HVD_FLOAT16, HVD_FLOAT16, 1};
     int64_t count = 100001;
     bool good;
 
@@ -217,6 +237,9 @@ int main(int argc, char **argv)
     }
     for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
         test_pair(pairs[i]);
+        if (!reference_is_float(pairs[i].from)) {
+            test_average(pairs[i]);
+        }
     }
     test_copies();
     test_in_place();

@@ -27,16 +27,35 @@ static struct hvd_proposal travelling(int wire, enum hvd_op op, double prescale,
 }
 
 /* Without kernels it does not go; with them so. */
-static void needs_kernels(const char *promise, struct hvd_proposal wanted, int version,
-                          enum hvd_dtype dtype, double before, double after)
+static void needs_kernels_by(const char *promise, struct hvd_proposal wanted, int version,
+                             struct hvd_gpu_way expected)
 {
     struct hvd_gpu_way way;
     bool goes_without = hvd_gpu_way_find(&wanted, RANKS, version, false, &way);
     bool goes = hvd_gpu_way_find(&wanted, RANKS, version, true, &way);
 
-    tap_ok(!goes_without && goes && way.by_kernel && way.dtype == dtype &&
-               way.before == before && way.within == 1.0 && way.after == after,
+    tap_ok(!goes_without && goes && way.by_kernel && way.dtype == expected.dtype &&
+               way.before == expected.before && way.within == 1.0 &&
+               way.after == expected.after && way.divisor == expected.divisor,
            "%s", promise);
+}
+
+static void needs_kernels(const char *promise, struct hvd_proposal wanted, int version,
+                          enum hvd_dtype dtype, double before, double after)
+{
+    const struct hvd_gpu_way expected = {
+        .dtype = dtype, .before = before, .after = after, .divisor = 1};
+
+    needs_kernels_by(promise, wanted, version, expected);
+}
+
+static void is_divided(const char *promise, struct hvd_proposal wanted, double before,
+                       double after)
+{
+    const struct hvd_gpu_way expected = {
+        .dtype = wanted.dtype, .before = before, .after = after, .divisor = RANKS};
+
+    needs_kernels_by(promise, wanted, 22000, expected);
 }
 
 /* It goes without, and the same way with them. */
@@ -49,7 +68,7 @@ static void is_plain(const char *promise, struct hvd_proposal wanted, int versio
     for (int i = 0; i < 2; i++) {
         good &= hvd_gpu_way_find(&wanted, RANKS, version, i == 1, &ways[i]) &&
                 !ways[i].by_kernel && ways[i].within == within && ways[i].before == 1.0 &&
-                ways[i].after == 1.0;
+                ways[i].after == 1.0 && ways[i].divisor == 1;
     }
     tap_ok(good && ways[0].dtype == ways[1].dtype, "%s", promise);
 }
@@ -94,8 +113,8 @@ int main(void)
                   proposal(HVD_INT64, HVD_SUM, 0.5, 3), 22000, HVD_INT64, 0.5, 3);
     needs_kernels("also where the factors cancel out",
                   proposal(HVD_INT64, HVD_SUM, 0.5, 2), 22000, HVD_INT64, 0.5, 2);
-    needs_kernels("and averaged afterwards", proposal(HVD_INT32, HVD_AVERAGE, 1, 2),
-                  22000, HVD_INT32, 1, 0.5);
+    is_divided("and divided by the ranks", proposal(HVD_INT32, HVD_AVERAGE, 1, 1), 1, 1);
+    is_divided("with a factor, too", proposal(HVD_UINT64, HVD_AVERAGE, 0.5, 2), 0.5, 2);
     needs_kernels("a factor too small for float16 takes float32",
                   proposal(HVD_FLOAT16, HVD_SUM, 1e-6, 0.5), 22000, HVD_FLOAT32, 1e-6,
                   0.5);

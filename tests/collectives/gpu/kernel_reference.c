@@ -136,11 +136,29 @@ static bool is_double(enum hvd_dtype dtype)
     return types[dtype].fraction == 0 || dtype == HVD_FLOAT64;
 }
 
+bool reference_is_float(enum hvd_dtype dtype)
+{
+    return types[dtype].fraction > 0;
+}
+
+static uint64_t quotient(enum hvd_dtype dtype, uint64_t bits, uint32_t divisor)
+{
+    int unused = 64 - 8 * (int)types[dtype].bytes;
+    int64_t number = (int64_t)(bits << unused) / ((int64_t)1 << unused);
+
+    return is_signed(dtype) ? (uint64_t)(number / (int64_t)divisor) & UINT64_MAX >> unused
+                            : bits / divisor;
+}
+
 uint64_t reference_move(enum hvd_dtype from, enum hvd_dtype to, double factor,
-                        uint64_t bits)
+                        uint32_t divisor, uint64_t bits)
 {
     double number = number_of(from, bits);
 
+    if (types[from].fraction == 0 && divisor > 1) {
+        return factor == 1.0 ? quotient(from, bits, divisor)
+                             : bits_of_number(to, number * factor / (double)divisor);
+    }
     number = is_double(from) || is_double(to) ? number * factor
                                               : (float)(number * (double)(float)factor);
     return bits_of_number(to, number);

@@ -14,9 +14,11 @@
 size_t reference_bytes(enum hvd_dtype dtype);
 const char *reference_name(enum hvd_dtype dtype);
 
-/* The element times factor, in another type. */
+bool reference_is_float(enum hvd_dtype dtype);
+
+/* The element times factor, in another type; an integer by divisor, where that is more than 1. */
 uint64_t reference_move(enum hvd_dtype from, enum hvd_dtype to, double factor,
-                        uint64_t bits);
+                        uint32_t divisor, uint64_t bits);
 
 bool reference_are_nan(enum hvd_dtype dtype, uint64_t one, uint64_t other);
 
