@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tf.IndexedSlices of integers and of 16-bit floats: what is gathered is divided, not multiplied by
-a factor that was rounded to the type of the values."""
+"""tf.IndexedSlices of every type: what is gathered is divided, not multiplied by a factor that was
+rounded to the type of the values or to single precision."""
 
 import numpy as np
 import tensorflow as tf
@@ -97,6 +97,18 @@ class Integers(Case):
         for result in in_both_modes(lambda: hvd.allreduce(mine, op=hvd.Sum, prescale_factor=0.5)):
             self.check(result.values, np.int32([[3, -3]] * hvd.size()))
 
+    def test_what_leaves_the_type_becomes_its_limit(self):
+        for dtype in INTEGERS:
+            mine = tf.IndexedSlices(tf.constant([dtype.max, 1], dtype), tf.constant([0, 1]))
+            for result in in_both_modes(lambda: hvd.allreduce(mine, op=hvd.Sum,
+                                                              postscale_factor=2.0)):
+                self.assertEqual(result.values.numpy().tolist(), [dtype.max, 2] * hvd.size())
+
+    def test_booleans_are_not_scaled(self):
+        mine = tf.IndexedSlices(tf.constant([True, False]), tf.constant([0, 1]))
+        for result in in_both_modes(lambda: hvd.allreduce(mine, op=hvd.Sum, prescale_factor=0.5)):
+            self.assertEqual(result.values.numpy().tolist(), [True, False] * hvd.size())
+
     def test_predivision_changes_no_average(self):
         for result in in_both_modes(lambda: hvd.allreduce(
                 slices(hvd.rank(), tf.int32), prescale_factor=1 / 49, postscale_factor=49.0)):
@@ -140,9 +152,16 @@ class Integers(Case):
             np.testing.assert_allclose(dense(result), dense(given) / hvd.size(), rtol=1e-15)
 
 
-class Halves(Case):
+class Floats(Case):
 
-    def test_an_average_is_rounded_once(self):
+    def test_double_precision_is_kept(self):
+        mine = tf.IndexedSlices(tf.constant([0.3, 0.7], tf.float64), tf.constant([0, 1]))
+        for result in in_both_modes(lambda: hvd.allreduce(mine, prescale_factor=0.1)):
+            np.testing.assert_allclose(result.values.numpy(),
+                                       [0.03 / hvd.size(), 0.07 / hvd.size()] * hvd.size(),
+                                       rtol=1e-15)
+
+    def test_an_average_of_16_bits_is_rounded_once(self):
         given = np.linspace(0.1, 7.7, 64)
         for dtype in (tf.float16, tf.bfloat16):
             mine = tf.cast(given, dtype)
