@@ -141,6 +141,18 @@ class Schedule(Case):
         done = numpy.minimum(numpy.arange(1, 3 * STEPS + 1) / (2 * STEPS), 1)
         self.check(rates, 0.5 * (1 + done * (hvd.size() - 1)) / hvd.size())
 
+    def test_a_model_without_input_shape_is_scheduled_from_its_first_batch(self):
+        for name, module in optimizer_kinds():
+            for kind in (module.SGD(0.1, momentum=0.5), module.Adam(0.1)):
+                for schedule in (callbacks.LearningRateWarmupCallback(0.5, warmup_epochs=1),
+                                 callbacks.LearningRateScheduleCallback(0.25, lambda epoch: 2)):
+                    with self.subTest(f'{name}, {type(kind).__name__}, {type(schedule).__name__}'):
+                        model = keras.Sequential([keras.layers.Dense(3), keras.layers.Dense(1)])
+                        recorder = Recorder()
+                        fit(model, schedule, recorder, epochs=2,
+                            optimizer=type(kind).from_config(kind.get_config()))
+                        self.check(recorder.rates[STEPS - 1:], [0.5] * (STEPS + 1))
+
     def test_a_rate_that_cannot_be_set_is_refused(self):
         decay = keras.optimizers.schedules.ExponentialDecay(0.1, 10, 0.9)
         for name, module in optimizer_kinds():

@@ -161,7 +161,7 @@ class LearningRateSchedule(Callback):
         old, new = state.learning_rate, self.initial_lr * self.multiplier(epoch)
         state.learning_rate = new
         if self.momentum_correction and old not in (0, new):
-            state.scale_velocities(self.model.trainable_variables, new / old)
+            state.scale_velocities(new / old)
 
     def on_epoch_end(self, epoch, logs=None):
         if logs is not None:

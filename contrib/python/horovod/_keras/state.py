@@ -68,18 +68,18 @@ class State:
             rate = optimizer._hyper.get('learning_rate')
         return rate if callable(rate) and not hasattr(rate, 'assign') else None
 
-    def scale_velocities(self, trained, factor):
-        """Multiplies the velocities, if it has momentum, by the factor."""
+    def scale_velocities(self, factor):
+        """Multiplies the velocities, if it has momentum, by the factor. There are none before the
+        first step, when a model may not have its weights yet either."""
         if hasattr(self._optimizer, 'momentum'):
-            for velocity in self._velocities(trained):
+            for velocity in self._velocities():
                 self._multiply(velocity, factor)
 
-    def _velocities(self, trained):
+    def _velocities(self):
         optimizer = self._optimizer
-        if hasattr(optimizer, 'get_slot_names'):  # keras.optimizers.legacy
-            if 'momentum' not in optimizer.get_slot_names():
-                return []
-            return [optimizer.get_slot(variable, 'momentum') for variable in trained]
+        if hasattr(optimizer, '_slots'):  # keras.optimizers.legacy
+            return [slots['momentum'] for slots in optimizer._slots.values()
+                    if 'momentum' in slots]
         for name in ('momentums', '_momentums'):  # of SGD, of RMSprop
             if hasattr(optimizer, name):
                 return [each for each in getattr(optimizer, name) if each is not None]
