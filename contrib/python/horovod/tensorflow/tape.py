@@ -34,14 +34,13 @@ class _DistributedGradientTape(tf.GradientTape):
 
     def get_local_and_global_gradients(self, target, sources, output_gradients=None,
                                        use_generic_names=False):
-        """Four lists: local sources, their gradients, the other sources, their gradients."""
+        """Two lists of pairs of a source and its gradient: those of the local sources, and those
+        that all ranks share."""
         sources = tf.nest.flatten(sources)
         gradients = self.gradient(target, sources, output_gradients, use_generic_names)
         pairs = list(zip(sources, gradients))
-        local = [pair for pair in pairs if self._is_local(pair[0])]
-        shared = [pair for pair in pairs if not self._is_local(pair[0])]
-        return tuple([pair[part] for pair in chosen] for chosen in (local, shared)
-                     for part in (0, 1))
+        return ([pair for pair in pairs if self._is_local(pair[0])],
+                [pair for pair in pairs if not self._is_local(pair[0])])
 
     def _is_local(self, source):
         return variable_key(source) in self._hvd_local

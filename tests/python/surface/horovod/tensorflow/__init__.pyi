@@ -72,11 +72,12 @@ class Compression:
 mpi_ops: object
 
 # What hvd.DistributedGradientTape adds to a tape, and hvd.DistributedOptimizer to an optimizer of
-# TensorFlow 1. Horovod's facts do not tell the arguments of get_local_and_global_gradients.
+# TensorFlow 1.
 
 class _DistributedGradientTape:
-    get_local_and_global_gradients: object
     def gradient(self, target, sources, output_gradients=None, use_generic_names=False): ...
+    def get_local_and_global_gradients(self, target, sources, output_gradients=None,
+                                       use_generic_names=False): ...
     def register_local_source(self, source): ...
 
 class _DistributedOptimizer:
