@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What goes wrong is told, on every rank, and the job goes on; and process sets."""
 
+import numpy as np
 import tensorflow as tf
 
 import horovod.tensorflow as hvd
@@ -57,12 +58,46 @@ class Errors(Case):
         self.refused('1D splits', lambda: hvd.alltoall(tf.ones((4,)), splits=[[1, 1]]), invalid)
         self.refused('splits', lambda: hvd.alltoall(tf.ones((hvd.size(),)),
                                                     splits=[5] * hvd.size()), invalid)
-        self.refused('has not been registered', lambda: hvd.allreduce(
-            tf.ones((3,)), process_set=hvd.ProcessSet([0])), invalid)
         with self.assertRaises((TypeError, invalid)):
             hvd.allreduce(tf.constant([1j]))
         with self.assertRaises((TypeError, invalid)):
             hvd.allreduce(tf.constant(['text']))
+
+    def test_unknown_process_sets_are_refused(self):
+        unregistered, invented = hvd.ProcessSet([0]), hvd.ProcessSet([0])
+        invented.process_set_id = 10
+        slices = tf.IndexedSlices(tf.ones((1, 2)), tf.constant([0]), tf.constant([6, 2]))
+        collectives = {
+            'allreduce': hvd.allreduce, 'allgather': hvd.allgather,
+            'reducescatter': hvd.reducescatter, 'alltoall': hvd.alltoall,
+            'broadcast': lambda tensor, **options: hvd.broadcast(tensor, 0, **options),
+            'grouped allreduce': lambda tensor, **options: hvd.grouped_allreduce(
+                [tensor, slices], **options),
+            'sparse allreduce': lambda tensor, **options: hvd.allreduce(slices, **options).values}
+        for name, collective in collectives.items():
+            for each in (unregistered, invented):
+                with self.subTest(name):
+                    self.refused('does not exist, or has not been registered', lambda: collective(
+                        tf.ones((4,)), process_set=each), ValueError)
+
+    def test_sparse_tensors_are_summed_or_averaged_only(self):
+        slices = tf.IndexedSlices(tf.ones((1, 2)), tf.constant([0]), tf.constant([6, 2]))
+        groups = {'alone': lambda op: hvd.allreduce(slices, op=op).values,
+                  'first': lambda op: hvd.grouped_allreduce([slices, tf.ones((3,))], op=op)[1],
+                  'last': lambda op: hvd.grouped_allreduce([tf.ones((3,)), slices], op=op)[0]}
+        for name, group in groups.items():
+            for op, text in ((hvd.Adasum, 'does not currently support sparse tensors'),
+                             (hvd.Min, 'Only Sum and Average ops are supported')):
+                with self.subTest(name):
+                    self.refused(text, lambda: group(op), NotImplementedError)
+
+    def test_a_group_with_sparse_tensors_is_refused_before_others_travel(self):
+        # Rank 0 alone calls it: that must not wait for the others.
+        slices = tf.IndexedSlices(tf.ones((1, 2)), tf.constant([0]), tf.constant([6, 2]))
+        if hvd.rank() == 0:
+            with self.assertRaises(NotImplementedError):
+                hvd.grouped_allreduce([tf.ones((3,)), slices], op=hvd.Adasum)
+        self.check(hvd.allreduce([2.0], op=hvd.Max), np.float32([2]))
 
     def test_all_of_a_graphs_failures_end_it(self):
         @tf.function

@@ -12,7 +12,7 @@ class Aggregation:
         """passes: how many make one step. averages: divide by them. share: the function of a list
         of gradients that makes them those of all ranks."""
         if passes < 1:
-            raise ValueError(f'backward_passes_per_step must be 1 or more, not {passes}')
+            raise ValueError(f'backward_passes_per_step must be > 0, not {passes}')
         self.passes = passes
         self._averages = averages
         self._share = share

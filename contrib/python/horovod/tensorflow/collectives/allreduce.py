@@ -22,15 +22,20 @@ def _gradient(op, *gradients):
                   op.get_attr('process_set_id'))
 
 
-def _reduce_sparse(tensor, device, op, scale, name, process_set, ignore_name_scope):
-    """Gathers the rows of all ranks: an index may then occur once per rank."""
+def _check_sparse(tensor, op):
+    """NotImplementedError or TypeError unless its rows can be reduced so after they are
+    gathered."""
     if op not in (Average, Sum):
         raise NotImplementedError(
             'The Adasum reduction does not currently support sparse tensors. As a workaround '
             'please pass sparse_as_dense=True to DistributedOptimizer' if op == Adasum else
-            'tf.IndexedSlices can only be reduced by hvd.Average or hvd.Sum')
+            'Only Sum and Average ops are supported with tf.IndexedSlices')
     if op == Average and tensor.dtype == tf.bool:
         raise TypeError('there is no average of booleans; use hvd.Sum')
+
+
+def _reduce_sparse(tensor, device, op, scale, name, process_set, ignore_name_scope):
+    """Gathers the rows of all ranks: an index may then occur once per rank."""
     with placed_on(device):
         values, indices = in_turn(('values', 'indices'), lambda what: allgather(
             getattr(tensor, what), None if name is None else f'{name}.{what}', ignore_name_scope,
@@ -67,6 +72,7 @@ def allreduce(tensor, average=None, device_dense='', device_sparse='',
     op = choose_op(op, average)
     scale = (prescale_factor, postscale_factor)
     if isinstance(tensor, tf.IndexedSlices):
+        _check_sparse(tensor, op)
         return _reduce_sparse(tensor, device_sparse, op, scale, name, process_set,
                               ignore_name_scope)
     return _reduce_dense([tensor], device_dense, compression, op, scale, name, process_set,
@@ -83,6 +89,8 @@ def grouped_allreduce(tensors, average=None, device_dense='', device_sparse='',
     tensors = list(tensors)
     sparse = [index for index, each in enumerate(tensors) if isinstance(each, tf.IndexedSlices)]
     dense = [index for index in range(len(tensors)) if index not in sparse]
+    for index in sparse:
+        _check_sparse(tensors[index], op)  # before the dense ones travel
 
     def reduce_part(part):
         if part == dense:

@@ -12,11 +12,9 @@ import re
 
 import tensorflow as tf
 
-from horovod.common.process_sets import global_process_set
+from horovod.common.library import lib
+from horovod.common.process_sets import UNKNOWN_SET, global_process_set
 from horovod.tensorflow.native import nodes_wait, ops
-
-# The number of no process set; libhvd says what is wrong.
-_NO_SET = -1
 
 _ANYWHERE = contextlib.nullcontext()
 
@@ -27,11 +25,14 @@ def placed_on(device):
 
 
 def set_number(process_set):
-    """The number that libhvd knows the set by."""
+    """The number that libhvd knows the set by; ValueError when it knows none. That this rank is no
+    member is told by the operation instead, as in Horovod."""
     if process_set is global_process_set:
         return 0
     number = process_set.process_set_id
-    return _NO_SET if number is None else number
+    if number is None or lib.hvd_set_size(number) < 0:
+        raise ValueError(UNKNOWN_SET)
+    return number
 
 
 def may_have_others(process_set):

@@ -14,7 +14,8 @@ from horovod.tensorflow.native import gradient_of, ops
 
 def _scatter(tensors, device, compression, op, scale, name, process_set, ignore_name_scope):
     if op not in (Average, Sum):
-        raise NotImplementedError('Reducescatter currently only supports AVERAGE and SUM.')
+        raise tf.errors.AbortedError(None, None,
+                                     'Reducescatter currently only supports AVERAGE and SUM.')
     with placed_on(device):
         compressed, contexts = zip(*map(compression.compress, tensors_of(tensors)))
         kind = 'HorovodReducescatter' if len(tensors) == 1 else 'HorovodGroupedReducescatter'
