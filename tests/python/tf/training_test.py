@@ -103,6 +103,22 @@ class Training(Case):
                     weights = session.run(network.weights)
             self.check_like(weights, self.expected())
 
+    def test_an_optimizer_of_tensorflow_1_counts_all_passes(self):
+        passes = 3
+        with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+            steps = tf.compat.v1.train.get_or_create_global_step()
+            variable = tf.Variable([0.0])
+            optimizer = hvd.DistributedOptimizer(
+                tf.compat.v1.train.GradientDescentOptimizer(1.0),
+                backward_passes_per_step=passes, average_aggregated_gradients=True)
+            train = optimizer.minimize(variable * (hvd.rank() + 1.0), global_step=steps)
+            session.run(tf.compat.v1.global_variables_initializer())
+            for done in range(1, 2 * passes + 2):
+                session.run(train)
+                self.assertEqual(session.run(steps), done)
+                self.check(session.run(variable),
+                           np.float32([-(done // passes) * (hvd.size() + 1) / 2]))
+
     def test_adasum_of_equal_steps_is_the_step(self):
         if hvd.size() & (hvd.size() - 1):
             self.skipTest('Adasum needs a power of two of ranks')

@@ -12,8 +12,10 @@ from horovod.tensorflow.collectives.nodes import in_turn
 from horovod.tensorflow.compression import Compression
 from horovod.tensorflow.gradients import Reduction, variable_key
 
+_LegacyOptimizer = tf.compat.v1.train.Optimizer
 
-class _WrappedOptimizer(tf.compat.v1.train.Optimizer):
+
+class _WrappedOptimizer(_LegacyOptimizer):
     """An optimizer that leaves to another what it does not change."""
 
     def __init__(self, optimizer, name, use_locking):
@@ -26,6 +28,14 @@ class _WrappedOptimizer(tf.compat.v1.train.Optimizer):
 
     def apply_gradients(self, *args, **kwargs):
         return self._optimizer.apply_gradients(*args, **kwargs)
+
+    def _step(self, apply, global_step):
+        """Takes the step in the last of its passes. The others are counted in global_step, as in
+        Horovod."""
+        if self._aggregation.passes == 1:
+            return apply()
+        return self._aggregation.apply_on_last(
+            apply, lambda: None if global_step is None else tf.group(global_step.assign_add(1)))
 
     def get_slot(self, *args, **kwargs):
         return self._optimizer.get_slot(*args, **kwargs)
@@ -69,9 +79,7 @@ class _DistributedOptimizer(_WrappedOptimizer):
         def apply():
             return self._optimizer.apply_gradients(grads_and_vars, global_step, name)
 
-        if self._aggregation.passes == 1:
-            return apply()
-        return self._aggregation.apply_on_last(apply, lambda: tf.no_op())
+        return self._step(apply, global_step)
 
     def _share(self, gradients):
         """Those of all ranks, for the variables of compute_gradients."""
@@ -101,9 +109,7 @@ class _DistributedAdasumOptimizer(_WrappedOptimizer):
         def apply():
             return self._apply(grads_and_vars, global_step, name)
 
-        if self._aggregation.passes == 1:
-            return apply()
-        return self._aggregation.apply_on_last(apply, lambda: tf.no_op())
+        return self._step(apply, global_step)
 
     def _apply(self, grads_and_vars, global_step, name):
         variables = [variable for gradient, variable in grads_and_vars if gradient is not None]
@@ -134,7 +140,7 @@ def DistributedOptimizer(optimizer, name=None, use_locking=False, device_dense='
     The others are as for DistributedGradientTape; register_local_var() takes the place of
     register_local_source().
     """
-    if not isinstance(optimizer, tf.compat.v1.train.Optimizer):
+    if not isinstance(optimizer, _LegacyOptimizer):
         return _of_keras(optimizer, name, device_dense, device_sparse, compression,
                          sparse_as_dense, backward_passes_per_step, op,
                          gradient_predivide_factor, average_aggregated_gradients, num_groups,
