@@ -8,6 +8,12 @@ a module of this package with the same functions for each: tensorflow_engine and
 
 import importlib
 
+from horovod.common.process_sets import global_process_set
+
+# What scripts of Horovod ask for: versions of TensorFlow that hvd does not support.
+_PRE_TF_2_4_0 = False
+_IS_TF2 = True
+
 _ENGINES = {'tensorflow': 'horovod._keras.tensorflow_engine',
             'torch': 'horovod._keras.torch_engine'}
 
@@ -49,3 +55,16 @@ def classes(keras, module, bases):
     bases, which gets the first one's documentation and ``keras``, the module of the Keras."""
     return [type(name, kinds, {'__module__': module, '__doc__': kinds[0].__doc__, 'keras': keras})
             for name, kinds in bases.items()]
+
+
+def create_distributed_optimizer(keras, optimizer, name, device_dense, device_sparse, compression,
+                                 sparse_as_dense, gradient_predivide_factor, op,
+                                 backward_passes_per_step=1, average_aggregated_gradients=False,
+                                 groups=None, process_set=global_process_set,
+                                 scale_local_gradients=True):
+    """The DistributedOptimizer of a package for the module ``keras``, with its arguments."""
+    from horovod._keras.optimizer import distribute  # which needs this module
+    return distribute(keras, optimizer, name, device_dense, device_sparse, compression,
+                      sparse_as_dense, gradient_predivide_factor, op, backward_passes_per_step,
+                      average_aggregated_gradients, groups=groups, process_set=process_set,
+                      scale_local_gradients=scale_local_gradients)

@@ -13,8 +13,13 @@ from horovod.common.variables import differing
 class Callback:
     """What all have: an engine, and a look at the model that they are given."""
 
+    keras = None  # the module, in the classes that a package makes
+
     def __init__(self):
         super().__init__()
+        if self.keras is None:
+            raise TypeError(f'{type(self).__name__} must be derived from a class of '
+                            'horovod.keras.callbacks or horovod.tensorflow.keras.callbacks')
         self._engine = _keras.engine(self.keras)
 
     def set_model(self, model):
@@ -207,6 +212,13 @@ class BestModelCheckpoint:
             raise ValueError('BestModelCheckpoint has no filepath: pass one to it, or set '
                              'callback.filepath before fit()')
         super().on_train_begin(logs)
+
+
+# Horovod's names of these, which projects look for with isinstance.
+BroadcastGlobalVariablesCallbackImpl = BroadcastGlobalVariables
+MetricAverageCallbackImpl = MetricAverage
+LearningRateScheduleCallbackImpl = LearningRateSchedule
+LearningRateWarmupCallbackImpl = LearningRateWarmup
 
 
 def package(keras, module):

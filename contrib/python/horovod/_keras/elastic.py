@@ -109,6 +109,12 @@ class UpdateEpochState(Callback):
         self.state.epoch = self._before + epoch - self._first + 1
 
 
+# Horovod's names of these, which projects look for with isinstance.
+CommitStateCallbackImpl = CommitState
+UpdateBatchStateCallbackImpl = UpdateBatchState
+UpdateEpochStateCallbackImpl = UpdateEpochState
+
+
 def package(keras, module):
     """What a package, the module of that name, has for this Keras: the state, the callbacks, and
     the decorator."""

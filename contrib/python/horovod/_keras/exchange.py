@@ -22,8 +22,8 @@ class Exchange:
     def __init__(self, engine, settings):
         self._reduction = settings.reduction
         self._scales_local = settings.scales_local
-        self._aggregation = engine.Aggregation(settings.passes, settings.averages_passes,
-                                               self._share)
+        self.aggregation = engine.Aggregation(settings.passes, settings.averages_passes,
+                                              self._share)
         self._local = []
         self._variables = []  # of the gradients that are under way
 
@@ -37,11 +37,11 @@ class Exchange:
 
     def has_passes(self):
         """Whether a step takes more than one pass."""
-        return self._aggregation.passes > 1
+        return self.aggregation.passes > 1
 
     def forget_passes(self):
         """The next pass is the first one of a step."""
-        self._aggregation.forget()
+        self.aggregation.forget()
 
     def reduce(self, gradients, variables):
         """The gradients to step with; None stays None. In a pass that is not the last one of a
@@ -49,13 +49,13 @@ class Exchange:
         present = [index for index, each in enumerate(gradients) if each is not None]
         self._variables = [variables[index] for index in present]
         result = list(gradients)
-        for index, each in zip(present, self._aggregation([gradients[i] for i in present])):
+        for index, each in zip(present, self.aggregation([gradients[i] for i in present])):
             result[index] = each
         return result
 
     def run(self, step, skip):
         """Takes the step in the last of its passes, and calls ``skip`` in the others."""
-        return self._aggregation.apply_on_last(step, skip)
+        return self.aggregation.apply_on_last(step, skip)
 
     def _share(self, gradients):
         result = list(gradients)

@@ -40,10 +40,10 @@ class Aggregation(aggregation.Aggregation):
         _evaluated(super().forget())
 
     def _make_variables(self, gradients):
-        are_new = self._count is None
+        are_new = self.counter is None
         super()._make_variables(gradients)
         if are_new and _is_graph_of_1():
-            _evaluated([each.initializer for each in (self._count, *self._sums)])
+            _evaluated([each.initializer for each in (self.counter, *self._sums)])
 
 
 def _is_graph_of_1():

@@ -16,8 +16,8 @@ class Aggregation:
         self.passes = passes
         self._averages = averages
         self._share = share
+        self.counter = None  # a variable: the passes of this step that are made
         self._sums = None
-        self._count = None
         self._is_last = None
 
     def __call__(self, gradients):
@@ -28,8 +28,9 @@ class Aggregation:
         present = [tf.convert_to_tensor(each) for each in present]
         self._make_variables(present)
         added = [total.assign_add(each) for total, each in zip(self._sums, present)]
-        with tf.control_dependencies([*added, self._count.assign_add(1)]):
-            self._is_last = tf.equal(self._count.read_value() % self.passes, 0)
+        made = (self.counter.read_value() + 1) % self.passes
+        with tf.control_dependencies([*added, self.counter.assign(made)]):
+            self._is_last = tf.equal(made, 0)
             shared = iter(tf.cond(self._is_last, self._take,
                                   lambda: [tf.zeros_like(each) for each in present]))
         return [None if each is None else next(shared) for each in gradients]
@@ -37,7 +38,7 @@ class Aggregation:
     def forget(self):
         """The next pass is the first one of a step; returns the operations that a graph of
         TensorFlow 1 has to run for it."""
-        return [each.assign(tf.zeros_like(each)) for each in (self._count, *(self._sums or ()))
+        return [each.assign(tf.zeros_like(each)) for each in (self.counter, *(self._sums or ()))
                 if each is not None]
 
     def apply_on_last(self, apply, otherwise):
@@ -59,8 +60,8 @@ class Aggregation:
             return [tf.identity(each) for each in shared]
 
     def _make_variables(self, gradients):
-        if self._count is None:
+        if self.counter is None:
             with tf.init_scope():
-                self._count = tf.Variable(0, trainable=False, dtype=tf.int64)
+                self.counter = tf.Variable(0, trainable=False, dtype=tf.int64)
                 self._sums = [tf.Variable(tf.zeros(each.shape, each.dtype), trainable=False)
                               for each in gradients]

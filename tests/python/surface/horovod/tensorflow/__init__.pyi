@@ -6,6 +6,9 @@ from shared import (
     mpi_built, gloo_enabled, gloo_built, nccl_built, ddl_built, ccl_built, cuda_built, rocm_built,
     Average, Sum, Adasum, Min, Max, Product, ProcessSet, global_process_set, add_process_set,
     remove_process_set)
+from tensorflow_shared import (
+    _allreduce, _grouped_allreduce, _reducescatter, _grouped_reducescatter,
+    handle_average_backwards_compatibility, gpu_available, _executing_eagerly)
 
 def allreduce(tensor, average=None, device_dense='', device_sparse='',
               compression=Compression.none, op=None, prescale_factor=1.0, postscale_factor=1.0,
@@ -70,6 +73,22 @@ class Compression:
     fp16: object
 
 mpi_ops: object
+util: object
+_IS_TF2 = True
+_LegacyOptimizer: type
+_DistributedAdasumOptimizer: type
+LocalGradientAggregationHelper: type
+
+def split_list(l, n): ...
+def _make_subgraph(f): ...
+def _cache(f): ...
+def vars_to_refs(vars): ...
+def refs_to_vars(refs): ...
+def _allreduce_cond(tensor, *args, process_set=global_process_set, **kwargs): ...
+def _grouped_allreduce_cond(tensors, *args, process_set=global_process_set, **kwargs): ...
+@better('process_set need not be given, as before 0.23', 'names_test')
+def _make_allreduce_grads_fn(name, device_dense, device_sparse, compression, sparse_as_dense, op,
+                             gradient_predivide_factor, groups, process_set): ...
 
 # What hvd.DistributedGradientTape adds to a tape, and hvd.DistributedOptimizer to an optimizer of
 # TensorFlow 1.

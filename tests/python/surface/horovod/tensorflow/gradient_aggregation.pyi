@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
+
+@better('sparse gradients are added up densely where Horovod raises ValueError', 'names_test')
+class LocalGradientAggregationHelper:
+    _OPTIMIZER_TYPE_KERAS: str
+    _OPTIMIZER_TYPE_LEGACY: str
+    counter: object
+    def __init__(self, backward_passes_per_step, allreduce_func, sparse_as_dense,
+                 average_aggregated_gradients, rank, optimizer_type,
+                 process_set=global_process_set, scale_local_gradients=True, name=''): ...
+    def register_local_var(self, var): ...
+    def compute_gradients(self, grads, vars): ...
+    def apply_gradients(self, apply_grads_closure, optimizer, *args, **kwargs): ...
