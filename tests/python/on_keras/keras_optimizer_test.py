@@ -2,6 +2,7 @@
 """DistributedOptimizer: what it makes of the ranks' gradients, computed here for comparison. All
 optimizers take steps of length 1, so that a variable moves by its gradient."""
 
+import unittest
 import warnings
 
 import numpy
@@ -9,6 +10,9 @@ from keras_case import (BACKEND, IS_KERAS3, PACKAGE, Case, apply, hvd, keras, op
                         sgd, tensor, to_numpy, variable)
 
 from horovod import _keras
+
+if BACKEND == 'tensorflow':
+    import tensorflow as tf
 
 
 def ranks():
@@ -150,6 +154,72 @@ class Passes(Case):
         for name, module in optimizer_kinds():
             with self.subTest(name):
                 self.check(self._run(module, 2, average=True), [0, -mean - 5])
+
+    def test_they_are_counted(self):
+        if BACKEND == 'torch':
+            self.skipTest('its passes are counted by a number')
+        for name, module in optimizer_kinds():
+            with self.subTest(name):
+                optimizer = hvd.DistributedOptimizer(module.SGD(1.0), backward_passes_per_step=3)
+                weights = [variable([0.])]
+                for index in range(1, 8):
+                    apply(optimizer, [[1]], weights)
+                    self.assertEqual(optimizer._agg_helper.counter.numpy(), index % 3)
+        self.assertIsNone(hvd.DistributedOptimizer(sgd())._agg_helper)
+
+
+@unittest.skipIf(IS_KERAS3, 'optimizers of Keras 3 do not compute gradients')
+class Early(Case):
+    """Scripts that ask for the gradients of all ranks before they take the step."""
+
+    def test_gradients_are_reduced_once(self):
+        for name, module in optimizer_kinds():
+            with self.subTest(name):
+                weight = variable([0.])
+                optimizer = hvd.DistributedOptimizer(module.SGD(1.0), op=hvd.Sum)
+                for index in range(1, 4):
+                    pairs = optimizer._compute_gradients(
+                        lambda: weight * (hvd.rank() + 1.0), [weight])
+                    self.check(pairs[0][0], [(ranks() + 1).sum()])
+                    optimizer.apply_gradients(pairs)
+                    self.check(weight, [-index * (ranks() + 1).sum()])
+
+    def test_passes_are_counted_once(self):
+        for name, module in optimizer_kinds():
+            with self.subTest(name):
+                weight = variable([0.])
+                optimizer = hvd.DistributedOptimizer(module.SGD(1.0), backward_passes_per_step=2)
+
+                @tf.function
+                def step():
+                    optimizer.apply_gradients(optimizer._compute_gradients(
+                        lambda: weight * (hvd.rank() + 1.0), [weight]))
+
+                for index in range(1, 6):
+                    step()
+                    self.check(weight, [-(index // 2) * 2 * (ranks() + 1).mean()])
+                    self.assertEqual(optimizer._agg_helper.counter.numpy(), index % 2)
+                    self.assertEqual(int(to_numpy(optimizer.iterations)), index)
+
+    def test_local_gradients_stay(self):
+        weights = [variable([0.]), variable([0.])]
+        optimizer = hvd.DistributedOptimizer(keras.optimizers.legacy.SGD(1.0))
+        optimizer.register_local_var(weights[0])
+        with tf.GradientTape() as tape:
+            loss = (weights[0] + weights[1]) * (hvd.rank() + 1.0)
+        (own, _), (shared, _) = optimizer._compute_gradients(loss, weights, tape=tape)
+        self.check(own, [(hvd.rank() + 1) / hvd.size()])
+        self.check(shared, [(ranks() + 1).mean()])
+
+    def test_minimize_does_not_need_it(self):
+        for name, module in optimizer_kinds():
+            with self.subTest(name):
+                weight = variable([0.])
+                optimizer = hvd.DistributedOptimizer(module.SGD(1.0), op=hvd.Sum)
+                optimizer.minimize(lambda: weight * (hvd.rank() + 1.0), [weight])
+                self.check(weight, [-(ranks() + 1).sum()])
+                apply(optimizer, [[1]], [weight])
+                self.check(weight, [-(ranks() + 1).sum() - hvd.size()])
 
 
 class Identity(Case):

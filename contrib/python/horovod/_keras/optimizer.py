@@ -27,6 +27,7 @@ class Distributed:
     _hvd_keras = None
     _hvd_engine = None
     _hvd_settings = None
+    _hvd_is_asked_early = False
 
     @property
     def _hvd_exchange(self):
@@ -42,11 +43,29 @@ class Distributed:
         for variable in _keras.variables(self._hvd_keras, var):
             self._hvd_exchange.keep_local(variable)
 
+    @property
+    def _agg_helper(self):
+        """What adds up the passes of a step, with their ``counter``; None where each is one."""
+        exchange = self._hvd_exchange
+        return exchange.aggregation if exchange.has_passes() else None
+
+    def _allreduce(self, grads, vars):
+        """The gradients of all ranks, for scripts that ask for them before the step. From then on
+        this optimizer's steps take gradients as they are, as Horovod's do."""
+        self.__dict__['_hvd_is_asked_early'] = True
+        return self._hvd_exchange.reduce(grads, vars)
+
+    def _hvd_asked(self, grads_and_vars):
+        gradients, variables = zip(*grads_and_vars)
+        return list(zip(self._allreduce(gradients, variables), variables))
+
     def forget_passes(self):
         """A step whose passes are not all made begins again with its first."""
         self._hvd_exchange.forget_passes()
 
     def _hvd_reduce(self, grads_and_vars):
+        if self._hvd_is_asked_early:
+            return list(grads_and_vars)
         gradients, variables = zip(*grads_and_vars)
         return list(zip(self._hvd_exchange.reduce(gradients, variables), variables))
 
@@ -71,7 +90,7 @@ class _Keras3(Distributed):
             return super().apply(grads, trainable_variables)  # nothing to do, or an error
         if not self.built:
             self.build(variables)
-        reduced = self._hvd_exchange.reduce(grads, variables)
+        reduced = [each for each, _ in self._hvd_reduce(zip(grads, variables))]
         step = super().apply
         return self._hvd_run(lambda: step(reduced, trainable_variables))
 
@@ -79,6 +98,9 @@ class _Keras3(Distributed):
 class _Keras2(Distributed):
     """For Keras 2. A LossScaleOptimizer around it calls ``aggregate_gradients`` first and then,
     where those are finite, ``apply_gradients`` without aggregation."""
+
+    def _compute_gradients(self, loss, var_list, grad_loss=None, tape=None):
+        return self._hvd_asked(self.compute_gradients(loss, var_list, tape))
 
     def aggregate_gradients(self, grads_and_vars):
         return self._hvd_reduce(grads_and_vars)
@@ -96,6 +118,16 @@ class _Keras2(Distributed):
 
 class _Legacy(Distributed):
     """For the older optimizers of Keras 2, those of keras.optimizers.legacy."""
+
+    def minimize(self, loss, var_list, grad_loss=None, name=None, tape=None):
+        pairs = super()._compute_gradients(loss, var_list, grad_loss, tape)
+        return self.apply_gradients(pairs, name=name)
+
+    def _compute_gradients(self, loss, var_list, grad_loss=None, tape=None):
+        pairs = super()._compute_gradients(loss, var_list, grad_loss, tape)
+        if _has_loss_scale(self._hvd_keras):
+            return pairs  # a LossScaleOptimizer asks, whose scale may change between two passes
+        return self._hvd_asked(pairs)
 
     def _aggregate_gradients(self, grads_and_vars):
         return self._hvd_reduce(grads_and_vars)
@@ -182,10 +214,17 @@ def _mixin(keras, optimizer):
 def _with_loss_scale(keras, optimizer):
     """The optimizer in a LossScaleOptimizer where Keras 3 is about to put it into one: in there
     it would get no gradients on a rank where they are not finite, and the others would wait."""
-    if not _keras.is_keras3(keras) or keras.config.dtype_policy().name != 'mixed_float16':
+    if not _keras.is_keras3(keras) or not _has_loss_scale(keras):
         return optimizer
     wrapper = keras.optimizers.LossScaleOptimizer
     return optimizer if isinstance(optimizer, wrapper) else wrapper(optimizer)
+
+
+def _has_loss_scale(keras):
+    """Whether Keras puts the optimizers of models into LossScaleOptimizers."""
+    policy = (keras.config.dtype_policy() if _keras.is_keras3(keras)
+              else keras.mixed_precision.global_policy())
+    return policy.name == 'mixed_float16'
 
 
 def _derived(keras, mixin, optimizer, settings):
