@@ -95,6 +95,7 @@ class Communicators(JobCase):
         with unittest.mock.patch.dict(os.environ, environment):
             with self.assertRaisesRegex(ValueError, 'does not know the launcher'):
                 hvd.init(comm=self.world)
+            self.assertFalse(hvd.mpi_enabled())
 
 
 @need_mpi
@@ -102,6 +103,8 @@ class Threads(JobCase):
 
     def test_support_is_that_of_the_running_mpi(self):
         multiple = MPI.Query_thread() == MPI.THREAD_MULTIPLE
+        self.assertTrue(hvd.mpi_built())
+        self.assertTrue(hvd.mpi_enabled())
         self.assertIs(hvd.mpi_threads_supported(), multiple)
         hvd.barrier()
         hvd.shutdown()

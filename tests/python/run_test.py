@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """horovod.run: a function on all ranks; and what else starts jobs from Python."""
 
+import importlib.util
 import os
 import socket
 import subprocess
@@ -182,8 +183,10 @@ class Helpers(unittest.TestCase):
             self.assertEqual(get_env_rank_and_size(), (0, 1))
 
     def test_small_questions_are_answered(self):
-        self.assertFalse(util.mpi_built() or util.gloo_built() or util.ddl_built()
-                         or util.ccl_built() or util.cuda_built() or util.rocm_built())
+        self.assertTrue(util.gloo_built())
+        self.assertIs(util.mpi_built(), importlib.util.find_spec('mpi4py') is not None)
+        self.assertFalse(util.ddl_built() or util.ccl_built() or util.cuda_built()
+                         or util.rocm_built())
         self.assertEqual(util.nccl_built(), 0)
         self.assertTrue(util.extension_available('torch'))
         self.assertFalse(util.extension_available('nonsense'))

@@ -101,28 +101,32 @@ class HorovodBasics:
         """{number: ranks} of all process sets; private, but known to Horovod's tests."""
         return sets.registered()
 
-    # hvd has its own transports: shared memory and UCX. Scripts ask for Horovod's.
+    # hvd has its own transports: shared memory and UCX. Scripts ask for Horovod's, to learn what
+    # they may call: whatever Gloo can do, and communicators where mpi4py is there.
 
     def mpi_threads_supported(self):
         """Whether the MPI that the script started with mpi4py lets any thread call it."""
-        supported = mpi.threads_supported()
-        if supported is None:
-            raise ValueError('hvd does not use MPI, and this script has not started it with '
-                             'mpi4py, so nothing is known of MPI threads')
+        if not self.mpi_enabled():
+            raise ValueError('Horovod MPI is not enabled: hvd does not use MPI, and this script '
+                             'has not started it with mpi4py on the ranks of the job')
         membership.numbers()
-        return supported
+        return mpi.threads_supported()
 
     def mpi_enabled(self):
-        return False
+        """Whether the script shares the job with MPI: has started it, with mpi4py, on the ranks
+        that were launched."""
+        return mpi.is_shared()
 
     def mpi_built(self):
-        return False
+        """Whether mpi4py is installed, so that scripts can."""
+        return mpi.is_installed()
 
     def gloo_enabled(self):
-        return False
+        """True: what Gloo does in Horovod, hvd does without it and without MPI."""
+        return True
 
     def gloo_built(self):
-        return False
+        return True
 
     def nccl_built(self):
         """The version code of the NCCL that GPU tensors go by here; 0: there is none that is

@@ -5,8 +5,14 @@ mpi4py is never imported here, which would start MPI: a script that has a commun
 it.
 """
 
+import importlib.util
 import os
 import sys
+
+
+def is_installed():
+    """Whether scripts can use MPI with this Python."""
+    return importlib.util.find_spec('mpi4py') is not None
 
 
 def _module():
@@ -19,19 +25,30 @@ def is_communicator(thing):
     return module is not None and isinstance(thing, module.Comm)
 
 
-def threads_supported():
-    """Whether any thread may call MPI at any time; None where MPI is not running."""
+def _launched(world):
+    """How many ranks were launched; world.size where only MPI knows."""
+    launched = os.environ.get('HOROVOD_SIZE')
+    return int(launched) if os.environ.get('HVD_LAUNCH') and launched else world.size
+
+
+def is_shared():
+    """Whether the script has started MPI, and its world is the ranks that were launched."""
     module = _module()
-    if module is None or not module.Is_initialized() or module.Is_finalized():
-        return None
+    return (module is not None and module.Is_initialized() and not module.Is_finalized()
+            and _launched(module.COMM_WORLD) == module.COMM_WORLD.size)
+
+
+def threads_supported():
+    """Whether any thread may call the MPI that is running at any time."""
+    module = _module()
     return module.Query_thread() == module.THREAD_MULTIPLE
 
 
 def world_ranks(communicator):
     """The launcher's numbers of a communicator's members, in the communicator's order."""
     world = _module().COMM_WORLD
-    launched = os.environ.get('HOROVOD_SIZE')
-    if os.environ.get('HVD_LAUNCH') and launched and int(launched) != world.size:
+    launched = _launched(world)
+    if launched != world.size:
         raise ValueError(
             f'MPI.COMM_WORLD has {world.size} ranks, but {launched} were launched: this MPI does '
             'not know the launcher; start the script with mpirun, or with srun --hvd')
