@@ -75,12 +75,15 @@ run --sizes 8 --frobnicate
 report $? 'a wrong option is named, once, with status 2'
 
 run --sizes 8 --vs nobody
-[ $? -eq 1 ] && grep -q nobody "$work/out"
+[ $? -eq 2 ] && grep -q nobody "$work/out"
 report $? 'an unknown peer is named'
 
-run --sizes 8 --time 0.01 --csv "$work/none/csv"
-[ $? -eq 1 ] && grep -q 'none/csv' "$work/out"
-report $? 'a file that cannot be written is named'
+for option in csv json plot tune; do
+    run --sizes 8 "--$option" "$work/none/file"
+    [ $? -eq 2 ] && grep -q "^hvd-bench: --$option: cannot write .*none/file" "$work/out" &&
+        ! grep -q '^#' "$work/out" || break
+done
+report $? 'a file that cannot be written is named, before anything is measured'
 
 # skip_without MODULE PROMISE: fails, and reports the promise as skipped, where Python has none.
 skip_without()

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The command line of hvd-bench. */
 #include "contrib/bench/hvd_bench/options.h"
+#include "contrib/bench/hvd_bench/outputs.h"
 
 #include <string.h>
 
@@ -25,44 +26,120 @@ static int parse(const char *line, struct bench_options *options, struct hvd_err
     return bench_options_parse(argc, argv, options, err);
 }
 
-/* Whether the line is refused with a text that has this word in it. */
-static bool refuses(const char *line, const char *word)
-{
-    struct bench_options options;
-    struct hvd_error err = {0};
-    bool good =
-        parse(line, &options, &err) == HVD_ERR_ARG && strstr(err.text, word) != NULL;
+/* Lines that are refused: the text names the option or the value, and what was expected. */
+static const struct refusal {
+    const char *line, *named, *expected;
+} refusals[] = {
+    {"--sizzes 8", "--sizzes", "--help"},
+    {"-x", "-x", "--help"},
+    {"-yz allreduce", "-y", "--help"},
+    {"allreduces", "allreduces", "allgather"},
+    {"allreduce allreduce", "allreduce", "twice"},
+    {"--csv", "--csv", "value"},
+    {"--no-check=1", "--no-check=1", "takes no value"},
 
-    if (!good) {
-        tap_note("%s: \"%s\"", line, err.text);
-    }
-    return good;
-}
+    {"--sizes=", "--sizes", "expected sizes"},
+    {"--sizes ,", "--sizes", "expected sizes"},
+    {"--sizes 0", "--sizes", "write bytes"},
+    {"--sizes -8", "--sizes: \"-8\"", "write bytes"},
+    {"--sizes 8X", "--sizes: \"8X\"", "write bytes"},
+    {"--sizes 99999999999999999999", "--sizes", "write bytes"},
+    {"--sizes 9999999999G", "--sizes", "1024G at most"},
+    {"--sizes 64:8", "--sizes", "64:8 is empty"},
+    {"--sizes 8:64:1", "--sizes", "whole number above 1, not \"1\""},
+    {"--sizes 8:64:99999999999999999999", "--sizes", "whole number above 1"},
+    {"--sizes 8:", "--sizes", "write bytes"},
+    {"--dtype float31", "--dtype", "float32"},
+    {"--dtype float32,float32", "--dtype", "twice"},
+    {"--op mean", "--op", "average"},
+    {"--op=", "--op", "needs a name"},
+    {"--op sum,sum", "--op", "twice"},
+    {"--list lenet", "--list", "resnet50"},
+    {"--list vgg16,vgg16", "--list", "twice"},
+    {"--level mpi", "--level", "team"},
+    {"--level team,team", "--level", "twice"},
+    {"--vs=", "--vs", "needs a name"},
+    {"--vs nobody", "\"nobody\"", "gloo"},
+    {"--vs limi", "\"limi\"", "limit"},
+    {"--vs limit,limit", "--vs", "twice"},
+    {"--vs limit=3", "--vs", "limit=3"},
+    {"--vs gloo=", "gloo=", "path"},
+    {"--blocks 0", "--blocks", "from 1 to 1001"},
+    {"--blocks 1002", "--blocks", "from 1 to 1001"},
+    {"--blocks 3x", "--blocks", "\"3x\""},
+    {"--blocks 99999999999999999999", "--blocks", "from 1 to 1001"},
+    {"--iterations -1", "--iterations", "from 1"},
+    {"--warmup -1", "--warmup", "from 0"},
+    {"--warmup=", "--warmup", "from 0"},
+    {"--time nan", "--time", "seconds"},
+    {"--time inf", "--time", "seconds"},
+    {"--time 0", "--time", "above 0"},
+    {"--time 1e300", "--time", "at most"},
+
+    {"alltoall --inplace", "--inplace", "allreduce and broadcast"},
+    {"allgather --list resnet50", "--list", "allreduce and broadcast"},
+    {"allgather --shared", "--shared", "for allreduce"},
+    {"--wire float64", "--wire", "float16 or bfloat16"},
+    {"broadcast --wire float16", "--wire", "allreduce of float32"},
+    {"--dtype float32,int8 --wire float16", "--wire", "allreduce of float32"},
+    {"--op max --wire bfloat16", "--wire", "sum or average"},
+
+    {"--explain", "--explain", "a size"},
+    {"--explain allreduce", "--explain", "a size"},
+    {"--explain allreduce 0", "\"0\"", "write bytes"},
+    {"--explain allreduce 8 allgather", "--explain", "3 words"},
+    {"--explain allreduce 8 --csv x", "--explain", "--csv"},
+    {"--explain allreduce 8 --tune x", "--tune", "--explain"},
+    {"--layout 2,2", "--layout", "--explain"},
+    {"--tune x --csv y", "--tune", "--csv"},
+    {"--tune x --vs limit", "--tune", "--vs"},
+    {"--tune x --dtype float16", "--tune", "--dtype"},
+    {"--tune x alltoall", "--tune", "alltoall"},
+
+    {"--csv=", "--csv", "name of a file"},
+    {"--tune=", "--tune", "name of a file"},
+    {"--csv a --json a", "--csv and --json", "both write a"},
+    {"--plot a --csv a.png", "--csv and --plot", "both write a.png"},
+    {"--csv /nonexistent/a", "--csv", "directory /nonexistent/"},
+    {"--json /dev/null/a", "--json", "Not a directory"},
+    {"--plot /nonexistent/a", "--plot", "directory /nonexistent/"},
+    {"--json a --plot /nonexistent/a", "--plot", "directory /nonexistent/"},
+    {"--tune /nonexistent/a", "--tune", "directory /nonexistent/"},
+    {"--csv /", "--csv", "is a directory"},
+    {"--tune /etc/passwd", "--tune", "no table of algorithms"},
+    {"--tune builtin", "--tune", "another name"},
+};
 
 static void check_refusals(void)
 {
-    tap_ok(refuses("--sizzes 8", "--sizzes"), "an unknown option is named");
-    tap_ok(refuses("allreduces", "allreduces"), "an unknown collective is named");
-    tap_ok(refuses("--dtype float31", "float31") && refuses("--op mean", "mean") &&
-               refuses("--list lenet", "lenet") && refuses("--level mpi", "mpi"),
-           "unknown types, operations, lists and levels are named");
-    tap_ok(refuses("--sizes 8X", "8X"), "a wrong size is named");
-    tap_ok(refuses("--blocks 0", "--blocks") && refuses("--blocks 3x", "3x") &&
-               refuses("--iterations -1", "--iterations") &&
-               refuses("--time nan", "--time") && refuses("--time 0", "--time"),
-           "wrong numbers are named with their option");
-    tap_ok(refuses("--csv", "--csv"), "an option without its value is named");
-    tap_ok(refuses("alltoall --inplace", "--inplace") &&
-               refuses("allgather --list resnet50", "--list"),
-           "options that do not fit the collective are refused");
-    tap_ok(refuses("--wire float64", "float64") &&
-               refuses("broadcast --wire float16", "--wire") &&
-               refuses("--dtype float32,int8 --wire float16", "--wire") &&
-               refuses("--op max --wire bfloat16", "--wire"),
-           "--wire is for sums of float32, as 16-bit floats");
-    tap_ok(refuses("--explain", "--explain") && refuses("--explain allreduce", "size") &&
-               refuses("--layout 2,2", "--layout"),
-           "--explain needs a size, --layout needs --explain");
+    for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
+        const struct refusal *refusal = &refusals[i];
+        struct bench_options options;
+        struct hvd_error err = {0};
+        int status = parse(refusal->line, &options, &err);
+
+        status = status < 0 ? status : bench_outputs_check(&options, &err);
+        if (!tap_ok(status == HVD_ERR_ARG && strstr(err.text, refusal->named) != NULL &&
+                        strstr(err.text, refusal->expected) != NULL,
+                    "%s is refused", refusal->line)) {
+            tap_note("status %d: %s", status, err.text);
+        }
+    }
+}
+
+/* Names of thousands of characters do not fit a line of the table. */
+static void check_long(void)
+{
+    static char name[5001];
+    char *argv[] = {(char *)"hvd-bench", (char *)"--plot", name};
+    struct bench_options options;
+    struct hvd_error err = {0};
+
+    memset(name, 'x', sizeof(name) - 1);
+    tap_ok(bench_options_parse(3, argv, &options, &err) == 0 &&
+               bench_outputs_check(&options, &err) == HVD_ERR_ARG &&
+               strstr(err.text, "--plot") != NULL,
+           "a name that is too long is refused");
 }
 
 int main(void)
@@ -94,5 +171,6 @@ int main(void)
                strcmp(options.layout, "4,4") == 0,
            "what to explain");
     check_refusals();
+    check_long();
     return tap_done();
 }

@@ -12,20 +12,17 @@
 #include "contrib/bench/hvd_bench/lab.h"
 #include "contrib/bench/hvd_bench/measure.h"
 #include "contrib/bench/hvd_bench/options.h"
+#include "contrib/bench/hvd_bench/outputs.h"
 #include "contrib/bench/hvd_bench/peer_mpi.h"
 #include "contrib/bench/hvd_bench/report.h"
 #include "contrib/bench/hvd_bench/tune.h"
 #include "gpu_binding/env.h"
 
-static const struct peer {
-    const char *name;
-    bench_contender_maker create;
-} peers[] = {
-    {"mpi", bench_mpi_create},       {"mpich", bench_mpich_create},
-    {"oneccl", bench_oneccl_create}, {"gloo", bench_gloo_create},
-    {"limit", bench_limit_create},   {"ucx-limit", bench_ucx_limit_create},
-    {"one", bench_one_create},       {"builtin", bench_builtin_create},
-    {"torch", bench_torch_create},   {"horovod", bench_horovod_create},
+/* In the order of bench_peer_names. */
+static const bench_contender_maker peers[] = {
+    bench_mpi_create,   bench_mpich_create,     bench_oneccl_create, bench_gloo_create,
+    bench_limit_create, bench_ucx_limit_create, bench_one_create,    bench_builtin_create,
+    bench_torch_create, bench_horovod_create,
 };
 
 /* Every rank reads the same options; one of them says what is wrong. */
@@ -70,17 +67,14 @@ static int add(struct bench_field *field, const char *name, bench_contender_make
 /* NAME or NAME=PROGRAM. */
 static int add_peer(struct bench_field *field, const char *text, struct hvd_error *err)
 {
-    size_t length = strcspn(text, "=");
-    const char *program = text[length] == '=' ? text + length + 1 : NULL;
+    const char *equals = strchr(text, '=');
+    int peer = bench_peer_find(text, err);
 
-    for (size_t i = 0; i < sizeof(peers) / sizeof(peers[0]); i++) {
-        if (strlen(peers[i].name) == length &&
-            strncmp(text, peers[i].name, length) == 0) {
-            add(field, peers[i].name, peers[i].create, program);
-            return 0;
-        }
+    if (peer < 0) {
+        return peer;
     }
-    return hvd_fail(err, HVD_ERR_ARG, "--vs: no peer \"%s\", see --help", text);
+    add(field, bench_peer_names[peer], peers[peer], equals != NULL ? equals + 1 : NULL);
+    return 0;
 }
 
 /* Levels of hvd come first, the one that peers are compared with before the other. */
@@ -302,6 +296,11 @@ static int explain(const struct bench_options *options, struct hvd_error *err)
     return status;
 }
 
+static int exit_code(int status)
+{
+    return status == 0 ? 0 : status == HVD_ERR_ARG ? 2 : 1;
+}
+
 static int act(const struct bench_options *options, int argc, char **argv)
 {
     struct hvd_error err = {0};
@@ -318,9 +317,9 @@ static int act(const struct bench_options *options, int argc, char **argv)
         }
         return 0;
     case BENCH_EXPLAIN:
-        return explain(options, &err) == 0 ? 0 : 1;
+        return exit_code(explain(options, &err));
     default:
-        return measure(options, argc, argv, &err) == 0 ? 0 : 1;
+        return exit_code(measure(options, argc, argv, &err));
     }
 }
 
@@ -328,6 +327,7 @@ int main(int argc, char **argv)
 {
     static struct bench_options options;
     struct hvd_error err;
+    int status, outputs;
 
     if (bench_is_lab(argc, argv)) {
         return bench_lab(argc, argv);
@@ -336,13 +336,15 @@ int main(int argc, char **argv)
         return hvd_simulate(argc - 1, argv + 1);
     }
     bench_file_set_helper();
-    if (bench_options_parse(argc, argv, &options, &err) < 0) {
-        if (!speaks_first()) {
-            sleep(1); /* launchers end a job, rank 0 too, when any rank fails */
-            return 2;
-        }
+    status = bench_options_parse(argc, argv, &options, &err);
+    outputs = status == 0 ? bench_outputs_check(&options, &err) : 0;
+    if (status == 0 && outputs == 0) {
+        return act(&options, argc, argv);
+    }
+    if (speaks_first()) {
         fprintf(stderr, "hvd-bench: %s\n", err.text);
         return 2;
     }
-    return act(&options, argc, argv);
+    sleep(1); /* launchers end a job, rank 0 too, when any rank fails */
+    return status < 0 ? 2 : act(&options, argc, argv); /* rank 0 has files of its own */
 }

@@ -3,7 +3,6 @@
 #include "contrib/bench/hvd_bench/options.h"
 
 #include <getopt.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,6 +64,10 @@ static const struct option long_options[] = {
     {NULL, 0, NULL, 0},
 };
 
+enum {
+    MOST_SECONDS = 100000
+};
+
 static const char default_sizes[] = "8,64,1K,16K,256K,4M,64M";
 static const char tuned_sizes[] = "8,64,512,2K,8K,16K,32K,64K,128K,256K,1M,4M,16M,64M";
 
@@ -78,6 +81,12 @@ static int split(const char *option, char *text, struct bench_names *names,
         if (names->count == BENCH_MOST_NAMES) {
             return hvd_fail(err, HVD_ERR_ARG, "--%s: more than %d names", option,
                             BENCH_MOST_NAMES);
+        }
+        for (int i = 0; i < names->count; i++) {
+            if (strcmp(names->items[i], word) == 0) {
+                return hvd_fail(err, HVD_ERR_ARG, "--%s: \"%.100s\" is named twice",
+                                option, word);
+            }
         }
         names->items[names->count++] = word;
     }
@@ -95,11 +104,12 @@ static int read_dtypes(char *text, struct bench_options *options, struct hvd_err
     for (int i = 0; i < names.count && status == 0; i++) {
         int dtype = bench_dtype_find(names.items[i]);
 
-        if (dtype < 0 || options->dtype_count == HVD_DTYPE_COUNT) {
-            return hvd_fail(err, HVD_ERR_ARG,
-                            "--dtype: no data type \"%s\": float32, float16, bfloat16, "
-                            "float64, int32, ... as in hvd.h",
-                            names.items[i]);
+        if (dtype < 0) {
+            return hvd_fail(
+                err, HVD_ERR_ARG,
+                "--dtype: no data type \"%.100s\": float32, float16, bfloat16, "
+                "float64, int32, ... as in hvd.h",
+                names.items[i]);
         }
         options->dtypes[options->dtype_count++] = (enum hvd_dtype)dtype;
     }
@@ -115,10 +125,11 @@ static int read_ops(char *text, struct bench_options *options, struct hvd_error 
     for (int i = 0; i < names.count && status == 0; i++) {
         int op = bench_op_find(names.items[i]);
 
-        if (op < 0 || options->op_count == HVD_OP_COUNT) {
-            return hvd_fail(err, HVD_ERR_ARG,
-                            "--op: no operation \"%s\": sum, average, min, max, product",
-                            names.items[i]);
+        if (op < 0) {
+            return hvd_fail(
+                err, HVD_ERR_ARG,
+                "--op: no operation \"%.100s\": sum, average, min, max, product",
+                names.items[i]);
         }
         options->ops[options->op_count++] = (enum hvd_op)op;
     }
@@ -131,8 +142,8 @@ static int read_wire(const char *text, struct bench_options *options,
     int dtype = bench_dtype_find(text);
 
     if (dtype != HVD_FLOAT16 && dtype != HVD_BFLOAT16) {
-        return hvd_fail(err, HVD_ERR_ARG, "--wire takes float16 or bfloat16, not \"%s\"",
-                        text);
+        return hvd_fail(err, HVD_ERR_ARG,
+                        "--wire takes float16 or bfloat16, not \"%.100s\"", text);
     }
     options->wire = dtype;
     return 0;
@@ -146,10 +157,32 @@ static int read_lists(char *text, struct bench_options *options, struct hvd_erro
     for (int i = 0; i < options->lists.count && status == 0; i++) {
         if (bench_gradients_find(options->lists.items[i], &gradients) != 0) {
             return hvd_fail(err, HVD_ERR_ARG,
-                            "--list: no gradients of \"%s\": resnet50, resnet101, "
+                            "--list: no gradients of \"%.100s\": resnet50, resnet101, "
                             "inception3, vgg16, bert_base",
                             options->lists.items[i]);
         }
+    }
+    return status;
+}
+
+static int read_sizes(const char *text, struct bench_options *options,
+                      struct hvd_error *err)
+{
+    struct hvd_error inner = {0};
+
+    return bench_sizes_parse(text, &options->sizes, &inner) == 0
+               ? 0
+               : hvd_fail(err, HVD_ERR_ARG, "--sizes: %.400s", inner.text);
+}
+
+static int read_peers(char *text, struct bench_options *options, struct hvd_error *err)
+{
+    int status = split("vs", text, &options->peers, err);
+
+    for (int i = 0; i < options->peers.count && status == 0; i++) {
+        int peer = bench_peer_find(options->peers.items[i], err);
+
+        status = peer < 0 ? peer : 0;
     }
     return status;
 }
@@ -166,7 +199,8 @@ static int read_levels(char *text, struct bench_options *options, struct hvd_err
         } else if (strcmp(names.items[i], "runtime") == 0) {
             options->has_runtime_level = true;
         } else {
-            return hvd_fail(err, HVD_ERR_ARG, "--level: no level \"%s\": team, runtime",
+            return hvd_fail(err, HVD_ERR_ARG,
+                            "--level: no level \"%.100s\": team, runtime",
                             names.items[i]);
         }
     }
@@ -180,8 +214,9 @@ static int read_count(const char *option, const char *text, int least, int most,
     long number = strtol(text, &end, 10);
 
     if (end == text || *end != '\0' || number < least || number > most) {
-        return hvd_fail(err, HVD_ERR_ARG, "--%s takes a number from %d to %d, not \"%s\"",
-                        option, least, most, text);
+        return hvd_fail(err, HVD_ERR_ARG,
+                        "--%s takes a number from %d to %d, not \"%.100s\"", option,
+                        least, most, text);
     }
     *count = (int)number;
     return 0;
@@ -192,8 +227,10 @@ static int read_seconds(const char *text, double *seconds, struct hvd_error *err
     char *end;
     double number = strtod(text, &end);
 
-    if (end == text || *end != '\0' || !isfinite(number) || number <= 0) {
-        return hvd_fail(err, HVD_ERR_ARG, "--time takes seconds, not \"%s\"", text);
+    if (end == text || *end != '\0' || !(number > 0 && number <= MOST_SECONDS)) {
+        return hvd_fail(err, HVD_ERR_ARG,
+                        "--time takes seconds, above 0 and at most %d, not \"%.100s\"",
+                        MOST_SECONDS, text);
     }
     *seconds = number;
     return 0;
@@ -250,7 +287,7 @@ static int read_option(int option, char *text, struct bench_options *options,
 {
     switch (option) {
     case OPTION_SIZES:
-        return bench_sizes_parse(text, &options->sizes, err);
+        return read_sizes(text, options, err);
     case OPTION_DTYPE:
         return read_dtypes(text, options, err);
     case OPTION_OP:
@@ -262,7 +299,7 @@ static int read_option(int option, char *text, struct bench_options *options,
     case OPTION_LEVEL:
         return read_levels(text, options, err);
     case OPTION_VS:
-        return split("vs", text, &options->peers, err);
+        return read_peers(text, options, err);
     case OPTION_CSV:
         options->csv = text;
         return 0;
@@ -285,31 +322,44 @@ static int read_option(int option, char *text, struct bench_options *options,
     }
 }
 
+static int add_collective(const char *word, struct bench_options *options,
+                          struct hvd_error *err)
+{
+    int collective = bench_collective_find(word);
+
+    if (collective < 0) {
+        return hvd_fail(err, HVD_ERR_ARG,
+                        "no collective \"%.100s\": allreduce, allgather, broadcast, "
+                        "alltoall, reducescatter, barrier",
+                        word);
+    }
+    for (int i = 0; i < options->collective_count; i++) {
+        if (options->collectives[i] == (enum bench_collective)collective) {
+            return hvd_fail(err, HVD_ERR_ARG, "%s is named twice", word);
+        }
+    }
+    options->collectives[options->collective_count++] = (enum bench_collective)collective;
+    return 0;
+}
+
 /* COLLECTIVE..., of --explain COLLECTIVE BYTES. */
 static int read_words(int count, char **words, struct bench_options *options,
                       struct hvd_error *err)
 {
-    for (int i = 0; i < count; i++) {
-        int collective = bench_collective_find(words[i]);
+    int status = 0;
 
-        if (collective >= 0 && options->collective_count < BENCH_COLLECTIVES) {
-            options->collectives[options->collective_count++] =
-                (enum bench_collective)collective;
-        } else if (options->what != BENCH_EXPLAIN || i != 1) {
-            return hvd_fail(err, HVD_ERR_ARG,
-                            "no collective \"%s\": allreduce, allgather, broadcast, "
-                            "alltoall, reducescatter, barrier",
-                            words[i]);
-        } else if (bench_size_parse(words[i], &options->explain_bytes, err) < 0) {
-            return HVD_ERR_ARG;
-        }
-    }
-    if (options->what == BENCH_EXPLAIN && options->explain_bytes == 0) {
+    if (options->what == BENCH_EXPLAIN && count != 2) {
         return hvd_fail(err, HVD_ERR_ARG,
-                        "--explain needs a collective and a size: --explain allreduce "
-                        "64M");
+                        "--explain takes a collective and a size, as --explain allreduce "
+                        "64M, found %d word%s",
+                        count, count == 1 ? "" : "s");
     }
-    return 0;
+    for (int i = 0; i < count && status == 0; i++) {
+        status = options->what == BENCH_EXPLAIN && i == 1
+                     ? bench_size_parse(words[i], &options->explain_bytes, err)
+                     : add_collective(words[i], options, err);
+    }
+    return status;
 }
 
 static int complete(struct bench_options *options, struct hvd_error *err)
@@ -331,6 +381,50 @@ static int complete(struct bench_options *options, struct hvd_error *err)
     return 0;
 }
 
+/* The bit of an option in bench_options.given. */
+static unsigned bit(int option)
+{
+    return 1u << (option - OPTION_SIZES);
+}
+
+/* --explain and --tune refuse the options that they would ignore. */
+static int check_mode(const struct bench_options *options, struct hvd_error *err)
+{
+    static const int of_explain[] = {OPTION_EXPLAIN, OPTION_LAYOUT, OPTION_DTYPE,
+                                     OPTION_SHARED, 0};
+    static const int of_tune[] = {
+        OPTION_TUNE, OPTION_SIZES, OPTION_BLOCKS,   OPTION_WARM_UP,  OPTION_ITERATIONS,
+        OPTION_TIME, OPTION_CHECK, OPTION_NO_CHECK, OPTION_PROGRESS, 0};
+    bool explains = options->what == BENCH_EXPLAIN;
+    const int *may = explains ? of_explain : of_tune;
+    unsigned others = options->given;
+
+    if (!explains && options->what != BENCH_TUNE) {
+        return 0;
+    }
+    for (; *may != 0; may++) {
+        others &= ~bit(*may);
+    }
+    for (const struct option *option = long_options; option->name != NULL; option++) {
+        if ((others & bit(option->val)) != 0) {
+            return hvd_fail(err, HVD_ERR_ARG, "--%s goes without --%s",
+                            explains ? "explain" : "tune", option->name);
+        }
+    }
+    return 0;
+}
+
+/* What getopt_long does not know; word: where it is, but for letters. */
+static int fail_option(const char *word, struct hvd_error *err)
+{
+    if (optopt > 0 && optopt < OPTION_SIZES) {
+        return hvd_fail(err, HVD_ERR_ARG, "no option -%c, see --help", optopt);
+    }
+    return optopt > 0 ? hvd_fail(err, HVD_ERR_ARG, "%.*s takes no value, found %.100s",
+                                 (int)strcspn(word, "="), word, word)
+                      : hvd_fail(err, HVD_ERR_ARG, "no option %.100s, see --help", word);
+}
+
 int bench_options_parse(int argc, char **argv, struct bench_options *options,
                         struct hvd_error *err)
 {
@@ -346,16 +440,19 @@ int bench_options_parse(int argc, char **argv, struct bench_options *options,
         .warm_up = 5,
     };
     opterr = 0;
-    optind = 1;
+    optind = 0; /* begins anew, in the middle of a word, too */
     while (status == 0 &&
            (option = getopt_long(argc, argv, ":", long_options, NULL)) != -1) {
         if (option == ':') {
             return hvd_fail(err, HVD_ERR_ARG, "%s needs a value, see --help",
                             argv[optind - 1]);
         }
-        status = option == '?' ? hvd_fail(err, HVD_ERR_ARG, "no option %s, see --help",
-                                          argv[optind - 1])
+        options->given |= option == '?' ? 0 : bit(option);
+        status = option == '?' ? fail_option(argv[optind - 1], err)
                                : read_option(option, optarg, options, err);
+    }
+    if (status == 0) {
+        status = check_mode(options, err);
     }
     if (status == 0) {
         status = read_words(argc - optind, argv + optind, options, err);

@@ -56,6 +56,7 @@ struct bench_options {
     const char *tune; /* of BENCH_TUNE, the file to write */
     const char *layout; /* of BENCH_EXPLAIN, "4,4", or NULL: that of the job */
     int64_t explain_bytes;
+    unsigned given; /* of bench_options_parse */
 };
 
 /* Returns 0 or HVD_ERR_ARG, with a sentence that names what is wrong. The strings of argv must
@@ -69,6 +70,13 @@ void bench_help_print(FILE *out);
 int bench_dtype_find(const char *name);
 int bench_op_find(const char *name);
 const char *bench_op_name(enum hvd_op op);
+
+/* The names of --vs; the last is NULL. */
+extern const char *const bench_peer_names[];
+
+/* Of NAME or NAME=PROGRAM the index of the name; HVD_ERR_ARG for an unknown peer, and for one that
+ * takes no program or lacks its name. */
+int bench_peer_find(const char *text, struct hvd_error *err);
 
 /* Of all options at once: 0, or HVD_ERR_ARG with what does not go together. */
 int bench_options_check(const struct bench_options *options, struct hvd_error *err);

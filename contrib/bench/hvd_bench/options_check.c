@@ -39,8 +39,16 @@ int bench_options_check(const struct bench_options *options, struct hvd_error *e
                             bench_collective_name(collective));
         }
     }
-    if (options->what == BENCH_TUNE && options->lists.count + options->peers.count > 0) {
-        return hvd_fail(err, HVD_ERR_ARG, "--tune goes without --list and --vs");
+    /* An alltoall plans its second half while it runs, by the job's choices. */
+    for (int i = 0; options->what == BENCH_TUNE && i < options->collective_count; i++) {
+        enum bench_collective collective = options->collectives[i];
+
+        if (collective == BENCH_ALLTOALL || collective == BENCH_BARRIER) {
+            return hvd_fail(err, HVD_ERR_ARG,
+                            "--tune: there is nothing to choose for %s that could be "
+                            "timed alone",
+                            bench_collective_name(collective));
+        }
     }
     if (options->layout != NULL && options->what != BENCH_EXPLAIN) {
         return hvd_fail(err, HVD_ERR_ARG, "--layout is for --explain");

@@ -11,6 +11,9 @@
 #include <string.h>
 #include <strings.h>
 
+/* No machine has room for more, and sums of sizes stay far from the end of int64_t. */
+#define MOST_BYTES ((int64_t)1 << 40)
+
 static const char units[] = "KMG";
 
 /* The shift of a suffix; -1 when there is no such one. */
@@ -40,10 +43,12 @@ int bench_size_parse(const char *text, int64_t *bytes, struct hvd_error *err)
     shift = shift_of(end);
     if (end == text || shift < 0 || number <= 0 || errno != 0) {
         return hvd_fail(err, HVD_ERR_ARG,
-                        "\"%s\" is not a size: write bytes, as 8, 64K, 1M or 2G", text);
+                        "\"%.100s\" is not a size: write bytes, as 8, 64K, 1M or 2G",
+                        text);
     }
-    if (number > INT64_MAX >> shift) {
-        return hvd_fail(err, HVD_ERR_ARG, "\"%s\" is too large", text);
+    if (number > MOST_BYTES >> shift) {
+        return hvd_fail(err, HVD_ERR_ARG,
+                        "\"%.100s\" is too large, expected 1024G at most", text);
     }
     *bytes = (int64_t)number << shift;
     return 0;
@@ -60,7 +65,7 @@ static int add(struct bench_sizes *sizes, int64_t bytes, struct hvd_error *err)
 
 static int add_range(char *least_text, struct bench_sizes *sizes, struct hvd_error *err)
 {
-    char *most_text = strchr(least_text, ':'), *factor_text;
+    char *most_text = strchr(least_text, ':'), *factor_text, *end;
     int64_t least, most, factor = 2;
     int status;
 
@@ -68,10 +73,12 @@ static int add_range(char *least_text, struct bench_sizes *sizes, struct hvd_err
     factor_text = strchr(most_text, ':');
     if (factor_text != NULL) {
         *factor_text++ = '\0';
-        factor = strtol(factor_text, &factor_text, 10);
-        if (factor < 2 || *factor_text != '\0') {
+        factor = strtol(factor_text, &end, 10);
+        if (factor < 2 || factor > MOST_BYTES || *end != '\0') {
             return hvd_fail(err, HVD_ERR_ARG,
-                            "the factor of a range of sizes is a whole number above 1");
+                            "the factor of a range of sizes is a whole number above 1, "
+                            "not \"%.100s\"",
+                            factor_text);
         }
     }
     status = bench_size_parse(least_text, &least, err);
@@ -79,8 +86,8 @@ static int add_range(char *least_text, struct bench_sizes *sizes, struct hvd_err
         status = bench_size_parse(most_text, &most, err);
     }
     if (status == 0 && most < least) {
-        return hvd_fail(err, HVD_ERR_ARG, "the range of sizes %s:%s is empty", least_text,
-                        most_text);
+        return hvd_fail(err, HVD_ERR_ARG, "the range of sizes %.50s:%.50s is empty",
+                        least_text, most_text);
     }
     while (status == 0) {
         status = add(sizes, least, err);
@@ -113,7 +120,8 @@ int bench_sizes_parse(const char *text, struct bench_sizes *sizes, struct hvd_er
         }
     }
     if (status == 0 && found.count == 0) {
-        return hvd_fail(err, HVD_ERR_ARG, "\"%s\" names no size", text);
+        return hvd_fail(err, HVD_ERR_ARG, "expected sizes, as 8,64K,1M, found \"%.100s\"",
+                        text);
     }
     if (status == 0) {
         *sizes = found;

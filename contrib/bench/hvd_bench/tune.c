@@ -30,14 +30,6 @@ struct sweep {
     struct bench_sizes wanted; /* ascending */
 };
 
-static int kind_of(enum bench_collective collective)
-{
-    const char *name = bench_collective_name(collective);
-
-    /* An alltoall plans its second half while it runs, by the job's choices. */
-    return collective == BENCH_ALLTOALL ? -1 : hvd_collective_find(name);
-}
-
 static int compare_sizes(const void *a, const void *b)
 {
     const int64_t *one = a, *other = b;
@@ -50,7 +42,8 @@ static void begin(struct sweep *sweep, struct bench_field *field,
 {
     *sweep = (struct sweep){.field = field,
                             .collective = collective,
-                            .kind = (enum hvd_collective)kind_of(collective),
+                            .kind = (enum hvd_collective)hvd_collective_find(
+                                bench_collective_name(collective)),
                             .shape = hvd_shape_here(&field->job->layout),
                             .wanted = field->options->sizes};
     qsort(sweep->wanted.bytes, (size_t)sweep->wanted.count, sizeof(int64_t),
@@ -242,17 +235,8 @@ static int tune_all(struct sweep *sweep, struct bench_field *field,
                          TURNS * options->collective_count * options->sizes.count,
                          bench_now());
     for (int i = 0; i < options->collective_count && status == 0; i++) {
-        enum bench_collective collective = options->collectives[i];
-
-        if (kind_of(collective) < 0) {
-            status = hvd_fail(err, HVD_ERR_UNSUPPORTED,
-                              "--tune: there is nothing to choose for %s that could be "
-                              "timed alone",
-                              bench_collective_name(collective));
-        } else {
-            begin(sweep, field, collective);
-            status = tune_one(sweep, section, err);
-        }
+        begin(sweep, field, options->collectives[i]);
+        status = tune_one(sweep, section, err);
     }
     return status;
 }
