@@ -108,6 +108,8 @@ if skip_without matplotlib "$promise"; then
     status=$?
     [ -s "$work/plot.png" ] && grep -q '<svg' "$work/plot.svg" || status=1
     report $status "$promise"
+    grep -q "2 ranks on 1 node, layout 1 x 2: $(uname -n), [0-9]* core" "$work/plot.svg"
+    report $? 'whose title has ranks, layout and machine'
 fi
 
 "$bench" --help >"$work/out" 2>&1

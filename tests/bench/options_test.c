@@ -90,6 +90,8 @@ static const struct refusal {
     {"--explain allreduce 8 allgather", "--explain", "3 words"},
     {"--explain allreduce 8 --csv x", "--explain", "--csv"},
     {"--explain allreduce 8 --tune x", "--tune", "--explain"},
+    {"barrier --plot x", "--plot", "besides barrier"},
+    {"--list vgg16 --plot x", "--plot", "--sizes"},
     {"--layout 2,2", "--layout", "--explain"},
     {"--tune x --csv y", "--tune", "--csv"},
     {"--tune x --vs limit", "--tune", "--vs"},

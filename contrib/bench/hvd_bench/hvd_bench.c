@@ -15,6 +15,7 @@
 #include "contrib/bench/hvd_bench/outputs.h"
 #include "contrib/bench/hvd_bench/peer_mpi.h"
 #include "contrib/bench/hvd_bench/report.h"
+#include "contrib/bench/hvd_bench/report_files.h"
 #include "contrib/bench/hvd_bench/tune.h"
 #include "gpu_binding/env.h"
 
@@ -206,7 +207,10 @@ static int measure_all(struct bench_field *field, int argc, char **argv,
         status = measure_collective(field, &report, field->options->collectives[i], err);
     }
     bench_progress_erase(&field->progress);
-    ended = writes ? bench_report_end(&report, status == 0 ? err : NULL) : 0;
+    ended = writes ? bench_files_end(&report, status == 0 ? err : NULL) : 0;
+    if (writes && status == 0 && ended == 0) {
+        ended = bench_report_draw(&report, err);
+    }
     return status < 0 ? status : bench_job_agree(ended, err);
 }
 

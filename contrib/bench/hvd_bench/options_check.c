@@ -22,6 +22,17 @@ static int check_wire(const struct bench_options *options, struct hvd_error *err
                           "average");
 }
 
+/* Lists without sizes have none, and so has a barrier. */
+static bool has_sizes(const struct bench_options *options)
+{
+    bool has_tensors = options->collective_count == 0;
+
+    for (int i = 0; i < options->collective_count; i++) {
+        has_tensors = has_tensors || options->collectives[i] != BENCH_BARRIER;
+    }
+    return has_tensors && (options->sizes.count > 0 || options->lists.count == 0);
+}
+
 int bench_options_check(const struct bench_options *options, struct hvd_error *err)
 {
     for (int i = 0; i < options->collective_count; i++) {
@@ -49,6 +60,11 @@ int bench_options_check(const struct bench_options *options, struct hvd_error *e
                             "timed alone",
                             bench_collective_name(collective));
         }
+    }
+    if (options->plot != NULL && !has_sizes(options)) {
+        return hvd_fail(err, HVD_ERR_ARG,
+                        "--plot draws time against size: expected --sizes, and a "
+                        "collective besides barrier");
     }
     if (options->layout != NULL && options->what != BENCH_EXPLAIN) {
         return hvd_fail(err, HVD_ERR_ARG, "--layout is for --explain");

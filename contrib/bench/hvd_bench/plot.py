@@ -7,7 +7,7 @@
 For each collective, type and operation: the time and the bus bandwidth against the size, one line
 for each library, with the quartiles as a band. Results of jobs of different sizes are told apart
 by their ranks, and a third picture shows how many times faster hvd is than each peer, at the
-largest size, against the ranks. Needs matplotlib (Debian: python3-matplotlib).
+largest size, against the ranks. --check instead of files: whether anything can be drawn. Needs matplotlib (Debian: python3-matplotlib).
 """
 
 import collections
@@ -46,19 +46,38 @@ def title_of(row):
     return ' '.join(words) + (', in place' if row['in_place'] else '')
 
 
+def plural(count, thing):
+    return f'{count} {thing}' + ('' if count == 1 else 's')
+
+
+def machine_of(document):
+    """Ranks, layout and machine, in a line."""
+    nodes, each = document['nodes'], document['layout'].split(',')
+    layout = f'{nodes} x {each[0]}' if len(set(each)) == 1 else ','.join(each[:8])
+    hosts = document['hosts']
+    machine = [', '.join(hosts[:2]) + (', ...' if len(hosts) > 2 else ''),
+               plural(document['cores'], 'core')]
+    machine += [document['processor']] if document.get('processor') else []
+    return (f"{plural(document['ranks'], 'rank')} on {plural(nodes, 'node')}, layout {layout}: "
+            + ', '.join(machine))
+
+
 def read(paths):
-    """{title: {(who, ranks): [rows by size]}}; lists of gradients are not on the size axis."""
+    """{title: {(who, ranks): [rows by size]}}, and a line on each machine; lists of gradients are
+    not on the size axis."""
+    machines = {}
     pictures = collections.defaultdict(lambda: collections.defaultdict(list))
     for path in paths:
         with open(path) as file:
             document = json.load(file)
+        machines[machine_of(document)] = True
         for row in document['rows']:
             if not row['list'] and row['bytes'] > 0:
                 pictures[title_of(row)][row['who'], row['ranks']].append(row)
     for lines in pictures.values():
         for rows in lines.values():
             rows.sort(key=lambda row: row['bytes'])
-    return pictures
+    return pictures, list(machines)
 
 
 def size_axis(axes):
@@ -101,7 +120,7 @@ def draw_speed_up(axes, lines):
     axes.grid(True, color='#dddddd', linewidth=0.6)
 
 
-def draw(pictures, has_ranks):
+def draw(pictures, machines, has_ranks):
     columns = 3 if has_ranks else 2
     figure, grid = plt.subplots(len(pictures), columns, squeeze=False,
                                 figsize=(5.5 * columns, 4 * len(pictures)))
@@ -118,20 +137,23 @@ def draw(pictures, has_ranks):
         for axes in rest:
             draw_speed_up(axes, lines)
             axes.legend(fontsize='small', frameon=False)
+    figure.suptitle('\n'.join(machines), fontsize='medium')
     figure.tight_layout()
     return figure
 
 
 def main():
+    if sys.argv[1:] == ['--check']:
+        return
     outputs = [path for path in sys.argv[1:] if path.endswith(('.png', '.svg'))]
     inputs = [path for path in sys.argv[1:] if path not in outputs]
     if not inputs or not outputs:
         sys.exit(__doc__)
-    pictures = read(inputs)
+    pictures, machines = read(inputs)
     if not pictures:
         sys.exit(f'plot.py: nothing with a size in {", ".join(inputs)}')
     ranks = {ranks for lines in pictures.values() for _, ranks in lines}
-    figure = draw(pictures, len(ranks) > 1)
+    figure = draw(pictures, machines, len(ranks) > 1)
     for path in outputs:
         figure.savefig(path, dpi=130)
         print(f'wrote {os.path.abspath(path)}')

@@ -21,6 +21,25 @@ const char *bench_layout_write(const struct hvd_layout *layout, char *text, size
     return text;
 }
 
+const char *bench_processor_read(char *name, size_t room)
+{
+    FILE *info = fopen("/proc/cpuinfo", "re");
+    char line[256];
+
+    name[0] = '\0';
+    while (info != NULL && name[0] == '\0' && fgets(line, sizeof(line), info) != NULL) {
+        const char *colon = strchr(line, ':');
+
+        if (strncmp(line, "model name", 10) == 0 && colon != NULL) {
+            snprintf(name, room, "%.*s", (int)strcspn(colon + 2, "\n"), colon + 2);
+        }
+    }
+    if (info != NULL) {
+        fclose(info);
+    }
+    return name;
+}
+
 static void print_head(const struct bench_field *field)
 {
     const struct hvd_layout *layout = &field->job->layout;
@@ -43,10 +62,18 @@ static void print_head(const struct bench_field *field)
 int bench_report_begin(struct bench_report *report, struct bench_field *field, int argc,
                        char **argv, struct hvd_error *err)
 {
+    int status = 0;
+
     *report = (struct bench_report){.field = field};
-    print_head(field);
-    fflush(stdout);
-    return bench_files_begin(report, argc, argv, err);
+    if (field->options->plot != NULL) {
+        status = bench_plot_check(err);
+    }
+    if (status == 0) {
+        print_head(field);
+        fflush(stdout);
+        status = bench_files_begin(report, argc, argv, err);
+    }
+    return status;
 }
 
 static void print_columns(const struct bench_report *report)
@@ -108,10 +135,9 @@ void bench_report_rows(struct bench_report *report, const struct bench_work *wor
     fflush(stdout);
 }
 
-int bench_report_end(struct bench_report *report, struct hvd_error *err)
+int bench_report_draw(const struct bench_report *report, struct hvd_error *err)
 {
     const char *plot = report->field->options->plot;
-    int status = bench_files_end(report, err);
 
-    return status < 0 || plot == NULL ? status : bench_plot(report->json_path, plot, err);
+    return plot == NULL ? 0 : bench_plot(report->json_path, plot, err);
 }

@@ -26,9 +26,11 @@ int bench_report_begin(struct bench_report *report, struct bench_field *field, i
 void bench_report_rows(struct bench_report *report, const struct bench_work *work,
                        const struct bench_row *rows);
 
-/* Closes the files; those of a run that failed are left as they are. HVD_ERR_SYS when not
- * all could be written. */
-int bench_report_end(struct bench_report *report, struct hvd_error *err);
+/* Draws what --plot asks for, after the end of a run that succeeded. */
+int bench_report_draw(const struct bench_report *report, struct hvd_error *err);
+
+/* The processor by the name that Linux has for it, or "". */
+const char *bench_processor_read(char *name, size_t room);
 
 /* "2 hosts: node0 2, node1 2" as a layout, "2,2". Returns text. */
 const char *bench_layout_write(const struct hvd_layout *layout, char *text, size_t room);

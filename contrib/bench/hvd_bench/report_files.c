@@ -149,8 +149,10 @@ static void begin_json(const struct bench_report *report, int argc, char **argv)
         fputs(node > 0 ? ", " : "", report->json);
         write_json_text(report->json, hvd_host(hvd_layout_rank(layout, node, 0)));
     }
+    fputs("],\n \"processor\": ", report->json);
+    write_json_text(report->json, bench_processor_read(text, sizeof(text)));
     fprintf(report->json,
-            "],\n \"cores\": %ld, \"load\": [%.2f, %.2f, %.2f], \"blocks\": %d,\n"
+            ",\n \"cores\": %ld, \"load\": [%.2f, %.2f, %.2f], \"blocks\": %d,\n"
             " \"rows\": [",
             sysconf(_SC_NPROCESSORS_ONLN), load[0], load[1], load[2],
             report->field->options->blocks);

@@ -10,6 +10,7 @@
 
 #include "collectives/schedule/choice_here.h"
 #include "contrib/bench/hvd_bench/alternatives.h"
+#include "contrib/bench/hvd_bench/report.h"
 #include "contrib/bench/hvd_bench/sizes.h"
 #include "contrib/bench/hvd_bench/tune_file.h"
 
@@ -190,25 +191,6 @@ static int tune_one(struct sweep *sweep, struct hvd_choice_section *section,
     return 0;
 }
 
-/* The processor by the name that Linux has for it, or "". */
-static void read_processor(char *name, size_t room)
-{
-    FILE *info = fopen("/proc/cpuinfo", "re");
-    char line[256];
-
-    name[0] = '\0';
-    while (info != NULL && name[0] == '\0' && fgets(line, sizeof(line), info) != NULL) {
-        const char *colon = strchr(line, ':');
-
-        if (strncmp(line, "model name", 10) == 0 && colon != NULL) {
-            snprintf(name, room, ", %.*s", (int)strcspn(colon + 2, "\n"), colon + 2);
-        }
-    }
-    if (info != NULL) {
-        fclose(info);
-    }
-}
-
 static void describe(struct hvd_choice_section *section)
 {
     time_t now = time(NULL);
@@ -219,10 +201,11 @@ static void describe(struct hvd_choice_section *section)
         strftime(date, sizeof(date), "%Y-%m-%d %H:%M UTC", &when);
     }
     gethostname(host, sizeof(host) - 1);
-    read_processor(processor, sizeof(processor));
+    bench_processor_read(processor, sizeof(processor));
     snprintf(section->measured, sizeof(section->measured),
-             "by hvd-bench --tune of hvd %s, %s, on %s: %ld cpus%s", hvd_version(), date,
-             host, sysconf(_SC_NPROCESSORS_ONLN), processor);
+             "by hvd-bench --tune of hvd %s, %s, on %s: %ld cpus%s%s", hvd_version(),
+             date, host, sysconf(_SC_NPROCESSORS_ONLN), processor[0] != '\0' ? ", " : "",
+             processor);
 }
 
 static int tune_all(struct sweep *sweep, struct bench_field *field,
