@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "collectives/run/choice_file.h"
+#include "contrib/bench/hvd_bench/explain.h"
 #include "tests/tap.h"
 
 static char path[64];
@@ -69,6 +70,34 @@ static void append(const char *text)
     fclose(file);
 }
 
+static bool is_uneven(const char *text, char *remark, size_t room)
+{
+    struct hvd_layout layout;
+    bool uneven;
+
+    if (bench_layout_parse(text, &layout, NULL) != 0) {
+        exit(1);
+    }
+    uneven = bench_tune_is_uneven(&layout, remark, room);
+    hvd_layout_finish(&layout);
+    return uneven;
+}
+
+static void test_uneven(void)
+{
+    char text[400] = "";
+
+    tap_ok(!is_uneven("4,4", text, sizeof(text)) && !is_uneven("8", text, sizeof(text)),
+           "a layout of equal nodes needs no remark");
+    tap_ok(is_uneven("7,1", text, sizeof(text)) && strstr(text, "is 7,1,") != NULL &&
+               strstr(text, "[nodes=2 ranks=7]") != NULL &&
+               strstr(text, "--nodes=2 --ntasks-per-node=4") != NULL,
+           "of 7,1 it says which jobs use the section, and how to get 4,4");
+    tap_ok(is_uneven("3,3,2", text, sizeof(text)) &&
+               strstr(text, "--nodes=3 --ntasks-per-node=3") != NULL,
+           "ranks that cannot be spread evenly become more");
+}
+
 int main(void)
 {
     char folder[] = "/tmp/tune_file.XXXXXX";
@@ -102,5 +131,6 @@ int main(void)
     tap_ok(bench_tune_file_write(path, &one, &err) == HVD_ERR_SYS &&
                strstr(err.text, path) != NULL,
            "a file that cannot be written is named");
+    test_uneven();
     return tap_done();
 }

@@ -78,6 +78,18 @@ int bench_layout_parse(const char *text, struct hvd_layout *layout, struct hvd_e
     return status;
 }
 
+const char *bench_layout_write(const struct hvd_layout *layout, char *text, size_t room)
+{
+    size_t used = 0;
+
+    text[0] = '\0';
+    for (int node = 0; node < layout->nodes && used < room; node++) {
+        used += (size_t)snprintf(text + used, room - used, "%s%d", node > 0 ? "," : "",
+                                 hvd_layout_local_size(layout, node));
+    }
+    return text;
+}
+
 static const enum hvd_collective kinds[BENCH_COLLECTIVES] = {
     [BENCH_ALLREDUCE] = HVD_COLL_ALLREDUCE,
     [BENCH_ALLGATHER] = HVD_COLL_ALLGATHER,

@@ -31,4 +31,7 @@ int bench_explain(const struct bench_explain_query *query, FILE *out,
 int bench_layout_parse(const char *text, struct hvd_layout *layout,
                        struct hvd_error *err);
 
+/* The same the other way round. Returns text. */
+const char *bench_layout_write(const struct hvd_layout *layout, char *text, size_t room);
+
 #endif

@@ -7,19 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "contrib/bench/hvd_bench/explain.h"
 #include "contrib/bench/hvd_bench/report_files.h"
-
-const char *bench_layout_write(const struct hvd_layout *layout, char *text, size_t room)
-{
-    size_t used = 0;
-
-    text[0] = '\0';
-    for (int node = 0; node < layout->nodes && used < room; node++) {
-        used += (size_t)snprintf(text + used, room - used, "%s%d", node > 0 ? "," : "",
-                                 hvd_layout_local_size(layout, node));
-    }
-    return text;
-}
 
 const char *bench_processor_read(char *name, size_t room)
 {

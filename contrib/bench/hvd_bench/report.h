@@ -32,7 +32,4 @@ int bench_report_draw(const struct bench_report *report, struct hvd_error *err);
 /* The processor by the name that Linux has for it, or "". */
 const char *bench_processor_read(char *name, size_t room);
 
-/* "2 hosts: node0 2, node1 2" as a layout, "2,2". Returns text. */
-const char *bench_layout_write(const struct hvd_layout *layout, char *text, size_t room);
-
 #endif

@@ -7,6 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "contrib/bench/hvd_bench/explain.h"
+
 enum {
     FIELDS = 24,
     FIELD_ROOM = 48

@@ -241,10 +241,15 @@ int bench_tune(struct bench_field *field, struct hvd_error *err)
     struct hvd_shape shape = hvd_shape_of(&field->job->layout);
     struct hvd_choice_section section = {.least = shape, .most = shape};
     struct sweep *sweep = malloc(sizeof(*sweep));
+    char remark[400];
     int status;
 
     if (sweep == NULL) {
         return hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
+    }
+    if (field->job->rank == 0 &&
+        bench_tune_is_uneven(&field->job->layout, remark, sizeof(remark))) {
+        fprintf(stderr, "hvd-bench: warning: %s\n", remark);
     }
     status = field->job->size > 1
                  ? tune_all(sweep, field, &section, err)

@@ -2,12 +2,12 @@
 /* The file that --tune writes. */
 #include "contrib/bench/hvd_bench/tune_file.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "collectives/run/choice_file.h"
+#include "contrib/bench/hvd_bench/explain.h"
 
 static const char head[] =
     "# Which algorithm hvd takes, by the size in bytes from which on it holds.\n"
@@ -16,6 +16,24 @@ static const char head[] =
     "# that fits is taken, for which nodes=2-16 names several. hvd-bench --tune writes "
     "it,\n"
     "# hvd-bench --explain COLLECTIVE SIZE shows what comes of it.\n";
+
+bool bench_tune_is_uneven(const struct hvd_layout *layout, char *text, size_t room)
+{
+    struct hvd_shape shape = hvd_shape_of(layout);
+    int each = (layout->size + layout->nodes - 1) / layout->nodes;
+    char found[64];
+
+    if (hvd_layout_is_homogeneous(layout)) {
+        return false;
+    }
+    snprintf(text, room,
+             "--tune: the layout is %s, ranks of each node: section [nodes=%d ranks=%d], "
+             "which comes of it, is only for jobs of %d nodes where the fullest has %d "
+             "ranks. For %d on each: srun --nodes=%d --ntasks-per-node=%d",
+             bench_layout_write(layout, found, sizeof(found)), shape.nodes, shape.ranks,
+             shape.nodes, shape.ranks, each, shape.nodes, each);
+    return true;
+}
 
 /* The lines [*begin, *end) of a section, counted from 1, or begin 0: it is not there. */
 static void find_lines(const struct hvd_choice_table *table,
