@@ -114,7 +114,8 @@ int hvd_run_reduce_shared(struct hvd_run *run, const struct hvd_step *step)
     while (left > 0 && status == 0) {
         size_t bytes = left < BLOCK_BYTES ? left : BLOCK_BYTES;
 
-        status = reduce_block(run, step, begin, &bytes);
+        status = hvd_team_may_store(run->team) ? reduce_block(run, step, begin, &bytes)
+                                               : HVD_INPROGRESS;
         begin += (int64_t)bytes;
         left -= bytes;
     }

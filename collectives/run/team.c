@@ -199,6 +199,11 @@ bool hvd_team_begin_stores(const struct hvd_team *team)
     return hvd_shm_region_begin_stores(team->region);
 }
 
+bool hvd_team_may_store(const struct hvd_team *team)
+{
+    return hvd_shm_region_may_store(team->region);
+}
+
 void hvd_team_end_stores(const struct hvd_team *team)
 {
     hvd_shm_region_end_stores(team->region);

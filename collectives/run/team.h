@@ -67,6 +67,7 @@ int hvd_team_write(const struct hvd_team *team, int local_rank, uint64_t address
 int hvd_team_find_shared(const struct hvd_team *team, int local_rank,
                          const struct hvd_shared_place *place, char **out);
 bool hvd_team_begin_stores(const struct hvd_team *team);
+bool hvd_team_may_store(const struct hvd_team *team);
 void hvd_team_end_stores(const struct hvd_team *team);
 
 /* Whether a member of my node, by its local rank in layout, has signalled often enough: its

@@ -11,10 +11,14 @@
 
 #include "collectives/control/fork_close.h"
 #include "collectives/shm/shm_state.h"
+#include "gpu_binding/log.h"
+
+/* What is there twice for a moment. */
+static const size_t withdrawn_at_once = 64 << 20;
 
 struct piece {
     struct piece *next;
-    uint64_t number;
+    uint64_t number; /* 0: withdrawn */
     pid_t owner; /* a forked child has the mapping, and no part in it */
     int fd;
     char *map; /* the first page, then the memory */
@@ -158,6 +162,65 @@ bool hvd_shared_destroy(void *memory)
     return true;
 }
 
+/* --- withdrawing --- */
+
+/* Writes to each page what is there, in one go with what other threads write: the kernel gives this
+ * process a copy of its own. (A compiler may make a mere load of adding 0.) */
+static void copy_pages(char *at, size_t bytes)
+{
+    const size_t page = hvd_shm_round_to_page(1);
+
+    for (size_t done = 0; done < bytes; done += page) {
+        _Atomic char *byte = (_Atomic char *)(at + done);
+        char seen = atomic_load(byte);
+
+        while (!atomic_compare_exchange_weak(byte, &seen, seen)) {
+        }
+    }
+}
+
+/* One mapping takes the other's place in one go, too: no thread finds nothing there, and no store of
+ * this process is lost. */
+static int withdraw_range(const struct piece *piece, size_t at, size_t bytes)
+{
+    if (mmap(piece->map + at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED,
+             piece->fd, (off_t)at) == MAP_FAILED) {
+        return HVD_ERR_SYS;
+    }
+    copy_pages(piece->map + at, bytes);
+    hvd_shm_unback(piece->fd, at, bytes); /* copies stay */
+    return 0;
+}
+
+static int withdraw(struct piece *piece)
+{
+    int status = 0;
+
+    piece->number = 0;
+    for (size_t at = 0; status == 0 && at < piece->map_bytes; at += withdrawn_at_once) {
+        size_t left = piece->map_bytes - at;
+
+        status = withdraw_range(piece, at,
+                                left < withdrawn_at_once ? left : withdrawn_at_once);
+    }
+    return status;
+}
+
+bool hvd_shared_withdraw(void)
+{
+    bool is_done = true;
+
+    pthread_mutex_lock(&lock);
+    for (struct piece *piece = pieces; piece != NULL; piece = piece->next) {
+        if (piece->number != 0 && piece->owner == getpid() && withdraw(piece) != 0) {
+            hvd_log(HVD_LOG_ERROR, "cannot take shared memory back from other ranks: %m");
+            is_done = false;
+        }
+    }
+    pthread_mutex_unlock(&lock);
+    return is_done;
+}
+
 static bool is_within(const struct piece *piece, uintptr_t at, size_t bytes)
 {
     uintptr_t begin = (uintptr_t)piece->map + piece->first;
@@ -175,8 +238,8 @@ bool hvd_shared_find(const void *memory, size_t bytes, struct hvd_shared_place *
     }
     pthread_mutex_lock(&lock);
     piece = pieces;
-    while (piece != NULL &&
-           (piece->owner != getpid() || !is_within(piece, (uintptr_t)memory, bytes))) {
+    while (piece != NULL && (piece->number == 0 || piece->owner != getpid() ||
+                             !is_within(piece, (uintptr_t)memory, bytes))) {
         piece = piece->next;
     }
     if (piece != NULL) {

@@ -32,7 +32,12 @@ int hvd_shared_create(size_t bytes, void **out, struct hvd_error *err);
  * fine. False: no piece begins there. */
 bool hvd_shared_destroy(void *memory);
 
-/* Whether the bytes, at least one, are part of one piece; then *place tells where. Costs
+/* Makes all pieces the process's alone, with what is in them, while other threads use them: what
+ * another process stores from now on into what it has mapped is not seen here. They cannot be
+ * shared any more. False, logged: some may still be seen. */
+bool hvd_shared_withdraw(void);
+
+/* Whether the bytes, at least one, are part of one piece that can be shared; then *place tells where. Costs
  * next to nothing in a process without pieces. */
 bool hvd_shared_find(const void *memory, size_t bytes, struct hvd_shared_place *place);
 

@@ -178,22 +178,28 @@ int hvd_shared_map(struct hvd_shm *shm, int local_rank,
     return status;
 }
 
-/* Either this rank sees that another one hides, or that one sees this one write. */
-bool hvd_shared_begin_stores(struct hvd_shm *shm)
+bool hvd_shared_may_store(const struct hvd_shm *shm)
 {
-    struct hvd_shm_line *own = hvd_shm_line_of(shm, shm->local_rank);
-
-    atomic_store(&own->writes_to, HVD_SHM_WRITES_TO_ALL);
     for (int i = 0; i < shm->sizes.local_size; i++) {
         if (atomic_load(&hvd_shm_line_of(shm, i)->hides) != 0) {
-            atomic_store(&own->writes_to, 0);
             return false;
         }
     }
     return true;
 }
 
+/* Either this rank sees that another one hides, or that one sees this one write. */
+bool hvd_shared_begin_stores(struct hvd_shm *shm)
+{
+    hvd_shm_say_writes(shm, HVD_SHM_WRITES_TO_ALL);
+    if (!hvd_shared_may_store(shm)) {
+        hvd_shm_say_writes(shm, 0);
+        return false;
+    }
+    return true;
+}
+
 void hvd_shared_end_stores(struct hvd_shm *shm)
 {
-    atomic_store(&hvd_shm_line_of(shm, shm->local_rank)->writes_to, 0);
+    hvd_shm_say_writes(shm, 0);
 }

@@ -23,9 +23,10 @@ bool hvd_shared_can_map(const struct hvd_shm *shm, int local_rank);
 int hvd_shared_map(struct hvd_shm *shm, int local_rank,
                    const struct hvd_shared_place *place, char **out);
 
-/* Between the two this rank may write to the shared memory of all local ranks. False: one
- * of them has hidden, and nothing is to be written. */
+/* Between the two this rank may write to the shared memory of all local ranks, and asks again now
+ * and then: one that hides waits for so long. False: one has hidden, and nothing is to be written. */
 bool hvd_shared_begin_stores(struct hvd_shm *shm);
+bool hvd_shared_may_store(const struct hvd_shm *shm);
 void hvd_shared_end_stores(struct hvd_shm *shm);
 
 void hvd_shared_unmap(struct hvd_shm *shm); /* all */

@@ -135,6 +135,7 @@ void hvd_shm_destroy(struct hvd_shm *shm)
         return;
     }
     hvd_shared_unmap(shm);
+    hvd_shm_take_leave(shm);
     free(shm->places);
     if (shm->node != NULL) {
         munmap(shm->node, shm->node_bytes);

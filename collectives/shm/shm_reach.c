@@ -3,8 +3,11 @@
 #include "collectives/shm/shm_reach.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -25,6 +28,34 @@ enum verdict {
     CAN_MAP, /* shared memory, too */
 };
 
+static char *make_door(void)
+{
+    void *door = mmap(NULL, hvd_shm_round_to_page(1), PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    return door != MAP_FAILED ? door : NULL;
+}
+
+/* A door that somebody may still try stays shut for ever: nothing else must come to lie there. */
+void hvd_shm_take_leave(struct hvd_shm *shm)
+{
+    if (shm->door != NULL && !shm->is_door_kept) {
+        munmap(shm->door, hvd_shm_round_to_page(1));
+    }
+}
+
+void hvd_shm_say_writes(struct hvd_shm *shm, int32_t writes_to)
+{
+    static _Thread_local pid_t self;
+    struct hvd_shm_line *own = hvd_shm_line_of(shm, shm->local_rank);
+
+    if (self == 0) {
+        self = gettid();
+    }
+    atomic_store_explicit(&own->writer, self, memory_order_relaxed);
+    atomic_store(&own->writes_to, writes_to);
+}
+
 void hvd_shm_introduce(struct hvd_shm *shm)
 {
     struct hvd_shm_line *line = hvd_shm_line_of(shm, shm->local_rank);
@@ -35,7 +66,9 @@ void hvd_shm_introduce(struct hvd_shm *shm)
     line->secret = shm->secret;
     line->fd = shm->fd;
     line->secret_at = (uint64_t)(uintptr_t)&shm->secret;
-    if (!shm->sizes.reaches || shm->secret == 0) {
+    shm->door = make_door();
+    line->door_at = (uint64_t)(uintptr_t)shm->door;
+    if (!shm->sizes.reaches || shm->secret == 0 || shm->door == NULL) {
         atomic_store(&line->verdict, CANNOT);
     }
     atomic_store(&line->pid, (int32_t)getpid());
@@ -100,12 +133,16 @@ int hvd_shm_read(const struct hvd_shm *shm, int local_rank, uint64_t address, vo
 }
 
 /* That the pid goes to another process between two calls would take all other pids in
- * between. */
+ * between. The door is written first: the kernel goes on to the data only if it is open, so that
+ * a writer that is stopped before the call, or between the calls, writes nothing later. */
 static int write_there(const struct hvd_shm *shm, int local_rank, uint64_t address,
                        const void *from, size_t bytes)
 {
     const struct hvd_shm_line *line = hvd_shm_line_of(shm, local_rank);
-    struct iovec near = piece_of(from, bytes), far = piece_at(address, bytes);
+    const char knock = 0;
+    struct iovec near[2] = {piece_of(&knock, sizeof(knock)), piece_of(from, bytes)};
+    struct iovec far[2] = {piece_at(line->door_at, sizeof(knock)),
+                           piece_at(address, bytes)};
     int status = hvd_shm_read(shm, local_rank, line->secret_at, &(uint64_t){0},
                               sizeof(line->secret));
 
@@ -113,25 +150,24 @@ static int write_there(const struct hvd_shm *shm, int local_rank, uint64_t addre
         return status;
     }
     errno = EFAULT;
-    if (process_vm_writev(atomic_load(&line->pid), &near, 1, &far, 1, 0) !=
-        (ssize_t)bytes) {
+    if (process_vm_writev(atomic_load(&line->pid), near, 2, far, 2, 0) !=
+        (ssize_t)(sizeof(knock) + bytes)) {
         return failure(shm, local_rank, address, "write");
     }
     return 0;
 }
 
 /* Either this rank sees that the other one hides, or that one sees this one write. */
-int hvd_shm_write(const struct hvd_shm *shm, int local_rank, uint64_t address,
-                  const void *from, size_t bytes)
+int hvd_shm_write(struct hvd_shm *shm, int local_rank, uint64_t address, const void *from,
+                  size_t bytes)
 {
-    struct hvd_shm_line *own = hvd_shm_line_of(shm, shm->local_rank);
     int status;
 
-    atomic_store(&own->writes_to, local_rank + 1);
+    hvd_shm_say_writes(shm, local_rank + 1);
     /* The look is the kernel's plain read: it must not come before that store. */
     atomic_thread_fence(memory_order_seq_cst);
     status = write_there(shm, local_rank, address, from, bytes);
-    atomic_store(&own->writes_to, 0);
+    hvd_shm_say_writes(shm, 0);
     return status;
 }
 
@@ -218,15 +254,40 @@ bool hvd_shm_can_map(const struct hvd_shm *shm)
     return shm->can_map;
 }
 
-/* Who has died while it wrote does not say that it has ended. */
-static bool is_writing_here(const struct hvd_shm *shm, int local_rank)
+/* What a local rank says that it writes to, if that can be here; else 0. Who has died while it
+ * wrote does not say that it has ended. */
+static int32_t writes_here(const struct hvd_shm *shm, int local_rank)
 {
     const struct hvd_shm_line *line = hvd_shm_line_of(shm, local_rank);
-
     int32_t writes_to = atomic_load(&line->writes_to);
+    bool is_here = writes_to == shm->local_rank + 1 || writes_to == HVD_SHM_WRITES_TO_ALL;
 
-    return (writes_to == shm->local_rank + 1 || writes_to == HVD_SHM_WRITES_TO_ALL) &&
-           local_rank != shm->local_rank && hvd_shm_is_there(shm, local_rank);
+    return is_here && local_rank != shm->local_rank && hvd_shm_is_there(shm, local_rank)
+               ? writes_to
+               : 0;
+}
+
+/* Whether its writer is neither running nor at work in the kernel: the kernel stops a thread, or
+ * freezes it, only when it is about to return from there. */
+static bool is_stopped(const struct hvd_shm *shm, int local_rank)
+{
+    char path[64], text[256];
+    const char *state = NULL;
+    ssize_t bytes = 0;
+    int file;
+
+    snprintf(path, sizeof(path), "/proc/%d/stat",
+             (int)atomic_load(&hvd_shm_line_of(shm, local_rank)->writer));
+    file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file >= 0) {
+        bytes = read(file, text, sizeof(text) - 1);
+        close(file);
+    }
+    if (bytes > 0) {
+        text[bytes] = '\0';
+        state = strrchr(text, ')');
+    }
+    return state != NULL && strlen(state) > 2 && strchr("RD", state[2]) == NULL;
 }
 
 /* Of what passed since then at most one step counts: in a pause of the whole machine no one
@@ -240,26 +301,63 @@ static int64_t counted_ns(int64_t *since_ns)
     return passed_ns < most_step_ns ? passed_ns : most_step_ns;
 }
 
-bool hvd_shm_hide(struct hvd_shm *shm)
-{
-    int64_t since_ns = hvd_clock_ns(), waited_ns = 0;
+struct wait {
+    int64_t since_ns;
+    int64_t waited_ns;
+};
 
+/* How a wait for a writer has ended. */
+enum end {
+    ENDED, /* he has written all, or is gone */
+    STOPPED, /* he has not, and does not run */
+    LASTS, /* he has not, and runs */
+};
+
+static enum end await_writer(const struct hvd_shm *shm, int local_rank, struct wait *wait,
+                             int32_t *writes_to)
+{
+    while ((*writes_to = writes_here(shm, local_rank)) != 0) {
+        if (is_stopped(shm, local_rank)) {
+            return STOPPED;
+        }
+        if (wait->waited_ns >= most_wait_ns) {
+            return LASTS;
+        }
+        sched_yield();
+        wait->waited_ns += counted_ns(&wait->since_ns);
+    }
+    return ENDED;
+}
+
+static void shut_door(struct hvd_shm *shm)
+{
     atomic_store((_Atomic uint64_t *)&shm->secret, 0);
     atomic_store(&hvd_shm_line_of(shm, shm->local_rank)->hides, 1);
+    if (shm->door != NULL) {
+        mprotect(shm->door, hvd_shm_round_to_page(1), PROT_NONE);
+    }
     atomic_thread_fence(memory_order_seq_cst); /* as hvd_shm_write does */
+}
+
+bool hvd_shm_hide(struct hvd_shm *shm)
+{
+    struct wait wait = {.since_ns = hvd_clock_ns()};
+    bool has_stores = false, is_safe = true;
+
+    shut_door(shm);
     for (int i = 0; i < shm->sizes.local_size; i++) {
-        while (is_writing_here(shm, i)) {
-            if (waited_ns >= most_wait_ns) {
-                hvd_log(
-                    HVD_LOG_WARN,
-                    "local rank %d does not end a write into this rank's memory: that "
-                    "is not given back",
+        int32_t writes_to;
+        enum end end = await_writer(shm, i, &wait, &writes_to);
+
+        shm->is_door_kept |= end != ENDED;
+        has_stores |= end != ENDED && writes_to == HVD_SHM_WRITES_TO_ALL;
+        if (end == LASTS && writes_to != HVD_SHM_WRITES_TO_ALL) {
+            hvd_log(HVD_LOG_WARN,
+                    "local rank %d does not end a write into this rank's memory: that is "
+                    "not given back",
                     i);
-                return false;
-            }
-            sched_yield();
-            waited_ns += counted_ns(&since_ns);
+            is_safe = false;
         }
     }
-    return true;
+    return (!has_stores || hvd_shared_withdraw()) && is_safe;
 }

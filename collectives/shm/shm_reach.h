@@ -35,13 +35,18 @@ bool hvd_shm_can_map(const struct hvd_shm *shm);
  * such memory; HVD_ERR_SYS, logged. */
 int hvd_shm_read(const struct hvd_shm *shm, int local_rank, uint64_t address, void *to,
                  size_t bytes);
-int hvd_shm_write(const struct hvd_shm *shm, int local_rank, uint64_t address,
-                  const void *from, size_t bytes);
+int hvd_shm_write(struct hvd_shm *shm, int local_rank, uint64_t address, const void *from,
+                  size_t bytes);
 
 /* From now on nothing of this rank's memory is read or written any more, for the job has failed;
- * the others have been told. Waits for who is in the middle of writing a piece, 3 s at most of
- * what this rank ran: he could have been stopped there. False, logged: he may still write, so what
- * was offered must not be given back. Not while this rank writes itself. */
+ * the others have been told. Waits for who is in the middle of writing a piece, but not for one
+ * that has been stopped there:
+ *
+ *   a write by the kernel    begins at this rank's door, which is shut now
+ *   stores of its own        from then on go elsewhere (hvd_shared_withdraw)
+ *
+ * Nor longer than 3 s of what this rank ran. False, logged: a write may still be under way in the
+ * kernel, so what was offered must not be given back. Not while this rank writes itself. */
 bool hvd_shm_hide(struct hvd_shm *shm);
 
 #endif

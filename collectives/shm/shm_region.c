@@ -230,6 +230,11 @@ bool hvd_shm_region_begin_stores(const struct hvd_shm_region *region)
     return hvd_shared_begin_stores(region->shm);
 }
 
+bool hvd_shm_region_may_store(const struct hvd_shm_region *region)
+{
+    return hvd_shared_may_store(region->shm);
+}
+
 void hvd_shm_region_end_stores(const struct hvd_shm_region *region)
 {
     hvd_shared_end_stores(region->shm);

@@ -55,10 +55,11 @@ int hvd_shm_region_write(const struct hvd_shm_region *region, int local_rank,
 /* As hvd_shm_can_map. */
 bool hvd_shm_region_can_map(const struct hvd_shm_region *region);
 
-/* As hvd_shared_map, _begin_stores and _end_stores. */
+/* As hvd_shared_map, _begin_stores, _may_store and _end_stores. */
 int hvd_shm_region_find_shared(const struct hvd_shm_region *region, int local_rank,
                                const struct hvd_shared_place *place, char **out);
 bool hvd_shm_region_begin_stores(const struct hvd_shm_region *region);
+bool hvd_shm_region_may_store(const struct hvd_shm_region *region);
 void hvd_shm_region_end_stores(const struct hvd_shm_region *region);
 
 /* Adds one to this rank's counter, with all writes before it visible to who reads it. */

@@ -23,7 +23,10 @@ struct hvd_shm_line {
     _Atomic int32_t pid; /* 0: what follows is not there yet */
     uint64_t secret;
     uint64_t secret_at; /* address in the rank */
+    uint64_t
+        door_at; /* address in the rank: a byte that is written before anything else */
     int64_t fd; /* of the node's memory, in the rank */
+    _Atomic int32_t writer; /* the thread that sets writes_to */
     _Atomic int32_t
         writes_to; /* local rank + 1, or HVD_SHM_WRITES_TO_ALL, while this rank
                                 * may write there; else 0 */
@@ -48,6 +51,8 @@ struct hvd_shm {
     struct hvd_shm_place *places; /* [place_count] */
     int place_count;
     uint64_t secret; /* the others read it where it is */
+    char *door; /* a page, NULL without memory; shm_reach.c */
+    bool is_door_kept; /* somebody may still try it */
     bool is_settled;
     bool can_reach;
     bool can_map;
@@ -61,6 +66,11 @@ bool hvd_shm_is_there(const struct hvd_shm *shm, int local_rank);
 
 /* Tells the others who this rank is. */
 void hvd_shm_introduce(struct hvd_shm *shm);
+void hvd_shm_take_leave(struct hvd_shm *shm); /* ends what that began */
+
+/* Says that this rank is about to write: to a local rank + 1, or HVD_SHM_WRITES_TO_ALL; 0: it has
+ * ended. Sequentially consistent. */
+void hvd_shm_say_writes(struct hvd_shm *shm, int32_t writes_to);
 
 size_t hvd_shm_round_to_page(size_t bytes);
 
