@@ -172,8 +172,8 @@ const char *hvd_host(int rank);
  * after some have joined. Integers: sums and products wrap; where pre or post is not 1, what it
  * makes is computed in double, which holds 53 bits, and truncated toward zero: pre * input[i], and
  * post * Sum / size at once; without post an average is divided exactly, in all bits, and truncated
- * toward zero. 16-bit floats are summed in float and rounded once. Every rank gets the same bits, and gets them again in a
- * later run with the same layout.
+ * toward zero. 16-bit floats are scaled and summed in float, and rounded once. Every rank gets the
+ * same bits, and gets them again in a later run with the same layout.
  *
  * Adasum pairs ranks 0 and 1, 2 and 3, ..., then the results of the pairs, and so on; of a
  * pair a, b it makes a * (1 - a.b / 2|a|^2) + b * (1 - a.b / 2|b|^2), where a factor is 1 if
@@ -301,9 +301,9 @@ void hvd_free(void *data); /* what hvd_request_take handed over; NULL is fine */
  * Tensors that live where all ranks of a node can map them: an allreduce in place adds
  * them up there, without a copy to anywhere, if all ranks gave such memory. Of two ranks
  * of one node that takes a fifth to a half of the time. Elsewhere it is memory like any
- * other: several nodes, one rank, a wire type, a prescale, less than 16 KiB, ranks that
- * must not reach each other (HVD_SINGLE_COPY=0). Take few pieces, for many tensors each: a
- * rank keeps 64 of each other one mapped. */
+ * other: several nodes, one rank, a wire type, a prescale of other than 16-bit floats, less
+ * than 16 KiB, ranks that must not reach each other (HVD_SINGLE_COPY=0). Take few pieces,
+ * for many tensors each: a rank keeps 64 of each other one mapped. */
 
 /* Zeroed memory, on a page, that the caller ends with hvd_shared_free. It belongs to the
  * process and outlives the job, so before hvd_init and after hvd_shutdown both may be

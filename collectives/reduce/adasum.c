@@ -50,7 +50,7 @@ static void load_widened(enum hvd_dtype dtype, double factor, const char *raw,
                          float *work, size_t count)
 {
     const struct hvd_reduction widening = {
-        .dtype = dtype, .op = HVD_SUM, .to_partial = true};
+        .dtype = dtype, .op = HVD_SUM, .prescale = factor, .to_partial = true};
     uint16_t block[BLOCK_ELEMENTS];
     const void *const source = block;
 
@@ -60,7 +60,6 @@ static void load_widened(enum hvd_dtype dtype, double factor, const char *raw,
 
         memcpy(block, raw + first * sizeof(block[0]), now * sizeof(block[0]));
         hvd_reduce(&widening, &source, 1, now, work + first);
-        hvd_scale(HVD_FLOAT32, factor, work + first, work + first, now);
     }
 }
 

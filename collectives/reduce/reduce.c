@@ -56,6 +56,23 @@ static void fold_widened(const struct hvd_kernels *kernels, enum hvd_op op,
     }
 }
 
+/* As fold_widened, each element times the factor. */
+static void fold_products(const struct hvd_kernels *kernels,
+                          const struct hvd_reduction *reduction,
+                          const struct block *block, float *out)
+{
+    _Alignas(64) float next[HVD_BLOCK_ELEMENTS];
+
+    for (int i = 0; i < block->source_count; i++) {
+        float *to = i == 0 ? out : next;
+
+        kernels->widen_scaled(reduction->prescale, source_at(block, i), to, block->count);
+        if (i > 0) {
+            kernels->combine[reduction->op](out, out, next, block->count);
+        }
+    }
+}
+
 static bool is_scaled(const struct hvd_reduction *reduction,
                       const struct hvd_kernels *kernels)
 {
@@ -94,6 +111,8 @@ static void reduce_widened(const struct hvd_reduction *reduction,
 
     if (reduction->from_partial) {
         fold(kernels->combine[reduction->op], block, partial);
+    } else if (reduction->prescale != 1.0) {
+        fold_products(kernels, reduction, block, partial);
     } else {
         fold_widened(kernels, reduction->op, block, partial);
     }
@@ -120,7 +139,8 @@ static bool reduce_pair(const struct hvd_reduction *reduction,
     hvd_combine_kernel *combine =
         (is_widened ? kernels->halves : kernels->combine)[reduction->op];
 
-    if (is_widened && (reduction->from_partial || reduction->to_partial)) {
+    if (is_widened && (reduction->from_partial || reduction->to_partial ||
+                       reduction->prescale != 1.0)) {
         return false;
     }
     if (!is_scaled(reduction, kernels)) {
@@ -134,19 +154,22 @@ static bool reduce_pair(const struct hvd_reduction *reduction,
     return false;
 }
 
-/* Likewise the sum of more. */
+/* Likewise the sum of more, or with a prescale. */
 static bool reduce_sum(const struct hvd_reduction *reduction,
                        const struct hvd_kernels *kernels, const struct block *block,
                        size_t count, void *out)
 {
     bool is_partial = reduction->from_partial || reduction->to_partial;
-    double factor = reduction->to_partial ? 1.0 : reduction->postscale;
+    const struct hvd_sum_factors factors = {
+        .before = kernels->widen != NULL ? reduction->prescale : 1.0,
+        .after = reduction->to_partial ? 1.0 : reduction->postscale,
+    };
 
     if (kernels->sum_all == NULL || !is_sum(reduction) ||
         (kernels->widen != NULL && is_partial)) {
         return false;
     }
-    kernels->sum_all(factor, block->sources, block->source_count, count, out);
+    kernels->sum_all(factors, block->sources, block->source_count, count, out);
     return true;
 }
 
@@ -185,7 +208,7 @@ static void reduce(const struct hvd_reduction *reduction,
     if (source_count == 2 && reduce_pair(reduction, kernels, sources, count, out)) {
         return;
     }
-    if (source_count > 2 && reduce_sum(reduction, kernels, &block, count, out)) {
+    if (source_count >= 2 && reduce_sum(reduction, kernels, &block, count, out)) {
         return;
     }
     reduce_blocks(reduction, kernels, &block, count, out);

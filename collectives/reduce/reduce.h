@@ -15,6 +15,7 @@
 struct hvd_reduction {
     enum hvd_dtype dtype;
     enum hvd_op op; /* not ADASUM; AVERAGE is SUM, and the caller's divisor */
+    double prescale; /* of 16-bit floats: applied to elements as they become float */
     /* Applied when the result is written as dtype, not as partial: postscale * result / divisor. */
     double postscale;
     bool from_partial; /* sources hold partials, else dtype */

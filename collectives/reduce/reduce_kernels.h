@@ -29,10 +29,17 @@ typedef void hvd_average_kernel(double factor, uint32_t divisor, const void *in,
 typedef void hvd_sum_scaled_kernel(double factor, const void *left, const void *right,
                                    void *out, size_t count);
 
-/* out[i] = factor * (sources[0][i] + sources[1][i] + ...), rounded to a 16-bit float at the end;
- * out may be one of the sources, of which there are two or more. */
-typedef void hvd_sum_all_kernel(double factor, const void *const *sources,
-                                int source_count, size_t count, void *out);
+/* What the elements are multiplied by, and their sum. */
+struct hvd_sum_factors {
+    double before;
+    double after;
+};
+
+/* out[i] = after * (before * sources[0][i] + before * sources[1][i] + ...), rounded to a 16-bit
+ * float at the end; out may be one of the sources, of which there are two or more. */
+typedef void hvd_sum_all_kernel(struct hvd_sum_factors factors,
+                                const void *const *sources, int source_count,
+                                size_t count, void *out);
 
 typedef void hvd_convert_kernel(const void *in, void *out, size_t count);
 
@@ -50,6 +57,7 @@ struct hvd_kernels {
         *add_half[HVD_OP_COUNT]; /* left and out are float, right is 16-bit */
     hvd_scale_kernel *scale_half;
     hvd_convert_kernel *widen; /* to float */
+    hvd_scale_kernel *widen_scaled; /* to float, times the factor */
     hvd_convert_kernel *narrow; /* from float */
 };
 

@@ -82,6 +82,11 @@ static inline vectors spread(float value)
     return value;
 }
 
+static inline vector vector_of(float value)
+{
+    return value;
+}
+
 static inline vector load_float32(const float *from, size_t lanes HVD_UNUSED)
 {
     return *from;

@@ -141,8 +141,8 @@ int hvd_run_adasum_plan(struct hvd_run *run, struct hvd_error *err)
     }
     /* What the schedules reduce is sums. */
     run->prescale = 1.0;
-    run->reduction =
-        (struct hvd_reduction){.dtype = HVD_FLOAT64, .op = HVD_SUM, .postscale = 1.0};
+    run->reduction = (struct hvd_reduction){
+        .dtype = HVD_FLOAT64, .op = HVD_SUM, .prescale = 1.0, .postscale = 1.0};
     run->adasum->stage = EXCHANGE;
     if (set_slices(run, false, &run->input) != 0 ||
         hvd_segments_init_one(&run->output, hvd_adasum_table_raw(&run->adasum->table),

@@ -249,15 +249,19 @@ static int plan_first(struct hvd_run *run, const int64_t *rows, struct hvd_error
     }
 }
 
+/* 16-bit floats are scaled once they are float: so they are rounded only at the end. */
 static void set_reduction(struct hvd_run *run)
 {
     const struct hvd_proposal *proposal = &run->entries[0]->proposal;
+    bool is_widened =
+        hvd_partial_bytes(proposal->dtype) > hvd_dtype_bytes(proposal->dtype);
     bool reduces = run->kind == HVD_KIND_ALLREDUCE || run->kind == HVD_KIND_REDUCESCATTER;
 
-    run->prescale = reduces ? proposal->prescale : 1.0;
+    run->prescale = reduces && !is_widened ? proposal->prescale : 1.0;
     run->reduction = (struct hvd_reduction){
         .dtype = proposal->dtype,
         .op = proposal->op,
+        .prescale = reduces && is_widened ? proposal->prescale : 1.0,
         .postscale = proposal->postscale,
     };
     if (reduces && proposal->op == HVD_AVERAGE) {

@@ -16,7 +16,8 @@ struct hvd_run {
     struct hvd_segments input;
     struct hvd_segments output;
     struct hvd_reduction reduction;
-    double prescale;
+    double
+        prescale; /* of elements as they are read; that of 16-bit floats is in reduction */
     const void **sources; /* [max(local size, nodes)] */
     struct hvd_shared_place *places; /* [entry_count] if all are shared; run_shared.c */
 

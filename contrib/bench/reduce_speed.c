@@ -22,6 +22,7 @@ enum verb {
     SUM_SCALED,
     SUM_3,
     SUM_8,
+    PRESCALED,
     MIN,
     PRODUCT,
     SCALE,
@@ -32,7 +33,7 @@ enum verb {
 };
 
 static const char *const names[VERB_COUNT] = {
-    "sum",     "scaled sum", "sum of 3", "sum of 8", "min",
+    "sum",     "scaled sum", "sum of 3", "sum of 8", "prescaled sum", "min",
     "product", "scale",      "average",  "widen",    "narrow"};
 
 static _Alignas(4096) char inputs[MOST_SOURCES][ARRAY_BYTES];
@@ -57,7 +58,8 @@ static void combine(const struct hvd_kernels *kernels, enum hvd_op op, size_t co
     kernel[op](out, left, right, count);
 }
 
-static bool sum_all(const struct hvd_kernels *kernels, int source_count, size_t count)
+static bool sum_all(const struct hvd_kernels *kernels, double before, int source_count,
+                    size_t count)
 {
     const void *sources[MOST_SOURCES];
 
@@ -67,7 +69,8 @@ static bool sum_all(const struct hvd_kernels *kernels, int source_count, size_t 
     for (int source = 0; source < source_count; source++) {
         sources[source] = inputs[source];
     }
-    kernels->sum_all(1.0, sources, source_count, count, out);
+    kernels->sum_all((struct hvd_sum_factors){before, 1.0}, sources, source_count, count,
+                     out);
     return true;
 }
 
@@ -87,9 +90,11 @@ static bool run(const struct hvd_kernels *kernels, enum verb verb, size_t count)
         kernels->sum_scaled(0.5, left, right, out, count);
         return true;
     case SUM_3:
-        return sum_all(kernels, 3, count);
+        return sum_all(kernels, 1.0, 3, count);
     case SUM_8:
-        return sum_all(kernels, MOST_SOURCES, count);
+        return sum_all(kernels, 1.0, MOST_SOURCES, count);
+    case PRESCALED:
+        return kernels->widen != NULL && sum_all(kernels, 0.5, 2, count);
     case SCALE:
         if (scale == NULL) {
             return false;

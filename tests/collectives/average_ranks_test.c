@@ -3,7 +3,6 @@
  * some have joined. Runs as each rank of a job; rank 0 prints TAP, a rank that finds something wrong
  * ends with 1 besides. Also on GPUs (gpu/on_gpu.h). */
 #include <string.h>
-#include <time.h>
 
 #include "tests/collectives/calls.h"
 #include "tests/collectives/rank_values.h"
@@ -175,25 +174,13 @@ static void test_joined(enum hvd_dtype dtype)
     report(is_good, "an average after a rank has joined", dtype);
 }
 
-static uint32_t shared_seed(void)
-{
-    uint32_t value = rank == 0 ? tap_seed((unsigned)time(NULL)) : 0;
-    struct hvd_tensor tensor = call_tensor("seed", HVD_UINT32, NULL, 0, &value, &value);
-    struct hvd_request *request = NULL;
-    struct hvd_error err = {0};
-
-    call_finish(hvd_broadcast_start(&tensor, 0, 0, &request, &err), &request, &err);
-    hvd_request_free(request);
-    return value;
-}
-
 int main(void)
 {
     int set = -1;
 
     rank = call_init();
     size = hvd_size();
-    seed = shared_seed();
+    seed = call_seed();
     set = size > 2 ? add_set() : -1;
     for (size_t i = 0; i < sizeof(dtypes) / sizeof(dtypes[0]); i++) {
         test_all(dtypes[i]);

@@ -4,6 +4,9 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
+
+#include "tests/tap.h"
 
 static void give_up(const struct hvd_error *err)
 {
@@ -81,4 +84,17 @@ struct hvd_tensor call_tensor(const char *name, enum hvd_dtype dtype,
                                .ndim = ndim,
                                .dtype = dtype,
                                .device = HVD_DEVICE_CPU};
+}
+
+uint32_t call_seed(void)
+{
+    uint32_t seed = hvd_rank() == 0 ? tap_seed((unsigned)time(NULL)) : 0;
+    struct hvd_tensor tensor =
+        call_tensor("calls.seed", HVD_UINT32, NULL, 0, &seed, &seed);
+    struct hvd_request *request = NULL;
+    struct hvd_error err = {0};
+
+    call_finish(hvd_broadcast_start(&tensor, 0, 0, &request, &err), &request, &err);
+    hvd_request_free(request);
+    return seed;
 }

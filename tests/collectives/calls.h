@@ -4,6 +4,7 @@
 #define HVD_TEST_CALLS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "collectives/hvd.h"
 
@@ -14,6 +15,9 @@ int call_init(void);
 void call_finish(int started, struct hvd_request **request, struct hvd_error *err);
 
 void call_barrier(void);
+
+/* The seed of rank 0, which prints it, on all ranks. */
+uint32_t call_seed(void);
 
 /* Joins, and waits until all ranks have. */
 void call_join(void);

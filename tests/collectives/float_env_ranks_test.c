@@ -221,19 +221,6 @@ static int shut_down_in(int mode)
     return float_mode_is_kept(mode) ? 0 : 1;
 }
 
-/* Rank 0's. */
-static uint32_t shared_seed(void)
-{
-    uint32_t value = rank == 0 ? tap_seed((unsigned)time(NULL)) : 0;
-    struct hvd_tensor tensor = call_tensor("seed", HVD_UINT32, NULL, 0, &value, &value);
-    struct hvd_request *request = NULL;
-    struct hvd_error err = {0};
-
-    call_finish(hvd_broadcast_start(&tensor, 0, 0, &request, &err), &request, &err);
-    hvd_request_free(request);
-    return value;
-}
-
 int main(void)
 {
     const char *own = getenv("PMIX_RANK");
@@ -242,7 +229,7 @@ int main(void)
     bad += init_in(start_mode);
     rank = hvd_rank();
     size = hvd_size();
-    seed = shared_seed();
+    seed = call_seed();
     test_ops();
     test_threads();
     bad += shut_down_in(start_mode);

@@ -91,8 +91,11 @@ static uint64_t value_of(enum hvd_dtype dtype, int i)
 
 static bool averages(enum hvd_dtype dtype, int ranks)
 {
-    const struct hvd_reduction reduction = {
-        .dtype = dtype, .op = HVD_AVERAGE, .postscale = 1.0, .divisor = (uint32_t)ranks};
+    const struct hvd_reduction reduction = {.dtype = dtype,
+                                            .op = HVD_AVERAGE,
+                                            .prescale = 1.0,
+                                            .postscale = 1.0,
+                                            .divisor = (uint32_t)ranks};
     const void *sources[MOST_RANKS];
     uint64_t sums[COUNT] = {0};
     char found[COUNT * 8];
@@ -175,8 +178,11 @@ static bool divides(const struct hvd_kernels *kernels, enum hvd_dtype dtype)
 /* A factor and the divisor meet before anything is rounded to an integer. */
 static bool scales_once(void)
 {
-    const struct hvd_reduction reduction = {
-        .dtype = HVD_INT32, .op = HVD_AVERAGE, .postscale = 2.0, .divisor = 98};
+    const struct hvd_reduction reduction = {.dtype = HVD_INT32,
+                                            .op = HVD_AVERAGE,
+                                            .prescale = 1.0,
+                                            .postscale = 2.0,
+                                            .divisor = 98};
     const int32_t value = 49;
     const void *source = &value;
     int32_t found = 0;

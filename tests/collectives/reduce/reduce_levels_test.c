@@ -23,6 +23,7 @@ enum verb {
     SUM_SCALED,
     SUM_ALL,
     WIDEN,
+    WIDEN_SCALED,
     NARROW,
     VERB_COUNT,
 };
@@ -40,6 +41,7 @@ struct call {
     enum verb verb;
     enum hvd_op op;
     double factor;
+    double before; /* of SUM_ALL */
     uint32_t divisor; /* of AVERAGE */
     int source_count; /* of SUM_ALL */
 };
@@ -132,8 +134,8 @@ static enum hvd_dtype type_of_right(enum verb verb, enum hvd_dtype dtype)
 
 static enum hvd_dtype type_of_out(enum verb verb, enum hvd_dtype dtype)
 {
-    bool is_partial =
-        verb == COMBINE || verb == ADD_HALF || verb == SCALE || verb == WIDEN;
+    bool is_partial = verb == COMBINE || verb == ADD_HALF || verb == SCALE ||
+                      verb == WIDEN || verb == WIDEN_SCALED;
 
     return is_half(dtype) && is_partial ? HVD_FLOAT32 : dtype;
 }
@@ -165,7 +167,8 @@ static void sum_all(const struct call *call, const void *a, const void *b, void 
     for (int i = 2; i < call->source_count; i++) {
         sources[i] = i % 2 == 0 ? right : left;
     }
-    call->kernels->sum_all(call->factor, sources, call->source_count, count, out);
+    call->kernels->sum_all((struct hvd_sum_factors){call->before, call->factor}, sources,
+                           call->source_count, count, out);
 }
 
 static void run(const struct call *call, const void *a, const void *b, void *out,
@@ -200,6 +203,9 @@ static void run(const struct call *call, const void *a, const void *b, void *out
         break;
     case WIDEN:
         kernels->widen(a, out, count);
+        break;
+    case WIDEN_SCALED:
+        kernels->widen_scaled(call->factor, a, out, count);
         break;
     default:
         kernels->narrow(a, out, count);
@@ -274,13 +280,14 @@ static bool agrees(const struct hvd_kernels *kernels, enum hvd_dtype dtype,
                                       HVD_PRODUCT};
     static const double factors[] = {1.0 / 3, 0.5, -1.5,     1e-7, 1e6, 1e-40,
                                      1e39,    0.0, INFINITY, NAN,  1.0};
-    struct call call = {.kernels = kernels, .verb = verb};
+    struct call call = {.kernels = kernels, .verb = verb, .before = 1.0};
 
     for (size_t count = 0; count <= SHORT; count++) {
         for (size_t i = 0; i < sizeof(factors) / sizeof(factors[0]); i++) {
             call.factor = factors[i];
             call.op = ops[i % (sizeof(ops) / sizeof(ops[0]))];
             call.divisor = random_divisor();
+            call.before = random_bits() / 8 % 2 == 0 ? 1.0 : factors[(i + count) % 10];
             call.source_count = 2 + (int)(random_bits() / 8 % (MOST_SOURCES - 1));
             if (!agrees_once(&call, dtype, count)) {
                 return false;
@@ -350,6 +357,7 @@ static void try_level(enum hvd_kernel_level level, enum hvd_dtype dtype)
                                                   [SUM_SCALED] = "scaled sum",
                                                   [SUM_ALL] = "sum of many",
                                                   [WIDEN] = "widen",
+                                                  [WIDEN_SCALED] = "widen and scale",
                                                   [NARROW] = "narrow"};
     const struct hvd_kernels *kernels = hvd_kernels_at(level, dtype);
     const char *where = hvd_kernel_level_name(level);

@@ -99,7 +99,7 @@ static bool sums_to_plain(const struct format *format, const struct hvd_kernels 
     }
     repeat(format, format->one, a);
     repeat(format, format->plain | format->sign | 5, b);
-    kernels->sum_all(1.0, sources, 3, COUNT, b);
+    kernels->sum_all((struct hvd_sum_factors){1.0, 1.0}, sources, 3, COUNT, b);
     return is_plain(format, b);
 }
 

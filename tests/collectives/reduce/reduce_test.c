@@ -86,20 +86,32 @@ static uint32_t random_divisor(void)
     return divisors[random_below(sizeof(divisors) / sizeof(divisors[0]))];
 }
 
+/* An element or partial, the former of 16-bit floats with its factor. */
+static struct element load_scaled(const struct hvd_reduction *reduction,
+                                  const char *array, size_t i)
+{
+    enum hvd_dtype dtype = reduction->dtype, partial = reference_partial(dtype);
+    struct element value =
+        reference_load(reduction->from_partial ? partial : dtype, array, i);
+
+    return partial == dtype || reduction->from_partial
+               ? value
+               : reference_scale(partial, reduction->prescale, value);
+}
+
 /* Reduces arrays[...] + first into expected + first. */
 static void reduce_plainly(const struct hvd_reduction *reduction, int sources,
                            size_t first, size_t count)
 {
     enum hvd_dtype partial = reference_partial(reduction->dtype);
-    enum hvd_dtype from = reduction->from_partial ? partial : reduction->dtype;
     enum hvd_dtype to = reduction->to_partial ? partial : reduction->dtype;
 
     for (size_t i = first; i < first + count; i++) {
-        struct element value = reference_load(from, arrays[0], i);
+        struct element value = load_scaled(reduction, arrays[0], i);
 
         for (int source = 1; source < sources; source++) {
             value = reference_combine(partial, reduction->op, value,
-                                      reference_load(from, arrays[source], i));
+                                      load_scaled(reduction, arrays[source], i));
         }
         if (!reduction->to_partial) {
             value = reference_average(partial, reduction->postscale, reduction->divisor,
@@ -144,6 +156,7 @@ static bool reduces_once(const struct variant *variant)
 {
     struct hvd_reduction reduction = {.dtype = variant->dtype,
                                       .op = variant->op,
+                                      .prescale = random_factor(),
                                       .postscale = random_factor(),
                                       .from_partial = variant->from_partial,
                                       .to_partial = variant->to_partial,
@@ -220,7 +233,8 @@ static bool scales(enum hvd_dtype dtype)
 /* Min and Max of the same values in another order: the same bits, NaN aside. */
 static bool ignores_order(enum hvd_dtype dtype, enum hvd_op op)
 {
-    struct hvd_reduction reduction = {.dtype = dtype, .op = op, .postscale = 1.0};
+    struct hvd_reduction reduction = {
+        .dtype = dtype, .op = op, .prescale = 1.0, .postscale = 1.0};
     const void *forwards[] = {arrays[0], arrays[1], arrays[2]};
     const void *backwards[] = {arrays[2], arrays[1], arrays[0]};
 
@@ -238,7 +252,7 @@ static bool averages_exactly(void)
 {
     const int64_t big = INT64_C(9007199254740993); /* no double holds it */
     struct hvd_reduction reduction = {
-        .dtype = HVD_INT64, .op = HVD_SUM, .postscale = 1.0};
+        .dtype = HVD_INT64, .op = HVD_SUM, .prescale = 1.0, .postscale = 1.0};
     int64_t one = 1;
     int64_t sum = 0;
     const void *sources[] = {&big, &one};
@@ -253,7 +267,7 @@ static bool rounds_once(void)
     uint16_t values[] = {0x6800, 0x3c00, 0x3c00};
     const void *sources[] = {&values[0], &values[1], &values[2]};
     struct hvd_reduction reduction = {
-        .dtype = HVD_FLOAT16, .op = HVD_SUM, .postscale = 1.0};
+        .dtype = HVD_FLOAT16, .op = HVD_SUM, .prescale = 1.0, .postscale = 1.0};
     uint16_t sum = 0;
 
     hvd_reduce(&reduction, sources, 3, 1, &sum);

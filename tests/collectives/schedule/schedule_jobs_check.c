@@ -14,6 +14,7 @@ static void reduce_rows(const struct sim_job *job, const struct hvd_grid_level *
 {
     struct hvd_reduction between = {.dtype = job->dtype,
                                     .op = job->op,
+                                    .prescale = 1.0,
                                     .postscale = job->postscale,
                                     .from_partial = true,
                                     .to_partial = !is_last};
@@ -44,8 +45,11 @@ static void reduce_rows(const struct sim_job *job, const struct hvd_grid_level *
 static char *reduced(const struct hvd_layout *layout, const struct sim_job *job)
 {
     size_t count = (size_t)job->queries[0].count;
-    struct hvd_reduction within = {
-        .dtype = job->dtype, .op = job->op, .postscale = 1.0, .to_partial = true};
+    struct hvd_reduction within = {.dtype = job->dtype,
+                                   .op = job->op,
+                                   .prescale = 1.0,
+                                   .postscale = 1.0,
+                                   .to_partial = true};
     char *nodes[JOBS_MOST_RANKS];
     struct hvd_grid grid;
 

@@ -85,7 +85,7 @@ static enum outcome fetch_reduce(struct sim *sim, struct player *player,
 {
     const struct sim_job *job = &sim->jobs[player->job];
     struct hvd_reduction reduction = {
-        .dtype = job->dtype, .op = job->op, .postscale = job->postscale};
+        .dtype = job->dtype, .op = job->op, .prescale = 1.0, .postscale = job->postscale};
     int count = hvd_layout_local_size(sim->layout, player->node);
     const void **sources = calloc((size_t)count, sizeof(*sources));
     char *to = data_of(job, player->rank, true, step->begin, step->bytes);
@@ -153,7 +153,7 @@ static enum outcome reduce_shared(struct sim *sim, struct player *player,
 {
     const struct sim_job *job = &sim->jobs[player->job];
     struct hvd_reduction reduction = {
-        .dtype = job->dtype, .op = job->op, .postscale = job->postscale};
+        .dtype = job->dtype, .op = job->op, .prescale = 1.0, .postscale = job->postscale};
     size_t bytes = step->count * hvd_dtype_bytes(job->dtype);
     const void **sources = calloc((size_t)step->sources, sizeof(*sources));
     bool is_inside = step->sources == hvd_layout_local_size(sim->layout, player->node);

@@ -117,6 +117,7 @@ static enum outcome reduce(struct sim *sim, struct player *player,
     const struct sim_job *job = &sim->jobs[player->job];
     struct hvd_reduction reduction = {.dtype = job->dtype,
                                       .op = job->op,
+                                      .prescale = 1.0,
                                       .postscale = job->postscale,
                                       .from_partial = step->kind == HVD_STEP_REDUCE_NODES,
                                       .to_partial = step->is_partial};
@@ -248,6 +249,7 @@ static enum outcome recv_reduce(struct sim *sim, struct player *player,
 
     arrival->reduction = (struct hvd_reduction){.dtype = job->dtype,
                                                 .op = job->op,
+                                                .prescale = 1.0,
                                                 .postscale = job->postscale,
                                                 .from_partial = step->is_partial};
     arrival->own = sim_memory(sim, player, &step->own, step->bytes, false);

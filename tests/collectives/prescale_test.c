@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* 16-bit floats with a prescale are rounded once: against sums in double. Runs as each rank of a
+ * job; rank 0 prints TAP, a rank that finds something wrong ends with 1 besides. */
+#include <string.h>
+
+#include "collectives/reduce/half.h"
+#include "tests/collectives/calls.h"
+#include "tests/collectives/rank_values.h"
+#include "tests/tap.h"
+
+enum {
+    MOST = 300000,
+    TENSORS = 3,
+};
+
+/* Of few bits, so that float holds every product and sum of the values below. */
+static const double prescale = 0.375, postscale = 0.25;
+static const int64_t counts[] = {1, 100, 5000, MOST};
+
+static uint16_t input[MOST], output[MOST];
+static int rank, size, bad;
+static uint32_t seed;
+static enum hvd_dtype dtype;
+
+static void report(bool is_good, const char *what)
+{
+    bad += is_good ? 0 : 1;
+    if (rank == 0) {
+        tap_ok(is_good, "%s of %s", what, hvd_dtype_name(dtype));
+    } else if (!is_good) {
+        fprintf(stderr, "# rank %d: not so: %s of %s\n", rank, what,
+                hvd_dtype_name(dtype));
+    }
+}
+
+static uint16_t rounded(double value)
+{
+    return dtype == HVD_FLOAT16 ? hvd_float_to_float16((float)value)
+                                : hvd_float_to_bfloat16((float)value);
+}
+
+/* As many bits as the type has. */
+static double value_at(int of, int64_t i)
+{
+    int range = dtype == HVD_FLOAT16 ? 2047 : 255;
+
+    return ((int)(value_random(seed, of, i) % (2 * (uint32_t)range)) - range) / 8.0;
+}
+
+static double expected(enum hvd_op op, int64_t i)
+{
+    double result = prescale * value_at(0, i);
+
+    for (int of = 1; of < size; of++) {
+        double value = prescale * value_at(of, i);
+
+        if (op == HVD_MAX) {
+            result = value > result ? value : result;
+        } else {
+            result += value;
+        }
+    }
+    return postscale * result;
+}
+
+static bool is_expected(enum hvd_op op, int64_t begin, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        double wanted = expected(op, begin + i);
+
+        if (output[i] != rounded(wanted)) {
+            fprintf(stderr,
+                    "# rank %d, %s, seed %u: element %lld of %lld is %04x, not %04x\n",
+                    rank, hvd_dtype_name(dtype), seed, (long long)i, (long long)count,
+                    output[i], rounded(wanted));
+            return false;
+        }
+    }
+    return true;
+}
+
+static void fill(int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        input[i] = rounded(value_at(rank, i));
+    }
+}
+
+static bool allreduces(enum hvd_op op, int64_t count, bool is_in_place)
+{
+    struct hvd_tensor tensor = call_tensor("all", dtype, &count, 1, input, output);
+    struct hvd_request *request = NULL;
+    struct hvd_error err = {0};
+
+    fill(count);
+    if (is_in_place) {
+        memcpy(output, input, sizeof(output));
+        tensor.input = output;
+    }
+    call_finish(
+        hvd_allreduce_start(&tensor, 1, op, prescale, postscale, 0, &request, &err),
+        &request, &err);
+    hvd_request_free(request);
+    return is_expected(op, 0, count);
+}
+
+/* Tensors one behind the other. */
+static bool allreduces_some(void)
+{
+    const int64_t part = 7001;
+    struct hvd_tensor tensors[TENSORS];
+    char names[TENSORS][8];
+    struct hvd_request *request = NULL;
+    struct hvd_error err = {0};
+
+    fill(TENSORS * part);
+    for (int i = 0; i < TENSORS; i++) {
+        snprintf(names[i], sizeof(names[i]), "%d", i);
+        tensors[i] =
+            call_tensor(names[i], dtype, &part, 1, input + i * part, output + i * part);
+    }
+    call_finish(hvd_allreduce_start(tensors, TENSORS, HVD_SUM, prescale, postscale, 0,
+                                    &request, &err),
+                &request, &err);
+    hvd_request_free(request);
+    return is_expected(HVD_SUM, 0, TENSORS * part);
+}
+
+static bool scatters(int64_t part)
+{
+    const int64_t all = part * size;
+    struct hvd_tensor tensor = call_tensor("part", dtype, &all, 1, input, output);
+    struct hvd_request *request = NULL;
+    struct hvd_error err = {0};
+
+    fill(all);
+    call_finish(hvd_reducescatter_start(&tensor, 1, HVD_SUM, prescale, postscale, 0,
+                                        &request, &err),
+                &request, &err);
+    hvd_request_free(request);
+    return is_expected(HVD_SUM, rank * part, part);
+}
+
+static void test_dtype(void)
+{
+    bool sums = true, in_place = true, most = true;
+
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+        sums = allreduces(HVD_SUM, counts[i], false) && sums;
+        in_place = allreduces(HVD_SUM, counts[i], true) && in_place;
+        most = allreduces(HVD_MAX, counts[i], false) && most;
+    }
+    report(sums, "sums");
+    report(in_place, "sums in place");
+    report(most, "the greatest");
+    report(allreduces_some(), "sums of several tensors");
+    report(scatters(1000), "sums by reducescatter");
+    report(scatters(MOST / size), "large sums by reducescatter");
+}
+
+int main(void)
+{
+    rank = call_init();
+    size = hvd_size();
+    seed = call_seed();
+    dtype = HVD_FLOAT16;
+    test_dtype();
+    dtype = HVD_BFLOAT16;
+    test_dtype();
+    hvd_shutdown();
+    if (rank == 0) {
+        return tap_done() != 0 || bad != 0;
+    }
+    return bad != 0;
+}
