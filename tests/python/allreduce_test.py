@@ -132,6 +132,8 @@ class Allreduce(Case):
             self.check(wait().to_dense(), right)
         with self.assertRaises(ValueError):
             hvd.sparse_allreduce_async(mine.to_sparse(), op=hvd.Max)
+        with self.assertRaisesRegex(ValueError, 'no average of booleans'):
+            hvd.sparse_allreduce_async((mine > 1).to_sparse())
 
     def test_gradient_is_reduced_as_the_tensor(self):
         for dtype in FLOATS:

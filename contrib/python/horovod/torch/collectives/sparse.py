@@ -19,6 +19,8 @@ def sparse_allreduce_async(tensor, name=None, op=None, process_set=global_proces
     op = Average if op is None else op
     if op not in (Average, Sum):
         raise ValueError('a sparse allreduce can only be hvd.Average or hvd.Sum')
+    if op == Average and tensor.dtype is torch.bool:
+        raise ValueError('there is no average of booleans; use hvd.Sum')
     name = tensor_name('sparse_allreduce', name, process_set)
     indices = allgather_async(tensor._indices().t().contiguous(), f'{name}.indices', process_set)
     values = allgather_async(tensor._values(), f'{name}.values', process_set)
