@@ -116,7 +116,7 @@ class Refusal(unittest.TestCase):
         self.assertEqual(hvd.allreduce(torch.ones(1), op=hvd.Sum).item(), hvd.size())
 
     def test_reducescatter_is_refused(self):
-        with self.assertRaisesRegex(ValueError, 'only supports AVERAGE and SUM'):
+        with self.assertRaisesRegex(hvd.HorovodInternalError, 'only supports AVERAGE and SUM'):
             hvd.reducescatter(torch.ones(hvd.size()), op=hvd.Adasum)
 
 

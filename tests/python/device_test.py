@@ -127,7 +127,7 @@ class Device(Case):
             hvd.allreduce(tensor, name='where')
 
     def test_list_on_several_devices_is_refused(self):
-        with self.assertRaisesRegex(ValueError, 'must be on same device'):
+        with self.assertRaisesRegex(hvd.HorovodInternalError, 'must be on same device'):
             hvd.grouped_allreduce([here((3,)), values(0, (3,))])
 
     def test_half_precision_training(self):

@@ -223,7 +223,8 @@ class GpuTest(unittest.TestCase):
 
     def test_list_on_host_and_gpu_is_refused(self):
         for pair in ([Double([1], [1]), torch.ones(1)], [torch.ones(1), Double([1], [1])]):
-            with self.assertRaisesRegex(ValueError, 'Tensors in list must be on same device.'):
+            with self.assertRaisesRegex(hvd.HorovodInternalError,
+                                        'Tensors in list must be on same device.'):
                 hvd.grouped_allreduce_async(pair, name='pair')
 
     def test_host_and_gpu_mismatch(self):

@@ -37,11 +37,12 @@ class Handles(unittest.TestCase):
             time.sleep(0.001)
         self.assertEqual(hvd.synchronize(handle).tolist(), [1.0] * 5)
 
-    def test_unknown_handle_gives_none(self):
+    def test_unknown_handle_is_over(self):
         handle = hvd.allreduce_async(torch.ones(1))
         hvd.synchronize(handle)
         self.assertIsNone(hvd.synchronize(handle))
-        self.assertIsNone(hvd.poll(handle))
+        with self.assertRaisesRegex(ValueError, 'was not created or has been cleared'):
+            hvd.poll(handle)
 
     def test_tensors_of_a_pending_request_stay_alive(self):
         handles = [hvd.allreduce_async(torch.full((1000,), float(i)), op=hvd.Max,

@@ -3,18 +3,29 @@
 
 import warnings
 
+from horovod.common.arguments import check_op
 from horovod.common.basics import Average, Sum
+from horovod.common.exceptions import HorovodInternalError
 
 
 def choose_op(op, average):
     """The reduction that the pair (op, deprecated average) asks for."""
     if average is None:
-        return Average if op is None else op
+        return Average if op is None else check_op(op)
     if op is not None:
         raise ValueError('The op parameter supersedes average. Please provide only one of them.')
     warnings.warn('the argument average is deprecated; use op=hvd.Average or op=hvd.Sum',
                   DeprecationWarning, stacklevel=3)
     return Average if average else Sum
+
+
+def choose_scatter_op(op):
+    """The reduction of a reducescatter; HorovodInternalError for one that it cannot do, as in
+    Horovod."""
+    op = check_op(op)
+    if op not in (Average, Sum):
+        raise HorovodInternalError('Reducescatter currently only supports AVERAGE and SUM.')
+    return op
 
 
 def check_num_rank_power_of_2(num_rank):

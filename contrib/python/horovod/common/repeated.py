@@ -8,6 +8,7 @@ pops it from the table of idle ones has it for himself.
 import operator
 from ctypes import byref, c_double, c_int64, c_void_p
 
+from horovod.common.arguments import check_op, check_scale
 from horovod.common.library import DEVICE_CPU, Tensor, quick
 from horovod.common.requests import Request, add, tensor_name
 
@@ -37,8 +38,9 @@ class Repeated(Request):
         self._tensor = self._address = None
         self._described = Tensor(tensor_name('allreduce', name, None).encode(), None, None,
                                  (c_int64 * len(shape))(*shape), len(shape), dtype, device, wire)
-        self._arguments = (byref(self._described), 1, operator.index(op), c_double(prescale),
-                           c_double(postscale), operator.index(set_id), byref(self.pointer), None)
+        factors = map(c_double, check_scale((prescale, postscale)))
+        self._arguments = (byref(self._described), 1, check_op(op), *factors,
+                           operator.index(set_id), byref(self.pointer), None)
 
     def start(self, tensor, address):
         """Submits the tensor that is at the address, and keeps it until its end; returns a

@@ -13,6 +13,7 @@ from collections import defaultdict
 from ctypes import c_int, c_int32, c_int64, c_void_p
 
 from horovod.common import membership
+from horovod.common.arguments import check_op, check_rank, check_scale
 from horovod.common.exceptions import HorovodInternalError
 from horovod.common.library import (INPROGRESS, SET_GLOBAL, Error, Tensor, check_ended,
                                     check_submitted, lib, quick)
@@ -98,12 +99,14 @@ def _start(function, arguments, borrowed, finish):
 def allreduce(tensors, op, scale, set_id, borrowed, finish):
     """``scale`` is the pair (prescale, postscale), here and in reducescatter."""
     return _start(lib.hvd_allreduce_start,
-                  (describe(tensors), len(tensors), op, *scale, set_id), borrowed, finish)
+                  (describe(tensors), len(tensors), check_op(op), *check_scale(scale), set_id),
+                  borrowed, finish)
 
 
 def reducescatter(tensors, op, scale, set_id, borrowed, finish):
     return _start(lib.hvd_reducescatter_start,
-                  (describe(tensors), len(tensors), op, *scale, set_id), borrowed, finish)
+                  (describe(tensors), len(tensors), check_op(op), *check_scale(scale), set_id),
+                  borrowed, finish)
 
 
 def allgather(tensors, set_id, borrowed, finish):
@@ -112,7 +115,8 @@ def allgather(tensors, set_id, borrowed, finish):
 
 
 def broadcast(tensor, root_rank, set_id, borrowed, finish):
-    return _start(lib.hvd_broadcast_start, (describe([tensor]), root_rank, set_id),
+    return _start(lib.hvd_broadcast_start,
+                  (describe([tensor]), check_rank('root_rank', root_rank), set_id),
                   borrowed, finish)
 
 
@@ -165,10 +169,10 @@ def add(request, stream=None):
 
 
 def poll(handle):
-    """Whether the handle's collective is over; None for a handle that is not in the table."""
+    """Whether the handle's collective is over; ValueError for a handle that is not in the table."""
     request = _pending.get(handle)
     if request is None:
-        return None
+        raise ValueError(f'Handle {handle} was not created or has been cleared.')
     # At first without releasing the GIL; what is not done yet, hvd_test may move on.
     return (_wait_for(request.pointer, 0, None) != INPROGRESS
             or lib.hvd_test(request.pointer, None) != INPROGRESS)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Broadcast and gathering of what is not one tensor: models, optimizers, any object."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import torch
 
@@ -21,6 +21,8 @@ def broadcast_parameters(params, root_rank):
     elif isinstance(params, torch.Tensor):
         raise ValueError('broadcast_parameters() expects a dict or a sequence of (name, tensor) '
                          'pairs; use broadcast_() for one tensor')
+    elif not isinstance(params, Iterable):
+        raise ValueError(f'invalid params of type: {type(params)}')
     else:
         named = [each if isinstance(each, tuple) else (None, each) for each in params]
     for name, tensor in named:
@@ -102,7 +104,7 @@ def broadcast_optimizer_state(optimizer, root_rank, model=None):
     needed. LBFGS is refused: its state is not per parameter.
     """
     if isinstance(optimizer, torch.optim.LBFGS):
-        raise ValueError('cannot broadcast the state of torch.optim.LBFGS')
+        raise ValueError('cannot broadcast torch.optim.LBFGS state')
     groups, states = broadcast_object(_describe(optimizer), root_rank, 'optimizer')
     with torch.no_grad():
         _adopt_groups(optimizer, groups)

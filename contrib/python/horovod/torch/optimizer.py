@@ -6,6 +6,7 @@ import warnings
 
 import torch
 
+from horovod.common.arguments import check_op
 from horovod.common.basics import Adasum, Average
 from horovod.common.elastic import is_elastic
 from horovod.common.library import lib
@@ -174,6 +175,7 @@ def DistributedOptimizer(optimizer, named_parameters=None, compression=Compressi
 def _check(optimizer, op, predivide_factor, passes, process_set, shared_gradients):
     if isinstance(optimizer, (_DistributedOptimizer, AdasumOptimizer)):
         raise ValueError('the optimizer is a DistributedOptimizer already')
+    check_op(op)
     if op == Adasum and process_set.size() & (process_set.size() - 1) != 0:
         raise NotImplementedError(
             'Running Adasum with non-power of 2 ranks is not supported yet.')

@@ -6,7 +6,7 @@ import torch
 from horovod.common import requests
 from horovod.common.basics import Average, Sum
 from horovod.common.process_sets import global_process_set, set_id
-from horovod.common.reductions import scattered_shape
+from horovod.common.reductions import choose_scatter_op, scattered_shape
 from horovod.torch.collectives import tensors as memory
 from horovod.torch.collectives.allgather import grouped_allgather
 from horovod.torch.compression import Compression
@@ -15,6 +15,7 @@ from horovod.torch.compression import Compression
 def _start(names, sources, op, scale, process_set, finish):
     """Submits one request; ``finish`` gets the list of parts, which are where the sources are."""
     identity = set_id(process_set, 'Reducescatter')
+    op = choose_scatter_op(op)
     targets = [memory.empty(source, scattered_shape(source.shape, process_set))
                for source in sources]
     described = [memory.describe(*each) for each in zip(names, sources, targets)]

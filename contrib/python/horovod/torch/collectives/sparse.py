@@ -5,6 +5,7 @@ import torch
 
 from horovod.common.basics import Average, Sum
 from horovod.common.process_sets import global_process_set
+from horovod.common.reductions import choose_op
 from horovod.common.requests import synchronize, tensor_name
 from horovod.torch.collectives.allgather import allgather_async
 
@@ -16,7 +17,7 @@ _UNCHECKED = ({'check_invariants': False}
 def sparse_allreduce_async(tensor, name=None, op=None, process_set=global_process_set):
     """Starts to reduce a COO tensor; returns a function that waits and gives the result, in
     which an index may occur once per rank. Average and Sum only."""
-    op = Average if op is None else op
+    op = choose_op(op, None)
     if op not in (Average, Sum):
         raise ValueError('a sparse allreduce can only be hvd.Average or hvd.Sum')
     if op == Average and tensor.dtype is torch.bool:

@@ -13,6 +13,7 @@ import weakref
 
 import torch
 
+from horovod.common.exceptions import HorovodInternalError
 from horovod.common.library import DEVICE_CPU, DTYPES, lib
 
 # A dtype that this torch lacks, such as uint32 before 2.3, is left out.
@@ -71,7 +72,7 @@ def all_usable(tensors):
     if not tensors:
         raise ValueError('a grouped collective needs at least one tensor')
     if any(tensor.device != tensors[0].device for tensor in tensors):
-        raise ValueError('Tensors in list must be on same device.')
+        raise HorovodInternalError('Tensors in list must be on same device.')
     return [usable(tensor) for tensor in tensors]
 
 

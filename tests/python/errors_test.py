@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Errors for arguments that cannot be: of the types that scripts catch, which are Horovod's, and
+with a sentence that names the argument."""
+
+import unittest
+
+import torch
+
+import horovod.torch as hvd
+import horovod_itself
+
+# Texts that Horovod, too, is asked to evaluate. t is a tensor of four rows, size the ranks.
+SAME_TYPE = [
+    'hvd.reducescatter(t, op=hvd.Adasum)', 'hvd.reducescatter(t, op=hvd.Min)',
+    'hvd.grouped_reducescatter([t, t], op=hvd.Adasum)',
+    'hvd.allreduce(t, average=True, op=hvd.Sum)',
+    'hvd.allreduce(torch.ones(2, dtype=torch.complex64))',
+    'hvd.allreduce(t, op="sum")', 'hvd.allreduce(t, op=1.0)', 'hvd.reducescatter(t, op=None)',
+    'hvd.allreduce(t, prescale_factor="a")', 'hvd.broadcast(t, "0")', 'hvd.broadcast(t, None)',
+    'hvd.broadcast(t, size)', 'hvd.broadcast(t, -1)',
+    'hvd.alltoall(t, splits=[9] * size)', 'hvd.alltoall(t, splits=[1] * (size + 1))',
+    'hvd.alltoall(t, splits=torch.ones(size, 1, dtype=torch.int32))',
+    'hvd.alltoall(t, splits=torch.ones(size))', 'hvd.alltoall(t, splits="ab")',
+    'hvd.poll(12345)', 'hvd.broadcast_parameters(3, 0)', 'hvd.add_process_set([0])',
+    'hvd.broadcast_optimizer_state(torch.optim.LBFGS([t.clone().requires_grad_()]), 0)',
+    'hvd.start_timeline("/nowhere/timeline")', 'hvd.mpi_threads_supported()',
+    'hvd.DistributedOptimizer(sgd(), op=hvd.Sum, gradient_predivide_factor=2.0)',
+    'hvd.DistributedOptimizer(sgd(), backward_passes_per_step=0)',
+    'hvd.DistributedOptimizer(sgd(), groups=-1)',
+    'hvd.DistributedOptimizer(sgd(), named_parameters=["a"])',
+]
+# Those of which scripts may also look for the text: as long as Horovod's is.
+SAME_TEXT = {'hvd.reducescatter(t, op=hvd.Adasum)', 'hvd.broadcast(t, size)', 'hvd.poll(12345)',
+             'hvd.allreduce(t, average=True, op=hvd.Sum)', 'hvd.broadcast_parameters(3, 0)',
+             'hvd.alltoall(t, splits=[9] * size)', 'hvd.alltoall(t, splits=torch.ones(size))',
+             'hvd.broadcast_optimizer_state(torch.optim.LBFGS([t.clone().requires_grad_()]), 0)'}
+MEANING = '''
+t = torch.ones(4, 2)
+size = hvd.size()
+
+def sgd():
+    return torch.optim.SGD([t.clone().requires_grad_()], 0.1)
+
+def said(text):
+    try:
+        eval(text)
+    except Exception as error:
+        return [each.__name__ for each in type(error).__mro__], str(error)
+    return [], "nothing"
+'''
+
+
+class Errors(unittest.TestCase):
+
+    @classmethod
+    def setUpClass(cls):
+        hvd.init()
+
+    def test_types_are_horovods(self):
+        theirs = horovod_itself.ask(
+            f'{MEANING}\nanswer = {{text: said(text) for text in {SAME_TYPE}}}')
+        names = {'hvd': hvd, 'torch': torch}
+        exec(MEANING, names)
+        for text, (kinds, sentence) in theirs.items():
+            with self.subTest(call=text):
+                own_kinds, own_sentence = names['said'](text)
+                self.assertIn(kinds[0], own_kinds, own_sentence)
+                if text in SAME_TEXT:
+                    # Horovod has one rank here, and may have had other numbers.
+                    words = sentence.replace(' 1 ', f' {hvd.size()} ')
+                    self.assertIn(words, own_sentence)
+
+    def test_wrong_ops_are_named(self):
+        t = torch.ones(4, 2)
+        for call in (hvd.allreduce, hvd.allreduce_, hvd.reducescatter,
+                     lambda t, op: hvd.allreduce_(t, name='wrong', op=op),
+                     lambda t, op: hvd.grouped_allreduce([t], op=op),
+                     lambda t, op: hvd.grouped_reducescatter([t], op=op),
+                     lambda t, op: hvd.sparse_allreduce_async(t.to_sparse(), op=op),
+                     lambda t, op: hvd.DistributedOptimizer(
+                         torch.optim.SGD([t.clone().requires_grad_()], 0.1), op=op)):
+            for wrong, kind in (('sum', TypeError), (1.0, TypeError), (True, TypeError),
+                                (hvd.Sum.__class__, TypeError), (9, ValueError), (-1, ValueError)):
+                with self.subTest(op=wrong):
+                    with self.assertRaisesRegex(kind, '^op is .*: expected one of hvd.Average'):
+                        call(t, op=wrong)
+
+    def test_tensors_of_one_group_are_on_one_device(self):
+        t = torch.ones(4, 2)
+        for call in (hvd.grouped_allreduce, hvd.grouped_allgather, hvd.grouped_reducescatter):
+            with self.assertRaisesRegex(hvd.HorovodInternalError, 'must be on same device'):
+                call([t, torch.ones(2, device='meta')])
+
+
+if __name__ == '__main__':
+    unittest.main()
