@@ -97,11 +97,12 @@ static struct operation *create(const struct hvd_mxnet_call *call)
 
 /* --- while the engine runs it --- */
 
+/* As horovod/mxnet/errors.py registers them with MXNet. */
 static const char *exception_name(int status)
 {
     switch (status) {
     case HVD_ERR_ARG:
-        return "ValueError";
+        return "HorovodArgumentError";
     case HVD_ERR_UNSUPPORTED:
         return "NotImplementedError";
     default:

@@ -149,9 +149,48 @@ class Others(Case):
             self.check(received, np.full(hvd.size(), hvd.rank(), 'int32'))
 
     def test_bad_splits_are_refused(self):
-        for wrong in (mx.nd.ones((2, 2)), [1] * (hvd.size() + 1), [3] + [0] * (hvd.size() - 1)):
-            with self.assertRaises(ValueError):
-                hvd.alltoall(mx.nd.ones((2,)), splits=wrong)
+        count = hvd.size()
+        for wrong, text in (
+                (mx.nd.ones((2, 2)), 'alltoall expects a 1D splits tensor'),
+                ([1] * (count + 1), 'Number of entries in splits does not equal number of'),
+                ([3] + [0] * (count - 1), 'Sum of splits entries is greater than the first'),
+                (mx.nd.ones((count,)), 'splits to contain 32-bit integer elements. .* float32'),
+                (mx.nd.ones((count,), dtype='int64'), 'to contain 32-bit integer elements. .* int64'),
+                ([0.5] * count, 'expected whole numbers')):
+            with self.subTest(splits=wrong):
+                with self.assertRaisesRegex(mx.MXNetError, text) as raised:
+                    hvd.alltoall(mx.nd.ones((2,)), splits=wrong)
+                self.assertIsInstance(raised.exception, ValueError)
+
+    def test_errors_are_mxnets_and_those_of_the_other_front_ends(self):
+        array = mx.nd.ones((2 * hvd.size(),))
+        for op in (hvd.Adasum, hvd.Max):
+            with self.assertRaisesRegex(mx.MXNetError, 'only supports AVERAGE and SUM') as raised:
+                hvd.reducescatter(array, op=op)
+            self.assertIsInstance(raised.exception, hvd.mpi_ops.HorovodInternalError)
+        with self.assertRaisesRegex(mx.MXNetError, 'Tensors in list must be on same device'):
+            hvd.grouped_allreduce([array, mx.nd.ones((2,), ctx=mx.cpu(1))])
+        with self.assertRaisesRegex(mx.MXNetError, 'rank-zero tensor') as raised:
+            hvd.allgather(mx.np.array(1.0))
+        self.assertIsInstance(raised.exception, hvd.mpi_ops.HorovodInternalError)
+        with self.assertRaisesRegex(mx.MXNetError, 'invalid root rank') as raised:
+            hvd.broadcast(array, root_rank=hvd.size()).wait_to_read()
+        self.assertIsInstance(raised.exception, ValueError)
+
+    def test_wrong_ops_are_named(self):
+        array = mx.nd.ones((2 * hvd.size(),))
+        for call in (hvd.allreduce, hvd.allreduce_, hvd.reducescatter,
+                     lambda array, op: hvd.grouped_allreduce([array], op=op),
+                     lambda array, op: hvd.grouped_allreduce_([array], op=op),
+                     lambda array, op: hvd.grouped_reducescatter([array], op=op)):
+            for wrong, kind in (('sum', TypeError), (True, TypeError), (9, ValueError)):
+                with self.subTest(op=wrong):
+                    with self.assertRaisesRegex(kind, '^op is .*: expected one of hvd.Average'):
+                        call(array, op=wrong)
+        with self.assertRaisesRegex(TypeError, "root_rank is '0'.*expected the number of a rank"):
+            hvd.broadcast(array, '0')
+        with self.assertRaisesRegex(TypeError, "prescale_factor is 'a'.*expected a number"):
+            hvd.allreduce(array, prescale_factor='a')
 
     def test_reducescatter_leaves_each_rank_its_rows(self):
         for dtype in DTYPES:

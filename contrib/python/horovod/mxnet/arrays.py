@@ -12,6 +12,7 @@ import mxnet as mx
 import numpy as np
 from mxnet.base import _LIB, check_call
 
+from horovod.common.exceptions import HorovodInternalError
 from horovod.common.library import DEVICE_CPU, DTYPES, lib
 
 _HOST = ('cpu', 'cpu_pinned', 'cpu_shared')
@@ -39,7 +40,7 @@ def check_all(tensors):
     if not tensors:
         raise ValueError('a grouped collective needs at least one tensor')
     if any(tensor.context != tensors[0].context for tensor in tensors):
-        raise ValueError('Tensors in list must be on same device.')
+        raise HorovodInternalError('Tensors in list must be on same device.')
     return tensors
 
 

@@ -6,11 +6,16 @@ The others wait, since the shape of what they return depends on the other ranks,
 what went in. ``priority`` is the engine's: of what could start, the highest starts first.
 """
 
+import mxnet as mx
+import numpy as np
+
 from horovod.common import requests
+from horovod.common.arguments import check_rank, check_scale
 from horovod.common.basics import Average
 from horovod.common.process_sets import global_process_set, set_id
-from horovod.common.reductions import choose_op, scattered_shape
+from horovod.common.reductions import choose_op, choose_scatter_op, scattered_shape
 from horovod.mxnet import arrays, engine
+from horovod.mxnet.errors import raises_mxnets
 
 
 def _staged(tensors):
@@ -25,7 +30,8 @@ def _write_back(staged, tensors):
 
 def _reduce(names, tensors, wires, in_place, op, scale, priority, process_set):
     """One request for all tensors; returns the results. ``wires``: see engine.push."""
-    settings = {'op': op, 'prescale': scale[0], 'postscale': scale[1], 'priority': priority,
+    prescale, postscale = check_scale(scale)
+    settings = {'op': op, 'prescale': prescale, 'postscale': postscale, 'priority': priority,
                 'set': set_id(process_set, 'Allreduce')}
     targets = _staged(tensors) if in_place else [arrays.copied(each) for each in tensors]
     engine.push(engine.ALLREDUCE, names, targets, wires, settings)
@@ -47,6 +53,7 @@ def _reduce_group(tensors, in_place, op, name, scale, priority, process_set):
     return _reduce(names, tensors, [0] * len(names), in_place, op, scale, priority, process_set)
 
 
+@raises_mxnets
 def reduce_gradients(tensors, wires, name, op, scale, priority, process_set):
     """Reduces arrays in place, as one where they are several. ``wires``: see engine.push."""
     tensors = arrays.check_all(tensors)
@@ -57,6 +64,7 @@ def reduce_gradients(tensors, wires, name, op, scale, priority, process_set):
     _reduce(names, tensors, wires, True, op, scale, priority, process_set)
 
 
+@raises_mxnets
 def allreduce(tensor, average=None, name=None, priority=0, prescale_factor=1.0,
               postscale_factor=1.0, process_set=global_process_set, op=None):
     """The reduction of the array over all ranks, in a new array."""
@@ -64,6 +72,7 @@ def allreduce(tensor, average=None, name=None, priority=0, prescale_factor=1.0,
                        (prescale_factor, postscale_factor), priority, process_set)
 
 
+@raises_mxnets
 def allreduce_(tensor, average=None, name=None, priority=0, prescale_factor=1.0,
                postscale_factor=1.0, process_set=global_process_set, op=None):
     """Reduces in place over all ranks; returns the array."""
@@ -71,6 +80,7 @@ def allreduce_(tensor, average=None, name=None, priority=0, prescale_factor=1.0,
                        (prescale_factor, postscale_factor), priority, process_set)
 
 
+@raises_mxnets
 def grouped_allreduce(tensors, average=None, name=None, priority=0, prescale_factor=1.0,
                       postscale_factor=1.0, process_set=global_process_set, op=None):
     """The reductions of several arrays, done as one, in new arrays."""
@@ -78,6 +88,7 @@ def grouped_allreduce(tensors, average=None, name=None, priority=0, prescale_fac
                          (prescale_factor, postscale_factor), priority, process_set)
 
 
+@raises_mxnets
 def grouped_allreduce_(tensors, average=None, name=None, priority=0, prescale_factor=1.0,
                        postscale_factor=1.0, process_set=global_process_set, op=None):
     """Reduces several arrays in place, as one; returns them."""
@@ -86,11 +97,13 @@ def grouped_allreduce_(tensors, average=None, name=None, priority=0, prescale_fa
 
 
 def _broadcast(target, root_rank, name, priority, process_set):
-    settings = {'root': root_rank, 'priority': priority, 'set': set_id(process_set, 'Broadcast')}
+    settings = {'root': check_rank('root_rank', root_rank), 'priority': priority,
+                'set': set_id(process_set, 'Broadcast')}
     names = [requests.tensor_name('broadcast', name, process_set)]
     engine.push(engine.BROADCAST, names, [target], [0], settings)
 
 
+@raises_mxnets
 def broadcast(tensor, root_rank, name=None, priority=0, process_set=global_process_set):
     """The array of the global rank root_rank, in a new array."""
     target = arrays.copied(arrays.check(tensor))
@@ -98,6 +111,7 @@ def broadcast(tensor, root_rank, name=None, priority=0, process_set=global_proce
     return arrays.placed(target, tensor)
 
 
+@raises_mxnets
 def broadcast_(tensor, root_rank, name=None, priority=0, process_set=global_process_set):
     """Broadcasts in place; returns the array. root_rank is a global rank."""
     staged = arrays.host(arrays.check(tensor))
@@ -116,12 +130,14 @@ def _gather(names, tensors, process_set):
     return [arrays.placed(*each) for each in zip(results, tensors)]
 
 
+@raises_mxnets
 def allgather(tensor, name=None, priority=0, process_set=global_process_set):
     """The ranks' arrays, concatenated along dimension 0 in rank order."""
     names = [requests.tensor_name('allgather', name, process_set)]
     return _gather(names, [arrays.check(tensor)], process_set)[0]
 
 
+@raises_mxnets
 def grouped_allgather(tensors, name=None, priority=0, process_set=global_process_set):
     """The same for several arrays, gathered as one."""
     tensors = arrays.check_all(tensors)
@@ -130,15 +146,24 @@ def grouped_allgather(tensors, name=None, priority=0, process_set=global_process
 
 
 def _counts(splits):
-    """The list of row counts in splits: None, a sequence of ints or a vector of them."""
+    """The list of row counts in splits: None, a sequence of numbers or an int32 array."""
     if splits is None:
         return None
     if len(getattr(splits, 'shape', (0,))) != 1:
         raise ValueError('alltoall expects a 1D splits tensor')
-    return [int(count) for count in
-            (splits.asnumpy() if hasattr(splits, 'asnumpy') else splits)]
+    if isinstance(splits, mx.nd.NDArray):
+        if splits.dtype != np.int32:
+            raise ValueError('alltoall expects splits to contain 32-bit integer elements. These '
+                             f'are of {np.dtype(splits.dtype).name}: give mx.nd.array() '
+                             "dtype='int32'")
+        splits = splits.asnumpy()
+    counts = [int(count) for count in splits]
+    if counts != list(splits):
+        raise ValueError(f'splits is {list(splits)}: expected whole numbers of rows')
+    return counts
 
 
+@raises_mxnets
 def alltoall(tensor, splits=None, name=None, priority=0, process_set=global_process_set):
     """Sends splits[i] rows to rank i, or equal parts. Returns what came, in rank order; with
     splits, also how many rows came from each rank, as int32."""
@@ -160,6 +185,7 @@ def alltoall(tensor, splits=None, name=None, priority=0, process_set=global_proc
 
 def _scatter(names, tensors, op, scale, process_set):
     identity = set_id(process_set, 'Reducescatter')
+    op = choose_scatter_op(op)
     sources = _staged(tensors)
     if not all(source.shape for source in sources):
         raise ValueError('reducescatter does not support scalar inputs: a part of dimension 0 '
@@ -172,6 +198,7 @@ def _scatter(names, tensors, op, scale, process_set):
     return [arrays.placed(*each) for each in zip(targets, tensors)]
 
 
+@raises_mxnets
 def reducescatter(tensor, op=Average, name=None, priority=0, process_set=global_process_set,
                   prescale_factor=1.0, postscale_factor=1.0):
     """This rank's part, along dimension 0, of the reduction over all ranks. Average or Sum."""
@@ -180,6 +207,7 @@ def reducescatter(tensor, op=Average, name=None, priority=0, process_set=global_
                     process_set)[0]
 
 
+@raises_mxnets
 def grouped_reducescatter(tensors, op=Average, name=None, priority=0,
                           process_set=global_process_set, prescale_factor=1.0,
                           postscale_factor=1.0):

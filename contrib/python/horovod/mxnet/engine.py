@@ -3,7 +3,7 @@
 
 The engine starts one when what computes its arrays has ended, and lets those who need them wait, so
 that gradients travel while backward still computes. Failures come out where a script waits for an
-array: as HorovodInternalError and so on, from wait_to_read() and asnumpy().
+array: as horovod.mxnet.errors has them, from wait_to_read() and asnumpy().
 """
 
 import atexit
@@ -11,12 +11,10 @@ import ctypes
 import sys
 from ctypes import POINTER, Structure, c_char_p, c_double, c_int, c_void_p
 
-import mxnet as mx
 from mxnet.base import _LIB
 
 from horovod.common import membership, requests
 from horovod.common.basics import basics
-from horovod.common.exceptions import HorovodInternalError
 from horovod.common.library import DEVICE_CPU, Error, Tensor, check_submitted, companion
 from horovod.mxnet.arrays import number
 
@@ -41,7 +39,6 @@ def _load():
     error = Error()
     if library.hvd_mxnet_open(_LIB._name.encode(), error) != 0:
         raise ImportError(error.message())
-    mx.error.register('HorovodInternalError', HorovodInternalError)
     return library
 
 

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What collectives on MXNet's arrays raise: MXNet's own kind of error, which scripts catch, that is
+also what the other front ends raise."""
+
+import functools
+
+import mxnet as mx
+from mxnet.base import MXNetError
+
+from horovod.common.exceptions import HorovodInternalError
+
+
+class CollectiveError(MXNetError, HorovodInternalError):
+    """A collective failed: ranks disagree, a rank died, or the job was shut down."""
+
+
+class ArgumentError(MXNetError, ValueError):
+    """A collective was refused for its arguments."""
+
+
+# The names by which contrib/mxnet_op/operation.c has MXNet raise them.
+mx.error.register('HorovodInternalError', CollectiveError)
+mx.error.register('HorovodArgumentError', ArgumentError)
+
+
+def raises_mxnets(function):
+    """The function with these errors in place of those that they derive from."""
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        try:
+            return function(*args, **kwargs)
+        except MXNetError:
+            raise
+        except HorovodInternalError as error:
+            raise CollectiveError(str(error)) from None
+        except ValueError as error:
+            raise ArgumentError(str(error)) from None
+
+    return call
