@@ -239,6 +239,7 @@
 /* Read or written by hvdrun for itself and its ranks. */
 #define HVD_ENV_TMPDIR "TMPDIR" /* where hvdrun keeps its sockets, /tmp */
 #define HVD_ENV_PATH "PATH"
+#define HVD_ENV_HOME "HOME" /* libpmix needs one; / where there is none at all */
 #define HVD_ENV_LIBRARY_PATH "LD_LIBRARY_PATH"
 #define HVD_ENV_PYTHON_UNBUFFERED "PYTHONUNBUFFERED" /* print shows at once */
 

@@ -10,6 +10,7 @@
 
 #include "gpu_binding/env.h"
 #include "pmix_boot/pmix_collect.h"
+#include "pmix_boot/pmix_home.h"
 
 /* How long a fence is relied on before the ranks are asked beside it: the first of a launch
  * until a share of the time limit is left, but at most this. */
@@ -230,8 +231,10 @@ static int gather(struct round *round, struct hvd_exchange *out, struct hvd_erro
 
 static int open_pmix(struct round *round, struct hvd_error *err)
 {
-    pmix_status_t status = PMIx_Init(&round->self, NULL, 0);
+    pmix_status_t status;
 
+    hvd_pmix_need_home();
+    status = PMIx_Init(&round->self, NULL, 0);
     return status == PMIX_SUCCESS ? 0 : fail_open(status, err);
 }
 

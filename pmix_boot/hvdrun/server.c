@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "pmix_boot/hvdrun/job_info.h"
+#include "pmix_boot/pmix_home.h"
 
 /* One job per process; unlike any that Slurm or Open MPI would choose. */
 #define NAME_SPACE "hvdrun"
@@ -94,6 +95,7 @@ static int init(const struct hvdrun_job *job, struct hvd_error *err)
 
     PMIX_INFO_LOAD(&info[0], PMIX_SERVER_TMPDIR, job->directory, PMIX_STRING);
     PMIX_INFO_LOAD(&info[1], PMIX_SYSTEM_TMPDIR, job->directory, PMIX_STRING);
+    hvd_pmix_need_home();
     status = PMIx_server_init(&module, info, 2);
     PMIX_INFO_DESTRUCT(&info[0]);
     PMIX_INFO_DESTRUCT(&info[1]);

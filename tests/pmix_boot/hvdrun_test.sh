@@ -33,6 +33,23 @@ none_sleeps()
     ! sleepers
 }
 
+# As a user whom the system does not know, as in many containers.
+unknown_user()
+{
+    env -u HOME unshare --user --map-user=54321 timeout -k 5 "$limit" "$@"
+}
+
+unknown_users()
+{
+    local promise="a user without passwd entry and HOME"
+    if unknown_user true 2>/dev/null; then
+        returns "$promise: ranks run and meet" 0 '^rank 1/2 ' \
+            unknown_user "$hvdrun" -np 2 "$client" show
+    else
+        tap_skip "$promise" 'needs user namespaces'
+    fi
+}
+
 # --- how a job ends ---
 
 exit_codes()
@@ -209,6 +226,7 @@ about()
 }
 
 exit_codes
+unknown_users
 stubborn_ranks
 interrupt INT 130
 interrupt TERM 143
