@@ -3,11 +3,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -67,11 +69,42 @@ int hvdrun_discovery_read(char *text, const char *own, int default_slots,
     return slots;
 }
 
+/* A command that begins with a plain path names a file; what else it may be, the shell knows. */
+static int check_file(const char *command, struct hvd_error *err)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                "0123456789_-+.,@%/";
+    size_t length = strspn(command, plain);
+    bool is_plain = command[length] == '\0' || strchr(" \t\n", command[length]) != NULL;
+    char file[PATH_MAX];
+    struct stat status;
+
+    if (!is_plain || memchr(command, '/', length) == NULL || length >= sizeof(file)) {
+        return 0;
+    }
+    memcpy(file, command, length);
+    file[length] = '\0';
+    if (stat(file, &status) == 0 && S_ISDIR(status.st_mode)) {
+        errno = EISDIR;
+    } else if (access(file, X_OK) == 0) {
+        return 0;
+    }
+    return hvd_fail(err, HVD_ERR_ARG,
+                    "--host-discovery-script: cannot run %s: %m; give a program that "
+                    "prints HOST or HOST:SLOTS, one a line",
+                    file);
+}
+
 int hvdrun_discovery_create(const char *command, int default_slots,
                             struct hvdrun_discovery **out, struct hvd_error *err)
 {
-    struct hvdrun_discovery *discovery = calloc(1, sizeof(*discovery));
+    struct hvdrun_discovery *discovery;
+    int status = check_file(command, err);
 
+    if (status < 0) {
+        return status;
+    }
+    discovery = calloc(1, sizeof(*discovery));
     if (discovery == NULL) {
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for --host-discovery-script");
     }

@@ -9,7 +9,8 @@
 
 struct hvdrun_discovery;
 
-/* default_slots: of a host that is printed without a number; 0: one. The caller owns *out. */
+/* default_slots: of a host that is printed without a number; 0: one. The caller owns *out. HVD_ERR_ARG
+ * when the command begins with the path of a file that cannot be run. */
 int hvdrun_discovery_create(const char *command, int default_slots,
                             struct hvdrun_discovery **out, struct hvd_error *err);
 
