@@ -153,6 +153,16 @@ static void print_gpus(const struct hvd_gpu_list *gpus)
     }
 }
 
+static const char *say_gpu_source(const struct question *question, int gpu_count)
+{
+    if (question->topology->gpu_count > 0 || gpu_count > 0) {
+        return question->gpu_source;
+    }
+    return question->topology->foreign_gpu_count > 0
+               ? "this node has none that hvd supports"
+               : "this node has none";
+}
+
 static void print_sources(const struct question *question, const struct hvd_plan *plan)
 {
     char cpus[1024];
@@ -172,9 +182,7 @@ static void print_sources(const struct question *question, const struct hvd_plan
     }
     printf("gpus: ");
     print_gpus(&plan->gpus);
-    printf(" (%s)\n\n", question->topology->gpu_count > 0 || plan->gpus.count > 0
-                            ? question->gpu_source
-                            : "this node has none");
+    printf(" (%s)\n\n", say_gpu_source(question, plan->gpus.count));
 }
 
 static void name_host(const char *topology_file, char *host, size_t size)

@@ -114,10 +114,26 @@ static int explain_gpu_sharing(struct hvd_plan_work *work, struct hvd_error *err
                          gpus == 1 ? "" : "s");
 }
 
+static int explain_foreign_gpus(struct hvd_plan_work *work, struct hvd_error *err)
+{
+    const struct hvd_topology *topology = work->topology;
+
+    if (topology->foreign_gpu_count == 0) {
+        return 0;
+    }
+    return hvd_plan_note(work->plan, err,
+                         "%d %s gpu%s not used: hvd supports NVIDIA gpus only",
+                         topology->foreign_gpu_count, topology->foreign_gpu_vendor,
+                         topology->foreign_gpu_count == 1 ? "" : "s");
+}
+
 int hvd_plan_explain(struct hvd_plan_work *work, struct hvd_error *err)
 {
     int status = explain_gpu_sharing(work, err);
 
+    if (status == 0) {
+        status = explain_foreign_gpus(work, err);
+    }
     if (work->plan->mode == HVD_BIND_NONE) {
         return status;
     }

@@ -69,6 +69,8 @@ struct hvd_topology {
     int *socket_distance; /* [from * socket_count + to], smaller is nearer */
     int gpu_count;
     struct hvd_gpu *gpus; /* ascending by bus id, as CUDA counts in PCI_BUS_ID order */
+    int foreign_gpu_count; /* GPUs that hvd does not support, not among gpus */
+    const char *foreign_gpu_vendor; /* of the first of them; NULL: none */
     int nic_count;
     struct hvd_nic *nics; /* ascending by bus id and port */
     enum hvd_closeness *closeness; /* [gpu * nic_count + nic] */

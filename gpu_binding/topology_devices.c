@@ -10,8 +10,12 @@
 
 /* PCI-SIG class codes. */
 #define CLASS_DISPLAY 0x03
+#define CLASS_DISPLAY_OTHER 0x0380
+#define CLASS_ACCELERATOR 0x12
 #define CLASS_INFINIBAND 0x0207
 #define VENDOR_NVIDIA 0x10de
+#define VENDOR_AMD 0x1002
+#define VENDOR_INTEL 0x8086
 
 /* InfiniBand specification: port state 4 is active. */
 #define PORT_ACTIVE 4
@@ -22,6 +26,32 @@ static bool is_gpu(hwloc_obj_t device)
 {
     return device->attr->pcidev.vendor_id == VENDOR_NVIDIA &&
            device->attr->pcidev.class_id >> 8 == CLASS_DISPLAY;
+}
+
+/* The vendor of a GPU that hvd does not support; NULL: no such GPU. Intel's of class 0x0300 are
+ * part of the processor. */
+static const char *foreign_vendor(hwloc_obj_t device)
+{
+    unsigned class = device->attr->pcidev.class_id;
+    bool is_accelerator = class >> 8 == CLASS_ACCELERATOR;
+
+    switch (device->attr->pcidev.vendor_id) {
+    case VENDOR_AMD:
+        return is_accelerator || class >> 8 == CLASS_DISPLAY ? "AMD" : NULL;
+    case VENDOR_INTEL:
+        return is_accelerator || class == CLASS_DISPLAY_OTHER ? "Intel" : NULL;
+    default:
+        return NULL;
+    }
+}
+
+static void count_foreign(struct hvd_topology *out, hwloc_obj_t device)
+{
+    const char *vendor = foreign_vendor(device);
+
+    if (vendor != NULL && out->foreign_gpu_count++ == 0) {
+        out->foreign_gpu_vendor = vendor;
+    }
 }
 
 static int compare_bus(const void *a, const void *b)
@@ -75,6 +105,7 @@ static void add_gpus(struct hvd_topology_build *build, struct devices *devices)
         if (is_gpu(device)) {
             devices->gpus[out->gpu_count++] = device;
         }
+        count_foreign(out, device);
     }
     qsort(devices->gpus, (size_t)out->gpu_count, sizeof(hwloc_obj_t), compare_bus);
     for (int i = 0; i < out->gpu_count; i++) {
