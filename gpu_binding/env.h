@@ -168,6 +168,7 @@
 #define HVD_ENV_SLURM_TASKS_PER_NODE "SLURM_TASKS_PER_NODE"
 #define HVD_ENV_SLURM_NTASKS_PER_NODE "SLURM_NTASKS_PER_NODE"
 #define HVD_ENV_SLURM_NODEID "SLURM_NODEID" /* this node's place in such lists */
+#define HVD_ENV_SLURM_LOCAL_ID "SLURM_LOCALID" /* of a task: its place on the node */
 #define HVD_ENV_SLURM_CPUS_PER_TASK "SLURM_CPUS_PER_TASK"
 
 /* UCX's own; where the user set one, hvd leaves alone what it would choose otherwise. */

@@ -229,8 +229,14 @@ static int show(const struct hvd_info_options *options, struct hvd_error *err)
 {
     struct hvd_topology_source source = {.xml_file = options->topology_file};
     struct hvd_topology topology;
-    int status = hvd_topology_load(&topology, &source, err);
+    struct hvd_info_job job;
+    int status;
 
+    hvd_info_job_read(look_up, &job);
+    if (job.is_repeated) {
+        return 0;
+    }
+    status = hvd_topology_load(&topology, &source, err);
     if (status < 0) {
         return status;
     }

@@ -101,6 +101,7 @@ void hvd_info_job_read(hvd_info_lookup lookup, struct hvd_info_job *job)
         .visible_devices = lookup(HVD_ENV_CUDA_VISIBLE_DEVICES),
     };
 
+    found.is_repeated = found.is_step && read_count(lookup(HVD_ENV_SLURM_LOCAL_ID)) > 0;
     if (found.is_job) {
         found.is_elsewhere = lookup(HVD_ENV_SLURM_NODE) == NULL;
         read_ranks(lookup, &found);

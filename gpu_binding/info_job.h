@@ -13,6 +13,7 @@ typedef const char *(*hvd_info_lookup)(const char *name);
 struct hvd_info_job {
     bool is_job; /* inside a Slurm job at all */
     bool is_step; /* this process is a task that srun started */
+    bool is_repeated; /* another task of the step on this node shows the same */
     bool is_elsewhere; /* a shell of salloc, not on a node of the job */
     int rank_count;
     const char *rank_source;

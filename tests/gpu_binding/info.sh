@@ -74,6 +74,8 @@ result $? output_that_cannot_be_written_is_a_failure
 
 says live_node_has_a_table "rank gpu pci          node socket cores cpus             mem  nic" \
     "$info" --ranks 2
+env SLURM_JOB_ID=1 SLURM_STEP_ID=0 SLURM_LOCALID=1 "$info" --ranks 2 >"$out" 2>&1 && [ ! -s "$out" ]
+result $? one_task_of_a_step_shows_the_table_of_its_node
 says ranks_of_a_job "ranks: 2 (SLURM_NTASKS_PER_NODE)" \
     SLURM_JOB_ID=1 SLURM_NTASKS_PER_NODE=2 "$info"
 says gpus_that_only_slurm_counts "gpus: 0,1,2,3 (SLURM_JOB_GPUS)" \
