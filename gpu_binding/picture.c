@@ -83,7 +83,7 @@ static void print_cpus(const struct hvd_cpuset *cpus, FILE *out)
 static void print_rank(const struct picture *picture, const struct hvd_plan_row *row,
                        FILE *out)
 {
-    fprintf(out, "rank %*d  ", picture->rank_width, row->local_rank);
+    fprintf(out, "local rank %*d  ", picture->rank_width, row->local_rank);
     print_cpus(&row->cpus, out);
     fprintf(out, "%s\n", row->is_far ? "  far" : "");
 }
@@ -107,7 +107,7 @@ static void print_gpu(const struct picture *picture, int index, FILE *out)
         }
     }
     if (!is_used) {
-        fprintf(out, "  gpu %*d  %-*s  %-*s  no rank\n", picture->number_width,
+        fprintf(out, "  gpu %*d  %-*s  %-*s  no local rank\n", picture->number_width,
                 item->number, picture->bus_width, label.bus, picture->model_width,
                 label.model);
     }
@@ -154,7 +154,7 @@ static void print_nic(const struct picture *picture, const struct hvd_nic *nic, 
     }
     fprintf(out, " %s  %s", bus, nic->is_active ? "up" : "down");
     if (!hvd_cpuset_is_empty(&ranks)) {
-        fprintf(out, "  <- rank%s ", hvd_cpuset_count(&ranks) > 1 ? "s" : "");
+        fprintf(out, "  <- local rank%s ", hvd_cpuset_count(&ranks) > 1 ? "s" : "");
         print_cpus(&ranks, out);
     }
     fprintf(out, "\n");

@@ -37,16 +37,18 @@ static int explain_row(struct hvd_plan_work *work, const struct hvd_plan_row *ro
     }
     hvd_gpu_short_bus(work->topology->gpus[row->gpu.gpu].bus, bus, sizeof(bus));
     if (row->is_far) {
-        return hvd_plan_note(work->plan, err,
-                             "rank %d: gpu %s is on socket %d, which the step may not "
-                             "use; bound to socket %d",
-                             row->local_rank, bus, row->gpu_socket, row->socket);
+        return hvd_plan_note(
+            work->plan, err,
+            "local rank %d: gpu %s is on socket %d, which the step may not "
+            "use; bound to socket %d",
+            row->local_rank, bus, row->gpu_socket, row->socket);
     }
     if (row->gpu_numa != HVD_NONE && row->memory_numa == HVD_NONE) {
-        return hvd_plan_note(work->plan, err,
-                             "rank %d: the step may not use memory node %d of gpu %s; "
-                             "the memory policy stays as it is",
-                             row->local_rank, row->gpu_numa, bus);
+        return hvd_plan_note(
+            work->plan, err,
+            "local rank %d: the step may not use memory node %d of gpu %s; "
+            "the memory policy stays as it is",
+            row->local_rank, row->gpu_numa, bus);
     }
     return 0;
 }

@@ -43,7 +43,7 @@ static void print_row(const struct hvd_topology *topology, const struct hvd_plan
         return;
     }
     hvd_cpulist_format(&row->cpus, cpus, (size_t)width + 1);
-    fprintf(out, "%4d %3s %-12s %4s %6s %5d %-*s %3s  %s\n", row->local_rank,
+    fprintf(out, "%10d %3s %-12s %4s %6s %5d %-*s %3s  %s\n", row->local_rank,
             cell(row->gpu.number, gpu), bus, cell(row->gpu_numa, node),
             cell(row->socket, socket), row->core_count, width, cpus,
             cell(row->memory_numa, memory), row->nic[0] != '\0' ? row->nic : "-");
@@ -55,7 +55,7 @@ void hvd_table_print(const struct hvd_topology *topology, const struct hvd_plan 
 {
     int width = cpus_width(plan);
 
-    fprintf(out, "rank gpu pci          node socket cores %-*s mem  nic\n", width,
+    fprintf(out, "local rank gpu pci          node socket cores %-*s mem  nic\n", width,
             "cpus");
     for (int i = 0; i < plan->row_count; i++) {
         print_row(topology, &plan->rows[i], width, out);

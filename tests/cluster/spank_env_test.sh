@@ -95,17 +95,17 @@ prints 'a node without the front end says so' 'n1: cannot read /nowhere: No such
 enable_plugin
 once()
 {
-    as_user srun --hvd=verbose -N2 --ntasks-per-node=2 true 2>&1 | grep -c '^rank gpu pci'
+    as_user srun --hvd=verbose -N2 --ntasks-per-node=2 true 2>&1 | grep -c '^local rank gpu pci'
 }
 prints 'equal nodes share one table' '^1$' once
 prints 'which names them' '^hvd: binding on n(1, n2|2, n1)$' \
     as_user srun --hvd=verbose -N2 --ntasks-per-node=2 true
 uneven()
 {
-    as_user srun --hvd=verbose -N2 -n4 -m plane=3 true 2>&1 | grep -c '^rank gpu pci'
+    as_user srun --hvd=verbose -N2 -n4 -m plane=3 true 2>&1 | grep -c '^local rank gpu pci'
 }
 prints 'nodes that differ get a table each' '^2$' uneven
-prints 'a program that is faster than its table does not lose it' '^rank gpu pci' \
+prints 'a program that is faster than its table does not lose it' '^local rank gpu pci' \
     as_user srun --hvd=verbose -n1 true
 descriptors()
 {

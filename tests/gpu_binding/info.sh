@@ -72,7 +72,7 @@ says version_is_told "$("$info" --version)" "$info" --version
 [ $? -eq 1 ]
 result $? output_that_cannot_be_written_is_a_failure
 
-says live_node_has_a_table "rank gpu pci          node socket cores cpus             mem  nic" \
+says live_node_has_a_table "local rank gpu pci          node socket cores cpus             mem  nic" \
     "$info" --ranks 2
 env SLURM_JOB_ID=1 SLURM_STEP_ID=0 SLURM_LOCALID=1 "$info" --ranks 2 >"$out" 2>&1 && [ ! -s "$out" ]
 result $? one_task_of_a_step_shows_the_table_of_its_node

@@ -239,12 +239,12 @@ static void test_table(void)
     side_start(&plugin, "verbose");
     plugin.user_init(NULL, 0, NULL);
     read_complaints(&plugin, text, sizeof(text));
-    tap_ok(strstr(text, "rank gpu pci") != NULL,
+    tap_ok(strstr(text, "local rank gpu pci") != NULL,
            "where srun cannot be reached the node prints its table itself");
     tap_ok(run_task(&plugin, says_more) == 0, "its first rank tells how ranks talk");
     fake_step.local_rank = 1;
     read_complaints(&plugin, text, sizeof(text));
-    tap_ok(strstr(text, "rank gpu pci") == NULL, "once");
+    tap_ok(strstr(text, "local rank gpu pci") == NULL, "once");
     tap_ok(run_task(&plugin, says_nothing) == 0, "which the others do not");
     fake_step.local_rank = 0;
     fake_step_setenv(HVD_ENV_LOG_LEVEL, "error");
