@@ -1,0 +1,174 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# README's commands as they stand and in their order, as a user in a virtual environment types them:
+# every indented line, and the first column of the table "you type". Each is run, or listed in
+# why_not_run with the reason; one that is neither fails the test.
+# shellcheck disable=SC2016 # the lines expand inside
+. "$(dirname "$0")/harness.sh"
+
+readme=$tests_dir/../../README.md
+limit=120
+modules=/usr/share/modules/init/bash # Debian's environment-modules
+
+# The reason why a line is not run here; fails for a line that has to be run.
+why_not_run()
+{
+    case $1 in
+    'apt-get install '*) echo 'installs packages; contrib/packages.sh has the list' ;;
+    'meson setup build --prefix='* | 'meson install -C build') echo 'tests/run.sh builds and installs' ;;
+    'meson setup build && ninja '*) echo 'tests/run.sh builds and tests' ;;
+    contrib/demo.sh* | tests/run.sh*) echo 'this test runs inside of it, or takes as long' ;;
+    'module load '*) [ ! -e "$modules" ] && echo 'no Environment Modules here' ;;
+    include\ *) echo 'a line of plugstack.conf; this cluster has it' ;;
+    'hvd-info --check') echo 'needs a GPU to end well; tests/gpu_binding has one with stand-ins' ;;
+    *' --lab '* | *' --tune '* | *' --list '*) echo 'takes minutes on two cores; tests/bench has shorter ones' ;;
+    *)
+        [[ $1 =~ ^[A-Z_]+=[^\ ]+$ ]] && echo 'a variable, not a command'
+        ;;
+    esac
+}
+
+# --- README as a list ---
+
+# Blocks of indented lines, one a file; each command in the table's first column is a block, too.
+split_readme()
+{
+    mkdir "$work/blocks"
+    awk -v dir="$work/blocks" '
+        function open_block() { if (file == "") { count++; file = sprintf("%s/%03d", dir, count) } }
+        function put(text) { open_block(); print text > file }
+        function end_block() { if (file != "") close(file); file = "" }
+        /^    / { put(substr($0, 5)); next }
+        file != "" && /^$/ { end_block(); next }
+        { end_block() }
+        /^\| you type/ { in_table = 1; next }
+        !/^\|/ { in_table = 0; next }
+        in_table && !/^\|-/ {
+            split($0, columns, " \\| ")
+            n = split(columns[1], parts, "`")
+            for (i = 2; i <= n; i += 2) { put(parts[i]); end_block() }
+        }' "$readme"
+}
+
+# --- one user's surroundings ---
+
+# What README calls /opt/hvd is a copy of the installation, on every node.
+bring_hvd()
+{
+    local node
+    cp -a "$prefix" "$work/hvd"
+    for node in '' n1 n2; do
+        # shellcheck disable=SC2086
+        as_root ${node:+--node "$node"} sh -c \
+            "mount -t tmpfs none /opt && mkdir /opt/hvd && mount --bind '$work/hvd' /opt/hvd" || return
+    done
+    grep -h '^    include ' "$readme" | sed 's/^ *//' >"$work/cluster/etc/plugstack.conf.d/readme.conf"
+}
+
+# A script for one process, with README's lines for hvd in it.
+write_script()
+{
+    {
+        echo 'import torch'
+        echo 'model = torch.nn.Linear(4, 1)'
+        echo 'optimizer = torch.optim.SGD(model.parameters(), lr=0.01)'
+        cat "$work"/blocks/* | awk '/^import horovod/ { found = 1 } found { print } /broadcast_parameters/ { exit }'
+        echo 'for step in range(3):'
+        echo '    optimizer.zero_grad()'
+        echo '    model(torch.ones(2, 4)).sum().backward()'
+        echo '    optimizer.step()'
+        echo 'print("trained", hvd.rank(), "of", hvd.size())'
+    } >"$home/train.py"
+}
+
+bring_user()
+{
+    mkdir -p "$home/contrib"
+    cp -r "$tests_dir/../../contrib/examples" "$home/contrib/"
+    write_script
+    echo '# hvd tune table' >"$home/tune.table"
+    chmod -R a+rX "$home"
+    as_user python3 -m venv --system-site-packages --without-pip venv
+}
+
+# Lines for the shell that a user types once, before the others.
+prelude=''
+
+# typed LINE...: with all that was typed before which lasts. Machines here have fewer cores than
+# mpirun has ranks.
+typed()
+{
+    as_user PATH="$home/venv/bin:/usr/local/bin:/usr/bin:/bin" VIRTUAL_ENV="$home/venv" \
+        MODULEPATH=/opt/hvd/share/modulefiles OMPI_MCA_rmaps_base_oversubscribe=1 bash -c "$prelude$*"
+}
+
+# --- running ---
+
+# What README leaves to the user.
+filled_in()
+{
+    local line=${1//…/python train.py}
+    line=${line//FILE --ranks N/node.xml --ranks 2}
+    echo "${line//=FILE/=\$HOME\/file}"
+}
+
+run_line()
+{
+    local line reason
+    line=$(filled_in "$1")
+    if reason=$(why_not_run "$1"); then
+        tap_note "not run: $1 ($reason)"
+        return
+    fi
+    case $line in
+    'module '*)
+        succeeds "$1" typed ". $modules; $line" '
+            hvd-info --version && python -c "import horovod" && pkg-config --exists hvd' ;;
+    '. '*)
+        succeeds "$1" typed "$line"
+        prelude+=$line$'\n'
+        ;;
+    'install -D '*) succeeds "$1" as_root bash -c "cd '$home' && $line" ;;
+    horovod.run*)
+        succeeds "$1" typed "python -c 'import horovod; train = lambda: 1; assert $line == [1] * 4'" ;;
+    *) succeeds "$1" typed "$line" ;;
+    esac
+}
+
+# A job's output and end; sbatch --wait would look only every few seconds.
+run_batch()
+{
+    awk '!/^#/ && !done++ { print "trap \"echo \\$? >status\" EXIT" } { print }' "$1" >"$home/job.sbatch"
+    chmod a+r "$home/job.sbatch"
+    prints 'the batch script' 'trained 7 of 8' typed 'sbatch --quiet -o job.out job.sbatch || exit
+        until test -s status; do sleep 0.05; done
+        cat job.out; exit "$(cat status)"'
+}
+
+run_block()
+{
+    local line first
+    ! grep -q '──>' "$1" || return 0 # a drawing
+    read -r first <"$1"
+    case $first in
+    '#!'*) run_batch "$1" ;;
+    import*) tap_note 'not run by itself: the lines of Python are in train.py, which all others run' ;;
+    *)
+        while read -r line; do
+            [ -z "$line" ] || run_line "$line"
+        done <"$1"
+        ;;
+    esac
+}
+
+[ -n "${HVD_TEST_PREFIX-}" ] || tap_skip_all 'needs an installation: HVD_TEST_PREFIX, as tests/run.sh sets'
+/usr/bin/python3 -c 'import torch, venv' 2>/dev/null || tap_skip_all 'needs python3-torch, python3-venv'
+install_hvd
+start_cluster 2 --sockets 2 --cores 8 --gpus 4
+split_readme
+bring_hvd || tap_skip_all 'cannot mount /opt/hvd inside the cluster'
+bring_user
+for block in "$work"/blocks/*; do
+    run_block "$block"
+done
+tap_done
