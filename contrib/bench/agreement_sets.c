@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What it costs to agree in many process sets: the simulated job of tests/collectives.
+ *
+ *   agreement_sets
+ *
+ * Each row is a job in which every set of 8 ranks, on one node, submits one known allreduce, all at
+ * the same time: the bytes of all messages that rank 0 and the last rank (in no set) get and send,
+ * for each set. Then the time that rank 0 takes for the rows of an allgather of all ranks. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "collectives/agreement/members.h"
+#include "gpu_binding/log.h"
+#include "tests/collectives/agreement/agreement_sim.h"
+
+enum {
+    PER_SET = 8,
+    WAVES = 20
+};
+
+static double now_ms(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+static void fail(const char *why)
+{
+    fprintf(stderr, "agreement_sets: %s\n", why);
+    exit(1);
+}
+
+static void settle(struct sim *sim, struct hvd_request **requests, int count)
+{
+    sim_settle_in_turn(sim);
+    if (sim->fault[0] != '\0') {
+        fail(sim->fault);
+    }
+    for (int i = 0; i < count; i++) {
+        if (!sim_has_ended(requests[i]) || atomic_load(&requests[i]->status) != 0) {
+            fail("a request does not end well");
+        }
+        hvd_request_destroy(requests[i]);
+    }
+}
+
+static void add_set(struct sim *sim, struct hvd_request **requests, int number)
+{
+    char note[256], name[32];
+    struct hvd_proposal add = {.kind = HVD_KIND_SET_ADD, .name = name, .note = note};
+    const struct hvd_proposal *only = &add;
+    int used = 0;
+
+    for (int i = 0; i < PER_SET; i++) {
+        used += snprintf(note + used, sizeof(note) - (size_t)used, "%s%d",
+                         i > 0 ? "," : "", number * PER_SET + i);
+    }
+    snprintf(name, sizeof(name), "hvd.set.%d", number);
+    for (int rank = 0; rank < sim->layout.size; rank++) {
+        sim_wait(sim, rank, true);
+        requests[rank] = sim_submit(sim, rank, &only, 1);
+    }
+    settle(sim, requests, sim->layout.size);
+}
+
+static void wave(struct sim *sim, struct hvd_request **requests, int sets)
+{
+    for (int rank = 0; rank < sets * PER_SET; rank++) {
+        struct hvd_proposal tensor = sim_allreduce("tensor", 1000);
+        const struct hvd_proposal *only = &tensor;
+
+        tensor.set = 1 + rank / PER_SET;
+        requests[rank] = sim_submit(sim, rank, &only, 1);
+    }
+    settle(sim, requests, sets * PER_SET);
+}
+
+static double bytes_of(const struct sim *sim, int rank)
+{
+    struct hvd_agreement_counts counts;
+
+    hvd_agreement_count(sim->ranks[rank].agreement, &counts);
+    return (double)(counts.bytes_sent + counts.bytes_received);
+}
+
+static void measure_sets(int node_count, int sets)
+{
+    int *nodes = calloc((size_t)node_count + 1, sizeof(nodes[0]));
+    int size = node_count * PER_SET;
+    struct hvd_request **requests = calloc((size_t)size, sizeof(requests[0]));
+    double first, last, start;
+    struct sim sim;
+
+    for (int i = 0; i < node_count; i++) {
+        nodes[i] = PER_SET;
+    }
+    sim_init_unchecked(&sim, nodes, NULL);
+    for (int i = 0; i < sets; i++) {
+        add_set(&sim, requests, i);
+    }
+    for (int i = 0; i < 3; i++) {
+        wave(&sim, requests, sets);
+    }
+    first = bytes_of(&sim, 0);
+    last = bytes_of(&sim, size - 1);
+    start = now_ms();
+    for (int i = 0; i < WAVES; i++) {
+        wave(&sim, requests, sets);
+    }
+    printf("| %d | %d | %.1f | %.1f | %.2f |\n", size, sets,
+           (bytes_of(&sim, 0) - first) / WAVES / sets,
+           (bytes_of(&sim, size - 1) - last) / WAVES / sets, (now_ms() - start) / WAVES);
+    sim_finish(&sim);
+    free(requests);
+    free(nodes);
+}
+
+static void measure_rows(int size)
+{
+    enum {
+        ROUNDS = 20
+    };
+    const char **hosts = calloc((size_t)size, sizeof(hosts[0]));
+    char(*names)[16] = calloc((size_t)size, sizeof(names[0]));
+    struct hvd_members members;
+    struct hvd_layout layout;
+    double start;
+    long sum = 0;
+
+    for (int i = 0; i < size; i++) {
+        snprintf(names[i], sizeof(names[i]), "n%d", i / PER_SET);
+        hosts[i] = names[i];
+    }
+    if (hvd_layout_init(&layout, hosts, size, NULL) != 0 ||
+        hvd_members_init(&members, &layout, 0, NULL) != 0) {
+        fail("no memory");
+    }
+    start = now_ms();
+    for (int i = 0; i < ROUNDS * size; i++) {
+        sum += hvd_members_index(hvd_members_find(&members, 0), i % size);
+    }
+    printf("| %d | %.3f |\n", size, (now_ms() - start) / ROUNDS);
+    if (sum != (long)ROUNDS * size * (size - 1) / 2) {
+        fail("a rank is elsewhere");
+    }
+    hvd_members_finish(&members);
+    hvd_layout_finish(&layout);
+    free(names);
+    free(hosts);
+}
+
+int main(void)
+{
+    hvd_log_to(NULL, HVD_LOG_OFF);
+    printf(
+        "| ranks | sets | rank 0: bytes a set | last rank: bytes a set | all ranks: ms a "
+        "wave |\n|---|---|---|---|---|\n");
+    measure_sets(64, 60);
+    measure_sets(128, 60);
+    measure_sets(256, 60);
+    printf("\n| ranks | rows of an allgather: ms |\n|---|---|\n");
+    measure_rows(1024);
+    measure_rows(10240);
+    return 0;
+}
