@@ -197,8 +197,8 @@ int hvd_agreement_from_above(struct hvd_agreement *agreement, const void *payloa
 
 int hvd_agreement_decide(struct hvd_agreement *agreement, int64_t now_ns)
 {
-    hvd_coordinator_answer(agreement->coordinator, agreement->plan.is_active, now_ns,
-                           &agreement->down);
+    agreement->has_more = !hvd_coordinator_answer(
+        agreement->coordinator, agreement->plan.is_active, now_ns, &agreement->down);
     return 0;
 }
 
@@ -213,8 +213,22 @@ static int put_join_end(struct hvd_agreement *agreement, int64_t now_ns)
         return 0;
     }
     hvd_agreement_decide(agreement, now_ns);
-    hvd_put_batch(&agreement->down, &header);
+    if (!agreement->has_more) {
+        hvd_put_batch(&agreement->down, &header);
+    }
     return 0;
+}
+
+/* What comes of the decisions that have been sent: the rest of them, or a plan. */
+static int put_next(struct hvd_agreement *agreement, int64_t now_ns)
+{
+    if (agreement->has_more) {
+        hvd_agreement_decide(agreement, now_ns);
+        return put_join_end(agreement, now_ns);
+    }
+    return hvd_agreement_may_plan(agreement) && hvd_forecast_is_due(&agreement->forecast)
+               ? hvd_plan_put(agreement)
+               : 0;
 }
 
 /* Decisions may lead to further ones: until there are none. */
@@ -231,10 +245,7 @@ int hvd_agreement_send_decisions(struct hvd_agreement *agreement, int64_t now_ns
         status = status != 0
                      ? status
                      : take_decisions(agreement, message.data, message.bytes, now_ns);
-        if (status == 0 && hvd_agreement_may_plan(agreement) &&
-            hvd_forecast_is_due(&agreement->forecast)) {
-            status = hvd_plan_put(agreement);
-        }
+        status = status != 0 ? status : put_next(agreement, now_ns);
         if (status == 0 && agreement->down.bytes == 0) {
             message.bytes = 0; /* to be used again */
             agreement->down = message;

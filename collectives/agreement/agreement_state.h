@@ -58,6 +58,7 @@ struct hvd_agreement {
     int running; /* batches of the global set that have not ended here */
     int last_joined;
     bool is_settling; /* no plan any more */
+    bool has_more; /* decisions, for the next message */
 };
 
 static inline bool hvd_agreement_is_root(const struct hvd_agreement *agreement)

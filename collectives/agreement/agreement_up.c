@@ -92,12 +92,16 @@ static void put_tally_up(struct hvd_agreement *agreement, const struct hvd_tally
 int hvd_agreement_pass_up(struct hvd_agreement *agreement, int64_t now_ns)
 {
     struct hvd_tally *tally;
+    bool moved;
     int status = 0;
 
     while (status == 0 && (tally = hvd_tallies_take(&agreement->tallies)) != NULL) {
         if (!hvd_agreement_is_root(agreement)) {
             put_tally_up(agreement, tally);
             hvd_tallies_give_back(&agreement->tallies, tally);
+            if (agreement->up.bytes >= HVD_MESSAGE_BYTES) {
+                status = hvd_agreement_flush(agreement, &moved);
+            }
         } else { /* which takes the tally over */
             status = hvd_coordinator_add(agreement->coordinator, tally, now_ns);
         }

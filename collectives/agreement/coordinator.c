@@ -257,6 +257,18 @@ static bool fits(const struct hvd_coordinator *coordinator, const struct hvd_rea
            a->postscale == b->postscale;
 }
 
+/* Of the decision about one tensor, at most. */
+static size_t named_bytes(const struct hvd_ready *ready)
+{
+    const struct hvd_proposal *proposal = hvd_tally_proposal(ready->tally);
+    size_t note = proposal->note != NULL ? strlen(proposal->note) : 0;
+
+    if (ready->tally->known != NULL && ready->tally->described == 0) {
+        return sizeof(struct hvd_record); /* its id */
+    }
+    return sizeof(struct hvd_record) + sizeof(*proposal) + strlen(proposal->name) + note;
+}
+
 /* Moves the tensors that go with lead from the list that begins at *at to lead's own list;
  * returns the bytes of the batch. */
 static int64_t gather(struct hvd_coordinator *coordinator, struct hvd_ready *lead,
@@ -264,6 +276,7 @@ static int64_t gather(struct hvd_coordinator *coordinator, struct hvd_ready *lea
 {
     struct hvd_ready **end = &lead->next;
     int64_t bytes = lead->bytes;
+    size_t named = named_bytes(lead);
 
     *count = 1;
     lead->next = NULL;
@@ -272,7 +285,8 @@ static int64_t gather(struct hvd_coordinator *coordinator, struct hvd_ready *lea
 
         if (!may_fuse(other) || waits_for_group(coordinator, other) ||
             !fits(coordinator, lead, other) ||
-            bytes + other->bytes > coordinator->fusion->threshold) {
+            bytes + other->bytes > coordinator->fusion->threshold ||
+            named + named_bytes(other) > HVD_MESSAGE_BYTES) {
             at = &other->next;
             continue;
         }
@@ -281,6 +295,7 @@ static int64_t gather(struct hvd_coordinator *coordinator, struct hvd_ready *lea
         *end = other;
         end = &other->next;
         bytes += other->bytes;
+        named += named_bytes(other);
         (*count)++;
     }
     return bytes;
@@ -334,23 +349,23 @@ static void answer_lead(struct hvd_coordinator *coordinator, struct hvd_ready **
     }
 }
 
-int hvd_coordinator_answer(struct hvd_coordinator *coordinator, bool only_spare,
-                           int64_t now_ns, struct hvd_writer *writer)
+bool hvd_coordinator_answer(struct hvd_coordinator *coordinator, bool only_spare,
+                            int64_t now_ns, struct hvd_writer *writer)
 {
     struct hvd_ready **at = &coordinator->ready;
-    int batches = 0;
+    bool is_all;
 
     coordinator->leaving = 0;
     coordinator->coming = 0;
     coordinator->now_ns = now_ns;
-    while (*at != NULL) {
+    while (*at != NULL && writer->bytes < HVD_MESSAGE_BYTES) {
         if (waits_for_group(coordinator, *at)) {
             at = &(*at)->next;
             continue;
         }
         answer_lead(coordinator, at, only_spare, writer);
-        batches++;
     }
+    is_all = *at == NULL;
     find_end(coordinator);
-    return batches;
+    return is_all;
 }

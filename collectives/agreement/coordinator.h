@@ -41,8 +41,9 @@ int64_t hvd_coordinator_oldest(const struct hvd_coordinator *coordinator);
 int64_t hvd_coordinator_bytes(const struct hvd_coordinator *coordinator);
 
 /* Appends the decisions about all tensors that are ready, and forgets them. only_spare: the other
- * lanes belong to a plan. Returns how many batches. */
-int hvd_coordinator_answer(struct hvd_coordinator *coordinator, bool only_spare,
+ * lanes belong to a plan. Returns false when the message is long enough before they are all there;
+ * then it is to be sent, carried out here, and more to be asked for. */
+bool hvd_coordinator_answer(struct hvd_coordinator *coordinator, bool only_spare,
                            int64_t now_ns, struct hvd_writer *writer);
 
 /* Gives tensors back that were ready but are part of a plan now, as whatever they were described. */

@@ -11,6 +11,10 @@
 #include "collectives/hvd.h"
 #include "collectives/agreement/wire.h"
 
+/* Reports and decisions that have piled up go in messages of about this size; no message may have
+ * more than 64 MiB (uplink.h). */
+#define HVD_MESSAGE_BYTES ((size_t)1 << 20)
+
 /* Types of control messages. */
 enum hvd_message {
     HVD_MESSAGE_REPORTS = 1, /* up */

@@ -178,7 +178,9 @@ int hvd_ring_send(struct hvd_ring_writer *writer, uint32_t type, const void *pay
     const struct frame frame = {.type = type, .bytes = (uint32_t)bytes};
     size_t total = sizeof(frame) + padded(bytes);
 
-    assert(bytes <= HVD_RING_MAX_MESSAGE);
+    if (bytes > HVD_RING_MAX_MESSAGE) {
+        return HVD_ERR_ARG;
+    }
     if (!hvd_ring_is_waiting(writer) && room(writer) >= total) {
         put(writer, &frame, sizeof(frame));
         put(writer, payload, bytes);
@@ -235,7 +237,9 @@ static int begin_message(struct hvd_ring_reader *reader, struct hvd_ring_message
     size_t total;
 
     memcpy(&frame, at(reader, reader->read), sizeof(frame));
-    assert(frame.bytes <= HVD_RING_MAX_MESSAGE);
+    if (frame.bytes > HVD_RING_MAX_MESSAGE) {
+        return HVD_ERR_ARG;
+    }
     total = sizeof(frame) + padded(frame.bytes);
     if (reader->seen - reader->read >= total &&
         payload + frame.bytes <= reader->ring.data + reader->ring.bytes) {

@@ -2,10 +2,12 @@
 /* Messages up and down the tree of ranks, by the fastest way to each neighbour. */
 #include "collectives/control/uplink.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "collectives/control/mailbox.h"
 #include "collectives/control/tree.h"
+#include "gpu_binding/log.h"
 
 struct hvd_uplink {
     struct hvd_uplink_config config;
@@ -92,9 +94,25 @@ static int send_on_node(struct hvd_uplink *uplink, uint32_t type, const void *pa
     return status;
 }
 
+/* The other side would take a longer one for a broken connection. */
+static int check_bytes(uint32_t type, size_t bytes)
+{
+    if (bytes <= HVD_UPLINK_MOST_BYTES) {
+        return 0;
+    }
+    hvd_log(HVD_LOG_ERROR,
+            "a control message of type %" PRIu32
+            " has %zu bytes; at most %zu can be sent",
+            type, bytes, HVD_UPLINK_MOST_BYTES);
+    return HVD_ERR_ARG;
+}
+
 int hvd_uplink_send_up(struct hvd_uplink *uplink, uint32_t type, const void *payload,
                        size_t bytes)
 {
+    if (check_bytes(type, bytes) != 0) {
+        return HVD_ERR_ARG;
+    }
     if (uplink->local_rank > 0) {
         return send_on_node(uplink, type, payload, bytes);
     }
@@ -104,10 +122,10 @@ int hvd_uplink_send_up(struct hvd_uplink *uplink, uint32_t type, const void *pay
 int hvd_uplink_send_down(struct hvd_uplink *uplink, uint32_t type, const void *payload,
                          size_t bytes)
 {
-    int status = 0;
+    int status = check_bytes(type, bytes);
 
-    if (uplink->local_rank > 0) {
-        return 0;
+    if (status != 0 || uplink->local_rank > 0) {
+        return status;
     }
     /* The far ones first: their way is longer. */
     status = hvd_control_send_to_nodes(uplink->config.control, type, payload, bytes);
@@ -120,8 +138,10 @@ int hvd_uplink_send_down(struct hvd_uplink *uplink, uint32_t type, const void *p
 int hvd_uplink_send_child(struct hvd_uplink *uplink, int child, uint32_t type,
                           const void *payload, size_t bytes)
 {
-    return hvd_control_send_child(uplink->config.control, uplink->children[child], type,
-                                  payload, bytes);
+    return check_bytes(type, bytes) != 0
+               ? HVD_ERR_ARG
+               : hvd_control_send_child(uplink->config.control, uplink->children[child],
+                                        type, payload, bytes);
 }
 
 static void on_mail(void *context, int from, uint32_t type, const void *payload,

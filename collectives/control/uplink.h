@@ -59,8 +59,12 @@ void hvd_uplink_destroy(struct hvd_uplink *uplink); /* NULL is fine */
 
 int hvd_uplink_children(const struct hvd_uplink *uplink); /* their number */
 
-/* Sends a message (copied, type below 0x80000000, at most 64 MiB) to the parent (rank 0:
- * HVD_ERR_STATE), or to all children. Never blocks. Returns 0 or HVD_ERR_NOMEM. */
+/* No message may be longer. */
+#define HVD_UPLINK_MOST_BYTES ((size_t)64 << 20)
+
+/* Sends a message (copied, type below 0x80000000) to the parent (rank 0: HVD_ERR_STATE), or to all
+ * children. Never blocks. Returns 0 or HVD_ERR_NOMEM; of one that is too long HVD_ERR_ARG: it is
+ * not sent, and an error is logged that names it. */
 int hvd_uplink_send_up(struct hvd_uplink *uplink, uint32_t type, const void *payload,
                        size_t bytes);
 int hvd_uplink_send_down(struct hvd_uplink *uplink, uint32_t type, const void *payload,

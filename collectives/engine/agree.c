@@ -77,13 +77,13 @@ static struct hvd_entry *take_fresh(struct hvd_engine *engine)
 }
 
 /* The agreement's functions fail for want of memory, for what no rank can have said, or because a
- * process set's team cannot be opened; that has left its reason. */
+ * message is too long or a process set's team cannot be opened; these have left their reason. */
 static void check(struct hvd_engine *engine, int status)
 {
     if (status != 0) {
-        const char *text = engine->set_failure.status != 0 ? engine->set_failure.text
-                           : status == HVD_ERR_NOMEM       ? "no memory for messages"
-                                                           : strange_text;
+        const char *text = engine->agree_failure.status != 0 ? engine->agree_failure.text
+                           : status == HVD_ERR_NOMEM         ? "no memory for messages"
+                                                             : strange_text;
 
         hvd_engine_fail(engine, engine->boot->rank, status, text);
     }
@@ -112,19 +112,34 @@ bool hvd_agree_submit(struct hvd_engine *engine)
 
 /* --- what the agreement does --- */
 
+/* Lists of tensors are sent in parts; one tensor must fit. */
+static int check_sent(struct hvd_engine *engine, int status, size_t bytes)
+{
+    return status == HVD_ERR_ARG
+               ? hvd_fail(&engine->agree_failure, HVD_ERR_ARG,
+                          "a message about a tensor has %zu bytes, at most %zu can be "
+                          "sent: give tensors shorter names",
+                          bytes, HVD_UPLINK_MOST_BYTES)
+               : status;
+}
+
 static int send_up(void *context, const void *payload, size_t bytes)
 {
     struct hvd_engine *engine = context;
+    int status = hvd_uplink_send_up(engine->uplink, HVD_MESSAGE_REPORTS, payload, bytes);
 
-    return hvd_uplink_send_up(engine->uplink, HVD_MESSAGE_REPORTS, payload, bytes);
+    return check_sent(engine, status, bytes);
 }
 
 static int send_down(void *context, const void *payload, size_t bytes)
 {
     struct hvd_engine *engine = context;
 
+    int status;
+
     hvd_timeline_cycle(engine->timeline);
-    return hvd_uplink_send_down(engine->uplink, HVD_MESSAGE_DECISIONS, payload, bytes);
+    status = hvd_uplink_send_down(engine->uplink, HVD_MESSAGE_DECISIONS, payload, bytes);
+    return check_sent(engine, status, bytes);
 }
 
 static void run(void *context, struct hvd_batch *batch)
@@ -166,7 +181,7 @@ static void end_entry(void *context, struct hvd_entry *entry, int status,
 static int add_set(void *context, int set, const int *ranks, int count)
 {
     struct hvd_engine *engine = context;
-    int status = hvd_teams_add(engine->teams, set, ranks, count, &engine->set_failure);
+    int status = hvd_teams_add(engine->teams, set, ranks, count, &engine->agree_failure);
 
     if (status != 0) {
         return status;

@@ -75,6 +75,7 @@ struct sim {
     uint64_t random;
     char fault[512]; /* the first thing that must not happen; "" */
     int64_t moves;
+    size_t most_bytes; /* of a message so far */
     int slow_rank; /* does little while others have something to do; may be none */
     bool is_leaving; /* rank 0 is to end the job */
 };

@@ -14,6 +14,9 @@ static void append(struct sim_rank *from, struct sim_link *link, const void *pay
 {
     struct sim_message *message = malloc(sizeof(*message) + bytes);
 
+    if (bytes > from->sim->most_bytes) {
+        from->sim->most_bytes = bytes;
+    }
     message->next = NULL;
     message->is_farewell = is_farewell;
     message->chain = from->chain + 1;

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "collectives/control/mailbox.h"
+#include "gpu_binding/log.h"
 #include "collectives/control/tree.h"
 #include "tests/collectives/control/control_rank.h"
 #include "tests/tap.h"
@@ -221,6 +222,16 @@ static int connect_rank(struct state *state, struct job_rank *self, struct seen 
     return status == 0 ? hvd_uplink_create(&config, &state->uplink, &seen->err) : status;
 }
 
+/* The other side would take it for a broken connection; nothing of it is sent. */
+static bool refuses_too_long(struct state *state)
+{
+    static const char end; /* never read */
+    size_t bytes = HVD_UPLINK_MOST_BYTES + 1;
+
+    return hvd_uplink_send_down(state->uplink, 1, &end, bytes) == HVD_ERR_ARG &&
+           hvd_uplink_send_up(state->uplink, 1, &end, bytes) == HVD_ERR_ARG;
+}
+
 static int add_up(struct job_rank *self, const void *argument)
 {
     static struct state state;
@@ -232,6 +243,7 @@ static int add_up(struct job_rank *self, const void *argument)
     for (int round = 0; round < ROUNDS && is_right; round++) {
         is_right = run_round(&state, round);
     }
+    is_right = is_right && refuses_too_long(&state);
     /* The last word goes over the sockets, after all else was said: nobody leaves before. */
     is_right = is_right && rank_sum(&seen, self, 1) == self->boot.size;
     rank_leave(&seen);
@@ -285,6 +297,7 @@ static bool run_job(const char *hosts, job_body body, const void *argument)
 int main(void)
 {
     seed = tap_seed((unsigned)time(NULL));
+    hvd_log_to(NULL, HVD_LOG_OFF);
     prepare();
     for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++) {
         tap_ok(run_job(layouts[i], add_up, NULL),
