@@ -200,26 +200,31 @@ bool hvd_members_needs(const struct hvd_members *members, int set, int branch)
     return found != NULL && found->in_branch[branch] > joined;
 }
 
-int hvd_members_index(const struct hvd_member_set *set, int rank)
+int hvd_ranks_index(const int *ranks, int count, int rank)
 {
-    int low = 0, high = set->count;
+    int low = 0, high = count;
 
-    if (rank >= 0 && rank < set->count && set->ranks[rank] == rank) {
+    if (rank >= 0 && rank < count && ranks[rank] == rank) {
         return rank; /* always so in the global set */
     }
     while (low < high) {
         int middle = low + (high - low) / 2;
 
-        if (set->ranks[middle] == rank) {
+        if (ranks[middle] == rank) {
             return middle;
         }
-        if (set->ranks[middle] < rank) {
+        if (ranks[middle] < rank) {
             low = middle + 1;
         } else {
             high = middle;
         }
     }
     return -1;
+}
+
+int hvd_members_index(const struct hvd_member_set *set, int rank)
+{
+    return hvd_ranks_index(set->ranks, set->count, rank);
 }
 
 void hvd_members_join(struct hvd_members *members, int rank)

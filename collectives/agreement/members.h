@@ -50,6 +50,9 @@ void hvd_members_remove(struct hvd_members *members, int set);
 /* Whether tensors of the set wait for this branch. */
 bool hvd_members_needs(const struct hvd_members *members, int set, int branch);
 
+/* The index of a rank among [count] ascending ranks, or -1. */
+int hvd_ranks_index(const int *ranks, int count, int rank);
+
 /* The index of a rank in the set, or -1. */
 int hvd_members_index(const struct hvd_member_set *set, int rank);
 

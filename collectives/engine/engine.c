@@ -271,14 +271,10 @@ int hvd_engine_submit(struct hvd_engine *engine, struct hvd_request *request,
 
 int64_t hvd_engine_count(struct hvd_engine *engine, int set, enum hvd_count what)
 {
-    int64_t number = 0;
+    int64_t number;
 
     pthread_mutex_lock(&engine->mail);
-    for (int i = 0; i < engine->sets.count; i++) {
-        if (engine->sets.sets[i].id == set) {
-            number = engine->sets.sets[i].counts[what]++;
-        }
-    }
+    number = hvd_sets_count(&engine->sets, set, what);
     pthread_mutex_unlock(&engine->mail);
     return number;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collectives/agreement/members.h"
 #include "collectives/hvd.h"
 
 int hvd_sets_add(struct hvd_sets *sets, int id, const int *ranks, int count)
@@ -32,16 +33,38 @@ int hvd_sets_add(struct hvd_sets *sets, int id, const int *ranks, int count)
     return 0;
 }
 
+/* The index of the first set whose number is not below id. */
+static int find_index(const struct hvd_sets *sets, int id)
+{
+    int low = 0, high = sets->count;
+
+    while (low < high) {
+        int middle = low + (high - low) / 2;
+
+        if (sets->sets[middle].id < id) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+static struct hvd_set *find_set(const struct hvd_sets *sets, int id)
+{
+    int index = find_index(sets, id);
+
+    return index < sets->count && sets->sets[index].id == id ? &sets->sets[index] : NULL;
+}
+
 void hvd_sets_remove(struct hvd_sets *sets, int id)
 {
-    for (int i = 0; i < sets->count; i++) {
-        if (sets->sets[i].id == id) {
-            free(sets->sets[i].ranks);
-            sets->count--;
-            memmove(&sets->sets[i], &sets->sets[i + 1],
-                    (size_t)(sets->count - i) * sizeof(sets->sets[0]));
-            return;
-        }
+    struct hvd_set *set = find_set(sets, id);
+
+    if (set != NULL) {
+        free(set->ranks);
+        sets->count--;
+        memmove(set, set + 1, (size_t)(&sets->sets[sets->count] - set) * sizeof(*set));
     }
 }
 
@@ -56,29 +79,26 @@ void hvd_sets_finish(struct hvd_sets *sets)
 
 void hvd_sets_recount(struct hvd_sets *sets)
 {
-    for (int i = 0; i < sets->count; i++) {
-        if (sets->sets[i].id == HVD_SET_GLOBAL) {
-            memset(sets->sets[i].counts, 0, sizeof(sets->sets[i].counts));
-        }
+    struct hvd_set *global = find_set(sets, HVD_SET_GLOBAL);
+
+    if (global != NULL) {
+        memset(global->counts, 0, sizeof(global->counts));
     }
+}
+
+int64_t hvd_sets_count(struct hvd_sets *sets, int id, enum hvd_count what)
+{
+    struct hvd_set *set = find_set(sets, id);
+
+    return set != NULL ? set->counts[what]++ : 0;
 }
 
 const struct hvd_set *hvd_sets_find(const struct hvd_sets *sets, int id)
 {
-    for (int i = 0; i < sets->count; i++) {
-        if (sets->sets[i].id == id) {
-            return &sets->sets[i];
-        }
-    }
-    return NULL;
+    return find_set(sets, id);
 }
 
 int hvd_set_index(const struct hvd_set *set, int rank)
 {
-    for (int i = 0; i < set->count; i++) {
-        if (set->ranks[i] == rank) {
-            return i;
-        }
-    }
-    return -1;
+    return hvd_ranks_index(set->ranks, set->count, rank);
 }

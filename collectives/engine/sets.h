@@ -36,6 +36,9 @@ void hvd_sets_finish(struct hvd_sets *sets);
  * had joined have not started what the others have. */
 void hvd_sets_recount(struct hvd_sets *sets);
 
+/* How many of these this rank had started in the set; one more from now on. */
+int64_t hvd_sets_count(struct hvd_sets *sets, int id, enum hvd_count what);
+
 /* NULL when there is none; borrowed until the next change. */
 const struct hvd_set *hvd_sets_find(const struct hvd_sets *sets, int id);
 

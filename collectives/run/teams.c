@@ -19,7 +19,7 @@ static const int64_t start_bytes = 4096;
 /* A team and its queue. It is numbered by its index in the table, which is the same on all ranks
  * and is its channel of the net. */
 struct queue {
-    int set;
+    int index;
     bool is_member; /* else only noted, so that all ranks number alike */
     struct hvd_shm_region *region; /* NULL when no member is on this node */
     struct hvd_team team;
@@ -27,12 +27,17 @@ struct queue {
     struct hvd_batch **end;
     struct hvd_run *run;
     struct hvd_gpu_run *gpu_run; /* instead, on GPUs */
+    bool
+        is_active; /* in the list of those that have batches, or had some in their last turn */
+    struct queue *next_active;
 };
 
 struct hvd_teams {
     struct hvd_teams_config config;
     struct queue **queues; /* [count], lanes first; NULL: free */
     int count;
+    struct queue *active;
+    struct queue **active_end;
     bool has_stopped;
     bool is_paused; /* QUICK and BULK */
     struct hvd_error failure;
@@ -102,38 +107,42 @@ static bool has_rank(const int *ranks, int count, int rank)
     return false;
 }
 
-/* The lowest free index, made if there is none; or a negative status. */
-static int find_index(struct hvd_teams *teams, struct hvd_error *err)
+/* The index of a further set's team: behind the lanes, by the set's number. */
+static int index_of(int set)
+{
+    return HVD_LANES - 1 + set;
+}
+
+static int make_room(struct hvd_teams *teams, int index)
 {
     struct queue **grown;
-    int at = 0;
 
-    while (at < teams->count && teams->queues[at] != NULL) {
-        at++;
+    if (index < teams->count) {
+        return 0;
     }
-    if (at == teams->count) {
-        grown = realloc(teams->queues, ((size_t)at + 1) * sizeof(grown[0]));
-        if (grown == NULL) {
-            return hvd_fail(err, HVD_ERR_NOMEM, "no memory for another team");
-        }
-        grown[at] = NULL;
-        teams->queues = grown;
-        teams->count++;
+    grown = realloc(teams->queues, ((size_t)index + 1) * sizeof(grown[0]));
+    if (grown == NULL) {
+        return HVD_ERR_NOMEM;
     }
-    return at;
+    teams->queues = grown;
+    while (teams->count <= index) {
+        grown[teams->count++] = NULL;
+    }
+    return 0;
 }
 
 int hvd_teams_add(struct hvd_teams *teams, int set, const int *ranks, int count,
                   struct hvd_error *err)
 {
-    int index = find_index(teams, err);
-    struct queue *queue = index < 0 ? NULL : calloc(1, sizeof(*queue));
+    int index = set == HVD_SET_GLOBAL ? teams->count : index_of(set);
+    struct queue *queue = calloc(1, sizeof(*queue));
     int status;
 
-    if (queue == NULL) {
+    if (queue == NULL || make_room(teams, index) != 0) {
+        free(queue);
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for another team");
     }
-    queue->set = set;
+    queue->index = index;
     queue->end = &queue->batches;
     queue->is_member = has_rank(ranks, count, teams->config.boot->rank);
     status = open_region(teams, queue, ranks, count, err);
@@ -182,6 +191,7 @@ int hvd_teams_create(const struct hvd_teams_config *config, struct hvd_teams **o
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for the teams");
     }
     teams->config = *config;
+    teams->active_end = &teams->active;
     status = open_lanes(teams, err);
     if (status != 0) {
         hvd_teams_destroy(teams);
@@ -203,24 +213,38 @@ void hvd_teams_destroy(struct hvd_teams *teams)
     free(teams);
 }
 
-/* The index of a further set's team, or -1. */
-static int find_set(const struct hvd_teams *teams, int set)
+/* --- teams that have something to run --- */
+
+static void activate(struct hvd_teams *teams, struct queue *queue)
 {
-    for (int i = HVD_LANES; i < teams->count; i++) {
-        if (teams->queues[i] != NULL && teams->queues[i]->set == set) {
-            return i;
-        }
+    if (!queue->is_active) {
+        queue->is_active = true;
+        queue->next_active = NULL;
+        *teams->active_end = queue;
+        teams->active_end = &queue->next_active;
     }
-    return -1;
+}
+
+static void deactivate(struct hvd_teams *teams, struct queue **link)
+{
+    struct queue *queue = *link;
+
+    queue->is_active = false;
+    *link = queue->next_active;
+    if (*link == NULL) {
+        teams->active_end = link;
+    }
 }
 
 void hvd_teams_remove(struct hvd_teams *teams, int set)
 {
-    int index = find_set(teams, set);
+    int index = index_of(set);
+    struct queue *queue =
+        set > HVD_SET_GLOBAL && index < teams->count ? teams->queues[index] : NULL;
 
-    if (index >= 0) {
-        assert(teams->queues[index]->batches == NULL);
-        queue_destroy(teams->queues[index]);
+    if (queue != NULL) {
+        assert(queue->batches == NULL && !queue->is_active);
+        queue_destroy(queue);
         teams->queues[index] = NULL;
         if (teams->config.gpu != NULL) {
             hvd_gpu_forget_peers(teams->config.gpu, set);
@@ -231,10 +255,11 @@ void hvd_teams_remove(struct hvd_teams *teams, int set)
 void hvd_teams_submit(struct hvd_teams *teams, struct hvd_batch *batch)
 {
     int index = batch->header.set == HVD_SET_GLOBAL ? (int)batch->header.lane
-                                                    : find_set(teams, batch->header.set);
+                                                    : index_of(batch->header.set);
     struct queue *queue;
 
-    assert(index >= 0 && teams->queues[index]->is_member);
+    assert(index < teams->count && teams->queues[index] != NULL &&
+           teams->queues[index]->is_member);
     queue = teams->queues[index];
     batch->next = NULL;
     if (teams->config.gpu != NULL && hvd_batch_is_on_gpu(batch)) {
@@ -242,6 +267,7 @@ void hvd_teams_submit(struct hvd_teams *teams, struct hvd_batch *batch)
     }
     *queue->end = batch;
     queue->end = &batch->next;
+    activate(teams, queue);
 }
 
 static struct hvd_batch *pop(struct queue *queue)
@@ -328,15 +354,22 @@ static int take_turn(struct hvd_teams *teams, struct queue *queue, hvd_batch_end
 int hvd_teams_progress(struct hvd_teams *teams, hvd_batch_ended ended, void *context,
                        bool *moved)
 {
+    struct queue **link = &teams->active;
+
     hvd_shm_settle(teams->config.shm); /* others may wait for this rank's word */
-    for (int i = 0; i < teams->count && !teams->has_stopped; i++) {
-        struct queue *queue = teams->queues[i];
-        bool waits = queue == NULL || (teams->is_paused && i < HVD_LANE_SPARE);
+    while (*link != NULL && !teams->has_stopped) {
+        struct queue *queue = *link;
+        bool waits = teams->is_paused && queue->index < HVD_LANE_SPARE;
         int status = waits ? 0 : take_turn(teams, queue, ended, context, moved);
 
         if (status != 0) {
             teams->has_stopped = true;
             return status;
+        }
+        if (queue->batches == NULL) {
+            deactivate(teams, link);
+        } else {
+            link = &queue->next_active;
         }
     }
     return 0;
@@ -374,8 +407,9 @@ struct hvd_team *hvd_teams_lane(struct hvd_teams *teams, enum hvd_lane lane)
 
 bool hvd_teams_are_idle(const struct hvd_teams *teams)
 {
-    for (int i = 0; i < teams->count; i++) {
-        if (teams->queues[i] != NULL && teams->queues[i]->batches != NULL) {
+    for (const struct queue *queue = teams->active; queue != NULL;
+         queue = queue->next_active) {
+        if (queue->batches != NULL) {
             return false;
         }
     }
@@ -385,15 +419,15 @@ bool hvd_teams_are_idle(const struct hvd_teams *teams)
 struct hvd_batch *hvd_teams_take_batch(struct hvd_teams *teams, bool leaks)
 {
     teams->has_stopped = true;
-    for (int i = 0; i < teams->count; i++) {
-        if (teams->queues[i] != NULL && teams->queues[i]->batches != NULL) {
-            if (teams->queues[i]->run != NULL) {
-                hvd_run_forget(teams->queues[i]->run);
+    for (struct queue *queue = teams->active; queue != NULL; queue = queue->next_active) {
+        if (queue->batches != NULL) {
+            if (queue->run != NULL) {
+                hvd_run_forget(queue->run);
             }
-            if (teams->queues[i]->gpu_run != NULL) {
-                hvd_gpu_run_forget(teams->queues[i]->gpu_run, leaks);
+            if (queue->gpu_run != NULL) {
+                hvd_gpu_run_forget(queue->gpu_run, leaks);
             }
-            return pop(teams->queues[i]);
+            return pop(queue);
         }
     }
     return NULL;
