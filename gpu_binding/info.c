@@ -54,6 +54,30 @@ static void ask_gpus(struct question *question)
     }
 }
 
+/* Of numbers that the user gave: a node that shows its GPUs has no others. UUIDs and MIG slices
+ * are not all to be found on PCI. */
+static int check_gpus(const struct question *question, struct hvd_error *err)
+{
+    const struct hvd_topology *topology = question->topology;
+    const char *text = question->options->gpus;
+    struct hvd_gpu_list list;
+    struct hvd_error cause = {0};
+
+    if (text == NULL) {
+        return 0;
+    }
+    if (hvd_gpu_list_parse(topology, text, &list, &cause) < 0) {
+        return hvd_fail(err, HVD_ERR_ARG, "--gpus: %.300s", cause.text);
+    }
+    for (int i = 0; i < list.count && topology->gpu_count > 0; i++) {
+        if (list.items[i].gpu == HVD_NONE && text[strspn(text, "0123456789,-")] == '\0') {
+            return hvd_fail(err, HVD_ERR_ARG, "--gpus: no gpu %d, expected 0 to %d",
+                            list.items[i].number, topology->gpu_count - 1);
+        }
+    }
+    return 0;
+}
+
 /* Of a task that srun bound, the mask tells how srun binds each task; elsewhere it is the
  * limit that ranks started from here would inherit. */
 static int ask_cpus(struct question *question, struct hvd_error *err)
@@ -139,7 +163,10 @@ static int ask(struct question *question, struct hvd_error *err)
     ask_ranks(question);
     ask_gpus(question);
     ask_limit(question);
-    int status = ask_cpus(question, err);
+    int status = check_gpus(question, err);
+    if (status == 0) {
+        status = ask_cpus(question, err);
+    }
     return status == 0 ? count_ranks_by_gpu(question, err) : status;
 }
 

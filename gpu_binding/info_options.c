@@ -114,7 +114,10 @@ static int take_option(int code, const char *value, struct hvd_info_options *opt
     switch (code) {
     case OPTION_TOPOLOGY:
         options->topology_file = value;
-        return 0;
+        return value[0] != '\0'
+                   ? 0
+                   : hvd_fail(err, HVD_ERR_ARG,
+                              "--topology wants a file, found ''; see hvd-info --help");
     case OPTION_RANKS:
         return parse_count("--ranks", value, HVD_PLAN_RANKS_MAX, &options->rank_count,
                            err);
@@ -145,10 +148,15 @@ static int take_option(int code, const char *value, struct hvd_info_options *opt
     }
 }
 
-static int check_together(const struct hvd_info_options *options, struct hvd_error *err)
+static int check_together(const struct hvd_info_options *options, bool has_others,
+                          struct hvd_error *err)
 {
     enum hvd_bind_mode mode = options->plan.mode;
 
+    if (options->action == HVD_INFO_CHECK && has_others) {
+        return hvd_fail(err, HVD_ERR_ARG,
+                        "--check looks at this node as it is: expected no other option");
+    }
     if (options->plan.cpus_per_rank > 0 &&
         (mode == HVD_BIND_SOCKET || mode == HVD_BIND_NONE)) {
         return hvd_fail(err, HVD_ERR_ARG,
@@ -158,10 +166,24 @@ static int check_together(const struct hvd_info_options *options, struct hvd_err
     return 0;
 }
 
+/* What getopt_long does not know; word: where it is, but for letters. */
+static int fail_option(const char *word, struct hvd_error *err)
+{
+    if (optopt > 0 && optopt < OPTION_TOPOLOGY) {
+        return hvd_fail(err, HVD_ERR_ARG, "unknown option '-%c'; see hvd-info --help",
+                        optopt);
+    }
+    return optopt > 0 ? hvd_fail(err, HVD_ERR_ARG, "%.*s takes no value, found '%.100s'",
+                                 (int)strcspn(word, "="), word, word)
+                      : hvd_fail(err, HVD_ERR_ARG,
+                                 "unknown option '%.100s'; see hvd-info --help", word);
+}
+
 int hvd_info_parse(int argc, char **argv, struct hvd_info_options *options,
                    struct hvd_error *err)
 {
     struct hvd_info_options found = {.action = HVD_INFO_SHOW};
+    bool has_others = false;
     int code;
 
     optind = 0;
@@ -172,10 +194,9 @@ int hvd_info_parse(int argc, char **argv, struct hvd_info_options *options,
                             argv[optind - 1]);
         }
         if (code == '?') {
-            return hvd_fail(err, HVD_ERR_ARG,
-                            "unknown option '%.100s'; see hvd-info --help",
-                            argv[optind - 1]);
+            return fail_option(argv[optind - 1], err);
         }
+        has_others = has_others || code < OPTION_CHECK;
         int status = take_option(code, optarg, &found, err);
         if (status < 0) {
             return status;
@@ -186,5 +207,5 @@ int hvd_info_parse(int argc, char **argv, struct hvd_info_options *options,
                         argv[optind]);
     }
     *options = found;
-    return check_together(options, err);
+    return check_together(options, has_others, err);
 }

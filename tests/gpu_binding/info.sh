@@ -59,8 +59,15 @@ refuses stray_word "unexpected 'node.xml'; see hvd-info --help" node.xml
 refuses allowed_garbage \
     "--allowed: '0-x' is no list of numbers from 0 to 8191 such as 0-3,8 or 0-18:2" \
     --allowed 0-x
-refuses gpu_garbage "'v100' is no gpu: expected numbers such as 0-1,3 or UUIDs such as GPU-8932f937-..." \
+refuses gpu_garbage "--gpus: 'v100' is no gpu: expected numbers such as 0-1,3 or UUIDs such as GPU-8932f937-..." \
     --topology "$node" --gpus v100
+refuses gpu_elsewhere "--gpus: no gpu 4, expected 0 to 3" --topology "$node" --gpus 0-4
+refuses too_many_gpus "--gpus: more than 64 gpus on one node: not supported" --gpus 0-70
+refuses no_file "--topology wants a file, found ''; see hvd-info --help" --topology ''
+refuses unknown_letters "unknown option '-x'; see hvd-info --help" -xyz
+refuses flag_with_value "--check takes no value, found '--check=1'" --check=1
+refuses check_of_a_file "--check looks at this node as it is: expected no other option" \
+    --check --topology "$node"
 refuses cpus_elsewhere "none of the cpus 200-203 may be used; this node allows 0-79" \
     --topology "$node" --allowed 200-203
 refuses missing_file "cannot read the topology file /nonexistent.xml: No such file or directory; expected XML as written by lstopo of hwloc 2" \
