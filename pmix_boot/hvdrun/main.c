@@ -9,6 +9,7 @@
 #include "pmix_boot/hvdrun/help.h"
 #include "pmix_boot/hvdrun/local.h"
 #include "pmix_boot/hvdrun/options.h"
+#include "pmix_boot/hvdrun/output_files.h"
 #include "pmix_boot/hvdrun/way.h"
 
 enum {
@@ -40,7 +41,9 @@ static int run(const struct hvdrun_options *options)
     print_remarks(options);
     if (hvdrun_way_choose(options, (const char *const *)environ, host, &way, &err) == 0) {
         exit_code = EXIT_FAILURE;
-        if (way == HVDRUN_WAY_LOCAL) {
+        if (way == HVDRUN_WAY_LOCAL && hvdrun_output_files_check(options, &err) < 0) {
+            exit_code = EXIT_USAGE;
+        } else if (way == HVDRUN_WAY_LOCAL) {
             exit_code = hvdrun_local_run(options, host, &err);
         } else {
             (void)hvdrun_handover(options, way, &err);

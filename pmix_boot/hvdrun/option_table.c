@@ -2,6 +2,7 @@
 /* horovodrun's options of version 0.28.1, and a few of hvd's own. */
 #include "pmix_boot/hvdrun/option_table.h"
 
+#include <limits.h>
 #include <string.h>
 
 #include "gpu_binding/env.h"
@@ -23,6 +24,17 @@
         .name = (long_name), .argument = (value), .kind = HVDRUN_OPTION_##how,           \
         .variable = (target), .text = (help)                                             \
     }
+#define NUMBER(long_name, value, how, range_least, range_most, target, help)             \
+    {                                                                                    \
+        .name = (long_name), .argument = (value), .kind = HVDRUN_OPTION_##how,           \
+        .variable = (target), .least = (range_least), .most = (range_most),              \
+        .text = (help)                                                                   \
+    }
+#define WORD(long_name, value, list, target, help)                                       \
+    {                                                                                    \
+        .name = (long_name), .argument = (value), .kind = HVDRUN_OPTION_WORD,            \
+        .variable = (target), .words = (list), .text = (help)                            \
+    }
 #define SWITCH(long_name, how, target, help) SETS(long_name, NULL, how, target, help)
 #define IDLE(long_name, short_name, value, why)                                          \
     {                                                                                    \
@@ -40,14 +52,23 @@
         .text = (what_to_do)                                                             \
     }
 
+#define MOST_SECONDS (INT_MAX / 1000)
+#define MOST_TIMES 1000000
+#define MOST_CACHED (1 << 20)
+#define MOST_STREAMS 8
+
+static const char *const timeline_ranks[] = {"all", "0", NULL};
+static const char *const log_levels[] = {"TRACE", "DEBUG", "INFO",  "WARNING",
+                                         "WARN",  "ERROR", "FATAL", NULL};
+
 const struct hvdrun_option hvdrun_option_table[] = {
     GROUP("Ranks and hosts"),
     OWN("num-proc", "np", "N", "start N ranks"),
     OWN("hosts", "H", "HOST:N,...", "on these hosts, at most N ranks on each"),
     OWN("hostfile", NULL, "FILE", "the same from a file with lines `HOST slots=N`"),
     OWN("bind", NULL, "HOW", "bind ranks of this node to cpus: auto, socket, core, none"),
-    SETS("start-timeout", "SECONDS", COUNT, HVD_ENV_START_TIMEOUT,
-         "how long init waits for all ranks (60)"),
+    NUMBER("start-timeout", "SECONDS", COUNT, 1, MOST_SECONDS, HVD_ENV_START_TIMEOUT,
+           "how long init waits for all ranks (60)"),
     SETS("network-interfaces", "NAME,...", TEXT, HVD_ENV_IFACE,
          "network interfaces to connect over (all)"),
     SETS("network-interface", "NAME", TEXT, HVD_ENV_IFACE, "the same"),
@@ -80,10 +101,10 @@ const struct hvdrun_option hvdrun_option_table[] = {
     GROUP("Tunables"),
     SETS("fusion-threshold-mb", "MB", MEBIBYTES, HVD_ENV_FUSION_THRESHOLD,
          "most MiB that are reduced at once (128)"),
-    SETS("cycle-time-ms", "MS", NUMBER, HVD_ENV_CYCLE_TIME,
-         "milliseconds between two rounds (1)"),
-    SETS("cache-capacity", "N", COUNT, HVD_ENV_CACHE_CAPACITY,
-         "tensors that are remembered (1024)"),
+    NUMBER("cycle-time-ms", "MS", NUMBER, 0, 60000, HVD_ENV_CYCLE_TIME,
+           "milliseconds between two rounds (1)"),
+    NUMBER("cache-capacity", "N", COUNT, 0, MOST_CACHED, HVD_ENV_CACHE_CAPACITY,
+           "tensors that are remembered (1024)"),
     SWITCH("hierarchical-allreduce", ON, HVD_ENV_HIERARCHICAL_ALLREDUCE,
            "reduce within nodes first"),
     SWITCH("no-hierarchical-allreduce", OFF, HVD_ENV_HIERARCHICAL_ALLREDUCE, NULL),
@@ -92,46 +113,46 @@ const struct hvdrun_option hvdrun_option_table[] = {
     SWITCH("no-hierarchical-allgather", OFF, HVD_ENV_HIERARCHICAL_ALLGATHER, NULL),
     SWITCH("torus-allreduce", ON, HVD_ENV_TORUS_ALLREDUCE, "reduce over a torus"),
     SWITCH("no-torus-allreduce", OFF, HVD_ENV_TORUS_ALLREDUCE, NULL),
-    SETS("num-nccl-streams", "N", COUNT, HVD_ENV_NCCL_STREAMS,
-         "streams that batches by NCCL take turns on (1)"),
-    SETS("thread-affinity", "CPU,...", TEXT, HVD_ENV_THREAD_AFFINITY,
+    NUMBER("num-nccl-streams", "N", COUNT, 1, MOST_STREAMS, HVD_ENV_NCCL_STREAMS,
+           "streams that batches by NCCL take turns on (1)"),
+    SETS("thread-affinity", "CPU,...", CPUS, HVD_ENV_THREAD_AFFINITY,
          "a cpu for hvd's thread of each local rank"),
-    SETS("gloo-timeout-seconds", "SECONDS", COUNT, HVD_ENV_GLOO_TIMEOUT,
-         "same as --start-timeout"),
+    NUMBER("gloo-timeout-seconds", "SECONDS", COUNT, 1, MOST_SECONDS,
+           HVD_ENV_GLOO_TIMEOUT, "same as --start-timeout"),
     SWITCH("tcp", ON, HVD_ENV_NCCL_IB_DISABLE, "NCCL without InfiniBand"),
 
     GROUP("Autotuning"),
     SWITCH("autotune", ON, HVD_ENV_AUTOTUNE, "search the best tunables"),
     SWITCH("no-autotune", OFF, HVD_ENV_AUTOTUNE, NULL),
-    SETS("autotune-log-file", "FILE", TEXT, HVD_ENV_AUTOTUNE_LOG,
+    SETS("autotune-log-file", "FILE", FILE, HVD_ENV_AUTOTUNE_LOG,
          "write down the search"),
-    SETS("autotune-warmup-samples", "N", COUNT, HVD_ENV_AUTOTUNE_WARMUP,
-         "samples that do not count (3)"),
-    SETS("autotune-steps-per-sample", "N", COUNT, HVD_ENV_AUTOTUNE_STEPS,
-         "steps of a sample (10)"),
-    SETS("autotune-bayes-opt-max-samples", "N", COUNT, HVD_ENV_AUTOTUNE_SAMPLES,
-         "most samples (20)"),
-    SETS("autotune-gaussian-process-noise", "X", NUMBER, HVD_ENV_AUTOTUNE_NOISE,
-         "noise to expect, 0 to 1 (0.8)"),
+    NUMBER("autotune-warmup-samples", "N", COUNT, 0, MOST_TIMES, HVD_ENV_AUTOTUNE_WARMUP,
+           "samples that do not count (3)"),
+    NUMBER("autotune-steps-per-sample", "N", COUNT, 1, MOST_TIMES, HVD_ENV_AUTOTUNE_STEPS,
+           "steps of a sample (10)"),
+    NUMBER("autotune-bayes-opt-max-samples", "N", COUNT, 1, MOST_TIMES,
+           HVD_ENV_AUTOTUNE_SAMPLES, "most samples (20)"),
+    NUMBER("autotune-gaussian-process-noise", "X", NUMBER, 0, 1, HVD_ENV_AUTOTUNE_NOISE,
+           "noise to expect, 0 to 1 (0.8)"),
 
     GROUP("Report, timeline, stalls, logging"),
-    SETS("report-filename", "FILE", TEXT, HVD_ENV_LATENESS,
+    SETS("report-filename", "FILE", FILE, HVD_ENV_LATENESS,
          "who was late; FILE.json has the same for programs"),
     SWITCH("report", ON, HVD_ENV_LATENESS, "show at the end who was late"),
-    SETS("timeline-filename", "FILE", TEXT, HVD_ENV_TIMELINE,
+    SETS("timeline-filename", "FILE", FILE, HVD_ENV_TIMELINE,
          "write what happened when, for chrome://tracing"),
-    SETS("timeline-ranks", "WHICH", TEXT, HVD_ENV_TIMELINE_RANKS,
+    WORD("timeline-ranks", "WHICH", timeline_ranks, HVD_ENV_TIMELINE_RANKS,
          "all: it shows all ranks, 0: rank 0 alone (0)"),
     SWITCH("timeline-mark-cycles", ON, HVD_ENV_TIMELINE_MARK_CYCLES, "mark rounds in it"),
     SWITCH("no-timeline-mark-cycles", OFF, HVD_ENV_TIMELINE_MARK_CYCLES, NULL),
     SWITCH("stall-check", OFF, HVD_ENV_STALL_CHECK_DISABLE,
            "warn about tensors that some ranks never submit (on)"),
     SWITCH("no-stall-check", ON, HVD_ENV_STALL_CHECK_DISABLE, NULL),
-    SETS("stall-check-warning-time-seconds", "SECONDS", COUNT, HVD_ENV_STALL_WARNING,
-         "when to warn (60)"),
-    SETS("stall-check-shutdown-time-seconds", "SECONDS", COUNT, HVD_ENV_STALL_SHUTDOWN,
-         "when to give up (0: never)"),
-    SETS("log-level", "LEVEL", TEXT, HVD_ENV_LOG_LEVEL,
+    NUMBER("stall-check-warning-time-seconds", "SECONDS", COUNT, 1, MOST_SECONDS,
+           HVD_ENV_STALL_WARNING, "when to warn (60)"),
+    NUMBER("stall-check-shutdown-time-seconds", "SECONDS", COUNT, 0, MOST_SECONDS,
+           HVD_ENV_STALL_SHUTDOWN, "when to give up (0: never)"),
+    WORD("log-level", "LEVEL", log_levels, HVD_ENV_LOG_LEVEL,
          "TRACE, DEBUG, INFO, WARNING, ERROR, FATAL"),
     SWITCH("log-with-timestamp", OFF, HVD_ENV_LOG_HIDE_TIME, "the time in log lines"),
     {.name = "log-without-timestamp",

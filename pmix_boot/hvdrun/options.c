@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+#include <unistd.h>
 
 #include "gpu_binding/env.h"
 #include "pmix_boot/hvdrun/config_file.h"
@@ -77,7 +79,9 @@ static int set_bind(struct hvdrun_options *options, const char *value,
 static int set_output(struct hvdrun_options *options, const char *value,
                       struct hvd_error *err)
 {
-    return replace(&options->output_directory, value, err);
+    return value[0] != '\0' ? replace(&options->output_directory, value, err)
+                            : hvd_fail(err, HVD_ERR_ARG,
+                                       "--output-filename \"\": expected a directory");
 }
 
 static int set_mpi(struct hvdrun_options *options, const char *value,
@@ -104,13 +108,23 @@ static int add_ssh(struct hvdrun_options *options, const char *option, const cha
 static int set_ssh_port(struct hvdrun_options *options, const char *value,
                         struct hvd_error *err)
 {
+    char *end;
+    long port = strtol(value, &end, 10);
+
+    if (end == value || *end != '\0' || port < 1 || port > 65535) {
+        return hvd_fail(err, HVD_ERR_ARG,
+                        "--ssh-port %s: expected a whole number from 1 to 65535", value);
+    }
     return add_ssh(options, "-p", value, err);
 }
 
 static int set_ssh_key(struct hvdrun_options *options, const char *value,
                        struct hvd_error *err)
 {
-    return add_ssh(options, "-i", value, err);
+    return access(value, R_OK) == 0
+               ? add_ssh(options, "-i", value, err)
+               : hvd_fail(err, HVD_ERR_ARG, "cannot read --ssh-identity-file %s: %m",
+                          value);
 }
 
 static int set_config(struct hvdrun_options *options, const char *value,
@@ -192,22 +206,66 @@ static double read_number(const char *value)
     return end == value || *end != '\0' || !isfinite(number) || number < 0 ? -1 : number;
 }
 
-static int set_count(struct hvdrun_options *options, const struct hvdrun_option *option,
-                     const char *value, struct hvd_error *err)
+static int set_variable(struct hvdrun_options *options,
+                        const struct hvdrun_option *option, const char *value,
+                        struct hvd_error *err)
 {
-    if (value[0] == '\0' || value[strspn(value, "0123456789")] != '\0') {
-        return fail_value(option->name, value, "a whole number, 0 or more", err);
-    }
     return hvdrun_environment_set(&options->settings, option->variable, value, true, err);
+}
+
+static int set_text(struct hvdrun_options *options, const struct hvdrun_option *option,
+                    const char *value, struct hvd_error *err)
+{
+    return value[0] == '\0' ? fail_value(option->name, "\"\"", option->argument, err)
+                            : set_variable(options, option, value, err);
 }
 
 static int set_number(struct hvdrun_options *options, const struct hvdrun_option *option,
                       const char *value, struct hvd_error *err)
 {
-    if (read_number(value) < 0) {
-        return fail_value(option->name, value, "a number, 0 or more", err);
+    bool is_count = option->kind == HVDRUN_OPTION_COUNT;
+    bool has_form = !is_count || value[strspn(value, "0123456789")] == '\0';
+    double number = read_number(value);
+    char range[64];
+
+    if (has_form && number >= option->least && number <= option->most) {
+        return set_variable(options, option, value, err);
     }
-    return hvdrun_environment_set(&options->settings, option->variable, value, true, err);
+    snprintf(range, sizeof(range), "a %s from %.0f to %.0f",
+             is_count ? "whole number" : "number", option->least, option->most);
+    return fail_value(option->name, value, range, err);
+}
+
+/* As the table spells it. */
+static int set_word(struct hvdrun_options *options, const struct hvdrun_option *option,
+                    const char *value, struct hvd_error *err)
+{
+    char all[128] = "one of";
+
+    for (const char *const *word = option->words; *word != NULL; word++) {
+        size_t used = strlen(all);
+
+        if (strcasecmp(*word, value) == 0) {
+            return set_variable(options, option, *word, err);
+        }
+        snprintf(all + used, sizeof(all) - used, " %s", *word);
+    }
+    return fail_value(option->name, value, all, err);
+}
+
+static int set_cpus(struct hvdrun_options *options, const struct hvdrun_option *option,
+                    const char *value, struct hvd_error *err)
+{
+    const char *at = value;
+    size_t digits = strspn(at, "0123456789");
+
+    while (digits > 0 && at[digits] == ',') {
+        at += digits + 1;
+        digits = strspn(at, "0123456789");
+    }
+    return digits > 0 && at[digits] == '\0'
+               ? set_variable(options, option, value, err)
+               : fail_value(option->name, value, "a cpu for each rank, as 0,8", err);
 }
 
 static int set_mebibytes(struct hvdrun_options *options,
@@ -238,10 +296,13 @@ static int apply(struct hvdrun_options *options, const struct hvdrun_option *opt
     case HVDRUN_OPTION_OWN:
         return set_own(options, option->name, value, err);
     case HVDRUN_OPTION_TEXT:
-        return hvdrun_environment_set(&options->settings, option->variable, value, true,
-                                      err);
+    case HVDRUN_OPTION_FILE:
+        return set_text(options, option, value, err);
+    case HVDRUN_OPTION_WORD:
+        return set_word(options, option, value, err);
+    case HVDRUN_OPTION_CPUS:
+        return set_cpus(options, option, value, err);
     case HVDRUN_OPTION_COUNT:
-        return set_count(options, option, value, err);
     case HVDRUN_OPTION_NUMBER:
         return set_number(options, option, value, err);
     case HVDRUN_OPTION_MEBIBYTES:

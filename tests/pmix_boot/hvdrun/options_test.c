@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Command lines and configuration files, each with what hvdrun understands. */
 #include "pmix_boot/hvdrun/options.h"
+#include "pmix_boot/hvdrun/output_files.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -36,8 +37,8 @@ static const struct line_case cases[] = {
      "np=1 verbose prefix time bind=core : a", 0, NULL},
     {"-np 1 --output-filename o --prefix-output a", NULL, "np=1 output=o prefix : a", 0,
      NULL},
-    {"-np 1 -p 2222 -i key --mpi-args=--x a", NULL, "np=1 ssh=-p 2222 -i key mpi=--x : a",
-     0, NULL},
+    {"-np 1 -p 2222 -i /dev/null --mpi-args=--x a", NULL,
+     "np=1 ssh=-p 2222 -i /dev/null mpi=--x : a", 0, NULL},
     {"--help", NULL, "help", 0, NULL},
     {"-h", NULL, "help", 0, NULL},
     {"-v", NULL, "version", 0, NULL},
@@ -102,7 +103,39 @@ static const struct line_case cases[] = {
      REFUSED("--cycle-time-ms fast: expected a num")},
     {"-np 1 --cycle-time-ms -1 a", NULL, REFUSED("--cycle-time-ms -1")},
     {"-np 1 --cycle-time-ms nan a", NULL, REFUSED("--cycle-time-ms nan")},
-    {"-np 1 --cache-capacity 1.5 a", NULL, REFUSED("a whole number, 0 or more")},
+    {"-np 1 --cache-capacity 1.5 a", NULL, REFUSED("a whole number from 0 to 1048576")},
+    {"-np 1 --cache-capacity 99999999999999999999 a", NULL,
+     REFUSED("a whole number from 0 to 1048576")},
+    {"-np 1 --cache-capacity= a", NULL, REFUSED("--cache-capacity : expected a whole")},
+    {"-np 1 --start-timeout 0 a", NULL, REFUSED("a whole number from 1 to 2147483")},
+    {"-np 1 --cycle-time-ms 1e300 a", NULL, REFUSED("a number from 0 to 60000")},
+    {"-np 1 --autotune-steps-per-sample 0 a", NULL, REFUSED("from 1 to 1000000")},
+    {"-np 1 --autotune-gaussian-process-noise 2 a", NULL, REFUSED("from 0 to 1")},
+    {"-np 1 --num-nccl-streams 9 a", NULL, REFUSED("from 1 to 8")},
+    {"-np 1 --thread-affinity 0,,1 a", NULL, REFUSED("a cpu for each rank, as 0,8")},
+    {"-np 1 --thread-affinity -1 a", NULL, REFUSED("a cpu for each rank, as 0,8")},
+    {"-np 1 --thread-affinity= a", NULL, REFUSED("a cpu for each rank, as 0,8")},
+    {"-np 1 --timeline-ranks 1 a", NULL,
+     REFUSED("--timeline-ranks 1: expected one of all 0")},
+    {"-np 1 --log-level loud a", NULL, REFUSED("expected one of TRACE DEBUG INFO")},
+    {"-np 1 --network-interfaces= a", NULL,
+     REFUSED("--network-interfaces \"\": expected NAME")},
+    {"-np 1 --ssh-port x a", NULL, REFUSED("--ssh-port x: expected a whole number")},
+    {"-np 1 --ssh-port 65536 a", NULL, REFUSED("from 1 to 65535")},
+    {"-np 1 -i /nonexistent a", NULL,
+     REFUSED("--ssh-identity-file /nonexistent: No such")},
+    {"-np 1 --output-filename= a", NULL,
+     REFUSED("--output-filename \"\": expected a dir")},
+    {"-np 1 --output-filename /nonexistent/a a", NULL,
+     REFUSED("--output-filename: cannot write /nonexistent/a: No such")},
+    {"-np 1 --output-filename /dev/null a", NULL, REFUSED("/dev/null: Not a directory")},
+    {"-np 1 --timeline-filename= a", NULL,
+     REFUSED("--timeline-filename \"\": expected FILE")},
+    {"-np 1 --timeline-filename /nonexistent/a a", NULL,
+     REFUSED("--timeline-filename: cannot write /nonexistent/a: No such")},
+    {"-np 1 --report-filename / a", NULL,
+     REFUSED("--report-filename: cannot write /: Is a")},
+    {"-np 1 --autotune-log-file /dev/null/a a", NULL, REFUSED("/dev/null/a: Not a dir")},
     {"-np 1 --fusion-threshold-mb 1e30 a", NULL, REFUSED("a number of MiB")},
     {"-np 1 --bind tight a", NULL, REFUSED("expected auto, socket, core or none")},
     {"-np 1 --hostfile /nonexistent a", NULL, REFUSED("/nonexistent: No such file")},
@@ -265,6 +298,7 @@ static void test_case(const struct line_case *expected)
     snprintf(line, sizeof(line), "%s", expected->line);
     write_config(config, expected->config);
     status = hvdrun_options_read(&options, split(line, config, words), words, &err);
+    status = status < 0 ? status : hvdrun_output_files_check(&options, &err);
     if (status == 0) {
         describe(&options, understood);
     }
