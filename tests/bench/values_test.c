@@ -4,12 +4,14 @@
 
 #include <string.h>
 
+#include "collectives/reduce/reduce.h"
 #include "contrib/bench/hvd_bench/work.h"
 #include "tests/tap.h"
 
 enum {
     RANKS = 3,
-    MOST = 4096 /* bytes of a buffer */
+    MOST = 4096, /* bytes of a buffer */
+    MOST_RANKS = 1100 /* of averages */
 };
 
 /* What rank `rank` has as its input. */
@@ -135,11 +137,59 @@ static bool lays_out_list(void)
     return good;
 }
 
+/* Of `size` ranks, by what hvd itself computes; each source is one rank's value of a phase. */
+static bool agrees_with_hvd(enum hvd_dtype dtype, int size)
+{
+    const struct hvd_reduction reduction = {.dtype = dtype,
+                                            .op = HVD_AVERAGE,
+                                            .prescale = 1,
+                                            .postscale = 1,
+                                            .divisor = (uint32_t)size};
+    static int64_t inputs[MOST_RANKS];
+    const void *sources[MOST_RANKS];
+    bool agrees = true;
+
+    for (int phase = 0; phase < BENCH_PERIOD; phase++) {
+        int64_t found = 0, wanted = 0;
+
+        for (int rank = 0; rank < size; rank++) {
+            bench_value_store(dtype, bench_value(HVD_AVERAGE, rank, size, phase),
+                              &inputs[rank]);
+            sources[rank] = &inputs[rank];
+        }
+        hvd_reduce(&reduction, sources, size, 1, &found);
+        bench_value_store(dtype, bench_value_reduced(HVD_AVERAGE, dtype, size, phase),
+                          &wanted);
+        if (found != wanted) {
+            tap_note("%s of %d ranks, phase %d: bits %llx, expected %llx",
+                     hvd_dtype_name(dtype), size, phase, (unsigned long long)wanted,
+                     (unsigned long long)found);
+            agrees = false;
+        }
+    }
+    return agrees;
+}
+
+static void check_averages(void)
+{
+    static const enum hvd_dtype dtypes[] = {HVD_UINT8, HVD_INT8,  HVD_UINT16,
+                                            HVD_INT16, HVD_INT32, HVD_INT64};
+    bool agrees = true;
+
+    for (size_t i = 0; i < sizeof(dtypes) / sizeof(dtypes[0]); i++) {
+        for (int size = 1; size <= MOST_RANKS && agrees; size++) {
+            agrees = agrees_with_hvd(dtypes[i], size);
+        }
+    }
+    tap_ok(agrees, "averages of integers are hvd's, whatever the number of ranks");
+}
+
 int main(void)
 {
     check_reduced();
     tap_ok(knows_places(BENCH_ALLGATHER), "allgather: blocks in another order are wrong");
     tap_ok(knows_places(BENCH_ALLTOALL), "alltoall: blocks in another order are wrong");
     tap_ok(lays_out_list(), "the tensors of a list lie apart, the last layer's first");
+    check_averages();
     return tap_done();
 }

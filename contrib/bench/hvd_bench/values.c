@@ -36,6 +36,25 @@ static bool is_float(enum hvd_dtype dtype)
            dtype == HVD_BFLOAT16;
 }
 
+/* A sum as an integer type holds it, which wraps. */
+static double wrap(enum hvd_dtype dtype, double value)
+{
+    int64_t whole = (int64_t)value;
+
+    switch (dtype) {
+    case HVD_UINT8:
+        return (uint8_t)whole;
+    case HVD_INT8:
+        return (int8_t)whole;
+    case HVD_UINT16:
+        return (uint16_t)whole;
+    case HVD_INT16:
+        return (int16_t)whole;
+    default:
+        return value; /* sums of so many ranks fit */
+    }
+}
+
 double bench_value_reduced(enum hvd_op op, enum hvd_dtype dtype, int size, int phase)
 {
     double value = bench_value(op, 0, size, phase);
@@ -49,8 +68,7 @@ double bench_value_reduced(enum hvd_op op, enum hvd_dtype dtype, int size, int p
         value = combine(op, value, dtype == HVD_BOOL ? next != 0 : next);
     }
     if (op == HVD_AVERAGE) {
-        value /= size;
-        value = is_float(dtype) ? value : trunc(value);
+        value = is_float(dtype) ? value / size : trunc(wrap(dtype, value) / size);
     }
     return value;
 }
