@@ -27,6 +27,7 @@ static const unsigned crowded_patience = 2;
 struct hvd_direct {
     struct hvd_request *request;
     struct hvd_run *run;
+    bool leaks; /* the job has failed, and another rank may still write there */
 };
 
 static struct hvd_engine *opened;
@@ -210,6 +211,7 @@ int hvd_direct_run(struct hvd_direct *direct, struct hvd_error *err)
     status = run_to_end(direct, engine);
     pause_driving(engine);
     if (status != 0) {
+        direct->leaks = engine->leaks;
         return hvd_fail(err, engine->has_failed ? HVD_ERR_PEER : status, "%s",
                         engine->has_failed ? engine->refusal.text
                                            : hvd_status_name(status));
@@ -224,7 +226,7 @@ const void *hvd_direct_result(const struct hvd_direct *direct)
 
 void hvd_direct_destroy(struct hvd_direct *direct)
 {
-    if (direct != NULL) {
+    if (direct != NULL && !direct->leaks) {
         hvd_run_destroy(direct->run);
         hvd_request_destroy(direct->request);
         free(direct);

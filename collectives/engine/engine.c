@@ -29,9 +29,9 @@ void hvd_engine_end_entry(struct hvd_engine *engine, struct hvd_entry *entry, in
     }
 }
 
-/* leaks: another rank may still write to results. */
-static void drop_batches(struct hvd_engine *engine, bool leaks)
+static void drop_batches(struct hvd_engine *engine)
 {
+    const bool leaks = engine->leaks;
     struct hvd_batch *batch;
 
     while (engine->teams != NULL &&
@@ -55,7 +55,6 @@ void hvd_engine_refuse(struct hvd_engine *engine, int status, const char *text)
 void hvd_engine_fail(struct hvd_engine *engine, int culprit, int status, const char *text)
 {
     struct hvd_error failure;
-    bool is_hidden;
 
     if (engine->has_failed) {
         return;
@@ -65,10 +64,10 @@ void hvd_engine_fail(struct hvd_engine *engine, int culprit, int status, const c
     hvd_engine_refuse(engine, status, failure.text);
     hvd_control_abort(engine->control, culprit, failure.text);
     /* Tensors go back to their owners. */
-    is_hidden = engine->shm == NULL || hvd_shm_hide(engine->shm);
+    engine->leaks = engine->shm != NULL && !hvd_shm_hide(engine->shm);
     hvd_gpu_fail(engine->gpu, hvd_engine_land_entry, engine, status, failure.text);
     /* The run itself stays until the net is gone, which may still know its messages. */
-    drop_batches(engine, !is_hidden);
+    drop_batches(engine);
     if (engine->report != NULL) {
         hvd_lateness_report_write(engine->report);
     }

@@ -62,6 +62,7 @@ struct hvd_engine {
     pthread_mutex_t drive;
     struct hvd_float_env drivers_floats; /* what the thread had before it drove */
     bool has_failed;
+    bool leaks; /* since then: another rank may still write to what was offered */
     enum hvd_phase phase;
     int drained_children;
     bool sent_drained;
@@ -73,7 +74,8 @@ struct hvd_engine {
     _Atomic bool is_crowded; /* more ranks than cpus: yield early while spinning */
     _Atomic bool
         thread_is_crowded; /* the same of the progress thread beside a trainer's */
-    struct hvd_entry *proposing; /* taken from fresh, the agreement has not seen them yet */
+    struct hvd_entry
+        *proposing; /* taken from fresh, the agreement has not seen them yet */
     int64_t lost_ns; /* when the network lost a peer; 0: it has not */
     int64_t gpu_lost_ns; /* the same of NCCL */
     bool data_moves; /* it did when last looked at */

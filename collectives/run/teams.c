@@ -423,6 +423,8 @@ struct hvd_batch *hvd_teams_take_batch(struct hvd_teams *teams, bool leaks)
         if (queue->batches != NULL) {
             if (queue->run != NULL) {
                 hvd_run_forget(queue->run);
+                /* It has memory of its own that others write to. */
+                queue->run = leaks ? NULL : queue->run;
             }
             if (queue->gpu_run != NULL) {
                 hvd_gpu_run_forget(queue->gpu_run, leaks);

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A collective that the caller runs at once, in a job that fails while another rank seems to write
+ * its result: what that one may still write to is not freed. Runs as each rank of a job of two on
+ * one node; rank 0 prints TAP. Rank 1 says that it writes, and lives on. */
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "collectives/api/direct.h"
+#include "collectives/engine/engine_state.h"
+#include "collectives/shm/shm_state.h"
+#include "gpu_binding/log.h"
+#include "tests/collectives/calls.h"
+#include "tests/tap.h"
+
+enum {
+    BYTES = 8 << 20, /* a mapping of its own, which free would take away */
+};
+
+static char input[BYTES];
+
+static bool is_mapped(const void *data)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+
+    return msync((void *)((uintptr_t)data / page * page), page, MS_ASYNC) == 0;
+}
+
+static void test_result(void)
+{
+    const int64_t bytes = BYTES;
+    struct hvd_start start = {
+        .kind = HVD_KIND_ALLGATHER, .word = "Allgather", .op = HVD_SUM};
+    struct hvd_tensor tensor = call_tensor("t", HVD_UINT8, &bytes, 1, input, NULL);
+    struct hvd_direct *direct = NULL;
+    struct hvd_error err = {0};
+    const char *result;
+
+    if (hvd_direct_plan(&start, &tensor, 1, &direct, &err) != 0) {
+        tap_ok(false, "an allgather is planned: %s", err.text);
+        return;
+    }
+    result = hvd_direct_result(direct);
+    tap_ok(hvd_direct_run(direct, &err) == HVD_ERR_PEER, "it ends with the job: %s",
+           err.text);
+    hvd_direct_destroy(direct);
+    tap_ok(is_mapped(result) && is_mapped(result + BYTES),
+           "what another rank may still write to is not freed");
+}
+
+int main(void)
+{
+    int rank = call_init();
+    struct hvd_engine *engine = hvd_job_enter(NULL);
+
+    hvd_log_to(NULL, HVD_LOG_WARN);
+    hvd_direct_open(NULL);
+    if (rank == 0) {
+        test_result();
+        atomic_store(&hvd_shm_line_of(engine->shm, 0)->writes_to, 1);
+    } else {
+        /* Of no thread whose state tells that it is stopped. */
+        atomic_store(&hvd_shm_line_of(engine->shm, 1)->writer, 0);
+        atomic_store(&hvd_shm_line_of(engine->shm, 1)->writes_to, 1);
+        hvd_control_abort(engine->control, 1,
+                          "rank 1 ends the job"); /* it does not hide */
+        /* Until rank 0 has looked, and says so by its line. */
+        while (atomic_load(&hvd_shm_line_of(engine->shm, 0)->writes_to) == 0) {
+            usleep(1000);
+        }
+    }
+    exit(rank == 0 ? tap_done() : 0);
+}
