@@ -2,6 +2,7 @@
 /* Opening the GPU of this rank. */
 #include "collectives/gpu/gpu.h"
 #include "collectives/gpu/gpu_load.h"
+#include "collectives/reduce/float_env.h"
 #include "gpu_binding/error.h"
 #include "gpu_binding/log.h"
 
@@ -49,11 +50,15 @@ static int open_device(struct hvd_gpu *gpu, int device, struct hvd_error *err)
 
 int hvd_gpu_open(struct hvd_gpu *gpu, int device, struct hvd_error *err)
 {
+    struct hvd_float_env callers;
     int status = 0;
 
     pthread_mutex_lock(&gpu->lock);
     if (gpu->pool == NULL) {
+        /* The launcher inherits it, which rounds factors for NCCL. */
+        hvd_float_env_enter(&callers);
         status = open_device(gpu, device, err);
+        hvd_float_env_leave(&callers);
     } else if (gpu->device != device) {
         status =
             hvd_fail(err, HVD_ERR_UNSUPPORTED,
