@@ -32,12 +32,14 @@ compile()
 }
 
 kernels=
-for file in convert dtype reduce reduce_levels reduce_portable reduce_neon scale stream; do
+for file in convert dtype float_env reduce reduce_levels reduce_portable reduce_neon scale stream; do
     object=$work/$file.o
     compile "$object" -c "collectives/reduce/$file.c" || sed 's/^/# /' "$work/messages"
     kernels="$kernels $object"
 done
-for name in convert half reduce_levels reduce_nan stream; do
+compile "$work/float_modes.o" -c tests/collectives/float_modes.c || sed 's/^/# /' "$work/messages"
+kernels="$kernels $work/float_modes.o"
+for name in convert float_env half reduce_levels reduce_nan stream; do
     # shellcheck disable=SC2086
     compile "$work/$name" "tests/collectives/reduce/${name}_test.c" $kernels &&
         qemu-aarch64 "$work/$name" >"$work/messages" 2>&1
