@@ -5,6 +5,14 @@
 what they may call. hvd's own version is ``horovod.common.library.VERSION``.
 """
 
+import sys
+
+# This file alone is read by older ones, too: nothing in it may be newer than Python 2.
+if sys.version_info < (3, 8):
+    raise ImportError('hvd needs Python 3.8 or newer, this is Python %d.%d (%s): install it for '
+                      'a newer one, or start the script with one'
+                      % (sys.version_info[0], sys.version_info[1], sys.executable))
+
 from horovod.runner import run
 
 __version__ = '0.28.1'

@@ -22,6 +22,19 @@ class Errors(Case):
                 run()
         self.check(hvd.allreduce([2.0], op=hvd.Max), reduced(hvd.Max, (1,)) * 0 + 2)
 
+    def test_wrong_ops_are_named(self):
+        for call in (lambda op: hvd.allreduce(tf.ones((4,)), op=op),
+                     lambda op: hvd.grouped_allreduce([tf.ones((4,))], op=op),
+                     lambda op: hvd.allreduce(tf.IndexedSlices(tf.ones((1, 2)), [0]), op=op),
+                     lambda op: hvd.reducescatter(tf.ones((4,)), op=op),
+                     lambda op: hvd.grouped_reducescatter([tf.ones((4,))], op=op),
+                     lambda op: hvd.DistributedGradientTape(tf.GradientTape(), op=op),
+                     lambda op: hvd.DistributedOptimizer(tf.compat.v1.train.AdamOptimizer(),
+                                                         op=op)):
+            for wrong, kind in (('sum', TypeError), (1.0, TypeError), (9, ValueError)):
+                with self.assertRaisesRegex(kind, '^op is .*: expected one of hvd.Average'):
+                    call(wrong)
+
     def test_shapes_must_be_the_same(self):
         shape = (3, 2 + hvd.rank())
         self.refused(r'Mismatched ALLREDUCE tensor shapes: One rank sent a tensor of shape',

@@ -26,4 +26,5 @@ class HostsUpdatedInterrupt(RuntimeError):
 
 
 class HorovodVersionMismatchError(ImportError):
-    """The package and libhvd.so come from different installs."""
+    """The package and libhvd.so come from different installs, or there is no front end for this
+    version of a framework."""

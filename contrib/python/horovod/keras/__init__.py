@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Distributed training with Keras, on TensorFlow or torch: ``import horovod.keras as hvd``."""
 
-import keras
+from horovod.common.versions import require
+
+keras = require('keras')  # before what is only in these versions
 
 from horovod import _keras
 from horovod._keras import optimizer as _optimizer

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Distributed training with MXNet: ``import horovod.mxnet as hvd``."""
 
+from horovod.common.versions import require
+
+require('mxnet')  # before what is only in these versions
+
 from horovod.common.exceptions import HorovodInternalError
 from horovod.common.objects import allgather_object, broadcast_object
 from horovod.mxnet import mpi_ops

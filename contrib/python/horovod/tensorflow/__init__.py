@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Distributed training with TensorFlow: ``import horovod.tensorflow as hvd``."""
 
+from horovod.common.versions import require
+
+require('tensorflow')  # before what is only in these versions
+
 from horovod.common.exceptions import HorovodInternalError
 from horovod.common.util import gpu_available, split_list
 from horovod.tensorflow import elastic, mpi_ops, util

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Distributed training with PyTorch: ``import horovod.torch as hvd``."""
 
+from horovod.common.versions import require
+
+require('torch')  # before what is only in these versions
+
 from horovod.common.exceptions import HorovodInternalError
 from horovod.torch import elastic, mpi_ops
 from horovod.torch.compression import Compression

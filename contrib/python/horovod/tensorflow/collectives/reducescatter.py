@@ -3,6 +3,7 @@
 
 import tensorflow as tf
 
+from horovod.common.arguments import check_op
 from horovod.common.basics import Average, Sum
 from horovod.common.process_sets import global_process_set
 from horovod.tensorflow.collectives.nodes import (describe, gather, independent, placed_on,
@@ -13,7 +14,7 @@ from horovod.tensorflow.native import gradient_of, ops
 
 
 def _scatter(tensors, device, compression, op, scale, name, process_set, ignore_name_scope):
-    if op not in (Average, Sum):
+    if check_op(op) not in (Average, Sum):
         raise tf.errors.AbortedError(None, None,
                                      'Reducescatter currently only supports AVERAGE and SUM.')
     with placed_on(device):

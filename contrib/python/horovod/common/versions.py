@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The versions of frameworks that there are front ends for."""
+
+import importlib
+import re
+
+from horovod.common.exceptions import HorovodVersionMismatchError
+
+_LEAST = {'torch': (1, 13), 'tensorflow': (2, 12), 'keras': (2, 12), 'mxnet': (1, 9)}
+_BEYOND = {'mxnet': (1, 10)}  # from there on it has another interface
+
+
+def _release(version):
+    """The first two numbers of "2.15.0+cu132"."""
+    return tuple(map(int, re.findall(r'\d+', version)[:2]))
+
+
+def _text(release):
+    return '.'.join(map(str, release))
+
+
+def require(framework):
+    """Imports it. HorovodVersionMismatchError where it is of a version without a front end."""
+    module = importlib.import_module(framework)
+    found = getattr(module, '__version__', '')
+    least, beyond = _LEAST[framework], _BEYOND.get(framework)
+    if not found or least <= _release(found) and not (beyond and _release(found) >= beyond):
+        return module
+    range_ = f'{_text(least)} or newer' + (f', before {_text(beyond)}' if beyond else '')
+    raise HorovodVersionMismatchError(
+        f'horovod.{framework} needs {framework} {range_}; found {found} in '
+        f'{getattr(module, "__file__", None)}: install another one for this Python')

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pythons and frameworks that are too old or too new are refused by a sentence, on import."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+import unittest.mock
+
+import horovod
+from horovod.common import versions
+from horovod.common.exceptions import HorovodVersionMismatchError
+
+OLD_PYTHON = '''
+import sys
+sys.version_info = (3, 7, 16, 'final', 0)
+import horovod
+'''
+
+
+def imported(module, version):
+    """What Python says to the import of a front end with a framework of that version."""
+    framework = module.split('.')[1]
+    with tempfile.TemporaryDirectory() as directory:
+        pathlib.Path(directory, f'{framework}.py').write_text(f'__version__ = {version!r}\n')
+        return run(f'import {module}', directory)
+
+
+def run(script, directory=''):
+    path = os.pathsep.join(filter(None, [directory, os.environ.get('PYTHONPATH', '')]))
+    return subprocess.run([sys.executable, '-c', script], env=dict(os.environ, PYTHONPATH=path),
+                          capture_output=True, text=True, check=False).stderr
+
+
+class Versions(unittest.TestCase):
+
+    def test_frameworks_without_a_front_end_are_refused(self):
+        for module, version, expected in (
+                ('horovod.torch', '1.12.1', 'needs torch 1.13 or newer; found 1.12.1 in'),
+                ('horovod.torch.elastic', '1.9.0', 'needs torch 1.13 or newer; found 1.9.0 in'),
+                ('horovod.tensorflow', '2.11.1', 'needs tensorflow 2.12 or newer; found 2.11.1'),
+                ('horovod.tensorflow.keras', '1.15.5', 'needs tensorflow 2.12 or newer; found 1'),
+                ('horovod.keras', '2.11.0', 'needs keras 2.12 or newer; found 2.11.0'),
+                ('horovod.mxnet', '1.8.0', 'needs mxnet 1.9 or newer, before 1.10; found 1.8.0'),
+                ('horovod.mxnet', '2.0.0b1', 'needs mxnet 1.9 or newer, before 1.10; found 2.0')):
+            with self.subTest(module=module, version=version):
+                self.assertIn(f'HorovodVersionMismatchError: horovod.{module.split(".")[1]} '
+                              f'{expected}', imported(module, version))
+
+    def test_others_are_taken(self):
+        for name, version in (('torch', '1.13.0a0'), ('torch', '2.15.0+cu132'), ('torch', '10.0'),
+                              ('tensorflow', '2.12.0'), ('mxnet', '1.9.1'), ('keras', '3.0.0')):
+            fake = unittest.mock.Mock(__version__=version)
+            with unittest.mock.patch.dict(sys.modules, {name: fake}):
+                self.assertIs(versions.require(name), fake)
+        self.assertTrue(issubclass(HorovodVersionMismatchError, ImportError))
+
+    def test_an_old_python_is_refused(self):
+        self.assertRegex(run(OLD_PYTHON), 'ImportError: hvd needs Python 3.8 or newer, this is '
+                                          r'Python 3.7 \(.*\): install it')
+
+    def test_an_old_python_can_read_that(self):
+        """Python 3 older than 3.6 has no f-strings, Python 2 no annotations either."""
+        for line in pathlib.Path(horovod.__file__).read_text().splitlines():
+            self.assertNotRegex(line, r"\bf['\"]|->|:=|nonlocal|print ")
+            self.assertTrue(line.isascii())
+        minimum = pathlib.Path(horovod.__file__).parent.parent / 'pyproject.toml'
+        if minimum.exists():  # not in an install
+            self.assertIn('requires-python = ">= 3.8"', minimum.read_text())
+
+
+if __name__ == '__main__':
+    unittest.main()
