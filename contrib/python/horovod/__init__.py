@@ -13,6 +13,9 @@ if sys.version_info < (3, 8):
                       'a newer one, or start the script with one'
                       % (sys.version_info[0], sys.version_info[1], sys.executable))
 
+from horovod.common import absent
 from horovod.runner import run
+
+absent.announce()
 
 __version__ = '0.28.1'

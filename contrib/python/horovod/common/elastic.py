@@ -19,7 +19,7 @@ from horovod.common.exceptions import (HorovodInternalError, HostsUpdatedInterru
 from horovod.common.library import DEVICE_CPU, DTYPES, SET_GLOBAL, lib
 
 # What may have become of the hosts: a bit field, as in Horovod.
-HOSTS_ADDED, HOSTS_REMOVED = 1, 2
+HOSTS_REMOVED, HOSTS_ADDED = 1, 2
 
 _NOTHING, _ONLY_REMOVED, _ADDED = range(3)
 

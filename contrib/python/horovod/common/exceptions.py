@@ -25,6 +25,11 @@ class HostsUpdatedInterrupt(RuntimeError):
         self.skip_sync = skip_sync
 
 
+def get_version_mismatch_message(name, version, installed_version):
+    return (f'the framework {name} is of version {version}, expected {installed_version}: install '
+            'that one, or start the script with a Python that has it')
+
+
 class HorovodVersionMismatchError(ImportError):
     """The package and libhvd.so come from different installs, or there is no front end for this
     version of a framework."""

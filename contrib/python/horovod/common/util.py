@@ -2,11 +2,17 @@
 """Small questions that scripts and tools ask, without init and mostly without a framework."""
 
 import contextlib
+import functools
 import importlib
 import importlib.util
 import os
+import re
+import sysconfig
 
 from horovod.common.basics import basics
+from horovod.common.reductions import choose_op
+
+EXTENSIONS = ['tensorflow', 'torch', 'mxnet']
 
 _COUNT_GPUS = {
     'torch': lambda torch: torch.cuda.device_count(),
@@ -87,3 +93,65 @@ def split_list(l, n):
 
 def num_rank_is_power_2(num_rank):
     return num_rank != 0 and num_rank & (num_rank - 1) == 0
+
+
+def is_iterable(x):
+    try:
+        iter(x)
+    except TypeError:
+        return False
+    return True
+
+
+def _cache(f):
+    """Calls the function once for each list of arguments."""
+    return functools.lru_cache(maxsize=None)(f)
+
+
+def is_version_greater_equal_than(ver, target):
+    """Whether a version, such as "2.15.0rc1", is the target, of the form "2.15.0", or later."""
+    if not (isinstance(ver, str) and isinstance(target, str)):
+        raise ValueError(f'expected two versions as strings, found {ver!r} and {target!r}')
+    if len(target.split('.')) != 3:
+        raise ValueError('We only accepts target version values in the form of: '
+                         f'major.minor.patch. Received: {target}')
+    return _version_key(ver) >= _version_key(target)
+
+
+def _version_key(version):
+    """What orders versions: their numbers, then whether it is a release. Without the local part."""
+    release, rest = re.match(r'v?(\d+(?:\.\d+)*)([^+]*)', version.strip()).groups()
+    numbers = [int(number) for number in release.split('.')]
+    while numbers and numbers[-1] == 0:
+        numbers.pop()
+    before = re.match(r'[-_.]?(dev|a|b|c|rc|alpha|beta|pre)', rest) is not None
+    return numbers, not before
+
+
+def get_average_backwards_compatibility_fun(reduce_ops):
+    """The function that makes one of the arguments op and average. ``reduce_ops`` is accepted as
+    Horovod does and not needed."""
+    return choose_op
+
+
+def get_ext_suffix():
+    """How the names of Python's compiled modules end."""
+    return sysconfig.get_config_var('EXT_SUFFIX') or '.so'
+
+
+def get_extension_full_path(pkg_path, *args):
+    """Where Horovod has a compiled module; hvd has none."""
+    return os.path.join(os.path.dirname(pkg_path), *args) + get_ext_suffix()
+
+
+def check_extension(ext_name, ext_env_var, pkg_path, *args):
+    """ImportError unless there is a front end of this name, such as "horovod.torch", and its
+    framework. The other arguments are accepted as Horovod does and not needed."""
+    framework = ext_name.rpartition('.')[2]
+    if not extension_available(framework):
+        raise ImportError(f'Extension {ext_name} has not been built: there is no {framework} in '
+                          'this Python')
+
+
+def check_installed_version(name, version, exception=None):
+    """Does nothing: hvd is not built for one version of a framework."""

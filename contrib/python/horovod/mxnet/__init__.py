@@ -6,10 +6,9 @@ from horovod.common.versions import require
 require('mxnet')  # before what is only in these versions
 
 from horovod.common.exceptions import HorovodInternalError
-from horovod.common.objects import allgather_object, broadcast_object
 from horovod.mxnet import mpi_ops
 from horovod.mxnet.compression import Compression
-from horovod.mxnet.functions import broadcast_parameters
+from horovod.mxnet.functions import allgather_object, broadcast_object, broadcast_parameters
 from horovod.mxnet.mpi_ops import (
     Adasum, Average, Max, Min, ProcessSet, Product, Sum, add_process_set, allgather, allreduce,
     allreduce_, alltoall, broadcast, broadcast_, ccl_built, cross_rank, cross_size, cuda_built,

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 import mxnet as mx
 from mxnet.gluon.parameter import DeferredInitializationError, Parameter
 
+from horovod.common.objects import allgather_object, broadcast_object
 from horovod.mxnet.collectives import broadcast_
 
 

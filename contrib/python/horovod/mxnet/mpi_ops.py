@@ -10,6 +10,7 @@ from horovod.common.basics import (
 from horovod.common.exceptions import HorovodInternalError
 from horovod.common.process_sets import (ProcessSet, add_process_set, global_process_set,
                                          remove_process_set)
+from horovod.common.reductions import choose_op as handle_average_backwards_compatibility
 from horovod.mxnet import engine as _engine
 from horovod.mxnet.collectives import (allgather, allreduce, allreduce_, alltoall, broadcast,
                                        broadcast_, grouped_allgather, grouped_allreduce,

@@ -18,8 +18,8 @@ class _HorovodArgs:
         for name in (
                 'min_num_proc max_num_proc slots elastic_timeout reset_limit cooldown_range '
                 'hostfile host_discovery_script start_timeout ssh_port ssh_identity_file '
-                'disable_cache output_filename prefix_output_with_timestamp verbose config_file '
-                'nics mpi_args binding_args use_gloo use_mpi use_jsrun '
+                'disable_cache check_build nic output_filename prefix_output_with_timestamp '
+                'verbose config_file nics mpi_args binding_args use_gloo use_mpi use_jsrun '
                 'fusion_threshold_mb cycle_time_ms cache_capacity hierarchical_allreduce '
                 'hierarchical_allgather torus_allreduce num_nccl_streams thread_affinity '
                 'gloo_timeout_seconds tcp_flag mpi_threads_disable autotune autotune_log_file '
@@ -35,8 +35,8 @@ def run(func, args=(), kwargs=None, num_proc=1, min_num_proc=None, max_num_proc=
         reset_limit=None, cooldown_range=None, hosts=None, hostfile=None,
         host_discovery_script=None, start_timeout=None, ssh_port=None, ssh_identity_file=None,
         disable_cache=None, output_filename=None, verbose=None, use_gloo=None, use_mpi=None,
-        mpi_args=None, network_interface=None, executable=None, np=None, min_np=None,
-        max_np=None, network_interfaces=None):
+        mpi_args=None, network_interface=None, network_interfaces=None, executable=None, np=None,
+        min_np=None, max_np=None):
     """Calls ``func(*args, **kwargs)`` on all ranks of a job that hvdrun starts for it; returns
     the list of results by rank.
 
@@ -55,7 +55,8 @@ def run(func, args=(), kwargs=None, num_proc=1, min_num_proc=None, max_num_proc=
     options.num_proc = _renamed('np', np, 'num_proc', None if num_proc == 1 else num_proc) or 1
     options.min_num_proc = _renamed('min_np', min_np, 'min_num_proc', min_num_proc)
     options.max_num_proc = _renamed('max_np', max_np, 'max_num_proc', max_num_proc)
-    options.nics = network_interface if network_interfaces is None else network_interfaces
+    options.nics = _renamed('network_interface', network_interface, 'network_interfaces',
+                            network_interfaces)
     options.run_func = functools.partial(func, *args, **(kwargs or {}))
     given = dict(locals())
     for name in ('slots reset_limit cooldown_range hosts hostfile host_discovery_script '

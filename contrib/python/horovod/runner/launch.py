@@ -15,11 +15,11 @@ from horovod.runner.function_server import FunctionServer
 # hvdrun's options that have another name in Python, or take no argument, or several.
 _NAMES = {'slots': 'slots-per-host', 'cooldown_range': 'blacklist-cooldown-range',
           'nics': 'network-interfaces', 'tcp_flag': 'tcp'}
-_SWITCHES = {'disable_cache', 'verbose', 'prefix_output_with_timestamp', 'tcp_flag',
+_SWITCHES = {'check_build', 'disable_cache', 'verbose', 'prefix_output_with_timestamp', 'tcp_flag',
              'no_stall_check', 'use_gloo', 'use_mpi', 'use_jsrun'}
 _BOTH_WAYS = {'autotune', 'hierarchical_allreduce', 'hierarchical_allgather', 'torus_allreduce',
               'timeline_mark_cycles', 'mpi_threads_disable'}
-_NOT_OPTIONS = {'command', 'run_func', 'executable'}
+_NOT_OPTIONS = {'command', 'run_func', 'executable', 'nic'}
 
 
 def find_hvdrun():

@@ -23,3 +23,10 @@ from horovod.torch.mpi_ops import (
     sparse_allreduce_async, start_timeline, stop_timeline, synchronize)
 from horovod.torch.optimizer import DistributedOptimizer
 from horovod.torch.sync_batch_norm import SyncBatchNorm
+
+_MPI_LIB_AVAILABLE = True
+
+
+def _check_has_gpu():
+    import torch
+    return torch.cuda.is_available()

@@ -12,19 +12,24 @@ from horovod.common.exceptions import HorovodInternalError
 from horovod.common.process_sets import (ProcessSet, add_process_set, global_process_set,
                                          remove_process_set, set_id)
 from horovod.common.requests import poll, synchronize
-from horovod.torch.collectives.allgather import (allgather, allgather_async,
-                                                 grouped_allgather, grouped_allgather_async)
-from horovod.torch.collectives.allreduce import (allreduce, allreduce_, allreduce_async,
+from horovod.common.reductions import choose_op as handle_average_backwards_compatibility
+from horovod.torch.collectives.allgather import (HorovodAllgather, HorovodGroupedAllgather,
+                                                 allgather, allgather_async, grouped_allgather,
+                                                 grouped_allgather_async)
+from horovod.torch.collectives.allreduce import (HorovodAllreduce, HorovodGroupedAllreduce,
+                                                 allreduce, allreduce_, allreduce_async,
                                                  allreduce_async_, grouped_allreduce,
                                                  grouped_allreduce_, grouped_allreduce_async,
                                                  grouped_allreduce_async_)
-from horovod.torch.collectives.alltoall import alltoall, alltoall_async
-from horovod.torch.collectives.broadcast import (broadcast, broadcast_, broadcast_async,
-                                                 broadcast_async_)
-from horovod.torch.collectives.reducescatter import (grouped_reducescatter,
+from horovod.torch.collectives.alltoall import HorovodAlltoall, alltoall, alltoall_async
+from horovod.torch.collectives.broadcast import (HorovodBroadcast, broadcast, broadcast_,
+                                                 broadcast_async, broadcast_async_)
+from horovod.torch.collectives.reducescatter import (HorovodGroupedReducescatter,
+                                                     HorovodReducescatter, grouped_reducescatter,
                                                      grouped_reducescatter_async,
                                                      reducescatter, reducescatter_async)
 from horovod.torch.collectives.sparse import sparse_allreduce_async
+from horovod.torch.compression import Compression
 
 
 def barrier(process_set=global_process_set):

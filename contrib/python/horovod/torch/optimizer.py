@@ -12,12 +12,13 @@ from horovod.common.elastic import is_elastic
 from horovod.common.library import lib
 from horovod.common.process_sets import UNKNOWN_SET, global_process_set
 from horovod.torch.adasum_optimizer import AdasumOptimizer
+from horovod.torch.adasum_optimizer import AdasumOptimizer as _DistributedAdasumOptimizer
 from horovod.torch.compression import Compression
 from horovod.torch.dynamo import keep_out
 from horovod.torch.exchange import GradientExchange
 from horovod.torch.grad_scaler import teach_scalers
 from horovod.torch.gradients import Reduction
-from horovod.torch.parameters import make_groups, name_parameters
+from horovod.torch.parameters import all_names, make_groups, name_parameters
 from horovod.torch.shared_gradients import SharedGradients, is_wanted
 
 
@@ -153,6 +154,7 @@ def DistributedOptimizer(optimizer, named_parameters=None, compression=Compressi
     trained = [parameter for group in optimizer.param_groups for parameter in group['params']
                if parameter.requires_grad]
     groups = make_groups(groups, trained)
+    named = all_names(names, optimizer)
     # What is cast for the way is not added up where it is, nor what goes to other nodes.
     is_shared = (is_wanted(shared_gradients) and compression is Compression.none
                  and lib.hvd_local_size() == lib.hvd_size())
@@ -164,12 +166,12 @@ def DistributedOptimizer(optimizer, named_parameters=None, compression=Compressi
     # A lone rank of an elastic job may get company later.
     if process_set.included() and (process_set.size() > 1 or is_elastic()):
         if op == Adasum:
-            return _mix_in(optimizer, AdasumOptimizer, names, compression, process_set)
+            return _mix_in(optimizer, AdasumOptimizer, named, names, compression, process_set)
         shared = SharedGradients() if is_shared else None
         reduction = Reduction(op, compression, gradient_predivide_factor, sparse_as_dense,
                               process_set, shared)
         exchange = GradientExchange(reduction, names, groups, backward_passes_per_step)
-    return _mix_in(optimizer, _DistributedOptimizer, exchange, backward_passes_per_step)
+    return _mix_in(optimizer, _DistributedOptimizer, named, exchange, backward_passes_per_step)
 
 
 def _check(optimizer, op, predivide_factor, passes, process_set, shared_gradients):
@@ -188,13 +190,15 @@ def _check(optimizer, op, predivide_factor, passes, process_set, shared_gradient
         raise ValueError(f'backward_passes_per_step must be 1 or more, not {passes}')
 
 
-def _mix_in(optimizer, base, *settings):
+def _mix_in(optimizer, base, named, *settings):
     """An instance of a class derived from both, that takes over the optimizer's attributes; a
-    step function that a scheduler has put on the instance is left behind."""
+    step function that a scheduler has put on the instance is left behind. ``named`` is for scripts
+    that look up the names of parameters."""
     kind = type(optimizer)
     mixed = type(kind.__name__, (base, kind), {'__module__': kind.__module__})
     result = mixed.__new__(mixed)
     result.__dict__.update(
         (name, value) for name, value in vars(optimizer).items() if name != 'step')
+    result._parameter_names = named
     result._distribute(*settings)
     return result

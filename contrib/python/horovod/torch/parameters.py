@@ -31,6 +31,12 @@ def name_parameters(named_parameters, optimizer):
     return names
 
 
+def all_names(names, optimizer):
+    """The dict from every parameter of the optimizer to the name that Horovod gives it."""
+    return names or {parameter: f'allreduce.noname.{index}' for group in optimizer.param_groups
+                     for index, parameter in enumerate(group['params'])}
+
+
 def make_groups(groups, parameters):
     """Tuples of parameters to reduce as one, from a number of groups or a list of lists of
     parameters; those in no group travel alone."""

@@ -2,3 +2,5 @@
 # Its other names are those of the package.
 
 from shared import _basics
+
+def handle_average_backwards_compatibility(op, average): ...

@@ -76,3 +76,5 @@ class Compression:
     fp16: object
 
 mpi_ops: object
+
+def _check_has_gpu(): ...

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Modules of Horovod that hvd lacks: importing one raises an error that says what to use instead."""
+
+import sys
+
+_JOBS = 'horovod.run() starts a job from Python, hvdrun or srun --hvd from the shell'
+_ELASTIC = 'srun --hvd=elastic, or hvdrun --min-np and --host-discovery-script, runs elastic jobs'
+_EXTENSION = 'the collectives are in horovod.{0}.mpi_ops, over libhvd.so; nothing is compiled'
+
+# By the beginning of the module's name. The longest one that fits counts.
+_INSTEAD = {
+    'horovod.spark': 'hvd starts no ranks in Spark executors: prepare the data with Spark and '
+                     f'train in a job of its own; {_JOBS}',
+    'horovod.ray': f'hvd starts no ranks in Ray actors; {_JOBS}',
+    'horovod.runner.common.service': 'horovod.tensorflow.data.compute_service has the tf.data '
+                                     f'service; {_JOBS}',
+    'horovod.runner.common.util.config_parser': 'hvdrun --config-file reads such files',
+    'horovod.runner.common.util.host_hash': 'hvd.local_rank() and hvd.cross_rank() tell who '
+                                            'shares a node',
+    'horovod.runner.common.util.network': 'Python\'s multiprocessing.connection is as good',
+    'horovod.runner.common.util.safe_shell_exec': 'use subprocess.run()',
+    'horovod.runner.common.util.settings': 'horovod.run() takes the settings as arguments',
+    'horovod.runner.common.util.tiny_shell_exec': 'use subprocess.run()',
+    'horovod.runner.driver': _JOBS,
+    'horovod.runner.elastic': _ELASTIC,
+    'horovod.runner.gloo_run': _JOBS,
+    'horovod.runner.http': 'the ranks find each other by PMIx, without a rendezvous server; '
+                           + _JOBS,
+    'horovod.runner.js_run': _JOBS,
+    'horovod.runner.mpi_run': f'mpirun starts scripts that use hvd as they are; {_JOBS}',
+    'horovod.runner.run_task': _JOBS,
+    'horovod.runner.task': _JOBS,
+    'horovod.runner.task_fn': _JOBS,
+    'horovod.runner.util.cache': 'hvdrun keeps no results of checks',
+    'horovod.runner.util.lsf': 'under LSF, mpirun or jsrun starts the ranks',
+    'horovod.runner.util.network': 'hvdrun --network-interfaces chooses the interfaces',
+    'horovod.runner.util.remote': _JOBS,
+    'horovod.runner.util.streams': 'use subprocess.PIPE',
+    'horovod.mxnet.mpi_lib': _EXTENSION.format('mxnet'),
+    'horovod.tensorflow.mpi_lib': _EXTENSION.format('tensorflow'),
+    'horovod.torch.mpi_lib': _EXTENSION.format('torch'),
+    'horovod.torch.mpi_lib_v2': _EXTENSION.format('torch'),
+}
+
+
+class AbsentModuleError(ModuleNotFoundError):
+    """Horovod has this module, hvd has not."""
+
+
+class _Finder:
+    """The last of those that Python asks for a module, so that one that is there comes first."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        parts = name.split('.')
+        for count in range(len(parts), 1, -1):
+            instead = _INSTEAD.get('.'.join(parts[:count]))
+            if instead is not None:
+                raise AbsentModuleError(f'hvd has no {name}: {instead}', name=name)
+        return None
+
+
+def announce():
+    """From now on; called once, by the package."""
+    sys.meta_path.append(_Finder)

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loaders of batches, and one that reads ahead in a thread."""
+
+import queue
+import threading
+
+_END = object()  # of a pass over the batches
+
+
+class BaseDataLoader:
+    """Batches of what a derived class yields in _iterate()."""
+
+    def __len__(self):
+        """The number of batches."""
+        raise NotImplementedError()
+
+    def _iterate(self):
+        """Yields the batches of one pass."""
+        raise NotImplementedError()
+
+    def _process_batch(self, batch):
+        """What becomes of a batch before it is yielded; for who uses the loader."""
+        return batch
+
+    def __iter__(self):
+        for batch in self._iterate():
+            yield self._process_batch(batch)
+
+
+class _Failure:
+
+    def __init__(self, error):
+        self.error = error
+
+
+class AsyncDataLoaderMixin:
+    """Before a BaseDataLoader in the list of base classes: a thread reads async_loader_queue_size
+    batches ahead, pass after pass, until close_async_loader(). 0: no thread."""
+
+    def __init__(self, async_loader_queue_size=64, debug_data_loader=False, *args, **kwargs):
+        self.async_loader_queue_size = async_loader_queue_size
+        self.debug_data_loader = debug_data_loader
+        super().__init__(*args, **kwargs)
+        self.started = False
+        if async_loader_queue_size > 0:
+            self.finished_event = threading.Event()
+            self.queue = queue.Queue(async_loader_queue_size)
+            self.thread = threading.Thread(target=self._async_worker, daemon=True)
+
+    def close_async_loader(self):
+        """Ends the thread; batches that it has read are dropped."""
+        if not self.started:
+            return
+        self.finished_event.set()
+        while self.thread.is_alive():
+            try:
+                self.queue.get(timeout=0.1)  # makes room for what it is about to put
+            except queue.Empty:
+                pass
+        self.thread.join()
+
+    def _async_worker(self):
+        while not self.finished_event.is_set():
+            try:
+                for batch in self._iterate():
+                    if self.finished_event.is_set():
+                        return
+                    self._put(batch)
+            except Exception as error:  # of the user's: raised where the batches are used
+                self._put(_Failure(error))
+                return
+            self._put(_END)
+
+    def _put(self, batch):
+        self.queue.put(batch)
+        if self.debug_data_loader:
+            print(f'{type(self).__name__}: {self.queue.qsize()} batches are read ahead')
+
+    def __iter__(self):
+        if self.async_loader_queue_size <= 0:
+            yield from super().__iter__()
+            return
+        if not self.started:
+            self.started = True
+            self.thread.start()
+        while True:
+            batch = self.queue.get()
+            if batch is _END:
+                return
+            if isinstance(batch, _Failure):
+                raise batch.error
+            yield self._process_batch(batch)

@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Objects as text."""
+
+import base64
+
+from horovod.common.objects import pickle
+
+
+def dumps_base64(obj, to_ascii=True):
+    """The pickled object in base64, as str or as bytes."""
+    encoded = base64.b64encode(pickle.dumps(obj))
+    return encoded.decode('ascii') if to_ascii else encoded
+
+
+def loads_base64(encoded):
+    """The object again. Only for text that you trust: to unpickle is to run it."""
+    return pickle.loads(base64.b64decode(encoded))

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A limit of time for something that takes several steps."""
+
+import time
+
+
+class TimeoutException(Exception):
+    """The time is over."""
+
+    def __init__(self, message):
+        self.message = message
+        super().__init__(message)
+
+
+class Timeout:
+    """``timeout`` seconds from now on. ``message`` may contain {activity}."""
+
+    def __init__(self, timeout, message):
+        self._seconds = timeout
+        self._end = time.monotonic() + timeout
+        self._message = message
+
+    def remaining(self):
+        """Seconds, at least 0."""
+        return max(0, self._end - time.monotonic())
+
+    def timed_out(self):
+        return time.monotonic() > self._end
+
+    def check_time_out_for(self, activity):
+        """TimeoutException, with the message, once the time is over."""
+        if self.timed_out():
+            message = self._message.format(activity=activity).rstrip()
+            raise TimeoutException(f'{message}{"" if message.endswith(".") else "."} Timeout '
+                                   f'after {self._seconds} seconds.')

@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What may have become of the hosts of an elastic job, for State.on_hosts_updated()."""
+
+import enum
+
+from horovod.common.elastic import HOSTS_ADDED, HOSTS_REMOVED
+
+
+class HostUpdateResult(enum.IntFlag):
+    no_update = 0
+    removed = HOSTS_REMOVED
+    added = HOSTS_ADDED
+    mixed = HOSTS_REMOVED | HOSTS_ADDED

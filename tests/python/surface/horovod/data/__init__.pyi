@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: Apache-2.0
+
+class BaseDataLoader:
+    ...
+
+class AsyncDataLoaderMixin:
+    async_loader_queue_size: int
+    def __init__(self, async_loader_queue_size=64, debug_data_loader=False, *args, **kwargs): ...
+    def close_async_loader(self): ...

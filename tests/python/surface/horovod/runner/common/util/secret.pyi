@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: Apache-2.0
+
+SECRET_LENGTH = 32
+DIGEST_LENGTH = 32
+HOROVOD_SECRET_KEY = '_HOROVOD_SECRET_KEY'
+
+def make_secret_key(): ...
+def compute_digest(key, message): ...
+def check_digest(key, message, digest): ...
