@@ -112,10 +112,21 @@ filled_in()
     echo "${line//=FILE/=\$HOME\/file}"
 }
 
+# Whether Slurm gives all nodes of a step the same number of ranks.
+is_even()
+{
+    typed "${1%% hvd-bench *} hostname" >"$work/hosts" || return
+    sort "$work/hosts" | uniq -c
+    [ "$(sort "$work/hosts" | uniq -c | awk '{ print $1 }' | sort -u | wc -l)" = 1 ]
+}
+
 run_line()
 {
     local line reason
     line=$(filled_in "$1")
+    case $line in
+    'srun --hvd -N'*' hvd-bench '*) succeeds "as many ranks on each node: $1" is_even "$line" ;;
+    esac
     if reason=$(why_not_run "$1"); then
         tap_note "not run: $1 ($reason)"
         return
