@@ -307,7 +307,9 @@ void hvd_free(void *data); /* what hvd_request_take handed over; NULL is fine */
 
 /* Zeroed memory, on a page, that the caller ends with hvd_shared_free. It belongs to the
  * process and outlives the job, so before hvd_init and after hvd_shutdown both may be
- * called, too; a forked child has the same memory. Counts once in the memory of the node; tools
+ * called, too; a forked child has the same memory. If another rank was stopped while it added up
+ * there and the job failed, the memory stays and is the process's alone: requests of later jobs
+ * take it as any other. Counts once in the memory of the node; tools
  * that add up what each process maps count it once for each rank. Returns 0,
  * HVD_ERR_NOMEM or HVD_ERR_SYS. Any thread. */
 int hvd_shared_alloc(size_t bytes, void **out, struct hvd_error *err);
