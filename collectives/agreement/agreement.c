@@ -6,10 +6,33 @@
 #include <stdlib.h>
 
 #include "collectives/agreement/agreement_state.h"
+#include "collectives/control/tree.h"
 
 /* How often to look for tensors that a plan holds up, when a thread waits and when none does. */
 static const int64_t look_every_ns = 2000000;
 static const int64_t look_alone_every_ns = 1000000000;
+
+static int note_children(struct hvd_agreement *agreement)
+{
+    const struct hvd_layout *layout = agreement->members.layout;
+    size_t branches = (size_t)agreement->members.branches;
+    int *children = calloc(branches, sizeof(children[0]));
+
+    agreement->seen_by = calloc(branches, sizeof(agreement->seen_by[0]));
+    agreement->sent_to = calloc(branches, sizeof(agreement->sent_to[0]));
+    if (children == NULL || agreement->seen_by == NULL || agreement->sent_to == NULL) {
+        free(children);
+        return HVD_ERR_NOMEM;
+    }
+    hvd_tree_children(layout, agreement->rank, children);
+    while (agreement->far_children < (int)branches - 1 &&
+           layout->node[children[agreement->far_children]] !=
+               layout->node[agreement->rank]) {
+        agreement->far_children++;
+    }
+    free(children);
+    return 0;
+}
 
 int hvd_agreement_create(const struct hvd_layout *layout, int rank,
                          const struct hvd_agreement_settings *settings,
@@ -31,10 +54,9 @@ int hvd_agreement_create(const struct hvd_layout *layout, int rank,
     status = hvd_members_init(&agreement->members, layout, rank, err);
     hvd_tallies_init(&agreement->tallies, &agreement->members);
     if (status == 0) {
-        agreement->seen_by =
-            calloc((size_t)agreement->members.branches, sizeof(uint64_t));
-        status =
-            agreement->seen_by != NULL ? 0 : hvd_fail(err, HVD_ERR_NOMEM, "no memory");
+        status = note_children(agreement) == 0
+                     ? 0
+                     : hvd_fail(err, HVD_ERR_NOMEM, "no memory for the children");
     }
     if (status == 0 && rank == 0) {
         status = hvd_coordinator_create(&agreement->tallies, &agreement->known,
@@ -63,6 +85,9 @@ void hvd_agreement_destroy(struct hvd_agreement *agreement)
     hvd_members_finish(&agreement->members);
     hvd_writer_finish(&agreement->up);
     hvd_writer_finish(&agreement->down);
+    hvd_writer_finish(&agreement->set_down);
+    hvd_writer_finish(&agreement->passed);
+    free(agreement->sent_to);
     hvd_stalled_finish(&agreement->stall.held);
     free(agreement->seen_by);
     free(agreement);
@@ -358,7 +383,7 @@ int hvd_agreement_progress(struct hvd_agreement *agreement, bool is_waited,
         if (is_answer_due(agreement, is_waited, now_ns)) {
             status = hvd_agreement_decide(agreement, now_ns);
         }
-        *moved |= agreement->down.bytes > 0;
+        *moved |= hvd_agreement_has_decided(agreement);
         status = status != 0 ? status : hvd_agreement_send_decisions(agreement, now_ns);
     }
     return status != 0 ? status : hvd_agreement_flush(agreement, moved);

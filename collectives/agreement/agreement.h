@@ -22,6 +22,10 @@
 
 struct hvd_agreement;
 
+enum {
+    HVD_AGREEMENT_NODE = -1
+};
+
 struct hvd_agreement_settings {
     struct hvd_fusion fusion;
     bool may_plan;
@@ -33,7 +37,11 @@ struct hvd_agreement_settings {
 struct hvd_agreement_ops {
     /* Copies the payload. Returns 0 or HVD_ERR_NOMEM. */
     int (*send_up)(void *context, const void *payload, size_t bytes);
-    int (*send_down)(void *context, const void *payload, size_t bytes);
+    /* child: its index in the order of hvd_tree_children, of one on another node; or
+     * HVD_AGREEMENT_NODE: all children on this node. */
+    int (*send_down)(void *context, int child, const void *payload, size_t bytes);
+    /* A message of decisions goes down, to some children at least. May be NULL. */
+    void (*decided)(void *context);
     /* All ranks of its set run this batch, in this order of its lane or set. Takes over; when it
      * is done the caller calls hvd_agreement_finish. */
     void (*run)(void *context, struct hvd_batch *batch);

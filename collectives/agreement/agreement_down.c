@@ -156,29 +156,23 @@ static int take_decision(struct hvd_agreement *agreement, struct hvd_reader *rea
     }
 }
 
-static int take_decisions(struct hvd_agreement *agreement, const void *payload,
-                          size_t bytes, int64_t now_ns)
+int hvd_agreement_take_decisions(struct hvd_agreement *agreement,
+                                 struct hvd_reader *reader, int64_t now_ns)
 {
-    struct hvd_reader reader = {.data = payload, .bytes = bytes};
     int status = 0;
 
-    agreement->position++;
-    while (status == 0 && reader.bytes > 0) {
-        status = take_decision(agreement, &reader, now_ns);
+    while (status == 0 && reader->bytes > 0) {
+        status = take_decision(agreement, reader, now_ns);
     }
-    hvd_known_forget(&agreement->known,
-                     agreement->members.branches == 1 ? agreement->position : 0);
-    return status == HVD_ERR_ARG ? HVD_ERR_NET : status;
+    return status;
 }
 
 static int pass_down(struct hvd_agreement *agreement, const void *payload, size_t bytes)
 {
-    uint64_t children = (uint64_t)agreement->members.branches - 1;
-
-    agreement->counts.messages_down += children;
-    agreement->counts.bytes_sent += children * bytes;
-    return children > 0 ? agreement->ops->send_down(agreement->context, payload, bytes)
-                        : 0;
+    if (agreement->members.branches > 1 && agreement->ops->decided != NULL) {
+        agreement->ops->decided(agreement->context);
+    }
+    return hvd_agreement_pass_down(agreement, payload, bytes);
 }
 
 int hvd_agreement_from_above(struct hvd_agreement *agreement, const void *payload,
@@ -192,13 +186,15 @@ int hvd_agreement_from_above(struct hvd_agreement *agreement, const void *payloa
     /* What has been said so far was said at the position before. */
     status = status != 0 ? status : hvd_agreement_pass_up(agreement, now_ns);
     status = status != 0 ? status : hvd_agreement_flush(agreement, &moved);
-    return status != 0 ? status : take_decisions(agreement, payload, bytes, now_ns);
+    return status != 0 ? status
+                       : hvd_agreement_take_message(agreement, payload, bytes, now_ns);
 }
 
 int hvd_agreement_decide(struct hvd_agreement *agreement, int64_t now_ns)
 {
-    agreement->has_more = !hvd_coordinator_answer(
-        agreement->coordinator, agreement->plan.is_active, now_ns, &agreement->down);
+    agreement->has_more =
+        !hvd_coordinator_answer(agreement->coordinator, agreement->plan.is_active, now_ns,
+                                &agreement->down, &agreement->set_down);
     return 0;
 }
 
@@ -235,24 +231,18 @@ static int put_next(struct hvd_agreement *agreement, int64_t now_ns)
 int hvd_agreement_send_decisions(struct hvd_agreement *agreement, int64_t now_ns)
 {
     int status = put_join_end(agreement, now_ns);
+    struct hvd_writer message = {0};
 
-    while (status == 0 && agreement->down.bytes > 0) {
-        struct hvd_writer message = agreement->down;
-
-        agreement->down = (struct hvd_writer){0};
-        status = message.failed ? HVD_ERR_NOMEM
-                                : pass_down(agreement, message.data, message.bytes);
-        status = status != 0
-                     ? status
-                     : take_decisions(agreement, message.data, message.bytes, now_ns);
+    while (status == 0 && hvd_agreement_has_decided(agreement)) {
+        message.bytes = 0; /* to be used again */
+        status = hvd_agreement_make_message(agreement, &message);
+        status = status != 0 ? status : pass_down(agreement, message.data, message.bytes);
+        status = status != 0 ? status
+                             : hvd_agreement_take_message(agreement, message.data,
+                                                          message.bytes, now_ns);
         status = status != 0 ? status : put_next(agreement, now_ns);
-        if (status == 0 && agreement->down.bytes == 0) {
-            message.bytes = 0; /* to be used again */
-            agreement->down = message;
-        } else {
-            hvd_writer_finish(&message);
-        }
     }
+    hvd_writer_finish(&message);
     return status;
 }
 

@@ -3,7 +3,8 @@
  *   agreement.c         life, submissions, progress      agreement_up.c    reports
  *   agreement_down.c    decisions                        agreement_plan.c  planned batches
  *   agreement_batch.c   those about batches
- *   agreement_break.c   the end of a plan                agreement_stall.c ranks that wait */
+ *   agreement_break.c   the end of a plan                agreement_stall.c ranks that wait
+ *   agreement_pass.c    messages of decisions, and who gets which part */
 #ifndef HVD_AGREEMENT_STATE_H
 #define HVD_AGREEMENT_STATE_H
 
@@ -34,8 +35,11 @@ struct hvd_agreement {
     struct hvd_table unknown; /* own entries under way that are not known->mine */
     struct hvd_entry *oldest; /* own entries under way */
     struct hvd_entry *newest;
-    uint64_t position; /* decision messages seen */
-    uint64_t *seen_by; /* [branches] of them, by each child */
+    uint64_t position; /* number of the last decision message seen */
+    uint64_t *seen_by; /* [branches] the same, by each child */
+    uint64_t *sent_to; /* [branches] number of the last one that it was sent */
+    int far_children; /* those on other nodes, branches 1 ... far_children */
+    struct hvd_writer passed; /* what one of them is sent of a message */
     uint64_t said_position; /* in this rank's last message */
 
     struct hvd_writer up; /* records to send */
@@ -53,7 +57,8 @@ struct hvd_agreement {
 
     /* rank 0 */
     struct hvd_coordinator *coordinator;
-    struct hvd_writer down; /* decisions to send */
+    struct hvd_writer down; /* decisions to send to all */
+    struct hvd_writer set_down; /* and to the ranks of further sets */
     struct hvd_forecast forecast;
     int running; /* batches of the global set that have not ended here */
     int last_joined;
@@ -109,6 +114,20 @@ int hvd_agreement_take_join_end(struct hvd_agreement *agreement,
                                 const struct hvd_batch_header *header);
 int hvd_agreement_decide(struct hvd_agreement *agreement, int64_t now_ns); /* rank 0 */
 int hvd_agreement_send_decisions(struct hvd_agreement *agreement, int64_t now_ns);
+
+/* Carries out what one part of a message says. */
+int hvd_agreement_take_decisions(struct hvd_agreement *agreement,
+                                 struct hvd_reader *reader, int64_t now_ns);
+
+/* --- agreement_pass.c --- */
+int hvd_agreement_pass_down(struct hvd_agreement *agreement, const void *payload,
+                            size_t bytes);
+int hvd_agreement_take_message(struct hvd_agreement *agreement, const void *payload,
+                               size_t bytes, int64_t now_ns);
+/* Rank 0: there are decisions to send, and the message of them, which is to be passed down and
+ * taken at once. */
+bool hvd_agreement_has_decided(const struct hvd_agreement *agreement);
+int hvd_agreement_make_message(struct hvd_agreement *agreement, struct hvd_writer *out);
 
 /* --- agreement_plan.c --- */
 int hvd_plan_put(struct hvd_agreement *agreement); /* rank 0: announce the forecast */

@@ -257,7 +257,10 @@ static void forget_evicted(struct hvd_agreement *agreement)
     uint64_t least = agreement->position;
 
     for (int i = 1; i < agreement->members.branches; i++) {
-        least = agreement->seen_by[i] < least ? agreement->seen_by[i] : least;
+        /* One that has seen all that it was sent needs nothing older. */
+        bool has_all = agreement->seen_by[i] >= agreement->sent_to[i];
+
+        least = !has_all && agreement->seen_by[i] < least ? agreement->seen_by[i] : least;
     }
     hvd_known_forget(&agreement->known, least);
 }

@@ -328,7 +328,7 @@ static struct hvd_batch_header make_header(const struct hvd_coordinator *coordin
 }
 
 static void answer_lead(struct hvd_coordinator *coordinator, struct hvd_ready **at,
-                        bool only_spare, struct hvd_writer *writer)
+                        bool only_spare)
 {
     struct hvd_ready *lead = *at;
     struct hvd_batch_header header;
@@ -340,7 +340,7 @@ static void answer_lead(struct hvd_coordinator *coordinator, struct hvd_ready **
     header.lane = only_spare                ? HVD_LANE_SPARE
                   : bytes >= HVD_BULK_BYTES ? HVD_LANE_BULK
                                             : HVD_LANE_QUICK;
-    hvd_coordinator_put_batch(coordinator, lead, &header, writer);
+    hvd_coordinator_put_batch(coordinator, lead, &header);
     while (lead != NULL) {
         struct hvd_ready *next = lead->next;
 
@@ -350,20 +350,24 @@ static void answer_lead(struct hvd_coordinator *coordinator, struct hvd_ready **
 }
 
 bool hvd_coordinator_answer(struct hvd_coordinator *coordinator, bool only_spare,
-                            int64_t now_ns, struct hvd_writer *writer)
+                            int64_t now_ns, struct hvd_writer *writer,
+                            struct hvd_writer *set_writer)
 {
     struct hvd_ready **at = &coordinator->ready;
     bool is_all;
 
+    coordinator->writer = writer;
+    coordinator->set_writer = set_writer;
+
     coordinator->leaving = 0;
     coordinator->coming = 0;
     coordinator->now_ns = now_ns;
-    while (*at != NULL && writer->bytes < HVD_MESSAGE_BYTES) {
+    while (*at != NULL && writer->bytes + set_writer->bytes < HVD_MESSAGE_BYTES) {
         if (waits_for_group(coordinator, *at)) {
             at = &(*at)->next;
             continue;
         }
-        answer_lead(coordinator, at, only_spare, writer);
+        answer_lead(coordinator, at, only_spare);
     }
     is_all = *at == NULL;
     find_end(coordinator);

@@ -40,11 +40,13 @@ int hvd_coordinator_add(struct hvd_coordinator *coordinator, struct hvd_tally *t
 int64_t hvd_coordinator_oldest(const struct hvd_coordinator *coordinator);
 int64_t hvd_coordinator_bytes(const struct hvd_coordinator *coordinator);
 
-/* Appends the decisions about all tensors that are ready, and forgets them. only_spare: the other
- * lanes belong to a plan. Returns false when the message is long enough before they are all there;
+/* Appends the decisions about all tensors that are ready, and forgets them; those about tensors of
+ * further process sets to set_writer, each in a record of its set. only_spare: the other lanes
+ * belong to a plan. Returns false when the message is long enough before they are all there;
  * then it is to be sent, carried out here, and more to be asked for. */
 bool hvd_coordinator_answer(struct hvd_coordinator *coordinator, bool only_spare,
-                           int64_t now_ns, struct hvd_writer *writer);
+                            int64_t now_ns, struct hvd_writer *writer,
+                            struct hvd_writer *set_writer);
 
 /* Gives tensors back that were ready but are part of a plan now, as whatever they were described. */
 void hvd_coordinator_drop_planned(struct hvd_coordinator *coordinator);

@@ -12,16 +12,56 @@ static bool is_cached_kind(enum hvd_kind kind)
            kind != HVD_KIND_BARRIER;
 }
 
-static void evict(struct hvd_coordinator *coordinator, struct hvd_known *known,
-                  struct hvd_writer *writer)
+/* Begins a decision about something of this set, and returns where it is written. */
+static struct hvd_writer *begin(struct hvd_coordinator *coordinator, int set,
+                                size_t *begin_at)
 {
+    struct hvd_writer *writer =
+        set == HVD_SET_GLOBAL ? coordinator->writer : coordinator->set_writer;
+
+    *begin_at = writer->bytes;
+    if (set != HVD_SET_GLOBAL) {
+        hvd_put_record(writer, HVD_DECISION_SET, 0, (uint64_t)set);
+    }
+    return writer;
+}
+
+static void end(struct hvd_writer *writer, int set, size_t begin_at)
+{
+    if (set != HVD_SET_GLOBAL && !writer->failed) {
+        struct hvd_record record = {.kind = HVD_DECISION_SET, .id = (uint64_t)set};
+
+        record.count = (uint32_t)(writer->bytes - begin_at - sizeof(record));
+        memcpy(writer->data + begin_at, &record, sizeof(record));
+    }
+}
+
+static void evict(struct hvd_coordinator *coordinator, struct hvd_known *known)
+{
+    int set = known->key.set;
+    size_t begin_at;
+    struct hvd_writer *writer = begin(coordinator, set, &begin_at);
+
     known->is_leaving = true;
     coordinator->leaving++;
     hvd_put_record(writer, HVD_DECISION_EVICT, 1, known->id);
+    end(writer, set, begin_at);
+}
+
+/* Another set may get the number of one that is removed: only the ranks of this one know what its
+ * tensors are. */
+static void evict_set(struct hvd_coordinator *coordinator, int set)
+{
+    for (struct hvd_known *known = coordinator->known->oldest; known != NULL;
+         known = known->newer) {
+        if (known->key.set == set && !known->is_leaving) {
+            evict(coordinator, known);
+        }
+    }
 }
 
 /* Makes room for one more; false when there is none to be had. */
-static bool make_room(struct hvd_coordinator *coordinator, struct hvd_writer *writer)
+static bool make_room(struct hvd_coordinator *coordinator)
 {
     size_t capacity = (size_t)coordinator->fusion->capacity;
     struct hvd_known *known = coordinator->known->oldest;
@@ -45,13 +85,13 @@ static bool make_room(struct hvd_coordinator *coordinator, struct hvd_writer *wr
             "anew each time; raise HOROVOD_CACHE_CAPACITY",
             coordinator->fusion->capacity);
     }
-    evict(coordinator, known, writer);
+    evict(coordinator, known);
     return true;
 }
 
 /* The id by which a tensor that was described in full is known from now on, or 0. */
 static uint64_t give_id(struct hvd_coordinator *coordinator,
-                        const struct hvd_ready *ready, struct hvd_writer *writer)
+                        const struct hvd_ready *ready)
 {
     struct hvd_known *old = hvd_known_find(coordinator->known, &ready->tally->key);
 
@@ -59,9 +99,9 @@ static uint64_t give_id(struct hvd_coordinator *coordinator,
         return 0;
     }
     if (old != NULL && !old->is_leaving) { /* all ranks describe it anew */
-        evict(coordinator, old, writer);
+        evict(coordinator, old);
     }
-    if (!make_room(coordinator, writer)) {
+    if (!make_room(coordinator)) {
         return 0;
     }
     coordinator->coming++;
@@ -120,25 +160,33 @@ static void put_rows(const struct hvd_coordinator *coordinator,
 
 /* Evictions come before the batch, so that a name is never known twice. */
 void hvd_coordinator_put_batch(struct hvd_coordinator *coordinator,
-                               struct hvd_ready *lead, struct hvd_batch_header *header,
-                               struct hvd_writer *writer)
+                               struct hvd_ready *lead, struct hvd_batch_header *header)
 {
+    const struct hvd_proposal *first = hvd_tally_proposal(lead->tally);
     uint64_t *ids = calloc((size_t)header->count, sizeof(ids[0]));
+    struct hvd_writer *writer;
+    size_t begin_at;
     int64_t i = 0;
 
     if (ids == NULL) {
-        writer->failed = true;
+        coordinator->writer->failed = true;
         return;
+    }
+    if (header->kind == HVD_KIND_SET_REMOVE && header->status == 0 &&
+        first->root != HVD_SET_GLOBAL) {
+        evict_set(coordinator, first->root);
     }
     for (const struct hvd_ready *ready = lead; ready != NULL; ready = ready->next, i++) {
         const struct hvd_tally *tally = ready->tally;
 
         if (tally->known == NULL || tally->known->is_evicted) {
-            ids[i] = give_id(coordinator, ready, writer);
+            ids[i] = give_id(coordinator, ready);
         }
     }
+    writer = begin(coordinator, header->set, &begin_at);
     hvd_put_batch(writer, header);
     put_tensors(coordinator, lead, ids, writer);
     put_rows(coordinator, lead, header, writer);
+    end(writer, header->set, begin_at);
     free(ids);
 }

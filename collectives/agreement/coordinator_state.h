@@ -34,6 +34,8 @@ struct hvd_coordinator {
     struct hvd_table groups;
     int64_t bytes;
     int64_t now_ns; /* of the present answer */
+    struct hvd_writer *writer;
+    struct hvd_writer *set_writer;
     uint64_t next_id;
     size_t leaving; /* evictions in the present answer */
     size_t coming;
@@ -43,7 +45,6 @@ struct hvd_coordinator {
 /* Appends the decision about a batch, whose tensors are the list that begins with lead: evictions,
  * header, tensors, rows. */
 void hvd_coordinator_put_batch(struct hvd_coordinator *coordinator,
-                               struct hvd_ready *lead, struct hvd_batch_header *header,
-                               struct hvd_writer *writer);
+                               struct hvd_ready *lead, struct hvd_batch_header *header);
 
 #endif

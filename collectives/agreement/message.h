@@ -4,7 +4,7 @@
  *
  * A tensor is described in full (a proposal) until rank 0 has given it an id; from then on it
  * is the id. An id is never given twice. A message is a row of records, upwards after the
- * number of decision messages that the sender had seen: an id means what it meant there. */
+ * number of the last decision message that the sender had seen: an id means what it meant there. */
 #ifndef HVD_MESSAGE_H
 #define HVD_MESSAGE_H
 
@@ -109,6 +109,7 @@ enum hvd_decision_kind {
     HVD_DECISION_RESUME,
     HVD_DECISION_ASK, /* report what you hold; id: of this wave */
     HVD_DECISION_SETTINGS, /* fusion threshold, cycle time */
+    HVD_DECISION_SET, /* count bytes of decisions about set id: agreement_pass.c */
 };
 
 /* What every record begins with. */

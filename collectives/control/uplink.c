@@ -135,6 +135,16 @@ int hvd_uplink_send_down(struct hvd_uplink *uplink, uint32_t type, const void *p
     return status;
 }
 
+int hvd_uplink_send_node(struct hvd_uplink *uplink, uint32_t type, const void *payload,
+                         size_t bytes)
+{
+    int status = check_bytes(type, bytes);
+
+    return status != 0 || uplink->box == NULL
+               ? status
+               : send_on_node(uplink, type, payload, bytes);
+}
+
 int hvd_uplink_send_child(struct hvd_uplink *uplink, int child, uint32_t type,
                           const void *payload, size_t bytes)
 {

@@ -70,7 +70,12 @@ int hvd_uplink_send_up(struct hvd_uplink *uplink, uint32_t type, const void *pay
 int hvd_uplink_send_down(struct hvd_uplink *uplink, uint32_t type, const void *payload,
                          size_t bytes);
 
-/* To one child, by its index, over its socket: not in order with what goes to all children. */
+/* To all children on this node. */
+int hvd_uplink_send_node(struct hvd_uplink *uplink, uint32_t type, const void *payload,
+                         size_t bytes);
+
+/* To one child, by its index, over its socket: in order with what goes to all children if it is on
+ * another node, else not. */
 int hvd_uplink_send_child(struct hvd_uplink *uplink, int child, uint32_t type,
                           const void *payload, size_t bytes);
 

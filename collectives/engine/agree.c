@@ -131,15 +131,23 @@ static int send_up(void *context, const void *payload, size_t bytes)
     return check_sent(engine, status, bytes);
 }
 
-static int send_down(void *context, const void *payload, size_t bytes)
+static int send_down(void *context, int child, const void *payload, size_t bytes)
+{
+    struct hvd_engine *engine = context;
+    int status =
+        child == HVD_AGREEMENT_NODE
+            ? hvd_uplink_send_node(engine->uplink, HVD_MESSAGE_DECISIONS, payload, bytes)
+            : hvd_uplink_send_child(engine->uplink, child, HVD_MESSAGE_DECISIONS, payload,
+                                    bytes);
+
+    return check_sent(engine, status, bytes);
+}
+
+static void decided(void *context)
 {
     struct hvd_engine *engine = context;
 
-    int status;
-
     hvd_timeline_cycle(engine->timeline);
-    status = hvd_uplink_send_down(engine->uplink, HVD_MESSAGE_DECISIONS, payload, bytes);
-    return check_sent(engine, status, bytes);
 }
 
 static void run(void *context, struct hvd_batch *batch)
@@ -234,6 +242,7 @@ static void give_up(void *context, const char *text)
 static const struct hvd_agreement_ops ops = {
     .send_up = send_up,
     .send_down = send_down,
+    .decided = decided,
     .run = run,
     .pause = pause_lanes,
     .make_void = make_void,

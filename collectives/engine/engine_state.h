@@ -54,7 +54,8 @@ struct hvd_engine {
     struct hvd_choice_table *algorithms; /* NULL: the built-in table */
     struct hvd_error
         algorithms_failure; /* why the file cannot be used; status 0: it can */
-    struct hvd_error agree_failure; /* why the agreement cannot go on, where that is known */
+    struct hvd_error
+        agree_failure; /* why the agreement cannot go on, where that is known */
     struct hvd_tuner *tuner; /* on rank 0, until it has found its setting; else NULL */
     struct hvd_addresses *addresses; /* of the network, while joining */
 

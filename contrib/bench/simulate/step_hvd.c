@@ -54,6 +54,12 @@ static int nobody(void *context, const void *payload, size_t bytes)
     return 0;
 }
 
+static int no_child(void *context, int child, const void *payload, size_t bytes)
+{
+    (void)child;
+    return nobody(context, payload, bytes);
+}
+
 static void run(void *context, struct hvd_batch *batch)
 {
     struct job *job = context;
@@ -87,7 +93,7 @@ static void give_up(void *context, const char *text)
 
 static const struct hvd_agreement_ops ops = {
     .send_up = nobody,
-    .send_down = nobody,
+    .send_down = no_child,
     .run = run,
     .pause = pause_lanes,
     .make_void = make_void,

@@ -76,6 +76,56 @@ static void submits_too_late(struct program *programs, int size, unsigned seed)
     }
 }
 
+static void settle(struct sim *sim, struct hvd_request **requests, int count)
+{
+    while (sim_step(sim, 1000000000)) {
+    }
+    for (int i = 0; i < count; i++) {
+        if (!sim_has_ended(requests[i]) || atomic_load(&requests[i]->status) != 0) {
+            sim_fault(sim, "%s does not end well", requests[i]->entries[0].proposal.name);
+        }
+        hvd_request_destroy(requests[i]);
+    }
+}
+
+/* The ranks of the first two nodes work in their set; those of others get no message about it. */
+static void test_others(unsigned seed)
+{
+    static const int nodes[] = {2, 2, 2, 2, 0};
+    const struct hvd_proposal add = {
+        .kind = HVD_KIND_SET_ADD, .name = "hvd.set.0", .note = "0,1,2,3"};
+    const struct hvd_proposal *only = &add;
+    struct hvd_request *requests[8];
+    uint64_t before[8], members = 0, others = 0;
+    struct sim sim;
+
+    sim_init(&sim, nodes, NULL, seed);
+    for (int r = 0; r < 8; r++) {
+        requests[r] = sim_submit(&sim, r, &only, 1);
+    }
+    settle(&sim, requests, 8);
+    for (int r = 0; r < 8; r++) {
+        before[r] = try_counts(&sim, r).received;
+    }
+    for (int wave = 0; wave < 10; wave++) {
+        struct hvd_proposal tensor = sim_allreduce("a", 10);
+
+        tensor.set = 1;
+        only = &tensor;
+        for (int r = 0; r < 4; r++) {
+            requests[r] = sim_submit(&sim, r, &only, 1);
+        }
+        settle(&sim, requests, 4);
+    }
+    for (int r = 1; r < 8; r++) {
+        *(r < 4 ? &members : &others) += try_counts(&sim, r).received - before[r];
+    }
+    tap_ok(sim.fault[0] == '\0' && members >= 30 && others == 0,
+           "only branches with ranks of a set hear of its tensors (%lu, %lu%s)",
+           (unsigned long)members, (unsigned long)others, sim.fault);
+    sim_finish(&sim);
+}
+
 int main(void)
 {
     unsigned seed = tap_seed(5);
@@ -83,5 +133,6 @@ int main(void)
     hvd_log_least(HVD_LOG_ERROR);
     try_scenario("what is submitted to a set after its removal is refused",
                  submits_too_late, NULL, seed);
+    test_others(seed);
     return tap_done();
 }

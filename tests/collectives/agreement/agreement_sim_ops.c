@@ -61,9 +61,24 @@ static int send_up(void *context, const void *payload, size_t bytes)
     return 0;
 }
 
-static int send_down(void *context, const void *payload, size_t bytes)
+static bool is_on_node(const struct sim_rank *rank, int other)
 {
-    sim_send_down(context, payload, bytes, false);
+    const int *node = rank->sim->layout.node;
+
+    return node[other] == node[rank->rank];
+}
+
+static int send_down(void *context, int child, const void *payload, size_t bytes)
+{
+    struct sim_rank *rank = context;
+
+    for (int i = 0; i < rank->child_count; i++) {
+        struct sim_rank *to = rank->children[i];
+
+        if (child == HVD_AGREEMENT_NODE ? is_on_node(rank, to->rank) : i == child) {
+            append(rank, &to->inbox[0], payload, bytes, false);
+        }
+    }
     return 0;
 }
 
