@@ -269,6 +269,19 @@ static size_t named_bytes(const struct hvd_ready *ready)
     return sizeof(struct hvd_record) + sizeof(*proposal) + strlen(proposal->name) + note;
 }
 
+/* Tensors that a batch may hold. */
+static int64_t most_tensors(const struct hvd_coordinator *coordinator,
+                            const struct hvd_ready *lead)
+{
+    const struct hvd_proposal *proposal = hvd_tally_proposal(lead->tally);
+    const struct hvd_member_set *set =
+        hvd_members_find(coordinator->tallies->members, proposal->set);
+
+    return proposal->kind == HVD_KIND_ADASUM && set != NULL
+               ? HVD_ADASUM_SLICES / set->count
+               : INT64_MAX;
+}
+
 /* Moves the tensors that go with lead from the list that begins at *at to lead's own list;
  * returns the bytes of the batch. */
 static int64_t gather(struct hvd_coordinator *coordinator, struct hvd_ready *lead,
@@ -276,11 +289,12 @@ static int64_t gather(struct hvd_coordinator *coordinator, struct hvd_ready *lea
 {
     struct hvd_ready **end = &lead->next;
     int64_t bytes = lead->bytes;
+    int64_t most = most_tensors(coordinator, lead);
     size_t named = named_bytes(lead);
 
     *count = 1;
     lead->next = NULL;
-    while (may_fuse(lead) && *at != NULL) {
+    while (may_fuse(lead) && *at != NULL && *count < most) {
         struct hvd_ready *other = *at;
 
         if (!may_fuse(other) || waits_for_group(coordinator, other) ||

@@ -18,6 +18,10 @@ struct hvd_coordinator;
  * size gains nothing by fusion and is a batch of its own. */
 #define HVD_BULK_BYTES ((int64_t)4 << 20)
 
+/* Every rank keeps 16 bytes for each rank's slice of each tensor of an Adasum batch: 16 MiB at most,
+ * unless one tensor has more. */
+#define HVD_ADASUM_SLICES ((int64_t)1 << 20)
+
 struct hvd_fusion {
     int64_t
         threshold; /* bytes that a batch of several tensors may hold; 0: fuses nothing */

@@ -286,10 +286,11 @@ static bool fuses(const struct hvd_forecast *forecast, const struct hvd_forecast
     const struct hvd_proposal *one = forecast->tensors[a->first]->proposal;
     const struct hvd_proposal *other = forecast->tensors[b->first]->proposal;
 
-    return one->kind == other->kind && one->dtype == other->dtype &&
-           one->wire == other->wire && one->op == other->op &&
-           one->device == other->device && one->is_shared == other->is_shared &&
-           one->prescale == other->prescale && one->postscale == other->postscale;
+    return one->kind == HVD_KIND_ALLREDUCE && other->kind == one->kind &&
+           one->dtype == other->dtype && one->wire == other->wire &&
+           one->op == other->op && one->device == other->device &&
+           one->is_shared == other->is_shared && one->prescale == other->prescale &&
+           one->postscale == other->postscale;
 }
 
 void hvd_forecast_merge(struct hvd_forecast *forecast, int64_t threshold,

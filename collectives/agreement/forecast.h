@@ -57,7 +57,8 @@ int hvd_forecast_note(struct hvd_forecast *forecast, struct hvd_known *const *te
  * restart. */
 bool hvd_forecast_is_due(struct hvd_forecast *forecast);
 
-/* Puts batches together, after is_due. threshold: bytes. */
+/* Puts batches together, after is_due, but none of Adasum, whose tensors cost memory on every rank.
+ * threshold: bytes. */
 void hvd_forecast_merge(struct hvd_forecast *forecast, int64_t threshold,
                         int64_t cycle_ns);
 

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How many tensors rank 0 puts into one batch. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "collectives/agreement/coordinator.h"
+#include "collectives/agreement/decision.h"
+#include "tests/tap.h"
+
+enum {
+    RANKS = 8192,
+    TENSORS = 400
+};
+
+static void add(struct hvd_coordinator *coordinator, struct hvd_tallies *tallies,
+                enum hvd_kind kind, int number)
+{
+    char name[32];
+    const struct hvd_proposal proposal = {.kind = kind,
+                                          .dtype = HVD_FLOAT32,
+                                          .device = HVD_DEVICE_CPU,
+                                          .ndim = 1,
+                                          .shape = {10},
+                                          .name = name};
+    const struct hvd_tensor_report report = {.proposal = &proposal};
+    struct hvd_key key;
+
+    snprintf(name, sizeof(name), "t%d", number);
+    key = hvd_key_make(HVD_SET_GLOBAL, name);
+    for (int i = 0; i < tallies->members->branches; i++) {
+        hvd_tallies_add(tallies, &key, i, &report, 0);
+    }
+    hvd_coordinator_add(coordinator, hvd_tallies_take(tallies), 0);
+}
+
+/* The most tensors of a batch; all tensors are counted in *sum. */
+static int64_t most_in_batch(const struct hvd_writer *writer, int64_t *sum)
+{
+    struct hvd_reader reader = {.data = writer->data, .bytes = writer->bytes};
+    struct hvd_batch_header header;
+    struct hvd_proposal proposal;
+    struct hvd_record record;
+    int64_t most = 0;
+
+    *sum = 0;
+    while (hvd_take_record(&reader, &record) == 0 &&
+           hvd_take_batch(&reader, &record, &header) == 0) {
+        most = header.count > most ? header.count : most;
+        *sum += header.count;
+        for (int64_t i = 0; i < header.count; i++) {
+            hvd_take_record(&reader, &record);
+            hvd_take_proposal(&reader, &proposal);
+        }
+    }
+    return most;
+}
+
+static int64_t fuse(const struct hvd_members *members, enum hvd_kind kind, int64_t *sum)
+{
+    const struct hvd_fusion fusion = {.threshold = 128 << 20};
+    struct hvd_known_set known = {0};
+    struct hvd_writer writer = {0}, sets = {0};
+    struct hvd_coordinator *coordinator;
+    struct hvd_tallies tallies;
+    int64_t most;
+
+    hvd_tallies_init(&tallies, members);
+    hvd_coordinator_create(&tallies, &known, &fusion, &coordinator, NULL);
+    for (int i = 0; i < TENSORS; i++) {
+        add(coordinator, &tallies, kind, i);
+    }
+    hvd_coordinator_answer(coordinator, false, 0, &writer, &sets);
+    most = most_in_batch(&writer, sum);
+    hvd_coordinator_destroy(coordinator);
+    hvd_tallies_finish(&tallies);
+    hvd_known_finish(&known);
+    hvd_writer_finish(&writer);
+    hvd_writer_finish(&sets);
+    return most;
+}
+
+int main(void)
+{
+    const char **hosts = calloc(RANKS, sizeof(hosts[0]));
+    char(*names)[16] = calloc(RANKS, sizeof(names[0]));
+    struct hvd_members members;
+    struct hvd_layout layout;
+    int64_t sum, most;
+
+    for (int i = 0; i < RANKS; i++) {
+        snprintf(names[i], sizeof(names[i]), "n%d", i / 8);
+        hosts[i] = names[i];
+    }
+    hvd_layout_init(&layout, hosts, RANKS, NULL);
+    hvd_members_init(&members, &layout, 0, NULL);
+    most = fuse(&members, HVD_KIND_ALLREDUCE, &sum);
+    tap_ok(most == TENSORS && sum == TENSORS, "small tensors are summed up in one batch");
+    most = fuse(&members, HVD_KIND_ADASUM, &sum);
+    tap_ok(most * RANKS <= HVD_ADASUM_SLICES && most > 1 && sum == TENSORS,
+           "a batch of Adasum has %ld of them, by the memory of their slices",
+           (long)most);
+    hvd_members_finish(&members);
+    hvd_layout_finish(&layout);
+    free(names);
+    free(hosts);
+    return tap_done();
+}
