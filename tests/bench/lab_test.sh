@@ -13,16 +13,47 @@ trap 'rm -rf "$work"' EXIT
 bench=$(realpath "$bench")
 hvdrun=$(realpath "$hvdrun")
 
-echo 1..2
+echo 1..3
+# Each is refused before a job starts, by a text that names the option: --launch would start none.
+status=0
+while read -r option value; do
+    "$bench" --lab --python "$python" --hvd-bench "$bench" --out "$work/lab" --launch false "$option" "$value" \
+        >"$work/out" 2>&1
+    if [ $? -ne 2 ] || ! grep -q -e "error: .*$option" "$work/out"; then
+        echo "# $option $value"
+        sed 's/^/# /' "$work/out"
+        status=1
+    fi
+done <<EOF
+--servers 0
+--servers 1,1
+--per-server x
+--per-server -1
+--per-server 99999999999999999999
+--backends mpi
+--model lenet
+--batch 0
+--steps 1.5
+--turns 0
+--sizes 8:4
+--peers nobody
+--launch
+--launch {nothing}
+--python /nonexistent
+--out /dev/null/lab
+EOF
+[ $status -eq 0 ] || printf 'not '
+echo 'ok 1 - wrong options are refused before a job starts'
 # Gloo alone, because a build tree has no package of hvd where its ranks look for it.
 "$bench" --lab --servers 1,2 --per-server 1 --backends gloo --model conv --batch 4 --steps 2 --turns 1 \
-    --sizes 1K,64K --peers none --python "$python" --hvd-bench "$bench" --out "$work/lab" \
-    --launch "env LAYOUT={layout} $hvdrun -np {ranks}" >"$work/out" 2>&1
-if [ $? -eq 1 ] && grep -q 'no peer "none"' "$work/out"; then
-    echo 'ok 1 - a job that fails ends it, with what the job said'
+    --sizes 1K,64K --peers limit --python "$python" --hvd-bench "$bench" --out "$work/lab" \
+    --launch "sh -c 'echo no such partition; exit 3'" >"$work/out" 2>&1
+if [ $? -eq 1 ] && grep -q 'a job failed with status 3: ' "$work/out" &&
+    grep -q '^no such partition' "$work/out"; then
+    echo 'ok 2 - a job that fails ends it, with what the job said'
 else
     sed 's/^/# /' "$work/out"
-    echo 'not ok 1 - a job that fails ends it, with what the job said'
+    echo 'not ok 2 - a job that fails ends it, with what the job said'
 fi
 "$bench" --lab --servers 1,2 --per-server 1 --backends gloo --model conv --batch 4 --steps 2 --turns 1 \
     --sizes 1K,64K --peers "gloo=$python" --python "$python" --hvd-bench "$bench" --out "$work/lab" \
@@ -53,9 +84,9 @@ for name in 'training.png', 'training.svg', 'allreduce.png', 'allreduce.svg':
     assert os.path.getsize(os.path.join(sys.argv[1], name)) > 1000, name
 EOF
 if [ $? -eq 0 ]; then
-    echo "ok 2 - $promise"
+    echo "ok 3 - $promise"
 else
     sed 's/^/# /' "$work/out"
-    echo "not ok 2 - $promise"
+    echo "not ok 3 - $promise"
     exit 1
 fi

@@ -27,6 +27,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE_PYTHON = os.path.join(HERE, '..', '..', 'python')
@@ -37,27 +38,132 @@ ALLREDUCE = ('backend', 'servers', 'per_server', 'ranks', 'bytes', 'time_us', 'a
              'busbw_gbs', 'over_hvd')
 
 
-def numbers(text):
-    return [int(word) for word in text.split(',')]
+BACKENDS = ('hvd', 'gloo')
+MODELS = ('mlp', 'conv')
+
+
+class LabError(Exception):
+    """What ends the lab, for the user to read."""
+
+
+def whole(text):
+    """A whole number of 1 or more."""
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= 1000000:
+        raise argparse.ArgumentTypeError(f'expected a whole number from 1, found {text!r}')
+    return int(text)
+
+
+def one_of_each(read):
+    """A list of words, none of them twice."""
+    def read_list(text):
+        items = [read(word) for word in text.split(',')]
+        if len(set(items)) < len(items):
+            raise argparse.ArgumentTypeError(f'expected each word once, found {text!r}')
+        return items
+    return read_list
+
+
+def backend(text):
+    if text not in BACKENDS:
+        raise argparse.ArgumentTypeError(f'expected {" or ".join(BACKENDS)}, found {text!r}')
+    return text
+
+
+def program(text):
+    if shutil.which(text) is None:
+        raise argparse.ArgumentTypeError(f'expected a program, found {text!r}')
+    return text
 
 
 def parse():
     parser = argparse.ArgumentParser(prog='hvd-bench --lab', description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--servers', type=numbers, default=[1])
-    parser.add_argument('--per-server', type=numbers, default=[1, 2])
-    parser.add_argument('--backends', default='hvd,gloo', help='of the training: hvd, gloo')
-    parser.add_argument('--peers', default='torch', help='of allreduce, as --vs')
-    parser.add_argument('--model', default='mlp', help='mlp, conv')
-    parser.add_argument('--batch', type=int, default=32, help='of each process')
-    parser.add_argument('--steps', type=int, default=30)
-    parser.add_argument('--turns', type=int, default=3)
+    parser.add_argument('--servers', metavar='N,...', type=one_of_each(whole), default=[1],
+                        help='how many servers, default 1')
+    parser.add_argument('--per-server', metavar='N,...', type=one_of_each(whole), default=[1, 2],
+                        help='processes on each, default 1,2')
+    parser.add_argument('--backends', type=one_of_each(backend), default=['hvd', 'gloo'],
+                        help='of the training: hvd, gloo')
+    parser.add_argument('--peers', default='torch', help='of allreduce, as --vs, default torch')
+    parser.add_argument('--model', default='mlp', choices=MODELS)
+    parser.add_argument('--batch', type=whole, metavar='N', default=32,
+                        help='of each process, default 32')
+    parser.add_argument('--steps', metavar='N', type=whole, default=30, help='of a job, default 30')
+    parser.add_argument('--turns', metavar='N', type=whole, default=3,
+                        help='jobs for each line of the table, default 3')
     parser.add_argument('--sizes', default='1K,1M,16M', help='of allreduce')
     parser.add_argument('--launch', help='see above')
-    parser.add_argument('--python', default='/usr/bin/python3', help='with torch')
+    parser.add_argument('--python', type=program, default='/usr/bin/python3', help='with torch')
     parser.add_argument('--hvd-bench', default='hvd-bench', help=argparse.SUPPRESS)
     parser.add_argument('--out', default='lab', help='directory, default lab')
-    return parser.parse_args()
+    parser.add_argument('--progress', action='store_true',
+                        help='a line for each job, also where standard error is no terminal')
+    options = parser.parse_args()
+    check(parser, options)
+    return options
+
+
+def check(parser, options):
+    """What can be found out before the first job."""
+    template = default_launch() if options.launch is None else options.launch
+    try:
+        words = shlex.split(template.format(servers=1, per_server=1, ranks=1, layout='1'))
+    except (KeyError, ValueError, IndexError):
+        words = []
+    if not words:
+        parser.error(f'argument --launch: expected a command with {{servers}}, {{per_server}}, '
+                     f'{{ranks}} or {{layout}} in it, found {template!r}')
+    if shutil.which(words[0]) is None:
+        parser.error(f'argument --launch: there is no {words[0]} in PATH, which jobs are started '
+                     f'with: {template}')
+    if max(options.servers) > 1 and words[0] == 'hvdrun' and '{layout}' not in template:
+        parser.error('argument --servers: hvdrun has one server; start this in a Slurm '
+                     'allocation (salloc -N2), or say --launch')
+    nodes = os.environ.get('SLURM_JOB_NUM_NODES', '')
+    if words[0] == 'srun' and nodes.isdigit() and max(options.servers) > int(nodes):
+        parser.error(f'argument --servers: expected at most {nodes}, the nodes of the Slurm '
+                     f'allocation, found {max(options.servers)}')
+    try:
+        os.makedirs(options.out, exist_ok=True)
+    except OSError as error:
+        parser.error(f'argument --out: cannot make {options.out}: {error.strerror}')
+    if not os.access(options.out, os.W_OK | os.X_OK):
+        parser.error(f'argument --out: cannot write into {options.out}')
+    asked = subprocess.run(measuring(options) + ['--help'], stdout=subprocess.DEVNULL,
+                           stderr=subprocess.PIPE, text=True, check=False)
+    if asked.returncode:
+        parser.error('argument --sizes or --peers: '
+                     + asked.stderr.strip().removeprefix('hvd-bench: '))
+
+
+def measuring(options):
+    return [options.hvd_bench, 'allreduce', '--sizes', options.sizes, '--level', 'runtime',
+            '--vs', options.peers]
+
+
+class Progress:
+    """A line on a terminal that is overwritten in place; a line for each job where asked for."""
+
+    def __init__(self, asked, total):
+        self.in_place = sys.stderr.isatty()
+        self.is_shown = asked or self.in_place
+        self.total, self.done, self.began = total, 0, time.monotonic()
+
+    def show(self, what):
+        """Of the job that begins."""
+        passed = time.monotonic() - self.began
+        left = passed / self.done * (self.total - self.done) if self.done else 0
+        rest = '' if not self.done else (f', about {left:.0f} s left' if left < 100 else
+                                         f', about {left / 60:.0f} min left')
+        if self.is_shown:
+            ends = ('\033[K', '\r') if self.in_place else ('', '\n')
+            print(f'{ends[0]}{self.done} of {self.total} jobs done{rest}: {what}', end=ends[1],
+                  file=sys.stderr, flush=True)
+        self.done += 1
+
+    def erase(self):
+        if self.is_shown and self.in_place:
+            print('\033[K', end='\r', file=sys.stderr, flush=True)
 
 
 def default_launch():
@@ -67,9 +173,7 @@ def default_launch():
 
 
 def launch(options, servers, per_server, command, **env):
-    template = options.launch or default_launch()
-    if servers > 1 and template.startswith('hvdrun') and '{layout}' not in template:
-        sys.exit('lab.py: hvdrun has one server; use a Slurm allocation or --launch')
+    template = default_launch() if options.launch is None else options.launch
     words = shlex.split(template.format(servers=servers, per_server=per_server,
                                         ranks=servers * per_server,
                                         layout=','.join([str(per_server)] * servers)))
@@ -77,10 +181,16 @@ def launch(options, servers, per_server, command, **env):
     if os.path.isdir(SOURCE_PYTHON):
         env['PYTHONPATH'] = os.pathsep.join(filter(None, (SOURCE_PYTHON,
                                                           env.get('PYTHONPATH'))))
-    done = subprocess.run(words + command, env=env, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True, timeout=JOB_SECONDS)
+    try:
+        done = subprocess.run(words + command, env=env, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, timeout=JOB_SECONDS,
+                              check=False)
+    except subprocess.TimeoutExpired as error:
+        raise LabError(f'a job has not ended after {JOB_SECONDS} s: '
+                       f'{shlex.join(words + command)}') from error
     if done.returncode:
-        sys.exit(f'lab.py: failed: {shlex.join(words + command)}\n{done.stdout}')
+        raise LabError(f'a job failed with status {done.returncode}: '
+                       f'{shlex.join(words + command)}\n{done.stdout}')
 
 
 def train(options, backend, servers, per_server):
@@ -95,7 +205,8 @@ def train(options, backend, servers, per_server):
     finally:
         shutil.rmtree(directory)
     if result['ranks'] != servers * per_server:
-        sys.exit(f'lab.py: a job of {result["ranks"]} ranks, not {servers * per_server}')
+        raise LabError(f'a job had {result["ranks"]} ranks, expected {servers * per_server}: does '
+                       f'--launch start as many?')
     return result['step_s']
 
 
@@ -103,42 +214,46 @@ def layouts(options):
     return list(itertools.product(options.servers, options.per_server))
 
 
-def training(options):
-    """Rows of COLUMNS. One process is measured in any case: it is what speed-up refers to."""
-    backends = options.backends.split(',')
-    wanted = layouts(options)
-    jobs = [(backend, *layout) for layout in dict.fromkeys([(1, 1), *wanted])
-            for backend in backends]
+def training_jobs(options):
+    """One process is measured in any case: it is what speed-up refers to."""
+    return [(name, *layout) for layout in dict.fromkeys([(1, 1), *layouts(options)])
+            for name in options.backends]
+
+
+def allreduce_layouts(options):
+    return [layout for layout in layouts(options) if layout[0] * layout[1] > 1]
+
+
+def training(options, progress):
+    """Rows of COLUMNS."""
+    jobs = training_jobs(options)
     times = {job: [] for job in jobs}
     for turn in range(options.turns):
         for job in jobs:
-            print(f'turn {turn + 1} of {options.turns}: {job[0]}, {job[1]} x {job[2]}',
-                  file=sys.stderr)
+            progress.show(f'training by {job[0]} on {job[1]} x {job[2]} processes, '
+                          f'turn {turn + 1} of {options.turns}')
             times[job].append(train(options, *job))
     rows = []
-    for backend, servers, per_server in jobs:
-        step = statistics.median(times[backend, servers, per_server])
-        alone = statistics.median(times[backend, 1, 1])
+    for name, servers, per_server in jobs:
+        step = statistics.median(times[name, servers, per_server])
+        alone = statistics.median(times[name, 1, 1])
         ranks = servers * per_server
         rows.append(dict(zip(COLUMNS, (
-            backend, servers, per_server, ranks, step * 1e3, options.batch * ranks / step,
+            name, servers, per_server, ranks, step * 1e3, options.batch * ranks / step,
             ranks * alone / step, alone / step))))
     return rows
 
 
-def allreduce(options):
+def allreduce(options, progress):
     rows = []
-    for servers, per_server in layouts(options):
-        if servers * per_server > 1:
-            path = os.path.join(options.out, f'allreduce-{servers}x{per_server}.json')
-            print(f'allreduce, {servers} x {per_server}', file=sys.stderr)
-            launch(options, servers, per_server,
-                   [options.hvd_bench, 'allreduce', '--sizes', options.sizes, '--level',
-                    'runtime', '--vs', options.peers, '--json', path])
-            with open(path) as file:
-                rows += [dict(row, servers=servers, per_server=per_server,
-                              backend='hvd' if row['who'] == 'runtime' else row['who'])
-                         for row in json.load(file)['rows']]
+    for servers, per_server in allreduce_layouts(options):
+        path = os.path.join(options.out, f'allreduce-{servers}x{per_server}.json')
+        progress.show(f'allreduce on {servers} x {per_server} processes')
+        launch(options, servers, per_server, measuring(options) + ['--json', path])
+        with open(path) as file:
+            rows += [dict(row, servers=servers, per_server=per_server,
+                          backend='hvd' if row['who'] == 'runtime' else row['who'])
+                     for row in json.load(file)['rows']]
     return [{name: row[name] for name in ALLREDUCE} for row in rows]
 
 
@@ -166,7 +281,7 @@ def pyplot():
     try:
         import matplotlib
     except ImportError:
-        print('no picture: needs matplotlib (Debian: python3-matplotlib)', file=sys.stderr)
+        print('no pictures: they need matplotlib (Debian: python3-matplotlib)', file=sys.stderr)
         return None
     matplotlib.use('Agg')
     import matplotlib.pyplot
@@ -228,19 +343,35 @@ def draw_allreduce(options, plt, rows):
     save(options, 'allreduce', 'allreduce of float32', figure)
 
 
+def make(options):
+    progress = Progress(options.progress, len(training_jobs(options)) * options.turns +
+                        len(allreduce_layouts(options)))
+    try:
+        rows = training(options, progress)
+        progress.erase()
+        write(options, 'training', COLUMNS, rows)
+        plt = pyplot()
+        if plt:
+            draw_training(options, plt, rows)
+        rows = allreduce(options, progress)
+    finally:
+        progress.erase()
+    if rows:
+        write(options, 'allreduce', ALLREDUCE, rows)
+        if plt:
+            draw_allreduce(options, plt, rows)
+    print(f'\nwrote tables{" and pictures" if plt else ""} into {os.path.abspath(options.out)}')
+
+
 def main():
     options = parse()
-    os.makedirs(options.out, exist_ok=True)
-    print(f'{os.cpu_count()} cores on this machine, load {os.getloadavg()[0]:.1f}')
-    rows = training(options)
-    write(options, 'training', COLUMNS, rows)
-    plt = pyplot()
-    if plt:
-        draw_training(options, plt, rows)
-    rows = allreduce(options)
-    write(options, 'allreduce', ALLREDUCE, rows)
-    if plt and rows:
-        draw_allreduce(options, plt, rows)
+    print(f'{os.cpu_count()} cores on this machine, load {os.getloadavg()[0]:.1f}', flush=True)
+    try:
+        make(options)
+    except LabError as error:
+        sys.exit(f'hvd-bench --lab: {error}')
+    except KeyboardInterrupt:
+        sys.exit(130)
 
 
 if __name__ == '__main__':
