@@ -7,6 +7,19 @@ import sys
 import unittest
 
 
+def _stream():
+    """Where this rank's lines go. Always at the end: notes are written by another module object."""
+    directory = os.environ.get('HVD_TAP_DIR')
+    if not directory:
+        return sys.stdout
+    return open(os.path.join(directory, f'{os.uname().nodename}.{os.getpid()}'), 'a')
+
+
+def note(text):
+    """A line that is shown whether the tests pass or not."""
+    print('#', text, file=_stream(), flush=True)
+
+
 class TapResult(unittest.TestResult):
     """One line a test; the traceback of a failure as comment lines after it."""
 
@@ -52,10 +65,7 @@ class TapResult(unittest.TestResult):
 
 def run(modules):
     """Runs the tests of the named modules; returns the exit status."""
-    stream, directory = sys.stdout, os.environ.get('HVD_TAP_DIR')
-    if directory:
-        stream = open(os.path.join(directory, f'{os.uname().nodename}.{os.getpid()}'), 'w')
-    result = TapResult(stream)
+    result = TapResult(_stream())
     unittest.defaultTestLoader.loadTestsFromNames(modules).run(result)
     result.finish()
     return 0 if result.wasSuccessful() else 1

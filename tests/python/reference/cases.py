@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random collectives: which one, on what, and what every rank puts in.
+
+A case and its inputs follow from the seed and the number of the case, so that every rank draws the
+same, and that one case can be repeated alone.
+"""
+
+import itertools
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from reference.arithmetic import ALL, FLOATS, INTEGERS, OPS, carrier, rounded
+
+REDUCTIONS = ('allreduce', 'reducescatter', 'sparse', 'mixed')
+_SHAPES = ((), (0,), (1,), (5,), (17,), (3, 4), (0, 3), (3, 0, 2), (2, 3, 4), (7, 1, 3))
+_LARGE = (3001,)
+_SCALES = (0.5, 1 / 3, 2.0, -1.5, 0.1, 3.0)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One collective. Tuples of shapes and dtypes have a member for each tensor of a group."""
+    number: int
+    kind: str  # allreduce, reducescatter, allgather, broadcast, alltoall, sparse, mixed
+    op: str  # of OPS; '' where nothing is reduced
+    is_group: bool
+    shapes: tuple
+    dtypes: tuple
+    ranks: tuple  # of the process set
+    set_index: int  # in the list of sets; 0 is the global one
+    variant: str = ''  # the function of the front end
+    layout: str = 'plain'  # or transposed, strided, offset: where the tensor lies in memory
+    values: str = 'small'  # or wide, special
+    scale: tuple = (1.0, 1.0)
+    compression: str = 'none'
+    root: int = 0
+    rows: tuple = ()  # of each rank of the set, where they differ
+    splits: tuple = ()  # of an alltoall, one tuple for each rank of the set
+
+    def size(self):
+        return len(self.ranks)
+
+    def is_sparse(self, index):
+        """Of a mixed group, each other one."""
+        return self.kind == 'sparse' or (self.kind == 'mixed' and index % 2 == 1)
+
+    def shape(self, index, place):
+        """Of a tensor on the rank at this place in the set."""
+        is_same = self.kind == 'mixed' and not self.is_sparse(index)
+        if not self.rows or not self.shapes[index] or is_same:
+            return self.shapes[index]
+        return (self.rows[place], *self.shapes[index][1:])
+
+    def inputs(self, seed, index):
+        """What each rank of the set puts in for one tensor."""
+        return [self._values(seed, index, place) for place in range(self.size())]
+
+    def indices(self, seed, index, place):
+        """The rows of a sparse tensor that a rank has, some of them twice."""
+        random = np.random.RandomState([seed, self.number, index, place, 7])
+        return random.randint(0, 4, self.shape(index, place)[0])
+
+    def _values(self, seed, index, place):
+        random = np.random.RandomState([seed, self.number, index, place])
+        return draw(random, self.dtypes[index], self.shape(index, place), self.values,
+                    2.0 if self.op == 'Product' else 50.0)
+
+
+def draw(random, dtype, shape, kind, limit):
+    """An array of the type: small numbers, of its whole range, or with some that are special."""
+    if dtype == 'bool':
+        return np.asarray(random.randint(0, 2, shape) > 0)
+    if dtype in INTEGERS:
+        limits = np.iinfo(dtype)
+        if kind == 'wide':
+            raw = random.bytes(int(np.prod(shape, dtype=int)) * np.dtype(dtype).itemsize)
+            return np.frombuffer(raw, dtype).reshape(shape).copy()
+        return np.asarray(random.randint(max(-9, limits.min), 10, shape)).astype(dtype)
+    values = np.asarray(rounded(random.uniform(-limit, limit, shape), dtype), np.float64)
+    if kind == 'special' and values.size:
+        places = random.randint(0, values.size, 3)
+        values.reshape(-1)[places] = random.permutation([np.nan, np.inf, -np.inf, 0.0, -0.0])[:3]
+    return values
+
+
+class Drawer:
+    """Draws the cases of a front end on a job with these process sets, lists of ranks of which the
+    first has all."""
+
+    def __init__(self, front, seed, sets):
+        self._front = front
+        self._seed = seed
+        self._sets = sets
+
+    def all(self):
+        """Each collective with each op and dtype that the front end has, and each of its functions
+        and compressions, in the order of their numbers. A front end lists functions of one tensor
+        and of a group in turn, so that each dtype gets both."""
+        wanted = [each for kind in self._front.kinds for each in self._of_kind(kind)]
+        for number, (kind, op, dtype) in enumerate(wanted):
+            yield self._draw(number, kind, op, dtype)
+
+    def _of_kind(self, kind):
+        dtypes = self._front.dtypes(kind)
+        taken = ('',) if kind not in REDUCTIONS else OPS if kind == 'allreduce' else OPS[:2]
+        for op, dtype in itertools.product(taken, dtypes):
+            yield from [(kind, op, dtype)] * self._front.repeats
+        for op in OPS[2:] if taken == OPS[:2] else ():  # refused, whatever the dtype
+            yield from [(kind, op, dtypes[self._seed % len(dtypes)])] * self._front.repeats
+
+    def _draw(self, number, kind, op, dtype):
+        random = np.random.RandomState([self._seed, number])
+
+        def one_of(choices):
+            return choices[random.randint(len(choices))]
+
+        variants = self._front.variants[kind]
+        variant, is_group = one_of(variants[number % 2::2] or variants)
+        set_index = one_of([0, 0, random.randint(len(self._sets))])
+        count = random.randint(1 + (kind == 'mixed'), 4) if is_group else 1
+        case = Case(number, kind, op, is_group,
+                    tuple(self._shape(kind, one_of, random) for _ in range(count)),
+                    self._dtypes(kind, op, dtype, count, one_of),
+                    tuple(self._sets[set_index]), set_index, variant,
+                    layout=one_of(('plain', *self._front.layouts)),
+                    values=one_of(('small', 'wide', 'special')))
+        return self._completed(case, random, one_of)
+
+    @staticmethod
+    def _shape(kind, one_of, random):
+        if random.randint(10) == 0:
+            return _LARGE
+        shapes = _SHAPES
+        if kind in ('sparse', 'mixed'):
+            shapes = [each for each in _SHAPES if each and 0 not in each[1:]]
+        elif kind not in ('allreduce', 'broadcast') and random.randint(8):
+            shapes = [each for each in _SHAPES if each]  # seldom without a dimension: refused
+        return one_of(shapes)
+
+    def _dtypes(self, kind, op, dtype, count, one_of):
+        """The others of a group are of any type that the op takes."""
+        likely = FLOATS if op == 'Adasum' else ALL if op != 'Average' else ALL[:-1]
+        others = [each for each in self._front.dtypes(kind) if each in likely]
+        return (dtype, *(one_of(others) for _ in range(count - 1)))
+
+    def _completed(self, case, random, one_of):
+        size = case.size()
+        if case.kind in REDUCTIONS:
+            factors = (1.0, 1.0, *_SCALES)
+            scale = (one_of(factors), one_of(factors))
+            if case.kind not in self._front.scaled:
+                scale = (1.0, 1.0)
+            return replace(case, scale=scale, rows=self._rows(case, random),
+                           compression=self._compression(case, one_of))
+        if case.kind == 'allgather':
+            return replace(case, rows=self._rows(case, random))
+        if case.kind == 'broadcast':
+            return replace(case, root=int(one_of(case.ranks)))
+        # An alltoall of equal parts; of a scalar, or each rank would refuse the splits by itself.
+        if random.randint(3) == 0 or () in case.shapes:
+            return replace(case, rows=(int(size * random.randint(4)),) * size)
+        splits = tuple(tuple(int(each) for each in random.randint(0, 4, size))
+                       for _ in range(size))
+        return replace(case, splits=splits, rows=tuple(sum(each) for each in splits))
+
+    @staticmethod
+    def _rows(case, random):
+        if case.kind not in ('allgather', 'sparse', 'mixed'):
+            return ()
+        return tuple(int(each) for each in random.randint(0, 5, case.size()))
+
+    def _compression(self, case, one_of):
+        takes = self._front.compressions.get(case.variant, ('none',))
+        return one_of(takes) if case.kind in ('allreduce', 'reducescatter') else 'none'
+
+
+def as_carried(values, dtype):
+    """What came back, in the type of the arrays that are expected."""
+    return np.asarray(values).astype(carrier(dtype), copy=False)
