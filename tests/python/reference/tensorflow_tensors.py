@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays of the plain reference as tensors of TensorFlow, and back."""
+
+import os
+
+os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '2')
+
+import numpy as np
+import tensorflow as tf
+
+from reference.arithmetic import FLOATS
+
+tf.get_logger().setLevel('ERROR')  # tests make many functions, and are told that it is slow
+
+
+def tensor(values, dtype):
+    return tf.cast(tf.constant(values), getattr(tf, dtype))
+
+
+def array(given):
+    """The numbers, and the name of the dtype that they are of."""
+    name = given.dtype.name
+    values = tf.cast(given, tf.float64) if name in FLOATS else given
+    return np.asarray(values.numpy()), name
