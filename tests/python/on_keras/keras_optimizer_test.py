@@ -201,6 +201,20 @@ class Early(Case):
                     self.assertEqual(optimizer._agg_helper.counter.numpy(), index % 2)
                     self.assertEqual(int(to_numpy(optimizer.iterations)), index)
 
+    def test_gradients_of_a_loss_are_reduced_once(self):
+        for name, module in optimizer_kinds():
+            class Given(module.SGD):
+                def get_gradients(self, loss, params):
+                    return [tensor([hvd.rank() + 1.0])]
+
+            with self.subTest(name):
+                weight = variable([0.])
+                optimizer = hvd.DistributedOptimizer(Given(1.0), op=hvd.Sum)
+                gradient, = optimizer.get_gradients(None, [weight])
+                self.check(gradient, [(ranks() + 1).sum()])
+                optimizer.apply_gradients([(gradient, weight)])
+                self.check(weight, [-(ranks() + 1).sum()])
+
     def test_local_gradients_stay(self):
         weights = [variable([0.]), variable([0.])]
         optimizer = hvd.DistributedOptimizer(keras.optimizers.legacy.SGD(1.0))
@@ -231,6 +245,16 @@ class Identity(Case):
                 self.assertEqual(type(optimizer).__name__, 'Adam')
                 self.assertEqual(optimizer.get_config(),
                                  module.Adam(0.25, name='adam').get_config())
+
+    def test_variables_are_a_list_that_may_be_called(self):
+        for name, module in optimizer_kinds():
+            with self.subTest(name):
+                optimizer = hvd.DistributedOptimizer(module.SGD(1.0, momentum=0.5))
+                apply(optimizer, [[1]], [variable([0.])])
+                self.assertGreaterEqual(len(list(optimizer.variables)), 2)
+                for one, other in zip(optimizer.variables, optimizer.variables()):
+                    self.assertIs(one, other)
+        self.assertEqual(_keras.CallableList([1, 2])(), [1, 2])
 
     def test_from_config_makes_a_distributed_optimizer(self):
         first = hvd.DistributedOptimizer(sgd(), op=hvd.Sum)

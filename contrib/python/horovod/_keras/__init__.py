@@ -18,6 +18,14 @@ _ENGINES = {'tensorflow': 'horovod._keras.tensorflow_engine',
             'torch': 'horovod._keras.torch_engine'}
 
 
+class CallableList(list):
+    """A list that returns itself when it is called: the variables of an optimizer are a method in
+    some generations of Keras, and scripts are written for either."""
+
+    def __call__(self):
+        return self
+
+
 def is_keras3(keras):
     """Whether this module, ``keras`` or ``tf.keras``, is of the generation of Keras 3."""
     return hasattr(keras, 'ops')

@@ -55,6 +55,12 @@ class Distributed:
         self.__dict__['_hvd_is_asked_early'] = True
         return self._hvd_exchange.reduce(grads, vars)
 
+    def get_gradients(self, loss, params):
+        """As the given optimizer's, but of all ranks."""
+        gradients = super().get_gradients(loss, params)
+        # A LossScaleOptimizer asks, whose scale may change between two passes.
+        return gradients if _has_loss_scale(self._hvd_keras) else self._allreduce(gradients, params)
+
     def _hvd_asked(self, grads_and_vars):
         gradients, variables = zip(*grads_and_vars)
         return list(zip(self._allreduce(gradients, variables), variables))
@@ -81,6 +87,10 @@ class Distributed:
 
 class _Keras3(Distributed):
     """For Keras 3, whose optimizers take all gradients in ``apply``."""
+
+    @property
+    def variables(self):
+        return _keras.CallableList(super().variables)
 
     def apply(self, grads, trainable_variables=None):
         variables = self._trainable_variables
@@ -118,6 +128,10 @@ class _Keras2(Distributed):
 
 class _Legacy(Distributed):
     """For the older optimizers of Keras 2, those of keras.optimizers.legacy."""
+
+    @property
+    def variables(self):
+        return _keras.CallableList(super().variables())
 
     def minimize(self, loss, var_list, grad_loss=None, name=None, tape=None):
         pairs = super()._compute_gradients(loss, var_list, grad_loss, tape)
