@@ -7,16 +7,31 @@ import os
 import subprocess
 import unittest
 
+import horovod.torch as ours
+
 _CACHE = os.environ.get('XDG_CACHE_HOME') or os.path.expanduser('~/.cache')
 PYTHON = (os.environ.get('HVD_TEST_HOROVOD')
           or os.path.join(_CACHE, 'hvd-bench', 'horovod-0.28.1', 'bin', 'python'))
 
 
 def ask(script):
-    """What the script, in which hvd is horovod.torch, assigns to ``answer``, by way of JSON.
-    SkipTest where there is no Horovod."""
+    """What the script, in which hvd is horovod.torch, assigns to ``answer``, by way of JSON. In a
+    job all ranks call this, and get what rank 0's script says. SkipTest where there is no
+    Horovod."""
+    if not ours.is_initialized():
+        failure, answer = _run(script)
+    else:
+        failure, answer = ours.broadcast_object(_run(script) if ours.rank() == 0 else None)
+    if failure is not None:
+        raise failure
+    return answer
+
+
+def _run(script):
+    """The pair of an exception to raise and the answer, one of which is None."""
     if not os.access(PYTHON, os.X_OK):
-        raise unittest.SkipTest('there is no Horovod: make one with contrib/bench/horovod_env.sh')
+        return unittest.SkipTest(
+            'there is no Horovod: make one with contrib/bench/horovod_env.sh'), None
     keep = {name: value for name, value in os.environ.items()
             if name in ('HOME', 'PATH', 'TMPDIR', 'OMP_NUM_THREADS')}
     result = subprocess.run(
@@ -24,5 +39,5 @@ def ask(script):
                        'print(json.dumps(answer))'],
         env=keep, capture_output=True, text=True, check=False)
     if result.returncode != 0:
-        raise AssertionError(f'Horovod failed:\n{result.stdout}{result.stderr}')
-    return json.loads(result.stdout.splitlines()[-1])
+        return AssertionError(f'Horovod failed:\n{result.stdout}{result.stderr}'), None
+    return None, json.loads(result.stdout.splitlines()[-1])
