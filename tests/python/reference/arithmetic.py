@@ -162,8 +162,8 @@ def reduced(op, dtype, inputs, scale=(1.0, 1.0), wire=None):
 
 
 def divided_rows(values, factor, count, dtype):
-    """Gathered rows times a factor over the number of ranks, and the greatest error, where these are
-    to be of a float type."""
+    """Gathered rows times a factor over the number of ranks, and the greatest error, where these
+    are to be of a float type."""
     exact = np.asarray(values, _PRECISE) * _PRECISE(factor) / count
     with np.errstate(all='ignore'):
         error = 5 * unit(dtype) * _finite(exact) + smallest(dtype)

@@ -38,7 +38,8 @@ class Keras:
         'average of booleans': [ValueError if ON_TORCH else tf.errors.InvalidArgumentError],
         'Adasum of these ranks': [NotImplementedError],
         'Adasum of integers': [ValueError if ON_TORCH else tf.errors.InvalidArgumentError],
-        'op of a reducescatter': [ValueError, HorovodInternalError, NotImplementedError],
+        'op of a reducescatter': [ValueError, HorovodInternalError] if ON_TORCH
+        else [tf.errors.AbortedError],
         'no dimension': [HorovodInternalError if ON_TORCH else tf.errors.FailedPreconditionError],
     }
     foreign = ('complex64',)

@@ -40,7 +40,7 @@ class TensorFlow:
         'average of booleans': [TypeError, tf.errors.InvalidArgumentError],
         'Adasum of these ranks': [NotImplementedError],
         'Adasum of integers': [tf.errors.InvalidArgumentError],
-        'op of a reducescatter': [NotImplementedError],
+        'op of a reducescatter': [tf.errors.AbortedError],
         'op of a sparse tensor': [NotImplementedError],
         'no dimension': [tf.errors.FailedPreconditionError, tf.errors.UnknownError],
     }
