@@ -138,8 +138,9 @@ class Failures(Case):
         self.check(hvd.allreduce(mine((3,)), op=hvd.Sum, name='bad'), stacked((3,)).sum(0))
 
     def test_a_root_that_does_not_exist_is_a_value_error(self):
-        with self.assertRaisesRegex(ValueError, 'invalid root rank'):
+        with self.assertRaisesRegex(mx.MXNetError, 'invalid root rank') as raised:
             hvd.broadcast(mine((3,)), root_rank=hvd.size()).wait_to_read()
+        self.assertIsInstance(raised.exception, ValueError)
 
     def test_nothing_works_before_init(self):
         hvd.shutdown()
