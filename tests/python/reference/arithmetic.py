@@ -151,8 +151,6 @@ def reduced(op, dtype, inputs, scale=(1.0, 1.0), wire=None):
         work = 'float64' if dtype == 'float64' and not wire else 'float32'
         error = roundings * unit(work) * bound
         types = {dtype} | ({wire} if wire else set())
-        if pre != 1.0 and dtype in ('float16', 'bfloat16'):
-            error = error + len(inputs) * unit(dtype) * bound  # 16-bit floats, as they are scaled
         # Each rank rounds what it sends; the result is rounded to each of the types once.
         if wire not in (None, dtype):
             error = error + (roundings if op == 'Adasum' else len(inputs)) * unit(wire) * bound
