@@ -54,9 +54,12 @@ def _take(request, index, like):
     return result
 
 
-def _rows(count, set_id):
+def _part(shape, set_id):
+    """The shape of this rank's part of a reducescatter; libhvd refuses a scalar on all ranks."""
+    if not shape:
+        return ()
     size, rank = lib.hvd_set_size(set_id), lib.hvd_set_rank(set_id)
-    return count // size + (rank < count % size)
+    return (shape[0] // size + (rank < shape[0] % size), *shape[1:])
 
 
 class Operations:
@@ -78,8 +81,7 @@ class Operations:
     def horovod_reducescatter(self, tensors, **attributes):
         def run(names, arrays):
             set_id = attributes['process_set_id']
-            outputs = [np.empty((_rows(len(each), set_id), *each.shape[1:]), each.dtype)
-                       for each in arrays]
+            outputs = [np.empty(_part(each.shape, set_id), each.dtype) for each in arrays]
             return _wait(requests.reducescatter(
                 [_describe(*each) for each in zip(names, arrays, outputs)],
                 attributes['reduce_op'], _scale(attributes), set_id, (arrays, outputs),
