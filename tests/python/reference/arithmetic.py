@@ -33,10 +33,10 @@ def smallest(dtype):
 
 
 def rounded(values, dtype):
-    """The nearest numbers of the type that are in its normal range."""
-    significand, exponent = np.frexp(np.asarray(values, np.float64))
-    bits = float(2 ** _SIGNIFICAND[dtype])
-    return np.ldexp(np.rint(significand * bits) / bits, exponent)
+    """The nearest numbers of the type; what is too large for it stays so."""
+    values = np.asarray(values, np.float64)
+    exponent = np.maximum(np.frexp(values)[1] - _SIGNIFICAND[dtype], _SMALLEST[dtype])
+    return np.ldexp(np.rint(np.ldexp(values, -exponent)), exponent)
 
 
 def carrier(dtype):
