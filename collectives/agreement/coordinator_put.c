@@ -12,40 +12,15 @@ static bool is_cached_kind(enum hvd_kind kind)
            kind != HVD_KIND_BARRIER;
 }
 
-/* Begins a decision about something of this set, and returns where it is written. */
-static struct hvd_writer *begin(struct hvd_coordinator *coordinator, int set,
-                                size_t *begin_at)
-{
-    struct hvd_writer *writer =
-        set == HVD_SET_GLOBAL ? coordinator->writer : coordinator->set_writer;
-
-    *begin_at = writer->bytes;
-    if (set != HVD_SET_GLOBAL) {
-        hvd_put_record(writer, HVD_DECISION_SET, 0, (uint64_t)set);
-    }
-    return writer;
-}
-
-static void end(struct hvd_writer *writer, int set, size_t begin_at)
-{
-    if (set != HVD_SET_GLOBAL && !writer->failed) {
-        struct hvd_record record = {.kind = HVD_DECISION_SET, .id = (uint64_t)set};
-
-        record.count = (uint32_t)(writer->bytes - begin_at - sizeof(record));
-        memcpy(writer->data + begin_at, &record, sizeof(record));
-    }
-}
-
 static void evict(struct hvd_coordinator *coordinator, struct hvd_known *known)
 {
-    int set = known->key.set;
-    size_t begin_at;
-    struct hvd_writer *writer = begin(coordinator, set, &begin_at);
+    const struct hvd_part part =
+        hvd_part_begin(coordinator->writer, coordinator->set_writer, known->key.set);
 
     known->is_leaving = true;
     coordinator->leaving++;
-    hvd_put_record(writer, HVD_DECISION_EVICT, 1, known->id);
-    end(writer, set, begin_at);
+    hvd_put_record(part.writer, HVD_DECISION_EVICT, 1, known->id);
+    hvd_part_end(&part);
 }
 
 /* Another set may get the number of one that is removed: only the ranks of this one know what its
@@ -164,8 +139,7 @@ void hvd_coordinator_put_batch(struct hvd_coordinator *coordinator,
 {
     const struct hvd_proposal *first = hvd_tally_proposal(lead->tally);
     uint64_t *ids = calloc((size_t)header->count, sizeof(ids[0]));
-    struct hvd_writer *writer;
-    size_t begin_at;
+    struct hvd_part part;
     int64_t i = 0;
 
     if (ids == NULL) {
@@ -183,10 +157,10 @@ void hvd_coordinator_put_batch(struct hvd_coordinator *coordinator,
             ids[i] = give_id(coordinator, ready);
         }
     }
-    writer = begin(coordinator, header->set, &begin_at);
-    hvd_put_batch(writer, header);
-    put_tensors(coordinator, lead, ids, writer);
-    put_rows(coordinator, lead, header, writer);
-    end(writer, header->set, begin_at);
+    part = hvd_part_begin(coordinator->writer, coordinator->set_writer, header->set);
+    hvd_put_batch(part.writer, header);
+    put_tensors(coordinator, lead, ids, part.writer);
+    put_rows(coordinator, lead, header, part.writer);
+    hvd_part_end(&part);
     free(ids);
 }

@@ -170,6 +170,28 @@ void hvd_put_ids_end(struct hvd_writer *writer, uint32_t kind, struct hvd_id_ran
     }
 }
 
+struct hvd_part hvd_part_begin(struct hvd_writer *global, struct hvd_writer *sets,
+                               int set)
+{
+    struct hvd_part part = {.writer = set == HVD_SET_GLOBAL ? global : sets, .set = set};
+
+    part.begin_at = part.writer->bytes;
+    if (set != HVD_SET_GLOBAL) {
+        hvd_put_record(part.writer, HVD_DECISION_SET, 0, (uint64_t)set);
+    }
+    return part;
+}
+
+void hvd_part_end(const struct hvd_part *part)
+{
+    struct hvd_record record = {.kind = HVD_DECISION_SET, .id = (uint64_t)part->set};
+
+    if (part->set != HVD_SET_GLOBAL && !part->writer->failed) {
+        record.count = (uint32_t)(part->writer->bytes - part->begin_at - sizeof(record));
+        memcpy(part->writer->data + part->begin_at, &record, sizeof(record));
+    }
+}
+
 void hvd_put_id(struct hvd_writer *writer, uint32_t kind, struct hvd_id_range *range,
                 uint64_t id)
 {

@@ -123,6 +123,18 @@ void hvd_put_record(struct hvd_writer *writer, uint32_t kind, uint32_t count,
                     uint64_t id);
 int hvd_take_record(struct hvd_reader *reader, struct hvd_record *record);
 
+/* Where decisions about a set are written: those about the global one go to all ranks, those about
+ * another are a record of its own among `sets`. Nothing else is written there until the end. */
+struct hvd_part {
+    struct hvd_writer *writer;
+    int set;
+    size_t begin_at;
+};
+
+struct hvd_part hvd_part_begin(struct hvd_writer *global, struct hvd_writer *sets,
+                               int set);
+void hvd_part_end(const struct hvd_part *part);
+
 /* Ids that come one by one, in as few ranges as they have: one record a range. */
 struct hvd_id_range {
     uint64_t first;
