@@ -369,6 +369,7 @@ static bool must_look(const struct hvd_agreement *agreement)
 int hvd_agreement_progress(struct hvd_agreement *agreement, bool is_waited,
                            int64_t now_ns, bool *moved)
 {
+    uint64_t position = agreement->position;
     int status =
         agreement->deferred_removals > 0 ? report_removals(agreement, now_ns) : 0;
 
@@ -383,8 +384,8 @@ int hvd_agreement_progress(struct hvd_agreement *agreement, bool is_waited,
         if (is_answer_due(agreement, is_waited, now_ns)) {
             status = hvd_agreement_decide(agreement, now_ns);
         }
-        *moved |= hvd_agreement_has_decided(agreement);
         status = status != 0 ? status : hvd_agreement_send_decisions(agreement, now_ns);
+        *moved |= agreement->position > position;
     }
     return status != 0 ? status : hvd_agreement_flush(agreement, moved);
 }
