@@ -45,10 +45,11 @@ struct hvd_agreement_ops {
     /* All ranks of its set run this batch, in this order of its lane or set. Takes over; when it
      * is done the caller calls hvd_agreement_finish. */
     void (*run)(void *context, struct hvd_batch *batch);
-    /* The QUICK and BULK lanes stand still until they are told to go on. */
-    void (*pause)(void *context, bool is_paused);
+    /* What runs planned batches of a set stands still until it is told to go on: the QUICK and BULK
+     * lanes of the global set, the team of another. This rank is in the set. */
+    void (*pause)(void *context, int set, bool is_paused);
     /* A batch that was given to run has new entries, all absent: the old ones are not touched any
-     * more. Only while the lanes stand still. */
+     * more. Only while what runs it stands still. */
     void (*make_void)(void *context, struct hvd_batch *batch);
     /* The entry has ended; nothing may touch it any more. */
     void (*end)(void *context, struct hvd_entry *entry, int status, const char *text);

@@ -102,7 +102,7 @@ int hvd_plan_freeze(struct hvd_agreement *agreement)
         return HVD_ERR_NET;
     }
     plan->is_frozen = true;
-    agreement->ops->pause(agreement->context, true);
+    agreement->ops->pause(agreement->context, HVD_SET_GLOBAL, true);
     plan->frozen_branches = 0;
     for (int i = 0; i < HVD_PLAN_LANES; i++) {
         started[i] = plan->lanes[i].started;
@@ -228,7 +228,7 @@ int hvd_plan_resume(struct hvd_agreement *agreement, struct hvd_reader *reader,
         status = resume_lane(agreement, &plan->lanes[i], least[i], most[i]);
     }
     unplan(plan);
-    agreement->ops->pause(agreement->context, false);
+    agreement->ops->pause(agreement->context, HVD_SET_GLOBAL, false);
     status = status != 0 ? status : report_kept(agreement, now_ns);
     if (status == 0 && agreement->is_join_deferred) {
         agreement->is_join_deferred = false;

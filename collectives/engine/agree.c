@@ -158,11 +158,11 @@ static void run(void *context, struct hvd_batch *batch)
     hvd_teams_submit(engine->teams, batch);
 }
 
-static void pause_lanes(void *context, bool is_paused)
+static void pause_set(void *context, int set, bool is_paused)
 {
     struct hvd_engine *engine = context;
 
-    hvd_teams_pause(engine->teams, is_paused);
+    hvd_teams_pause(engine->teams, set, is_paused);
 }
 
 static void make_void(void *context, struct hvd_batch *batch)
@@ -244,7 +244,7 @@ static const struct hvd_agreement_ops ops = {
     .send_down = send_down,
     .decided = decided,
     .run = run,
-    .pause = pause_lanes,
+    .pause = pause_set,
     .make_void = make_void,
     .end = end_entry,
     .add_set = add_set,

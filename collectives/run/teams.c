@@ -21,6 +21,7 @@ static const int64_t start_bytes = 4096;
 struct queue {
     int index;
     bool is_member; /* else only noted, so that all ranks number alike */
+    bool is_paused;
     struct hvd_shm_region *region; /* NULL when no member is on this node */
     struct hvd_team team;
     struct hvd_batch *batches; /* the first is under way once run is there */
@@ -39,7 +40,6 @@ struct hvd_teams {
     struct queue *active;
     struct queue **active_end;
     bool has_stopped;
-    bool is_paused; /* QUICK and BULK */
     struct hvd_error failure;
     hvd_batch_started started; /* NULL: nobody watches */
     void *context; /* of started */
@@ -111,6 +111,17 @@ static bool has_rank(const int *ranks, int count, int rank)
 static int index_of(int set)
 {
     return HVD_LANES - 1 + set;
+}
+
+static struct queue *queue_of(const struct hvd_teams *teams,
+                              const struct hvd_batch *batch)
+{
+    int set = batch->header.set;
+    int index = set == HVD_SET_GLOBAL ? (int)batch->header.lane : index_of(set);
+
+    assert(index < teams->count && teams->queues[index] != NULL &&
+           teams->queues[index]->is_member);
+    return teams->queues[index];
 }
 
 static int make_room(struct hvd_teams *teams, int index)
@@ -254,13 +265,8 @@ void hvd_teams_remove(struct hvd_teams *teams, int set)
 
 void hvd_teams_submit(struct hvd_teams *teams, struct hvd_batch *batch)
 {
-    int index = batch->header.set == HVD_SET_GLOBAL ? (int)batch->header.lane
-                                                    : index_of(batch->header.set);
-    struct queue *queue;
+    struct queue *queue = queue_of(teams, batch);
 
-    assert(index < teams->count && teams->queues[index] != NULL &&
-           teams->queues[index]->is_member);
-    queue = teams->queues[index];
     batch->next = NULL;
     if (teams->config.gpu != NULL && hvd_batch_is_on_gpu(batch)) {
         batch->gpu_number = hvd_gpu_number(teams->config.gpu);
@@ -359,8 +365,8 @@ int hvd_teams_progress(struct hvd_teams *teams, hvd_batch_ended ended, void *con
     hvd_shm_settle(teams->config.shm); /* others may wait for this rank's word */
     while (*link != NULL && !teams->has_stopped) {
         struct queue *queue = *link;
-        bool waits = teams->is_paused && queue->index < HVD_LANE_SPARE;
-        int status = waits ? 0 : take_turn(teams, queue, ended, context, moved);
+        int status =
+            queue->is_paused ? 0 : take_turn(teams, queue, ended, context, moved);
 
         if (status != 0) {
             teams->has_stopped = true;
@@ -386,14 +392,19 @@ const struct hvd_error *hvd_teams_failure(const struct hvd_teams *teams)
     return &teams->failure;
 }
 
-void hvd_teams_pause(struct hvd_teams *teams, bool is_paused)
+void hvd_teams_pause(struct hvd_teams *teams, int set, bool is_paused)
 {
-    teams->is_paused = is_paused;
+    if (set == HVD_SET_GLOBAL) {
+        teams->queues[HVD_LANE_QUICK]->is_paused = is_paused;
+        teams->queues[HVD_LANE_BULK]->is_paused = is_paused;
+    } else {
+        teams->queues[index_of(set)]->is_paused = is_paused;
+    }
 }
 
 void hvd_teams_make_void(struct hvd_teams *teams, struct hvd_batch *batch)
 {
-    struct queue *queue = teams->queues[batch->header.lane];
+    struct queue *queue = queue_of(teams, batch);
 
     if (queue->batches == batch && queue->run != NULL) {
         hvd_run_make_void(queue->run, batch->entries);

@@ -73,11 +73,12 @@ void hvd_teams_watch(struct hvd_teams *teams, hvd_batch_started started, void *c
 /* Why progress failed; borrowed. */
 const struct hvd_error *hvd_teams_failure(const struct hvd_teams *teams);
 
-/* The lanes QUICK and BULK stand still until they are told to go on. */
-void hvd_teams_pause(struct hvd_teams *teams, bool is_paused);
+/* The team of a set that this rank is in stands still until it is told to go on; of the global set
+ * the lanes QUICK and BULK. */
+void hvd_teams_pause(struct hvd_teams *teams, int set, bool is_paused);
 
-/* A batch of these lanes, queued or under way, has new entries, all absent: what the old ones
- * describe is not touched any more. Only while the lanes stand still. */
+/* A batch of such a team, queued or under way, has new entries, all absent: what the old ones
+ * describe is not touched any more. Only while the team stands still. */
 void hvd_teams_make_void(struct hvd_teams *teams, struct hvd_batch *batch);
 
 /* A lane's team, for who runs batches on it by itself while the teams are idle. */

@@ -67,9 +67,9 @@ static void run(void *context, struct hvd_batch *batch)
     job->batches[job->batch_count++] = batch;
 }
 
-static void pause_lanes(void *context, bool is_paused)
+static void pause_set(void *context, int set, bool is_paused)
 {
-    (void)context, (void)is_paused;
+    (void)context, (void)set, (void)is_paused;
 }
 
 static void make_void(void *context, struct hvd_batch *batch)
@@ -95,7 +95,7 @@ static const struct hvd_agreement_ops ops = {
     .send_up = nobody,
     .send_down = no_child,
     .run = run,
-    .pause = pause_lanes,
+    .pause = pause_set,
     .make_void = make_void,
     .end = end_entry,
     .give_up = give_up,

@@ -36,7 +36,7 @@ struct sim_rank {
     int teams[SIM_MOST_SETS]; /* that run the batches of each process set */
     int sets_added;
     bool is_waited;
-    bool is_paused;
+    bool is_paused[SIM_MOST_SETS]; /* what runs the planned batches of each set */
     bool
         is_asleep; /* since it had nothing to do, until something happens to it, or wake_ns */
     int64_t wake_ns; /* -1: never */

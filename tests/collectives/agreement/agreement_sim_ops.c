@@ -119,6 +119,10 @@ static void remove_set(void *context, int set)
     struct sim_rank *rank = context;
 
     sim_check_remove(rank, rank->teams[set]);
+    if (rank->is_paused[set]) {
+        sim_fault(rank->sim, "rank %d removes set %d, which stands still", rank->rank,
+                  set);
+    }
     rank->teams[set] = 0;
 }
 
@@ -138,14 +142,15 @@ static void run(void *context, struct hvd_batch *batch)
     *end = added;
 }
 
-static void pause_lanes(void *context, bool is_paused)
+static void pause_set(void *context, int set, bool is_paused)
 {
     struct sim_rank *rank = context;
 
-    if (rank->is_paused == is_paused) {
-        sim_fault(rank->sim, "rank %d pauses twice", rank->rank);
+    if (set < 0 || set >= SIM_MOST_SETS || rank->is_paused[set] == is_paused) {
+        sim_fault(rank->sim, "rank %d pauses set %d twice", rank->rank, set);
+        return;
     }
-    rank->is_paused = is_paused;
+    rank->is_paused[set] = is_paused;
 }
 
 static void make_void(void *context, struct hvd_batch *batch)
@@ -153,7 +158,7 @@ static void make_void(void *context, struct hvd_batch *batch)
     struct sim_rank *rank = context;
 
     for (struct sim_batch *at = rank->batches; at != NULL; at = at->next) {
-        if (at->batch == batch && rank->is_paused) {
+        if (at->batch == batch && rank->is_paused[batch->header.set]) {
             return;
         }
     }
@@ -185,7 +190,7 @@ const struct hvd_agreement_ops sim_ops = {
     .send_up = send_up,
     .send_down = send_down,
     .run = run,
-    .pause = pause_lanes,
+    .pause = pause_set,
     .make_void = make_void,
     .end = end_entry,
     .add_set = add_set,
@@ -245,6 +250,11 @@ static void finish(struct sim_rank *rank, struct sim_batch **link)
     free(at);
 }
 
+static bool is_paused(const struct sim_rank *rank, const struct sim_batch *at)
+{
+    return at->team != HVD_LANE_SPARE && rank->is_paused[at->batch->header.set];
+}
+
 bool sim_run_something(struct sim_rank *rank)
 {
     for (struct sim_batch **link = &rank->batches; *link != NULL; link = &(*link)->next) {
@@ -254,7 +264,7 @@ bool sim_run_something(struct sim_rank *rank)
         for (struct sim_batch *other = rank->batches; other != at; other = other->next) {
             is_first &= other->team != at->team;
         }
-        if (!is_first || (rank->is_paused && at->team < HVD_LANE_SPARE)) {
+        if (!is_first || is_paused(rank, at)) {
             continue;
         }
         if (!at->is_started) {
