@@ -50,13 +50,11 @@ int hvd_agreement_create(const struct hvd_layout *layout, int rank,
     agreement->context = context;
     agreement->rank = rank;
     agreement->last_joined = -1;
-    hvd_forecast_init(&agreement->forecast);
     status = hvd_members_init(&agreement->members, layout, rank, err);
     hvd_tallies_init(&agreement->tallies, &agreement->members);
-    if (status == 0) {
-        status = note_children(agreement) == 0
-                     ? 0
-                     : hvd_fail(err, HVD_ERR_NOMEM, "no memory for the children");
+    if (status == 0 &&
+        (note_children(agreement) != 0 || hvd_plan_add(agreement, HVD_SET_GLOBAL) != 0)) {
+        status = hvd_fail(err, HVD_ERR_NOMEM, "no memory for the children and plans");
     }
     if (status == 0 && rank == 0) {
         status = hvd_coordinator_create(&agreement->tallies, &agreement->known,
@@ -77,9 +75,8 @@ void hvd_agreement_destroy(struct hvd_agreement *agreement)
         return;
     }
     hvd_coordinator_destroy(agreement->coordinator);
+    hvd_plans_finish(agreement);
     hvd_tallies_finish(&agreement->tallies);
-    hvd_plan_free(&agreement->plan);
-    hvd_forecast_finish(&agreement->forecast);
     hvd_known_finish(&agreement->known);
     hvd_table_finish(&agreement->unknown);
     hvd_members_finish(&agreement->members);
@@ -185,17 +182,20 @@ void hvd_agreement_end_entry(struct hvd_agreement *agreement, struct hvd_entry *
     }
 }
 
-/* Whether this rank has a tensor of the process set under way that entry is to remove. */
+/* Whether this rank has a tensor of the process set under way that entry is to remove, or runs a
+ * batch of it: one that is void has no tensor. */
 static bool is_in_use(const struct hvd_agreement *agreement,
                       const struct hvd_entry *removal)
 {
+    const struct hvd_plan *plan = hvd_plan_of(agreement, removal->proposal.root);
+
     for (const struct hvd_entry *entry = agreement->oldest; entry != NULL;
          entry = entry->newer) {
         if (entry->proposal.set == removal->proposal.root) {
             return true;
         }
     }
-    return false;
+    return plan != NULL && plan->running > 0;
 }
 
 /* Removing a set is reported when this rank has done with it, so that no batch of it is left on
@@ -258,11 +258,12 @@ void hvd_agreement_end_join(struct hvd_agreement *agreement)
 static int submit_join(struct hvd_agreement *agreement, struct hvd_entry *entry,
                        int64_t now_ns)
 {
+    struct hvd_plan *plan = hvd_plan_of(agreement, HVD_SET_GLOBAL);
+
     agreement->join = entry;
-    if (agreement->plan
-            .is_active) { /* first the tensors that it has are to be reported */
+    if (plan->is_active) { /* first the tensors that it has are to be reported */
         agreement->is_join_deferred = true;
-        return hvd_plan_ask_break(agreement, false);
+        return hvd_plan_ask_break(agreement, plan, false);
     }
     return hvd_agreement_note_join(agreement, agreement->rank, now_ns);
 }
@@ -359,13 +360,6 @@ static bool is_answer_due(const struct hvd_agreement *agreement, bool is_waited,
             hvd_coordinator_bytes(agreement->coordinator) >= fusion->threshold);
 }
 
-static bool must_look(const struct hvd_agreement *agreement)
-{
-    const struct hvd_plan *plan = &agreement->plan;
-
-    return plan->is_active && !plan->wants_break && plan->waiting > 0;
-}
-
 int hvd_agreement_progress(struct hvd_agreement *agreement, bool is_waited,
                            int64_t now_ns, bool *moved)
 {
@@ -374,7 +368,7 @@ int hvd_agreement_progress(struct hvd_agreement *agreement, bool is_waited,
         agreement->deferred_removals > 0 ? report_removals(agreement, now_ns) : 0;
 
     status = status != 0 ? status : hvd_agreement_pass_up(agreement, now_ns);
-    if (status == 0 && must_look(agreement) &&
+    if (status == 0 && agreement->plans.waiting > 0 &&
         now_ns - agreement->last_look_ns >= look_every_ns) {
         agreement->last_look_ns = now_ns;
         status = hvd_plan_look(agreement, now_ns);
@@ -406,7 +400,7 @@ int64_t hvd_agreement_deadline(const struct hvd_agreement *agreement, bool is_wa
         deadline = hvd_coordinator_oldest(agreement->coordinator) +
                    agreement->settings.fusion.cycle_ns;
     }
-    if (must_look(agreement)) {
+    if (agreement->plans.waiting > 0) {
         deadline =
             earlier(deadline, now_ns + (is_waited ? look_every_ns : look_alone_every_ns));
     }
@@ -421,11 +415,18 @@ int64_t hvd_agreement_deadline(const struct hvd_agreement *agreement, bool is_wa
 
 bool hvd_agreement_settle(struct hvd_agreement *agreement, int *status)
 {
+    bool is_settled = true;
+
     agreement->is_settling = true;
-    if (agreement->plan.is_active && !agreement->plan.is_breaking) {
-        *status = hvd_plan_put_break(agreement);
+    for (int set = 0; set < agreement->plans.count && *status == 0; set++) {
+        struct hvd_plan *plan = hvd_plan_of(agreement, set);
+
+        if (plan != NULL && plan->is_active) {
+            is_settled = false;
+            *status = hvd_plan_put_break(agreement, plan);
+        }
     }
-    return !agreement->plan.is_active;
+    return is_settled;
 }
 
 const struct hvd_members *hvd_agreement_members(const struct hvd_agreement *agreement)

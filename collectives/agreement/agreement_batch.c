@@ -171,29 +171,33 @@ static bool can_be_planned(const struct reading *reading)
            (kind == HVD_KIND_ALLREDUCE || kind == HVD_KIND_ADASUM);
 }
 
-bool hvd_agreement_may_plan(const struct hvd_agreement *agreement)
+bool hvd_agreement_may_plan(const struct hvd_agreement *agreement,
+                            const struct hvd_plan *plan)
 {
-    return agreement->settings.may_plan && !agreement->is_settling &&
-           !agreement->plan.is_active && agreement->members.joined == 0;
+    return agreement->settings.may_plan && !agreement->is_settling && !plan->is_active &&
+           (plan->set != HVD_SET_GLOBAL || agreement->members.joined == 0);
 }
 
 static int forecast(struct hvd_agreement *agreement, const struct reading *reading,
                     int64_t now_ns)
 {
+    struct hvd_plan *plan = hvd_plan_of(agreement, reading->header.set);
     const struct hvd_forecast_batch noted = {
-        .lane = reading->header.lane,
+        .lane = reading->bytes >= HVD_BULK_BYTES ? HVD_LANE_BULK : HVD_LANE_QUICK,
         .bytes = reading->bytes,
         .decided_ns = now_ns,
-        .overlaps = agreement->running > 0,
+        .overlaps = plan->running > 0,
     };
 
-    if (agreement->plan.is_active && reading->header.set == HVD_SET_GLOBAL) {
-        return hvd_plan_note_others(agreement, (size_t)reading->count);
+    if (plan->is_active) {
+        return hvd_plan_note_others(agreement, plan, (size_t)reading->count);
     }
-    return hvd_agreement_may_plan(agreement) && can_be_planned(reading)
-               ? hvd_forecast_note(&agreement->forecast, reading->known,
-                                   (size_t)reading->count, &noted)
-               : 0;
+    if (!hvd_agreement_may_plan(agreement, plan)) {
+        return 0;
+    }
+    return can_be_planned(reading) ? hvd_plan_note(agreement, plan, reading->known,
+                                                   (size_t)reading->count, &noted)
+                                   : 0;
 }
 
 static bool has_part(const struct hvd_agreement *agreement, int set)
@@ -234,7 +238,8 @@ int hvd_agreement_take_batch(struct hvd_agreement *agreement, struct hvd_reader 
     status = status != 0 ? status : begin_reading(agreement, &reading);
     status = status != 0 ? status : read_tensors(agreement, &reading, reader);
     status = status != 0 ? status : read_rows(&reading, reader);
-    if (status == 0 && reading.known != NULL) {
+    if (status == 0 && reading.known != NULL &&
+        hvd_plan_of(agreement, reading.header.set) != NULL) {
         status = forecast(agreement, &reading, now_ns);
     }
     free(reading.known);
@@ -258,14 +263,4 @@ void hvd_agreement_end_batch(struct hvd_agreement *agreement, struct hvd_batch *
         }
     }
     hvd_batch_destroy(batch);
-}
-
-int hvd_agreement_finish(struct hvd_agreement *agreement, struct hvd_batch *batch)
-{
-    if (batch->number != 0) {
-        return hvd_plan_finish(agreement, batch);
-    }
-    agreement->running -= batch->header.set == HVD_SET_GLOBAL ? 1 : 0;
-    hvd_agreement_end_batch(agreement, batch);
-    return 0;
 }

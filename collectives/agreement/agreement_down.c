@@ -60,8 +60,9 @@ static int add_set(struct hvd_agreement *agreement, struct hvd_entry *entry)
         return 0;
     }
     set = hvd_members_add(&agreement->members, ranks, count);
-    status =
-        set < 0 ? set : agreement->ops->add_set(agreement->context, set, ranks, count);
+    status = set < 0 ? set : hvd_plan_add(agreement, set);
+    status = status != 0 ? status
+                         : agreement->ops->add_set(agreement->context, set, ranks, count);
     free(ranks);
     if (status == 0) {
         end_with_value(agreement, entry, set);
@@ -80,6 +81,7 @@ static void remove_set(struct hvd_agreement *agreement, struct hvd_entry *entry)
                                 "There is no such process set to remove.");
         return;
     }
+    hvd_plan_remove(agreement, set);
     hvd_members_remove(&agreement->members, set);
     agreement->ops->remove_set(agreement->context, set);
     end_with_value(agreement, entry, set);
@@ -98,8 +100,7 @@ int hvd_agreement_carry_out(struct hvd_agreement *agreement, struct hvd_batch *b
         remove_set(agreement, entry);
         return 0;
     default:
-        agreement->running += batch->header.set == HVD_SET_GLOBAL ? 1 : 0;
-        agreement->ops->run(agreement->context, batch);
+        hvd_plan_run(agreement, batch);
         return 0;
     }
 }
@@ -107,6 +108,7 @@ int hvd_agreement_carry_out(struct hvd_agreement *agreement, struct hvd_batch *b
 static int take_eviction(struct hvd_agreement *agreement, uint64_t id)
 {
     struct hvd_known *known = hvd_known_by_id(&agreement->known, id);
+    struct hvd_plan *plan;
 
     if (known == NULL || known->is_evicted) {
         return HVD_ERR_NET;
@@ -115,8 +117,9 @@ static int take_eviction(struct hvd_agreement *agreement, uint64_t id)
         return HVD_ERR_NOMEM;
     }
     hvd_known_evict(&agreement->known, known, agreement->position);
-    if (known->noted_at > agreement->forecast.first_note) { /* rank 0 remembers it */
-        hvd_forecast_restart(&agreement->forecast);
+    plan = hvd_plan_of(agreement, known->key.set); /* NULL: removed with its tensors */
+    if (plan != NULL && known->noted_at > plan->forecast.first_note) { /* on rank 0 */
+        hvd_forecast_restart(&plan->forecast);
     }
     return 0;
 }
@@ -128,8 +131,8 @@ static int take_settings(struct hvd_agreement *agreement, struct hvd_reader *rea
     return reader->failed ? HVD_ERR_NET : 0;
 }
 
-static int take_decision(struct hvd_agreement *agreement, struct hvd_reader *reader,
-                         int64_t now_ns)
+static int take_decision(struct hvd_agreement *agreement, int set,
+                         struct hvd_reader *reader, int64_t now_ns)
 {
     struct hvd_record record;
 
@@ -142,11 +145,11 @@ static int take_decision(struct hvd_agreement *agreement, struct hvd_reader *rea
     case HVD_DECISION_EVICT:
         return take_eviction(agreement, record.id);
     case HVD_DECISION_PLAN:
-        return hvd_plan_begin(agreement, reader, &record);
+        return hvd_plan_begin(agreement, set, reader, &record);
     case HVD_DECISION_BREAK:
-        return hvd_plan_freeze(agreement);
+        return hvd_plan_freeze(agreement, set, record.id);
     case HVD_DECISION_RESUME:
-        return hvd_plan_resume(agreement, reader, now_ns);
+        return hvd_plan_resume(agreement, set, &record, reader, now_ns);
     case HVD_DECISION_ASK:
         return hvd_stall_answer(agreement, record.id, now_ns);
     case HVD_DECISION_SETTINGS:
@@ -156,13 +159,13 @@ static int take_decision(struct hvd_agreement *agreement, struct hvd_reader *rea
     }
 }
 
-int hvd_agreement_take_decisions(struct hvd_agreement *agreement,
+int hvd_agreement_take_decisions(struct hvd_agreement *agreement, int set,
                                  struct hvd_reader *reader, int64_t now_ns)
 {
     int status = 0;
 
     while (status == 0 && reader->bytes > 0) {
-        status = take_decision(agreement, reader, now_ns);
+        status = take_decision(agreement, set, reader, now_ns);
     }
     return status;
 }
@@ -192,9 +195,9 @@ int hvd_agreement_from_above(struct hvd_agreement *agreement, const void *payloa
 
 int hvd_agreement_decide(struct hvd_agreement *agreement, int64_t now_ns)
 {
-    agreement->has_more =
-        !hvd_coordinator_answer(agreement->coordinator, agreement->plan.is_active, now_ns,
-                                &agreement->down, &agreement->set_down);
+    agreement->has_more = !hvd_coordinator_answer(
+        agreement->coordinator, hvd_plan_of(agreement, HVD_SET_GLOBAL)->is_active, now_ns,
+        &agreement->down, &agreement->set_down);
     return 0;
 }
 
@@ -205,7 +208,7 @@ static int put_join_end(struct hvd_agreement *agreement, int64_t now_ns)
         .kind = HVD_KIND_JOIN, .text = "", .value = agreement->last_joined};
 
     if (agreement->members.joined < agreement->members.layout->size ||
-        agreement->plan.is_active) {
+        hvd_plan_of(agreement, HVD_SET_GLOBAL)->is_active) {
         return 0;
     }
     hvd_agreement_decide(agreement, now_ns);
@@ -215,16 +218,14 @@ static int put_join_end(struct hvd_agreement *agreement, int64_t now_ns)
     return 0;
 }
 
-/* What comes of the decisions that have been sent: the rest of them, or a plan. */
+/* What comes of the decisions that have been sent: the rest of them, or plans. */
 static int put_next(struct hvd_agreement *agreement, int64_t now_ns)
 {
     if (agreement->has_more) {
         hvd_agreement_decide(agreement, now_ns);
         return put_join_end(agreement, now_ns);
     }
-    return hvd_agreement_may_plan(agreement) && hvd_forecast_is_due(&agreement->forecast)
-               ? hvd_plan_put(agreement)
-               : 0;
+    return hvd_plan_put_due(agreement);
 }
 
 /* Decisions may lead to further ones: until there are none. */
@@ -249,8 +250,14 @@ int hvd_agreement_send_decisions(struct hvd_agreement *agreement, int64_t now_ns
 int hvd_agreement_tune(struct hvd_agreement *agreement, int64_t threshold,
                        int64_t cycle_ns)
 {
-    hvd_plan_put_break(agreement); /* it was made with the old settings */
-    hvd_forecast_restart(&agreement->forecast);
+    for (int set = 0; set < agreement->plans.count; set++) {
+        struct hvd_plan *plan = hvd_plan_of(agreement, set);
+
+        if (plan != NULL) {
+            hvd_plan_put_break(agreement, plan); /* it was made with the old settings */
+            hvd_forecast_restart(&plan->forecast);
+        }
+    }
     hvd_put_record(&agreement->down, HVD_DECISION_SETTINGS, 1, 0);
     hvd_put_int(&agreement->down, threshold);
     hvd_put_int(&agreement->down, cycle_ns);

@@ -152,12 +152,14 @@ int hvd_agreement_take_message(struct hvd_agreement *agreement, const void *payl
 
     if (status == 0) {
         agreement->position = parts.position;
-        status = hvd_agreement_take_decisions(agreement, &parts.global, now_ns);
+        status = hvd_agreement_take_decisions(agreement, HVD_SET_GLOBAL, &parts.global,
+                                              now_ns);
     }
     while (status == 0 && parts.sets.bytes > 0) {
         status = take_part(&parts.sets, &set, &part);
-        status =
-            status != 0 ? status : hvd_agreement_take_decisions(agreement, &part, now_ns);
+        status = status != 0
+                     ? status
+                     : hvd_agreement_take_decisions(agreement, set, &part, now_ns);
     }
     hvd_known_forget(&agreement->known,
                      agreement->members.branches == 1 ? agreement->position : 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The plan: batches that repeat, which every rank starts without asking.
+/* Plans: batches that repeat, which every rank starts without asking. Each process set has its own.
  *
  * Rank 0 has seen the same tensors again and again (forecast.h) and announces their batches. From
  * there on each lane runs its batches in turn, for ever: a rank starts one as soon as it has all
@@ -20,11 +20,14 @@
  * (Simpler than to undo what is already in shared memory and on the wire; it is rare.)
  *
  * On the wire: PLAN (count: batches, id: plan): each batch's lane, number of tensors, ids.
- * FROZEN, RESUME (id: plan): least and most per lane. */
+ * BREAK (id: plan), up: then the set. FROZEN (id: plan): the set, then least and most per lane.
+ * RESUME (id: plan): least and most per lane. */
 #ifndef HVD_AGREEMENT_PLAN_H
 #define HVD_AGREEMENT_PLAN_H
 
 #include "collectives/agreement/agreement.h"
+#include "collectives/agreement/forecast.h"
+#include "collectives/agreement/tally.h"
 
 enum {
     HVD_PLAN_LANES = 2 /* QUICK and BULK */
@@ -51,7 +54,11 @@ struct hvd_plan_lane {
 };
 
 struct hvd_plan {
-    uint64_t epoch; /* counts plans; 0: there was none */
+    int set;
+    bool is_member; /* this rank starts its batches; else it may have members below it */
+    int answers; /* FROZEN awaited: of this rank and of the children whose branches have members */
+    int running; /* batches of the set, planned or not, that have not ended here */
+    uint64_t epoch; /* counts plans of all sets; 0: there was none */
     uint64_t begun_at; /* decision messages seen then */
     bool is_active; /* from PLAN to RESUME */
     bool is_frozen; /* from BREAK to RESUME */
@@ -59,16 +66,32 @@ struct hvd_plan {
     size_t waiting; /* tensors that this rank has submitted for batches not started yet */
     struct hvd_plan_batch *batches; /* [count] */
     size_t count;
+    size_t tensors; /* of all batches */
     struct hvd_plan_lane lanes[HVD_PLAN_LANES];
-    /* While frozen: branches that have answered, and what they said. */
-    int frozen_branches;
+    /* While frozen: how many have answered, and what they said. */
+    int answered;
     uint64_t least[HVD_PLAN_LANES];
     uint64_t most[HVD_PLAN_LANES];
     /* Rank 0 */
+    struct hvd_forecast forecast;
     bool is_breaking;
-    size_t tensors;
     size_t
         others; /* tensors that were agreed upon since a planned batch last started here */
+    struct hvd_tally
+        *held; /* of a further set: ready, to be decided when the plan has ended */
+    struct hvd_tally **held_end;
+    bool is_noted; /* in the list of those whose forecast has seen more */
+    struct hvd_plan *next_noted;
+};
+
+struct hvd_plans {
+    struct hvd_plan **of_set; /* [count] by set; NULL: there is no such set */
+    int count;
+    size_t waiting; /* the same of all */
+    /* Rank 0 */
+    uint64_t announced;
+    size_t set_tensors; /* in the plans of further sets */
+    struct hvd_plan *noted;
 };
 
 #endif

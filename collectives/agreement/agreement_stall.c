@@ -2,7 +2,7 @@
 /* Ranks that wait too long: who lacks what.
  *
  *   any rank   STALL up, when a tensor of its own has been under way for the warning time
- *   rank 0     ASK down (after the end of a plan, so that what is in limbo is reported)
+ *   rank 0     ASK down (the plan of the global set ends)
  *   all        HELD up, merged on the way: every tensor under way, for how long, on which ranks
  *   rank 0     a tensor that somebody has held too long lacks the ranks of its set that do not
  *              hold it: one warning for all; past the shutdown time, the job ends */
@@ -51,15 +51,16 @@ int hvd_stall_look(struct hvd_agreement *agreement, int64_t now_ns)
 int hvd_stall_put_ask(struct hvd_agreement *agreement, int64_t now_ns)
 {
     struct hvd_stall *stall = &agreement->stall;
+    struct hvd_plan *plan = hvd_plan_of(agreement, HVD_SET_GLOBAL);
 
     if (stall->is_asking || now_ns < stall->next_ask_ns) {
         return 0;
     }
     stall->is_asking = true;
     stall->next_ask_ns = now_ns + agreement->settings.stall_warning_ns / 2;
-    if (agreement->plan.is_active) {
-        hvd_forecast_was_wrong(&agreement->forecast);
-        hvd_plan_put_break(agreement);
+    if (plan->is_active) {
+        hvd_forecast_was_wrong(&plan->forecast);
+        hvd_plan_put_break(agreement, plan);
     }
     hvd_put_record(&agreement->down, HVD_DECISION_ASK, 1, (uint64_t)++stall->asked);
     return agreement->down.failed ? HVD_ERR_NOMEM : 0;

@@ -9,7 +9,6 @@
 #define HVD_AGREEMENT_STATE_H
 
 #include "collectives/agreement/agreement_plan.h"
-#include "collectives/agreement/forecast.h"
 #include "collectives/agreement/stalled.h"
 
 /* Rank 0's questions about who holds what. */
@@ -50,7 +49,7 @@ struct hvd_agreement {
     int removals; /* of process sets, by this rank, under way */
     int deferred_removals; /* of them those that wait until this rank has done with the set */
 
-    struct hvd_plan plan;
+    struct hvd_plans plans;
     struct hvd_stall stall;
     int64_t last_look_ns; /* for tensors that wait in vain */
     struct hvd_agreement_counts counts;
@@ -59,8 +58,6 @@ struct hvd_agreement {
     struct hvd_coordinator *coordinator;
     struct hvd_writer down; /* decisions to send to all */
     struct hvd_writer set_down; /* and to the ranks of further sets */
-    struct hvd_forecast forecast;
-    int running; /* batches of the global set that have not ended here */
     int last_joined;
     bool is_settling; /* no plan any more */
     bool has_more; /* decisions, for the next message */
@@ -104,8 +101,9 @@ int hvd_agreement_note_join(struct hvd_agreement *agreement, int rank, int64_t n
 /* --- agreement_batch.c --- */
 int hvd_agreement_take_batch(struct hvd_agreement *agreement, struct hvd_reader *reader,
                              const struct hvd_record *record, int64_t now_ns);
-/* Rank 0: a plan would be of use now. */
-bool hvd_agreement_may_plan(const struct hvd_agreement *agreement);
+/* Rank 0: a plan of this set would be of use now. */
+bool hvd_agreement_may_plan(const struct hvd_agreement *agreement,
+                            const struct hvd_plan *plan);
 
 /* --- agreement_down.c --- */
 /* Runs a batch, or does what it stands for. Takes it over. */
@@ -115,8 +113,8 @@ int hvd_agreement_take_join_end(struct hvd_agreement *agreement,
 int hvd_agreement_decide(struct hvd_agreement *agreement, int64_t now_ns); /* rank 0 */
 int hvd_agreement_send_decisions(struct hvd_agreement *agreement, int64_t now_ns);
 
-/* Carries out what one part of a message says. */
-int hvd_agreement_take_decisions(struct hvd_agreement *agreement,
+/* Carries out what one part of a message says, which is about this set. */
+int hvd_agreement_take_decisions(struct hvd_agreement *agreement, int set,
                                  struct hvd_reader *reader, int64_t now_ns);
 
 /* --- agreement_pass.c --- */
@@ -130,36 +128,59 @@ bool hvd_agreement_has_decided(const struct hvd_agreement *agreement);
 int hvd_agreement_make_message(struct hvd_agreement *agreement, struct hvd_writer *out);
 
 /* --- agreement_plan.c --- */
-int hvd_plan_put(struct hvd_agreement *agreement); /* rank 0: announce the forecast */
-int hvd_plan_begin(struct hvd_agreement *agreement, struct hvd_reader *reader,
+/* What this rank knows about the plans of a set, from when it is added to when it is removed. */
+int hvd_plan_add(struct hvd_agreement *agreement, int set);
+void hvd_plan_remove(struct hvd_agreement *agreement, int set);
+void hvd_plans_finish(struct hvd_agreement *agreement);
+struct hvd_plan *hvd_plan_of(const struct hvd_agreement *agreement,
+                             int set); /* or NULL */
+/* Gives a batch of the set, planned or not, to those who run it. */
+void hvd_plan_run(struct hvd_agreement *agreement, struct hvd_batch *batch);
+/* Forgets what is planned. */
+void hvd_plan_end(struct hvd_agreement *agreement, struct hvd_plan *plan);
+/* Rank 0: the forecast has seen another batch. */
+int hvd_plan_note(struct hvd_agreement *agreement, struct hvd_plan *plan,
+                  struct hvd_known *const *tensors, size_t count,
+                  const struct hvd_forecast_batch *batch);
+/* Rank 0: announces what can be foretold now. */
+int hvd_plan_put_due(struct hvd_agreement *agreement);
+int hvd_plan_begin(struct hvd_agreement *agreement, int set, struct hvd_reader *reader,
                    const struct hvd_record *record);
 /* An entry of a planned tensor has been submitted. */
 int hvd_plan_submit(struct hvd_agreement *agreement, struct hvd_entry *entry,
                     struct hvd_known *known);
-int hvd_plan_start(struct hvd_agreement *agreement, int lane);
-int hvd_plan_finish(struct hvd_agreement *agreement, struct hvd_batch *batch);
 /* Whether a tensor so described can take the place that is planned for it. */
 bool hvd_plan_fits(struct hvd_known *known, const struct hvd_proposal *proposal);
 /* Rank 0: so many tensors of the global set have been agreed upon beside the plan. */
-int hvd_plan_note_others(struct hvd_agreement *agreement, size_t tensors);
-void hvd_plan_free(struct hvd_plan *plan);
+int hvd_plan_note_others(struct hvd_agreement *agreement, struct hvd_plan *plan,
+                         size_t tensors);
+/* Rank 0: all have this tensor. Takes the tally over. */
+int hvd_plan_admit(struct hvd_agreement *agreement, struct hvd_tally *tally,
+                   int64_t now_ns);
+int hvd_plan_release_held(struct hvd_agreement *agreement, struct hvd_plan *plan,
+                          int64_t now_ns);
 /* The batch of this rank's tensors, or of stand-ins. */
-struct hvd_batch *hvd_plan_make_batch(const struct hvd_plan_batch *planned, bool is_void);
+struct hvd_batch *hvd_plan_make_batch(const struct hvd_plan *plan,
+                                      const struct hvd_plan_batch *planned, bool is_void);
 
 /* --- agreement_break.c --- */
 /* Asks rank 0 to end the plan. was_wrong: it did not foretell what happens. */
-int hvd_plan_ask_break(struct hvd_agreement *agreement, bool was_wrong);
-int hvd_plan_take_break(struct hvd_agreement *agreement, uint64_t epoch, bool was_wrong);
-int hvd_plan_put_break(struct hvd_agreement *agreement); /* rank 0 */
-int hvd_plan_freeze(struct hvd_agreement *agreement);
-int hvd_plan_frozen(struct hvd_agreement *agreement, const uint64_t *least,
-                    const uint64_t *most);
-int hvd_plan_resume(struct hvd_agreement *agreement, struct hvd_reader *reader,
+int hvd_plan_ask_break(struct hvd_agreement *agreement, struct hvd_plan *plan,
+                       bool was_wrong);
+int hvd_plan_put_break(struct hvd_agreement *agreement,
+                       struct hvd_plan *plan); /* rank 0 */
+/* Reports of a branch. */
+int hvd_plan_take_break(struct hvd_agreement *agreement, const struct hvd_record *record,
+                        struct hvd_reader *reader);
+int hvd_plan_take_frozen(struct hvd_agreement *agreement, const struct hvd_record *record,
+                         struct hvd_reader *reader);
+int hvd_plan_freeze(struct hvd_agreement *agreement, int set, uint64_t epoch);
+int hvd_plan_resume(struct hvd_agreement *agreement, int set,
+                    const struct hvd_record *record, struct hvd_reader *reader,
                     int64_t now_ns);
-/* Breaks the plan when this rank has waited too long for a planned tensor whose batch lacks others;
- * sooner when a thread asks for the tensor. */
+/* Breaks plans for whose batches, which lack others, this rank has waited too long; sooner when a
+ * thread asks for the tensor. */
 int hvd_plan_look(struct hvd_agreement *agreement, int64_t now_ns);
-int hvd_take_lanes(struct hvd_reader *reader, uint64_t *least, uint64_t *most);
 
 /* --- agreement_stall.c --- */
 /* What this rank waits for longest, joins apart: ranks may have much more data than others. NULL:

@@ -103,7 +103,7 @@ int hvd_agreement_pass_up(struct hvd_agreement *agreement, int64_t now_ns)
                 status = hvd_agreement_flush(agreement, &moved);
             }
         } else { /* which takes the tally over */
-            status = hvd_coordinator_add(agreement->coordinator, tally, now_ns);
+            status = hvd_plan_admit(agreement, tally, now_ns);
         }
     }
     return status;
@@ -206,15 +206,6 @@ int hvd_agreement_note_join(struct hvd_agreement *agreement, int rank, int64_t n
     return status;
 }
 
-static int take_frozen(struct hvd_agreement *agreement, struct hvd_reader *reader)
-{
-    uint64_t least[HVD_PLAN_LANES], most[HVD_PLAN_LANES];
-
-    return hvd_take_lanes(reader, least, most) != 0
-               ? HVD_ERR_NET
-               : hvd_plan_frozen(agreement, least, most);
-}
-
 static int take_report(struct hvd_agreement *agreement, int branch,
                        struct hvd_reader *reader, uint64_t position, int64_t now_ns)
 {
@@ -230,13 +221,14 @@ static int take_report(struct hvd_agreement *agreement, int branch,
     case HVD_REPORT_TENSOR:
         return take_tensor(agreement, branch, reader, record, position, now_ns);
     case HVD_REPORT_JOIN:
-        return position < agreement->plan.begun_at /* it comes again: agreement_plan.c */
+        return position < hvd_plan_of(agreement, HVD_SET_GLOBAL)
+                              ->begun_at /* it comes again: agreement_plan.c */
                    ? 0
                    : hvd_agreement_note_join(agreement, (int)record.id, now_ns);
     case HVD_REPORT_BREAK:
-        return hvd_plan_take_break(agreement, record.id, record.count != 0);
+        return hvd_plan_take_break(agreement, &record, reader);
     case HVD_REPORT_FROZEN:
-        return take_frozen(agreement, reader);
+        return hvd_plan_take_frozen(agreement, &record, reader);
     case HVD_REPORT_STALL:
         if (hvd_agreement_is_root(agreement)) {
             return hvd_stall_put_ask(agreement, now_ns);

@@ -182,6 +182,16 @@ int64_t hvd_coordinator_bytes(const struct hvd_coordinator *coordinator)
     return coordinator->bytes;
 }
 
+bool hvd_coordinator_has(const struct hvd_coordinator *coordinator, int set)
+{
+    const struct hvd_ready *ready = coordinator->ready;
+
+    while (ready != NULL && ready->tally->key.set != set) {
+        ready = ready->next;
+    }
+    return ready != NULL;
+}
+
 static void forget(struct hvd_coordinator *coordinator, struct hvd_ready *ready)
 {
     coordinator->bytes -= ready->bytes;

@@ -52,6 +52,9 @@ bool hvd_coordinator_answer(struct hvd_coordinator *coordinator, bool only_spare
                             int64_t now_ns, struct hvd_writer *writer,
                             struct hvd_writer *set_writer);
 
+/* Whether a tensor of this set is ready and not decided upon. */
+bool hvd_coordinator_has(const struct hvd_coordinator *coordinator, int set);
+
 /* Gives tensors back that were ready but are part of a plan now, as whatever they were described. */
 void hvd_coordinator_drop_planned(struct hvd_coordinator *coordinator);
 
