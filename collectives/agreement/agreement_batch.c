@@ -166,8 +166,9 @@ static bool can_be_planned(const struct reading *reading)
             return false;
         }
     }
-    return reading->header.set == HVD_SET_GLOBAL && reading->header.status == 0 &&
-           reading->bytes > 0 && reading->header.lane != HVD_LANE_SPARE &&
+    return reading->header.status == 0 && reading->bytes > 0 &&
+           (reading->header.set != HVD_SET_GLOBAL ||
+            reading->header.lane != HVD_LANE_SPARE) &&
            (kind == HVD_KIND_ALLREDUCE || kind == HVD_KIND_ADASUM);
 }
 
@@ -195,9 +196,14 @@ static int forecast(struct hvd_agreement *agreement, const struct reading *readi
     if (!hvd_agreement_may_plan(agreement, plan)) {
         return 0;
     }
-    return can_be_planned(reading) ? hvd_plan_note(agreement, plan, reading->known,
-                                                   (size_t)reading->count, &noted)
-                                   : 0;
+    if (can_be_planned(reading)) {
+        return hvd_plan_note(agreement, plan, reading->known, (size_t)reading->count,
+                             &noted);
+    }
+    if (plan->set != HVD_SET_GLOBAL) { /* it would end the plan: agreement_plan.h */
+        hvd_forecast_restart(&plan->forecast);
+    }
+    return 0;
 }
 
 static bool has_part(const struct hvd_agreement *agreement, int set)

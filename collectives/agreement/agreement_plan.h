@@ -19,6 +19,35 @@
  * start it with zeros, so that it runs out of the lane; its tensors are reported like all others.
  * (Simpler than to undo what is already in shared memory and on the wire; it is rare.)
  *
+ * A further set
+ *   "All ranks" are its members; the nodes of the tree between them and rank 0 pass FROZEN on,
+ *   and start nothing. Decisions travel in the part of the set (agreement_pass.c), so that a plan
+ *   that breaks disturbs no other set: their plans, lanes and pauses are their own.
+ *
+ *   It has one team where the global set has three, and its batches must come in one order on all
+ *   members. So its plan has one lane, and nothing else is decided about the set while the plan is
+ *   in force: rank 0 keeps what gets ready, ends the plan, and decides after RESUME. By then
+ *   every member has given its team all planned batches up to the most, and no further ones. What was
+ *   decided before PLAN came before the first of them, and rank 0 announces no plan while a
+ *   tensor of the set is ready and not decided. A set that also does what cannot be planned would
+ *   break its plan in each step: rank 0 starts its forecast over at each such batch.
+ *
+ *   Joins concern the global set alone; so does the SPARE lane.
+ *
+ *   The plan ends with the set. A member asks for the removal when it has no tensor of the set
+ *   under way and its team no batch, void ones among them. When all have, no member has started a
+ *   batch that another has not, for it would still run; so each drops the plan where it stands.
+ *   BREAK, FROZEN and RESUME of it may still be on the way: plans are numbered across all sets,
+ *   and a number that is not that of the set's plan is ignored. The set's number may be another
+ *   set's by then.
+ *
+ *   ASK ends the plan of the global set only. What waits for any plan is in its rank's list of
+ *   entries, which the answer is made of.
+ *
+ *   Tensors that are planned are not evicted, and rank 0, which need not be a member, does not see
+ *   whether a set still uses its plan. So all plans of further sets together may have half as many
+ *   tensors as can be known.
+ *
  * On the wire: PLAN (count: batches, id: plan): each batch's lane, number of tensors, ids.
  * BREAK (id: plan), up: then the set. FROZEN (id: plan): the set, then least and most per lane.
  * RESUME (id: plan): least and most per lane. */

@@ -96,10 +96,12 @@ static void test_others(unsigned seed)
         .kind = HVD_KIND_SET_ADD, .name = "hvd.set.0", .note = "0,1,2,3"};
     const struct hvd_proposal *only = &add;
     struct hvd_request *requests[8];
+    struct hvd_agreement_settings settings = sim_settings();
     uint64_t before[8], members = 0, others = 0;
     struct sim sim;
 
-    sim_init(&sim, nodes, NULL, seed);
+    settings.may_plan = false;
+    sim_init(&sim, nodes, &settings, seed);
     for (int r = 0; r < 8; r++) {
         requests[r] = sim_submit(&sim, r, &only, 1);
     }

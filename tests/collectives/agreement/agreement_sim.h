@@ -77,7 +77,10 @@ struct sim {
     int64_t moves;
     size_t most_bytes; /* of a message so far */
     int slow_rank; /* does little while others have something to do; may be none */
+    bool holds_batches; /* none starts or ends */
     bool is_leaving; /* rank 0 is to end the job */
+    int64_t planned_in_sets; /* batches of further sets, on all ranks */
+    int64_t void_in_sets; /* of them those that stood in */
 };
 
 /* nodes: ranks per node, ended by 0. Settings: the defaults of Horovod if NULL. */

@@ -132,6 +132,10 @@ static void run(void *context, struct hvd_batch *batch)
     struct sim_batch *added = calloc(1, sizeof(*added));
     struct sim_batch **end = &rank->batches;
 
+    if (batch->header.set != HVD_SET_GLOBAL && batch->number != 0) {
+        rank->sim->planned_in_sets++;
+        rank->sim->void_in_sets += batch->entries[0]->is_void ? 1 : 0;
+    }
     added->batch = batch;
     added->team = batch->header.set == HVD_SET_GLOBAL ? (int)batch->header.lane
                                                       : rank->teams[batch->header.set];
@@ -257,7 +261,9 @@ static bool is_paused(const struct sim_rank *rank, const struct sim_batch *at)
 
 bool sim_run_something(struct sim_rank *rank)
 {
-    for (struct sim_batch **link = &rank->batches; *link != NULL; link = &(*link)->next) {
+    struct sim_batch **link = &rank->batches;
+
+    for (; *link != NULL && !rank->sim->holds_batches; link = &(*link)->next) {
         struct sim_batch *at = *link;
         bool is_first = true;
 

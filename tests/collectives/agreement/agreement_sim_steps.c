@@ -2,6 +2,7 @@
 /* A job of agreements in one process: what can happen, and in which order. */
 #include <stdlib.h>
 
+#include "collectives/agreement/agreement_state.h"
 #include "tests/collectives/agreement/agreement_sim_check.h"
 #include "tests/collectives/agreement/agreement_sim_internal.h"
 
@@ -83,10 +84,12 @@ static bool progress(struct sim_rank *rank)
     }
     sim_check_status(rank, hvd_agreement_progress(rank->agreement, rank->is_waited,
                                                   rank->sim->now_ns, &moved));
-    if (rank->sim->is_leaving && rank->parent == NULL &&
-        hvd_agreement_settle(rank->agreement, &status)) {
-        leave(rank);
-        moved = true;
+    if (rank->sim->is_leaving && rank->parent == NULL) {
+        if (hvd_agreement_settle(rank->agreement, &status)) {
+            leave(rank);
+            moved = true;
+        }
+        moved |= hvd_agreement_has_decided(rank->agreement); /* to send it next time */
     }
     sim_check_status(rank, status);
     rank->is_asleep = !moved;

@@ -142,38 +142,55 @@ static void test_joined(unsigned seed)
     let_go(&held, &sim);
 }
 
+static void add_set(struct sim *sim, const char *ranks)
+{
+    const struct hvd_proposal add = {
+        .kind = HVD_KIND_SET_ADD, .name = "hvd.set.0", .note = ranks};
+    const struct hvd_proposal *only = &add;
+    struct held held = {0};
+
+    for (int r = 0; r < sim->layout.size; r++) {
+        held.requests[held.count++] = sim_submit(sim, r, &only, 1);
+    }
+    pass(sim, 1);
+    for (int i = 0; i < held.count; i++) {
+        hvd_request_destroy(held.requests[i]);
+    }
+}
+
 static void test_sets(unsigned seed)
 {
     struct hvd_agreement_settings settings = patient();
-    const struct hvd_proposal add = {
-        .kind = HVD_KIND_SET_ADD, .name = "hvd.set.0", .note = "1,3"};
-    const struct hvd_proposal *only = &add;
     struct held held = {0};
     struct sim sim;
 
     sim_init(&sim, four, &settings, seed);
-    for (int r = 0; r < 4; r++) {
-        held.requests[held.count++] = sim_submit(&sim, r, &only, 1);
-    }
-    pass(&sim, 1);
+    add_set(&sim, "1,3");
     hold(&held, &sim, 1, "a", 1);
     pass(&sim, 62);
     check("ranks outside of a process set are not named", 1, "\n3: [a]");
     let_go(&held, &sim);
 }
 
-/* All ranks submit these tensors; returns when they have ended. */
-static void run_step(struct sim *sim, int tensors)
+static void hold_tensors(struct held *held, struct sim *sim, int rank, int set)
 {
+    for (int i = 0; i < 8; i++) {
+        char name[16];
+
+        snprintf(name, sizeof(name), "t%d", i);
+        hold(held, sim, rank, name, set);
+    }
+}
+
+/* The ranks of the set submit some tensors; returns when they have ended. */
+static void run_step(struct sim *sim, int set)
+{
+    const struct hvd_member_set *members =
+        hvd_members_find(hvd_agreement_members(sim->ranks[0].agreement), set);
     struct held held = {0};
 
-    for (int r = 0; r < sim->layout.size; r++) {
-        for (int i = 0; i < tensors; i++) {
-            char name[16];
-
-            snprintf(name, sizeof(name), "t%d", i);
-            hold(&held, sim, r, name, 0);
-        }
+    for (int i = 0; i < members->count; i++) {
+        hold_tensors(&held, sim, members->ranks[i], set);
     }
     while (!sim_has_ended(held.requests[held.count - 1]) && sim_step(sim, SECOND)) {
     }
@@ -191,20 +208,41 @@ static void test_planned(unsigned seed)
 
     sim_init(&sim, four, &settings, seed);
     for (int step = 0; step < 8; step++) {
-        run_step(&sim, 8);
+        run_step(&sim, HVD_SET_GLOBAL);
     }
     for (int r = 0; r < 4; r++) {
-        for (int i = 0; i < 8 && r != 2; i++) {
-            char name[16];
-
-            snprintf(name, sizeof(name), "t%d", i);
-            hold(&held, &sim, r, name, 0);
+        if (r != 2) {
+            hold_tensors(&held, &sim, r, HVD_SET_GLOBAL);
         }
     }
     pass(&sim, 62);
     tap_ok(try_counts(&sim, 0).planned > 0, "(the steps are planned)");
     check("what a plan waits for is named, six names of each rank", 1,
           "\n2: [t0, t1, t2, t3, t4, t5 ...]");
+    let_go(&held, &sim);
+}
+
+/* What waits in the plans of two sets. */
+static void test_planned_sets(unsigned seed)
+{
+    struct hvd_agreement_settings settings = patient();
+    struct held held = {0};
+    struct sim sim;
+
+    sim_init(&sim, four, &settings, seed);
+    add_set(&sim, "1,3");
+    add_set(&sim, "0,1,2");
+    for (int step = 0; step < 8; step++) {
+        run_step(&sim, 1);
+        run_step(&sim, 2);
+    }
+    tap_ok(try_counts(&sim, 0).plans == 2, "(the steps of both sets are planned)");
+    hold_tensors(&held, &sim, 1, 1);
+    hold_tensors(&held, &sim, 0, 2);
+    pass(&sim, 62);
+    check("what the plans of sets wait for is named", 1,
+          "\n1: [t0, t1, t2, t3, t4, t5 ...]\n2: [t0, t1, t2, t3, t4, t5 ...]"
+          "\n3: [t0, t1, t2, t3, t4, t5 ...]");
     let_go(&held, &sim);
 }
 
@@ -279,6 +317,7 @@ int main(void)
     test_joined(seed);
     test_sets(seed);
     test_planned(seed);
+    test_planned_sets(seed);
     test_shutdown(seed);
     test_many(seed);
     return tap_done();

@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Plans of process sets: steps that repeat cost no messages, and each set's plan is its own. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "gpu_binding/log.h"
+#include "tests/collectives/agreement/agreement_sim_check.h"
+#include "tests/collectives/agreement/agreement_try.h"
+
+enum {
+    RANKS = 8,
+    TENSORS = 3, /* of each set */
+    LEARNING = 12, /* steps, more than a plan needs to come about */
+    MOST_REQUESTS = 256,
+    LAYOUTS = 4,
+    SECOND = 1000000000
+};
+
+/* Sets with rank 0 and without it, with nodes between it and their members that are no members, with
+ * ranks on a member's node that are none. */
+static const int layouts[LAYOUTS][RANKS + 1] = {
+    {8, 0}, {4, 4, 0}, {2, 2, 2, 2, 0}, {1, 1, 1, 1, 1, 1, 1, 1, 0}};
+
+enum {
+    EARLY = 1, /* the sets' numbers */
+    MIDDLE,
+    LATE,
+    SETS
+};
+static const char *const members[SETS] = {
+    [EARLY] = "0,1,2,3", [MIDDLE] = "1,3,6", [LATE] = "5,7"};
+
+struct job {
+    struct sim sim;
+    struct hvd_request *requests[MOST_REQUESTS];
+    int count;
+};
+
+static void submit(struct job *job, int rank, const struct hvd_proposal *tensor)
+{
+    sim_wait(&job->sim, rank, true);
+    job->requests[job->count] = sim_submit(&job->sim, rank, &tensor, 1);
+    atomic_store(&job->requests[job->count++]->is_asked_for, true);
+}
+
+/* Until nothing happens for so long; then everything must have ended well. */
+static void settle_within(struct job *job, int64_t patience_ns)
+{
+    while (job->sim.fault[0] == '\0' && sim_step(&job->sim, patience_ns)) {
+    }
+    for (int i = 0; i < job->count; i++) {
+        struct hvd_request *request = job->requests[i];
+
+        if (!sim_has_ended(request) || atomic_load(&request->status) != 0) {
+            sim_fault(&job->sim, "rank %d: %s does not end well: %s",
+                      request->entries[0].proposal.rank,
+                      request->entries[0].proposal.name, request->error.text);
+        }
+        hvd_request_destroy(request);
+    }
+    job->count = 0;
+}
+
+static void settle(struct job *job)
+{
+    settle_within(job, SECOND);
+}
+
+static void on_all_ranks(struct job *job, const struct hvd_proposal *proposal)
+{
+    for (int rank = 0; rank < RANKS; rank++) {
+        submit(job, rank, proposal);
+    }
+    settle(job);
+}
+
+static void add_set(struct job *job, const char *ranks)
+{
+    const struct hvd_proposal add = {
+        .kind = HVD_KIND_SET_ADD, .name = "hvd.add", .note = ranks};
+
+    on_all_ranks(job, &add);
+}
+
+static void begin(struct job *job, const int *nodes, int capacity, unsigned seed)
+{
+    struct hvd_agreement_settings settings = sim_settings();
+
+    settings.fusion.capacity = capacity;
+    job->count = 0;
+    sim_init(&job->sim, nodes, &settings, seed);
+    for (int set = EARLY; set < SETS; set++) {
+        add_set(job, members[set]);
+    }
+}
+
+static bool is_member(const struct job *job, int set, int rank)
+{
+    const struct hvd_member_set *found =
+        hvd_members_find(hvd_agreement_members(job->sim.ranks[rank].agreement), set);
+
+    return found != NULL && found->is_member;
+}
+
+/* The members of a set submit the tensors of a step, as many elements each. */
+static void submit_step(struct job *job, int set, int64_t elements)
+{
+    for (int i = 0; i < TENSORS; i++) {
+        char name[16];
+        struct hvd_proposal tensor;
+
+        snprintf(name, sizeof(name), "t%d", i);
+        tensor = sim_allreduce(name, elements);
+        tensor.set = set;
+        for (int rank = 0; rank < RANKS; rank++) {
+            if (is_member(job, set, rank)) {
+                submit(job, rank, &tensor);
+            }
+        }
+    }
+}
+
+static void run_steps(struct job *job, int first_set, int steps)
+{
+    for (int step = 0; step < steps; step++) {
+        for (int set = first_set; set < SETS; set++) {
+            submit_step(job, set, 10);
+        }
+        settle(job);
+    }
+}
+
+static uint64_t messages(const struct job *job)
+{
+    uint64_t sum = 0;
+
+    for (int rank = 0; rank < RANKS; rank++) {
+        sum += try_counts(&job->sim, rank).received;
+    }
+    return sum;
+}
+
+/* Steps of the sets from first_set on are agreed upon without a message. */
+static bool are_silent(struct job *job, int first_set)
+{
+    uint64_t before = messages(job), planned = 0;
+
+    for (int rank = 0; rank < RANKS; rank++) {
+        planned += try_counts(&job->sim, rank).planned;
+    }
+    run_steps(job, first_set, 5);
+    for (int rank = 0; rank < RANKS; rank++) {
+        planned -= try_counts(&job->sim, rank).planned;
+    }
+    return messages(job) == before && planned != 0;
+}
+
+/* One request of this kind by all members of a set. */
+static void run_one(struct job *job, int set, enum hvd_kind kind)
+{
+    struct hvd_proposal tensor = sim_allreduce("other", 4);
+
+    tensor.set = set;
+    tensor.kind = kind;
+    tensor.root = kind == HVD_KIND_BROADCAST ? 1 : 0;
+    for (int rank = 0; rank < RANKS; rank++) {
+        if (is_member(job, set, rank)) {
+            submit(job, rank, &tensor);
+        }
+    }
+}
+
+/* --- what must be true of each layout --- */
+
+typedef bool promise_of(struct job *job);
+
+static bool steps_are_silent(struct job *job)
+{
+    uint64_t before = messages(job);
+
+    run_steps(job, EARLY, LEARNING);
+    return messages(job) > before && are_silent(job, EARLY);
+}
+
+/* The members of one set describe its tensors anew, while the others go on. */
+static bool break_is_alone(struct job *job)
+{
+    struct hvd_agreement_counts before, after;
+
+    run_steps(job, HVD_SET_GLOBAL, 2 * LEARNING);
+    before = try_counts(&job->sim, 0);
+    for (int set = HVD_SET_GLOBAL; set < SETS; set++) {
+        submit_step(job, set, set == EARLY ? 20 : 10);
+    }
+    settle(job);
+    after = try_counts(&job->sim, 0);
+    if (after.breaks != before.breaks + 1 ||
+        after.plans != before.plans) { /* of the other sets they go on */
+        return false;
+    }
+    for (int set = HVD_SET_GLOBAL; set < SETS; set++) {
+        uint64_t sum = messages(job);
+
+        submit_step(job, set, set == EARLY ? 20 : 10);
+        settle(job);
+        if ((messages(job) == sum) != (set != EARLY)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Something else of the set waits for the end of its plan, and no longer. */
+static bool others_end_a_plan(struct job *job)
+{
+    struct hvd_agreement_counts before;
+
+    run_steps(job, EARLY, LEARNING);
+    before = try_counts(&job->sim, 0);
+    run_one(job, MIDDLE, HVD_KIND_BROADCAST);
+    submit_step(job, MIDDLE, 10);
+    settle(job);
+    if (try_counts(&job->sim, 0).breaks != before.breaks + 1) {
+        return false;
+    }
+    run_steps(job, EARLY, 2 * LEARNING);
+    return are_silent(job, EARLY);
+}
+
+/* A set that always does something else besides has no plan to break. */
+static bool mixed_set_has_no_plan(struct job *job)
+{
+    for (int step = 0; step < 2 * LEARNING; step++) {
+        run_one(job, MIDDLE, HVD_KIND_ALLGATHER);
+        submit_step(job, MIDDLE, 10);
+        settle(job);
+    }
+    return try_counts(&job->sim, 0).plans == 0;
+}
+
+/* A set is removed while its plan is in force; another gets its number and uses the same names. */
+static bool number_comes_back(struct job *job)
+{
+    static const char *const ranks[] = {"2,3,4,5,6", "0,7", "3,4"};
+
+    run_steps(job, EARLY, LEARNING);
+    for (int round = 0; round < 3; round++) {
+        const struct hvd_proposal removal = {
+            .kind = HVD_KIND_SET_REMOVE, .name = "hvd.remove", .root = MIDDLE};
+
+        submit_step(job, MIDDLE, 10);
+        on_all_ranks(job, &removal);
+        add_set(job, ranks[round]);
+        run_steps(job, EARLY, LEARNING);
+        if (!are_silent(job, EARLY)) {
+            return false;
+        }
+    }
+    return try_counts(&job->sim, 0).breaks == 0;
+}
+
+/* A tensor waits in one set's plan while another set's begins. */
+static bool plans_begin_alone(struct job *job)
+{
+    static const int ranks[] = {0, 1, 2, 3};
+    struct hvd_request *early[TENSORS * 4];
+    uint64_t breaks;
+    int count = 0;
+
+    for (int step = 0; step < LEARNING; step++) {
+        submit_step(job, EARLY, 10);
+        settle(job);
+    }
+    for (int i = 0; i < TENSORS * 4; i++) {
+        char name[16];
+        struct hvd_proposal tensor;
+
+        snprintf(name, sizeof(name), "t%d", i / 4);
+        tensor = sim_allreduce(name, 10);
+        tensor.set = EARLY;
+        submit(job, ranks[i % 4], &tensor);
+        sim_wait(&job->sim, ranks[i % 4], false);
+        atomic_store(&job->requests[--job->count]->is_asked_for, false);
+        early[count++] = job->requests[job->count];
+        for (int step = 0; i == 0 && step < LEARNING; step++) {
+            submit_step(job, MIDDLE, 10);
+            settle_within(job, 1000000);
+        }
+    }
+    breaks = try_counts(&job->sim, 0).breaks;
+    for (int i = 0; i < count; i++) {
+        job->requests[job->count++] = early[i];
+    }
+    settle(job);
+    return breaks == 0 && try_counts(&job->sim, 0).breaks == 0 &&
+           try_counts(&job->sim, 0).plans == 2;
+}
+
+/* In the last step of a set one member describes a tensor anew: the batch of the plan that others have
+ * begun is void then, and must be gone before the set is. */
+static bool void_batch_goes_first(struct job *job)
+{
+    const struct hvd_proposal removal = {
+        .kind = HVD_KIND_SET_REMOVE, .name = "hvd.remove", .root = MIDDLE};
+
+    run_steps(job, EARLY, LEARNING);
+    for (int i = 0; i < 3 * TENSORS; i++) {
+        static const int ranks[] = {1, 3, 6};
+        char name[16];
+        struct hvd_proposal tensor;
+
+        snprintf(name, sizeof(name), "t%d", i % TENSORS);
+        tensor = sim_allreduce(name, i / TENSORS == 2 ? 11 : 10);
+        tensor.set = MIDDLE;
+        submit(job, ranks[i / TENSORS], &tensor);
+        for (int j = 0; j < 20 && i / TENSORS < 2; j++) {
+            sim_step(&job->sim, 0);
+        }
+    }
+    for (int rank = 0; rank < RANKS; rank++) {
+        submit(job, rank, &removal);
+    }
+    job->sim.holds_batches = true;
+    while (job->sim.fault[0] == '\0' && sim_step(&job->sim, SECOND)) {
+    }
+    job->sim.holds_batches = false;
+    while (job->sim.fault[0] == '\0' && sim_step(&job->sim, SECOND)) {
+    }
+    for (int i = 0; i < job->count; i++) {
+        int wanted = i < 3 * TENSORS ? HVD_ERR_MISMATCH : 0;
+
+        if (atomic_load(&job->requests[i]->status) != wanted) {
+            sim_fault(&job->sim, "request %d ends otherwise", i);
+        }
+        hvd_request_destroy(job->requests[i]);
+    }
+    job->count = 0;
+    return job->sim.void_in_sets > 0;
+}
+
+/* All ranks join while sets go on by their plans. */
+static bool join_breaks_no_set(struct job *job)
+{
+    const struct hvd_proposal join = {.kind = HVD_KIND_JOIN, .name = "hvd.join"};
+    uint64_t breaks;
+
+    run_steps(job, HVD_SET_GLOBAL, LEARNING);
+    breaks = try_counts(&job->sim, 0).breaks;
+    for (int rank = 0; rank < RANKS; rank++) {
+        submit(job, rank, &join);
+    }
+    for (int set = EARLY; set < SETS; set++) {
+        submit_step(job, set, 10);
+    }
+    settle(job);
+    return try_counts(&job->sim, 0).breaks <= breaks + 1 && are_silent(job, EARLY);
+}
+
+/* Other settings end all plans, and are what the next ones are made with. */
+static bool settings_end_plans(struct job *job)
+{
+    uint64_t breaks;
+
+    run_steps(job, HVD_SET_GLOBAL, LEARNING);
+    breaks = try_counts(&job->sim, 0).breaks;
+    sim_tune(&job->sim, 0, 1000000);
+    settle(job);
+    if (try_counts(&job->sim, 0).breaks != breaks + SETS) {
+        return false;
+    }
+    run_steps(job, HVD_SET_GLOBAL, LEARNING);
+    return are_silent(job, HVD_SET_GLOBAL);
+}
+
+/* Rank 0 ends the job while one member's tensors wait in a plan, and others run. */
+static bool job_ends(struct job *job)
+{
+    struct hvd_proposal tensor = sim_allreduce("t0", 10);
+
+    run_steps(job, HVD_SET_GLOBAL, LEARNING);
+    tensor.set = LATE;
+    submit(job, 5, &tensor);
+    sim_settle(&job->sim);
+    sim_leave(&job->sim);
+    sim_settle(&job->sim);
+    sim_check_rest(&job->sim);
+    if (atomic_load(&job->requests[0]->status) != HVD_ERR_SHUTDOWN) {
+        return false;
+    }
+    hvd_request_destroy(job->requests[0]);
+    job->count = 0;
+    return job->sim.ranks[RANKS - 1].has_left;
+}
+
+static void try_all(const char *promise, promise_of *holds, int capacity, unsigned seed)
+{
+    static struct job job;
+    bool passed = true;
+
+    for (unsigned i = 0; i < LAYOUTS * 4 && passed; i++) {
+        begin(&job, layouts[i % LAYOUTS], capacity, seed + i);
+        passed = holds(&job) && job.sim.fault[0] == '\0';
+        if (!passed) {
+            tap_note("layout %u, seed %u: %s", i % LAYOUTS, seed + i, job.sim.fault);
+        }
+        sim_finish(&job.sim);
+    }
+    tap_ok(passed, "%s", promise);
+}
+
+/* Plans of sets have half of the tensors that can be known: two sets find room, the third does
+ * not. */
+static bool plans_leave_room(struct job *job)
+{
+    uint64_t before;
+
+    run_steps(job, EARLY, LEARNING);
+    before = messages(job);
+    run_steps(job, EARLY, 1);
+    return messages(job) > before && try_counts(&job->sim, 0).plans == 2;
+}
+
+int main(void)
+{
+    unsigned seed = tap_seed(11);
+
+    hvd_log_to(NULL, HVD_LOG_OFF);
+    try_all("steps of process sets that repeat cost no message at all", steps_are_silent,
+            1024, seed);
+    try_all("a set that breaks its plan leaves all others' in force", break_is_alone,
+            1024, seed);
+    try_all("what a set's plan does not have ends it, and comes after it",
+            others_end_a_plan, 1024, seed);
+    try_all("a set that always does what cannot be planned is not planned",
+            mixed_set_has_no_plan, 1024, seed);
+    try_all("a removed set takes its plan along; another gets its number",
+            number_comes_back, 1024, seed);
+    try_all("a plan that begins leaves what waits in another alone", plans_begin_alone,
+            1024, seed);
+    try_all("a set is removed when its team has run what is void", void_batch_goes_first,
+            1024, seed);
+    try_all("a join breaks no set's plan", join_breaks_no_set, 1024, seed);
+    try_all("other settings end all plans", settings_end_plans, 1024, seed);
+    try_all("a job ends while its sets have plans", job_ends, 1024, seed);
+    try_all("planned sets leave others half of what can be known", plans_leave_room,
+            4 * TENSORS, seed);
+    return tap_done();
+}
