@@ -63,6 +63,7 @@ static void begin(struct job *job, unsigned seed)
     }
     draw_tensors(job, global, 2 + (int)job_draw(job, 7));
     job->has_joins = job_draw(job, 2) == 0;
+    job->has_steady_sets = job_draw(job, 2) == 0;
 }
 
 /* --- what is not foreseen --- */
@@ -179,6 +180,9 @@ static void remove_set(struct job *job, struct job_set *set)
     on_all_ranks(job, &proposal, &well, job_draw(job, 2) == 0);
     job->must_wait = true;
     set->is_live = false;
+    if (job->has_steady_sets && job_draw(job, 2) == 0) {
+        add_set(job, set);
+    }
 }
 
 /* What is refused as soon as somebody has joined. */
@@ -257,7 +261,7 @@ static void surprise(struct job *job)
     struct job_set *set = &job->sets[1 + job_draw(job, JOB_MOST_SETS - 1)];
     struct job_set *any = set->is_live && job_draw(job, 2) == 0 ? set : &job->sets[0];
 
-    switch (job_draw(job, 6)) {
+    switch (job_draw(job, job->has_steady_sets ? 10 : 6)) {
     case 0:
         job_reshape(job, &any->tensors[job_draw(job, (unsigned)any->tensor_count)]);
         break;
@@ -270,6 +274,10 @@ static void surprise(struct job *job)
         }
         break;
     case 3:
+    case 6:
+    case 7:
+    case 8:
+    case 9:
         if (set->is_live) {
             remove_set(job, set);
         } else {
@@ -295,6 +303,9 @@ static void write_job(struct job *job)
     int leaving = job_draw(job, 3) == 0 ? (int)job_draw(job, (unsigned)windows) : -1;
 
     memset(in, 1, sizeof(in));
+    for (int i = 1; i < JOB_MOST_SETS && job->has_steady_sets; i++) {
+        add_set(job, &job->sets[i]);
+    }
     while (job->windows < windows) {
         job_write_window(job, in);
         if (job_draw(job, 12) == 0) {
@@ -308,7 +319,7 @@ static void write_job(struct job *job)
     wait_for_all(job);
 }
 
-bool job_try(unsigned seed, char *fault, size_t bytes)
+bool job_try(unsigned seed, struct job_counts *counts, char *fault, size_t bytes)
 {
     struct job *job = malloc(sizeof(*job));
     struct sim sim;
@@ -320,6 +331,8 @@ bool job_try(unsigned seed, char *fault, size_t bytes)
     sim.slow_rank = job->slow_rank;
     passed = programs_run(&sim, job->programs);
     snprintf(fault, bytes, "%s", sim.fault);
+    counts->planned_in_sets += sim.planned_in_sets;
+    counts->void_in_sets += sim.void_in_sets;
     sim_finish(&sim);
     programs_finish(job->programs, job->size);
     free(job);

@@ -6,7 +6,10 @@
  * orders of their own; most come back in each window, so that plans are made. One rank may wait
  * in the middle. Then something happens that is not foreseen: a tensor is described anew by all,
  * or by one rank, groups are cut differently, a set is added or removed, ranks join after
- * different numbers of windows, a rank leaves. */
+ * different numbers of windows, a rank leaves.
+ *
+ * In some jobs most of what further process sets do can be planned. Then they go on while ranks join,
+ * and come and go more often. */
 #ifndef HVD_AGREEMENT_JOBS_H
 #define HVD_AGREEMENT_JOBS_H
 
@@ -44,12 +47,19 @@ struct job {
     int number; /* of what has a number in its name */
     int windows; /* so far */
     bool has_joins;
+    bool has_steady_sets;
     bool in_epoch; /* some ranks may have joined already */
     bool must_wait; /* for the removal of a set, before the next one is added */
 };
 
-/* Draws and runs a job. Returns whether all went well; fault says what did not. */
-bool job_try(unsigned seed, char *fault, size_t bytes);
+/* What happened in jobs, to see that they try it. */
+struct job_counts {
+    int64_t planned_in_sets; /* planned batches of further sets, on all ranks */
+    int64_t void_in_sets;
+};
+
+/* Draws and runs a job, and counts. Returns whether all went well; fault says what did not. */
+bool job_try(unsigned seed, struct job_counts *counts, char *fault, size_t bytes);
 
 /* --- agreement_windows.c --- */
 unsigned job_draw(struct job *job, unsigned below);

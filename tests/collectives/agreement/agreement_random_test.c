@@ -10,15 +10,20 @@ int main(int argc, char **argv)
 {
     int jobs = argc > 1 ? atoi(argv[1]) : 200;
     unsigned seed = tap_seed(20260914);
+    struct job_counts counts = {0};
     char fault[512];
     int failed = 0;
 
     hvd_log_to(NULL, HVD_LOG_OFF); /* small caches and long waits warn, as they should */
     for (int i = 0; i < jobs; i++) {
-        if (!job_try(seed + (unsigned)i, fault, sizeof(fault)) && failed++ < 10) {
+        if (!job_try(seed + (unsigned)i, &counts, fault, sizeof(fault)) &&
+            failed++ < 10) {
             tap_note("seed %u: %s", seed + (unsigned)i, fault);
         }
     }
     tap_ok(failed == 0, "%d random jobs, of which %d fail", jobs, failed);
+    tap_ok(jobs < 100 || (counts.planned_in_sets > 0 && counts.void_in_sets > 0),
+           "process sets have plans, which break: %ld batches planned, %ld void",
+           (long)counts.planned_in_sets, (long)counts.void_in_sets);
     return tap_done();
 }

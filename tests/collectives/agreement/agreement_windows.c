@@ -20,6 +20,7 @@ struct window {
     struct item items[JOB_MOST_SETS * JOB_MOST_TENSORS + 8];
     int count;
     struct job_set once; /* tensors that do not come back */
+    const bool *in; /* [rank] takes part in what the global set does */
 };
 
 unsigned job_draw(struct job *job, unsigned below)
@@ -42,13 +43,16 @@ void job_reshape(struct job *job, struct job_tensor *tensor)
     proposal->shape[0] = is_large ? 3 << 20 : 1 + (int64_t)job_draw(job, 30);
 }
 
-static enum hvd_kind draw_kind(struct job *job)
+static enum hvd_kind draw_kind(struct job *job, const struct job_set *set)
 {
     static const enum hvd_kind kinds[] = {
         HVD_KIND_ALLREDUCE, HVD_KIND_ALLREDUCE,    HVD_KIND_ALLREDUCE, HVD_KIND_ALLREDUCE,
         HVD_KIND_ALLREDUCE, HVD_KIND_ADASUM,       HVD_KIND_ALLGATHER, HVD_KIND_BROADCAST,
         HVD_KIND_ALLTOALL,  HVD_KIND_REDUCESCATTER};
 
+    if (set->id != HVD_SET_GLOBAL && job->has_steady_sets && job_draw(job, 16) != 0) {
+        return job_draw(job, 6) == 0 ? HVD_KIND_ADASUM : HVD_KIND_ALLREDUCE;
+    }
     return kinds[job_draw(job, sizeof(kinds) / sizeof(kinds[0]))];
 }
 
@@ -60,7 +64,7 @@ void job_add_tensor(struct job *job, struct job_set *set)
     *tensor = (struct job_tensor){0};
     snprintf(tensor->name, sizeof(tensor->name), "t%d", job->number++);
     *proposal = sim_allreduce(tensor->name, 1);
-    proposal->kind = draw_kind(job);
+    proposal->kind = draw_kind(job, set);
     proposal->set = set->id;
     proposal->dtype = job_draw(job, 3) == 0 ? HVD_FLOAT64 : HVD_FLOAT32;
     if (proposal->kind == HVD_KIND_BROADCAST) {
@@ -191,7 +195,10 @@ static void add_set(struct job *job, struct window *window, const struct job_set
 
 static void add_once(struct job *job, struct window *window)
 {
-    window->once = job->sets[0];
+    const struct job_set *set =
+        &job->sets[job->has_steady_sets ? job_draw(job, JOB_MOST_SETS) : 0];
+
+    window->once = set->is_live ? *set : job->sets[0];
     window->once.tensor_count = 0;
     if (job_draw(job, 5) == 0) {
         job_add_tensor(job, &window->once);
@@ -201,7 +208,8 @@ static void add_once(struct job *job, struct window *window)
         struct job_tensor *barrier = &window->once.tensors[window->once.tensor_count];
 
         snprintf(barrier->name, sizeof(barrier->name), "hvd.barrier.%d", job->number++);
-        barrier->proposal = (struct hvd_proposal){.kind = HVD_KIND_BARRIER,
+        barrier->proposal = (struct hvd_proposal){.set = window->once.id,
+                                                  .kind = HVD_KIND_BARRIER,
                                                   .dtype = HVD_UINT8,
                                                   .device = HVD_DEVICE_CPU,
                                                   .name = barrier->name};
@@ -300,7 +308,8 @@ static void write_rank(struct job *job, const struct window *window, int rank,
     for (int i = 0; i < window->count; i++) {
         const struct item *item = &window->items[order[i]];
 
-        if (!is_member(item->set, rank)) {
+        if (!is_member(item->set, rank) ||
+            (item->set->id == HVD_SET_GLOBAL && !window->in[rank])) {
             continue;
         }
         submit_item(job, program, rank, item, is_cut);
@@ -323,15 +332,15 @@ void job_write_window(struct job *job, const bool *in)
     struct window *window = calloc(1, sizeof(*window));
 
     for (int i = 0; i < JOB_MOST_SETS; i++) {
-        /* Members that have joined would be waited for in a set. */
-        if (job->sets[i].is_live && (i == 0 || !job->in_epoch)) {
+        if (job->sets[i].is_live && (i == 0 || !job->in_epoch || job->has_steady_sets)) {
             add_set(job, window, &job->sets[i]);
         }
     }
     add_once(job, window);
+    window->in = in;
     for (int rank = 0; rank < job->size; rank++) {
+        write_rank(job, window, rank, mode, rank == waiter);
         if (in[rank]) {
-            write_rank(job, window, rank, mode, rank == waiter);
             if (wait_at_end) {
                 program_wait(&job->programs[rank]);
             } else if (window->once.tensor_count > 0) {
