@@ -4,8 +4,9 @@
  *   agreement_sets
  *
  * Each row is a job in which every set of 8 ranks, on one node, submits one known allreduce, all at
- * the same time: the bytes of all messages that rank 0 and the last rank (in no set) get and send,
- * for each set. Then the time that rank 0 takes for the rows of an allgather of all ranks. */
+ * the same time, without plans and with them: the bytes of all messages that rank 0 gets and sends
+ * for each set, and those of a member and of the last rank, in no set. Then the time that rank 0
+ * takes for the rows of an allgather of all ranks. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -16,6 +17,7 @@
 
 enum {
     PER_SET = 8,
+    LEARNING = 10, /* waves, more than plans need to come about */
     WAVES = 20
 };
 
@@ -86,33 +88,40 @@ static double bytes_of(const struct sim *sim, int rank)
     return (double)(counts.bytes_sent + counts.bytes_received);
 }
 
-static void measure_sets(int node_count, int sets)
+static void measure_sets(int node_count, int sets, bool may_plan)
 {
     int *nodes = calloc((size_t)node_count + 1, sizeof(nodes[0]));
     int size = node_count * PER_SET;
     struct hvd_request **requests = calloc((size_t)size, sizeof(requests[0]));
-    double first, last, start;
+    int ranks[] = {0, sets * PER_SET - 1, size - 1};
+    struct hvd_agreement_settings settings = sim_settings();
+    double before[3], start;
     struct sim sim;
 
     for (int i = 0; i < node_count; i++) {
         nodes[i] = PER_SET;
     }
-    sim_init_unchecked(&sim, nodes, NULL);
+    settings.may_plan = may_plan;
+    sim_init_unchecked(&sim, nodes, &settings);
     for (int i = 0; i < sets; i++) {
         add_set(&sim, requests, i);
     }
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < LEARNING; i++) {
         wave(&sim, requests, sets);
     }
-    first = bytes_of(&sim, 0);
-    last = bytes_of(&sim, size - 1);
+    for (int i = 0; i < 3; i++) {
+        before[i] = bytes_of(&sim, ranks[i]);
+    }
     start = now_ms();
     for (int i = 0; i < WAVES; i++) {
         wave(&sim, requests, sets);
     }
-    printf("| %d | %d | %.1f | %.1f | %.2f |\n", size, sets,
-           (bytes_of(&sim, 0) - first) / WAVES / sets,
-           (bytes_of(&sim, size - 1) - last) / WAVES / sets, (now_ms() - start) / WAVES);
+    printf("| %d | %d | %s |", size, sets, may_plan ? "planned" : "ids");
+    for (int i = 0; i < 3; i++) {
+        printf(" %.1f |",
+               (bytes_of(&sim, ranks[i]) - before[i]) / WAVES / (i == 0 ? sets : 1));
+    }
+    printf(" %.2f |\n", (now_ms() - start) / WAVES);
     sim_finish(&sim);
     free(requests);
     free(nodes);
@@ -155,12 +164,12 @@ static void measure_rows(int size)
 int main(void)
 {
     hvd_log_to(NULL, HVD_LOG_OFF);
-    printf(
-        "| ranks | sets | rank 0: bytes a set | last rank: bytes a set | all ranks: ms a "
-        "wave |\n|---|---|---|---|---|\n");
-    measure_sets(64, 60);
-    measure_sets(128, 60);
-    measure_sets(256, 60);
+    printf("| ranks | sets | waves | rank 0: bytes a set | member: bytes | last rank: "
+           "bytes | all ranks: ms a wave |\n|---|---|---|---|---|---|---|\n");
+    for (int nodes = 64; nodes <= 256; nodes *= 2) {
+        measure_sets(nodes, 60, false);
+        measure_sets(nodes, 60, true);
+    }
     printf("\n| ranks | rows of an allgather: ms |\n|---|---|\n");
     measure_rows(1024);
     measure_rows(10240);
