@@ -66,10 +66,10 @@ enum hvd_gpu_step_kind {
     HVD_GPU_FOLLOW_TRACKS, /* on a track: so for all that is on the others until now */
     HVD_GPU_COPY, /* count bytes, between host and device or on the device */
     HVD_GPU_ZERO, /* count bytes at to */
-    /* By a kernel: count elements of dtype to as many of to_dtype, each times factor, by
-     * divisor; from NULL: zeros. Rounded as hvd_reduce does its results, see reduce.h; what keeps its bits goes as HVD_UINT8 times
-     * 1. Those in a row that differ in from, to and count alone are one launch: none reads what
-     * another writes, but to may be its own from. */
+    /* By a kernel: count elements of dtype to as many of to_dtype, each times factor, by divisor;
+     * from NULL: zeros. Rounded as hvd_reduce does its results, see reduce.h; what keeps its bits
+     * goes as HVD_UINT8 times 1. Those in a row that differ in from, to and count alone are one
+     * launch: none reads what another writes, but to may be its own from. */
     HVD_GPU_MOVE,
     /* By a kernel: count elements of dtype, at least 1, of `sources` ranks, added up by op in
      * order of rank; bit for bit what hvd_reduce makes of them. Rank `peer` has its own at own,

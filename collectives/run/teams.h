@@ -48,9 +48,10 @@ int hvd_teams_create(const struct hvd_teams_config *config, struct hvd_teams **o
  * know messages of what is under way; stop the GPU first. NULL is fine. */
 void hvd_teams_destroy(struct hvd_teams *teams);
 
-/* Opens the team of a process set; its number, from 1, is small: the lowest that is free. Every rank of the job calls this, and remove, for the same
- * sets in the same order; one that is no member takes note of what the others use. ranks:
- * ascending ranks of the job (copied). After a failure the job has to end. */
+/* Opens the team of a process set; its number, from 1, is small: the lowest that is free. Every
+ * rank of the job calls this, and remove, for the same sets in the same order; one that is no
+ * member takes note of what the others use. ranks: ascending ranks of the job (copied). After a
+ * failure the job has to end. */
 int hvd_teams_add(struct hvd_teams *teams, int set, const int *ranks, int count,
                   struct hvd_error *err);
 
@@ -88,8 +89,8 @@ bool hvd_teams_are_idle(const struct hvd_teams *teams); /* nothing queued or und
 
 /* For failing all: takes out a batch that is queued or under way, the caller's then; NULL when
  * there is none. Nothing runs any more from then on, and messages that still come change no tensor
- * of what was under way, which stays until destroy. leaks: nor is memory freed in which results were
- * to be collected; those that entries have are left to the caller. */
+ * of what was under way, which stays until destroy. leaks: nor is memory freed in which results
+ * were to be collected; those that entries have are left to the caller. */
 struct hvd_batch *hvd_teams_take_batch(struct hvd_teams *teams, bool leaks);
 
 #endif

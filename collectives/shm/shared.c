@@ -179,8 +179,8 @@ static void copy_pages(char *at, size_t bytes)
     }
 }
 
-/* One mapping takes the other's place in one go, too: no thread finds nothing there, and no store of
- * this process is lost. */
+/* One mapping takes the other's place in one go, too: no thread finds nothing there, and no store
+ * of this process is lost. */
 static int withdraw_range(const struct piece *piece, size_t at, size_t bytes)
 {
     if (mmap(piece->map + at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED,

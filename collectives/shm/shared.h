@@ -37,8 +37,8 @@ bool hvd_shared_destroy(void *memory);
  * shared any more. False, logged: some may still be seen. */
 bool hvd_shared_withdraw(void);
 
-/* Whether the bytes, at least one, are part of one piece that can be shared; then *place tells where. Costs
- * next to nothing in a process without pieces. */
+/* Whether the bytes, at least one, are part of one piece that can be shared; then *place tells
+ * where. Costs next to nothing in a process without pieces. */
 bool hvd_shared_find(const void *memory, size_t bytes, struct hvd_shared_place *place);
 
 #endif
