@@ -97,9 +97,7 @@ static void await_leaving(void)
         struct hvd_request *request = NULL;
 
         status = hvd_barrier_start(0, &request, NULL);
-        if (status == 0) {
-            hvd_wait_for(request, 1, NULL);
-        }
+        hvd_request_free(request); /* rank 1 takes no part: only leaving ends it */
     } while (status == 0);
 }
 
