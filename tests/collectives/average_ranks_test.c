@@ -33,22 +33,6 @@ static void report(bool is_good, const char *what, enum hvd_dtype dtype)
 
 /* --- plain arithmetic --- */
 
-static bool is_signed(enum hvd_dtype dtype)
-{
-    return dtype == HVD_INT8 || dtype == HVD_INT16 || dtype == HVD_INT32 ||
-           dtype == HVD_INT64;
-}
-
-/* The number that the lowest bits are in dtype, as 64 bits. */
-static uint64_t number(enum hvd_dtype dtype, uint64_t bits)
-{
-    size_t width = 8 * hvd_dtype_bytes(dtype);
-    uint64_t above = width < 64 ? UINT64_MAX << width : 0;
-    bool is_negative = is_signed(dtype) && (bits >> (width - 1) & 1) != 0;
-
-    return is_negative ? bits | above : bits & ~above;
-}
-
 /* Ones, limits and what is beside them, and random numbers, small and large. */
 static uint64_t value_at(enum hvd_dtype dtype, int of, int64_t i)
 {
@@ -72,11 +56,9 @@ static bool is_average(enum hvd_dtype dtype, int last, int ranks, int64_t begin,
         for (int of = 0; of < last; of++) {
             sum += value_at(dtype, of, begin + i);
         }
-        sum = number(dtype, sum);
-        wanted =
-            is_signed(dtype) ? (uint64_t)((int64_t)sum / ranks) : sum / (uint64_t)ranks;
+        wanted = value_quotient(dtype, sum, (uint32_t)ranks);
         memcpy(&found, output + (size_t)i * bytes, bytes);
-        if (number(dtype, found) != number(dtype, wanted)) {
+        if (value_of_bits(dtype, found) != wanted) {
             fprintf(stderr, "# rank %d, %s, seed %u: element %lld is %llx, not %llx\n",
                     rank, hvd_dtype_name(dtype), seed, (long long)i,
                     (unsigned long long)found, (unsigned long long)wanted);

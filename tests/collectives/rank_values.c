@@ -171,3 +171,26 @@ double value_epsilon(enum hvd_dtype dtype)
         return ldexp(1, -53);
     }
 }
+
+static int is_signed(enum hvd_dtype dtype)
+{
+    return dtype == HVD_INT8 || dtype == HVD_INT16 || dtype == HVD_INT32 ||
+           dtype == HVD_INT64;
+}
+
+uint64_t value_of_bits(enum hvd_dtype dtype, uint64_t bits)
+{
+    size_t width = 8 * hvd_dtype_bytes(dtype);
+    uint64_t above = width < 64 ? UINT64_MAX << width : 0;
+    int is_negative = is_signed(dtype) && (bits >> (width - 1) & 1) != 0;
+
+    return is_negative ? bits | above : bits & ~above;
+}
+
+uint64_t value_quotient(enum hvd_dtype dtype, uint64_t sum, uint32_t divisor)
+{
+    uint64_t value = value_of_bits(dtype, sum);
+
+    return is_signed(dtype) ? (uint64_t)((int64_t)value / (int64_t)divisor)
+                            : value / divisor;
+}

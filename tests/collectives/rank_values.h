@@ -23,6 +23,11 @@ double value_load(enum hvd_dtype dtype, const void *array, int64_t index);
 /* What a whole number becomes in dtype: integers wrap, bool becomes 0 or 1. */
 double value_wrap(enum hvd_dtype dtype, double value);
 
+/* The integer that the lowest bits are in dtype, in 64 bits of two's complement; and a sum of such
+ * that is wrapped to dtype and divided, truncated toward zero. */
+uint64_t value_of_bits(enum hvd_dtype dtype, uint64_t bits);
+uint64_t value_quotient(enum hvd_dtype dtype, uint64_t sum, uint32_t divisor);
+
 int value_is_float(enum hvd_dtype dtype);
 
 /* Largest relative error of one rounding in dtype. */

@@ -7,6 +7,7 @@
 
 #include "collectives/reduce/reduce.h"
 #include "collectives/reduce/reduce_kernels.h"
+#include "tests/collectives/rank_values.h"
 #include "tests/tap.h"
 
 enum {
@@ -29,31 +30,7 @@ static uint64_t random_bits(void)
     return random_state;
 }
 
-static bool is_signed(enum hvd_dtype dtype)
-{
-    return dtype == HVD_INT8 || dtype == HVD_INT16 || dtype == HVD_INT32 ||
-           dtype == HVD_INT64;
-}
-
 /* --- plain arithmetic --- */
-
-/* The number that the lowest bits are in dtype, as 64 bits. */
-static uint64_t number(enum hvd_dtype dtype, uint64_t bits)
-{
-    size_t width = 8 * hvd_dtype_bytes(dtype);
-    uint64_t above = width < 64 ? UINT64_MAX << width : 0;
-    bool is_negative = is_signed(dtype) && (bits >> (width - 1) & 1) != 0;
-
-    return is_negative ? bits | above : bits & ~above;
-}
-
-static uint64_t quotient(enum hvd_dtype dtype, uint64_t sum, uint32_t ranks)
-{
-    uint64_t value = number(dtype, sum);
-
-    return number(dtype, is_signed(dtype) ? (uint64_t)((int64_t)value / (int64_t)ranks)
-                                          : value / ranks);
-}
 
 static uint64_t load(enum hvd_dtype dtype, const char *array, int i)
 {
@@ -61,7 +38,7 @@ static uint64_t load(enum hvd_dtype dtype, const char *array, int i)
     uint64_t bits = 0;
 
     memcpy(&bits, array + (size_t)i * bytes, bytes);
-    return number(dtype, bits);
+    return value_of_bits(dtype, bits);
 }
 
 static void store(enum hvd_dtype dtype, uint64_t value, char *array, int i)
@@ -77,7 +54,7 @@ static char arrays[MOST_RANKS][COUNT * 8];
 
 /* The first elements are the same on all ranks: 1, -1, the limits of the type and what is beside
  * them; then come limits and small and large numbers of all sorts. */
-static uint64_t value_of(enum hvd_dtype dtype, int i)
+static uint64_t value_at(enum hvd_dtype dtype, int i)
 {
     uint64_t top = UINT64_C(1) << (8 * hvd_dtype_bytes(dtype) - 1);
     const uint64_t limits[] = {1, UINT64_MAX, top, top - 1, top + 1, 0};
@@ -103,7 +80,7 @@ static bool averages(enum hvd_dtype dtype, int ranks)
     for (int rank = 0; rank < ranks; rank++) {
         sources[rank] = arrays[rank];
         for (int i = 0; i < COUNT; i++) {
-            uint64_t value = value_of(dtype, i);
+            uint64_t value = value_at(dtype, i);
 
             store(dtype, value, arrays[rank], i);
             sums[i] += value;
@@ -111,7 +88,7 @@ static bool averages(enum hvd_dtype dtype, int ranks)
     }
     hvd_reduce(&reduction, sources, ranks, COUNT, found);
     for (int i = 0; i < COUNT; i++) {
-        uint64_t wanted = quotient(dtype, sums[i], (uint32_t)ranks);
+        uint64_t wanted = value_quotient(dtype, sums[i], (uint32_t)ranks);
 
         if (load(dtype, found, i) != wanted) {
             tap_note("element %d over %d ranks is %" PRId64 ", not %" PRId64, i, ranks,
@@ -165,7 +142,7 @@ static bool divides(const struct hvd_kernels *kernels, enum hvd_dtype dtype)
         for (int i = 0; i < VALUES; i++) {
             uint64_t value = load(dtype, values, i);
 
-            if (load(dtype, found, i) != quotient(dtype, value, divisor)) {
+            if (load(dtype, found, i) != value_quotient(dtype, value, divisor)) {
                 tap_note("%" PRId64 " by %u is %" PRId64, (int64_t)value, divisor,
                          (int64_t)load(dtype, found, i));
                 return false;
