@@ -5,6 +5,9 @@
 hvdrun=$1 layout=$2
 shift 2
 here=$(dirname "$0")
+# A program that has the runtime in itself, not in libhvd, would look beside itself.
+HVD_BOOT_HELPER=${HVD_BOOT_HELPER:-$(readlink -f "$(dirname "$hvdrun")/../hvd-boot")}
+export HVD_BOOT_HELPER
 ranks=$(($(echo "$layout" | tr , +)))
 case $layout in
 *,*)

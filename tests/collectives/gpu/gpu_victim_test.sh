@@ -7,7 +7,7 @@ here=$(dirname "$0")
 ranks=$(($(echo "$2" | tr , +)))
 out=$(mktemp)
 trap 'rm -f "$out"' EXIT
-"$here/../victim_test.sh" "$@" >"$out"
+"$here/../engine/victim_test.sh" "$@" >"$out"
 code=$?
 grep -v '^1\.\.' "$out"
 if grep -q SKIP "$out"; then

@@ -5,7 +5,7 @@
 #include <float.h>
 #include <pthread.h>
 
-#include "tests/collectives/float_modes.h"
+#include "tests/collectives/reduce/float_modes.h"
 #include "tests/tap.h"
 
 /* So that nothing is computed before its time. */

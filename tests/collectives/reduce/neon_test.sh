@@ -37,7 +37,7 @@ for file in convert dtype float_env reduce reduce_levels reduce_portable reduce_
     compile "$object" -c "collectives/reduce/$file.c" || sed 's/^/# /' "$work/messages"
     kernels="$kernels $object"
 done
-compile "$work/float_modes.o" -c tests/collectives/float_modes.c || sed 's/^/# /' "$work/messages"
+compile "$work/float_modes.o" -c tests/collectives/reduce/float_modes.c || sed 's/^/# /' "$work/messages"
 kernels="$kernels $work/float_modes.o"
 for name in convert float_env half reduce_levels reduce_nan stream; do
     # shellcheck disable=SC2086

@@ -1,0 +1,67 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# stalls_test.sh HVDRUN LAYOUT PROGRAM [planned]: what rank 0 says of a late rank, and how a job ends
+# that is told not to wait.
+hvdrun=$1 layout=$2 program=$3
+shift 3
+here=$(dirname "$0")
+ranks=$(($(echo "$layout" | tr , +)))
+number=0
+failed=0
+
+run()
+{
+    out=$(env "$@" 2>&1)
+    case $out in
+    *"1..0 # SKIP"*)
+        echo "$out"
+        exit 0
+        ;;
+    esac
+}
+
+check()
+{
+    number=$((number + 1))
+    if [ "$2" = yes ]; then echo "ok $number - $1"; else
+        echo "not ok $number - $1"
+        echo "$out" | sed 's/^/# /'
+        failed=1
+    fi
+}
+
+# is NUMBER OPERATOR NUMBER
+is()
+{
+    if test "$@"; then echo yes; else echo no; fi
+}
+
+count()
+{
+    echo "$out" | grep -Ec "$1"
+}
+
+job="$here/../job.sh $hvdrun $layout $program"
+shutdown='Horovod has been shut down. This was caused by an exception on one of the ranks or an attempt to allreduce, allgather or broadcast a tensor after one of the ranks finished execution. If the shutdown was caused by an exception, you should see the exception in the log before the first shutdown message.'
+missing='^1: \[step\.1, step\.2, step\.3, step\.4, step\.5, step\.6 \.\.\.\]$'
+
+# shellcheck disable=SC2086 # several words
+run HOROVOD_STALL_CHECK_TIME_SECONDS=1 $job 3.6 "$@"
+taken=$(echo "$out" | sed -n 's/^step 0: 0 \([0-9]*\).*/\1/p')
+check "rank 0 names the late rank and the tensors that it lacks" "$(is "$(count "$missing")" -ge 2)"
+check "and, of the late rank's own tensor, all others" \
+    "$(is "$(count '^[02-9]: \[own\]$')" -ge $((2 * (ranks - 1))))"
+check "not more often than each second" \
+    "$(is "$(count 'waiting for remainder of ranks for more than 1 seconds')" -le "${taken:-0}")"
+check "no other rank says anything" "$(is "$(count ' W hvd rank [1-9]')" -eq 0)"
+check "the step ends well on all ranks" "$(is "$(count '^step [0-9]+: 0 ')" -eq "$ranks")"
+
+# shellcheck disable=SC2086
+run HOROVOD_STALL_CHECK_TIME_SECONDS=1 HOROVOD_STALL_SHUTDOWN_TIME_SECONDS=2 $job 8 "$@"
+check "past the shutdown time every rank's requests end with Horovod's words" \
+    "$(is "$(count "^step [0-9]+: -10 [0-9.]+ $shutdown\$")" -eq "$ranks")"
+check "those of the late rank too" "$(is "$(count "^own 1: -10 $shutdown\$")" -eq 1)"
+check "the others within 5 s" "$(is "$(count '^step [02-9]: -10 [2-4]\.')" -eq $((ranks - 1)))"
+check "rank 0 says why" "$(is "$(count 'is stalled for longer than 2 seconds. Will shutdown')" -ge 1)"
+echo "1..$number"
+exit "$failed"

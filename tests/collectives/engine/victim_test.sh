@@ -1,0 +1,47 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# victim_test.sh HVDRUN LAYOUT VICTIM PROGRAM [ARG...]: the end of one rank (kill -9, or as the program
+# is told) must end the pending and the next call of every other rank within 5 s, with an error that
+# names the dead rank and its host.
+hvdrun=$1 layout=$2 victim=$3 program=$4
+shift 4
+here=$(dirname "$0")
+ranks=$(($(echo "$layout" | tr , +)))
+shm_before=$(ls /dev/shm)
+out=$("$here/../job.sh" "$hvdrun" "$layout" "$program" "$victim" "$@" 2>&1)
+case $out in
+*"1..0 # SKIP"*)
+    echo "$out"
+    exit 0
+    ;;
+esac
+failed=0
+extra=0
+check()
+{
+    if [ "$2" = yes ]; then echo "ok - $1"; else
+        echo "not ok - $1"
+        failed=1
+    fi
+}
+matches()
+{
+    if echo "$out" | grep -Eq "$1"; then echo yes; else echo no; fi
+}
+rank=0
+while [ "$rank" -lt "$ranks" ]; do
+    if [ "$rank" -ne "$victim" ]; then
+        check "rank $rank: the pending call fails within 5 s and names rank $victim and its host" \
+            "$(matches "pending $rank: -5 [0-4]\.[0-9] .*rank $victim (on|\(host) [^ ]+")"
+        check "rank $rank: so does the next call" "$(matches "next $rank: -5 .*rank $victim ")"
+        if [ "$1" = shared ]; then
+            check "rank $rank: its memory is its own after that" "$(matches "kept $rank: yes")"
+            extra=$((extra + 1))
+        fi
+    fi
+    rank=$((rank + 1))
+done
+check "nothing is left in /dev/shm" "$([ "$shm_before" = "$(ls /dev/shm)" ] && echo yes || echo no)"
+echo "1..$((2 * (ranks - 1) + 1 + extra))"
+[ "$failed" -eq 0 ] || echo "$out" | sed 's/^/# /'
+exit "$failed"
