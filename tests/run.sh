@@ -6,10 +6,15 @@ set -uo pipefail
 usage()
 {
     cat <<TEXT
-usage: tests/run.sh [SUITE ...]
+usage: tests/run.sh [all | SUITE ...]
 
 Installs what is missing (Debian, root), builds and tests. The last line is
-"N passed, N failed, N skipped"; the exit status is 0 if nothing failed. Without SUITE: all of them.
+"N passed, N failed, N skipped"; the exit status is 0 if nothing failed.
+
+Without arguments: every layer, real jobs, a cluster of two nodes, and the front end of the
+framework that Debian has, in at most 15 minutes on two idle cores, 10 when run again.
+\`all\` adds, in at most 40 minutes: the same promises at other ranks and in other layouts, under
+sanitizers, and with TensorFlow, Keras, MXNet and the current PyTorch of PyPI.
 
   format      layout of the sources (clang-format), scripts (shellcheck)
   clang       compiles with clang; warnings are errors there and in the plain build with gcc
@@ -20,11 +25,10 @@ Installs what is missing (Debian, root), builds and tests. The last line is
               ranks, and on a cluster of two nodes; the table of their counts comes at the end
   bench       the benchmarks; only when named
   soak        half an hour of random life of a job, in four layouts; only when named
-  unit, processes, cluster, cuda, gpu, hw, ...    suites of \`meson test\`
+  unit, processes, cluster, cuda, gpu, hw, ...    suites of \`meson test\`, all of their tests
 
-HVD_TEST_TIMES=N   multiplies the time limit of each test, default 2
-HVD_TEST_TRIES=2   up to three tests that fail are tried once more, each by itself and with its seed,
-                   when their suite is over; the first failure is printed all the same. Default 1
+HVD_TEST_JOBS=N    how many tests run at once, default two for each core
+HVD_TEST_TIMES=N   multiplies the time limit of each test, default 4
 HVD_TEST_SEED=N    the seed of randomised tests
 HVD_TEST_PYTHON=P  for gpu: an interpreter whose torch is for CUDA, default /usr/bin/python3
 
@@ -36,7 +40,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 source_dir=$PWD
 builds=$source_dir/build-tests
 results=$builds/results
-times=${HVD_TEST_TIMES:-2}
+times=${HVD_TEST_TIMES:-4}
+jobs=${HVD_TEST_JOBS:-$((2 * $(nproc)))}
 # Where the plain build is installed: outside the checkout, for the job user of the cluster to read.
 prefix=/var/tmp/hvd-installed-$(printf %s "$source_dir" | cksum | cut -d ' ' -f 1)
 
@@ -148,7 +153,7 @@ install_plain()
 
 build_clang()
 {
-    ! skip_without clang 'compiles with clang' || CC=clang build clang -Dwerror=true
+    ! skip_without clang 'compiles with clang' || CC=clang build clang -Dwerror=true -Doptimization=0
 }
 
 # --- tests ---
@@ -158,32 +163,10 @@ run_tests()
 {
     local name=$1 label=$2
     shift 2
-    ${launcher-} meson test -C "$builds/$name" --no-rebuild --logbase "$label" -t "$times" "$@"
+    ${launcher-} meson test -C "$builds/$name" --no-rebuild --logbase "$label" -t "$times" \
+        --num-processes "$jobs" "$@"
     mv "$builds/$name/meson-logs/$label.json" "$results/" 2>/dev/null ||
-        { report 'not ok' "there are tests for '$*'" && return; }
-    [ "${HVD_TEST_TRIES:-1}" -lt 2 ] || try_again "$name" "$label"
-}
-
-# Of one run; more failures are no chance.
-second_tries=3
-
-# try_again BUILD LABEL: what failed, when nothing else runs.
-try_again()
-{
-    local name=$1 label=$2 failed seed test
-    local log=$results/$label.json again=$builds/$name/meson-logs/$label-again.json
-    mapfile -t failed < <(/usr/bin/python3 tests/runner/again.py "$log")
-    [ ${#failed[@]} -le "$second_tries" ] || return 0
-    for test in "${failed[@]}"; do
-        seed=${test%% *} test=${test#* }
-        [ "$seed" = - ] && seed=${HVD_TEST_SEED-}
-        second_tries=$((second_tries - 1))
-        echo "once more, by itself: $test"
-        rm -f "$again"
-        env ${seed:+"HVD_TEST_SEED=$seed"} ${launcher-} meson test -C "$builds/$name" --no-rebuild \
-            --logbase "$label-again" -t "$times" "$test"
-        [ ! -e "$again" ] || /usr/bin/python3 tests/runner/again.py "$log" "$again"
-    done
+        report 'not ok' "there are tests for '$*'"
 }
 
 # plain_suites LABEL ARGUMENTS of `meson test`...
@@ -193,15 +176,29 @@ plain_suites()
     HVD_TEST_PREFIX=$prefix run_tests plain "$@"
 }
 
-python_suite()
+# Suites that need what only an environment from PyPI has.
+pypi_suites='--no-suite tensorflow --no-suite keras-on-torch --no-suite mxnet'
+
+# The frameworks of PyPI, each with the suites that are for it. What is in the suite `once` is not
+# repeated with another version of a framework.
+python_suites()
 {
     install_plain || return
-    HVD_TEST_PYTHON=/usr/bin/python3 plain_suites torch-of-debian --suite python
-    environment_tests torch-of-pypi tests/torch_env.sh --suite python --no-suite once
+    environment_tests torch-of-pypi tests/torch_env.sh --suite python --no-suite once --no-suite mxnet
     environment_tests keras-on-torch tests/torch_env.sh --suite keras-on-torch
     environment_tests tensorflow-newest 'tests/tensorflow_env.sh newest' --suite tensorflow
     environment_tests tensorflow-2.15 'tests/tensorflow_env.sh 2.15' --suite tensorflow --no-suite once
     environment_tests mxnet-of-pypi tests/mxnet_env.sh --suite mxnet
+}
+
+# Made while processors are needed for something else; environment_tests waits for each.
+make_environments()
+{
+    local command
+    for command in tests/torch_env.sh 'tests/tensorflow_env.sh newest' 'tests/tensorflow_env.sh 2.15' \
+        tests/mxnet_env.sh; do
+        $command
+    done >/dev/null 2>&1
 }
 
 # environment_tests LABEL COMMAND ARGUMENT...: `meson test` with the Python that the command prints.
@@ -245,6 +242,14 @@ bench()
 
 # --- all of it ---
 
+# phase NAME COMMAND...: the command, and how long it took, for the table at the end.
+phase()
+{
+    local name=$1 TIMEFORMAT="$1 %R %U %S"
+    shift
+    { time "$@" 2>&3; } 3>&2 2>>"$results/phases"
+}
+
 run_suite()
 {
     case $1 in
@@ -252,20 +257,42 @@ run_suite()
     clang) build_clang ;;
     sanitized) sanitized_suites ;;
     threads) threads_suite ;;
-    python) python_suite ;;
+    python)
+        HVD_TEST_PYTHON=/usr/bin/python3 plain_suites torch-of-debian --suite python --no-suite mxnet
+        python_suites
+        ;;
     bench) bench ;;
     *) plain_suites "$1" --suite "$1" ;;
     esac
 }
 
-run_everything()
+# What is not in the suite `more`, all in one go: what waits leaves the processors to what computes.
+run_short()
 {
-    check_format
-    build_clang
-    plain_suites plain --no-suite python --no-suite tensorflow --no-suite soak
-    python_suite
-    sanitized_suites
-    threads_suite
+    phase format check_format
+    phase clang build_clang
+    phase gcc install_plain
+    # shellcheck disable=SC2086 # several options
+    HVD_TEST_PYTHON=/usr/bin/python3 phase tests plain_suites plain --no-suite more $pypi_suites
+}
+
+run_all()
+{
+    make_environments &
+    phase format check_format
+    phase clang build_clang
+    phase gcc install_plain
+    # shellcheck disable=SC2086 # several options
+    HVD_TEST_PYTHON=/usr/bin/python3 phase tests plain_suites plain $pypi_suites
+    phase frameworks python_suites
+    phase sanitized sanitized_suites
+    phase threads threads_suite
+}
+
+install_packages()
+{
+    contrib/packages.sh install build cluster torch test >"$results/packages.log" 2>&1 ||
+        { tail -n 20 "$results/packages.log" >&2 && echo 'going on with what is here' >&2; }
 }
 
 prepare()
@@ -278,14 +305,22 @@ prepare()
     trap 'rm -rf "$prefix"' EXIT
     trap 'exit 130' INT
     trap 'exit 143' TERM HUP
-    contrib/packages.sh install build cluster torch test >"$results/packages.log" 2>&1 ||
-        { tail -n 20 "$results/packages.log" >&2 && echo 'going on with what is here' >&2; }
+    phase packages install_packages
+}
+
+# In CPU seconds what daemons of clusters use is missing: nobody waits for them.
+print_phases()
+{
+    printf '\n%-12s %10s %10s\n' phase 'wall, s' 'CPU, s'
+    awk '{ wall += $2; cpu += $3 + $4; printf "%-12s %10.0f %10.0f\n", $1, $2, $3 + $4 }
+        END { printf "%-12s %10.0f %10.0f\n", "all", wall, cpu }' "$results/phases"
 }
 
 # The results of the steps and of each `meson test`, those of the front ends in a table, too.
 count()
 {
     [ ! -e "$results/steps.tap" ] || echo "1..$step_count" >>"$results/steps.tap"
+    print_phases
     find "$results" -name '*.json' | sort | xargs -r /usr/bin/python3 tests/runner/front_ends.py
     find "$results" -name '*.tap' -o -name '*.json' | sort |
         xargs -r /usr/bin/python3 tests/runner/count.py
@@ -296,13 +331,15 @@ main()
     local suite
     case ${1-} in --help | -h) usage && exit ;; esac
     prepare
-    if [ $# = 0 ]; then
-        run_everything
-    else
+    case $* in
+    '') run_short ;;
+    all) run_all ;;
+    *)
         for suite in "$@"; do
-            run_suite "$suite"
+            phase "$suite" run_suite "$suite"
         done
-    fi
+        ;;
+    esac
     count
 }
 

@@ -4,9 +4,8 @@
 usage: count.py FILE...
 
 FILE is a testlog.json of `meson test` or the output of one TAP program (any other name). Prints
-failures with the output of their test, those of a first try too (again.py), then what was skipped
-and why; the last line is "N passed, N failed, N skipped". Exits with 1 if any failed, or if nothing
-was counted.
+failures with the output of their test, then what was skipped and why; the last line is
+"N passed, N failed, N skipped". Exits with 1 if any failed, or if nothing was counted.
 
 A test that exits with an error, ends before its plan, is killed by its time limit or makes no
 promise at all counts as one failure more, unless it has reported a failure itself.
@@ -22,8 +21,7 @@ LINE = re.compile(r'(ok|not ok)\b\s*\d*\s*(?:- )?(.*?)(?:\s*#\s*(skip|todo)\w*\s
 PLAN = re.compile(r'1\.\.(\d+)(?:\s*#\s*skip\w*\s*(.*))?\s*$', re.I)
 SHOWN_LINES = 150
 
-Test = collections.namedtuple('Test', 'name output status killed first', defaults=[None])
-Test.__doc__ = """What a test left; first: the Test of its first try, if this is its second."""
+Test = collections.namedtuple('Test', 'name output status killed')
 
 
 class Count:
@@ -88,8 +86,7 @@ def count_test(test):
 def test_of(entry, label):
     """The test of an entry of a testlog."""
     return Test(f'{label}: {entry["name"]}', entry.get('stdout', '') + entry.get('stderr', ''),
-                entry['returncode'], entry['result'] in ('TIMEOUT', 'INTERRUPT'),
-                test_of(entry['first'], label) if 'first' in entry else None)
+                entry['returncode'], entry['result'] in ('TIMEOUT', 'INTERRUPT'))
 
 
 def read_testlog(path):
@@ -104,10 +101,10 @@ def read_tap(path):
         yield Test(os.path.basename(path).split('.')[0], file.read(), 0, False)
 
 
-def print_failure(test, count, is_first=False):
-    print(f'\n=== {test.name}' + (', its first try, which does not count' if is_first else ''))
+def print_failure(test, count):
+    print(f'\n=== {test.name}')
     for promise in count.failed:
-        print('failed at first:' if is_first else 'FAILED', promise)
+        print('FAILED', promise)
     print('--- its output')
     print('\n'.join(test.output.splitlines()[-SHOWN_LINES:]))
 
@@ -128,8 +125,6 @@ def main(paths):
              for test in (read_testlog(path) if path.endswith('.json') else read_tap(path))]
     counts = [(test, count_test(test)) for test in tests]
     for test, count in counts:
-        if test.first:
-            print_failure(test.first, count_test(test.first), is_first=True)
         if count.failed:
             print_failure(test, count)
     print_skipped(counts)
