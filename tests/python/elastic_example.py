@@ -5,7 +5,6 @@ import os
 import re
 import signal
 import subprocess
-import threading
 
 import launch
 
@@ -31,8 +30,6 @@ def train_example(script, ranks, kills):
         [*launch.launcher(ranks), *elastic, *launch.sanitizer(), launch.PYTHON,
          os.path.join(EXAMPLES, script), '--epochs', EPOCHS], env=launch.environment(ranks),
         text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    timer = threading.Timer(launch.SECONDS, process.kill)
-    timer.start()
     output, last = '', None
     for line in process.stdout:
         output += line
@@ -42,6 +39,5 @@ def train_example(script, ranks, kills):
         if match and match[1] == EPOCHS:
             last = float(match[2]), int(match[3])
     status = process.wait()
-    timer.cancel()
     accuracy, ranks = last if last and status == 0 else (None, None)
     return accuracy, ranks, f'exit status {status}\n{output}'
