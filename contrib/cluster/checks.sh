@@ -9,9 +9,6 @@ check_packages()
         nsenter:util-linux unshare:util-linux setpriv:util-linux mount:mount; do
         command -v "${entry%:*}" >/dev/null || missing+=" ${entry#*:}"
     done
-    compgen -G '/usr/lib*/*/slurm*/mpi_pmix.so' >/dev/null ||
-        compgen -G '/usr/lib*/slurm*/mpi_pmix.so' >/dev/null ||
-        missing+=' slurm-wlm-basic-plugins'
     [ -z "$missing" ] || die_impossible "missing programs; on Debian: apt-get install$missing"
 }
 

@@ -54,7 +54,7 @@ prints 'status lists the nodes' 'n4 idle' control status
 prints 'step runs on four nodes' '^0: n1 1: n2 2: n3 3: n4$' step -N4 hostname
 prints 'step of two tasks on each of two nodes' '^0: n1 1: n1 2: n2 3: n2$' \
     step -N2 --ntasks-per-node=2 hostname
-prints 'PMIx gives each task its rank' '^0: 0 1: 1 2: 2 3: 3$' \
+needs_pmix prints 'PMIx gives each task its rank' '^0: 0 1: 1 2: 2 3: 3$' \
     step -N2 --ntasks-per-node=2 --mpi=pmix printenv PMIX_RANK
 prints 'GPUs are given out' '^0: 0,1,2 1: 0,1,2$' \
     step -N2 --gres=gpu:3 printenv CUDA_VISIBLE_DEVICES

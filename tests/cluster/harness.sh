@@ -19,6 +19,7 @@
 #   fails PROMISE COMMAND...                        exit status is not 0, nor that of a time limit
 #   prints PROMISE REGEX COMMAND...                 succeeds, and the output matches (grep -E)
 #   complains PROMISE REGEX COMMAND...              fails, and the output matches
+#   needs_pmix prints PROMISE...                    that promise, skipped on a Slurm without PMIx
 #   tap_skip PROMISE REASON, tap_skip_all REASON, tap_note TEXT, tap_done
 #
 # Every command inside ends after $limit seconds (default 60); it then counts as failed.
@@ -129,6 +130,21 @@ fails()
     local promise=$1
     shift
     complains "$promise" '' "$@"
+}
+
+# Whether the cluster's Slurm has a PMIx plugin; `cluster up` says so if not.
+has_pmix()
+{
+    ! no_pmix=$(grep -o 'this Slurm has no PMIx plugin ([^)]*)' "$work/up")
+}
+
+needs_pmix()
+{
+    if has_pmix; then
+        "$@"
+    else
+        tap_skip "$2" "$no_pmix"
+    fi
 }
 
 # --- the cluster ---

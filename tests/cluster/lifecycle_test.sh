@@ -128,6 +128,26 @@ test_life()
     succeeds 'both have left nothing' machine_is_clean
 }
 
+# What `cluster up` says with Slurm's plugins for MPI but those of PMIx, and what a step prints then.
+without_pmix()
+{
+    local plugins
+    plugins=$(dirname "$(find /usr/lib* -name mpi_pmi2.so -path '*slurm*' -print -quit)")
+    cp -a "$plugins" "$work/plugins"
+    rm -f "$work"/plugins/mpi_pmix*
+    # shellcheck disable=SC2016 # expands there
+    unshare --mount sh -c 'mount --bind "$1" "$2" && shift 2 && exec "$@"' sh \
+        "$work/plugins" "$plugins" "$cluster" up --dir "$work/c1"
+}
+
+test_without_pmix()
+{
+    prints 'without the PMIx plugin, up says so and goes on' \
+        'no PMIx plugin \(srun --mpi=list: none .*--hvd=elastic' without_pmix
+    prints 'and steps run' '^n1 n2$' hosts_of 1
+    succeeds 'down' down 1
+}
+
 test_down_with_jobs()
 {
     succeeds 'up again' up 1
@@ -195,6 +215,7 @@ echo 'required /nonesuch.so' >"$work/stack/wrong.conf"
 before=$(machine)
 test_refusals
 test_life
+test_without_pmix
 test_down_with_jobs
 test_failed_start
 test_signals
