@@ -3,6 +3,7 @@
 #include "pmix_boot/hvdrun/signals.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/signalfd.h>
 
 static const int handled[] = {SIGCHLD, SIGINT,  SIGTERM, SIGHUP,
