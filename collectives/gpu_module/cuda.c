@@ -15,8 +15,8 @@
     }
 
 static const struct hvd_library_symbol symbols[] = {
+    SYMBOL(driver_version, "cuDriverGetVersion", NULL), /* the first, see find() */
     SYMBOL(init, "cuInit", NULL),
-    SYMBOL(driver_version, "cuDriverGetVersion", NULL),
     SYMBOL(error_name, "cuGetErrorName", NULL),
     SYMBOL(error_string, "cuGetErrorString", NULL),
     SYMBOL(device_count, "cuDeviceGetCount", NULL),
@@ -55,10 +55,23 @@ static struct hvd_gpu_library library;
 static bool was_found;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
+static int check_version(void)
+{
+    int error = functions.driver_version(&library.version);
+
+    if (error == CUDA_SUCCESS && library.version >= CUDA_LEAST_VERSION) {
+        return 0;
+    }
+    snprintf(library.problem, sizeof(library.problem),
+             "cuDriverGetVersion says %d (error %d): 11.0 or later is needed; install a "
+             "newer driver of NVIDIA's",
+             library.version, error);
+    return HVD_ERR_UNSUPPORTED;
+}
+
 static void find(void)
 {
     void *handle = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-    int error;
 
     library = (struct hvd_gpu_library){0};
     if (handle == NULL) {
@@ -67,15 +80,11 @@ static void find(void)
                  dlerror());
         return;
     }
-    if (hvd_library_bind(handle, symbols, sizeof(symbols) / sizeof(symbols[0]),
-                         &functions, &library) != 0) {
-        return;
-    }
-    error = functions.driver_version(&library.version);
-    if (error != CUDA_SUCCESS) {
-        library.version = 0;
-        snprintf(library.problem, sizeof(library.problem),
-                 "cuDriverGetVersion failed with error %d", error);
+    /* The version first: an older one lacks functions, too. */
+    if (hvd_library_bind(handle, symbols, 1, &functions, &library) == 0 &&
+        check_version() == 0) {
+        hvd_library_bind(handle, symbols, sizeof(symbols) / sizeof(symbols[0]),
+                         &functions, &library);
     }
 }
 

@@ -15,7 +15,8 @@ struct hvd_library_symbol {
     bool is_optional; /* else the library is unusable without it */
 };
 
-/* Fills in table; names the library's file in found, or what is missing in found->problem. */
+/* Fills in table from the first count symbols; names the library's file in found, or what is
+ * missing in found->problem. */
 int hvd_library_bind(void *handle, const struct hvd_library_symbol *symbols, size_t count,
                      void *table, struct hvd_gpu_library *found);
 

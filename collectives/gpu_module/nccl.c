@@ -20,7 +20,7 @@
     }
 
 static const struct hvd_library_symbol symbols[] = {
-    NEEDED(get_version, "ncclGetVersion"),
+    NEEDED(get_version, "ncclGetVersion"), /* the first, see find() */
     NEEDED(get_id, "ncclGetUniqueId"),
     NEEDED(error_string, "ncclGetErrorString"),
     NEWER(last_error, "ncclGetLastError"),
@@ -68,10 +68,25 @@ static void *open_library(const char *file)
     return handle != NULL ? handle : dlopen(soname, RTLD_NOW | RTLD_LOCAL);
 }
 
+static int check_version(void)
+{
+    int result = functions.get_version(&library.version);
+
+    functions.version = library.version;
+    if (result == NCCL_SUCCESS && library.version >= NCCL_LEAST_VERSION) {
+        return 0;
+    }
+    snprintf(
+        library.problem, sizeof(library.problem),
+        "ncclGetVersion says %d (result %d): 2.7 or later is needed; install one, or "
+        "name its file in HVD_NCCL_LIBRARY",
+        library.version, result);
+    return HVD_ERR_UNSUPPORTED;
+}
+
 static void find(const char *file)
 {
     void *handle = open_library(file);
-    int result;
 
     library = (struct hvd_gpu_library){0};
     if (handle == NULL) {
@@ -80,17 +95,12 @@ static void find(const char *file)
                  dlerror());
         return;
     }
-    if (hvd_library_bind(handle, symbols, sizeof(symbols) / sizeof(symbols[0]),
-                         &functions, &library) != 0) {
-        return;
+    /* The version first: an older one lacks functions, too. */
+    if (hvd_library_bind(handle, symbols, 1, &functions, &library) == 0 &&
+        check_version() == 0) {
+        hvd_library_bind(handle, symbols, sizeof(symbols) / sizeof(symbols[0]),
+                         &functions, &library);
     }
-    result = functions.get_version(&library.version);
-    if (result != NCCL_SUCCESS || library.version < NCCL_LEAST_VERSION) {
-        snprintf(library.problem, sizeof(library.problem),
-                 "ncclGetVersion says %d (result %d): 2.7 or later is needed",
-                 library.version, result);
-    }
-    functions.version = library.version;
 }
 
 const struct hvd_nccl *hvd_nccl_find(const char *file, struct hvd_gpu_library *found)

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# info_check.sh HVD_INFO LIBHVD MODULE FAKES PROFILER MODULE_WITH_KERNELS KERNELS: what hvd-info --check says with
-# the stand-ins of CUDA and NCCL, without NCCL, with one that is too old, without the module. KERNELS: what MODULE
-# has of them; the other one has some for the stand-in.
-info=$1 fakes=$4 profiler=$5 with_kernels=$6 kernels=$7
+# info_check.sh HVD_INFO LIBHVD MODULE FAKES OLD_FAKES PROFILER MODULE_WITH_KERNELS KERNELS: what hvd-info --check
+# says with the stand-ins of CUDA and NCCL, without NCCL, with ones that are too old, without the module. KERNELS:
+# what MODULE has of them; the other one has some for the stand-in.
+info=$1 fakes=$4 old=$5 profiler=$6 with_kernels=$7 kernels=$8
 export HVD_LIBRARY="$2" HVD_GPU_MODULE="$3"
 count=0
 failed=0
@@ -32,7 +32,10 @@ says driver_is_told 0 "^CUDA driver: 12040, .*libcuda.so.1" LD_LIBRARY_PATH="$fa
 says nccl_is_told 0 "^NCCL: 21803, .*libnccl.so.2" LD_LIBRARY_PATH="$fakes"
 says devices_are_counted 0 "^GPUs that this process sees: 3" LD_LIBRARY_PATH="$fakes" FAKE_GPU_COUNT=3
 says no_device_is_no_crash 0 "^GPUs: unusable: cuInit failed" LD_LIBRARY_PATH="$fakes" FAKE_GPU_COUNT=0
-says old_nccl_is_unusable 0 "^NCCL: unusable, .*2.7 or later is needed" LD_LIBRARY_PATH="$fakes" FAKE_NCCL_VERSION=2604
+says old_nccl_is_unusable 0 "^NCCL: unusable, $old/.* says 2604 .*: 2.7 or later is needed; .* HVD_NCCL_LIBRARY" \
+    LD_LIBRARY_PATH="$fakes" HVD_NCCL_LIBRARY="$old/libnccl.so.2"
+says old_driver_is_unusable 1 "^CUDA driver: unusable, $old/.* says 10020 .*: 11.0 or later is needed; install" \
+    LD_LIBRARY_PATH="$old"
 says chosen_nccl_goes_first 0 "^NCCL: unusable, not found: no NCCL here (/nonexistent.so" LD_LIBRARY_PATH="$fakes" \
     HVD_NCCL_LIBRARY=/nonexistent.so
 says cards_are_told 0 "^InfiniBand: " LD_LIBRARY_PATH="$fakes"

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A CUDA driver and an NCCL from before the oldest that hvd takes: they have few of the functions
+ * that it calls. */
+#include "gpu_binding/attr.h"
+
+HVD_EXPORT int cuDriverGetVersion(int *version);
+HVD_EXPORT int ncclGetVersion(int *version);
+
+HVD_EXPORT int cuDriverGetVersion(int *version)
+{
+    *version = 10020;
+    return 0;
+}
+
+HVD_EXPORT int ncclGetVersion(int *version)
+{
+    *version = 2604;
+    return 0;
+}
