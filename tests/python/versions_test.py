@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pythons and frameworks that are too old or too new are refused by a sentence, on import."""
 
+import ast
 import os
 import pathlib
 import subprocess
@@ -20,18 +21,41 @@ import horovod
 '''
 
 
+# Prints the modules of a front end that are imported, or fail with another error than they should.
+ALL_MODULES = '''
+import importlib, pathlib, sys
+import horovod
+from horovod.common.exceptions import HorovodVersionMismatchError
+package = pathlib.Path(horovod.__file__).parent
+paths = sorted(path.relative_to(package.parent) for path in package.joinpath(sys.argv[1]).rglob("*.py"))
+assert paths
+for name in (".".join(path.with_suffix("").parts) for path in paths):
+    try:
+        importlib.import_module(name)
+        print(name, "can be imported", file=sys.stderr)
+    except HorovodVersionMismatchError:
+        pass
+    except BaseException as error:
+        print(name, repr(error), file=sys.stderr)
+'''
+PACKAGE = pathlib.Path(horovod.__file__).parent
+
+
 def imported(module, version):
     """What Python says to the import of a front end with a framework of that version."""
     framework = module.split('.')[1]
+    return run(f'import {module}', **{framework: f'__version__ = {version!r}'})
+
+
+def run(script, *arguments, **modules):
+    """What it prints as an error; modules: sources that go before the modules of these names."""
     with tempfile.TemporaryDirectory() as directory:
-        pathlib.Path(directory, f'{framework}.py').write_text(f'__version__ = {version!r}\n')
-        return run(f'import {module}', directory)
-
-
-def run(script, directory=''):
-    path = os.pathsep.join(filter(None, [directory, os.environ.get('PYTHONPATH', '')]))
-    return subprocess.run([sys.executable, '-c', script], env=dict(os.environ, PYTHONPATH=path),
-                          capture_output=True, text=True, check=False).stderr
+        for name, source in modules.items():
+            pathlib.Path(directory, f'{name}.py').write_text(source + '\n')
+        path = os.pathsep.join(filter(None, [directory, os.environ.get('PYTHONPATH', '')]))
+        return subprocess.run([sys.executable, '-c', script, *arguments],
+                              env=dict(os.environ, PYTHONPATH=path), capture_output=True,
+                              text=True, check=False).stderr
 
 
 class Versions(unittest.TestCase):
@@ -49,6 +73,24 @@ class Versions(unittest.TestCase):
                 self.assertIn(f'HorovodVersionMismatchError: horovod.{module.split(".")[1]} '
                               f'{expected}', imported(module, version))
 
+    def test_so_is_every_module_of_a_front_end(self):
+        for framework, version in (('torch', '1.12.1'), ('tensorflow', '2.11.1'),
+                                   ('keras', '2.11.0'), ('mxnet', '1.8.0')):
+            with self.subTest(framework=framework):
+                self.assertEqual('', run(ALL_MODULES, framework,
+                                         **{framework: f'__version__ = {version!r}'}))
+
+    def test_frameworks_that_cannot_be_imported_are_refused(self):
+        for framework, failure, advice in (
+                ('mxnet', 'AttributeError', 'MXNet 1.9 needs a NumPy before 1.24'),
+                ('tensorflow', 'TypeError', 'install one that fits what it uses')):
+            with self.subTest(framework=framework):
+                self.assertIn(
+                    f'HorovodVersionMismatchError: horovod.{framework}: "import {framework}" failed '
+                    f'with {failure}: old; NumPy is 1.26.4: {advice}',
+                    run(f'import horovod.{framework}', numpy='__version__ = "1.26.4"',
+                        **{framework: f'import numpy\nraise {failure}("old")'}))
+
     def test_others_are_taken(self):
         for name, version in (('torch', '1.13.0a0'), ('torch', '2.15.0+cu132'), ('torch', '10.0'),
                               ('tensorflow', '2.12.0'), ('mxnet', '1.9.1'), ('keras', '3.0.0')):
@@ -63,10 +105,14 @@ class Versions(unittest.TestCase):
 
     def test_an_old_python_can_read_that(self):
         """Python 3 older than 3.6 has no f-strings, Python 2 no annotations either."""
-        for line in pathlib.Path(horovod.__file__).read_text().splitlines():
+        for line in (PACKAGE / '__init__.py').read_text().splitlines():
             self.assertNotRegex(line, r"\bf['\"]|->|:=|nonlocal|print ")
             self.assertTrue(line.isascii())
-        minimum = pathlib.Path(horovod.__file__).parent.parent / 'pyproject.toml'
+
+    def test_the_oldest_python_can_read_all(self):
+        for path in PACKAGE.rglob('*.py'):
+            ast.parse(path.read_text(), str(path), feature_version=(3, 8))
+        minimum = PACKAGE.parent / 'pyproject.toml'
         if minimum.exists():  # not in an install
             self.assertIn('requires-python = ">= 3.8"', minimum.read_text())
 

@@ -3,11 +3,13 @@
 
 import importlib
 import re
+import sys
 
 from horovod.common.exceptions import HorovodVersionMismatchError
 
 _LEAST = {'torch': (1, 13), 'tensorflow': (2, 12), 'keras': (2, 12), 'mxnet': (1, 9)}
 _BEYOND = {'mxnet': (1, 10)}  # from there on it has another interface
+_FITS = {'mxnet': 'MXNet 1.9 needs a NumPy before 1.24 (pip install "numpy<1.24")'}
 
 
 def _release(version):
@@ -19,9 +21,22 @@ def _text(release):
     return '.'.join(map(str, release))
 
 
+def _import(framework):
+    """An old framework may fail with other errors than ImportError where what it uses is newer."""
+    try:
+        return importlib.import_module(framework)
+    except (AttributeError, TypeError) as error:
+        numpy = getattr(sys.modules.get('numpy'), '__version__', 'not loaded')
+        fits = _FITS.get(framework, 'install one that fits what it uses')
+        raise HorovodVersionMismatchError(
+            f'horovod.{framework}: "import {framework}" failed with {type(error).__name__}: '
+            f'{error}; NumPy is {numpy}: {fits}') from error
+
+
 def require(framework):
-    """Imports it. HorovodVersionMismatchError where it is of a version without a front end."""
-    module = importlib.import_module(framework)
+    """Imports it. HorovodVersionMismatchError where it is of a version without a front end, or
+    cannot be imported itself."""
+    module = _import(framework)
     found = getattr(module, '__version__', '')
     least, beyond = _LEAST[framework], _BEYOND.get(framework)
     if not found or least <= _release(found) and not (beyond and _release(found) >= beyond):
