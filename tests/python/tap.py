@@ -64,9 +64,11 @@ class TapResult(unittest.TestResult):
 
 
 def run(modules):
-    """Runs the tests of the named modules; returns the exit status."""
+    """Runs the tests of the named modules; returns the exit status. A module is imported when its
+    turn comes: some change the framework for all that comes after."""
     result = TapResult(_stream())
-    unittest.defaultTestLoader.loadTestsFromNames(modules).run(result)
+    for module in modules:
+        unittest.defaultTestLoader.loadTestsFromName(module).run(result)
     result.finish()
     return 0 if result.wasSuccessful() else 1
 
