@@ -66,7 +66,7 @@ int hvd_control_connect(struct hvd_control *control, const struct hvd_boot *boot
 /* Queues a message to the parent (no parent on rank 0: HVD_ERR_STATE), to every child, or to
  * the children on other nodes.
  * Copied, written at once as far as the socket takes it; never blocks. type is below
- * 0x80000000, bytes at most 64 MiB. What is sent to a rank that has died is dropped: the ABORT
+ * 0x40000000, bytes at most 64 MiB. What is sent to a rank that has died is dropped: the ABORT
  * event tells. Returns 0 or HVD_ERR_NOMEM. */
 int hvd_control_send_up(struct hvd_control *control, uint32_t type, const void *payload,
                         size_t bytes);

@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 enum hvd_wire_type {
-    HVD_WIRE_HELLO = 0x80000000u,
+    HVD_WIRE_HELLO = 0x40000000, /* the engine's types are smaller */
     HVD_WIRE_CHALLENGE,
     HVD_WIRE_PROOF,
     HVD_WIRE_WELCOME,

@@ -62,7 +62,7 @@ int hvd_uplink_children(const struct hvd_uplink *uplink); /* their number */
 /* No message may be longer. */
 #define HVD_UPLINK_MOST_BYTES ((size_t)64 << 20)
 
-/* Sends a message (copied, type below 0x80000000) to the parent (rank 0: HVD_ERR_STATE), or to all
+/* Sends a message (copied, type below 0x40000000) to the parent (rank 0: HVD_ERR_STATE), or to all
  * children. Never blocks. Returns 0 or HVD_ERR_NOMEM; of one that is too long HVD_ERR_ARG: it is
  * not sent, and an error is logged that names it. */
 int hvd_uplink_send_up(struct hvd_uplink *uplink, uint32_t type, const void *payload,
