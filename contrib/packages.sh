@@ -9,6 +9,7 @@
 # Groups: build (to compile), cluster (contrib/cluster), torch (to train with Debian's PyTorch),
 #         test (tests/run.sh), bench (the peers of contrib/bench: Horovod is built, Open MPI,
 #         MPICH as a library only, so that mpicc and mpirun stay those of Open MPI)
+# A name may be "NEW|OLD" where releases differ: the first that the release has.
 set -euo pipefail
 
 group_packages()
@@ -19,8 +20,8 @@ group_packages()
     cluster) echo munge slurmctld slurmd slurm-client slurm-wlm-basic-plugins iproute2 mount \
         util-linux procps ;;
     torch) echo python3 python3-torch python3-numpy python3-cloudpickle python3-sklearn ;;
-    test) echo git clang clang-format libclang-rt-14-dev shellcheck openmpi-bin libopenmpi-dev \
-        libmpich12 python3-venv python3-mpi4py binutils libquadmath0 environment-modules ;;
+    test) echo git clang clang-format 'libclang-rt-dev|libclang-rt-14-dev' shellcheck openmpi-bin \
+        libopenmpi-dev libmpich12 python3-venv python3-mpi4py binutils libquadmath0 environment-modules ;;
     bench) echo g++ make cmake python3-dev python3-venv python3-wheel \
         python3-cffi python3-matplotlib python3-psutil python3-yaml python3-packaging libtorch-dev \
         pybind11-dev \
@@ -38,12 +39,37 @@ list()
     done
 }
 
+# first_that QUESTION NEW|OLD: prints the first name for which the function answers yes, if any.
+first_that()
+{
+    local names name
+    IFS='|' read -ra names <<<"$2"
+    for name in "${names[@]}"; do
+        if "$1" "$name"; then
+            echo "$name"
+            return
+        fi
+    done
+    return 1
+}
+
+is_installed()
+{
+    [ "$(dpkg-query -Wf '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
+}
+
+is_known()
+{
+    apt-cache show "$1" >/dev/null 2>&1
+}
+
+# Where apt knows none of the names, because it has no lists yet: the last.
 missing()
 {
     local package
     list "$@" | while read -r package; do
-        [ "$(dpkg-query -Wf '${db:Status-Status}' "$package" 2>/dev/null)" = installed ] ||
-            echo "$package"
+        first_that is_installed "$package" >/dev/null || first_that is_known "$package" ||
+            echo "${package##*|}"
     done
 }
 
@@ -71,6 +97,7 @@ install_missing()
     refuse_services
     export DEBIAN_FRONTEND=noninteractive
     apt-get update --quiet=2 || echo 'apt-get update failed; trying the lists that are here' >&2
+    mapfile -t packages < <(missing "$@") # by the names in the new lists
     apt-get install --quiet=2 --yes --no-install-recommends "${packages[@]}" </dev/null
 }
 
@@ -80,5 +107,5 @@ case $command in
 list) list "$@" ;;
 missing) missing "$@" ;;
 install) install_missing "$@" ;;
-*) sed -n '3,11s/^# \{0,1\}//p' "$0" && exit 2 ;;
+*) sed -n '3,12s/^# \{0,1\}//p' "$0" && exit 2 ;;
 esac

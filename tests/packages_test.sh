@@ -1,0 +1,54 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# contrib/packages.sh picks the names of packages that this release has. Releases are played by a
+# dpkg-query and an apt-cache that look into two lists.
+# usage: packages_test.sh SOURCE_ROOT
+root=$1
+# shellcheck source=tests/report.sh
+. "$root/tests/report.sh"
+
+mkdir "$work/bin"
+# dpkg-query -Wf FORMAT NAME
+cat >"$work/bin/dpkg-query" <<'SH'
+#!/bin/sh
+if grep -qx "$3" "$RELEASE/installed"; then printf installed; else exit 1; fi
+SH
+# apt-cache show NAME
+cat >"$work/bin/apt-cache" <<'SH'
+#!/bin/sh
+grep -qx "$2" "$RELEASE/known"
+SH
+chmod +x "$work/bin/dpkg-query" "$work/bin/apt-cache"
+
+# release KNOWN INSTALLED: names, each list with spaces between
+release()
+{
+    printf '%s\n' $1 >"$work/known"
+    printf '%s\n' $2 >"$work/installed"
+}
+
+# misses EXPECTED: what is missing of clang's runtime library for tests.
+misses()
+{
+    RELEASE=$work PATH=$work/bin:$PATH bash "$root/contrib/packages.sh" missing test >"$work/out" 2>&1
+    [ "$(grep libclang-rt "$work/out")" = "$1" ]
+}
+
+release 'libclang-rt-dev libclang-rt-14-dev' ''
+misses libclang-rt-dev
+report $? 'of two names the first that the release has is missing'
+
+release libclang-rt-14-dev ''
+misses libclang-rt-14-dev
+report $? 'the other is missing where the release has only that'
+
+release '' ''
+misses libclang-rt-14-dev
+report $? 'a release that has neither misses the last, by name'
+
+release 'libclang-rt-dev libclang-rt-14-dev' libclang-rt-14-dev
+misses ''
+report $? 'nothing is missing where either is installed'
+
+echo "1..$count"
+exit $failed
