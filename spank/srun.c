@@ -116,7 +116,8 @@ static int check_pmix(struct hvd_launch *launch, unsigned tasks)
         return hvd_fail(
             &launch->refusal, HVD_ERR_UNSUPPORTED,
             "--hvd needs Slurm's PMIx, but this Slurm was installed without its "
-            "plugin mpi_pmix: ask the administrator for it");
+            "plugin mpi_pmix: ask the administrator for it, or use --hvd=elastic, "
+            "which needs none");
     }
     return hvd_fail(&launch->refusal, HVD_ERR_ARG,
                     "--hvd needs Slurm's PMIx (found MPI type %s): use srun --hvd "

@@ -20,6 +20,7 @@
 #   prints PROMISE REGEX COMMAND...                 succeeds, and the output matches (grep -E)
 #   complains PROMISE REGEX COMMAND...              fails, and the output matches
 #   needs_pmix prints PROMISE...                    that promise, skipped on a Slurm without PMIx
+#   srun $(ranks [WORDS])                           --hvd with WORDS, for several ranks on any Slurm
 #   tap_skip PROMISE REASON, tap_skip_all REASON, tap_note TEXT, tap_done
 #
 # Every command inside ends after $limit seconds (default 60); it then counts as failed.
@@ -145,6 +146,14 @@ needs_pmix()
     else
         tap_skip "$2" "$no_pmix"
     fi
+}
+
+# Elastic ranks need no PMIx, and are otherwise ranks like all.
+ranks()
+{
+    local words=${1-}
+    has_pmix || words=elastic${words:+,$words}
+    echo "--hvd${words:+=$words}"
 }
 
 # --- the cluster ---

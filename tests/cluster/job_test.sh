@@ -9,7 +9,7 @@ train=$tests_dir/../../contrib/examples/digits/train.py
 # srun of hvd as the job user; test programs find the installed library.
 job()
 {
-    as_user LD_LIBRARY_PATH="$library" srun --hvd "$@"
+    as_user LD_LIBRARY_PATH="$library" srun "$(ranks)" "$@"
 }
 
 bring_programs()
@@ -69,7 +69,7 @@ a_rank_dies()
 a_link_is_cut()
 {
     local began
-    as_user LD_LIBRARY_PATH="$library" srun --hvd -N 2 --ntasks-per-node=1 -o 'cut.%t' \
+    as_user LD_LIBRARY_PATH="$library" srun "$(ranks)" -N 2 --ntasks-per-node=1 -o 'cut.%t' \
         ./victim 1 sleep >"$work/srun" 2>&1 </dev/null &
     until grep -q . "$home"/cut.0 2>/dev/null || [ "$SECONDS" -gt 200 ]; do
         # Both ranks are connected once rank 1 sleeps in the middle of the job.
@@ -98,7 +98,8 @@ collectives_are_right 'two nodes with two ranks each' -N 2 --ntasks-per-node=2
 collectives_are_right 'three and one ranks' -N 2 -n 4 -m plane=3
 training_works
 prints "--hvd=report shows who was late on which node" '^ +[0-3]  n2 +[0-9]+ ' \
-    job --hvd=report -N 2 --ntasks-per-node=2 ./collectives_test 1
+    as_user LD_LIBRARY_PATH="$library" srun "$(ranks report)" -N 2 --ntasks-per-node=2 \
+    ./collectives_test 1
 complains "srun without --hvd is an error that says what to type, never four times one rank" \
     'srun --hvd' as_user LD_LIBRARY_PATH="$library" srun -N 2 -n 4 ./collectives_test
 a_rank_dies

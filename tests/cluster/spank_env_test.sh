@@ -25,12 +25,12 @@ same_without_option()
     [ -n "$with" ] && diff <(echo "$without") <(echo "$with")
 }
 succeeds 'without --hvd the plugin changes nothing' same_without_option
-succeeds 'nor in a step with PMIx' same_without_option --mpi=pmix --cpu-bind=cores
+needs_pmix succeeds 'nor in a step with PMIx' same_without_option --mpi=pmix --cpu-bind=cores
 
 enable_plugin
 rank_env()
 {
-    as_user "${@:2}" srun --hvd -N2 --gres=gpu:2 sh -c \
+    as_user "${@:2}" srun "$(ranks)" -N2 --gres=gpu:2 sh -c \
         "test \$SLURM_PROCID != 3 || printenv $1"
 }
 prints 'HOROVOD_RANK' '^3$' rank_env HOROVOD_RANK
@@ -76,13 +76,13 @@ mkdir -p "$home/venv/lib/python3.11/site-packages/horovod" "$home/mine/horovod"
 touch "$home/venv/lib/python3.11/site-packages/horovod/__init__.py" "$home/mine/horovod/__init__.py"
 prints 'a Horovod of the virtual environment does not lose in silence' \
     "hvd: Python takes hvd's package horovod, not the one in $home/venv/lib" \
-    as_user VIRTUAL_ENV="$home/venv" srun --hvd -n2 true
+    as_user VIRTUAL_ENV="$home/venv" srun "$(ranks)" -n2 true
 prints 'one on PYTHONPATH does not win in silence' \
     "hvd: Python takes the package horovod in $home/mine, which is on PYTHONPATH" \
-    as_user PYTHONPATH="$home/mine" srun --hvd -n2 true
+    as_user PYTHONPATH="$home/mine" srun "$(ranks)" -n2 true
 silent()
 {
-    test -z "$(as_user VIRTUAL_ENV="$home" srun --hvd -n2 true 2>&1)"
+    test -z "$(as_user VIRTUAL_ENV="$home" srun "$(ranks)" -n2 true 2>&1)"
 }
 succeeds 'a plain environment is not worth a word' silent
 enable_plugin pythonpath=
@@ -95,25 +95,27 @@ prints 'a node without the front end says so' 'n1: cannot read /nowhere: No such
 enable_plugin
 once()
 {
-    as_user srun --hvd=verbose -N2 --ntasks-per-node=2 true 2>&1 | grep -c '^local rank gpu pci'
+    as_user srun "$(ranks verbose)" -N2 --ntasks-per-node=2 true 2>&1 | grep -c '^local rank gpu pci'
 }
 prints 'equal nodes share one table' '^1$' once
 prints 'which names them' '^hvd: binding on n(1, n2|2, n1)$' \
-    as_user srun --hvd=verbose -N2 --ntasks-per-node=2 true
+    as_user srun "$(ranks verbose)" -N2 --ntasks-per-node=2 true
 uneven()
 {
-    as_user srun --hvd=verbose -N2 -n4 -m plane=3 true 2>&1 | grep -c '^local rank gpu pci'
+    as_user srun "$(ranks verbose)" -N2 -n4 -m plane=3 true 2>&1 | grep -c '^local rank gpu pci'
 }
 prints 'nodes that differ get a table each' '^2$' uneven
 prints 'a program that is faster than its table does not lose it' '^local rank gpu pci' \
     as_user srun --hvd=verbose -n1 true
+mpi=none
+! has_pmix || mpi=pmix
 descriptors()
 {
-    as_user srun --mpi=pmix -n1 "$@" sh -c 'ls /proc/self/fd' 2>/dev/null
+    as_user srun --mpi=$mpi -n1 "$@" sh -c 'ls /proc/self/fd' 2>/dev/null
 }
 same_descriptors()
 {
-    diff <(descriptors) <(descriptors --hvd=verbose)
+    diff <(descriptors) <(descriptors "$(ranks verbose)")
 }
 succeeds 'a rank has no more open files than a task' same_descriptors
 tap_done

@@ -19,7 +19,7 @@ all_idle()
 }
 
 prints 'an option injected past srun is the same option' '^1/1$' as_user "$injected=on" \
-    srun --mpi=pmix -n1 sh -c 'echo $HVD_LAUNCH/$HOROVOD_SIZE'
+    srun -n1 sh -c 'echo $HVD_LAUNCH/$HOROVOD_SIZE'
 complains 'its text is checked where it arrives' 'slurmstepd-n1: error: hvd: --hvd: unknown word' \
     as_user "$injected=rubbish" srun -n1 true
 complains 'format signs and escapes stay unread' 'character 1 \(code 0x25\) is not allowed' \
@@ -30,7 +30,7 @@ hostile_step()
 {
     as_user SLURM_STEP_GPUS="$1" CUDA_VISIBLE_DEVICES="$1" SLURM_STEP_TASKS_PER_NODE="$1" \
         SLURM_CPU_BIND_TYPE="$1" SLURM_HVD_REPORT="$1" SLURMD_TRES_BIND="$1" \
-        srun --hvd=verbose -n2 true
+        srun "$(ranks verbose)" -n2 true
 }
 succeeds 'hostile variables of the step do no harm' hostile_step '%n%s../../etc/passwd'
 succeeds 'nor do long ones' hostile_step "$(printf '9%.0s' $(seq 9000))"
@@ -47,19 +47,19 @@ succeeds 'after all of that both nodes are idle' all_idle
 mkdir "$work/empty"
 succeeds '(n2 loses the plugin)' as_root --node n2 mount --bind "$work/empty" "$plugins"
 prints 'a node without the plugin runs its tasks unbound' '^n1:1:1 n2::1$' in_line \
-    as_user srun --hvd -N2 -n2 sh -c 'echo $(hostname):$HVD_LAUNCH:$SLURM_HVD'
+    as_user srun "$(ranks)" -N2 -n2 sh -c 'echo $(hostname):$HVD_LAUNCH:$SLURM_HVD'
 lost()
 {
     as_user srun --hvd -N2 -n2 python3 -c 'import horovod.torch as hvd; hvd.init()'
 }
 if [ -n "$(find "$prefix" -name libhvd.so)" ]; then
-    complains 'and the library there says so' \
+    needs_pmix complains 'and the library there says so' \
         'the hvd plugin is not installed on node n2: ask the administrator' lost
 else
     tap_skip 'and the library there says so' 'no libhvd in this build'
 fi
 prints 'the collector of tables counts it' 'no binding table from 1 of 2 nodes' \
-    as_user srun --hvd=verbose -N2 -n2 true
+    as_user srun "$(ranks verbose)" -N2 -n2 true
 succeeds '(n2 has it again)' as_root --node n2 umount "$plugins"
 
 # Slurm's commands load them as the job user, who may not reach the build.

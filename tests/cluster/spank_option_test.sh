@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# The ways of --hvd to the ranks, on whatever Slurm is here: bare or with words, typed to srun, in
+# #SBATCH, given to salloc. Each passes all of the plugin's callbacks, in srun and on the nodes.
+# shellcheck disable=SC2016 # variables of jobs expand in the jobs
+. "$(dirname "$0")/harness.sh"
+. "$(dirname "$0")/spank.sh"
+
+install_hvd
+start_cluster 2 --sockets 1 --cores 4 --gpus 0
+enable_plugin
+# HVD_LAUNCH is the last that the plugin exports in a task.
+rank='echo $(hostname):$HOROVOD_RANK/$HOROVOD_SIZE:$HVD_LAUNCH'
+one='^n1:0/1:1$' two='^n1:0/2:1 n2:1/2:1$'
+many=$(ranks)
+[ "$many" != --hvd ] || many=--hvd=on # with a word on every Slurm
+
+# A bare option: Slurm passes it on as the text "(null)". 25.11.0 to 25.11.4 may refuse it.
+bare()
+{
+    case $(as_user srun --version) in
+    *' 25.11.'[0-4]*) tap_skip "$2" 'Slurm before 25.11.5 may refuse it; --hvd=on is the way round' ;;
+    *) "$@" ;;
+    esac
+}
+
+bare prints 'srun --hvd' "$one" as_user srun --hvd -n1 sh -c "$rank"
+prints 'srun --hvd=on' "$one" as_user srun --hvd=on -n1 sh -c "$rank"
+prints 'srun --hvd=WORD on two nodes' "$two" in_line as_user srun "$many" -N2 -n2 sh -c "$rank"
+prints 'elastic ranks with --mpi=none' "$two" \
+    in_line as_user srun --hvd=elastic --mpi=none -N2 -n2 sh -c "$rank"
+bare prints '#SBATCH --hvd' "$one" batch '--hvd -N1' "srun -n1 sh -c '$rank'"
+prints '#SBATCH --hvd=on' "$one" batch '--hvd=on -N1' "srun -n1 sh -c '$rank'"
+prints '#SBATCH --hvd=WORD on two nodes' "$two" \
+    in_line batch "$many -N2 -n2" "srun sh -c '$rank'"
+bare prints 'salloc --hvd' "$one" as_user salloc --quiet --hvd -N1 srun -n1 sh -c "$rank"
+prints 'salloc --hvd=on' "$one" as_user salloc --quiet --hvd=on -N1 srun -n1 sh -c "$rank"
+prints 'salloc --hvd=WORD on two nodes' "$two" \
+    in_line as_user salloc --quiet "$many" -N2 -n2 srun sh -c "$rank"
+bare prints 'srun --hvd in a job without' "$one" batch -N1 "srun --hvd -n1 sh -c '$rank'"
+prints 'srun --hvd=off in a job with it' '^n1:/:$' batch "$many -N1" "srun --hvd=off -n1 sh -c '$rank'"
+
+promise='srun --hvd of two ranks'
+if has_pmix; then
+    bare prints "$promise" "$two" in_line as_user srun --hvd -N2 -n2 sh -c "$rank"
+else
+    bare complains "$promise is refused without PMIx, with what to type" \
+        'installed without its plugin mpi_pmix: ask the administrator for it, or use --hvd=elastic' \
+        as_user srun --hvd -N2 -n2 sh -c "$rank"
+fi
+tap_done
