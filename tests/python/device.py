@@ -29,7 +29,7 @@ class _NoLooks(TorchDispatchMode):
 
 
 @contextlib.contextmanager
-def refuse_waiting():
+def assert_no_waiting():
     """Fails where the host would wait for a GPU: torch's own eye on that where there is one,
     else on what would wait for it."""
     if DEVICE == 'cpu':

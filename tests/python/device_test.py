@@ -9,7 +9,7 @@ import torch
 import horovod.torch as hvd
 from allreduce_test import reduced
 from case import Case
-from device import DEVICE, refuse_waiting
+from device import DEVICE, assert_no_waiting
 from horovod.common.exceptions import HorovodInternalError
 from inputs import ALL, FLOATS, NUMBERS, own_part, stacked, values
 from optimizer_test import batch, loss_of, make_model, own
@@ -99,7 +99,7 @@ class Device(Case):
             optimizer.step()
 
         step()
-        with refuse_waiting():
+        with assert_no_waiting():
             for _ in range(3):
                 step()
 

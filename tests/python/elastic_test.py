@@ -144,7 +144,13 @@ class TorchStates(ElasticCase):
         state.restore()
         begin_anew()
         self.optimizer.zero_grad()
+        torch.manual_seed(hvd.rank())
         train(self.model, self.optimizer, 1)
+        given_up = self.everything()
+        self.setUp()
+        torch.manual_seed(hvd.rank())
+        train(self.model, self.optimizer, 1)
+        self.assertEqual(given_up, self.everything())
 
     def test_sync_takes_rank_0s_model_and_optimizer(self):
         state = hvd.elastic.TorchState(self.model, self.optimizer, epoch=hvd.rank())

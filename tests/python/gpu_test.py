@@ -207,10 +207,10 @@ class GpuTest(unittest.TestCase):
                                            self.size * (2 * self.rank + 1)])
 
     def test_poll_ends_by_itself(self):
-        handle = hvd.allreduce_async_(Double([1], [1]), name='polled')
+        handle = hvd.allreduce_async_(Double([1], [1]), name='polled', op=hvd.Sum)
         while not hvd.poll(handle):
             pass
-        hvd.synchronize(handle)
+        self.assertEqual(hvd.synchronize(handle).tolist(), [self.size])
 
     def test_host_and_gpu_tensors_in_one_step(self):
         for step in range(5):

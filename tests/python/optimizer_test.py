@@ -5,6 +5,7 @@ import copy
 import gc
 import unittest
 import warnings
+import weakref
 
 import torch
 
@@ -360,13 +361,19 @@ class Optimizer(unittest.TestCase):
                 self.assertEqual(moved.nonzero().flatten().tolist(), sorted(used))
 
     def test_dropped_optimizer_lets_go_of_the_parameters(self):
-        model, optimizer = self.wrap()
+        model, optimizer = self.wrap(OPTIMIZERS['SGD'])
         self.train(model, optimizer, 1)
+        dropped = weakref.ref(optimizer)
         del optimizer
         gc.collect()
+        self.assertIsNone(dropped())
         optimizer = hvd.DistributedOptimizer(OPTIMIZERS['SGD'](model.parameters()),
                                              model.named_parameters())
-        self.train(model, optimizer, 2)
+        for step in (1, 2):
+            optimizer.zero_grad()
+            loss_of(model, own(batch(step))).backward()
+            optimizer.step()
+        self.check(model, train_alone(OPTIMIZERS['SGD'], 3))
 
     def test_state_dict_goes_round(self):
         model, optimizer = self.wrap()

@@ -2,7 +2,7 @@
 """Every collective on process sets, also on several that overlap at the same time."""
 
 import random
-import time
+import threading
 
 import torch
 
@@ -126,12 +126,26 @@ class SetCollectives(JobCase):
             self.assertEqual(hvd.broadcast_object(hvd.rank(), root, process_set=members), root)
 
     def test_barrier_waits_for_members_only(self):
-        # Rank 0 comes late to all of its sets; those without it do not wait.
-        if hvd.rank() == 0:
-            time.sleep(0.2)
+        """Rank 0 comes to the barriers of its sets when the others have left those without it, and
+        after many rounds with each set whose other members wait in a barrier of theirs."""
         for members in self.mine:
-            hvd.barrier(process_set=members)
+            if 0 not in members.ranks:
+                hvd.barrier(process_set=members)
         hvd.barrier()
+        for members in self.mine:
+            if 0 not in members.ranks:
+                continue
+            waiter = threading.Thread(target=hvd.barrier, args=(members,))
+            if hvd.rank() > 0:
+                waiter.start()
+            for _ in range(20):
+                hvd.allreduce(torch.ones(1), name='rounds', process_set=members)
+            if hvd.rank() > 0:
+                self.assertTrue(waiter.is_alive(), 'did not wait for rank 0')
+            hvd.allreduce(torch.ones(1), name='seen', process_set=members)
+            if hvd.rank() == 0:
+                waiter.start()
+            waiter.join()
 
     def test_gradients_are_those_of_a_job_of_the_members(self):
         for members, _ in self.each_set():

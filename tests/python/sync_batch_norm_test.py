@@ -8,7 +8,7 @@ import torch
 
 import horovod.torch as hvd
 from case import Case
-from device import DEVICE, refuse_waiting
+from device import DEVICE, assert_no_waiting
 from inputs import FLOATS
 
 SHAPES = [(3,), (3, 5), (3, 4, 5), (3, 2, 2, 2)]  # of a row
@@ -136,7 +136,7 @@ class SyncBatchNorm(Case):
             layer = hvd.SyncBatchNorm(3, **options).to(DEVICE)
             batch = torch.randn(4, 3, 2, device=DEVICE, requires_grad=True)
             layer(batch).sum().backward()  # NCCL connects
-            with refuse_waiting():
+            with assert_no_waiting():
                 layer(batch).sum().backward()
 
     @unittest.skipUnless(DEVICE == 'cuda', 'needs a GPU')

@@ -300,7 +300,9 @@ class Registry(Case):
 
     def test_a_worker_that_comes_after_the_end_goes(self):
         self.client.shutdown()
-        compute_service.compute_worker_fn(config_of(self.table))
+        with unittest.mock.patch.object(compute_service, '_worker') as worker:
+            compute_service.compute_worker_fn(config_of(self.table))
+        worker.assert_not_called()
 
     def test_each_dispatcher_has_equally_many_workers(self):
         with self.assertRaisesRegex(ValueError, 'must be a multiple of number of dispatchers'):
