@@ -3,11 +3,11 @@
 
 import importlib.util
 import os
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 
 import horovod
@@ -57,13 +57,11 @@ class Run(unittest.TestCase):
         def work():
             if get_env_rank_and_size()[0] == 1:
                 raise KeyError('nothing of this name')
-            time.sleep(60)
+            signal.pause()  # until the end of the job
 
-        begin = time.monotonic()
         with self.assertRaisesRegex(RuntimeError, r'(?s)one or more processes exited with '
                                     "non-zero status.*name: 1\n.*KeyError: 'nothing of this name'"):
             run(work, num_proc=2)
-        self.assertLess(time.monotonic() - begin, 55)
 
     def test_result_that_cannot_travel_is_told(self):
         with self.assertRaisesRegex(RuntimeError, 'pickle'):
@@ -83,7 +81,7 @@ class Run(unittest.TestCase):
         else:
             self.skipTest('a network namespace cannot be had')
         job = subprocess.run([*apart, sys.executable, program], text=True, check=False,
-                             stdout=subprocess.PIPE, timeout=60)
+                             stdout=subprocess.PIPE)
         if job.returncode == 77:
             self.skipTest(f'a link cannot be had: {job.stdout}')
         self.assertEqual((job.stdout, job.returncode), ('TimeoutError\nTimeoutError\n', 0))
@@ -96,7 +94,7 @@ class Run(unittest.TestCase):
 
     def test_options_reach_hvdrun(self):
         with tempfile.TemporaryDirectory() as directory:
-            run(lambda: print('said'), num_proc=2, output_filename=directory, start_timeout=50,
+            run(lambda: print('said'), num_proc=2, output_filename=directory, start_timeout=5000,
                 hosts='localhost:2', use_gloo=True, disable_cache=True)
             for rank in range(2):
                 with open(os.path.join(directory, f'rank.{rank}', 'stdout')) as file:

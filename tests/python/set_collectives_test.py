@@ -132,6 +132,7 @@ class SetCollectives(JobCase):
             if 0 not in members.ranks:
                 hvd.barrier(process_set=members)
         hvd.barrier()
+        waiting = []
         for members in self.mine:
             if 0 not in members.ranks:
                 continue
@@ -140,12 +141,12 @@ class SetCollectives(JobCase):
                 waiter.start()
             for _ in range(20):
                 hvd.allreduce(torch.ones(1), name='rounds', process_set=members)
-            if hvd.rank() > 0:
-                self.assertTrue(waiter.is_alive(), 'did not wait for rank 0')
+            waiting.append(hvd.rank() == 0 or waiter.is_alive())
             hvd.allreduce(torch.ones(1), name='seen', process_set=members)
             if hvd.rank() == 0:
                 waiter.start()
             waiter.join()
+        self.assertTrue(all(waiting), 'a barrier did not wait for rank 0')
 
     def test_gradients_are_those_of_a_job_of_the_members(self):
         for members, _ in self.each_set():

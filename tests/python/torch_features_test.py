@@ -60,8 +60,9 @@ class Workers(Case):
         results = context.Queue()
         process = context.Process(target=begin_again, args=(results,))
         process.start()
-        self.assertIn('has not been initialized', results.get(timeout=100))
         process.join()
+        self.assertEqual(process.exitcode, 0)
+        self.assertIn('has not been initialized', results.get())
 
 
 class Today(Case):

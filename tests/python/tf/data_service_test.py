@@ -28,7 +28,7 @@ from tf.case import Case
 
 ROWS = 64
 SQUARES = [row * row for row in range(ROWS)]
-SECONDS = 240
+SECONDS = 6000  # none: `meson test` has a limit
 
 
 def squares():
@@ -40,7 +40,7 @@ def rows_of(dataset):
 
 
 def config_of(table):
-    return TfDataServiceConfig(2, 3, 'compute', table.addresses, table.key, timeout=7)
+    return TfDataServiceConfig(2, 3, 'compute', table.addresses, table.key, timeout=SECONDS)
 
 
 def outside():
@@ -64,8 +64,7 @@ class Job:
 
     def begin(self):
         """The pair (why it is not there or None, its TfDataServiceConfig or None)."""
-        limit = time.monotonic() + SECONDS
-        while time.monotonic() < limit and self._process.poll() is None:
+        while self._process.poll() is None:
             if os.path.exists(self._path):
                 return None, TfDataServiceConfig.read(self._path)
             time.sleep(0.1)
@@ -284,7 +283,7 @@ class Registry(Case):
             with socket.create_connection(self.place) as stranger, self.assertRaises(OSError):
                 for byte in struct.pack('!i', 200) + bytes(200):
                     stranger.send(bytes([byte]))
-                    time.sleep(0.05)
+                    time.sleep(0.1)
 
     def test_the_end_waits_for_no_client_that_says_nothing(self):
         with multiprocessing.connection.Client(self.place, authkey=self.table.key) as silent:
