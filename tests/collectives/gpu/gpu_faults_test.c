@@ -152,14 +152,14 @@ static struct outcome attempt(const char *function, long k)
     }
     hvd_shutdown();
     failed = fake_gpu_failed();
+    outcome.failed = failed != NULL ? failed : "none";
     if (is_of_end && status != 0) {
-        fprintf(stderr, "# call %ld, %s: %d %s\n", k, function, status, err.text);
+        fprintf(stderr, "# call %ld, %s: %d %s\n", k, outcome.failed, status, err.text);
         outcome.is_good = false;
     }
-    outcome.failed = failed != NULL ? failed : "none";
     outcome.was_last = rank == size - 1 && failed == NULL;
     if (is_no_failure() && status != 0) {
-        fprintf(stderr, "# call %ld, %s: %d %s\n", k, failed, status, err.text);
+        fprintf(stderr, "# call %ld, %s: %d %s\n", k, outcome.failed, status, err.text);
         outcome.is_good = false;
     }
     if (must_tell(failed) && !(may_succeed && status == 0) &&
