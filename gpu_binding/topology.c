@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "gpu_binding/cpulist.h"
 #include "gpu_binding/nvidia_proc.h"
@@ -31,7 +32,9 @@ static int configure(hwloc_topology_t hwloc, const char *xml_file, struct hvd_er
         return hvd_fail(err, HVD_ERR_UNSUPPORTED,
                         "this hwloc cannot describe devices: %m");
     }
-    if (xml_file != NULL && hwloc_topology_set_xml(hwloc, xml_file) < 0) {
+    /* hwloc 2.15 also prints a line of its own about a file that it cannot open. */
+    if (xml_file != NULL &&
+        (access(xml_file, R_OK) != 0 || hwloc_topology_set_xml(hwloc, xml_file) < 0)) {
         return hvd_fail(err, HVD_ERR_ARG,
                         "cannot read the topology file %.200s: %m; expected XML as "
                         "written by lstopo of hwloc 2",
