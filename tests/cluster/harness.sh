@@ -30,7 +30,7 @@ set -uo pipefail
 tests_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cluster=$tests_dir/../../contrib/cluster/cluster
 limit=60
-work=''
+work='' work_parent=/var/tmp
 tap_count=0 tap_failed=0
 
 # --- TAP ---
@@ -162,7 +162,7 @@ ranks()
 make_work()
 {
     [ -z "$work" ] || return 0
-    work=$(mktemp -d /var/tmp/hvd-test.XXXXXX) || tap_skip_all "no room in /var/tmp"
+    work=$(mktemp -d "$work_parent/hvd-test.XXXXXX") || tap_skip_all "no room in $work_parent"
     chmod 755 "$work"
     start_guard
     trap clean_up EXIT
@@ -173,7 +173,7 @@ make_work()
 remove_work()
 {
     local settings
-    for settings in "$work"/*/settings; do
+    for settings in "$work"/*/settings "$work"/*/*/settings; do
         [ ! -e "$settings" ] || "$cluster" down --dir "${settings%/*}"
     done
     rm -rf "$work"

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+# Shell functions for tests of what a cluster leaves behind; comes after harness.sh.
+# shellcheck shell=bash disable=SC2154 # work, cluster and tests_dir come from harness.sh
+
+# The file goes on in namespaces of its own, as on a machine that has nothing else to do: all
+# processes, mounts, links and files in /tmp, /dev/shm and /run that it sees are its own, whatever
+# others do on this machine meanwhile. The root file system is read-only there, except $work: a
+# cluster that writes outside of its directory does not start.
+enter_machine()
+{
+    local reason
+    if [ -n "${HVD_TEST_MACHINE-}" ]; then
+        work=$HVD_TEST_MACHINE
+        close_machine || tap_skip_all 'cannot mount in a namespace of its own'
+        before=$(machine)
+        return
+    fi
+    make_work
+    reason=$("$cluster" check 2>&1) || tap_skip_all "$reason"
+    HVD_TEST_MACHINE=$work unshare --mount --uts --ipc --net --pid --fork --kill-child \
+        --mount-proc "$0"
+    exit
+}
+
+close_machine()
+{
+    local place
+    mount --bind "$work" "$work" && mount -o remount,bind,ro / || return
+    for place in /tmp /dev/shm /run; do
+        mount -t tmpfs -o mode=1777 tmpfs "$place" || return
+    done
+}
+
+# What the names of a cluster's cgroups are made from.
+checksum()
+{
+    printf %s "$work/c$1" | cksum | cut -d ' ' -f 1
+}
+
+# Everything on this machine that a cluster could leave, this shell and its commands left out.
+machine()
+{
+    ps -e -o stat=,args= >"$work/processes"
+    grep -vF -e "$0" -e 'ps -e -o' "$work/processes" | grep -v '^Z'
+    cat /proc/self/mountinfo /proc/sys/kernel/hostname /proc/sysvipc/{shm,sem,msg}
+    ip -brief link | cut -d ' ' -f 1
+    find /sys/fs/cgroup -maxdepth 3 \( -name "hvd-$(checksum 1)-*" -o -name "hvd-$(checksum 2)-*" \)
+    find /tmp /dev/shm /run -path /run/mount -prune -o -print # /run/mount: mount(8) writes there
+    find "$work" -maxdepth 1 \( -name 'c[0-9]' -o -name 'hvd-test.*' \)
+}
+
+# What is there now and was not before. (A mount that was there may go: the kernel takes it away when
+# somebody removes its directory outside.)
+machine_is_clean()
+{
+    local now left
+    now=$(machine)
+    left=$(grep -vxF -e "$before" <<<"$now")
+    [ -z "$left" ] || { sed 's/^/left: /' <<<"$left" && return 1; }
+}
+
+up()
+{
+    "$cluster" up --dir "$work/c$1" "${@:2}"
+}
+
+down()
+{
+    "$cluster" down --dir "$work/c$1"
+}
