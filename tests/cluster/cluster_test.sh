@@ -26,28 +26,35 @@ exit_status_of_user()
 
 batch_job()
 {
-    as_user sh -c 'printf "#!/bin/sh\nid -un\n" >job.sh && sbatch --quiet --wait -o job.out job.sh'
-    cat "$home/job.out"
+    as_user sh -c 'mkfifo name && printf "#!/bin/sh\nid -un >name\n" >job.sh && sbatch --quiet job.sh &&
+        cat name'
 }
 
-# A signal for `run` reaches the command: the step is gone, not left to itself.
+# A signal for `run` reaches the command: the step ends, it is not left to itself. Its task has the
+# pipe open.
 interrupted_run()
 {
-    "$cluster" run --dir "$work/cluster" srun -N1 sleep infinity &
-    until as_user squeue --noheader --steps | grep -q sleep; do
-        kill -0 $! || return # it has ended by itself
-        sleep 0.1
-    done
-    kill -TERM $!
-    wait $!
-    as_user sh -c 'while squeue --noheader | grep .; do sleep 0.1; done'
+    mkfifo -m 666 "$home/alive"
+    exec {alive}<>"$home/alive"
+    begin_job "$cluster" run --dir "$work/cluster" srun -N1 sh -c 'exec 9>alive; echo runs; sleep infinity'
+    await_said '^runs'
+    kill -TERM "$job"
+    end_job
+    exec {reader}<"$home/alive" {alive}>&-
+    timeout "$limit" cat <&"$reader"
 }
 
 # Its output is a pipe, which would stay open as long as it lives.
 deaf_run()
 {
-    limit=1 as_user sh -c 'trap "" TERM; echo $$ >deaf; while :; do sleep 0.1; done' | cat
+    limit=1 as_user sh -c 'trap "" TERM; echo $$ >deaf; while :; do sleep infinity; done' | cat
     as_user sh -c 'test -s deaf && ! kill -0 "$(cat deaf)" 2>&1'
+}
+
+# How many files there are on each of two nodes when both have made one in a directory.
+both_make_files()
+{
+    step -N2 sh -c 'touch "$0/mine.$SLURM_PROCID"' "$1" && step -N2 sh -c 'ls "$0" | grep -c mine' "$1"
 }
 
 prints 'status lists the nodes' 'n4 idle' control status
@@ -74,10 +81,8 @@ complains 'run --node says that a node does not run' 'n9 does not run' as_user -
 complains 'run --node takes nodes only' 'not a node' as_user --node ../home true
 succeeds 'signal for run ends the step' interrupted_run
 
-prints 'node has its own /tmp' '^0: 1 1: 1$' step -N2 sh -c \
-    'touch /tmp/mine.$SLURM_PROCID; sleep 0.3; ls /tmp/mine.* | wc -l'
-prints 'node has its own /dev/shm' '^0: 1 1: 1$' step -N2 sh -c \
-    'touch /dev/shm/$SLURM_PROCID; sleep 0.3; ls /dev/shm | wc -l'
+prints 'node has its own /tmp' '^0: 1 1: 1$' both_make_files /tmp
+prints 'node has its own /dev/shm' '^0: 1 1: 1$' both_make_files /dev/shm
 prints 'node has its own network card' '^0: eth0 0: lo 1: eth0 1: lo$' step -N2 ls /sys/class/net
 prints 'node sees its own processes only' '^0: 1 1: 1$' step -N2 pgrep -cx slurmd
 prints 'node has its own ipc namespace' '^2$' as_user sh -c \

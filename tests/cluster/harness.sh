@@ -21,15 +21,19 @@
 #   complains PROMISE REGEX COMMAND...              fails, and the output matches
 #   needs_pmix prints PROMISE...                    that promise, skipped on a Slurm without PMIx
 #   srun $(ranks [WORDS])                           --hvd with WORDS, for several ranks on any Slurm
+#   begin_job COMMAND...                            in the background
+#   await_said REGEX                                reads its lines until one matches
+#   end_job                                         reads the others; its exit status
 #   tap_skip PROMISE REASON, tap_skip_all REASON, tap_note TEXT, tap_done
 #
-# Every command inside ends after $limit seconds (default 60); it then counts as failed.
+# Every command inside ends after $limit seconds and then counts as failed. The limit is there to end
+# what hangs, not to judge what is slow. All lines of a job so far are in $work/said.
 # Files for jobs go to $home (owned by root: chmod a+r); $work is private to the test file.
 set -uo pipefail
 
 tests_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cluster=$tests_dir/../../contrib/cluster/cluster
-limit=60
+limit=$((60 * ${HVD_TEST_TIMES:-4}))
 work='' work_parent=/var/tmp
 tap_count=0 tap_failed=0
 
@@ -131,6 +135,32 @@ fails()
     local promise=$1
     shift
     complains "$promise" '' "$@"
+}
+
+# --- a job that goes on while the test does something to it ---
+
+begin_job()
+{
+    : >"$work/said"
+    exec {lines}< <("$@" 2>&1 </dev/null)
+    job=$!
+}
+
+await_said()
+{
+    local line
+    while IFS= read -r line <&"$lines"; do
+        printf '%s\n' "$line" >>"$work/said"
+        [[ ! $line =~ $1 ]] || return 0
+    done
+    return 1
+}
+
+end_job()
+{
+    cat <&"$lines" >>"$work/said"
+    exec {lines}<&-
+    wait "$job"
 }
 
 # Whether the cluster's Slurm has a PMIx plugin; `cluster up` says so if not.

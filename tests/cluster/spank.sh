@@ -22,14 +22,12 @@ disable_plugin()
 # output and returns its status. (sbatch --wait would only look every few seconds.)
 batch()
 {
-    rm -f "$home/out" "$home/status"
     printf '#!/bin/bash\n#SBATCH %s\ntrap "echo \\$? >status" EXIT\n%s\n' "$1" "$2" \
         >"$home/batch.sh"
     chmod a+r "$home/batch.sh"
     # shellcheck disable=SC2016 # expands inside
-    as_user "${@:3}" sh -c 'sbatch --quiet -o out batch.sh || exit
-        until test -s status; do sleep 0.05; done
-        cat out; exit "$(cat status)"'
+    as_user "${@:3}" sh -c 'rm -f out status && mkfifo status && sbatch --quiet -o out batch.sh || exit
+        read -r status <status && cat out && exit "$status"'
 }
 
 # The output of a command as one sorted line.

@@ -28,35 +28,39 @@ succeeds 'without --hvd the plugin changes nothing' same_without_option
 needs_pmix succeeds 'nor in a step with PMIx' same_without_option --mpi=pmix --cpu-bind=cores
 
 enable_plugin
-rank_env()
+as_user srun "$(ranks)" -N2 --gres=gpu:2 sh -c 'test $SLURM_PROCID != 3 || env' >"$work/rank3" 2>&1
+has()
 {
-    as_user "${@:2}" srun "$(ranks)" -N2 --gres=gpu:2 sh -c \
-        "test \$SLURM_PROCID != 3 || printenv $1"
+    prints "$1" "^$1=$2\$" cat "$work/rank3"
 }
-prints 'HOROVOD_RANK' '^3$' rank_env HOROVOD_RANK
-prints 'HOROVOD_SIZE' '^4$' rank_env HOROVOD_SIZE
-prints 'HOROVOD_LOCAL_RANK' '^1$' rank_env HOROVOD_LOCAL_RANK
-prints 'HOROVOD_LOCAL_SIZE' '^2$' rank_env HOROVOD_LOCAL_SIZE
-prints 'HOROVOD_CROSS_RANK' '^1$' rank_env HOROVOD_CROSS_RANK
-prints 'HOROVOD_CROSS_SIZE' '^2$' rank_env HOROVOD_CROSS_SIZE
-prints 'HOROVOD_HOSTNAME' '^n2$' rank_env HOROVOD_HOSTNAME
-prints 'HVD_LAUNCH' '^1$' rank_env HVD_LAUNCH
-prints 'HVD_GPU_LIST' '^0,1$' rank_env HVD_GPU_LIST
-prints 'HVD_GPU_INDEX' '^1$' rank_env HVD_GPU_INDEX
-prints 'HVD_GPUS' '^all$' rank_env HVD_GPUS
-prints 'HVD_CPUS' '^[0-9,-]+$' rank_env HVD_CPUS
-prints 'CUDA_VISIBLE_DEVICES' '^0,1$' rank_env CUDA_VISIBLE_DEVICES
-prints 'CUDA_DEVICE_ORDER' '^PCI_BUS_ID$' rank_env CUDA_DEVICE_ORDER
-prints 'PYTHONPATH, where the front end of this install is' "^$front_end\$" rank_env PYTHONPATH
+has HOROVOD_RANK 3
+has HOROVOD_SIZE 4
+has HOROVOD_LOCAL_RANK 1
+has HOROVOD_LOCAL_SIZE 2
+has HOROVOD_CROSS_RANK 1
+has HOROVOD_CROSS_SIZE 2
+has HOROVOD_HOSTNAME n2
+has HVD_LAUNCH 1
+has HVD_GPU_LIST 0,1
+has HVD_GPU_INDEX 1
+has HVD_GPUS all
+has HVD_CPUS '[0-9,-]+'
+has CUDA_VISIBLE_DEVICES 0,1
+has CUDA_DEVICE_ORDER PCI_BUS_ID
+has PYTHONPATH "$front_end" # where the front end of this install is
 prints 'Python finds the package there' "^$front_end/horovod" as_user srun --hvd -n1 \
     python3 -c 'import importlib.util; print(importlib.util.find_spec("horovod").origin)'
 
-prints 'HOROVOD_RANK of the user stays' '^17$' rank_env HOROVOD_RANK HOROVOD_RANK=17
-prints 'UCX_NET_DEVICES of the user stays' '^eth9$' rank_env UCX_NET_DEVICES UCX_NET_DEVICES=eth9
-prints 'CUDA_DEVICE_ORDER of the user stays' '^FASTEST_FIRST$' \
-    rank_env CUDA_DEVICE_ORDER CUDA_DEVICE_ORDER=FASTEST_FIRST
-prints 'PYTHONPATH of the user comes first' "^/mine:$front_end\$" \
-    rank_env PYTHONPATH PYTHONPATH=/mine
+as_user HOROVOD_RANK=17 UCX_NET_DEVICES=eth9 CUDA_DEVICE_ORDER=FASTEST_FIRST PYTHONPATH=/mine \
+    srun "$(ranks)" -N2 --gres=gpu:2 sh -c 'test $SLURM_PROCID != 3 || env' >"$work/rank3" 2>&1
+stays()
+{
+    prints "$1 of the user stays" "^$1=$2\$" cat "$work/rank3"
+}
+stays HOROVOD_RANK 17
+stays UCX_NET_DEVICES eth9
+stays CUDA_DEVICE_ORDER FASTEST_FIRST
+prints 'PYTHONPATH of the user comes first' "^PYTHONPATH=/mine:$front_end\$" cat "$work/rank3"
 prints 'what srun sets crosses --export=NONE' '^1/1/1$' as_user \
     srun --hvd -n1 --export=NONE /bin/sh -c 'echo $SLURM_HVD/$HVD_LAUNCH/$HOROVOD_SIZE'
 
@@ -87,7 +91,7 @@ silent()
 succeeds 'a plain environment is not worth a word' silent
 enable_plugin pythonpath=
 prints 'pythonpath= of the admin leaves PYTHONPATH alone' '^/mine$' \
-    rank_env PYTHONPATH PYTHONPATH=/mine
+    as_user PYTHONPATH=/mine srun --hvd -n1 printenv PYTHONPATH
 enable_plugin pythonpath=/nowhere
 prints 'a node without the front end says so' 'n1: cannot read /nowhere: No such file' \
     as_user srun --hvd -n1 true
