@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A job in which one rank dies: victim RANK [sleep]. The others print what they are told.
- * With "sleep" the rank stays alive and silent, for tests that take its node away.
+ * With "sleep" the rank says so and stays alive, for tests that take its node away.
  *
  *   pending N: STATUS SECONDS TEXT   the call that was under way when the rank died
  *   next N: STATUS TEXT              the call after it
@@ -55,7 +55,9 @@ int main(int argc, char **argv)
     status = allreduce("life", &value, &err);
     start = now();
     if (rank == victim && argc > 2) {
-        sleep(60);
+        printf("sleeps\n");
+        fflush(stdout);
+        pause();
     } else if (rank == victim) {
         kill(getpid(), SIGKILL);
     }

@@ -5,7 +5,6 @@
 . "$(dirname "$0")/../../cluster/harness.sh"
 . "$(dirname "$0")/../launch.sh"
 hvdrun=$1 trainer=$2 fork_meet=$3
-limit=60
 
 run()
 {
@@ -72,12 +71,10 @@ some_come()
     counts 'it comes behind the others' 1 '^slot 1: rank 2 of 3, .* begun 1 times'
 
     echo 'localhost:2' >"$work/hosts"
-    run -np 2 --min-np 1 --max-np 3 --host-discovery-script "cat $work/hosts" "$trainer" 20 \
-        >"$work/said" 2>&1 </dev/null &
-    local job=$!
-    sleep 1
+    begin_job run -np 2 --min-np 1 --max-np 3 --host-discovery-script "cat $work/hosts" "$trainer" 20
+    await_said 'waits at step 5'
     printf 'localhost:5\nelsewhere:7\n' >"$work/hosts"
-    succeeds 'a job with a discovery script ends well' wait "$job"
+    succeeds 'a job with a discovery script ends well' end_job
     cp "$work/said" "$work/output"
     counts 'ranks are added up to --max-np when the script says that there is room' 3 \
         'rank [0-9] of 3, steps 20, value 20, begun'
@@ -124,9 +121,13 @@ nothing_stays()
     succeeds 'nothing is left in TMPDIR' is_clean
 }
 
+# Of the services on this machine, those of our jobs: they inherit our TMPDIR.
 none_serves()
 {
-    ! pgrep -f "^$(realpath "$(dirname "$hvdrun")/../elastic/hvd-elastic") "
+    local pid
+    for pid in $(pgrep -x hvd-elastic); do
+        ! grep -qzxF "TMPDIR=$TMPDIR" "/proc/$pid/environ" 2>/dev/null || return
+    done
 }
 
 # shellcheck disable=SC2016 # $ expands in the ranks

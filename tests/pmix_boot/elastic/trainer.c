@@ -8,8 +8,10 @@
  *   init        so long after hvd_init was called for the STEP-th time
  *   collective  so long after the allreduce of that step was started
  *   idle        before that step, while the others do something else
- * HVD_TRAINER_PAUSE_MS makes each step longer; with HVD_TRAINER_HOLD=N step 5 waits until
- * there are N ranks; with HVD_TRAINER_FORK each rank has a child, which lives as long as the job. */
+ * HVD_TRAINER_PAUSE_MS makes each step longer; with HVD_TRAINER_HOLD=N step 5 waits until there are N
+ * ranks; with HVD_TRAINER_GO=FILE it is done again and again until the file exists. Ranks that wait say
+ * "slot S: waits at step 5". With HVD_TRAINER_FORK each rank has a child, which lives as long as the
+ * job. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -33,6 +35,7 @@ struct trainer {
     int pause_ms;
     int begun; /* times that hvd_init was called */
     bool is_doomed; /* will die soon */
+    bool has_waited; /* and said so, since it begun */
     double step; /* done; a double, to be broadcast */
     double *values;
     double *kept; /* as of that step */
@@ -109,14 +112,30 @@ static int sync_state(struct trainer *trainer, struct hvd_error *err)
     return status;
 }
 
-/* *wants_in: some rank knows of others that wait. */
+static void say_wait(struct trainer *trainer)
+{
+    if (!trainer->has_waited) {
+        printf("slot %d: waits at step %d\n", trainer->slot, HOLD_STEP);
+        fflush(stdout);
+        trainer->has_waited = true;
+    }
+}
+
+static bool may_not_go(const struct trainer *trainer)
+{
+    const char *file = getenv("HVD_TRAINER_GO");
+
+    return file != NULL && (int)trainer->step == HOLD_STEP && access(file, F_OK) != 0;
+}
+
+/* *wants_in: some rank knows of others that wait. The step does not count where a rank may not go on. */
 static int train_step(struct trainer *trainer, bool *wants_in, struct hvd_error *err)
 {
-    const int64_t one = 1;
+    const int64_t two = 2;
     const int64_t all = VALUES;
-    double updates = hvd_elastic_updates() == 1 ? 1 : 0;
+    double votes[] = {hvd_elastic_updates() == 1, may_not_go(trainer)};
     struct hvd_tensor tensors[] = {tensor("x", trainer->values, &all),
-                                   tensor("updates", &updates, &one)};
+                                   tensor("votes", votes, &two)};
     int status = 0;
 
     maybe_die(trainer, "collective", (int)trainer->step);
@@ -127,8 +146,9 @@ static int train_step(struct trainer *trainer, bool *wants_in, struct hvd_error 
                                      HVD_SET_GLOBAL, &request, err);
         status = finish(request, status, err);
     }
-    if (status != 0) {
+    if (status != 0 || votes[1] > 0) {
         memcpy(trainer->values, trainer->kept, VALUES * sizeof(double));
+        *wants_in = status == 0 && votes[0] > 0;
         return status;
     }
     for (int i = 0; i < VALUES; i++) {
@@ -136,7 +156,7 @@ static int train_step(struct trainer *trainer, bool *wants_in, struct hvd_error 
     }
     memcpy(trainer->kept, trainer->values, VALUES * sizeof(double));
     trainer->step += 1;
-    *wants_in = updates > 0;
+    *wants_in = votes[0] > 0;
     return 0;
 }
 
@@ -150,6 +170,7 @@ static int train(struct trainer *trainer, struct hvd_error *err)
     while (status == 0 && !wants_in && (int)trainer->step < trainer->steps) {
         if (hold != NULL && (int)trainer->step == HOLD_STEP && hvd_size() < atoi(hold) &&
             hvd_elastic_updates() != 1) {
+            say_wait(trainer);
             usleep(20000);
             continue;
         }
@@ -159,6 +180,9 @@ static int train(struct trainer *trainer, struct hvd_error *err)
         }
         usleep((useconds_t)trainer->pause_ms * 1000);
         status = train_step(trainer, &wants_in, err);
+        if (status == 0 && may_not_go(trainer)) {
+            say_wait(trainer);
+        }
     }
     return status != 0 || !wants_in ? status : HVD_INPROGRESS;
 }
@@ -192,6 +216,7 @@ int main(int argc, char **argv)
 
     while (status != 0) {
         maybe_die(&trainer, "init", ++trainer.begun);
+        trainer.has_waited = false;
         if (hvd_init(&err) != 0) {
             fprintf(stderr, "slot %d: init: %s\n", trainer.slot, err.text);
             return 1;

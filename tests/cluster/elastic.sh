@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+# Shell functions for tests of elastic jobs on two nodes; comes after harness.sh.
+# shellcheck shell=bash disable=SC2154 # prefix, home and library come from harness.sh and start
+
+# start_elastic FILE...: a cluster with hvd and these programs in its home, where jobs may write.
+start_elastic()
+{
+    install_hvd
+    start_cluster 2 --sockets 1 --cores 4 --gpus 0 --prefix "$prefix" --conf 'SlurmdTimeout=10'
+    library=$(dirname "$(find "$prefix" -name libhvd.so -print -quit)")
+    cp "$@" "$home/"
+    chmod a+rx "$home"/*
+    chmod 1777 "$home"
+}
+
+job()
+{
+    as_user OMP_NUM_THREADS=1 LD_LIBRARY_PATH="$library" "$@"
+}
+
+# With the job's words, where it fails.
+says()
+{
+    grep -Eq -- "$2" "$work/said" || tap_note "$(cat "$work/said")"
+    succeeds "$1" grep -Eq -- "$2" "$work/said"
+}
+
+# says_times PROMISE NUMBER REGEX
+says_times()
+{
+    local found
+    found=$(grep -Ec -- "$3" "$work/said")
+    [ "$found" = "$2" ] || tap_note "$(cat "$work/said")"
+    prints "$1" "^$2$" echo "$found"
+}

@@ -1,0 +1,105 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Elastic training on two real nodes: whatever dies, the example reaches the accuracy that it
+# reaches undisturbed; ranks of a node that was cut off come again.
+. "$(dirname "$0")/harness.sh"
+. "$(dirname "$0")/elastic.sh"
+
+epochs=40
+
+# The example. It holds still at its first epochs until the file "go" exists, so that nothing is
+# killed too late.
+start_training()
+{
+    rm -f "$home/go"
+    begin_job job HVD_EXAMPLE_HOLD="go" srun --hvd=elastic -N 2 --ntasks-per-node=2 python3 held.py \
+        --epochs "$epochs"
+    await_said '^epoch  2'
+}
+
+let_go()
+{
+    touch "$home/go"
+    end_job
+    tap_note "$(grep -Ev '^epoch .[1-9]' "$work/said")"
+}
+
+last_accuracy()
+{
+    sed -n "s/^epoch $epochs  accuracy \([0-9.]*\) .*/\1/p" "$1"
+}
+
+# As the undisturbed training, but for four of 360 images, and good.
+same_accuracy()
+{
+    awk -v now="$(last_accuracy "$work/said")" -v before="$(last_accuracy "$work/undisturbed")" \
+        'BEGIN { print now, before; exit !(now >= 0.95 && now - before < 0.012 && before - now < 0.012) }'
+}
+
+undisturbed()
+{
+    start_training
+    let_go
+    cp "$work/said" "$work/undisturbed"
+    says 'undisturbed, four ranks on two nodes train to the end' \
+        "^epoch $epochs .* 4 ranks on 2 nodes"
+}
+
+rank_dies()
+{
+    start_training
+    as_root --node n1 pkill -9 -n -x python3
+    succeeds 'when a rank is killed the others begin anew' await_said 'generation 2 begins, 3 ranks'
+    let_go
+    says 'and train to the end' "^epoch $epochs .* 3 ranks on 2 nodes"
+    succeeds 'with the same accuracy' same_accuracy
+}
+
+# Long enough for the service and for the other node to take its ranks for dead.
+a_link_comes_back()
+{
+    rm -f "$home/go"
+    begin_job job HVD_TRAINER_GO=go HVD_TRAINER_PAUSE_MS=50 srun --hvd=elastic -N 2 \
+        --ntasks-per-node=2 ./trainer 20 0:idle:2:0
+    await_said 'generation 2 begins, 3 ranks'
+    as_root --node n2 ip link set eth0 down
+    await_said 'generation 3 begins, 1 ranks'
+    as_root --node n2 ip link set eth0 up
+    await_said 'generation 4 begins, 3 ranks'
+    let_go
+    says 'ranks of a node that was cut off for a while come again' \
+        '^slot [23]: rank 2 of 3, steps 20, value 20'
+    says 'behind the one that has gone on' '^slot 1: rank 0 of 3, steps 20, value 20'
+}
+
+node_dies()
+{
+    start_training
+    "$cluster" crash --dir "$work/cluster" n2
+    succeeds 'when a node is switched off the ranks of the other begin anew' \
+        await_said 'generation 2 begins, 2 ranks'
+    let_go
+    says 'and train to the end' "^epoch $epochs .* 2 ranks on 1 nodes"
+    succeeds 'with the same accuracy as four' same_accuracy
+}
+
+start_elastic "$MESON_BUILD_ROOT/tests/pmix_boot/elastic/trainer" \
+    "$tests_dir/../../contrib/examples/elastic/train.py"
+# The example, with a pause between its epochs until the file exists.
+cat >"$home/held.py" <<'PYTHON'
+import os, time, train
+accuracy = train.accuracy
+def held(*arguments):
+    deadline = time.monotonic() + 0.3
+    while not os.path.exists(os.environ['HVD_EXAMPLE_HOLD']) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return accuracy(*arguments)
+train.accuracy = held
+train.main()
+PYTHON
+chmod a+r "$home/held.py"
+undisturbed
+rank_dies
+a_link_comes_back
+node_dies
+tap_done
