@@ -2,17 +2,32 @@
 # SPDX-License-Identifier: Apache-2.0
 # README's commands as they stand and in their order, as a user in a virtual environment types them:
 # every indented line, and the first column of the table "you type". Each is run, or listed in
-# why_not_run with the reason; one that is neither fails the test.
+# why_not_run with the reason; one that is neither fails the test. Those that measure for a while are
+# run by readme_bench_test.sh, which reads this file.
 # shellcheck disable=SC2016 # the lines expand inside
 . "$(dirname "$0")/harness.sh"
 
 readme=$tests_dir/../../README.md
-limit=120
+measures=${measures-no}
 modules=/usr/share/modules/init/bash # Debian's environment-modules
+
+# Whether a line takes its time to measure.
+measuring()
+{
+    case $1 in
+    *hvd-bench*' --explain '* | *hvd-bench*' --simulate '*) echo no ;;
+    *hvd-bench*) echo yes ;;
+    *) echo no ;;
+    esac
+}
 
 # The reason why a line is not run here; fails for a line that has to be run.
 why_not_run()
 {
+    if [ "$(measuring "$1")" != "$measures" ] && [[ $1 != '. '* ]]; then
+        echo "run by readme_$([ "$measures" = yes ] || echo bench_)test.sh"
+        return
+    fi
     case $1 in
     'apt-get install '*) echo 'installs packages; contrib/packages.sh has the list' ;;
     'meson setup build --prefix='* | 'meson install -C build') echo 'tests/run.sh builds and installs' ;;
@@ -81,11 +96,21 @@ write_script()
     } >"$home/train.py"
 }
 
+# The same ranks without PyTorch, which takes seconds to import: for the lines that show who runs
+# where, once the script above has been run by srun and by the batch script.
+write_plain_script()
+{
+    printf '%s\n' 'from horovod.common.basics import HorovodBasics' 'hvd = HorovodBasics()' \
+        'hvd.init()' 'print("trained", hvd.rank(), "of", hvd.size())' >"$home/plain.py"
+    chmod a+r "$home/plain.py"
+}
+
 bring_user()
 {
     mkdir -p "$home/contrib"
     cp -r "$tests_dir/../../contrib/examples" "$home/contrib/"
     write_script
+    write_plain_script
     echo '# hvd tune table' >"$home/tune.table"
     chmod -R a+rX "$home"
     as_user python3 -m venv --system-site-packages --without-pip venv
@@ -162,9 +187,9 @@ run_batch()
 {
     awk '!/^#/ && !done++ { print "trap \"echo \\$? >status\" EXIT" } { print }' "$1" >"$home/job.sbatch"
     chmod a+r "$home/job.sbatch"
-    needs_pmix prints 'the batch script' 'trained 7 of 8' typed 'sbatch --quiet -o job.out job.sbatch || exit
-        until test -s status; do sleep 0.05; done
-        cat job.out; exit "$(cat status)"'
+    needs_pmix prints 'the batch script' 'trained 7 of 8' typed 'mkfifo status && sbatch --quiet -o job.out job.sbatch ||
+        exit; read -r status <status && cat job.out && exit "$status"'
+    cp "$home/plain.py" "$home/train.py"
 }
 
 run_block()
@@ -173,7 +198,7 @@ run_block()
     ! grep -q '──>' "$1" || return 0 # a drawing
     read -r first <"$1"
     case $first in
-    '#!'*) run_batch "$1" ;;
+    '#!'*) [ "$measures" = yes ] || run_batch "$1" ;;
     import*) tap_note 'not run by itself: the lines of Python are in train.py, which all others run' ;;
     *)
         while read -r line; do
