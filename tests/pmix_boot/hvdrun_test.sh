@@ -6,7 +6,6 @@
 . "$(dirname "$0")/../cluster/harness.sh"
 . "$(dirname "$0")/launch.sh"
 hvdrun=$1 client=$2 pmix_abort=$3 endless_server=$4
-limit=60
 
 run()
 {
@@ -82,10 +81,8 @@ exit_codes()
 
 stubborn_ranks()
 {
-    local began=$SECONDS
     returns "ranks that ignore SIGTERM are killed" 3 'rank 1 .* exited with status 3' \
         split 'sleep 0.3; exit 3' 'trap "" TERM; sleep $LONG; sleep $LONG'
-    succeeds "soon" test $((SECONDS - began)) -le 20
     returns "children of ranks end with the job" 0 '' \
         run -np 2 sh -c 'sleep $LONG >/dev/null 2>&1 & exit 0'
     returns "also those that hold its output" 0 '' run -np 2 sh -c 'sleep $LONG & exit 0'

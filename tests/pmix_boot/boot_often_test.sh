@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Boot through a real PMIx server hundreds of times, and with a rank that dies meanwhile.
+# usage: boot_often_test.sh HVDRUN BOOT_CLIENT
+# shellcheck disable=SC2016 # $ expands in the ranks
+. "$(dirname "$0")/../cluster/harness.sh"
+. "$(dirname "$0")/launch.sh"
+hvdrun=$1 client=$2
+
+# Rank 0 comes when rank 1 is gone. Its card is there: who connects to it finds out.
+a_rank_dies_while_it_waits()
+{
+    succeeds "a rank dies while it waits for another" timeout "$limit" "$hvdrun" -np 4 sh -c '
+        case $PMIX_RANK in
+        0) sleep 20; "$0" show 120 ;;
+        1) "$0" show 120 & sleep 10; kill -9 $! ;;
+        *) "$0" show 120 ;;
+        esac' "$client"
+    counts "the others do not wait for it" 3 '^rank ./4 .* wrong 0 '
+}
+
+boot_again_and_again()
+{
+    # A sanitizer would keep freed memory back.
+    local give_back=quarantine_size_mb=0:thread_local_quarantine_size_kb=0
+    succeeds "4 ranks boot 300 times" env ASAN_OPTIONS="${ASAN_OPTIONS-}:$give_back" \
+        timeout "$limit" "$hvdrun" -np 4 "$client" cycles 300 "$work/counter"
+    tap_note "$(cat "$work/output")"
+    counts "never with a card of an earlier time" 4 '^cycles 300 wrong 0 '
+    counts "no descriptor and no thread is left over" 4 'descriptors \+0 threads \+0 '
+    counts "memory does not grow by 1 kB a cycle" 4 'memory (-[0-9]+|\+[0-9]{1,2}|\+[12][0-9]{2}) kB'
+}
+
+pairs_again_and_again()
+{
+    succeeds "4 ranks boot 200 times, in pairs and all together" timeout "$limit" \
+        "$hvdrun" -np 4 "$client" regroup 200 "$work/counter3"
+    tap_note "$(cat "$work/output")"
+    counts "never with a wrong card" 4 '^regrouped 200 wrong 0 '
+}
+
+mpirun_again_and_again()
+{
+    command -v mpirun >/dev/null || {
+        tap_skip "ranks of mpirun boot often" "there is no mpirun"
+        return
+    }
+    # A fence that waits for a rank that the server counted out would take a minute.
+    succeeds "4 ranks of mpirun boot 300 times" timeout "$limit" \
+        mpirun --allow-run-as-root --oversubscribe -np 4 "$client" cycles 300 "$work/counter2" 100
+    tap_note "$(cat "$work/output")"
+    counts "never with an old card" 4 '^cycles 300 wrong 0 '
+    succeeds "they boot in pairs too" timeout "$limit" mpirun --allow-run-as-root --oversubscribe \
+        -np 4 "$client" regroup 100 "$work/counter4"
+    tap_note "$(cat "$work/output")"
+    counts "never with a wrong card" 4 '^regrouped 100 wrong 0 '
+}
+
+a_rank_dies_while_it_waits
+boot_again_and_again
+pairs_again_and_again
+mpirun_again_and_again
+succeeds "nothing is left in TMPDIR" is_clean
+tap_done

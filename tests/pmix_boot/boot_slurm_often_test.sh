@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Boot under Slurm's PMIx on two nodes: ranks that are late or never come, hundreds of boots of a
+# step, and jobs of some of its ranks.
+# usage: boot_slurm_often_test.sh BOOT_CLIENT HVD_BOOT
+# shellcheck disable=SC2016,SC2154 # $ expands inside; home, work and prefix come from harness.sh
+. "$(dirname "$0")/../cluster/harness.sh"
+. "$(dirname "$0")/slurm.sh"
+
+missing_ranks()
+{
+    local rank=$1 host=$2
+    said step --mpi=pmix -K0 -N 2 -n 4 -m plane=3 sh -c \
+        "[ \$SLURM_PROCID = $rank ] || ./boot_client show 10 || true"
+    counts "rank $rank on $host never boots: the others name it and its host in time" 3 \
+        "^error -6: 1 of 4 ranks did not start within 10 s: rank $rank \(on $host\);"
+}
+
+late_rank()
+{
+    said step --mpi=pmix -N 2 -n 4 -m plane=3 sh -c \
+        'if [ $SLURM_PROCID = 3 ]; then sleep 4; fi; ./boot_client show 120'
+    counts 'a rank of the other node that is late is waited for' 4 '^rank .* wrong 0 '
+}
+
+again_and_again()
+{
+    said step --mpi=pmix -N 2 -n 4 -m plane=3 ./boot_client cycles 300 counter
+    tap_note "$(cat "$work/said")"
+    counts '4 ranks on 2 nodes boot 300 times, never with an old card' 4 '^cycles 300 wrong 0 '
+    counts 'nothing grows' 4 'descriptors \+0 threads \+0 memory (-[0-9]+|\+[0-9]{1,2}|\+[12][0-9]{2}) kB'
+}
+
+# Each rank joins the list that is given for it. Those who are done wait for the others, as ranks of
+# a job do: a node whose last task ends does not answer questions any more.
+in_lists()
+{
+    said step --mpi=pmix -N 2 -n 4 --ntasks-per-node=2 sh -c 'exec 9>>counter; flock -s 9
+        shift $SLURM_PROCID; ./boot_client among $1 120 9>&- || true; flock -x 9' sh "$@"
+}
+
+some_of_the_ranks()
+{
+    in_lists 0,1 0,1 2,3 2,3
+    counts 'the ranks of each node start a job of their own at the same time' 2 \
+        '^rank 0/2 local 0/2 node 0/1 .* wrong 0 '
+    in_lists 2,0 3,1 2,0 3,1
+    counts 'so do pairs across the nodes' 2 '^rank 0/2 local 0/1 node 0/2 .* wrong 0 .* on n2 n1$'
+    counts 'with both of their ranks' 2 '^rank 1/2 local 0/1 node 1/2 .* wrong 0 .* on n2 n1$'
+    in_lists 0,3 0,3 2 0,3
+    counts 'a job has ranks of both nodes' 2 '^rank ./2 local 0/1 node ./2 .* wrong 0 .* on n1 n2$'
+    counts 'a rank that is not in the list of a job is told so' 1 \
+        '^error -1: rank 1 is not in the list of 2 ranks'
+    said step --mpi=pmix -N 2 -n 4 --ntasks-per-node=2 ./boot_client regroup 60 regroups
+    tap_note "$(grep '^regrouped' "$work/said")"
+    counts '4 ranks boot 60 times, in pairs and all together, never with a wrong card' 4 \
+        '^regrouped 60 wrong 0 '
+}
+
+missing_ranks 1 n1
+missing_ranks 3 n2
+late_rank
+some_of_the_ranks
+: >"$home/counter" # no rank has counted yet
+again_and_again
+tap_done
