@@ -15,7 +15,7 @@ set -euo pipefail
 group_packages()
 {
     case $1 in
-    build) echo gcc libc6-dev meson pkg-config libhwloc-dev libpmix-dev libucx-dev libsodium-dev libyaml-dev \
+    build) echo gcc libc6-dev meson pkg-config libhwloc-dev libpmix-dev libucx-dev libsodium-dev \
         libslurm-dev libyaml-dev ;;
     cluster) echo munge slurmctld slurmd slurm-client slurm-wlm-basic-plugins iproute2 mount \
         util-linux procps ;;
