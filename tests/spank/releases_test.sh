@@ -1,0 +1,102 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# The plugin compiles without a warning against the headers of each Slurm release that can be had
+# here: this machine's, and those that newer releases of Debian have. The latter are looked for in
+# the roots of tests/distros.sh, else fetched from the mirror that this machine uses, once, into
+# ${XDG_CACHE_HOME:-~/.cache}/hvd-tests/slurm-NAME.
+# usage: releases_test.sh SOURCE_ROOT COMPILER...
+set -uo pipefail
+
+root=$1
+shift
+compiler=("$@")
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/hvd-tests
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+# shellcheck disable=SC2207 # words
+flags=(-std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla
+    -Wformat=2 -Werror -fsyntax-only "-I$root" "-I$root/gpu_binding" $(pkg-config --cflags hwloc)
+    '-DHVD_ELASTIC_PROGRAM="elastic"' '-DHVD_PYTHON_DIR="python"' '-DHVD_PLUGIN_PATH="plugin"')
+count=0
+failed=0
+
+result()
+{
+    count=$((count + 1))
+    [ "$1" = ok ] || failed=1
+    echo "$1 $count - $2"
+}
+
+# The archive that this machine installs from.
+mirror()
+{
+    cat /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null |
+        grep -oE 'https?://[^ ]+/debian/?( |$)' | head -n 1
+}
+
+# fetch NAME DIR: its libslurm-dev, unpacked to DIR. The system's own lists stay as they are.
+fetch()
+{
+    local apt from
+    from=$(mirror)
+    [ -n "$from" ] && command -v apt-get dpkg-deb >/dev/null || return
+    mkdir -p "$work/$1"/{lists,cache}/partial "$work/$1/cache/archives/partial" "$2.$$"
+    : >"$work/$1/status"
+    echo "deb $from $1 main" >"$work/$1/sources"
+    apt=(apt-get --quiet=2 -o "Dir::State::Lists=$work/$1/lists" -o "Dir::Cache=$work/$1/cache"
+        -o "Dir::State::status=$work/$1/status" -o "Dir::Etc::SourceList=$work/$1/sources"
+        -o Dir::Etc::SourceParts=-)
+    "${apt[@]}" update && (cd "$work/$1" && "${apt[@]}" download libslurm-dev) &&
+        dpkg-deb -x "$work/$1"/libslurm-dev_*.deb "$2.$$" && mv -T "$2.$$" "$2"
+}
+
+# The directory above slurm/spank.h of a release of Debian.
+headers_of()
+{
+    local dir
+    for dir in "$cache/debian-$1" "$cache/slurm-$1"; do
+        [ ! -e "$dir/usr/include/slurm/spank.h" ] || { echo "$dir/usr/include" && return; }
+    done
+    mkdir -p "$cache" && fetch "$1" "$dir" >"$work/fetch.log" 2>&1 && echo "$dir/usr/include"
+}
+
+# The root's other headers are of another C library: only those of Slurm are to be found.
+compile()
+{
+    local file
+    mkdir "$work/$1.include" && ln -s "$2/slurm" "$work/$1.include/slurm"
+    for file in "$root"/spank/*.c; do
+        "${compiler[@]}" -isystem "$work/$1.include" "${flags[@]}" "$file" || return
+    done
+}
+
+# 0x180b05 is 24.11.5.
+version_of()
+{
+    local number
+    number=$(awk '$2 == "SLURM_VERSION_NUMBER" { print $3 }' "$1/slurm/slurm_version.h")
+    printf '%d.%02d.%d' $((number >> 16)) $((number >> 8 & 255)) $((number & 255))
+}
+
+check()
+{
+    local promise
+    promise="the plugin compiles for Slurm $(version_of "$2") ($1)"
+    if compile "$1" "$2" >"$work/log" 2>&1; then
+        result ok "$promise"
+    else
+        result 'not ok' "$promise"
+        head -n 40 "$work/log" | sed 's/^/# /'
+    fi
+}
+
+check here /usr/include
+for name in trixie sid; do
+    if headers=$(headers_of "$name"); then
+        check "$name" "$headers"
+    else
+        result ok "the plugin compiles for Slurm of $name # SKIP no headers: $(tail -n 1 "$work/fetch.log")"
+    fi
+done
+echo "1..$count"
+exit "$failed"
