@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the elastic examples, and kills ranks of them."""
 
+import fcntl
 import os
 import re
 import signal
 import subprocess
+import tempfile
 
 import launch
 
@@ -22,20 +24,61 @@ def child_of(process, slot):
     raise ProcessLookupError(f'no slot {slot}')
 
 
+class Gates:
+    """A locked file for each epoch after which the rank that has printed its line waits, so that
+    the training goes on only when the slot has been killed."""
+
+    def __init__(self, directory, epochs):
+        self.directory = directory
+        self._files = {}
+        for epoch in epochs:
+            self._files[epoch] = open(os.path.join(directory, str(epoch)), 'w')
+            fcntl.flock(self._files[epoch], fcntl.LOCK_EX)
+
+    def open(self, epoch):
+        self._files.pop(epoch).close()
+
+
+# A rank of the example. What it prints goes on its way before it waits.
+RANK = '''
+import builtins, fcntl, os, re, runpy, sys
+directory, *sys.argv = sys.argv[1:]
+sys.path[0] = os.path.dirname(sys.argv[0])
+write = print
+
+def print_and_wait(*words, **options):
+    write(*words, **options)
+    match = re.match(r"epoch +(\\d+) ", " ".join(map(str, words)))
+    gate = match and os.path.join(directory, match[1])
+    if gate and os.path.exists(gate):
+        with open(gate) as file:
+            fcntl.flock(file, fcntl.LOCK_SH)
+
+builtins.print = print_and_wait
+runpy.run_path(sys.argv[0], run_name="__main__")
+'''
+
+
 def train_example(script, ranks, kills):
     """The example on so many slots; kills: {epoch: slot to kill after it}. Returns the last epoch's
     accuracy (None: it did not get there), how many ranks it had, and the output."""
+    with tempfile.TemporaryDirectory(prefix='hvd-test-') as directory:
+        return _train(script, ranks, kills, Gates(directory, kills))
+
+
+def _train(script, ranks, kills, gates):
     elastic = ['--min-np', '1'] if ranks > 1 else []
     process = subprocess.Popen(
-        [*launch.launcher(ranks), *elastic, *launch.sanitizer(), launch.PYTHON,
-         os.path.join(EXAMPLES, script), '--epochs', EPOCHS], env=launch.environment(ranks),
-        text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    output, last = '', None
+        [*launch.launcher(ranks), *elastic, *launch.sanitizer(), launch.PYTHON, '-c', RANK,
+         gates.directory, os.path.join(EXAMPLES, script), '--epochs', EPOCHS],
+        env=launch.environment(ranks), text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    output, last, kills = '', None, dict(kills)
     for line in process.stdout:
         output += line
         match = re.match(r'epoch +(\d+)  accuracy ([\d.]+)  (\d) ranks', line)
         if match and int(match[1]) in kills:
             os.kill(child_of(process, kills.pop(int(match[1]))), signal.SIGKILL)
+            gates.open(int(match[1]))
         if match and match[1] == EPOCHS:
             last = float(match[2]), int(match[3])
     status = process.wait()
