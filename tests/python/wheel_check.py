@@ -3,6 +3,7 @@
 Prints TAP."""
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -48,8 +49,12 @@ def reason_to_skip(environment):
 
 def check(report, environment):
     python = f'{environment}/bin/python'
+    # setuptools writes into the source tree.
+    copy = f'{environment}/source'
+    shutil.copytree(os.path.join(launch.PACKAGE, '..', '..'), copy,
+                    ignore=shutil.ignore_patterns('.git', 'build*'))
     status, output = run(python, '-m', 'pip', 'install', '--quiet', '--no-build-isolation',
-                         '--disable-pip-version-check', '--no-deps', launch.PACKAGE)
+                         '--disable-pip-version-check', '--no-deps', f'{copy}/contrib/python')
     report.line(status == 0, 'pip installs contrib/python', output)
     if status != 0:
         return
