@@ -28,13 +28,12 @@ counts()
     fi
 }
 
-# waits_for COMMAND...: until it succeeds, at most 20 s.
+# waits_for COMMAND...: until it succeeds. For what tells nobody, such as the end of another's child.
 waits_for()
 {
-    local tries=0
+    local until=$((SECONDS + limit))
     until "$@" >/dev/null 2>&1; do
-        tries=$((tries + 1))
-        [ "$tries" -lt 200 ] || return 1
+        [ "$SECONDS" -lt "$until" ] || return 1
         sleep 0.1
     done
 }
