@@ -190,7 +190,7 @@ static void begin(struct hvd_timeline *timeline)
 
 void hvd_timeline_expect(struct hvd_timeline *timeline)
 {
-    if (timeline->place.boot->rank != 0) {
+    if (timeline != NULL && timeline->place.boot->rank != 0) {
         begin(timeline);
     }
 }

@@ -121,6 +121,33 @@ static void files_come_and_go(void)
     test.timeline = NULL;
 }
 
+/* All functions but create take NULL: what they do then, they do to nothing. */
+static void none_does_nothing(void)
+{
+    struct hvd_entry *entry = &test.request->entries[0];
+    struct hvd_uplink_event event = {0};
+    struct hvd_trace_span span = {0};
+    struct hvd_error err = {0};
+    int before = json_count_file(test.path);
+
+    test.timeline = NULL;
+    tap_ok(hvd_timeline_begin(NULL, test.path, true, &err) == 0 && err.status == 0 &&
+               !hvd_timeline_is_on(NULL) && !hvd_timeline_wants_marks(NULL) &&
+               !hvd_timeline_records_to(NULL, test.path) && hvd_timeline_has_ended(NULL),
+           "no timeline begins without error, is off and has ended");
+    case_run(&test, entry, false);
+    hvd_timeline_device(NULL, entry, 0, &span, 1);
+    hvd_timeline_cycle(NULL);
+    hvd_timeline_expect(NULL);
+    hvd_timeline_progress(NULL);
+    hvd_timeline_leave(NULL);
+    hvd_timeline_end(NULL);
+    hvd_timeline_close(NULL);
+    hvd_timeline_destroy(NULL);
+    tap_ok(!hvd_timeline_on_message(NULL, &event) && json_count_file(test.path) == before,
+           "takes everything, and writes nothing");
+}
+
 /* A limit on the size of files, of twice the first room in the file, stands for a full disk; its
  * signal would kill this process. The queue has a place for each event. */
 static void full_disk_ends_it(void)
@@ -157,6 +184,7 @@ int main(void)
     }
     overflow_is_counted();
     files_come_and_go();
+    none_does_nothing();
     full_disk_ends_it();
     case_finish(&test);
     return tap_done();
