@@ -72,6 +72,9 @@ void fake_gpu_end_collective(void);
 void fake_gpu_hold_collectives(int seconds);
 long fake_gpu_overlaps(void);
 
+/* The device's clock goes forward by so much. */
+void fake_gpu_skip_time(double ms);
+
 /* Device memory, fresh; NULL: none. Returns whether it was there. */
 void *fake_gpu_alloc(size_t bytes);
 bool fake_gpu_free(const void *memory);

@@ -24,7 +24,7 @@ bool pass_load(const char *path)
 
 void pass_pause_ms(long ms)
 {
-    const struct timespec time = {.tv_nsec = ms * 1000000};
+    const struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
 
     nanosleep(&time, NULL);
 }
