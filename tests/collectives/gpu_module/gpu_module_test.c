@@ -110,7 +110,7 @@ static void test_give_up(bool fails)
         tap_ok(atomic_load(&work.status) == HVD_INPROGRESS, "it waits for the other one");
         fake_gpu_fail_in("ncclCommAbort", fails ? 1 : 0);
         pass_module->abort(pass.device);
-        tap_ok(pass_module->stop(pass.device, 5000),
+        tap_ok(pass_module->stop(pass.device, 60000),
                "until abort, then the launcher stops");
         tap_ok(atomic_load(&work.status) == HVD_ERR_STATE,
                "and says that the job has ended");
@@ -209,7 +209,7 @@ static void test_links(void)
 
         good = pass_open_device(&pass, i, 1) == 0 &&
                pass_module->identify(pass.device, false, &cards[i], &pass.err) == 0;
-        pass_module->stop(pass.device, 5000);
+        pass_module->stop(pass.device, 60000);
         pass_module->close(pass.device);
     }
     tap_ok(good && link_when(NULL, cards) == HVD_GPU_LINK_NVLINK, "two GPUs are linked");
