@@ -36,7 +36,7 @@ int gpu_open(void)
     number = chosen != NULL ? atoi(chosen) : 0;
     must(cuda->ctx_retain(&ctx, number), "cuDevicePrimaryCtxRetain");
     must(cuda->ctx_push(ctx), "cuCtxPushCurrent");
-    must(cuda->event_create(&event, CU_EVENT_DISABLE_TIMING), "cuEventCreate");
+    must(cuda->event_create(&event, 0), "cuEventCreate");
     return 1;
 }
 
