@@ -9,6 +9,7 @@
  * tensors are theirs again, and nobody writes to them. With several streams, more tensors
  * are pending than there are streams. */
 #include <dirent.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +31,20 @@ static struct hvd_request *beside[MOST_BESIDE]; /* pending, too */
 static int beside_count;
 static int dimensions; /* of the tensors: 0, or 1 with COUNT elements */
 static bool has_pair; /* the tensor is two of half the size */
+
+static int count_entries(const char *path)
+{
+    DIR *folder = opendir(path);
+    int count = 0;
+
+    while (folder != NULL && readdir(folder) != NULL) {
+        count++;
+    }
+    if (folder != NULL) {
+        closedir(folder);
+    }
+    return count;
+}
 
 static double now(void)
 {
@@ -110,10 +125,39 @@ static void sleep_long(void *argument)
     sleep(60);
 }
 
+/* A pipe, named by VICTIM_PIPE, in which each rank that has launched its collective puts a byte. */
+static int open_pipe(void)
+{
+    const char *path = getenv("VICTIM_PIPE");
+
+    return path != NULL ? open(path, O_RDWR | O_CLOEXEC) : -1;
+}
+
+static void tell_victim(void)
+{
+    int pipe = open_pipe();
+
+    if (pipe >= 0 && write(pipe, "", 1) != 1) {
+        perror("the victim's pipe");
+    }
+    close(pipe);
+}
+
+static void await_others(void)
+{
+    int pipe = open_pipe();
+    char byte;
+
+    for (int i = 1; pipe >= 0 && i < hvd_size(); i++) {
+        if (read(pipe, &byte, 1) != 1) {
+            perror("the victim's pipe");
+        }
+    }
+}
+
 /* Its collective is launched on the host, and never begun on the device. */
 static void die(void)
 {
-    const struct timespec while_others_begin = {.tv_nsec = 300000000};
     struct hvd_request *request = NULL;
     struct hvd_error err = {0};
 
@@ -122,7 +166,7 @@ static void die(void)
         start_beside();
         hvd_wait_on(request, stream, -1, &err);
     }
-    nanosleep(&while_others_begin, NULL);
+    await_others();
     kill(getpid(), SIGKILL);
 }
 
@@ -157,29 +201,15 @@ static void die_connecting(void)
     allreduce("pending", &err);
 }
 
-static int count_threads(void)
-{
-    DIR *tasks = opendir("/proc/self/task");
-    int count = 0;
-
-    while (tasks != NULL && readdir(tasks) != NULL) {
-        count++;
-    }
-    if (tasks != NULL) {
-        closedir(tasks);
-    }
-    return count;
-}
-
 /* One that was joined may be seen a moment longer. */
 static int await_threads(int wanted)
 {
     const struct timespec moment = {.tv_nsec = 10000000};
-    int count = count_threads();
+    int count = count_entries("/proc/self/task");
 
-    for (int i = 0; i < 100 && count > wanted; i++) {
+    for (int i = 0; i < 6000 && count > wanted; i++) {
         nanosleep(&moment, NULL);
-        count = count_threads();
+        count = count_entries("/proc/self/task");
     }
     return count;
 }
@@ -218,7 +248,7 @@ int main(int argc, char **argv)
     memory = gpu_memory(COUNT * sizeof(double));
     dimensions = call > 0 ? 1 : 0;
     fake_gpu_live(&before);
-    threads = count_threads();
+    threads = count_entries("/proc/self/task");
     if (hvd_init(&err) != 0) {
         fprintf(stderr, "%s\n", err.text);
         return 1;
@@ -237,6 +267,7 @@ int main(int argc, char **argv)
     status = status != 0 ? status : hvd_wait_on(request, stream, -1, &err);
     if (status == 0) {
         printf("launched %d\n", rank);
+        tell_victim();
         status = hvd_wait(request, &err);
     }
     printf("pending %d: %d %.1f %s\n", rank, status, now() - begin, err.text);
