@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A mutant that no test notices must not look like one that some test does, whatever it is like."""
+
+import contextlib
+import io
+import os
+import subprocess
+import sys
+import tempfile
+
+import mutants
+import run
+
+# A tree of one source with two promises, of which its test looks at one.
+TREE = {
+    'meson.build': """project('toy', 'c')
+test('clamp', executable('clamp_test', 'tests/collectives/clamp_test.c', 'collectives/clamp.c'),
+  protocol: 'tap', suite: 'unit')
+""",
+    'collectives/clamp.c': """int clamp(int value)
+{
+    if (value > 9) {
+        return 9;
+    }
+    if (value < 0) {
+        return 0;
+    }
+    return value;
+}
+""",
+    'tests/collectives/clamp_test.c': """#include <stdio.h>
+
+int clamp(int value);
+
+int main(void)
+{
+    puts(clamp(10) == 9 ? "ok 1 - at most 9" : "not ok 1 - at most 9");
+    puts("1..1");
+    return clamp(10) != 9;
+}
+""",
+    'tests/mutation/toy.mutants': """# A promise that is tested.
+collectives/clamp.c: at most 9
+-    if (value > 9) {
++    if (value > 10) {
+         return 9;
+
+collectives/clamp.c: at least 0
+-    if (value < 0) {
++    if (value < -1) {
+
+collectives/clamp.c: lines that the source does not have
+-    if (value < 1) {
++    if (value < 0) {
+
+collectives/clamp.c: lines that it has twice
+-    }
++    };
+
+collectives/clamp.c: no C
+-    return value;
++    return
+""",
+}
+
+BROKEN_LISTS = ('no promise\n-a\n', 'a.c: a line without a sign\n-a\nb\n', 'a.c: nothing goes\n+a\n')
+
+
+def make_tree(root):
+    for name, text in TREE.items():
+        path = os.path.join(root, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, 'w') as file:
+            file.write(text)
+    subprocess.run(['git', 'init', '--quiet', root], check=True)
+
+
+def run_in(root, *arguments):
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        status = run.main(root, ['--scratch', os.path.join(os.path.dirname(root), 'scratch'), *arguments])
+    return out.getvalue().splitlines(), status
+
+
+def is_refused(text, directory):
+    path = os.path.join(directory, 'list')
+    with open(path, 'w') as file:
+        file.write(text)
+    try:
+        mutants.read(path)
+    except mutants.ListError as error:
+        return f'{path}:1: ' in str(error)
+    return False
+
+
+def main():
+    with tempfile.TemporaryDirectory() as directory:
+        root = os.path.join(directory, 'root')
+        make_tree(root)
+        lines, status = run_in(root)
+        of_promise = {line.split(': ')[1]: line for line in lines if ': ' in line}
+        drawn = [run_in(root, '--draw', '1', '--seed', seed)[0] for seed in '12']
+        with open(os.path.join(directory, 'scratch', 'collectives', 'clamp.c')) as file:
+            left = file.read()
+        refused = all(is_refused(text, directory) for text in BROKEN_LISTS)
+    results = {
+        'a mutant that a test notices is killed by it, and the promise is told':
+            'killed by clamp: not ok 1 - at most 9' in of_promise['at most 9'],
+        'one that no test notices survives': ': SURVIVED (' in of_promise['at least 0'],
+        'lines that the source lacks do not apply':
+            ': does not apply: ' in of_promise['lines that the source does not have'],
+        'nor do those that it has twice':
+            'occur 2 times' in of_promise['lines that it has twice'],
+        'what does not compile is no kill': 'no C: does not compile' in of_promise['no C'],
+        'the counts come last': lines[-1] == '1 killed, 1 survived, 3 wrong',
+        'and the exit status tells that not all were killed': status == 1,
+        'a mutant leaves the copy sound': left == TREE['collectives/clamp.c'],
+        'core sources are drawn': drawn == [['collectives/clamp.c']] * 2,
+        'what is wrong with a list is told with its line': refused,
+    }
+    for number, (promise, is_kept) in enumerate(results.items(), 1):
+        print('ok' if is_kept else 'not ok', number, '-', promise)
+    print(f'1..{len(results)}')
+    return 0 if all(results.values()) else 1
+
+
+if __name__ == '__main__':
+    sys.exit(main())
