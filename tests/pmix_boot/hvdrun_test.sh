@@ -201,6 +201,16 @@ temporary_directory()
     counts "each has its own ranks" 4 '^rank ./2 .* wrong 0 '
 }
 
+moved_tree()
+{
+    mkdir -p "$work/moved/bin" "$work/moved/lib/hvd/python/horovod"
+    cp "$hvdrun" "$work/moved/bin/"
+    touch "$work/moved/lib/hvd/python/horovod/__init__.py"
+    returns "ranks find the front end of an installed tree that was moved" 0 \
+        "^$work/moved/bin/../lib/hvd/python(:|\$)" \
+        "$work/moved/bin/hvdrun" -np 1 sh -c 'echo "$PYTHONPATH"'
+}
+
 other_hosts()
 {
     mkdir "$work/bin"
@@ -232,6 +242,7 @@ environment
 output
 other_user
 temporary_directory
+moved_tree
 other_hosts
 about
 succeeds "nothing is left in TMPDIR" is_clean

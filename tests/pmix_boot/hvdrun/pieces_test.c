@@ -158,7 +158,7 @@ static void test_causes(void)
 
 static void test_environment(void)
 {
-    static const char *const items[] = {"A=1", "AB=2", "C_X=3", "C_Y=4", NULL};
+    static const char *const items[] = {"A=1", "AB=50% %s", "C_X=3", "C_Y=4", NULL};
     struct hvdrun_words words = {0};
 
     tap_ok(hvdrun_words_add_all(&words, items, NULL) == 0 && words.count == 4 &&
@@ -168,7 +168,7 @@ static void test_environment(void)
     hvdrun_environment_set(&words, "AB", "other", false, NULL);
     hvdrun_environment_set(&words, "D", "", false, NULL);
     tap_ok(strcmp(hvdrun_environment_get(&words, "A"), "new=x") == 0 &&
-               strcmp(hvdrun_environment_get(&words, "AB"), "2") == 0 &&
+               strcmp(hvdrun_environment_get(&words, "AB"), "50% %s") == 0 &&
                strcmp(hvdrun_environment_get(&words, "D"), "") == 0 &&
                hvdrun_environment_get(&words, "E") == NULL,
            "set overwrites only where it may");
