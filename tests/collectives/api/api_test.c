@@ -205,6 +205,23 @@ static void test_other_refusals(void)
     }
 }
 
+/* Two tensors of one request have one name: the second of them is refused. */
+static void test_names_of_a_refused_request(void)
+{
+    struct hvd_tensor twice[] = {scalar("a"), scalar("b"), scalar("a")};
+    struct hvd_request *request = NULL;
+    struct hvd_error err = {0};
+
+    tap_ok(hvd_allreduce_start(twice, 3, HVD_SUM, 1, 1, 0, &request, &err) ==
+                   HVD_ERR_ARG &&
+               strstr(err.text, "same name as another tensor") != NULL,
+           "a request with a name that is in flight is refused");
+    tap_ok(hvd_allreduce_start(twice, 2, HVD_SUM, 1, 1, 0, &request, &err) == 0 &&
+               hvd_wait(request, &err) == 0,
+           "none of its names stays in flight");
+    hvd_request_free(request);
+}
+
 static void test_fork(void)
 {
     int status = -1;
@@ -251,6 +268,7 @@ int main(void)
     test_wire_refusals();
     test_missing_memory();
     test_other_refusals();
+    test_names_of_a_refused_request();
     test_fork();
     test_shutdown_ends_requests();
     return tap_done();
