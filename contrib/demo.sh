@@ -89,14 +89,25 @@ claim_place()
     trap 'exit 143' TERM HUP
 }
 
+# Some builds of Slurm are without PMIx; there the ranks of an elastic job meet by hvd's own means.
+option_of_srun()
+{
+    local types
+    types=$("$cluster" run --dir "$place/cluster" srun --mpi=list 2>&1) || :
+    case $types in
+    *pmix*) echo --hvd=verbose ;;
+    *) echo --hvd=elastic,verbose ;;
+    esac
+}
+
 # The batch script of the user: the example's own, and one rank alone to compare with.
 write_job()
 {
     cp "$example/train.py" "$1/train.py"
-    cat >"$1/job.sbatch" <<'JOB'
+    cat >"$1/job.sbatch" <<JOB
 #!/bin/bash
 #SBATCH --job-name=digits --nodes=2 --ntasks-per-node=2 --output=job.out
-srun --hvd=verbose python3 train.py | tee four.out
+srun $(option_of_srun) python3 train.py | tee four.out
 echo
 echo "the same on one rank:"
 srun --hvd --nodes=1 --ntasks=1 python3 train.py | tee one.out
