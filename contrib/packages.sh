@@ -8,7 +8,8 @@
 #                                        missing
 # Groups: build (to compile), cluster (contrib/cluster), torch (to train with Debian's PyTorch),
 #         test (tests/run.sh), bench (the peers of contrib/bench: Horovod is built, Open MPI,
-#         MPICH as a library only, so that mpicc and mpirun stay those of Open MPI)
+#         MPICH as a library only, so that mpicc and mpirun stay those of Open MPI),
+#         distros (tests/run.sh distros)
 # A name may be "NEW|OLD" where releases differ: the first that the release has.
 set -euo pipefail
 
@@ -26,7 +27,8 @@ group_packages()
         python3-cffi python3-matplotlib python3-psutil python3-yaml python3-packaging libtorch-dev \
         pybind11-dev \
         openmpi-bin libopenmpi-dev libmpich12 ;;
-    *) echo "packages.sh: no group $1: build, cluster, torch, test, bench" >&2 && return 1 ;;
+    distros) echo debootstrap ;;
+    *) echo "packages.sh: no group $1: build, cluster, torch, test, bench, distros" >&2 && return 1 ;;
     esac
 }
 
@@ -107,5 +109,5 @@ case $command in
 list) list "$@" ;;
 missing) missing "$@" ;;
 install) install_missing "$@" ;;
-*) sed -n '3,12s/^# \{0,1\}//p' "$0" && exit 2 ;;
+*) sed -n '3,13s/^# \{0,1\}//p' "$0" && exit 2 ;;
 esac

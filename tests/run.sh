@@ -6,7 +6,7 @@ set -uo pipefail
 usage()
 {
     cat <<TEXT
-usage: tests/run.sh [all | SUITE ...]
+usage: tests/run.sh [all | SUITE ... | distros [SUITE ...]]
 
 Installs what is missing (Debian, root), builds and tests. The last line is
 "N passed, N failed, N skipped"; the exit status is 0 if nothing failed.
@@ -25,6 +25,9 @@ sanitizers, and with TensorFlow, Keras, MXNet and the current PyTorch of PyPI.
               ranks, and on a cluster of two nodes; the table of their counts comes at the end
   bench       the benchmarks; only when named
   soak        half an hour of random life of a job, in four layouts; only when named
+  distros     on newer releases of Debian, trixie and sid, each in a root made by debootstrap (root,
+              about 5 GB each, kept): unit, processes and cluster, or the SUITEs that follow, and
+              contrib/demo.sh; only when named
   unit, processes, cluster, cuda, gpu, hw, ...    suites of \`meson test\`, all of their tests
 
 HVD_TEST_JOBS=N    how many tests run at once, default two for each core
@@ -240,6 +243,12 @@ bench()
     run_tests plain bench --benchmark --verbose
 }
 
+# distros SUITE...
+distros()
+{
+    tests/distros.sh "$results" "$@" | tee "$results/distros.tap"
+}
+
 # --- all of it ---
 
 # phase NAME COMMAND...: the command, and how long it took, for the table at the end.
@@ -334,6 +343,7 @@ main()
     case $* in
     '') run_short ;;
     all) run_all ;;
+    distros*) phase distros distros "${@:2}" ;;
     *)
         for suite in "$@"; do
             phase "$suite" run_suite "$suite"

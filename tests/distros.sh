@@ -1,0 +1,198 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# hvd of this checkout on other releases of Debian, with their compilers, Slurm, PMIx, UCX and Python.
+#
+# usage: distros.sh LOGS [SUITE...]
+# Each release is a root that debootstrap makes beside this system, kept as debian-NAME in
+# ${XDG_CACHE_HOME:-~/.cache}/hvd-tests (about 5 GB) and used again; remove it to get a newer one. In
+# it, on a copy of the checkout, `tests/run.sh SUITE...` and then contrib/demo.sh run. Without SUITE:
+# unit, processes, cluster. One promise of TAP for each; outputs and a table of versions go to the
+# directory LOGS.
+#
+# HVD_TEST_DISTROS="NAME..."  which releases, default "trixie sid"
+set -uo pipefail
+
+checkout=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+roots=${XDG_CACHE_HOME:-$HOME/.cache}/hvd-tests
+distros=${HVD_TEST_DISTROS:-trixie sid}
+logs=${1:?no directory for logs}
+shift
+suites=${*:-unit processes cluster}
+promises=0
+
+report()
+{
+    promises=$((promises + 1))
+    echo "$1 $promises - $2"
+}
+
+# show_end LOG: the end of an output, as comments of TAP.
+show_end()
+{
+    tail -n 100 "$1" | sed 's/^/# /'
+}
+
+# --- roots ---
+
+# The archive that this machine installs from; empty where it is no Debian: debootstrap's own.
+mirror()
+{
+    cat /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null |
+        grep -oE 'https?://[^ ]+/debian/?( |$)' | head -n 1
+}
+
+# in_root ROOT COMMAND...: as root there, with processes and mounts of its own; all of its processes
+# end with it. No variable of this environment is passed on but those of tests/run.sh.
+in_root()
+{
+    local root=$1 variable
+    local environment=(HOME=/root LANG=C.UTF-8 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin)
+    shift
+    for variable in HVD_TEST_JOBS HVD_TEST_TIMES HVD_TEST_SEED; do
+        [ -z "${!variable-}" ] || environment+=("$variable=${!variable}")
+    done
+    # shellcheck disable=SC2016 # for the shell inside
+    unshare --mount --propagation private --pid --fork --kill-child bash -euc '
+        mount --bind "$0" "$0"
+        cd "$0"
+        mkdir -p outside
+        mount -t proc proc proc
+        mount --rbind /sys sys
+        mount --rbind /dev dev
+        mount -t tmpfs tmpfs run
+        mount -t tmpfs tmpfs dev/shm
+        pivot_root . outside
+        umount -l /outside
+        exec env -i "$@"' "$root" "${environment[@]}" "$@"
+}
+
+make_root()
+{
+    local root=$1 name=$2
+    rm -rf "$root.part"
+    # shellcheck disable=SC2046 # no argument if empty
+    debootstrap --variant=minbase "$name" "$root.part" $(mirror) &&
+        apt-config dump | grep '^Acquire::' >"$root.part/etc/apt/apt.conf.d/99outside" &&
+        mv "$root.part" "$root"
+}
+
+# What makes roots impossible on this machine, or nothing.
+obstacle()
+{
+    local message
+    if [ "$(id -u)" != 0 ]; then
+        echo 'a root of another release needs root'
+    elif ! message=$("$checkout/contrib/packages.sh" install distros 2>&1); then
+        echo "no debootstrap: $(tail -n 1 <<<"$message")"
+    elif ! message=$(unshare --mount --propagation private --pid --fork mount -t tmpfs tmpfs /mnt 2>&1); then
+        echo "no mounts of one's own here: $message"
+    fi
+}
+
+# --- this checkout there ---
+
+# What git knows, or would; of an unpacked archive, what lies outside of builds.
+sources()
+{
+    cd "$checkout" || return
+    if git ls-files >/dev/null 2>&1; then
+        git ls-files -z --cached --others --exclude-standard --deduplicate
+    else
+        find . -path './build*' -prune -o -type f -print0
+    fi | while IFS= read -r -d '' file; do
+        [ ! -e "$file" ] || printf '%s\0' "$file" # git also knows what has been deleted
+    done
+}
+
+# Builds of earlier runs stay, and files that have not changed keep the times that they had there, so
+# that only the others are compiled, from whichever checkout they come.
+copy_checkout()
+{
+    local old=$1/hvd new=$1/hvd.new file
+    rm -rf "$new"
+    mkdir -p "$old" "$new"
+    sources | tar -C "$checkout" --null --files-from=- -c | tar -C "$new" --touch -x
+    while IFS= read -r -d '' file; do
+        ! cmp -s "$old/$file" "$new/$file" || touch -r "$old/$file" "$new/$file"
+    done < <(cd "$new" && find . -type f -print0)
+    find "$old" -mindepth 1 -maxdepth 1 -name 'build-*' -exec mv {} "$new" \;
+    rm -rf "$old"
+    mv "$new" "$old"
+    cp -L /etc/resolv.conf /etc/hosts "$1/etc/"
+}
+
+# Upstream's version of the package, as in "4:14.2.0-1" or "2.6.0+dfsg-7".
+version()
+{
+    in_root "$1" dpkg-query -Wf '${Version}' "$2" 2>/dev/null | sed -E 's/^[0-9]+://; s/[-+].*//'
+}
+
+print_versions()
+{
+    local root=$1 package
+    printf '%-10s' "$2"
+    for package in gcc clang libslurm-dev libpmix-dev libucx-dev libhwloc-dev libopenmpi-dev python3 \
+        python3-torch; do
+        printf ' %-10s' "$(version "$root" "$package")"
+    done
+    printf '\n'
+}
+
+# --- promises ---
+
+test_suites()
+{
+    local name=$1 root=$2 log=$logs/distros-$1.log verdict=ok
+    # shellcheck disable=SC2086 # several suites
+    in_root "$root" /hvd/tests/run.sh $suites >"$log" 2>&1 || verdict='not ok'
+    report "$verdict" "$name: $suites: $(tail -n 1 "$log")"
+    [ "$verdict" = ok ] || show_end "$log"
+}
+
+run_demo()
+{
+    local name=$1 root=$2 log=$logs/distros-$1-demo.log
+    if in_root "$root" /hvd/contrib/demo.sh >"$log" 2>&1; then
+        report ok "$name: contrib/demo.sh: $(grep -m 1 '^accuracy' "$log" | tr -s ' ')"
+    else
+        report 'not ok' "$name: contrib/demo.sh"
+        show_end "$log"
+    fi
+}
+
+test_distro()
+{
+    local name=$1 root=$roots/debian-$1 log=$logs/distros-$1-root.log
+    exec 8>"$root.lock"
+    flock --nonblock 8 || { report ok "$name # SKIP another run works in $root" && return; }
+    if [ ! -d "$root" ] && ! make_root "$root" "$name" >"$log" 2>&1; then
+        report ok "$name # SKIP debootstrap: $(tail -n 1 "$log")"
+        return
+    fi
+    copy_checkout "$root" || { report 'not ok' "$name: a copy of the checkout" && return; }
+    test_suites "$name" "$root"
+    run_demo "$name" "$root"
+    print_versions "$root" "$name" >>"$logs/distros.versions"
+}
+
+main()
+{
+    local distro reason
+    mkdir -p "$roots" "$logs"
+    reason=$(obstacle)
+    for distro in $distros; do
+        if [ -n "$reason" ]; then
+            report ok "$distro # SKIP $reason"
+        else
+            test_distro "$distro"
+        fi
+    done
+    [ ! -e "$logs/distros.versions" ] || {
+        printf '# %-10s %-10s %-10s %-10s %-10s %-10s %-10s %-10s %-10s %s\n' '' gcc clang Slurm PMIx UCX \
+            hwloc 'Open MPI' Python torch
+        sed 's/^/# /' "$logs/distros.versions"
+    }
+    echo "1..$promises"
+}
+
+main
