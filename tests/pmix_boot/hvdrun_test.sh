@@ -7,9 +7,11 @@
 . "$(dirname "$0")/launch.sh"
 hvdrun=$1 client=$2 pmix_abort=$3 endless_server=$4
 
+# A shell has SIGINT ignored in what it runs in the background, and timeout from coreutils 9.8 on
+# leaves it so.
 run()
 {
-    timeout -k 5 "$limit" "$hvdrun" "$@"
+    timeout -k 5 "$limit" env --default-signal=INT "$hvdrun" "$@"
 }
 
 # A rank by number does one thing, the others another.
@@ -220,7 +222,7 @@ other_hosts()
     chmod +x "$work/bin/mpirun"
     returns "mpirun gets the ranks, hosts, settings and command" 0 \
         "^$work/bin/mpirun -np 2 --host elsewhere:2 --bind-to none .*-x HOROVOD_CYCLE_TIME .*--quiet true, 5\$" \
-        env PATH="$work/bin:$PATH" "$hvdrun" -np 2 -H elsewhere:2 --cycle-time-ms 5 --mpi-args=--quiet true
+        env PATH="$work/bin" "$hvdrun" -np 2 -H elsewhere:2 --cycle-time-ms 5 --mpi-args=--quiet true
 }
 
 about()
