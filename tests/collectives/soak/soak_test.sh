@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# soak_test.sh HVDRUN LAYOUT PROGRAM SECONDS [NAME=VALUE...]: a job lives a long and random life under
-# these settings; all that it does ends as it should and nothing is left over.
-hvdrun=$1 layout=$2 program=$3 seconds=$4
+# soak_test.sh HVDRUN LAYOUT PROGRAM LIVES [NAME=VALUE...]: a job lives long random lives under these
+# settings; all that it does ends as it should and nothing is left over.
+hvdrun=$1 layout=$2 program=$3 lives=$4
 shift 4
 here=$(dirname "$0")
 # What is freed counts as free at once, and goes back to the system when asked.
 GLIBC_TUNABLES=glibc.malloc.tcache_count=0:glibc.malloc.arena_max=1
 export GLIBC_TUNABLES
-out=$(env "$@" "$here/../own_shm.sh" "$here/../job.sh" "$hvdrun" "$layout" "$program" "$seconds" 2>&1)
+out=$(env "$@" "$here/../own_shm.sh" "$here/../job.sh" "$hvdrun" "$layout" "$program" "$lives" 2>&1)
 status=$?
 case $out in
 *"1..0 # SKIP"*)
@@ -16,7 +16,7 @@ case $out in
     exit 0
     ;;
 esac
-echo "# layout $layout, $seconds s, settings: $*"
+echo "# layout $layout, $lives lives, settings: $*"
 echo "$out" | grep -v '^1\.\.[0-9]*$' | sed '/^\(not \)\{0,1\}ok/!s/^\([^#]\)/# \1/'
 case $out in
 *"left in /dev/shm: "*) echo "not ok - nothing is left in /dev/shm" && status=1 ;;
