@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job whose rank 1 is late: stalls SECONDS [planned]. All ranks have "step.0"; rank 1 starts the
- * others of the step, step.1 to step.7, only SECONDS later, and has "own", which nobody else has,
- * under way all the time. Each rank says what came of it:
+/* A job whose rank 1 is late: stalls PIPE|end [planned]. All ranks have "step.0"; rank 1 starts the others
+ * of the step, step.1 to step.7, only when it reads a line from the named pipe, or "end": when "own" has
+ * ended, which nobody else has and which is under way all the time. Each rank says what came of it:
  *
  *   step N: STATUS SECONDS TEXT
  *   own 1: STATUS TEXT */
@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "tests/collectives/calls.h"
 #include "tests/collectives/steps.h"
@@ -36,6 +35,27 @@ static struct hvd_request *start_own(void)
     return request;
 }
 
+static void await_line(const char *path)
+{
+    FILE *pipe = fopen(path, "re");
+
+    if (pipe == NULL || getc(pipe) == EOF) {
+        perror(path);
+    }
+    if (pipe != NULL) {
+        fclose(pipe);
+    }
+}
+
+static void be_late(const char *until, struct hvd_request *own)
+{
+    if (strcmp(until, "end") == 0) {
+        hvd_wait(own, NULL);
+    } else {
+        await_line(until);
+    }
+}
+
 int main(int argc, char **argv)
 {
     struct hvd_request *requests[STEP_TENSORS] = {NULL}, *own = NULL;
@@ -51,7 +71,7 @@ int main(int argc, char **argv)
     own = rank == 1 ? start_own() : NULL;
     requests[0] = step_start(0, NULL);
     if (rank == 1) {
-        usleep((useconds_t)(1e6 * atof(argv[1])));
+        be_late(argv[1], own);
     }
     for (int i = 1; i < STEP_TENSORS && err.status == 0; i++) {
         requests[i] = step_start(i, &err);
