@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An initialised rank that does nothing for a while: prints the CPU time that this took.
+/* An initialised rank that does nothing for a while: prints how often it was woken, and the CPU time that
+ * this took.
  * idle SECONDS ROUNDS. Before, it falls idle for 10 ms in each of many rounds: a bell that is rung late
  * and not silenced keeps a rank busy until the next one. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -16,6 +18,15 @@ static double cpu_seconds(void)
 
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* How often a thread of this process has gone to sleep. */
+static long count_sleeps(void)
+{
+    struct rusage usage;
+
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_nvcsw;
 }
 
 static bool is_busy_round(void)
@@ -34,6 +45,7 @@ int main(int argc, char **argv)
     unsigned seconds = argc > 1 ? (unsigned)atoi(argv[1]) : 10;
     int rounds = argc > 2 ? atoi(argv[2]) : 0, busy = 0;
     double before;
+    long sleeps;
 
     call_init();
     if (!steps_play(200)) {
@@ -45,8 +57,9 @@ int main(int argc, char **argv)
     printf("rounds %d: busy in %d of %d\n", hvd_rank(), busy, rounds);
     call_barrier();
     before = cpu_seconds();
+    sleeps = count_sleeps();
     sleep(seconds);
-    printf("idle %d: %.4f s of CPU in %u s\n", hvd_rank(), cpu_seconds() - before,
-           seconds);
+    printf("idle %d: woken %ld times, %.4f s of CPU in %u s\n", hvd_rank(),
+           count_sleeps() - sleeps, cpu_seconds() - before, seconds);
     return hvd_shutdown();
 }
