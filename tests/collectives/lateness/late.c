@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job with one rank that is late: late RANK [die]. It comes 3 ms after the others to each
- * of 300 steps; with "die" it kills itself after them. */
+/* A job with one rank that is late: late RANK [die]. It comes 3 ms after the last of the others, who tell
+ * it by the pipe LATE_PIPE, to each of 300 steps; with "die" it kills itself after them. */
+#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -14,37 +16,70 @@ enum {
     STEPS = 300
 };
 
-static void step(void)
+static int late_pipe; /* of bytes, one for each rank that has come to the step */
+
+static void come_late(void)
+{
+    const struct timespec pause = {0, 3000000};
+    char byte;
+
+    for (int i = 1; i < hvd_size(); i++) {
+        if (read(late_pipe, &byte, 1) != 1) {
+            perror("LATE_PIPE");
+            exit(1);
+        }
+    }
+    nanosleep(&pause, NULL);
+}
+
+static void step(bool is_late)
 {
     static float values[1000];
     const int64_t shape[] = {1000};
     struct hvd_tensor tensor = call_tensor("step", HVD_FLOAT32, shape, 1, values, values);
     struct hvd_request *request = NULL;
     struct hvd_error err = {0};
-    int status = hvd_allreduce_start(&tensor, 1, HVD_SUM, 1, 1, 0, &request, &err);
+    int status;
 
+    if (is_late) {
+        come_late();
+    }
+    status = hvd_allreduce_start(&tensor, 1, HVD_SUM, 1, 1, 0, &request, &err);
+    if (!is_late && write(late_pipe, "", 1) != 1) {
+        perror("LATE_PIPE");
+        exit(1);
+    }
     call_finish(status, &request, &err);
     hvd_request_free(request);
 }
 
+static int open_pipe(void)
+{
+    const char *path = getenv("LATE_PIPE");
+    int pipe = path != NULL ? open(path, O_RDWR | O_CLOEXEC) : -1;
+
+    if (pipe < 0) {
+        perror("LATE_PIPE");
+        exit(1);
+    }
+    return pipe;
+}
+
 int main(int count, char **arguments)
 {
-    const struct timespec pause = {0, 3000000};
     int late = count > 1 ? atoi(arguments[1]) : 0;
     bool dies = count > 2 && strcmp(arguments[2], "die") == 0;
-    int rank = call_init();
+    bool is_late = call_init() == late;
 
+    late_pipe = open_pipe();
     for (int i = 0; i < STEPS; i++) {
-        if (rank == late) {
-            nanosleep(&pause, NULL);
-        }
-        step();
+        step(is_late);
     }
-    if (dies && rank == late) {
+    if (dies && is_late) {
         kill(getpid(), SIGKILL);
     }
     if (dies) {
-        step();
+        step(false);
     }
     return hvd_shutdown();
 }

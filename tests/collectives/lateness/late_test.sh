@@ -6,6 +6,10 @@ hvdrun=$1 layout=$2 late=$3 program=$4
 here=$(dirname "$0")
 work=$(mktemp -d) || exit 1
 trap 'rm -r "$work"' EXIT
+mkfifo "$work/pipe"
+exec 3<>"$work/pipe" # a pipe that nobody has open forgets what is in it
+LATE_PIPE=$work/pipe
+export LATE_PIPE
 failed=0 count=0
 check()
 {
@@ -16,8 +20,8 @@ check()
     fi
 }
 
-# Rank, steps of which it was the last, by how much on average, what the others waited at least:
-# noise of a busy machine may take a part of them.
+# The late rank submits 3 ms after the last of the others in each step; where one of those notes its own
+# submission even later, the step is not the late rank's.
 cat >"$work/judge.py" <<'END'
 import json, sys
 name, late, complete = sys.argv[1], int(sys.argv[2]), sys.argv[3] == 'complete'
