@@ -12,15 +12,25 @@ enum {
     TENSORS = 400
 };
 
+static const int64_t usual_threshold = 128 << 20;
+
+/* Tensors of float32 that are ready at the same time. */
+struct load {
+    enum hvd_kind kind;
+    int tensors;
+    int64_t elements; /* of each */
+    int64_t threshold;
+};
+
 static void add(struct hvd_coordinator *coordinator, struct hvd_tallies *tallies,
-                enum hvd_kind kind, int number)
+                const struct load *load, int number)
 {
     char name[32];
-    const struct hvd_proposal proposal = {.kind = kind,
+    const struct hvd_proposal proposal = {.kind = load->kind,
                                           .dtype = HVD_FLOAT32,
                                           .device = HVD_DEVICE_CPU,
                                           .ndim = 1,
-                                          .shape = {10},
+                                          .shape = {load->elements},
                                           .name = name};
     const struct hvd_tensor_report report = {.proposal = &proposal};
     struct hvd_key key;
@@ -55,9 +65,9 @@ static int64_t most_in_batch(const struct hvd_writer *writer, int64_t *sum)
     return most;
 }
 
-static int64_t fuse(const struct hvd_members *members, enum hvd_kind kind, int64_t *sum)
+static int64_t fuse(const struct hvd_members *members, struct load load, int64_t *sum)
 {
-    const struct hvd_fusion fusion = {.threshold = 128 << 20};
+    const struct hvd_fusion fusion = {.threshold = load.threshold};
     struct hvd_known_set known = {0};
     struct hvd_writer writer = {0}, sets = {0};
     struct hvd_coordinator *coordinator;
@@ -66,8 +76,8 @@ static int64_t fuse(const struct hvd_members *members, enum hvd_kind kind, int64
 
     hvd_tallies_init(&tallies, members);
     hvd_coordinator_create(&tallies, &known, &fusion, &coordinator, NULL);
-    for (int i = 0; i < TENSORS; i++) {
-        add(coordinator, &tallies, kind, i);
+    for (int i = 0; i < load.tensors; i++) {
+        add(coordinator, &tallies, &load, i);
     }
     hvd_coordinator_answer(coordinator, false, 0, &writer, &sets);
     most = most_in_batch(&writer, sum);
@@ -79,13 +89,43 @@ static int64_t fuse(const struct hvd_members *members, enum hvd_kind kind, int64
     return most;
 }
 
+static void test_many(const struct hvd_members *members)
+{
+    struct load load = {HVD_KIND_ALLREDUCE, TENSORS, 10, usual_threshold};
+    int64_t sum, most = fuse(members, load, &sum);
+
+    tap_ok(most == TENSORS && sum == TENSORS, "small tensors are summed up in one batch");
+    load.kind = HVD_KIND_ADASUM;
+    most = fuse(members, load, &sum);
+    tap_ok(most * RANKS <= HVD_ADASUM_SLICES && most > 1 && sum == TENSORS,
+           "a batch of Adasum has %ld of them, by the memory of their slices",
+           (long)most);
+}
+
+static void test_limits(const struct hvd_members *members)
+{
+    const int64_t bulk = HVD_BULK_BYTES / (int64_t)sizeof(float);
+    struct load load = {HVD_KIND_ALLREDUCE, 4, 10, 3 * 10 * sizeof(float)};
+    int64_t sum, most = fuse(members, load, &sum);
+
+    tap_ok(most == 3 && sum == 4, "a batch has as many bytes as the threshold says");
+    load.threshold--;
+    most = fuse(members, load, &sum);
+    tap_ok(most == 2 && sum == 4, "and no more");
+    load = (struct load){HVD_KIND_ALLREDUCE, 2, bulk - 1, usual_threshold};
+    tap_ok(fuse(members, load, &sum) == 2 && sum == 2,
+           "tensors below the size of bulk are summed up in one batch");
+    load.elements = bulk;
+    tap_ok(fuse(members, load, &sum) == 1 && sum == 2,
+           "those of that size are batches of their own");
+}
+
 int main(void)
 {
     const char **hosts = calloc(RANKS, sizeof(hosts[0]));
     char(*names)[16] = calloc(RANKS, sizeof(names[0]));
     struct hvd_members members;
     struct hvd_layout layout;
-    int64_t sum, most;
 
     for (int i = 0; i < RANKS; i++) {
         snprintf(names[i], sizeof(names[i]), "n%d", i / 8);
@@ -93,12 +133,8 @@ int main(void)
     }
     hvd_layout_init(&layout, hosts, RANKS, NULL);
     hvd_members_init(&members, &layout, 0, NULL);
-    most = fuse(&members, HVD_KIND_ALLREDUCE, &sum);
-    tap_ok(most == TENSORS && sum == TENSORS, "small tensors are summed up in one batch");
-    most = fuse(&members, HVD_KIND_ADASUM, &sum);
-    tap_ok(most * RANKS <= HVD_ADASUM_SLICES && most > 1 && sum == TENSORS,
-           "a batch of Adasum has %ld of them, by the memory of their slices",
-           (long)most);
+    test_many(&members);
+    test_limits(&members);
     hvd_members_finish(&members);
     hvd_layout_finish(&layout);
     free(names);

@@ -33,6 +33,12 @@ static void test_before_init(void)
                    HVD_ERR_STATE &&
                strcmp(err.text, "Horovod has not been initialized; use hvd.init().") == 0,
            "a collective before init says so");
+    tap_ok(hvd_timeline_start("t.json", 0, &err) == HVD_ERR_STATE &&
+               hvd_timeline_stop(&err) == HVD_ERR_STATE,
+           "there is no timeline");
+    tap_ok(hvd_elastic() == HVD_ERR_STATE && hvd_elastic_updates() == HVD_ERR_STATE &&
+               hvd_elastic_ready() == HVD_ERR_STATE,
+           "and no elastic job");
     tap_ok(hvd_shutdown() == 0, "shutdown before init does nothing");
 }
 
@@ -84,6 +90,8 @@ static void test_refusals(void)
     refuse(tensor, HVD_SUM, 0, HVD_ERR_ARG, "tensor t: there is no dtype 13");
     tensor = scalar(NULL);
     refuse(tensor, HVD_SUM, 0, HVD_ERR_ARG, "a tensor needs a name");
+    refuse(scalar("hvd.x"), HVD_SUM, 0, HVD_ERR_ARG,
+           "tensor hvd.x: names that begin with hvd. are the library's own");
     tensor = scalar("t");
     tensor.dtype = HVD_BOOL;
     refuse(tensor, HVD_AVERAGE, 0, HVD_ERR_ARG, "there is no average of booleans");
@@ -222,6 +230,40 @@ static void test_names_of_a_refused_request(void)
     hvd_request_free(request);
 }
 
+/* What is written to the standard error stream while this process frees memory. */
+static void free_and_read(void *memory, char *text, size_t bytes)
+{
+    int stream = dup(STDERR_FILENO);
+    FILE *file = tmpfile();
+
+    if (stream < 0 || file == NULL || dup2(fileno(file), STDERR_FILENO) < 0) {
+        printf("Bail out! cannot read what is written\n");
+        exit(1);
+    }
+    hvd_shared_free(memory);
+    dup2(stream, STDERR_FILENO);
+    close(stream);
+    rewind(file);
+    text[fread(text, 1, bytes - 1, file)] = '\0';
+    fclose(file);
+}
+
+static void test_shared_memory(void)
+{
+    char text[512];
+    void *memory = NULL;
+
+    tap_ok(hvd_shared_alloc(100, &memory, NULL) == 0, "there is shared memory");
+    free_and_read(memory, text, sizeof(text));
+    tap_ok(text[0] == '\0', "it can be freed");
+    free_and_read(memory, text, sizeof(text));
+    tap_ok(strstr(text, "nothing is freed") != NULL, "but not twice");
+    free_and_read(&value, text, sizeof(text));
+    tap_ok(strstr(text, "nothing is freed") != NULL, "nor can other memory");
+    free_and_read(NULL, text, sizeof(text));
+    tap_ok(text[0] == '\0', "to free nothing is fine");
+}
+
 static void test_fork(void)
 {
     int status = -1;
@@ -250,6 +292,9 @@ static void test_shutdown_ends_requests(void)
     tap_ok(hvd_allreduce_start(&tensor, 1, HVD_SUM, 2, 0.5, 0, &request, &err) == 0 &&
                hvd_wait(request, &err) == 0 && sum == 3,
            "a rank alone reduces with itself");
+    tap_ok(hvd_request_last_rank(request) == HVD_ERR_STATE &&
+               hvd_request_set(request) == HVD_ERR_STATE,
+           "only a join has a last rank, and only what adds a process set has one");
     hvd_request_free(request);
     hvd_shutdown();
     tap_ok(hvd_allreduce_start(&tensor, 1, HVD_SUM, 1, 1, 0, &request, &err) ==
@@ -269,6 +314,7 @@ int main(void)
     test_missing_memory();
     test_other_refusals();
     test_names_of_a_refused_request();
+    test_shared_memory();
     test_fork();
     test_shutdown_ends_requests();
     return tap_done();
