@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A rank that hvdrun starts: it runs, or there is a reason; and it does not outlive hvdrun. */
+#include "pmix_boot/hvdrun/start.h"
+
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/tap.h"
+
+/* Starts a command with this process's streams and environment. */
+static int start(char *const *command, pid_t *pid, int *exit_code, struct hvd_error *err)
+{
+    struct hvdrun_words environment = {0};
+    sigset_t mask;
+    const struct hvdrun_start how = {.command = command,
+                                     .environment = &environment,
+                                     .signal_mask = &mask,
+                                     .input = STDIN_FILENO,
+                                     .output = STDOUT_FILENO,
+                                     .error = STDERR_FILENO};
+    int status;
+
+    sigemptyset(&mask);
+    hvdrun_words_add_all(&environment, (const char *const *)environ, NULL);
+    status = hvdrun_start(&how, pid, exit_code, err);
+    hvdrun_words_finish(&environment);
+    return status;
+}
+
+static void test_command(void)
+{
+    char *const command[] = {"true", NULL};
+    int exit_code = 0, status = -1;
+    pid_t pid = 0;
+
+    tap_ok(start(command, &pid, &exit_code, NULL) == 0 && getpgid(pid) == pid &&
+               waitpid(pid, &status, 0) == pid && status == 0,
+           "a command runs as the leader of its own process group");
+}
+
+static void test_refusals(void)
+{
+    char *const missing[] = {"/nonexistent/command", NULL};
+    char *const folder[] = {"/", NULL};
+    struct hvd_error err = {0};
+    int exit_code = 0;
+    pid_t pid;
+
+    tap_ok(start(missing, &pid, &exit_code, &err) == HVD_ERR_SYS && exit_code == 127 &&
+               strstr(err.text, "cannot run /nonexistent/command") != NULL,
+           "a command that is not there: 127, as in a shell");
+    tap_ok(start(folder, &pid, &exit_code, &err) == HVD_ERR_SYS && exit_code == 126,
+           "one that cannot be run: 126");
+}
+
+/* A process that starts a rank ends; this one, which the rank then belongs to, sees how that ends:
+ * by a signal, long before it would end by itself. */
+static void test_end_of_parent(void)
+{
+    char *const command[] = {"sleep", "60", NULL};
+    int status = 0, exit_code;
+    pid_t pid = 0, parent;
+
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    parent = fork();
+    if (parent == 0) {
+        _exit(start(command, &pid, &exit_code, NULL) == 0 ? 0 : 1);
+    }
+    tap_ok(waitpid(parent, &status, 0) == parent && status == 0, "a rank is started");
+    tap_ok(waitpid(-1, &status, 0) > 0 && WIFSIGNALED(status) &&
+               WTERMSIG(status) == SIGKILL,
+           "it is killed when the process that started it ends");
+}
+
+int main(void)
+{
+    test_command();
+    test_refusals();
+    test_end_of_parent();
+    return tap_done();
+}
