@@ -96,6 +96,21 @@ static void test_auto_mode(struct hvd_topology *node)
     hvd_plan_finish(&plan);
 }
 
+/* 25 ranks on each socket, whose 20 cores have 40 cpus. */
+static void test_few_cores(struct hvd_topology *node)
+{
+    struct hvd_binding_step step = {
+        .rank_count = 50, .options = {.mode = HVD_BIND_CORE, .cpus_per_rank = 1}};
+    struct hvd_plan plan = plan_for(node, &step);
+    bool passed = true;
+
+    for (int i = 0; i < plan.row_count; i++) {
+        passed = passed && hvd_cpuset_count(&plan.rows[i].cpus) == 1;
+    }
+    tap_ok(passed, "limit_of_cores_limits_cpus_of_ranks_that_share_cores");
+    hvd_plan_finish(&plan);
+}
+
 static void test_mode_none(struct hvd_topology *node)
 {
     struct hvd_binding_step step = {.rank_count = 8, .options.mode = HVD_BIND_NONE};
@@ -335,6 +350,7 @@ int main(int argc, char **argv)
     struct hvd_topology dgx1v = load("built-dgx1v-8xv100");
 
     test_auto_mode(&dgx1v);
+    test_few_cores(&dgx1v);
     test_mode_none(&dgx1v);
     test_nics(&dgx1v);
     test_memory_not_allowed(&c4140);

@@ -11,6 +11,16 @@ enum {
     ROUNDS = 5000
 };
 
+static void test_number(void)
+{
+    tap_ok(hvd_number_of("1") == 1 && hvd_number_of("100000") == 100000,
+           "numbers from 1 to 100,000");
+    tap_ok(hvd_number_of("0") == 0 && hvd_number_of("100001") == 0 &&
+               hvd_number_of("-1") == 0 && hvd_number_of(" 1") == 0 &&
+               hvd_number_of("1x") == 0 && hvd_number_of("") == 0,
+           "all else is no number");
+}
+
 static void test_least(void)
 {
     tap_ok(hvd_count_least("4") == 4, "one node");
@@ -137,6 +147,7 @@ static void test_random_layouts(unsigned seed)
 
 int main(void)
 {
+    test_number();
     test_least();
     test_uneven();
     test_unknown();

@@ -80,6 +80,17 @@ static void test_nested(void)
     fake_unload(&plugin);
 
     side_enter_job();
+    setenv(HVD_ENV_LAUNCH, "1", 1);
+    setenv(HVD_ENV_NIC, "mlx5_0:1", 1);
+    setenv(HVD_ENV_UCX_NET_DEVICES, "mlx5_3:1", 1);
+    side_start(&plugin, NULL);
+    side_type_hvd(NULL);
+    tap_ok(side_has_variable(HVD_ENV_NIC, NULL) &&
+               side_has_variable(HVD_ENV_UCX_NET_DEVICES, "mlx5_3:1"),
+           "but not another network card that the rank's user has chosen");
+    fake_unload(&plugin);
+
+    side_enter_job();
     setenv(HVD_ENV_RANK, "3", 1);
     setenv("SLURM_STEP_ID", "0", 1);
     setenv("SLURM_CPU_BIND", "quiet,mask_cpu:0x1", 1);

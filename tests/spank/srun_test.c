@@ -78,6 +78,9 @@ static bool asks(const char *per_node, const char *tasks)
 
 static void test_tasks(void)
 {
+    static const char *const other_ways[] = {"ntasks-per-core", "ntasks-per-socket",
+                                             "ntasks-per-gpu", "ntasks-per-tres"};
+
     side_enter_job();
     tap_ok(asks("4", "8"), "in a job: one task per GPU on each node");
     side_enter_job();
@@ -92,6 +95,11 @@ static void test_tasks(void)
     side_enter_job();
     fake_type_option("ntasks", "3");
     tap_ok(asks(NULL, "3"), "the user's own number stays");
+    for (size_t i = 0; i < sizeof(other_ways) / sizeof(other_ways[0]); i++) {
+        side_enter_job();
+        fake_type_option(other_ways[i], "2");
+        tap_ok(asks(NULL, NULL), "so does what --%s says", other_ways[i]);
+    }
     clearenv();
     fake_reset(S_CTX_LOCAL);
     fake_type_option("nodes", "3");
