@@ -374,6 +374,21 @@ static void try_level(enum hvd_kernel_level level, enum hvd_dtype dtype)
     }
 }
 
+/* Benchmarks and logs tell by it what a CPU has. */
+static void test_names(void)
+{
+    tap_ok(strcmp(hvd_kernel_level_name(HVD_LEVEL_PORTABLE), "portable") == 0,
+           "the level without vectors is portable");
+#if defined(__x86_64__)
+    tap_ok(strcmp(hvd_kernel_level_name(HVD_LEVEL_AVX2), "avx2") == 0 &&
+               strcmp(hvd_kernel_level_name(HVD_LEVEL_AVX512), "avx512") == 0,
+           "the others are called by their instructions");
+#elif defined(__aarch64__)
+    tap_ok(strcmp(hvd_kernel_level_name(HVD_LEVEL_NEON), "neon") == 0,
+           "the other is called by its instructions");
+#endif
+}
+
 int main(void)
 {
     random_state = 1 + (uint64_t)tap_seed((unsigned)time(NULL)) * 2654435761u;
@@ -387,5 +402,6 @@ int main(void)
             try_level((enum hvd_kernel_level)level, (enum hvd_dtype)dtype);
         }
     }
+    test_names();
     return tap_done();
 }

@@ -109,6 +109,30 @@ static bool is_written_at_large(void)
     return is_good;
 }
 
+/* Whether zeros are read where data was, and what is written is dropped. */
+static bool forgets_all(void)
+{
+    struct hvd_segments segments;
+    char data[8] = "abcdefg", read[8] = "1234567";
+    static const char zeros[8];
+    bool is_good;
+
+    if (hvd_segments_init(&segments, 2) != 0) {
+        printf("Bail out! no memory\n");
+        exit(99);
+    }
+    for (int i = 0; i < 2; i++) {
+        segments.data[i] = data + 4 * i;
+        segments.begin[i + 1] = 4 * (i + 1);
+    }
+    hvd_segments_forget(&segments);
+    hvd_segments_write(&segments, 0, sizeof(zeros), zeros);
+    hvd_segments_read(&segments, 0, sizeof(read), HVD_UINT8, 1, read);
+    is_good = strcmp(data, "abcdefg") == 0 && memcmp(read, zeros, sizeof(zeros)) == 0;
+    hvd_segments_finish(&segments);
+    return is_good;
+}
+
 int main(void)
 {
     bool is_good = true;
@@ -124,5 +148,6 @@ int main(void)
     }
     tap_ok(is_good, "segments are read and written as one array");
     tap_ok(is_written_at_large(), "also when they are large");
+    tap_ok(forgets_all(), "data that is forgotten is neither read nor written");
     return tap_done();
 }

@@ -117,6 +117,7 @@ static void test_refusals(void)
         {HEAD "allreduce 0 full\nallreduce 2T lanes", 3, "found \"2T\""},
         {HEAD "allreduce 0 full\nallreduce 9999999999G lanes", 3, "as 4096 or 64K"},
         {HEAD "allreduce 0 full\nallreduce 2K lanes\nallreduce 1K full", 4, "larger"},
+        {HEAD "allreduce 0 full\nallreduce 2K lanes\nallreduce 2K full", 4, "larger"},
         {HEAD "allreduce 0 full chunk=0", 2, "found \"chunk=0\""},
         {HEAD "allreduce 0 full window=1K", 2, "expected chunk=BYTES"},
         {HEAD "allreduce 0 full lanes=one", 2, "expected chunk=BYTES"},

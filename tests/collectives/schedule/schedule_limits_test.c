@@ -203,7 +203,7 @@ static bool is_refused(const struct hvd_schedule_query *query, const char *text)
 static void test_refusals(void)
 {
     struct hvd_layout layout = make_layout(3, 1);
-    const int64_t descending[] = {0, 8, 4, 12};
+    const int64_t descending[] = {0, 8, 4, 12}, late[] = {4, 8, 12, 16};
     const int64_t blocks[] = {0, 8, 16, 24};
     struct hvd_schedule_query query = query_of(HVD_COLL_ALLREDUCE, &layout);
 
@@ -233,6 +233,8 @@ static void test_refusals(void)
     query = query_of(HVD_COLL_ALLGATHER, &layout);
     query.blocks = descending;
     tap_ok(is_refused(&query, "rank 1"), "blocks that overlap");
+    query.blocks = late;
+    tap_ok(is_refused(&query, "expected blocks that start at 0"), "blocks behind a gap");
     query = query_of(HVD_COLL_ALLTOALL, &layout);
     query.blocks = blocks;
     query.send = blocks;

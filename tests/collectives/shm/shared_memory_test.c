@@ -156,6 +156,7 @@ static void test_freed(void)
     char *own = create(BYTES), *mapped = NULL;
     struct hvd_shared_place place, nowhere = {0};
     int other = memfd_create("other", MFD_CLOEXEC);
+    uint64_t number;
     struct stat facts;
 
     hvd_shared_find(own, 1, &place);
@@ -163,6 +164,11 @@ static void test_freed(void)
     tap_ok(hvd_shared_map(ranks[0], 1, &place, &mapped) == HVD_ERR_SYS &&
                mapped == NULL && fstat(other, &facts) == 0 && facts.st_size == 0,
            "no other file is taken for a piece");
+    number = place.number + 1;
+    tap_ok(pwrite(other, &number, sizeof(number), 0) == (ssize_t)sizeof(number) &&
+               hvd_shared_map(ranks[0], 1, &place, &mapped) == HVD_ERR_SYS &&
+               mapped == NULL,
+           "nor is another piece");
     tap_ok(hvd_shared_map(ranks[0], 1, &nowhere, &mapped) == HVD_ERR_SYS,
            "what lies in no piece is an error");
     hvd_shared_destroy(own);
