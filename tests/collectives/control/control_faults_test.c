@@ -252,6 +252,40 @@ static void death_ends_connecting(void)
     tap_ok(job_finish(&job), "with the status of a death");
 }
 
+/* Rank 0 waits for ranks that never connect. */
+static int wait_in_vain(struct job_rank *self, const void *argument)
+{
+    struct seen seen;
+    int status;
+
+    (void)argument;
+    if (self->boot.rank != 0) {
+        job_exchange(self, "", 0);
+        job_await(self);
+        return 0;
+    }
+    status = rank_connect(self, &seen, 200);
+    job_say(self, "%s", seen.err.text);
+    hvd_control_destroy(seen.control, 1000);
+    return status == HVD_ERR_TIMEOUT ? 0 : 3;
+}
+
+static void missing_ranks_are_counted(void)
+{
+    struct job job;
+    char line[JOB_LINE_BYTES] = "";
+
+    job_start(&job, "a b c", wait_in_vain, NULL);
+    job_serve_exchange(&job);
+    job_hear(&job, 0, PATIENCE_MS, line);
+    tap_ok(strstr(line, "rank 1 (host b) and 1 more did not connect within 0.2 s: ") ==
+               line,
+           "of ranks that never connect one is named, the others counted (%s)", line);
+    job_signal(&job, 1);
+    job_signal(&job, 2);
+    tap_ok(job_finish(&job), "with the status of a time limit");
+}
+
 int main(void)
 {
     const char *deep = "a b c d e f g h i j k l";
@@ -267,5 +301,6 @@ int main(void)
     reason_reaches_everyone();
     agreed_end_alarms_nobody();
     death_ends_connecting();
+    missing_ranks_are_counted();
     return tap_done();
 }
