@@ -77,6 +77,7 @@ def meet_peer(device):
     port = hvd.broadcast_object(free_port() if hvd.rank() == 0 else None, 0)
     os.environ.setdefault('GLOO_SOCKET_IFNAME', 'lo')
     os.environ.setdefault('NCCL_SOCKET_IFNAME', 'lo')
+    os.environ.setdefault('USE_LIBUV', '0')  # Debian's torch is built without
     torch.distributed.init_process_group(backend, init_method=f'tcp://127.0.0.1:{port}',
                                          rank=hvd.rank(), world_size=hvd.size())
 

@@ -17,12 +17,18 @@ class Torch(Child):
 
     def serve(self, layout):
         ranks = sum(map(int, layout.split(',')))
-        self.store = self.dist.TCPStore('0.0.0.0', 0, ranks, True, self.limit, False)
+        self.store = self.meet('0.0.0.0', 0, ranks, True, self.limit, False)
         return self.store.port
+
+    def meet(self, *arguments):
+        """From 2.4 on torch wants libuv here, which Debian's torch is built without."""
+        store = self.dist.TCPStore
+        knows_libuv = 'use_libuv' in (store.__init__.__doc__ or '')
+        return store(*arguments, **({'use_libuv': False} if knows_libuv else {}))
 
     def join(self, job):
         if self.store is None:
-            self.store = self.dist.TCPStore(job.host, job.port, job.size, False, self.limit)
+            self.store = self.meet(job.host, job.port, job.size, False, self.limit)
         self.dist.init_process_group('gloo', store=self.store, rank=job.rank,
                                      world_size=job.size, timeout=self.limit)
 
