@@ -189,6 +189,7 @@
 #define HVD_ENV_SLURM_CPU_BIND_LIST "SLURM_CPU_BIND_LIST"
 #define HVD_ENV_SLURM_CPU_BIND_VERBOSE "SLURM_CPU_BIND_VERBOSE"
 #define HVD_ENV_SLURM_TRES_BIND "SLURMD_TRES_BIND" /* how a task got its GPUs */
+#define HVD_ENV_SLURM_JOB_TRES_BIND "SLURM_TRES_BIND" /* the same, of a job */
 
 /* Slurm's, set by the plugin in srun unless the user set them. */
 #define HVD_ENV_SLURM_MPI_TYPE "SLURM_MPI_TYPE" /* in a step: what srun used */

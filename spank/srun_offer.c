@@ -3,6 +3,8 @@
 #include "spank/srun_offer.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "gpu_binding/env.h"
 #include "spank/job.h"
@@ -42,6 +44,19 @@ static void offer_own_fates(struct hvd_launch *launch)
     hvd_settings_offer(settings, HVD_SETTING_WAIT, "0");
 }
 
+/* From 23.11 on sbatch and salloc bind the GPUs of --gpus-per-task by themselves, in the words of
+ * a user who typed that, too; before, nothing told steps of it. */
+static bool has_asked_for_binding(const struct hvd_settings *settings)
+{
+    static const char of_slurm[] = "gres/gpu:per_task:";
+    const char *inherited = getenv(HVD_ENV_SLURM_JOB_TRES_BIND);
+    char used[256];
+
+    hvd_settings_get(settings, "tres-bind", used, sizeof(used));
+    return used[0] != '\0' && (inherited == NULL || strcmp(used, inherited) != 0 ||
+                               strncmp(used, of_slurm, strlen(of_slurm)) != 0);
+}
+
 void hvd_srun_offer(struct hvd_launch *launch)
 {
     struct hvd_settings *settings = &launch->srun.settings;
@@ -54,7 +69,7 @@ void hvd_srun_offer(struct hvd_launch *launch)
     } else {
         offer_common_fate(launch);
     }
-    if (!launch->options.keep_gpus && !hvd_settings_has(settings, "tres-bind")) {
+    if (!launch->options.keep_gpus && !has_asked_for_binding(settings)) {
         hvd_settings_offer(settings, HVD_SETTING_GPU_BIND, "none");
     }
     if (cpus != NULL) {

@@ -143,6 +143,32 @@ static void test_user_wins(void)
     fake_unload(&plugin);
 }
 
+/* What an srun finds in a job whose GPUs are bound like this. */
+static bool offers_all_gpus(const char *of_job, const char *used)
+{
+    struct fake_plugin plugin;
+    bool offers;
+
+    side_enter_job();
+    setenv("SLURM_TRES_BIND", of_job, 1);
+    fake_type_option("tres-bind", used);
+    side_start(&plugin, NULL);
+    side_type_hvd(NULL);
+    offers = side_has_option("gpu-bind", "none");
+    fake_unload(&plugin);
+    return offers;
+}
+
+static void test_gpus_per_task(void)
+{
+    tap_ok(offers_all_gpus("gres/gpu:per_task:1", "gres/gpu:per_task:1"),
+           "all GPUs are left in each task where Slurm bound those of --gpus-per-task");
+    tap_ok(!offers_all_gpus("gres/gpu:per_task:1", "gres/gpu:single:1"),
+           "not where the user bound them otherwise");
+    tap_ok(!offers_all_gpus("gres/gpu:closest", "gres/gpu:closest"),
+           "nor where the job did");
+}
+
 static void test_keys(void)
 {
     struct fake_plugin plugin;
@@ -231,6 +257,7 @@ int main(int count, char **arguments)
     test_offers();
     test_tasks();
     test_user_wins();
+    test_gpus_per_task();
     test_keys();
     test_texts();
     test_refusals();
