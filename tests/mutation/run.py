@@ -23,6 +23,7 @@ import glob
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -145,7 +146,7 @@ class Copy:
         if not os.path.exists(log):
             raise DoesNotCompile(ran.stdout)
         with open(log) as lines:
-            return {entry['name'].split(' / ')[-1]: broken_promise(entry)
+            return {name_of(entry): broken_promise(entry)
                     for entry in map(json.loads, lines) if entry['result'] in BROKEN}
 
     def is_sound(self, name):
@@ -180,6 +181,11 @@ class Copy:
 def write(path, text):
     with open(path, 'w') as file:
         file.write(text)
+
+
+def name_of(entry):
+    """What `meson test` takes, of 'project:suite / test' or, by a newer meson, 'suite - project:test'."""
+    return re.split(r' / |^.* - [^:]*:', entry['name'])[-1]
 
 
 def broken_promise(entry):
