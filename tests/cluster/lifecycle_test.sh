@@ -16,9 +16,11 @@ test_the_test()
     touch /dev/shm/left
     complains 'a file in /dev/shm is seen' '^left: /dev/shm/left$' machine_is_clean
     rm /dev/shm/left
-    sleep infinity &
-    pid=$!
-    complains 'a process is seen' '^left: .* sleep infinity$' machine_is_clean
+    coproc cat
+    pid=$COPROC_PID
+    echo runs >&"${COPROC[1]}"
+    read -r <&"${COPROC[0]}"
+    complains 'a process is seen' '^left: .* cat$' machine_is_clean
     kill "$pid"
     wait "$pid"
     mount -t tmpfs none /tmp

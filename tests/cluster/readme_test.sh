@@ -36,6 +36,7 @@ why_not_run()
     'module load '*) [ ! -e "$modules" ] && echo 'no Environment Modules here' ;;
     include\ *) echo 'a line of plugstack.conf; this cluster has it' ;;
     'hvd-info --check') echo 'needs a GPU to end well; tests/gpu_binding has one with stand-ins' ;;
+    *' --plot '*) ! /usr/bin/python3 -c 'import matplotlib' 2>/dev/null && echo 'no matplotlib here' ;;
     *' --lab '* | *' --tune '* | *' --list '*) echo 'takes minutes on two cores; tests/bench has shorter ones' ;;
     *)
         [[ $1 =~ ^[A-Z_]+=[^\ ]+$ ]] && echo 'a variable, not a command'
@@ -120,11 +121,12 @@ bring_user()
 prelude=''
 
 # typed LINE...: with all that was typed before which lasts. Machines here have fewer cores than
-# mpirun has ranks.
+# mpirun has ranks; Open MPI has one variable to allow that up to version 4, another from 5 on.
 typed()
 {
     as_user PATH="$home/venv/bin:/usr/local/bin:/usr/bin:/bin" VIRTUAL_ENV="$home/venv" \
-        MODULEPATH=/opt/hvd/share/modulefiles OMPI_MCA_rmaps_base_oversubscribe=1 bash -c "$prelude$*"
+        MODULEPATH=/opt/hvd/share/modulefiles OMPI_MCA_rmaps_base_oversubscribe=1 \
+        PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe bash -c "$prelude$*"
 }
 
 # --- running ---
