@@ -121,9 +121,18 @@ static bool play(int steps)
     return good;
 }
 
+/* Whether the sets are the global one and this one, and no other. */
+static bool is_left(const struct set *set)
+{
+    int ids[2] = {-1, -1};
+
+    return hvd_set_count() == 2 && hvd_set_ids(ids) == 2 && ids[0] == 0 &&
+           ids[1] == set->id;
+}
+
 int main(void)
 {
-    bool good = true;
+    bool good = true, one_is_left;
     int id;
 
     rank = call_init();
@@ -139,11 +148,14 @@ int main(void)
     }
     good &= play(STEPS);
     call_barrier(); /* a rank that is in one set only is done before the others */
+    remove_set(&early);
+    one_is_left = is_left(&late);
     if (rank == 0) {
         tap_ok(good, "planned sums of process sets are right, also when plans end");
+        tap_ok(one_is_left, "of the two sets the one that was not removed is left");
         tap_done();
-    } else if (!good) {
-        fprintf(stderr, "# rank %d has a wrong sum\n", rank);
+    } else if (!good || !one_is_left) {
+        fprintf(stderr, "# rank %d has a wrong sum or wrong sets\n", rank);
     }
-    return hvd_shutdown() != 0 || !good;
+    return hvd_shutdown() != 0 || !good || !one_is_left;
 }
