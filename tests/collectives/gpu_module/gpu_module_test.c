@@ -91,6 +91,26 @@ static void test_faults(void)
     tap_ok(kept, "and nothing is left");
 }
 
+/* What follows would not wait for what has failed, and others would take it for a result. */
+static void test_after_failure(void)
+{
+    struct pass pass = {0};
+    struct hvd_error first;
+    int status = pass_open(&pass);
+
+    if (status == 0) {
+        fake_gpu_fail_in("ncclAllReduce", 1);
+        status = pass_go_around(&pass);
+        fake_gpu_fail_at(0);
+    }
+    first = pass.err;
+    pass.err = (struct hvd_error){0};
+    tap_ok(status < 0 && pass_go_around(&pass) == status &&
+               strcmp(pass.err.text, first.text) == 0,
+           "what follows a work that has failed fails as it did: %s", first.text);
+    pass_close(&pass);
+}
+
 /* The other rank never comes: abort ends what waits for it. */
 static void test_give_up(bool fails)
 {
@@ -267,6 +287,7 @@ int main(int argc, char **argv)
             test_launches();
         }
         test_faults();
+        test_after_failure();
         test_leave();
         if (version() >= 21400) { /* before, NCCL does not let go */
             test_give_up(false);
