@@ -8,6 +8,7 @@ mpirun). HVD_TEST_DEVICE=cuda: modules that can do both use this machine's GPUs,
 """
 
 import glob
+import json
 import os
 import re
 import shutil
@@ -21,6 +22,7 @@ PACKAGE = os.path.join(HERE, '..', '..', 'contrib', 'python')
 PYTHON = os.environ.get('HVD_TEST_PYTHON', '/usr/bin/python3')
 NEEDS = os.environ.get('HVD_TEST_NEEDS', 'torch')
 DEVICE = os.environ.get('HVD_TEST_DEVICE', 'cpu')
+MARK = '== the next script'  # before the output of each, see scripts.py
 LINE = re.compile(r'(ok|not ok) \d+ - (.*?)( # SKIP .*)?$')
 
 
@@ -101,6 +103,15 @@ def run_ranks(ranks, command, options=(), python=PYTHON, **variables):
             process.terminate()
             raise
         return process.returncode, output
+
+
+def run_scripts(ranks, *commands):
+    """Runs scripts, each with its arguments, one after the other in one job. Returns its exit
+    status and what each script printed; all of it, for each, if one failed."""
+    status, output = run_ranks(ranks, [os.path.join(HERE, 'scripts.py'), json.dumps(commands)])
+    parts = output.split(f'{MARK}\n')[1:]
+    whole = status == 0 and len(parts) == len(commands)
+    return status, parts if whole else [output] * len(commands)
 
 
 def comment(text):

@@ -3,6 +3,7 @@
 Prints TAP; starts its ranks itself. Arguments: the names of those to try, default all.
 HVD_TEST_DEVICE=cuda: on this machine's GPUs, what can be."""
 
+import contextlib
 import os
 import re
 import shutil
@@ -16,10 +17,17 @@ EXAMPLES = os.path.join(launch.HERE, '..', '..', 'contrib', 'examples', 'pytorch
 TINY = ['--model', 'tiny', '--images', '256', '--image-size', '16', '--batch-size', '16']
 
 
+def run_all(ranks, *runs):
+    """Runs scripts with their options in one job. For each the output, None of a failure, and the
+    output with the exit status."""
+    status, outputs = launch.run_scripts(ranks, *([os.path.join(EXAMPLES, script), *options]
+                                                  for script, *options in runs))
+    return [((output if status == 0 else None), f'exit status {status}\n{output}')
+            for output in outputs]
+
+
 def run(ranks, script, *options):
-    """The output; None and the output of a failure."""
-    status, output = launch.run_ranks(ranks, [os.path.join(EXAMPLES, script), *options])
-    return (output if status == 0 else None), f'exit status {status}\n{output}'
+    return run_all(ranks, [script, *options])[0]
 
 
 def numbers(pattern, output):
@@ -27,10 +35,12 @@ def numbers(pattern, output):
 
 
 def benchmark(report, _):
-    for options in ([], ['--use-adasum', '--fp16-allreduce']):
-        output, text = run(2, 'synthetic_benchmark.py', '--model', 'tiny', '--image-size', '32',
-                           '--batch-size', '4', '--num-warmup-batches', '2', '--num-iters', '3',
-                           '--num-batches-per-iter', '2', '--no-cuda', *options)
+    both = [], ['--use-adasum', '--fp16-allreduce']
+    runs = run_all(2, *(['synthetic_benchmark.py', '--model', 'tiny', '--image-size', '32',
+                         '--batch-size', '4', '--num-warmup-batches', '2', '--num-iters', '3',
+                         '--num-batches-per-iter', '2', '--no-cuda', *options]
+                        for options in both))
+    for options, (output, text) in zip(both, runs):
         per_rank, total = (re.findall(rf'^{words}: [\d.]+ \+-[\d.]+$', output or '', re.MULTILINE)
                            for words in ('Img/sec per CPU', r'Total img/sec on 2 CPU\(s\)'))
         report.line(len(per_rank) == len(total) == 1,
@@ -39,22 +49,25 @@ def benchmark(report, _):
 
 def imagenet(report, directory):
     options = [*TINY, '--epochs', '4', '--warmup-epochs', '2', '--base-lr', '0.02']
-    output, text = run(2, 'imagenet.py', *options)
+    checkpoint = ['--checkpoint-dir', directory]
+    (output, text), _ = run_all(2, ['imagenet.py', *options],
+                                ['imagenet.py', *options, *checkpoint])
     losses, rates = (numbers(pattern, output) for pattern in (r'loss ([\d.]+)', r'lr ([\d.]+)'))
     report.line(len(losses) == 4 and losses[-1] < 0.9 * losses[0], 'imagenet learns', text)
     report.line(len(rates) == 4 and 0.02 < rates[0] < rates[1] < 0.04 and rates[-1] < 0.01,
                 'its learning rate warms up and falls', text)
-    checkpoint = ['--checkpoint-dir', directory]
-    run(2, 'imagenet.py', *options, *checkpoint)
     for epoch in (3, 4):
-        os.remove(os.path.join(directory, f'checkpoint-{epoch}.pt'))
-    output, text = run(2, 'imagenet.py', *options, *checkpoint)
+        with contextlib.suppress(FileNotFoundError):  # of a job that failed
+            os.remove(os.path.join(directory, f'checkpoint-{epoch}.pt'))
+    (output, text), other = run_all(
+        2, ['imagenet.py', *options, *checkpoint],
+        ['imagenet.py', *TINY, '--epochs', '2', '--sync-batch-norm', '--batches-per-allreduce', '2',
+         '--fp16-allreduce'])
     rest = numbers(r'loss ([\d.]+)', output)
     report.line(len(rest) == 2 and all(abs(a / b - 1) < 1e-2 for a, b in zip(rest, losses[2:])),
                 'it goes on from the last checkpoint as if it had not stopped',
                 f'{losses} {rest}\n{text}')
-    output, text = run(2, 'imagenet.py', *TINY, '--epochs', '2', '--sync-batch-norm',
-                       '--batches-per-allreduce', '2', '--fp16-allreduce')
+    output, text = other
     losses = numbers(r'loss ([\d.]+)', output)
     report.line(len(losses) == 2 and losses[1] < losses[0], 'it trains with all its options',
                 text)
@@ -81,8 +94,10 @@ def chexnet(report, directory):
     log = os.path.join(directory, 'steps')
     options = ['--images', '320', '--image-size', '32', '--blocks', '1,1', '--growth', '8',
                '--batch-size', '8', '--epochs', '4', '--lr', '0.004']
-    for scaling, rate in (([], '0.008'), (['--no-lr-scaling'], '0.004')):
-        output, text = run(2, 'chexnet.py', *options, *scaling, '--steps-log', log)
+    both = ([], '0.008'), (['--no-lr-scaling'], '0.004')
+    runs = run_all(2, *(['chexnet.py', *options, *scaling, '--steps-log', log]
+                        for scaling, _ in both))
+    for (_, rate), (output, text) in zip(both, runs):
         areas = numbers(r'mean AUC ([\d.]+)', output)
         report.line(len(areas) == 4 and areas[-1] > 0.55 and f'learning rate {rate};' in text,
                     f'chexnet finds more than chance with learning rate {rate}', text)
@@ -93,24 +108,28 @@ def chexnet(report, directory):
                 'it writes down each step', '\n'.join(lines))
 
 
-def train_mixed(*options):
-    """The losses, the scale that is printed last, and whether the ranks end alike; the output."""
-    output, text = run(2, 'mixed_precision.py', *TINY, '--epochs', '3', '--lr', '0.02',
-                       *['--no-cuda'] * (launch.DEVICE == 'cpu'), *options)
-    losses = numbers(r'loss ([\d.]+|nan)', output)
-    scales = re.findall(r'scale (.*)$', output or '', re.MULTILINE)
-    return (losses, scales[-1:], 'parameters are the same on all ranks' in (output or '')), text
+def train_mixed(*runs):
+    """For the options of each run: the losses, the scale that is printed last, and whether the
+    ranks end alike; the output."""
+    common = ['mixed_precision.py', *TINY, '--epochs', '3', '--lr', '0.02',
+              *['--no-cuda'] * (launch.DEVICE == 'cpu')]
+    for output, text in run_all(2, *([*common, *options] for options in runs)):
+        losses = numbers(r'loss ([\d.]+|nan)', output)
+        scales = re.findall(r'scale (.*)$', output or '', re.MULTILINE)
+        yield (losses, scales[-1:], 'parameters are the same on all ranks' in (output or '')), text
 
 
 def mixed_precision(report, _):
     # In float16 the dynamic scale leaves out steps until it has found its size.
     dtype, near = ('bfloat16', 0.1) if launch.DEVICE == 'cpu' else ('float16', 0.4)
-    (right, _, same), text = train_mixed('--dtype', 'float32', '--loss-scale', '1')
+    scaled = ['--dtype', dtype, '--loss-scale']
+    ((right, _, same), text), *rest, infinite, everything = train_mixed(
+        ['--dtype', 'float32', '--loss-scale', '1'], [*scaled, 'dynamic'], [*scaled, '1024'],
+        [*scaled, 'inf'], ['--fp16-allreduce', '--sync-batch-norm'])
     report.line(len(right) == 3 and right[-1] < 0.9 * right[0] and same,
                 'in single precision it learns', text)
     seen = {}
-    for scale in ('dynamic', '1024'):
-        (losses, scales, same), text = train_mixed('--dtype', dtype, '--loss-scale', scale)
+    for scale, ((losses, scales, same), text) in zip(('dynamic', '1024'), rest):
         seen[scale] = losses
         report.line(len(losses) == 3 and same and losses[-1] < 0.9 * losses[0]
                     and all(abs(a / b - 1) < near for a, b in zip(losses, right)),
@@ -118,10 +137,10 @@ def mixed_precision(report, _):
     if dtype == 'bfloat16':
         report.line(seen['1024'] == seen['dynamic'] != [],
                     'a scale that is a power of two changes no bit', str(seen))
-    (losses, scales, same), text = train_mixed('--dtype', dtype, '--loss-scale', 'inf')
+    (losses, scales, same), text = infinite
     report.line(same and scales == ['inf, steps left out: 24'],
                 'steps with gradients that are not finite are left out by all ranks', text)
-    (losses, scales, same), text = train_mixed('--fp16-allreduce', '--sync-batch-norm')
+    (losses, scales, same), text = everything
     report.line(len(losses) == 3 and same and losses[-1] < 0.9 * losses[0],
                 'it learns with all its options', text)
 

@@ -10,16 +10,13 @@ import sys
 import tempfile
 
 import launch
-import training_check
-from training_check import Report
+from training_check import Report, train
 
 EXAMPLES = os.path.join(launch.HERE, '..', '..', 'contrib', 'examples', 'tensorflow')
 EPOCHS = 6
 
 
-def train(ranks, script, directory, *options):
-    return training_check.train(ranks, directory, *options,
-                                script=os.path.join(EXAMPLES, script))
+TRAIN, SESSION, FIT = (os.path.join(EXAMPLES, each) for each in ('train.py', 'session.py', 'fit.py'))
 
 
 def accurate(report, script, ranks, facts, output):
@@ -29,15 +26,22 @@ def accurate(report, script, ranks, facts, output):
     launch.comment(f'{script} on {ranks}: accuracy {share:.4f}')
 
 
-def same_curve(report, script, directory):
-    """Six epochs on one rank; two and then the others on two ranks, with half of its batch and,
-    as all scripts multiply it, half of its learning rate."""
-    one, text = train(1, script, directory, '--float64', '--epochs', str(EPOCHS),
-                      '--batch-size', '32', '--lr', '0.04')
-    common = ('--float64', '--batch-size', '16', '--lr', '0.02', '--checkpoint',
-              os.path.join(directory, 'checkpoints'))
-    begun, more = train(2, script, directory, *common, '--epochs', '2')
-    rest, most = train(2, script, directory, *common, '--epochs', str(EPOCHS))
+def curve_of_one(script):
+    """Six epochs on one rank."""
+    return [script, '--float64', '--epochs', str(EPOCHS), '--batch-size', '32', '--lr', '0.04']
+
+
+def part_of_two(script, epochs, directory):
+    """So many on two ranks, from the checkpoint on: with half of its batch and, as all scripts
+    multiply it, half of its learning rate."""
+    return [script, '--float64', '--epochs', str(epochs), '--batch-size', '16', '--lr', '0.02',
+            '--checkpoint', os.path.join(directory, os.path.basename(script))]
+
+
+def same_curve(report, script, *runs):
+    """The run of one rank, and both of two."""
+    (one, text), (begun, more), (rest, most) = runs
+    script = os.path.basename(script)
     report.line([len(one), len(begun), len(rest)] == [EPOCHS, 2, EPOCHS - 2],
                 f'{script} trains on one rank, on two, and goes on from the checkpoint of rank 0',
                 text + more + most)
@@ -52,12 +56,9 @@ def same_curve(report, script, directory):
     accurate(report, script, '2 ranks', rest, most)
 
 
-def fit(report, directory):
-    best = os.path.join(directory, 'best.keras')
-    facts, output = train(1, 'fit.py', directory, '--epochs', str(EPOCHS))
-    accurate(report, 'fit.py', '1 rank', facts, output)
-    facts, output = train(2, 'fit.py', directory, '--epochs', str(EPOCHS), '--accumulate', '2',
-                          '--best', best)
+def fit(report, alone, together):
+    accurate(report, 'fit.py', '1 rank', *alone)
+    facts, output = together
     accurate(report, 'fit.py', '2 ranks', facts, output)
     shares = [each['accuracy'] for each in facts]
     loaded = re.findall(r'^the best model: accuracy ([\d.]+)$', output, re.MULTILINE)
@@ -74,9 +75,18 @@ def main():
     report = Report()
     directory = tempfile.mkdtemp(prefix='hvd-test-')
     try:
-        for script in ('train.py', 'session.py'):
-            same_curve(report, script, tempfile.mkdtemp(dir=directory))
-        fit(report, directory)
+        # Sessions come last in their job: they change TensorFlow's mode for good.
+        whole = [FIT, '--epochs', str(EPOCHS)]
+        tape, keras, session = train(1, directory, curve_of_one(TRAIN), whole,
+                                     curve_of_one(SESSION))
+        *tapes, keras_of_two, begun = train(
+            2, directory, part_of_two(TRAIN, 2, directory), part_of_two(TRAIN, EPOCHS, directory),
+            [*whole, '--accumulate', '2', '--best', os.path.join(directory, 'best.keras')],
+            part_of_two(SESSION, 2, directory))
+        [rest] = train(2, directory, part_of_two(SESSION, EPOCHS, directory))
+        same_curve(report, TRAIN, tape, *tapes)
+        same_curve(report, SESSION, session, begun, rest)
+        fit(report, keras, keras_of_two)
     finally:
         shutil.rmtree(directory)
     print(f'1..{report.count}')

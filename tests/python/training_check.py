@@ -32,23 +32,22 @@ class Report:
         launch.comment('' if good else comment)
 
 
-def train(ranks, directory, *options, script=SCRIPT):
-    """Trains; returns the epochs' facts and the output, no facts when it failed."""
-    log = os.path.join(directory, 'log')
-    if os.path.exists(log):
-        os.remove(log)
-    status, output = launch.run_ranks(ranks, [script, '--log', log, *options])
+def train(ranks, directory, *runs):
+    """Trains once for each of the runs, lists of a script and its options, one after the other in
+    one job. Returns for each its epochs' facts and the output, no facts when the job failed."""
+    folder = tempfile.mkdtemp(dir=directory)
+    logs = [os.path.join(folder, str(number)) for number in range(len(runs))]
+    status, outputs = launch.run_scripts(ranks, *([script, '--log', log, *options]
+                                                  for log, (script, *options) in zip(logs, runs)))
     if status != 0:
-        return [], f'exit status {status}\n{output}'
-    return [json.loads(line) for line in open(log)], output
+        return [([], f'exit status {status}\n{output}') for output in outputs]
+    return [([json.loads(line) for line in open(log)], output)
+            for log, output in zip(logs, outputs)]
 
 
-def same_curve(report, directory):
+def same_curve(report, ones, fours):
     """A global batch of 64 in double precision: 64 on one rank, 16 on each of four."""
-    one, text = train(1, directory, '--float64', '--epochs', '3', '--batch-size', '64', '--lr',
-                      '0.08')
-    four, more = train(4, directory, '--float64', '--epochs', '3', '--batch-size', '16', '--lr',
-                       '0.02')
+    (one, text), (four, more) = ones, fours
     worst = max((abs(a['loss'] / b['loss'] - 1) for a, b in zip(one, four)), default=1)
     report.line(len(one) == len(four) == 3 and worst < 1e-5,
                 'loss of four ranks is that of one within 1e-5',
@@ -56,13 +55,11 @@ def same_curve(report, directory):
     launch.comment(f'largest relative difference of the loss: {worst:.2e}')
 
 
-def same_bits(report, directory):
-    """Single precision: every rank ends with the same parameters."""
-    facts, output = train(4, directory, '--dump-params', directory)
+def same_bits(report, directory, output):
+    """Single precision: every rank has left the same parameters in the directory."""
     paths = [os.path.join(directory, f'rank{rank}.pt') for rank in range(4)]
     same = all(map(os.path.exists, paths)) and launch.run_ranks(1, ['-c', COMPARE, *paths])[0] == 0
     report.line(same, 'parameters are the same bits on four ranks', output)
-    return facts
 
 
 def accurate(report, ranks, facts, output=''):
@@ -73,9 +70,9 @@ def accurate(report, ranks, facts, output=''):
 
 def resumes(report, directory):
     """Two epochs, then two more from the checkpoint, end as four in one go."""
-    straight, text = train(2, directory, '--float64', '--epochs', '4')
-    train(2, directory, '--float64', '--epochs', '2', '--checkpoint', directory)
-    rest, more = train(2, directory, '--float64', '--epochs', '4', '--checkpoint', directory)
+    common = [SCRIPT, '--float64', '--checkpoint', directory, '--epochs']
+    (straight, text), _, (rest, more) = train(
+        2, directory, [SCRIPT, '--float64', '--epochs', '4'], [*common, '2'], [*common, '4'])
     good = (len(straight) == 4 and len(rest) == 2
             and abs(straight[-1]['loss'] / rest[-1]['loss'] - 1) < 1e-9)
     report.line(good, 'training goes on from the checkpoint of rank 0', text + more)
@@ -89,9 +86,14 @@ def main():
     report = Report()
     directory = tempfile.mkdtemp(prefix='hvd-test-')
     try:
-        same_curve(report, directory)
-        accurate(report, 4, same_bits(report, directory))
-        accurate(report, 1, *train(1, directory))
+        common = [SCRIPT, '--float64', '--epochs', '3', '--batch-size']
+        curve, (facts, output) = train(4, directory, [*common, '16', '--lr', '0.02'],
+                                       [SCRIPT, '--dump-params', directory])
+        curve_of_one, alone = train(1, directory, [*common, '64', '--lr', '0.08'], [SCRIPT])
+        same_curve(report, curve_of_one, curve)
+        same_bits(report, directory, output)
+        accurate(report, 4, facts, output)
+        accurate(report, 1, *alone)
         resumes(report, directory)
     finally:
         shutil.rmtree(directory)

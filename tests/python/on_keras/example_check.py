@@ -2,7 +2,6 @@
 """The Keras example: it learns digits on one rank and on two, and goes on from its checkpoint.
 Prints TAP; starts its ranks itself."""
 
-import functools
 import os
 import shutil
 import sys
@@ -10,11 +9,9 @@ import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))
 import launch  # noqa: E402
-import training_check  # noqa: E402
-from training_check import Report  # noqa: E402
+from training_check import Report, train  # noqa: E402
 
 SCRIPT = os.path.join(launch.HERE, '..', '..', 'contrib', 'examples', 'keras', 'train.py')
-train = functools.partial(training_check.train, script=SCRIPT)
 
 
 def main():
@@ -25,13 +22,15 @@ def main():
     report = Report()
     directory = tempfile.mkdtemp(prefix='hvd-test-')
     try:
-        for ranks in (1, 2):
-            facts, output = train(ranks, directory, '--epochs', '6')
+        whole = [SCRIPT, '--epochs', '6']
+        part = [SCRIPT, '--checkpoint', directory, '--epochs']
+        alone = train(1, directory, whole)
+        together, (begun, text), (rest, more) = train(2, directory, whole, [*part, '2'],
+                                                      [*part, '3'])
+        for ranks, (facts, output) in ((1, *alone), (2, together)):
             share = facts[-1]['val_accuracy'] if facts else 0
             report.line(share >= 0.9, f'{ranks} ranks recognise 90 % of the held-out digits',
                         f'accuracy {share}\n{output}')
-        begun, text = train(2, directory, '--epochs', '2', '--checkpoint', directory)
-        rest, more = train(2, directory, '--epochs', '3', '--checkpoint', directory)
         good = (len(begun) == 2 and [each['epoch'] for each in rest] == [3]
                 and rest[0]['loss'] < begun[1]['loss'])
         report.line(good, 'training goes on from the checkpoint of rank 0', text + more)

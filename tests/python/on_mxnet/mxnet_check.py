@@ -2,18 +2,15 @@
 """The example for MXNet on two ranks against one, and how scripts end that wait for nothing.
 Prints TAP; starts its ranks itself."""
 
-import functools
 import os
 import shutil
 import sys
 import tempfile
 
 import launch
-import training_check
-from training_check import Report
+from training_check import Report, train
 
 SCRIPT = os.path.join(launch.HERE, '..', '..', 'contrib', 'examples', 'mxnet', 'train.py')
-train = functools.partial(training_check.train, script=SCRIPT)
 
 # Rank 0 ends at once, with all of it under way; the others read what it takes part in.
 LEAVE = '''
@@ -35,11 +32,9 @@ late = hvd.allreduce(mx.nd.ones((9,)), name='late')
 '''
 
 
-def same_curve(report, directory):
+def same_curve(report, ones, twos):
     """A global batch of 64 in double precision: 64 on one rank, 32 on each of two."""
-    common = ('--float64', '--epochs', '3')
-    one, text = train(1, directory, *common, '--batch-size', '64', '--lr', '0.1')
-    two, more = train(2, directory, *common, '--batch-size', '32', '--lr', '0.05')
+    (one, text), (two, more) = ones, twos
     worst = max((abs(a['loss'] / b['loss'] - 1) for a, b in zip(one, two)), default=1)
     report.line(len(one) == len(two) == 3 and worst < 1e-9,
                 'loss of two ranks is that of one with twice the batch, within 1e-9',
@@ -47,8 +42,7 @@ def same_curve(report, directory):
     launch.comment(f'largest relative difference of the loss: {worst:.2e}')
 
 
-def accurate(report, ranks, directory, *options):
-    facts, output = train(ranks, directory, *options)
+def accurate(report, ranks, facts, output, *options):
     share = facts[-1]['accuracy'] if facts else 0
     report.line(share >= 0.95, f'{" ".join((str(ranks), "ranks", *options))} recognise 95 % of '
                 'the held-out digits', f'accuracy {share}\n{output}')
@@ -70,9 +64,13 @@ def main():
     report = Report()
     directory = tempfile.mkdtemp(prefix='hvd-test-')
     try:
-        same_curve(report, directory)
-        accurate(report, 1, directory)
-        accurate(report, 4, directory, '--fp16-allreduce')
+        common = [SCRIPT, '--float64', '--epochs', '3', '--batch-size']
+        curve_of_one, alone = train(1, directory, [*common, '64', '--lr', '0.1'], [SCRIPT])
+        [curve] = train(2, directory, [*common, '32', '--lr', '0.05'])
+        same_curve(report, curve_of_one, curve)
+        accurate(report, 1, *alone)
+        half = '--fp16-allreduce'
+        accurate(report, 4, *train(4, directory, [SCRIPT, half])[0], half)
         ends(report)
     finally:
         shutil.rmtree(directory)
