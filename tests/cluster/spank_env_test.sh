@@ -12,7 +12,7 @@ front_end=$prefix/lib/hvd/python
 
 # All that a task inherits: environment, masks, limits, open files, memory policy. What differs
 # from step to step is left out.
-everything='env | grep -Ev "_PORT=|_ID=|JOBID=|STEPID=|_PID=|_TIME=|_transports=|^_=|^PMIX_" | sort
+everything='env | grep -Ev "_PORT=|_ID=|JOBID=|STEPID=|_PID=|_TIME=|_SLUID=|_transports=|^_=|^PMIX_" | sort
     grep -E "^(Cpus|Mems)_allowed|^Uid|^Gid|^Cap|^Sig(Blk|Ign|Cgt)" /proc/self/status
     ls /proc/self/fd | wc -l; ulimit -a; head -n 1 /proc/self/numa_maps | cut -d " " -f 2'
 same_without_option()

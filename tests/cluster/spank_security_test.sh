@@ -20,7 +20,9 @@ all_idle()
 
 prints 'an option injected past srun is the same option' '^1/1$' as_user "$injected=on" \
     srun -n1 sh -c 'echo $HVD_LAUNCH/$HOROVOD_SIZE'
-complains 'its text is checked where it arrives' 'slurmstepd-n1: error: hvd: --hvd: unknown word' \
+# Before its errors slurmstepd writes its name, or the time (Slurm 26.05).
+complains 'its text is checked where it arrives' \
+    '^(slurmstepd-n1:|\[[^]]*\]) error: hvd: --hvd: unknown word' \
     as_user "$injected=rubbish" srun -n1 true
 complains 'format signs and escapes stay unread' 'character 1 \(code 0x25\) is not allowed' \
     as_user "$injected=%n%s%n" srun -n1 true
