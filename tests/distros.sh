@@ -179,6 +179,7 @@ main()
 {
     local distro reason
     mkdir -p "$roots" "$logs"
+    rm -f "$logs/distros.versions"
     reason=$(obstacle)
     for distro in $distros; do
         if [ -n "$reason" ]; then
