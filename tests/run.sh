@@ -106,16 +106,14 @@ check_format()
 
 # --- builds ---
 
-# Fresh, or with the options of now where a build was left by an earlier run.
+# With the options of now where a build was left by an earlier run; fresh where there is none, or one
+# that a program is in the way of, since a directory has its name now.
 configure()
 {
     local dir=$builds/$1
     shift
-    if [ -e "$dir/build.ninja" ]; then
-        meson setup --reconfigure "$dir" "$@"
-    else
-        rm -rf "$dir" && meson setup "$dir" "$@"
-    fi
+    [ -e "$dir/build.ninja" ] && meson setup --reconfigure "$dir" "$@" && return
+    rm -rf "$dir" && meson setup "$dir" "$@"
 }
 
 # Says first what is wrong: the rest of a failed build fills many screens.
