@@ -78,11 +78,11 @@ def sanitizer():
 
 
 def environment(ranks, **variables):
-    """The environment of the launcher."""
+    """The environment of the launcher. Ranks that wait for each other for good say what for, and end."""
     path = [PACKAGE, os.environ.get('PYTHONPATH', '')]
     return dict(os.environ, PYTHONPATH=os.pathsep.join(filter(None, path)),
                 PYTHONDONTWRITEBYTECODE='1',
-                OMP_NUM_THREADS='1', HVD_TEST_RANKS=str(ranks), **variables)
+                HOROVOD_STALL_SHUTDOWN_TIME_SECONDS='200', OMP_NUM_THREADS='1', HVD_TEST_RANKS=str(ranks), **variables)
 
 
 def end(*_):
