@@ -19,6 +19,9 @@
  * wait where it knows the answer, on its node, else this long. */
 #define ANSWER_LIMIT_S 1
 
+/* No server says so of a question that it is to answer at once. */
+#define UNANSWERED PMIX_ERR_TIMEOUT
+
 /* One rank's value. */
 struct answer {
     struct hvd_collect *collect;
@@ -107,7 +110,7 @@ struct hvd_collect *hvd_collect_create(const pmix_proc_t *self, const char *key,
     PMIX_INFO_LOAD(&collect->at_once, PMIX_IMMEDIATE, &yes, PMIX_BOOL);
     for (int rank = 0; rank < size; rank++) {
         collect->answers[rank].collect = collect;
-        collect->answers[rank].status = PMIX_ERR_TIMEOUT;
+        collect->answers[rank].status = UNANSWERED;
     }
     mark_local(collect);
     return collect;
@@ -274,6 +277,20 @@ bool hvd_collect_has(const struct hvd_collect *collect, int index)
 pmix_status_t hvd_collect_status(const struct hvd_collect *collect, int index)
 {
     return collect->answers[index].status;
+}
+
+bool hvd_collect_is_silent(struct hvd_collect *collect)
+{
+    bool is_silent = false;
+
+    pthread_mutex_lock(&collect->lock);
+    for (int i = 0; i < collect->size; i++) {
+        const struct answer *answer = &collect->answers[i];
+
+        is_silent = is_silent || (answer->is_at_once && answer->status == UNANSWERED);
+    }
+    pthread_mutex_unlock(&collect->lock);
+    return is_silent;
 }
 
 struct hvd_blob *hvd_collect_take(struct hvd_collect *collect)

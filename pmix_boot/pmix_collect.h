@@ -35,6 +35,10 @@ int hvd_collect_run(struct hvd_collect *collect, int fence_ms, int timeout_ms);
 bool hvd_collect_has(const struct hvd_collect *collect, int index);
 pmix_status_t hvd_collect_status(const struct hvd_collect *collect, int index);
 
+/* After run: whether the server answered no question about some rank of its own node, as a sound
+ * one does at once. Then a missing rank may well be there. */
+bool hvd_collect_is_silent(struct hvd_collect *collect);
+
 /* After run: hands over the values, [size], to end with hvd_blobs_free. */
 struct hvd_blob *hvd_collect_take(struct hvd_collect *collect);
 

@@ -139,6 +139,15 @@ static int fail_missing(const struct round *round, int missing, struct hvd_error
                         "rank %u lost the PMIx server of its launcher: %s",
                         round->self.rank, PMIx_Error_string(own));
     }
+    /* Slurm 24.11 waits in its server for a node whose ranks have all ended. */
+    if (hvd_collect_is_silent(round->collect)) {
+        return hvd_fail(
+            err, HVD_ERR_TIMEOUT,
+            "rank %u found %d of %d ranks within %g s, then its launcher's PMIx "
+            "server stopped answering: probably all ranks of a node have ended",
+            round->self.rank, round->size - missing, round->size,
+            round->timeout_ms / 1000.0);
+    }
     list_missing(round, missing, names, sizeof(names));
     return hvd_fail(
         err, HVD_ERR_TIMEOUT,

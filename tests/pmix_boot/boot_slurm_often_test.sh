@@ -7,13 +7,30 @@
 . "$(dirname "$0")/../cluster/harness.sh"
 . "$(dirname "$0")/slurm.sh"
 
+# missing_ranks RANK HOST: that rank ends after the others. Each of them has a lock until then, and
+# says so.
 missing_ranks()
 {
     local rank=$1 host=$2
     said step --mpi=pmix -K0 -N 2 -n 4 -m plane=3 sh -c \
-        "[ \$SLURM_PROCID = $rank ] || ./boot_client show 10 || true"
+        "exec 9>>counter
+        if [ \$SLURM_PROCID = $rank ]; then
+            exec 8<>up; read -r a <&8; read -r a <&8; read -r a <&8; flock -x 9
+        else
+            flock -s 9; echo up >up; ./boot_client show 10 9>&- || true
+        fi"
     counts "rank $rank on $host never boots: the others name it and its host in time" 3 \
         "^error -6: 1 of 4 ranks did not start within 10 s: rank $rank \(on $host\);"
+}
+
+# The whole node of the step ends with its only rank. Slurm 24.11 waits for it where PMIx's answers
+# should come from, so nobody can tell who is there.
+missing_nodes()
+{
+    said step --mpi=pmix -K0 -N 2 -n 4 -m plane=3 sh -c \
+        '[ $SLURM_PROCID = 3 ] || ./boot_client show 10 || true'
+    counts 'a node that ends: the others name its rank, or what keeps them from it' 3 \
+        '^error -6: (1 of 4 ranks did not start within 10 s: rank 3 \(on n2\);|rank . found 1 of 4 ranks within 10 s, then .*stopped answering)'
 }
 
 late_rank()
@@ -57,8 +74,11 @@ some_of_the_ranks()
         '^regrouped 60 wrong 0 '
 }
 
+mkfifo "$home/up"
+chmod a+rw "$home/up"
 missing_ranks 1 n1
 missing_ranks 3 n2
+missing_nodes
 late_rank
 some_of_the_ranks
 : >"$home/counter" # no rank has counted yet
