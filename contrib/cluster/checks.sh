@@ -31,7 +31,8 @@ check_cgroups()
     [ "$constrain" = yes ] || return 0
     for controller in $cgroup_controllers; do
         [ -d "/sys/fs/cgroup/$controller" ] ||
-            die_impossible "--constrain needs cgroup v1: there is no /sys/fs/cgroup/$controller"
+            die_impossible "--constrain needs cgroup v1 with $cgroup_controllers:" \
+                "found $(stat -f -c %T /sys/fs/cgroup) in /sys/fs/cgroup without $controller"
     done
 }
 

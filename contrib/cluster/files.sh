@@ -104,9 +104,19 @@ write_plugstack_conf()
     echo "optional $plugin"
 }
 
+# Slurm 23.11 and later start without cgroups only if told so; earlier ones do not know the word.
+knows_no_cgroups()
+{
+    [[ $(slurmd -V) =~ \ ([0-9]+)\.([0-9]+) ]] && [ "${BASH_REMATCH[1]}${BASH_REMATCH[2]}" -ge 2311 ]
+}
+
 write_cgroup_conf()
 {
-    echo 'CgroupPlugin=cgroup/v1'
+    if [ "$constrain" = no ] && knows_no_cgroups; then
+        echo CgroupPlugin=disabled
+    else
+        echo CgroupPlugin=cgroup/v1
+    fi
     [ "$constrain" = no ] || printf '%s=yes\n' ConstrainCores ConstrainDevices
 }
 

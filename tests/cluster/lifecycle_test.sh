@@ -73,22 +73,32 @@ test_life()
     succeeds 'both have left nothing' machine_is_clean
 }
 
-# What `cluster up` says with Slurm's plugins for MPI but those of PMIx, and what a step prints then.
-without_pmix()
+# without COMMAND...: where Slurm lacks its plugins for PMIx and, if it starts so, for cgroups; and
+# no cgroups are mounted.
+without()
 {
     local plugins
     plugins=$(dirname "$(find /usr/lib* -name mpi_pmi2.so -path '*slurm*' -print -quit)")
     cp -a "$plugins" "$work/plugins"
-    rm -f "$work"/plugins/mpi_pmix*
+    rm -f "$work"/plugins/{mpi_pmix,cgroup_v2}*
+    case $(slurmd -V) in
+    *' 22.'* | *' 23.02'*) ;; # slurmd wants one, though it does not use it then
+    *) rm -f "$work"/plugins/cgroup_v1* ;;
+    esac
     # shellcheck disable=SC2016 # expands there
-    unshare --mount sh -c 'mount --bind "$1" "$2" && shift 2 && exec "$@"' sh \
-        "$work/plugins" "$plugins" "$cluster" up --dir "$work/c1"
+    unshare --mount sh -c 'mount --bind "$1" "$2" && mount -t tmpfs none /sys/fs/cgroup && shift 2 &&
+        exec "$@"' sh "$work/plugins" "$plugins" "$@"
 }
 
-test_without_pmix()
+test_with_less()
 {
-    prints 'without the PMIx plugin, up says so and goes on' \
-        'no PMIx plugin \(srun --mpi=list: none .*--hvd=elastic' without_pmix
+    complains 'without cgroups, --constrain says what it needs and what there is' \
+        'needs cgroup v1 with cpuset .*: found tmpfs .* without cpuset' \
+        without "$cluster" up --dir "$work/c1" --constrain
+    rm -r "$work/plugins"
+    prints 'without PMIx and cgroups, up says that it lacks PMIx, and goes on' \
+        'no PMIx plugin \(srun --mpi=list: none .*--hvd=elastic' \
+        without "$cluster" up --dir "$work/c1"
     prints 'and steps run' '^n1 n2$' hosts_of 1
     succeeds 'down' down 1
 }
@@ -146,7 +156,7 @@ enter_machine
 test_the_test
 test_refusals
 test_life
-test_without_pmix
+test_with_less
 test_down_with_jobs
 test_failed_start
 test_killed_test
