@@ -25,10 +25,9 @@
 #include "gpu_binding/log.h"
 #include "pmix_boot/hvdrun/cause.h"
 
-/* What ranks get to clean up: after a failure they can do little; a user who ends a job may
- * be waited for longer. What the kernel gets to end a killed process. */
-#define FAILURE_GRACE_MS 1500
-#define SIGNAL_GRACE_MS 5000
+/* How long ranks that got SIGTERM may take to say what they know and to clean up, on a busy
+ * machine, too; most end at once. And how long the kernel may take to end a killed process. */
+#define GRACE_MS 5000
 #define KILL_GRACE_MS 10000
 
 #define READ_BYTES 65536
@@ -71,13 +70,13 @@ static void start_killing(struct state *state)
     signal_ranks(state, SIGKILL);
 }
 
-static void start_ending(struct state *state, int number, int grace_ms)
+static void start_ending(struct state *state, int number)
 {
     if (state->phase != RUNNING) {
         return;
     }
     state->phase = ENDING;
-    state->deadline_ms = now_ms() + grace_ms;
+    state->deadline_ms = now_ms() + GRACE_MS;
     signal_ranks(state, number);
     signal_ranks(state, SIGCONT); /* one that is stopped could not end */
 }
@@ -108,7 +107,7 @@ static void on_output_gone(struct state *state)
         state->cause =
             (struct hvdrun_cause){.kind = HVDRUN_CAUSE_SIGNAL, .value = SIGPIPE};
     }
-    start_ending(state, SIGTERM, FAILURE_GRACE_MS);
+    start_ending(state, SIGTERM);
 }
 
 /* Whether there may be more. */
@@ -143,7 +142,7 @@ static void end_elastic(struct state *state, int rank, const siginfo_t *info)
     hvdrun_elastic_on_end(state->watch->elastic, rank, &end, now_ms(), &state->cause,
                           &must_end);
     if (must_end) {
-        start_ending(state, SIGTERM, FAILURE_GRACE_MS);
+        start_ending(state, SIGTERM);
     }
 }
 
@@ -172,7 +171,7 @@ static void on_children(struct state *state)
         check_leader(state, rank);
     }
     if (state->cause.kind != HVDRUN_CAUSE_NONE && state->watch->elastic == NULL) {
-        start_ending(state, SIGTERM, FAILURE_GRACE_MS);
+        start_ending(state, SIGTERM);
     }
 }
 
@@ -191,7 +190,7 @@ static void on_end_request(struct state *state, int number)
         return;
     }
     state->cause = (struct hvdrun_cause){.kind = HVDRUN_CAUSE_SIGNAL, .value = number};
-    start_ending(state, number, SIGNAL_GRACE_MS);
+    start_ending(state, number);
 }
 
 static void on_signal(struct state *state, int number)
@@ -239,7 +238,7 @@ static void read_abort(struct state *state)
         .pid = state->watch->ranks[message.rank].pid,
     };
     memcpy(state->cause.text, message.text, sizeof(state->cause.text));
-    start_ending(state, SIGTERM, FAILURE_GRACE_MS);
+    start_ending(state, SIGTERM);
 }
 
 static bool are_leaders_over(const struct state *state)
@@ -349,7 +348,7 @@ static void run(struct state *state, struct pollfd *polls)
             break;
         }
         if (is_over) {
-            start_ending(state, SIGTERM, FAILURE_GRACE_MS);
+            start_ending(state, SIGTERM);
         }
         wait_and_handle(state, polls, count);
         check_deadline(state);
@@ -390,6 +389,6 @@ void hvdrun_supervise_end(struct hvdrun_watch *watch)
 {
     struct state state = {.watch = watch};
 
-    start_ending(&state, SIGTERM, FAILURE_GRACE_MS);
+    start_ending(&state, SIGTERM);
     (void)supervise(&state, NULL);
 }
