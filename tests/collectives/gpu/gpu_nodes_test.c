@@ -13,7 +13,7 @@
 
 enum {
     ROUNDS =
-        8, /* enough large batches for a choice, also if those of a round are fused */
+        10, /* three trials of each of three ways and the choice, one batch a round at least */
     LARGE = 3, /* a round */
     COUNT = 300001, /* some pieces, and something over */
     SMALL = 3,
