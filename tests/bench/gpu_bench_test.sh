@@ -26,7 +26,7 @@ refuses()
 {
     promise=$1 pattern=$2 folder=$3
     shift 3
-    timeout 60 env "$@" "$bench/gpu.sh" "$folder" >"$out" 2>&1
+    env "$@" "$bench/gpu.sh" "$folder" >"$out" 2>&1
     [ $? = 1 ] && grep -q 'nothing can be measured here' "$out" && grep -q "$pattern" "$out"
     verdict "$promise" $?
 }
@@ -36,7 +36,7 @@ works()
 {
     promise=$1 pattern=$2
     shift 2
-    timeout 120 "$@" >"$out" 2>&1 && grep -q "$pattern" "$out"
+    "$@" >"$out" 2>&1 && grep -q "$pattern" "$out"
     verdict "$promise" $?
 }
 
@@ -59,7 +59,7 @@ if "$python" -c 'import torch, sys; sys.exit(torch.cuda.is_available())' 2>/dev/
 else
     echo "ok $((count += 1)) - its ranks work on CPUs # SKIP no torch without a GPU in $python"
 fi
-timeout 60 "$bench/gpu.sh" "$build" machine rm >"$out" 2>&1
+"$bench/gpu.sh" "$build" machine rm >"$out" 2>&1
 [ $? = 2 ] && grep -q 'no part rm: machine same' "$out"
 verdict 'a part that there is not is named' $?
 works 'it tells what its parts are' 'training   steps of ResNet-50' "$bench/gpu.sh" --help

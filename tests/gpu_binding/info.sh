@@ -29,7 +29,7 @@ refuses() {
     promise=$1
     sentence=$2
     shift 2
-    timeout 30 "$info" "$@" >"$out" 2>&1
+    "$info" "$@" >"$out" 2>&1
     [ $? -eq 2 ] && [ "$(cat "$out")" = "hvd-info: $sentence" ]
     result $? "$promise"
 }
@@ -39,7 +39,7 @@ says() {
     promise=$1
     line=$2
     shift 2
-    timeout 30 env "$@" >"$out" 2>&1 && grep -qxF -e "$line" "$out"
+    env "$@" >"$out" 2>&1 && grep -qxF -e "$line" "$out"
     result $? "$promise"
 }
 

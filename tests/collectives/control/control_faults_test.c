@@ -14,8 +14,8 @@
 
 enum {
     CONNECT_MS = 60000,
-    NOTICE_MS = 5000,
-    PATIENCE_MS = 30000
+    NOTICE_MS = 20000, /* far below PATIENCE_MS, at which ranks give up */
+    PATIENCE_MS = 60000
 };
 
 /* Says "up", then what it learned and how long that took after the sign to begin. */

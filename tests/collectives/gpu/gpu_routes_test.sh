@@ -14,7 +14,7 @@ run()
     layout=$1
     shift
     # shellcheck disable=SC2016
-    timeout 60 env "$@" "$here/../job.sh" "$hvdrun" "$layout" sh -c \
+    env "$@" "$here/../job.sh" "$hvdrun" "$layout" sh -c \
         'HVD_TEST_GPU=$(($PMIX_RANK % 4)) exec "$@"' rank "$program" steps >"$out" 2>&1
 }
 

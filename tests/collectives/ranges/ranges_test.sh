@@ -10,7 +10,7 @@ export FAKE_NVTX_LOG="$work/out" # a failure shows it
 run()
 {
     : >"$work/out"
-    timeout 60 env "$@" >"$work/said" 2>&1
+    env "$@" >"$work/said" 2>&1
     report $? "the program runs"
     sed 's/^/# /' "$work/said" | head -n 5
 }
