@@ -12,8 +12,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "gpu_binding/base/env.h"
 #include "gpu_binding/cpulist.h"
-#include "gpu_binding/env.h"
 
 /* The kernel's mask: the same bits as ours, in words of its own size. */
 union kernel_mask {

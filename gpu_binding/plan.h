@@ -7,8 +7,8 @@
 
 #include <stdbool.h>
 
+#include "gpu_binding/base/error.h"
 #include "gpu_binding/cpuset.h"
-#include "gpu_binding/error.h"
 #include "gpu_binding/gpu_list.h"
 #include "gpu_binding/topology.h"
 

@@ -3,7 +3,7 @@
 #ifndef HVD_PLAN_STEPS_H
 #define HVD_PLAN_STEPS_H
 
-#include "gpu_binding/attr.h"
+#include "gpu_binding/base/attr.h"
 #include "gpu_binding/plan.h"
 
 /* A plan under construction. */

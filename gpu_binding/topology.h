@@ -6,8 +6,8 @@
 
 #include <stdbool.h>
 
+#include "gpu_binding/base/error.h"
 #include "gpu_binding/cpuset.h"
-#include "gpu_binding/error.h"
 
 /* Every index below is into an array of struct hvd_topology; HVD_NONE says there is none. */
 #define HVD_NONE (-1)

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "pmix_boot/elastic/member.h"
 #include "pmix_boot/card.h"
+#include "pmix_boot/elastic/member.h"
 #include "pmix_boot/exchange.h"
 #include "pmix_boot/launch_env.h"
 

@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-#include "gpu_binding/error.h"
+#include "gpu_binding/base/error.h"
 #include "pmix_boot/boot.h"
 
 struct hvd_blob {

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "gpu_binding/error.h"
+#include "gpu_binding/base/error.h"
 
 struct hvd_cycle {
     uint64_t list; /* stands for the list of ranks; 0: all of the launch */

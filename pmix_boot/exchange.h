@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "gpu_binding/error.h"
+#include "gpu_binding/base/error.h"
 #include "pmix_boot/card.h"
 
 /* Borrowed for the call. */

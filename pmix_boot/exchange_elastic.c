@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "gpu_binding/base/env.h"
 #include "pmix_boot/elastic/member.h"
-#include "gpu_binding/env.h"
 #include "pmix_boot/exchange.h"
 
 static int read_slot(void)

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "gpu_binding/env.h"
+#include "gpu_binding/base/env.h"
 
 /* Relative to the directory of libhvd, or of the program that boot is linked into. */
 static const char *const places[] = {

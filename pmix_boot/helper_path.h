@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include "gpu_binding/error.h"
+#include "gpu_binding/base/error.h"
 
 /* HVD_ENV_BOOT_HELPER, else the place that belongs to the file this code was loaded from.
  * HVD_ERR_UNSUPPORTED, naming where it was looked for, when there is none: a build without

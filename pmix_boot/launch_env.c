@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpu_binding/env.h"
+#include "gpu_binding/base/env.h"
 
 /* Slurm numbers its own steps (batch, interactive, extern) from here on: shells, not tasks. */
 #define FIRST_SPECIAL_STEP 0xfffffffaUL

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "gpu_binding/error.h"
+#include "gpu_binding/base/error.h"
 
 enum hvd_launch {
     HVD_LAUNCH_SINGLE, /* nobody launched it, or as the only one: rank 0 of 1 */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpu_binding/env.h"
+#include "gpu_binding/base/env.h"
 #include "pmix_boot/pmix_collect.h"
 #include "pmix_boot/pmix_home.h"
 

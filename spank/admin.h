@@ -5,7 +5,7 @@
 
 #include <limits.h>
 
-#include "gpu_binding/error.h"
+#include "gpu_binding/base/error.h"
 
 struct hvd_admin {
     int is_default_on; /* srun behaves as if --hvd had been typed */

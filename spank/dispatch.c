@@ -34,7 +34,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "gpu_binding/attr.h"
+#include "gpu_binding/base/attr.h"
 #include "spank/launch.h"
 #include "spank/python.h"
 #include "spank/srun.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpu_binding/env.h"
+#include "gpu_binding/base/env.h"
 #include "spank/counts.h"
 
 /* Any of these says how many tasks to start; then hvd has no say. */

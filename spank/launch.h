@@ -5,9 +5,9 @@
 
 #include <stdbool.h>
 
-#include "pmix_boot/elastic/start.h"
-#include "gpu_binding/error.h"
+#include "gpu_binding/base/error.h"
 #include "gpu_binding/topology.h"
+#include "pmix_boot/elastic/start.h"
 #include "spank/admin.h"
 #include "spank/options.h"
 #include "spank/settings.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpu_binding/env.h"
+#include "gpu_binding/base/env.h"
 
 static const char *const of_a_task[] = {
     HVD_ENV_RANK,       HVD_ENV_SIZE,       HVD_ENV_LOCAL_RANK, HVD_ENV_LOCAL_SIZE,

@@ -4,7 +4,7 @@
 #ifndef HVD_SPANK_OPTIONS_H
 #define HVD_SPANK_OPTIONS_H
 
-#include "gpu_binding/error.h"
+#include "gpu_binding/base/error.h"
 
 /* The longest text that --hvd= accepts; longer is refused unread. */
 #define HVD_OPTION_TEXT_MAX 1024

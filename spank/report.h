@@ -8,7 +8,7 @@
 #ifndef HVD_SPANK_REPORT_H
 #define HVD_SPANK_REPORT_H
 
-#include "gpu_binding/error.h"
+#include "gpu_binding/base/error.h"
 
 struct hvd_report;
 

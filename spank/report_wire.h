@@ -3,7 +3,7 @@
 #ifndef HVD_SPANK_REPORT_WIRE_H
 #define HVD_SPANK_REPORT_WIRE_H
 
-#include "gpu_binding/error.h"
+#include "gpu_binding/base/error.h"
 
 /* A random number in hexadecimal: who knows it was started by this srun. */
 struct hvd_report_key {

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "gpu_binding/error.h"
+#include "gpu_binding/base/error.h"
 
 struct hvd_shape {
     char *text;

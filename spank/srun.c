@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpu_binding/env.h"
+#include "gpu_binding/base/env.h"
 #include "spank/job.h"
 #include "spank/nested.h"
 #include "spank/report.h"

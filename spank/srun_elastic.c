@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "gpu_binding/env.h"
+#include "gpu_binding/base/env.h"
 #include "spank/counts.h"
 
 enum {

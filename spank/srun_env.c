@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpu_binding/env.h"
+#include "gpu_binding/base/env.h"
 #include "spank/python.h"
 
 static const char *const names[HVD_SRUN_VARIABLE_COUNT] = {

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "gpu_binding/env.h"
+#include "gpu_binding/base/env.h"
 #include "gpu_binding/gpu_list.h"
 
 /* An empty text when the variable is unset, or longer than anything that can be right. */

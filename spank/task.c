@@ -6,7 +6,7 @@
 #include <slurm/spank.h>
 #include <string.h>
 
-#include "gpu_binding/env.h"
+#include "gpu_binding/base/env.h"
 #include "spank/task_bind.h"
 #include "spank/task_env.h"
 

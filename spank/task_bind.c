@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpu_binding/base/env.h"
 #include "gpu_binding/binding.h"
-#include "gpu_binding/env.h"
 #include "spank/report.h"
 
 static const char *or_null(const char *text)

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "gpu_binding/env.h"
+#include "gpu_binding/base/env.h"
 #include "spank/python.h"
 
 /* A path longer than this is left alone. */

@@ -3,7 +3,7 @@
 #ifndef HVD_SPANK_TASKS_H
 #define HVD_SPANK_TASKS_H
 
-#include "gpu_binding/error.h"
+#include "gpu_binding/base/error.h"
 
 /* What srun's environment says about the job; 0: it says nothing. */
 struct hvd_job {

@@ -7,7 +7,7 @@ root=$1
 shift
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-flags="-std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Werror -I$root -I$root/gpu_binding"
+flags="-std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Werror -I$root -I$root/gpu_binding/base"
 for library in hwloc pmix ucx libsodium; do
     flags="$flags $(pkg-config --cflags "$library" 2>/dev/null)"
 done

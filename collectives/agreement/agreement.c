@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "collectives/agreement/agreement_state.h"
-#include "collectives/control/tree.h"
+#include "collectives/transport/control/tree.h"
 
 /* How often to look for tensors that a plan holds up, when a thread waits and when none does. */
 static const int64_t look_every_ns = 2000000;

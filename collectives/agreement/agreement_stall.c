@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "collectives/agreement/agreement_state.h"
-#include "gpu_binding/log.h"
+#include "gpu_binding/base/log.h"
 
 enum {
     NAMES_PER_RANK = 6,

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "collectives/agreement/coordinator_state.h"
-#include "gpu_binding/log.h"
+#include "gpu_binding/base/log.h"
 
 static bool is_cached_kind(enum hvd_kind kind)
 {

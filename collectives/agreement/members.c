@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/control/tree.h"
+#include "collectives/transport/control/tree.h"
 
 /* The branch through which this rank hears of `rank`. */
 static int find_branch(const struct hvd_members *members, const int *children, int rank)

@@ -8,8 +8,8 @@
 #ifndef HVD_MESSAGE_H
 #define HVD_MESSAGE_H
 
-#include "collectives/hvd.h"
 #include "collectives/agreement/wire.h"
+#include "collectives/hvd.h"
 
 /* Reports and decisions that have piled up go in messages of about this size; no message may have
  * more than 64 MiB (uplink.h). */

@@ -9,7 +9,7 @@
 #include "collectives/agreement/held.h"
 #include "collectives/agreement/message.h"
 #include "collectives/agreement/table.h"
-#include "gpu_binding/error.h"
+#include "gpu_binding/base/error.h"
 
 struct hvd_known;
 

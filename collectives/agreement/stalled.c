@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpu_binding/hvd_status.h"
+#include "gpu_binding/base/hvd_status.h"
 
 /* Of a tensor on the wire, beside its name: age, set, length of the name, ranges. */
 static const size_t fixed_bytes = 5 * sizeof(int64_t);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpu_binding/hvd_status.h"
+#include "gpu_binding/base/hvd_status.h"
 
 static const size_t first_capacity = 64;
 

@@ -4,7 +4,7 @@
 #define HVD_VALIDATE_H
 
 #include "collectives/agreement/tally.h"
-#include "gpu_binding/error.h"
+#include "gpu_binding/base/error.h"
 
 /* Compares all descriptions of a complete tally; few kinds can do without the tensor of a rank that
  * has joined. Returns 0, or HVD_ERR_MISMATCH with the message of the first check that fails, for every

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 
 #include "collectives/api/api.h"
-#include "collectives/control/fork_mark.h"
 #include "collectives/reduce/float_env.h"
-#include "gpu_binding/attr.h"
+#include "collectives/transport/control/fork_mark.h"
+#include "gpu_binding/base/attr.h"
 
 /* The job that this process is part of: by nature there is one. Every function holds the lock
  * for reading while it uses the engine; init and shutdown hold it for writing to change it. */

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/reduce/adasum.h"
 #include "collectives/api/api_start.h"
-#include "collectives/shm/shared.h"
+#include "collectives/reduce/adasum.h"
+#include "collectives/transport/shm/shared.h"
 
 static int check_shape(const struct hvd_tensor *tensor, struct hvd_error *err)
 {

@@ -3,9 +3,9 @@
 #include "collectives/api/api.h"
 #include "collectives/engine/engine.h"
 #include "collectives/hvd.h"
-#include "pmix_boot/elastic/member.h"
-#include "gpu_binding/attr.h"
+#include "gpu_binding/base/attr.h"
 #include "pmix_boot/boot.h"
+#include "pmix_boot/elastic/member.h"
 
 HVD_EXPORT int hvd_elastic(void)
 {

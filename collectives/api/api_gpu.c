@@ -7,10 +7,10 @@
 #include "collectives/gpu/gpu.h"
 #include "collectives/gpu/gpu_load.h"
 #include "collectives/gpu/gpu_routes.h"
-#include "collectives/net/net.h"
-#include "gpu_binding/attr.h"
-#include "collectives/ranges/ranges.h"
-#include "gpu_binding/env.h"
+#include "collectives/observe/ranges.h"
+#include "collectives/transport/net/net.h"
+#include "gpu_binding/base/attr.h"
+#include "gpu_binding/base/env.h"
 
 static int check_devices(const struct hvd_tensor *tensors, int count,
                          struct hvd_error *err)

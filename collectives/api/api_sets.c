@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "collectives/api/api_start.h"
-#include "gpu_binding/attr.h"
+#include "gpu_binding/base/attr.h"
 
 HVD_EXPORT int hvd_join_start(struct hvd_request **request, struct hvd_error *err)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The public interface: memory that the ranks of a node add up where it is. */
 #include "collectives/hvd.h"
-#include "collectives/shm/shared.h"
-#include "gpu_binding/attr.h"
-#include "gpu_binding/log.h"
+#include "collectives/transport/shm/shared.h"
+#include "gpu_binding/base/attr.h"
+#include "gpu_binding/base/log.h"
 
 HVD_EXPORT int hvd_shared_alloc(size_t bytes, void **out, struct hvd_error *err)
 {

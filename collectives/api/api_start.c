@@ -4,8 +4,8 @@
 #include <stdio.h>
 
 #include "collectives/api/api_start.h"
-#include "collectives/ranges/ranges.h"
-#include "gpu_binding/attr.h"
+#include "collectives/observe/ranges.h"
+#include "gpu_binding/base/attr.h"
 
 /* The tensors of one call are a group: on all ranks that make the same call, the same
  * number. */

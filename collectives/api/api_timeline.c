@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The public interface: the timeline. */
 #include "collectives/api/api.h"
-#include "gpu_binding/attr.h"
+#include "gpu_binding/base/attr.h"
 
 HVD_EXPORT int hvd_timeline_start(const char *path, int mark_cycles,
                                   struct hvd_error *err)

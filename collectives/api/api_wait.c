@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "collectives/api/api.h"
-#include "gpu_binding/attr.h"
+#include "gpu_binding/base/attr.h"
 
 static int request_status(const struct hvd_request *request, struct hvd_error *err)
 {

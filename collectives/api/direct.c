@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 #include "collectives/engine/engine_state.h"
-#include "collectives/run/run.h"
-#include "collectives/shm/shm_reach.h"
+#include "collectives/execute/run.h"
+#include "collectives/transport/shm/shm_reach.h"
 
 /* Steps of the whole may be looked after between two stretches of this much work. */
 static const int64_t stretch_bytes = 1 << 20;

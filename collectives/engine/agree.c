@@ -2,9 +2,9 @@
 /* The engine's side of the agreement: submissions go in, batches and ends come out. */
 #include <inttypes.h>
 
-#include "collectives/control/clock.h"
 #include "collectives/engine/engine_state.h"
-#include "gpu_binding/log.h"
+#include "gpu_binding/base/clock.h"
+#include "gpu_binding/base/log.h"
 
 static const char duplicate_text[] = "Requested to allreduce, allgather, or broadcast a "
                                      "tensor with the same name as another "

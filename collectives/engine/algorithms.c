@@ -4,8 +4,8 @@
  * for it. */
 #include "collectives/engine/card.h"
 #include "collectives/engine/engine_state.h"
-#include "gpu_binding/env.h"
-#include "gpu_binding/log.h"
+#include "gpu_binding/base/env.h"
+#include "gpu_binding/base/log.h"
 
 void hvd_algorithms_read(struct hvd_engine *engine)
 {

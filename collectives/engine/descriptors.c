@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <sys/resource.h>
 
-#include "collectives/control/tree.h"
-#include "gpu_binding/log.h"
+#include "collectives/transport/control/tree.h"
+#include "gpu_binding/base/log.h"
 
 enum {
     /* Between two ranks on different nodes that have connected at the same time UCX keeps one

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "gpu_binding/error.h"
+#include "gpu_binding/base/error.h"
 #include "pmix_boot/layout.h"
 
 /* Those of hvd and UCX in this rank, at most. is_tcp: UCX has nothing but sockets. */

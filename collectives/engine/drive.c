@@ -8,8 +8,8 @@
 #include <sched.h>
 #include <time.h>
 
-#include "collectives/control/clock.h"
 #include "collectives/engine/engine_state.h"
+#include "gpu_binding/base/clock.h"
 
 /* How long to spin before sleeping: waking a sleeper costs 6 to 25 us here, so that spinning
  * a few times that long loses little. Longer takes the cores from the training threads. */

@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "collectives/control/clock.h"
 #include "collectives/engine/engine_state.h"
-#include "collectives/shm/shm_reach.h"
+#include "collectives/transport/shm/shm_reach.h"
+#include "gpu_binding/base/clock.h"
 
 const int64_t hvd_engine_word_ns = 300000000;
 

@@ -3,12 +3,12 @@
  * them. */
 #include <string.h>
 
-#include "collectives/control/clock.h"
 #include "collectives/engine/engine_state.h"
 #include "collectives/gpu/gpu_trace.h"
-#include "collectives/ranges/ranges.h"
-#include "gpu_binding/env.h"
-#include "gpu_binding/error.h"
+#include "collectives/observe/ranges.h"
+#include "gpu_binding/base/clock.h"
+#include "gpu_binding/base/env.h"
+#include "gpu_binding/base/error.h"
 
 static void wake(void *context)
 {

@@ -19,18 +19,18 @@
 #include <stdbool.h>
 
 #include "collectives/agreement/agreement.h"
-#include "collectives/control/control.h"
+#include "collectives/engine/crowd.h"
 #include "collectives/engine/engine.h"
-#include "collectives/lateness/lateness_report.h"
 #include "collectives/engine/sets.h"
 #include "collectives/engine/settings.h"
-#include "collectives/engine/crowd.h"
+#include "collectives/execute/choice_file.h"
+#include "collectives/execute/teams.h"
 #include "collectives/gpu/gpu.h"
+#include "collectives/observe/lateness_report.h"
+#include "collectives/observe/timeline.h"
 #include "collectives/reduce/float_env.h"
-#include "collectives/run/choice_file.h"
-#include "collectives/run/teams.h"
-#include "collectives/timeline/timeline.h"
-#include "collectives/control/uplink.h"
+#include "collectives/transport/control/control.h"
+#include "collectives/transport/control/uplink.h"
 
 enum hvd_phase {
     HVD_PHASE_RUNNING,

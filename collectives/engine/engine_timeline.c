@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "collectives/engine/engine_state.h"
-#include "collectives/ranges/ranges.h"
-#include "collectives/timeline/timeline.h"
-#include "gpu_binding/log.h"
+#include "collectives/observe/ranges.h"
+#include "collectives/observe/timeline.h"
+#include "gpu_binding/base/log.h"
 
 /* What stands for a file in HOROVOD_TIMELINE when only hvd_timeline_start names files. */
 static const char dynamic[] = "DYNAMIC";

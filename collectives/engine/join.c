@@ -16,11 +16,11 @@
 #include "collectives/engine/card.h"
 #include "collectives/engine/descriptors.h"
 #include "collectives/engine/engine_state.h"
-#include "collectives/control/mailbox.h"
 #include "collectives/engine/memory.h"
 #include "collectives/engine/settings.h"
 #include "collectives/engine/thread_cpu.h"
-#include "gpu_binding/log.h"
+#include "collectives/transport/control/mailbox.h"
+#include "gpu_binding/base/log.h"
 
 /* Ranks of an elastic job that die one after the other, each while the rest connect. */
 static const int most_attempts = 100;

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "collectives/engine/engine_state.h"
-#include "gpu_binding/log.h"
+#include "gpu_binding/base/log.h"
 
 static const char shutdown_text[] = "Horovod has been shut down. This was caused by an "
                                     "exception on one of the ranks or an "

@@ -3,7 +3,7 @@
 #include "collectives/engine/memory.h"
 
 #include "collectives/agreement/batch.h"
-#include "gpu_binding/env.h"
+#include "gpu_binding/base/env.h"
 
 /* Slots are whole pages. Four times this is what goes with one synchronisation at most; below,
  * that costs more than the bytes. */

@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "collectives/engine/variables.h"
-#include "gpu_binding/env.h"
-#include "gpu_binding/log.h"
+#include "gpu_binding/base/env.h"
+#include "gpu_binding/base/log.h"
 
 /* More tensors than any model has; each costs a few hundred bytes on every rank. */
 static const int most_cached = 1 << 20;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpu_binding/env.h"
+#include "gpu_binding/base/env.h"
 
 /* The number at the start of text, up to a comma or the end; -1: there is none. */
 static int read_cpu(const char *text, const char **end)

@@ -5,7 +5,7 @@
 
 #include <pthread.h>
 
-#include "gpu_binding/error.h"
+#include "gpu_binding/base/error.h"
 
 /* The cpu for a local rank in a list "0,8,16,24", one for each local rank; those after the
  * local size are for fuller nodes. Pure. Returns the cpu, or HVD_ERR_ARG with a text that

@@ -3,10 +3,10 @@
  * tells all ranks what it wants. */
 #include <math.h>
 
-#include "collectives/control/clock.h"
 #include "collectives/engine/engine_state.h"
 #include "collectives/tuner/tuner.h"
-#include "gpu_binding/log.h"
+#include "gpu_binding/base/clock.h"
+#include "gpu_binding/base/log.h"
 
 int hvd_tuning_create(struct hvd_engine *engine, struct hvd_error *err)
 {

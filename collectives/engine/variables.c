@@ -8,7 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "gpu_binding/env.h"
+#include "gpu_binding/base/env.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 

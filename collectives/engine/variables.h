@@ -3,7 +3,7 @@
 #ifndef HVD_VARIABLES_H
 #define HVD_VARIABLES_H
 
-#include "gpu_binding/log.h"
+#include "gpu_binding/base/log.h"
 
 /* Looks at every HOROVOD_ variable of an environment (a list of "name=value" that ends with
  * NULL). Logs at `level` each name that is not known, and which known one it may be meant

@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "collectives/control/clock.h"
 #include "collectives/gpu/gpu_cross.h"
 #include "collectives/gpu/gpu_job.h"
 #include "collectives/gpu/gpu_trace.h"
-#include "gpu_binding/error.h"
-#include "gpu_binding/log.h"
+#include "gpu_binding/base/clock.h"
+#include "gpu_binding/base/error.h"
+#include "gpu_binding/base/log.h"
 
 /* How long a device, or NCCL, may take to let go. */
 static const int64_t let_go_ns = 3000000000;

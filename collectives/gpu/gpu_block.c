@@ -9,11 +9,11 @@
  * do not pack in memory of its own. When a batch needs a larger block, all ranks need it:
  * each registers one, tells the others, and either all use theirs or none does, from then
  * on, also on the set's other tracks, whose blocks go with their communicators. */
-#include "collectives/control/clock.h"
 #include "collectives/gpu/gpu_run_state.h"
-#include "gpu_binding/env.h"
-#include "gpu_binding/error.h"
-#include "gpu_binding/log.h"
+#include "gpu_binding/base/clock.h"
+#include "gpu_binding/base/env.h"
+#include "gpu_binding/base/error.h"
+#include "gpu_binding/base/log.h"
 
 /* What NCCL likes to have at a time; and a block has at least. */
 static const size_t unit = 2 << 20;

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "gpu_binding/error.h"
+#include "gpu_binding/base/error.h"
 
 /* The channels of teams are numbered from 0: those of their cross teams from here. */
 static const uint32_t first_channel = 1u << 31;

@@ -7,7 +7,7 @@
 #ifndef HVD_GPU_CROSS_H
 #define HVD_GPU_CROSS_H
 
-#include "collectives/run/team.h"
+#include "collectives/execute/team.h"
 
 struct hvd_gpu_cross;
 

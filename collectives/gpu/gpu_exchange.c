@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "gpu_binding/error.h"
+#include "gpu_binding/base/error.h"
 
 /* Of a share: what kernels read and write at once, and any element. */
 static const int64_t alignment = 256;

@@ -20,8 +20,8 @@
 #ifndef HVD_GPU_EXCHANGE_H
 #define HVD_GPU_EXCHANGE_H
 
+#include "collectives/execute/team.h"
 #include "collectives/gpu/gpu_job.h"
-#include "collectives/run/team.h"
 
 struct hvd_gpu_exchange;
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "collectives/gpu/gpu_run_state.h"
-#include "gpu_binding/error.h"
+#include "gpu_binding/base/error.h"
 
 int hvd_gpu_run_gather(struct hvd_gpu_run *run, const void *data, size_t bytes,
                        struct hvd_error *err)

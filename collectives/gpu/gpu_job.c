@@ -2,7 +2,7 @@
 /* Work for the module, from its steps to its end on the device. */
 #include "collectives/gpu/gpu_job.h"
 
-#include "gpu_binding/error.h"
+#include "gpu_binding/base/error.h"
 
 int hvd_gpu_job_submit(struct hvd_gpu *gpu, struct hvd_gpu_job *job,
                        enum hvd_gpu_queue queue, struct hvd_gpu_comm *comm,

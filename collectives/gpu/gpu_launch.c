@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "collectives/gpu/gpu_run_state.h"
-#include "gpu_binding/error.h"
+#include "gpu_binding/base/error.h"
 
 int hvd_gpu_run_submit(struct hvd_gpu_run *run, enum hvd_gpu_queue queue,
                        struct hvd_gpu_comm *comm, struct hvd_error *err)

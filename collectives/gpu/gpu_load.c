@@ -9,15 +9,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "gpu_binding/env.h"
-#include "gpu_binding/error.h"
+#include "gpu_binding/base/env.h"
+#include "gpu_binding/base/error.h"
 
 static const struct hvd_gpu_module *loaded;
 static char loaded_from[4096];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* As installed, and as built. */
-static const char *const places[] = {"hvd/hvd_gpu.so", "gpu_module/hvd_gpu.so"};
+static const char *const places[] = {"hvd/hvd_gpu.so", "gpu/module/hvd_gpu.so"};
 
 /* The folder that this code is in, with a slash. */
 static int find_folder(char *folder, size_t size)

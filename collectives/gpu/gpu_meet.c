@@ -8,9 +8,9 @@
 
 #include "collectives/gpu/gpu_meeting.h"
 #include "collectives/gpu/gpu_routes.h"
-#include "gpu_binding/env.h"
-#include "gpu_binding/error.h"
-#include "gpu_binding/log.h"
+#include "gpu_binding/base/env.h"
+#include "gpu_binding/base/error.h"
+#include "gpu_binding/base/log.h"
 
 /* The first rank of each node makes the id that its node may need. */
 static int make_node_id(const struct hvd_gpu_run *run, struct hvd_gpu_face *face,

@@ -7,9 +7,9 @@
 #include "collectives/gpu/gpu_cross.h"
 #include "collectives/gpu/gpu_meeting.h"
 #include "collectives/gpu/gpu_routes.h"
-#include "gpu_binding/env.h"
-#include "gpu_binding/error.h"
-#include "gpu_binding/log.h"
+#include "gpu_binding/base/env.h"
+#include "gpu_binding/base/error.h"
+#include "gpu_binding/base/log.h"
 
 const char *hvd_gpu_host_of(const struct hvd_gpu_meeting *meeting, int member)
 {

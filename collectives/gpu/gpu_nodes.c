@@ -4,10 +4,10 @@
  * over the network. And whether that is faster than NCCL over all nodes at once. */
 #include <stdio.h>
 
-#include "collectives/control/clock.h"
 #include "collectives/gpu/gpu_cross.h"
 #include "collectives/gpu/gpu_run_state.h"
-#include "gpu_binding/log.h"
+#include "gpu_binding/base/clock.h"
+#include "gpu_binding/base/log.h"
 
 enum {
     ROUNDS = 3, /* of each way; the first connects, and does not count */

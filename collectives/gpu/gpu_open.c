@@ -3,8 +3,8 @@
 #include "collectives/gpu/gpu.h"
 #include "collectives/gpu/gpu_load.h"
 #include "collectives/reduce/float_env.h"
-#include "gpu_binding/error.h"
-#include "gpu_binding/log.h"
+#include "gpu_binding/base/error.h"
+#include "gpu_binding/base/log.h"
 
 static void wake(void *context)
 {

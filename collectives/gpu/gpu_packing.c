@@ -14,10 +14,10 @@
  * batch, which waits for its input and for other ranks, tells nothing. */
 #include <inttypes.h>
 
-#include "collectives/control/clock.h"
 #include "collectives/gpu/gpu_meeting.h"
-#include "gpu_binding/env.h"
-#include "gpu_binding/log.h"
+#include "gpu_binding/base/clock.h"
+#include "gpu_binding/base/env.h"
+#include "gpu_binding/base/log.h"
 
 static const size_t pack_bytes = (size_t)HVD_GPU_PACKING_TENSORS * HVD_GPU_PACKING_BYTES;
 

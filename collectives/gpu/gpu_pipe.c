@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "collectives/gpu/gpu_pipe_state.h"
-#include "collectives/timeline/timeline_words.h"
-#include "gpu_binding/error.h"
+#include "collectives/observe/timeline_words.h"
+#include "gpu_binding/base/error.h"
 
 /* Slots of the team in a part. The most are 2 MiB: the network and the bus to the device
  * take some 100 us each for it, so that what starting a piece costs is little. A batch of

@@ -31,9 +31,9 @@
 #ifndef HVD_GPU_PIPE_H
 #define HVD_GPU_PIPE_H
 
+#include "collectives/execute/run.h"
 #include "collectives/gpu/gpu_job.h"
 #include "collectives/gpu/gpu_trace.h"
-#include "collectives/run/run.h"
 
 enum {
     HVD_GPU_WINDOW = 4, /* pieces under way */

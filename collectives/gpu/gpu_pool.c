@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "collectives/gpu/gpu_trace.h"
-#include "gpu_binding/error.h"
+#include "gpu_binding/base/error.h"
 
 /* The least room: many results are small. */
 static const size_t least_bytes = 64 << 10;

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpu_binding/env.h"
-#include "gpu_binding/log.h"
+#include "gpu_binding/base/env.h"
+#include "gpu_binding/base/log.h"
 
 /* So many nodes are named in a line; the others are counted. */
 static const int named_nodes = 4;

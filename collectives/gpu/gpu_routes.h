@@ -5,8 +5,8 @@
 #ifndef HVD_GPU_ROUTES_H
 #define HVD_GPU_ROUTES_H
 
+#include "collectives/execute/team.h"
 #include "collectives/gpu/gpu_module.h"
-#include "collectives/run/team.h"
 #include "pmix_boot/boot.h"
 
 /* Of a rank's node and environment: card.routes. */

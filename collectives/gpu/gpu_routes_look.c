@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "collectives/gpu/gpu_routes.h"
-#include "gpu_binding/env.h"
+#include "gpu_binding/base/env.h"
 
 /* Whether a port of the card is up: "4: ACTIVE". */
 static bool is_active(const char *root, const char *name)

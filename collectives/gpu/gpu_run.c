@@ -2,10 +2,10 @@
 /* Runs one agreed batch of GPU tensors until it is launched. */
 #include "collectives/gpu/gpu_run.h"
 
-#include "collectives/control/clock.h"
 #include "collectives/gpu/gpu_run_state.h"
-#include "collectives/timeline/timeline_words.h"
-#include "gpu_binding/error.h"
+#include "collectives/observe/timeline_words.h"
+#include "gpu_binding/base/clock.h"
+#include "gpu_binding/base/error.h"
 
 /* When NCCL fails because a rank died, the word of who it was is waited for so long. */
 static const int64_t word_ns = 1000000000;

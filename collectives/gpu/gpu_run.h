@@ -15,8 +15,8 @@
 #ifndef HVD_GPU_RUN_H
 #define HVD_GPU_RUN_H
 
+#include "collectives/execute/team.h"
 #include "collectives/gpu/gpu.h"
-#include "collectives/run/team.h"
 
 struct hvd_gpu_run;
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "collectives/gpu/gpu_run_state.h"
-#include "gpu_binding/error.h"
+#include "gpu_binding/base/error.h"
 
 int hvd_gpu_run_create(struct hvd_gpu *gpu, struct hvd_team *team,
                        struct hvd_batch *batch, struct hvd_gpu_run **out,

@@ -5,13 +5,13 @@
 #ifndef HVD_GPU_RUN_STATE_H
 #define HVD_GPU_RUN_STATE_H
 
+#include "collectives/execute/run.h"
 #include "collectives/gpu/gpu_job.h"
 #include "collectives/gpu/gpu_packing_limit.h"
 #include "collectives/gpu/gpu_pipe.h"
 #include "collectives/gpu/gpu_plan.h"
 #include "collectives/gpu/gpu_run.h"
 #include "collectives/gpu/gpu_trace.h"
-#include "collectives/run/run.h"
 
 enum hvd_gpu_phase {
     HVD_GPU_AWAIT_TURN,

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "collectives/gpu/gpu_run_state.h"
-#include "gpu_binding/error.h"
+#include "gpu_binding/base/error.h"
 
 static const size_t alignment = 64;
 

@@ -4,8 +4,8 @@
 
 #include <stdlib.h>
 
-#include "collectives/control/clock.h"
 #include "collectives/gpu/gpu.h"
+#include "gpu_binding/base/clock.h"
 
 static struct hvd_gpu_trace *create(struct hvd_gpu_pool *pool, enum hvd_kind kind)
 {

@@ -9,7 +9,7 @@
 
 #include "collectives/agreement/batch.h"
 #include "collectives/gpu/gpu_module.h"
-#include "collectives/timeline/trace_text.h"
+#include "collectives/observe/trace_text.h"
 
 struct hvd_gpu;
 struct hvd_gpu_pool;

@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "collectives/gpu/gpu_meeting.h"
-#include "gpu_binding/env.h"
-#include "gpu_binding/error.h"
+#include "gpu_binding/base/env.h"
+#include "gpu_binding/base/error.h"
 
 int hvd_gpu_tracks_agree(const struct hvd_gpu_meeting *meeting, struct hvd_error *err)
 {

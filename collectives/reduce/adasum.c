@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "collectives/reduce/reduce.h"
-#include "gpu_binding/error.h"
+#include "gpu_binding/base/error.h"
 
 enum {
     BLOCK_ELEMENTS = 1024, /* that are widened at a time: 2 KiB stay in the L1 cache */

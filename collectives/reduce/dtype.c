@@ -2,7 +2,7 @@
 /* What is known about each dtype: its name and its size. */
 #include "collectives/hvd.h"
 
-#include "gpu_binding/attr.h"
+#include "gpu_binding/base/attr.h"
 
 struct dtype_facts {
     const char *name;

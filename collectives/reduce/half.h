@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#ifdef __CUDACC__ /* for the kernels of gpu_module */
+#ifdef __CUDACC__ /* for the kernels of gpu/module */
 #define HVD_HALF_FUNCTION static __device__ inline
 #else
 #define HVD_HALF_FUNCTION static inline

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "collectives/reduce/divide.h"
-#include "gpu_binding/attr.h"
+#include "gpu_binding/base/attr.h"
 
 HVD_TARGET_BEGIN("avx512f,avx512bw,avx512dq,avx512vl")
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "collectives/reduce/divide.h"
-#include "gpu_binding/attr.h"
+#include "gpu_binding/base/attr.h"
 
 #define LANES 4
 

@@ -9,7 +9,7 @@
 
 #include "collectives/reduce/divide.h"
 #include "collectives/reduce/half.h"
-#include "gpu_binding/attr.h"
+#include "gpu_binding/base/attr.h"
 
 #define LANES 1
 #define WIDTH 1

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "collectives/reduce/reduce_levels.h"
-#include "gpu_binding/attr.h"
+#include "gpu_binding/base/attr.h"
 
 #ifdef __x86_64__
 

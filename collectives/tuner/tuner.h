@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #include "collectives/tuner/knob.h"
-#include "gpu_binding/error.h"
+#include "gpu_binding/base/error.h"
 
 /* HOROVOD_AUTOTUNE_*; GAUSSIAN_PROCESS_NOISE has no meaning here: the noise is measured. */
 struct hvd_tuner_options {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpu_binding/log.h"
+#include "gpu_binding/base/log.h"
 
 #define LENGTH(array) ((int)(sizeof(array) / sizeof((array)[0])))
 

@@ -8,7 +8,7 @@
 #define HVD_TUNER_MODEL_H
 
 #include "collectives/tuner/knob.h"
-#include "gpu_binding/error.h"
+#include "gpu_binding/base/error.h"
 
 enum {
     HVD_MODEL_KNOBS = 8,

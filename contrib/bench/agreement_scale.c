@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/control/tree.h"
+#include "collectives/transport/control/tree.h"
 #include "tests/collectives/agreement/agreement_sim.h"
 
 enum {

@@ -12,7 +12,7 @@
 #include <time.h>
 
 #include "collectives/agreement/members.h"
-#include "gpu_binding/log.h"
+#include "gpu_binding/base/log.h"
 #include "tests/collectives/agreement/agreement_sim.h"
 
 enum {

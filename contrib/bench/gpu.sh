@@ -31,7 +31,7 @@ for part in "${parts[@]}"; do
 done
 hvdrun=$build/pmix_boot/hvdrun/hvdrun
 export HVD_LIBRARY=$build/collectives/libhvd.so
-export HVD_GPU_MODULE=$build/collectives/gpu_module/hvd_gpu.so
+export HVD_GPU_MODULE=$build/collectives/gpu/module/hvd_gpu.so
 export PYTHONPATH=$here/../python${PYTHONPATH:+:$PYTHONPATH} PYTHONDONTWRITEBYTECODE=1
 
 # --- what is needed ---
@@ -41,7 +41,7 @@ lacking=()
 need_build()
 {
     local file
-    for file in "$hvdrun" "$HVD_LIBRARY" "$HVD_GPU_MODULE" "$build/gpu_binding/hvd-info"; do
+    for file in "$hvdrun" "$HVD_LIBRARY" "$HVD_GPU_MODULE" "$build/gpu_binding/info/hvd-info"; do
         [ -e "$file" ] || lacking+=("the build: no ${file#"$build"/} in $build")
     done
 }
@@ -50,7 +50,7 @@ need_gpu()
 {
     local found
     [ ${#lacking[@]} = 0 ] || return 0
-    found=$("$build/gpu_binding/hvd-info" --check 2>&1) || true
+    found=$("$build/gpu_binding/info/hvd-info" --check 2>&1) || true
     while read -r line; do
         lacking+=("$line")
     # An NCCL that comes with torch is found by torch only; profilers are not needed.
@@ -75,7 +75,7 @@ machine()
     echo '# machine'
     nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.max.sm --format=csv,noheader \
         2>/dev/null || echo 'no nvidia-smi here'
-    "$build/gpu_binding/hvd-info" --check
+    "$build/gpu_binding/info/hvd-info" --check
     "$python" -c 'import torch
 print("torch:", torch.__version__, "CUDA:", torch.version.cuda, "its NCCL:", torch.cuda.nccl.version())'
     echo
@@ -128,7 +128,7 @@ kernels()
     local program=$build/contrib/bench/gpu_kernels
     echo '# kernels'
     if [ -x "$program" ]; then
-        "$program" "$build/collectives/gpu_module/hvd_gpu.so"
+        "$program" "$build/collectives/gpu/module/hvd_gpu.so"
     else
         echo 'not measured: this build has no contrib/bench/gpu_kernels'
     fi

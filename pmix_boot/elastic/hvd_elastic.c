@@ -15,8 +15,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "gpu_binding/base/log.h"
 #include "pmix_boot/elastic/service.h"
-#include "gpu_binding/log.h"
 
 enum {
     ARGUMENTS = 7 /* see read_arguments */

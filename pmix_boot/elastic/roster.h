@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "gpu_binding/error.h"
+#include "gpu_binding/base/error.h"
 
 struct hvd_roster_rules {
     int np; /* members that the launcher starts */

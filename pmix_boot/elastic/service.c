@@ -9,10 +9,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "gpu_binding/base/log.h"
 #include "pmix_boot/elastic/message.h"
 #include "pmix_boot/elastic/service_state.h"
 #include "pmix_boot/elastic/sockets.h"
-#include "gpu_binding/log.h"
 
 /* Who has not proven in time that it has the key is a stranger. */
 static const int64_t greeting_ms = 10000;

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpu_binding/base/log.h"
 #include "pmix_boot/elastic/message.h"
 #include "pmix_boot/elastic/service_state.h"
 #include "pmix_boot/elastic/sockets.h"
-#include "gpu_binding/log.h"
 
 static struct hvd_connection *find(struct hvd_service *service, int id)
 {

@@ -19,7 +19,7 @@ bool hvd_elastic_wait_for(int fd, short events, int64_t deadline_ms);
 int hvd_elastic_dial(const struct hvd_elastic_address *address, int64_t deadline_ms,
                      struct hvd_error *err);
 
-/* Lets the kernel notice a host that vanished within 4 s, as collectives/control/sockets.h. */
+/* Lets the kernel notice a host that vanished within 4 s, as collectives/transport/control/sockets.h. */
 void hvd_elastic_keep_alive(int fd);
 
 #endif

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "gpu_binding/error.h"
+#include "gpu_binding/base/error.h"
 
 #define HVD_ELASTIC_START_TEXT_BYTES 96
 

@@ -13,7 +13,7 @@
 #ifndef HVDRUN_CONFIG_FILE_H
 #define HVDRUN_CONFIG_FILE_H
 
-#include "gpu_binding/error.h"
+#include "gpu_binding/base/error.h"
 #include "pmix_boot/hvdrun/options.h"
 
 /* Sets what the file says. A failure names the file and the line. */

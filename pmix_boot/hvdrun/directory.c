@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "gpu_binding/env.h"
+#include "gpu_binding/base/env.h"
 
 /* Descriptors that the walk may hold open. */
 #define WALK_DEPTH 16

@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include "gpu_binding/error.h"
+#include "gpu_binding/base/error.h"
 
 /* Makes a new directory, open to this user only, in TMPDIR or /tmp. */
 int hvdrun_directory_make(char *path, size_t bytes, struct hvd_error *err);

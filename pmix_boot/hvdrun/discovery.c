@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "gpu_binding/log.h"
+#include "gpu_binding/base/log.h"
 #include "pmix_boot/hvdrun/hosts.h"
 
 /* Horovod asks as often. While the command runs, its output is looked at more often. */

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "gpu_binding/env.h"
-#include "gpu_binding/log.h"
+#include "gpu_binding/base/env.h"
+#include "gpu_binding/base/log.h"
 #include "pmix_boot/hvdrun/discovery.h"
 
 /* Relative to this program's directory: installed, and in the build tree. */

@@ -6,7 +6,7 @@
 
 #include <sys/types.h>
 
-#include "gpu_binding/error.h"
+#include "gpu_binding/base/error.h"
 
 struct hvdrun_guard {
     pid_t pid;

@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "gpu_binding/env.h"
-#include "gpu_binding/log.h"
+#include "gpu_binding/base/env.h"
+#include "gpu_binding/base/log.h"
 
 static bool find_in_path(const char *name, char *path, size_t bytes)
 {

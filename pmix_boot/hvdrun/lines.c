@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "gpu_binding/hvd_status.h"
+#include "gpu_binding/base/hvd_status.h"
 
 /* A line longer than this is passed on in pieces. */
 #define HELD_MAX 65536

@@ -11,9 +11,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "gpu_binding/base/env.h"
+#include "gpu_binding/base/log.h"
 #include "gpu_binding/binding.h"
-#include "gpu_binding/env.h"
-#include "gpu_binding/log.h"
 #include "pmix_boot/hvdrun/directory.h"
 #include "pmix_boot/hvdrun/elastic.h"
 #include "pmix_boot/hvdrun/guard.h"

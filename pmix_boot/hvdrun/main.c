@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "gpu_binding/log.h"
+#include "gpu_binding/base/log.h"
 #include "pmix_boot/hvdrun/handover.h"
 #include "pmix_boot/hvdrun/help.h"
 #include "pmix_boot/hvdrun/local.h"

@@ -3,7 +3,7 @@
  * not all words. */
 #include <string.h>
 
-#include "gpu_binding/env.h"
+#include "gpu_binding/base/env.h"
 #include "pmix_boot/hvdrun/way.h"
 
 /* Variables of these kinds travel to other hosts. */

@@ -5,7 +5,7 @@
 #include <limits.h>
 #include <string.h>
 
-#include "gpu_binding/env.h"
+#include "gpu_binding/base/env.h"
 
 #define ONE_CONTROLLER "hvd has one controller, and it needs no choice"
 #define NO_MPI "hvd does not use MPI"

@@ -10,7 +10,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "gpu_binding/env.h"
+#include "gpu_binding/base/env.h"
 #include "pmix_boot/hvdrun/config_file.h"
 #include "pmix_boot/hvdrun/hosts.h"
 #include "pmix_boot/hvdrun/option_table.h"

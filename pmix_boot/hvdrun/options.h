@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "gpu_binding/error.h"
+#include "gpu_binding/base/error.h"
 #include "gpu_binding/plan.h"
 #include "pmix_boot/hvdrun/elastic_options.h"
 #include "pmix_boot/hvdrun/environment.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "gpu_binding/apply.h"
-#include "gpu_binding/env.h"
+#include "gpu_binding/base/env.h"
 
 /* Of an outer launch: they would lead a rank to the wrong server, or tell it that the
  * launch failed or that there is a terminal. */

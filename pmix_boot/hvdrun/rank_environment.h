@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The environment of one rank: hvdrun's own, the user's settings, and the contract between
- * launcher and library (see gpu_binding/env.h). */
+ * launcher and library (see gpu_binding/base/env.h). */
 #ifndef HVDRUN_RANK_ENVIRONMENT_H
 #define HVDRUN_RANK_ENVIRONMENT_H
 

@@ -3,7 +3,7 @@
 #ifndef HVDRUN_SERVER_H
 #define HVDRUN_SERVER_H
 
-#include "gpu_binding/error.h"
+#include "gpu_binding/base/error.h"
 #include "pmix_boot/hvdrun/environment.h"
 
 /* A rank called PMIx_Abort. Written whole to the job's abort_fd. */

@@ -5,7 +5,7 @@
 
 #include <signal.h>
 
-#include "gpu_binding/error.h"
+#include "gpu_binding/base/error.h"
 
 /* Blocks what hvdrun acts on (ends of children, requests to end or to stop, SIGUSR1 and 2)
  * for this thread and those that it starts later, ignores SIGPIPE, and reports the mask from

@@ -6,8 +6,8 @@
 #include <signal.h>
 #include <sys/types.h>
 
+#include "gpu_binding/base/error.h"
 #include "gpu_binding/binding.h"
-#include "gpu_binding/error.h"
 #include "pmix_boot/hvdrun/environment.h"
 
 struct hvdrun_start {

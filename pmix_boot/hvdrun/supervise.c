@@ -22,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "gpu_binding/log.h"
+#include "gpu_binding/base/log.h"
 #include "pmix_boot/hvdrun/cause.h"
 
 /* How long ranks that got SIGTERM may take to say what they know and to clean up, on a busy

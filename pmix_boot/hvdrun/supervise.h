@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "gpu_binding/error.h"
+#include "gpu_binding/base/error.h"
 #include "pmix_boot/hvdrun/elastic.h"
 #include "pmix_boot/hvdrun/lines.h"
 

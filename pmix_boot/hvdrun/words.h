@@ -3,8 +3,8 @@
 #ifndef HVDRUN_WORDS_H
 #define HVDRUN_WORDS_H
 
-#include "gpu_binding/attr.h"
-#include "gpu_binding/error.h"
+#include "gpu_binding/base/attr.h"
+#include "gpu_binding/base/error.h"
 
 /* Zeroed: empty. */
 struct hvdrun_words {

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "gpu_binding/attr.h"
+#include "gpu_binding/base/attr.h"
 
 static int number(const char *name)
 {

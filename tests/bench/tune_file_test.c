@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collectives/run/choice_file.h"
+#include "collectives/execute/choice_file.h"
 #include "contrib/bench/hvd_bench/explain.h"
 #include "tests/tap.h"
 

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "gpu_binding/attr.h"
+#include "gpu_binding/base/attr.h"
 #include "pmix_boot/boot.h"
 
 enum {

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "gpu_binding/log.h"
+#include "gpu_binding/base/log.h"
 
 /* Forgets all lines and takes those that come from now on, of every level. */
 void logged_begin(void);

@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "gpu_binding/attr.h"
+#include "gpu_binding/base/attr.h"
 
 /* ncclConfig_t of 2.14 */
 struct config {

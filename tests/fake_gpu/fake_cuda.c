@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "gpu_binding/attr.h"
+#include "gpu_binding/base/attr.h"
 #include "tests/fake_gpu/fake_state.h"
 
 /* Device memory is two views of the same pages: the program gets the address of one that it

@@ -4,7 +4,7 @@
 #include <signal.h>
 #include <string.h>
 
-#include "gpu_binding/attr.h"
+#include "gpu_binding/base/attr.h"
 #include "tests/fake_gpu/fake_cuda.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/gpu_module/kernel_body.h"
-#include "collectives/gpu_module/kernel_sum.h"
-#include "gpu_binding/attr.h"
+#include "collectives/gpu/module/kernel_body.h"
+#include "collectives/gpu/module/kernel_sum.h"
+#include "gpu_binding/base/attr.h"
 #include "tests/fake_gpu/fake_state.h"
 
 struct fake_kernel {

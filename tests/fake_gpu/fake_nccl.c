@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "gpu_binding/attr.h"
+#include "gpu_binding/base/attr.h"
 
 /* Between ncclGroupStart and ncclGroupEnd: what was called, of one communicator. */
 static _Thread_local int depth;

@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <time.h>
 
-#include "gpu_binding/attr.h"
+#include "gpu_binding/base/attr.h"
 #include "tests/fake_gpu/fake_cuda.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

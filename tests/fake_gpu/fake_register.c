@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpu_binding/attr.h"
+#include "gpu_binding/base/attr.h"
 #include "tests/fake_gpu/fake_nccl.h"
 
 static const int first_version = 21900;

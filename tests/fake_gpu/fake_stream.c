@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "gpu_binding/attr.h"
+#include "gpu_binding/base/attr.h"
 #include "tests/fake_gpu/fake_state.h"
 
 enum {

@@ -9,7 +9,7 @@
 
 #include <ucp/api/ucp.h>
 
-#include "gpu_binding/attr.h"
+#include "gpu_binding/base/attr.h"
 #include "tests/fake_gpu/fake_cuda.h"
 
 /* The function of that name behind this one. */

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpu_binding/attr.h"
+#include "gpu_binding/base/attr.h"
 
 typedef void function(void);
 typedef const void *get_table(uint32_t table);

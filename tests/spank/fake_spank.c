@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpu_binding/attr.h"
+#include "gpu_binding/base/attr.h"
 
 enum {
     PAIRS_MAX = 64

@@ -2,7 +2,7 @@
 /* The plugin inside an srun that does not export its option functions. */
 #include <string.h>
 
-#include "gpu_binding/env.h"
+#include "gpu_binding/base/env.h"
 #include "tests/spank/fake_spank.h"
 #include "tests/tap.h"
 

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "gpu_binding/env.h"
+#include "gpu_binding/base/env.h"
 #include "tests/spank/srun_side.h"
 #include "tests/tap.h"
 

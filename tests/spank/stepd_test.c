@@ -8,7 +8,7 @@
 
 #include <slurm/slurm.h>
 
-#include "gpu_binding/env.h"
+#include "gpu_binding/base/env.h"
 #include "tests/spank/stepd_side.h"
 #include "tests/tap.h"
 

@@ -3,7 +3,7 @@
 #ifndef HVD_BENCH_ALTERNATIVES_H
 #define HVD_BENCH_ALTERNATIVES_H
 
-#include "collectives/schedule/choice_table.h"
+#include "collectives/execute/choice_table.h"
 #include "contrib/bench/hvd_bench/crossing.h"
 
 struct bench_alternative {

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "gpu_binding/hvd_status.h"
+#include "gpu_binding/base/hvd_status.h"
 
 static int spawn(pid_t *pid, const int to[2], const int from[2], char *const *argv,
                  char *const *environment)

@@ -18,7 +18,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-#include "gpu_binding/error.h"
+#include "gpu_binding/base/error.h"
 
 struct bench_child {
     const char *name;

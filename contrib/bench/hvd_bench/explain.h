@@ -6,8 +6,8 @@
 
 #include <stdio.h>
 
+#include "collectives/execute/choice_table.h"
 #include "collectives/hvd.h"
-#include "collectives/schedule/choice_table.h"
 #include "contrib/bench/hvd_bench/figures.h"
 #include "pmix_boot/layout.h"
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "gpu_binding/env.h"
+#include "gpu_binding/base/env.h"
 
 /* HVD_BENCH_LIBDIR: from the directory of programs to that of libraries, ../lib. */
 static const char *const places[] = {"", HVD_BENCH_LIBDIR "/hvd/bench/"};

@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include "gpu_binding/error.h"
+#include "gpu_binding/base/error.h"
 
 /* The path of a file of this name, beside the program (in the build tree) or where it was
  * installed. HVD_ERR_UNSUPPORTED when there is none. */

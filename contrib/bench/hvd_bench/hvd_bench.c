@@ -4,10 +4,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collectives/run/choice_file.h"
-#include "collectives/schedule/choice_here.h"
+#include "collectives/execute/choice_file.h"
+#include "collectives/execute/choice_here.h"
 #include "contrib/bench/hvd_bench/explain.h"
-#include "contrib/bench/simulate/simulate.h"
 #include "contrib/bench/hvd_bench/files.h"
 #include "contrib/bench/hvd_bench/lab.h"
 #include "contrib/bench/hvd_bench/measure.h"
@@ -17,7 +16,8 @@
 #include "contrib/bench/hvd_bench/report.h"
 #include "contrib/bench/hvd_bench/report_files.h"
 #include "contrib/bench/hvd_bench/tune.h"
-#include "gpu_binding/env.h"
+#include "contrib/bench/simulate/simulate.h"
+#include "gpu_binding/base/env.h"
 
 /* In the order of bench_peer_names. */
 static const bench_contender_maker peers[] = {

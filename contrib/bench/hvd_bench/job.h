@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-#include "gpu_binding/error.h"
+#include "gpu_binding/base/error.h"
 #include "pmix_boot/layout.h"
 
 struct bench_mpi;

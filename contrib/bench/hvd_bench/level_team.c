@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 #include "collectives/api/direct.h"
-#include "collectives/schedule/choice.h"
-#include "collectives/schedule/choice_here.h"
+#include "collectives/execute/choice.h"
+#include "collectives/execute/choice_here.h"
 #include "contrib/bench/hvd_bench/contender.h"
 
 struct team {

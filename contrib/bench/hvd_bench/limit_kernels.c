@@ -9,7 +9,7 @@
 #include <immintrin.h>
 #endif
 
-#include "gpu_binding/attr.h"
+#include "gpu_binding/base/attr.h"
 
 enum {
     BLOCK = 1024 /* floats */

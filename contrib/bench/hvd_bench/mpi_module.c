@@ -5,8 +5,8 @@
 #include <limits.h>
 #include <mpi.h>
 
-#include "gpu_binding/attr.h"
-#include "gpu_binding/error.h"
+#include "gpu_binding/base/attr.h"
+#include "gpu_binding/base/error.h"
 
 /* There is one MPI in a process: */
 static MPI_Comm comm = MPI_COMM_NULL; /* ranked as hvd's job */

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "collectives/run/choice_file.h"
+#include "collectives/execute/choice_file.h"
 
 enum {
     MOST_OUTPUTS = 5

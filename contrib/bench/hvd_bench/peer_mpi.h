@@ -4,7 +4,7 @@
 #ifndef HVD_BENCH_PEER_MPI_H
 #define HVD_BENCH_PEER_MPI_H
 
-#include "gpu_binding/error.h"
+#include "gpu_binding/base/error.h"
 
 struct bench_mpi;
 

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "collectives/schedule/choice_table.h"
+#include "collectives/execute/choice_table.h"
 
 /* Puts a section into a file, in the place of the one that is for the same shapes, and leaves the
  * other lines as they are. Makes the file if there is none; the old one stays until the new one is

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "contrib/bench/hvd_bench/options.h"
-#include "gpu_binding/error.h"
+#include "gpu_binding/base/error.h"
 
 enum {
     PAGE = 4096,

@@ -7,7 +7,7 @@
 #include "contrib/bench/hvd_bench/options.h"
 #include "contrib/bench/hvd_bench/values.h"
 #include "contrib/bench/hvd_bench/work.h"
-#include "gpu_binding/error.h"
+#include "gpu_binding/base/error.h"
 
 /* What repeats, as the type holds it; twice, to be read from any place of the first. */
 struct pattern {

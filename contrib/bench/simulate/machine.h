@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "gpu_binding/error.h"
+#include "gpu_binding/base/error.h"
 
 /* Times in seconds, rates in bytes per second. */
 struct simulate_machine {

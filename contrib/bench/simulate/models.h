@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#include "gpu_binding/error.h"
+#include "gpu_binding/base/error.h"
 
 struct simulate_tensor {
     int64_t elements;

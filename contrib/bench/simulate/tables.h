@@ -3,7 +3,7 @@
 #ifndef HVD_SIMULATE_TABLES_H
 #define HVD_SIMULATE_TABLES_H
 
-#include "gpu_binding/error.h"
+#include "gpu_binding/base/error.h"
 
 /* Markdown to standard output. */
 int simulate_tables(struct hvd_error *err);

@@ -62,7 +62,7 @@ def environment(options, backend):
         env['HVD_LIBRARY'] = os.path.abspath(
             os.path.join(options.build, 'collectives', 'libhvd.so'))
         env['HVD_GPU_MODULE'] = os.path.abspath(
-            os.path.join(options.build, 'collectives', 'gpu_module', 'hvd_gpu.so'))
+            os.path.join(options.build, 'collectives', 'gpu', 'module', 'hvd_gpu.so'))
         env['PYTHONPATH'] = os.path.join(ROOT, 'contrib', 'python')
     if kind == 'horovod':
         env['HOROVOD_GLOO_TIMEOUT_SECONDS'] = '600'

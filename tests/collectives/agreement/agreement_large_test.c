@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpu_binding/log.h"
+#include "gpu_binding/base/log.h"
 #include "tests/collectives/agreement/agreement_try.h"
 
 enum {

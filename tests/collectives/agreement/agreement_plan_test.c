@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gpu_binding/log.h"
+#include "gpu_binding/base/log.h"
 #include "tests/collectives/agreement/agreement_try.h"
 
 /* All describe a group anew just when a plan for it comes about, and one rank describes half of it

@@ -2,7 +2,7 @@
 /* Random jobs among simulated ranks: agreement_random_test [JOBS]. */
 #include <stdlib.h>
 
-#include "gpu_binding/log.h"
+#include "gpu_binding/base/log.h"
 #include "tests/collectives/agreement/agreement_jobs.h"
 #include "tests/tap.h"
 

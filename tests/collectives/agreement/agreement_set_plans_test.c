@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "gpu_binding/log.h"
+#include "gpu_binding/base/log.h"
 #include "tests/collectives/agreement/agreement_sim_check.h"
 #include "tests/collectives/agreement/agreement_try.h"
 

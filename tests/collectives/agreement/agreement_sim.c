@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/control/tree.h"
+#include "collectives/transport/control/tree.h"
 #include "tests/collectives/agreement/agreement_sim_check.h"
 #include "tests/collectives/agreement/agreement_sim_internal.h"
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpu_binding/log.h"
+#include "gpu_binding/base/log.h"
 #include "tests/collectives/agreement/agreement_try.h"
 #include "tests/tap.h"
 

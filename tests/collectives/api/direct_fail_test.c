@@ -10,8 +10,8 @@
 
 #include "collectives/api/direct.h"
 #include "collectives/engine/engine_state.h"
-#include "collectives/shm/shm_state.h"
-#include "gpu_binding/log.h"
+#include "collectives/transport/shm/shm_state.h"
+#include "gpu_binding/base/log.h"
 #include "tests/collectives/calls.h"
 #include "tests/tap.h"
 

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "collectives/api/direct.h"
-#include "gpu_binding/log.h"
+#include "gpu_binding/base/log.h"
 #include "tests/collectives/calls.h"
 #include "tests/tap.h"
 

@@ -3,8 +3,8 @@
  * stays what it was. On the stand-in; runs as each rank of a job. */
 #include <string.h>
 
-#include "tests/collectives/reduce/float_modes.h"
 #include "tests/collectives/gpu/gpu_memory.h"
+#include "tests/collectives/reduce/float_modes.h"
 #include "tests/collectives/report.h"
 
 enum {

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "collectives/gpu_module/cuda.h"
+#include "collectives/gpu/module/cuda.h"
 
 static const struct hvd_cuda *cuda;
 static CUcontext ctx;

@@ -10,9 +10,9 @@
 #include <time.h>
 
 #include "collectives/hvd.h"
-#include "tests/collectives/reduce/adasum_reference.h"
 #include "tests/collectives/calls.h"
 #include "tests/collectives/rank_values.h"
+#include "tests/collectives/reduce/adasum_reference.h"
 #include "tests/tap.h"
 
 enum {

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "tests/collectives/reduce/adasum_reference.h"
 #include "tests/collectives/rank_values.h"
+#include "tests/collectives/reduce/adasum_reference.h"
 #include "tests/tap.h"
 
 enum {

@@ -7,8 +7,8 @@
 #include <time.h>
 
 #include "tests/collectives/calls.h"
-#include "tests/collectives/reduce/float_modes.h"
 #include "tests/collectives/rank_values.h"
+#include "tests/collectives/reduce/float_modes.h"
 #include "tests/tap.h"
 
 enum {

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "collectives/hvd.h"
-#include "gpu_binding/attr.h"
+#include "gpu_binding/base/attr.h"
 
 enum {
     SOAK_RANKS = 16, /* in a job, at most */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A CUDA driver and an NCCL from before the oldest that hvd takes: they have few of the functions
  * that it calls. */
-#include "gpu_binding/attr.h"
+#include "gpu_binding/base/attr.h"
 
 HVD_EXPORT int cuDriverGetVersion(int *version);
 HVD_EXPORT int ncclGetVersion(int *version);

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "contrib/bench/hvd_bench/library_child/pmi.h"
-#include "gpu_binding/error.h"
+#include "gpu_binding/base/error.h"
 
 /* There is one hub in a process: */
 static pthread_t thread;

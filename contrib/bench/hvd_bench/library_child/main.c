@@ -11,7 +11,7 @@
 
 #include "contrib/bench/hvd_bench/library_child/hub.h"
 #include "contrib/bench/hvd_bench/options.h"
-#include "gpu_binding/error.h"
+#include "gpu_binding/base/error.h"
 
 enum {
     LINE_ROOM = 8192,

@@ -6,7 +6,7 @@
 #include "contrib/bench/hvd_bench/files.h"
 #include "contrib/bench/hvd_bench/library_child/library.h"
 #include "contrib/bench/hvd_bench/mpi_module.h"
-#include "gpu_binding/error.h"
+#include "gpu_binding/base/error.h"
 
 static const struct bench_mpi_module *module;
 static bool has_joined;

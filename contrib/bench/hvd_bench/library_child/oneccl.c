@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "contrib/bench/hvd_bench/library_child/library.h"
-#include "gpu_binding/error.h"
+#include "gpu_binding/base/error.h"
 
 /* As its oneapi/ccl/v2/types.h numbers them. */
 enum ccl_type {

@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-#include "gpu_binding/error.h"
+#include "gpu_binding/base/error.h"
 
 enum {
     BENCH_PMI_LINE = 2048

@@ -162,10 +162,10 @@ VERSION = lib.hvd_version().decode()
 
 def companion(package_file, folder, name):
     """The path of a library that comes with libhvd for one front end: beside the front end's own
-    files in an install, else in ``folder`` of the build tree that libhvd is from."""
+    files in an install, else in ``folder`` of the native ones in the build tree that libhvd is from."""
     build = os.path.dirname(os.path.dirname(os.path.realpath(PATH)))
     places = (os.path.join(os.path.dirname(os.path.realpath(package_file)), name),
-              os.path.join(build, 'contrib', folder, name))
+              os.path.join(build, 'contrib', 'python', 'native', folder, name))
     for place in places:
         if os.path.exists(place):
             return place

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collectives as operations of MXNet's engine (contrib/mxnet_op, through ctypes).
+"""Collectives as operations of MXNet's engine (contrib/python/native/mxnet, through ctypes).
 
 The engine starts one when what computes its arrays has ended, and lets those who need them wait, so
 that gradients travel while backward still computes. Failures come out where a script waits for an
@@ -32,7 +32,7 @@ class _Call(Structure):
 
 
 def _load():
-    library = ctypes.CDLL(companion(__file__, 'mxnet_op', 'hvd_mxnet.so'))
+    library = ctypes.CDLL(companion(__file__, 'mxnet', 'hvd_mxnet.so'))
     library.hvd_mxnet_open.argtypes = [c_char_p, POINTER(Error)]
     library.hvd_mxnet_push.argtypes = [POINTER(_Call), POINTER(Error)]
     library.hvd_mxnet_drain.argtypes = [c_int]

@@ -18,7 +18,7 @@ class ArgumentError(MXNetError, ValueError):
     """A collective was refused for its arguments."""
 
 
-# The names by which contrib/mxnet_op/operation.c has MXNet raise them.
+# The names by which contrib/python/native/mxnet/operation.c has MXNet raise them.
 mx.error.register('HorovodInternalError', CollectiveError)
 mx.error.register('HorovodArgumentError', ArgumentError)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The operations of contrib/tensorflow_op in Python, for a TensorFlow that cannot load them: on
+"""The operations of contrib/python/native/tensorflow in Python, for a TensorFlow that cannot load them: on
 NumPy arrays, in nodes that run Python code.
 
 Such a node keeps one of the graph's threads until all ranks have come, so that a graph whose
@@ -149,7 +149,7 @@ def _scale(attributes):
 
 def _told(kind, function):
     """What the function returns. Its failures are raised as TensorFlow's, of the classes and with
-    the texts of the operations in C (fail_context in contrib/tensorflow_op/call.c)."""
+    the texts of the operations in C (fail_context in contrib/python/native/tensorflow/call.c)."""
     try:
         return function()
     except (ValueError, NotImplementedError) as error:

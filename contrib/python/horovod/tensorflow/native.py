@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The operations that hvd adds to TensorFlow (contrib/tensorflow_op), loaded on import."""
+"""The operations that hvd adds to TensorFlow (contrib/python/native/tensorflow), loaded on import."""
 
 import ctypes
 import logging
@@ -20,7 +20,7 @@ def _places():
     """Beside this module in an install; in a build, beside the folder of libhvd.so."""
     yield os.path.join(os.path.dirname(os.path.realpath(__file__)), _FILE)
     built = os.path.dirname(os.path.dirname(os.path.realpath(library.PATH)))
-    yield os.path.join(built, 'contrib', 'tensorflow_op', _FILE)
+    yield os.path.join(built, 'contrib', 'python', 'native', 'tensorflow', _FILE)
 
 
 def _wants_python():

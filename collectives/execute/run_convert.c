@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs an allreduce of float32 tensors that travel as 16-bit floats (hvd_tensor.wire).
+ *
+ *   load    the tensors, times prescale, rounded into one array of 16-bit floats
+ *   reduce  the schedule of an allreduce of that array, in place
+ *   store   the array into the outputs
+ *
+ * So what travels and is added up is what a 16-bit tensor with these elements would be, with the
+ * same bits on all ranks: also a rank's own output comes out of the array. The array is a single
+ * tensor to the schedule, however many there are in the batch. */
+#include "collectives/execute/run_convert.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "collectives/execute/run_memory.h"
+#include "collectives/reduce/stream.h"
+
+enum {
+    /* Elements that are converted before the work is counted: a fifth of what a team may touch
+     * in one turn. */
+    PIECE_ELEMENTS = 16384,
+    /* What a piece costs besides, as bytes touched. */
+    PIECE_WORK = 256,
+    /* What goes past the caches does so by way of this much of the L1 cache. */
+    BLOCK_ELEMENTS = 1024,
+    HALF_BYTES = 2,
+};
+
+enum stage {
+    LOAD,
+    REDUCE,
+    STORE,
+};
+
+struct hvd_run_convert {
+    enum stage stage;
+    int64_t at; /* elements that this stage has converted */
+    int64_t count; /* of all tensors */
+    char *halves; /* [count] of 16 bits; NULL when there are none */
+    struct hvd_segments input; /* the tensors */
+    struct hvd_segments output;
+    double prescale;
+};
+
+int hvd_run_convert_plan(struct hvd_run *run)
+{
+    struct hvd_run_convert *convert = calloc(1, sizeof(*convert));
+    int64_t bytes;
+
+    if (convert == NULL) {
+        return HVD_ERR_NOMEM;
+    }
+    run->convert = convert;
+    convert->input = run->input;
+    convert->output = run->output;
+    convert->prescale = run->prescale;
+    convert->count = run->input.begin[run->input.count] / (int64_t)sizeof(float);
+    run->input = run->output = (struct hvd_segments){0};
+    run->prescale = 1.0;
+    run->reduction.dtype = (enum hvd_dtype)run->entries[0]->proposal.wire;
+    run->is_computing = true;
+    bytes = convert->count * HALF_BYTES;
+    if (bytes > 0) {
+        convert->halves = hvd_run_memory((size_t)bytes);
+    }
+    return (bytes > 0 && convert->halves == NULL) ||
+                   hvd_segments_init_one(&run->input, convert->halves, bytes) != 0 ||
+                   hvd_segments_init_one(&run->output, convert->halves, bytes) != 0
+               ? HVD_ERR_NOMEM
+               : 0;
+}
+
+static void begin(struct hvd_run *run, enum stage stage)
+{
+    run->convert->stage = stage;
+    run->convert->at = 0;
+    run->is_computing = stage != REDUCE;
+}
+
+void hvd_run_convert_next(struct hvd_run *run)
+{
+    switch (run->convert->stage) {
+    case LOAD:
+        begin(run, REDUCE);
+        break;
+    case REDUCE:
+        begin(run, STORE);
+        break;
+    case STORE:
+        run->is_done = true;
+        break;
+    }
+}
+
+void hvd_run_convert_again(struct hvd_run *run)
+{
+    run->is_done = false;
+    begin(run, LOAD);
+}
+
+/* --- converting --- */
+
+static void store_past_caches(enum hvd_dtype dtype, const char *from, float *to,
+                              size_t count)
+{
+    _Alignas(64) float block[BLOCK_ELEMENTS];
+
+    while (count > 0) {
+        size_t part = count < BLOCK_ELEMENTS ? count : BLOCK_ELEMENTS;
+
+        hvd_widen(dtype, from, block, part);
+        hvd_copy_stream(to, block, part * sizeof(block[0]));
+        from += part * HALF_BYTES;
+        to += part;
+        count -= part;
+    }
+}
+
+static void load(const struct hvd_run *run, const char *tensor, char *halves,
+                 size_t count)
+{
+    if (tensor == NULL) {
+        memset(halves, 0, count * HALF_BYTES);
+    } else {
+        hvd_narrow(run->reduction.dtype, run->convert->prescale, (const float *)tensor,
+                   halves, count);
+    }
+}
+
+static void store(const struct hvd_run *run, const char *halves, char *tensor,
+                  size_t count)
+{
+    enum hvd_dtype dtype = run->reduction.dtype;
+
+    if (tensor == NULL) {
+        return;
+    }
+    if (hvd_segments_streams(&run->convert->output, count * sizeof(float))) {
+        store_past_caches(dtype, halves, (float *)tensor, count);
+    } else {
+        hvd_widen(dtype, halves, (float *)tensor, count);
+    }
+}
+
+/* The next elements that lie in one piece. Returns what that has cost. */
+static int64_t convert_piece(const struct hvd_run *run)
+{
+    struct hvd_run_convert *convert = run->convert;
+    bool is_load = convert->stage == LOAD;
+    int64_t left = convert->count - convert->at;
+    size_t bytes =
+        (size_t)(left < PIECE_ELEMENTS ? left : PIECE_ELEMENTS) * sizeof(float);
+    char *tensor = hvd_segments_at(is_load ? &convert->input : &convert->output,
+                                   convert->at * (int64_t)sizeof(float), &bytes);
+    char *halves = convert->halves + convert->at * HALF_BYTES;
+    size_t count = bytes / sizeof(float);
+
+    if (is_load) {
+        load(run, tensor, halves, count);
+    } else {
+        store(run, halves, tensor, count);
+    }
+    convert->at += (int64_t)count;
+    return PIECE_WORK + (int64_t)(bytes + count * HALF_BYTES);
+}
+
+int hvd_run_convert_compute(struct hvd_run *run, int64_t *work, bool *moved)
+{
+    const struct hvd_run_convert *convert = run->convert;
+
+    /* The others go on with what was signalled last. */
+    hvd_team_ring(run->team);
+    while (convert->at < convert->count) {
+        if (*work <= 0) {
+            return HVD_INPROGRESS;
+        }
+        *work -= convert_piece(run);
+        *moved = true;
+    }
+    return 0;
+}
+
+/* --- the end --- */
+
+void hvd_run_convert_forget(struct hvd_run_convert *convert)
+{
+    hvd_segments_forget(&convert->input);
+    hvd_segments_forget(&convert->output);
+}
+
+void hvd_run_convert_destroy(struct hvd_run_convert *convert)
+{
+    if (convert != NULL) {
+        hvd_segments_finish(&convert->input);
+        hvd_segments_finish(&convert->output);
+        free(convert->halves);
+        free(convert);
+    }
+}

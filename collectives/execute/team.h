@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The ranks that run collectives together in one order, and what they share for it.
+ *
+ * Members count from 0 in ascending order of their rank in the job; schedules, blocks and
+ * splits go by that number. Only here it becomes the job's rank, for the net, and the local
+ * rank on the node, for shared memory. */
+#ifndef HVD_TEAM_H
+#define HVD_TEAM_H
+
+#include "collectives/execute/choice_table.h"
+#include "collectives/transport/net/net.h"
+#include "collectives/transport/shm/shm_region.h"
+#include "pmix_boot/boot.h"
+
+struct hvd_team {
+    /* Set by the caller, borrowed. */
+    struct hvd_net *net; /* NULL when all ranks of the job are on one node */
+    struct hvd_shm_region *region;
+    uint32_t channel; /* of the net: messages of different teams do not mix */
+    struct hvd_geometry geometry;
+    const struct hvd_choice_table *algorithms; /* NULL: the built-in table */
+    /* Set by init. */
+    struct hvd_choices choices; /* for the members' shape */
+    const struct hvd_layout *layout; /* of the members */
+    int rank; /* mine, in layout */
+    int node; /* mine */
+    int local_rank; /* mine, in layout */
+    int local_size; /* members on my node */
+    int *ranks; /* [size] in the job */
+    int *local_ranks; /* [local_size] on the node */
+    char *send_scratch; /* NULL when the members are on one node */
+    char *recv_scratch;
+    uint64_t base; /* value of every member's counter when the next schedule starts */
+    uint64_t turn; /* chunks of open and rolling schedules so far; see schedule.h */
+    bool is_open; /* the last schedule was open */
+    bool is_rolling; /* the last schedule was rolling */
+    uint64_t floor; /* of every counter, before the present schedule goes on */
+};
+
+/* Completes a team whose borrowed members are set. ranks: ascending ranks of the job, this one
+ * among them (copied). Returns 0 or a failure; ends with finish in any case. */
+int hvd_team_init(struct hvd_team *team, const struct hvd_boot *boot, const int *ranks,
+                  int count, struct hvd_error *err);
+void hvd_team_finish(struct hvd_team *team); /* zeroed is fine */
+
+/* The member with this rank in the job, or -1. */
+int hvd_team_member(const struct hvd_team *team, int rank);
+
+/* Memory of a place, this rank's or (IN, OUT) another local rank's. */
+char *hvd_team_place(const struct hvd_team *team, const struct hvd_place *place);
+
+/* Between two schedules: what the next one needs, and what the last one has left. */
+void hvd_team_begin(struct hvd_team *team, const struct hvd_schedule *schedule);
+void hvd_team_end(struct hvd_team *team, const struct hvd_schedule *schedule);
+
+/* The geometry that the next schedule may count on. */
+struct hvd_geometry hvd_team_geometry(const struct hvd_team *team);
+
+/* Memory of a member of my node, where it is; as hvd_shm_read and hvd_shm_write. */
+int hvd_team_read(const struct hvd_team *team, int local_rank, uint64_t address, void *to,
+                  size_t bytes);
+int hvd_team_write(const struct hvd_team *team, int local_rank, uint64_t address,
+                   const void *from, size_t bytes);
+
+/* Memory that all map, of a member of my node; as hvd_shared_map, _begin_stores and
+ * _end_stores. */
+int hvd_team_find_shared(const struct hvd_team *team, int local_rank,
+                         const struct hvd_shared_place *place, char **out);
+bool hvd_team_begin_stores(const struct hvd_team *team);
+bool hvd_team_may_store(const struct hvd_team *team);
+void hvd_team_end_stores(const struct hvd_team *team);
+
+/* Whether a member of my node, by its local rank in layout, has signalled often enough: its
+ * counter has reached base + value. Looks so often, at least once. */
+bool hvd_team_await(const struct hvd_team *team, int local_rank, uint64_t value,
+                    int looks);
+void hvd_team_signal(const struct hvd_team *team);
+void hvd_team_ring(const struct hvd_team *team); /* after signals: wakes who sleeps */
+
+/* A message to or from a member, as hvd_net_send, hvd_net_recv and hvd_net_recv_by. */
+void hvd_team_send(const struct hvd_team *team, int peer, const void *data, size_t bytes,
+                   struct hvd_net_op *op);
+void hvd_team_recv(const struct hvd_team *team, int peer, void *data, size_t bytes,
+                   struct hvd_net_op *op);
+void hvd_team_recv_by(const struct hvd_team *team, int peer, hvd_net_take *take,
+                      size_t bytes, struct hvd_net_op *op);
+
+#endif

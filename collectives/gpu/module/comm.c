@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Communicators of NCCL: made, looked after, ended. */
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "collectives/gpu/module/device.h"
+#include "gpu_binding/base/env.h"
+#include "gpu_binding/base/error.h"
+
+static const unsigned config_magic = 0xcafebeef; /* NCCL_API_MAGIC */
+
+static const struct hvd_nccl *find_nccl(struct hvd_gpu_device *device,
+                                        struct hvd_gpu_library *found)
+{
+    if (device->nccl == NULL) {
+        device->nccl = hvd_nccl_find(getenv(HVD_ENV_NCCL_LIBRARY), found);
+    }
+    return device->nccl;
+}
+
+int hvd_comm_identify(struct hvd_gpu_device *device, bool makes_id,
+                      struct hvd_gpu_card *card, struct hvd_error *err)
+{
+    struct hvd_gpu_library found;
+    const struct hvd_nccl *nccl = find_nccl(device, &found);
+    ncclUniqueId id = {{0}};
+    int result;
+
+    *card = (struct hvd_gpu_card){0};
+    result = device->cuda->device_uuid(card->uuid, device->number);
+    if (result != CUDA_SUCCESS) {
+        return hvd_cuda_fail(device->cuda, "cuDeviceGetUuid", result, err);
+    }
+    card->has_dma_buf = hvd_links_has_dma_buf(device);
+    card->has_kernels = device->kernels.problem[0] == '\0' ? 1 : 0;
+    if (nccl == NULL) {
+        return 0;
+    }
+    card->nccl_version = nccl->version;
+    card->can_register = hvd_nccl_registers(nccl) ? 1 : 0;
+    card->has_host_id = getenv(HVD_ENV_NCCL_HOSTID) != NULL ? 1 : 0;
+    if (makes_id) {
+        result = nccl->get_id(&id);
+        if (result != NCCL_SUCCESS) {
+            return hvd_nccl_fail(nccl, "ncclGetUniqueId", result, NULL, err);
+        }
+        memcpy(card->id, id.internal, sizeof(card->id));
+    }
+    return 0;
+}
+
+int hvd_comm_create(struct hvd_gpu_device *device, const unsigned char *id, int rank,
+                    int size, struct hvd_gpu_comm **out, struct hvd_error *err)
+{
+    struct hvd_gpu_comm *comm = calloc(1, sizeof(*comm));
+
+    if (comm == NULL) {
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for a communicator");
+    }
+    comm->device = device;
+    comm->rank = rank;
+    comm->size = size;
+    memcpy(comm->id.internal, id, sizeof(comm->id.internal));
+    pthread_mutex_lock(&device->lock);
+    comm->next = device->comms;
+    device->comms = comm;
+    pthread_mutex_unlock(&device->lock);
+    *out = comm;
+    return 0;
+}
+
+ncclComm_t hvd_comm_handle(struct hvd_gpu_comm *comm)
+{
+    ncclComm_t handle;
+
+    pthread_mutex_lock(&comm->device->lock);
+    handle = comm->handle;
+    pthread_mutex_unlock(&comm->device->lock);
+    return handle;
+}
+
+static ncclComm_t take_handle(struct hvd_gpu_comm *comm)
+{
+    ncclComm_t handle;
+
+    pthread_mutex_lock(&comm->device->lock);
+    handle = comm->handle;
+    comm->handle = NULL;
+    pthread_mutex_unlock(&comm->device->lock);
+    return handle;
+}
+
+/* What NCCL says of the communicator; of one that is not there, that nothing is wrong. */
+static int ask(struct hvd_gpu_comm *comm, int *state, struct hvd_error *err)
+{
+    const struct hvd_nccl *nccl = comm->device->nccl;
+    int result = NCCL_SUCCESS;
+
+    *state = NCCL_SUCCESS;
+    pthread_mutex_lock(&comm->device->lock); /* nobody ends it meanwhile */
+    if (comm->handle != NULL) {
+        result = nccl->async_error(comm->handle, state);
+    }
+    pthread_mutex_unlock(&comm->device->lock);
+    return result == NCCL_SUCCESS
+               ? 0
+               : hvd_nccl_fail(nccl, "ncclCommGetAsyncError", result, NULL, err);
+}
+
+int hvd_comm_check(struct hvd_gpu_comm *comm, struct hvd_error *err)
+{
+    int state;
+    int status = ask(comm, &state, err);
+
+    return status != 0 || state == NCCL_SUCCESS || state == NCCL_IN_PROGRESS
+               ? status
+               : hvd_nccl_fail(comm->device->nccl, "a collective of NCCL", state, NULL,
+                               err);
+}
+
+/* Between two looks at what is under way: a launch takes microseconds, a connection may take
+ * seconds. */
+static void pause_between(int turn)
+{
+    const struct timespec moment = {.tv_nsec = turn < 2000 ? 20000 : 1000000};
+
+    if (turn < 200) {
+        sched_yield();
+    } else {
+        nanosleep(&moment, NULL);
+    }
+}
+
+int hvd_comm_await(struct hvd_gpu_comm *comm, const char *function, struct hvd_error *err)
+{
+    int state = NCCL_IN_PROGRESS;
+
+    for (int turn = 0; state == NCCL_IN_PROGRESS; turn += turn < 2000) {
+        int status = ask(comm, &state, err);
+
+        if (status != 0) {
+            return status;
+        }
+        /* By the thread that began it: 2.14 knows by thread what is under way. */
+        if (atomic_load(&comm->device->is_aborted)) {
+            hvd_comm_abort(comm);
+            return hvd_fail(err, HVD_ERR_STATE, "the job has ended");
+        }
+        if (state == NCCL_IN_PROGRESS) {
+            pause_between(turn);
+        }
+    }
+    return state == NCCL_SUCCESS
+               ? 0
+               : hvd_nccl_fail(comm->device->nccl, function, state, NULL, err);
+}
+
+/* Without waiting for the other ranks, where NCCL can. Returns NCCL's result. */
+static int begin_connecting(struct hvd_gpu_comm *comm, const char **function)
+{
+    const struct hvd_nccl *nccl = comm->device->nccl;
+    struct hvd_nccl_config config = {.size = sizeof(config),
+                                     .magic = config_magic,
+                                     .version = NCCL_CONFIG_VERSION,
+                                     .blocking = 0};
+    bool blocks = nccl->init_config == NULL || nccl->version < NCCL_CONFIG_VERSION;
+    ncclComm_t handle = NULL;
+    int result;
+
+    *function = blocks ? "ncclCommInitRank" : "ncclCommInitRankConfig";
+    result = blocks
+                 ? nccl->init_rank(&handle, comm->size, comm->id, comm->rank)
+                 : nccl->init_config(&handle, comm->size, comm->id, comm->rank, &config);
+    pthread_mutex_lock(&comm->device->lock);
+    comm->handle = handle;
+    comm->is_patient = result == NCCL_IN_PROGRESS && nccl->finalize != NULL;
+    /* With NCCL_COMM_BLOCKING=1, whatever it is told here. */
+    comm->waits_to_end = !blocks && !comm->is_patient;
+    pthread_mutex_unlock(&comm->device->lock);
+    return result;
+}
+
+int hvd_comm_connect(struct hvd_gpu_comm *comm, struct hvd_error *err)
+{
+    const char *function;
+    int result, status;
+
+    if (comm->handle != NULL) {
+        return 0;
+    }
+    result = begin_connecting(comm, &function);
+    status = result == NCCL_SUCCESS || result == NCCL_IN_PROGRESS
+                 ? hvd_comm_await(comm, function, err)
+                 : hvd_nccl_fail(comm->device->nccl, function, result, NULL, err);
+    if (status != 0) {
+        hvd_comm_abort(comm);
+    }
+    return status;
+}
+
+void hvd_comm_abort(struct hvd_gpu_comm *comm)
+{
+    ncclComm_t handle = take_handle(comm);
+
+    if (handle != NULL) {
+        comm->device->nccl->abort(handle);
+    }
+}
+
+static void release(struct hvd_gpu_comm *comm, ncclComm_t handle)
+{
+    const struct hvd_nccl *nccl = comm->device->nccl;
+
+    if (comm->has_scaled) {
+        comm->has_scaled = false;
+        nccl->op_destroy(comm->scaled_op, handle);
+    }
+    hvd_comm_unregister_all(comm, handle);
+}
+
+int hvd_comm_finish(struct hvd_gpu_comm *comm)
+{
+    const struct hvd_nccl *nccl = comm->device->nccl;
+    ncclComm_t handle = hvd_comm_handle(comm);
+    int state = NCCL_SUCCESS, status;
+
+    if (handle == NULL) {
+        return 0;
+    }
+    if (comm->waits_to_end) {
+        return HVD_ERR_UNSUPPORTED; /* goes with the device */
+    }
+    status = ask(comm, &state, NULL);
+    if (status != 0 || state == NCCL_IN_PROGRESS) {
+        return status != 0 ? status : HVD_INPROGRESS;
+    }
+    if (state == NCCL_SUCCESS && !comm->is_finalized && comm->is_patient) {
+        release(comm, handle);
+        comm->is_finalized = true;
+        state = nccl->finalize(handle);
+        return state == NCCL_SUCCESS || state == NCCL_IN_PROGRESS ? HVD_INPROGRESS
+                                                                  : HVD_ERR_SYS;
+    }
+    hvd_comm_end(comm);
+    return 0;
+}
+
+void hvd_comm_end(struct hvd_gpu_comm *comm)
+{
+    const struct hvd_nccl *nccl = comm->device->nccl;
+    ncclComm_t handle = take_handle(comm);
+    int state = NCCL_SUCCESS;
+
+    if (handle == NULL) {
+        return;
+    }
+    /* What has failed, or is still doing something, NCCL refuses to destroy. */
+    if (nccl->async_error(handle, &state) != NCCL_SUCCESS || state != NCCL_SUCCESS) {
+        nccl->abort(handle);
+        return;
+    }
+    release(comm, handle);
+    nccl->destroy(handle);
+}

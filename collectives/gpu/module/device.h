@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A GPU of this process: its context, streams, communicators and launcher thread.
+ *
+ * Threads: the launcher thread alone calls NCCL, but for abort. `lock` guards what both
+ * look at. */
+#ifndef HVD_GPU_DEVICE_H
+#define HVD_GPU_DEVICE_H
+
+#include <pthread.h>
+
+#include "collectives/gpu/module/kernels.h"
+#include "collectives/gpu/module/nccl.h"
+
+struct hvd_gpu_comm {
+    struct hvd_gpu_comm *next;
+    struct hvd_gpu_device *device;
+    ncclUniqueId id;
+    int rank;
+    int size;
+    ncclComm_t handle; /* lock; NULL: not connected yet, or aborted */
+    struct hvd_gpu_block *blocks; /* the launcher's; see register.c */
+    pthread_t aborter;
+    bool has_aborter;
+    bool is_patient; /* the launcher's: NCCL need not wait in what ends it */
+    bool waits_to_end; /* the launcher's: it would wait for other ranks */
+    /* Sums with a factor, made when first needed. The launcher's. */
+    int scaled_op;
+    int scaled_dtype;
+    double scaled_factor;
+    bool has_scaled;
+    /* It goes before the device; comm_leave.c. */
+    _Atomic bool is_leaving;
+    /* The launcher's: */
+    enum hvd_gpu_queue queue; /* what its works are on */
+    bool has_left; /* no more is done about it */
+    bool is_finalized; /* begun: what other ranks may need is on its way to them */
+    struct hvd_gpu_event *last_use; /* a place in the stream; NULL: not recorded yet */
+};
+
+struct hvd_gpu_device {
+    _Atomic int owners; /* who opened it, and its events */
+    const struct hvd_cuda *cuda;
+    const struct hvd_nccl *nccl; /* NULL: not looked for, or there is none */
+    int ordinal; /* of CUDA's list */
+    int number; /* what the driver calls it */
+    CUcontext ctx;
+    int tracks;
+    CUstream streams[HVD_GPU_QUEUES]; /* of the tracks that there are */
+    /* tracks.c's, the launcher's; NULL: there is one track. */
+    CUevent eligible; /* in front of the last collective, on queue eligible_queue */
+    enum hvd_gpu_queue eligible_queue;
+    CUevent track_end;
+    CUstream clock; /* timing.c's, the launcher's; NULL: nothing was measured yet */
+    struct hvd_gpu_anchor *anchor; /* the launcher's, too */
+    int64_t
+        anchor_tried_ns; /* when the last one was made, or was not to be had; 0: never */
+    struct hvd_gpu_kernels kernels;
+    void (*wake)(void *context);
+    void *context;
+
+    pthread_mutex_t lock;
+    pthread_cond_t changed; /* work came, or the launcher has something to say */
+    struct hvd_gpu_work *first; /* lock; so the next ones */
+    struct hvd_gpu_work **end;
+    struct hvd_gpu_comm *comms; /* lock */
+    int leaving; /* lock; so many of comms */
+    int failed; /* the launcher's: of the first work that failed; the others are not begun */
+    struct hvd_error failure;
+    bool must_stop;
+    bool is_busy; /* the launcher has a work */
+    bool has_stopped; /* the launcher is done with everything */
+    bool is_aborting; /* the aborting thread runs or has run */
+    bool has_aborted; /* it has ended */
+    _Atomic bool is_aborted;
+    pthread_t launcher;
+    bool has_launcher;
+    pthread_t aborter; /* before stop, the drive's */
+    bool has_aborter;
+};
+
+/* Makes the device's context the thread's own until hvd_device_leave. */
+int hvd_device_enter(struct hvd_gpu_device *device, struct hvd_error *err);
+void hvd_device_leave(struct hvd_gpu_device *device);
+
+int hvd_device_open(const struct hvd_gpu_opening *opening, struct hvd_gpu_device **out,
+                    struct hvd_error *err);
+void hvd_device_close(struct hvd_gpu_device *device);
+void hvd_device_drop(struct hvd_gpu_device *device); /* one owner less */
+
+/* event.c */
+int hvd_event_create(struct hvd_gpu_device *device, struct hvd_gpu_event **out,
+                     struct hvd_error *err);
+void hvd_event_destroy(struct hvd_gpu_event *event);
+int hvd_event_record(struct hvd_gpu_event *event, void *stream, struct hvd_error *err);
+int hvd_event_test(struct hvd_gpu_event *event, struct hvd_error *err);
+int hvd_event_wait(struct hvd_gpu_event *event, void *stream, struct hvd_error *err);
+CUevent hvd_event_handle(const struct hvd_gpu_event *event);
+
+/* launcher.c */
+int hvd_launcher_start(struct hvd_gpu_device *device, struct hvd_error *err);
+void hvd_launcher_submit(struct hvd_gpu_device *device, struct hvd_gpu_work *work);
+void hvd_launcher_abort(struct hvd_gpu_device *device);
+bool hvd_launcher_stop(struct hvd_gpu_device *device, int timeout_ms);
+
+/* links.c */
+int32_t hvd_links_has_dma_buf(const struct hvd_gpu_device *device);
+enum hvd_gpu_link hvd_links_between(const unsigned char one[HVD_GPU_UUID_BYTES],
+                                    const unsigned char other[HVD_GPU_UUID_BYTES]);
+
+/* comm.c */
+int hvd_comm_identify(struct hvd_gpu_device *device, bool makes_id,
+                      struct hvd_gpu_card *card, struct hvd_error *err);
+int hvd_comm_create(struct hvd_gpu_device *device, const unsigned char *id, int rank,
+                    int size, struct hvd_gpu_comm **out, struct hvd_error *err);
+int hvd_comm_check(struct hvd_gpu_comm *comm, struct hvd_error *err);
+/* Launcher: connect waits for the other ranks, await for the end of what a function of NCCL
+ * returned NCCL_IN_PROGRESS for. Both give up, and abort the communicator, once the device is
+ * aborted. */
+int hvd_comm_connect(struct hvd_gpu_comm *comm, struct hvd_error *err);
+int hvd_comm_await(struct hvd_gpu_comm *comm, const char *function,
+                   struct hvd_error *err);
+ncclComm_t hvd_comm_handle(struct hvd_gpu_comm *comm); /* lock not held; NULL: aborted */
+void hvd_comm_abort(struct hvd_gpu_comm *comm); /* lock not held */
+void hvd_comm_end(struct hvd_gpu_comm *comm); /* launcher; leaves the struct */
+/* As hvd_comm_end where nobody has to be waited for. Returns HVD_INPROGRESS until it has ended:
+ * then once more. A failure: it is not ended, but may be aborted. */
+int hvd_comm_finish(struct hvd_gpu_comm *comm);
+
+/* comm_leave.c */
+void hvd_comm_destroy(struct hvd_gpu_comm *comm);
+/* Launcher: does what can be done at once for one that leaves, until it has_left. Returns whether
+ * it has ended: then only the struct is there. */
+bool hvd_comm_leave(struct hvd_gpu_comm *comm);
+
+/* register.c, launcher. Gets so much memory of NCCL's, registered; *memory is the
+ * communicator's. */
+int hvd_comm_register(struct hvd_gpu_comm *comm, size_t bytes, void **memory,
+                      struct hvd_error *err);
+/* Gives it back, which the device is done with. */
+void hvd_comm_unregister(struct hvd_gpu_comm *comm, const void *memory);
+/* What is left: before handle is destroyed, and after that, when the device is done with it. What
+ * aborts a communicator deregisters by itself. */
+void hvd_comm_unregister_all(struct hvd_gpu_comm *comm, ncclComm_t handle);
+void hvd_comm_free_blocks(struct hvd_gpu_comm *comm);
+
+/* tracks.c. The context is the thread's. */
+int hvd_tracks_open(struct hvd_gpu_device *device, struct hvd_error *err);
+void hvd_tracks_close(struct hvd_gpu_device *device);
+/* Launcher: in front of each collective on a queue, where there are several tracks. */
+int hvd_tracks_line_up(struct hvd_gpu_device *device, enum hvd_gpu_queue queue,
+                       struct hvd_error *err);
+/* Launcher: what comes on the queue, a track's, waits for all that is on the others. */
+int hvd_tracks_follow(struct hvd_gpu_device *device, enum hvd_gpu_queue queue,
+                      struct hvd_error *err);
+
+/* steps.c, launcher: puts the work's steps on its stream. */
+int hvd_steps_run(struct hvd_gpu_device *device, struct hvd_gpu_work *work);
+
+#endif

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The kernels on a device: loaded from the image in the module, launched for steps. */
+#include "collectives/gpu/module/kernels.h"
+
+#include <stdio.h>
+
+#include "collectives/gpu/module/kernel_image.h"
+#include "gpu_binding/base/error.h"
+
+struct kernel {
+    const char *name;
+    enum hvd_dtype from;
+    enum hvd_dtype to;
+};
+
+#define KERNEL(NAME, FROM, TO) {"hvd_" #NAME, FROM, TO},
+static const struct kernel kernels_known[HVD_KERNEL_COUNT] = {
+    {"hvd_copy", HVD_UINT8, HVD_UINT8}, HVD_KERNEL_LIST(KERNEL)};
+#undef KERNEL
+
+struct sum_kernel {
+    const char *name;
+    enum hvd_dtype dtype;
+};
+
+#define KERNEL(NAME, TYPE) {"hvd_" #NAME, TYPE},
+static const struct sum_kernel sums_known[HVD_KERNEL_SUM_COUNT] = {
+    HVD_KERNEL_SUM_LIST(KERNEL)};
+#undef KERNEL
+
+static void tell_problem(struct hvd_gpu_kernels *kernels, const char *function, int error)
+{
+    const char *name = NULL;
+
+    kernels->cuda->error_name(error, &name);
+    snprintf(
+        kernels->problem, sizeof(kernels->problem),
+        "%s failed: %s %d: the driver takes none of the kernels, which were built for "
+        "%s",
+        function, name != NULL ? name : "error", error, hvd_kernel_image.built);
+}
+
+void hvd_kernels_load(struct hvd_gpu_kernels *kernels, const struct hvd_cuda *cuda)
+{
+    const char *function = "cuModuleLoadData";
+    int error;
+
+    kernels->cuda = cuda;
+    if (hvd_kernel_image.data == NULL) {
+        snprintf(kernels->problem, sizeof(kernels->problem), "%s",
+                 hvd_kernel_image.built);
+        return;
+    }
+    error = cuda->module_load(&kernels->module, hvd_kernel_image.data);
+    if (error != CUDA_SUCCESS) {
+        kernels->module = NULL;
+    }
+    for (int i = 0; i < HVD_KERNEL_COUNT && error == CUDA_SUCCESS; i++) {
+        function = "cuModuleGetFunction";
+        error = cuda->module_function(&kernels->functions[i], kernels->module,
+                                      kernels_known[i].name);
+    }
+    for (int i = 0; i < HVD_KERNEL_SUM_COUNT && error == CUDA_SUCCESS; i++) {
+        function = "cuModuleGetFunction";
+        error =
+            cuda->module_function(&kernels->sums[i], kernels->module, sums_known[i].name);
+    }
+    if (error != CUDA_SUCCESS) {
+        hvd_kernels_unload(kernels);
+        tell_problem(kernels, function, error);
+    }
+}
+
+void hvd_kernels_unload(struct hvd_gpu_kernels *kernels)
+{
+    if (kernels->module != NULL) {
+        kernels->cuda->module_unload(kernels->module);
+    }
+    kernels->module = NULL;
+}
+
+/* --- launching --- */
+
+/* The number of the kernel for a step, -1: there is none. */
+static int find_kernel(const struct hvd_gpu_step *step)
+{
+    int first = step->factor == 1.0 && step->divisor <= 1 ? 0 : 1;
+
+    for (int i = first; i < HVD_KERNEL_COUNT; i++) {
+        if (kernels_known[i].from == step->dtype &&
+            kernels_known[i].to == step->to_dtype) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+static bool goes_along(const struct hvd_gpu_step *first, const struct hvd_gpu_step *next)
+{
+    return next->kind == HVD_GPU_MOVE && next->dtype == first->dtype &&
+           next->to_dtype == first->to_dtype && next->factor == first->factor &&
+           next->divisor == first->divisor;
+}
+
+static uint32_t tiles_of(int kernel, int64_t count)
+{
+    int64_t tile = kernel == 0 ? HVD_KERNEL_COPY_TILE : HVD_KERNEL_TILE;
+
+    return (uint32_t)((count + tile - 1) / tile);
+}
+
+/* Puts the first steps into the work. Returns how many. */
+static int gather_steps(struct hvd_kernel_work *work, int kernel,
+                        const struct hvd_gpu_step *steps, int count)
+{
+    uint32_t tiles = 0;
+    int taken = 0;
+
+    work->factor = steps[0].factor;
+    work->divisor = steps[0].divisor;
+    work->count = 0;
+    while (taken < count && work->count < HVD_KERNEL_PIECES &&
+           goes_along(&steps[0], &steps[taken])) {
+        const struct hvd_gpu_step *step = &steps[taken++];
+
+        if (step->count > 0) {
+            tiles += tiles_of(kernel, step->count);
+            work->from[work->count] = step->from;
+            work->to[work->count] = step->to;
+            work->counts[work->count] = step->count;
+            work->ends[work->count++] = tiles;
+        }
+    }
+    return taken;
+}
+
+int hvd_kernels_launch(const struct hvd_gpu_kernels *kernels, CUstream stream,
+                       const struct hvd_gpu_step *steps, int count, struct hvd_error *err)
+{
+    struct hvd_kernel_work work;
+    void *parameters[] = {&work};
+    int kernel = find_kernel(steps), taken, error;
+
+    if (kernels->problem[0] != '\0') {
+        return hvd_fail(err, HVD_ERR_UNSUPPORTED, "no kernels: %s", kernels->problem);
+    }
+    if (kernel < 0) {
+        return hvd_fail(err, HVD_ERR_UNSUPPORTED, "no kernel makes dtype %d of dtype %d",
+                        (int)steps[0].to_dtype, (int)steps[0].dtype);
+    }
+    taken = gather_steps(&work, kernel, steps, count);
+    if (work.count == 0) {
+        return taken;
+    }
+    error =
+        kernels->cuda->launch(kernels->functions[kernel], work.ends[work.count - 1], 1, 1,
+                              HVD_KERNEL_THREADS, 1, 1, 0, stream, parameters, NULL);
+    return error == CUDA_SUCCESS
+               ? taken
+               : hvd_cuda_fail(kernels->cuda, "cuLaunchKernel", error, err);
+}
+
+/* --- adding up --- */
+
+static int sum_op(enum hvd_op op)
+{
+    switch (op) {
+    case HVD_SUM:
+        return HVD_KERNEL_PLUS;
+    case HVD_PRODUCT:
+        return HVD_KERNEL_TIMES;
+    case HVD_MIN:
+        return HVD_KERNEL_LESSER;
+    case HVD_MAX:
+        return HVD_KERNEL_GREATER;
+    default:
+        return -1;
+    }
+}
+
+/* Returns its number, -1: there is none. */
+static int find_sum(enum hvd_dtype dtype)
+{
+    for (int i = 0; i < HVD_KERNEL_SUM_COUNT; i++) {
+        if (sums_known[i].dtype == dtype) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+int hvd_kernels_sum(const struct hvd_gpu_kernels *kernels, CUstream stream,
+                    const struct hvd_gpu_step *step, struct hvd_error *err)
+{
+    struct hvd_kernel_sum sum = {.others = step->from,
+                                 .own = step->own,
+                                 .to = step->to,
+                                 .stride = step->stride,
+                                 .count = step->count,
+                                 .sources = step->sources,
+                                 .self = step->peer,
+                                 .op = sum_op(step->op)};
+    void *parameters[] = {&sum};
+    int kernel = find_sum(step->dtype), error;
+
+    if (kernels->problem[0] != '\0') {
+        return hvd_fail(err, HVD_ERR_UNSUPPORTED, "no kernels: %s", kernels->problem);
+    }
+    if (kernel < 0 || sum.op < 0) {
+        return hvd_fail(err, HVD_ERR_UNSUPPORTED, "no kernel adds up dtype %d by op %d",
+                        (int)step->dtype, (int)step->op);
+    }
+    error = kernels->cuda->launch(
+        kernels->sums[kernel],
+        (unsigned)((step->count + HVD_KERNEL_SUM_TILE - 1) / HVD_KERNEL_SUM_TILE), 1, 1,
+        HVD_KERNEL_THREADS, 1, 1, 0, stream, parameters, NULL);
+    return error == CUDA_SUCCESS
+               ? 0
+               : hvd_cuda_fail(kernels->cuda, "cuLaunchKernel", error, err);
+}

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The thread that puts work on the device's streams, one work after the other.
+ *
+ * NCCL before 2.14 may block in any of its functions until other ranks call theirs. That
+ * is why nobody else calls it, and why abort has a thread too: ncclCommAbort from there
+ * frees the launcher, but not from ncclCommInitRank. With a newer one the launcher waits
+ * by looking, and aborts by itself. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "collectives/gpu/module/device.h"
+#include "collectives/gpu/module/timing.h"
+#include "gpu_binding/base/error.h"
+
+/* How long the launcher has to come out of NCCL by itself before its communicator is
+ * aborted under its feet. */
+static const int grace_ms = 300;
+
+/* How often the launcher looks at communicators that go. */
+static const int look_ms = 5;
+
+/* How often at most once the device stops: other ranks may have given up. */
+static const int last_looks = 200;
+
+static struct timespec after_ms(int ms)
+{
+    const long second = 1000000000;
+    struct timespec until;
+
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += ms / 1000;
+    until.tv_nsec += (long)(ms % 1000) * 1000000;
+    if (until.tv_nsec >= second) {
+        until.tv_sec++;
+        until.tv_nsec -= second;
+    }
+    return until;
+}
+
+static void end_work(struct hvd_gpu_device *device, struct hvd_gpu_work *work, int status)
+{
+    atomic_store_explicit(&work->status, status, memory_order_release);
+    device->wake(device->context);
+}
+
+/* What was to follow a work that has failed would not wait for it, and other ranks would
+ * take what comes of that for a result. */
+static int refuse_work(const struct hvd_gpu_device *device, struct hvd_gpu_work *work)
+{
+    if (device->failed != 0) {
+        work->error = device->failure;
+        return device->failed;
+    }
+    return atomic_load(&device->is_aborted)
+               ? hvd_fail(&work->error, HVD_ERR_STATE, "the job has ended")
+               : 0;
+}
+
+static int begin_work(struct hvd_gpu_device *device, struct hvd_gpu_work *work)
+{
+    int status = 0;
+
+    if (work->comm != NULL) {
+        work->comm->queue = work->queue;
+        hvd_timing_connects(work);
+        status = hvd_comm_connect(work->comm, &work->error);
+        hvd_timing_connected(work);
+    }
+    return status != 0 ? status : hvd_steps_run(device, work);
+}
+
+static int run_work(struct hvd_gpu_device *device, struct hvd_gpu_work *work)
+{
+    int status = refuse_work(device, work);
+
+    if (status == 0) {
+        status = begin_work(device, work);
+    }
+    if (status < 0 && device->failed == 0) {
+        device->failed = status;
+        device->failure = work->error;
+    }
+    return status;
+}
+
+/* --- communicators that go --- */
+
+/* lock held */
+static void forget_comm(struct hvd_gpu_device *device, struct hvd_gpu_comm *comm)
+{
+    struct hvd_gpu_comm **at = &device->comms;
+
+    while (*at != comm) {
+        at = &(*at)->next;
+    }
+    *at = comm->next;
+    free(comm);
+}
+
+/* What can be done at once. lock held; not meanwhile. An abort, which goes over all there are,
+ * goes first. */
+static void look_at_leaving(struct hvd_gpu_device *device)
+{
+    struct hvd_gpu_comm *comm = device->comms, *next;
+
+    if (device->leaving == 0) {
+        return;
+    }
+    device->is_busy = true;
+    for (; comm != NULL && !device->is_aborting; comm = next) {
+        bool has_ended = false;
+
+        if (comm->is_leaving && !comm->has_left) {
+            pthread_mutex_unlock(&device->lock);
+            has_ended = hvd_comm_leave(comm);
+            pthread_mutex_lock(&device->lock);
+            device->leaving -= comm->has_left ? 1 : 0;
+        }
+        next = comm->next;
+        if (has_ended && !device->is_aborting) {
+            forget_comm(device, comm);
+        }
+    }
+    device->is_busy = false;
+    pthread_cond_broadcast(&device->changed);
+}
+
+/* The device stops: what leaves goes on as far as it comes. lock not held. */
+static void finish_leaving(struct hvd_gpu_device *device)
+{
+    const struct timespec moment = {.tv_nsec = (long)look_ms * 1000000};
+    int looks = last_looks;
+
+    for (struct hvd_gpu_comm *comm = device->comms; comm != NULL; comm = comm->next) {
+        while (comm->is_leaving && !comm->has_left && !hvd_comm_leave(comm) &&
+               !comm->has_left && --looks > 0 && !atomic_load(&device->is_aborted)) {
+            nanosleep(&moment, NULL);
+        }
+    }
+}
+
+/* Until something has changed, or it is time to look again; lock held. */
+static void wait_for_change(struct hvd_gpu_device *device)
+{
+    if (device->leaving == 0 || device->is_aborting) {
+        pthread_cond_wait(&device->changed, &device->lock);
+    } else {
+        struct timespec until = after_ms(look_ms);
+
+        pthread_cond_timedwait(&device->changed, &device->lock, &until);
+    }
+}
+
+/* The next work, or NULL when there will be none; lock held. */
+static struct hvd_gpu_work *take_work(struct hvd_gpu_device *device)
+{
+    struct hvd_gpu_work *work;
+
+    look_at_leaving(device);
+    while (device->first == NULL && !device->must_stop) {
+        wait_for_change(device);
+        look_at_leaving(device);
+    }
+    work = device->first;
+    if (work != NULL) {
+        device->first = work->next;
+        if (device->first == NULL) {
+            device->end = &device->first;
+        }
+    }
+    device->is_busy = work != NULL;
+    return work;
+}
+
+/* lock held: an abort goes first. */
+static void end_comms(struct hvd_gpu_device *device)
+{
+    while (device->is_aborting && !device->has_aborted) {
+        pthread_cond_wait(&device->changed, &device->lock);
+    }
+    pthread_mutex_unlock(&device->lock);
+    finish_leaving(device);
+    for (struct hvd_gpu_comm *comm = device->comms; comm != NULL; comm = comm->next) {
+        if (atomic_load(&device->is_aborted)) {
+            hvd_comm_abort(comm);
+        } else {
+            hvd_comm_end(comm);
+        }
+        hvd_event_destroy(comm->last_use);
+        comm->last_use = NULL;
+    }
+    pthread_mutex_lock(&device->lock);
+}
+
+static void *launch(void *arg)
+{
+    struct hvd_gpu_device *device = arg;
+    struct hvd_error failure = {0};
+    int entered = hvd_device_enter(device, &failure);
+    struct hvd_gpu_work *work;
+
+    pthread_mutex_lock(&device->lock);
+    while ((work = take_work(device)) != NULL) {
+        pthread_mutex_unlock(&device->lock);
+        if (entered != 0) {
+            work->error = failure;
+        }
+        end_work(device, work, entered != 0 ? entered : run_work(device, work));
+        pthread_mutex_lock(&device->lock);
+        device->is_busy = false;
+        pthread_cond_broadcast(&device->changed);
+    }
+    end_comms(device);
+    device->has_stopped = true;
+    pthread_cond_broadcast(&device->changed);
+    pthread_mutex_unlock(&device->lock);
+    if (entered == 0) {
+        hvd_device_leave(device);
+    }
+    return NULL;
+}
+
+int hvd_launcher_start(struct hvd_gpu_device *device, struct hvd_error *err)
+{
+    int error = pthread_create(&device->launcher, NULL, launch, device);
+
+    if (error != 0) {
+        return hvd_fail(err, HVD_ERR_SYS, "cannot start a thread for the GPU: %s",
+                        strerror(error));
+    }
+    device->has_launcher = true;
+    return 0;
+}
+
+void hvd_launcher_submit(struct hvd_gpu_device *device, struct hvd_gpu_work *work)
+{
+    atomic_store(&work->status, HVD_INPROGRESS);
+    work->next = NULL;
+    pthread_mutex_lock(&device->lock);
+    *device->end = work;
+    device->end = &work->next;
+    pthread_cond_broadcast(&device->changed);
+    pthread_mutex_unlock(&device->lock);
+}
+
+/* Waits until *flag is `wanted`; lock held. Returns whether it is. */
+static bool await(struct hvd_gpu_device *device, const bool *flag, bool wanted, int ms)
+{
+    struct timespec until = after_ms(ms);
+
+    while (*flag != wanted) {
+        if (pthread_cond_timedwait(&device->changed, &device->lock, &until) ==
+            ETIMEDOUT) {
+            return *flag == wanted;
+        }
+    }
+    return true;
+}
+
+static void *abort_comm(void *arg)
+{
+    struct hvd_gpu_comm *comm = arg;
+    bool entered = hvd_device_enter(comm->device, NULL) == 0;
+
+    hvd_comm_abort(comm);
+    if (entered) {
+        hvd_device_leave(comm->device);
+    }
+    return NULL;
+}
+
+/* All at a time: NCCL waits there until what the communicator has on the device is over,
+ * and that may come behind what another one has there, which waits for a dead rank. */
+static void *abort_comms(void *arg)
+{
+    struct hvd_gpu_device *device = arg;
+
+    pthread_mutex_lock(&device->lock);
+    await(device, &device->is_busy, false, grace_ms);
+    pthread_mutex_unlock(&device->lock);
+    for (struct hvd_gpu_comm *comm = device->comms; comm != NULL; comm = comm->next) {
+        comm->has_aborter = hvd_comm_handle(comm) != NULL &&
+                            pthread_create(&comm->aborter, NULL, abort_comm, comm) == 0;
+    }
+    for (struct hvd_gpu_comm *comm = device->comms; comm != NULL; comm = comm->next) {
+        if (comm->has_aborter) {
+            pthread_join(comm->aborter, NULL);
+        } else {
+            abort_comm(comm);
+        }
+    }
+    pthread_mutex_lock(&device->lock);
+    device->has_aborted = true;
+    pthread_cond_broadcast(&device->changed);
+    pthread_mutex_unlock(&device->lock);
+    return NULL;
+}
+
+void hvd_launcher_abort(struct hvd_gpu_device *device)
+{
+    bool is_first;
+
+    atomic_store(&device->is_aborted, true);
+    pthread_mutex_lock(&device->lock);
+    is_first = !device->is_aborting;
+    device->is_aborting = true;
+    pthread_mutex_unlock(&device->lock);
+    if (!is_first) {
+        return;
+    }
+    device->has_aborter =
+        pthread_create(&device->aborter, NULL, abort_comms, device) == 0;
+    if (!device->has_aborter) {
+        abort_comms(device);
+    }
+}
+
+static void end_thread(pthread_t thread, bool has_ended)
+{
+    if (has_ended) {
+        pthread_join(thread, NULL);
+    } else {
+        pthread_detach(thread);
+    }
+}
+
+bool hvd_launcher_stop(struct hvd_gpu_device *device, int timeout_ms)
+{
+    bool stopped;
+
+    if (!device->has_launcher) {
+        return true;
+    }
+    pthread_mutex_lock(&device->lock);
+    device->must_stop = true;
+    pthread_cond_broadcast(&device->changed);
+    stopped = await(device, &device->has_stopped, true, timeout_ms);
+    pthread_mutex_unlock(&device->lock);
+    end_thread(device->launcher, stopped);
+    if (device->has_aborter) {
+        end_thread(device->aborter, stopped);
+    }
+    device->has_launcher = false;
+    return stopped;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A library that is found at run time. */
+#include "collectives/gpu/module/library.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+static void *look_up(void *handle, const struct hvd_library_symbol *symbol)
+{
+    void *found = dlsym(handle, symbol->name);
+
+    return found != NULL || symbol->older_name == NULL
+               ? found
+               : dlsym(handle, symbol->older_name);
+}
+
+static void name_file(const void *function, struct hvd_gpu_library *found)
+{
+    Dl_info info;
+
+    if (dladdr(function, &info) != 0 && info.dli_fname != NULL) {
+        snprintf(found->file, sizeof(found->file), "%s", info.dli_fname);
+    }
+}
+
+int hvd_library_bind(void *handle, const struct hvd_library_symbol *symbols, size_t count,
+                     void *table, struct hvd_gpu_library *found)
+{
+    for (size_t i = 0; i < count; i++) {
+        void *function = look_up(handle, &symbols[i]);
+
+        if (function == NULL && !symbols[i].is_optional) {
+            snprintf(found->problem, sizeof(found->problem),
+                     "it has no function %s: it is too old or not complete",
+                     symbols[i].name);
+            return HVD_ERR_UNSUPPORTED;
+        }
+        if (function != NULL && found->file[0] == '\0') {
+            name_file(function, found);
+        }
+        /* A pointer to a function may be stored as one to data: POSIX. */
+        memcpy((char *)table + symbols[i].offset, &function, sizeof(function));
+    }
+    return 0;
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the module offers, in one table. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "collectives/gpu/module/device.h"
+#include "collectives/gpu/module/kernel_image.h"
+#include "collectives/gpu/module/timing.h"
+#include "gpu_binding/base/attr.h"
+#include "gpu_binding/base/error.h"
+
+static void probe(const char *nccl_file, struct hvd_gpu_facts *facts)
+{
+    hvd_cuda_find(&facts->cuda);
+    hvd_nccl_find(nccl_file, &facts->nccl);
+    facts->has_kernels = hvd_kernel_image.data != NULL;
+    snprintf(facts->kernels, sizeof(facts->kernels), "%s", hvd_kernel_image.built);
+}
+
+static int count_devices(struct hvd_error *err)
+{
+    struct hvd_gpu_library found;
+    const struct hvd_cuda *cuda = hvd_cuda_find(&found);
+    int count = 0, error;
+
+    if (cuda == NULL) {
+        return hvd_fail(err, HVD_ERR_UNSUPPORTED, "%s", found.problem);
+    }
+    error = cuda->init(0);
+    if (error != CUDA_SUCCESS) {
+        return hvd_cuda_fail(cuda, "cuInit", error, err);
+    }
+    error = cuda->device_count(&count);
+    return error == CUDA_SUCCESS ? count
+                                 : hvd_cuda_fail(cuda, "cuDeviceGetCount", error, err);
+}
+
+static int alloc_memory(struct hvd_gpu_device *device, enum hvd_gpu_place place,
+                        size_t bytes, void **out, struct hvd_error *err)
+{
+    const struct hvd_cuda *cuda = device->cuda;
+    bool is_host = place == HVD_GPU_HOST_MEMORY;
+    CUdeviceptr address = 0;
+    void *memory = NULL;
+    int status = hvd_device_enter(device, err);
+    int error;
+
+    if (status != 0) {
+        return status;
+    }
+    if (is_host) {
+        error = cuda->host_alloc(&memory, bytes, CU_MEMHOSTALLOC_PORTABLE);
+    } else {
+        error = cuda->mem_alloc(&address, bytes);
+        memory = (void *)(uintptr_t)address;
+    }
+    hvd_device_leave(device);
+    if (error != CUDA_SUCCESS) {
+        return hvd_cuda_fail(cuda, is_host ? "cuMemHostAlloc" : "cuMemAlloc", error, err);
+    }
+    *out = memory;
+    return 0;
+}
+
+static void free_memory(struct hvd_gpu_device *device, enum hvd_gpu_place place,
+                        void *memory)
+{
+    bool entered = hvd_device_enter(device, NULL) == 0;
+
+    if (place == HVD_GPU_HOST_MEMORY) {
+        device->cuda->host_free(memory);
+    } else {
+        device->cuda->mem_free((CUdeviceptr)(uintptr_t)memory);
+    }
+    if (entered) {
+        hvd_device_leave(device);
+    }
+}
+
+static int copy_on(struct hvd_gpu_device *device, void *to, const void *from,
+                   size_t bytes, void *stream, struct hvd_error *err)
+{
+    int status = hvd_device_enter(device, err);
+    int error;
+
+    if (status != 0) {
+        return status;
+    }
+    error = device->cuda->copy((CUdeviceptr)(uintptr_t)to, (CUdeviceptr)(uintptr_t)from,
+                               bytes, stream);
+    hvd_device_leave(device);
+    return error == CUDA_SUCCESS
+               ? 0
+               : hvd_cuda_fail(device->cuda, "cuMemcpyAsync", error, err);
+}
+
+static bool enter(struct hvd_gpu_device *device)
+{
+    return hvd_device_enter(device, NULL) == 0;
+}
+
+static const char *no_kernels(const struct hvd_gpu_device *device)
+{
+    return device->kernels.problem[0] != '\0' ? device->kernels.problem : NULL;
+}
+
+HVD_EXPORT extern const struct hvd_gpu_module hvd_gpu_module;
+const struct hvd_gpu_module hvd_gpu_module = {
+    .version = HVD_GPU_MODULE_VERSION,
+    .probe = probe,
+    .count = count_devices,
+    .open = hvd_device_open,
+    .no_kernels = no_kernels,
+    .abort = hvd_launcher_abort,
+    .stop = hvd_launcher_stop,
+    .close = hvd_device_close,
+    .event_create = hvd_event_create,
+    .event_destroy = hvd_event_destroy,
+    .event_record = hvd_event_record,
+    .event_test = hvd_event_test,
+    .event_wait = hvd_event_wait,
+    .enter = enter,
+    .leave = hvd_device_leave,
+    .alloc = alloc_memory,
+    .free = free_memory,
+    .copy = copy_on,
+    .identify = hvd_comm_identify,
+    .link = hvd_links_between,
+    .comm_create = hvd_comm_create,
+    .comm_check = hvd_comm_check,
+    .comm_destroy = hvd_comm_destroy,
+    .submit = hvd_launcher_submit,
+    .timing_create = hvd_timing_create,
+    .timing_read = hvd_timing_read,
+    .timing_destroy = hvd_timing_destroy,
+};

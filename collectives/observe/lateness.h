@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who comes last, and what that costs the others: for the report at the end of a job.
+ *
+ * A batch can end only when its last rank has come, and it ends at nearly the same moment
+ * everywhere. So each rank measures, with its own clock, how long a batch kept its lane:
+ *
+ *   from  this rank's submission of its last tensor, or the end of the batch before it in the
+ *         lane, whichever was later
+ *   to    its end
+ *
+ * The rank with the shortest such wait came last; it was late by what the next one waited
+ * more; and its wait is what the batch costs when nobody is late. Waits of one lane do not
+ * overlap, so that a rank that is late once for ten batches is late once.
+ *
+ * Each rank notes its waits, window by window. Windows go up the tree; each rank merges what
+ * its children send, batch by batch, into the two shortest waits and the rank of the
+ * shortest. Rank 0 counts. Batches of one lane run in the same order on all ranks, so that a
+ * batch is known by its place. Pure: no clock, no sockets.
+ *
+ * Threads: one at a time for all functions (the engine's lock). */
+#ifndef HVD_LATENESS_H
+#define HVD_LATENESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "collectives/agreement/message.h"
+#include "gpu_binding/base/error.h"
+
+enum {
+    HVD_LATENESS_LANES = 3, /* of the global process set */
+    HVD_LATENESS_KINDS = 8, /* Horovod's numbers of collectives */
+    /* Batches of a window: what a job that fails loses at most in each lane. */
+    HVD_LATENESS_WINDOW = 256,
+};
+
+/* A batch that this rank has run; times are of any clock of this rank that never jumps. */
+struct hvd_lateness_batch {
+    enum hvd_kind kind;
+    int lane; /* negative: of another process set, which is only added up */
+    int64_t tensors;
+    int64_t bytes; /* of this rank's input */
+    int64_t submitted_ns; /* its last tensor; 0: none, this rank had joined */
+    int64_t started_ns;
+    int64_t ended_ns;
+};
+
+/* Sums over all ranks. */
+struct hvd_lateness_kind {
+    int64_t batches;
+    int64_t tensors;
+    int64_t bytes;
+    int64_t run_ns; /* of a batch that is compared: what its last rank needed */
+};
+
+struct hvd_lateness_rank {
+    int64_t last; /* batches in which it was the last */
+    int64_t late_us; /* by this much in all of them */
+    int64_t most_late_us; /* and in the worst */
+    int64_t waited_us; /* for the last rank, in all batches; each lane by itself */
+};
+
+struct hvd_lateness_sums {
+    int size; /* ranks */
+    int64_t compared; /* batches */
+    int64_t even; /* of these, those whose ranks came within a microsecond */
+    bool is_complete; /* every rank has said all */
+    const struct hvd_lateness_rank *ranks; /* [size] */
+    struct hvd_lateness_kind kinds[HVD_LATENESS_KINDS];
+};
+
+struct hvd_lateness;
+
+/* children: ranks right below this one in the tree. The caller owns *out. */
+int hvd_lateness_create(int rank, int size, int children, struct hvd_lateness **out,
+                        struct hvd_error *err);
+
+/* NULL is fine. */
+void hvd_lateness_destroy(struct hvd_lateness *lateness);
+
+/* Notes a batch. All ranks note those of one lane in one order. */
+void hvd_lateness_note(struct hvd_lateness *lateness,
+                       const struct hvd_lateness_batch *batch);
+
+/* No batch comes any more, on no rank: what is noted is all. */
+void hvd_lateness_close(struct hvd_lateness *lateness);
+
+/* The next message for the parent, or false when there is none yet. *payload is borrowed until
+ * the next call. Rank 0 has none. */
+bool hvd_lateness_take(struct hvd_lateness *lateness, const void **payload,
+                       size_t *bytes);
+
+/* Takes a child's message. HVD_ERR_ARG for one that no rank can have sent. */
+int hvd_lateness_merge(struct hvd_lateness *lateness, const void *payload, size_t bytes);
+
+/* On rank 0: all that is known, borrowed until the next call of any function. Whole when all
+ * ranks have closed and their messages are merged. */
+const struct hvd_lateness_sums *hvd_lateness_sums(struct hvd_lateness *lateness);
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the timeline calls things. */
+#include "collectives/observe/timeline_words.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "collectives/observe/trace_text.h"
+
+static const struct {
+    const char *negotiate;
+    const char *on_node;
+    const char *across_nodes;
+} names[] = {
+    [HVD_KIND_ALLREDUCE] = {"NEGOTIATE_ALLREDUCE", "SHM_ALLREDUCE", "UCX_ALLREDUCE"},
+    [HVD_KIND_ALLGATHER] = {"NEGOTIATE_ALLGATHER", "SHM_ALLGATHER", "UCX_ALLGATHER"},
+    [HVD_KIND_BROADCAST] = {"NEGOTIATE_BROADCAST", "SHM_BCAST", "UCX_BCAST"},
+    [HVD_KIND_JOIN] = {"NEGOTIATE_JOIN", "SHM_JOIN", "UCX_JOIN"},
+    [HVD_KIND_ADASUM] = {"NEGOTIATE_ADASUM", "SHM_ADASUM_ALLREDUCE",
+                         "UCX_ADASUM_ALLREDUCE"},
+    [HVD_KIND_ALLTOALL] = {"NEGOTIATE_ALLTOALL", "SHM_ALLTOALL", "UCX_ALLTOALL"},
+    [HVD_KIND_BARRIER] = {"NEGOTIATE_BARRIER", "SHM_BARRIER", "UCX_BARRIER"},
+    [HVD_KIND_REDUCESCATTER] = {"NEGOTIATE_REDUCESCATTER", "SHM_REDUCESCATTER",
+                                "UCX_REDUCESCATTER"},
+};
+
+const char *hvd_timeline_negotiation(enum hvd_kind kind)
+{
+    return (size_t)kind < sizeof(names) / sizeof(names[0]) ? names[kind].negotiate : NULL;
+}
+
+const char *hvd_timeline_transport(enum hvd_kind kind, bool crosses_nodes)
+{
+    return crosses_nodes ? names[kind].across_nodes : names[kind].on_node;
+}
+
+char *hvd_timeline_describe(const struct hvd_entry *entry)
+{
+    const struct hvd_proposal *proposal = &entry->proposal;
+    char text[HVD_TRACE_TEXT_BYTES - 256];
+    size_t used;
+
+    used = (size_t)snprintf(text, sizeof(text), "{\"dtype\": \"%s\", \"shape\": \"[",
+                            hvd_dtype_name(proposal->dtype));
+    for (int i = 0; i < proposal->ndim; i++) {
+        bool is_allocated = i == 0 && (proposal->kind == HVD_KIND_ALLGATHER ||
+                                       proposal->kind == HVD_KIND_ALLTOALL);
+
+        used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%" PRId64,
+                                 i > 0 ? ", " : "",
+                                 is_allocated ? entry->result_rows : proposal->shape[i]);
+    }
+    snprintf(text + used, sizeof(text) - used, "]\"}");
+    return strdup(text);
+}

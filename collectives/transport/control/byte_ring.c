@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A row of messages through memory that processes share. */
+#include "collectives/transport/control/byte_ring.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu_binding/base/hvd_status.h"
+
+struct frame {
+    uint32_t type;
+    uint32_t bytes;
+};
+
+/* A queue that grew beyond this is given back once it is empty. */
+static const size_t keep_bytes = 256 * 1024;
+
+static size_t padded(size_t bytes)
+{
+    return (bytes + 7) / 8 * 8;
+}
+
+static size_t min(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+void hvd_ring_writer_init(struct hvd_ring_writer *writer, const struct hvd_ring *ring)
+{
+    assert((ring->bytes & (ring->bytes - 1)) == 0 && ring->bytes >= 64);
+    *writer = (struct hvd_ring_writer){.ring = *ring};
+}
+
+void hvd_ring_writer_finish(struct hvd_ring_writer *writer)
+{
+    free(writer->queue);
+    *writer = (struct hvd_ring_writer){0};
+}
+
+void hvd_ring_reader_init(struct hvd_ring_reader *reader, const struct hvd_ring *ring,
+                          int index)
+{
+    *reader = (struct hvd_ring_reader){.ring = *ring, .tail = &ring->tails[index]};
+}
+
+void hvd_ring_reader_finish(struct hvd_ring_reader *reader)
+{
+    free(reader->message);
+    *reader = (struct hvd_ring_reader){0};
+}
+
+bool hvd_ring_is_waiting(const struct hvd_ring_writer *writer)
+{
+    return writer->begin < writer->end;
+}
+
+/* Bytes that may be written: the slowest reader says. */
+static size_t room(const struct hvd_ring_writer *writer)
+{
+    uint64_t slowest = writer->written;
+
+    for (int i = 0; i < writer->ring.readers; i++) {
+        uint64_t read = atomic_load(&writer->ring.tails[i].read);
+
+        slowest = read < slowest ? read : slowest;
+    }
+    return writer->ring.bytes - (size_t)(writer->written - slowest);
+}
+
+/* Into the ring, not yet visible. */
+static void put(struct hvd_ring_writer *writer, const void *from, size_t bytes)
+{
+    size_t at = (size_t)writer->written & (writer->ring.bytes - 1);
+    size_t first = min(bytes, writer->ring.bytes - at);
+
+    if (bytes > 0) {
+        memcpy(writer->ring.data + at, from, first);
+        memcpy(writer->ring.data, (const char *)from + first, bytes - first);
+    }
+    writer->written += padded(bytes);
+}
+
+static void publish(struct hvd_ring_writer *writer)
+{
+    atomic_store(&writer->ring.head->written, writer->written);
+}
+
+/* Readers look at it after they have moved `read`, has_room at `read` after this: one of the
+ * two sees the other. */
+static void set_waiting(struct hvd_ring_writer *writer)
+{
+    uint32_t is_waiting = hvd_ring_is_waiting(writer) ? 1 : 0;
+
+    if (atomic_load_explicit(&writer->ring.head->is_waiting, memory_order_relaxed) !=
+        is_waiting) {
+        atomic_store(&writer->ring.head->is_waiting, is_waiting);
+    }
+}
+
+static void drop_empty_queue(struct hvd_ring_writer *writer)
+{
+    if (hvd_ring_is_waiting(writer)) {
+        return;
+    }
+    writer->begin = 0;
+    writer->end = 0;
+    if (writer->capacity > keep_bytes) {
+        free(writer->queue);
+        writer->queue = NULL;
+        writer->capacity = 0;
+    }
+}
+
+bool hvd_ring_flush(struct hvd_ring_writer *writer)
+{
+    size_t bytes;
+
+    if (!hvd_ring_is_waiting(writer)) {
+        return false;
+    }
+    bytes = min(room(writer), writer->end - writer->begin);
+    if (bytes > 0) {
+        put(writer, writer->queue + writer->begin, bytes);
+        writer->begin += bytes;
+        publish(writer);
+        drop_empty_queue(writer);
+    }
+    set_waiting(writer);
+    return bytes > 0;
+}
+
+bool hvd_ring_has_room(const struct hvd_ring_writer *writer)
+{
+    return hvd_ring_is_waiting(writer) && room(writer) > 0;
+}
+
+/* Room for `bytes` more at the end of the queue. */
+static int reserve(struct hvd_ring_writer *writer, size_t bytes)
+{
+    size_t used = writer->end - writer->begin;
+    size_t capacity = writer->capacity > 4096 ? writer->capacity : 4096;
+    char *queue;
+
+    if (writer->capacity - writer->end >= bytes) {
+        return 0;
+    }
+    while (capacity < 2 * used + bytes) { /* so that moving costs little per byte */
+        capacity *= 2;
+    }
+    queue = malloc(capacity);
+    if (queue == NULL) {
+        return HVD_ERR_NOMEM;
+    }
+    if (used > 0) {
+        memcpy(queue, writer->queue + writer->begin, used);
+    }
+    free(writer->queue);
+    writer->queue = queue;
+    writer->begin = 0;
+    writer->end = used;
+    writer->capacity = capacity;
+    return 0;
+}
+
+static void append(struct hvd_ring_writer *writer, const void *from, size_t bytes)
+{
+    if (bytes > 0) {
+        memcpy(writer->queue + writer->end, from, bytes);
+        memset(writer->queue + writer->end + bytes, 0, padded(bytes) - bytes);
+    }
+    writer->end += padded(bytes);
+}
+
+int hvd_ring_send(struct hvd_ring_writer *writer, uint32_t type, const void *payload,
+                  size_t bytes, bool *wrote)
+{
+    const struct frame frame = {.type = type, .bytes = (uint32_t)bytes};
+    size_t total = sizeof(frame) + padded(bytes);
+
+    if (bytes > HVD_RING_MAX_MESSAGE) {
+        return HVD_ERR_ARG;
+    }
+    if (!hvd_ring_is_waiting(writer) && room(writer) >= total) {
+        put(writer, &frame, sizeof(frame));
+        put(writer, payload, bytes);
+        publish(writer);
+        *wrote = true;
+        return 0;
+    }
+    if (reserve(writer, total) != 0) {
+        return HVD_ERR_NOMEM;
+    }
+    append(writer, &frame, sizeof(frame));
+    append(writer, payload, bytes);
+    if (hvd_ring_flush(writer)) {
+        *wrote = true;
+    }
+    return 0;
+}
+
+void hvd_ring_look(struct hvd_ring_reader *reader)
+{
+    reader->seen =
+        atomic_load_explicit(&reader->ring.head->written, memory_order_acquire);
+}
+
+static const char *at(const struct hvd_ring_reader *reader, uint64_t cursor)
+{
+    return reader->ring.data + ((size_t)cursor & (reader->ring.bytes - 1));
+}
+
+/* Copies what is there of the message that is being put together. */
+static void collect(struct hvd_ring_reader *reader)
+{
+    size_t bytes =
+        min((size_t)(reader->seen - reader->read), padded(reader->bytes) - reader->have);
+    const char *from = at(reader, reader->read);
+    size_t first = min(bytes, (size_t)(reader->ring.data + reader->ring.bytes - from));
+
+    memcpy(reader->message + reader->have, from, first);
+    memcpy(reader->message + reader->have + first, reader->ring.data, bytes - first);
+    reader->have += bytes;
+    reader->read += bytes;
+}
+
+static bool is_whole(const struct hvd_ring_reader *reader)
+{
+    return reader->message != NULL && reader->have == padded(reader->bytes);
+}
+
+/* Reads the frame at the cursor. A message that lies in one piece is left where it is. */
+static int begin_message(struct hvd_ring_reader *reader, struct hvd_ring_message *message)
+{
+    struct frame frame;
+    const char *payload = at(reader, reader->read + sizeof(frame));
+    size_t total;
+
+    memcpy(&frame, at(reader, reader->read), sizeof(frame));
+    if (frame.bytes > HVD_RING_MAX_MESSAGE) {
+        return HVD_ERR_ARG;
+    }
+    total = sizeof(frame) + padded(frame.bytes);
+    if (reader->seen - reader->read >= total &&
+        payload + frame.bytes <= reader->ring.data + reader->ring.bytes) {
+        reader->read += total;
+        *message = (struct hvd_ring_message){frame.type, payload, frame.bytes};
+        return 0;
+    }
+    reader->message = malloc(padded(frame.bytes));
+    if (reader->message == NULL) {
+        return HVD_ERR_NOMEM;
+    }
+    reader->read += sizeof(frame);
+    reader->type = frame.type;
+    reader->bytes = frame.bytes;
+    reader->have = 0;
+    return HVD_INPROGRESS;
+}
+
+int hvd_ring_next(struct hvd_ring_reader *reader, struct hvd_ring_message *message)
+{
+    if (is_whole(reader)) { /* returned by the last call */
+        free(reader->message);
+        reader->message = NULL;
+    }
+    if (reader->message == NULL) {
+        int status = reader->read == reader->seen ? HVD_INPROGRESS
+                                                  : begin_message(reader, message);
+
+        if (status != HVD_INPROGRESS || reader->message == NULL) {
+            return status;
+        }
+    }
+    collect(reader);
+    if (!is_whole(reader)) {
+        return HVD_INPROGRESS;
+    }
+    *message = (struct hvd_ring_message){reader->type, reader->message, reader->bytes};
+    return 0;
+}
+
+bool hvd_ring_release(struct hvd_ring_reader *reader)
+{
+    if (atomic_load_explicit(&reader->tail->read, memory_order_relaxed) == reader->read) {
+        return false;
+    }
+    atomic_store(&reader->tail->read, reader->read);
+    return atomic_load(&reader->ring.head->is_waiting) != 0;
+}
+
+bool hvd_ring_has_mail(const struct hvd_ring_reader *reader)
+{
+    return atomic_load(&reader->ring.head->written) != reader->read;
+}

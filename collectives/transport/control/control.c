@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The control network once it is up: messages between neighbours, and who died. */
+#include "collectives/transport/control/control.h"
+
+#include <poll.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "collectives/transport/control/control_state.h"
+#include "collectives/transport/control/fork_close.h"
+#include "gpu_binding/base/clock.h"
+#include "gpu_binding/base/env.h"
+
+#define EVENTS_AT_ONCE 64
+
+static int watch(const struct hvd_control *control, int operation, int fd,
+                 struct hvd_neighbour *neighbour)
+{
+    bool is_writing = neighbour != NULL && neighbour->is_watched_for_writing;
+    struct epoll_event event = {
+        .events = EPOLLIN | (is_writing ? (uint32_t)EPOLLOUT : 0u),
+        .data.ptr = neighbour,
+    };
+
+    return epoll_ctl(control->epoll_fd, operation, fd, &event);
+}
+
+static int open_descriptors(struct hvd_control *control, struct hvd_error *err)
+{
+    control->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    control->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (control->epoll_fd < 0 || control->wake_fd < 0 ||
+        watch(control, EPOLL_CTL_ADD, control->wake_fd, NULL) != 0) {
+        return hvd_fail(err, HVD_ERR_SYS, "cannot open an epoll descriptor: %m");
+    }
+    if (hvd_fork_close_add(control->epoll_fd) != 0 ||
+        hvd_fork_close_add(control->wake_fd) != 0) {
+        return hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
+    }
+    return 0;
+}
+
+static int open_doors(struct hvd_control *control, struct hvd_error *err)
+{
+    struct hvd_control_card *card = &control->card;
+    int count = 0;
+    const char *names = getenv(HVD_ENV_IFACE);
+    int status;
+
+    if (names == NULL || names[0] == '\0') {
+        names = getenv(HVD_ENV_GLOO_IFACE);
+    }
+    if (names != NULL && names[0] == '\0') {
+        names = NULL;
+    }
+    status = hvd_interfaces_list(names, card->addresses, HVD_CONTROL_CARD_ADDRESSES,
+                                 &count, err);
+    card->count = (uint16_t)count;
+    if (status == 0) {
+        status = hvd_listen_tcp(&control->listening[0], &card->port, err);
+    }
+    if (status == 0) {
+        status = hvd_listen_unix(&control->listening[1], card->name, err);
+    }
+    for (int i = 0; i < 2 && status == 0; i++) {
+        if (hvd_fork_close_add(control->listening[i]) != 0) {
+            status = hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
+        }
+    }
+    return status;
+}
+
+int hvd_control_create(struct hvd_control **out, struct hvd_error *err)
+{
+    struct hvd_control *control = calloc(1, sizeof(*control));
+    int status = 0;
+
+    if (control == NULL || sodium_init() < 0) {
+        free(control);
+        return hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
+    }
+    control->listening[0] = -1;
+    control->listening[1] = -1;
+    status = open_descriptors(control, err);
+    if (status == 0) {
+        status = open_doors(control, err);
+    }
+    if (status != 0) {
+        hvd_control_destroy(control, 0);
+        return status;
+    }
+    *out = control;
+    return 0;
+}
+
+void hvd_control_address(const struct hvd_control *control, const void **address,
+                         size_t *bytes)
+{
+    *address = &control->card;
+    *bytes = hvd_control_card_bytes(&control->card);
+}
+
+int hvd_control_first_child(const struct hvd_control *control)
+{
+    return control->boot->rank == 0 ? 0 : 1;
+}
+
+int hvd_control_parent(const struct hvd_control *control)
+{
+    return control->boot->rank == 0 ? -1 : control->neighbours[0].rank;
+}
+
+int hvd_control_children(const struct hvd_control *control, const int **ranks)
+{
+    *ranks = control->children;
+    return control->count - hvd_control_first_child(control);
+}
+
+int hvd_control_fd(const struct hvd_control *control)
+{
+    return control->epoll_fd;
+}
+
+void hvd_control_wake(struct hvd_control *control)
+{
+    eventfd_write(control->wake_fd, 1);
+}
+
+void hvd_control_expect_close(struct hvd_control *control)
+{
+    control->is_close_expected = true;
+}
+
+/* Asks epoll for room to write exactly while something is queued. */
+static void watch_writing(struct hvd_control *control, struct hvd_neighbour *neighbour)
+{
+    bool is_wanted = hvd_link_is_pending(neighbour->link);
+
+    if (is_wanted != neighbour->is_watched_for_writing) {
+        neighbour->is_watched_for_writing = is_wanted;
+        watch(control, EPOLL_CTL_MOD, hvd_link_fd(neighbour->link), neighbour);
+    }
+}
+
+int hvd_control_watch(struct hvd_control *control, struct hvd_neighbour *neighbour)
+{
+    neighbour->is_watched_for_writing = hvd_link_is_pending(neighbour->link);
+    if (watch(control, EPOLL_CTL_ADD, hvd_link_fd(neighbour->link), neighbour) != 0) {
+        return HVD_ERR_SYS;
+    }
+    return 0;
+}
+
+int hvd_control_send_to(struct hvd_control *control, struct hvd_neighbour *neighbour,
+                        uint32_t type, const void *payload, size_t bytes)
+{
+    int status;
+
+    if (neighbour->link == NULL) {
+        return 0;
+    }
+    status = hvd_link_send(neighbour->link, type, payload, bytes, -1);
+    watch_writing(control, neighbour);
+    return status;
+}
+
+int hvd_control_send_up(struct hvd_control *control, uint32_t type, const void *payload,
+                        size_t bytes)
+{
+    if (hvd_control_parent(control) < 0) {
+        return HVD_ERR_STATE;
+    }
+    return hvd_control_send_to(control, &control->neighbours[0], type, payload, bytes);
+}
+
+static bool is_on_my_node(const struct hvd_control *control,
+                          const struct hvd_neighbour *neighbour)
+{
+    const int *node = control->boot->layout.node;
+
+    return node[neighbour->rank] == node[control->boot->rank];
+}
+
+int hvd_control_send_to_nodes(struct hvd_control *control, uint32_t type,
+                              const void *payload, size_t bytes)
+{
+    int status = 0;
+
+    for (int i = hvd_control_first_child(control); i < control->count && status == 0;
+         i++) {
+        struct hvd_neighbour *child = &control->neighbours[i];
+
+        if (!is_on_my_node(control, child)) {
+            status = hvd_control_send_to(control, child, type, payload, bytes);
+        }
+    }
+    return status;
+}
+
+int hvd_control_send_down(struct hvd_control *control, uint32_t type, const void *payload,
+                          size_t bytes)
+{
+    int status = hvd_control_send_to_nodes(control, type, payload, bytes);
+
+    for (int i = hvd_control_first_child(control); i < control->count && status == 0;
+         i++) {
+        struct hvd_neighbour *child = &control->neighbours[i];
+
+        if (is_on_my_node(control, child)) {
+            status = hvd_control_send_to(control, child, type, payload, bytes);
+        }
+    }
+    return status;
+}
+
+int hvd_control_send_child(struct hvd_control *control, int rank, uint32_t type,
+                           const void *payload, size_t bytes)
+{
+    for (int i = hvd_control_first_child(control); i < control->count; i++) {
+        struct hvd_neighbour *child = &control->neighbours[i];
+
+        if (child->rank == rank) {
+            return hvd_control_send_to(control, child, type, payload, bytes);
+        }
+    }
+    return HVD_ERR_ARG;
+}
+
+static void close_link(struct hvd_control *control, struct hvd_neighbour *neighbour)
+{
+    /* Not left to close(): a copy of the descriptor elsewhere would keep it in the set. */
+    epoll_ctl(control->epoll_fd, EPOLL_CTL_DEL, hvd_link_fd(neighbour->link), NULL);
+    hvd_link_destroy(neighbour->link);
+    neighbour->link = NULL;
+}
+
+/* Takes the messages out that have arrived. Returns the number handled, or HVD_ERR_NET. */
+static int deliver(struct hvd_control *control, struct hvd_neighbour *neighbour,
+                   hvd_control_handler handler, void *context)
+{
+    struct hvd_link_message message;
+    int handled = 0;
+    int status;
+
+    while ((status = hvd_link_next(neighbour->link, &message)) == 0) {
+        struct hvd_control_event event = {
+            .kind = HVD_CONTROL_MESSAGE,
+            .from = neighbour->rank,
+            .type = message.type,
+            .payload = message.payload,
+            .bytes = message.bytes,
+        };
+        struct hvd_wire_abort abort;
+
+        hvd_fork_close_now(message.fd);
+        if (message.type == HVD_WIRE_ABORT) {
+            status = hvd_control_read_abort(control, &message, &abort);
+            if (status != 0) {
+                return status;
+            }
+            hvd_control_spread(control, &abort, neighbour);
+        } else if (!control->is_aborted) {
+            handler(context, &event);
+            handled++;
+        }
+    }
+    return status == HVD_INPROGRESS ? handled : status;
+}
+
+static void lose(struct hvd_control *control, struct hvd_neighbour *neighbour, int status)
+{
+    struct hvd_wire_abort abort;
+
+    hvd_control_mourn(control, neighbour, status, &abort);
+    close_link(control, neighbour);
+    if (!control->is_close_expected) {
+        hvd_control_spread(control, &abort, neighbour);
+    }
+}
+
+static int serve(struct hvd_control *control, struct hvd_neighbour *neighbour,
+                 hvd_control_handler handler, void *context)
+{
+    int handled = 0;
+    int status;
+
+    if (neighbour->link == NULL) {
+        return 0;
+    }
+    hvd_link_flush(neighbour->link);
+    status = hvd_link_read(neighbour->link);
+    if (status >= 0) {
+        handled = deliver(control, neighbour, handler, context);
+    }
+    if (status < 0 || handled < 0) {
+        lose(control, neighbour, status < 0 ? status : handled);
+        return 0;
+    }
+    watch_writing(control, neighbour);
+    return handled;
+}
+
+static int report_abort(struct hvd_control *control, hvd_control_handler handler,
+                        void *context)
+{
+    struct hvd_control_event event = {
+        .kind = HVD_CONTROL_ABORT,
+        .from = -1,
+        .rank = control->abort.rank,
+        .text = control->abort.text,
+    };
+
+    if (!control->is_aborted || control->is_abort_reported) {
+        return 0;
+    }
+    control->is_abort_reported = true;
+    handler(context, &event);
+    return 1;
+}
+
+/* Someone asked for a look at everything: what the sockets do not tell epoll. */
+static int serve_all(struct hvd_control *control, hvd_control_handler handler,
+                     void *context)
+{
+    eventfd_t ignored;
+    int handled = 0;
+
+    eventfd_read(control->wake_fd, &ignored);
+    for (int i = 0; i < control->count; i++) {
+        handled += serve(control, &control->neighbours[i], handler, context);
+    }
+    return handled;
+}
+
+int hvd_control_progress(struct hvd_control *control, hvd_control_handler handler,
+                         void *context)
+{
+    struct epoll_event events[EVENTS_AT_ONCE];
+    int n = epoll_wait(control->epoll_fd, events, EVENTS_AT_ONCE, 0);
+    int handled = 0;
+
+    for (int i = 0; i < n; i++) {
+        struct hvd_neighbour *neighbour = events[i].data.ptr;
+
+        handled += neighbour == NULL ? serve_all(control, handler, context)
+                                     : serve(control, neighbour, handler, context);
+    }
+    return handled + report_abort(control, handler, context);
+}
+
+static bool is_unsent(struct hvd_link *link)
+{
+    hvd_link_flush(link);
+    return hvd_link_is_pending(link) || hvd_socket_is_unsent(hvd_link_fd(link));
+}
+
+static void write_out(struct hvd_control *control, int timeout_ms)
+{
+    int64_t deadline_ms = hvd_clock_ms() + timeout_ms;
+    bool is_done = false;
+
+    while (!is_done) {
+        is_done = true;
+        for (int i = 0; i < control->count && is_done; i++) {
+            struct hvd_link *link = control->neighbours[i].link;
+
+            is_done = link == NULL || !is_unsent(link);
+        }
+        if (is_done || hvd_clock_ms() >= deadline_ms) {
+            return;
+        }
+        poll(NULL, 0, 1);
+    }
+}
+
+void hvd_control_destroy(struct hvd_control *control, int timeout_ms)
+{
+    if (control == NULL) {
+        return;
+    }
+    write_out(control, timeout_ms);
+    for (int i = 0; i < control->count; i++) {
+        if (control->neighbours[i].link != NULL) {
+            close_link(control, &control->neighbours[i]);
+        }
+    }
+    hvd_fork_close_now(control->listening[0]);
+    hvd_fork_close_now(control->listening[1]);
+    hvd_fork_close_now(control->wake_fd);
+    hvd_fork_close_now(control->epoll_fd);
+    free(control->neighbours);
+    free(control->children);
+    free(control);
+}

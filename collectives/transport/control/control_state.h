@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of the control network share. */
+#ifndef HVD_CONTROL_STATE_H
+#define HVD_CONTROL_STATE_H
+
+#include <stdbool.h>
+
+#include "collectives/transport/control/control.h"
+#include "collectives/transport/control/control_card.h"
+#include "collectives/transport/control/control_wire.h"
+#include "collectives/transport/control/link.h"
+
+struct hvd_neighbour {
+    int rank;
+    struct hvd_link *link; /* NULL before it is connected and after it closed */
+    bool is_joined; /* while connecting: from here on a closed link is a death */
+    bool is_ready; /* while connecting: all ranks below it are connected */
+    bool is_watched_for_writing;
+};
+
+struct hvd_control {
+    const struct hvd_boot *boot;
+    int listening[2]; /* TCP, unix; -1 once the tree is up */
+    int epoll_fd;
+    int wake_fd; /* an eventfd in the epoll set, for what no socket tells */
+    struct hvd_control_card card;
+    int count;
+    struct hvd_neighbour *neighbours; /* the parent, if there is one, then the children */
+    int *children; /* their ranks */
+    bool is_close_expected;
+    bool is_aborted; /* abort has the reason */
+    bool is_abort_reported;
+    struct hvd_wire_abort abort;
+};
+
+/* The neighbours below this rank: from here to count. */
+int hvd_control_first_child(const struct hvd_control *control);
+
+/* Queues a message to one neighbour; nothing when its link is closed. */
+int hvd_control_send_to(struct hvd_control *control, struct hvd_neighbour *neighbour,
+                        uint32_t type, const void *payload, size_t bytes);
+
+/* Lets progress see what arrives on the neighbour's link. */
+int hvd_control_watch(struct hvd_control *control, struct hvd_neighbour *neighbour);
+
+/* Has progress look at every link and at a pending abort. */
+void hvd_control_wake(struct hvd_control *control);
+
+/* Takes the reason, unless there is one already, and passes it to every neighbour but
+ * `source` (NULL: to all). */
+void hvd_control_spread(struct hvd_control *control, const struct hvd_wire_abort *abort,
+                        const struct hvd_neighbour *source);
+
+/* The death of a neighbour, in words: reading its link has just failed with status. */
+void hvd_control_mourn(const struct hvd_control *control,
+                       const struct hvd_neighbour *neighbour, int status,
+                       struct hvd_wire_abort *abort);
+
+/* Reads the reason that a neighbour passed on. Returns 0 or HVD_ERR_NET. */
+int hvd_control_read_abort(const struct hvd_control *control,
+                           const struct hvd_link_message *message,
+                           struct hvd_wire_abort *abort);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A mark on this process that a forked child does not have. */
+#include "collectives/transport/control/fork_mark.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* NULL before Linux 4.14, which has no such pages. */
+static unsigned char *make_page(void)
+{
+    size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
+    void *page =
+        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (page == MAP_FAILED) {
+        return NULL;
+    }
+    if (madvise(page, bytes, MADV_WIPEONFORK) != 0) {
+        munmap(page, bytes);
+        return NULL;
+    }
+    return page;
+}
+
+void hvd_fork_mark_set(struct hvd_fork_mark *mark)
+{
+    mark->pid = getpid();
+    if (mark->page == NULL) {
+        mark->page = make_page();
+    }
+    if (mark->page != NULL) {
+        *mark->page = 1;
+    }
+}
+
+bool hvd_fork_mark_is_mine(const struct hvd_fork_mark *mark)
+{
+    return mark->page != NULL ? *mark->page == 1 : mark->pid == getpid();
+}

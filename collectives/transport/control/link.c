@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Framed messages over a non-blocking stream socket, TCP or unix. */
+#include "collectives/transport/control/link.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include "collectives/transport/control/fork_close.h"
+#include "gpu_binding/base/hvd_status.h"
+
+/* Room for one read: most control messages fit many times. */
+#define READ_BYTES 16384
+
+struct frame {
+    uint32_t bytes;
+    uint32_t type;
+    uint32_t carries_fd;
+    uint32_t zero;
+};
+
+/* A frame, or what is left of it, that the socket did not take yet. */
+struct parcel {
+    struct parcel *next;
+    size_t bytes;
+    size_t written;
+    int fd; /* -1 once it is on its way */
+    char data[];
+};
+
+struct hvd_link {
+    int fd;
+    int error; /* errno of the end; see is_broken */
+    bool is_broken; /* writing makes no sense any more */
+    size_t max_bytes;
+    struct parcel *first;
+    struct parcel *last;
+    char *buffer;
+    size_t capacity;
+    size_t begin; /* unread bytes are begin ... end */
+    size_t end;
+    int arrived_fd; /* came with the message that is not yet taken out, or -1 */
+};
+
+static size_t padded(size_t bytes)
+{
+    return (bytes + 7) & ~(size_t)7;
+}
+
+int hvd_link_create(int fd, size_t max_bytes, struct hvd_link **out)
+{
+    struct hvd_link *link = calloc(1, sizeof(*link));
+    char *buffer = malloc(READ_BYTES);
+
+    if (link == NULL || buffer == NULL || hvd_fork_close_add(fd) != 0) {
+        free(link);
+        free(buffer);
+        hvd_fork_close_now(fd);
+        return HVD_ERR_NOMEM;
+    }
+    link->fd = fd;
+    link->max_bytes = max_bytes;
+    link->buffer = buffer;
+    link->capacity = READ_BYTES;
+    link->arrived_fd = -1;
+    *out = link;
+    return 0;
+}
+
+static void drop_queue(struct hvd_link *link)
+{
+    while (link->first != NULL) {
+        struct parcel *parcel = link->first;
+
+        link->first = parcel->next;
+        free(parcel);
+    }
+    link->last = NULL;
+}
+
+void hvd_link_destroy(struct hvd_link *link)
+{
+    if (link == NULL) {
+        return;
+    }
+    drop_queue(link);
+    hvd_fork_close_now(link->arrived_fd);
+    hvd_fork_close_now(link->fd);
+    free(link->buffer);
+    free(link);
+}
+
+int hvd_link_fd(const struct hvd_link *link)
+{
+    return link->fd;
+}
+
+void hvd_link_allow(struct hvd_link *link, size_t max_bytes)
+{
+    link->max_bytes = max_bytes;
+}
+
+int hvd_link_errno(const struct hvd_link *link)
+{
+    return link->error;
+}
+
+bool hvd_link_is_pending(const struct hvd_link *link)
+{
+    return link->first != NULL;
+}
+
+/* Writes once; returns the bytes taken, 0 when the socket is full or broken. */
+static size_t write_some(struct hvd_link *link, struct iovec *iov, int count, int fd)
+{
+    union {
+        struct cmsghdr align;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control = {0};
+    struct msghdr message = {.msg_iov = iov, .msg_iovlen = (size_t)count};
+
+    if (fd >= 0) {
+        struct cmsghdr *header = &control.align;
+
+        message.msg_control = &control;
+        message.msg_controllen = sizeof(control);
+        header->cmsg_level = SOL_SOCKET;
+        header->cmsg_type = SCM_RIGHTS;
+        header->cmsg_len = CMSG_LEN(sizeof(int));
+        memcpy(CMSG_DATA(header), &fd, sizeof(int));
+    }
+    for (;;) {
+        ssize_t n = sendmsg(link->fd, &message, MSG_NOSIGNAL);
+
+        if (n >= 0) {
+            return (size_t)n;
+        }
+        /* ETOOMANYREFS: the kernel bounds descriptors that are under way; readers make room */
+        if (errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM ||
+            errno == ETOOMANYREFS) {
+            return 0;
+        }
+        if (errno != EINTR) {
+            link->is_broken = true;
+            link->error = errno;
+            return 0;
+        }
+    }
+}
+
+void hvd_link_flush(struct hvd_link *link)
+{
+    while (link->first != NULL && !link->is_broken) {
+        struct parcel *parcel = link->first;
+        struct iovec iov = {parcel->data + parcel->written,
+                            parcel->bytes - parcel->written};
+        size_t n = write_some(link, &iov, 1, parcel->fd);
+
+        if (n == 0) {
+            break;
+        }
+        parcel->fd = -1;
+        parcel->written += n;
+        if (parcel->written < parcel->bytes) {
+            continue;
+        }
+        link->first = parcel->next;
+        if (link->first == NULL) {
+            link->last = NULL;
+        }
+        free(parcel);
+    }
+    if (link->is_broken) {
+        drop_queue(link);
+    }
+}
+
+/* Keeps what follows the first `skip` bytes of the pieces. */
+static int keep_rest(struct hvd_link *link, const struct iovec *iov, size_t skip, int fd)
+{
+    size_t total = iov[0].iov_len + iov[1].iov_len + iov[2].iov_len;
+    struct parcel *parcel = malloc(sizeof(*parcel) + total);
+    char *to = NULL;
+
+    if (parcel == NULL) {
+        return HVD_ERR_NOMEM;
+    }
+    /* Before the data: it begins in the padding at the end of the struct. */
+    *parcel = (struct parcel){.bytes = total, .written = skip, .fd = fd};
+    to = parcel->data;
+    for (int i = 0; i < 3; i++) {
+        if (iov[i].iov_len > 0) {
+            memcpy(to, iov[i].iov_base, iov[i].iov_len);
+        }
+        to += iov[i].iov_len;
+    }
+    if (link->last != NULL) {
+        link->last->next = parcel;
+    } else {
+        link->first = parcel;
+    }
+    link->last = parcel;
+    return 0;
+}
+
+int hvd_link_send(struct hvd_link *link, uint32_t type, const void *payload, size_t bytes,
+                  int fd)
+{
+    static const char zeros[8];
+    struct frame frame = {.bytes = (uint32_t)bytes, .type = type, .carries_fd = fd >= 0};
+    struct iovec iov[] = {
+        {&frame, sizeof(frame)},
+        {(void *)(uintptr_t)payload, bytes},
+        {(void *)(uintptr_t)zeros, padded(bytes) - bytes},
+    };
+    size_t n = 0;
+
+    if (bytes > UINT32_MAX - 8) {
+        return HVD_ERR_ARG;
+    }
+    if (link->is_broken) {
+        return 0;
+    }
+    if (link->first == NULL) {
+        n = write_some(link, iov, 3, fd);
+    }
+    if (link->is_broken || n == sizeof(frame) + padded(bytes)) {
+        return 0;
+    }
+    return keep_rest(link, iov, n, n > 0 ? -1 : fd);
+}
+
+/* The bytes that the message at `begin` needs in all; a header's worth until that is known. */
+static size_t wanted(const struct hvd_link *link)
+{
+    struct frame frame;
+
+    if (link->end - link->begin < sizeof(frame)) {
+        return sizeof(frame);
+    }
+    memcpy(&frame, link->buffer + link->begin, sizeof(frame));
+    return frame.bytes > link->max_bytes ? sizeof(frame)
+                                         : sizeof(frame) + padded(frame.bytes);
+}
+
+/* Makes room behind `end`: moves the unread bytes to the front, grows for a large message. */
+static int make_room(struct hvd_link *link)
+{
+    size_t unread = link->end - link->begin;
+    size_t need = wanted(link);
+
+    if (link->begin > 0) {
+        memmove(link->buffer, link->buffer + link->begin, unread);
+        link->begin = 0;
+        link->end = unread;
+    }
+    if (need > link->capacity) {
+        char *larger = realloc(link->buffer, need);
+
+        if (larger == NULL) {
+            return HVD_ERR_NOMEM;
+        }
+        link->buffer = larger;
+        link->capacity = need;
+    }
+    return 0;
+}
+
+/* Keeps the descriptor that came along. Closes it when one is already waiting: an honest
+ * sender puts one in a message, and messages are taken out before the next read. */
+static void keep_fd(struct hvd_link *link, struct msghdr *message)
+{
+    struct cmsghdr *header = CMSG_FIRSTHDR(message);
+    int fd;
+
+    if (header == NULL || header->cmsg_type != SCM_RIGHTS ||
+        header->cmsg_len != CMSG_LEN(sizeof(int))) {
+        return;
+    }
+    memcpy(&fd, CMSG_DATA(header), sizeof(int));
+    hvd_fork_close_now(link->arrived_fd);
+    link->arrived_fd = fd;
+}
+
+int hvd_link_read(struct hvd_link *link)
+{
+    union {
+        struct cmsghdr align;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control;
+    int status = make_room(link);
+    struct iovec iov = {link->buffer + link->end, link->capacity - link->end};
+    struct msghdr message = {.msg_iov = &iov,
+                             .msg_iovlen = 1,
+                             .msg_control = &control,
+                             .msg_controllen = CMSG_LEN(sizeof(int))};
+    ssize_t n;
+
+    if (status != 0) {
+        return status;
+    }
+    do {
+        n = recvmsg(link->fd, &message, MSG_CMSG_CLOEXEC);
+    } while (n < 0 && errno == EINTR);
+    if (n < 0 && errno == EAGAIN && !link->is_broken) {
+        return HVD_INPROGRESS;
+    }
+    if (n <= 0) {
+        link->error = n < 0 && errno != EAGAIN ? errno : link->error;
+        link->is_broken = true;
+        return HVD_ERR_PEER;
+    }
+    keep_fd(link, &message);
+    link->end += (size_t)n;
+    return 0;
+}
+
+int hvd_link_next(struct hvd_link *link, struct hvd_link_message *message)
+{
+    size_t unread = link->end - link->begin;
+    struct frame frame;
+
+    if (unread < sizeof(frame)) {
+        return HVD_INPROGRESS;
+    }
+    memcpy(&frame, link->buffer + link->begin, sizeof(frame));
+    if (frame.bytes > link->max_bytes || frame.zero != 0 || frame.carries_fd > 1) {
+        return HVD_ERR_NET;
+    }
+    if (unread < sizeof(frame) + padded(frame.bytes)) {
+        return HVD_INPROGRESS;
+    }
+    *message = (struct hvd_link_message){
+        .type = frame.type,
+        .payload = link->buffer + link->begin + sizeof(frame),
+        .bytes = frame.bytes,
+        .fd = -1,
+    };
+    if (frame.carries_fd != 0) {
+        message->fd = link->arrived_fd;
+        link->arrived_fd = -1;
+    }
+    link->begin += sizeof(frame) + padded(frame.bytes);
+    return 0;
+}

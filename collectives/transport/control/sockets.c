@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The sockets of the control network. */
+#include "collectives/transport/control/sockets.h"
+
+#include <arpa/inet.h>
+#include <assert.h>
+#include <errno.h>
+#include <linux/sockios.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sodium.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define SOCKET_FLAGS (SOCK_NONBLOCK | SOCK_CLOEXEC)
+
+union address {
+    struct sockaddr any;
+    struct sockaddr_in in;
+    struct sockaddr_in6 in6;
+    struct sockaddr_un un;
+};
+
+static socklen_t tcp_address(union address *address, const struct hvd_ip *ip,
+                             uint16_t port)
+{
+    memset(address, 0, sizeof(*address));
+    if (ip->version == 4) {
+        address->in.sin_family = AF_INET;
+        address->in.sin_port = htons(port);
+        memcpy(&address->in.sin_addr, ip->bytes, 4);
+        return sizeof(address->in);
+    }
+    address->in6.sin6_family = AF_INET6;
+    address->in6.sin6_port = htons(port);
+    memcpy(&address->in6.sin6_addr, ip->bytes, 16);
+    return sizeof(address->in6);
+}
+
+/* The first byte of an abstract name is 0; no file is made. */
+static socklen_t unix_address(union address *address, const char *name)
+{
+    static_assert(HVD_SOCKET_NAME_BYTES < sizeof(address->un.sun_path), "name fits");
+
+    memset(address, 0, sizeof(*address));
+    address->un.sun_family = AF_UNIX;
+    memcpy(address->un.sun_path + 1, name, HVD_SOCKET_NAME_BYTES);
+    return offsetof(struct sockaddr_un, sun_path) + 1 + HVD_SOCKET_NAME_BYTES;
+}
+
+static int keep_errno_close(int fd)
+{
+    int saved = errno;
+
+    close(fd);
+    errno = saved;
+    return -1;
+}
+
+/* Listens on a new socket; *length is updated to what the kernel chose. */
+static int listen_at(union address *address, socklen_t *length)
+{
+    int off = 0;
+    int fd = socket(address->any.sa_family, SOCK_STREAM | SOCKET_FLAGS, 0);
+
+    if (fd < 0) {
+        return -1;
+    }
+    if (address->any.sa_family == AF_INET6) {
+        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
+    }
+    if (bind(fd, &address->any, *length) != 0 || listen(fd, SOMAXCONN) != 0) {
+        return keep_errno_close(fd);
+    }
+    *length = sizeof(*address);
+    getsockname(fd, &address->any, length);
+    return fd;
+}
+
+int hvd_listen_tcp(int *fd, uint16_t *port, struct hvd_error *err)
+{
+    const struct hvd_ip any[] = {{.version = 6}, {.version = 4}};
+    union address address;
+
+    for (int i = 0; i < 2; i++) {
+        socklen_t length = tcp_address(&address, &any[i], 0);
+        int listening = listen_at(&address, &length);
+
+        if (listening >= 0) {
+            *fd = listening;
+            *port =
+                ntohs(any[i].version == 6 ? address.in6.sin6_port : address.in.sin_port);
+            return 0;
+        }
+    }
+    return hvd_fail(err, HVD_ERR_SYS, "cannot listen on a TCP port: %m");
+}
+
+int hvd_listen_unix(int *fd, char name[HVD_SOCKET_NAME_BYTES], struct hvd_error *err)
+{
+    unsigned char random[HVD_SOCKET_NAME_BYTES / 2 - 2];
+    char chosen[HVD_SOCKET_NAME_BYTES] = "hvd";
+    union address address;
+    socklen_t length;
+    int listening;
+
+    randombytes_buf(random, sizeof(random));
+    sodium_bin2hex(chosen + 3, sizeof(chosen) - 3, random, sizeof(random));
+    length = unix_address(&address, chosen);
+    listening = listen_at(&address, &length);
+    if (listening < 0) {
+        return hvd_fail(err, HVD_ERR_SYS, "cannot listen on a unix socket: %m");
+    }
+    *fd = listening;
+    memcpy(name, chosen, sizeof(chosen));
+    return 0;
+}
+
+static bool is_unix(int fd)
+{
+    int domain = 0;
+    socklen_t length = sizeof(domain);
+
+    return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &length) == 0 &&
+           domain == AF_UNIX;
+}
+
+static bool is_same_user(int fd)
+{
+    struct ucred other;
+    socklen_t length = sizeof(other);
+
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &other, &length) == 0 &&
+           other.uid == geteuid();
+}
+
+/* Messages are small and urgent, and a silent host is a dead host. The kernel refuses none of
+ * these on a TCP socket. */
+static void tune_tcp(int fd)
+{
+    const int on = 1;
+    const int probe_seconds = 1;
+    const int probes = HVD_DEAD_AFTER_MS / 1000;
+    const unsigned dead_after_ms = HVD_DEAD_AFTER_MS;
+
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &probe_seconds, sizeof(probe_seconds));
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &probe_seconds, sizeof(probe_seconds));
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
+    setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &dead_after_ms, sizeof(dead_after_ms));
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+}
+
+int hvd_accept(int listening_fd)
+{
+    int fd = accept4(listening_fd, NULL, NULL, SOCKET_FLAGS);
+
+    if (fd < 0) {
+        return -1;
+    }
+    if (!is_unix(fd)) {
+        tune_tcp(fd);
+    } else if (!is_same_user(fd)) {
+        errno = EPERM;
+        return keep_errno_close(fd);
+    }
+    return fd;
+}
+
+static int dial(const union address *address, socklen_t length)
+{
+    int fd = socket(address->any.sa_family, SOCK_STREAM | SOCKET_FLAGS, 0);
+
+    if (fd < 0) {
+        return -1;
+    }
+    if (address->any.sa_family != AF_UNIX) {
+        tune_tcp(fd);
+    }
+    if (connect(fd, &address->any, length) != 0 && errno != EINPROGRESS) {
+        return keep_errno_close(fd);
+    }
+    return fd;
+}
+
+int hvd_dial_tcp(const struct hvd_ip *ip, uint16_t port)
+{
+    union address address;
+    socklen_t length = tcp_address(&address, ip, port);
+
+    return dial(&address, length);
+}
+
+int hvd_dial_unix(const char name[HVD_SOCKET_NAME_BYTES])
+{
+    union address address;
+    socklen_t length = unix_address(&address, name);
+    int fd = dial(&address, length);
+
+    if (fd >= 0 && !is_same_user(fd)) {
+        errno = EPERM;
+        return keep_errno_close(fd);
+    }
+    return fd;
+}
+
+int hvd_dialled(int fd)
+{
+    int error = 0;
+    socklen_t length = sizeof(error);
+
+    if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length) != 0) {
+        return errno;
+    }
+    return error;
+}
+
+bool hvd_socket_is_unsent(int fd)
+{
+    struct pollfd state = {.fd = fd};
+    int bytes = 0;
+
+    /* A peer that closed with our bytes unread resets the connection: they count as unsent
+     * for ever, and nobody waits for them. */
+    if (poll(&state, 1, 0) > 0 && (state.revents & (POLLERR | POLLHUP)) != 0) {
+        return false;
+    }
+    return !is_unix(fd) && ioctl(fd, SIOCOUTQ, &bytes) == 0 && bytes > 0;
+}
+
+void hvd_ip_print(const struct hvd_ip *ip, uint16_t port, char *text)
+{
+    char address[INET6_ADDRSTRLEN] = "?";
+
+    inet_ntop(ip->version == 4 ? AF_INET : AF_INET6, ip->bytes, address, sizeof(address));
+    snprintf(text, 64, "%s port %u", address, port);
+}

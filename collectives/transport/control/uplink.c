@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Messages up and down the tree of ranks, by the fastest way to each neighbour. */
+#include "collectives/transport/control/uplink.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "collectives/transport/control/mailbox.h"
+#include "collectives/transport/control/tree.h"
+#include "gpu_binding/base/log.h"
+
+struct hvd_uplink {
+    struct hvd_uplink_config config;
+    struct hvd_mailbox *box; /* NULL when alone on the node */
+    int local_rank;
+    int local_size;
+    int child_count;
+    int *children; /* ranks: first those on other nodes, then the local ones */
+    hvd_uplink_handler handler; /* in progress */
+    void *context;
+};
+
+static int list_children(struct hvd_uplink *uplink)
+{
+    const struct hvd_layout *layout = uplink->config.layout;
+    int rank = uplink->config.rank;
+
+    uplink->child_count = hvd_tree_children(layout, rank, NULL);
+    uplink->children = calloc((size_t)uplink->child_count + 1, sizeof(int));
+    if (uplink->children == NULL) {
+        return HVD_ERR_NOMEM;
+    }
+    hvd_tree_children(layout, rank, uplink->children);
+    return 0;
+}
+
+int hvd_uplink_create(const struct hvd_uplink_config *config, struct hvd_uplink **out,
+                      struct hvd_error *err)
+{
+    const struct hvd_layout *layout = config->layout;
+    struct hvd_uplink *uplink = calloc(1, sizeof(*uplink));
+    int status = 0;
+
+    if (uplink == NULL) {
+        return hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
+    }
+    uplink->config = *config;
+    uplink->local_rank = layout->local_rank[config->rank];
+    uplink->local_size = hvd_layout_local_size(layout, layout->node[config->rank]);
+    if (list_children(uplink) != 0) {
+        status = hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
+    }
+    if (status == 0 && uplink->local_size > 1) {
+        status = hvd_mailbox_create(config->memory, uplink->local_rank,
+                                    uplink->local_size, &uplink->box, err);
+    }
+    if (status != 0) {
+        hvd_uplink_destroy(uplink);
+        return status;
+    }
+    *out = uplink;
+    return 0;
+}
+
+void hvd_uplink_destroy(struct hvd_uplink *uplink)
+{
+    if (uplink != NULL) {
+        hvd_mailbox_destroy(uplink->box);
+        free(uplink->children);
+        free(uplink);
+    }
+}
+
+int hvd_uplink_children(const struct hvd_uplink *uplink)
+{
+    return uplink->child_count;
+}
+
+static void wake_readers(struct hvd_uplink *uplink)
+{
+    for (int i = 0; i < uplink->local_size; i++) {
+        if (hvd_mailbox_take_ring(uplink->box, i)) {
+            uplink->config.wake(uplink->config.wake_context, i);
+        }
+    }
+}
+
+static int send_on_node(struct hvd_uplink *uplink, uint32_t type, const void *payload,
+                        size_t bytes)
+{
+    int status = hvd_mailbox_send(uplink->box, type, payload, bytes);
+
+    wake_readers(uplink);
+    return status;
+}
+
+/* The other side would take a longer one for a broken connection. */
+static int check_bytes(uint32_t type, size_t bytes)
+{
+    if (bytes <= HVD_UPLINK_MOST_BYTES) {
+        return 0;
+    }
+    hvd_log(HVD_LOG_ERROR,
+            "a control message of type %" PRIu32
+            " has %zu bytes; at most %zu can be sent",
+            type, bytes, HVD_UPLINK_MOST_BYTES);
+    return HVD_ERR_ARG;
+}
+
+int hvd_uplink_send_up(struct hvd_uplink *uplink, uint32_t type, const void *payload,
+                       size_t bytes)
+{
+    if (check_bytes(type, bytes) != 0) {
+        return HVD_ERR_ARG;
+    }
+    if (uplink->local_rank > 0) {
+        return send_on_node(uplink, type, payload, bytes);
+    }
+    return hvd_control_send_up(uplink->config.control, type, payload, bytes);
+}
+
+int hvd_uplink_send_down(struct hvd_uplink *uplink, uint32_t type, const void *payload,
+                         size_t bytes)
+{
+    int status = check_bytes(type, bytes);
+
+    if (status != 0 || uplink->local_rank > 0) {
+        return status;
+    }
+    /* The far ones first: their way is longer. */
+    status = hvd_control_send_to_nodes(uplink->config.control, type, payload, bytes);
+    if (status == 0 && uplink->box != NULL) {
+        status = send_on_node(uplink, type, payload, bytes);
+    }
+    return status;
+}
+
+int hvd_uplink_send_node(struct hvd_uplink *uplink, uint32_t type, const void *payload,
+                         size_t bytes)
+{
+    int status = check_bytes(type, bytes);
+
+    return status != 0 || uplink->box == NULL
+               ? status
+               : send_on_node(uplink, type, payload, bytes);
+}
+
+int hvd_uplink_send_child(struct hvd_uplink *uplink, int child, uint32_t type,
+                          const void *payload, size_t bytes)
+{
+    return check_bytes(type, bytes) != 0
+               ? HVD_ERR_ARG
+               : hvd_control_send_child(uplink->config.control, uplink->children[child],
+                                        type, payload, bytes);
+}
+
+static void on_mail(void *context, int from, uint32_t type, const void *payload,
+                    size_t bytes)
+{
+    struct hvd_uplink *uplink = context;
+    int far_children = uplink->child_count - (uplink->local_size - 1);
+    const struct hvd_uplink_event event = {
+        .kind = HVD_UPLINK_MESSAGE,
+        .from = from == 0 ? HVD_UPLINK_PARENT : far_children + from - 1,
+        .type = type,
+        .payload = payload,
+        .bytes = bytes,
+    };
+
+    uplink->handler(uplink->context, &event);
+}
+
+static int index_of_child(const struct hvd_uplink *uplink, int rank)
+{
+    for (int i = 0; i < uplink->child_count; i++) {
+        if (uplink->children[i] == rank) {
+            return i;
+        }
+    }
+    return HVD_UPLINK_PARENT;
+}
+
+static void on_control(void *context, const struct hvd_control_event *event)
+{
+    struct hvd_uplink *uplink = context;
+    bool is_message = event->kind == HVD_CONTROL_MESSAGE;
+    const struct hvd_uplink_event passed = {
+        .kind = is_message ? HVD_UPLINK_MESSAGE : HVD_UPLINK_ABORT,
+        .from = is_message ? index_of_child(uplink, event->from) : HVD_UPLINK_PARENT,
+        .type = event->type,
+        .payload = event->payload,
+        .bytes = event->bytes,
+        .rank = event->rank,
+        .text = event->text,
+    };
+
+    uplink->handler(uplink->context, &passed);
+}
+
+int hvd_uplink_progress_node(struct hvd_uplink *uplink, hvd_uplink_handler handler,
+                             void *context)
+{
+    int handled;
+
+    if (uplink->box == NULL) {
+        return 0;
+    }
+    uplink->handler = handler;
+    uplink->context = context;
+    handled = hvd_mailbox_progress(uplink->box, on_mail, uplink);
+    wake_readers(uplink);
+    return handled;
+}
+
+int hvd_uplink_progress_sockets(struct hvd_uplink *uplink, hvd_uplink_handler handler,
+                                void *context)
+{
+    uplink->handler = handler;
+    uplink->context = context;
+    return hvd_control_progress(uplink->config.control, on_control, uplink);
+}
+
+bool hvd_uplink_has_mail(const struct hvd_uplink *uplink)
+{
+    return uplink->box != NULL && hvd_mailbox_has_mail(uplink->box);
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Messages between ranks on different nodes, over UCX active messages (RDMA, else TCP). A build
+ * without UCX has a net with an empty address, whose connect says so.
+ *
+ * Between two ranks and on one channel, messages arrive in the order in which they were sent
+ * and match the receives in the order in which those were posted; there are no tags. The
+ * bytes of a message and of its receive are equal. A sender runs at most a window ahead of
+ * what the receiver has taken (net_flow.h), so that no receiver has to store an unbounded
+ * amount. Channels are few and used again: what is known of one is kept until destroy.
+ *
+ * UCX does not ask who connects: unlike the control network this one trusts its network, as MPI
+ * does.
+ *
+ * Threads: one thread at a time for all functions on a net (the engine's lock). */
+#ifndef HVD_NET_H
+#define HVD_NET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gpu_binding/base/error.h"
+
+struct hvd_net;
+
+struct hvd_net_op;
+
+/* What becomes of a message that comes in, piece by piece and in order: op->done bytes of it
+ * came before this piece. All pieces but the last are a multiple of HVD_NET_PIECE_BYTES. data is
+ * the network's own buffer, valid during the call and aligned to nothing. Called by progress,
+ * or by recv for what came early. */
+typedef void hvd_net_take(struct hvd_net_op *op, const void *data, size_t bytes);
+
+enum {
+    HVD_NET_PIECE_BYTES = 64
+};
+
+/* One message under way; caller's memory, untouched by the caller until status is not
+ * HVD_INPROGRESS any more. */
+struct hvd_net_op {
+    int status; /* HVD_INPROGRESS, 0, or negative */
+    struct hvd_net_op *next; /* the rest belongs to the net */
+    int peer;
+    uint32_t channel;
+    char *data;
+    bool is_device; /* data is memory of a GPU */
+    hvd_net_take *take; /* NULL: copies to data */
+    size_t bytes;
+    size_t done;
+    void *carrier; /* the network's own */
+};
+
+/* UCX takes over SIGSEGV and its like when it is loaded, and it is loaded with libhvd: gives
+ * them back. For jobs on one node too, which never open a net. Any thread. */
+void hvd_net_behave(void);
+
+/* Opens UCX. Respects UCX_*. The caller owns *out. */
+int hvd_net_create(struct hvd_net **out, struct hvd_error *err);
+
+/* Where others reach this rank; borrowed, valid until destroy. */
+void hvd_net_address(const struct hvd_net *net, const void **address, size_t *bytes);
+
+/* Tells the net all ranks' addresses (copied), once, before anything else but address. Only
+ * for jobs of more than one node. Endpoints open at first use. */
+int hvd_net_connect(struct hvd_net *net, int rank, int size, const void *const *addresses,
+                    const size_t *bytes, struct hvd_error *err);
+
+/* Queues a message; op->status says how it goes. data is borrowed until then.
+ * bytes > 0. Send is done when data may be overwritten. Operations with a peer that has failed,
+ * or whose messages do not have the length that was expected, end with HVD_ERR_PEER. */
+void hvd_net_send(struct hvd_net *net, int peer, uint32_t channel, const void *data,
+                  size_t bytes, struct hvd_net_op *op);
+void hvd_net_recv(struct hvd_net *net, int peer, uint32_t channel, void *data,
+                  size_t bytes, struct hvd_net_op *op);
+
+/* As recv, but take gets the bytes: a sum can read them where the network has put them. */
+void hvd_net_recv_by(struct hvd_net *net, int peer, uint32_t channel, hvd_net_take *take,
+                     size_t bytes, struct hvd_net_op *op);
+
+/* GPU memory. Whether UCX reads and writes that of CUDA itself, over this network; and its
+ * version, 11301 is 1.13.1, 0 in a build without it. */
+bool hvd_net_has_cuda(const struct hvd_net *net);
+int hvd_net_version(void);
+
+/* What makes a CUDA context the thread's own, and undoes that. enter returns whether it did. */
+struct hvd_net_scope {
+    bool (*enter)(void *context);
+    void (*leave)(void *context);
+    void *context;
+};
+
+/* Before device memory goes this way: whatever may reach UCX is in the scope from now on, also
+ * destroy. */
+void hvd_net_use_scope(struct hvd_net *net, const struct hvd_net_scope *scope);
+
+/* As send and recv, of CUDA memory of the scope: a message of one is received by the other,
+ * and its bytes stay where they are until both are posted. Until status says so, also after a
+ * failure, the network may still read or write there. */
+void hvd_net_send_device(struct hvd_net *net, int peer, uint32_t channel,
+                         const void *data, size_t bytes, struct hvd_net_op *op);
+void hvd_net_recv_device(struct hvd_net *net, int peer, uint32_t channel, void *data,
+                         size_t bytes, struct hvd_net_op *op);
+
+/* Moves things on; returns how many events were handled, 0 when there was nothing to do. */
+int hvd_net_progress(struct hvd_net *net);
+
+/* For sleeping: a descriptor for epoll, and arm, which returns 0 when the descriptor will
+ * become readable at the next event, HVD_INPROGRESS when progress must be called first. */
+int hvd_net_fd(const struct hvd_net *net);
+int hvd_net_arm(struct hvd_net *net);
+
+/* Something handed over is still on its way out of this process; progress moves it. */
+bool hvd_net_is_sending(const struct hvd_net *net);
+
+/* The first peer whose endpoint failed, or -1; reason gets UCX's words (borrowed). */
+int hvd_net_failed_peer(const struct hvd_net *net, const char **reason);
+
+/* Closes all without waiting for peers (they may be dead); operations under way are dropped, and
+ * so may be sends that are done but have not reached their peer: agree on the end before.
+ * NULL is fine. */
+void hvd_net_destroy(struct hvd_net *net);
+
+#endif

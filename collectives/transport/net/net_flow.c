@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Messages of one channel to and from one peer. */
+#include "collectives/transport/net/net_flow.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "collectives/transport/net/net_early.h"
+
+struct queue {
+    struct hvd_net_op *first;
+    struct hvd_net_op *last;
+};
+
+struct hvd_flow {
+    struct hvd_flow_link link;
+    uint32_t channel;
+    int status; /* negative once it has failed */
+    /* out */
+    struct queue sends;
+    size_t handed; /* bytes of the first send that are on their way */
+    uint32_t next_out;
+    uint32_t sent_cost; /* of all fragments; all counters are modulo 2^32 */
+    uint32_t acknowledged; /* of that, what the peer has taken */
+    /* in */
+    struct queue receives;
+    uint32_t next_in;
+    uint32_t taken; /* cost */
+    uint32_t told; /* of that, what the peer knows */
+    struct hvd_early_list early;
+};
+
+static void push(struct queue *queue, struct hvd_net_op *op)
+{
+    op->next = NULL;
+    if (queue->last != NULL) {
+        queue->last->next = op;
+    } else {
+        queue->first = op;
+    }
+    queue->last = op;
+}
+
+static struct hvd_net_op *pop(struct queue *queue)
+{
+    struct hvd_net_op *op = queue->first;
+
+    queue->first = op->next;
+    if (queue->first == NULL) {
+        queue->last = NULL;
+    }
+    return op;
+}
+
+int hvd_flow_create(const struct hvd_flow_link *link, uint32_t channel,
+                    struct hvd_flow **out)
+{
+    struct hvd_flow *flow = calloc(1, sizeof(*flow));
+
+    if (flow == NULL) {
+        return HVD_ERR_NOMEM;
+    }
+    flow->link = *link;
+    flow->channel = channel;
+    *out = flow;
+    return 0;
+}
+
+void hvd_flow_destroy(struct hvd_flow *flow)
+{
+    if (flow == NULL) {
+        return;
+    }
+    hvd_early_finish(&flow->early);
+    free(flow);
+}
+
+uint32_t hvd_flow_channel(const struct hvd_flow *flow)
+{
+    return flow->channel;
+}
+
+/* What is fetched the receiver need not keep. */
+static uint32_t cost(size_t bytes, bool is_fetched)
+{
+    return (is_fetched ? 0 : (uint32_t)bytes) + HVD_NET_FRAGMENT_COST;
+}
+
+/* A fragment of op is not the network's any more. */
+static void finish_part(struct hvd_flow *flow, struct hvd_net_op *op, size_t bytes)
+{
+    op->done += bytes;
+    if (op->done == op->bytes) {
+        op->status = flow->status;
+    }
+}
+
+int hvd_flow_sent(struct hvd_net_fragment *fragment, int status)
+{
+    if (fragment->op != NULL) {
+        if (status != 0 && fragment->flow->status == 0) {
+            fragment->flow->status = status;
+        }
+        finish_part(fragment->flow, fragment->op, fragment->bytes);
+    }
+    hvd_net_pool_put(fragment->flow->link.pool, fragment);
+    return status;
+}
+
+/* A fragment for these bytes of op, or for none; NULL when memory is out. */
+static struct hvd_net_fragment *make_fragment(struct hvd_flow *flow,
+                                              struct hvd_net_op *op, size_t bytes)
+{
+    struct hvd_net_fragment *fragment = hvd_net_pool_get(flow->link.pool);
+
+    if (fragment != NULL) {
+        fragment->data = op != NULL ? op->data + flow->handed : NULL;
+        fragment->bytes = bytes;
+        fragment->op = op;
+        fragment->flow = flow;
+    }
+    return fragment;
+}
+
+static int send_fragment(struct hvd_flow *flow, struct hvd_net_fragment *fragment)
+{
+    int status;
+
+    fragment->header = (struct hvd_net_header){
+        .source = flow->link.source,
+        .channel = flow->channel,
+        .sequence = flow->next_out,
+        .taken = flow->taken,
+    };
+    flow->told = flow->taken;
+    if (fragment->bytes > 0) {
+        flow->next_out++;
+        flow->sent_cost += cost(fragment->bytes, fragment->op->is_device);
+    }
+    status = flow->link.send(flow->link.peer, fragment);
+    return status == HVD_INPROGRESS ? 0 : hvd_flow_sent(fragment, status);
+}
+
+static int tell_taken(struct hvd_flow *flow)
+{
+    struct hvd_net_fragment *fragment;
+
+    if (flow->taken - flow->told < HVD_NET_WINDOW_BYTES / 4) {
+        return 0;
+    }
+    fragment = make_fragment(flow, NULL, 0);
+    return fragment == NULL ? HVD_ERR_NOMEM : send_fragment(flow, fragment);
+}
+
+/* The bytes of a message's next fragment: no more fragments than it takes, of like size. */
+static size_t next_part(const struct hvd_net_op *op, size_t handed)
+{
+    size_t left = op->bytes - handed;
+    size_t parts = (left + HVD_NET_FRAGMENT_BYTES - 1) / HVD_NET_FRAGMENT_BYTES;
+    size_t part = (left + parts - 1) / parts;
+
+    if (op->is_device) {
+        return left;
+    }
+    part = (part + HVD_NET_PIECE_BYTES - 1) / HVD_NET_PIECE_BYTES * HVD_NET_PIECE_BYTES;
+    return part < left ? part : left;
+}
+
+/* Sends what the window has room for. */
+static int pump(struct hvd_flow *flow)
+{
+    int status = 0;
+
+    while (status == 0 && flow->sends.first != NULL) {
+        struct hvd_net_op *op = flow->sends.first;
+        struct hvd_net_fragment *fragment;
+        size_t bytes = next_part(op, flow->handed);
+
+        if (flow->sent_cost - flow->acknowledged + cost(bytes, op->is_device) >
+            HVD_NET_WINDOW_BYTES) {
+            break;
+        }
+        fragment = make_fragment(flow, op, bytes);
+        if (fragment == NULL) {
+            return HVD_ERR_NOMEM;
+        }
+        flow->handed += bytes;
+        if (flow->handed == op->bytes) {
+            /* Off the queue first: op may end, and be gone, when its last byte is sent. */
+            pop(&flow->sends);
+            flow->handed = 0;
+        }
+        status = send_fragment(flow, fragment);
+    }
+    return status;
+}
+
+static bool takes_offer(const struct hvd_flow *flow, size_t bytes)
+{
+    return flow->receives.first->is_device && bytes == flow->receives.first->bytes;
+}
+
+/* Has the bytes of an offer, which the next receive takes, brought to that: from now on it is the
+ * network's again. The receive's status is its own: what goes wrong there has nothing to do with
+ * the order of messages. */
+static int fetch(struct hvd_flow *flow, const void *offer, size_t bytes)
+{
+    struct hvd_net_op *op = flow->receives.first;
+    int status;
+
+    pop(&flow->receives);
+    flow->next_in++;
+    flow->taken += cost(bytes, true);
+    status = flow->link.fetch(flow->link.peer, (void *)(uintptr_t)offer, op);
+    if (status != HVD_INPROGRESS) {
+        op->status = status;
+    }
+    return tell_taken(flow);
+}
+
+/* Puts the next fragment in order where it belongs. */
+static int take(struct hvd_flow *flow, const void *data, size_t bytes)
+{
+    struct hvd_net_op *op = flow->receives.first;
+
+    if (op->is_device || bytes > op->bytes - op->done) {
+        return HVD_ERR_MISMATCH;
+    }
+    if (op->take != NULL) {
+        op->take(op, data, bytes);
+    } else {
+        memcpy(op->data + op->done, data, bytes);
+    }
+    op->done += bytes;
+    flow->next_in++;
+    flow->taken += cost(bytes, false);
+    if (op->done == op->bytes) {
+        pop(&flow->receives);
+        op->status = 0;
+    }
+    return tell_taken(flow);
+}
+
+static int take_first(struct hvd_flow *flow, struct hvd_early_list *list)
+{
+    struct hvd_early *early = list->first;
+    int status;
+
+    if (!early->is_offer) {
+        status = take(flow, early->data, early->bytes);
+    } else if (takes_offer(flow, early->bytes)) {
+        early->release = NULL;
+        status = fetch(flow, early->data, early->bytes);
+    } else {
+        status = HVD_ERR_MISMATCH;
+    }
+    hvd_early_drop(list);
+    return status;
+}
+
+static int take_early(struct hvd_flow *flow)
+{
+    int status = 0;
+
+    while (status == 0 && flow->receives.first != NULL && flow->early.first != NULL &&
+           flow->early.first->sequence == flow->next_in) {
+        status = take_first(flow, &flow->early);
+    }
+    return status;
+}
+
+int hvd_flow_arrived(struct hvd_flow *flow, const struct hvd_flow_arrival *arrival)
+{
+    const struct hvd_net_header *header = arrival->header;
+    int status = 0;
+
+    if (flow->status != 0) {
+        return 0;
+    }
+    if ((int32_t)(header->taken - flow->acknowledged) > 0) {
+        flow->acknowledged = header->taken;
+        status = pump(flow);
+    }
+    if (status != 0 || arrival->bytes == 0) {
+        return status;
+    }
+    if (header->sequence != flow->next_in || flow->receives.first == NULL) {
+        return hvd_early_keep(&flow->early, arrival);
+    }
+    if (!arrival->is_offer) {
+        status = take(flow, arrival->data, arrival->bytes);
+    } else if (takes_offer(flow, arrival->bytes)) {
+        status = fetch(flow, arrival->data, arrival->bytes);
+    } else {
+        status = HVD_ERR_MISMATCH;
+    }
+    return status != 0 ? status : take_early(flow);
+}
+
+int hvd_flow_send(struct hvd_flow *flow, struct hvd_net_op *op)
+{
+    if (flow->status != 0) {
+        op->status = flow->status;
+        return 0;
+    }
+    push(&flow->sends, op);
+    return pump(flow);
+}
+
+int hvd_flow_recv(struct hvd_flow *flow, struct hvd_net_op *op)
+{
+    if (flow->status != 0) {
+        op->status = flow->status;
+        return 0;
+    }
+    push(&flow->receives, op);
+    return take_early(flow);
+}
+
+void hvd_flow_fail(struct hvd_flow *flow, int status)
+{
+    flow->status = status;
+    if (flow->sends.first != NULL && flow->handed > 0) {
+        struct hvd_net_op *op = pop(&flow->sends);
+
+        op->bytes = flow->handed;
+        flow->handed = 0;
+        finish_part(flow, op, 0);
+    }
+    while (flow->sends.first != NULL) {
+        pop(&flow->sends)->status = status;
+    }
+    while (flow->receives.first != NULL) {
+        pop(&flow->receives)->status = status;
+    }
+    hvd_early_finish(&flow->early);
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One peer as this rank sees it: its endpoint and its channels. */
+#include "collectives/transport/net/net_peer.h"
+
+#include <stdlib.h>
+
+/* Most ranks use a channel or two to a peer. */
+#define FIRST_CAPACITY 4
+
+int hvd_net_peer_create(struct hvd_net *net, int rank, struct hvd_net_peer **out)
+{
+    struct hvd_net_peer *peer = calloc(1, sizeof(*peer));
+
+    if (peer == NULL) {
+        return HVD_ERR_NOMEM;
+    }
+    peer->rank = rank;
+    peer->net = net;
+    *out = peer;
+    return 0;
+}
+
+void hvd_net_peer_destroy(struct hvd_net_peer *peer)
+{
+    if (peer == NULL) {
+        return;
+    }
+    for (uint32_t i = 0; i < peer->capacity; i++) {
+        hvd_flow_destroy(peer->flows[i]);
+    }
+    free(peer->flows);
+    free(peer);
+}
+
+/* The place of a channel in a table that has room: its own or the first free one. */
+static struct hvd_flow **place(struct hvd_flow **flows, uint32_t capacity,
+                               uint32_t channel)
+{
+    uint32_t i =
+        (channel * 0x9e3779b1u >> 16) & (capacity - 1); /* spreads any numbering */
+
+    while (flows[i] != NULL && hvd_flow_channel(flows[i]) != channel) {
+        i = (i + 1) & (capacity - 1);
+    }
+    return &flows[i];
+}
+
+struct hvd_flow *hvd_net_peer_find(const struct hvd_net_peer *peer, uint32_t channel)
+{
+    return peer->capacity == 0 ? NULL : *place(peer->flows, peer->capacity, channel);
+}
+
+static int grow(struct hvd_net_peer *peer)
+{
+    uint32_t capacity = peer->capacity == 0 ? FIRST_CAPACITY : 2 * peer->capacity;
+    struct hvd_flow **flows = calloc(capacity, sizeof(struct hvd_flow *));
+
+    if (flows == NULL) {
+        return HVD_ERR_NOMEM;
+    }
+    for (uint32_t i = 0; i < peer->capacity; i++) {
+        if (peer->flows[i] != NULL) {
+            *place(flows, capacity, hvd_flow_channel(peer->flows[i])) = peer->flows[i];
+        }
+    }
+    free(peer->flows);
+    peer->flows = flows;
+    peer->capacity = capacity;
+    return 0;
+}
+
+struct hvd_flow *hvd_net_peer_add(struct hvd_net_peer *peer,
+                                  const struct hvd_flow_link *link, uint32_t channel)
+{
+    struct hvd_flow *flow = NULL;
+
+    if (4 * (peer->count + 1) > 3 * peer->capacity && grow(peer) != 0) {
+        return NULL;
+    }
+    if (hvd_flow_create(link, channel, &flow) != 0) {
+        return NULL;
+    }
+    *place(peer->flows, peer->capacity, channel) = flow;
+    peer->count++;
+    return flow;
+}
+
+void hvd_net_peer_fail(struct hvd_net_peer *peer, int status)
+{
+    peer->status = status;
+    for (uint32_t i = 0; i < peer->capacity; i++) {
+        if (peer->flows[i] != NULL) {
+            hvd_flow_fail(peer->flows[i], status);
+        }
+    }
+}

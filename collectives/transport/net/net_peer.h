@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One peer as this rank sees it: its endpoint and its channels. */
+#ifndef HVD_NET_PEER_H
+#define HVD_NET_PEER_H
+
+#include "collectives/transport/net/net_flow.h"
+
+struct hvd_net_peer {
+    int rank;
+    int status; /* negative once it has failed */
+    void *endpoint; /* net_ucx's; NULL when there is none (yet, or any more) */
+    struct hvd_net *net;
+    struct hvd_flow **flows; /* hash table by channel, open addressing */
+    uint32_t capacity; /* a power of two, or 0 */
+    uint32_t count;
+};
+
+int hvd_net_peer_create(struct hvd_net *net, int rank, struct hvd_net_peer **out);
+
+/* Frees the channels too; the endpoint is the caller's. NULL is fine. */
+void hvd_net_peer_destroy(struct hvd_net_peer *peer);
+
+/* The flow of a channel, or NULL when it is new or memory is out. */
+struct hvd_flow *hvd_net_peer_find(const struct hvd_net_peer *peer, uint32_t channel);
+struct hvd_flow *hvd_net_peer_add(struct hvd_net_peer *peer,
+                                  const struct hvd_flow_link *link, uint32_t channel);
+
+/* Ends all operations with status, from now on. */
+void hvd_net_peer_fail(struct hvd_net_peer *peer, int status);
+
+#endif

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* UCX as the net uses it. */
+#include "collectives/transport/net/net_ucx.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <ucp/api/ucp.h>
+
+#include "collectives/transport/net/ucx_quiet.h"
+#include "gpu_binding/base/clock.h"
+#include "gpu_binding/base/env.h"
+#include "gpu_binding/base/log.h"
+
+#define AM_ID 1
+
+/* UCX closes its endpoints by itself at the end; more time than this only a bug would need. */
+#define CLOSE_MS 1000
+
+struct endpoint {
+    struct endpoint *next;
+    struct hvd_ucx *ucx;
+    ucp_ep_h ep; /* NULL once it is being closed */
+    void *peer;
+    void *closing; /* UCX's request; NULL when it is closed */
+};
+
+struct hvd_ucx {
+    struct hvd_ucx_handlers handlers;
+    ucp_context_h context;
+    ucp_worker_h worker;
+    ucp_address_t *address;
+    size_t address_bytes;
+    int fd;
+    struct endpoint *endpoints;
+};
+
+static int from_ucs(ucs_status_t status)
+{
+    switch (status) {
+    case UCS_OK:
+        return 0;
+    case UCS_ERR_NO_MEMORY:
+        return HVD_ERR_NOMEM;
+    case UCS_ERR_CANCELED:
+    case UCS_ERR_CONNECTION_RESET:
+    case UCS_ERR_ENDPOINT_TIMEOUT:
+    case UCS_ERR_NOT_CONNECTED:
+    case UCS_ERR_REJECTED:
+    case UCS_ERR_UNREACHABLE:
+        return HVD_ERR_PEER;
+    default:
+        return HVD_ERR_NET;
+    }
+}
+
+static void release(void *context, void *data)
+{
+    struct hvd_ucx *ucx = context;
+
+    ucp_am_data_release(ucx->worker, data);
+}
+
+static ucs_status_t on_arrival(void *arg, const void *header, size_t header_bytes,
+                               void *data, size_t bytes, const ucp_am_recv_param_t *param)
+{
+    struct hvd_ucx *ucx = arg;
+    bool may_keep = (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_DATA) != 0;
+    bool is_offer = (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
+    struct hvd_net_header aligned;
+    struct hvd_flow_arrival arrival = {
+        .header = &aligned,
+        .data = data,
+        .bytes = bytes,
+        .is_offer = is_offer,
+        .release = may_keep || is_offer ? release : NULL,
+        .release_context = ucx,
+    };
+
+    if (header_bytes != sizeof(aligned)) {
+        hvd_log(HVD_LOG_WARN, "ignored a message that is not hvd's");
+        return UCS_OK;
+    }
+    memcpy(&aligned, header, sizeof(aligned));
+    return ucx->handlers.arrived(ucx->handlers.context, &arrival) == HVD_INPROGRESS
+               ? UCS_INPROGRESS
+               : UCS_OK;
+}
+
+static void on_sent(void *request, ucs_status_t status, void *user_data)
+{
+    struct hvd_net_fragment *fragment = user_data;
+    struct hvd_ucx *ucx = fragment->carrier;
+
+    ucp_request_free(request);
+    ucx->handlers.sent(ucx->handlers.context, fragment, from_ucs(status));
+}
+
+static void on_fetched(void *request, ucs_status_t status, size_t bytes, void *user_data)
+{
+    struct hvd_net_op *op = user_data;
+    struct hvd_ucx *ucx = op->carrier;
+
+    (void)bytes;
+    ucp_request_free(request);
+    ucx->handlers.fetched(ucx->handlers.context, op, from_ucs(status));
+}
+
+static void on_failure(void *arg, ucp_ep_h ep, ucs_status_t status)
+{
+    struct endpoint *endpoint = arg;
+    struct hvd_ucx *ucx = endpoint->ucx;
+
+    (void)ep;
+    ucx->handlers.failed(ucx->handlers.context, endpoint->peer,
+                         ucs_status_string(status));
+}
+
+static int fail(struct hvd_error *err, const char *what, ucs_status_t status)
+{
+    return hvd_fail(err, from_ucs(status), "UCX cannot %s: %s", what,
+                    ucs_status_string(status));
+}
+
+static int open_context(struct hvd_ucx *ucx, struct hvd_error *err)
+{
+    const ucp_params_t params = {
+        .field_mask = UCP_PARAM_FIELD_FEATURES,
+        .features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP,
+    };
+    ucp_config_t *config = NULL;
+    ucs_status_t status = ucp_config_read(NULL, NULL, &config);
+
+    if (status == UCS_OK && getenv(HVD_ENV_UCX_TLS) == NULL) {
+        /* Ranks of one node have their own shared memory. */
+        status = ucp_config_modify(config, "TLS", "^shm");
+    }
+    if (status == UCS_OK) {
+        status = ucp_init(&params, config, &ucx->context);
+    }
+    if (config != NULL) {
+        ucp_config_release(config);
+    }
+    if (status == UCS_ERR_NO_DEVICE) {
+        return hvd_fail(err, HVD_ERR_NET,
+                        "UCX finds no network that it may use: check " HVD_ENV_UCX_TLS
+                        " and " HVD_ENV_UCX_NET_DEVICES "; " HVD_ENV_UCX_LOG_LEVEL
+                        "=info tells what it saw");
+    }
+    return status == UCS_OK ? 0 : fail(err, "start", status);
+}
+
+static int open_worker(struct hvd_ucx *ucx, struct hvd_error *err)
+{
+    const ucp_worker_params_t params = {
+        .field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE,
+        .thread_mode = UCS_THREAD_MODE_SERIALIZED,
+    };
+    const ucp_am_handler_param_t handler = {
+        .field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_FLAGS |
+                      UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG,
+        .id = AM_ID,
+        .flags = UCP_AM_FLAG_WHOLE_MSG,
+        .cb = on_arrival,
+        .arg = ucx,
+    };
+    ucs_status_t status = ucp_worker_create(ucx->context, &params, &ucx->worker);
+
+    if (status == UCS_OK) {
+        status = ucp_worker_set_am_recv_handler(ucx->worker, &handler);
+    }
+    if (status == UCS_OK) {
+        status = ucp_worker_get_address(ucx->worker, &ucx->address, &ucx->address_bytes);
+    }
+    if (status == UCS_OK) {
+        status = ucp_worker_get_efd(ucx->worker, &ucx->fd);
+    }
+    return status == UCS_OK ? 0 : fail(err, "open a worker", status);
+}
+
+int hvd_ucx_create(const struct hvd_ucx_handlers *handlers, struct hvd_ucx **out,
+                   struct hvd_error *err)
+{
+    struct hvd_ucx *ucx = calloc(1, sizeof(*ucx));
+    int status;
+
+    if (ucx == NULL) {
+        return hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
+    }
+    ucx->handlers = *handlers;
+    hvd_ucx_quiet();
+    status = open_context(ucx, err);
+    if (status == 0) {
+        status = open_worker(ucx, err);
+    }
+    if (status != 0) {
+        hvd_ucx_destroy(ucx);
+        return status;
+    }
+    *out = ucx;
+    return 0;
+}
+
+void hvd_ucx_address(const struct hvd_ucx *ucx, const void **address, size_t *bytes)
+{
+    *address = ucx->address;
+    *bytes = ucx->address_bytes;
+}
+
+int hvd_ucx_open(struct hvd_ucx *ucx, const void *address, void *peer, void **out)
+{
+    struct endpoint *endpoint = calloc(1, sizeof(*endpoint));
+    const ucp_ep_params_t params = {
+        .field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS |
+                      UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
+                      UCP_EP_PARAM_FIELD_ERR_HANDLER,
+        .address = address,
+        .err_mode = UCP_ERR_HANDLING_MODE_PEER,
+        .err_handler = {.cb = on_failure, .arg = endpoint},
+    };
+    ucs_status_t status;
+
+    if (endpoint == NULL) {
+        return HVD_ERR_NOMEM;
+    }
+    endpoint->ucx = ucx;
+    endpoint->peer = peer;
+    status = ucp_ep_create(ucx->worker, &params, &endpoint->ep);
+    if (status != UCS_OK) {
+        free(endpoint);
+        return from_ucs(status);
+    }
+    endpoint->next = ucx->endpoints;
+    ucx->endpoints = endpoint;
+    *out = endpoint;
+    return 0;
+}
+
+void hvd_ucx_close(struct hvd_ucx *ucx, void *opened)
+{
+    static const ucp_request_param_t params = {
+        .op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS,
+        .flags = UCP_EP_CLOSE_FLAG_FORCE,
+    };
+    struct endpoint *endpoint = opened;
+    ucs_status_ptr_t request;
+
+    (void)ucx;
+    if (endpoint->ep == NULL) {
+        return;
+    }
+    request = ucp_ep_close_nbx(endpoint->ep, &params);
+    endpoint->ep = NULL;
+    endpoint->closing = UCS_PTR_IS_PTR(request) ? request : NULL;
+}
+
+int hvd_ucx_send(struct hvd_ucx *ucx, void *opened, struct hvd_net_fragment *fragment)
+{
+    struct endpoint *endpoint = opened;
+    bool is_device = fragment->op != NULL && fragment->op->is_device;
+    const ucp_request_param_t params = {
+        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
+                        UCP_OP_ATTR_FIELD_FLAGS |
+                        (is_device ? UCP_OP_ATTR_FIELD_MEMORY_TYPE : 0),
+        .flags = is_device ? UCP_AM_SEND_FLAG_RNDV : UCP_AM_SEND_FLAG_EAGER,
+        .cb.send = on_sent,
+        .user_data = fragment,
+        .memory_type = UCS_MEMORY_TYPE_CUDA,
+    };
+    ucs_status_ptr_t request;
+
+    fragment->carrier = ucx;
+    request =
+        ucp_am_send_nbx(endpoint->ep, AM_ID, &fragment->header, sizeof(fragment->header),
+                        fragment->data, fragment->bytes, &params);
+    if (UCS_PTR_IS_PTR(request)) {
+        return HVD_INPROGRESS;
+    }
+    return from_ucs(UCS_PTR_STATUS(request));
+}
+
+int hvd_ucx_fetch(struct hvd_ucx *ucx, void *offer, struct hvd_net_op *op)
+{
+    const ucp_request_param_t params = {
+        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
+                        UCP_OP_ATTR_FIELD_MEMORY_TYPE,
+        .cb.recv_am = on_fetched,
+        .user_data = op,
+        .memory_type = UCS_MEMORY_TYPE_CUDA,
+    };
+    ucs_status_ptr_t request;
+
+    op->carrier = ucx;
+    request = ucp_am_recv_data_nbx(ucx->worker, offer, op->data, op->bytes, &params);
+    if (UCS_PTR_IS_PTR(request)) {
+        return HVD_INPROGRESS;
+    }
+    return from_ucs(UCS_PTR_STATUS(request));
+}
+
+bool hvd_ucx_has_cuda(const struct hvd_ucx *ucx)
+{
+    ucp_context_attr_t found = {.field_mask = UCP_ATTR_FIELD_MEMORY_TYPES};
+
+    return ucp_context_query(ucx->context, &found) == UCS_OK &&
+           (found.memory_types & UCS_BIT(UCS_MEMORY_TYPE_CUDA)) != 0;
+}
+
+int hvd_ucx_version(void)
+{
+    unsigned major, minor, release;
+
+    ucp_get_version(&major, &minor, &release);
+    return (int)(major * 10000 + minor * 100 + release);
+}
+
+int hvd_ucx_progress(struct hvd_ucx *ucx)
+{
+    return (int)ucp_worker_progress(ucx->worker);
+}
+
+int hvd_ucx_fd(const struct hvd_ucx *ucx)
+{
+    return ucx->fd;
+}
+
+int hvd_ucx_arm(struct hvd_ucx *ucx)
+{
+    ucs_status_t status = ucp_worker_arm(ucx->worker);
+
+    return status == UCS_ERR_BUSY ? HVD_INPROGRESS : from_ucs(status);
+}
+
+static bool is_closed(struct endpoint *endpoint)
+{
+    if (endpoint->closing != NULL &&
+        ucp_request_check_status(endpoint->closing) != UCS_INPROGRESS) {
+        ucp_request_free(endpoint->closing);
+        endpoint->closing = NULL;
+    }
+    return endpoint->closing == NULL;
+}
+
+static void close_endpoints(struct hvd_ucx *ucx)
+{
+    int64_t deadline_ms = hvd_clock_ms() + CLOSE_MS;
+
+    for (struct endpoint *endpoint = ucx->endpoints; endpoint != NULL;
+         endpoint = endpoint->next) {
+        hvd_ucx_close(ucx, endpoint);
+    }
+    while (ucx->endpoints != NULL) {
+        struct endpoint *endpoint = ucx->endpoints;
+
+        while (!is_closed(endpoint) && hvd_clock_ms() < deadline_ms) {
+            ucp_worker_progress(ucx->worker);
+        }
+        ucx->endpoints = endpoint->next;
+        free(endpoint);
+    }
+}
+
+void hvd_ucx_destroy(struct hvd_ucx *ucx)
+{
+    if (ucx == NULL) {
+        return;
+    }
+    if (ucx->worker != NULL) {
+        close_endpoints(ucx);
+        if (ucx->address != NULL) {
+            ucp_worker_release_address(ucx->worker, ucx->address);
+        }
+        ucp_worker_destroy(ucx->worker);
+    }
+    if (ucx->context != NULL) {
+        ucp_cleanup(ucx->context);
+    }
+    hvd_ucx_loud();
+    free(ucx);
+}

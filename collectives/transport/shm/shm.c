@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The memory that the ranks of a node share, and how one of them wakes another.
+ *
+ *   [ line of rank 0 | of rank 1 | ... ][ extra ][ region 0 ][ region 1 ] ...
+ *
+ * Each part starts on a page. */
+#include "collectives/transport/shm/shm.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "collectives/transport/control/fork_close.h"
+#include "collectives/transport/shm/shared_peers.h"
+#include "collectives/transport/shm/shm_state.h"
+
+size_t hvd_shm_round_to_page(size_t bytes)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+    return (bytes + page - 1) / page * page;
+}
+
+static void measure(struct hvd_shm *shm, const struct hvd_shm_sizes *sizes)
+{
+    shm->sizes = *sizes;
+    shm->extra_at =
+        hvd_shm_round_to_page((size_t)sizes->local_size * sizeof(struct hvd_shm_line));
+    shm->node_bytes = shm->extra_at + hvd_shm_round_to_page(sizes->extra_bytes);
+}
+
+/* What is asked of the kernel at once. Older ones give up at any signal, and give back what they
+ * have taken: a piece must be there within the period of a profiler's timer. 2 MiB take 0.7 ms on
+ * the development machine. */
+static const size_t back_at_once = 2 << 20;
+
+static int allocate(int fd, int mode, size_t at, size_t bytes)
+{
+    int failed;
+
+    do {
+        failed = fallocate(fd, mode, (off_t)at, (off_t)bytes);
+    } while (failed != 0 && errno == EINTR);
+    return failed;
+}
+
+void hvd_shm_unback(int fd, size_t at, size_t bytes)
+{
+    if (bytes > 0) {
+        (void)allocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at, bytes);
+    }
+}
+
+/* fallocate takes the memory by the memory policy of the calling thread. */
+int hvd_shm_back(int fd, size_t at, size_t bytes, struct hvd_error *err)
+{
+    size_t done = 0;
+
+    while (done < bytes) {
+        size_t piece = bytes - done < back_at_once ? bytes - done : back_at_once;
+
+        if (allocate(fd, 0, at + done, piece) != 0) {
+            int status = hvd_fail(err, HVD_ERR_NOMEM,
+                                  "no %zu bytes of shared memory for this rank: %m; ask "
+                                  "the job for more memory",
+                                  bytes);
+
+            hvd_shm_unback(fd, at, done);
+            return status;
+        }
+        done += piece;
+    }
+    return 0;
+}
+
+int hvd_shm_open(const struct hvd_shm_sizes *sizes, struct hvd_error *err)
+{
+    struct hvd_shm shm = {0};
+    int fd = memfd_create("hvd", MFD_CLOEXEC);
+
+    if (fd < 0) {
+        return hvd_fail(err, HVD_ERR_SYS, "cannot create shared memory (memfd): %m");
+    }
+    measure(&shm, sizes);
+    if (hvd_shm_back(fd, 0, shm.node_bytes, err) != 0) {
+        close(fd);
+        return HVD_ERR_NOMEM;
+    }
+    return fd;
+}
+
+static int map_node(struct hvd_shm *shm, struct hvd_error *err)
+{
+    void *node =
+        mmap(NULL, shm->node_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, shm->fd, 0);
+
+    if (node == MAP_FAILED) {
+        return hvd_fail(err, HVD_ERR_NOMEM, "cannot map %zu bytes of shared memory: %m",
+                        shm->node_bytes);
+    }
+    shm->node = node;
+    return 0;
+}
+
+int hvd_shm_create(int fd, int local_rank, const struct hvd_shm_sizes *sizes,
+                   const int *doorbells, struct hvd_shm **out, struct hvd_error *err)
+{
+    struct hvd_shm *shm = calloc(1, sizeof(*shm));
+    int status;
+
+    if (shm == NULL || hvd_fork_close_add(fd) != 0) {
+        free(shm);
+        close(fd);
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory");
+    }
+    measure(shm, sizes);
+    shm->fd = fd;
+    shm->local_rank = local_rank;
+    shm->doorbells = doorbells;
+    status = map_node(shm, err);
+    if (status != 0) {
+        hvd_shm_destroy(shm);
+        return status;
+    }
+    hvd_shm_introduce(shm);
+    *out = shm;
+    return 0;
+}
+
+void hvd_shm_destroy(struct hvd_shm *shm)
+{
+    if (shm == NULL) {
+        return;
+    }
+    hvd_shared_unmap(shm);
+    hvd_shm_take_leave(shm);
+    free(shm->places);
+    if (shm->node != NULL) {
+        munmap(shm->node, shm->node_bytes);
+    }
+    hvd_fork_close_now(shm->fd);
+    free(shm);
+}
+
+char *hvd_shm_extra(const struct hvd_shm *shm)
+{
+    return shm->node + shm->extra_at;
+}
+
+struct hvd_shm_line *hvd_shm_line_of(const struct hvd_shm *shm, int local_rank)
+{
+    return (struct hvd_shm_line *)shm->node + local_rank;
+}
+
+bool hvd_shm_set_asleep(struct hvd_shm *shm, bool asleep)
+{
+    uint32_t before =
+        atomic_exchange(&hvd_shm_line_of(shm, shm->local_rank)->asleep, asleep ? 1 : 0);
+    bool was_rung = shm->says_asleep && before == 0;
+
+    shm->says_asleep = asleep;
+    /* No look at what others write may come before the flag is seen by them. */
+    atomic_thread_fence(memory_order_seq_cst);
+    return was_rung;
+}
+
+/* Only one of several ringers needs to write. */
+void hvd_shm_ring_sleeper(struct hvd_shm *shm, int local_rank)
+{
+    _Atomic uint32_t *asleep = &hvd_shm_line_of(shm, local_rank)->asleep;
+    const uint64_t one = 1;
+    ssize_t wrote HVD_UNUSED;
+
+    if (atomic_load(asleep) != 0 && atomic_exchange(asleep, 0) != 0) {
+        wrote = write(shm->doorbells[local_rank], &one, sizeof(one));
+    }
+}
+
+void hvd_shm_ring(struct hvd_shm *shm, int local_rank)
+{
+    atomic_thread_fence(memory_order_seq_cst);
+    hvd_shm_ring_sleeper(shm, local_rank);
+}

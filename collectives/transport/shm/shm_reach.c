@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The memory of the node's other ranks, by process_vm_readv and process_vm_writev. */
+#include "collectives/transport/shm/shm_reach.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "collectives/transport/shm/shared_peers.h"
+#include "collectives/transport/shm/shm_state.h"
+#include "gpu_binding/base/clock.h"
+#include "gpu_binding/base/log.h"
+
+/* Who writes a piece is waited for so long. */
+static const int64_t most_wait_ns = 3000000000;
+static const int64_t most_step_ns = 4000000;
+
+enum verdict {
+    UNKNOWN,
+    CANNOT,
+    CAN,
+    CAN_MAP, /* shared memory, too */
+};
+
+static char *make_door(void)
+{
+    void *door = mmap(NULL, hvd_shm_round_to_page(1), PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    return door != MAP_FAILED ? door : NULL;
+}
+
+/* A door that somebody may still try stays shut for ever: nothing else must come to lie there. */
+void hvd_shm_take_leave(struct hvd_shm *shm)
+{
+    if (shm->door != NULL && !shm->is_door_kept) {
+        munmap(shm->door, hvd_shm_round_to_page(1));
+    }
+}
+
+void hvd_shm_say_writes(struct hvd_shm *shm, int32_t writes_to)
+{
+    static _Thread_local pid_t self;
+    struct hvd_shm_line *own = hvd_shm_line_of(shm, shm->local_rank);
+
+    if (self == 0) {
+        self = gettid();
+    }
+    atomic_store_explicit(&own->writer, self, memory_order_relaxed);
+    atomic_store(&own->writes_to, writes_to);
+}
+
+void hvd_shm_introduce(struct hvd_shm *shm)
+{
+    struct hvd_shm_line *line = hvd_shm_line_of(shm, shm->local_rank);
+
+    if (getrandom(&shm->secret, sizeof(shm->secret), GRND_NONBLOCK) < 0) {
+        shm->secret = 0; /* the others cannot be sure of this rank then */
+    }
+    line->secret = shm->secret;
+    line->fd = shm->fd;
+    line->secret_at = (uint64_t)(uintptr_t)&shm->secret;
+    shm->door = make_door();
+    line->door_at = (uint64_t)(uintptr_t)shm->door;
+    if (!shm->sizes.reaches || shm->secret == 0 || shm->door == NULL) {
+        atomic_store(&line->verdict, CANNOT);
+    }
+    atomic_store(&line->pid, (int32_t)getpid());
+}
+
+static struct iovec piece_of(const void *data, size_t bytes)
+{
+    return (struct iovec){(void *)data, bytes};
+}
+
+static struct iovec piece_at(uint64_t address, size_t bytes)
+{
+    return piece_of((const void *)(uintptr_t)address, bytes);
+}
+
+bool hvd_shm_is_there(const struct hvd_shm *shm, int local_rank)
+{
+    const struct hvd_shm_line *line = hvd_shm_line_of(shm, local_rank);
+    uint64_t secret = 0;
+    struct iovec near = piece_of(&secret, sizeof(secret));
+    struct iovec far = piece_at(line->secret_at, sizeof(secret));
+
+    return process_vm_readv(atomic_load(&line->pid), &near, 1, &far, 1, 0) ==
+               (ssize_t)sizeof(secret) &&
+           secret == line->secret;
+}
+
+/* Of a reading or writing that ended early, with errno. Who has hidden may have freed what he
+ * offered. */
+static int failure(const struct hvd_shm *shm, int local_rank, uint64_t address,
+                   const char *verb)
+{
+    if (errno == ESRCH) {
+        return HVD_INPROGRESS;
+    }
+    if (errno == EFAULT) {
+        return hvd_shm_is_there(shm, local_rank) ? HVD_ERR_ARG : HVD_INPROGRESS;
+    }
+    hvd_log(HVD_LOG_ERROR, "cannot %s the memory of local rank %d at %#llx: %m", verb,
+            local_rank, (unsigned long long)address);
+    return HVD_ERR_SYS;
+}
+
+/* Data and secret come by one call, so from one process; data first. */
+int hvd_shm_read(const struct hvd_shm *shm, int local_rank, uint64_t address, void *to,
+                 size_t bytes)
+{
+    const struct hvd_shm_line *line = hvd_shm_line_of(shm, local_rank);
+    uint64_t secret = 0;
+    struct iovec near[2] = {piece_of(to, bytes), piece_of(&secret, sizeof(secret))};
+    struct iovec far[2] = {piece_at(address, bytes),
+                           piece_at(line->secret_at, sizeof(secret))};
+    ssize_t all = (ssize_t)(bytes + sizeof(secret));
+    ssize_t done;
+
+    errno = EFAULT;
+    done = process_vm_readv(atomic_load(&line->pid), near, 2, far, 2, 0);
+    if (done != all) {
+        return failure(shm, local_rank, address, "read");
+    }
+    return secret == line->secret ? 0 : HVD_INPROGRESS;
+}
+
+/* That the pid goes to another process between two calls would take all other pids in
+ * between. The door is written first: the kernel goes on to the data only if it is open, so that
+ * a writer that is stopped before the call, or between the calls, writes nothing later. */
+static int write_there(const struct hvd_shm *shm, int local_rank, uint64_t address,
+                       const void *from, size_t bytes)
+{
+    const struct hvd_shm_line *line = hvd_shm_line_of(shm, local_rank);
+    const char knock = 0;
+    struct iovec near[2] = {piece_of(&knock, sizeof(knock)), piece_of(from, bytes)};
+    struct iovec far[2] = {piece_at(line->door_at, sizeof(knock)),
+                           piece_at(address, bytes)};
+    int status = hvd_shm_read(shm, local_rank, line->secret_at, &(uint64_t){0},
+                              sizeof(line->secret));
+
+    if (status != 0) {
+        return status;
+    }
+    errno = EFAULT;
+    if (process_vm_writev(atomic_load(&line->pid), near, 2, far, 2, 0) !=
+        (ssize_t)(sizeof(knock) + bytes)) {
+        return failure(shm, local_rank, address, "write");
+    }
+    return 0;
+}
+
+/* Either this rank sees that the other one hides, or that one sees this one write. */
+int hvd_shm_write(struct hvd_shm *shm, int local_rank, uint64_t address, const void *from,
+                  size_t bytes)
+{
+    int status;
+
+    hvd_shm_say_writes(shm, local_rank + 1);
+    /* The look is the kernel's plain read: it must not come before that store. */
+    atomic_thread_fence(memory_order_seq_cst);
+    status = write_there(shm, local_rank, address, from, bytes);
+    hvd_shm_say_writes(shm, 0);
+    return status;
+}
+
+/* Reads and writes a rank's secret: the latter changes nothing. */
+static bool can_reach(const struct hvd_shm *shm, int local_rank)
+{
+    const struct hvd_shm_line *line = hvd_shm_line_of(shm, local_rank);
+    int32_t pid = atomic_load(&line->pid);
+    uint64_t secret = 0;
+    struct iovec near = piece_of(&secret, sizeof(secret));
+    struct iovec far = piece_at(line->secret_at, sizeof(secret));
+
+    errno = EFAULT;
+    if (process_vm_readv(pid, &near, 1, &far, 1, 0) != (ssize_t)sizeof(secret)) {
+        hvd_log(HVD_LOG_DEBUG, "cannot read the memory of local rank %d: %m", local_rank);
+        return false;
+    }
+    if (secret != line->secret) {
+        hvd_log(HVD_LOG_DEBUG, "local rank %d has another pid here", local_rank);
+        return false;
+    }
+    return process_vm_writev(pid, &near, 1, &far, 1, 0) == (ssize_t)sizeof(secret);
+}
+
+/* Tries all others, once all have said who they are. */
+static void try_others(struct hvd_shm *shm)
+{
+    struct hvd_shm_line *own = hvd_shm_line_of(shm, shm->local_rank);
+    bool can = true, maps = true;
+
+    for (int i = 0; i < shm->sizes.local_size; i++) {
+        if (atomic_load(&hvd_shm_line_of(shm, i)->pid) == 0) {
+            return;
+        }
+    }
+    for (int i = 0; i < shm->sizes.local_size && can; i++) {
+        can = i == shm->local_rank || can_reach(shm, i);
+    }
+    for (int i = 0; i < shm->sizes.local_size && maps; i++) {
+        maps = i == shm->local_rank || hvd_shared_can_map(shm, i);
+    }
+    atomic_store(&own->verdict, !can ? CANNOT : maps ? CAN_MAP : CAN);
+    for (int i = 0; i < shm->sizes.local_size; i++) {
+        if (i != shm->local_rank) {
+            hvd_shm_ring(shm, i);
+        }
+    }
+}
+
+bool hvd_shm_settle(struct hvd_shm *shm)
+{
+    bool can = true, maps = true;
+
+    if (shm->is_settled) {
+        return true;
+    }
+    if (atomic_load(&hvd_shm_line_of(shm, shm->local_rank)->verdict) == UNKNOWN) {
+        try_others(shm);
+    }
+    for (int i = 0; i < shm->sizes.local_size; i++) {
+        uint32_t verdict = atomic_load(&hvd_shm_line_of(shm, i)->verdict);
+
+        if (verdict == UNKNOWN) {
+            return false;
+        }
+        can = can && verdict != CANNOT;
+        maps = maps && verdict == CAN_MAP;
+    }
+    shm->can_reach = can;
+    shm->can_map = maps;
+    shm->is_settled = true;
+    hvd_log(HVD_LOG_DEBUG, "the ranks of this node %s each other's memory",
+            can ? "reach" : "do not reach");
+    return true;
+}
+
+bool hvd_shm_can_reach(const struct hvd_shm *shm)
+{
+    return shm->can_reach;
+}
+
+bool hvd_shm_can_map(const struct hvd_shm *shm)
+{
+    return shm->can_map;
+}
+
+/* What a local rank says that it writes to, if that can be here; else 0. Who has died while it
+ * wrote does not say that it has ended. */
+static int32_t writes_here(const struct hvd_shm *shm, int local_rank)
+{
+    const struct hvd_shm_line *line = hvd_shm_line_of(shm, local_rank);
+    int32_t writes_to = atomic_load(&line->writes_to);
+    bool is_here = writes_to == shm->local_rank + 1 || writes_to == HVD_SHM_WRITES_TO_ALL;
+
+    return is_here && local_rank != shm->local_rank && hvd_shm_is_there(shm, local_rank)
+               ? writes_to
+               : 0;
+}
+
+/* Whether its writer is neither running nor at work in the kernel: the kernel stops a thread, or
+ * freezes it, only when it is about to return from there. */
+static bool is_stopped(const struct hvd_shm *shm, int local_rank)
+{
+    char path[64], text[256];
+    const char *state = NULL;
+    ssize_t bytes = 0;
+    int file;
+
+    snprintf(path, sizeof(path), "/proc/%d/stat",
+             (int)atomic_load(&hvd_shm_line_of(shm, local_rank)->writer));
+    file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file >= 0) {
+        bytes = read(file, text, sizeof(text) - 1);
+        close(file);
+    }
+    if (bytes > 0) {
+        text[bytes] = '\0';
+        state = strrchr(text, ')');
+    }
+    return state != NULL && strlen(state) > 2 && strchr("RD", state[2]) == NULL;
+}
+
+/* Of what passed since then at most one step counts: in a pause of the whole machine no one
+ * could write. */
+static int64_t counted_ns(int64_t *since_ns)
+{
+    int64_t now_ns = hvd_clock_ns();
+    int64_t passed_ns = now_ns - *since_ns;
+
+    *since_ns = now_ns;
+    return passed_ns < most_step_ns ? passed_ns : most_step_ns;
+}
+
+struct wait {
+    int64_t since_ns;
+    int64_t waited_ns;
+};
+
+/* How a wait for a writer has ended. */
+enum end {
+    ENDED, /* he has written all, or is gone */
+    STOPPED, /* he has not, and does not run */
+    LASTS, /* he has not, and runs */
+};
+
+static enum end await_writer(const struct hvd_shm *shm, int local_rank, struct wait *wait,
+                             int32_t *writes_to)
+{
+    while ((*writes_to = writes_here(shm, local_rank)) != 0) {
+        if (is_stopped(shm, local_rank)) {
+            return STOPPED;
+        }
+        if (wait->waited_ns >= most_wait_ns) {
+            return LASTS;
+        }
+        sched_yield();
+        wait->waited_ns += counted_ns(&wait->since_ns);
+    }
+    return ENDED;
+}
+
+static void shut_door(struct hvd_shm *shm)
+{
+    atomic_store((_Atomic uint64_t *)&shm->secret, 0);
+    atomic_store(&hvd_shm_line_of(shm, shm->local_rank)->hides, 1);
+    if (shm->door != NULL) {
+        mprotect(shm->door, hvd_shm_round_to_page(1), PROT_NONE);
+    }
+    atomic_thread_fence(memory_order_seq_cst); /* as hvd_shm_write does */
+}
+
+bool hvd_shm_hide(struct hvd_shm *shm)
+{
+    struct wait wait = {.since_ns = hvd_clock_ns()};
+    bool has_stores = false, is_safe = true;
+
+    shut_door(shm);
+    for (int i = 0; i < shm->sizes.local_size; i++) {
+        int32_t writes_to;
+        enum end end = await_writer(shm, i, &wait, &writes_to);
+
+        shm->is_door_kept |= end != ENDED;
+        has_stores |= end != ENDED && writes_to == HVD_SHM_WRITES_TO_ALL;
+        if (end == LASTS && writes_to != HVD_SHM_WRITES_TO_ALL) {
+            hvd_log(HVD_LOG_WARN,
+                    "local rank %d does not end a write into this rank's memory: that is "
+                    "not given back",
+                    i);
+            is_safe = false;
+        }
+    }
+    return (!has_stores || hvd_shared_withdraw()) && is_safe;
+}

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A region of the node's memory: what one team needs, staging slots and counters. */
+#include "collectives/transport/shm/shm_region.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "collectives/transport/shm/shared_peers.h"
+#include "collectives/transport/shm/shm_reach.h"
+#include "collectives/transport/shm/shm_state.h"
+
+/* Of a counter's 64 bits the lower ones count signals and the upper ones uses of the place.
+ * 2^44 signals take longer than half a year; a place that was used up is left alone. */
+static const int signal_bits = 44;
+static const uint64_t most_uses = (1 << 20) - 1;
+
+/* As in shm.c: two cache lines each. What is small comes with the counter. */
+struct line {
+    _Alignas(128) _Atomic uint64_t counter;
+    char small[2][HVD_LINE_BYTES];
+};
+
+struct hvd_shm_region {
+    struct hvd_shm *shm;
+    int place;
+    uint64_t base;
+    bool is_ready;
+    bool owes_ring; /* this rank has signalled and not looked for sleepers since */
+    char *map; /* the whole region; without slots where this rank is no member */
+    size_t map_bytes;
+    size_t slots_at; /* where the slots of local rank 0 begin */
+    size_t rank_bytes; /* of the slots of one rank */
+    int count;
+    int members[];
+};
+
+static struct line *line_of(const struct hvd_shm_region *region, int local_rank)
+{
+    return (struct line *)region->map + local_rank;
+}
+
+/* The lowest free place, made if there is none; or a negative status. */
+static int find_place(struct hvd_shm *shm, struct hvd_error *err)
+{
+    struct hvd_shm_place *grown;
+    int at = 0;
+
+    while (at < shm->place_count &&
+           (shm->places[at].is_open || shm->places[at].uses == most_uses)) {
+        at++;
+    }
+    if (at == shm->place_count) {
+        grown = realloc(shm->places, ((size_t)at + 1) * sizeof(*grown));
+        if (grown == NULL) {
+            return hvd_fail(err, HVD_ERR_NOMEM, "no memory");
+        }
+        grown[at] = (struct hvd_shm_place){0};
+        shm->places = grown;
+        shm->place_count++;
+    }
+    return at;
+}
+
+static bool is_member(const struct hvd_shm_region *region, int local_rank)
+{
+    for (int i = 0; i < region->count; i++) {
+        if (region->members[i] == local_rank) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Backs and maps what this rank touches: the lines, and as a member the slots. A member's own
+ * slots are backed by itself; those of others it touches only after they have signalled. */
+static int map_region(struct hvd_shm_region *region, struct hvd_error *err)
+{
+    const struct hvd_shm *shm = region->shm;
+    size_t bytes = region->slots_at + (size_t)shm->sizes.local_size * region->rank_bytes;
+    size_t at = shm->node_bytes + (size_t)region->place * bytes;
+    size_t own = region->slots_at + (size_t)shm->local_rank * region->rank_bytes;
+    int status = hvd_shm_back(shm->fd, at, region->slots_at, err);
+    void *map;
+
+    if (status == 0 && is_member(region, shm->local_rank)) {
+        status = hvd_shm_back(shm->fd, at + own, region->rank_bytes, err);
+    } else {
+        bytes = region->slots_at;
+    }
+    if (status != 0) {
+        return status;
+    }
+    map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, shm->fd, (off_t)at);
+    if (map == MAP_FAILED) {
+        return hvd_fail(err, HVD_ERR_NOMEM, "cannot map %zu bytes of shared memory: %m",
+                        bytes);
+    }
+    region->map = map;
+    region->map_bytes = bytes;
+    return 0;
+}
+
+static struct hvd_shm_region *region_create(struct hvd_shm *shm, const int *members,
+                                            int count)
+{
+    const struct hvd_geometry *geometry = &shm->sizes.geometry;
+    size_t member_bytes = (size_t)count * sizeof(members[0]);
+    struct hvd_shm_region *region = calloc(1, sizeof(*region) + member_bytes);
+
+    if (region != NULL) {
+        region->shm = shm;
+        region->slots_at =
+            hvd_shm_round_to_page((size_t)shm->sizes.local_size * sizeof(struct line));
+        region->rank_bytes =
+            hvd_shm_round_to_page(2 * (size_t)geometry->slots * geometry->slot_bytes);
+        region->count = count;
+        memcpy(region->members, members, member_bytes);
+    }
+    return region;
+}
+
+/* Sleepers wait for a counter or for the region to be ready. */
+static void ring_members(const struct hvd_shm_region *region)
+{
+    for (int i = 0; i < region->count; i++) {
+        if (region->members[i] != region->shm->local_rank) {
+            hvd_shm_ring_sleeper(region->shm, region->members[i]);
+        }
+    }
+}
+
+int hvd_shm_region_open(struct hvd_shm *shm, const int *members, int count,
+                        struct hvd_shm_region **out, struct hvd_error *err)
+{
+    int place = find_place(shm, err);
+    struct hvd_shm_region *region;
+    int status;
+
+    if (place < 0) {
+        return place;
+    }
+    region = region_create(shm, members, count);
+    if (region == NULL) {
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory");
+    }
+    region->place = place;
+    status = map_region(region, err);
+    if (status != 0) {
+        free(region);
+        return status;
+    }
+    shm->places[place].is_open = true;
+    region->base = ++shm->places[place].uses << signal_bits;
+    atomic_store(&line_of(region, shm->local_rank)->counter, region->base);
+    ring_members(region);
+    *out = region;
+    return 0;
+}
+
+void hvd_shm_region_close(struct hvd_shm_region *region)
+{
+    if (region != NULL) {
+        hvd_shm_region_ring(region);
+        region->shm->places[region->place].is_open = false;
+        munmap(region->map, region->map_bytes);
+        free(region);
+    }
+}
+
+bool hvd_shm_region_is_ready(struct hvd_shm_region *region)
+{
+    for (int i = 0; !region->is_ready && i < region->shm->sizes.local_size; i++) {
+        if (hvd_shm_region_counter(region, i) < region->base) {
+            return false;
+        }
+    }
+    region->is_ready = true;
+    return true;
+}
+
+uint64_t hvd_shm_region_base(const struct hvd_shm_region *region)
+{
+    return region->base;
+}
+
+char *hvd_shm_region_slot(const struct hvd_shm_region *region, enum hvd_place_kind kind,
+                          int local_rank, int slot)
+{
+    const struct hvd_geometry *geometry = &region->shm->sizes.geometry;
+    size_t index = (size_t)slot + (kind == HVD_PLACE_OUT ? (size_t)geometry->slots : 0);
+
+    if (kind == HVD_PLACE_LINE) {
+        return line_of(region, local_rank)->small[slot];
+    }
+    return region->map + region->slots_at + (size_t)local_rank * region->rank_bytes +
+           index * geometry->slot_bytes;
+}
+
+bool hvd_shm_region_can_reach(const struct hvd_shm_region *region)
+{
+    return hvd_shm_can_reach(region->shm);
+}
+
+int hvd_shm_region_read(const struct hvd_shm_region *region, int local_rank,
+                        uint64_t address, void *to, size_t bytes)
+{
+    return hvd_shm_read(region->shm, local_rank, address, to, bytes);
+}
+
+int hvd_shm_region_write(const struct hvd_shm_region *region, int local_rank,
+                         uint64_t address, const void *from, size_t bytes)
+{
+    return hvd_shm_write(region->shm, local_rank, address, from, bytes);
+}
+
+bool hvd_shm_region_can_map(const struct hvd_shm_region *region)
+{
+    return hvd_shm_can_map(region->shm);
+}
+
+int hvd_shm_region_find_shared(const struct hvd_shm_region *region, int local_rank,
+                               const struct hvd_shared_place *place, char **out)
+{
+    return hvd_shared_map(region->shm, local_rank, place, out);
+}
+
+bool hvd_shm_region_begin_stores(const struct hvd_shm_region *region)
+{
+    return hvd_shared_begin_stores(region->shm);
+}
+
+bool hvd_shm_region_may_store(const struct hvd_shm_region *region)
+{
+    return hvd_shared_may_store(region->shm);
+}
+
+void hvd_shm_region_end_stores(const struct hvd_shm_region *region)
+{
+    hvd_shared_end_stores(region->shm);
+}
+
+void hvd_shm_region_signal(struct hvd_shm_region *region)
+{
+    _Atomic uint64_t *counter = &line_of(region, region->shm->local_rank)->counter;
+    uint64_t before = atomic_load_explicit(counter, memory_order_relaxed);
+
+    atomic_store_explicit(counter, before + 1, memory_order_release);
+    region->owes_ring = true;
+}
+
+void hvd_shm_region_ring(struct hvd_shm_region *region)
+{
+    if (region->owes_ring) {
+        region->owes_ring = false;
+        /* As falling asleep does: either the sleeper sees the signal when it looks once more, or
+         * this rank sees it asleep. */
+        atomic_thread_fence(memory_order_seq_cst);
+        ring_members(region);
+    }
+}
+
+uint64_t hvd_shm_region_counter(const struct hvd_shm_region *region, int local_rank)
+{
+    return atomic_load_explicit(&line_of(region, local_rank)->counter,
+                                memory_order_acquire);
+}
+
+bool hvd_shm_region_await(const struct hvd_shm_region *region, int local_rank,
+                          uint64_t value, int looks)
+{
+    const _Atomic uint64_t *counter = &line_of(region, local_rank)->counter;
+
+    for (int look = 0; look < looks; look++) {
+        if (atomic_load_explicit(counter, memory_order_acquire) >= value) {
+            return true;
+        }
+    }
+    return false;
+}

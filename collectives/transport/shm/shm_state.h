@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The state of the node's shared memory, shared by shm.c, shm_reach.c and shm_region.c. */
+#ifndef HVD_SHM_STATE_H
+#define HVD_SHM_STATE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "collectives/transport/shm/shm.h"
+#include "collectives/transport/shm/shm_region.h"
+
+enum {
+    HVD_SHM_WRITES_TO_ALL = -1
+};
+
+/* A rank's place in the node's part. Two cache lines each: adjacent-line prefetch would make one
+ * line's writer disturb the reader of the next. */
+struct hvd_shm_line {
+    _Alignas(128) _Atomic uint32_t asleep;
+    /* shm_reach.c: */
+    _Atomic uint32_t verdict;
+    _Atomic int32_t pid; /* 0: what follows is not there yet */
+    uint64_t secret;
+    uint64_t secret_at; /* address in the rank */
+    uint64_t
+        door_at; /* address in the rank: a byte that is written before anything else */
+    int64_t fd; /* of the node's memory, in the rank */
+    _Atomic int32_t writer; /* the thread that sets writes_to */
+    _Atomic int32_t
+        writes_to; /* local rank + 1, or HVD_SHM_WRITES_TO_ALL, while this rank
+                                * may write there; else 0 */
+    _Atomic uint32_t hides; /* 1: nobody may write to this rank any more */
+};
+
+/* One place for a region in the file, used again and again. */
+struct hvd_shm_place {
+    bool is_open;
+    uint64_t uses; /* so far */
+};
+
+struct hvd_shm {
+    int fd;
+    int local_rank;
+    bool says_asleep; /* this rank, last */
+    struct hvd_shm_sizes sizes;
+    const int *doorbells;
+    char *node; /* the node's part, mapped */
+    size_t extra_at;
+    size_t node_bytes;
+    struct hvd_shm_place *places; /* [place_count] */
+    int place_count;
+    uint64_t secret; /* the others read it where it is */
+    char *door; /* a page, NULL without memory; shm_reach.c */
+    bool is_door_kept; /* somebody may still try it */
+    bool is_settled;
+    bool can_reach;
+    bool can_map;
+    struct hvd_shared_peer *peers; /* [local_size], or NULL; shared_peers.c */
+};
+
+struct hvd_shm_line *hvd_shm_line_of(const struct hvd_shm *shm, int local_rank);
+
+/* Whether a local rank lives and has not hidden: its memory is read for it. */
+bool hvd_shm_is_there(const struct hvd_shm *shm, int local_rank);
+
+/* Tells the others who this rank is. */
+void hvd_shm_introduce(struct hvd_shm *shm);
+void hvd_shm_take_leave(struct hvd_shm *shm); /* ends what that began */
+
+/* Says that this rank is about to write: to a local rank + 1, or HVD_SHM_WRITES_TO_ALL; 0: it has
+ * ended. Sequentially consistent. */
+void hvd_shm_say_writes(struct hvd_shm *shm, int32_t writes_to);
+
+size_t hvd_shm_round_to_page(size_t bytes);
+
+/* Backs a range of the file with memory; it grows if it must. Memory that is missing must be
+ * an error now and not a SIGBUS in the middle of training. */
+int hvd_shm_back(int fd, size_t at, size_t bytes, struct hvd_error *err);
+
+/* Gives the memory of a range back; the file keeps its size, and zeros are read there. */
+void hvd_shm_unback(int fd, size_t at, size_t bytes);
+
+/* As hvd_shm_ring, for a caller that wrote with sequentially consistent operations. */
+void hvd_shm_ring_sleeper(struct hvd_shm *shm, int local_rank);
+
+#endif

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Collectives as operations of MXNet's engine. */
+#include "contrib/python/native/mxnet/operation.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "contrib/python/native/mxnet/done.h"
+#include "contrib/python/native/waiter/waiter.h"
+
+struct operation {
+    struct hvd_awaited awaited; /* first */
+    struct mxnet_done done;
+    struct hvd_mxnet_call call; /* its pointers are to what follows */
+    struct hvd_tensor *tensors;
+    mxnet_array *arrays; /* copies that share the memory, and outlive Python's */
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static long under_way; /* operations that exist */
+
+/* MXNET_ENGINE_TYPE=NaiveEngine: an operation has ended when its function returns. */
+static bool is_naive;
+
+static void count(int change)
+{
+    pthread_mutex_lock(&lock);
+    under_way += change;
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&lock);
+}
+
+/* The engine's deleter: after the end, also of what was never started because an input failed. */
+static void destroy(void *argument)
+{
+    struct operation *operation = argument;
+
+    hvd_request_free(operation->awaited.request);
+    for (int i = 0; i < operation->call.count; i++) {
+        free((char *)operation->tensors[i].name);
+        free((int64_t *)operation->tensors[i].shape);
+        if (operation->arrays[i] != NULL) {
+            mx.NDArrayFree(operation->arrays[i]);
+        }
+    }
+    free(operation->tensors);
+    free(operation->arrays);
+    free(operation);
+    count(-1);
+}
+
+static bool copy_tensor(struct hvd_tensor *to, const struct hvd_tensor *from)
+{
+    size_t bytes = (size_t)from->ndim * sizeof(from->shape[0]);
+    int64_t *shape = malloc(bytes + 1);
+
+    *to = *from;
+    to->device = HVD_DEVICE_CPU;
+    to->name = strdup(from->name);
+    to->shape = shape;
+    if (to->name == NULL || shape == NULL) {
+        return false;
+    }
+    memcpy(shape, from->shape, bytes);
+    return true;
+}
+
+static struct operation *create(const struct hvd_mxnet_call *call)
+{
+    struct operation *operation = calloc(1, sizeof(*operation));
+    size_t members = (size_t)call->count;
+    bool is_complete;
+
+    if (operation == NULL) {
+        return NULL;
+    }
+    count(1);
+    operation->tensors = calloc(members, sizeof(operation->tensors[0]));
+    operation->arrays = calloc(members, sizeof(operation->arrays[0]));
+    is_complete = operation->tensors != NULL && operation->arrays != NULL;
+    operation->call = *call;
+    operation->call.count = is_complete ? call->count : 0;
+    for (int i = 0; is_complete && i < call->count; i++) {
+        is_complete = copy_tensor(&operation->tensors[i], &call->tensors[i]) &&
+                      mx.ShallowCopyNDArray(call->arrays[i], &operation->arrays[i]) == 0;
+    }
+    if (!is_complete) {
+        destroy(operation);
+        return NULL;
+    }
+    return operation;
+}
+
+/* --- while the engine runs it --- */
+
+/* As horovod/mxnet/errors.py registers them with MXNet. */
+static const char *exception_name(int status)
+{
+    switch (status) {
+    case HVD_ERR_ARG:
+        return "HorovodArgumentError";
+    case HVD_ERR_UNSUPPORTED:
+        return "NotImplementedError";
+    default:
+        return "HorovodInternalError";
+    }
+}
+
+/* The operation is gone afterwards. */
+static void finish(struct operation *operation, int status, const struct hvd_error *error)
+{
+    char text[sizeof(error->text) + 64];
+
+    snprintf(text, sizeof(text), "%s: %s", exception_name(status), error->text);
+    hvd_done_run(&operation->done, status == 0 ? NULL : text);
+}
+
+static void ended(struct hvd_awaited *awaited)
+{
+    struct hvd_error error = {0};
+    int status = hvd_test(awaited->request, &error);
+
+    finish((struct operation *)awaited, status, &error);
+}
+
+static int find_memory(struct operation *operation, struct hvd_error *err)
+{
+    for (int i = 0; i < operation->call.count; i++) {
+        void *address;
+        int status = hvd_mxnet_address(operation->arrays[i], &address, err);
+
+        if (status != 0) {
+            return status;
+        }
+        operation->tensors[i].input = address;
+        operation->tensors[i].output = address;
+    }
+    return 0;
+}
+
+static int submit(struct operation *operation, struct hvd_error *err)
+{
+    const struct hvd_mxnet_call *call = &operation->call;
+
+    switch (call->kind) {
+    case HVD_MXNET_ALLREDUCE:
+        return hvd_allreduce_start(operation->tensors, call->count, call->op,
+                                   call->prescale, call->postscale, call->set,
+                                   &operation->awaited.request, err);
+    case HVD_MXNET_BROADCAST:
+        return hvd_broadcast_start(operation->tensors, call->root, call->set,
+                                   &operation->awaited.request, err);
+    }
+    return hvd_fail(err, HVD_ERR_ARG, "there is no collective %d", (int)call->kind);
+}
+
+static void start(void *context, struct mxnet_done *done, void *argument)
+{
+    struct operation *operation = argument;
+    struct hvd_error error = {0};
+    int status;
+
+    (void)context;
+    operation->done = *done;
+    operation->awaited.ended = ended;
+    status = find_memory(operation, &error);
+    status = status != 0 ? status : submit(operation, &error);
+    if (status != 0) {
+        finish(operation, status, &error);
+    } else if (is_naive) {
+        hvd_wait(operation->awaited.request, NULL);
+        ended(&operation->awaited);
+    } else {
+        hvd_waiter_add(&operation->awaited);
+    }
+}
+
+/* --- handing it over --- */
+
+/* Whether two arrays are parts of the same memory, which the engine tells apart by its chunks: an
+ * mxnet::NDArray begins with the pointer to its chunk. */
+static bool shares_memory(mxnet_array a, mxnet_array b)
+{
+    return *(void **)a == *(void **)b;
+}
+
+/* Writes the arrays without those whose memory is there already, which would wait for themselves;
+ * returns how many there are. */
+static int distinct(const mxnet_array *arrays, int count, mxnet_array *out)
+{
+    int found = 0;
+
+    for (int i = 0; i < count; i++) {
+        bool is_new = true;
+
+        for (int j = 0; is_new && j < found; j++) {
+            is_new = !shares_memory(arrays[i], out[j]);
+        }
+        if (is_new) {
+            out[found++] = arrays[i];
+        }
+    }
+    return found;
+}
+
+static int push(struct operation *operation, mxnet_array *writes)
+{
+    static const struct mxnet_device cpu = {.type = MXNET_CPU};
+    static const int property = MXNET_PRIORITIZED;
+    static const char *const names[] = {[HVD_MXNET_ALLREDUCE] = "HorovodAllreduce",
+                                        [HVD_MXNET_BROADCAST] = "HorovodBroadcast"};
+    int count = operation->call.count;
+
+    for (int i = 0; mx.reorder != NULL && i < count; i++) {
+        mx.reorder(operation->arrays[i]);
+    }
+    return mx.EnginePushAsyncND(start, operation, destroy, &cpu, NULL, 0, writes,
+                                distinct(operation->arrays, count, writes), &property,
+                                operation->call.priority, names[operation->call.kind],
+                                false);
+}
+
+int hvd_mxnet_push(const struct hvd_mxnet_call *call, struct hvd_error *err)
+{
+    mxnet_array *writes = calloc((size_t)call->count, sizeof(writes[0]));
+    struct operation *operation = writes == NULL ? NULL : create(call);
+    int status = 0;
+
+    if (operation == NULL) {
+        free(writes);
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for a collective of %d arrays",
+                        call->count);
+    }
+    /* Where it fails, MXNet does not tell whether it has run the deleter: better a leak. */
+    if (push(operation, writes) != 0) {
+        count(-1);
+        status = hvd_fail(err, HVD_ERR_SYS, "MXNet's engine refuses a collective: %s",
+                          mx.GetLastError());
+    }
+    free(writes);
+    return status;
+}
+
+int hvd_mxnet_open(const char *path, struct hvd_error *err)
+{
+    const char *engine = getenv("MXNET_ENGINE_TYPE");
+    int status = hvd_mxnet_find(path, err);
+
+    is_naive = engine != NULL && strcmp(engine, "NaiveEngine") == 0;
+    status = status != 0 ? status : hvd_done_prepare(err);
+    return status != 0 ? status : hvd_waiter_start(err);
+}
+
+int hvd_mxnet_drain(int timeout_ms)
+{
+    struct timespec until;
+    int status = 0;
+
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += timeout_ms / 1000;
+    until.tv_nsec += (long)(timeout_ms % 1000) * 1000000;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000;
+    }
+    pthread_mutex_lock(&lock);
+    while (under_way > 0 && status == 0) {
+        status = pthread_cond_timedwait(&changed, &lock, &until);
+    }
+    status = under_way > 0 ? HVD_INPROGRESS : 0;
+    pthread_mutex_unlock(&lock);
+    return status;
+}

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Starting and ending the execution of a collective node. */
+#include "contrib/python/native/tensorflow/call.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "contrib/python/native/tensorflow/dtype.h"
+#include "contrib/python/native/tensorflow/output.h"
+#include "gpu_binding/base/error.h"
+
+/* What TensorFlow raises for a failure of libhvd, as Horovod does. */
+static int code_of(int status)
+{
+    switch (status) {
+    case HVD_ERR_ARG:
+        return TF_INVALID_ARGUMENT;
+    case HVD_ERR_NOMEM:
+        return TF_RESOURCE_EXHAUSTED;
+    case HVD_ERR_MISMATCH:
+    case HVD_ERR_STATE:
+        return TF_FAILED_PRECONDITION;
+    case HVD_ERR_UNSUPPORTED:
+        return TF_UNIMPLEMENTED;
+    default:
+        return TF_UNKNOWN;
+    }
+}
+
+/* What ends a job names the kind of the node, as in HorovodAllreduce, also where the node has a name
+ * of the caller's: elastic training knows by it that it is to begin anew. */
+static void fail_context(struct TF_OpKernelContext *context, enum hvd_tf_kind kind,
+                         int status, const char *text)
+{
+    static const char *const kinds[] = {
+        [HVD_TF_ALLREDUCE] = "Allreduce", [HVD_TF_ALLGATHER] = "Allgather",
+        [HVD_TF_BROADCAST] = "Broadcast", [HVD_TF_ALLTOALL] = "Alltoall",
+        [HVD_TF_JOIN] = "Join",           [HVD_TF_REDUCESCATTER] = "Reducescatter"};
+    struct TF_Status *failure = tf.NewStatus();
+    int code = code_of(status);
+    char named[sizeof(((struct hvd_error *)0)->text) + 32];
+
+    snprintf(named, sizeof(named), "Horovod%s failed: %s", kinds[kind], text);
+    tf.SetStatus(failure, code, code == TF_UNKNOWN ? named : text);
+    tf.OpKernelContext_Failure(context, failure);
+    tf.DeleteStatus(failure);
+}
+
+static void delete_tensors(struct TF_Tensor **tensors, int count)
+{
+    for (int i = 0; tensors != NULL && i < count; i++) {
+        if (tensors[i] != NULL) {
+            tf.DeleteTensor(tensors[i]);
+        }
+    }
+    free(tensors);
+}
+
+static void destroy_call(struct hvd_tf_call *call)
+{
+    if (call == NULL) {
+        return;
+    }
+    hvd_request_free(call->awaited.request);
+    delete_tensors(call->inputs, call->count);
+    delete_tensors(call->outputs, call->count);
+    for (int i = 0; call->tensors != NULL && i < call->count; i++) {
+        free((void *)call->tensors[i].shape);
+    }
+    free(call->tensors);
+    free(call);
+}
+
+static struct hvd_tf_call *create_call(const struct hvd_tf_kernel *kernel,
+                                       struct TF_OpKernelContext *context)
+{
+    size_t count = (size_t)kernel->count + 1;
+    struct hvd_tf_call *call = calloc(1, sizeof(*call));
+
+    if (call == NULL) {
+        return NULL;
+    }
+    call->context = context;
+    call->kind = kernel->kind;
+    call->set = kernel->set;
+    call->count = kernel->count;
+    call->inputs = calloc(count, sizeof(call->inputs[0]));
+    call->outputs = calloc(count, sizeof(call->outputs[0]));
+    call->tensors = calloc(count, sizeof(call->tensors[0]));
+    if (call->inputs == NULL || call->outputs == NULL || call->tensors == NULL) {
+        destroy_call(call);
+        return NULL;
+    }
+    return call;
+}
+
+/* --- tensors ---------------------------------------------------------------------------- */
+
+static struct TF_Tensor *get_input(struct TF_OpKernelContext *context, int index,
+                                   struct hvd_error *error)
+{
+    struct TF_Status *status = tf.NewStatus();
+    struct TF_Tensor *tensor = NULL;
+
+    tf.GetInput(context, index, &tensor, status);
+    if (tf.GetCode(status) != TF_OK || tensor == NULL) {
+        hvd_fail(error, HVD_ERR_ARG, "input %d of the operation is not there", index);
+        tensor = NULL;
+    }
+    tf.DeleteStatus(status);
+    return tensor;
+}
+
+static int64_t *copy_shape(const struct TF_Tensor *tensor, int ndim)
+{
+    int64_t *shape = calloc((size_t)ndim + 1, sizeof(shape[0]));
+
+    for (int i = 0; shape != NULL && i < ndim; i++) {
+        shape[i] = tf.Dim(tensor, i);
+    }
+    return shape;
+}
+
+/* Takes input `index` as the tensor of this index, but for its output. */
+static int describe_input(struct hvd_tf_call *call, const struct hvd_tf_kernel *kernel,
+                          int index, struct hvd_error *error)
+{
+    struct hvd_tensor *tensor = &call->tensors[index];
+    struct TF_Tensor *input = get_input(call->context, index, error);
+    int dtype;
+
+    if (input == NULL) {
+        return error->status;
+    }
+    call->inputs[index] = input;
+    dtype = hvd_dtype_of_tf(tf.TensorType(input));
+    if (dtype < 0) {
+        return hvd_fail(error, HVD_ERR_ARG, "%s is of a type that cannot be communicated",
+                        kernel->names[index]);
+    }
+    tensor->name = kernel->names[index];
+    tensor->dtype = (enum hvd_dtype)dtype;
+    tensor->device = HVD_DEVICE_CPU;
+    tensor->ndim = tf.NumDims(input);
+    tensor->shape = copy_shape(input, tensor->ndim);
+    tensor->input = tf.TensorData(input);
+    return tensor->shape == NULL
+               ? hvd_fail(error, HVD_ERR_NOMEM, "no memory for %s", tensor->name)
+               : 0;
+}
+
+/* --- starting ---------------------------------------------------------------------------- */
+
+static int start_alltoall(struct hvd_tf_call *call, struct hvd_error *error)
+{
+    struct TF_Tensor *splits = get_input(call->context, 1, error);
+    int count, status;
+
+    if (splits == NULL) {
+        return error->status;
+    }
+    if (tf.NumDims(splits) != 1) {
+        status = hvd_fail(error, HVD_ERR_ARG, "alltoall expects a 1D splits tensor");
+    } else {
+        count = (int)tf.Dim(splits, 0);
+        status =
+            hvd_alltoall_start(call->tensors, count > 0 ? tf.TensorData(splits) : NULL,
+                               count, call->set, &call->awaited.request, error);
+    }
+    tf.DeleteTensor(splits);
+    return status;
+}
+
+static int start_request(struct hvd_tf_call *call, const struct hvd_tf_kernel *kernel,
+                         struct hvd_error *error)
+{
+    switch (kernel->kind) {
+    case HVD_TF_ALLREDUCE:
+        return hvd_allreduce_start(call->tensors, call->count, kernel->op,
+                                   kernel->prescale, kernel->postscale, kernel->set,
+                                   &call->awaited.request, error);
+    case HVD_TF_REDUCESCATTER:
+        return hvd_reducescatter_start(call->tensors, call->count, kernel->op,
+                                       kernel->prescale, kernel->postscale, kernel->set,
+                                       &call->awaited.request, error);
+    case HVD_TF_ALLGATHER:
+        return hvd_allgather_start(call->tensors, call->count, kernel->set,
+                                   &call->awaited.request, error);
+    case HVD_TF_BROADCAST:
+        return hvd_broadcast_start(call->tensors, kernel->root, kernel->set,
+                                   &call->awaited.request, error);
+    case HVD_TF_ALLTOALL:
+        return start_alltoall(call, error);
+    case HVD_TF_JOIN:
+        break;
+    }
+    return hvd_join_start(&call->awaited.request, error);
+}
+
+static int start_call(struct hvd_tf_call *call, const struct hvd_tf_kernel *kernel,
+                      struct hvd_error *error)
+{
+    int status = 0;
+
+    for (int i = 0; status == 0 && i < call->count; i++) {
+        status = describe_input(call, kernel, i, error);
+        if (status == 0 && hvd_tf_output_is_made(call->kind)) {
+            status = hvd_tf_output_make(call, i, error);
+        }
+    }
+    return status != 0 ? status : start_request(call, kernel, error);
+}
+
+struct hvd_tf_call *hvd_tf_call_start(const struct hvd_tf_kernel *kernel,
+                                      struct TF_OpKernelContext *context)
+{
+    struct hvd_tf_call *call = create_call(kernel, context);
+    struct hvd_error error = {.status = 0};
+    int status = call == NULL ? hvd_fail(&error, HVD_ERR_NOMEM, "no memory for a call")
+                              : start_call(call, kernel, &error);
+
+    if (status != 0) {
+        fail_context(context, kernel->kind, status, error.text);
+        destroy_call(call);
+        return NULL;
+    }
+    return call;
+}
+
+/* --- ending ------------------------------------------------------------------------------ */
+
+void hvd_tf_call_finish(struct hvd_tf_call *call, int status,
+                        const struct hvd_error *error)
+{
+    if (status != 0) {
+        fail_context(call->context, call->kind, status, error->text);
+    } else {
+        struct TF_Status *result = tf.NewStatus();
+
+        hvd_tf_outputs_set(call, result);
+        if (tf.GetCode(result) != TF_OK) {
+            tf.OpKernelContext_Failure(call->context, result);
+        }
+        tf.DeleteStatus(result);
+    }
+    destroy_call(call);
+}

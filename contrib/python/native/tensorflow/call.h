@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One execution of a collective node: from TensorFlow's tensors to a request of libhvd and back. */
+#ifndef HVD_TENSORFLOW_CALL_H
+#define HVD_TENSORFLOW_CALL_H
+
+#include "contrib/python/native/tensorflow/done.h"
+#include "contrib/python/native/tensorflow/kernel.h"
+#include "contrib/python/native/waiter/waiter.h"
+
+struct hvd_tf_call {
+    struct hvd_awaited awaited; /* first; its request is what was submitted */
+    struct TF_OpKernelContext *context;
+    struct hvd_done done; /* how to tell that it has ended; not where the caller waits */
+    enum hvd_tf_kind kind;
+    int set;
+    int count; /* of tensors */
+    struct TF_Tensor **inputs; /* [count], references that keep the memory */
+    struct TF_Tensor **outputs; /* [count], NULL where libhvd allocates */
+    struct hvd_tensor *tensors; /* [count], shapes are the call's */
+};
+
+/* Submits what the node has to do. NULL, and the context has failed, where that cannot be. */
+struct hvd_tf_call *hvd_tf_call_start(const struct hvd_tf_kernel *kernel,
+                                      struct TF_OpKernelContext *context);
+
+/* Its request has ended, with this status and reason: hands the outputs over or lets the context
+ * fail, and frees the call. What is told by done is the caller's to tell, afterwards. */
+void hvd_tf_call_finish(struct hvd_tf_call *call, int status,
+                        const struct hvd_error *error);
+
+#endif

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The operations that this library adds to TensorFlow when tf.load_op_library loads it.
+ *
+ * All are stateful: none is evaluated while a graph is optimized, merged with another or left out,
+ * so that all ranks run the same ones. Python tells tf.function that they may run in any order. */
+#include "contrib/python/native/tensorflow/call.h"
+#include "contrib/python/native/tensorflow/fact.h"
+#include "contrib/python/native/tensorflow/shapes.h"
+#include "gpu_binding/base/attr.h"
+
+#define TYPES                                                                            \
+    "{uint8, int8, uint16, int16, uint32, int32, uint64, int64, half, bfloat16, float, " \
+    "double, bool}"
+
+/* As TensorFlow's specifications have it; ended by NULL. */
+struct operation {
+    const char *name;
+    tf_create_function *create;
+    tf_shape_function *shapes;
+    const char *inputs[3];
+    const char *outputs[3];
+    const char *attributes[9];
+    bool is_fact; /* about this rank: needs no other */
+};
+
+static void *create_allreduce(struct TF_OpKernelConstruction *construction)
+{
+    return hvd_tf_kernel_create(construction, HVD_TF_ALLREDUCE);
+}
+
+static void *create_allgather(struct TF_OpKernelConstruction *construction)
+{
+    return hvd_tf_kernel_create(construction, HVD_TF_ALLGATHER);
+}
+
+static void *create_broadcast(struct TF_OpKernelConstruction *construction)
+{
+    return hvd_tf_kernel_create(construction, HVD_TF_BROADCAST);
+}
+
+static void *create_alltoall(struct TF_OpKernelConstruction *construction)
+{
+    return hvd_tf_kernel_create(construction, HVD_TF_ALLTOALL);
+}
+
+static void *create_reducescatter(struct TF_OpKernelConstruction *construction)
+{
+    return hvd_tf_kernel_create(construction, HVD_TF_REDUCESCATTER);
+}
+
+static void *create_join(struct TF_OpKernelConstruction *construction)
+{
+    return hvd_tf_kernel_create(construction, HVD_TF_JOIN);
+}
+
+#define COMMON                                                                           \
+    "tensor_name: string = ''", "ignore_name_scope: bool = false",                       \
+        "process_set_id: int = 0", "blocks: bool = false"
+#define REDUCTION                                                                        \
+    "reduce_op: int", "prescale_factor: string = '1.0'",                                 \
+        "postscale_factor: string = '1.0'"
+
+static const struct operation operations[] = {
+    {
+        .name = "HorovodAllreduce",
+        .create = create_allreduce,
+        .shapes = hvd_shapes_same,
+        .inputs = {"tensors: T"},
+        .outputs = {"reduced: T"},
+        .attributes = {"T: list(" TYPES ") >= 1", REDUCTION, COMMON},
+    },
+    {
+        .name = "HorovodReducescatter",
+        .create = create_reducescatter,
+        .shapes = hvd_shapes_rows,
+        .inputs = {"tensors: T"},
+        .outputs = {"parts: T"},
+        .attributes = {"T: list(" TYPES ") >= 1", REDUCTION, COMMON},
+    },
+    {
+        .name = "HorovodAllgather",
+        .create = create_allgather,
+        .shapes = hvd_shapes_rows,
+        .inputs = {"tensors: T"},
+        .outputs = {"gathered: T"},
+        .attributes = {"T: list(" TYPES ") >= 1", COMMON},
+    },
+    {
+        .name = "HorovodBroadcast",
+        .create = create_broadcast,
+        .shapes = hvd_shapes_same,
+        .inputs = {"tensor: T"},
+        .outputs = {"same: T"},
+        .attributes = {"T: " TYPES, "root_rank: int", COMMON},
+    },
+    {
+        .name = "HorovodAlltoall",
+        .create = create_alltoall,
+        .shapes = hvd_shapes_rows_and_vector,
+        .inputs = {"tensor: T", "splits: int32"},
+        .outputs = {"received: T", "received_splits: int32"},
+        .attributes = {"T: " TYPES, COMMON},
+    },
+    {
+        .name = "HorovodJoin",
+        .create = create_join,
+        .shapes = hvd_shapes_number,
+        .outputs = {"last_rank: int32"},
+        .attributes = {"blocks: bool = false"},
+    },
+    {
+        .name = "HorovodRank",
+        .create = hvd_fact_create_rank,
+        .shapes = hvd_shapes_number,
+        .outputs = {"rank: int32"},
+        .is_fact = true,
+    },
+    {
+        .name = "HorovodLocalRank",
+        .create = hvd_fact_create_local_rank,
+        .shapes = hvd_shapes_number,
+        .outputs = {"rank: int32"},
+        .is_fact = true,
+    },
+    {
+        .name = "HorovodLocalSize",
+        .create = hvd_fact_create_local_size,
+        .shapes = hvd_shapes_number,
+        .outputs = {"size: int32"},
+        .is_fact = true,
+    },
+    {
+        .name = "HorovodSize",
+        .create = hvd_fact_create_size,
+        .shapes = hvd_shapes_number,
+        .outputs = {"size: int32"},
+        .attributes = {"process_set_id: int = 0"},
+        .is_fact = true,
+    },
+    {
+        .name = "HorovodProcessSetRank",
+        .create = hvd_fact_create_set_rank,
+        .shapes = hvd_shapes_number,
+        .outputs = {"rank: int32"},
+        .attributes = {"process_set_id: int = 0"},
+        .is_fact = true,
+    },
+    {
+        .name = "HorovodProcessSetIncluded",
+        .create = hvd_fact_create_included,
+        .shapes = hvd_shapes_number,
+        .outputs = {"included: int32"},
+        .attributes = {"process_set_id: int = 0"},
+        .is_fact = true,
+    },
+};
+
+static void run_done(struct TF_AsyncOpKernelDoneCallback *callback)
+{
+    tf.RunAsyncOpKernelDoneCallback(callback);
+}
+
+static void wait_here(struct hvd_tf_call *call)
+{
+    struct hvd_error error = {.status = 0};
+    int status = hvd_wait(call->awaited.request, &error);
+
+    hvd_tf_call_finish(call, status, &error);
+}
+
+static void finish(struct hvd_awaited *awaited)
+{
+    struct hvd_tf_call *call = (struct hvd_tf_call *)awaited;
+    struct hvd_done done = call->done;
+
+    wait_here(call);
+    hvd_done_run(&done);
+}
+
+/* A graph's threads are few and run its nodes in an order of their own: one that waited for other
+ * ranks could keep from running what the others wait for. So nodes only submit, and the waiter's
+ * one thread waits for all of them. */
+static void compute(void *kernel, struct TF_OpKernelContext *context,
+                    struct TF_AsyncOpKernelDoneCallback *callback)
+{
+    const struct hvd_tf_kernel *node = kernel;
+    /* Alone, nobody is waited for. */
+    bool blocks = node->blocks || hvd_size() == 1 || hvd_waiter_start(NULL) != 0;
+    struct hvd_tf_call *call = hvd_tf_call_start(node, context);
+
+    if (call == NULL) {
+        run_done(callback);
+    } else if (blocks || !hvd_done_take(callback, &call->done)) {
+        wait_here(call);
+        run_done(callback);
+    } else {
+        call->awaited.ended = finish;
+        hvd_waiter_add(&call->awaited);
+    }
+}
+
+static void compute_here(void *kernel, struct TF_OpKernelContext *context)
+{
+    struct hvd_tf_call *call = hvd_tf_call_start(kernel, context);
+
+    if (call != NULL) {
+        wait_here(call);
+    }
+}
+
+static struct TF_KernelBuilder *collective_builder(const struct operation *operation)
+{
+    return hvd_tensorflow_nodes_wait()
+               ? tf.NewKernelBuilder(operation->name, "CPU", operation->create,
+                                     compute_here, hvd_tf_kernel_destroy)
+               : tf.NewAsyncKernelBuilder(operation->name, "CPU", operation->create,
+                                          compute, hvd_tf_kernel_destroy);
+}
+
+static void define(const struct operation *operation, struct TF_Status *status)
+{
+    struct TF_OpDefinitionBuilder *builder = tf.NewOpDefinitionBuilder(operation->name);
+
+    for (int i = 0; operation->attributes[i] != NULL; i++) {
+        tf.OpDefinitionBuilderAddAttr(builder, operation->attributes[i]);
+    }
+    for (int i = 0; operation->inputs[i] != NULL; i++) {
+        tf.OpDefinitionBuilderAddInput(builder, operation->inputs[i]);
+    }
+    for (int i = 0; operation->outputs[i] != NULL; i++) {
+        tf.OpDefinitionBuilderAddOutput(builder, operation->outputs[i]);
+    }
+    tf.OpDefinitionBuilderSetShapeInferenceFunction(builder, operation->shapes);
+    tf.OpDefinitionBuilderSetIsStateful(builder, true);
+    tf.RegisterOpDefinition(builder, status);
+}
+
+static void implement(const struct operation *operation, struct TF_Status *status)
+{
+    struct TF_KernelBuilder *builder =
+        operation->is_fact
+            ? tf.NewKernelBuilder(operation->name, "CPU", operation->create,
+                                  hvd_fact_compute, hvd_fact_delete)
+            : collective_builder(operation);
+
+    tf.RegisterKernelBuilder(operation->name, builder, status);
+}
+
+/* Where TensorFlow lacks something there are no operations; Python sees that and does without. */
+HVD_CONSTRUCTOR static void register_operations(void)
+{
+    struct TF_Status *status;
+
+    if (hvd_tensorflow_find() != NULL) {
+        return;
+    }
+    status = tf.NewStatus();
+    for (size_t i = 0; i < sizeof(operations) / sizeof(operations[0]); i++) {
+        define(&operations[i], status);
+        if (tf.GetCode(status) == TF_OK) {
+            implement(&operations[i], status);
+        }
+    }
+    tf.DeleteStatus(status);
+}

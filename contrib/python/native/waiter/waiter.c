@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A thread that waits for requests of libhvd and calls a function when each has ended.
+ *
+ * It waits for the oldest and then looks at all. Ranks may start the same requests in different
+ * orders, so the oldest need not end first: the others are looked at now and then. */
+#include "contrib/python/native/waiter/waiter.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+
+#include "gpu_binding/base/error.h"
+
+/* Each look costs a moment of polling (drive.c: 0.1 ms), so that this keeps a core busy for 2 % of
+ * the time that nothing ends. */
+static const int patience_ms = 5;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t came = PTHREAD_COND_INITIALIZER;
+static struct hvd_awaited *first; /* only the thread takes out */
+static struct hvd_awaited **end = &first;
+
+void hvd_waiter_add(struct hvd_awaited *awaited)
+{
+    awaited->next = NULL;
+    pthread_mutex_lock(&lock);
+    *end = awaited;
+    end = &awaited->next;
+    pthread_cond_signal(&came);
+    pthread_mutex_unlock(&lock);
+}
+
+static struct hvd_awaited *oldest(void)
+{
+    struct hvd_awaited *found;
+
+    pthread_mutex_lock(&lock);
+    while (first == NULL) {
+        pthread_cond_wait(&came, &lock);
+    }
+    found = first;
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
+/* Those that have ended, in a list of their own. */
+static struct hvd_awaited *take_ended(void)
+{
+    struct hvd_awaited *taken = NULL, **taken_end = &taken, **link = &first;
+
+    pthread_mutex_lock(&lock);
+    while (*link != NULL) {
+        struct hvd_awaited *each = *link;
+
+        if (hvd_wait_for(each->request, 0, NULL) == HVD_INPROGRESS) {
+            link = &each->next;
+            continue;
+        }
+        *link = each->next;
+        *taken_end = each;
+        taken_end = &each->next;
+    }
+    *taken_end = NULL;
+    end = link;
+    pthread_mutex_unlock(&lock);
+    return taken;
+}
+
+static void *wait_for_all(void *argument)
+{
+    for (;;) {
+        struct hvd_awaited *each, *next;
+
+        hvd_wait_for(oldest()->request, patience_ms, NULL);
+        for (each = take_ended(); each != NULL; each = next) {
+            next = each->next;
+            each->ended(each);
+        }
+    }
+    return argument;
+}
+
+static int start_thread(void)
+{
+    pthread_t thread;
+    sigset_t all, before;
+    int failure;
+
+    sigfillset(&all); /* signals are for the program's own threads */
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    failure = pthread_create(&thread, NULL, wait_for_all, NULL);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (failure == 0) {
+        pthread_detach(thread);
+    }
+    return failure;
+}
+
+int hvd_waiter_start(struct hvd_error *err)
+{
+    static bool has_thread;
+    int failure = 0;
+
+    pthread_mutex_lock(&lock);
+    if (!has_thread) {
+        failure = start_thread();
+        has_thread = failure == 0;
+    }
+    pthread_mutex_unlock(&lock);
+    return failure == 0
+               ? 0
+               : hvd_fail(err, HVD_ERR_SYS,
+                          "cannot start the thread that waits: error %d", failure);
+}

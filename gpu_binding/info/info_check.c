@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hvd-info --check. libhvd is a layer above: it is asked at run time, if it is there. */
+#include "gpu_binding/info/info_check.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "gpu_binding/base/env.h"
+
+typedef int describe_function(char *text, size_t size);
+
+/* From the folder of this program: as installed, and as built. */
+static const char *const places[] = {HVD_INFO_LIBHVD, "../../collectives/libhvd.so"};
+
+static void *open_beside(void)
+{
+    char self[2048], file[4096];
+    ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+    char *slash;
+    void *handle = NULL;
+
+    if (length < 0) {
+        return NULL;
+    }
+    self[length] = '\0';
+    slash = strrchr(self, '/');
+    if (slash == NULL) {
+        return NULL;
+    }
+    *slash = '\0';
+    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]) && handle == NULL; i++) {
+        snprintf(file, sizeof(file), "%s/%s", self, places[i]);
+        if (access(file, R_OK) == 0) {
+            handle = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+        }
+    }
+    return handle;
+}
+
+static void *open_library(void)
+{
+    const char *chosen = getenv(HVD_ENV_LIBRARY);
+    void *handle;
+
+    if (chosen != NULL && chosen[0] != '\0') {
+        return dlopen(chosen, RTLD_NOW | RTLD_LOCAL);
+    }
+    handle = open_beside();
+    return handle != NULL ? handle : dlopen("libhvd.so", RTLD_NOW | RTLD_LOCAL);
+}
+
+int hvd_info_check(struct hvd_error *err)
+{
+    void *handle = open_library();
+    describe_function *describe = NULL;
+    void *symbol = handle != NULL ? dlsym(handle, "hvd_gpu_describe") : NULL;
+    char text[4096] = "";
+    int status;
+
+    if (symbol == NULL) {
+        return hvd_fail(err, HVD_ERR_UNSUPPORTED,
+                        "cannot load libhvd.so (%.300s): is hvd installed completely? "
+                        "%s names it elsewhere",
+                        dlerror(), HVD_ENV_LIBRARY);
+    }
+    memcpy(&describe, &symbol, sizeof(symbol)); /* POSIX: one as the other */
+    status = describe(text, sizeof(text));
+    printf("%s", text);
+    if (fflush(stdout) != 0) {
+        return hvd_fail(err, HVD_ERR_SYS, "cannot write to standard output: %m");
+    }
+    return status == 0 ? 0 : hvd_fail(err, status, "GPU tensors cannot be used here");
+}

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The command line of hvd-info. */
+#include "gpu_binding/info/info_options.h"
+
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Values of getopt_long for the options that have no letter. */
+enum option_code {
+    OPTION_TOPOLOGY = 256,
+    OPTION_RANKS,
+    OPTION_ALLOWED,
+    OPTION_GPUS,
+    OPTION_BIND,
+    OPTION_CPUS_PER_RANK,
+    OPTION_SMT,
+    OPTION_NIC,
+    OPTION_CHECK,
+    OPTION_HELP,
+    OPTION_VERSION,
+};
+
+static const struct option long_options[] = {
+    {"topology", required_argument, NULL, OPTION_TOPOLOGY},
+    {"ranks", required_argument, NULL, OPTION_RANKS},
+    {"allowed", required_argument, NULL, OPTION_ALLOWED},
+    {"gpus", required_argument, NULL, OPTION_GPUS},
+    {"bind", required_argument, NULL, OPTION_BIND},
+    {"cpus-per-rank", required_argument, NULL, OPTION_CPUS_PER_RANK},
+    {"smt", required_argument, NULL, OPTION_SMT},
+    {"nic", required_argument, NULL, OPTION_NIC},
+    {"check", no_argument, NULL, OPTION_CHECK},
+    {"help", no_argument, NULL, OPTION_HELP},
+    {"version", no_argument, NULL, OPTION_VERSION},
+    {NULL, 0, NULL, 0},
+};
+
+void hvd_info_usage(FILE *out)
+{
+    fputs(
+        "usage: hvd-info [options]\n"
+        "Shows which cpus, memory node and network card each rank gets on this node; in\n"
+        "a Slurm job, for the ranks of the job. Nothing is bound.\n"
+        "\n"
+        "  --topology FILE     the node in an hwloc XML file (lstopo node.xml) instead\n"
+        "  --ranks N           ranks on the node; default: the job's, else one per gpu\n"
+        "  --allowed CPUS      cpus that the ranks may use, as 0-3,8 or 0-18:2\n"
+        "  --gpus LIST         gpus that the ranks use: numbers or UUIDs, as 0-1,3\n"
+        "  --bind MODE         none, socket (all cpus of the gpu's socket), core (an "
+        "own\n"
+        "                      share of them) or auto, the default: as the job is bound\n"
+        "  --cpus-per-rank N   with core: at most N cores for a rank\n"
+        "  --smt N             at most N hardware threads of each core\n"
+        "  --nic auto|off      choose network cards near the gpu (default), or none\n"
+        "  --check             instead: what GPU tensors would use here, and what is "
+        "wrong\n"
+        "  --help              this text\n"
+        "  --version           the version of hvd\n",
+        out);
+}
+
+static int parse_count(const char *option, const char *text, int most, int *count,
+                       struct hvd_error *err)
+{
+    char *end = NULL;
+    long value = strtol(text, &end, 10);
+
+    if (text[0] < '0' || text[0] > '9' || *end != '\0' || value < 1 || value > most) {
+        return hvd_fail(err, HVD_ERR_ARG,
+                        "%s wants a number from 1 to %d, found '%.100s'", option, most,
+                        text);
+    }
+    *count = (int)value;
+    return 0;
+}
+
+static int parse_allowed(const char *text, struct hvd_info_options *options,
+                         struct hvd_error *err)
+{
+    struct hvd_error cause;
+
+    options->allowed_text = text;
+    if (hvd_cpulist_parse(text, &options->allowed, &cause) < 0) {
+        return hvd_fail(err, HVD_ERR_ARG, "--allowed: %.300s", cause.text);
+    }
+    return 0;
+}
+
+static int parse_bind(const char *text, struct hvd_info_options *options,
+                      struct hvd_error *err)
+{
+    if (hvd_bind_mode_parse(text, &options->plan.mode) < 0) {
+        return hvd_fail(err, HVD_ERR_ARG,
+                        "--bind wants auto, none, socket or core, found '%.100s'", text);
+    }
+    return 0;
+}
+
+static int parse_nic(const char *text, struct hvd_info_options *options,
+                     struct hvd_error *err)
+{
+    options->plan.nic_off = strcmp(text, "off") == 0;
+    if (!options->plan.nic_off && strcmp(text, "auto") != 0) {
+        return hvd_fail(err, HVD_ERR_ARG, "--nic wants auto or off, found '%.100s'",
+                        text);
+    }
+    return 0;
+}
+
+static int take_option(int code, const char *value, struct hvd_info_options *options,
+                       struct hvd_error *err)
+{
+    switch (code) {
+    case OPTION_TOPOLOGY:
+        options->topology_file = value;
+        return value[0] != '\0'
+                   ? 0
+                   : hvd_fail(err, HVD_ERR_ARG,
+                              "--topology wants a file, found ''; see hvd-info --help");
+    case OPTION_RANKS:
+        return parse_count("--ranks", value, HVD_PLAN_RANKS_MAX, &options->rank_count,
+                           err);
+    case OPTION_ALLOWED:
+        return parse_allowed(value, options, err);
+    case OPTION_GPUS:
+        options->gpus = value;
+        return 0;
+    case OPTION_BIND:
+        return parse_bind(value, options, err);
+    case OPTION_CPUS_PER_RANK:
+        return parse_count("--cpus-per-rank", value, HVD_CPUSET_SIZE,
+                           &options->plan.cpus_per_rank, err);
+    case OPTION_SMT:
+        return parse_count("--smt", value, HVD_CPUSET_SIZE,
+                           &options->plan.threads_per_core, err);
+    case OPTION_NIC:
+        return parse_nic(value, options, err);
+    case OPTION_CHECK:
+        options->action = HVD_INFO_CHECK;
+        return 0;
+    case OPTION_HELP:
+        options->action = HVD_INFO_HELP;
+        return 0;
+    default:
+        options->action = HVD_INFO_VERSION;
+        return 0;
+    }
+}
+
+static int check_together(const struct hvd_info_options *options, bool has_others,
+                          struct hvd_error *err)
+{
+    enum hvd_bind_mode mode = options->plan.mode;
+
+    if (options->action == HVD_INFO_CHECK && has_others) {
+        return hvd_fail(err, HVD_ERR_ARG,
+                        "--check looks at this node as it is: expected no other option");
+    }
+    if (options->plan.cpus_per_rank > 0 &&
+        (mode == HVD_BIND_SOCKET || mode == HVD_BIND_NONE)) {
+        return hvd_fail(err, HVD_ERR_ARG,
+                        "--cpus-per-rank goes with --bind core, found --bind %s",
+                        hvd_bind_mode_name(mode));
+    }
+    return 0;
+}
+
+/* What getopt_long does not know; word: where it is, but for letters. */
+static int fail_option(const char *word, struct hvd_error *err)
+{
+    if (optopt > 0 && optopt < OPTION_TOPOLOGY) {
+        return hvd_fail(err, HVD_ERR_ARG, "unknown option '-%c'; see hvd-info --help",
+                        optopt);
+    }
+    return optopt > 0 ? hvd_fail(err, HVD_ERR_ARG, "%.*s takes no value, found '%.100s'",
+                                 (int)strcspn(word, "="), word, word)
+                      : hvd_fail(err, HVD_ERR_ARG,
+                                 "unknown option '%.100s'; see hvd-info --help", word);
+}
+
+int hvd_info_parse(int argc, char **argv, struct hvd_info_options *options,
+                   struct hvd_error *err)
+{
+    struct hvd_info_options found = {.action = HVD_INFO_SHOW};
+    bool has_others = false;
+    int code;
+
+    optind = 0;
+    opterr = 0;
+    while ((code = getopt_long(argc, argv, ":", long_options, NULL)) != -1) {
+        if (code == ':') {
+            return hvd_fail(err, HVD_ERR_ARG, "%.100s wants a value; see hvd-info --help",
+                            argv[optind - 1]);
+        }
+        if (code == '?') {
+            return fail_option(argv[optind - 1], err);
+        }
+        has_others = has_others || code < OPTION_CHECK;
+        int status = take_option(code, optarg, &found, err);
+        if (status < 0) {
+            return status;
+        }
+    }
+    if (optind < argc) {
+        return hvd_fail(err, HVD_ERR_ARG, "unexpected '%.100s'; see hvd-info --help",
+                        argv[optind]);
+    }
+    *options = found;
+    return check_together(options, has_others, err);
+}

@@ -1,0 +1,81 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# compile_test.sh SOURCE_ROOT NVCC NVRTC_COMPILE: the kernels compile without a warning, by nvcc (where there
+# is one) for the GPUs that are promised, and by NVRTC of CUDA 12 for V100 too, which nvcc 13 has given up.
+root=$1 nvcc=$2 nvrtc_compile=$3
+tests_dir=$(cd "$(dirname "$0")/../.." && pwd)
+# shellcheck source=tests/report.sh
+. "$tests_dir/report.sh"
+
+skip()
+{
+    count=$((count + 1))
+    echo "ok $count - $1 # SKIP $2"
+}
+
+kernel_names()
+{
+    echo hvd_copy
+    sed -n 's/^ *X(\([a-z0-9_]*\),.*/hvd_\1/p' "$root/collectives/gpu/module/kernel_work.h"
+}
+
+# number_at OFFSET BYTES: of the fat binary.
+number_at()
+{
+    od -An -v -tu"$2" -j "$1" -N "$2" "$work/kernels.fatbin" | tr -d ' '
+}
+
+# The header tells its own size and that of all; each part is 1: PTX or 2: a binary, and for what GPU.
+parts()
+{
+    at=$(number_at 6 2)
+    end=$((at + $(number_at 8 8)))
+    while [ "$at" -lt "$end" ]; do
+        echo "$(number_at "$at" 2) $(number_at $((at + 28)) 4)"
+        at=$((at + $(number_at $((at + 4)) 4) + $(number_at $((at + 8)) 8)))
+    done
+}
+
+# Binaries of all GPUs promised, and PTX of the last.
+promised()
+{
+    release=$("$nvcc" --version | sed -n 's/.*release \([0-9]*\).*/\1/p')
+    [ "$release" -gt 12 ] || echo 2 70
+    printf '2 75\n2 80\n2 90\n1 90\n'
+}
+
+nvcc_tests()
+{
+    NVCC_FLAGS='-Werror all-warnings -Xptxas -warn-spills,-warn-lmem-usage,-Werror' \
+        "$root/collectives/gpu/module/compile_kernels.sh" "$nvcc" "$root" "$work/image.c" "$work/image.d" "$work" \
+        >"$work/out" 2>&1 && [ ! -s "$work/out" ]
+    report $? 'the kernels compile without a warning, in registers'
+    parts | sort >"$work/parts"
+    promised | sort | diff - "$work/parts" >"$work/out" 2>&1
+    report $? 'for all GPUs promised'
+    "$nvcc" --ptx -arch=compute_80 -std=c++17 --allow-unsupported-compiler -I "$root" -o "$work/kernels.ptx" \
+        "$root/collectives/gpu/module/kernels.cu" >"$work/out" 2>&1
+    for name in $(kernel_names); do
+        grep -q "\.entry $name(" "$work/kernels.ptx" || echo "there is no $name" >>"$work/out"
+    done
+    [ ! -s "$work/out" ] && [ "$(kernel_names | wc -l)" -gt 10 ]
+    report $? 'under the names by which they are found'
+    grep -q 'ld\.global[.a-z]*\.v4\.u32' "$work/kernels.ptx" && grep -q 'st\.global[.a-z]*\.v4\.u32' "$work/kernels.ptx"
+    report $? '16 bytes at a time'
+}
+
+if [ -x "$nvcc" ]; then
+    nvcc_tests
+else
+    skip 'the kernels compile with nvcc' 'there is no nvcc'
+fi
+if library=$("$tests_dir/nvrtc_env.sh" 2>"$work/out"); then
+    for architecture in sm_70 sm_75 sm_80 sm_90; do
+        "$nvrtc_compile" "$library" "$root" "$architecture" >"$work/out" 2>&1
+        report $? "the kernels compile for $architecture with NVRTC of CUDA 12"
+    done
+else
+    skip 'the kernels compile for sm_70 with NVRTC of CUDA 12' "$(tail -n 1 "$work/out")"
+fi
+echo "1..$count"
+exit $failed

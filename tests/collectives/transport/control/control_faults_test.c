@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* When a rank dies every other rank learns who, and where, within 5 s; when all leave in order
+ * nobody learns anything. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "gpu_binding/base/clock.h"
+#include "tests/collectives/transport/control/control_rank.h"
+#include "tests/tap.h"
+
+enum {
+    CONNECT_MS = 60000,
+    NOTICE_MS = 20000, /* far below PATIENCE_MS, at which ranks give up */
+    PATIENCE_MS = 60000
+};
+
+/* Says "up", then what it learned and how long that took after the sign to begin. */
+static int watch(struct job_rank *self, const void *argument)
+{
+    struct seen seen;
+    int status = rank_connect(self, &seen, CONNECT_MS);
+    int64_t begin_ms;
+
+    (void)argument;
+    if (status == 0 && rank_sum(&seen, self, 1) != self->boot.size) {
+        status = 2;
+    }
+    job_say(self, status == 0 ? "up" : "down %s", seen.err.text);
+    job_await(self);
+    begin_ms = hvd_clock_ms();
+    rank_run(&seen, rank_has_abort, PATIENCE_MS);
+    job_say(self, "%lld %s", (long long)(hvd_clock_ms() - begin_ms), seen.text);
+    hvd_control_destroy(seen.control, 2000);
+    free(seen.payload);
+    return seen.aborts == 1 ? status : 3;
+}
+
+static bool start_watch(struct job *job, const char *hosts, job_body body)
+{
+    char line[JOB_LINE_BYTES];
+    bool is_up = true;
+
+    job_start(job, hosts, body, NULL);
+    job_serve_exchange(job);
+    for (int i = 0; i < job->size; i++) {
+        is_up =
+            job_hear(job, i, PATIENCE_MS, line) && strncmp(line, "up", 2) == 0 && is_up;
+    }
+    return is_up;
+}
+
+/* Whether all but the victim learn in time what `wanted` begins with. */
+static bool all_learn(struct job *job, int victim, const char *wanted)
+{
+    bool is_good = true;
+
+    for (int i = 0; i < job->size; i++) {
+        char line[JOB_LINE_BYTES] = "";
+        char *text = line;
+
+        if (i == victim) {
+            continue;
+        }
+        if (!job_hear(job, i, PATIENCE_MS + 5000, line) ||
+            strtol(line, &text, 10) > NOTICE_MS || text == line ||
+            strncmp(text + 1, wanted, strlen(wanted)) != 0) {
+            tap_note("rank %d: %s", i, line);
+            is_good = false;
+        }
+    }
+    return is_good;
+}
+
+static void killed_rank_is_named(const char *hosts, int victim, const char *host)
+{
+    struct job job;
+    char wanted[128];
+    bool is_good = start_watch(&job, hosts, watch);
+
+    snprintf(wanted, sizeof(wanted), "rank %d on %s died", victim, host);
+    for (int i = 0; i < job.size; i++) {
+        if (i != victim) {
+            job_signal(&job, i);
+        }
+    }
+    job_kill(&job, victim);
+    is_good = all_learn(&job, victim, wanted) && is_good;
+    is_good = job_finish(&job) && is_good;
+    tap_ok(is_good, "%s: all others learn that rank %d on %s was killed", hosts, victim,
+           host);
+}
+
+/* Like a data loader's worker: a copy of the process, that does nothing or cleans up. */
+static int watch_with_worker(struct job_rank *self, const void *argument)
+{
+    struct seen seen;
+    int status = rank_connect(self, &seen, CONNECT_MS);
+    pid_t worker;
+
+    (void)argument;
+    status = status == 0 && rank_sum(&seen, self, 1) == self->boot.size ? 0 : 2;
+    worker = fork();
+    if (worker == 0) {
+        signal(SIGALRM, SIG_DFL);
+        alarm(PATIENCE_MS / 1000);
+        if (self->boot.rank == 0) {
+            hvd_control_abort(seen.control, 0, "of no interest");
+            hvd_control_destroy(seen.control, 1000);
+        }
+        pause();
+        _exit(0);
+    }
+    /* Proof that the workers have not hurt anyone. */
+    status = status == 0 && rank_sum(&seen, self, 1) == self->boot.size ? 0 : 2;
+    job_say(self, status == 0 ? "up %d" : "down %d", (int)worker);
+    job_await(self);
+    rank_run(&seen, rank_has_abort, PATIENCE_MS);
+    job_say(self, "0 %s", seen.text);
+    kill(worker, SIGKILL);
+    hvd_control_destroy(seen.control, 2000);
+    free(seen.payload);
+    return seen.aborts == 1 ? status : 3;
+}
+
+static void forked_workers_hide_no_death(void)
+{
+    struct job job;
+    char line[JOB_LINE_BYTES];
+    int workers[4] = {0};
+    int64_t begin_ms;
+    bool is_good = true;
+
+    job_start(&job, "a a b b", watch_with_worker, NULL);
+    job_serve_exchange(&job);
+    for (int i = 0; i < job.size; i++) {
+        is_good = job_hear(&job, i, PATIENCE_MS, line) &&
+                  sscanf(line, "up %d", &workers[i]) == 1 && is_good;
+    }
+    tap_ok(is_good, "a forked worker that cleans up disturbs nobody");
+    for (int i = 0; i < job.size; i++) {
+        if (i != 2) {
+            job_signal(&job, i);
+        }
+    }
+    begin_ms = hvd_clock_ms();
+    job_kill(&job, 2);
+    is_good = all_learn(&job, 2, "rank 2 on b died");
+    is_good = hvd_clock_ms() - begin_ms < NOTICE_MS && is_good;
+    tap_ok(kill(workers[2], 0) == 0 && is_good,
+           "a rank's forked worker that outlives it does not hide its death");
+    kill(workers[2], SIGKILL);
+    job_finish(&job);
+}
+
+static int give_up(struct job_rank *self, const void *argument)
+{
+    struct seen seen;
+    int status = rank_connect(self, &seen, CONNECT_MS);
+
+    (void)argument;
+    status = status == 0 && rank_sum(&seen, self, 1) == self->boot.size ? 0 : 2;
+    job_say(self, "up");
+    if (self->boot.rank == 3) {
+        job_await(self); /* a reason overtakes what the others have yet to pass on */
+        hvd_control_abort(seen.control, 3, "rank 3 has had enough");
+        hvd_control_abort(seen.control, 2, "a later reason");
+    }
+    rank_run(&seen, rank_has_abort, PATIENCE_MS);
+    job_say(self, "0 %s", seen.text);
+    rank_run(&seen, NULL, 200);
+    hvd_control_destroy(seen.control, 2000);
+    free(seen.payload);
+    return status != 0 || seen.aborts != 1 || seen.abort_rank != 3 ? 3 : 0;
+}
+
+static void reason_reaches_everyone(void)
+{
+    struct job job;
+    bool is_good = start_watch(&job, "a a b b c c", give_up);
+
+    job_signal(&job, 3);
+    is_good = all_learn(&job, -1, "rank 3 has had enough") && is_good;
+    tap_ok(job_finish(&job) && is_good,
+           "the first reason that a rank gives reaches all, itself included, once");
+}
+
+static int leave_in_turn(struct job_rank *self, const void *argument)
+{
+    struct seen seen;
+    int status = rank_connect(self, &seen, CONNECT_MS);
+
+    (void)argument;
+    status = status == 0 && rank_sum(&seen, self, 1) == self->boot.size ? 0 : 2;
+    hvd_control_expect_close(seen.control);
+    job_say(self, "up");
+    job_await(self); /* until all of them expect it */
+    rank_run(&seen, NULL, 100 + 150 * ((self->boot.rank * 5) % self->boot.size));
+    status = seen.aborts == 0 ? status : 3;
+    hvd_control_destroy(seen.control, 1000);
+    free(seen.payload);
+    return status;
+}
+
+static void agreed_end_alarms_nobody(void)
+{
+    struct job job;
+
+    bool is_good = start_watch(&job, "a a b b c c", leave_in_turn);
+
+    for (int i = 0; i < job.size; i++) {
+        job_signal(&job, i);
+    }
+    tap_ok(job_finish(&job) && is_good,
+           "after an agreed end, ranks leave in any order unnoticed");
+}
+
+static int die_while_connecting(struct job_rank *self, const void *argument)
+{
+    struct seen seen;
+    int64_t begin_ms = hvd_clock_ms();
+    int status;
+
+    (void)argument;
+    if (self->boot.rank == 2) {
+        job_exchange(self, "", 0);
+        job_await(self);
+        return 0;
+    }
+    status = rank_connect(self, &seen, CONNECT_MS);
+    job_say(self, "%lld %s", (long long)(hvd_clock_ms() - begin_ms), seen.err.text);
+    hvd_control_destroy(seen.control, 1000);
+    return status == HVD_ERR_PEER ? 0 : 3;
+}
+
+static void death_ends_connecting(void)
+{
+    struct job job;
+    char line[JOB_LINE_BYTES] = "";
+
+    job_start(&job, "a a b", die_while_connecting, NULL);
+    job_serve_exchange(&job);
+    usleep(700000);
+    job_kill(&job, 1);
+    job_hear(&job, 0, PATIENCE_MS, line);
+    tap_ok(strstr(line, "rank 1 on a died") != NULL && atoi(line) < 20000,
+           "a death while others are still missing ends connecting at once (%s)", line);
+    job_signal(&job, 2);
+    tap_ok(job_finish(&job), "with the status of a death");
+}
+
+/* Rank 0 waits for ranks that never connect. */
+static int wait_in_vain(struct job_rank *self, const void *argument)
+{
+    struct seen seen;
+    int status;
+
+    (void)argument;
+    if (self->boot.rank != 0) {
+        job_exchange(self, "", 0);
+        job_await(self);
+        return 0;
+    }
+    status = rank_connect(self, &seen, 200);
+    job_say(self, "%s", seen.err.text);
+    hvd_control_destroy(seen.control, 1000);
+    return status == HVD_ERR_TIMEOUT ? 0 : 3;
+}
+
+static void missing_ranks_are_counted(void)
+{
+    struct job job;
+    char line[JOB_LINE_BYTES] = "";
+
+    job_start(&job, "a b c", wait_in_vain, NULL);
+    job_serve_exchange(&job);
+    job_hear(&job, 0, PATIENCE_MS, line);
+    tap_ok(strstr(line, "rank 1 (host b) and 1 more did not connect within 0.2 s: ") ==
+               line,
+           "of ranks that never connect one is named, the others counted (%s)", line);
+    job_signal(&job, 1);
+    job_signal(&job, 2);
+    tap_ok(job_finish(&job), "with the status of a time limit");
+}
+
+int main(void)
+{
+    const char *deep = "a b c d e f g h i j k l";
+
+    killed_rank_is_named("a a", 1, "a");
+    killed_rank_is_named("a a b b", 3, "b");
+    killed_rank_is_named("a a b b", 2, "b");
+    killed_rank_is_named("a a b b", 0, "a");
+    killed_rank_is_named(deep, 11, "l");
+    killed_rank_is_named(deep, 1, "b");
+    killed_rank_is_named(deep, 0, "a");
+    forked_workers_hide_no_death();
+    reason_reaches_everyone();
+    agreed_end_alarms_nobody();
+    death_ends_connecting();
+    missing_ranks_are_counted();
+    return tap_done();
+}

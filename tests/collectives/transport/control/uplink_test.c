@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Messages up and down the tree among real processes, some of which share memory, and who sleep
+ * whenever there is nothing to do. */
+#include "collectives/transport/control/uplink.h"
+
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "collectives/transport/control/mailbox.h"
+#include "collectives/transport/control/tree.h"
+#include "gpu_binding/base/log.h"
+#include "tests/collectives/transport/control/control_rank.h"
+#include "tests/tap.h"
+
+enum {
+    CONNECT_MS = 60000,
+    ROUNDS = 200,
+    PARTS = 3, /* messages of one rank in a round */
+    MAX_WORDS = 6000
+};
+
+static const char *const layouts[] = {
+    "a",
+    "a a",
+    "a b",
+    "a a a b b",
+    "a b a b c",
+    "a a a a a a a a",
+    "a b c d e f g h i j a k j",
+};
+
+/* Made before the ranks are, so that all have it; the ranks of a node use the same memory. */
+static char *memory[JOB_MAX_RANKS]; /* of each node */
+static size_t memory_bytes;
+static _Atomic int *asleep; /* [JOB_MAX_RANKS] */
+static int bells[JOB_MAX_RANKS];
+static unsigned seed;
+
+/* A message: who sent it, its round and part, a number to add up, and something to carry. */
+struct note {
+    int rank;
+    int round;
+    int part;
+    int words;
+    long number;
+    unsigned carried[MAX_WORDS];
+};
+
+struct state {
+    struct job_rank *self;
+    struct hvd_control *control;
+    struct hvd_uplink *uplink;
+    int children[JOB_MAX_RANKS];
+    int got[JOB_MAX_RANKS]; /* notes of each child, in all rounds */
+    int answers; /* notes from the parent */
+    long sum; /* of this round */
+    long answer;
+    bool is_wrong;
+    int abort_rank; /* -1: none */
+    struct note note;
+};
+
+static unsigned word(const struct note *note, int i)
+{
+    return (unsigned)(note->rank * 31 + note->round * 7 + note->part + i) * 2654435761u;
+}
+
+static bool is_intact(const struct note *note, size_t bytes, int number)
+{
+    bool is_right =
+        note->round == number / PARTS && note->part == number % PARTS &&
+        bytes == offsetof(struct note, carried) + (size_t)note->words * sizeof(unsigned);
+
+    for (int i = 0; is_right && i < note->words; i++) {
+        is_right = note->carried[i] == word(note, i);
+    }
+    return is_right;
+}
+
+static size_t write_note(struct state *state, int round, int part, long number)
+{
+    struct note *note = &state->note;
+
+    note->rank = state->self->boot.rank;
+    note->round = round;
+    note->part = part;
+    note->number = number;
+    note->words = rand() % 4 == 0 ? rand() % MAX_WORDS : rand() % 10;
+    for (int i = 0; i < note->words; i++) {
+        note->carried[i] = word(note, i);
+    }
+    return offsetof(struct note, carried) + (size_t)note->words * sizeof(unsigned);
+}
+
+static void handle(void *context, const struct hvd_uplink_event *event)
+{
+    struct state *state = context;
+    const struct note *note = event->payload;
+
+    if (event->kind == HVD_UPLINK_ABORT) {
+        state->abort_rank = event->rank;
+    } else if (event->from == HVD_UPLINK_PARENT) {
+        state->is_wrong |= event->type != 2 ||
+                           !is_intact(note, event->bytes, state->answers) ||
+                           note->rank != hvd_control_parent(state->control);
+        state->answers++;
+        state->answer = note->number;
+    } else {
+        state->is_wrong |= event->type != 1 ||
+                           event->from >= hvd_uplink_children(state->uplink) ||
+                           note->rank != state->children[event->from] ||
+                           !is_intact(note, event->bytes, state->got[event->from]);
+        state->got[event->from]++;
+        state->sum += note->number;
+    }
+}
+
+static void wake(void *context, int local_rank)
+{
+    struct state *state = context;
+    const struct hvd_layout *layout = &state->self->boot.layout;
+    int rank = hvd_layout_rank(layout, layout->node[state->self->boot.rank], local_rank);
+
+    if (atomic_load(&asleep[rank]) != 0) {
+        eventfd_write(bells[rank], 1);
+    }
+}
+
+static void sleep_unless_mail(struct state *state)
+{
+    int rank = state->self->boot.rank;
+    struct pollfd fds[] = {
+        {.fd = bells[rank], .events = POLLIN},
+        {.fd = hvd_control_fd(state->control), .events = POLLIN},
+    };
+    eventfd_t ignored;
+
+    atomic_store(&asleep[rank], 1);
+    if (!hvd_uplink_has_mail(state->uplink)) {
+        poll(fds, 2, -1);
+    }
+    atomic_store(&asleep[rank], 0);
+    eventfd_read(bells[rank], &ignored);
+}
+
+static bool has_round(const struct state *state, int round)
+{
+    bool has = true;
+
+    for (int i = 0; i < hvd_uplink_children(state->uplink); i++) {
+        has &= state->got[i] >= (round + 1) * PARTS;
+    }
+    return has;
+}
+
+static bool has_answer(const struct state *state, int round)
+{
+    return state->self->boot.rank == 0 || state->answers >= (round + 1) * PARTS;
+}
+
+static void run_until(struct state *state, bool (*test)(const struct state *, int),
+                      int round)
+{
+    while (!test(state, round) && state->abort_rank < 0 && !state->is_wrong) {
+        int moved = hvd_uplink_progress_node(state->uplink, handle, state) +
+                    hvd_uplink_progress_sockets(state->uplink, handle, state);
+
+        if (moved == 0 && !test(state, round)) {
+            sleep_unless_mail(state);
+        }
+    }
+}
+
+/* All ranks add up their numbers: up in several notes, the total down in as many. */
+static bool run_round(struct state *state, int round)
+{
+    int size = state->self->boot.size;
+    long wanted = (long)size * (size - 1) / 2 + (long)size * round;
+    long total;
+
+    state->sum = 0;
+    run_until(state, has_round, round);
+    state->sum += state->self->boot.rank + round;
+    for (int part = 0; part < PARTS && state->self->boot.rank > 0; part++) {
+        size_t bytes = write_note(state, round, part, part == 0 ? state->sum : 0);
+
+        state->is_wrong |= hvd_uplink_send_up(state->uplink, 1, &state->note, bytes) != 0;
+    }
+    run_until(state, has_answer, round);
+    total = state->self->boot.rank == 0 ? state->sum : state->answer;
+    for (int part = 0; part < PARTS; part++) {
+        size_t bytes = write_note(state, round, part, total);
+
+        state->is_wrong |=
+            hvd_uplink_send_down(state->uplink, 2, &state->note, bytes) != 0;
+    }
+    return !state->is_wrong && state->abort_rank < 0 && total == wanted;
+}
+
+static int connect_rank(struct state *state, struct job_rank *self, struct seen *seen)
+{
+    const struct hvd_layout *layout = &self->boot.layout;
+    int status = rank_connect(self, seen, CONNECT_MS);
+    struct hvd_uplink_config config = {
+        .control = seen->control,
+        .layout = layout,
+        .rank = self->boot.rank,
+        .memory = memory[layout->node[self->boot.rank]],
+        .wake = wake,
+        .wake_context = state,
+    };
+
+    *state = (struct state){.self = self, .control = seen->control, .abort_rank = -1};
+    srand(seed + (unsigned)self->boot.rank);
+    hvd_tree_children(layout, self->boot.rank, state->children);
+    return status == 0 ? hvd_uplink_create(&config, &state->uplink, &seen->err) : status;
+}
+
+/* The other side would take it for a broken connection; nothing of it is sent. */
+static bool refuses_too_long(struct state *state)
+{
+    static const char end; /* never read */
+    size_t bytes = HVD_UPLINK_MOST_BYTES + 1;
+
+    return hvd_uplink_send_down(state->uplink, 1, &end, bytes) == HVD_ERR_ARG &&
+           hvd_uplink_send_up(state->uplink, 1, &end, bytes) == HVD_ERR_ARG;
+}
+
+static int add_up(struct job_rank *self, const void *argument)
+{
+    static struct state state;
+    struct seen seen;
+    bool is_right;
+
+    (void)argument;
+    is_right = connect_rank(&state, self, &seen) == 0;
+    for (int round = 0; round < ROUNDS && is_right; round++) {
+        is_right = run_round(&state, round);
+    }
+    is_right = is_right && refuses_too_long(&state);
+    /* The last word goes over the sockets, after all else was said: nobody leaves before. */
+    is_right = is_right && rank_sum(&seen, self, 1) == self->boot.size;
+    rank_leave(&seen);
+    hvd_uplink_destroy(state.uplink);
+    return is_right ? 0 : 1;
+}
+
+static int lose_one(struct job_rank *self, const void *argument)
+{
+    static struct state state;
+    struct seen seen;
+    int victim = *(const int *)argument;
+
+    if (connect_rank(&state, self, &seen) != 0) {
+        return 1;
+    }
+    for (int round = 0; round < ROUNDS && state.abort_rank < 0; round++) {
+        if (self->boot.rank == victim && round == 20) {
+            _exit(0);
+        }
+        run_round(&state, round);
+    }
+    rank_leave(&seen);
+    hvd_uplink_destroy(state.uplink);
+    return state.abort_rank == victim && !state.is_wrong ? 0 : 2;
+}
+
+static void prepare(void)
+{
+    memory_bytes = (hvd_mailbox_bytes(JOB_MAX_RANKS) + 4095) / 4096 * 4096;
+    for (int i = 0; i < JOB_MAX_RANKS; i++) {
+        memory[i] = mmap(NULL, memory_bytes, PROT_READ | PROT_WRITE,
+                         MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        bells[i] = eventfd(0, EFD_NONBLOCK);
+    }
+    asleep = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+}
+
+static bool run_job(const char *hosts, job_body body, const void *argument)
+{
+    struct job job;
+
+    for (int i = 0; i < JOB_MAX_RANKS; i++) {
+        madvise(memory[i], memory_bytes, MADV_REMOVE); /* zero again */
+    }
+    job_start(&job, hosts, body, argument);
+    job_serve_exchange(&job);
+    return job_finish(&job);
+}
+
+int main(void)
+{
+    seed = tap_seed((unsigned)time(NULL));
+    hvd_log_to(NULL, HVD_LOG_OFF);
+    prepare();
+    for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++) {
+        tap_ok(run_job(layouts[i], add_up, NULL),
+               "ranks on %s get every message whole and in order", layouts[i]);
+    }
+    for (int victim = 0; victim < 5; victim++) {
+        tap_ok(run_job("a a a b b", lose_one, &victim),
+               "all learn of the death of rank %d", victim);
+    }
+    return tap_done();
+}

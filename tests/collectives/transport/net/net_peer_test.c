@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One peer's channels: found by any number, and all ended by its failure. */
+#include "collectives/transport/net/net_peer.h"
+
+#include "tests/tap.h"
+
+enum {
+    CHANNELS = 1000,
+    STRIDE = 4096, /* channels of teams have numbers that lie far apart */
+};
+
+/* A network that never gets to send what it has taken. */
+static int hold(void *peer, struct hvd_net_fragment *fragment)
+{
+    (void)peer;
+    (void)fragment;
+    return HVD_INPROGRESS;
+}
+
+static struct hvd_net_pool pool;
+static const struct hvd_flow_link link_to_peer = {.send = hold, .pool = &pool};
+
+static struct hvd_net_peer *make_peer(void)
+{
+    struct hvd_net_peer *peer = NULL;
+
+    if (hvd_net_peer_create(NULL, 3, &peer) != 0) {
+        printf("Bail out! no memory\n");
+        exit(1);
+    }
+    return peer;
+}
+
+static void test_channels(void)
+{
+    struct hvd_net_peer *peer = make_peer();
+    struct hvd_flow *flows[CHANNELS];
+    int wrong = 0;
+
+    tap_ok(peer->rank == 3 && hvd_net_peer_find(peer, 0) == NULL,
+           "a peer has no channel at first");
+    for (uint32_t i = 0; i < CHANNELS; i++) {
+        wrong += hvd_net_peer_find(peer, i * STRIDE) != NULL;
+        flows[i] = hvd_net_peer_add(peer, &link_to_peer, i * STRIDE);
+    }
+    for (uint32_t i = 0; i < CHANNELS; i++) {
+        wrong += hvd_net_peer_find(peer, i * STRIDE) != flows[i];
+    }
+    tap_ok(wrong == 0, "each of %d channels is found by its number", CHANNELS);
+    tap_ok(hvd_net_peer_find(peer, 1) == NULL, "and no other");
+    hvd_net_peer_destroy(peer);
+}
+
+static void test_failure(void)
+{
+    struct hvd_net_peer *peer = make_peer();
+    struct hvd_net_op before = {.status = HVD_INPROGRESS, .bytes = 1};
+    struct hvd_net_op after = before;
+    struct hvd_flow *one = hvd_net_peer_add(peer, &link_to_peer, 1);
+    struct hvd_flow *other = hvd_net_peer_add(peer, &link_to_peer, 2);
+
+    hvd_flow_recv(one, &before);
+    hvd_net_peer_fail(peer, HVD_ERR_PEER);
+    tap_ok(before.status == HVD_ERR_PEER, "a failure ends what is under way");
+    hvd_flow_recv(other, &after);
+    tap_ok(after.status == HVD_ERR_PEER, "and what is begun later, on any channel");
+    tap_ok(peer->status == HVD_ERR_PEER,
+           "the peer keeps it, for channels that come later");
+    hvd_net_peer_destroy(peer);
+}
+
+int main(void)
+{
+    test_channels();
+    test_failure();
+    hvd_net_pool_finish(&pool);
+    return tap_done();
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the ranks of the net tests do in common. */
+#ifndef HVD_TEST_NET_RANK_H
+#define HVD_TEST_NET_RANK_H
+
+#include "collectives/transport/net/net.h"
+#include "tests/collectives/job.h"
+
+/* Creates, exchanges addresses, connects. Says why and exits when that fails. */
+struct hvd_net *net_rank_connect(struct job_rank *self);
+
+/* Waits until all operations have ended, asleep in between, or the time is over. True when
+ * they have ended. */
+bool net_rank_wait(struct hvd_net *net, const struct hvd_net_op *ops, int count,
+                   int timeout_ms);
+
+/* A barrier among all ranks through the test, in which the net goes on; the test calls
+ * job_serve_exchange. */
+void net_rank_gather(struct job_rank *self, struct hvd_net *net);
+
+/* Seconds of CPU that this process has used. */
+double net_rank_cpu(void);
+
+#endif

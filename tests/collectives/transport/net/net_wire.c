@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A network for flows that is a list in this process. */
+#include "tests/collectives/transport/net/net_wire.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int put_packet(void *peer, struct hvd_net_fragment *fragment)
+{
+    struct wire_end *end = peer;
+    struct wire_packet *packet = &end->packets[end->count];
+    size_t bytes = 0;
+
+    if (end->status != 0) {
+        return end->status;
+    }
+    packet->header = fragment->header;
+    packet->bytes = fragment->bytes;
+    packet->is_offer = fragment->op != NULL && fragment->op->is_device;
+    packet->data = malloc(fragment->bytes + 1);
+    if (fragment->bytes > 0) {
+        memcpy(packet->data, fragment->data, fragment->bytes);
+    }
+    end->count++;
+    for (int i = 0; i < end->count; i++) {
+        bytes += end->packets[i].is_offer ? 0 : end->packets[i].bytes;
+    }
+    end->most = bytes > end->most ? bytes : end->most;
+    return 0;
+}
+
+int wire_kept;
+static const char *delivered; /* now */
+struct hvd_net_op *wire_fetching;
+bool wire_is_slow;
+
+/* Sometimes at once. */
+static int fetch(void *peer, void *offer, struct hvd_net_op *op)
+{
+    (void)peer;
+    memcpy(op->data, offer, op->bytes);
+    if (offer != delivered) {
+        free(offer);
+        wire_kept--;
+    }
+    if (wire_fetching != NULL || (!wire_is_slow && random() % 2 == 0)) {
+        return 0;
+    }
+    wire_fetching = op;
+    return HVD_INPROGRESS;
+}
+
+void wire_end_fetching(int status)
+{
+    wire_fetching->status = status;
+    wire_fetching = NULL;
+}
+
+void wire_set_up(struct wire_end *end)
+{
+    const struct hvd_flow_link link = {
+        .send = put_packet, .fetch = fetch, .peer = end, .source = 0, .pool = &end->pool};
+
+    memset(end, 0, sizeof(*end));
+    if (hvd_flow_create(&link, 3, &end->flow) != 0) {
+        abort();
+    }
+}
+
+void wire_tear_down(struct wire_end *end)
+{
+    hvd_flow_destroy(end->flow);
+    hvd_net_pool_finish(&end->pool);
+    for (int i = 0; i < end->count; i++) {
+        free(end->packets[i].data);
+    }
+}
+
+static void release(void *context, void *data)
+{
+    (void)context;
+    free(data);
+    wire_kept--;
+}
+
+void wire_deliver(struct wire_end *from, struct wire_end *to, int index, bool is_lent)
+{
+    struct wire_packet packet = from->packets[index];
+    struct hvd_flow_arrival arrival = {
+        .header = &packet.header,
+        .data = packet.data,
+        .bytes = packet.bytes,
+        .is_offer = packet.is_offer,
+        .release = is_lent || packet.is_offer ? release : NULL,
+    };
+
+    from->count--;
+    memmove(&from->packets[index], &from->packets[index + 1],
+            (size_t)(from->count - index) * sizeof(packet));
+    delivered = packet.data;
+    if (hvd_flow_arrived(to->flow, &arrival) == HVD_INPROGRESS) {
+        wire_kept++;
+    } else {
+        free(packet.data);
+    }
+    delivered = NULL;
+}

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a rank that hides its memory may count on while another one writes there: two ranks of one
+ * process, and a child that writes as one of them. */
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "collectives/transport/shm/shared_peers.h"
+#include "collectives/transport/shm/shm_reach.h"
+#include "collectives/transport/shm/shm_state.h"
+#include "tests/tap.h"
+
+enum {
+    RANKS = 2,
+    BYTES = 16 << 20,
+    FORBIDDEN = 77,
+};
+
+static const struct hvd_shm_sizes sizes = {
+    .local_size = RANKS,
+    .geometry = {.slots = 2, .slot_bytes = 4096, .recv_bytes = 4096},
+    .reaches = true,
+};
+
+static struct hvd_shm *ranks[RANKS];
+
+static void open_ranks(const int *bells)
+{
+    struct hvd_error err = {0};
+    int file = hvd_shm_open(&sizes, &err);
+
+    for (int i = 0; i < RANKS; i++) {
+        if (file < 0 ||
+            hvd_shm_create(dup(file), i, &sizes, bells, &ranks[i], &err) != 0) {
+            printf("Bail out! %s\n", err.text);
+            exit(99);
+        }
+    }
+    close(file);
+}
+
+/* Whether this machine lets a child write into its parent's memory. */
+static bool may_write(char *to)
+{
+    char byte = 0;
+    struct iovec near = {&byte, 1}, far = {to, 1};
+
+    return process_vm_writev(getppid(), &near, 1, &far, 1, 0) == 1 ||
+           (errno != EPERM && errno != ENOSYS);
+}
+
+/* A child that writes as rank 0 until it is told that rank 1 hides; or ends with FORBIDDEN. */
+static pid_t start_writer(char *to)
+{
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        char *from = malloc(BYTES);
+        int status = 0;
+
+        if (!may_write(to + BYTES)) {
+            _exit(FORBIDDEN);
+        }
+        memset(from, 1, BYTES);
+        while (status == 0) {
+            status = hvd_shm_write(ranks[0], 1, (uint64_t)(uintptr_t)to, from, BYTES);
+        }
+        _exit(status == HVD_INPROGRESS ? 0 : 1);
+    }
+    return pid;
+}
+
+static void test_hide(void)
+{
+    char *data = calloc(2, BYTES);
+    pid_t pid = start_writer(data);
+    bool is_hidden;
+    int code = -1;
+
+    while (*(volatile char *)data == 0) {
+        if (waitpid(pid, &code, WNOHANG) == pid) {
+            if (WIFEXITED(code) && WEXITSTATUS(code) == FORBIDDEN) {
+                tap_skip("nothing is written to a rank that hides",
+                         "this machine does not let a child write into its parent");
+            } else {
+                tap_ok(false, "a child writes as a rank (it ended with %#x)", code);
+            }
+            free(data);
+            return;
+        }
+        sched_yield();
+    }
+    is_hidden = hvd_shm_hide(ranks[1]);
+    memset(data, 0, BYTES);
+    tap_ok(waitpid(pid, &code, 0) == pid && code == 0,
+           "who writes to a rank that hides is told");
+    if (!is_hidden) {
+        tap_skip("nothing is written there any more",
+                 "the writer got no cpu for seconds");
+    } else {
+        tap_ok(memcmp(data, data + BYTES, BYTES) == 0,
+               "nothing is written there any more");
+    }
+    free(data);
+}
+
+/* --- writers that are stopped in the midst of it, and go on when the memory has another use --- */
+
+static bool stops_before_writing;
+
+/* The C library's, called by hvd_shm_write. */
+ssize_t process_vm_writev(pid_t pid, const struct iovec *near, unsigned long near_count,
+                          const struct iovec *far, unsigned long far_count,
+                          unsigned long flags)
+{
+    if (stops_before_writing) {
+        raise(SIGSTOP);
+    }
+    return syscall(SYS_process_vm_writev, pid, near, near_count, far, far_count, flags);
+}
+
+static void write_as_rank_0(char *to)
+{
+    char *from = malloc(BYTES);
+
+    memset(from, 1, BYTES);
+    stops_before_writing = true;
+    _exit(hvd_shm_write(ranks[0], 1, (uint64_t)(uintptr_t)to, from, BYTES) ==
+                  HVD_INPROGRESS
+              ? 0
+              : 1);
+}
+
+static char *trap;
+
+static void stop_there(int number)
+{
+    (void)number;
+    raise(SIGSTOP);
+    mprotect(trap, (size_t)sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE);
+}
+
+/* The store that comes to the trap is the one at which it is stopped. */
+static void store_as_rank_0(char *to)
+{
+    const struct sigaction action = {.sa_handler = stop_there};
+    struct hvd_shared_place place;
+    char *mapped;
+
+    memcpy(&place, to, sizeof(place)); /* a piece is its owner's; who tells where it is */
+    if (hvd_shared_map(ranks[0], 1, &place, &mapped) != 0) {
+        _exit(FORBIDDEN);
+    }
+    trap = mapped + BYTES / 2;
+    mprotect(trap, (size_t)sysconf(_SC_PAGESIZE), PROT_NONE);
+    sigaction(SIGSEGV, &action, NULL);
+    sigaction(SIGBUS, &action, NULL);
+    if (!hvd_shared_begin_stores(ranks[0])) {
+        _exit(1);
+    }
+    memset(mapped, 1, BYTES);
+    hvd_shared_end_stores(ranks[0]);
+    _exit(hvd_shared_begin_stores(ranks[0]) ? 2 : 0);
+}
+
+static bool is_all(const char *data, char value)
+{
+    return data[0] == value && memcmp(data, data + 1, BYTES - 1) == 0;
+}
+
+static void test_stopped_while(void (*writer)(char *), char *data, bool had_begun,
+                               const char *how)
+{
+    pid_t pid = fork();
+    bool is_hidden;
+    int code = -1;
+
+    if (pid == 0) {
+        writer(data);
+    }
+    waitpid(pid, &code, WUNTRACED);
+    if (!WIFSTOPPED(code)) {
+        tap_ok(false, "a child writes as a rank (it ended with %#x)", code);
+        return;
+    }
+    is_hidden = hvd_shm_hide(ranks[1]);
+    tap_ok(is_hidden, "a rank hides from one that is stopped while it writes by %s", how);
+    tap_ok(!had_begun || data[0] == 1, "what was written before is there");
+    memset(data, 7, BYTES);
+    kill(pid, SIGCONT);
+    waitpid(pid, &code, 0);
+    tap_ok(code == 0, "that one is told when it goes on (it ended with %#x)", code);
+    tap_ok(is_all(data, 7), "and has written nothing more");
+}
+
+/* As if it had been stopped there: rank 0 is this process, and does not go on. */
+static void test_stopped(void)
+{
+    hvd_shm_line_of(ranks[0], 0)->writes_to = 2;
+    tap_ok(!hvd_shm_hide(ranks[1]),
+           "who does not end his write is not waited for for ever");
+    hvd_shm_line_of(ranks[0], 0)->writes_to = 0;
+    tap_ok(hvd_shm_hide(ranks[1]), "and nobody is who does not write");
+}
+
+static void test_stopped_by_kernel(void)
+{
+    char *data = calloc(1, BYTES);
+
+    test_stopped_while(write_as_rank_0, data, false, "the kernel");
+    free(data);
+}
+
+static void test_stopped_at_store(void)
+{
+    struct hvd_shared_place place, gone;
+    struct hvd_error err = {0};
+    void *data;
+
+    if (hvd_shared_create(BYTES, &data, &err) != 0) {
+        tap_ok(false, "%s", err.text);
+        return;
+    }
+    hvd_shared_find(data, BYTES, &place);
+    memcpy(data, &place, sizeof(place));
+    test_stopped_while(store_as_rank_0, data, true, "stores of its own");
+    tap_ok(!hvd_shared_find(data, BYTES, &gone), "its memory is not shared any more");
+    hvd_shared_destroy(data);
+}
+
+/* Ranks that have not hidden. */
+static void with_ranks(void (*test)(void))
+{
+    int bells[RANKS];
+
+    for (int i = 0; i < RANKS; i++) {
+        bells[i] = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    }
+    open_ranks(bells);
+    /* Each has its say, and hears the other's. */
+    for (int turn = 0; turn < 2; turn++) {
+        hvd_shm_settle(ranks[0]);
+        hvd_shm_settle(ranks[1]);
+    }
+    if (hvd_shm_can_map(ranks[0]) && hvd_shm_can_map(ranks[1])) {
+        test();
+    } else {
+        tap_skip("nothing is written to a rank that hides",
+                 "this machine does not let ranks reach each other's memory");
+    }
+    for (int i = 0; i < RANKS; i++) {
+        hvd_shm_destroy(ranks[i]);
+        close(bells[i]);
+    }
+}
+
+int main(void)
+{
+    with_ranks(test_hide);
+    with_ranks(test_stopped);
+    with_ranks(test_stopped_by_kernel);
+    with_ranks(test_stopped_at_store);
+    return tap_done();
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory while signals come: a kernel that gives up backing a file at any signal, as Linux did, is
+ * played by this file's fallocate. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "collectives/transport/shm/shared.h"
+#include "tests/tap.h"
+
+enum {
+    BYTES = 64 << 20,
+    /* In a period of a profiler's timer this much is backed, and no more. */
+    BETWEEN_SIGNALS = 16 << 20,
+    MOST_CALLS = 1000,
+};
+
+static struct {
+    int calls;
+    int fails_at; /* the call that finds no memory; 0: none */
+    bool was_freed;
+} kernel;
+
+/* Each second call is interrupted, and each that takes too long. */
+static int allocate(int fd, int mode, off_t at, off_t bytes)
+{
+    const bool frees = (mode & FALLOC_FL_PUNCH_HOLE) != 0;
+
+    kernel.calls++;
+    if (kernel.calls > MOST_CALLS || kernel.calls == kernel.fails_at) {
+        errno = ENOSPC;
+        return -1;
+    }
+    if (kernel.calls % 2 == 1 || (!frees && bytes > BETWEEN_SIGNALS)) {
+        errno = EINTR;
+        return -1;
+    }
+    kernel.was_freed |= frees;
+    return (int)syscall(SYS_fallocate, fd, mode, at, bytes);
+}
+
+int fallocate(int fd, int mode, off_t at, off_t bytes)
+{
+    return allocate(fd, mode, at, bytes);
+}
+
+int main(void)
+{
+    struct hvd_error err = {0};
+    void *memory = NULL;
+    int status = hvd_shared_create(BYTES, &memory, &err);
+
+    tap_ok(status == 0, "memory is had while signals come: %s", err.text);
+    if (status == 0) {
+        memset(memory, 1, BYTES);
+        hvd_shared_destroy(memory);
+        tap_ok(kernel.was_freed, "and given back");
+    }
+    memset(&kernel, 0, sizeof(kernel));
+    kernel.fails_at = 6;
+    status = hvd_shared_create(BYTES, &memory, &err);
+    tap_ok(status == HVD_ERR_NOMEM && strstr(err.text, "ask the job") != NULL &&
+               strstr(err.text, strerror(ENOSPC)) != NULL,
+           "where there is none, the error says so: %s", err.text);
+    tap_ok(kernel.was_freed, "and what had been taken is given back");
+    return tap_done();
+}
