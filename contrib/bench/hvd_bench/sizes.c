@@ -131,13 +131,13 @@ int bench_sizes_parse(const char *text, struct bench_sizes *sizes, struct hvd_er
 
 const char *bench_size_write(int64_t bytes, char *text, size_t room)
 {
+    static const char *const suffixes[] = {"", "K", "M", "G"};
     int unit = 0;
 
     while (unit < 3 && bytes != 0 && bytes % 1024 == 0) {
         bytes /= 1024;
         unit++;
     }
-    snprintf(text, room, "%" PRId64 "%.*s", bytes, unit > 0 ? 1 : 0,
-             unit > 0 ? &units[unit - 1] : "");
+    snprintf(text, room, "%" PRId64 "%s", bytes, suffixes[unit]);
     return text;
 }
