@@ -5,7 +5,7 @@
 # The file goes on in namespaces of its own, as on a machine that has nothing else to do: all
 # processes, mounts, links and files in /tmp, /dev/shm and /run that it sees are its own, whatever
 # others do on this machine meanwhile. The root file system is read-only there, except $work: a
-# cluster that writes outside of its directory does not start.
+# cluster that writes outside of its directory does not start. A checkout in /tmp stays where it is.
 enter_machine()
 {
     local reason
@@ -24,11 +24,14 @@ enter_machine()
 
 close_machine()
 {
-    local place
-    mount --bind "$work" "$work" && mount -o remount,bind,ro / || return
+    local place checkout
+    checkout=$(cd "$tests_dir/../.." && pwd)
+    mount --bind "$work" "$work" && mkdir "$work/checkout" &&
+        mount --bind "$checkout" "$work/checkout" && mount -o remount,bind,ro / || return
     for place in /tmp /dev/shm /run; do
         mount -t tmpfs -o mode=1777 tmpfs "$place" || return
     done
+    [ -e "$checkout" ] || { mkdir -p "$checkout" && mount --bind "$work/checkout" "$checkout"; }
 }
 
 # What the names of a cluster's cgroups are made from.
@@ -45,7 +48,7 @@ machine()
     cat /proc/self/mountinfo /proc/sys/kernel/hostname /proc/sysvipc/{shm,sem,msg}
     ip -brief link | cut -d ' ' -f 1
     find /sys/fs/cgroup -maxdepth 3 \( -name "hvd-$(checksum 1)-*" -o -name "hvd-$(checksum 2)-*" \)
-    find /tmp /dev/shm /run -path /run/mount -prune -o -print # /run/mount: mount(8) writes there
+    find /tmp /dev/shm /run -xdev -path /run/mount -prune -o -print # /run/mount: mount(8) writes there
     find "$work" -maxdepth 1 \( -name 'c[0-9]' -o -name 'hvd-test.*' \)
 }
 
