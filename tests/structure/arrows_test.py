@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Includes go where the layers allow, and not far.
+
+usage: arrows_test.py SOURCE_ROOT"""
+
+import os
+import sys
+
+import sources
+
+# What each folder may include, beside itself: only folders further up in this list.
+BASE = ['gpu_binding/base']
+BOOT = BASE + ['pmix_boot', 'pmix_boot/wire']
+TRANSPORT = [f'collectives/transport/{name}' for name in ('control', 'net', 'shm')]
+ALLOWED = {
+    'gpu_binding/base': [],
+    'gpu_binding': BASE,
+    'gpu_binding/info': BASE + ['gpu_binding'],
+    'pmix_boot/wire': BASE,
+    'pmix_boot/elastic': BASE + ['pmix_boot/wire'],
+    'pmix_boot': BASE + ['pmix_boot/wire', 'pmix_boot/elastic'],
+    'pmix_boot/hvdrun': BOOT + ['pmix_boot/elastic', 'gpu_binding'],
+    'spank': BASE + ['gpu_binding', 'pmix_boot', 'pmix_boot/elastic'],
+    'collectives': BASE, # hvd.h
+    'collectives/reduce': BASE + ['collectives'],
+    'collectives/tuner': BASE,
+    'collectives/transport/net': BASE,
+    'collectives/transport/control': BOOT,
+    'collectives/transport/shm': BASE + ['collectives/transport/control'],
+    'collectives/agreement': BOOT + ['collectives', 'collectives/transport/control'],
+    'collectives/observe': BOOT + ['collectives', 'collectives/agreement', 'collectives/transport/control'],
+    'collectives/execute': BOOT + ['collectives', 'collectives/agreement', 'collectives/reduce'] + TRANSPORT,
+    'collectives/gpu': BOOT + ['collectives', 'collectives/agreement', 'collectives/reduce',
+                               'collectives/execute', 'collectives/observe'],
+    'collectives/gpu/module': BASE + ['collectives/gpu', 'collectives/reduce'],
+}
+ALLOWED['collectives/engine'] = BOOT + TRANSPORT + [
+    'collectives', 'collectives/agreement', 'collectives/execute', 'collectives/gpu', 'collectives/observe',
+    'collectives/reduce', 'collectives/tuner']
+ALLOWED['collectives/api'] = ALLOWED['collectives/engine'] + ['collectives/engine', 'pmix_boot/elastic']
+
+MOST_DEEP = 7
+MOST_IN_API = 20
+
+
+def wrong_arrows(tree):
+    """contrib is above all of these, and below tests."""
+    for file in tree.files:
+        folder = os.path.dirname(file)
+        for header in tree.includes(file):
+            target = os.path.dirname(header)
+            allowed = target in ALLOWED.get(folder, []) or target == folder or \
+                folder.startswith('contrib/') and not header.startswith('tests/')
+            if not allowed:
+                yield f'{file} includes {header}'
+
+
+def unknown_folders(tree):
+    folders = {os.path.dirname(file) for file in tree.files if not file.startswith('contrib/')}
+    return [f'{folder} is not listed in {os.path.basename(__file__)}' for folder in
+            sorted(folders - ALLOWED.keys())]
+
+
+def main(root):
+    tree = sources.Tree(root)
+    deep = [' > '.join([file] + tree.chain(file)) for file in tree.files
+            if not file.startswith('contrib/') and len(tree.chain(file)) > MOST_DEEP]
+    wide = [f'{file}: {len(tree.reached(file))}' for file in tree.files
+            if file.startswith('collectives/api/') and len(tree.reached(file)) > MOST_IN_API]
+    return sources.report([
+        ('includes follow the arrows of the layers', list(wrong_arrows(tree))),
+        ('each folder has its arrows', unknown_folders(tree)),
+        (f'no chain of includes has more than {MOST_DEEP} headers', deep),
+        (f'no file of collectives/api sees more than {MOST_IN_API} headers', wide),
+    ])
+
+
+if __name__ == '__main__':
+    sys.exit(main(*sys.argv[1:]))
