@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpu_binding/base/json.h"
+
 enum {
     CELL_BYTES = 32,
     NAME_BYTES = 16
@@ -184,21 +186,6 @@ void hvd_lateness_print(const struct hvd_lateness_sums *sums,
 
 /* --- JSON -------------------------------------------------------------------------------- */
 
-static void put_json_text(const char *text, FILE *out)
-{
-    fputc('"', out);
-    for (; *text != '\0'; text++) {
-        unsigned char c = (unsigned char)*text;
-
-        if (c == '"' || c == '\\' || c < 0x20) {
-            fprintf(out, "\\u%04x", c);
-        } else {
-            fputc(c, out);
-        }
-    }
-    fputc('"', out);
-}
-
 static void put_json_ranks(const struct hvd_lateness_sums *sums,
                            const struct hvd_lateness_job *job, FILE *out)
 {
@@ -207,7 +194,7 @@ static void put_json_ranks(const struct hvd_lateness_sums *sums,
         const struct hvd_lateness_rank *rank = &sums->ranks[i];
 
         fprintf(out, "%s\n    {\"rank\": %d, \"host\": ", i > 0 ? "," : "", i);
-        put_json_text(job->hosts[i], out);
+        hvd_json_print(job->hosts[i], out);
         fprintf(out,
                 ", \"times_last\": %" PRId64 ", \"late_us\": %" PRId64
                 ", \"late_mean_us\": %" PRId64 ", \"late_most_us\": %" PRId64

@@ -9,83 +9,7 @@
 #include <string.h>
 
 #include "gpu_binding/base/attr.h"
-
-/* The bytes of the UTF-8 character at text, 0 if there is none. Surrogates, overlong forms and
- * what is beyond U+10FFFF are none. */
-static size_t utf8_bytes(const unsigned char *text)
-{
-    unsigned char least = 0x80, most = 0xbf;
-    size_t bytes;
-
-    if (text[0] < 0x80) {
-        return 1;
-    }
-    if (text[0] < 0xc2 || text[0] > 0xf4) {
-        return 0;
-    }
-    bytes = text[0] < 0xe0 ? 2 : text[0] < 0xf0 ? 3 : 4;
-    if (text[0] == 0xe0) {
-        least = 0xa0;
-    } else if (text[0] == 0xed) {
-        most = 0x9f;
-    } else if (text[0] == 0xf0) {
-        least = 0x90;
-    } else if (text[0] == 0xf4) {
-        most = 0x8f;
-    }
-    if (text[1] < least || text[1] > most) {
-        return 0;
-    }
-    for (size_t i = 2; i < bytes; i++) {
-        if (text[i] < 0x80 || text[i] > 0xbf) {
-            return 0;
-        }
-    }
-    return bytes;
-}
-
-/* Writes the first character of text to piece; returns how many bytes of text that were. */
-static size_t escape_one(const unsigned char *text, char piece[8])
-{
-    size_t bytes = utf8_bytes(text);
-
-    if (bytes == 0) {
-        strcpy(piece, "\\ufffd");
-        return 1;
-    }
-    if (text[0] == '"' || text[0] == '\\') {
-        snprintf(piece, 8, "\\%c", text[0]);
-    } else if (text[0] < 0x20) {
-        snprintf(piece, 8, "\\u%04x", text[0]);
-    } else {
-        memcpy(piece, text, bytes);
-        piece[bytes] = '\0';
-    }
-    return bytes;
-}
-
-size_t hvd_trace_escape(const char *name, char *out, size_t capacity)
-{
-    static const char cut[] = "...";
-    const unsigned char *text = (const unsigned char *)name;
-    size_t used = 0;
-
-    while (*text != '\0') {
-        char piece[8];
-        size_t taken = escape_one(text, piece);
-        size_t bytes = strlen(piece);
-
-        if (used + bytes + sizeof(cut) > capacity) {
-            memcpy(out + used, cut, sizeof(cut));
-            return used + sizeof(cut) - 1;
-        }
-        memcpy(out + used, piece, bytes);
-        used += bytes;
-        text += taken;
-    }
-    out[used] = '\0';
-    return used;
-}
+#include "gpu_binding/base/json.h"
 
 /* What is being written: a line at a time. */
 struct page {
@@ -117,7 +41,7 @@ static void add_name_and_sort(struct page *page, const char *what, const char *w
 {
     char escaped[HVD_TRACE_NAME_BYTES];
 
-    hvd_trace_escape(name, escaped, sizeof(escaped));
+    hvd_json_escape(name, escaped, sizeof(escaped));
     add(page,
         "{\"name\": \"%s_name\", \"ph\": \"M\", %s, \"args\": {\"name\": \"%s\"}}\n"
         "{\"name\": \"%s_sort_index\", \"ph\": \"M\", %s, \"args\": {\"sort_index\": "
@@ -273,7 +197,7 @@ size_t hvd_trace_process(int rank, const char *host, int64_t since_epoch_us, cha
     add(&page, "{\"name\": \"process_name\", \"ph\": \"M\", \"pid\": %d, \"args\": {",
         rank);
     if (host != NULL) {
-        hvd_trace_escape(host, escaped, sizeof(escaped));
+        hvd_json_escape(host, escaped, sizeof(escaped));
         add(&page, "\"name\": \"rank %d on %s\"", rank, escaped);
     }
     if (since_epoch_us != 0) {

@@ -71,9 +71,4 @@ size_t hvd_trace_process(int rank, const char *host, int64_t since_epoch_us, cha
 /* How exact the times of a rank are, as a label of its process: "clock within 12 us". */
 size_t hvd_trace_exactness(int rank, int64_t error_us, char *out);
 
-/* Writes name as the inside of a JSON string to out, which has room for capacity bytes, and
- * '\0'. What is not UTF-8 becomes U+FFFD; a name that is too long ends in "...". Returns its
- * length. */
-size_t hvd_trace_escape(const char *name, char *out, size_t capacity);
-
 #endif

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "contrib/bench/hvd_bench/explain.h"
+#include "gpu_binding/base/json.h"
 
 enum {
     FIELDS = 24,
@@ -95,30 +96,13 @@ static void write_csv(FILE *csv, const struct fields *fields, bool names)
     fputc('\n', csv);
 }
 
-static void write_json_text(FILE *json, const char *text)
-{
-    fputc('"', json);
-    for (; *text != '\0'; text++) {
-        unsigned char c = (unsigned char)*text;
-
-        if (c == '"' || c == '\\') {
-            fprintf(json, "\\%c", c);
-        } else if (c < 0x20) {
-            fprintf(json, "\\u%04x", c);
-        } else {
-            fputc(c, json);
-        }
-    }
-    fputc('"', json);
-}
-
 static void write_json(FILE *json, const struct fields *fields, bool is_first)
 {
     fputs(is_first ? "\n  {" : ",\n  {", json);
     for (int i = 0; i < fields->count; i++) {
         fprintf(json, "%s\"%s\": ", i > 0 ? ", " : "", fields->items[i].name);
         if (fields->items[i].is_text) {
-            write_json_text(json, fields->items[i].value);
+            hvd_json_print(fields->items[i].value, json);
         } else {
             fputs(fields->items[i].value, json);
         }
@@ -140,7 +124,7 @@ static void begin_json(const struct bench_report *report, int argc, char **argv)
             hvd_version());
     for (int i = 1; i < argc; i++) {
         fputs(i > 1 ? ", " : "", report->json);
-        write_json_text(report->json, argv[i]);
+        hvd_json_print(argv[i], report->json);
     }
     strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
     fprintf(report->json, "],\n \"started\": \"%s\", \"ranks\": %d, \"nodes\": %d,", text,
@@ -149,10 +133,10 @@ static void begin_json(const struct bench_report *report, int argc, char **argv)
             bench_layout_write(layout, text, sizeof(text)));
     for (int node = 0; node < layout->nodes; node++) {
         fputs(node > 0 ? ", " : "", report->json);
-        write_json_text(report->json, hvd_host(hvd_layout_rank(layout, node, 0)));
+        hvd_json_print(hvd_host(hvd_layout_rank(layout, node, 0)), report->json);
     }
     fputs("],\n \"processor\": ", report->json);
-    write_json_text(report->json, bench_processor_read(text, sizeof(text)));
+    hvd_json_print(bench_processor_read(text, sizeof(text)), report->json);
     fprintf(report->json,
             ",\n \"cores\": %ld, \"load\": [%.2f, %.2f, %.2f], \"blocks\": %d,\n"
             " \"rows\": [",

@@ -105,7 +105,7 @@ static const char object[] =
     "\"late_mean_us\": 4, \"late_most_us\": 4, \"waited_us\": 61500000},\n"
     "    {\"rank\": 1, \"host\": \"n1\", \"times_last\": 0, \"late_us\": 0, "
     "\"late_mean_us\": 0, \"late_most_us\": 0, \"waited_us\": 62000000},\n"
-    "    {\"rank\": 2, \"host\": \"node\\u00222\", \"times_last\": 750, \"late_us\": "
+    "    {\"rank\": 2, \"host\": \"node\\\"2\", \"times_last\": 750, \"late_us\": "
     "60000000, \"late_mean_us\": 80000, \"late_most_us\": 1500000, \"waited_us\": "
     "1200},\n"
     "    {\"rank\": 3, \"host\": \"n3\", \"times_last\": 200, \"late_us\": 999000, "

@@ -154,30 +154,6 @@ static void devices_have_their_half(void)
            "which has a name");
 }
 
-static void name_is(const char *name, const char *expected, const char *promise)
-{
-    char escaped[HVD_TRACE_NAME_BYTES];
-
-    hvd_trace_escape(name, escaped, sizeof(escaped));
-    tap_ok(strcmp(escaped, expected) == 0, "%s", promise);
-}
-
-static void names_are_escaped(void)
-{
-    name_is("conv1/weight:0", "conv1/weight:0", "a plain name stays as it is");
-    name_is("a\"b\\c", "a\\\"b\\\\c", "quotes and backslashes are escaped");
-    name_is("a\nb\x01\x1f\x7f", "a\\u000ab\\u0001\\u001f\x7f",
-            "control characters are escaped");
-    name_is("gewicht_\xc3\xa4_\xe5\xb1\xa4_\xf0\x9f\x94\xa5",
-            "gewicht_\xc3\xa4_\xe5\xb1\xa4_\xf0\x9f\x94\xa5", "UTF-8 stays as it is");
-    name_is("\xff_\xc3(_\xc0\x80_\xed\xa0\x80_\xf4\x90\x80\x80",
-            "\\ufffd_\\ufffd(_\\ufffd\\ufffd_\\ufffd\\ufffd\\ufffd_"
-            "\\ufffd\\ufffd\\ufffd\\ufffd",
-            "what is not UTF-8 is replaced");
-    name_is("cut off \xe5\xb1", "cut off \\ufffd\\ufffd",
-            "a character that is cut off is replaced");
-}
-
 static bool row_is_good(const char *name)
 {
     struct hvd_trace_frame frame = {.rank = 1};
@@ -221,7 +197,6 @@ int main(void)
     ranks_are_processes();
     time_never_goes_back();
     devices_have_their_half();
-    names_are_escaped();
     any_name_is_good_json();
     return tap_done();
 }
