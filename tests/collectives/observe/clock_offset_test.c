@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How far another clock is from ours: rounds over a simulated network. */
-#include "collectives/transport/control/clock_offset.h"
+#include "collectives/observe/clock_offset.h"
 
 #include <math.h>
 #include <stdlib.h>

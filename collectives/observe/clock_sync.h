@@ -17,7 +17,7 @@
 
 #include <stdatomic.h>
 
-#include "collectives/transport/control/clock_offset.h"
+#include "collectives/observe/clock_offset.h"
 #include "collectives/transport/control/uplink.h"
 #include "pmix_boot/boot.h"
 

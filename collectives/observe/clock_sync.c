@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The clock of rank 0, as every rank sees it. */
-#include "collectives/transport/control/clock_sync.h"
+#include "collectives/observe/clock_sync.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How far another machine's clock is from ours, by question and answer. */
-#include "collectives/transport/control/clock_offset.h"
+#include "collectives/observe/clock_offset.h"
 
 /* What NTP takes for the frequency error of a clock that it disciplines (RFC 5905, PHI). */
 static const int64_t drift_per_million = 15;
