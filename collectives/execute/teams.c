@@ -81,10 +81,12 @@ static int find_local_members(const struct hvd_boot *boot, const int *ranks, int
 static int open_region(const struct hvd_teams *teams, struct queue *queue,
                        const int *ranks, int count, struct hvd_error *err)
 {
-    int *members = calloc((size_t)count, sizeof(members[0]));
+    int *members;
     int status = 0;
     int found;
 
+    assert(count > 0);
+    members = calloc((size_t)count, sizeof(members[0]));
     if (members == NULL) {
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for a team of %d ranks", count);
     }

@@ -2,6 +2,7 @@
 /* Messages between ranks on different nodes: peers and channels on top of UCX. */
 #include "collectives/transport/net/net.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -220,6 +221,7 @@ int hvd_net_connect(struct hvd_net *net, int rank, int size, const void *const *
 {
     size_t total = 0;
 
+    assert(size > 0);
     for (int i = 0; i < size; i++) {
         total += bytes[i];
     }
