@@ -20,7 +20,8 @@
 
 #include "pmix_boot/cycle.h"
 #include "pmix_boot/helper_path.h"
-#include "pmix_boot/helper_wire.h"
+#include "pmix_boot/helper_protocol.h"
+#include "pmix_boot/wire/socket.h"
 
 /* The helper keeps the time limit itself; one that says nothing for so much longer hangs. */
 #define HANG_SECONDS 15
@@ -101,14 +102,14 @@ static int send_request(const struct helper *helper,
         .count = query->ranks != NULL ? query->count : 0,
         .parent = (int32_t)getpid(),
     };
-    int status = hvd_wire_send(helper->fd, &request, sizeof(request));
+    int status = hvd_socket_send(helper->fd, &request, sizeof(request));
 
     if (status == 0) {
-        status = hvd_wire_send(helper->fd, query->mine.data, query->mine.bytes);
+        status = hvd_socket_send(helper->fd, query->mine.data, query->mine.bytes);
     }
     if (status == 0) {
-        status = hvd_wire_send(helper->fd, query->ranks,
-                               (size_t)request.count * sizeof(query->ranks[0]));
+        status = hvd_socket_send(helper->fd, query->ranks,
+                                 (size_t)request.count * sizeof(query->ranks[0]));
     }
     return status;
 }
@@ -116,7 +117,7 @@ static int send_request(const struct helper *helper,
 static int receive_blob(const struct helper *helper, struct hvd_blob *blob)
 {
     uint64_t bytes = 0;
-    int status = hvd_wire_receive(helper->fd, &bytes, sizeof(bytes));
+    int status = hvd_socket_receive(helper->fd, &bytes, sizeof(bytes));
 
     if (status < 0) {
         return status;
@@ -126,7 +127,7 @@ static int receive_blob(const struct helper *helper, struct hvd_blob *blob)
         return HVD_ERR_NOMEM;
     }
     blob->bytes = bytes;
-    return hvd_wire_receive(helper->fd, blob->data, bytes);
+    return hvd_socket_receive(helper->fd, blob->data, bytes);
 }
 
 static int receive_blobs(const struct helper *helper, int size, struct hvd_blob *blobs)
@@ -145,7 +146,7 @@ static int receive_answer(const struct helper *helper, struct hvd_exchange *out,
 {
     struct hvd_helper_answer answer;
     struct hvd_blob *blobs;
-    int status = hvd_wire_receive(helper->fd, &answer, sizeof(answer));
+    int status = hvd_socket_receive(helper->fd, &answer, sizeof(answer));
 
     if (status < 0) {
         return status;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hvd-boot: speaks PMIx for the rank that started it, once, and ends. See helper_wire.h. */
+/* hvd-boot: speaks PMIx for the rank that started it, once, and ends. See helper_protocol.h. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,8 +7,9 @@
 #include <unistd.h>
 
 #include "pmix_boot/exchange.h"
-#include "pmix_boot/helper_wire.h"
+#include "pmix_boot/helper_protocol.h"
 #include "pmix_boot/pmix_exchange.h"
+#include "pmix_boot/wire/socket.h"
 
 /* The helper must not outlive its rank: a rank that is killed would look alive. */
 static int follow(int parent)
@@ -19,14 +20,14 @@ static int follow(int parent)
 static int receive_array(size_t bytes, void **out)
 {
     *out = malloc(bytes);
-    return *out != NULL ? hvd_wire_receive(HVD_HELPER_FD, *out, bytes) : HVD_ERR_NOMEM;
+    return *out != NULL ? hvd_socket_receive(HVD_HELPER_FD, *out, bytes) : HVD_ERR_NOMEM;
 }
 
 static int receive_request(struct hvd_exchange_query *query, struct hvd_cycle *cycle)
 {
     struct hvd_helper_request request;
     void *ranks = NULL;
-    int status = hvd_wire_receive(HVD_HELPER_FD, &request, sizeof(request));
+    int status = hvd_socket_receive(HVD_HELPER_FD, &request, sizeof(request));
 
     if (status < 0 || (status = follow(request.parent)) < 0) {
         return status;
@@ -46,15 +47,15 @@ static int receive_request(struct hvd_exchange_query *query, struct hvd_cycle *c
 static int send_answer(const struct hvd_helper_answer *answer,
                        const struct hvd_exchange *exchange)
 {
-    int status = hvd_wire_send(HVD_HELPER_FD, answer, sizeof(*answer));
+    int status = hvd_socket_send(HVD_HELPER_FD, answer, sizeof(*answer));
 
     for (int rank = 0; rank < exchange->size && status == 0; rank++) {
         const struct hvd_blob *blob = &exchange->blobs[rank];
         uint64_t bytes = blob->bytes;
 
-        status = hvd_wire_send(HVD_HELPER_FD, &bytes, sizeof(bytes));
+        status = hvd_socket_send(HVD_HELPER_FD, &bytes, sizeof(bytes));
         if (status == 0) {
-            status = hvd_wire_send(HVD_HELPER_FD, blob->data, blob->bytes);
+            status = hvd_socket_send(HVD_HELPER_FD, blob->data, blob->bytes);
         }
     }
     return status;

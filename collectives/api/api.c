@@ -5,7 +5,7 @@
 
 #include "collectives/api/api.h"
 #include "collectives/reduce/float_env.h"
-#include "collectives/transport/control/fork_mark.h"
+#include "gpu_binding/base/fork_mark.h"
 #include "gpu_binding/base/attr.h"
 
 /* The job that this process is part of: by nature there is one. Every function holds the lock

@@ -13,7 +13,7 @@
 
 #include "collectives/observe/trace_bracket.h"
 #include "collectives/observe/trace_text.h"
-#include "collectives/transport/control/fork_close.h"
+#include "gpu_binding/base/fork_close.h"
 #include "gpu_binding/base/attr.h"
 
 enum {

@@ -1,31 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Frames on the wire: the length of the sealed bytes, then them. Sealed are type and data. */
+/* Each message travels in a frame of the link, in which its type and its data are sealed. */
 #include "pmix_boot/elastic/channel.h"
 
-#include <errno.h>
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
+
+#include "gpu_binding/base/fork_close.h"
+#include "pmix_boot/wire/link.h"
 
 #define HEADER_BYTES crypto_secretstream_xchacha20poly1305_HEADERBYTES
 #define SEAL_BYTES crypto_secretstream_xchacha20poly1305_ABYTES
 
 /* With another protocol comes another context: then the two sides' keys differ. */
-static const char context[crypto_kdf_CONTEXTBYTES + 1] = "hvdelas1";
+static const char context[crypto_kdf_CONTEXTBYTES + 1] = "hvdelas2";
 
 /* What a stranger can make us store, and what cards of all ranks can need. */
 static const size_t most_before = 256;
 static const size_t most_open = (size_t)1 << 28;
 
-static const size_t read_at_once = 65536;
-
-struct bytes {
-    unsigned char *data;
-    size_t begin; /* taken up to here */
-    size_t end;
-    size_t capacity;
+enum frame {
+    FRAME_HEADER = 1,
+    FRAME_SEALED,
 };
 
 /* Before the data of a message, so that they are aligned. */
@@ -35,55 +31,19 @@ struct plain_head {
 };
 
 struct hvd_channel {
-    int fd;
+    struct hvd_link *link;
     bool has_peer; /* the other's header is here */
     bool is_open;
     bool is_closed;
+    bool has_sealed; /* `sealed` has come and was not taken yet */
+    struct hvd_link_message sealed;
     unsigned char own[HEADER_BYTES];
     unsigned char peer[HEADER_BYTES];
     unsigned char pull_key[HVD_CHANNEL_KEY_BYTES];
     crypto_secretstream_xchacha20poly1305_state push;
     crypto_secretstream_xchacha20poly1305_state pull;
-    struct bytes in;
-    struct bytes out;
     unsigned char *plain; /* of the message that was taken last */
 };
-
-static int make_room(struct bytes *bytes, size_t more)
-{
-    size_t held = bytes->end - bytes->begin;
-    size_t capacity = bytes->capacity > 0 ? bytes->capacity : 4096;
-    unsigned char *grown;
-
-    if (held > 0 && bytes->begin > 0) {
-        memmove(bytes->data, bytes->data + bytes->begin, held);
-    }
-    bytes->begin = 0;
-    bytes->end = held;
-    while (capacity < held + more) {
-        capacity *= 2;
-    }
-    if (capacity == bytes->capacity) {
-        return 0;
-    }
-    grown = realloc(bytes->data, capacity);
-    if (grown == NULL) {
-        return HVD_ERR_NOMEM;
-    }
-    bytes->data = grown;
-    bytes->capacity = capacity;
-    return 0;
-}
-
-static int append(struct bytes *bytes, const void *data, size_t count)
-{
-    if (make_room(bytes, count) < 0) {
-        return HVD_ERR_NOMEM;
-    }
-    memcpy(bytes->data + bytes->end, data, count);
-    bytes->end += count;
-    return 0;
-}
 
 int hvd_channel_create(int fd, enum hvd_channel_side side,
                        const unsigned char key[HVD_CHANNEL_KEY_BYTES],
@@ -92,20 +52,25 @@ int hvd_channel_create(int fd, enum hvd_channel_side side,
     unsigned char push_key[HVD_CHANNEL_KEY_BYTES];
     uint64_t own_side = side == HVD_CHANNEL_RANK ? 1 : 2;
     struct hvd_channel *channel = calloc(1, sizeof(*channel));
+    struct hvd_link *link;
 
-    if (channel == NULL || sodium_init() < 0) {
+    if (hvd_link_create(fd, most_before, &link) < 0 || channel == NULL) {
         free(channel);
-        return channel == NULL ? HVD_ERR_NOMEM : HVD_ERR_SYS;
+        return HVD_ERR_NOMEM;
     }
-    channel->fd = fd;
+    channel->link = link;
+    if (sodium_init() < 0) {
+        hvd_channel_destroy(channel);
+        return HVD_ERR_SYS;
+    }
     crypto_kdf_derive_from_key(push_key, sizeof(push_key), own_side, context, key);
     crypto_kdf_derive_from_key(channel->pull_key, sizeof(channel->pull_key), 3 - own_side,
                                context, key);
     crypto_secretstream_xchacha20poly1305_init_push(&channel->push, channel->own,
                                                     push_key);
     sodium_memzero(push_key, sizeof(push_key));
-    if (append(&channel->out, channel->own, HEADER_BYTES) < 0) {
-        free(channel);
+    if (hvd_link_send(link, FRAME_HEADER, channel->own, HEADER_BYTES, -1) < 0) {
+        hvd_channel_destroy(channel);
         return HVD_ERR_NOMEM;
     }
     *out = channel;
@@ -117,9 +82,7 @@ void hvd_channel_destroy(struct hvd_channel *channel)
     if (channel == NULL) {
         return;
     }
-    close(channel->fd);
-    free(channel->in.data);
-    free(channel->out.data);
+    hvd_link_destroy(channel->link);
     free(channel->plain);
     sodium_memzero(channel, sizeof(*channel));
     free(channel);
@@ -127,7 +90,7 @@ void hvd_channel_destroy(struct hvd_channel *channel)
 
 int hvd_channel_fd(const struct hvd_channel *channel)
 {
-    return channel->fd;
+    return hvd_link_fd(channel->link);
 }
 
 bool hvd_channel_is_open(const struct hvd_channel *channel)
@@ -137,78 +100,73 @@ bool hvd_channel_is_open(const struct hvd_channel *channel)
 
 bool hvd_channel_is_pending(const struct hvd_channel *channel)
 {
-    return channel->out.end > channel->out.begin;
+    return hvd_link_is_pending(channel->link);
 }
 
 /* --- out --- */
-
-static int flush(struct hvd_channel *channel)
-{
-    while (hvd_channel_is_pending(channel)) {
-        ssize_t sent = send(channel->fd, channel->out.data + channel->out.begin,
-                            channel->out.end - channel->out.begin, MSG_NOSIGNAL);
-
-        if (sent < 0 && errno == EINTR) {
-            continue;
-        }
-        if (sent < 0) {
-            return errno == EAGAIN ? 0 : HVD_ERR_NET;
-        }
-        channel->out.begin += (size_t)sent;
-    }
-    return 0;
-}
 
 static int seal(struct hvd_channel *channel, uint32_t type, const void *data,
                 size_t bytes)
 {
     struct plain_head head = {.type = type};
     size_t plain_bytes = sizeof(head) + bytes;
-    uint32_t length = (uint32_t)(plain_bytes + SEAL_BYTES);
+    size_t sealed_bytes = plain_bytes + SEAL_BYTES;
+    unsigned char *sealed;
     unsigned char *plain;
+    int status;
 
-    if (plain_bytes + SEAL_BYTES > most_open) {
+    if (bytes > most_open || sealed_bytes > most_open) {
         return HVD_ERR_NOMEM;
     }
-    plain = malloc(plain_bytes);
-    if (plain == NULL || append(&channel->out, &length, sizeof(length)) < 0 ||
-        make_room(&channel->out, length) < 0) {
-        free(plain);
+    sealed = malloc(sealed_bytes + plain_bytes);
+    if (sealed == NULL) {
         return HVD_ERR_NOMEM;
     }
+    plain = sealed + sealed_bytes;
     memcpy(plain, &head, sizeof(head));
     if (bytes > 0) {
         memcpy(plain + sizeof(head), data, bytes);
     }
-    crypto_secretstream_xchacha20poly1305_push(&channel->push,
-                                               channel->out.data + channel->out.end, NULL,
-                                               plain, plain_bytes, NULL, 0, 0);
-    channel->out.end += length;
-    free(plain);
-    return 0;
+    crypto_secretstream_xchacha20poly1305_push(&channel->push, sealed, NULL, plain,
+                                               plain_bytes, NULL, 0, 0);
+    status = hvd_link_send(channel->link, FRAME_SEALED, sealed, sealed_bytes, -1);
+    free(sealed);
+    return status;
 }
 
 int hvd_channel_send(struct hvd_channel *channel, uint32_t type, const void *data,
                      size_t bytes)
 {
-    int status = channel->is_open ? seal(channel, type, data, bytes) : HVD_ERR_STATE;
-
-    if (status == 0 && flush(channel) < 0) {
-        channel->is_closed = true; /* whoever reads will find out */
-    }
-    return status;
+    return channel->is_open ? seal(channel, type, data, bytes) : HVD_ERR_STATE;
 }
 
 /* --- in --- */
 
+static int next_frame(struct hvd_channel *channel, enum frame type,
+                      struct hvd_link_message *frame)
+{
+    int status = hvd_link_next(channel->link, frame);
+
+    if (status != 0) {
+        return status;
+    }
+    hvd_fork_close_now(frame->fd);
+    return frame->type == type && !frame->carries_fd ? 0 : HVD_ERR_NET;
+}
+
 /* The other side's stream begins: says that its header has come. */
 static int take_header(struct hvd_channel *channel)
 {
-    if (channel->in.end - channel->in.begin < HEADER_BYTES) {
-        return HVD_INPROGRESS;
+    struct hvd_link_message frame;
+    int status = next_frame(channel, FRAME_HEADER, &frame);
+
+    if (status != 0) {
+        return status;
     }
-    memcpy(channel->peer, channel->in.data + channel->in.begin, HEADER_BYTES);
-    channel->in.begin += HEADER_BYTES;
+    if (frame.bytes != HEADER_BYTES) {
+        return HVD_ERR_NET;
+    }
+    memcpy(channel->peer, frame.payload, HEADER_BYTES);
     channel->has_peer = true;
     if (crypto_secretstream_xchacha20poly1305_init_pull(&channel->pull, channel->peer,
                                                         channel->pull_key) != 0) {
@@ -217,43 +175,36 @@ static int take_header(struct hvd_channel *channel)
     return seal(channel, 0, channel->peer, HEADER_BYTES);
 }
 
-/* Opens the next frame into channel->plain; *bytes is the plain size with its head. */
-static int take_frame(struct hvd_channel *channel, size_t *bytes)
+/* Opens a frame into channel->plain; *bytes is the plain size with its head. */
+static int unseal(struct hvd_channel *channel, const struct hvd_link_message *frame,
+                  size_t *bytes)
 {
-    size_t held = channel->in.end - channel->in.begin;
-    const unsigned char *data = channel->in.data + channel->in.begin;
     unsigned long long opened;
-    uint32_t length;
 
-    if (held < sizeof(length)) {
-        return HVD_INPROGRESS;
-    }
-    memcpy(&length, data, sizeof(length));
-    if (length < sizeof(struct plain_head) + SEAL_BYTES ||
-        length > (channel->is_open ? most_open : most_before)) {
+    if (frame->bytes < sizeof(struct plain_head) + SEAL_BYTES) {
         return HVD_ERR_NET;
-    }
-    if (held < sizeof(length) + length) {
-        return HVD_INPROGRESS;
     }
     free(channel->plain);
-    channel->plain = malloc(length - SEAL_BYTES);
+    channel->plain = malloc(frame->bytes - SEAL_BYTES);
     if (channel->plain == NULL || crypto_secretstream_xchacha20poly1305_pull(
                                       &channel->pull, channel->plain, &opened, NULL,
-                                      data + sizeof(length), length, NULL, 0) != 0) {
+                                      frame->payload, frame->bytes, NULL, 0) != 0) {
         return HVD_ERR_NET;
     }
-    channel->in.begin += sizeof(length) + length;
     *bytes = (size_t)opened;
     return 0;
 }
 
-/* The first frame: our own header must come back. */
+/* The first sealed frame: our own header must come back. */
 static int take_proof(struct hvd_channel *channel)
 {
+    struct hvd_link_message frame;
     size_t bytes;
-    int status = take_frame(channel, &bytes);
+    int status = next_frame(channel, FRAME_SEALED, &frame);
 
+    if (status == 0) {
+        status = unseal(channel, &frame, &bytes);
+    }
     if (status != 0) {
         return status;
     }
@@ -263,51 +214,38 @@ static int take_proof(struct hvd_channel *channel)
         return HVD_ERR_NET;
     }
     channel->is_open = true;
+    hvd_link_allow(channel->link, most_open);
     return 0;
 }
 
-static int greet(struct hvd_channel *channel)
+/* Goes on with what has come: 0; HVD_INPROGRESS when it needs more; HVD_ERR_NET. */
+static int advance(struct hvd_channel *channel)
 {
-    int status = channel->has_peer ? 0 : take_header(channel);
+    int status;
 
-    if (status == 0 && !channel->is_open) {
-        status = take_proof(channel);
+    if (!channel->has_peer) {
+        return take_header(channel);
     }
+    if (!channel->is_open) {
+        return take_proof(channel);
+    }
+    status = next_frame(channel, FRAME_SEALED, &channel->sealed);
+    channel->has_sealed = status == 0;
     return status;
-}
-
-/* Returns 0, or HVD_ERR_NET when no more will come. */
-static int read_some(struct hvd_channel *channel)
-{
-    for (;;) {
-        ssize_t got;
-
-        if (make_room(&channel->in, read_at_once) < 0) {
-            return HVD_ERR_NET;
-        }
-        got = recv(channel->fd, channel->in.data + channel->in.end, read_at_once, 0);
-        if (got > 0) {
-            channel->in.end += (size_t)got;
-        } else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
-            return HVD_ERR_NET;
-        } else if (errno == EAGAIN) {
-            return 0;
-        }
-        if (!channel->is_open && channel->in.end - channel->in.begin > 2 * most_before) {
-            return HVD_ERR_NET;
-        }
-    }
 }
 
 int hvd_channel_progress(struct hvd_channel *channel)
 {
-    int greeting;
+    int status = 0;
 
-    channel->is_closed = channel->is_closed || read_some(channel) < 0;
-    greeting = greet(channel);
-    if (greeting < 0 || flush(channel) < 0) {
-        channel->is_closed = true;
+    hvd_link_flush(channel->link);
+    while (status == 0 && !channel->has_sealed && !channel->is_closed) {
+        status = advance(channel);
+        if (status == HVD_INPROGRESS) {
+            status = hvd_link_read(channel->link);
+        }
     }
+    channel->is_closed = channel->is_closed || status < 0;
     return channel->is_closed ? HVD_ERR_NET : 0;
 }
 
@@ -315,14 +253,21 @@ int hvd_channel_next(struct hvd_channel *channel, struct hvd_channel_message *me
 {
     struct plain_head head;
     size_t bytes = 0;
-    int status = channel->is_open ? take_frame(channel, &bytes) : HVD_INPROGRESS;
+    int status = channel->is_open ? 0 : HVD_INPROGRESS;
 
+    if (status == 0 && !channel->has_sealed) {
+        status = next_frame(channel, FRAME_SEALED, &channel->sealed);
+    }
     if (status == HVD_INPROGRESS) {
         return channel->is_closed ? HVD_ERR_NET : HVD_INPROGRESS;
     }
+    channel->has_sealed = false;
+    if (status == 0) {
+        status = unseal(channel, &channel->sealed, &bytes);
+    }
     if (status < 0) {
         channel->is_closed = true;
-        return status;
+        return HVD_ERR_NET;
     }
     memcpy(&head, channel->plain, sizeof(head));
     *message = (struct hvd_channel_message){

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A sealed connection between a rank and the service of an elastic job: whole messages, in order,
+/* A sealed link (wire/link.h) between a rank and the service of an elastic job: whole messages, in order,
  * that nobody without the job's key can read, write or play again.
  *
  *   rank                                         service
@@ -33,8 +33,8 @@ struct hvd_channel_message {
     size_t bytes;
 };
 
-/* Takes over fd, a connected stream socket that does not block. Returns 0, HVD_ERR_NOMEM or
- * HVD_ERR_SYS; then fd is still the caller's. */
+/* Takes over fd, a connected stream socket that does not block. Returns 0, or HVD_ERR_NOMEM or
+ * HVD_ERR_SYS with the socket closed. */
 int hvd_channel_create(int fd, enum hvd_channel_side side,
                        const unsigned char key[HVD_CHANNEL_KEY_BYTES],
                        struct hvd_channel **out);

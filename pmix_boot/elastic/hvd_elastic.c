@@ -2,21 +2,19 @@
 /* hvd-elastic: the service of an elastic job as a program, which hvdrun and srun start for
  * themselves. It prints where it listens and its key, in one line "PORT KEY", closes its output,
  * and ends with its input. */
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <signal.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "gpu_binding/base/log.h"
 #include "pmix_boot/elastic/service.h"
+#include "pmix_boot/wire/socket.h"
 
 enum {
     ARGUMENTS = 7 /* see read_arguments */
@@ -29,7 +27,8 @@ static int fail(const char *what)
 }
 
 /* NP MIN MAX START_S TIMEOUT_S RESETS here|anywhere, from start.c alone. */
-static int read_arguments(char **arguments, struct hvd_roster_rules *rules, bool *is_here)
+static int read_arguments(char **arguments, struct hvd_roster_rules *rules,
+                          enum hvd_socket_scope *scope)
 {
     int numbers[ARGUMENTS - 1];
 
@@ -49,37 +48,9 @@ static int read_arguments(char **arguments, struct hvd_roster_rules *rules, bool
         .timeout_ms = numbers[4] * 1000,
         .reset_limit = numbers[5],
     };
-    *is_here = strcmp(arguments[ARGUMENTS - 1], "here") == 0;
+    *scope = strcmp(arguments[ARGUMENTS - 1], "here") == 0 ? HVD_SOCKET_LOOPBACK
+                                                           : HVD_SOCKET_ALL_ADDRESSES;
     return 0;
-}
-
-/* A socket on all addresses, or on this machine's own, and its port; or -1. */
-static int listen_on(bool is_here, int *port)
-{
-    struct sockaddr_in6 any = {.sin6_family = AF_INET6};
-    struct sockaddr_in own = {.sin_family = AF_INET};
-    int off = 0;
-    socklen_t length = is_here ? sizeof(own) : sizeof(any);
-    struct sockaddr *address =
-        is_here ? (struct sockaddr *)&own : (struct sockaddr *)&any;
-    int fd = socket(is_here ? AF_INET : AF_INET6,
-                    SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-
-    if (fd < 0 && !is_here && errno == EAFNOSUPPORT) { /* a kernel without IPv6 */
-        address = (struct sockaddr *)&own;
-        length = sizeof(own);
-        fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    }
-    own.sin_addr.s_addr = htonl(is_here ? INADDR_LOOPBACK : INADDR_ANY);
-    if (fd >= 0 && address->sa_family == AF_INET6) {
-        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
-    }
-    if (fd < 0 || bind(fd, address, length) != 0 || listen(fd, SOMAXCONN) != 0 ||
-        getsockname(fd, address, &length) != 0) {
-        return -1;
-    }
-    *port = ntohs(address->sa_family == AF_INET6 ? any.sin6_port : own.sin_port);
-    return fd;
 }
 
 /* Signals of the terminal and of the launcher's group are the launcher's to handle; each rank
@@ -99,13 +70,13 @@ static void settle(void)
     }
 }
 
-static void tell(int port, const unsigned char *key)
+static void tell(uint16_t port, const unsigned char *key)
 {
     char text[2 * HVD_CHANNEL_KEY_BYTES + 1];
     int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
 
     sodium_bin2hex(text, sizeof(text), key, HVD_CHANNEL_KEY_BYTES);
-    printf("%d %s\n", port, text);
+    printf("%u %s\n", (unsigned)port, text);
     fflush(stdout);
     dup2(nowhere, STDOUT_FILENO);
     close(nowhere);
@@ -114,10 +85,11 @@ static void tell(int port, const unsigned char *key)
 int main(int argc, char **argv)
 {
     struct hvd_service_config config = {.orders = STDIN_FILENO};
-    bool is_here = false;
-    int port = 0;
+    enum hvd_socket_scope scope = HVD_SOCKET_LOOPBACK;
+    struct hvd_error err;
+    uint16_t port = 0;
 
-    if (argc != ARGUMENTS + 1 || read_arguments(argv + 1, &config.rules, &is_here) != 0) {
+    if (argc != ARGUMENTS + 1 || read_arguments(argv + 1, &config.rules, &scope) != 0) {
         fputs("hvd-elastic is started by hvdrun --min-np N and by srun --hvd=elastic\n",
               stderr);
         return EXIT_FAILURE;
@@ -127,9 +99,9 @@ int main(int argc, char **argv)
         errno = ENOSYS;
         return fail("libsodium does not start");
     }
-    config.listening = listen_on(is_here, &port);
-    if (config.listening < 0) {
-        return fail("cannot listen on a TCP port");
+    if (hvd_socket_listen_tcp(scope, &config.listening, &port, &err) < 0) {
+        hvd_log(HVD_LOG_ERROR, "elastic: %s", err.text);
+        return EXIT_FAILURE;
     }
     randombytes_buf(config.key, sizeof(config.key));
     tell(port, config.key);

@@ -12,10 +12,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "gpu_binding/base/clock.h"
+#include "gpu_binding/base/fork_close.h"
 #include "pmix_boot/elastic/address.h"
 #include "pmix_boot/elastic/channel.h"
 #include "pmix_boot/elastic/message.h"
-#include "pmix_boot/elastic/sockets.h"
+#include "pmix_boot/wire/socket.h"
 
 static struct {
     pthread_mutex_t lock;
@@ -41,13 +43,10 @@ static void after_fork_in_parent(void)
     pthread_mutex_unlock(&member.lock);
 }
 
-/* The channel's memory stays: freeing is not safe here. */
+/* fork_close.c has closed the connection; the memory stays: freeing is not safe here. */
 static void after_fork_in_child(void)
 {
-    if (member.channel != NULL) {
-        close(hvd_channel_fd(member.channel));
-        member.channel = NULL;
-    }
+    member.channel = NULL;
     member.meets = false;
     pthread_mutex_unlock(&member.lock);
 }
@@ -56,6 +55,7 @@ static void watch_forks(void)
 {
     if (!member.watches_forks) {
         member.watches_forks = true;
+        hvd_fork_close_watch();
         pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
     }
 }
@@ -70,8 +70,7 @@ static bool wait_for_channel(int64_t deadline_ms)
     bool is_ready;
 
     pthread_mutex_unlock(&member.lock);
-    is_ready =
-        hvd_elastic_wait_for(fd, is_pending ? POLLIN | POLLOUT : POLLIN, deadline_ms);
+    is_ready = hvd_socket_wait(fd, is_pending ? POLLIN | POLLOUT : POLLIN, deadline_ms);
     pthread_mutex_lock(&member.lock);
     return is_ready;
 }
@@ -89,19 +88,27 @@ static int greet(struct hvd_channel *channel, int64_t deadline_ms)
     return 0;
 }
 
-/* Gives the lock up meanwhile. A child that was forked then has the socket and does not know it: it
- * is dialled anew. */
-static int dial(const struct hvd_elastic_address *address, int64_t deadline_ms,
-                struct hvd_error *err)
+/* Gives the lock up meanwhile. A child that was forked then has the socket and does not know it:
+ * this rank connects anew. */
+static int connect_service(const struct hvd_elastic_address *address, int64_t deadline_ms,
+                           struct hvd_error *err)
 {
+    struct hvd_error cause;
+
     for (;;) {
         const unsigned forks = member.forks;
         int fd;
 
         pthread_mutex_unlock(&member.lock);
-        fd = hvd_elastic_dial(address, deadline_ms, err);
+        fd = hvd_socket_connect_host(address->host, address->port, deadline_ms, &cause);
         pthread_mutex_lock(&member.lock);
-        if (fd < 0 || member.forks == forks) {
+        if (fd < 0) {
+            return hvd_fail(err, HVD_ERR_NET,
+                            "cannot reach the elastic service: %s; is the srun or hvdrun "
+                            "that started the job still running?",
+                            cause.text);
+        }
+        if (member.forks == forks) {
             return fd;
         }
         shutdown(fd, SHUT_RDWR);
@@ -111,19 +118,18 @@ static int dial(const struct hvd_elastic_address *address, int64_t deadline_ms,
 
 static int open_channel(const struct hvd_member_query *query, struct hvd_error *err)
 {
-    int64_t deadline_ms = hvd_elastic_now_ms() + query->timeout_ms;
+    int64_t deadline_ms = hvd_clock_ms() + query->timeout_ms;
     struct hvd_elastic_address address;
     int status = hvd_elastic_address_parse(query->address, &address, err);
     int fd;
 
     watch_forks();
-    fd = status < 0 ? status : dial(&address, deadline_ms, err);
+    fd = status < 0 ? status : connect_service(&address, deadline_ms, err);
     if (fd < 0) {
         return fd;
     }
     status = hvd_channel_create(fd, HVD_CHANNEL_RANK, address.key, &member.channel);
     if (status < 0) {
-        close(fd);
         return hvd_fail(err, status, "no memory for a connection");
     }
     if (greet(member.channel, deadline_ms) < 0) {

@@ -3,23 +3,198 @@
 #include "pmix_boot/elastic/service.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
+#include "gpu_binding/base/clock.h"
 #include "gpu_binding/base/log.h"
 #include "pmix_boot/elastic/message.h"
-#include "pmix_boot/elastic/service_state.h"
-#include "pmix_boot/elastic/sockets.h"
+#include "pmix_boot/wire/socket.h"
 
 /* Who has not proven in time that it has the key is a stranger. */
 static const int64_t greeting_ms = 10000;
 
+enum {
+    HOST_BYTES = 256
+};
+
+struct connection {
+    struct hvd_channel *channel;
+    int64_t since_ms;
+    bool is_member; /* the roster knows it, by its descriptor */
+    bool is_over;
+    char host[HOST_BYTES];
+    void *card;
+    size_t card_bytes;
+};
+
+struct service {
+    const struct hvd_service_config *config;
+    struct hvd_roster roster;
+    struct connection *connections;
+    size_t count;
+    struct pollfd *polls; /* [count + 2]: listening, orders, connections */
+    char order[64]; /* a line of which not all has come */
+    size_t order_bytes;
+    bool is_over;
+};
+
+/* --- to ranks --- */
+
+static struct connection *find(struct service *service, int id)
+{
+    for (size_t i = 0; i < service->count; i++) {
+        if (hvd_channel_fd(service->connections[i].channel) == id) {
+            return &service->connections[i];
+        }
+    }
+    return NULL;
+}
+
+static bool is_running(const struct hvd_member *member)
+{
+    return member->rank >= 0 && !member->is_waiting;
+}
+
+static void say(struct service *service, const struct hvd_member *member, uint32_t type,
+                const void *data, size_t bytes)
+{
+    struct connection *connection = find(service, member->id);
+
+    if (connection != NULL &&
+        hvd_channel_send(connection->channel, type, data, bytes) < 0) {
+        connection->is_over = true;
+    }
+}
+
+static void say_all(struct service *service, uint32_t type, const void *data,
+                    size_t bytes)
+{
+    for (int i = 0; i < service->roster.count; i++) {
+        if (is_running(&service->roster.members[i])) {
+            say(service, &service->roster.members[i], type, data, bytes);
+        }
+    }
+}
+
+/* --- a generation --- */
+
+static const struct hvd_member *member_of_rank(const struct hvd_roster *roster, int rank)
+{
+    for (int i = 0; i < roster->count; i++) {
+        if (is_running(&roster->members[i]) && roster->members[i].rank == rank) {
+            return &roster->members[i];
+        }
+    }
+    return NULL;
+}
+
+/* The message for all; the rank in it is each one's own. NULL: no memory. */
+static char *make_formed(struct service *service, size_t *bytes)
+{
+    struct hvd_roster *roster = &service->roster;
+    struct hvd_elastic_formed head = {.generation = (uint32_t)roster->generation,
+                                      .size = roster->size};
+    char *data = NULL;
+    FILE *out = open_memstream(&data, bytes);
+
+    if (out == NULL) {
+        return NULL;
+    }
+    fwrite(&head, sizeof(head), 1, out);
+    for (int rank = 0; rank < roster->size; rank++) {
+        const struct hvd_member *member = member_of_rank(roster, rank);
+        const struct connection *connection = find(service, member->id);
+        uint64_t card_bytes = connection->card_bytes;
+
+        fwrite(&card_bytes, sizeof(card_bytes), 1, out);
+        fwrite(connection->card, 1, connection->card_bytes, out);
+    }
+    if (fclose(out) != 0) {
+        free(data);
+        return NULL;
+    }
+    return data;
+}
+
+static int begin_generation(struct service *service)
+{
+    struct hvd_roster *roster = &service->roster;
+    size_t bytes = 0;
+    char *data = make_formed(service, &bytes);
+
+    if (data == NULL) {
+        return HVD_ERR_NOMEM;
+    }
+    for (int rank = 0; rank < roster->size; rank++) {
+        ((struct hvd_elastic_formed *)data)->rank = rank;
+        say(service, member_of_rank(roster, rank), HVD_ELASTIC_FORMED, data, bytes);
+    }
+    free(data);
+    if (roster->generation > 1) {
+        hvd_log(HVD_LOG_WARN, "elastic: generation %d begins, %d ranks",
+                roster->generation, roster->size);
+    }
+    return 0;
+}
+
+static void refuse(struct service *service, const struct hvd_error *reason)
+{
+    struct hvd_elastic_refused head = {.status = reason->status};
+    char data[sizeof(head) + sizeof(reason->text)];
+    size_t length = strlen(reason->text);
+
+    memcpy(data, &head, sizeof(head));
+    memcpy(data + sizeof(head), reason->text, length);
+    hvd_log(HVD_LOG_WARN, "elastic: %s", reason->text);
+    for (int i = 0; i < service->roster.count; i++) {
+        struct hvd_member *member = &service->roster.members[i];
+
+        if (member->is_waiting) {
+            member->is_waiting = false;
+            say(service, member, HVD_ELASTIC_REFUSED, data, sizeof(head) + length);
+        }
+    }
+}
+
+/* Asks the roster until it has no more to say. Returns 0 and when to ask again (-1: when
+ * something has happened), or HVD_ERR_NOMEM. */
+static int act(struct service *service, int64_t *again_ms)
+{
+    struct hvd_roster_step step;
+    int status = 0;
+
+    do {
+        hvd_roster_next(&service->roster, hvd_clock_ms(), &step);
+        switch (step.act) {
+        case HVD_ROSTER_FORM:
+            status = begin_generation(service);
+            break;
+        case HVD_ROSTER_REFUSE:
+            refuse(service, &step.reason);
+            break;
+        case HVD_ROSTER_TELL:
+            hvd_log(HVD_LOG_WARN,
+                    "elastic: new ranks wait; they join when the others commit");
+            say_all(service, HVD_ELASTIC_UPDATED, NULL, 0);
+            break;
+        case HVD_ROSTER_SHORT:
+            hvd_log(HVD_LOG_WARN, "elastic: %s", step.reason.text);
+            break;
+        case HVD_ROSTER_WAIT:
+            break;
+        }
+    } while (step.act != HVD_ROSTER_WAIT && status == 0);
+    *again_ms = step.again_ms;
+    return status;
+}
+
 /* --- what members say --- */
 
-static int take_join(struct hvd_service *service, struct hvd_connection *connection,
+static int take_join(struct service *service, struct connection *connection,
                      const struct hvd_channel_message *message)
 {
     struct hvd_elastic_join head;
@@ -30,7 +205,7 @@ static int take_join(struct hvd_service *service, struct hvd_connection *connect
         return HVD_ERR_NET;
     }
     memcpy(&head, data, sizeof(head));
-    if (head.host_bytes >= HVD_SERVICE_HOST_BYTES ||
+    if (head.host_bytes >= HOST_BYTES ||
         message->bytes - sizeof(head) < head.host_bytes ||
         message->bytes - sizeof(head) - head.host_bytes != head.card_bytes) {
         return HVD_ERR_NET;
@@ -46,11 +221,11 @@ static int take_join(struct hvd_service *service, struct hvd_connection *connect
     snprintf(connection->host, sizeof(connection->host), "%.*s", (int)head.host_bytes,
              data + sizeof(head));
     hvd_roster_join(&service->roster, hvd_channel_fd(connection->channel), head.slot,
-                    hvd_elastic_now_ms());
+                    hvd_clock_ms());
     return 0;
 }
 
-static int take_message(struct hvd_service *service, struct hvd_connection *connection,
+static int take_message(struct service *service, struct connection *connection,
                         const struct hvd_channel_message *message)
 {
     switch (message->type) {
@@ -64,7 +239,7 @@ static int take_message(struct hvd_service *service, struct hvd_connection *conn
     }
 }
 
-static int admit(struct hvd_service *service, struct hvd_connection *connection)
+static int admit(struct service *service, struct connection *connection)
 {
     if (connection->is_member || !hvd_channel_is_open(connection->channel)) {
         return 0;
@@ -73,7 +248,7 @@ static int admit(struct hvd_service *service, struct hvd_connection *connection)
     return hvd_roster_add(&service->roster, hvd_channel_fd(connection->channel));
 }
 
-static void serve(struct hvd_service *service, struct hvd_connection *connection)
+static void serve(struct service *service, struct connection *connection)
 {
     struct hvd_channel_message message;
     int alive = hvd_channel_progress(connection->channel);
@@ -88,11 +263,10 @@ static void serve(struct hvd_service *service, struct hvd_connection *connection
 
 /* --- who comes and goes --- */
 
-static int accept_one(struct hvd_service *service)
+static int accept_one(struct service *service)
 {
-    int fd =
-        accept4(service->config->listening, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    struct hvd_connection *grown;
+    int fd = hvd_socket_accept(service->config->listening);
+    struct connection *grown;
     struct pollfd *polls;
 
     if (fd < 0) {
@@ -106,27 +280,25 @@ static int accept_one(struct hvd_service *service)
         close(fd);
         return HVD_ERR_NOMEM;
     }
-    hvd_elastic_keep_alive(fd);
-    grown[service->count] = (struct hvd_connection){.since_ms = hvd_elastic_now_ms()};
+    grown[service->count] = (struct connection){.since_ms = hvd_clock_ms()};
     if (hvd_channel_create(fd, HVD_CHANNEL_SERVICE, service->config->key,
                            &grown[service->count].channel) < 0) {
-        close(fd);
         return HVD_ERR_NOMEM;
     }
     service->count++;
     return 0;
 }
 
-static void bury(struct hvd_service *service, struct hvd_connection *connection)
+static void bury(struct service *service, struct connection *connection)
 {
     int32_t rank = -1;
 
     if (connection->is_member) {
         rank = hvd_roster_remove(&service->roster, hvd_channel_fd(connection->channel),
-                                 hvd_elastic_now_ms());
+                                 hvd_clock_ms());
     }
     if (rank >= 0) {
-        hvd_service_say(service, HVD_ELASTIC_LOST, &rank, sizeof(rank));
+        say_all(service, HVD_ELASTIC_LOST, &rank, sizeof(rank));
         hvd_log(HVD_LOG_INFO, "elastic: rank %d on %s is gone", (int)rank,
                 connection->host);
     }
@@ -135,13 +307,13 @@ static void bury(struct hvd_service *service, struct hvd_connection *connection)
     *connection = service->connections[--service->count];
 }
 
-static void remove_dead(struct hvd_service *service)
+static void remove_dead(struct service *service)
 {
-    int64_t now = hvd_elastic_now_ms();
+    int64_t now = hvd_clock_ms();
     size_t i = 0;
 
     while (i < service->count) {
-        struct hvd_connection *connection = &service->connections[i];
+        struct connection *connection = &service->connections[i];
 
         if (connection->is_over ||
             (!connection->is_member && now - connection->since_ms > greeting_ms)) {
@@ -155,7 +327,7 @@ static void remove_dead(struct hvd_service *service)
 
 /* --- the launcher's orders --- */
 
-static void take_order(struct hvd_service *service, const char *line)
+static void take_order(struct service *service, const char *line)
 {
     int expected;
 
@@ -164,7 +336,7 @@ static void take_order(struct hvd_service *service, const char *line)
     }
 }
 
-static void read_orders(struct hvd_service *service)
+static void read_orders(struct service *service)
 {
     char *free_part = service->order + service->order_bytes;
     ssize_t bytes = read(service->config->orders, free_part,
@@ -190,7 +362,7 @@ static void read_orders(struct hvd_service *service)
 
 /* --- the loop --- */
 
-static size_t fill_polls(struct hvd_service *service)
+static size_t fill_polls(struct service *service)
 {
     struct pollfd *polls = service->polls;
 
@@ -205,9 +377,9 @@ static size_t fill_polls(struct hvd_service *service)
     return 2 + service->count;
 }
 
-static int wait_ms(const struct hvd_service *service, int64_t again_ms)
+static int wait_ms(const struct service *service, int64_t again_ms)
 {
-    int64_t left = again_ms >= 0 ? again_ms - hvd_elastic_now_ms() : -1;
+    int64_t left = again_ms >= 0 ? again_ms - hvd_clock_ms() : -1;
     bool has_stranger = false;
 
     for (size_t i = 0; i < service->count; i++) {
@@ -222,7 +394,7 @@ static int wait_ms(const struct hvd_service *service, int64_t again_ms)
     return left > 3600000 ? 3600000 : (int)left;
 }
 
-static int run_once(struct hvd_service *service, int64_t again_ms)
+static int run_once(struct service *service, int64_t again_ms)
 {
     size_t count = fill_polls(service);
     int status = 0;
@@ -247,7 +419,7 @@ static int run_once(struct hvd_service *service, int64_t again_ms)
 
 int hvd_service_run(const struct hvd_service_config *config)
 {
-    struct hvd_service service = {.config = config};
+    struct service service = {.config = config};
     int64_t again_ms = -1;
     int status = 0;
 
@@ -256,7 +428,7 @@ int hvd_service_run(const struct hvd_service_config *config)
     status = service.polls != NULL ? 0 : HVD_ERR_NOMEM;
     while (status == 0 && !service.is_over) {
         status = run_once(&service, again_ms);
-        status = status != 0 ? status : hvd_service_act(&service, &again_ms);
+        status = status != 0 ? status : act(&service, &again_ms);
     }
     for (size_t i = 0; i < service.count; i++) {
         hvd_channel_destroy(service.connections[i].channel);

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "collectives/transport/control/control_state.h"
-#include "collectives/transport/control/fork_close.h"
+#include "gpu_binding/base/fork_close.h"
 #include "gpu_binding/base/clock.h"
 #include "gpu_binding/base/env.h"
 
@@ -61,10 +61,11 @@ static int open_doors(struct hvd_control *control, struct hvd_error *err)
                                  &count, err);
     card->count = (uint16_t)count;
     if (status == 0) {
-        status = hvd_listen_tcp(&control->listening[0], &card->port, err);
+        status = hvd_socket_listen_tcp(HVD_SOCKET_ALL_ADDRESSES, &control->listening[0],
+                                       &card->port, err);
     }
     if (status == 0) {
-        status = hvd_listen_unix(&control->listening[1], card->name, err);
+        status = hvd_socket_listen_unix(&control->listening[1], card->name, err);
     }
     for (int i = 0; i < 2 && status == 0; i++) {
         if (hvd_fork_close_add(control->listening[i]) != 0) {

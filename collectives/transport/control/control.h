@@ -8,7 +8,7 @@
  *
  * A closed socket names the rank at its other end. The one who sees it tells its neighbours,
  * they tell theirs: every rank learns it in O(log nodes) hops. A host that vanishes is noticed
- * by its silence, after 4 s (sockets.h). A forked child drops its copies (fork_close.h).
+ * by its silence, after 4 s (wire/socket.h). A forked child drops its copies (fork_close.h).
  *
  * Threads: one thread at a time for all functions (the engine's lock). */
 #ifndef HVD_CONTROL_H

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "collectives/transport/control/sockets.h"
+#include "pmix_boot/wire/socket.h"
 
 /* A node with more usable addresses publishes the most promising ones. */
 #define HVD_CONTROL_CARD_ADDRESSES 16

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "collectives/transport/control/dial.h"
-#include "collectives/transport/control/fork_close.h"
+#include "gpu_binding/base/fork_close.h"
 #include "collectives/transport/control/guests.h"
 #include "collectives/transport/control/meeting.h"
 #include "collectives/transport/control/tree.h"

@@ -8,7 +8,7 @@
 #include "collectives/transport/control/control.h"
 #include "collectives/transport/control/control_card.h"
 #include "collectives/transport/control/control_wire.h"
-#include "collectives/transport/control/link.h"
+#include "pmix_boot/wire/link.h"
 
 struct hvd_neighbour {
     int rank;

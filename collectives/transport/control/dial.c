@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "collectives/transport/control/control_wire.h"
-#include "collectives/transport/control/fork_close.h"
-#include "collectives/transport/control/handshake.h"
+#include "gpu_binding/base/fork_close.h"
+#include "pmix_boot/wire/handshake.h"
 
 /* An address that is not reachable from here must not hold up the next one for long; a lost
  * packet is sent again after a second, so the limit doubles each round up to the maximum. */
@@ -39,7 +39,7 @@ struct hvd_dial {
     int connect_ms;
     int fd; /* until it is connected, then: */
     struct hvd_link *link;
-    struct hvd_hello hello;
+    struct hvd_handshake_hello hello;
     bool is_refused; /* someone answered, wrongly: trouble says how */
     char trouble[160];
 };
@@ -144,8 +144,9 @@ static void begin(struct hvd_dial *dial, int64_t now_ms)
         fail(dial, "the rank has no address", now_ms);
         return;
     }
-    dial->fd = dial->is_local ? hvd_dial_unix(card->name)
-                              : hvd_dial_tcp(&card->addresses[dial->index], card->port);
+    dial->fd = dial->is_local
+                   ? hvd_socket_connect_unix(card->name)
+                   : hvd_socket_connect_tcp(&card->addresses[dial->index], card->port);
     if (dial->fd < 0) {
         fail(dial, strerror(errno), now_ms);
         return;
@@ -155,7 +156,7 @@ static void begin(struct hvd_dial *dial, int64_t now_ms)
 
 static void say_hello(struct hvd_dial *dial, int64_t now_ms)
 {
-    int error = hvd_dialled(dial->fd);
+    int error = hvd_socket_connect_error(dial->fd);
     int fd = dial->fd;
 
     if (error != 0) {
@@ -164,7 +165,7 @@ static void say_hello(struct hvd_dial *dial, int64_t now_ms)
     }
     dial->fd = -1;
     if (hvd_link_create(fd, HVD_HANDSHAKE_MAX_BYTES, &dial->link) != 0 ||
-        hvd_hello_make(&dial->hello, dial->boot->rank, dial->parent) != 0 ||
+        hvd_handshake_hello_make(&dial->hello, dial->boot->rank, dial->parent) != 0 ||
         hvd_link_send(dial->link, HVD_WIRE_HELLO, &dial->hello, sizeof(dial->hello),
                       -1) != 0) {
         fail(dial, "out of memory", now_ms);
@@ -177,20 +178,21 @@ static void hear_challenge(struct hvd_dial *dial, const struct hvd_link_message 
                            int64_t now_ms)
 {
     const unsigned char *secret = dial->boot->secret;
-    struct hvd_challenge challenge;
-    unsigned char proof[HVD_PROOF_BYTES];
+    struct hvd_handshake_challenge challenge;
+    unsigned char proof[HVD_HANDSHAKE_PROOF_BYTES];
 
     if (message->type != HVD_WIRE_CHALLENGE || message->bytes != sizeof(challenge)) {
         refuse(dial, "it is no rank of a job", now_ms);
         return;
     }
     memcpy(&challenge, message->payload, sizeof(challenge));
-    if (!hvd_proof_is_good(challenge.proof, secret, HVD_ROLE_PARENT, &dial->hello,
-                           challenge.nonce)) {
+    if (!hvd_handshake_is_proof(challenge.proof, secret, HVD_HANDSHAKE_PARENT,
+                                &dial->hello, challenge.nonce)) {
         refuse(dial, "it does not know the secret of this job", now_ms);
         return;
     }
-    hvd_proof_make(proof, secret, HVD_ROLE_CHILD, &dial->hello, challenge.nonce);
+    hvd_handshake_prove(proof, secret, HVD_HANDSHAKE_CHILD, &dial->hello,
+                        challenge.nonce);
     hvd_link_send(dial->link, HVD_WIRE_PROOF, proof, sizeof(proof), -1);
     enter(dial, STATE_PROOF_SENT, now_ms + ANSWER_MS);
 }

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "collectives/transport/control/control_card.h"
-#include "collectives/transport/control/link.h"
+#include "pmix_boot/wire/link.h"
 #include "pmix_boot/boot.h"
 
 struct hvd_dial;

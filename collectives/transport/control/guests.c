@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "collectives/transport/control/control_wire.h"
-#include "collectives/transport/control/handshake.h"
-#include "collectives/transport/control/sockets.h"
+#include "pmix_boot/wire/handshake.h"
+#include "pmix_boot/wire/socket.h"
 
 /* A rank answers at once; a busy machine may take a while; who needs longer tries again. */
 #define GUEST_MS 5000
@@ -21,8 +21,8 @@ struct guest {
     struct hvd_link *link;
     int64_t deadline_ms;
     bool is_challenged;
-    struct hvd_hello hello;
-    unsigned char nonce[HVD_NONCE_BYTES];
+    struct hvd_handshake_hello hello;
+    unsigned char nonce[HVD_HANDSHAKE_NONCE_BYTES];
 };
 
 struct hvd_guests {
@@ -117,7 +117,7 @@ static void welcome_all(struct hvd_guests *guests, int listening, int64_t now_ms
 {
     int fd;
 
-    while ((fd = hvd_accept(listening)) >= 0) {
+    while ((fd = hvd_socket_accept(listening)) >= 0) {
         struct hvd_link *link = NULL;
 
         if (hvd_link_create(fd, HVD_HANDSHAKE_MAX_BYTES, &link) != 0) {
@@ -138,18 +138,18 @@ static enum verdict hear_hello(struct hvd_guests *guests, struct guest *guest,
                                const struct hvd_link_message *message)
 {
     const struct hvd_boot *boot = guests->boot;
-    struct hvd_hello *hello = &guest->hello;
-    struct hvd_challenge challenge;
+    struct hvd_handshake_hello *hello = &guest->hello;
+    struct hvd_handshake_challenge challenge;
 
     if (message->type != HVD_WIRE_HELLO || message->bytes != sizeof(*hello)) {
         return VERDICT_LEAVE;
     }
     memcpy(hello, message->payload, sizeof(*hello));
-    if (hello->magic != HVD_HELLO_MAGIC || hello->parent != boot->rank ||
+    if (hello->magic != HVD_HANDSHAKE_MAGIC || hello->parent != boot->rank ||
         hello->child < 0 || hello->child >= boot->size) {
         return VERDICT_LEAVE;
     }
-    hvd_challenge_make(&challenge, boot->secret, hello);
+    hvd_handshake_challenge_make(&challenge, boot->secret, hello);
     memcpy(guest->nonce, challenge.nonce, sizeof(guest->nonce));
     guest->is_challenged = true;
     return hvd_link_send(guest->link, HVD_WIRE_CHALLENGE, &challenge, sizeof(challenge),
@@ -161,11 +161,11 @@ static enum verdict hear_hello(struct hvd_guests *guests, struct guest *guest,
 static enum verdict hear_proof(struct hvd_guests *guests, struct guest *guest,
                                const struct hvd_link_message *message)
 {
-    if (message->type != HVD_WIRE_PROOF || message->bytes != HVD_PROOF_BYTES) {
+    if (message->type != HVD_WIRE_PROOF || message->bytes != HVD_HANDSHAKE_PROOF_BYTES) {
         return VERDICT_LEAVE;
     }
-    if (!hvd_proof_is_good(message->payload, guests->boot->secret, HVD_ROLE_CHILD,
-                           &guest->hello, guest->nonce)) {
+    if (!hvd_handshake_is_proof(message->payload, guests->boot->secret,
+                                HVD_HANDSHAKE_CHILD, &guest->hello, guest->nonce)) {
         guests->refused++;
         return VERDICT_LEAVE;
     }

@@ -8,7 +8,7 @@
 #include <poll.h>
 #include <stdint.h>
 
-#include "collectives/transport/control/link.h"
+#include "pmix_boot/wire/link.h"
 #include "pmix_boot/boot.h"
 
 struct hvd_guests;

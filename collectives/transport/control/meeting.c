@@ -2,7 +2,7 @@
 /* What neighbours say to each other while the control tree is built. */
 #include "collectives/transport/control/meeting.h"
 
-#include "collectives/transport/control/fork_close.h"
+#include "gpu_binding/base/fork_close.h"
 
 static bool is_on_this_node(const struct hvd_control *control, int rank)
 {

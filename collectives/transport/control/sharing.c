@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "collectives/transport/control/control_wire.h"
-#include "collectives/transport/control/fork_close.h"
+#include "gpu_binding/base/fork_close.h"
 #include "gpu_binding/base/hvd_status.h"
 
 int hvd_sharing_init(struct hvd_sharing *sharing, const struct hvd_layout *layout,

@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "collectives/transport/control/link.h"
+#include "pmix_boot/wire/link.h"
 #include "pmix_boot/layout.h"
 
 struct hvd_sharing {

@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "collectives/transport/control/fork_close.h"
+#include "gpu_binding/base/fork_close.h"
 #include "collectives/transport/shm/shared_peers.h"
 #include "collectives/transport/shm/shm_state.h"
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collectives/transport/control/interfaces.h"
+#include "pmix_boot/wire/interfaces.h"
 #include "gpu_binding/base/clock.h"
 #include "tests/collectives/transport/control/control_rank.h"
 #include "tests/tap.h"

@@ -3,6 +3,8 @@
 #ifndef HVD_INTERFACES_H
 #define HVD_INTERFACES_H
 
+#include <stdint.h>
+
 #include "gpu_binding/base/error.h"
 
 struct hvd_ip {
@@ -16,5 +18,8 @@ struct hvd_ip {
  * interface does not exist or has no address; the text lists those that there are. */
 int hvd_interfaces_list(const char *names, struct hvd_ip *list, int max, int *count,
                         struct hvd_error *err);
+
+/* "10.0.0.1 port 4711". text has room for 64 bytes. */
+void hvd_ip_print(const struct hvd_ip *ip, uint16_t port, char *text);
 
 #endif

@@ -11,6 +11,11 @@
 #ifndef HVD_FORK_CLOSE_H
 #define HVD_FORK_CLOSE_H
 
+/* Has fork() take part from now on. Needed only by who calls the functions below with a lock
+ * held that a fork takes too (pthread_atfork): to be called before that is registered, since
+ * a fork takes the locks in the opposite order. */
+void hvd_fork_close_watch(void);
+
 /* Registers fd until hvd_fork_close_now. Returns 0 or HVD_ERR_NOMEM. */
 int hvd_fork_close_add(int fd);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Framed messages over a stream socket. */
-#include "collectives/transport/control/link.h"
+#include "pmix_boot/wire/link.h"
 
 #include <fcntl.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Framed messages over a non-blocking stream socket, TCP or unix. */
-#include "collectives/transport/control/link.h"
+#include "pmix_boot/wire/link.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-#include "collectives/transport/control/fork_close.h"
+#include "gpu_binding/base/fork_close.h"
 #include "gpu_binding/base/hvd_status.h"
 
 /* Room for one read: most control messages fit many times. */
@@ -336,9 +336,10 @@ int hvd_link_next(struct hvd_link *link, struct hvd_link_message *message)
         .type = frame.type,
         .payload = link->buffer + link->begin + sizeof(frame),
         .bytes = frame.bytes,
+        .carries_fd = frame.carries_fd != 0,
         .fd = -1,
     };
-    if (frame.carries_fd != 0) {
+    if (message->carries_fd) {
         message->fd = link->arrived_fd;
         link->arrived_fd = -1;
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A mark on this process that a forked child does not have. */
-#include "collectives/transport/control/fork_mark.h"
+#include "gpu_binding/base/fork_mark.h"
 
 #include <sys/mman.h>
 #include <unistd.h>

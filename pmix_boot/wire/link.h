@@ -23,7 +23,8 @@ struct hvd_link_message {
     uint32_t type;
     const void *payload; /* aligned to 8; valid until the next hvd_link_read */
     size_t bytes;
-    int fd; /* the descriptor that came with it, now the receiver's to close; or -1 */
+    bool carries_fd; /* a descriptor was sent along */
+    int fd; /* it, now the receiver's to close; or -1, also where this process has no room */
 };
 
 /* Takes over a connected non-blocking socket and closes it in destroy. Messages of more than

@@ -1,24 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sockets of the control network. */
-#include "collectives/transport/control/sockets.h"
+/* Stream sockets. */
+#include "pmix_boot/wire/socket.h"
 
-#include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
 #include <linux/sockios.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sodium.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "gpu_binding/base/clock.h"
+
 #define SOCKET_FLAGS (SOCK_NONBLOCK | SOCK_CLOEXEC)
+
+/* Between two attempts to reach a host where nobody listens yet. */
+static const int pause_ms = 200;
 
 union address {
     struct sockaddr any;
@@ -83,26 +87,31 @@ static int listen_at(union address *address, socklen_t *length)
     return fd;
 }
 
-int hvd_listen_tcp(int *fd, uint16_t *port, struct hvd_error *err)
+int hvd_socket_listen_tcp(enum hvd_socket_scope scope, int *fd, uint16_t *port,
+                          struct hvd_error *err)
 {
-    const struct hvd_ip any[] = {{.version = 6}, {.version = 4}};
+    static const struct hvd_ip places[] = {
+        {.version = 6}, {.version = 4}, {.version = 4, .bytes = {127, 0, 0, 1}}};
+    const int first = scope == HVD_SOCKET_LOOPBACK ? 2 : 0;
+    const int end = scope == HVD_SOCKET_LOOPBACK ? 3 : 2;
     union address address;
 
-    for (int i = 0; i < 2; i++) {
-        socklen_t length = tcp_address(&address, &any[i], 0);
+    for (int i = first; i < end; i++) {
+        socklen_t length = tcp_address(&address, &places[i], 0);
         int listening = listen_at(&address, &length);
 
         if (listening >= 0) {
             *fd = listening;
-            *port =
-                ntohs(any[i].version == 6 ? address.in6.sin6_port : address.in.sin_port);
+            *port = ntohs(places[i].version == 6 ? address.in6.sin6_port
+                                                 : address.in.sin_port);
             return 0;
         }
     }
     return hvd_fail(err, HVD_ERR_SYS, "cannot listen on a TCP port: %m");
 }
 
-int hvd_listen_unix(int *fd, char name[HVD_SOCKET_NAME_BYTES], struct hvd_error *err)
+int hvd_socket_listen_unix(int *fd, char name[HVD_SOCKET_NAME_BYTES],
+                           struct hvd_error *err)
 {
     unsigned char random[HVD_SOCKET_NAME_BYTES / 2 - 2];
     char chosen[HVD_SOCKET_NAME_BYTES] = "hvd";
@@ -146,8 +155,8 @@ static void tune_tcp(int fd)
 {
     const int on = 1;
     const int probe_seconds = 1;
-    const int probes = HVD_DEAD_AFTER_MS / 1000;
-    const unsigned dead_after_ms = HVD_DEAD_AFTER_MS;
+    const int probes = HVD_SOCKET_DEAD_AFTER_MS / 1000;
+    const unsigned dead_after_ms = HVD_SOCKET_DEAD_AFTER_MS;
 
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &probe_seconds, sizeof(probe_seconds));
@@ -157,7 +166,7 @@ static void tune_tcp(int fd)
     setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
 }
 
-int hvd_accept(int listening_fd)
+int hvd_socket_accept(int listening_fd)
 {
     int fd = accept4(listening_fd, NULL, NULL, SOCKET_FLAGS);
 
@@ -173,35 +182,35 @@ int hvd_accept(int listening_fd)
     return fd;
 }
 
-static int dial(const union address *address, socklen_t length)
+static int start_connecting(const struct sockaddr *address, socklen_t length)
 {
-    int fd = socket(address->any.sa_family, SOCK_STREAM | SOCKET_FLAGS, 0);
+    int fd = socket(address->sa_family, SOCK_STREAM | SOCKET_FLAGS, 0);
 
     if (fd < 0) {
         return -1;
     }
-    if (address->any.sa_family != AF_UNIX) {
+    if (address->sa_family != AF_UNIX) {
         tune_tcp(fd);
     }
-    if (connect(fd, &address->any, length) != 0 && errno != EINPROGRESS) {
+    if (connect(fd, address, length) != 0 && errno != EINPROGRESS) {
         return keep_errno_close(fd);
     }
     return fd;
 }
 
-int hvd_dial_tcp(const struct hvd_ip *ip, uint16_t port)
+int hvd_socket_connect_tcp(const struct hvd_ip *ip, uint16_t port)
 {
     union address address;
     socklen_t length = tcp_address(&address, ip, port);
 
-    return dial(&address, length);
+    return start_connecting(&address.any, length);
 }
 
-int hvd_dial_unix(const char name[HVD_SOCKET_NAME_BYTES])
+int hvd_socket_connect_unix(const char name[HVD_SOCKET_NAME_BYTES])
 {
     union address address;
     socklen_t length = unix_address(&address, name);
-    int fd = dial(&address, length);
+    int fd = start_connecting(&address.any, length);
 
     if (fd >= 0 && !is_same_user(fd)) {
         errno = EPERM;
@@ -210,7 +219,7 @@ int hvd_dial_unix(const char name[HVD_SOCKET_NAME_BYTES])
     return fd;
 }
 
-int hvd_dialled(int fd)
+int hvd_socket_connect_error(int fd)
 {
     int error = 0;
     socklen_t length = sizeof(error);
@@ -219,6 +228,65 @@ int hvd_dialled(int fd)
         return errno;
     }
     return error;
+}
+
+bool hvd_socket_wait(int fd, short events, int64_t deadline_ms)
+{
+    struct pollfd polled = {.fd = fd, .events = events};
+    int64_t left_ms = deadline_ms - hvd_clock_ms();
+    int ready;
+
+    if (deadline_ms < 0) {
+        left_ms = -1;
+    } else if (left_ms < 0) {
+        left_ms = 0; /* what has happened counts, even if nobody looked in time */
+    }
+    ready = poll(&polled, 1, (int)left_ms);
+    return ready > 0 || (ready < 0 && errno == EINTR && left_ms != 0);
+}
+
+/* A connected socket, or -1 with errno. */
+static int connect_address(const struct addrinfo *address, int64_t deadline_ms)
+{
+    int fd = start_connecting(address->ai_addr, address->ai_addrlen);
+
+    if (fd >= 0) {
+        errno = hvd_socket_wait(fd, POLLOUT, deadline_ms) ? hvd_socket_connect_error(fd)
+                                                          : ETIMEDOUT;
+    }
+    return fd < 0 || errno == 0 ? fd : keep_errno_close(fd);
+}
+
+int hvd_socket_connect_host(const char *host, const char *port, int64_t deadline_ms,
+                            struct hvd_error *err)
+{
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
+    struct addrinfo *addresses = NULL;
+    int fd = -1;
+    int error = getaddrinfo(host, port, &hints, &addresses);
+
+    if (error != 0) {
+        return hvd_fail(err, HVD_ERR_NET, "there is no host %s: %s", host,
+                        gai_strerror(error));
+    }
+    while (fd < 0) {
+        for (const struct addrinfo *address = addresses; address != NULL && fd < 0;
+             address = address->ai_next) {
+            fd = connect_address(address, deadline_ms);
+        }
+        if (fd < 0 && hvd_clock_ms() + pause_ms >= deadline_ms) {
+            break;
+        }
+        if (fd < 0) {
+            poll(NULL, 0, pause_ms);
+        }
+    }
+    error = errno;
+    freeaddrinfo(addresses);
+    errno = error;
+    return fd >= 0 ? fd
+                   : hvd_fail(err, HVD_ERR_NET, "cannot connect to %s port %s: %m", host,
+                              port);
 }
 
 bool hvd_socket_is_unsent(int fd)
@@ -234,10 +302,39 @@ bool hvd_socket_is_unsent(int fd)
     return !is_unix(fd) && ioctl(fd, SIOCOUTQ, &bytes) == 0 && bytes > 0;
 }
 
-void hvd_ip_print(const struct hvd_ip *ip, uint16_t port, char *text)
+int hvd_socket_send(int fd, const void *data, size_t bytes)
 {
-    char address[INET6_ADDRSTRLEN] = "?";
+    const char *next = data;
 
-    inet_ntop(ip->version == 4 ? AF_INET : AF_INET6, ip->bytes, address, sizeof(address));
-    snprintf(text, 64, "%s port %u", address, port);
+    while (bytes > 0) {
+        ssize_t sent = send(fd, next, bytes, MSG_NOSIGNAL);
+
+        if (sent >= 0) {
+            next += sent;
+            bytes -= (size_t)sent;
+        } else if (errno != EINTR) {
+            return HVD_ERR_SYS;
+        }
+    }
+    return 0;
+}
+
+int hvd_socket_receive(int fd, void *data, size_t bytes)
+{
+    char *next = data;
+
+    while (bytes > 0) {
+        ssize_t received = recv(fd, next, bytes, MSG_WAITALL);
+
+        if (received > 0) {
+            next += received;
+            bytes -= (size_t)received;
+        } else if (received == 0) {
+            errno = 0;
+            return HVD_ERR_SYS;
+        } else if (errno != EINTR) {
+            return HVD_ERR_SYS;
+        }
+    }
+    return 0;
 }

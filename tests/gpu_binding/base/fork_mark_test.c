@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The mark that tells a process from those that were forked from it. */
-#include "collectives/transport/control/fork_mark.h"
+#include "gpu_binding/base/fork_mark.h"
 
 #include <signal.h>
 #include <sys/syscall.h>

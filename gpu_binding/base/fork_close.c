@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Descriptors that a forked child must not keep open. */
-#include "collectives/transport/control/fork_close.h"
+#include "gpu_binding/base/fork_close.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -49,11 +49,16 @@ static void watch_forks(void)
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 
+void hvd_fork_close_watch(void)
+{
+    pthread_once(&once, watch_forks);
+}
+
 int hvd_fork_close_add(int fd)
 {
     int status = 0;
 
-    pthread_once(&once, watch_forks);
+    hvd_fork_close_watch();
     pthread_mutex_lock(&lock);
     if (count == capacity) {
         int larger = capacity == 0 ? 16 : 2 * capacity;

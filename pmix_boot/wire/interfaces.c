@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The addresses under which other nodes may reach this one. */
-#include "collectives/transport/control/interfaces.h"
+#include "pmix_boot/wire/interfaces.h"
 
+#include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
@@ -160,4 +161,12 @@ int hvd_interfaces_list(const char *names, struct hvd_ip *list, int max, int *co
         *count = found;
     }
     return status;
+}
+
+void hvd_ip_print(const struct hvd_ip *ip, uint16_t port, char *text)
+{
+    char address[INET6_ADDRSTRLEN] = "?";
+
+    inet_ntop(ip->version == 4 ? AF_INET : AF_INET6, ip->bytes, address, sizeof(address));
+    snprintf(text, 64, "%s port %u", address, port);
 }

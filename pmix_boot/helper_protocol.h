@@ -5,10 +5,9 @@
  *            <-- answer, then (bytes, blob) of each rank if status 0 ---
  *
  * Both come from the same build, so structs go as they are. */
-#ifndef HVD_HELPER_WIRE_H
-#define HVD_HELPER_WIRE_H
+#ifndef HVD_HELPER_PROTOCOL_H
+#define HVD_HELPER_PROTOCOL_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "gpu_binding/base/error.h"
@@ -30,10 +29,5 @@ struct hvd_helper_answer {
     int32_t size;
     struct hvd_error error; /* status 0: no error */
 };
-
-/* Whole or not at all: 0, or HVD_ERR_SYS with errno; errno is 0 when the other end closed
- * and EAGAIN when the socket's time limit passed. Never raises SIGPIPE. */
-int hvd_wire_send(int fd, const void *data, size_t bytes);
-int hvd_wire_receive(int fd, void *data, size_t bytes);
 
 #endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Stream sockets: listening, connecting, accepting. Listening sockets and connections do not
+ * block, and are closed on exec.
+ *
+ * TCP connections notice a vanished host by themselves: the kernel probes an idle connection,
+ * and ends it when nothing came back for HVD_SOCKET_DEAD_AFTER_MS. A process that is merely
+ * stopped still answers, by its kernel, as long as its receive buffer has room. */
+#ifndef HVD_SOCKET_H
+#define HVD_SOCKET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "pmix_boot/wire/interfaces.h"
+
+/* Probes leave each second, so that silence is noticed within 4 s: below the 5 s in which
+ * every rank is to know, above what a switch needs to fail over a link. */
+#define HVD_SOCKET_DEAD_AFTER_MS 3500
+
+#define HVD_SOCKET_NAME_BYTES 24
+
+enum hvd_socket_scope {
+    HVD_SOCKET_ALL_ADDRESSES,
+    HVD_SOCKET_LOOPBACK, /* reached from this machine only */
+};
+
+/* Listens; *port gets the port that the kernel chose. */
+int hvd_socket_listen_tcp(enum hvd_socket_scope scope, int *fd, uint16_t *port,
+                          struct hvd_error *err);
+
+/* Listens under a random abstract name, which name receives. */
+int hvd_socket_listen_unix(int *fd, char name[HVD_SOCKET_NAME_BYTES],
+                           struct hvd_error *err);
+
+/* Takes one connection: a descriptor, or -1 with errno when there is none. On a unix socket a
+ * process of another user is turned away, with EPERM. */
+int hvd_socket_accept(int listening_fd);
+
+/* Starts to connect: a descriptor, which is writable when the attempt has ended and
+ * hvd_socket_connect_error tells how; or -1 with errno. */
+int hvd_socket_connect_tcp(const struct hvd_ip *ip, uint16_t port);
+int hvd_socket_connect_unix(const char name[HVD_SOCKET_NAME_BYTES]);
+
+/* 0, or the errno with which the attempt failed. */
+int hvd_socket_connect_error(int fd);
+
+/* Connects to a host, a name or a number, and tries again until the deadline (hvd_clock_ms)
+ * where nobody listens yet. Returns a descriptor, or HVD_ERR_NET. */
+int hvd_socket_connect_host(const char *host, const char *port, int64_t deadline_ms,
+                            struct hvd_error *err);
+
+/* Waits for poll's events until the deadline (-1: none). False when the time is over; true
+ * also after a signal. */
+bool hvd_socket_wait(int fd, short events, int64_t deadline_ms);
+
+/* Whether bytes that were sent are not yet with the other host: a TCP socket that is closed
+ * while unread bytes lie in it throws them away. */
+bool hvd_socket_is_unsent(int fd);
+
+/* On a socket that blocks, whole or not at all: 0, or HVD_ERR_SYS with errno; errno is 0 when
+ * the other end closed and EAGAIN when the socket's time limit passed. Never raises SIGPIPE. */
+int hvd_socket_send(int fd, const void *data, size_t bytes);
+int hvd_socket_receive(int fd, void *data, size_t bytes);
+
+#endif
