@@ -10,6 +10,7 @@
 
 #include "contrib/python/native/mxnet/done.h"
 #include "contrib/python/native/waiter/waiter.h"
+#include "gpu_binding/base/env.h"
 
 struct operation {
     struct hvd_awaited awaited; /* first */
@@ -247,7 +248,7 @@ int hvd_mxnet_push(const struct hvd_mxnet_call *call, struct hvd_error *err)
 
 int hvd_mxnet_open(const char *path, struct hvd_error *err)
 {
-    const char *engine = getenv("MXNET_ENGINE_TYPE");
+    const char *engine = getenv(HVD_ENV_MXNET_ENGINE);
     int status = hvd_mxnet_find(path, err);
 
     is_naive = engine != NULL && strcmp(engine, "NaiveEngine") == 0;
