@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# README's commands as they stand and in their order, as a user in a virtual environment types them:
-# every indented line, and the first column of the table "you type". Each is run, or listed in
-# why_not_run with the reason; one that is neither fails the test. Those that measure for a while are
-# run by readme_bench_test.sh, which reads this file.
+# The commands of README and of the pages below, as they stand and in their order, as a user in a
+# virtual environment types them: every indented line, and the first column of the table "you type".
+# Each is run, or listed in why_not_run with the reason; one that is neither fails the test. Those
+# that measure for a while are run by readme_bench_test.sh, which reads this file.
 # shellcheck disable=SC2016 # the lines expand inside
 . "$(dirname "$0")/harness.sh"
 
 readme=$tests_dir/../../README.md
+docs=$tests_dir/../../contrib/docs
+pages=("$readme" "$docs/commands.md" "$docs/bench.md" "$docs/CONTRIBUTING.md")
 measures=${measures-no}
 modules=/usr/share/modules/init/bash # Debian's environment-modules
 
@@ -44,16 +46,17 @@ why_not_run()
     esac
 }
 
-# --- README as a list ---
+# --- the pages as a list ---
 
 # Blocks of indented lines, one a file; each command in the table's first column is a block, too.
-split_readme()
+split_pages()
 {
     mkdir "$work/blocks"
     awk -v dir="$work/blocks" '
         function open_block() { if (file == "") { count++; file = sprintf("%s/%03d", dir, count) } }
         function put(text) { open_block(); print text > file }
         function end_block() { if (file != "") close(file); file = "" }
+        FNR == 1 { end_block(); in_table = 0 }
         /^    / { put(substr($0, 5)); next }
         file != "" && /^$/ { end_block(); next }
         { end_block() }
@@ -63,12 +66,12 @@ split_readme()
             split($0, columns, " \\| ")
             n = split(columns[1], parts, "`")
             for (i = 2; i <= n; i += 2) { put(parts[i]); end_block() }
-        }' "$readme"
+        }' "${pages[@]}"
 }
 
 # --- one user's surroundings ---
 
-# What README calls /opt/hvd is a copy of the installation, on every node.
+# What the pages call /opt/hvd is a copy of the installation, on every node.
 bring_hvd()
 {
     local node
@@ -131,7 +134,7 @@ typed()
 
 # --- running ---
 
-# What README leaves to the user.
+# What the pages leave to the user.
 filled_in()
 {
     local line=${1//…/python train.py}
@@ -214,7 +217,7 @@ run_block()
 /usr/bin/python3 -c 'import torch, venv' 2>/dev/null || tap_skip_all 'needs python3-torch, python3-venv'
 install_hvd
 start_cluster 2 --sockets 2 --cores 8 --gpus 4
-split_readme
+split_pages
 bring_hvd || tap_skip_all 'cannot mount /opt/hvd inside the cluster'
 bring_user
 for block in "$work"/blocks/*; do
