@@ -11,7 +11,7 @@
  *
  * Along the tree equal reports become one: a node hears of a tensor once from each child.
  *
- * Threads: one at a time (the engine's drive lock). Times are in ns of one monotonic clock.
+ * Threads: one at a time (the engine's progress lock). Times are in ns of one monotonic clock.
  * Functions that return int return 0 or a status after which the job must end. */
 #ifndef HVD_AGREEMENT_H
 #define HVD_AGREEMENT_H

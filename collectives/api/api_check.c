@@ -6,8 +6,10 @@
 #include <string.h>
 
 #include "collectives/api/api_start.h"
+#include "collectives/engine/process_sets.h"
 #include "collectives/reduce/adasum.h"
 #include "collectives/transport/shm/shared.h"
+#include "pmix_boot/boot.h"
 
 static int check_shape(const struct hvd_tensor *tensor, struct hvd_error *err)
 {
@@ -120,34 +122,27 @@ static int check_wire(const struct hvd_start *start, const struct hvd_tensor *te
     return 0;
 }
 
-/* Where this rank stands in the process set. */
-static int look_at_set(void *context, const struct hvd_set *set)
-{
-    struct hvd_start *start = context;
-
-    start->set_size = set->count;
-    start->index = hvd_set_index(set, start->rank);
-    start->is_member = start->index >= 0;
-    start->has_root = hvd_set_index(set, start->root) >= 0;
-    return 0;
-}
-
 int hvd_check_place(struct hvd_engine *engine, struct hvd_start *start,
                     struct hvd_error *err)
 {
+    struct hvd_set_place place;
+
     start->rank = hvd_engine_boot(engine)->rank;
-    if (hvd_engine_with_set(engine, start->set, look_at_set, start) != 0) {
+    if (hvd_process_sets_find(hvd_engine_process_sets(engine), start->set, start->rank,
+                              start->root, &place) != 0) {
         return hvd_fail(
             err, HVD_ERR_ARG,
             "%s: Process set provided does not exist, or has not been registered.",
             start->word);
     }
-    if (!start->is_member) {
+    start->set_size = place.size;
+    start->index = place.index;
+    if (place.index < 0) {
         return hvd_fail(err, HVD_ERR_ARG,
                         "%s: Rank %d is not a member of the provided process set.",
                         start->word, start->rank);
     }
-    if (start->kind == HVD_KIND_BROADCAST && !start->has_root) {
+    if (start->kind == HVD_KIND_BROADCAST && place.root_index < 0) {
         return hvd_fail(
             err, HVD_ERR_ARG,
             "broadcast received invalid root rank %d for provided process set",

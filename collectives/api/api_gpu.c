@@ -12,35 +12,14 @@
 #include "gpu_binding/base/attr.h"
 #include "gpu_binding/base/env.h"
 
-static int check_devices(const struct hvd_tensor *tensors, int count,
-                         struct hvd_error *err)
-{
-    for (int i = 1; i < count; i++) {
-        if (tensors[i].device != tensors[0].device ||
-            tensors[i].stream != tensors[0].stream) {
-            return hvd_fail(err, HVD_ERR_ARG,
-                            "tensors %.100s and %.100s of one call are on different %s: "
-                            "start them apart",
-                            tensors[0].name, tensors[i].name,
-                            tensors[i].device != tensors[0].device ? "devices"
-                                                                   : "streams");
-        }
-    }
-    return 0;
-}
-
 int hvd_start_gpu(struct hvd_engine *engine, const struct hvd_tensor *tensors,
                   struct hvd_request *request, struct hvd_error *err)
 {
     struct hvd_held *ready = NULL;
     struct hvd_error cause = {0};
-    int status = check_devices(tensors, request->count, err);
-
-    if (status != 0 || tensors[0].device == HVD_DEVICE_CPU) {
-        return status;
-    }
-    status =
+    int status =
         hvd_engine_use_gpu(engine, tensors[0].device, tensors[0].stream, &ready, &cause);
+
     if (status != 0) {
         return hvd_fail(err, status, "tensor %.80s is on GPU %d: %s", tensors[0].name,
                         tensors[0].device, cause.text);

@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "collectives/api/api_start.h"
+#include "collectives/engine/process_sets.h"
 #include "gpu_binding/base/attr.h"
+#include "pmix_boot/boot.h"
 
 HVD_EXPORT int hvd_join_start(struct hvd_request **request, struct hvd_error *err)
 {
@@ -67,7 +69,8 @@ static int64_t next_number(int size_wanted, int *size, struct hvd_error *err)
     }
     *size = hvd_engine_boot(engine)->size;
     if (size_wanted == 0) {
-        number = hvd_engine_count(engine, HVD_SET_GLOBAL, HVD_COUNT_SETS);
+        number = hvd_process_sets_number(hvd_engine_process_sets(engine), HVD_SET_GLOBAL,
+                                         HVD_UNNAMED_SET_CHANGES);
     }
     hvd_job_exit();
     return number;
@@ -142,54 +145,52 @@ HVD_EXPORT int hvd_set_remove_start(int set, struct hvd_request **request,
 
 /* --- facts --- */
 
-static int ask(int set, hvd_set_reader *reader, void *context)
+/* Where this rank stands in the set. */
+static int find_place(int set, struct hvd_set_place *place)
 {
     struct hvd_engine *engine = hvd_job_enter(NULL);
-    int result;
+    int status, rank;
 
     if (engine == NULL) {
         return HVD_ERR_STATE;
     }
-    result = hvd_engine_with_set(engine, set, reader, context);
+    rank = hvd_engine_boot(engine)->rank;
+    status =
+        hvd_process_sets_find(hvd_engine_process_sets(engine), set, rank, rank, place);
     hvd_job_exit();
-    return result;
-}
-
-static int read_size(void *context, const struct hvd_set *set)
-{
-    (void)context;
-    return set->count;
+    return status;
 }
 
 HVD_EXPORT int hvd_set_size(int set)
 {
-    return ask(set, read_size, NULL);
-}
+    struct hvd_set_place place = {0};
+    int status = find_place(set, &place);
 
-static int read_rank(void *context, const struct hvd_set *set)
-{
-    const int *rank = context;
-    int index = hvd_set_index(set, *rank);
-
-    return index >= 0 ? index : HVD_ERR_UNSUPPORTED;
+    return status != 0 ? status : place.size;
 }
 
 HVD_EXPORT int hvd_set_rank(int set)
 {
-    int rank = hvd_rank();
+    struct hvd_set_place place = {0};
+    int status = find_place(set, &place);
 
-    return rank < 0 ? rank : ask(set, read_rank, &rank);
-}
-
-static int read_ranks(void *context, const struct hvd_set *set)
-{
-    memcpy(context, set->ranks, (size_t)set->count * sizeof(set->ranks[0]));
-    return 0;
+    if (status != 0) {
+        return status;
+    }
+    return place.index >= 0 ? place.index : HVD_ERR_UNSUPPORTED;
 }
 
 HVD_EXPORT int hvd_set_ranks(int set, int *ranks)
 {
-    return ask(set, read_ranks, ranks);
+    struct hvd_engine *engine = hvd_job_enter(NULL);
+    int status;
+
+    if (engine == NULL) {
+        return HVD_ERR_STATE;
+    }
+    status = hvd_process_sets_ranks(hvd_engine_process_sets(engine), set, ranks);
+    hvd_job_exit();
+    return status;
 }
 
 HVD_EXPORT int hvd_set_ids(int *ids)
@@ -200,7 +201,7 @@ HVD_EXPORT int hvd_set_ids(int *ids)
     if (engine == NULL) {
         return HVD_ERR_STATE;
     }
-    count = hvd_engine_sets(engine, ids);
+    count = hvd_process_sets_ids(hvd_engine_process_sets(engine), ids);
     hvd_job_exit();
     return count;
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "collectives/api/api_start.h"
+#include "collectives/engine/process_sets.h"
 #include "collectives/observe/ranges.h"
 #include "gpu_binding/base/attr.h"
 
@@ -24,6 +25,23 @@ static void form_group(struct hvd_request *request)
     }
 }
 
+static int check_devices(const struct hvd_tensor *tensors, int count,
+                         struct hvd_error *err)
+{
+    for (int i = 1; i < count; i++) {
+        if (tensors[i].device != tensors[0].device ||
+            tensors[i].stream != tensors[0].stream) {
+            return hvd_fail(err, HVD_ERR_ARG,
+                            "tensors %.100s and %.100s of one call are on different %s: "
+                            "start them apart",
+                            tensors[0].name, tensors[i].name,
+                            tensors[i].device != tensors[0].device ? "devices"
+                                                                   : "streams");
+        }
+    }
+    return 0;
+}
+
 static int fill_request(struct hvd_engine *engine, struct hvd_start *start,
                         const struct hvd_tensor *tensors, struct hvd_request *request,
                         struct hvd_error *err)
@@ -36,7 +54,10 @@ static int fill_request(struct hvd_engine *engine, struct hvd_start *start,
     if (status == 0 && request->count > 1) {
         form_group(request);
     }
-    return status != 0 ? status : hvd_start_gpu(engine, tensors, request, err);
+    status = status != 0 ? status : check_devices(tensors, request->count, err);
+    return status != 0 || tensors[0].device == HVD_DEVICE_CPU
+               ? status
+               : hvd_start_gpu(engine, tensors, request, err);
 }
 
 /* Before it is submitted: it may end at once, on another thread. */
@@ -189,7 +210,8 @@ HVD_EXPORT int hvd_barrier_start(int set, struct hvd_request **request,
     /* Before it is counted: other ranks may not have made the mistake. */
     status = hvd_check_place(engine, &start, err);
     if (status == 0) {
-        number = hvd_engine_count(engine, set, HVD_COUNT_BARRIERS);
+        number = hvd_process_sets_number(hvd_engine_process_sets(engine), set,
+                                         HVD_UNNAMED_BARRIERS);
     }
     hvd_job_exit();
     return status != 0

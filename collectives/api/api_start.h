@@ -3,6 +3,7 @@
 #ifndef HVD_API_START_H
 #define HVD_API_START_H
 
+#include "collectives/agreement/request.h"
 #include "collectives/api/api.h"
 
 /* Names of what the caller cannot name begin so. */
@@ -25,8 +26,6 @@ struct hvd_start {
     int rank;
     int index; /* in the set */
     int set_size;
-    bool is_member;
-    bool has_root;
 };
 
 /* The process set: it is there, this rank and the root are members. */
@@ -37,7 +36,7 @@ int hvd_check_place(struct hvd_engine *engine, struct hvd_start *start,
 int hvd_check_entry(const struct hvd_start *start, const struct hvd_tensor *tensor,
                     struct hvd_entry *entry, struct hvd_error *err);
 
-/* All tensors are on one device; if that is a GPU, their entries wait for their stream. */
+/* The tensors are on one GPU: their entries wait for its stream. */
 int hvd_start_gpu(struct hvd_engine *engine, const struct hvd_tensor *tensors,
                   struct hvd_request *request, struct hvd_error *err);
 

@@ -4,34 +4,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/engine/engine_state.h"
+#include "collectives/transport/control/control.h"
 
 enum {
     STAMP_BYTES = sizeof(struct hvd_card_stamp)
 };
 
-int hvd_card_boot(struct hvd_engine *engine, struct hvd_boot_query *query,
+int hvd_card_boot(const struct hvd_card_stamp *stamp, const struct hvd_control *control,
+                  struct hvd_boot_query *query, struct hvd_boot **boot,
                   struct hvd_error *err)
 {
-    const struct hvd_card_stamp stamp = {
-        .algorithms = hvd_algorithms_digest(engine),
-        .memory_limit = engine->settings.memory_limit,
-    };
     const void *address;
     size_t bytes;
     char *card;
     int status;
 
-    hvd_control_address(engine->control, &address, &bytes);
+    hvd_control_address(control, &address, &bytes);
     card = malloc(STAMP_BYTES + bytes);
     if (card == NULL) {
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for this rank's card");
     }
-    memcpy(card, &stamp, STAMP_BYTES);
+    memcpy(card, stamp, STAMP_BYTES);
     memcpy(card + STAMP_BYTES, address, bytes);
     query->card = card;
     query->card_bytes = STAMP_BYTES + bytes;
-    status = hvd_boot_create(query, &engine->boot, err);
+    status = hvd_boot_create(query, boot, err);
     free(card);
     return status;
 }

@@ -9,7 +9,7 @@
 
 #include "pmix_boot/boot.h"
 
-struct hvd_engine;
+struct hvd_control;
 
 /* Of a rank that cannot read its table of algorithms. */
 #define HVD_CARD_NO_ALGORITHMS UINT64_MAX
@@ -19,8 +19,10 @@ struct hvd_card_stamp {
     int64_t memory_limit; /* bytes; 0: none */
 };
 
-/* Finds the other ranks with this one's card: engine->boot. */
-int hvd_card_boot(struct hvd_engine *engine, struct hvd_boot_query *query,
+/* Finds the other ranks, with this one's card: its stamp and the address of its control network. The
+ * caller owns *boot. */
+int hvd_card_boot(const struct hvd_card_stamp *stamp, const struct hvd_control *control,
+                  struct hvd_boot_query *query, struct hvd_boot **boot,
                   struct hvd_error *err);
 
 /* HVD_ERR_MISMATCH, with a text, when some card is none of this version. */

@@ -1,236 +1,218 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What moves: submissions, messages, batches, failures. */
+/* The life of a rank's runtime: what is opened, in which order, and closed; and the way in. */
 #include "collectives/engine/engine.h"
 
-#include <stdio.h>
-#include <unistd.h>
+#include <stdlib.h>
 
+#include "collectives/engine/connect.h"
 #include "collectives/engine/engine_state.h"
-#include "collectives/transport/shm/shm_reach.h"
+#include "collectives/engine/gpu_tensors.h"
+#include "collectives/engine/thread_cpu.h"
+#include "collectives/engine/tuning.h"
+#include "collectives/execute/teams.h"
+#include "collectives/gpu/gpu.h"
+#include "collectives/observe/lateness_report.h"
+#include "collectives/observe/timeline.h"
+#include "collectives/transport/control/control.h"
+#include "collectives/transport/control/uplink.h"
+#include "collectives/transport/net/net.h"
+#include "collectives/transport/shm/shm.h"
 #include "gpu_binding/base/clock.h"
+#include "gpu_binding/base/log.h"
+#include "pmix_boot/boot.h"
 
-const int64_t hvd_engine_word_ns = 300000000;
+/* Ranks of an elastic job that die one after the other, each while the rest connect. */
+static const int most_attempts = 100;
 
-/* While data moves, new submissions and what other ranks say wait so long. */
-static const int64_t talk_every_ns = 20000;
+/* How long leaving waits for batches that were agreed, on any rank. */
+static const int leave_timeout_ms = 30000;
 
-/* While batches run, and on one node, where messages go through its memory, the control
- * sockets (a system call) are looked at this seldom. */
-static const int64_t control_every_ns = 50000;
+/* How long closing may take to write out the last messages. */
+static const int flush_timeout_ms = 2000;
 
-void hvd_engine_end_entry(struct hvd_engine *engine, struct hvd_entry *entry, int status,
-                          const char *text)
+static int open_parts(struct hvd_engine *engine, struct hvd_error *err)
 {
-    hvd_timeline_ended(engine->timeline, entry, status);
-    if (status == 0 && entry->done != NULL) {
-        hvd_engine_launch_entry(engine, entry);
-    } else {
-        hvd_engine_land_entry(engine, entry, status, text);
-    }
+    hvd_submissions_init(&engine->submissions);
+    hvd_process_sets_init(&engine->process_sets);
+    hvd_progress_init(&engine->progress);
+    hvd_recording_init(&engine->recording);
+    hvd_engine_settings_read(&engine->settings);
+    hvd_algorithms_read(&engine->algorithms, engine->settings.tune_table);
+    hvd_net_behave();
+    return hvd_doorbells_open(&engine->doorbells, err);
 }
 
-static void drop_batches(struct hvd_engine *engine)
+static int open_teams(struct hvd_engine *engine, struct hvd_error *err)
 {
-    const bool leaks = engine->leaks;
-    struct hvd_batch *batch;
+    const struct hvd_teams_config config = {.boot = engine->boot,
+                                            .shm = engine->shm,
+                                            .net = engine->net,
+                                            .geometry = engine->geometry,
+                                            .algorithms = engine->algorithms.table,
+                                            .gpu = engine->gpu};
+    int status = hvd_teams_create(&config, &engine->teams, err);
 
-    while (engine->teams != NULL &&
-           (batch = hvd_teams_take_batch(engine->teams, leaks)) != NULL) {
-        for (int64_t i = 0; leaks && i < batch->header.count; i++) {
-            batch->entries[i]->result = NULL;
-        }
-        hvd_batch_destroy(batch);
+    if (status == 0) {
+        hvd_recording_watch(engine);
     }
+    return status;
 }
 
-void hvd_engine_refuse(struct hvd_engine *engine, int status, const char *text)
+static int open_report(struct hvd_engine *engine, struct hvd_error *err)
 {
-    pthread_mutex_lock(&engine->mail);
-    if (engine->refusal.status == 0) {
-        hvd_fail(&engine->refusal, status, "%s", text);
-    }
-    pthread_mutex_unlock(&engine->mail);
+    const char *report = engine->settings.report;
+
+    return report == NULL ? 0
+                          : hvd_lateness_report_create(engine->boot, engine->uplink,
+                                                       report, &engine->report, err);
 }
 
-void hvd_engine_fail(struct hvd_engine *engine, int culprit, int status, const char *text)
+/* A thread elsewhere is slower, not wrong: what fails is only said. What is wrong with the
+ * list is said by one rank of the node. */
+static void place_thread(struct hvd_engine *engine, const char *list)
 {
-    struct hvd_error failure;
+    const struct hvd_layout *layout = &engine->boot->layout;
+    int local_rank = layout->local_rank[engine->boot->rank];
+    int local_size = hvd_layout_local_size(layout, layout->node[engine->boot->rank]);
+    struct hvd_error error = {0};
+    int cpu;
 
-    if (engine->has_failed) {
+    if (list == NULL) {
         return;
     }
-    engine->has_failed = true;
-    hvd_fail(&failure, status, "%s", text); /* text may belong to what ends below */
-    hvd_engine_refuse(engine, status, failure.text);
-    hvd_control_abort(engine->control, culprit, failure.text);
-    /* Tensors go back to their owners. */
-    engine->leaks = engine->shm != NULL && !hvd_shm_hide(engine->shm);
-    hvd_gpu_fail(engine->gpu, hvd_engine_land_entry, engine, status, failure.text);
-    /* The run itself stays until the net is gone, which may still know its messages. */
-    drop_batches(engine);
-    if (engine->report != NULL) {
-        hvd_lateness_report_write(engine->report);
-    }
-    hvd_agree_drop(engine, true, status, failure.text);
-}
-
-void hvd_engine_on_event(void *context, const struct hvd_uplink_event *event)
-{
-    struct hvd_engine *engine = context;
-
-    if (event->kind == HVD_UPLINK_ABORT) {
-        hvd_engine_fail(engine, event->rank, HVD_ERR_PEER, event->text);
-        return;
-    }
-    switch (event->type) {
-    case HVD_MESSAGE_REPORTS:
-        hvd_agree_reports(engine, event->from + 1, event->payload, event->bytes);
-        break;
-    case HVD_MESSAGE_DECISIONS:
-        hvd_agree_decisions(engine, event->payload, event->bytes);
-        break;
-    case HVD_MESSAGE_SHUTDOWN:
-        hvd_leave_on_shutdown(engine, event->from == HVD_UPLINK_PARENT);
-        break;
-    case HVD_MESSAGE_DRAINED:
-        engine->drained_children++;
-        break;
-    case HVD_MESSAGE_CLOSE:
-        hvd_leave_on_close(engine);
-        break;
-    case HVD_MESSAGE_ADDRESS:
-        hvd_addresses_on_one(engine, event->payload, event->bytes);
-        break;
-    case HVD_MESSAGE_ADDRESSES:
-        hvd_addresses_on_all(engine, event->payload, event->bytes);
-        break;
-    case HVD_MESSAGE_LATENESS:
-        if (engine->report != NULL) {
-            hvd_lateness_report_merge(engine->report, event->payload, event->bytes);
-        }
-        break;
-    default:
-        hvd_timeline_on_message(engine->timeline, event);
-        break;
+    cpu = hvd_thread_cpu_find(list, local_rank, local_size, &error);
+    if (cpu < 0) {
+        hvd_log(local_rank == 0 ? HVD_LOG_WARN : HVD_LOG_INFO,
+                "%s; the progress thread is not moved", error.text);
+    } else if (hvd_thread_cpu_pin(engine->progress.thread, cpu, &error) != 0) {
+        hvd_log(HVD_LOG_WARN, "%s", error.text);
     }
 }
 
-/* A rank that cannot go on must not leave the others waiting: the job ends. */
-bool hvd_engine_run_batches(struct hvd_engine *engine)
+/* The network's addresses are exchanged by driving the engine, teams included. */
+static int start(struct hvd_engine *engine, struct hvd_boot_query *query,
+                 struct hvd_error *err)
 {
-    bool moved = false;
+    int status = hvd_connect_job(engine, query, err);
+
+    status = status != 0 ? status : hvd_recording_open(engine, err);
+    status = status != 0 ? status : hvd_negotiation_open(engine, err);
+    status = status != 0 ? status : hvd_tuning_create(engine, err);
+    status = status != 0 ? status : hvd_gpu_tensors_open(engine, err);
+    status = status != 0 ? status : hvd_connect_open_net(engine, err);
+    status = status != 0 ? status : open_teams(engine, err);
+    status = status != 0 ? status : hvd_connect_net(engine, err);
+    status = status != 0 ? status : open_report(engine, err);
+    status = status != 0 ? status : hvd_progress_start_thread(engine, err);
+    if (status == 0) {
+        place_thread(engine, engine->settings.thread_affinity);
+    }
+    return status;
+}
+
+/* Whether the ranks that are left of an elastic job may begin anew. */
+static bool may_begin_anew(const struct hvd_engine *engine, int status)
+{
+    if (engine->boot == NULL || !engine->boot->is_elastic) {
+        return false;
+    }
+    return status == HVD_ERR_PEER ||
+           ((status == HVD_ERR_NET || status == HVD_ERR_TIMEOUT) &&
+            hvd_boot_lost(engine->boot) >= 0);
+}
+
+/* *again: the failure is another rank's. */
+static int try_to_start(struct hvd_boot_query *query, struct hvd_engine **out,
+                        bool *again, struct hvd_error *err)
+{
+    struct hvd_engine *engine = calloc(1, sizeof(*engine));
     int status;
 
-    if (hvd_engine_blames_at(engine) >= 0) {
-        return false; /* they would fail, and for a lesser reason */
+    *again = false;
+    if (engine == NULL || hvd_waiters_init(&engine->waiters, err) != 0) {
+        free(engine);
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory");
     }
-    status = hvd_teams_progress(engine->teams, hvd_agree_finish, engine, &moved);
+    status = open_parts(engine, err);
+    status = status != 0 ? status : start(engine, query, err);
     if (status != 0) {
-        hvd_engine_fail(engine, engine->boot->rank, status,
-                        hvd_teams_failure(engine->teams)->text);
-        return true;
+        *again = may_begin_anew(engine, status);
+        hvd_engine_destroy(engine);
+        return status;
     }
-    return moved;
+    *out = engine;
+    return 0;
 }
 
-int64_t hvd_engine_blames_at(const struct hvd_engine *engine)
+int hvd_engine_create(const int *ranks, int count, struct hvd_engine **out,
+                      struct hvd_error *err)
 {
-    bool is_over = engine->has_failed || engine->phase == HVD_PHASE_CLOSED;
+    struct hvd_boot_query query = {.ranks = ranks, .count = count};
+    struct hvd_error failure = {0};
+    bool again = true;
+    int status = 0;
 
-    return engine->lost_ns == 0 || is_over ? -1 : engine->lost_ns + hvd_engine_word_ns;
-}
-
-static void blame_net_peer(struct hvd_engine *engine, int peer, const char *reason)
-{
-    char text[512];
-
-    hvd_uplink_progress_sockets(engine->uplink, hvd_engine_on_event, engine);
-    snprintf(text, sizeof(text),
-             "rank %d on %s died or cannot be reached any more (UCX: %s)", peer,
-             engine->boot->peers[peer].host, reason);
-    hvd_engine_fail(engine, peer, HVD_ERR_PEER, text);
-}
-
-static bool progress_net(struct hvd_engine *engine)
-{
-    bool moved = hvd_net_progress(engine->net) > 0;
-    const char *reason;
-    int peer = hvd_net_failed_peer(engine->net, &reason);
-
-    if (peer >= 0 && engine->lost_ns == 0) {
-        engine->lost_ns = hvd_clock_ns();
-    }
-    if (hvd_engine_blames_at(engine) >= 0 &&
-        hvd_clock_ns() >= hvd_engine_blames_at(engine)) {
-        blame_net_peer(engine, peer, reason);
-        return true;
-    }
-    return moved;
-}
-
-static bool progress_messages(struct hvd_engine *engine, int64_t now_ns)
-{
-    int handled = hvd_uplink_progress_node(engine->uplink, hvd_engine_on_event, engine);
-
-    if (engine->net == NULL || !hvd_teams_are_idle(engine->teams)) {
-        if (now_ns - engine->control_seen_ns < control_every_ns) {
-            return handled != 0;
+    for (int attempt = 0; again && attempt < most_attempts; attempt++) {
+        status = try_to_start(&query, out, &again, &failure);
+        if (again) {
+            hvd_log(HVD_LOG_INFO, "beginning anew: %s", failure.text);
         }
-        engine->control_seen_ns = now_ns;
     }
-    handled |= hvd_uplink_progress_sockets(engine->uplink, hvd_engine_on_event, engine);
-    if (handled < 0) {
-        hvd_engine_fail(engine, engine->boot->rank, HVD_ERR_NOMEM,
-                        "no memory for messages");
+    return status == 0 ? 0 : hvd_fail(err, status, "%s", failure.text);
+}
+
+static bool has_left(const void *arg)
+{
+    const struct hvd_engine *engine = arg;
+
+    return engine->failure.has_failed || engine->shutdown.phase == HVD_PHASE_CLOSED;
+}
+
+void hvd_engine_leave(struct hvd_engine *engine)
+{
+    hvd_progress_take_over(engine);
+    if (!has_left(engine) && engine->shutdown.phase == HVD_PHASE_RUNNING) {
+        hvd_shutdown_ask(engine);
     }
-    return handled != 0;
+    if (!hvd_progress_drive_on(engine, has_left, engine, leave_timeout_ms)) {
+        hvd_log(HVD_LOG_WARN,
+                "shutdown: not all ranks have finished within %d s; leaving without them",
+                leave_timeout_ms / 1000);
+        hvd_failure_end_job(
+            engine, engine->boot->rank, HVD_ERR_TIMEOUT,
+            "this rank left without the others: they did not finish in time");
+    }
+    hvd_progress_hand_back(engine);
 }
 
-/* What is said: messages, submissions, decisions. */
-static bool progress_talk(struct hvd_engine *engine, int64_t now_ns)
+void hvd_engine_destroy(struct hvd_engine *engine)
 {
-    bool moved = progress_messages(engine, now_ns);
+    bool gpu_has_stopped;
 
-    engine->heard_ns = now_ns;
-    return hvd_agree_progress(engine, now_ns) || moved;
-}
-
-/* What is moved. */
-static bool progress_data(struct hvd_engine *engine)
-{
-    bool moved = engine->net != NULL && progress_net(engine);
-
-    moved |= engine->gpu != NULL && hvd_engine_progress_gpu(engine);
-    return hvd_engine_run_batches(engine) || moved;
-}
-
-/* Once all ranks of the node have said which cpus they may use, which may be after the
- * first call. */
-static void see_crowd(struct hvd_engine *engine)
-{
-    uint32_t crowd;
-
-    if (engine->knows_crowd ||
-        !hvd_crowd_has_all(engine->board, engine->peer_bell_count)) {
+    if (engine == NULL) {
         return;
     }
-    crowd = hvd_crowd_on(engine->board, &engine->cpus);
-    engine->is_crowded = crowd > HVD_CROWD_ONE;
-    engine->thread_is_crowded = 2 * crowd > HVD_CROWD_ONE;
-    engine->knows_crowd = true;
-}
-
-bool hvd_engine_progress(struct hvd_engine *engine)
-{
-    int64_t now_ns = hvd_clock_ns();
-    bool is_busy = engine->data_moves && now_ns - engine->heard_ns < talk_every_ns;
-    bool moved = !is_busy && progress_talk(engine, now_ns);
-
-    see_crowd(engine);
-    engine->data_moves = progress_data(engine);
-    hvd_leave_progress(engine);
-    hvd_timeline_progress(engine->timeline);
-    return engine->data_moves || moved;
+    hvd_progress_stop_thread(engine);
+    gpu_has_stopped = hvd_gpu_stop(engine->gpu);
+    hvd_net_destroy(engine->net);
+    hvd_teams_destroy(engine->teams);
+    hvd_gpu_destroy(engine->gpu, gpu_has_stopped);
+    hvd_lateness_report_destroy(engine->report);
+    hvd_timeline_destroy(engine->timeline);
+    hvd_uplink_destroy(engine->uplink);
+    hvd_control_destroy(engine->control, flush_timeout_ms);
+    hvd_shm_destroy(engine->shm);
+    hvd_tuning_destroy(engine);
+    hvd_negotiation_close(engine);
+    hvd_submissions_finish(&engine->submissions);
+    hvd_process_sets_finish(&engine->process_sets);
+    hvd_doorbells_close(&engine->doorbells);
+    hvd_algorithms_finish(&engine->algorithms);
+    hvd_boot_destroy(engine->boot);
+    hvd_waiters_finish(&engine->waiters);
+    hvd_progress_finish(&engine->progress);
+    hvd_recording_finish(&engine->recording);
+    free(engine);
 }
 
 /* The progress thread may see it much later: a late rank's cpu is often busy. */
@@ -251,60 +233,19 @@ int hvd_engine_submit(struct hvd_engine *engine, struct hvd_request *request,
     if (engine->report != NULL) {
         stamp(request);
     }
-    pthread_mutex_lock(&engine->mail);
-    if (engine->refusal.status != 0) {
-        status = hvd_fail(err, engine->refusal.status, "%s", engine->refusal.text);
-    } else {
-        status = hvd_agree_register(engine, request, err);
-    }
-    pthread_mutex_unlock(&engine->mail);
-    /* Only one of many needs to ring, until the driver has woken. */
-    if (status == 0 && atomic_load(&engine->asleep) &&
-        atomic_exchange(&engine->asleep, false)) {
-        hvd_engine_ring(engine->wake);
-        atomic_store(&engine->was_rung,
-                     true); /* after: who sees it finds something to drain */
+    status = hvd_submissions_add(&engine->submissions, request, err);
+    if (status == 0) {
+        hvd_doorbells_ring_sleeper(&engine->doorbells);
     }
     return status;
-}
-
-int64_t hvd_engine_count(struct hvd_engine *engine, int set, enum hvd_count what)
-{
-    int64_t number;
-
-    pthread_mutex_lock(&engine->mail);
-    number = hvd_sets_count(&engine->sets, set, what);
-    pthread_mutex_unlock(&engine->mail);
-    return number;
-}
-
-int hvd_engine_with_set(struct hvd_engine *engine, int set, hvd_set_reader *reader,
-                        void *context)
-{
-    const struct hvd_set *found;
-    int result;
-
-    pthread_mutex_lock(&engine->mail);
-    found = hvd_sets_find(&engine->sets, set);
-    result = found != NULL ? reader(context, found) : HVD_ERR_ARG;
-    pthread_mutex_unlock(&engine->mail);
-    return result;
-}
-
-int hvd_engine_sets(struct hvd_engine *engine, int *ids)
-{
-    int count;
-
-    pthread_mutex_lock(&engine->mail);
-    count = engine->sets.count;
-    for (int i = 0; ids != NULL && i < count; i++) {
-        ids[i] = engine->sets.sets[i].id;
-    }
-    pthread_mutex_unlock(&engine->mail);
-    return count;
 }
 
 const struct hvd_boot *hvd_engine_boot(const struct hvd_engine *engine)
 {
     return engine->boot;
+}
+
+struct hvd_process_sets *hvd_engine_process_sets(struct hvd_engine *engine)
+{
+    return &engine->process_sets;
 }

@@ -147,7 +147,7 @@ static bool read_switch(const char *name, bool fallback)
     return value > 0;
 }
 
-static void read_log(struct hvd_settings *settings)
+static void read_log(struct hvd_engine_settings *settings)
 {
     const char *text = find(HVD_ENV_LOG_LEVEL);
     enum hvd_log_level level = HVD_LOG_WARN;
@@ -165,7 +165,7 @@ static void read_log(struct hvd_settings *settings)
     }
 }
 
-static void read_tunables(struct hvd_settings *settings)
+static void read_tunables(struct hvd_engine_settings *settings)
 {
     settings->fusion_threshold =
         read_whole(HVD_ENV_FUSION_THRESHOLD, 128 * 1024 * 1024, 0, INT64_MAX,
@@ -182,7 +182,7 @@ static void read_tunables(struct hvd_settings *settings)
     settings->tune_table = find(HVD_ENV_TUNE_TABLE);
 }
 
-static void read_stalls(struct hvd_settings *settings)
+static void read_stalls(struct hvd_engine_settings *settings)
 {
     settings->stall_check_disable = read_switch(HVD_ENV_STALL_CHECK_DISABLE, false);
     settings->stall_warning_s = read_count(HVD_ENV_STALL_WARNING, 60, 1, INT_MAX / 1000);
@@ -198,7 +198,7 @@ static void read_stalls(struct hvd_settings *settings)
     }
 }
 
-static void read_autotune(struct hvd_settings *settings)
+static void read_autotune(struct hvd_engine_settings *settings)
 {
     settings->autotune = read_switch(HVD_ENV_AUTOTUNE, false);
     settings->autotune_log = find(HVD_ENV_AUTOTUNE_LOG);
@@ -227,7 +227,7 @@ static int read_word(const char *name, const char *const *words, const char *lis
     return 0;
 }
 
-static void read_gpu_words(struct hvd_settings *settings)
+static void read_gpu_words(struct hvd_engine_settings *settings)
 {
     static const char *const paths[] = {[HVD_GPU_PATH_AUTO] = "auto",
                                         [HVD_GPU_PATH_NCCL] = "nccl",
@@ -245,7 +245,7 @@ static void read_gpu_words(struct hvd_settings *settings)
 }
 
 /* HVD_GPU_ALLREDUCE, else as Horovod's switches say: one that is on, else one that is off. */
-static void read_gpu_allreduce(struct hvd_settings *settings)
+static void read_gpu_allreduce(struct hvd_engine_settings *settings)
 {
     static const char *const words[] = {
         [HVD_GPU_ALLREDUCE_AUTO] = "auto",
@@ -285,7 +285,7 @@ static int64_t read_pack_below(void)
     return bytes;
 }
 
-static void read_records(struct hvd_settings *settings)
+static void read_records(struct hvd_engine_settings *settings)
 {
     const char *ranks = find(HVD_ENV_TIMELINE_RANKS);
 
@@ -303,12 +303,12 @@ static void read_records(struct hvd_settings *settings)
     }
 }
 
-void hvd_settings_read(struct hvd_settings *settings)
+void hvd_engine_settings_read(struct hvd_engine_settings *settings)
 {
     const int64_t most_s = INT_MAX / 1000;
     int64_t seconds;
 
-    *settings = (struct hvd_settings){0};
+    *settings = (struct hvd_engine_settings){0};
     read_log(settings);
     hvd_variables_check((const char *const *)environ, warning_level());
     seconds = read_whole(HVD_ENV_GLOO_TIMEOUT, 60, 1, most_s, NULL);
@@ -326,7 +326,7 @@ void hvd_settings_read(struct hvd_settings *settings)
     settings->nccl_register = read_switch(HVD_ENV_NCCL_REGISTER, false);
 }
 
-void hvd_settings_name_rank(const struct hvd_settings *settings, int rank)
+void hvd_engine_settings_name_rank(const struct hvd_engine_settings *settings, int rank)
 {
     char who[32];
 

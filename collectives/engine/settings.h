@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the environment says about the runtime, read once at init. */
-#ifndef HVD_SETTINGS_H
-#define HVD_SETTINGS_H
+#ifndef HVD_ENGINE_SETTINGS_H
+#define HVD_ENGINE_SETTINGS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -9,7 +9,7 @@
 #include "collectives/gpu/gpu.h"
 
 /* Texts are borrowed from the environment: what outlives init is copied by its user. */
-struct hvd_settings {
+struct hvd_engine_settings {
     int start_timeout_ms;
     int64_t fusion_threshold; /* bytes; 0: nothing is fused */
     int64_t memory_limit; /* bytes, memory.h; 0: none */
@@ -55,9 +55,9 @@ struct hvd_settings {
  * variable, value and what is used instead; but for gpu_allreduce_wrong, with which the
  * job does not start. The ranks of a job have the same environment, so only the
  * launcher's first rank warns; the others say it at level info. */
-void hvd_settings_read(struct hvd_settings *settings);
+void hvd_engine_settings_read(struct hvd_engine_settings *settings);
 
 /* Log lines name this rank from now on. */
-void hvd_settings_name_rank(const struct hvd_settings *settings, int rank);
+void hvd_engine_settings_name_rank(const struct hvd_engine_settings *settings, int rank);
 
 #endif

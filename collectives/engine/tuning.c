@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The engine's side of the autotuner: rank 0 tells it which gradients have been averaged, and
- * tells all ranks what it wants. */
+/* The engine's side of the autotuner. */
+#include "collectives/engine/tuning.h"
+
 #include <math.h>
 
+#include "collectives/agreement/agreement.h"
 #include "collectives/engine/engine_state.h"
 #include "collectives/tuner/tuner.h"
 #include "gpu_binding/base/clock.h"
 #include "gpu_binding/base/log.h"
+#include "pmix_boot/boot.h"
 
 int hvd_tuning_create(struct hvd_engine *engine, struct hvd_error *err)
 {
-    const struct hvd_settings *settings = &engine->settings;
+    const struct hvd_engine_settings *settings = &engine->settings;
     const struct hvd_knob_settings now = {
         .fusion_threshold = settings->fusion_threshold,
         .has_fusion_threshold = settings->has_fusion_threshold,
@@ -47,7 +50,8 @@ static int use_values(struct hvd_engine *engine)
                         ? engine->settings.fusion_threshold
                         : llround(threshold);
 
-    return hvd_agreement_tune(engine->agreement, bytes, llround(cycle_ms * 1e6));
+    return hvd_agreement_tune(engine->negotiation.agreement, bytes,
+                              llround(cycle_ms * 1e6));
 }
 
 static void end_when_over(struct hvd_engine *engine)

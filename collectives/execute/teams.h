@@ -7,7 +7,7 @@
  * a long batch of one does not keep the others from moving, and one that waits for a rank
  * holds up nobody.
  *
- * Threads: one thread at a time (the engine's drive lock). */
+ * Threads: one thread at a time (the engine's progress lock). */
 #ifndef HVD_TEAMS_H
 #define HVD_TEAMS_H
 

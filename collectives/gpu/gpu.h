@@ -11,7 +11,7 @@
  * cannot be in another order elsewhere. `hvd_gpu_number` and the turn see to that; for
  * kernels on several streams, tracks.c of the module does the rest.
  *
- * Threads: one at a time (the engine's drive lock), but for what says otherwise. */
+ * Threads: one at a time (the engine's progress lock), but for what says otherwise. */
 #ifndef HVD_GPU_H
 #define HVD_GPU_H
 

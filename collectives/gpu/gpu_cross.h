@@ -3,7 +3,7 @@
  * what goes between nodes. Its slots are its own, for no other rank of the node has a
  * part in it.
  *
- * Threads: one at a time (the engine's drive lock). */
+ * Threads: one at a time (the engine's progress lock). */
 #ifndef HVD_GPU_CROSS_H
 #define HVD_GPU_CROSS_H
 

@@ -16,7 +16,7 @@
  * own, which the ranks use for the same pieces in the same order. A gather's message may
  * come while its receiver still scatters: its bytes stay with the sender until then.
  *
- * Threads: one at a time (the engine's drive lock). */
+ * Threads: one at a time (the engine's progress lock). */
 #ifndef HVD_GPU_EXCHANGE_H
 #define HVD_GPU_EXCHANGE_H
 

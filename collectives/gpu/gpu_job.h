@@ -3,7 +3,7 @@
  *
  *   add to steps ---> submit ---> launched: on its stream ---> reached: the device is done
  *
- * Threads: one at a time (the engine's drive lock). */
+ * Threads: one at a time (the engine's progress lock). */
 #ifndef HVD_GPU_JOB_H
 #define HVD_GPU_JOB_H
 

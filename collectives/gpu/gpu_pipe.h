@@ -27,7 +27,7 @@
  * stream: no rank can know whether the others of its node have agreed on the next batch
  * when it puts a gather there. What overlaps are the pieces of a batch.
  *
- * Threads: one at a time (the engine's drive lock). */
+ * Threads: one at a time (the engine's progress lock). */
 #ifndef HVD_GPU_PIPE_H
 #define HVD_GPU_PIPE_H
 

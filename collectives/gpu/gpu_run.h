@@ -11,7 +11,7 @@
  *   pipe      in pieces, by NCCL within the node or not at all, else through host memory: gpu_pipe.h
  *   launch    the last of it
  *
- * Threads: one at a time (the engine's drive lock). */
+ * Threads: one at a time (the engine's progress lock). */
 #ifndef HVD_GPU_RUN_H
 #define HVD_GPU_RUN_H
 

@@ -3,7 +3,7 @@
  * while there is one. Begins with the first work of a batch, ends with the mark of the
  * last. NULL is a batch of which nobody wants to know; so is one without memory for it.
  *
- * Threads: one at a time (the engine's drive lock). */
+ * Threads: one at a time (the engine's progress lock). */
 #ifndef HVD_GPU_TRACE_H
 #define HVD_GPU_TRACE_H
 

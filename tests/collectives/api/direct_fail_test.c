@@ -10,6 +10,7 @@
 
 #include "collectives/api/direct.h"
 #include "collectives/engine/engine_state.h"
+#include "collectives/transport/control/control.h"
 #include "collectives/transport/shm/shm_state.h"
 #include "gpu_binding/base/log.h"
 #include "tests/collectives/calls.h"

@@ -35,13 +35,13 @@ static void stop_progress_thread(struct hvd_engine *engine)
     sem_init(&is_stopped, 0, 0);
     sem_init(&may_go_on, 0, 0);
     sigaction(SIGUSR1, &action, NULL);
-    pthread_mutex_lock(&engine->turn);
-    pthread_mutex_lock(&engine->muting);
-    pthread_kill(engine->thread, SIGUSR1);
+    pthread_mutex_lock(&engine->progress.turn);
+    pthread_mutex_lock(&engine->doorbells.muting);
+    pthread_kill(engine->progress.thread, SIGUSR1);
     while (sem_wait(&is_stopped) != 0) {
     }
-    pthread_mutex_unlock(&engine->muting);
-    pthread_mutex_unlock(&engine->turn);
+    pthread_mutex_unlock(&engine->doorbells.muting);
+    pthread_mutex_unlock(&engine->progress.turn);
 }
 
 struct waiter {
@@ -88,7 +88,8 @@ static bool is_asleep(pid_t tid)
 
 static void await_sleep(struct hvd_engine *engine, struct waiter *waiter)
 {
-    while (atomic_load(&engine->waiters) == 0 || !is_asleep(atomic_load(&waiter->tid))) {
+    while (atomic_load(&engine->waiters.count) == 0 ||
+           !is_asleep(atomic_load(&waiter->tid))) {
         sched_yield();
     }
 }

@@ -2,8 +2,11 @@
 /* What the autotuner finds is what all ranks are told. Linked with --wrap=hvd_agreement_tune. */
 #include <math.h>
 
+#include "collectives/agreement/batch.h"
 #include "collectives/engine/engine_state.h"
+#include "collectives/engine/tuning.h"
 #include "collectives/tuner/tuner.h"
+#include "pmix_boot/boot.h"
 #include "tests/tap.h"
 
 enum {

@@ -11,7 +11,7 @@
 
 #include "gpu_binding/base/error.h"
 
-/* Each look costs a moment of polling (drive.c: 0.1 ms), so that this keeps a core busy for 2 % of
+/* Each look costs a moment of polling (progress.c: 0.1 ms), so that this keeps a core busy for 2 % of
  * the time that nothing ends. */
 static const int patience_ms = 5;
 

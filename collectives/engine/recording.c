@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The runtime's timeline: when it begins and ends. */
+/* When the timeline begins and ends. */
+#include "collectives/engine/recording.h"
+
 #include <string.h>
 
 #include "collectives/engine/engine_state.h"
+#include "collectives/execute/teams.h"
+#include "collectives/gpu/gpu.h"
 #include "collectives/observe/ranges.h"
 #include "collectives/observe/timeline.h"
 #include "gpu_binding/base/log.h"
+#include "pmix_boot/boot.h"
 
 /* What stands for a file in HOROVOD_TIMELINE when only hvd_timeline_start names files. */
 static const char dynamic[] = "DYNAMIC";
@@ -20,8 +25,7 @@ static void wake(void *context)
 {
     struct hvd_engine *engine = context;
 
-    hvd_engine_ring(engine->wake);
-    atomic_store(&engine->was_rung, true);
+    hvd_doorbells_ring(&engine->doorbells);
 }
 
 /* A wrong path must not cost the training. */
@@ -34,9 +38,9 @@ static void begin(struct hvd_engine *engine, const char *path, bool marks_cycles
     }
 }
 
-int hvd_engine_open_timeline(struct hvd_engine *engine, struct hvd_error *err)
+int hvd_recording_open(struct hvd_engine *engine, struct hvd_error *err)
 {
-    const struct hvd_settings *settings = &engine->settings;
+    const struct hvd_engine_settings *settings = &engine->settings;
     const struct hvd_timeline_place place = {
         .boot = engine->boot,
         .uplink = engine->uplink,
@@ -58,38 +62,45 @@ int hvd_engine_open_timeline(struct hvd_engine *engine, struct hvd_error *err)
     return 0;
 }
 
-void hvd_engine_batch_started(void *context, const struct hvd_batch *batch,
-                              bool crosses_nodes)
+static void note_start(void *context, const struct hvd_batch *batch, bool crosses_nodes)
 {
     struct hvd_engine *engine = context;
 
     hvd_timeline_started(engine->timeline, batch, crosses_nodes);
 }
 
-/* Every rank sends its last events before it says that it has drained. */
-static bool is_heard(struct hvd_engine *engine, const void *arg)
+void hvd_recording_watch(struct hvd_engine *engine)
 {
-    (void)arg;
-    return engine->has_failed || engine->phase == HVD_PHASE_CLOSED ||
+    hvd_teams_watch(engine->teams, note_start, engine);
+}
+
+/* Every rank sends its last events before it says that it has drained. */
+static bool is_heard(const void *arg)
+{
+    const struct hvd_engine *engine = arg;
+
+    return engine->failure.has_failed || engine->shutdown.phase == HVD_PHASE_CLOSED ||
            hvd_timeline_has_ended(engine->timeline);
 }
 
-static bool has_landed(struct hvd_engine *engine, const void *arg)
+static bool has_landed(const void *arg)
 {
-    (void)arg;
-    return engine->has_failed || engine->gpu == NULL || hvd_gpu_is_idle(engine->gpu);
+    const struct hvd_engine *engine = arg;
+
+    return engine->failure.has_failed || engine->gpu == NULL ||
+           hvd_gpu_is_idle(engine->gpu);
 }
 
-/* drive held; another thread may leave the job meanwhile */
+/* The progress lock is held; another thread may leave the job meanwhile */
 static void stop(struct hvd_engine *engine)
 {
     if (hvd_timeline_is_on(engine->timeline)) {
-        hvd_engine_drive_on(engine, has_landed, NULL, landed_timeout_ms);
+        hvd_progress_drive_on(engine, has_landed, engine, landed_timeout_ms);
     }
-    if (engine->phase != HVD_PHASE_CLOSED) {
+    if (engine->shutdown.phase != HVD_PHASE_CLOSED) {
         hvd_timeline_end(engine->timeline);
     }
-    if (!hvd_engine_drive_on(engine, is_heard, NULL, heard_timeout_ms)) {
+    if (!hvd_progress_drive_on(engine, is_heard, engine, heard_timeout_ms)) {
         hvd_log(HVD_LOG_WARN, "timeline: the last events of some ranks are missing");
     }
     hvd_timeline_close(engine->timeline);
@@ -98,25 +109,26 @@ static void stop(struct hvd_engine *engine)
 /* Between the two no other call starts or stops the timeline, though stop lets others drive. */
 static void begin_call(struct hvd_engine *engine)
 {
-    pthread_mutex_lock(&engine->recording);
-    hvd_engine_take_over(engine);
+    pthread_mutex_lock(&engine->recording.lock);
+    hvd_progress_take_over(engine);
 }
 
 static void end_call(struct hvd_engine *engine)
 {
-    hvd_engine_hand_back(engine);
-    pthread_mutex_unlock(&engine->recording);
+    hvd_progress_hand_back(engine);
+    pthread_mutex_unlock(&engine->recording.lock);
 }
 
-/* drive held */
+/* The progress lock is held */
 static int start(struct hvd_engine *engine, const char *path, bool marks_cycles,
                  struct hvd_error *err)
 {
     if (!hvd_timeline_records_to(engine->timeline, path)) {
         stop(engine);
     }
-    if (engine->has_failed || engine->phase != HVD_PHASE_RUNNING) {
-        return hvd_fail(err, engine->refusal.status, "%s", engine->refusal.text);
+    if (engine->failure.has_failed || engine->shutdown.phase != HVD_PHASE_RUNNING) {
+        return hvd_fail(err, engine->submissions.refusal.status, "%s",
+                        engine->submissions.refusal.text);
     }
     begin(engine, path, marks_cycles);
     return 0;
@@ -150,4 +162,14 @@ void hvd_engine_timeline_stop(struct hvd_engine *engine)
         stop(engine);
         end_call(engine);
     }
+}
+
+void hvd_recording_init(struct hvd_recording *recording)
+{
+    pthread_mutex_init(&recording->lock, NULL);
+}
+
+void hvd_recording_finish(struct hvd_recording *recording)
+{
+    pthread_mutex_destroy(&recording->lock);
 }

@@ -2,10 +2,10 @@
 /* How many ranks share a cpu, for bindings that occur. Prints TAP. */
 #include <string.h>
 
-#include "collectives/engine/crowd.h"
+#include "collectives/engine/oversubscription.h"
 #include "tests/tap.h"
 
-static struct hvd_crowd_board board;
+static struct hvd_cpu_board board;
 
 static void begin(void)
 {
@@ -28,14 +28,14 @@ static void add(int first, int count)
 {
     cpu_set_t cpus = cpus_from(first, count);
 
-    hvd_crowd_add(&board, &cpus);
+    hvd_cpu_board_add(&board, &cpus);
 }
 
-static uint32_t crowd_on(int first, int count)
+static uint32_t load_on(int first, int count)
 {
     cpu_set_t cpus = cpus_from(first, count);
 
-    return hvd_crowd_on(&board, &cpus);
+    return hvd_cpu_board_load(&board, &cpus);
 }
 
 static void test_unbound(void)
@@ -44,12 +44,13 @@ static void test_unbound(void)
     for (int i = 0; i < 4; i++) {
         add(0, 2);
     }
-    tap_ok(crowd_on(0, 2) == 2 * HVD_CROWD_ONE, "4 ranks on the same 2 cpus: 2 on each");
+    tap_ok(load_on(0, 2) == 2 * HVD_CPU_LOAD_ONE,
+           "4 ranks on the same 2 cpus: 2 on each");
     begin();
     for (int i = 0; i < 3; i++) {
         add(0, 48);
     }
-    tap_ok(crowd_on(0, 48) < HVD_CROWD_ONE / 2,
+    tap_ok(load_on(0, 48) < HVD_CPU_LOAD_ONE / 2,
            "3 ranks on 48 cpus: room for as many threads");
 }
 
@@ -59,17 +60,17 @@ static void test_bound(void)
     for (int i = 0; i < 8; i++) {
         add(6 * i, 6);
     }
-    tap_ok(crowd_on(12, 6) < HVD_CROWD_ONE / 2,
+    tap_ok(load_on(12, 6) < HVD_CPU_LOAD_ONE / 2,
            "8 ranks on 6 cpus each of their own: room");
     begin();
     add(0, 1);
     add(1, 1);
-    tap_ok(crowd_on(1, 1) == HVD_CROWD_ONE, "a rank bound to one cpu fills it");
+    tap_ok(load_on(1, 1) == HVD_CPU_LOAD_ONE, "a rank bound to one cpu fills it");
     begin();
     add(0, 4);
     add(0, 4);
     add(4, 8);
-    tap_ok(crowd_on(0, 4) == HVD_CROWD_ONE / 2 && crowd_on(4, 8) == HVD_CROWD_ONE / 8,
+    tap_ok(load_on(0, 4) == HVD_CPU_LOAD_ONE / 2 && load_on(4, 8) == HVD_CPU_LOAD_ONE / 8,
            "each rank sees its own cpus");
 }
 
@@ -77,12 +78,12 @@ static void test_edges(void)
 {
     begin();
     add(0, 0);
-    tap_ok(crowd_on(0, 0) == 0 && hvd_crowd_has_all(&board, 1),
+    tap_ok(load_on(0, 0) == 0 && hvd_cpu_board_has_all(&board, 1),
            "a rank whose cpus are not known has come");
-    tap_ok(!hvd_crowd_has_all(&board, 2), "the other has not");
+    tap_ok(!hvd_cpu_board_has_all(&board, 2), "the other has not");
     begin();
     add(CPU_SETSIZE - 1, 1);
-    tap_ok(crowd_on(CPU_SETSIZE - 1, 1) == HVD_CROWD_ONE, "the last cpu counts");
+    tap_ok(load_on(CPU_SETSIZE - 1, 1) == HVD_CPU_LOAD_ONE, "the last cpu counts");
 }
 
 int main(void)

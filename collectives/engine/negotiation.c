@@ -1,114 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The engine's side of the agreement: submissions go in, batches and ends come out. */
+#include "collectives/engine/negotiation.h"
+
 #include <inttypes.h>
 
+#include "collectives/agreement/agreement.h"
+#include "collectives/engine/completion.h"
 #include "collectives/engine/engine_state.h"
+#include "collectives/engine/tuning.h"
+#include "collectives/execute/teams.h"
+#include "collectives/observe/lateness_report.h"
+#include "collectives/observe/timeline.h"
+#include "collectives/transport/control/uplink.h"
 #include "gpu_binding/base/clock.h"
 #include "gpu_binding/base/log.h"
-
-static const char duplicate_text[] = "Requested to allreduce, allgather, or broadcast a "
-                                     "tensor with the same name as another "
-                                     "tensor that is currently being processed.  If you "
-                                     "want to request another tensor, use a "
-                                     "different tensor name.";
 
 static const char strange_text[] =
     "a message of another rank cannot be understood: do all nodes have the same version "
     "of hvd?";
-
-static bool entry_has_key(const void *item, const void *key)
-{
-    const struct hvd_entry *entry = item;
-
-    return hvd_key_equal(&entry->key, key);
-}
-
-/* --- submissions --- */
-
-static void unregister(struct hvd_engine *engine, struct hvd_entry *entry)
-{
-    hvd_table_remove(&engine->in_flight, entry->key.hash, entry_has_key, &entry->key);
-}
-
-static int register_entry(struct hvd_engine *engine, struct hvd_entry *entry,
-                          struct hvd_error *err)
-{
-    entry->key = hvd_key_make(entry->proposal.set, entry->proposal.name);
-    if (hvd_table_find(&engine->in_flight, entry->key.hash, entry_has_key, &entry->key) !=
-        NULL) {
-        return hvd_fail(err, HVD_ERR_ARG, "%s", duplicate_text);
-    }
-    return hvd_table_add(&engine->in_flight, entry->key.hash, entry) == 0
-               ? 0
-               : hvd_fail(err, HVD_ERR_NOMEM, "no memory for tensor %s",
-                          entry->proposal.name);
-}
-
-int hvd_agree_register(struct hvd_engine *engine, struct hvd_request *request,
-                       struct hvd_error *err)
-{
-    for (int i = 0; i < request->count; i++) {
-        int status = register_entry(engine, &request->entries[i], err);
-
-        if (status != 0) {
-            while (i-- > 0) {
-                unregister(engine, &request->entries[i]);
-            }
-            return status;
-        }
-    }
-    for (int i = 0; i < request->count; i++) {
-        *engine->fresh_end = &request->entries[i];
-        engine->fresh_end = &request->entries[i].next;
-    }
-    return 0;
-}
-
-static struct hvd_entry *take_fresh(struct hvd_engine *engine)
-{
-    struct hvd_entry *first;
-
-    pthread_mutex_lock(&engine->mail);
-    first = engine->fresh;
-    engine->fresh = NULL;
-    engine->fresh_end = &engine->fresh;
-    pthread_mutex_unlock(&engine->mail);
-    return first;
-}
-
-/* The agreement's functions fail for want of memory, for what no rank can have said, or because a
- * message is too long or a process set's team cannot be opened; these have left their reason. */
-static void check(struct hvd_engine *engine, int status)
-{
-    if (status != 0) {
-        const char *text = engine->agree_failure.status != 0 ? engine->agree_failure.text
-                           : status == HVD_ERR_NOMEM         ? "no memory for messages"
-                                                             : strange_text;
-
-        hvd_engine_fail(engine, engine->boot->rank, status, text);
-    }
-}
-
-bool hvd_agree_submit(struct hvd_engine *engine)
-{
-    struct hvd_entry *entry = take_fresh(engine);
-    int64_t now_ns;
-
-    if (entry == NULL) {
-        return false;
-    }
-    now_ns = hvd_clock_ns();
-    atomic_store(&engine->fresh_ns, now_ns);
-    atomic_store(&engine->cycle_ns, hvd_agreement_fusion(engine->agreement)->cycle_ns);
-    engine->proposing = entry;
-    while (engine->proposing != NULL) {
-        entry = engine->proposing;
-        engine->proposing = entry->next; /* it may end at once */
-        hvd_timeline_proposed(engine->timeline, entry);
-        check(engine, hvd_agreement_submit(engine->agreement, entry, now_ns));
-    }
-    return true;
-}
 
 /* --- what the agreement does --- */
 
@@ -116,7 +25,7 @@ bool hvd_agree_submit(struct hvd_engine *engine)
 static int check_sent(struct hvd_engine *engine, int status, size_t bytes)
 {
     return status == HVD_ERR_ARG
-               ? hvd_fail(&engine->agree_failure, HVD_ERR_ARG,
+               ? hvd_fail(&engine->negotiation.failure, HVD_ERR_ARG,
                           "a message about a tensor has %zu bytes, at most %zu can be "
                           "sent: give tensors shorter names",
                           bytes, HVD_UPLINK_MOST_BYTES)
@@ -177,36 +86,28 @@ static void end_entry(void *context, struct hvd_entry *entry, int status,
 {
     struct hvd_engine *engine = context;
 
-    pthread_mutex_lock(&engine->mail);
-    unregister(engine, entry);
+    hvd_submissions_end(&engine->submissions, entry);
     if (entry->proposal.kind == HVD_KIND_JOIN) {
-        hvd_sets_recount(&engine->sets);
+        hvd_process_sets_recount(&engine->process_sets);
     }
-    pthread_mutex_unlock(&engine->mail);
-    hvd_engine_end_entry(engine, entry, status, text);
+    hvd_completion_end(engine, entry, status, text);
 }
 
 static int add_set(void *context, int set, const int *ranks, int count)
 {
     struct hvd_engine *engine = context;
-    int status = hvd_teams_add(engine->teams, set, ranks, count, &engine->agree_failure);
+    int status =
+        hvd_teams_add(engine->teams, set, ranks, count, &engine->negotiation.failure);
 
-    if (status != 0) {
-        return status;
-    }
-    pthread_mutex_lock(&engine->mail);
-    status = hvd_sets_add(&engine->sets, set, ranks, count);
-    pthread_mutex_unlock(&engine->mail);
-    return status;
+    return status != 0 ? status
+                       : hvd_process_sets_add(&engine->process_sets, set, ranks, count);
 }
 
 static void remove_set(void *context, int set)
 {
     struct hvd_engine *engine = context;
 
-    pthread_mutex_lock(&engine->mail);
-    hvd_sets_remove(&engine->sets, set);
-    pthread_mutex_unlock(&engine->mail);
+    hvd_process_sets_remove(&engine->process_sets, set);
     hvd_teams_remove(engine->teams, set);
 }
 
@@ -215,7 +116,8 @@ static void remove_set(void *context, int set)
 static void heard(void *context, const struct hvd_proposal *proposal, int branch)
 {
     struct hvd_engine *engine = context;
-    const struct hvd_members *members = hvd_agreement_members(engine->agreement);
+    const struct hvd_members *members =
+        hvd_agreement_members(engine->negotiation.agreement);
     const struct hvd_member_set *set = hvd_members_find(members, proposal->set);
 
     if (!hvd_timeline_wants_marks(engine->timeline) || set == NULL || !set->is_member ||
@@ -236,7 +138,7 @@ static void give_up(void *context, const char *text)
     struct hvd_engine *engine = context;
 
     (void)text; /* it has been logged; all ranks get Horovod's words for a shutdown */
-    engine->wants_shutdown = true;
+    hvd_shutdown_ask(engine);
 }
 
 static const struct hvd_agreement_ops ops = {
@@ -255,15 +157,17 @@ static const struct hvd_agreement_ops ops = {
 
 static int add_global_set(struct hvd_engine *engine)
 {
-    const struct hvd_members *members = hvd_agreement_members(engine->agreement);
+    const struct hvd_members *members =
+        hvd_agreement_members(engine->negotiation.agreement);
     const struct hvd_member_set *global = hvd_members_find(members, HVD_SET_GLOBAL);
 
-    return hvd_sets_add(&engine->sets, HVD_SET_GLOBAL, global->ranks, global->count);
+    return hvd_process_sets_add(&engine->process_sets, HVD_SET_GLOBAL, global->ranks,
+                                global->count);
 }
 
-int hvd_agree_create(struct hvd_engine *engine, struct hvd_error *err)
+int hvd_negotiation_open(struct hvd_engine *engine, struct hvd_error *err)
 {
-    const struct hvd_settings *set = &engine->settings;
+    const struct hvd_engine_settings *set = &engine->settings;
     const struct hvd_agreement_settings settings = {
         .fusion =
             {
@@ -277,8 +181,9 @@ int hvd_agree_create(struct hvd_engine *engine, struct hvd_error *err)
             set->stall_check_disable ? 0 : (int64_t)(set->stall_warning_s * 1e9),
         .stall_shutdown_ns = (int64_t)(set->stall_shutdown_s * 1e9),
     };
-    int status = hvd_agreement_create(&engine->boot->layout, engine->boot->rank,
-                                      &settings, &ops, engine, &engine->agreement, err);
+    int status =
+        hvd_agreement_create(&engine->boot->layout, engine->boot->rank, &settings, &ops,
+                             engine, &engine->negotiation.agreement, err);
 
     if (status == 0 && add_global_set(engine) != 0) {
         status = hvd_fail(err, HVD_ERR_NOMEM, "no memory for the process sets");
@@ -291,37 +196,102 @@ int hvd_agree_create(struct hvd_engine *engine, struct hvd_error *err)
 /* After a failure, and once all leave, nothing more is agreed. */
 static bool is_over(const struct hvd_engine *engine)
 {
-    return engine->has_failed || engine->phase != HVD_PHASE_RUNNING ||
-           engine->agreement == NULL;
+    return engine->failure.has_failed || engine->shutdown.phase != HVD_PHASE_RUNNING ||
+           engine->negotiation.agreement == NULL;
 }
 
-void hvd_agree_reports(struct hvd_engine *engine, int branch, const void *payload,
-                       size_t bytes)
+/* The agreement's functions fail for want of memory, for what no rank can have said, or because a
+ * message is too long or a process set's team cannot be opened; these have left their reason. */
+static int check(const struct hvd_engine *engine, int status, struct hvd_error *err)
 {
-    if (!is_over(engine)) {
-        check(engine, hvd_agreement_from_below(engine->agreement, branch, payload, bytes,
-                                               hvd_clock_ns()));
-    }
+    const char *text = engine->negotiation.failure.status != 0
+                           ? engine->negotiation.failure.text
+                       : status == HVD_ERR_NOMEM ? "no memory for messages"
+                                                 : strange_text;
+
+    return status == 0 ? 0 : hvd_fail(err, status, "%s", text);
 }
 
-void hvd_agree_decisions(struct hvd_engine *engine, const void *payload, size_t bytes)
+/* What has been submitted; *moved if there was something. */
+static int propose(struct hvd_engine *engine, bool *moved)
 {
-    if (!is_over(engine)) {
-        check(engine, hvd_agreement_from_above(engine->agreement, payload, bytes,
-                                               hvd_clock_ns()));
+    struct hvd_negotiation *negotiation = &engine->negotiation;
+    struct hvd_entry *entry = hvd_submissions_take(&engine->submissions);
+    int64_t now_ns;
+    int status = 0;
+
+    if (entry == NULL) {
+        return 0;
     }
+    now_ns = hvd_clock_ns();
+    atomic_store(&engine->submissions.taken_ns, now_ns);
+    atomic_store(&engine->submissions.cycle_ns,
+                 hvd_agreement_fusion(negotiation->agreement)->cycle_ns);
+    negotiation->proposing = entry;
+    while (status == 0 && negotiation->proposing != NULL) {
+        entry = negotiation->proposing;
+        negotiation->proposing = entry->next; /* it may end at once */
+        hvd_timeline_proposed(engine->timeline, entry);
+        status = hvd_agreement_submit(negotiation->agreement, entry, now_ns);
+    }
+    *moved = true;
+    return status;
 }
 
-bool hvd_agree_progress(struct hvd_engine *engine, int64_t now_ns)
+int hvd_negotiation_progress(struct hvd_engine *engine, int64_t now_ns, bool *moved,
+                             struct hvd_error *err)
 {
-    bool moved = hvd_agree_submit(engine);
+    int status;
 
-    if (!is_over(engine)) {
-        check(engine,
-              hvd_agreement_progress(engine->agreement, atomic_load(&engine->waiters) > 0,
-                                     now_ns, &moved));
+    if (is_over(engine)) {
+        return 0; /* and nothing is submitted any more */
     }
-    return moved;
+    status = propose(engine, moved);
+    if (status == 0) {
+        status = hvd_agreement_progress(engine->negotiation.agreement,
+                                        atomic_load(&engine->waiters.count) > 0, now_ns,
+                                        moved);
+    }
+    return check(engine, status, err);
+}
+
+int64_t hvd_negotiation_deadline(const struct hvd_engine *engine, int64_t now_ns)
+{
+    return is_over(engine)
+               ? -1
+               : hvd_agreement_deadline(engine->negotiation.agreement,
+                                        atomic_load(&engine->waiters.count) > 0, now_ns);
+}
+
+int hvd_negotiation_on_reports(struct hvd_engine *engine, int branch, const void *payload,
+                               size_t bytes, struct hvd_error *err)
+{
+    int status = is_over(engine)
+                     ? 0
+                     : hvd_agreement_from_below(engine->negotiation.agreement, branch,
+                                                payload, bytes, hvd_clock_ns());
+
+    return check(engine, status, err);
+}
+
+int hvd_negotiation_on_decisions(struct hvd_engine *engine, const void *payload,
+                                 size_t bytes, struct hvd_error *err)
+{
+    int status = is_over(engine)
+                     ? 0
+                     : hvd_agreement_from_above(engine->negotiation.agreement, payload,
+                                                bytes, hvd_clock_ns());
+
+    return check(engine, status, err);
+}
+
+int hvd_negotiation_settle(struct hvd_engine *engine, bool *is_settled,
+                           struct hvd_error *err)
+{
+    int status = 0;
+
+    *is_settled = hvd_agreement_settle(engine->negotiation.agreement, &status);
+    return check(engine, status, err);
 }
 
 /* Nobody's tensors are in it: a joined rank has no part in what is planned. */
@@ -359,21 +329,21 @@ static void note_lateness(struct hvd_engine *engine, const struct hvd_batch *bat
     hvd_lateness_report_note(engine->report, &note);
 }
 
-void hvd_agree_finish(void *context, struct hvd_batch *batch)
+int hvd_negotiation_finish(struct hvd_engine *engine, struct hvd_batch *batch,
+                           struct hvd_error *err)
 {
-    struct hvd_engine *engine = context;
     int status;
 
     if (engine->report != NULL && !is_void(batch)) {
         note_lateness(engine, batch);
     }
-    status = hvd_tuning_note(engine, batch);
+    status = engine->tuner != NULL ? hvd_tuning_note(engine, batch) : 0;
     if (status != 0) {
         hvd_batch_destroy(batch); /* its entries end with all others */
     } else {
-        status = hvd_agreement_finish(engine->agreement, batch);
+        status = hvd_agreement_finish(engine->negotiation.agreement, batch);
     }
-    check(engine, status);
+    return check(engine, status, err);
 }
 
 static void end_list(struct hvd_engine *engine, struct hvd_entry *entry, int status,
@@ -387,32 +357,34 @@ static void end_list(struct hvd_engine *engine, struct hvd_entry *entry, int sta
     }
 }
 
-void hvd_agree_drop(struct hvd_engine *engine, bool all, int status, const char *text)
+void hvd_negotiation_drop(struct hvd_engine *engine, bool all, int status,
+                          const char *text)
 {
-    struct hvd_entry *rest = engine->proposing;
+    struct hvd_entry *rest = engine->negotiation.proposing;
 
     /* Those that the agreement has not seen yet are under way too. */
-    if (engine->agreement != NULL) {
-        engine->proposing = NULL;
+    if (engine->negotiation.agreement != NULL) {
+        engine->negotiation.proposing = NULL;
         end_list(engine, rest, status, text);
-        end_list(engine, take_fresh(engine), status, text);
-        hvd_agreement_drop(engine->agreement, all, status, text);
+        end_list(engine, hvd_submissions_take(&engine->submissions), status, text);
+        hvd_agreement_drop(engine->negotiation.agreement, all, status, text);
     }
 }
 
-void hvd_agree_destroy(struct hvd_engine *engine)
+void hvd_negotiation_close(struct hvd_engine *engine)
 {
+    const struct hvd_agreement *agreement = engine->negotiation.agreement;
     struct hvd_agreement_counts counts;
 
-    if (engine->agreement == NULL) {
+    if (agreement == NULL) {
         return;
     }
-    hvd_agreement_count(engine->agreement, &counts);
+    hvd_agreement_count(agreement, &counts);
     hvd_log(HVD_LOG_DEBUG,
             "batches: %" PRIu64 " planned, %" PRIu64 " agreed upon; plans: %" PRIu64
             ", of which %" PRIu64 " were broken; messages: %" PRIu64 " sent, %" PRIu64
             " received",
             counts.planned, counts.decided, counts.plans, counts.breaks,
             counts.messages_up + counts.messages_down, counts.received);
-    hvd_agreement_destroy(engine->agreement);
+    hvd_agreement_destroy(engine->negotiation.agreement);
 }

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The end of a tensor. */
+#include "collectives/engine/completion.h"
+
+#include "collectives/engine/engine_state.h"
+#include "collectives/gpu/gpu.h"
+#include "collectives/observe/ranges.h"
+#include "collectives/observe/timeline.h"
+
+void hvd_completion_land(struct hvd_engine *engine, struct hvd_entry *entry, int status,
+                         const char *text)
+{
+    const uint64_t range = entry->request->range;
+    struct hvd_request *kept = entry->request->is_kept ? entry->request : NULL;
+
+    if (hvd_entry_end(entry, status, text)) {
+        hvd_range_end(HVD_RANGES_OPS, range);
+        hvd_waiters_tell(&engine->waiters);
+        if (kept != NULL) {
+            hvd_request_drop(kept);
+        }
+    }
+}
+
+static void launch(struct hvd_engine *engine, struct hvd_entry *entry)
+{
+    hvd_gpu_park(entry);
+    if (hvd_entry_launch(entry)) {
+        hvd_waiters_tell(&engine->waiters);
+    }
+}
+
+void hvd_completion_end(struct hvd_engine *engine, struct hvd_entry *entry, int status,
+                        const char *text)
+{
+    hvd_timeline_ended(engine->timeline, entry, status);
+    if (status == 0 && entry->done != NULL) {
+        launch(engine, entry);
+    } else {
+        hvd_completion_land(engine, entry, status, text);
+    }
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The end of a tensor: the one call by which the layers below tell that it is over.
+ *
+ * Threads: the progress lock is held. */
+#ifndef HVD_COMPLETION_H
+#define HVD_COMPLETION_H
+
+struct hvd_engine;
+struct hvd_entry;
+
+/* The agreement is done with the entry: it has ended, or, on a GPU (then it has `done`) and without
+ * a failure, is launched. */
+void hvd_completion_end(struct hvd_engine *engine, struct hvd_entry *entry, int status,
+                        const char *text);
+
+/* The entry has ended, a launched one too. Tells those who wait when its request has; then nothing
+ * may touch either any more. */
+void hvd_completion_land(struct hvd_engine *engine, struct hvd_entry *entry, int status,
+                         const char *text);
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Connecting to the job: from a lone process to a rank that can talk to the others.
+ *
+ *   1. open the control sockets; their addresses are this rank's card
+ *   2. boot: ranks, nodes, job secret, everybody's card; all have the same table of algorithms
+ *   3. connect the control tree; over it the node's shared memory and doorbells
+ *   4. more than one node: the network, whose addresses go up the tree and come down */
+#ifndef HVD_CONNECT_H
+#define HVD_CONNECT_H
+
+#include "gpu_binding/base/error.h"
+
+struct hvd_boot_query;
+struct hvd_engine;
+
+/* Steps 1 to 3. */
+int hvd_connect_job(struct hvd_engine *engine, struct hvd_boot_query *query,
+                    struct hvd_error *err);
+
+/* Step 4: opens the network before, and connects it once, the engine can be driven. */
+int hvd_connect_open_net(struct hvd_engine *engine, struct hvd_error *err);
+int hvd_connect_net(struct hvd_engine *engine, struct hvd_error *err);
+
+#endif

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The descriptors on which this rank's threads sleep, and how they are woken.
+ *
+ *   inner   sockets, network, doorbell, wake: the driver (progress.h) sleeps on it
+ *   outer   inner, kick: the progress thread sleeps on it; inner is muted in it when it would wake
+ *           the thread while a waiter drives
+ *
+ * No event is lost between falling asleep and sleeping, in this order:
+ *   1. say so (asleep for submissions, the shared flag for local ranks): hvd_doorbells_say_asleep
+ *   2. look once more at everything that would have rung: the caller, and hvd_doorbells_arm_net
+ *   3. sleep, until something rings or a time has come
+ *
+ * Threads: the progress lock is held, but for what says otherwise. */
+#ifndef HVD_DOORBELLS_H
+#define HVD_DOORBELLS_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "gpu_binding/base/error.h"
+
+struct hvd_net;
+struct hvd_shm;
+
+struct hvd_doorbells {
+    struct hvd_shm *shm; /* borrowed; NULL until it is there */
+    int inner;
+    int outer;
+    int wake; /* eventfd: a submission came while the driver slept */
+    int doorbell; /* eventfd: a local rank signalled while this one slept */
+    int kick; /* eventfd: the progress thread must look */
+    int *peers; /* [peer_count], doorbells of the local ranks */
+    int peer_count;
+    uint64_t due_rings; /* of the doorbell: announced, maybe not there yet */
+    bool ignores_net; /* the network is muted in inner */
+    _Atomic bool asleep; /* a submission has to ring */
+    _Atomic bool was_rung; /* wake has been written to */
+    pthread_mutex_t muting; /* guards is_muted; held for an instant by any thread */
+    bool is_muted; /* inner, in outer */
+};
+
+/* Ends with close in any case. */
+int hvd_doorbells_open(struct hvd_doorbells *bells, struct hvd_error *err);
+void hvd_doorbells_close(struct hvd_doorbells *bells);
+
+/* Room for the doorbells of the local ranks, which close closes. */
+int hvd_doorbells_expect_peers(struct hvd_doorbells *bells, int local_size,
+                               struct hvd_error *err);
+
+/* From now on inner has the descriptor, of what. */
+int hvd_doorbells_watch(struct hvd_doorbells *bells, int fd, const char *what,
+                        struct hvd_error *err);
+
+/* Wakes the driver. Any thread. */
+void hvd_doorbells_ring(struct hvd_doorbells *bells);
+
+/* The same if it sleeps and submissions have to ring. Any thread. */
+void hvd_doorbells_ring_sleeper(struct hvd_doorbells *bells);
+
+/* Wakes the progress thread; it silences what has been rung. Any thread. */
+void hvd_doorbells_kick(struct hvd_doorbells *bells);
+void hvd_doorbells_silence_kick(struct hvd_doorbells *bells);
+
+/* inner, in outer. Any thread, without the progress lock. */
+void hvd_doorbells_mute(struct hvd_doorbells *bells, bool is_muted);
+
+/* Step 1. dozes: not for long, and submissions need not ring. */
+void hvd_doorbells_say_asleep(struct hvd_doorbells *bells, bool dozes);
+
+/* Part of step 2: the network rings, or, ignored, does not. True: something has come there. */
+bool hvd_doorbells_arm_net(struct hvd_doorbells *bells, struct hvd_net *net,
+                           bool is_ignored);
+
+/* Takes back what say_asleep said, and silences what may have rung since. */
+void hvd_doorbells_wake_up(struct hvd_doorbells *bells);
+
+/* Step 3: until inner or outer is readable or the time has passed (-1: no limit). Any thread. */
+void hvd_doorbells_sleep(int inner_or_outer, int64_t until_ns);
+
+#endif

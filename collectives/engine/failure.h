@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The end of a job that cannot go on.
+ *
+ * A rank that ends because another one died closes its connections, and those of the network (UCX,
+ * NCCL) may be seen before the word of who died: it is waited for a while before the peer that was
+ * lost is blamed.
+ *
+ * Threads: the progress lock is held. */
+#ifndef HVD_FAILURE_H
+#define HVD_FAILURE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "gpu_binding/base/error.h"
+
+struct hvd_engine;
+
+struct hvd_failure {
+    bool has_failed;
+    struct hvd_error error; /* what all get since then */
+    bool leaks; /* another rank may still write to what was offered */
+    int64_t lost_ns; /* when the network lost a peer; 0: it has not */
+    int64_t gpu_lost_ns; /* the same of NCCL */
+};
+
+/* This rank cannot go on: ends everything here and tells the others. culprit: the rank that is to
+ * blame. Only the first call counts. */
+void hvd_failure_end_job(struct hvd_engine *engine, int culprit, int status,
+                         const char *text);
+
+/* A peer is lost: *lost_ns is now, if it was not before. True once the word of who died would be
+ * here. */
+bool hvd_failure_is_certain(int64_t *lost_ns, int64_t now_ns);
+
+/* When the peer that the network lost is to be blamed, unless the control network has told by then
+ * who died; -1: there is none. */
+int64_t hvd_failure_blames_at(const struct hvd_engine *engine);
+
+#endif

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The engine's side of tensors on GPUs. */
+#include "collectives/engine/gpu_tensors.h"
+
+#include "collectives/engine/completion.h"
+#include "collectives/engine/engine_state.h"
+#include "collectives/gpu/gpu.h"
+#include "collectives/gpu/gpu_trace.h"
+#include "collectives/observe/timeline.h"
+#include "gpu_binding/base/clock.h"
+#include "gpu_binding/base/env.h"
+
+static void wake(void *context)
+{
+    struct hvd_engine *engine = context;
+
+    hvd_doorbells_ring(&engine->doorbells);
+}
+
+int hvd_gpu_tensors_open(struct hvd_engine *engine, struct hvd_error *err)
+{
+    const struct hvd_engine_settings *settings = &engine->settings;
+    const struct hvd_gpu_config config = {.boot = engine->boot,
+                                          .path = settings->gpu_path,
+                                          .allreduce = settings->gpu_allreduce,
+                                          .registers = settings->nccl_register,
+                                          .pack_below = settings->gpu_pack_below,
+                                          .direct = settings->gpu_direct,
+                                          .tracks = settings->nccl_streams,
+                                          .wake = wake,
+                                          .context = engine};
+
+    if (settings->gpu_allreduce_wrong != NULL) {
+        return hvd_fail(err, HVD_ERR_ARG, "%s=%.64s is none of auto, hierarchical, flat",
+                        HVD_ENV_GPU_ALLREDUCE, settings->gpu_allreduce_wrong);
+    }
+    return hvd_gpu_create(&config, &engine->gpu, err);
+}
+
+static void landed(void *context, struct hvd_entry *entry, int status, const char *text)
+{
+    struct hvd_engine *engine = context;
+    const struct hvd_gpu_trace *trace = hvd_gpu_trace_of(entry);
+
+    if (status == 0 && trace != NULL) {
+        hvd_timeline_device(engine->timeline, entry, trace->since_ns, trace->spans,
+                            trace->count);
+    }
+    hvd_completion_land(engine, entry, status, text);
+}
+
+int hvd_gpu_tensors_progress(struct hvd_engine *engine, bool *moved,
+                             struct hvd_error *err)
+{
+    int status;
+
+    engine->gpu->is_traced = hvd_timeline_is_on(engine->timeline);
+    status = hvd_gpu_progress(engine->gpu, landed, engine, moved, err);
+    return status == HVD_ERR_NET &&
+                   !hvd_failure_is_certain(&engine->failure.gpu_lost_ns, hvd_clock_ns())
+               ? 0
+               : status;
+}
+
+int64_t hvd_gpu_tensors_deadline(const struct hvd_engine *engine, int64_t now_ns)
+{
+    return hvd_gpu_deadline(engine->gpu, atomic_load(&engine->waiters.count) > 0, now_ns);
+}
+
+void hvd_gpu_tensors_fail(struct hvd_engine *engine, int status, const char *text)
+{
+    hvd_gpu_fail(engine->gpu, landed, engine, status, text);
+}
+
+int hvd_engine_use_gpu(struct hvd_engine *engine, int device, void *stream,
+                       struct hvd_held **ready, struct hvd_error *err)
+{
+    int status = hvd_gpu_open(engine->gpu, device, err);
+
+    return status != 0 ? status : hvd_gpu_mark_input(engine->gpu, stream, ready, err);
+}

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One round over everything that can move. */
+#include "collectives/engine/poll.h"
+
+#include <stdio.h>
+
+#include "collectives/agreement/message.h"
+#include "collectives/engine/addresses.h"
+#include "collectives/engine/engine_state.h"
+#include "collectives/engine/gpu_tensors.h"
+#include "collectives/engine/negotiation.h"
+#include "collectives/execute/teams.h"
+#include "collectives/gpu/gpu.h"
+#include "collectives/observe/lateness_report.h"
+#include "collectives/observe/timeline.h"
+#include "collectives/transport/control/uplink.h"
+#include "collectives/transport/net/net.h"
+#include "gpu_binding/base/clock.h"
+#include "pmix_boot/boot.h"
+
+/* While data moves, new submissions and what other ranks say wait so long. */
+static const int64_t talk_every_ns = 20000;
+
+/* While batches run, and on one node, where messages go through its memory, the control
+ * sockets (a system call) are looked at this seldom. */
+static const int64_t control_every_ns = 50000;
+
+/* A rank that cannot go on must not leave the others waiting: the job ends. */
+static void end_job(struct hvd_engine *engine, int status, const char *text)
+{
+    hvd_failure_end_job(engine, engine->boot->rank, status, text);
+}
+
+/* --- what is said --- */
+
+static int on_shutdown(struct hvd_engine *engine, bool from_parent)
+{
+    if (from_parent) {
+        hvd_shutdown_begin(engine);
+    } else {
+        hvd_shutdown_ask(engine);
+    }
+    return 0;
+}
+
+static int on_message(struct hvd_engine *engine, const struct hvd_uplink_event *event,
+                      struct hvd_error *err)
+{
+    switch (event->type) {
+    case HVD_MESSAGE_REPORTS:
+        return hvd_negotiation_on_reports(engine, event->from + 1, event->payload,
+                                          event->bytes, err);
+    case HVD_MESSAGE_DECISIONS:
+        return hvd_negotiation_on_decisions(engine, event->payload, event->bytes, err);
+    case HVD_MESSAGE_SHUTDOWN:
+        return on_shutdown(engine, event->from == HVD_UPLINK_PARENT);
+    case HVD_MESSAGE_DRAINED:
+        hvd_shutdown_on_drained(engine);
+        return 0;
+    case HVD_MESSAGE_CLOSE:
+        hvd_shutdown_on_close(engine);
+        return 0;
+    case HVD_MESSAGE_ADDRESS:
+        return hvd_addresses_on_one(&engine->addresses, event->payload, event->bytes,
+                                    err);
+    case HVD_MESSAGE_ADDRESSES:
+        return hvd_addresses_on_all(&engine->addresses, event->payload, event->bytes,
+                                    err);
+    case HVD_MESSAGE_LATENESS:
+        if (engine->report != NULL) {
+            hvd_lateness_report_merge(engine->report, event->payload, event->bytes);
+        }
+        return 0;
+    default:
+        hvd_timeline_on_message(engine->timeline, event);
+        return 0;
+    }
+}
+
+static void on_event(void *context, const struct hvd_uplink_event *event)
+{
+    struct hvd_engine *engine = context;
+    struct hvd_error err = {0};
+    int status;
+
+    if (event->kind == HVD_UPLINK_ABORT) {
+        hvd_failure_end_job(engine, event->rank, HVD_ERR_PEER, event->text);
+        return;
+    }
+    status = on_message(engine, event, &err);
+    if (status != 0) {
+        end_job(engine, status, err.text);
+    }
+}
+
+static bool poll_messages(struct hvd_engine *engine, int64_t now_ns)
+{
+    int handled = hvd_uplink_progress_node(engine->uplink, on_event, engine);
+
+    if (engine->net == NULL || !hvd_teams_are_idle(engine->teams)) {
+        if (now_ns - engine->poll.control_seen_ns < control_every_ns) {
+            return handled != 0;
+        }
+        engine->poll.control_seen_ns = now_ns;
+    }
+    handled |= hvd_uplink_progress_sockets(engine->uplink, on_event, engine);
+    if (handled < 0) {
+        end_job(engine, HVD_ERR_NOMEM, "no memory for messages");
+    }
+    return handled != 0;
+}
+
+/* Messages, submissions, decisions. */
+static bool poll_talk(struct hvd_engine *engine, int64_t now_ns)
+{
+    bool moved = poll_messages(engine, now_ns);
+    struct hvd_error err = {0};
+    int status;
+
+    engine->poll.heard_ns = now_ns;
+    status = hvd_negotiation_progress(engine, now_ns, &moved, &err);
+    if (status != 0) {
+        end_job(engine, status, err.text);
+    }
+    return moved;
+}
+
+/* --- what is moved --- */
+
+static void blame_net_peer(struct hvd_engine *engine, int peer, const char *reason)
+{
+    char text[512];
+
+    hvd_uplink_progress_sockets(engine->uplink, on_event, engine);
+    snprintf(text, sizeof(text),
+             "rank %d on %s died or cannot be reached any more (UCX: %s)", peer,
+             engine->boot->peers[peer].host, reason);
+    hvd_failure_end_job(engine, peer, HVD_ERR_PEER, text);
+}
+
+static bool poll_net(struct hvd_engine *engine)
+{
+    bool moved = hvd_net_progress(engine->net) > 0;
+    const char *reason;
+    int peer = hvd_net_failed_peer(engine->net, &reason);
+
+    if (peer >= 0 && hvd_failure_is_certain(&engine->failure.lost_ns, hvd_clock_ns()) &&
+        hvd_failure_blames_at(engine) >= 0) {
+        blame_net_peer(engine, peer, reason);
+        return true;
+    }
+    return moved;
+}
+
+/* Any tensor of this rank has been on one. */
+static bool has_gpu(const struct hvd_engine *engine)
+{
+    return engine->gpu != NULL && atomic_load(&engine->gpu->is_open);
+}
+
+static bool poll_gpu(struct hvd_engine *engine)
+{
+    struct hvd_error err = {0};
+    bool moved = false;
+    int status = hvd_gpu_tensors_progress(engine, &moved, &err);
+
+    if (status != 0) {
+        end_job(engine, status, err.text);
+    }
+    return moved || status != 0;
+}
+
+static void finish_batch(void *context, struct hvd_batch *batch)
+{
+    struct hvd_engine *engine = context;
+    struct hvd_error err = {0};
+    int status = hvd_negotiation_finish(engine, batch, &err);
+
+    if (status != 0) {
+        end_job(engine, status, err.text);
+    }
+}
+
+/* Gives each team a turn. */
+static bool poll_batches(struct hvd_engine *engine)
+{
+    bool moved = false;
+    int status;
+
+    if (engine->failure.lost_ns != 0 && hvd_failure_blames_at(engine) >= 0) {
+        return false; /* they would fail, and for a lesser reason */
+    }
+    status = hvd_teams_progress(engine->teams, finish_batch, engine, &moved);
+    if (status != 0) {
+        end_job(engine, status, hvd_teams_failure(engine->teams)->text);
+    }
+    return moved || status != 0;
+}
+
+static bool poll_data(struct hvd_engine *engine)
+{
+    bool moved = engine->net != NULL && poll_net(engine);
+
+    moved |= has_gpu(engine) && poll_gpu(engine);
+    return poll_batches(engine) || moved;
+}
+
+/* --- all --- */
+
+static void poll_shutdown(struct hvd_engine *engine)
+{
+    struct hvd_error err = {0};
+    int status = hvd_shutdown_progress(engine, &err);
+
+    if (status != 0) {
+        end_job(engine, status, err.text);
+    }
+}
+
+bool hvd_poll_all(struct hvd_engine *engine)
+{
+    struct hvd_poll *poll = &engine->poll;
+    int64_t now_ns = hvd_clock_ns();
+    bool is_busy = poll->data_moves && now_ns - poll->heard_ns < talk_every_ns;
+    bool moved = !is_busy && poll_talk(engine, now_ns);
+
+    if (!engine->oversubscription.is_known) {
+        hvd_oversubscription_look(&engine->oversubscription,
+                                  engine->doorbells.peer_count);
+    }
+    poll->data_moves = poll_data(engine);
+    if (engine->shutdown.is_wanted || engine->shutdown.phase == HVD_PHASE_DRAINING) {
+        poll_shutdown(engine);
+    }
+    hvd_timeline_progress(engine->timeline);
+    return poll->data_moves || moved;
+}
+
+/* Returns true when something is there. */
+static bool arm_net(struct hvd_engine *engine, bool ignores_net)
+{
+    bool is_ignored = ignores_net && hvd_teams_are_idle(engine->teams) &&
+                      !hvd_net_is_sending(engine->net);
+
+    return hvd_doorbells_arm_net(&engine->doorbells, engine->net, is_ignored);
+}
+
+bool hvd_poll_before_sleep(struct hvd_engine *engine, bool ignores_net)
+{
+    return hvd_submissions_are_there(&engine->submissions) ||
+           hvd_uplink_has_mail(engine->uplink) ||
+           (engine->net != NULL && arm_net(engine, ignores_net)) || poll_batches(engine);
+}
+
+/* -1 is never. */
+static int64_t soonest(int64_t one, int64_t other)
+{
+    return one >= 0 && (other < 0 || one < other) ? one : other;
+}
+
+int64_t hvd_poll_deadline(const struct hvd_engine *engine)
+{
+    int64_t now_ns = hvd_clock_ns();
+    int64_t due = hvd_negotiation_deadline(engine, now_ns);
+
+    if (engine->failure.lost_ns != 0) {
+        due = soonest(due, hvd_failure_blames_at(engine));
+    }
+    return has_gpu(engine) ? soonest(due, hvd_gpu_tensors_deadline(engine, now_ns)) : due;
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The process sets as the program sees them. */
+#include "collectives/engine/process_sets.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "collectives/agreement/members.h"
+#include "collectives/hvd.h"
+
+struct hvd_process_set {
+    int id;
+    int count;
+    int *ranks; /* ascending */
+    int64_t started[HVD_UNNAMED_KINDS]; /* by this rank */
+};
+
+void hvd_process_sets_init(struct hvd_process_sets *sets)
+{
+    pthread_mutex_init(&sets->lock, NULL);
+}
+
+void hvd_process_sets_finish(struct hvd_process_sets *sets)
+{
+    for (int i = 0; i < sets->count; i++) {
+        free(sets->sets[i].ranks);
+    }
+    free(sets->sets);
+    pthread_mutex_destroy(&sets->lock);
+}
+
+/* The index of the first set whose number is not below id. */
+static int find_index(const struct hvd_process_sets *sets, int id)
+{
+    int low = 0, high = sets->count;
+
+    while (low < high) {
+        int middle = low + (high - low) / 2;
+
+        if (sets->sets[middle].id < id) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+/* NULL: there is none. */
+static struct hvd_process_set *find_set(const struct hvd_process_sets *sets, int id)
+{
+    int index = find_index(sets, id);
+
+    return index < sets->count && sets->sets[index].id == id ? &sets->sets[index] : NULL;
+}
+
+/* The set that is added; it takes its ranks over. */
+static int insert(struct hvd_process_sets *sets, const struct hvd_process_set *set)
+{
+    struct hvd_process_set *grown =
+        realloc(sets->sets, ((size_t)sets->count + 1) * sizeof(grown[0]));
+    int at = sets->count;
+
+    if (grown == NULL) {
+        return HVD_ERR_NOMEM;
+    }
+    sets->sets = grown;
+    while (at > 0 && grown[at - 1].id > set->id) {
+        grown[at] = grown[at - 1];
+        at--;
+    }
+    grown[at] = *set;
+    sets->count++;
+    return 0;
+}
+
+int hvd_process_sets_add(struct hvd_process_sets *sets, int id, const int *ranks,
+                         int count)
+{
+    size_t bytes = (size_t)count * sizeof(ranks[0]);
+    struct hvd_process_set set = {.id = id, .count = count, .ranks = malloc(bytes)};
+    int status = HVD_ERR_NOMEM;
+
+    if (set.ranks != NULL) {
+        memcpy(set.ranks, ranks, bytes);
+        pthread_mutex_lock(&sets->lock);
+        status = insert(sets, &set);
+        pthread_mutex_unlock(&sets->lock);
+    }
+    if (status != 0) {
+        free(set.ranks);
+    }
+    return status;
+}
+
+void hvd_process_sets_remove(struct hvd_process_sets *sets, int id)
+{
+    struct hvd_process_set *set;
+
+    pthread_mutex_lock(&sets->lock);
+    set = find_set(sets, id);
+    if (set != NULL) {
+        free(set->ranks);
+        sets->count--;
+        memmove(set, set + 1, (size_t)(&sets->sets[sets->count] - set) * sizeof(*set));
+    }
+    pthread_mutex_unlock(&sets->lock);
+}
+
+void hvd_process_sets_recount(struct hvd_process_sets *sets)
+{
+    struct hvd_process_set *global;
+
+    pthread_mutex_lock(&sets->lock);
+    global = find_set(sets, HVD_SET_GLOBAL);
+    if (global != NULL) {
+        memset(global->started, 0, sizeof(global->started));
+    }
+    pthread_mutex_unlock(&sets->lock);
+}
+
+int64_t hvd_process_sets_number(struct hvd_process_sets *sets, int id,
+                                enum hvd_unnamed what)
+{
+    struct hvd_process_set *set;
+    int64_t number;
+
+    pthread_mutex_lock(&sets->lock);
+    set = find_set(sets, id);
+    number = set != NULL ? set->started[what]++ : 0;
+    pthread_mutex_unlock(&sets->lock);
+    return number;
+}
+
+int hvd_process_sets_find(struct hvd_process_sets *sets, int id, int rank, int root,
+                          struct hvd_set_place *place)
+{
+    const struct hvd_process_set *set;
+
+    pthread_mutex_lock(&sets->lock);
+    set = find_set(sets, id);
+    if (set != NULL) {
+        place->size = set->count;
+        place->index = hvd_ranks_index(set->ranks, set->count, rank);
+        place->root_index = hvd_ranks_index(set->ranks, set->count, root);
+    }
+    pthread_mutex_unlock(&sets->lock);
+    return set != NULL ? 0 : HVD_ERR_ARG;
+}
+
+int hvd_process_sets_ranks(struct hvd_process_sets *sets, int id, int *ranks)
+{
+    const struct hvd_process_set *set;
+
+    pthread_mutex_lock(&sets->lock);
+    set = find_set(sets, id);
+    if (set != NULL) {
+        memcpy(ranks, set->ranks, (size_t)set->count * sizeof(ranks[0]));
+    }
+    pthread_mutex_unlock(&sets->lock);
+    return set != NULL ? 0 : HVD_ERR_ARG;
+}
+
+int hvd_process_sets_ids(struct hvd_process_sets *sets, int *ids)
+{
+    int count;
+
+    pthread_mutex_lock(&sets->lock);
+    count = sets->count;
+    for (int i = 0; ids != NULL && i < count; i++) {
+        ids[i] = sets->sets[i].id;
+    }
+    pthread_mutex_unlock(&sets->lock);
+    return count;
+}

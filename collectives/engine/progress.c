@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who moves things on, and how it waits when nothing can move.
+ *
+ * While tensors are submitted one after the other, nobody is woken by each: the progress thread
+ * dozes, a cycle time at a stretch (longer where it has no cpu of its own), and takes what has come,
+ * unless a waiter has done so.
+ *
+ * While the progress thread dozes and no batch is under way, it does not listen to the network:
+ * another rank has only begun what this one is about to submit. Woken by that, the thread would
+ * fight with the caller for the cpu. */
+#include "collectives/engine/progress.h"
+
+#include <sched.h>
+#include <string.h>
+
+#include "collectives/engine/engine_state.h"
+#include "collectives/execute/teams.h"
+#include "collectives/gpu/gpu.h"
+#include "gpu_binding/base/clock.h"
+
+/* How long to spin before sleeping: waking a sleeper costs 6 to 25 us here, so that spinning
+ * a few times that long loses little. Longer takes the cores from the training threads. */
+static const int64_t spin_ns = 100000;
+
+/* The same when there are not enough cpus: who spins keeps the one waited for from running. */
+static const int64_t crowded_spin_ns = 20000;
+
+/* How long after a submission to expect the next. */
+static const int64_t doze_ns = 5000000;
+
+/* Where the trainer needs the only cpu itself, moving data beside it costs more than it hides: the
+ * work is left to who waits, on whatever rank, but not for longer than this. A GPU moves its data
+ * itself, once it is told. */
+static const int64_t crowded_doze_ns = 100000000;
+
+/* Polls before the processor is offered to others: to the rank waited for when there are more than
+ * cpus, to the kernel's part of the network. A poll of the network is a system call. */
+static const unsigned yield_every = 20;
+static const unsigned yield_every_net = 3;
+
+unsigned hvd_progress_yield_every(const struct hvd_engine *engine)
+{
+    return engine->net != NULL ? yield_every_net : yield_every;
+}
+
+/* Set by thread or waiter when no submission needs to ring; then the thread sleeps only until
+ * doze_end. */
+static bool must_doze(const struct hvd_engine *engine)
+{
+    return hvd_clock_ns() - atomic_load(&engine->submissions.taken_ns) < doze_ns &&
+           atomic_load(&engine->submissions.cycle_ns) > 0;
+}
+
+static int64_t doze_end(const struct hvd_engine *engine)
+{
+    const bool is_left = engine->oversubscription.of_threads &&
+                         !engine->settings.has_cycle_time &&
+                         !atomic_load(&engine->gpu->is_open);
+    int64_t stretch = atomic_load(&engine->submissions.cycle_ns);
+
+    if (is_left && stretch < crowded_doze_ns) {
+        stretch = crowded_doze_ns;
+    }
+    return hvd_clock_ns() + stretch;
+}
+
+/* Until when the progress thread sleeps. */
+static int64_t plan_to_wake(struct hvd_engine *engine, bool dozes)
+{
+    int64_t deadline = hvd_poll_deadline(engine), end = dozes ? doze_end(engine) : -1;
+
+    return dozes && (deadline < 0 || end < deadline) ? end : deadline;
+}
+
+/* The lock is held: what is true of the one who has just got it. Only the network would wake
+ * the progress thread all the time: nobody else rings for one who is awake. */
+static void begin_driving(struct hvd_engine *engine)
+{
+    hvd_float_env_enter(&engine->progress.drivers_floats);
+    if (engine->net != NULL && !engine->doorbells.ignores_net) {
+        hvd_doorbells_mute(&engine->doorbells, true);
+    }
+    hvd_doorbells_wake_up(&engine->doorbells);
+}
+
+/* The driver gives way when it sees that it is wanted. */
+static void insist(struct hvd_engine *engine)
+{
+    atomic_store(&engine->progress.is_wanted, true);
+    hvd_doorbells_ring(&engine->doorbells);
+    pthread_mutex_lock(&engine->progress.lock);
+    atomic_store(&engine->progress.is_wanted, false);
+}
+
+void hvd_progress_take_over(struct hvd_engine *engine)
+{
+    pthread_mutex_lock(&engine->progress.turn);
+    insist(engine);
+    pthread_mutex_unlock(&engine->progress.turn);
+    begin_driving(engine);
+}
+
+/* In this order, see waiters.h. */
+static void let_go(struct hvd_engine *engine)
+{
+    pthread_mutex_unlock(&engine->progress.lock);
+    hvd_waiters_driver_left(&engine->waiters);
+}
+
+/* Returns false, awake, when there is something to do. */
+static bool fall_asleep(struct hvd_engine *engine, bool dozes)
+{
+    hvd_doorbells_say_asleep(&engine->doorbells, dozes);
+    if (hvd_poll_before_sleep(engine, dozes)) {
+        hvd_doorbells_wake_up(&engine->doorbells);
+        return false;
+    }
+    return true;
+}
+
+void hvd_progress_hand_back(struct hvd_engine *engine)
+{
+    bool dozes = must_doze(engine);
+    bool is_settled = fall_asleep(engine, dozes);
+    int64_t deadline = plan_to_wake(engine, dozes);
+    int64_t thread_wakes;
+
+    hvd_float_env_leave(&engine->progress.drivers_floats);
+    let_go(engine);
+    /* Only now: a thread that has found the lock taken may have muted itself, and has said
+     * before until when it sleeps. */
+    hvd_doorbells_mute(&engine->doorbells, false);
+    thread_wakes = atomic_load(&engine->progress.thread_wakes_ns);
+    if (!is_settled || (deadline >= 0 && (thread_wakes < 0 || deadline < thread_wakes))) {
+        hvd_doorbells_kick(
+            &engine->doorbells); /* now, so that the thread finds the lock free */
+    }
+}
+
+/* Spins until `done` says so, somebody else wants to drive, or nothing has moved for a
+ * while. */
+static void spin(struct hvd_engine *engine, hvd_progress_test *done, const void *arg)
+{
+    const bool is_crowded = engine->progress.thread_drives
+                                ? engine->oversubscription.of_threads
+                                : engine->oversubscription.of_ranks;
+    const int64_t limit_ns = is_crowded ? crowded_spin_ns : spin_ns;
+    int64_t quiet_since = hvd_clock_ns();
+    unsigned polls = 0;
+
+    while (!done(arg) && !atomic_load(&engine->progress.is_wanted)) {
+        if (hvd_poll_all(engine)) {
+            quiet_since = hvd_clock_ns();
+            polls = 0;
+            continue;
+        }
+        if (engine->progress.thread_drives && hvd_teams_are_idle(engine->teams)) {
+            return; /* what can come will ring, and nobody waits for it */
+        }
+        polls++;
+        if ((is_crowded || engine->net != NULL) &&
+            polls % hvd_progress_yield_every(engine) == 0) {
+            sched_yield();
+        }
+        if (polls % yield_every == 0 && hvd_clock_ns() - quiet_since > limit_ns) {
+            return;
+        }
+    }
+}
+
+/* until_ns: -1 for no limit. */
+static void sleep_as_driver(struct hvd_engine *engine, int64_t until_ns)
+{
+    int64_t deadline;
+
+    if (!fall_asleep(engine, false)) {
+        return;
+    }
+    if (!atomic_load(&engine->progress.thread_drives)) {
+        hvd_doorbells_mute(&engine->doorbells, true);
+    }
+    deadline = hvd_poll_deadline(engine);
+    hvd_doorbells_sleep(
+        engine->doorbells.inner,
+        deadline < 0 || (until_ns >= 0 && until_ns < deadline) ? until_ns : deadline);
+    hvd_doorbells_wake_up(&engine->doorbells);
+}
+
+static int left_ms(int64_t deadline_ns)
+{
+    int64_t left = deadline_ns - hvd_clock_ns();
+
+    return left <= 0 ? 0 : (int)(left / 1000000) + 1;
+}
+
+bool hvd_progress_drive(struct hvd_engine *engine, hvd_progress_test *done,
+                        const void *arg, int timeout_ms)
+{
+    int64_t deadline = hvd_clock_ns() + (int64_t)timeout_ms * 1000000;
+
+    for (;;) {
+        spin(engine, done, arg);
+        if (done(arg)) {
+            return true;
+        }
+        if (atomic_load(&engine->progress.is_wanted) ||
+            (timeout_ms >= 0 && left_ms(deadline) == 0)) {
+            return false;
+        }
+        sleep_as_driver(engine, timeout_ms < 0 ? -1 : deadline);
+    }
+}
+
+static bool has_ended(const void *arg)
+{
+    const struct hvd_request *request = arg;
+
+    return atomic_load_explicit(&request->status, memory_order_acquire) != HVD_INPROGRESS;
+}
+
+static bool has_launched(const void *arg)
+{
+    const struct hvd_request *request = arg;
+
+    return atomic_load(&request->is_launched) || has_ended(arg);
+}
+
+/* Gets the progress lock unless another waiter has it; the progress thread gives it up. */
+static bool try_take_over(struct hvd_engine *engine)
+{
+    bool taken;
+
+    pthread_mutex_lock(&engine->progress.turn);
+    taken = pthread_mutex_trylock(&engine->progress.lock) == 0;
+    if (!taken && atomic_load(&engine->progress.thread_drives)) {
+        insist(engine);
+        taken = true;
+    }
+    pthread_mutex_unlock(&engine->progress.turn);
+    if (taken) {
+        begin_driving(engine);
+    }
+    return taken;
+}
+
+static bool is_never(const void *arg)
+{
+    (void)arg;
+    return false;
+}
+
+/* Once whoever drives has let go, or when the deadline has passed. */
+static void take_back(struct hvd_engine *engine, int64_t deadline_ns)
+{
+    uint64_t seen = atomic_load(&engine->waiters.times_let_go);
+
+    while (!try_take_over(engine)) {
+        int left = left_ms(deadline_ns);
+
+        if (left == 0) {
+            hvd_progress_take_over(engine);
+            return;
+        }
+        hvd_waiters_sleep(&engine->waiters, is_never, NULL, seen, left);
+        seen = atomic_load(&engine->waiters.times_let_go);
+    }
+}
+
+bool hvd_progress_drive_on(struct hvd_engine *engine, hvd_progress_test *done,
+                           const void *arg, int timeout_ms)
+{
+    const int64_t deadline = hvd_clock_ns() + (int64_t)timeout_ms * 1000000;
+
+    while (!hvd_progress_drive(engine, done, arg, left_ms(deadline))) {
+        if (left_ms(deadline) == 0) {
+            return false;
+        }
+        hvd_progress_hand_back(engine);
+        take_back(engine, deadline);
+    }
+    return true;
+}
+
+static void wait_for_request(struct hvd_engine *engine, const struct hvd_request *request,
+                             hvd_progress_test *done, int timeout_ms)
+{
+    int64_t deadline = hvd_clock_ns() + (int64_t)timeout_ms * 1000000;
+
+    while (!done(request)) {
+        int left = timeout_ms < 0 ? -1 : left_ms(deadline);
+        uint64_t seen = atomic_load(&engine->waiters.times_let_go);
+
+        if (left == 0) {
+            return;
+        }
+        if (try_take_over(engine)) {
+            hvd_progress_drive(engine, done, request, left);
+            hvd_progress_hand_back(engine);
+        } else {
+            hvd_waiters_sleep(&engine->waiters, done, request, seen, left);
+        }
+    }
+}
+
+static void wait_until(struct hvd_engine *engine, struct hvd_request *request,
+                       hvd_progress_test *done, int timeout_ms)
+{
+    atomic_store(&request->is_asked_for, true);
+    atomic_fetch_add(&engine->waiters.count, 1);
+    wait_for_request(engine, request, done, timeout_ms);
+    atomic_fetch_sub(&engine->waiters.count, 1);
+}
+
+void hvd_engine_wait(struct hvd_engine *engine, struct hvd_request *request,
+                     int timeout_ms)
+{
+    wait_until(engine, request, has_ended, timeout_ms);
+}
+
+void hvd_engine_wait_launched(struct hvd_engine *engine, struct hvd_request *request,
+                              int timeout_ms)
+{
+    wait_until(engine, request, has_launched, timeout_ms);
+}
+
+void hvd_engine_poke(struct hvd_engine *engine)
+{
+    if (pthread_mutex_trylock(&engine->progress.lock) == 0) {
+        begin_driving(engine);
+        hvd_poll_all(engine);
+        hvd_progress_hand_back(engine);
+    }
+}
+
+static bool must_stop(const void *arg)
+{
+    const struct hvd_engine *engine = arg;
+
+    return atomic_load(&engine->progress.stop);
+}
+
+/* The progress thread has been woken while a waiter drives: what woke it is the waiter's to
+ * see, and would wake it again at once. The waiter unmutes once it has given the lock up; if
+ * it had done so before this, the lock can be had. Returns whether this thread has it. */
+static bool mute_itself(struct hvd_engine *engine)
+{
+    hvd_doorbells_mute(&engine->doorbells, true);
+    return pthread_mutex_trylock(&engine->progress.lock) == 0;
+}
+
+/* One turn of the progress thread. Returns true when it may sleep, until thread_wakes_ns. */
+static bool drive_for_nobody(struct hvd_engine *engine)
+{
+    bool asleep, dozes;
+
+    pthread_mutex_lock(
+        &engine->progress.turn); /* a waiter that wants to drive goes first */
+    pthread_mutex_unlock(&engine->progress.turn);
+    atomic_store(&engine->progress.thread_wakes_ns,
+                 must_doze(engine) ? doze_end(engine) : -1);
+    if (pthread_mutex_trylock(&engine->progress.lock) != 0 && !mute_itself(engine)) {
+        return true; /* a waiter drives; it leaves things settled or kicks */
+    }
+    hvd_doorbells_mute(&engine->doorbells, false);
+    atomic_store(&engine->progress.thread_drives, true);
+    hvd_doorbells_wake_up(&engine->doorbells);
+    spin(engine, must_stop, engine);
+    dozes = must_doze(engine);
+    asleep = fall_asleep(engine, dozes);
+    atomic_store(&engine->progress.thread_wakes_ns, plan_to_wake(engine, dozes));
+    atomic_store(&engine->progress.thread_drives, false);
+    let_go(engine);
+    return asleep;
+}
+
+static void *run_thread(void *arg)
+{
+    struct hvd_engine *engine = arg;
+
+    for (;;) {
+        /* In this order: who stops us says so first and kicks then. */
+        hvd_doorbells_silence_kick(&engine->doorbells);
+        if (atomic_load(&engine->progress.stop)) {
+            break;
+        }
+        if (drive_for_nobody(engine)) {
+            hvd_doorbells_sleep(engine->doorbells.outer,
+                                atomic_load(&engine->progress.thread_wakes_ns));
+        }
+    }
+    return NULL;
+}
+
+void hvd_progress_init(struct hvd_progress *progress)
+{
+    pthread_mutex_init(&progress->lock, NULL);
+    pthread_mutex_init(&progress->turn, NULL);
+}
+
+void hvd_progress_finish(struct hvd_progress *progress)
+{
+    pthread_mutex_destroy(&progress->lock);
+    pthread_mutex_destroy(&progress->turn);
+}
+
+int hvd_progress_start_thread(struct hvd_engine *engine, struct hvd_error *err)
+{
+    int error = pthread_create(&engine->progress.thread, NULL, run_thread, engine);
+
+    if (error != 0) {
+        return hvd_fail(err, HVD_ERR_SYS, "cannot start the progress thread: %s",
+                        strerror(error));
+    }
+    engine->progress.has_thread = true;
+    return 0;
+}
+
+void hvd_progress_stop_thread(struct hvd_engine *engine)
+{
+    if (engine->progress.has_thread) {
+        atomic_store(&engine->progress.stop, true);
+        hvd_doorbells_kick(&engine->doorbells);
+        pthread_join(engine->progress.thread, NULL);
+    }
+}

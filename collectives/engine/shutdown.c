@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shutdown: one rank asks, all leave together. */
+#include "collectives/engine/shutdown.h"
+
+#include "collectives/agreement/message.h"
+#include "collectives/engine/engine_state.h"
+#include "collectives/engine/negotiation.h"
+#include "collectives/execute/teams.h"
+#include "collectives/gpu/gpu.h"
+#include "collectives/observe/lateness_report.h"
+#include "collectives/observe/timeline.h"
+#include "collectives/transport/control/control.h"
+#include "collectives/transport/control/uplink.h"
+#include "pmix_boot/boot.h"
+
+static const char shutdown_text[] = "Horovod has been shut down. This was caused by an "
+                                    "exception on one of the ranks or an "
+                                    "attempt to allreduce, allgather or broadcast a "
+                                    "tensor after one of the ranks finished "
+                                    "execution. If the shutdown was caused by an "
+                                    "exception, you should see the exception in "
+                                    "the log before the first shutdown message.";
+
+void hvd_shutdown_begin(struct hvd_engine *engine)
+{
+    if (engine->shutdown.phase != HVD_PHASE_RUNNING) {
+        return;
+    }
+    engine->shutdown.phase = HVD_PHASE_DRAINING;
+    hvd_uplink_send_down(engine->uplink, HVD_MESSAGE_SHUTDOWN, NULL, 0);
+    hvd_submissions_refuse(&engine->submissions, HVD_ERR_SHUTDOWN, shutdown_text);
+    hvd_negotiation_drop(engine, false, HVD_ERR_SHUTDOWN, shutdown_text);
+}
+
+void hvd_shutdown_ask(struct hvd_engine *engine)
+{
+    if (engine->boot->rank == 0) {
+        engine->shutdown.is_wanted = true;
+    } else {
+        hvd_uplink_send_up(engine->uplink, HVD_MESSAGE_SHUTDOWN, NULL, 0);
+    }
+}
+
+void hvd_shutdown_on_drained(struct hvd_engine *engine)
+{
+    engine->shutdown.drained_children++;
+}
+
+void hvd_shutdown_on_close(struct hvd_engine *engine)
+{
+    hvd_control_send_down(engine->control, HVD_MESSAGE_CLOSE, NULL, 0);
+    hvd_control_expect_close(engine->control);
+    engine->shutdown.phase = HVD_PHASE_CLOSED;
+    if (engine->report != NULL) {
+        hvd_lateness_report_write(engine->report);
+    }
+}
+
+/* What is planned may have been started by some only: first the plan has to end. */
+static int settle(struct hvd_engine *engine, struct hvd_error *err)
+{
+    bool is_settled = false;
+    int status = hvd_negotiation_settle(engine, &is_settled, err);
+
+    if (is_settled) {
+        hvd_shutdown_begin(engine);
+    }
+    return status;
+}
+
+static bool has_drained(const struct hvd_engine *engine)
+{
+    return hvd_teams_are_idle(engine->teams) && hvd_gpu_is_idle(engine->gpu) &&
+           engine->shutdown.drained_children >= hvd_uplink_children(engine->uplink);
+}
+
+static void say_drained(struct hvd_engine *engine)
+{
+    engine->shutdown.sent_drained = true;
+    if (engine->report != NULL) {
+        hvd_lateness_report_close(engine->report);
+    }
+    if (engine->boot->rank == 0) {
+        hvd_shutdown_on_close(engine);
+    } else {
+        hvd_timeline_leave(engine->timeline);
+        hvd_uplink_send_up(engine->uplink, HVD_MESSAGE_DRAINED, NULL, 0);
+    }
+}
+
+int hvd_shutdown_progress(struct hvd_engine *engine, struct hvd_error *err)
+{
+    struct hvd_shutdown *shutdown = &engine->shutdown;
+    int status = 0;
+
+    if (shutdown->is_wanted && shutdown->phase == HVD_PHASE_RUNNING &&
+        !engine->failure.has_failed) {
+        status = settle(engine, err);
+    }
+    if (status == 0 && shutdown->phase == HVD_PHASE_DRAINING && !shutdown->sent_drained &&
+        has_drained(engine)) {
+        say_drained(engine);
+    }
+    return status;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shutdown: one rank asks, all leave together.
+ *
+ *   any rank   SHUTDOWN up to rank 0
+ *   rank 0     SHUTDOWN down: no batch comes after this; what was agreed is run to its end
+ *   leaves     DRAINED up, when a whole subtree has run everything
+ *   rank 0     CLOSE down: nobody needs anybody's data any more, sockets may close
+ *
+ * Threads: the progress lock is held. */
+#ifndef HVD_SHUTDOWN_H
+#define HVD_SHUTDOWN_H
+
+#include <stdbool.h>
+
+#include "gpu_binding/base/error.h"
+
+struct hvd_engine;
+
+enum hvd_phase {
+    HVD_PHASE_RUNNING,
+    HVD_PHASE_DRAINING, /* shutdown agreed: nothing new, what was agreed is run */
+    HVD_PHASE_CLOSED, /* every rank has drained */
+};
+
+struct hvd_shutdown {
+    enum hvd_phase phase;
+    int drained_children;
+    bool sent_drained;
+    bool is_wanted; /* rank 0: as soon as no plan is in force */
+};
+
+/* This rank, or one below, wants to leave; rank 0 has said that all do; a child has drained; all
+ * have. */
+void hvd_shutdown_ask(struct hvd_engine *engine);
+void hvd_shutdown_begin(struct hvd_engine *engine);
+void hvd_shutdown_on_drained(struct hvd_engine *engine);
+void hvd_shutdown_on_close(struct hvd_engine *engine);
+
+/* Moves it on. Needs no call while nobody wants to leave. Returns 0, or a status after which the
+ * job must end. */
+int hvd_shutdown_progress(struct hvd_engine *engine, struct hvd_error *err);
+
+#endif

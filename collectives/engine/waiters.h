@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Threads that wait for a request while another thread drives (progress.h).
+ *
+ * No wake-up is lost: the driver unlocks the progress lock, counts, looks for sleepers; a sleeper
+ * reads the count, tries to get the progress lock, says under `lock` that it sleeps, and reads the
+ * count again. Either it sees the new count, or the driver sees it, and gets `lock` only when it
+ * sleeps.
+ *
+ * Threads: any. `lock` is held for a few instructions; who holds it takes no other lock. */
+#ifndef HVD_WAITERS_H
+#define HVD_WAITERS_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "gpu_binding/base/error.h"
+
+struct hvd_waiters {
+    _Atomic int count; /* threads that wait for a request */
+    _Atomic int sleepers; /* those that sleep on `ended`; changed under lock */
+    _Atomic uint64_t times_let_go; /* how often the progress lock has been given up */
+    pthread_mutex_t lock;
+    pthread_cond_t ended; /* some request has ended, or the driver has left */
+};
+
+int hvd_waiters_init(struct hvd_waiters *waiters, struct hvd_error *err);
+void hvd_waiters_finish(struct hvd_waiters *waiters);
+
+/* A request has ended, or is launched. */
+void hvd_waiters_tell(struct hvd_waiters *waiters);
+
+/* The progress lock has just been unlocked. */
+void hvd_waiters_driver_left(struct hvd_waiters *waiters);
+
+/* Sleeps until something has ended, or a driver has left since that had happened `seen` times, or
+ * timeout_ms has passed (negative: no limit). Not if done, asked under the lock, says so. */
+typedef bool hvd_waiters_test(const void *arg);
+void hvd_waiters_sleep(struct hvd_waiters *waiters, hvd_waiters_test *done,
+                       const void *arg, uint64_t seen, int timeout_ms);
+
+#endif
