@@ -13,8 +13,6 @@
 #include "spank/settings.h"
 #include "spank/srun_env.h"
 
-struct hvd_report;
-
 /* In srun. */
 struct hvd_srun {
     struct hvd_settings settings;
@@ -25,7 +23,6 @@ struct hvd_srun {
     int asked_tasks; /* per node, by hvd; 0: hvd asked for nothing */
     bool is_interactive; /* this srun gives the user a shell, and is no launch */
     bool was_launched;
-    struct hvd_report *report;
     struct hvd_elastic_service elastic;
     pid_t elastic_owner; /* srun itself, not a child that it forked */
 };

@@ -12,7 +12,6 @@
 #include "gpu_binding/base/env.h"
 #include "spank/job.h"
 #include "spank/nested.h"
-#include "spank/report.h"
 #include "spank/srun_elastic.h"
 #include "spank/srun_offer.h"
 #include "spank/srun_tasks.h"
@@ -125,18 +124,6 @@ static int check_pmix(struct hvd_launch *launch, unsigned tasks)
                     mpi != NULL ? mpi : "none");
 }
 
-static void start_report(struct hvd_launch *launch, unsigned nodes)
-{
-    char address[HVD_REPORT_ADDRESS_BYTES];
-    struct hvd_error err;
-
-    if (hvd_report_create((int)nodes, address, &launch->srun.report, &err) != 0) {
-        slurm_info("hvd: each node prints its binding itself: %s", err.text);
-        return;
-    }
-    setenv(HVD_ENV_REPORT, address, 1);
-}
-
 int hvd_srun_launch(struct hvd_launch *launch, struct spank_handle *spank)
 {
     uint32_t tasks = 0;
@@ -160,16 +147,11 @@ int hvd_srun_launch(struct hvd_launch *launch, struct spank_handle *spank)
         setenv(HVD_ENV_REQUEST, HVD_REQUEST_TASKS_OPEN, 1);
     }
     hvd_srun_env_add_front_end(launch->admin.python_dir);
-    if (launch->options.is_verbose) {
-        start_report(launch, nodes);
-    }
     return 0;
 }
 
 void hvd_srun_exit(struct hvd_launch *launch)
 {
-    hvd_report_destroy(launch->srun.report);
-    launch->srun.report = NULL;
     hvd_srun_elastic_stop(launch);
     if (launch->options.is_on && !launch->srun.was_launched &&
         launch->srun.asked_tasks > 0 && launch->refusal.status == 0) {

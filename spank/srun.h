@@ -22,7 +22,7 @@ int hvd_srun_check(struct hvd_launch *launch);
  * more: a refusal travels to the tasks, which do not start. */
 int hvd_srun_launch(struct hvd_launch *launch, struct spank_handle *spank);
 
-/* srun ends. Prints what is left of the binding tables, and explains a step that Slurm refused because of what hvd asked for. */
+/* srun ends. Explains a step that Slurm refused because of what hvd asked for. */
 void hvd_srun_exit(struct hvd_launch *launch);
 
 #endif

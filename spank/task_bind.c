@@ -8,10 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "gpu_binding/base/env.h"
 #include "gpu_binding/binding.h"
-#include "spank/report.h"
+#include "spank/verbose.h"
 
 static const char *or_null(const char *text)
 {
@@ -80,45 +81,31 @@ static int make_plan(const struct hvd_task *task, const struct hvd_cpuset *mask,
                                   plan, err);
 }
 
-/* The table, below a line that says whose it is where the ranks have no common one. */
-static char *format_table(const struct hvd_task *task, const struct hvd_plan *plan,
-                          const char *not_applied)
-{
-    char *text = malloc(HVD_REPORT_TEXT_BYTES);
-    int used = 0;
-
-    if (text == NULL) {
-        return NULL;
-    }
-    if (task->is_isolated) {
-        used = snprintf(text, HVD_REPORT_TEXT_BYTES,
-                        "each rank has GPUs of its own; the first rank of the node:\n");
-    }
-    if (hvd_table_format(&task->launch->step.topology, plan, "node", not_applied,
-                         text + used, HVD_REPORT_TEXT_BYTES - (size_t)used) < 0) {
-        free(text);
-        return NULL;
-    }
-    return text;
-}
-
-/* To srun; where it cannot be reached, to the terminal, then once per node. */
+/* Written at once, so that the texts of several nodes do not mix line by line. */
 static void show(const struct hvd_task *task, const struct hvd_plan *plan,
-                 const char *not_applied)
+                 const char *failure)
 {
-    char host[128];
-    char address[HVD_REPORT_ADDRESS_BYTES];
-    char *text = format_table(task, plan, not_applied);
+    char host[65] = "";
+    const struct hvd_spank_node_binding binding = {
+        .host = host,
+        .ranks = task->seat.local_size,
+        .is_isolated = task->is_isolated,
+        .is_first_node = task->seat.node == 0,
+        .failure = failure,
+        .topology = &task->launch->step.topology,
+        .plan = plan,
+    };
+    char *text = NULL;
+    size_t length = 0;
+    FILE *out = open_memstream(&text, &length);
 
-    if (text == NULL) {
+    if (out == NULL) {
         return;
     }
-    if (spank_getenv(task->spank, HVD_ENV_SLURM_SRUN_HOST, host, sizeof(host)) !=
-            ESPANK_SUCCESS ||
-        spank_getenv(task->spank, HVD_ENV_REPORT, address, sizeof(address)) !=
-            ESPANK_SUCCESS ||
-        hvd_report_send(host, address, text, NULL) != 0) {
-        fprintf(stderr, "hvd: binding\n%s\n", text);
+    gethostname(host, sizeof(host) - 1);
+    hvd_spank_verbose_print(&binding, out);
+    if (fclose(out) == 0) {
+        fputs(text, stderr);
     }
     free(text);
 }

@@ -5,8 +5,8 @@
 
 #include "spank/task_env.h"
 
-/* Plans for the node, applies the task's row, and with --hvd=verbose hands the table to
- * srun. What goes wrong is a warning: the task then runs where Slurm put it. */
+/* Plans for the node and applies the task's row; with --hvd=verbose the first task of the
+ * node prints the binding. What goes wrong is a warning: the task then runs where Slurm put it. */
 void hvd_task_bind(const struct hvd_task *task);
 
 #endif

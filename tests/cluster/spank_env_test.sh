@@ -97,18 +97,23 @@ prints 'a node without the front end says so' 'n1: cannot read /nowhere: No such
     as_user srun --hvd -n1 true
 
 enable_plugin
-once()
+verbose()
 {
-    as_user srun "$(ranks verbose)" -N2 --ntasks-per-node=2 true 2>&1 | grep -c '^local rank gpu pci'
+    as_user srun "$(ranks verbose)" -N2 "$@" true 2>&1
 }
-prints 'equal nodes share one table' '^1$' once
-prints 'which names them' '^hvd: binding on n(1, n2|2, n1)$' \
-    as_user srun "$(ranks verbose)" -N2 --ntasks-per-node=2 true
-uneven()
+tables()
 {
-    as_user srun "$(ranks verbose)" -N2 -n4 -m plane=3 true 2>&1 | grep -c '^local rank gpu pci'
+    verbose "$@" | grep -c '^local rank gpu pci'
 }
-prints 'nodes that differ get a table each' '^2$' uneven
+lines()
+{
+    verbose "$@" | grep -oE '^hvd: n[12]: [0-9]+ ranks?, 0 GPUs, [0-9]+ cpus?, bind=' | cut -d , -f 1 |
+        sort | paste -sd ' '
+}
+prints 'each node prints a line' '^hvd: n1: 2 ranks hvd: n2: 2 ranks$' lines --ntasks-per-node=2
+prints 'in which nodes that differ do so' '^hvd: n1: 3 ranks hvd: n2: 1 rank$' lines -n4 -m plane=3
+prints 'one node prints its table' '^1$' tables --ntasks-per-node=2
+prints 'which is the first' '^hvd: binding on n1$' verbose --ntasks-per-node=2
 prints 'a program that is faster than its table does not lose it' '^local rank gpu pci' \
     as_user srun --hvd=verbose -n1 true
 mpi=none

@@ -234,18 +234,21 @@ static void test_table(void)
 
     side_enter_step();
     fake_step.local_rank = 0;
-    fake_step_setenv("SLURM_SRUN_COMM_HOST", "127.0.0.1");
-    fake_step_setenv(HVD_ENV_REPORT, "1:00");
     side_start(&plugin, "verbose");
     plugin.user_init(NULL, 0, NULL);
     read_complaints(&plugin, text, sizeof(text));
+    tap_ok(strstr(text, ": 2 ranks, ") != NULL &&
+               strstr(text, "local rank gpu pci") == NULL,
+           "the first rank of a node prints the line of its node");
+    fake_step.node = 0;
+    read_complaints(&plugin, text, sizeof(text));
     tap_ok(strstr(text, "local rank gpu pci") != NULL,
-           "where srun cannot be reached the node prints its table itself");
+           "that of the first node prints the table, too");
     tap_ok(run_task(&plugin, says_more) == 0, "its first rank tells how ranks talk");
     fake_step.local_rank = 1;
     read_complaints(&plugin, text, sizeof(text));
-    tap_ok(strstr(text, "local rank gpu pci") == NULL, "once");
-    tap_ok(run_task(&plugin, says_nothing) == 0, "which the others do not");
+    tap_ok(strstr(text, ": 2 ranks, ") == NULL, "other ranks do not repeat it");
+    tap_ok(run_task(&plugin, says_nothing) == 0, "nor how ranks talk");
     fake_step.local_rank = 0;
     fake_step_setenv(HVD_ENV_LOG_LEVEL, "error");
     tap_ok(run_task(&plugin, says_as_told) == 0, "nor who was told to be silent");

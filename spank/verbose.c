@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What --hvd=verbose prints about the binding of a node. */
+#include "spank/verbose.h"
+
+#include "gpu_binding/cpuset.h"
+#include "gpu_binding/table.h"
+
+static const char *plural(int count)
+{
+    return count == 1 ? "" : "s";
+}
+
+/* The modes as users type them; a plan is never in mode auto. */
+static const char *mode_word(enum hvd_bind_mode mode)
+{
+    switch (mode) {
+    case HVD_BIND_SOCKET:
+        return "socket";
+    case HVD_BIND_CORE:
+        return "cores";
+    default:
+        return "none";
+    }
+}
+
+static void print_summary(const struct hvd_spank_node_binding *binding, FILE *out)
+{
+    const struct hvd_plan *plan = binding->plan;
+    int cpus = hvd_cpuset_count(&plan->allowed);
+
+    fprintf(out, "hvd: %s: %d rank%s, ", binding->host, binding->ranks,
+            plural(binding->ranks));
+    if (binding->is_isolated) {
+        fprintf(out, "each with GPUs of its own, ");
+    } else {
+        fprintf(out, "%d GPU%s, ", plan->gpus.count, plural(plan->gpus.count));
+    }
+    fprintf(out, "%d cpu%s, bind=%s", cpus, plural(cpus), mode_word(plan->mode));
+    if (binding->failure != NULL) {
+        fprintf(out, ", not in force: %s", binding->failure);
+    }
+    if (plan->note_count > 0) {
+        fprintf(out, ", %d warning%s", plan->note_count, plural(plan->note_count));
+    }
+    fprintf(out, "\n");
+}
+
+static void print_table(const struct hvd_spank_node_binding *binding, FILE *out)
+{
+    fprintf(out, "hvd: binding on %s%s\n", binding->host,
+            binding->is_isolated ? ", first rank" : "");
+    hvd_picture_print(binding->topology, binding->plan, binding->host, out);
+    fprintf(out, "\n");
+    hvd_table_print(binding->topology, binding->plan, out);
+    fprintf(out, "\n");
+}
+
+void hvd_spank_verbose_print(const struct hvd_spank_node_binding *binding, FILE *out)
+{
+    print_summary(binding, out);
+    for (int i = 0; i < binding->plan->note_count; i++) {
+        fprintf(out, "hvd: %s: %s\n", binding->host, binding->plan->notes[i]);
+    }
+    if (binding->is_first_node || binding->failure != NULL) {
+        print_table(binding, out);
+    }
+}
