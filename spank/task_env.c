@@ -137,7 +137,7 @@ static void export_records(const struct hvd_task *task)
     const struct hvd_options *options = &task->launch->options;
 
     if (options->report[0] != '\0') {
-        hvd_task_setenv(task->spank, HVD_ENV_LATENESS, options->report, true);
+        hvd_task_setenv(task->spank, HVD_ENV_REPORT, options->report, true);
     }
     if (options->timeline[0] != '\0') {
         hvd_task_setenv(task->spank, HVD_ENV_TIMELINE, options->timeline, true);

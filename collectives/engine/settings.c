@@ -297,7 +297,7 @@ static void read_records(struct hvd_engine_settings *settings)
         hvd_log(warning_level(), "%s=%.64s is neither all nor 0; using 0",
                 HVD_ENV_TIMELINE_RANKS, ranks);
     }
-    settings->report = find(HVD_ENV_LATENESS);
+    settings->report = find(HVD_ENV_REPORT);
     if (settings->report != NULL && strcmp(settings->report, "0") == 0) {
         settings->report = NULL;
     }

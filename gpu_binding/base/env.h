@@ -65,7 +65,7 @@
 
 /* Straggler report at the end: a file, also written as JSON to FILE.json; 1: to stderr.
  * Default: none. */
-#define HVD_ENV_LATENESS "HVD_REPORT"
+#define HVD_ENV_REPORT "HVD_REPORT"
 /* Timeline: a file, or DYNAMIC: started by hvd.start_timeline(). Default: none. */
 #define HVD_ENV_TIMELINE "HOROVOD_TIMELINE"
 /* all: the timeline shows all ranks. Default: 0, rank 0 alone. */

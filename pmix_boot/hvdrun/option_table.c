@@ -136,9 +136,9 @@ const struct hvdrun_option hvdrun_option_table[] = {
            "noise to expect, 0 to 1 (0.8)"),
 
     GROUP("Report, timeline, stalls, logging"),
-    SETS("report-filename", "FILE", FILE, HVD_ENV_LATENESS,
+    SETS("report-filename", "FILE", FILE, HVD_ENV_REPORT,
          "who was late; FILE.json has the same for programs"),
-    SWITCH("report", ON, HVD_ENV_LATENESS, "show at the end who was late"),
+    SWITCH("report", ON, HVD_ENV_REPORT, "show at the end who was late"),
     SETS("timeline-filename", "FILE", FILE, HVD_ENV_TIMELINE,
          "write what happened when, for chrome://tracing"),
     WORD("timeline-ranks", "WHICH", timeline_ranks, HVD_ENV_TIMELINE_RANKS,

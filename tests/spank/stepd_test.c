@@ -62,13 +62,13 @@ static bool keeps_user_values(void)
 
 static bool has_files(void)
 {
-    return is(HVD_ENV_LATENESS, "late.txt") && is(HVD_ENV_TIMELINE, "/tmp/T.json") &&
+    return is(HVD_ENV_REPORT, "late.txt") && is(HVD_ENV_TIMELINE, "/tmp/T.json") &&
            is(HVD_ENV_TIMELINE_RANKS, "all");
 }
 
 static bool has_users_files(void)
 {
-    return is(HVD_ENV_LATENESS, "mine") && is(HVD_ENV_TIMELINE, "DYNAMIC") &&
+    return is(HVD_ENV_REPORT, "mine") && is(HVD_ENV_TIMELINE, "DYNAMIC") &&
            is(HVD_ENV_TIMELINE_RANKS, NULL);
 }
 
@@ -139,14 +139,14 @@ static void test_files(void)
     side_start(&plugin, "timeline=/tmp/T.json,timeline-ranks=all,report=late.txt");
     plugin.user_init(NULL, 0, NULL);
     tap_ok(run_task(&plugin, has_files) == 0, "ranks learn the files that --hvd names");
-    fake_step_setenv(HVD_ENV_LATENESS, "mine");
+    fake_step_setenv(HVD_ENV_REPORT, "mine");
     fake_step_setenv(HVD_ENV_TIMELINE, "DYNAMIC");
     tap_ok(run_task(&plugin, has_files) == 0, "which win over the environment");
     side_finish(&plugin);
     side_enter_step();
     side_start(&plugin, "on");
     plugin.user_init(NULL, 0, NULL);
-    fake_step_setenv(HVD_ENV_LATENESS, "mine");
+    fake_step_setenv(HVD_ENV_REPORT, "mine");
     fake_step_setenv(HVD_ENV_TIMELINE, "DYNAMIC");
     tap_ok(run_task(&plugin, has_users_files) == 0,
            "where --hvd names none, those of the environment stay");
