@@ -74,7 +74,7 @@ struct hvd_entry *hvd_agreement_entry(const struct hvd_agreement *agreement,
                                       const struct hvd_key *key);
 void hvd_agreement_end_entry(struct hvd_agreement *agreement, struct hvd_entry *entry,
                              int status, const char *text);
-/* Ends the entries of a batch that has run, and the batch. */
+/* Ends this rank's entries of a batch that has run, and frees the batch. */
 void hvd_agreement_end_batch(struct hvd_agreement *agreement, struct hvd_batch *batch);
 /* Ends a join that is over, once all that this rank runs since before it has ended. */
 void hvd_agreement_end_join(struct hvd_agreement *agreement);
@@ -87,7 +87,7 @@ int hvd_agreement_unbind(struct hvd_agreement *agreement, struct hvd_entry *entr
 /* Reports an entry of this rank the ordinary way. */
 int hvd_agreement_report(struct hvd_agreement *agreement, struct hvd_entry *entry,
                          int64_t now_ns);
-/* Adds branch 0's report of something; sends it on or decides when it is complete. */
+/* Adds this rank's report to the tally of its key. */
 int hvd_agreement_report_own(struct hvd_agreement *agreement, const struct hvd_key *key,
                              const struct hvd_tensor_report *report, int64_t now_ns);
 /* Passes complete tallies up, or to the coordinator. */

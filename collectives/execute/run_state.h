@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The state of a run, shared by its planning (run_plan.c) and its execution (run.c). */
+/* The state of a run, shared by the files run*.c. */
 #ifndef HVD_RUN_STATE_H
 #define HVD_RUN_STATE_H
 
@@ -40,8 +40,8 @@ struct hvd_run {
     bool is_counting; /* the first of the two is running */
     struct hvd_run_adasum *adasum; /* run_adasum.c; NULL in other runs */
     struct hvd_run_convert *convert; /* run_convert.c; NULL in other runs */
-    bool is_shared; /* of all ranks all tensors are */
-    bool is_computing; /* one of the two is, and no schedule runs */
+    bool is_shared; /* all tensors of all ranks lie in memory of hvd_shared_alloc */
+    bool is_computing; /* adasum or convert works, and no schedule runs */
 };
 
 /* What all queries of a run have in common. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Log lines go to a sink that the program chooses; a library never prints by itself. */
+/* Log lines go to the standard error stream, or to a sink that the program chooses. */
 #ifndef HVD_LOG_H
 #define HVD_LOG_H
 
@@ -15,7 +15,7 @@ enum hvd_log_level {
 
 typedef void (*hvd_log_sink)(enum hvd_log_level level, const char *line);
 
-/* Sends lines of `least` and above to sink; NULL silences. The default is the standard error
+/* Sends lines of `least` and above to sink; NULL: to nowhere. The default is the standard error
  * stream, from HVD_LOG_WARN on. Not thread safe: set it before threads start. */
 void hvd_log_to(hvd_log_sink sink, enum hvd_log_level least);
 
