@@ -140,7 +140,7 @@ build()
 
 build_plain()
 {
-    CC=gcc build plain -Dwerror=true --prefix "$prefix"
+    CC=gcc build plain -Dwerror=true -Dbench=true --prefix "$prefix"
 }
 
 # What an admin installs, once a run.
@@ -154,7 +154,7 @@ install_plain()
 
 build_clang()
 {
-    ! skip_without clang 'compiles with clang' || CC=clang build clang -Dwerror=true -Doptimization=0
+    ! skip_without clang 'compiles with clang' || CC=clang build clang -Dwerror=true -Dbench=true -Doptimization=0
 }
 
 # --- tests ---
@@ -218,7 +218,7 @@ environment_tests()
 # Warnings count in the builds without sanitizers; with them gcc warns of what cannot be.
 sanitized_suites()
 {
-    CC=gcc build sanitized -Dwerror=false -Doptimization=1 -Db_sanitize=address,undefined || return
+    CC=gcc build sanitized -Dwerror=false -Dbench=true -Doptimization=1 -Db_sanitize=address,undefined || return
     ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1 \
         UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
         times=$((times * 3)) run_tests sanitized sanitized --suite unit --suite processes

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """As calls.py, of TensorFlow:
 
-    hvdrun -np 2 $(tests/tensorflow_env.sh) calls_tensorflow.py [--steps N] [--count N]
+    hvdrun -np 2 python3 calls_tensorflow.py [--steps N] [--count N]
 
 Rank 0 prints, of COUNT tensors of one element,
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # figures.sh BUILD OUT [PART...]: the figures by which hvd is judged, as tables and pictures, from the
-# build folder BUILD into the new folder OUT. Wants root, a machine that does nothing else, and an
-# hour for all parts, more than half of it for training:
+# build folder BUILD (meson setup -Dbench=true) into the new folder OUT. Needs root, an otherwise idle
+# machine, and an hour for all parts, more than half of it for training:
 #
 #   node      allreduce of 2, 4 and 8 ranks on one node beside the peers that are installed, and
 #             beside Open MPI over UCX, which is what it chooses on InfiniBand

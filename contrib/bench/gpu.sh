@@ -130,7 +130,7 @@ kernels()
     if [ -x "$program" ]; then
         "$program" "$build/collectives/gpu/module/hvd_gpu.so"
     else
-        echo 'not measured: this build has no contrib/bench/gpu_kernels'
+        echo 'not measured: the build lacks contrib/bench/gpu_kernels (meson configure -Dbench=true)'
     fi
 }
 

@@ -3,7 +3,7 @@
 
     $(contrib/bench/horovod_env.sh) horovod_run.py LAYOUT COMMAND...
 
-LAYOUT "2,2" tells Horovod of two nodes with two ranks each, as tests/collectives/on_nodes.sh does
+LAYOUT "2,2" tells Horovod of two nodes with two ranks each, as on_nodes.sh does
 for hvd. (horovodrun itself reaches other nodes with ssh only.) Gloo connects over the loopback
 interface, unless HOROVOD_GLOO_IFACE names another. The first rank that fails ends the job.
 """

@@ -40,7 +40,7 @@ def hvd_runtime(build):
     """Nodes are host names (on_nodes.sh), so that ranks on two of them talk over the network; no
     binding, because Horovod's ranks have none."""
     hvdrun = os.path.join(build, 'pmix_boot', 'hvdrun', 'hvdrun')
-    nodes = os.path.join(ROOT, 'tests', 'collectives', 'on_nodes.sh')
+    nodes = os.path.join(HERE, 'on_nodes.sh')
 
     def launcher(layout):
         return [hvdrun, '-np', str(ranks_of(layout)), '--bind', 'none', nodes, layout]

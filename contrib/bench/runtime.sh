@@ -3,10 +3,11 @@
 # The runtime of hvd against Horovod 0.28.1 and Open MPI on this machine, as Markdown tables:
 #
 #   contrib/bench/runtime.sh [--turns N] [--layouts 2,2 1,1] [--lists resnet50 bert_base] ...
-#   contrib/bench/runtime.sh --calls [--turns N] [--count N] [--ranks 1 2] ...
+#   contrib/bench/runtime.sh --calls [--turns N] [--count N] [--ranks 1 2] [--tensorflow PYTHON] ...
 #
-# With --calls: only what the calls of torch's and TensorFlow's front ends cost a thread for each
-# tensor, in Python and in C, also of torch.distributed (call_costs.py); four minutes.
+# With --calls: only what the calls of torch's front end cost a thread for each tensor, in Python
+# and in C, also of torch.distributed (call_costs.py); four minutes. With --tensorflow, which names a
+# Python that has TensorFlow, also those of its front end.
 #
 # Installs what is missing (Debian, root), builds hvd in build-bench/ and Horovod once
 # (horovod_env.sh); without Horovod, the rest is measured. Takes about half an hour, during which
@@ -25,9 +26,9 @@ set -euo pipefail
 root=$(readlink -f "$(dirname "${BASH_SOURCE[0]}")/../..")
 build=$root/build-bench
 
-case ${1-} in --help | -h) sed -n '3,23s/^# \{0,1\}//p' "$0" && exit ;; esac
+case ${1-} in --help | -h) sed -n '3,24s/^# \{0,1\}//p' "$0" && exit ;; esac
 "$root/contrib/packages.sh" install build torch bench >&2
-[ -e "$build/build.ninja" ] || meson setup "$build" "$root" -Dtests=false >&2
+meson configure "$build" -Dbench=true >/dev/null 2>&1 || meson setup "$build" "$root" -Dtests=false -Dbench=true >&2
 ninja -C "$build" >&2
 horovod=()
 if python=$("$root/contrib/bench/horovod_env.sh"); then
@@ -37,6 +38,5 @@ program=runtime.py options=("${horovod[@]}")
 if [ "${1-}" = --calls ]; then
     shift
     program=call_costs.py
-    ! python=$("$root/tests/tensorflow_env.sh") || options+=(--tensorflow "$python")
 fi
 exec /usr/bin/python3 "$root/contrib/bench/$program" --build "$build" "${options[@]}" "$@"

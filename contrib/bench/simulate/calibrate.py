@@ -22,7 +22,7 @@ from typing import NamedTuple, Tuple
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.normpath(os.path.join(HERE, '../../..'))
-JOB = os.path.join(ROOT, 'tests/collectives/job.sh')
+ON_NODES = os.path.join(HERE, '../on_nodes.sh')
 STEP = 0.02  # us of any step
 TINY = 8  # bytes that take no time to move
 MESSAGES = (16384, 32768, 131072)  # bytes that do, as one message, one, and three
@@ -79,7 +79,8 @@ class Machine:
                              for rank in range(size))
             binding = ['sh', '-c', f'case $PMIX_RANK in {cases} esac; exec taskset -c $core "$@"', 'sh']
         work = [] if job.kind == 'yield' else [str(job.gigabytes), *map(str, job.sizes)]
-        text = output(JOB, self.hvdrun, job.layout, *binding, self.program, job.kind, *work)
+        nodes = ['env', 'UCX_TLS=tcp', ON_NODES, job.layout] if ',' in job.layout else []
+        text = output(self.hvdrun, '-np', str(size), *nodes, *binding, self.program, job.kind, *work)
         return {int(size): float(us) for size, us in re.findall(r'^(\d+) ([\d.]+)$', text, re.M)}
 
     def measure(self, sizes, layouts, rounds):
