@@ -35,7 +35,8 @@ struct hvd_batch {
     int64_t submitted_ns; /* when this rank submitted the last of its tensors */
     int64_t started_ns;
     uint64_t number; /* of a planned batch, in its plan; from 1, 0: not planned */
-    uint64_t gpu_number; /* of one on GPUs, among all of these; from 1, 0: it is not */
+    uint64_t
+        device_number; /* of one on a device, among all of these; from 1, 0: on the host */
 };
 
 /* Room for count tensors and row_count rows. NULL without memory. */
@@ -45,7 +46,7 @@ struct hvd_batch *hvd_batch_create(const struct hvd_batch_header *header);
  * others belong to their requests. NULL is fine. */
 void hvd_batch_destroy(struct hvd_batch *batch);
 
-/* Its tensors are on GPUs; of all ranks, or of none. */
-bool hvd_batch_is_on_gpu(const struct hvd_batch *batch);
+/* Its tensors are on devices; of all ranks, or of none. */
+bool hvd_batch_is_on_device(const struct hvd_batch *batch);
 
 #endif

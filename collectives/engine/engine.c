@@ -11,6 +11,7 @@
 #include "collectives/engine/tuning.h"
 #include "collectives/execute/teams.h"
 #include "collectives/gpu/gpu.h"
+#include "collectives/gpu/gpu_run.h"
 #include "collectives/observe/lateness_report.h"
 #include "collectives/observe/timeline.h"
 #include "collectives/transport/control/control.h"
@@ -49,7 +50,8 @@ static int open_teams(struct hvd_engine *engine, struct hvd_error *err)
                                             .net = engine->net,
                                             .geometry = engine->geometry,
                                             .algorithms = engine->algorithms.table,
-                                            .gpu = engine->gpu};
+                                            .executor = &hvd_gpu_executor,
+                                            .executor_context = engine->gpu};
     int status = hvd_teams_create(&config, &engine->teams, err);
 
     if (status == 0) {

@@ -53,6 +53,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "collectives/transport/shm/places.h"
 #include "pmix_boot/layout.h"
 
 enum {
@@ -70,16 +71,7 @@ enum hvd_collective {
     HVD_COLLECTIVES
 };
 
-enum hvd_place_kind {
-    HVD_PLACE_IN,
-    HVD_PLACE_OUT,
-    HVD_PLACE_LINE,
-    HVD_PLACE_SEND,
-    HVD_PLACE_RECV,
-};
-
 enum {
-    HVD_LINE_BYTES = 24, /* of one of the two LINEs */
     HVD_SHARED_OFFER_BYTES = 24, /* of the place of one tensor */
 };
 
@@ -147,19 +139,6 @@ struct hvd_step {
     int own_number;
     size_t stride;
     struct hvd_place own;
-};
-
-/* Sizes of the places; the same on all ranks. */
-struct hvd_geometry {
-    int slots; /* at least 2 */
-    size_t slot_bytes; /* a multiple of 64 */
-    size_t recv_bytes; /* a multiple of 64, at least slot_bytes */
-    /* Ranks of a node may read each other's inputs, and write outputs, where they are.
-     * Then input and output are one piece of memory each. */
-    bool has_single_copy;
-    /* The least that ranks of a node add up where all map it: less is as fast through
-     * slots, and takes a sync less. */
-    size_t shared_bytes;
 };
 
 /* What jobs use. Four slots keep three chunks under way; 256 KiB of them stay in the L2 cache.

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "collectives/execute/run.h"
-#include "collectives/gpu/gpu_run.h"
 #include "collectives/transport/shm/shm_reach.h"
 #include "gpu_binding/base/clock.h"
 
@@ -27,7 +26,7 @@ struct queue {
     struct hvd_batch *batches; /* the first is under way once run is there */
     struct hvd_batch **end;
     struct hvd_run *run;
-    struct hvd_gpu_run *gpu_run; /* instead, on GPUs */
+    void *device_run; /* instead, of the executor */
     bool
         is_active; /* in the list of those that have batches, or had some in their last turn */
     struct queue *next_active;
@@ -45,13 +44,23 @@ struct hvd_teams {
     void *context; /* of started */
 };
 
-static void queue_destroy(struct queue *queue)
+/* Of the first batch. */
+static void end_run(const struct hvd_teams *teams, struct queue *queue)
+{
+    hvd_run_destroy(queue->run);
+    if (queue->device_run != NULL) {
+        teams->config.executor->destroy(queue->device_run);
+    }
+    queue->run = NULL;
+    queue->device_run = NULL;
+}
+
+static void queue_destroy(const struct hvd_teams *teams, struct queue *queue)
 {
     if (queue == NULL) {
         return;
     }
-    hvd_run_destroy(queue->run);
-    hvd_gpu_run_destroy(queue->gpu_run);
+    end_run(teams, queue);
     while (queue->batches != NULL) {
         struct hvd_batch *batch = queue->batches;
 
@@ -168,7 +177,7 @@ int hvd_teams_add(struct hvd_teams *teams, int set, const int *ranks, int count,
         status = hvd_team_init(&queue->team, teams->config.boot, ranks, count, err);
     }
     if (status != 0) {
-        queue_destroy(queue);
+        queue_destroy(teams, queue);
         return status;
     }
     teams->queues[index] = queue;
@@ -220,7 +229,7 @@ void hvd_teams_destroy(struct hvd_teams *teams)
         return;
     }
     for (int i = 0; i < teams->count; i++) {
-        queue_destroy(teams->queues[i]);
+        queue_destroy(teams, teams->queues[i]);
     }
     free(teams->queues);
     free(teams);
@@ -257,10 +266,10 @@ void hvd_teams_remove(struct hvd_teams *teams, int set)
 
     if (queue != NULL) {
         assert(queue->batches == NULL && !queue->is_active);
-        queue_destroy(queue);
+        queue_destroy(teams, queue);
         teams->queues[index] = NULL;
-        if (teams->config.gpu != NULL) {
-            hvd_gpu_forget_peers(teams->config.gpu, set);
+        if (teams->config.executor != NULL) {
+            teams->config.executor->forget_set(teams->config.executor_context, set);
         }
     }
 }
@@ -270,8 +279,9 @@ void hvd_teams_submit(struct hvd_teams *teams, struct hvd_batch *batch)
     struct queue *queue = queue_of(teams, batch);
 
     batch->next = NULL;
-    if (teams->config.gpu != NULL && hvd_batch_is_on_gpu(batch)) {
-        batch->gpu_number = hvd_gpu_number(teams->config.gpu);
+    if (teams->config.executor != NULL && hvd_batch_is_on_device(batch)) {
+        batch->device_number =
+            teams->config.executor->number(teams->config.executor_context);
     }
     *queue->end = batch;
     queue->end = &batch->next;
@@ -299,9 +309,10 @@ static int start(struct hvd_teams *teams, struct queue *queue)
     if (!hvd_shm_region_is_ready(queue->region) || !hvd_shm_settle(teams->config.shm)) {
         return HVD_INPROGRESS;
     }
-    if (batch->gpu_number != 0) {
-        status = hvd_gpu_run_create(teams->config.gpu, &queue->team, batch,
-                                    &queue->gpu_run, &teams->failure);
+    if (batch->device_number != 0) {
+        status =
+            teams->config.executor->create(teams->config.executor_context, &queue->team,
+                                           batch, &queue->device_run, &teams->failure);
     } else {
         status = hvd_run_create(&queue->team, &batch->header, batch->entries, batch->rows,
                                 &queue->run, &teams->failure);
@@ -321,7 +332,7 @@ static int advance(struct hvd_teams *teams, struct queue *queue, int64_t *work,
 {
     int status;
 
-    if (queue->run == NULL && queue->gpu_run == NULL) {
+    if (queue->run == NULL && queue->device_run == NULL) {
         status = start(teams, queue);
         if (status != 0) {
             return status;
@@ -329,8 +340,9 @@ static int advance(struct hvd_teams *teams, struct queue *queue, int64_t *work,
         *work -= start_bytes;
         *moved = true;
     }
-    if (queue->gpu_run != NULL) {
-        return hvd_gpu_run_progress(queue->gpu_run, work, moved, &teams->failure);
+    if (queue->device_run != NULL) {
+        return teams->config.executor->progress(queue->device_run, work, moved,
+                                                &teams->failure);
     }
     status = hvd_run_progress(queue->run, work, moved);
     if (status < 0) {
@@ -350,10 +362,7 @@ static int take_turn(struct hvd_teams *teams, struct queue *queue, hvd_batch_end
         if (status != 0) {
             return status == HVD_INPROGRESS ? 0 : status;
         }
-        hvd_run_destroy(queue->run);
-        hvd_gpu_run_destroy(queue->gpu_run);
-        queue->run = NULL;
-        queue->gpu_run = NULL;
+        end_run(teams, queue);
         ended(context, pop(queue));
     }
     return 0;
@@ -439,8 +448,8 @@ struct hvd_batch *hvd_teams_take_batch(struct hvd_teams *teams, bool leaks)
                 /* It has memory of its own that others write to. */
                 queue->run = leaks ? NULL : queue->run;
             }
-            if (queue->gpu_run != NULL) {
-                hvd_gpu_run_forget(queue->gpu_run, leaks);
+            if (queue->device_run != NULL) {
+                teams->config.executor->forget(queue->device_run, leaks);
             }
             return pop(queue);
         }

@@ -19,16 +19,30 @@
 #include "collectives/transport/shm/shm.h"
 #include "pmix_boot/boot.h"
 
-struct hvd_gpu;
 struct hvd_team;
 struct hvd_teams;
 
-/* A batch has ended well (one on GPUs: is launched); whoever is told owns it. May submit others. */
+/* A batch has ended well (one on a device: is launched); whoever is told owns it. May submit others. */
 typedef void (*hvd_batch_ended)(void *context, struct hvd_batch *batch);
 
 /* A batch begins to run; its ranks are on one node or more. Borrowed. */
 typedef void (*hvd_batch_started)(void *context, const struct hvd_batch *batch,
                                   bool crosses_nodes);
+
+/* Runs batches whose tensors are on a device; run.h runs the others. */
+struct hvd_executor {
+    /* The device_number of the next batch, in the order that all ranks agreed on. */
+    uint64_t (*number)(void *context);
+    /* batch and team are borrowed until destroy. The caller owns *out. */
+    int (*create)(void *context, struct hvd_team *team, struct hvd_batch *batch,
+                  void **out, struct hvd_error *err);
+    /* As hvd_run_progress. 0: the batch is over for the team. */
+    int (*progress)(void *run, int64_t *work, bool *moved, struct hvd_error *err);
+    /* As hvd_run_forget. leaks: nor are results in host memory ever freed. */
+    void (*forget)(void *run, bool leaks);
+    void (*destroy)(void *run);
+    void (*forget_set)(void *context, int set); /* a process set was removed */
+};
 
 /* What all teams stand on; pointers are borrowed until destroy. */
 struct hvd_teams_config {
@@ -37,7 +51,8 @@ struct hvd_teams_config {
     struct hvd_net *net; /* NULL on one node */
     struct hvd_geometry geometry;
     const struct hvd_choice_table *algorithms; /* NULL: the built-in table */
-    struct hvd_gpu *gpu; /* NULL: there are no batches on GPUs */
+    const struct hvd_executor *executor; /* NULL: no batch is on a device */
+    void *executor_context;
 };
 
 /* Opens the lanes. Called on every rank. The caller owns *out. */
@@ -45,7 +60,7 @@ int hvd_teams_create(const struct hvd_teams_config *config, struct hvd_teams **o
                      struct hvd_error *err);
 
 /* Drops what is queued or under way. After a failure destroy the net first, which may still
- * know messages of what is under way; stop the GPU first. NULL is fine. */
+ * know messages of what is under way; stop the device first. NULL is fine. */
 void hvd_teams_destroy(struct hvd_teams *teams);
 
 /* Opens the team of a process set; its number, from 1, is small: the lowest that is free. Every

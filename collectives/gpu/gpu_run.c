@@ -104,7 +104,7 @@ static int begin_turn(struct hvd_gpu_run *run, struct hvd_error *err)
 {
     int status;
 
-    if (run->batch->gpu_number != run->gpu->turn) {
+    if (run->batch->device_number != run->gpu->turn) {
         return HVD_INPROGRESS;
     }
     run->has_turn = true;

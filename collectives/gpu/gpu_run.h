@@ -15,7 +15,7 @@
 #ifndef HVD_GPU_RUN_H
 #define HVD_GPU_RUN_H
 
-#include "collectives/execute/team.h"
+#include "collectives/execute/teams.h"
 #include "collectives/gpu/gpu.h"
 
 struct hvd_gpu_run;
@@ -35,7 +35,10 @@ int hvd_gpu_run_progress(struct hvd_gpu_run *run, int64_t *work, bool *moved,
  * never freed. */
 void hvd_gpu_run_forget(struct hvd_gpu_run *run, bool leaks);
 
-/* After hvd_gpu_stop when it is not launched. */
+/* After hvd_gpu_stop when it is not launched. NULL is fine. */
 void hvd_gpu_run_destroy(struct hvd_gpu_run *run);
+
+/* The functions above for the teams; their context is the struct hvd_gpu. */
+extern const struct hvd_executor hvd_gpu_executor;
 
 #endif

@@ -256,7 +256,7 @@ void hvd_timeline_started(struct hvd_timeline *timeline, const struct hvd_batch 
         const struct hvd_entry *entry = batch->entries[i];
 
         note_started(timeline, entry,
-                     batch->gpu_number != 0
+                     batch->device_number != 0
                          ? "LAUNCH"
                          : hvd_timeline_transport(entry->proposal.kind, crosses_nodes));
     }

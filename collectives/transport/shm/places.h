@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The memory that a rank has for a collective: places, each of a number of slots. */
+#ifndef HVD_PLACES_H
+#define HVD_PLACES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* IN, OUT and LINE are in shared memory (shm_region.h), SEND and RECV are the rank's own. */
+enum hvd_place_kind {
+    HVD_PLACE_IN,
+    HVD_PLACE_OUT,
+    HVD_PLACE_LINE,
+    HVD_PLACE_SEND,
+    HVD_PLACE_RECV,
+};
+
+enum {
+    HVD_LINE_BYTES = 24, /* of one of the two LINEs */
+};
+
+/* Sizes of the places; the same on all ranks. */
+struct hvd_geometry {
+    int slots; /* at least 2 */
+    size_t slot_bytes; /* a multiple of 64 */
+    size_t recv_bytes; /* a multiple of 64, at least slot_bytes */
+    /* Ranks of a node may read each other's inputs, and write outputs, where they are.
+     * Then input and output are one piece of memory each. */
+    bool has_single_copy;
+    /* The least that ranks of a node add up where all map it: less is as fast through
+     * slots, and takes a sync less. */
+    size_t shared_bytes;
+};
+
+#endif
