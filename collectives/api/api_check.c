@@ -9,7 +9,6 @@
 #include "collectives/engine/process_sets.h"
 #include "collectives/reduce/adasum.h"
 #include "collectives/transport/shm/shared.h"
-#include "pmix_boot/boot.h"
 
 static int check_shape(const struct hvd_tensor *tensor, struct hvd_error *err)
 {
@@ -36,18 +35,14 @@ static int check_shape(const struct hvd_tensor *tensor, struct hvd_error *err)
 }
 
 /* Barriers and the like have names of the library's own. */
-static bool is_reserved(const char *name)
-{
-    return strncmp(name, HVD_RESERVED_NAMES, strlen(HVD_RESERVED_NAMES)) == 0;
-}
-
 static int check_name(const struct hvd_start *start, const char *name,
                       struct hvd_error *err)
 {
     if (name == NULL || name[0] == '\0') {
         return hvd_fail(err, HVD_ERR_ARG, "a tensor needs a name");
     }
-    if (is_reserved(name) && !start->is_own_name) {
+    if (!start->is_own_name &&
+        strncmp(name, HVD_RESERVED_NAMES, strlen(HVD_RESERVED_NAMES)) == 0) {
         return hvd_fail(err, HVD_ERR_ARG,
                         "tensor %s: names that begin with " HVD_RESERVED_NAMES
                         " are the library's own; choose another",
@@ -94,14 +89,12 @@ static int check_op(const struct hvd_start *start, const struct hvd_tensor *tens
     return 0;
 }
 
+/* Of one that is given. */
 static int check_wire(const struct hvd_start *start, const struct hvd_tensor *tensor,
                       struct hvd_error *err)
 {
     const char *name = hvd_dtype_name((enum hvd_dtype)tensor->wire);
 
-    if (tensor->wire == 0) {
-        return 0;
-    }
     if (tensor->wire != HVD_FLOAT16 && tensor->wire != HVD_BFLOAT16) {
         return hvd_fail(err, HVD_ERR_ARG,
                         "tensor %s: wire type %d: it is 0, %d (float16) or %d (bfloat16)",
@@ -127,14 +120,14 @@ int hvd_check_place(struct hvd_engine *engine, struct hvd_start *start,
 {
     struct hvd_set_place place;
 
-    start->rank = hvd_engine_boot(engine)->rank;
-    if (hvd_process_sets_find(hvd_engine_process_sets(engine), start->set, start->rank,
-                              start->root, &place) != 0) {
+    if (hvd_process_sets_find(hvd_engine_process_sets(engine), start->set, start->root,
+                              &place) != 0) {
         return hvd_fail(
             err, HVD_ERR_ARG,
             "%s: Process set provided does not exist, or has not been registered.",
             start->word);
     }
+    start->rank = place.rank;
     start->set_size = place.size;
     start->index = place.index;
     if (place.index < 0) {
@@ -212,14 +205,14 @@ static int fill_splits(const struct hvd_start *start, int size, struct hvd_entry
     return status;
 }
 
-/* Whether it may be added up where it is, by all ranks of the node. */
+/* Whether its input, which is its output, may be added up where it is, by all ranks of the node. */
 static bool is_shared(const struct hvd_start *start, const struct hvd_tensor *tensor)
 {
     size_t bytes = hvd_dtype_bytes(tensor->dtype);
     struct hvd_shared_place place;
 
-    if (start->kind != HVD_KIND_ALLREDUCE || tensor->input != tensor->output ||
-        tensor->device != HVD_DEVICE_CPU || tensor->wire != 0) {
+    if (start->kind != HVD_KIND_ALLREDUCE || tensor->device != HVD_DEVICE_CPU ||
+        tensor->wire != 0) {
         return false;
     }
     for (int i = 0; i < tensor->ndim; i++) {
@@ -242,7 +235,7 @@ static int fill_entry(const struct hvd_start *start, const struct hvd_tensor *te
         .op = start->op,
         .root = start->root,
         .device = tensor->device == HVD_DEVICE_CPU ? HVD_DEVICE_CPU : HVD_PROPOSAL_GPU,
-        .is_shared = is_shared(start, tensor),
+        .is_shared = tensor->input == tensor->output && is_shared(start, tensor),
         .ndim = tensor->ndim,
         .prescale = start->prescale,
         .postscale = start->postscale,
@@ -303,7 +296,9 @@ int hvd_check_entry(const struct hvd_start *start, const struct hvd_tensor *tens
 
     status = status != 0 ? status : check_tensor(tensor, err);
     status = status != 0 ? status : check_op(start, tensor, err);
-    status = status != 0 ? status : check_wire(start, tensor, err);
+    if (status == 0 && tensor->wire != 0) {
+        status = check_wire(start, tensor, err);
+    }
     status = status != 0 ? status : fill_entry(start, tensor, entry, err);
     return status != 0 ? status : check_memory(start, entry, err);
 }

@@ -149,14 +149,12 @@ HVD_EXPORT int hvd_set_remove_start(int set, struct hvd_request **request,
 static int find_place(int set, struct hvd_set_place *place)
 {
     struct hvd_engine *engine = hvd_job_enter(NULL);
-    int status, rank;
+    int status;
 
     if (engine == NULL) {
         return HVD_ERR_STATE;
     }
-    rank = hvd_engine_boot(engine)->rank;
-    status =
-        hvd_process_sets_find(hvd_engine_process_sets(engine), set, rank, rank, place);
+    status = hvd_process_sets_find(hvd_engine_process_sets(engine), set, 0, place);
     hvd_job_exit();
     return status;
 }

@@ -53,8 +53,8 @@ static int fill_request(struct hvd_engine *engine, struct hvd_start *start,
     }
     if (status == 0 && request->count > 1) {
         form_group(request);
+        status = check_devices(tensors, request->count, err);
     }
-    status = status != 0 ? status : check_devices(tensors, request->count, err);
     return status != 0 || tensors[0].device == HVD_DEVICE_CPU
                ? status
                : hvd_start_gpu(engine, tensors, request, err);
@@ -66,9 +66,6 @@ static void begin_range(const struct hvd_start *start, struct hvd_request *reque
     char what[64];
     int64_t bytes = 0;
 
-    if (start->is_own_name || !hvd_ranges_are_on()) {
-        return;
-    }
     for (int i = 0; i < request->count; i++) {
         bytes += hvd_proposal_bytes(&request->entries[i].proposal);
     }
@@ -97,7 +94,9 @@ int hvd_start_submit(struct hvd_start *start, const struct hvd_tensor *tensors, 
                  ? hvd_fail(err, HVD_ERR_NOMEM, "no memory for %s", start->word)
                  : fill_request(engine, start, tensors, request, err);
     if (status == 0) {
-        begin_range(start, request);
+        if (!start->is_own_name && hvd_ranges_are_on()) {
+            begin_range(start, request);
+        }
         status = hvd_engine_submit(engine, request, err);
     }
     hvd_job_exit();

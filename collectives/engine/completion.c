@@ -14,7 +14,9 @@ void hvd_completion_land(struct hvd_engine *engine, struct hvd_entry *entry, int
     struct hvd_request *kept = entry->request->is_kept ? entry->request : NULL;
 
     if (hvd_entry_end(entry, status, text)) {
-        hvd_range_end(HVD_RANGES_OPS, range);
+        if (range != 0) {
+            hvd_range_end(HVD_RANGES_OPS, range);
+        }
         hvd_waiters_tell(&engine->waiters);
         if (kept != NULL) {
             hvd_request_drop(kept);
@@ -33,7 +35,9 @@ static void launch(struct hvd_engine *engine, struct hvd_entry *entry)
 void hvd_completion_end(struct hvd_engine *engine, struct hvd_entry *entry, int status,
                         const char *text)
 {
-    hvd_timeline_ended(engine->timeline, entry, status);
+    if (engine->timeline != NULL) {
+        hvd_timeline_ended(engine->timeline, entry, status);
+    }
     if (status == 0 && entry->done != NULL) {
         launch(engine, entry);
     } else {

@@ -26,7 +26,7 @@ static const unsigned patience = 4096;
 
 /* The same where ranks share cpus: the one that is waited for may be next on this one. A barrier of
  * 4 ranks on 2 cpus takes 1.6 us, 2.8 with ten times as many. Of calls of this kind only: requests
- * wait as hvd_progress_yield_every says. */
+ * wait as progress.c says. */
 static const unsigned crowded_patience = 2;
 
 struct hvd_direct_run {
@@ -137,7 +137,7 @@ int hvd_direct_run_create(struct hvd_engine *engine, enum hvd_kind kind, const c
 
 static unsigned patience_of(const struct hvd_engine *engine)
 {
-    return engine->net != NULL                 ? hvd_progress_yield_every(engine)
+    return engine->net != NULL                 ? HVD_PROGRESS_YIELD_EVERY_NET
            : engine->oversubscription.of_ranks ? crowded_patience
                                                : patience;
 }

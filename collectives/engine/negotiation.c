@@ -56,14 +56,18 @@ static void decided(void *context)
 {
     struct hvd_engine *engine = context;
 
-    hvd_timeline_cycle(engine->timeline);
+    if (engine->timeline != NULL) {
+        hvd_timeline_cycle(engine->timeline);
+    }
 }
 
 static void run(void *context, struct hvd_batch *batch)
 {
     struct hvd_engine *engine = context;
 
-    hvd_timeline_agreed(engine->timeline, batch);
+    if (engine->timeline != NULL) {
+        hvd_timeline_agreed(engine->timeline, batch);
+    }
     hvd_teams_submit(engine->teams, batch);
 }
 
@@ -161,8 +165,8 @@ static int add_global_set(struct hvd_engine *engine)
         hvd_agreement_members(engine->negotiation.agreement);
     const struct hvd_member_set *global = hvd_members_find(members, HVD_SET_GLOBAL);
 
-    return hvd_process_sets_add(&engine->process_sets, HVD_SET_GLOBAL, global->ranks,
-                                global->count);
+    return hvd_process_sets_open(&engine->process_sets, engine->boot->rank, global->ranks,
+                                 global->count);
 }
 
 int hvd_negotiation_open(struct hvd_engine *engine, struct hvd_error *err)
@@ -202,14 +206,14 @@ static bool is_over(const struct hvd_engine *engine)
 
 /* The agreement's functions fail for want of memory, for what no rank can have said, or because a
  * message is too long or a process set's team cannot be opened; these have left their reason. */
-static int check(const struct hvd_engine *engine, int status, struct hvd_error *err)
+static int explain(const struct hvd_engine *engine, int status, struct hvd_error *err)
 {
     const char *text = engine->negotiation.failure.status != 0
                            ? engine->negotiation.failure.text
                        : status == HVD_ERR_NOMEM ? "no memory for messages"
                                                  : strange_text;
 
-    return status == 0 ? 0 : hvd_fail(err, status, "%s", text);
+    return hvd_fail(err, status, "%s", text);
 }
 
 /* What has been submitted; *moved if there was something. */
@@ -231,7 +235,9 @@ static int propose(struct hvd_engine *engine, bool *moved)
     while (status == 0 && negotiation->proposing != NULL) {
         entry = negotiation->proposing;
         negotiation->proposing = entry->next; /* it may end at once */
-        hvd_timeline_proposed(engine->timeline, entry);
+        if (engine->timeline != NULL) {
+            hvd_timeline_proposed(engine->timeline, entry);
+        }
         status = hvd_agreement_submit(negotiation->agreement, entry, now_ns);
     }
     *moved = true;
@@ -252,7 +258,7 @@ int hvd_negotiation_progress(struct hvd_engine *engine, int64_t now_ns, bool *mo
                                         atomic_load(&engine->waiters.count) > 0, now_ns,
                                         moved);
     }
-    return check(engine, status, err);
+    return status == 0 ? 0 : explain(engine, status, err);
 }
 
 int64_t hvd_negotiation_deadline(const struct hvd_engine *engine, int64_t now_ns)
@@ -271,7 +277,7 @@ int hvd_negotiation_on_reports(struct hvd_engine *engine, int branch, const void
                      : hvd_agreement_from_below(engine->negotiation.agreement, branch,
                                                 payload, bytes, hvd_clock_ns());
 
-    return check(engine, status, err);
+    return status == 0 ? 0 : explain(engine, status, err);
 }
 
 int hvd_negotiation_on_decisions(struct hvd_engine *engine, const void *payload,
@@ -282,7 +288,7 @@ int hvd_negotiation_on_decisions(struct hvd_engine *engine, const void *payload,
                      : hvd_agreement_from_above(engine->negotiation.agreement, payload,
                                                 bytes, hvd_clock_ns());
 
-    return check(engine, status, err);
+    return status == 0 ? 0 : explain(engine, status, err);
 }
 
 int hvd_negotiation_settle(struct hvd_engine *engine, bool *is_settled,
@@ -291,7 +297,7 @@ int hvd_negotiation_settle(struct hvd_engine *engine, bool *is_settled,
     int status = 0;
 
     *is_settled = hvd_agreement_settle(engine->negotiation.agreement, &status);
-    return check(engine, status, err);
+    return status == 0 ? 0 : explain(engine, status, err);
 }
 
 /* Nobody's tensors are in it: a joined rank has no part in what is planned. */
@@ -343,7 +349,7 @@ int hvd_negotiation_finish(struct hvd_engine *engine, struct hvd_batch *batch,
     } else {
         status = hvd_agreement_finish(engine->negotiation.agreement, batch);
     }
-    return check(engine, status, err);
+    return status == 0 ? 0 : explain(engine, status, err);
 }
 
 static void end_list(struct hvd_engine *engine, struct hvd_entry *entry, int status,

@@ -72,8 +72,7 @@ static int on_message(struct hvd_engine *engine, const struct hvd_uplink_event *
         }
         return 0;
     default:
-        hvd_timeline_on_message(engine->timeline, event);
-        return 0;
+        return hvd_recording_on_message(engine, event, err);
     }
 }
 
@@ -152,12 +151,6 @@ static bool poll_net(struct hvd_engine *engine)
     return moved;
 }
 
-/* Any tensor of this rank has been on one. */
-static bool has_gpu(const struct hvd_engine *engine)
-{
-    return engine->gpu != NULL && atomic_load(&engine->gpu->is_open);
-}
-
 static bool poll_gpu(struct hvd_engine *engine)
 {
     struct hvd_error err = {0};
@@ -197,14 +190,6 @@ static bool poll_batches(struct hvd_engine *engine)
     return moved || status != 0;
 }
 
-static bool poll_data(struct hvd_engine *engine)
-{
-    bool moved = engine->net != NULL && poll_net(engine);
-
-    moved |= has_gpu(engine) && poll_gpu(engine);
-    return poll_batches(engine) || moved;
-}
-
 /* --- all --- */
 
 static void poll_shutdown(struct hvd_engine *engine)
@@ -217,6 +202,7 @@ static void poll_shutdown(struct hvd_engine *engine)
     }
 }
 
+/* What is not there is not asked: a network, a GPU on which a tensor has been, a timeline. */
 bool hvd_poll_all(struct hvd_engine *engine)
 {
     struct hvd_poll *poll = &engine->poll;
@@ -228,28 +214,35 @@ bool hvd_poll_all(struct hvd_engine *engine)
         hvd_oversubscription_look(&engine->oversubscription,
                                   engine->doorbells.peer_count);
     }
-    poll->data_moves = poll_data(engine);
+    poll->data_moves = engine->net != NULL && poll_net(engine);
+    if (atomic_load(&engine->gpu->is_open)) {
+        poll->data_moves |= poll_gpu(engine);
+    }
+    poll->data_moves |= poll_batches(engine);
     if (engine->shutdown.is_wanted || engine->shutdown.phase == HVD_PHASE_DRAINING) {
         poll_shutdown(engine);
     }
-    hvd_timeline_progress(engine->timeline);
+    if (engine->timeline != NULL) {
+        hvd_timeline_progress(engine->timeline);
+    }
     return poll->data_moves || moved;
-}
-
-/* Returns true when something is there. */
-static bool arm_net(struct hvd_engine *engine, bool ignores_net)
-{
-    bool is_ignored = ignores_net && hvd_teams_are_idle(engine->teams) &&
-                      !hvd_net_is_sending(engine->net);
-
-    return hvd_doorbells_arm_net(&engine->doorbells, engine->net, is_ignored);
 }
 
 bool hvd_poll_before_sleep(struct hvd_engine *engine, bool ignores_net)
 {
-    return hvd_submissions_are_there(&engine->submissions) ||
-           hvd_uplink_has_mail(engine->uplink) ||
-           (engine->net != NULL && arm_net(engine, ignores_net)) || poll_batches(engine);
+    if (hvd_submissions_are_there(&engine->submissions) ||
+        hvd_uplink_has_mail(engine->uplink)) {
+        return true;
+    }
+    if (engine->net != NULL) {
+        bool is_ignored = ignores_net && hvd_teams_are_idle(engine->teams) &&
+                          !hvd_net_is_sending(engine->net);
+
+        if (hvd_doorbells_arm_net(&engine->doorbells, engine->net, is_ignored)) {
+            return true;
+        }
+    }
+    return poll_batches(engine);
 }
 
 /* -1 is never. */
@@ -266,5 +259,8 @@ int64_t hvd_poll_deadline(const struct hvd_engine *engine)
     if (engine->failure.lost_ns != 0) {
         due = soonest(due, hvd_failure_blames_at(engine));
     }
-    return has_gpu(engine) ? soonest(due, hvd_gpu_tensors_deadline(engine, now_ns)) : due;
+    if (atomic_load(&engine->gpu->is_open)) {
+        due = soonest(due, hvd_gpu_tensors_deadline(engine, now_ns));
+    }
+    return due;
 }

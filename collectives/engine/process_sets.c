@@ -29,8 +29,8 @@ void hvd_process_sets_finish(struct hvd_process_sets *sets)
     pthread_mutex_destroy(&sets->lock);
 }
 
-/* The index of the first set whose number is not below id. */
-static int find_index(const struct hvd_process_sets *sets, int id)
+/* NULL: there is none. */
+static struct hvd_process_set *find_set(const struct hvd_process_sets *sets, int id)
 {
     int low = 0, high = sets->count;
 
@@ -43,15 +43,7 @@ static int find_index(const struct hvd_process_sets *sets, int id)
             high = middle;
         }
     }
-    return low;
-}
-
-/* NULL: there is none. */
-static struct hvd_process_set *find_set(const struct hvd_process_sets *sets, int id)
-{
-    int index = find_index(sets, id);
-
-    return index < sets->count && sets->sets[index].id == id ? &sets->sets[index] : NULL;
+    return low < sets->count && sets->sets[low].id == id ? &sets->sets[low] : NULL;
 }
 
 /* The set that is added; it takes its ranks over. */
@@ -93,6 +85,13 @@ int hvd_process_sets_add(struct hvd_process_sets *sets, int id, const int *ranks
     return status;
 }
 
+int hvd_process_sets_open(struct hvd_process_sets *sets, int rank, const int *ranks,
+                          int count)
+{
+    sets->rank = rank;
+    return hvd_process_sets_add(sets, HVD_SET_GLOBAL, ranks, count);
+}
+
 void hvd_process_sets_remove(struct hvd_process_sets *sets, int id)
 {
     struct hvd_process_set *set;
@@ -132,7 +131,7 @@ int64_t hvd_process_sets_number(struct hvd_process_sets *sets, int id,
     return number;
 }
 
-int hvd_process_sets_find(struct hvd_process_sets *sets, int id, int rank, int root,
+int hvd_process_sets_find(struct hvd_process_sets *sets, int id, int root,
                           struct hvd_set_place *place)
 {
     const struct hvd_process_set *set;
@@ -140,8 +139,9 @@ int hvd_process_sets_find(struct hvd_process_sets *sets, int id, int rank, int r
     pthread_mutex_lock(&sets->lock);
     set = find_set(sets, id);
     if (set != NULL) {
+        place->rank = sets->rank;
         place->size = set->count;
-        place->index = hvd_ranks_index(set->ranks, set->count, rank);
+        place->index = hvd_ranks_index(set->ranks, set->count, sets->rank);
         place->root_index = hvd_ranks_index(set->ranks, set->count, root);
     }
     pthread_mutex_unlock(&sets->lock);

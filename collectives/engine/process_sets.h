@@ -20,19 +20,25 @@ struct hvd_process_set;
 
 struct hvd_process_sets {
     pthread_mutex_t lock;
+    int rank; /* this one; set before there are other threads */
     struct hvd_process_set *sets; /* [count] ascending by id */
     int count;
 };
 
-/* Where ranks stand in a set. */
+/* Where this rank and another one stand in a set. */
 struct hvd_set_place {
+    int rank; /* this one, in the job */
     int size; /* of the set */
-    int index; /* of a rank, -1: it is no member */
-    int root_index; /* of another one */
+    int index; /* of this rank, -1: it is no member */
+    int root_index; /* of the other one */
 };
 
 void hvd_process_sets_init(struct hvd_process_sets *sets);
 void hvd_process_sets_finish(struct hvd_process_sets *sets);
+
+/* Begins with the global set: this rank, and all ranks. */
+int hvd_process_sets_open(struct hvd_process_sets *sets, int rank, const int *ranks,
+                          int count);
 
 /* Adds a set of ascending ranks (copied). Returns 0 or HVD_ERR_NOMEM. */
 int hvd_process_sets_add(struct hvd_process_sets *sets, int id, const int *ranks,
@@ -48,8 +54,8 @@ void hvd_process_sets_recount(struct hvd_process_sets *sets);
 int64_t hvd_process_sets_number(struct hvd_process_sets *sets, int id,
                                 enum hvd_unnamed what);
 
-/* Where two ranks stand in a set; its ranks ([size], out); HVD_ERR_ARG when there is no such set. */
-int hvd_process_sets_find(struct hvd_process_sets *sets, int id, int rank, int root,
+/* Where this rank and root stand in a set; its ranks ([size], out); HVD_ERR_ARG when there is no such set. */
+int hvd_process_sets_find(struct hvd_process_sets *sets, int id, int root,
                           struct hvd_set_place *place);
 int hvd_process_sets_ranks(struct hvd_process_sets *sets, int id, int *ranks);
 

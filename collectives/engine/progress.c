@@ -34,14 +34,8 @@ static const int64_t doze_ns = 5000000;
 static const int64_t crowded_doze_ns = 100000000;
 
 /* Polls before the processor is offered to others: to the rank waited for when there are more than
- * cpus, to the kernel's part of the network. A poll of the network is a system call. */
+ * cpus; else HVD_PROGRESS_YIELD_EVERY_NET. */
 static const unsigned yield_every = 20;
-static const unsigned yield_every_net = 3;
-
-unsigned hvd_progress_yield_every(const struct hvd_engine *engine)
-{
-    return engine->net != NULL ? yield_every_net : yield_every;
-}
 
 /* Set by thread or waiter when no submission needs to ring; then the thread sleeps only until
  * doze_end. */
@@ -158,8 +152,8 @@ static void spin(struct hvd_engine *engine, hvd_progress_test *done, const void 
             return; /* what can come will ring, and nobody waits for it */
         }
         polls++;
-        if ((is_crowded || engine->net != NULL) &&
-            polls % hvd_progress_yield_every(engine) == 0) {
+        if (engine->net != NULL ? polls % HVD_PROGRESS_YIELD_EVERY_NET == 0
+                                : is_crowded && polls % yield_every == 0) {
             sched_yield();
         }
         if (polls % yield_every == 0 && hvd_clock_ns() - quiet_since > limit_ns) {
@@ -281,17 +275,19 @@ bool hvd_progress_drive_on(struct hvd_engine *engine, hvd_progress_test *done,
     return true;
 }
 
-static void wait_for_request(struct hvd_engine *engine, const struct hvd_request *request,
-                             hvd_progress_test *done, int timeout_ms)
+static void wait_until(struct hvd_engine *engine, struct hvd_request *request,
+                       hvd_progress_test *done, int timeout_ms)
 {
     int64_t deadline = hvd_clock_ns() + (int64_t)timeout_ms * 1000000;
 
+    atomic_store(&request->is_asked_for, true);
+    atomic_fetch_add(&engine->waiters.count, 1);
     while (!done(request)) {
         int left = timeout_ms < 0 ? -1 : left_ms(deadline);
         uint64_t seen = atomic_load(&engine->waiters.times_let_go);
 
         if (left == 0) {
-            return;
+            break;
         }
         if (try_take_over(engine)) {
             hvd_progress_drive(engine, done, request, left);
@@ -300,14 +296,6 @@ static void wait_for_request(struct hvd_engine *engine, const struct hvd_request
             hvd_waiters_sleep(&engine->waiters, done, request, seen, left);
         }
     }
-}
-
-static void wait_until(struct hvd_engine *engine, struct hvd_request *request,
-                       hvd_progress_test *done, int timeout_ms)
-{
-    atomic_store(&request->is_asked_for, true);
-    atomic_fetch_add(&engine->waiters.count, 1);
-    wait_for_request(engine, request, done, timeout_ms);
     atomic_fetch_sub(&engine->waiters.count, 1);
 }
 

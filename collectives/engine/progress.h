@@ -17,6 +17,12 @@
 
 struct hvd_engine;
 
+enum {
+    /* Polls in vain, where there is a network, before the processor is offered to others: to the
+     * kernel's part of it. A poll of the network is a system call. */
+    HVD_PROGRESS_YIELD_EVERY_NET = 3
+};
+
 struct hvd_progress {
     pthread_mutex_t lock;
     struct hvd_float_env drivers_floats; /* what the driver had before; the lock's */
@@ -40,9 +46,6 @@ void hvd_progress_stop_thread(struct hvd_engine *engine);
  * the program runs. */
 void hvd_progress_take_over(struct hvd_engine *engine);
 void hvd_progress_hand_back(struct hvd_engine *engine);
-
-/* Polls in vain before the processor is to be offered to others. */
-unsigned hvd_progress_yield_every(const struct hvd_engine *engine);
 
 /* Drives until done says so, somebody else wants to, or timeout_ms has passed (negative: no
  * limit); returns whether it is done. The lock is held. */

@@ -38,30 +38,6 @@ static void begin(struct hvd_engine *engine, const char *path, bool marks_cycles
     }
 }
 
-int hvd_recording_open(struct hvd_engine *engine, struct hvd_error *err)
-{
-    const struct hvd_engine_settings *settings = &engine->settings;
-    const struct hvd_timeline_place place = {
-        .boot = engine->boot,
-        .uplink = engine->uplink,
-        .wake = wake,
-        .context = engine,
-        .of_all_ranks = settings->timeline_all_ranks,
-    };
-    int status = hvd_timeline_create(&place, &engine->timeline, err);
-
-    hvd_ranges_open(!settings->has_no_ranges);
-    if (status != 0 || settings->timeline == NULL ||
-        strcmp(settings->timeline, dynamic) == 0) {
-        return status;
-    }
-    if (settings->timeline_all_ranks) {
-        hvd_timeline_expect(engine->timeline);
-    }
-    begin(engine, settings->timeline, settings->timeline_mark_cycles);
-    return 0;
-}
-
 static void note_start(void *context, const struct hvd_batch *batch, bool crosses_nodes)
 {
     struct hvd_engine *engine = context;
@@ -71,7 +47,55 @@ static void note_start(void *context, const struct hvd_batch *batch, bool crosse
 
 void hvd_recording_watch(struct hvd_engine *engine)
 {
-    hvd_teams_watch(engine->teams, note_start, engine);
+    if (engine->timeline != NULL) {
+        hvd_teams_watch(engine->teams, note_start, engine);
+    }
+}
+
+static int create(struct hvd_engine *engine, struct hvd_error *err)
+{
+    const struct hvd_timeline_place place = {
+        .boot = engine->boot,
+        .uplink = engine->uplink,
+        .wake = wake,
+        .context = engine,
+        .of_all_ranks = engine->settings.timeline_all_ranks,
+    };
+
+    return hvd_timeline_create(&place, &engine->timeline, err);
+}
+
+int hvd_recording_open(struct hvd_engine *engine, struct hvd_error *err)
+{
+    const struct hvd_engine_settings *settings = &engine->settings;
+    int status;
+
+    hvd_ranges_open(!settings->has_no_ranges);
+    if (settings->timeline == NULL) {
+        return 0;
+    }
+    status = create(engine, err);
+    if (status != 0 || strcmp(settings->timeline, dynamic) == 0) {
+        return status;
+    }
+    if (settings->timeline_all_ranks) {
+        hvd_timeline_expect(engine->timeline);
+    }
+    begin(engine, settings->timeline, settings->timeline_mark_cycles);
+    return 0;
+}
+
+int hvd_recording_on_message(struct hvd_engine *engine,
+                             const struct hvd_uplink_event *event, struct hvd_error *err)
+{
+    int status = 0;
+
+    if (engine->timeline == NULL) {
+        status = create(engine, err);
+        hvd_recording_watch(engine);
+    }
+    hvd_timeline_on_message(engine->timeline, event);
+    return status;
 }
 
 /* Every rank sends its last events before it says that it has drained. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When the timeline (timeline.h) begins and ends. */
+/* When the timeline (timeline.h) begins and ends. engine->timeline is NULL where there may be none: the
+ * environment names none, and rank 0 has not asked for this rank's part of its own. */
 #ifndef HVD_RECORDING_H
 #define HVD_RECORDING_H
 
@@ -8,6 +9,7 @@
 #include "gpu_binding/base/error.h"
 
 struct hvd_engine;
+struct hvd_uplink_event;
 
 struct hvd_recording {
     pthread_mutex_t
@@ -17,10 +19,14 @@ struct hvd_recording {
 void hvd_recording_init(struct hvd_recording *recording);
 void hvd_recording_finish(struct hvd_recording *recording);
 
-/* The timeline of engine->timeline, recording if the environment says so; profilers' ranges. */
+/* The timeline, recording if the environment says so; profilers' ranges. */
 int hvd_recording_open(struct hvd_engine *engine, struct hvd_error *err);
 
-/* Batches that start are recorded. */
+/* Batches that start are recorded, if there is a timeline. */
 void hvd_recording_watch(struct hvd_engine *engine);
+
+/* A message that is none of the engine's own. Returns 0, or a status after which the job must end. */
+int hvd_recording_on_message(struct hvd_engine *engine,
+                             const struct hvd_uplink_event *event, struct hvd_error *err);
 
 #endif

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The public interface: what this machine has for tensors on GPUs. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "collectives/gpu/gpu_load.h"
+#include "collectives/gpu/gpu_routes.h"
+#include "collectives/hvd.h"
+#include "collectives/observe/ranges.h"
+#include "collectives/transport/net/net.h"
+#include "gpu_binding/base/attr.h"
+#include "gpu_binding/base/env.h"
+
+static int probe(struct hvd_gpu_facts *facts, struct hvd_error *err)
+{
+    const struct hvd_gpu_module *module = hvd_gpu_load(err);
+
+    *facts = (struct hvd_gpu_facts){0};
+    if (module == NULL) {
+        return HVD_ERR_UNSUPPORTED;
+    }
+    module->probe(getenv(HVD_ENV_NCCL_LIBRARY), facts);
+    return 0;
+}
+
+static int version_of(const struct hvd_gpu_library *library)
+{
+    return library->problem[0] == '\0' ? library->version : 0;
+}
+
+HVD_EXPORT int hvd_cuda_version(void)
+{
+    struct hvd_gpu_facts facts;
+
+    return probe(&facts, NULL) == 0 ? version_of(&facts.cuda) : 0;
+}
+
+HVD_EXPORT int hvd_nccl_version(void)
+{
+    struct hvd_gpu_facts facts;
+
+    return probe(&facts, NULL) == 0 ? version_of(&facts.nccl) : 0;
+}
+
+static int describe_library(const char *name, const struct hvd_gpu_library *library,
+                            char *text, size_t size)
+{
+    const char *file = library->file[0] != '\0' ? library->file : "not found";
+
+    return version_of(library) != 0
+               ? snprintf(text, size, "%s: %d, %s\n", name, library->version, file)
+               : snprintf(text, size, "%s: unusable, %s: %s\n", name, file,
+                          library->problem);
+}
+
+static int describe_devices(const struct hvd_gpu_module *module, char *text, size_t size)
+{
+    struct hvd_error err = {0};
+    int count = module->count(&err);
+
+    return count < 0 ? snprintf(text, size, "GPUs: unusable: %s\n", err.text)
+                     : snprintf(text, size, "GPUs that this process sees: %d\n", count);
+}
+
+static int describe_cards(char *text, size_t size)
+{
+    struct hvd_routes_cards cards;
+
+    hvd_routes_look("", &cards);
+    return cards.names[0] == '\0'
+               ? snprintf(text, size, "InfiniBand: no active card\n")
+               : snprintf(text, size, "InfiniBand: %s; %s\n", cards.names,
+                          cards.has_peermem
+                              ? "GPUDirect by nvidia_peermem"
+                              : "no nvidia_peermem: GPUDirect by dma-buf, or not at all");
+}
+
+/* By opening one, as a job over several nodes does. */
+static int describe_net(char *text, size_t size)
+{
+    const char *chosen = getenv(HVD_ENV_UCX_TLS);
+    const int version = hvd_net_version();
+    struct hvd_error err = {0};
+    struct hvd_net *net = NULL;
+    bool has_cuda;
+
+    if (version == 0) {
+        return snprintf(text, size, "UCX: none, hvd was built without it\n");
+    }
+    if (hvd_net_create(&net, &err) != 0) {
+        return snprintf(text, size, "UCX: unusable: %s\n", err.text);
+    }
+    has_cuda = hvd_net_has_cuda(net);
+    hvd_net_destroy(net);
+    return snprintf(text, size, "UCX: %d.%d.%d %s%s%s\n", version / 10000,
+                    version / 100 % 100, version % 100,
+                    has_cuda ? "with CUDA: GPU memory between nodes"
+                             : "without CUDA: pinned host memory between nodes instead",
+                    chosen != NULL ? "; " HVD_ENV_UCX_TLS "=" : "",
+                    chosen != NULL ? chosen : "");
+}
+
+/* What snprintf returns is what it wanted to write. */
+static size_t taken(int wanted, size_t size)
+{
+    return wanted < 0 ? 0 : (size_t)wanted < size ? (size_t)wanted : size - 1;
+}
+
+HVD_EXPORT int hvd_gpu_describe(char *text, size_t size)
+{
+    struct hvd_gpu_facts facts;
+    struct hvd_error err = {0};
+    size_t at;
+
+    if (size == 0) {
+        return HVD_ERR_ARG;
+    }
+    if (probe(&facts, &err) != 0) {
+        snprintf(text, size, "GPU module: unusable: %s\n", err.text);
+        return HVD_ERR_UNSUPPORTED;
+    }
+    at = taken(snprintf(text, size, "GPU module: %s\n", hvd_gpu_loaded_from()), size);
+    at += taken(describe_library("CUDA driver", &facts.cuda, text + at, size - at),
+                size - at);
+    at += taken(describe_library("NCCL", &facts.nccl, text + at, size - at), size - at);
+    at += taken(snprintf(text + at, size - at,
+                         facts.has_kernels
+                             ? "kernels: for %s\n"
+                             : "kernels: none, small tensors are copied: %s\n",
+                         facts.kernels),
+                size - at);
+    if (version_of(&facts.cuda) != 0) {
+        at +=
+            taken(describe_devices(hvd_gpu_load(NULL), text + at, size - at), size - at);
+    }
+    at += taken(describe_cards(text + at, size - at), size - at);
+    at += taken(describe_net(text + at, size - at), size - at);
+    hvd_ranges_describe(text + at, size - at);
+    return version_of(&facts.cuda) != 0 ? 0 : HVD_ERR_UNSUPPORTED;
+}
