@@ -10,11 +10,11 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "collectives/observe/clock_sync.h"
 #include "collectives/observe/timeline.h"
 #include "collectives/observe/trace_file.h"
 #include "collectives/observe/trace_queue.h"
 #include "collectives/observe/trace_rows.h"
-#include "collectives/observe/clock_sync.h"
 
 /* Lines for rank 0, made by the queue's thread, sent by the driver. */
 struct hvd_timeline_parcel {

@@ -13,8 +13,8 @@
 
 #include "collectives/observe/trace_bracket.h"
 #include "collectives/observe/trace_text.h"
-#include "gpu_binding/base/fork_close.h"
 #include "gpu_binding/base/attr.h"
+#include "gpu_binding/base/fork_close.h"
 
 enum {
     PAGE_BYTES = 4096, /* or a part of a page, where pages are larger */

@@ -2,8 +2,10 @@
 /* The control network once it is up: messages between neighbours, and who died. */
 #include "collectives/transport/control/control.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <sodium.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -11,9 +13,9 @@
 #include <unistd.h>
 
 #include "collectives/transport/control/control_state.h"
-#include "gpu_binding/base/fork_close.h"
 #include "gpu_binding/base/clock.h"
 #include "gpu_binding/base/env.h"
+#include "gpu_binding/base/fork_close.h"
 
 #define EVENTS_AT_ONCE 64
 
@@ -231,6 +233,74 @@ int hvd_control_send_child(struct hvd_control *control, int rank, uint32_t type,
     return HVD_ERR_ARG;
 }
 
+/* --- why the job ends ------------------------------------------------------------------- */
+
+void hvd_control_propagate(struct hvd_control *control,
+                           const struct hvd_control_reason *abort,
+                           const struct hvd_neighbour *source)
+{
+    if (control->is_aborted) {
+        return;
+    }
+    control->is_aborted = true;
+    control->abort = *abort;
+    for (int i = 0; i < control->count; i++) {
+        if (&control->neighbours[i] != source) {
+            hvd_control_send_to(control, &control->neighbours[i], HVD_CONTROL_TYPE_ABORT,
+                                abort, sizeof(*abort));
+        }
+    }
+    hvd_control_wake(control);
+}
+
+void hvd_control_abort(struct hvd_control *control, int rank, const char *text)
+{
+    struct hvd_control_reason abort = {.rank = rank, .status = HVD_ERR_PEER};
+
+    snprintf(abort.text, sizeof(abort.text), "%s", text);
+    hvd_control_propagate(control, &abort, NULL);
+}
+
+void hvd_control_explain_loss(const struct hvd_control *control,
+                              const struct hvd_neighbour *neighbour, int status,
+                              struct hvd_control_reason *abort)
+{
+    const char *host = control->boot->peers[neighbour->rank].host;
+    int error = hvd_link_errno(neighbour->link);
+
+    *abort = (struct hvd_control_reason){.rank = neighbour->rank, .status = status};
+    if (status != HVD_ERR_PEER) {
+        snprintf(abort->text, sizeof(abort->text),
+                 "rank %d on %s: %s while reading its control messages", neighbour->rank,
+                 host, hvd_status_name(status));
+    } else if (error == 0 || error == ECONNRESET || error == EPIPE) {
+        snprintf(abort->text, sizeof(abort->text),
+                 "rank %d on %s died (its connection closed)", neighbour->rank, host);
+    } else {
+        snprintf(abort->text, sizeof(abort->text),
+                 "rank %d on %s cannot be reached any more (%s): is the host down or the "
+                 "network cut?",
+                 neighbour->rank, host, strerror(error));
+    }
+}
+
+int hvd_control_read_reason(const struct hvd_control *control,
+                            const struct hvd_link_message *message,
+                            struct hvd_control_reason *abort)
+{
+    if (message->bytes != sizeof(*abort)) {
+        return HVD_ERR_NET;
+    }
+    memcpy(abort, message->payload, sizeof(*abort));
+    abort->text[sizeof(abort->text) - 1] = '\0';
+    if (abort->rank < 0 || abort->rank >= control->boot->size || abort->status >= 0) {
+        return HVD_ERR_NET;
+    }
+    return 0;
+}
+
+/* --- progress ----------------------------------------------------------------------------- */
+
 static void close_link(struct hvd_control *control, struct hvd_neighbour *neighbour)
 {
     /* Not left to close(): a copy of the descriptor elsewhere would keep it in the set. */
@@ -255,15 +325,15 @@ static int deliver(struct hvd_control *control, struct hvd_neighbour *neighbour,
             .payload = message.payload,
             .bytes = message.bytes,
         };
-        struct hvd_wire_abort abort;
+        struct hvd_control_reason abort;
 
         hvd_fork_close_now(message.fd);
-        if (message.type == HVD_WIRE_ABORT) {
-            status = hvd_control_read_abort(control, &message, &abort);
+        if (message.type == HVD_CONTROL_TYPE_ABORT) {
+            status = hvd_control_read_reason(control, &message, &abort);
             if (status != 0) {
                 return status;
             }
-            hvd_control_spread(control, &abort, neighbour);
+            hvd_control_propagate(control, &abort, neighbour);
         } else if (!control->is_aborted) {
             handler(context, &event);
             handled++;
@@ -274,12 +344,12 @@ static int deliver(struct hvd_control *control, struct hvd_neighbour *neighbour,
 
 static void lose(struct hvd_control *control, struct hvd_neighbour *neighbour, int status)
 {
-    struct hvd_wire_abort abort;
+    struct hvd_control_reason abort;
 
-    hvd_control_mourn(control, neighbour, status, &abort);
+    hvd_control_explain_loss(control, neighbour, status, &abort);
     close_link(control, neighbour);
     if (!control->is_close_expected) {
-        hvd_control_spread(control, &abort, neighbour);
+        hvd_control_propagate(control, &abort, neighbour);
     }
 }
 

@@ -8,30 +8,246 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/transport/control/dial.h"
-#include "gpu_binding/base/fork_close.h"
-#include "collectives/transport/control/guests.h"
-#include "collectives/transport/control/meeting.h"
+#include "collectives/transport/control/acceptor.h"
+#include "collectives/transport/control/connector.h"
+#include "collectives/transport/control/control_state.h"
+#include "collectives/transport/control/fd_passing.h"
 #include "collectives/transport/control/tree.h"
 #include "gpu_binding/base/clock.h"
 #include "gpu_binding/base/env.h"
+#include "gpu_binding/base/fork_close.h"
 
-/* Who misses a neighbour says so this much before the limit, so that those who only wait for a
- * word from others can still hear whose fault it is, even if they began that much earlier. */
+/* A rank that misses a neighbour gives up this much before the limit: the ranks that only wait
+ * for others then still learn which rank is missing, even if they began that much earlier. */
 #define LAST_WORD_MS 3000
 
-/* How often an elastic job's service is asked whether somebody has died meanwhile. */
+/* How often the service of an elastic job is asked whether a rank has died meanwhile. */
 #define ASK_MS 100
 
 struct connect {
     struct hvd_control *control;
-    struct hvd_meeting meeting;
-    struct hvd_guests *guests;
-    struct hvd_dial *dial; /* NULL on rank 0 */
-    struct pollfd *fds; /* the neighbours', the dial's, the guests' */
+    struct hvd_fd_passing passing;
+    bool is_handed_out;
+    bool is_ready_sent;
+    bool is_go; /* the whole tree is up */
+    struct hvd_acceptor *acceptor;
+    struct hvd_connector *connector; /* NULL on rank 0 */
+    struct pollfd *fds; /* the neighbours', the connector's, the acceptor's */
     int timeout_ms;
     int64_t deadline_ms;
 };
+
+/* --- what neighbours tell each other; control_protocol.h has the order --------------------- */
+
+static bool is_on_this_node(const struct hvd_control *control, int rank)
+{
+    const struct hvd_boot *boot = control->boot;
+
+    return boot->layout.node[rank] == boot->layout.node[boot->rank];
+}
+
+static bool is_parent(const struct hvd_control *control,
+                      const struct hvd_neighbour *neighbour)
+{
+    return neighbour->rank == hvd_control_parent(control);
+}
+
+static bool is_over(const struct connect *connect)
+{
+    return connect->is_go || connect->control->is_aborted;
+}
+
+/* A connection has proved to be rank `child`; see hvd_acceptor_admit. */
+static bool admit(void *context, int child, struct hvd_link *link)
+{
+    struct connect *connect = context;
+    struct hvd_control *control = connect->control;
+
+    for (int i = hvd_control_first_child(control); i < control->count; i++) {
+        struct hvd_neighbour *neighbour = &control->neighbours[i];
+
+        if (neighbour->rank == child && neighbour->link == NULL) {
+            hvd_link_allow(link, HVD_CONTROL_MAX_BYTES);
+            hvd_link_send(link, HVD_CONTROL_TYPE_WELCOME, NULL, 0, -1);
+            neighbour->link = link;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A death, or something that cannot be understood. Before it has joined, a child may change
+ * its mind and connect again. */
+static void lose_neighbour(struct connect *connect, struct hvd_neighbour *neighbour,
+                           int status)
+{
+    struct hvd_control *control = connect->control;
+    struct hvd_control_reason abort;
+
+    hvd_control_explain_loss(control, neighbour, status, &abort);
+    hvd_link_destroy(neighbour->link);
+    neighbour->link = NULL;
+    if (neighbour->is_joined) {
+        hvd_control_propagate(control, &abort, neighbour);
+    }
+}
+
+static void send_type(struct connect *connect, struct hvd_neighbour *neighbour,
+                      uint32_t type)
+{
+    int status = hvd_link_send(neighbour->link, type, NULL, 0, -1);
+
+    if (status != 0) {
+        lose_neighbour(connect, neighbour, status);
+    }
+}
+
+static void hand_out(struct connect *connect)
+{
+    struct hvd_control *control = connect->control;
+
+    for (int i = hvd_control_first_child(control); i < control->count; i++) {
+        struct hvd_neighbour *child = &control->neighbours[i];
+
+        if (is_on_this_node(control, child->rank)) {
+            int local_rank = control->boot->layout.local_rank[child->rank];
+            int status =
+                hvd_fd_passing_hand_out(&connect->passing, child->link, local_rank);
+
+            if (status != 0) {
+                lose_neighbour(connect, child, status);
+            }
+        }
+    }
+    connect->is_handed_out = true;
+}
+
+/* Passes on that all is well, when it is: up that all below are there, down that all are. */
+static void pass_on(struct connect *connect)
+{
+    struct hvd_control *control = connect->control;
+    int first = hvd_control_first_child(control);
+    bool is_ready = connect->passing.missing == 0;
+
+    if (is_ready && connect->passing.local_rank == 0 && !connect->is_handed_out) {
+        hand_out(connect);
+    }
+    for (int i = first; i < control->count; i++) {
+        is_ready = is_ready && control->neighbours[i].is_ready;
+    }
+    if (is_ready && first == 0) {
+        connect->is_go = true;
+    } else if (is_ready && control->neighbours[0].is_joined && !connect->is_ready_sent) {
+        send_type(connect, &control->neighbours[0], HVD_CONTROL_TYPE_READY);
+        connect->is_ready_sent = true;
+    }
+    if (connect->is_go) {
+        for (int i = first; i < control->count; i++) {
+            send_type(connect, &control->neighbours[i], HVD_CONTROL_TYPE_GO);
+        }
+    }
+}
+
+static int on_parent_message(struct connect *connect, struct hvd_link_message *message)
+{
+    switch (message->type) {
+    case HVD_CONTROL_TYPE_SHARE:
+        return hvd_fd_passing_accept(&connect->passing, message);
+    case HVD_CONTROL_TYPE_GO:
+        connect->is_go = connect->is_ready_sent;
+        return connect->is_go ? 0 : HVD_ERR_NET;
+    default:
+        return HVD_ERR_NET;
+    }
+}
+
+static int on_child_message(struct connect *connect, struct hvd_neighbour *child,
+                            struct hvd_link_message *message)
+{
+    switch (message->type) {
+    case HVD_CONTROL_TYPE_JOINED:
+        child->is_joined = true;
+        return is_on_this_node(connect->control, child->rank)
+                   ? hvd_fd_passing_accept(&connect->passing, message)
+                   : 0;
+    case HVD_CONTROL_TYPE_READY:
+        child->is_ready = child->is_joined;
+        return child->is_ready ? 0 : HVD_ERR_NET;
+    default:
+        return HVD_ERR_NET;
+    }
+}
+
+/* Takes out what has arrived from a neighbour, until the tree is up: what follows is not
+ * ours. */
+static int read_messages(struct connect *connect, struct hvd_neighbour *neighbour)
+{
+    struct hvd_control *control = connect->control;
+    struct hvd_link_message message;
+    int status = 0;
+
+    while (status == 0 && !is_over(connect)) {
+        struct hvd_control_reason abort;
+
+        status = hvd_link_next(neighbour->link, &message);
+        if (status != 0) {
+            return status == HVD_INPROGRESS ? 0 : status;
+        }
+        if (message.type == HVD_CONTROL_TYPE_ABORT) {
+            status = hvd_control_read_reason(control, &message, &abort);
+            if (status == 0) {
+                hvd_control_propagate(control, &abort, neighbour);
+            }
+        } else if (is_parent(control, neighbour)) {
+            status = on_parent_message(connect, &message);
+        } else {
+            status = on_child_message(connect, neighbour, &message);
+        }
+        hvd_fork_close_now(message.fd);
+    }
+    return status;
+}
+
+static void attend(struct connect *connect, struct hvd_neighbour *neighbour)
+{
+    int status;
+
+    hvd_link_flush(neighbour->link);
+    status = hvd_link_read(neighbour->link);
+    if (status == HVD_INPROGRESS) {
+        return;
+    }
+    if (status == 0) {
+        status = read_messages(connect, neighbour);
+    }
+    if (status != 0) {
+        lose_neighbour(connect, neighbour, status);
+    }
+}
+
+/* The parent has welcomed this rank. */
+static void join(struct connect *connect, struct hvd_link *link)
+{
+    struct hvd_neighbour *parent = &connect->control->neighbours[0];
+    int status;
+
+    hvd_link_allow(link, HVD_CONTROL_MAX_BYTES);
+    parent->link = link;
+    parent->is_joined = true;
+    if (is_on_this_node(connect->control, parent->rank)) {
+        status = hvd_fd_passing_offer(&connect->passing, link);
+    } else {
+        status = hvd_link_send(link, HVD_CONTROL_TYPE_JOINED, NULL, 0, -1);
+    }
+    if (status == 0) {
+        status = read_messages(connect, parent);
+    }
+    if (status != 0) {
+        lose_neighbour(connect, parent, status);
+    }
+}
+
+/* --- waiting for all of them, within the time limit --------------------------------------- */
 
 static bool is_missing(const struct hvd_control *control, int i)
 {
@@ -71,11 +287,11 @@ static int list_fds(struct connect *connect, int64_t *wake_ms)
         }
     }
     fds[control->count] = (struct pollfd){.fd = -1};
-    if (connect->dial != NULL) {
-        hvd_dial_poll(connect->dial, &fds[control->count], wake_ms);
+    if (connect->connector != NULL) {
+        hvd_connector_poll(connect->connector, &fds[control->count], wake_ms);
     }
     return control->count + 1 +
-           hvd_guests_poll(connect->guests, &fds[control->count + 1], wake_ms);
+           hvd_acceptor_poll(connect->acceptor, &fds[control->count + 1], wake_ms);
 }
 
 static void step(struct connect *connect, int64_t now_ms)
@@ -84,32 +300,34 @@ static void step(struct connect *connect, int64_t now_ms)
     struct pollfd *fds = connect->fds;
     struct hvd_link *link = NULL;
 
-    for (int i = 0; i < control->count && !hvd_meeting_is_over(&connect->meeting); i++) {
+    for (int i = 0; i < control->count && !is_over(connect); i++) {
         if (fds[i].fd >= 0 && fds[i].revents != 0) {
-            hvd_meeting_attend(&connect->meeting, &control->neighbours[i]);
+            attend(connect, &control->neighbours[i]);
         }
     }
-    if (hvd_meeting_is_over(&connect->meeting)) {
+    if (is_over(connect)) {
         return;
     }
-    hvd_guests_step(connect->guests, &fds[control->count + 1], now_ms, hvd_meeting_admit,
-                    &connect->meeting);
-    if (connect->dial != NULL &&
-        hvd_dial_step(connect->dial, fds[control->count].revents, now_ms, &link) == 0) {
-        hvd_meeting_join(&connect->meeting, link);
+    hvd_acceptor_step(connect->acceptor, &fds[control->count + 1], now_ms, admit,
+                      connect);
+    if (connect->connector != NULL &&
+        hvd_connector_step(connect->connector, fds[control->count].revents, now_ms,
+                           &link) == 0) {
+        join(connect, link);
     }
 }
 
 /* Adds to text what may help: how the last attempts failed. */
 static void add_hints(const struct connect *connect, char *text, size_t size)
 {
-    const char *trouble = connect->dial != NULL ? hvd_dial_trouble(connect->dial) : "";
-    int refused = hvd_guests_refused(connect->guests);
+    const char *failure =
+        connect->connector != NULL ? hvd_connector_failure(connect->connector) : "";
+    int refused = hvd_acceptor_refused(connect->acceptor);
     size_t used = strlen(text);
 
-    if (connect->dial != NULL && connect->control->neighbours[0].link == NULL &&
-        trouble[0] != '\0') {
-        snprintf(text + used, size - used, "; tried %s", trouble);
+    if (connect->connector != NULL && connect->control->neighbours[0].link == NULL &&
+        failure[0] != '\0') {
+        snprintf(text + used, size - used, "; tried %s", failure);
         used = strlen(text);
     }
     if (refused > 0) {
@@ -122,8 +340,8 @@ static void add_hints(const struct connect *connect, char *text, size_t size)
 static void give_up(struct connect *connect)
 {
     struct hvd_control *control = connect->control;
-    struct hvd_wire_abort abort = {.rank = control->boot->rank,
-                                   .status = HVD_ERR_TIMEOUT};
+    struct hvd_control_reason abort = {.rank = control->boot->rank,
+                                       .status = HVD_ERR_TIMEOUT};
     double seconds = connect->timeout_ms / 1000.0;
     char others[32] = "";
     int missing = 0;
@@ -150,22 +368,23 @@ static void give_up(struct connect *connect)
                  "one is missing",
                  seconds);
     }
-    hvd_control_spread(control, &abort, NULL);
+    hvd_control_propagate(control, &abort, NULL);
 }
 
-/* Who died before it connected closes no socket of ours: only the elastic job's service knows. */
+/* A rank that died before it connected closes no socket of ours: only the service of an elastic
+ * job knows. */
 static bool is_lost(struct connect *connect)
 {
     struct hvd_control *control = connect->control;
-    struct hvd_wire_abort abort = {.rank = hvd_boot_lost(control->boot),
-                                   .status = HVD_ERR_PEER};
+    struct hvd_control_reason abort = {.rank = hvd_boot_lost(control->boot),
+                                       .status = HVD_ERR_PEER};
 
     if (abort.rank < 0 || abort.rank >= control->boot->size) {
         return false;
     }
     snprintf(abort.text, sizeof(abort.text), "rank %d on %s died while it connected",
              abort.rank, control->boot->peers[abort.rank].host);
-    hvd_control_spread(control, &abort, NULL);
+    hvd_control_propagate(control, &abort, NULL);
     return true;
 }
 
@@ -186,19 +405,18 @@ static void wait_and_step(struct connect *connect)
         return;
     }
     step(connect, hvd_clock_ms());
-    if (!hvd_meeting_is_over(&connect->meeting) && !is_lost(connect) &&
-        hvd_clock_ms() >= limit(connect)) {
+    if (!is_over(connect) && !is_lost(connect) && hvd_clock_ms() >= limit(connect)) {
         give_up(connect);
     }
 }
 
 static void run(struct connect *connect)
 {
-    hvd_meeting_pass_on(&connect->meeting);
-    while (!hvd_meeting_is_over(&connect->meeting)) {
+    pass_on(connect);
+    while (!is_over(connect)) {
         wait_and_step(connect);
         if (!connect->control->is_aborted) {
-            hvd_meeting_pass_on(&connect->meeting);
+            pass_on(connect);
         }
     }
 }
@@ -230,8 +448,8 @@ static int prepare(struct connect *connect, const void *const *addresses,
 {
     struct hvd_control *control = connect->control;
     int parent = hvd_control_parent(control);
-    int status = hvd_guests_create(control->boot, control->listening, control->count,
-                                   &connect->guests);
+    int status = hvd_acceptor_create(control->boot, control->listening, control->count,
+                                     &connect->acceptor);
 
     if (status == 0 && parent >= 0) {
         struct hvd_control_card card;
@@ -243,11 +461,11 @@ static int prepare(struct connect *connect, const void *const *addresses,
                             "cannot read: does every node have the same hvd?",
                             parent, control->boot->peers[parent].host);
         }
-        status = hvd_dial_create(control->boot, parent, &card, &connect->dial);
+        status = hvd_connector_create(control->boot, parent, &card, &connect->connector);
     }
     if (status == 0) {
         size_t count =
-            (size_t)(control->count + 1 + hvd_guests_capacity(connect->guests));
+            (size_t)(control->count + 1 + hvd_acceptor_capacity(connect->acceptor));
 
         connect->fds = calloc(count, sizeof(*connect->fds));
         status = connect->fds == NULL ? HVD_ERR_NOMEM : 0;
@@ -255,7 +473,7 @@ static int prepare(struct connect *connect, const void *const *addresses,
     return status == 0 ? 0 : hvd_fail(err, status, "out of memory");
 }
 
-/* Nobody has to come in any more; from now on progress listens. */
+/* No connection is accepted any more; from now on progress reads. */
 static int settle(struct hvd_control *control, struct hvd_error *err)
 {
     for (int i = 0; i < 2; i++) {
@@ -279,7 +497,6 @@ int hvd_control_connect(struct hvd_control *control, const struct hvd_boot *boot
 {
     struct connect connect = {
         .control = control,
-        .meeting = {.control = control},
         .timeout_ms = timeout_ms,
         .deadline_ms = hvd_clock_ms() + timeout_ms,
     };
@@ -288,8 +505,8 @@ int hvd_control_connect(struct hvd_control *control, const struct hvd_boot *boot
     control->boot = boot;
     status = list_neighbours(control);
     if (status == 0) {
-        status = hvd_sharing_init(&connect.meeting.sharing, &boot->layout, boot->rank,
-                                  *leader_fd, local_fd);
+        status = hvd_fd_passing_init(&connect.passing, &boot->layout, boot->rank,
+                                     *leader_fd, local_fd);
     }
     if (status != 0) {
         return hvd_fail(err, status, "out of memory");
@@ -302,11 +519,11 @@ int hvd_control_connect(struct hvd_control *control, const struct hvd_boot *boot
                      : settle(control, err);
     }
     if (status == 0) {
-        hvd_sharing_take(&connect.meeting.sharing, leader_fd, peer_fds);
+        hvd_fd_passing_take(&connect.passing, leader_fd, peer_fds);
     }
-    hvd_sharing_finish(&connect.meeting.sharing);
-    hvd_guests_destroy(connect.guests);
-    hvd_dial_destroy(connect.dial);
+    hvd_fd_passing_finish(&connect.passing);
+    hvd_acceptor_destroy(connect.acceptor);
+    hvd_connector_destroy(connect.connector);
     free(connect.fds);
     return status;
 }

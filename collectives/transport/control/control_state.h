@@ -7,7 +7,7 @@
 
 #include "collectives/transport/control/control.h"
 #include "collectives/transport/control/control_card.h"
-#include "collectives/transport/control/control_wire.h"
+#include "collectives/transport/control/control_protocol.h"
 #include "pmix_boot/wire/link.h"
 
 struct hvd_neighbour {
@@ -30,7 +30,7 @@ struct hvd_control {
     bool is_close_expected;
     bool is_aborted; /* abort has the reason */
     bool is_abort_reported;
-    struct hvd_wire_abort abort;
+    struct hvd_control_reason abort;
 };
 
 /* The neighbours below this rank: from here to count. */
@@ -48,17 +48,18 @@ void hvd_control_wake(struct hvd_control *control);
 
 /* Takes the reason, unless there is one already, and passes it to every neighbour but
  * `source` (NULL: to all). */
-void hvd_control_spread(struct hvd_control *control, const struct hvd_wire_abort *abort,
-                        const struct hvd_neighbour *source);
+void hvd_control_propagate(struct hvd_control *control,
+                           const struct hvd_control_reason *abort,
+                           const struct hvd_neighbour *source);
 
 /* The death of a neighbour, in words: reading its link has just failed with status. */
-void hvd_control_mourn(const struct hvd_control *control,
-                       const struct hvd_neighbour *neighbour, int status,
-                       struct hvd_wire_abort *abort);
+void hvd_control_explain_loss(const struct hvd_control *control,
+                              const struct hvd_neighbour *neighbour, int status,
+                              struct hvd_control_reason *abort);
 
 /* Reads the reason that a neighbour passed on. Returns 0 or HVD_ERR_NET. */
-int hvd_control_read_abort(const struct hvd_control *control,
-                           const struct hvd_link_message *message,
-                           struct hvd_wire_abort *abort);
+int hvd_control_read_reason(const struct hvd_control *control,
+                            const struct hvd_link_message *message,
+                            struct hvd_control_reason *abort);
 
 #endif

@@ -9,8 +9,8 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "gpu_binding/base/fork_close.h"
 #include "collectives/transport/shm/shm_state.h"
+#include "gpu_binding/base/fork_close.h"
 #include "gpu_binding/base/log.h"
 
 /* What is there twice for a moment. */

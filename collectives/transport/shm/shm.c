@@ -12,9 +12,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "gpu_binding/base/fork_close.h"
 #include "collectives/transport/shm/shared_peers.h"
 #include "collectives/transport/shm/shm_state.h"
+#include "gpu_binding/base/fork_close.h"
 
 size_t hvd_shm_round_to_page(size_t bytes)
 {

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "pmix_boot/wire/interfaces.h"
 #include "gpu_binding/base/clock.h"
+#include "pmix_boot/wire/interfaces.h"
 #include "tests/collectives/transport/control/control_rank.h"
 #include "tests/tap.h"
 

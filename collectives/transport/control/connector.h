@@ -1,34 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The child's side of connecting: tries the parent's addresses in turn, again and again, until
  * one of them answers with a proof that it is the parent. */
-#ifndef HVD_DIAL_H
-#define HVD_DIAL_H
+#ifndef HVD_CONNECTOR_H
+#define HVD_CONNECTOR_H
 
 #include <poll.h>
 #include <stdint.h>
 
 #include "collectives/transport/control/control_card.h"
-#include "pmix_boot/wire/link.h"
 #include "pmix_boot/boot.h"
+#include "pmix_boot/wire/link.h"
 
-struct hvd_dial;
+struct hvd_connector;
 
 /* Will connect this rank to parent, whose card is copied; over the unix socket when both are on
  * one node. boot is borrowed. Returns 0 or HVD_ERR_NOMEM. */
-int hvd_dial_create(const struct hvd_boot *boot, int parent,
-                    const struct hvd_control_card *card, struct hvd_dial **out);
-void hvd_dial_destroy(struct hvd_dial *dial);
+int hvd_connector_create(const struct hvd_boot *boot, int parent,
+                         const struct hvd_control_card *card, struct hvd_connector **out);
+void hvd_connector_destroy(struct hvd_connector *connector);
 
 /* Fills in the one entry to wait for (its fd is -1 during a pause) and lowers *deadline_ms to
  * when it must step anyway. */
-void hvd_dial_poll(const struct hvd_dial *dial, struct pollfd *fd, int64_t *deadline_ms);
+void hvd_connector_poll(const struct hvd_connector *connector, struct pollfd *fd,
+                        int64_t *deadline_ms);
 
 /* Goes on. Returns HVD_INPROGRESS, or 0 once with the link to the parent, now the caller's. */
-int hvd_dial_step(struct hvd_dial *dial, short revents, int64_t now_ms,
-                  struct hvd_link **link);
+int hvd_connector_step(struct hvd_connector *connector, short revents, int64_t now_ms,
+                       struct hvd_link **link);
 
 /* How the last attempt failed, or better the last that got a wrong answer:
  * "10.0.0.1 port 4711: Connection refused"; or "". */
-const char *hvd_dial_trouble(const struct hvd_dial *dial);
+const char *hvd_connector_failure(const struct hvd_connector *connector);
 
 #endif

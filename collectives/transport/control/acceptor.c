@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The parent's side of connecting. */
+#include "collectives/transport/control/acceptor.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collectives/transport/control/control_protocol.h"
+#include "pmix_boot/wire/handshake.h"
+#include "pmix_boot/wire/socket.h"
+
+/* A rank answers at once, on a busy machine after a while; one that takes longer connects anew. */
+#define PROOF_MS 5000
+/* How long nothing is accepted when the process has no descriptor left. */
+#define FULL_MS 100
+/* Pending connections of strangers, beside those of the children. */
+#define STRANGERS 32
+
+struct pending {
+    struct hvd_link *link;
+    int64_t deadline_ms;
+    bool is_challenged;
+    struct hvd_handshake_hello hello;
+    unsigned char nonce[HVD_HANDSHAKE_NONCE_BYTES];
+};
+
+struct hvd_acceptor {
+    const struct hvd_boot *boot;
+    int listening[2];
+    int capacity;
+    int count; /* in order of arrival */
+    int polled; /* of them, those that the last poll saw */
+    int refused;
+    int64_t closed_until_ms; /* for lack of descriptors; 0: open */
+    struct pending list[];
+};
+
+enum verdict {
+    VERDICT_WAIT,
+    VERDICT_DROP,
+    VERDICT_ADMIT,
+};
+
+int hvd_acceptor_create(const struct hvd_boot *boot, const int listening[2], int children,
+                        struct hvd_acceptor **out)
+{
+    size_t capacity = (size_t)children + STRANGERS;
+    struct hvd_acceptor *acceptor =
+        calloc(1, sizeof(*acceptor) + capacity * sizeof(acceptor->list[0]));
+
+    if (acceptor == NULL) {
+        return HVD_ERR_NOMEM;
+    }
+    acceptor->boot = boot;
+    acceptor->listening[0] = listening[0];
+    acceptor->listening[1] = listening[1];
+    acceptor->capacity = (int)capacity;
+    *out = acceptor;
+    return 0;
+}
+
+void hvd_acceptor_destroy(struct hvd_acceptor *acceptor)
+{
+    if (acceptor == NULL) {
+        return;
+    }
+    for (int i = 0; i < acceptor->count; i++) {
+        hvd_link_destroy(acceptor->list[i].link);
+    }
+    free(acceptor);
+}
+
+int hvd_acceptor_capacity(const struct hvd_acceptor *acceptor)
+{
+    return acceptor->capacity + 2;
+}
+
+int hvd_acceptor_refused(const struct hvd_acceptor *acceptor)
+{
+    return acceptor->refused;
+}
+
+int hvd_acceptor_poll(struct hvd_acceptor *acceptor, struct pollfd *fds,
+                      int64_t *deadline_ms)
+{
+    bool is_open = acceptor->closed_until_ms == 0;
+    int n = 0;
+
+    for (int i = 0; i < 2; i++) {
+        fds[n++] = (struct pollfd){.fd = is_open ? acceptor->listening[i] : -1,
+                                   .events = POLLIN};
+    }
+    if (!is_open && acceptor->closed_until_ms < *deadline_ms) {
+        *deadline_ms = acceptor->closed_until_ms;
+    }
+    for (int i = 0; i < acceptor->count; i++) {
+        struct pending *pending = &acceptor->list[i];
+
+        fds[n++] = (struct pollfd){.fd = hvd_link_fd(pending->link), .events = POLLIN};
+        if (pending->deadline_ms < *deadline_ms) {
+            *deadline_ms = pending->deadline_ms;
+        }
+    }
+    acceptor->polled = acceptor->count;
+    return n;
+}
+
+static void drop(struct hvd_acceptor *acceptor, int index)
+{
+    hvd_link_destroy(acceptor->list[index].link);
+    acceptor->count--;
+    memmove(&acceptor->list[index], &acceptor->list[index + 1],
+            (size_t)(acceptor->count - index) * sizeof(acceptor->list[0]));
+}
+
+static void accept_all(struct hvd_acceptor *acceptor, int listening, int64_t now_ms)
+{
+    int fd;
+
+    while ((fd = hvd_socket_accept(listening)) >= 0) {
+        struct hvd_link *link = NULL;
+
+        if (hvd_link_create(fd, HVD_HANDSHAKE_MAX_BYTES, &link) != 0) {
+            return;
+        }
+        if (acceptor->count == acceptor->capacity) {
+            drop(acceptor, 0);
+        }
+        acceptor->list[acceptor->count++] =
+            (struct pending){.link = link, .deadline_ms = now_ms + PROOF_MS};
+    }
+    if (errno == EMFILE || errno == ENFILE) {
+        acceptor->closed_until_ms = now_ms + FULL_MS;
+    }
+}
+
+static enum verdict on_hello(struct hvd_acceptor *acceptor, struct pending *pending,
+                             const struct hvd_link_message *message)
+{
+    const struct hvd_boot *boot = acceptor->boot;
+    struct hvd_handshake_hello *hello = &pending->hello;
+    struct hvd_handshake_challenge challenge;
+
+    if (message->type != HVD_CONTROL_TYPE_HELLO || message->bytes != sizeof(*hello)) {
+        return VERDICT_DROP;
+    }
+    memcpy(hello, message->payload, sizeof(*hello));
+    if (hello->magic != HVD_HANDSHAKE_MAGIC || hello->parent != boot->rank ||
+        hello->child < 0 || hello->child >= boot->size) {
+        return VERDICT_DROP;
+    }
+    hvd_handshake_challenge_make(&challenge, boot->secret, hello);
+    memcpy(pending->nonce, challenge.nonce, sizeof(pending->nonce));
+    pending->is_challenged = true;
+    return hvd_link_send(pending->link, HVD_CONTROL_TYPE_CHALLENGE, &challenge,
+                         sizeof(challenge), -1) == 0
+               ? VERDICT_WAIT
+               : VERDICT_DROP;
+}
+
+static enum verdict on_proof(struct hvd_acceptor *acceptor, struct pending *pending,
+                             const struct hvd_link_message *message)
+{
+    if (message->type != HVD_CONTROL_TYPE_PROOF ||
+        message->bytes != HVD_HANDSHAKE_PROOF_BYTES) {
+        return VERDICT_DROP;
+    }
+    if (!hvd_handshake_is_proof(message->payload, acceptor->boot->secret,
+                                HVD_HANDSHAKE_CHILD, &pending->hello, pending->nonce)) {
+        acceptor->refused++;
+        return VERDICT_DROP;
+    }
+    return VERDICT_ADMIT;
+}
+
+static enum verdict read_message(struct hvd_acceptor *acceptor, struct pending *pending)
+{
+    struct hvd_link_message message;
+    int status = hvd_link_read(pending->link);
+
+    if (status != 0) {
+        return status == HVD_INPROGRESS ? VERDICT_WAIT : VERDICT_DROP;
+    }
+    status = hvd_link_next(pending->link, &message);
+    if (status != 0) {
+        return status == HVD_INPROGRESS ? VERDICT_WAIT : VERDICT_DROP;
+    }
+    if (message.fd >= 0) {
+        return VERDICT_DROP;
+    }
+    return pending->is_challenged ? on_proof(acceptor, pending, &message)
+                                  : on_hello(acceptor, pending, &message);
+}
+
+void hvd_acceptor_step(struct hvd_acceptor *acceptor, const struct pollfd *fds,
+                       int64_t now_ms, hvd_acceptor_admit admit, void *context)
+{
+    /* Backwards, because dropping a connection moves those behind it. */
+    for (int i = acceptor->polled - 1; i >= 0; i--) {
+        struct pending *pending = &acceptor->list[i];
+        enum verdict verdict = VERDICT_WAIT;
+
+        if (fds[2 + i].revents != 0) {
+            verdict = read_message(acceptor, pending);
+        } else if (now_ms >= pending->deadline_ms) {
+            verdict = VERDICT_DROP;
+        }
+        if (verdict == VERDICT_ADMIT &&
+            admit(context, pending->hello.child, pending->link)) {
+            pending->link = NULL;
+        }
+        if (verdict != VERDICT_WAIT) {
+            drop(acceptor, i);
+        }
+    }
+    acceptor->polled = 0;
+    if (now_ms >= acceptor->closed_until_ms) {
+        acceptor->closed_until_ms = 0;
+    }
+    for (int i = 0; i < 2; i++) {
+        if (fds[i].revents != 0) {
+            accept_all(acceptor, acceptor->listening[i], now_ms);
+        }
+    }
+}

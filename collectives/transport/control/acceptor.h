@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The parent's side of connecting: accepts connections and asks each for a proof that it is a
+ * child. Until then a connection is pending. Strangers cost a bounded time and a bounded number
+ * of descriptors: when too many are pending, the oldest is closed. */
+#ifndef HVD_ACCEPTOR_H
+#define HVD_ACCEPTOR_H
+
+#include <poll.h>
+#include <stdint.h>
+
+#include "pmix_boot/boot.h"
+#include "pmix_boot/wire/link.h"
+
+struct hvd_acceptor;
+
+/* Called when a connection has proved to be rank `child`. Takes the link over and returns true, or
+ * false to turn it away. */
+typedef bool (*hvd_acceptor_admit)(void *context, int child, struct hvd_link *link);
+
+/* Watches the two listening descriptors, which stay the caller's, for `children` children.
+ * boot is borrowed. */
+int hvd_acceptor_create(const struct hvd_boot *boot, const int listening[2], int children,
+                        struct hvd_acceptor **out);
+void hvd_acceptor_destroy(struct hvd_acceptor *acceptor);
+
+/* The most entries that hvd_acceptor_poll fills. */
+int hvd_acceptor_capacity(const struct hvd_acceptor *acceptor);
+
+/* Fills in what to wait for and lowers *deadline_ms to when it must step anyway; returns the
+ * number of entries. */
+int hvd_acceptor_poll(struct hvd_acceptor *acceptor, struct pollfd *fds,
+                      int64_t *deadline_ms);
+
+/* Goes on with what poll() reported for those entries. */
+void hvd_acceptor_step(struct hvd_acceptor *acceptor, const struct pollfd *fds,
+                       int64_t now_ms, hvd_acceptor_admit admit, void *context);
+
+/* How many gave a wrong proof: a sign of a wrong secret. */
+int hvd_acceptor_refused(const struct hvd_acceptor *acceptor);
+
+#endif

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The child's side of connecting. */
+#include "collectives/transport/control/connector.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collectives/transport/control/control_protocol.h"
+#include "gpu_binding/base/fork_close.h"
+#include "pmix_boot/wire/handshake.h"
+
+/* An address that is not reachable from here must not hold up the next one for long; a lost
+ * packet is sent again after a second, so the limit doubles each round up to the maximum. */
+#define CONNECT_MS 500
+#define CONNECT_MAX_MS 8000
+/* The parent accepts in its kernel, but answers when it has come as far as we have. */
+#define ANSWER_MS 5000
+/* Between two rounds through the addresses. */
+#define PAUSE_MS 50
+
+enum state {
+    STATE_PAUSE,
+    STATE_CONNECTING,
+    STATE_HELLO_SENT,
+    STATE_PROOF_SENT,
+    STATE_DONE,
+};
+
+struct hvd_connector {
+    const struct hvd_boot *boot;
+    int parent;
+    bool is_local;
+    struct hvd_control_card card;
+    enum state state;
+    int64_t deadline_ms;
+    int index; /* of the address being tried */
+    int connect_ms;
+    int fd; /* until it is connected, then: */
+    struct hvd_link *link;
+    struct hvd_handshake_hello hello;
+    bool is_refused; /* a wrong answer came, which failure tells */
+    char failure[160];
+};
+
+int hvd_connector_create(const struct hvd_boot *boot, int parent,
+                         const struct hvd_control_card *card, struct hvd_connector **out)
+{
+    struct hvd_connector *connector = calloc(1, sizeof(*connector));
+
+    if (connector == NULL) {
+        return HVD_ERR_NOMEM;
+    }
+    connector->boot = boot;
+    connector->parent = parent;
+    connector->is_local = boot->layout.node[parent] == boot->layout.node[boot->rank];
+    connector->card = *card;
+    connector->connect_ms = CONNECT_MS;
+    connector->fd = -1;
+    *out = connector;
+    return 0;
+}
+
+void hvd_connector_destroy(struct hvd_connector *connector)
+{
+    if (connector == NULL) {
+        return;
+    }
+    hvd_fork_close_now(connector->fd);
+    hvd_link_destroy(connector->link);
+    free(connector);
+}
+
+const char *hvd_connector_failure(const struct hvd_connector *connector)
+{
+    return connector->failure;
+}
+
+void hvd_connector_poll(const struct hvd_connector *connector, struct pollfd *fd,
+                        int64_t *deadline_ms)
+{
+    *fd = (struct pollfd){.fd = -1};
+    if (connector->state == STATE_DONE) {
+        return;
+    }
+    if (connector->state == STATE_CONNECTING) {
+        *fd = (struct pollfd){.fd = connector->fd, .events = POLLOUT};
+    } else if (connector->link != NULL) {
+        *fd = (struct pollfd){.fd = hvd_link_fd(connector->link), .events = POLLIN};
+    }
+    if (connector->deadline_ms < *deadline_ms) {
+        *deadline_ms = connector->deadline_ms;
+    }
+}
+
+static void enter(struct hvd_connector *connector, enum state state, int64_t deadline_ms)
+{
+    connector->state = state;
+    connector->deadline_ms = deadline_ms;
+}
+
+/* Gives this address up and goes on to the next one, after a pause when it was the last. */
+static void fail(struct hvd_connector *connector, const char *why, int64_t now_ms)
+{
+    const struct hvd_control_card *card = &connector->card;
+    char where[64] = "its unix socket";
+    int addresses = connector->is_local ? 1 : card->count;
+    int64_t pause_ms = 0;
+
+    if (!connector->is_local && addresses > 0) {
+        hvd_ip_print(&card->addresses[connector->index], card->port, where);
+    }
+    if (!connector->is_refused) {
+        snprintf(connector->failure, sizeof(connector->failure), "%s: %s", where, why);
+    }
+    hvd_fork_close_now(connector->fd);
+    connector->fd = -1;
+    hvd_link_destroy(connector->link);
+    connector->link = NULL;
+    if (++connector->index >= addresses) {
+        connector->index = 0;
+        connector->connect_ms *= 2;
+        if (connector->connect_ms > CONNECT_MAX_MS) {
+            connector->connect_ms = CONNECT_MAX_MS;
+        }
+        pause_ms = PAUSE_MS;
+    }
+    enter(connector, STATE_PAUSE, now_ms + pause_ms);
+}
+
+/* As fail, for a wrong answer: a better explanation than the silence of a later attempt. */
+static void fail_with_answer(struct hvd_connector *connector, const char *why,
+                             int64_t now_ms)
+{
+    connector->is_refused = false;
+    fail(connector, why, now_ms);
+    connector->is_refused = true;
+}
+
+static void begin(struct hvd_connector *connector, int64_t now_ms)
+{
+    const struct hvd_control_card *card = &connector->card;
+
+    if (!connector->is_local && card->count == 0) {
+        fail(connector, "the rank has no address", now_ms);
+        return;
+    }
+    connector->fd =
+        connector->is_local
+            ? hvd_socket_connect_unix(card->name)
+            : hvd_socket_connect_tcp(&card->addresses[connector->index], card->port);
+    if (connector->fd < 0) {
+        fail(connector, strerror(errno), now_ms);
+        return;
+    }
+    enter(connector, STATE_CONNECTING, now_ms + connector->connect_ms);
+}
+
+static void send_hello(struct hvd_connector *connector, int64_t now_ms)
+{
+    int error = hvd_socket_connect_error(connector->fd);
+    int fd = connector->fd;
+
+    if (error != 0) {
+        fail(connector, strerror(error), now_ms);
+        return;
+    }
+    connector->fd = -1;
+    if (hvd_link_create(fd, HVD_HANDSHAKE_MAX_BYTES, &connector->link) != 0 ||
+        hvd_handshake_hello_make(&connector->hello, connector->boot->rank,
+                                 connector->parent) != 0 ||
+        hvd_link_send(connector->link, HVD_CONTROL_TYPE_HELLO, &connector->hello,
+                      sizeof(connector->hello), -1) != 0) {
+        fail(connector, "out of memory", now_ms);
+        return;
+    }
+    enter(connector, STATE_HELLO_SENT, now_ms + ANSWER_MS);
+}
+
+static void on_challenge(struct hvd_connector *connector,
+                         const struct hvd_link_message *message, int64_t now_ms)
+{
+    const unsigned char *secret = connector->boot->secret;
+    struct hvd_handshake_challenge challenge;
+    unsigned char proof[HVD_HANDSHAKE_PROOF_BYTES];
+
+    if (message->type != HVD_CONTROL_TYPE_CHALLENGE ||
+        message->bytes != sizeof(challenge)) {
+        fail_with_answer(connector, "it is no rank of a job", now_ms);
+        return;
+    }
+    memcpy(&challenge, message->payload, sizeof(challenge));
+    if (!hvd_handshake_is_proof(challenge.proof, secret, HVD_HANDSHAKE_PARENT,
+                                &connector->hello, challenge.nonce)) {
+        fail_with_answer(connector, "it does not know the secret of this job", now_ms);
+        return;
+    }
+    hvd_handshake_prove(proof, secret, HVD_HANDSHAKE_CHILD, &connector->hello,
+                        challenge.nonce);
+    hvd_link_send(connector->link, HVD_CONTROL_TYPE_PROOF, proof, sizeof(proof), -1);
+    enter(connector, STATE_PROOF_SENT, now_ms + ANSWER_MS);
+}
+
+static void read_message(struct hvd_connector *connector, int64_t now_ms)
+{
+    struct hvd_link_message message;
+    int status = hvd_link_read(connector->link);
+
+    if (status == 0) {
+        status = hvd_link_next(connector->link, &message);
+    }
+    if (status == HVD_INPROGRESS) {
+        return;
+    }
+    if (status != 0) {
+        int error = hvd_link_errno(connector->link);
+
+        fail(connector, error != 0 ? strerror(error) : "it closed the connection",
+             now_ms);
+    } else if (connector->state == STATE_HELLO_SENT) {
+        on_challenge(connector, &message, now_ms);
+    } else if (message.type != HVD_CONTROL_TYPE_WELCOME) {
+        fail_with_answer(connector, "it does not want this rank", now_ms);
+    } else {
+        enter(connector, STATE_DONE, INT64_MAX);
+    }
+}
+
+int hvd_connector_step(struct hvd_connector *connector, short revents, int64_t now_ms,
+                       struct hvd_link **link)
+{
+    bool is_late = revents == 0 && now_ms >= connector->deadline_ms;
+
+    if (connector->state == STATE_DONE || (revents == 0 && !is_late)) {
+        return HVD_INPROGRESS;
+    }
+    if (connector->state == STATE_PAUSE) {
+        begin(connector, now_ms);
+    } else if (is_late) {
+        fail(connector, "no answer", now_ms);
+    } else if (connector->state == STATE_CONNECTING) {
+        send_hello(connector, now_ms);
+    } else {
+        read_message(connector, now_ms);
+    }
+    if (connector->state != STATE_DONE) {
+        return HVD_INPROGRESS;
+    }
+    *link = connector->link;
+    connector->link = NULL;
+    return 0;
+}
