@@ -7,8 +7,8 @@
 #include "collectives/api/api.h"
 #include "collectives/reduce/float_env.h"
 #include "gpu_binding/base/attr.h"
-#include "pmix_boot/boot.h"
 #include "gpu_binding/base/fork_mark.h"
+#include "pmix_boot/boot.h"
 
 /* The job that this process is part of: by nature there is one. Every function holds the lock
  * for reading while it uses the engine; init and shutdown hold it for writing to change it. */

@@ -41,7 +41,7 @@ lacking=()
 need_build()
 {
     local file
-    for file in "$hvdrun" "$HVD_LIBRARY" "$HVD_GPU_MODULE" "$build/gpu_binding/info/hvd-info"; do
+    for file in "$hvdrun" "$HVD_LIBRARY" "$HVD_GPU_MODULE" "$build/contrib/info/hvd-info"; do
         [ -e "$file" ] || lacking+=("the build: no ${file#"$build"/} in $build")
     done
 }
@@ -50,7 +50,7 @@ need_gpu()
 {
     local found
     [ ${#lacking[@]} = 0 ] || return 0
-    found=$("$build/gpu_binding/info/hvd-info" --check 2>&1) || true
+    found=$("$build/contrib/info/hvd-info" --check 2>&1) || true
     while read -r line; do
         lacking+=("$line")
     # An NCCL that comes with torch is found by torch only; profilers are not needed.
@@ -75,7 +75,7 @@ machine()
     echo '# machine'
     nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.max.sm --format=csv,noheader \
         2>/dev/null || echo 'no nvidia-smi here'
-    "$build/gpu_binding/info/hvd-info" --check
+    "$build/contrib/info/hvd-info" --check
     "$python" -c 'import torch
 print("torch:", torch.__version__, "CUDA:", torch.version.cuda, "its NCCL:", torch.cuda.nccl.version())'
     echo

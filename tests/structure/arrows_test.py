@@ -15,7 +15,6 @@ TRANSPORT = [f'collectives/transport/{name}' for name in ('control', 'net', 'shm
 ALLOWED = {
     'gpu_binding/base': [],
     'gpu_binding': BASE,
-    'gpu_binding/info': BASE + ['gpu_binding'],
     'pmix_boot/wire': BASE,
     'pmix_boot/elastic': BASE + ['pmix_boot/wire'],
     'pmix_boot': BASE + ['pmix_boot/wire', 'pmix_boot/elastic'],

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The command line of hvd-info. */
-#include "gpu_binding/info/info_options.h"
+#include "contrib/info/info_options.h"
 
 #include <getopt.h>
 #include <stdlib.h>

@@ -7,9 +7,9 @@
 
 #include "gpu_binding/base/env.h"
 #include "gpu_binding/binding.h"
-#include "gpu_binding/info/info_check.h"
-#include "gpu_binding/info/info_job.h"
-#include "gpu_binding/info/info_options.h"
+#include "contrib/info/info_check.h"
+#include "contrib/info/info_job.h"
+#include "contrib/info/info_options.h"
 
 #define EXIT_USAGE 2
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What hvd-info reads out of the environment of a Slurm job. */
-#include "gpu_binding/info/info_job.h"
+#include "contrib/info/info_job.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the Slurm job around hvd-info says of ranks, cpus and GPUs. */
-#include "gpu_binding/info/info_job.h"
+#include "contrib/info/info_job.h"
 
 #include <stdlib.h>
 

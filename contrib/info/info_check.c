@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hvd-info --check. libhvd is a layer above: it is asked at run time, if it is there. */
-#include "gpu_binding/info/info_check.h"
+/* hvd-info --check. libhvd and the libraries that it needs are loaded for it alone. */
+#include "contrib/info/info_check.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
