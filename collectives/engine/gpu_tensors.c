@@ -23,7 +23,6 @@ int hvd_gpu_tensors_open(struct hvd_engine *engine, struct hvd_error *err)
     const struct hvd_gpu_config config = {.boot = engine->boot,
                                           .path = settings->gpu_path,
                                           .allreduce = settings->gpu_allreduce,
-                                          .registers = settings->nccl_register,
                                           .pack_below = settings->gpu_pack_below,
                                           .direct = settings->gpu_direct,
                                           .tracks = settings->nccl_streams,

@@ -323,7 +323,6 @@ void hvd_engine_settings_read(struct hvd_engine_settings *settings)
     settings->gpu_pack_below = read_pack_below();
     settings->nccl_streams =
         (int)read_whole(HVD_ENV_NCCL_STREAMS, 1, 1, HVD_GPU_MOST_TRACKS, NULL);
-    settings->nccl_register = read_switch(HVD_ENV_NCCL_REGISTER, false);
 }
 
 void hvd_engine_settings_name_rank(const struct hvd_engine_settings *settings, int rank)

@@ -62,8 +62,6 @@ struct hvd_gpu_cross;
  * turns on its tracks. */
 struct hvd_gpu_track {
     struct hvd_gpu_comm *comm; /* NULL: there is no such track */
-    char *block; /* of the module, registered with comm on all ranks; NULL: none yet */
-    size_t block_bytes;
 };
 
 /* A process set whose ranks have met. */
@@ -85,15 +83,12 @@ struct hvd_gpu_peers {
     struct hvd_gpu_trial trial; /* while it is auto */
     int64_t pack_below; /* bytes; see gpu_plan.h */
     bool measures_packing; /* pack_below is a guess yet; gpu_packing.c */
-    bool registers; /* what is packed goes through a track's block, once there is one;
-                     * gpu_block.c */
 };
 
 struct hvd_gpu_config {
     const struct hvd_boot *boot; /* borrowed */
     enum hvd_gpu_path path; /* of HVD_GPU_PATH */
     enum hvd_gpu_allreduce allreduce; /* of HVD_GPU_ALLREDUCE */
-    bool registers; /* of HVD_NCCL_REGISTER */
     int64_t pack_below; /* of HVD_GPU_PACK_BELOW, bytes; HVD_GPU_PACK_AUTO */
     int tracks; /* of HOROVOD_NUM_NCCL_STREAMS, 1 to HVD_GPU_MOST_TRACKS */
     enum hvd_gpu_direct direct; /* of HVD_GPU_DIRECT */

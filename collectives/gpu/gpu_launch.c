@@ -104,7 +104,6 @@ struct hvd_gpu_plan hvd_gpu_run_plan(const struct hvd_gpu_run *run)
         .all_have_kernels = run->peers->all_have_kernels,
         .rows = is_alltoall ? run->counts + size : batch->rows,
         .pack_below = run->peers->pack_below,
-        .is_registered = run->peers->registers,
     };
 }
 
@@ -114,16 +113,14 @@ static void place(const struct hvd_gpu_run *run, struct hvd_gpu_plan *plan)
     const struct hvd_gpu_room *pack = run->gpu->packs[run->track];
     char *memory = pack != NULL ? pack->memory : NULL;
 
-    plan->pack = plan->is_registered ? run->peers->tracks[run->track].block : memory;
-    plan->room =
-        plan->is_registered || memory == NULL ? memory : memory + hvd_gpu_plan_pack(plan);
+    plan->pack = memory;
+    plan->room = memory == NULL ? NULL : memory + hvd_gpu_plan_pack(plan);
 }
 
 int hvd_gpu_launch(struct hvd_gpu_run *run, struct hvd_error *err)
 {
     struct hvd_gpu_plan plan = hvd_gpu_run_plan(run);
-    size_t bytes =
-        hvd_gpu_plan_room(&plan) + (plan.is_registered ? 0 : hvd_gpu_plan_pack(&plan));
+    size_t bytes = hvd_gpu_plan_room(&plan) + hvd_gpu_plan_pack(&plan);
     int status = hvd_gpu_mark_create(run->gpu->pool, &run->job.mark, err);
 
     status = status != 0 ? status : find_pack(run, bytes, err);
@@ -132,7 +129,6 @@ int hvd_gpu_launch(struct hvd_gpu_run *run, struct hvd_error *err)
         return status;
     }
     place(run, &plan);
-    hvd_gpu_block_give_up(run);
     hvd_gpu_steps_follow(&run->job.steps, plan.entries, plan.count);
     hvd_gpu_plan_steps(&plan, &run->job.steps);
     return hvd_gpu_run_submit(run, hvd_gpu_track_queue(run->track),

@@ -49,7 +49,6 @@ int hvd_gpu_meet(struct hvd_gpu_run *run, struct hvd_error *err)
     face->path = run->gpu->config.path;
     face->allreduce = run->gpu->config.allreduce;
     face->tracks = run->gpu->config.tracks;
-    face->registers = run->gpu->config.registers ? 1 : 0;
     face->pack_below = run->gpu->config.pack_below;
     face->direct = run->gpu->config.direct;
     face->ucx_version = hvd_net_version();
@@ -128,29 +127,6 @@ static bool have_kernels(const struct hvd_gpu_meeting *meeting)
     return true;
 }
 
-/* Whether all want to register memory, and can; if one wants to and not all do, it is said why. */
-static bool agree_to_register(const struct hvd_gpu_meeting *meeting, int set)
-{
-    int size = meeting->team->layout->size, wants = 0, against = -1;
-
-    for (int i = 0; i < size; i++) {
-        const struct hvd_gpu_face *face = &meeting->faces[i];
-
-        wants += face->registers;
-        if (!face->registers || !face->card.can_register) {
-            against = against < 0 ? i : against;
-        }
-    }
-    if (wants > 0 && against >= 0 && meeting->team->rank == 0) {
-        hvd_log(HVD_LOG_INFO,
-                "process set %d: no memory is registered with NCCL: rank %d on %s %s",
-                set, meeting->team->ranks[against], hvd_gpu_host_of(meeting, against),
-                meeting->faces[against].registers ? "has one before 2.19"
-                                                  : "has no " HVD_ENV_NCCL_REGISTER "=1");
-    }
-    return wants > 0 && against < 0;
-}
-
 static void say(const struct hvd_gpu_run *run, const char *obstacle, bool is_chosen)
 {
     int set = run->batch->header.set;
@@ -209,7 +185,6 @@ static int decide(struct hvd_gpu_run *run, const struct hvd_gpu_meeting *meeting
         status = hvd_gpu_tracks_agree(meeting, err);
         status = status != 0 ? status
                              : hvd_gpu_tracks_add(run, meeting->faces[0].card.id, err);
-        run->peers->registers = agree_to_register(meeting, run->peers->set);
         hvd_gpu_packing_agree(run, meeting);
         status = status != 0 ? status : hvd_gpu_join_nodes(run, meeting, err);
     } else {

@@ -13,7 +13,6 @@ struct hvd_gpu_face {
     int32_t allreduce; /* enum hvd_gpu_allreduce */
     int32_t direct; /* enum hvd_gpu_direct */
     int32_t ucx_version; /* 0: none */
-    int32_t registers; /* it is asked to register memory with NCCL */
     int64_t pack_below; /* bytes, or HVD_GPU_PACK_AUTO */
     int32_t tracks;
     unsigned char node_id[HVD_GPU_ID_BYTES]; /* of its node; zero unless it makes one */

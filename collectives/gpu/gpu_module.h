@@ -23,7 +23,7 @@
 
 #include "collectives/hvd.h"
 
-#define HVD_GPU_MODULE_VERSION 4
+#define HVD_GPU_MODULE_VERSION 5
 #define HVD_GPU_MODULE_SYMBOL "hvd_gpu_module"
 
 enum {
@@ -87,13 +87,6 @@ enum hvd_gpu_step_kind {
     /* What is between the two is one operation for NCCL; only collectives are. */
     HVD_GPU_GROUP,
     HVD_GPU_GROUP_END,
-    /* count bytes of memory on the device, NCCL's own and registered with the work's comm, which
-     * owns it: then `to` is where, NULL when it cannot be had, for which work->error has the reason
-     * and the work does not fail. Memory and offset of what NCCL is called with have to be so
-     * registered on all ranks or on none. UNREGISTER gives back `from`, or nothing when that is
-     * NULL; the device is done with it. */
-    HVD_GPU_REGISTER,
-    HVD_GPU_UNREGISTER,
 };
 
 /* Pointers are borrowed until the event at the end of the work has come. */
@@ -148,7 +141,7 @@ struct hvd_gpu_work {
     struct hvd_gpu_event *done; /* recorded behind the last step */
     struct hvd_gpu_timing *timing; /* NULL: nobody wants to know when */
     _Atomic int status; /* HVD_INPROGRESS until all steps are on the stream */
-    struct hvd_error error; /* of status < 0, and see REGISTER; written before it */
+    struct hvd_error error; /* of status < 0; written before it */
 };
 
 /* What was found on this machine. problem: "" when usable. */
@@ -173,7 +166,6 @@ struct hvd_gpu_card {
     int32_t has_kernels; /* HVD_GPU_MOVE can be done */
     unsigned char uuid[HVD_GPU_UUID_BYTES];
     unsigned char id[HVD_GPU_ID_BYTES]; /* zero unless asked for */
-    int32_t can_register; /* HVD_GPU_REGISTER can be tried */
     int32_t has_dma_buf; /* its memory can be shown to network cards as dma-buf */
     int32_t routes; /* libhvd's, see gpu_routes.h */
 };

@@ -40,9 +40,8 @@ void hvd_gpu_packing_agree(struct hvd_gpu_run *run, const struct hvd_gpu_meeting
 {
     int asker = find_asker(meeting);
 
-    /* What is measured is not registered, and nothing can come of it where one rank is alone. */
-    run->peers->measures_packing =
-        asker < 0 && !run->peers->registers && run->team->layout->size > 1;
+    /* Nothing can come of it where one rank is alone. */
+    run->peers->measures_packing = asker < 0 && run->team->layout->size > 1;
     run->peers->pack_below =
         asker < 0 ? HVD_GPU_PACKING_USUAL : meeting->faces[asker].pack_below;
     if (asker >= 0 && meeting->team->rank == 0) {

@@ -32,7 +32,6 @@ struct hvd_gpu_plan {
         all_have_kernels; /* and of all others: NCCL may get what only kernels can make */
     /* Of several tensors those of fewer bytes are small; the same on all ranks. */
     int64_t pack_below;
-    bool is_registered; /* with NCCL, on all ranks: pack */
     char *pack; /* hvd_gpu_plan_pack bytes of device memory */
     char *room; /* hvd_gpu_plan_room bytes of it */
 };

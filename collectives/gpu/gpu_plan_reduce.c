@@ -130,21 +130,6 @@ static size_t packed_bytes(const struct hvd_gpu_plan *plan, const struct hvd_gpu
     return bytes;
 }
 
-/* The factor of what goes through registered memory is the kernels', which move it anyway: what
- * NCCL has to scale it does not leave to the switches. */
-static struct hvd_gpu_way packed_way(const struct hvd_gpu_plan *plan,
-                                     const struct hvd_gpu_way *way)
-{
-    struct hvd_gpu_way packed = *way;
-
-    if (plan->is_registered && plan->all_have_kernels && way->within != 1.0) {
-        packed.before = way->within;
-        packed.within = 1.0;
-        packed.by_kernel = true;
-    }
-    return packed;
-}
-
 static struct walk begin_walk(const struct hvd_gpu_plan *plan)
 {
     return (struct walk){.packed = plan->pack, .apart = plan->room};
@@ -212,7 +197,6 @@ static bool zero_room(const struct hvd_gpu_plan *plan, const struct hvd_gpu_way 
 static void move_in(const struct hvd_gpu_plan *plan, const struct hvd_gpu_way *way,
                     struct hvd_gpu_steps *steps)
 {
-    const struct hvd_gpu_way packed = packed_way(plan, way);
     struct walk walk = begin_walk(plan);
     bool is_zero = zero_room(plan, way, steps);
 
@@ -221,8 +205,7 @@ static void move_in(const struct hvd_gpu_plan *plan, const struct hvd_gpu_way *w
         struct place place = next_place(plan, way, i, &walk);
 
         if (!entry->is_absent && (place.from != entry->input || way->before != 1.0)) {
-            add_move_in(plan, place.is_packed ? &packed : way, entry->input, place.to,
-                        bytes_of(entry), steps);
+            add_move_in(plan, way, entry->input, place.to, bytes_of(entry), steps);
         } else if (entry->is_absent && !is_zero) {
             add_move_in(plan, way, NULL, place.to, bytes_of(entry), steps);
         }
@@ -267,10 +250,9 @@ static void add_allreduce(const struct hvd_gpu_way *way, const void *from, void 
 static void reduce_all(const struct hvd_gpu_plan *plan, const struct hvd_gpu_way *way,
                        struct hvd_gpu_steps *steps)
 {
-    const struct hvd_gpu_way packed = packed_way(plan, way);
     struct walk walk = begin_walk(plan);
 
-    add_allreduce(&packed, plan->pack, plan->pack, packed_bytes(plan, way), steps);
+    add_allreduce(way, plan->pack, plan->pack, packed_bytes(plan, way), steps);
     for (int i = 0; i < plan->count; i++) {
         struct place place = next_place(plan, way, i, &walk);
 

@@ -78,11 +78,6 @@ static int begin_by_nccl(struct hvd_gpu_run *run, struct hvd_error *err)
         run->phase = HVD_GPU_COUNT;
         return hvd_gpu_count(run, err);
     }
-    if (hvd_gpu_block_wanted(run)) {
-        run->phase = HVD_GPU_GET_BLOCK;
-        hvd_gpu_run_poll(run, true);
-        return hvd_gpu_block_begin(run, err);
-    }
     return begin_launch(run, err);
 }
 
@@ -158,30 +153,6 @@ static int finish_measure(struct hvd_gpu_run *run, int64_t *work, bool *moved,
 
     hvd_gpu_run_poll(run, status == HVD_INPROGRESS);
     return status != 0 ? status : begin_by_nccl(run, err);
-}
-
-static int finish_get_block(struct hvd_gpu_run *run, struct hvd_error *err)
-{
-    int status = hvd_gpu_job_reached(&run->job, err);
-
-    if (status != 0) {
-        return status;
-    }
-    hvd_gpu_run_poll(run, false);
-    run->phase = HVD_GPU_TELL_BLOCK;
-    return hvd_gpu_block_tell(run, err);
-}
-
-static int finish_tell_block(struct hvd_gpu_run *run, int64_t *work, bool *moved,
-                             struct hvd_error *err)
-{
-    int status = hvd_gpu_run_inner(run, work, moved, err);
-
-    if (status != 0) {
-        return status;
-    }
-    hvd_gpu_block_end(run);
-    return begin_launch(run, err);
 }
 
 static int finish_ready(struct hvd_gpu_run *run, struct hvd_error *err)
@@ -299,10 +270,6 @@ static int step(struct hvd_gpu_run *run, int64_t *work, bool *moved,
         return finish_count(run, work, moved, err);
     case HVD_GPU_MEASURE:
         return finish_measure(run, work, moved, err);
-    case HVD_GPU_GET_BLOCK:
-        return finish_get_block(run, err);
-    case HVD_GPU_TELL_BLOCK:
-        return finish_tell_block(run, work, moved, err);
     case HVD_GPU_READY:
         return finish_ready(run, err);
     case HVD_GPU_LINE_UP:

@@ -19,8 +19,6 @@ enum hvd_gpu_phase {
     HVD_GPU_GET_TRACKS, /* until all ranks know the ids of the other tracks */
     HVD_GPU_COUNT,
     HVD_GPU_MEASURE, /* which tensors are packed; gpu_packing.c */
-    HVD_GPU_GET_BLOCK, /* until the device has come there, and done what uses the last one */
-    HVD_GPU_TELL_BLOCK, /* until all ranks know who has one */
     HVD_GPU_READY, /* a trial: until the input is there */
     HVD_GPU_LINE_UP, /* a trial: until it is there on all ranks */
     HVD_GPU_FETCH, /* until the device has come to mark */
@@ -55,8 +53,8 @@ struct hvd_gpu_run {
     bool has_turn;
     bool is_polling; /* counted in gpu->waiting */
 
-    /* A collective of the ranks' hosts under way: MEET, GET_TRACKS, COUNT, MEASURE, TELL_BLOCK,
-     * LINE_UP, ON_HOST. */
+    /* A collective of the ranks' hosts under way: MEET, GET_TRACKS, COUNT, MEASURE, LINE_UP,
+     * ON_HOST. */
     struct hvd_run *inner;
     struct hvd_entry gathered; /* of all but ON_HOST */
     int64_t *rows; /* [size] */
@@ -64,16 +62,9 @@ struct hvd_gpu_run {
 
     struct hvd_gpu_measure measure;
 
-    /* Of GET_BLOCK and TELL_BLOCK: */
-    char *block; /* NULL: it cannot be had */
-    size_t block_bytes;
-    int32_t has_block;
-    char *given_up[2]; /* of the module, given back by the next work; NULL: none */
-
     int64_t *counts; /* [2 * size] rows sent, rows that come: alltoall */
 
-    struct hvd_gpu_job
-        job; /* under way: MEASURE, GET_BLOCK, READY, FETCH, LAUNCH without pipe */
+    struct hvd_gpu_job job; /* under way: MEASURE, READY, FETCH, LAUNCH without pipe */
     struct hvd_gpu_pipe *pipe; /* PIPE, and LAUNCH then */
     struct hvd_gpu_trace *trace; /* until the mark of the last work has it */
 
@@ -140,14 +131,6 @@ int hvd_gpu_packing_begin(struct hvd_gpu_run *run, struct hvd_error *err);
 int hvd_gpu_packing_progress(struct hvd_gpu_run *run, int64_t *work, bool *moved,
                              struct hvd_error *err);
 void hvd_gpu_packing_finish(struct hvd_gpu_run *run);
-
-/* gpu_block.c. Whether the batch needs more registered memory than there is; its phases;
- * their end; the steps that give back what is not used any more, before the batch's. */
-bool hvd_gpu_block_wanted(const struct hvd_gpu_run *run);
-int hvd_gpu_block_begin(struct hvd_gpu_run *run, struct hvd_error *err);
-int hvd_gpu_block_tell(struct hvd_gpu_run *run, struct hvd_error *err);
-void hvd_gpu_block_end(struct hvd_gpu_run *run);
-void hvd_gpu_block_give_up(struct hvd_gpu_run *run);
 
 /* gpu_meet.c: begins, and ends with run->peers. */
 int hvd_gpu_meet(struct hvd_gpu_run *run, struct hvd_error *err);

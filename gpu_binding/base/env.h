@@ -102,8 +102,6 @@
 #define HVD_ENV_GPU_PACK_BELOW "HVD_GPU_PACK_BELOW"
 /* CUDA streams that batches by NCCL take turns on, 1 to 8. Default: 1. */
 #define HVD_ENV_NCCL_STREAMS "HOROVOD_NUM_NCCL_STREAMS"
-/* 1: the memory of packed tensors is registered with NCCL. Default: 0. */
-#define HVD_ENV_NCCL_REGISTER "HVD_NCCL_REGISTER"
 
 /* --- Files of hvd ---
  * Only where a file is not in its usual place. */

@@ -220,7 +220,6 @@ HVD_EXPORT int ncclCommDestroy(struct fake_comm *comm)
     if (!fake_comm_is_ready(comm)) {
         return FAKE_INVALID_ARGUMENT;
     }
-    fake_register_end(comm, false);
     end_comm(comm);
     return fake_nccl_result("ncclCommDestroy");
 }
@@ -228,7 +227,6 @@ HVD_EXPORT int ncclCommDestroy(struct fake_comm *comm)
 HVD_EXPORT int ncclCommAbort(struct fake_comm *comm)
 {
     atomic_store(&comm->link.is_aborted, true);
-    fake_register_end(comm, true);
     end_comm(comm);
     return fake_nccl_result("ncclCommAbort");
 }

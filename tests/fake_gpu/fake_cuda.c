@@ -22,7 +22,6 @@ struct piece {
 static struct piece *pieces;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct fake_live live;
-static long registered;
 
 /* --- counts --- */
 
@@ -48,23 +47,6 @@ struct fake_live *fake_counters(void)
 HVD_EXPORT void fake_gpu_count_comm(int change)
 {
     fake_count(&live.comms, change);
-}
-
-HVD_EXPORT void fake_gpu_count_registered(void)
-{
-    pthread_mutex_lock(&lock);
-    registered++;
-    pthread_mutex_unlock(&lock);
-}
-
-HVD_EXPORT long fake_gpu_registered(void)
-{
-    long count;
-
-    pthread_mutex_lock(&lock);
-    count = registered;
-    pthread_mutex_unlock(&lock);
-    return count;
 }
 
 /* --- memory --- */
@@ -105,7 +87,7 @@ static int map_piece(struct piece *piece)
     return FAKE_SUCCESS;
 }
 
-HVD_EXPORT void *fake_gpu_alloc(size_t bytes)
+static void *alloc(size_t bytes)
 {
     struct piece *piece = calloc(1, sizeof(*piece));
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -129,13 +111,13 @@ HVD_EXPORT void *fake_gpu_alloc(size_t bytes)
 
 HVD_EXPORT int cuMemAlloc_v2(uint64_t *address, size_t bytes)
 {
-    void *memory = fake_gpu_fails("cuMemAlloc") ? NULL : fake_gpu_alloc(bytes);
+    void *memory = fake_gpu_fails("cuMemAlloc") ? NULL : alloc(bytes);
 
     *address = (uint64_t)(uintptr_t)memory;
     return memory != NULL ? FAKE_SUCCESS : FAKE_OUT_OF_MEMORY;
 }
 
-HVD_EXPORT bool fake_gpu_free(const void *memory)
+static bool release(const void *memory)
 {
     struct piece *found = NULL;
 
@@ -163,7 +145,7 @@ HVD_EXPORT int cuMemFree_v2(uint64_t address)
     bool was_there;
 
     fake_drain_streams();
-    was_there = fake_gpu_free((const void *)(uintptr_t)address);
+    was_there = release((const void *)(uintptr_t)address);
     return was_there && !fake_gpu_fails("cuMemFree") ? FAKE_SUCCESS : FAKE_INVALID_VALUE;
 }
 

@@ -49,9 +49,6 @@ bool fake_gpu_failed_at_end(void);
 /* Whether it was to load kernels: then there are none, which is no failure. */
 bool fake_gpu_failed_kernels(void);
 
-/* Whether it was to register memory: that is none, either. */
-bool fake_gpu_failed_registering(void);
-
 /* Whether it was to tell how long something took: what that was for goes on without. */
 bool fake_gpu_failed_measuring(void);
 
@@ -59,8 +56,6 @@ bool fake_gpu_failed_measuring(void);
 bool fake_gpu_fails(const char *function);
 
 void fake_gpu_count_comm(int change);
-void fake_gpu_count_registered(void);
-long fake_gpu_registered(void); /* calls of NCCL with registered memory, so far */
 
 /* Each collective, on its stream. */
 void fake_gpu_begin_collective(void);
@@ -75,9 +70,6 @@ long fake_gpu_overlaps(void);
 /* The device's clock goes forward by so much. */
 void fake_gpu_skip_time(double ms);
 
-/* Device memory, fresh; NULL: none. Returns whether it was there. */
-void *fake_gpu_alloc(size_t bytes);
-bool fake_gpu_free(const void *memory);
 bool fake_gpu_has_context(void); /* on this thread */
 
 /* Runs call(argument) on the stream, in its turn; then argument is the call's own. */

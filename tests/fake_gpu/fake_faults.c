@@ -85,13 +85,11 @@ static bool is_one_of(const char *function, const char *const *list)
 
 HVD_EXPORT bool fake_gpu_failed_at_end(void)
 {
-    static const char *const ends[] = {"cuCtxPopCurrent",  "cuStreamDestroy",
-                                       "cuEventDestroy",   "cuMemFree",
-                                       "cuMemFreeHost",    "cuDevicePrimaryCtxRelease",
-                                       "ncclCommFinalize", "ncclCommDestroy",
-                                       "ncclRedOpDestroy", "ncclCommDeregister",
-                                       "ncclMemFree",      "ncclCommAbort",
-                                       "cuModuleUnload",   NULL};
+    static const char *const ends[] = {
+        "cuCtxPopCurrent",  "cuStreamDestroy", "cuEventDestroy",
+        "cuMemFree",        "cuMemFreeHost",   "cuDevicePrimaryCtxRelease",
+        "ncclCommFinalize", "ncclCommDestroy", "ncclRedOpDestroy",
+        "ncclCommAbort",    "cuModuleUnload",  NULL};
     bool is_end;
 
     pthread_mutex_lock(&lock);
@@ -109,14 +107,6 @@ HVD_EXPORT bool fake_gpu_failed_kernels(void)
     const char *function = fake_gpu_failed();
 
     return function != NULL && is_one_of(function, loads);
-}
-
-HVD_EXPORT bool fake_gpu_failed_registering(void)
-{
-    static const char *const calls_of[] = {"ncclMemAlloc", "ncclCommRegister", NULL};
-    const char *function = fake_gpu_failed();
-
-    return function != NULL && is_one_of(function, calls_of);
 }
 
 HVD_EXPORT bool fake_gpu_failed_measuring(void)

@@ -19,7 +19,6 @@ enum {
 struct fake_place {
     _Atomic uint64_t phase; /* barriers that it has come to */
     uint64_t call; /* what it is about to do, to be compared */
-    uint64_t places; /* with what registered memory; so, too */
     char chunk[FAKE_CHUNK];
 };
 

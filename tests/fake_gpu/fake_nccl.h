@@ -64,7 +64,6 @@ struct fake_call {
     double factor;
     int peer;
     size_t done; /* bytes, of send and recv */
-    uint64_t places; /* of both buffers in registered memory; 0: they are in none */
 };
 
 int fake_nccl_version(void);
@@ -77,11 +76,6 @@ bool fake_comm_is_ready(struct fake_comm *comm);
 /* Puts calls on their stream: at once, or, every second time of one that may not block, later, and
  * FAKE_IN_PROGRESS is returned. */
 int fake_comm_launch(struct fake_comm *comm, struct fake_call *calls);
-
-/* Where the buffers of a call are registered; false, and says so: not as they have to be. */
-bool fake_register_look(struct fake_call *call);
-/* The communicator goes. */
-void fake_register_end(const struct fake_comm *comm, bool is_aborted);
 
 /* On a stream: calls is a list, of one communicator; freed. */
 void fake_calls_run(void *calls);

@@ -39,7 +39,6 @@ int hvd_comm_identify(struct hvd_gpu_device *device, bool makes_id,
         return 0;
     }
     card->nccl_version = nccl->version;
-    card->can_register = hvd_nccl_registers(nccl) ? 1 : 0;
     card->has_host_id = getenv(HVD_ENV_NCCL_HOSTID) != NULL ? 1 : 0;
     if (makes_id) {
         result = nccl->get_id(&id);
@@ -217,7 +216,6 @@ static void release(struct hvd_gpu_comm *comm, ncclComm_t handle)
         comm->has_scaled = false;
         nccl->op_destroy(comm->scaled_op, handle);
     }
-    hvd_comm_unregister_all(comm, handle);
 }
 
 int hvd_comm_finish(struct hvd_gpu_comm *comm)

@@ -46,9 +46,6 @@ bool hvd_comm_leave(struct hvd_gpu_comm *comm)
     }
     hvd_event_destroy(comm->last_use);
     comm->last_use = NULL;
-    if (status == 0 && !atomic_load(&comm->device->is_aborted)) {
-        hvd_comm_free_blocks(comm);
-    }
     /* What cannot be asked, or not be ended, goes with the device. */
     comm->has_left = true;
     return status == 0;

@@ -122,9 +122,6 @@ void hvd_device_close(struct hvd_gpu_device *device)
     }
     hvd_tracks_close(device);
     hvd_timing_finish_device(device);
-    for (struct hvd_gpu_comm *comm = device->comms; comm != NULL; comm = comm->next) {
-        hvd_comm_free_blocks(comm);
-    }
     if (entered) {
         hvd_device_leave(device);
     }

@@ -18,7 +18,6 @@ struct hvd_gpu_comm {
     int rank;
     int size;
     ncclComm_t handle; /* lock; NULL: not connected yet, or aborted */
-    struct hvd_gpu_block *blocks; /* the launcher's; see register.c */
     pthread_t aborter;
     bool has_aborter;
     bool is_patient; /* the launcher's: NCCL need not wait in what ends it */
@@ -131,17 +130,6 @@ void hvd_comm_destroy(struct hvd_gpu_comm *comm);
 /* Launcher: does what can be done at once for one that leaves, until it has_left. Returns whether
  * it has ended: then only the struct is there. */
 bool hvd_comm_leave(struct hvd_gpu_comm *comm);
-
-/* register.c, launcher. Gets so much memory of NCCL's, registered; *memory is the
- * communicator's. */
-int hvd_comm_register(struct hvd_gpu_comm *comm, size_t bytes, void **memory,
-                      struct hvd_error *err);
-/* Gives it back, which the device is done with. */
-void hvd_comm_unregister(struct hvd_gpu_comm *comm, const void *memory);
-/* What is left: before handle is destroyed, and after that, when the device is done with it. What
- * aborts a communicator deregisters by itself. */
-void hvd_comm_unregister_all(struct hvd_gpu_comm *comm, ncclComm_t handle);
-void hvd_comm_free_blocks(struct hvd_gpu_comm *comm);
 
 /* tracks.c. The context is the thread's. */
 int hvd_tracks_open(struct hvd_gpu_device *device, struct hvd_error *err);

@@ -41,10 +41,6 @@ static const struct hvd_library_symbol symbols[] = {
     NEEDED(recv, "ncclRecv"),
     NEWER(scaled_sum_create, "ncclRedOpCreatePreMulSum"),
     NEWER(op_destroy, "ncclRedOpDestroy"),
-    NEWER(mem_alloc, "ncclMemAlloc"),
-    NEWER(mem_free, "ncclMemFree"),
-    NEWER(comm_register, "ncclCommRegister"),
-    NEWER(comm_deregister, "ncclCommDeregister"),
 };
 
 static struct hvd_nccl functions;

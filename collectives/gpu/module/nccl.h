@@ -24,7 +24,6 @@ enum {
     NCCL_IN_PROGRESS = 7,
     NCCL_LEAST_VERSION = 2700,
     NCCL_CONFIG_VERSION = 21400, /* the first that need not block */
-    NCCL_REGISTER_VERSION = 21900, /* the first that registers memory */
 };
 
 /* ncclConfig_t of 2.14. Later ones are longer: NCCL reads no more than size, and by version gives
@@ -69,18 +68,11 @@ struct hvd_nccl {
                              ncclComm_t comm); /* NULL before 2.11 */
     int (*op_destroy)(int op, ncclComm_t comm); /* NULL before 2.11 */
     /* NULL before 2.19: */
-    int (*mem_alloc)(void **memory, size_t bytes); /* on the thread's current device */
-    int (*mem_free)(void *memory);
-    int (*comm_register)(ncclComm_t comm, void *memory, size_t bytes, void **handle);
-    int (*comm_deregister)(ncclComm_t comm, void *handle);
 };
 
 /* Finds NCCL once: file if that is not NULL, else the one that the process has loaded, else
  * libnccl.so.2. NULL: found tells why. Any thread. */
 const struct hvd_nccl *hvd_nccl_find(const char *file, struct hvd_gpu_library *found);
-
-/* register.c: whether it has what that needs. */
-bool hvd_nccl_registers(const struct hvd_nccl *nccl);
 
 /* As hvd_fail, for a function of NCCL that returned result; comm may be NULL. */
 int hvd_nccl_fail(const struct hvd_nccl *nccl, const char *function, int result,

@@ -241,21 +241,6 @@ static int do_cuda(struct hvd_gpu_device *device, struct hvd_gpu_work *work,
     return error == CUDA_SUCCESS ? 0 : hvd_cuda_fail(cuda, function, error, &work->error);
 }
 
-/* That it cannot be is no failure of the work. */
-static int do_register(struct hvd_gpu_work *work, struct hvd_gpu_step *step)
-{
-    void *memory = NULL;
-
-    if (step->kind == HVD_GPU_UNREGISTER) {
-        hvd_comm_unregister(work->comm, step->from);
-    } else if (hvd_comm_register(work->comm, (size_t)step->count, &memory,
-                                 &work->error) != 0) {
-        memory = NULL;
-    }
-    step->to = memory;
-    return 0;
-}
-
 /* Returns how many steps were done, those from step on, or a failure. */
 static int do_steps(struct hvd_gpu_device *device, struct hvd_gpu_work *work,
                     struct hvd_gpu_step *step)
@@ -270,10 +255,6 @@ static int do_steps(struct hvd_gpu_device *device, struct hvd_gpu_work *work,
         break;
     case HVD_GPU_FOLLOW_TRACKS:
         status = hvd_tracks_follow(device, work->queue, &work->error);
-        break;
-    case HVD_GPU_REGISTER:
-    case HVD_GPU_UNREGISTER:
-        status = do_register(work, step);
         break;
     case HVD_GPU_MOVE:
         return hvd_kernels_launch(&device->kernels, device->streams[work->queue], step,

@@ -51,8 +51,8 @@ static void test_defaults(void)
     tap_ok(!s.has_fusion_threshold && !s.has_cycle_time && !s.has_cache_capacity,
            "which the user did not choose");
     tap_ok(!s.disable_group_fusion && !s.dynamic_process_sets && !s.autotune &&
-               !s.nccl_register && s.nccl_streams == 1 && !s.stall_check_disable &&
-               !s.timeline_mark_cycles && !s.log_hide_time && !s.timeline_all_ranks,
+               s.nccl_streams == 1 && !s.stall_check_disable && !s.timeline_mark_cycles &&
+               !s.log_hide_time && !s.timeline_all_ranks,
            "switches are off");
     tap_ok(s.single_copy, "but for that of single copies");
     tap_ok(s.stall_warning_s == 60 && s.stall_shutdown_s == 0, "stalls are warned of");
@@ -89,7 +89,6 @@ static void test_values(void)
         {"HOROVOD_THREAD_AFFINITY", "0,1"},
         {"HVD_REPORT", "late.txt"},
         {"HVD_SINGLE_COPY", "0"},
-        {"HVD_NCCL_REGISTER", "1"},
         {"HOROVOD_GLOO_TIMEOUT_SECONDS", "30"},
         {NULL, NULL},
     };
@@ -100,8 +99,7 @@ static void test_values(void)
                s.has_fusion_threshold && s.has_cycle_time && s.has_cache_capacity,
            "tunables are the user's, fractions and zero included");
     tap_ok(s.disable_group_fusion && s.dynamic_process_sets && s.stall_check_disable &&
-               s.autotune && s.timeline_mark_cycles && s.timeline_all_ranks &&
-               s.nccl_register,
+               s.autotune && s.timeline_mark_cycles && s.timeline_all_ranks,
            "switches are on");
     tap_ok(!s.single_copy, "or off");
     tap_ok(s.stall_warning_s == 5 && s.stall_shutdown_s == 9, "times of stalls");

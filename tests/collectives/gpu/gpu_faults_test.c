@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The k-th call of CUDA or NCCL fails on the last rank, for each k, or, with an argument,
- * the first calls of some functions: "pieces", "registered" and "direct", what a tensor
- * needs in pieces, in memory that is registered, or whose parts are exchanged where they
- * are, by UCX; "converted", what two need that travel as float16; "measured", what two
+ * the first calls of some functions: "pieces" and "direct", what a tensor needs in pieces,
+ * or whose parts are exchanged where they are, by UCX; "converted", what two need that travel as float16; "measured", what two
  * need for which is measured whether they are packed, and "unmeasured", without which
  * they are not measured, and go on; "names", what comes too late to be counted so; "end",
  * what ends things, also in shutdown, which breaks nothing. No rank hangs, each learns
@@ -112,8 +111,7 @@ struct outcome {
 
 static bool is_no_failure(void)
 {
-    return fake_gpu_failed_kernels() || fake_gpu_failed_registering() ||
-           fake_gpu_failed_measuring();
+    return fake_gpu_failed_kernels() || fake_gpu_failed_measuring();
 }
 
 /* Whether the user has to be told: of NCCL's state the next one that asks is. */
@@ -234,8 +232,6 @@ static const struct subject {
      {"cuMemHostAlloc", "cuMemAlloc", "cuMemcpyAsync", "cuStreamWaitEvent",
       "ncclReduceScatter", "ncclAllGather", "cuEventRecord", "cuEventCreate",
       "ncclGetUniqueId", "ncclCommInitRankConfig"}},
-    {"registered",
-     {"ncclMemAlloc", "ncclCommRegister", "ncclAllReduce", "cuEventRecord"}},
     {"direct", {"cuLaunchKernel", "ucp_am_send_nbx", "ucp_am_recv_data_nbx"}},
     {"converted",
      {"cuLaunchKernel", "ncclReduceScatter", "ncclAllGather", "cuMemcpyAsync"}},
