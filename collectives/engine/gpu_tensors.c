@@ -25,7 +25,6 @@ int hvd_gpu_tensors_open(struct hvd_engine *engine, struct hvd_error *err)
                                           .allreduce = settings->gpu_allreduce,
                                           .pack_below = settings->gpu_pack_below,
                                           .direct = settings->gpu_direct,
-                                          .tracks = settings->nccl_streams,
                                           .wake = wake,
                                           .context = engine};
 

@@ -321,8 +321,6 @@ void hvd_engine_settings_read(struct hvd_engine_settings *settings)
     read_gpu_words(settings);
     read_gpu_allreduce(settings);
     settings->gpu_pack_below = read_pack_below();
-    settings->nccl_streams =
-        (int)read_whole(HVD_ENV_NCCL_STREAMS, 1, 1, HVD_GPU_MOST_TRACKS, NULL);
 }
 
 void hvd_engine_settings_name_rank(const struct hvd_engine_settings *settings, int rank)

@@ -26,7 +26,6 @@ struct hvd_engine_settings {
     enum hvd_gpu_allreduce gpu_allreduce;
     const char *gpu_allreduce_wrong; /* no word for it; NULL: it is right */
     int64_t gpu_pack_below; /* bytes, or HVD_GPU_PACK_AUTO */
-    int nccl_streams; /* 1 to HVD_GPU_MOST_TRACKS */
     const char *thread_affinity; /* NULL: none; thread_cpu.h reads it */
 
     bool stall_check_disable;

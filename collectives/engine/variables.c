@@ -61,7 +61,7 @@ static const struct variable variables[] = {
     {HVD_ENV_HIERARCHICAL_ALLREDUCE, NULL},
     {HVD_ENV_HIERARCHICAL_ALLGATHER, OWN_WAYS},
     {HVD_ENV_TORUS_ALLREDUCE, NULL},
-    {HVD_ENV_NCCL_STREAMS, NULL},
+    {HVD_ENV_NCCL_STREAMS, "hvd launches NCCL on one stream of each GPU"},
     {HVD_ENV_BATCH_COPIES,
      "hvd moves small GPU tensors together wherever it has kernels"},
     {HVD_ENV_ASYNC_COMPLETION, "the framework's stream always waits by an event"},

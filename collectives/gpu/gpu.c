@@ -90,9 +90,7 @@ void hvd_gpu_destroy(struct hvd_gpu *gpu, bool has_stopped)
         return;
     }
     drop_flying(gpu);
-    for (int i = 0; i < HVD_GPU_MOST_TRACKS; i++) {
-        hvd_held_drop(gpu->packs[i] != NULL ? &gpu->packs[i]->held : NULL);
-    }
+    hvd_held_drop(gpu->pack != NULL ? &gpu->pack->held : NULL);
     hvd_held_drop(gpu->pool != NULL ? &gpu->pool->held : NULL);
     pthread_mutex_destroy(&gpu->lock);
     free(gpu);
@@ -192,8 +190,8 @@ static int check_peers(struct hvd_gpu *gpu, int64_t now_ns, struct hvd_error *er
     gpu->checked_ns = now_ns;
     for (struct hvd_gpu_peers *peers = gpu->peers; peers != NULL && status == 0;
          peers = peers->next) {
-        for (int i = 0; i < peers->track_count && status == 0; i++) {
-            status = gpu->pool->module->comm_check(peers->tracks[i].comm, err);
+        if (peers->comm != NULL) {
+            status = gpu->pool->module->comm_check(peers->comm, err);
         }
         if (peers->node_comm != NULL && status == 0) {
             status = gpu->pool->module->comm_check(peers->node_comm, err);
@@ -333,9 +331,7 @@ void hvd_gpu_forget_peers(struct hvd_gpu *gpu, int set)
 
         if (peers->set == set) {
             *at = peers->next;
-            for (int i = 0; i < peers->track_count; i++) {
-                end_comm(gpu, peers->tracks[i].comm);
-            }
+            end_comm(gpu, peers->comm);
             end_comm(gpu, peers->node_comm);
             hvd_gpu_cross_destroy(peers->cross);
             free(peers);

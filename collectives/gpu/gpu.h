@@ -8,8 +8,7 @@
  *
  * Batches of all process sets are launched in the order in which they were agreed on,
  * which is one for all ranks: kernels of NCCL that wait for each other on one stream
- * cannot be in another order elsewhere. `hvd_gpu_number` and the turn see to that; for
- * kernels on several streams, tracks.c of the module does the rest.
+ * cannot be in another order elsewhere. `hvd_gpu_number` and the turn see to that.
  *
  * Threads: one at a time (the engine's progress lock), but for what says otherwise. */
 #ifndef HVD_GPU_H
@@ -58,19 +57,11 @@ struct hvd_gpu_trial {
 
 struct hvd_gpu_cross;
 
-/* A stream and a communicator for what goes by NCCL alone: batches of a process set take
- * turns on its tracks. */
-struct hvd_gpu_track {
-    struct hvd_gpu_comm *comm; /* NULL: there is no such track */
-};
-
 /* A process set whose ranks have met. */
 struct hvd_gpu_peers {
     struct hvd_gpu_peers *next;
     int set;
-    struct hvd_gpu_track tracks[HVD_GPU_MOST_TRACKS]; /* none: through host memory */
-    int track_count;
-    uint64_t tracked; /* batches that took a turn on them: the same on all ranks */
+    struct hvd_gpu_comm *comm; /* of all its ranks; NULL: through host memory */
     int nccl_version;
     bool all_have_kernels;
     enum hvd_gpu_allreduce allreduce;
@@ -90,7 +81,6 @@ struct hvd_gpu_config {
     enum hvd_gpu_path path; /* of HVD_GPU_PATH */
     enum hvd_gpu_allreduce allreduce; /* of HVD_GPU_ALLREDUCE */
     int64_t pack_below; /* of HVD_GPU_PACK_BELOW, bytes; HVD_GPU_PACK_AUTO */
-    int tracks; /* of HOROVOD_NUM_NCCL_STREAMS, 1 to HVD_GPU_MOST_TRACKS */
     enum hvd_gpu_direct direct; /* of HVD_GPU_DIRECT */
     void (*wake)(void *context); /* the drive: any thread */
     void *context;
@@ -103,8 +93,7 @@ struct hvd_gpu {
     int device; /* lock */
     _Atomic bool is_open;
     struct hvd_gpu_peers *peers;
-    struct hvd_gpu_room
-        *packs[HVD_GPU_MOST_TRACKS]; /* for tensors that are copied together */
+    struct hvd_gpu_room *pack; /* for tensors that are copied together */
     struct hvd_gpu_mark
         *flying[HVD_GPU_QUEUES]; /* batches that are launched, oldest first */
     struct hvd_gpu_mark **last[HVD_GPU_QUEUES];

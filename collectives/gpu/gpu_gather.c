@@ -32,26 +32,6 @@ int hvd_gpu_run_gather(struct hvd_gpu_run *run, const void *data, size_t bytes,
     return hvd_run_create(run->team, &header, entries, run->rows, &run->inner, err);
 }
 
-int hvd_gpu_run_tell(struct hvd_gpu_run *run, void *data, size_t bytes,
-                     struct hvd_error *err)
-{
-    const struct hvd_batch_header header = {.kind = HVD_KIND_BROADCAST, .count = 1};
-    struct hvd_entry *const entries[] = {&run->gathered};
-
-    run->gathered = (struct hvd_entry){
-        .proposal = {.kind = HVD_KIND_BROADCAST,
-                     .dtype = HVD_UINT8,
-                     .device = HVD_DEVICE_CPU,
-                     .root = run->team->ranks[0],
-                     .ndim = 1,
-                     .shape = {(int64_t)bytes},
-                     .name = run->batch->entries[0]->proposal.name},
-        .input = data,
-        .output = data,
-    };
-    return hvd_run_create(run->team, &header, entries, NULL, &run->inner, err);
-}
-
 int hvd_gpu_run_inner(struct hvd_gpu_run *run, int64_t *work, bool *moved,
                       struct hvd_error *err)
 {

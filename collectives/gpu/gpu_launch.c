@@ -15,7 +15,7 @@ int hvd_gpu_run_submit(struct hvd_gpu_run *run, enum hvd_gpu_queue queue,
 
 bool hvd_gpu_run_fits(const struct hvd_gpu_run *run)
 {
-    return run->peers->track_count > 0 &&
+    return run->peers->comm != NULL &&
            hvd_gpu_plan_fits(&run->batch->entries[0]->proposal, run->team->layout->size,
                              run->peers->nccl_version, run->peers->all_have_kernels);
 }
@@ -39,12 +39,12 @@ int hvd_gpu_run_allocate(struct hvd_gpu_run *run, struct hvd_entry *entry, int64
     return status;
 }
 
-/* One buffer serves all batches of a track, for they follow each other on its stream. One
+/* One buffer serves all batches, for they follow each other on its stream. One
  * that is too small goes with the batch that replaces it, which is behind all that use
  * it. */
 static int find_pack(struct hvd_gpu_run *run, size_t bytes, struct hvd_error *err)
 {
-    struct hvd_gpu_room **pack = &run->gpu->packs[run->track];
+    struct hvd_gpu_room **pack = &run->gpu->pack;
     struct hvd_gpu_room *larger;
     int status;
 
@@ -110,7 +110,7 @@ struct hvd_gpu_plan hvd_gpu_run_plan(const struct hvd_gpu_run *run)
 /* Shares out the memory that find_pack has found. */
 static void place(const struct hvd_gpu_run *run, struct hvd_gpu_plan *plan)
 {
-    const struct hvd_gpu_room *pack = run->gpu->packs[run->track];
+    const struct hvd_gpu_room *pack = run->gpu->pack;
     char *memory = pack != NULL ? pack->memory : NULL;
 
     plan->pack = memory;
@@ -131,8 +131,7 @@ int hvd_gpu_launch(struct hvd_gpu_run *run, struct hvd_error *err)
     place(run, &plan);
     hvd_gpu_steps_follow(&run->job.steps, plan.entries, plan.count);
     hvd_gpu_plan_steps(&plan, &run->job.steps);
-    return hvd_gpu_run_submit(run, hvd_gpu_track_queue(run->track),
-                              run->peers->tracks[run->track].comm, err);
+    return hvd_gpu_run_submit(run, HVD_GPU_COLLECT, run->peers->comm, err);
 }
 
 /* --- alltoall: how many rows come --- */

@@ -48,7 +48,6 @@ int hvd_gpu_meet(struct hvd_gpu_run *run, struct hvd_error *err)
     }
     face->path = run->gpu->config.path;
     face->allreduce = run->gpu->config.allreduce;
-    face->tracks = run->gpu->config.tracks;
     face->pack_below = run->gpu->config.pack_below;
     face->direct = run->gpu->config.direct;
     face->ucx_version = hvd_net_version();
@@ -135,8 +134,8 @@ static void say(const struct hvd_gpu_run *run, const char *obstacle, bool is_cho
         return;
     }
     if (obstacle[0] == '\0') {
-        hvd_log(HVD_LOG_INFO, "process set %d: GPU tensors by NCCL %d, streams: %d", set,
-                run->peers->nccl_version, run->gpu->config.tracks);
+        hvd_log(HVD_LOG_INFO, "process set %d: GPU tensors by NCCL %d", set,
+                run->peers->nccl_version);
     } else {
         hvd_log(is_chosen ? HVD_LOG_INFO : HVD_LOG_WARN,
                 "process set %d: GPU tensors go through host memory, which is slower: %s",
@@ -168,6 +167,7 @@ static void tell_routes(const struct hvd_gpu_run *run,
 static int decide(struct hvd_gpu_run *run, const struct hvd_gpu_meeting *meeting,
                   struct hvd_error *err)
 {
+    struct hvd_gpu_pool *pool = run->gpu->pool;
     int size = run->team->layout->size, status = 0;
     char obstacle[256] = "";
     int at = 0;
@@ -182,9 +182,8 @@ static int decide(struct hvd_gpu_run *run, const struct hvd_gpu_meeting *meeting
     run->peers->nccl_version = meeting->faces[0].card.nccl_version;
     run->peers->all_have_kernels = have_kernels(meeting);
     if (at == size) {
-        status = hvd_gpu_tracks_agree(meeting, err);
-        status = status != 0 ? status
-                             : hvd_gpu_tracks_add(run, meeting->faces[0].card.id, err);
+        status = pool->module->comm_create(pool->device, meeting->faces[0].card.id,
+                                           run->team->rank, size, &run->peers->comm, err);
         hvd_gpu_packing_agree(run, meeting);
         status = status != 0 ? status : hvd_gpu_join_nodes(run, meeting, err);
     } else {
@@ -192,7 +191,7 @@ static int decide(struct hvd_gpu_run *run, const struct hvd_gpu_meeting *meeting
     }
     if (status == 0) {
         say(run, obstacle, at < size && meeting->faces[at].path == HVD_GPU_PATH_HOST);
-        if (run->peers->track_count > 0 && is_worth_telling(run)) {
+        if (run->peers->comm != NULL && is_worth_telling(run)) {
             tell_routes(run, meeting);
         }
     }

@@ -14,7 +14,6 @@ struct hvd_gpu_face {
     int32_t direct; /* enum hvd_gpu_direct */
     int32_t ucx_version; /* 0: none */
     int64_t pack_below; /* bytes, or HVD_GPU_PACK_AUTO */
-    int32_t tracks;
     unsigned char node_id[HVD_GPU_ID_BYTES]; /* of its node; zero unless it makes one */
 };
 
@@ -25,12 +24,6 @@ struct hvd_gpu_meeting {
 };
 
 const char *hvd_gpu_host_of(const struct hvd_gpu_meeting *meeting, int member);
-
-/* gpu_tracks.c: a failure unless all ranks have the same number of tracks; the next of
- * run->peers, by an id that all ranks have. */
-int hvd_gpu_tracks_agree(const struct hvd_gpu_meeting *meeting, struct hvd_error *err);
-int hvd_gpu_tracks_add(struct hvd_gpu_run *run, const unsigned char *id,
-                       struct hvd_error *err);
 
 /* Why a set cannot add up within nodes first, "" when it can: of what all ranks know before
  * they meet. */

@@ -29,8 +29,6 @@
 enum {
     HVD_GPU_ID_BYTES = 128, /* of NCCL's unique id */
     HVD_GPU_UUID_BYTES = 16,
-    HVD_GPU_MOST_TRACKS =
-        8, /* streams for collectives; a communicator is on one of them */
 };
 
 struct hvd_gpu_device;
@@ -39,21 +37,12 @@ struct hvd_gpu_event;
 
 /* The streams of a device, each a queue. */
 enum hvd_gpu_queue {
-    HVD_GPU_COLLECT, /* NCCL, kernels, and copies on the device; of high priority; track 0
-                      */
+    HVD_GPU_COLLECT, /* NCCL, kernels, and copies on the device; of high priority */
     HVD_GPU_IN, /* from the device; and sums of what other nodes have sent there. Waits for events
                  * that are recorded already, and never for other ranks */
     HVD_GPU_OUT, /* to the device */
-    HVD_GPU_TRACK_1, /* like COLLECT, where the device is opened for more than one track
-                      */
-    HVD_GPU_QUEUES = HVD_GPU_TRACK_1 + HVD_GPU_MOST_TRACKS - 1
+    HVD_GPU_QUEUES
 };
-
-static inline enum hvd_gpu_queue hvd_gpu_track_queue(int track)
-{
-    return track == 0 ? HVD_GPU_COLLECT
-                      : (enum hvd_gpu_queue)(HVD_GPU_TRACK_1 + track - 1);
-}
 
 enum hvd_gpu_place {
     HVD_GPU_DEVICE_MEMORY,
@@ -63,7 +52,6 @@ enum hvd_gpu_place {
 
 enum hvd_gpu_step_kind {
     HVD_GPU_FOLLOW, /* what comes behind it waits for event */
-    HVD_GPU_FOLLOW_TRACKS, /* on a track: so for all that is on the others until now */
     HVD_GPU_COPY, /* count bytes, between host and device or on the device */
     HVD_GPU_ZERO, /* count bytes at to */
     /* By a kernel: count elements of dtype to as many of to_dtype, each times factor, by divisor;
@@ -180,7 +168,6 @@ enum hvd_gpu_link {
 
 struct hvd_gpu_opening {
     int device; /* of CUDA's list */
-    int tracks; /* 1 to HVD_GPU_MOST_TRACKS */
     void (*wake)(void *context); /* a work has got its status; the launcher thread */
     void *context;
 };

@@ -91,9 +91,6 @@ int hvd_gpu_trial_ready(struct hvd_gpu_run *run, struct hvd_error *err)
 {
     hvd_gpu_steps_follow(&run->job.steps, run->batch->entries,
                          (int)run->batch->header.count);
-    /* And until all that came before it is over. */
-    hvd_gpu_steps_add(&run->job.steps,
-                      &(struct hvd_gpu_step){.kind = HVD_GPU_FOLLOW_TRACKS});
     return hvd_gpu_job_submit(run->gpu, &run->job, HVD_GPU_COLLECT, NULL, err);
 }
 

@@ -21,7 +21,7 @@ static void wake(void *context)
 static int open_device(struct hvd_gpu *gpu, int device, struct hvd_error *err)
 {
     const struct hvd_gpu_opening opening = {
-        .device = device, .tracks = gpu->config.tracks, .wake = wake, .context = gpu};
+        .device = device, .wake = wake, .context = gpu};
     const struct hvd_gpu_module *module = hvd_gpu_load(err);
     struct hvd_gpu_device *opened = NULL;
     int status;

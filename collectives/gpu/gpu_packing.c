@@ -147,9 +147,6 @@ static int begin_rounds(struct hvd_gpu_run *run, struct hvd_error *err)
 {
     char *tensors = run->measure.room->memory, *pack = tensors + pack_bytes;
 
-    /* Nothing beside it: it waits for all that came before, and no batch begins before this one. */
-    hvd_gpu_steps_add(&run->job.steps,
-                      &(struct hvd_gpu_step){.kind = HVD_GPU_FOLLOW_TRACKS});
     hvd_gpu_steps_add(&run->job.steps,
                       &(struct hvd_gpu_step){.kind = HVD_GPU_ZERO,
                                              .to = tensors,
@@ -162,8 +159,8 @@ static int begin_rounds(struct hvd_gpu_run *run, struct hvd_error *err)
     }
     run->job.work.timing = run->measure.timing;
     run->measure.stage = HVD_GPU_MEASURE_RUN;
-    return hvd_gpu_job_submit(run->gpu, &run->job, hvd_gpu_track_queue(run->track),
-                              run->peers->tracks[run->track].comm, err);
+    return hvd_gpu_job_submit(run->gpu, &run->job, HVD_GPU_COLLECT, run->peers->comm,
+                              err);
 }
 
 /* --- the stages --- */
@@ -182,7 +179,7 @@ void hvd_gpu_packing_finish(struct hvd_gpu_run *run)
 /* What follows packs there: mostly it needs no memory besides. */
 static void keep_as_pack(struct hvd_gpu_run *run)
 {
-    struct hvd_gpu_room **pack = &run->gpu->packs[run->track];
+    struct hvd_gpu_room **pack = &run->gpu->pack;
 
     if (*pack == NULL) {
         *pack = run->measure.room;

@@ -68,12 +68,11 @@ static int begin_by_nccl(struct hvd_gpu_run *run, struct hvd_error *err)
     if (hvd_gpu_nodes_first(run)) {
         return begin_pipe(run, err);
     }
-    if (hvd_gpu_packing_wanted(run)) { /* on the first track */
+    if (hvd_gpu_packing_wanted(run)) {
         run->phase = HVD_GPU_MEASURE;
         hvd_gpu_run_poll(run, true);
         return hvd_gpu_packing_begin(run, err);
     }
-    hvd_gpu_tracks_take(run);
     if (run->batch->header.kind == HVD_KIND_ALLTOALL) {
         run->phase = HVD_GPU_COUNT;
         return hvd_gpu_count(run, err);
@@ -121,19 +120,6 @@ static int finish_meet(struct hvd_gpu_run *run, int64_t *work, bool *moved,
     int status = hvd_gpu_run_inner(run, work, moved, err);
 
     status = status != 0 ? status : hvd_gpu_meet_end(run, err);
-    if (status == 0 && hvd_gpu_tracks_wanted(run)) {
-        run->phase = HVD_GPU_GET_TRACKS;
-        return hvd_gpu_tracks_begin(run, err);
-    }
-    return status != 0 ? status : begin(run, err);
-}
-
-static int finish_get_tracks(struct hvd_gpu_run *run, int64_t *work, bool *moved,
-                             struct hvd_error *err)
-{
-    int status = hvd_gpu_run_inner(run, work, moved, err);
-
-    status = status != 0 ? status : hvd_gpu_tracks_end(run, err);
     return status != 0 ? status : begin(run, err);
 }
 
@@ -264,8 +250,6 @@ static int step(struct hvd_gpu_run *run, int64_t *work, bool *moved,
         return begin_turn(run, err);
     case HVD_GPU_MEET:
         return finish_meet(run, work, moved, err);
-    case HVD_GPU_GET_TRACKS:
-        return finish_get_tracks(run, work, moved, err);
     case HVD_GPU_COUNT:
         return finish_count(run, work, moved, err);
     case HVD_GPU_MEASURE:

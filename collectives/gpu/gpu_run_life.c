@@ -27,8 +27,6 @@ void hvd_gpu_run_forget(struct hvd_gpu_run *run, bool leaks)
 {
     if (leaks) {
         run->gathered.result = NULL;
-        /* Another rank may still write there. */
-        run->shown = run->phase == HVD_GPU_GET_TRACKS ? NULL : run->shown;
         hvd_gpu_stage_leak(run);
     }
     if (run->inner != NULL) {

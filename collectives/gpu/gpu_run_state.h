@@ -16,7 +16,6 @@
 enum hvd_gpu_phase {
     HVD_GPU_AWAIT_TURN,
     HVD_GPU_MEET,
-    HVD_GPU_GET_TRACKS, /* until all ranks know the ids of the other tracks */
     HVD_GPU_COUNT,
     HVD_GPU_MEASURE, /* which tensors are packed; gpu_packing.c */
     HVD_GPU_READY, /* a trial: until the input is there */
@@ -49,16 +48,14 @@ struct hvd_gpu_run {
     int64_t count; /* its tensors */
     enum hvd_gpu_phase phase;
     struct hvd_gpu_peers *peers; /* from MEET on */
-    int track; /* of peers, which it goes by */
     bool has_turn;
     bool is_polling; /* counted in gpu->waiting */
 
-    /* A collective of the ranks' hosts under way: MEET, GET_TRACKS, COUNT, MEASURE, LINE_UP,
-     * ON_HOST. */
+    /* A collective of the ranks' hosts under way: MEET, COUNT, MEASURE, LINE_UP, ON_HOST. */
     struct hvd_run *inner;
     struct hvd_entry gathered; /* of all but ON_HOST */
     int64_t *rows; /* [size] */
-    void *shown; /* of MEET: what this rank shows the others; of GET_TRACKS, the ids */
+    void *shown; /* of MEET: what this rank shows the others */
 
     struct hvd_gpu_measure measure;
 
@@ -100,10 +97,7 @@ void hvd_gpu_run_pass_turn(struct hvd_gpu_run *run);
 int hvd_gpu_run_gather(struct hvd_gpu_run *run, const void *data, size_t bytes,
                        struct hvd_error *err);
 
-/* Every rank gets the bytes of the team's first one in its own. */
-int hvd_gpu_run_tell(struct hvd_gpu_run *run, void *data, size_t bytes,
-                     struct hvd_error *err);
-void hvd_gpu_run_end_gather(struct hvd_gpu_run *run); /* of either */
+void hvd_gpu_run_end_gather(struct hvd_gpu_run *run);
 
 /* Moves run->inner on; 0 when it is done. */
 int hvd_gpu_run_inner(struct hvd_gpu_run *run, int64_t *work, bool *moved,
@@ -135,15 +129,6 @@ void hvd_gpu_packing_finish(struct hvd_gpu_run *run);
 /* gpu_meet.c: begins, and ends with run->peers. */
 int hvd_gpu_meet(struct hvd_gpu_run *run, struct hvd_error *err);
 int hvd_gpu_meet_end(struct hvd_gpu_run *run, struct hvd_error *err);
-
-/* gpu_tracks.c. Once the ranks have met: whether there are to be other tracks than the
- * first; the first rank makes their ids and tells the others; their end. */
-bool hvd_gpu_tracks_wanted(const struct hvd_gpu_run *run);
-int hvd_gpu_tracks_begin(struct hvd_gpu_run *run, struct hvd_error *err);
-int hvd_gpu_tracks_end(struct hvd_gpu_run *run, struct hvd_error *err);
-
-/* The batch goes by NCCL alone: chooses its track. */
-void hvd_gpu_tracks_take(struct hvd_gpu_run *run);
 
 /* gpu_nodes.c. Whether the batch is to be a trial; its phases; its end. */
 bool hvd_gpu_trial_wanted(const struct hvd_gpu_run *run);

@@ -138,7 +138,7 @@ static double time_way(const struct way *way)
 
 static void open_all(const char *path)
 {
-    const struct hvd_gpu_opening opening = {.tracks = 1, .wake = ignore};
+    const struct hvd_gpu_opening opening = {.wake = ignore};
     void *handle = dlopen(path, RTLD_NOW);
     struct hvd_error err = {0};
     void *memory = NULL;

@@ -100,8 +100,6 @@
 #define HVD_ENV_GPU_DIRECT "HVD_GPU_DIRECT"
 /* Bytes: smaller tensors are packed together for NCCL. Default: auto, measured. */
 #define HVD_ENV_GPU_PACK_BELOW "HVD_GPU_PACK_BELOW"
-/* CUDA streams that batches by NCCL take turns on, 1 to 8. Default: 1. */
-#define HVD_ENV_NCCL_STREAMS "HOROVOD_NUM_NCCL_STREAMS"
 
 /* --- Files of hvd ---
  * Only where a file is not in its usual place. */
@@ -297,6 +295,7 @@
 
 /* For MPI, Gloo, oneCCL and XLA, which hvd does without, and for what hvd always does. */
 #define HVD_ENV_HIERARCHICAL_ALLGATHER "HOROVOD_HIERARCHICAL_ALLGATHER"
+#define HVD_ENV_NCCL_STREAMS "HOROVOD_NUM_NCCL_STREAMS"
 #define HVD_ENV_BATCH_COPIES "HOROVOD_BATCH_D2D_MEMCOPIES"
 #define HVD_ENV_ASYNC_COMPLETION "HOROVOD_ENABLE_ASYNC_COMPLETION"
 #define HVD_ENV_XLA_OPS "HOROVOD_ENABLE_XLA_OPS"

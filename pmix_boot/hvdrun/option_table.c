@@ -114,7 +114,7 @@ const struct hvdrun_option hvdrun_option_table[] = {
     SWITCH("torus-allreduce", ON, HVD_ENV_TORUS_ALLREDUCE, "reduce over a torus"),
     SWITCH("no-torus-allreduce", OFF, HVD_ENV_TORUS_ALLREDUCE, NULL),
     NUMBER("num-nccl-streams", "N", COUNT, 1, MOST_STREAMS, HVD_ENV_NCCL_STREAMS,
-           "streams that batches by NCCL take turns on (1)"),
+           "no effect: hvd launches NCCL on one stream"),
     SETS("thread-affinity", "CPU,...", CPUS, HVD_ENV_THREAD_AFFINITY,
          "a cpu for hvd's thread of each local rank"),
     NUMBER("gloo-timeout-seconds", "SECONDS", COUNT, 1, MOST_SECONDS,

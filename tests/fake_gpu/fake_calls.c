@@ -189,14 +189,12 @@ void fake_calls_run(void *argument)
     struct fake_call *calls = argument;
     struct fake_comm *comm = calls->comm;
 
-    fake_gpu_begin_collective();
     for (struct fake_call *call = calls; call != NULL; call = call->next) {
         if (call->kind != FAKE_SEND && call->kind != FAKE_RECV) {
             run_collective(call);
         }
     }
     run_messages(calls);
-    fake_gpu_end_collective();
     while (calls != NULL) {
         struct fake_call *next = calls->next;
 

@@ -57,16 +57,6 @@ bool fake_gpu_fails(const char *function);
 
 void fake_gpu_count_comm(int change);
 
-/* Each collective, on its stream. */
-void fake_gpu_begin_collective(void);
-void fake_gpu_end_collective(void);
-
-/* From now on a collective waits until another one is under way on another stream, at
- * most so many seconds; then none waits any more. overlaps: how often two were, so far.
- */
-void fake_gpu_hold_collectives(int seconds);
-long fake_gpu_overlaps(void);
-
 /* The device's clock goes forward by so much. */
 void fake_gpu_skip_time(double ms);
 

@@ -55,7 +55,7 @@ static int open_streams(struct hvd_gpu_device *device, struct hvd_error *err)
     if (error != CUDA_SUCCESS) {
         return hvd_cuda_fail(cuda, "cuCtxGetStreamPriorityRange", error, err);
     }
-    for (int i = 0; i < HVD_GPU_TRACK_1 + device->tracks - 1; i++) {
+    for (int i = 0; i < HVD_GPU_QUEUES; i++) {
         error =
             cuda->stream_create(&device->streams[i], CU_STREAM_NON_BLOCKING, greatest);
         if (error != CUDA_SUCCESS) {
@@ -78,7 +78,6 @@ static int open_context(struct hvd_gpu_device *device, struct hvd_error *err)
     status = hvd_device_enter(device, err);
     if (status == 0) {
         status = open_streams(device, err);
-        status = status != 0 ? status : hvd_tracks_open(device, err);
         if (status == 0) {
             hvd_kernels_load(&device->kernels, device->cuda);
         }
@@ -120,7 +119,6 @@ void hvd_device_close(struct hvd_gpu_device *device)
             device->cuda->stream_destroy(device->streams[i]);
         }
     }
-    hvd_tracks_close(device);
     hvd_timing_finish_device(device);
     if (entered) {
         hvd_device_leave(device);
@@ -157,7 +155,6 @@ int hvd_device_open(const struct hvd_gpu_opening *opening, struct hvd_gpu_device
     }
     device->cuda = cuda;
     device->ordinal = opening->device;
-    device->tracks = opening->tracks;
     device->wake = opening->wake;
     device->context = opening->context;
     device->end = &device->first;

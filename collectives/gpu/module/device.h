@@ -43,12 +43,7 @@ struct hvd_gpu_device {
     int ordinal; /* of CUDA's list */
     int number; /* what the driver calls it */
     CUcontext ctx;
-    int tracks;
-    CUstream streams[HVD_GPU_QUEUES]; /* of the tracks that there are */
-    /* tracks.c's, the launcher's; NULL: there is one track. */
-    CUevent eligible; /* in front of the last collective, on queue eligible_queue */
-    enum hvd_gpu_queue eligible_queue;
-    CUevent track_end;
+    CUstream streams[HVD_GPU_QUEUES];
     CUstream clock; /* timing.c's, the launcher's; NULL: nothing was measured yet */
     struct hvd_gpu_anchor *anchor; /* the launcher's, too */
     int64_t
@@ -130,16 +125,6 @@ void hvd_comm_destroy(struct hvd_gpu_comm *comm);
 /* Launcher: does what can be done at once for one that leaves, until it has_left. Returns whether
  * it has ended: then only the struct is there. */
 bool hvd_comm_leave(struct hvd_gpu_comm *comm);
-
-/* tracks.c. The context is the thread's. */
-int hvd_tracks_open(struct hvd_gpu_device *device, struct hvd_error *err);
-void hvd_tracks_close(struct hvd_gpu_device *device);
-/* Launcher: in front of each collective on a queue, where there are several tracks. */
-int hvd_tracks_line_up(struct hvd_gpu_device *device, enum hvd_gpu_queue queue,
-                       struct hvd_error *err);
-/* Launcher: what comes on the queue, a track's, waits for all that is on the others. */
-int hvd_tracks_follow(struct hvd_gpu_device *device, enum hvd_gpu_queue queue,
-                      struct hvd_error *err);
 
 /* steps.c, launcher: puts the work's steps on its stream. */
 int hvd_steps_run(struct hvd_gpu_device *device, struct hvd_gpu_work *work);

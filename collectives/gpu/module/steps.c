@@ -172,14 +172,6 @@ static bool is_in_group(const struct hvd_gpu_work *work, int at)
     return is_open;
 }
 
-/* Whether something is to be on the stream before NCCL's kernel: what a group holds is
- * one. */
-static bool begins_collective(const struct hvd_gpu_work *work,
-                              const struct hvd_gpu_step *step)
-{
-    return step->kind == HVD_GPU_GROUP || !is_in_group(work, (int)(step - work->steps));
-}
-
 /* NCCL has put a step off. Only when that is over is it on the stream, and may NCCL be called
  * again; what is in a group is put off until the group's end. */
 static int await_step(struct hvd_gpu_work *work, const struct hvd_gpu_step *step,
@@ -202,9 +194,6 @@ static int do_nccl(struct hvd_gpu_device *device, struct hvd_gpu_work *work,
         return hvd_fail(&work->error, HVD_ERR_STATE, "the job has ended");
     }
     status = find_op(work->comm, step, nccl_dtypes[step->dtype], &op, &work->error);
-    if (status == 0 && device->tracks > 1 && begins_collective(work, step)) {
-        status = hvd_tracks_line_up(device, work->queue, &work->error);
-    }
     if (status != 0) {
         return status;
     }
@@ -252,9 +241,6 @@ static int do_steps(struct hvd_gpu_device *device, struct hvd_gpu_work *work,
     case HVD_GPU_COPY:
     case HVD_GPU_ZERO:
         status = do_cuda(device, work, step);
-        break;
-    case HVD_GPU_FOLLOW_TRACKS:
-        status = hvd_tracks_follow(device, work->queue, &work->error);
         break;
     case HVD_GPU_MOVE:
         return hvd_kernels_launch(&device->kernels, device->streams[work->queue], step,

@@ -210,7 +210,6 @@ static enum hvd_gpu_span_kind span_of(enum hvd_gpu_step_kind kind)
 {
     switch (kind) {
     case HVD_GPU_FOLLOW:
-    case HVD_GPU_FOLLOW_TRACKS:
         return HVD_GPU_AWAITS;
     case HVD_GPU_ALLREDUCE:
     case HVD_GPU_ALLGATHER:

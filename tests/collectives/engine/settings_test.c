@@ -51,8 +51,8 @@ static void test_defaults(void)
     tap_ok(!s.has_fusion_threshold && !s.has_cycle_time && !s.has_cache_capacity,
            "which the user did not choose");
     tap_ok(!s.disable_group_fusion && !s.dynamic_process_sets && !s.autotune &&
-               s.nccl_streams == 1 && !s.stall_check_disable && !s.timeline_mark_cycles &&
-               !s.log_hide_time && !s.timeline_all_ranks,
+               !s.stall_check_disable && !s.timeline_mark_cycles && !s.log_hide_time &&
+               !s.timeline_all_ranks,
            "switches are off");
     tap_ok(s.single_copy, "but for that of single copies");
     tap_ok(s.stall_warning_s == 60 && s.stall_shutdown_s == 0, "stalls are warned of");
@@ -272,24 +272,6 @@ static void test_gpu_pack_below(void)
     }
 }
 
-static void test_streams(void)
-{
-    static const char *const wrong[] = {"0", "9", "two"};
-    char told[128];
-
-    tap_ok(read_one("HOROVOD_NUM_NCCL_STREAMS", "8").nccl_streams == 8 &&
-               logged_count(HVD_LOG_WARN) == 0,
-           "up to 8 streams");
-    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-        snprintf(told, sizeof(told),
-                 "HOROVOD_NUM_NCCL_STREAMS=%s is not a whole number from 1 to 8; using 1",
-                 wrong[i]);
-        tap_ok(read_one("HOROVOD_NUM_NCCL_STREAMS", wrong[i]).nccl_streams == 1 &&
-                   logged_has(HVD_LOG_WARN, told),
-               "%s of them is told, and is 1", wrong[i]);
-    }
-}
-
 static void test_gpu_allreduce(void)
 {
     static const struct {
@@ -337,6 +319,5 @@ int main(void)
     test_gpu_allreduce();
     test_gpu_direct();
     test_gpu_pack_below();
-    test_streams();
     return tap_done();
 }

@@ -22,7 +22,6 @@ static void test_known(void)
         "HOROVOD_CYCLE_TIME=0.5",
         "HOROVOD_HIERARCHICAL_ALLREDUCE=1",
         "HOROVOD_TORUS_ALLREDUCE=1",
-        "HOROVOD_NUM_NCCL_STREAMS=2",
         "HOROVOD_GPU_OPERATIONS=NCCL",
         "HOROVOD_WITHOUT_MXNET=1",
         "HOROVOD_WITH_PYTORCH=1",
@@ -53,6 +52,10 @@ static void test_without_effect(void)
     check("HOROVOD_CONTROLLER=mpi");
     tap_ok(logged_has(HVD_LOG_INFO, "HOROVOD_CONTROLLER=mpi has no effect"),
            "also where the value is a word");
+    check("HOROVOD_NUM_NCCL_STREAMS=2");
+    tap_ok(logged_count(HVD_LOG_WARN) == 0 &&
+               logged_has(HVD_LOG_INFO, "HOROVOD_NUM_NCCL_STREAMS=2 has no effect: hvd "),
+           "also a number of streams for NCCL");
 }
 
 static void test_unknown(void)

@@ -204,7 +204,7 @@ static bool load(const char *path)
 
 int main(int argc, char **argv)
 {
-    const struct hvd_gpu_opening opening = {.tracks = 1, .wake = ignore};
+    const struct hvd_gpu_opening opening = {.wake = ignore};
     struct hvd_gpu_device *device = NULL;
     struct hvd_error err = {0};
     struct fake_live before, after;

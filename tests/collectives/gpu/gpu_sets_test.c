@@ -119,8 +119,6 @@ static bool come_and_go(int round)
 int main(void)
 {
     const struct timespec moment = {.tv_nsec = 1000000};
-    const char *text = getenv("HOROVOD_NUM_NCCL_STREAMS");
-    int streams = text != NULL ? atoi(text) : 1; /* each has one of all ranks */
     bool blocks = getenv("NCCL_COMM_BLOCKING") != NULL; /* then they go in shutdown */
     bool good = true;
 
@@ -136,10 +134,10 @@ int main(void)
         good = come_and_go(round);
     }
     report(good, "sets of GPU tensors come and go");
-    for (int ms = 0; !blocks && live_comms() > streams && ms < LIMIT_MS; ms++) {
+    for (int ms = 0; !blocks && live_comms() > 1 && ms < LIMIT_MS; ms++) {
         nanosleep(&moment, NULL);
     }
-    report((live_comms() == streams) == !blocks,
+    report((live_comms() == 1) == !blocks,
            blocks ? "their communicators stay until shutdown"
                   : "their communicators have gone, that of all ranks is there");
     report(come_and_go(0), "and the next set is as good");

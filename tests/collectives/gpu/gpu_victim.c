@@ -6,8 +6,7 @@
  * then they print whether shutdown leaves a thread, or anything of the GPU. With a number
  * it dies in that call of CUDA or NCCL, or of the function, while a tensor goes in
  * pieces, or "pair:", while two are about to go together; then they print whether the
- * tensors are theirs again, and nobody writes to them. With several streams, more tensors
- * are pending than there are streams. */
+ * tensors are theirs again, and nobody writes to them. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -23,12 +22,9 @@
 
 enum {
     COUNT = 1 << 18,
-    MOST_BESIDE = 16,
 };
 
 static void *stream, *memory;
-static struct hvd_request *beside[MOST_BESIDE]; /* pending, too */
-static int beside_count;
 static int dimensions; /* of the tensors: 0, or 1 with COUNT elements */
 static bool has_pair; /* the tensor is two of half the size */
 
@@ -88,24 +84,6 @@ static int allreduce(const char *name, struct hvd_error *err)
     return status;
 }
 
-/* Where there are several streams, two for each: what comes second on one is behind a
- * collective that never ends, and what is launched after it on another one waits for it.
- */
-static void start_beside(void)
-{
-    const char *text = getenv("HOROVOD_NUM_NCCL_STREAMS");
-    int count = text != NULL && atoi(text) > 1 ? 2 * atoi(text) : 0;
-    struct hvd_error err = {0};
-    char name[32];
-
-    for (int i = 0; i < count && i < MOST_BESIDE; i++) {
-        snprintf(name, sizeof(name), "beside %d", i);
-        if (start(name, &beside[beside_count], &err) == 0) {
-            beside_count++;
-        }
-    }
-}
-
 static bool is_left_alone(void)
 {
     static double before[COUNT], after[COUNT];
@@ -163,7 +141,6 @@ static void die(void)
 
     fake_gpu_enqueue(stream, sleep_long, NULL);
     if (start("pending", &request, &err) == 0) {
-        start_beside();
         hvd_wait_on(request, stream, -1, &err);
     }
     await_others();
@@ -269,7 +246,6 @@ int main(int argc, char **argv)
         (connects ? die_connecting : die)();
     }
     status = status != 0 ? status : start("pending", &request, &err);
-    start_beside();
     status = status != 0 ? status : hvd_wait_on(request, stream, -1, &err);
     if (status == 0) {
         printf("launched %d\n", rank);
@@ -278,9 +254,6 @@ int main(int argc, char **argv)
     }
     printf("pending %d: %d %.1f %s\n", rank, status, now() - begin, err.text);
     hvd_request_free(request);
-    for (int i = 0; i < beside_count; i++) {
-        hvd_request_free(beside[i]);
-    }
     if (call > 0 && is_left_alone()) {
         printf("alone %d: its tensor\n", rank);
     }

@@ -227,7 +227,7 @@ static void test_links(void)
     for (int i = 0; i < 2 && good; i++) {
         struct pass pass = {0};
 
-        good = pass_open_device(&pass, i, 1) == 0 &&
+        good = pass_open_device(&pass, i) == 0 &&
                pass_module->identify(pass.device, false, &cards[i], &pass.err) == 0;
         pass_module->stop(pass.device, 60000);
         pass_module->close(pass.device);
@@ -264,7 +264,7 @@ static void test_facts(void)
            "and from which files");
     tap_ok(pass_module->count(&pass.err) == 1, "so is the number of devices");
     tap_ok(facts.kernels[0] != '\0', "kernels: %s", facts.kernels);
-    tap_ok(pass_open_device(&pass, 7, 1) == HVD_ERR_ARG &&
+    tap_ok(pass_open_device(&pass, 7) == HVD_ERR_ARG &&
                strstr(pass.err.text, "no GPU 7: this process sees 1") != NULL,
            "a device that is not there is named");
 }

@@ -73,7 +73,7 @@ void arena_fill(enum hvd_dtype dtype, char *to, size_t count)
 
 bool arena_open(const char *path, unsigned seed)
 {
-    struct hvd_gpu_opening opening = {.tracks = 1, .wake = ignore};
+    struct hvd_gpu_opening opening = {.wake = ignore};
     void *handle = dlopen(path, RTLD_NOW);
     struct hvd_error err = {0};
 

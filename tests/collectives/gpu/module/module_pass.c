@@ -34,10 +34,9 @@ void pass_ignore(void *context)
     (void)context;
 }
 
-int pass_open_device(struct pass *pass, int device, int tracks)
+int pass_open_device(struct pass *pass, int device)
 {
-    const struct hvd_gpu_opening opening = {
-        .device = device, .tracks = tracks, .wake = pass_ignore};
+    const struct hvd_gpu_opening opening = {.device = device, .wake = pass_ignore};
 
     return pass_module->open(&opening, &pass->device, &pass->err);
 }
@@ -45,7 +44,7 @@ int pass_open_device(struct pass *pass, int device, int tracks)
 int pass_open(struct pass *pass)
 {
     struct hvd_gpu_card card;
-    int status = pass_open_device(pass, 0, 1);
+    int status = pass_open_device(pass, 0);
 
     status = status != 0 ? status
                          : pass_module->identify(pass->device, true, &card, &pass->err);

@@ -26,7 +26,7 @@ bool pass_load(const char *path); /* of the module; false, and the reason printe
 
 /* Opens everything, of which pass_close closes what is there; a failure is in pass->err. */
 int pass_open(struct pass *pass);
-int pass_open_device(struct pass *pass, int device, int tracks); /* it alone */
+int pass_open_device(struct pass *pass, int device); /* it alone */
 void pass_close(struct pass *pass);
 bool pass_has_left(void); /* something that was not given back */
 

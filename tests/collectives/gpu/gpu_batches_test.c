@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Many batches of several process sets on HOROVOD_NUM_NCCL_STREAMS streams, packed and
- * not, of all sizes, all of a step under way at a time; sets that come and go meanwhile.
- * Runs as each rank of a job of 2 or more on the stand-in. Rank 0 prints TAP; the others
- * end with 1 when something is wrong. */
+/* Many batches of several process sets, packed and not, of all sizes, all of a step under
+ * way at a time; sets that come and go meanwhile. Runs as each rank of a job of 2 or more
+ * on the stand-in. Rank 0 prints TAP; the others end with 1 when something is wrong. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -19,7 +18,6 @@ enum {
     SETS = 3, /* all ranks; all but the last; all but the first */
     MOST_RANKS = 8,
     MOST = 40000, /* elements of a part */
-    LARGE = 300000, /* more than the fusion threshold */
     LIMIT_MS = 60000,
 };
 
@@ -39,12 +37,12 @@ struct item {
     struct hvd_request *request; /* NULL: this rank is no member */
 };
 
-static int rank, size, streams;
+static int rank, size;
 static void *stream;
 static unsigned random_state;
 static int sets[SETS];
 static struct item items[ITEMS];
-static float values[LARGE], got[MOST * MOST_RANKS];
+static float values[MOST], got[MOST * MOST_RANKS];
 
 /* The same on all ranks. */
 static int random_below(int limit)
@@ -253,40 +251,6 @@ static bool run_steps(void)
 
 /* --- the other promises --- */
 
-static struct hvd_request *start_large(const char *name, float *memory)
-{
-    const int64_t shape[] = {LARGE};
-    struct hvd_tensor tensor =
-        gpu_tensor(name, HVD_FLOAT32, shape, 1, memory, memory, stream);
-    struct hvd_request *request = NULL;
-    struct hvd_error err = {0};
-
-    if (hvd_allreduce_start(&tensor, 1, HVD_SUM, 1, 1, 0, &request, &err) != 0) {
-        fprintf(stderr, "# rank %d, %s: %s\n", rank, name, err.text);
-        exit(1);
-    }
-    return request;
-}
-
-/* Returns how many batches began on the device while another was under way. */
-static long overlap(void)
-{
-    float *memory = gpu_memory(2 * (size_t)LARGE * sizeof(float));
-    long before = fake_gpu_overlaps();
-    struct hvd_request *requests[2];
-    struct hvd_error err = {0};
-
-    fake_gpu_hold_collectives(streams > 1 ? 60 : 0);
-    requests[0] = start_large("large", memory);
-    requests[1] = start_large("another", memory + LARGE);
-    for (int i = 0; i < 2; i++) {
-        call_finish(0, &requests[i], &err);
-        hvd_request_free(requests[i]);
-    }
-    fake_gpu_hold_collectives(0);
-    return fake_gpu_overlaps() - before;
-}
-
 static int live_comms(void)
 {
     struct fake_live live;
@@ -311,9 +275,6 @@ static bool comms_become(int wanted)
 
 int main(void)
 {
-    const char *text = getenv("HOROVOD_NUM_NCCL_STREAMS");
-
-    streams = text != NULL ? atoi(text) : 1;
     if (!gpu_open()) {
         return 1;
     }
@@ -331,12 +292,9 @@ int main(void)
     add_set(1);
     add_set(2);
     report(run_steps(), "batches of several sets, packed and not, are right");
-    report((overlap() > 0) == (streams > 1),
-           streams > 1 ? "two are under way at once" : "one is under way at a time");
     remove_set(1);
     remove_set(2);
-    report(comms_become(streams), "each stream has a communicator of all ranks, and "
-                                  "those of removed sets have gone");
+    report(comms_become(1), "the communicators of removed sets have gone");
     hvd_shutdown();
     report_alone(comms_become(0), "none is left after shutdown");
     return report_done();
