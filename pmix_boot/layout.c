@@ -120,25 +120,26 @@ int hvd_layout_rank(const struct hvd_layout *layout, int node, int local_rank)
     return layout->node_rank[layout->node_first[node] + local_rank];
 }
 
-/* How many of the nodes 0 ... end - 1 have this local rank. */
-static int count_nodes_with(const struct hvd_layout *layout, int local_rank, int end)
+int hvd_layout_count_nodes(const int *node_first, int end, int local_rank)
 {
     int count = 0;
 
     for (int node = 0; node < end; node++) {
-        count += hvd_layout_local_size(layout, node) > local_rank ? 1 : 0;
+        count += node_first[node + 1] - node_first[node] > local_rank ? 1 : 0;
     }
     return count;
 }
 
 int hvd_layout_cross_rank(const struct hvd_layout *layout, int rank)
 {
-    return count_nodes_with(layout, layout->local_rank[rank], layout->node[rank]);
+    return hvd_layout_count_nodes(layout->node_first, layout->node[rank],
+                                  layout->local_rank[rank]);
 }
 
 int hvd_layout_cross_size(const struct hvd_layout *layout, int rank)
 {
-    return count_nodes_with(layout, layout->local_rank[rank], layout->nodes);
+    return hvd_layout_count_nodes(layout->node_first, layout->nodes,
+                                  layout->local_rank[rank]);
 }
 
 bool hvd_layout_is_homogeneous(const struct hvd_layout *layout)

@@ -32,6 +32,11 @@ int hvd_layout_local_size(const struct hvd_layout *layout, int node);
 /* The rank with this local rank on this node; local_rank < local size of the node. */
 int hvd_layout_rank(const struct hvd_layout *layout, int node, int local_rank);
 
+/* How many of the nodes 0 ... end - 1 have this local rank; needs no layout, only its numbers
+ * node_first. With the node of a rank as end that is its cross rank, with the number of nodes
+ * its cross size. */
+int hvd_layout_count_nodes(const int *node_first, int end, int local_rank);
+
 /* The index of rank's node among the nodes that have rank's local rank, and their number. */
 int hvd_layout_cross_rank(const struct hvd_layout *layout, int rank);
 int hvd_layout_cross_size(const struct hvd_layout *layout, int rank);
