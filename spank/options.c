@@ -7,9 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gpu_binding/plan.h"
-#include "spank/words.h"
-
 /* Slurm hands an option without argument on to other processes as this text. */
 static const char slurm_null[] = "(null)";
 
@@ -17,79 +14,96 @@ static const char slurm_null[] = "(null)";
 static const char allowed[] = "abcdefghijklmnopqrstuvwxyz0123456789_=,:.-"
                               "ABCDEFGHIJKLMNOPQRSTUVWXYZ/+@ ";
 
-/* As much of a wrong word is repeated. */
-static const size_t most_repeated = 40;
-
-static const struct hvd_word words[] = {
-    {"on", offsetof(struct hvd_options, is_on), 1},
-    {"off", offsetof(struct hvd_options, is_on), 0},
-    {"verbose", offsetof(struct hvd_options, is_verbose), 1},
-    {"bind=socket", offsetof(struct hvd_options, bind), HVD_BIND_SOCKET},
-    {"bind=cores", offsetof(struct hvd_options, bind), HVD_BIND_CORE},
-    {"bind=none", offsetof(struct hvd_options, bind), HVD_BIND_NONE},
-    {"gpus=all", offsetof(struct hvd_options, keep_gpus), 0},
-    {"gpus=keep", offsetof(struct hvd_options, keep_gpus), 1},
-    {"tasks=auto", offsetof(struct hvd_options, keep_tasks), 0},
-    {"tasks=keep", offsetof(struct hvd_options, keep_tasks), 1},
-    {"nic=auto", offsetof(struct hvd_options, keep_nic), 0},
-    {"nic=off", offsetof(struct hvd_options, keep_nic), 1},
-    {"timeline-ranks=all", offsetof(struct hvd_options, has_all_ranks), 1},
-    {"timeline-ranks=0", offsetof(struct hvd_options, has_all_ranks), 0},
-    {"elastic", offsetof(struct hvd_options, is_elastic), 1},
+enum {
+    RANKS_MAX = 1000000, /* more than any cluster has */
+    HELP_INDENT = 8
 };
 
-/* Keys that a number follows. Zero in the record means that it was not given. */
-static const struct {
-    const char *key;
-    size_t field; /* offset of an int */
-    int least;
-    int added; /* to the number, so that the record holds 1 or more */
-} numbers[] = {
-    {"min=", offsetof(struct hvd_options, min_ranks), 1, 0},
-    {"max=", offsetof(struct hvd_options, max_ranks), 1, 0},
-    {"resets=", offsetof(struct hvd_options, resets), 0, 1},
+#define CHOICE(word, name, chosen)                                                       \
+    .text = (word), .kind = HVD_SPANK_WORD_CHOICE,                                       \
+    .field = offsetof(struct hvd_spank_options, name), .number = (chosen)
+#define NUMBER(key, name, least)                                                         \
+    .text = (key), .kind = HVD_SPANK_WORD_NUMBER, .value = "N",                          \
+    .field = offsetof(struct hvd_spank_options, name), .number = (least),                \
+    .most = RANKS_MAX
+#define TEXT(key, name, of_kind)                                                         \
+    .text = (key), .kind = (of_kind), .value = "FILE",                                   \
+    .field = offsetof(struct hvd_spank_options, name)
+
+static const struct hvd_spank_word words[] = {
+    {CHOICE("on", is_on, 1)},
+    {CHOICE("off", is_on, 0),
+     .help = "hvd for this step, or not although the job has it"},
+    {CHOICE("verbose", is_verbose, 1), .help = "show where ranks are bound"},
+    {CHOICE("bind=socket", bind, HVD_BIND_SOCKET)},
+    {CHOICE("bind=cores", bind, HVD_BIND_CORE)},
+    {CHOICE("bind=none", bind, HVD_BIND_NONE),
+     .help = "bind a rank to its GPU's socket, to cores of its own, or not"},
+    {CHOICE("gpus=all", keep_gpus, 0)},
+    {CHOICE("gpus=keep", keep_gpus, 1),
+     .help = "each rank sees all GPUs of its node, or those that Slurm chose"},
+    {CHOICE("tasks=auto", keep_tasks, 0)},
+    {CHOICE("tasks=keep", keep_tasks, 1), .help = "one task per GPU, or as Slurm chose"},
+    {CHOICE("nic=auto", keep_nic, 0)},
+    {CHOICE("nic=off", keep_nic, 1),
+     .help = "use the network card next to the GPU, or as UCX chooses"},
+    {TEXT("report", report, HVD_SPANK_WORD_DEFAULT_FILE),
+     .help = "straggler report at the end, on the terminal or in FILE"},
+    {TEXT("timeline", timeline, HVD_SPANK_WORD_FILE),
+     .help = "write a timeline of all tensors"},
+    {CHOICE("timeline-ranks=all", has_all_ranks, 1)},
+    {CHOICE("timeline-ranks=0", has_all_ranks, 0), .help = "of all ranks, or of rank 0"},
+    {CHOICE("elastic", is_elastic, 1), .help = "continue when a rank fails"},
+    {NUMBER("min", min_ranks, 1)},
+    {NUMBER("max", max_ranks, 1), .help = "elastic: the fewest and the most ranks"},
+    {NUMBER("resets", reset_limit, 0),
+     .help = "elastic: how often ranks may start again"},
+    {TEXT("meet", meet, HVD_SPANK_WORD_FILE),
+     .help = "elastic: steps that name the same FILE are one job"},
 };
 
-/* More than any cluster has. */
-static const int most_ranks = 1000000;
+static const struct hvd_spank_word_table table = {"--hvd", words,
+                                                  sizeof(words) / sizeof(words[0])};
 
-/* Keys that the name of a file follows. */
-static const struct {
-    const char *key;
-    const char *shown;
-    size_t field; /* offset of its text */
-} files[] = {
-    {"report=", "report[=FILE]", offsetof(struct hvd_options, report)},
-    {"timeline=", "timeline=FILE", offsetof(struct hvd_options, timeline)},
-    {"meet=", "meet=FILE", offsetof(struct hvd_options, meet)},
-};
-
-#define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
-
-void hvd_options_list(char text[HVD_OPTION_LIST_BYTES])
+void hvd_spank_options_list(char text[HVD_SPANK_OPTIONS_LIST_BYTES])
 {
-    size_t bytes = HVD_OPTION_LIST_BYTES;
-    size_t used = hvd_words_list(words, LENGTH(words), text, bytes);
+    hvd_spank_word_list(&table, text, HVD_SPANK_OPTIONS_LIST_BYTES);
+}
 
-    for (size_t i = 0; i < LENGTH(numbers) && used < bytes; i++) {
-        used += (size_t)snprintf(text + used, bytes - used, ", %sN", numbers[i].key);
+void hvd_spank_options_help(char text[HVD_SPANK_OPTIONS_HELP_BYTES])
+{
+    int used = snprintf(text, HVD_SPANK_OPTIONS_HELP_BYTES,
+                        "start the ranks of hvd (Horovod): with PMIx, one task per GPU, "
+                        "each bound near its GPU; words:");
+
+    hvd_spank_word_help(&table, HELP_INDENT, text + used,
+                        HVD_SPANK_OPTIONS_HELP_BYTES - (size_t)used);
+}
+
+const char *hvd_spank_options_bind_word(enum hvd_bind_mode mode)
+{
+    const char *word = "bind=none";
+
+    for (size_t i = 0; i < table.count; i++) {
+        if (words[i].field == offsetof(struct hvd_spank_options, bind) &&
+            words[i].number == (int)mode) {
+            word = words[i].text;
+        }
     }
-    for (size_t i = 0; i < LENGTH(files) && used < bytes; i++) {
-        used += (size_t)snprintf(text + used, bytes - used, ", %s", files[i].shown);
-    }
+    return word;
 }
 
 static int check_characters(const char *text, struct hvd_error *err)
 {
-    size_t length = strnlen(text, HVD_OPTION_TEXT_MAX + 1);
+    size_t length = strnlen(text, HVD_SPANK_OPTIONS_TEXT_MAX + 1);
     size_t clean = strspn(text, allowed);
-    char known[HVD_OPTION_LIST_BYTES];
+    char known[HVD_SPANK_OPTIONS_LIST_BYTES];
 
-    hvd_options_list(known);
-    if (length > HVD_OPTION_TEXT_MAX) {
+    hvd_spank_options_list(known);
+    if (length > HVD_SPANK_OPTIONS_TEXT_MAX) {
         return hvd_fail(err, HVD_ERR_ARG,
                         "--hvd: the text is longer than %d characters; known: %s",
-                        HVD_OPTION_TEXT_MAX, known);
+                        HVD_SPANK_OPTIONS_TEXT_MAX, known);
     }
     if (clean < length) {
         return hvd_fail(err, HVD_ERR_ARG,
@@ -99,79 +113,14 @@ static int check_characters(const char *text, struct hvd_error *err)
     return 0;
 }
 
-static int set_file(const char *key, const char *name, size_t length, char *field,
-                    struct hvd_error *err)
-{
-    if (length == 0 || length > HVD_OPTION_FILE_MAX) {
-        return hvd_fail(err, HVD_ERR_ARG,
-                        "--hvd: %s needs the name of a file, at most %d characters", key,
-                        HVD_OPTION_FILE_MAX);
-    }
-    memcpy(field, name, length);
-    field[length] = '\0';
-    return 0;
-}
-
-static int set_number(size_t i, const char *text, size_t length,
-                      struct hvd_options *options, struct hvd_error *err)
-{
-    int number = 0;
-
-    for (size_t k = 0; k < length && number <= most_ranks; k++) {
-        bool is_digit = text[k] >= '0' && text[k] <= '9';
-
-        number = is_digit ? 10 * number + (text[k] - '0') : most_ranks + 1;
-    }
-    if (length == 0 || number < numbers[i].least || number > most_ranks) {
-        return hvd_fail(err, HVD_ERR_ARG, "--hvd: %s needs a number from %d to %d",
-                        numbers[i].key, numbers[i].least, most_ranks);
-    }
-    number += numbers[i].added;
-    memcpy((char *)options + numbers[i].field, &number, sizeof(number));
-    return 0;
-}
-
-static int parse_word(const char *word, size_t length, struct hvd_options *options,
-                      struct hvd_error *err)
-{
-    static const char report[] = "report";
-    char known[HVD_OPTION_LIST_BYTES];
-
-    for (size_t i = 0; i < LENGTH(files); i++) {
-        size_t key = strlen(files[i].key);
-
-        if (length >= key && memcmp(word, files[i].key, key) == 0) {
-            return set_file(files[i].key, word + key, length - key,
-                            (char *)options + files[i].field, err);
-        }
-    }
-    for (size_t i = 0; i < LENGTH(numbers); i++) {
-        size_t key = strlen(numbers[i].key);
-
-        if (length >= key && memcmp(word, numbers[i].key, key) == 0) {
-            return set_number(i, word + key, length - key, options, err);
-        }
-    }
-    if (length == strlen(report) && memcmp(word, report, length) == 0) {
-        return set_file(report, "1", 1, options->report, err);
-    }
-    if (!hvd_word_apply(words, LENGTH(words), word, length, options)) {
-        length = length < most_repeated ? length : most_repeated;
-        hvd_options_list(known);
-        return hvd_fail(err, HVD_ERR_ARG, "--hvd: unknown word \"%.*s\"; known: %s",
-                        (int)length, word, known);
-    }
-    return 0;
-}
-
-static int parse_words(const char *text, struct hvd_options *options,
+static int parse_words(const char *text, struct hvd_spank_options *options,
                        struct hvd_error *err)
 {
     const char *word = text;
 
     while (word != NULL) {
         size_t length = strcspn(word, ",");
-        int rc = parse_word(word, length, options, err);
+        int rc = hvd_spank_word_parse(&table, word, length, options, err);
 
         if (rc != 0) {
             return rc;
@@ -181,15 +130,15 @@ static int parse_words(const char *text, struct hvd_options *options,
     return 0;
 }
 
-/* What goes together, when all words are read. */
-static int check_elastic(const struct hvd_options *options, struct hvd_error *err)
+/* Words that depend on each other. */
+static int check_elastic(const struct hvd_spank_options *options, struct hvd_error *err)
 {
     bool has_rules = options->min_ranks > 0 || options->max_ranks > 0 ||
-                     options->resets > 0 || options->meet[0] != '\0';
+                     options->reset_limit >= 0 || options->meet[0] != '\0';
 
     if (has_rules && !options->is_elastic) {
         return hvd_fail(err, HVD_ERR_ARG,
-                        "--hvd: min, max, resets and meet are of elastic jobs: "
+                        "--hvd: min, max, resets and meet need elastic: "
                         "--hvd=elastic,min=N");
     }
     if (options->max_ranks > 0 && options->min_ranks > options->max_ranks) {
@@ -199,10 +148,10 @@ static int check_elastic(const struct hvd_options *options, struct hvd_error *er
     return 0;
 }
 
-int hvd_options_parse(const char *text, struct hvd_options *options,
-                      struct hvd_error *err)
+int hvd_spank_options_parse(const char *text, struct hvd_spank_options *options,
+                            struct hvd_error *err)
 {
-    struct hvd_options parsed = {.is_on = 1};
+    struct hvd_spank_options parsed = {.is_on = 1, .reset_limit = -1};
     bool is_bare = text == NULL || text[0] == '\0' || strcmp(text, slurm_null) == 0;
 
     if (!is_bare) {

@@ -10,8 +10,8 @@
 
 static const char package[] = "horovod/__init__.py";
 
-bool hvd_python_place(const char *plugin, const char *built_plugin, const char *built_dir,
-                      char *dir, size_t bytes)
+bool hvd_spank_python_place(const char *plugin, const char *built_plugin,
+                            const char *built_dir, char *dir, size_t bytes)
 {
     size_t length = strlen(plugin);
     size_t built = strlen(built_plugin);
@@ -48,7 +48,7 @@ static bool is_entry(const char *path, const char *dir)
     return false;
 }
 
-bool hvd_python_path(const char *path, const char *dir, char *joined, size_t bytes)
+bool hvd_spank_python_path(const char *path, const char *dir, char *joined, size_t bytes)
 {
     bool is_empty = path == NULL || path[0] == '\0';
     size_t needed = (is_empty ? 0 : strlen(path) + 1) + strlen(dir) + 1;
@@ -65,7 +65,8 @@ bool hvd_python_path(const char *path, const char *dir, char *joined, size_t byt
     return true;
 }
 
-bool hvd_python_path_without(const char *path, const char *dir, char *rest, size_t bytes)
+bool hvd_spank_python_path_without(const char *path, const char *dir, char *rest,
+                                   size_t bytes)
 {
     const char *cursor = path;
     size_t used = 0;
@@ -135,8 +136,8 @@ static bool find_in_environment(const char *root, char *rival, size_t bytes)
     return is_there;
 }
 
-bool hvd_python_rival(const char *path, const char *dir, const char *env_root,
-                      char *rival, size_t bytes, bool *wins)
+bool hvd_spank_python_rival(const char *path, const char *dir, const char *env_root,
+                            char *rival, size_t bytes, bool *wins)
 {
     if (path != NULL && find_before(path, dir, rival, bytes)) {
         *wins = true;

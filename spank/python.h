@@ -4,7 +4,7 @@
  * The directory goes to the end of PYTHONPATH. There it comes before every virtual
  * environment's and the system's packages, so that --hvd means hvd although a real Horovod
  * is installed; but a directory that the user put on PYTHONPATH comes first. Neither happens
- * in silence: hvd_python_rival finds the package that loses or wins. */
+ * in silence: hvd_spank_python_rival finds the package that loses or wins. */
 #ifndef HVD_SPANK_PYTHON_H
 #define HVD_SPANK_PYTHON_H
 
@@ -14,21 +14,22 @@
 /* Where the front end is, when the plugin was built to lie at built_plugin and the front end at
  * built_dir: there, or below the same other root as the plugin (an install with DESTDIR, an
  * image mounted elsewhere). False when that does not fit. Pure. */
-bool hvd_python_place(const char *plugin, const char *built_plugin, const char *built_dir,
-                      char *dir, size_t bytes);
+bool hvd_spank_python_place(const char *plugin, const char *built_plugin,
+                            const char *built_dir, char *dir, size_t bytes);
 
 /* Writes path with dir at its end, once, or dir alone when path is NULL or empty. False, and
  * joined untouched, when it does not fit. Pure. */
-bool hvd_python_path(const char *path, const char *dir, char *joined, size_t bytes);
+bool hvd_spank_python_path(const char *path, const char *dir, char *joined, size_t bytes);
 
 /* Writes path without dir. False, and rest untouched, when it does not fit. Pure. */
-bool hvd_python_path_without(const char *path, const char *dir, char *rest, size_t bytes);
+bool hvd_spank_python_path_without(const char *path, const char *dir, char *rest,
+                                   size_t bytes);
 
 /* Looks for another package "horovod": below the directories of path before dir (then it is
  * the one that Python takes: *wins), and in the environment env_root (a virtual environment
  * or conda; NULL: none). Reads directories: never call it as root. True when there is one;
  * its directory is written. */
-bool hvd_python_rival(const char *path, const char *dir, const char *env_root,
-                      char *rival, size_t bytes, bool *wins);
+bool hvd_spank_python_rival(const char *path, const char *dir, const char *env_root,
+                            char *rival, size_t bytes, bool *wins);
 
 #endif

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "gpu_binding/base/env.h"
-#include "spank/counts.h"
+#include "spank/slurm_numbers.h"
 
 enum {
     TIMEOUT_S = 600, /* as in Horovod */
@@ -24,31 +24,31 @@ enum {
 static int seconds_of(const char *name, int fallback)
 {
     const char *text = getenv(name);
-    int seconds = text != NULL ? hvd_number_of(text) : 0;
+    int seconds = text != NULL ? hvd_spank_number_of(text) : 0;
 
     return seconds > 0 ? seconds : fallback;
 }
 
-static int start(struct hvd_launch *launch, int tasks)
+static int start(struct hvd_spank_plugin *plugin, int tasks)
 {
-    const struct hvd_options *options = &launch->options;
+    const struct hvd_spank_options *options = &plugin->options;
     const struct hvd_elastic_rules rules = {
         .np = tasks,
         .min = options->min_ranks > 0 ? options->min_ranks : 1,
         .max = options->max_ranks > 0 ? options->max_ranks : NO_MOST,
         .start_s = seconds_of(HVD_ENV_START_TIMEOUT, START_S),
         .timeout_s = seconds_of(HVD_ENV_ELASTIC_TIMEOUT, TIMEOUT_S),
-        .reset_limit = options->resets - 1,
+        .reset_limit = options->reset_limit,
     };
 
     if (options->min_ranks > tasks) {
-        return hvd_fail(&launch->refusal, HVD_ERR_ARG,
+        return hvd_fail(&plugin->refusal, HVD_ERR_ARG,
                         "--hvd=elastic,min=%d, but this step has %d tasks",
                         options->min_ranks, tasks);
     }
-    launch->srun.elastic_owner = getpid();
-    return hvd_elastic_start(launch->admin.elastic_program, &rules, &launch->srun.elastic,
-                             &launch->refusal);
+    plugin->srun.elastic_owner = getpid();
+    return hvd_elastic_start(plugin->elastic_program, &rules, &plugin->srun.elastic,
+                             &plugin->refusal);
 }
 
 /* --- meet=FILE ----------------------------------------------------------------------------
@@ -96,10 +96,10 @@ static bool read_meeting(const char *path, char address[TEXT_BYTES])
 }
 
 /* Written beside and renamed: nobody reads half of it. */
-static int write_meeting(struct hvd_launch *launch)
+static int write_meeting(struct hvd_spank_plugin *plugin)
 {
-    const char *path = launch->options.meet;
-    char beside[sizeof(launch->options.meet) + 32];
+    const char *path = plugin->options.meet;
+    char beside[sizeof(plugin->options.meet) + 32];
     char host[TEXT_BYTES] = "";
     int fd;
     bool is_good;
@@ -108,10 +108,10 @@ static int write_meeting(struct hvd_launch *launch)
     snprintf(beside, sizeof(beside), "%s.%d", path, (int)getpid());
     (void)unlink(beside);
     fd = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    is_good = fd >= 0 && dprintf(fd, "%s:%s\n", host, launch->srun.elastic.address) > 0 &&
+    is_good = fd >= 0 && dprintf(fd, "%s:%s\n", host, plugin->srun.elastic.address) > 0 &&
               rename(beside, path) == 0;
     if (!is_good) {
-        hvd_fail(&launch->refusal, HVD_ERR_SYS, "cannot write --hvd=elastic,meet=%s: %m",
+        hvd_fail(&plugin->refusal, HVD_ERR_SYS, "cannot write --hvd=elastic,meet=%s: %m",
                  path);
         (void)unlink(beside);
     }
@@ -123,38 +123,31 @@ static int write_meeting(struct hvd_launch *launch)
 
 /* --- in srun ----------------------------------------------------------------------------- */
 
-int hvd_srun_elastic_start(struct hvd_launch *launch, int tasks)
+int hvd_spank_srun_elastic_start(struct hvd_spank_plugin *plugin, int tasks)
 {
-    const char *meet = launch->options.meet;
+    const char *meet = plugin->options.meet;
     char address[TEXT_BYTES];
     int status;
 
-    if (!launch->options.is_elastic || launch->srun.elastic.pid > 0) {
+    if (!plugin->options.is_elastic || plugin->srun.elastic.pid > 0) {
         return 0; /* a further part of a heterogeneous step */
     }
     if (meet[0] != '\0' && read_meeting(meet, address)) {
         return setenv(HVD_ENV_ELASTIC_STEP, address, 1);
     }
-    status = start(launch, tasks);
+    status = start(plugin, tasks);
     if (status == 0) {
-        status = setenv(HVD_ENV_ELASTIC_STEP, launch->srun.elastic.address, 1);
+        status = setenv(HVD_ENV_ELASTIC_STEP, plugin->srun.elastic.address, 1);
     }
-    return status == 0 && meet[0] != '\0' ? write_meeting(launch) : status;
+    return status == 0 && meet[0] != '\0' ? write_meeting(plugin) : status;
 }
 
-void hvd_srun_elastic_stop(struct hvd_launch *launch)
+void hvd_spank_srun_elastic_stop(struct hvd_spank_plugin *plugin)
 {
-    if (launch->srun.elastic.pid > 0 && launch->srun.elastic_owner == getpid()) {
-        if (launch->options.meet[0] != '\0') {
-            (void)unlink(launch->options.meet);
+    if (plugin->srun.elastic.pid > 0 && plugin->srun.elastic_owner == getpid()) {
+        if (plugin->options.meet[0] != '\0') {
+            (void)unlink(plugin->options.meet);
         }
-        hvd_elastic_stop(&launch->srun.elastic);
+        hvd_elastic_stop(&plugin->srun.elastic);
     }
-}
-
-void hvd_srun_elastic_forget(void)
-{
-    unsetenv(HVD_ENV_ELASTIC_STEP);
-    unsetenv(HVD_ENV_ELASTIC);
-    unsetenv(HVD_ENV_HOROVOD_ELASTIC);
 }

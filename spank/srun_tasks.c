@@ -3,84 +3,170 @@
 #include "spank/srun_tasks.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
-#include "spank/job.h"
-#include "spank/tasks.h"
+#include "gpu_binding/base/env.h"
+#include "spank/slurm_numbers.h"
+#include "spank/tasks_per_node.h"
 
-static bool offer_number(struct hvd_settings *settings, enum hvd_setting setting,
-                         int value)
+/* Any of these says how many tasks to start; then hvd has no say. */
+static const char *const task_options[] = {
+    "ntasks",         "ntasks-per-node", "ntasks-per-core", "ntasks-per-socket",
+    "ntasks-per-gpu", "ntasks-per-tres",
+};
+
+static const char *env_text(const char *name)
+{
+    const char *text = getenv(name);
+
+    return text != NULL ? text : "";
+}
+
+/* The GPUs per node that srun itself was asked for: 0 unknown or none. */
+static int typed_gpus(const struct hvd_spank_srun_options *srun_options)
+{
+    char text[128];
+
+    hvd_spank_srun_options_get(srun_options, "gpus-per-node", text, sizeof(text));
+    if (text[0] == '\0') {
+        hvd_spank_srun_options_get(srun_options, "gres", text, sizeof(text));
+    }
+    return hvd_spank_gres_count(text);
+}
+
+/* GPUs that srun itself was asked for count, else those of the job. */
+static void read_allocation(const struct hvd_spank_srun_options *srun_options,
+                            struct hvd_spank_allocation *allocation)
+{
+    memset(allocation, 0, sizeof(*allocation));
+    allocation->nodes = hvd_spank_number_of(env_text(HVD_ENV_SLURM_JOB_NODES));
+    if (!hvd_spank_srun_options_has(srun_options, "overcommit")) {
+        allocation->cpus_per_node =
+            hvd_spank_count_least(getenv(HVD_ENV_SLURM_JOB_CPUS_PER_NODE));
+    }
+    allocation->cpus_per_task =
+        hvd_spank_srun_options_has(srun_options, "cpus-per-task")
+            ? hvd_spank_srun_options_number(srun_options, "cpus-per-task")
+            : hvd_spank_number_of(env_text(HVD_ENV_SLURM_CPUS_PER_TASK));
+    if (hvd_spank_srun_options_has(srun_options, "gres") ||
+        hvd_spank_srun_options_has(srun_options, "gpus-per-node")) {
+        allocation->gpus_per_node = typed_gpus(srun_options);
+        return;
+    }
+    allocation->gpus_per_node = hvd_spank_number_of(env_text(HVD_ENV_SLURM_GPUS_ON_NODE));
+    if (allocation->gpus_per_node == 0) {
+        allocation->gpus_per_node =
+            hvd_spank_gres_count(env_text(HVD_ENV_SLURM_GPUS_PER_NODE));
+    }
+    allocation->gpus = hvd_spank_gres_count(env_text(HVD_ENV_SLURM_GPUS));
+}
+
+/* True when the user said in any way how many tasks to start. What hvd set is not said. */
+static bool has_tasks(const struct hvd_spank_srun_options *srun_options)
+{
+    for (size_t i = 0; i < sizeof(task_options) / sizeof(task_options[0]); i++) {
+        if (hvd_spank_srun_options_has(srun_options, task_options[i]) &&
+            !hvd_spank_srun_options_is_default(srun_options, task_options[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The nodes that srun is to use; 0 when that is a range, or unknown. One is Slurm's default
+ * outside of a job. */
+static int step_nodes(const struct hvd_spank_srun_options *srun_options)
+{
+    if (hvd_spank_srun_options_has(srun_options, "nodes")) {
+        return hvd_spank_srun_options_number(srun_options, "nodes");
+    }
+    return getenv(HVD_ENV_SLURM_JOB) == NULL ? 1 : 0;
+}
+
+static bool set_number(struct hvd_spank_srun_options *srun_options,
+                       enum hvd_spank_srun_option option, int value)
 {
     char text[16];
 
     snprintf(text, sizeof(text), "%d", value);
-    return hvd_settings_offer(settings, setting, text);
+    return hvd_spank_srun_options_set_default(srun_options, option, text);
 }
 
 /* srun has already computed its number of tasks from its options, so both are needed. */
-int hvd_srun_ask_tasks(struct hvd_launch *launch)
+static int request(struct hvd_spank_plugin *plugin)
 {
-    struct hvd_settings *settings = &launch->srun.settings;
-    struct hvd_job job;
+    struct hvd_spank_srun_options *srun_options = &plugin->srun.options;
+    struct hvd_spank_allocation allocation;
     int tasks = 0;
     int nodes;
 
-    if (launch->options.keep_tasks || hvd_job_has_tasks(settings)) {
+    if (plugin->options.keep_tasks || has_tasks(srun_options)) {
         return 0;
     }
-    hvd_job_read(settings, &job);
-    if (hvd_tasks_per_node(&job, &tasks, &launch->refusal) != 0) {
-        return launch->refusal.status;
+    read_allocation(srun_options, &allocation);
+    if (hvd_spank_tasks_per_node(&allocation, &tasks, &plugin->refusal) != 0) {
+        return plugin->refusal.status;
     }
-    nodes = hvd_job_step_nodes(settings);
+    nodes = step_nodes(srun_options);
     if (tasks > 0 && nodes > 0 &&
-        offer_number(settings, HVD_SETTING_TASKS_PER_NODE, tasks) &&
-        offer_number(settings, HVD_SETTING_TASKS, tasks * nodes)) {
-        launch->srun.asked_tasks = tasks;
+        set_number(srun_options, HVD_SPANK_SRUN_TASKS_PER_NODE, tasks) &&
+        set_number(srun_options, HVD_SPANK_SRUN_TASKS, tasks * nodes)) {
+        plugin->srun.requested_tasks = tasks;
     }
     return 0;
 }
 
 /* Slurm gives the first nodes one task more when it cannot deal them out evenly, so that one
  * node has at least this many. Where nodes may differ in GPUs, each checks for itself. */
-int hvd_srun_check_gpus(struct hvd_launch *launch, int tasks, int nodes)
+static int check_gpus(struct hvd_spank_plugin *plugin)
 {
-    const struct hvd_settings *settings = &launch->srun.settings;
+    const struct hvd_spank_srun_options *srun_options = &plugin->srun.options;
+    int tasks = hvd_spank_srun_options_number(srun_options, "ntasks");
+    int nodes = step_nodes(srun_options);
     int most = nodes > 0 ? (tasks + nodes - 1) / nodes : 0;
-    struct hvd_job job;
+    struct hvd_spank_allocation allocation;
     int gpus;
 
-    hvd_job_read(settings, &job);
-    gpus = job.gpus_per_node;
+    read_allocation(srun_options, &allocation);
+    gpus = allocation.gpus_per_node;
     if (gpus == 0 || most <= gpus ||
-        (job.gpus != 0 && job.gpus != (long)gpus * job.nodes) ||
-        hvd_settings_has(settings, "gpus-per-task") ||
-        hvd_settings_has(settings, "ntasks-per-gpu")) {
+        (allocation.gpus != 0 && allocation.gpus != (long)gpus * allocation.nodes) ||
+        hvd_spank_srun_options_has(srun_options, "gpus-per-task") ||
+        hvd_spank_srun_options_has(srun_options, "ntasks-per-gpu")) {
         return 0;
     }
     return hvd_fail(
-        &launch->refusal, HVD_ERR_ARG,
+        &plugin->refusal, HVD_ERR_ARG,
         "%d tasks on %d nodes, but %d GPUs per node: use --ntasks-per-node=%d, "
         "or --gres=none for ranks without GPUs",
         tasks, nodes, gpus, gpus);
 }
 
-int hvd_srun_check_answer(struct hvd_launch *launch, int tasks, int nodes)
+int hvd_spank_srun_tasks_settle(struct hvd_spank_plugin *plugin)
 {
-    int asked = launch->srun.asked_tasks;
+    int status = request(plugin);
 
-    if (launch->srun.components > 1 || asked == 0 || tasks == asked * nodes) {
-        return 0;
-    }
-    return hvd_fail(&launch->refusal, HVD_ERR_ARG,
-                    "one task per GPU was asked for, %d on each of %d nodes, but Slurm "
-                    "starts %d: use --ntasks-per-node=%d",
-                    asked, nodes, tasks, asked);
+    return status != 0 ? status : check_gpus(plugin);
 }
 
-bool hvd_srun_has_open_tasks(const struct hvd_launch *launch)
+int hvd_spank_srun_tasks_check(struct hvd_spank_plugin *plugin, int tasks, int nodes)
 {
-    const struct hvd_settings *settings = &launch->srun.settings;
+    int requested = plugin->srun.requested_tasks;
 
-    return settings->options != NULL && launch->srun.asked_tasks == 0 &&
-           !launch->options.keep_tasks && !hvd_job_has_tasks(settings);
+    if (plugin->srun.components > 1 || requested == 0 || tasks == requested * nodes) {
+        return 0;
+    }
+    return hvd_fail(&plugin->refusal, HVD_ERR_ARG,
+                    "one task per GPU was asked for, %d on each of %d nodes, but Slurm "
+                    "starts %d: use --ntasks-per-node=%d",
+                    requested, nodes, tasks, requested);
+}
+
+bool hvd_spank_srun_tasks_are_open(const struct hvd_spank_plugin *plugin)
+{
+    const struct hvd_spank_srun_options *srun_options = &plugin->srun.options;
+
+    return srun_options->options != NULL && plugin->srun.requested_tasks == 0 &&
+           !plugin->options.keep_tasks && !has_tasks(srun_options);
 }

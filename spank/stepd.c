@@ -11,6 +11,7 @@
 
 #include "gpu_binding/base/env.h"
 #include "gpu_binding/gpu_list.h"
+#include "spank/plugin.h"
 
 /* An empty text when the variable is unset, or longer than anything that can be right. */
 static void copy_variable(struct spank_handle *spank, const char *name, char *value,
@@ -21,24 +22,25 @@ static void copy_variable(struct spank_handle *spank, const char *name, char *va
     }
 }
 
-void hvd_stepd_read(struct hvd_launch *launch, struct spank_handle *spank)
+void hvd_spank_stepd_init_post_opt(struct hvd_spank_plugin *plugin,
+                                   struct spank_handle *spank)
 {
-    struct hvd_step *step = &launch->step;
+    struct hvd_spank_job_step *step = &plugin->step;
     char request[8];
     char bind[64];
     char error[8];
     uint32_t id = 0;
 
-    if (!launch->options.is_on) {
+    if (!plugin->options.is_on) {
         return;
     }
     if (spank_get_item(spank, S_JOB_STEPID, &id) != ESPANK_SUCCESS) {
-        launch->options.is_on = false;
+        plugin->options.is_on = false;
         return;
     }
     if (id >= SLURM_INTERACTIVE_STEP) {
-        step->is_shell = id != SLURM_EXTERN_CONT && launch->refusal.status == 0;
-        launch->options.is_on = false;
+        step->is_shell = id != SLURM_EXTERN_CONT && plugin->refusal.status == 0;
+        plugin->options.is_on = false;
         return;
     }
     copy_variable(spank, HVD_ENV_SLURM_STEP_GPUS, step->gpus, sizeof(step->gpus));
@@ -52,9 +54,9 @@ void hvd_stepd_read(struct hvd_launch *launch, struct spank_handle *spank)
                                              sizeof(error)) != ESPANK_ENV_NOEXIST;
 }
 
-static void check_gpus(struct hvd_launch *launch, const char *host)
+static void check_gpus(struct hvd_spank_plugin *plugin, const char *host)
 {
-    const struct hvd_step *step = &launch->step;
+    const struct hvd_spank_job_step *step = &plugin->step;
     struct hvd_gpu_list list;
 
     if (step->gpus[0] == '\0' ||
@@ -62,7 +64,7 @@ static void check_gpus(struct hvd_launch *launch, const char *host)
         return;
     }
     if (step->tasks > list.count) {
-        hvd_fail(&launch->refusal, HVD_ERR_ARG,
+        hvd_fail(&plugin->refusal, HVD_ERR_ARG,
                  "%s: %d tasks but %d GPUs: use --ntasks-per-node=%d", host, step->tasks,
                  list.count, list.count);
     }
@@ -74,9 +76,9 @@ static void check_gpus(struct hvd_launch *launch, const char *host)
 }
 
 /* The real user is still root here; the effective one is asked. */
-static void check_front_end(const struct hvd_launch *launch, const char *host)
+static void check_front_end(const struct hvd_spank_plugin *plugin, const char *host)
 {
-    const char *dir = launch->admin.python_dir;
+    const char *dir = plugin->plugstack.python_dir;
 
     if (dir[0] != '\0' && faccessat(AT_FDCWD, dir, R_OK | X_OK, AT_EACCESS) != 0) {
         slurm_error(
@@ -85,30 +87,31 @@ static void check_front_end(const struct hvd_launch *launch, const char *host)
     }
 }
 
-static void load_topology(struct hvd_launch *launch, const char *host)
+static void load_topology(struct hvd_spank_plugin *plugin, const char *host)
 {
     struct hvd_topology_source source = {0};
     struct hvd_error err;
 
-    if (launch->admin.topology[0] != '\0') {
-        source.xml_file = launch->admin.topology;
+    if (plugin->plugstack.topology[0] != '\0') {
+        source.xml_file = plugin->plugstack.topology;
     }
-    if (hvd_topology_load(&launch->step.topology, &source, &err) != 0) {
+    if (hvd_topology_load(&plugin->step.topology, &source, &err) != 0) {
         slurm_error("hvd: %s: ranks stay where Slurm put them: %s", host, err.text);
         return;
     }
-    launch->step.has_topology = true;
-    check_gpus(launch, host);
+    plugin->step.has_topology = true;
+    check_gpus(plugin, host);
 }
 
-void hvd_stepd_prepare(struct hvd_launch *launch, struct spank_handle *spank)
+void hvd_spank_stepd_user_init(struct hvd_spank_plugin *plugin,
+                               struct spank_handle *spank)
 {
-    struct hvd_step *step = &launch->step;
+    struct hvd_spank_job_step *step = &plugin->step;
     char host[65] = "";
     uint32_t tasks = 0;
     uint32_t node = 0;
 
-    if (!launch->options.is_on || step->was_refused_by_srun) {
+    if (!plugin->options.is_on || step->was_refused_by_srun) {
         return;
     }
     gethostname(host, sizeof(host) - 1);
@@ -117,16 +120,16 @@ void hvd_stepd_prepare(struct hvd_launch *launch, struct spank_handle *spank)
     }
     step->is_first_node =
         spank_get_item(spank, S_JOB_NODEID, &node) == ESPANK_SUCCESS && node == 0;
-    if (launch->refusal.status == 0) {
-        load_topology(launch, host);
-        check_front_end(launch, host);
+    if (plugin->refusal.status == 0) {
+        load_topology(plugin, host);
+        check_front_end(plugin, host);
     }
-    if (launch->refusal.status != 0) {
-        slurm_error("hvd: %s", launch->refusal.text);
+    if (plugin->refusal.status != 0) {
+        slurm_error("hvd: %s", plugin->refusal.text);
     }
 }
 
-void hvd_stepd_finish(struct hvd_launch *launch)
+void hvd_spank_stepd_exit(struct hvd_spank_plugin *plugin)
 {
-    hvd_topology_finish(&launch->step.topology);
+    hvd_topology_finish(&plugin->step.topology);
 }

@@ -1,21 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The plugin inside slurmstepd, before its tasks exist. Nothing here fails the step: a
- * failure would drain the node. What must not go on is kept in launch->refusal. */
+ * failure would drain the node. A reason to refuse it is kept in plugin->refusal. The
+ * functions are named after the callbacks that they serve. */
 #ifndef HVD_SPANK_STEPD_H
 #define HVD_SPANK_STEPD_H
 
-#include "spank/launch.h"
+#include <stdbool.h>
 
+#include "gpu_binding/topology.h"
+
+struct hvd_spank_plugin;
 struct spank_handle;
+
+/* The job step, as slurmstepd knows it on this node; its tasks inherit this. */
+struct hvd_spank_job_step {
+    char gpus[512]; /* the node's GPU numbers of the step; empty: none, or unknown */
+    char visible[4096]; /* CUDA_VISIBLE_DEVICES of the step; holds 64 MIG slices */
+    bool has_open_tasks; /* their number was left to Slurm */
+    bool is_bound_by_user; /* the user chose how Slurm binds */
+    bool was_refused_by_srun; /* which has told the user why */
+    bool is_first_node;
+    bool is_shell; /* a batch script or salloc's shell: gets the front end alone */
+    int tasks; /* on this node */
+    bool has_topology;
+    struct hvd_topology topology;
+};
 
 /* As root: copies what Slurm will narrow for each task. Switches hvd off in batch,
  * interactive and extern steps. */
-void hvd_stepd_read(struct hvd_launch *launch, struct spank_handle *spank);
+void hvd_spank_stepd_init_post_opt(struct hvd_spank_plugin *plugin,
+                                   struct spank_handle *spank);
 
 /* As the user: reads the topology, checks what is the same for all tasks of the node, and
  * tells the user what is wrong. */
-void hvd_stepd_prepare(struct hvd_launch *launch, struct spank_handle *spank);
+void hvd_spank_stepd_user_init(struct hvd_spank_plugin *plugin,
+                               struct spank_handle *spank);
 
-void hvd_stepd_finish(struct hvd_launch *launch);
+void hvd_spank_stepd_exit(struct hvd_spank_plugin *plugin);
 
 #endif

@@ -4,23 +4,11 @@
 
 #include "gpu_binding/cpuset.h"
 #include "gpu_binding/table.h"
+#include "spank/options.h"
 
 static const char *plural(int count)
 {
     return count == 1 ? "" : "s";
-}
-
-/* The modes as users type them; a plan is never in mode auto. */
-static const char *mode_word(enum hvd_bind_mode mode)
-{
-    switch (mode) {
-    case HVD_BIND_SOCKET:
-        return "socket";
-    case HVD_BIND_CORE:
-        return "cores";
-    default:
-        return "none";
-    }
 }
 
 static void print_summary(const struct hvd_spank_node_binding *binding, FILE *out)
@@ -35,7 +23,8 @@ static void print_summary(const struct hvd_spank_node_binding *binding, FILE *ou
     } else {
         fprintf(out, "%d GPU%s, ", plan->gpus.count, plural(plan->gpus.count));
     }
-    fprintf(out, "%d cpu%s, bind=%s", cpus, plural(cpus), mode_word(plan->mode));
+    fprintf(out, "%d cpu%s, %s", cpus, plural(cpus),
+            hvd_spank_options_bind_word(plan->mode));
     if (binding->failure != NULL) {
         fprintf(out, ", not in force: %s", binding->failure);
     }

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "gpu_binding/plan.h"
-#include "spank/admin.h"
+#include "spank/plugstack.h"
 #include "tests/tap.h"
 
 enum {
@@ -98,12 +98,12 @@ static bool is_ready_to_print(const char *text)
 /* Nothing, or what may be printed and opened as it is. */
 static bool is_name(const char *text)
 {
-    return strlen(text) <= HVD_OPTION_FILE_MAX &&
+    return strlen(text) <= HVD_SPANK_FILE_MAX &&
            strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
                         "_=:.-/+@ ") == strlen(text);
 }
 
-static bool is_in_range(const struct hvd_options *options)
+static bool is_in_range(const struct hvd_spank_options *options)
 {
     const int flags[] = {options->is_on,      options->is_verbose, options->keep_gpus,
                          options->keep_tasks, options->keep_nic,   options->has_all_ranks,
@@ -121,14 +121,14 @@ static bool is_in_range(const struct hvd_options *options)
 /* What must hold for any text at all. */
 static bool keeps_promises(const char *text)
 {
-    struct hvd_options untouched;
-    struct hvd_options options;
+    struct hvd_spank_options untouched;
+    struct hvd_spank_options options;
     struct hvd_error err = {0};
 
     memset(&untouched, 0x5a, sizeof(untouched));
     options = untouched;
-    if (hvd_options_parse(text, &options, &err) == 0) {
-        return is_in_range(&options) && strlen(text) <= HVD_OPTION_TEXT_MAX;
+    if (hvd_spank_options_parse(text, &options, &err) == 0) {
+        return is_in_range(&options) && strlen(text) <= HVD_SPANK_OPTIONS_TEXT_MAX;
     }
     return memcmp(&options, &untouched, sizeof(options)) == 0 &&
            err.status == HVD_ERR_ARG && is_ready_to_print(err.text);
@@ -136,14 +136,14 @@ static bool keeps_promises(const char *text)
 
 static void test_words(void)
 {
-    struct hvd_options options;
+    struct hvd_spank_options options;
 
     for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
-        tap_ok(hvd_options_parse(good[i], &options, NULL) == 0, "\"%s\" is taken",
+        tap_ok(hvd_spank_options_parse(good[i], &options, NULL) == 0, "\"%s\" is taken",
                good[i]);
     }
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        tap_ok(hvd_options_parse(bad[i], &options, NULL) == HVD_ERR_ARG &&
+        tap_ok(hvd_spank_options_parse(bad[i], &options, NULL) == HVD_ERR_ARG &&
                    keeps_promises(bad[i]),
                "bad text %zu is refused with a printable reason", i);
     }
@@ -151,23 +151,24 @@ static void test_words(void)
 
 static void test_meaning(void)
 {
-    struct hvd_options options = {0};
+    struct hvd_spank_options options = {0};
 
-    tap_ok(hvd_options_parse(NULL, &options, NULL) == 0 && options.is_on,
+    tap_ok(hvd_spank_options_parse(NULL, &options, NULL) == 0 && options.is_on,
            "no text means on");
     options.is_on = 0;
-    tap_ok(hvd_options_parse("", &options, NULL) == 0 && options.is_on, "\"\" means on");
+    tap_ok(hvd_spank_options_parse("", &options, NULL) == 0 && options.is_on,
+           "\"\" means on");
     options.is_on = 0;
-    tap_ok(hvd_options_parse("(null)", &options, NULL) == 0 && options.is_on,
+    tap_ok(hvd_spank_options_parse("(null)", &options, NULL) == 0 && options.is_on,
            "Slurm's \"(null)\" means on");
-    tap_ok(hvd_options_parse("verbose", &options, NULL) == 0 && options.is_on &&
+    tap_ok(hvd_spank_options_parse("verbose", &options, NULL) == 0 && options.is_on &&
                options.is_verbose && options.bind == HVD_BIND_AUTO && !options.keep_gpus,
            "a word leaves the others at their defaults");
-    tap_ok(hvd_options_parse("on", &options, NULL) == 0 && !options.is_verbose,
+    tap_ok(hvd_spank_options_parse("on", &options, NULL) == 0 && !options.is_verbose,
            "a second text does not remember the first");
-    tap_ok(hvd_options_parse("off,on", &options, NULL) == 0 && options.is_on,
+    tap_ok(hvd_spank_options_parse("off,on", &options, NULL) == 0 && options.is_on,
            "the last mention counts");
-    tap_ok(hvd_options_parse("bind=cores", &options, NULL) == 0 &&
+    tap_ok(hvd_spank_options_parse("bind=cores", &options, NULL) == 0 &&
                options.bind == HVD_BIND_CORE,
            "bind=cores is the mode core");
 }
@@ -175,43 +176,110 @@ static void test_meaning(void)
 /* A message shows all words, whatever was wrong. */
 static void test_list(void)
 {
-    char list[HVD_OPTION_LIST_BYTES];
-    char wrong[HVD_OPTION_TEXT_MAX];
-    struct hvd_options options;
+    char list[HVD_SPANK_OPTIONS_LIST_BYTES];
+    char wrong[HVD_SPANK_OPTIONS_TEXT_MAX];
+    struct hvd_spank_options options;
     struct hvd_error err;
 
-    hvd_options_list(list);
+    hvd_spank_options_list(list);
     tap_ok(strcmp(list, "on, off, verbose, bind=socket|cores|none, gpus=all|keep, "
-                        "tasks=auto|keep, nic=auto|off, timeline-ranks=all|0, elastic, "
-                        "min=N, max=N, resets=N, report[=FILE], timeline=FILE, "
+                        "tasks=auto|keep, nic=auto|off, report[=FILE], timeline=FILE, "
+                        "timeline-ranks=all|0, elastic, min=N, max=N, resets=N, "
                         "meet=FILE") == 0,
            "the list has every word: %s", list);
     memset(wrong, 'x', sizeof(wrong) - 1);
     wrong[sizeof(wrong) - 1] = '\0';
-    tap_ok(hvd_options_parse(wrong, &options, &err) == HVD_ERR_ARG &&
+    tap_ok(hvd_spank_options_parse(wrong, &options, &err) == HVD_ERR_ARG &&
                strstr(err.text, list) != NULL,
            "and fits behind the longest wrong one");
 }
 
-/* The page has a row for each word of a list: "a, b=c|d". */
+/* The words of a list: "a, b=c|d", one after the other; NULL at the end. */
+static const char *next_word(char **cursor)
+{
+    char *word = *cursor;
+    char *end = word != NULL ? strstr(word, ", ") : NULL;
+
+    if (end != NULL) {
+        *end = '\0';
+        end += 2;
+    }
+    *cursor = end;
+    return word;
+}
+
+/* Each word has a line of its own, or shares one with those that belong to it. */
+static void test_help(void)
+{
+    char help[HVD_SPANK_OPTIONS_HELP_BYTES];
+    char list[HVD_SPANK_OPTIONS_LIST_BYTES];
+    char *cursor = list;
+    const char *word;
+    bool is_complete = true;
+
+    hvd_spank_options_help(help);
+    hvd_spank_options_list(list);
+    while ((word = next_word(&cursor)) != NULL) {
+        is_complete = is_complete && strstr(help, word) != NULL;
+    }
+    tap_ok(is_complete, "the help of srun has every word");
+    tap_ok(strlen(help) < HVD_SPANK_OPTIONS_HELP_BYTES - 1, "and fits");
+}
+
+/* The page has a row for each word of the list. */
 static void test_page(const char *page, const char *list)
 {
-    char rest[HVD_OPTION_LIST_BYTES];
-    char quoted[HVD_OPTION_LIST_BYTES + 2];
+    char rest[HVD_SPANK_OPTIONS_LIST_BYTES];
+    char quoted[HVD_SPANK_OPTIONS_LIST_BYTES + 2];
     char *cursor = rest;
+    const char *word;
 
     snprintf(rest, sizeof(rest), "%s", list);
-    while (cursor != NULL) {
-        char *word = cursor;
-
-        cursor = strstr(word, ", ");
-        if (cursor != NULL) {
-            *cursor = '\0';
-            cursor += 2;
-        }
+    while ((word = next_word(&cursor)) != NULL) {
         snprintf(quoted, sizeof(quoted), "`%s`", word);
         tap_ok(strstr(page, quoted) != NULL, "slurm.md explains %s", word);
     }
+}
+
+static bool is_listed(const char *word, size_t length, const char *list)
+{
+    char rest[HVD_SPANK_OPTIONS_LIST_BYTES];
+    char *cursor = rest;
+    const char *known;
+
+    snprintf(rest, sizeof(rest), "%s", list);
+    while ((known = next_word(&cursor)) != NULL) {
+        if (strlen(known) == length && memcmp(known, word, length) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The tables of words have no row for what neither list has. Their rows begin with quoted
+ * words; a later table has messages. */
+static void test_rows(const char *page, const char *options, const char *plugstack)
+{
+    const char *end = strstr(page, "\n| message ");
+    int unknown = 0;
+    int words = 0;
+
+    for (const char *row = strstr(page, "\n| `"); row != NULL && row < end;
+         row = strstr(row + 1, "\n| `")) {
+        const char *word = row + strlen("\n| ");
+
+        do {
+            size_t length = strcspn(++word, "`");
+
+            words++;
+            unknown +=
+                !is_listed(word, length, options) && !is_listed(word, length, plugstack);
+            word += length + 1;
+            word += strncmp(word, ", `", 3) == 0 ? 2 : 0;
+        } while (*word == '`');
+    }
+    tap_ok(words > 0 && unknown == 0, "and no other words (%d of %d are unknown)",
+           unknown, words);
 }
 
 /* The file, without the '\\' before '|' that tables need. */
@@ -234,53 +302,56 @@ static void read_page(const char *name, char *page, size_t bytes)
 static void test_pages(const char *name)
 {
     static char page[65536];
-    char options[HVD_OPTION_LIST_BYTES];
-    char admin[HVD_ADMIN_LIST_BYTES];
+    char options[HVD_SPANK_OPTIONS_LIST_BYTES];
+    char plugstack[HVD_SPANK_PLUGSTACK_LIST_BYTES];
 
     read_page(name, page, sizeof(page));
-    hvd_options_list(options);
+    hvd_spank_options_list(options);
     test_page(page, options);
-    hvd_admin_list(admin);
-    test_page(page, admin);
+    hvd_spank_plugstack_list(plugstack);
+    test_page(page, plugstack);
+    test_rows(page, options, plugstack);
 }
 
 static void test_files(void)
 {
-    struct hvd_options options;
-    char text[HVD_OPTION_FILE_MAX + 64] = "report=";
+    struct hvd_spank_options options;
+    char text[HVD_SPANK_FILE_MAX + 64] = "report=";
     size_t key = strlen(text);
 
-    tap_ok(hvd_options_parse("timeline=/x/T.json,report=late,timeline-ranks=all",
-                             &options, NULL) == 0 &&
+    tap_ok(hvd_spank_options_parse("timeline=/x/T.json,report=late,timeline-ranks=all",
+                                   &options, NULL) == 0 &&
                strcmp(options.timeline, "/x/T.json") == 0 &&
                strcmp(options.report, "late") == 0 && options.has_all_ranks,
            "files are kept as they are typed");
-    tap_ok(hvd_options_parse("report=long,report", &options, NULL) == 0 &&
+    tap_ok(hvd_spank_options_parse("report=long,report", &options, NULL) == 0 &&
                strcmp(options.report, "1") == 0 && options.timeline[0] == '\0',
            "report without a file is one for the terminal");
-    memset(text + key, 'x', HVD_OPTION_FILE_MAX);
-    tap_ok(hvd_options_parse(text, &options, NULL) == 0 &&
-               strlen(options.report) == HVD_OPTION_FILE_MAX,
-           "%d characters of a name are taken", HVD_OPTION_FILE_MAX);
-    text[key + HVD_OPTION_FILE_MAX] = 'x';
-    tap_ok(hvd_options_parse(text, &options, NULL) == HVD_ERR_ARG && keeps_promises(text),
+    memset(text + key, 'x', HVD_SPANK_FILE_MAX);
+    tap_ok(hvd_spank_options_parse(text, &options, NULL) == 0 &&
+               strlen(options.report) == HVD_SPANK_FILE_MAX,
+           "%d characters of a name are taken", HVD_SPANK_FILE_MAX);
+    text[key + HVD_SPANK_FILE_MAX] = 'x';
+    tap_ok(hvd_spank_options_parse(text, &options, NULL) == HVD_ERR_ARG &&
+               keeps_promises(text),
            "one more is refused");
 }
 
 static void test_length(void)
 {
-    char text[HVD_OPTION_TEXT_MAX + 2];
-    struct hvd_options options;
+    char text[HVD_SPANK_OPTIONS_TEXT_MAX + 2];
+    struct hvd_spank_options options;
 
     memset(text, 0, sizeof(text));
-    for (size_t i = 0; i < HVD_OPTION_TEXT_MAX - 1; i += 3) {
+    for (size_t i = 0; i < HVD_SPANK_OPTIONS_TEXT_MAX - 1; i += 3) {
         memcpy(text + i, "on,", 3);
     }
-    text[HVD_OPTION_TEXT_MAX - 2] = '\0';
-    tap_ok(hvd_options_parse(text, &options, NULL) == 0, "%zu characters are taken",
+    text[HVD_SPANK_OPTIONS_TEXT_MAX - 2] = '\0';
+    tap_ok(hvd_spank_options_parse(text, &options, NULL) == 0, "%zu characters are taken",
            strlen(text));
-    memset(text, 'a', HVD_OPTION_TEXT_MAX + 1);
-    tap_ok(hvd_options_parse(text, &options, NULL) == HVD_ERR_ARG && keeps_promises(text),
+    memset(text, 'a', HVD_SPANK_OPTIONS_TEXT_MAX + 1);
+    tap_ok(hvd_spank_options_parse(text, &options, NULL) == HVD_ERR_ARG &&
+               keeps_promises(text),
            "%zu characters are refused", strlen(text));
 }
 
@@ -316,12 +387,12 @@ static void test_random_texts(unsigned seed)
     unsigned broken = 0;
 
     for (int i = 0; i < MUTATIONS; i++) {
-        struct hvd_options options;
+        struct hvd_spank_options options;
         char text[1400];
 
         make_text(&state, text, sizeof(text));
         broken += keeps_promises(text) ? 0 : 1;
-        taken += hvd_options_parse(text, &options, NULL) == 0 ? 1 : 0;
+        taken += hvd_spank_options_parse(text, &options, NULL) == 0 ? 1 : 0;
     }
     tap_ok(broken == 0, "%d random texts are taken whole or refused whole", MUTATIONS);
     tap_ok(taken > MUTATIONS / 20 && taken < MUTATIONS - MUTATIONS / 20,
@@ -332,6 +403,7 @@ int main(int count, char **arguments)
 {
     test_words();
     test_list();
+    test_help();
     test_pages(count > 1 ? arguments[1] : "");
     test_meaning();
     test_files();

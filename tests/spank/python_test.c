@@ -14,7 +14,7 @@ static bool joins(const char *path, const char *expected)
 {
     char joined[64] = "untouched";
 
-    return hvd_python_path(path, dir, joined, sizeof(joined)) &&
+    return hvd_spank_python_path(path, dir, joined, sizeof(joined)) &&
            strcmp(joined, expected) == 0;
 }
 
@@ -28,7 +28,7 @@ static void test_join(void)
     tap_ok(joins("/opt/hvd/python:/b", "/opt/hvd/python:/b"), "it is added once");
     tap_ok(joins("/opt/hvd/python3", "/opt/hvd/python3:/opt/hvd/python"),
            "a longer name is another directory");
-    tap_ok(!hvd_python_path("/a", dir, small, sizeof(small)) &&
+    tap_ok(!hvd_spank_python_path("/a", dir, small, sizeof(small)) &&
                strcmp(small, "untouched") == 0,
            "what does not fit is left alone");
 }
@@ -37,8 +37,8 @@ static bool places(const char *plugin, const char *expected)
 {
     char found[64];
 
-    return hvd_python_place(plugin, "/usr/lib/slurm/hvd.so", "/usr/lib/hvd/python", found,
-                            sizeof(found)) &&
+    return hvd_spank_python_place(plugin, "/usr/lib/slurm/hvd.so", "/usr/lib/hvd/python",
+                                  found, sizeof(found)) &&
            strcmp(found, expected) == 0;
 }
 
@@ -46,7 +46,7 @@ static bool drops(const char *path, const char *expected)
 {
     char rest[64] = "";
 
-    return hvd_python_path_without(path, "/opt/hvd/python", rest, sizeof(rest)) &&
+    return hvd_spank_python_path_without(path, "/opt/hvd/python", rest, sizeof(rest)) &&
            strcmp(rest, expected) == 0;
 }
 
@@ -58,7 +58,7 @@ static void test_drop(void)
     tap_ok(drops("/a:/opt/hvd/python:/b", "/a:/b"), "dropped: one in the middle");
     tap_ok(drops("/opt/hvd/python:/b:/opt/hvd/python", "/b"), "dropped: each time");
     tap_ok(drops("/a:/opt/hvd/pythons", "/a:/opt/hvd/pythons"), "not a longer name");
-    tap_ok(!hvd_python_path_without("/a/long/path", "/a", small, sizeof(small)),
+    tap_ok(!hvd_spank_python_path_without("/a/long/path", "/a", small, sizeof(small)),
            "not into too little room");
 }
 
@@ -93,23 +93,23 @@ static void test_rivals(const char *root)
     bool wins = false;
 
     snprintf(path, sizeof(path), "%s/empty:%s/mine:%s", root, root, dir);
-    tap_ok(!hvd_python_rival(path, dir, NULL, rival, sizeof(rival), &wins),
+    tap_ok(!hvd_spank_python_rival(path, dir, NULL, rival, sizeof(rival), &wins),
            "no package: no rival");
     make_package(root, "mine/horovod/__init__.py");
     snprintf(expected, sizeof(expected), "%s/mine", root);
-    tap_ok(hvd_python_rival(path, dir, NULL, rival, sizeof(rival), &wins) && wins &&
+    tap_ok(hvd_spank_python_rival(path, dir, NULL, rival, sizeof(rival), &wins) && wins &&
                strcmp(rival, expected) == 0,
            "one on PYTHONPATH before hvd's wins and is named");
     snprintf(path, sizeof(path), "%s:%s/mine", dir, root);
-    tap_ok(!hvd_python_rival(path, dir, NULL, rival, sizeof(rival), &wins),
+    tap_ok(!hvd_spank_python_rival(path, dir, NULL, rival, sizeof(rival), &wins),
            "one behind hvd's is no rival");
     make_package(root, "venv/lib/python3.11/site-packages/horovod/__init__.py");
     snprintf(path, sizeof(path), "%s/venv", root);
     snprintf(expected, sizeof(expected), "%s/venv/lib/python3.11/site-packages", root);
-    tap_ok(hvd_python_rival(dir, dir, path, rival, sizeof(rival), &wins) && !wins &&
+    tap_ok(hvd_spank_python_rival(dir, dir, path, rival, sizeof(rival), &wins) && !wins &&
                strcmp(rival, expected) == 0,
            "one in a virtual environment loses and is named");
-    tap_ok(!hvd_python_rival(dir, dir, "relative", rival, sizeof(rival), &wins),
+    tap_ok(!hvd_spank_python_rival(dir, dir, "relative", rival, sizeof(rival), &wins),
            "an environment without absolute path is not looked at");
 }
 

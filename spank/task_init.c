@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The plugin inside a task, as the user, after Slurm's own binding and before exec. */
-#include "spank/task.h"
+#include "spank/task_init.h"
 
 #include <slurm/slurm_errno.h>
 #include <slurm/spank.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "gpu_binding/base/env.h"
-#include "spank/task_bind.h"
-#include "spank/task_env.h"
+#include "spank/slurm_numbers.h"
+#include "spank/task_binding.h"
+#include "spank/task_environment.h"
 
 /* Slurm set "gpu:none" if it left all GPUs to the task; nothing if nobody asked. */
 static bool is_isolated(struct spank_handle *spank)
@@ -27,7 +30,7 @@ static bool is_isolated(struct spank_handle *spank)
 }
 
 /* Of a heterogeneous step the items tell its own part only, slurmstepd's variables all. */
-static void read_whole_step(struct spank_handle *spank, struct hvd_task *task)
+static void read_whole_step(struct spank_handle *spank, struct hvd_spank_task *task)
 {
     char rank[16];
     char tasks[16];
@@ -35,13 +38,13 @@ static void read_whole_step(struct spank_handle *spank, struct hvd_task *task)
     if (spank_getenv(spank, HVD_ENV_SLURM_PROCID, rank, sizeof(rank)) == ESPANK_SUCCESS &&
         spank_getenv(spank, HVD_ENV_SLURM_TASKS, tasks, sizeof(tasks)) ==
             ESPANK_SUCCESS &&
-        hvd_number_of(tasks) > task->seat.tasks) {
-        task->rank = hvd_number_of(rank);
-        task->seat.tasks = hvd_number_of(tasks);
+        hvd_spank_number_of(tasks) > task->placement.tasks) {
+        task->rank = hvd_spank_number_of(rank);
+        task->placement.tasks = hvd_spank_number_of(tasks);
     }
 }
 
-static int read_seat(struct spank_handle *spank, struct hvd_task *task)
+static int read_placement(struct spank_handle *spank, struct hvd_spank_task *task)
 {
     uint32_t nodes;
     uint32_t node;
@@ -58,38 +61,47 @@ static int read_seat(struct spank_handle *spank, struct hvd_task *task)
         spank_get_item(spank, S_TASK_ID, &local_rank) != ESPANK_SUCCESS) {
         return HVD_ERR_STATE;
     }
-    task->seat = (struct hvd_seat){.nodes = (int)nodes,
-                                   .node = (int)node,
-                                   .tasks = (int)tasks,
-                                   .local_rank = local_rank,
-                                   .local_size = (int)local_size};
+    task->placement = (struct hvd_spank_placement){.nodes = (int)nodes,
+                                                   .node = (int)node,
+                                                   .tasks = (int)tasks,
+                                                   .local_rank = local_rank,
+                                                   .local_size = (int)local_size};
     task->rank = (int)rank;
     read_whole_step(spank, task);
     return 0;
 }
 
-int hvd_task_prepare(struct hvd_launch *launch, struct spank_handle *spank)
+/* Returns 0, or HVD_ERR_STATE when the task must not start. */
+static int prepare(struct hvd_spank_plugin *plugin, struct spank_handle *spank)
 {
-    struct hvd_task task = {.spank = spank, .launch = launch};
+    struct hvd_spank_task task = {.spank = spank, .plugin = plugin};
 
-    if (launch->step.is_shell) {
-        hvd_task_export_front_end(&task);
+    if (plugin->step.is_shell) {
+        hvd_spank_task_export_front_end(&task);
         return 0;
     }
-    if (!launch->options.is_on) {
+    if (!plugin->options.is_on) {
         return 0;
     }
-    if (launch->refusal.status != 0 || launch->step.was_refused_by_srun) {
+    if (plugin->refusal.status != 0 || plugin->step.was_refused_by_srun) {
         return HVD_ERR_STATE;
     }
-    if (read_seat(spank, &task) != 0) {
+    if (read_placement(spank, &task) != 0) {
         slurm_error("hvd: this Slurm does not tell a task its rank");
         return HVD_ERR_STATE;
     }
-    task.has_gpus = launch->step.gpus[0] != '\0';
+    task.has_gpus = plugin->step.gpus[0] != '\0';
     task.is_isolated = task.has_gpus && is_isolated(spank);
-    hvd_task_show_gpus(&task);
-    hvd_task_bind(&task);
-    hvd_task_export(&task);
+    hvd_spank_task_show_gpus(&task);
+    hvd_spank_task_bind(&task);
+    hvd_spank_task_export(&task);
     return 0;
+}
+
+/* Slurm ignores the failure of an optional plugin. */
+void hvd_spank_task_init(struct hvd_spank_plugin *plugin, struct spank_handle *spank)
+{
+    if (prepare(plugin, spank) != 0) {
+        _exit(EXIT_FAILURE);
+    }
 }

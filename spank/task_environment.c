@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the plugin puts into the environment of a task. */
-#include "spank/task_env.h"
+#include "spank/task_environment.h"
 
 #include <slurm/slurm_errno.h>
 #include <slurm/spank.h>
@@ -17,33 +17,35 @@ enum {
     PATH_TEXT_MAX = 65536
 };
 
-int hvd_task_setenv(void *spank, const char *name, const char *value, bool overwrite)
+int hvd_spank_task_setenv(void *spank, const char *name, const char *value,
+                          bool overwrite)
 {
     int rc = (int)spank_setenv(spank, name, value, overwrite);
 
     return rc == ESPANK_ENV_EXISTS ? 0 : rc;
 }
 
-void hvd_task_show_gpus(const struct hvd_task *task)
+void hvd_spank_task_show_gpus(const struct hvd_spank_task *task)
 {
-    const struct hvd_step *step = &task->launch->step;
+    const struct hvd_spank_job_step *step = &task->plugin->step;
 
-    if (task->has_gpus && !task->is_isolated && !task->launch->options.keep_gpus &&
+    if (task->has_gpus && !task->is_isolated && !task->plugin->options.keep_gpus &&
         step->visible[0] != '\0') {
-        hvd_task_setenv(task->spank, HVD_ENV_CUDA_VISIBLE_DEVICES, step->visible, true);
+        hvd_spank_task_setenv(task->spank, HVD_ENV_CUDA_VISIBLE_DEVICES, step->visible,
+                              true);
     }
 }
 
-static void export_number(const struct hvd_task *task, const char *name, int value)
+static void export_number(const struct hvd_spank_task *task, const char *name, int value)
 {
     char text[16];
 
     snprintf(text, sizeof(text), "%d", value);
-    hvd_task_setenv(task->spank, name, text, false);
+    hvd_spank_task_setenv(task->spank, name, text, false);
 }
 
 /* Hand-made layouts (arbitrary) may count their nodes in another order than the ranks. */
-static bool find_cross(const struct hvd_task *task, int *rank, int *size)
+static bool find_cross(const struct hvd_spank_task *task, int *rank, int *size)
 {
     char distribution[64] = "";
     char counts[4096];
@@ -53,21 +55,21 @@ static bool find_cross(const struct hvd_task *task, int *rank, int *size)
     return strncmp(distribution, "arbitrary", strlen("arbitrary")) != 0 &&
            spank_getenv(task->spank, HVD_ENV_SLURM_STEP_TASKS_PER_NODE, counts,
                         sizeof(counts)) == ESPANK_SUCCESS &&
-           hvd_seat_cross(&task->seat, counts, rank, size);
+           hvd_spank_placement_cross(&task->placement, counts, rank, size);
 }
 
-static void export_ranks(const struct hvd_task *task)
+static void export_ranks(const struct hvd_spank_task *task)
 {
     char host[65] = "";
     int cross_rank;
     int cross_size;
 
     gethostname(host, sizeof(host) - 1);
-    hvd_task_setenv(task->spank, HVD_ENV_HOSTNAME, host, false);
+    hvd_spank_task_setenv(task->spank, HVD_ENV_HOSTNAME, host, false);
     export_number(task, HVD_ENV_RANK, task->rank);
-    export_number(task, HVD_ENV_SIZE, task->seat.tasks);
-    export_number(task, HVD_ENV_LOCAL_RANK, task->seat.local_rank);
-    export_number(task, HVD_ENV_LOCAL_SIZE, task->seat.local_size);
+    export_number(task, HVD_ENV_SIZE, task->placement.tasks);
+    export_number(task, HVD_ENV_LOCAL_RANK, task->placement.local_rank);
+    export_number(task, HVD_ENV_LOCAL_SIZE, task->placement.local_size);
     if (find_cross(task, &cross_rank, &cross_size)) {
         export_number(task, HVD_ENV_CROSS_RANK, cross_rank);
         export_number(task, HVD_ENV_CROSS_SIZE, cross_size);
@@ -75,9 +77,9 @@ static void export_ranks(const struct hvd_task *task)
 }
 
 /* One rank of the job tells the user when Python sees two packages of that name. */
-static void warn_of_rival(const struct hvd_task *task, const char *path)
+static void warn_of_rival(const struct hvd_spank_task *task, const char *path)
 {
-    const char *dir = task->launch->admin.python_dir;
+    const char *dir = task->plugin->plugstack.python_dir;
     char root[4096] = "";
     char rival[4096];
     bool wins;
@@ -86,7 +88,7 @@ static void warn_of_rival(const struct hvd_task *task, const char *path)
         ESPANK_SUCCESS) {
         spank_getenv(task->spank, HVD_ENV_CONDA_PREFIX, root, sizeof(root));
     }
-    if (!hvd_python_rival(path, dir, root, rival, sizeof(rival), &wins)) {
+    if (!hvd_spank_python_rival(path, dir, root, rival, sizeof(rival), &wins)) {
         return;
     }
     if (wins) {
@@ -100,9 +102,9 @@ static void warn_of_rival(const struct hvd_task *task, const char *path)
     }
 }
 
-void hvd_task_export_front_end(const struct hvd_task *task)
+void hvd_spank_task_export_front_end(const struct hvd_spank_task *task)
 {
-    const char *dir = task->launch->admin.python_dir;
+    const char *dir = task->plugin->plugstack.python_dir;
     char *path = malloc(2 * PATH_TEXT_MAX);
     char *joined = path != NULL ? path + PATH_TEXT_MAX : NULL;
     spank_err_t rc = ESPANK_ERROR;
@@ -112,18 +114,19 @@ void hvd_task_export_front_end(const struct hvd_task *task)
         rc = spank_getenv(task->spank, HVD_ENV_PYTHONPATH, path, PATH_TEXT_MAX);
     }
     if ((rc == ESPANK_SUCCESS || rc == ESPANK_ENV_NOEXIST) &&
-        hvd_python_path(path, dir, joined, PATH_TEXT_MAX)) {
-        hvd_task_setenv(task->spank, HVD_ENV_PYTHONPATH, joined, true);
-        if (task->rank == 0 && !task->launch->step.is_shell) {
+        hvd_spank_python_path(path, dir, joined, PATH_TEXT_MAX)) {
+        hvd_spank_task_setenv(task->spank, HVD_ENV_PYTHONPATH, joined, true);
+        if (task->rank == 0 && !task->plugin->step.is_shell) {
             warn_of_rival(task, joined);
         }
     }
     free(path);
 }
 
-static void warn_of_isolation(const struct hvd_task *task)
+static void warn_of_isolation(const struct hvd_spank_task *task)
 {
-    if (task->rank == 0 && task->seat.tasks > 1 && !task->launch->options.keep_gpus) {
+    if (task->rank == 0 && task->placement.tasks > 1 &&
+        !task->plugin->options.keep_gpus) {
         fprintf(stderr,
                 "hvd: --gpu-bind hides the ranks' GPUs from each other, so they "
                 "cannot copy directly: use --gpus-per-node, without --gpu-bind\n");
@@ -132,33 +135,33 @@ static void warn_of_isolation(const struct hvd_task *task)
 
 /* What was typed with --hvd is nearer to the user than what the environment says. How
  * ranks reach each other is told by the first one of each node. */
-static void export_records(const struct hvd_task *task)
+static void export_records(const struct hvd_spank_task *task)
 {
-    const struct hvd_options *options = &task->launch->options;
+    const struct hvd_spank_options *options = &task->plugin->options;
 
     if (options->report[0] != '\0') {
-        hvd_task_setenv(task->spank, HVD_ENV_REPORT, options->report, true);
+        hvd_spank_task_setenv(task->spank, HVD_ENV_REPORT, options->report, true);
     }
     if (options->timeline[0] != '\0') {
-        hvd_task_setenv(task->spank, HVD_ENV_TIMELINE, options->timeline, true);
+        hvd_spank_task_setenv(task->spank, HVD_ENV_TIMELINE, options->timeline, true);
     }
     if (options->has_all_ranks) {
-        hvd_task_setenv(task->spank, HVD_ENV_TIMELINE_RANKS, "all", true);
+        hvd_spank_task_setenv(task->spank, HVD_ENV_TIMELINE_RANKS, "all", true);
     }
-    if (options->is_verbose && task->seat.local_rank == 0) {
-        hvd_task_setenv(task->spank, HVD_ENV_LOG_LEVEL, "info", false);
+    if (options->is_verbose && task->placement.local_rank == 0) {
+        hvd_spank_task_setenv(task->spank, HVD_ENV_LOG_LEVEL, "info", false);
     }
 }
 
 /* The service that srun started listens on srun's host; one that it found has a host. */
-static void export_elastic(const struct hvd_task *task)
+static void export_elastic(const struct hvd_spank_task *task)
 {
     char address[256] = "";
     char host[64] = "";
     char whole[sizeof(address) + sizeof(host) + 1];
     const char *colon;
 
-    if (!task->launch->options.is_elastic ||
+    if (!task->plugin->options.is_elastic ||
         spank_getenv(task->spank, HVD_ENV_ELASTIC_STEP, address, sizeof(address)) !=
             ESPANK_SUCCESS) {
         return;
@@ -170,24 +173,24 @@ static void export_elastic(const struct hvd_task *task)
     } else {
         snprintf(whole, sizeof(whole), "%s:%s", host, address);
     }
-    hvd_task_setenv(task->spank, HVD_ENV_ELASTIC, whole, true);
-    hvd_task_setenv(task->spank, HVD_ENV_HOROVOD_ELASTIC, "1", true);
+    hvd_spank_task_setenv(task->spank, HVD_ENV_ELASTIC, whole, true);
+    hvd_spank_task_setenv(task->spank, HVD_ENV_HOROVOD_ELASTIC, "1", true);
 }
 
-void hvd_task_export(const struct hvd_task *task)
+void hvd_spank_task_export(const struct hvd_spank_task *task)
 {
     export_ranks(task);
     export_records(task);
     export_elastic(task);
-    hvd_task_export_front_end(task);
+    hvd_spank_task_export_front_end(task);
     if (task->is_isolated) {
         /* Which of the node's GPUs this task got is nowhere to be read. */
         spank_unsetenv(task->spank, HVD_ENV_GPU_LIST);
         warn_of_isolation(task);
     }
     if (task->has_gpus) {
-        hvd_task_setenv(task->spank, HVD_ENV_GPUS, task->is_isolated ? "isolated" : "all",
-                        true);
+        hvd_spank_task_setenv(task->spank, HVD_ENV_GPUS,
+                              task->is_isolated ? "isolated" : "all", true);
     }
-    hvd_task_setenv(task->spank, HVD_ENV_LAUNCH, "1", true);
+    hvd_spank_task_setenv(task->spank, HVD_ENV_LAUNCH, "1", true);
 }

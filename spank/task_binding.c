@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The task's own row of the node's plan, made true and shown. */
-#include "spank/task_bind.h"
+#include "spank/task_binding.h"
 
 #include <ctype.h>
 #include <slurm/slurm_errno.h>
@@ -19,26 +19,26 @@ static const char *or_null(const char *text)
     return text[0] != '\0' ? text : NULL;
 }
 
-static enum hvd_bind_mode mode_of(const struct hvd_task *task)
+static enum hvd_bind_mode mode_of(const struct hvd_spank_task *task)
 {
-    enum hvd_bind_mode mode = task->launch->options.bind;
+    enum hvd_bind_mode mode = task->plugin->options.bind;
 
-    if (!task->launch->step.is_bound_by_user) {
+    if (!task->plugin->step.is_bound_by_user) {
         return mode;
     }
     if (mode != HVD_BIND_AUTO && mode != HVD_BIND_NONE && task->rank == 0) {
         fprintf(stderr,
-                "hvd: bind=%s has no effect, because --cpu-bind, --hint or "
-                "SLURM_CPU_BIND says how to bind\n",
-                mode == HVD_BIND_CORE ? "cores" : "socket");
+                "hvd: %s has no effect, because --cpu-bind, --hint or SLURM_CPU_BIND "
+                "says how to bind\n",
+                hvd_spank_options_bind_word(mode));
     }
     return HVD_BIND_NONE;
 }
 
 /* Slurm counts an isolated task's GPUs within its cgroup, where each task has number 0: only
  * names say which they are. */
-static void describe_own_gpus(const struct hvd_task *task, char *visible, size_t bytes,
-                              struct hvd_binding_step *step)
+static void describe_own_gpus(const struct hvd_spank_task *task, char *visible,
+                              size_t bytes, struct hvd_binding_step *step)
 {
     bool is_named = spank_getenv(task->spank, HVD_ENV_CUDA_VISIBLE_DEVICES, visible,
                                  (int)bytes) == ESPANK_SUCCESS &&
@@ -49,23 +49,24 @@ static void describe_own_gpus(const struct hvd_task *task, char *visible, size_t
 }
 
 /* A step without GPUs from Slurm, and without a list of the user's, is one for cpus. */
-static void describe_gpus(const struct hvd_task *task, struct hvd_binding_step *step)
+static void describe_gpus(const struct hvd_spank_task *task,
+                          struct hvd_binding_step *step)
 {
-    const struct hvd_step *known = &task->launch->step;
+    const struct hvd_spank_job_step *known = &task->plugin->step;
 
     step->gpu_numbers = or_null(known->gpus);
     step->visible_devices = task->has_gpus ? or_null(known->visible) : known->visible;
 }
 
-static int make_plan(const struct hvd_task *task, const struct hvd_cpuset *mask,
+static int make_plan(const struct hvd_spank_task *task, const struct hvd_cpuset *mask,
                      struct hvd_plan *plan, struct hvd_error *err)
 {
-    const struct hvd_launch *launch = task->launch;
-    char visible[sizeof(launch->step.visible)];
+    const struct hvd_spank_plugin *plugin = task->plugin;
+    char visible[sizeof(plugin->step.visible)];
     struct hvd_binding_step step = {
-        .rank_count = task->seat.local_size,
+        .rank_count = task->placement.local_size,
         .task_mask = mask,
-        .options = {.mode = mode_of(task), .nic_off = launch->options.keep_nic},
+        .options = {.mode = mode_of(task), .nic_off = plugin->options.keep_nic},
     };
     char *cores = NULL;
 
@@ -74,25 +75,25 @@ static int make_plan(const struct hvd_task *task, const struct hvd_cpuset *mask,
     }
     if (!task->is_isolated) {
         describe_gpus(task, &step);
-        return hvd_binding_plan(&launch->step.topology, &step, plan, err);
+        return hvd_binding_plan(&plugin->step.topology, &step, plan, err);
     }
     describe_own_gpus(task, visible, sizeof(visible), &step);
-    return hvd_binding_plan_alone(&launch->step.topology, &step, task->seat.local_rank,
-                                  plan, err);
+    return hvd_binding_plan_alone(&plugin->step.topology, &step,
+                                  task->placement.local_rank, plan, err);
 }
 
 /* Written at once, so that the texts of several nodes do not mix line by line. */
-static void show(const struct hvd_task *task, const struct hvd_plan *plan,
+static void show(const struct hvd_spank_task *task, const struct hvd_plan *plan,
                  const char *failure)
 {
     char host[65] = "";
     const struct hvd_spank_node_binding binding = {
         .host = host,
-        .ranks = task->seat.local_size,
+        .ranks = task->placement.local_size,
         .is_isolated = task->is_isolated,
-        .is_first_node = task->seat.node == 0,
+        .is_first_node = task->placement.node == 0,
         .failure = failure,
-        .topology = &task->launch->step.topology,
+        .topology = &task->plugin->step.topology,
         .plan = plan,
     };
     char *text = NULL;
@@ -110,16 +111,16 @@ static void show(const struct hvd_task *task, const struct hvd_plan *plan,
     free(text);
 }
 
-void hvd_task_bind(const struct hvd_task *task)
+void hvd_spank_task_bind(const struct hvd_spank_task *task)
 {
     struct hvd_cpuset mask;
     struct hvd_cpuset bound;
     struct hvd_plan plan;
     struct hvd_error err = {0};
-    bool is_first = task->seat.local_rank == 0;
+    bool is_first = task->placement.local_rank == 0;
     int rc;
 
-    if (!task->launch->step.has_topology) {
+    if (!task->plugin->step.has_topology) {
         return;
     }
     rc = hvd_affinity_get(&mask, &err);
@@ -128,12 +129,12 @@ void hvd_task_bind(const struct hvd_task *task)
         slurm_error("hvd: rank %d stays where Slurm put it: %s", task->rank, err.text);
         return;
     }
-    rc = hvd_binding_apply(&plan, task->seat.local_rank, hvd_task_setenv, task->spank,
-                           &bound, &err);
+    rc = hvd_binding_apply(&plan, task->placement.local_rank, hvd_spank_task_setenv,
+                           task->spank, &bound, &err);
     if (rc != 0) {
         slurm_error("hvd: rank %d is not bound as planned: %s", task->rank, err.text);
     }
-    if (is_first && task->launch->options.is_verbose) {
+    if (is_first && task->plugin->options.is_verbose) {
         show(task, &plan, rc != 0 ? err.text : NULL);
     }
     hvd_plan_finish(&plan);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What an srun inherits from the task that starts it. */
-#include "spank/nested.h"
+#include "spank/srun_inherited.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -15,6 +15,13 @@ static const char *const of_a_task[] = {
     HVD_ENV_NIC,        HVD_ENV_REQUEST,    HVD_ENV_LAUNCH_ERROR,
 };
 
+/* Of an elastic step: the srun inside it may be started by the user, not by hvd. */
+static const char *const of_an_elastic_step[] = {
+    HVD_ENV_ELASTIC_STEP,
+    HVD_ENV_ELASTIC,
+    HVD_ENV_HOROVOD_ELASTIC,
+};
+
 static const char *const of_a_binding[] = {
     HVD_ENV_SLURM_CPU_BIND,
     HVD_ENV_SLURM_CPU_BIND_TYPE,
@@ -22,45 +29,47 @@ static const char *const of_a_binding[] = {
     HVD_ENV_SLURM_CPU_BIND_VERBOSE,
 };
 
-static void forget(const char *const *names, size_t count)
+static void drop(const char *const *names, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         unsetenv(names[i]);
     }
 }
 
-void hvd_nested_forget_task(void)
+void hvd_spank_srun_inherited_drop_task(void)
 {
     const char *planned = getenv(HVD_ENV_NIC);
     const char *used = getenv(HVD_ENV_UCX_NET_DEVICES);
 
+    drop(of_an_elastic_step, sizeof(of_an_elastic_step) / sizeof(of_an_elastic_step[0]));
     if (getenv(HVD_ENV_LAUNCH) == NULL) {
         return;
     }
     if (planned != NULL && used != NULL && strcmp(planned, used) == 0) {
         unsetenv(HVD_ENV_UCX_NET_DEVICES);
     }
-    forget(of_a_task, sizeof(of_a_task) / sizeof(of_a_task[0]));
+    drop(of_a_task, sizeof(of_a_task) / sizeof(of_a_task[0]));
 }
 
 /* Where Slurm chose for the outer step, nobody can tell its choice from the same words of the
  * user's; one who types --hvd inside a step wants PMIx. */
-void hvd_nested_forget_mpi(const struct hvd_settings *settings)
+void hvd_spank_srun_inherited_drop_mpi(const struct hvd_spank_srun_options *srun_options)
 {
     const char *inherited = getenv(HVD_ENV_SLURM_MPI_TYPE);
     char used[64];
 
-    hvd_settings_get(settings, "mpi", used, sizeof(used));
+    hvd_spank_srun_options_get(srun_options, "mpi", used, sizeof(used));
     if (getenv(HVD_ENV_SLURM_STEP) != NULL && inherited != NULL &&
         strcmp(used, inherited) == 0) {
-        settings->reset(settings->options, "mpi");
+        srun_options->reset(srun_options->options, "mpi");
         unsetenv(HVD_ENV_SLURM_MPI_TYPE);
     }
 }
 
 /* slurmstepd writes its masks like this; nobody types it, and srun spells an option that
  * came from the environment as it was there. */
-void hvd_nested_forget_binding(const struct hvd_settings *settings)
+void hvd_spank_srun_inherited_drop_binding(
+    const struct hvd_spank_srun_options *srun_options)
 {
     static const char of_slurmstepd[] = "quiet,mask_cpu:";
     const char *inherited = getenv(HVD_ENV_SLURM_CPU_BIND);
@@ -70,9 +79,9 @@ void hvd_nested_forget_binding(const struct hvd_settings *settings)
         strncmp(inherited, of_slurmstepd, strlen(of_slurmstepd)) != 0) {
         return;
     }
-    hvd_settings_get(settings, "cpu-bind", used, sizeof(used));
+    hvd_spank_srun_options_get(srun_options, "cpu-bind", used, sizeof(used));
     if (strncmp(used, inherited, sizeof(used) - 1) == 0) {
-        settings->reset(settings->options, "cpu-bind");
-        forget(of_a_binding, sizeof(of_a_binding) / sizeof(of_a_binding[0]));
+        srun_options->reset(srun_options->options, "cpu-bind");
+        drop(of_a_binding, sizeof(of_a_binding) / sizeof(of_a_binding[0]));
     }
 }

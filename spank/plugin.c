@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How administrator and user configure the plugin. */
+#include "spank/plugin.h"
+
+#include <dlfcn.h>
+#include <slurm/slurm_errno.h>
+#include <slurm/spank.h>
+#include <stdio.h>
+
+#include "spank/python.h"
+
+/* Files of this install, also where its root was moved to another directory. */
+static void find_files(struct hvd_spank_plugin *plugin, char python_dir[PATH_MAX])
+{
+    Dl_info self;
+
+    snprintf(python_dir, PATH_MAX, "%s", HVD_PYTHON_DIR);
+    snprintf(plugin->elastic_program, sizeof(plugin->elastic_program), "%s",
+             HVD_ELASTIC_PROGRAM);
+    if (dladdr((void *)find_files, &self) != 0) {
+        hvd_spank_python_place(self.dli_fname, HVD_PLUGIN_PATH, HVD_PYTHON_DIR,
+                               python_dir, PATH_MAX);
+        hvd_spank_python_place(self.dli_fname, HVD_PLUGIN_PATH, HVD_ELASTIC_PROGRAM,
+                               plugin->elastic_program, sizeof(plugin->elastic_program));
+    }
+}
+
+static int register_option(struct spank_handle *spank,
+                           hvd_spank_option_callback *callback)
+{
+    static char usage[HVD_SPANK_OPTIONS_HELP_BYTES];
+    static struct spank_option option = {
+        .name = "hvd",
+        .arginfo = "WORD,...",
+        .usage = usage,
+        .has_arg = 2,
+    };
+
+    option.cb = callback;
+    hvd_spank_options_help(usage);
+    return spank_option_register(spank, &option) == ESPANK_SUCCESS ? 0 : HVD_ERR_STATE;
+}
+
+int hvd_spank_plugin_init(struct hvd_spank_plugin *plugin, struct spank_handle *spank,
+                          hvd_spank_option_callback *callback, int count, char **words)
+{
+    char python_dir[PATH_MAX];
+    struct hvd_error err;
+    int status;
+
+    find_files(plugin, python_dir);
+    hvd_spank_plugstack_init(&plugin->plugstack, python_dir);
+    for (int i = 0; i < count; i++) {
+        if (hvd_spank_plugstack_parse(words[i], &plugin->plugstack, &err) != 0) {
+            slurm_error("hvd: %s", err.text);
+        }
+    }
+    status = register_option(spank, callback);
+    if (status != 0) {
+        slurm_error("hvd: cannot register --hvd: another plugin may have this option");
+    }
+    return status;
+}
+
+int hvd_spank_plugin_option(struct hvd_spank_plugin *plugin, const char *text,
+                            bool is_remote)
+{
+    struct hvd_error err = {0};
+
+    if (hvd_spank_options_parse(text, &plugin->options, &err) != 0) {
+        if (!is_remote) {
+            slurm_error("hvd: %s", err.text);
+            return -1;
+        }
+        plugin->options.is_on = true;
+        plugin->refusal = err;
+    }
+    return 0;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The words after the plugin's path in plugstack.conf. */
+#include "spank/plugstack.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "spank/word_table.h"
+
+/* Slurm's own limit is 300 s; an hour is more than any start takes. */
+enum {
+    TIMEOUT_DEFAULT_S = 60,
+    TIMEOUT_MAX_S = 3600
+};
+
+#define FIELD(name) offsetof(struct hvd_spank_plugstack, name)
+
+static const struct hvd_spank_word words[] = {
+    {"default=on", HVD_SPANK_WORD_CHOICE, FIELD(is_default_on), .number = 1},
+    {"default=off", HVD_SPANK_WORD_CHOICE, FIELD(is_default_on), .number = 0},
+    {"mpi=pmix", HVD_SPANK_WORD_CHOICE, FIELD(keep_mpi), .number = 0},
+    {"mpi=keep", HVD_SPANK_WORD_CHOICE, FIELD(keep_mpi), .number = 1},
+    {"timeout", HVD_SPANK_WORD_NUMBER, FIELD(timeout_s), .number = 1,
+     .most = TIMEOUT_MAX_S, .value = "SECONDS"},
+    {"pythonpath", HVD_SPANK_WORD_PATH, FIELD(python_dir), .value = "DIR"},
+    {"topology", HVD_SPANK_WORD_PATH, FIELD(topology), .value = "FILE"},
+};
+
+static const struct hvd_spank_word_table table = {"plugstack.conf", words,
+                                                  sizeof(words) / sizeof(words[0])};
+
+void hvd_spank_plugstack_init(struct hvd_spank_plugstack *plugstack,
+                              const char *python_dir)
+{
+    memset(plugstack, 0, sizeof(*plugstack));
+    plugstack->timeout_s = TIMEOUT_DEFAULT_S;
+    memcpy(plugstack->python_dir, python_dir,
+           strnlen(python_dir, sizeof(plugstack->python_dir) - 1));
+}
+
+void hvd_spank_plugstack_list(char text[HVD_SPANK_PLUGSTACK_LIST_BYTES])
+{
+    hvd_spank_word_list(&table, text, HVD_SPANK_PLUGSTACK_LIST_BYTES);
+}
+
+int hvd_spank_plugstack_parse(const char *word, struct hvd_spank_plugstack *plugstack,
+                              struct hvd_error *err)
+{
+    return hvd_spank_word_parse(&table, word, strlen(word), plugstack, err);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What hvd adds to the environment of srun, which becomes the environment of the tasks. */
+#ifndef HVD_SPANK_SRUN_ENVIRONMENT_H
+#define HVD_SPANK_SRUN_ENVIRONMENT_H
+
+#include <stdbool.h>
+
+enum hvd_spank_srun_variable {
+    HVD_SPANK_SRUN_ENV_PMIX_TIMEOUT,
+    HVD_SPANK_SRUN_ENV_PMIX_FENCE,
+    HVD_SPANK_SRUN_ENV_REQUEST,
+    HVD_SPANK_SRUN_ENV_COUNT,
+};
+
+/* Zeroed: nothing was added. */
+struct hvd_spank_srun_environment {
+    bool is_default[HVD_SPANK_SRUN_ENV_COUNT];
+};
+
+/* Adds a variable that does not exist yet. */
+void hvd_spank_srun_environment_set_default(
+    struct hvd_spank_srun_environment *environment, enum hvd_spank_srun_variable variable,
+    const char *value);
+
+/* Removes what was added. */
+void hvd_spank_srun_environment_reset(struct hvd_spank_srun_environment *environment);
+
+/* Adds dir to PYTHONPATH for the tasks. The plugin on their node does it as well; where it is
+ * missing, the package in dir then says so, in place of Python's "No module named". */
+void hvd_spank_srun_environment_add_front_end(const char *dir);
+
+/* Removes what the plugin gave to the batch script in which this srun runs. */
+void hvd_spank_srun_environment_remove_front_end(const char *dir);
+
+#endif

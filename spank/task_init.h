@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The plugin inside a task, as the user, after Slurm's own binding and before exec. */
+#ifndef HVD_SPANK_TASK_INIT_H
+#define HVD_SPANK_TASK_INIT_H
+
+#include "spank/plugin.h"
+
+struct spank_handle;
+
+/* Binds the task, makes the step's GPUs visible and exports the environment. Ends a task that
+ * must not start; the user has been told why. */
+void hvd_spank_task_init(struct hvd_spank_plugin *plugin, struct spank_handle *spank);
+
+#endif

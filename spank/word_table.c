@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A table of the words that a text may consist of. */
+#include "spank/word_table.h"
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+/* As much of a wrong word is repeated. */
+enum {
+    REPEATED_MAX = 40
+};
+
+/* Where the help begins, counted from the first word of its line. */
+enum {
+    HELP_COLUMN = 26
+};
+
+/* --- parser --- */
+
+static bool is_word(const char *word, const char *text, size_t length)
+{
+    return strlen(word) == length && memcmp(word, text, length) == 0;
+}
+
+/* The value in KEY=VALUE; NULL when text has another key or none. */
+static const char *value_of(const char *key, const char *text, size_t length)
+{
+    size_t end = strlen(key);
+
+    return length > end && memcmp(key, text, end) == 0 && text[end] == '='
+               ? text + end + 1
+               : NULL;
+}
+
+static int set_number(const struct hvd_spank_word_table *table,
+                      const struct hvd_spank_word *word, const char *value, size_t length,
+                      void *field, struct hvd_error *err)
+{
+    bool is_number = length > 0;
+    int number = 0;
+
+    for (size_t i = 0; i < length && is_number; i++) {
+        is_number = value[i] >= '0' && value[i] <= '9';
+        number = 10 * number + (value[i] - '0');
+        is_number = is_number && number <= word->most;
+    }
+    if (!is_number || number < word->number) {
+        return hvd_fail(err, HVD_ERR_ARG, "%s: %s=%s needs a number from %d to %d",
+                        table->origin, word->text, word->value, word->number, word->most);
+    }
+    memcpy(field, &number, sizeof(number));
+    return 0;
+}
+
+static void set_text(const char *value, size_t length, char *field)
+{
+    memcpy(field, value, length);
+    field[length] = '\0';
+}
+
+static int set_file(const struct hvd_spank_word_table *table,
+                    const struct hvd_spank_word *word, const char *value, size_t length,
+                    void *field, struct hvd_error *err)
+{
+    if (length == 0 || length > HVD_SPANK_FILE_MAX) {
+        return hvd_fail(err, HVD_ERR_ARG,
+                        "%s: %s=%s needs the name of a file, at most %d characters",
+                        table->origin, word->text, word->value, HVD_SPANK_FILE_MAX);
+    }
+    set_text(value, length, field);
+    return 0;
+}
+
+/* A ':' would split the directory in two on PYTHONPATH. */
+static int set_path(const struct hvd_spank_word_table *table,
+                    const struct hvd_spank_word *word, const char *value, size_t length,
+                    void *field, struct hvd_error *err)
+{
+    if (length >= PATH_MAX || (length > 0 && value[0] != '/') ||
+        memchr(value, ':', length) != NULL) {
+        return hvd_fail(err, HVD_ERR_ARG, "%s: %s=%s needs an absolute path without ':'",
+                        table->origin, word->text, word->value);
+    }
+    set_text(value, length, field);
+    return 0;
+}
+
+static int set_value(const struct hvd_spank_word_table *table,
+                     const struct hvd_spank_word *word, const char *value, size_t length,
+                     void *field, struct hvd_error *err)
+{
+    switch (word->kind) {
+    case HVD_SPANK_WORD_NUMBER:
+        return set_number(table, word, value, length, field, err);
+    case HVD_SPANK_WORD_PATH:
+        return set_path(table, word, value, length, field, err);
+    default:
+        return set_file(table, word, value, length, field, err);
+    }
+}
+
+int hvd_spank_word_parse(const struct hvd_spank_word_table *table, const char *text,
+                         size_t length, void *record, struct hvd_error *err)
+{
+    char known[256];
+
+    for (size_t i = 0; i < table->count; i++) {
+        const struct hvd_spank_word *word = &table->words[i];
+        char *field = (char *)record + word->field;
+        const char *value = value_of(word->text, text, length);
+
+        if (word->kind == HVD_SPANK_WORD_CHOICE) {
+            if (is_word(word->text, text, length)) {
+                memcpy(field, &word->number, sizeof(word->number));
+                return 0;
+            }
+        } else if (value != NULL) {
+            return set_value(table, word, value, (size_t)(text + length - value), field,
+                             err);
+        } else if (word->kind == HVD_SPANK_WORD_DEFAULT_FILE &&
+                   is_word(word->text, text, length)) {
+            set_text("1", 1, field);
+            return 0;
+        }
+    }
+    hvd_spank_word_list(table, known, sizeof(known));
+    return hvd_fail(err, HVD_ERR_ARG, "%s: unknown word \"%.*s\"; known: %s",
+                    table->origin, (int)(length < REPEATED_MAX ? length : REPEATED_MAX),
+                    text, known);
+}
+
+/* --- list and help --- */
+
+struct buffer {
+    char *text;
+    size_t bytes;
+    size_t used; /* below bytes */
+};
+
+static void append(struct buffer *out, const char *format, ...) HVD_PRINTF(2, 3);
+
+static void append(struct buffer *out, const char *format, ...)
+{
+    size_t left = out->bytes - out->used;
+    size_t length;
+    va_list arguments;
+
+    va_start(arguments, format);
+    length = (size_t)vsnprintf(out->text + out->used, left, format, arguments);
+    va_end(arguments);
+    out->used += length < left ? length : left - 1;
+}
+
+/* The length of "key=" of a choice; 0: it has no key. */
+static size_t key_length(const char *text)
+{
+    const char *sign = strchr(text, '=');
+
+    return sign != NULL ? (size_t)(sign - text) + 1 : 0;
+}
+
+/* Choices with the same key in a row become key=a|b. */
+static void append_words(const struct hvd_spank_word *words, size_t count,
+                         struct buffer *out)
+{
+    for (size_t i = 0; i < count; i++) {
+        size_t key = key_length(words[i].text);
+        bool is_more =
+            i > 0 && key > 0 && strncmp(words[i - 1].text, words[i].text, key) == 0;
+
+        append(out, "%s%s",
+               is_more ? "|"
+               : i > 0 ? ", "
+                       : "",
+               words[i].text + (is_more ? key : 0));
+        if (words[i].kind == HVD_SPANK_WORD_DEFAULT_FILE) {
+            append(out, "[=%s]", words[i].value);
+        } else if (words[i].kind != HVD_SPANK_WORD_CHOICE) {
+            append(out, "=%s", words[i].value);
+        }
+    }
+}
+
+void hvd_spank_word_list(const struct hvd_spank_word_table *table, char *text,
+                         size_t bytes)
+{
+    struct buffer out = {text, bytes, 0};
+
+    append_words(table->words, table->count, &out);
+}
+
+void hvd_spank_word_help(const struct hvd_spank_word_table *table, int indent, char *text,
+                         size_t bytes)
+{
+    struct buffer out = {text, bytes, 0};
+    size_t first = 0;
+
+    text[0] = '\0';
+    for (size_t i = 0; i < table->count; i++) {
+        if (table->words[i].help != NULL) {
+            size_t start;
+            int width;
+
+            append(&out, "\n%*s", indent, "");
+            start = out.used;
+            append_words(table->words + first, i + 1 - first, &out);
+            width = HELP_COLUMN - (int)(out.used - start);
+            append(&out, "%*s%s", width > 1 ? width : 1, "", table->words[i].help);
+            first = i + 1;
+        }
+    }
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The words of plugstack.conf. */
+#include "spank/plugstack.h"
+
+#include <string.h>
+
+#include "tests/tap.h"
+
+static void test_good(void)
+{
+    struct hvd_spank_plugstack plugstack;
+
+    hvd_spank_plugstack_init(&plugstack, "/opt/hvd/python");
+    tap_ok(!plugstack.is_default_on && !plugstack.keep_mpi && plugstack.timeout_s == 60 &&
+               strcmp(plugstack.python_dir, "/opt/hvd/python") == 0 &&
+               plugstack.topology[0] == '\0',
+           "defaults: off, PMIx on, 60 s, the installed front end");
+    tap_ok(hvd_spank_plugstack_parse("default=on", &plugstack, NULL) == 0 &&
+               plugstack.is_default_on,
+           "default=on");
+    tap_ok(hvd_spank_plugstack_parse("mpi=keep", &plugstack, NULL) == 0 &&
+               plugstack.keep_mpi,
+           "mpi=keep");
+    tap_ok(hvd_spank_plugstack_parse("timeout=3600", &plugstack, NULL) == 0 &&
+               plugstack.timeout_s == 3600,
+           "timeout=3600");
+    tap_ok(hvd_spank_plugstack_parse("pythonpath=/a/b", &plugstack, NULL) == 0 &&
+               strcmp(plugstack.python_dir, "/a/b") == 0,
+           "pythonpath=DIR");
+    tap_ok(hvd_spank_plugstack_parse("pythonpath=", &plugstack, NULL) == 0 &&
+               plugstack.python_dir[0] == '\0',
+           "pythonpath= means nowhere");
+    tap_ok(hvd_spank_plugstack_parse("topology=/a.xml", &plugstack, NULL) == 0 &&
+               strcmp(plugstack.topology, "/a.xml") == 0,
+           "topology=FILE");
+}
+
+static void test_bad(void)
+{
+    static const char *const bad[] = {
+        "default=maybe",    "timeout=0",      "timeout=3601", "timeout=-1",
+        "timeout=5s",       "timeout=",       "timeout= 5",   "pythonpath=relative",
+        "pythonpath=/a:/b", "topology=x.xml", "verbose",      "",
+    };
+    struct hvd_spank_plugstack before;
+    struct hvd_spank_plugstack plugstack;
+    char longest[2 * PATH_MAX];
+    struct hvd_error err = {0};
+
+    hvd_spank_plugstack_init(&before, "/opt/hvd/python");
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        plugstack = before;
+        tap_ok(hvd_spank_plugstack_parse(bad[i], &plugstack, &err) == HVD_ERR_ARG &&
+                   memcmp(&plugstack, &before, sizeof(plugstack)) == 0 &&
+                   err.text[0] != '\0',
+               "\"%s\" is refused", bad[i]);
+    }
+    memset(longest, 'a', sizeof(longest));
+    memcpy(longest, "pythonpath=/", strlen("pythonpath=/"));
+    longest[sizeof(longest) - 1] = '\0';
+    plugstack = before;
+    tap_ok(hvd_spank_plugstack_parse(longest, &plugstack, &err) == HVD_ERR_ARG &&
+               memcmp(&plugstack, &before, sizeof(plugstack)) == 0,
+           "a path longer than the system allows is refused");
+}
+
+int main(void)
+{
+    test_good();
+    test_bad();
+    return tap_done();
+}
