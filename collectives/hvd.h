@@ -44,9 +44,9 @@
  *                                      hvd_shutdown
  *   HVD_ERR_SHUTDOWN                   some rank has called hvd_shutdown
  *
- * Memory: input and output belong to the caller. They must stay where they are, unchanged, until
- * hvd_wait or hvd_test reports the end, or a failure. All other arguments of a start function
- * (names, shapes, splits, lists) are copied.
+ * Memory: input and output belong to the caller. They must stay where they are, and the caller must
+ * not touch them, until hvd_wait or hvd_test reports the end or a failure. All other arguments of a
+ * start function (names, shapes, splits, lists) are copied.
  *
  * GPUs: input and output may lie in the memory of a CUDA device, one device for each process; the
  * tensors of all ranks then do. The collective waits for the caller's stream, and hvd_wait_on makes
