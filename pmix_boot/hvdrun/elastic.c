@@ -40,7 +40,8 @@ static int find_program(char *path, size_t bytes, struct hvd_error *err)
 
 static int start_seconds(const struct hvdrun_options *options)
 {
-    const char *text = hvdrun_environment_get(&options->settings, HVD_ENV_START_TIMEOUT);
+    const char *text =
+        hvdrun_string_list_get_variable(&options->settings, HVD_ENV_START_TIMEOUT);
     int seconds;
 
     text = text != NULL ? text : getenv(HVD_ENV_START_TIMEOUT);
@@ -135,11 +136,11 @@ static void plan_again(struct hvdrun_elastic *elastic, struct hvdrun_elastic_slo
     slot->failures++;
 }
 
-static void tell(const struct hvdrun_cause *end, const char *rest)
+static void tell(const struct hvdrun_failure *end, const char *rest)
 {
     struct hvd_error text;
 
-    hvdrun_cause_tell(end, 1, &text);
+    hvdrun_failure_describe(end, 1, &text);
     hvd_log(HVD_LOG_WARN, "%s%s", text.text, rest);
 }
 
@@ -150,20 +151,20 @@ void hvdrun_elastic_on_start(struct hvdrun_elastic *elastic, int slot)
 }
 
 void hvdrun_elastic_on_end(struct hvdrun_elastic *elastic, int slot,
-                           const struct hvdrun_cause *end, long long now_ms,
-                           struct hvdrun_cause *cause, bool *must_end)
+                           const struct hvdrun_failure *end, long long now_ms,
+                           struct hvdrun_failure *job_end, bool *must_end)
 {
     int running, pending;
 
     elastic->slots[slot].is_running = false;
     *must_end = false;
-    if (end->kind == HVDRUN_CAUSE_NONE) {
+    if (end->kind == HVDRUN_FAILURE_NONE) {
         if (elastic->successes++ == 0) {
-            *cause = *end; /* it was done without those that failed before */
+            *job_end = *end; /* it was done without those that failed before */
         }
         return;
     }
-    *cause = *end; /* unless others succeed */
+    *job_end = *end; /* unless others succeed */
     plan_again(elastic, &elastic->slots[slot], now_ms);
     running = count_running(elastic);
     pending = count_pending(elastic);

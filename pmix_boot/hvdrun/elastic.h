@@ -7,7 +7,7 @@
 #define HVDRUN_ELASTIC_H
 
 #include "pmix_boot/elastic/start.h"
-#include "pmix_boot/hvdrun/cause.h"
+#include "pmix_boot/hvdrun/failure.h"
 #include "pmix_boot/hvdrun/options.h"
 
 struct hvdrun_discovery;
@@ -36,12 +36,12 @@ int hvdrun_elastic_begin(struct hvdrun_elastic *elastic, struct hvd_error *err);
 /* Ends both. One that was not begun is fine. */
 void hvdrun_elastic_end(struct hvdrun_elastic *elastic);
 
-/* A rank of that slot runs, has ended. cause gets why, and must_end is true, when the job
- * cannot go on. */
+/* A rank of that slot runs, has ended. job_end gets why, and must_end is true, when the
+ * job cannot go on. */
 void hvdrun_elastic_on_start(struct hvdrun_elastic *elastic, int slot);
 void hvdrun_elastic_on_end(struct hvdrun_elastic *elastic, int slot,
-                           const struct hvdrun_cause *end, long long now_ms,
-                           struct hvdrun_cause *cause, bool *must_end);
+                           const struct hvdrun_failure *end, long long now_ms,
+                           struct hvdrun_failure *job_end, bool *must_end);
 
 /* Starts what is due. */
 void hvdrun_elastic_progress(struct hvdrun_elastic *elastic, long long now_ms);

@@ -14,24 +14,20 @@
 #include "gpu_binding/base/env.h"
 #include "gpu_binding/base/log.h"
 #include "gpu_binding/binding.h"
-#include "pmix_boot/hvdrun/directory.h"
 #include "pmix_boot/hvdrun/elastic.h"
-#include "pmix_boot/hvdrun/guard.h"
-#include "pmix_boot/hvdrun/python.h"
 #include "pmix_boot/hvdrun/rank_environment.h"
 #include "pmix_boot/hvdrun/server.h"
-#include "pmix_boot/hvdrun/signals.h"
 #include "pmix_boot/hvdrun/start.h"
 #include "pmix_boot/hvdrun/streams.h"
 #include "pmix_boot/hvdrun/supervise.h"
+#include "pmix_boot/hvdrun/watchdog.h"
 
 /* What a job owns; closed things are -1, and plan.rows is NULL without a plan. */
 struct job {
     const struct hvdrun_options *options;
     const char *host;
-    char directory[PATH_MAX]; /* empty: none */
     char python[PATH_MAX]; /* empty: none */
-    struct hvdrun_guard guard; /* pid 0: none */
+    struct hvdrun_watchdog watchdog;
     struct hvdrun_job served; /* ranks 0: no server runs */
     sigset_t signal_mask; /* that the ranks get */
     int signal_fd;
@@ -86,7 +82,7 @@ static int start_server(struct job *job, struct hvd_error *err)
     job->served = (struct hvdrun_job){
         .ranks = job->options->ranks,
         .host = job->host,
-        .directory = job->directory,
+        .directory = job->watchdog.directory,
         .abort_fd = job->abort_ends[1],
     };
     status = hvdrun_server_start(&job->served, err);
@@ -96,7 +92,7 @@ static int start_server(struct job *job, struct hvd_error *err)
     return status;
 }
 
-/* The guard comes before the server's thread, and signals before both. Ranks of an elastic job
+/* The watchdog comes before the server's thread, and signals before both. Ranks of an elastic job
  * have another server, which outlives some of them. */
 static int prepare(struct job *job, struct hvd_error *err)
 {
@@ -113,16 +109,11 @@ static int prepare(struct job *job, struct hvd_error *err)
             job->ranks[rank].streams[i].lines.copy = -1;
         }
     }
-    job->signal_fd = hvdrun_signals_open(&job->signal_mask, err);
+    job->signal_fd = hvdrun_supervise_signals(&job->signal_mask, err);
     if (job->signal_fd < 0) {
         return job->signal_fd;
     }
-    status = hvdrun_directory_make(job->directory, sizeof(job->directory), err);
-    if (status < 0) {
-        job->directory[0] = '\0';
-        return status;
-    }
-    status = hvdrun_guard_start(&job->guard, job->directory, err);
+    status = hvdrun_watchdog_start(&job->watchdog, err);
     if (status == 0) {
         plan_binding(job);
         hvdrun_python_directory(job->python, sizeof(job->python));
@@ -134,8 +125,8 @@ static int prepare(struct job *job, struct hvd_error *err)
 
 /* --- starting ---------------------------------------------------------------------------- */
 
-static int make_environment(const struct job *job, int rank, struct hvdrun_words *out,
-                            struct hvd_error *err)
+static int make_environment(const struct job *job, int rank,
+                            struct hvdrun_string_list *out, struct hvd_error *err)
 {
     const struct hvdrun_rank_environment all = {
         .inherited = (const char *const *)environ,
@@ -151,7 +142,8 @@ static int make_environment(const struct job *job, int rank, struct hvdrun_words
     int status = hvdrun_rank_environment_make(&all, rank, out, err);
 
     if (status == 0 && job->options->is_verbose && rank == 0) {
-        status = hvdrun_environment_set(out, HVD_ENV_LOG_LEVEL, "info", false, err);
+        status =
+            hvdrun_string_list_set_variable(out, HVD_ENV_LOG_LEVEL, "info", false, err);
     }
     return status < 0 || job->is_elastic ? status : hvdrun_server_export(rank, out, err);
 }
@@ -160,7 +152,7 @@ static int run_command(const struct job *job, int rank, int input,
                        const int rank_ends[HVDRUN_STREAMS], pid_t *pid, int *exit_code,
                        struct hvd_error *err)
 {
-    struct hvdrun_words environment = {0};
+    struct hvdrun_string_list environment = {0};
     const struct hvdrun_start start = {
         .rank = rank,
         .command = job->options->command,
@@ -176,7 +168,7 @@ static int run_command(const struct job *job, int rank, int input,
     if (status == 0) {
         status = hvdrun_start(&start, pid, exit_code, err);
     }
-    hvdrun_words_finish(&environment);
+    hvdrun_string_list_finish(&environment);
     return status;
 }
 
@@ -195,7 +187,7 @@ static int start_rank(struct job *job, int rank, int *exit_code, struct hvd_erro
     }
     if (status == 0) {
         started->pid = pid;
-        hvdrun_guard_watch(&job->guard, pid);
+        hvdrun_watchdog_add(&job->watchdog, pid);
     }
     if (status == 0 && job->is_elastic) {
         hvdrun_elastic_on_start(&job->elastic, rank);
@@ -256,12 +248,7 @@ static void take_away(struct job *job)
         hvdrun_server_stop();
     }
     hvdrun_elastic_end(&job->elastic);
-    if (job->directory[0] != '\0') {
-        hvdrun_directory_remove(job->directory);
-    }
-    if (job->guard.pid > 0) {
-        hvdrun_guard_stop(&job->guard);
-    }
+    hvdrun_watchdog_stop(&job->watchdog);
     hvd_plan_finish(&job->plan);
     close(job->abort_ends[0]);
     close(job->abort_ends[1]);
@@ -277,7 +264,7 @@ int hvdrun_local_run(const struct hvdrun_options *options, const char *host,
         .signal_fd = -1,
         .abort_ends = {-1, -1},
         .slots = options->ranks,
-        .is_elastic = hvdrun_elastic_options_are_on(&options->elastic),
+        .is_elastic = hvdrun_options_is_elastic(options),
         .elastic = {.options = options, .start = start_again, .job = &job},
     };
     int exit_code = EXIT_FAILURE;

@@ -5,12 +5,11 @@
 #include <unistd.h>
 
 #include "gpu_binding/base/log.h"
-#include "pmix_boot/hvdrun/handover.h"
 #include "pmix_boot/hvdrun/help.h"
+#include "pmix_boot/hvdrun/launcher.h"
 #include "pmix_boot/hvdrun/local.h"
 #include "pmix_boot/hvdrun/options.h"
-#include "pmix_boot/hvdrun/output_files.h"
-#include "pmix_boot/hvdrun/way.h"
+#include "pmix_boot/hvdrun/streams.h"
 
 enum {
     EXIT_USAGE = 2
@@ -31,7 +30,7 @@ static void print_remarks(const struct hvdrun_options *options)
 
 static int run(const struct hvdrun_options *options)
 {
-    enum hvdrun_way way;
+    enum hvdrun_launcher launcher;
     struct hvd_error err = {0};
     char host[256] = "localhost";
     int exit_code = EXIT_USAGE;
@@ -39,14 +38,16 @@ static int run(const struct hvdrun_options *options)
     (void)gethostname(host, sizeof(host) - 1);
     hvd_log_to(print_line, options->is_verbose ? HVD_LOG_INFO : HVD_LOG_WARN);
     print_remarks(options);
-    if (hvdrun_way_choose(options, (const char *const *)environ, host, &way, &err) == 0) {
+    if (hvdrun_launcher_choose(options, (const char *const *)environ, host, &launcher,
+                               &err) == 0) {
         exit_code = EXIT_FAILURE;
-        if (way == HVDRUN_WAY_LOCAL && hvdrun_output_files_check(options, &err) < 0) {
+        if (launcher == HVDRUN_LAUNCHER_LOCAL &&
+            hvdrun_streams_check_files(options, &err) < 0) {
             exit_code = EXIT_USAGE;
-        } else if (way == HVDRUN_WAY_LOCAL) {
+        } else if (launcher == HVDRUN_LAUNCHER_LOCAL) {
             exit_code = hvdrun_local_run(options, host, &err);
         } else {
-            (void)hvdrun_handover(options, way, &err);
+            (void)hvdrun_launcher_exec(options, launcher, &err);
         }
     }
     if (err.status != 0) {

@@ -16,7 +16,7 @@ enum hvdrun_option_kind {
     HVDRUN_OPTION_MEBIBYTES, /* the same; value is given in MiB, handed on in bytes */
     HVDRUN_OPTION_ON, /* variable = 1; takes no value */
     HVDRUN_OPTION_OFF, /* variable = 0; takes no value */
-    HVDRUN_OPTION_ELASTIC, /* hvdrun itself acts on it: see elastic_options.c */
+    HVDRUN_OPTION_ELASTIC, /* hvdrun itself acts on it: see options.c */
     HVDRUN_OPTION_IDLE, /* accepted without effect; text says why */
     HVDRUN_OPTION_REFUSED, /* not accepted; text says what to do */
 };

@@ -2,6 +2,7 @@
 /* Reads a command line by the table. */
 #include "pmix_boot/hvdrun/options.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -210,7 +211,8 @@ static int set_variable(struct hvdrun_options *options,
                         const struct hvdrun_option *option, const char *value,
                         struct hvd_error *err)
 {
-    return hvdrun_environment_set(&options->settings, option->variable, value, true, err);
+    return hvdrun_string_list_set_variable(&options->settings, option->variable, value,
+                                           true, err);
 }
 
 static int set_text(struct hvdrun_options *options, const struct hvdrun_option *option,
@@ -279,15 +281,168 @@ static int set_mebibytes(struct hvdrun_options *options,
         return fail_value(option->name, value, "a number of MiB, 0 or more", err);
     }
     snprintf(bytes, sizeof(bytes), "%lld", (long long)(number * 1024 * 1024));
-    return hvdrun_environment_set(&options->settings, option->variable, bytes, true, err);
+    return hvdrun_string_list_set_variable(&options->settings, option->variable, bytes,
+                                           true, err);
 }
 
 static int set_idle(struct hvdrun_options *options, const struct hvdrun_option *option,
                     struct hvd_error *err)
 {
-    return hvdrun_words_add(&options->remarks, err, "--%s has no effect: %s",
-                            option->name, option->text);
+    return hvdrun_string_list_add(&options->remarks, err, "--%s has no effect: %s",
+                                  option->name, option->text);
 }
+
+/* --- elastic jobs ------------------------------------------------------------------------ */
+
+enum {
+    TIMEOUT_S = 600,
+    MOST_S = INT_MAX / 1000
+};
+
+static const struct {
+    const char *name;
+    size_t field; /* offset of an int */
+    int least;
+    int most;
+} elastic_numbers[] = {
+    {"min-num-proc", offsetof(struct hvdrun_elastic_options, min), 1, HVD_PLAN_RANKS_MAX},
+    {"max-num-proc", offsetof(struct hvdrun_elastic_options, max), 1, HVD_PLAN_RANKS_MAX},
+    {"slots-per-host", offsetof(struct hvdrun_elastic_options, slots_per_host), 1,
+     HVD_PLAN_RANKS_MAX},
+    {"elastic-timeout", offsetof(struct hvdrun_elastic_options, timeout_s), 1, MOST_S},
+    {"reset-limit", offsetof(struct hvdrun_elastic_options, reset_limit), 0, INT_MAX},
+};
+
+static int read_whole(const char *text, int least, int most, int *out)
+{
+    char *end;
+    long number = strtol(text, &end, 10);
+
+    if (end == text || *end != '\0' || number < least || number > most) {
+        return HVD_ERR_ARG;
+    }
+    *out = (int)number;
+    return 0;
+}
+
+static int set_range(struct hvdrun_elastic_options *options, const char *value,
+                     struct hvd_error *err)
+{
+    char low[16] = "";
+    int min;
+    int max;
+
+    if (sscanf(value, "%15[0-9]", low) != 1 || value[strlen(low)] != ' ' ||
+        read_whole(low, 1, MOST_S, &min) < 0 ||
+        read_whole(value + strlen(low) + 1, min, MOST_S, &max) < 0) {
+        return hvd_fail(err, HVD_ERR_ARG,
+                        "--blacklist-cooldown-range %s: expected two numbers of seconds, "
+                        "the first from 1 to the second",
+                        value);
+    }
+    options->cooldown_min_s = min;
+    options->cooldown_max_s = max;
+    return 0;
+}
+
+static int set_discovery(struct hvdrun_elastic_options *options, const char *value,
+                         struct hvd_error *err)
+{
+    char *copy = strdup(value);
+
+    if (copy == NULL) {
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for the options");
+    }
+    free(options->discovery);
+    options->discovery = copy;
+    return 0;
+}
+
+static int set_elastic_number(struct hvdrun_elastic_options *options, size_t i,
+                              const char *value, struct hvd_error *err)
+{
+    int *field = (int *)((char *)options + elastic_numbers[i].field);
+
+    if (read_whole(value, elastic_numbers[i].least, elastic_numbers[i].most, field) < 0) {
+        return hvd_fail(err, HVD_ERR_ARG, "--%s %s: expected a whole number, %d to %d",
+                        elastic_numbers[i].name, value, elastic_numbers[i].least,
+                        elastic_numbers[i].most);
+    }
+    options->has_reset_limit = options->has_reset_limit || field == &options->reset_limit;
+    return 0;
+}
+
+static int set_elastic(struct hvdrun_elastic_options *options, const char *name,
+                       const char *value, struct hvd_error *err)
+{
+    for (size_t i = 0; i < LENGTH(elastic_numbers); i++) {
+        if (strcmp(elastic_numbers[i].name, name) == 0) {
+            return set_elastic_number(options, i, value, err);
+        }
+    }
+    return strcmp(name, "host-discovery-script") == 0 ? set_discovery(options, value, err)
+                                                      : set_range(options, value, err);
+}
+
+bool hvdrun_options_is_elastic(const struct hvdrun_options *options)
+{
+    const struct hvdrun_elastic_options *elastic = &options->elastic;
+
+    return elastic->min > 0 || elastic->max > 0 || elastic->discovery != NULL;
+}
+
+static int default_timeout(void)
+{
+    const char *text = getenv(HVD_ENV_ELASTIC_TIMEOUT);
+    int seconds;
+
+    return text != NULL && read_whole(text, 1, MOST_S, &seconds) == 0 ? seconds
+                                                                      : TIMEOUT_S;
+}
+
+/* An option of elastic jobs in a job that is none. */
+static int check_not_elastic(const struct hvdrun_elastic_options *elastic,
+                             struct hvd_error *err)
+{
+    return elastic->timeout_s > 0 || elastic->has_reset_limit ||
+                   elastic->cooldown_max_s > 0 || elastic->slots_per_host > 0
+               ? hvd_fail(err, HVD_ERR_ARG,
+                          "an option of elastic jobs needs --min-np N, the fewest ranks "
+                          "that go on")
+               : 0;
+}
+
+/* When all is read: fills in what was not given. */
+static int complete_elastic(struct hvdrun_options *options, struct hvd_error *err)
+{
+    struct hvdrun_elastic_options *elastic = &options->elastic;
+    char seconds[16];
+
+    if (!hvdrun_options_is_elastic(options)) {
+        return check_not_elastic(elastic, err);
+    }
+    options->ranks = options->ranks > 0 ? options->ranks : elastic->min;
+    if (options->ranks == 0) {
+        return hvd_fail(err, HVD_ERR_ARG,
+                        "the number of ranks to start is missing: -np N, or --min-np N");
+    }
+    elastic->min = elastic->min > 0 ? elastic->min : options->ranks;
+    elastic->max = elastic->max > 0 ? elastic->max : options->ranks;
+    elastic->timeout_s = elastic->timeout_s > 0 ? elastic->timeout_s : default_timeout();
+    if (options->ranks < elastic->min) {
+        return hvd_fail(err, HVD_ERR_ARG, "-np %d is below --min-np %d", options->ranks,
+                        elastic->min);
+    }
+    if (options->ranks > elastic->max) {
+        return hvd_fail(err, HVD_ERR_ARG, "-np %d is above --max-np %d", options->ranks,
+                        elastic->max);
+    }
+    snprintf(seconds, sizeof(seconds), "%d", elastic->timeout_s);
+    return hvdrun_string_list_set_variable(&options->settings, HVD_ENV_ELASTIC_TIMEOUT,
+                                           seconds, true, err);
+}
+
+/* --- any option --------------------------------------------------------------------------- */
 
 static int apply(struct hvdrun_options *options, const struct hvdrun_option *option,
                  const char *value, struct hvd_error *err)
@@ -308,15 +463,15 @@ static int apply(struct hvdrun_options *options, const struct hvdrun_option *opt
     case HVDRUN_OPTION_MEBIBYTES:
         return set_mebibytes(options, option, value, err);
     case HVDRUN_OPTION_ON:
-        return hvdrun_environment_set(&options->settings, option->variable, "1", true,
-                                      err);
+        return hvdrun_string_list_set_variable(&options->settings, option->variable, "1",
+                                               true, err);
     case HVDRUN_OPTION_OFF:
-        return hvdrun_environment_set(&options->settings, option->variable, "0", true,
-                                      err);
+        return hvdrun_string_list_set_variable(&options->settings, option->variable, "0",
+                                               true, err);
     case HVDRUN_OPTION_IDLE:
         return set_idle(options, option, err);
     case HVDRUN_OPTION_ELASTIC:
-        return hvdrun_elastic_options_set(&options->elastic, option->name, value, err);
+        return set_elastic(&options->elastic, option->name, value, err);
     case HVDRUN_OPTION_REFUSED:
         break;
     }
@@ -380,19 +535,6 @@ static int read_one(struct hvdrun_options *options, char *const *arguments, int 
     return value != NULL && value == arguments[1] ? 2 : 1;
 }
 
-static int complete_elastic(struct hvdrun_options *options, struct hvd_error *err)
-{
-    char seconds[16];
-    int status = hvdrun_elastic_options_complete(&options->elastic, &options->ranks, err);
-
-    if (status < 0 || !hvdrun_elastic_options_are_on(&options->elastic)) {
-        return status;
-    }
-    snprintf(seconds, sizeof(seconds), "%d", options->elastic.timeout_s);
-    return hvdrun_environment_set(&options->settings, HVD_ENV_ELASTIC_TIMEOUT, seconds,
-                                  true, err);
-}
-
 int hvdrun_options_read(struct hvdrun_options *options, int count, char *const *arguments,
                         struct hvd_error *err)
 {
@@ -427,7 +569,7 @@ void hvdrun_options_finish(struct hvdrun_options *options)
     free(options->output_directory);
     free(options->mpi_arguments);
     free(options->ssh_arguments);
-    hvdrun_elastic_options_finish(&options->elastic);
-    hvdrun_words_finish(&options->settings);
-    hvdrun_words_finish(&options->remarks);
+    free(options->elastic.discovery);
+    hvdrun_string_list_finish(&options->settings);
+    hvdrun_string_list_finish(&options->remarks);
 }

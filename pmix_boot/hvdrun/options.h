@@ -7,14 +7,26 @@
 
 #include "gpu_binding/base/error.h"
 #include "gpu_binding/plan.h"
-#include "pmix_boot/hvdrun/elastic_options.h"
-#include "pmix_boot/hvdrun/environment.h"
+#include "pmix_boot/hvdrun/string_list.h"
 
 enum hvdrun_action {
     HVDRUN_RUN,
     HVDRUN_HELP,
     HVDRUN_VERSION,
     HVDRUN_CHECK_BUILD,
+};
+
+/* What horovodrun's options of elastic jobs say. */
+struct hvdrun_elastic_options {
+    int min; /* 0: not given; so the others */
+    int max;
+    int slots_per_host;
+    char *discovery; /* a command that prints hosts; NULL */
+    int timeout_s;
+    bool has_reset_limit;
+    int reset_limit;
+    int cooldown_min_s; /* before a rank is started again */
+    int cooldown_max_s; /* 0: it is not */
 };
 
 struct hvdrun_options {
@@ -29,8 +41,8 @@ struct hvdrun_options {
     bool is_verbose;
     bool has_prefix; /* lines of ranks begin with rank and stream */
     bool has_time; /* and with the time before these; only together with has_prefix */
-    struct hvdrun_words settings; /* what the ranks get, before all else */
-    struct hvdrun_words remarks; /* items are sentences: options that do nothing */
+    struct hvdrun_string_list settings; /* what the ranks get, before all else */
+    struct hvdrun_string_list remarks; /* items are sentences: options that do nothing */
     char *const *command; /* borrowed from the arguments; ends with NULL */
 };
 
@@ -44,6 +56,8 @@ int hvdrun_options_read(struct hvdrun_options *options, int count, char *const *
 /* One option by its long name without dashes. value NULL: none was given. */
 int hvdrun_options_set(struct hvdrun_options *options, const char *name,
                        const char *value, struct hvd_error *err);
+
+bool hvdrun_options_is_elastic(const struct hvdrun_options *options);
 
 void hvdrun_options_finish(struct hvdrun_options *options);
 

@@ -2,8 +2,11 @@
 /* Inherited, minus what an outer launch left, plus what this launch says. */
 #include "pmix_boot/hvdrun/rank_environment.h"
 
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "gpu_binding/apply.h"
 #include "gpu_binding/base/env.h"
@@ -14,18 +17,18 @@ static const char *const outer[] = {"PMIX_", HVD_ENV_LAUNCH_ERROR "=",
                                     HVD_ENV_ELASTIC "=", HVD_ENV_HOROVOD_ELASTIC "=",
                                     HVD_ENV_TERMINAL "="};
 
-static int set_number(struct hvdrun_words *out, const char *name, int value,
+static int set_number(struct hvdrun_string_list *out, const char *name, int value,
                       struct hvd_error *err)
 {
     char text[16];
 
     snprintf(text, sizeof(text), "%d", value);
-    return hvdrun_environment_set(out, name, text, true, err);
+    return hvdrun_string_list_set_variable(out, name, text, true, err);
 }
 
 /* The numbers of this launch, whatever an outer launch has said. */
 static int set_ranks(const struct hvdrun_rank_environment *all, int rank,
-                     struct hvdrun_words *out, struct hvd_error *err)
+                     struct hvdrun_string_list *out, struct hvd_error *err)
 {
     const struct {
         const char *name;
@@ -42,36 +45,38 @@ static int set_ranks(const struct hvdrun_rank_environment *all, int rank,
         status = set_number(out, numbers[i].name, numbers[i].value, err);
     }
     if (status == 0) {
-        status = hvdrun_environment_set(out, HVD_ENV_HOSTNAME, all->host, false, err);
+        status =
+            hvdrun_string_list_set_variable(out, HVD_ENV_HOSTNAME, all->host, false, err);
     }
     return status;
 }
 
 /* At the end, so that the user's own packages come first. */
-static int set_python(const struct hvdrun_rank_environment *all, struct hvdrun_words *out,
-                      struct hvd_error *err)
+static int set_python(const struct hvdrun_rank_environment *all,
+                      struct hvdrun_string_list *out, struct hvd_error *err)
 {
-    const char *path = hvdrun_environment_get(out, HVD_ENV_PYTHONPATH);
+    const char *path = hvdrun_string_list_get_variable(out, HVD_ENV_PYTHONPATH);
     char joined[8192];
-    int status = hvdrun_environment_set(out, HVD_ENV_PYTHON_UNBUFFERED, "1", false, err);
+    int status =
+        hvdrun_string_list_set_variable(out, HVD_ENV_PYTHON_UNBUFFERED, "1", false, err);
 
     if (status < 0 || all->python_directory == NULL) {
         return status;
     }
     if (path == NULL || path[0] == '\0') {
-        return hvdrun_environment_set(out, HVD_ENV_PYTHONPATH, all->python_directory,
-                                      true, err);
+        return hvdrun_string_list_set_variable(out, HVD_ENV_PYTHONPATH,
+                                               all->python_directory, true, err);
     }
     if ((size_t)snprintf(joined, sizeof(joined), "%s:%s", path, all->python_directory) >=
         sizeof(joined)) {
         return hvd_fail(err, HVD_ERR_ARG, "%s is longer than %zu bytes",
                         HVD_ENV_PYTHONPATH, sizeof(joined));
     }
-    return hvdrun_environment_set(out, HVD_ENV_PYTHONPATH, joined, true, err);
+    return hvdrun_string_list_set_variable(out, HVD_ENV_PYTHONPATH, joined, true, err);
 }
 
 static int set_elastic(const struct hvdrun_rank_environment *all,
-                       struct hvdrun_words *out, struct hvd_error *err)
+                       struct hvdrun_string_list *out, struct hvd_error *err)
 {
     char address[256];
     int status;
@@ -80,19 +85,19 @@ static int set_elastic(const struct hvdrun_rank_environment *all,
         return 0;
     }
     snprintf(address, sizeof(address), "127.0.0.1:%s", all->elastic);
-    status = hvdrun_environment_set(out, HVD_ENV_ELASTIC, address, true, err);
-    return status < 0
-               ? status
-               : hvdrun_environment_set(out, HVD_ENV_HOROVOD_ELASTIC, "1", true, err);
+    status = hvdrun_string_list_set_variable(out, HVD_ENV_ELASTIC, address, true, err);
+    return status < 0 ? status
+                      : hvdrun_string_list_set_variable(out, HVD_ENV_HOROVOD_ELASTIC, "1",
+                                                        true, err);
 }
 
 static int set_one(void *context, const char *name, const char *value, bool overwrite)
 {
-    return hvdrun_environment_set(context, name, value, overwrite, NULL);
+    return hvdrun_string_list_set_variable(context, name, value, overwrite, NULL);
 }
 
 static int set_binding(const struct hvdrun_rank_environment *all, int rank,
-                       struct hvdrun_words *out, struct hvd_error *err)
+                       struct hvdrun_string_list *out, struct hvd_error *err)
 {
     struct hvd_cpuset bound;
     int status = 0;
@@ -108,12 +113,13 @@ static int set_binding(const struct hvdrun_rank_environment *all, int rank,
     if (status == 0) {
         status = hvd_apply_env(all->plan, rank, &bound, set_one, out, err);
     }
-    return status < 0 ? status
-                      : hvdrun_environment_set(out, HVD_ENV_GPUS, "all", true, err);
+    return status < 0
+               ? status
+               : hvdrun_string_list_set_variable(out, HVD_ENV_GPUS, "all", true, err);
 }
 
-static int set_settings(const struct hvdrun_words *settings, struct hvdrun_words *out,
-                        struct hvd_error *err)
+static int set_settings(const struct hvdrun_string_list *settings,
+                        struct hvdrun_string_list *out, struct hvd_error *err)
 {
     int status = 0;
 
@@ -122,19 +128,19 @@ static int set_settings(const struct hvdrun_words *settings, struct hvdrun_words
         size_t length = strcspn(settings->items[i], "=");
 
         snprintf(name, sizeof(name), "%.*s", (int)length, settings->items[i]);
-        status =
-            hvdrun_environment_set(out, name, settings->items[i] + length + 1, true, err);
+        status = hvdrun_string_list_set_variable(
+            out, name, settings->items[i] + length + 1, true, err);
     }
     return status;
 }
 
 int hvdrun_rank_environment_make(const struct hvdrun_rank_environment *all, int rank,
-                                 struct hvdrun_words *out, struct hvd_error *err)
+                                 struct hvdrun_string_list *out, struct hvd_error *err)
 {
-    int status = hvdrun_words_add_all(out, all->inherited, err);
+    int status = hvdrun_string_list_add_all(out, all->inherited, err);
 
     for (size_t i = 0; i < sizeof(outer) / sizeof(outer[0]) && status == 0; i++) {
-        hvdrun_environment_remove(out, outer[i]);
+        hvdrun_string_list_remove_variables(out, outer[i]);
     }
     if (status == 0) {
         status = set_settings(all->settings, out, err);
@@ -146,10 +152,40 @@ int hvdrun_rank_environment_make(const struct hvdrun_rank_environment *all, int 
         status = set_python(all, out, err);
     }
     if (status == 0 && all->has_terminal) {
-        status = hvdrun_environment_set(out, HVD_ENV_TERMINAL, "1", true, err);
+        status = hvdrun_string_list_set_variable(out, HVD_ENV_TERMINAL, "1", true, err);
     }
     if (status == 0) {
         status = set_elastic(all, out, err);
     }
     return status < 0 ? status : set_binding(all, rank, out, err);
+}
+
+/* --- the front end: beside bin/hvdrun, else where it was installed to; in a build tree, in the
+ * sources --- */
+
+static bool has_package(const char *directory)
+{
+    char package[PATH_MAX];
+    int length = snprintf(package, sizeof(package), "%s/horovod/__init__.py", directory);
+
+    return length > 0 && (size_t)length < sizeof(package) && access(package, R_OK) == 0;
+}
+
+void hvdrun_python_directory(char *path, size_t bytes)
+{
+    char own[PATH_MAX];
+    char *slash;
+
+    if (realpath("/proc/self/exe", own) != NULL) {
+        slash = strrchr(own, '/');
+        *slash = '\0';
+        snprintf(path, bytes, "%s/../lib/hvd/python", own);
+        if (has_package(path)) {
+            return;
+        }
+    }
+    snprintf(path, bytes, "%s", HVD_PYTHON_DIR);
+    if (!has_package(path)) {
+        path[0] = '\0';
+    }
 }

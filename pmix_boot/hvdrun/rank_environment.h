@@ -4,12 +4,14 @@
 #ifndef HVDRUN_RANK_ENVIRONMENT_H
 #define HVDRUN_RANK_ENVIRONMENT_H
 
+#include <stddef.h>
+
 #include "gpu_binding/plan.h"
-#include "pmix_boot/hvdrun/environment.h"
+#include "pmix_boot/hvdrun/string_list.h"
 
 struct hvdrun_rank_environment {
     const char *const *inherited; /* as environ */
-    const struct hvdrun_words *settings; /* they win over what is inherited */
+    const struct hvdrun_string_list *settings; /* they win over what is inherited */
     int ranks;
     const char *host;
     const char *python_directory; /* of the front end; NULL: there is none */
@@ -20,6 +22,10 @@ struct hvdrun_rank_environment {
 
 /* Without what the PMIx server adds. *out is the caller's, also after a failure. */
 int hvdrun_rank_environment_make(const struct hvdrun_rank_environment *all, int rank,
-                                 struct hvdrun_words *out, struct hvd_error *err);
+                                 struct hvdrun_string_list *out, struct hvd_error *err);
+
+/* The directory that holds the package "horovod", found from the place of this program so
+ * that an installed tree can be moved; empty when there is none. */
+void hvdrun_python_directory(char *path, size_t bytes);
 
 #endif

@@ -4,7 +4,7 @@
 #define HVDRUN_SERVER_H
 
 #include "gpu_binding/base/error.h"
-#include "pmix_boot/hvdrun/environment.h"
+#include "pmix_boot/hvdrun/string_list.h"
 
 /* A rank called PMIx_Abort. Written whole to the job's abort_fd. */
 struct hvdrun_abort {
@@ -25,7 +25,7 @@ struct hvdrun_job {
 int hvdrun_server_start(const struct hvdrun_job *job, struct hvd_error *err);
 
 /* Adds what rank needs to find the server. */
-int hvdrun_server_export(int rank, struct hvdrun_words *environment,
+int hvdrun_server_export(int rank, struct hvdrun_string_list *environment,
                          struct hvd_error *err);
 
 /* Takes 3 s at most: if libpmix hangs, it is left to the end of the process. */

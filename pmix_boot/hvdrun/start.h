@@ -8,12 +8,12 @@
 
 #include "gpu_binding/base/error.h"
 #include "gpu_binding/binding.h"
-#include "pmix_boot/hvdrun/environment.h"
+#include "pmix_boot/hvdrun/string_list.h"
 
 struct hvdrun_start {
     int rank;
     char *const *command; /* found in PATH; ends with NULL */
-    const struct hvdrun_words *environment;
+    const struct hvdrun_string_list *environment;
     const struct hvd_plan *plan; /* what to bind to; NULL: do not bind */
     const sigset_t *signal_mask; /* the mask to start with */
     int input; /* becomes the standard streams */

@@ -7,8 +7,11 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "pmix_boot/hvdrun/option_table.h"
 
 static const char *const names[HVDRUN_STREAMS] = {"stdout", "stderr"};
 
@@ -112,4 +115,77 @@ int hvdrun_streams_input(int rank, struct hvd_error *err)
         fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     }
     return fd >= 0 ? fd : hvd_fail(err, HVD_ERR_SYS, "cannot open /dev/null: %m");
+}
+
+/* --- files that options name ------------------------------------------------------------- */
+
+static int fail_option(const char *option, const char *path, struct hvd_error *err)
+{
+    return hvd_fail(err, HVD_ERR_ARG, "--%s: cannot write %.200s: %m", option, path);
+}
+
+static void write_parent(const char *path, char parent[PATH_MAX])
+{
+    const char *slash = strrchr(path, '/');
+
+    snprintf(parent, PATH_MAX, "%.*s", slash != NULL ? (int)(slash - path) + 1 : 1,
+             slash != NULL ? path : ".");
+}
+
+static int check_file(const char *option, const char *path, struct hvd_error *err)
+{
+    char parent[PATH_MAX];
+    struct stat status;
+
+    if (stat(path, &status) == 0) {
+        errno = S_ISDIR(status.st_mode) ? EISDIR : 0;
+        return errno == 0 && access(path, W_OK) == 0 ? 0 : fail_option(option, path, err);
+    }
+    write_parent(path, parent);
+    return errno == ENOENT && access(parent, W_OK | X_OK) == 0
+               ? 0
+               : fail_option(option, path, err);
+}
+
+/* Its parent must be there. */
+static int check_directory(const char *option, const char *path, struct hvd_error *err)
+{
+    struct stat status;
+
+    if (stat(path, &status) != 0) {
+        return check_file(option, path, err);
+    }
+    errno = ENOTDIR;
+    return S_ISDIR(status.st_mode) && access(path, W_OK | X_OK) == 0
+               ? 0
+               : fail_option(option, path, err);
+}
+
+/* Words that are no files: "1" of a report, and Horovod's DYNAMIC of a timeline. */
+static bool is_file(const char *value)
+{
+    return strcmp(value, "0") != 0 && strcmp(value, "1") != 0 &&
+           strcmp(value, "DYNAMIC") != 0;
+}
+
+int hvdrun_streams_check_files(const struct hvdrun_options *options,
+                               struct hvd_error *err)
+{
+    int status = 0;
+
+    if (options->output_directory != NULL) {
+        status = check_directory("output-filename", options->output_directory, err);
+    }
+    for (const struct hvdrun_option *option = hvdrun_option_table;
+         option->name != NULL && status == 0; option++) {
+        const char *value =
+            option->kind == HVDRUN_OPTION_FILE
+                ? hvdrun_string_list_get_variable(&options->settings, option->variable)
+                : NULL;
+
+        if (value != NULL && is_file(value)) {
+            status = check_file(option->name, value, err);
+        }
+    }
+    return status;
 }

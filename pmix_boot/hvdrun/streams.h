@@ -20,4 +20,9 @@ void hvdrun_streams_close(struct hvdrun_stream streams[HVDRUN_STREAMS]);
  * closes it. */
 int hvdrun_streams_input(int rank, struct hvd_error *err);
 
+/* Whether the files that the job will write can be written, as far as can be told without making them. HVD_ERR_ARG names
+ * the option. */
+int hvdrun_streams_check_files(const struct hvdrun_options *options,
+                               struct hvd_error *err);
+
 #endif

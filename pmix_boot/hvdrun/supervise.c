@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #include "gpu_binding/base/log.h"
-#include "pmix_boot/hvdrun/cause.h"
+#include "pmix_boot/hvdrun/failure.h"
 
 /* How long ranks that got SIGTERM may take to say what they know and to clean up, on a busy
  * machine, too; most end at once. And how long the kernel may take to end a killed process. */
@@ -43,7 +43,7 @@ struct state {
     struct hvdrun_watch *watch;
     enum phase phase;
     long long deadline_ms; /* of ENDING and KILLING */
-    struct hvdrun_cause cause;
+    struct hvdrun_failure first_failure;
 };
 
 static long long now_ms(void)
@@ -103,9 +103,9 @@ static void close_stream(struct hvdrun_stream *stream)
 /* Nobody reads hvdrun's output any more: as if a signal had said so. */
 static void on_output_gone(struct state *state)
 {
-    if (state->cause.kind == HVDRUN_CAUSE_NONE) {
-        state->cause =
-            (struct hvdrun_cause){.kind = HVDRUN_CAUSE_SIGNAL, .value = SIGPIPE};
+    if (state->first_failure.kind == HVDRUN_FAILURE_NONE) {
+        state->first_failure =
+            (struct hvdrun_failure){.kind = HVDRUN_FAILURE_SIGNAL, .value = SIGPIPE};
     }
     start_ending(state, SIGTERM);
 }
@@ -134,13 +134,13 @@ static bool read_stream(struct state *state, struct hvdrun_stream *stream)
 /* A rank of an elastic job has ended. */
 static void end_elastic(struct state *state, int rank, const siginfo_t *info)
 {
-    struct hvdrun_cause end = {0};
+    struct hvdrun_failure end = {0};
     bool must_end;
 
-    hvdrun_cause_add_end(&end, rank, state->watch->ranks[rank].pid,
-                         info->si_code != CLD_EXITED, info->si_status);
-    hvdrun_elastic_on_end(state->watch->elastic, rank, &end, now_ms(), &state->cause,
-                          &must_end);
+    hvdrun_failure_add_end(&end, rank, state->watch->ranks[rank].pid,
+                           info->si_code != CLD_EXITED, info->si_status);
+    hvdrun_elastic_on_end(state->watch->elastic, rank, &end, now_ms(),
+                          &state->first_failure, &must_end);
     if (must_end) {
         start_ending(state, SIGTERM);
     }
@@ -160,8 +160,8 @@ static void check_leader(struct state *state, int rank)
     if (state->phase == RUNNING && state->watch->elastic != NULL) {
         end_elastic(state, rank, &info);
     } else if (state->phase == RUNNING) {
-        hvdrun_cause_add_end(&state->cause, rank, watched->pid,
-                             info.si_code != CLD_EXITED, info.si_status);
+        hvdrun_failure_add_end(&state->first_failure, rank, watched->pid,
+                               info.si_code != CLD_EXITED, info.si_status);
     }
 }
 
@@ -170,7 +170,8 @@ static void on_children(struct state *state)
     for (int rank = 0; rank < state->watch->count; rank++) {
         check_leader(state, rank);
     }
-    if (state->cause.kind != HVDRUN_CAUSE_NONE && state->watch->elastic == NULL) {
+    if (state->first_failure.kind != HVDRUN_FAILURE_NONE &&
+        state->watch->elastic == NULL) {
         start_ending(state, SIGTERM);
     }
 }
@@ -189,7 +190,8 @@ static void on_end_request(struct state *state, int number)
         start_killing(state);
         return;
     }
-    state->cause = (struct hvdrun_cause){.kind = HVDRUN_CAUSE_SIGNAL, .value = number};
+    state->first_failure =
+        (struct hvdrun_failure){.kind = HVDRUN_FAILURE_SIGNAL, .value = number};
     start_ending(state, number);
 }
 
@@ -231,13 +233,13 @@ static void read_abort(struct state *state)
         message.rank >= state->watch->count) {
         return;
     }
-    state->cause = (struct hvdrun_cause){
-        .kind = HVDRUN_CAUSE_ABORT,
+    state->first_failure = (struct hvdrun_failure){
+        .kind = HVDRUN_FAILURE_ABORT,
         .value = message.status,
         .rank = message.rank,
         .pid = state->watch->ranks[message.rank].pid,
     };
-    memcpy(state->cause.text, message.text, sizeof(state->cause.text));
+    memcpy(state->first_failure.text, message.text, sizeof(state->first_failure.text));
     start_ending(state, SIGTERM);
 }
 
@@ -381,8 +383,8 @@ int hvdrun_supervise(struct hvdrun_watch *watch, struct hvd_error *cause)
     if (supervise(&state, cause) < 0) {
         return EXIT_FAILURE;
     }
-    hvdrun_cause_tell(&state.cause, watch->count, cause);
-    return hvdrun_cause_exit_code(&state.cause);
+    hvdrun_failure_describe(&state.first_failure, watch->count, cause);
+    return hvdrun_failure_exit_code(&state.first_failure);
 }
 
 void hvdrun_supervise_end(struct hvdrun_watch *watch)
@@ -391,4 +393,35 @@ void hvdrun_supervise_end(struct hvdrun_watch *watch)
 
     start_ending(&state, SIGTERM);
     (void)supervise(&state, NULL);
+}
+
+/* --- signals ------------------------------------------------------------------------------ */
+
+static const int handled[] = {SIGCHLD, SIGINT,  SIGTERM, SIGHUP,
+                              SIGQUIT, SIGTSTP, SIGUSR1, SIGUSR2};
+
+static bool is_ignored(int number)
+{
+    struct sigaction action;
+
+    return sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+int hvdrun_supervise_signals(sigset_t *before, struct hvd_error *err)
+{
+    sigset_t set;
+    int fd;
+
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof(handled) / sizeof(handled[0]); i++) {
+        if (handled[i] == SIGCHLD || !is_ignored(handled[i])) {
+            sigaddset(&set, handled[i]);
+        }
+    }
+    /* An ignored SIGCHLD would take the exit status of ranks away. */
+    signal(SIGCHLD, SIG_DFL);
+    signal(SIGPIPE, SIG_IGN);
+    sigprocmask(SIG_BLOCK, &set, before);
+    fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    return fd >= 0 ? fd : hvd_fail(err, HVD_ERR_SYS, "cannot receive signals: %m");
 }

@@ -4,6 +4,7 @@
 #ifndef HVDRUN_SUPERVISE_H
 #define HVDRUN_SUPERVISE_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -45,5 +46,10 @@ int hvdrun_supervise(struct hvdrun_watch *watch, struct hvd_error *cause);
 
 /* Ends all ranks that were started; for a job that cannot go on. */
 void hvdrun_supervise_end(struct hvdrun_watch *watch);
+
+/* Blocks what hvdrun acts on (ends of children, requests to end or to stop, SIGUSR1 and 2)
+ * for this thread and those that it starts later, ignores SIGPIPE, and reports the mask from
+ * before. Returns the descriptor, the caller's to close, or a negative status. */
+int hvdrun_supervise_signals(sigset_t *before, struct hvd_error *err);
 
 #endif

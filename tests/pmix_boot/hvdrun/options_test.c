@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Command lines and configuration files, each with what hvdrun understands. */
 #include "pmix_boot/hvdrun/options.h"
-#include "pmix_boot/hvdrun/output_files.h"
+#include "pmix_boot/hvdrun/streams.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -81,9 +81,9 @@ static const struct line_case cases[] = {
      "np=2 HOROVOD_ELASTIC_TIMEOUT=600 elastic=1-2 cooldown=3-10 : a b", 0, NULL},
     {"-np 2 --host-discovery-script ./hosts --slots-per-host 4 a", NULL,
      "np=2 HOROVOD_ELASTIC_TIMEOUT=600 elastic=2-2 asks=./hosts : a", 0, NULL},
-    {"-np 2 --min-np 3 a", NULL, REFUSED("-np 2 is not from --min-np 3 to --max-np 2")},
-    {"-np 2 --max-np 1 a", NULL, REFUSED("-np 2 is not from --min-np 2 to --max-np 1")},
-    {"--max-np 2 a", NULL, REFUSED("how many ranks shall begin")},
+    {"-np 2 --min-np 3 a", NULL, REFUSED("-np 2 is below --min-np 3")},
+    {"-np 2 --max-np 1 a", NULL, REFUSED("-np 2 is above --max-np 1")},
+    {"--max-np 2 a", NULL, REFUSED("the number of ranks to start is missing")},
     {"-np 2 --reset-limit 1 a", NULL, REFUSED("needs --min-np N")},
     {"-np 2 --min-np 0 a", NULL, REFUSED("--min-num-proc 0: expected a whole number")},
     {"-np 2 --min-np 1 --blacklist-cooldown-range 10 3 a", NULL,
@@ -195,11 +195,12 @@ static void append_range(char *text, const char *name, int from, int to)
     append(text, name, to > 0 ? range : NULL);
 }
 
-static void describe_elastic(const struct hvdrun_elastic_options *elastic, char *text)
+static void describe_elastic(const struct hvdrun_options *options, char *text)
 {
+    const struct hvdrun_elastic_options *elastic = &options->elastic;
     char resets[16];
 
-    if (!hvdrun_elastic_options_are_on(elastic)) {
+    if (!hvdrun_options_is_elastic(options)) {
         return;
     }
     snprintf(resets, sizeof(resets), "%d", elastic->reset_limit);
@@ -227,7 +228,7 @@ static void describe_run(const struct hvdrun_options *options, char *text)
     for (int i = 0; i < options->settings.count; i++) {
         append(text, "", options->settings.items[i]);
     }
-    describe_elastic(&options->elastic, text);
+    describe_elastic(options, text);
     for (int i = 0; i < options->remarks.count; i++) {
         char name[64];
 
@@ -298,7 +299,7 @@ static void test_case(const struct line_case *expected)
     snprintf(line, sizeof(line), "%s", expected->line);
     write_config(config, expected->config);
     status = hvdrun_options_read(&options, split(line, config, words), words, &err);
-    status = status < 0 ? status : hvdrun_output_files_check(&options, &err);
+    status = status < 0 ? status : hvdrun_streams_check_files(&options, &err);
     if (status == 0) {
         describe(&options, understood);
     }

@@ -13,7 +13,7 @@
 /* Starts a command with this process's streams and environment. */
 static int start(char *const *command, pid_t *pid, int *exit_code, struct hvd_error *err)
 {
-    struct hvdrun_words environment = {0};
+    struct hvdrun_string_list environment = {0};
     sigset_t mask;
     const struct hvdrun_start how = {.command = command,
                                      .environment = &environment,
@@ -24,9 +24,9 @@ static int start(char *const *command, pid_t *pid, int *exit_code, struct hvd_er
     int status;
 
     sigemptyset(&mask);
-    hvdrun_words_add_all(&environment, (const char *const *)environ, NULL);
+    hvdrun_string_list_add_all(&environment, (const char *const *)environ, NULL);
     status = hvdrun_start(&how, pid, exit_code, err);
-    hvdrun_words_finish(&environment);
+    hvdrun_string_list_finish(&environment);
     return status;
 }
 

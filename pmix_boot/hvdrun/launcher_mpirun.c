@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "gpu_binding/base/env.h"
-#include "pmix_boot/hvdrun/way.h"
+#include "pmix_boot/hvdrun/launcher.h"
 
 /* Variables of these kinds travel to other hosts. */
 static const char *const travelling[] = {
@@ -50,7 +50,7 @@ static bool does_travel(const char *item)
     return false;
 }
 
-static int add_variables(const char *const *environment, struct hvdrun_words *words,
+static int add_variables(const char *const *environment, struct hvdrun_string_list *words,
                          struct hvd_error *err)
 {
     int status = 0;
@@ -59,55 +59,55 @@ static int add_variables(const char *const *environment, struct hvdrun_words *wo
         if (!does_travel(*environment)) {
             continue;
         }
-        status = hvdrun_words_add(words, err, "-x");
+        status = hvdrun_string_list_add(words, err, "-x");
         if (status == 0) {
-            status = hvdrun_words_add(words, err, "%.*s", (int)strcspn(*environment, "="),
-                                      *environment);
+            status = hvdrun_string_list_add(
+                words, err, "%.*s", (int)strcspn(*environment, "="), *environment);
         }
     }
     return status;
 }
 
 static int add_output(const struct hvdrun_options *options, int family,
-                      struct hvdrun_words *words, struct hvd_error *err)
+                      struct hvdrun_string_list *words, struct hvd_error *err)
 {
     int status = 0;
 
     if (options->has_prefix) {
-        status = hvdrun_words_add_all(words, tag[family], err);
+        status = hvdrun_string_list_add_all(words, tag[family], err);
     }
     if (options->has_time && status == 0) {
-        status = hvdrun_words_add_all(words, stamp[family], err);
+        status = hvdrun_string_list_add_all(words, stamp[family], err);
     }
     if (options->output_directory == NULL || status < 0) {
         return status;
     }
-    status = hvdrun_words_add(words, err,
-                              family == PRTERUN ? "--output" : "--output-filename");
-    return status < 0
-               ? status
-               : hvdrun_words_add(words, err, "%s%s", family == PRTERUN ? "file=" : "",
-                                  options->output_directory);
+    status = hvdrun_string_list_add(words, err,
+                                    family == PRTERUN ? "--output" : "--output-filename");
+    return status < 0 ? status
+                      : hvdrun_string_list_add(words, err, "%s%s",
+                                               family == PRTERUN ? "file=" : "",
+                                               options->output_directory);
 }
 
 /* What the user has for mpirun itself: words separated by spaces. */
 static int add_arguments(const struct hvdrun_options *options, int family,
-                         struct hvdrun_words *words, struct hvd_error *err)
+                         struct hvdrun_string_list *words, struct hvd_error *err)
 {
     const char *text = options->mpi_arguments != NULL ? options->mpi_arguments : "";
     int status = 0;
 
     if (options->ssh_arguments != NULL) {
-        status = hvdrun_words_add_all(words, ssh[family], err);
+        status = hvdrun_string_list_add_all(words, ssh[family], err);
         if (status == 0) {
-            status = hvdrun_words_add(words, err, "%s", options->ssh_arguments);
+            status = hvdrun_string_list_add(words, err, "%s", options->ssh_arguments);
         }
     }
     for (text += strspn(text, " "); *text != '\0' && status == 0;
          text += strspn(text, " ")) {
         int length = (int)strcspn(text, " ");
 
-        status = hvdrun_words_add(words, err, "%.*s", length, text);
+        status = hvdrun_string_list_add(words, err, "%.*s", length, text);
         text += length;
     }
     return status;
@@ -115,29 +115,29 @@ static int add_arguments(const struct hvdrun_options *options, int family,
 
 /* Ranks are not bound: mpirun's own binding, one core a rank, would starve their threads. */
 static int add_ranks(const struct hvdrun_options *options, const char *mpirun,
-                     struct hvdrun_words *words, struct hvd_error *err)
+                     struct hvdrun_string_list *words, struct hvd_error *err)
 {
     static const char *const unbound[] = {"--bind-to", "none", NULL};
-    int status = hvdrun_words_add(words, err, "%s", mpirun);
+    int status = hvdrun_string_list_add(words, err, "%s", mpirun);
 
     if (status == 0) {
-        status = hvdrun_words_add(words, err, "-np");
+        status = hvdrun_string_list_add(words, err, "-np");
     }
     if (status == 0) {
-        status = hvdrun_words_add(words, err, "%d", options->ranks);
+        status = hvdrun_string_list_add(words, err, "%d", options->ranks);
     }
     if (status == 0 && options->hosts != NULL) {
-        status = hvdrun_words_add(words, err, "--host");
+        status = hvdrun_string_list_add(words, err, "--host");
     }
     if (status == 0 && options->hosts != NULL) {
-        status = hvdrun_words_add(words, err, "%s", options->hosts);
+        status = hvdrun_string_list_add(words, err, "%s", options->hosts);
     }
-    return status < 0 ? status : hvdrun_words_add_all(words, unbound, err);
+    return status < 0 ? status : hvdrun_string_list_add_all(words, unbound, err);
 }
 
-int hvdrun_way_mpirun(const struct hvdrun_options *options,
-                      const char *const *environment, const char *mpirun,
-                      struct hvdrun_words *words, struct hvd_error *err)
+int hvdrun_launcher_mpirun(const struct hvdrun_options *options,
+                           const char *const *environment, const char *mpirun,
+                           struct hvdrun_string_list *words, struct hvd_error *err)
 {
     int family = family_of(mpirun);
     int status = add_ranks(options, mpirun, words, err);
@@ -151,7 +151,7 @@ int hvdrun_way_mpirun(const struct hvdrun_options *options,
     if (status == 0) {
         status = add_arguments(options, family, words, err);
     }
-    return status < 0
-               ? status
-               : hvdrun_words_add_all(words, (const char *const *)options->command, err);
+    return status < 0 ? status
+                      : hvdrun_string_list_add_all(
+                            words, (const char *const *)options->command, err);
 }

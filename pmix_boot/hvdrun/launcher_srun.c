@@ -4,22 +4,23 @@
 #include <stdlib.h>
 
 #include "pmix_boot/hvdrun/hosts.h"
-#include "pmix_boot/hvdrun/way.h"
+#include "pmix_boot/hvdrun/launcher.h"
 
 /* The words of an elastic job, each with a comma before it. */
-static int print_elastic(const struct hvdrun_elastic_options *elastic, char *text,
-                         size_t bytes, struct hvd_error *err)
+static int print_elastic(const struct hvdrun_options *options, char *text, size_t bytes,
+                         struct hvd_error *err)
 {
+    const struct hvdrun_elastic_options *elastic = &options->elastic;
     int length;
 
     text[0] = '\0';
-    if (!hvdrun_elastic_options_are_on(elastic)) {
+    if (!hvdrun_options_is_elastic(options)) {
         return 0;
     }
     if (elastic->discovery != NULL || elastic->cooldown_max_s > 0) {
         return hvd_fail(err, HVD_ERR_UNSUPPORTED,
-                        "in a Slurm job ranks are not started again by hvdrun: start "
-                        "further ones with srun --hvd=elastic,meet=FILE");
+                        "in a Slurm job hvdrun does not restart ranks: start more with "
+                        "srun --hvd=elastic,meet=FILE");
     }
     length = snprintf(text, bytes, ",elastic,min=%d,max=%d", elastic->min, elastic->max);
     if (elastic->has_reset_limit) {
@@ -29,8 +30,8 @@ static int print_elastic(const struct hvdrun_elastic_options *elastic, char *tex
     return 0;
 }
 
-static int add_plugin(const struct hvdrun_options *options, struct hvdrun_words *words,
-                      struct hvd_error *err)
+static int add_plugin(const struct hvdrun_options *options,
+                      struct hvdrun_string_list *words, struct hvd_error *err)
 {
     static const char *const binds[] = {
         [HVD_BIND_AUTO] = "",
@@ -40,17 +41,17 @@ static int add_plugin(const struct hvdrun_options *options, struct hvdrun_words 
     };
 
     char elastic[80];
-    int status = print_elastic(&options->elastic, elastic, sizeof(elastic), err);
+    int status = print_elastic(options, elastic, sizeof(elastic), err);
 
     return status < 0 ? status
-                      : hvdrun_words_add(words, err, "--hvd=on%s%s%s",
-                                         options->is_verbose ? ",verbose" : "",
-                                         binds[options->bind], elastic);
+                      : hvdrun_string_list_add(words, err, "--hvd=on%s%s%s",
+                                               options->is_verbose ? ",verbose" : "",
+                                               binds[options->bind], elastic);
 }
 
 /* srun places by host list only in one way: each host named once per rank. */
-static int add_nodes(const struct hvdrun_options *options, struct hvdrun_words *words,
-                     struct hvd_error *err)
+static int add_nodes(const struct hvdrun_options *options,
+                     struct hvdrun_string_list *words, struct hvd_error *err)
 {
     struct hvdrun_host *hosts;
     int count = hvdrun_hosts_parse(options->hosts, &hosts, err);
@@ -73,39 +74,42 @@ static int add_nodes(const struct hvdrun_options *options, struct hvdrun_words *
         free(list);
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for %d hosts", count);
     }
-    count = hvdrun_words_add(words, err, "--nodelist=%s", list);
+    count = hvdrun_string_list_add(words, err, "--nodelist=%s", list);
     free(list);
-    return count < 0 ? count : hvdrun_words_add(words, err, "--distribution=arbitrary");
+    return count < 0 ? count
+                     : hvdrun_string_list_add(words, err, "--distribution=arbitrary");
 }
 
 static int add_srun_output(const struct hvdrun_options *options,
-                           struct hvdrun_words *words, struct hvd_error *err)
+                           struct hvdrun_string_list *words, struct hvd_error *err)
 {
     const char *directory = options->output_directory;
     int status = 0;
 
     if (directory != NULL) {
-        status = hvdrun_words_add(words, err, "--output=%s/rank.%%t/stdout", directory);
+        status =
+            hvdrun_string_list_add(words, err, "--output=%s/rank.%%t/stdout", directory);
     }
     if (directory != NULL && status == 0) {
-        status = hvdrun_words_add(words, err, "--error=%s/rank.%%t/stderr", directory);
+        status =
+            hvdrun_string_list_add(words, err, "--error=%s/rank.%%t/stderr", directory);
     }
     if (options->has_prefix && status == 0) {
-        status = hvdrun_words_add(words, err, "--label");
+        status = hvdrun_string_list_add(words, err, "--label");
     }
     return status;
 }
 
-int hvdrun_way_srun(const struct hvdrun_options *options, struct hvdrun_words *words,
-                    struct hvd_error *err)
+int hvdrun_launcher_srun(const struct hvdrun_options *options,
+                         struct hvdrun_string_list *words, struct hvd_error *err)
 {
-    int status = hvdrun_words_add(words, err, "srun");
+    int status = hvdrun_string_list_add(words, err, "srun");
 
     if (status == 0) {
         status = add_plugin(options, words, err);
     }
     if (status == 0 && options->ranks > 0) {
-        status = hvdrun_words_add(words, err, "--ntasks=%d", options->ranks);
+        status = hvdrun_string_list_add(words, err, "--ntasks=%d", options->ranks);
     }
     if (status == 0 && options->hosts != NULL && options->ranks > 0) {
         status = add_nodes(options, words, err);
@@ -113,7 +117,7 @@ int hvdrun_way_srun(const struct hvdrun_options *options, struct hvdrun_words *w
     if (status == 0) {
         status = add_srun_output(options, words, err);
     }
-    return status < 0
-               ? status
-               : hvdrun_words_add_all(words, (const char *const *)options->command, err);
+    return status < 0 ? status
+                      : hvdrun_string_list_add_all(
+                            words, (const char *const *)options->command, err);
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The small parts of hvdrun: lines, causes, environments. */
+/* Whole lines of a rank's output, with labels and copies. */
+#include "pmix_boot/hvdrun/lines.h"
+
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -7,9 +9,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "pmix_boot/hvdrun/cause.h"
-#include "pmix_boot/hvdrun/environment.h"
-#include "pmix_boot/hvdrun/lines.h"
 #include "tests/tap.h"
 
 enum {
@@ -123,63 +122,6 @@ static void test_reader_gone(void)
     close(ends[1]);
 }
 
-static void test_causes(void)
-{
-    struct hvdrun_cause cause = {0};
-    struct hvd_error err = {0};
-
-    hvdrun_cause_tell(&cause, 3, &err);
-    tap_ok(err.status == 0 && hvdrun_cause_exit_code(&cause) == 0, "no cause, no words");
-    hvdrun_cause_add_end(&cause, 0, 100, false, 0);
-    tap_ok(cause.kind == HVDRUN_CAUSE_NONE, "a rank that ends well is no cause");
-    hvdrun_cause_add_end(&cause, 2, 102, false, 4);
-    hvdrun_cause_add_end(&cause, 0, 100, false, 5);
-    hvdrun_cause_tell(&cause, 3, &err);
-    tap_ok(strcmp(err.text, "rank 2 (pid 102) exited with status 4; the other ranks were "
-                            "ended") == 0 &&
-               hvdrun_cause_exit_code(&cause) == 4,
-           "the first failure stays");
-    hvdrun_cause_add_end(&cause, 1, 101, true, 9);
-    hvdrun_cause_tell(&cause, 3, &err);
-    tap_ok(strncmp(err.text, "rank 1 (pid 101) was killed by signal 9 (", 41) == 0 &&
-               hvdrun_cause_exit_code(&cause) == 137,
-           "a rank that was killed explains those that failed");
-    cause = (struct hvdrun_cause){.kind = HVDRUN_CAUSE_ABORT, .value = 0, .text = "why"};
-    hvdrun_cause_tell(&cause, 1, &err);
-    tap_ok(strcmp(err.text, "rank 0 (pid 0) aborted with status 0: why") == 0 &&
-               hvdrun_cause_exit_code(&cause) == EXIT_FAILURE,
-           "an abort is never a success");
-    cause = (struct hvdrun_cause){.kind = HVDRUN_CAUSE_SIGNAL, .value = SIGINT};
-    hvdrun_cause_tell(&cause, 2, &err);
-    tap_ok(strncmp(err.text, "ended by signal 2 (", 19) == 0 &&
-               hvdrun_cause_exit_code(&cause) == 130,
-           "a signal to hvdrun is told");
-}
-
-static void test_environment(void)
-{
-    static const char *const items[] = {"A=1", "AB=50% %s", "C_X=3", "C_Y=4", NULL};
-    struct hvdrun_words words = {0};
-
-    tap_ok(hvdrun_words_add_all(&words, items, NULL) == 0 && words.count == 4 &&
-               words.items[4] == NULL,
-           "an environment is copied");
-    hvdrun_environment_set(&words, "A", "new=x", true, NULL);
-    hvdrun_environment_set(&words, "AB", "other", false, NULL);
-    hvdrun_environment_set(&words, "D", "", false, NULL);
-    tap_ok(strcmp(hvdrun_environment_get(&words, "A"), "new=x") == 0 &&
-               strcmp(hvdrun_environment_get(&words, "AB"), "50% %s") == 0 &&
-               strcmp(hvdrun_environment_get(&words, "D"), "") == 0 &&
-               hvdrun_environment_get(&words, "E") == NULL,
-           "set overwrites only where it may");
-    hvdrun_environment_remove(&words, "C_");
-    tap_ok(words.count == 3 && words.items[3] == NULL &&
-               hvdrun_environment_get(&words, "C_X") == NULL &&
-               hvdrun_environment_get(&words, "D") != NULL,
-           "remove takes all with a prefix, and no other");
-    hvdrun_words_finish(&words);
-}
-
 int main(void)
 {
     srand(tap_seed((unsigned)time(NULL)));
@@ -187,7 +129,5 @@ int main(void)
     test_labels();
     test_random_pieces();
     test_reader_gone();
-    test_causes();
-    test_environment();
     return tap_done();
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who starts the ranks, and the exact command lines for those who are not hvdrun. */
-#include "pmix_boot/hvdrun/way.h"
+#include "pmix_boot/hvdrun/launcher.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,23 +22,24 @@ struct choice_case {
     const char *hosts;
     const char *const *environment;
     int status;
-    enum hvdrun_way way;
+    enum hvdrun_launcher launcher;
     const char *text;
 };
 
 static const struct choice_case choices[] = {
-    {"no hosts", 2, NULL, no_slurm, 0, HVDRUN_WAY_LOCAL, NULL},
-    {"localhost", 2, "localhost:2", no_slurm, 0, HVDRUN_WAY_LOCAL, NULL},
-    {"this machine, short", 2, "n1:2", no_slurm, 0, HVDRUN_WAY_LOCAL, NULL},
-    {"this machine, long", 2, "N1.cluster:2", no_slurm, 0, HVDRUN_WAY_LOCAL, NULL},
-    {"a machine of another domain", 2, "n1.other:2", no_slurm, 0, HVDRUN_WAY_MPIRUN,
+    {"no hosts", 2, NULL, no_slurm, 0, HVDRUN_LAUNCHER_LOCAL, NULL},
+    {"localhost", 2, "localhost:2", no_slurm, 0, HVDRUN_LAUNCHER_LOCAL, NULL},
+    {"this machine, short", 2, "n1:2", no_slurm, 0, HVDRUN_LAUNCHER_LOCAL, NULL},
+    {"this machine, long", 2, "N1.cluster:2", no_slurm, 0, HVDRUN_LAUNCHER_LOCAL, NULL},
+    {"a machine of another domain", 2, "n1.other:2", no_slurm, 0, HVDRUN_LAUNCHER_MPIRUN,
      NULL},
-    {"another machine", 2, "n10:2", no_slurm, 0, HVDRUN_WAY_MPIRUN, NULL},
-    {"this and another", 2, "n1,n2", no_slurm, 0, HVDRUN_WAY_MPIRUN, NULL},
-    {"a batch job", 2, NULL, in_job, 0, HVDRUN_WAY_SRUN, NULL},
-    {"a batch job without a number of ranks", 0, NULL, in_job, 0, HVDRUN_WAY_SRUN, NULL},
-    {"salloc's shell", 2, NULL, in_shell, 0, HVDRUN_WAY_SRUN, NULL},
-    {"a task of srun", 2, NULL, in_task, 0, HVDRUN_WAY_LOCAL, NULL},
+    {"another machine", 2, "n10:2", no_slurm, 0, HVDRUN_LAUNCHER_MPIRUN, NULL},
+    {"this and another", 2, "n1,n2", no_slurm, 0, HVDRUN_LAUNCHER_MPIRUN, NULL},
+    {"a batch job", 2, NULL, in_job, 0, HVDRUN_LAUNCHER_SRUN, NULL},
+    {"a batch job without a number of ranks", 0, NULL, in_job, 0, HVDRUN_LAUNCHER_SRUN,
+     NULL},
+    {"salloc's shell", 2, NULL, in_shell, 0, HVDRUN_LAUNCHER_SRUN, NULL},
+    {"a task of srun", 2, NULL, in_task, 0, HVDRUN_LAUNCHER_LOCAL, NULL},
     {"no number of ranks", 0, NULL, no_slurm, HVD_ERR_ARG, 0, "how many ranks?"},
     {"too few slots", 3, "n1:1,n2", no_slurm, HVD_ERR_ARG, 0, "room for 2 ranks"},
     {"a host without a name", 1, "n1,:2", no_slurm, HVD_ERR_ARG, 0, "host :2: expected"},
@@ -57,18 +58,19 @@ static void test_choice(const struct choice_case *expected)
         .command = command,
     };
     struct hvd_error err = {0};
-    enum hvdrun_way way = HVDRUN_WAY_LOCAL;
-    int status = hvdrun_way_choose(&options, expected->environment, OWN_NAME, &way, &err);
-    bool passed =
-        status == expected->status &&
-        (status == 0 ? way == expected->way : strstr(err.text, expected->text) != NULL);
+    enum hvdrun_launcher launcher = HVDRUN_LAUNCHER_LOCAL;
+    int status = hvdrun_launcher_choose(&options, expected->environment, OWN_NAME,
+                                        &launcher, &err);
+    bool passed = status == expected->status &&
+                  (status == 0 ? launcher == expected->launcher
+                               : strstr(err.text, expected->text) != NULL);
 
     if (!tap_ok(passed, "%s", expected->name)) {
-        tap_note("status %d, way %d, text: %s", status, (int)way, err.text);
+        tap_note("status %d, launcher %d, text: %s", status, (int)launcher, err.text);
     }
 }
 
-static void expect_words(const char *name, struct hvdrun_words *words, int status,
+static void expect_words(const char *name, struct hvdrun_string_list *words, int status,
                          const char *expected)
 {
     char text[1024] = "";
@@ -81,7 +83,7 @@ static void expect_words(const char *name, struct hvdrun_words *words, int statu
     if (!tap_ok(status == 0 && strcmp(text, expected) == 0, "%s", name)) {
         tap_note("status %d: %s", status, text);
     }
-    hvdrun_words_finish(words);
+    hvdrun_string_list_finish(words);
 }
 
 static void test_srun(void)
@@ -102,25 +104,25 @@ static void test_srun(void)
         .elastic = {.min = 2, .max = 5, .has_reset_limit = true, .reset_limit = 7},
         .command = command,
     };
-    struct hvdrun_words words = {0};
-    int status = hvdrun_way_srun(&plain, &words, NULL);
+    struct hvdrun_string_list words = {0};
+    int status = hvdrun_launcher_srun(&plain, &words, NULL);
 
     expect_words("srun", &words, status, "srun|--hvd=on|--ntasks=4|python|a b.py");
-    status = hvdrun_way_srun(&unnumbered, &words, NULL);
+    status = hvdrun_launcher_srun(&unnumbered, &words, NULL);
     expect_words("srun chooses the number itself", &words, status,
                  "srun|--hvd=on|python|a b.py");
-    status = hvdrun_way_srun(&full, &words, NULL);
+    status = hvdrun_launcher_srun(&full, &words, NULL);
     expect_words("srun with everything", &words, status,
                  "srun|--hvd=on,verbose,bind=cores|--ntasks=3|--nodelist=n1,n1,n2|"
                  "--distribution=arbitrary|--output=logs/rank.%t/stdout|"
                  "--error=logs/rank.%t/stderr|--label|python|a b.py");
-    status = hvdrun_way_srun(&elastic, &words, NULL);
+    status = hvdrun_launcher_srun(&elastic, &words, NULL);
     expect_words("srun of an elastic job", &words, status,
                  "srun|--hvd=on,elastic,min=2,max=5,resets=7|--ntasks=3|python|a b.py");
     elastic.elastic.cooldown_max_s = 1;
-    tap_ok(hvdrun_way_srun(&elastic, &words, NULL) == HVD_ERR_UNSUPPORTED,
+    tap_ok(hvdrun_launcher_srun(&elastic, &words, NULL) == HVD_ERR_UNSUPPORTED,
            "ranks that hvdrun starts again are not for srun");
-    hvdrun_words_finish(&words);
+    hvdrun_string_list_finish(&words);
 }
 
 static void test_mpirun(void)
@@ -137,15 +139,16 @@ static void test_mpirun(void)
         .mpi_arguments = (char *)"  --allow-run-as-root  -q ",
         .command = command,
     };
-    struct hvdrun_words words = {0};
+    struct hvdrun_string_list words = {0};
     int status =
-        hvdrun_way_mpirun(&options, environment, "/usr/bin/mpirun", &words, NULL);
+        hvdrun_launcher_mpirun(&options, environment, "/usr/bin/mpirun", &words, NULL);
 
     expect_words("mpirun", &words, status,
                  "/usr/bin/mpirun|-np|4|--host|n1:2,n2:2|--bind-to|none|-x|HVD_IFACE|-x|"
                  "PATH|-x|UCX_TLS|--tag-output|--timestamp-output|--output-filename|logs|"
                  "--mca|plm_rsh_args|-p 2222|--allow-run-as-root|-q|python|a b.py");
-    status = hvdrun_way_mpirun(&options, environment, "/opt/bin/prterun", &words, NULL);
+    status =
+        hvdrun_launcher_mpirun(&options, environment, "/opt/bin/prterun", &words, NULL);
     expect_words("prterun", &words, status,
                  "/opt/bin/prterun|-np|4|--host|n1:2,n2:2|--bind-to|none|-x|HVD_IFACE|-x|"
                  "PATH|-x|UCX_TLS|--output|tag|--output|timestamp|--output|file=logs|"

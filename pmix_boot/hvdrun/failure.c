@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which of several failures explains the others, in words and as an exit code. */
+#include "pmix_boot/hvdrun/failure.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void hvdrun_failure_add_end(struct hvdrun_failure *failure, int rank, pid_t pid,
+                            bool is_killed, int value)
+{
+    bool is_better = failure->kind == HVDRUN_FAILURE_NONE ||
+                     (failure->kind == HVDRUN_FAILURE_EXIT && is_killed);
+
+    if (value == 0 || !is_better) {
+        return;
+    }
+    *failure = (struct hvdrun_failure){
+        .kind = is_killed ? HVDRUN_FAILURE_KILLED : HVDRUN_FAILURE_EXIT,
+        .value = value,
+        .rank = rank,
+        .pid = pid,
+    };
+}
+
+int hvdrun_failure_exit_code(const struct hvdrun_failure *failure)
+{
+    switch (failure->kind) {
+    case HVDRUN_FAILURE_NONE:
+        return EXIT_SUCCESS;
+    case HVDRUN_FAILURE_KILLED:
+    case HVDRUN_FAILURE_SIGNAL:
+        return 128 + failure->value;
+    case HVDRUN_FAILURE_EXIT:
+    case HVDRUN_FAILURE_ABORT:
+        break;
+    }
+    return failure->value > 0 && failure->value < 256 ? failure->value : EXIT_FAILURE;
+}
+
+void hvdrun_failure_describe(const struct hvdrun_failure *failure, int ranks,
+                             struct hvd_error *err)
+{
+    const char *others = ranks > 1 ? "; the other ranks were ended" : "";
+
+    switch (failure->kind) {
+    case HVDRUN_FAILURE_NONE:
+        return;
+    case HVDRUN_FAILURE_EXIT:
+        hvd_fail(err, HVD_ERR_PEER, "rank %d (pid %d) exited with status %d%s",
+                 failure->rank, (int)failure->pid, failure->value, others);
+        return;
+    case HVDRUN_FAILURE_KILLED:
+        hvd_fail(err, HVD_ERR_PEER, "rank %d (pid %d) was killed by signal %d (%s)%s",
+                 failure->rank, (int)failure->pid, failure->value,
+                 strsignal(failure->value), others);
+        return;
+    case HVDRUN_FAILURE_ABORT:
+        hvd_fail(err, HVD_ERR_PEER, "rank %d (pid %d) aborted with status %d%s%s%s",
+                 failure->rank, (int)failure->pid, failure->value,
+                 failure->text[0] != '\0' ? ": " : "", failure->text, others);
+        return;
+    case HVDRUN_FAILURE_SIGNAL:
+        hvd_fail(err, HVD_ERR_SHUTDOWN, "ended by signal %d (%s)", failure->value,
+                 strsignal(failure->value));
+        return;
+    }
+}

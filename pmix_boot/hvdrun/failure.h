@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Why a job ended, and what it returns. */
+#ifndef HVDRUN_FAILURE_H
+#define HVDRUN_FAILURE_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "pmix_boot/hvdrun/server.h"
+
+struct hvdrun_failure {
+    enum {
+        HVDRUN_FAILURE_NONE,
+        HVDRUN_FAILURE_EXIT, /* a rank returned value */
+        HVDRUN_FAILURE_KILLED, /* a rank was ended by signal value */
+        HVDRUN_FAILURE_ABORT, /* a rank asked for the end, with value */
+        HVDRUN_FAILURE_SIGNAL, /* hvdrun was asked for the end by signal value */
+    } kind;
+    int value;
+    int rank;
+    pid_t pid;
+    char text[256]; /* what a rank said when it asked for the end */
+};
+
+/* A rank ended. Keeps what is known already, but a rank that was killed explains ranks that
+ * return a failure at the same moment. */
+void hvdrun_failure_add_end(struct hvdrun_failure *failure, int rank, pid_t pid,
+                            bool is_killed, int value);
+
+/* 0 ... 255, as a shell would report it. */
+int hvdrun_failure_exit_code(const struct hvdrun_failure *failure);
+
+/* One sentence; err is left alone when there is no failure. */
+void hvdrun_failure_describe(const struct hvdrun_failure *failure, int ranks,
+                             struct hvd_error *err);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The program that starts the ranks: hvdrun itself, or another launcher, which hvdrun becomes. */
+#ifndef HVDRUN_LAUNCHER_H
+#define HVDRUN_LAUNCHER_H
+
+#include "pmix_boot/hvdrun/options.h"
+
+enum hvdrun_launcher {
+    HVDRUN_LAUNCHER_LOCAL, /* all ranks on this machine */
+    HVDRUN_LAUNCHER_SRUN, /* in a Slurm allocation */
+    HVDRUN_LAUNCHER_MPIRUN, /* on other hosts: needs an mpirun or prterun */
+};
+
+/* environment is a list like environ; own is this machine's name. HVD_ERR_ARG when the
+ * number of ranks is missing or does not fit the hosts. */
+int hvdrun_launcher_choose(const struct hvdrun_options *options,
+                           const char *const *environment, const char *own,
+                           enum hvdrun_launcher *launcher, struct hvd_error *err);
+
+/* Becomes the other launcher. Returns only with the reason why it cannot be started. */
+int hvdrun_launcher_exec(const struct hvdrun_options *options,
+                         enum hvdrun_launcher launcher, struct hvd_error *err);
+
+/* The command lines of the other launchers; *words is the caller's to finish, also after a
+ * failure. mpirun is the path of Open MPI's mpirun or of prterun. */
+int hvdrun_launcher_srun(const struct hvdrun_options *options,
+                         struct hvdrun_string_list *words, struct hvd_error *err);
+int hvdrun_launcher_mpirun(const struct hvdrun_options *options,
+                           const char *const *environment, const char *mpirun,
+                           struct hvdrun_string_list *words, struct hvd_error *err);
+
+#endif

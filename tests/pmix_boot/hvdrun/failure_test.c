@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The first failure of a job, in words and as an exit code. */
+#include "pmix_boot/hvdrun/failure.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/tap.h"
+
+static void test_failures(void)
+{
+    struct hvdrun_failure failure = {0};
+    struct hvd_error err = {0};
+
+    hvdrun_failure_describe(&failure, 3, &err);
+    tap_ok(err.status == 0 && hvdrun_failure_exit_code(&failure) == 0,
+           "no failure, no words");
+    hvdrun_failure_add_end(&failure, 0, 100, false, 0);
+    tap_ok(failure.kind == HVDRUN_FAILURE_NONE, "a rank that ends well is no cause");
+    hvdrun_failure_add_end(&failure, 2, 102, false, 4);
+    hvdrun_failure_add_end(&failure, 0, 100, false, 5);
+    hvdrun_failure_describe(&failure, 3, &err);
+    tap_ok(strcmp(err.text, "rank 2 (pid 102) exited with status 4; the other ranks were "
+                            "ended") == 0 &&
+               hvdrun_failure_exit_code(&failure) == 4,
+           "the first failure stays");
+    hvdrun_failure_add_end(&failure, 1, 101, true, 9);
+    hvdrun_failure_describe(&failure, 3, &err);
+    tap_ok(strncmp(err.text, "rank 1 (pid 101) was killed by signal 9 (", 41) == 0 &&
+               hvdrun_failure_exit_code(&failure) == 137,
+           "a rank that was killed explains those that failed");
+    failure =
+        (struct hvdrun_failure){.kind = HVDRUN_FAILURE_ABORT, .value = 0, .text = "why"};
+    hvdrun_failure_describe(&failure, 1, &err);
+    tap_ok(strcmp(err.text, "rank 0 (pid 0) aborted with status 0: why") == 0 &&
+               hvdrun_failure_exit_code(&failure) == EXIT_FAILURE,
+           "an abort is never a success");
+    failure = (struct hvdrun_failure){.kind = HVDRUN_FAILURE_SIGNAL, .value = SIGINT};
+    hvdrun_failure_describe(&failure, 2, &err);
+    tap_ok(strncmp(err.text, "ended by signal 2 (", 19) == 0 &&
+               hvdrun_failure_exit_code(&failure) == 130,
+           "a signal to hvdrun is told");
+}
+
+int main(void)
+{
+    test_failures();
+    return tap_done();
+}
