@@ -176,7 +176,7 @@ static int fail_broken(struct helper *helper, struct hvd_error *err)
         kill(helper->pid, SIGKILL);
         stop(helper);
         return hvd_fail(err, HVD_ERR_TIMEOUT,
-                        "the PMIx server of this launch does not answer (%s hangs)",
+                        "the PMIx server of this job does not answer (%s hangs)",
                         helper->path);
     }
     wait_status = stop(helper);

@@ -69,8 +69,8 @@ int main(void)
     struct hvd_exchange exchange = {0};
 
     if (receive_request(&query, &cycle) < 0) {
-        fprintf(stderr, "hvd-boot: libhvd starts this by itself; there is nothing to do "
-                        "with it on a command line\n");
+        fprintf(stderr, "hvd-boot: libhvd starts this program itself; it has no use on a "
+                        "command line\n");
         return EXIT_FAILURE;
     }
     hvd_pmix_exchange(&query, &cycle, &exchange, &answer.error);

@@ -42,11 +42,12 @@ static int fail_open(pmix_status_t status, struct hvd_error *err)
 {
     const char *rank = getenv(HVD_ENV_PMIX_RANK);
 
-    return hvd_fail(err, HVD_ERR_NET,
-                    "rank %s cannot reach the PMIx server of its launcher (%s): the "
-                    "launcher may be gone, or its directory is not visible in this "
-                    "container",
-                    rank != NULL ? rank : "?", PMIx_Error_string(status));
+    return hvd_fail(
+        err, HVD_ERR_NET,
+        "rank %s cannot reach the PMIx server of its launcher (%s): the "
+        "launcher may have ended, or its directory may not be visible in this "
+        "container",
+        rank != NULL ? rank : "?", PMIx_Error_string(status));
 }
 
 /* A number that the launcher tells about the job; fallback when it does not. */
@@ -152,7 +153,7 @@ static int fail_missing(const struct round *round, int missing, struct hvd_error
     return hvd_fail(
         err, HVD_ERR_TIMEOUT,
         "%d of %d ranks did not start within %g s: %s; they have ended, hang, "
-        "or never call init%s",
+        "or never called init%s",
         missing, round->size, round->timeout_ms / 1000.0, names,
         round->ranks != NULL ? " with the same list of ranks" : "");
 }
@@ -191,8 +192,8 @@ static int find_in_list(struct round *round, const struct hvd_exchange_query *qu
     }
     if (round->rank < 0) {
         return hvd_fail(err, HVD_ERR_ARG,
-                        "rank %u is not in the list of %d ranks that it wants to join: "
-                        "only those in the list may call init with it",
+                        "rank %u is not in its own list of %d ranks: only the ranks in a "
+                        "list may call init with it",
                         round->self.rank, query->count);
     }
     round->ranks = query->ranks;
@@ -206,7 +207,8 @@ static int find_place(struct round *round, const struct hvd_exchange_query *quer
     int launched = get_number(&round->self, PMIX_JOB_SIZE, 0);
 
     if (launched <= 0) {
-        return hvd_fail(err, HVD_ERR_NET, "the launcher does not tell the job's size");
+        return hvd_fail(err, HVD_ERR_NET,
+                        "the launcher does not give the number of ranks");
     }
     if (query->ranks != NULL) {
         return find_in_list(round, query, launched, err);

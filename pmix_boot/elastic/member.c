@@ -137,8 +137,8 @@ static int open_channel(const struct hvd_member_query *query, struct hvd_error *
         member.channel = NULL;
         return hvd_fail(
             err, HVD_ERR_NET,
-            "what listens on %s port %s is not this job's elastic service, or "
-            "is of another version of hvd",
+            "the server on %s port %s is not the elastic service of this job, or "
+            "runs another version of hvd",
             address.host, address.port);
     }
     return 0;

@@ -228,7 +228,7 @@ static void hold(struct hvd_roster *roster, const struct tally *tally, int64_t n
             roster->is_short_told = true;
             step->act = HVD_ROSTER_SHORT;
             hvd_fail(&step->reason, HVD_ERR_TIMEOUT,
-                     "%d of at least %d ranks are there: waiting %d s for more",
+                     "%d of at least %d ranks have joined: waiting up to %d s for more",
                      tally->waiting, rules->min, rules->timeout_ms / 1000);
         }
         return;
@@ -236,15 +236,14 @@ static void hold(struct hvd_roster *roster, const struct tally *tally, int64_t n
     if (tally->running > 0) {
         hvd_fail(
             &step->reason, HVD_ERR_TIMEOUT,
-            "%d ranks of the elastic job did not come back to begin anew within %d s: "
-            "they live, but hang or compute without a collective",
+            "%d ranks of the elastic job did not rejoin within %d s: they are alive, but "
+            "hang or compute without calling a collective",
             tally->running, rules->timeout_ms / 1000);
     } else {
-        hvd_fail(
-            &step->reason, HVD_ERR_TIMEOUT,
-            "Timed out waiting for %d ranks to begin with, %d are there. Please check "
-            "that you have enough resources to run at least %d Horovod processes.",
-            rules->min, tally->waiting, rules->min);
+        hvd_fail(&step->reason, HVD_ERR_TIMEOUT,
+                 "Timed out waiting for %d ranks, %d have joined. Please check "
+                 "that you have enough resources to run at least %d Horovod processes.",
+                 rules->min, tally->waiting, rules->min);
     }
     refuse(roster, step);
 }

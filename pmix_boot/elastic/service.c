@@ -178,7 +178,7 @@ static int act(struct service *service, int64_t *again_ms)
             break;
         case HVD_ROSTER_TELL:
             hvd_log(HVD_LOG_WARN,
-                    "elastic: new ranks wait; they join when the others commit");
+                    "elastic: new ranks are waiting; they join at the next commit");
             say_all(service, HVD_ELASTIC_UPDATED, NULL, 0);
             break;
         case HVD_ROSTER_SHORT:

@@ -118,7 +118,7 @@ int hvd_elastic_start(const char *program, const struct hvd_elastic_rules *rules
     }
     if (status < 0) {
         hvd_elastic_stop(&service);
-        return hvd_fail(err, HVD_ERR_SYS, "%s ended without saying where it listens",
+        return hvd_fail(err, HVD_ERR_SYS, "%s ended without printing its address",
                         program);
     }
     *out = service;

@@ -91,7 +91,7 @@ static int check_file(const char *command, struct hvd_error *err)
     }
     return hvd_fail(err, HVD_ERR_ARG,
                     "--host-discovery-script: cannot run %s: %m; give a program that "
-                    "prints HOST or HOST:SLOTS, one a line",
+                    "prints lines HOST or HOST:SLOTS",
                     file);
 }
 
@@ -169,7 +169,7 @@ static bool fail(struct hvdrun_discovery *discovery, const char *reason)
 {
     if (!discovery->has_failed) {
         discovery->has_failed = true;
-        hvd_log(HVD_LOG_WARN, "--host-discovery-script %s: %s; it is asked again",
+        hvd_log(HVD_LOG_WARN, "--host-discovery-script %s: %s; trying again",
                 discovery->command, reason);
     }
     return false;
@@ -184,7 +184,7 @@ static bool conclude(struct hvdrun_discovery *discovery, int wait_status)
     close(discovery->fd);
     discovery->pid = 0;
     if (wait_status != 0) {
-        return fail(discovery, "it failed");
+        return fail(discovery, "the command failed");
     }
     discovery->text[discovery->bytes] = '\0';
     slots = hvdrun_discovery_read(discovery->text, discovery->own,

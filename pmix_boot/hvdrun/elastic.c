@@ -174,8 +174,8 @@ void hvdrun_elastic_on_end(struct hvdrun_elastic *elastic, int slot,
     }
     *must_end =
         running + pending < elastic->options->elastic.min && elastic->discovery == NULL;
-    tell(end,
-         *must_end ? "; too few ranks are left, see --min-np" : "; the others go on");
+    tell(end, *must_end ? "; fewer ranks are left than --min-np"
+                        : "; the other ranks continue");
 }
 
 /* --- ranks that begin -------------------------------------------------------------------- */
@@ -186,7 +186,7 @@ static void start_slot(struct hvdrun_elastic *elastic, int slot)
 
     elastic->slots[slot].again_ms = 0;
     if (elastic->start(elastic->job, slot, &err) < 0) {
-        hvd_log(HVD_LOG_WARN, "rank %d cannot be started: %s", slot, err.text);
+        hvd_log(HVD_LOG_WARN, "cannot start rank %d: %s", slot, err.text);
     }
 }
 

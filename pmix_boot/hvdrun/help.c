@@ -17,12 +17,12 @@
 static const char usage[] =
     "Usage: hvdrun -np N [options] command [arguments]\n"
     "\n"
-    "Starts a command N times, as the ranks of one job. In a Slurm allocation it "
-    "becomes\n"
-    "`srun --hvd`; with -H and other hosts it hands over to mpirun or prterun; else the\n"
-    "ranks run on this machine. When one fails, the others are ended and its exit code "
-    "is\n"
-    "returned. Rank 0 reads hvdrun's standard input if that is a file or a pipe.\n";
+    "Starts N processes of a command, the ranks of one job. In a Slurm allocation,\n"
+    "hvdrun becomes `srun --hvd`; with -H and other hosts, it becomes mpirun or\n"
+    "prterun; otherwise the ranks run on this machine. If a rank fails, hvdrun ends\n"
+    "the others and returns the exit code of the first that failed. Rank 0 reads\n"
+    "hvdrun's standard input if that is a file or a pipe. Defaults are in\n"
+    "parentheses.\n";
 
 /* "  -np N, --num-proc N"; returns its length. */
 static int print_names(const struct hvdrun_option *option, FILE *out)

@@ -24,7 +24,7 @@ static int check_slots(const struct hvdrun_options *options,
     }
     if (options->ranks > slots) {
         return hvd_fail(err, HVD_ERR_ARG,
-                        "-np %d: the hosts %s have room for %d ranks; say HOST:N",
+                        "-np %d: the hosts %s have only %d slots; give more with HOST:N",
                         options->ranks, options->hosts, slots);
     }
     return 0;
@@ -63,13 +63,14 @@ int hvdrun_launcher_choose(const struct hvdrun_options *options,
         return 0;
     }
     if (options->ranks == 0) {
-        return hvd_fail(err, HVD_ERR_ARG, "how many ranks? hvdrun -np N %s",
+        return hvd_fail(err, HVD_ERR_ARG,
+                        "the number of ranks is missing: hvdrun -np N %s",
                         options->command[0]);
     }
     if (is_remote && hvdrun_options_is_elastic(options)) {
         return hvd_fail(err, HVD_ERR_UNSUPPORTED,
-                        "mpirun ends all ranks when one fails, so elastic ranks on other "
-                        "hosts (%s) need Slurm: srun --hvd=elastic",
+                        "mpirun ends all ranks when one fails; use srun --hvd=elastic "
+                        "for elastic jobs on other hosts (%s)",
                         options->hosts);
     }
     *launcher = is_remote ? HVDRUN_LAUNCHER_MPIRUN : HVDRUN_LAUNCHER_LOCAL;
@@ -124,8 +125,8 @@ static int find_mpirun(const struct hvdrun_options *options, char *path, size_t 
         return 0;
     }
     return hvd_fail(err, HVD_ERR_UNSUPPORTED,
-                    "ranks on other hosts (%s) are started by Open MPI's mpirun or by "
-                    "prterun, and neither is in PATH: install one, or use Slurm",
+                    "ranks on other hosts (%s) need Open MPI's mpirun or prterun, and "
+                    "neither is in PATH: install one, or use Slurm",
                     options->hosts);
 }
 
@@ -138,7 +139,7 @@ static void tell(const struct hvdrun_string_list *words)
         used += (size_t)snprintf(line + used, sizeof(line) - used, "%s%s",
                                  i > 0 ? " " : "", words->items[i]);
     }
-    hvd_log(HVD_LOG_INFO, "handing over to: %s", line);
+    hvd_log(HVD_LOG_INFO, "running: %s", line);
 }
 
 int hvdrun_launcher_exec(const struct hvdrun_options *options,

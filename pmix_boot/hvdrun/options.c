@@ -187,7 +187,7 @@ static int set_own(struct hvdrun_options *options, const char *name, const char 
             return 0;
         }
     }
-    return hvd_fail(err, HVD_ERR_ARG, "--%s is in no table", name);
+    return hvd_fail(err, HVD_ERR_ARG, "--%s is not implemented", name);
 }
 
 /* --- what only becomes a variable -------------------------------------------------------- */
@@ -267,7 +267,8 @@ static int set_cpus(struct hvdrun_options *options, const struct hvdrun_option *
     }
     return digits > 0 && at[digits] == '\0'
                ? set_variable(options, option, value, err)
-               : fail_value(option->name, value, "a cpu for each rank, as 0,8", err);
+               : fail_value(option->name, value, "one cpu for each rank, such as 0,8",
+                            err);
 }
 
 static int set_mebibytes(struct hvdrun_options *options,
@@ -364,7 +365,8 @@ static int set_elastic_number(struct hvdrun_elastic_options *options, size_t i,
     int *field = (int *)((char *)options + elastic_numbers[i].field);
 
     if (read_whole(value, elastic_numbers[i].least, elastic_numbers[i].most, field) < 0) {
-        return hvd_fail(err, HVD_ERR_ARG, "--%s %s: expected a whole number, %d to %d",
+        return hvd_fail(err, HVD_ERR_ARG,
+                        "--%s %s: expected a whole number from %d to %d",
                         elastic_numbers[i].name, value, elastic_numbers[i].least,
                         elastic_numbers[i].most);
     }

@@ -327,7 +327,7 @@ static void clear(struct state *state)
         if (ended->pid > 0 && ended->is_over) {
             (void)waitpid(ended->pid, NULL, 0);
         } else if (ended->pid > 0) {
-            hvd_log(HVD_LOG_ERROR, "rank %d (pid %d) does not end, although killed", rank,
+            hvd_log(HVD_LOG_ERROR, "rank %d (pid %d) was killed but does not end", rank,
                     (int)ended->pid);
         }
         for (int i = 0; i < HVDRUN_STREAMS; i++) {
@@ -368,7 +368,7 @@ static int supervise(struct state *state, struct hvd_error *err)
 
     if (polls == NULL) {
         signal_ranks(state, SIGKILL);
-        return hvd_fail(err, HVD_ERR_NOMEM, "no memory to watch %d ranks",
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory to supervise %d ranks",
                         state->watch->count);
     }
     run(state, polls);

@@ -87,7 +87,7 @@ limits()
         "^hvdrun: --host-discovery-script: cannot run $work/nohosts: No such file or directory" \
         run -np 2 --min-np 1 --host-discovery-script "$work/nohosts --all" echo started
     counts 'no rank has started' 0 '^started'
-    returns 'fewer than --min-np end the job, and it says so' 137 'too few ranks are left, see --min-np' \
+    returns 'fewer than --min-np end the job, and it says so' 137 'fewer ranks are left than --min-np' \
         run -np 3 --min-np 3 "$trainer" 20 1:idle:5:0
     returns 'more resets than --reset-limit are refused' 1 \
         'number of resets during elastic job exceeded limit: 1' \

@@ -247,8 +247,9 @@ static void test_limits(void)
     roster = at_work(2, 1, 2);
     ask(&roster, 0, 0, 1000);
     act_of(&roster, 1000);
-    tap_ok(refuses(&roster, 1000 + TIMEOUT_MS, "1 ranks of the elastic job did not come"),
-           "one that hangs does not hold the others up for ever");
+    tap_ok(
+        refuses(&roster, 1000 + TIMEOUT_MS, "1 ranks of the elastic job did not rejoin"),
+        "one that hangs does not hold the others up for ever");
     hvd_roster_finish(&roster);
 
     roster = make(1, 1, 1, 1);
