@@ -13,7 +13,7 @@ MOST = 3
 
 def calls(root, build):
     """{source: the sources whose functions it names}."""
-    found = list(sources.objects(root, build))
+    found = sources.objects(root, build)
     owner = {name: item.source for item in found for name, kind in item.defined.items() if kind == 'T'}
     graph = collections.defaultdict(set)
     for item in found:

@@ -73,17 +73,24 @@ def objects(root, build):
     """The objects of a build that belong to sources of the tree, tests left out."""
     with open(os.path.join(build, 'compile_commands.json')) as file:
         commands = json.load(file)
+    of_output = {}
     for command in commands:
         source = os.path.relpath(os.path.realpath(os.path.join(command['directory'], command['file'])),
                                  os.path.realpath(root))
         output = os.path.join(build, command['output'])
         if source.split('/')[0] in FOLDERS and not command['output'].startswith('tests/') and \
                 os.path.exists(output):
-            listed = subprocess.check_output(['nm', '--extern-only', '--format=posix', output],
-                                             text=True)
-            kinds = [line.split()[:2] for line in listed.splitlines()]
-            yield Object(source, {name: kind for name, kind in kinds if kind not in 'Uvw'},
-                         {name for name, kind in kinds if kind == 'U'})
+            of_output[output] = Object(source, {}, set())
+    listed = subprocess.check_output(['nm', '--print-file-name', '--extern-only', '--format=posix',
+                                      *of_output], text=True)
+    for line in listed.splitlines():
+        output, _, symbol = line.partition(': ')
+        name, kind = symbol.split()[:2]
+        if kind == 'U':
+            of_output[output].wanted.add(name)
+        elif kind not in 'vw':
+            of_output[output].defined[name] = kind
+    return list(of_output.values())
 
 
 def report(checks):
