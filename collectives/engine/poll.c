@@ -174,6 +174,17 @@ static void finish_batch(void *context, struct hvd_batch *batch)
     }
 }
 
+/* The death of a rank may first be seen by a batch that sends to it. The batch does not know which
+ * rank it was; the network does, or the control network will say. */
+static bool has_lost_peer(struct hvd_engine *engine)
+{
+    if (engine->net == NULL || hvd_net_failed_peer(engine->net, NULL) < 0) {
+        return false;
+    }
+    hvd_failure_is_certain(&engine->failure.lost_ns, hvd_clock_ns());
+    return true;
+}
+
 /* Gives each team a turn. */
 static bool poll_batches(struct hvd_engine *engine)
 {
@@ -184,6 +195,9 @@ static bool poll_batches(struct hvd_engine *engine)
         return false; /* they would fail, and for a lesser reason */
     }
     status = hvd_teams_progress(engine->teams, finish_batch, engine, &moved);
+    if (status == HVD_ERR_PEER && has_lost_peer(engine)) {
+        return true;
+    }
     if (status != 0) {
         end_job(engine, status, hvd_teams_failure(engine->teams)->text);
     }
