@@ -12,7 +12,7 @@ struct hvd_direct {
 };
 
 static struct hvd_engine *opened;
-static const struct hvd_choices *forced;
+static const struct hvd_algorithm_choices *forced;
 
 int hvd_direct_open(struct hvd_error *err)
 {
@@ -31,7 +31,7 @@ void hvd_direct_close(void)
     hvd_job_exit();
 }
 
-void hvd_direct_choose(const struct hvd_choices *choices)
+void hvd_direct_choose(const struct hvd_algorithm_choices *choices)
 {
     forced = choices;
 }

@@ -15,11 +15,11 @@ struct hvd_direct;
 int hvd_direct_open(struct hvd_error *err);
 void hvd_direct_close(void);
 
-struct hvd_choices;
+struct hvd_algorithm_choices;
 
 /* Plans from now on go by these algorithms (borrowed), NULL: by the job's again. The same on all
  * ranks. */
-void hvd_direct_choose(const struct hvd_choices *choices);
+void hvd_direct_choose(const struct hvd_algorithm_choices *choices);
 
 /* Prepares a collective of one tensor, or an allreduce of several, to be run as often as wanted:
  * start as for hvd_start_submit, of the global set, without Adasum. Allgather: all ranks have as

@@ -3,25 +3,26 @@
 #include "collectives/engine/algorithms.h"
 
 #include "collectives/engine/card.h"
-#include "collectives/execute/choice_file.h"
-#include "collectives/execute/choice_table.h"
+#include "collectives/execute/algorithm_file.h"
+#include "collectives/execute/algorithm_table.h"
 #include "gpu_binding/base/env.h"
 #include "gpu_binding/base/log.h"
 
 void hvd_algorithms_read(struct hvd_algorithms *algorithms, const char *setting)
 {
-    hvd_choice_file_read(setting, &algorithms->table, &algorithms->failure);
+    hvd_algorithm_file_read(setting, &algorithms->table, &algorithms->failure);
 }
 
 void hvd_algorithms_finish(struct hvd_algorithms *algorithms)
 {
-    hvd_choice_table_destroy(algorithms->table);
+    hvd_algorithm_table_destroy(algorithms->table);
 }
 
 uint64_t hvd_algorithms_digest(const struct hvd_algorithms *algorithms)
 {
-    return algorithms->failure.status != 0 ? HVD_CARD_NO_ALGORITHMS
-                                           : hvd_choice_table_digest(algorithms->table);
+    return algorithms->failure.status != 0
+               ? HVD_CARD_NO_ALGORITHMS
+               : hvd_algorithm_table_digest(algorithms->table);
 }
 
 static const char *name_of(const struct hvd_algorithms *algorithms)
@@ -32,9 +33,9 @@ static const char *name_of(const struct hvd_algorithms *algorithms)
 static void say_section(const struct hvd_algorithms *algorithms,
                         const struct hvd_boot *boot)
 {
-    struct hvd_shape shape = hvd_shape_of(&boot->layout);
-    const struct hvd_choice_section *section =
-        hvd_choice_table_find(algorithms->table, shape);
+    struct hvd_job_shape shape = hvd_job_shape_of(&boot->layout);
+    const struct hvd_algorithm_section *section =
+        hvd_algorithm_table_find(algorithms->table, shape);
 
     if (algorithms->table == NULL || boot->rank != 0) {
         return;
@@ -73,7 +74,7 @@ int hvd_algorithms_compare(const struct hvd_algorithms *algorithms,
                             "(%s, else %s)",
                             rank, boot->peers[rank].host, boot->peers[0].host,
                             name_of(algorithms), HVD_ENV_TUNE_TABLE,
-                            hvd_choice_file_place());
+                            hvd_algorithm_file_place());
         }
     }
     say_section(algorithms, boot);

@@ -10,14 +10,14 @@
 #include "gpu_binding/base/error.h"
 
 struct hvd_boot;
-struct hvd_choice_table;
+struct hvd_algorithm_table;
 
 struct hvd_algorithms {
-    struct hvd_choice_table *table; /* owned; NULL: the built-in table */
+    struct hvd_algorithm_table *table; /* owned; NULL: the built-in table */
     struct hvd_error failure; /* why the file cannot be used; status 0: it can */
 };
 
-/* setting: a file, or "builtin"; NULL: where choice_file.h looks. */
+/* setting: a file, or "builtin"; NULL: where algorithm_file.h looks. */
 void hvd_algorithms_read(struct hvd_algorithms *algorithms, const char *setting);
 void hvd_algorithms_finish(struct hvd_algorithms *algorithms);
 

@@ -63,10 +63,10 @@ void hvd_direct_end(struct hvd_engine *engine)
 
 /* As hvd_run_create, by the algorithms that are forced. */
 static int create_run(struct hvd_team *team, const struct hvd_batch *batch,
-                      const struct hvd_choices *forced, struct hvd_run **out,
+                      const struct hvd_algorithm_choices *forced, struct hvd_run **out,
                       struct hvd_error *err)
 {
-    const struct hvd_choices own = team->choices;
+    const struct hvd_algorithm_choices own = team->choices;
     int status;
 
     team->choices = forced != NULL ? *forced : own;
@@ -109,7 +109,8 @@ static struct hvd_batch *create_batch(const struct hvd_engine *engine, enum hvd_
 }
 
 int hvd_direct_run_create(struct hvd_engine *engine, enum hvd_kind kind, const char *word,
-                          struct hvd_request *request, const struct hvd_choices *choices,
+                          struct hvd_request *request,
+                          const struct hvd_algorithm_choices *choices,
                           struct hvd_direct_run **out, struct hvd_error *err)
 {
     struct hvd_direct_run *run = calloc(1, sizeof(*run));

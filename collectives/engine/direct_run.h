@@ -12,7 +12,7 @@
 #include "collectives/agreement/message.h"
 #include "gpu_binding/base/error.h"
 
-struct hvd_choices;
+struct hvd_algorithm_choices;
 struct hvd_direct_run;
 struct hvd_engine;
 struct hvd_request;
@@ -23,7 +23,8 @@ void hvd_direct_end(struct hvd_engine *engine);
 /* One collective of all entries of a request (borrowed until destroy), by these algorithms (NULL: by
  * the job's). word: how messages name it. The caller owns *out. */
 int hvd_direct_run_create(struct hvd_engine *engine, enum hvd_kind kind, const char *word,
-                          struct hvd_request *request, const struct hvd_choices *choices,
+                          struct hvd_request *request,
+                          const struct hvd_algorithm_choices *choices,
                           struct hvd_direct_run **out, struct hvd_error *err);
 
 /* To its end, without sleeping; as often as wanted. */

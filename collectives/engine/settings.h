@@ -45,7 +45,7 @@ struct hvd_engine_settings {
     bool timeline_all_ranks;
     const char *report; /* a file, or "1": the standard error stream; NULL: none */
     bool log_hide_time;
-    const char *tune_table; /* a file, or "builtin"; NULL: where choice_file.h looks */
+    const char *tune_table; /* a file, or "builtin"; NULL: where algorithm_file.h looks */
 };
 
 /* Reads the environment, and sets the least log level and how log lines begin. A value

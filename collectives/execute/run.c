@@ -235,7 +235,7 @@ static int progress_schedule(struct hvd_run *run, int64_t *work, bool *moved)
             if (run->tick == 0) {
                 hvd_team_begin(run->team, run->schedule);
             }
-            if (run->tick == hvd_schedule_ticks(run->schedule)) {
+            if (run->tick == hvd_schedule_facts(run->schedule)->ticks) {
                 return 0;
             }
             run->step_count = hvd_schedule_tick(run->schedule, run->tick++, &run->steps);

@@ -16,7 +16,7 @@
 
 #include <stdlib.h>
 
-#include "collectives/execute/schedule_ranks.h"
+#include "collectives/execute/parts.h"
 #include "collectives/reduce/adasum_table.h"
 
 enum stage {

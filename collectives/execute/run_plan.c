@@ -58,7 +58,7 @@ static void offer_whole(const struct hvd_run *run, struct hvd_schedule_query *qu
 /* A rank that has joined adds up its share for the others all the same. */
 static int stand_in(struct hvd_run *run)
 {
-    if (!hvd_schedule_is_offered(run->schedule) || !run->entries[0]->is_absent ||
+    if (!hvd_schedule_facts(run->schedule)->is_offered || !run->entries[0]->is_absent ||
         run->convert != NULL) {
         return 0;
     }

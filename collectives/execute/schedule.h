@@ -145,11 +145,11 @@ struct hvd_step {
  * Measured as the best on the machines at hand. */
 extern const struct hvd_geometry hvd_usual_geometry;
 
-struct hvd_choices;
+struct hvd_algorithm_choices;
 
 struct hvd_schedule_query {
     enum hvd_collective collective;
-    const struct hvd_choices
+    const struct hvd_algorithm_choices
         *choices; /* of algorithms; borrowed; NULL: the built-in ones */
     const struct hvd_layout *layout; /* of the ranks that take part; borrowed */
     int rank; /* mine, in that layout */
@@ -179,32 +179,31 @@ struct hvd_schedule_query {
 
 struct hvd_schedule;
 
-/* Plans, by the choice for the size; *out is the caller's. The query's borrowed arrays,
+/* What whoever runs a schedule has to know of it. */
+struct hvd_schedule_facts {
+    const char
+        *name; /* of the algorithm, for logs: "direct", "exchange", "grid", "full" ... */
+    int64_t ticks;
+    uint64_t signals; /* of every local rank, in all: the same for all of a node */
+    int64_t turns; /* chunks of an open or rolling schedule; 0: it is neither */
+    bool is_rolling;
+    /* Others read this rank's input and output where they are, of which it then needs all: also
+     * of what a rank that has joined lacks. */
+    bool is_offered;
+};
+
+/* By the algorithm that is chosen for the size; *out is the caller's. The query's borrowed arrays,
  * but not choices, must outlive it. Returns 0, HVD_ERR_ARG or HVD_ERR_NOMEM. */
 int hvd_schedule_create(const struct hvd_schedule_query *query, struct hvd_schedule **out,
                         struct hvd_error *err);
 void hvd_schedule_destroy(struct hvd_schedule *schedule); /* NULL is fine */
 
-int64_t hvd_schedule_ticks(const struct hvd_schedule *schedule);
+/* Borrowed, as long as the schedule. */
+const struct hvd_schedule_facts *hvd_schedule_facts(const struct hvd_schedule *schedule);
 
 /* The steps of one tick, 0 <= tick < ticks. Ticks are asked for in ascending order; asking for
  * tick 0 starts over. *steps is valid until the next call. Returns their number (may be 0). */
 int hvd_schedule_tick(struct hvd_schedule *schedule, int64_t tick,
                       const struct hvd_step **steps);
-
-/* How often every local rank signals in the whole schedule: the same for all of a node. */
-uint64_t hvd_schedule_signals(const struct hvd_schedule *schedule);
-
-/* Chunks of an open or rolling schedule; 0: it is neither. */
-int64_t hvd_schedule_turns(const struct hvd_schedule *schedule);
-
-bool hvd_schedule_is_rolling(const struct hvd_schedule *schedule);
-
-/* Whether others read this rank's input and output where they are, of which it then needs
- * all: also of what a rank that has joined lacks. */
-bool hvd_schedule_is_offered(const struct hvd_schedule *schedule);
-
-/* The name of the algorithm, for logs: "direct", "exchange", "grid", "full" ... */
-const char *hvd_schedule_name(const struct hvd_schedule *schedule);
 
 #endif

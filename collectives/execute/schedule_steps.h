@@ -4,7 +4,7 @@
 #ifndef HVD_SCHEDULE_STEPS_H
 #define HVD_SCHEDULE_STEPS_H
 
-#include "collectives/execute/schedule_internal.h"
+#include "collectives/execute/schedule_state.h"
 
 struct hvd_place hvd_place_of(enum hvd_place_kind kind, int local_rank, int slot,
                               size_t offset);

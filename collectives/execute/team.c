@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/execute/choice_here.h"
+#include "collectives/execute/processor.h"
 
 static int init_layout(struct hvd_team *team, const struct hvd_boot *boot, int count,
                        struct hvd_error *err)
@@ -75,8 +75,8 @@ int hvd_team_init(struct hvd_team *team, const struct hvd_boot *boot, const int 
     }
     team->rank = hvd_team_member(team, boot->rank);
     team->base = hvd_shm_region_base(team->region);
-    hvd_choice_table_choose(team->algorithms, hvd_shape_here(team->layout),
-                            &team->choices);
+    hvd_algorithm_table_choose(team->algorithms, hvd_job_shape_here(team->layout),
+                               &team->choices);
     status = init_local_ranks(team, boot);
     if (status != 0) {
         return hvd_fail(err, status, "no memory for a team of %d ranks", count);
@@ -141,9 +141,9 @@ char *hvd_team_place(const struct hvd_team *team, const struct hvd_place *place)
 
 void hvd_team_begin(struct hvd_team *team, const struct hvd_schedule *schedule)
 {
-    bool is_rolling = hvd_schedule_is_rolling(schedule);
+    bool is_rolling = hvd_schedule_facts(schedule)->is_rolling;
 
-    if (team->is_open && (hvd_schedule_turns(schedule) == 0 || is_rolling)) {
+    if (team->is_open && (hvd_schedule_facts(schedule)->turns == 0 || is_rolling)) {
         hvd_team_signal(team);
         team->base++;
         team->is_open = false;
@@ -156,9 +156,9 @@ void hvd_team_begin(struct hvd_team *team, const struct hvd_schedule *schedule)
 
 void hvd_team_end(struct hvd_team *team, const struct hvd_schedule *schedule)
 {
-    int64_t turns = hvd_schedule_turns(schedule);
+    int64_t turns = hvd_schedule_facts(schedule)->turns;
 
-    team->base += hvd_schedule_signals(schedule);
+    team->base += hvd_schedule_facts(schedule)->signals;
     team->turn += (uint64_t)turns;
     team->is_open = team->is_open || (turns > 0 && !team->is_rolling);
 }

@@ -7,7 +7,7 @@
 #ifndef HVD_TEAM_H
 #define HVD_TEAM_H
 
-#include "collectives/execute/choice_table.h"
+#include "collectives/execute/algorithm_table.h"
 #include "collectives/transport/net/net.h"
 #include "collectives/transport/shm/shm_region.h"
 #include "pmix_boot/boot.h"
@@ -18,9 +18,9 @@ struct hvd_team {
     struct hvd_shm_region *region;
     uint32_t channel; /* of the net: messages of different teams do not mix */
     struct hvd_geometry geometry;
-    const struct hvd_choice_table *algorithms; /* NULL: the built-in table */
+    const struct hvd_algorithm_table *algorithms; /* NULL: the built-in table */
     /* Set by init. */
-    struct hvd_choices choices; /* for the members' shape */
+    struct hvd_algorithm_choices choices; /* for the members' shape */
     const struct hvd_layout *layout; /* of the members */
     int rank; /* mine, in layout */
     int node; /* mine */

@@ -14,7 +14,7 @@
 #include <stdbool.h>
 
 #include "collectives/agreement/batch.h"
-#include "collectives/execute/choice_table.h"
+#include "collectives/execute/algorithm_table.h"
 #include "collectives/transport/net/net.h"
 #include "collectives/transport/shm/shm.h"
 #include "pmix_boot/boot.h"
@@ -50,7 +50,7 @@ struct hvd_teams_config {
     struct hvd_shm *shm;
     struct hvd_net *net; /* NULL on one node */
     struct hvd_geometry geometry;
-    const struct hvd_choice_table *algorithms; /* NULL: the built-in table */
+    const struct hvd_algorithm_table *algorithms; /* NULL: the built-in table */
     const struct hvd_executor *executor; /* NULL: no batch is on a device */
     void *executor_context;
 };

@@ -14,7 +14,7 @@ enum {
     TURNS = 3,
 };
 
-static const struct hvd_shape four = {.nodes = 1, .ranks = 4};
+static const struct hvd_job_shape four = {.nodes = 1, .ranks = 4};
 
 /* Seconds of an alternative on a machine where it takes a start and its bytes. */
 struct made_up {
@@ -61,12 +61,13 @@ static void add_turn(struct bench_sweep_size *size, int alternative,
 }
 
 /* What a table has for allreduce after a sweep of 8 bytes to 64 MiB, by factors of 4. */
-static struct hvd_choice_list tune(const struct made_up *machine, struct hvd_shape shape,
-                                   double most_noise, unsigned seed)
+static struct hvd_algorithm_rows tune(const struct made_up *machine,
+                                      struct hvd_job_shape shape, double most_noise,
+                                      unsigned seed)
 {
     static struct bench_sweep_size sizes[SIZES];
     struct bench_alternatives all;
-    struct hvd_choice_list list;
+    struct hvd_algorithm_rows list;
     int chosen[SIZES];
 
     memset(sizes, 0, sizeof(sizes));
@@ -92,7 +93,7 @@ static struct hvd_choice_list tune(const struct made_up *machine, struct hvd_sha
     return list;
 }
 
-static bool is_row(const struct hvd_choice_list *list, int row, int64_t least,
+static bool is_row(const struct hvd_algorithm_rows *list, int row, int64_t least,
                    int64_t most, enum hvd_algorithm algorithm)
 {
     bool is_right = row < list->count && list->rows[row].from >= least &&
@@ -106,13 +107,13 @@ static bool is_row(const struct hvd_choice_list *list, int row, int64_t least,
     return is_right;
 }
 
-static bool is_usual(const struct hvd_choice_list *list, struct hvd_shape shape)
+static bool is_usual(const struct hvd_algorithm_rows *list, struct hvd_job_shape shape)
 {
-    struct hvd_choices usual;
-    const struct hvd_choice_list *other = &usual.of[HVD_COLL_ALLREDUCE];
+    struct hvd_algorithm_choices usual;
+    const struct hvd_algorithm_rows *other = &usual.of[HVD_COLL_ALLREDUCE];
     bool is_same;
 
-    hvd_choices_usual(shape, &usual);
+    hvd_algorithm_choices_builtin(shape, &usual);
     is_same = list->count == other->count;
     for (int i = 0; is_same && i < list->count; i++) {
         is_same = is_row(list, i, other->rows[i].from, other->rows[i].from,
@@ -156,7 +157,7 @@ static const struct made_up small_chunks[] = {
 
 static void test_quiet(void)
 {
-    struct hvd_choice_list list = tune(late_crossing, four, 0, 1);
+    struct hvd_algorithm_rows list = tune(late_crossing, four, 0, 1);
 
     tap_ok(list.count == 3 && is_row(&list, 0, 0, 0, HVD_ALGORITHM_LINE) &&
                is_row(&list, 1, 25, 25, HVD_ALGORITHM_FULL) &&
@@ -177,7 +178,7 @@ static void test_noise(void)
     int stayed = 0, found = 0;
 
     for (unsigned i = 0; i < 50; i++) {
-        struct hvd_choice_list list = tune(alike, four, 0.5, seed + i);
+        struct hvd_algorithm_rows list = tune(alike, four, 0.5, seed + i);
 
         stayed += is_usual(&list, four);
         list = tune(late_crossing, four, 0.5, seed + i);
@@ -193,24 +194,25 @@ static void test_noise(void)
 /* Whatever the times, the table can be read and takes nothing that was slower everywhere. */
 static void test_any_times(void)
 {
-    static const struct hvd_shape shapes[] = {
-        {1, 2, HVD_CPU_OTHER}, {1, 2, HVD_CPU_AMD},   {1, 4, HVD_CPU_OTHER},
-        {1, 4, HVD_CPU_AMD},   {2, 1, HVD_CPU_OTHER}, {2, 2, HVD_CPU_OTHER},
-        {8, 4, HVD_CPU_OTHER}};
+    static const struct hvd_job_shape shapes[] = {
+        {1, 2, HVD_PROCESSOR_OTHER}, {1, 2, HVD_PROCESSOR_AMD},
+        {1, 4, HVD_PROCESSOR_OTHER}, {1, 4, HVD_PROCESSOR_AMD},
+        {2, 1, HVD_PROCESSOR_OTHER}, {2, 2, HVD_PROCESSOR_OTHER},
+        {8, 4, HVD_PROCESSOR_OTHER}};
     unsigned seed = tap_seed((unsigned)time(NULL));
     bool is_right = true;
 
     for (unsigned i = 0; i < 500 && is_right; i++) {
-        struct hvd_shape shape = shapes[i % (sizeof(shapes) / sizeof(shapes[0]))];
-        struct hvd_choice_list list = tune(alike, shape, 30, seed + i);
+        struct hvd_job_shape shape = shapes[i % (sizeof(shapes) / sizeof(shapes[0]))];
+        struct hvd_algorithm_rows list = tune(alike, shape, 30, seed + i);
 
         is_right = list.count > 0 && list.rows[0].from == 0;
         for (int row = 0; row < list.count && is_right; row++) {
             int64_t next = row + 1 < list.count ? list.rows[row + 1].from : INT64_MAX;
 
             is_right = next > list.rows[row].from &&
-                       hvd_choice_misfit(&list.rows[row], HVD_COLL_ALLREDUCE, shape,
-                                         next - 1) == NULL;
+                       hvd_algorithm_misfit(&list.rows[row], HVD_COLL_ALLREDUCE, shape,
+                                            next - 1) == NULL;
         }
     }
     tap_ok(is_right, "from any times comes a table that can be read");

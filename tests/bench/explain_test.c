@@ -44,13 +44,13 @@ static char *explain_by(const char *text, int64_t bytes, const char *layout)
 {
     struct bench_explain_query query = {
         .collective = BENCH_ALLREDUCE, .bytes = bytes, .dtype = HVD_FLOAT32};
-    struct hvd_choice_table *table = NULL;
+    struct hvd_algorithm_table *table = NULL;
     struct hvd_layout ranks = {0};
     char *explained = NULL;
     size_t length = 0;
     FILE *out = open_memstream(&explained, &length);
 
-    if (hvd_choice_table_parse("my/table", text, &table, NULL) == 0 &&
+    if (hvd_algorithm_table_parse("my/table", text, &table, NULL) == 0 &&
         bench_layout_parse(layout, &ranks, NULL) == 0) {
         query.algorithms = table;
         query.layout = &ranks;
@@ -58,7 +58,7 @@ static char *explain_by(const char *text, int64_t bytes, const char *layout)
     }
     fclose(out);
     hvd_layout_finish(&ranks);
-    hvd_choice_table_destroy(table);
+    hvd_algorithm_table_destroy(table);
     return explained;
 }
 

@@ -6,23 +6,23 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collectives/execute/choice_file.h"
+#include "collectives/execute/algorithm_file.h"
 #include "contrib/bench/hvd_bench/explain.h"
 #include "tests/tap.h"
 
 static char path[64];
 
-static struct hvd_choice_section section_of(int nodes, int ranks, const char *measured)
+static struct hvd_algorithm_section section_of(int nodes, int ranks, const char *measured)
 {
-    const struct hvd_shape shape = {.nodes = nodes, .ranks = ranks};
-    struct hvd_choice_section section = {.least = shape, .most = shape};
+    const struct hvd_job_shape shape = {.nodes = nodes, .ranks = ranks};
+    struct hvd_algorithm_section section = {.least = shape, .most = shape};
 
     snprintf(section.measured, sizeof(section.measured), "%s", measured);
-    hvd_choices_usual(section.least, &section.choices);
+    hvd_algorithm_choices_builtin(section.least, &section.choices);
     return section;
 }
 
-static bool writes(const struct hvd_choice_section *section)
+static bool writes(const struct hvd_algorithm_section *section)
 {
     struct hvd_error err = {0};
 
@@ -44,21 +44,21 @@ static bool has(const char *text)
     return strstr(all, text) != NULL;
 }
 
-static bool reads(const struct hvd_choice_section *section, int count)
+static bool reads(const struct hvd_algorithm_section *section, int count)
 {
-    struct hvd_choice_table *table = NULL;
+    struct hvd_algorithm_table *table = NULL;
     struct hvd_error err = {0};
-    const struct hvd_choice_section *found;
+    const struct hvd_algorithm_section *found;
     bool is_right;
 
-    if (hvd_choice_file_read(path, &table, &err) != 0) {
+    if (hvd_algorithm_file_read(path, &table, &err) != 0) {
         tap_note("%s", err.text);
         return false;
     }
-    found = hvd_choice_table_find(table, section->least);
+    found = hvd_algorithm_table_find(table, section->least);
     is_right = found != NULL && table->count == count &&
                strcmp(found->measured, section->measured) == 0;
-    hvd_choice_table_destroy(table);
+    hvd_algorithm_table_destroy(table);
     return is_right;
 }
 
@@ -101,19 +101,19 @@ static void test_uneven(void)
 int main(void)
 {
     char folder[] = "/tmp/tune_file.XXXXXX";
-    struct hvd_choice_section one = section_of(1, 4, "one before"),
-                              two = section_of(2, 2, "b");
-    struct hvd_choice_table *table = NULL;
+    struct hvd_algorithm_section one = section_of(1, 4, "one before"),
+                                 two = section_of(2, 2, "b");
+    struct hvd_algorithm_table *table = NULL;
     struct hvd_error err = {0};
 
     if (mkdtemp(folder) == NULL) {
         return 1;
     }
     snprintf(path, sizeof(path), "%s/table", folder);
-    tap_ok(hvd_choice_file_read(path, &table, &err) == HVD_ERR_SYS &&
+    tap_ok(hvd_algorithm_file_read(path, &table, &err) == HVD_ERR_SYS &&
                strstr(err.text, path) != NULL && table == NULL,
            "a file that is not there is named");
-    tap_ok(hvd_choice_file_read("builtin", &table, &err) == 0 && table == NULL,
+    tap_ok(hvd_algorithm_file_read("builtin", &table, &err) == 0 && table == NULL,
            "the word builtin is no file");
     tap_ok(writes(&one) && reads(&one, 1) && has("# Used where"), "a new file");
     tap_ok(writes(&two) && reads(&one, 2) && reads(&two, 2), "a second section");

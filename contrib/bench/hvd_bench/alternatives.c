@@ -12,12 +12,12 @@ enum {
 static const size_t chunks[] = {64 << 10, 128 << 10, 256 << 10};
 static const size_t windows[] = {128 << 10, 512 << 10, 1 << 20};
 
-static struct hvd_choice *add(struct bench_alternatives *list,
-                              enum hvd_algorithm algorithm)
+static struct hvd_algorithm_row *add(struct bench_alternatives *list,
+                                     enum hvd_algorithm algorithm)
 {
     struct bench_alternative *item = &list->items[list->count++];
 
-    item->row = (struct hvd_choice){.algorithm = algorithm};
+    item->row = (struct hvd_algorithm_row){.algorithm = algorithm};
     return &item->row;
 }
 
@@ -30,7 +30,7 @@ static void add_chunks(struct bench_alternatives *list, enum hvd_algorithm algor
 }
 
 /* What is not added up. */
-static void list_moves(enum hvd_algorithm between, struct hvd_shape shape,
+static void list_moves(enum hvd_algorithm between, struct hvd_job_shape shape,
                        struct bench_alternatives *list)
 {
     if (shape.nodes > 1) {
@@ -42,7 +42,7 @@ static void list_moves(enum hvd_algorithm between, struct hvd_shape shape,
     add(list, HVD_ALGORITHM_STORES);
 }
 
-static void list_sums(struct hvd_shape shape, struct bench_alternatives *list)
+static void list_sums(struct hvd_job_shape shape, struct bench_alternatives *list)
 {
     if (shape.nodes == 1) {
         add(list, HVD_ALGORITHM_LINE);
@@ -59,8 +59,9 @@ static void list_sums(struct hvd_shape shape, struct bench_alternatives *list)
     }
     add(list, HVD_ALGORITHM_EXCHANGE)->has_one_lane = true;
     add_chunks(list, HVD_ALGORITHM_EXCHANGE);
-    if (hvd_choice_message_chunk(shape) > 0) {
-        add(list, HVD_ALGORITHM_EXCHANGE)->chunk_bytes = hvd_choice_message_chunk(shape);
+    if (hvd_algorithm_message_chunk(shape) > 0) {
+        add(list, HVD_ALGORITHM_EXCHANGE)->chunk_bytes =
+            hvd_algorithm_message_chunk(shape);
     }
     if (shape.nodes > 2) {
         add(list, HVD_ALGORITHM_DIRECT)->has_one_lane = true;
@@ -71,12 +72,12 @@ static void list_sums(struct hvd_shape shape, struct bench_alternatives *list)
 /* As a table has it behind the size. */
 static void name(struct bench_alternative *item)
 {
-    const struct hvd_choice *row = &item->row;
+    const struct hvd_algorithm_row *row = &item->row;
     size_t bytes = row->chunk_bytes + row->window_bytes; /* one of them */
     char size[32] = "";
 
     if (bytes > 0) {
-        hvd_choice_size_write((int64_t)bytes, size, sizeof(size));
+        hvd_algorithm_size_write((int64_t)bytes, size, sizeof(size));
     }
     snprintf(item->name, sizeof(item->name), "%s%s%s%.12s",
              hvd_algorithm_name(row->algorithm), row->has_one_lane ? " lanes=one" : "",
@@ -86,7 +87,7 @@ static void name(struct bench_alternative *item)
              size);
 }
 
-void bench_alternatives_list(enum hvd_collective collective, struct hvd_shape shape,
+void bench_alternatives_list(enum hvd_collective collective, struct hvd_job_shape shape,
                              struct bench_alternatives *out)
 {
     *out = (struct bench_alternatives){0};
@@ -111,7 +112,7 @@ void bench_alternatives_list(enum hvd_collective collective, struct hvd_shape sh
 
 bool bench_alternative_fits(const struct bench_alternative *alternative, int64_t bytes)
 {
-    const struct hvd_choice *row = &alternative->row;
+    const struct hvd_algorithm_row *row = &alternative->row;
 
     return row->algorithm == HVD_ALGORITHM_LINE ? bytes <= HVD_LINE_BYTES
            : row->chunk_bytes > 0               ? bytes > LEAST_CHUNK
@@ -119,22 +120,22 @@ bool bench_alternative_fits(const struct bench_alternative *alternative, int64_t
                                                 : true;
 }
 
-static bool is_same(const struct hvd_choice *a, const struct hvd_choice *b)
+static bool is_same(const struct hvd_algorithm_row *a, const struct hvd_algorithm_row *b)
 {
     return a->algorithm == b->algorithm && a->has_one_lane == b->has_one_lane &&
            a->chunk_bytes == b->chunk_bytes && a->window_bytes == b->window_bytes;
 }
 
 int bench_alternative_usual(const struct bench_alternatives *alternatives,
-                            enum hvd_collective collective, struct hvd_shape shape,
+                            enum hvd_collective collective, struct hvd_job_shape shape,
                             int64_t bytes)
 {
-    struct hvd_choices usual;
+    struct hvd_algorithm_choices usual;
     int i = alternatives->count - 1;
 
-    hvd_choices_usual(shape, &usual);
+    hvd_algorithm_choices_builtin(shape, &usual);
     while (i > 0 && !is_same(&alternatives->items[i].row,
-                             hvd_choice_find(&usual, collective, bytes))) {
+                             hvd_algorithm_for(&usual, collective, bytes))) {
         i--;
     }
     return i;
@@ -144,10 +145,11 @@ int bench_alternative_usual(const struct bench_alternatives *alternatives,
 
 /* One more, unless the last one is the same; a table that has no room becomes the usual
  * one. */
-static void add_row(struct hvd_choice_list *list, const struct hvd_choice *row,
+static void add_row(struct hvd_algorithm_rows *list, const struct hvd_algorithm_row *row,
                     int64_t from)
 {
-    struct hvd_choice *last = list->count > 0 ? &list->rows[list->count - 1] : NULL;
+    struct hvd_algorithm_row *last =
+        list->count > 0 ? &list->rows[list->count - 1] : NULL;
 
     if (last != NULL && is_same(last, row)) {
         return;
@@ -155,15 +157,16 @@ static void add_row(struct hvd_choice_list *list, const struct hvd_choice *row,
     if (last != NULL && last->from == from) {
         list->count--;
     }
-    if (list->count < HVD_CHOICE_ROWS) {
+    if (list->count < HVD_ALGORITHM_ROWS) {
         list->rows[list->count] = *row;
         list->rows[list->count++].from = from;
     }
 }
 
 /* The rows of the built-in table that begin above one size, up to another. */
-static void add_usual(struct hvd_choice_list *list, const struct hvd_choice_list *usual,
-                      int64_t above, int64_t up_to)
+static void add_usual(struct hvd_algorithm_rows *list,
+                      const struct hvd_algorithm_rows *usual, int64_t above,
+                      int64_t up_to)
 {
     for (int i = 0; i < usual->count; i++) {
         if (usual->rows[i].from > above && usual->rows[i].from <= up_to) {
@@ -173,18 +176,18 @@ static void add_usual(struct hvd_choice_list *list, const struct hvd_choice_list
 }
 
 void bench_alternatives_rows(const struct bench_alternatives *alternatives,
-                             enum hvd_collective collective, struct hvd_shape shape,
+                             enum hvd_collective collective, struct hvd_job_shape shape,
                              const struct bench_sweep_size *sizes, const int *chosen,
-                             int count, struct hvd_choice_list *list)
+                             int count, struct hvd_algorithm_rows *list)
 {
-    struct hvd_choices choices;
-    const struct hvd_choice_list *usual = &choices.of[collective];
+    struct hvd_algorithm_choices choices;
+    const struct hvd_algorithm_rows *usual = &choices.of[collective];
     bool is_usual = true;
 
-    hvd_choices_usual(shape, &choices);
-    *list = (struct hvd_choice_list){0};
+    hvd_algorithm_choices_builtin(shape, &choices);
+    *list = (struct hvd_algorithm_rows){0};
     for (int i = 0; i < count; i++) {
-        const struct hvd_choice *row = &alternatives->items[chosen[i]].row;
+        const struct hvd_algorithm_row *row = &alternatives->items[chosen[i]].row;
         bool was_usual = is_usual;
 
         is_usual = chosen[i] == sizes[i].usual;

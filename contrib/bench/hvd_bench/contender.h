@@ -33,7 +33,7 @@ struct bench_contender {
 typedef int (*bench_contender_maker)(const struct bench_job *job, const char *program,
                                      struct bench_contender *out, struct hvd_error *err);
 
-struct hvd_choices;
+struct hvd_algorithm_choices;
 
 /* 0, or HVD_ERR_UNSUPPORTED when this is nothing that hvd does. */
 int bench_runtime_supports(const struct bench_work *work, struct hvd_error *err);
@@ -44,7 +44,7 @@ int bench_team_create(const struct bench_job *job, const char *program,
                       struct bench_contender *out, struct hvd_error *err);
 
 /* The level "team" by algorithms that are not the job's; both arguments are borrowed. */
-int bench_forced_create(const struct hvd_choices *choices, const char *name,
+int bench_forced_create(const struct hvd_algorithm_choices *choices, const char *name,
                         struct bench_contender *out, struct hvd_error *err);
 int bench_builtin_create(const struct bench_job *job, const char *program,
                          struct bench_contender *out, struct hvd_error *err);

@@ -20,7 +20,7 @@ enum {
 struct blocks {
     int64_t *begin;
     int64_t each; /* bytes */
-    struct hvd_choices choices;
+    struct hvd_algorithm_choices choices;
 };
 
 /* Moves text on to the next node, or to NULL. */
@@ -163,8 +163,8 @@ static int print_rank(const struct bench_explain_query *query, int rank,
         bench_size_write(totals.bytes[i], words[i], sizeof(words[i]));
     }
     fprintf(out, "%5d %5d %-12s %7lld %10s %10s %10s %10s %10s %6lld\n", rank,
-            query->layout->node[rank], hvd_schedule_name(schedule),
-            (long long)hvd_schedule_ticks(schedule), words[BENCH_TOTAL_IN],
+            query->layout->node[rank], hvd_schedule_facts(schedule)->name,
+            (long long)hvd_schedule_facts(schedule)->ticks, words[BENCH_TOTAL_IN],
             words[BENCH_TOTAL_OUT], words[BENCH_TOTAL_ADDED], words[BENCH_TOTAL_SENT],
             words[BENCH_TOTAL_RECEIVED], (long long)totals.waits);
     hvd_schedule_destroy(schedule);
@@ -203,9 +203,9 @@ static int print_steps(const struct bench_explain_query *query,
     return status;
 }
 
-static struct hvd_shape shape_of(const struct bench_explain_query *query)
+static struct hvd_job_shape shape_of(const struct bench_explain_query *query)
 {
-    struct hvd_shape shape = hvd_shape_of(query->layout);
+    struct hvd_job_shape shape = hvd_job_shape_of(query->layout);
 
     shape.cpu = query->cpu;
     return shape;
@@ -214,14 +214,15 @@ static struct hvd_shape shape_of(const struct bench_explain_query *query)
 /* Where the choices come from. */
 static void print_table(const struct bench_explain_query *query, FILE *out)
 {
-    struct hvd_shape shape = shape_of(query);
-    const struct hvd_choice_table *table = query->algorithms;
-    const struct hvd_choice_section *section = hvd_choice_table_find(table, shape);
+    struct hvd_job_shape shape = shape_of(query);
+    const struct hvd_algorithm_table *table = query->algorithms;
+    const struct hvd_algorithm_section *section = hvd_algorithm_table_find(table, shape);
 
     if (table == NULL) {
         fprintf(out, "Algorithms: the built-in table%s",
-                shape.cpu == HVD_CPU_AMD && shape.nodes == 1 ? " for processors of AMD"
-                                                             : "");
+                shape.cpu == HVD_PROCESSOR_AMD && shape.nodes == 1
+                    ? " for processors of AMD"
+                    : "");
     } else if (section == NULL) {
         fprintf(out,
                 "Algorithms: the built-in table: %s has no section for %d node%s with up "
@@ -243,8 +244,9 @@ static void print_choice(const struct bench_explain_query *query,
                          const struct blocks *blocks, FILE *out)
 {
     enum hvd_collective kind = kinds[query->collective];
-    const struct hvd_choice_list *list = &blocks->choices.of[kind];
-    const struct hvd_choice *row = hvd_choice_find(&blocks->choices, kind, query->bytes);
+    const struct hvd_algorithm_rows *list = &blocks->choices.of[kind];
+    const struct hvd_algorithm_row *row =
+        hvd_algorithm_for(&blocks->choices, kind, query->bytes);
     bool is_last = row == &list->rows[list->count - 1];
     char size[32];
 
@@ -253,13 +255,13 @@ static void print_choice(const struct bench_explain_query *query,
             row->has_one_lane ? " by one rank of each node" : "");
     if (row->chunk_bytes > 0) {
         fprintf(out, ", in chunks of at most %s,",
-                hvd_choice_size_write((int64_t)row->chunk_bytes, size, sizeof(size)));
+                hvd_algorithm_size_write((int64_t)row->chunk_bytes, size, sizeof(size)));
     }
     fprintf(out, " is for %s of %s bytes and more", hvd_collective_name(kind),
-            hvd_choice_size_write(row->from, size, sizeof(size)));
+            hvd_algorithm_size_write(row->from, size, sizeof(size)));
     if (!is_last) {
         fprintf(out, ", below %s",
-                hvd_choice_size_write(row[1].from, size, sizeof(size)));
+                hvd_algorithm_size_write(row[1].from, size, sizeof(size)));
     }
     if (row->line > 0) {
         fprintf(out, ": line %d", row->line);
@@ -286,7 +288,7 @@ int bench_explain(const struct bench_explain_query *query, FILE *out,
                 hvd_dtype_name(query->dtype), query->layout->size,
                 query->layout->size == 1 ? "" : "s", query->layout->nodes,
                 query->layout->nodes == 1 ? "" : "s");
-        hvd_choice_table_choose(query->algorithms, shape_of(query), &blocks.choices);
+        hvd_algorithm_table_choose(query->algorithms, shape_of(query), &blocks.choices);
         print_choice(query, &blocks, out);
         status = print_ranks(query, &blocks, out, err);
     }

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#include "collectives/execute/choice_table.h"
+#include "collectives/execute/algorithm_table.h"
 #include "collectives/hvd.h"
 #include "contrib/bench/hvd_bench/figures.h"
 #include "pmix_boot/layout.h"
@@ -17,8 +17,8 @@ struct bench_explain_query {
     enum hvd_dtype dtype;
     bool is_shared; /* allreduce: in memory that all ranks of a node map */
     const struct hvd_layout *layout;
-    const struct hvd_choice_table *algorithms; /* NULL: the built-in table */
-    enum hvd_cpu cpu; /* of which the built-in table is taken */
+    const struct hvd_algorithm_table *algorithms; /* NULL: the built-in table */
+    enum hvd_processor cpu; /* of which the built-in table is taken */
 };
 
 /* Which algorithm is chosen, and by what; what each rank moves and adds, then the steps of

@@ -75,7 +75,7 @@ struct bench_totals bench_totals_of(struct hvd_schedule *schedule,
                                     const struct hvd_schedule_query *query)
 {
     struct bench_totals totals = {0};
-    int64_t ticks = hvd_schedule_ticks(schedule);
+    int64_t ticks = hvd_schedule_facts(schedule)->ticks;
 
     for (int64_t tick = 0; tick < ticks; tick++) {
         const struct hvd_step *steps;
@@ -291,7 +291,7 @@ static void print_alike(int64_t alike, FILE *out)
 
 void bench_steps_print(struct hvd_schedule *schedule, FILE *out)
 {
-    int64_t ticks = hvd_schedule_ticks(schedule), alike = 0;
+    int64_t ticks = hvd_schedule_facts(schedule)->ticks, alike = 0;
     struct shape shape = {.count = -1};
 
     for (int64_t tick = 0; tick < ticks; tick++) {

@@ -4,8 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collectives/execute/choice_file.h"
-#include "collectives/execute/choice_here.h"
+#include "collectives/execute/algorithm_file.h"
+#include "collectives/execute/processor.h"
 #include "contrib/bench/hvd_bench/explain.h"
 #include "contrib/bench/hvd_bench/files.h"
 #include "contrib/bench/hvd_bench/lab.h"
@@ -271,9 +271,9 @@ static int explain(const struct bench_options *options, struct hvd_error *err)
                                         .bytes = options->explain_bytes,
                                         .dtype = options->dtypes[0],
                                         .is_shared = options->is_shared,
-                                        .cpu = hvd_cpu_here()};
+                                        .cpu = hvd_processor_here()};
     const char *path = getenv(HVD_ENV_TUNE_TABLE);
-    struct hvd_choice_table *table = NULL;
+    struct hvd_algorithm_table *table = NULL;
     struct hvd_layout layout = {0};
     struct bench_job job = {0};
     bool has_job = options->layout == NULL;
@@ -283,7 +283,7 @@ static int explain(const struct bench_options *options, struct hvd_error *err)
     query.layout = has_job ? &job.layout : &layout;
     if (status == 0) {
         path = path != NULL && path[0] != '\0' ? path : NULL;
-        status = hvd_choice_file_read(path, &table, err);
+        status = hvd_algorithm_file_read(path, &table, err);
     }
     query.algorithms = table;
     if (status == 0 && (has_job ? job.rank == 0 : speaks_first())) {
@@ -293,7 +293,7 @@ static int explain(const struct bench_options *options, struct hvd_error *err)
         bench_job_finish(&job);
     }
     hvd_layout_finish(&layout);
-    hvd_choice_table_destroy(table);
+    hvd_algorithm_table_destroy(table);
     if (status < 0) {
         fprintf(stderr, "hvd-bench: %s\n", err->text);
     }

@@ -6,14 +6,14 @@
 #include <stdlib.h>
 
 #include "collectives/api/direct.h"
-#include "collectives/execute/choice.h"
-#include "collectives/execute/choice_here.h"
+#include "collectives/execute/algorithm.h"
+#include "collectives/execute/processor.h"
 #include "contrib/bench/hvd_bench/contender.h"
 
 struct team {
     const struct bench_work *work;
-    const struct hvd_choices *choices; /* NULL: the job's */
-    struct hvd_choices usual; /* of bench_builtin_create */
+    const struct hvd_algorithm_choices *choices; /* NULL: the job's */
+    struct hvd_algorithm_choices usual; /* of bench_builtin_create */
     int count;
     struct hvd_direct *runs[BENCH_MOST_TENSORS];
     char pulse[2]; /* of a barrier: in and out */
@@ -173,7 +173,7 @@ static const struct bench_contender_ops ops = {
     .destroy = free,
 };
 
-int bench_forced_create(const struct hvd_choices *choices, const char *name,
+int bench_forced_create(const struct hvd_algorithm_choices *choices, const char *name,
                         struct bench_contender *out, struct hvd_error *err)
 {
     struct team *team = calloc(1, sizeof(*team));
@@ -202,7 +202,7 @@ int bench_builtin_create(const struct bench_job *job, const char *program,
 
     (void)program;
     if (team != NULL) {
-        hvd_choices_usual(hvd_shape_here(&job->layout), &team->usual);
+        hvd_algorithm_choices_builtin(hvd_job_shape_here(&job->layout), &team->usual);
         team->choices = &team->usual;
     }
     return status;

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "collectives/execute/choice_file.h"
+#include "collectives/execute/algorithm_file.h"
 
 enum {
     MOST_OUTPUTS = 5
@@ -115,7 +115,7 @@ static int check(const struct output *output, struct hvd_error *err)
 
 static int check_table(const char *path, struct hvd_error *err)
 {
-    struct hvd_choice_table *table = NULL;
+    struct hvd_algorithm_table *table = NULL;
     struct hvd_error inner = {0};
     int status = 0;
 
@@ -125,8 +125,8 @@ static int check_table(const char *path, struct hvd_error *err)
                         "another name, or ./builtin");
     }
     if (access(path, F_OK) == 0) {
-        status = hvd_choice_file_read(path, &table, &inner);
-        hvd_choice_table_destroy(table);
+        status = hvd_algorithm_file_read(path, &table, &inner);
+        hvd_algorithm_table_destroy(table);
     }
     return status == 0 ? 0
                        : hvd_fail(err, HVD_ERR_ARG,

@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "collectives/execute/choice_here.h"
+#include "collectives/execute/processor.h"
 #include "contrib/bench/hvd_bench/alternatives.h"
 #include "contrib/bench/hvd_bench/report.h"
 #include "contrib/bench/hvd_bench/sizes.h"
@@ -23,9 +23,9 @@ struct sweep {
     struct bench_field *field;
     enum bench_collective collective;
     enum hvd_collective kind;
-    struct hvd_shape shape;
+    struct hvd_job_shape shape;
     struct bench_alternatives alternatives;
-    struct hvd_choices choices[BENCH_MOST_ALTERNATIVES]; /* that force each */
+    struct hvd_algorithm_choices choices[BENCH_MOST_ALTERNATIVES]; /* that force each */
     struct bench_sweep_size sizes[BENCH_MOST_SIZES];
     int chosen[BENCH_MOST_SIZES];
     struct bench_sizes wanted; /* ascending */
@@ -45,13 +45,13 @@ static void begin(struct sweep *sweep, struct bench_field *field,
                             .collective = collective,
                             .kind = (enum hvd_collective)hvd_collective_find(
                                 bench_collective_name(collective)),
-                            .shape = hvd_shape_here(&field->job->layout),
+                            .shape = hvd_job_shape_here(&field->job->layout),
                             .wanted = field->options->sizes};
     qsort(sweep->wanted.bytes, (size_t)sweep->wanted.count, sizeof(int64_t),
           compare_sizes);
     bench_alternatives_list(sweep->kind, sweep->shape, &sweep->alternatives);
     for (int i = 0; i < sweep->alternatives.count; i++) {
-        hvd_choices_usual(sweep->shape, &sweep->choices[i]);
+        hvd_algorithm_choices_builtin(sweep->shape, &sweep->choices[i]);
         sweep->choices[i].of[sweep->kind].count = 1;
         sweep->choices[i].of[sweep->kind].rows[0] = sweep->alternatives.items[i].row;
     }
@@ -166,7 +166,7 @@ static void print_table(const struct sweep *sweep)
     fflush(stdout);
 }
 
-static int tune_one(struct sweep *sweep, struct hvd_choice_section *section,
+static int tune_one(struct sweep *sweep, struct hvd_algorithm_section *section,
                     struct hvd_error *err)
 {
     int status = 0;
@@ -191,7 +191,7 @@ static int tune_one(struct sweep *sweep, struct hvd_choice_section *section,
     return 0;
 }
 
-static void describe(struct hvd_choice_section *section)
+static void describe(struct hvd_algorithm_section *section)
 {
     time_t now = time(NULL);
     char date[32] = "", host[65] = "", processor[100];
@@ -209,7 +209,7 @@ static void describe(struct hvd_choice_section *section)
 }
 
 static int tune_all(struct sweep *sweep, struct bench_field *field,
-                    struct hvd_choice_section *section, struct hvd_error *err)
+                    struct hvd_algorithm_section *section, struct hvd_error *err)
 {
     const struct bench_options *options = field->options;
     int status = 0;
@@ -225,21 +225,22 @@ static int tune_all(struct sweep *sweep, struct bench_field *field,
 }
 
 static int write_section(const struct bench_field *field,
-                         const struct hvd_choice_section *section, struct hvd_error *err)
+                         const struct hvd_algorithm_section *section,
+                         struct hvd_error *err)
 {
     int status = bench_tune_file_write(field->options->tune, section, err);
 
     if (status == 0) {
         printf("\n%s has now:\n\n", field->options->tune);
-        hvd_choice_section_write(section, stdout);
+        hvd_algorithm_section_write(section, stdout);
     }
     return status;
 }
 
 int bench_tune(struct bench_field *field, struct hvd_error *err)
 {
-    struct hvd_shape shape = hvd_shape_of(&field->job->layout);
-    struct hvd_choice_section section = {.least = shape, .most = shape};
+    struct hvd_job_shape shape = hvd_job_shape_of(&field->job->layout);
+    struct hvd_algorithm_section section = {.least = shape, .most = shape};
     struct sweep *sweep = malloc(sizeof(*sweep));
     char remark[400];
     int status;

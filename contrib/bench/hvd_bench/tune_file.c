@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collectives/execute/choice_file.h"
+#include "collectives/execute/algorithm_file.h"
 #include "contrib/bench/hvd_bench/explain.h"
 
 static const char head[] =
@@ -19,7 +19,7 @@ static const char head[] =
 
 bool bench_tune_is_uneven(const struct hvd_layout *layout, char *text, size_t room)
 {
-    struct hvd_shape shape = hvd_shape_of(layout);
+    struct hvd_job_shape shape = hvd_job_shape_of(layout);
     int each = (layout->size + layout->nodes - 1) / layout->nodes;
     char found[64];
 
@@ -36,12 +36,12 @@ bool bench_tune_is_uneven(const struct hvd_layout *layout, char *text, size_t ro
 }
 
 /* The lines [*begin, *end) of a section, counted from 1, or begin 0: it is not there. */
-static void find_lines(const struct hvd_choice_table *table,
-                       const struct hvd_choice_section *section, int *begin, int *end)
+static void find_lines(const struct hvd_algorithm_table *table,
+                       const struct hvd_algorithm_section *section, int *begin, int *end)
 {
     *begin = *end = 0;
     for (int i = 0; table != NULL && i < table->count; i++) {
-        const struct hvd_choice_section *other = &table->sections[i];
+        const struct hvd_algorithm_section *other = &table->sections[i];
 
         if (other->least.nodes == section->least.nodes &&
             other->most.nodes == section->most.nodes &&
@@ -91,8 +91,9 @@ static int replace(const char *path, const char *made, FILE *out, struct hvd_err
 }
 
 static int write_beside(const char *path, const char *made,
-                        const struct hvd_choice_table *table,
-                        const struct hvd_choice_section *section, struct hvd_error *err)
+                        const struct hvd_algorithm_table *table,
+                        const struct hvd_algorithm_section *section,
+                        struct hvd_error *err)
 {
     FILE *old = table != NULL ? fopen(path, "re") : NULL;
     FILE *out = fopen(made, "we");
@@ -104,7 +105,7 @@ static int write_beside(const char *path, const char *made,
         find_lines(table, section, &begin, &end);
         copy_lines(old, out, begin, end);
     } else {
-        fprintf(out, head, hvd_choice_file_place());
+        fprintf(out, head, hvd_algorithm_file_place());
     }
     if (old != NULL) {
         fclose(old);
@@ -113,17 +114,17 @@ static int write_beside(const char *path, const char *made,
         return HVD_ERR_SYS;
     }
     fputc('\n', out);
-    hvd_choice_section_write(section, out);
+    hvd_algorithm_section_write(section, out);
     return replace(path, made, out, err);
 }
 
-int bench_tune_file_write(const char *path, const struct hvd_choice_section *section,
+int bench_tune_file_write(const char *path, const struct hvd_algorithm_section *section,
                           struct hvd_error *err)
 {
-    struct hvd_choice_table *table = NULL;
+    struct hvd_algorithm_table *table = NULL;
     bool is_there = access(path, F_OK) == 0;
     char *made = NULL;
-    int status = is_there ? hvd_choice_file_read(path, &table, err) : 0;
+    int status = is_there ? hvd_algorithm_file_read(path, &table, err) : 0;
 
     if (status == 0 && asprintf(&made, "%s.new", path) < 0) {
         made = NULL;
@@ -132,7 +133,7 @@ int bench_tune_file_write(const char *path, const struct hvd_choice_section *sec
     if (status == 0) {
         status = write_beside(path, made, table, section, err);
     }
-    hvd_choice_table_destroy(table);
+    hvd_algorithm_table_destroy(table);
     free(made);
     return status;
 }

@@ -61,7 +61,7 @@ static int run_bytes(const struct run *run, double bytes, struct simulate_result
     status = status != 0 ? status : simulate_world_run(&world, &result->seconds);
     if (status == 0) {
         snprintf(result->algorithm, sizeof(result->algorithm), "%s",
-                 hvd_schedule_name(world.players[0].schedule));
+                 hvd_schedule_facts(world.players[0].schedule)->name);
         result->messages = most_messages(&world);
         result->is_mirrored = run->is_mirrored;
         result->is_extrapolated = false;

@@ -162,7 +162,7 @@ struct simulate_arrival simulate_player_take(struct simulate_player *player)
 
 static void begin_call(struct simulate_player *player)
 {
-    player->base.signals += hvd_schedule_signals(player->schedule);
+    player->base.signals += hvd_schedule_facts(player->schedule)->signals;
     player->base.sends = player->sends;
     player->base.receives = player->receive_count;
     player->tick = 0;
@@ -172,7 +172,7 @@ bool simulate_player_advance(struct simulate_player *player)
 {
     player->step++;
     while (player->step >= player->step_count) {
-        if (player->tick == hvd_schedule_ticks(player->schedule)) {
+        if (player->tick == hvd_schedule_facts(player->schedule)->ticks) {
             if (--player->calls <= 0) {
                 return false;
             }

@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "collectives/execute/choice_table.h"
+#include "collectives/execute/algorithm_table.h"
 #include "collectives/execute/run.h"
 #include "collectives/transport/shm/shared.h"
 #include "collectives/transport/shm/shm_reach.h"
@@ -55,7 +55,7 @@ struct rank {
 };
 
 struct node {
-    struct hvd_choice_table *algorithms;
+    struct hvd_algorithm_table *algorithms;
     int file;
     int bells[RANKS];
     struct rank ranks[RANKS];
@@ -69,7 +69,8 @@ static void require(int status, const struct hvd_error *err)
     }
 }
 
-static void open_team(struct rank *rank, int number, const struct hvd_choice_table *table)
+static void open_team(struct rank *rank, int number,
+                      const struct hvd_algorithm_table *table)
 {
     struct hvd_boot_peer peers[] = {{.host = "a"}, {.host = "a"}};
     const char *const hosts[] = {"a", "a"};
@@ -91,7 +92,7 @@ static bool node_open(struct node *node)
 
     *node = (struct node){.file = hvd_shm_open(&sizes, &err)};
     require(node->file, &err);
-    require(hvd_choice_table_parse("this test", algorithms, &node->algorithms, &err),
+    require(hvd_algorithm_table_parse("this test", algorithms, &node->algorithms, &err),
             &err);
     for (int i = 0; i < RANKS; i++) {
         node->bells[i] = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -125,7 +126,7 @@ static void node_close(struct node *node)
         close(node->bells[i]);
     }
     close(node->file);
-    hvd_choice_table_destroy(node->algorithms);
+    hvd_algorithm_table_destroy(node->algorithms);
 }
 
 static void plan(struct rank *rank)

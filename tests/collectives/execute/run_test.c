@@ -20,7 +20,8 @@ static void test_no_memory(void)
     struct hvd_error err = {0};
     int status = hvd_layout_init(&layout, hosts, 1, &err);
 
-    hvd_choices_usual((struct hvd_shape){.nodes = 1, .ranks = 1}, &team.choices);
+    hvd_algorithm_choices_builtin((struct hvd_job_shape){.nodes = 1, .ranks = 1},
+                                  &team.choices);
     status =
         status != 0 ? status : hvd_run_create(&team, &header, entries, NULL, &run, &err);
     tap_ok(status == HVD_ERR_NOMEM && err.status == HVD_ERR_NOMEM && run == NULL &&

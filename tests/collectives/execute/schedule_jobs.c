@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/execute/choice.h"
-#include "collectives/execute/schedule_grid.h"
+#include "collectives/execute/algorithm.h"
+#include "collectives/execute/grid.h"
 #include "tests/tap.h"
 
 enum {
@@ -240,23 +240,22 @@ static void fill(uint64_t *random, const struct sim_job *job, int rank)
 }
 
 /* One algorithm for all sizes, any that fits the shape; often the built-in choices. */
-static const struct hvd_choices *random_choices(uint64_t *random,
-                                                const struct hvd_layout *layout,
-                                                enum hvd_collective collective,
-                                                struct hvd_choices *choices)
+static const struct hvd_algorithm_choices *
+random_choices(uint64_t *random, const struct hvd_layout *layout,
+               enum hvd_collective collective, struct hvd_algorithm_choices *choices)
 {
-    struct hvd_shape shape = hvd_shape_of(layout);
-    struct hvd_choice *row = &choices->of[collective].rows[0];
+    struct hvd_job_shape shape = hvd_job_shape_of(layout);
+    struct hvd_algorithm_row *row = &choices->of[collective].rows[0];
 
     if (layout->nodes > MOST_FLAT_NODES || jobs_random_below(random, 4) == 0) {
         return NULL;
     }
-    hvd_choices_usual(shape, choices);
+    hvd_algorithm_choices_builtin(shape, choices);
     choices->of[collective].count = 1;
     choices->grid_levels = (int)jobs_random_below(random, HVD_GRID_LEVELS + 1);
     do {
         row->algorithm = (enum hvd_algorithm)jobs_random_below(random, HVD_ALGORITHMS);
-    } while (hvd_choice_misfit(row, collective, shape, 0) != NULL);
+    } while (hvd_algorithm_misfit(row, collective, shape, 0) != NULL);
     row->has_one_lane = jobs_random_below(random, 2) == 0;
     row->chunk_bytes =
         jobs_random_below(random, 2) == 0 ? 0 : jobs_random_below(random, 999);
@@ -274,8 +273,8 @@ int jobs_make(uint64_t *random, enum hvd_collective collective,
               const struct hvd_layout *layout, const struct hvd_geometry *geometry,
               struct sim_job *job)
 {
-    struct hvd_choices forced;
-    const struct hvd_choices *choices =
+    struct hvd_algorithm_choices forced;
+    const struct hvd_algorithm_choices *choices =
         random_choices(random, layout, collective, &forced);
     int status = 0;
 

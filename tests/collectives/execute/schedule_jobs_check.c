@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/execute/schedule_grid.h"
+#include "collectives/execute/grid.h"
 #include "tests/collectives/execute/schedule_jobs.h"
 #include "tests/tap.h"
 

@@ -82,7 +82,7 @@ static struct tally count_steps(struct hvd_schedule *schedule)
 {
     struct tally tally = {0};
 
-    for (int64_t tick = 0; tick < hvd_schedule_ticks(schedule); tick++) {
+    for (int64_t tick = 0; tick < hvd_schedule_facts(schedule)->ticks; tick++) {
         const struct hvd_step *steps;
         int count = hvd_schedule_tick(schedule, tick, &steps);
 
@@ -105,7 +105,7 @@ static bool tally_query(const struct hvd_schedule_query *query, struct tally *ta
         return false;
     }
     *tally = count_steps(schedule);
-    is_right = tally->signals == hvd_schedule_signals(schedule);
+    is_right = tally->signals == hvd_schedule_facts(schedule)->signals;
     hvd_schedule_destroy(schedule);
     return is_right;
 }

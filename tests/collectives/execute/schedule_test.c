@@ -45,7 +45,7 @@ static struct algorithm algorithms[] = {
 static void count_algorithm(const struct hvd_schedule *schedule)
 {
     for (size_t i = 0; i < sizeof(algorithms) / sizeof(algorithms[0]); i++) {
-        if (strcmp(hvd_schedule_name(schedule), algorithms[i].name) == 0) {
+        if (strcmp(hvd_schedule_facts(schedule)->name, algorithms[i].name) == 0) {
             algorithms[i].seen++;
         }
     }
@@ -57,7 +57,7 @@ static void describe(const struct hvd_layout *layout, const struct hvd_geometry 
     const struct hvd_schedule_query *query = &job->queries[0];
 
     tap_note("%s, %d ranks on %d nodes, %d slots of %zu bytes, recv %zu",
-             hvd_schedule_name(job->schedules[0]), layout->size, layout->nodes,
+             hvd_schedule_facts(job->schedules[0])->name, layout->size, layout->nodes,
              geometry->slots, geometry->slot_bytes, geometry->recv_bytes);
     tap_note("collective %d, count %lld of %s, bytes %lld from %d, max_block %lld",
              (int)query->collective, (long long)query->count, hvd_dtype_name(job->dtype),

@@ -21,7 +21,7 @@ uint64_t sim_random_below(struct sim *sim, uint64_t end)
 static enum outcome end_job(const struct sim *sim, struct player *player)
 {
     const struct hvd_schedule *schedule = sim->jobs[player->job].schedules[player->rank];
-    uint64_t signals = hvd_schedule_signals(schedule);
+    uint64_t signals = hvd_schedule_facts(schedule)->signals;
 
     if (player->counter - player->counter_base != signals) {
         return sim_fail(player, "did not signal as often as announced");
@@ -31,9 +31,9 @@ static enum outcome end_job(const struct sim *sim, struct player *player)
         return sim_fail(player, "ended before its messages");
     }
     player->counter_base += signals;
-    player->turn += (uint64_t)hvd_schedule_turns(schedule);
-    player->is_open =
-        player->is_open || (hvd_schedule_turns(schedule) > 0 && !player->is_rolling);
+    player->turn += (uint64_t)hvd_schedule_facts(schedule)->turns;
+    player->is_open = player->is_open ||
+                      (hvd_schedule_facts(schedule)->turns > 0 && !player->is_rolling);
     player->sends.count = player->sends.done = 0;
     player->recvs.count = player->recvs.done = 0;
     player->job++;
@@ -43,9 +43,9 @@ static enum outcome end_job(const struct sim *sim, struct player *player)
 
 static void begin_job(struct player *player, const struct hvd_schedule *schedule)
 {
-    bool is_rolling = hvd_schedule_is_rolling(schedule);
+    bool is_rolling = hvd_schedule_facts(schedule)->is_rolling;
 
-    if (player->is_open && (hvd_schedule_turns(schedule) == 0 || is_rolling)) {
+    if (player->is_open && (hvd_schedule_facts(schedule)->turns == 0 || is_rolling)) {
         player->counter++;
         player->counter_base++;
         player->is_open = false;
@@ -73,7 +73,7 @@ static enum outcome advance(struct sim *sim, struct player *player)
     schedule = sim->jobs[player->job].schedules[player->rank];
     player->step = 0;
     player->step_count = 0;
-    if (player->tick == hvd_schedule_ticks(schedule)) {
+    if (player->tick == hvd_schedule_facts(schedule)->ticks) {
         return end_job(sim, player);
     }
     if (player->tick == 0) {

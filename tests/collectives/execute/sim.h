@@ -18,7 +18,7 @@ struct sim_job {
     enum hvd_dtype dtype; /* of reductions */
     enum hvd_op op;
     double postscale;
-    int grid_levels; /* as in hvd_choices */
+    int grid_levels; /* as in hvd_algorithms */
     char **inputs;
     char **outputs;
     int64_t *input_bytes;

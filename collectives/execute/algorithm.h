@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which algorithm a collective takes, by its size, on one shape of job: data, so that it
+ * can be measured (hvd-bench --tune), written to a file (algorithm_table.h) and read again.
+ * Pure.
+ *
+ * Sizes are bytes as hvd-bench counts them: of the whole buffer of a rank, the larger one
+ * where input and output differ.
+ *
+ * No choice changes a result: all algorithms of a shape sum in one order. What would is
+ * grid_levels, which therefore is one number for all sizes. */
+#ifndef HVD_ALGORITHM_H
+#define HVD_ALGORITHM_H
+
+#include "collectives/execute/schedule.h"
+
+enum hvd_algorithm {
+    /* Allreduce, reducescatter on one node. */
+    HVD_ALGORITHM_LINE, /* full, through lines: up to HVD_LINE_BYTES */
+    HVD_ALGORITHM_FULL, /* every rank adds up all that it needs: one sync a chunk */
+    HVD_ALGORITHM_LANES, /* each adds up its lane for the others: two */
+    /* The same on several nodes. */
+    HVD_ALGORITHM_PAIR, /* of two ranks on two nodes: messages, straight to the output */
+    HVD_ALGORITHM_EXCHANGE, /* nodes give each other all that they have */
+    HVD_ALGORITHM_DIRECT, /* each node adds up its part for the others: three nodes and more */
+    /* Broadcast, allgather, alltoall on one node. */
+    HVD_ALGORITHM_SLOTS, /* through shared memory */
+    /* Others read my input where it is, if they can; else SLOTS. Allreduce,
+     * reducescatter: likewise; else FULL, allreduce of more than two ranks LANES. */
+    HVD_ALGORITHM_SINGLE,
+    /* Allgather, alltoall: I write into others' outputs where they are, if all can; else SLOTS.
+     * Broadcast: as SINGLE, and the root writes part of their outputs. */
+    HVD_ALGORITHM_STORES,
+    /* The only ones of broadcast, allgather and alltoall on several. */
+    HVD_ALGORITHM_TREE,
+    HVD_ALGORITHM_RING,
+    HVD_ALGORITHM_SHIFTS,
+    HVD_ALGORITHMS
+};
+
+enum {
+    HVD_ALGORITHM_ROWS = 12,
+};
+
+/* What holds from some size on, up to the next row. */
+struct hvd_algorithm_row {
+    int64_t from;
+    enum hvd_algorithm algorithm;
+    /* EXCHANGE, DIRECT: one rank of each node works for all; else each has its lane. */
+    bool has_one_lane;
+    /* All but LINE, PAIR, SINGLE and STORES: the longest piece, no longer than a slot. 0:
+     * a quarter of the whole, but at least 64 KiB. */
+    size_t chunk_bytes;
+    size_t window_bytes; /* PAIR: what is under way at most. 0: 250 KiB */
+    int line; /* of the file that says so; 0: built in */
+};
+
+struct hvd_algorithm_rows {
+    int count; /* 0: that of the built-in table */
+    struct hvd_algorithm_row rows[HVD_ALGORITHM_ROWS]; /* ascending; the first from 0 */
+};
+
+struct hvd_algorithm_choices {
+    struct hvd_algorithm_rows of[HVD_COLLECTIVES];
+    int grid_levels; /* 1 to HVD_GRID_LEVELS; 0: the fewest messages */
+};
+
+/* Processors of which the built-in table knows something else. */
+enum hvd_processor {
+    HVD_PROCESSOR_OTHER, /* as measured on Intel Xeon */
+    HVD_PROCESSOR_AMD,
+};
+
+/* A job, as far as tables tell jobs apart. */
+struct hvd_job_shape {
+    int nodes;
+    int ranks; /* of the node that has the most */
+    /* Means something on one node only, where all ranks find the same. */
+    enum hvd_processor cpu;
+};
+
+/* With HVD_PROCESSOR_OTHER; processor.h knows the processor. */
+struct hvd_job_shape hvd_job_shape_of(const struct hvd_layout *layout);
+
+/* The built-in table. */
+void hvd_algorithm_choices_builtin(struct hvd_job_shape shape,
+                                   struct hvd_algorithm_choices *choices);
+
+/* On two nodes of two ranks, the chunk in which each lane is one message of the network: from 256 KiB
+ * on 1.03 to 1.13 times as fast as a quarter of the whole. Else 0: with more ranks it is about what
+ * fits a slot. */
+size_t hvd_algorithm_message_chunk(struct hvd_job_shape shape);
+
+/* The row for a size; choices have rows for every collective. */
+const struct hvd_algorithm_row *
+hvd_algorithm_for(const struct hvd_algorithm_choices *choices,
+                  enum hvd_collective collective, int64_t bytes);
+
+/* Why a row cannot be for a shape, or NULL. most: the largest size of the row. */
+const char *hvd_algorithm_misfit(const struct hvd_algorithm_row *choice,
+                                 enum hvd_collective collective,
+                                 struct hvd_job_shape shape, int64_t most);
+
+/* "allreduce", "lanes"; the number of a name, or -1. */
+const char *hvd_collective_name(enum hvd_collective collective);
+int hvd_collective_find(const char *name);
+const char *hvd_algorithm_name(enum hvd_algorithm algorithm);
+int hvd_algorithm_find(const char *name);
+
+#endif
