@@ -8,14 +8,14 @@
 #include "collectives/agreement/agreement_state.h"
 #include "collectives/transport/control/tree.h"
 
-/* How often to look for tensors that a plan holds up, when a thread waits and when none does. */
+/* How often to look for tensors that a replay holds up, when a thread waits and when none does. */
 static const int64_t look_every_ns = 2000000;
 static const int64_t look_alone_every_ns = 1000000000;
 
 static int note_children(struct hvd_agreement *agreement)
 {
-    const struct hvd_layout *layout = agreement->members.layout;
-    size_t branches = (size_t)agreement->members.branches;
+    const struct hvd_layout *layout = agreement->membership.layout;
+    size_t branches = (size_t)agreement->membership.branches;
     int *children = calloc(branches, sizeof(children[0]));
 
     agreement->seen_by = calloc(branches, sizeof(agreement->seen_by[0]));
@@ -50,14 +50,14 @@ int hvd_agreement_create(const struct hvd_layout *layout, int rank,
     agreement->context = context;
     agreement->rank = rank;
     agreement->last_joined = -1;
-    status = hvd_members_init(&agreement->members, layout, rank, err);
-    hvd_tallies_init(&agreement->tallies, &agreement->members);
-    if (status == 0 &&
-        (note_children(agreement) != 0 || hvd_plan_add(agreement, HVD_SET_GLOBAL) != 0)) {
-        status = hvd_fail(err, HVD_ERR_NOMEM, "no memory for the children and plans");
+    status = hvd_membership_init(&agreement->membership, layout, rank, err);
+    hvd_readiness_table_init(&agreement->readiness_table, &agreement->membership);
+    if (status == 0 && (note_children(agreement) != 0 ||
+                        hvd_replay_add(agreement, HVD_SET_GLOBAL) != 0)) {
+        status = hvd_fail(err, HVD_ERR_NOMEM, "no memory for the children and replays");
     }
     if (status == 0 && rank == 0) {
-        status = hvd_coordinator_create(&agreement->tallies, &agreement->known,
+        status = hvd_coordinator_create(&agreement->readiness_table, &agreement->cache,
                                         &agreement->settings.fusion,
                                         &agreement->coordinator, err);
     }
@@ -75,11 +75,11 @@ void hvd_agreement_destroy(struct hvd_agreement *agreement)
         return;
     }
     hvd_coordinator_destroy(agreement->coordinator);
-    hvd_plans_finish(agreement);
-    hvd_tallies_finish(&agreement->tallies);
-    hvd_known_finish(&agreement->known);
-    hvd_table_finish(&agreement->unknown);
-    hvd_members_finish(&agreement->members);
+    hvd_replays_finish(agreement);
+    hvd_readiness_table_finish(&agreement->readiness_table);
+    hvd_tensor_cache_finish(&agreement->cache);
+    hvd_hash_table_finish(&agreement->unknown);
+    hvd_membership_finish(&agreement->membership);
     hvd_writer_finish(&agreement->up);
     hvd_writer_finish(&agreement->down);
     hvd_writer_finish(&agreement->set_down);
@@ -126,48 +126,49 @@ static void unlink_entry(struct hvd_agreement *agreement, struct hvd_entry *entr
 }
 
 int hvd_agreement_bind(struct hvd_agreement *agreement, struct hvd_entry *entry,
-                       struct hvd_known *known)
+                       struct hvd_cached_tensor *cached)
 {
-    if (entry->known == NULL) {
-        hvd_table_remove(&agreement->unknown, entry->key.hash, entry_has_key,
-                         &entry->key);
+    if (entry->cached == NULL) {
+        hvd_hash_table_remove(&agreement->unknown, entry->key.hash, entry_has_key,
+                              &entry->key);
     }
-    known->mine = entry;
-    entry->known = known;
+    cached->mine = entry;
+    entry->cached = cached;
     return 0;
 }
 
 int hvd_agreement_unbind(struct hvd_agreement *agreement, struct hvd_entry *entry)
 {
-    if (entry->known == NULL) {
+    if (entry->cached == NULL) {
         return 0;
     }
-    entry->known->mine = NULL;
-    entry->known = NULL;
-    return hvd_table_add(&agreement->unknown, entry->key.hash, entry);
+    entry->cached->mine = NULL;
+    entry->cached = NULL;
+    return hvd_hash_table_add(&agreement->unknown, entry->key.hash, entry);
 }
 
 /* Takes an entry out of both places. */
 static void unregister(struct hvd_agreement *agreement, struct hvd_entry *entry)
 {
-    if (entry->known != NULL) {
-        entry->known->mine = NULL;
-        entry->known = NULL;
+    if (entry->cached != NULL) {
+        entry->cached->mine = NULL;
+        entry->cached = NULL;
     } else {
-        hvd_table_remove(&agreement->unknown, entry->key.hash, entry_has_key,
-                         &entry->key);
+        hvd_hash_table_remove(&agreement->unknown, entry->key.hash, entry_has_key,
+                              &entry->key);
     }
 }
 
 struct hvd_entry *hvd_agreement_entry(const struct hvd_agreement *agreement,
                                       const struct hvd_key *key)
 {
-    const struct hvd_known *known = hvd_known_find(&agreement->known, key);
+    const struct hvd_cached_tensor *cached =
+        hvd_tensor_cache_find(&agreement->cache, key);
 
-    if (known != NULL && known->mine != NULL) {
-        return known->mine;
+    if (cached != NULL && cached->mine != NULL) {
+        return cached->mine;
     }
-    return hvd_table_find(&agreement->unknown, key->hash, entry_has_key, key);
+    return hvd_hash_table_find(&agreement->unknown, key->hash, entry_has_key, key);
 }
 
 void hvd_agreement_end_entry(struct hvd_agreement *agreement, struct hvd_entry *entry,
@@ -187,7 +188,7 @@ void hvd_agreement_end_entry(struct hvd_agreement *agreement, struct hvd_entry *
 static bool is_in_use(const struct hvd_agreement *agreement,
                       const struct hvd_entry *removal)
 {
-    const struct hvd_plan *plan = hvd_plan_of(agreement, removal->proposal.root);
+    const struct hvd_replay *replay = hvd_replay_of(agreement, removal->proposal.root);
 
     for (const struct hvd_entry *entry = agreement->oldest; entry != NULL;
          entry = entry->newer) {
@@ -195,7 +196,7 @@ static bool is_in_use(const struct hvd_agreement *agreement,
             return true;
         }
     }
-    return plan != NULL && plan->running > 0;
+    return replay != NULL && replay->running > 0;
 }
 
 /* Removing a set is reported when this rank has done with it, so that no batch of it is left on
@@ -219,7 +220,8 @@ static int report_removals(struct hvd_agreement *agreement, int64_t now_ns)
 /* Not a process set that this rank has asked to remove, or that is gone since the caller looked. */
 static bool may_use(const struct hvd_agreement *agreement, int set)
 {
-    const struct hvd_member_set *found = hvd_members_find(&agreement->members, set);
+    const struct hvd_set_members *found =
+        hvd_membership_find(&agreement->membership, set);
     const struct hvd_entry *entry = agreement->removals > 0 ? agreement->oldest : NULL;
 
     while (entry != NULL && !(entry->proposal.kind == HVD_KIND_SET_REMOVE &&
@@ -258,12 +260,12 @@ void hvd_agreement_end_join(struct hvd_agreement *agreement)
 static int submit_join(struct hvd_agreement *agreement, struct hvd_entry *entry,
                        int64_t now_ns)
 {
-    struct hvd_plan *plan = hvd_plan_of(agreement, HVD_SET_GLOBAL);
+    struct hvd_replay *replay = hvd_replay_of(agreement, HVD_SET_GLOBAL);
 
     agreement->join = entry;
-    if (plan->is_active) { /* first the tensors that it has are to be reported */
+    if (replay->is_active) { /* first the tensors that it has are to be reported */
         agreement->is_join_deferred = true;
-        return hvd_plan_ask_break(agreement, plan, false);
+        return hvd_replay_ask_break(agreement, replay, false);
     }
     return hvd_agreement_note_join(agreement, agreement->rank, now_ns);
 }
@@ -299,7 +301,8 @@ static bool refuse(struct hvd_agreement *agreement, struct hvd_entry *entry)
 int hvd_agreement_submit(struct hvd_agreement *agreement, struct hvd_entry *entry,
                          int64_t now_ns)
 {
-    struct hvd_known *known = hvd_known_find(&agreement->known, &entry->key);
+    struct hvd_cached_tensor *cached =
+        hvd_tensor_cache_find(&agreement->cache, &entry->key);
 
     if (refuse(agreement, entry)) {
         return 0;
@@ -309,13 +312,13 @@ int hvd_agreement_submit(struct hvd_agreement *agreement, struct hvd_entry *entr
         entry->submitted_ns = now_ns;
     }
     link_entry(agreement, entry);
-    if (known != NULL && known->planned != NULL) {
-        return hvd_plan_submit(agreement, entry, known);
+    if (cached != NULL && cached->replayed != NULL) {
+        return hvd_replay_submit(agreement, entry, cached);
     }
-    if (known != NULL && hvd_proposal_equal(known->proposal, &entry->proposal)) {
-        known->mine = entry;
-        entry->known = known;
-    } else if (hvd_table_add(&agreement->unknown, entry->key.hash, entry) != 0) {
+    if (cached != NULL && hvd_proposal_equal(cached->proposal, &entry->proposal)) {
+        cached->mine = entry;
+        entry->cached = cached;
+    } else if (hvd_hash_table_add(&agreement->unknown, entry->key.hash, entry) != 0) {
         return HVD_ERR_NOMEM;
     }
     switch (entry->proposal.kind) {
@@ -368,10 +371,10 @@ int hvd_agreement_progress(struct hvd_agreement *agreement, bool is_waited,
         agreement->deferred_removals > 0 ? report_removals(agreement, now_ns) : 0;
 
     status = status != 0 ? status : hvd_agreement_pass_up(agreement, now_ns);
-    if (status == 0 && agreement->plans.waiting > 0 &&
+    if (status == 0 && agreement->replays.waiting > 0 &&
         now_ns - agreement->last_look_ns >= look_every_ns) {
         agreement->last_look_ns = now_ns;
-        status = hvd_plan_look(agreement, now_ns);
+        status = hvd_replay_look(agreement, now_ns);
     }
     status = status != 0 ? status : hvd_stall_look(agreement, now_ns);
     if (status == 0 && hvd_agreement_is_root(agreement)) {
@@ -400,7 +403,7 @@ int64_t hvd_agreement_deadline(const struct hvd_agreement *agreement, bool is_wa
         deadline = hvd_coordinator_oldest(agreement->coordinator) +
                    agreement->settings.fusion.cycle_ns;
     }
-    if (agreement->plans.waiting > 0) {
+    if (agreement->replays.waiting > 0) {
         deadline =
             earlier(deadline, now_ns + (is_waited ? look_every_ns : look_alone_every_ns));
     }
@@ -418,20 +421,21 @@ bool hvd_agreement_settle(struct hvd_agreement *agreement, int *status)
     bool is_settled = true;
 
     agreement->is_settling = true;
-    for (int set = 0; set < agreement->plans.count && *status == 0; set++) {
-        struct hvd_plan *plan = hvd_plan_of(agreement, set);
+    for (int set = 0; set < agreement->replays.count && *status == 0; set++) {
+        struct hvd_replay *replay = hvd_replay_of(agreement, set);
 
-        if (plan != NULL && plan->is_active) {
+        if (replay != NULL && replay->is_active) {
             is_settled = false;
-            *status = hvd_plan_put_break(agreement, plan);
+            *status = hvd_replay_put_break(agreement, replay);
         }
     }
     return is_settled;
 }
 
-const struct hvd_members *hvd_agreement_members(const struct hvd_agreement *agreement)
+const struct hvd_membership *
+hvd_agreement_membership(const struct hvd_agreement *agreement)
 {
-    return &agreement->members;
+    return &agreement->membership;
 }
 
 const struct hvd_fusion *hvd_agreement_fusion(const struct hvd_agreement *agreement)

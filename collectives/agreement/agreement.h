@@ -6,8 +6,8 @@
  *   tensor not known   described in full up the tree; rank 0 checks that all mean the same,
  *                      gives it an id and answers down the tree
  *   tensor known       its id goes up, a batch of ids comes down: O(log nodes) messages
- *   order repeats      no message at all: each rank starts the batches of the plan as soon as
- *                      it has their tensors (agreement_plan.h)
+ *   order repeats      no message at all: each rank starts the batches of the replay as soon as
+ *                      it has their tensors (replay.h)
  *
  * Along the tree equal reports become one: a node hears of a tensor once from each child.
  *
@@ -18,7 +18,7 @@
 
 #include "collectives/agreement/batch.h"
 #include "collectives/agreement/coordinator.h"
-#include "collectives/agreement/members.h"
+#include "collectives/agreement/membership.h"
 
 struct hvd_agreement;
 
@@ -28,7 +28,7 @@ enum {
 
 struct hvd_agreement_settings {
     struct hvd_fusion fusion;
-    bool may_plan;
+    bool may_replay;
     int64_t stall_warning_ns; /* 0: never look for stalls */
     int64_t stall_shutdown_ns; /* 0: never end the job for one */
 };
@@ -45,7 +45,7 @@ struct hvd_agreement_ops {
     /* All ranks of its set run this batch, in this order of its lane or set. Takes over; when it
      * is done the caller calls hvd_agreement_finish. */
     void (*run)(void *context, struct hvd_batch *batch);
-    /* What runs planned batches of a set stands still until it is told to go on: the QUICK and BULK
+    /* What runs replayed batches of a set stands still until it is told to go on: the QUICK and BULK
      * lanes of the global set, the team of another. This rank is in the set. */
     void (*pause)(void *context, int set, bool is_paused);
     /* A batch that was given to run has new entries, all absent: the old ones are not touched any
@@ -56,7 +56,7 @@ struct hvd_agreement_ops {
     /* All ranks have added a set (ranks ascending); 0 or why this rank cannot go on. */
     int (*add_set)(void *context, int set, const int *ranks, int count);
     void (*remove_set)(void *context, int set);
-    /* Rank 0: the ranks of a branch (members.h) have this tensor. May be NULL. */
+    /* Rank 0: the ranks of a branch (membership.h) have this tensor. May be NULL. */
     void (*heard)(void *context, const struct hvd_proposal *proposal, int branch);
     /* Rank 0: end the job; text says which ranks were waited for. */
     void (*give_up)(void *context, const char *text);
@@ -76,7 +76,7 @@ void hvd_agreement_destroy(struct hvd_agreement *agreement); /* NULL is fine */
 int hvd_agreement_submit(struct hvd_agreement *agreement, struct hvd_entry *entry,
                          int64_t now_ns);
 
-/* A message of a branch (members.h) or of the parent. */
+/* A message of a branch (membership.h) or of the parent. */
 int hvd_agreement_from_below(struct hvd_agreement *agreement, int branch,
                              const void *payload, size_t bytes, int64_t now_ns);
 int hvd_agreement_from_above(struct hvd_agreement *agreement, const void *payload,
@@ -94,16 +94,17 @@ int64_t hvd_agreement_deadline(const struct hvd_agreement *agreement, bool is_wa
 /* The batch is done: ends its entries, now or when it is certain how. Takes it over. */
 int hvd_agreement_finish(struct hvd_agreement *agreement, struct hvd_batch *batch);
 
-/* Rank 0: no plan from now on; returns true when none is in force, at once or later. */
+/* Rank 0: no replay from now on; returns true when none is in force, at once or later. */
 bool hvd_agreement_settle(struct hvd_agreement *agreement, int *status);
 
 /* Ends every entry that is not in a batch that all ranks run. all: those too. */
 void hvd_agreement_drop(struct hvd_agreement *agreement, bool all, int status,
                         const char *text);
 
-const struct hvd_members *hvd_agreement_members(const struct hvd_agreement *agreement);
+const struct hvd_membership *
+hvd_agreement_membership(const struct hvd_agreement *agreement);
 
-/* Rank 0: from now on fuse so. The same on all ranks, by a decision; a plan that was made before
+/* Rank 0: from now on fuse so. The same on all ranks, by a decision; a replay that was made before
  * ends. */
 int hvd_agreement_tune(struct hvd_agreement *agreement, int64_t threshold,
                        int64_t cycle_ns);
@@ -118,9 +119,9 @@ struct hvd_agreement_counts {
     uint64_t received;
     uint64_t bytes_sent;
     uint64_t bytes_received;
-    uint64_t planned; /* batches started without asking */
+    uint64_t replayed; /* batches started without asking */
     uint64_t decided; /* batches that were asked for */
-    uint64_t plans;
+    uint64_t replays;
     uint64_t breaks;
 };
 void hvd_agreement_count(const struct hvd_agreement *agreement,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Decisions about batches: which of this rank's tensors take part, and what rank 0 learns from
- * them for its forecast. */
+ * them for its repetition. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 
 /* One tensor of a batch as the message names it. */
 struct named {
-    struct hvd_known *known; /* NULL: not known */
+    struct hvd_cached_tensor *cached; /* NULL: not known */
     const struct hvd_proposal *proposal;
     struct hvd_key key;
 };
@@ -17,7 +17,7 @@ struct named {
 struct reading {
     struct hvd_batch_header header;
     struct hvd_batch *batch; /* NULL: this rank has no part in it */
-    struct hvd_known **known; /* [count], rank 0: for the forecast */
+    struct hvd_cached_tensor **cached; /* [count], rank 0: for the repetition */
     int64_t count; /* tensors read so far */
     int64_t bytes;
 };
@@ -74,8 +74,8 @@ static int read_tensor(struct hvd_agreement *agreement, struct reading *reading,
     if (reading->batch != NULL) {
         status = take_part(agreement, reading, tensor);
     }
-    if (reading->known != NULL) {
-        reading->known[reading->count] = tensor->known;
+    if (reading->cached != NULL) {
+        reading->cached[reading->count] = tensor->cached;
     }
     reading->bytes += hvd_proposal_bytes(tensor->proposal);
     reading->count++;
@@ -88,13 +88,14 @@ static int read_ids(struct hvd_agreement *agreement, struct reading *reading,
     int status = 0;
 
     for (uint32_t i = 0; i < record->count && status == 0; i++) {
-        struct hvd_known *known = hvd_known_by_id(&agreement->known, record->id + i);
+        struct hvd_cached_tensor *cached =
+            hvd_tensor_cache_by_id(&agreement->cache, record->id + i);
         struct named tensor;
 
-        if (known == NULL) {
+        if (cached == NULL) {
             return HVD_ERR_NET;
         }
-        tensor = (struct named){known, known->proposal, known->key};
+        tensor = (struct named){cached, cached->proposal, cached->key};
         status = read_tensor(agreement, reading, &tensor);
     }
     return status;
@@ -113,9 +114,10 @@ static int read_full(struct hvd_agreement *agreement, struct reading *reading,
         status = read_tensor(agreement, reading, &tensor);
     }
     if (status == 0 && id != 0) {
-        struct hvd_known *known = hvd_known_add(&agreement->known, id, proposal);
+        struct hvd_cached_tensor *cached =
+            hvd_tensor_cache_add(&agreement->cache, id, proposal);
 
-        status = known != NULL ? 0 : HVD_ERR_NOMEM;
+        status = cached != NULL ? 0 : HVD_ERR_NOMEM;
     }
     free(proposal);
     return status;
@@ -156,13 +158,13 @@ static int read_rows(struct reading *reading, struct hvd_reader *reader)
 
 /* Not what is new: it may never come back. Nor what is on a GPU: it is over here once it is launched,
  * when others may not have begun it yet, and could not be taken back. */
-static bool can_be_planned(const struct reading *reading)
+static bool can_be_replayed(const struct reading *reading)
 {
     enum hvd_kind kind = reading->header.kind;
 
     for (int64_t i = 0; i < reading->count; i++) {
-        if (reading->known[i] == NULL ||
-            reading->known[i]->proposal->device != HVD_DEVICE_CPU) {
+        if (reading->cached[i] == NULL ||
+            reading->cached[i]->proposal->device != HVD_DEVICE_CPU) {
             return false;
         }
     }
@@ -173,42 +175,44 @@ static bool can_be_planned(const struct reading *reading)
 }
 
 bool hvd_agreement_may_plan(const struct hvd_agreement *agreement,
-                            const struct hvd_plan *plan)
+                            const struct hvd_replay *replay)
 {
-    return agreement->settings.may_plan && !agreement->is_settling && !plan->is_active &&
-           (plan->set != HVD_SET_GLOBAL || agreement->members.joined == 0);
+    return agreement->settings.may_replay && !agreement->is_settling &&
+           !replay->is_active &&
+           (replay->set != HVD_SET_GLOBAL || agreement->membership.joined == 0);
 }
 
-static int forecast(struct hvd_agreement *agreement, const struct reading *reading,
-                    int64_t now_ns)
+static int repetition(struct hvd_agreement *agreement, const struct reading *reading,
+                      int64_t now_ns)
 {
-    struct hvd_plan *plan = hvd_plan_of(agreement, reading->header.set);
-    const struct hvd_forecast_batch noted = {
+    struct hvd_replay *replay = hvd_replay_of(agreement, reading->header.set);
+    const struct hvd_repeated_batch noted = {
         .lane = reading->bytes >= HVD_BULK_BYTES ? HVD_LANE_BULK : HVD_LANE_QUICK,
         .bytes = reading->bytes,
         .decided_ns = now_ns,
-        .overlaps = plan->running > 0,
+        .overlaps = replay->running > 0,
     };
 
-    if (plan->is_active) {
-        return hvd_plan_note_others(agreement, plan, (size_t)reading->count);
+    if (replay->is_active) {
+        return hvd_replay_note_others(agreement, replay, (size_t)reading->count);
     }
-    if (!hvd_agreement_may_plan(agreement, plan)) {
+    if (!hvd_agreement_may_plan(agreement, replay)) {
         return 0;
     }
-    if (can_be_planned(reading)) {
-        return hvd_plan_note(agreement, plan, reading->known, (size_t)reading->count,
-                             &noted);
+    if (can_be_replayed(reading)) {
+        return hvd_replay_note(agreement, replay, reading->cached, (size_t)reading->count,
+                               &noted);
     }
-    if (plan->set != HVD_SET_GLOBAL) { /* it would end the plan: agreement_plan.h */
-        hvd_forecast_restart(&plan->forecast);
+    if (replay->set != HVD_SET_GLOBAL) { /* it would end the replay: replay.h */
+        hvd_repetition_restart(&replay->repetition);
     }
     return 0;
 }
 
 static bool has_part(const struct hvd_agreement *agreement, int set)
 {
-    const struct hvd_member_set *found = hvd_members_find(&agreement->members, set);
+    const struct hvd_set_members *found =
+        hvd_membership_find(&agreement->membership, set);
 
     return found != NULL && found->is_member;
 }
@@ -222,9 +226,9 @@ static int begin_reading(struct hvd_agreement *agreement, struct reading *readin
         }
     }
     if (hvd_agreement_is_root(agreement)) {
-        reading->known =
-            calloc((size_t)reading->header.count + 1, sizeof(struct hvd_known *));
-        if (reading->known == NULL) {
+        reading->cached =
+            calloc((size_t)reading->header.count + 1, sizeof(struct hvd_cached_tensor *));
+        if (reading->cached == NULL) {
             return HVD_ERR_NOMEM;
         }
     }
@@ -244,11 +248,11 @@ int hvd_agreement_take_batch(struct hvd_agreement *agreement, struct hvd_reader 
     status = status != 0 ? status : begin_reading(agreement, &reading);
     status = status != 0 ? status : read_tensors(agreement, &reading, reader);
     status = status != 0 ? status : read_rows(&reading, reader);
-    if (status == 0 && reading.known != NULL &&
-        hvd_plan_of(agreement, reading.header.set) != NULL) {
-        status = forecast(agreement, &reading, now_ns);
+    if (status == 0 && reading.cached != NULL &&
+        hvd_replay_of(agreement, reading.header.set) != NULL) {
+        status = repetition(agreement, &reading, now_ns);
     }
-    free(reading.known);
+    free(reading.cached);
     if (status != 0 || reading.batch == NULL || reading.header.status != 0) {
         hvd_batch_destroy(reading.batch);
         return status;

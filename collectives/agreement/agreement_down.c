@@ -17,7 +17,7 @@ int hvd_agreement_take_join_end(struct hvd_agreement *agreement,
 {
     struct hvd_entry *join = agreement->join;
 
-    hvd_members_join_over(&agreement->members);
+    hvd_membership_join_over(&agreement->membership);
     agreement->join = NULL;
     if (join == NULL) {
         return HVD_ERR_NET;
@@ -46,21 +46,21 @@ static int add_set(struct hvd_agreement *agreement, struct hvd_entry *entry)
 {
     int count;
     int *ranks = parse_ranks(entry->proposal.note, &count);
-    const struct hvd_member_set *same;
+    const struct hvd_set_members *same;
     int set, status;
 
     if (ranks == NULL) {
         return HVD_ERR_NOMEM;
     }
-    same = hvd_members_same(&agreement->members, ranks, count);
+    same = hvd_membership_same(&agreement->membership, ranks, count);
     if (same != NULL) {
         free(ranks);
         hvd_agreement_end_entry(agreement, entry, HVD_ERR_ARG,
                                 "A process set with the same ranks already exists.");
         return 0;
     }
-    set = hvd_members_add(&agreement->members, ranks, count);
-    status = set < 0 ? set : hvd_plan_add(agreement, set);
+    set = hvd_membership_add(&agreement->membership, ranks, count);
+    status = set < 0 ? set : hvd_replay_add(agreement, set);
     status = status != 0 ? status
                          : agreement->ops->add_set(agreement->context, set, ranks, count);
     free(ranks);
@@ -76,13 +76,14 @@ static void remove_set(struct hvd_agreement *agreement, struct hvd_entry *entry)
 {
     int set = entry->proposal.root;
 
-    if (set == HVD_SET_GLOBAL || hvd_members_find(&agreement->members, set) == NULL) {
+    if (set == HVD_SET_GLOBAL ||
+        hvd_membership_find(&agreement->membership, set) == NULL) {
         hvd_agreement_end_entry(agreement, entry, HVD_ERR_ARG,
                                 "There is no such process set to remove.");
         return;
     }
-    hvd_plan_remove(agreement, set);
-    hvd_members_remove(&agreement->members, set);
+    hvd_replay_remove(agreement, set);
+    hvd_membership_remove(&agreement->membership, set);
     agreement->ops->remove_set(agreement->context, set);
     end_with_value(agreement, entry, set);
 }
@@ -100,26 +101,28 @@ int hvd_agreement_carry_out(struct hvd_agreement *agreement, struct hvd_batch *b
         remove_set(agreement, entry);
         return 0;
     default:
-        hvd_plan_run(agreement, batch);
+        hvd_replay_run(agreement, batch);
         return 0;
     }
 }
 
 static int take_eviction(struct hvd_agreement *agreement, uint64_t id)
 {
-    struct hvd_known *known = hvd_known_by_id(&agreement->known, id);
-    struct hvd_plan *plan;
+    struct hvd_cached_tensor *cached = hvd_tensor_cache_by_id(&agreement->cache, id);
+    struct hvd_replay *replay;
 
-    if (known == NULL || known->is_evicted) {
+    if (cached == NULL || cached->is_evicted) {
         return HVD_ERR_NET;
     }
-    if (known->mine != NULL && hvd_agreement_unbind(agreement, known->mine) != 0) {
+    if (cached->mine != NULL && hvd_agreement_unbind(agreement, cached->mine) != 0) {
         return HVD_ERR_NOMEM;
     }
-    hvd_known_evict(&agreement->known, known, agreement->position);
-    plan = hvd_plan_of(agreement, known->key.set); /* NULL: removed with its tensors */
-    if (plan != NULL && known->noted_at > plan->forecast.first_note) { /* on rank 0 */
-        hvd_forecast_restart(&plan->forecast);
+    hvd_tensor_cache_evict(&agreement->cache, cached, agreement->position);
+    replay =
+        hvd_replay_of(agreement, cached->key.set); /* NULL: removed with its tensors */
+    if (replay != NULL &&
+        cached->noted_at > replay->repetition.first_note) { /* on rank 0 */
+        hvd_repetition_restart(&replay->repetition);
     }
     return 0;
 }
@@ -144,12 +147,12 @@ static int take_decision(struct hvd_agreement *agreement, int set,
         return hvd_agreement_take_batch(agreement, reader, &record, now_ns);
     case HVD_DECISION_EVICT:
         return take_eviction(agreement, record.id);
-    case HVD_DECISION_PLAN:
-        return hvd_plan_begin(agreement, set, reader, &record);
+    case HVD_DECISION_REPLAY:
+        return hvd_replay_begin(agreement, set, reader, &record);
     case HVD_DECISION_BREAK:
-        return hvd_plan_freeze(agreement, set, record.id);
+        return hvd_replay_freeze(agreement, set, record.id);
     case HVD_DECISION_RESUME:
-        return hvd_plan_resume(agreement, set, &record, reader, now_ns);
+        return hvd_replay_resume(agreement, set, &record, reader, now_ns);
     case HVD_DECISION_ASK:
         return hvd_stall_answer(agreement, record.id, now_ns);
     case HVD_DECISION_SETTINGS:
@@ -172,7 +175,7 @@ int hvd_agreement_take_decisions(struct hvd_agreement *agreement, int set,
 
 static int pass_down(struct hvd_agreement *agreement, const void *payload, size_t bytes)
 {
-    if (agreement->members.branches > 1 && agreement->ops->decided != NULL) {
+    if (agreement->membership.branches > 1 && agreement->ops->decided != NULL) {
         agreement->ops->decided(agreement->context);
     }
     return hvd_agreement_pass_down(agreement, payload, bytes);
@@ -196,8 +199,8 @@ int hvd_agreement_from_above(struct hvd_agreement *agreement, const void *payloa
 int hvd_agreement_decide(struct hvd_agreement *agreement, int64_t now_ns)
 {
     agreement->has_more = !hvd_coordinator_answer(
-        agreement->coordinator, hvd_plan_of(agreement, HVD_SET_GLOBAL)->is_active, now_ns,
-        &agreement->down, &agreement->set_down);
+        agreement->coordinator, hvd_replay_of(agreement, HVD_SET_GLOBAL)->is_active,
+        now_ns, &agreement->down, &agreement->set_down);
     return 0;
 }
 
@@ -207,8 +210,8 @@ static int put_join_end(struct hvd_agreement *agreement, int64_t now_ns)
     const struct hvd_batch_header header = {
         .kind = HVD_KIND_JOIN, .text = "", .value = agreement->last_joined};
 
-    if (agreement->members.joined < agreement->members.layout->size ||
-        hvd_plan_of(agreement, HVD_SET_GLOBAL)->is_active) {
+    if (agreement->membership.joined < agreement->membership.layout->size ||
+        hvd_replay_of(agreement, HVD_SET_GLOBAL)->is_active) {
         return 0;
     }
     hvd_agreement_decide(agreement, now_ns);
@@ -218,14 +221,14 @@ static int put_join_end(struct hvd_agreement *agreement, int64_t now_ns)
     return 0;
 }
 
-/* What comes of the decisions that have been sent: the rest of them, or plans. */
+/* What comes of the decisions that have been sent: the rest of them, or replays. */
 static int put_next(struct hvd_agreement *agreement, int64_t now_ns)
 {
     if (agreement->has_more) {
         hvd_agreement_decide(agreement, now_ns);
         return put_join_end(agreement, now_ns);
     }
-    return hvd_plan_put_due(agreement);
+    return hvd_replay_put_due(agreement);
 }
 
 /* Decisions may lead to further ones: until there are none. */
@@ -250,12 +253,13 @@ int hvd_agreement_send_decisions(struct hvd_agreement *agreement, int64_t now_ns
 int hvd_agreement_tune(struct hvd_agreement *agreement, int64_t threshold,
                        int64_t cycle_ns)
 {
-    for (int set = 0; set < agreement->plans.count; set++) {
-        struct hvd_plan *plan = hvd_plan_of(agreement, set);
+    for (int set = 0; set < agreement->replays.count; set++) {
+        struct hvd_replay *replay = hvd_replay_of(agreement, set);
 
-        if (plan != NULL) {
-            hvd_plan_put_break(agreement, plan); /* it was made with the old settings */
-            hvd_forecast_restart(&plan->forecast);
+        if (replay != NULL) {
+            hvd_replay_put_break(agreement,
+                                 replay); /* it was made with the old settings */
+            hvd_repetition_restart(&replay->repetition);
         }
     }
     hvd_put_record(&agreement->down, HVD_DECISION_SETTINGS, 1, 0);

@@ -63,7 +63,8 @@ struct audience {
 static bool concerns(const struct hvd_agreement *agreement,
                      const struct audience *audience, int set)
 {
-    const struct hvd_member_set *found = hvd_members_find(&agreement->members, set);
+    const struct hvd_set_members *found =
+        hvd_membership_find(&agreement->membership, set);
 
     for (int i = audience->first; found != NULL && i < audience->end; i++) {
         if (found->in_branch[i] > 0) {
@@ -121,7 +122,7 @@ static int send(struct hvd_agreement *agreement, const struct audience *audience
 int hvd_agreement_pass_down(struct hvd_agreement *agreement, const void *payload,
                             size_t bytes)
 {
-    int branches = agreement->members.branches;
+    int branches = agreement->membership.branches;
     struct hvd_writer *part = &agreement->passed;
     struct parts parts;
     int status = read_parts(payload, bytes, &parts);
@@ -161,8 +162,8 @@ int hvd_agreement_take_message(struct hvd_agreement *agreement, const void *payl
                      ? status
                      : hvd_agreement_take_decisions(agreement, set, &part, now_ns);
     }
-    hvd_known_forget(&agreement->known,
-                     agreement->members.branches == 1 ? agreement->position : 0);
+    hvd_tensor_cache_forget(
+        &agreement->cache, agreement->membership.branches == 1 ? agreement->position : 0);
     return status == HVD_ERR_ARG ? HVD_ERR_NET : status;
 }
 

@@ -2,7 +2,7 @@
 /* Ranks that wait too long: who lacks what.
  *
  *   any rank   STALL up, when a tensor of its own has been under way for the warning time
- *   rank 0     ASK down (the plan of the global set ends)
+ *   rank 0     ASK down (the replay of the global set ends)
  *   all        HELD up, merged on the way: every tensor under way, for how long, on which ranks
  *   rank 0     a tensor that somebody has held too long lacks the ranks of its set that do not
  *              hold it: one warning for all; past the shutdown time, the job ends */
@@ -51,16 +51,16 @@ int hvd_stall_look(struct hvd_agreement *agreement, int64_t now_ns)
 int hvd_stall_put_ask(struct hvd_agreement *agreement, int64_t now_ns)
 {
     struct hvd_stall *stall = &agreement->stall;
-    struct hvd_plan *plan = hvd_plan_of(agreement, HVD_SET_GLOBAL);
+    struct hvd_replay *replay = hvd_replay_of(agreement, HVD_SET_GLOBAL);
 
     if (stall->is_asking || now_ns < stall->next_ask_ns) {
         return 0;
     }
     stall->is_asking = true;
     stall->next_ask_ns = now_ns + agreement->settings.stall_warning_ns / 2;
-    if (plan->is_active) {
-        hvd_forecast_was_wrong(&plan->forecast);
-        hvd_plan_put_break(agreement, plan);
+    if (replay->is_active) {
+        hvd_repetition_was_wrong(&replay->repetition);
+        hvd_replay_put_break(agreement, replay);
     }
     hvd_put_record(&agreement->down, HVD_DECISION_ASK, 1, (uint64_t)++stall->asked);
     return agreement->down.failed ? HVD_ERR_NOMEM : 0;
@@ -76,7 +76,7 @@ int hvd_stall_answer(struct hvd_agreement *agreement, uint64_t wave, int64_t now
 
     stall->branches = 0;
     hvd_stalled_finish(&stall->held);
-    hvd_stalled_init(&stall->held, (size_t)agreement->members.layout->size, wave);
+    hvd_stalled_init(&stall->held, (size_t)agreement->membership.layout->size, wave);
     for (const struct hvd_entry *entry = hvd_stall_oldest(agreement);
          entry != NULL && status == 0; entry = skip_joins(entry->newer)) {
         status = hvd_stalled_add(&stall->held, &entry->key, agreement->rank,
@@ -90,12 +90,12 @@ int hvd_stall_answer(struct hvd_agreement *agreement, uint64_t wave, int64_t now
 static bool lacks(const struct hvd_agreement *agreement,
                   const struct hvd_stalled_tensor *tensor, int rank)
 {
-    const struct hvd_members *members = &agreement->members;
-    const struct hvd_member_set *set = hvd_members_find(members, tensor->key.set);
-    bool has_joined = tensor->key.set == HVD_SET_GLOBAL && members->has_joined[rank];
+    const struct hvd_membership *membership = &agreement->membership;
+    const struct hvd_set_members *set = hvd_membership_find(membership, tensor->key.set);
+    bool has_joined = tensor->key.set == HVD_SET_GLOBAL && membership->has_joined[rank];
 
     return set != NULL && !has_joined && !hvd_stalled_holds(tensor, rank) &&
-           hvd_members_index(set, rank) >= 0;
+           hvd_set_members_index(set, rank) >= 0;
 }
 
 /* Whether the rank holds up a tensor that somebody has held for limit_ns. */
@@ -199,7 +199,7 @@ static int note_answer(struct hvd_agreement *agreement)
     struct hvd_stall *stall = &agreement->stall;
     struct hvd_writer list = {0};
 
-    if (++stall->branches < agreement->members.branches) {
+    if (++stall->branches < agreement->membership.branches) {
         return 0;
     }
     if (hvd_agreement_is_root(agreement)) {

@@ -17,7 +17,7 @@ void hvd_agreement_put_up(struct hvd_agreement *agreement, enum hvd_report_kind 
                           uint32_t count, uint64_t id)
 {
     begin_up(agreement);
-    hvd_put_ids_end(&agreement->up, HVD_REPORT_KNOWN, &agreement->up_range);
+    hvd_put_ids_end(&agreement->up, HVD_REPORT_CACHED, &agreement->up_range);
     hvd_put_record(&agreement->up, kind, count, id);
 }
 
@@ -34,7 +34,7 @@ int hvd_agreement_flush(struct hvd_agreement *agreement, bool *moved)
     if (up->bytes == 0) {
         return 0;
     }
-    hvd_put_ids_end(up, HVD_REPORT_KNOWN, &agreement->up_range);
+    hvd_put_ids_end(up, HVD_REPORT_CACHED, &agreement->up_range);
     if (up->failed) {
         return HVD_ERR_NOMEM;
     }
@@ -51,7 +51,7 @@ int hvd_agreement_flush(struct hvd_agreement *agreement, bool *moved)
 int hvd_agreement_report_own(struct hvd_agreement *agreement, const struct hvd_key *key,
                              const struct hvd_tensor_report *report, int64_t now_ns)
 {
-    return hvd_tallies_add(&agreement->tallies, key, 0, report, now_ns);
+    return hvd_readiness_table_add(&agreement->readiness_table, key, 0, report, now_ns);
 }
 
 int hvd_agreement_report(struct hvd_agreement *agreement, struct hvd_entry *entry,
@@ -60,8 +60,8 @@ int hvd_agreement_report(struct hvd_agreement *agreement, struct hvd_entry *entr
     const struct hvd_proposal *proposal = &entry->proposal;
     struct hvd_rows rows = {.rank = agreement->rank};
     struct hvd_tensor_report report = {
-        .known = entry->known,
-        .proposal = entry->known == NULL ? proposal : NULL,
+        .cached = entry->cached,
+        .proposal = entry->cached == NULL ? proposal : NULL,
         .max_block = proposal->max_block,
     };
 
@@ -73,37 +73,39 @@ int hvd_agreement_report(struct hvd_agreement *agreement, struct hvd_entry *entr
     return hvd_agreement_report_own(agreement, &entry->key, &report, now_ns);
 }
 
-static void put_tally_up(struct hvd_agreement *agreement, const struct hvd_tally *tally)
+static void put_readiness_up(struct hvd_agreement *agreement,
+                             const struct hvd_readiness *readiness)
 {
-    bool is_bare = tally->known != NULL && !tally->known->is_evicted &&
-                   tally->described == 0 && !tally->is_partial && tally->row_count == 0 &&
-                   tally->max_block == 0;
+    bool is_bare = readiness->cached != NULL && !readiness->cached->is_evicted &&
+                   readiness->described == 0 && !readiness->is_partial &&
+                   readiness->row_count == 0 && readiness->max_block == 0;
 
     begin_up(agreement);
     if (is_bare) {
-        hvd_put_id(&agreement->up, HVD_REPORT_KNOWN, &agreement->up_range,
-                   tally->known->id);
+        hvd_put_id(&agreement->up, HVD_REPORT_CACHED, &agreement->up_range,
+                   readiness->cached->id);
         return;
     }
-    hvd_put_ids_end(&agreement->up, HVD_REPORT_KNOWN, &agreement->up_range);
-    hvd_put_tally(&agreement->up, tally);
+    hvd_put_ids_end(&agreement->up, HVD_REPORT_CACHED, &agreement->up_range);
+    hvd_put_readiness(&agreement->up, readiness);
 }
 
 int hvd_agreement_pass_up(struct hvd_agreement *agreement, int64_t now_ns)
 {
-    struct hvd_tally *tally;
+    struct hvd_readiness *readiness;
     bool moved;
     int status = 0;
 
-    while (status == 0 && (tally = hvd_tallies_take(&agreement->tallies)) != NULL) {
+    while (status == 0 &&
+           (readiness = hvd_readiness_table_take(&agreement->readiness_table)) != NULL) {
         if (!hvd_agreement_is_root(agreement)) {
-            put_tally_up(agreement, tally);
-            hvd_tallies_give_back(&agreement->tallies, tally);
+            put_readiness_up(agreement, readiness);
+            hvd_readiness_table_give_back(&agreement->readiness_table, readiness);
             if (agreement->up.bytes >= HVD_MESSAGE_BYTES) {
                 status = hvd_agreement_flush(agreement, &moved);
             }
-        } else { /* which takes the tally over */
-            status = hvd_plan_admit(agreement, tally, now_ns);
+        } else { /* which takes the readiness record over */
+            status = hvd_replay_admit(agreement, readiness, now_ns);
         }
     }
     return status;
@@ -111,10 +113,10 @@ int hvd_agreement_pass_up(struct hvd_agreement *agreement, int64_t now_ns)
 
 /* --- from below --- */
 
-/* A report of a tensor that its sender has learned to be planned since. */
-static bool is_outdated(const struct hvd_known *known, uint64_t position)
+/* A report of a tensor that its sender has learned to be replayed since. */
+static bool is_outdated(const struct hvd_cached_tensor *cached, uint64_t position)
 {
-    return known != NULL && position < known->planned_at;
+    return cached != NULL && position < cached->replayed_at;
 }
 
 /* For those who want to see which ranks have a tensor. */
@@ -124,26 +126,27 @@ static void tell_heard(const struct hvd_agreement *agreement, int branch,
     if (agreement->ops->heard != NULL && hvd_agreement_is_root(agreement)) {
         agreement->ops->heard(
             agreement->context,
-            report->known != NULL ? report->known->proposal : report->proposal, branch);
+            report->cached != NULL ? report->cached->proposal : report->proposal, branch);
     }
 }
 
-static int take_known(struct hvd_agreement *agreement, int branch,
-                      const struct hvd_record *record, uint64_t position, int64_t now_ns)
+static int take_cached(struct hvd_agreement *agreement, int branch,
+                       const struct hvd_record *record, uint64_t position, int64_t now_ns)
 {
     for (uint32_t i = 0; i < record->count; i++) {
-        struct hvd_known *known = hvd_known_by_id(&agreement->known, record->id + i);
-        struct hvd_tensor_report report = {.known = known};
+        struct hvd_cached_tensor *cached =
+            hvd_tensor_cache_by_id(&agreement->cache, record->id + i);
+        struct hvd_tensor_report report = {.cached = cached};
         int status;
 
-        if (known == NULL) {
+        if (cached == NULL) {
             return HVD_ERR_NET;
         }
-        if (is_outdated(known, position)) {
+        if (is_outdated(cached, position)) {
             continue;
         }
-        status =
-            hvd_tallies_add(&agreement->tallies, &known->key, branch, &report, now_ns);
+        status = hvd_readiness_table_add(&agreement->readiness_table, &cached->key,
+                                         branch, &report, now_ns);
         if (status != 0) {
             return status;
         }
@@ -170,16 +173,17 @@ static int take_tensor(struct hvd_agreement *agreement, int branch,
         }
         status = hvd_take_tensor_report(reader, &record, proposal, &report);
         if (status == 0 && record.id != 0) {
-            report.known = hvd_known_by_id(&agreement->known, record.id);
-            status = report.known != NULL ? 0 : HVD_ERR_NET;
+            report.cached = hvd_tensor_cache_by_id(&agreement->cache, record.id);
+            status = report.cached != NULL ? 0 : HVD_ERR_NET;
         }
         if (status == 0 && is_first) {
-            key = report.known != NULL ? report.known->key
-                                       : hvd_key_make(proposal->set, proposal->name);
+            key = report.cached != NULL ? report.cached->key
+                                        : hvd_key_make(proposal->set, proposal->name);
         }
         if (status == 0 &&
-            !is_outdated(hvd_known_find(&agreement->known, &key), position)) {
-            status = hvd_tallies_add(&agreement->tallies, &key, branch, &report, now_ns);
+            !is_outdated(hvd_tensor_cache_find(&agreement->cache, &key), position)) {
+            status = hvd_readiness_table_add(&agreement->readiness_table, &key, branch,
+                                             &report, now_ns);
             if (status == 0 && is_first) {
                 tell_heard(agreement, branch, &report);
             }
@@ -195,8 +199,8 @@ int hvd_agreement_note_join(struct hvd_agreement *agreement, int rank, int64_t n
 {
     int status;
 
-    hvd_members_join(&agreement->members, rank);
-    hvd_tallies_recheck(&agreement->tallies);
+    hvd_membership_join(&agreement->membership, rank);
+    hvd_readiness_table_recheck(&agreement->readiness_table);
     status = hvd_agreement_pass_up(agreement, now_ns);
     if (!hvd_agreement_is_root(agreement)) {
         hvd_agreement_put_up(agreement, HVD_REPORT_JOIN, 1, (uint64_t)rank);
@@ -216,19 +220,19 @@ static int take_report(struct hvd_agreement *agreement, int branch,
         return HVD_ERR_NET;
     }
     switch (record.kind) {
-    case HVD_REPORT_KNOWN:
-        return take_known(agreement, branch, &record, position, now_ns);
+    case HVD_REPORT_CACHED:
+        return take_cached(agreement, branch, &record, position, now_ns);
     case HVD_REPORT_TENSOR:
         return take_tensor(agreement, branch, reader, record, position, now_ns);
     case HVD_REPORT_JOIN:
-        return position < hvd_plan_of(agreement, HVD_SET_GLOBAL)
-                              ->begun_at /* it comes again: agreement_plan.c */
+        return position < hvd_replay_of(agreement, HVD_SET_GLOBAL)
+                              ->begun_at /* it comes again: replay.h */
                    ? 0
                    : hvd_agreement_note_join(agreement, (int)record.id, now_ns);
     case HVD_REPORT_BREAK:
-        return hvd_plan_take_break(agreement, &record, reader);
+        return hvd_replay_take_break(agreement, &record, reader);
     case HVD_REPORT_FROZEN:
-        return hvd_plan_take_frozen(agreement, &record, reader);
+        return hvd_replay_take_frozen(agreement, &record, reader);
     case HVD_REPORT_STALL:
         if (hvd_agreement_is_root(agreement)) {
             return hvd_stall_put_ask(agreement, now_ns);
@@ -248,13 +252,13 @@ static void forget_evicted(struct hvd_agreement *agreement)
 {
     uint64_t least = agreement->position;
 
-    for (int i = 1; i < agreement->members.branches; i++) {
+    for (int i = 1; i < agreement->membership.branches; i++) {
         /* One that has seen all that it was sent needs nothing older. */
         bool has_all = agreement->seen_by[i] >= agreement->sent_to[i];
 
         least = !has_all && agreement->seen_by[i] < least ? agreement->seen_by[i] : least;
     }
-    hvd_known_forget(&agreement->known, least);
+    hvd_tensor_cache_forget(&agreement->cache, least);
 }
 
 int hvd_agreement_from_below(struct hvd_agreement *agreement, int branch,

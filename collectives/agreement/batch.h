@@ -9,7 +9,7 @@
 enum hvd_lane {
     HVD_LANE_QUICK, /* small batches */
     HVD_LANE_BULK, /* large ones, which small ones overtake */
-    HVD_LANE_SPARE, /* what must not wait behind a planned batch that some rank lacks */
+    HVD_LANE_SPARE, /* what must not wait behind a replayed batch that some rank lacks */
     HVD_LANES
 };
 
@@ -34,7 +34,7 @@ struct hvd_batch {
     int64_t *rows; /* [row_count], allgather: first dimension of each rank of the set */
     int64_t submitted_ns; /* when this rank submitted the last of its tensors */
     int64_t started_ns;
-    uint64_t number; /* of a planned batch, in its plan; from 1, 0: not planned */
+    uint64_t number; /* of a replayed batch, in its replay; from 1, 0: not replayed */
     uint64_t
         device_number; /* of one on a device, among all of these; from 1, 0: on the host */
 };
@@ -48,5 +48,25 @@ void hvd_batch_destroy(struct hvd_batch *batch);
 
 /* Its tensors are on devices; of all ranks, or of none. */
 bool hvd_batch_is_on_device(const struct hvd_batch *batch);
+
+/* A decision about a batch is a record, the header, the tensors, the rows:
+ *
+ *   BATCH record (count: tensors)
+ *   kind, set, lane, status, text, max_block, row_count, is_shared, value
+ *   then until all tensors are named, each a record:
+ *     ids   count cached tensors, of ids id, id + 1, ...
+ *     full  one tensor, described in full; id is the id that it has from now on, 0: none
+ *   rows of each rank (allgather) */
+enum hvd_tensor_form {
+    HVD_TENSOR_IDS = 1,
+    HVD_TENSOR_FULL,
+};
+
+/* Encodes the record and the header. */
+void hvd_put_batch(struct hvd_writer *writer, const struct hvd_batch_header *header);
+
+/* Decodes the header, after the record. text is borrowed from the message. Returns 0 or HVD_ERR_ARG. */
+int hvd_take_batch(struct hvd_reader *reader, const struct hvd_record *record,
+                   struct hvd_batch_header *header);
 
 #endif

@@ -1,14 +1,51 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rank 0's decisions: complete tallies go in, batches come out. */
+/* Rank 0's decisions: complete readiness records go in, batches come out. */
 #include "collectives/agreement/coordinator.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/agreement/coordinator_state.h"
 #include "collectives/agreement/validate.h"
+#include "gpu_binding/base/log.h"
 
-int hvd_coordinator_create(struct hvd_tallies *tallies, struct hvd_known_set *known,
+/* A tensor that all ranks have. */
+struct hvd_ready {
+    struct hvd_ready *next;
+    struct hvd_readiness *readiness;
+    int64_t bytes;
+    int64_t ready_ns;
+    int status; /* 0, or why the tensor fails on all ranks */
+    bool in_group; /* of a group about which all ranks agree */
+    struct hvd_error error;
+};
+
+/* How many tensors of a group are ready. */
+struct hvd_ready_group {
+    uint64_t id;
+    int ready;
+    bool is_whole; /* all of them were, before the first was sent */
+};
+
+struct hvd_coordinator {
+    struct hvd_readiness_table *readiness_table;
+    struct hvd_tensor_cache *cache;
+    const struct hvd_fusion *fusion;
+    struct hvd_ready *ready;
+    struct hvd_ready **ready_end;
+    struct hvd_ready *spare;
+    struct hvd_hash_table groups;
+    int64_t bytes;
+    int64_t now_ns; /* of the present answer */
+    struct hvd_writer *writer;
+    struct hvd_writer *set_writer;
+    uint64_t next_id;
+    size_t leaving; /* evictions in the present answer */
+    size_t coming;
+    bool has_warned;
+};
+
+int hvd_coordinator_create(struct hvd_readiness_table *readiness_table,
+                           struct hvd_tensor_cache *cache,
                            const struct hvd_fusion *fusion, struct hvd_coordinator **out,
                            struct hvd_error *err)
 {
@@ -17,8 +54,8 @@ int hvd_coordinator_create(struct hvd_tallies *tallies, struct hvd_known_set *kn
     if (coordinator == NULL) {
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for the coordinator");
     }
-    coordinator->tallies = tallies;
-    coordinator->known = known;
+    coordinator->readiness_table = readiness_table;
+    coordinator->cache = cache;
     coordinator->fusion = fusion;
     coordinator->ready_end = &coordinator->ready;
     coordinator->next_id = 1;
@@ -46,14 +83,14 @@ void hvd_coordinator_destroy(struct hvd_coordinator *coordinator)
     }
     for (struct hvd_ready *ready = coordinator->ready; ready != NULL;
          ready = ready->next) {
-        hvd_tallies_give_back(coordinator->tallies, ready->tally);
+        hvd_readiness_table_give_back(coordinator->readiness_table, ready->readiness);
     }
     free_ready(coordinator->ready);
     free_ready(coordinator->spare);
-    while ((group = hvd_table_next(&coordinator->groups, &cursor)) != NULL) {
+    while ((group = hvd_hash_table_next(&coordinator->groups, &cursor)) != NULL) {
         free(group);
     }
-    hvd_table_finish(&coordinator->groups);
+    hvd_hash_table_finish(&coordinator->groups);
     free(coordinator);
 }
 
@@ -69,13 +106,14 @@ static bool has_group_id(const void *item, const void *key)
 
 static uint64_t group_of(const struct hvd_ready *ready)
 {
-    return ready->in_group ? hvd_tally_proposal(ready->tally)->group : 0;
+    return ready->in_group ? hvd_readiness_proposal(ready->readiness)->group : 0;
 }
 
 static struct hvd_ready_group *find_group(struct hvd_coordinator *coordinator,
                                           uint64_t id)
 {
-    return hvd_table_find(&coordinator->groups, hvd_hash_number(id), has_group_id, &id);
+    return hvd_hash_table_find(&coordinator->groups, hvd_hash_number(id), has_group_id,
+                               &id);
 }
 
 static int count_in_group(struct hvd_coordinator *coordinator, uint64_t id, int size)
@@ -85,7 +123,7 @@ static int count_in_group(struct hvd_coordinator *coordinator, uint64_t id, int 
     if (group == NULL) {
         group = calloc(1, sizeof(*group));
         if (group == NULL ||
-            hvd_table_add(&coordinator->groups, hvd_hash_number(id), group) != 0) {
+            hvd_hash_table_add(&coordinator->groups, hvd_hash_number(id), group) != 0) {
             free(group);
             return HVD_ERR_NOMEM;
         }
@@ -103,7 +141,8 @@ static void leave_group(struct hvd_coordinator *coordinator,
     struct hvd_ready_group *group = id != 0 ? find_group(coordinator, id) : NULL;
 
     if (group != NULL && --group->ready == 0) {
-        hvd_table_remove(&coordinator->groups, hvd_hash_number(id), has_group_id, &id);
+        hvd_hash_table_remove(&coordinator->groups, hvd_hash_number(id), has_group_id,
+                              &id);
         free(group);
     }
 }
@@ -113,10 +152,10 @@ static void leave_group(struct hvd_coordinator *coordinator,
 static bool waits_for_group(struct hvd_coordinator *coordinator,
                             const struct hvd_ready *ready)
 {
-    const struct hvd_members *members = coordinator->tallies->members;
+    const struct hvd_membership *membership = coordinator->readiness_table->membership;
     uint64_t id = group_of(ready);
 
-    return id != 0 && members->joined < members->layout->size &&
+    return id != 0 && membership->joined < membership->layout->size &&
            !find_group(coordinator, id)->is_whole &&
            coordinator->now_ns - ready->ready_ns < coordinator->fusion->cycle_ns;
 }
@@ -124,26 +163,26 @@ static bool waits_for_group(struct hvd_coordinator *coordinator,
 /* --- what is ready --- */
 
 /* Whether all ranks have it in the same group; in which memory does not matter. */
-static bool have_one_group(const struct hvd_tally *tally)
+static bool have_one_group(const struct hvd_readiness *readiness)
 {
-    const struct hvd_proposal *first = hvd_tally_proposal(tally);
+    const struct hvd_proposal *first = hvd_readiness_proposal(readiness);
     bool have = first->group != 0;
 
-    for (int i = 0; i < tally->described && have; i++) {
-        have = tally->descriptions[i]->group == first->group &&
-               tally->descriptions[i]->group_size == first->group_size;
+    for (int i = 0; i < readiness->described && have; i++) {
+        have = readiness->descriptions[i]->group == first->group &&
+               readiness->descriptions[i]->group_size == first->group_size;
     }
     return have;
 }
 
 static void check(struct hvd_ready *ready)
 {
-    ready->status = hvd_validate(ready->tally, &ready->error);
-    ready->in_group = have_one_group(ready->tally);
+    ready->status = hvd_validate(ready->readiness, &ready->error);
+    ready->in_group = have_one_group(ready->readiness);
 }
 
-int hvd_coordinator_add(struct hvd_coordinator *coordinator, struct hvd_tally *tally,
-                        int64_t now_ns)
+int hvd_coordinator_add(struct hvd_coordinator *coordinator,
+                        struct hvd_readiness *readiness, int64_t now_ns)
 {
     struct hvd_ready *ready = coordinator->spare;
 
@@ -153,17 +192,19 @@ int hvd_coordinator_add(struct hvd_coordinator *coordinator, struct hvd_tally *t
         ready = malloc(sizeof(*ready));
     }
     if (ready == NULL) {
-        hvd_tallies_give_back(coordinator->tallies, tally);
+        hvd_readiness_table_give_back(coordinator->readiness_table, readiness);
         return HVD_ERR_NOMEM;
     }
     ready->next = NULL;
-    ready->tally = tally;
+    ready->readiness = readiness;
     ready->ready_ns = now_ns;
-    ready->bytes = tally->known != NULL ? tally->known->bytes
-                                        : hvd_proposal_bytes(tally->descriptions[0]);
+    ready->bytes = readiness->cached != NULL
+                       ? readiness->cached->bytes
+                       : hvd_proposal_bytes(readiness->descriptions[0]);
     check(ready);
-    if (ready->in_group && count_in_group(coordinator, hvd_tally_proposal(tally)->group,
-                                          hvd_tally_proposal(tally)->group_size) != 0) {
+    if (ready->in_group &&
+        count_in_group(coordinator, hvd_readiness_proposal(readiness)->group,
+                       hvd_readiness_proposal(readiness)->group_size) != 0) {
         ready->in_group = false;
     }
     *coordinator->ready_end = ready;
@@ -186,7 +227,7 @@ bool hvd_coordinator_has(const struct hvd_coordinator *coordinator, int set)
 {
     const struct hvd_ready *ready = coordinator->ready;
 
-    while (ready != NULL && ready->tally->key.set != set) {
+    while (ready != NULL && ready->readiness->key.set != set) {
         ready = ready->next;
     }
     return ready != NULL;
@@ -196,7 +237,7 @@ static void forget(struct hvd_coordinator *coordinator, struct hvd_ready *ready)
 {
     coordinator->bytes -= ready->bytes;
     leave_group(coordinator, ready);
-    hvd_tallies_give_back(coordinator->tallies, ready->tally);
+    hvd_readiness_table_give_back(coordinator->readiness_table, ready->readiness);
     ready->next = coordinator->spare;
     coordinator->spare = ready;
 }
@@ -211,16 +252,16 @@ static void find_end(struct hvd_coordinator *coordinator)
     coordinator->ready_end = at;
 }
 
-void hvd_coordinator_drop_planned(struct hvd_coordinator *coordinator)
+void hvd_coordinator_drop_replayed(struct hvd_coordinator *coordinator)
 {
     struct hvd_ready **at = &coordinator->ready;
 
     while (*at != NULL) {
         struct hvd_ready *ready = *at;
-        const struct hvd_known *known =
-            hvd_known_find(coordinator->known, &ready->tally->key);
+        const struct hvd_cached_tensor *cached =
+            hvd_tensor_cache_find(coordinator->cache, &ready->readiness->key);
 
-        if (known != NULL && known->planned != NULL) {
+        if (cached != NULL && cached->replayed != NULL) {
             *at = ready->next;
             forget(coordinator, ready);
         } else {
@@ -234,7 +275,7 @@ void hvd_coordinator_drop_planned(struct hvd_coordinator *coordinator)
 
 static bool may_fuse(const struct hvd_ready *ready)
 {
-    enum hvd_kind kind = hvd_tally_proposal(ready->tally)->kind;
+    enum hvd_kind kind = hvd_readiness_proposal(ready->readiness)->kind;
 
     return (kind == HVD_KIND_ALLREDUCE || kind == HVD_KIND_ADASUM) &&
            ready->status == 0 && ready->bytes < HVD_BULK_BYTES;
@@ -243,11 +284,11 @@ static bool may_fuse(const struct hvd_ready *ready)
 /* Of all ranks: one that has joined has no such memory. */
 static bool is_shared(const struct hvd_ready *ready)
 {
-    const struct hvd_tally *tally = ready->tally;
-    bool is = !tally->is_partial && hvd_tally_proposal(tally)->is_shared;
+    const struct hvd_readiness *readiness = ready->readiness;
+    bool is = !readiness->is_partial && hvd_readiness_proposal(readiness)->is_shared;
 
-    for (int i = 0; i < tally->described && is; i++) {
-        is = tally->descriptions[i]->is_shared;
+    for (int i = 0; i < readiness->described && is; i++) {
+        is = readiness->descriptions[i]->is_shared;
     }
     return is;
 }
@@ -255,8 +296,8 @@ static bool is_shared(const struct hvd_ready *ready)
 static bool fits(const struct hvd_coordinator *coordinator, const struct hvd_ready *lead,
                  const struct hvd_ready *other)
 {
-    const struct hvd_proposal *a = hvd_tally_proposal(lead->tally);
-    const struct hvd_proposal *b = hvd_tally_proposal(other->tally);
+    const struct hvd_proposal *a = hvd_readiness_proposal(lead->readiness);
+    const struct hvd_proposal *b = hvd_readiness_proposal(other->readiness);
 
     if (coordinator->fusion->groups_alone && group_of(lead) != group_of(other)) {
         return false;
@@ -270,10 +311,10 @@ static bool fits(const struct hvd_coordinator *coordinator, const struct hvd_rea
 /* Of the decision about one tensor, at most. */
 static size_t named_bytes(const struct hvd_ready *ready)
 {
-    const struct hvd_proposal *proposal = hvd_tally_proposal(ready->tally);
+    const struct hvd_proposal *proposal = hvd_readiness_proposal(ready->readiness);
     size_t note = proposal->note != NULL ? strlen(proposal->note) : 0;
 
-    if (ready->tally->known != NULL && ready->tally->described == 0) {
+    if (ready->readiness->cached != NULL && ready->readiness->described == 0) {
         return sizeof(struct hvd_record); /* its id */
     }
     return sizeof(struct hvd_record) + sizeof(*proposal) + strlen(proposal->name) + note;
@@ -283,9 +324,9 @@ static size_t named_bytes(const struct hvd_ready *ready)
 static int64_t most_tensors(const struct hvd_coordinator *coordinator,
                             const struct hvd_ready *lead)
 {
-    const struct hvd_proposal *proposal = hvd_tally_proposal(lead->tally);
-    const struct hvd_member_set *set =
-        hvd_members_find(coordinator->tallies->members, proposal->set);
+    const struct hvd_proposal *proposal = hvd_readiness_proposal(lead->readiness);
+    const struct hvd_set_members *set =
+        hvd_membership_find(coordinator->readiness_table->membership, proposal->set);
 
     return proposal->kind == HVD_KIND_ADASUM && set != NULL
                ? HVD_ADASUM_SLICES / set->count
@@ -325,18 +366,175 @@ static int64_t gather(struct hvd_coordinator *coordinator, struct hvd_ready *lea
     return bytes;
 }
 
-/* --- answers --- */
+/* --- the decision about a batch: who gets an id, who is evicted for it --- */
 
-static const struct hvd_member_set *set_of(const struct hvd_coordinator *coordinator,
-                                           int set)
+static const struct hvd_set_members *set_of(const struct hvd_coordinator *coordinator,
+                                            int set)
 {
-    return hvd_members_find(coordinator->tallies->members, set);
+    return hvd_membership_find(coordinator->readiness_table->membership, set);
 }
+
+static bool is_cached_kind(enum hvd_kind kind)
+{
+    return kind <= HVD_KIND_REDUCESCATTER && kind != HVD_KIND_JOIN &&
+           kind != HVD_KIND_BARRIER;
+}
+
+static void evict(struct hvd_coordinator *coordinator, struct hvd_cached_tensor *cached)
+{
+    const struct hvd_part part =
+        hvd_part_begin(coordinator->writer, coordinator->set_writer, cached->key.set);
+
+    cached->is_leaving = true;
+    coordinator->leaving++;
+    hvd_put_record(part.writer, HVD_DECISION_EVICT, 1, cached->id);
+    hvd_part_end(&part);
+}
+
+/* Another set may get the number of one that is removed: only the ranks of this one know what its
+ * tensors are. */
+static void evict_set(struct hvd_coordinator *coordinator, int set)
+{
+    for (struct hvd_cached_tensor *cached = coordinator->cache->oldest; cached != NULL;
+         cached = cached->newer) {
+        if (cached->key.set == set && !cached->is_leaving) {
+            evict(coordinator, cached);
+        }
+    }
+}
+
+/* Makes room for one more; false when there is none to be had. */
+static bool make_room(struct hvd_coordinator *coordinator)
+{
+    size_t capacity = (size_t)coordinator->fusion->capacity;
+    struct hvd_cached_tensor *cached = coordinator->cache->oldest;
+
+    if (coordinator->cache->count + coordinator->coming - coordinator->leaving <
+        capacity) {
+        return true;
+    }
+    while (cached != NULL &&
+           (cached->uses > 0 || cached->is_leaving || cached->replayed != NULL)) {
+        cached = cached->newer;
+    }
+    if (capacity == 0 || cached == NULL) {
+        return false;
+    }
+    if (!coordinator->has_warned) {
+        coordinator->has_warned = true;
+        hvd_log(
+            HVD_LOG_WARN,
+            "more than %d tensors are in use: the least recently used one is described "
+            "anew each time; raise HOROVOD_CACHE_CAPACITY",
+            coordinator->fusion->capacity);
+    }
+    evict(coordinator, cached);
+    return true;
+}
+
+/* The id by which a tensor that was described in full is known from now on, or 0. */
+static uint64_t give_id(struct hvd_coordinator *coordinator,
+                        const struct hvd_ready *ready)
+{
+    struct hvd_cached_tensor *old =
+        hvd_tensor_cache_find(coordinator->cache, &ready->readiness->key);
+
+    if (!is_cached_kind(hvd_readiness_proposal(ready->readiness)->kind) ||
+        ready->status != 0) {
+        return 0;
+    }
+    if (old != NULL && !old->is_leaving) { /* all ranks describe it anew */
+        evict(coordinator, old);
+    }
+    if (!make_room(coordinator)) {
+        return 0;
+    }
+    coordinator->coming++;
+    return coordinator->next_id++;
+}
+
+static void put_tensors(struct hvd_coordinator *coordinator, const struct hvd_ready *lead,
+                        const uint64_t *ids, struct hvd_writer *writer)
+{
+    struct hvd_id_range range = {0};
+
+    for (const struct hvd_ready *ready = lead; ready != NULL;
+         ready = ready->next, ids++) {
+        const struct hvd_cached_tensor *cached = ready->readiness->cached;
+
+        if (cached != NULL && !cached->is_evicted && ready->readiness->described == 0) {
+            hvd_put_id(writer, HVD_TENSOR_IDS, &range, cached->id);
+            hvd_tensor_cache_touch(coordinator->cache, ready->readiness->cached);
+            continue;
+        }
+        hvd_put_ids_end(writer, HVD_TENSOR_IDS, &range);
+        hvd_put_record(writer, HVD_TENSOR_FULL, 1, *ids);
+        hvd_put_proposal(writer, hvd_readiness_proposal(ready->readiness));
+    }
+    hvd_put_ids_end(writer, HVD_TENSOR_IDS, &range);
+}
+
+static void put_rows(const struct hvd_coordinator *coordinator,
+                     const struct hvd_ready *lead, const struct hvd_batch_header *header,
+                     struct hvd_writer *writer)
+{
+    const struct hvd_set_members *set = set_of(coordinator, header->set);
+    const struct hvd_readiness *readiness = lead->readiness;
+    int64_t *rows = calloc((size_t)header->row_count + 1, sizeof(rows[0]));
+
+    if (rows == NULL) {
+        writer->failed = true;
+        return;
+    }
+    for (uint32_t i = 0; i < readiness->row_count && header->row_count > 0; i++) {
+        int index = hvd_set_members_index(set, (int)readiness->rows[i].rank);
+
+        if (index >= 0) {
+            rows[index] = readiness->rows[i].rows;
+        }
+    }
+    hvd_put(writer, rows, (size_t)header->row_count * sizeof(rows[0]));
+    free(rows);
+}
+
+/* Evictions come before the batch, so that a name is never known twice. */
+static void put_batch(struct hvd_coordinator *coordinator, const struct hvd_ready *lead,
+                      const struct hvd_batch_header *header)
+{
+    const struct hvd_proposal *first = hvd_readiness_proposal(lead->readiness);
+    uint64_t *ids = calloc((size_t)header->count, sizeof(ids[0]));
+    struct hvd_part part;
+    int64_t i = 0;
+
+    if (ids == NULL) {
+        coordinator->writer->failed = true;
+        return;
+    }
+    if (header->kind == HVD_KIND_SET_REMOVE && header->status == 0 &&
+        first->root != HVD_SET_GLOBAL) {
+        evict_set(coordinator, first->root);
+    }
+    for (const struct hvd_ready *ready = lead; ready != NULL; ready = ready->next, i++) {
+        const struct hvd_readiness *readiness = ready->readiness;
+
+        if (readiness->cached == NULL || readiness->cached->is_evicted) {
+            ids[i] = give_id(coordinator, ready);
+        }
+    }
+    part = hvd_part_begin(coordinator->writer, coordinator->set_writer, header->set);
+    hvd_put_batch(part.writer, header);
+    put_tensors(coordinator, lead, ids, part.writer);
+    put_rows(coordinator, lead, header, part.writer);
+    hvd_part_end(&part);
+    free(ids);
+}
+
+/* --- answers --- */
 
 static struct hvd_batch_header make_header(const struct hvd_coordinator *coordinator,
                                            const struct hvd_ready *lead, int64_t count)
 {
-    const struct hvd_proposal *proposal = hvd_tally_proposal(lead->tally);
+    const struct hvd_proposal *proposal = hvd_readiness_proposal(lead->readiness);
     bool is_gather = proposal->kind == HVD_KIND_ALLGATHER && lead->status == 0;
 
     return (struct hvd_batch_header){
@@ -344,7 +542,7 @@ static struct hvd_batch_header make_header(const struct hvd_coordinator *coordin
         .set = proposal->set,
         .status = lead->status,
         .text = lead->status != 0 ? lead->error.text : "",
-        .max_block = lead->tally->max_block,
+        .max_block = lead->readiness->max_block,
         .is_shared = is_shared(lead),
         .count = count,
         .row_count = is_gather ? set_of(coordinator, proposal->set)->count : 0,
@@ -364,7 +562,7 @@ static void answer_lead(struct hvd_coordinator *coordinator, struct hvd_ready **
     header.lane = only_spare                ? HVD_LANE_SPARE
                   : bytes >= HVD_BULK_BYTES ? HVD_LANE_BULK
                                             : HVD_LANE_QUICK;
-    hvd_coordinator_put_batch(coordinator, lead, &header);
+    put_batch(coordinator, lead, &header);
     while (lead != NULL) {
         struct hvd_ready *next = lead->next;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rank 0's decisions: complete tallies go in, batches come out. Pure.
+/* Rank 0's decisions: complete readiness records go in, batches come out. Pure.
  *
  * Tensors that may travel together are fused into a batch: same kind, op, dtype, wire type,
  * device, scale and process set, looking past others that do not fit. The tensors of one request
@@ -9,8 +9,8 @@
 #ifndef HVD_COORDINATOR_H
 #define HVD_COORDINATOR_H
 
-#include "collectives/agreement/decision.h"
-#include "collectives/agreement/tally.h"
+#include "collectives/agreement/batch.h"
+#include "collectives/agreement/readiness.h"
 
 struct hvd_coordinator;
 
@@ -31,14 +31,15 @@ struct hvd_fusion {
 };
 
 /* All are borrowed; what fusion says may change between calls. */
-int hvd_coordinator_create(struct hvd_tallies *tallies, struct hvd_known_set *known,
+int hvd_coordinator_create(struct hvd_readiness_table *readiness_table,
+                           struct hvd_tensor_cache *cache,
                            const struct hvd_fusion *fusion, struct hvd_coordinator **out,
                            struct hvd_error *err);
 void hvd_coordinator_destroy(struct hvd_coordinator *coordinator); /* NULL is fine */
 
-/* Takes a complete tally over: its tensor is ready. */
-int hvd_coordinator_add(struct hvd_coordinator *coordinator, struct hvd_tally *tally,
-                        int64_t now_ns);
+/* Takes a complete readiness record over: its tensor is ready. */
+int hvd_coordinator_add(struct hvd_coordinator *coordinator,
+                        struct hvd_readiness *readiness, int64_t now_ns);
 
 /* When the first of the tensors that are ready now got ready; -1 when there is none. */
 int64_t hvd_coordinator_oldest(const struct hvd_coordinator *coordinator);
@@ -46,7 +47,7 @@ int64_t hvd_coordinator_bytes(const struct hvd_coordinator *coordinator);
 
 /* Appends the decisions about all tensors that are ready, and forgets them; those about tensors of
  * further process sets to set_writer, each in a record of its set. only_spare: the other lanes
- * belong to a plan. Returns false when the message is long enough before they are all there;
+ * belong to a replay. Returns false when the message is long enough before they are all there;
  * then it is to be sent, carried out here, and more to be asked for. */
 bool hvd_coordinator_answer(struct hvd_coordinator *coordinator, bool only_spare,
                             int64_t now_ns, struct hvd_writer *writer,
@@ -55,7 +56,7 @@ bool hvd_coordinator_answer(struct hvd_coordinator *coordinator, bool only_spare
 /* Whether a tensor of this set is ready and not decided upon. */
 bool hvd_coordinator_has(const struct hvd_coordinator *coordinator, int set);
 
-/* Gives tensors back that were ready but are part of a plan now, as whatever they were described. */
-void hvd_coordinator_drop_planned(struct hvd_coordinator *coordinator);
+/* Gives tensors back that were ready but are part of a replay now, as whatever they were described. */
+void hvd_coordinator_drop_replayed(struct hvd_coordinator *coordinator);
 
 #endif

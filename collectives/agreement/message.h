@@ -8,7 +8,7 @@
 #ifndef HVD_MESSAGE_H
 #define HVD_MESSAGE_H
 
-#include "collectives/agreement/wire.h"
+#include "collectives/agreement/encoding.h"
 #include "collectives/hvd.h"
 
 /* Reports and decisions that have piled up go in messages of about this size; no message may have
@@ -92,11 +92,11 @@ struct hvd_proposal *hvd_proposal_copy(const struct hvd_proposal *proposal);
 void hvd_proposal_free(struct hvd_proposal *proposal); /* NULL is fine */
 
 enum hvd_report_kind {
-    HVD_REPORT_KNOWN = 1, /* tensors id, id + 1, ... id + count - 1 */
+    HVD_REPORT_CACHED = 1, /* tensors id, id + 1, ... id + count - 1 */
     HVD_REPORT_TENSOR, /* one tensor; struct hvd_tensor_report follows */
     HVD_REPORT_JOIN, /* rank id has joined */
-    HVD_REPORT_BREAK, /* plan id must end */
-    HVD_REPORT_FROZEN, /* plan id stands still; per lane, least and most batches started */
+    HVD_REPORT_BREAK, /* replay id must end */
+    HVD_REPORT_FROZEN, /* replay id stands still; per lane, least and most batches started */
     HVD_REPORT_STALL, /* some rank waits too long */
     HVD_REPORT_HELD, /* the tensors that ranks of this subtree wait for: id bytes, see stalled.h */
 };
@@ -104,7 +104,7 @@ enum hvd_report_kind {
 enum hvd_decision_kind {
     HVD_DECISION_BATCH = 1, /* see hvd_put_batch */
     HVD_DECISION_EVICT, /* tensor id is known no more */
-    HVD_DECISION_PLAN, /* see agreement_plan.h, as the next two */
+    HVD_DECISION_REPLAY, /* see replay.h, as the next two */
     HVD_DECISION_BREAK,
     HVD_DECISION_RESUME,
     HVD_DECISION_ASK, /* report what you hold; id: of this wave */

@@ -39,9 +39,9 @@ void hvd_request_destroy(struct hvd_request *request)
         if (entry->room == NULL) {
             free(entry->result);
         }
-        hvd_held_drop(entry->room);
-        hvd_held_drop(entry->ready);
-        hvd_held_drop(entry->done);
+        hvd_refcount_drop(entry->room);
+        hvd_refcount_drop(entry->ready);
+        hvd_refcount_drop(entry->done);
     }
     free(request);
 }
@@ -73,7 +73,7 @@ struct hvd_entry *hvd_entry_create_absent(const struct hvd_proposal *proposal)
 
 void hvd_entry_free_absent(struct hvd_entry *entry)
 {
-    hvd_held_drop(entry->done);
+    hvd_refcount_drop(entry->done);
     free((char *)entry->proposal.name);
     free(entry);
 }

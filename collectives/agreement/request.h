@@ -6,12 +6,12 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "collectives/agreement/held.h"
+#include "gpu_binding/base/refcount.h"
 #include "collectives/agreement/message.h"
-#include "collectives/agreement/table.h"
+#include "collectives/agreement/hash_table.h"
 #include "gpu_binding/base/error.h"
 
-struct hvd_known;
+struct hvd_cached_tensor;
 
 /* One tensor under way. One on a GPU is over for the agreement when it is launched: all
  * that has to be done waits in the GPU's streams. It ends when the GPU has come there. */
@@ -29,18 +29,18 @@ struct hvd_entry {
     int64_t result_rows;
     /* Of a tensor on a GPU (collectives/gpu/): */
     int device; /* its number here */
-    struct hvd_held
+    struct hvd_refcount
         *ready; /* the place in the caller's stream where the input is there */
-    struct hvd_held
+    struct hvd_refcount
         *done; /* the place in hvd's where the output is, once it is launched */
-    struct hvd_held *room; /* owns result, which is device memory */
+    struct hvd_refcount *room; /* owns result, which is device memory */
     bool
         is_absent; /* stands in for a tensor that a joined rank does not have: zeros go in, what
                      * comes out is dropped */
     bool is_void; /* absent, in a batch that nobody wants the result of */
 
     /* The agreement's, from submission to the end (agreement.h). */
-    struct hvd_known *known; /* it is known->mine */
+    struct hvd_cached_tensor *cached; /* it is cached->mine */
     bool is_agreed; /* in a batch that runs */
     bool is_deferred; /* not reported yet: see agreement.c */
     struct hvd_entry *older; /* submitted before, under way too */

@@ -36,7 +36,7 @@ void hvd_stalled_finish(struct hvd_stalled *list)
         free(list->first);
         list->first = next;
     }
-    hvd_table_finish(&list->by_key);
+    hvd_hash_table_finish(&list->by_key);
     *list = (struct hvd_stalled){0};
 }
 
@@ -80,7 +80,7 @@ static void shorten(struct hvd_stalled *list, uint64_t limit)
         }
         *at = tensor->next;
         list->bytes -= tensor_bytes(tensor);
-        hvd_table_remove(&list->by_key, tensor->key.hash, has_key, &tensor->key);
+        hvd_hash_table_remove(&list->by_key, tensor->key.hash, has_key, &tensor->key);
         free(tensor);
     }
     list->end = at;
@@ -104,7 +104,7 @@ static struct hvd_stalled_tensor *add_tensor(struct hvd_stalled *list,
     struct hvd_stalled_tensor *tensor =
         calloc(1, sizeof(*tensor) + words * sizeof(uint64_t) + name_bytes);
 
-    if (tensor == NULL || hvd_table_add(&list->by_key, key->hash, tensor) != 0) {
+    if (tensor == NULL || hvd_hash_table_add(&list->by_key, key->hash, tensor) != 0) {
         free(tensor);
         return NULL;
     }
@@ -129,7 +129,7 @@ static int find_tensor(struct hvd_stalled *list, const struct hvd_key *key,
     if (order >= list->limit) {
         return 0;
     }
-    *out = hvd_table_find(&list->by_key, key->hash, has_key, key);
+    *out = hvd_hash_table_find(&list->by_key, key->hash, has_key, key);
     if (*out == NULL) {
         *out = add_tensor(list, key, order);
     }

@@ -12,8 +12,8 @@
 #ifndef HVD_STALLED_H
 #define HVD_STALLED_H
 
-#include "collectives/agreement/table.h"
-#include "collectives/agreement/wire.h"
+#include "collectives/agreement/hash_table.h"
+#include "collectives/agreement/encoding.h"
 
 enum {
     HVD_STALLED_BYTES = 1 << 20 /* of a message, about: some 10,000 tensors */
@@ -28,7 +28,7 @@ struct hvd_stalled_tensor {
 };
 
 struct hvd_stalled {
-    struct hvd_table by_key;
+    struct hvd_hash_table by_key;
     struct hvd_stalled_tensor *first;
     struct hvd_stalled_tensor **end;
     size_t ranks; /* of the job */

@@ -264,26 +264,28 @@ static int check_device(const struct hvd_proposal *a, const struct hvd_proposal 
 typedef int check(const struct hvd_proposal *a, const struct hvd_proposal *b,
                   struct hvd_error *err);
 
-static const struct hvd_proposal *description(const struct hvd_tally *tally, int i)
+static const struct hvd_proposal *description(const struct hvd_readiness *readiness,
+                                              int i)
 {
-    return tally->known == NULL ? tally->descriptions[i]
-           : i == 0             ? tally->known->proposal
-                                : tally->descriptions[i - 1];
+    return readiness->cached == NULL ? readiness->descriptions[i]
+           : i == 0                  ? readiness->cached->proposal
+                                     : readiness->descriptions[i - 1];
 }
 
-static int check_all(check *fails, const struct hvd_tally *tally, struct hvd_error *err)
+static int check_all(check *fails, const struct hvd_readiness *readiness,
+                     struct hvd_error *err)
 {
-    const struct hvd_proposal *first = description(tally, 0);
-    int count = tally->described + (tally->known != NULL ? 1 : 0);
+    const struct hvd_proposal *first = description(readiness, 0);
+    int count = readiness->described + (readiness->cached != NULL ? 1 : 0);
     int status = fails(first, first, err);
 
     for (int i = 1; status == 0 && i < count; i++) {
-        status = fails(first, description(tally, i), err);
+        status = fails(first, description(readiness, i), err);
     }
     return status;
 }
 
-int hvd_validate(const struct hvd_tally *tally, struct hvd_error *err)
+int hvd_validate(const struct hvd_readiness *readiness, struct hvd_error *err)
 {
     static check *const before_join[] = {check_dtype, check_kind, check_shape,
                                          check_scale, check_op,   check_wire,
@@ -294,25 +296,25 @@ int hvd_validate(const struct hvd_tally *tally, struct hvd_error *err)
 
     for (size_t i = 0; status == 0 && i < sizeof(before_join) / sizeof(before_join[0]);
          i++) {
-        status = check_all(before_join[i], tally, err);
+        status = check_all(before_join[i], readiness, err);
     }
-    if (status == 0 && tally->is_partial) {
-        status = check_join(description(tally, 0), err);
-        status = status != 0 ? status : check_join_op(description(tally, 0), err);
+    if (status == 0 && readiness->is_partial) {
+        status = check_join(description(readiness, 0), err);
+        status = status != 0 ? status : check_join_op(description(readiness, 0), err);
     }
     for (size_t i = 0; status == 0 && i < sizeof(after_join) / sizeof(after_join[0]);
          i++) {
-        status = check_all(after_join[i], tally, err);
+        status = check_all(after_join[i], readiness, err);
     }
     return status;
 }
 
-int hvd_validate_pair(struct hvd_known *known, const struct hvd_proposal *other,
+int hvd_validate_pair(struct hvd_cached_tensor *cached, const struct hvd_proposal *other,
                       struct hvd_error *err)
 {
     struct hvd_proposal *others[] = {(struct hvd_proposal *)other};
-    const struct hvd_tally both = {
-        .known = known, .descriptions = others, .described = 1};
+    const struct hvd_readiness both = {
+        .cached = cached, .descriptions = others, .described = 1};
 
     return hvd_validate(&both, err);
 }

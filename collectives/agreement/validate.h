@@ -3,16 +3,16 @@
 #ifndef HVD_VALIDATE_H
 #define HVD_VALIDATE_H
 
-#include "collectives/agreement/tally.h"
+#include "collectives/agreement/readiness.h"
 #include "gpu_binding/base/error.h"
 
-/* Compares all descriptions of a complete tally; few kinds can do without the tensor of a rank that
+/* Compares all descriptions of a complete readiness record; few kinds can do without the tensor of a rank that
  * has joined. Returns 0, or HVD_ERR_MISMATCH with the message of the first check that fails, for every
  * rank. */
-int hvd_validate(const struct hvd_tally *tally, struct hvd_error *err);
+int hvd_validate(const struct hvd_readiness *readiness, struct hvd_error *err);
 
 /* The same for a known tensor and another description of it. err may be NULL. */
-int hvd_validate_pair(struct hvd_known *known, const struct hvd_proposal *other,
+int hvd_validate_pair(struct hvd_cached_tensor *cached, const struct hvd_proposal *other,
                       struct hvd_error *err);
 
 /* "[2, 3]": writes at most bytes to text. */

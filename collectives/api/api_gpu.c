@@ -7,7 +7,7 @@
 int hvd_start_gpu(struct hvd_engine *engine, const struct hvd_tensor *tensors,
                   struct hvd_request *request, struct hvd_error *err)
 {
-    struct hvd_held *ready = NULL;
+    struct hvd_refcount *ready = NULL;
     struct hvd_error cause = {0};
     int status =
         hvd_engine_use_gpu(engine, tensors[0].device, tensors[0].stream, &ready, &cause);
@@ -17,9 +17,9 @@ int hvd_start_gpu(struct hvd_engine *engine, const struct hvd_tensor *tensors,
                         tensors[0].device, cause.text);
     }
     for (int i = 0; i < request->count; i++) {
-        request->entries[i].ready = hvd_held_keep(ready);
+        request->entries[i].ready = hvd_refcount_keep(ready);
     }
-    hvd_held_drop(ready);
+    hvd_refcount_drop(ready);
     return 0;
 }
 
@@ -53,11 +53,11 @@ static int wait_launched(struct hvd_request *request, int timeout_ms,
 
 static int follow(const struct hvd_request *request, void *stream, struct hvd_error *err)
 {
-    const struct hvd_held *last = NULL;
+    const struct hvd_refcount *last = NULL;
     int status = 0;
 
     for (int i = 0; status == 0 && i < request->count; i++) {
-        const struct hvd_held *done = request->entries[i].done;
+        const struct hvd_refcount *done = request->entries[i].done;
 
         if (done != NULL && done != last) {
             status = hvd_gpu_mark_wait(done, stream, err);

@@ -13,7 +13,7 @@
 
 struct hvd_boot;
 struct hvd_engine;
-struct hvd_held;
+struct hvd_refcount;
 struct hvd_process_sets;
 struct hvd_request;
 
@@ -32,7 +32,7 @@ void hvd_engine_destroy(struct hvd_engine *engine);
 /* Opens the device if need be; *ready, the caller's, is what the stream has come to then. Any
  * thread. */
 int hvd_engine_use_gpu(struct hvd_engine *engine, int device, void *stream,
-                       struct hvd_held **ready, struct hvd_error *err);
+                       struct hvd_refcount **ready, struct hvd_error *err);
 
 /* Takes all entries of a request; their names must not be in flight. Any thread. The request
  * stays the caller's, to be freed when it has ended. */

@@ -71,7 +71,7 @@ void hvd_gpu_tensors_fail(struct hvd_engine *engine, int status, const char *tex
 }
 
 int hvd_engine_use_gpu(struct hvd_engine *engine, int device, void *stream,
-                       struct hvd_held **ready, struct hvd_error *err)
+                       struct hvd_refcount **ready, struct hvd_error *err)
 {
     int status = hvd_gpu_open(engine->gpu, device, err);
 

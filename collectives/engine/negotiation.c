@@ -120,9 +120,9 @@ static void remove_set(void *context, int set)
 static void heard(void *context, const struct hvd_proposal *proposal, int branch)
 {
     struct hvd_engine *engine = context;
-    const struct hvd_members *members =
-        hvd_agreement_members(engine->negotiation.agreement);
-    const struct hvd_member_set *set = hvd_members_find(members, proposal->set);
+    const struct hvd_membership *members =
+        hvd_agreement_membership(engine->negotiation.agreement);
+    const struct hvd_set_members *set = hvd_membership_find(members, proposal->set);
 
     if (!hvd_timeline_wants_marks(engine->timeline) || set == NULL || !set->is_member ||
         members->has_joined[members->rank]) {
@@ -161,9 +161,9 @@ static const struct hvd_agreement_ops ops = {
 
 static int add_global_set(struct hvd_engine *engine)
 {
-    const struct hvd_members *members =
-        hvd_agreement_members(engine->negotiation.agreement);
-    const struct hvd_member_set *global = hvd_members_find(members, HVD_SET_GLOBAL);
+    const struct hvd_membership *members =
+        hvd_agreement_membership(engine->negotiation.agreement);
+    const struct hvd_set_members *global = hvd_membership_find(members, HVD_SET_GLOBAL);
 
     return hvd_process_sets_open(&engine->process_sets, engine->boot->rank, global->ranks,
                                  global->count);
@@ -180,7 +180,7 @@ int hvd_negotiation_open(struct hvd_engine *engine, struct hvd_error *err)
                 .capacity = set->cache_capacity,
                 .cycle_ns = (int64_t)(set->cycle_time_ms * 1e6),
             },
-        .may_plan = true,
+        .may_replay = true,
         .stall_warning_ns =
             set->stall_check_disable ? 0 : (int64_t)(set->stall_warning_s * 1e9),
         .stall_shutdown_ns = (int64_t)(set->stall_shutdown_s * 1e9),
@@ -300,7 +300,7 @@ int hvd_negotiation_settle(struct hvd_engine *engine, bool *is_settled,
     return status == 0 ? 0 : explain(engine, status, err);
 }
 
-/* Nobody's tensors are in it: a joined rank has no part in what is planned. */
+/* Nobody's tensors are in it: a joined rank has no part in what is replayed. */
 static bool is_void(const struct hvd_batch *batch)
 {
     return batch->number != 0 && batch->entries[0]->is_absent;
@@ -387,10 +387,10 @@ void hvd_negotiation_close(struct hvd_engine *engine)
     }
     hvd_agreement_count(agreement, &counts);
     hvd_log(HVD_LOG_DEBUG,
-            "batches: %" PRIu64 " planned, %" PRIu64 " agreed upon; plans: %" PRIu64
+            "batches: %" PRIu64 " replayed, %" PRIu64 " agreed upon; replays: %" PRIu64
             ", of which %" PRIu64 " were broken; messages: %" PRIu64 " sent, %" PRIu64
             " received",
-            counts.planned, counts.decided, counts.plans, counts.breaks,
+            counts.replayed, counts.decided, counts.replays, counts.breaks,
             counts.messages_up + counts.messages_down, counts.received);
     hvd_agreement_destroy(engine->negotiation.agreement);
 }

@@ -34,7 +34,7 @@ int hvd_negotiation_progress(struct hvd_engine *engine, int64_t now_ns, bool *mo
 /* When progress has something to do although nothing has happened; -1: never. */
 int64_t hvd_negotiation_deadline(const struct hvd_engine *engine, int64_t now_ns);
 
-/* A message of a branch (members.h) or of the parent. */
+/* A message of a branch (membership.h) or of the parent. */
 int hvd_negotiation_on_reports(struct hvd_engine *engine, int branch, const void *payload,
                                size_t bytes, struct hvd_error *err);
 int hvd_negotiation_on_decisions(struct hvd_engine *engine, const void *payload,
@@ -44,7 +44,7 @@ int hvd_negotiation_on_decisions(struct hvd_engine *engine, const void *payload,
 int hvd_negotiation_finish(struct hvd_engine *engine, struct hvd_batch *batch,
                            struct hvd_error *err);
 
-/* Rank 0: no plan from now on; *is_settled when none is in force any more. */
+/* Rank 0: no replay from now on; *is_settled when none is in force any more. */
 int hvd_negotiation_settle(struct hvd_engine *engine, bool *is_settled,
                            struct hvd_error *err);
 

@@ -56,7 +56,7 @@ void hvd_shutdown_on_close(struct hvd_engine *engine)
     }
 }
 
-/* What is planned may have been started by some only: first the plan has to end. */
+/* What is replayed may have been started by some only: first the replay has to end. */
 static int settle(struct hvd_engine *engine, struct hvd_error *err)
 {
     bool is_settled = false;

@@ -16,7 +16,7 @@ void hvd_submissions_init(struct hvd_submissions *submissions)
 
 void hvd_submissions_finish(struct hvd_submissions *submissions)
 {
-    hvd_table_finish(&submissions->in_flight);
+    hvd_hash_table_finish(&submissions->in_flight);
     pthread_mutex_destroy(&submissions->lock);
 }
 
@@ -29,19 +29,19 @@ static bool entry_has_key(const void *item, const void *key)
 
 static void unregister(struct hvd_submissions *submissions, const struct hvd_entry *entry)
 {
-    hvd_table_remove(&submissions->in_flight, entry->key.hash, entry_has_key,
-                     &entry->key);
+    hvd_hash_table_remove(&submissions->in_flight, entry->key.hash, entry_has_key,
+                          &entry->key);
 }
 
 static int register_entry(struct hvd_submissions *submissions, struct hvd_entry *entry,
                           struct hvd_error *err)
 {
     entry->key = hvd_key_make(entry->proposal.set, entry->proposal.name);
-    if (hvd_table_find(&submissions->in_flight, entry->key.hash, entry_has_key,
-                       &entry->key) != NULL) {
+    if (hvd_hash_table_find(&submissions->in_flight, entry->key.hash, entry_has_key,
+                            &entry->key) != NULL) {
         return hvd_fail(err, HVD_ERR_ARG, "%s", duplicate_text);
     }
-    return hvd_table_add(&submissions->in_flight, entry->key.hash, entry) == 0
+    return hvd_hash_table_add(&submissions->in_flight, entry->key.hash, entry) == 0
                ? 0
                : hvd_fail(err, HVD_ERR_NOMEM, "no memory for tensor %s",
                           entry->proposal.name);

@@ -15,7 +15,7 @@ struct hvd_submissions {
     pthread_mutex_t lock;
     struct hvd_entry *fresh; /* submitted, not yet taken */
     struct hvd_entry **fresh_end;
-    struct hvd_table in_flight; /* struct hvd_entry by key, until they have ended */
+    struct hvd_hash_table in_flight; /* struct hvd_entry by key, until they have ended */
     struct hvd_error refusal; /* status != 0: every submission ends with this */
     _Atomic int64_t taken_ns; /* when the driver last found some */
     _Atomic int64_t cycle_ns; /* the cycle time then */

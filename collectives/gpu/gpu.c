@@ -65,7 +65,7 @@ static void drop_flying(struct hvd_gpu *gpu)
             struct hvd_gpu_mark *mark = gpu->flying[i];
 
             gpu->flying[i] = mark->next;
-            hvd_held_drop(&mark->held);
+            hvd_refcount_drop(&mark->refcount);
         }
     }
 }
@@ -90,15 +90,15 @@ void hvd_gpu_destroy(struct hvd_gpu *gpu, bool has_stopped)
         return;
     }
     drop_flying(gpu);
-    hvd_held_drop(gpu->pack != NULL ? &gpu->pack->held : NULL);
-    hvd_held_drop(gpu->pool != NULL ? &gpu->pool->held : NULL);
+    hvd_refcount_drop(gpu->pack != NULL ? &gpu->pack->refcount : NULL);
+    hvd_refcount_drop(gpu->pool != NULL ? &gpu->pool->refcount : NULL);
     pthread_mutex_destroy(&gpu->lock);
     free(gpu);
 }
 
 /* --- marks --- */
 
-int hvd_gpu_mark_input(struct hvd_gpu *gpu, void *stream, struct hvd_held **out,
+int hvd_gpu_mark_input(struct hvd_gpu *gpu, void *stream, struct hvd_refcount **out,
                        struct hvd_error *err)
 {
     struct hvd_gpu_mark *mark;
@@ -109,16 +109,17 @@ int hvd_gpu_mark_input(struct hvd_gpu *gpu, void *stream, struct hvd_held **out,
     }
     status = gpu->pool->module->event_record(mark->event, stream, err);
     if (status != 0) {
-        hvd_held_drop(&mark->held);
+        hvd_refcount_drop(&mark->refcount);
         return status;
     }
-    *out = &mark->held;
+    *out = &mark->refcount;
     return 0;
 }
 
-int hvd_gpu_mark_wait(const struct hvd_held *held, void *stream, struct hvd_error *err)
+int hvd_gpu_mark_wait(const struct hvd_refcount *refcount, void *stream,
+                      struct hvd_error *err)
 {
-    const struct hvd_gpu_mark *mark = (const struct hvd_gpu_mark *)held;
+    const struct hvd_gpu_mark *mark = (const struct hvd_gpu_mark *)refcount;
 
     return mark->pool->module->event_wait(mark->event, stream, err);
 }
@@ -131,7 +132,7 @@ uint64_t hvd_gpu_number(struct hvd_gpu *gpu)
 void hvd_gpu_launched(struct hvd_gpu *gpu, enum hvd_gpu_queue queue,
                       struct hvd_gpu_mark *mark)
 {
-    hvd_held_keep(&mark->held);
+    hvd_refcount_keep(&mark->refcount);
     mark->next = NULL;
     *gpu->last[queue] = mark;
     gpu->last[queue] = &mark->next;
@@ -166,7 +167,7 @@ static void land(struct hvd_gpu *gpu, int queue, hvd_gpu_landed *landed, void *c
         landed(context, entry, status, text); /* it may be gone now */
     }
     hvd_gpu_mark_clear(mark);
-    hvd_held_drop(&mark->held);
+    hvd_refcount_drop(&mark->refcount);
 }
 
 static bool is_launching(const struct hvd_gpu *gpu)

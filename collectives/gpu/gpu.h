@@ -133,11 +133,12 @@ int hvd_gpu_open_default(struct hvd_gpu *gpu, struct hvd_error *err);
 
 /* What is on the caller's stream until now: the input is there then. The caller owns
  * *mark. Any thread; open. */
-int hvd_gpu_mark_input(struct hvd_gpu *gpu, void *stream, struct hvd_held **mark,
+int hvd_gpu_mark_input(struct hvd_gpu *gpu, void *stream, struct hvd_refcount **mark,
                        struct hvd_error *err);
 
 /* The stream waits for a mark, whose GPU may have been destroyed since. Any thread. */
-int hvd_gpu_mark_wait(const struct hvd_held *mark, void *stream, struct hvd_error *err);
+int hvd_gpu_mark_wait(const struct hvd_refcount *mark, void *stream,
+                      struct hvd_error *err);
 
 /* The number of a batch, in the order of agreement. */
 uint64_t hvd_gpu_number(struct hvd_gpu *gpu);

@@ -71,6 +71,6 @@ void hvd_gpu_job_end(struct hvd_gpu *gpu, struct hvd_gpu_job *job)
         *at = job->next;
     }
     hvd_gpu_steps_finish(&job->steps);
-    hvd_held_drop(job->mark != NULL ? &job->mark->held : NULL);
+    hvd_refcount_drop(job->mark != NULL ? &job->mark->refcount : NULL);
     *job = (struct hvd_gpu_job){0};
 }

@@ -33,7 +33,7 @@ int hvd_gpu_run_allocate(struct hvd_gpu_run *run, struct hvd_entry *entry, int64
     }
     status = hvd_gpu_room_take(run->gpu->pool, HVD_GPU_DEVICE_MEMORY, bytes, &room, err);
     if (status == 0) {
-        entry->room = &room->held;
+        entry->room = &room->refcount;
         entry->result = room->memory;
     }
     return status;

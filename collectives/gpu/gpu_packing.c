@@ -172,7 +172,7 @@ void hvd_gpu_packing_finish(struct hvd_gpu_run *run)
     if (measure->timing != NULL) {
         run->gpu->pool->module->timing_destroy(measure->timing);
     }
-    hvd_held_drop(measure->room != NULL ? &measure->room->held : NULL);
+    hvd_refcount_drop(measure->room != NULL ? &measure->room->refcount : NULL);
     *measure = (struct hvd_gpu_measure){.stage = measure->stage, .times = measure->times};
 }
 

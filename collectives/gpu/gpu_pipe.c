@@ -301,8 +301,8 @@ void hvd_gpu_pipe_destroy(struct hvd_gpu_pipe *pipe)
         hvd_gpu_job_end(pipe->config.gpu, &jobs->gather);
         hvd_gpu_exchange_destroy(pipe->exchanges[i]);
     }
-    hvd_held_drop(pipe->versions != NULL ? &pipe->versions->held : NULL);
-    hvd_held_drop(pipe->device != NULL ? &pipe->device->held : NULL);
-    hvd_held_drop(pipe->host != NULL ? &pipe->host->held : NULL);
+    hvd_refcount_drop(pipe->versions != NULL ? &pipe->versions->refcount : NULL);
+    hvd_refcount_drop(pipe->device != NULL ? &pipe->device->refcount : NULL);
+    hvd_refcount_drop(pipe->host != NULL ? &pipe->host->refcount : NULL);
     free(pipe);
 }

@@ -17,9 +17,9 @@ static void free_room(struct hvd_gpu_room *room)
     free(room);
 }
 
-static void end_pool(struct hvd_held *held)
+static void end_pool(struct hvd_refcount *refcount)
 {
-    struct hvd_gpu_pool *pool = (struct hvd_gpu_pool *)held;
+    struct hvd_gpu_pool *pool = (struct hvd_gpu_pool *)refcount;
 
     while (pool->idle != NULL) {
         struct hvd_gpu_room *room = pool->idle;
@@ -41,7 +41,7 @@ int hvd_gpu_pool_create(const struct hvd_gpu_module *module,
     if (pool == NULL) {
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for a GPU");
     }
-    hvd_held_init(&pool->held, end_pool);
+    hvd_refcount_init(&pool->refcount, end_pool);
     pthread_mutex_init(&pool->lock, NULL);
     pool->module = module;
     pool->device = device;
@@ -51,16 +51,16 @@ int hvd_gpu_pool_create(const struct hvd_gpu_module *module,
 
 /* --- rooms --- */
 
-static void end_room(struct hvd_held *held)
+static void end_room(struct hvd_refcount *refcount)
 {
-    struct hvd_gpu_room *room = (struct hvd_gpu_room *)held;
+    struct hvd_gpu_room *room = (struct hvd_gpu_room *)refcount;
     struct hvd_gpu_pool *pool = room->pool;
 
     pthread_mutex_lock(&pool->lock);
     room->next = pool->idle;
     pool->idle = room;
     pthread_mutex_unlock(&pool->lock);
-    hvd_held_drop(&pool->held);
+    hvd_refcount_drop(&pool->refcount);
 }
 
 /* Returns 0 if the device has done what it does with it, or HVD_INPROGRESS. */
@@ -141,8 +141,8 @@ int hvd_gpu_room_take(struct hvd_gpu_pool *pool, enum hvd_gpu_place place, size_
     if (status != 0) {
         return status;
     }
-    hvd_held_init(&room->held, end_room);
-    hvd_held_keep(&pool->held);
+    hvd_refcount_init(&room->refcount, end_room);
+    hvd_refcount_keep(&pool->refcount);
     *out = room;
     return 0;
 }
@@ -167,7 +167,7 @@ void hvd_gpu_mark_clear(struct hvd_gpu_mark *mark)
 
         mark->rooms = room->next;
         room->next = NULL;
-        hvd_held_drop(&room->held);
+        hvd_refcount_drop(&room->refcount);
     }
     free(mark->litter);
     mark->litter = NULL;
@@ -175,13 +175,13 @@ void hvd_gpu_mark_clear(struct hvd_gpu_mark *mark)
     mark->trace = NULL;
 }
 
-static void end_mark(struct hvd_held *held)
+static void end_mark(struct hvd_refcount *refcount)
 {
-    struct hvd_gpu_mark *mark = (struct hvd_gpu_mark *)held;
+    struct hvd_gpu_mark *mark = (struct hvd_gpu_mark *)refcount;
 
     hvd_gpu_mark_clear(mark);
     mark->pool->module->event_destroy(mark->event);
-    hvd_held_drop(&mark->pool->held);
+    hvd_refcount_drop(&mark->pool->refcount);
     free(mark);
 }
 
@@ -197,9 +197,9 @@ int hvd_gpu_mark_create(struct hvd_gpu_pool *pool, struct hvd_gpu_mark **out,
         free(mark);
         return status;
     }
-    hvd_held_init(&mark->held, end_mark);
+    hvd_refcount_init(&mark->refcount, end_mark);
     mark->pool = pool;
-    hvd_held_keep(&pool->held);
+    hvd_refcount_keep(&pool->refcount);
     *out = mark;
     return 0;
 }

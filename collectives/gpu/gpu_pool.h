@@ -8,14 +8,14 @@
 
 #include <pthread.h>
 
-#include "collectives/agreement/held.h"
+#include "gpu_binding/base/refcount.h"
 #include "collectives/gpu/gpu_module.h"
 
 struct hvd_gpu_room;
 
 /* Owned by who opened it, and by each mark and room; the last one closes the device. */
 struct hvd_gpu_pool {
-    struct hvd_held held;
+    struct hvd_refcount refcount;
     const struct hvd_gpu_module *module;
     struct hvd_gpu_device *device;
     pthread_mutex_t lock;
@@ -24,7 +24,7 @@ struct hvd_gpu_pool {
 
 /* A piece of memory. Given back when its last owner drops it. */
 struct hvd_gpu_room {
-    struct hvd_held held;
+    struct hvd_refcount refcount;
     struct hvd_gpu_pool *pool;
     struct hvd_gpu_room *next; /* of the pool, or of who owns it alone */
     enum hvd_gpu_place place;
@@ -35,7 +35,7 @@ struct hvd_gpu_room {
 
 /* A place in a stream. */
 struct hvd_gpu_mark {
-    struct hvd_held held;
+    struct hvd_refcount refcount;
     struct hvd_gpu_pool *pool;
     struct hvd_gpu_event *event;
     /* While the end of a batch is under way, see gpu.h: */

@@ -233,7 +233,7 @@ static int finish_launch(struct hvd_gpu_run *run, struct hvd_error *err)
         return status;
     }
     for (int64_t i = 0; i < run->batch->header.count; i++) {
-        run->batch->entries[i]->done = hvd_held_keep(&end->held);
+        run->batch->entries[i]->done = hvd_refcount_keep(&end->refcount);
     }
     end->trace = run->trace;
     run->trace = NULL;

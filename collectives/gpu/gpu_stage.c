@@ -205,5 +205,5 @@ void hvd_gpu_stage_finish(struct hvd_gpu_run *run)
     }
     free(run->shadows);
     free(run->shadow_list);
-    hvd_held_drop(run->host != NULL ? &run->host->held : NULL);
+    hvd_refcount_drop(run->host != NULL ? &run->host->refcount : NULL);
 }

@@ -9,7 +9,7 @@
 void hvd_gpu_steps_finish(struct hvd_gpu_steps *steps)
 {
     for (int i = 0; i < steps->followed_count; i++) {
-        hvd_held_drop(steps->followed[i]);
+        hvd_refcount_drop(steps->followed[i]);
     }
     free(steps->followed);
     free(steps->steps);
@@ -37,7 +37,7 @@ void hvd_gpu_steps_add(struct hvd_gpu_steps *steps, const struct hvd_gpu_step *s
 static bool make_place(struct hvd_gpu_steps *steps, int count)
 {
     size_t wanted = (size_t)steps->followed_count + (size_t)count;
-    struct hvd_held **grown =
+    struct hvd_refcount **grown =
         realloc(steps->followed, (wanted > 0 ? wanted : 1) * sizeof(grown[0]));
 
     if (grown == NULL) {
@@ -67,7 +67,7 @@ void hvd_gpu_steps_add_copy(struct hvd_gpu_steps *steps, const void *from, void 
 void hvd_gpu_steps_follow(struct hvd_gpu_steps *steps, struct hvd_entry *const *entries,
                           int count)
 {
-    const struct hvd_held *last = NULL;
+    const struct hvd_refcount *last = NULL;
 
     if (!make_place(steps, count)) {
         return;
@@ -77,7 +77,7 @@ void hvd_gpu_steps_follow(struct hvd_gpu_steps *steps, struct hvd_entry *const *
             struct hvd_gpu_mark *mark = (struct hvd_gpu_mark *)entries[i]->ready;
 
             last = entries[i]->ready;
-            steps->followed[steps->followed_count++] = hvd_held_keep(&mark->held);
+            steps->followed[steps->followed_count++] = hvd_refcount_keep(&mark->refcount);
             hvd_gpu_steps_add(steps, &(struct hvd_gpu_step){.kind = HVD_GPU_FOLLOW,
                                                             .event = mark->event});
         }

@@ -12,7 +12,7 @@ struct hvd_gpu_steps {
     int count;
     int capacity;
     bool failed; /* no memory */
-    struct hvd_held **followed; /* [followed_count] marks, kept */
+    struct hvd_refcount **followed; /* [followed_count] marks, kept */
     int followed_count;
 };
 

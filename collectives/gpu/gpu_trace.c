@@ -12,7 +12,7 @@ static struct hvd_gpu_trace *create(struct hvd_gpu_pool *pool, enum hvd_kind kin
     struct hvd_gpu_trace *trace = calloc(1, sizeof(*trace));
 
     if (trace != NULL) {
-        hvd_held_keep(&pool->held);
+        hvd_refcount_keep(&pool->refcount);
         trace->pool = pool;
         trace->kind = kind;
         trace->since_ns = hvd_clock_ns();
@@ -160,6 +160,6 @@ void hvd_gpu_trace_destroy(struct hvd_gpu_trace *trace)
     for (int i = 0; i < trace->timing_count; i++) {
         trace->pool->module->timing_destroy(trace->timings[i]);
     }
-    hvd_held_drop(&trace->pool->held);
+    hvd_refcount_drop(&trace->pool->refcount);
     free(trace);
 }

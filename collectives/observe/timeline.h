@@ -4,7 +4,7 @@
  * The picture of one rank is Horovod's: rank 0 writes, each tensor has a row, and in it
  *
  *   NEGOTIATE_ALLREDUCE    from the first rank that has the tensor until it is certain that it
- *                          runs: all have it, or it is planned (agreement_plan.h)
+ *                          runs: all have it, or it is replayed (replay.h)
  *     0   1   2  ...       in it marks: this rank has become ready
  *   ALLREDUCE              until it is done; the end tells dtype and shape (of the output where
  *                          the library allocates it, else of the input)
@@ -31,9 +31,9 @@
  * MEMCPY_OUT_HOST_BUFFER; within nodes first, NCCL_REDUCESCATTER before and
  * NCCL_ALLGATHER behind those, with UCX_ALLREDUCE. Of an allreduce in pieces the first is
  * shown on its way to the host, the last on its way back. Horovod's other activities
- * (MPI_, GLOO_, CCL_) have no meaning here. What is planned starts without a word to rank
+ * (MPI_, GLOO_, CCL_) have no meaning here. What is replayed starts without a word to rank
  * 0: it has rank 0's mark only, and the wait for the others is part of SHM_ALLREDUCE.
- * CYCLE_START marks, if wanted, when rank 0 decides, and when something planned is
+ * CYCLE_START marks, if wanted, when rank 0 decides, and when something replayed is
  * complete. Only tensors that rank 0 has are shown.
  *
  * The picture of all ranks is one file too: each rank has its rows, in which NEGOTIATE begins
@@ -119,7 +119,7 @@ void hvd_timeline_proposed(struct hvd_timeline *timeline, const struct hvd_entry
 void hvd_timeline_ready(struct hvd_timeline *timeline,
                         const struct hvd_proposal *proposal, int rank);
 
-/* All ranks run this batch, or it is planned and this rank has all its tensors. */
+/* All ranks run this batch, or it is replayed and this rank has all its tensors. */
 void hvd_timeline_agreed(struct hvd_timeline *timeline, const struct hvd_batch *batch);
 
 /* It runs from now on. */

@@ -230,7 +230,7 @@ void hvd_timeline_agreed(struct hvd_timeline *timeline, const struct hvd_batch *
         return;
     }
     if (batch->number != 0) {
-        hvd_timeline_cycle(timeline); /* nobody decides on what is planned */
+        hvd_timeline_cycle(timeline); /* nobody decides on what is replayed */
     }
     for (int64_t i = 0; i < batch->header.count; i++) {
         note_agreed(timeline, batch->entries[i]);

@@ -8,7 +8,7 @@
  * time, each when the one before is done (what is sent then is the most that can be):
  *
  *   levels    of the tree below rank 0
- *   step      first: described in full; ids: known, no plan; planned: the same steps go on;
+ *   step      first: described in full; ids: known, no replay; replayed: the same steps go on;
  *             join: no step, all ranks join
  *   messages  sent and received by a rank: mean of all, and of the busiest; so bytes
  *   hops      messages one after the other until the last rank knows what to do */
@@ -21,7 +21,7 @@
 
 enum {
     TENSORS = 161,
-    PLANNED_STEPS = 20 /* more than a plan needs to come about */
+    REPLAYED_STEPS = 20 /* more than a replay needs to come about */
 };
 
 /* --- the gradients: contrib/bench/gradient_lists.py --- */
@@ -229,7 +229,7 @@ static void measure(const int *nodes, enum step step, const struct gradients *gr
     struct hvd_agreement_settings settings = sim_settings();
     struct sim sim;
 
-    settings.may_plan = false;
+    settings.may_replay = false;
     sim_init_unchecked(&sim, nodes, &settings);
     print_row(&sim, gradients, step, "first");
     print_row(&sim, gradients, step, "ids");
@@ -238,10 +238,10 @@ static void measure(const int *nodes, enum step step, const struct gradients *gr
     }
     sim_finish(&sim);
     sim_init_unchecked(&sim, nodes, NULL);
-    for (int i = 0; i < PLANNED_STEPS; i++) {
+    for (int i = 0; i < REPLAYED_STEPS; i++) {
         run_step(&sim, gradients, step);
     }
-    print_row(&sim, gradients, step, "planned");
+    print_row(&sim, gradients, step, "replayed");
     sim_finish(&sim);
 }
 

@@ -4,20 +4,20 @@
  *   agreement_sets
  *
  * Each row is a job in which every set of 8 ranks, on one node, submits one known allreduce, all at
- * the same time, without plans and with them: the bytes of all messages that rank 0 gets and sends
+ * the same time, without replays and with them: the bytes of all messages that rank 0 gets and sends
  * for each set, and those of a member and of the last rank, in no set. Then the time that rank 0
  * takes for the rows of an allgather of all ranks. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
-#include "collectives/agreement/members.h"
+#include "collectives/agreement/membership.h"
 #include "gpu_binding/base/log.h"
 #include "tests/collectives/agreement/agreement_sim.h"
 
 enum {
     PER_SET = 8,
-    LEARNING = 10, /* waves, more than plans need to come about */
+    LEARNING = 10, /* waves, more than replays need to come about */
     WAVES = 20
 };
 
@@ -88,7 +88,7 @@ static double bytes_of(const struct sim *sim, int rank)
     return (double)(counts.bytes_sent + counts.bytes_received);
 }
 
-static void measure_sets(int node_count, int sets, bool may_plan)
+static void measure_sets(int node_count, int sets, bool may_replay)
 {
     int *nodes = calloc((size_t)node_count + 1, sizeof(nodes[0]));
     int size = node_count * PER_SET;
@@ -101,7 +101,7 @@ static void measure_sets(int node_count, int sets, bool may_plan)
     for (int i = 0; i < node_count; i++) {
         nodes[i] = PER_SET;
     }
-    settings.may_plan = may_plan;
+    settings.may_replay = may_replay;
     sim_init_unchecked(&sim, nodes, &settings);
     for (int i = 0; i < sets; i++) {
         add_set(&sim, requests, i);
@@ -116,7 +116,7 @@ static void measure_sets(int node_count, int sets, bool may_plan)
     for (int i = 0; i < WAVES; i++) {
         wave(&sim, requests, sets);
     }
-    printf("| %d | %d | %s |", size, sets, may_plan ? "planned" : "ids");
+    printf("| %d | %d | %s |", size, sets, may_replay ? "replayed" : "ids");
     for (int i = 0; i < 3; i++) {
         printf(" %.1f |",
                (bytes_of(&sim, ranks[i]) - before[i]) / WAVES / (i == 0 ? sets : 1));
@@ -134,7 +134,7 @@ static void measure_rows(int size)
     };
     const char **hosts = calloc((size_t)size, sizeof(hosts[0]));
     char(*names)[16] = calloc((size_t)size, sizeof(names[0]));
-    struct hvd_members members;
+    struct hvd_membership membership;
     struct hvd_layout layout;
     double start;
     long sum = 0;
@@ -144,18 +144,18 @@ static void measure_rows(int size)
         hosts[i] = names[i];
     }
     if (hvd_layout_init(&layout, hosts, size, NULL) != 0 ||
-        hvd_members_init(&members, &layout, 0, NULL) != 0) {
+        hvd_membership_init(&membership, &layout, 0, NULL) != 0) {
         fail("no memory");
     }
     start = now_ms();
     for (int i = 0; i < ROUNDS * size; i++) {
-        sum += hvd_members_index(hvd_members_find(&members, 0), i % size);
+        sum += hvd_set_members_index(hvd_membership_find(&membership, 0), i % size);
     }
     printf("| %d | %.3f |\n", size, (now_ms() - start) / ROUNDS);
     if (sum != (long)ROUNDS * size * (size - 1) / 2) {
         fail("a rank is elsewhere");
     }
-    hvd_members_finish(&members);
+    hvd_membership_finish(&membership);
     hvd_layout_finish(&layout);
     free(names);
     free(hosts);

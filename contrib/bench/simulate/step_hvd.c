@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A step of hvd: the real agreement of a job of one rank decides what travels together, with a clock
- * of ours. After some steps it has a plan, as in any job, and no rank asks any more: from then on
+ * of ours. After some steps it has a replay, as in any job, and no rank asks any more: from then on
  * one rank's decisions are those of all. Batches run one after the other, as simulated. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +11,8 @@
 #include "contrib/bench/simulate/training.h"
 
 enum {
-    MOST_STEPS = 40, /* a plan takes fewer */
-    STEPS_WITH_PLAN = 3, /* the last of them counts */
+    MOST_STEPS = 40, /* a replay takes fewer */
+    REPLAYED_STEPS = 3, /* the last of them counts */
 };
 
 static const double nothing = 1e300;
@@ -250,10 +250,10 @@ static int run_steps(struct job *job, const struct simulate_gradients *gradients
                      struct simulate_training *training)
 {
     double now = 1;
-    int planned = 0;
+    int replayed = 0;
     int status = 0;
 
-    for (int i = 0; i < MOST_STEPS && planned < STEPS_WITH_PLAN && status == 0; i++) {
+    for (int i = 0; i < MOST_STEPS && replayed < REPLAYED_STEPS && status == 0; i++) {
         struct step step = {.gradients = gradients, .begin = now};
         struct hvd_agreement_counts counts;
 
@@ -261,7 +261,7 @@ static int run_steps(struct job *job, const struct simulate_gradients *gradients
         job->batch_first = job->batch_count = 0;
         status = run_step(job, &step, &now);
         hvd_agreement_count(job->agreement, &counts);
-        planned += counts.plans > 0 ? 1 : 0;
+        replayed += counts.replays > 0 ? 1 : 0;
         training->step = now - step.begin;
         training->busy = job->busy;
         training->batches = job->batch_count;
@@ -278,7 +278,7 @@ static int open_job(struct job *job, int tensors, struct hvd_error *err)
         .fusion = {.threshold = (int64_t)job->options->fusion,
                    .capacity = 1024,
                    .cycle_ns = in_ns(job->options->cycle)},
-        .may_plan = true,
+        .may_replay = true,
     };
     int status = hvd_layout_init(&job->layout, &host, 1, err);
 

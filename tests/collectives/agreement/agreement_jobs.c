@@ -37,7 +37,7 @@ static void draw_settings(struct job *job)
     settings->fusion.threshold = thresholds[job_draw(job, 6)];
     settings->fusion.cycle_ns = cycles[job_draw(job, 4)];
     settings->fusion.groups_alone = job_draw(job, 4) == 0;
-    settings->may_plan = job_draw(job, 8) != 0;
+    settings->may_replay = job_draw(job, 8) != 0;
     settings->stall_warning_ns = job_draw(job, 4) == 0 ? 500000 : 0;
     job->slow_rank = job_draw(job, 2) == 0 ? (int)job_draw(job, (unsigned)job->size) : -1;
 }
@@ -219,7 +219,7 @@ static void submit_joined(struct job *job, int rank)
     case 2:
         late.kind = HVD_KIND_JOIN;
         break;
-    default: /* one that the others may have under way, or in a plan */
+    default: /* one that the others may have under way, or in a replay */
         late.name = tensor->name;
         program_wait_for(program, tensor->name);
         break;
@@ -331,7 +331,7 @@ bool job_try(unsigned seed, struct job_counts *counts, char *fault, size_t bytes
     sim.slow_rank = job->slow_rank;
     passed = programs_run(&sim, job->programs);
     snprintf(fault, bytes, "%s", sim.fault);
-    counts->planned_in_sets += sim.planned_in_sets;
+    counts->replayed_in_sets += sim.replayed_in_sets;
     counts->void_in_sets += sim.void_in_sets;
     sim_finish(&sim);
     programs_finish(job->programs, job->size);

@@ -3,12 +3,12 @@
  * end.
  *
  * A job is a row of windows. In each, all ranks of a process set submit the same tensors, in
- * orders of their own; most come back in each window, so that plans are made. One rank may wait
+ * orders of their own; most come back in each window, so that replays are made. One rank may wait
  * in the middle. Then something happens that is not foreseen: a tensor is described anew by all,
  * or by one rank, groups are cut differently, a set is added or removed, ranks join after
  * different numbers of windows, a rank leaves.
  *
- * In some jobs most of what further process sets do can be planned. Then they go on while ranks join,
+ * In some jobs most of what further process sets do can be replayed. Then they go on while ranks join,
  * and come and go more often. */
 #ifndef HVD_AGREEMENT_JOBS_H
 #define HVD_AGREEMENT_JOBS_H
@@ -54,7 +54,7 @@ struct job {
 
 /* What happened in jobs, to see that they try it. */
 struct job_counts {
-    int64_t planned_in_sets; /* planned batches of further sets, on all ranks */
+    int64_t replayed_in_sets; /* replayed batches of further sets, on all ranks */
     int64_t void_in_sets;
 };
 

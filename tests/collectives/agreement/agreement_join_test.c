@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranks that join, while tensors, plans, groups and process sets are under way. */
+/* Ranks that join, while tensors, replays, groups and process sets are under way. */
 #include <stdio.h>
 #include <string.h>
 
@@ -125,8 +125,8 @@ static void sets_beside_join(struct program *programs, int size, unsigned seed)
     }
 }
 
-/* Ranks join just when the first plan comes about. */
-static void meets_plan(struct program *programs, int size, unsigned seed)
+/* Ranks join just when the first replay comes about. */
+static void meets_replay(struct program *programs, int size, unsigned seed)
 {
     for (int r = 0; r < size; r++) {
         for (int epoch = 0; epoch < 6; epoch++) {
@@ -212,7 +212,7 @@ int main(void)
                  seed);
     try_scenario("process sets are left as they are while a rank has joined",
                  sets_beside_join, NULL, seed);
-    try_scenario("joins that cross a plan", meets_plan, NULL, seed);
+    try_scenario("joins that cross a replay", meets_replay, NULL, seed);
     try_scenario(
         "a tensor submitted after this rank's join is refused, on this rank alone",
         submits_after_join, NULL, seed);

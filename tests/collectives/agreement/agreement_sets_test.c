@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Process sets that come and go while tensors, plans and each other are under way. */
+/* Process sets that come and go while tensors, replays and each other are under way. */
 #include <stdio.h>
 #include <string.h>
 
@@ -97,10 +97,10 @@ static void test_others(unsigned seed)
     const struct hvd_proposal *only = &add;
     struct hvd_request *requests[8];
     struct hvd_agreement_settings settings = sim_settings();
-    uint64_t before[8], members = 0, others = 0;
+    uint64_t before[8], membership = 0, others = 0;
     struct sim sim;
 
-    settings.may_plan = false;
+    settings.may_replay = false;
     sim_init(&sim, nodes, &settings, seed);
     for (int r = 0; r < 8; r++) {
         requests[r] = sim_submit(&sim, r, &only, 1);
@@ -120,11 +120,11 @@ static void test_others(unsigned seed)
         settle(&sim, requests, 4);
     }
     for (int r = 1; r < 8; r++) {
-        *(r < 4 ? &members : &others) += try_counts(&sim, r).received - before[r];
+        *(r < 4 ? &membership : &others) += try_counts(&sim, r).received - before[r];
     }
-    tap_ok(sim.fault[0] == '\0' && members >= 30 && others == 0,
+    tap_ok(sim.fault[0] == '\0' && membership >= 30 && others == 0,
            "only branches with ranks of a set hear of its tensors (%lu, %lu%s)",
-           (unsigned long)members, (unsigned long)others, sim.fault);
+           (unsigned long)membership, (unsigned long)others, sim.fault);
     sim_finish(&sim);
 }
 

@@ -33,7 +33,7 @@ struct hvd_agreement_settings sim_settings(void)
 {
     return (struct hvd_agreement_settings){
         .fusion = {.threshold = 128 << 20, .capacity = 1024, .cycle_ns = 1000000},
-        .may_plan = true,
+        .may_replay = true,
     };
 }
 

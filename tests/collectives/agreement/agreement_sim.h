@@ -28,7 +28,7 @@ struct sim_rank {
     int rank;
     struct hvd_agreement *agreement;
     struct sim_rank *parent; /* NULL: it is rank 0 */
-    int branch; /* of its parent: members.h */
+    int branch; /* of its parent: membership.h */
     struct sim_rank **children; /* [child_count] */
     int child_count;
     struct sim_link *inbox; /* [1 + child_count]: of the parent, of each child */
@@ -36,7 +36,7 @@ struct sim_rank {
     int teams[SIM_MOST_SETS]; /* that run the batches of each process set */
     int sets_added;
     bool is_waited;
-    bool is_paused[SIM_MOST_SETS]; /* what runs the planned batches of each set */
+    bool is_paused[SIM_MOST_SETS]; /* what runs the replayed batches of each set */
     bool
         is_asleep; /* since it had nothing to do, until something happens to it, or wake_ns */
     int64_t wake_ns; /* -1: never */
@@ -79,7 +79,7 @@ struct sim {
     int slow_rank; /* does little while others have something to do; may be none */
     bool holds_batches; /* none starts or ends */
     bool is_leaving; /* rank 0 is to end the job */
-    int64_t planned_in_sets; /* batches of further sets, on all ranks */
+    int64_t replayed_in_sets; /* batches of further sets, on all ranks */
     int64_t void_in_sets; /* of them those that stood in */
 };
 

@@ -37,8 +37,8 @@ struct sim_seen_batch {
 };
 
 struct sim_check {
-    struct hvd_table *uses; /* [size] */
-    struct hvd_table outcomes;
+    struct hvd_hash_table *uses; /* [size] */
+    struct hvd_hash_table outcomes;
     int size;
 };
 
@@ -63,19 +63,19 @@ void sim_check_destroy(struct sim_check *check)
         struct use *use;
 
         cursor = 0;
-        while ((use = hvd_table_next(&check->uses[i], &cursor)) != NULL) {
+        while ((use = hvd_hash_table_next(&check->uses[i], &cursor)) != NULL) {
             free((char *)use->key.name);
             free(use);
         }
-        hvd_table_finish(&check->uses[i]);
+        hvd_hash_table_finish(&check->uses[i]);
     }
     cursor = 0;
-    while ((outcome = hvd_table_next(&check->outcomes, &cursor)) != NULL) {
+    while ((outcome = hvd_hash_table_next(&check->outcomes, &cursor)) != NULL) {
         free((char *)outcome->key.name);
         free(outcome->text);
         free(outcome);
     }
-    hvd_table_finish(&check->outcomes);
+    hvd_hash_table_finish(&check->outcomes);
     free(check->uses);
     free(check);
 }
@@ -103,16 +103,16 @@ static bool use_has_key(const void *item, const void *key)
 static struct use *find_use(const struct sim_rank *rank,
                             const struct hvd_proposal *tensor)
 {
-    struct hvd_table *uses = &rank->sim->check->uses[rank->rank];
+    struct hvd_hash_table *uses = &rank->sim->check->uses[rank->rank];
     int team = tensor->set == HVD_SET_GLOBAL ? 0 : rank->teams[tensor->set];
     struct hvd_key key = hvd_key_make(team, tensor->name);
-    struct use *use = hvd_table_find(uses, key.hash, use_has_key, &key);
+    struct use *use = hvd_hash_table_find(uses, key.hash, use_has_key, &key);
 
     if (use == NULL) {
         use = calloc(1, sizeof(*use));
         use->key = key;
         use->key.name = strdup(tensor->name);
-        hvd_table_add(uses, key.hash, use);
+        hvd_hash_table_add(uses, key.hash, use);
     }
     return use;
 }
@@ -153,21 +153,21 @@ static bool outcome_has_key(const void *item, const void *key)
 static void compare(struct sim_rank *rank, const struct use *use,
                     const struct outcome *mine)
 {
-    struct hvd_table *outcomes = &rank->sim->check->outcomes;
+    struct hvd_hash_table *outcomes = &rank->sim->check->outcomes;
     char name[256];
     struct hvd_key key;
     struct outcome *outcome;
 
     snprintf(name, sizeof(name), "%.200s#%" PRId64, use->key.name, occurrence(use));
     key = hvd_key_make(use->key.set, name);
-    outcome = hvd_table_find(outcomes, key.hash, outcome_has_key, &key);
+    outcome = hvd_hash_table_find(outcomes, key.hash, outcome_has_key, &key);
     if (outcome == NULL) {
         outcome = malloc(sizeof(*outcome));
         *outcome = *mine;
         outcome->key = key;
         outcome->key.name = strdup(name);
         outcome->text = strdup(mine->text);
-        hvd_table_add(outcomes, key.hash, outcome);
+        hvd_hash_table_add(outcomes, key.hash, outcome);
     } else if (outcome->status != mine->status || outcome->value != mine->value ||
                strcmp(outcome->text, mine->text) != 0) {
         sim_fault(rank->sim,
@@ -266,8 +266,8 @@ static void check_entry(struct sim_rank *rank, struct sim_seen_batch *seen, int6
                         const struct hvd_batch *batch)
 {
     const struct hvd_proposal *tensor = &batch->entries[index]->proposal;
-    const struct hvd_member_set *set =
-        hvd_members_find(hvd_agreement_members(rank->agreement), tensor->set);
+    const struct hvd_set_members *set =
+        hvd_membership_find(hvd_agreement_membership(rank->agreement), tensor->set);
     int64_t mine = occurrence(find_use(rank, tensor));
 
     if (seen->occurrences[index] != 0 && seen->occurrences[index] != mine) {
@@ -276,7 +276,7 @@ static void check_entry(struct sim_rank *rank, struct sim_seen_batch *seen, int6
     }
     seen->occurrences[index] = mine;
     if (batch->header.row_count > 0 && set != NULL && tensor->ndim > 0 &&
-        batch->rows[hvd_members_index(set, rank->rank)] != tensor->shape[0]) {
+        batch->rows[hvd_set_members_index(set, rank->rank)] != tensor->shape[0]) {
         sim_fault(rank->sim, "rank %d has other rows of %s", rank->rank, tensor->name);
     }
     if (tensor->max_block > seen->max_block) {
@@ -299,7 +299,7 @@ static void check_alike(struct sim_rank *rank, const struct hvd_batch *batch)
     }
 }
 
-/* In a planned batch a rank may stand in for itself, for a result that nobody gets. */
+/* In a replayed batch a rank may stand in for itself, for a result that nobody gets. */
 static void check_shared(struct sim_rank *rank, const struct hvd_batch *batch)
 {
     for (int64_t i = 0; batch->header.is_shared && i < batch->header.count; i++) {
@@ -380,8 +380,8 @@ void sim_check_rest(struct sim *sim)
         if (rank->agreement->oldest != NULL) {
             sim_fault(sim, "rank %d has an entry left", i);
         }
-        if (!rank->has_left && rank->agreement->tallies.open.count > 0) {
-            sim_fault(sim, "rank %d has a tally left", i);
+        if (!rank->has_left && rank->agreement->readiness_table.open.count > 0) {
+            sim_fault(sim, "rank %d has a readiness record left", i);
         }
     }
 }

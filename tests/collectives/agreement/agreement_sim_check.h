@@ -5,9 +5,9 @@
  *   the tensors of a batch are of one dtype, wire type and op, also those that stand in for others
  *   of each name, a batch has the same occurrence on all ranks: the k-th since the last join
  *   an occurrence ends on all ranks in the same way, and once
- *   nothing has been got of a planned batch that a rank has not started with its tensors
+ *   nothing has been got of a replayed batch that a rank has not started with its tensors
  *   allgather knows the rows of all ranks, alltoall the largest block
- *   at the end nothing is left: no batch, no message, no tally, no entry */
+ *   at the end nothing is left: no batch, no message, no readiness record, no entry */
 #ifndef HVD_AGREEMENT_SIM_CHECK_H
 #define HVD_AGREEMENT_SIM_CHECK_H
 

@@ -133,7 +133,7 @@ static void run(void *context, struct hvd_batch *batch)
     struct sim_batch **end = &rank->batches;
 
     if (batch->header.set != HVD_SET_GLOBAL && batch->number != 0) {
-        rank->sim->planned_in_sets++;
+        rank->sim->replayed_in_sets++;
         rank->sim->void_in_sets += batch->entries[0]->is_void ? 1 : 0;
     }
     added->batch = batch;

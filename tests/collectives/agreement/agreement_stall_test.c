@@ -185,12 +185,12 @@ static void hold_tensors(struct held *held, struct sim *sim, int rank, int set)
 /* The ranks of the set submit some tensors; returns when they have ended. */
 static void run_step(struct sim *sim, int set)
 {
-    const struct hvd_member_set *members =
-        hvd_members_find(hvd_agreement_members(sim->ranks[0].agreement), set);
+    const struct hvd_set_members *membership =
+        hvd_membership_find(hvd_agreement_membership(sim->ranks[0].agreement), set);
     struct held held = {0};
 
-    for (int i = 0; i < members->count; i++) {
-        hold_tensors(&held, sim, members->ranks[i], set);
+    for (int i = 0; i < membership->count; i++) {
+        hold_tensors(&held, sim, membership->ranks[i], set);
     }
     while (!sim_has_ended(held.requests[held.count - 1]) && sim_step(sim, SECOND)) {
     }
@@ -216,13 +216,13 @@ static void test_planned(unsigned seed)
         }
     }
     pass(&sim, 62);
-    tap_ok(try_counts(&sim, 0).planned > 0, "(the steps are planned)");
-    check("what a plan waits for is named, six names of each rank", 1,
+    tap_ok(try_counts(&sim, 0).replayed > 0, "(the steps are replayed)");
+    check("what a replay waits for is named, six names of each rank", 1,
           "\n2: [t0, t1, t2, t3, t4, t5 ...]");
     let_go(&held, &sim);
 }
 
-/* What waits in the plans of two sets. */
+/* What waits in the replays of two sets. */
 static void test_planned_sets(unsigned seed)
 {
     struct hvd_agreement_settings settings = patient();
@@ -236,11 +236,11 @@ static void test_planned_sets(unsigned seed)
         run_step(&sim, 1);
         run_step(&sim, 2);
     }
-    tap_ok(try_counts(&sim, 0).plans == 2, "(the steps of both sets are planned)");
+    tap_ok(try_counts(&sim, 0).replays == 2, "(the steps of both sets are replayed)");
     hold_tensors(&held, &sim, 1, 1);
     hold_tensors(&held, &sim, 0, 2);
     pass(&sim, 62);
-    check("what the plans of sets wait for is named", 1,
+    check("what the replays of sets wait for is named", 1,
           "\n1: [t0, t1, t2, t3, t4, t5 ...]\n2: [t0, t1, t2, t3, t4, t5 ...]"
           "\n3: [t0, t1, t2, t3, t4, t5 ...]");
     let_go(&held, &sim);

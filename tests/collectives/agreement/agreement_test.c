@@ -103,7 +103,7 @@ static void extra_tensors(struct program *programs, int size, unsigned seed)
     }
 }
 
-/* The shape changes everywhere, in the middle of a plan. */
+/* The shape changes everywhere, in the middle of a replay. */
 static void new_shapes(struct program *programs, int size, unsigned seed)
 {
     (void)seed;
@@ -134,28 +134,28 @@ static void uneven(struct program *programs, int size, unsigned seed)
 static void test_scenarios(unsigned seed)
 {
     struct hvd_agreement_settings tiny = sim_settings(), none = sim_settings();
-    struct hvd_agreement_settings no_plan = sim_settings(), no_fusion = sim_settings();
+    struct hvd_agreement_settings no_replay = sim_settings(), no_fusion = sim_settings();
     struct hvd_agreement_settings few = sim_settings();
 
     tiny.fusion.capacity = 5;
     few.fusion.capacity = 2;
     none.fusion.capacity = 0;
-    no_plan.may_plan = false;
+    no_replay.may_replay = false;
     no_fusion.fusion.threshold = 0;
     no_fusion.fusion.cycle_ns = 0;
-    try_planned("steps that repeat are planned", steady, NULL, seed);
-    try_scenario("without a plan they are agreed upon", steady, &no_plan, seed);
-    try_planned("without fusion too", steady, &no_fusion, seed);
+    try_replayed("steps that repeat are replayed", steady, NULL, seed);
+    try_scenario("without a replay they are agreed upon", steady, &no_replay, seed);
+    try_replayed("without fusion too", steady, &no_fusion, seed);
     try_scenario("more tensors than are remembered", steady, &tiny, seed);
     try_scenario("nothing is remembered", steady, &none, seed);
     try_scenario("two orders that alternate", alternating, NULL, seed);
     try_scenario("ranks with opposed orders", opposed, NULL, seed);
-    try_planned("one tensor at a time is planned", one_by_one, NULL, seed);
-    try_planned("a rank waits for what the plan has later", waits_differently, NULL,
-                seed);
-    try_planned("names that come back within a step", names_come_back, NULL, seed);
-    try_planned("tensors that the plan does not have", extra_tensors, NULL, seed);
-    try_planned("all change a shape", new_shapes, NULL, seed);
+    try_replayed("one tensor at a time is replayed", one_by_one, NULL, seed);
+    try_replayed("a rank waits for what the replay has later", waits_differently, NULL,
+                 seed);
+    try_replayed("names that come back within a step", names_come_back, NULL, seed);
+    try_replayed("tensors that the replay does not have", extra_tensors, NULL, seed);
+    try_replayed("all change a shape", new_shapes, NULL, seed);
     try_scenario("all change a shape, few are remembered", new_shapes, &few, seed);
     try_scenario("ranks join at different steps", uneven, NULL, seed);
     try_scenario("ranks join, few are remembered", uneven, &tiny, seed);
@@ -190,9 +190,9 @@ static void test_no_messages(unsigned seed)
 
         silent &= after.messages_up == before[r].messages_up &&
                   after.messages_down == before[r].messages_down &&
-                  after.planned > before[r].planned;
+                  after.replayed > before[r].replayed;
     }
-    tap_ok(silent && sim.fault[0] == '\0', "50 planned steps cost no message at all");
+    tap_ok(silent && sim.fault[0] == '\0', "50 replayed steps cost no message at all");
     sim_finish(&sim);
     programs_finish(programs, TRY_MOST_RANKS);
 }
@@ -219,9 +219,9 @@ static void test_new_part(unsigned seed)
     }
     programs_run(&sim, programs);
     counts = try_counts(&sim, 0);
-    tap_ok(counts.plans == 2 && counts.decided < 150 && sim.fault[0] == '\0',
-           "an outdated plan gives way to a new one (%lu plans, %lu agreed upon)",
-           (unsigned long)counts.plans, (unsigned long)counts.decided);
+    tap_ok(counts.replays == 2 && counts.decided < 150 && sim.fault[0] == '\0',
+           "an outdated replay gives way to a new one (%lu replays, %lu agreed upon)",
+           (unsigned long)counts.replays, (unsigned long)counts.decided);
     sim_finish(&sim);
     programs_finish(programs, TRY_MOST_RANKS);
 }
@@ -267,7 +267,7 @@ static void test_one_rank_differs(unsigned seed)
     }
     tap_ok(
         told && others && fault[0] == '\0',
-        "one rank describes a planned tensor anew: that tensor fails everywhere, once");
+        "one rank describes a replayed tensor anew: that tensor fails everywhere, once");
     if (fault[0] != '\0' || !told || !others) {
         tap_note("told %d, once %d, %s", told, others, fault);
     }

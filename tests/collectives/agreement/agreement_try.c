@@ -54,7 +54,7 @@ static const char *find_failure(const struct program *programs, int size)
 }
 
 static bool try_once(const int *nodes, scenario *write,
-                     const struct hvd_agreement_settings *settings, bool is_planned,
+                     const struct hvd_agreement_settings *settings, bool is_replayed,
                      unsigned seed)
 {
     struct program programs[TRY_MOST_RANKS] = {0};
@@ -70,11 +70,11 @@ static bool try_once(const int *nodes, scenario *write,
     counts = try_counts(&sim, 0);
     failure = find_failure(programs, sim.layout.size);
     passed =
-        sim.fault[0] == '\0' && failure == NULL && (!is_planned || counts.planned > 0);
+        sim.fault[0] == '\0' && failure == NULL && (!is_replayed || counts.replayed > 0);
     if (!passed) {
         snprintf(fault, sizeof(fault),
-                 "%d ranks, seed %u: %s; planned %lu, decided %lu, failures: %s",
-                 sim.layout.size, seed, sim.fault, (unsigned long)counts.planned,
+                 "%d ranks, seed %u: %s; replayed %lu, decided %lu, failures: %s",
+                 sim.layout.size, seed, sim.fault, (unsigned long)counts.replayed,
                  (unsigned long)counts.decided, failure != NULL ? failure : "none");
     }
     sim_finish(&sim);
@@ -83,11 +83,11 @@ static bool try_once(const int *nodes, scenario *write,
 }
 
 const char *try_programs(scenario *write, const struct hvd_agreement_settings *settings,
-                         bool is_planned, unsigned seed)
+                         bool is_replayed, unsigned seed)
 {
     for (int i = 0; i < TRY_LAYOUTS; i++) {
         for (unsigned round = 0; round < ROUNDS; round++) {
-            if (!try_once(try_layouts[i], write, settings, is_planned,
+            if (!try_once(try_layouts[i], write, settings, is_replayed,
                           seed + 977 * round)) {
                 return fault;
             }

@@ -19,10 +19,10 @@ int try_size(const int *nodes);
 typedef void scenario(struct program *programs, int size, unsigned seed);
 
 /* All must come to their ends, and whatever has no ending of its own must end well; with
- * is_planned something must have been planned. Settings: the defaults if NULL. Returns NULL, or
+ * is_planned something must have been replayed. Settings: the defaults if NULL. Returns NULL, or
  * what went wrong, valid until the next call. */
 const char *try_programs(scenario *write, const struct hvd_agreement_settings *settings,
-                         bool is_planned, unsigned seed);
+                         bool is_replayed, unsigned seed);
 
 /* As a line of TAP. */
 static inline void try_scenario(const char *promise, scenario *write,
@@ -36,9 +36,9 @@ static inline void try_scenario(const char *promise, scenario *write,
     }
 }
 
-static inline void try_planned(const char *promise, scenario *write,
-                               const struct hvd_agreement_settings *settings,
-                               unsigned seed)
+static inline void try_replayed(const char *promise, scenario *write,
+                                const struct hvd_agreement_settings *settings,
+                                unsigned seed)
 {
     const char *fault = try_programs(write, settings, true, seed);
 

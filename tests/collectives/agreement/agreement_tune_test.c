@@ -55,7 +55,7 @@ static int failures(const struct sim *sim, const struct program *programs)
     return count;
 }
 
-/* A plan is in force; from the change on, each tensor goes alone. */
+/* A replay is in force; from the change on, each tensor goes alone. */
 static void test_change(const int *nodes, unsigned seed)
 {
     struct program programs[MOST_RANKS] = {0};
@@ -71,12 +71,12 @@ static void test_change(const int *nodes, unsigned seed)
     after = counts_of(&sim);
     tap_ok(status == 0 && all_fuse_so(&sim, 0, 3000000),
            "%d ranks: all fuse as rank 0 says", sim.layout.size);
-    tap_ok(before.plans == 1 && after.plans == 2 && after.breaks == before.breaks + 1,
-           "the plan of before ends, and a new one is made");
+    tap_ok(before.replays == 1 && after.replays == 2 && after.breaks == before.breaks + 1,
+           "the replay of before ends, and a new one is made");
     before = after;
     run_steps(&sim, programs, STEPS);
     after = counts_of(&sim);
-    tap_ok(after.planned - before.planned == STEPS * TENSORS &&
+    tap_ok(after.replayed - before.replayed == STEPS * TENSORS &&
                after.decided == before.decided,
            "in which no tensor is fused with another");
     tap_ok(sim.fault[0] == '\0' && failures(&sim, programs) == 0,
@@ -85,7 +85,7 @@ static void test_change(const int *nodes, unsigned seed)
     sim_finish(&sim);
 }
 
-/* The plan never gets old, and changes come while tensors are under way. */
+/* The replay never gets old, and changes come while tensors are under way. */
 static void test_many_changes(const int *nodes, unsigned seed)
 {
     struct program programs[MOST_RANKS] = {0};

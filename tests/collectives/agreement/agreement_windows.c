@@ -235,7 +235,7 @@ static void shuffle(struct job *job, int *order, int count)
 /* What differs from rank to rank, and from call to call. */
 static void vary(struct job *job, int rank, struct hvd_proposal *proposal)
 {
-    /* For a while all of one rank's are elsewhere, so that plans are made meanwhile. */
+    /* For a while all of one rank's are elsewhere, so that replays are made meanwhile. */
     bool is_elsewhere = (rank + job->windows / 8) % 5 == 0;
 
     proposal->is_shared = proposal->is_shared && !is_elsewhere && job_draw(job, 60) != 0;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "collectives/agreement/coordinator.h"
-#include "collectives/agreement/decision.h"
+#include "collectives/agreement/batch.h"
 #include "tests/tap.h"
 
 enum {
@@ -22,8 +22,9 @@ struct load {
     int64_t threshold;
 };
 
-static void add(struct hvd_coordinator *coordinator, struct hvd_tallies *tallies,
-                const struct load *load, int number)
+static void add(struct hvd_coordinator *coordinator,
+                struct hvd_readiness_table *readiness_table, const struct load *load,
+                int number)
 {
     char name[32];
     const struct hvd_proposal proposal = {.kind = load->kind,
@@ -37,10 +38,10 @@ static void add(struct hvd_coordinator *coordinator, struct hvd_tallies *tallies
 
     snprintf(name, sizeof(name), "t%d", number);
     key = hvd_key_make(HVD_SET_GLOBAL, name);
-    for (int i = 0; i < tallies->members->branches; i++) {
-        hvd_tallies_add(tallies, &key, i, &report, 0);
+    for (int i = 0; i < readiness_table->membership->branches; i++) {
+        hvd_readiness_table_add(readiness_table, &key, i, &report, 0);
     }
-    hvd_coordinator_add(coordinator, hvd_tallies_take(tallies), 0);
+    hvd_coordinator_add(coordinator, hvd_readiness_table_take(readiness_table), 0);
 }
 
 /* The most tensors of a batch; all tensors are counted in *sum. */
@@ -65,58 +66,59 @@ static int64_t most_in_batch(const struct hvd_writer *writer, int64_t *sum)
     return most;
 }
 
-static int64_t fuse(const struct hvd_members *members, struct load load, int64_t *sum)
+static int64_t fuse(const struct hvd_membership *membership, struct load load,
+                    int64_t *sum)
 {
     const struct hvd_fusion fusion = {.threshold = load.threshold};
-    struct hvd_known_set known = {0};
+    struct hvd_tensor_cache cache = {0};
     struct hvd_writer writer = {0}, sets = {0};
     struct hvd_coordinator *coordinator;
-    struct hvd_tallies tallies;
+    struct hvd_readiness_table readiness_table;
     int64_t most;
 
-    hvd_tallies_init(&tallies, members);
-    hvd_coordinator_create(&tallies, &known, &fusion, &coordinator, NULL);
+    hvd_readiness_table_init(&readiness_table, membership);
+    hvd_coordinator_create(&readiness_table, &cache, &fusion, &coordinator, NULL);
     for (int i = 0; i < load.tensors; i++) {
-        add(coordinator, &tallies, &load, i);
+        add(coordinator, &readiness_table, &load, i);
     }
     hvd_coordinator_answer(coordinator, false, 0, &writer, &sets);
     most = most_in_batch(&writer, sum);
     hvd_coordinator_destroy(coordinator);
-    hvd_tallies_finish(&tallies);
-    hvd_known_finish(&known);
+    hvd_readiness_table_finish(&readiness_table);
+    hvd_tensor_cache_finish(&cache);
     hvd_writer_finish(&writer);
     hvd_writer_finish(&sets);
     return most;
 }
 
-static void test_many(const struct hvd_members *members)
+static void test_many(const struct hvd_membership *membership)
 {
     struct load load = {HVD_KIND_ALLREDUCE, TENSORS, 10, usual_threshold};
-    int64_t sum, most = fuse(members, load, &sum);
+    int64_t sum, most = fuse(membership, load, &sum);
 
     tap_ok(most == TENSORS && sum == TENSORS, "small tensors are summed up in one batch");
     load.kind = HVD_KIND_ADASUM;
-    most = fuse(members, load, &sum);
+    most = fuse(membership, load, &sum);
     tap_ok(most * RANKS <= HVD_ADASUM_SLICES && most > 1 && sum == TENSORS,
            "a batch of Adasum has %ld of them, by the memory of their slices",
            (long)most);
 }
 
-static void test_limits(const struct hvd_members *members)
+static void test_limits(const struct hvd_membership *membership)
 {
     const int64_t bulk = HVD_BULK_BYTES / (int64_t)sizeof(float);
     struct load load = {HVD_KIND_ALLREDUCE, 4, 10, 3 * 10 * sizeof(float)};
-    int64_t sum, most = fuse(members, load, &sum);
+    int64_t sum, most = fuse(membership, load, &sum);
 
     tap_ok(most == 3 && sum == 4, "a batch has as many bytes as the threshold says");
     load.threshold--;
-    most = fuse(members, load, &sum);
+    most = fuse(membership, load, &sum);
     tap_ok(most == 2 && sum == 4, "and no more");
     load = (struct load){HVD_KIND_ALLREDUCE, 2, bulk - 1, usual_threshold};
-    tap_ok(fuse(members, load, &sum) == 2 && sum == 2,
+    tap_ok(fuse(membership, load, &sum) == 2 && sum == 2,
            "tensors below the size of bulk are summed up in one batch");
     load.elements = bulk;
-    tap_ok(fuse(members, load, &sum) == 1 && sum == 2,
+    tap_ok(fuse(membership, load, &sum) == 1 && sum == 2,
            "those of that size are batches of their own");
 }
 
@@ -124,7 +126,7 @@ int main(void)
 {
     const char **hosts = calloc(RANKS, sizeof(hosts[0]));
     char(*names)[16] = calloc(RANKS, sizeof(names[0]));
-    struct hvd_members members;
+    struct hvd_membership membership;
     struct hvd_layout layout;
 
     for (int i = 0; i < RANKS; i++) {
@@ -132,10 +134,10 @@ int main(void)
         hosts[i] = names[i];
     }
     hvd_layout_init(&layout, hosts, RANKS, NULL);
-    hvd_members_init(&members, &layout, 0, NULL);
-    test_many(&members);
-    test_limits(&members);
-    hvd_members_finish(&members);
+    hvd_membership_init(&membership, &layout, 0, NULL);
+    test_many(&membership);
+    test_limits(&membership);
+    hvd_membership_finish(&membership);
     hvd_layout_finish(&layout);
     free(names);
     free(hosts);

@@ -175,10 +175,10 @@ static void try(const struct trial *trial, bool has_joined)
 {
     struct hvd_proposal one = trial->one, other = trial->other;
     struct hvd_proposal *descriptions[] = {&one, &other};
-    const struct hvd_tally tally = {
+    const struct hvd_readiness readiness = {
         .descriptions = descriptions, .described = 2, .is_partial = has_joined};
     struct hvd_error err = {0};
-    int status = hvd_validate(&tally, &err);
+    int status = hvd_validate(&readiness, &err);
     bool good = trial->message == NULL
                     ? status == 0
                     : status == HVD_ERR_MISMATCH && strcmp(err.text, trial->message) == 0;
@@ -193,16 +193,16 @@ static void test_many(void)
 {
     struct hvd_proposal same = trials[0].one, wrong = trials[1].other;
     struct hvd_proposal *descriptions[] = {&same, &same, &same, &wrong};
-    struct hvd_known known = {.proposal = &same};
-    struct hvd_tally tally = {.descriptions = descriptions, .described = 4};
+    struct hvd_cached_tensor cached = {.proposal = &same};
+    struct hvd_readiness readiness = {.descriptions = descriptions, .described = 4};
     struct hvd_error err = {0};
 
-    tap_ok(hvd_validate(&tally, &err) == HVD_ERR_MISMATCH &&
+    tap_ok(hvd_validate(&readiness, &err) == HVD_ERR_MISMATCH &&
                strcmp(err.text, trials[1].message) == 0,
            "the fourth description is looked at too");
-    tap_ok(hvd_validate_pair(&known, &wrong, &err) == HVD_ERR_MISMATCH &&
+    tap_ok(hvd_validate_pair(&cached, &wrong, &err) == HVD_ERR_MISMATCH &&
                strcmp(err.text, trials[1].message) == 0 &&
-               hvd_validate_pair(&known, &same, NULL) == 0,
+               hvd_validate_pair(&cached, &same, NULL) == 0,
            "a known tensor is compared in the same words");
 }
 

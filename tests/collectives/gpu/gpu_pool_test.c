@@ -69,7 +69,7 @@ static void use(struct hvd_gpu_room *room, void *on)
 
 static void drop(struct hvd_gpu_room *room)
 {
-    hvd_held_drop(&room->held);
+    hvd_refcount_drop(&room->refcount);
 }
 
 /* Whether the next who needs as much gets this memory. */
@@ -225,7 +225,7 @@ int main(int argc, char **argv)
     test_steady();
     test_faults();
     module->stop(device, 5000);
-    hvd_held_drop(&pool->held);
+    hvd_refcount_drop(&pool->refcount);
     after = live();
     tap_ok(memcmp(&before, &after, sizeof(before)) == 0, "and nothing is left");
     return tap_done();

@@ -7,13 +7,13 @@
  * as often, in whatever order. Then the next ones can be foretold: the batches of the last
  * cycle, those put together that came within one cycle time of each other and did not wait
  * for each other. Tensors that are new do not count: some names never come back. */
-#ifndef HVD_FORECAST_H
-#define HVD_FORECAST_H
+#ifndef HVD_REPETITION_H
+#define HVD_REPETITION_H
 
 #include "collectives/agreement/batch.h"
-#include "collectives/agreement/known.h"
+#include "collectives/agreement/tensor_cache.h"
 
-struct hvd_forecast_batch {
+struct hvd_repeated_batch {
     enum hvd_lane lane;
     int64_t bytes;
     int64_t decided_ns;
@@ -22,16 +22,17 @@ struct hvd_forecast_batch {
     size_t count;
 };
 
-struct hvd_forecast {
-    struct hvd_known **tensors; /* [count], since the guess; old ones are dropped */
+struct hvd_repetition {
+    struct hvd_cached_tensor *
+        *tensors; /* [count], since the guess; old ones are dropped */
     size_t count;
     size_t capacity;
-    struct hvd_forecast_batch *batches; /* of these tensors */
+    struct hvd_repeated_batch *batches; /* of these tensors */
     size_t batch_count;
     size_t batch_capacity;
     uint64_t cycle; /* number of the present one */
     size_t in_cycle; /* tensors of it so far */
-    struct hvd_known **recent; /* [recent_capacity] ring of what was noted last */
+    struct hvd_cached_tensor **recent; /* [recent_capacity] ring of what was noted last */
     size_t recent_capacity; /* a power of two */
     uint64_t notes; /* tensors noted in all */
     uint64_t first_note; /* those from here on are remembered */
@@ -44,28 +45,29 @@ struct hvd_forecast {
     bool may_merge;
 };
 
-void hvd_forecast_init(struct hvd_forecast *forecast);
-void hvd_forecast_finish(struct hvd_forecast *forecast);
+void hvd_repetition_init(struct hvd_repetition *repetition);
+void hvd_repetition_finish(struct hvd_repetition *repetition);
 
 /* Takes note of a batch that has been decided; all its tensors were known before. Returns 0 or
  * HVD_ERR_NOMEM. */
-int hvd_forecast_note(struct hvd_forecast *forecast, struct hvd_known *const *tensors,
-                      size_t count, const struct hvd_forecast_batch *batch);
+int hvd_repetition_note(struct hvd_repetition *repetition,
+                        struct hvd_cached_tensor *const *tensors, size_t count,
+                        const struct hvd_repeated_batch *batch);
 
 /* Whether what comes next can be foretold: the last batches are a whole cycle, and enough were
  * before. Then batches and tensors are those of that cycle, and nothing may be noted until
  * restart. */
-bool hvd_forecast_is_due(struct hvd_forecast *forecast);
+bool hvd_repetition_is_due(struct hvd_repetition *repetition);
 
 /* Puts batches together, after is_due, but none of Adasum, whose tensors cost memory on every rank.
  * threshold: bytes. */
-void hvd_forecast_merge(struct hvd_forecast *forecast, int64_t threshold,
-                        int64_t cycle_ns);
+void hvd_repetition_merge(struct hvd_repetition *repetition, int64_t threshold,
+                          int64_t cycle_ns);
 
-/* Starts over: a tensor is evicted, or a plan has begun. */
-void hvd_forecast_restart(struct hvd_forecast *forecast);
+/* Starts over: a tensor is evicted, or a replay has begun. */
+void hvd_repetition_restart(struct hvd_repetition *repetition);
 
-/* The forecast was wrong: be slower to make the next one. */
-void hvd_forecast_was_wrong(struct hvd_forecast *forecast);
+/* The repetition was wrong: be slower to make the next one. */
+void hvd_repetition_was_wrong(struct hvd_repetition *repetition);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plans of process sets: steps that repeat cost no messages, and each set's plan is its own. */
+/* Replays of process sets: steps that repeat cost no messages, and each set's replay is its own. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -10,7 +10,7 @@
 enum {
     RANKS = 8,
     TENSORS = 3, /* of each set */
-    LEARNING = 12, /* steps, more than a plan needs to come about */
+    LEARNING = 12, /* steps, more than a replay needs to come about */
     MOST_REQUESTS = 256,
     LAYOUTS = 4,
     SECOND = 1000000000
@@ -27,7 +27,7 @@ enum {
     LATE,
     SETS
 };
-static const char *const members[SETS] = {
+static const char *const membership[SETS] = {
     [EARLY] = "0,1,2,3", [MIDDLE] = "1,3,6", [LATE] = "5,7"};
 
 struct job {
@@ -90,14 +90,14 @@ static void begin(struct job *job, const int *nodes, int capacity, unsigned seed
     job->count = 0;
     sim_init(&job->sim, nodes, &settings, seed);
     for (int set = EARLY; set < SETS; set++) {
-        add_set(job, members[set]);
+        add_set(job, membership[set]);
     }
 }
 
 static bool is_member(const struct job *job, int set, int rank)
 {
-    const struct hvd_member_set *found =
-        hvd_members_find(hvd_agreement_members(job->sim.ranks[rank].agreement), set);
+    const struct hvd_set_members *found = hvd_membership_find(
+        hvd_agreement_membership(job->sim.ranks[rank].agreement), set);
 
     return found != NULL && found->is_member;
 }
@@ -143,16 +143,16 @@ static uint64_t messages(const struct job *job)
 /* Steps of the sets from first_set on are agreed upon without a message. */
 static bool are_silent(struct job *job, int first_set)
 {
-    uint64_t before = messages(job), planned = 0;
+    uint64_t before = messages(job), replayed = 0;
 
     for (int rank = 0; rank < RANKS; rank++) {
-        planned += try_counts(&job->sim, rank).planned;
+        replayed += try_counts(&job->sim, rank).replayed;
     }
     run_steps(job, first_set, 5);
     for (int rank = 0; rank < RANKS; rank++) {
-        planned -= try_counts(&job->sim, rank).planned;
+        replayed -= try_counts(&job->sim, rank).replayed;
     }
-    return messages(job) == before && planned != 0;
+    return messages(job) == before && replayed != 0;
 }
 
 /* One request of this kind by all members of a set. */
@@ -195,7 +195,7 @@ static bool break_is_alone(struct job *job)
     settle(job);
     after = try_counts(&job->sim, 0);
     if (after.breaks != before.breaks + 1 ||
-        after.plans != before.plans) { /* of the other sets they go on */
+        after.replays != before.replays) { /* of the other sets they go on */
         return false;
     }
     for (int set = HVD_SET_GLOBAL; set < SETS; set++) {
@@ -210,7 +210,7 @@ static bool break_is_alone(struct job *job)
     return true;
 }
 
-/* Something else of the set waits for the end of its plan, and no longer. */
+/* Something else of the set waits for the end of its replay, and no longer. */
 static bool others_end_a_plan(struct job *job)
 {
     struct hvd_agreement_counts before;
@@ -227,7 +227,7 @@ static bool others_end_a_plan(struct job *job)
     return are_silent(job, EARLY);
 }
 
-/* A set that always does something else besides has no plan to break. */
+/* A set that always does something else besides has no replay to break. */
 static bool mixed_set_has_no_plan(struct job *job)
 {
     for (int step = 0; step < 2 * LEARNING; step++) {
@@ -235,10 +235,10 @@ static bool mixed_set_has_no_plan(struct job *job)
         submit_step(job, MIDDLE, 10);
         settle(job);
     }
-    return try_counts(&job->sim, 0).plans == 0;
+    return try_counts(&job->sim, 0).replays == 0;
 }
 
-/* A set is removed while its plan is in force; another gets its number and uses the same names. */
+/* A set is removed while its replay is in force; another gets its number and uses the same names. */
 static bool number_comes_back(struct job *job)
 {
     static const char *const ranks[] = {"2,3,4,5,6", "0,7", "3,4"};
@@ -259,8 +259,8 @@ static bool number_comes_back(struct job *job)
     return try_counts(&job->sim, 0).breaks == 0;
 }
 
-/* A tensor waits in one set's plan while another set's begins. */
-static bool plans_begin_alone(struct job *job)
+/* A tensor waits in one set's replay while another set's begins. */
+static bool replays_begin_alone(struct job *job)
 {
     static const int ranks[] = {0, 1, 2, 3};
     struct hvd_request *early[TENSORS * 4];
@@ -293,10 +293,10 @@ static bool plans_begin_alone(struct job *job)
     }
     settle(job);
     return breaks == 0 && try_counts(&job->sim, 0).breaks == 0 &&
-           try_counts(&job->sim, 0).plans == 2;
+           try_counts(&job->sim, 0).replays == 2;
 }
 
-/* In the last step of a set one member describes a tensor anew: the batch of the plan that others have
+/* In the last step of a set one member describes a tensor anew: the batch of the replay that others have
  * begun is void then, and must be gone before the set is. */
 static bool void_batch_goes_first(struct job *job)
 {
@@ -338,7 +338,7 @@ static bool void_batch_goes_first(struct job *job)
     return job->sim.void_in_sets > 0;
 }
 
-/* All ranks join while sets go on by their plans. */
+/* All ranks join while sets go on by their replays. */
 static bool join_breaks_no_set(struct job *job)
 {
     const struct hvd_proposal join = {.kind = HVD_KIND_JOIN, .name = "hvd.join"};
@@ -356,8 +356,8 @@ static bool join_breaks_no_set(struct job *job)
     return try_counts(&job->sim, 0).breaks <= breaks + 1 && are_silent(job, EARLY);
 }
 
-/* Other settings end all plans, and are what the next ones are made with. */
-static bool settings_end_plans(struct job *job)
+/* Other settings end all replays, and are what the next ones are made with. */
+static bool settings_end_replays(struct job *job)
 {
     uint64_t breaks;
 
@@ -372,7 +372,7 @@ static bool settings_end_plans(struct job *job)
     return are_silent(job, HVD_SET_GLOBAL);
 }
 
-/* Rank 0 ends the job while one member's tensors wait in a plan, and others run. */
+/* Rank 0 ends the job while one member's tensors wait in a replay, and others run. */
 static bool job_ends(struct job *job)
 {
     struct hvd_proposal tensor = sim_allreduce("t0", 10);
@@ -408,16 +408,16 @@ static void try_all(const char *promise, promise_of *holds, int capacity, unsign
     tap_ok(passed, "%s", promise);
 }
 
-/* Plans of sets have half of the tensors that can be known: two sets find room, the third does
+/* Replays of sets have half of the tensors that can be known: two sets find room, the third does
  * not. */
-static bool plans_leave_room(struct job *job)
+static bool replays_leave_room(struct job *job)
 {
     uint64_t before;
 
     run_steps(job, EARLY, LEARNING);
     before = messages(job);
     run_steps(job, EARLY, 1);
-    return messages(job) > before && try_counts(&job->sim, 0).plans == 2;
+    return messages(job) > before && try_counts(&job->sim, 0).replays == 2;
 }
 
 int main(void)
@@ -427,22 +427,22 @@ int main(void)
     hvd_log_to(NULL, HVD_LOG_OFF);
     try_all("steps of process sets that repeat cost no message at all", steps_are_silent,
             1024, seed);
-    try_all("a set that breaks its plan leaves all others' in force", break_is_alone,
+    try_all("a set that breaks its replay leaves all others' in force", break_is_alone,
             1024, seed);
-    try_all("what a set's plan does not have ends it, and comes after it",
+    try_all("what a set's replay does not have ends it, and comes after it",
             others_end_a_plan, 1024, seed);
-    try_all("a set that always does what cannot be planned is not planned",
+    try_all("a set that always does what cannot be replayed is not replayed",
             mixed_set_has_no_plan, 1024, seed);
-    try_all("a removed set takes its plan along; another gets its number",
+    try_all("a removed set takes its replay along; another gets its number",
             number_comes_back, 1024, seed);
-    try_all("a plan that begins leaves what waits in another alone", plans_begin_alone,
-            1024, seed);
+    try_all("a replay that begins leaves what waits in another alone",
+            replays_begin_alone, 1024, seed);
     try_all("a set is removed when its team has run what is void", void_batch_goes_first,
             1024, seed);
-    try_all("a join breaks no set's plan", join_breaks_no_set, 1024, seed);
-    try_all("other settings end all plans", settings_end_plans, 1024, seed);
-    try_all("a job ends while its sets have plans", job_ends, 1024, seed);
-    try_all("planned sets leave others half of what can be known", plans_leave_room,
+    try_all("a join breaks no set's replay", join_breaks_no_set, 1024, seed);
+    try_all("other settings end all replays", settings_end_replays, 1024, seed);
+    try_all("a job ends while its sets have replays", job_ends, 1024, seed);
+    try_all("replayed sets leave others half of what can be known", replays_leave_room,
             4 * TENSORS, seed);
     return tap_done();
 }

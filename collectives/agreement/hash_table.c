@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A hash table of pointers. */
-#include "collectives/agreement/table.h"
+#include "collectives/agreement/hash_table.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +10,8 @@
 static const size_t first_capacity = 64;
 
 /* Index of the slot that has the item, or of the free one where it would be. */
-static size_t find_slot(const struct hvd_table *table, uint64_t hash,
-                        hvd_table_equal equal, const void *key)
+static size_t find_slot(const struct hvd_hash_table *table, uint64_t hash,
+                        hvd_hash_table_equal equal, const void *key)
 {
     size_t mask = table->capacity - 1;
     size_t at = (size_t)hash & mask;
@@ -23,8 +23,8 @@ static size_t find_slot(const struct hvd_table *table, uint64_t hash,
     return at;
 }
 
-void *hvd_table_find(const struct hvd_table *table, uint64_t hash, hvd_table_equal equal,
-                     const void *key)
+void *hvd_hash_table_find(const struct hvd_hash_table *table, uint64_t hash,
+                          hvd_hash_table_equal equal, const void *key)
 {
     if (table->count == 0) {
         return NULL;
@@ -32,7 +32,7 @@ void *hvd_table_find(const struct hvd_table *table, uint64_t hash, hvd_table_equ
     return table->slots[find_slot(table, hash, equal, key)].item;
 }
 
-static void put(struct hvd_table *table, uint64_t hash, void *item)
+static void put(struct hvd_hash_table *table, uint64_t hash, void *item)
 {
     size_t mask = table->capacity - 1;
     size_t at = (size_t)hash & mask;
@@ -40,13 +40,13 @@ static void put(struct hvd_table *table, uint64_t hash, void *item)
     while (table->slots[at].item != NULL) {
         at = (at + 1) & mask;
     }
-    table->slots[at] = (struct hvd_table_slot){.hash = hash, .item = item};
+    table->slots[at] = (struct hvd_hash_slot){.hash = hash, .item = item};
 }
 
 /* At most half full, so that probing stays short. */
-static int grow(struct hvd_table *table)
+static int grow(struct hvd_hash_table *table)
 {
-    struct hvd_table bigger = {
+    struct hvd_hash_table bigger = {
         .capacity = table->capacity > 0 ? 2 * table->capacity : first_capacity,
         .count = table->count,
     };
@@ -65,7 +65,7 @@ static int grow(struct hvd_table *table)
     return 0;
 }
 
-int hvd_table_add(struct hvd_table *table, uint64_t hash, void *item)
+int hvd_hash_table_add(struct hvd_hash_table *table, uint64_t hash, void *item)
 {
     if (2 * (table->count + 1) > table->capacity && grow(table) != 0) {
         return HVD_ERR_NOMEM;
@@ -76,7 +76,7 @@ int hvd_table_add(struct hvd_table *table, uint64_t hash, void *item)
 }
 
 /* Moves later items of the same run back over a freed slot, so that probing finds them. */
-static void close_gap(struct hvd_table *table, size_t gap)
+static void close_gap(struct hvd_hash_table *table, size_t gap)
 {
     size_t mask = table->capacity - 1;
 
@@ -89,11 +89,11 @@ static void close_gap(struct hvd_table *table, size_t gap)
             gap = at;
         }
     }
-    table->slots[gap] = (struct hvd_table_slot){0};
+    table->slots[gap] = (struct hvd_hash_slot){0};
 }
 
-void *hvd_table_remove(struct hvd_table *table, uint64_t hash, hvd_table_equal equal,
-                       const void *key)
+void *hvd_hash_table_remove(struct hvd_hash_table *table, uint64_t hash,
+                            hvd_hash_table_equal equal, const void *key)
 {
     size_t at;
     void *item;
@@ -110,7 +110,7 @@ void *hvd_table_remove(struct hvd_table *table, uint64_t hash, hvd_table_equal e
     return item;
 }
 
-void *hvd_table_next(const struct hvd_table *table, size_t *cursor)
+void *hvd_hash_table_next(const struct hvd_hash_table *table, size_t *cursor)
 {
     while (*cursor < table->capacity) {
         void *item = table->slots[(*cursor)++].item;
@@ -122,10 +122,10 @@ void *hvd_table_next(const struct hvd_table *table, size_t *cursor)
     return NULL;
 }
 
-void hvd_table_finish(struct hvd_table *table)
+void hvd_hash_table_finish(struct hvd_hash_table *table)
 {
     free(table->slots);
-    *table = (struct hvd_table){0};
+    *table = (struct hvd_hash_table){0};
 }
 
 uint64_t hvd_hash_number(uint64_t number)

@@ -2,43 +2,44 @@
 /* A hash table of pointers. The items and their keys are the caller's.
  *
  * Threads: one at a time, or the caller's lock. Open addressing with linear probing. */
-#ifndef HVD_TABLE_H
-#define HVD_TABLE_H
+#ifndef HVD_HASH_TABLE_H
+#define HVD_HASH_TABLE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-struct hvd_table_slot {
+struct hvd_hash_slot {
     uint64_t hash;
     void *item; /* NULL: free */
 };
 
 /* Zeroed is an empty table. */
-struct hvd_table {
-    struct hvd_table_slot *slots;
+struct hvd_hash_table {
+    struct hvd_hash_slot *slots;
     size_t capacity; /* 0, or a power of two */
     size_t count;
 };
 
-typedef bool (*hvd_table_equal)(const void *item, const void *key);
+typedef bool (*hvd_hash_table_equal)(const void *item, const void *key);
 
 /* The item whose hash is `hash` and that equals key; NULL when there is none. */
-void *hvd_table_find(const struct hvd_table *table, uint64_t hash, hvd_table_equal equal,
-                     const void *key);
+void *hvd_hash_table_find(const struct hvd_hash_table *table, uint64_t hash,
+                          hvd_hash_table_equal equal, const void *key);
 
 /* Adds an item, not NULL, whose key is not in the table. Returns 0 or HVD_ERR_NOMEM. */
-int hvd_table_add(struct hvd_table *table, uint64_t hash, void *item);
+int hvd_hash_table_add(struct hvd_hash_table *table, uint64_t hash, void *item);
 
 /* Takes an item out; returns it, or NULL when it is not there. */
-void *hvd_table_remove(struct hvd_table *table, uint64_t hash, hvd_table_equal equal,
-                       const void *key);
+void *hvd_hash_table_remove(struct hvd_hash_table *table, uint64_t hash,
+                            hvd_hash_table_equal equal, const void *key);
 
 /* Walks over all items, in no order that means anything: start with *cursor 0; NULL at the end.
  * Nothing may be added or removed meanwhile. */
-void *hvd_table_next(const struct hvd_table *table, size_t *cursor);
+void *hvd_hash_table_next(const struct hvd_hash_table *table, size_t *cursor);
 
-void hvd_table_finish(struct hvd_table *table); /* frees the slots, not the items */
+void hvd_hash_table_finish(
+    struct hvd_hash_table *table); /* frees the slots, not the items */
 
 /* What a tensor is known by: its process set and its name. */
 struct hvd_key {

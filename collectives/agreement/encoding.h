@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writing and reading the bytes of messages. Integers travel in host order: all ranks of a job
  * have the same byte order. */
-#ifndef HVD_WIRE_H
-#define HVD_WIRE_H
+#ifndef HVD_ENCODING_H
+#define HVD_ENCODING_H
 
 #include <stdbool.h>
 #include <stddef.h>

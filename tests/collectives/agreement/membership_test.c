@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/agreement/members.h"
+#include "collectives/agreement/membership.h"
 #include "tests/tap.h"
 
 enum {
@@ -40,22 +40,22 @@ static int plain_index(const struct plain *set, int rank)
     return -1;
 }
 
-static bool is_same(const struct hvd_members *members, const struct plain *plain)
+static bool is_same(const struct hvd_membership *membership, const struct plain *plain)
 {
     for (int id = 0; id < MOST_SETS; id++) {
-        const struct hvd_member_set *set = hvd_members_find(members, id);
+        const struct hvd_set_members *set = hvd_membership_find(membership, id);
 
         if ((set != NULL) != plain[id].is_live) {
             return false;
         }
         for (int rank = -1; set != NULL && rank <= RANKS; rank++) {
-            if (hvd_members_index(set, rank) != plain_index(&plain[id], rank)) {
+            if (hvd_set_members_index(set, rank) != plain_index(&plain[id], rank)) {
                 return false;
             }
         }
     }
-    return hvd_members_find(members, -1) == NULL &&
-           hvd_members_find(members, MOST_SETS + 1) == NULL;
+    return hvd_membership_find(membership, -1) == NULL &&
+           hvd_membership_find(membership, MOST_SETS + 1) == NULL;
 }
 
 static int lowest_free(const struct plain *plain)
@@ -68,7 +68,7 @@ static int lowest_free(const struct plain *plain)
     return id;
 }
 
-static bool play(struct hvd_members *members, struct plain *plain)
+static bool play(struct hvd_membership *membership, struct plain *plain)
 {
     bool good = true;
 
@@ -76,15 +76,15 @@ static bool play(struct hvd_members *members, struct plain *plain)
         int id = 1 + rand() % (MOST_SETS - 1);
 
         if (plain[id].is_live) {
-            hvd_members_remove(members, id);
+            hvd_membership_remove(membership, id);
             plain[id].is_live = false;
         } else {
             id = lowest_free(plain);
             plain[id].is_live = true;
             plain[id].count = draw_ranks(plain[id].ranks);
-            good = hvd_members_add(members, plain[id].ranks, plain[id].count) == id;
+            good = hvd_membership_add(membership, plain[id].ranks, plain[id].count) == id;
         }
-        good = good && is_same(members, plain);
+        good = good && is_same(membership, plain);
     }
     return good;
 }
@@ -94,7 +94,7 @@ int main(void)
     unsigned seed = tap_seed(11);
     static struct plain plain[MOST_SETS + 1];
     const char *hosts[RANKS];
-    struct hvd_members members;
+    struct hvd_membership membership;
     struct hvd_layout layout;
 
     srand(seed);
@@ -105,10 +105,11 @@ int main(void)
     plain[0].is_live = true;
     plain[0].count = RANKS;
     hvd_layout_init(&layout, hosts, RANKS, NULL);
-    tap_ok(hvd_members_init(&members, &layout, 0, NULL) == 0, "the global set is there");
-    tap_ok(play(&members, plain),
+    tap_ok(hvd_membership_init(&membership, &layout, 0, NULL) == 0,
+           "the global set is there");
+    tap_ok(play(&membership, plain),
            "sets that come and go are found by their numbers, and ranks in them");
-    hvd_members_finish(&members);
+    hvd_membership_finish(&membership);
     hvd_layout_finish(&layout);
     return tap_done();
 }

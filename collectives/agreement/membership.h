@@ -5,14 +5,14 @@
  * order of hvd_tree_children). A tensor needs every branch in which its set has ranks; for the
  * global set not those in which all ranks have joined. All ranks add and remove sets in the
  * same order, so that the numbers are the same everywhere. */
-#ifndef HVD_MEMBERS_H
-#define HVD_MEMBERS_H
+#ifndef HVD_MEMBERSHIP_H
+#define HVD_MEMBERSHIP_H
 
 #include <stdbool.h>
 
 #include "pmix_boot/layout.h"
 
-struct hvd_member_set {
+struct hvd_set_members {
     int id;
     int count;
     int *ranks; /* ascending */
@@ -20,43 +20,46 @@ struct hvd_member_set {
     bool is_member; /* this rank is */
 };
 
-struct hvd_members {
+struct hvd_membership {
     const struct hvd_layout *layout; /* borrowed */
     int rank;
     int branches;
     int *branch_of; /* [size] of ranks; -1: not at or below this rank */
-    struct hvd_member_set **sets; /* [set_count] by id; NULL: there is none */
+    struct hvd_set_members **sets; /* [set_count] by id; NULL: there is none */
     int set_count;
     bool *has_joined; /* [size] */
     int *joined_in; /* [branches] */
     int joined;
 };
 
-int hvd_members_init(struct hvd_members *members, const struct hvd_layout *layout,
-                     int rank, struct hvd_error *err);
-void hvd_members_finish(struct hvd_members *members); /* zeroed is fine */
+int hvd_membership_init(struct hvd_membership *membership,
+                        const struct hvd_layout *layout, int rank, struct hvd_error *err);
+void hvd_membership_finish(struct hvd_membership *membership); /* zeroed is fine */
 
-const struct hvd_member_set *hvd_members_find(const struct hvd_members *members, int set);
+const struct hvd_set_members *hvd_membership_find(const struct hvd_membership *membership,
+                                                  int set);
 
 /* The set of exactly these ranks (ascending), or NULL. */
-const struct hvd_member_set *hvd_members_same(const struct hvd_members *members,
-                                              const int *ranks, int count);
+const struct hvd_set_members *hvd_membership_same(const struct hvd_membership *membership,
+                                                  const int *ranks, int count);
 
 /* Adds a set of ascending ranks; returns its number, the lowest that is free, or
  * HVD_ERR_NOMEM. */
-int hvd_members_add(struct hvd_members *members, const int *ranks, int count);
-void hvd_members_remove(struct hvd_members *members, int set);
+int hvd_membership_add(struct hvd_membership *membership, const int *ranks, int count);
+void hvd_membership_remove(struct hvd_membership *membership, int set);
 
 /* Whether tensors of the set wait for this branch. */
-bool hvd_members_needs(const struct hvd_members *members, int set, int branch);
+bool hvd_membership_needs(const struct hvd_membership *membership, int set, int branch);
 
 /* The index of a rank among [count] ascending ranks, or -1. */
 int hvd_ranks_index(const int *ranks, int count, int rank);
 
 /* The index of a rank in the set, or -1. */
-int hvd_members_index(const struct hvd_member_set *set, int rank);
+int hvd_set_members_index(const struct hvd_set_members *set, int rank);
 
-void hvd_members_join(struct hvd_members *members, int rank); /* at most once a rank */
-void hvd_members_join_over(struct hvd_members *members); /* nobody has joined any more */
+void hvd_membership_join(struct hvd_membership *membership,
+                         int rank); /* at most once a rank */
+void hvd_membership_join_over(
+    struct hvd_membership *membership); /* nobody has joined any more */
 
 #endif

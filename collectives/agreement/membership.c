@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Process sets, and who has joined, as one node of the tree sees them. */
+#include "collectives/agreement/membership.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "collectives/transport/control/tree.h"
+
+/* The branch through which this rank hears of `rank`. */
+static int find_branch(const struct hvd_membership *membership, const int *children,
+                       int rank)
+{
+    if (rank == membership->rank) {
+        return 0;
+    }
+    while (rank >= 0) {
+        int parent = hvd_tree_parent(membership->layout, rank);
+
+        if (parent == membership->rank) {
+            for (int i = 1; i < membership->branches; i++) {
+                if (children[i - 1] == rank) {
+                    return i;
+                }
+            }
+        }
+        rank = parent;
+    }
+    return -1;
+}
+
+static int find_branches(struct hvd_membership *membership)
+{
+    int *children = malloc((size_t)membership->branches * sizeof(children[0]));
+
+    if (children == NULL) {
+        return HVD_ERR_NOMEM;
+    }
+    hvd_tree_children(membership->layout, membership->rank, children);
+    for (int rank = 0; rank < membership->layout->size; rank++) {
+        membership->branch_of[rank] = find_branch(membership, children, rank);
+    }
+    free(children);
+    return 0;
+}
+
+static int add_global(struct hvd_membership *membership)
+{
+    int size = membership->layout->size;
+    int *ranks = malloc((size_t)size * sizeof(ranks[0]));
+    int set = HVD_ERR_NOMEM;
+
+    if (ranks != NULL) {
+        for (int i = 0; i < size; i++) {
+            ranks[i] = i;
+        }
+        set = hvd_membership_add(membership, ranks, size);
+    }
+    free(ranks);
+    return set < 0 ? set : 0;
+}
+
+int hvd_membership_init(struct hvd_membership *membership,
+                        const struct hvd_layout *layout, int rank, struct hvd_error *err)
+{
+    size_t size = (size_t)layout->size;
+
+    *membership = (struct hvd_membership){
+        .layout = layout,
+        .rank = rank,
+        .branches = 1 + hvd_tree_children(layout, rank, NULL),
+        .branch_of = calloc(size, sizeof(int)),
+        .has_joined = calloc(size, sizeof(bool)),
+    };
+    membership->joined_in = calloc((size_t)membership->branches, sizeof(int));
+    if (membership->branch_of == NULL || membership->has_joined == NULL ||
+        membership->joined_in == NULL || find_branches(membership) != 0 ||
+        add_global(membership) != 0) {
+        hvd_membership_finish(membership);
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for the members of %d ranks",
+                        layout->size);
+    }
+    return 0;
+}
+
+static void free_set(struct hvd_set_members *set)
+{
+    if (set != NULL) {
+        free(set->ranks);
+        free(set->in_branch);
+        free(set);
+    }
+}
+
+void hvd_membership_finish(struct hvd_membership *membership)
+{
+    for (int i = 0; i < membership->set_count; i++) {
+        free_set(membership->sets[i]);
+    }
+    free(membership->sets);
+    free(membership->branch_of);
+    free(membership->has_joined);
+    free(membership->joined_in);
+    *membership = (struct hvd_membership){0};
+}
+
+const struct hvd_set_members *hvd_membership_find(const struct hvd_membership *membership,
+                                                  int set)
+{
+    return set >= 0 && set < membership->set_count ? membership->sets[set] : NULL;
+}
+
+const struct hvd_set_members *hvd_membership_same(const struct hvd_membership *membership,
+                                                  const int *ranks, int count)
+{
+    for (int i = 0; i < membership->set_count; i++) {
+        const struct hvd_set_members *set = membership->sets[i];
+
+        if (set != NULL && set->count == count &&
+            memcmp(set->ranks, ranks, (size_t)count * sizeof(ranks[0])) == 0) {
+            return set;
+        }
+    }
+    return NULL;
+}
+
+static struct hvd_set_members *make_set(const struct hvd_membership *membership,
+                                        const int *ranks, int count)
+{
+    struct hvd_set_members *set = calloc(1, sizeof(*set));
+
+    if (set == NULL) {
+        return NULL;
+    }
+    set->count = count;
+    set->ranks = malloc((size_t)count * sizeof(ranks[0]));
+    set->in_branch = calloc((size_t)membership->branches, sizeof(set->in_branch[0]));
+    if (set->ranks == NULL || set->in_branch == NULL) {
+        free_set(set);
+        return NULL;
+    }
+    memcpy(set->ranks, ranks, (size_t)count * sizeof(ranks[0]));
+    for (int i = 0; i < count; i++) {
+        int branch = membership->branch_of[ranks[i]];
+
+        if (branch >= 0) {
+            set->in_branch[branch]++;
+        }
+        set->is_member |= ranks[i] == membership->rank;
+    }
+    return set;
+}
+
+/* The lowest free number, for which the table has room then; or HVD_ERR_NOMEM. */
+static int find_id(struct hvd_membership *membership)
+{
+    struct hvd_set_members **sets;
+    int id = 0;
+
+    while (id < membership->set_count && membership->sets[id] != NULL) {
+        id++;
+    }
+    if (id == membership->set_count) {
+        sets = realloc(membership->sets, ((size_t)id + 1) * sizeof(sets[0]));
+        if (sets == NULL) {
+            return HVD_ERR_NOMEM;
+        }
+        sets[id] = NULL;
+        membership->sets = sets;
+        membership->set_count++;
+    }
+    return id;
+}
+
+int hvd_membership_add(struct hvd_membership *membership, const int *ranks, int count)
+{
+    struct hvd_set_members *set = make_set(membership, ranks, count);
+    int id = set != NULL ? find_id(membership) : HVD_ERR_NOMEM;
+
+    if (id < 0) {
+        free_set(set);
+        return id;
+    }
+    set->id = id;
+    membership->sets[id] = set;
+    return id;
+}
+
+void hvd_membership_remove(struct hvd_membership *membership, int set)
+{
+    if (set >= 0 && set < membership->set_count) {
+        free_set(membership->sets[set]);
+        membership->sets[set] = NULL;
+    }
+}
+
+bool hvd_membership_needs(const struct hvd_membership *membership, int set, int branch)
+{
+    const struct hvd_set_members *found = hvd_membership_find(membership, set);
+    int joined = set == 0 ? membership->joined_in[branch] : 0;
+
+    return found != NULL && found->in_branch[branch] > joined;
+}
+
+int hvd_ranks_index(const int *ranks, int count, int rank)
+{
+    int low = 0, high = count;
+
+    if (rank >= 0 && rank < count && ranks[rank] == rank) {
+        return rank; /* always so in the global set */
+    }
+    while (low < high) {
+        int middle = low + (high - low) / 2;
+
+        if (ranks[middle] == rank) {
+            return middle;
+        }
+        if (ranks[middle] < rank) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return -1;
+}
+
+int hvd_set_members_index(const struct hvd_set_members *set, int rank)
+{
+    return hvd_ranks_index(set->ranks, set->count, rank);
+}
+
+void hvd_membership_join(struct hvd_membership *membership, int rank)
+{
+    int branch = membership->branch_of[rank];
+
+    if (branch >= 0 && !membership->has_joined[rank]) {
+        membership->has_joined[rank] = true;
+        membership->joined_in[branch]++;
+        membership->joined++;
+    }
+}
+
+void hvd_membership_join_over(struct hvd_membership *membership)
+{
+    memset(membership->has_joined, 0,
+           (size_t)membership->layout->size * sizeof(membership->has_joined[0]));
+    memset(membership->joined_in, 0,
+           (size_t)membership->branches * sizeof(membership->joined_in[0]));
+    membership->joined = 0;
+}

@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which branches of the tree have reported which tensor, and as what. */
+#include "collectives/agreement/readiness.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool has_key(const void *item, const void *key)
+{
+    const struct hvd_readiness *readiness = item;
+
+    return hvd_key_equal(&readiness->key, key);
+}
+
+void hvd_readiness_table_init(struct hvd_readiness_table *readiness_table,
+                              const struct hvd_membership *membership)
+{
+    *readiness_table = (struct hvd_readiness_table){.membership = membership};
+    readiness_table->complete_end = &readiness_table->complete;
+}
+
+static void reset(struct hvd_readiness *readiness)
+{
+    if (readiness->cached != NULL) {
+        readiness->cached->uses--;
+        readiness->cached = NULL;
+    }
+    for (int i = 0; i < readiness->described; i++) {
+        hvd_proposal_free(readiness->descriptions[i]);
+    }
+    readiness->described = 0;
+    readiness->is_partial = false;
+    readiness->row_count = 0;
+    readiness->max_block = 0;
+}
+
+static void free_readiness(struct hvd_readiness *readiness)
+{
+    reset(readiness);
+    free(readiness->descriptions);
+    free(readiness->seen);
+    free(readiness->rows);
+    free(readiness);
+}
+
+static void free_list(struct hvd_readiness *readiness)
+{
+    while (readiness != NULL) {
+        struct hvd_readiness *next = readiness->next;
+
+        free_readiness(readiness);
+        readiness = next;
+    }
+}
+
+void hvd_readiness_table_finish(struct hvd_readiness_table *readiness_table)
+{
+    size_t cursor = 0;
+    struct hvd_readiness *readiness;
+
+    while ((readiness = hvd_hash_table_next(&readiness_table->open, &cursor)) != NULL) {
+        free_readiness(readiness);
+    }
+    hvd_hash_table_finish(&readiness_table->open);
+    free_list(readiness_table->complete);
+    free_list(readiness_table->spare);
+    *readiness_table = (struct hvd_readiness_table){0};
+}
+
+static struct hvd_readiness *take_spare(struct hvd_readiness_table *readiness_table)
+{
+    size_t branches = (size_t)readiness_table->membership->branches;
+    struct hvd_readiness *readiness = readiness_table->spare;
+
+    if (readiness != NULL) {
+        readiness_table->spare = readiness->next;
+        memset(readiness->seen, 0, branches);
+        readiness->next = NULL;
+        return readiness;
+    }
+    readiness = calloc(1, sizeof(*readiness));
+    if (readiness != NULL) {
+        readiness->seen = calloc(branches, 1);
+        if (readiness->seen == NULL) {
+            free(readiness);
+            return NULL;
+        }
+    }
+    return readiness;
+}
+
+void hvd_readiness_table_give_back(struct hvd_readiness_table *readiness_table,
+                                   struct hvd_readiness *readiness)
+{
+    reset(readiness);
+    readiness->next = readiness_table->spare;
+    readiness_table->spare = readiness;
+}
+
+const struct hvd_proposal *hvd_readiness_proposal(const struct hvd_readiness *readiness)
+{
+    return readiness->cached != NULL ? readiness->cached->proposal
+                                     : readiness->descriptions[0];
+}
+
+static int add_description(struct hvd_readiness *readiness,
+                           const struct hvd_proposal *proposal)
+{
+    struct hvd_proposal **more = readiness->descriptions;
+    struct hvd_proposal *copy;
+
+    for (int i = 0; i < readiness->described; i++) {
+        if (hvd_proposal_equal(readiness->descriptions[i], proposal) &&
+            strcmp(readiness->descriptions[i]->name, proposal->name) == 0) {
+            return 0;
+        }
+    }
+    if (readiness->described == readiness->described_capacity) {
+        int capacity = 2 * readiness->described_capacity + 1;
+
+        more = realloc(more, (size_t)capacity * sizeof(more[0]));
+        if (more == NULL) {
+            return HVD_ERR_NOMEM;
+        }
+        readiness->descriptions = more;
+        readiness->described_capacity = capacity;
+    }
+    copy = hvd_proposal_copy(proposal);
+    if (copy == NULL) {
+        return HVD_ERR_NOMEM;
+    }
+    readiness->descriptions[readiness->described++] = copy;
+    return 0;
+}
+
+/* The key's name must live as long as the readiness record. */
+static void set_key(struct hvd_readiness *readiness, const struct hvd_key *key)
+{
+    readiness->key = *key;
+    readiness->key.name = readiness->cached != NULL ? readiness->cached->proposal->name
+                                                    : readiness->descriptions[0]->name;
+}
+
+static int add_named(struct hvd_readiness *readiness,
+                     const struct hvd_tensor_report *report)
+{
+    if (report->cached == NULL) {
+        return add_description(readiness, report->proposal);
+    }
+    if (readiness->cached == NULL) {
+        readiness->cached = report->cached;
+        readiness->cached->uses++;
+        return 0;
+    }
+    /* An older id of the same name: its description may differ. */
+    return readiness->cached == report->cached
+               ? 0
+               : add_description(readiness, report->cached->proposal);
+}
+
+static int add_rows(struct hvd_readiness *readiness,
+                    const struct hvd_tensor_report *report)
+{
+    uint32_t needed = readiness->row_count + report->row_count;
+
+    if (needed > readiness->row_capacity) {
+        struct hvd_rows *rows = realloc(readiness->rows, needed * sizeof(rows[0]));
+
+        if (rows == NULL) {
+            return HVD_ERR_NOMEM;
+        }
+        readiness->rows = rows;
+        readiness->row_capacity = needed;
+    }
+    if (report->row_count > 0) {
+        memcpy(readiness->rows + readiness->row_count, report->rows,
+               report->row_count * sizeof(readiness->rows[0]));
+    }
+    readiness->row_count = needed;
+    return 0;
+}
+
+static bool is_complete(const struct hvd_readiness_table *readiness_table,
+                        const struct hvd_readiness *readiness)
+{
+    const struct hvd_membership *membership = readiness_table->membership;
+
+    for (int i = 0; i < membership->branches; i++) {
+        if (!readiness->seen[i] &&
+            hvd_membership_needs(membership, readiness->key.set, i)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool has_lack(const struct hvd_readiness_table *readiness_table,
+                     const struct hvd_readiness *readiness)
+{
+    const struct hvd_set_members *set =
+        hvd_membership_find(readiness_table->membership, readiness->key.set);
+
+    for (int i = 0; set != NULL && i < readiness_table->membership->branches; i++) {
+        if (!readiness->seen[i] && set->in_branch[i] > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void complete(struct hvd_readiness_table *readiness_table,
+                     struct hvd_readiness *readiness)
+{
+    readiness->is_partial |= has_lack(readiness_table, readiness);
+    readiness->next = NULL;
+    *readiness_table->complete_end = readiness;
+    readiness_table->complete_end = &readiness->next;
+}
+
+static struct hvd_readiness *open_readiness(struct hvd_readiness_table *readiness_table,
+                                            const struct hvd_key *key,
+                                            const struct hvd_tensor_report *report,
+                                            int64_t now_ns)
+{
+    struct hvd_readiness *readiness = take_spare(readiness_table);
+
+    if (readiness == NULL) {
+        return NULL;
+    }
+    readiness->since_ns = now_ns;
+    if (add_named(readiness, report) != 0) {
+        hvd_readiness_table_give_back(readiness_table, readiness);
+        return NULL;
+    }
+    set_key(readiness, key);
+    if (hvd_hash_table_add(&readiness_table->open, key->hash, readiness) != 0) {
+        hvd_readiness_table_give_back(readiness_table, readiness);
+        return NULL;
+    }
+    return readiness;
+}
+
+int hvd_readiness_table_add(struct hvd_readiness_table *readiness_table,
+                            const struct hvd_key *key, int branch,
+                            const struct hvd_tensor_report *report, int64_t now_ns)
+{
+    struct hvd_readiness *readiness =
+        hvd_hash_table_find(&readiness_table->open, key->hash, has_key, key);
+    int status = 0;
+
+    if (readiness == NULL) {
+        readiness = open_readiness(readiness_table, key, report, now_ns);
+    } else if (readiness->seen[branch]) {
+        return HVD_ERR_ARG;
+    } else {
+        status = add_named(readiness, report);
+    }
+    if (readiness == NULL || status != 0 || add_rows(readiness, report) != 0) {
+        return HVD_ERR_NOMEM;
+    }
+    if (report->max_block > readiness->max_block) {
+        readiness->max_block = report->max_block;
+    }
+    readiness->is_partial |= report->is_partial;
+    if (report->has_more) {
+        return 0;
+    }
+    readiness->seen[branch] = 1;
+    if (is_complete(readiness_table, readiness)) {
+        hvd_hash_table_remove(&readiness_table->open, key->hash, has_key, key);
+        complete(readiness_table, readiness);
+    }
+    return 0;
+}
+
+void hvd_readiness_table_recheck(struct hvd_readiness_table *readiness_table)
+{
+    struct hvd_readiness *done;
+
+    do {
+        size_t cursor = 0;
+        struct hvd_readiness *readiness;
+
+        done = NULL;
+        while (done == NULL && (readiness = hvd_hash_table_next(&readiness_table->open,
+                                                                &cursor)) != NULL) {
+            done = is_complete(readiness_table, readiness) ? readiness : NULL;
+        }
+        if (done != NULL) {
+            hvd_hash_table_remove(&readiness_table->open, done->key.hash, has_key,
+                                  &done->key);
+            complete(readiness_table, done);
+        }
+    } while (done != NULL);
+}
+
+struct hvd_readiness *
+hvd_readiness_table_take(struct hvd_readiness_table *readiness_table)
+{
+    struct hvd_readiness *readiness = readiness_table->complete;
+
+    if (readiness != NULL) {
+        readiness_table->complete = readiness->next;
+        if (readiness_table->complete == NULL) {
+            readiness_table->complete_end = &readiness_table->complete;
+        }
+        readiness->next = NULL;
+    }
+    return readiness;
+}
+
+void hvd_readiness_table_drop(struct hvd_readiness_table *readiness_table,
+                              const struct hvd_key *key)
+{
+    struct hvd_readiness *readiness =
+        hvd_hash_table_remove(&readiness_table->open, key->hash, has_key, key);
+
+    if (readiness != NULL) {
+        hvd_readiness_table_give_back(readiness_table, readiness);
+    }
+}
+
+/* --- encoding ---
+ *
+ * A report of one tensor is a record (its count is the rows, its id the tensor's, 0 when it is described
+ * in full), whether more follows and whether a rank lacks it, the largest block, the description, the
+ * rows. */
+
+enum {
+    HAS_MORE = 1,
+    IS_PARTIAL = 2
+};
+
+void hvd_put_tensor_report(struct hvd_writer *writer,
+                           const struct hvd_tensor_report *report)
+{
+    bool is_named = report->cached != NULL && !report->cached->is_evicted;
+
+    hvd_put_record(writer, HVD_REPORT_TENSOR, report->row_count,
+                   is_named ? report->cached->id : 0);
+    hvd_put_int(writer, (report->has_more ? HAS_MORE : 0) |
+                            (report->is_partial ? IS_PARTIAL : 0));
+    hvd_put_int(writer, report->max_block);
+    if (!is_named) {
+        hvd_put_proposal(writer, report->cached != NULL ? report->cached->proposal
+                                                        : report->proposal);
+    }
+    hvd_put(writer, report->rows, report->row_count * sizeof(struct hvd_rows));
+}
+
+void hvd_put_readiness(struct hvd_writer *writer, const struct hvd_readiness *readiness)
+{
+    int count = readiness->described + (readiness->cached != NULL ? 1 : 0);
+
+    for (int i = 0; i < count; i++) {
+        bool is_last = i == count - 1;
+        int described = readiness->cached != NULL ? i - 1 : i;
+        struct hvd_tensor_report report = {
+            .cached = described < 0 ? readiness->cached : NULL,
+            .proposal = described < 0 ? NULL : readiness->descriptions[described],
+            .has_more = !is_last,
+            .is_partial = readiness->is_partial,
+            .max_block = readiness->max_block,
+            .rows = is_last ? readiness->rows : NULL,
+            .row_count = is_last ? readiness->row_count : 0,
+        };
+
+        hvd_put_tensor_report(writer, &report);
+    }
+}
+
+int hvd_take_tensor_report(struct hvd_reader *reader, const struct hvd_record *record,
+                           struct hvd_proposal *proposal,
+                           struct hvd_tensor_report *report)
+{
+    int64_t flags = hvd_take_int(reader);
+
+    *report = (struct hvd_tensor_report){.row_count = record->count};
+    report->has_more = (flags & HAS_MORE) != 0;
+    report->is_partial = (flags & IS_PARTIAL) != 0;
+    report->max_block = hvd_take_int(reader);
+    if (record->id == 0) {
+        if (hvd_take_proposal(reader, proposal) != 0) {
+            return HVD_ERR_ARG;
+        }
+        report->proposal = proposal;
+    }
+    report->rows = hvd_take(reader, (size_t)record->count * sizeof(struct hvd_rows));
+    return reader->failed ? HVD_ERR_ARG : 0;
+}

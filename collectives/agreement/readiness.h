@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which branches of the tree have reported which tensor, and as what. Pure.
+ *
+ * A readiness record is complete when every branch that its set needs has reported (membership.h). Below
+ * rank 0 it then goes up as one report of the whole subtree; equal descriptions have become
+ * one on the way, so that rank 0 hears of each tensor once from each child. */
+#ifndef HVD_READINESS_H
+#define HVD_READINESS_H
+
+#include "collectives/agreement/tensor_cache.h"
+#include "collectives/agreement/membership.h"
+
+struct hvd_rows {
+    int64_t rank;
+    int64_t rows; /* first dimension of the rank's tensor */
+};
+
+/* What one branch says of one tensor. */
+struct hvd_tensor_report {
+    struct hvd_cached_tensor *cached; /* it was named by its id; else NULL */
+    const struct hvd_proposal *proposal; /* described in full; NULL if cached */
+    bool has_more; /* another description by the same branch follows */
+    bool is_partial; /* a rank of the branch lacks it, because it has joined */
+    int64_t max_block;
+    const struct hvd_rows *rows; /* [row_count]; may be unaligned */
+    uint32_t row_count;
+};
+
+struct hvd_readiness {
+    struct hvd_key key; /* name owned by cached or descriptions[0] */
+    struct hvd_cached_tensor *cached; /* some branch named it by this id */
+    struct hvd_proposal **descriptions; /* [described] the others, all different */
+    int described;
+    int described_capacity;
+    unsigned char *seen; /* [branches] */
+    bool is_partial; /* when complete: some rank lacks it, because it has joined */
+    int64_t max_block;
+    struct hvd_rows *rows;
+    uint32_t row_count;
+    uint32_t row_capacity;
+    int64_t since_ns; /* the first report */
+    struct hvd_readiness *next; /* in a list of complete ones */
+};
+
+struct hvd_readiness_table {
+    const struct hvd_membership *membership; /* borrowed */
+    struct hvd_hash_table open; /* not complete */
+    struct hvd_readiness *complete; /* oldest first */
+    struct hvd_readiness **complete_end;
+    struct hvd_readiness *spare; /* to use again */
+};
+
+void hvd_readiness_table_init(struct hvd_readiness_table *readiness_table,
+                              const struct hvd_membership *membership);
+void hvd_readiness_table_finish(
+    struct hvd_readiness_table *readiness_table); /* zeroed is fine */
+
+/* Takes a report (copied); completes the readiness record when it was the last one. A branch that reports
+ * a tensor twice is HVD_ERR_ARG. */
+int hvd_readiness_table_add(struct hvd_readiness_table *readiness_table,
+                            const struct hvd_key *key, int branch,
+                            const struct hvd_tensor_report *report, int64_t now_ns);
+
+/* Completes what is complete now, after a rank has joined. */
+void hvd_readiness_table_recheck(struct hvd_readiness_table *readiness_table);
+
+/* Takes the oldest complete readiness record; NULL when there is none. The caller gives it back. */
+struct hvd_readiness *
+hvd_readiness_table_take(struct hvd_readiness_table *readiness_table);
+void hvd_readiness_table_give_back(struct hvd_readiness_table *readiness_table,
+                                   struct hvd_readiness *readiness);
+
+/* Drops what has been said of a tensor, of which from now on nobody reports. */
+void hvd_readiness_table_drop(struct hvd_readiness_table *readiness_table,
+                              const struct hvd_key *key);
+
+/* The first description: what the tensor is if all agree. */
+const struct hvd_proposal *hvd_readiness_proposal(const struct hvd_readiness *readiness);
+
+/* On the wire. The record has been taken already; id 0: described in full. */
+void hvd_put_readiness(struct hvd_writer *writer, const struct hvd_readiness *readiness);
+void hvd_put_tensor_report(struct hvd_writer *writer,
+                           const struct hvd_tensor_report *report);
+
+/* The parts of the message that report points into stay borrowed; *proposal is filled and
+ * pointed to when the tensor is described in full. Returns 0 or HVD_ERR_ARG. */
+int hvd_take_tensor_report(struct hvd_reader *reader, const struct hvd_record *record,
+                           struct hvd_proposal *proposal,
+                           struct hvd_tensor_report *report);
+
+#endif

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Replays: batches that repeat, which every rank starts without asking. Each process set has its own.
+ *
+ * Rank 0 has seen the same tensors again and again (repetition.h) and announces their batches. From
+ * there on each lane runs its batches in turn, for ever: a rank starts one as soon as it has all
+ * its tensors and the one before is done. Only reductions are replayed: none of them can end
+ * before every rank has started it, so that in each lane ranks are at most one batch apart.
+ *
+ * What cannot be foretold ends the replay: a rank joins or leaves, describes a tensor anew, or
+ * waits for a tensor whose batch lacks others (another order, a tensor that does not come).
+ *
+ *   any rank   BREAK up
+ *   rank 0     BREAK down: start nothing more, let the lanes pause
+ *   all        FROZEN up, joined on the way: the least and most batches started, per lane
+ *   rank 0     RESUME down, with the result. From here on tensors are reported again.
+ *
+ * A batch that some have started and some have not is void: nobody has got anything of it yet, for
+ * that takes all ranks. Those who have started it take their tensors back, those who have not
+ * start it with zeros, so that it runs out of the lane; its tensors are reported like all others.
+ * (Simpler than to undo what is already in shared memory and on the wire; it is rare.)
+ *
+ * A further set
+ *   "All ranks" are its members; the nodes of the tree between them and rank 0 pass FROZEN on,
+ *   and start nothing. Decisions travel in the part of the set (agreement_pass.c), so that a replay
+ *   that breaks disturbs no other set: their replays, lanes and pauses are their own.
+ *
+ *   It has one team where the global set has three, and its batches must come in one order on all
+ *   members. So its replay has one lane, and nothing else is decided about the set while the replay is
+ *   in force: rank 0 keeps what gets ready, ends the replay, and decides after RESUME. By then
+ *   every member has given its team all replayed batches up to the most, and no further ones. What was
+ *   decided before REPLAY came before the first of them, and rank 0 announces no replay while a
+ *   tensor of the set is ready and not decided. A set that also does what cannot be replayed would
+ *   break its replay in each step: rank 0 starts its repetition over at each such batch.
+ *
+ *   Joins concern the global set alone; so does the SPARE lane.
+ *
+ *   The replay ends with the set. A member asks for the removal when it has no tensor of the set
+ *   under way and its team no batch, void ones among them. When all have, no member has started a
+ *   batch that another has not, for it would still run; so each drops the replay where it stands.
+ *   BREAK, FROZEN and RESUME of it may still be on the way: replays are numbered across all sets,
+ *   and a number that is not that of the set's replay is ignored. The set's number may be another
+ *   set's by then.
+ *
+ *   ASK ends the replay of the global set only. What waits for any replay is in its rank's list of
+ *   entries, which the answer is made of.
+ *
+ *   Tensors that are replayed are not evicted, and rank 0, which need not be a member, does not see
+ *   whether a set still uses its replay. So all replays of further sets together may have half as many
+ *   tensors as can be known.
+ *
+ * On the wire: REPLAY (count: batches, id: replay): each batch's lane, number of tensors, ids.
+ * BREAK (id: replay), up: then the set. FROZEN (id: replay): the set, then least and most per lane.
+ * RESUME (id: replay): least and most per lane. */
+#ifndef HVD_REPLAY_H
+#define HVD_REPLAY_H
+
+#include "collectives/agreement/agreement.h"
+#include "collectives/agreement/repetition.h"
+#include "collectives/agreement/readiness.h"
+
+enum {
+    HVD_REPLAY_LANES = 2 /* QUICK and BULK */
+};
+
+struct hvd_replay_tensor {
+    struct hvd_cached_tensor *cached;
+    struct hvd_replay_batch *next; /* that has it after this one; may be this one */
+};
+
+struct hvd_replay_batch {
+    enum hvd_lane lane;
+    struct hvd_replay_tensor *tensors; /* [count] */
+    size_t count;
+    size_t missing; /* of them this rank has not submitted */
+    size_t anew; /* of them it has described differently */
+};
+
+struct hvd_replay_lane {
+    struct hvd_replay_batch **batches; /* [count], to run in turn */
+    size_t count;
+    uint64_t started;
+    struct hvd_batch *running;
+};
+
+struct hvd_replay {
+    int set;
+    bool is_member; /* this rank starts its batches; else it may have members below it */
+    int answers; /* FROZEN awaited: of this rank and of the children whose branches have members */
+    int running; /* batches of the set, replayed or not, that have not ended here */
+    uint64_t epoch; /* counts replays of all sets; 0: there was none */
+    uint64_t begun_at; /* decision messages seen then */
+    bool is_active; /* from REPLAY to RESUME */
+    bool is_frozen; /* from BREAK to RESUME */
+    bool wants_break; /* this rank, or one below it, has asked */
+    size_t waiting; /* tensors that this rank has submitted for batches not started yet */
+    struct hvd_replay_batch *batches; /* [count] */
+    size_t count;
+    size_t tensors; /* of all batches */
+    struct hvd_replay_lane lanes[HVD_REPLAY_LANES];
+    /* While frozen: how many have answered, and what they said. */
+    int answered;
+    uint64_t least[HVD_REPLAY_LANES];
+    uint64_t most[HVD_REPLAY_LANES];
+    /* Rank 0 */
+    struct hvd_repetition repetition;
+    bool is_breaking;
+    size_t
+        others; /* tensors that were agreed upon since a replayed batch last started here */
+    struct hvd_readiness
+        *held; /* of a further set: ready, to be decided when the replay has ended */
+    struct hvd_readiness **held_end;
+    bool is_noted; /* in the list of those whose repetition has seen more */
+    struct hvd_replay *next_noted;
+};
+
+struct hvd_replays {
+    struct hvd_replay **of_set; /* [count] by set; NULL: there is no such set */
+    int count;
+    size_t waiting; /* the same of all */
+    /* Rank 0 */
+    uint64_t announced;
+    size_t set_tensors; /* in the replays of further sets */
+    struct hvd_replay *noted;
+};
+
+#endif

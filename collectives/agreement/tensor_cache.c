@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The tensors that rank 0 has given an id. */
+#include "collectives/agreement/tensor_cache.h"
+
+#include <stdlib.h>
+
+static bool has_key(const void *item, const void *key)
+{
+    const struct hvd_cached_tensor *cached = item;
+
+    return hvd_key_equal(&cached->key, key);
+}
+
+static bool has_id(const void *item, const void *key)
+{
+    const struct hvd_cached_tensor *cached = item;
+    const uint64_t *id = key;
+
+    return cached->id == *id;
+}
+
+static void free_cached(struct hvd_cached_tensor *cached)
+{
+    hvd_proposal_free(cached->proposal);
+    free(cached);
+}
+
+void hvd_tensor_cache_finish(struct hvd_tensor_cache *set)
+{
+    size_t cursor = 0;
+    struct hvd_cached_tensor *cached;
+
+    while ((cached = hvd_hash_table_next(&set->by_id, &cursor)) != NULL) {
+        free_cached(cached);
+    }
+    hvd_hash_table_finish(&set->by_key);
+    hvd_hash_table_finish(&set->by_id);
+    *set = (struct hvd_tensor_cache){0};
+}
+
+struct hvd_cached_tensor *hvd_tensor_cache_find(const struct hvd_tensor_cache *set,
+                                                const struct hvd_key *key)
+{
+    return hvd_hash_table_find(&set->by_key, key->hash, has_key, key);
+}
+
+struct hvd_cached_tensor *hvd_tensor_cache_by_id(const struct hvd_tensor_cache *set,
+                                                 uint64_t id)
+{
+    return hvd_hash_table_find(&set->by_id, hvd_hash_number(id), has_id, &id);
+}
+
+static void link_newest(struct hvd_tensor_cache *set, struct hvd_cached_tensor *cached)
+{
+    cached->newer = NULL;
+    cached->older = set->newest;
+    if (set->newest != NULL) {
+        set->newest->newer = cached;
+    } else {
+        set->oldest = cached;
+    }
+    set->newest = cached;
+}
+
+static void unlink_used(struct hvd_tensor_cache *set, struct hvd_cached_tensor *cached)
+{
+    if (cached->newer != NULL) {
+        cached->newer->older = cached->older;
+    } else {
+        set->newest = cached->older;
+    }
+    if (cached->older != NULL) {
+        cached->older->newer = cached->newer;
+    } else {
+        set->oldest = cached->newer;
+    }
+}
+
+struct hvd_cached_tensor *hvd_tensor_cache_add(struct hvd_tensor_cache *set, uint64_t id,
+                                               const struct hvd_proposal *proposal)
+{
+    struct hvd_cached_tensor *cached = calloc(1, sizeof(*cached));
+
+    if (cached == NULL) {
+        return NULL;
+    }
+    cached->id = id;
+    cached->proposal = hvd_proposal_copy(proposal);
+    if (cached->proposal == NULL) {
+        free_cached(cached);
+        return NULL;
+    }
+    cached->bytes = hvd_proposal_bytes(proposal);
+    cached->key = hvd_key_make(proposal->set, cached->proposal->name);
+    if (hvd_hash_table_add(&set->by_id, hvd_hash_number(id), cached) != 0) {
+        free_cached(cached);
+        return NULL;
+    }
+    if (hvd_hash_table_add(&set->by_key, cached->key.hash, cached) != 0) {
+        hvd_hash_table_remove(&set->by_id, hvd_hash_number(id), has_id, &id);
+        free_cached(cached);
+        return NULL;
+    }
+    link_newest(set, cached);
+    set->count++;
+    return cached;
+}
+
+void hvd_tensor_cache_touch(struct hvd_tensor_cache *set,
+                            struct hvd_cached_tensor *cached)
+{
+    if (!cached->is_evicted && set->newest != cached) {
+        unlink_used(set, cached);
+        link_newest(set, cached);
+    }
+}
+
+void hvd_tensor_cache_evict(struct hvd_tensor_cache *set,
+                            struct hvd_cached_tensor *cached, uint64_t position)
+{
+    hvd_hash_table_remove(&set->by_key, cached->key.hash, has_key, &cached->key);
+    unlink_used(set, cached);
+    set->count--;
+    cached->is_evicted = true;
+    cached->evicted_at = position;
+    cached->newer = NULL;
+    cached->older = NULL;
+    if (set->last_evicted != NULL) {
+        set->last_evicted->older = cached;
+    } else {
+        set->first_evicted = cached;
+    }
+    set->last_evicted = cached;
+}
+
+void hvd_tensor_cache_forget(struct hvd_tensor_cache *set, uint64_t position)
+{
+    while (set->first_evicted != NULL && set->first_evicted->evicted_at <= position &&
+           set->first_evicted->uses == 0) {
+        struct hvd_cached_tensor *cached = set->first_evicted;
+
+        set->first_evicted = cached->older;
+        if (set->first_evicted == NULL) {
+            set->last_evicted = NULL;
+        }
+        hvd_hash_table_remove(&set->by_id, hvd_hash_number(cached->id), has_id,
+                              &cached->id);
+        free_cached(cached);
+    }
+}

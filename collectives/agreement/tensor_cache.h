@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The tensors that rank 0 has given an id (Horovod's response cache). Pure.
+ *
+ * Rank 0 decides who comes in and who is evicted, in the stream of decisions, so that all ranks
+ * know the same at the same place of the stream. A report from below may still name an id
+ * that is evicted here already: evicted ones are kept until every child has seen the
+ * eviction. */
+#ifndef HVD_TENSOR_CACHE_H
+#define HVD_TENSOR_CACHE_H
+
+#include "collectives/agreement/message.h"
+#include "collectives/agreement/hash_table.h"
+
+struct hvd_entry;
+
+struct hvd_cached_tensor {
+    uint64_t id;
+    struct hvd_key key;
+    struct hvd_proposal *proposal; /* owned; the rows of an allgather mean nothing */
+    int64_t bytes; /* of a rank's tensor */
+    struct hvd_entry *mine; /* this rank's tensor of that name under way, or NULL */
+    int uses; /* by those who hold a pointer beyond the next eviction */
+    bool is_leaving; /* rank 0: its eviction has been decided */
+    bool is_evicted;
+    uint64_t evicted_at; /* decision messages seen then */
+    struct hvd_replay_batch *replayed; /* the replayed batch that has it next, or NULL */
+    uint64_t replayed_at; /* decision messages seen when it was last replayed */
+    /* repetition.h: when it was last noted (0: never), in which cycle, how often there, and how
+     * often a cycle has it by the guess with this number. */
+    uint64_t noted_at;
+    uint64_t cycle;
+    uint64_t guess;
+    uint32_t in_cycle;
+    uint32_t in_guess;
+    struct hvd_cached_tensor *older; /* by last use; of evicted ones: the next evicted */
+    struct hvd_cached_tensor *newer;
+};
+
+struct hvd_tensor_cache {
+    struct hvd_hash_table by_key; /* those not evicted */
+    struct hvd_hash_table by_id; /* all */
+    struct hvd_cached_tensor *newest;
+    struct hvd_cached_tensor *oldest;
+    struct hvd_cached_tensor *first_evicted;
+    struct hvd_cached_tensor *last_evicted;
+    size_t count; /* not evicted */
+};
+
+void hvd_tensor_cache_finish(struct hvd_tensor_cache *set); /* zeroed is fine */
+
+/* Borrowed until it is forgotten; NULL when there is none. find: not evicted ones. */
+struct hvd_cached_tensor *hvd_tensor_cache_find(const struct hvd_tensor_cache *set,
+                                                const struct hvd_key *key);
+struct hvd_cached_tensor *hvd_tensor_cache_by_id(const struct hvd_tensor_cache *set,
+                                                 uint64_t id);
+
+/* Adds a tensor (copied) whose key is not known. NULL without memory. */
+struct hvd_cached_tensor *hvd_tensor_cache_add(struct hvd_tensor_cache *set, uint64_t id,
+                                               const struct hvd_proposal *proposal);
+
+/* Makes it the one that was used last. */
+void hvd_tensor_cache_touch(struct hvd_tensor_cache *set,
+                            struct hvd_cached_tensor *cached);
+
+/* position: decision messages seen. */
+void hvd_tensor_cache_evict(struct hvd_tensor_cache *set,
+                            struct hvd_cached_tensor *cached, uint64_t position);
+
+/* Frees evicted ones that nobody uses and that everybody below has seen evicted. */
+void hvd_tensor_cache_forget(struct hvd_tensor_cache *set, uint64_t position);
+
+#endif
