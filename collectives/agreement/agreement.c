@@ -1,38 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Life of an agreement, this rank's own tensors, and what is due. */
+/* Life of an agreement, submissions, messages, and what is due. */
 #include "collectives/agreement/agreement.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "collectives/agreement/agreement_state.h"
-#include "collectives/transport/control/tree.h"
-
-/* How often to look for tensors that a replay holds up, when a thread waits and when none does. */
-static const int64_t look_every_ns = 2000000;
-static const int64_t look_alone_every_ns = 1000000000;
-
-static int note_children(struct hvd_agreement *agreement)
-{
-    const struct hvd_layout *layout = agreement->membership.layout;
-    size_t branches = (size_t)agreement->membership.branches;
-    int *children = calloc(branches, sizeof(children[0]));
-
-    agreement->seen_by = calloc(branches, sizeof(agreement->seen_by[0]));
-    agreement->sent_to = calloc(branches, sizeof(agreement->sent_to[0]));
-    if (children == NULL || agreement->seen_by == NULL || agreement->sent_to == NULL) {
-        free(children);
-        return HVD_ERR_NOMEM;
-    }
-    hvd_tree_children(layout, agreement->rank, children);
-    while (agreement->far_children < (int)branches - 1 &&
-           layout->node[children[agreement->far_children]] !=
-               layout->node[agreement->rank]) {
-        agreement->far_children++;
-    }
-    free(children);
-    return 0;
-}
+#include "collectives/agreement/batch_decisions.h"
 
 int hvd_agreement_create(const struct hvd_layout *layout, int rank,
                          const struct hvd_agreement_settings *settings,
@@ -48,16 +22,18 @@ int hvd_agreement_create(const struct hvd_layout *layout, int rank,
     agreement->settings = *settings;
     agreement->ops = ops;
     agreement->context = context;
+    agreement->in_flight = settings->in_flight;
     agreement->rank = rank;
-    agreement->last_joined = -1;
+    agreement->is_root = rank == 0;
+    agreement->joins.last = -1;
     status = hvd_membership_init(&agreement->membership, layout, rank, err);
-    hvd_readiness_table_init(&agreement->readiness_table, &agreement->membership);
-    if (status == 0 && (note_children(agreement) != 0 ||
+    hvd_reports_init(&agreement->reports, &agreement->membership);
+    if (status == 0 && (hvd_decisions_init(agreement) != 0 ||
                         hvd_replay_add(agreement, HVD_SET_GLOBAL) != 0)) {
         status = hvd_fail(err, HVD_ERR_NOMEM, "no memory for the children and replays");
     }
-    if (status == 0 && rank == 0) {
-        status = hvd_coordinator_create(&agreement->readiness_table, &agreement->cache,
+    if (status == 0 && agreement->is_root) {
+        status = hvd_coordinator_create(&agreement->reports.readiness, &agreement->cache,
                                         &agreement->settings.fusion,
                                         &agreement->coordinator, err);
     }
@@ -76,217 +52,25 @@ void hvd_agreement_destroy(struct hvd_agreement *agreement)
     }
     hvd_coordinator_destroy(agreement->coordinator);
     hvd_replays_finish(agreement);
-    hvd_readiness_table_finish(&agreement->readiness_table);
+    hvd_reports_finish(&agreement->reports);
+    hvd_decisions_finish(&agreement->decisions);
     hvd_tensor_cache_finish(&agreement->cache);
-    hvd_hash_table_finish(&agreement->unknown);
     hvd_membership_finish(&agreement->membership);
-    hvd_writer_finish(&agreement->up);
-    hvd_writer_finish(&agreement->down);
-    hvd_writer_finish(&agreement->set_down);
-    hvd_writer_finish(&agreement->passed);
-    free(agreement->sent_to);
-    hvd_stalled_finish(&agreement->stall.held);
-    free(agreement->seen_by);
+    hvd_stall_inspector_finish(&agreement->stall_inspector);
     free(agreement);
 }
 
-/* --- own entries --- */
-
-static bool entry_has_key(const void *item, const void *key)
-{
-    const struct hvd_entry *entry = item;
-
-    return hvd_key_equal(&entry->key, key);
-}
-
-static void link_entry(struct hvd_agreement *agreement, struct hvd_entry *entry)
-{
-    entry->newer = NULL;
-    entry->older = agreement->newest;
-    if (agreement->newest != NULL) {
-        agreement->newest->newer = entry;
-    } else {
-        agreement->oldest = entry;
-    }
-    agreement->newest = entry;
-}
-
-static void unlink_entry(struct hvd_agreement *agreement, struct hvd_entry *entry)
-{
-    if (entry->older != NULL) {
-        entry->older->newer = entry->newer;
-    } else {
-        agreement->oldest = entry->newer;
-    }
-    if (entry->newer != NULL) {
-        entry->newer->older = entry->older;
-    } else {
-        agreement->newest = entry->older;
-    }
-}
-
-int hvd_agreement_bind(struct hvd_agreement *agreement, struct hvd_entry *entry,
-                       struct hvd_cached_tensor *cached)
-{
-    if (entry->cached == NULL) {
-        hvd_hash_table_remove(&agreement->unknown, entry->key.hash, entry_has_key,
-                              &entry->key);
-    }
-    cached->mine = entry;
-    entry->cached = cached;
-    return 0;
-}
-
-int hvd_agreement_unbind(struct hvd_agreement *agreement, struct hvd_entry *entry)
-{
-    if (entry->cached == NULL) {
-        return 0;
-    }
-    entry->cached->mine = NULL;
-    entry->cached = NULL;
-    return hvd_hash_table_add(&agreement->unknown, entry->key.hash, entry);
-}
-
-/* Takes an entry out of both places. */
-static void unregister(struct hvd_agreement *agreement, struct hvd_entry *entry)
-{
-    if (entry->cached != NULL) {
-        entry->cached->mine = NULL;
-        entry->cached = NULL;
-    } else {
-        hvd_hash_table_remove(&agreement->unknown, entry->key.hash, entry_has_key,
-                              &entry->key);
-    }
-}
-
-struct hvd_entry *hvd_agreement_entry(const struct hvd_agreement *agreement,
-                                      const struct hvd_key *key)
-{
-    const struct hvd_cached_tensor *cached =
-        hvd_tensor_cache_find(&agreement->cache, key);
-
-    if (cached != NULL && cached->mine != NULL) {
-        return cached->mine;
-    }
-    return hvd_hash_table_find(&agreement->unknown, key->hash, entry_has_key, key);
-}
-
-void hvd_agreement_end_entry(struct hvd_agreement *agreement, struct hvd_entry *entry,
-                             int status, const char *text)
-{
-    unregister(agreement, entry);
-    unlink_entry(agreement, entry);
-    agreement->removals -= entry->proposal.kind == HVD_KIND_SET_REMOVE ? 1 : 0;
-    agreement->ops->end(agreement->context, entry, status, text);
-    if (agreement->ended_join != NULL) {
-        hvd_agreement_end_join(agreement);
-    }
-}
-
-/* Whether this rank has a tensor of the process set under way that entry is to remove, or runs a
- * batch of it: one that is void has no tensor. */
-static bool is_in_use(const struct hvd_agreement *agreement,
-                      const struct hvd_entry *removal)
-{
-    const struct hvd_replay *replay = hvd_replay_of(agreement, removal->proposal.root);
-
-    for (const struct hvd_entry *entry = agreement->oldest; entry != NULL;
-         entry = entry->newer) {
-        if (entry->proposal.set == removal->proposal.root) {
-            return true;
-        }
-    }
-    return replay != NULL && replay->running > 0;
-}
-
-/* Removing a set is reported when this rank has done with it, so that no batch of it is left on
- * any rank when it goes. */
-static int report_removals(struct hvd_agreement *agreement, int64_t now_ns)
-{
-    int status = 0;
-
-    for (struct hvd_entry *entry = agreement->oldest;
-         entry != NULL && status == 0 && agreement->deferred_removals > 0;
-         entry = entry->newer) {
-        if (entry->is_deferred && !is_in_use(agreement, entry)) {
-            entry->is_deferred = false;
-            agreement->deferred_removals--;
-            status = hvd_agreement_report(agreement, entry, now_ns);
-        }
-    }
-    return status;
-}
-
-/* Not a process set that this rank has asked to remove, or that is gone since the caller looked. */
-static bool may_use(const struct hvd_agreement *agreement, int set)
-{
-    const struct hvd_set_members *found =
-        hvd_membership_find(&agreement->membership, set);
-    const struct hvd_entry *entry = agreement->removals > 0 ? agreement->oldest : NULL;
-
-    while (entry != NULL && !(entry->proposal.kind == HVD_KIND_SET_REMOVE &&
-                              entry->proposal.root == set)) {
-        entry = entry->newer;
-    }
-    return entry == NULL && found != NULL && found->is_member;
-}
-
-static int submit_removal(struct hvd_agreement *agreement, struct hvd_entry *entry,
-                          int64_t now_ns)
-{
-    agreement->removals++;
-    if (is_in_use(agreement, entry)) {
-        entry->is_deferred = true;
-        agreement->deferred_removals++;
-        return 0;
-    }
-    return hvd_agreement_report(agreement, entry, now_ns);
-}
-
-void hvd_agreement_end_join(struct hvd_agreement *agreement)
-{
-    struct hvd_entry *join = agreement->ended_join;
-
-    for (const struct hvd_entry *entry = join->older; entry != NULL;
-         entry = entry->older) {
-        if (entry->proposal.set == HVD_SET_GLOBAL && entry->is_agreed) {
-            return;
-        }
-    }
-    agreement->ended_join = NULL;
-    hvd_agreement_end_entry(agreement, join, 0, "");
-}
-
-static int submit_join(struct hvd_agreement *agreement, struct hvd_entry *entry,
-                       int64_t now_ns)
-{
-    struct hvd_replay *replay = hvd_replay_of(agreement, HVD_SET_GLOBAL);
-
-    agreement->join = entry;
-    if (replay->is_active) { /* first the tensors that it has are to be reported */
-        agreement->is_join_deferred = true;
-        return hvd_replay_ask_break(agreement, replay, false);
-    }
-    return hvd_agreement_note_join(agreement, agreement->rank, now_ns);
-}
-
-/* Between the start and the end of its join a rank has told all others that it has nothing more for
- * the global process set. */
-static bool is_after_join(const struct hvd_agreement *agreement,
-                          const struct hvd_entry *entry)
-{
-    return entry->proposal.set == HVD_SET_GLOBAL &&
-           (agreement->join != NULL || agreement->ended_join != NULL);
-}
+/* --- submissions --- */
 
 /* Ends what this rank must not submit now, which no other rank hears of. */
 static bool refuse(struct hvd_agreement *agreement, struct hvd_entry *entry)
 {
+    int set = entry->proposal.set;
     char text[256];
 
-    if (!may_use(agreement, entry->proposal.set)) {
+    if (!hvd_set_changes_may_use(agreement, set)) {
         snprintf(text, sizeof(text), "The process set is being removed.");
-    } else if (is_after_join(agreement, entry)) {
+    } else if (set == HVD_SET_GLOBAL && hvd_joins_are_under_way(&agreement->joins)) {
         snprintf(text, sizeof(text),
                  "rank %d submitted %.100s after it had joined: until its join has "
                  "ended, a rank may submit nothing to the global process set",
@@ -294,7 +78,7 @@ static bool refuse(struct hvd_agreement *agreement, struct hvd_entry *entry)
     } else {
         return false;
     }
-    agreement->ops->end(agreement->context, entry, HVD_ERR_ARG, text);
+    hvd_in_flight_end(agreement->in_flight, entry, HVD_ERR_ARG, text);
     return true;
 }
 
@@ -303,6 +87,7 @@ int hvd_agreement_submit(struct hvd_agreement *agreement, struct hvd_entry *entr
 {
     struct hvd_cached_tensor *cached =
         hvd_tensor_cache_find(&agreement->cache, &entry->key);
+    bool is_replayed = cached != NULL && cached->replayed != NULL;
 
     if (refuse(agreement, entry)) {
         return 0;
@@ -311,46 +96,280 @@ int hvd_agreement_submit(struct hvd_agreement *agreement, struct hvd_entry *entr
     if (entry->submitted_ns == 0) {
         entry->submitted_ns = now_ns;
     }
-    link_entry(agreement, entry);
-    if (cached != NULL && cached->replayed != NULL) {
-        return hvd_replay_submit(agreement, entry, cached);
+    if (cached != NULL && !is_replayed &&
+        !hvd_proposal_equal(cached->proposal, &entry->proposal)) {
+        cached = NULL; /* it is described in full */
     }
-    if (cached != NULL && hvd_proposal_equal(cached->proposal, &entry->proposal)) {
-        cached->mine = entry;
-        entry->cached = cached;
-    } else if (hvd_hash_table_add(&agreement->unknown, entry->key.hash, entry) != 0) {
-        return HVD_ERR_NOMEM;
+    hvd_in_flight_enter(agreement->in_flight, entry, cached);
+    if (is_replayed) {
+        return hvd_replay_submit(agreement, entry);
     }
     switch (entry->proposal.kind) {
     case HVD_KIND_JOIN:
-        return submit_join(agreement, entry, now_ns);
+        return hvd_joins_submit(agreement, entry, now_ns);
     case HVD_KIND_SET_REMOVE:
-        return submit_removal(agreement, entry, now_ns);
+        return hvd_set_changes_submit_removal(agreement, entry);
     default:
-        return hvd_agreement_report(agreement, entry, now_ns);
+        return hvd_reports_add(agreement, entry);
     }
+}
+
+int hvd_agreement_finish(struct hvd_agreement *agreement, struct hvd_batch *batch)
+{
+    bool is_lane_free = hvd_replay_note_end(agreement, batch);
+    int set = batch->header.set, lane = (int)batch->header.lane;
+
+    for (int64_t i = 0; i < batch->header.count; i++) {
+        struct hvd_entry *entry = batch->entries[i];
+
+        if (!entry->is_absent) {
+            batch->entries[i] = NULL; /* its owner may free it now */
+            hvd_in_flight_end(agreement->in_flight, entry, 0, "");
+        }
+    }
+    hvd_batch_destroy(batch);
+    hvd_joins_end_own(agreement);
+    return is_lane_free ? hvd_replay_start(agreement, set, lane) : 0;
 }
 
 void hvd_agreement_drop(struct hvd_agreement *agreement, bool all, int status,
                         const char *text)
 {
-    struct hvd_entry *entry = agreement->oldest;
+    const struct hvd_entry *ended_join = all ? NULL : agreement->joins.ended;
+    struct hvd_entry *entry = agreement->in_flight->oldest;
 
-    if (all) {
-        agreement->ended_join = NULL; /* it ends like all others */
-    }
     while (entry != NULL) {
         struct hvd_entry *next = entry->newer;
 
-        if (all || (!entry->is_agreed && entry != agreement->ended_join)) {
-            hvd_agreement_end_entry(agreement, entry, status, text);
+        if (all || (!entry->is_agreed && entry != ended_join)) {
+            hvd_in_flight_end(agreement->in_flight, entry, status, text);
         }
         entry = next;
     }
-    agreement->join = NULL;
+    hvd_joins_drop(&agreement->joins, all);
 }
 
-/* --- what is due --- */
+/* --- messages from below --- */
+
+static int take_report(struct hvd_agreement *agreement,
+                       struct hvd_branch_message *message)
+{
+    struct hvd_record record;
+    const void *data;
+
+    if (hvd_take_record(&message->reader, &record) != 0) {
+        return HVD_ERR_NET;
+    }
+    switch (record.kind) {
+    case HVD_REPORT_CACHED:
+        return hvd_reports_take_cached(agreement, message, &record);
+    case HVD_REPORT_TENSOR:
+        return hvd_reports_take_tensor(agreement, message, record);
+    case HVD_REPORT_JOIN: /* one from before a replay comes again: joins.c */
+        return message->position < hvd_replay_of(agreement, HVD_SET_GLOBAL)->begun_at
+                   ? 0
+                   : hvd_joins_note(agreement, (int)record.id, message->now_ns);
+    case HVD_REPORT_BREAK:
+        return hvd_replay_take_break(agreement, &record, &message->reader);
+    case HVD_REPORT_FROZEN:
+        return hvd_replay_take_frozen(agreement, &record, &message->reader);
+    case HVD_REPORT_STALL:
+        return hvd_stall_inspector_report(agreement, message->now_ns);
+    case HVD_REPORT_HELD:
+        data = hvd_take(&message->reader, (size_t)record.id);
+        return data == NULL
+                   ? HVD_ERR_NET
+                   : hvd_stall_inspector_take_list(agreement, data, (size_t)record.id);
+    default:
+        return HVD_ERR_NET;
+    }
+}
+
+int hvd_agreement_from_below(struct hvd_agreement *agreement, int branch,
+                             const void *payload, size_t bytes, int64_t now_ns)
+{
+    struct hvd_branch_message message = {
+        .branch = branch,
+        .reader = {.data = payload, .bytes = bytes},
+        .now_ns = now_ns,
+    };
+    int status;
+
+    message.position = (uint64_t)hvd_take_int(&message.reader);
+    status = message.reader.failed ? HVD_ERR_NET : 0;
+    agreement->counts.received++;
+    agreement->counts.bytes_received += bytes;
+    if (status == 0) {
+        hvd_decisions_note_seen(agreement, branch, message.position);
+    }
+    while (status == 0 && message.reader.bytes > 0) {
+        status = take_report(agreement, &message);
+    }
+    return status == HVD_ERR_ARG ? HVD_ERR_NET : status;
+}
+
+/* --- messages from above --- */
+
+static int take_eviction(struct hvd_agreement *agreement, uint64_t id)
+{
+    struct hvd_cached_tensor *cached = hvd_tensor_cache_by_id(&agreement->cache, id);
+
+    if (cached == NULL || cached->is_evicted) {
+        return HVD_ERR_NET;
+    }
+    if (cached->mine != NULL) {
+        hvd_in_flight_unbind(cached->mine);
+    }
+    hvd_tensor_cache_evict(&agreement->cache, cached, agreement->decisions.position);
+    hvd_replay_note_eviction(agreement, cached);
+    return 0;
+}
+
+static int take_settings(struct hvd_agreement *agreement, struct hvd_reader *reader)
+{
+    agreement->settings.fusion.threshold = hvd_take_int(reader);
+    agreement->settings.fusion.cycle_ns = hvd_take_int(reader);
+    return reader->failed ? HVD_ERR_NET : 0;
+}
+
+static int begin_replay(struct hvd_agreement *agreement, int set,
+                        const struct hvd_record *record, struct hvd_reader *reader)
+{
+    int status = hvd_replay_begin(agreement, set, record, reader);
+
+    return status != 0 || set != HVD_SET_GLOBAL ? status : hvd_joins_on_replay(agreement);
+}
+
+static int resume(struct hvd_agreement *agreement, int set,
+                  const struct hvd_record *record, struct hvd_reader *reader,
+                  int64_t now_ns)
+{
+    int status = hvd_replay_resume(agreement, set, record, reader, now_ns);
+
+    return status != 0 || set != HVD_SET_GLOBAL
+               ? status
+               : hvd_joins_after_replay(agreement, now_ns);
+}
+
+static int take_decision(struct hvd_agreement *agreement, int set,
+                         struct hvd_reader *reader, int64_t now_ns)
+{
+    struct hvd_record record;
+
+    if (hvd_take_record(reader, &record) != 0) {
+        return HVD_ERR_NET;
+    }
+    switch (record.kind) {
+    case HVD_DECISION_BATCH:
+        return hvd_batch_decision_take(agreement, &record, reader, now_ns);
+    case HVD_DECISION_EVICT:
+        return take_eviction(agreement, record.id);
+    case HVD_DECISION_REPLAY:
+        return begin_replay(agreement, set, &record, reader);
+    case HVD_DECISION_BREAK:
+        return hvd_replay_freeze(agreement, set, record.id);
+    case HVD_DECISION_RESUME:
+        return resume(agreement, set, &record, reader, now_ns);
+    case HVD_DECISION_ASK:
+        return hvd_stall_inspector_answer(agreement, record.id, now_ns);
+    case HVD_DECISION_SETTINGS:
+        return take_settings(agreement, reader);
+    default:
+        return HVD_ERR_NET;
+    }
+}
+
+static int take_message(struct hvd_agreement *agreement, const void *payload,
+                        size_t bytes, int64_t now_ns)
+{
+    struct hvd_decision_parts parts;
+    struct hvd_reader part;
+    int status = hvd_decisions_open(&agreement->decisions, payload, bytes, &parts);
+    int set = HVD_SET_GLOBAL;
+
+    while (status == 0 && set >= 0) {
+        status = hvd_decisions_next(&parts, &set, &part);
+        while (status == 0 && set >= 0 && part.bytes > 0) {
+            status = take_decision(agreement, set, &part, now_ns);
+        }
+    }
+    if (status == 0) {
+        hvd_decisions_note_seen(agreement, 0, agreement->decisions.position);
+    }
+    return status == HVD_ERR_ARG ? HVD_ERR_NET : status;
+}
+
+int hvd_agreement_from_above(struct hvd_agreement *agreement, const void *payload,
+                             size_t bytes, int64_t now_ns)
+{
+    bool moved;
+    int status = hvd_decisions_pass_down(agreement, payload, bytes);
+
+    agreement->counts.received++;
+    agreement->counts.bytes_received += bytes;
+    /* What has been said so far was said at the position before. */
+    status = status != 0 ? status : hvd_reports_pass_up(agreement, now_ns);
+    status = status != 0 ? status : hvd_reports_flush(agreement, &moved);
+    return status != 0 ? status : take_message(agreement, payload, bytes, now_ns);
+}
+
+/* --- rank 0 decides --- */
+
+static void decide(struct hvd_agreement *agreement, int64_t now_ns)
+{
+    agreement->has_more = !hvd_coordinator_answer(
+        agreement->coordinator, hvd_replay_of(agreement, HVD_SET_GLOBAL)->is_active,
+        now_ns, &agreement->decisions.writers);
+}
+
+/* All ranks have joined: what they still had comes first. */
+static void put_join_end(struct hvd_agreement *agreement, int64_t now_ns)
+{
+    const struct hvd_batch_header header = {
+        .kind = HVD_KIND_JOIN, .text = "", .value = agreement->joins.last};
+
+    if (agreement->membership.joined < agreement->membership.layout->size ||
+        hvd_replay_of(agreement, HVD_SET_GLOBAL)->is_active) {
+        return;
+    }
+    decide(agreement, now_ns);
+    if (!agreement->has_more) {
+        hvd_put_batch(&agreement->decisions.writers.global, &header);
+    }
+}
+
+/* What comes of the decisions that have been sent: the rest of them, or replays. */
+static int put_next(struct hvd_agreement *agreement, int64_t now_ns)
+{
+    if (agreement->has_more) {
+        decide(agreement, now_ns);
+        put_join_end(agreement, now_ns);
+        return 0;
+    }
+    return hvd_replays_put_due(agreement);
+}
+
+/* Decisions may lead to further ones: until there are none. */
+static int send_decisions(struct hvd_agreement *agreement, int64_t now_ns)
+{
+    struct hvd_writer message = {0};
+    int status = 0;
+
+    put_join_end(agreement, now_ns);
+    while (status == 0 && hvd_decisions_are_there(&agreement->decisions)) {
+        message.bytes = 0; /* to be used again */
+        status = hvd_decisions_make_message(&agreement->decisions, &message);
+        status = status != 0
+                     ? status
+                     : hvd_decisions_pass_down(agreement, message.data, message.bytes);
+        status = status != 0
+                     ? status
+                     : take_message(agreement, message.data, message.bytes, now_ns);
+        status = status != 0 ? status : put_next(agreement, now_ns);
+    }
+    hvd_writer_finish(&message);
+    return status;
+}
 
 static bool is_answer_due(const struct hvd_agreement *agreement, bool is_waited,
                           int64_t now_ns)
@@ -363,74 +382,75 @@ static bool is_answer_due(const struct hvd_agreement *agreement, bool is_waited,
             hvd_coordinator_bytes(agreement->coordinator) >= fusion->threshold);
 }
 
+/* --- what is due --- */
+
 int hvd_agreement_progress(struct hvd_agreement *agreement, bool is_waited,
                            int64_t now_ns, bool *moved)
 {
-    uint64_t position = agreement->position;
-    int status =
-        agreement->deferred_removals > 0 ? report_removals(agreement, now_ns) : 0;
+    bool is_removing = agreement->set_changes.deferred > 0;
+    uint64_t position = agreement->decisions.position;
+    int status = is_removing ? hvd_set_changes_report(agreement) : 0;
 
-    status = status != 0 ? status : hvd_agreement_pass_up(agreement, now_ns);
-    if (status == 0 && agreement->replays.waiting > 0 &&
-        now_ns - agreement->last_look_ns >= look_every_ns) {
-        agreement->last_look_ns = now_ns;
-        status = hvd_replay_look(agreement, now_ns);
+    status = status != 0 ? status : hvd_reports_pass_up(agreement, now_ns);
+    if (status == 0 && agreement->replays.waiting > 0) {
+        is_removing = agreement->set_changes.deferred > 0;
+        status = hvd_replays_look(agreement, is_removing, now_ns);
     }
-    status = status != 0 ? status : hvd_stall_look(agreement, now_ns);
-    if (status == 0 && hvd_agreement_is_root(agreement)) {
+    status = status != 0 ? status : hvd_stall_inspector_look(agreement, now_ns);
+    if (status == 0 && agreement->is_root) {
         if (is_answer_due(agreement, is_waited, now_ns)) {
-            status = hvd_agreement_decide(agreement, now_ns);
+            decide(agreement, now_ns);
         }
-        status = status != 0 ? status : hvd_agreement_send_decisions(agreement, now_ns);
-        *moved |= agreement->position > position;
+        status = send_decisions(agreement, now_ns);
+        *moved |= agreement->decisions.position > position;
     }
-    return status != 0 ? status : hvd_agreement_flush(agreement, moved);
+    return status != 0 ? status : hvd_reports_flush(agreement, moved);
 }
 
+/* -1: never. */
 static int64_t earlier(int64_t a, int64_t b)
 {
-    return a < 0 || b < a ? b : a;
+    return a < 0 || (b >= 0 && b < a) ? b : a;
 }
 
 int64_t hvd_agreement_deadline(const struct hvd_agreement *agreement, bool is_waited,
                                int64_t now_ns)
 {
-    const struct hvd_entry *oldest = hvd_stall_oldest(agreement);
-    int64_t deadline = -1;
+    int64_t deadline = hvd_stall_inspector_deadline(agreement);
 
-    if (hvd_agreement_is_root(agreement) &&
-        hvd_coordinator_oldest(agreement->coordinator) >= 0) {
-        deadline = hvd_coordinator_oldest(agreement->coordinator) +
-                   agreement->settings.fusion.cycle_ns;
-    }
     if (agreement->replays.waiting > 0) {
-        deadline =
-            earlier(deadline, now_ns + (is_waited ? look_every_ns : look_alone_every_ns));
+        deadline = earlier(hvd_replays_deadline(agreement, is_waited, now_ns), deadline);
     }
-    if (oldest != NULL && agreement->settings.stall_warning_ns > 0) {
-        int64_t due = oldest->submitted_ns + agreement->settings.stall_warning_ns;
-
-        deadline = earlier(
-            deadline, due > agreement->stall.next_ns ? due : agreement->stall.next_ns);
+    if (agreement->is_root && hvd_coordinator_oldest(agreement->coordinator) >= 0) {
+        deadline = earlier(hvd_coordinator_oldest(agreement->coordinator) +
+                               agreement->settings.fusion.cycle_ns,
+                           deadline);
     }
     return deadline;
 }
 
+/* --- rank 0's settings --- */
+
 bool hvd_agreement_settle(struct hvd_agreement *agreement, int *status)
 {
-    bool is_settled = true;
-
     agreement->is_settling = true;
-    for (int set = 0; set < agreement->replays.count && *status == 0; set++) {
-        struct hvd_replay *replay = hvd_replay_of(agreement, set);
-
-        if (replay != NULL && replay->is_active) {
-            is_settled = false;
-            *status = hvd_replay_put_break(agreement, replay);
-        }
-    }
-    return is_settled;
+    return !hvd_replays_put_break(agreement, false, status);
 }
+
+int hvd_agreement_tune(struct hvd_agreement *agreement, int64_t threshold,
+                       int64_t cycle_ns)
+{
+    struct hvd_writer *writer = &agreement->decisions.writers.global;
+    int status = 0;
+
+    hvd_replays_put_break(agreement, true, &status); /* of the old settings */
+    hvd_put_record(writer, HVD_DECISION_SETTINGS, 1, 0);
+    hvd_put_int(writer, threshold);
+    hvd_put_int(writer, cycle_ns);
+    return writer->failed ? HVD_ERR_NOMEM : status;
+}
+
+/* --- what others may look at --- */
 
 const struct hvd_membership *
 hvd_agreement_membership(const struct hvd_agreement *agreement)

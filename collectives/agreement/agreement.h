@@ -21,12 +21,15 @@
 #include "collectives/agreement/membership.h"
 
 struct hvd_agreement;
+struct hvd_in_flight;
 
 enum {
     HVD_AGREEMENT_NODE = -1
 };
 
 struct hvd_agreement_settings {
+    struct hvd_in_flight
+        *in_flight; /* this rank's entries (in_flight.h), which end there */
     struct hvd_fusion fusion;
     bool may_replay;
     int64_t stall_warning_ns; /* 0: never look for stalls */
@@ -51,8 +54,6 @@ struct hvd_agreement_ops {
     /* A batch that was given to run has new entries, all absent: the old ones are not touched any
      * more. Only while what runs it stands still. */
     void (*make_void)(void *context, struct hvd_batch *batch);
-    /* The entry has ended; nothing may touch it any more. */
-    void (*end)(void *context, struct hvd_entry *entry, int status, const char *text);
     /* All ranks have added a set (ranks ascending); 0 or why this rank cannot go on. */
     int (*add_set)(void *context, int set, const int *ranks, int count);
     void (*remove_set)(void *context, int set);
@@ -69,10 +70,10 @@ int hvd_agreement_create(const struct hvd_layout *layout, int rank,
                          struct hvd_agreement **out, struct hvd_error *err);
 void hvd_agreement_destroy(struct hvd_agreement *agreement); /* NULL is fine */
 
-/* This rank has a tensor (or a join, a barrier, a process set) to run. The entry is borrowed
- * until it has ended; no entry of its key is under way. Its submitted_ns, when it is not 0, is
- * when that was; else it was now. What goes to the global process set between the start and the end
- * of this rank's join ends at once, with HVD_ERR_ARG, and disturbs no other rank. */
+/* This rank has a tensor (or a join, a barrier, a process set) to run: an entry that has been added
+ * to in_flight, in the order of all of these. Its submitted_ns, when it is not 0, is when that was;
+ * else it was now. What goes to the global process set between the start and the end of this
+ * rank's join ends at once, with HVD_ERR_ARG, and disturbs no other rank. */
 int hvd_agreement_submit(struct hvd_agreement *agreement, struct hvd_entry *entry,
                          int64_t now_ns);
 

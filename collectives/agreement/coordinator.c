@@ -36,8 +36,7 @@ struct hvd_coordinator {
     struct hvd_hash_table groups;
     int64_t bytes;
     int64_t now_ns; /* of the present answer */
-    struct hvd_writer *writer;
-    struct hvd_writer *set_writer;
+    struct hvd_decision_writers *writers; /* of the present answer */
     uint64_t next_id;
     size_t leaving; /* evictions in the present answer */
     size_t coming;
@@ -382,8 +381,7 @@ static bool is_cached_kind(enum hvd_kind kind)
 
 static void evict(struct hvd_coordinator *coordinator, struct hvd_cached_tensor *cached)
 {
-    const struct hvd_part part =
-        hvd_part_begin(coordinator->writer, coordinator->set_writer, cached->key.set);
+    const struct hvd_part part = hvd_part_begin(coordinator->writers, cached->key.set);
 
     cached->is_leaving = true;
     coordinator->leaving++;
@@ -507,7 +505,7 @@ static void put_batch(struct hvd_coordinator *coordinator, const struct hvd_read
     int64_t i = 0;
 
     if (ids == NULL) {
-        coordinator->writer->failed = true;
+        coordinator->writers->global.failed = true;
         return;
     }
     if (header->kind == HVD_KIND_SET_REMOVE && header->status == 0 &&
@@ -521,7 +519,7 @@ static void put_batch(struct hvd_coordinator *coordinator, const struct hvd_read
             ids[i] = give_id(coordinator, ready);
         }
     }
-    part = hvd_part_begin(coordinator->writer, coordinator->set_writer, header->set);
+    part = hvd_part_begin(coordinator->writers, header->set);
     hvd_put_batch(part.writer, header);
     put_tensors(coordinator, lead, ids, part.writer);
     put_rows(coordinator, lead, header, part.writer);
@@ -572,19 +570,17 @@ static void answer_lead(struct hvd_coordinator *coordinator, struct hvd_ready **
 }
 
 bool hvd_coordinator_answer(struct hvd_coordinator *coordinator, bool only_spare,
-                            int64_t now_ns, struct hvd_writer *writer,
-                            struct hvd_writer *set_writer)
+                            int64_t now_ns, struct hvd_decision_writers *writers)
 {
     struct hvd_ready **at = &coordinator->ready;
     bool is_all;
 
-    coordinator->writer = writer;
-    coordinator->set_writer = set_writer;
-
+    coordinator->writers = writers;
     coordinator->leaving = 0;
     coordinator->coming = 0;
     coordinator->now_ns = now_ns;
-    while (*at != NULL && writer->bytes + set_writer->bytes < HVD_MESSAGE_BYTES) {
+    while (*at != NULL &&
+           writers->global.bytes + writers->sets.bytes < HVD_MESSAGE_BYTES) {
         if (waits_for_group(coordinator, *at)) {
             at = &(*at)->next;
             continue;

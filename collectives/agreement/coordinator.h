@@ -45,13 +45,11 @@ int hvd_coordinator_add(struct hvd_coordinator *coordinator,
 int64_t hvd_coordinator_oldest(const struct hvd_coordinator *coordinator);
 int64_t hvd_coordinator_bytes(const struct hvd_coordinator *coordinator);
 
-/* Appends the decisions about all tensors that are ready, and forgets them; those about tensors of
- * further process sets to set_writer, each in a record of its set. only_spare: the other lanes
+/* Appends the decisions about all tensors that are ready, and forgets them. only_spare: the other lanes
  * belong to a replay. Returns false when the message is long enough before they are all there;
  * then it is to be sent, carried out here, and more to be asked for. */
 bool hvd_coordinator_answer(struct hvd_coordinator *coordinator, bool only_spare,
-                            int64_t now_ns, struct hvd_writer *writer,
-                            struct hvd_writer *set_writer);
+                            int64_t now_ns, struct hvd_decision_writers *writers);
 
 /* Whether a tensor of this set is ready and not decided upon. */
 bool hvd_coordinator_has(const struct hvd_coordinator *coordinator, int set);

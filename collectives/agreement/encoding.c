@@ -91,19 +91,3 @@ const char *hvd_take_text(struct hvd_reader *reader)
     }
     return text;
 }
-
-void hvd_put_double(struct hvd_writer *writer, double value)
-{
-    hvd_put(writer, &value, sizeof(value));
-}
-
-double hvd_take_double(struct hvd_reader *reader)
-{
-    const void *data = hvd_take(reader, sizeof(double));
-    double value = 0;
-
-    if (data != NULL) {
-        memcpy(&value, data, sizeof(value));
-    }
-    return value;
-}

@@ -33,7 +33,4 @@ const void *hvd_take(struct hvd_reader *reader,
 int64_t hvd_take_int(struct hvd_reader *reader);
 const char *hvd_take_text(struct hvd_reader *reader); /* borrowed from the message */
 
-void hvd_put_double(struct hvd_writer *writer, double value);
-double hvd_take_double(struct hvd_reader *reader);
-
 #endif

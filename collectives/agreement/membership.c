@@ -194,12 +194,12 @@ void hvd_membership_remove(struct hvd_membership *membership, int set)
     }
 }
 
-bool hvd_membership_needs(const struct hvd_membership *membership, int set, int branch)
+bool hvd_membership_needs(const struct hvd_membership *membership,
+                          const struct hvd_set_members *set, int branch)
 {
-    const struct hvd_set_members *found = hvd_membership_find(membership, set);
-    int joined = set == 0 ? membership->joined_in[branch] : 0;
+    int joined = set->id == 0 ? membership->joined_in[branch] : 0;
 
-    return found != NULL && found->in_branch[branch] > joined;
+    return set->in_branch[branch] > joined;
 }
 
 int hvd_ranks_index(const int *ranks, int count, int rank)

@@ -49,7 +49,8 @@ int hvd_membership_add(struct hvd_membership *membership, const int *ranks, int 
 void hvd_membership_remove(struct hvd_membership *membership, int set);
 
 /* Whether tensors of the set wait for this branch. */
-bool hvd_membership_needs(const struct hvd_membership *membership, int set, int branch);
+bool hvd_membership_needs(const struct hvd_membership *membership,
+                          const struct hvd_set_members *set, int branch);
 
 /* The index of a rank among [count] ascending ranks, or -1. */
 int hvd_ranks_index(const int *ranks, int count, int rank);

@@ -64,21 +64,32 @@ int64_t hvd_proposal_bytes(const struct hvd_proposal *proposal)
     return bytes;
 }
 
+/* What a description begins with. All are 8 bytes wide, so that there is no padding. */
+struct packed_proposal {
+    int64_t rank, set, kind, dtype, wire, op, root, device, is_shared;
+    double prescale, postscale;
+    int64_t max_block, ndim;
+};
+
 void hvd_put_proposal(struct hvd_writer *writer, const struct hvd_proposal *proposal)
 {
-    hvd_put_int(writer, proposal->rank);
-    hvd_put_int(writer, proposal->set);
-    hvd_put_int(writer, proposal->kind);
-    hvd_put_int(writer, proposal->dtype);
-    hvd_put_int(writer, proposal->wire);
-    hvd_put_int(writer, proposal->op);
-    hvd_put_int(writer, proposal->root);
-    hvd_put_int(writer, proposal->device);
-    hvd_put_int(writer, proposal->is_shared);
-    hvd_put_double(writer, proposal->prescale);
-    hvd_put_double(writer, proposal->postscale);
-    hvd_put_int(writer, proposal->max_block);
-    hvd_put_int(writer, proposal->ndim);
+    const struct packed_proposal packed = {
+        .rank = proposal->rank,
+        .set = proposal->set,
+        .kind = proposal->kind,
+        .dtype = proposal->dtype,
+        .wire = proposal->wire,
+        .op = proposal->op,
+        .root = proposal->root,
+        .device = proposal->device,
+        .is_shared = proposal->is_shared,
+        .prescale = proposal->prescale,
+        .postscale = proposal->postscale,
+        .max_block = proposal->max_block,
+        .ndim = proposal->ndim,
+    };
+
+    hvd_put(writer, &packed, sizeof(packed));
     hvd_put(writer, proposal->shape, (size_t)proposal->ndim * sizeof(proposal->shape[0]));
     hvd_put_int(writer, (int64_t)proposal->group);
     hvd_put_int(writer, proposal->group_size);
@@ -86,29 +97,39 @@ void hvd_put_proposal(struct hvd_writer *writer, const struct hvd_proposal *prop
     hvd_put_text(writer, note_of(proposal));
 }
 
+static void unpack(const struct packed_proposal *packed, struct hvd_proposal *proposal)
+{
+    proposal->rank = (int32_t)packed->rank;
+    proposal->set = (int32_t)packed->set;
+    proposal->kind = (enum hvd_kind)packed->kind;
+    proposal->dtype = (enum hvd_dtype)packed->dtype;
+    proposal->wire = (int32_t)packed->wire;
+    proposal->op = (enum hvd_op)packed->op;
+    proposal->root = (int32_t)packed->root;
+    proposal->device = (int32_t)packed->device;
+    proposal->is_shared = packed->is_shared != 0;
+    proposal->prescale = packed->prescale;
+    proposal->postscale = packed->postscale;
+    proposal->max_block = packed->max_block;
+    proposal->ndim = (int32_t)packed->ndim;
+}
+
 int hvd_take_proposal(struct hvd_reader *reader, struct hvd_proposal *proposal)
 {
-    const void *shape;
+    const void *data = hvd_take(reader, sizeof(struct packed_proposal));
+    struct packed_proposal packed;
 
-    proposal->rank = (int32_t)hvd_take_int(reader);
-    proposal->set = (int32_t)hvd_take_int(reader);
-    proposal->kind = (enum hvd_kind)hvd_take_int(reader);
-    proposal->dtype = (enum hvd_dtype)hvd_take_int(reader);
-    proposal->wire = (int32_t)hvd_take_int(reader);
-    proposal->op = (enum hvd_op)hvd_take_int(reader);
-    proposal->root = (int32_t)hvd_take_int(reader);
-    proposal->device = (int32_t)hvd_take_int(reader);
-    proposal->is_shared = hvd_take_int(reader) != 0;
-    proposal->prescale = hvd_take_double(reader);
-    proposal->postscale = hvd_take_double(reader);
-    proposal->max_block = hvd_take_int(reader);
-    proposal->ndim = (int32_t)hvd_take_int(reader);
-    if (reader->failed || proposal->ndim < 0 || proposal->ndim > HVD_MAX_DIMS) {
+    if (data == NULL) {
         return HVD_ERR_ARG;
     }
-    shape = hvd_take(reader, (size_t)proposal->ndim * sizeof(proposal->shape[0]));
-    if (shape != NULL) {
-        memcpy(proposal->shape, shape,
+    memcpy(&packed, data, sizeof(packed)); /* it may be unaligned */
+    unpack(&packed, proposal);
+    if (proposal->ndim < 0 || proposal->ndim > HVD_MAX_DIMS) {
+        return HVD_ERR_ARG;
+    }
+    data = hvd_take(reader, (size_t)proposal->ndim * sizeof(proposal->shape[0]));
+    if (data != NULL) {
+        memcpy(proposal->shape, data,
                (size_t)proposal->ndim * sizeof(proposal->shape[0]));
     }
     proposal->group = (uint64_t)hvd_take_int(reader);
@@ -170,10 +191,10 @@ void hvd_put_ids_end(struct hvd_writer *writer, uint32_t kind, struct hvd_id_ran
     }
 }
 
-struct hvd_part hvd_part_begin(struct hvd_writer *global, struct hvd_writer *sets,
-                               int set)
+struct hvd_part hvd_part_begin(struct hvd_decision_writers *writers, int set)
 {
-    struct hvd_part part = {.writer = set == HVD_SET_GLOBAL ? global : sets, .set = set};
+    struct hvd_part part = {
+        .writer = set == HVD_SET_GLOBAL ? &writers->global : &writers->sets, .set = set};
 
     part.begin_at = part.writer->bytes;
     if (set != HVD_SET_GLOBAL) {

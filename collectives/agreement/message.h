@@ -109,7 +109,7 @@ enum hvd_decision_kind {
     HVD_DECISION_RESUME,
     HVD_DECISION_ASK, /* report what you hold; id: of this wave */
     HVD_DECISION_SETTINGS, /* fusion threshold, cycle time */
-    HVD_DECISION_SET, /* count bytes of decisions about set id: agreement_pass.c */
+    HVD_DECISION_SET, /* count bytes of decisions about set id: decisions.h */
 };
 
 /* What every record begins with. */
@@ -123,16 +123,20 @@ void hvd_put_record(struct hvd_writer *writer, uint32_t kind, uint32_t count,
                     uint64_t id);
 int hvd_take_record(struct hvd_reader *reader, struct hvd_record *record);
 
-/* Where decisions about a set are written: those about the global one go to all ranks, those about
- * another are a record of its own among `sets`. Nothing else is written there until the end. */
+/* What rank 0 has decided since its last message. */
+struct hvd_decision_writers {
+    struct hvd_writer global; /* about the global set, for all ranks */
+    struct hvd_writer sets; /* about others: a record for each part */
+};
+
+/* Where decisions about a set are written. Nothing else is written there until the end. */
 struct hvd_part {
     struct hvd_writer *writer;
     int set;
     size_t begin_at;
 };
 
-struct hvd_part hvd_part_begin(struct hvd_writer *global, struct hvd_writer *sets,
-                               int set);
+struct hvd_part hvd_part_begin(struct hvd_decision_writers *writers, int set);
 void hvd_part_end(const struct hvd_part *part);
 
 /* Ids that come one by one, in as few ranges as they have: one record a range. */

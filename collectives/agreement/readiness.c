@@ -12,11 +12,11 @@ static bool has_key(const void *item, const void *key)
     return hvd_key_equal(&readiness->key, key);
 }
 
-void hvd_readiness_table_init(struct hvd_readiness_table *readiness_table,
+void hvd_readiness_table_init(struct hvd_readiness_table *table,
                               const struct hvd_membership *membership)
 {
-    *readiness_table = (struct hvd_readiness_table){.membership = membership};
-    readiness_table->complete_end = &readiness_table->complete;
+    *table = (struct hvd_readiness_table){.membership = membership};
+    table->complete_end = &table->complete;
 }
 
 static void reset(struct hvd_readiness *readiness)
@@ -53,27 +53,27 @@ static void free_list(struct hvd_readiness *readiness)
     }
 }
 
-void hvd_readiness_table_finish(struct hvd_readiness_table *readiness_table)
+void hvd_readiness_table_finish(struct hvd_readiness_table *table)
 {
     size_t cursor = 0;
     struct hvd_readiness *readiness;
 
-    while ((readiness = hvd_hash_table_next(&readiness_table->open, &cursor)) != NULL) {
+    while ((readiness = hvd_hash_table_next(&table->open, &cursor)) != NULL) {
         free_readiness(readiness);
     }
-    hvd_hash_table_finish(&readiness_table->open);
-    free_list(readiness_table->complete);
-    free_list(readiness_table->spare);
-    *readiness_table = (struct hvd_readiness_table){0};
+    hvd_hash_table_finish(&table->open);
+    free_list(table->complete);
+    free_list(table->spare);
+    *table = (struct hvd_readiness_table){0};
 }
 
-static struct hvd_readiness *take_spare(struct hvd_readiness_table *readiness_table)
+static struct hvd_readiness *take_spare(struct hvd_readiness_table *table)
 {
-    size_t branches = (size_t)readiness_table->membership->branches;
-    struct hvd_readiness *readiness = readiness_table->spare;
+    size_t branches = (size_t)table->membership->branches;
+    struct hvd_readiness *readiness = table->spare;
 
     if (readiness != NULL) {
-        readiness_table->spare = readiness->next;
+        table->spare = readiness->next;
         memset(readiness->seen, 0, branches);
         readiness->next = NULL;
         return readiness;
@@ -89,12 +89,12 @@ static struct hvd_readiness *take_spare(struct hvd_readiness_table *readiness_ta
     return readiness;
 }
 
-void hvd_readiness_table_give_back(struct hvd_readiness_table *readiness_table,
+void hvd_readiness_table_give_back(struct hvd_readiness_table *table,
                                    struct hvd_readiness *readiness)
 {
     reset(readiness);
-    readiness->next = readiness_table->spare;
-    readiness_table->spare = readiness;
+    readiness->next = table->spare;
+    table->spare = readiness;
 }
 
 const struct hvd_proposal *hvd_readiness_proposal(const struct hvd_readiness *readiness)
@@ -131,14 +131,6 @@ static int add_description(struct hvd_readiness *readiness,
     }
     readiness->descriptions[readiness->described++] = copy;
     return 0;
-}
-
-/* The key's name must live as long as the readiness record. */
-static void set_key(struct hvd_readiness *readiness, const struct hvd_key *key)
-{
-    readiness->key = *key;
-    readiness->key.name = readiness->cached != NULL ? readiness->cached->proposal->name
-                                                    : readiness->descriptions[0]->name;
 }
 
 static int add_named(struct hvd_readiness *readiness,
@@ -180,100 +172,89 @@ static int add_rows(struct hvd_readiness *readiness,
     return 0;
 }
 
-static bool is_complete(const struct hvd_readiness_table *readiness_table,
-                        const struct hvd_readiness *readiness)
+/* Whether every branch has reported of which its set needs a report; then it is listed. */
+static bool complete(struct hvd_readiness_table *table, struct hvd_readiness *readiness)
 {
-    const struct hvd_membership *membership = readiness_table->membership;
+    const struct hvd_membership *membership = table->membership;
+    const struct hvd_set_members *set =
+        hvd_membership_find(membership, readiness->key.set);
+    bool lacks = false;
 
-    for (int i = 0; i < membership->branches; i++) {
-        if (!readiness->seen[i] &&
-            hvd_membership_needs(membership, readiness->key.set, i)) {
+    for (int i = 0; set != NULL && i < membership->branches; i++) {
+        if (readiness->seen[i] || set->in_branch[i] == 0) {
+            continue;
+        }
+        if (hvd_membership_needs(membership, set, i)) {
             return false;
         }
+        lacks = true;
     }
+    readiness->is_partial |= lacks;
+    readiness->next = NULL;
+    *table->complete_end = readiness;
+    table->complete_end = &readiness->next;
     return true;
 }
 
-static bool has_lack(const struct hvd_readiness_table *readiness_table,
-                     const struct hvd_readiness *readiness)
+static int add_report(struct hvd_readiness *readiness, int branch,
+                      const struct hvd_tensor_report *report)
 {
-    const struct hvd_set_members *set =
-        hvd_membership_find(readiness_table->membership, readiness->key.set);
-
-    for (int i = 0; set != NULL && i < readiness_table->membership->branches; i++) {
-        if (!readiness->seen[i] && set->in_branch[i] > 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static void complete(struct hvd_readiness_table *readiness_table,
-                     struct hvd_readiness *readiness)
-{
-    readiness->is_partial |= has_lack(readiness_table, readiness);
-    readiness->next = NULL;
-    *readiness_table->complete_end = readiness;
-    readiness_table->complete_end = &readiness->next;
-}
-
-static struct hvd_readiness *open_readiness(struct hvd_readiness_table *readiness_table,
-                                            const struct hvd_key *key,
-                                            const struct hvd_tensor_report *report,
-                                            int64_t now_ns)
-{
-    struct hvd_readiness *readiness = take_spare(readiness_table);
-
-    if (readiness == NULL) {
-        return NULL;
-    }
-    readiness->since_ns = now_ns;
-    if (add_named(readiness, report) != 0) {
-        hvd_readiness_table_give_back(readiness_table, readiness);
-        return NULL;
-    }
-    set_key(readiness, key);
-    if (hvd_hash_table_add(&readiness_table->open, key->hash, readiness) != 0) {
-        hvd_readiness_table_give_back(readiness_table, readiness);
-        return NULL;
-    }
-    return readiness;
-}
-
-int hvd_readiness_table_add(struct hvd_readiness_table *readiness_table,
-                            const struct hvd_key *key, int branch,
-                            const struct hvd_tensor_report *report, int64_t now_ns)
-{
-    struct hvd_readiness *readiness =
-        hvd_hash_table_find(&readiness_table->open, key->hash, has_key, key);
-    int status = 0;
-
-    if (readiness == NULL) {
-        readiness = open_readiness(readiness_table, key, report, now_ns);
-    } else if (readiness->seen[branch]) {
-        return HVD_ERR_ARG;
-    } else {
-        status = add_named(readiness, report);
-    }
-    if (readiness == NULL || status != 0 || add_rows(readiness, report) != 0) {
+    if (add_named(readiness, report) != 0 || add_rows(readiness, report) != 0) {
         return HVD_ERR_NOMEM;
     }
     if (report->max_block > readiness->max_block) {
         readiness->max_block = report->max_block;
     }
     readiness->is_partial |= report->is_partial;
-    if (report->has_more) {
-        return 0;
+    readiness->seen[branch] = !report->has_more;
+    return 0;
+}
+
+/* The first report of a tensor. On most ranks it is the only one, and the record never gets into the
+ * table. */
+static int add_first(struct hvd_readiness_table *table, const struct hvd_key *key,
+                     int branch, const struct hvd_tensor_report *report)
+{
+    struct hvd_readiness *readiness = take_spare(table);
+    int status =
+        readiness != NULL ? add_report(readiness, branch, report) : HVD_ERR_NOMEM;
+
+    if (status == 0) {
+        readiness->key = *key;
+        /* The name must live as long as the record. */
+        readiness->key.name = hvd_readiness_proposal(readiness)->name;
+        status = !report->has_more && complete(table, readiness)
+                     ? 0
+                     : hvd_hash_table_add(&table->open, key->hash, readiness);
     }
-    readiness->seen[branch] = 1;
-    if (is_complete(readiness_table, readiness)) {
-        hvd_hash_table_remove(&readiness_table->open, key->hash, has_key, key);
-        complete(readiness_table, readiness);
+    if (status != 0 && readiness != NULL) {
+        hvd_readiness_table_give_back(table, readiness);
+    }
+    return status;
+}
+
+int hvd_readiness_table_add(struct hvd_readiness_table *table, const struct hvd_key *key,
+                            int branch, const struct hvd_tensor_report *report)
+{
+    struct hvd_readiness *readiness =
+        hvd_hash_table_find(&table->open, key->hash, has_key, key);
+
+    if (readiness == NULL) {
+        return add_first(table, key, branch, report);
+    }
+    if (readiness->seen[branch]) {
+        return HVD_ERR_ARG;
+    }
+    if (add_report(readiness, branch, report) != 0) {
+        return HVD_ERR_NOMEM;
+    }
+    if (!report->has_more && complete(table, readiness)) {
+        hvd_hash_table_remove(&table->open, key->hash, has_key, key);
     }
     return 0;
 }
 
-void hvd_readiness_table_recheck(struct hvd_readiness_table *readiness_table)
+void hvd_readiness_table_recheck(struct hvd_readiness_table *table)
 {
     struct hvd_readiness *done;
 
@@ -282,41 +263,38 @@ void hvd_readiness_table_recheck(struct hvd_readiness_table *readiness_table)
         struct hvd_readiness *readiness;
 
         done = NULL;
-        while (done == NULL && (readiness = hvd_hash_table_next(&readiness_table->open,
-                                                                &cursor)) != NULL) {
-            done = is_complete(readiness_table, readiness) ? readiness : NULL;
+        while (done == NULL &&
+               (readiness = hvd_hash_table_next(&table->open, &cursor)) != NULL) {
+            done = complete(table, readiness) ? readiness : NULL;
         }
         if (done != NULL) {
-            hvd_hash_table_remove(&readiness_table->open, done->key.hash, has_key,
-                                  &done->key);
-            complete(readiness_table, done);
+            hvd_hash_table_remove(&table->open, done->key.hash, has_key, &done->key);
         }
     } while (done != NULL);
 }
 
-struct hvd_readiness *
-hvd_readiness_table_take(struct hvd_readiness_table *readiness_table)
+struct hvd_readiness *hvd_readiness_table_take(struct hvd_readiness_table *table)
 {
-    struct hvd_readiness *readiness = readiness_table->complete;
+    struct hvd_readiness *readiness = table->complete;
 
     if (readiness != NULL) {
-        readiness_table->complete = readiness->next;
-        if (readiness_table->complete == NULL) {
-            readiness_table->complete_end = &readiness_table->complete;
+        table->complete = readiness->next;
+        if (table->complete == NULL) {
+            table->complete_end = &table->complete;
         }
         readiness->next = NULL;
     }
     return readiness;
 }
 
-void hvd_readiness_table_drop(struct hvd_readiness_table *readiness_table,
+void hvd_readiness_table_drop(struct hvd_readiness_table *table,
                               const struct hvd_key *key)
 {
     struct hvd_readiness *readiness =
-        hvd_hash_table_remove(&readiness_table->open, key->hash, has_key, key);
+        hvd_hash_table_remove(&table->open, key->hash, has_key, key);
 
     if (readiness != NULL) {
-        hvd_readiness_table_give_back(readiness_table, readiness);
+        hvd_readiness_table_give_back(table, readiness);
     }
 }
 

@@ -38,7 +38,6 @@ struct hvd_readiness {
     struct hvd_rows *rows;
     uint32_t row_count;
     uint32_t row_capacity;
-    int64_t since_ns; /* the first report */
     struct hvd_readiness *next; /* in a list of complete ones */
 };
 
@@ -50,28 +49,25 @@ struct hvd_readiness_table {
     struct hvd_readiness *spare; /* to use again */
 };
 
-void hvd_readiness_table_init(struct hvd_readiness_table *readiness_table,
+void hvd_readiness_table_init(struct hvd_readiness_table *table,
                               const struct hvd_membership *membership);
-void hvd_readiness_table_finish(
-    struct hvd_readiness_table *readiness_table); /* zeroed is fine */
+void hvd_readiness_table_finish(struct hvd_readiness_table *table); /* zeroed is fine */
 
 /* Takes a report (copied); completes the readiness record when it was the last one. A branch that reports
  * a tensor twice is HVD_ERR_ARG. */
-int hvd_readiness_table_add(struct hvd_readiness_table *readiness_table,
-                            const struct hvd_key *key, int branch,
-                            const struct hvd_tensor_report *report, int64_t now_ns);
+int hvd_readiness_table_add(struct hvd_readiness_table *table, const struct hvd_key *key,
+                            int branch, const struct hvd_tensor_report *report);
 
 /* Completes what is complete now, after a rank has joined. */
-void hvd_readiness_table_recheck(struct hvd_readiness_table *readiness_table);
+void hvd_readiness_table_recheck(struct hvd_readiness_table *table);
 
 /* Takes the oldest complete readiness record; NULL when there is none. The caller gives it back. */
-struct hvd_readiness *
-hvd_readiness_table_take(struct hvd_readiness_table *readiness_table);
-void hvd_readiness_table_give_back(struct hvd_readiness_table *readiness_table,
+struct hvd_readiness *hvd_readiness_table_take(struct hvd_readiness_table *table);
+void hvd_readiness_table_give_back(struct hvd_readiness_table *table,
                                    struct hvd_readiness *readiness);
 
 /* Drops what has been said of a tensor, of which from now on nobody reports. */
-void hvd_readiness_table_drop(struct hvd_readiness_table *readiness_table,
+void hvd_readiness_table_drop(struct hvd_readiness_table *table,
                               const struct hvd_key *key);
 
 /* The first description: what the tensor is if all agree. */

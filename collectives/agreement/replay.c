@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Planned batches while all goes as foretold. */
+/* Replays: batches that repeat. */
+#include "collectives/agreement/replay.h"
+
 #include <stdlib.h>
+#include <string.h>
 
 #include "collectives/agreement/agreement_state.h"
 #include "collectives/agreement/validate.h"
@@ -8,6 +11,10 @@
 /* A replay of which nothing happens, while so many tensors (and twice its own number) are agreed
  * upon, belongs to a part of the job that is over. */
 static const size_t outdated_after = 64;
+
+/* How often to look for tensors that a replay holds up, when a thread waits and when none does. */
+static const int64_t look_every_ns = 2000000;
+static const int64_t look_alone_every_ns = 1000000000;
 
 /* --- the replays of all sets --- */
 
@@ -38,7 +45,7 @@ static int make_room(struct hvd_replays *replays, int set)
 
 int hvd_replay_add(struct hvd_agreement *agreement, int set)
 {
-    const struct hvd_set_members *membership =
+    const struct hvd_set_members *members =
         hvd_membership_find(&agreement->membership, set);
     struct hvd_replay *replay = calloc(1, sizeof(*replay));
 
@@ -47,31 +54,15 @@ int hvd_replay_add(struct hvd_agreement *agreement, int set)
         return HVD_ERR_NOMEM;
     }
     replay->set = set;
-    replay->is_member = membership->is_member;
+    replay->is_member = members->is_member;
     replay->answers = 1;
     for (int i = 1; i < agreement->membership.branches; i++) {
-        replay->answers += membership->in_branch[i] > 0 ? 1 : 0;
+        replay->answers += members->in_branch[i] > 0 ? 1 : 0;
     }
-    replay->held_end = &replay->held;
+    replay->ready_end = &replay->ready;
     hvd_repetition_init(&replay->repetition);
     agreement->replays.of_set[set] = replay;
     return 0;
-}
-
-static void free_batches(struct hvd_replay *replay)
-{
-    for (int i = 0; i < HVD_REPLAY_LANES; i++) {
-        free(replay->lanes[i].batches);
-        replay->lanes[i] = (struct hvd_replay_lane){0};
-    }
-    for (size_t i = 0; i < replay->count; i++) {
-        free(replay->batches[i].tensors);
-    }
-    free(replay->batches);
-    replay->batches = NULL;
-    replay->count = 0;
-    replay->tensors = 0;
-    replay->others = 0;
 }
 
 static void unnote(struct hvd_replays *replays, const struct hvd_replay *replay)
@@ -88,18 +79,38 @@ static void unnote(struct hvd_replays *replays, const struct hvd_replay *replay)
 
 static void destroy(struct hvd_agreement *agreement, struct hvd_replay *replay)
 {
-    while (replay->held != NULL) {
-        struct hvd_readiness *readiness = replay->held;
+    while (replay->ready != NULL) {
+        struct hvd_readiness *readiness = replay->ready;
 
-        replay->held = readiness->next;
-        hvd_readiness_table_give_back(&agreement->readiness_table, readiness);
+        replay->ready = readiness->next;
+        hvd_readiness_table_give_back(&agreement->reports.readiness, readiness);
     }
     if (replay->is_noted) {
         unnote(&agreement->replays, replay);
     }
-    free_batches(replay);
+    hvd_replay_order_finish(&replay->order);
     hvd_repetition_finish(&replay->repetition);
     free(replay);
+}
+
+/* Forgets what is replayed. */
+static void end(struct hvd_agreement *agreement, struct hvd_replay *replay)
+{
+    bool is_paused = replay->is_frozen && replay->is_member;
+
+    hvd_replay_order_unlink(&replay->order);
+    replay->is_active = false;
+    replay->is_frozen = false;
+    replay->is_breaking = false;
+    replay->wants_break = false;
+    agreement->replays.waiting -= replay->waiting;
+    replay->waiting = 0;
+    if (agreement->is_root && replay->set != HVD_SET_GLOBAL) {
+        agreement->replays.set_tensors -= replay->order.tensors;
+    }
+    if (is_paused) {
+        agreement->ops->pause(agreement->context, replay->set, false);
+    }
 }
 
 void hvd_replay_remove(struct hvd_agreement *agreement, int set)
@@ -107,7 +118,7 @@ void hvd_replay_remove(struct hvd_agreement *agreement, int set)
     struct hvd_replay *replay = hvd_replay_of(agreement, set);
 
     if (replay->is_active) {
-        hvd_replay_end(agreement, replay);
+        end(agreement, replay);
     }
     agreement->replays.of_set[set] = NULL;
     destroy(agreement, replay);
@@ -125,52 +136,76 @@ void hvd_replays_finish(struct hvd_agreement *agreement)
     free(replays->of_set);
 }
 
-void hvd_replay_run(struct hvd_agreement *agreement, struct hvd_batch *batch)
+/* --- rank 0: the repetition, and what it leads to --- */
+
+static bool is_wanted(const struct hvd_agreement *agreement,
+                      const struct hvd_replay *replay)
 {
-    hvd_replay_of(agreement, batch->header.set)->running++;
-    agreement->ops->run(agreement->context, batch);
+    return agreement->settings.may_replay && !agreement->is_settling &&
+           !replay->is_active &&
+           (replay->set != HVD_SET_GLOBAL || agreement->membership.joined == 0);
 }
 
-static void unlink_occurrences(struct hvd_replay *replay)
+/* So many tensors have been agreed upon beside the replay. */
+static int note_others(struct hvd_agreement *agreement, struct hvd_replay *replay,
+                       size_t tensors)
 {
-    for (size_t i = 0; i < replay->count; i++) {
-        for (size_t j = 0; j < replay->batches[i].count; j++) {
-            replay->batches[i].tensors[j].cached->replayed = NULL;
-        }
-    }
+    replay->others += tensors;
+    return replay->others > 2 * replay->order.tensors + outdated_after
+               ? hvd_replay_put_break(agreement, replay)
+               : 0;
 }
 
-void hvd_replay_end(struct hvd_agreement *agreement, struct hvd_replay *replay)
+static int note_repeated(struct hvd_agreement *agreement, struct hvd_replay *replay,
+                         const struct hvd_decided_batch *batch)
 {
-    bool is_paused = replay->is_frozen && replay->is_member;
+    const struct hvd_repeated_batch noted = {
+        .lane = batch->bytes >= HVD_BULK_BYTES ? HVD_LANE_BULK : HVD_LANE_QUICK,
+        .bytes = batch->bytes,
+        .decided_ns = batch->now_ns,
+        .overlaps = replay->running > 0,
+    };
 
-    unlink_occurrences(replay);
-    replay->is_active = false;
-    replay->is_frozen = false;
-    replay->is_breaking = false;
-    replay->wants_break = false;
-    agreement->replays.waiting -= replay->waiting;
-    replay->waiting = 0;
-    if (hvd_agreement_is_root(agreement) && replay->set != HVD_SET_GLOBAL) {
-        agreement->replays.set_tensors -= replay->tensors;
-    }
-    if (is_paused) {
-        agreement->ops->pause(agreement->context, replay->set, false);
-    }
-}
-
-/* --- rank 0 --- */
-
-int hvd_replay_note(struct hvd_agreement *agreement, struct hvd_replay *replay,
-                    struct hvd_cached_tensor *const *tensors, size_t count,
-                    const struct hvd_repeated_batch *batch)
-{
     if (!replay->is_noted) {
         replay->is_noted = true;
         replay->next_noted = agreement->replays.noted;
         agreement->replays.noted = replay;
     }
-    return hvd_repetition_note(&replay->repetition, tensors, count, batch);
+    return hvd_repetition_note(&replay->repetition, batch->tensors, batch->count, &noted);
+}
+
+int hvd_replay_note(struct hvd_agreement *agreement,
+                    const struct hvd_decided_batch *batch)
+{
+    struct hvd_replay *replay = hvd_replay_of(agreement, batch->set);
+
+    if (replay == NULL) {
+        return 0; /* removed meanwhile */
+    }
+    if (replay->is_active) {
+        return note_others(agreement, replay, batch->count);
+    }
+    if (!is_wanted(agreement, replay)) {
+        return 0;
+    }
+    if (batch->may_repeat) {
+        return note_repeated(agreement, replay, batch);
+    }
+    if (replay->set != HVD_SET_GLOBAL) { /* it would end the replay: replay.h */
+        hvd_repetition_restart(&replay->repetition);
+    }
+    return 0;
+}
+
+void hvd_replay_note_eviction(struct hvd_agreement *agreement,
+                              const struct hvd_cached_tensor *cached)
+{
+    struct hvd_replay *replay = hvd_replay_of(agreement, cached->key.set);
+
+    /* NULL: removed with its tensors. */
+    if (replay != NULL && cached->noted_at > replay->repetition.first_note) {
+        hvd_repetition_restart(&replay->repetition);
+    }
 }
 
 /* Of a further set: nothing of it is to be decided before the replay, and its tensors leave others
@@ -188,8 +223,7 @@ static bool has_place(const struct hvd_agreement *agreement,
 static int put(struct hvd_agreement *agreement, struct hvd_replay *replay)
 {
     struct hvd_repetition *repetition = &replay->repetition;
-    struct hvd_part part =
-        hvd_part_begin(&agreement->down, &agreement->set_down, replay->set);
+    struct hvd_part part = hvd_part_begin(&agreement->decisions.writers, replay->set);
 
     if (!agreement->settings.fusion.groups_alone) {
         hvd_repetition_merge(repetition, agreement->settings.fusion.threshold,
@@ -218,18 +252,18 @@ static int put(struct hvd_agreement *agreement, struct hvd_replay *replay)
     return part.writer->failed ? HVD_ERR_NOMEM : 0;
 }
 
-int hvd_replay_put_due(struct hvd_agreement *agreement)
+int hvd_replays_put_due(struct hvd_agreement *agreement)
 {
     struct hvd_replays *replays = &agreement->replays;
     int status = 0;
 
     while (status == 0 && replays->noted != NULL &&
-           agreement->set_down.bytes < HVD_MESSAGE_BYTES) {
+           agreement->decisions.writers.sets.bytes < HVD_MESSAGE_BYTES) {
         struct hvd_replay *replay = replays->noted;
 
         replays->noted = replay->next_noted;
         replay->is_noted = false;
-        if (hvd_agreement_may_plan(agreement, replay) && has_place(agreement, replay) &&
+        if (is_wanted(agreement, replay) && has_place(agreement, replay) &&
             hvd_repetition_is_due(&replay->repetition)) {
             status = put(agreement, replay);
         }
@@ -246,110 +280,42 @@ int hvd_replay_admit(struct hvd_agreement *agreement, struct hvd_readiness *read
         return hvd_coordinator_add(agreement->coordinator, readiness, now_ns);
     }
     readiness->next = NULL;
-    *replay->held_end = readiness;
-    replay->held_end = &readiness->next;
+    *replay->ready_end = readiness;
+    replay->ready_end = &readiness->next;
     return hvd_replay_ask_break(agreement, replay, true);
 }
 
-int hvd_replay_release_held(struct hvd_agreement *agreement, struct hvd_replay *replay,
-                            int64_t now_ns)
+static int admit_rest(struct hvd_agreement *agreement, struct hvd_replay *replay,
+                      int64_t now_ns)
 {
     int status = 0;
 
-    while (replay->held != NULL && status == 0) {
-        struct hvd_readiness *readiness = replay->held;
+    while (replay->ready != NULL && status == 0) {
+        struct hvd_readiness *readiness = replay->ready;
 
-        replay->held = readiness->next;
+        replay->ready = readiness->next;
         status = hvd_coordinator_add(agreement->coordinator, readiness, now_ns);
     }
-    replay->held_end = &replay->held;
+    replay->ready_end = &replay->ready;
     return status;
 }
 
 /* --- every rank: the replay begins --- */
 
-static int replay_tensor(struct hvd_agreement *agreement, struct hvd_replay_batch *batch,
-                         size_t index, uint64_t id)
+/* What was reported of its tensors was a cycle ahead: it belongs to the replay's first cycle now. */
+static void drop_reports(struct hvd_agreement *agreement, const struct hvd_replay *replay)
 {
-    struct hvd_cached_tensor *cached = hvd_tensor_cache_by_id(&agreement->cache, id);
+    for (size_t i = 0; i < replay->order.count; i++) {
+        const struct hvd_replay_batch *batch = &replay->order.batches[i];
 
-    if (cached == NULL || cached->is_evicted) {
-        return HVD_ERR_NET;
-    }
-    batch->tensors[index].cached = cached;
-    if (cached->replayed_at != agreement->position) {
-        cached->replayed_at = agreement->position;
-        /* Who reports it was a cycle ahead: it is in the replay's first one now. */
-        hvd_readiness_table_drop(&agreement->readiness_table, &cached->key);
-    }
-    return 0;
-}
-
-/* Links the batches that have a tensor, in the order of the replay, into a ring; `replayed`
- * is where it comes first. */
-static void link_occurrences(struct hvd_replay *replay)
-{
-    for (int round = 0; round < 2; round++) {
-        for (size_t i = replay->count; i-- > 0;) {
-            struct hvd_replay_batch *batch = &replay->batches[i];
-
-            for (size_t j = 0; j < batch->count; j++) {
-                struct hvd_replay_tensor *tensor = &batch->tensors[j];
-
-                /* In the second round the last one has found the first. */
-                tensor->next = tensor->cached->replayed;
-                tensor->cached->replayed = batch;
-            }
+        for (size_t j = 0; j < batch->count; j++) {
+            hvd_readiness_table_drop(&agreement->reports.readiness,
+                                     &batch->tensors[j].cached->key);
         }
     }
-}
-
-static int read_batch(struct hvd_agreement *agreement, struct hvd_replay *replay,
-                      struct hvd_reader *reader, struct hvd_replay_batch *batch)
-{
-    size_t count = 0;
-    int status = 0;
-
-    batch->lane = (enum hvd_lane)hvd_take_int(reader);
-    batch->count = (size_t)hvd_take_int(reader);
-    if (reader->failed || (unsigned)batch->lane >= HVD_REPLAY_LANES) {
-        return HVD_ERR_NET;
+    if (agreement->is_root) {
+        hvd_coordinator_drop_replayed(agreement->coordinator);
     }
-    batch->missing = batch->count;
-    replay->tensors += batch->count;
-    batch->tensors = calloc(batch->count, sizeof(batch->tensors[0]));
-    if (batch->tensors == NULL) {
-        return HVD_ERR_NOMEM;
-    }
-    while (status == 0 && count < batch->count) {
-        struct hvd_record record;
-
-        if (hvd_take_record(reader, &record) != 0 ||
-            count + record.count > batch->count) {
-            return HVD_ERR_NET;
-        }
-        for (uint32_t i = 0; i < record.count && status == 0; i++) {
-            status = replay_tensor(agreement, batch, count++, record.id + i);
-        }
-    }
-    return status;
-}
-
-static int deal_out(struct hvd_replay *replay)
-{
-    for (int i = 0; i < HVD_REPLAY_LANES; i++) {
-        replay->lanes[i].batches =
-            calloc(replay->count, sizeof(struct hvd_replay_batch *));
-        if (replay->lanes[i].batches == NULL) {
-            return HVD_ERR_NOMEM;
-        }
-    }
-    for (size_t i = 0; i < replay->count; i++) {
-        struct hvd_replay_lane *lane = &replay->lanes[replay->batches[i].lane];
-
-        lane->batches[lane->count++] = &replay->batches[i];
-    }
-    return 0;
 }
 
 /* Counts the tensors that this rank has submitted and reported in vain. */
@@ -357,53 +323,24 @@ static int adopt_entries(struct hvd_agreement *agreement, const struct hvd_repla
 {
     int status = 0;
 
-    for (struct hvd_entry *entry = agreement->oldest; entry != NULL && status == 0;
-         entry = entry->newer) {
+    for (struct hvd_entry *entry = agreement->in_flight->oldest;
+         entry != NULL && status == 0; entry = entry->newer) {
         struct hvd_cached_tensor *cached =
             entry->key.set == replay->set
                 ? hvd_tensor_cache_find(&agreement->cache, &entry->key)
                 : NULL;
 
         if (!entry->is_agreed && cached != NULL && cached->replayed != NULL) {
-            status = hvd_agreement_unbind(agreement, entry);
-            status = status != 0 ? status : hvd_replay_submit(agreement, entry, cached);
+            hvd_in_flight_unbind(entry);
+            hvd_in_flight_bind(entry, cached);
+            status = hvd_replay_submit(agreement, entry);
         }
     }
     return status;
 }
 
-/* Rank 0 makes replays when nobody has joined. Who has said so meanwhile crosses the replay,
- * and says it again after it, behind the tensors that it has: those will have been
- * reported by then. */
-static int defer_joins(struct hvd_agreement *agreement, struct hvd_replay *replay)
-{
-    hvd_membership_join_over(&agreement->membership);
-    if (agreement->join == NULL) {
-        return 0;
-    }
-    agreement->is_join_deferred = true;
-    return hvd_replay_ask_break(agreement, replay, false);
-}
-
-static int read_replay(struct hvd_agreement *agreement, struct hvd_replay *replay,
-                       struct hvd_reader *reader, size_t count)
-{
-    int status = 0;
-
-    free_batches(replay);
-    replay->batches = calloc(count, sizeof(replay->batches[0]));
-    if (replay->batches == NULL) {
-        return HVD_ERR_NOMEM;
-    }
-    replay->count = count;
-    for (size_t i = 0; i < count && status == 0; i++) {
-        status = read_batch(agreement, replay, reader, &replay->batches[i]);
-    }
-    return status != 0 ? status : deal_out(replay);
-}
-
-int hvd_replay_begin(struct hvd_agreement *agreement, int set, struct hvd_reader *reader,
-                     const struct hvd_record *record)
+int hvd_replay_begin(struct hvd_agreement *agreement, int set,
+                     const struct hvd_record *record, struct hvd_reader *reader)
 {
     struct hvd_replay *replay = hvd_replay_of(agreement, set);
     int status;
@@ -413,142 +350,396 @@ int hvd_replay_begin(struct hvd_agreement *agreement, int set, struct hvd_reader
     }
     replay->epoch = record->id;
     replay->is_active = true;
-    replay->begun_at = agreement->position;
+    replay->begun_at = agreement->decisions.position;
+    replay->others = 0;
     agreement->counts.replays++;
-    status = read_replay(agreement, replay, reader, record->count);
-    if (status == 0) {
-        link_occurrences(replay);
+    status = hvd_replay_order_read(&replay->order, &agreement->cache, replay->begun_at,
+                                   record->count, reader);
+    if (status != 0) {
+        return status;
     }
-    if (status == 0 && hvd_agreement_is_root(agreement)) {
-        hvd_coordinator_drop_replayed(agreement->coordinator);
-    }
-    status = status != 0 ? status : adopt_entries(agreement, replay);
-    return status != 0 || set != HVD_SET_GLOBAL ? status : defer_joins(agreement, replay);
+    drop_reports(agreement, replay);
+    return adopt_entries(agreement, replay);
 }
 
 /* --- the replay at work --- */
 
-int hvd_replay_note_others(struct hvd_agreement *agreement, struct hvd_replay *replay,
-                           size_t tensors)
+void hvd_replay_run(struct hvd_agreement *agreement, struct hvd_batch *batch)
 {
-    replay->others += tensors;
-    return replay->is_active && replay->others > 2 * replay->tensors + outdated_after
-               ? hvd_replay_put_break(agreement, replay)
-               : 0;
+    hvd_replay_of(agreement, batch->header.set)->running++;
+    agreement->ops->run(agreement->context, batch);
 }
 
-bool hvd_replay_fits(struct hvd_cached_tensor *cached,
-                     const struct hvd_proposal *proposal)
+static int start(struct hvd_agreement *agreement, struct hvd_replay *replay, int lane)
+{
+    struct hvd_batch *batch = NULL;
+    int status = replay->is_active && !replay->is_frozen
+                     ? hvd_replay_order_start(&replay->order, replay->set, lane, &batch)
+                     : 0;
+
+    if (batch == NULL) {
+        return status;
+    }
+    replay->waiting -= (size_t)batch->header.count;
+    agreement->replays.waiting -= (size_t)batch->header.count;
+    replay->others = 0;
+    replay->running++;
+    agreement->counts.replayed++;
+    agreement->ops->run(agreement->context, batch);
+    return 0;
+}
+
+/* Whether a tensor so described can take the place that it has in the replay. */
+static bool fits(struct hvd_cached_tensor *cached, const struct hvd_proposal *proposal)
 {
     return hvd_proposal_equal(cached->proposal, proposal) ||
            (cached->proposal->is_shared == proposal->is_shared &&
             hvd_validate_pair(cached, proposal, NULL) == 0);
 }
 
-/* Tensors that were fused may differ in that: a rank may have had one elsewhere. */
-static bool are_shared(const struct hvd_replay_batch *replayed)
+int hvd_replay_submit(struct hvd_agreement *agreement, struct hvd_entry *entry)
 {
-    bool are = true;
+    struct hvd_replay *replay = hvd_replay_of(agreement, entry->key.set);
+    bool is_anew = !fits(entry->cached, &entry->proposal);
+    int lane = hvd_replay_order_submit(entry->cached, is_anew);
 
-    for (size_t i = 0; i < replayed->count && are; i++) {
-        are = replayed->tensors[i].cached->proposal->is_shared;
-    }
-    return are;
+    replay->waiting++;
+    agreement->replays.waiting++;
+    return is_anew ? hvd_replay_ask_break(agreement, replay, true)
+                   : start(agreement, replay, lane);
 }
 
-struct hvd_batch *hvd_replay_make_batch(const struct hvd_replay *replay,
-                                        const struct hvd_replay_batch *replayed,
-                                        bool is_void)
+bool hvd_replay_note_end(struct hvd_agreement *agreement, const struct hvd_batch *batch)
 {
-    const struct hvd_proposal *first = replayed->tensors[0].cached->proposal;
-    const struct hvd_batch_header header = {
-        .kind = first->kind,
-        .set = replay->set,
-        .lane = replayed->lane,
-        .count = (int64_t)replayed->count,
-        .is_shared = are_shared(replayed),
-    };
-    struct hvd_batch *batch = hvd_batch_create(&header);
+    struct hvd_replay *replay = hvd_replay_of(agreement, batch->header.set);
+    struct hvd_replay_lane *lane;
 
-    for (size_t i = 0; batch != NULL && i < replayed->count; i++) {
-        const struct hvd_cached_tensor *cached = replayed->tensors[i].cached;
-        struct hvd_entry *entry =
-            is_void ? hvd_entry_create_absent(cached->proposal) : cached->mine;
-
-        batch->entries[i] = entry;
-        if (entry == NULL) {
-            hvd_batch_destroy(batch);
-            return NULL;
-        }
-        entry->is_void = is_void;
-        if (entry->submitted_ns > batch->submitted_ns) {
-            batch->submitted_ns = entry->submitted_ns;
-        }
+    replay->running--;
+    if (batch->number == 0) { /* it was decided */
+        return false;
     }
-    return batch;
+    lane = &replay->order.lanes[batch->header.lane];
+    if (lane->running != batch) { /* of an earlier replay, or before a void one */
+        return false;
+    }
+    lane->running = NULL;
+    return true;
 }
 
-static int start(struct hvd_agreement *agreement, struct hvd_replay *replay, int number)
+int hvd_replay_start(struct hvd_agreement *agreement, int set, int lane)
 {
-    struct hvd_replay_lane *lane = &replay->lanes[number];
-    struct hvd_replay_batch *replayed;
+    return start(agreement, hvd_replay_of(agreement, set), lane);
+}
+
+/* --- who wants its end --- */
+
+static void put_lanes(struct hvd_writer *writer, const uint64_t *least,
+                      const uint64_t *most)
+{
+    hvd_put(writer, least, HVD_REPLAY_LANES * sizeof(least[0]));
+    hvd_put(writer, most, HVD_REPLAY_LANES * sizeof(most[0]));
+}
+
+static int take_lanes(struct hvd_reader *reader, uint64_t *least, uint64_t *most)
+{
+    const size_t bytes = HVD_REPLAY_LANES * sizeof(least[0]);
+    const char *data = hvd_take(reader, 2 * bytes);
+
+    if (data == NULL) {
+        return HVD_ERR_ARG;
+    }
+    memcpy(least, data, bytes);
+    memcpy(most, data + bytes, bytes);
+    return 0;
+}
+
+int hvd_replay_put_break(struct hvd_agreement *agreement, struct hvd_replay *replay)
+{
+    struct hvd_part part;
+
+    if (!replay->is_active || replay->is_breaking) {
+        return 0;
+    }
+    replay->is_breaking = true;
+    agreement->counts.breaks++;
+    part = hvd_part_begin(&agreement->decisions.writers, replay->set);
+    hvd_put_record(part.writer, HVD_DECISION_BREAK, 1, replay->epoch);
+    hvd_part_end(&part);
+    return part.writer->failed ? HVD_ERR_NOMEM : 0;
+}
+
+bool hvd_replays_put_break(struct hvd_agreement *agreement, bool restarts, int *status)
+{
+    bool any = false;
+
+    for (int set = 0; set < agreement->replays.count && *status == 0; set++) {
+        struct hvd_replay *replay = agreement->replays.of_set[set];
+
+        if (replay != NULL) {
+            any |= replay->is_active;
+            *status = hvd_replay_put_break(agreement, replay);
+        }
+        if (replay != NULL && restarts) {
+            hvd_repetition_restart(&replay->repetition);
+        }
+    }
+    return any;
+}
+
+int hvd_replay_ask_break(struct hvd_agreement *agreement, struct hvd_replay *replay,
+                         bool was_wrong)
+{
+    struct hvd_writer *up;
+
+    if (!replay->is_active || replay->is_breaking || replay->is_frozen ||
+        replay->wants_break) {
+        return 0; /* it has ended meanwhile, or is about to, or has been asked to */
+    }
+    replay->wants_break = true;
+    if (!agreement->is_root) {
+        up = hvd_reports_put(&agreement->reports, HVD_REPORT_BREAK, was_wrong ? 1 : 0,
+                             replay->epoch);
+        hvd_put_int(up, replay->set);
+        return 0;
+    }
+    if (was_wrong) {
+        hvd_repetition_was_wrong(&replay->repetition);
+    }
+    return hvd_replay_put_break(agreement, replay);
+}
+
+/* The replay that a report means, whose set comes next; NULL: it is over. */
+static struct hvd_replay *take_replay(struct hvd_agreement *agreement,
+                                      const struct hvd_record *record,
+                                      struct hvd_reader *reader)
+{
+    struct hvd_replay *replay = hvd_replay_of(agreement, (int)hvd_take_int(reader));
+
+    return replay != NULL && replay->epoch == record->id ? replay : NULL;
+}
+
+int hvd_replay_take_break(struct hvd_agreement *agreement,
+                          const struct hvd_record *record, struct hvd_reader *reader)
+{
+    struct hvd_replay *replay = take_replay(agreement, record, reader);
+
+    if (reader->failed) {
+        return HVD_ERR_NET;
+    }
+    return replay != NULL ? hvd_replay_ask_break(agreement, replay, record->count != 0)
+                          : 0;
+}
+
+static bool has_waited(const struct hvd_entry *entry, bool is_hurried, int64_t now_ns)
+{
+    static const int64_t patience_ns = 5000000;
+    static const int64_t most_patience_ns = 1000000000; /* nobody asks for it here */
+
+    is_hurried |= atomic_load(&entry->request->is_asked_for);
+    return now_ns - entry->submitted_ns > (is_hurried ? patience_ns : most_patience_ns);
+}
+
+int hvd_replays_look(struct hvd_agreement *agreement, bool is_hurried, int64_t now_ns)
+{
+    struct hvd_replays *replays = &agreement->replays;
+    int status = 0;
+
+    if (replays->waiting == 0 || now_ns - replays->last_look_ns < look_every_ns) {
+        return 0;
+    }
+    replays->last_look_ns = now_ns;
+    for (const struct hvd_entry *entry = agreement->in_flight->oldest;
+         entry != NULL && status == 0; entry = entry->newer) {
+        struct hvd_replay *replay;
+
+        if (entry->is_agreed || entry->cached == NULL ||
+            entry->cached->replayed == NULL || !has_waited(entry, is_hurried, now_ns)) {
+            continue;
+        }
+        replay = hvd_replay_of(agreement, entry->key.set);
+        if (hvd_replay_order_is_held_up(&replay->order, entry->cached)) {
+            status = hvd_replay_ask_break(agreement, replay, true);
+        }
+    }
+    return status;
+}
+
+int64_t hvd_replays_deadline(const struct hvd_agreement *agreement, bool is_waited,
+                             int64_t now_ns)
+{
+    return agreement->replays.waiting > 0
+               ? now_ns + (is_waited ? look_every_ns : look_alone_every_ns)
+               : -1;
+}
+
+/* --- all stand still --- */
+
+/* All of this rank's branches that have members have answered. */
+static int answer(struct hvd_agreement *agreement, struct hvd_replay *replay)
+{
+    struct hvd_part part;
+    struct hvd_writer *up;
+
+    if (!agreement->is_root) {
+        up = hvd_reports_put(&agreement->reports, HVD_REPORT_FROZEN, 1, replay->epoch);
+        hvd_put_int(up, replay->set);
+        put_lanes(up, replay->least, replay->most);
+        return 0;
+    }
+    part = hvd_part_begin(&agreement->decisions.writers, replay->set);
+    hvd_put_record(part.writer, HVD_DECISION_RESUME, 1, replay->epoch);
+    put_lanes(part.writer, replay->least, replay->most);
+    hvd_part_end(&part);
+    return part.writer->failed ? HVD_ERR_NOMEM : 0;
+}
+
+static int join_answer(struct hvd_agreement *agreement, struct hvd_replay *replay,
+                       const uint64_t *least, const uint64_t *most)
+{
+    for (int i = 0; i < HVD_REPLAY_LANES; i++) {
+        replay->least[i] = least[i] < replay->least[i] ? least[i] : replay->least[i];
+        replay->most[i] = most[i] > replay->most[i] ? most[i] : replay->most[i];
+    }
+    return ++replay->answered < replay->answers ? 0 : answer(agreement, replay);
+}
+
+/* Neither this rank nor one below it is in the set: it got the message because another on its node
+ * is, and is not asked. */
+static bool is_bystander(const struct hvd_agreement *agreement,
+                         const struct hvd_replay *replay)
+{
+    return !replay->is_member && replay->answers == 1 && !agreement->is_root;
+}
+
+int hvd_replay_freeze(struct hvd_agreement *agreement, int set, uint64_t epoch)
+{
+    struct hvd_replay *replay = hvd_replay_of(agreement, set);
+    uint64_t started[HVD_REPLAY_LANES];
+
+    if (replay == NULL || replay->epoch != epoch || !replay->is_active) {
+        return set != HVD_SET_GLOBAL ? 0 : HVD_ERR_NET; /* the set is removed */
+    }
+    if (replay->is_frozen) {
+        return HVD_ERR_NET;
+    }
+    replay->is_frozen = true;
+    replay->answered = 0;
+    if (replay->is_member) {
+        agreement->ops->pause(agreement->context, set, true);
+    }
+    for (int i = 0; i < HVD_REPLAY_LANES; i++) {
+        started[i] = replay->order.lanes[i].started;
+        replay->least[i] = UINT64_MAX; /* of a rank that is no member */
+        replay->most[i] = 0;
+    }
+    if (is_bystander(agreement, replay)) {
+        return 0;
+    }
+    return replay->is_member
+               ? join_answer(agreement, replay, started, started)
+               : join_answer(agreement, replay, replay->least, replay->most);
+}
+
+int hvd_replay_take_frozen(struct hvd_agreement *agreement,
+                           const struct hvd_record *record, struct hvd_reader *reader)
+{
+    struct hvd_replay *replay = take_replay(agreement, record, reader);
+    uint64_t least[HVD_REPLAY_LANES], most[HVD_REPLAY_LANES];
+
+    if (take_lanes(reader, least, most) != 0) {
+        return HVD_ERR_NET;
+    }
+    return replay != NULL && replay->is_frozen
+               ? join_answer(agreement, replay, least, most)
+               : 0;
+}
+
+/* --- and go on --- */
+
+/* Takes this rank's tensors back from a batch that not all ranks have started. */
+static int take_back(struct hvd_agreement *agreement, struct hvd_batch *batch)
+{
+    for (int64_t i = 0; i < batch->header.count; i++) {
+        struct hvd_entry *entry = batch->entries[i];
+        struct hvd_entry *absent = hvd_entry_create_absent(&entry->proposal);
+
+        if (absent == NULL) {
+            return HVD_ERR_NOMEM;
+        }
+        absent->is_void = true;
+        batch->entries[i] = absent;
+        entry->is_agreed = false;
+    }
+    agreement->ops->make_void(agreement->context, batch);
+    return 0;
+}
+
+static int start_void(struct hvd_agreement *agreement, struct hvd_replay *replay,
+                      int number)
+{
     struct hvd_batch *batch;
 
-    if (!replay->is_active || replay->is_frozen || lane->running != NULL ||
-        lane->count == 0) {
-        return 0;
-    }
-    replayed = lane->batches[lane->started % lane->count];
-    if (replayed->missing > 0 || replayed->anew > 0) {
-        return 0;
-    }
-    batch = hvd_replay_make_batch(replay, replayed, false);
-    if (batch == NULL) {
+    if (hvd_replay_order_start_void(&replay->order, replay->set, number, &batch) != 0) {
         return HVD_ERR_NOMEM;
     }
-    for (size_t i = 0; i < replayed->count; i++) {
-        batch->entries[i]->is_agreed = true;
-        replayed->tensors[i].cached->replayed = replayed->tensors[i].next;
-    }
-    replayed->missing = replayed->count;
-    replay->waiting -= replayed->count;
-    agreement->replays.waiting -= replayed->count;
-    lane->running = batch;
-    replay->others = 0;
-    batch->number = ++lane->started;
-    agreement->counts.replayed++;
     hvd_replay_run(agreement, batch);
     return 0;
 }
 
-int hvd_replay_submit(struct hvd_agreement *agreement, struct hvd_entry *entry,
-                      struct hvd_cached_tensor *cached)
+static int resume_lane(struct hvd_agreement *agreement, struct hvd_replay *replay,
+                       int number, uint64_t least, uint64_t most)
 {
-    struct hvd_replay *replay = hvd_replay_of(agreement, cached->key.set);
-    struct hvd_replay_batch *replayed = cached->replayed;
-    bool is_anew = !hvd_replay_fits(cached, &entry->proposal);
+    const struct hvd_replay_lane *lane = &replay->order.lanes[number];
 
-    hvd_agreement_bind(agreement, entry, cached);
-    replayed->missing--;
-    replay->waiting++;
-    agreement->replays.waiting++;
-    replayed->anew += is_anew ? 1 : 0;
-    return is_anew ? hvd_replay_ask_break(agreement, replay, true)
-                   : start(agreement, replay, (int)replayed->lane);
-}
-
-int hvd_agreement_finish(struct hvd_agreement *agreement, struct hvd_batch *batch)
-{
-    struct hvd_replay *replay = hvd_replay_of(agreement, batch->header.set);
-    int number = (int)batch->header.lane;
-    /* Not one of an earlier replay, nor one before a void one; nor one that was decided. */
-    bool is_last_one = batch->number != 0 && replay->lanes[number].running == batch;
-
-    replay->running--;
-    hvd_agreement_end_batch(agreement, batch);
-    if (!is_last_one) {
+    if (least == most || !replay->is_member) {
         return 0;
     }
-    replay->lanes[number].running = NULL;
-    return start(agreement, replay, number);
+    if (most != least + 1) {
+        return HVD_ERR_NET; /* no reduction ends before all have started it */
+    }
+    return lane->started == most ? take_back(agreement, lane->running)
+                                 : start_void(agreement, replay, number);
+}
+
+/* Reports what was kept for the replay. */
+static int report_kept(struct hvd_agreement *agreement, const struct hvd_replay *replay)
+{
+    int status = 0;
+
+    for (struct hvd_entry *entry = agreement->in_flight->oldest;
+         entry != NULL && status == 0; entry = entry->newer) {
+        struct hvd_cached_tensor *cached = entry->cached;
+
+        if (entry->is_agreed || cached == NULL || cached->key.set != replay->set ||
+            cached->replayed_at != replay->begun_at) {
+            continue;
+        }
+        if (!hvd_proposal_equal(cached->proposal, &entry->proposal)) {
+            hvd_in_flight_unbind(entry);
+        }
+        status = hvd_reports_add(agreement, entry);
+    }
+    return status;
+}
+
+int hvd_replay_resume(struct hvd_agreement *agreement, int set,
+                      const struct hvd_record *record, struct hvd_reader *reader,
+                      int64_t now_ns)
+{
+    struct hvd_replay *replay = hvd_replay_of(agreement, set);
+    uint64_t least[HVD_REPLAY_LANES], most[HVD_REPLAY_LANES];
+    int status = 0;
+
+    if (take_lanes(reader, least, most) != 0) {
+        return HVD_ERR_NET;
+    }
+    if (replay == NULL || replay->epoch != record->id || !replay->is_frozen) {
+        return set != HVD_SET_GLOBAL ? 0 : HVD_ERR_NET; /* the set is removed */
+    }
+    for (int i = 0; i < HVD_REPLAY_LANES && status == 0; i++) {
+        status = resume_lane(agreement, replay, i, least[i], most[i]);
+    }
+    end(agreement, replay);
+    status = status != 0 ? status : report_kept(agreement, replay);
+    return status != 0 ? status : admit_rest(agreement, replay, now_ns);
 }

@@ -14,14 +14,14 @@
  *   all        FROZEN up, joined on the way: the least and most batches started, per lane
  *   rank 0     RESUME down, with the result. From here on tensors are reported again.
  *
- * A batch that some have started and some have not is void: nobody has got anything of it yet, for
- * that takes all ranks. Those who have started it take their tensors back, those who have not
+ * A batch that some have started and some have not is void: no rank has results yet, for that takes
+ * all ranks. Those who have started it take their tensors back, those who have not
  * start it with zeros, so that it runs out of the lane; its tensors are reported like all others.
- * (Simpler than to undo what is already in shared memory and on the wire; it is rare.)
+ * (Simpler than to undo what is already in shared memory and on the way; it is rare.)
  *
  * A further set
  *   "All ranks" are its members; the nodes of the tree between them and rank 0 pass FROZEN on,
- *   and start nothing. Decisions travel in the part of the set (agreement_pass.c), so that a replay
+ *   and start nothing. Decisions travel in the part of the set (decisions.h), so that a replay
  *   that breaks disturbs no other set: their replays, lanes and pauses are their own.
  *
  *   It has one team where the global set has three, and its batches must come in one order on all
@@ -30,7 +30,7 @@
  *   every member has given its team all replayed batches up to the most, and no further ones. What was
  *   decided before REPLAY came before the first of them, and rank 0 announces no replay while a
  *   tensor of the set is ready and not decided. A set that also does what cannot be replayed would
- *   break its replay in each step: rank 0 starts its repetition over at each such batch.
+ *   break its replay in each step: rank 0 starts to look for repetition anew at each such batch.
  *
  *   Joins concern the global set alone; so does the SPARE lane.
  *
@@ -46,42 +46,22 @@
  *
  *   Tensors that are replayed are not evicted, and rank 0, which need not be a member, does not see
  *   whether a set still uses its replay. So all replays of further sets together may have half as many
- *   tensors as can be known.
+ *   tensors as the cache.
  *
- * On the wire: REPLAY (count: batches, id: replay): each batch's lane, number of tensors, ids.
+ * Messages: REPLAY (count: batches, id: replay): each batch's lane, number of tensors, ids.
  * BREAK (id: replay), up: then the set. FROZEN (id: replay): the set, then least and most per lane.
  * RESUME (id: replay): least and most per lane. */
 #ifndef HVD_REPLAY_H
 #define HVD_REPLAY_H
 
-#include "collectives/agreement/agreement.h"
+#include "collectives/agreement/coordinator.h"
+#include "collectives/agreement/in_flight.h"
 #include "collectives/agreement/repetition.h"
-#include "collectives/agreement/readiness.h"
+#include "collectives/agreement/replay_order.h"
 
-enum {
-    HVD_REPLAY_LANES = 2 /* QUICK and BULK */
-};
+struct hvd_agreement;
 
-struct hvd_replay_tensor {
-    struct hvd_cached_tensor *cached;
-    struct hvd_replay_batch *next; /* that has it after this one; may be this one */
-};
-
-struct hvd_replay_batch {
-    enum hvd_lane lane;
-    struct hvd_replay_tensor *tensors; /* [count] */
-    size_t count;
-    size_t missing; /* of them this rank has not submitted */
-    size_t anew; /* of them it has described differently */
-};
-
-struct hvd_replay_lane {
-    struct hvd_replay_batch **batches; /* [count], to run in turn */
-    size_t count;
-    uint64_t started;
-    struct hvd_batch *running;
-};
-
+/* Of one set, whether a replay is in force or not. */
 struct hvd_replay {
     int set;
     bool is_member; /* this rank starts its batches; else it may have members below it */
@@ -93,10 +73,7 @@ struct hvd_replay {
     bool is_frozen; /* from BREAK to RESUME */
     bool wants_break; /* this rank, or one below it, has asked */
     size_t waiting; /* tensors that this rank has submitted for batches not started yet */
-    struct hvd_replay_batch *batches; /* [count] */
-    size_t count;
-    size_t tensors; /* of all batches */
-    struct hvd_replay_lane lanes[HVD_REPLAY_LANES];
+    struct hvd_replay_order order;
     /* While frozen: how many have answered, and what they said. */
     int answered;
     uint64_t least[HVD_REPLAY_LANES];
@@ -104,11 +81,9 @@ struct hvd_replay {
     /* Rank 0 */
     struct hvd_repetition repetition;
     bool is_breaking;
-    size_t
-        others; /* tensors that were agreed upon since a replayed batch last started here */
-    struct hvd_readiness
-        *held; /* of a further set: ready, to be decided when the replay has ended */
-    struct hvd_readiness **held_end;
+    size_t others; /* tensors agreed upon since a replayed batch last started here */
+    struct hvd_readiness *ready; /* of a further set: to be decided after the replay */
+    struct hvd_readiness **ready_end;
     bool is_noted; /* in the list of those whose repetition has seen more */
     struct hvd_replay *next_noted;
 };
@@ -117,10 +92,87 @@ struct hvd_replays {
     struct hvd_replay **of_set; /* [count] by set; NULL: there is no such set */
     int count;
     size_t waiting; /* the same of all */
+    int64_t last_look_ns; /* for tensors that wait in vain */
     /* Rank 0 */
     uint64_t announced;
     size_t set_tensors; /* in the replays of further sets */
     struct hvd_replay *noted;
 };
+
+/* A batch that has been decided. */
+struct hvd_decided_batch {
+    int set;
+    struct hvd_cached_tensor *const *tensors; /* [count]; NULL: not in the cache */
+    size_t count;
+    int64_t bytes;
+    bool may_repeat; /* as part of a replay */
+    int64_t now_ns;
+};
+
+/* --- sets, from when they are added to when they are removed --- */
+int hvd_replay_add(struct hvd_agreement *agreement, int set);
+void hvd_replay_remove(struct hvd_agreement *agreement, int set);
+void hvd_replays_finish(struct hvd_agreement *agreement);
+struct hvd_replay *hvd_replay_of(const struct hvd_agreement *agreement,
+                                 int set); /* or NULL */
+
+/* --- batches --- */
+/* An entry that is bound to a tensor of a replay has been submitted. */
+int hvd_replay_submit(struct hvd_agreement *agreement, struct hvd_entry *entry);
+
+/* Gives a batch of the set, replayed or not, to what runs it. */
+void hvd_replay_run(struct hvd_agreement *agreement, struct hvd_batch *batch);
+
+/* Such a batch has run; returns whether its lane is free for the next one of the replay, for which
+ * start is to be called when the batch is gone. */
+bool hvd_replay_note_end(struct hvd_agreement *agreement, const struct hvd_batch *batch);
+int hvd_replay_start(struct hvd_agreement *agreement, int set, int lane);
+
+/* Breaks replays for whose batches, which lack others, this rank has waited too long; sooner when a
+ * thread asks for the tensor, or is_hurried. */
+int hvd_replays_look(struct hvd_agreement *agreement, bool is_hurried, int64_t now_ns);
+
+/* When to look; -1: never. */
+int64_t hvd_replays_deadline(const struct hvd_agreement *agreement, bool is_waited,
+                             int64_t now_ns);
+
+/* --- decisions; the records have been taken already --- */
+int hvd_replay_begin(struct hvd_agreement *agreement, int set,
+                     const struct hvd_record *record, struct hvd_reader *reader);
+int hvd_replay_freeze(struct hvd_agreement *agreement, int set, uint64_t epoch);
+int hvd_replay_resume(struct hvd_agreement *agreement, int set,
+                      const struct hvd_record *record, struct hvd_reader *reader,
+                      int64_t now_ns);
+
+/* --- the end --- */
+/* Asks rank 0 to end the replay. was_wrong: it did not foretell what happens. */
+int hvd_replay_ask_break(struct hvd_agreement *agreement, struct hvd_replay *replay,
+                         bool was_wrong);
+
+/* Reports of a branch. */
+int hvd_replay_take_break(struct hvd_agreement *agreement,
+                          const struct hvd_record *record, struct hvd_reader *reader);
+int hvd_replay_take_frozen(struct hvd_agreement *agreement,
+                           const struct hvd_record *record, struct hvd_reader *reader);
+
+/* --- rank 0 --- */
+int hvd_replay_put_break(struct hvd_agreement *agreement, struct hvd_replay *replay);
+
+/* All replays; restarts: none is announced before the job has repeated itself anew. Returns whether
+ * any was in force. */
+bool hvd_replays_put_break(struct hvd_agreement *agreement, bool restarts, int *status);
+
+/* What has been decided, in which the repetition is looked for. */
+int hvd_replay_note(struct hvd_agreement *agreement,
+                    const struct hvd_decided_batch *batch);
+void hvd_replay_note_eviction(struct hvd_agreement *agreement,
+                              const struct hvd_cached_tensor *cached);
+
+/* Announces the replays that are due. */
+int hvd_replays_put_due(struct hvd_agreement *agreement);
+
+/* All have this tensor: it goes to the coordinator, now or after a replay. Takes it over. */
+int hvd_replay_admit(struct hvd_agreement *agreement, struct hvd_readiness *readiness,
+                     int64_t now_ns);
 
 #endif

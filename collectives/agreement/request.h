@@ -41,8 +41,9 @@ struct hvd_entry {
 
     /* The agreement's, from submission to the end (agreement.h). */
     struct hvd_cached_tensor *cached; /* it is cached->mine */
+    bool is_entered; /* seen by the agreement: see in_flight.h */
     bool is_agreed; /* in a batch that runs */
-    bool is_deferred; /* not reported yet: see agreement.c */
+    bool is_deferred; /* not reported yet: see set_changes.c */
     struct hvd_entry *older; /* submitted before, under way too */
     struct hvd_entry *newer;
     int64_t submitted_ns; /* hvd_clock_ns */

@@ -33,7 +33,7 @@ static const int flush_timeout_ms = 2000;
 
 static int open_parts(struct hvd_engine *engine, struct hvd_error *err)
 {
-    hvd_submissions_init(&engine->submissions);
+    hvd_submissions_init(&engine->submissions, hvd_negotiation_on_ended, engine);
     hvd_process_sets_init(&engine->process_sets);
     hvd_progress_init(&engine->progress);
     hvd_recording_init(&engine->recording);

@@ -85,18 +85,6 @@ static void make_void(void *context, struct hvd_batch *batch)
     hvd_teams_make_void(engine->teams, batch);
 }
 
-static void end_entry(void *context, struct hvd_entry *entry, int status,
-                      const char *text)
-{
-    struct hvd_engine *engine = context;
-
-    hvd_submissions_end(&engine->submissions, entry);
-    if (entry->proposal.kind == HVD_KIND_JOIN) {
-        hvd_process_sets_recount(&engine->process_sets);
-    }
-    hvd_completion_end(engine, entry, status, text);
-}
-
 static int add_set(void *context, int set, const int *ranks, int count)
 {
     struct hvd_engine *engine = context;
@@ -152,7 +140,6 @@ static const struct hvd_agreement_ops ops = {
     .run = run,
     .pause = pause_set,
     .make_void = make_void,
-    .end = end_entry,
     .add_set = add_set,
     .remove_set = remove_set,
     .heard = heard,
@@ -173,6 +160,7 @@ int hvd_negotiation_open(struct hvd_engine *engine, struct hvd_error *err)
 {
     const struct hvd_engine_settings *set = &engine->settings;
     const struct hvd_agreement_settings settings = {
+        .in_flight = &engine->submissions.in_flight,
         .fusion =
             {
                 .threshold = set->fusion_threshold,
@@ -352,13 +340,24 @@ int hvd_negotiation_finish(struct hvd_engine *engine, struct hvd_batch *batch,
     return status == 0 ? 0 : explain(engine, status, err);
 }
 
+void hvd_negotiation_on_ended(void *context, struct hvd_entry *entry, int status,
+                              const char *text)
+{
+    struct hvd_engine *engine = context;
+
+    if (entry->proposal.kind == HVD_KIND_JOIN) {
+        hvd_process_sets_recount(&engine->process_sets);
+    }
+    hvd_completion_end(engine, entry, status, text);
+}
+
 static void end_list(struct hvd_engine *engine, struct hvd_entry *entry, int status,
                      const char *text)
 {
     while (entry != NULL) {
         struct hvd_entry *next = entry->next;
 
-        end_entry(engine, entry, status, text);
+        hvd_in_flight_end(&engine->submissions.in_flight, entry, status, text);
         entry = next;
     }
 }

@@ -9,19 +9,21 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "collectives/agreement/request.h"
+#include "collectives/agreement/in_flight.h"
 
 struct hvd_submissions {
     pthread_mutex_t lock;
     struct hvd_entry *fresh; /* submitted, not yet taken */
     struct hvd_entry **fresh_end;
-    struct hvd_hash_table in_flight; /* struct hvd_entry by key, until they have ended */
+    struct hvd_in_flight in_flight; /* until they have ended */
     struct hvd_error refusal; /* status != 0: every submission ends with this */
     _Atomic int64_t taken_ns; /* when the driver last found some */
     _Atomic int64_t cycle_ns; /* the cycle time then */
 };
 
-void hvd_submissions_init(struct hvd_submissions *submissions);
+/* ended: of in_flight. */
+void hvd_submissions_init(struct hvd_submissions *submissions, hvd_entry_ended ended,
+                          void *context);
 void hvd_submissions_finish(struct hvd_submissions *submissions);
 
 /* Takes all entries of a request, or none: then why, HVD_ERR_ARG for a name in flight. */
@@ -31,10 +33,6 @@ int hvd_submissions_add(struct hvd_submissions *submissions, struct hvd_request 
 /* The entries, in order, that have been added since; NULL: none. */
 struct hvd_entry *hvd_submissions_take(struct hvd_submissions *submissions);
 bool hvd_submissions_are_there(struct hvd_submissions *submissions);
-
-/* The entry has ended: its name may be submitted again. */
-void hvd_submissions_end(struct hvd_submissions *submissions,
-                         const struct hvd_entry *entry);
 
 /* From now on submissions get this; the first call counts. */
 void hvd_submissions_refuse(struct hvd_submissions *submissions, int status,

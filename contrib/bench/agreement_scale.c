@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "collectives/transport/control/tree.h"
-#include "tests/collectives/agreement/agreement_sim.h"
+#include "contrib/bench/agreement_sim/agreement_sim.h"
 
 enum {
     TENSORS = 161,

@@ -13,7 +13,7 @@
 
 #include "collectives/agreement/membership.h"
 #include "gpu_binding/base/log.h"
-#include "tests/collectives/agreement/agreement_sim.h"
+#include "contrib/bench/agreement_sim/agreement_sim.h"
 
 enum {
     PER_SET = 8,

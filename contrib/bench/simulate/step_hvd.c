@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "collectives/agreement/agreement.h"
+#include "collectives/agreement/in_flight.h"
 #include "contrib/bench/simulate/collective.h"
 #include "contrib/bench/simulate/training.h"
 
@@ -27,6 +28,7 @@ struct known_time {
 struct job {
     const struct simulate_options *options;
     struct hvd_agreement *agreement;
+    struct hvd_in_flight in_flight;
     struct hvd_layout layout; /* of the one rank */
     struct hvd_batch **batches; /* [batch_count], those from batch_first on wait or run */
     int batch_first;
@@ -97,7 +99,6 @@ static const struct hvd_agreement_ops ops = {
     .run = run,
     .pause = pause_set,
     .make_void = make_void,
-    .end = end_entry,
     .give_up = give_up,
 };
 
@@ -151,6 +152,7 @@ static int submit(struct job *job, const struct simulate_model *model, int index
     struct hvd_request *request = hvd_request_create(1);
     struct hvd_entry *entry;
     char name[24];
+    int status;
 
     if (request == NULL) {
         return HVD_ERR_NOMEM;
@@ -169,8 +171,8 @@ static int submit(struct job *job, const struct simulate_model *model, int index
                                             .device = HVD_DEVICE_CPU,
                                             .prescale = 1,
                                             .postscale = 1};
-    entry->key = hvd_key_make(HVD_SET_GLOBAL, entry->proposal.name);
-    return hvd_agreement_submit(job->agreement, entry, in_ns(now));
+    status = hvd_in_flight_add(&job->in_flight, request, job->err);
+    return status != 0 ? status : hvd_agreement_submit(job->agreement, entry, in_ns(now));
 }
 
 /* --- steps --- */
@@ -275,6 +277,7 @@ static int open_job(struct job *job, int tensors, struct hvd_error *err)
 {
     const char *host = "one";
     struct hvd_agreement_settings settings = {
+        .in_flight = &job->in_flight,
         .fusion = {.threshold = (int64_t)job->options->fusion,
                    .capacity = 1024,
                    .cycle_ns = in_ns(job->options->cycle)},
@@ -296,6 +299,7 @@ static int open_job(struct job *job, int tensors, struct hvd_error *err)
 static void close_job(struct job *job, int tensors)
 {
     hvd_agreement_destroy(job->agreement);
+    hvd_in_flight_finish(&job->in_flight);
     for (int i = 0; job->requests != NULL && i < tensors; i++) {
         hvd_request_destroy(job->requests[i]);
     }
@@ -311,8 +315,10 @@ int simulate_step_hvd(const struct simulate_options *options,
 {
     struct job job = {.options = options, .ends = nothing, .err = err};
     int tensors = gradients->model->count;
-    int status = open_job(&job, tensors, err);
+    int status;
 
+    hvd_in_flight_init(&job.in_flight, end_entry, &job);
+    status = open_job(&job, tensors, err);
     status = status != 0 ? status : run_steps(&job, gradients, training);
     close_job(&job, tensors);
     return status;

@@ -39,7 +39,7 @@ static void add(struct hvd_coordinator *coordinator,
     snprintf(name, sizeof(name), "t%d", number);
     key = hvd_key_make(HVD_SET_GLOBAL, name);
     for (int i = 0; i < readiness_table->membership->branches; i++) {
-        hvd_readiness_table_add(readiness_table, &key, i, &report, 0);
+        hvd_readiness_table_add(readiness_table, &key, i, &report);
     }
     hvd_coordinator_add(coordinator, hvd_readiness_table_take(readiness_table), 0);
 }
@@ -71,7 +71,7 @@ static int64_t fuse(const struct hvd_membership *membership, struct load load,
 {
     const struct hvd_fusion fusion = {.threshold = load.threshold};
     struct hvd_tensor_cache cache = {0};
-    struct hvd_writer writer = {0}, sets = {0};
+    struct hvd_decision_writers writers = {0};
     struct hvd_coordinator *coordinator;
     struct hvd_readiness_table readiness_table;
     int64_t most;
@@ -81,13 +81,13 @@ static int64_t fuse(const struct hvd_membership *membership, struct load load,
     for (int i = 0; i < load.tensors; i++) {
         add(coordinator, &readiness_table, &load, i);
     }
-    hvd_coordinator_answer(coordinator, false, 0, &writer, &sets);
-    most = most_in_batch(&writer, sum);
+    hvd_coordinator_answer(coordinator, false, 0, &writers);
+    most = most_in_batch(&writers.global, sum);
     hvd_coordinator_destroy(coordinator);
     hvd_readiness_table_finish(&readiness_table);
     hvd_tensor_cache_finish(&cache);
-    hvd_writer_finish(&writer);
-    hvd_writer_finish(&sets);
+    hvd_writer_finish(&writers.global);
+    hvd_writer_finish(&writers.sets);
     return most;
 }
 

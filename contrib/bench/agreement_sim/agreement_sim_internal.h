@@ -3,7 +3,7 @@
 #ifndef HVD_AGREEMENT_SIM_INTERNAL_H
 #define HVD_AGREEMENT_SIM_INTERNAL_H
 
-#include "tests/collectives/agreement/agreement_sim.h"
+#include "contrib/bench/agreement_sim/agreement_sim.h"
 
 struct sim_message {
     struct sim_message *next;
@@ -22,6 +22,10 @@ struct sim_batch {
 };
 
 extern const struct hvd_agreement_ops sim_ops;
+
+/* Of in_flight. */
+void sim_entry_ended(void *context, struct hvd_entry *entry, int status,
+                     const char *text);
 
 /* Sends to the parent, or to all children. */
 void sim_send_up(struct sim_rank *rank, const void *payload, size_t bytes);

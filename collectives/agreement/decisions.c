@@ -1,27 +1,47 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages of decisions, and who gets which part of them.
- *
- *   position      counts the messages that rank 0 has made
- *   bytes         of what follows for all ranks
- *   decisions     about the global process set, and about sets as such
- *   parts         each about one further set: a record (count: bytes, id: the set), decisions
- *
- * A child gets the parts of those sets that have ranks in its branch, and no message at all where
- * nothing is left: its position then stays behind. What all ranks get comes first. That can be, for
- * a set is there before anything is decided in it, and is removed when it has nothing left; but
- * its tensors are evicted in the message that removes it. */
-#include <string.h>
+/* What comes down the tree. */
+#include "collectives/agreement/decisions.h"
+
+#include <stdlib.h>
 
 #include "collectives/agreement/agreement_state.h"
+#include "collectives/transport/control/tree.h"
 
-/* A message, taken apart. */
-struct parts {
-    uint64_t position;
-    struct hvd_reader global;
-    struct hvd_reader sets;
-};
+int hvd_decisions_init(struct hvd_agreement *agreement)
+{
+    const struct hvd_layout *layout = agreement->membership.layout;
+    struct hvd_decisions *decisions = &agreement->decisions;
+    size_t branches = (size_t)agreement->membership.branches;
+    int *children = calloc(branches, sizeof(children[0]));
 
-static int read_parts(const void *payload, size_t bytes, struct parts *parts)
+    decisions->seen_by = calloc(branches, sizeof(decisions->seen_by[0]));
+    decisions->sent_to = calloc(branches, sizeof(decisions->sent_to[0]));
+    if (children == NULL || decisions->seen_by == NULL || decisions->sent_to == NULL) {
+        free(children);
+        return HVD_ERR_NOMEM;
+    }
+    hvd_tree_children(layout, agreement->rank, children);
+    while (decisions->far_children < (int)branches - 1 &&
+           layout->node[children[decisions->far_children]] !=
+               layout->node[agreement->rank]) {
+        decisions->far_children++;
+    }
+    free(children);
+    return 0;
+}
+
+void hvd_decisions_finish(struct hvd_decisions *decisions)
+{
+    free(decisions->seen_by);
+    free(decisions->sent_to);
+    hvd_writer_finish(&decisions->filtered);
+    hvd_writer_finish(&decisions->writers.global);
+    hvd_writer_finish(&decisions->writers.sets);
+}
+
+/* --- a message, taken apart --- */
+
+static int read_parts(const void *payload, size_t bytes, struct hvd_decision_parts *parts)
 {
     struct hvd_reader reader = {.data = payload, .bytes = bytes};
     int64_t global_bytes;
@@ -52,6 +72,30 @@ static int take_part(struct hvd_reader *sets, int *set, struct hvd_reader *part)
     return data != NULL ? 0 : HVD_ERR_NET;
 }
 
+int hvd_decisions_open(struct hvd_decisions *decisions, const void *payload, size_t bytes,
+                       struct hvd_decision_parts *parts)
+{
+    int status = read_parts(payload, bytes, parts);
+
+    if (status == 0) {
+        decisions->position = parts->position;
+    }
+    return status;
+}
+
+int hvd_decisions_next(struct hvd_decision_parts *parts, int *set,
+                       struct hvd_reader *part)
+{
+    if (parts->global.bytes > 0) {
+        *set = HVD_SET_GLOBAL;
+        *part = parts->global;
+        parts->global.bytes = 0;
+        return 0;
+    }
+    *set = -1;
+    return parts->sets.bytes > 0 ? take_part(&parts->sets, set, part) : 0;
+}
+
 /* --- to whom --- */
 
 /* Branches first ... end - 1, which get the same. */
@@ -77,7 +121,7 @@ static bool concerns(const struct hvd_agreement *agreement,
 /* Writes down the message without the parts that do not concern the audience; leaves it empty when
  * nothing does. */
 static int filter(const struct hvd_agreement *agreement, const struct audience *audience,
-                  const struct parts *parts, struct hvd_writer *out)
+                  const struct hvd_decision_parts *parts, struct hvd_writer *out)
 {
     struct hvd_reader sets = parts->sets, part;
     int set;
@@ -104,32 +148,40 @@ static int filter(const struct hvd_agreement *agreement, const struct audience *
 static int send(struct hvd_agreement *agreement, const struct audience *audience,
                 uint64_t position, const void *payload, size_t bytes)
 {
+    struct hvd_decisions *decisions = &agreement->decisions;
     int children = audience->end - audience->first;
-    int child = audience->first <= agreement->far_children ? audience->first - 1
+    int child = audience->first <= decisions->far_children ? audience->first - 1
                                                            : HVD_AGREEMENT_NODE;
 
     if (bytes == 0 || children == 0) {
         return 0;
     }
     for (int i = audience->first; i < audience->end; i++) {
-        agreement->sent_to[i] = position;
+        decisions->sent_to[i] = position;
     }
     agreement->counts.messages_down += (uint64_t)children;
     agreement->counts.bytes_sent += (uint64_t)children * bytes;
     return agreement->ops->send_down(agreement->context, child, payload, bytes);
 }
 
-int hvd_agreement_pass_down(struct hvd_agreement *agreement, const void *payload,
+int hvd_decisions_pass_down(struct hvd_agreement *agreement, const void *payload,
                             size_t bytes)
 {
-    int branches = agreement->membership.branches;
-    struct hvd_writer *part = &agreement->passed;
-    struct parts parts;
-    int status = read_parts(payload, bytes, &parts);
+    struct hvd_decisions *decisions = &agreement->decisions;
+    int branches = agreement->membership.branches, status;
+    struct hvd_decision_parts parts;
 
+    if (branches == 1) {
+        return 0;
+    }
+    if (agreement->ops->decided != NULL) {
+        agreement->ops->decided(agreement->context);
+    }
+    status = read_parts(payload, bytes, &parts);
     for (int i = 1; i < branches && status == 0;) {
-        bool is_far = i <= agreement->far_children;
+        bool is_far = i <= decisions->far_children;
         const struct audience audience = {.first = i, .end = is_far ? i + 1 : branches};
+        struct hvd_writer *part = &decisions->filtered;
 
         if (parts.sets.bytes == 0) {
             status = send(agreement, &audience, parts.position, payload, bytes);
@@ -144,42 +196,36 @@ int hvd_agreement_pass_down(struct hvd_agreement *agreement, const void *payload
     return status;
 }
 
-int hvd_agreement_take_message(struct hvd_agreement *agreement, const void *payload,
-                               size_t bytes, int64_t now_ns)
+void hvd_decisions_note_seen(struct hvd_agreement *agreement, int branch,
+                             uint64_t position)
 {
-    struct parts parts;
-    struct hvd_reader part;
-    int status = read_parts(payload, bytes, &parts), set;
+    struct hvd_decisions *decisions = &agreement->decisions;
+    uint64_t least = decisions->position;
 
-    if (status == 0) {
-        agreement->position = parts.position;
-        status = hvd_agreement_take_decisions(agreement, HVD_SET_GLOBAL, &parts.global,
-                                              now_ns);
+    decisions->seen_by[branch] = position;
+    for (int i = 1; i < agreement->membership.branches; i++) {
+        /* One that has seen all that it was sent needs nothing older. */
+        bool has_all = decisions->seen_by[i] >= decisions->sent_to[i];
+
+        least = !has_all && decisions->seen_by[i] < least ? decisions->seen_by[i] : least;
     }
-    while (status == 0 && parts.sets.bytes > 0) {
-        status = take_part(&parts.sets, &set, &part);
-        status = status != 0
-                     ? status
-                     : hvd_agreement_take_decisions(agreement, set, &part, now_ns);
-    }
-    hvd_tensor_cache_forget(
-        &agreement->cache, agreement->membership.branches == 1 ? agreement->position : 0);
-    return status == HVD_ERR_ARG ? HVD_ERR_NET : status;
+    hvd_tensor_cache_forget(&agreement->cache, least);
 }
 
 /* --- rank 0 --- */
 
-bool hvd_agreement_has_decided(const struct hvd_agreement *agreement)
+bool hvd_decisions_are_there(const struct hvd_decisions *decisions)
 {
-    return agreement->down.bytes > 0 || agreement->set_down.bytes > 0;
+    return decisions->writers.global.bytes > 0 || decisions->writers.sets.bytes > 0;
 }
 
-int hvd_agreement_make_message(struct hvd_agreement *agreement, struct hvd_writer *out)
+int hvd_decisions_make_message(struct hvd_decisions *decisions, struct hvd_writer *out)
 {
-    struct hvd_writer *global = &agreement->down, *sets = &agreement->set_down;
+    struct hvd_writer *global = &decisions->writers.global;
+    struct hvd_writer *sets = &decisions->writers.sets;
     bool failed = global->failed || sets->failed;
 
-    hvd_put_int(out, (int64_t)agreement->position + 1);
+    hvd_put_int(out, (int64_t)decisions->position + 1);
     hvd_put_int(out, (int64_t)global->bytes);
     hvd_put(out, global->data, global->bytes);
     hvd_put(out, sets->data, sets->bytes);

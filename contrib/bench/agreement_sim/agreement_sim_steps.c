@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "collectives/agreement/agreement_state.h"
-#include "tests/collectives/agreement/agreement_sim_check.h"
-#include "tests/collectives/agreement/agreement_sim_internal.h"
+#include "contrib/bench/agreement_sim/agreement_sim_check.h"
+#include "contrib/bench/agreement_sim/agreement_sim_internal.h"
 
 unsigned sim_draw(struct sim *sim, unsigned below)
 {
@@ -89,7 +89,8 @@ static bool progress(struct sim_rank *rank)
             leave(rank);
             moved = true;
         }
-        moved |= hvd_agreement_has_decided(rank->agreement); /* to send it next time */
+        moved |= hvd_decisions_are_there(
+            &rank->agreement->decisions); /* to send it next time */
     }
     sim_check_status(rank, status);
     rank->is_asleep = !moved;

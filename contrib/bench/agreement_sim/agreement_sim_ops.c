@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/collectives/agreement/agreement_sim_check.h"
-#include "tests/collectives/agreement/agreement_sim_internal.h"
+#include "contrib/bench/agreement_sim/agreement_sim_check.h"
+#include "contrib/bench/agreement_sim/agreement_sim_internal.h"
 
 /* --- messages --- */
 
@@ -169,8 +169,7 @@ static void make_void(void *context, struct hvd_batch *batch)
     sim_fault(rank->sim, "rank %d takes tensors back that are gone", rank->rank);
 }
 
-static void end_entry(void *context, struct hvd_entry *entry, int status,
-                      const char *text)
+void sim_entry_ended(void *context, struct hvd_entry *entry, int status, const char *text)
 {
     struct sim_rank *rank = context;
 
@@ -196,7 +195,6 @@ const struct hvd_agreement_ops sim_ops = {
     .run = run,
     .pause = pause_set,
     .make_void = make_void,
-    .end = end_entry,
     .add_set = add_set,
     .remove_set = remove_set,
     .give_up = give_up,

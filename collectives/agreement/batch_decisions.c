@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Decisions about batches: which of this rank's tensors take part, and what rank 0 learns from
- * them for its repetition. */
+/* Decisions about batches. */
+#include "collectives/agreement/batch_decisions.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,28 +27,23 @@ static struct hvd_entry *stand_in(struct hvd_agreement *agreement,
                                   const struct named *tensor)
 {
     /* Only a rank that has joined may lack a tensor that all others have. */
-    return agreement->join != NULL ? hvd_entry_create_absent(tensor->proposal) : NULL;
-}
-
-/* This rank's tensor. One that runs already was submitted before this rank joined; the others are
- * done with it and ahead. */
-static struct hvd_entry *own_entry(const struct hvd_agreement *agreement,
-                                   const struct named *tensor)
-{
-    struct hvd_entry *entry = hvd_agreement_entry(agreement, &tensor->key);
-
-    return entry != NULL && !entry->is_agreed ? entry : NULL;
+    return agreement->joins.own != NULL ? hvd_entry_create_absent(tensor->proposal)
+                                        : NULL;
 }
 
 static int take_part(struct hvd_agreement *agreement, struct reading *reading,
                      const struct named *tensor)
 {
-    struct hvd_entry *entry = own_entry(agreement, tensor);
+    struct hvd_entry *entry =
+        hvd_in_flight_find(agreement->in_flight, tensor->cached, &tensor->key);
 
+    /* One that runs already was submitted before this rank joined; the others are done with it
+     * and ahead. */
+    entry = entry != NULL && !entry->is_agreed ? entry : NULL;
     if (reading->header.status != 0) {
         if (entry != NULL) {
-            hvd_agreement_end_entry(agreement, entry, reading->header.status,
-                                    reading->header.text);
+            hvd_in_flight_end(agreement->in_flight, entry, reading->header.status,
+                              reading->header.text);
         }
         return 0;
     }
@@ -156,9 +152,9 @@ static int read_rows(struct reading *reading, struct hvd_reader *reader)
 
 /* --- what becomes of it --- */
 
-/* Not what is new: it may never come back. Nor what is on a GPU: it is over here once it is launched,
+/* Not what is new: it may never come back. Nor what is on a device: it is over here once it is launched,
  * when others may not have begun it yet, and could not be taken back. */
-static bool can_be_replayed(const struct reading *reading)
+static bool may_repeat(const struct reading *reading)
 {
     enum hvd_kind kind = reading->header.kind;
 
@@ -174,58 +170,34 @@ static bool can_be_replayed(const struct reading *reading)
            (kind == HVD_KIND_ALLREDUCE || kind == HVD_KIND_ADASUM);
 }
 
-bool hvd_agreement_may_plan(const struct hvd_agreement *agreement,
-                            const struct hvd_replay *replay)
+/* Rank 0. */
+static int note(struct hvd_agreement *agreement, const struct reading *reading,
+                int64_t now_ns)
 {
-    return agreement->settings.may_replay && !agreement->is_settling &&
-           !replay->is_active &&
-           (replay->set != HVD_SET_GLOBAL || agreement->membership.joined == 0);
-}
-
-static int repetition(struct hvd_agreement *agreement, const struct reading *reading,
-                      int64_t now_ns)
-{
-    struct hvd_replay *replay = hvd_replay_of(agreement, reading->header.set);
-    const struct hvd_repeated_batch noted = {
-        .lane = reading->bytes >= HVD_BULK_BYTES ? HVD_LANE_BULK : HVD_LANE_QUICK,
+    const struct hvd_decided_batch batch = {
+        .set = reading->header.set,
+        .tensors = reading->cached,
+        .count = (size_t)reading->count,
         .bytes = reading->bytes,
-        .decided_ns = now_ns,
-        .overlaps = replay->running > 0,
+        .may_repeat = may_repeat(reading),
+        .now_ns = now_ns,
     };
 
-    if (replay->is_active) {
-        return hvd_replay_note_others(agreement, replay, (size_t)reading->count);
-    }
-    if (!hvd_agreement_may_plan(agreement, replay)) {
-        return 0;
-    }
-    if (can_be_replayed(reading)) {
-        return hvd_replay_note(agreement, replay, reading->cached, (size_t)reading->count,
-                               &noted);
-    }
-    if (replay->set != HVD_SET_GLOBAL) { /* it would end the replay: replay.h */
-        hvd_repetition_restart(&replay->repetition);
-    }
-    return 0;
-}
-
-static bool has_part(const struct hvd_agreement *agreement, int set)
-{
-    const struct hvd_set_members *found =
-        hvd_membership_find(&agreement->membership, set);
-
-    return found != NULL && found->is_member;
+    return hvd_replay_note(agreement, &batch);
 }
 
 static int begin_reading(struct hvd_agreement *agreement, struct reading *reading)
 {
-    if (has_part(agreement, reading->header.set)) {
+    const struct hvd_set_members *set =
+        hvd_membership_find(&agreement->membership, reading->header.set);
+
+    if (set != NULL && set->is_member) {
         reading->batch = hvd_batch_create(&reading->header);
         if (reading->batch == NULL) {
             return HVD_ERR_NOMEM;
         }
     }
-    if (hvd_agreement_is_root(agreement)) {
+    if (agreement->is_root) {
         reading->cached =
             calloc((size_t)reading->header.count + 1, sizeof(struct hvd_cached_tensor *));
         if (reading->cached == NULL) {
@@ -235,42 +207,46 @@ static int begin_reading(struct hvd_agreement *agreement, struct reading *readin
     return 0;
 }
 
-int hvd_agreement_take_batch(struct hvd_agreement *agreement, struct hvd_reader *reader,
-                             const struct hvd_record *record, int64_t now_ns)
+/* Runs a batch, or does what it stands for. Takes it over. */
+static int carry_out(struct hvd_agreement *agreement, struct hvd_batch *batch)
+{
+    struct hvd_entry *entry = batch->header.count > 0 ? batch->entries[0] : NULL;
+
+    switch (batch->header.kind) {
+    case HVD_KIND_SET_ADD:
+        hvd_batch_destroy(batch); /* first: an entry that has ended may be freed */
+        return hvd_set_changes_add(agreement, entry);
+    case HVD_KIND_SET_REMOVE:
+        hvd_batch_destroy(batch);
+        hvd_set_changes_remove(agreement, entry);
+        return 0;
+    default:
+        hvd_replay_run(agreement, batch);
+        return 0;
+    }
+}
+
+int hvd_batch_decision_take(struct hvd_agreement *agreement,
+                            const struct hvd_record *record, struct hvd_reader *reader,
+                            int64_t now_ns)
 {
     struct reading reading = {0};
     int status = hvd_take_batch(reader, record, &reading.header);
 
     if (status == 0 && reading.header.kind == HVD_KIND_JOIN) {
-        return hvd_agreement_take_join_end(agreement, &reading.header);
+        return hvd_joins_take_end(agreement, &reading.header);
     }
     agreement->counts.decided++;
     status = status != 0 ? status : begin_reading(agreement, &reading);
     status = status != 0 ? status : read_tensors(agreement, &reading, reader);
     status = status != 0 ? status : read_rows(&reading, reader);
-    if (status == 0 && reading.cached != NULL &&
-        hvd_replay_of(agreement, reading.header.set) != NULL) {
-        status = repetition(agreement, &reading, now_ns);
+    if (status == 0 && reading.cached != NULL) {
+        status = note(agreement, &reading, now_ns);
     }
     free(reading.cached);
     if (status != 0 || reading.batch == NULL || reading.header.status != 0) {
         hvd_batch_destroy(reading.batch);
         return status;
     }
-    return hvd_agreement_carry_out(agreement, reading.batch);
-}
-
-/* --- batches that have run --- */
-
-void hvd_agreement_end_batch(struct hvd_agreement *agreement, struct hvd_batch *batch)
-{
-    for (int64_t i = 0; i < batch->header.count; i++) {
-        struct hvd_entry *entry = batch->entries[i];
-
-        if (!entry->is_absent) {
-            batch->entries[i] = NULL; /* its owner may free it now */
-            hvd_agreement_end_entry(agreement, entry, 0, "");
-        }
-    }
-    hvd_batch_destroy(batch);
+    return carry_out(agreement, reading.batch);
 }

@@ -8,6 +8,7 @@
 #define HVD_AGREEMENT_SIM_H
 
 #include "collectives/agreement/agreement.h"
+#include "collectives/agreement/in_flight.h"
 
 struct sim_batch;
 struct sim_check;
@@ -27,6 +28,7 @@ struct sim_rank {
     struct sim *sim;
     int rank;
     struct hvd_agreement *agreement;
+    struct hvd_in_flight in_flight;
     struct sim_rank *parent; /* NULL: it is rank 0 */
     int branch; /* of its parent: membership.h */
     struct sim_rank **children; /* [child_count] */

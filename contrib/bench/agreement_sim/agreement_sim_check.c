@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What must be true of every simulated job. */
-#include "tests/collectives/agreement/agreement_sim_check.h"
+#include "contrib/bench/agreement_sim/agreement_sim_check.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "collectives/agreement/agreement_state.h"
-#include "tests/collectives/agreement/agreement_sim_internal.h"
+#include "contrib/bench/agreement_sim/agreement_sim_internal.h"
 
 /* How often a rank has submitted a name since its last join. */
 struct use {
@@ -377,10 +377,10 @@ void sim_check_rest(struct sim *sim)
         if (rank->batches != NULL) {
             sim_fault(sim, "rank %d has a batch left", i);
         }
-        if (rank->agreement->oldest != NULL) {
+        if (rank->in_flight.by_key.count > 0) {
             sim_fault(sim, "rank %d has an entry left", i);
         }
-        if (!rank->has_left && rank->agreement->readiness_table.open.count > 0) {
+        if (!rank->has_left && rank->agreement->reports.readiness.open.count > 0) {
             sim_fault(sim, "rank %d has a readiness record left", i);
         }
     }

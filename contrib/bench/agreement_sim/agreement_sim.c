@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A job of agreements in one process: its life, and what its ranks submit. */
-#include "tests/collectives/agreement/agreement_sim.h"
+#include "contrib/bench/agreement_sim/agreement_sim.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "collectives/transport/control/tree.h"
-#include "tests/collectives/agreement/agreement_sim_check.h"
-#include "tests/collectives/agreement/agreement_sim_internal.h"
+#include "contrib/bench/agreement_sim/agreement_sim_check.h"
+#include "contrib/bench/agreement_sim/agreement_sim_internal.h"
 
 void sim_fault(struct sim *sim, const char *format, ...)
 {
@@ -82,7 +82,7 @@ static void connect_children(struct sim *sim, struct sim_rank *rank)
 void sim_init_unchecked(struct sim *sim, const int *nodes,
                         const struct hvd_agreement_settings *settings)
 {
-    struct hvd_agreement_settings usual = sim_settings();
+    struct hvd_agreement_settings own = settings != NULL ? *settings : sim_settings();
 
     *sim = (struct sim){.now_ns = 1000000, .slow_rank = -1};
     lay_out(sim, nodes);
@@ -96,8 +96,10 @@ void sim_init_unchecked(struct sim *sim, const int *nodes,
         rank->sim = sim;
         rank->rank = i;
         connect_children(sim, rank);
-        if (hvd_agreement_create(&sim->layout, i, settings != NULL ? settings : &usual,
-                                 &sim_ops, rank, &rank->agreement, NULL) != 0) {
+        hvd_in_flight_init(&rank->in_flight, sim_entry_ended, rank);
+        own.in_flight = &rank->in_flight;
+        if (hvd_agreement_create(&sim->layout, i, &own, &sim_ops, rank, &rank->agreement,
+                                 NULL) != 0) {
             sim_fault(sim, "rank %d cannot begin", i);
         }
     }
@@ -128,6 +130,7 @@ static void finish_rank(struct sim_rank *rank)
         }
     }
     hvd_agreement_destroy(rank->agreement);
+    hvd_in_flight_finish(&rank->in_flight);
     free(rank->children);
     free(rank->inbox);
 }
@@ -197,6 +200,10 @@ struct hvd_request *sim_submit(struct sim *sim, int number,
     }
     if (count > 1) {
         form_group(request);
+    }
+    if (!rank->has_left && hvd_in_flight_add(&rank->in_flight, request, NULL) != 0) {
+        sim_fault(sim, "rank %d has %s in flight", number, tensors[0]->name);
+        return request;
     }
     for (int i = 0; i < count; i++) {
         if (rank->has_left) { /* refused before it gets to the agreement */

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranks that wait too long: who lacks what.
- *
- *   any rank   STALL up, when a tensor of its own has been under way for the warning time
- *   rank 0     ASK down (the replay of the global set ends)
- *   all        HELD up, merged on the way: every tensor under way, for how long, on which ranks
- *   rank 0     a tensor that somebody has held too long lacks the ranks of its set that do not
- *              hold it: one warning for all; past the shutdown time, the job ends */
+/* Ranks that wait too long. */
+#include "collectives/agreement/stall_inspector.h"
+
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "collectives/agreement/agreement_state.h"
 #include "gpu_binding/base/log.h"
@@ -18,6 +13,8 @@ enum {
     MOST_RANKS = 256 /* named in one warning */
 };
 
+/* The first of entry and those submitted later that is no join: ranks may have much more data than
+ * others. NULL: there is none. */
 static const struct hvd_entry *skip_joins(const struct hvd_entry *entry)
 {
     while (entry != NULL && entry->proposal.kind == HVD_KIND_JOIN) {
@@ -26,63 +23,57 @@ static const struct hvd_entry *skip_joins(const struct hvd_entry *entry)
     return entry;
 }
 
-const struct hvd_entry *hvd_stall_oldest(const struct hvd_agreement *agreement)
+int64_t hvd_stall_inspector_deadline(const struct hvd_agreement *agreement)
 {
-    return skip_joins(agreement->oldest);
-}
-
-int hvd_stall_look(struct hvd_agreement *agreement, int64_t now_ns)
-{
-    const struct hvd_entry *oldest = hvd_stall_oldest(agreement);
+    const struct hvd_entry *oldest = skip_joins(agreement->in_flight->oldest);
     int64_t limit = agreement->settings.stall_warning_ns;
+    int64_t next_ns = agreement->stall_inspector.next_ns;
 
-    if (limit == 0 || oldest == NULL || now_ns - oldest->submitted_ns < limit ||
-        now_ns < agreement->stall.next_ns) {
-        return 0;
+    if (limit == 0 || oldest == NULL) {
+        return -1;
     }
-    agreement->stall.next_ns = now_ns + limit;
-    if (hvd_agreement_is_root(agreement)) {
-        return hvd_stall_put_ask(agreement, now_ns);
-    }
-    hvd_agreement_put_up(agreement, HVD_REPORT_STALL, 1, 0);
-    return 0;
+    return oldest->submitted_ns + limit > next_ns ? oldest->submitted_ns + limit
+                                                  : next_ns;
 }
 
-int hvd_stall_put_ask(struct hvd_agreement *agreement, int64_t now_ns)
+/* Rank 0. */
+static int ask(struct hvd_agreement *agreement, int64_t now_ns)
 {
-    struct hvd_stall *stall = &agreement->stall;
+    struct hvd_stall_inspector *inspector = &agreement->stall_inspector;
     struct hvd_replay *replay = hvd_replay_of(agreement, HVD_SET_GLOBAL);
+    struct hvd_writer *writer = &agreement->decisions.writers.global;
 
-    if (stall->is_asking || now_ns < stall->next_ask_ns) {
+    if (inspector->is_asking || now_ns < inspector->next_ask_ns) {
         return 0;
     }
-    stall->is_asking = true;
-    stall->next_ask_ns = now_ns + agreement->settings.stall_warning_ns / 2;
+    inspector->is_asking = true;
+    inspector->next_ask_ns = now_ns + agreement->settings.stall_warning_ns / 2;
     if (replay->is_active) {
         hvd_repetition_was_wrong(&replay->repetition);
         hvd_replay_put_break(agreement, replay);
     }
-    hvd_put_record(&agreement->down, HVD_DECISION_ASK, 1, (uint64_t)++stall->asked);
-    return agreement->down.failed ? HVD_ERR_NOMEM : 0;
+    hvd_put_record(writer, HVD_DECISION_ASK, 1, (uint64_t)++inspector->asked);
+    return writer->failed ? HVD_ERR_NOMEM : 0;
 }
 
-/* A branch, this rank itself or a child, has answered. */
-static int note_answer(struct hvd_agreement *agreement);
-
-int hvd_stall_answer(struct hvd_agreement *agreement, uint64_t wave, int64_t now_ns)
+int hvd_stall_inspector_report(struct hvd_agreement *agreement, int64_t now_ns)
 {
-    struct hvd_stall *stall = &agreement->stall;
-    int status = 0;
-
-    stall->branches = 0;
-    hvd_stalled_finish(&stall->held);
-    hvd_stalled_init(&stall->held, (size_t)agreement->membership.layout->size, wave);
-    for (const struct hvd_entry *entry = hvd_stall_oldest(agreement);
-         entry != NULL && status == 0; entry = skip_joins(entry->newer)) {
-        status = hvd_stalled_add(&stall->held, &entry->key, agreement->rank,
-                                 now_ns - entry->submitted_ns);
+    if (agreement->is_root) {
+        return ask(agreement, now_ns);
     }
-    return status != 0 ? status : note_answer(agreement);
+    hvd_reports_put(&agreement->reports, HVD_REPORT_STALL, 1, 0);
+    return 0;
+}
+
+int hvd_stall_inspector_look(struct hvd_agreement *agreement, int64_t now_ns)
+{
+    int64_t deadline = hvd_stall_inspector_deadline(agreement);
+
+    if (deadline < 0 || now_ns < deadline) {
+        return 0;
+    }
+    agreement->stall_inspector.next_ns = now_ns + agreement->settings.stall_warning_ns;
+    return hvd_stall_inspector_report(agreement, now_ns);
 }
 
 /* --- rank 0's account --- */
@@ -194,31 +185,57 @@ static void warn(struct hvd_agreement *agreement, const struct hvd_stalled *list
     free(missing);
 }
 
+/* --- answers --- */
+
+/* A branch, this rank itself or a child, has answered. */
 static int note_answer(struct hvd_agreement *agreement)
 {
-    struct hvd_stall *stall = &agreement->stall;
-    struct hvd_writer list = {0};
+    struct hvd_stall_inspector *inspector = &agreement->stall_inspector;
+    struct hvd_writer list = {0}, *up;
 
-    if (++stall->branches < agreement->membership.branches) {
+    if (++inspector->answers < agreement->membership.branches) {
         return 0;
     }
-    if (hvd_agreement_is_root(agreement)) {
-        stall->is_asking = false;
-        warn(agreement, &stall->held);
+    if (agreement->is_root) {
+        inspector->is_asking = false;
+        warn(agreement, &inspector->list);
     } else {
-        hvd_stalled_put(&stall->held, &list);
-        hvd_agreement_put_up(agreement, HVD_REPORT_HELD, 1, list.bytes);
-        hvd_put(&agreement->up, list.data, list.bytes);
-        agreement->up.failed |= list.failed;
+        hvd_stalled_put(&inspector->list, &list);
+        up = hvd_reports_put(&agreement->reports, HVD_REPORT_HELD, 1, list.bytes);
+        hvd_put(up, list.data, list.bytes);
+        up->failed |= list.failed;
         hvd_writer_finish(&list);
     }
-    hvd_stalled_finish(&stall->held);
+    hvd_stalled_finish(&inspector->list);
     return 0;
 }
 
-int hvd_stall_held(struct hvd_agreement *agreement, const void *data, size_t bytes)
+int hvd_stall_inspector_answer(struct hvd_agreement *agreement, uint64_t wave,
+                               int64_t now_ns)
 {
-    int status = hvd_stalled_merge(&agreement->stall.held, data, bytes);
+    struct hvd_stall_inspector *inspector = &agreement->stall_inspector;
+    int status = 0;
+
+    inspector->answers = 0;
+    hvd_stalled_finish(&inspector->list);
+    hvd_stalled_init(&inspector->list, (size_t)agreement->membership.layout->size, wave);
+    for (const struct hvd_entry *entry = skip_joins(agreement->in_flight->oldest);
+         entry != NULL && status == 0; entry = skip_joins(entry->newer)) {
+        status = hvd_stalled_add(&inspector->list, &entry->key, agreement->rank,
+                                 now_ns - entry->submitted_ns);
+    }
+    return status != 0 ? status : note_answer(agreement);
+}
+
+int hvd_stall_inspector_take_list(struct hvd_agreement *agreement, const void *data,
+                                  size_t bytes)
+{
+    int status = hvd_stalled_merge(&agreement->stall_inspector.list, data, bytes);
 
     return status != 0 ? status : note_answer(agreement);
+}
+
+void hvd_stall_inspector_finish(struct hvd_stall_inspector *inspector)
+{
+    hvd_stalled_finish(&inspector->list);
 }

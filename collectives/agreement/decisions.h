@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What comes down the tree: messages of decisions, and which part of them each child gets.
+ *
+ *   position      counts the messages that rank 0 has made
+ *   bytes         of what follows for all ranks
+ *   decisions     about the global process set, and about sets as such
+ *   parts         each about one further set: a record (count: bytes, id: the set), decisions
+ *
+ * A child gets the parts of those sets that have ranks in its branch, and no message at all where
+ * nothing is left: its position then stays behind. What all ranks get comes first. That can be, for
+ * a set is there before anything is decided in it, and is removed when it has nothing left; but
+ * its tensors are evicted in the message that removes it. */
+#ifndef HVD_DECISIONS_H
+#define HVD_DECISIONS_H
+
+#include "collectives/agreement/message.h"
+
+struct hvd_agreement;
+
+struct hvd_decisions {
+    uint64_t position; /* of the last message seen */
+    uint64_t *seen_by; /* [branches] the same, by each child */
+    uint64_t *sent_to; /* [branches] of the last one that it was sent */
+    int far_children; /* those on other nodes, branches 1 ... far_children */
+    struct hvd_writer filtered; /* what one of them is sent of a message */
+    struct hvd_decision_writers writers; /* rank 0: of the next message */
+};
+
+/* A message, while it is read. */
+struct hvd_decision_parts {
+    uint64_t position;
+    struct hvd_reader global;
+    struct hvd_reader sets;
+};
+
+/* Returns 0 or HVD_ERR_NOMEM; then finish is called all the same. */
+int hvd_decisions_init(struct hvd_agreement *agreement);
+void hvd_decisions_finish(struct hvd_decisions *decisions);
+
+/* Rank 0: whether there is anything to send; and the message of it, appended to out, which is to be
+ * passed down and taken at once. */
+bool hvd_decisions_are_there(const struct hvd_decisions *decisions);
+int hvd_decisions_make_message(struct hvd_decisions *decisions, struct hvd_writer *out);
+
+/* Sends the children what concerns them. */
+int hvd_decisions_pass_down(struct hvd_agreement *agreement, const void *payload,
+                            size_t bytes);
+
+/* Begins to take a message; then next gives its parts, each about one set, until *set is -1. Return
+ * 0 or HVD_ERR_NET. */
+int hvd_decisions_open(struct hvd_decisions *decisions, const void *payload, size_t bytes,
+                       struct hvd_decision_parts *parts);
+int hvd_decisions_next(struct hvd_decision_parts *parts, int *set,
+                       struct hvd_reader *part);
+
+/* A branch has seen the decisions up to position. Evicted tensors that no branch may name any more
+ * are forgotten. Branch 0: this rank itself. */
+void hvd_decisions_note_seen(struct hvd_agreement *agreement, int branch,
+                             uint64_t position);
+
+#endif

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Joins. */
+#include "collectives/agreement/joins.h"
+
+#include "collectives/agreement/agreement_state.h"
+
+bool hvd_joins_are_under_way(const struct hvd_joins *joins)
+{
+    return joins->own != NULL || joins->ended != NULL;
+}
+
+/* What a branch reported before it had nothing more to report must go up first: hence the order. */
+int hvd_joins_note(struct hvd_agreement *agreement, int rank, int64_t now_ns)
+{
+    int status;
+
+    hvd_membership_join(&agreement->membership, rank);
+    hvd_readiness_table_recheck(&agreement->reports.readiness);
+    status = hvd_reports_pass_up(agreement, now_ns);
+    if (agreement->is_root) {
+        agreement->joins.last = rank;
+    } else {
+        hvd_reports_put(&agreement->reports, HVD_REPORT_JOIN, 1, (uint64_t)rank);
+    }
+    return status;
+}
+
+int hvd_joins_submit(struct hvd_agreement *agreement, struct hvd_entry *entry,
+                     int64_t now_ns)
+{
+    struct hvd_replay *replay = hvd_replay_of(agreement, HVD_SET_GLOBAL);
+
+    agreement->joins.own = entry;
+    if (replay->is_active) { /* first the tensors that it has are to be reported */
+        agreement->joins.is_deferred = true;
+        return hvd_replay_ask_break(agreement, replay, false);
+    }
+    return hvd_joins_note(agreement, agreement->rank, now_ns);
+}
+
+/* Rank 0 announces a replay when nobody has joined. Who has said so meanwhile crosses the
+ * announcement, and says it again afterwards, behind the tensors that it has: those will have been
+ * reported by then. */
+int hvd_joins_on_replay(struct hvd_agreement *agreement)
+{
+    hvd_membership_join_over(&agreement->membership);
+    if (agreement->joins.own == NULL) {
+        return 0;
+    }
+    agreement->joins.is_deferred = true;
+    return hvd_replay_ask_break(agreement, hvd_replay_of(agreement, HVD_SET_GLOBAL),
+                                false);
+}
+
+int hvd_joins_after_replay(struct hvd_agreement *agreement, int64_t now_ns)
+{
+    if (!agreement->joins.is_deferred) {
+        return 0;
+    }
+    agreement->joins.is_deferred = false;
+    return hvd_joins_note(agreement, agreement->rank, now_ns);
+}
+
+int hvd_joins_take_end(struct hvd_agreement *agreement,
+                       const struct hvd_batch_header *header)
+{
+    struct hvd_entry *own = agreement->joins.own;
+
+    hvd_membership_join_over(&agreement->membership);
+    agreement->joins.own = NULL;
+    if (own == NULL) {
+        return HVD_ERR_NET;
+    }
+    own->request->value = header->value;
+    agreement->joins.ended = own;
+    hvd_joins_end_own(agreement);
+    return 0;
+}
+
+void hvd_joins_end_own(struct hvd_agreement *agreement)
+{
+    struct hvd_entry *join = agreement->joins.ended;
+
+    if (join == NULL) {
+        return;
+    }
+    for (const struct hvd_entry *entry = join->older; entry != NULL;
+         entry = entry->older) {
+        if (entry->proposal.set == HVD_SET_GLOBAL && entry->is_agreed) {
+            return;
+        }
+    }
+    agreement->joins.ended = NULL;
+    hvd_in_flight_end(agreement->in_flight, join, 0, "");
+}
+
+void hvd_joins_drop(struct hvd_joins *joins, bool all)
+{
+    joins->own = NULL;
+    if (all) {
+        joins->ended = NULL;
+    }
+}

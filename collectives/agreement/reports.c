@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What goes up the tree. */
+#include "collectives/agreement/reports.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "collectives/agreement/agreement_state.h"
+
+void hvd_reports_init(struct hvd_reports *reports,
+                      const struct hvd_membership *membership)
+{
+    hvd_readiness_table_init(&reports->readiness, membership);
+}
+
+void hvd_reports_finish(struct hvd_reports *reports)
+{
+    hvd_readiness_table_finish(&reports->readiness);
+    hvd_writer_finish(&reports->writer);
+}
+
+/* --- tensors of this rank and of branches --- */
+
+int hvd_reports_add(struct hvd_agreement *agreement, const struct hvd_entry *entry)
+{
+    const struct hvd_proposal *proposal = &entry->proposal;
+    struct hvd_rows rows = {.rank = agreement->rank};
+    struct hvd_tensor_report report = {
+        .cached = entry->cached,
+        .proposal = entry->cached == NULL ? proposal : NULL,
+        .max_block = proposal->max_block,
+    };
+
+    if (proposal->kind == HVD_KIND_ALLGATHER && proposal->ndim > 0) {
+        rows.rows = proposal->shape[0];
+        report.rows = &rows;
+        report.row_count = 1;
+    }
+    return hvd_readiness_table_add(&agreement->reports.readiness, &entry->key, 0,
+                                   &report);
+}
+
+/* A report of a tensor that its sender has learned to be replayed since. */
+static bool is_outdated(const struct hvd_cached_tensor *cached, uint64_t position)
+{
+    return cached != NULL && position < cached->replayed_at;
+}
+
+/* For those who want to see which ranks have a tensor. */
+static void tell_heard(const struct hvd_agreement *agreement, int branch,
+                       const struct hvd_tensor_report *report)
+{
+    if (agreement->ops->heard != NULL && agreement->is_root) {
+        agreement->ops->heard(
+            agreement->context,
+            report->cached != NULL ? report->cached->proposal : report->proposal, branch);
+    }
+}
+
+int hvd_reports_take_cached(struct hvd_agreement *agreement,
+                            struct hvd_branch_message *message,
+                            const struct hvd_record *record)
+{
+    for (uint32_t i = 0; i < record->count; i++) {
+        struct hvd_cached_tensor *cached =
+            hvd_tensor_cache_by_id(&agreement->cache, record->id + i);
+        struct hvd_tensor_report report = {.cached = cached};
+        int status;
+
+        if (cached == NULL) {
+            return HVD_ERR_NET;
+        }
+        if (is_outdated(cached, message->position)) {
+            continue;
+        }
+        status = hvd_readiness_table_add(&agreement->reports.readiness, &cached->key,
+                                         message->branch, &report);
+        if (status != 0) {
+            return status;
+        }
+        tell_heard(agreement, message->branch, &report);
+    }
+    return 0;
+}
+
+/* One record of what a branch says of a tensor. proposal: room for a description. key: set by the
+ * first one. */
+static int take_record(struct hvd_agreement *agreement,
+                       struct hvd_branch_message *message,
+                       const struct hvd_record *record, struct hvd_proposal *proposal,
+                       struct hvd_tensor_report *report)
+{
+    if (hvd_take_tensor_report(&message->reader, record, proposal, report) != 0) {
+        return HVD_ERR_NET;
+    }
+    if (record->id != 0) {
+        report->cached = hvd_tensor_cache_by_id(&agreement->cache, record->id);
+    }
+    return record->id != 0 && report->cached == NULL ? HVD_ERR_NET : 0;
+}
+
+/* Adds what a branch says of one tensor, which may take several records. */
+static int take_records(struct hvd_agreement *agreement,
+                        struct hvd_branch_message *message, struct hvd_record record,
+                        struct hvd_proposal *proposal)
+{
+    struct hvd_tensor_report report;
+    struct hvd_key key = {0};
+    int status = take_record(agreement, message, &record, proposal, &report);
+    bool is_first = true, has_more = true;
+
+    while (status == 0 && has_more) {
+        if (is_first) {
+            key = report.cached != NULL ? report.cached->key
+                                        : hvd_key_make(proposal->set, proposal->name);
+        }
+        if (!is_outdated(hvd_tensor_cache_find(&agreement->cache, &key),
+                         message->position)) {
+            status = hvd_readiness_table_add(&agreement->reports.readiness, &key,
+                                             message->branch, &report);
+            if (status == 0 && is_first) {
+                tell_heard(agreement, message->branch, &report);
+            }
+        }
+        is_first = false;
+        has_more = report.has_more;
+        if (status == 0 && has_more) {
+            status = hvd_take_record(&message->reader, &record) == 0
+                         ? take_record(agreement, message, &record, proposal, &report)
+                         : HVD_ERR_NET;
+        }
+    }
+    return status;
+}
+
+int hvd_reports_take_tensor(struct hvd_agreement *agreement,
+                            struct hvd_branch_message *message, struct hvd_record record)
+{
+    struct hvd_proposal *proposal = malloc(sizeof(*proposal));
+    int status = proposal != NULL ? take_records(agreement, message, record, proposal)
+                                  : HVD_ERR_NOMEM;
+
+    free(proposal);
+    return status;
+}
+
+/* --- the message to the parent --- */
+
+/* It begins with the sender's position, filled in when it is sent. */
+static void begin(struct hvd_reports *reports)
+{
+    if (reports->writer.bytes == 0) {
+        hvd_put_int(&reports->writer, 0);
+    }
+}
+
+struct hvd_writer *hvd_reports_put(struct hvd_reports *reports, enum hvd_report_kind kind,
+                                   uint32_t count, uint64_t id)
+{
+    begin(reports);
+    hvd_put_ids_end(&reports->writer, HVD_REPORT_CACHED, &reports->range);
+    hvd_put_record(&reports->writer, kind, count, id);
+    return &reports->writer;
+}
+
+static void put_readiness(struct hvd_reports *reports,
+                          const struct hvd_readiness *readiness)
+{
+    const struct hvd_cached_tensor *cached = readiness->cached;
+
+    begin(reports);
+    if (cached != NULL && !cached->is_evicted && readiness->described == 0 &&
+        !readiness->is_partial && readiness->row_count == 0 &&
+        readiness->max_block == 0) { /* its id says it all */
+        hvd_put_id(&reports->writer, HVD_REPORT_CACHED, &reports->range, cached->id);
+        return;
+    }
+    hvd_put_ids_end(&reports->writer, HVD_REPORT_CACHED, &reports->range);
+    hvd_put_readiness(&reports->writer, readiness);
+}
+
+int hvd_reports_pass_up(struct hvd_agreement *agreement, int64_t now_ns)
+{
+    struct hvd_reports *reports = &agreement->reports;
+    struct hvd_readiness *readiness;
+    bool moved;
+    int status = 0;
+
+    while (status == 0 &&
+           (readiness = hvd_readiness_table_take(&reports->readiness)) != NULL) {
+        if (agreement->is_root) { /* which takes it over */
+            status = hvd_replay_admit(agreement, readiness, now_ns);
+            continue;
+        }
+        put_readiness(reports, readiness);
+        hvd_readiness_table_give_back(&reports->readiness, readiness);
+        if (reports->writer.bytes >= HVD_MESSAGE_BYTES) {
+            status = hvd_reports_flush(agreement, &moved);
+        }
+    }
+    return status;
+}
+
+int hvd_reports_flush(struct hvd_agreement *agreement, bool *moved)
+{
+    struct hvd_reports *reports = &agreement->reports;
+    struct hvd_writer *writer = &reports->writer;
+    uint64_t position = agreement->decisions.position;
+    int status;
+
+    /* A child that is silent for long would keep evicted tensors in its parent's memory. */
+    if (writer->bytes == 0 && position > reports->said_position + 1024 &&
+        !agreement->is_root) {
+        begin(reports);
+    }
+    if (writer->bytes == 0) {
+        return 0;
+    }
+    hvd_put_ids_end(writer, HVD_REPORT_CACHED, &reports->range);
+    if (writer->failed) {
+        return HVD_ERR_NOMEM;
+    }
+    memcpy(writer->data, &position, sizeof(position));
+    reports->said_position = position;
+    agreement->counts.messages_up++;
+    agreement->counts.bytes_sent += writer->bytes;
+    status = agreement->ops->send_up(agreement->context, writer->data, writer->bytes);
+    writer->bytes = 0;
+    *moved = true;
+    return status;
+}
