@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# From a fresh checkout to a training run on two Slurm nodes: installs what is missing, builds hvd,
-# starts a throw-away Slurm cluster on this machine, installs the plugin there as an admin would,
-# and submits contrib/examples/digits as an unprivileged user. Ends all that it started, also after
+# A training on two Slurm nodes from a fresh checkout: installs missing packages, builds hvd, starts a
+# throw-away Slurm cluster on this machine, installs the plugin there as an admin would, and submits
+# contrib/examples/digits as an unprivileged user. Stops everything that it started, also after
 # Ctrl-C. Without root it runs the same training on this machine, without Slurm.
 set -euo pipefail
 
@@ -38,11 +38,11 @@ build_and_install()
     local log=$build.log
     if ! configure "$1" >"$log" 2>&1 || ! meson install -C "$build" >>"$log" 2>&1; then
         tail -n 30 "$log" >&2
-        die "hvd does not build; the whole output is in $log"
+        die "hvd does not build; $log has the whole output"
     fi
 }
 
-# The speed that the last epochs reached: the first one also warms up.
+# The speed of the fastest epoch; the first one includes the warm-up.
 images_per_second()
 {
     awk '/^epoch/ { speed = $(NF - 1); if (speed > best) best = speed } END { print best + 0 }' "$1"
@@ -61,7 +61,7 @@ summarise()
         "$ranks ranks" "$(images_per_second "$2")"
     printf '%-28s %8s\n' "accuracy on held-out images" "$accuracy"
     awk "BEGIN { exit !($accuracy >= 0.95) }" ||
-        die "the network should reach 0.95 on held-out images, found $accuracy"
+        die "accuracy on held-out images is $accuracy, expected 0.95 or more"
 }
 
 clean_up()
@@ -89,7 +89,7 @@ claim_place()
     trap 'exit 143' TERM HUP
 }
 
-# Some builds of Slurm are without PMIx; there the ranks of an elastic job meet by hvd's own means.
+# Without Slurm's PMIx, only elastic jobs start several ranks: they use hvd's own service.
 option_of_srun()
 {
     local types
@@ -100,7 +100,7 @@ option_of_srun()
     esac
 }
 
-# The batch script of the user: the example's own, and one rank alone to compare with.
+# The user's batch script: the example, then the same on one rank for comparison.
 write_job()
 {
     cp "$example/train.py" "$1/train.py"
@@ -126,12 +126,12 @@ run_on_cluster()
     chmod 666 "$home/job.out"
     "$cluster" run --dir "$place/cluster" sbatch --wait job.sbatch &
     job=$!
-    # Ends after the job, when it has shown all that the job wrote.
+    # tail ends after the job, when it has printed all of the job's output.
     tail -n +1 -f -s 0.1 --pid="$job" "$home/job.out"
-    wait "$job" || die "the job failed; what it said is above"
+    wait "$job" || die "the job failed; its output is above"
     job=
     summarise "$home/one.out" "$home/four.out"
-    say 'ending the cluster'
+    say 'stopping the cluster'
 }
 
 run_here()
@@ -140,7 +140,7 @@ run_here()
     out=$(mktemp -d)
     # shellcheck disable=SC2064
     trap "rm -rf '$out'" EXIT
-    echo "The throw-away Slurm cluster needs root: running the same training with hvdrun instead."
+    echo "A throw-away Slurm cluster needs root; running the same training by hvdrun instead."
     say 'building hvd'
     build_and_install "$build-prefix"
     say "hvdrun -np $ranks python3 train.py"
@@ -157,14 +157,14 @@ main()
         run_here
         return
     fi
-    say 'installing what is missing'
+    say 'installing missing packages'
     "$root/contrib/packages.sh" install build cluster torch
     claim_place
-    say 'building hvd, installing it as an admin would: meson install'
+    say 'building hvd and installing it: meson install'
     build_and_install "$place/opt"
     run_on_cluster
     clean_up
-    say 'done, nothing is left running'
+    say 'done; the cluster is stopped and removed'
 }
 
 main "$@"

@@ -98,7 +98,7 @@ install_missing()
     fi
     refuse_services
     export DEBIAN_FRONTEND=noninteractive
-    apt-get update --quiet=2 || echo 'apt-get update failed; trying the lists that are here' >&2
+    apt-get update --quiet=2 || echo 'apt-get update failed; using the present package lists' >&2
     mapfile -t packages < <(missing "$@") # by the names in the new lists
     apt-get install --quiet=2 --yes --no-install-recommends "${packages[@]}" </dev/null
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Can a cluster start here? Each check ends the script with what is missing and what to type.
+# Whether a cluster can start on this machine. Each check ends the script with the problem and the remedy.
 # shellcheck shell=bash disable=SC2154 # settings come from `cluster`, which reads this file
 
 check_packages()
@@ -22,7 +22,7 @@ check_namespaces()
 {
     local message
     message=$(unshare --mount --uts --ipc --net --pid --fork mount -t tmpfs none /tmp 2>&1) ||
-        die_impossible "no namespaces to be had ($message); a container needs --privileged"
+        die_impossible "cannot create namespaces ($message); a container needs --privileged"
 }
 
 check_cgroups()
@@ -39,10 +39,10 @@ check_cgroups()
 check_directory()
 {
     case $dir/ in
-    /tmp/* | /dev/shm/*) die "$dir: choose a directory elsewhere, nodes have their own /tmp" ;;
+    /tmp/* | /dev/shm/*) die "$dir: choose another directory, because nodes have their own /tmp" ;;
     esac
-    [ ${#dir} -le 70 ] || die "$dir: too long for the path of a socket, at most 70 characters"
-    [ ! -e "$dir" ] || die "$dir exists: a cluster runs there or crashed; end it: cluster down"
+    [ ${#dir} -le 70 ] || die "$dir: the path is too long for a socket, at most 70 characters"
+    [ ! -e "$dir" ] || die "$dir exists: a cluster runs there or has crashed; remove it by cluster down"
 }
 
 check_machine()

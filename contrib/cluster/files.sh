@@ -100,7 +100,7 @@ write_plugstack_conf()
     [ -n "$prefix" ] || return 0
     plugin=$(find "$prefix" -name spank_hvd.so -print -quit)
     [ -n "$plugin" ] || die "no spank_hvd.so below $prefix: install hvd there first"
-    as_user test -r "$plugin" || die "$user cannot read $plugin: install where all can read"
+    as_user test -r "$plugin" || die "$user cannot read $plugin: install hvd where all users can read it"
     echo "optional $plugin"
 }
 
@@ -140,5 +140,5 @@ make_directory()
     write_gres_conf >"$dir/etc/gres.conf"
     write_cgroup_conf >"$dir/etc/cgroup.conf"
     write_plugstack_conf >"$dir/etc/plugstack.conf"
-    as_user test -x "$dir/home" || die "$user cannot reach $dir/home: a parent directory is closed"
+    as_user test -x "$dir/home" || die "$user cannot enter $dir/home: a parent directory denies access"
 }

@@ -6,7 +6,7 @@
 new_namespaces=(env --default-signal=INT --default-signal=QUIT
     unshare --mount --uts --ipc --net --pid --fork --kill-child)
 
-# This node's part of each cgroup v1 hierarchy takes the place of the whole.
+# Mounts this node's part of each cgroup v1 hierarchy over the whole.
 confine_cgroups()
 {
     local controller part file
@@ -22,7 +22,8 @@ confine_cgroups()
     done
 }
 
-# /sys shows the network of those who mounted it, so each node mounts its own; cgroups move over.
+# /sys shows the network namespace in which it was mounted, so each node mounts its own and moves the
+# cgroups there.
 mount_sys()
 {
     mount --rbind /sys/fs/cgroup "$dir/run/cgroup"
@@ -41,7 +42,7 @@ isolate()
     ip link set lo up
 }
 
-# Pid 1 must collect the dead; the shell does while it waits, for a child that just lasts.
+# Pid 1 must reap orphans; the shell does this while it waits for a child that never ends.
 collect_the_dead()
 {
     while :; do
@@ -50,7 +51,7 @@ collect_the_dead()
     done
 }
 
-# Should this shell end, the name tells `up` whose log to show.
+# If this shell ends, the name tells `up` which log to show.
 fails_as()
 {
     failed_part=$1
@@ -91,11 +92,11 @@ controller_main()
     fails_as controller
     read -r pid _ </proc/self/stat
     record_process "$pid" "$dir/run/ctl"
-    living_process "$dir/run/holder" >/dev/null # else it died before it could take us along
+    living_process "$dir/run/holder" >/dev/null # else it died before this child was tied to it
     for name in $(node_names); do
         start_node "$name"
     done
-    for name in $(node_names); do # our own /proc would hide their true ids, our /tmp this script
+    for name in $(node_names); do # a /proc of its own would hide their ids, a /tmp of its own this script
         await test -s "$dir/run/$name"
     done
     isolate ctl

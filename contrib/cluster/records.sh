@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What a cluster's directory records for later commands: settings and processes.
+# What the directory of a cluster records for later commands: settings and processes.
 # shellcheck shell=bash disable=SC2154 # settings come from `cluster`, which reads this file
 
 save_settings()
@@ -8,7 +8,7 @@ save_settings()
         constrain "$constrain" >"$dir/settings"
 }
 
-# Fails when the directory is not one that `up` made: then nothing in it is ours.
+# Fails if `up` did not make the directory.
 load_settings()
 {
     [ -O "$dir/settings" ] || return 1
@@ -26,7 +26,7 @@ cgroup_name()
     printf 'hvd-%s-%s' "$(printf %s "$dir" | cksum | cut -d ' ' -f 1)" "$1"
 }
 
-# Processes are known by id and start time: an id alone may be somebody else's by now.
+# Processes are identified by id and start time, because ids are used again.
 
 # State and start time of a process; fails when there is none.
 process_stamp()

@@ -47,7 +47,7 @@ test_refusals()
     complains 'without Slurm, up names the packages' 'apt-get install.* slurmctld' \
         unshare --mount sh -c 'mount -t tmpfs none /usr/sbin && "$@"' sh \
         "$cluster" up --dir "$work/c1"
-    complains 'without namespaces, up says so' 'no namespaces.*--privileged' \
+    complains 'without namespaces, up says so' 'cannot create namespaces.*--privileged' \
         setpriv --bounding-set -sys_admin "$cluster" up --dir "$work/c1"
     complains 'a directory in /tmp is refused' 'own /tmp' "$cluster" up --dir /tmp/c1
     complains 'run without a cluster says so' 'no cluster in' "$cluster" run --dir "$work/c1" true
