@@ -23,7 +23,7 @@
  *     cc train.c $(pkg-config --cflags --libs hvd) -o train
  *     hvdrun -np 4 ./train                  # or: srun --hvd ./train, mpirun -np 4 ./train
  *
- * A whole program that checks every result: contrib/examples/fit/fit.c.
+ * A whole program, which checks the status of every call: contrib/examples/fit/fit.c.
  *
  * Requests: a hvd_*_start function takes tensors and returns at once. hvd_wait or hvd_test tells
  * when the request has ended; hvd_request_free frees it. All ranks of the process set start the

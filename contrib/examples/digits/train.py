@@ -26,7 +26,7 @@ def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('--epochs', type=int, default=8)
     parser.add_argument('--batch-size', type=int, default=16, help='images per rank and step')
-    parser.add_argument('--lr', type=float, default=0.02, help='for one rank; times their number')
+    parser.add_argument('--lr', type=float, default=0.02, help='of one rank')
     parser.add_argument('--seed', type=int, default=1)
     parser.add_argument('--float64', action='store_true', help='compute in double precision')
     parser.add_argument('--checkpoint', metavar='DIR', help='save here after each epoch, and go '
@@ -64,8 +64,8 @@ def load_images(dtype):
 
 
 def choose_device():
-    """One GPU a rank where there are GPUs; else this rank's share of the cores, unless
-    OMP_NUM_THREADS says how many."""
+    """One GPU per rank if there are GPUs; else this rank's share of the cores, unless
+    OMP_NUM_THREADS gives their number."""
     if torch.cuda.is_available():
         torch.cuda.set_device(hvd.local_rank())
         return torch.device('cuda', hvd.local_rank())
@@ -77,8 +77,7 @@ def choose_device():
 
 def divide(dataset, arguments):
     """The sampler and loader of this rank's images. Each rank takes every size-th image of one
-    order, so all ranks together see in each step what one rank with a batch of size x batch_size
-    would."""
+    order, so a step of all ranks sees the images of one rank with a batch of size x batch_size."""
     sampler = DistributedSampler(dataset, num_replicas=hvd.size(), rank=hvd.rank(),
                                  seed=arguments.seed)
     loader = DataLoader(dataset, arguments.batch_size, sampler=sampler, drop_last=True)
@@ -104,7 +103,7 @@ def train_epoch(model, optimizer, loader, device):
 
 
 def accuracy(model, dataset, device):
-    """The share of right answers, each rank asking about its part of the images."""
+    """The share of correct predictions; each rank tests its part of the images."""
     model.eval()
     images, labels = (part[hvd.rank()::hvd.size()].to(device) for part in dataset.tensors)
     with torch.no_grad():
@@ -113,7 +112,7 @@ def accuracy(model, dataset, device):
 
 
 def resume(path, model, optimizer):
-    """Loads the checkpoint on rank 0, gives it to the others; returns the epoch to begin at."""
+    """Loads the checkpoint on rank 0 and broadcasts it; returns the first epoch to train."""
     epoch = 0
     if hvd.rank() == 0 and path and os.path.exists(path):
         saved = torch.load(path)
@@ -126,7 +125,7 @@ def resume(path, model, optimizer):
 
 
 def save(path, model, optimizer, epoch):
-    """Writes beside the checkpoint and renames, so that it is whole at any moment."""
+    """Writes a new file and renames it, so that the checkpoint is complete at any moment."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
     torch.save({'model': model.state_dict(), 'optimizer': optimizer.state_dict(),
                 'epoch': epoch}, path + '.new')
@@ -134,7 +133,7 @@ def save(path, model, optimizer, epoch):
 
 
 def report(log, **facts):
-    """What rank 0 says about an epoch."""
+    """Prints and logs the results of an epoch."""
     print('epoch {epoch:2d}  loss {loss:.4f}  accuracy {accuracy:.4f}  '
           '{images_per_second:6.0f} images/s'.format(**facts), flush=True)
     if log:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What train_keras.py and train_tensorflow.py share: their options, and the handwritten digits that
-ship with scikit-learn."""
+"""For train_keras.py and train_tensorflow.py: their options, and the handwritten digits that ship
+with scikit-learn."""
 
 import argparse
 

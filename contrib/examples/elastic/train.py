@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Trains a small network on handwritten digits, and goes on when ranks die or come.
+"""Trains a small network on handwritten digits, and continues when ranks die or join.
 
     srun --hvd=elastic python3 train.py              hvdrun -np 4 --min-np 1 python3 train.py
 
-Kill one of its ranks: the others go back to their last commit, divide what is left of the epoch
-among themselves, and end as they would have. The images that all ranks together see in a step stay
-as many, so the learning rate does not depend on their number.
+Kill one of the ranks: the others return to their last commit, divide the rest of the epoch among
+themselves, and end as they would have. A step of all ranks sees the same number of images for any
+number of ranks, so the learning rate does not depend on it.
 """
 
 import argparse
@@ -44,7 +44,7 @@ def load_images():
 
 
 def train_epoch(state, train_set, arguments):
-    """What is left of the epoch. The loader is made here, since the ranks may have changed."""
+    """The rest of the epoch. Creates the loader anew, because the ranks may have changed."""
     batch_size = max(1, arguments.batch_size // hvd.size())
     loader = DataLoader(train_set, batch_size, sampler=state.sampler)
     state.model.train()
@@ -58,7 +58,7 @@ def train_epoch(state, train_set, arguments):
 
 
 def accuracy(model, dataset):
-    """The share of right answers, each rank asking about its part of the images."""
+    """The share of correct predictions; each rank tests its part of the images."""
     model.eval()
     images, labels = (part[hvd.rank()::hvd.size()] for part in dataset.tensors)
     with torch.no_grad():

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Trains a small Keras network on handwritten digits by model.fit, and goes on when ranks die or
-come; with Keras 2 or 3, on TensorFlow or, with KERAS_BACKEND=torch, on torch.
+"""Trains a small Keras network on handwritten digits by model.fit, and continues when ranks
+die or join; with Keras 2 or 3, on TensorFlow or, with KERAS_BACKEND=torch, on torch.
 
     srun --hvd=elastic python3 train_keras.py
     hvdrun -np 4 --min-np 1 python3 train_keras.py
 
-Kill one of its ranks: the others go back to their last commit, divide what is left of the epoch
-among themselves, and end as they would have. A step sees the same images whatever the number of
-ranks, each rank its share of them; the learning rate does not depend on it.
+Kill one of the ranks: the others return to their last commit, divide the rest of the epoch among
+themselves, and end as they would have. A step sees the same images for any number of ranks, each
+rank its share of them, so the learning rate does not depend on that number.
 """
 
 import digits
@@ -18,8 +18,8 @@ import numpy as np
 import horovod.keras as hvd
 
 
-def what_is_left(state, images, arguments):
-    """The indices of this rank's images in the steps that the epoch has left, and how many of them
+def remaining_images(state, images, arguments):
+    """The indices of this rank's images in the remaining steps of the epoch, and how many of them
     make a step."""
     order = np.random.default_rng([arguments.seed, state.epoch]).permutation(len(images))
     steps = order[:len(order) // arguments.batch_size * arguments.batch_size].reshape(
@@ -29,7 +29,7 @@ def what_is_left(state, images, arguments):
 
 
 class Report(keras.callbacks.Callback):
-    """A line for each epoch."""
+    """Prints a line for each epoch."""
 
     def on_epoch_end(self, epoch, logs=None):
         if hvd.rank() == 0:
@@ -43,13 +43,13 @@ def train(state, data, held_out, arguments):
                  Report(),
                  hvd.elastic.UpdateEpochStateCallback(state),
                  hvd.elastic.UpdateBatchStateCallback(state),
-                 # The last one, so that it commits what the others have updated.
+                 # The last callback: it commits what the others have updated.
                  hvd.elastic.CommitStateCallback(state, arguments.commit_every)]
     part = slice(hvd.rank(), None, hvd.size())
     while state.epoch < arguments.epochs:
-        # An epoch at a time: fit cannot begin in the midst of one, so it gets what is left of it.
-        mine, batch_size = what_is_left(state, data[0], arguments)
-        if len(mine) == 0:  # the state is that of the last batch of an epoch
+        # One epoch at a time: fit cannot begin within an epoch, so it gets the rest of the data.
+        mine, batch_size = remaining_images(state, data[0], arguments)
+        if len(mine) == 0:  # the state is that after the last batch of an epoch
             state.epoch, state.batch = state.epoch + 1, 0
             continue
         state.model.fit(data[0][mine], data[1][mine], batch_size=batch_size, shuffle=False,

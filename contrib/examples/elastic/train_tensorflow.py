@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Trains a small network on handwritten digits by a loop of its own, and goes on when ranks die or
-come.
+"""Trains a small network on handwritten digits in its own loop, and continues when ranks die or
+join.
 
     srun --hvd=elastic python3 train_tensorflow.py
     hvdrun -np 4 --min-np 1 python3 train_tensorflow.py
 
-Kill one of its ranks: the others go back to their last commit, divide what is left of the epoch
-among themselves, and end as they would have. A step sees the same images whatever the number of
-ranks, each rank its share of them; the learning rate does not depend on it.
+Kill one of the ranks: the others return to their last commit, divide the rest of the epoch among
+themselves, and end as they would have. A step sees the same images for any number of ranks, each
+rank its share of them, so the learning rate does not depend on that number.
 """
 
 import os
@@ -21,7 +21,7 @@ import horovod.tensorflow as hvd
 
 
 def steps_left(state, data, arguments):
-    """This rank's images and labels of each step that the epoch has left."""
+    """This rank's images and labels for each remaining step of the epoch."""
     images, labels = data
     order = np.random.default_rng([arguments.seed, state.epoch]).permutation(len(images))
     size = arguments.batch_size
@@ -31,8 +31,8 @@ def steps_left(state, data, arguments):
 
 
 def make_step(model, optimizer, arguments):
-    """The function that takes a step. It may outlive ranks: who takes part is looked up when it
-    runs."""
+    """The function that takes a step. It stays valid when the ranks change, because they are looked
+    up when it runs."""
     @tf.function(input_signature=[tf.TensorSpec((None, 64), tf.float32),
                                   tf.TensorSpec((None,), tf.int64)])
     def step(images, labels):
@@ -40,7 +40,7 @@ def make_step(model, optimizer, arguments):
             losses = tf.nn.sparse_softmax_cross_entropy_with_logits(
                 labels, model(images, training=True))
             loss = tf.reduce_sum(losses) / arguments.batch_size
-        # The sum over the ranks: each image counts alike, also where they do not divide evenly.
+        # The sum over the ranks: every image has the same weight, also if they do not divide evenly.
         tape = hvd.DistributedGradientTape(tape, op=hvd.Sum)
         weights = model.trainable_variables
         optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights))
@@ -49,7 +49,7 @@ def make_step(model, optimizer, arguments):
 
 
 def accuracy(model, data):
-    """The share of right answers, each rank asking about its part of the images."""
+    """The share of correct predictions; each rank tests its part of the images."""
     images, labels = (part[hvd.rank()::hvd.size()] for part in data)
     right = np.sum(np.argmax(model(images), 1) == labels)
     return float(hvd.allreduce(tf.constant(right), op=hvd.Sum, name='right')) / len(data[0])
@@ -73,7 +73,7 @@ def train(state, step, data, held_out, arguments):
 
 
 def use_own_processors():
-    """A GPU for each rank of a node if there are any, and a share of its cores."""
+    """One GPU per rank if there are GPUs, and a share of the cores."""
     gpus = tf.config.list_physical_devices('GPU')
     tf.config.set_visible_devices(gpus[hvd.local_rank():hvd.local_rank() + 1], 'GPU')
     cores = max(1, len(os.sched_getaffinity(0)) // hvd.local_size())

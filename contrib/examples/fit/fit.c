@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Data-parallel training in C, with nothing but hvd.h: fits a straight line to noisy points.
+/* Data-parallel training in C with hvd.h alone: fits a straight line to noisy points.
  *
  *   cc fit.c $(pkg-config --cflags --libs hvd) -o fit
  *   hvdrun -np 4 ./fit         # or: srun --hvd ./fit
  *
- * Every rank has a share of the points. In each step it computes the gradient over its share;
- * the sum over all ranks is the gradient over all points, so that the line is the same for any
- * number of ranks. Rank 0 prints it. */
+ * Each rank has a share of the points and computes the gradient over it in each step. The sum over
+ * all ranks is the gradient over all points, so the line is the same for any number of ranks. Rank 0
+ * prints it. */
 #include <hvd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ enum {
 
 static const double slope = 2.5, intercept = -1.0, rate = 0.5;
 
-/* A failure ends the program with its reason; hvd then ends the other ranks with the same. */
+/* Ends the program on a failure; hvd then ends the other ranks with an error. */
 static void check(int status, const struct hvd_error *error)
 {
     if (status != 0) {
@@ -36,7 +36,7 @@ static void finish(struct hvd_request *request)
     hvd_request_free(request);
 }
 
-/* values[i] = sum over all ranks of values[i]. The name tells the ranks what belongs together. */
+/* values[i] = sum over all ranks of values[i]. The name matches the tensors of the ranks. */
 static void sum_over_ranks(const char *name, double *values, int64_t count)
 {
     const struct hvd_tensor tensor = {.name = name,
@@ -52,10 +52,10 @@ static void sum_over_ranks(const char *name, double *values, int64_t count)
     check(hvd_allreduce_start(&tensor, 1, HVD_SUM, 1.0, 1.0, HVD_SET_GLOBAL, &request,
                               &error),
           &error);
-    finish(request); /* meanwhile the program could compute something else */
+    finish(request); /* the program could compute something before this */
 }
 
-/* Everybody starts from what rank 0 has. */
+/* Copies the values of rank 0 to all ranks. */
 static void take_from_rank_0(const char *name, double *values, int64_t count)
 {
     const struct hvd_tensor tensor = {.name = name,
@@ -72,7 +72,7 @@ static void take_from_rank_0(const char *name, double *values, int64_t count)
     finish(request);
 }
 
-/* Point i lies near the line; the noise has no mean. */
+/* Point i lies near the line; the mean of the noise is 0. */
 static void point(int i, double *x, double *y)
 {
     double noise = 0.1 * ((i * 7919) % 201 - 100) / 100.0;
@@ -101,7 +101,7 @@ int main(void)
 
     check(hvd_init(&error), &error);
     if (hvd_rank() == 0) {
-        line[0] = 1.0; /* a first guess, which the others do not know */
+        line[0] = 1.0; /* a first guess, on this rank only */
     }
     take_from_rank_0("line", line, 2);
     for (int step = 0; step < STEPS; step++) {

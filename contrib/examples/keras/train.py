@@ -25,7 +25,7 @@ def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('--epochs', type=int, default=8)
     parser.add_argument('--batch-size', type=int, default=16, help='images per rank and step')
-    parser.add_argument('--lr', type=float, default=0.02, help='for one rank; times their number')
+    parser.add_argument('--lr', type=float, default=0.02, help='of one rank')
     parser.add_argument('--warmup-epochs', type=int, default=2)
     parser.add_argument('--fp16-allreduce', action='store_true', help='send gradients in half '
                         'precision')
@@ -36,8 +36,8 @@ def parse_arguments():
 
 
 def load_images():
-    """This rank's training images and its part of the held-out ones, as pairs with labels. Every
-    rank gets as many as the others: a step needs all of them."""
+    """This rank's training images and its part of the held-out ones, as pairs with labels. All
+    ranks get the same number, because every step needs all ranks."""
     digits = load_digits()
     images = (digits.images / 16).astype('float32')[..., None]
     parts = []
@@ -64,8 +64,8 @@ def make_model(arguments, compression):
 
 
 def resume(arguments, compression):
-    """The model and how many epochs it has had. Rank 0 alone reads the checkpoint: the others get
-    what was in it when training begins."""
+    """The model and the number of its epochs so far. Only rank 0 reads the checkpoint; the others
+    get its weights when training begins."""
     newest = ''
     if arguments.checkpoint and hvd.rank() == 0:
         newest = max(glob.glob(os.path.join(arguments.checkpoint, 'epoch-*.keras')), default='')
@@ -77,7 +77,7 @@ def resume(arguments, compression):
 
 
 class Save(keras.callbacks.Callback):
-    """Saves after each epoch: beside the checkpoint, then renamed, so that it is always whole."""
+    """Saves after each epoch to a new file and renames it, so the checkpoint is always complete."""
 
     def __init__(self, directory):
         super().__init__()
@@ -91,7 +91,7 @@ class Save(keras.callbacks.Callback):
 
 
 class Log(keras.callbacks.Callback):
-    """One JSON line for each epoch."""
+    """Writes a JSON line for each epoch."""
 
     def __init__(self, path):
         super().__init__()
@@ -106,11 +106,11 @@ class Log(keras.callbacks.Callback):
 def make_callbacks(arguments):
     rate = arguments.lr * hvd.size()
     chosen = [
-        # All ranks begin with rank 0's weights.
+        # Starts all ranks with rank 0's weights.
         callbacks.BroadcastGlobalVariablesCallback(0),
-        # Before all that look at metrics.
+        # Before all callbacks that read metrics.
         callbacks.MetricAverageCallback(),
-        # From the rate of one rank to that of all of them; later half of it.
+        # From the rate of one rank up to that of all; later half of it.
         callbacks.LearningRateWarmupCallback(rate, warmup_epochs=arguments.warmup_epochs,
                                              verbose=1),
         callbacks.LearningRateScheduleCallback(

@@ -23,7 +23,7 @@ def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('--epochs', type=int, default=8)
     parser.add_argument('--batch-size', type=int, default=16, help='images per rank and step')
-    parser.add_argument('--lr', type=float, default=0.01, help='for one rank; times their number')
+    parser.add_argument('--lr', type=float, default=0.01, help='of one rank')
     parser.add_argument('--seed', type=int, default=1)
     parser.add_argument('--float64', action='store_true', help='compute in double precision')
     parser.add_argument('--fp16-allreduce', action='store_true',
@@ -33,8 +33,8 @@ def parse_arguments():
 
 
 def make_network(dtype):
-    """Two convolutions and two dense layers over 8 x 8 pixels; shapes are inferred from the first
-    batch, so that the parameters are initialised then."""
+    """Two convolutions and two dense layers over 8 x 8 pixels; the first batch gives the shapes and
+    initialises the parameters."""
     network = gluon.nn.HybridSequential()
     network.add(gluon.nn.Conv2D(16, 3, padding=1, activation='relu'),
                 gluon.nn.Conv2D(32, 3, padding=1, activation='relu'),
@@ -58,8 +58,7 @@ def load_images(dtype):
 
 def own_batches(count, arguments, epoch):
     """The indices of this rank's images, one row a step. Each rank takes every size-th image of one
-    order, so all ranks together see in each step what one rank with a batch of size x batch_size
-    would."""
+    order, so a step of all ranks sees the images of one rank with a batch of size x batch_size."""
     order = np.random.RandomState(arguments.seed + epoch).permutation(count)
     steps = count // (arguments.batch_size * hvd.size())
     if steps == 0:
@@ -78,13 +77,13 @@ def train_epoch(network, trainer, images, labels, batches):
         with autograd.record():
             loss = criterion(network(batch), targets)
         loss.backward()
-        trainer.step(len(rows))  # of this rank: hvd divides by the number of ranks
+        trainer.step(len(rows))  # of this rank; hvd divides by the number of ranks
         total += loss.mean()
     return hvd.allreduce(total / len(batches), name='loss').asscalar()
 
 
 def accuracy(network, images, labels):
-    """The share of right answers, each rank asking about its part of the images."""
+    """The share of correct predictions; each rank tests its part of the images."""
     own = slice(hvd.rank(), None, hvd.size())
     answers = network(mx.nd.array(images[own], dtype=images.dtype)).asnumpy().argmax(1)
     right = mx.nd.array([(answers == labels[own]).sum()])
@@ -94,7 +93,7 @@ def accuracy(network, images, labels):
 def main():
     arguments = parse_arguments()
     hvd.init()
-    mx.random.seed(arguments.seed + hvd.rank())  # the root's parameters are what counts
+    mx.random.seed(arguments.seed + hvd.rank())  # rank 0's parameters are broadcast
     dtype = 'float64' if arguments.float64 else 'float32'
     train, held_out = load_images(dtype)
     network = make_network(dtype)

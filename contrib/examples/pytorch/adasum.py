@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A small model with Adasum beside Average: what becomes of the loss with many ranks when nobody
-tunes the learning rate again.
+"""Trains a small model with Average and with Adasum, to show the loss with many ranks at the
+learning rate of one rank.
 
     hvdrun -np 4 python3 adasum.py
 
-Average takes the mean of the ranks' gradients: N ranks make one step where one rank would have made
-N. Adasum adds up what of the ranks' steps points in different directions and averages what does
-not, so the learning rate of one rank stays right. It wants a power of two of ranks.
+Average takes the mean of the ranks' gradients: N ranks take one step where one rank would take N.
+Adasum adds the parts of the gradients that are orthogonal and averages those that are parallel, so
+the learning rate of one rank remains suitable. It needs a power of two of ranks.
 """
 
 import argparse
@@ -26,7 +26,7 @@ def train(op, arguments):
         torch.optim.SGD(model.parameters(), lr=arguments.lr),
         named_parameters=model.named_parameters(), op=op)
     hvd.broadcast_parameters(model.state_dict(), root_rank=0)
-    data = torch.Generator().manual_seed(100 + hvd.rank())  # each rank has its own
+    data = torch.Generator().manual_seed(100 + hvd.rank())  # each rank has its own data
     weights = torch.linspace(-1, 1, 8)
     for _ in range(arguments.steps):
         inputs = torch.randn(32, 8, generator=data)
@@ -39,7 +39,7 @@ def train(op, arguments):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument('--lr', type=float, default=0.05, help='right for one rank')
+    parser.add_argument('--lr', type=float, default=0.05, help='suitable for one rank')
     parser.add_argument('--steps', type=int, default=100)
     arguments = parser.parse_args()
     hvd.init()

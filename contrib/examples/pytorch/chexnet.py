@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Fourteen findings in chest X-rays with DenseNet-121, as CheXNet has it: each image may have any
-number of them, and what counts is the area under the ROC curve of each.
+"""Trains DenseNet-121 to recognise fourteen findings in chest X-rays, like CheXNet: an image may
+have any number of findings, and the measure is the area under the ROC curve (AUC) of each.
 
     srun --hvd python3 chexnet.py --data xrays.npz --epochs 10
 
 xrays.npz has train_images [n, side, side] (uint8), train_labels [n, 14] (0 and 1), test_images and
-test_labels. Without it the images are made up: a faint spot of its own place for each finding.
---no-lr-scaling keeps the learning rate of one rank, to see what scaling it by their number does.
+test_labels. Without it the images are generated: a faint spot at a different place for each finding.
+--no-lr-scaling keeps the learning rate of one rank, to show the effect of scaling it.
 """
 
 import argparse
@@ -33,8 +33,8 @@ def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0],
                                      formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     parser.add_argument('--data', metavar='FILE.npz')
-    parser.add_argument('--images', type=int, default=2048, help='how many to make up')
-    parser.add_argument('--image-size', type=int, default=224, help='side of made up ones')
+    parser.add_argument('--images', type=int, default=2048, help='number of generated images')
+    parser.add_argument('--image-size', type=int, default=224, help='side of generated images')
     parser.add_argument('--blocks', default='6,12,24,16', help='layers of the dense blocks')
     parser.add_argument('--growth', type=int, default=32)
     parser.add_argument('--epochs', type=int, default=10)
@@ -43,12 +43,12 @@ def parse_arguments():
     parser.add_argument('--no-lr-scaling', action='store_true',
                         help='do not multiply it by the number of ranks')
     parser.add_argument('--steps-log', metavar='FILE',
-                        help='a line per step of rank 0: seconds, loss, GPU utilisation in %%')
+                        help='one line per step of rank 0: seconds, loss, GPU utilisation in %%')
     return parser.parse_args()
 
 
-def made_up(count, side):
-    """The same on all ranks."""
+def generated(count, side):
+    """Generated images, the same on all ranks."""
     generator = torch.Generator().manual_seed(0)
     labels = (torch.rand(count, len(FINDINGS), generator=generator) < 0.3).float()
     cells = torch.zeros(len(FINDINGS), 4, 4)
@@ -65,7 +65,7 @@ def load(arguments):
     if arguments.data is None:
         few = arguments.images // 4
         return torch.utils.data.random_split(
-            made_up(arguments.images, arguments.image_size), [arguments.images - few, few],
+            generated(arguments.images, arguments.image_size), [arguments.images - few, few],
             generator=torch.Generator().manual_seed(0))
     with numpy.load(arguments.data) as file:
         return [TensorDataset(torch.from_numpy(file[f'{part}_images']).float() / 255,
@@ -78,8 +78,8 @@ def three_channels(images):
 
 
 def auc(scores, labels):
-    """The chance that an image with the finding scores higher than one without; NaN where one
-    kind is not there. Equal scores count half."""
+    """The probability that an image with the finding scores higher than one without it; equal scores
+    count half. NaN if one kind is missing."""
     values, places, counts = torch.unique(scores, return_inverse=True, return_counts=True)
     mean_rank = counts.cumsum(0) - (counts - 1) / 2  # of equal scores, from 1
     ranks = mean_rank[places].double()
@@ -92,7 +92,7 @@ def auc(scores, labels):
 
 @torch.no_grad()
 def evaluate(model, dataset, batch_size, device):
-    """The AUC of each finding, over the test images of which each rank scores its part."""
+    """The AUC of each finding over all test images; each rank scores its part of them."""
     model.eval()
     own = torch.utils.data.Subset(dataset, range(hvd.rank(), len(dataset), hvd.size()))
     results = [(model(three_channels(images.to(device))).cpu(), labels)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a rank of the examples computes."""
+"""The device of a rank, for the examples."""
 
 import os
 
@@ -9,8 +9,8 @@ import horovod.torch as hvd
 
 
 def choose(allow_gpu=True):
-    """One GPU a rank where there are GPUs; else this rank's share of the cores, unless
-    OMP_NUM_THREADS says how many."""
+    """One GPU per rank if there are GPUs; else this rank's share of the cores, unless
+    OMP_NUM_THREADS gives their number."""
     if allow_gpu and torch.cuda.is_available():
         torch.cuda.set_device(hvd.local_rank() % torch.cuda.device_count())
         return torch.device('cuda', torch.cuda.current_device())

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How busy this rank's GPU is, as NVML tells (package nvidia-ml-py), where there is one."""
+"""The utilisation of this rank's GPU, measured by NVML (package nvidia-ml-py)."""
 
 
 class Meter:
-    """``state`` says in words what it measures, or why it does not."""
+    """``state`` is a text: what it measures, or why it cannot."""
 
     def __init__(self, device):
         self._handle = None
@@ -14,7 +14,7 @@ class Meter:
             import pynvml
             import torch
             pynvml.nvmlInit()
-            # By its address: CUDA_VISIBLE_DEVICES may number GPUs anew.
+            # By PCI address: CUDA_VISIBLE_DEVICES may change the numbers of GPUs.
             place = torch.cuda.get_device_properties(device)
             address = (f'{place.pci_domain_id:08x}:{place.pci_bus_id:02x}:'
                        f'{place.pci_device_id:02x}.0')
@@ -27,7 +27,7 @@ class Meter:
             self.state = f'not measured, NVML says: {error}'
 
     def percent(self):
-        """The share of time with a kernel running; "-" where it is not measured."""
+        """The share of time in which a kernel runs; "-" if it cannot be measured."""
         if self._handle is None:
             return '-'
         return str(self._nvml.nvmlDeviceGetUtilizationRates(self._handle).gpu)

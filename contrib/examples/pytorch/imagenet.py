@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Trains a classifier the way ImageNet is trained: large batches, a learning rate that warms up
-and then falls, checkpoints after each epoch from which a later job goes on.
+and then falls, and a checkpoint after each epoch, from which a later job continues.
 
     srun --hvd python3 imagenet.py --data images.npz --epochs 90 --checkpoint-dir here
 
 images.npz has train_images [n, 3, side, side] (uint8), train_labels [n], test_images and
-test_labels. Without it the images are made up: a pattern for each class, under noise.
+test_labels. Without it the images are generated: a pattern for each class, with noise.
 """
 
 import argparse
@@ -28,13 +28,13 @@ def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0],
                                      formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     parser.add_argument('--data', metavar='FILE.npz')
-    parser.add_argument('--images', type=int, default=2048, help='how many to make up')
-    parser.add_argument('--image-size', type=int, default=64, help='side of made up ones')
+    parser.add_argument('--images', type=int, default=2048, help='number of generated images')
+    parser.add_argument('--image-size', type=int, default=64, help='side of generated images')
     parser.add_argument('--model', default='resnet50')
     parser.add_argument('--epochs', type=int, default=90)
     parser.add_argument('--batch-size', type=int, default=32, help='images per rank and pass')
     parser.add_argument('--batches-per-allreduce', type=int, default=1,
-                        help='passes of each rank that make a step')
+                        help='passes of each rank per step')
     parser.add_argument('--base-lr', type=float, default=0.0125, help='of one rank and pass')
     parser.add_argument('--warmup-epochs', type=float, default=5)
     parser.add_argument('--momentum', type=float, default=0.9)
@@ -42,13 +42,13 @@ def parse_arguments():
     parser.add_argument('--seed', type=int, default=42)
     parser.add_argument('--fp16-allreduce', action='store_true')
     parser.add_argument('--sync-batch-norm', action='store_true',
-                        help='statistics of all ranks together, for few images on each')
+                        help='batch statistics over all ranks, for few images on each')
     parser.add_argument('--checkpoint-dir', metavar='DIR')
     return parser.parse_args()
 
 
-def made_up(count, side, classes=10):
-    """The same on all ranks."""
+def generated(count, side, classes=10):
+    """Generated images, the same on all ranks."""
     generator = torch.Generator().manual_seed(0)
     patterns = torch.rand(classes, 3, side, side, generator=generator)
     labels = torch.randint(classes, (count,), generator=generator)
@@ -59,7 +59,7 @@ def made_up(count, side, classes=10):
 def load(arguments):
     """The training and the test set."""
     if arguments.data is None:
-        everything = made_up(arguments.images, arguments.image_size)
+        everything = generated(arguments.images, arguments.image_size)
         return torch.utils.data.random_split(
             everything, [arguments.images * 3 // 4, arguments.images - arguments.images * 3 // 4],
             generator=torch.Generator().manual_seed(0))
@@ -76,8 +76,8 @@ def loader_of(dataset, arguments, is_training):
 
 
 def rate(epoch, arguments):
-    """The factor to the base rate, with epoch as a fraction: grows to the number of images of a
-    step in the warm-up, then falls to a tenth each third of the epochs."""
+    """The factor of the base rate at a (fractional) epoch: grows to the number of images of a step
+    during the warm-up, then falls to a tenth after each third of the epochs."""
     full = hvd.size() * arguments.batches_per_allreduce
     if epoch < arguments.warmup_epochs:
         return 1 + (full - 1) * epoch / arguments.warmup_epochs
@@ -118,7 +118,7 @@ def path_of(epoch, arguments):
 
 
 def resume(model, optimizer, arguments):
-    """The first epoch to train. Rank 0 alone looks, for the others may not see its disk."""
+    """The first epoch to train. Only rank 0 reads the disk, because the others may not see it."""
     epoch = 0
     if arguments.checkpoint_dir and hvd.rank() == 0:
         while os.path.exists(path_of(epoch + 1, arguments)):
@@ -133,7 +133,7 @@ def resume(model, optimizer, arguments):
 
 
 def save(model, optimizer, epoch, arguments):
-    """Under another name first: what has its name is whole."""
+    """Writes a new file and renames it, so that the checkpoint is complete at any moment."""
     os.makedirs(arguments.checkpoint_dir, exist_ok=True)
     path = path_of(epoch, arguments)
     torch.save({'model': model.state_dict(), 'optimizer': optimizer.state_dict()}, path + '.new')
@@ -141,7 +141,7 @@ def save(model, optimizer, epoch, arguments):
 
 
 def with_shared_statistics(model):
-    """Puts SyncBatchNorm in place of each BatchNorm."""
+    """Replaces each BatchNorm by SyncBatchNorm."""
     for name, child in model.named_children():
         if isinstance(child, torch.nn.modules.batchnorm._BatchNorm):
             setattr(model, name, hvd.SyncBatchNorm(child.num_features, child.eps, child.momentum))

@@ -4,11 +4,11 @@
 
     srun --hvd python3 mixed_precision.py --dtype float16 --loss-scale dynamic
 
-In float16 small gradients would be lost, so the loss is scaled up, and the gradients down again
-before the step. --loss-scale dynamic: torch's GradScaler finds a scale, and leaves out a step whose
-gradients are not finite. --loss-scale NUMBER: always this one, without a GradScaler. In both ways
-all ranks see the same gradients, and leave out a step together or not at all. bfloat16 has the
-range of float32: it needs no scale, but does no worse with one.
+float16 cannot represent small gradients, so the loss is scaled up, and the gradients are scaled down
+before the step. --loss-scale dynamic: torch's GradScaler finds a scale, and skips a step whose
+gradients are not finite. --loss-scale NUMBER: this scale, without a GradScaler. With both, all ranks
+see the same gradients, so all of them skip a step or none. bfloat16 has the range of float32 and
+needs no scale; a scale does no harm.
 """
 
 import argparse
@@ -33,7 +33,7 @@ def parse_arguments():
     parser.add_argument('--fp16-allreduce', action='store_true',
                         help='gradients travel as float16, scaled')
     parser.add_argument('--sync-batch-norm', action='store_true')
-    parser.add_argument('--images', type=int, default=2048, help='how many to make up')
+    parser.add_argument('--images', type=int, default=2048, help='number of generated images')
     parser.add_argument('--image-size', type=int, default=64)
     parser.add_argument('--model', default='resnet50')
     parser.add_argument('--epochs', type=int, default=10)
@@ -45,12 +45,12 @@ def parse_arguments():
 
 
 class DynamicScale:
-    """torch's GradScaler, which hvd's optimizer knows: nothing has to be called besides."""
+    """torch's GradScaler, which hvd's optimizer supports without further calls."""
 
     def __init__(self, device):
         if hasattr(torch.amp, 'GradScaler'):
             self._scaler = torch.amp.GradScaler(device.type)
-        else:  # torch < 2.3 has one for GPUs only; elsewhere it does nothing
+        else:  # torch < 2.3 has one for GPUs only; on CPUs it does nothing
             self._scaler = torch.cuda.amp.GradScaler(enabled=device.type == 'cuda')
 
     def step(self, loss, optimizer):
@@ -64,7 +64,7 @@ class DynamicScale:
 
 
 class StaticScale:
-    """The same scale in every step; counts the steps that were left out."""
+    """The same scale in every step; counts the skipped steps."""
 
     def __init__(self, scale):
         self._scale, self._left_out = scale, 0
@@ -72,7 +72,7 @@ class StaticScale:
     def step(self, loss, optimizer):
         """Backward and step."""
         (loss * self._scale).backward()
-        optimizer.synchronize()  # from here on gradients are those of all ranks
+        optimizer.synchronize()  # from here on the gradients are averaged
         gradients = [parameter.grad for group in optimizer.param_groups
                      for parameter in group['params'] if parameter.grad is not None]
         for gradient in gradients:
@@ -88,7 +88,7 @@ class StaticScale:
 
 
 def passes_in(dtype, device):
-    """The context of forward passes."""
+    """The context of the forward pass."""
     if dtype is torch.float32:
         return contextlib.nullcontext()
     return torch.autocast(device.type, dtype)
@@ -104,13 +104,13 @@ def train(model, optimizer, scale, loader, dtype, device):
             outputs = model(images.to(device))
         loss = F.cross_entropy(outputs.float(), labels.to(device))
         scale.step(loss, optimizer)
-        total += torch.stack([loss.detach(), torch.ones_like(loss)])  # no look: a GPU goes on
+        total += torch.stack([loss.detach(), torch.ones_like(loss)])  # not read: a GPU does not wait
     loss, count = hvd.allreduce(total, op=hvd.Sum, name='losses').tolist()
     return loss / count
 
 
 def are_same(model):
-    """Whether all ranks have the same parameters, to the last bit."""
+    """Whether all ranks have the same parameters, bit by bit."""
     mine = torch.cat([parameter.detach().flatten() for parameter in model.parameters()])
     return all(torch.equal(other, mine) for other in hvd.allgather(mine[None], name='parameters'))
 
@@ -132,7 +132,7 @@ def main():
     hvd.broadcast_parameters(model.state_dict(), root_rank=0)
     scale = (DynamicScale(device) if arguments.loss_scale == 'dynamic'
              else StaticScale(float(arguments.loss_scale)))
-    loader = imagenet.loader_of(imagenet.made_up(arguments.images, arguments.image_size),
+    loader = imagenet.loader_of(imagenet.generated(arguments.images, arguments.image_size),
                                 arguments, True)
     say(f'{dtype} on {hvd.size()} {device.type} rank(s)')
     for epoch in range(arguments.epochs):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Networks of the examples, with plain torch: not every machine has torchvision."""
+"""Networks for the examples in plain torch, because torchvision may be missing."""
 
 import torch
 from torch import nn
@@ -11,7 +11,7 @@ def convolution(inputs, outputs, size, stride=1):
 
 
 class Bottleneck(nn.Module):
-    """Of ResNet: three convolutions beside a shortcut."""
+    """A block of ResNet: three convolutions and a shortcut."""
 
     def __init__(self, inputs, width, stride):
         super().__init__()
@@ -29,8 +29,8 @@ class Bottleneck(nn.Module):
 
 
 def resnet50(classes=1000):
-    """ResNet-50 in its present form, the stride in the 3 x 3 convolution: 25.6 million
-    parameters in 161 tensors."""
+    """ResNet-50 with the stride in the 3 x 3 convolution: 25.6 million parameters in 161
+    tensors."""
     layers = [*convolution(3, 64, 7, 2), nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1)]
     channels = 64
     for width, blocks, stride in ((64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2)):
@@ -42,7 +42,7 @@ def resnet50(classes=1000):
 
 
 class DenseLayer(nn.Module):
-    """Of DenseNet: appends its features to its input."""
+    """A layer of DenseNet: appends its features to its input."""
 
     def __init__(self, inputs, growth):
         super().__init__()
@@ -57,7 +57,7 @@ class DenseLayer(nn.Module):
 
 
 def densenet(classes, blocks=(6, 12, 24, 16), growth=32, channels=3):
-    """DenseNet with these numbers of layers; the usual ones make DenseNet-121."""
+    """DenseNet with these numbers of layers; the default is DenseNet-121."""
     width = 2 * growth
     layers = [nn.Conv2d(channels, width, 7, 2, 3, bias=False), nn.BatchNorm2d(width),
               nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1)]
@@ -73,14 +73,14 @@ def densenet(classes, blocks=(6, 12, 24, 16), growth=32, channels=3):
 
 
 def tiny(classes=10):
-    """For trying a script: two convolutions."""
+    """Two convolutions, to try a script."""
     return nn.Sequential(*convolution(3, 8, 3, 2), nn.ReLU(inplace=True),
                          *convolution(8, 16, 3, 2), nn.ReLU(inplace=True),
                          nn.AdaptiveAvgPool2d(2), nn.Flatten(), nn.Linear(64, classes))
 
 
 def by_name(name, classes=1000):
-    """One of the above, else torchvision's of this name; ValueError."""
+    """One of the above, else torchvision's network of this name, else ValueError."""
     own = {'resnet50': resnet50, 'densenet121': densenet, 'tiny': tiny}
     if name in own:
         return own[name](classes)

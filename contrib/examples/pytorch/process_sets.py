@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A model whose parts are trained by different ranks: a trunk that all share, and two heads, one
-for the even ranks' task and one for the odd ranks'.
+"""Trains parts of a model on different ranks: a trunk that all ranks share, a head for the task of
+the even ranks, and a head for that of the odd ranks.
 
     hvdrun -np 4 python3 process_sets.py
 
 Gradients of the trunk are averaged over all ranks, those of a head over the ranks of its process
-set; both exchanges run while backward still computes.
+set, both during the backward pass.
 """
 
 import argparse
@@ -15,7 +15,7 @@ import torch
 
 import horovod.torch as hvd
 
-TASKS = [torch.sin, torch.abs]  # what the even and the odd ranks' heads learn
+TASKS = [torch.sin, torch.abs]  # learnt by the heads of the even and of the odd ranks
 
 
 def main():

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Images per second of a training on random images, printed as Horovod's benchmark prints it.
+"""Measures images per second on random images, and prints them as Horovod's benchmark does.
 
     srun --hvd python3 synthetic_benchmark.py --model resnet50 --batch-size 32
 """
@@ -35,7 +35,7 @@ def parse_arguments():
 
 
 def make_optimizer(model, arguments):
-    """Average wants a learning rate times the ranks; Adasum does not."""
+    """With Average the learning rate is multiplied by the number of ranks; not with Adasum."""
     scale = 1 if arguments.use_adasum else hvd.size()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01 * scale)
     compression = hvd.Compression.fp16 if arguments.fp16_allreduce else hvd.Compression.none

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the examples share: the handwritten digits that ship with scikit-learn, divided among the
-ranks, and what rank 0 says of an epoch."""
+"""For the examples: the handwritten digits that ship with scikit-learn, divided among the ranks, and
+the report of an epoch."""
 
 import argparse
 import json
@@ -19,14 +19,14 @@ def parser(description):
     options = argparse.ArgumentParser(description=description)
     options.add_argument('--epochs', type=int, default=8)
     options.add_argument('--batch-size', type=int, default=16, help='images per rank and step')
-    options.add_argument('--lr', type=float, default=0.02, help='for one rank; times their number')
+    options.add_argument('--lr', type=float, default=0.02, help='of one rank')
     options.add_argument('--seed', type=int, default=1)
     options.add_argument('--log', metavar='FILE', help='one JSON line per epoch')
     return options
 
 
 def choose_gpu():
-    """One GPU a rank where there are GPUs."""
+    """One GPU per rank if there are GPUs."""
     gpus = tf.config.list_physical_devices('GPU')
     if gpus:
         tf.config.set_visible_devices(gpus[hvd.local_rank() % len(gpus)], 'GPU')
@@ -49,8 +49,7 @@ def own_part(images, labels):
 
 def own_batches(count, arguments, epoch):
     """The indices of this rank's images, one row a step. Each rank takes every size-th image of one
-    order, so all ranks together see in each step what one rank with a batch of size x batch_size
-    would."""
+    order, so a step of all ranks sees the images of one rank with a batch of size x batch_size."""
     together = arguments.batch_size * hvd.size()
     steps = count // together
     if steps == 0:
@@ -61,7 +60,7 @@ def own_batches(count, arguments, epoch):
 
 
 def report(log, epoch, loss, accuracy):
-    """What rank 0 says; the epochs count from 1."""
+    """Prints and logs the results of an epoch on rank 0; epochs count from 1."""
     if hvd.rank() != 0:
         return
     print(f'epoch {epoch:2d}  loss {loss:.4f}  accuracy {accuracy:.4f}', flush=True)

@@ -4,9 +4,8 @@
 
     hvdrun -np 4 python3 fit.py --accumulate 2 --best best.keras
 
-Shows what ../keras/train.py does not: the package for tf.keras, a data set that is divided among
-the ranks, gradients that are added up over several batches before the ranks share them, and that
-the best of all epochs is kept.
+Beyond ../keras/train.py it shows the package for tf.keras, a sharded data set, gradients that are
+accumulated over several batches before the ranks average them, and saving the best epoch.
 """
 
 import digits
@@ -24,8 +23,8 @@ def parse_arguments():
 
 
 def training_set(images, labels, arguments):
-    """This rank's batches, and how many an epoch has: on all ranks the same, since a step needs
-    them all, while of the images some may have one more."""
+    """This rank's batches, and their number in an epoch, which is the same on all ranks because
+    every step needs all ranks."""
     steps = len(images) // (arguments.batch_size * hvd.size())
     if steps < arguments.accumulate:
         raise SystemExit(f'{steps} batches an epoch do not make a step of {arguments.accumulate}: '
@@ -52,7 +51,7 @@ def make_model(arguments):
 
 
 class Report(tf.keras.callbacks.Callback):
-    """What rank 0 says of each epoch."""
+    """Prints the results of each epoch."""
 
     def __init__(self, log):
         super().__init__()
@@ -74,7 +73,7 @@ def main():
               Report(arguments.log)]
     keeps = arguments.best and hvd.rank() == 0
     if keeps:
-        # After the average, so that it is all ranks' accuracy that counts.
+        # After MetricAverageCallback, so that it compares the accuracy of all ranks.
         chosen.append(callbacks.BestModelCheckpoint(monitor='val_accuracy', mode='max',
                                                     filepath=arguments.best))
     model.fit(batches, steps_per_epoch=steps, epochs=arguments.epochs, verbose=0, shuffle=False,

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Trains a small network on handwritten digits as scripts for TensorFlow 1 do: a graph, a session
+"""Trains a small network on handwritten digits in the style of TensorFlow 1: a graph, a session
 and hooks.
 
 The same script runs alone (python3 session.py), on one machine (hvdrun -np 4 python3 session.py)
@@ -33,7 +33,7 @@ def layer(name, inputs, outputs):
 
 
 class Graph:
-    """The network, its training step and what is measured, in the default graph."""
+    """The network, its training step and the metrics, in the default graph."""
 
     def __init__(self, arguments):
         dtype = tf.float64 if arguments.float64 else tf.float32
@@ -44,7 +44,7 @@ class Graph:
         self.loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(
             labels=self.labels, logits=logits))
         right = tf.cast(tf.equal(tf.argmax(logits, 1), self.labels), tf.float32)
-        # Over all ranks, each of which runs these at the same point of the script.
+        # Over all ranks; each runs these at the same point of the script.
         self.right = hvd.allreduce(tf.reduce_sum(right), op=hvd.Sum, name='right')
         self.own_loss = tf1.placeholder(tf.float64, ())
         self.mean_loss = hvd.allreduce(self.own_loss, name='loss')
@@ -70,11 +70,11 @@ def main():
     hvd.init()
     digits.choose_gpu()
     tf1.disable_eager_execution()
-    tf1.set_random_seed(arguments.seed + hvd.rank())  # rank 0's weights are what counts
+    tf1.set_random_seed(arguments.seed + hvd.rank())  # rank 0's weights are broadcast
     (images, labels), held_out = digits.load_images('float64' if arguments.float64 else 'float32')
     steps = len(digits.own_batches(len(images), arguments, 0))
     graph = Graph(arguments)
-    # Rank 0 alone saves, and reads what it saved; then the hook gives all to the other ranks.
+    # Only rank 0 saves and restores; then the hook broadcasts its variables.
     directory = arguments.checkpoint if hvd.rank() == 0 else None
     with tf1.train.MonitoredTrainingSession(
             checkpoint_dir=directory, hooks=[hvd.BroadcastGlobalVariablesHook(0)],

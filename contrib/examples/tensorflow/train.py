@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Trains a small network on handwritten digits in a loop of its own, with a gradient tape.
+"""Trains a small network on handwritten digits in its own loop, with a gradient tape.
 
 The same script runs alone (python3 train.py), on one machine (hvdrun -np 4 python3 train.py) and
 in a Slurm job (srun --hvd python3 train.py); with Keras 2 or 3.
@@ -54,8 +54,8 @@ def make_step(model, optimizer, compression):
 
 
 def resume(directory, model, optimizer):
-    """What saves checkpoints, on rank 0, and how many epochs the model has had. All ranks get
-    rank 0's weights, since the first step needs them to be alike."""
+    """The checkpoint manager of rank 0, and the number of epochs so far. Broadcasts rank 0's
+    weights, so that all ranks are equal in the first step."""
     done = tf.Variable(0, dtype=tf.int64)
     manager = None
     if directory and hvd.rank() == 0:
@@ -69,7 +69,7 @@ def resume(directory, model, optimizer):
 
 
 def accuracy(model, images, labels):
-    """The share of right answers, each rank asking about its part of the images."""
+    """The share of correct predictions; each rank tests its part of the images."""
     mine, right = digits.own_part(images, labels)
     answers = tf.argmax(model(mine), 1)
     count = tf.reduce_sum(tf.cast(answers == right, tf.float32))
@@ -91,7 +91,7 @@ def main():
     arguments = parse_arguments()
     hvd.init()
     digits.choose_gpu()
-    tf.keras.utils.set_random_seed(arguments.seed + hvd.rank())  # rank 0's weights are what counts
+    tf.keras.utils.set_random_seed(arguments.seed + hvd.rank())  # rank 0's weights are broadcast
     dtype = 'float64' if arguments.float64 else 'float32'
     tf.keras.backend.set_floatx(dtype)
     (images, labels), held_out = digits.load_images(dtype)
@@ -102,7 +102,7 @@ def main():
                      else hvd.Compression.none)
 
     def broadcast_all():
-        """The optimizer has made its variables: from here on all is as on rank 0."""
+        """Broadcasts all variables, now that the optimizer has created its own."""
         hvd.broadcast_variables([*model.variables, *variables_of(optimizer)], root_rank=0)
 
     begun = int(done)

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Trains on data that is not divided evenly: each rank has a file of its own length.
+"""Trains on unevenly divided data: the files of the ranks have different lengths.
 
     hvdrun -np 3 python3 train.py          srun --hvd python3 train.py
 
-A rank that has no batch left joins. Until all ranks have, it stands in with zeros in the gradients
-of the others, who need not know how much it had. Two things to keep in mind: an average still
-divides by the number of all ranks, so the last steps of an epoch are smaller ones; and who joins
-early misses steps, so afterwards all ranks take over the model of the last one.
+A rank without further batches joins: until all ranks have joined, it contributes zeros to the
+gradients of the others. Note that an average still divides by the number of all ranks, so the last
+steps of an epoch are smaller, and that a rank that joins early misses steps, so all ranks take over
+the model of the last rank afterwards.
 """
 
 import argparse
@@ -18,7 +18,7 @@ import horovod.torch as hvd
 
 
 def load_file(rank, rows):
-    """Points of a curve with some noise, in place of a file: rank r has rows * (r + 1) of them."""
+    """Noisy points of a curve instead of a file: rank r has rows * (r + 1) of them."""
     generator = torch.Generator().manual_seed(rank)
     x = torch.rand(rows * (rank + 1), 1, generator=generator) * 6 - 3
     return x, torch.sin(x) + 0.05 * torch.randn(x.shape, generator=generator)
@@ -34,7 +34,7 @@ def train_epoch(model, optimizer, batches):
 
 
 def share_state(model, optimizer, root):
-    """After a join: only the last rank has seen every step."""
+    """Broadcasts the state of the rank that joined last, which has taken every step."""
     hvd.broadcast_parameters(model.state_dict(), root_rank=root)
     hvd.broadcast_optimizer_state(optimizer, root_rank=root)
 
