@@ -6,10 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "pmix_boot/card.h"
-#include "pmix_boot/elastic/member.h"
+#include "pmix_boot/elastic/client.h"
 #include "pmix_boot/exchange.h"
 #include "pmix_boot/launch_env.h"
+#include "pmix_boot/rank_record.h"
 
 static int compare_ranks(const void *left, const void *right)
 {
@@ -52,7 +52,7 @@ static int exchange_cards(const struct hvd_exchange_query *query,
                           struct hvd_error *err)
 {
     const char *const *environment = (const char *const *)environ;
-    enum hvd_launch launch;
+    enum hvd_launch_kind launch;
     int status = hvd_launch_decide(environment, hvd_exchange_has_pmix(), &launch, err);
 
     if (status < 0) {
@@ -70,7 +70,7 @@ static int exchange_cards(const struct hvd_exchange_query *query,
     return hvd_exchange_single(query, out, err);
 }
 
-static int copy_peer(const struct hvd_card *card, struct hvd_boot_peer *peer)
+static int copy_peer(const struct hvd_rank_record *card, struct hvd_boot_peer *peer)
 {
     peer->host = strndup(card->node, card->host_length);
     peer->card = malloc(card->payload_bytes > 0 ? card->payload_bytes : 1);
@@ -87,8 +87,8 @@ static int read_cards(const struct hvd_exchange *exchange, struct hvd_boot *boot
                       const char **nodes, struct hvd_error *err)
 {
     for (int rank = 0; rank < exchange->size; rank++) {
-        struct hvd_card card;
-        int status = hvd_card_read(&exchange->blobs[rank], rank, &card, err);
+        struct hvd_rank_record card;
+        int status = hvd_rank_record_read(&exchange->blobs[rank], rank, &card, err);
 
         if (status < 0) {
             return status;
@@ -143,7 +143,7 @@ int hvd_boot_create(const struct hvd_boot_query *query, struct hvd_boot **out,
         status = check_ranks(query->ranks, query->count, err);
     }
     if (status == 0) {
-        status = hvd_card_pack(query->card, query->card_bytes, mine, err);
+        status = hvd_rank_record_pack(query->card, query->card_bytes, mine, err);
     }
     if (status == 0) {
         status = exchange_cards(&exchange_query, &exchange, &boot->is_elastic, err);
@@ -163,7 +163,7 @@ int hvd_boot_create(const struct hvd_boot_query *query, struct hvd_boot **out,
 
 int hvd_boot_lost(const struct hvd_boot *boot)
 {
-    return boot->is_elastic ? hvd_member_lost() : -1;
+    return boot->is_elastic ? hvd_elastic_client_lost() : -1;
 }
 
 void hvd_boot_destroy(struct hvd_boot *boot)

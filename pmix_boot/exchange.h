@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "gpu_binding/base/error.h"
-#include "pmix_boot/card.h"
+#include "pmix_boot/rank_record.h"
 
 /* Borrowed for the call. */
 struct hvd_exchange_query {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "gpu_binding/base/env.h"
-#include "pmix_boot/elastic/member.h"
+#include "pmix_boot/elastic/client.h"
 #include "pmix_boot/exchange.h"
 
 static int read_slot(void)
@@ -15,13 +15,13 @@ static int read_slot(void)
 }
 
 /* The cards as blobs; the array of cards is freed. */
-static int take_cards(struct hvd_member_meeting *meeting, struct hvd_exchange *out,
+static int take_cards(struct hvd_elastic_generation *generation, struct hvd_exchange *out,
                       struct hvd_error *err)
 {
-    struct hvd_blob *blobs = calloc((size_t)meeting->size, sizeof(*blobs));
+    struct hvd_blob *blobs = calloc((size_t)generation->size, sizeof(*blobs));
 
-    for (int rank = 0; rank < meeting->size; rank++) {
-        struct hvd_member_card *card = &meeting->cards[rank];
+    for (int rank = 0; rank < generation->size; rank++) {
+        struct hvd_elastic_card *card = &generation->cards[rank];
 
         if (blobs != NULL) {
             blobs[rank] = (struct hvd_blob){card->data, card->bytes};
@@ -29,23 +29,23 @@ static int take_cards(struct hvd_member_meeting *meeting, struct hvd_exchange *o
             free(card->data);
         }
     }
-    free(meeting->cards);
+    free(generation->cards);
     if (blobs == NULL) {
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for the cards of %d ranks",
-                        meeting->size);
+                        generation->size);
     }
-    *out = (struct hvd_exchange){meeting->rank, meeting->size, blobs};
+    *out = (struct hvd_exchange){generation->rank, generation->size, blobs};
     return 0;
 }
 
 int hvd_exchange_elastic(const struct hvd_exchange_query *query, struct hvd_exchange *out,
                          struct hvd_error *err)
 {
-    struct hvd_member_meeting meeting;
-    struct hvd_card own;
+    struct hvd_elastic_generation generation;
+    struct hvd_rank_record own;
     char host[256];
-    int status = hvd_card_read(&query->mine, -1, &own, err);
-    struct hvd_member_query ask = {
+    int status = hvd_rank_record_read(&query->mine, -1, &own, err);
+    struct hvd_elastic_client_query ask = {
         .address = getenv(HVD_ENV_ELASTIC),
         .slot = read_slot(),
         .host = host,
@@ -63,6 +63,6 @@ int hvd_exchange_elastic(const struct hvd_exchange_query *query, struct hvd_exch
         return status;
     }
     snprintf(host, sizeof(host), "%.*s", (int)own.host_length, own.node);
-    status = hvd_member_meet(&ask, &meeting, err);
-    return status < 0 ? status : take_cards(&meeting, out, err);
+    status = hvd_elastic_client_join(&ask, &generation, err);
+    return status < 0 ? status : take_cards(&generation, out, err);
 }

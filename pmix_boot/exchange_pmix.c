@@ -7,10 +7,13 @@
  * nothing. To the server it is this rank: PMIx lets children of a rank speak for it. */
 #include "pmix_boot/exchange.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
+#include <link.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -18,8 +21,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "pmix_boot/cycle.h"
-#include "pmix_boot/helper_path.h"
+#include "gpu_binding/base/env.h"
+#include "pmix_boot/exchange_key.h"
 #include "pmix_boot/helper_protocol.h"
 #include "pmix_boot/wire/socket.h"
 
@@ -31,6 +34,59 @@ struct helper {
     pid_t pid;
     int fd;
 };
+
+/* Relative to the directory of libhvd, or of the program that boot is linked into. */
+static const char *const places[] = {
+    "hvd/hvd-boot", /* installed */
+    "../pmix_boot/hvd-boot", /* a library or program in the build tree */
+    "../../pmix_boot/hvd-boot", /* a test in the build tree */
+};
+
+/* The directory of the file that holds this function, without links. */
+static int find_own_directory(char *directory)
+{
+    struct link_map *map = NULL;
+    Dl_info info;
+    char *slash;
+
+    /* The name of the program itself is empty there. */
+    if (dladdr1((void *)hvd_exchange_pmix, &info, (void **)&map, RTLD_DL_LINKMAP) == 0 ||
+        realpath(map->l_name[0] != '\0' ? map->l_name : "/proc/self/exe", directory) ==
+            NULL) {
+        return HVD_ERR_SYS;
+    }
+    slash = strrchr(directory, '/');
+    slash[slash == directory ? 1 : 0] = '\0';
+    return 0;
+}
+
+/* HVD_ENV_BOOT_HELPER, else the place that belongs to the file that this code was loaded from, so
+ * that an installed tree can be moved. HVD_ERR_UNSUPPORTED, naming where it was looked for, when
+ * there is none: a build without PMIx has none. */
+static int find_helper(char *path, size_t bytes, struct hvd_error *err)
+{
+    const char *chosen = getenv(HVD_ENV_BOOT_HELPER);
+    char directory[PATH_MAX] = "";
+
+    if (chosen != NULL) {
+        snprintf(path, bytes, "%s", chosen);
+        return 0;
+    }
+    if (find_own_directory(directory) < 0) {
+        return hvd_fail(err, HVD_ERR_SYS, "cannot find out where libhvd is: %m");
+    }
+    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+        int length = snprintf(path, bytes, "%s/%s", directory, places[i]);
+
+        if (length > 0 && (size_t)length < bytes && access(path, X_OK) == 0) {
+            return 0;
+        }
+    }
+    return hvd_fail(err, HVD_ERR_UNSUPPORTED,
+                    "no %s/hvd/hvd-boot, which joins ranks through PMIx: this hvd was "
+                    "built without PMIx, or %s must say where it is",
+                    directory, HVD_ENV_BOOT_HELPER);
+}
 
 /* With all signals blocked: who ends this process also ends the helper, which dies with it,
  * and a Ctrl-C must not look like a rank that crashed. */
@@ -93,11 +149,11 @@ static int stop(struct helper *helper)
 
 static int send_request(const struct helper *helper,
                         const struct hvd_exchange_query *query,
-                        const struct hvd_cycle *cycle)
+                        const struct hvd_exchange_key *key)
 {
     struct hvd_helper_request request = {
         .bytes = query->mine.bytes,
-        .cycle = *cycle,
+        .key = *key,
         .timeout_ms = query->timeout_ms,
         .count = query->ranks != NULL ? query->count : 0,
         .parent = (int32_t)getpid(),
@@ -192,7 +248,7 @@ bool hvd_exchange_has_pmix(void)
 {
     char path[PATH_MAX];
 
-    return hvd_helper_path(path, sizeof(path), NULL) == 0;
+    return find_helper(path, sizeof(path), NULL) == 0;
 }
 
 int hvd_exchange_pmix(const struct hvd_exchange_query *query, struct hvd_exchange *out,
@@ -201,16 +257,16 @@ int hvd_exchange_pmix(const struct hvd_exchange_query *query, struct hvd_exchang
     char path[PATH_MAX];
     struct helper helper = {.path = path};
     struct hvd_error found = {0};
-    struct hvd_cycle cycle;
-    int status = hvd_helper_path(path, sizeof(path), err);
+    struct hvd_exchange_key key;
+    int status = find_helper(path, sizeof(path), err);
 
     if (status == 0) {
-        status = hvd_cycle_next(query->ranks, query->count, &cycle, err);
+        status = hvd_exchange_key_next(query->ranks, query->count, &key, err);
     }
     if (status < 0 || (status = start(&helper, query->timeout_ms, err)) < 0) {
         return status;
     }
-    status = send_request(&helper, query, &cycle);
+    status = send_request(&helper, query, &key);
     if (status == 0) {
         status = receive_answer(&helper, out, &found);
     }

@@ -23,7 +23,7 @@ static int receive_array(size_t bytes, void **out)
     return *out != NULL ? hvd_socket_receive(HVD_HELPER_FD, *out, bytes) : HVD_ERR_NOMEM;
 }
 
-static int receive_request(struct hvd_exchange_query *query, struct hvd_cycle *cycle)
+static int receive_request(struct hvd_exchange_query *query, struct hvd_exchange_key *key)
 {
     struct hvd_helper_request request;
     void *ranks = NULL;
@@ -40,7 +40,7 @@ static int receive_request(struct hvd_exchange_query *query, struct hvd_cycle *c
     query->ranks = ranks;
     query->count = request.count;
     query->timeout_ms = request.timeout_ms;
-    *cycle = request.cycle;
+    *key = request.key;
     return status;
 }
 
@@ -64,16 +64,16 @@ static int send_answer(const struct hvd_helper_answer *answer,
 int main(void)
 {
     struct hvd_exchange_query query = {0};
-    struct hvd_cycle cycle;
+    struct hvd_exchange_key key;
     struct hvd_helper_answer answer = {0};
     struct hvd_exchange exchange = {0};
 
-    if (receive_request(&query, &cycle) < 0) {
+    if (receive_request(&query, &key) < 0) {
         fprintf(stderr, "hvd-boot: libhvd starts this program itself; it has no use on a "
                         "command line\n");
         return EXIT_FAILURE;
     }
-    hvd_pmix_exchange(&query, &cycle, &exchange, &answer.error);
+    hvd_pmix_exchange(&query, &key, &exchange, &answer.error);
     answer.rank = exchange.rank;
     answer.size = exchange.size;
     /* Not exit: nothing is left to do, and the rank waits for the end of this process. */

@@ -2,8 +2,10 @@
 /* From the variables that launchers set to one of: alone, PMIx, elastic, or a sentence with the cure. */
 #include "pmix_boot/launch_env.h"
 
+#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "gpu_binding/base/env.h"
 
@@ -176,7 +178,7 @@ static int check_many(const char *const *environment, struct hvd_error *err)
 }
 
 int hvd_launch_decide(const char *const *environment, bool has_pmix,
-                      enum hvd_launch *launch, struct hvd_error *err)
+                      enum hvd_launch_kind *launch, struct hvd_error *err)
 {
     const char *reason = find(environment, HVD_ENV_LAUNCH_ERROR);
     const char *node = find(environment, HVD_ENV_SLURM_NODE);
@@ -209,4 +211,11 @@ int hvd_launch_decide(const char *const *environment, bool has_pmix,
         *launch = HVD_LAUNCH_SINGLE;
     }
     return status;
+}
+
+void hvd_launch_need_home(void)
+{
+    if (getenv(HVD_ENV_HOME) == NULL && getpwuid(geteuid()) == NULL) {
+        setenv(HVD_ENV_HOME, "/", 0);
+    }
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How this process was started, judged by its environment alone. Pure. */
+/* How this process was started, judged by its environment alone. */
 #ifndef HVD_LAUNCH_ENV_H
 #define HVD_LAUNCH_ENV_H
 
@@ -7,7 +7,7 @@
 
 #include "gpu_binding/base/error.h"
 
-enum hvd_launch {
+enum hvd_launch_kind {
     HVD_LAUNCH_SINGLE, /* nobody launched it, or as the only one: rank 0 of 1 */
     HVD_LAUNCH_PMIX, /* one rank of a launch that serves PMIx */
     HVD_LAUNCH_ELASTIC, /* one rank of an elastic job, which has a service of its own */
@@ -19,10 +19,15 @@ enum hvd_launch {
  * with what the launcher left in HVD_ENV_LAUNCH_ERROR. In doubt it fails: a rank of many must
  * never take itself for rank 0 of 1. */
 int hvd_launch_decide(const char *const *environment, bool has_pmix,
-                      enum hvd_launch *launch, struct hvd_error *err);
+                      enum hvd_launch_kind *launch, struct hvd_error *err);
 
 /* Whether the environment is that of a batch or salloc shell, where srun finds the job's
  * nodes. A task of srun has only its own cpus: srun in it would wait for others. */
 bool hvd_launch_is_slurm_shell(const char *const *environment);
+
+/* Sets HOME to "/", as container engines do, where neither HOME nor the user database has a
+ * home directory: libpmix 4 crashes there. To be called before PMIx starts, while the process
+ * has one thread. */
+void hvd_launch_need_home(void);
 
 #endif

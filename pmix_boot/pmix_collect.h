@@ -16,7 +16,7 @@
 #include <pmix.h>
 #include <stdbool.h>
 
-#include "pmix_boot/card.h"
+#include "pmix_boot/rank_record.h"
 
 struct hvd_collect;
 

@@ -9,15 +9,15 @@
 #include <string.h>
 
 #include "gpu_binding/base/env.h"
+#include "pmix_boot/launch_env.h"
 #include "pmix_boot/pmix_collect.h"
-#include "pmix_boot/pmix_home.h"
 
 /* How long a fence is relied on before the ranks are asked beside it: the first of a launch
  * until a share of the time limit is left, but at most this. */
 #define ASK_SHARE 4
 #define ASK_MAX_MS 5000
 
-/* A later one may wait for ever: a server that learns late that a rank's helper of the cycle
+/* A later one may wait for ever: a server that learns late that a rank's helper of the key
  * before has left counts that rank out of the new fence (seen with Open MPI's). The more ranks
  * there are, the dearer are the questions. */
 #define AGAIN_FENCE_MS 1000
@@ -244,7 +244,7 @@ static int open_pmix(struct round *round, struct hvd_error *err)
 {
     pmix_status_t status;
 
-    hvd_pmix_need_home();
+    hvd_launch_need_home();
     status = PMIx_Init(&round->self, NULL, 0);
     return status == PMIX_SUCCESS ? 0 : fail_open(status, err);
 }
@@ -266,20 +266,20 @@ static int outlive_cleanup(struct round *round, struct hvd_error *err)
 }
 
 int hvd_pmix_exchange(const struct hvd_exchange_query *query,
-                      const struct hvd_cycle *cycle, struct hvd_exchange *out,
+                      const struct hvd_exchange_key *key, struct hvd_exchange *out,
                       struct hvd_error *err)
 {
-    struct round round = {.is_first = cycle->is_first, .timeout_ms = query->timeout_ms};
+    struct round round = {.is_first = key->is_first, .timeout_ms = query->timeout_ms};
     int status = open_pmix(&round, err);
 
-    if (status == 0 && query->ranks != NULL && cycle->is_first) {
+    if (status == 0 && query->ranks != NULL && key->is_first) {
         status = outlive_cleanup(&round, err);
     }
     if (status != 0) {
         return status;
     }
-    snprintf(round.key, sizeof(round.key), "hvd.card.%" PRIx64 ".%" PRIu32, cycle->list,
-             cycle->number);
+    snprintf(round.key, sizeof(round.key), "hvd.card.%" PRIx64 ".%" PRIu32, key->list,
+             key->number);
     status = find_place(&round, query, err);
     if (status == 0) {
         status = publish(&round, &query->mine, err);

@@ -3,13 +3,13 @@
 #ifndef HVD_PMIX_EXCHANGE_H
 #define HVD_PMIX_EXCHANGE_H
 
-#include "pmix_boot/cycle.h"
 #include "pmix_boot/exchange.h"
+#include "pmix_boot/exchange_key.h"
 
-/* Init, put, commit, collect, finalize at once. The cycle's list and number must be the same
+/* Init, put, commit, collect, finalize at once. The key must be the same
  * on all ranks of the query. Once in a process. Fails as hvd_boot_create says. */
 int hvd_pmix_exchange(const struct hvd_exchange_query *query,
-                      const struct hvd_cycle *cycle, struct hvd_exchange *out,
+                      const struct hvd_exchange_key *key, struct hvd_exchange *out,
                       struct hvd_error *err);
 
 #endif

@@ -84,7 +84,7 @@ static void tell(uint16_t port, const unsigned char *key)
 
 int main(int argc, char **argv)
 {
-    struct hvd_service_config config = {.orders = STDIN_FILENO};
+    struct hvd_elastic_service_config config = {.orders = STDIN_FILENO};
     enum hvd_socket_scope scope = HVD_SOCKET_LOOPBACK;
     struct hvd_error err;
     uint16_t port = 0;
@@ -105,7 +105,7 @@ int main(int argc, char **argv)
     }
     randombytes_buf(config.key, sizeof(config.key));
     tell(port, config.key);
-    if (hvd_service_run(&config) < 0) {
+    if (hvd_elastic_service_run(&config) < 0) {
         errno = ENOMEM;
         return fail("the service ends");
     }

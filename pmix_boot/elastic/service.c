@@ -32,7 +32,7 @@ struct connection {
 };
 
 struct service {
-    const struct hvd_service_config *config;
+    const struct hvd_elastic_service_config *config;
     struct hvd_roster roster;
     struct connection *connections;
     size_t count;
@@ -417,7 +417,7 @@ static int run_once(struct service *service, int64_t again_ms)
     return status;
 }
 
-int hvd_service_run(const struct hvd_service_config *config)
+int hvd_elastic_service_run(const struct hvd_elastic_service_config *config)
 {
     struct service service = {.config = config};
     int64_t again_ms = -1;

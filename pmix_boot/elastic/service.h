@@ -8,7 +8,7 @@
 #include "pmix_boot/elastic/channel.h"
 #include "pmix_boot/elastic/roster.h"
 
-struct hvd_service_config {
+struct hvd_elastic_service_config {
     struct hvd_roster_rules rules;
     int listening; /* a TCP socket that listens and does not block */
     int orders; /* from the launcher: lines "expect N"; its end ends the service */
@@ -17,6 +17,6 @@ struct hvd_service_config {
 
 /* Serves until orders ends. What happens to the job goes to hvd_log as warnings. Returns 0, or
  * HVD_ERR_NOMEM. */
-int hvd_service_run(const struct hvd_service_config *config);
+int hvd_elastic_service_run(const struct hvd_elastic_service_config *config);
 
 #endif

@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "pmix_boot/pmix_home.h"
+#include "pmix_boot/launch_env.h"
 
 /* One job per process; unlike any that Slurm or Open MPI would choose. */
 #define NAME_SPACE "hvdrun"
@@ -235,7 +235,7 @@ static int init(const struct hvdrun_job *job, struct hvd_error *err)
 
     PMIX_INFO_LOAD(&info[0], PMIX_SERVER_TMPDIR, job->directory, PMIX_STRING);
     PMIX_INFO_LOAD(&info[1], PMIX_SYSTEM_TMPDIR, job->directory, PMIX_STRING);
-    hvd_pmix_need_home();
+    hvd_launch_need_home();
     status = PMIx_server_init(&module, info, 2);
     PMIX_INFO_DESTRUCT(&info[0]);
     PMIX_INFO_DESTRUCT(&info[1]);

@@ -14,7 +14,7 @@ struct launch_case {
     const char *name;
     bool lacks_pmix; /* this installation cannot speak it */
     int status;
-    enum hvd_launch launch; /* when status is 0 */
+    enum hvd_launch_kind launch; /* when status is 0 */
     const char *text; /* a part of the message when it is not */
     const char *environment[MOST_VARIABLES];
 };
@@ -118,7 +118,7 @@ static const struct launch_case cases[] = {
 
 static void test_case(const struct launch_case *expected)
 {
-    enum hvd_launch launch = HVD_LAUNCH_SINGLE;
+    enum hvd_launch_kind launch = HVD_LAUNCH_SINGLE;
     struct hvd_error err = {0};
     int status =
         hvd_launch_decide(expected->environment, !expected->lacks_pmix, &launch, &err);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a rank publishes about itself, as bytes: its node, a random secret, and the payload
- * that the caller of boot hands over. */
-#ifndef HVD_CARD_H
-#define HVD_CARD_H
+/* The record that a rank publishes about itself, as bytes: its node, a random secret, and the
+ * card that the caller of boot hands over. */
+#ifndef HVD_RANK_RECORD_H
+#define HVD_RANK_RECORD_H
 
 #include <stddef.h>
 
@@ -14,8 +14,8 @@ struct hvd_blob {
     size_t bytes;
 };
 
-/* A card read from a blob; the pointers are borrowed from it. */
-struct hvd_card {
+/* A record read from a blob; the pointers are borrowed from it. */
+struct hvd_rank_record {
     const char *node; /* equal on the ranks of one node, different on two; "host id" */
     size_t host_length; /* of the host name that node begins with */
     const unsigned char *secret; /* HVD_SECRET_BYTES */
@@ -24,12 +24,12 @@ struct hvd_card {
 };
 
 /* Writes this machine's node and a fresh secret around payload. The caller frees out->data. */
-int hvd_card_pack(const void *payload, size_t bytes, struct hvd_blob *out,
-                  struct hvd_error *err);
+int hvd_rank_record_pack(const void *payload, size_t bytes, struct hvd_blob *out,
+                         struct hvd_error *err);
 
 /* Reads what rank published. HVD_ERR_MISMATCH, naming the rank, when another version of hvd
  * or another kind of machine wrote it. */
-int hvd_card_read(const struct hvd_blob *blob, int rank, struct hvd_card *out,
-                  struct hvd_error *err);
+int hvd_rank_record_read(const struct hvd_blob *blob, int rank,
+                         struct hvd_rank_record *out, struct hvd_error *err);
 
 #endif

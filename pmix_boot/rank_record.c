@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A card on the wire: header, node with its final NUL, payload. */
-#include "pmix_boot/card.h"
+/* The bytes of a record: header, node with its final NUL, payload. */
+#include "pmix_boot/rank_record.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,13 +12,13 @@
 #include <unistd.h>
 
 /* Read with the wrong byte order, or from another layout of this struct, it does not match. */
-#define CARD_MAGIC 0x68766401u
+#define RECORD_MAGIC 0x68766401u
 
 #define MAX_HOST 256
 #define BOOT_ID_FILE "/proc/sys/kernel/random/boot_id"
 #define BOOT_ID_LENGTH 36
 
-struct card_header {
+struct record_header {
     uint32_t magic;
     uint32_t node_bytes; /* with the final NUL */
     uint64_t payload_bytes;
@@ -67,11 +67,11 @@ static int draw_secret(unsigned char *secret, struct hvd_error *err)
                : hvd_fail(err, HVD_ERR_SYS, "cannot draw a random job secret: %m");
 }
 
-int hvd_card_pack(const void *payload, size_t bytes, struct hvd_blob *out,
-                  struct hvd_error *err)
+int hvd_rank_record_pack(const void *payload, size_t bytes, struct hvd_blob *out,
+                         struct hvd_error *err)
 {
     char node[MAX_HOST + BOOT_ID_LENGTH + 2];
-    struct card_header header = {.magic = CARD_MAGIC, .payload_bytes = bytes};
+    struct record_header header = {.magic = RECORD_MAGIC, .payload_bytes = bytes};
     int status = name_node(node, sizeof(node), err);
     size_t total;
     char *data;
@@ -83,7 +83,7 @@ int hvd_card_pack(const void *payload, size_t bytes, struct hvd_blob *out,
     total = sizeof(header) + header.node_bytes + bytes;
     data = malloc(total);
     if (data == NULL) {
-        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for a card of %zu bytes", total);
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for a record of %zu bytes", total);
     }
     memcpy(data, &header, sizeof(header));
     memcpy(data + sizeof(header), node, header.node_bytes);
@@ -94,34 +94,35 @@ int hvd_card_pack(const void *payload, size_t bytes, struct hvd_blob *out,
     return 0;
 }
 
-static bool is_card(const struct hvd_blob *blob, const struct card_header *header)
+static bool is_record(const struct hvd_blob *blob, const struct record_header *header)
 {
     size_t rest = blob->bytes - sizeof(*header);
     const char *node = (const char *)blob->data + sizeof(*header);
 
-    return header->magic == CARD_MAGIC && header->node_bytes > 0 &&
+    return header->magic == RECORD_MAGIC && header->node_bytes > 0 &&
            header->node_bytes <= rest && node[header->node_bytes - 1] == '\0' &&
            header->payload_bytes == rest - header->node_bytes;
 }
 
-int hvd_card_read(const struct hvd_blob *blob, int rank, struct hvd_card *out,
-                  struct hvd_error *err)
+int hvd_rank_record_read(const struct hvd_blob *blob, int rank,
+                         struct hvd_rank_record *out, struct hvd_error *err)
 {
     const char *data = blob->data;
-    struct card_header header = {0};
+    struct record_header header = {0};
 
     if (blob->bytes >= sizeof(header)) {
         memcpy(&header, data, sizeof(header));
     }
-    if (blob->bytes < sizeof(header) || !is_card(blob, &header)) {
-        return hvd_fail(err, HVD_ERR_MISMATCH,
-                        "rank %d published %zu bytes that are no card of this version of "
-                        "hvd: install the same hvd on all nodes",
-                        rank, blob->bytes);
+    if (blob->bytes < sizeof(header) || !is_record(blob, &header)) {
+        return hvd_fail(
+            err, HVD_ERR_MISMATCH,
+            "rank %d published %zu bytes that this version of hvd cannot read: "
+            "install the same hvd on all nodes",
+            rank, blob->bytes);
     }
     out->node = data + sizeof(header);
     out->host_length = strcspn(out->node, " ");
-    out->secret = (const unsigned char *)data + offsetof(struct card_header, secret);
+    out->secret = (const unsigned char *)data + offsetof(struct record_header, secret);
     out->payload = out->node + header.node_bytes;
     out->payload_bytes = header.payload_bytes;
     return 0;

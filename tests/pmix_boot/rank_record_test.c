@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Cards: what is packed is read again; what is no card is refused with the rank's name. */
-#include "pmix_boot/card.h"
+#include "pmix_boot/rank_record.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,13 +14,13 @@ static void test_round_trip(size_t bytes)
     char payload[300];
     char host[256] = "";
     struct hvd_blob blob = {NULL, 0};
-    struct hvd_card card = {0};
+    struct hvd_rank_record card = {0};
     bool passed;
 
     memset(payload, 'p', sizeof(payload));
     gethostname(host, sizeof(host) - 1);
-    passed = hvd_card_pack(payload, bytes, &blob, NULL) == 0 &&
-             hvd_card_read(&blob, 0, &card, NULL) == 0;
+    passed = hvd_rank_record_pack(payload, bytes, &blob, NULL) == 0 &&
+             hvd_rank_record_read(&blob, 0, &card, NULL) == 0;
     tap_ok(passed && card.payload_bytes == bytes &&
                memcmp(card.payload, payload, bytes) == 0 &&
                card.host_length == strlen(host) &&
@@ -32,11 +32,11 @@ static void test_round_trip(size_t bytes)
 static void test_secrets(void)
 {
     struct hvd_blob blobs[2];
-    struct hvd_card cards[2];
+    struct hvd_rank_record cards[2];
 
     for (int i = 0; i < 2; i++) {
-        if (hvd_card_pack("x", 1, &blobs[i], NULL) < 0 ||
-            hvd_card_read(&blobs[i], i, &cards[i], NULL) < 0) {
+        if (hvd_rank_record_pack("x", 1, &blobs[i], NULL) < 0 ||
+            hvd_rank_record_read(&blobs[i], i, &cards[i], NULL) < 0) {
             exit(EXIT_FAILURE);
         }
     }
@@ -52,20 +52,20 @@ static void test_secrets(void)
 static void test_damage(int rounds)
 {
     struct hvd_blob blob;
-    bool passed = hvd_card_pack("payload", 7, &blob, NULL) == 0;
+    bool passed = hvd_rank_record_pack("payload", 7, &blob, NULL) == 0;
 
     for (int round = 0; round < rounds && passed; round++) {
         size_t bytes = (size_t)rand() % (blob.bytes + 1);
         struct hvd_blob damaged = {malloc(bytes + 1), bytes};
         unsigned char *data = damaged.data;
-        struct hvd_card card;
+        struct hvd_rank_record card;
 
         memcpy(data, blob.data, bytes);
         if (bytes > 0 && round % 2 == 0) {
             data[(size_t)rand() % (bytes < 16 ? bytes : 16)] ^=
                 (unsigned char)(1 + rand() % 255);
         }
-        if (hvd_card_read(&damaged, 3, &card, NULL) == 0) {
+        if (hvd_rank_record_read(&damaged, 3, &card, NULL) == 0) {
             const unsigned char *end =
                 (const unsigned char *)card.payload + card.payload_bytes;
 
@@ -81,10 +81,10 @@ static void test_foreign(void)
 {
     struct hvd_blob blob = {
         (void *)"something else altogether, and long enough for a head", 53};
-    struct hvd_card card;
+    struct hvd_rank_record card;
     struct hvd_error err = {0};
 
-    tap_ok(hvd_card_read(&blob, 5, &card, &err) == HVD_ERR_MISMATCH &&
+    tap_ok(hvd_rank_record_read(&blob, 5, &card, &err) == HVD_ERR_MISMATCH &&
                strstr(err.text, "rank 5") != NULL && strstr(err.text, "same hvd") != NULL,
            "a card of another version names the rank and the cure");
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The exchange of a process that is alone, and what all exchanges share. */
+/* What all exchanges share, and the one of a process that is alone. */
 #include "pmix_boot/exchange.h"
 
 #include <stdlib.h>

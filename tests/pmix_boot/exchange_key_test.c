@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ranks that meet give their exchange the same number, wherever each of them has been before. */
-#include "pmix_boot/cycle.h"
+#include "pmix_boot/exchange_key.h"
 
 #include "tests/tap.h"
 
-static struct hvd_cycle next(const int *ranks, int count)
+static struct hvd_exchange_key next(const int *ranks, int count)
 {
-    struct hvd_cycle cycle = {0};
+    struct hvd_exchange_key key = {0};
 
-    if (hvd_cycle_next(ranks, count, &cycle, NULL) != 0) {
+    if (hvd_exchange_key_next(ranks, count, &key, NULL) != 0) {
         printf("Bail out! no memory\n");
         exit(99);
     }
-    return cycle;
+    return key;
 }
 
 int main(void)
 {
     static const int list[] = {0, 1, 2};
     static const int turned[] = {2, 1, 0};
-    struct hvd_cycle all = next(NULL, 0);
-    struct hvd_cycle two = next(list, 2);
-    struct hvd_cycle three = next(list, 3);
+    struct hvd_exchange_key all = next(NULL, 0);
+    struct hvd_exchange_key two = next(list, 2);
+    struct hvd_exchange_key three = next(list, 3);
 
     tap_ok(all.is_first && !two.is_first && !three.is_first,
            "only_the_first_exchange_of_a_process_is_the_first");

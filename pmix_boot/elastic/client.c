@@ -3,7 +3,7 @@
  *
  * A fork takes the lock, so it is not held while this rank waits for the service or for other
  * ranks, which may be as long as the elastic timeout. */
-#include "pmix_boot/elastic/member.h"
+#include "pmix_boot/elastic/client.h"
 
 #include <poll.h>
 #include <pthread.h>
@@ -23,38 +23,39 @@ static struct {
     pthread_mutex_t lock;
     struct hvd_channel *channel; /* NULL: not connected */
     bool watches_forks;
-    bool meets; /* a thread is in hvd_member_meet: the channel is its alone */
+    bool
+        is_joining; /* a thread is in hvd_elastic_client_join: the channel is its alone */
     unsigned forks; /* so far, of this process */
     bool is_ready; /* has told the service that it has the state */
     bool has_updates;
     int lost;
-} member = {.lock = PTHREAD_MUTEX_INITIALIZER, .lost = -1};
+} client = {.lock = PTHREAD_MUTEX_INITIALIZER, .lost = -1};
 
 /* --- a forked child is no rank: it must not keep its parent alive in the service's eyes --- */
 
 static void before_fork(void)
 {
-    pthread_mutex_lock(&member.lock);
+    pthread_mutex_lock(&client.lock);
 }
 
 static void after_fork_in_parent(void)
 {
-    member.forks++;
-    pthread_mutex_unlock(&member.lock);
+    client.forks++;
+    pthread_mutex_unlock(&client.lock);
 }
 
 /* fork_close.c has closed the connection; the memory stays: freeing is not safe here. */
 static void after_fork_in_child(void)
 {
-    member.channel = NULL;
-    member.meets = false;
-    pthread_mutex_unlock(&member.lock);
+    client.channel = NULL;
+    client.is_joining = false;
+    pthread_mutex_unlock(&client.lock);
 }
 
 static void watch_forks(void)
 {
-    if (!member.watches_forks) {
-        member.watches_forks = true;
+    if (!client.watches_forks) {
+        client.watches_forks = true;
         hvd_fork_close_watch();
         pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
     }
@@ -65,13 +66,13 @@ static void watch_forks(void)
 /* Gives the lock up meanwhile. */
 static bool wait_for_channel(int64_t deadline_ms)
 {
-    const int fd = hvd_channel_fd(member.channel);
-    const bool is_pending = hvd_channel_is_pending(member.channel);
+    const int fd = hvd_channel_fd(client.channel);
+    const bool is_pending = hvd_channel_is_pending(client.channel);
     bool is_ready;
 
-    pthread_mutex_unlock(&member.lock);
+    pthread_mutex_unlock(&client.lock);
     is_ready = hvd_socket_wait(fd, is_pending ? POLLIN | POLLOUT : POLLIN, deadline_ms);
-    pthread_mutex_lock(&member.lock);
+    pthread_mutex_lock(&client.lock);
     return is_ready;
 }
 
@@ -96,19 +97,19 @@ static int connect_service(const struct hvd_elastic_address *address, int64_t de
     struct hvd_error cause;
 
     for (;;) {
-        const unsigned forks = member.forks;
+        const unsigned forks = client.forks;
         int fd;
 
-        pthread_mutex_unlock(&member.lock);
+        pthread_mutex_unlock(&client.lock);
         fd = hvd_socket_connect_host(address->host, address->port, deadline_ms, &cause);
-        pthread_mutex_lock(&member.lock);
+        pthread_mutex_lock(&client.lock);
         if (fd < 0) {
             return hvd_fail(err, HVD_ERR_NET,
                             "cannot reach the elastic service: %s; is the srun or hvdrun "
                             "that started the job still running?",
                             cause.text);
         }
-        if (member.forks == forks) {
+        if (client.forks == forks) {
             return fd;
         }
         shutdown(fd, SHUT_RDWR);
@@ -116,7 +117,8 @@ static int connect_service(const struct hvd_elastic_address *address, int64_t de
     }
 }
 
-static int open_channel(const struct hvd_member_query *query, struct hvd_error *err)
+static int open_channel(const struct hvd_elastic_client_query *query,
+                        struct hvd_error *err)
 {
     int64_t deadline_ms = hvd_clock_ms() + query->timeout_ms;
     struct hvd_elastic_address address;
@@ -128,13 +130,13 @@ static int open_channel(const struct hvd_member_query *query, struct hvd_error *
     if (fd < 0) {
         return fd;
     }
-    status = hvd_channel_create(fd, HVD_CHANNEL_RANK, address.key, &member.channel);
+    status = hvd_channel_create(fd, HVD_CHANNEL_RANK, address.key, &client.channel);
     if (status < 0) {
         return hvd_fail(err, status, "no memory for a connection");
     }
-    if (greet(member.channel, deadline_ms) < 0) {
-        hvd_channel_destroy(member.channel);
-        member.channel = NULL;
+    if (greet(client.channel, deadline_ms) < 0) {
+        hvd_channel_destroy(client.channel);
+        client.channel = NULL;
         return hvd_fail(
             err, HVD_ERR_NET,
             "the server on %s port %s is not the elastic service of this job, or "
@@ -144,9 +146,9 @@ static int open_channel(const struct hvd_member_query *query, struct hvd_error *
     return 0;
 }
 
-/* --- meeting --- */
+/* --- generation --- */
 
-static int send_join(const struct hvd_member_query *query)
+static int send_join(const struct hvd_elastic_client_query *query)
 {
     struct hvd_elastic_join head = {
         .slot = query->slot,
@@ -163,12 +165,12 @@ static int send_join(const struct hvd_member_query *query)
     memcpy(data, &head, sizeof(head));
     memcpy(data + sizeof(head), query->host, head.host_bytes);
     memcpy(data + sizeof(head) + head.host_bytes, query->card, query->card_bytes);
-    status = hvd_channel_send(member.channel, HVD_ELASTIC_JOIN, data, bytes);
+    status = hvd_channel_send(client.channel, HVD_ELASTIC_JOIN, data, bytes);
     free(data);
     return status;
 }
 
-static void free_cards(struct hvd_member_card *cards, int count)
+static void free_cards(struct hvd_elastic_card *cards, int count)
 {
     for (int i = 0; cards != NULL && i < count; i++) {
         free(cards[i].data);
@@ -176,7 +178,7 @@ static void free_cards(struct hvd_member_card *cards, int count)
     free(cards);
 }
 
-static int take_cards(const char *data, size_t bytes, struct hvd_member_card *cards,
+static int take_cards(const char *data, size_t bytes, struct hvd_elastic_card *cards,
                       int size)
 {
     for (int i = 0; i < size; i++) {
@@ -204,10 +206,10 @@ static int take_cards(const char *data, size_t bytes, struct hvd_member_card *ca
 }
 
 static int take_formed(const struct hvd_channel_message *message,
-                       struct hvd_member_meeting *meeting, struct hvd_error *err)
+                       struct hvd_elastic_generation *generation, struct hvd_error *err)
 {
     struct hvd_elastic_formed head = {0};
-    struct hvd_member_card *cards;
+    struct hvd_elastic_card *cards;
     int status;
 
     if (message->bytes >= sizeof(head)) {
@@ -221,7 +223,8 @@ static int take_formed(const struct hvd_channel_message *message,
         free_cards(cards, head.size);
         return hvd_fail(err, status, "no memory for the cards of %d ranks", head.size);
     }
-    *meeting = (struct hvd_member_meeting){head.generation, head.rank, head.size, cards};
+    *generation =
+        (struct hvd_elastic_generation){head.generation, head.rank, head.size, cards};
     return 0;
 }
 
@@ -242,31 +245,31 @@ static int take_refusal(const struct hvd_channel_message *message, struct hvd_er
 static void note(const struct hvd_channel_message *message)
 {
     if (message->type == HVD_ELASTIC_UPDATED) {
-        member.has_updates = true;
+        client.has_updates = true;
     } else if (message->type == HVD_ELASTIC_LOST && message->bytes == sizeof(int32_t)) {
-        memcpy(&member.lost, message->data, sizeof(int32_t));
+        memcpy(&client.lost, message->data, sizeof(int32_t));
     }
 }
 
 static int fail_gone(struct hvd_error *err)
 {
-    hvd_channel_destroy(member.channel);
-    member.channel = NULL;
+    hvd_channel_destroy(client.channel);
+    client.channel = NULL;
     return hvd_fail(err, HVD_ERR_NET,
                     "the elastic service closed the connection: the srun or hvdrun that "
                     "started the job is gone");
 }
 
 /* HVD_INPROGRESS: the answer is not there yet. */
-static int take_answer(struct hvd_member_meeting *meeting, struct hvd_error *err)
+static int take_answer(struct hvd_elastic_generation *generation, struct hvd_error *err)
 {
     struct hvd_channel_message message;
     int status;
 
-    (void)hvd_channel_progress(member.channel);
-    while ((status = hvd_channel_next(member.channel, &message)) == 0) {
+    (void)hvd_channel_progress(client.channel);
+    while ((status = hvd_channel_next(client.channel, &message)) == 0) {
         if (message.type == HVD_ELASTIC_FORMED) {
-            return take_formed(&message, meeting, err);
+            return take_formed(&message, generation, err);
         }
         if (message.type == HVD_ELASTIC_REFUSED) {
             return take_refusal(&message, err);
@@ -276,15 +279,15 @@ static int take_answer(struct hvd_member_meeting *meeting, struct hvd_error *err
     return status == HVD_INPROGRESS ? status : fail_gone(err);
 }
 
-static int ask(const struct hvd_member_query *query, struct hvd_member_meeting *meeting,
-               struct hvd_error *err)
+static int ask(const struct hvd_elastic_client_query *query,
+               struct hvd_elastic_generation *generation, struct hvd_error *err)
 {
     int status = send_join(query);
 
     if (status < 0) {
         return hvd_fail(err, status, "no memory for this rank's card");
     }
-    while ((status = take_answer(meeting, err)) == HVD_INPROGRESS) {
+    while ((status = take_answer(generation, err)) == HVD_INPROGRESS) {
         (void)wait_for_channel(-1);
     }
     return status;
@@ -292,83 +295,84 @@ static int ask(const struct hvd_member_query *query, struct hvd_member_meeting *
 
 /* A link that was cut for a while has ended the connection: this rank comes again, as a new one
  * that has the state. */
-static int ask_again(const struct hvd_member_query *query,
-                     struct hvd_member_meeting *meeting, struct hvd_error *err)
+static int ask_again(const struct hvd_elastic_client_query *query,
+                     struct hvd_elastic_generation *generation, struct hvd_error *err)
 {
     int status = open_channel(query, err);
 
-    if (status == 0 && member.is_ready) {
-        status = hvd_channel_send(member.channel, HVD_ELASTIC_READY, NULL, 0);
+    if (status == 0 && client.is_ready) {
+        status = hvd_channel_send(client.channel, HVD_ELASTIC_READY, NULL, 0);
     }
-    return status == 0 ? ask(query, meeting, err) : status;
+    return status == 0 ? ask(query, generation, err) : status;
 }
 
-int hvd_member_meet(const struct hvd_member_query *query,
-                    struct hvd_member_meeting *meeting, struct hvd_error *err)
+int hvd_elastic_client_join(const struct hvd_elastic_client_query *query,
+                            struct hvd_elastic_generation *generation,
+                            struct hvd_error *err)
 {
     bool was_open;
     int status = 0;
 
-    pthread_mutex_lock(&member.lock);
-    member.meets = true;
-    was_open = member.channel != NULL;
+    pthread_mutex_lock(&client.lock);
+    client.is_joining = true;
+    was_open = client.channel != NULL;
     if (!was_open) {
         status = open_channel(query, err);
     }
     if (status == 0) {
-        status = ask(query, meeting, err);
+        status = ask(query, generation, err);
     }
-    if (was_open && member.channel == NULL) {
-        status = ask_again(query, meeting, err);
+    if (was_open && client.channel == NULL) {
+        status = ask_again(query, generation, err);
     }
     /* What was told before the answer was about the generation before. */
-    member.has_updates = false;
-    member.lost = -1;
-    member.meets = false;
-    pthread_mutex_unlock(&member.lock);
+    client.has_updates = false;
+    client.lost = -1;
+    client.is_joining = false;
+    pthread_mutex_unlock(&client.lock);
     return status;
 }
 
-void hvd_member_ready(void)
+void hvd_elastic_client_ready(void)
 {
-    pthread_mutex_lock(&member.lock);
-    if (member.channel != NULL && !member.meets) {
-        (void)hvd_channel_send(member.channel, HVD_ELASTIC_READY, NULL, 0);
-        member.is_ready = true;
+    pthread_mutex_lock(&client.lock);
+    if (client.channel != NULL && !client.is_joining) {
+        (void)hvd_channel_send(client.channel, HVD_ELASTIC_READY, NULL, 0);
+        client.is_ready = true;
     }
-    pthread_mutex_unlock(&member.lock);
+    pthread_mutex_unlock(&client.lock);
 }
 
 static void read_notes(void)
 {
     struct hvd_channel_message message;
 
-    if (member.channel != NULL && !member.meets) {
-        (void)hvd_channel_progress(member.channel);
-        while (hvd_channel_next(member.channel, &message) == 0) {
+    if (client.channel != NULL && !client.is_joining) {
+        (void)hvd_channel_progress(client.channel);
+        while (hvd_channel_next(client.channel, &message) == 0) {
             note(&message);
         }
     }
 }
 
-bool hvd_member_has_updates(void)
+bool hvd_elastic_client_has_updates(void)
 {
     bool has_updates;
 
-    pthread_mutex_lock(&member.lock);
+    pthread_mutex_lock(&client.lock);
     read_notes();
-    has_updates = member.has_updates;
-    pthread_mutex_unlock(&member.lock);
+    has_updates = client.has_updates;
+    pthread_mutex_unlock(&client.lock);
     return has_updates;
 }
 
-int hvd_member_lost(void)
+int hvd_elastic_client_lost(void)
 {
     int lost;
 
-    pthread_mutex_lock(&member.lock);
+    pthread_mutex_lock(&client.lock);
     read_notes();
-    lost = member.lost;
-    pthread_mutex_unlock(&member.lock);
+    lost = client.lost;
+    pthread_mutex_unlock(&client.lock);
     return lost;
 }

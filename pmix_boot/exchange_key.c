@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The keys of this process's exchanges. */
+#include "pmix_boot/exchange_key.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+
+/* As long as the process lives: a shutdown does not make the server forget. */
+static struct {
+    struct hvd_exchange_key *last; /* of each list */
+    int count;
+} keys;
+
+/* FNV-1a. */
+static uint64_t hash_ranks(const int *ranks, int count)
+{
+    uint64_t hash = 14695981039346656037u;
+
+    for (int i = 0; i < count; i++) {
+        for (int shift = 0; shift < 32; shift += 8) {
+            hash = (hash ^ ((uint32_t)ranks[i] >> shift & 0xff)) * 1099511628211u;
+        }
+    }
+    return hash;
+}
+
+static struct hvd_exchange_key *find(uint64_t list)
+{
+    for (int i = 0; i < keys.count; i++) {
+        if (keys.last[i].list == list) {
+            return &keys.last[i];
+        }
+    }
+    return NULL;
+}
+
+static struct hvd_exchange_key *add(uint64_t list)
+{
+    struct hvd_exchange_key *grown =
+        realloc(keys.last, (size_t)(keys.count + 1) * sizeof(*grown));
+
+    if (grown == NULL) {
+        return NULL;
+    }
+    keys.last = grown;
+    grown[keys.count] = (struct hvd_exchange_key){.list = list};
+    return &grown[keys.count++];
+}
+
+int hvd_exchange_key_next(const int *ranks, int count, struct hvd_exchange_key *out,
+                          struct hvd_error *err)
+{
+    uint64_t list = ranks != NULL ? hash_ranks(ranks, count) : 0;
+    bool is_first = keys.count == 0;
+    struct hvd_exchange_key *key = find(list);
+
+    if (key == NULL) {
+        key = add(list);
+    }
+    if (key == NULL) {
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory to count this start");
+    }
+    key->number++;
+    key->is_first = is_first;
+    *out = *key;
+    return 0;
+}
