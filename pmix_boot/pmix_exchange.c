@@ -191,10 +191,11 @@ static int find_in_list(struct round *round, const struct hvd_exchange_query *qu
         }
     }
     if (round->rank < 0) {
-        return hvd_fail(err, HVD_ERR_ARG,
-                        "rank %u is not in its own list of %d ranks: only the ranks in a "
-                        "list may call init with it",
-                        round->self.rank, query->count);
+        return hvd_fail(
+            err, HVD_ERR_ARG,
+            "rank %u is not in the list of %d ranks that it passed to init: only "
+            "the ranks in the list may call init with it",
+            round->self.rank, query->count);
     }
     round->ranks = query->ranks;
     round->size = query->count;
