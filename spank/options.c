@@ -7,16 +7,15 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Slurm hands an option without argument on to other processes as this text. */
+/* How Slurm passes an option without argument on to other processes. */
 static const char slurm_null[] = "(null)";
 
-/* None that a shell, a terminal or printf takes for more than itself. */
+/* No character that is special to a shell, a terminal or printf. */
 static const char allowed[] = "abcdefghijklmnopqrstuvwxyz0123456789_=,:.-"
                               "ABCDEFGHIJKLMNOPQRSTUVWXYZ/+@ ";
 
 enum {
-    RANKS_MAX = 1000000, /* more than any cluster has */
-    HELP_INDENT = 8
+    RANKS_MAX = 1000000 /* more than any cluster has */
 };
 
 #define CHOICE(word, name, chosen)                                                       \
@@ -74,10 +73,9 @@ void hvd_spank_options_help(char text[HVD_SPANK_OPTIONS_HELP_BYTES])
 {
     int used = snprintf(text, HVD_SPANK_OPTIONS_HELP_BYTES,
                         "start the ranks of hvd (Horovod): with PMIx, one task per GPU, "
-                        "each bound near its GPU; words:");
+                        "each bound near its GPU; words: ");
 
-    hvd_spank_word_help(&table, HELP_INDENT, text + used,
-                        HVD_SPANK_OPTIONS_HELP_BYTES - (size_t)used);
+    hvd_spank_word_help(&table, text + used, HVD_SPANK_OPTIONS_HELP_BYTES - (size_t)used);
 }
 
 const char *hvd_spank_options_bind_word(enum hvd_bind_mode mode)
@@ -102,13 +100,14 @@ static int check_characters(const char *text, struct hvd_error *err)
     hvd_spank_options_list(known);
     if (length > HVD_SPANK_OPTIONS_TEXT_MAX) {
         return hvd_fail(err, HVD_ERR_ARG,
-                        "--hvd: the text is longer than %d characters; known: %s",
+                        "--hvd: the text is longer than %d characters; valid words: %s",
                         HVD_SPANK_OPTIONS_TEXT_MAX, known);
     }
     if (clean < length) {
-        return hvd_fail(err, HVD_ERR_ARG,
-                        "--hvd: character %zu (code 0x%02x) is not allowed; known: %s",
-                        clean + 1, (unsigned char)text[clean], known);
+        return hvd_fail(
+            err, HVD_ERR_ARG,
+            "--hvd: character %zu (code 0x%02x) is not allowed; valid words: %s",
+            clean + 1, (unsigned char)text[clean], known);
     }
     return 0;
 }

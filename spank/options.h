@@ -39,7 +39,7 @@ struct hvd_spank_options {
 /* Writes all words, as messages show them: "on, off, ...". */
 void hvd_spank_options_list(char text[HVD_SPANK_OPTIONS_LIST_BYTES]);
 
-/* Writes what `srun --help` shows: a line about --hvd, and one for each word. */
+/* Writes what `srun --help` shows about --hvd, with every word explained. */
 void hvd_spank_options_help(char text[HVD_SPANK_OPTIONS_HELP_BYTES]);
 
 /* The word that chooses a mode: "bind=cores"; "bind=none" for HVD_BIND_AUTO. */

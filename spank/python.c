@@ -95,7 +95,7 @@ static bool has_package(const char *dir, size_t length)
     return length > 0 && needed < (int)sizeof(file) && access(file, R_OK) == 0;
 }
 
-static bool find_before(const char *path, const char *dir, char *rival, size_t bytes)
+static bool find_before(const char *path, const char *dir, char *other, size_t bytes)
 {
     const char *cursor = path;
 
@@ -107,7 +107,7 @@ static bool find_before(const char *path, const char *dir, char *rival, size_t b
             return false;
         }
         if (has_package(entry, length)) {
-            snprintf(rival, bytes, "%.*s", (int)length, entry);
+            snprintf(other, bytes, "%.*s", (int)length, entry);
             return true;
         }
     }
@@ -115,7 +115,7 @@ static bool find_before(const char *path, const char *dir, char *rival, size_t b
 }
 
 /* The version of Python is not known here: any will do. */
-static bool find_in_environment(const char *root, char *rival, size_t bytes)
+static bool find_in_environment(const char *root, char *other, size_t bytes)
 {
     char pattern[PATH_MAX];
     int needed = snprintf(pattern, sizeof(pattern), "%s/lib/python3*/site-packages/%s",
@@ -130,20 +130,20 @@ static bool find_in_environment(const char *root, char *rival, size_t bytes)
     if (is_there) {
         const char *file = found.gl_pathv[0];
 
-        snprintf(rival, bytes, "%.*s", (int)(strlen(file) - strlen(package) - 1), file);
+        snprintf(other, bytes, "%.*s", (int)(strlen(file) - strlen(package) - 1), file);
     }
     globfree(&found);
     return is_there;
 }
 
-bool hvd_spank_python_rival(const char *path, const char *dir, const char *env_root,
-                            char *rival, size_t bytes, bool *wins)
+bool hvd_spank_python_find_other(const char *path, const char *dir, const char *env_root,
+                                 char *other, size_t bytes, bool *wins)
 {
-    if (path != NULL && find_before(path, dir, rival, bytes)) {
+    if (path != NULL && find_before(path, dir, other, bytes)) {
         *wins = true;
         return true;
     }
     *wins = false;
     return env_root != NULL && env_root[0] == '/' &&
-           find_in_environment(env_root, rival, bytes);
+           find_in_environment(env_root, other, bytes);
 }

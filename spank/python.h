@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How Python finds hvd's front end, the package "horovod", and who else has one.
+/* How Python finds hvd's front end, the package "horovod", and other packages of this name.
  *
- * The directory goes to the end of PYTHONPATH. There it comes before every virtual
- * environment's and the system's packages, so that --hvd means hvd although a real Horovod
- * is installed; but a directory that the user put on PYTHONPATH comes first. Neither happens
- * in silence: hvd_spank_python_rival finds the package that loses or wins. */
+ * The directory goes to the end of PYTHONPATH. There it precedes the packages of virtual
+ * environments and of the system, so that --hvd means hvd although the original Horovod is
+ * installed; but a directory that the user put on PYTHONPATH comes first. Both can surprise:
+ * hvd_spank_python_find_other finds the other package, for a message. */
 #ifndef HVD_SPANK_PYTHON_H
 #define HVD_SPANK_PYTHON_H
 
@@ -29,7 +29,7 @@ bool hvd_spank_python_path_without(const char *path, const char *dir, char *rest
  * the one that Python takes: *wins), and in the environment env_root (a virtual environment
  * or conda; NULL: none). Reads directories: never call it as root. True when there is one;
  * its directory is written. */
-bool hvd_spank_python_rival(const char *path, const char *dir, const char *env_root,
-                            char *rival, size_t bytes, bool *wins);
+bool hvd_spank_python_find_other(const char *path, const char *dir, const char *env_root,
+                                 char *other, size_t bytes, bool *wins);
 
 #endif

@@ -16,7 +16,7 @@
 #include "spank/srun_inherited.h"
 #include "spank/srun_tasks.h"
 
-/* A word of another Slurm plugin for MPI starts like this: pmix, pmix_v4. */
+/* Slurm names its plugins for PMIx pmix, pmix_v4 and so on. */
 static bool is_pmix(const char *mpi)
 {
     return mpi != NULL && strncmp(mpi, "pmix", strlen("pmix")) == 0;
@@ -42,8 +42,8 @@ void hvd_spank_srun_init(struct hvd_spank_plugin *plugin)
     }
 }
 
-/* The srun that salloc starts to give the user a shell on the first node, when the admin
- * wants it so. It inherits --hvd for the steps that will follow, and is none itself. */
+/* With LaunchParameters=use_interactive_step, salloc starts an srun that gives the user a shell on
+ * the first node. That srun inherits --hvd for the steps that will follow, but starts no ranks. */
 static bool is_interactive(void)
 {
     static const char word[] = "--interactive";
@@ -70,7 +70,7 @@ void hvd_spank_srun_option(struct hvd_spank_plugin *plugin)
     hvd_spank_srun_defaults_reset(plugin);
     plugin->srun.requested_tasks = 0;
     if (!plugin->options.is_on && getenv(HVD_ENV_SLURM_OPTION) != NULL) {
-        /* The tasks inherit what #SBATCH asked for, and the library looks at it. */
+        /* The tasks inherit the option of #SBATCH, and the library reads it. */
         setenv(HVD_ENV_SLURM_OPTION, "off", 1);
         hvd_spank_srun_environment_remove_front_end(plugin->plugstack.python_dir);
     }
@@ -119,7 +119,7 @@ static int check_pmix(struct hvd_spank_plugin *plugin, unsigned tasks)
             &plugin->refusal, HVD_ERR_UNSUPPORTED,
             "--hvd needs Slurm's PMIx, but this Slurm was installed without its "
             "plugin mpi_pmix: ask the administrator for it, or use --hvd=elastic, "
-            "which needs none");
+            "which does not need it");
     }
     return hvd_fail(&plugin->refusal, HVD_ERR_ARG,
                     "--hvd needs Slurm's PMIx (found MPI type %s): use srun --hvd "
@@ -160,8 +160,9 @@ void hvd_spank_srun_exit(struct hvd_spank_plugin *plugin)
     hvd_spank_srun_elastic_stop(plugin);
     if (plugin->options.is_on && !plugin->srun.was_launched &&
         plugin->srun.requested_tasks > 0 && plugin->refusal.status == 0) {
-        slurm_info("hvd: --hvd asked for %d tasks per node, one for each GPU; if that is "
-                   "not what you want, use --ntasks-per-node=N or --hvd=tasks=keep",
-                   plugin->srun.requested_tasks);
+        slurm_info(
+            "hvd: --hvd requested %d tasks per node, one for each GPU; to choose the "
+            "number yourself, use --ntasks-per-node=N or --hvd=tasks=keep",
+            plugin->srun.requested_tasks);
     }
 }

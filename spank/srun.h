@@ -6,9 +6,8 @@
 #define HVD_SPANK_SRUN_H
 
 #include <stdbool.h>
-#include <sys/types.h>
 
-#include "pmix_boot/elastic/start.h"
+#include "spank/srun_elastic.h"
 #include "spank/srun_environment.h"
 #include "spank/srun_options.h"
 
@@ -22,8 +21,7 @@ struct hvd_spank_srun {
     int requested_tasks; /* per node, by hvd; 0: hvd asked for nothing */
     bool is_interactive; /* this srun gives the user a shell, and launches no ranks */
     bool was_launched;
-    struct hvd_elastic_service elastic;
-    pid_t elastic_owner; /* srun itself, not a child that it forked */
+    struct hvd_spank_srun_elastic elastic;
 };
 
 /* Before options are read. */

@@ -12,12 +12,13 @@
 #include <unistd.h>
 
 #include "gpu_binding/base/env.h"
+#include "spank/plugin.h"
 #include "spank/slurm_numbers.h"
 
 enum {
     TIMEOUT_S = 600, /* as in Horovod */
     START_S = 60,
-    NO_MOST = 1000000, /* ranks */
+    RANKS_NO_LIMIT = 1000000,
     TEXT_BYTES = 256
 };
 
@@ -35,7 +36,7 @@ static int start(struct hvd_spank_plugin *plugin, int tasks)
     const struct hvd_elastic_rules rules = {
         .np = tasks,
         .min = options->min_ranks > 0 ? options->min_ranks : 1,
-        .max = options->max_ranks > 0 ? options->max_ranks : NO_MOST,
+        .max = options->max_ranks > 0 ? options->max_ranks : RANKS_NO_LIMIT,
         .start_s = seconds_of(HVD_ENV_START_TIMEOUT, START_S),
         .timeout_s = seconds_of(HVD_ENV_ELASTIC_TIMEOUT, TIMEOUT_S),
         .reset_limit = options->reset_limit,
@@ -46,16 +47,15 @@ static int start(struct hvd_spank_plugin *plugin, int tasks)
                         "--hvd=elastic,min=%d, but this step has %d tasks",
                         options->min_ranks, tasks);
     }
-    plugin->srun.elastic_owner = getpid();
-    return hvd_elastic_start(plugin->elastic_program, &rules, &plugin->srun.elastic,
-                             &plugin->refusal);
+    plugin->srun.elastic.owner = getpid();
+    return hvd_elastic_start(plugin->elastic_program, &rules,
+                             &plugin->srun.elastic.service, &plugin->refusal);
 }
 
 /* --- meet=FILE ----------------------------------------------------------------------------
  * "HOST:PORT:KEY" in a file that only the user can read. */
 
-/* Whether somebody listens there: a service ends with its srun, and leaves the file when srun was
- * killed. */
+/* Whether a service listens there. It ends with its srun; when srun was killed, the file stays. */
 static bool is_alive(const char *address)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
@@ -80,8 +80,8 @@ static bool is_alive(const char *address)
     return is_open;
 }
 
-/* The address in the file; false when there is none, or nobody is there. */
-static bool read_meeting(const char *path, char address[TEXT_BYTES])
+/* The address in the file; false when there is none, or no service listens there. */
+static bool read_address(const char *path, char address[TEXT_BYTES])
 {
     FILE *file = fopen(path, "re");
     bool has_line = file != NULL && fgets(address, TEXT_BYTES, file) != NULL;
@@ -95,8 +95,8 @@ static bool read_meeting(const char *path, char address[TEXT_BYTES])
     return has_line && is_alive(address);
 }
 
-/* Written beside and renamed: nobody reads half of it. */
-static int write_meeting(struct hvd_spank_plugin *plugin)
+/* Writes another file and renames it, so that no srun reads half an address. */
+static int write_address(struct hvd_spank_plugin *plugin)
 {
     const char *path = plugin->options.meet;
     char beside[sizeof(plugin->options.meet) + 32];
@@ -108,11 +108,12 @@ static int write_meeting(struct hvd_spank_plugin *plugin)
     snprintf(beside, sizeof(beside), "%s.%d", path, (int)getpid());
     (void)unlink(beside);
     fd = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    is_good = fd >= 0 && dprintf(fd, "%s:%s\n", host, plugin->srun.elastic.address) > 0 &&
+    is_good = fd >= 0 &&
+              dprintf(fd, "%s:%s\n", host, plugin->srun.elastic.service.address) > 0 &&
               rename(beside, path) == 0;
     if (!is_good) {
-        hvd_fail(&plugin->refusal, HVD_ERR_SYS, "cannot write --hvd=elastic,meet=%s: %m",
-                 path);
+        hvd_fail(&plugin->refusal, HVD_ERR_SYS,
+                 "cannot write the file of --hvd=elastic,meet=%s: %m", path);
         (void)unlink(beside);
     }
     if (fd >= 0) {
@@ -129,25 +130,25 @@ int hvd_spank_srun_elastic_start(struct hvd_spank_plugin *plugin, int tasks)
     char address[TEXT_BYTES];
     int status;
 
-    if (!plugin->options.is_elastic || plugin->srun.elastic.pid > 0) {
-        return 0; /* a further part of a heterogeneous step */
+    if (!plugin->options.is_elastic || plugin->srun.elastic.service.pid > 0) {
+        return 0; /* a further component of a heterogeneous step */
     }
-    if (meet[0] != '\0' && read_meeting(meet, address)) {
+    if (meet[0] != '\0' && read_address(meet, address)) {
         return setenv(HVD_ENV_ELASTIC_STEP, address, 1);
     }
     status = start(plugin, tasks);
     if (status == 0) {
-        status = setenv(HVD_ENV_ELASTIC_STEP, plugin->srun.elastic.address, 1);
+        status = setenv(HVD_ENV_ELASTIC_STEP, plugin->srun.elastic.service.address, 1);
     }
-    return status == 0 && meet[0] != '\0' ? write_meeting(plugin) : status;
+    return status == 0 && meet[0] != '\0' ? write_address(plugin) : status;
 }
 
 void hvd_spank_srun_elastic_stop(struct hvd_spank_plugin *plugin)
 {
-    if (plugin->srun.elastic.pid > 0 && plugin->srun.elastic_owner == getpid()) {
+    if (plugin->srun.elastic.service.pid > 0 && plugin->srun.elastic.owner == getpid()) {
         if (plugin->options.meet[0] != '\0') {
             (void)unlink(plugin->options.meet);
         }
-        hvd_elastic_stop(&plugin->srun.elastic);
+        hvd_elastic_stop(&plugin->srun.elastic.service);
     }
 }

@@ -10,7 +10,7 @@
 #include "spank/slurm_numbers.h"
 #include "spank/tasks_per_node.h"
 
-/* Any of these says how many tasks to start; then hvd has no say. */
+/* With any of these the user chooses the number of tasks. */
 static const char *const task_options[] = {
     "ntasks",         "ntasks-per-node", "ntasks-per-core", "ntasks-per-socket",
     "ntasks-per-gpu", "ntasks-per-tres",
@@ -23,7 +23,7 @@ static const char *env_text(const char *name)
     return text != NULL ? text : "";
 }
 
-/* The GPUs per node that srun itself was asked for: 0 unknown or none. */
+/* The GPUs per node in the options of srun; 0: unknown or none. */
 static int typed_gpus(const struct hvd_spank_srun_options *srun_options)
 {
     char text[128];
@@ -35,7 +35,7 @@ static int typed_gpus(const struct hvd_spank_srun_options *srun_options)
     return hvd_spank_gres_count(text);
 }
 
-/* GPUs that srun itself was asked for count, else those of the job. */
+/* The GPUs of the step if srun has an option for them, else those of the job. */
 static void read_allocation(const struct hvd_spank_srun_options *srun_options,
                             struct hvd_spank_allocation *allocation)
 {
@@ -62,7 +62,7 @@ static void read_allocation(const struct hvd_spank_srun_options *srun_options,
     allocation->gpus = hvd_spank_gres_count(env_text(HVD_ENV_SLURM_GPUS));
 }
 
-/* True when the user said in any way how many tasks to start. What hvd set is not said. */
+/* True when the user chose the number of tasks with any option; not when hvd set it. */
 static bool has_tasks(const struct hvd_spank_srun_options *srun_options)
 {
     for (size_t i = 0; i < sizeof(task_options) / sizeof(task_options[0]); i++) {
@@ -158,7 +158,7 @@ int hvd_spank_srun_tasks_check(struct hvd_spank_plugin *plugin, int tasks, int n
         return 0;
     }
     return hvd_fail(&plugin->refusal, HVD_ERR_ARG,
-                    "one task per GPU was asked for, %d on each of %d nodes, but Slurm "
+                    "hvd requested one task per GPU, %d on each of %d nodes, but Slurm "
                     "starts %d: use --ntasks-per-node=%d",
                     requested, nodes, tasks, requested);
 }

@@ -13,7 +13,7 @@
 #include "gpu_binding/gpu_list.h"
 #include "spank/plugin.h"
 
-/* An empty text when the variable is unset, or longer than anything that can be right. */
+/* An empty text when the variable is unset, or longer than any valid value. */
 static void copy_variable(struct spank_handle *spank, const char *name, char *value,
                           size_t bytes)
 {
@@ -69,13 +69,15 @@ static void check_gpus(struct hvd_spank_plugin *plugin, const char *host)
                  list.count, list.count);
     }
     if (step->has_open_tasks && step->is_first_node && step->tasks < list.count) {
-        slurm_error("hvd: %s: %d task for %d GPUs, srun did not know of them: use srun "
-                    "--ntasks-per-node=%d, or --hvd=tasks=keep if that is meant",
-                    host, step->tasks, list.count, list.count);
+        slurm_error("hvd: %s: %d task%s for %d GPUs, because srun was not told of the "
+                    "GPUs: use srun --ntasks-per-node=%d, or --hvd=tasks=keep to keep "
+                    "this number",
+                    host, step->tasks, step->tasks == 1 ? "" : "s", list.count,
+                    list.count);
     }
 }
 
-/* The real user is still root here; the effective one is asked. */
+/* The real user is still root here, so access() would not do. */
 static void check_front_end(const struct hvd_spank_plugin *plugin, const char *host)
 {
     const char *dir = plugin->plugstack.python_dir;
@@ -96,7 +98,8 @@ static void load_topology(struct hvd_spank_plugin *plugin, const char *host)
         source.xml_file = plugin->plugstack.topology;
     }
     if (hvd_topology_load(&plugin->step.topology, &source, &err) != 0) {
-        slurm_error("hvd: %s: ranks stay where Slurm put them: %s", host, err.text);
+        slurm_error("hvd: %s: ranks keep the binding that Slurm chose: %s", host,
+                    err.text);
         return;
     }
     plugin->step.has_topology = true;

@@ -29,7 +29,7 @@ static enum hvd_bind_mode mode_of(const struct hvd_spank_task *task)
     if (mode != HVD_BIND_AUTO && mode != HVD_BIND_NONE && task->rank == 0) {
         fprintf(stderr,
                 "hvd: %s has no effect, because --cpu-bind, --hint or SLURM_CPU_BIND "
-                "says how to bind\n",
+                "has precedence\n",
                 hvd_spank_options_bind_word(mode));
     }
     return HVD_BIND_NONE;
@@ -126,7 +126,8 @@ void hvd_spank_task_bind(const struct hvd_spank_task *task)
     rc = hvd_affinity_get(&mask, &err);
     rc = rc != 0 ? rc : make_plan(task, &mask, &plan, &err);
     if (rc != 0) {
-        slurm_error("hvd: rank %d stays where Slurm put it: %s", task->rank, err.text);
+        slurm_error("hvd: rank %d keeps the binding that Slurm chose: %s", task->rank,
+                    err.text);
         return;
     }
     rc = hvd_binding_apply(&plan, task->placement.local_rank, hvd_spank_task_setenv,

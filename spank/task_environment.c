@@ -12,7 +12,7 @@
 #include "gpu_binding/base/env.h"
 #include "spank/python.h"
 
-/* A path longer than this is left alone. */
+/* A longer PYTHONPATH is left alone. */
 enum {
     PATH_TEXT_MAX = 65536
 };
@@ -44,7 +44,7 @@ static void export_number(const struct hvd_spank_task *task, const char *name, i
     hvd_spank_task_setenv(task->spank, name, text, false);
 }
 
-/* Hand-made layouts (arbitrary) may count their nodes in another order than the ranks. */
+/* With --distribution=arbitrary, nodes may be in another order than their ranks. */
 static bool find_cross(const struct hvd_spank_task *task, int *rank, int *size)
 {
     char distribution[64] = "";
@@ -76,29 +76,29 @@ static void export_ranks(const struct hvd_spank_task *task)
     }
 }
 
-/* One rank of the job tells the user when Python sees two packages of that name. */
-static void warn_of_rival(const struct hvd_spank_task *task, const char *path)
+/* Two packages of this name are a surprise, whichever Python imports. */
+static void warn_of_other_package(const struct hvd_spank_task *task, const char *path)
 {
     const char *dir = task->plugin->plugstack.python_dir;
     char root[4096] = "";
-    char rival[4096];
+    char other[4096];
     bool wins;
 
     if (spank_getenv(task->spank, HVD_ENV_VIRTUAL_ENV, root, sizeof(root)) !=
         ESPANK_SUCCESS) {
         spank_getenv(task->spank, HVD_ENV_CONDA_PREFIX, root, sizeof(root));
     }
-    if (!hvd_spank_python_rival(path, dir, root, rival, sizeof(rival), &wins)) {
+    if (!hvd_spank_python_find_other(path, dir, root, other, sizeof(other), &wins)) {
         return;
     }
     if (wins) {
         fprintf(stderr,
-                "hvd: Python takes the package horovod in %s, which is on "
-                "PYTHONPATH, not hvd's: remove it from PYTHONPATH, or drop --hvd\n",
-                rival);
+                "hvd: Python imports the package horovod in %s, which is on "
+                "PYTHONPATH, not hvd's: remove it from PYTHONPATH, or do not use --hvd\n",
+                other);
     } else {
-        fprintf(stderr, "hvd: Python takes hvd's package horovod, not the one in %s\n",
-                rival);
+        fprintf(stderr, "hvd: Python imports hvd's package horovod, not the one in %s\n",
+                other);
     }
 }
 
@@ -117,7 +117,7 @@ void hvd_spank_task_export_front_end(const struct hvd_spank_task *task)
         hvd_spank_python_path(path, dir, joined, PATH_TEXT_MAX)) {
         hvd_spank_task_setenv(task->spank, HVD_ENV_PYTHONPATH, joined, true);
         if (task->rank == 0 && !task->plugin->step.is_shell) {
-            warn_of_rival(task, joined);
+            warn_of_other_package(task, joined);
         }
     }
     free(path);
@@ -133,8 +133,8 @@ static void warn_of_isolation(const struct hvd_spank_task *task)
     }
 }
 
-/* What was typed with --hvd is nearer to the user than what the environment says. How
- * ranks reach each other is told by the first one of each node. */
+/* A word of --hvd has precedence over the variable of the same meaning. With verbose, one rank
+ * per node logs how ranks reach each other. */
 static void export_records(const struct hvd_spank_task *task)
 {
     const struct hvd_spank_options *options = &task->plugin->options;
@@ -153,7 +153,7 @@ static void export_records(const struct hvd_spank_task *task)
     }
 }
 
-/* The service that srun started listens on srun's host; one that it found has a host. */
+/* The address of a service that this srun started has no host: it is srun's. */
 static void export_elastic(const struct hvd_spank_task *task)
 {
     char address[256] = "";
@@ -184,7 +184,7 @@ void hvd_spank_task_export(const struct hvd_spank_task *task)
     export_elastic(task);
     hvd_spank_task_export_front_end(task);
     if (task->is_isolated) {
-        /* Which of the node's GPUs this task got is nowhere to be read. */
+        /* Slurm does not tell which of the node's GPUs this task has. */
         spank_unsetenv(task->spank, HVD_ENV_GPU_LIST);
         warn_of_isolation(task);
     }

@@ -87,7 +87,7 @@ static int prepare(struct hvd_spank_plugin *plugin, struct spank_handle *spank)
         return HVD_ERR_STATE;
     }
     if (read_placement(spank, &task) != 0) {
-        slurm_error("hvd: this Slurm does not tell a task its rank");
+        slurm_error("hvd: Slurm does not tell this task its rank");
         return HVD_ERR_STATE;
     }
     task.has_gpus = plugin->step.gpus[0] != '\0';

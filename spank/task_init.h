@@ -3,9 +3,20 @@
 #ifndef HVD_SPANK_TASK_INIT_H
 #define HVD_SPANK_TASK_INIT_H
 
+#include <stdbool.h>
+
+#include "spank/placement.h"
 #include "spank/plugin.h"
 
-struct spank_handle;
+struct hvd_spank_task {
+    struct spank_handle *spank;
+    const struct hvd_spank_plugin *plugin;
+    int rank;
+    struct hvd_spank_placement placement;
+    bool has_gpus; /* Slurm gave GPUs to the step */
+    bool
+        is_isolated; /* Slurm gave each task GPUs of its own, because the user wants it */
+};
 
 /* Binds the task, makes the step's GPUs visible and exports the environment. Ends a task that
  * must not start; the user has been told why. */

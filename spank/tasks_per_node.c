@@ -15,7 +15,7 @@ static int gpus_of_a_node(const struct hvd_spank_allocation *allocation, int *gp
     if ((long)*gpus * allocation->nodes != allocation->gpus) {
         return hvd_fail(err, HVD_ERR_ARG,
                         "the job has %d GPUs on %d nodes, not the same number on each: "
-                        "use --gpus-per-node=N, or say --ntasks=%d yourself",
+                        "use --gpus-per-node=N or --ntasks=%d",
                         allocation->gpus, allocation->nodes, allocation->gpus);
     }
     return 0;

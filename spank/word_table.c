@@ -7,14 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* As much of a wrong word is repeated. */
+/* How many characters of a wrong word a message repeats. */
 enum {
     REPEATED_MAX = 40
-};
-
-/* Where the help begins, counted from the first word of its line. */
-enum {
-    HELP_COLUMN = 26
 };
 
 /* --- parser --- */
@@ -66,7 +61,7 @@ static int set_file(const struct hvd_spank_word_table *table,
 {
     if (length == 0 || length > HVD_SPANK_FILE_MAX) {
         return hvd_fail(err, HVD_ERR_ARG,
-                        "%s: %s=%s needs the name of a file, at most %d characters",
+                        "%s: %s=%s needs a file name of at most %d characters",
                         table->origin, word->text, word->value, HVD_SPANK_FILE_MAX);
     }
     set_text(value, length, field);
@@ -126,7 +121,7 @@ int hvd_spank_word_parse(const struct hvd_spank_word_table *table, const char *t
         }
     }
     hvd_spank_word_list(table, known, sizeof(known));
-    return hvd_fail(err, HVD_ERR_ARG, "%s: unknown word \"%.*s\"; known: %s",
+    return hvd_fail(err, HVD_ERR_ARG, "%s: unknown word \"%.*s\"; valid words: %s",
                     table->origin, (int)(length < REPEATED_MAX ? length : REPEATED_MAX),
                     text, known);
 }
@@ -191,7 +186,7 @@ void hvd_spank_word_list(const struct hvd_spank_word_table *table, char *text,
     append_words(table->words, table->count, &out);
 }
 
-void hvd_spank_word_help(const struct hvd_spank_word_table *table, int indent, char *text,
+void hvd_spank_word_help(const struct hvd_spank_word_table *table, char *text,
                          size_t bytes)
 {
     struct buffer out = {text, bytes, 0};
@@ -200,14 +195,9 @@ void hvd_spank_word_help(const struct hvd_spank_word_table *table, int indent, c
     text[0] = '\0';
     for (size_t i = 0; i < table->count; i++) {
         if (table->words[i].help != NULL) {
-            size_t start;
-            int width;
-
-            append(&out, "\n%*s", indent, "");
-            start = out.used;
+            append(&out, "%s", first > 0 ? "; " : "");
             append_words(table->words + first, i + 1 - first, &out);
-            width = HELP_COLUMN - (int)(out.used - start);
-            append(&out, "%*s%s", width > 1 ? width : 1, "", table->words[i].help);
+            append(&out, " (%s)", table->words[i].help);
             first = i + 1;
         }
     }

@@ -27,7 +27,7 @@ struct hvd_spank_word {
     int number;
     int most;
     const char *value; /* what stands for the value of a key: "N" */
-    const char *help; /* one line; NULL: that of the next word with the same key */
+    const char *help; /* NULL: the next word explains this one, too */
 };
 
 struct hvd_spank_word_table {
@@ -46,9 +46,9 @@ int hvd_spank_word_parse(const struct hvd_spank_word_table *table, const char *t
 void hvd_spank_word_list(const struct hvd_spank_word_table *table, char *text,
                          size_t bytes);
 
-/* Writes a line for each help text, with the words that it explains: each is a newline,
- * `indent` spaces, the words, and the help in a column of its own. Cut where bytes end. */
-void hvd_spank_word_help(const struct hvd_spank_word_table *table, int indent, char *text,
+/* Writes all words with their help: "on, off (hvd for this step, or not); min=N (...)". Slurm
+ * breaks the text into lines. Cut where bytes end. */
+void hvd_spank_word_help(const struct hvd_spank_word_table *table, char *text,
                          size_t bytes);
 
 #endif

@@ -230,7 +230,7 @@
 /* How Slurm has bound a task, or the job's tasks, to GPUs. */
 #define HVD_ENV_SLURM_TRES_BIND "SLURMD_TRES_BIND"
 #define HVD_ENV_SLURM_JOB_TRES_BIND "SLURM_TRES_BIND"
-/* Where the plugin looks for another package horovod; a message names the one that Python takes. */
+/* Where the plugin looks for another package horovod; a message names the one that Python imports. */
 #define HVD_ENV_VIRTUAL_ENV "VIRTUAL_ENV"
 #define HVD_ENV_CONDA_PREFIX "CONDA_PREFIX"
 

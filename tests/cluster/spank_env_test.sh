@@ -79,10 +79,10 @@ prints 'a batch script without --hvd is left alone' '^/mine$' \
 mkdir -p "$home/venv/lib/python3.11/site-packages/horovod" "$home/mine/horovod"
 touch "$home/venv/lib/python3.11/site-packages/horovod/__init__.py" "$home/mine/horovod/__init__.py"
 prints 'a Horovod of the virtual environment does not lose in silence' \
-    "hvd: Python takes hvd's package horovod, not the one in $home/venv/lib" \
+    "hvd: Python imports hvd's package horovod, not the one in $home/venv/lib" \
     as_user VIRTUAL_ENV="$home/venv" srun "$(ranks)" -n2 true
 prints 'one on PYTHONPATH does not win in silence' \
-    "hvd: Python takes the package horovod in $home/mine, which is on PYTHONPATH" \
+    "hvd: Python imports the package horovod in $home/mine, which is on PYTHONPATH" \
     as_user PYTHONPATH="$home/mine" srun "$(ranks)" -n2 true
 silent()
 {

@@ -17,7 +17,7 @@ help()
 {
     as_user srun --help | grep -A 30 -e --hvd | tr -s ' \n' ' '
 }
-prints 'and of its words' ' on, off, verbose, .* elastic, min=N, .* meet=FILE' help
+prints 'and explains its words' ' on, off \(.* verbose \(.* elastic \(.* min=N, max=N \(.* meet=FILE \(' help
 prints 'a file name with spaces needs no more than quotes' '^a b$' \
     as_user srun --hvd='timeline=a b' printenv HOROVOD_TIMELINE
 needs_pmix prints '--hvd starts ranks with PMIx' '^0/2/0 1/2/1$' in_line as_user srun --hvd -n2 sh -c "$rank"
@@ -25,7 +25,7 @@ needs_pmix prints '--hv is enough' '^0/2/0 1/2/1$' in_line as_user srun --hv -n2
 prints '--hvd=off is as if nothing was typed' '^//$' as_user srun --hvd=off sh -c "$rank"
 prints 'a --hvd of the program is the program'"'"'s' '^--hvd //$' \
     as_user srun sh -c 'echo $0 $HOROVOD_RANK/$HOROVOD_SIZE/$PMIX_RANK' --hvd
-complains 'a wrong word is refused with the right ones' 'unknown word "bad"; known: on, off' \
+complains 'a wrong word is refused with the right ones' 'unknown word "bad"; valid words: on, off' \
     as_user srun --hvd=bad true
 complains '--mpi=none after it is refused' 'needs Slurm.s PMIx \(found --mpi=none\): drop --mpi' \
     as_user srun --hvd -n2 --mpi=none true

@@ -208,22 +208,17 @@ static const char *next_word(char **cursor)
     return word;
 }
 
-/* Each word has a line of its own, or shares one with those that belong to it. */
 static void test_help(void)
 {
     char help[HVD_SPANK_OPTIONS_HELP_BYTES];
-    char list[HVD_SPANK_OPTIONS_LIST_BYTES];
-    char *cursor = list;
-    const char *word;
-    bool is_complete = true;
 
     hvd_spank_options_help(help);
-    hvd_spank_options_list(list);
-    while ((word = next_word(&cursor)) != NULL) {
-        is_complete = is_complete && strstr(help, word) != NULL;
-    }
-    tap_ok(is_complete, "the help of srun has every word");
-    tap_ok(strlen(help) < HVD_SPANK_OPTIONS_HELP_BYTES - 1, "and fits");
+    tap_ok(strstr(help, "words: on, off (hvd for") != NULL &&
+               strstr(help, "); bind=socket|cores|none (bind ") != NULL &&
+               strstr(help, "); min=N, max=N (elastic: ") != NULL,
+           "the help explains words, and together those that belong together");
+    tap_ok(strcmp(help + strlen(help) - strlen(" one job)"), " one job)") == 0,
+           "up to the last");
 }
 
 /* The page has a row for each word of the list. */

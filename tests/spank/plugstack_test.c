@@ -64,8 +64,24 @@ static void test_bad(void)
            "a path longer than the system allows is refused");
 }
 
-int main(void)
+/* The file that is installed names the words for the administrator. */
+static void test_file(const char *name)
 {
+    char text[4096] = "";
+    char list[HVD_SPANK_PLUGSTACK_LIST_BYTES];
+    FILE *file = fopen(name, "r");
+
+    if (file != NULL) {
+        text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
+        fclose(file);
+    }
+    hvd_spank_plugstack_list(list);
+    tap_ok(strstr(text, list) != NULL, "hvd.conf has all words: %s", list);
+}
+
+int main(int count, char **arguments)
+{
+    test_file(count > 1 ? arguments[1] : "");
     test_good();
     test_bad();
     return tap_done();

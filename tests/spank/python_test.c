@@ -89,28 +89,29 @@ static void test_rivals(const char *root)
 {
     char expected[300];
     char path[600];
-    char rival[300];
+    char other[300];
     bool wins = false;
 
     snprintf(path, sizeof(path), "%s/empty:%s/mine:%s", root, root, dir);
-    tap_ok(!hvd_spank_python_rival(path, dir, NULL, rival, sizeof(rival), &wins),
-           "no package: no rival");
+    tap_ok(!hvd_spank_python_find_other(path, dir, NULL, other, sizeof(other), &wins),
+           "no package: no other");
     make_package(root, "mine/horovod/__init__.py");
     snprintf(expected, sizeof(expected), "%s/mine", root);
-    tap_ok(hvd_spank_python_rival(path, dir, NULL, rival, sizeof(rival), &wins) && wins &&
-               strcmp(rival, expected) == 0,
+    tap_ok(hvd_spank_python_find_other(path, dir, NULL, other, sizeof(other), &wins) &&
+               wins && strcmp(other, expected) == 0,
            "one on PYTHONPATH before hvd's wins and is named");
     snprintf(path, sizeof(path), "%s:%s/mine", dir, root);
-    tap_ok(!hvd_spank_python_rival(path, dir, NULL, rival, sizeof(rival), &wins),
-           "one behind hvd's is no rival");
+    tap_ok(!hvd_spank_python_find_other(path, dir, NULL, other, sizeof(other), &wins),
+           "one behind hvd's is no other");
     make_package(root, "venv/lib/python3.11/site-packages/horovod/__init__.py");
     snprintf(path, sizeof(path), "%s/venv", root);
     snprintf(expected, sizeof(expected), "%s/venv/lib/python3.11/site-packages", root);
-    tap_ok(hvd_spank_python_rival(dir, dir, path, rival, sizeof(rival), &wins) && !wins &&
-               strcmp(rival, expected) == 0,
+    tap_ok(hvd_spank_python_find_other(dir, dir, path, other, sizeof(other), &wins) &&
+               !wins && strcmp(other, expected) == 0,
            "one in a virtual environment loses and is named");
-    tap_ok(!hvd_spank_python_rival(dir, dir, "relative", rival, sizeof(rival), &wins),
-           "an environment without absolute path is not looked at");
+    tap_ok(
+        !hvd_spank_python_find_other(dir, dir, "relative", other, sizeof(other), &wins),
+        "an environment without absolute path is not looked at");
 }
 
 int main(void)
