@@ -6,7 +6,7 @@
  *   once per task    hvd_binding_plan       every task computes the same plan
  *   (or per node):
  *   in each task:    hvd_binding_apply      before exec
- *   first task:      hvd_table_format       when the user wants to see it
+ *   first task:      hvd_table_print        when the user wants to see it
  *
  * Nothing here reads an environment variable or keeps state between calls. */
 #ifndef HVD_BINDING_H

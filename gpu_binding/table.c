@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One line per rank of a plan, the notes, and everything together as text. */
+/* One line per rank of a plan, and the notes. */
 #include "gpu_binding/table.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "gpu_binding/cpulist.h"
 
@@ -67,33 +66,4 @@ void hvd_notes_print(const struct hvd_plan *plan, FILE *out)
     for (int i = 0; i < plan->note_count; i++) {
         fprintf(out, "%s\n", plan->notes[i]);
     }
-}
-
-int hvd_table_format(const struct hvd_topology *topology, const struct hvd_plan *plan,
-                     const char *host, const char *not_applied, char *text, size_t size)
-{
-    char *whole = NULL;
-    size_t length = 0;
-    FILE *out = open_memstream(&whole, &length);
-
-    if (out == NULL) {
-        return HVD_ERR_NOMEM;
-    }
-    if (not_applied != NULL) {
-        fprintf(out, "this binding is not in force: %s\n", not_applied);
-    }
-    hvd_picture_print(topology, plan, host, out);
-    fprintf(out, "\n");
-    hvd_table_print(topology, plan, out);
-    if (plan->note_count > 0) {
-        fprintf(out, "\n");
-        hvd_notes_print(plan, out);
-    }
-    if (fclose(out) != 0) {
-        free(whole);
-        return HVD_ERR_NOMEM;
-    }
-    snprintf(text, size, "%s", whole);
-    free(whole);
-    return (int)length;
 }

@@ -20,10 +20,4 @@ void hvd_table_print(const struct hvd_topology *topology, const struct hvd_plan 
 /* The notes, a sentence a line. */
 void hvd_notes_print(const struct hvd_plan *plan, FILE *out);
 
-/* Picture, table and notes with an empty line between, as text in caller's memory; always
- * ends in a zero. Returns the length of the whole text like snprintf, or HVD_ERR_NOMEM.
- * not_applied says why ranks run otherwise (NULL: the plan is in force) and comes first. */
-int hvd_table_format(const struct hvd_topology *topology, const struct hvd_plan *plan,
-                     const char *host, const char *not_applied, char *text, size_t size);
-
 #endif
