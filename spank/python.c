@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How Python finds hvd's front end, the package "horovod", and who else has one. */
+/* How Python finds hvd's front end, the package "horovod", and other packages of this name. */
 #include "spank/python.h"
 
 #include <glob.h>

@@ -25,8 +25,8 @@ bool hvd_spank_python_path(const char *path, const char *dir, char *joined, size
 bool hvd_spank_python_path_without(const char *path, const char *dir, char *rest,
                                    size_t bytes);
 
-/* Looks for another package "horovod": below the directories of path before dir (then it is
- * the one that Python takes: *wins), and in the environment env_root (a virtual environment
+/* Looks for another package "horovod": below the directories of path before dir (then Python
+ * imports it: *wins), and in the environment env_root (a virtual environment
  * or conda; NULL: none). Reads directories: never call it as root. True when there is one;
  * its directory is written. */
 bool hvd_spank_python_find_other(const char *path, const char *dir, const char *env_root,

@@ -85,7 +85,7 @@ int hvd_spank_count_least(const char *text)
     return *cursor == '\0' && least != INT_MAX ? least : 0;
 }
 
-/* What stands behind the last ':', without Slurm's "(S:0-1)" behind it. */
+/* The number after the last ':', without Slurm's "(S:0-1)" at the end. */
 int hvd_spank_gres_count(const char *text)
 {
     size_t length = strcspn(text, "(");

@@ -17,7 +17,7 @@ struct hvd_spank_srun_environment {
     bool is_default[HVD_SPANK_SRUN_ENV_COUNT];
 };
 
-/* Adds a variable that does not exist yet. */
+/* Sets a variable that is not set yet. */
 void hvd_spank_srun_environment_set_default(
     struct hvd_spank_srun_environment *environment, enum hvd_spank_srun_variable variable,
     const char *value);
@@ -26,10 +26,10 @@ void hvd_spank_srun_environment_set_default(
 void hvd_spank_srun_environment_reset(struct hvd_spank_srun_environment *environment);
 
 /* Adds dir to PYTHONPATH for the tasks. The plugin on their node does it as well; where it is
- * missing, the package in dir then says so, in place of Python's "No module named". */
+ * missing, the package in dir reports that, instead of Python's "No module named". */
 void hvd_spank_srun_environment_add_front_end(const char *dir);
 
-/* Removes what the plugin gave to the batch script in which this srun runs. */
+/* Removes the directory that the plugin added for the batch script around this srun. */
 void hvd_spank_srun_environment_remove_front_end(const char *dir);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an srun inherits from the task that starts it. */
+/* What an srun inherits from the task inside which it runs. */
 #include "spank/srun_inherited.h"
 
 #include <stddef.h>
@@ -8,21 +8,21 @@
 
 #include "gpu_binding/base/env.h"
 
-static const char *const of_a_task[] = {
+static const char *const task_variables[] = {
     HVD_ENV_RANK,       HVD_ENV_SIZE,       HVD_ENV_LOCAL_RANK,   HVD_ENV_LOCAL_SIZE,
     HVD_ENV_CROSS_RANK, HVD_ENV_CROSS_SIZE, HVD_ENV_HOSTNAME,     HVD_ENV_LAUNCH,
     HVD_ENV_GPU_LIST,   HVD_ENV_GPU_INDEX,  HVD_ENV_GPUS,         HVD_ENV_CPUS,
     HVD_ENV_NIC,        HVD_ENV_REQUEST,    HVD_ENV_LAUNCH_ERROR,
 };
 
-/* Of an elastic step: the srun inside it may be started by the user, not by hvd. */
-static const char *const of_an_elastic_step[] = {
+/* srun exports the address of an elastic job to all nodes, also to those without the plugin. */
+static const char *const elastic_variables[] = {
     HVD_ENV_ELASTIC_STEP,
     HVD_ENV_ELASTIC,
     HVD_ENV_HOROVOD_ELASTIC,
 };
 
-static const char *const of_a_binding[] = {
+static const char *const binding_variables[] = {
     HVD_ENV_SLURM_CPU_BIND,
     HVD_ENV_SLURM_CPU_BIND_TYPE,
     HVD_ENV_SLURM_CPU_BIND_LIST,
@@ -41,18 +41,18 @@ void hvd_spank_srun_inherited_drop_task(void)
     const char *planned = getenv(HVD_ENV_NIC);
     const char *used = getenv(HVD_ENV_UCX_NET_DEVICES);
 
-    drop(of_an_elastic_step, sizeof(of_an_elastic_step) / sizeof(of_an_elastic_step[0]));
+    drop(elastic_variables, sizeof(elastic_variables) / sizeof(elastic_variables[0]));
     if (getenv(HVD_ENV_LAUNCH) == NULL) {
         return;
     }
     if (planned != NULL && used != NULL && strcmp(planned, used) == 0) {
         unsetenv(HVD_ENV_UCX_NET_DEVICES);
     }
-    drop(of_a_task, sizeof(of_a_task) / sizeof(of_a_task[0]));
+    drop(task_variables, sizeof(task_variables) / sizeof(task_variables[0]));
 }
 
-/* Where Slurm chose for the outer step, nobody can tell its choice from the same words of the
- * user's; one who types --hvd inside a step wants PMIx. */
+/* The variable looks the same whether Slurm or the user chose the MPI type of the outer step. A
+ * user who gives --hvd inside a step wants PMIx. */
 void hvd_spank_srun_inherited_drop_mpi(const struct hvd_spank_srun_options *srun_options)
 {
     const char *inherited = getenv(HVD_ENV_SLURM_MPI_TYPE);
@@ -66,7 +66,7 @@ void hvd_spank_srun_inherited_drop_mpi(const struct hvd_spank_srun_options *srun
     }
 }
 
-/* slurmstepd writes its masks like this; nobody types it, and srun spells an option that
+/* slurmstepd writes its masks in this form, which users do not type. srun returns an option that
  * came from the environment as it was there. */
 void hvd_spank_srun_inherited_drop_binding(
     const struct hvd_spank_srun_options *srun_options)
@@ -82,6 +82,6 @@ void hvd_spank_srun_inherited_drop_binding(
     hvd_spank_srun_options_get(srun_options, "cpu-bind", used, sizeof(used));
     if (strncmp(used, inherited, sizeof(used) - 1) == 0) {
         srun_options->reset(srun_options->options, "cpu-bind");
-        drop(of_a_binding, sizeof(of_a_binding) / sizeof(of_a_binding[0]));
+        drop(binding_variables, sizeof(binding_variables) / sizeof(binding_variables[0]));
     }
 }

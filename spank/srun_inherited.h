@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An srun that a task of another step starts inherits that task's environment: what is true
- * for the one task, and what Slurm obeys as if the user had asked for it. */
+/* An srun that runs inside a task of another step inherits the environment of that task: values
+ * that belong to the task alone, and settings that Slurm takes for the user's. */
 #ifndef HVD_SPANK_SRUN_INHERITED_H
 #define HVD_SPANK_SRUN_INHERITED_H
 
 #include "spank/srun_options.h"
 
-/* Removes what an outer launch by hvd wrote for its own task. Does nothing elsewhere. */
+/* Removes the variables that hvd set for the task. Does nothing elsewhere. */
 void hvd_spank_srun_inherited_drop_task(void);
 
-/* Resets the cpu binding that slurmstepd wrote for its own task. A binding that the user
- * asked for stays. */
+/* Resets the CPU binding that slurmstepd chose for the task. A binding of the user stays. */
 void hvd_spank_srun_inherited_drop_binding(
     const struct hvd_spank_srun_options *srun_options);
 
-/* Resets the choice of MPI that srun wrote for the outer step. */
+/* Resets the MPI type that srun chose for the outer step. */
 void hvd_spank_srun_inherited_drop_mpi(const struct hvd_spank_srun_options *srun_options);
 
 #endif

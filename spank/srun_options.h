@@ -60,7 +60,7 @@ bool hvd_spank_srun_options_is_default(const struct hvd_spank_srun_options *srun
 /* Resets what hvd set, except what the user changed since. */
 void hvd_spank_srun_options_reset(struct hvd_spank_srun_options *srun_options);
 
-/* True when Slurm's plugins include one for PMIx; also true when nobody can tell. */
+/* True when Slurm's plugins include one for PMIx; also true when that cannot be found out. */
 bool hvd_spank_srun_options_know_pmix(const struct hvd_spank_srun_options *srun_options);
 
 #endif

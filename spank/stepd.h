@@ -16,11 +16,11 @@ struct spank_handle;
 struct hvd_spank_job_step {
     char gpus[512]; /* the node's GPU numbers of the step; empty: none, or unknown */
     char visible[4096]; /* CUDA_VISIBLE_DEVICES of the step; holds 64 MIG slices */
-    bool has_open_tasks; /* their number was left to Slurm */
+    bool has_open_tasks; /* neither user nor hvd chose their number */
     bool is_bound_by_user; /* the user chose how Slurm binds */
-    bool was_refused_by_srun; /* which has told the user why */
+    bool was_refused_by_srun; /* srun has told the user why */
     bool is_first_node;
-    bool is_shell; /* a batch script or salloc's shell: gets the front end alone */
+    bool is_shell; /* a batch script or salloc's shell, which gets the front end only */
     int tasks; /* on this node */
     bool has_topology;
     struct hvd_topology topology;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The task's own row of the node's plan, made true and shown. */
+/* Binds a task as the plan of its node says. */
 #include "spank/task_binding.h"
 
 #include <ctype.h>
@@ -35,8 +35,8 @@ static enum hvd_bind_mode mode_of(const struct hvd_spank_task *task)
     return HVD_BIND_NONE;
 }
 
-/* Slurm counts an isolated task's GPUs within its cgroup, where each task has number 0: only
- * names say which they are. */
+/* Slurm numbers the GPUs of an isolated task within its cgroup, from 0. Only UUIDs tell which of
+ * the node's GPUs they are. */
 static void describe_own_gpus(const struct hvd_spank_task *task, char *visible,
                               size_t bytes, struct hvd_binding_step *step)
 {
@@ -48,7 +48,7 @@ static void describe_own_gpus(const struct hvd_spank_task *task, char *visible,
     step->gpu_count = is_named ? 0 : 1;
 }
 
-/* A step without GPUs from Slurm, and without a list of the user's, is one for cpus. */
+/* Without GPUs of Slurm's and without a list of the user's, the ranks use CPUs only. */
 static void describe_gpus(const struct hvd_spank_task *task,
                           struct hvd_binding_step *step)
 {

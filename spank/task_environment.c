@@ -128,8 +128,8 @@ static void warn_of_isolation(const struct hvd_spank_task *task)
     if (task->rank == 0 && task->placement.tasks > 1 &&
         !task->plugin->options.keep_gpus) {
         fprintf(stderr,
-                "hvd: --gpu-bind hides the ranks' GPUs from each other, so they "
-                "cannot copy directly: use --gpus-per-node, without --gpu-bind\n");
+                "hvd: --gpu-bind hides the ranks' GPUs from each other, so that they "
+                "cannot copy directly: use --gpus-per-node without --gpu-bind\n");
     }
 }
 

@@ -13,7 +13,7 @@
 #include "spank/task_binding.h"
 #include "spank/task_environment.h"
 
-/* Slurm set "gpu:none" if it left all GPUs to the task; nothing if nobody asked. */
+/* The variable ends in ":none" if the task keeps all GPUs; it is unset without --gpu-bind. */
 static bool is_isolated(struct spank_handle *spank)
 {
     static const char none[] = ":none";
@@ -29,7 +29,7 @@ static bool is_isolated(struct spank_handle *spank)
            (length < strlen(none) || strcmp(bind + length - strlen(none), none) != 0);
 }
 
-/* Of a heterogeneous step the items tell its own part only, slurmstepd's variables all. */
+/* In a heterogeneous step the items describe this component only, the variables the whole step. */
 static void read_whole_step(struct spank_handle *spank, struct hvd_spank_task *task)
 {
     char rank[16];

@@ -14,8 +14,7 @@ struct hvd_spank_task {
     int rank;
     struct hvd_spank_placement placement;
     bool has_gpus; /* Slurm gave GPUs to the step */
-    bool
-        is_isolated; /* Slurm gave each task GPUs of its own, because the user wants it */
+    bool is_isolated; /* each task sees only GPUs of its own, as the user wants */
 };
 
 /* Binds the task, makes the step's GPUs visible and exports the environment. Ends a task that
