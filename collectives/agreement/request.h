@@ -60,6 +60,7 @@ struct hvd_request {
     _Atomic bool is_on_stream; /* a stream of the caller's waits for its end */
     int unlaunched; /* entries; the engine's lock; so is_kept */
     bool is_kept; /* the engine is one of the owners */
+    const char *range_name; /* of its range, static: "Allreduce"; NULL: it has none */
     uint64_t range; /* of a profiler, see ranges.h; 0: none */
     int count;
     struct hvd_entry entries[];

@@ -269,24 +269,18 @@ static int check_memory(const struct hvd_start *start, const struct hvd_entry *e
 {
     bool has_data = start->kind <= HVD_KIND_REDUCESCATTER &&
                     start->kind != HVD_KIND_BARRIER && start->kind != HVD_KIND_JOIN;
-    bool gives =
-        has_data && (start->kind != HVD_KIND_BROADCAST || start->root == start->rank);
-    bool gets = start->kind == HVD_KIND_ALLREDUCE || start->kind == HVD_KIND_ADASUM ||
-                start->kind == HVD_KIND_BROADCAST || gets_part(start, entry);
+    bool lacks_input = entry->input == NULL && has_data &&
+                       (start->kind != HVD_KIND_BROADCAST || start->root == start->rank);
+    bool lacks_output =
+        entry->output == NULL &&
+        (start->kind == HVD_KIND_ALLREDUCE || start->kind == HVD_KIND_ADASUM ||
+         start->kind == HVD_KIND_BROADCAST || gets_part(start, entry));
 
-    if (hvd_entry_count(entry) == 0 || (!gives && !gets)) {
+    if ((!lacks_input && !lacks_output) || hvd_entry_count(entry) == 0) {
         return 0;
     }
-    if (gives && entry->input == NULL) {
-        return hvd_fail(err, HVD_ERR_ARG, "tensor %s has elements, but its input is NULL",
-                        entry->proposal.name);
-    }
-    if (gets && entry->output == NULL) {
-        return hvd_fail(err, HVD_ERR_ARG,
-                        "tensor %s has elements, but its output is NULL",
-                        entry->proposal.name);
-    }
-    return 0;
+    return hvd_fail(err, HVD_ERR_ARG, "tensor %s has elements, but its %s is NULL",
+                    entry->proposal.name, lacks_input ? "input" : "output");
 }
 
 int hvd_check_entry(const struct hvd_start *start, const struct hvd_tensor *tensor,

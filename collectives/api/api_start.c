@@ -5,7 +5,6 @@
 
 #include "collectives/api/api_start.h"
 #include "collectives/engine/process_sets.h"
-#include "collectives/observe/ranges.h"
 #include "gpu_binding/base/attr.h"
 
 /* The tensors of one call are a group: on all ranks that make the same call, the same
@@ -60,20 +59,6 @@ static int fill_request(struct hvd_engine *engine, struct hvd_start *start,
                : hvd_start_gpu(engine, tensors, request, err);
 }
 
-/* Before it is submitted: it may end at once, on another thread. */
-static void begin_range(const struct hvd_start *start, struct hvd_request *request)
-{
-    char what[64];
-    int64_t bytes = 0;
-
-    for (int i = 0; i < request->count; i++) {
-        bytes += hvd_proposal_bytes(&request->entries[i].proposal);
-    }
-    snprintf(what, sizeof(what), "Horovod%s%s", request->count > 1 ? "Grouped" : "",
-             start->word);
-    request->range = hvd_range_begin(HVD_RANGES_OPS, what, NULL, bytes);
-}
-
 int hvd_start_submit(struct hvd_start *start, const struct hvd_tensor *tensors, int count,
                      struct hvd_request **out, struct hvd_error *err)
 {
@@ -94,14 +79,11 @@ int hvd_start_submit(struct hvd_start *start, const struct hvd_tensor *tensors, 
                  ? hvd_fail(err, HVD_ERR_NOMEM, "no memory for %s", start->word)
                  : fill_request(engine, start, tensors, request, err);
     if (status == 0) {
-        if (!start->is_own_name && hvd_ranges_are_on()) {
-            begin_range(start, request);
-        }
+        request->range_name = start->is_own_name ? NULL : start->word;
         status = hvd_engine_submit(engine, request, err);
     }
     hvd_job_exit();
     if (status != 0) {
-        hvd_range_end(HVD_RANGES_OPS, request != NULL ? request->range : 0);
         hvd_request_destroy(request);
         return status;
     }

@@ -32,9 +32,14 @@ static void launch(struct hvd_engine *engine, struct hvd_entry *entry)
     }
 }
 
-void hvd_completion_end(struct hvd_engine *engine, struct hvd_entry *entry, int status,
+void hvd_completion_end(void *context, struct hvd_entry *entry, int status,
                         const char *text)
 {
+    struct hvd_engine *engine = context;
+
+    if (entry->proposal.kind == HVD_KIND_JOIN) {
+        hvd_process_sets_recount(&engine->process_sets);
+    }
     if (engine->timeline != NULL) {
         hvd_timeline_ended(engine->timeline, entry, status);
     }

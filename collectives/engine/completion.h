@@ -8,9 +8,9 @@
 struct hvd_engine;
 struct hvd_entry;
 
-/* The agreement is done with the entry: it has ended, or, on a GPU (then it has `done`) and without
- * a failure, is launched. */
-void hvd_completion_end(struct hvd_engine *engine, struct hvd_entry *entry, int status,
+/* The agreement is done with the entry, and its name free: it has ended, or, on a GPU (then it has
+ * `done`) and without a failure, is launched. engine: a struct hvd_engine. */
+void hvd_completion_end(void *engine, struct hvd_entry *entry, int status,
                         const char *text);
 
 /* The entry has ended, a launched one too. Tells those who wait when its request has; then nothing

@@ -138,7 +138,7 @@ void hvd_doorbells_mute(struct hvd_doorbells *bells, bool is_muted)
     pthread_mutex_unlock(&bells->muting);
 }
 
-/* To local ranks; whoever is about to ring the doorbell may do so only later. */
+/* If there are others; whoever is about to ring the doorbell may do so only later. */
 static void tell_local_ranks(struct hvd_doorbells *bells, bool is_asleep)
 {
     bells->due_rings += hvd_shm_set_asleep(bells->shm, is_asleep) ? 1 : 0;
@@ -150,7 +150,9 @@ static void tell_local_ranks(struct hvd_doorbells *bells, bool is_asleep)
 void hvd_doorbells_say_asleep(struct hvd_doorbells *bells, bool dozes)
 {
     atomic_store(&bells->asleep, !dozes);
-    tell_local_ranks(bells, true);
+    if (bells->peer_count > 1) {
+        tell_local_ranks(bells, true);
+    }
 }
 
 bool hvd_doorbells_arm_net(struct hvd_doorbells *bells, struct hvd_net *net,
@@ -172,7 +174,9 @@ void hvd_doorbells_wake_up(struct hvd_doorbells *bells)
     if (atomic_exchange(&bells->was_rung, false)) {
         silence(bells->wake);
     }
-    tell_local_ranks(bells, false);
+    if (bells->peer_count > 1) {
+        tell_local_ranks(bells, false);
+    }
 }
 
 void hvd_doorbells_sleep(int inner_or_outer, int64_t until_ns)

@@ -31,7 +31,7 @@ struct hvd_doorbells {
     int wake; /* eventfd: a submission came while the driver slept */
     int doorbell; /* eventfd: a local rank signalled while this one slept */
     int kick; /* eventfd: the progress thread must look */
-    int *peers; /* [peer_count], doorbells of the local ranks */
+    int *peers; /* [peer_count], doorbells of the local ranks, this one's place too */
     int peer_count;
     uint64_t due_rings; /* of the doorbell: announced, maybe not there yet */
     bool ignores_net; /* the network is muted in inner */

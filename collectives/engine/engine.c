@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "collectives/engine/completion.h"
 #include "collectives/engine/connect.h"
 #include "collectives/engine/engine_state.h"
 #include "collectives/engine/gpu_tensors.h"
@@ -13,6 +14,7 @@
 #include "collectives/gpu/gpu.h"
 #include "collectives/gpu/gpu_run.h"
 #include "collectives/observe/lateness_report.h"
+#include "collectives/observe/ranges.h"
 #include "collectives/observe/timeline.h"
 #include "collectives/transport/control/control.h"
 #include "collectives/transport/control/uplink.h"
@@ -33,7 +35,7 @@ static const int flush_timeout_ms = 2000;
 
 static int open_parts(struct hvd_engine *engine, struct hvd_error *err)
 {
-    hvd_submissions_init(&engine->submissions, hvd_negotiation_on_ended, engine);
+    hvd_submissions_init(&engine->submissions, hvd_completion_end, engine);
     hvd_process_sets_init(&engine->process_sets);
     hvd_progress_init(&engine->progress);
     hvd_recording_init(&engine->recording);
@@ -235,9 +237,14 @@ int hvd_engine_submit(struct hvd_engine *engine, struct hvd_request *request,
     if (engine->report != NULL) {
         stamp(request);
     }
+    if (engine->recording.has_ranges) {
+        hvd_recording_begin_range(request);
+    }
     status = hvd_submissions_add(&engine->submissions, request, err);
     if (status == 0) {
         hvd_doorbells_ring_sleeper(&engine->doorbells);
+    } else if (request->range != 0) {
+        hvd_range_end(HVD_RANGES_OPS, request->range);
     }
     return status;
 }

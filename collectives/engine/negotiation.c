@@ -5,7 +5,6 @@
 #include <inttypes.h>
 
 #include "collectives/agreement/agreement.h"
-#include "collectives/engine/completion.h"
 #include "collectives/engine/engine_state.h"
 #include "collectives/engine/tuning.h"
 #include "collectives/execute/teams.h"
@@ -338,17 +337,6 @@ int hvd_negotiation_finish(struct hvd_engine *engine, struct hvd_batch *batch,
         status = hvd_agreement_finish(engine->negotiation.agreement, batch);
     }
     return status == 0 ? 0 : explain(engine, status, err);
-}
-
-void hvd_negotiation_on_ended(void *context, struct hvd_entry *entry, int status,
-                              const char *text)
-{
-    struct hvd_engine *engine = context;
-
-    if (entry->proposal.kind == HVD_KIND_JOIN) {
-        hvd_process_sets_recount(&engine->process_sets);
-    }
-    hvd_completion_end(engine, entry, status, text);
 }
 
 static void end_list(struct hvd_engine *engine, struct hvd_entry *entry, int status,

@@ -48,10 +48,6 @@ int hvd_negotiation_finish(struct hvd_engine *engine, struct hvd_batch *batch,
 int hvd_negotiation_settle(struct hvd_engine *engine, bool *is_settled,
                            struct hvd_error *err);
 
-/* An entry of in_flight has ended. */
-void hvd_negotiation_on_ended(void *engine, struct hvd_entry *entry, int status,
-                              const char *text);
-
 /* Ends all entries that are not in a batch that all ranks run, or all. */
 void hvd_negotiation_drop(struct hvd_engine *engine, bool all, int status,
                           const char *text);

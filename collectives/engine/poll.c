@@ -92,30 +92,35 @@ static void on_event(void *context, const struct hvd_uplink_event *event)
     }
 }
 
-static bool poll_messages(struct hvd_engine *engine, int64_t now_ns)
+static bool must_see_sockets(struct hvd_engine *engine, int64_t now_ns)
 {
-    int handled = hvd_uplink_progress_node(engine->uplink, on_event, engine);
-
     if (engine->net == NULL || !hvd_teams_are_idle(engine->teams)) {
         if (now_ns - engine->poll.control_seen_ns < control_every_ns) {
-            return handled != 0;
+            return false;
         }
         engine->poll.control_seen_ns = now_ns;
     }
-    handled |= hvd_uplink_progress_sockets(engine->uplink, on_event, engine);
-    if (handled < 0) {
-        end_job(engine, HVD_ERR_NOMEM, "no memory for messages");
-    }
-    return handled != 0;
+    return true;
 }
 
 /* Messages, submissions, decisions. */
 static bool poll_talk(struct hvd_engine *engine, int64_t now_ns)
 {
-    bool moved = poll_messages(engine, now_ns);
     struct hvd_error err = {0};
+    bool moved;
+    int handled = 0;
     int status;
 
+    if (engine->doorbells.peer_count > 1) {
+        handled = hvd_uplink_progress_node(engine->uplink, on_event, engine);
+    }
+    if (must_see_sockets(engine, now_ns)) {
+        handled |= hvd_uplink_progress_sockets(engine->uplink, on_event, engine);
+    }
+    if (handled < 0) {
+        end_job(engine, HVD_ERR_NOMEM, "no memory for messages");
+    }
+    moved = handled != 0;
     engine->poll.heard_ns = now_ns;
     status = hvd_negotiation_progress(engine, now_ns, &moved, &err);
     if (status != 0) {
@@ -216,7 +221,8 @@ static void poll_shutdown(struct hvd_engine *engine)
     }
 }
 
-/* What is not there is not asked: a network, a GPU on which a tensor has been, a timeline. */
+/* What is not there is not asked: other ranks on the node, a network, a GPU on which a tensor has
+ * been, a timeline. */
 bool hvd_poll_all(struct hvd_engine *engine)
 {
     struct hvd_poll *poll = &engine->poll;
@@ -245,7 +251,7 @@ bool hvd_poll_all(struct hvd_engine *engine)
 bool hvd_poll_before_sleep(struct hvd_engine *engine, bool ignores_net)
 {
     if (hvd_submissions_are_there(&engine->submissions) ||
-        hvd_uplink_has_mail(engine->uplink)) {
+        (engine->doorbells.peer_count > 1 && hvd_uplink_has_mail(engine->uplink))) {
         return true;
     }
     if (engine->net != NULL) {

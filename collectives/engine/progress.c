@@ -94,13 +94,6 @@ void hvd_progress_take_over(struct hvd_engine *engine)
     begin_driving(engine);
 }
 
-/* In this order, see waiters.h. */
-static void let_go(struct hvd_engine *engine)
-{
-    pthread_mutex_unlock(&engine->progress.lock);
-    hvd_waiters_driver_left(&engine->waiters);
-}
-
 /* Returns false, awake, when there is something to do. */
 static bool fall_asleep(struct hvd_engine *engine, bool dozes)
 {
@@ -120,7 +113,7 @@ void hvd_progress_hand_back(struct hvd_engine *engine)
     int64_t thread_wakes;
 
     hvd_float_env_leave(&engine->progress.drivers_floats);
-    let_go(engine);
+    hvd_waiters_let_go(&engine->waiters, &engine->progress.lock);
     /* Only now: a thread that has found the lock taken may have muted itself, and has said
      * before until when it sleeps. */
     hvd_doorbells_mute(&engine->doorbells, false);
@@ -357,7 +350,7 @@ static bool drive_for_nobody(struct hvd_engine *engine)
     asleep = fall_asleep(engine, dozes);
     atomic_store(&engine->progress.thread_wakes_ns, plan_to_wake(engine, dozes));
     atomic_store(&engine->progress.thread_drives, false);
-    let_go(engine);
+    hvd_waiters_let_go(&engine->waiters, &engine->progress.lock);
     return asleep;
 }
 

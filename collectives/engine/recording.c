@@ -2,6 +2,7 @@
 /* When the timeline begins and ends. */
 #include "collectives/engine/recording.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "collectives/engine/engine_state.h"
@@ -52,6 +53,22 @@ void hvd_recording_watch(struct hvd_engine *engine)
     }
 }
 
+void hvd_recording_begin_range(struct hvd_request *request)
+{
+    char what[64];
+    int64_t bytes = 0;
+
+    if (request->range_name == NULL) {
+        return;
+    }
+    for (int i = 0; i < request->count; i++) {
+        bytes += hvd_proposal_bytes(&request->entries[i].proposal);
+    }
+    snprintf(what, sizeof(what), "Horovod%s%s", request->count > 1 ? "Grouped" : "",
+             request->range_name);
+    request->range = hvd_range_begin(HVD_RANGES_OPS, what, NULL, bytes);
+}
+
 static int create(struct hvd_engine *engine, struct hvd_error *err)
 {
     const struct hvd_timeline_place place = {
@@ -71,6 +88,7 @@ int hvd_recording_open(struct hvd_engine *engine, struct hvd_error *err)
     int status;
 
     hvd_ranges_open(!settings->has_no_ranges);
+    engine->recording.has_ranges = hvd_ranges_are_on();
     if (settings->timeline == NULL) {
         return 0;
     }

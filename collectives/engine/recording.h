@@ -5,13 +5,16 @@
 #define HVD_RECORDING_H
 
 #include <pthread.h>
+#include <stdbool.h>
 
 #include "gpu_binding/base/error.h"
 
 struct hvd_engine;
+struct hvd_request;
 struct hvd_uplink_event;
 
 struct hvd_recording {
+    bool has_ranges; /* a profiler wants them */
     pthread_mutex_t
         lock; /* taken before the progress lock: one call about the timeline */
 };
@@ -21,6 +24,10 @@ void hvd_recording_finish(struct hvd_recording *recording);
 
 /* The timeline, recording if the environment says so; profilers' ranges. */
 int hvd_recording_open(struct hvd_engine *engine, struct hvd_error *err);
+
+/* Where there are ranges: a request's, which ends with it. Before it is submitted: it may end at once,
+ * on another thread. Any thread. */
+void hvd_recording_begin_range(struct hvd_request *request);
 
 /* Batches that start are recorded, if there is a timeline. */
 void hvd_recording_watch(struct hvd_engine *engine);

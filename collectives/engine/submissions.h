@@ -2,7 +2,8 @@
 /* What threads of the program have submitted: until the driver (progress.h) takes it, and its names
  * until it has ended.
  *
- * Threads: any. The lock is held for a few instructions; who holds it takes no other lock. */
+ * Threads: any. The lock is held for a few instructions; who holds it takes no other lock
+ * but in_flight's. */
 #ifndef HVD_SUBMISSIONS_H
 #define HVD_SUBMISSIONS_H
 

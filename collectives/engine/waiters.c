@@ -29,8 +29,9 @@ void hvd_waiters_tell(struct hvd_waiters *waiters)
     pthread_mutex_unlock(&waiters->lock);
 }
 
-void hvd_waiters_driver_left(struct hvd_waiters *waiters)
+void hvd_waiters_let_go(struct hvd_waiters *waiters, pthread_mutex_t *progress_lock)
 {
+    pthread_mutex_unlock(progress_lock);
     atomic_fetch_add(&waiters->times_let_go, 1);
     if (atomic_load(&waiters->sleepers) > 0) {
         hvd_waiters_tell(waiters);

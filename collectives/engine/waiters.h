@@ -31,8 +31,8 @@ void hvd_waiters_finish(struct hvd_waiters *waiters);
 /* A request has ended, or is launched. */
 void hvd_waiters_tell(struct hvd_waiters *waiters);
 
-/* The progress lock has just been unlocked. */
-void hvd_waiters_driver_left(struct hvd_waiters *waiters);
+/* The driver unlocks the progress lock, and wakes those that sleep until then. */
+void hvd_waiters_let_go(struct hvd_waiters *waiters, pthread_mutex_t *progress_lock);
 
 /* Sleeps until something has ended, or a driver has left since that had happened `seen` times, or
  * timeout_ms has passed (negative: no limit). Not if done, asked under the lock, says so. */
