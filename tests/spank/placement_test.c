@@ -51,7 +51,8 @@ static void test_unknown(void)
     tap_ok(is_unknown(placement, "2"), "too few nodes");
     tap_ok(is_unknown(placement, "2(x3)"), "too many nodes");
     tap_ok(is_unknown(placement, "3,1"), "another number of tasks on this node");
-    tap_ok(is_unknown(placement, "2,3"), "another number of tasks in all");
+    tap_ok(is_unknown(placement, "2,3"), "more tasks in all");
+    tap_ok(is_unknown(placement, "2,1"), "fewer tasks in all");
     tap_ok(is_unknown(placement, "2(x2)x"), "trailing text");
     placement.local_rank = 2;
     tap_ok(is_unknown(placement, "2(x2)"), "a local rank that the node does not have");
