@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "gpu_binding/plan.h"
+
 /* How Slurm passes an option without argument on to other processes. */
 static const char slurm_null[] = "(null)";
 
@@ -78,13 +80,13 @@ void hvd_spank_options_help(char text[HVD_SPANK_OPTIONS_HELP_BYTES])
     hvd_spank_word_help(&table, text + used, HVD_SPANK_OPTIONS_HELP_BYTES - (size_t)used);
 }
 
-const char *hvd_spank_options_bind_word(enum hvd_bind_mode mode)
+const char *hvd_spank_options_bind_word(int mode)
 {
     const char *word = "bind=none";
 
     for (size_t i = 0; i < table.count; i++) {
         if (words[i].field == offsetof(struct hvd_spank_options, bind) &&
-            words[i].number == (int)mode) {
+            words[i].number == mode) {
             word = words[i].text;
         }
     }

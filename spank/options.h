@@ -6,7 +6,6 @@
 #define HVD_SPANK_OPTIONS_H
 
 #include "gpu_binding/base/error.h"
-#include "gpu_binding/plan.h"
 #include "spank/word_table.h"
 
 /* The longest text that --hvd= accepts; longer is refused unread. */
@@ -42,8 +41,8 @@ void hvd_spank_options_list(char text[HVD_SPANK_OPTIONS_LIST_BYTES]);
 /* Writes what `srun --help` shows about --hvd, with every word explained. */
 void hvd_spank_options_help(char text[HVD_SPANK_OPTIONS_HELP_BYTES]);
 
-/* The word that chooses a mode: "bind=cores"; "bind=none" for HVD_BIND_AUTO. */
-const char *hvd_spank_options_bind_word(enum hvd_bind_mode mode);
+/* The word that chooses a mode (enum hvd_bind_mode): "bind=cores"; "bind=none" for HVD_BIND_AUTO. */
+const char *hvd_spank_options_bind_word(int mode);
 
 /* Parses the text of --hvd; NULL, "" and Slurm's "(null)" mean that no text was given.
  * A word given twice counts as its last mention. Returns 0 and writes *options whole, or

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "gpu_binding/base/env.h"
+#include "spank/plugin.h"
 #include "spank/slurm_numbers.h"
 #include "spank/srun_inherited.h"
 

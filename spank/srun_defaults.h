@@ -3,7 +3,7 @@
 #ifndef HVD_SPANK_SRUN_DEFAULTS_H
 #define HVD_SPANK_SRUN_DEFAULTS_H
 
-#include "spank/plugin.h"
+struct hvd_spank_plugin;
 
 /* PMIx and its time limit, the end of the step when a rank fails, all GPUs in each task, the
  * job's cpus per task. */

@@ -3,7 +3,9 @@
 #ifndef HVD_SPANK_SRUN_TASKS_H
 #define HVD_SPANK_SRUN_TASKS_H
 
-#include "spank/plugin.h"
+#include <stdbool.h>
+
+struct hvd_spank_plugin;
 
 /* When all options are known: asks srun for one task per GPU, unless the user said how many,
  * and refuses more tasks on a node than it has GPUs, where srun can know that. Returns 0, or

@@ -3,7 +3,7 @@
 #ifndef HVD_SPANK_TASK_BINDING_H
 #define HVD_SPANK_TASK_BINDING_H
 
-#include "spank/task_environment.h"
+struct hvd_spank_task;
 
 /* Plans for the node and applies the task's row; with --hvd=verbose the first task of the
  * node prints the binding. A failure is a warning: the task then keeps Slurm's binding. */

@@ -10,7 +10,9 @@
 #include <unistd.h>
 
 #include "gpu_binding/base/env.h"
+#include "spank/plugin.h"
 #include "spank/python.h"
+#include "spank/task_init.h"
 
 /* A longer PYTHONPATH is left alone. */
 enum {

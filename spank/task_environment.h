@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "spank/task_init.h"
+struct hvd_spank_task;
 
 /* Sets a variable of the task; with overwrite false one that exists stays, which is no
  * failure. A hvd_env_setter whose context is the spank handle. */

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "gpu_binding/base/env.h"
+#include "spank/plugin.h"
 #include "spank/slurm_numbers.h"
 #include "spank/task_binding.h"
 #include "spank/task_environment.h"

@@ -6,7 +6,9 @@
 #include <stdbool.h>
 
 #include "spank/placement.h"
-#include "spank/plugin.h"
+
+struct hvd_spank_plugin;
+struct spank_handle;
 
 struct hvd_spank_task {
     struct spank_handle *spank;
