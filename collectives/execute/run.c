@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs one agreed batch: executes its schedule, stopping wherever it would have to wait. */
+/* A run of one agreed batch: which memory takes part, which schedules move it, and how far it is.
+ * What a step of a schedule does is in run_steps.c. */
 #include "collectives/execute/run.h"
 
-#include "collectives/execute/run_adasum.h"
-#include "collectives/execute/run_convert.h"
-#include "collectives/execute/run_reach.h"
-#include "collectives/execute/run_shared.h"
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
 #include "collectives/execute/run_state.h"
-#include "collectives/execute/run_take.h"
+#include "collectives/transport/shm/shared.h"
+#include "collectives/transport/shm/shm_reach.h"
 
 /* What any step costs, as bytes touched. */
 static const int64_t least_work = 512;
@@ -15,202 +17,383 @@ static const int64_t least_work = 512;
 /* A step that costs more is not begun while a sleeper may have to be woken. */
 static const int64_t brief_work = 8192;
 
-/* Looks for a signal before the run is left: who is there for it at all mostly is about
- * to give it, and to come back costs more than to look. */
-static const int looks = 64;
-
-static void do_put(struct hvd_run *run, const struct hvd_step *step)
-{
-    hvd_segments_read(&run->input, step->begin, step->bytes, run->reduction.dtype,
-                      run->prescale, hvd_team_place(run->team, &step->to));
-}
-
-static void do_get(struct hvd_run *run, const struct hvd_step *step)
-{
-    hvd_segments_write(&run->output, step->begin, step->bytes,
-                       hvd_team_place(run->team, &step->from));
-}
-
-/* The same elements of all local ranks, as far as they lie in one piece of memory. */
-struct piece {
-    size_t at; /* byte offset in the step's elements */
-    size_t bytes;
+enum {
+    LEAST_ALIGNMENT = 64,
+    LARGE_ALIGNMENT = 4096,
+    LARGE = 64 << 10,
+    HUGE_PAGE = 2 << 20,
 };
 
-/* Sets the sources of a piece, and shortens it. */
-static void find_sources(struct hvd_run *run, const struct hvd_step *step,
-                         struct piece *piece)
+/* Large memory begins on a page: 64 bytes behind it, as malloc would have it, a copy from an array
+ * on a page reads what seems to be just written, which makes it 1.1 times as slow. The largest
+ * lies on huge pages: of 8 MiB that another rank stores into small ones the kernel takes hold page
+ * by page, which is a quarter of the time. */
+static size_t alignment_of(size_t bytes)
 {
-    struct hvd_place place = step->from;
-    int count = run->team->local_size, own = run->team->local_rank;
-    int64_t begin = step->input + (int64_t)piece->at;
-    const char *input = hvd_segments_at(&run->input, begin, &piece->bytes);
-
-    place.offset += piece->at;
-    for (int i = 0; i < count; i++) {
-        place.local_rank = i;
-        run->sources[i] = hvd_team_place(run->team, &place);
-    }
-    if (input != NULL && run->prescale == 1.0) {
-        run->sources[own] = input;
-    } else if (!step->is_put) {
-        hvd_segments_read(&run->input, begin, piece->bytes, run->reduction.dtype,
-                          run->prescale, (char *)run->sources[own]);
-    }
+    return bytes >= HUGE_PAGE ? HUGE_PAGE
+           : bytes >= LARGE   ? LARGE_ALIGNMENT
+                              : LEAST_ALIGNMENT;
 }
 
-static void do_reduce_local(struct hvd_run *run, const struct hvd_step *step)
+void *hvd_run_memory(size_t bytes)
 {
-    struct hvd_reduction reduction = run->reduction;
-    size_t in_bytes = hvd_dtype_bytes(reduction.dtype);
-    size_t out_bytes = step->is_partial ? hvd_partial_bytes(reduction.dtype) : in_bytes;
-    char *to = hvd_team_place(run->team, &step->to);
-    struct piece piece = {0};
+    size_t alignment = alignment_of(bytes);
+    void *memory;
 
-    reduction.to_partial = step->is_partial;
-    for (size_t left = step->count * in_bytes; left > 0; left -= piece.bytes) {
-        piece.at = step->count * in_bytes - left;
-        piece.bytes = left;
-        find_sources(run, step, &piece);
-        hvd_reduce(&reduction, run->sources, run->team->local_size,
-                   piece.bytes / in_bytes, to + piece.at / in_bytes * out_bytes);
+    if (posix_memalign(&memory, alignment, bytes) != 0) {
+        return NULL;
     }
+    if (alignment == HUGE_PAGE) {
+        /* Whole ones, so that none is half used; a kernel without them gives others. The
+         * advice stays with the heap's pages when they are given back to it. */
+        madvise(memory, bytes / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE);
+    }
+    return memory;
 }
 
-static void do_reduce_out(struct hvd_run *run, const struct hvd_step *step)
-{
-    size_t element = hvd_dtype_bytes(run->reduction.dtype);
-    int count = run->team->local_size;
-    struct piece piece = {0};
+/* --- preparing --- */
 
-    for (size_t left = step->count * element; left > 0; left -= piece.bytes) {
-        char *to;
-
-        piece.at = step->count * element - left;
-        piece.bytes = left;
-        to = hvd_segments_at(&run->output, step->begin + (int64_t)piece.at, &piece.bytes);
-        find_sources(run, step, &piece);
-        if (to != NULL && hvd_segments_streams(&run->output, piece.bytes)) {
-            hvd_reduce_stream(&run->reduction, run->sources, count, piece.bytes / element,
-                              to);
-        } else if (to != NULL) {
-            hvd_reduce(&run->reduction, run->sources, count, piece.bytes / element, to);
-        }
-    }
-}
-
-static void do_reduce_nodes(struct hvd_run *run, const struct hvd_step *step)
-{
-    struct hvd_reduction reduction = run->reduction;
-    const char *from = hvd_team_place(run->team, &step->from);
-
-    for (int n = 0; n < step->sources; n++) {
-        run->sources[n] = n == step->own_number ? hvd_team_place(run->team, &step->own)
-                                                : from + (size_t)n * step->stride;
-    }
-    reduction.from_partial = true;
-    reduction.to_partial = step->is_partial;
-    hvd_reduce(&reduction, run->sources, step->sources, step->count,
-               hvd_team_place(run->team, &step->to));
-}
-
-static int do_send(struct hvd_run *run, const struct hvd_step *step)
-{
-    struct hvd_net_op *op = hvd_op_queue_next(&run->sends);
-
-    if (op == NULL) {
-        return HVD_ERR_NOMEM;
-    }
-    hvd_team_send(run->team, step->peer, hvd_team_place(run->team, &step->from),
-                  step->bytes, op);
-    return 0;
-}
-
-static int do_recv(struct hvd_run *run, const struct hvd_step *step)
-{
-    struct hvd_net_op *op = hvd_op_queue_next(&run->recvs);
-
-    if (op == NULL) {
-        return HVD_ERR_NOMEM;
-    }
-    hvd_team_recv(run->team, step->peer, hvd_team_place(run->team, &step->to),
-                  step->bytes, op);
-    return 0;
-}
-
-static int do_wait(const struct hvd_run *run, const struct hvd_step *step)
+static struct hvd_schedule_query query_of(const struct hvd_run *run,
+                                          enum hvd_collective collective)
 {
     const struct hvd_team *team = run->team;
-    int next = step->peer < 0 ? 0 : step->peer;
-    int end = step->peer < 0 ? team->local_size : step->peer + 1;
+    enum hvd_dtype dtype = run->reduction.dtype;
+    struct hvd_geometry geometry = team->geometry;
 
-    while (next < end && hvd_team_await(team, next, step->value, looks)) {
-        next++;
-    }
-    return next < end ? HVD_INPROGRESS : 0;
+    geometry.has_single_copy = geometry.has_single_copy && hvd_shm_can_reach(team->shm);
+    return (struct hvd_schedule_query){
+        .collective = collective,
+        .choices = &team->choices,
+        .layout = team->layout,
+        .rank = team->rank,
+        .geometry = geometry,
+        .element_bytes = hvd_dtype_bytes(dtype),
+        .partial_bytes = hvd_partial_bytes(dtype),
+        .blocks = run->blocks,
+        .send = run->send,
+    };
 }
 
-/* Steps by which memory is copied or added up, and those that wait for a local rank. */
-static int do_local_step(struct hvd_run *run, const struct hvd_step *step)
+static int allocate(struct hvd_entry *entry, int64_t rows)
 {
-    switch (step->kind) {
-    case HVD_STEP_PUT:
-        do_put(run, step);
+    size_t bytes = (size_t)(rows * hvd_entry_row_bytes(entry));
+
+    entry->result_rows = rows;
+    if (bytes == 0) {
         return 0;
-    case HVD_STEP_GET:
-        do_get(run, step);
+    }
+    entry->result = hvd_run_memory(bytes);
+    return entry->result != NULL ? 0 : HVD_ERR_NOMEM;
+}
+
+static int64_t bytes_of(const struct hvd_entry *entry)
+{
+    return hvd_entry_count(entry) * (int64_t)hvd_dtype_bytes(entry->proposal.dtype);
+}
+
+/* For sums that are read where they are. */
+static void offer_whole(const struct hvd_run *run, struct hvd_schedule_query *query)
+{
+    bool is_single = run->entry_count == 1 || run->convert != NULL;
+    bool is_plain = is_single && run->prescale == 1.0;
+
+    query->geometry.has_single_copy = query->geometry.has_single_copy && is_plain;
+}
+
+/* A rank that has joined adds up its share for the others all the same. */
+static int stand_in(struct hvd_run *run)
+{
+    if (!hvd_schedule_facts(run->schedule)->is_offered || !run->entries[0]->is_absent ||
+        run->convert != NULL) {
         return 0;
-    case HVD_STEP_REDUCE_LOCAL:
-        do_reduce_local(run, step);
+    }
+    run->stand_in = calloc((size_t)run->input.begin[1], 1);
+    run->input.data[0] = run->stand_in;
+    run->output.data[0] = run->stand_in;
+    return run->stand_in != NULL ? 0 : HVD_ERR_NOMEM;
+}
+
+/* Input and output are the tensors, one behind the other. */
+static int set_tensors(struct hvd_run *run)
+{
+    if (hvd_segments_init(&run->input, run->entry_count) != 0 ||
+        hvd_segments_init(&run->output, run->entry_count) != 0) {
+        return HVD_ERR_NOMEM;
+    }
+    for (int i = 0; i < run->entry_count; i++) {
+        struct hvd_entry *entry = run->entries[i];
+        int64_t end = run->input.begin[i] + bytes_of(entry);
+
+        run->input.data[i] = entry->is_absent ? NULL : (char *)entry->input;
+        run->output.data[i] = entry->is_absent ? NULL : entry->output;
+        run->input.begin[i + 1] = end;
+        run->output.begin[i + 1] = end;
+    }
+    return 0;
+}
+
+/* Those of its tensors, which its output has. */
+static int find_places(struct hvd_run *run)
+{
+    run->places = calloc((size_t)run->entry_count, sizeof(run->places[0]));
+    for (int i = 0; run->places != NULL && i < run->entry_count; i++) {
+        int64_t bytes = run->output.begin[i + 1] - run->output.begin[i];
+
+        if (run->output.data[i] != NULL && bytes > 0) {
+            hvd_shared_find(run->output.data[i], (size_t)bytes, &run->places[i]);
+        }
+    }
+    return run->places != NULL ? 0 : HVD_ERR_NOMEM;
+}
+
+/* Of tensors that all ranks of the node map. */
+static int share_whole(struct hvd_run *run, struct hvd_schedule_query *query)
+{
+    if (!run->is_shared || run->prescale != 1.0 || !hvd_shm_can_map(run->team->shm) ||
+        run->convert != NULL) {
         return 0;
-    case HVD_STEP_REDUCE_OUT:
-        do_reduce_out(run, step);
-        return 0;
-    case HVD_STEP_REDUCE_NODES:
-        do_reduce_nodes(run, step);
-        return 0;
-    case HVD_STEP_COPY:
-        hvd_run_copy(run, step);
-        return 0;
-    case HVD_STEP_OFFER:
-        hvd_run_offer(run, step);
-        return 0;
-    case HVD_STEP_OFFER_SHARED:
-        hvd_run_offer_shared(run, step);
-        return 0;
-    case HVD_STEP_SIGNAL:
-        hvd_team_signal(run->team);
-        return 0;
-    default:
-        return do_wait(run, step);
+    }
+    query->shared_tensors = run->entry_count;
+    return find_places(run);
+}
+
+static int prepare_allreduce(struct hvd_run *run, struct hvd_error *err)
+{
+    struct hvd_schedule_query query;
+    int status = set_tensors(run);
+
+    if (status == 0 && run->entries[0]->proposal.wire != 0) {
+        status = hvd_run_convert_prepare(run);
+    }
+    if (status != 0) {
+        return status;
+    }
+    query = query_of(run, HVD_COLL_ALLREDUCE);
+    query.count = run->input.begin[run->input.count] / (int64_t)query.element_bytes;
+    status = share_whole(run, &query);
+    if (status != 0) {
+        return status;
+    }
+    offer_whole(run, &query);
+    status = hvd_schedule_create(&query, &run->schedule, err);
+    return status != 0 ? status : stand_in(run);
+}
+
+static int prepare_reducescatter(struct hvd_run *run, struct hvd_error *err)
+{
+    struct hvd_schedule_query query = query_of(run, HVD_COLL_REDUCESCATTER);
+    struct hvd_entry *entry = run->entries[0];
+    int64_t rows = entry->proposal.shape[0];
+    int64_t size = run->team->layout->size, rank = run->team->rank;
+    int64_t each = rows / size, extra = rows % size;
+    int64_t row_count = hvd_entry_row_bytes(entry) / (int64_t)query.element_bytes;
+    int64_t part_rows = each + (rank < extra ? 1 : 0);
+
+    query.count = rows * row_count;
+    query.part_begin = (rank * each + (rank < extra ? rank : extra)) * row_count;
+    query.part_count = part_rows * row_count;
+    offer_whole(run, &query);
+    if (hvd_segments_init_one(&run->input, (void *)entry->input, bytes_of(entry)) != 0 ||
+        hvd_segments_init_one(&run->output, entry->output,
+                              query.part_count * (int64_t)query.element_bytes) != 0) {
+        return HVD_ERR_NOMEM;
+    }
+    return hvd_schedule_create(&query, &run->schedule, err);
+}
+
+static int prepare_broadcast(struct hvd_run *run, struct hvd_error *err)
+{
+    struct hvd_schedule_query query = query_of(run, HVD_COLL_BROADCAST);
+    struct hvd_entry *entry = run->entries[0];
+
+    query.bytes = bytes_of(entry);
+    query.root = hvd_team_member(run->team, entry->proposal.root);
+    if (query.root < 0) {
+        return hvd_fail(
+            err, HVD_ERR_ARG,
+            "tensor %s is broadcast from rank %d, which is not in the process "
+            "set",
+            entry->proposal.name, entry->proposal.root);
+    }
+    if (hvd_segments_init_one(&run->input, (void *)entry->input, query.bytes) != 0 ||
+        hvd_segments_init_one(&run->output, entry->output, query.bytes) != 0) {
+        return HVD_ERR_NOMEM;
+    }
+    return hvd_schedule_create(&query, &run->schedule, err);
+}
+
+static int prepare_allgather(struct hvd_run *run, const int64_t *rows,
+                             struct hvd_error *err)
+{
+    struct hvd_schedule_query query;
+    struct hvd_entry *entry = run->entries[0];
+    int64_t row_bytes = hvd_entry_row_bytes(entry);
+    int size = run->team->layout->size;
+    int64_t total = 0;
+
+    run->blocks = calloc((size_t)size + 1, sizeof(run->blocks[0]));
+    if (run->blocks == NULL) {
+        return HVD_ERR_NOMEM;
+    }
+    for (int i = 0; i < size; i++) {
+        total += rows[i];
+        run->blocks[i + 1] = total * row_bytes;
+    }
+    if (allocate(entry, total) != 0 ||
+        hvd_segments_init_one(&run->input, (void *)entry->input, bytes_of(entry)) != 0 ||
+        hvd_segments_init_one(&run->output, entry->result, run->blocks[size]) != 0) {
+        return HVD_ERR_NOMEM;
+    }
+    query = query_of(run, HVD_COLL_ALLGATHER);
+    return hvd_schedule_create(&query, &run->schedule, err);
+}
+
+/* Two schedules: first the ranks tell each other how many rows come. */
+
+/* Fills [size + 1] offsets from row counts. */
+static void fill_offsets(const int64_t *rows, int size, int64_t row_bytes,
+                         int64_t *offsets)
+{
+    offsets[0] = 0;
+    for (int i = 0; i < size; i++) {
+        offsets[i + 1] = offsets[i] + rows[i] * row_bytes;
     }
 }
 
-static int do_step(struct hvd_run *run, const struct hvd_step *step)
+static int prepare_alltoall(struct hvd_run *run, struct hvd_error *err)
 {
-    switch (step->kind) {
-    case HVD_STEP_FETCH:
-        return hvd_run_fetch(run, step);
-    case HVD_STEP_FETCH_REDUCE:
-        return hvd_run_fetch_reduce(run, step);
-    case HVD_STEP_REDUCE_SHARED:
-        return hvd_run_reduce_shared(run, step);
-    case HVD_STEP_STORE:
-        return hvd_run_store(run, step);
-    case HVD_STEP_SEND:
-        return do_send(run, step);
-    case HVD_STEP_RECV:
-        return do_recv(run, step);
-    case HVD_STEP_RECV_REDUCE:
-        return hvd_run_recv_reduce(run, step);
-    case HVD_STEP_WAIT_SEND:
-        return hvd_op_queue_wait(&run->sends, step->value);
-    case HVD_STEP_WAIT_RECV:
-        return hvd_op_queue_wait(&run->recvs, step->value);
+    struct hvd_schedule_query query;
+    struct hvd_entry *entry = run->entries[0];
+    size_t size = (size_t)run->team->layout->size;
+    const int64_t count_bytes = sizeof(int64_t);
+
+    run->blocks = calloc(size + 1, sizeof(run->blocks[0]));
+    run->send = calloc(size + 1, sizeof(run->send[0]));
+    run->rows_out = calloc(size, sizeof(run->rows_out[0]));
+    run->rows_in = calloc(size, sizeof(run->rows_in[0]));
+    entry->received = calloc(size, sizeof(entry->received[0]));
+    if (run->blocks == NULL || run->send == NULL || run->rows_out == NULL ||
+        run->rows_in == NULL || entry->received == NULL ||
+        hvd_segments_init_one(&run->input, run->rows_out, (int64_t)size * count_bytes) !=
+            0 ||
+        hvd_segments_init_one(&run->output, run->rows_in, (int64_t)size * count_bytes) !=
+            0) {
+        return HVD_ERR_NOMEM;
+    }
+    for (size_t i = 0; i < size; i++) {
+        run->rows_out[i] = entry->splits[i];
+        run->blocks[i + 1] = run->send[i + 1] = (int64_t)(i + 1) * count_bytes;
+    }
+    run->is_counting = true;
+    query = query_of(run, HVD_COLL_ALLTOALL);
+    query.max_block = count_bytes;
+    return hvd_schedule_create(&query, &run->schedule, err);
+}
+
+static int prepare_alltoall_data(struct hvd_run *run)
+{
+    struct hvd_schedule_query query;
+    struct hvd_entry *entry = run->entries[0];
+    int size = run->team->layout->size;
+    int64_t row_bytes = hvd_entry_row_bytes(entry);
+    int64_t rows = 0;
+
+    run->is_counting = false;
+    for (int i = 0; i < size; i++) {
+        entry->received[i] = (int32_t)run->rows_in[i];
+        rows += run->rows_in[i];
+    }
+    fill_offsets(run->rows_out, size, row_bytes, run->send);
+    fill_offsets(run->rows_in, size, row_bytes, run->blocks);
+    hvd_segments_finish(&run->input);
+    hvd_segments_finish(&run->output);
+    if (allocate(entry, rows) != 0 ||
+        hvd_segments_init_one(&run->input, (void *)entry->input, run->send[size]) != 0 ||
+        hvd_segments_init_one(&run->output, entry->result, run->blocks[size]) != 0) {
+        return HVD_ERR_NOMEM;
+    }
+    query = query_of(run, HVD_COLL_ALLTOALL);
+    query.max_block = run->max_block * row_bytes;
+    return hvd_schedule_create(&query, &run->schedule, NULL);
+}
+
+static int prepare_first(struct hvd_run *run, const int64_t *rows, struct hvd_error *err)
+{
+    switch (run->kind) {
+    case HVD_KIND_ALLREDUCE:
+        return prepare_allreduce(run, err);
+    case HVD_KIND_ADASUM:
+        return hvd_run_adasum_prepare(run, err);
+    case HVD_KIND_REDUCESCATTER:
+        return prepare_reducescatter(run, err);
+    case HVD_KIND_BROADCAST:
+        return prepare_broadcast(run, err);
+    case HVD_KIND_ALLGATHER:
+        return prepare_allgather(run, rows, err);
+    case HVD_KIND_ALLTOALL:
+        return prepare_alltoall(run, err);
     default:
-        return do_local_step(run, step);
+        return 0; /* a barrier is over when it is agreed */
     }
 }
+
+/* 16-bit floats are scaled once they are float: so they are rounded only at the end. */
+static void set_reduction(struct hvd_run *run)
+{
+    const struct hvd_proposal *proposal = &run->entries[0]->proposal;
+    bool is_widened =
+        hvd_partial_bytes(proposal->dtype) > hvd_dtype_bytes(proposal->dtype);
+    bool reduces = run->kind == HVD_KIND_ALLREDUCE || run->kind == HVD_KIND_REDUCESCATTER;
+
+    run->prescale = reduces && !is_widened ? proposal->prescale : 1.0;
+    run->reduction = (struct hvd_reduction){
+        .dtype = proposal->dtype,
+        .op = proposal->op,
+        .prescale = reduces && is_widened ? proposal->prescale : 1.0,
+        .postscale = proposal->postscale,
+    };
+    if (reduces && proposal->op == HVD_AVERAGE) {
+        run->reduction.divisor = (uint32_t)run->team->layout->size;
+    }
+}
+
+int hvd_run_create(struct hvd_team *team, const struct hvd_batch_header *header,
+                   struct hvd_entry *const *entries, const int64_t *rows,
+                   struct hvd_run **out, struct hvd_error *err)
+{
+    struct hvd_run *run = calloc(1, sizeof(*run));
+    size_t count = (size_t)header->count;
+    int sources = team->layout->nodes;
+    int status = HVD_ERR_NOMEM;
+
+    if (run != NULL) {
+        sources = team->local_size > sources ? team->local_size : sources;
+        run->team = team;
+        run->kind = header->kind;
+        run->max_block = header->max_block;
+        run->is_shared = header->is_shared;
+        run->entry_count = (int)count;
+        run->entries = calloc(count, sizeof(run->entries[0]));
+        run->sources = calloc((size_t)sources, sizeof(run->sources[0]));
+    }
+    if (run != NULL && run->entries != NULL && run->sources != NULL) {
+        memcpy(run->entries, entries, count * sizeof(run->entries[0]));
+        set_reduction(run);
+        status = prepare_first(run, rows, err);
+        run->is_done = run->schedule == NULL && !run->is_computing;
+    }
+    if (status == HVD_ERR_NOMEM) {
+        hvd_fail(err, status, "no memory for tensor %s", entries[0]->proposal.name);
+    }
+    if (status != 0) {
+        hvd_run_destroy(run);
+        return status;
+    }
+    *out = run;
+    return 0;
+}
+
+/* --- progress --- */
 
 /* What a step costs, as bytes touched. */
 static int64_t step_work(const struct hvd_run *run, const struct hvd_step *step)
@@ -221,6 +404,21 @@ static int64_t step_work(const struct hvd_run *run, const struct hvd_step *step)
                                                      : run->team->local_size);
 
     return least_work + (int64_t)(step->bytes + step->count * element_bytes * sources);
+}
+
+/* The current schedule has come to its end: waits for its messages. */
+static int finish_schedule(struct hvd_run *run)
+{
+    int status = hvd_op_queue_wait(&run->sends, run->sends.posted);
+
+    status = status != 0 ? status : hvd_op_queue_wait(&run->recvs, run->recvs.posted);
+    if (status != 0) {
+        return status;
+    }
+    hvd_team_end(run->team, run->schedule);
+    hvd_op_queue_finish(&run->sends);
+    hvd_op_queue_finish(&run->recvs);
+    return 0;
 }
 
 /* Runs the current schedule on. Returns 0 at its end. */
@@ -236,7 +434,7 @@ static int progress_schedule(struct hvd_run *run, int64_t *work, bool *moved)
                 hvd_team_begin(run->team, run->schedule);
             }
             if (run->tick == hvd_schedule_facts(run->schedule)->ticks) {
-                return 0;
+                return finish_schedule(run);
             }
             run->step_count = hvd_schedule_tick(run->schedule, run->tick++, &run->steps);
             run->step = 0;
@@ -245,9 +443,9 @@ static int progress_schedule(struct hvd_run *run, int64_t *work, bool *moved)
         step = &run->steps[run->step];
         cost = step_work(run, step);
         if (cost > brief_work) {
-            hvd_team_ring(run->team);
+            hvd_shm_region_ring(run->team->region);
         }
-        status = do_step(run, step);
+        status = hvd_run_step(run, step);
         if (status != 0) {
             return status;
         }
@@ -258,46 +456,98 @@ static int progress_schedule(struct hvd_run *run, int64_t *work, bool *moved)
     return HVD_INPROGRESS;
 }
 
-/* As progress_schedule, until its messages have ended too. */
-static int finish_schedule(struct hvd_run *run, int64_t *work, bool *moved)
-{
-    int status = progress_schedule(run, work, moved);
-
-    status = status != 0 ? status : hvd_op_queue_wait(&run->sends, run->sends.posted);
-    status = status != 0 ? status : hvd_op_queue_wait(&run->recvs, run->recvs.posted);
-    if (status != 0) {
-        return status;
-    }
-    hvd_team_end(run->team, run->schedule);
-    hvd_op_queue_finish(&run->sends);
-    hvd_op_queue_finish(&run->recvs);
-    return 0;
-}
-
 static int compute(struct hvd_run *run, int64_t *work, bool *moved)
 {
     return run->convert != NULL ? hvd_run_convert_compute(run, work, moved)
                                 : hvd_run_adasum_compute(run, work, moved);
 }
 
-static int progress_schedules(struct hvd_run *run, int64_t *work, bool *moved)
+/* The current schedule has ended: prepares the next one or sets is_computing, if there is more to
+ * do; else sets is_done. */
+static int next_schedule(struct hvd_run *run)
 {
-    while (!run->is_done) {
-        int status = run->is_computing ? compute(run, work, moved)
-                                       : finish_schedule(run, work, moved);
+    int status;
 
-        status = status != 0 ? status : hvd_run_next_schedule(run);
-        if (status != 0) {
-            return status;
-        }
+    run->tick = 0;
+    run->step = 0;
+    run->step_count = 0;
+    if (run->convert != NULL) {
+        hvd_run_convert_next(run);
+        return 0;
     }
-    return 0;
+    if (run->adasum == NULL && !run->is_counting) {
+        run->is_done = true;
+        return 0;
+    }
+    hvd_schedule_destroy(run->schedule);
+    run->schedule = NULL;
+    status = run->adasum != NULL ? hvd_run_adasum_next(run) : prepare_alltoall_data(run);
+    run->is_done = run->schedule == NULL && !run->is_computing;
+    return status;
 }
 
 int hvd_run_progress(struct hvd_run *run, int64_t *work, bool *moved)
 {
-    int status = progress_schedules(run, work, moved);
+    int status = 0;
 
-    hvd_team_ring(run->team);
+    while (status == 0 && !run->is_done) {
+        status = run->is_computing ? compute(run, work, moved)
+                                   : progress_schedule(run, work, moved);
+        status = status != 0 ? status : next_schedule(run);
+    }
+    hvd_shm_region_ring(run->team->region);
     return status;
+}
+
+int hvd_run_again(struct hvd_run *run)
+{
+    if (run->adasum != NULL) {
+        return HVD_ERR_ARG;
+    }
+    run->is_done = run->schedule == NULL;
+    if (run->convert != NULL) {
+        hvd_run_convert_again(run);
+    }
+    return 0;
+}
+
+/* --- the end --- */
+
+void hvd_run_forget(struct hvd_run *run)
+{
+    if (run->convert != NULL) {
+        hvd_run_convert_forget(run->convert);
+        return;
+    }
+    hvd_segments_forget(&run->input);
+    hvd_segments_forget(&run->output);
+}
+
+void hvd_run_make_void(struct hvd_run *run, struct hvd_entry *const *entries)
+{
+    memcpy(run->entries, entries, (size_t)run->entry_count * sizeof(run->entries[0]));
+    hvd_run_forget(run);
+}
+
+void hvd_run_destroy(struct hvd_run *run)
+{
+    if (run == NULL) {
+        return;
+    }
+    hvd_schedule_destroy(run->schedule);
+    hvd_segments_finish(&run->input);
+    hvd_segments_finish(&run->output);
+    hvd_op_queue_finish(&run->sends);
+    hvd_op_queue_finish(&run->recvs);
+    hvd_run_adasum_destroy(run->adasum);
+    hvd_run_convert_destroy(run->convert);
+    free(run->stand_in);
+    free(run->places);
+    free(run->blocks);
+    free(run->send);
+    free(run->rows_out);
+    free(run->rows_in);
+    free(run->sources);
+    free(run->entries);
+    free(run);
 }

@@ -12,11 +12,10 @@
  *
  * Tensors are sliced each for itself, so that the order in which a sum is added up, and with it
  * its last bit, does not depend on the tensors that travel along. */
-#include "collectives/execute/run_adasum.h"
-
 #include <stdlib.h>
 
 #include "collectives/execute/parts.h"
+#include "collectives/execute/run_state.h"
 #include "collectives/reduce/adasum_table.h"
 
 enum stage {
@@ -131,7 +130,7 @@ static int make_table(struct hvd_run *run)
     return hvd_adasum_table_init(&adasum->table);
 }
 
-int hvd_run_adasum_plan(struct hvd_run *run, struct hvd_error *err)
+int hvd_run_adasum_prepare(struct hvd_run *run, struct hvd_error *err)
 {
     struct hvd_schedule_query query = make_query(run, HVD_COLL_ALLTOALL);
     int status = make_table(run);
@@ -159,7 +158,7 @@ int hvd_run_adasum_plan(struct hvd_run *run, struct hvd_error *err)
     return hvd_schedule_create(&query, &run->schedule, err);
 }
 
-static int plan_adding(struct hvd_run *run)
+static int prepare_adding(struct hvd_run *run)
 {
     struct hvd_adasum_table *table = &run->adasum->table;
     struct hvd_schedule_query query = make_query(run, HVD_COLL_ALLREDUCE);
@@ -179,7 +178,7 @@ static int plan_adding(struct hvd_run *run)
     return hvd_schedule_create(&query, &run->schedule, NULL);
 }
 
-static int plan_gather(struct hvd_run *run)
+static int prepare_gather(struct hvd_run *run)
 {
     struct hvd_schedule_query query = make_query(run, HVD_COLL_ALLGATHER);
 
@@ -216,12 +215,12 @@ static int follow_task(struct hvd_run *run)
     case HVD_ADASUM_LOAD:
         return begin_round(run);
     case HVD_ADASUM_MEASURE:
-        return plan_adding(run);
+        return prepare_adding(run);
     case HVD_ADASUM_COMBINE:
         run->adasum->table.distance *= 2;
         return begin_round(run);
     case HVD_ADASUM_STORE:
-        return plan_gather(run);
+        return prepare_gather(run);
     }
     return HVD_ERR_ARG;
 }

@@ -8,12 +8,10 @@
  * So what travels and is added up is what a 16-bit tensor with these elements would be, with the
  * same bits on all ranks: also a rank's own output comes out of the array. The array is a single
  * tensor to the schedule, however many there are in the batch. */
-#include "collectives/execute/run_convert.h"
-
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/execute/run_memory.h"
+#include "collectives/execute/run_state.h"
 #include "collectives/reduce/stream.h"
 
 enum {
@@ -43,7 +41,7 @@ struct hvd_run_convert {
     double prescale;
 };
 
-int hvd_run_convert_plan(struct hvd_run *run)
+int hvd_run_convert_prepare(struct hvd_run *run)
 {
     struct hvd_run_convert *convert = calloc(1, sizeof(*convert));
     int64_t bytes;
@@ -170,7 +168,7 @@ int hvd_run_convert_compute(struct hvd_run *run, int64_t *work, bool *moved)
     const struct hvd_run_convert *convert = run->convert;
 
     /* The others go on with what was signalled last. */
-    hvd_team_ring(run->team);
+    hvd_shm_region_ring(run->team->region);
     while (convert->at < convert->count) {
         if (*work <= 0) {
             return HVD_INPROGRESS;

@@ -19,7 +19,8 @@ struct hvd_run {
     double
         prescale; /* of elements as they are read; that of 16-bit floats is in reduction */
     const void **sources; /* [max(local size, nodes)] */
-    struct hvd_shared_place *places; /* [entry_count] if all are shared; run_shared.c */
+    struct hvd_shared_place
+        *places; /* [entry_count] if all are shared; see shared_peers.h */
 
     char *stand_in; /* input and output of what a joined rank lacks, for others to read */
     bool is_done;
@@ -44,18 +45,48 @@ struct hvd_run {
     bool is_computing; /* adasum or convert works, and no schedule runs */
 };
 
-/* What all queries of a run have in common. */
-struct hvd_schedule_query hvd_run_query(const struct hvd_run *run,
-                                        enum hvd_collective collective);
+/* Does a step. Returns 0, HVD_INPROGRESS when it has to wait, also for word of a rank that has
+ * died, or a failure. */
+int hvd_run_step(struct hvd_run *run, const struct hvd_step *step);
 
-/* Memory for what the library gives out; 0 or HVD_ERR_NOMEM. */
-int hvd_run_allocate(struct hvd_entry *entry, int64_t rows);
+/* Memory as large as a batch: so many bytes, at least 1, aligned to 64 or more; the caller's, to end
+ * with free. NULL without memory. */
+void *hvd_run_memory(size_t bytes);
 
-/* Of its tensor. */
-int64_t hvd_run_entry_bytes(const struct hvd_entry *entry);
+/* --- run_adasum.c: a batch with the op Adasum, in several schedules --- */
 
-/* The current schedule has ended: plans the next one or sets is_computing, if there is
- * more to do; else sets is_done. */
-int hvd_run_next_schedule(struct hvd_run *run);
+/* Prepares the first schedule; needs as much memory as the batch has elements, in float or, for
+ * float64, in double. The number of ranks is a power of two. Returns 0 or HVD_ERR_NOMEM; what
+ * was allocated ends with destroy. */
+int hvd_run_adasum_prepare(struct hvd_run *run, struct hvd_error *err);
+
+/* The current schedule has ended: as run.c does in other runs. */
+int hvd_run_adasum_next(struct hvd_run *run);
+
+/* While run->is_computing: computes until it has touched about *work bytes, which it lowers by
+ * what it did. Returns 0 when that is done, else HVD_INPROGRESS. Sets *moved if it did any. */
+int hvd_run_adasum_compute(struct hvd_run *run, int64_t *work, bool *moved);
+
+void hvd_run_adasum_destroy(struct hvd_run_adasum *adasum); /* NULL is fine */
+
+/* --- run_convert.c: float32 tensors that travel as 16-bit floats --- */
+
+/* Takes over input and output of the run, which are the tensors, and puts one array in their place
+ * for the schedule to work on, half as large. Returns 0 or HVD_ERR_NOMEM; what was allocated ends
+ * with destroy. */
+int hvd_run_convert_prepare(struct hvd_run *run);
+
+/* The current schedule has ended; and hvd_run_again of such a run. */
+void hvd_run_convert_next(struct hvd_run *run);
+void hvd_run_convert_again(struct hvd_run *run);
+
+/* As hvd_run_adasum_compute. */
+int hvd_run_convert_compute(struct hvd_run *run, int64_t *work, bool *moved);
+
+/* The tensors are not touched any more. The array stays: others may still read it, and messages
+ * that come later be written to it. */
+void hvd_run_convert_forget(struct hvd_run_convert *convert);
+
+void hvd_run_convert_destroy(struct hvd_run_convert *convert); /* NULL is fine */
 
 #endif

@@ -75,6 +75,7 @@ int hvd_team_init(struct hvd_team *team, const struct hvd_boot *boot, const int 
     }
     team->rank = hvd_team_member(team, boot->rank);
     team->base = hvd_shm_region_base(team->region);
+    team->shm = hvd_shm_region_memory(team->region);
     hvd_algorithm_table_choose(team->algorithms, hvd_job_shape_here(team->layout),
                                &team->choices);
     status = init_local_ranks(team, boot);
@@ -144,7 +145,7 @@ void hvd_team_begin(struct hvd_team *team, const struct hvd_schedule *schedule)
     bool is_rolling = hvd_schedule_facts(schedule)->is_rolling;
 
     if (team->is_open && (hvd_schedule_facts(schedule)->turns == 0 || is_rolling)) {
-        hvd_team_signal(team);
+        hvd_shm_region_signal(team->region);
         team->base++;
         team->is_open = false;
     }
@@ -163,52 +164,6 @@ void hvd_team_end(struct hvd_team *team, const struct hvd_schedule *schedule)
     team->is_open = team->is_open || (turns > 0 && !team->is_rolling);
 }
 
-struct hvd_geometry hvd_team_geometry(const struct hvd_team *team)
-{
-    struct hvd_geometry geometry = team->geometry;
-
-    if (!hvd_shm_region_can_reach(team->region)) {
-        geometry.has_single_copy = false;
-    }
-    return geometry;
-}
-
-int hvd_team_read(const struct hvd_team *team, int local_rank, uint64_t address, void *to,
-                  size_t bytes)
-{
-    return hvd_shm_region_read(team->region, team->local_ranks[local_rank], address, to,
-                               bytes);
-}
-
-int hvd_team_write(const struct hvd_team *team, int local_rank, uint64_t address,
-                   const void *from, size_t bytes)
-{
-    return hvd_shm_region_write(team->region, team->local_ranks[local_rank], address,
-                                from, bytes);
-}
-
-int hvd_team_find_shared(const struct hvd_team *team, int local_rank,
-                         const struct hvd_shared_place *place, char **out)
-{
-    return hvd_shm_region_find_shared(team->region, team->local_ranks[local_rank], place,
-                                      out);
-}
-
-bool hvd_team_begin_stores(const struct hvd_team *team)
-{
-    return hvd_shm_region_begin_stores(team->region);
-}
-
-bool hvd_team_may_store(const struct hvd_team *team)
-{
-    return hvd_shm_region_may_store(team->region);
-}
-
-void hvd_team_end_stores(const struct hvd_team *team)
-{
-    hvd_shm_region_end_stores(team->region);
-}
-
 bool hvd_team_await(const struct hvd_team *team, int local_rank, uint64_t value,
                     int looks)
 {
@@ -216,32 +171,4 @@ bool hvd_team_await(const struct hvd_team *team, int local_rank, uint64_t value,
 
     return hvd_shm_region_await(team->region, team->local_ranks[local_rank],
                                 awaited > team->floor ? awaited : team->floor, looks);
-}
-
-void hvd_team_signal(const struct hvd_team *team)
-{
-    hvd_shm_region_signal(team->region);
-}
-
-void hvd_team_ring(const struct hvd_team *team)
-{
-    hvd_shm_region_ring(team->region);
-}
-
-void hvd_team_send(const struct hvd_team *team, int peer, const void *data, size_t bytes,
-                   struct hvd_net_op *op)
-{
-    hvd_net_send(team->net, team->ranks[peer], team->channel, data, bytes, op);
-}
-
-void hvd_team_recv(const struct hvd_team *team, int peer, void *data, size_t bytes,
-                   struct hvd_net_op *op)
-{
-    hvd_net_recv(team->net, team->ranks[peer], team->channel, data, bytes, op);
-}
-
-void hvd_team_recv_by(const struct hvd_team *team, int peer, hvd_net_take *take,
-                      size_t bytes, struct hvd_net_op *op)
-{
-    hvd_net_recv_by(team->net, team->ranks[peer], team->channel, take, bytes, op);
 }

@@ -20,6 +20,7 @@ struct hvd_team {
     struct hvd_geometry geometry;
     const struct hvd_algorithm_table *algorithms; /* NULL: the built-in table */
     /* Set by init. */
+    struct hvd_shm *shm; /* of the region */
     struct hvd_algorithm_choices choices; /* for the members' shape */
     const struct hvd_layout *layout; /* of the members */
     int rank; /* mine, in layout */
@@ -53,36 +54,9 @@ char *hvd_team_place(const struct hvd_team *team, const struct hvd_place *place)
 void hvd_team_begin(struct hvd_team *team, const struct hvd_schedule *schedule);
 void hvd_team_end(struct hvd_team *team, const struct hvd_schedule *schedule);
 
-/* The geometry that the next schedule may count on. */
-struct hvd_geometry hvd_team_geometry(const struct hvd_team *team);
-
-/* Memory of a member of my node, where it is; as hvd_shm_read and hvd_shm_write. */
-int hvd_team_read(const struct hvd_team *team, int local_rank, uint64_t address, void *to,
-                  size_t bytes);
-int hvd_team_write(const struct hvd_team *team, int local_rank, uint64_t address,
-                   const void *from, size_t bytes);
-
-/* Memory that all map, of a member of my node; as hvd_shared_map, _begin_stores and
- * _end_stores. */
-int hvd_team_find_shared(const struct hvd_team *team, int local_rank,
-                         const struct hvd_shared_place *place, char **out);
-bool hvd_team_begin_stores(const struct hvd_team *team);
-bool hvd_team_may_store(const struct hvd_team *team);
-void hvd_team_end_stores(const struct hvd_team *team);
-
 /* Whether a member of my node, by its local rank in layout, has signalled often enough: its
  * counter has reached base + value. Looks so often, at least once. */
 bool hvd_team_await(const struct hvd_team *team, int local_rank, uint64_t value,
                     int looks);
-void hvd_team_signal(const struct hvd_team *team);
-void hvd_team_ring(const struct hvd_team *team); /* after signals: wakes who sleeps */
-
-/* A message to or from a member, as hvd_net_send, hvd_net_recv and hvd_net_recv_by. */
-void hvd_team_send(const struct hvd_team *team, int peer, const void *data, size_t bytes,
-                   struct hvd_net_op *op);
-void hvd_team_recv(const struct hvd_team *team, int peer, void *data, size_t bytes,
-                   struct hvd_net_op *op);
-void hvd_team_recv_by(const struct hvd_team *team, int peer, hvd_net_take *take,
-                      size_t bytes, struct hvd_net_op *op);
 
 #endif

@@ -6,8 +6,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "collectives/transport/shm/shared_peers.h"
-#include "collectives/transport/shm/shm_reach.h"
 #include "collectives/transport/shm/shm_state.h"
 
 /* Of a counter's 64 bits the lower ones count signals and the upper ones uses of the place.
@@ -179,6 +177,11 @@ bool hvd_shm_region_is_ready(struct hvd_shm_region *region)
     return true;
 }
 
+struct hvd_shm *hvd_shm_region_memory(const struct hvd_shm_region *region)
+{
+    return region->shm;
+}
+
 uint64_t hvd_shm_region_base(const struct hvd_shm_region *region)
 {
     return region->base;
@@ -195,49 +198,6 @@ char *hvd_shm_region_slot(const struct hvd_shm_region *region, enum hvd_place_ki
     }
     return region->map + region->slots_at + (size_t)local_rank * region->rank_bytes +
            index * geometry->slot_bytes;
-}
-
-bool hvd_shm_region_can_reach(const struct hvd_shm_region *region)
-{
-    return hvd_shm_can_reach(region->shm);
-}
-
-int hvd_shm_region_read(const struct hvd_shm_region *region, int local_rank,
-                        uint64_t address, void *to, size_t bytes)
-{
-    return hvd_shm_read(region->shm, local_rank, address, to, bytes);
-}
-
-int hvd_shm_region_write(const struct hvd_shm_region *region, int local_rank,
-                         uint64_t address, const void *from, size_t bytes)
-{
-    return hvd_shm_write(region->shm, local_rank, address, from, bytes);
-}
-
-bool hvd_shm_region_can_map(const struct hvd_shm_region *region)
-{
-    return hvd_shm_can_map(region->shm);
-}
-
-int hvd_shm_region_find_shared(const struct hvd_shm_region *region, int local_rank,
-                               const struct hvd_shared_place *place, char **out)
-{
-    return hvd_shared_map(region->shm, local_rank, place, out);
-}
-
-bool hvd_shm_region_begin_stores(const struct hvd_shm_region *region)
-{
-    return hvd_shared_begin_stores(region->shm);
-}
-
-bool hvd_shm_region_may_store(const struct hvd_shm_region *region)
-{
-    return hvd_shared_may_store(region->shm);
-}
-
-void hvd_shm_region_end_stores(const struct hvd_shm_region *region)
-{
-    hvd_shared_end_stores(region->shm);
 }
 
 void hvd_shm_region_signal(struct hvd_shm_region *region)

@@ -19,7 +19,6 @@
 
 #include <stdint.h>
 
-#include "collectives/transport/shm/shared.h"
 #include "collectives/transport/shm/shm.h"
 
 struct hvd_shm_region;
@@ -38,29 +37,15 @@ void hvd_shm_region_close(struct hvd_shm_region *region);
 /* Whether all ranks of the node have opened it. Before, a member must not write slots. */
 bool hvd_shm_region_is_ready(struct hvd_shm_region *region);
 
+/* The memory that it is part of. */
+struct hvd_shm *hvd_shm_region_memory(const struct hvd_shm_region *region);
+
 /* The value of every counter when the region was opened. */
 uint64_t hvd_shm_region_base(const struct hvd_shm_region *region);
 
 /* Slot memory of a member: IN, OUT or LINE. */
 char *hvd_shm_region_slot(const struct hvd_shm_region *region, enum hvd_place_kind kind,
                           int local_rank, int slot);
-
-/* As hvd_shm_can_reach, _read and _write. */
-bool hvd_shm_region_can_reach(const struct hvd_shm_region *region);
-int hvd_shm_region_read(const struct hvd_shm_region *region, int local_rank,
-                        uint64_t address, void *to, size_t bytes);
-int hvd_shm_region_write(const struct hvd_shm_region *region, int local_rank,
-                         uint64_t address, const void *from, size_t bytes);
-
-/* As hvd_shm_can_map. */
-bool hvd_shm_region_can_map(const struct hvd_shm_region *region);
-
-/* As hvd_shared_map, _begin_stores, _may_store and _end_stores. */
-int hvd_shm_region_find_shared(const struct hvd_shm_region *region, int local_rank,
-                               const struct hvd_shared_place *place, char **out);
-bool hvd_shm_region_begin_stores(const struct hvd_shm_region *region);
-bool hvd_shm_region_may_store(const struct hvd_shm_region *region);
-void hvd_shm_region_end_stores(const struct hvd_shm_region *region);
 
 /* Adds one to this rank's counter, with all writes before it visible to who reads it. */
 void hvd_shm_region_signal(struct hvd_shm_region *region);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sums of what another node sends, wherever in the network's memory it lies. Linked with
- * --wrap=hvd_team_recv_by: the test hands over what comes, piece by piece. */
-#include "collectives/execute/run_take.h"
-
+ * --wrap=hvd_net_recv_by: the test hands over what comes, piece by piece. */
 #include <string.h>
+
+#include "collectives/execute/run_state.h"
 
 #include "tests/tap.h"
 
@@ -17,25 +17,27 @@ static float own[COUNT], sums[COUNT];
 static char network[BYTES + sizeof(float)];
 static struct hvd_net_op *posted;
 
-void __wrap_hvd_team_recv_by(const struct hvd_team *team, int peer, hvd_net_take *take,
-                             size_t bytes, struct hvd_net_op *op);
+void __wrap_hvd_net_recv_by(struct hvd_net *net, int peer, uint32_t channel,
+                            hvd_net_take *take, size_t bytes, struct hvd_net_op *op);
 
-void __wrap_hvd_team_recv_by(const struct hvd_team *team, int peer, hvd_net_take *take,
-                             size_t bytes, struct hvd_net_op *op)
+void __wrap_hvd_net_recv_by(struct hvd_net *net, int peer, uint32_t channel,
+                            hvd_net_take *take, size_t bytes, struct hvd_net_op *op)
 {
-    (void)team;
+    (void)net;
+    (void)channel;
     *op = (struct hvd_net_op){.peer = peer, .take = take, .bytes = bytes};
     posted = op;
 }
 
 static void post(struct hvd_run *run)
 {
-    const struct hvd_step step = {.own = {.kind = HVD_PLACE_SEND},
+    const struct hvd_step step = {.kind = HVD_STEP_RECV_REDUCE,
+                                  .own = {.kind = HVD_PLACE_SEND},
                                   .to = {.kind = HVD_PLACE_RECV},
                                   .bytes = BYTES,
                                   .count = COUNT};
 
-    if (hvd_run_recv_reduce(run, &step) != 0) {
+    if (hvd_run_step(run, &step) != 0) {
         printf("Bail out! no memory\n");
         exit(1);
     }
@@ -51,7 +53,9 @@ static void hand_over(const char *data, size_t bytes)
 /* Whether sums come out right of a message that lies `shift` bytes behind an aligned place. */
 static bool adds_up(size_t shift, size_t first)
 {
-    struct hvd_team team = {.send_scratch = (char *)own, .recv_scratch = (char *)sums};
+    int ranks[] = {0, 1};
+    struct hvd_team team = {
+        .ranks = ranks, .send_scratch = (char *)own, .recv_scratch = (char *)sums};
     struct hvd_run run = {
         .team = &team,
         .reduction = {

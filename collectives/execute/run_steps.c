@@ -1,0 +1,565 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a run does at each step of its schedule. */
+#include <string.h>
+
+#include "collectives/execute/run_state.h"
+#include "collectives/reduce/stream.h"
+#include "collectives/transport/net/net_flow.h"
+#include "collectives/transport/shm/shared_peers.h"
+#include "collectives/transport/shm/shm_reach.h"
+#include "gpu_binding/base/log.h"
+
+_Static_assert((size_t)HVD_SCHEDULE_MESSAGE_BYTES == HVD_NET_FRAGMENT_BYTES,
+               "schedules know how long the network's messages are");
+_Static_assert(sizeof(struct hvd_shared_place) == HVD_SHARED_OFFER_BYTES,
+               "schedules know how much room an offer takes");
+
+enum {
+    /* A message that is not aligned for its elements goes through this much of the L1 cache. */
+    ALIGNED_BYTES = 4096,
+    /* What is added up at once: the sum is in the nearest cache when it is copied to the
+     * others. */
+    SHARED_BYTES = 16 << 10,
+};
+
+/* Spins for a signal before the run is left: the signal usually arrives sooner than coming back
+ * would cost. */
+static const int looks = 64;
+
+static int put(struct hvd_run *run, const struct hvd_step *step)
+{
+    hvd_segments_read(&run->input, step->begin, step->bytes, run->reduction.dtype,
+                      run->prescale, hvd_team_place(run->team, &step->to));
+    return 0;
+}
+
+static int get(struct hvd_run *run, const struct hvd_step *step)
+{
+    hvd_segments_write(&run->output, step->begin, step->bytes,
+                       hvd_team_place(run->team, &step->from));
+    return 0;
+}
+
+/* The same elements of all local ranks, as far as they lie in one piece of memory. */
+struct piece {
+    size_t at; /* byte offset in the step's elements */
+    size_t bytes;
+};
+
+/* Sets the sources of a piece, and shortens it. */
+static void find_sources(struct hvd_run *run, const struct hvd_step *step,
+                         struct piece *piece)
+{
+    struct hvd_place place = step->from;
+    int count = run->team->local_size, own = run->team->local_rank;
+    int64_t begin = step->input + (int64_t)piece->at;
+    const char *input = hvd_segments_at(&run->input, begin, &piece->bytes);
+
+    place.offset += piece->at;
+    for (int i = 0; i < count; i++) {
+        place.local_rank = i;
+        run->sources[i] = hvd_team_place(run->team, &place);
+    }
+    if (input != NULL && run->prescale == 1.0) {
+        run->sources[own] = input;
+    } else if (!step->is_put) {
+        hvd_segments_read(&run->input, begin, piece->bytes, run->reduction.dtype,
+                          run->prescale, (char *)run->sources[own]);
+    }
+}
+
+static int reduce_local(struct hvd_run *run, const struct hvd_step *step)
+{
+    struct hvd_reduction reduction = run->reduction;
+    size_t in_bytes = hvd_dtype_bytes(reduction.dtype);
+    size_t out_bytes = step->is_partial ? hvd_partial_bytes(reduction.dtype) : in_bytes;
+    char *to = hvd_team_place(run->team, &step->to);
+    struct piece piece = {0};
+
+    reduction.to_partial = step->is_partial;
+    for (size_t left = step->count * in_bytes; left > 0; left -= piece.bytes) {
+        piece.at = step->count * in_bytes - left;
+        piece.bytes = left;
+        find_sources(run, step, &piece);
+        hvd_reduce(&reduction, run->sources, run->team->local_size,
+                   piece.bytes / in_bytes, to + piece.at / in_bytes * out_bytes);
+    }
+    return 0;
+}
+
+static int reduce_out(struct hvd_run *run, const struct hvd_step *step)
+{
+    size_t element = hvd_dtype_bytes(run->reduction.dtype);
+    int count = run->team->local_size;
+    struct piece piece = {0};
+
+    for (size_t left = step->count * element; left > 0; left -= piece.bytes) {
+        char *to;
+
+        piece.at = step->count * element - left;
+        piece.bytes = left;
+        to = hvd_segments_at(&run->output, step->begin + (int64_t)piece.at, &piece.bytes);
+        find_sources(run, step, &piece);
+        if (to != NULL && hvd_segments_streams(&run->output, piece.bytes)) {
+            hvd_reduce_stream(&run->reduction, run->sources, count, piece.bytes / element,
+                              to);
+        } else if (to != NULL) {
+            hvd_reduce(&run->reduction, run->sources, count, piece.bytes / element, to);
+        }
+    }
+    return 0;
+}
+
+static int reduce_nodes(struct hvd_run *run, const struct hvd_step *step)
+{
+    struct hvd_reduction reduction = run->reduction;
+    const char *from = hvd_team_place(run->team, &step->from);
+
+    for (int n = 0; n < step->sources; n++) {
+        run->sources[n] = n == step->own_number ? hvd_team_place(run->team, &step->own)
+                                                : from + (size_t)n * step->stride;
+    }
+    reduction.from_partial = true;
+    reduction.to_partial = step->is_partial;
+    hvd_reduce(&reduction, run->sources, step->sources, step->count,
+               hvd_team_place(run->team, &step->to));
+    return 0;
+}
+
+static int send(struct hvd_run *run, const struct hvd_step *step)
+{
+    struct hvd_net_op *op = hvd_op_queue_next(&run->sends);
+
+    if (op == NULL) {
+        return HVD_ERR_NOMEM;
+    }
+    hvd_net_send(run->team->net, run->team->ranks[step->peer], run->team->channel,
+                 hvd_team_place(run->team, &step->from), step->bytes, op);
+    return 0;
+}
+
+static int receive(struct hvd_run *run, const struct hvd_step *step)
+{
+    struct hvd_net_op *op = hvd_op_queue_next(&run->recvs);
+
+    if (op == NULL) {
+        return HVD_ERR_NOMEM;
+    }
+    hvd_net_recv(run->team->net, run->team->ranks[step->peer], run->team->channel,
+                 hvd_team_place(run->team, &step->to), step->bytes, op);
+    return 0;
+}
+
+static int await_signal(struct hvd_run *run, const struct hvd_step *step)
+{
+    const struct hvd_team *team = run->team;
+    int next = step->peer < 0 ? 0 : step->peer;
+    int end = step->peer < 0 ? team->local_size : step->peer + 1;
+
+    while (next < end && hvd_team_await(team, next, step->value, looks)) {
+        next++;
+    }
+    return next < end ? HVD_INPROGRESS : 0;
+}
+
+/* --- adding up what another node sends, while it comes, out of the network's own memory --- */
+
+/* Elements of a message that came together, and mine of the same places. */
+struct arrived {
+    const char *data;
+    const char *own;
+    size_t count;
+    bool is_streamed; /* their sum goes past the caches */
+};
+
+static void add_aligned(const struct hvd_run *run, const struct hvd_reduction *reduction,
+                        const struct arrived *piece, char *to)
+{
+    bool is_first = run->team->node == 0;
+    const void *sources[2] = {is_first ? piece->own : piece->data,
+                              is_first ? piece->data : piece->own};
+
+    if (piece->is_streamed) {
+        hvd_reduce_stream(reduction, sources, 2, piece->count, to);
+    } else {
+        hvd_reduce(reduction, sources, 2, piece->count, to);
+    }
+}
+
+static void add_up(const struct hvd_run *run, const struct hvd_reduction *reduction,
+                   struct arrived piece, char *to)
+{
+    size_t out_bytes = hvd_dtype_bytes(reduction->dtype);
+    size_t bytes =
+        reduction->from_partial ? hvd_partial_bytes(reduction->dtype) : out_bytes;
+    _Alignas(64) char block[ALIGNED_BYTES];
+    size_t most = sizeof(block) / bytes;
+
+    if ((uintptr_t)piece.data % bytes == 0) {
+        add_aligned(run, reduction, &piece, to);
+        return;
+    }
+    for (size_t left = piece.count; left > 0; left -= most < left ? most : left) {
+        size_t count = left < most ? left : most;
+        size_t first = piece.count - left;
+        struct arrived part = {block, piece.own + first * bytes, count,
+                               piece.is_streamed};
+
+        memcpy(block, piece.data + first * bytes, count * bytes);
+        add_aligned(run, reduction, &part, to + first * out_bytes);
+    }
+}
+
+/* To bytes of the output from begin on, which may be several tensors. */
+static void add_to_output(struct hvd_run *run, const struct hvd_reduction *reduction,
+                          struct arrived piece, int64_t begin)
+{
+    size_t out_bytes = hvd_dtype_bytes(reduction->dtype);
+    size_t bytes =
+        reduction->from_partial ? hvd_partial_bytes(reduction->dtype) : out_bytes;
+
+    while (piece.count > 0) {
+        size_t room = piece.count * out_bytes;
+        char *to = hvd_segments_at(&run->output, begin, &room);
+        struct arrived part = {piece.data, piece.own, room / out_bytes,
+                               hvd_segments_streams(&run->output, room)};
+
+        if (to != NULL) {
+            add_up(run, reduction, part, to);
+        }
+        piece.data += part.count * bytes;
+        piece.own += part.count * bytes;
+        piece.count -= part.count;
+        begin += (int64_t)room;
+    }
+}
+
+static void take(struct hvd_net_op *op, const void *data, size_t bytes)
+{
+    const struct hvd_op_sum *sum = hvd_op_queue_sum(op);
+    struct hvd_reduction reduction = sum->run->reduction;
+    size_t out_bytes = hvd_dtype_bytes(reduction.dtype);
+    size_t in_bytes = sum->is_partial ? hvd_partial_bytes(reduction.dtype) : out_bytes;
+    struct arrived piece = {
+        .data = data, .own = sum->own + op->done, .count = bytes / in_bytes};
+    size_t first = op->done / in_bytes;
+
+    reduction.from_partial = sum->is_partial;
+    if (sum->to != NULL) {
+        add_up(sum->run, &reduction, piece, sum->to + first * out_bytes);
+    } else {
+        add_to_output(sum->run, &reduction, piece,
+                      sum->begin + (int64_t)(first * out_bytes));
+    }
+}
+
+static int receive_reduce(struct hvd_run *run, const struct hvd_step *step)
+{
+    const struct hvd_op_sum sum = {
+        .run = run,
+        .own = hvd_team_place(run->team, &step->own),
+        .to = step->to_output ? NULL : hvd_team_place(run->team, &step->to),
+        .begin = step->begin,
+        .is_partial = step->is_partial,
+    };
+    struct hvd_net_op *op = hvd_op_queue_next(&run->recvs);
+
+    if (op == NULL) {
+        return HVD_ERR_NOMEM;
+    }
+    *hvd_op_queue_sum(op) = sum;
+    hvd_net_recv_by(run->team->net, run->team->ranks[step->peer], run->team->channel,
+                    take, step->bytes, op);
+    return 0;
+}
+
+/* --- memory of other ranks of the node, where it is ---
+ *
+ * Input and output are one tensor each, of which NULL is left after a failure and in a batch that
+ * is void. */
+
+static char *input_at(struct hvd_run *run, int64_t begin)
+{
+    size_t bytes = 1;
+
+    return hvd_segments_at(&run->input, begin, &bytes);
+}
+
+static char *output_at(struct hvd_run *run, int64_t begin)
+{
+    size_t bytes = 1;
+
+    return hvd_segments_at(&run->output, begin, &bytes);
+}
+
+static void copy_piece(const struct hvd_run *run, char *to, const char *from,
+                       size_t bytes)
+{
+    if (to == NULL || to == from) {
+        return;
+    }
+    if (from == NULL) {
+        memset(to, 0, bytes);
+    } else if (hvd_segments_streams(&run->output, bytes)) {
+        hvd_copy_stream(to, from, bytes);
+    } else {
+        memcpy(to, from, bytes);
+    }
+}
+
+static int copy(struct hvd_run *run, const struct hvd_step *step)
+{
+    for (size_t done = 0; done < step->bytes;) {
+        size_t piece = step->bytes - done;
+        const char *from =
+            hvd_segments_at(&run->input, step->input + (int64_t)done, &piece);
+        char *to = hvd_segments_at(&run->output, step->begin + (int64_t)done, &piece);
+
+        copy_piece(run, to, from, piece);
+        done += piece;
+    }
+    return 0;
+}
+
+static int offer(struct hvd_run *run, const struct hvd_step *step)
+{
+    const char *at =
+        step->to_output ? output_at(run, step->begin) : input_at(run, step->begin);
+    uint64_t address = (uint64_t)(uintptr_t)at;
+
+    memcpy(hvd_team_place(run->team, &step->to), &address, sizeof(address));
+    return 0;
+}
+
+static uint64_t offered_in(const struct hvd_run *run, struct hvd_place place,
+                           const struct hvd_step *step)
+{
+    uint64_t address;
+
+    memcpy(&address, hvd_team_place(run->team, &place), sizeof(address));
+    return address + (uint64_t)step->input;
+}
+
+static int judge(int status, int local_rank, uint64_t address)
+{
+    if (status != HVD_ERR_ARG) {
+        return status;
+    }
+    hvd_log(HVD_LOG_ERROR, "local rank %d has no memory at %#llx, where it offers some",
+            local_rank, (unsigned long long)address);
+    return HVD_ERR_SYS;
+}
+
+/* What is read for a batch that is void may be gone: those who began it have taken it back. */
+static int read_offer(const struct hvd_run *run, const struct hvd_step *step,
+                      struct hvd_place place, char *to)
+{
+    uint64_t address = offered_in(run, place, step);
+    int status = hvd_shm_read(run->team->shm, run->team->local_ranks[place.local_rank],
+                              address, to, step->bytes);
+
+    return status == HVD_ERR_ARG && run->entries[0]->is_void
+               ? 0
+               : judge(status, place.local_rank, address);
+}
+
+static int fetch(struct hvd_run *run, const struct hvd_step *step)
+{
+    char *to = output_at(run, step->begin);
+
+    return to == NULL ? 0 : read_offer(run, step, step->from, to);
+}
+
+/* Each source is in one piece, for so is the input. */
+static int fetch_reduce(struct hvd_run *run, const struct hvd_step *step)
+{
+    char *to = output_at(run, step->begin), *scratch;
+    struct hvd_place place = step->from;
+    int count = run->team->local_size;
+    int status = 0;
+    /* The others read my share of an allreduce at once. */
+    bool is_streamed =
+        run->kind == HVD_KIND_REDUCESCATTER &&
+        hvd_segments_streams(&run->output,
+                             step->count * hvd_dtype_bytes(run->reduction.dtype));
+
+    if (to == NULL) {
+        return 0;
+    }
+    scratch = hvd_team_place(run->team, &step->to);
+    for (int i = 0; i < count && status == 0; i++) {
+        if (i == run->team->local_rank) {
+            run->sources[i] = input_at(run, step->input);
+            continue;
+        }
+        place.local_rank = i;
+        status = read_offer(run, step, place, scratch);
+        run->sources[i] = scratch;
+        scratch += step->stride;
+    }
+    if (status == 0 && is_streamed) {
+        hvd_reduce_stream(&run->reduction, run->sources, count, step->count, to);
+    } else if (status == 0) {
+        hvd_reduce(&run->reduction, run->sources, count, step->count, to);
+    }
+    return status;
+}
+
+static int store(struct hvd_run *run, const struct hvd_step *step)
+{
+    const char *from = input_at(run, step->begin);
+    uint64_t address = offered_in(run, step->from, step);
+    int status =
+        from == NULL
+            ? 0
+            : hvd_shm_write(run->team->shm, run->team->local_ranks[step->from.local_rank],
+                            address, from, step->bytes);
+
+    return judge(status, step->from.local_rank, address);
+}
+
+/* --- tensors that lie where all ranks of the node map them --- */
+
+static int offer_shared(struct hvd_run *run, const struct hvd_step *step)
+{
+    memcpy(hvd_team_place(run->team, &step->to), run->places,
+           (size_t)run->entry_count * sizeof(run->places[0]));
+    return 0;
+}
+
+/* Where each local rank has byte `at` of a tensor. */
+static int find_shared(struct hvd_run *run, struct hvd_place offer, int tensor,
+                       int64_t at)
+{
+    int status = 0;
+
+    for (int i = 0; i < run->team->local_size && status == 0; i++) {
+        struct hvd_shared_place place;
+        char *data = NULL;
+
+        if (i == run->team->local_rank) {
+            run->sources[i] = run->output.data[tensor] + at;
+            continue;
+        }
+        offer.local_rank = i;
+        memcpy(&place, hvd_team_place(run->team, &offer) + (size_t)tensor * sizeof(place),
+               sizeof(place));
+        status = hvd_shared_map(run->team->shm, run->team->local_ranks[i], &place, &data);
+        run->sources[i] = data + at;
+    }
+    return status;
+}
+
+/* As far as it lies in one tensor; returns 0 and how far. */
+static int reduce_block(struct hvd_run *run, const struct hvd_step *step, int64_t begin,
+                        size_t *bytes)
+{
+    const struct hvd_team *team = run->team;
+    char *own = hvd_segments_at(&run->output, begin, bytes);
+    int tensor = run->output.last, status;
+
+    if (own == NULL) { /* nobody wants the result of this batch */
+        return 0;
+    }
+    status = find_shared(run, step->from, tensor, begin - run->output.begin[tensor]);
+    if (status != 0) {
+        return status;
+    }
+    hvd_reduce(&run->reduction, run->sources, team->local_size,
+               *bytes / hvd_dtype_bytes(run->reduction.dtype), own);
+    for (int i = 0; i < team->local_size; i++) {
+        if (i != team->local_rank) {
+            memcpy((char *)run->sources[i], own, *bytes);
+        }
+    }
+    return 0;
+}
+
+/* Maps all that a step touches, which may take a while. */
+static int map_all(struct hvd_run *run, const struct hvd_step *step, size_t left)
+{
+    int64_t begin = step->begin;
+    int status = 0;
+
+    while (left > 0 && status == 0) {
+        size_t bytes = left;
+
+        if (hvd_segments_at(&run->output, begin, &bytes) != NULL) {
+            status = find_shared(run, step->from, run->output.last, 0);
+        }
+        begin += (int64_t)bytes;
+        left -= bytes;
+    }
+    return status;
+}
+
+static int reduce_shared(struct hvd_run *run, const struct hvd_step *step)
+{
+    int64_t begin = step->begin;
+    size_t left = step->count * hvd_dtype_bytes(run->reduction.dtype);
+    int status = map_all(run, step, left);
+
+    if (status != 0) {
+        return status;
+    }
+    if (!hvd_shared_begin_stores(run->team->shm)) {
+        return HVD_INPROGRESS;
+    }
+    while (left > 0 && status == 0) {
+        size_t bytes = left < SHARED_BYTES ? left : SHARED_BYTES;
+
+        status = hvd_shared_may_store(run->team->shm)
+                     ? reduce_block(run, step, begin, &bytes)
+                     : HVD_INPROGRESS;
+        begin += (int64_t)bytes;
+        left -= bytes;
+    }
+    hvd_shared_end_stores(run->team->shm);
+    return status;
+}
+
+/* --- all of them --- */
+
+static int signal_others(struct hvd_run *run, const struct hvd_step *step)
+{
+    (void)step;
+    hvd_shm_region_signal(run->team->region);
+    return 0;
+}
+
+static int await_sends(struct hvd_run *run, const struct hvd_step *step)
+{
+    return hvd_op_queue_wait(&run->sends, step->value);
+}
+
+static int await_receives(struct hvd_run *run, const struct hvd_step *step)
+{
+    return hvd_op_queue_wait(&run->recvs, step->value);
+}
+
+int hvd_run_step(struct hvd_run *run, const struct hvd_step *step)
+{
+    static int (*const kinds[])(struct hvd_run * run, const struct hvd_step *step) = {
+        [HVD_STEP_PUT] = put,
+        [HVD_STEP_GET] = get,
+        [HVD_STEP_REDUCE_LOCAL] = reduce_local,
+        [HVD_STEP_REDUCE_OUT] = reduce_out,
+        [HVD_STEP_REDUCE_NODES] = reduce_nodes,
+        [HVD_STEP_SIGNAL] = signal_others,
+        [HVD_STEP_WAIT] = await_signal,
+        [HVD_STEP_SEND] = send,
+        [HVD_STEP_RECV] = receive,
+        [HVD_STEP_RECV_REDUCE] = receive_reduce,
+        [HVD_STEP_COPY] = copy,
+        [HVD_STEP_OFFER] = offer,
+        [HVD_STEP_FETCH] = fetch,
+        [HVD_STEP_FETCH_REDUCE] = fetch_reduce,
+        [HVD_STEP_OFFER_SHARED] = offer_shared,
+        [HVD_STEP_REDUCE_SHARED] = reduce_shared,
+        [HVD_STEP_STORE] = store,
+        [HVD_STEP_WAIT_SEND] = await_sends,
+        [HVD_STEP_WAIT_RECV] = await_receives,
+    };
+
+    return kinds[step->kind](run, step);
+}
