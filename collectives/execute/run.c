@@ -60,7 +60,8 @@ static struct hvd_schedule_query query_of(const struct hvd_run *run,
     enum hvd_dtype dtype = run->reduction.dtype;
     struct hvd_geometry geometry = team->geometry;
 
-    geometry.has_single_copy = geometry.has_single_copy && hvd_shm_can_reach(team->shm);
+    geometry.has_single_copy = geometry.has_single_copy && team->layout->nodes == 1 &&
+                               hvd_shm_can_reach(team->shm);
     return (struct hvd_schedule_query){
         .collective = collective,
         .choices = &team->choices,
@@ -103,8 +104,7 @@ static void offer_whole(const struct hvd_run *run, struct hvd_schedule_query *qu
 /* A rank that has joined adds up its share for the others all the same. */
 static int stand_in(struct hvd_run *run)
 {
-    if (!hvd_schedule_facts(run->schedule)->is_offered || !run->entries[0]->is_absent ||
-        run->convert != NULL) {
+    if (!run->entries[0]->is_absent || run->convert != NULL) {
         return 0;
     }
     run->stand_in = calloc((size_t)run->input.begin[1], 1);
@@ -170,13 +170,15 @@ static int prepare_allreduce(struct hvd_run *run, struct hvd_error *err)
     }
     query = query_of(run, HVD_COLL_ALLREDUCE);
     query.count = run->input.begin[run->input.count] / (int64_t)query.element_bytes;
-    status = share_whole(run, &query);
-    if (status != 0) {
-        return status;
+    if (query.layout->nodes == 1) {
+        status = share_whole(run, &query);
+        offer_whole(run, &query);
     }
-    offer_whole(run, &query);
-    status = hvd_schedule_create(&query, &run->schedule, err);
-    return status != 0 ? status : stand_in(run);
+    status = status != 0 ? status : hvd_schedule_create(&query, &run->schedule, err);
+    if (status == 0 && hvd_schedule_facts(run->schedule)->is_offered) {
+        status = stand_in(run);
+    }
+    return status;
 }
 
 static int prepare_reducescatter(struct hvd_run *run, struct hvd_error *err)
@@ -539,8 +541,12 @@ void hvd_run_destroy(struct hvd_run *run)
     hvd_segments_finish(&run->output);
     hvd_op_queue_finish(&run->sends);
     hvd_op_queue_finish(&run->recvs);
-    hvd_run_adasum_destroy(run->adasum);
-    hvd_run_convert_destroy(run->convert);
+    if (run->adasum != NULL) {
+        hvd_run_adasum_destroy(run->adasum);
+    }
+    if (run->convert != NULL) {
+        hvd_run_convert_destroy(run->convert);
+    }
     free(run->stand_in);
     free(run->places);
     free(run->blocks);

@@ -39,6 +39,8 @@ struct hvd_teams {
     struct queue *active;
     struct queue **active_end;
     bool has_stopped;
+    bool
+        is_settled; /* the ranks of the node know whether they reach each other's memory */
     struct hvd_error failure;
     hvd_batch_started started; /* NULL: nobody watches */
     void *context; /* of started */
@@ -306,7 +308,7 @@ static int start(struct hvd_teams *teams, struct queue *queue)
     struct hvd_batch *batch = queue->batches;
     int status;
 
-    if (!hvd_shm_region_is_ready(queue->region) || !hvd_shm_settle(teams->config.shm)) {
+    if (!teams->is_settled || !hvd_shm_region_is_ready(queue->region)) {
         return HVD_INPROGRESS;
     }
     if (batch->device_number != 0) {
@@ -373,7 +375,9 @@ int hvd_teams_progress(struct hvd_teams *teams, hvd_batch_ended ended, void *con
 {
     struct queue **link = &teams->active;
 
-    hvd_shm_settle(teams->config.shm); /* others may wait for this rank's word */
+    if (!teams->is_settled) { /* others may wait for this rank's word */
+        teams->is_settled = hvd_shm_settle(teams->config.shm);
+    }
     while (*link != NULL && !teams->has_stopped) {
         struct queue *queue = *link;
         int status =

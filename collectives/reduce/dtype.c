@@ -2,6 +2,7 @@
 /* What is known about each dtype: its name and its size. */
 #include "collectives/hvd.h"
 
+#include "collectives/reduce/reduce.h"
 #include "gpu_binding/base/attr.h"
 
 struct dtype_facts {
@@ -22,6 +23,13 @@ static const struct dtype_facts facts[HVD_DTYPE_COUNT] = {
 HVD_EXPORT size_t hvd_dtype_bytes(enum hvd_dtype dtype)
 {
     return (unsigned)dtype < HVD_DTYPE_COUNT ? facts[dtype].bytes : 0;
+}
+
+size_t hvd_partial_bytes(enum hvd_dtype dtype)
+{
+    bool is_widened = dtype == HVD_FLOAT16 || dtype == HVD_BFLOAT16;
+
+    return is_widened ? sizeof(float) : hvd_dtype_bytes(dtype);
 }
 
 HVD_EXPORT const char *hvd_dtype_name(enum hvd_dtype dtype)

@@ -3,9 +3,11 @@
  * the L1 cache. Two sources, the commonest case, take one pass where they can. */
 #include "collectives/reduce/reduce.h"
 
+#include <stdint.h>
 #include <string.h>
 
 #include "collectives/reduce/reduce_kernels.h"
+#include "collectives/reduce/stream.h"
 
 /* The same elements of all sources. */
 struct block {
@@ -15,13 +17,6 @@ struct block {
     size_t first;
     size_t count; /* at most HVD_BLOCK_ELEMENTS */
 };
-
-size_t hvd_partial_bytes(enum hvd_dtype dtype)
-{
-    bool is_widened = hvd_kernels_of(dtype)->widen != NULL;
-
-    return is_widened ? sizeof(float) : hvd_dtype_bytes(dtype);
-}
 
 static const void *source_at(const struct block *block, int source)
 {
@@ -194,10 +189,12 @@ static void reduce_blocks(const struct hvd_reduction *reduction,
     }
 }
 
-static void reduce(const struct hvd_reduction *reduction,
-                   const struct hvd_kernels *kernels, const void *const *sources,
-                   int source_count, size_t count, void *out)
+/* Floats are divided by way of the factor, which is rounded to their type anyway. */
+void hvd_reduce(const struct hvd_reduction *reduction, const void *const *sources,
+                int source_count, size_t count, void *out)
 {
+    const struct hvd_kernels *kernels = hvd_kernels_of(reduction->dtype);
+    struct hvd_reduction settled = *reduction;
     struct block block = {
         .sources = sources,
         .source_count = source_count,
@@ -205,25 +202,91 @@ static void reduce(const struct hvd_reduction *reduction,
                                                 : hvd_dtype_bytes(reduction->dtype),
     };
 
-    if (source_count == 2 && reduce_pair(reduction, kernels, sources, count, out)) {
-        return;
-    }
-    if (source_count >= 2 && reduce_sum(reduction, kernels, &block, count, out)) {
-        return;
-    }
-    reduce_blocks(reduction, kernels, &block, count, out);
-}
-
-/* Floats are divided by way of the factor, which is rounded to their type anyway. */
-void hvd_reduce(const struct hvd_reduction *reduction, const void *const *sources,
-                int source_count, size_t count, void *out)
-{
-    const struct hvd_kernels *kernels = hvd_kernels_of(reduction->dtype);
-    struct hvd_reduction settled = *reduction;
-
     if (reduction->divisor > 1 && kernels->average == NULL) {
         settled.postscale /= reduction->divisor;
         settled.divisor = 1;
     }
-    reduce(&settled, kernels, sources, source_count, count, out);
+    if (source_count == 2 && reduce_pair(&settled, kernels, sources, count, out)) {
+        return;
+    }
+    if (source_count < 2 || !reduce_sum(&settled, kernels, &block, count, out)) {
+        reduce_blocks(&settled, kernels, &block, count, out);
+    }
+}
+
+/* --- past the caches: into a block that stays in the L1 cache, and from there on --- */
+
+enum {
+    LINE = 64,
+    BLOCK_BYTES = 8192,
+};
+
+/* The first block ends where a cache line of out does, and so do all that follow. */
+void hvd_reduce_stream(const struct hvd_reduction *reduction, const void **sources,
+                       int source_count, size_t count, void *out)
+{
+    size_t partial = hvd_partial_bytes(reduction->dtype);
+    size_t element = hvd_dtype_bytes(reduction->dtype);
+    size_t in_bytes = reduction->from_partial ? partial : element;
+    size_t out_bytes = reduction->to_partial ? partial : element;
+    _Alignas(LINE) char block[BLOCK_BYTES];
+    char *to = out;
+
+    while (count > 0) {
+        size_t most = (BLOCK_BYTES - (uintptr_t)to % LINE) / out_bytes;
+        size_t part = count < most ? count : most;
+
+        hvd_reduce(reduction, sources, source_count, part, block);
+        hvd_copy_stream(to, block, part * out_bytes);
+        for (int i = 0; i < source_count; i++) {
+            sources[i] = (const char *)sources[i] + part * in_bytes;
+        }
+        to += part * out_bytes;
+        count -= part;
+    }
+}
+
+/* --- factors and types --- */
+
+void hvd_scale(enum hvd_dtype dtype, double factor, const void *in, void *out,
+               size_t count)
+{
+    const struct hvd_kernels *kernels = hvd_kernels_of(dtype);
+
+    if (factor == 1.0 || kernels->scale == NULL) {
+        if (in != out) {
+            memcpy(out, in, count * hvd_dtype_bytes(dtype));
+        }
+    } else if (kernels->widen != NULL) {
+        kernels->scale_half(factor, in, out, count);
+    } else {
+        kernels->scale(factor, in, out, count);
+    }
+}
+
+void hvd_narrow(enum hvd_dtype dtype, double factor, const float *in, void *out,
+                size_t count)
+{
+    const struct hvd_kernels *kernels = hvd_kernels_of(dtype);
+    _Alignas(64) float scaled[HVD_BLOCK_ELEMENTS];
+    char *to = out;
+
+    if (factor == 1.0) {
+        kernels->narrow(in, out, count);
+        return;
+    }
+    while (count > 0) {
+        size_t block = count < HVD_BLOCK_ELEMENTS ? count : HVD_BLOCK_ELEMENTS;
+
+        kernels->scale(factor, in, scaled, block);
+        kernels->narrow(scaled, to, block);
+        in += block;
+        to += block * hvd_dtype_bytes(dtype);
+        count -= block;
+    }
+}
+
+void hvd_widen(enum hvd_dtype dtype, const void *in, float *out, size_t count)
+{
+    hvd_kernels_of(dtype)->widen(in, out, count);
 }

@@ -87,5 +87,5 @@ const struct hvd_kernels *hvd_kernels_at(enum hvd_kernel_level level,
 
 const struct hvd_kernels *hvd_kernels_of(enum hvd_dtype dtype)
 {
-    return hvd_kernels_at(hvd_kernel_level(), dtype);
+    return &tables[hvd_kernel_level()][dtype];
 }

@@ -90,17 +90,13 @@ static struct hvd_net_peer *peer_of(struct hvd_net *net, int rank)
     return net->peers[rank];
 }
 
-/* Sees that its endpoint is open or opening. Not while UCX hands over what has come: opening one
+/* Begins to open its endpoint. Not while UCX hands over what has come: opening one
  * then makes UCX 1.13 move the connection from which it reads. */
 static void open_peer(struct hvd_net *net, struct hvd_net_peer *peer)
 {
-    int status;
+    int status = hvd_ucx_open(net->ucx, net->addresses + net->address_at[peer->rank],
+                              peer, &peer->endpoint);
 
-    if (peer->endpoint != NULL || peer->status != 0) {
-        return;
-    }
-    status = hvd_ucx_open(net->ucx, net->addresses + net->address_at[peer->rank], peer,
-                          &peer->endpoint);
     if (status != 0) {
         fail_peer(peer, status == HVD_ERR_PEER
                             ? "UCX has no way to it: check " HVD_ENV_UCX_TLS
@@ -249,7 +245,7 @@ static void begin(struct hvd_net *net, struct hvd_net_op *op,
     bool has_entered = enter_scope(net);
     struct hvd_flow *flow;
 
-    if (peer != NULL) {
+    if (peer != NULL && peer->endpoint == NULL && peer->status == 0) {
         open_peer(net, peer);
     }
     flow = peer != NULL ? flow_of(net, peer, op->channel) : NULL;
@@ -261,51 +257,60 @@ static void begin(struct hvd_net *net, struct hvd_net_op *op,
     leave_scope(net, has_entered);
 }
 
-static struct hvd_net_op op_with(int peer, uint32_t channel, size_t bytes)
-{
-    return (struct hvd_net_op){
-        .status = HVD_INPROGRESS, .peer = peer, .channel = channel, .bytes = bytes};
-}
-
 void hvd_net_send(struct hvd_net *net, int peer, uint32_t channel, const void *data,
                   size_t bytes, struct hvd_net_op *op)
 {
-    *op = op_with(peer, channel, bytes);
-    op->data = (char *)(uintptr_t)data;
+    *op = (struct hvd_net_op){.status = HVD_INPROGRESS,
+                              .peer = peer,
+                              .channel = channel,
+                              .data = (char *)(uintptr_t)data,
+                              .bytes = bytes};
     begin(net, op, hvd_flow_send);
 }
 
 void hvd_net_recv(struct hvd_net *net, int peer, uint32_t channel, void *data,
                   size_t bytes, struct hvd_net_op *op)
 {
-    *op = op_with(peer, channel, bytes);
-    op->data = data;
+    *op = (struct hvd_net_op){.status = HVD_INPROGRESS,
+                              .peer = peer,
+                              .channel = channel,
+                              .data = data,
+                              .bytes = bytes};
     begin(net, op, hvd_flow_recv);
 }
 
 void hvd_net_recv_by(struct hvd_net *net, int peer, uint32_t channel, hvd_net_take *take,
                      size_t bytes, struct hvd_net_op *op)
 {
-    *op = op_with(peer, channel, bytes);
-    op->take = take;
+    *op = (struct hvd_net_op){.status = HVD_INPROGRESS,
+                              .peer = peer,
+                              .channel = channel,
+                              .take = take,
+                              .bytes = bytes};
     begin(net, op, hvd_flow_recv);
 }
 
 void hvd_net_send_device(struct hvd_net *net, int peer, uint32_t channel,
                          const void *data, size_t bytes, struct hvd_net_op *op)
 {
-    *op = op_with(peer, channel, bytes);
-    op->data = (char *)(uintptr_t)data;
-    op->is_device = true;
+    *op = (struct hvd_net_op){.status = HVD_INPROGRESS,
+                              .peer = peer,
+                              .channel = channel,
+                              .data = (char *)(uintptr_t)data,
+                              .is_device = true,
+                              .bytes = bytes};
     begin(net, op, hvd_flow_send);
 }
 
 void hvd_net_recv_device(struct hvd_net *net, int peer, uint32_t channel, void *data,
                          size_t bytes, struct hvd_net_op *op)
 {
-    *op = op_with(peer, channel, bytes);
-    op->data = data;
-    op->is_device = true;
+    *op = (struct hvd_net_op){.status = HVD_INPROGRESS,
+                              .peer = peer,
+                              .channel = channel,
+                              .data = data,
+                              .is_device = true,
+                              .bytes = bytes};
     begin(net, op, hvd_flow_recv);
 }
 

@@ -5,7 +5,164 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/transport/net/net_early.h"
+/* --- the pool of fragments --- */
+
+struct hvd_net_fragment *hvd_net_pool_get(struct hvd_net_pool *pool)
+{
+    struct hvd_net_fragment *fragment = pool->unused;
+
+    if (fragment != NULL) {
+        pool->unused = fragment->next_unused;
+        pool->taken++;
+        return fragment;
+    }
+    fragment = malloc(sizeof(*fragment));
+    if (fragment != NULL) {
+        fragment->next_allocated = pool->allocated;
+        pool->allocated = fragment;
+        pool->taken++;
+    }
+    return fragment;
+}
+
+void hvd_net_pool_put(struct hvd_net_pool *pool, struct hvd_net_fragment *fragment)
+{
+    fragment->next_unused = pool->unused;
+    pool->unused = fragment;
+    pool->taken--;
+}
+
+void hvd_net_pool_finish(struct hvd_net_pool *pool)
+{
+    while (pool->allocated != NULL) {
+        struct hvd_net_fragment *fragment = pool->allocated;
+
+        pool->allocated = fragment->next_allocated;
+        free(fragment);
+    }
+    pool->unused = NULL;
+}
+
+/* --- fragments that came before their receive was posted, or before an earlier one --- */
+
+/* In order of sequence. */
+struct early {
+    struct early *next;
+    uint32_t sequence;
+    size_t bytes;
+    const void *data;
+    bool is_offer;
+    void (*release)(void *context, void *data); /* NULL: data is copied below */
+    void *release_context;
+    size_t room; /* of copy */
+    char copy[];
+};
+
+/* Zeroed is empty. */
+struct early_list {
+    struct early *first;
+    struct early *last;
+    struct early *spare; /* with room for the longest fragment */
+};
+
+/* Copies above this are used again: fresh memory of their size costs more than copying. The window
+ * bounds how many there can be. */
+static const size_t small_early_bytes = 4096;
+
+static struct early *make_early(struct early_list *list, size_t bytes)
+{
+    bool is_small = bytes <= small_early_bytes;
+    size_t room =
+        is_small || bytes > HVD_NET_FRAGMENT_BYTES ? bytes : HVD_NET_FRAGMENT_BYTES;
+    struct early *early = list->spare;
+
+    if (!is_small && early != NULL && early->room >= bytes) {
+        list->spare = early->next;
+        return early;
+    }
+    early = malloc(sizeof(*early) + room);
+    if (early != NULL) {
+        early->room = room;
+    }
+    return early;
+}
+
+/* Nearly always the last in sequence; a network with several paths may swap neighbours. */
+static void insert_early(struct early_list *list, struct early *early)
+{
+    struct early **place = &list->first;
+
+    if (list->last != NULL && (int32_t)(early->sequence - list->last->sequence) > 0) {
+        place = &list->last->next;
+    }
+    while (*place != NULL && (int32_t)(early->sequence - (*place)->sequence) > 0) {
+        place = &(*place)->next;
+    }
+    early->next = *place;
+    *place = early;
+    if (early->next == NULL) {
+        list->last = early;
+    }
+}
+
+/* Returns HVD_INPROGRESS when the arrival's data itself is kept, 0 when it is copied, or
+ * HVD_ERR_NOMEM. */
+static int keep_early(struct early_list *list, const struct hvd_flow_arrival *arrival)
+{
+    bool is_copied = arrival->release == NULL;
+    struct early *early = make_early(list, is_copied ? arrival->bytes : 0);
+
+    if (early == NULL) {
+        return HVD_ERR_NOMEM;
+    }
+    early->sequence = arrival->header->sequence;
+    early->bytes = arrival->bytes;
+    early->data = is_copied ? early->copy : arrival->data;
+    early->is_offer = arrival->is_offer;
+    early->release = arrival->release;
+    early->release_context = arrival->release_context;
+    if (is_copied) {
+        memcpy(early->copy, arrival->data, arrival->bytes);
+    }
+    insert_early(list, early);
+    return is_copied ? 0 : HVD_INPROGRESS;
+}
+
+/* The first. */
+static void drop_early(struct early_list *list)
+{
+    struct early *early = list->first;
+
+    list->first = early->next;
+    if (list->first == NULL) {
+        list->last = NULL;
+    }
+    if (early->release != NULL) {
+        early->release(early->release_context, (void *)(uintptr_t)early->data);
+    }
+    if (early->room > small_early_bytes) {
+        early->next = list->spare;
+        list->spare = early;
+    } else {
+        free(early);
+    }
+}
+
+/* All. */
+static void finish_early(struct early_list *list)
+{
+    while (list->first != NULL) {
+        drop_early(list);
+    }
+    while (list->spare != NULL) {
+        struct early *early = list->spare;
+
+        list->spare = early->next;
+        free(early);
+    }
+}
+
+/* --- flows --- */
 
 struct queue {
     struct hvd_net_op *first;
@@ -27,7 +184,7 @@ struct hvd_flow {
     uint32_t next_in;
     uint32_t taken; /* cost */
     uint32_t told; /* of that, what the peer knows */
-    struct hvd_early_list early;
+    struct early_list early;
 };
 
 static void push(struct queue *queue, struct hvd_net_op *op)
@@ -71,13 +228,8 @@ void hvd_flow_destroy(struct hvd_flow *flow)
     if (flow == NULL) {
         return;
     }
-    hvd_early_finish(&flow->early);
+    finish_early(&flow->early);
     free(flow);
-}
-
-uint32_t hvd_flow_channel(const struct hvd_flow *flow)
-{
-    return flow->channel;
 }
 
 /* What is fetched the receiver need not keep. */
@@ -241,9 +393,9 @@ static int take(struct hvd_flow *flow, const void *data, size_t bytes)
     return tell_taken(flow);
 }
 
-static int take_first(struct hvd_flow *flow, struct hvd_early_list *list)
+static int take_first(struct hvd_flow *flow, struct early_list *list)
 {
-    struct hvd_early *early = list->first;
+    struct early *early = list->first;
     int status;
 
     if (!early->is_offer) {
@@ -254,7 +406,7 @@ static int take_first(struct hvd_flow *flow, struct hvd_early_list *list)
     } else {
         status = HVD_ERR_MISMATCH;
     }
-    hvd_early_drop(list);
+    drop_early(list);
     return status;
 }
 
@@ -285,7 +437,7 @@ int hvd_flow_arrived(struct hvd_flow *flow, const struct hvd_flow_arrival *arriv
         return status;
     }
     if (header->sequence != flow->next_in || flow->receives.first == NULL) {
-        return hvd_early_keep(&flow->early, arrival);
+        return keep_early(&flow->early, arrival);
     }
     if (!arrival->is_offer) {
         status = take(flow, arrival->data, arrival->bytes);
@@ -333,5 +485,5 @@ void hvd_flow_fail(struct hvd_flow *flow, int status)
     while (flow->receives.first != NULL) {
         pop(&flow->receives)->status = status;
     }
-    hvd_early_finish(&flow->early);
+    finish_early(&flow->early);
 }

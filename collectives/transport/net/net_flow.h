@@ -24,7 +24,8 @@
 #include <stdint.h>
 
 #include "collectives/transport/net/net.h"
-#include "collectives/transport/net/net_fragment.h"
+
+struct hvd_flow;
 
 /* Fits, with all headers, into one receive segment of UCX over TCP (UCX_TCP_RX_SEG_SIZE, 64 KiB
  * by default), so that it is read in one piece: measured 1.5 to 2 times as fast as larger
@@ -37,6 +38,39 @@
 
 /* What keeping a fragment costs beside its bytes; bounds the number of small ones. */
 #define HVD_NET_FRAGMENT_COST 128
+
+/* Goes in front of each fragment on the wire, in the byte order of the machine. */
+struct hvd_net_header {
+    uint32_t source; /* rank */
+    uint32_t channel;
+    uint32_t sequence; /* of fragments on this channel; counts those with bytes */
+    uint32_t taken; /* cost of all that source has taken on this channel, modulo 2^32 */
+};
+
+/* Without bytes it only tells what was taken. */
+struct hvd_net_fragment {
+    struct hvd_net_header header;
+    const char *data;
+    size_t bytes;
+    struct hvd_net_op *op;
+    struct hvd_flow *flow;
+    void *carrier; /* the network's own */
+    struct hvd_net_fragment *next_unused;
+    struct hvd_net_fragment *next_allocated;
+};
+
+/* Zeroed at first. The network may hold fragments until the end: finish frees all, used or
+ * not. */
+struct hvd_net_pool {
+    struct hvd_net_fragment *unused;
+    struct hvd_net_fragment *allocated;
+    int taken; /* got and not put back */
+};
+
+/* NULL when memory is out. The contents are undefined but for the pool's own fields. */
+struct hvd_net_fragment *hvd_net_pool_get(struct hvd_net_pool *pool);
+void hvd_net_pool_put(struct hvd_net_pool *pool, struct hvd_net_fragment *fragment);
+void hvd_net_pool_finish(struct hvd_net_pool *pool);
 
 /* How a flow reaches its peer. send returns 0 when the fragment is sent, HVD_INPROGRESS when
  * hvd_flow_sent will follow, or a failure. */
@@ -53,7 +87,6 @@ struct hvd_flow_link {
 int hvd_flow_create(const struct hvd_flow_link *link, uint32_t channel,
                     struct hvd_flow **out);
 void hvd_flow_destroy(struct hvd_flow *flow);
-uint32_t hvd_flow_channel(const struct hvd_flow *flow);
 
 /* op->status is HVD_INPROGRESS until the end. Return 0, or a failure of the peer:
  * HVD_ERR_MISMATCH for a message of another length than was expected, else the network's. */

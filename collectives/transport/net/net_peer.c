@@ -26,45 +26,46 @@ void hvd_net_peer_destroy(struct hvd_net_peer *peer)
         return;
     }
     for (uint32_t i = 0; i < peer->capacity; i++) {
-        hvd_flow_destroy(peer->flows[i]);
+        hvd_flow_destroy(peer->channels[i].flow);
     }
-    free(peer->flows);
+    free(peer->channels);
     free(peer);
 }
 
 /* The place of a channel in a table that has room: its own or the first free one. */
-static struct hvd_flow **place(struct hvd_flow **flows, uint32_t capacity,
-                               uint32_t channel)
+static struct hvd_net_channel *place(struct hvd_net_channel *channels, uint32_t capacity,
+                                     uint32_t number)
 {
     uint32_t i =
-        (channel * 0x9e3779b1u >> 16) & (capacity - 1); /* spreads any numbering */
+        (number * 0x9e3779b1u >> 16) & (capacity - 1); /* spreads any numbering */
 
-    while (flows[i] != NULL && hvd_flow_channel(flows[i]) != channel) {
+    while (channels[i].flow != NULL && channels[i].number != number) {
         i = (i + 1) & (capacity - 1);
     }
-    return &flows[i];
+    return &channels[i];
 }
 
 struct hvd_flow *hvd_net_peer_find(const struct hvd_net_peer *peer, uint32_t channel)
 {
-    return peer->capacity == 0 ? NULL : *place(peer->flows, peer->capacity, channel);
+    return peer->capacity == 0 ? NULL
+                               : place(peer->channels, peer->capacity, channel)->flow;
 }
 
 static int grow(struct hvd_net_peer *peer)
 {
     uint32_t capacity = peer->capacity == 0 ? FIRST_CAPACITY : 2 * peer->capacity;
-    struct hvd_flow **flows = calloc(capacity, sizeof(struct hvd_flow *));
+    struct hvd_net_channel *channels = calloc(capacity, sizeof(*channels));
 
-    if (flows == NULL) {
+    if (channels == NULL) {
         return HVD_ERR_NOMEM;
     }
     for (uint32_t i = 0; i < peer->capacity; i++) {
-        if (peer->flows[i] != NULL) {
-            *place(flows, capacity, hvd_flow_channel(peer->flows[i])) = peer->flows[i];
+        if (peer->channels[i].flow != NULL) {
+            *place(channels, capacity, peer->channels[i].number) = peer->channels[i];
         }
     }
-    free(peer->flows);
-    peer->flows = flows;
+    free(peer->channels);
+    peer->channels = channels;
     peer->capacity = capacity;
     return 0;
 }
@@ -80,7 +81,8 @@ struct hvd_flow *hvd_net_peer_add(struct hvd_net_peer *peer,
     if (hvd_flow_create(link, channel, &flow) != 0) {
         return NULL;
     }
-    *place(peer->flows, peer->capacity, channel) = flow;
+    *place(peer->channels, peer->capacity, channel) =
+        (struct hvd_net_channel){channel, flow};
     peer->count++;
     return flow;
 }
@@ -89,8 +91,8 @@ void hvd_net_peer_fail(struct hvd_net_peer *peer, int status)
 {
     peer->status = status;
     for (uint32_t i = 0; i < peer->capacity; i++) {
-        if (peer->flows[i] != NULL) {
-            hvd_flow_fail(peer->flows[i], status);
+        if (peer->channels[i].flow != NULL) {
+            hvd_flow_fail(peer->channels[i].flow, status);
         }
     }
 }

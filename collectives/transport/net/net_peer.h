@@ -5,12 +5,17 @@
 
 #include "collectives/transport/net/net_flow.h"
 
+struct hvd_net_channel {
+    uint32_t number;
+    struct hvd_flow *flow; /* NULL: a free place */
+};
+
 struct hvd_net_peer {
     int rank;
     int status; /* negative once it has failed */
     void *endpoint; /* net_ucx's; NULL when there is none (yet, or any more) */
     struct hvd_net *net;
-    struct hvd_flow **flows; /* hash table by channel, open addressing */
+    struct hvd_net_channel *channels; /* hash table, open addressing */
     uint32_t capacity; /* a power of two, or 0 */
     uint32_t count;
 };

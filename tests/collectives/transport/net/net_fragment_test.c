@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The pool of fragments: what was put back comes again, and the pool knows what is out. */
-#include "collectives/transport/net/net_fragment.h"
+#include "collectives/transport/net/net_flow.h"
 
 #include "tests/tap.h"
 
