@@ -3,7 +3,7 @@
  * its slice of every tensor.
  *
  *   exchange  alltoall: I get my slices of all tensors from each rank; those of one rank are a
- *             row of my table
+ *             row of my matrix
  *   load, measure   what decides about each pair of rows, as far as I see it
  *   add up    allreduce of that over the ranks
  *   combine   each pair becomes one row; then measure again, until one is left
@@ -16,11 +16,11 @@
 
 #include "collectives/execute/parts.h"
 #include "collectives/execute/run_state.h"
-#include "collectives/reduce/adasum_table.h"
+#include "collectives/reduce/adasum_matrix.h"
 
 enum stage {
     EXCHANGE,
-    COMPUTE, /* table.task */
+    COMPUTE, /* matrix.task */
     ADD_UP,
     GATHER,
 };
@@ -29,7 +29,7 @@ enum stage {
  * the rows. */
 struct hvd_run_adasum {
     enum stage stage;
-    struct hvd_adasum_table table;
+    struct hvd_adasum_matrix matrix;
 };
 
 static struct hvd_schedule_query make_query(const struct hvd_run *run,
@@ -79,26 +79,26 @@ static int set_slices(const struct hvd_run *run, bool is_output,
     return 0;
 }
 
-/* Fills in table.begin, send and blocks. */
+/* Fills in matrix.begin, send and blocks. */
 static void measure_slices(struct hvd_run *run)
 {
-    struct hvd_adasum_table *table = &run->adasum->table;
-    int64_t element = (int64_t)hvd_dtype_bytes(table->dtype);
+    struct hvd_adasum_matrix *matrix = &run->adasum->matrix;
+    int64_t element = (int64_t)hvd_dtype_bytes(matrix->dtype);
 
-    for (int rank = 0; rank < table->ranks; rank++) {
+    for (int rank = 0; rank < matrix->ranks; rank++) {
         int64_t count = 0;
 
-        for (int i = 0; i < table->tensors; i++) {
-            count += slice_of(run->entries[i], table->ranks, rank).count;
+        for (int i = 0; i < matrix->tensors; i++) {
+            count += slice_of(run->entries[i], matrix->ranks, rank).count;
             if (rank == run->team->rank) {
-                table->begin[i + 1] = count;
+                matrix->begin[i + 1] = count;
             }
         }
         run->send[rank + 1] = run->send[rank] + count * element;
     }
-    for (int rank = 0; rank < table->ranks; rank++) {
+    for (int rank = 0; rank < matrix->ranks; rank++) {
         run->blocks[rank + 1] =
-            run->blocks[rank] + table->begin[table->tensors] * element;
+            run->blocks[rank] + matrix->begin[matrix->tensors] * element;
     }
 }
 
@@ -114,7 +114,7 @@ static int make_table(struct hvd_run *run)
     if (adasum == NULL || run->send == NULL || run->blocks == NULL) {
         return HVD_ERR_NOMEM;
     }
-    adasum->table = (struct hvd_adasum_table){
+    adasum->matrix = (struct hvd_adasum_matrix){
         .dtype = proposal->dtype,
         .prescale = proposal->prescale,
         .postscale = proposal->postscale,
@@ -123,11 +123,11 @@ static int make_table(struct hvd_run *run)
         .begin = calloc((size_t)run->entry_count + 1, sizeof(int64_t)),
         .distance = 1,
     };
-    if (adasum->table.begin == NULL) {
+    if (adasum->matrix.begin == NULL) {
         return HVD_ERR_NOMEM;
     }
     measure_slices(run);
-    return hvd_adasum_table_init(&adasum->table);
+    return hvd_adasum_matrix_init(&adasum->matrix);
 }
 
 int hvd_run_adasum_prepare(struct hvd_run *run, struct hvd_error *err)
@@ -144,7 +144,7 @@ int hvd_run_adasum_prepare(struct hvd_run *run, struct hvd_error *err)
         .dtype = HVD_FLOAT64, .op = HVD_SUM, .prescale = 1.0, .postscale = 1.0};
     run->adasum->stage = EXCHANGE;
     if (set_slices(run, false, &run->input) != 0 ||
-        hvd_segments_init_one(&run->output, hvd_adasum_table_raw(&run->adasum->table),
+        hvd_segments_init_one(&run->output, hvd_adasum_matrix_raw(&run->adasum->matrix),
                               run->blocks[query.layout->size]) != 0) {
         return HVD_ERR_NOMEM;
     }
@@ -160,16 +160,16 @@ int hvd_run_adasum_prepare(struct hvd_run *run, struct hvd_error *err)
 
 static int prepare_adding(struct hvd_run *run)
 {
-    struct hvd_adasum_table *table = &run->adasum->table;
+    struct hvd_adasum_matrix *matrix = &run->adasum->matrix;
     struct hvd_schedule_query query = make_query(run, HVD_COLL_ALLREDUCE);
-    int64_t sums = (int64_t)hvd_adasum_table_pairs(table) * table->tensors;
-    int64_t bytes = sums * (int64_t)sizeof(table->sums[0]);
+    int64_t sums = (int64_t)hvd_adasum_matrix_pairs(matrix) * matrix->tensors;
+    int64_t bytes = sums * (int64_t)sizeof(matrix->sums[0]);
 
     run->adasum->stage = ADD_UP;
     hvd_segments_finish(&run->input);
     hvd_segments_finish(&run->output);
-    if (hvd_segments_init_one(&run->input, table->sums, bytes) != 0 ||
-        hvd_segments_init_one(&run->output, table->sums, bytes) != 0) {
+    if (hvd_segments_init_one(&run->input, matrix->sums, bytes) != 0 ||
+        hvd_segments_init_one(&run->output, matrix->sums, bytes) != 0) {
         return HVD_ERR_NOMEM;
     }
     query.element_bytes = sizeof(double);
@@ -184,7 +184,7 @@ static int prepare_gather(struct hvd_run *run)
 
     run->adasum->stage = GATHER;
     hvd_segments_finish(&run->input);
-    if (hvd_segments_init_one(&run->input, run->adasum->table.rows, run->blocks[1]) !=
+    if (hvd_segments_init_one(&run->input, run->adasum->matrix.rows, run->blocks[1]) !=
             0 ||
         set_slices(run, true, &run->output) != 0) {
         return HVD_ERR_NOMEM;
@@ -197,27 +197,27 @@ static int begin_task(struct hvd_run *run, enum hvd_adasum_task task)
 {
     run->adasum->stage = COMPUTE;
     run->is_computing = true;
-    hvd_adasum_table_begin(&run->adasum->table, task);
+    hvd_adasum_matrix_begin(&run->adasum->matrix, task);
     return 0;
 }
 
 static int begin_round(struct hvd_run *run)
 {
-    const struct hvd_adasum_table *table = &run->adasum->table;
-    bool is_over = table->distance == table->ranks;
+    const struct hvd_adasum_matrix *matrix = &run->adasum->matrix;
+    bool is_over = matrix->distance == matrix->ranks;
 
     return begin_task(run, is_over ? HVD_ADASUM_STORE : HVD_ADASUM_MEASURE);
 }
 
 static int follow_task(struct hvd_run *run)
 {
-    switch (run->adasum->table.task) {
+    switch (run->adasum->matrix.task) {
     case HVD_ADASUM_LOAD:
         return begin_round(run);
     case HVD_ADASUM_MEASURE:
         return prepare_adding(run);
     case HVD_ADASUM_COMBINE:
-        run->adasum->table.distance *= 2;
+        run->adasum->matrix.distance *= 2;
         return begin_round(run);
     case HVD_ADASUM_STORE:
         return prepare_gather(run);
@@ -243,7 +243,7 @@ int hvd_run_adasum_next(struct hvd_run *run)
 int hvd_run_adasum_compute(struct hvd_run *run, int64_t *work, bool *moved)
 {
     int64_t before = *work;
-    int status = hvd_adasum_table_compute(&run->adasum->table, work);
+    int status = hvd_adasum_matrix_compute(&run->adasum->matrix, work);
 
     *moved = *moved || *work < before;
     run->is_computing = status != 0;
@@ -253,7 +253,7 @@ int hvd_run_adasum_compute(struct hvd_run *run, int64_t *work, bool *moved)
 void hvd_run_adasum_destroy(struct hvd_run_adasum *adasum)
 {
     if (adasum != NULL) {
-        hvd_adasum_table_finish(&adasum->table);
+        hvd_adasum_matrix_finish(&adasum->matrix);
         free(adasum);
     }
 }

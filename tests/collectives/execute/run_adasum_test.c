@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "collectives/reduce/adasum_table.h"
+#include "collectives/reduce/adasum_matrix.h"
 #include "tests/collectives/execute/node_teams.h"
 #include "tests/collectives/rank_values.h"
 #include "tests/collectives/reduce/adasum_reference.h"
@@ -204,7 +204,7 @@ static void test_absent(int ranks, int absent)
 static void test_turns(void)
 {
     const int64_t elements = 1 << 20, turn = 100000, most_piece = 300000;
-    struct hvd_adasum_table table = {.dtype = HVD_FLOAT32,
+    struct hvd_adasum_matrix table = {.dtype = HVD_FLOAT32,
                                      .prescale = 1,
                                      .postscale = 1,
                                      .ranks = 2,
@@ -214,7 +214,7 @@ static void test_turns(void)
     int64_t calls = 0, most = 0;
 
     table.begin[1] = elements;
-    if (hvd_adasum_table_init(&table) != 0) {
+    if (hvd_adasum_matrix_init(&table) != 0) {
         printf("Bail out! no memory\n");
         exit(99);
     }
@@ -222,11 +222,11 @@ static void test_turns(void)
     for (int task = HVD_ADASUM_LOAD; task <= HVD_ADASUM_STORE; task++) {
         int status = HVD_INPROGRESS;
 
-        hvd_adasum_table_begin(&table, (enum hvd_adasum_task)task);
+        hvd_adasum_matrix_begin(&table, (enum hvd_adasum_task)task);
         while (status == HVD_INPROGRESS) {
             int64_t work = turn;
 
-            status = hvd_adasum_table_compute(&table, &work);
+            status = hvd_adasum_matrix_compute(&table, &work);
             most = turn - work > most ? turn - work : most;
             calls++;
         }
@@ -234,7 +234,7 @@ static void test_turns(void)
     tap_ok(most <= turn + most_piece && calls * most >= 7 * elements * 4,
            "7 times 4 MiB are touched in %lld calls of at most %lld bytes",
            (long long)calls, (long long)most);
-    hvd_adasum_table_finish(&table);
+    hvd_adasum_matrix_finish(&table);
 }
 
 int main(void)
