@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which algorithm a collective takes, by its size, on one shape of job: data, so that it
+/* Which algorithm a collective uses, by message size, on one shape of job. This is data: it
  * can be measured (hvd-bench --tune), written to a file (algorithm_table.h) and read again.
- * Pure.
  *
  * Sizes are bytes as hvd-bench counts them: of the whole buffer of a rank, the larger one
  * where input and output differ.
  *
- * No choice changes a result: all algorithms of a shape sum in one order. What would is
- * grid_levels, which therefore is one number for all sizes. */
+ * No choice changes a result: all algorithms of a shape sum in the same order. Only grid_levels
+ * affects the order, so there is one value for all sizes. */
 #ifndef HVD_ALGORITHM_H
 #define HVD_ALGORITHM_H
 
@@ -41,7 +40,7 @@ enum {
     HVD_ALGORITHM_ROWS = 12,
 };
 
-/* What holds from some size on, up to the next row. */
+/* The algorithm from some size on, up to the next row. */
 struct hvd_algorithm_row {
     int64_t from;
     enum hvd_algorithm algorithm;
@@ -64,22 +63,27 @@ struct hvd_algorithm_choices {
     int grid_levels; /* 1 to HVD_GRID_LEVELS; 0: the fewest messages */
 };
 
-/* Processors of which the built-in table knows something else. */
+/* Processors for which the built-in table differs. */
 enum hvd_processor {
     HVD_PROCESSOR_OTHER, /* as measured on Intel Xeon */
     HVD_PROCESSOR_AMD,
 };
 
-/* A job, as far as tables tell jobs apart. */
+/* What tables distinguish jobs by. */
 struct hvd_job_shape {
     int nodes;
     int ranks; /* of the node that has the most */
-    /* Means something on one node only, where all ranks find the same. */
+    /* Used on one node only, where all ranks have the same. */
     enum hvd_processor cpu;
 };
 
-/* With HVD_PROCESSOR_OTHER; processor.h knows the processor. */
+/* With HVD_PROCESSOR_OTHER; see hvd_job_shape_here. */
 struct hvd_job_shape hvd_job_shape_of(const struct hvd_layout *layout);
+
+/* The processor of this machine; hvd_job_shape_of a job whose one node is this machine. The rest
+ * is pure, and so the same on all machines. */
+enum hvd_processor hvd_processor_here(void);
+struct hvd_job_shape hvd_job_shape_here(const struct hvd_layout *layout);
 
 /* The built-in table. */
 void hvd_algorithm_choices_builtin(struct hvd_job_shape shape,
@@ -95,7 +99,7 @@ const struct hvd_algorithm_row *
 hvd_algorithm_for(const struct hvd_algorithm_choices *choices,
                   enum hvd_collective collective, int64_t bytes);
 
-/* Why a row cannot be for a shape, or NULL. most: the largest size of the row. */
+/* Why a row does not fit a shape, or NULL. most: the largest size of the row. */
 const char *hvd_algorithm_misfit(const struct hvd_algorithm_row *choice,
                                  enum hvd_collective collective,
                                  struct hvd_job_shape shape, int64_t most);

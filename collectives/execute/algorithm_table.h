@@ -6,11 +6,11 @@
  *   measured 2 cores, hvd 0.1.0        where the section comes from, in any words
  *   allreduce      0  line             collective, bytes from which on, algorithm
  *   allreduce     25  full
- *   allreduce    24K  lanes chunk=128K what follows is as in struct hvd_algorithm_row:
+ *   allreduce    24K  lanes chunk=128K options, see struct hvd_algorithm_row:
  *   grid levels=2                      chunk=BYTES, window=BYTES, lanes=one
  *
- * The first section that fits a job is its. What it does not speak of is as in the built-in
- * table. */
+ * The first section that fits a job applies. The built-in table applies to collectives that the
+ * section does not list. */
 #ifndef HVD_ALGORITHM_TABLE_H
 #define HVD_ALGORITHM_TABLE_H
 

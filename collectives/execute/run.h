@@ -10,7 +10,7 @@
 
 struct hvd_run;
 
-/* Plans the batch that header describes. entries[i] is this rank's entry for its i-th tensor
+/* Prepares the batch that header describes. entries[i] is this rank's entry for its i-th tensor
  * (array copied, entries borrowed); rows[r] is rank r's first dimension (allgather only,
  * copied). Allocates outputs that the library owns. The caller owns *out.
  * team must outlive the run and runs one run at a time, in the same order on all ranks. */
@@ -23,19 +23,19 @@ int hvd_run_create(struct hvd_team *team, const struct hvd_batch_header *header,
  * which the team is unusable. Sets *moved if any step was done. */
 int hvd_run_progress(struct hvd_run *run, int64_t *work, bool *moved);
 
-/* When it is done: the same again, with what its tensors hold now; what the library allocated is
- * used again, and an alltoall has the same splits. HVD_ERR_ARG for Adasum, which plans while it
- * runs. */
+/* Restarts a run that is done, with the present values of its tensors; memory that the library
+ * allocated is reused, and an alltoall has the same splits. HVD_ERR_ARG for Adasum, which makes
+ * schedules while it runs. */
 int hvd_run_again(struct hvd_run *run);
 
-/* What its tensors describe is not touched any more, also not by messages that come later. */
+/* Neither the run nor messages that arrive later touch the tensors' memory any more. */
 void hvd_run_forget(struct hvd_run *run);
 
 /* The run goes on without its tensors: zeros go in, what comes out is dropped. entries: the
  * absent ones that take the places of the old ones. */
 void hvd_run_make_void(struct hvd_run *run, struct hvd_entry *const *entries);
 
-/* Not while the net still knows its messages: after a failure, destroy the net first. */
+/* After a failure destroy the net first, which may still hold its messages. */
 void hvd_run_destroy(struct hvd_run *run);
 
 #endif

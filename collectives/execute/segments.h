@@ -26,8 +26,8 @@ void hvd_segments_forget(struct hvd_segments *segments); /* all data becomes NUL
 int hvd_segments_init_one(struct hvd_segments *segments, void *data, int64_t bytes);
 void hvd_segments_finish(struct hvd_segments *segments); /* zeroed is fine */
 
-/* Where byte `begin` of the whole is; lowers *bytes, of which there is at least one, to what follows
- * it in one piece. NULL where data is. */
+/* The address of byte `begin` of the whole; lowers *bytes, at least 1, to the bytes that follow it
+ * in one piece. NULL where data is NULL. */
 char *hvd_segments_at(struct hvd_segments *segments, int64_t begin, size_t *bytes);
 
 /* Whether a piece of so many bytes had better be written past the caches, as hvd_segments_write

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/execute/processor.h"
+#include "collectives/execute/algorithm.h"
 
 static int init_layout(struct hvd_team *team, const struct hvd_boot *boot, int count,
                        struct hvd_error *err)

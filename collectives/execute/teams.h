@@ -4,8 +4,7 @@
  *
  * The batches of one team run one after the other, in the order in which they were submitted,
  * which is the same on all its ranks. Teams run side by side: each gets a bounded turn, so that
- * a long batch of one does not keep the others from moving, and one that waits for a rank
- * holds up nobody.
+ * neither a long batch nor one that waits for a rank delays the other teams.
  *
  * Threads: one thread at a time (the engine's progress lock). */
 #ifndef HVD_TEAMS_H
@@ -22,7 +21,7 @@
 struct hvd_team;
 struct hvd_teams;
 
-/* A batch has ended well (one on a device: is launched); whoever is told owns it. May submit others. */
+/* A batch has succeeded (on a device: is launched). The callee owns it, and may submit others. */
 typedef void (*hvd_batch_ended)(void *context, struct hvd_batch *batch);
 
 /* A batch begins to run; its ranks are on one node or more. Borrowed. */
@@ -44,7 +43,7 @@ struct hvd_executor {
     void (*forget_set)(void *context, int set); /* a process set was removed */
 };
 
-/* What all teams stand on; pointers are borrowed until destroy. */
+/* What all teams use; pointers are borrowed until destroy. */
 struct hvd_teams_config {
     const struct hvd_boot *boot;
     struct hvd_shm *shm;

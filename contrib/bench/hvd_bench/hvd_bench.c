@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "collectives/execute/algorithm_file.h"
-#include "collectives/execute/processor.h"
+#include "collectives/execute/algorithm.h"
 #include "contrib/bench/hvd_bench/explain.h"
 #include "contrib/bench/hvd_bench/files.h"
 #include "contrib/bench/hvd_bench/lab.h"

@@ -7,7 +7,6 @@
 
 #include "collectives/api/direct.h"
 #include "collectives/execute/algorithm.h"
-#include "collectives/execute/processor.h"
 #include "contrib/bench/hvd_bench/contender.h"
 
 struct team {

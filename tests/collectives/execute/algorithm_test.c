@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The built-in table of algorithms is asked for the processor that this machine has. */
-#include "collectives/execute/processor.h"
+#include "collectives/execute/algorithm.h"
 
 #include <string.h>
 
