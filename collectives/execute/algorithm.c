@@ -6,6 +6,7 @@
 
 #include "collectives/execute/grid.h"
 #include "collectives/execute/parts.h"
+#include "collectives/execute/schedule.h"
 
 /* Measured by hvd-bench --tune on a virtual machine of two cores (Intel Xeon, 2 MiB of L2
  * each): with 4 ranks "full" and "lanes" cross between 64 and 128 KiB, with 2 "full" is

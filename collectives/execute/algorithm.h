@@ -10,7 +10,20 @@
 #ifndef HVD_ALGORITHM_H
 #define HVD_ALGORITHM_H
 
-#include "collectives/execute/schedule.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct hvd_layout;
+
+enum hvd_collective {
+    HVD_COLL_ALLREDUCE,
+    HVD_COLL_REDUCESCATTER,
+    HVD_COLL_ALLGATHER,
+    HVD_COLL_BROADCAST,
+    HVD_COLL_ALLTOALL,
+    HVD_COLLECTIVES
+};
 
 enum hvd_algorithm {
     /* Allreduce, reducescatter on one node. */

@@ -17,6 +17,7 @@
 #include <stdio.h>
 
 #include "collectives/execute/algorithm.h"
+#include "gpu_binding/base/error.h"
 
 enum {
     HVD_MEASURED_BYTES = 240

@@ -53,6 +53,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "collectives/execute/algorithm.h"
 #include "collectives/transport/shm/places.h"
 #include "pmix_boot/layout.h"
 
@@ -60,15 +61,6 @@ enum {
     /* The longest message that the network sends in one piece: longer ones had better be a
      * multiple of it. */
     HVD_SCHEDULE_MESSAGE_BYTES = 64000,
-};
-
-enum hvd_collective {
-    HVD_COLL_ALLREDUCE,
-    HVD_COLL_REDUCESCATTER,
-    HVD_COLL_ALLGATHER,
-    HVD_COLL_BROADCAST,
-    HVD_COLL_ALLTOALL,
-    HVD_COLLECTIVES
 };
 
 enum {
@@ -144,8 +136,6 @@ struct hvd_step {
 /* What jobs use. Four slots keep three chunks under way; 256 KiB of them stay in the L2 cache.
  * Measured as the best on the machines at hand. */
 extern const struct hvd_geometry hvd_usual_geometry;
-
-struct hvd_algorithm_choices;
 
 struct hvd_schedule_query {
     enum hvd_collective collective;

@@ -8,6 +8,7 @@
 #define HVD_TEAM_H
 
 #include "collectives/execute/algorithm_table.h"
+#include "collectives/execute/schedule.h"
 #include "collectives/transport/net/net.h"
 #include "collectives/transport/shm/shm_region.h"
 #include "pmix_boot/boot.h"

@@ -9,7 +9,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "collectives/transport/shm/shm_state.h"
+#include "collectives/transport/shm/shm_pages.h"
 #include "gpu_binding/base/fork_close.h"
 #include "gpu_binding/base/log.h"
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "collectives/transport/shm/shared_peers.h"
+#include "collectives/transport/shm/shm_pages.h"
 #include "collectives/transport/shm/shm_state.h"
 #include "gpu_binding/base/clock.h"
 #include "gpu_binding/base/log.h"

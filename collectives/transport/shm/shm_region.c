@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "collectives/transport/shm/shm_pages.h"
 #include "collectives/transport/shm/shm_state.h"
 
 /* Of a counter's 64 bits the lower ones count signals and the upper ones uses of the place.

@@ -72,15 +72,6 @@ void hvd_shm_take_leave(struct hvd_shm *shm); /* ends what that began */
  * ended. Sequentially consistent. */
 void hvd_shm_say_writes(struct hvd_shm *shm, int32_t writes_to);
 
-size_t hvd_shm_round_to_page(size_t bytes);
-
-/* Backs a range of the file with memory; it grows if it must. Memory that is missing must be
- * an error now and not a SIGBUS in the middle of training. */
-int hvd_shm_back(int fd, size_t at, size_t bytes, struct hvd_error *err);
-
-/* Gives the memory of a range back; the file keeps its size, and zeros are read there. */
-void hvd_shm_unback(int fd, size_t at, size_t bytes);
-
 /* As hvd_shm_ring, for a caller that wrote with sequentially consistent operations. */
 void hvd_shm_ring_sleeper(struct hvd_shm *shm, int local_rank);
 

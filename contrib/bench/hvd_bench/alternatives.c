@@ -4,6 +4,8 @@
 
 #include <stdio.h>
 
+#include "collectives/transport/shm/places.h"
+
 enum {
     LEAST_CHUNK = 64 << 10, /* below, what has a chunk is as what has none */
     LEAST_WINDOW = 64000,

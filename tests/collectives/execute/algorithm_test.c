@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "pmix_boot/layout.h"
 #include "tests/tap.h"
 
 /* Whether the kernel says that the processor is AMD's; all others are one to the table. */

@@ -205,12 +205,12 @@ static void test_turns(void)
 {
     const int64_t elements = 1 << 20, turn = 100000, most_piece = 300000;
     struct hvd_adasum_matrix table = {.dtype = HVD_FLOAT32,
-                                     .prescale = 1,
-                                     .postscale = 1,
-                                     .ranks = 2,
-                                     .tensors = 1,
-                                     .begin = calloc(2, sizeof(int64_t)),
-                                     .distance = 1};
+                                      .prescale = 1,
+                                      .postscale = 1,
+                                      .ranks = 2,
+                                      .tensors = 1,
+                                      .begin = calloc(2, sizeof(int64_t)),
+                                      .distance = 1};
     int64_t calls = 0, most = 0;
 
     table.begin[1] = elements;

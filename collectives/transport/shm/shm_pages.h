@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory of a memfd, page by page. Any thread. */
+#ifndef HVD_SHM_PAGES_H
+#define HVD_SHM_PAGES_H
+
+#include <stddef.h>
+
+#include "gpu_binding/base/error.h"
+
+size_t hvd_shm_round_to_page(size_t bytes);
+
+/* Backs a range of the file with memory; it grows if it must. Memory that is missing must be
+ * an error now and not a SIGBUS in the middle of training. */
+int hvd_shm_back(int fd, size_t at, size_t bytes, struct hvd_error *err);
+
+/* Gives the memory of a range back; the file keeps its size, and zeros are read there. */
+void hvd_shm_unback(int fd, size_t at, size_t bytes);
+
+#endif
