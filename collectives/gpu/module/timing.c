@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "collectives/gpu/module/device.h"
 #include "gpu_binding/base/error.h"
 
 /* An anchor older than this is replaced: clocks run 1 to 50 us a second apart, and one

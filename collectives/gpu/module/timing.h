@@ -11,7 +11,7 @@
 #ifndef HVD_GPU_TIMING_H
 #define HVD_GPU_TIMING_H
 
-#include "collectives/gpu/module/device.h"
+#include "collectives/gpu/gpu_module.h"
 
 int hvd_timing_create(struct hvd_gpu_device *device, struct hvd_gpu_timing **out,
                       struct hvd_error *err);
