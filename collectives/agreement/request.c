@@ -36,10 +36,10 @@ void hvd_request_destroy(struct hvd_request *request)
         free((char *)entry->proposal.note);
         free(entry->splits);
         free(entry->received);
-        if (entry->room == NULL) {
+        if (entry->buffer == NULL) {
             free(entry->result);
         }
-        hvd_refcount_drop(entry->room);
+        hvd_refcount_drop(entry->buffer);
         hvd_refcount_drop(entry->ready);
         hvd_refcount_drop(entry->done);
     }

@@ -33,7 +33,7 @@ struct hvd_entry {
         *ready; /* the place in the caller's stream where the input is there */
     struct hvd_refcount
         *done; /* the place in hvd's where the output is, once it is launched */
-    struct hvd_refcount *room; /* owns result, which is device memory */
+    struct hvd_refcount *buffer; /* owns result, which is device memory */
     bool
         is_absent; /* stands in for a tensor that a joined rank does not have: zeros go in, what
                      * comes out is dropped */

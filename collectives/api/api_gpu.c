@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The public interface: tensors on GPUs. */
 #include "collectives/api/api_start.h"
-#include "collectives/gpu/gpu.h"
+#include "collectives/gpu/gpu_runtime.h"
 #include "gpu_binding/base/attr.h"
 
 int hvd_start_gpu(struct hvd_engine *engine, const struct hvd_tensor *tensors,
@@ -127,7 +127,7 @@ HVD_EXPORT int hvd_request_copy(struct hvd_request *request, int index, void *ou
                                 void *stream, struct hvd_error *err)
 {
     struct hvd_entry *entry = allocated_entry(request, index);
-    struct hvd_gpu_room *room;
+    struct hvd_gpu_buffer *buffer;
     int status;
 
     if (entry == NULL) {
@@ -135,15 +135,15 @@ HVD_EXPORT int hvd_request_copy(struct hvd_request *request, int index, void *ou
                         "output %d of this request is not on a GPU, or not there yet",
                         index);
     }
-    room = (struct hvd_gpu_room *)entry->room;
-    if (room == NULL) {
+    buffer = (struct hvd_gpu_buffer *)entry->buffer;
+    if (buffer == NULL) {
         return 0; /* it is empty */
     }
     status = hvd_gpu_mark_wait(entry->done, stream, err);
     status = status != 0 ? status
-                         : room->pool->module->copy(
-                               room->pool->device, output, entry->result,
+                         : buffer->pool->module->copy(
+                               buffer->pool->device, output, entry->result,
                                (size_t)(entry->result_rows * hvd_entry_row_bytes(entry)),
                                stream, err);
-    return status != 0 ? status : hvd_gpu_room_used(room, stream, err);
+    return status != 0 ? status : hvd_gpu_buffer_used(buffer, stream, err);
 }

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "collectives/gpu/gpu_load.h"
-#include "collectives/gpu/gpu_routes.h"
+#include "collectives/gpu/gpu_rdma.h"
 #include "collectives/hvd.h"
 #include "collectives/observe/ranges.h"
 #include "collectives/transport/net/net.h"
@@ -64,13 +64,13 @@ static int describe_devices(const struct hvd_gpu_module *module, char *text, siz
 
 static int describe_cards(char *text, size_t size)
 {
-    struct hvd_routes_cards cards;
+    struct hvd_gpu_rdma_devices devices;
 
-    hvd_routes_look("", &cards);
-    return cards.names[0] == '\0'
+    hvd_gpu_rdma_find("", &devices);
+    return devices.names[0] == '\0'
                ? snprintf(text, size, "InfiniBand: no active card\n")
-               : snprintf(text, size, "InfiniBand: %s; %s\n", cards.names,
-                          cards.has_peermem
+               : snprintf(text, size, "InfiniBand: %s; %s\n", devices.names,
+                          devices.has_peermem
                               ? "GPUDirect by nvidia_peermem"
                               : "no nvidia_peermem: GPUDirect by dma-buf, or not at all");
 }

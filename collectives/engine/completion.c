@@ -3,7 +3,7 @@
 #include "collectives/engine/completion.h"
 
 #include "collectives/engine/engine_state.h"
-#include "collectives/gpu/gpu.h"
+#include "collectives/gpu/gpu_runtime.h"
 #include "collectives/observe/ranges.h"
 #include "collectives/observe/timeline.h"
 

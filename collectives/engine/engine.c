@@ -11,7 +11,7 @@
 #include "collectives/engine/thread_cpu.h"
 #include "collectives/engine/tuning.h"
 #include "collectives/execute/teams.h"
-#include "collectives/gpu/gpu.h"
+#include "collectives/gpu/gpu_runtime.h"
 #include "collectives/gpu/gpu_run.h"
 #include "collectives/observe/lateness_report.h"
 #include "collectives/observe/ranges.h"

@@ -42,7 +42,7 @@ struct hvd_engine {
     struct hvd_submissions submissions;
     struct hvd_negotiation negotiation;
     struct hvd_teams *teams; /* and the batches that all ranks have agreed on */
-    struct hvd_gpu *gpu;
+    struct hvd_gpu_runtime *gpu;
     struct hvd_process_sets process_sets; /* as far as decisions have been carried out */
 
     /* Who moves it, and waits. */

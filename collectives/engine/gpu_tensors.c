@@ -4,7 +4,7 @@
 
 #include "collectives/engine/completion.h"
 #include "collectives/engine/engine_state.h"
-#include "collectives/gpu/gpu.h"
+#include "collectives/gpu/gpu_runtime.h"
 #include "collectives/gpu/gpu_trace.h"
 #include "collectives/observe/timeline.h"
 #include "gpu_binding/base/clock.h"

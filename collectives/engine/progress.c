@@ -15,7 +15,7 @@
 
 #include "collectives/engine/engine_state.h"
 #include "collectives/execute/teams.h"
-#include "collectives/gpu/gpu.h"
+#include "collectives/gpu/gpu_runtime.h"
 #include "gpu_binding/base/clock.h"
 
 /* How long to spin before sleeping: waking a sleeper costs 6 to 25 us here, so that spinning

@@ -7,7 +7,7 @@
 
 #include "collectives/engine/engine_state.h"
 #include "collectives/execute/teams.h"
-#include "collectives/gpu/gpu.h"
+#include "collectives/gpu/gpu_runtime.h"
 #include "collectives/observe/ranges.h"
 #include "collectives/observe/timeline.h"
 #include "gpu_binding/base/log.h"

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "collectives/gpu/gpu_choices.h"
+#include "collectives/gpu/gpu_config.h"
 
 /* Texts are borrowed from the environment: what outlives init is copied by its user. */
 struct hvd_engine_settings {

@@ -6,7 +6,7 @@
 #include "collectives/engine/engine_state.h"
 #include "collectives/engine/negotiation.h"
 #include "collectives/execute/teams.h"
-#include "collectives/gpu/gpu.h"
+#include "collectives/gpu/gpu_runtime.h"
 #include "collectives/observe/lateness_report.h"
 #include "collectives/observe/timeline.h"
 #include "collectives/transport/control/control.h"

@@ -4,7 +4,7 @@
 
 #include "gpu_binding/base/error.h"
 
-int hvd_gpu_job_submit(struct hvd_gpu *gpu, struct hvd_gpu_job *job,
+int hvd_gpu_job_submit(struct hvd_gpu_runtime *gpu, struct hvd_gpu_job *job,
                        enum hvd_gpu_queue queue, struct hvd_gpu_comm *comm,
                        struct hvd_error *err)
 {
@@ -60,7 +60,7 @@ bool hvd_gpu_job_is_held(const struct hvd_gpu_job *job)
     return work_status(job) == HVD_INPROGRESS;
 }
 
-void hvd_gpu_job_end(struct hvd_gpu *gpu, struct hvd_gpu_job *job)
+void hvd_gpu_job_end(struct hvd_gpu_runtime *gpu, struct hvd_gpu_job *job)
 {
     struct hvd_gpu_job **at = &gpu->jobs;
 

@@ -7,7 +7,7 @@
 #ifndef HVD_GPU_JOB_H
 #define HVD_GPU_JOB_H
 
-#include "collectives/gpu/gpu.h"
+#include "collectives/gpu/gpu_runtime.h"
 #include "collectives/gpu/gpu_steps.h"
 
 /* Zeroed: nothing. */
@@ -20,7 +20,7 @@ struct hvd_gpu_job {
 };
 
 /* Hands the steps to the launcher. comm: NULL when they are no collectives. */
-int hvd_gpu_job_submit(struct hvd_gpu *gpu, struct hvd_gpu_job *job,
+int hvd_gpu_job_submit(struct hvd_gpu_runtime *gpu, struct hvd_gpu_job *job,
                        enum hvd_gpu_queue queue, struct hvd_gpu_comm *comm,
                        struct hvd_error *err);
 
@@ -32,6 +32,6 @@ int hvd_gpu_job_reached(const struct hvd_gpu_job *job, struct hvd_error *err);
 bool hvd_gpu_job_is_held(const struct hvd_gpu_job *job);
 
 /* Zeroes a job that the launcher does not hold. */
-void hvd_gpu_job_end(struct hvd_gpu *gpu, struct hvd_gpu_job *job);
+void hvd_gpu_job_end(struct hvd_gpu_runtime *gpu, struct hvd_gpu_job *job);
 
 #endif

@@ -148,14 +148,14 @@ struct hvd_gpu_facts {
 };
 
 /* What the ranks tell each other before they connect. */
-struct hvd_gpu_card {
+struct hvd_gpu_identity {
     int32_t nccl_version; /* 0: none that is usable */
     int32_t has_host_id; /* NCCL_HOSTID is set: ranks may share a GPU */
     int32_t has_kernels; /* HVD_GPU_MOVE can be done */
     unsigned char uuid[HVD_GPU_UUID_BYTES];
     unsigned char id[HVD_GPU_ID_BYTES]; /* zero unless asked for */
     int32_t has_dma_buf; /* its memory can be shown to network cards as dma-buf */
-    int32_t routes; /* libhvd's, see gpu_routes.h */
+    int32_t network; /* libhvd's, see gpu_connectivity.h */
 };
 
 /* Between two GPUs of a node. */
@@ -224,9 +224,9 @@ struct hvd_gpu_module {
     int (*copy)(struct hvd_gpu_device *device, void *to, const void *from, size_t bytes,
                 void *stream, struct hvd_error *err);
 
-    /* This rank's card; makes_id: with a new id for all. */
+    /* This rank's identity; makes_id: with a new id for all. */
     int (*identify)(struct hvd_gpu_device *device, bool makes_id,
-                    struct hvd_gpu_card *card, struct hvd_error *err);
+                    struct hvd_gpu_identity *identity, struct hvd_error *err);
 
     /* How two GPUs of this node, named by their uuids, reach each other. Any thread. */
     enum hvd_gpu_link (*link)(const unsigned char one[HVD_GPU_UUID_BYTES],

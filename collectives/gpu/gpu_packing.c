@@ -14,7 +14,9 @@
  * batch, which waits for its input and for other ranks, tells nothing. */
 #include <inttypes.h>
 
-#include "collectives/gpu/gpu_meeting.h"
+#include "collectives/gpu/gpu_run_state.h"
+#include "collectives/execute/team.h"
+#include "collectives/gpu/gpu_rendezvous.h"
 #include "gpu_binding/base/clock.h"
 #include "gpu_binding/base/env.h"
 #include "gpu_binding/base/log.h"
@@ -22,33 +24,34 @@
 static const size_t pack_bytes = (size_t)HVD_GPU_PACKING_TENSORS * HVD_GPU_PACKING_BYTES;
 
 /* Whose number counts for all, -1: nobody has one. */
-static int find_asker(const struct hvd_gpu_meeting *meeting)
+static int find_asker(const struct hvd_gpu_rendezvous *rendezvous)
 {
     int64_t most = HVD_GPU_PACK_AUTO;
     int asker = -1;
 
-    for (int i = 0; i < meeting->team->layout->size; i++) {
-        if (meeting->faces[i].pack_below > most) {
-            most = meeting->faces[i].pack_below;
+    for (int i = 0; i < rendezvous->team->layout->size; i++) {
+        if (rendezvous->offers[i].pack_below > most) {
+            most = rendezvous->offers[i].pack_below;
             asker = i;
         }
     }
     return asker;
 }
 
-void hvd_gpu_packing_agree(struct hvd_gpu_run *run, const struct hvd_gpu_meeting *meeting)
+void hvd_gpu_packing_agree(struct hvd_gpu_run *run,
+                           const struct hvd_gpu_rendezvous *rendezvous)
 {
-    int asker = find_asker(meeting);
+    int asker = find_asker(rendezvous);
 
     /* Nothing can come of it where one rank is alone. */
-    run->peers->measures_packing = asker < 0 && run->team->layout->size > 1;
-    run->peers->pack_below =
-        asker < 0 ? HVD_GPU_PACKING_USUAL : meeting->faces[asker].pack_below;
-    if (asker >= 0 && meeting->team->rank == 0) {
+    run->set->measures_packing = asker < 0 && run->team->layout->size > 1;
+    run->set->pack_below =
+        asker < 0 ? HVD_GPU_PACKING_USUAL : rendezvous->offers[asker].pack_below;
+    if (asker >= 0 && rendezvous->team->rank == 0) {
         hvd_log(HVD_LOG_INFO,
                 "process set %d: tensors below %" PRId64
                 " bytes are packed for NCCL: " HVD_ENV_GPU_PACK_BELOW " on rank %d",
-                run->peers->set, run->peers->pack_below, meeting->team->ranks[asker]);
+                run->set->id, run->set->pack_below, rendezvous->team->ranks[asker]);
     }
 }
 
@@ -58,7 +61,7 @@ bool hvd_gpu_packing_wanted(const struct hvd_gpu_run *run)
     const struct hvd_batch *batch = run->batch;
     bool differs = false;
 
-    if (!run->peers->measures_packing || batch->header.kind != HVD_KIND_ALLREDUCE ||
+    if (!run->set->measures_packing || batch->header.kind != HVD_KIND_ALLREDUCE ||
         batch->header.count < 2 || batch->entries[0]->proposal.wire != 0) {
         return false;
     }
@@ -74,26 +77,28 @@ static void say_unmeasured(const struct hvd_gpu_run *run, const char *reason)
 {
     hvd_log(HVD_LOG_INFO,
             "process set %d: rank %d does not measure what packing tensors costs: %s",
-            run->peers->set, run->gpu->config.boot->rank, reason);
+            run->set->id, run->gpu->config.boot->rank, reason);
 }
 
 int hvd_gpu_packing_begin(struct hvd_gpu_run *run, struct hvd_error *err)
 {
     struct hvd_gpu_pool *pool = run->gpu->pool;
-    struct hvd_gpu_measure *measure = &run->measure;
+    struct hvd_gpu_packing *packing = &run->packing;
     struct hvd_error problem = {0};
-    int status = hvd_gpu_room_take(pool, HVD_GPU_DEVICE_MEMORY, 2 * pack_bytes,
-                                   &measure->room, &problem);
+    int status = hvd_gpu_buffer_take(pool, HVD_GPU_DEVICE_MEMORY, 2 * pack_bytes,
+                                     &packing->buffer, &problem);
 
     status = status != 0
                  ? status
-                 : pool->module->timing_create(pool->device, &measure->timing, &problem);
+                 : pool->module->timing_create(pool->device, &packing->timing, &problem);
     if (status != 0) {
         say_unmeasured(run, problem.text);
     }
-    measure->stage = HVD_GPU_MEASURE_ASK;
-    measure->times.is_known = status == 0 ? 1 : 0;
-    return hvd_gpu_run_gather(run, &measure->times, sizeof(measure->times), err);
+    packing->stage = HVD_GPU_PACKING_ASK;
+    packing->times.is_known = status == 0 ? 1 : 0;
+    return hvd_gpu_host_gather_begin(&run->gather, run->team,
+                                     run->batch->entries[0]->proposal.name,
+                                     &packing->times, sizeof(packing->times), err);
 }
 
 /* --- the work --- */
@@ -145,7 +150,7 @@ static void add_allreduces(struct hvd_gpu_run *run, char *memory, int parts)
 /* The first round warms up: of each part the fastest counts. */
 static int begin_rounds(struct hvd_gpu_run *run, struct hvd_error *err)
 {
-    char *tensors = run->measure.room->memory, *pack = tensors + pack_bytes;
+    char *tensors = run->packing.buffer->memory, *pack = tensors + pack_bytes;
 
     hvd_gpu_steps_add(&run->job.steps,
                       &(struct hvd_gpu_step){.kind = HVD_GPU_ZERO,
@@ -157,57 +162,53 @@ static int begin_rounds(struct hvd_gpu_run *run, struct hvd_error *err)
         add_moves(run, pack, tensors);
         add_allreduces(run, tensors, HVD_GPU_PACKING_TENSORS);
     }
-    run->job.work.timing = run->measure.timing;
-    run->measure.stage = HVD_GPU_MEASURE_RUN;
-    return hvd_gpu_job_submit(run->gpu, &run->job, HVD_GPU_COLLECT, run->peers->comm,
-                              err);
+    run->job.work.timing = run->packing.timing;
+    run->packing.stage = HVD_GPU_PACKING_RUN;
+    return hvd_gpu_job_submit(run->gpu, &run->job, HVD_GPU_COLLECT, run->set->comm, err);
 }
 
 /* --- the stages --- */
 
 void hvd_gpu_packing_finish(struct hvd_gpu_run *run)
 {
-    struct hvd_gpu_measure *measure = &run->measure;
+    struct hvd_gpu_packing *packing = &run->packing;
 
-    if (measure->timing != NULL) {
-        run->gpu->pool->module->timing_destroy(measure->timing);
+    if (packing->timing != NULL) {
+        run->gpu->pool->module->timing_destroy(packing->timing);
     }
-    hvd_refcount_drop(measure->room != NULL ? &measure->room->refcount : NULL);
-    *measure = (struct hvd_gpu_measure){.stage = measure->stage, .times = measure->times};
+    hvd_refcount_drop(packing->buffer != NULL ? &packing->buffer->refcount : NULL);
+    *packing = (struct hvd_gpu_packing){.stage = packing->stage, .times = packing->times};
 }
 
 /* What follows packs there: mostly it needs no memory besides. */
 static void keep_as_pack(struct hvd_gpu_run *run)
 {
-    struct hvd_gpu_room **pack = &run->gpu->pack;
+    struct hvd_gpu_buffer **pack = &run->gpu->pack;
 
     if (*pack == NULL) {
-        *pack = run->measure.room;
-        run->measure.room = NULL;
+        *pack = run->packing.buffer;
+        run->packing.buffer = NULL;
     }
 }
 
 static void end(struct hvd_gpu_run *run)
 {
-    hvd_gpu_run_end_gather(run);
+    hvd_gpu_host_gather_end(&run->gather);
     keep_as_pack(run);
     hvd_gpu_packing_finish(run);
-    run->peers->measures_packing = false;
-    run->measure.stage = HVD_GPU_MEASURED;
-    if (run->tried != HVD_GPU_ALLREDUCE_AUTO) {
-        run->tried_ns = hvd_clock_ns(); /* measuring is no part of the way's time */
-    }
+    run->set->measures_packing = false;
+    run->packing.stage = HVD_GPU_PACKING_DONE;
 }
 
 /* From the same numbers on all ranks. */
 static void decide(struct hvd_gpu_run *run)
 {
-    const struct hvd_gpu_packing_times *told = run->gathered.result;
+    const struct hvd_gpu_packing_times *told = hvd_gpu_host_gather_result(&run->gather);
     struct hvd_gpu_packing_times agreed;
     int64_t limit = hvd_gpu_packing_limit(told, run->team->layout->size, &agreed);
     enum hvd_log_level level = run->team->rank == 0 ? HVD_LOG_INFO : HVD_LOG_DEBUG;
 
-    run->peers->pack_below = limit;
+    run->set->pack_below = limit;
     if (agreed.is_known) {
         hvd_log(
             level,
@@ -215,21 +216,21 @@ static void decide(struct hvd_gpu_run *run)
             " bytes are packed for NCCL: measured of %d of %d bytes: %.1f us to move "
             "them there and back, %.1f us for an allreduce of all, %.1f us for one of "
             "each",
-            run->peers->set, limit, HVD_GPU_PACKING_TENSORS, HVD_GPU_PACKING_BYTES,
+            run->set->id, limit, HVD_GPU_PACKING_TENSORS, HVD_GPU_PACKING_BYTES,
             (double)agreed.moves_ns * 1e-3, (double)agreed.packed_ns * 1e-3,
             (double)agreed.apart_ns * 1e-3);
     } else {
         hvd_log(level,
                 "process set %d: tensors below %" PRId64
                 " bytes are packed for NCCL: not measured on all ranks",
-                run->peers->set, limit);
+                run->set->id, limit);
     }
     end(run);
 }
 
 static int finish_ask(struct hvd_gpu_run *run, struct hvd_error *err)
 {
-    const struct hvd_gpu_packing_times *told = run->gathered.result;
+    const struct hvd_gpu_packing_times *told = hvd_gpu_host_gather_result(&run->gather);
     bool can_all = true;
 
     for (int i = 0; i < run->team->layout->size; i++) {
@@ -239,27 +240,29 @@ static int finish_ask(struct hvd_gpu_run *run, struct hvd_error *err)
         decide(run);
         return 0;
     }
-    hvd_gpu_run_end_gather(run);
+    hvd_gpu_host_gather_end(&run->gather);
     return begin_rounds(run, err);
 }
 
 static int finish_rounds(struct hvd_gpu_run *run, struct hvd_error *err)
 {
-    struct hvd_gpu_measure *measure = &run->measure;
+    struct hvd_gpu_packing *packing = &run->packing;
     struct hvd_gpu_span spans[HVD_GPU_MOST_SPANS];
     int status = hvd_gpu_job_reached(&run->job, err);
 
     if (status != 0) {
         return status;
     }
-    measure->times = hvd_gpu_packing_read(
-        spans, run->gpu->pool->module->timing_read(measure->timing, spans));
-    if (!measure->times.is_known) {
+    packing->times = hvd_gpu_packing_read(
+        spans, run->gpu->pool->module->timing_read(packing->timing, spans));
+    if (!packing->times.is_known) {
         say_unmeasured(run, "the device does not tell when it did what");
     }
     hvd_gpu_job_end(run->gpu, &run->job);
-    measure->stage = HVD_GPU_MEASURE_TELL;
-    return hvd_gpu_run_gather(run, &measure->times, sizeof(measure->times), err);
+    packing->stage = HVD_GPU_PACKING_TELL;
+    return hvd_gpu_host_gather_begin(&run->gather, run->team,
+                                     run->batch->entries[0]->proposal.name,
+                                     &packing->times, sizeof(packing->times), err);
 }
 
 static int step(struct hvd_gpu_run *run, int64_t *work, bool *moved,
@@ -267,14 +270,14 @@ static int step(struct hvd_gpu_run *run, int64_t *work, bool *moved,
 {
     int status;
 
-    if (run->measure.stage == HVD_GPU_MEASURE_RUN) {
+    if (run->packing.stage == HVD_GPU_PACKING_RUN) {
         return finish_rounds(run, err);
     }
-    status = hvd_gpu_run_inner(run, work, moved, err);
+    status = hvd_gpu_host_gather_progress(&run->gather, work, moved, err);
     if (status != 0) {
         return status;
     }
-    if (run->measure.stage == HVD_GPU_MEASURE_ASK) {
+    if (run->packing.stage == HVD_GPU_PACKING_ASK) {
         return finish_ask(run, err);
     }
     decide(run);
@@ -286,7 +289,7 @@ int hvd_gpu_packing_progress(struct hvd_gpu_run *run, int64_t *work, bool *moved
 {
     int status = 0;
 
-    while (status == 0 && run->measure.stage != HVD_GPU_MEASURED) {
+    while (status == 0 && run->packing.stage != HVD_GPU_PACKING_DONE) {
         status = step(run, work, moved, err);
     }
     return status;

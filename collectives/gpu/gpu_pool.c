@@ -7,14 +7,14 @@
 #include "collectives/gpu/gpu_trace.h"
 #include "gpu_binding/base/error.h"
 
-/* The least room: many results are small. */
+/* The least buffer: many results are small. */
 static const size_t least_bytes = 64 << 10;
 
-static void free_room(struct hvd_gpu_room *room)
+static void free_buffer(struct hvd_gpu_buffer *buffer)
 {
-    room->pool->module->free(room->pool->device, room->place, room->memory);
-    room->pool->module->event_destroy(room->last_use);
-    free(room);
+    buffer->pool->module->free(buffer->pool->device, buffer->place, buffer->memory);
+    buffer->pool->module->event_destroy(buffer->last_use);
+    free(buffer);
 }
 
 static void end_pool(struct hvd_refcount *refcount)
@@ -22,10 +22,10 @@ static void end_pool(struct hvd_refcount *refcount)
     struct hvd_gpu_pool *pool = (struct hvd_gpu_pool *)refcount;
 
     while (pool->idle != NULL) {
-        struct hvd_gpu_room *room = pool->idle;
+        struct hvd_gpu_buffer *buffer = pool->idle;
 
-        pool->idle = room->next;
-        free_room(room);
+        pool->idle = buffer->next;
+        free_buffer(buffer);
     }
     pool->module->close(pool->device);
     pthread_mutex_destroy(&pool->lock);
@@ -49,41 +49,43 @@ int hvd_gpu_pool_create(const struct hvd_gpu_module *module,
     return 0;
 }
 
-/* --- rooms --- */
+/* --- buffers --- */
 
-static void end_room(struct hvd_refcount *refcount)
+static void end_buffer(struct hvd_refcount *refcount)
 {
-    struct hvd_gpu_room *room = (struct hvd_gpu_room *)refcount;
-    struct hvd_gpu_pool *pool = room->pool;
+    struct hvd_gpu_buffer *buffer = (struct hvd_gpu_buffer *)refcount;
+    struct hvd_gpu_pool *pool = buffer->pool;
 
     pthread_mutex_lock(&pool->lock);
-    room->next = pool->idle;
-    pool->idle = room;
+    buffer->next = pool->idle;
+    pool->idle = buffer;
     pthread_mutex_unlock(&pool->lock);
     hvd_refcount_drop(&pool->refcount);
 }
 
 /* Returns 0 if the device has done what it does with it, or HVD_INPROGRESS. */
-static int test_last_use(const struct hvd_gpu_room *room, struct hvd_error *err)
+static int test_last_use(const struct hvd_gpu_buffer *buffer, struct hvd_error *err)
 {
-    return room->last_use == NULL ? 0
-                                  : room->pool->module->event_test(room->last_use, err);
+    return buffer->last_use == NULL
+               ? 0
+               : buffer->pool->module->event_test(buffer->last_use, err);
 }
 
-static bool fits(const struct hvd_gpu_room *room, enum hvd_gpu_place place, size_t bytes)
+static bool fits(const struct hvd_gpu_buffer *buffer, enum hvd_gpu_place place,
+                 size_t bytes)
 {
-    return room->place == place && room->bytes >= bytes && room->bytes <= 2 * bytes;
+    return buffer->place == place && buffer->bytes >= bytes && buffer->bytes <= 2 * bytes;
 }
 
 /* The smallest that fits, and not one that wastes more than it holds; *out NULL: none.
  * lock held. */
 static int find_idle(struct hvd_gpu_pool *pool, enum hvd_gpu_place place, size_t bytes,
-                     struct hvd_gpu_room **out, struct hvd_error *err)
+                     struct hvd_gpu_buffer **out, struct hvd_error *err)
 {
-    struct hvd_gpu_room **best = NULL;
+    struct hvd_gpu_buffer **best = NULL;
 
     *out = NULL;
-    for (struct hvd_gpu_room **at = &pool->idle; *at != NULL; at = &(*at)->next) {
+    for (struct hvd_gpu_buffer **at = &pool->idle; *at != NULL; at = &(*at)->next) {
         if (fits(*at, place, bytes) && (best == NULL || (*at)->bytes < (*best)->bytes)) {
             int status = test_last_use(*at, err);
 
@@ -101,31 +103,31 @@ static int find_idle(struct hvd_gpu_pool *pool, enum hvd_gpu_place place, size_t
     return 0;
 }
 
-static int make_room(struct hvd_gpu_pool *pool, enum hvd_gpu_place place, size_t bytes,
-                     struct hvd_gpu_room **out, struct hvd_error *err)
+static int make_buffer(struct hvd_gpu_pool *pool, enum hvd_gpu_place place, size_t bytes,
+                       struct hvd_gpu_buffer **out, struct hvd_error *err)
 {
-    struct hvd_gpu_room *room = calloc(1, sizeof(*room));
+    struct hvd_gpu_buffer *buffer = calloc(1, sizeof(*buffer));
     void *memory = NULL;
-    int status = room == NULL
+    int status = buffer == NULL
                      ? hvd_fail(err, HVD_ERR_NOMEM, "no memory for a GPU buffer")
                      : pool->module->alloc(pool->device, place, bytes, &memory, err);
 
     if (status != 0) {
-        free(room);
+        free(buffer);
         return status;
     }
-    room->pool = pool;
-    room->place = place;
-    room->bytes = bytes;
-    room->memory = memory;
-    *out = room;
+    buffer->pool = pool;
+    buffer->place = place;
+    buffer->bytes = bytes;
+    buffer->memory = memory;
+    *out = buffer;
     return 0;
 }
 
-int hvd_gpu_room_take(struct hvd_gpu_pool *pool, enum hvd_gpu_place place, size_t bytes,
-                      struct hvd_gpu_room **out, struct hvd_error *err)
+int hvd_gpu_buffer_take(struct hvd_gpu_pool *pool, enum hvd_gpu_place place, size_t bytes,
+                        struct hvd_gpu_buffer **out, struct hvd_error *err)
 {
-    struct hvd_gpu_room *room;
+    struct hvd_gpu_buffer *buffer;
     size_t size = least_bytes;
     int status;
 
@@ -133,44 +135,45 @@ int hvd_gpu_room_take(struct hvd_gpu_pool *pool, enum hvd_gpu_place place, size_
         size += size / 2 < bytes ? size / 2 : bytes - size;
     }
     pthread_mutex_lock(&pool->lock);
-    status = find_idle(pool, place, size, &room, err);
+    status = find_idle(pool, place, size, &buffer, err);
     pthread_mutex_unlock(&pool->lock);
-    if (status == 0 && room == NULL) {
-        status = make_room(pool, place, size, &room, err);
+    if (status == 0 && buffer == NULL) {
+        status = make_buffer(pool, place, size, &buffer, err);
     }
     if (status != 0) {
         return status;
     }
-    hvd_refcount_init(&room->refcount, end_room);
+    hvd_refcount_init(&buffer->refcount, end_buffer);
     hvd_refcount_keep(&pool->refcount);
-    *out = room;
+    *out = buffer;
     return 0;
 }
 
-int hvd_gpu_room_used(struct hvd_gpu_room *room, void *stream, struct hvd_error *err)
+int hvd_gpu_buffer_used(struct hvd_gpu_buffer *buffer, void *stream,
+                        struct hvd_error *err)
 {
-    const struct hvd_gpu_module *module = room->pool->module;
+    const struct hvd_gpu_module *module = buffer->pool->module;
     int status = 0;
 
-    if (room->last_use == NULL) {
-        status = module->event_create(room->pool->device, &room->last_use, err);
+    if (buffer->last_use == NULL) {
+        status = module->event_create(buffer->pool->device, &buffer->last_use, err);
     }
-    return status != 0 ? status : module->event_record(room->last_use, stream, err);
+    return status != 0 ? status : module->event_record(buffer->last_use, stream, err);
 }
 
 /* --- marks --- */
 
 void hvd_gpu_mark_clear(struct hvd_gpu_mark *mark)
 {
-    while (mark->rooms != NULL) {
-        struct hvd_gpu_room *room = mark->rooms;
+    while (mark->buffers != NULL) {
+        struct hvd_gpu_buffer *buffer = mark->buffers;
 
-        mark->rooms = room->next;
-        room->next = NULL;
-        hvd_refcount_drop(&room->refcount);
+        mark->buffers = buffer->next;
+        buffer->next = NULL;
+        hvd_refcount_drop(&buffer->refcount);
     }
-    free(mark->litter);
-    mark->litter = NULL;
+    free(mark->host_memory);
+    mark->host_memory = NULL;
     hvd_gpu_trace_destroy(mark->trace);
     mark->trace = NULL;
 }

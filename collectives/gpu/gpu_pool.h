@@ -11,22 +11,22 @@
 #include "gpu_binding/base/refcount.h"
 #include "collectives/gpu/gpu_module.h"
 
-struct hvd_gpu_room;
+struct hvd_gpu_buffer;
 
-/* Owned by who opened it, and by each mark and room; the last one closes the device. */
+/* Owned by who opened it, and by each mark and buffer; the last one closes the device. */
 struct hvd_gpu_pool {
     struct hvd_refcount refcount;
     const struct hvd_gpu_module *module;
     struct hvd_gpu_device *device;
     pthread_mutex_t lock;
-    struct hvd_gpu_room *idle; /* lock */
+    struct hvd_gpu_buffer *idle; /* lock */
 };
 
 /* A piece of memory. Given back when its last owner drops it. */
-struct hvd_gpu_room {
+struct hvd_gpu_buffer {
     struct hvd_refcount refcount;
     struct hvd_gpu_pool *pool;
-    struct hvd_gpu_room *next; /* of the pool, or of who owns it alone */
+    struct hvd_gpu_buffer *next; /* of the pool, or of who owns it alone */
     enum hvd_gpu_place place;
     size_t bytes;
     char *memory;
@@ -38,11 +38,12 @@ struct hvd_gpu_mark {
     struct hvd_refcount refcount;
     struct hvd_gpu_pool *pool;
     struct hvd_gpu_event *event;
-    /* While the end of a batch is under way, see gpu.h: */
+    /* While the end of a batch is under way, see gpu_runtime.h: */
     struct hvd_gpu_mark *next;
     struct hvd_entry *entries;
-    struct hvd_gpu_room *rooms; /* dropped when the device has come here; so litter */
-    void *litter; /* host memory */
+    struct hvd_gpu_buffer
+        *buffers; /* dropped when the device has come here; so host_memory */
+    void *host_memory; /* host memory */
     struct hvd_gpu_trace *trace; /* NULL: nobody wants to know when */
 };
 
@@ -53,11 +54,12 @@ int hvd_gpu_pool_create(const struct hvd_gpu_module *module,
                         struct hvd_error *err);
 
 /* At least so many bytes that nobody uses any more. The caller owns *out. */
-int hvd_gpu_room_take(struct hvd_gpu_pool *pool, enum hvd_gpu_place place, size_t bytes,
-                      struct hvd_gpu_room **out, struct hvd_error *err);
+int hvd_gpu_buffer_take(struct hvd_gpu_pool *pool, enum hvd_gpu_place place, size_t bytes,
+                        struct hvd_gpu_buffer **out, struct hvd_error *err);
 
-/* What is on the stream now uses the room. */
-int hvd_gpu_room_used(struct hvd_gpu_room *room, void *stream, struct hvd_error *err);
+/* What is on the stream now uses the buffer. */
+int hvd_gpu_buffer_used(struct hvd_gpu_buffer *buffer, void *stream,
+                        struct hvd_error *err);
 
 /* A mark that is nowhere yet; the caller owns *out. */
 int hvd_gpu_mark_create(struct hvd_gpu_pool *pool, struct hvd_gpu_mark **out,

@@ -2,6 +2,10 @@
 /* Runs one agreed batch of GPU tensors until it is launched. */
 #include "collectives/gpu/gpu_run.h"
 
+#include <stdlib.h>
+
+#include "collectives/execute/team.h"
+#include "collectives/execute/teams.h"
 #include "collectives/gpu/gpu_run_state.h"
 #include "collectives/observe/timeline_words.h"
 #include "gpu_binding/base/clock.h"
@@ -10,7 +14,7 @@
 /* When NCCL fails because a rank died, the word of who it was is waited for so long. */
 static const int64_t word_ns = 1000000000;
 
-void hvd_gpu_run_poll(struct hvd_gpu_run *run, bool polls)
+static void poll_device(struct hvd_gpu_run *run, bool polls)
 {
     run->gpu->waiting += (polls ? 1 : 0) - (run->is_polling ? 1 : 0);
     run->is_polling = polls;
@@ -19,7 +23,7 @@ void hvd_gpu_run_poll(struct hvd_gpu_run *run, bool polls)
 /* --- phases --- */
 
 /* Others may begin: what this one puts on streams is there, or goes no further by NCCL. */
-void hvd_gpu_run_pass_turn(struct hvd_gpu_run *run)
+static void pass_turn(struct hvd_gpu_run *run)
 {
     if (run->has_turn) {
         run->has_turn = false;
@@ -30,8 +34,8 @@ void hvd_gpu_run_pass_turn(struct hvd_gpu_run *run)
 /* A trial keeps it to its end. */
 static void pass_turn_unless_tried(struct hvd_gpu_run *run)
 {
-    if (run->tried == HVD_GPU_ALLREDUCE_AUTO) {
-        hvd_gpu_run_pass_turn(run);
+    if (!hvd_gpu_trial_runs(run)) {
+        pass_turn(run);
     }
 }
 
@@ -47,35 +51,36 @@ static int begin_launch(struct hvd_gpu_run *run, struct hvd_error *err)
 /* Others may begin: nothing of this goes by NCCL. */
 static int begin_on_host(struct hvd_gpu_run *run, struct hvd_error *err)
 {
-    bool is_piped = run->batch->header.kind == HVD_KIND_ALLREDUCE;
-    int status = is_piped ? hvd_gpu_stage_pipe(run, err) : hvd_gpu_stage_fetch(run, err);
+    bool is_pipelined = run->batch->header.kind == HVD_KIND_ALLREDUCE;
+    int status = is_pipelined ? hvd_gpu_staging_pipeline(run, err)
+                              : hvd_gpu_staging_fetch(run, err);
 
-    run->phase = is_piped ? HVD_GPU_PIPE : HVD_GPU_FETCH;
-    hvd_gpu_run_poll(run, true);
-    hvd_gpu_run_pass_turn(run);
+    run->phase = is_pipelined ? HVD_GPU_PIPELINE : HVD_GPU_FETCH;
+    poll_device(run, true);
+    pass_turn(run);
     return status;
 }
 
-static int begin_pipe(struct hvd_gpu_run *run, struct hvd_error *err)
+static int begin_pipeline(struct hvd_gpu_run *run, struct hvd_error *err)
 {
-    run->phase = HVD_GPU_PIPE;
-    hvd_gpu_run_poll(run, true);
-    return hvd_gpu_nodes_pipe(run, err);
+    run->phase = HVD_GPU_PIPELINE;
+    poll_device(run, true);
+    return hvd_gpu_hierarchical_pipeline(run, err);
 }
 
 static int begin_by_nccl(struct hvd_gpu_run *run, struct hvd_error *err)
 {
-    if (hvd_gpu_nodes_first(run)) {
-        return begin_pipe(run, err);
+    if (hvd_gpu_is_hierarchical(run)) {
+        return begin_pipeline(run, err);
     }
     if (hvd_gpu_packing_wanted(run)) {
         run->phase = HVD_GPU_MEASURE;
-        hvd_gpu_run_poll(run, true);
+        poll_device(run, true);
         return hvd_gpu_packing_begin(run, err);
     }
     if (run->batch->header.kind == HVD_KIND_ALLTOALL) {
         run->phase = HVD_GPU_COUNT;
-        return hvd_gpu_count(run, err);
+        return hvd_gpu_alltoall_count(run, err);
     }
     return begin_launch(run, err);
 }
@@ -83,12 +88,12 @@ static int begin_by_nccl(struct hvd_gpu_run *run, struct hvd_error *err)
 /* The ranks have met. */
 static int begin(struct hvd_gpu_run *run, struct hvd_error *err)
 {
-    if (!hvd_gpu_run_fits(run)) {
+    if (!hvd_gpu_launch_fits(run)) {
         return begin_on_host(run, err);
     }
     if (hvd_gpu_trial_wanted(run)) {
         run->phase = HVD_GPU_READY;
-        hvd_gpu_run_poll(run, true);
+        poll_device(run, true);
         return hvd_gpu_trial_ready(run, err);
     }
     return begin_by_nccl(run, err);
@@ -106,29 +111,29 @@ static int begin_turn(struct hvd_gpu_run *run, struct hvd_error *err)
     if (status != 0) {
         return status;
     }
-    run->peers = hvd_gpu_find_peers(run->gpu, run->batch->header.set);
-    if (run->peers != NULL) {
+    run->set = hvd_gpu_set_find(run->gpu, run->batch->header.set);
+    if (run->set != NULL) {
         return begin(run, err);
     }
-    run->phase = HVD_GPU_MEET;
-    return hvd_gpu_meet(run, err);
+    run->phase = HVD_GPU_RENDEZVOUS;
+    return hvd_gpu_rendezvous_begin(run, err);
 }
 
-static int finish_meet(struct hvd_gpu_run *run, int64_t *work, bool *moved,
-                       struct hvd_error *err)
+static int finish_rendezvous(struct hvd_gpu_run *run, int64_t *work, bool *moved,
+                             struct hvd_error *err)
 {
-    int status = hvd_gpu_run_inner(run, work, moved, err);
+    int status = hvd_gpu_host_gather_progress(&run->gather, work, moved, err);
 
-    status = status != 0 ? status : hvd_gpu_meet_end(run, err);
+    status = status != 0 ? status : hvd_gpu_rendezvous_end(run, err);
     return status != 0 ? status : begin(run, err);
 }
 
 static int finish_count(struct hvd_gpu_run *run, int64_t *work, bool *moved,
                         struct hvd_error *err)
 {
-    int status = hvd_gpu_run_inner(run, work, moved, err);
+    int status = hvd_gpu_host_gather_progress(&run->gather, work, moved, err);
 
-    status = status != 0 ? status : hvd_gpu_count_end(run, err);
+    status = status != 0 ? status : hvd_gpu_alltoall_count_end(run, err);
     return status != 0 ? status : begin_launch(run, err);
 }
 
@@ -137,7 +142,10 @@ static int finish_measure(struct hvd_gpu_run *run, int64_t *work, bool *moved,
 {
     int status = hvd_gpu_packing_progress(run, work, moved, err);
 
-    hvd_gpu_run_poll(run, status == HVD_INPROGRESS);
+    poll_device(run, status == HVD_INPROGRESS);
+    if (status == 0) {
+        hvd_gpu_trial_restart(run); /* without the time of the measurement */
+    }
     return status != 0 ? status : begin_by_nccl(run, err);
 }
 
@@ -155,7 +163,7 @@ static int finish_ready(struct hvd_gpu_run *run, struct hvd_error *err)
 static int finish_line_up(struct hvd_gpu_run *run, int64_t *work, bool *moved,
                           struct hvd_error *err)
 {
-    int status = hvd_gpu_run_inner(run, work, moved, err);
+    int status = hvd_gpu_host_gather_progress(&run->gather, work, moved, err);
 
     if (status != 0) {
         return status;
@@ -171,17 +179,17 @@ static int finish_fetch(struct hvd_gpu_run *run, struct hvd_error *err)
     if (status != 0) {
         return status;
     }
-    hvd_gpu_run_poll(run, false);
+    poll_device(run, false);
     hvd_gpu_trace_collect(run->trace);
     hvd_gpu_job_end(run->gpu, &run->job);
     run->phase = HVD_GPU_ON_HOST;
-    return hvd_gpu_stage_run(run, err);
+    return hvd_gpu_staging_run(run, err);
 }
 
 static int finish_on_host(struct hvd_gpu_run *run, int64_t *work, bool *moved,
                           struct hvd_error *err)
 {
-    int status = hvd_gpu_run_inner(run, work, moved, err);
+    int status = hvd_gpu_staging_progress(run, work, moved, err);
 
     if (status != 0) {
         return status;
@@ -189,17 +197,17 @@ static int finish_on_host(struct hvd_gpu_run *run, int64_t *work, bool *moved,
     hvd_gpu_trace_host(run->trace, hvd_timeline_transport(run->batch->header.kind,
                                                           run->team->layout->nodes > 1));
     run->phase = HVD_GPU_LAUNCH;
-    return hvd_gpu_stage_return(run, err);
+    return hvd_gpu_staging_return(run, err);
 }
 
-static int finish_pipe(struct hvd_gpu_run *run, int64_t *work, bool *moved,
-                       struct hvd_error *err)
+static int finish_pipeline(struct hvd_gpu_run *run, int64_t *work, bool *moved,
+                           struct hvd_error *err)
 {
-    int status = hvd_gpu_pipe_progress(run->pipe, work, moved, err);
+    int status = hvd_gpu_pipeline_progress(run->pipeline, work, moved, err);
 
     if (status == 0) {
         run->phase = HVD_GPU_LAUNCH;
-        hvd_gpu_run_poll(run, false);
+        poll_device(run, false);
         pass_turn_unless_tried(run);
     }
     return status;
@@ -211,7 +219,7 @@ static int end_trial(struct hvd_gpu_run *run, const struct hvd_gpu_mark *end,
 {
     int status = run->gpu->pool->module->event_test(end->event, err);
 
-    hvd_gpu_run_poll(run, true);
+    poll_device(run, true);
     if (status == 0) {
         hvd_gpu_trial_end(run);
     }
@@ -223,10 +231,11 @@ static int finish_launch(struct hvd_gpu_run *run, struct hvd_error *err)
 {
     struct hvd_gpu_mark *end = run->job.mark;
     enum hvd_gpu_queue queue = run->job.work.queue;
-    int status = run->pipe != NULL ? hvd_gpu_pipe_end(run->pipe, &end, &queue, err)
-                                   : hvd_gpu_job_launched(&run->job, err);
+    int status = run->pipeline != NULL
+                     ? hvd_gpu_pipeline_end(run->pipeline, &end, &queue, err)
+                     : hvd_gpu_job_launched(&run->job, err);
 
-    if (status == 0 && run->tried != HVD_GPU_ALLREDUCE_AUTO) {
+    if (status == 0 && hvd_gpu_trial_runs(run)) {
         status = end_trial(run, end, err);
     }
     if (status != 0) {
@@ -248,8 +257,8 @@ static int step(struct hvd_gpu_run *run, int64_t *work, bool *moved,
     switch (run->phase) {
     case HVD_GPU_AWAIT_TURN:
         return begin_turn(run, err);
-    case HVD_GPU_MEET:
-        return finish_meet(run, work, moved, err);
+    case HVD_GPU_RENDEZVOUS:
+        return finish_rendezvous(run, work, moved, err);
     case HVD_GPU_COUNT:
         return finish_count(run, work, moved, err);
     case HVD_GPU_MEASURE:
@@ -262,8 +271,8 @@ static int step(struct hvd_gpu_run *run, int64_t *work, bool *moved,
         return finish_fetch(run, err);
     case HVD_GPU_ON_HOST:
         return finish_on_host(run, work, moved, err);
-    case HVD_GPU_PIPE:
-        return finish_pipe(run, work, moved, err);
+    case HVD_GPU_PIPELINE:
+        return finish_pipeline(run, work, moved, err);
     default:
         return finish_launch(run, err);
     }
@@ -277,7 +286,7 @@ static int hold_back(struct hvd_gpu_run *run, int status, struct hvd_error *err)
     if (is_death && run->failed_ns == 0) {
         run->failed_ns = hvd_clock_ns();
         run->failure = *err;
-        hvd_gpu_run_poll(run, true);
+        poll_device(run, true);
     }
     return run->failed_ns != 0 ? HVD_INPROGRESS : status;
 }
@@ -310,3 +319,95 @@ int hvd_gpu_run_progress(struct hvd_gpu_run *run, int64_t *work, bool *moved,
     }
     return status;
 }
+
+/* --- for the teams --- */
+
+int hvd_gpu_run_create(struct hvd_gpu_runtime *gpu, struct hvd_team *team,
+                       struct hvd_batch *batch, struct hvd_gpu_run **out,
+                       struct hvd_error *err)
+{
+    struct hvd_gpu_run *run = calloc(1, sizeof(*run));
+
+    if (run == NULL) {
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for tensor %s",
+                        batch->entries[0]->proposal.name);
+    }
+    run->gpu = gpu;
+    run->team = team;
+    run->batch = batch;
+    run->count = batch->header.count;
+    *out = run;
+    return 0;
+}
+
+void hvd_gpu_run_forget(struct hvd_gpu_run *run, bool leaks)
+{
+    hvd_gpu_host_gather_forget(&run->gather, leaks);
+    hvd_gpu_staging_forget(run, leaks);
+}
+
+void hvd_gpu_run_destroy(struct hvd_gpu_run *run)
+{
+    if (run == NULL) {
+        return;
+    }
+    poll_device(run, false);
+    pass_turn(run);
+    if (run->gpu->is_stuck || hvd_gpu_job_is_held(&run->job) ||
+        hvd_gpu_pipeline_is_held(run->pipeline)) {
+        return; /* the device, or the launcher, has it for ever: see hvd_gpu_stop */
+    }
+    hvd_gpu_host_gather_end(&run->gather);
+    hvd_gpu_staging_finish(run);
+    hvd_gpu_packing_finish(run);
+    hvd_gpu_job_end(run->gpu, &run->job);
+    hvd_gpu_pipeline_destroy(run->pipeline);
+    hvd_gpu_trace_destroy(run->trace);
+    free(run->counts);
+    free(run->offer);
+    free(run);
+}
+
+static uint64_t number(void *context)
+{
+    return hvd_gpu_number(context);
+}
+
+static int create(void *context, struct hvd_team *team, struct hvd_batch *batch,
+                  void **out, struct hvd_error *err)
+{
+    struct hvd_gpu_run *run = NULL;
+    int status = hvd_gpu_run_create(context, team, batch, &run, err);
+
+    *out = run;
+    return status;
+}
+
+static int progress(void *run, int64_t *work, bool *moved, struct hvd_error *err)
+{
+    return hvd_gpu_run_progress(run, work, moved, err);
+}
+
+static void forget(void *run, bool leaks)
+{
+    hvd_gpu_run_forget(run, leaks);
+}
+
+static void destroy(void *run)
+{
+    hvd_gpu_run_destroy(run);
+}
+
+static void forget_set(void *context, int set)
+{
+    hvd_gpu_set_forget(context, set);
+}
+
+const struct hvd_executor hvd_gpu_executor = {
+    .number = number,
+    .create = create,
+    .progress = progress,
+    .forget = forget,
+    .destroy = destroy,
+    .forget_set = forget_set,
+};

@@ -3,8 +3,10 @@
 #ifndef HVD_GPU_STEPS_H
 #define HVD_GPU_STEPS_H
 
-#include "collectives/agreement/request.h"
 #include "collectives/gpu/gpu_module.h"
+
+struct hvd_refcount;
+struct hvd_entry;
 
 /* Zeroed: none. */
 struct hvd_gpu_steps {

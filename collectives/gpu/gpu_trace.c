@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "collectives/gpu/gpu.h"
+#include "collectives/gpu/gpu_runtime.h"
 #include "gpu_binding/base/clock.h"
 
 static struct hvd_gpu_trace *create(struct hvd_gpu_pool *pool, enum hvd_kind kind)
@@ -20,7 +20,7 @@ static struct hvd_gpu_trace *create(struct hvd_gpu_pool *pool, enum hvd_kind kin
     return trace;
 }
 
-void hvd_gpu_trace_work(struct hvd_gpu_trace **trace, const struct hvd_gpu *gpu,
+void hvd_gpu_trace_work(struct hvd_gpu_trace **trace, const struct hvd_gpu_runtime *gpu,
                         enum hvd_kind kind, enum hvd_gpu_queue queue,
                         struct hvd_gpu_work *work)
 {

@@ -11,7 +11,7 @@
 #include "collectives/gpu/gpu_module.h"
 #include "collectives/observe/trace_text.h"
 
-struct hvd_gpu;
+struct hvd_gpu_runtime;
 struct hvd_gpu_pool;
 
 enum {
@@ -33,7 +33,7 @@ struct hvd_gpu_trace {
 
 /* A work of a batch is about to be submitted, on a queue: while there is a timeline it is
  * measured. *trace is made if it is NULL. */
-void hvd_gpu_trace_work(struct hvd_gpu_trace **trace, const struct hvd_gpu *gpu,
+void hvd_gpu_trace_work(struct hvd_gpu_trace **trace, const struct hvd_gpu_runtime *gpu,
                         enum hvd_kind kind, enum hvd_gpu_queue queue,
                         struct hvd_gpu_work *work);
 

@@ -21,31 +21,31 @@ static const struct hvd_nccl *find_nccl(struct hvd_gpu_device *device,
 }
 
 int hvd_comm_identify(struct hvd_gpu_device *device, bool makes_id,
-                      struct hvd_gpu_card *card, struct hvd_error *err)
+                      struct hvd_gpu_identity *identity, struct hvd_error *err)
 {
     struct hvd_gpu_library found;
     const struct hvd_nccl *nccl = find_nccl(device, &found);
     ncclUniqueId id = {{0}};
     int result;
 
-    *card = (struct hvd_gpu_card){0};
-    result = device->cuda->device_uuid(card->uuid, device->number);
+    *identity = (struct hvd_gpu_identity){0};
+    result = device->cuda->device_uuid(identity->uuid, device->number);
     if (result != CUDA_SUCCESS) {
         return hvd_cuda_fail(device->cuda, "cuDeviceGetUuid", result, err);
     }
-    card->has_dma_buf = hvd_links_has_dma_buf(device);
-    card->has_kernels = device->kernels.problem[0] == '\0' ? 1 : 0;
+    identity->has_dma_buf = hvd_links_has_dma_buf(device);
+    identity->has_kernels = device->kernels.problem[0] == '\0' ? 1 : 0;
     if (nccl == NULL) {
         return 0;
     }
-    card->nccl_version = nccl->version;
-    card->has_host_id = getenv(HVD_ENV_NCCL_HOSTID) != NULL ? 1 : 0;
+    identity->nccl_version = nccl->version;
+    identity->has_host_id = getenv(HVD_ENV_NCCL_HOSTID) != NULL ? 1 : 0;
     if (makes_id) {
         result = nccl->get_id(&id);
         if (result != NCCL_SUCCESS) {
             return hvd_nccl_fail(nccl, "ncclGetUniqueId", result, NULL, err);
         }
-        memcpy(card->id, id.internal, sizeof(card->id));
+        memcpy(identity->id, id.internal, sizeof(identity->id));
     }
     return 0;
 }

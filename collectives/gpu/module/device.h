@@ -103,7 +103,7 @@ enum hvd_gpu_link hvd_links_between(const unsigned char one[HVD_GPU_UUID_BYTES],
 
 /* comm.c */
 int hvd_comm_identify(struct hvd_gpu_device *device, bool makes_id,
-                      struct hvd_gpu_card *card, struct hvd_error *err);
+                      struct hvd_gpu_identity *identity, struct hvd_error *err);
 int hvd_comm_create(struct hvd_gpu_device *device, const unsigned char *id, int rank,
                     int size, struct hvd_gpu_comm **out, struct hvd_error *err);
 int hvd_comm_check(struct hvd_gpu_comm *comm, struct hvd_error *err);

@@ -51,23 +51,23 @@ static void must(bool good, const char *what)
     }
 }
 
-static struct hvd_gpu_room *take(enum hvd_gpu_place place, size_t bytes)
+static struct hvd_gpu_buffer *take(enum hvd_gpu_place place, size_t bytes)
 {
-    struct hvd_gpu_room *room = NULL;
+    struct hvd_gpu_buffer *room = NULL;
     struct hvd_error err = {0};
 
-    must(hvd_gpu_room_take(pool, place, bytes, &room, &err) == 0, err.text);
+    must(hvd_gpu_buffer_take(pool, place, bytes, &room, &err) == 0, err.text);
     return room;
 }
 
-static void use(struct hvd_gpu_room *room, void *on)
+static void use(struct hvd_gpu_buffer *room, void *on)
 {
     struct hvd_error err = {0};
 
-    must(hvd_gpu_room_used(room, on, &err) == 0, err.text);
+    must(hvd_gpu_buffer_used(room, on, &err) == 0, err.text);
 }
 
-static void drop(struct hvd_gpu_room *room)
+static void drop(struct hvd_gpu_buffer *room)
 {
     hvd_refcount_drop(&room->refcount);
 }
@@ -75,7 +75,7 @@ static void drop(struct hvd_gpu_room *room)
 /* Whether the next who needs as much gets this memory. */
 static bool is_given_again(const char *memory, enum hvd_gpu_place place)
 {
-    struct hvd_gpu_room *next = take(place, BYTES);
+    struct hvd_gpu_buffer *next = take(place, BYTES);
     bool is_same = next->memory == memory;
 
     drop(next);
@@ -92,7 +92,7 @@ static struct fake_live live(void)
 
 static void test_reuse(enum hvd_gpu_place place, const char *what)
 {
-    struct hvd_gpu_room *room = take(place, BYTES);
+    struct hvd_gpu_buffer *room = take(place, BYTES);
     char *memory = room->memory;
 
     drop(room);
@@ -111,7 +111,7 @@ static void test_reuse(enum hvd_gpu_place place, const char *what)
 /* The last use counts, also on another stream. */
 static void test_last_use(void)
 {
-    struct hvd_gpu_room *room = take(HVD_GPU_DEVICE_MEMORY, BYTES);
+    struct hvd_gpu_buffer *room = take(HVD_GPU_DEVICE_MEMORY, BYTES);
     char *memory = room->memory;
     bool was_busy;
 
@@ -133,7 +133,7 @@ static void test_data(char *copies)
 
     close_gate(other);
     for (int turn = 1; turn <= 2; turn++) {
-        struct hvd_gpu_room *room = take(HVD_GPU_DEVICE_MEMORY, BYTES);
+        struct hvd_gpu_buffer *room = take(HVD_GPU_DEVICE_MEMORY, BYTES);
 
         for (int i = 0; i < COUNT; i++) {
             values[i] = turn;
@@ -160,7 +160,7 @@ static void test_steady(void)
     int before = live().device_memory;
 
     for (int i = 0; i < 100; i++) {
-        struct hvd_gpu_room *room = take(HVD_GPU_DEVICE_MEMORY, BYTES - i);
+        struct hvd_gpu_buffer *room = take(HVD_GPU_DEVICE_MEMORY, BYTES - i);
 
         use(room, stream);
         drop(room);
@@ -177,12 +177,12 @@ static void test_faults(void)
     const char *failed;
 
     do {
-        struct hvd_gpu_room *room = take(HVD_GPU_DEVICE_MEMORY, 8 * BYTES);
+        struct hvd_gpu_buffer *room = take(HVD_GPU_DEVICE_MEMORY, 8 * BYTES);
         struct hvd_error err = {0};
         int status;
 
         fake_gpu_fail_at(++k);
-        status = hvd_gpu_room_used(room, stream, &err);
+        status = hvd_gpu_buffer_used(room, stream, &err);
         failed = fake_gpu_failed();
         named = named && (failed == NULL || fake_gpu_failed_at_end() ||
                           (status < 0 && strstr(err.text, failed) != NULL));

@@ -115,13 +115,13 @@ static void test_after_failure(void)
 static void test_give_up(bool fails)
 {
     struct pass pass = {0};
-    struct hvd_gpu_card card;
+    struct hvd_gpu_identity identity;
     struct hvd_gpu_step sum = {.kind = HVD_GPU_BROADCAST, .dtype = HVD_UINT8};
     struct hvd_gpu_work work = {.queue = HVD_GPU_COLLECT, .steps = &sum, .count = 1};
-    bool good =
-        pass_open(&pass) == 0 &&
-        pass_module->identify(pass.device, true, &card, &pass.err) == 0 &&
-        pass_module->comm_create(pass.device, card.id, 0, 2, &work.comm, &pass.err) == 0;
+    bool good = pass_open(&pass) == 0 &&
+                pass_module->identify(pass.device, true, &identity, &pass.err) == 0 &&
+                pass_module->comm_create(pass.device, identity.id, 0, 2, &work.comm,
+                                         &pass.err) == 0;
 
     work.done = pass.done;
     if (tap_ok(good, "a communicator of two ranks is made by one")) {
@@ -205,7 +205,8 @@ static void test_unknown_version(void)
     fake_gpu_fail_at(0);
 }
 
-static enum hvd_gpu_link link_when(const char *failing, const struct hvd_gpu_card *cards)
+static enum hvd_gpu_link link_when(const char *failing,
+                                   const struct hvd_gpu_identity *cards)
 {
     enum hvd_gpu_link found;
 
@@ -219,7 +220,7 @@ static void test_links(void)
 {
     static const char *const functions[] = {"cuDeviceGetCount", "cuDeviceGet",
                                             "cuDeviceGetUuid", "cuDeviceCanAccessPeer"};
-    struct hvd_gpu_card cards[2];
+    struct hvd_gpu_identity cards[2];
     bool good = true, unknown = true;
 
     setenv("FAKE_GPU_COUNT", "2", 1);

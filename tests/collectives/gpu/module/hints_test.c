@@ -40,7 +40,7 @@ static void test_nccl(void)
     tap_ok(says(hvd_nccl_hint(2, "Call to ibv_reg_mr failed with error Cannot allocate "
                                  "memory"),
                 "ulimit -l"),
-           "a card that refuses");
+           "a identity that refuses");
     tap_ok(says(hvd_nccl_hint(2, ""), "NCCL_SOCKET_IFNAME"), "by its number alone");
     tap_ok(says(hvd_nccl_hint(6, ""), "another rank died"), "a rank that died");
     tap_ok(says(hvd_nccl_hint(3, ""), "NCCL_DEBUG=WARN"), "and where to look for more");

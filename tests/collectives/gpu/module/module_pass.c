@@ -43,13 +43,14 @@ int pass_open_device(struct pass *pass, int device)
 
 int pass_open(struct pass *pass)
 {
-    struct hvd_gpu_card card;
+    struct hvd_gpu_identity identity;
     int status = pass_open_device(pass, 0);
 
+    status = status != 0
+                 ? status
+                 : pass_module->identify(pass->device, true, &identity, &pass->err);
     status = status != 0 ? status
-                         : pass_module->identify(pass->device, true, &card, &pass->err);
-    status = status != 0 ? status
-                         : pass_module->comm_create(pass->device, card.id, 0, 1,
+                         : pass_module->comm_create(pass->device, identity.id, 0, 1,
                                                     &pass->comm, &pass->err);
     status = status != 0
                  ? status

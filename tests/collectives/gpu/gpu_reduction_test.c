@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which reductions go by NCCL, and what kernels do for it. */
-#include "collectives/gpu/gpu_way.h"
+#include "collectives/gpu/gpu_reduction.h"
 #include "tests/tap.h"
 
 enum {
@@ -28,22 +28,24 @@ static struct hvd_proposal travelling(int wire, enum hvd_op op, double prescale,
 
 /* Without kernels it does not go; with them so. */
 static void needs_kernels_by(const char *promise, struct hvd_proposal wanted, int version,
-                             struct hvd_gpu_way expected)
+                             struct hvd_gpu_reduction expected)
 {
-    struct hvd_gpu_way way;
-    bool goes_without = hvd_gpu_way_find(&wanted, RANKS, version, false, &way);
-    bool goes = hvd_gpu_way_find(&wanted, RANKS, version, true, &way);
+    struct hvd_gpu_reduction reduction;
+    bool goes_without =
+        hvd_gpu_reduction_find(&wanted, RANKS, version, false, &reduction);
+    bool goes = hvd_gpu_reduction_find(&wanted, RANKS, version, true, &reduction);
 
-    tap_ok(!goes_without && goes && way.by_kernel && way.dtype == expected.dtype &&
-               way.before == expected.before && way.within == 1.0 &&
-               way.after == expected.after && way.divisor == expected.divisor,
+    tap_ok(!goes_without && goes && reduction.by_kernel &&
+               reduction.dtype == expected.dtype && reduction.before == expected.before &&
+               reduction.within == 1.0 && reduction.after == expected.after &&
+               reduction.divisor == expected.divisor,
            "%s", promise);
 }
 
 static void needs_kernels(const char *promise, struct hvd_proposal wanted, int version,
                           enum hvd_dtype dtype, double before, double after)
 {
-    const struct hvd_gpu_way expected = {
+    const struct hvd_gpu_reduction expected = {
         .dtype = dtype, .before = before, .after = after, .divisor = 1};
 
     needs_kernels_by(promise, wanted, version, expected);
@@ -52,21 +54,21 @@ static void needs_kernels(const char *promise, struct hvd_proposal wanted, int v
 static void is_divided(const char *promise, struct hvd_proposal wanted, double before,
                        double after)
 {
-    const struct hvd_gpu_way expected = {
+    const struct hvd_gpu_reduction expected = {
         .dtype = wanted.dtype, .before = before, .after = after, .divisor = RANKS};
 
     needs_kernels_by(promise, wanted, 22000, expected);
 }
 
-/* It goes without, and the same way with them. */
+/* It goes without, and the same reduction with them. */
 static void is_plain(const char *promise, struct hvd_proposal wanted, int version,
                      double within)
 {
-    struct hvd_gpu_way ways[2];
+    struct hvd_gpu_reduction ways[2];
     bool good = true;
 
     for (int i = 0; i < 2; i++) {
-        good &= hvd_gpu_way_find(&wanted, RANKS, version, i == 1, &ways[i]) &&
+        good &= hvd_gpu_reduction_find(&wanted, RANKS, version, i == 1, &ways[i]) &&
                 !ways[i].by_kernel && ways[i].within == within && ways[i].before == 1.0 &&
                 ways[i].after == 1.0 && ways[i].divisor == 1;
     }
@@ -75,9 +77,10 @@ static void is_plain(const char *promise, struct hvd_proposal wanted, int versio
 
 static void goes_not(const char *promise, struct hvd_proposal wanted, int version)
 {
-    struct hvd_gpu_way way;
+    struct hvd_gpu_reduction reduction;
 
-    tap_ok(!hvd_gpu_way_find(&wanted, RANKS, version, true, &way), "%s", promise);
+    tap_ok(!hvd_gpu_reduction_find(&wanted, RANKS, version, true, &reduction), "%s",
+           promise);
 }
 
 static void goes_never(const char *promise, struct hvd_proposal wanted)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GPU tensors through host memory: fetched, run as host tensors by the shared-memory and
- * network ways, brought back; an allreduce in pieces (gpu_pipe.h). For whatever NCCL
+ * network ways, brought back; an allreduce in chunks (gpu_pipeline.h). For whatever NCCL
  * cannot do, and where there is none. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "collectives/execute/run.h"
 #include "collectives/gpu/gpu_run_state.h"
 #include "gpu_binding/base/error.h"
 
@@ -57,9 +58,9 @@ static int make_shadows(struct hvd_gpu_run *run, struct hvd_error *err)
     size_t count = (size_t)run->batch->header.count, bytes = 0;
     int status;
 
-    run->shadows = calloc(count, sizeof(run->shadows[0]));
-    run->shadow_list = calloc(count, sizeof(run->shadow_list[0]));
-    if (run->shadows == NULL || run->shadow_list == NULL) {
+    run->staging.shadows = calloc(count, sizeof(run->staging.shadows[0]));
+    run->staging.shadow_list = calloc(count, sizeof(run->staging.shadow_list[0]));
+    if (run->staging.shadows == NULL || run->staging.shadow_list == NULL) {
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for a batch");
     }
     for (size_t i = 0; i < count; i++) {
@@ -68,34 +69,34 @@ static int make_shadows(struct hvd_gpu_run *run, struct hvd_error *err)
         bytes += aligned(input_bytes(entry));
         bytes += is_apart(run) ? aligned(output_bytes(run, entry)) : 0;
     }
-    status = hvd_gpu_room_take(run->gpu->pool, HVD_GPU_HOST_MEMORY, bytes > 0 ? bytes : 1,
-                               &run->host, err);
+    status = hvd_gpu_buffer_take(run->gpu->pool, HVD_GPU_HOST_MEMORY,
+                                 bytes > 0 ? bytes : 1, &run->staging.host, err);
     if (status != 0) {
         return status;
     }
     bytes = 0;
     for (size_t i = 0; i < count; i++) {
         const struct hvd_entry *entry = run->batch->entries[i];
-        struct hvd_entry *shadow = &run->shadows[i];
+        struct hvd_entry *shadow = &run->staging.shadows[i];
 
         *shadow = (struct hvd_entry){.proposal = entry->proposal,
                                      .splits = entry->splits,
                                      .split_count = entry->split_count,
                                      .is_absent = entry->is_absent};
         shadow->proposal.device = HVD_DEVICE_CPU;
-        shadow->input = run->host->memory + bytes;
+        shadow->input = run->staging.host->memory + bytes;
         bytes += aligned(input_bytes(entry));
         shadow->output =
-            is_apart(run) ? run->host->memory + bytes : (char *)shadow->input;
+            is_apart(run) ? run->staging.host->memory + bytes : (char *)shadow->input;
         bytes += is_apart(run) ? aligned(output_bytes(run, entry)) : 0;
-        run->shadow_list[i] = shadow;
+        run->staging.shadow_list[i] = shadow;
     }
     return 0;
 }
 
 /* It waits for the inputs' events also where nothing is fetched: what comes back must not come
  * before the caller's stream is done with the output. */
-int hvd_gpu_stage_fetch(struct hvd_gpu_run *run, struct hvd_error *err)
+int hvd_gpu_staging_fetch(struct hvd_gpu_run *run, struct hvd_error *err)
 {
     int count = (int)run->batch->header.count;
     int status = make_shadows(run, err);
@@ -108,27 +109,39 @@ int hvd_gpu_stage_fetch(struct hvd_gpu_run *run, struct hvd_error *err)
         const struct hvd_entry *entry = run->batch->entries[i];
         const struct hvd_gpu_step fetch = {.kind = HVD_GPU_COPY,
                                            .from = entry->input,
-                                           .to = (void *)run->shadows[i].input,
+                                           .to = (void *)run->staging.shadows[i].input,
                                            .count = input_bytes(entry)};
 
         if (is_fetched(run, entry)) {
             hvd_gpu_steps_add(&run->job.steps, &fetch);
         }
     }
-    return hvd_gpu_run_submit(run, HVD_GPU_IN, NULL, err);
+    return hvd_gpu_launch_submit(run, HVD_GPU_IN, NULL, err);
 }
 
-int hvd_gpu_stage_run(struct hvd_gpu_run *run, struct hvd_error *err)
+int hvd_gpu_staging_run(struct hvd_gpu_run *run, struct hvd_error *err)
 {
-    return hvd_run_create(run->team, &run->batch->header, run->shadow_list,
-                          run->batch->rows, &run->inner, err);
+    return hvd_run_create(run->team, &run->batch->header, run->staging.shadow_list,
+                          run->batch->rows, &run->staging.run, err);
+}
+
+int hvd_gpu_staging_progress(struct hvd_gpu_run *run, int64_t *work, bool *moved,
+                             struct hvd_error *err)
+{
+    int status = hvd_run_progress(run->staging.run, work, moved);
+
+    if (status == 0) {
+        hvd_run_destroy(run->staging.run);
+        run->staging.run = NULL;
+    }
+    return status >= 0 ? status : hvd_fail(err, status, "%s", hvd_status_name(status));
 }
 
 /* What the library allocated on the host, as device memory. */
 static int move_result(struct hvd_gpu_run *run, struct hvd_entry *entry,
                        struct hvd_entry *shadow, struct hvd_error *err)
 {
-    int status = hvd_gpu_run_allocate(run, entry, shadow->result_rows, err);
+    int status = hvd_gpu_launch_allocate(run, entry, shadow->result_rows, err);
 
     entry->received = shadow->received;
     shadow->received = NULL;
@@ -141,19 +154,19 @@ static int move_result(struct hvd_gpu_run *run, struct hvd_entry *entry,
                                              .to = entry->result,
                                              .count = shadow->result_rows *
                                                       hvd_entry_row_bytes(entry)});
-    run->job.mark->litter = shadow->result;
+    run->job.mark->host_memory = shadow->result;
     shadow->result = NULL;
     return 0;
 }
 
-int hvd_gpu_stage_return(struct hvd_gpu_run *run, struct hvd_error *err)
+int hvd_gpu_staging_return(struct hvd_gpu_run *run, struct hvd_error *err)
 {
     int status = hvd_gpu_mark_create(run->gpu->pool, &run->job.mark, err);
 
     for (int64_t i = 0; status == 0 && i < run->batch->header.count; i++) {
         struct hvd_entry *entry = run->batch->entries[i];
         const struct hvd_gpu_step back = {.kind = HVD_GPU_COPY,
-                                          .from = run->shadows[i].output,
+                                          .from = run->staging.shadows[i].output,
                                           .to = entry->output,
                                           .count = output_bytes(run, entry)};
 
@@ -162,48 +175,53 @@ int hvd_gpu_stage_return(struct hvd_gpu_run *run, struct hvd_error *err)
         }
         if (run->batch->header.kind == HVD_KIND_ALLGATHER ||
             run->batch->header.kind == HVD_KIND_ALLTOALL) {
-            status = move_result(run, entry, &run->shadows[i], err);
+            status = move_result(run, entry, &run->staging.shadows[i], err);
         }
     }
     if (status != 0) {
         return status;
     }
-    run->host->next = run->job.mark->rooms; /* it goes when it has been copied from */
-    run->job.mark->rooms = run->host;
-    run->host = NULL;
-    return hvd_gpu_run_submit(run, HVD_GPU_OUT, NULL, err);
+    run->staging.host->next =
+        run->job.mark->buffers; /* it goes when it has been copied from */
+    run->job.mark->buffers = run->staging.host;
+    run->staging.host = NULL;
+    return hvd_gpu_launch_submit(run, HVD_GPU_OUT, NULL, err);
 }
 
-int hvd_gpu_stage_pipe(struct hvd_gpu_run *run, struct hvd_error *err)
+int hvd_gpu_staging_pipeline(struct hvd_gpu_run *run, struct hvd_error *err)
 {
-    const struct hvd_gpu_pipe_config config = {
+    const struct hvd_gpu_pipeline_config config = {
         .gpu = run->gpu,
         .batch = run->batch,
         .team = run->team,
         .proposal = run->batch->entries[0]->proposal,
         .before = 1.0,
         .after = 1.0,
-        .parts = 1,
+        .local_size = 1,
         .trace = &run->trace,
     };
 
-    return hvd_gpu_pipe_create(&config, &run->pipe, err);
+    return hvd_gpu_pipeline_create(&config, &run->pipeline, err);
 }
 
-void hvd_gpu_stage_leak(struct hvd_gpu_run *run)
+void hvd_gpu_staging_forget(struct hvd_gpu_run *run, bool leaks)
 {
-    for (int64_t i = 0; run->shadows != NULL && i < run->count; i++) {
-        run->shadows[i].result = NULL;
+    for (int64_t i = 0; leaks && run->staging.shadows != NULL && i < run->count; i++) {
+        run->staging.shadows[i].result = NULL;
+    }
+    if (run->staging.run != NULL) {
+        hvd_run_forget(run->staging.run);
     }
 }
 
-void hvd_gpu_stage_finish(struct hvd_gpu_run *run)
+void hvd_gpu_staging_finish(struct hvd_gpu_run *run)
 {
-    for (int64_t i = 0; run->shadows != NULL && i < run->count; i++) {
-        free(run->shadows[i].result);
-        free(run->shadows[i].received);
+    hvd_run_destroy(run->staging.run);
+    for (int64_t i = 0; run->staging.shadows != NULL && i < run->count; i++) {
+        free(run->staging.shadows[i].result);
+        free(run->staging.shadows[i].received);
     }
-    free(run->shadows);
-    free(run->shadow_list);
-    hvd_refcount_drop(run->host != NULL ? &run->host->refcount : NULL);
+    free(run->staging.shadows);
+    free(run->staging.shadow_list);
+    hvd_refcount_drop(run->staging.host != NULL ? &run->staging.host->refcount : NULL);
 }

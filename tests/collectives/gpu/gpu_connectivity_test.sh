@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# gpu_routes_test.sh HVDRUN PROGRAM: what ranks say of the ways between their GPUs, each on one of its own.
+# gpu_connectivity_test.sh HVDRUN PROGRAM: what ranks log about the connections of their GPUs, each on its own.
 hvdrun=$1 program=$2
 here=$(dirname "$0")
 export FAKE_GPU_SHARED=1 FAKE_GPU_COUNT=4 HOROVOD_LOG_LEVEL=info

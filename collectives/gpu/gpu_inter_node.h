@@ -4,20 +4,22 @@
  * part in it.
  *
  * Threads: one at a time (the engine's progress lock). */
-#ifndef HVD_GPU_CROSS_H
-#define HVD_GPU_CROSS_H
+#ifndef HVD_GPU_INTER_NODE_H
+#define HVD_GPU_INTER_NODE_H
 
-#include "collectives/execute/team.h"
+#include "gpu_binding/base/error.h"
 
-struct hvd_gpu_cross;
+struct hvd_boot;
+struct hvd_gpu_inter_node;
+struct hvd_team;
 
 /* Of a team all whose nodes have the same number of ranks. Takes what a further process
  * set takes (2 MiB of slots, 3 MiB for messages). The team's network is borrowed; the
  * caller owns *out. */
-int hvd_gpu_cross_create(const struct hvd_team *team, const struct hvd_boot *boot,
-                         struct hvd_gpu_cross **out, struct hvd_error *err);
-void hvd_gpu_cross_destroy(struct hvd_gpu_cross *cross); /* NULL is fine */
+int hvd_gpu_inter_node_create(const struct hvd_team *team, const struct hvd_boot *boot,
+                              struct hvd_gpu_inter_node **out, struct hvd_error *err);
+void hvd_gpu_inter_node_destroy(struct hvd_gpu_inter_node *inter_node); /* NULL is fine */
 
-struct hvd_team *hvd_gpu_cross_team(struct hvd_gpu_cross *cross);
+struct hvd_team *hvd_gpu_inter_node_team(struct hvd_gpu_inter_node *inter_node);
 
 #endif

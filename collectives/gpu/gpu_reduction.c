@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How the numbers of a reduction go through NCCL. */
-#include "collectives/gpu/gpu_way.h"
+#include "collectives/gpu/gpu_reduction.h"
 
 #include <math.h>
 
@@ -36,12 +36,12 @@ static bool is_normal_in(enum hvd_dtype dtype, double factor)
 }
 
 /* As NCCL has to be told: booleans are bytes, "or" their maximum, "and" their minimum. */
-static struct hvd_gpu_way plain_way(const struct hvd_proposal *proposal)
+static struct hvd_gpu_reduction plain_reduction(const struct hvd_proposal *proposal)
 {
     bool is_bool = proposal->dtype == HVD_BOOL;
     bool is_or = proposal->op == HVD_SUM || proposal->op == HVD_MAX;
 
-    return (struct hvd_gpu_way){
+    return (struct hvd_gpu_reduction){
         .dtype = is_bool ? HVD_UINT8 : proposal->dtype,
         .op = is_bool                       ? (is_or ? HVD_MAX : HVD_MIN)
               : proposal->op == HVD_AVERAGE ? HVD_SUM
@@ -53,7 +53,7 @@ static struct hvd_gpu_way plain_way(const struct hvd_proposal *proposal)
     };
 }
 
-/* Floats are averaged by way of the factor, integers divided. */
+/* Floats are averaged by reduction of the factor, integers divided. */
 static double postscale_of(const struct hvd_proposal *proposal, int size)
 {
     bool is_folded = proposal->op == HVD_AVERAGE && is_float(proposal->dtype);
@@ -63,49 +63,52 @@ static double postscale_of(const struct hvd_proposal *proposal, int size)
 
 /* Factors of a float sum may meet: nothing is rounded between them. */
 static bool adds_floats(const struct hvd_proposal *proposal,
-                        const struct hvd_gpu_way *way)
+                        const struct hvd_gpu_reduction *reduction)
 {
-    return way->op == HVD_SUM && is_float(proposal->dtype);
+    return reduction->op == HVD_SUM && is_float(proposal->dtype);
 }
 
 /* Before and after, or of float sums all before: then what comes out needs no second pass. */
 static void scale_by_kernel(const struct hvd_proposal *proposal, int size,
-                            struct hvd_gpu_way *way)
+                            struct hvd_gpu_reduction *reduction)
 {
     double after = postscale_of(proposal, size), total = proposal->prescale * after;
-    bool at_once = adds_floats(proposal, way) && is_normal_in(proposal->dtype, total);
+    bool at_once =
+        adds_floats(proposal, reduction) && is_normal_in(proposal->dtype, total);
 
-    way->by_kernel = true;
-    way->before = at_once ? total : proposal->prescale;
-    way->after = at_once ? 1.0 : after;
+    reduction->by_kernel = true;
+    reduction->before = at_once ? total : proposal->prescale;
+    reduction->after = at_once ? 1.0 : after;
     if (proposal->op == HVD_AVERAGE && !is_float(proposal->dtype)) {
-        way->divisor = (uint32_t)size;
+        reduction->divisor = (uint32_t)size;
     }
-    if (is_half(proposal->dtype) && (!is_normal_in(proposal->dtype, way->before) ||
-                                     !is_normal_in(proposal->dtype, way->after))) {
-        way->dtype = HVD_FLOAT32;
+    if (is_half(proposal->dtype) && (!is_normal_in(proposal->dtype, reduction->before) ||
+                                     !is_normal_in(proposal->dtype, reduction->after))) {
+        reduction->dtype = HVD_FLOAT32;
     }
 }
 
 /* What travels in another type is made by kernels, and read by them: so they scale it in
  * float32. bfloat16 has its range: all factors come before it is rounded. In float16 the
  * mean's share of a small gradient would be nothing: there it is divided at the end. */
-static bool find_wire_way(const struct hvd_proposal *proposal, int size, int nccl_version,
-                          bool has_kernels, struct hvd_gpu_way *way)
+static bool find_wire_reduction(const struct hvd_proposal *proposal, int size,
+                                int nccl_version, bool has_kernels,
+                                struct hvd_gpu_reduction *reduction)
 {
     double after = postscale_of(proposal, size), total = proposal->prescale * after;
     bool at_once = proposal->wire == HVD_BFLOAT16 && is_normal_in(HVD_BFLOAT16, total);
 
-    way->dtype = (enum hvd_dtype)proposal->wire;
-    way->by_kernel = true;
-    way->before = at_once ? total : proposal->prescale;
-    way->after = at_once ? 1.0 : after;
+    reduction->dtype = (enum hvd_dtype)proposal->wire;
+    reduction->by_kernel = true;
+    reduction->before = at_once ? total : proposal->prescale;
+    reduction->after = at_once ? 1.0 : after;
     return has_kernels &&
            (proposal->wire == HVD_FLOAT16 || nccl_version >= NCCL_AVERAGES);
 }
 
-bool hvd_gpu_way_find(const struct hvd_proposal *proposal, int size, int nccl_version,
-                      bool has_kernels, struct hvd_gpu_way *way)
+bool hvd_gpu_reduction_find(const struct hvd_proposal *proposal, int size,
+                            int nccl_version, bool has_kernels,
+                            struct hvd_gpu_reduction *reduction)
 {
     enum hvd_dtype dtype = proposal->dtype;
     bool is_wide = dtype == HVD_BFLOAT16 && nccl_version < NCCL_AVERAGES;
@@ -114,25 +117,25 @@ bool hvd_gpu_way_find(const struct hvd_proposal *proposal, int size, int nccl_ve
         proposal->op == HVD_AVERAGE && !is_float(proposal->dtype) && size > 1;
     bool is_scaled = proposal->prescale != 1.0 || after != 1.0 || is_divided;
 
-    *way = plain_way(proposal);
+    *reduction = plain_reduction(proposal);
     if (proposal->wire != 0) {
-        return find_wire_way(proposal, size, nccl_version, has_kernels, way);
+        return find_wire_reduction(proposal, size, nccl_version, has_kernels, reduction);
     }
     if (proposal->kind == HVD_KIND_ADASUM || dtype == HVD_INT16 || dtype == HVD_UINT16) {
         return false;
     }
-    if (adds_floats(proposal, way)) {
+    if (adds_floats(proposal, reduction)) {
         is_scaled = total != 1.0;
     }
     if (dtype == HVD_BOOL || (!is_scaled && !is_wide)) {
         return true;
     }
-    if (adds_floats(proposal, way) && nccl_version >= NCCL_SCALES &&
+    if (adds_floats(proposal, reduction) && nccl_version >= NCCL_SCALES &&
         is_normal_in(dtype, total)) {
-        way->within = total;
+        reduction->within = total;
         return true;
     }
-    scale_by_kernel(proposal, size, way);
-    way->dtype = is_wide ? HVD_FLOAT32 : way->dtype;
+    scale_by_kernel(proposal, size, reduction);
+    reduction->dtype = is_wide ? HVD_FLOAT32 : reduction->dtype;
     return has_kernels;
 }

@@ -1,16 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How the GPUs of a process set reach each other by NCCL, in words. */
-#include "collectives/gpu/gpu_routes.h"
+#include "collectives/gpu/gpu_connectivity.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "collectives/execute/team.h"
+#include "collectives/gpu/gpu_rdma.h"
 #include "gpu_binding/base/env.h"
 #include "gpu_binding/base/log.h"
 
 /* So many nodes are named in a line; the others are counted. */
 static const int named_nodes = 4;
+
+const char *hvd_gpu_member_host(const struct hvd_team *team, const struct hvd_boot *boot,
+                                int member)
+{
+    return boot->peers[team->ranks[member]].host;
+}
 
 /* --- within a node --- */
 
@@ -48,8 +56,8 @@ static const char *without_p2p(void)
 }
 
 static struct pair look_at_pair(const struct hvd_gpu_module *module,
-                                const struct hvd_gpu_card *one,
-                                const struct hvd_gpu_card *other)
+                                const struct hvd_gpu_identity *one,
+                                const struct hvd_gpu_identity *other)
 {
     enum hvd_gpu_link link = module->link(one->uuid, other->uuid);
     const char *obstacle = p2p_obstacle();
@@ -71,20 +79,22 @@ static struct pair look_at_pair(const struct hvd_gpu_module *module,
 }
 
 /* Of a thousand nodes with one environment, one warns. */
-static bool may_warn(const struct hvd_team *team, const struct hvd_gpu_card *const *cards)
+static bool may_warn(const struct hvd_team *team,
+                     const struct hvd_gpu_identity *const *identities)
 {
     int first = hvd_layout_rank(team->layout, 0, 0);
 
-    return team->node == 0 || cards[team->rank]->routes != cards[first]->routes;
+    return team->node == 0 ||
+           identities[team->rank]->network != identities[first]->network;
 }
 
-static void tell_of_node(const struct hvd_team *team, const struct hvd_boot *boot,
-                         const struct hvd_gpu_module *module,
-                         const struct hvd_gpu_card *const *cards)
+static void log_intra_node(const struct hvd_team *team, const struct hvd_boot *boot,
+                           const struct hvd_gpu_module *module,
+                           const struct hvd_gpu_identity *const *identities)
 {
     const struct hvd_layout *layout = team->layout;
     int first = layout->node_first[team->node], end = layout->node_first[team->node + 1];
-    const char *host = boot->peers[team->ranks[team->rank]].host;
+    const char *host = hvd_gpu_member_host(team, boot, team->rank);
     const char *obstacle = NULL;
     int slower = 0;
 
@@ -93,7 +103,7 @@ static void tell_of_node(const struct hvd_team *team, const struct hvd_boot *boo
 
         for (int j = i + 1; j < end; j++) {
             int other = layout->node_rank[j];
-            struct pair pair = look_at_pair(module, cards[one], cards[other]);
+            struct pair pair = look_at_pair(module, identities[one], identities[other]);
 
             if (i == first) {
                 hvd_log(HVD_LOG_INFO, "GPUs of ranks %d and %d on %s: %s",
@@ -103,7 +113,7 @@ static void tell_of_node(const struct hvd_team *team, const struct hvd_boot *boo
             obstacle = pair.obstacle != NULL ? pair.obstacle : obstacle;
         }
     }
-    if (slower > 0 && may_warn(team, cards)) {
+    if (slower > 0 && may_warn(team, identities)) {
         hvd_log(
             HVD_LOG_WARN,
             "%d pair%s of GPUs on %s could reach each other by P2P, but %s keeps NCCL "
@@ -114,33 +124,34 @@ static void tell_of_node(const struct hvd_team *team, const struct hvd_boot *boo
 
 /* --- between nodes --- */
 
-enum way {
-    WAY_TCP,
-    WAY_STAGED,
-    WAY_DIRECT,
-    WAYS
+enum transport {
+    OVER_TCP,
+    OVER_RDMA_STAGED,
+    OVER_GPUDIRECT,
+    TRANSPORTS
 };
 
-static enum way way_of(int32_t routes)
+static enum transport transport_of(int32_t network)
 {
-    if ((routes & HVD_ROUTE_IB) == 0 || (routes & HVD_ROUTE_IB_OFF) != 0) {
-        return WAY_TCP;
+    if ((network & HVD_GPU_NET_IB) == 0 || (network & HVD_GPU_NET_IB_OFF) != 0) {
+        return OVER_TCP;
     }
-    return (routes & HVD_ROUTE_DIRECT) != 0 ? WAY_DIRECT : WAY_STAGED;
+    return (network & HVD_GPU_NET_GPUDIRECT) != 0 ? OVER_GPUDIRECT : OVER_RDMA_STAGED;
 }
 
 /* What both ends can, of NCCL and of UCX. */
-struct between {
-    enum way way;
+struct node_link {
+    enum transport transport;
     bool has_ucx_cuda;
 };
 
-static struct between between(int32_t one, int32_t other)
+static struct node_link link_between(int32_t one, int32_t other)
 {
-    enum way way = way_of(one) < way_of(other) ? way_of(one) : way_of(other);
+    enum transport transport =
+        transport_of(one) < transport_of(other) ? transport_of(one) : transport_of(other);
 
-    return (struct between){.way = way,
-                            .has_ucx_cuda = (one & other & HVD_ROUTE_UCX_CUDA) != 0};
+    return (struct node_link){.transport = transport,
+                              .has_ucx_cuda = (one & other & HVD_GPU_NET_UCX_CUDA) != 0};
 }
 
 static int describe_ranks(const struct hvd_team *team, const struct hvd_boot *boot,
@@ -159,22 +170,23 @@ static int describe_ranks(const struct hvd_team *team, const struct hvd_boot *bo
                     last - first == count - 1 ? "-" : " to ", last, host);
 }
 
-/* The nodes that are reached in one way. */
-static void tell_way(const struct hvd_team *team, const struct hvd_boot *boot,
-                     const struct between *ways, struct between wanted, const char *names)
+/* The nodes that are reached over one transport. */
+static void log_nodes_over(const struct hvd_team *team, const struct hvd_boot *boot,
+                           const struct node_link *links, struct node_link wanted,
+                           const char *names)
 {
-    static const char *const words[WAYS] = {
-        [WAY_TCP] = "TCP through host memory",
-        [WAY_STAGED] = "InfiniBand through host memory, without GPUDirect",
-        [WAY_DIRECT] = "InfiniBand with GPUDirect",
+    static const char *const words[TRANSPORTS] = {
+        [OVER_TCP] = "TCP through host memory",
+        [OVER_RDMA_STAGED] = "InfiniBand through host memory, without GPUDirect",
+        [OVER_GPUDIRECT] = "InfiniBand with GPUDirect",
     };
     char text[512] = "";
     size_t used = 0;
     int count = 0;
 
     for (int node = 0; node < team->layout->nodes; node++) {
-        if (node == team->node || ways[node].way != wanted.way ||
-            ways[node].has_ucx_cuda != wanted.has_ucx_cuda) {
+        if (node == team->node || links[node].transport != wanted.transport ||
+            links[node].has_ucx_cuda != wanted.has_ucx_cuda) {
             continue;
         }
         if (count < named_nodes && used + 1 < sizeof(text)) {
@@ -191,10 +203,10 @@ static void tell_way(const struct hvd_team *team, const struct hvd_boot *boot,
                  count - named_nodes);
     }
     if (count > 0) {
-        bool has_names = wanted.way != WAY_TCP;
+        bool has_names = wanted.transport != OVER_TCP;
 
         hvd_log(HVD_LOG_INFO, "GPUs of this node and %s: %s%s%s%s; by UCX %s", text,
-                words[wanted.way], has_names ? " (" : "", has_names ? names : "",
+                words[wanted.transport], has_names ? " (" : "", has_names ? names : "",
                 has_names ? ")" : "",
                 wanted.has_ucx_cuda ? "GPU memory" : "pinned host memory");
     }
@@ -209,69 +221,70 @@ static void warn_of_cards(const char *names, const char *host)
 {
     char obstacle[128];
 
-    if (hvd_routes_nccl_obstacle(look_up, obstacle, sizeof(obstacle))) {
+    if (hvd_gpu_rdma_nccl_obstacle(look_up, obstacle, sizeof(obstacle))) {
         hvd_log(HVD_LOG_WARN, "%s has InfiniBand (%s), but %s keeps NCCL from it", host,
                 names, obstacle);
     }
-    if (hvd_routes_ucx_obstacle(look_up, names, obstacle, sizeof(obstacle))) {
+    if (hvd_gpu_rdma_ucx_obstacle(look_up, names, obstacle, sizeof(obstacle))) {
         hvd_log(HVD_LOG_WARN, "%s has InfiniBand (%s), but %s keeps UCX from it", host,
                 names, obstacle);
     }
 }
 
-static void tell_of_nodes(const struct hvd_team *team, const struct hvd_boot *boot,
-                          const struct hvd_gpu_card *const *cards)
+static void log_inter_node(const struct hvd_team *team, const struct hvd_boot *boot,
+                           const struct hvd_gpu_identity *const *identities)
 {
     const struct hvd_layout *layout = team->layout;
-    struct between *ways = calloc((size_t)layout->nodes, sizeof(ways[0]));
-    struct hvd_routes_cards found;
+    struct node_link *links = calloc((size_t)layout->nodes, sizeof(links[0]));
+    struct hvd_gpu_rdma_devices found;
 
-    hvd_routes_look("", &found);
-    if (found.names[0] != '\0' && may_warn(team, cards)) {
-        warn_of_cards(found.names, boot->peers[team->ranks[team->rank]].host);
+    hvd_gpu_rdma_find("", &found);
+    if (found.names[0] != '\0' && may_warn(team, identities)) {
+        warn_of_cards(found.names, hvd_gpu_member_host(team, boot, team->rank));
     }
-    for (int node = 0; ways != NULL && node < layout->nodes; node++) {
+    for (int node = 0; links != NULL && node < layout->nodes; node++) {
         int leader = hvd_layout_rank(layout, node, 0);
 
-        ways[node] = between(cards[leader]->routes, cards[team->rank]->routes);
+        links[node] =
+            link_between(identities[leader]->network, identities[team->rank]->network);
     }
-    for (int i = 0; ways != NULL && i < 2 * WAYS; i++) {
-        const struct between wanted = {.way = (enum way)(i / 2),
-                                       .has_ucx_cuda = i % 2 != 0};
+    for (int i = 0; links != NULL && i < 2 * TRANSPORTS; i++) {
+        const struct node_link wanted = {.transport = (enum transport)(i / 2),
+                                         .has_ucx_cuda = i % 2 != 0};
 
-        tell_way(team, boot, ways, wanted, found.names);
+        log_nodes_over(team, boot, links, wanted, found.names);
     }
-    free(ways);
+    free(links);
 }
 
-int32_t hvd_gpu_routes_flags(const struct hvd_gpu_card *card)
+int32_t hvd_gpu_network_flags(const struct hvd_gpu_identity *identity)
 {
-    struct hvd_routes_cards found;
+    struct hvd_gpu_rdma_devices found;
     char obstacle[128];
-    int32_t routes = 0;
+    int32_t network = 0;
 
-    hvd_routes_look("", &found);
-    routes |= found.names[0] != '\0' ? HVD_ROUTE_IB : 0;
-    routes |= hvd_routes_nccl_obstacle(look_up, obstacle, sizeof(obstacle))
-                  ? HVD_ROUTE_IB_OFF
-                  : 0;
-    routes |= hvd_routes_ucx_obstacle(look_up, found.names, obstacle, sizeof(obstacle))
-                  ? HVD_ROUTE_UCX_OFF
-                  : 0;
-    routes |= p2p_obstacle() != NULL ? HVD_ROUTE_P2P_OFF : 0;
-    routes |= found.has_peermem || card->has_dma_buf ? HVD_ROUTE_DIRECT : 0;
-    return routes;
+    hvd_gpu_rdma_find("", &found);
+    network |= found.names[0] != '\0' ? HVD_GPU_NET_IB : 0;
+    network |= hvd_gpu_rdma_nccl_obstacle(look_up, obstacle, sizeof(obstacle))
+                   ? HVD_GPU_NET_IB_OFF
+                   : 0;
+    network |= hvd_gpu_rdma_ucx_obstacle(look_up, found.names, obstacle, sizeof(obstacle))
+                   ? HVD_GPU_NET_UCX_OFF
+                   : 0;
+    network |= p2p_obstacle() != NULL ? HVD_GPU_NET_P2P_OFF : 0;
+    network |= found.has_peermem || identity->has_dma_buf ? HVD_GPU_NET_GPUDIRECT : 0;
+    return network;
 }
 
-void hvd_gpu_routes_tell(const struct hvd_team *team, const struct hvd_boot *boot,
-                         const struct hvd_gpu_module *module,
-                         const struct hvd_gpu_card *const *cards)
+void hvd_gpu_connectivity_log(const struct hvd_team *team, const struct hvd_boot *boot,
+                              const struct hvd_gpu_module *module,
+                              const struct hvd_gpu_identity *const *identities)
 {
     if (team->local_rank != 0) {
         return;
     }
-    tell_of_node(team, boot, module, cards);
+    log_intra_node(team, boot, module, identities);
     if (team->layout->nodes > 1) {
-        tell_of_nodes(team, boot, cards);
+        log_inter_node(team, boot, identities);
     }
 }

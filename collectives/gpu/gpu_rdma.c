@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the kernel and the environment say about network cards. */
+/* What the kernel and the environment say about network devices. */
+#include "collectives/gpu/gpu_rdma.h"
+
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "collectives/gpu/gpu_routes.h"
 #include "gpu_binding/base/env.h"
 
 /* Whether a port of the card is up: "4: ACTIVE". */
@@ -44,15 +45,15 @@ static bool has_module(const char *root, const char *module)
     return access(path, F_OK) == 0;
 }
 
-void hvd_routes_look(const char *root, struct hvd_routes_cards *cards)
+void hvd_gpu_rdma_find(const char *root, struct hvd_gpu_rdma_devices *devices)
 {
     struct dirent **names = NULL;
     char path[512];
     size_t used = 0;
     int count;
 
-    *cards = (struct hvd_routes_cards){0};
-    cards->has_peermem =
+    *devices = (struct hvd_gpu_rdma_devices){0};
+    devices->has_peermem =
         has_module(root, "nvidia_peermem") || has_module(root, "nv_peer_mem");
     snprintf(path, sizeof(path), "%s/sys/class/infiniband", root);
     count = scandir(path, &names, NULL, by_name);
@@ -60,8 +61,8 @@ void hvd_routes_look(const char *root, struct hvd_routes_cards *cards)
         const char *name = names[i]->d_name;
 
         if (name[0] != '.' && is_active(root, name) &&
-            used + strlen(name) + 3 < sizeof(cards->names)) {
-            used += (size_t)snprintf(cards->names + used, sizeof(cards->names) - used,
+            used + strlen(name) + 3 < sizeof(devices->names)) {
+            used += (size_t)snprintf(devices->names + used, sizeof(devices->names) - used,
                                      "%s%s", used > 0 ? ", " : "", name);
         }
         free(names[i]);
@@ -77,7 +78,7 @@ static bool name_variable(const char *name, const char *value, char *text, size_
     return true;
 }
 
-bool hvd_routes_nccl_obstacle(hvd_look_up *look_up, char *text, size_t size)
+bool hvd_gpu_rdma_nccl_obstacle(hvd_look_up *look_up, char *text, size_t size)
 {
     const char *disable = look_up(HVD_ENV_NCCL_IB_DISABLE);
     const char *net = look_up(HVD_ENV_NCCL_NET);
@@ -126,8 +127,8 @@ static bool names_a_card(const char *devices, const char *names)
     return false;
 }
 
-bool hvd_routes_ucx_obstacle(hvd_look_up *look_up, const char *names, char *text,
-                             size_t size)
+bool hvd_gpu_rdma_ucx_obstacle(hvd_look_up *look_up, const char *names, char *text,
+                               size_t size)
 {
     static const char *const transports[] = {"all", "ib",  "rc",  "ud",
                                              "dc",  "srd", "gga", NULL};

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An allreduce of one chunk of device memory among the ranks of a team. */
+#include "collectives/gpu/gpu_direct.h"
+
+#include <stdlib.h>
+
+#include "collectives/gpu/gpu_job.h"
+#include "collectives/execute/team.h"
+#include "gpu_binding/base/error.h"
+
+/* Of a share: what kernels read and write at once, and any element. */
+static const int64_t alignment = 256;
+
+/* Those of a team are one of its own and these, by the bits that no team's number has. */
+static const int number_shift = 28;
+
+enum phase {
+    IDLE,
+    READY, /* until start */
+    SCATTER, /* until all versions of my share are here */
+    ADD, /* until the device has added them up, and the others have my shares */
+    GATHER, /* until the others have it, and I have theirs */
+};
+
+struct hvd_gpu_direct_allreduce {
+    struct hvd_gpu_runtime *gpu;
+    const struct hvd_team *team;
+    uint32_t channel;
+    enum phase phase;
+    struct hvd_gpu_direct_chunk chunk;
+    int64_t share_bytes; /* of each but the last */
+    struct hvd_gpu_job add;
+    struct hvd_net_op *sends; /* [size], to each of the others, of the present phase */
+    struct hvd_net_op *recvs; /* [size], from each of the others */
+};
+
+static int64_t share_bytes(const struct hvd_team *team, int64_t bytes)
+{
+    int64_t size = team->layout->size;
+    int64_t share = (bytes + size - 1) / size;
+
+    return (share + alignment - 1) / alignment * alignment;
+}
+
+int64_t hvd_gpu_direct_scratch_bytes(const struct hvd_team *team, int64_t bytes)
+{
+    return share_bytes(team, bytes) * (team->layout->size - 1);
+}
+
+int hvd_gpu_direct_create(struct hvd_gpu_runtime *gpu, const struct hvd_team *team,
+                          int number, struct hvd_gpu_direct_allreduce **out,
+                          struct hvd_error *err)
+{
+    struct hvd_gpu_direct_allreduce *direct = calloc(1, sizeof(*direct));
+    size_t size = (size_t)team->layout->size;
+
+    if (direct != NULL) {
+        direct->sends = calloc(size, sizeof(direct->sends[0]));
+        direct->recvs = calloc(size, sizeof(direct->recvs[0]));
+    }
+    if (direct == NULL || direct->sends == NULL || direct->recvs == NULL) {
+        hvd_gpu_direct_destroy(direct);
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for a batch");
+    }
+    direct->gpu = gpu;
+    direct->team = team;
+    direct->channel = team->channel | (uint32_t)(number + 1) << number_shift;
+    *out = direct;
+    return 0;
+}
+
+void hvd_gpu_direct_destroy(struct hvd_gpu_direct_allreduce *direct)
+{
+    if (direct == NULL) {
+        return;
+    }
+    if (direct->gpu != NULL) {
+        hvd_gpu_job_end(direct->gpu, &direct->add);
+    }
+    free(direct->sends);
+    free(direct->recvs);
+    free(direct);
+}
+
+bool hvd_gpu_direct_is_held(const struct hvd_gpu_direct_allreduce *direct)
+{
+    return direct != NULL && hvd_gpu_job_is_held(&direct->add);
+}
+
+/* --- shares --- */
+
+static char *share_at(const struct hvd_gpu_direct_allreduce *direct, int rank)
+{
+    return direct->chunk.data + rank * direct->share_bytes;
+}
+
+/* Of small pieces the last ranks have little, or nothing. */
+static int64_t bytes_of_share(const struct hvd_gpu_direct_allreduce *direct, int rank)
+{
+    int64_t left = direct->chunk.bytes - rank * direct->share_bytes;
+
+    return left <= 0 ? 0 : left < direct->share_bytes ? left : direct->share_bytes;
+}
+
+/* Where the version of another rank comes to. */
+static char *version_at(const struct hvd_gpu_direct_allreduce *direct, int rank)
+{
+    int other = rank < direct->team->rank ? rank : rank - 1;
+
+    return direct->chunk.scratch + other * direct->share_bytes;
+}
+
+static void send(struct hvd_gpu_direct_allreduce *direct, int peer, int share)
+{
+    int64_t bytes = bytes_of_share(direct, share);
+
+    direct->sends[peer].status = 0;
+    if (bytes > 0) {
+        hvd_net_send_device(direct->team->net, direct->team->ranks[peer], direct->channel,
+                            share_at(direct, share), (size_t)bytes, &direct->sends[peer]);
+    }
+}
+
+static void recv(struct hvd_gpu_direct_allreduce *direct, int peer, int share, char *to)
+{
+    int64_t bytes = bytes_of_share(direct, share);
+
+    direct->recvs[peer].status = 0;
+    if (bytes > 0) {
+        hvd_net_recv_device(direct->team->net, direct->team->ranks[peer], direct->channel,
+                            to, (size_t)bytes, &direct->recvs[peer]);
+    }
+}
+
+/* The i-th of the others, i from 1: not all ranks begin with the same one. */
+static int other_of(const struct hvd_gpu_direct_allreduce *direct, int i)
+{
+    return (direct->team->rank + i) % direct->team->layout->size;
+}
+
+/* Returns 0 when all are done. */
+static int await(const struct hvd_gpu_direct_allreduce *direct,
+                 const struct hvd_net_op *ops, struct hvd_error *err)
+{
+    int status = 0;
+
+    for (int i = 1; i < direct->team->layout->size; i++) {
+        int peer = other_of(direct, i);
+
+        if (ops[peer].status < 0) {
+            return hvd_fail(err, ops[peer].status, "GPU memory to or from rank %d: %s",
+                            direct->team->ranks[peer], hvd_status_name(ops[peer].status));
+        }
+        status = ops[peer].status != 0 ? HVD_INPROGRESS : status;
+    }
+    return status;
+}
+
+/* --- phases --- */
+
+void hvd_gpu_direct_begin(struct hvd_gpu_direct_allreduce *direct,
+                          const struct hvd_gpu_direct_chunk *chunk)
+{
+    direct->chunk = *chunk;
+    direct->share_bytes = share_bytes(direct->team, chunk->bytes);
+    direct->phase = READY;
+    for (int i = 1; i < direct->team->layout->size; i++) {
+        int peer = other_of(direct, i);
+
+        recv(direct, peer, direct->team->rank, version_at(direct, peer));
+    }
+}
+
+bool hvd_gpu_direct_has_started(const struct hvd_gpu_direct_allreduce *direct)
+{
+    return direct->phase != READY;
+}
+
+void hvd_gpu_direct_start(struct hvd_gpu_direct_allreduce *direct)
+{
+    direct->phase = SCATTER;
+    for (int i = 1; i < direct->team->layout->size; i++) {
+        int peer = other_of(direct, i);
+
+        send(direct, peer, peer);
+    }
+}
+
+/* Not on the queue of NCCL's collectives, which wait for other ranks. What IN waits for, the inputs
+ * of other batches, is recorded already, and waits for none. */
+static int begin_add(struct hvd_gpu_direct_allreduce *direct, struct hvd_error *err)
+{
+    const struct hvd_team *team = direct->team;
+    const struct hvd_gpu_direct_chunk *chunk = &direct->chunk;
+    int64_t bytes = bytes_of_share(direct, team->rank);
+    const struct hvd_gpu_step add = {.kind = HVD_GPU_SUM_UP,
+                                     .from = chunk->scratch,
+                                     .own = share_at(direct, team->rank),
+                                     .to = share_at(direct, team->rank),
+                                     .count =
+                                         bytes / (int64_t)hvd_dtype_bytes(chunk->dtype),
+                                     .stride = direct->share_bytes,
+                                     .sources = team->layout->size,
+                                     .peer = team->rank,
+                                     .dtype = chunk->dtype,
+                                     .op = chunk->op};
+
+    direct->phase = ADD;
+    hvd_gpu_job_end(direct->gpu, &direct->add);
+    if (bytes == 0) {
+        return 0;
+    }
+    hvd_gpu_steps_add(&direct->add.steps, &add);
+    return hvd_gpu_job_submit(direct->gpu, &direct->add, HVD_GPU_IN, NULL, err);
+}
+
+/* What comes is written where this rank's own version was sent from. */
+static void begin_gather(struct hvd_gpu_direct_allreduce *direct)
+{
+    direct->phase = GATHER;
+    for (int i = 1; i < direct->team->layout->size; i++) {
+        int peer = other_of(direct, i);
+
+        send(direct, peer, direct->team->rank);
+        recv(direct, peer, peer, share_at(direct, peer));
+    }
+}
+
+/* Returns 0 when the phase is over, and the next one has begun. */
+static int end_phase(struct hvd_gpu_direct_allreduce *direct, struct hvd_error *err)
+{
+    int status;
+
+    switch (direct->phase) {
+    case SCATTER:
+        status = await(direct, direct->recvs, err);
+        return status != 0 ? status : begin_add(direct, err);
+    case ADD:
+        status = hvd_gpu_job_reached(&direct->add, err);
+        status = status != 0 ? status : await(direct, direct->sends, err);
+        if (status == 0) {
+            begin_gather(direct);
+        }
+        return status;
+    case GATHER:
+        status = await(direct, direct->recvs, err);
+        status = status != 0 ? status : await(direct, direct->sends, err);
+        direct->phase = status == 0 ? IDLE : direct->phase;
+        return status;
+    default:
+        return HVD_INPROGRESS;
+    }
+}
+
+int hvd_gpu_direct_progress(struct hvd_gpu_direct_allreduce *direct, bool *moved,
+                            struct hvd_error *err)
+{
+    int status = 0;
+
+    while (status == 0 && direct->phase != IDLE) {
+        status = end_phase(direct, err);
+        *moved |= status == 0;
+    }
+    return status;
+}

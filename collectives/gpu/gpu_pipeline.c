@@ -1,0 +1,679 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An allreduce of GPU tensors in chunks, of which several are under way. */
+#include "collectives/gpu/gpu_pipeline.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "collectives/gpu/gpu_job.h"
+#include "collectives/gpu/gpu_trace.h"
+#include "collectives/execute/run.h"
+#include "collectives/gpu/gpu_direct.h"
+#include "collectives/observe/timeline_words.h"
+#include "gpu_binding/base/error.h"
+
+/* What a chunk has under way. */
+struct chunk_jobs {
+    struct hvd_gpu_job reduce;
+    struct hvd_gpu_job fetch;
+    struct hvd_gpu_job back;
+    struct hvd_gpu_job gather;
+};
+
+struct hvd_gpu_pipeline {
+    struct hvd_gpu_pipeline_config config;
+    int64_t bytes; /* of all tensors in the type they go in, one behind the other */
+    int64_t chunk_bytes; /* but the last */
+    int64_t shard_bytes; /* most of a shard */
+    int64_t count; /* chunks, at least 1 */
+    int64_t begun; /* reduced and fetched */
+    int64_t added; /* on their way back */
+    struct hvd_gpu_buffer
+        *device; /* [HVD_GPU_WINDOW][local_size] local_size; NULL without comm */
+    struct hvd_gpu_buffer *host; /* [HVD_GPU_WINDOW] local_size; NULL: direct */
+    struct chunk_jobs window[HVD_GPU_WINDOW];
+    /* Direct: */
+    struct hvd_gpu_direct_allreduce *directs[HVD_GPU_WINDOW];
+    struct hvd_gpu_buffer *scratch; /* [HVD_GPU_WINDOW] of scratch_bytes, on the device */
+    int64_t scratch_bytes;
+    struct hvd_entry entry; /* of run */
+    struct hvd_run *run; /* adds up chunk `added` */
+};
+
+/* What a chunk is: bytes [begin, begin + bytes) of the tensors, in local_size of shard_bytes. */
+struct chunk {
+    int64_t begin;
+    int64_t bytes;
+    int64_t shard_bytes; /* the last local_size may go beyond the chunk */
+    int64_t own_bytes; /* of this rank's shard, in the chunk */
+    char *device;
+    char *shard; /* this rank's, on the device */
+    char *host; /* NULL: direct */
+    struct chunk_jobs *jobs;
+    struct hvd_gpu_direct_allreduce *direct; /* NULL: through the host */
+    char *scratch; /* of direct */
+};
+
+/* Of a shard; NCCL likes them aligned. */
+enum {
+    SHARD_ALIGNMENT = 256
+};
+
+/* Slots of the team in a shard. The most are 2 MiB: the network and the bus to the device
+ * take some 100 us each for it, so that what starting a chunk costs is little. A batch of
+ * less than a window of such chunks is cut smaller, for what does not overlap adds up;
+ * below the least, 512 KiB, starting them would cost more. Not measured between real
+ * GPUs. */
+static const size_t most_slots = 8;
+static const size_t least_slots = 2;
+
+static int64_t round_up(int64_t bytes, int64_t unit)
+{
+    return (bytes + unit - 1) / unit * unit;
+}
+
+static int64_t count_of(const struct hvd_proposal *proposal)
+{
+    return hvd_proposal_bytes(proposal) / (int64_t)hvd_dtype_bytes(proposal->dtype);
+}
+
+int64_t hvd_gpu_pipeline_shard_bytes(const struct hvd_team *team)
+{
+    return (int64_t)(most_slots * team->geometry.slot_bytes);
+}
+
+/* Of what each rank of the node has to move. */
+static int64_t choose_shard_bytes(const struct hvd_team *team, int64_t each)
+{
+    int64_t most = hvd_gpu_pipeline_shard_bytes(team);
+    int64_t least = (int64_t)(least_slots * team->geometry.slot_bytes);
+    int64_t bytes =
+        round_up((each + HVD_GPU_WINDOW - 1) / HVD_GPU_WINDOW, SHARD_ALIGNMENT);
+
+    bytes = bytes < least ? least : bytes;
+    bytes = bytes > most ? most : bytes;
+    each = round_up(each > 0 ? each : 1, SHARD_ALIGNMENT);
+    return bytes > each ? each : bytes;
+}
+
+int64_t hvd_gpu_batch_bytes(const struct hvd_batch *batch, enum hvd_dtype dtype)
+{
+    int64_t count = 0;
+
+    for (int64_t i = 0; i < batch->header.count; i++) {
+        count += count_of(&batch->entries[i]->proposal);
+    }
+    return count * (int64_t)hvd_dtype_bytes(dtype);
+}
+
+static int open_directs(struct hvd_gpu_pipeline *pipeline, int64_t places,
+                        struct hvd_error *err)
+{
+    const struct hvd_gpu_pipeline_config *config = &pipeline->config;
+    int status;
+
+    pipeline->scratch_bytes =
+        hvd_gpu_direct_scratch_bytes(config->team, pipeline->shard_bytes);
+    status = hvd_gpu_buffer_take(config->gpu->pool, HVD_GPU_DEVICE_MEMORY,
+                                 (size_t)(places * pipeline->scratch_bytes),
+                                 &pipeline->scratch, err);
+    for (int i = 0; status == 0 && i < places; i++) {
+        status = hvd_gpu_direct_create(config->gpu, config->team, i,
+                                       &pipeline->directs[i], err);
+    }
+    return status;
+}
+
+static int take_buffers(struct hvd_gpu_pipeline *pipeline, struct hvd_error *err)
+{
+    const struct hvd_gpu_pipeline_config *config = &pipeline->config;
+    int64_t places = pipeline->count < HVD_GPU_WINDOW ? pipeline->count : HVD_GPU_WINDOW;
+    size_t bytes = (size_t)(places * pipeline->shard_bytes);
+    int status = config->is_direct
+                     ? open_directs(pipeline, places, err)
+                     : hvd_gpu_buffer_take(config->gpu->pool, HVD_GPU_HOST_MEMORY, bytes,
+                                           &pipeline->host, err);
+
+    return status != 0 || config->comm == NULL
+               ? status
+               : hvd_gpu_buffer_take(config->gpu->pool, HVD_GPU_DEVICE_MEMORY,
+                                     bytes * (size_t)config->local_size,
+                                     &pipeline->device, err);
+}
+
+int hvd_gpu_pipeline_create(const struct hvd_gpu_pipeline_config *config,
+                            struct hvd_gpu_pipeline **out, struct hvd_error *err)
+{
+    struct hvd_gpu_pipeline *pipeline = calloc(1, sizeof(*pipeline));
+    int status;
+
+    if (pipeline == NULL) {
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for a batch");
+    }
+    pipeline->config = *config;
+    pipeline->bytes = hvd_gpu_batch_bytes(config->batch, config->proposal.dtype);
+    pipeline->shard_bytes = choose_shard_bytes(
+        config->team, (pipeline->bytes + config->local_size - 1) / config->local_size);
+    pipeline->chunk_bytes = pipeline->shard_bytes * config->local_size;
+    pipeline->count =
+        (pipeline->bytes + pipeline->chunk_bytes - 1) / pipeline->chunk_bytes;
+    pipeline->count = pipeline->count > 0 ? pipeline->count : 1;
+    status = take_buffers(pipeline, err);
+    if (status != 0) {
+        hvd_gpu_pipeline_destroy(pipeline);
+        return status;
+    }
+    *out = pipeline;
+    return 0;
+}
+
+/* --- a chunk --- */
+
+static struct chunk chunk_of(struct hvd_gpu_pipeline *pipeline, int64_t number)
+{
+    const struct hvd_gpu_pipeline_config *config = &pipeline->config;
+    int64_t at = number % HVD_GPU_WINDOW;
+    struct chunk chunk = {.begin = number * pipeline->chunk_bytes,
+                          .jobs = &pipeline->window[at]};
+    int64_t left = pipeline->bytes - chunk.begin;
+
+    chunk.bytes = left < pipeline->chunk_bytes ? left : pipeline->chunk_bytes;
+    chunk.shard_bytes = chunk.bytes;
+    if (config->is_direct) {
+        chunk.direct = pipeline->directs[at];
+        chunk.scratch = pipeline->scratch->memory + at * pipeline->scratch_bytes;
+    } else {
+        chunk.host = pipeline->host->memory + at * pipeline->shard_bytes;
+    }
+    if (config->comm != NULL) {
+        chunk.shard_bytes = round_up(
+            (chunk.bytes + config->local_size - 1) / config->local_size, SHARD_ALIGNMENT);
+        chunk.device =
+            pipeline->device->memory + at * config->local_size * pipeline->shard_bytes;
+        chunk.shard = chunk.device + config->local_rank * chunk.shard_bytes;
+    }
+    left = chunk.bytes - config->local_rank * chunk.shard_bytes;
+    chunk.own_bytes = left < 0 ? 0 : left < chunk.shard_bytes ? left : chunk.shard_bytes;
+    return chunk;
+}
+
+/* --- steps --- */
+
+static void add_follow(struct hvd_gpu_steps *steps, const struct hvd_gpu_job *job)
+{
+    hvd_gpu_steps_add(
+        steps, &(struct hvd_gpu_step){.kind = HVD_GPU_FOLLOW, .event = job->mark->event});
+}
+
+/* What a chunk and a tensor have in common: so many bytes of the chunk. */
+struct common {
+    const struct hvd_gpu_pipeline_config *config;
+    struct hvd_entry *entry;
+    int64_t in_entry; /* where it begins, bytes of the tensor */
+    int64_t in_chunk;
+    int64_t bytes;
+};
+
+/* Calls see for each tensor with a share in the chunk, in order. */
+static void walk(const struct hvd_gpu_pipeline *pipeline, const struct chunk *chunk,
+                 void (*see)(const struct common *common, char *memory,
+                             struct hvd_gpu_steps *steps),
+                 char *memory, struct hvd_gpu_steps *steps)
+{
+    const struct hvd_batch *batch = pipeline->config.batch;
+    int64_t size = (int64_t)hvd_dtype_bytes(pipeline->config.proposal.dtype);
+    int64_t entry_size = (int64_t)hvd_dtype_bytes(batch->entries[0]->proposal.dtype);
+    int64_t at = 0, end = chunk->begin + chunk->bytes;
+
+    for (int64_t i = 0; i < batch->header.count && at < end; i++) {
+        int64_t next = at + count_of(&batch->entries[i]->proposal) * size;
+        int64_t from = at > chunk->begin ? at : chunk->begin;
+        int64_t to = next < end ? next : end;
+        struct common common = {.config = &pipeline->config,
+                                .entry = batch->entries[i],
+                                .in_entry = (from - at) / size * entry_size,
+                                .in_chunk = from - chunk->begin,
+                                .bytes = to - from};
+
+        if (common.bytes > 0) {
+            see(&common, memory, steps);
+        }
+        at = next;
+    }
+}
+
+/* A copy, but where only kernels can do it. */
+static void add_move(const struct common *common, struct hvd_gpu_step move,
+                     struct hvd_gpu_steps *steps)
+{
+    bool is_plain = move.factor == 1.0 && move.divisor <= 1 &&
+                    hvd_dtype_bytes(move.dtype) == hvd_dtype_bytes(move.to_dtype);
+
+    if (is_plain) {
+        hvd_gpu_steps_add_copy(steps, move.from, move.to, common->bytes);
+    } else {
+        move.kind = HVD_GPU_MOVE;
+        move.count =
+            common->bytes / (int64_t)hvd_dtype_bytes(common->config->proposal.dtype);
+        hvd_gpu_steps_add(steps, &move);
+    }
+}
+
+static void move_in(const struct common *common, char *memory,
+                    struct hvd_gpu_steps *steps)
+{
+    const struct hvd_entry *entry = common->entry;
+    struct hvd_gpu_step move = {.to = memory + common->in_chunk,
+                                .dtype = entry->proposal.dtype,
+                                .to_dtype = common->config->proposal.dtype,
+                                .factor = common->config->before};
+
+    if (!entry->is_absent) {
+        move.from = (const char *)entry->input + common->in_entry;
+        add_move(common, move, steps);
+    }
+}
+
+static void move_out(const struct common *common, char *memory,
+                     struct hvd_gpu_steps *steps)
+{
+    const struct hvd_entry *entry = common->entry;
+    struct hvd_gpu_step move = {.from = memory + common->in_chunk,
+                                .dtype = common->config->proposal.dtype,
+                                .to_dtype = entry->proposal.dtype,
+                                .factor = common->config->after,
+                                .divisor = common->config->divisor};
+
+    if (!entry->is_absent) {
+        move.to = (char *)entry->output + common->in_entry;
+        add_move(common, move, steps);
+    }
+}
+
+/* What comes from a joined rank: zeros. */
+static void zero_on_device(const struct common *common, char *memory,
+                           struct hvd_gpu_steps *steps)
+{
+    if (common->entry->is_absent) {
+        hvd_gpu_steps_add(steps, &(struct hvd_gpu_step){.kind = HVD_GPU_ZERO,
+                                                        .to = memory + common->in_chunk,
+                                                        .count = common->bytes});
+    }
+}
+
+static void zero_on_host(const struct common *common, char *memory,
+                         struct hvd_gpu_steps *steps)
+{
+    (void)steps;
+    if (common->entry->is_absent) {
+        memset(memory + common->in_chunk, 0, (size_t)common->bytes);
+    }
+}
+
+static void add_collective(const struct hvd_gpu_pipeline *pipeline,
+                           const struct chunk *chunk, bool scatters,
+                           struct hvd_gpu_steps *steps)
+{
+    struct hvd_gpu_step step = pipeline->config.reduce_step;
+
+    step.kind = scatters ? HVD_GPU_REDUCESCATTER : HVD_GPU_ALLGATHER;
+    step.from = scatters ? chunk->device : chunk->shard;
+    step.to = scatters ? chunk->shard : chunk->device;
+    step.count = chunk->shard_bytes / (int64_t)hvd_dtype_bytes(step.dtype);
+    if (step.count > 0) {
+        hvd_gpu_steps_add(steps, &step);
+    }
+}
+
+/* --- a chunk --- */
+
+/* The caller's streams are done with input and output when the first chunk begins. */
+static void follow_input(const struct hvd_gpu_pipeline *pipeline, struct hvd_gpu_job *job)
+{
+    const struct hvd_batch *batch = pipeline->config.batch;
+
+    if (pipeline->begun == 0) {
+        hvd_gpu_steps_follow(&job->steps, batch->entries, (int)batch->header.count);
+    }
+}
+
+/* The timeline shows the first chunk on its way to the host and the last one on its way
+ * back; what is between them is the hosts'. */
+static int submit(struct hvd_gpu_pipeline *pipeline, struct hvd_gpu_job *job,
+                  enum hvd_gpu_queue queue, bool is_shown, struct hvd_error *err)
+{
+    const struct hvd_gpu_pipeline_config *config = &pipeline->config;
+    bool collects = queue == HVD_GPU_COLLECT;
+
+    if (is_shown) {
+        hvd_gpu_trace_work(config->trace, config->gpu, HVD_KIND_ALLREDUCE, queue,
+                           &job->work);
+    }
+    return hvd_gpu_job_submit(config->gpu, job, queue, collects ? config->comm : NULL,
+                              err);
+}
+
+static bool is_first(const struct hvd_gpu_pipeline *pipeline)
+{
+    return pipeline->begun == 0;
+}
+
+static bool is_last(const struct hvd_gpu_pipeline *pipeline)
+{
+    return pipeline->added == pipeline->count - 1;
+}
+
+static int reduce(struct hvd_gpu_pipeline *pipeline, const struct chunk *chunk,
+                  struct hvd_error *err)
+{
+    struct hvd_gpu_job *job = &chunk->jobs->reduce;
+
+    hvd_gpu_job_end(pipeline->config.gpu, job);
+    follow_input(pipeline, job);
+    walk(pipeline, chunk, move_in, chunk->device, &job->steps);
+    walk(pipeline, chunk, zero_on_device, chunk->device, &job->steps);
+    add_collective(pipeline, chunk, true, &job->steps);
+    return submit(pipeline, job, HVD_GPU_COLLECT, is_first(pipeline), err);
+}
+
+static int fetch(struct hvd_gpu_pipeline *pipeline, const struct chunk *chunk,
+                 struct hvd_error *err)
+{
+    struct hvd_gpu_job *job = &chunk->jobs->fetch;
+
+    hvd_gpu_job_end(pipeline->config.gpu, job);
+    if (pipeline->config.comm != NULL) {
+        add_follow(&job->steps, &chunk->jobs->reduce);
+        hvd_gpu_steps_add_copy(&job->steps, chunk->shard, chunk->host, chunk->own_bytes);
+    } else {
+        follow_input(pipeline, job);
+        /* What was here before has gone back; with comm, the gather before this reduce
+         * saw to it. */
+        if (chunk->jobs->back.is_submitted) {
+            add_follow(&job->steps, &chunk->jobs->back);
+        }
+        walk(pipeline, chunk, move_in, chunk->host, &job->steps);
+    }
+    return submit(pipeline, job, HVD_GPU_IN, is_first(pipeline), err);
+}
+
+static void zero_chunk(const struct hvd_gpu_pipeline *pipeline, const struct chunk *chunk)
+{
+    if (pipeline->config.comm == NULL) {
+        walk(pipeline, chunk, zero_on_host, chunk->host, NULL);
+    }
+}
+
+/* The others' shares may come before this rank's are there. */
+static void begin_direct(const struct hvd_gpu_pipeline *pipeline,
+                         const struct chunk *chunk)
+{
+    const struct hvd_gpu_direct_chunk direct_chunk = {.data = chunk->shard,
+                                                      .scratch = chunk->scratch,
+                                                      .bytes = chunk->own_bytes,
+                                                      .dtype =
+                                                          pipeline->config.proposal.dtype,
+                                                      .op = pipeline->config.proposal.op};
+
+    hvd_gpu_direct_begin(chunk->direct, &direct_chunk);
+}
+
+static int bring_chunk(struct hvd_gpu_pipeline *pipeline, const struct chunk *chunk,
+                       struct hvd_error *err)
+{
+    int status = pipeline->config.comm != NULL ? reduce(pipeline, chunk, err) : 0;
+
+    if (pipeline->config.is_direct) {
+        begin_direct(pipeline, chunk);
+        return status;
+    }
+    return status != 0 ? status : fetch(pipeline, chunk, err);
+}
+
+static int back(struct hvd_gpu_pipeline *pipeline, const struct chunk *chunk,
+                struct hvd_error *err)
+{
+    struct hvd_gpu_job *job = &chunk->jobs->back;
+
+    hvd_gpu_job_end(pipeline->config.gpu, job);
+    if (pipeline->config.comm != NULL) {
+        hvd_gpu_steps_add_copy(&job->steps, chunk->host, chunk->shard, chunk->own_bytes);
+    } else {
+        walk(pipeline, chunk, move_out, chunk->host, &job->steps);
+    }
+    return submit(pipeline, job, HVD_GPU_OUT, is_last(pipeline), err);
+}
+
+static int gather(struct hvd_gpu_pipeline *pipeline, const struct chunk *chunk,
+                  struct hvd_error *err)
+{
+    struct hvd_gpu_job *job = &chunk->jobs->gather;
+
+    hvd_gpu_job_end(pipeline->config.gpu, job);
+    if (!pipeline->config.is_direct) {
+        add_follow(&job->steps, &chunk->jobs->back);
+    }
+    add_collective(pipeline, chunk, false, &job->steps);
+    walk(pipeline, chunk, move_out, chunk->device, &job->steps);
+    return submit(pipeline, job, HVD_GPU_COLLECT, is_last(pipeline), err);
+}
+
+static int return_chunk(struct hvd_gpu_pipeline *pipeline, const struct chunk *chunk,
+                        struct hvd_error *err)
+{
+    int status = pipeline->config.is_direct ? 0 : back(pipeline, chunk, err);
+
+    return status != 0 || pipeline->config.comm == NULL ? status
+                                                        : gather(pipeline, chunk, err);
+}
+
+/* --- all of them --- */
+
+static int begin_chunk(struct hvd_gpu_pipeline *pipeline, struct hvd_error *err)
+{
+    struct chunk chunk = chunk_of(pipeline, pipeline->begun);
+    int status = bring_chunk(pipeline, &chunk, err);
+
+    pipeline->begun++;
+    return status;
+}
+
+/* Returns 0 when a chunk to add up is where that is done. */
+static int await_chunk(const struct chunk *chunk, struct hvd_error *err)
+{
+    const struct chunk_jobs *jobs = chunk->jobs;
+    int status = hvd_gpu_job_launched(&jobs->reduce, err);
+
+    status = status != 0 ? status
+                         : hvd_gpu_job_reached(
+                               chunk->direct != NULL ? &jobs->reduce : &jobs->fetch, err);
+    /* Of the chunk that was here before. */
+    status = status != 0 ? status : hvd_gpu_job_launched(&jobs->back, err);
+    return status != 0 ? status : hvd_gpu_job_launched(&jobs->gather, err);
+}
+
+static int begin_adding(struct hvd_gpu_pipeline *pipeline, struct hvd_error *err)
+{
+    struct chunk chunk = chunk_of(pipeline, pipeline->added);
+    const struct hvd_batch_header header = {.kind = HVD_KIND_ALLREDUCE, .count = 1};
+    struct hvd_entry *const entries[] = {&pipeline->entry};
+
+    zero_chunk(pipeline, &chunk);
+    pipeline->entry = (struct hvd_entry){
+        .proposal = pipeline->config.proposal, .input = chunk.host, .output = chunk.host};
+    pipeline->entry.proposal.kind = HVD_KIND_ALLREDUCE;
+    pipeline->entry.proposal.device = HVD_DEVICE_CPU;
+    pipeline->entry.proposal.name = pipeline->config.batch->entries[0]->proposal.name;
+    pipeline->entry.proposal.ndim = 1;
+    pipeline->entry.proposal.shape[0] =
+        chunk.own_bytes / (int64_t)hvd_dtype_bytes(pipeline->entry.proposal.dtype);
+    return hvd_run_create(pipeline->config.team, &header, entries, NULL, &pipeline->run,
+                          err);
+}
+
+static int end_chunk(struct hvd_gpu_pipeline *pipeline, struct hvd_error *err)
+{
+    struct chunk chunk = chunk_of(pipeline, pipeline->added);
+    int status;
+
+    hvd_run_destroy(pipeline->run);
+    pipeline->run = NULL;
+    if (pipeline->added == pipeline->count - 1) {
+        bool is_between = pipeline->config.team->layout->nodes > 1;
+
+        hvd_gpu_trace_host(*pipeline->config.trace,
+                           hvd_timeline_transport(HVD_KIND_ALLREDUCE, is_between));
+    }
+    status = return_chunk(pipeline, &chunk, err);
+    pipeline->added++;
+    return status;
+}
+
+/* A direct chunk goes as far as it can. Returns 0 when it is added up. */
+static int exchange_chunk(struct hvd_gpu_pipeline *pipeline, int64_t number, bool *moved,
+                          struct hvd_error *err)
+{
+    struct chunk chunk = chunk_of(pipeline, number);
+    int status;
+
+    if (!hvd_gpu_direct_has_started(chunk.direct)) {
+        status = await_chunk(&chunk, err);
+        if (status != 0) {
+            return status;
+        }
+        if (number == 0) {
+            hvd_gpu_trace_collect(*pipeline->config.trace);
+        }
+        hvd_gpu_direct_start(chunk.direct);
+        *moved = true;
+    }
+    return hvd_gpu_direct_progress(chunk.direct, moved, err);
+}
+
+/* --- all of them --- */
+
+/* Returns 0 when the next chunk is added up; others may be, too. */
+static int exchange_chunks(struct hvd_gpu_pipeline *pipeline, bool *moved,
+                           struct hvd_error *err)
+{
+    int next = exchange_chunk(pipeline, pipeline->added, moved, err);
+    int status = next;
+
+    for (int64_t i = pipeline->added + 1; status >= 0 && i < pipeline->begun; i++) {
+        status = exchange_chunk(pipeline, i, moved, err);
+    }
+    return status < 0 ? status : next;
+}
+
+/* Returns 0 when the next chunk is added up. */
+static int add_chunk(struct hvd_gpu_pipeline *pipeline, int64_t *work, bool *moved,
+                     struct hvd_error *err)
+{
+    int status;
+
+    if (pipeline->config.is_direct) {
+        return exchange_chunks(pipeline, moved, err);
+    }
+    if (pipeline->run == NULL) {
+        const struct chunk chunk = chunk_of(pipeline, pipeline->added);
+
+        status = await_chunk(&chunk, err);
+        if (status == 0 && pipeline->added == 0) {
+            hvd_gpu_trace_collect(*pipeline->config.trace);
+        }
+        status = status != 0 ? status : begin_adding(pipeline, err);
+        if (status != 0) {
+            return status;
+        }
+        *moved = true;
+    }
+    status = hvd_run_progress(pipeline->run, work, moved);
+    return status >= 0 ? status : hvd_fail(err, status, "%s", hvd_status_name(status));
+}
+
+int hvd_gpu_pipeline_progress(struct hvd_gpu_pipeline *pipeline, int64_t *work,
+                              bool *moved, struct hvd_error *err)
+{
+    int status = 0;
+
+    while (status == 0 && pipeline->added < pipeline->count) {
+        while (status == 0 && pipeline->begun < pipeline->count &&
+               pipeline->begun < pipeline->added + HVD_GPU_WINDOW) {
+            status = begin_chunk(pipeline, err);
+            *moved = true;
+        }
+        status = status != 0 ? status : add_chunk(pipeline, work, moved, err);
+        status = status != 0 ? status : end_chunk(pipeline, err);
+    }
+    return status;
+}
+
+static void give_buffer(struct hvd_gpu_mark *mark, struct hvd_gpu_buffer **buffer)
+{
+    if (*buffer != NULL) {
+        (*buffer)->next = mark->buffers;
+        mark->buffers = *buffer;
+        *buffer = NULL;
+    }
+}
+
+int hvd_gpu_pipeline_end(struct hvd_gpu_pipeline *pipeline, struct hvd_gpu_mark **end,
+                         enum hvd_gpu_queue *queue, struct hvd_error *err)
+{
+    const struct chunk_jobs *last =
+        &pipeline->window[(pipeline->count - 1) % HVD_GPU_WINDOW];
+    const struct hvd_gpu_job *job =
+        pipeline->config.comm != NULL ? &last->gather : &last->back;
+    int status = 0;
+
+    for (int i = 0; status == 0 && i < HVD_GPU_WINDOW; i++) {
+        status = hvd_gpu_job_launched(&pipeline->window[i].back, err);
+        status =
+            status != 0 ? status : hvd_gpu_job_launched(&pipeline->window[i].gather, err);
+    }
+    if (status != 0) {
+        return status;
+    }
+    *end = job->mark;
+    *queue = job->work.queue;
+    give_buffer(job->mark, &pipeline->device);
+    give_buffer(job->mark, &pipeline->host);
+    give_buffer(job->mark, &pipeline->scratch);
+    return 0;
+}
+
+bool hvd_gpu_pipeline_is_held(const struct hvd_gpu_pipeline *pipeline)
+{
+    bool is_held = false;
+
+    for (int i = 0; pipeline != NULL && i < HVD_GPU_WINDOW; i++) {
+        const struct chunk_jobs *jobs = &pipeline->window[i];
+
+        is_held |=
+            hvd_gpu_job_is_held(&jobs->reduce) || hvd_gpu_job_is_held(&jobs->fetch) ||
+            hvd_gpu_job_is_held(&jobs->back) || hvd_gpu_job_is_held(&jobs->gather) ||
+            hvd_gpu_direct_is_held(pipeline->directs[i]);
+    }
+    return is_held;
+}
+
+void hvd_gpu_pipeline_destroy(struct hvd_gpu_pipeline *pipeline)
+{
+    if (pipeline == NULL) {
+        return;
+    }
+    hvd_run_destroy(pipeline->run);
+    for (int i = 0; i < HVD_GPU_WINDOW; i++) {
+        struct chunk_jobs *jobs = &pipeline->window[i];
+
+        hvd_gpu_job_end(pipeline->config.gpu, &jobs->reduce);
+        hvd_gpu_job_end(pipeline->config.gpu, &jobs->fetch);
+        hvd_gpu_job_end(pipeline->config.gpu, &jobs->back);
+        hvd_gpu_job_end(pipeline->config.gpu, &jobs->gather);
+        hvd_gpu_direct_destroy(pipeline->directs[i]);
+    }
+    hvd_refcount_drop(pipeline->scratch != NULL ? &pipeline->scratch->refcount : NULL);
+    hvd_refcount_drop(pipeline->device != NULL ? &pipeline->device->refcount : NULL);
+    hvd_refcount_drop(pipeline->host != NULL ? &pipeline->host->refcount : NULL);
+    free(pipeline);
+}

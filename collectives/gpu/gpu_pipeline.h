@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An allreduce of GPU tensors in chunks, several of which are in progress:
+ *
+ *   reduce   COLLECT: packs the chunk; NCCL's reduce-scatter in the node gives each of its ranks
+ *            the sum of one shard
+ *   fetch    IN: copies the shard to pinned host memory
+ *   add      the hosts of the team sum it, over shared memory and the network
+ *   back     OUT: copies the sum to the device
+ *   gather   COLLECT: NCCL's all-gather in the node; unpacks the chunk
+ *
+ * Without a communicator of the node there is no reduce and no gather: fetch copies from the
+ * tensors, back copies to them, and the shard is the whole chunk. If UCX takes GPU memory,
+ * gpu_direct.h replaces fetch, add and back, for all chunks in progress at once.
+ *
+ * A chunk waits for the one before it only if both need the same queue or team.
+ *
+ * All ranks of a node must call NCCL on the COLLECT queue in the same order. With a window of 4
+ * it is r0 r1 r2 r3 g0 r4 g1 r5 ..., whatever arrives when: the next reduce follows each gather
+ * at once, before anything else is checked. A gather is launched when its shard has arrived from
+ * the network. So it waits only for the gathers of the node's other ranks, and those for the
+ * network, which needs reduces that all nodes have launched before. There is no cycle. The same
+ * holds with gpu_direct.h, whose kernel precedes the gather and waits for no other rank.
+ *
+ * For the same reason the batch keeps its turn (gpu_runtime.h) until its last gather is launched:
+ * a rank cannot know whether the others of its node have agreed on the next batch when they
+ * launch a gather. Only chunks of one batch overlap.
+ *
+ * Threads: one at a time (the engine's progress lock). */
+#ifndef HVD_GPU_PIPELINE_H
+#define HVD_GPU_PIPELINE_H
+
+#include "collectives/gpu/gpu_module.h"
+#include "collectives/agreement/message.h"
+
+struct hvd_gpu_trace;
+struct hvd_gpu_runtime;
+struct hvd_gpu_mark;
+struct hvd_batch;
+struct hvd_team;
+
+enum {
+    HVD_GPU_WINDOW = 4, /* chunks in progress */
+};
+
+struct hvd_gpu_pipeline_config {
+    struct hvd_gpu_runtime *gpu;
+    struct hvd_batch *batch; /* borrowed; an allreduce */
+    struct hvd_team
+        *team; /* sums the shards; borrowed, and runs nothing else meanwhile */
+    struct hvd_proposal proposal; /* of that sum: dtype, op, prescale, postscale */
+    /* Factors that kernels apply while they convert the tensors to dtype, and back. */
+    double before;
+    double after;
+    uint32_t divisor; /* along with after, of integers; 0 and 1: none */
+    struct hvd_gpu_comm *comm; /* of the node; NULL: none */
+    bool is_direct; /* by gpu_direct.h; only with comm */
+    int local_size; /* ranks of comm; 1 without */
+    int local_rank; /* this rank in comm */
+    struct hvd_gpu_step reduce_step; /* type, op and factor of the reduction by comm */
+    struct hvd_gpu_trace **trace; /* of the batch; borrowed */
+};
+
+struct hvd_gpu_pipeline;
+
+/* Begins nothing yet. The caller owns *out. */
+int hvd_gpu_pipeline_create(const struct hvd_gpu_pipeline_config *config,
+                            struct hvd_gpu_pipeline **out, struct hvd_error *err);
+
+/* Of all its tensors in dtype, also those that a joined rank does not have: the same on
+ * all ranks. */
+int64_t hvd_gpu_batch_bytes(const struct hvd_batch *batch, enum hvd_dtype dtype);
+
+/* The most that a chunk takes of each rank of the node. */
+int64_t hvd_gpu_pipeline_shard_bytes(const struct hvd_team *team);
+
+/* Returns 0 when everything is handed to the launcher, HVD_INPROGRESS, or a failure. work and
+ * moved as in hvd_run_progress. */
+int hvd_gpu_pipeline_progress(struct hvd_gpu_pipeline *pipeline, int64_t *work,
+                              bool *moved, struct hvd_error *err);
+
+/* After that: returns 0 when all is on its stream, and then *end and *queue, borrowed.
+ * Its memory goes with that mark. */
+int hvd_gpu_pipeline_end(struct hvd_gpu_pipeline *pipeline, struct hvd_gpu_mark **end,
+                         enum hvd_gpu_queue *queue, struct hvd_error *err);
+
+bool hvd_gpu_pipeline_is_held(
+    const struct hvd_gpu_pipeline *pipeline); /* by the launcher */
+void hvd_gpu_pipeline_destroy(
+    struct hvd_gpu_pipeline *pipeline); /* NULL is fine; not while held */
+
+#endif

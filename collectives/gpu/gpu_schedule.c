@@ -1,0 +1,537 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a batch of GPU tensors comes to for NCCL. */
+#include "collectives/gpu/gpu_schedule.h"
+
+/* Of what goes to NCCL by itself, and of each tensor among those moved together: what the
+ * kernels read and write at once. That is so without kernels too, for other ranks may
+ * have them. */
+static const size_t alignment = 256, packed_alignment = 16;
+
+static size_t align(size_t bytes, size_t to)
+{
+    return (bytes + to - 1) / to * to;
+}
+
+static int64_t bytes_of(const struct hvd_entry *entry)
+{
+    return hvd_proposal_bytes(&entry->proposal);
+}
+
+static struct hvd_gpu_reduction reduction_of(const struct hvd_gpu_schedule *schedule)
+{
+    struct hvd_gpu_reduction reduction;
+
+    hvd_gpu_reduction_find(&schedule->entries[0]->proposal, schedule->size,
+                           schedule->nccl_version, schedule->all_have_kernels,
+                           &reduction);
+    return reduction;
+}
+
+static bool is_converted(const struct hvd_entry *entry,
+                         const struct hvd_gpu_reduction *reduction)
+{
+    return hvd_dtype_bytes(reduction->dtype) != hvd_dtype_bytes(entry->proposal.dtype);
+}
+
+/* What so many bytes of a tensor come to in NCCL's type. */
+static size_t converted_bytes(const struct hvd_entry *entry,
+                              const struct hvd_gpu_reduction *reduction, int64_t bytes)
+{
+    return (size_t)bytes / hvd_dtype_bytes(entry->proposal.dtype) *
+           hvd_dtype_bytes(reduction->dtype);
+}
+
+/* --- moving --- */
+
+/* Fills in how a tensor's bytes are moved. from NULL: zeros. */
+static void add_move(const struct hvd_gpu_schedule *schedule, struct hvd_gpu_step move,
+                     int64_t bytes, struct hvd_gpu_steps *steps)
+{
+    size_t size = hvd_dtype_bytes(schedule->entries[0]->proposal.dtype);
+    bool is_plain = move.factor == 1.0 && move.divisor <= 1 &&
+                    hvd_dtype_bytes(move.dtype) == hvd_dtype_bytes(move.to_dtype);
+
+    move.kind = HVD_GPU_MOVE;
+    move.count = bytes / (int64_t)size;
+    if (is_plain) {
+        move.kind = schedule->has_kernels ? HVD_GPU_MOVE
+                    : move.from != NULL   ? HVD_GPU_COPY
+                                          : HVD_GPU_ZERO;
+        move.count = bytes;
+        move.dtype = move.to_dtype = HVD_UINT8;
+    }
+    if (bytes > 0 && !(is_plain && move.from == move.to)) {
+        hvd_gpu_steps_add(steps, &move);
+    }
+}
+
+/* Bytes of a tensor into NCCL's type; all tensors are of one type. */
+static void add_move_in(const struct hvd_gpu_schedule *schedule,
+                        const struct hvd_gpu_reduction *reduction, const void *from,
+                        void *to, int64_t bytes, struct hvd_gpu_steps *steps)
+{
+    const struct hvd_gpu_step move = {.from = from,
+                                      .to = to,
+                                      .dtype = schedule->entries[0]->proposal.dtype,
+                                      .to_dtype = reduction->dtype,
+                                      .factor = reduction->before};
+
+    add_move(schedule, move, bytes, steps);
+}
+
+/* And out of it. */
+static void add_move_out(const struct hvd_gpu_schedule *schedule,
+                         const struct hvd_gpu_reduction *reduction, const void *from,
+                         void *to, int64_t bytes, struct hvd_gpu_steps *steps)
+{
+    const struct hvd_gpu_step move = {.from = from,
+                                      .to = to,
+                                      .dtype = reduction->dtype,
+                                      .to_dtype = schedule->entries[0]->proposal.dtype,
+                                      .factor = reduction->after,
+                                      .divisor = reduction->divisor};
+
+    add_move(schedule, move, bytes, steps);
+}
+
+/* --- allreduce --- */
+
+/* Where a tensor is on its reduction through NCCL. */
+struct place {
+    const void *from;
+    void *to;
+    size_t bytes; /* in NCCL's type */
+    bool is_packed; /* it goes with others, from and to in the pack */
+};
+
+/* Walks over the places of a batch: those packed are one behind the other in the pack,
+ * what is absent besides in the scratch. */
+struct walk {
+    char *packed;
+    char *apart;
+};
+
+static bool is_packed(const struct hvd_gpu_schedule *schedule,
+                      const struct hvd_gpu_reduction *reduction, int i)
+{
+    return is_converted(schedule->entries[i], reduction) ||
+           (schedule->count > 1 && bytes_of(schedule->entries[i]) < schedule->pack_below);
+}
+
+static size_t packed_bytes(const struct hvd_gpu_schedule *schedule,
+                           const struct hvd_gpu_reduction *reduction)
+{
+    size_t bytes = 0;
+
+    for (int i = 0; i < schedule->count; i++) {
+        const struct hvd_entry *entry = schedule->entries[i];
+
+        if (is_packed(schedule, reduction, i)) {
+            bytes += align(converted_bytes(entry, reduction, bytes_of(entry)),
+                           packed_alignment);
+        }
+    }
+    return bytes;
+}
+
+static struct walk begin_walk(const struct hvd_gpu_schedule *schedule)
+{
+    return (struct walk){.packed = schedule->pack, .apart = schedule->scratch};
+}
+
+static struct place next_place(const struct hvd_gpu_schedule *schedule,
+                               const struct hvd_gpu_reduction *reduction, int i,
+                               struct walk *walk)
+{
+    const struct hvd_entry *entry = schedule->entries[i];
+    struct place place = {.bytes = converted_bytes(entry, reduction, bytes_of(entry)),
+                          .is_packed = is_packed(schedule, reduction, i)};
+
+    if (place.is_packed) {
+        place.from = place.to = walk->packed;
+        walk->packed += align(place.bytes, packed_alignment);
+    } else if (entry->is_absent) {
+        place.from = place.to = walk->apart;
+        walk->apart += align(place.bytes, alignment);
+    } else {
+        place.from = reduction->before == 1.0 ? entry->input : entry->output;
+        place.to = entry->output;
+    }
+    return place;
+}
+
+static size_t allreduce_scratch(const struct hvd_gpu_schedule *schedule,
+                                const struct hvd_gpu_reduction *reduction)
+{
+    size_t bytes = 0;
+
+    for (int i = 0; i < schedule->count; i++) {
+        if (!is_packed(schedule, reduction, i) && schedule->entries[i]->is_absent) {
+            bytes += align((size_t)bytes_of(schedule->entries[i]), alignment);
+        }
+    }
+    return bytes;
+}
+
+static void add_zeros(char *to, size_t bytes, struct hvd_gpu_steps *steps)
+{
+    if (bytes > 0) {
+        hvd_gpu_steps_add(steps, &(struct hvd_gpu_step){.kind = HVD_GPU_ZERO,
+                                                        .to = to,
+                                                        .count = (int64_t)bytes});
+    }
+}
+
+/* What comes from a joined rank, which may still have some of the tensors: zeros. Without
+ * kernels in one go. */
+static bool zero_scratch(const struct hvd_gpu_schedule *schedule,
+                         const struct hvd_gpu_reduction *reduction,
+                         struct hvd_gpu_steps *steps)
+{
+    bool has_absent = false;
+
+    for (int i = 0; i < schedule->count; i++) {
+        has_absent |= schedule->entries[i]->is_absent;
+    }
+    if (has_absent && !schedule->has_kernels) {
+        add_zeros(schedule->pack, packed_bytes(schedule, reduction), steps);
+        add_zeros(schedule->scratch, allreduce_scratch(schedule, reduction), steps);
+    }
+    return has_absent && !schedule->has_kernels;
+}
+
+static void move_in(const struct hvd_gpu_schedule *schedule,
+                    const struct hvd_gpu_reduction *reduction,
+                    struct hvd_gpu_steps *steps)
+{
+    struct walk walk = begin_walk(schedule);
+    bool is_zero = zero_scratch(schedule, reduction, steps);
+
+    for (int i = 0; i < schedule->count; i++) {
+        const struct hvd_entry *entry = schedule->entries[i];
+        struct place place = next_place(schedule, reduction, i, &walk);
+
+        if (!entry->is_absent &&
+            (place.from != entry->input || reduction->before != 1.0)) {
+            add_move_in(schedule, reduction, entry->input, place.to, bytes_of(entry),
+                        steps);
+        } else if (entry->is_absent && !is_zero) {
+            add_move_in(schedule, reduction, NULL, place.to, bytes_of(entry), steps);
+        }
+    }
+}
+
+static void move_out(const struct hvd_gpu_schedule *schedule,
+                     const struct hvd_gpu_reduction *reduction,
+                     struct hvd_gpu_steps *steps)
+{
+    struct walk walk = begin_walk(schedule);
+
+    for (int i = 0; i < schedule->count; i++) {
+        const struct hvd_entry *entry = schedule->entries[i];
+        struct place place = next_place(schedule, reduction, i, &walk);
+
+        if (!entry->is_absent) {
+            add_move_out(schedule, reduction, place.to, entry->output, bytes_of(entry),
+                         steps);
+        }
+    }
+}
+
+struct hvd_gpu_step
+hvd_gpu_schedule_reduce_step(const struct hvd_gpu_reduction *reduction,
+                             enum hvd_gpu_step_kind kind)
+{
+    return (struct hvd_gpu_step){.kind = kind,
+                                 .dtype = reduction->dtype,
+                                 .op = reduction->op,
+                                 .factor = reduction->within};
+}
+
+static void add_allreduce(const struct hvd_gpu_reduction *reduction, const void *from,
+                          void *to, size_t bytes, struct hvd_gpu_steps *steps)
+{
+    struct hvd_gpu_step step = hvd_gpu_schedule_reduce_step(reduction, HVD_GPU_ALLREDUCE);
+
+    step.from = from;
+    step.to = to;
+    step.count = (int64_t)(bytes / hvd_dtype_bytes(step.dtype));
+    if (step.count > 0) {
+        hvd_gpu_steps_add(steps, &step);
+    }
+}
+
+static void reduce_all(const struct hvd_gpu_schedule *schedule,
+                       const struct hvd_gpu_reduction *reduction,
+                       struct hvd_gpu_steps *steps)
+{
+    struct walk walk = begin_walk(schedule);
+
+    add_allreduce(reduction, schedule->pack, schedule->pack,
+                  packed_bytes(schedule, reduction), steps);
+    for (int i = 0; i < schedule->count; i++) {
+        struct place place = next_place(schedule, reduction, i, &walk);
+
+        if (!place.is_packed) {
+            add_allreduce(reduction, place.from, place.to, place.bytes, steps);
+        }
+    }
+}
+
+static void schedule_allreduce(const struct hvd_gpu_schedule *schedule,
+                               struct hvd_gpu_steps *steps)
+{
+    const struct hvd_gpu_reduction reduction = reduction_of(schedule);
+
+    move_in(schedule, &reduction, steps);
+    hvd_gpu_steps_add_kind(steps, HVD_GPU_GROUP);
+    reduce_all(schedule, &reduction, steps);
+    hvd_gpu_steps_add_kind(steps, HVD_GPU_GROUP_END);
+    move_out(schedule, &reduction, steps);
+}
+
+/* --- reducescatter --- */
+
+/* How many bytes of the input are a rank's. */
+static int64_t slice_of(const struct hvd_gpu_schedule *schedule, int rank)
+{
+    const struct hvd_entry *entry = schedule->entries[0];
+    int64_t rows = entry->proposal.shape[0];
+
+    return (rows / schedule->size + (rank < rows % schedule->size ? 1 : 0)) *
+           hvd_entry_row_bytes(entry);
+}
+
+static bool is_moved_in(const struct hvd_gpu_schedule *schedule,
+                        const struct hvd_gpu_reduction *reduction)
+{
+    return reduction->before != 1.0 || is_converted(schedule->entries[0], reduction);
+}
+
+/* The input in the scratch, and behind it, converted, this rank's output. */
+static size_t reducescatter_scratch(const struct hvd_gpu_schedule *schedule,
+                                    const struct hvd_gpu_reduction *reduction)
+{
+    const struct hvd_entry *entry = schedule->entries[0];
+    size_t bytes = 0;
+
+    if (is_moved_in(schedule, reduction)) {
+        bytes = align(converted_bytes(entry, reduction, bytes_of(entry)), alignment);
+    }
+    return is_converted(entry, reduction)
+               ? bytes +
+                     converted_bytes(entry, reduction, slice_of(schedule, schedule->rank))
+               : bytes;
+}
+
+static void add_slices(const struct hvd_gpu_schedule *schedule,
+                       const struct hvd_gpu_reduction *reduction, const char *from,
+                       char *to, struct hvd_gpu_steps *steps)
+{
+    const struct hvd_entry *entry = schedule->entries[0];
+    bool is_even = entry->proposal.shape[0] % schedule->size == 0;
+    struct hvd_gpu_step step = hvd_gpu_schedule_reduce_step(
+        reduction, is_even ? HVD_GPU_REDUCESCATTER : HVD_GPU_REDUCE);
+    int last = is_even ? 1 : schedule->size;
+
+    for (int i = 0; i < last; i++) {
+        size_t bytes = converted_bytes(entry, reduction, slice_of(schedule, i));
+
+        step.peer = i;
+        step.from = from;
+        step.to = is_even || i == schedule->rank ? to : NULL;
+        step.count = (int64_t)(bytes / hvd_dtype_bytes(reduction->dtype));
+        if (step.count > 0) {
+            hvd_gpu_steps_add(steps, &step);
+        }
+        from += bytes;
+    }
+}
+
+static void schedule_reducescatter(const struct hvd_gpu_schedule *schedule,
+                                   struct hvd_gpu_steps *steps)
+{
+    const struct hvd_gpu_reduction reduction = reduction_of(schedule);
+    const struct hvd_entry *entry = schedule->entries[0];
+    const char *from = entry->input;
+    char *to = entry->output;
+
+    if (is_moved_in(schedule, &reduction)) {
+        add_move_in(schedule, &reduction, from, schedule->scratch, bytes_of(entry),
+                    steps);
+        from = schedule->scratch;
+    }
+    if (is_converted(entry, &reduction)) {
+        to = schedule->scratch +
+             align(converted_bytes(entry, &reduction, bytes_of(entry)), alignment);
+    }
+    hvd_gpu_steps_add_kind(steps, HVD_GPU_GROUP);
+    add_slices(schedule, &reduction, from, to, steps);
+    hvd_gpu_steps_add_kind(steps, HVD_GPU_GROUP_END);
+    add_move_out(schedule, &reduction, to, entry->output,
+                 slice_of(schedule, schedule->rank), steps);
+}
+
+static size_t reduce_pack(const struct hvd_gpu_schedule *schedule)
+{
+    const struct hvd_gpu_reduction reduction = reduction_of(schedule);
+
+    return align(packed_bytes(schedule, &reduction), alignment);
+}
+
+static size_t reduce_scratch(const struct hvd_gpu_schedule *schedule)
+{
+    const struct hvd_gpu_reduction reduction = reduction_of(schedule);
+
+    return schedule->kind == HVD_KIND_REDUCESCATTER
+               ? reducescatter_scratch(schedule, &reduction)
+               : allreduce_scratch(schedule, &reduction);
+}
+
+/* --- all collectives --- */
+
+static bool is_reduction(enum hvd_kind kind)
+{
+    return kind == HVD_KIND_ALLREDUCE || kind == HVD_KIND_ADASUM ||
+           kind == HVD_KIND_REDUCESCATTER;
+}
+
+bool hvd_gpu_schedule_fits(const struct hvd_proposal *proposal, int size,
+                           int nccl_version, bool all_have_kernels)
+{
+    struct hvd_gpu_reduction reduction;
+
+    return !is_reduction(proposal->kind) ||
+           hvd_gpu_reduction_find(proposal, size, nccl_version, all_have_kernels,
+                                  &reduction);
+}
+
+size_t hvd_gpu_schedule_scratch_bytes(const struct hvd_gpu_schedule *schedule)
+{
+    return is_reduction(schedule->kind) ? reduce_scratch(schedule) : 0;
+}
+
+size_t hvd_gpu_schedule_pack_bytes(const struct hvd_gpu_schedule *schedule)
+{
+    return schedule->kind == HVD_KIND_ALLREDUCE ? reduce_pack(schedule) : 0;
+}
+
+static void schedule_broadcast(const struct hvd_gpu_schedule *schedule,
+                               struct hvd_gpu_steps *steps)
+{
+    const struct hvd_entry *entry = schedule->entries[0];
+    struct hvd_gpu_step step = {
+        .kind = HVD_GPU_BROADCAST,
+        .from = schedule->rank == schedule->root ? entry->input : entry->output,
+        .to = entry->output,
+        .count = hvd_proposal_bytes(&entry->proposal),
+        .dtype = HVD_INT8,
+        .peer = schedule->root,
+    };
+
+    if (step.count > 0) {
+        hvd_gpu_steps_add(steps, &step);
+    }
+}
+
+static bool are_equal(const int64_t *rows, int size)
+{
+    for (int i = 1; i < size; i++) {
+        if (rows[i] != rows[0]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void schedule_allgather(const struct hvd_gpu_schedule *schedule,
+                               struct hvd_gpu_steps *steps)
+{
+    const struct hvd_entry *entry = schedule->entries[0];
+    int64_t row_bytes = hvd_entry_row_bytes(entry);
+    char *to = entry->result;
+    struct hvd_gpu_step step = {.kind = HVD_GPU_ALLGATHER,
+                                .from = entry->input,
+                                .to = to,
+                                .count = schedule->rows[0] * row_bytes,
+                                .dtype = HVD_INT8};
+
+    if (are_equal(schedule->rows, schedule->size)) {
+        if (step.count > 0) {
+            hvd_gpu_steps_add(steps, &step);
+        }
+        return;
+    }
+    step.kind = HVD_GPU_BROADCAST;
+    hvd_gpu_steps_add_kind(steps, HVD_GPU_GROUP);
+    for (int i = 0; i < schedule->size; i++) {
+        step.peer = i;
+        step.to = to;
+        step.from = i == schedule->rank ? entry->input : to;
+        step.count = schedule->rows[i] * row_bytes;
+        if (step.count > 0) {
+            hvd_gpu_steps_add(steps, &step);
+        }
+        to += step.count;
+    }
+    hvd_gpu_steps_add_kind(steps, HVD_GPU_GROUP_END);
+}
+
+static void schedule_alltoall(const struct hvd_gpu_schedule *schedule,
+                              struct hvd_gpu_steps *steps)
+{
+    const struct hvd_entry *entry = schedule->entries[0];
+    int64_t row_bytes = hvd_entry_row_bytes(entry);
+    const char *from = entry->input;
+    char *to = entry->result;
+    const char *own_from = NULL;
+    char *own_to = NULL;
+
+    hvd_gpu_steps_add_kind(steps, HVD_GPU_GROUP);
+    for (int i = 0; i < schedule->size; i++) {
+        struct hvd_gpu_step send = {.kind = HVD_GPU_SEND, .dtype = HVD_INT8, .peer = i};
+        struct hvd_gpu_step recv = {.kind = HVD_GPU_RECV, .dtype = HVD_INT8, .peer = i};
+
+        send.from = from;
+        send.count = schedule->sent[i] * row_bytes;
+        recv.to = to;
+        recv.count = schedule->rows[i] * row_bytes;
+        from += send.count;
+        to += recv.count;
+        if (i == schedule->rank) {
+            own_from = send.from;
+            own_to = recv.to;
+            continue;
+        }
+        if (send.count > 0) {
+            hvd_gpu_steps_add(steps, &send);
+        }
+        if (recv.count > 0) {
+            hvd_gpu_steps_add(steps, &recv);
+        }
+    }
+    hvd_gpu_steps_add_kind(steps, HVD_GPU_GROUP_END);
+    hvd_gpu_steps_add_copy(steps, own_from, own_to,
+                           schedule->sent[schedule->rank] * row_bytes);
+}
+
+void hvd_gpu_schedule_steps(const struct hvd_gpu_schedule *schedule,
+                            struct hvd_gpu_steps *steps)
+{
+    switch (schedule->kind) {
+    case HVD_KIND_ALLREDUCE:
+        schedule_allreduce(schedule, steps);
+        break;
+    case HVD_KIND_REDUCESCATTER:
+        schedule_reducescatter(schedule, steps);
+        break;
+    case HVD_KIND_BROADCAST:
+        schedule_broadcast(schedule, steps);
+        break;
+    case HVD_KIND_ALLGATHER:
+        schedule_allgather(schedule, steps);
+        break;
+    default:
+        schedule_alltoall(schedule, steps);
+    }
+}

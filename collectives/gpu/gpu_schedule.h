@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The schedule of a batch by NCCL: a list of steps for the device. Pure.
+ *
+ *   small tensors   packed, one allreduce, unpacked: by a kernel, or by copies
+ *   large tensors   one allreduce each, in place, in the same group
+ *
+ * Kernels apply the factors that NCCL does not take: see gpu_reduction.h.
+ *
+ * All ranks get the same NCCL calls in the same order: these follow from what the ranks have
+ * agreed on, not from what this rank has. */
+#ifndef HVD_GPU_SCHEDULE_H
+#define HVD_GPU_SCHEDULE_H
+
+#include <stdbool.h>
+
+#include "collectives/agreement/batch.h"
+#include "collectives/gpu/gpu_steps.h"
+#include "collectives/gpu/gpu_reduction.h"
+
+struct hvd_gpu_schedule {
+    enum hvd_kind kind;
+    struct hvd_entry *const *entries; /* [count]; results are allocated */
+    int count;
+    int rank; /* in the team */
+    int size;
+    int root; /* of a broadcast, in the team */
+    const int64_t *sent; /* [size] alltoall: rows to each rank */
+    const int64_t
+        *rows; /* [size] alltoall: rows from each rank; allgather: rows of each rank */
+    int nccl_version;
+    bool has_kernels; /* of this rank's device: HVD_GPU_MOVE can be done */
+    bool all_have_kernels; /* all ranks */
+    /* Several tensors: those of fewer bytes are packed. The same on all ranks. */
+    int64_t pack_below;
+    char *pack; /* hvd_gpu_schedule_pack_bytes bytes of device memory */
+    char *scratch; /* hvd_gpu_schedule_scratch_bytes bytes of it */
+};
+
+/* Whether NCCL, with the kernels, can do this collective as hvd.h promises. */
+bool hvd_gpu_schedule_fits(const struct hvd_proposal *proposal, int size,
+                           int nccl_version, bool all_have_kernels);
+
+/* A step of a reduction; addresses and count are not set. */
+struct hvd_gpu_step
+hvd_gpu_schedule_reduce_step(const struct hvd_gpu_reduction *reduction,
+                             enum hvd_gpu_step_kind kind);
+
+/* Bytes of device memory that it needs: for packed or converted tensors of an allreduce, the same
+ * on all ranks; and for everything else. */
+size_t hvd_gpu_schedule_pack_bytes(const struct hvd_gpu_schedule *schedule);
+size_t hvd_gpu_schedule_scratch_bytes(const struct hvd_gpu_schedule *schedule);
+
+/* Appends the steps; see steps->failed. */
+void hvd_gpu_schedule_steps(const struct hvd_gpu_schedule *schedule,
+                            struct hvd_gpu_steps *steps);
+
+#endif
