@@ -26,7 +26,7 @@ struct hvd_shutdown {
     enum hvd_phase phase;
     int drained_children;
     bool sent_drained;
-    bool is_wanted; /* rank 0: as soon as no plan is in force */
+    bool is_wanted; /* rank 0: as soon as no replay is in force */
 };
 
 /* This rank, or one below, wants to leave; rank 0 has said that all do; a child has drained; all

@@ -4,7 +4,7 @@
  *   hvdrun -np 4 wait_cpu [SECONDS [BYTES]]
  *
  * The last rank starts a tensor of BYTES (default 4096) SECONDS (default 10) after the others, who
- * wait: once when it is agreed upon, once when its steps repeat and are planned. Rank 0 prints, of
+ * wait: once when it is agreed upon, once when its steps repeat and are replayed. Rank 0 prints, of
  * the waiting rank that paid most, the processor time of the whole process as a share of one core,
  * and how often it woke up in a second. */
 #include <stdbool.h>
@@ -102,9 +102,9 @@ int main(int argc, char **argv)
     }
     wait_for_late("agreed", "agreed upon", seconds);
     for (int i = 0; i < PLANNED_STEPS; i++) {
-        reduce("planned", data, HVD_FLOAT32, elements, HVD_SUM);
+        reduce("replayed", data, HVD_FLOAT32, elements, HVD_SUM);
     }
-    wait_for_late("planned", "planned", seconds);
+    wait_for_late("replayed", "replayed", seconds);
     hvd_shutdown();
     free(data);
     return 0;

@@ -143,7 +143,7 @@ int main(int argc, char **argv)
         return 1;
     }
     for (int i = 0; i < WARM_UP;
-         i++) { /* as the turns will be, so that they are planned */
+         i++) { /* as the turns will be, so that they are replayed */
         greatest("begin", 0);
         finish(start("data", data, HVD_FLOAT32, elements, HVD_SUM), WAITS);
         greatest("end", 0);

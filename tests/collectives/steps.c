@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Steps of a training job that repeat until they are planned. */
+/* Steps of a training job that repeat until they are replayed. */
 #include "tests/collectives/steps.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Steps of a training job that repeat until they are planned, for tests of what happens then. */
+/* Steps of a training job that repeat until they are replayed, for tests of what happens then. */
 #ifndef HVD_TEST_STEPS_H
 #define HVD_TEST_STEPS_H
 
@@ -19,7 +19,7 @@ struct hvd_request *step_start(int tensor, struct hvd_error *err);
 /* Whether this tensor's last sum over all ranks was right. */
 bool step_is_right(int tensor);
 
-/* Plays some steps; enough of them are planned. Returns the first failure, or 0; *good is set to
+/* Plays some steps; enough of them are replayed. Returns the first failure, or 0; *good is set to
  * false when a sum is wrong. */
 int steps_try(int count, bool *good, struct hvd_error *err);
 

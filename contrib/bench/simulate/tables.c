@@ -136,7 +136,7 @@ static const char assumptions[] =
     "- Step of the job: the slowest of all ranks, normally distributed (jitter), then "
     "the "
     "sums.\n"
-    "- hvd: its schedules, step by step, and its agreement's batches (after a plan was "
+    "- hvd: its schedules, step by step, and its agreement's batches (after a replay was "
     "made); "
     "gradients staged\n"
     "  through host memory; batches one after the other. Nodes that do the same are\n"

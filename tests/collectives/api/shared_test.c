@@ -244,7 +244,7 @@ static void test_mixed(void)
     free(elsewhere);
 }
 
-/* What repeats is planned; then one rank has another tensor elsewhere in the midst of it.
+/* What repeats is replayed; then one rank has another tensor elsewhere in the midst of it.
  */
 static void test_steps(void)
 {

@@ -211,7 +211,7 @@ static void test_values(void)
     report(average(HVD_FLOAT16, LARGE), HVD_FLOAT16, "also 20 MiB of them");
 }
 
-/* --- what repeats is planned --- */
+/* --- what repeats is replayed --- */
 
 static bool step(int number)
 {

@@ -7,7 +7,7 @@
 #include "tests/tap.h"
 
 enum {
-    ROUNDS = 9, /* the last ones are planned */
+    ROUNDS = 9, /* the last ones are replayed */
     SMALL = 100,
     LARGE_ELEMENTS = 16 << 20,
 };

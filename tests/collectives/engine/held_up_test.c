@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Steps repeat until they are planned; then one rank starts a tensor and keeps the next one back
+/* Steps repeat until they are replayed; then one rank starts a tensor and keeps the next one back
  * until the first has ended. Whether it waits for that, asks now and then, or does not ask at all:
  * the tensors of a step do not need each other. Runs as each rank of a job; rank 0 prints TAP. */
 #include <stdlib.h>
@@ -120,7 +120,7 @@ static void share_mark(char mark[64])
     hvd_request_free(request);
 }
 
-/* Each time in a new life, whose first plan it is. */
+/* Each time in a new life, whose first replay it is. */
 static bool try_way(watch *has_ended)
 {
     char mark[64];

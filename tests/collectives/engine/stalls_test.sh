@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# stalls_test.sh HVDRUN LAYOUT PROGRAM [planned]: what rank 0 says of a late rank, and how a job ends
+# stalls_test.sh HVDRUN LAYOUT PROGRAM [replayed]: what rank 0 says of a late rank, and how a job ends
 # that is told not to wait.
 hvdrun=$1 layout=$2 program=$3
 shift 3

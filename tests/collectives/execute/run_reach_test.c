@@ -190,7 +190,7 @@ static void end(struct node *node, bool is_void)
     }
 }
 
-/* As when not all ranks have started a planned batch: those that have take back what is theirs. */
+/* As when not all ranks have started a replayed batch: those that have take back what is theirs. */
 static void test_void(bool is_void)
 {
     struct hvd_entry mine;

@@ -133,7 +133,7 @@ def errors_of(events, ranks):
 
 def contradictions(rows, errors):
     """Times at which a tensor was done, or the first time agreed on, before all ranks had it. What
-    is planned is agreed on in advance; a barrier or a broadcast may end earlier on one rank."""
+    is replayed is agreed on in advance; a barrier or a broadcast may end earlier on one rank."""
     result, ranks = [], range(len(errors))
     for name in {name for name, _ in rows}:
         if name == 'shared' or name.startswith('hvd.'):

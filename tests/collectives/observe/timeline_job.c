@@ -12,7 +12,7 @@
 
 enum {
     STEPS = 5,
-    PLANNED = 30, /* steps alike, of which the later ones are planned */
+    REPLAYED = 30, /* steps alike, of which the later ones are replayed */
     ROWS = 8,
     LATE_MS = 100
 };
@@ -103,7 +103,7 @@ static void run_steps(void)
         reduce_gradients();
         exchange();
     }
-    for (int step = 0; step < PLANNED; step++) {
+    for (int step = 0; step < REPLAYED; step++) {
         reduce_gradients();
     }
     disagree();

@@ -173,7 +173,7 @@ static void planned_batches_are_cycles(void)
     hvd_timeline_proposed(test.timeline, entry);
     hvd_timeline_agreed(test.timeline, &batch);
     text = case_text(&test);
-    tap_ok(strstr(text, "CYCLE_START") != NULL, "what is planned counts as a cycle");
+    tap_ok(strstr(text, "CYCLE_START") != NULL, "what is replayed counts as a cycle");
     free(text);
 }
 

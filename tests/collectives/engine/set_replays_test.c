@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Process sets whose steps are planned: plans end badly, sets are removed and their numbers used
+/* Process sets whose steps are replayed: replays end badly, sets are removed and their numbers used
  * again. Runs as each rank of a job of at least three; rank 0 prints TAP. */
 #include <stdio.h>
 
@@ -8,7 +8,7 @@
 
 enum {
     TENSORS = 3,
-    MOST_ELEMENTS = 300000, /* still under way when a plan ends */
+    MOST_ELEMENTS = 300000, /* still under way when a replay ends */
     MOST_RANKS = 16,
     ROUNDS = 4,
     STEPS = 30
@@ -88,7 +88,7 @@ static bool finish(struct set *set, int number, int step, struct hvd_request *re
 }
 
 /* is_turned: this rank begins with the last tensor and waits for each, while the others have begun
- * what comes first in the plan. */
+ * what comes first in the replay. */
 static bool play_step(struct set *set, int step, bool is_turned)
 {
     struct hvd_request *requests[TENSORS];
@@ -151,7 +151,7 @@ int main(void)
     remove_set(&early);
     one_is_left = is_left(&late);
     if (rank == 0) {
-        tap_ok(good, "planned sums of process sets are right, also when plans end");
+        tap_ok(good, "replayed sums of process sets are right, also when replays end");
         tap_ok(one_is_left, "of the two sets the one that was not removed is left");
         tap_done();
     } else if (!good || !one_is_left) {

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# late_plan_test.sh HVDRUN LAYOUT PROGRAM: what the ranks note must stay in step, and be what the
-# script asked for, also when plans end and a rank joins.
+# late_replay_test.sh HVDRUN LAYOUT PROGRAM: what the ranks note must stay in step, and be what the
+# script asked for, also when replays end and a rank joins.
 hvdrun=$1 layout=$2 program=$3
 here=$(dirname "$0")
 work=$(mktemp -d) || exit 1

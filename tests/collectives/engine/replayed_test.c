@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Forks and a shutdown in the middle of planned steps; runs as each rank of a job. Rank 0 prints TAP,
+/* Forks and a shutdown in the middle of replayed steps; runs as each rank of a job. Rank 0 prints TAP,
  * a rank that finds something wrong ends with 1 besides. */
 #include <signal.h>
 #include <string.h>
@@ -82,7 +82,7 @@ static bool fork_in_a_step(void)
     good &= waitpid(curious, &status, 0) == curious && status == 0;
     kill(worker, SIGKILL);
     waitpid(worker, &status, 0);
-    return report(good, "forks in a planned step disturb nobody; children are refused");
+    return report(good, "forks in a replayed step disturb nobody; children are refused");
 }
 
 /* Rank 1 has started half of a step when it shuts down. */
@@ -119,7 +119,7 @@ static bool shut_down_in_a_step(void)
     }
     hvd_shutdown();
     return report(good,
-                  "a shutdown ends what others have of a planned step, and says so");
+                  "a shutdown ends what others have of a replayed step, and says so");
 }
 
 int main(void)

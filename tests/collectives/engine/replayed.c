@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job in which one rank ends in the middle of a planned step: planned RANK kill|exit. The others
+/* A job in which one rank ends in the middle of a replayed step: replayed RANK kill|exit. The others
  * print what they are told, as those of victim.c do; their SECONDS are those of the whole job. */
 #include <signal.h>
 #include <stdio.h>
