@@ -83,19 +83,30 @@ int hvd_membership_init(struct hvd_membership *membership,
     return 0;
 }
 
-static void free_set(struct hvd_set_members *set)
+static void free_set(struct hvd_refcount *refcount)
 {
-    if (set != NULL) {
-        free(set->ranks);
-        free(set->in_branch);
-        free(set);
-    }
+    struct hvd_set_members *set = (struct hvd_set_members *)refcount;
+
+    free(set->ranks);
+    free(set->in_branch);
+    free(set);
+}
+
+const struct hvd_set_members *hvd_set_members_keep(const struct hvd_set_members *set)
+{
+    hvd_refcount_keep((struct hvd_refcount *)&set->refcount);
+    return set;
+}
+
+void hvd_set_members_drop(const struct hvd_set_members *set)
+{
+    hvd_refcount_drop((struct hvd_refcount *)(set != NULL ? &set->refcount : NULL));
 }
 
 void hvd_membership_finish(struct hvd_membership *membership)
 {
     for (int i = 0; i < membership->set_count; i++) {
-        free_set(membership->sets[i]);
+        hvd_set_members_drop(membership->sets[i]);
     }
     free(membership->sets);
     free(membership->branch_of);
@@ -132,11 +143,12 @@ static struct hvd_set_members *make_set(const struct hvd_membership *membership,
     if (set == NULL) {
         return NULL;
     }
+    hvd_refcount_init(&set->refcount, free_set);
     set->count = count;
     set->ranks = malloc((size_t)count * sizeof(ranks[0]));
     set->in_branch = calloc((size_t)membership->branches, sizeof(set->in_branch[0]));
     if (set->ranks == NULL || set->in_branch == NULL) {
-        free_set(set);
+        hvd_set_members_drop(set);
         return NULL;
     }
     memcpy(set->ranks, ranks, (size_t)count * sizeof(ranks[0]));
@@ -178,7 +190,7 @@ int hvd_membership_add(struct hvd_membership *membership, const int *ranks, int 
     int id = set != NULL ? find_id(membership) : HVD_ERR_NOMEM;
 
     if (id < 0) {
-        free_set(set);
+        hvd_set_members_drop(set);
         return id;
     }
     set->id = id;
@@ -189,7 +201,7 @@ int hvd_membership_add(struct hvd_membership *membership, const int *ranks, int 
 void hvd_membership_remove(struct hvd_membership *membership, int set)
 {
     if (set >= 0 && set < membership->set_count) {
-        free_set(membership->sets[set]);
+        hvd_set_members_drop(membership->sets[set]);
         membership->sets[set] = NULL;
     }
 }
@@ -202,11 +214,12 @@ bool hvd_membership_needs(const struct hvd_membership *membership,
     return set->in_branch[branch] > joined;
 }
 
-int hvd_ranks_index(const int *ranks, int count, int rank)
+int hvd_set_members_index(const struct hvd_set_members *set, int rank)
 {
-    int low = 0, high = count;
+    const int *ranks = set->ranks;
+    int low = 0, high = set->count;
 
-    if (rank >= 0 && rank < count && ranks[rank] == rank) {
+    if (rank >= 0 && rank < set->count && ranks[rank] == rank) {
         return rank; /* always so in the global set */
     }
     while (low < high) {
@@ -222,11 +235,6 @@ int hvd_ranks_index(const int *ranks, int count, int rank)
         }
     }
     return -1;
-}
-
-int hvd_set_members_index(const struct hvd_set_members *set, int rank)
-{
-    return hvd_ranks_index(set->ranks, set->count, rank);
 }
 
 void hvd_membership_join(struct hvd_membership *membership, int rank)

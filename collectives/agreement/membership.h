@@ -10,9 +10,13 @@
 
 #include <stdbool.h>
 
+#include "gpu_binding/base/refcount.h"
 #include "pmix_boot/layout.h"
 
+/* Of one set. It does not change any more, and may be kept by others, of any thread, after it is
+ * removed. */
 struct hvd_set_members {
+    struct hvd_refcount refcount;
     int id;
     int count;
     int *ranks; /* ascending */
@@ -52,8 +56,8 @@ void hvd_membership_remove(struct hvd_membership *membership, int set);
 bool hvd_membership_needs(const struct hvd_membership *membership,
                           const struct hvd_set_members *set, int branch);
 
-/* The index of a rank among [count] ascending ranks, or -1. */
-int hvd_ranks_index(const int *ranks, int count, int rank);
+const struct hvd_set_members *hvd_set_members_keep(const struct hvd_set_members *set);
+void hvd_set_members_drop(const struct hvd_set_members *set); /* NULL is fine */
 
 /* The index of a rank in the set, or -1. */
 int hvd_set_members_index(const struct hvd_set_members *set, int rank);

@@ -104,8 +104,11 @@ int hvd_set_changes_add(struct hvd_agreement *agreement, struct hvd_entry *entry
     }
     set = hvd_membership_add(&agreement->membership, ranks, count);
     status = set < 0 ? set : hvd_replay_add(agreement, set);
-    status = status != 0 ? status
-                         : agreement->ops->add_set(agreement->context, set, ranks, count);
+    status =
+        status != 0
+            ? status
+            : agreement->ops->add_set(agreement->context,
+                                      hvd_membership_find(&agreement->membership, set));
     free(ranks);
     if (status == 0) {
         end(agreement, entry, set);

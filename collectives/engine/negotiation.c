@@ -84,14 +84,13 @@ static void make_void(void *context, struct hvd_batch *batch)
     hvd_teams_make_void(engine->teams, batch);
 }
 
-static int add_set(void *context, int set, const int *ranks, int count)
+static int add_set(void *context, const struct hvd_set_members *set)
 {
     struct hvd_engine *engine = context;
-    int status =
-        hvd_teams_add(engine->teams, set, ranks, count, &engine->negotiation.failure);
+    int status = hvd_teams_add(engine->teams, set->id, set->ranks, set->count,
+                               &engine->negotiation.failure);
 
-    return status != 0 ? status
-                       : hvd_process_sets_add(&engine->process_sets, set, ranks, count);
+    return status != 0 ? status : hvd_process_sets_add(&engine->process_sets, set);
 }
 
 static void remove_set(void *context, int set)
@@ -147,12 +146,11 @@ static const struct hvd_agreement_ops ops = {
 
 static int add_global_set(struct hvd_engine *engine)
 {
-    const struct hvd_membership *members =
+    const struct hvd_membership *membership =
         hvd_agreement_membership(engine->negotiation.agreement);
-    const struct hvd_set_members *global = hvd_membership_find(members, HVD_SET_GLOBAL);
 
-    return hvd_process_sets_open(&engine->process_sets, engine->boot->rank, global->ranks,
-                                 global->count);
+    return hvd_process_sets_open(&engine->process_sets, engine->boot->rank,
+                                 hvd_membership_find(membership, HVD_SET_GLOBAL));
 }
 
 int hvd_negotiation_open(struct hvd_engine *engine, struct hvd_error *err)

@@ -9,9 +9,7 @@
 #include "collectives/hvd.h"
 
 struct hvd_process_set {
-    int id;
-    int count;
-    int *ranks; /* ascending */
+    const struct hvd_set_members *members; /* an owner of it */
     int64_t started[HVD_UNNAMED_KINDS]; /* by this rank */
 };
 
@@ -23,7 +21,7 @@ void hvd_process_sets_init(struct hvd_process_sets *sets)
 void hvd_process_sets_finish(struct hvd_process_sets *sets)
 {
     for (int i = 0; i < sets->count; i++) {
-        free(sets->sets[i].ranks);
+        hvd_set_members_drop(sets->sets[i].members);
     }
     free(sets->sets);
     pthread_mutex_destroy(&sets->lock);
@@ -37,17 +35,17 @@ static struct hvd_process_set *find_set(const struct hvd_process_sets *sets, int
     while (low < high) {
         int middle = low + (high - low) / 2;
 
-        if (sets->sets[middle].id < id) {
+        if (sets->sets[middle].members->id < id) {
             low = middle + 1;
         } else {
             high = middle;
         }
     }
-    return low < sets->count && sets->sets[low].id == id ? &sets->sets[low] : NULL;
+    return low < sets->count && sets->sets[low].members->id == id ? &sets->sets[low]
+                                                                  : NULL;
 }
 
-/* The set that is added; it takes its ranks over. */
-static int insert(struct hvd_process_sets *sets, const struct hvd_process_set *set)
+static int insert(struct hvd_process_sets *sets, const struct hvd_set_members *members)
 {
     struct hvd_process_set *grown =
         realloc(sets->sets, ((size_t)sets->count + 1) * sizeof(grown[0]));
@@ -57,39 +55,31 @@ static int insert(struct hvd_process_sets *sets, const struct hvd_process_set *s
         return HVD_ERR_NOMEM;
     }
     sets->sets = grown;
-    while (at > 0 && grown[at - 1].id > set->id) {
+    while (at > 0 && grown[at - 1].members->id > members->id) {
         grown[at] = grown[at - 1];
         at--;
     }
-    grown[at] = *set;
+    grown[at] = (struct hvd_process_set){.members = hvd_set_members_keep(members)};
     sets->count++;
     return 0;
 }
 
-int hvd_process_sets_add(struct hvd_process_sets *sets, int id, const int *ranks,
-                         int count)
+int hvd_process_sets_add(struct hvd_process_sets *sets,
+                         const struct hvd_set_members *members)
 {
-    size_t bytes = (size_t)count * sizeof(ranks[0]);
-    struct hvd_process_set set = {.id = id, .count = count, .ranks = malloc(bytes)};
-    int status = HVD_ERR_NOMEM;
+    int status;
 
-    if (set.ranks != NULL) {
-        memcpy(set.ranks, ranks, bytes);
-        pthread_mutex_lock(&sets->lock);
-        status = insert(sets, &set);
-        pthread_mutex_unlock(&sets->lock);
-    }
-    if (status != 0) {
-        free(set.ranks);
-    }
+    pthread_mutex_lock(&sets->lock);
+    status = insert(sets, members);
+    pthread_mutex_unlock(&sets->lock);
     return status;
 }
 
-int hvd_process_sets_open(struct hvd_process_sets *sets, int rank, const int *ranks,
-                          int count)
+int hvd_process_sets_open(struct hvd_process_sets *sets, int rank,
+                          const struct hvd_set_members *global)
 {
     sets->rank = rank;
-    return hvd_process_sets_add(sets, HVD_SET_GLOBAL, ranks, count);
+    return hvd_process_sets_add(sets, global);
 }
 
 void hvd_process_sets_remove(struct hvd_process_sets *sets, int id)
@@ -99,7 +89,7 @@ void hvd_process_sets_remove(struct hvd_process_sets *sets, int id)
     pthread_mutex_lock(&sets->lock);
     set = find_set(sets, id);
     if (set != NULL) {
-        free(set->ranks);
+        hvd_set_members_drop(set->members);
         sets->count--;
         memmove(set, set + 1, (size_t)(&sets->sets[sets->count] - set) * sizeof(*set));
     }
@@ -140,9 +130,9 @@ int hvd_process_sets_find(struct hvd_process_sets *sets, int id, int root,
     set = find_set(sets, id);
     if (set != NULL) {
         place->rank = sets->rank;
-        place->size = set->count;
-        place->index = hvd_ranks_index(set->ranks, set->count, sets->rank);
-        place->root_index = hvd_ranks_index(set->ranks, set->count, root);
+        place->size = set->members->count;
+        place->index = hvd_set_members_index(set->members, sets->rank);
+        place->root_index = hvd_set_members_index(set->members, root);
     }
     pthread_mutex_unlock(&sets->lock);
     return set != NULL ? 0 : HVD_ERR_ARG;
@@ -155,7 +145,8 @@ int hvd_process_sets_ranks(struct hvd_process_sets *sets, int id, int *ranks)
     pthread_mutex_lock(&sets->lock);
     set = find_set(sets, id);
     if (set != NULL) {
-        memcpy(ranks, set->ranks, (size_t)set->count * sizeof(ranks[0]));
+        memcpy(ranks, set->members->ranks,
+               (size_t)set->members->count * sizeof(ranks[0]));
     }
     pthread_mutex_unlock(&sets->lock);
     return set != NULL ? 0 : HVD_ERR_ARG;
@@ -168,7 +159,7 @@ int hvd_process_sets_ids(struct hvd_process_sets *sets, int *ids)
     pthread_mutex_lock(&sets->lock);
     count = sets->count;
     for (int i = 0; ids != NULL && i < count; i++) {
-        ids[i] = sets->sets[i].id;
+        ids[i] = sets->sets[i].members->id;
     }
     pthread_mutex_unlock(&sets->lock);
     return count;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The process sets as the program sees them: those that this rank has seen added. Which ranks a set
- * has for the agreement is membership.h's matter.
+ * has is the membership's matter (membership.h).
  *
  * Threads: any. The lock is held for a few instructions; who holds it takes no other lock. */
 #ifndef HVD_PROCESS_SETS_H
@@ -17,6 +17,7 @@ enum hvd_unnamed {
 };
 
 struct hvd_process_set;
+struct hvd_set_members;
 
 struct hvd_process_sets {
     pthread_mutex_t lock;
@@ -37,12 +38,12 @@ void hvd_process_sets_init(struct hvd_process_sets *sets);
 void hvd_process_sets_finish(struct hvd_process_sets *sets);
 
 /* Begins with the global set: this rank, and all ranks. */
-int hvd_process_sets_open(struct hvd_process_sets *sets, int rank, const int *ranks,
-                          int count);
+int hvd_process_sets_open(struct hvd_process_sets *sets, int rank,
+                          const struct hvd_set_members *global);
 
-/* Adds a set of ascending ranks (copied). Returns 0 or HVD_ERR_NOMEM. */
-int hvd_process_sets_add(struct hvd_process_sets *sets, int id, const int *ranks,
-                         int count);
+/* Adds a set, which is kept. Returns 0 or HVD_ERR_NOMEM. */
+int hvd_process_sets_add(struct hvd_process_sets *sets,
+                         const struct hvd_set_members *members);
 void hvd_process_sets_remove(struct hvd_process_sets *sets,
                              int id); /* one that is not there is fine */
 

@@ -94,20 +94,19 @@ int sim_add_team(struct sim *sim, int size)
 }
 
 /* The n-th set that is added is the same one on all ranks. */
-static int add_set(void *context, int set, const int *ranks, int count)
+static int add_set(void *context, const struct hvd_set_members *members)
 {
     struct sim_rank *rank = context;
-    int team = HVD_LANES + rank->sets_added++;
+    int set = members->id, team = HVD_LANES + rank->sets_added++;
 
-    (void)ranks;
     if (set <= 0 || set >= SIM_MOST_SETS || rank->teams[set] != 0) {
         sim_fault(rank->sim, "rank %d adds set %d", rank->rank, set);
         return 0;
     }
     if (team == rank->sim->team_count) {
-        sim_add_team(rank->sim, count);
+        sim_add_team(rank->sim, members->count);
     }
-    if (rank->sim->teams[team].size != count) {
+    if (rank->sim->teams[team].size != members->count) {
         sim_fault(rank->sim, "rank %d adds another set %d", rank->rank, set);
     }
     rank->teams[set] = team;

@@ -4,32 +4,46 @@
 
 #include <string.h>
 
+#include "collectives/agreement/membership.h"
 #include "collectives/hvd.h"
 #include "tests/tap.h"
 
 enum {
-    RANK = 2
+    RANK = 2,
+    MOST_SETS = 8
 };
 
 static struct hvd_process_sets sets;
 
+/* Descriptions of sets, by number, of which the test stays an owner. */
+static struct hvd_set_members described[MOST_SETS];
+
+static const struct hvd_set_members *describe(int id, int *ranks, int count)
+{
+    struct hvd_set_members *set = &described[id];
+
+    *set = (struct hvd_set_members){.id = id, .ranks = ranks, .count = count};
+    hvd_refcount_init(&set->refcount, NULL);
+    return set;
+}
+
 static void begin(void)
 {
-    const int all[] = {0, 1, 2, 3};
+    static int all[] = {0, 1, 2, 3};
 
     memset(&sets, 0, sizeof(sets));
     hvd_process_sets_init(&sets);
-    hvd_process_sets_open(&sets, RANK, all, 4);
+    hvd_process_sets_open(&sets, RANK, describe(HVD_SET_GLOBAL, all, 4));
 }
 
 static void test_places(void)
 {
-    const int ranks[] = {0, 2, 3};
+    int ranks[] = {0, 2, 3};
     struct hvd_set_place place;
     int copy[3] = {0};
 
     begin();
-    tap_ok(hvd_process_sets_add(&sets, 1, ranks, 3) == 0 &&
+    tap_ok(hvd_process_sets_add(&sets, describe(1, ranks, 3)) == 0 &&
                hvd_process_sets_find(&sets, 1, 3, &place) == 0 && place.rank == RANK &&
                place.size == 3 && place.index == 1 && place.root_index == 2,
            "a member knows its place, and a root's");
@@ -46,27 +60,29 @@ static void test_places(void)
 
 static void test_ids(void)
 {
-    const int rank = 0;
+    int rank = 0;
     int ids[3] = {0};
 
     begin();
-    hvd_process_sets_add(&sets, 7, &rank, 1);
-    hvd_process_sets_add(&sets, 3, &rank, 1);
+    hvd_process_sets_add(&sets, describe(7, &rank, 1));
+    hvd_process_sets_add(&sets, describe(3, &rank, 1));
     tap_ok(hvd_process_sets_ids(&sets, ids) == 3 && ids[0] == HVD_SET_GLOBAL &&
                ids[1] == 3 && ids[2] == 7,
            "sets are told in the order of their numbers");
     hvd_process_sets_remove(&sets, 3);
     hvd_process_sets_remove(&sets, 4);
-    tap_ok(hvd_process_sets_ids(&sets, NULL) == 2, "one that was removed is gone");
+    tap_ok(hvd_process_sets_ids(&sets, NULL) == 2 && described[3].refcount.owners == 1 &&
+               described[7].refcount.owners == 2,
+           "one that was removed is gone, and not kept");
     hvd_process_sets_finish(&sets);
 }
 
 static void test_numbers(void)
 {
-    const int rank = RANK;
+    int rank = RANK;
 
     begin();
-    hvd_process_sets_add(&sets, 1, &rank, 1);
+    hvd_process_sets_add(&sets, describe(1, &rank, 1));
     hvd_process_sets_number(&sets, HVD_SET_GLOBAL, HVD_UNNAMED_BARRIERS);
     tap_ok(hvd_process_sets_number(&sets, HVD_SET_GLOBAL, HVD_UNNAMED_BARRIERS) == 1 &&
                hvd_process_sets_number(&sets, 1, HVD_UNNAMED_BARRIERS) == 0 &&
