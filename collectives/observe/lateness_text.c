@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The report on who was late, as a table for people and as JSON for programs. */
+/* The straggler report as a table for people and as JSON for programs. */
 #include "collectives/observe/lateness_text.h"
 
 #include <ctype.h>
@@ -135,12 +135,12 @@ static void print_ranks(const struct hvd_lateness_sums *sums,
         print_rank(sums, job, places != NULL ? places[i].rank : i, width, out);
     }
     if (shown < sums->size) {
-        fprintf(out, "       and %d ranks that cost the others less\n",
+        fprintf(out, "       and %d ranks that were late for less time\n",
                 sums->size - shown);
     }
     fprintf(out,
-            "A rank is late by what the next to last one waited for it. In %" PRId64
-            " batches none was late.\n",
+            "Lateness: how long the second-slowest rank waited for the slowest. Batches "
+            "with no late rank: %" PRId64 ".\n",
             sums->even);
     free(places);
 }
@@ -165,11 +165,11 @@ void hvd_lateness_print(const struct hvd_lateness_sums *sums,
 {
     char elapsed[CELL_BYTES];
 
-    fprintf(out, "hvd: report on %d rank%s, %s, %" PRId64 " batches compared\n",
+    fprintf(out, "hvd: straggler report, %d rank%s, %s, %" PRId64 " batches compared\n",
             sums->size, sums->size == 1 ? "" : "s",
             time_text(elapsed, (double)job->elapsed_us), sums->compared);
     if (!sums->is_complete) {
-        fputs("It is not complete: the job still ran when this was written, or it "
+        fputs("Incomplete: the job was still running when this was written, or it "
               "failed.\n",
               out);
     }
@@ -181,7 +181,7 @@ void hvd_lateness_print(const struct hvd_lateness_sums *sums,
             print_kind(sums, i, out);
         }
     }
-    fputs("Time is what it took when nobody was waited for.\n", out);
+    fputs("Time does not include waiting for late ranks.\n", out);
 }
 
 /* --- JSON -------------------------------------------------------------------------------- */

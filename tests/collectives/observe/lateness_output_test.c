@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the report on who was late goes. */
+/* Where the straggler report goes. */
 #include "collectives/observe/lateness_output.h"
 
 #include <fcntl.h>
@@ -62,7 +62,7 @@ static void test_files(void)
         tap_note("cannot leave the directory");
     }
     tap_ok(hvd_lateness_output_write(&output, &sums, &job, NULL) == 0 &&
-               begins(content("late"), "hvd: report on 1 rank, 1.0 s") &&
+               begins(content("late"), "hvd: straggler report, 1 rank, 1.0 s") &&
                begins(content("late.json"), "{\n  \"complete\": true"),
            "table and JSON get there, wherever the script has gone meanwhile");
     hvd_lateness_output_finish(&output);
@@ -127,7 +127,7 @@ static void test_stream(void)
     tap_ok(hvd_lateness_output_init(&output, "1", NULL) == 0 && output.text == NULL,
            "1 is no file");
     capture(&output);
-    tap_ok(begins(content("captured"), "hvd: report on 1 rank"),
+    tap_ok(begins(content("captured"), "hvd: straggler report, 1 rank"),
            "but the standard error stream");
     hvd_lateness_output_finish(&output);
 }
@@ -141,7 +141,7 @@ static void test_failures(void)
                strstr(err.text, "/nowhere/late") != NULL,
            "a place that is not there is told at the beginning: %s", err.text);
     capture(&output);
-    tap_ok(begins(content("captured"), "hvd: report on 1 rank"),
+    tap_ok(begins(content("captured"), "hvd: straggler report, 1 rank"),
            "and the report goes to the standard error stream");
     hvd_lateness_output_finish(&output);
 }

@@ -62,36 +62,36 @@ static bool prints(printer print, const struct hvd_lateness_sums *sums, int most
 }
 
 static const char whole[] =
-    "hvd: report on 4 ranks, 125.0 s, 1000 batches compared\n"
+    "hvd: straggler report, 4 ranks, 125.0 s, 1000 batches compared\n"
     "\n"
     " rank  host   times last   of all  late, mean  late, most      waited  of time\n"
     "    2  node\"2        750   75.0 %     80.0 ms       1.5 s      1.2 ms    0.0 %\n"
     "    3  n3            200   20.0 %      5.0 ms     20.0 ms      1.5 ms    0.0 %\n"
     "    0  n1              1    0.1 %        4 us        4 us      61.5 s   49.2 %\n"
     "    1  n1              0    0.0 %           -           -      62.0 s   49.6 %\n"
-    "A rank is late by what the next to last one waited for it. In 49 batches none was "
-    "late.\n"
+    "Lateness: how long the second-slowest rank waited for the slowest. Batches with no "
+    "late rank: 49.\n"
     "\n"
     "each rank       batches   tensors        data        time          rate\n"
     "allreduce          1000     16100     1.0 GiB       2.0 s   512.0 MiB/s\n"
     "barrier               2         2         0 B      100 us             -\n"
-    "Time is what it took when nobody was waited for.\n";
+    "Time does not include waiting for late ranks.\n";
 
 static const char cut[] =
-    "hvd: report on 4 ranks, 125.0 s, 1000 batches compared\n"
-    "It is not complete: the job still ran when this was written, or it failed.\n"
+    "hvd: straggler report, 4 ranks, 125.0 s, 1000 batches compared\n"
+    "Incomplete: the job was still running when this was written, or it failed.\n"
     "\n"
     " rank  host   times last   of all  late, mean  late, most      waited  of time\n"
     "    2  node\"2        750   75.0 %     80.0 ms       1.5 s      1.2 ms    0.0 %\n"
     "    3  n3            200   20.0 %      5.0 ms     20.0 ms      1.5 ms    0.0 %\n"
-    "       and 2 ranks that cost the others less\n"
-    "A rank is late by what the next to last one waited for it. In 49 batches none was "
-    "late.\n"
+    "       and 2 ranks that were late for less time\n"
+    "Lateness: how long the second-slowest rank waited for the slowest. Batches with no "
+    "late rank: 49.\n"
     "\n"
     "each rank       batches   tensors        data        time          rate\n"
     "allreduce          1000     16100     1.0 GiB       2.0 s   512.0 MiB/s\n"
     "barrier               2         2         0 B      100 us             -\n"
-    "Time is what it took when nobody was waited for.\n";
+    "Time does not include waiting for late ranks.\n";
 
 static const char object[] =
     "{\n"
