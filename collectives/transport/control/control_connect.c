@@ -24,8 +24,15 @@
 /* How often the service of an elastic job is asked whether a rank has died meanwhile. */
 #define ASK_MS 100
 
+/* How far a neighbour has come. */
+struct progress {
+    bool is_joined; /* from here on a closed link is a death */
+    bool is_ready; /* all ranks below it are connected */
+};
+
 struct connect {
     struct hvd_control *control;
+    struct progress *progress; /* [neighbours] */
     struct hvd_fd_passing passing;
     bool is_handed_out;
     bool is_ready_sent;
@@ -50,6 +57,12 @@ static bool is_parent(const struct hvd_control *control,
                       const struct hvd_neighbour *neighbour)
 {
     return neighbour->rank == hvd_control_parent(control);
+}
+
+static struct progress *progress_of(const struct connect *connect,
+                                    const struct hvd_neighbour *neighbour)
+{
+    return &connect->progress[neighbour - connect->control->neighbours];
 }
 
 static bool is_over(const struct connect *connect)
@@ -87,7 +100,7 @@ static void lose_neighbour(struct connect *connect, struct hvd_neighbour *neighb
     hvd_control_explain_loss(control, neighbour, status, &abort);
     hvd_link_destroy(neighbour->link);
     neighbour->link = NULL;
-    if (neighbour->is_joined) {
+    if (progress_of(connect, neighbour)->is_joined) {
         hvd_control_propagate(control, &abort, neighbour);
     }
 }
@@ -133,11 +146,11 @@ static void pass_on(struct connect *connect)
         hand_out(connect);
     }
     for (int i = first; i < control->count; i++) {
-        is_ready = is_ready && control->neighbours[i].is_ready;
+        is_ready = is_ready && connect->progress[i].is_ready;
     }
     if (is_ready && first == 0) {
         connect->is_go = true;
-    } else if (is_ready && control->neighbours[0].is_joined && !connect->is_ready_sent) {
+    } else if (is_ready && connect->progress[0].is_joined && !connect->is_ready_sent) {
         send_type(connect, &control->neighbours[0], HVD_CONTROL_TYPE_READY);
         connect->is_ready_sent = true;
     }
@@ -164,15 +177,17 @@ static int on_parent_message(struct connect *connect, struct hvd_link_message *m
 static int on_child_message(struct connect *connect, struct hvd_neighbour *child,
                             struct hvd_link_message *message)
 {
+    struct progress *progress = progress_of(connect, child);
+
     switch (message->type) {
     case HVD_CONTROL_TYPE_JOINED:
-        child->is_joined = true;
+        progress->is_joined = true;
         return is_on_this_node(connect->control, child->rank)
                    ? hvd_fd_passing_accept(&connect->passing, message)
                    : 0;
     case HVD_CONTROL_TYPE_READY:
-        child->is_ready = child->is_joined;
-        return child->is_ready ? 0 : HVD_ERR_NET;
+        progress->is_ready = progress->is_joined;
+        return progress->is_ready ? 0 : HVD_ERR_NET;
     default:
         return HVD_ERR_NET;
     }
@@ -233,7 +248,7 @@ static void join(struct connect *connect, struct hvd_link *link)
 
     hvd_link_allow(link, HVD_CONTROL_MAX_BYTES);
     parent->link = link;
-    parent->is_joined = true;
+    connect->progress[0].is_joined = true;
     if (is_on_this_node(connect->control, parent->rank)) {
         status = hvd_fd_passing_offer(&connect->passing, link);
     } else {
@@ -249,9 +264,10 @@ static void join(struct connect *connect, struct hvd_link *link)
 
 /* --- waiting for all of them, within the time limit --------------------------------------- */
 
-static bool is_missing(const struct hvd_control *control, int i)
+static bool is_missing(const struct connect *connect, int i)
 {
-    return control->neighbours[i].link == NULL || !control->neighbours[i].is_joined;
+    return connect->control->neighbours[i].link == NULL ||
+           !connect->progress[i].is_joined;
 }
 
 /* The deadline of this rank: earlier while it misses a neighbour. */
@@ -263,7 +279,7 @@ static int64_t limit(const struct connect *connect)
         last_word_ms = LAST_WORD_MS;
     }
     for (int i = 0; i < connect->control->count; i++) {
-        if (is_missing(connect->control, i)) {
+        if (is_missing(connect, i)) {
             return connect->deadline_ms - last_word_ms;
         }
     }
@@ -347,7 +363,7 @@ static void give_up(struct connect *connect)
     int missing = 0;
 
     for (int i = 0; i < control->count; i++) {
-        if (is_missing(control, i) && missing++ == 0) {
+        if (is_missing(connect, i) && missing++ == 0) {
             abort.rank = control->neighbours[i].rank;
         }
     }
@@ -451,6 +467,10 @@ static int prepare(struct connect *connect, const void *const *addresses,
     int status = hvd_acceptor_create(control->boot, control->listening, control->count,
                                      &connect->acceptor);
 
+    connect->progress = calloc((size_t)control->count + 1, sizeof(*connect->progress));
+    if (connect->progress == NULL) {
+        status = HVD_ERR_NOMEM;
+    }
     if (status == 0 && parent >= 0) {
         struct hvd_control_card card;
 
@@ -525,5 +545,6 @@ int hvd_control_connect(struct hvd_control *control, const struct hvd_boot *boot
     hvd_acceptor_destroy(connect.acceptor);
     hvd_connector_destroy(connect.connector);
     free(connect.fds);
+    free(connect.progress);
     return status;
 }

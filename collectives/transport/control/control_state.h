@@ -13,8 +13,6 @@
 struct hvd_neighbour {
     int rank;
     struct hvd_link *link; /* NULL before it is connected and after it closed */
-    bool is_joined; /* while connecting: from here on a closed link is a death */
-    bool is_ready; /* while connecting: all ranks below it are connected */
     bool is_watched_for_writing;
 };
 
