@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who am I, who are the others: ranks, nodes, a job secret, and one card of each rank.
+/* Start-up: the rank, the size, the nodes of all ranks, a job secret, and one card of each rank.
  *
- * PMIx serves it under Slurm, mpirun, prterun and hvdrun; an elastic job has a service of its own
- * (elastic/service.h); a process that nobody launched is rank 0 of 1. hvd-boot, a child process of some milliseconds, speaks PMIx: libpmix never
- * enters the program, and PMIx is closed again before hvd_boot_create returns, because a rank
- * that exits while it is open takes the whole Slurm step down without a word. */
+ * Under Slurm, mpirun, prterun and hvdrun they come from PMIx, in an elastic job from a service of
+ * its own (elastic/service.h); a process without a launcher is rank 0 of 1. A child process,
+ * hvd-boot, speaks PMIx and ends after some milliseconds: libpmix is never loaded into the program,
+ * and PMIx is finalized before hvd_boot_create returns, because Slurm kills the whole step, without
+ * a message, when a rank exits while PMIx is open. */
 #ifndef HVD_BOOT_H
 #define HVD_BOOT_H
 
@@ -32,7 +33,7 @@ struct hvd_boot {
     bool is_elastic; /* when a rank dies, the others may call hvd_boot_create again */
 };
 
-/* What one rank brings; borrowed for the call. */
+/* What one rank hands in; borrowed for the call. */
 struct hvd_boot_query {
     const void *card;
     size_t card_bytes; /* may differ between ranks */
@@ -41,15 +42,15 @@ struct hvd_boot_query {
     int timeout_ms;
 };
 
-/* Publishes the card and collects the cards of all ranks within the time limit. Collective
- * over the ranks of the job, with the same list on each; other jobs of one launch may start at
- * the same time. May be called again once it has returned on every rank: the caller sees to
- * that by talking to all of them in between.
- * Fails with HVD_ERR_ARG when the list cannot be right or this rank is not in it,
- * HVD_ERR_TIMEOUT naming the ranks that are missing, HVD_ERR_UNSUPPORTED when the environment
- * shows more than one task but no PMIx (the text says what to type), HVD_ERR_STATE when the launcher left a reason in HVD_ENV_LAUNCH_ERROR, HVD_ERR_NET when the
- * launcher's PMIx server does not serve, HVD_ERR_MISMATCH when a rank runs another version.
- * One call at a time per process. The program sees one SIGCHLD. The caller owns *out. */
+/* Publishes the card and collects the cards of all ranks within the time limit. Collective over
+ * the ranks of the job, with the same list on each; other jobs of one launch may start at the
+ * same time. May be called again once it has returned on every rank: the caller sees to that by
+ * talking to all of them in between. Fails with HVD_ERR_ARG when the list cannot be right or this
+ * rank is not in it, HVD_ERR_TIMEOUT naming the ranks that are missing, HVD_ERR_UNSUPPORTED when
+ * the environment shows more than one task but no PMIx (the text says what to type),
+ * HVD_ERR_STATE when the launcher left a reason in HVD_ENV_LAUNCH_ERROR, HVD_ERR_NET when the
+ * launcher's PMIx server does not serve, HVD_ERR_MISMATCH when a rank runs another version. One
+ * call at a time per process. The program sees one SIGCHLD. The caller owns *out. */
 int hvd_boot_create(const struct hvd_boot_query *query, struct hvd_boot **out,
                     struct hvd_error *err);
 

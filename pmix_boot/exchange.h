@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The one thing that a backend of boot does: hand in a blob, get everyone's. */
+/* What each backend of boot does: it publishes the blob of this rank and returns those of all
+ * ranks. */
 #ifndef HVD_EXCHANGE_H
 #define HVD_EXCHANGE_H
 

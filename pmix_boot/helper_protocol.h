@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What libhvd and its helper hvd-boot say to each other over one socket, once:
+/* The messages between libhvd and its helper hvd-boot, once, over one socket:
  *
  *   libhvd   --- request, my blob, list of ranks ---------------->   hvd-boot
  *            <-- answer, then (bytes, blob) of each rank if status 0 ---
  *
- * Both come from the same build, so structs go as they are. */
+ * Both come from the same build, so structs are sent as they are. */
 #ifndef HVD_HELPER_PROTOCOL_H
 #define HVD_HELPER_PROTOCOL_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From the variables that launchers set to one of: alone, PMIx, elastic, or a sentence with the cure. */
+/* From the variables that launchers set to one of: alone, PMIx, elastic, or a sentence with the
+ * cure. */
 #include "pmix_boot/launch_env.h"
 
 #include <pwd.h>

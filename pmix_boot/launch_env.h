@@ -8,7 +8,7 @@
 #include "gpu_binding/base/error.h"
 
 enum hvd_launch_kind {
-    HVD_LAUNCH_SINGLE, /* nobody launched it, or as the only one: rank 0 of 1 */
+    HVD_LAUNCH_SINGLE, /* without a launcher, or as the only rank: rank 0 of 1 */
     HVD_LAUNCH_PMIX, /* one rank of a launch that serves PMIx */
     HVD_LAUNCH_ELASTIC, /* one rank of an elastic job, which has a service of its own */
 };
@@ -16,8 +16,8 @@ enum hvd_launch_kind {
 /* environment is a list of "name=value" that ends with NULL, as environ is. has_pmix tells
  * whether this installation can speak PMIx. Fails where the environment shows a launch of several
  * that cannot be joined: HVD_ERR_UNSUPPORTED with what to type instead, or HVD_ERR_STATE
- * with what the launcher left in HVD_ENV_LAUNCH_ERROR. In doubt it fails: a rank of many must
- * never take itself for rank 0 of 1. */
+ * with what the launcher left in HVD_ENV_LAUNCH_ERROR. If unsure, it fails: one rank of many must
+ * never believe that it is rank 0 of 1. */
 int hvd_launch_decide(const char *const *environment, bool has_pmix,
                       enum hvd_launch_kind *launch, struct hvd_error *err);
 

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Everyone's value of one PMIx key, within a time limit that holds whatever the server does.
+/* The values that all ranks have published under one PMIx key, within a time limit that holds
+ * whatever the server does.
  *
  *   fence (collects all values) --over or late--> ask for each rank's value by itself
  *     all there: done       some not: ask those again until time is up, then they are missing
  *
- * Without a fence there is only the asking: a fence of some ranks of several nodes is more than
- * Slurm's server can do (until 2026 it waits for 300 s and fails).
+ * A list of ranks has no fence and is asked at once: a fence of some ranks of several nodes is
+ * more than Slurm's server can do (until 2026 it waits for 300 s and fails).
  *
- * Asking, and not the fence's word, decides: a server may let a fence end early when a rank
- * has just closed its connection (openpmix issues 3931 and 4113, all releases until 2026), and
- * after a fence that failed it is asking that tells who is missing. */
+ * Whether a rank is there is decided by asking, not by the fence: a server may let a fence end
+ * early when a rank has just closed its connection (openpmix issues 3931 and 4113, all releases
+ * until 2026), and after a fence that failed, asking tells which ranks are missing. */
 #ifndef HVD_PMIX_COLLECT_H
 #define HVD_PMIX_COLLECT_H
 

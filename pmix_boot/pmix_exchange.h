@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The exchange in PMIx's own terms; only hvd-boot links this. */
+/* The exchange through libpmix; only hvd-boot links this. */
 #ifndef HVD_PMIX_EXCHANGE_H
 #define HVD_PMIX_EXCHANGE_H
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A sealed link (wire/link.h) between a rank and the service of an elastic job: whole messages, in order,
- * that nobody without the job's key can read, write or play again.
+/* A sealed link (wire/link.h) between a rank and the service of an elastic job: whole messages,
+ * in order, that nobody without the job's key can read, write or play again.
  *
  *   rank                                         service
  *     ── header r ──────────────────────────────►      each side's stream of libsodium's
  *     ◄─ header s ───────────────────────────────      crypto_secretstream, with a key of its
  *     ── sealed: s ─────────────────────────────►      direction; the other's header, random,
- *     ◄─ sealed: r ──────────────────────────────      comes back first: it is no recording
+ *     ◄─ sealed: r ──────────────────────────────      comes back first: no replay
  *
  * Threads: one call at a time. */
 #ifndef HVD_CHANNEL_H

@@ -34,9 +34,9 @@ struct hvd_elastic_generation {
 };
 
 /* Asks to begin, and waits until the next generation of ranks does. The caller owns
- * generation->cards. Fails with HVD_ERR_ARG for a bad address, HVD_ERR_NET when the service cannot be
- * reached or is gone, HVD_ERR_TIMEOUT or HVD_ERR_STATE with the service's own words when this job
- * cannot go on. */
+ * generation->cards. Fails with HVD_ERR_ARG for a bad address, HVD_ERR_NET when the service
+ * cannot be reached or is gone, HVD_ERR_TIMEOUT or HVD_ERR_STATE with the service's own words
+ * when this job cannot go on. */
 int hvd_elastic_client_join(const struct hvd_elastic_client_query *query,
                             struct hvd_elastic_generation *generation,
                             struct hvd_error *err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What ranks and the service of an elastic job say to each other. Both come from the same
- * release, so structs go as they are. */
+/* The messages between ranks and the service of an elastic job. Both come from the same
+ * release, so structs are sent as they are. */
 #ifndef HVD_ELASTIC_MESSAGE_H
 #define HVD_ELASTIC_MESSAGE_H
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who is in an elastic job, and when the next generation of ranks begins. Pure: no clock, no
+/* The members of an elastic job, and when the next generation of ranks begins. Pure: no clock, no
  * sockets.
  *
- * A member is a living process. It asks to begin (joins) when it starts, when it lost a peer, or
- * when others wait to be let in. A generation forms when all members of the one before have
+ * A member is a living process. It asks to join when it starts, when it lost a peer, or
+ * when others are waiting to join. A generation forms when all members of the one before have
  * asked or are gone:
  *   the first     np members have asked (fewer, if some died), or start_ms passed and min have
  *   later ones    min members have asked

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The service of an elastic job: ranks connect to it and learn who is in the next generation. It
- * lives as long as the launcher does, whatever becomes of ranks; their closed connections tell it
- * who died. */
+ * ends with the launcher, even if all ranks die before; a closed connection tells it which rank
+ * died. */
 #ifndef HVD_ELASTIC_SERVICE_H
 #define HVD_ELASTIC_SERVICE_H
 

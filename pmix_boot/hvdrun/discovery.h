@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A command of the user's that prints the hosts that there are now, asked each second. */
+/* --host-discovery-script: a command that prints the hosts of the job, run each second. */
 #ifndef HVDRUN_DISCOVERY_H
 #define HVDRUN_DISCOVERY_H
 
@@ -9,8 +9,8 @@
 
 struct hvdrun_discovery;
 
-/* default_slots: of a host that is printed without a number; 0: one. The caller owns *out. HVD_ERR_ARG
- * when the command begins with the path of a file that cannot be run. */
+/* default_slots: of a host that is printed without a number; 0: one. The caller owns *out.
+ * HVD_ERR_ARG when the command begins with the path of a file that cannot be run. */
 int hvdrun_discovery_create(const char *command, int default_slots,
                             struct hvdrun_discovery **out, struct hvd_error *err);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What becomes of an elastic job when one of its ranks ends: the others go on while they are
- * enough, and a rank that failed, or one that there is room for now, is started later.
+/* The ranks of an elastic job: when one fails, the others continue while they are enough; a failed
+ * rank is restarted after a cool-down, and more are started when hosts have free slots.
  *
- * The job succeeds when ranks end well; those that failed before that have been done without. */
+ * The job succeeds as soon as a rank exits with 0, even if others failed before. */
 #ifndef HVDRUN_ELASTIC_H
 #define HVDRUN_ELASTIC_H
 

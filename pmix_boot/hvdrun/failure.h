@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Why a job ended, and what it returns. */
+/* The first failure of a job, and the exit code that follows from it. */
 #ifndef HVDRUN_FAILURE_H
 #define HVDRUN_FAILURE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What hvdrun says about itself. */
+/* --help and --check-build. */
 #ifndef HVDRUN_HELP_H
 #define HVDRUN_HELP_H
 

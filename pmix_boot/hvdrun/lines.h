@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One stream of one rank on its way to the terminal: whole lines, so that those of different
- * ranks never mix, each with a prefix where wanted; and an unchanged copy in a file. */
+/* Forwards one stream of one rank to the terminal in whole lines, so that those of different
+ * ranks never mix, each with an optional prefix; and an unchanged copy to a file. */
 #ifndef HVDRUN_LINES_H
 #define HVDRUN_LINES_H
 

@@ -18,8 +18,8 @@
 /* One job per process; unlike any that Slurm or Open MPI would choose. */
 #define NAME_SPACE "hvdrun"
 
-/* The ranks have ended by then, so that nothing is lost with a server that does not end: libpmix 4.2.2
- * once waited for ever for a lock of its own. */
+/* The ranks have ended by then, so that nothing is lost with a server that does not end: libpmix
+ * 4.2.2 once waited for ever for a lock of its own. */
 static const time_t most_seconds_to_stop = 3;
 
 /* --- job, node and rank facts in PMIx's keys. hvd itself asks only for the job's size and host

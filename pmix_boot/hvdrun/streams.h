@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pipes between a rank and hvdrun, and the files that keep what comes. */
+/* The pipes between a rank and hvdrun, and the files that get a copy of its output. */
 #ifndef HVDRUN_STREAMS_H
 #define HVDRUN_STREAMS_H
 
@@ -20,8 +20,8 @@ void hvdrun_streams_close(struct hvdrun_stream streams[HVDRUN_STREAMS]);
  * closes it. */
 int hvdrun_streams_input(int rank, struct hvd_error *err);
 
-/* Whether the files that the job will write can be written, as far as can be told without making them. HVD_ERR_ARG names
- * the option. */
+/* Whether the files that the job will write can be written, as far as can be told without making
+ * them. HVD_ERR_ARG names the option. */
 int hvdrun_streams_check_files(const struct hvdrun_options *options,
                                struct hvd_error *err);
 

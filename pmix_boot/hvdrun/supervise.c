@@ -19,9 +19,9 @@
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "gpu_binding/base/clock.h"
 #include "gpu_binding/base/log.h"
 #include "pmix_boot/hvdrun/failure.h"
 
@@ -46,14 +46,6 @@ struct state {
     struct hvdrun_failure first_failure;
 };
 
-static long long now_ms(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (long long)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 static void signal_ranks(const struct state *state, int number)
 {
     for (int rank = 0; rank < state->watch->count; rank++) {
@@ -66,7 +58,7 @@ static void signal_ranks(const struct state *state, int number)
 static void start_killing(struct state *state)
 {
     state->phase = KILLING;
-    state->deadline_ms = now_ms() + KILL_GRACE_MS;
+    state->deadline_ms = hvd_clock_ms() + KILL_GRACE_MS;
     signal_ranks(state, SIGKILL);
 }
 
@@ -76,14 +68,14 @@ static void start_ending(struct state *state, int number)
         return;
     }
     state->phase = ENDING;
-    state->deadline_ms = now_ms() + GRACE_MS;
+    state->deadline_ms = hvd_clock_ms() + GRACE_MS;
     signal_ranks(state, number);
     signal_ranks(state, SIGCONT); /* one that is stopped could not end */
 }
 
 static void check_deadline(struct state *state)
 {
-    if (state->phase == RUNNING || now_ms() < state->deadline_ms) {
+    if (state->phase == RUNNING || hvd_clock_ms() < state->deadline_ms) {
         return;
     }
     if (state->phase == ENDING) {
@@ -139,7 +131,7 @@ static void end_elastic(struct state *state, int rank, const siginfo_t *info)
 
     hvdrun_failure_add_end(&end, rank, state->watch->ranks[rank].pid,
                            info->si_code != CLD_EXITED, info->si_status);
-    hvdrun_elastic_on_end(state->watch->elastic, rank, &end, now_ms(),
+    hvdrun_elastic_on_end(state->watch->elastic, rank, &end, hvd_clock_ms(),
                           &state->first_failure, &must_end);
     if (must_end) {
         start_ending(state, SIGTERM);
@@ -284,7 +276,7 @@ static void wait_and_handle(struct state *state, struct pollfd *polls, size_t co
         until = hvdrun_elastic_next_ms(state->watch->elastic);
     }
     if (until >= 0) {
-        long long left = until - now_ms();
+        long long left = until - hvd_clock_ms();
 
         timeout_ms = left > 0 ? (int)left : 0;
     }
@@ -355,7 +347,7 @@ static void run(struct state *state, struct pollfd *polls)
         wait_and_handle(state, polls, count);
         check_deadline(state);
         if (state->phase == RUNNING && state->watch->elastic != NULL) {
-            hvdrun_elastic_progress(state->watch->elastic, now_ms());
+            hvdrun_elastic_progress(state->watch->elastic, hvd_clock_ms());
         }
     }
     clear(state);

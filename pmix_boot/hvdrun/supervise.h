@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Watches over the ranks of a job until it is over: passes their output on, forwards
- * signals, and ends all when one fails. */
+/* Supervises the ranks of a job until it is over: forwards their output and the signals to
+ * hvdrun, and ends all ranks when one fails. */
 #ifndef HVDRUN_SUPERVISE_H
 #define HVDRUN_SUPERVISE_H
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A row of messages through memory that two or more processes share: one writes, each reader
- * sees all of it in order.
+/* A ring buffer of messages in memory that two or more processes share: one writes, each reader
+ * reads all messages in order.
  *
  *   in the ring: | type (4) | bytes (4) | payload, padded to 8 | type ...
  *
- * A message may be larger than the ring: then it passes in pieces and the reader puts it
- * together. Nothing blocks: what finds no room waits in the writer's private memory.
+ * A message may be larger than the ring: it is sent in pieces, and the reader puts it together.
+ * Nothing blocks: messages that find no room wait in the writer's private memory.
  *
- * Sleeping: the stores that a sleeper has to see (`written`, `read`) and its last look at them
- * are sequentially consistent; see mailbox.h.
+ * Sleeping: the stores that a sleeping rank must not miss (`written`, `read`) and its last loads of
+ * them are sequentially consistent; see mailbox.h.
  *
  * Threads: one at a time per writer and per reader. */
 #ifndef HVD_BYTE_RING_H

@@ -6,7 +6,7 @@
  *   the other ranks of a node hang on their leader by a unix socket, over which descriptors
  *   (shared memory, doorbells) travel too.
  *
- * A closed socket names the rank at its other end. The one who sees it tells its neighbours,
+ * A closed socket names the rank at its other end. The rank that sees it tells its neighbours,
  * they tell theirs: every rank learns it in O(log nodes) hops. A host that vanishes is noticed
  * by its silence, after 4 s (wire/socket.h). A forked child drops its copies (fork_close.h).
  *
@@ -88,7 +88,7 @@ int hvd_control_children(const struct hvd_control *control, const int **ranks);
 int hvd_control_progress(struct hvd_control *control, hvd_control_handler handler,
                          void *context);
 
-/* For sleeping: readable when progress has something to do (an epoll descriptor). */
+/* An epoll descriptor to sleep on: readable when progress has something to do. */
 int hvd_control_fd(const struct hvd_control *control);
 
 /* Tells every rank that `rank` is the reason why the job ends. This rank's handler gets the

@@ -5,9 +5,9 @@
  *
  * Messages of one sender arrive in the order in which they were sent, all of them, once.
  *
- * Sleeping: a mailbox wakes nobody. After send and progress the caller asks take_ring who has
- * to be woken, and rings those that say they sleep. Who wants to sleep says so (seq_cst) and
- * then asks has_mail once more:
+ * Sleeping: a mailbox wakes nobody. After send and progress the caller asks take_ring which ranks
+ * have something to do, and wakes those that are asleep. A rank that goes to sleep first sets its
+ * flag (seq_cst), then asks has_mail once more:
  *
  *   sender:  write, then look at asleep      sleeper:  set asleep, then look at has_mail
  *
@@ -50,7 +50,7 @@ int hvd_mailbox_send(struct hvd_mailbox *box, uint32_t type, const void *payload
 int hvd_mailbox_progress(struct hvd_mailbox *box, hvd_mailbox_handler handler,
                          void *context);
 
-/* Something that was sent waits for room: who destroys now loses it. */
+/* Something that was sent waits for room: destroy would lose it. */
 bool hvd_mailbox_is_pending(const struct hvd_mailbox *box);
 
 /* progress has something to do: a message to read, or room for what waits. */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages up and down the tree of ranks (tree.h), by the fastest way to each neighbour:
+/* Messages up and down the tree of ranks (tree.h), by the fastest transport to each neighbour:
  *
  *   leaders of nodes   hvd_control: sockets
  *   ranks of a node    hvd_mailbox: the memory that they share
  *
  * Messages between two neighbours arrive in the order in which they were sent, because each
- * pair uses one way only. The sockets between the ranks of a node stay: they tell who died.
+ * pair uses one transport. The sockets between the ranks of a node stay: they tell which rank died.
  *
- * What is said last, before connections close, goes by hvd_control_send_down: a socket that
+ * The last message before connections close is sent with hvd_control_send_down: a socket that
  * closes before the mailbox was read would look like a death.
  *
  * Threads: one at a time per uplink. */
