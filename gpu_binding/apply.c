@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "gpu_binding/base/env.h"
+#include "gpu_binding/base/error.h"
 #include "gpu_binding/cpulist.h"
 
 /* The kernel's mask: the same bits as ours, in words of its own size. */

@@ -2,6 +2,7 @@
 /* All that a launcher needs: from the words of a step to a plan, and a row applied. */
 #include "gpu_binding/binding.h"
 
+#include "gpu_binding/base/error.h"
 #include "gpu_binding/plan_steps.h"
 
 /* What a step says, settled against a topology. */

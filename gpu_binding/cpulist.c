@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "gpu_binding/base/error.h"
+
 struct range {
     int first;
     int last;

@@ -5,8 +5,9 @@
 
 #include <stddef.h>
 
-#include "gpu_binding/base/error.h"
 #include "gpu_binding/cpuset.h"
+
+struct hvd_error;
 
 /* Reads the whole text or nothing: a list of N, N-M or N-M:STRIDE joined by commas, without
  * blanks. Empty text, N > M, a stride of 0 and numbers too large are HVD_ERR_ARG. */

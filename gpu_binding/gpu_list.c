@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpu_binding/base/error.h"
+
 /* One entry of a list as it was written. */
 struct entry {
     const char *text;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpu_binding/base/error.h"
 #include "gpu_binding/cpulist.h"
 #include "gpu_binding/plan_steps.h"
 

@@ -7,7 +7,6 @@
 
 #include <stdbool.h>
 
-#include "gpu_binding/base/error.h"
 #include "gpu_binding/cpuset.h"
 #include "gpu_binding/gpu_list.h"
 #include "gpu_binding/topology.h"

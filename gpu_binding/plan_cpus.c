@@ -7,6 +7,7 @@
  * so that every rank starts near its memory, and no core of the socket stays idle. */
 #include <stdlib.h>
 
+#include "gpu_binding/base/error.h"
 #include "gpu_binding/plan_steps.h"
 
 /* One core that has usable cpus; first and end are places in topology->cpus. */

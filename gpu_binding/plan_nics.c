@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpu_binding/base/error.h"
 #include "gpu_binding/plan_steps.h"
 
 /* The cards that may be chosen, as indexes into topology->nics. */

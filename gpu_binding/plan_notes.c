@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "gpu_binding/base/error.h"
 #include "gpu_binding/gpu_name.h"
 #include "gpu_binding/plan_steps.h"
 

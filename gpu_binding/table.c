@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "gpu_binding/base/error.h"
 #include "gpu_binding/cpulist.h"
 
 #define CELL 24

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "gpu_binding/base/error.h"
 #include "gpu_binding/cpulist.h"
 #include "gpu_binding/nvidia_proc.h"
 #include "gpu_binding/topology_build.h"

@@ -6,8 +6,9 @@
 
 #include <stdbool.h>
 
-#include "gpu_binding/base/error.h"
 #include "gpu_binding/cpuset.h"
+
+struct hvd_error;
 
 /* Every index below is into an array of struct hvd_topology; HVD_NONE says there is none. */
 #define HVD_NONE (-1)

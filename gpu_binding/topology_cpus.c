@@ -2,6 +2,7 @@
 /* Cpus, memory nodes and sockets of a topology. */
 #include <stdlib.h>
 
+#include "gpu_binding/base/error.h"
 #include "gpu_binding/topology_build.h"
 
 /* The kernel's own scale: 10 is local. 20 is what it says of two sockets when the firmware

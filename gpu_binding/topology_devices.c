@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpu_binding/base/error.h"
 #include "gpu_binding/gpu_name.h"
 #include "gpu_binding/topology_build.h"
 

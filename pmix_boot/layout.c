@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpu_binding/base/error.h"
+
 struct placed_rank {
     const char *host;
     int rank;

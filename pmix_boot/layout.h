@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "gpu_binding/base/error.h"
+struct hvd_error;
 
 /* Nodes are numbered in the order of their lowest rank; the local rank counts the ranks of a
  * node in ascending order of rank. Node n has the ranks

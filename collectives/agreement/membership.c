@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "collectives/transport/control/tree.h"
+#include "gpu_binding/base/error.h"
 
 /* The branch through which this rank hears of `rank`. */
 static int find_branch(const struct hvd_membership *membership, const int *children,

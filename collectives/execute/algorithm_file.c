@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpu_binding/base/error.h"
+
 enum {
     MOST_BYTES = 1 << 20
 };

@@ -7,6 +7,7 @@
 
 #include "collectives/execute/algorithm_table.h"
 #include "collectives/execute/grid.h"
+#include "gpu_binding/base/error.h"
 
 enum {
     MOST_SECTIONS = 1000,

@@ -31,6 +31,7 @@
 
 #include "collectives/execute/schedule_steps.h"
 #include "gpu_binding/base/env.h"
+#include "gpu_binding/base/error.h"
 
 /* What all local ranks read. */
 static enum hvd_place_kind place_of_inputs(const struct hvd_schedule *schedule)

@@ -14,6 +14,7 @@
  * bits as partials in float give. */
 #include "collectives/execute/parts.h"
 #include "collectives/execute/schedule_steps.h"
+#include "gpu_binding/base/error.h"
 
 enum {
     /* What is under way: fills a path of 100 us at 2.5 GB/s, and stays in the L2 cache together

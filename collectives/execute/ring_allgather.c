@@ -13,6 +13,7 @@
  * (single_copy.c, slots.c). */
 #include "collectives/execute/rounds.h"
 #include "collectives/execute/schedule_steps.h"
+#include "gpu_binding/base/error.h"
 
 static int node_at(const struct hvd_schedule *schedule, int64_t distance)
 {

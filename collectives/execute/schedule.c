@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "collectives/execute/schedule_state.h"
+#include "gpu_binding/base/error.h"
 
 typedef int set_up(struct hvd_schedule *schedule, struct hvd_error *err);
 

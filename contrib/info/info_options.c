@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpu_binding/base/error.h"
+
 /* Values of getopt_long for the options that have no letter. */
 enum option_code {
     OPTION_TOPOLOGY = 256,

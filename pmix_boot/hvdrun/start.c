@@ -11,6 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "gpu_binding/binding.h"
+
 /* Headers older than Linux 5.11 and glibc 2.34 lack these. */
 #ifndef SYS_close_range
 #define SYS_close_range 436

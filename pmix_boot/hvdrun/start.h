@@ -7,8 +7,9 @@
 #include <sys/types.h>
 
 #include "gpu_binding/base/error.h"
-#include "gpu_binding/binding.h"
 #include "pmix_boot/hvdrun/string_list.h"
+
+struct hvd_plan;
 
 struct hvdrun_start {
     int rank;

@@ -11,7 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "gpu_binding/base/error.h"
 #include "pmix_boot/hvdrun/option_table.h"
+#include "pmix_boot/hvdrun/options.h"
 
 static const char *const names[HVDRUN_STREAMS] = {"stdout", "stderr"};
 

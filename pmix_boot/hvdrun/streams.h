@@ -3,8 +3,9 @@
 #ifndef HVDRUN_STREAMS_H
 #define HVDRUN_STREAMS_H
 
-#include "pmix_boot/hvdrun/options.h"
 #include "pmix_boot/hvdrun/supervise.h"
+
+struct hvdrun_options;
 
 /* Opens the pipes of one rank and its files where wanted. rank_ends are for the rank, to be
  * closed once it has started; the rest is in streams until hvdrun_streams_close. */

@@ -22,7 +22,9 @@
 #include <unistd.h>
 
 #include "gpu_binding/base/clock.h"
+#include "gpu_binding/base/error.h"
 #include "gpu_binding/base/log.h"
+#include "pmix_boot/hvdrun/elastic.h"
 #include "pmix_boot/hvdrun/failure.h"
 
 /* How long ranks that got SIGTERM may take to say what they know and to clean up, on a busy

@@ -8,9 +8,10 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "gpu_binding/base/error.h"
-#include "pmix_boot/hvdrun/elastic.h"
 #include "pmix_boot/hvdrun/lines.h"
+
+struct hvd_error;
+struct hvdrun_elastic;
 
 /* A pipe from a rank, non-blocking, and where its lines go. */
 struct hvdrun_stream {

@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "gpu_binding/base/error.h"
 #include "gpu_binding/binding.h"
 #include "tests/tap.h"
 

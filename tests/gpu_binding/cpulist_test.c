@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "gpu_binding/base/error.h"
 #include "tests/tap.h"
 
 static struct hvd_cpuset set_of(const int *cpus, int count)

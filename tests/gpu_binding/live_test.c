@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpu_binding/base/error.h"
 #include "gpu_binding/binding.h"
 #include "tests/gpu_binding/fake_node.h"
 #include "tests/tap.h"

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "gpu_binding/base/error.h"
+
 const char *const node_file_names[] = {
     "built-c4140-4xv100",
     "built-dgx1v-8xv100",

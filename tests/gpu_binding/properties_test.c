@@ -2,6 +2,7 @@
 /* What holds for every plan: random allowed cpus, GPUs and ranks on every topology. */
 #include <string.h>
 
+#include "gpu_binding/base/error.h"
 #include "gpu_binding/binding.h"
 #include "tests/gpu_binding/node_file.h"
 #include "tests/tap.h"

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "gpu_binding/base/error.h"
 #include "tests/tap.h"
 
 enum {

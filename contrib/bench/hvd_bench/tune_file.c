@@ -8,6 +8,7 @@
 
 #include "collectives/execute/algorithm_file.h"
 #include "contrib/bench/hvd_bench/explain.h"
+#include "gpu_binding/base/error.h"
 
 static const char head[] =
     "# Which algorithm hvd takes, by the size in bytes from which on it holds.\n"

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "gpu_binding/base/error.h"
 #include "tests/tap.h"
 
 static const int64_t mib = 1 << 20;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpu_binding/base/error.h"
 #include "tests/tap.h"
 
 /* What the engine uses. */
