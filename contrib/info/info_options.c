@@ -42,23 +42,23 @@ void hvd_info_usage(FILE *out)
 {
     fputs(
         "usage: hvd-info [options]\n"
-        "Shows which cpus, memory node and network card each rank gets on this node; in\n"
-        "a Slurm job, for the ranks of the job. Nothing is bound.\n"
+        "Shows the cpus, memory node and network card of each rank on this node; in a\n"
+        "Slurm job, those of the job's ranks. It binds nothing.\n"
         "\n"
-        "  --topology FILE     the node in an hwloc XML file (lstopo node.xml) instead\n"
-        "  --ranks N           ranks on the node; default: the job's, else one per gpu\n"
-        "  --allowed CPUS      cpus that the ranks may use, as 0-3,8 or 0-18:2\n"
-        "  --gpus LIST         gpus that the ranks use: numbers or UUIDs, as 0-1,3\n"
-        "  --bind MODE         none, socket (all cpus of the gpu's socket), core (an "
-        "own\n"
-        "                      share of them) or auto, the default: as the job is bound\n"
+        "  --topology FILE     read the node from an hwloc XML file (lstopo node.xml)\n"
+        "  --ranks N           ranks on the node (default: the job's, else one per gpu)\n"
+        "  --allowed CPUS      cpus that the ranks may use, such as 0-3,8 or 0-18:2\n"
+        "  --gpus LIST         gpus of the ranks, numbers or UUIDs, such as 0-1,3\n"
+        "  --bind MODE         socket: all cpus of the gpu's socket; core: a share of\n"
+        "                      them; none; auto: as the job is bound (default)\n"
         "  --cpus-per-rank N   with core: at most N cores for a rank\n"
         "  --smt N             at most N hardware threads of each core\n"
         "  --nic auto|off      choose network cards near the gpu (default), or none\n"
-        "  --check             instead: what GPU tensors would use here, and what is "
-        "wrong\n"
-        "  --help              this text\n"
-        "  --version           the version of hvd\n",
+        "  --check             show instead what GPU tensors would use on this node, "
+        "and\n"
+        "                      what is missing\n"
+        "  --help              show this help, and exit\n"
+        "  --version           show the version, and exit\n",
         out);
 }
 
@@ -70,8 +70,8 @@ static int parse_count(const char *option, const char *text, int most, int *coun
 
     if (text[0] < '0' || text[0] > '9' || *end != '\0' || value < 1 || value > most) {
         return hvd_fail(err, HVD_ERR_ARG,
-                        "%s wants a number from 1 to %d, found '%.100s'", option, most,
-                        text);
+                        "%s: expected a number from 1 to %d, found '%.100s'", option,
+                        most, text);
     }
     *count = (int)value;
     return 0;
@@ -94,7 +94,8 @@ static int parse_bind(const char *text, struct hvd_info_options *options,
 {
     if (hvd_bind_mode_parse(text, &options->plan.mode) < 0) {
         return hvd_fail(err, HVD_ERR_ARG,
-                        "--bind wants auto, none, socket or core, found '%.100s'", text);
+                        "--bind: expected auto, none, socket or core, found '%.100s'",
+                        text);
     }
     return 0;
 }
@@ -104,7 +105,7 @@ static int parse_nic(const char *text, struct hvd_info_options *options,
 {
     options->plan.nic_off = strcmp(text, "off") == 0;
     if (!options->plan.nic_off && strcmp(text, "auto") != 0) {
-        return hvd_fail(err, HVD_ERR_ARG, "--nic wants auto or off, found '%.100s'",
+        return hvd_fail(err, HVD_ERR_ARG, "--nic: expected auto or off, found '%.100s'",
                         text);
     }
     return 0;
@@ -118,8 +119,9 @@ static int take_option(int code, const char *value, struct hvd_info_options *opt
         options->topology_file = value;
         return value[0] != '\0'
                    ? 0
-                   : hvd_fail(err, HVD_ERR_ARG,
-                              "--topology wants a file, found ''; see hvd-info --help");
+                   : hvd_fail(
+                         err, HVD_ERR_ARG,
+                         "--topology: expected a file, found ''; see hvd-info --help");
     case OPTION_RANKS:
         return parse_count("--ranks", value, HVD_PLAN_RANKS_MAX, &options->rank_count,
                            err);
@@ -192,7 +194,7 @@ int hvd_info_parse(int argc, char **argv, struct hvd_info_options *options,
     opterr = 0;
     while ((code = getopt_long(argc, argv, ":", long_options, NULL)) != -1) {
         if (code == ':') {
-            return hvd_fail(err, HVD_ERR_ARG, "%.100s wants a value; see hvd-info --help",
+            return hvd_fail(err, HVD_ERR_ARG, "%.100s needs a value; see hvd-info --help",
                             argv[optind - 1]);
         }
         if (code == '?') {

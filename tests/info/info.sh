@@ -43,18 +43,18 @@ says() {
     result $? "$promise"
 }
 
-refuses ranks_must_be_a_number "--ranks wants a number from 1 to 4096, found 'four'" --ranks four
-refuses ranks_must_be_positive "--ranks wants a number from 1 to 4096, found '0'" --ranks 0
-refuses ranks_has_a_most "--ranks wants a number from 1 to 4096, found '5000'" --ranks 5000
-refuses bind_words "--bind wants auto, none, socket or core, found 'numa'" --bind numa
-refuses nic_words "--nic wants auto or off, found 'on'" --nic on
-refuses smt_number "--smt wants a number from 1 to 8192, found '-1'" --smt -1
-refuses limit_number "--cpus-per-rank wants a number from 1 to 8192, found ''" --cpus-per-rank ''
+refuses ranks_must_be_a_number "--ranks: expected a number from 1 to 4096, found 'four'" --ranks four
+refuses ranks_must_be_positive "--ranks: expected a number from 1 to 4096, found '0'" --ranks 0
+refuses ranks_has_a_most "--ranks: expected a number from 1 to 4096, found '5000'" --ranks 5000
+refuses bind_words "--bind: expected auto, none, socket or core, found 'numa'" --bind numa
+refuses nic_words "--nic: expected auto or off, found 'on'" --nic on
+refuses smt_number "--smt: expected a number from 1 to 8192, found '-1'" --smt -1
+refuses limit_number "--cpus-per-rank: expected a number from 1 to 8192, found ''" --cpus-per-rank ''
 refuses limit_needs_core "--cpus-per-rank goes with --bind core, found --bind socket" \
     --cpus-per-rank 2 --bind socket
 refuses unknown_option "unknown option '--rank-count'; see hvd-info --help" --rank-count 4
 refuses unknown_letter "unknown option '-n'; see hvd-info --help" -n 4
-refuses missing_value "--ranks wants a value; see hvd-info --help" --ranks
+refuses missing_value "--ranks needs a value; see hvd-info --help" --ranks
 refuses stray_word "unexpected 'node.xml'; see hvd-info --help" node.xml
 refuses allowed_garbage \
     "--allowed: '0-x' is no list of numbers from 0 to 8191 such as 0-3,8 or 0-18:2" \
@@ -63,7 +63,7 @@ refuses gpu_garbage "--gpus: 'v100' is no gpu: expected numbers such as 0-1,3 or
     --topology "$node" --gpus v100
 refuses gpu_elsewhere "--gpus: no gpu 4, expected 0 to 3" --topology "$node" --gpus 0-4
 refuses too_many_gpus "--gpus: more than 64 gpus on one node: not supported" --gpus 0-70
-refuses no_file "--topology wants a file, found ''; see hvd-info --help" --topology ''
+refuses no_file "--topology: expected a file, found ''; see hvd-info --help" --topology ''
 refuses unknown_letters "unknown option '-x'; see hvd-info --help" -xyz
 refuses flag_with_value "--check takes no value, found '--check=1'" --check=1
 refuses check_of_a_file "--check looks at this node as it is: expected no other option" \
