@@ -19,7 +19,7 @@ static int compare_ranks(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* What is wrong in the list itself; which ranks there are is known later. */
+/* Checks the list by itself: the ranks of the launch are not known yet. */
 static int check_ranks(const int *ranks, int count, struct hvd_error *err)
 {
     int *sorted;

@@ -13,7 +13,7 @@
 
 #define EXIT_USAGE 2
 
-/* What is asked for, and from where each part of the answer came. */
+/* The request, and the source of each of its parts. */
 struct question {
     const struct hvd_info_options *options;
     const struct hvd_topology *topology;
@@ -54,7 +54,7 @@ static void ask_gpus(struct question *question)
     }
 }
 
-/* Of numbers that the user gave: a node that shows its GPUs has no others. UUIDs and MIG slices
+/* Checks the numbers of --gpus: a node that shows its GPUs has no others. UUIDs and MIG slices
  * are not all to be found on PCI. */
 static int check_gpus(const struct question *question, struct hvd_error *err)
 {
@@ -78,7 +78,7 @@ static int check_gpus(const struct question *question, struct hvd_error *err)
     return 0;
 }
 
-/* Of a task that srun bound, the mask tells how srun binds each task; elsewhere it is the
+/* In a task that srun bound, the mask shows how srun binds each task; elsewhere it is the
  * limit that ranks started from here would inherit. */
 static int ask_cpus(struct question *question, struct hvd_error *err)
 {
@@ -136,7 +136,7 @@ static void ask_ranks(struct question *question)
     }
 }
 
-/* Nobody said how many ranks: as many as the GPUs of a plan for one. */
+/* Without a number of ranks: as many as the GPUs of a plan for one. */
 static int count_ranks_by_gpu(struct question *question, struct hvd_error *err)
 {
     struct hvd_plan plan;

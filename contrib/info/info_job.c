@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the Slurm job around hvd-info says of ranks, cpus and GPUs. */
+/* Ranks, cpus and GPUs of the Slurm job around hvd-info. */
 #include "contrib/info/info_job.h"
 
 #include <stdlib.h>

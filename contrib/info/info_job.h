@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the Slurm job around hvd-info says of ranks, cpus and GPUs, and in which words. */
+/* Ranks, cpus and GPUs of the Slurm job around hvd-info, and the variables that gave them. */
 #ifndef HVD_INFO_JOB_H
 #define HVD_INFO_JOB_H
 

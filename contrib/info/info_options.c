@@ -170,7 +170,7 @@ static int check_together(const struct hvd_info_options *options, bool has_other
     return 0;
 }
 
-/* What getopt_long does not know; word: where it is, but for letters. */
+/* An option that getopt_long does not know; word: the argument with it, but for letters. */
 static int fail_option(const char *word, struct hvd_error *err)
 {
     if (optopt > 0 && optopt < OPTION_TOPOLOGY) {

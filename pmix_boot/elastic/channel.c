@@ -15,7 +15,7 @@
 /* With another protocol comes another context: then the two sides' keys differ. */
 static const char context[crypto_kdf_CONTEXTBYTES + 1] = "hvdelas2";
 
-/* What a stranger can make us store, and what cards of all ranks can need. */
+/* The longest frame of an unproven peer, and, once open, of the cards of all ranks. */
 static const size_t most_before = 256;
 static const size_t most_open = (size_t)1 << 28;
 

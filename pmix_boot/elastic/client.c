@@ -241,7 +241,7 @@ static int take_refusal(const struct hvd_channel_message *message, struct hvd_er
                     (const char *)message->data + sizeof(head));
 }
 
-/* What is not an answer to a question. */
+/* A notice that is no answer to a join. */
 static void note(const struct hvd_channel_message *message)
 {
     if (message->type == HVD_ELASTIC_UPDATED) {
@@ -325,7 +325,7 @@ int hvd_elastic_client_join(const struct hvd_elastic_client_query *query,
     if (was_open && client.channel == NULL) {
         status = ask_again(query, generation, err);
     }
-    /* What was told before the answer was about the generation before. */
+    /* Notices before the answer were about the previous generation. */
     client.has_updates = false;
     client.lost = -1;
     client.is_joining = false;

@@ -85,7 +85,7 @@ int hvd_roster_remove(struct hvd_roster *roster, int id, int64_t now_ms);
 /* The launcher expects only this many at the start. */
 void hvd_roster_expect(struct hvd_roster *roster, int count);
 
-/* What to do now; to be asked after each event, until it says WAIT. */
+/* The next action; to be called after each event, until it returns WAIT. */
 void hvd_roster_next(struct hvd_roster *roster, int64_t now_ms,
                      struct hvd_roster_step *step);
 

@@ -14,7 +14,7 @@
 #include "pmix_boot/elastic/message.h"
 #include "pmix_boot/wire/socket.h"
 
-/* Who has not proven in time that it has the key is a stranger. */
+/* A connection that has not proven by then that it has the key is closed. */
 static const int64_t greeting_ms = 10000;
 
 enum {
@@ -59,8 +59,8 @@ static bool is_running(const struct hvd_member *member)
     return member->rank >= 0 && !member->is_waiting;
 }
 
-static void say(struct service *service, const struct hvd_member *member, uint32_t type,
-                const void *data, size_t bytes)
+static void send_to(struct service *service, const struct hvd_member *member,
+                    uint32_t type, const void *data, size_t bytes)
 {
     struct connection *connection = find(service, member->id);
 
@@ -70,12 +70,12 @@ static void say(struct service *service, const struct hvd_member *member, uint32
     }
 }
 
-static void say_all(struct service *service, uint32_t type, const void *data,
-                    size_t bytes)
+static void send_to_running(struct service *service, uint32_t type, const void *data,
+                            size_t bytes)
 {
     for (int i = 0; i < service->roster.count; i++) {
         if (is_running(&service->roster.members[i])) {
-            say(service, &service->roster.members[i], type, data, bytes);
+            send_to(service, &service->roster.members[i], type, data, bytes);
         }
     }
 }
@@ -131,7 +131,7 @@ static int begin_generation(struct service *service)
     }
     for (int rank = 0; rank < roster->size; rank++) {
         ((struct hvd_elastic_formed *)data)->rank = rank;
-        say(service, member_of_rank(roster, rank), HVD_ELASTIC_FORMED, data, bytes);
+        send_to(service, member_of_rank(roster, rank), HVD_ELASTIC_FORMED, data, bytes);
     }
     free(data);
     if (roster->generation > 1) {
@@ -155,7 +155,7 @@ static void refuse(struct service *service, const struct hvd_error *reason)
 
         if (member->is_waiting) {
             member->is_waiting = false;
-            say(service, member, HVD_ELASTIC_REFUSED, data, sizeof(head) + length);
+            send_to(service, member, HVD_ELASTIC_REFUSED, data, sizeof(head) + length);
         }
     }
 }
@@ -179,7 +179,7 @@ static int act(struct service *service, int64_t *again_ms)
         case HVD_ROSTER_TELL:
             hvd_log(HVD_LOG_WARN,
                     "elastic: new ranks are waiting; they join at the next commit");
-            say_all(service, HVD_ELASTIC_UPDATED, NULL, 0);
+            send_to_running(service, HVD_ELASTIC_UPDATED, NULL, 0);
             break;
         case HVD_ROSTER_SHORT:
             hvd_log(HVD_LOG_WARN, "elastic: %s", step.reason.text);
@@ -289,7 +289,7 @@ static int accept_one(struct service *service)
     return 0;
 }
 
-static void bury(struct service *service, struct connection *connection)
+static void remove_connection(struct service *service, struct connection *connection)
 {
     int32_t rank = -1;
 
@@ -298,7 +298,7 @@ static void bury(struct service *service, struct connection *connection)
                                  hvd_clock_ms());
     }
     if (rank >= 0) {
-        say_all(service, HVD_ELASTIC_LOST, &rank, sizeof(rank));
+        send_to_running(service, HVD_ELASTIC_LOST, &rank, sizeof(rank));
         hvd_log(HVD_LOG_INFO, "elastic: rank %d on %s is gone", (int)rank,
                 connection->host);
     }
@@ -317,7 +317,7 @@ static void remove_dead(struct service *service)
 
         if (connection->is_over ||
             (!connection->is_member && now - connection->since_ms > greeting_ms)) {
-            bury(service, connection);
+            remove_connection(service, connection);
             i = 0; /* telling the others may have shown that one of them is gone too */
         } else {
             i++;

@@ -22,7 +22,7 @@ static const struct {
     {"timeline", "timeline"}, {"stall_check", "stall-check"}, {"logging", "log"},
 };
 
-/* What is being read, for messages. */
+/* The file that is being read, for messages. */
 struct reader {
     struct hvdrun_options *options;
     yaml_document_t *document;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hvdrun's options in the words of Open MPI's mpirun and of prterun, which share a family but
- * not all words. */
+/* The command line of Open MPI's mpirun and of prterun, whose options differ in part. */
 #include <string.h>
 
 #include "gpu_binding/base/env.h"
@@ -90,7 +89,7 @@ static int add_output(const struct hvdrun_options *options, int family,
                                                options->output_directory);
 }
 
-/* What the user has for mpirun itself: words separated by spaces. */
+/* Arguments of the user for mpirun itself, separated by spaces. */
 static int add_arguments(const struct hvdrun_options *options, int family,
                          struct hvdrun_string_list *words, struct hvd_error *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hvdrun's options in srun's words. */
+/* The command line of srun. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Prepares a job on this machine, starts its ranks, watches, and takes all away again. */
+/* Prepares a job on this machine, starts its ranks, supervises them, and cleans up. */
 #include "pmix_boot/hvdrun/local.h"
 
 #include <fcntl.h>
@@ -22,7 +22,7 @@
 #include "pmix_boot/hvdrun/supervise.h"
 #include "pmix_boot/hvdrun/watchdog.h"
 
-/* What a job owns; closed things are -1, and plan.rows is NULL without a plan. */
+/* All that a job owns; descriptors that are not open are -1, plan.rows is NULL without a plan. */
 struct job {
     const struct hvdrun_options *options;
     const char *host;
@@ -236,9 +236,9 @@ static int start_and_watch(struct job *job, struct hvd_error *err)
     return hvdrun_supervise(&watch, err);
 }
 
-/* --- taking away ------------------------------------------------------------------------- */
+/* --- cleaning up ------------------------------------------------------------------------- */
 
-static void take_away(struct job *job)
+static void clean_up(struct job *job)
 {
     for (int rank = 0; job->ranks != NULL && rank < job->slots; rank++) {
         hvdrun_streams_close(job->ranks[rank].streams);
@@ -275,6 +275,6 @@ int hvdrun_local_run(const struct hvdrun_options *options, const char *host,
     if (prepare(&job, err) == 0) {
         exit_code = start_and_watch(&job, err);
     }
-    take_away(&job);
+    clean_up(&job);
     return exit_code;
 }

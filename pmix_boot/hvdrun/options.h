@@ -16,7 +16,7 @@ enum hvdrun_action {
     HVDRUN_CHECK_BUILD,
 };
 
-/* What horovodrun's options of elastic jobs say. */
+/* horovodrun's options of elastic jobs. */
 struct hvdrun_elastic_options {
     int min; /* 0: not given; so the others */
     int max;

@@ -53,8 +53,7 @@ static void keep_descriptors(void)
     (void)syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
 }
 
-/* What was ignored or handled in hvdrun is the rank's own business again. SIGPIPE is the one
- * that hvdrun ignores. */
+/* The signal mask from before, and SIGPIPE, which hvdrun ignores. */
 static void restore_signals(const sigset_t *mask)
 {
     signal(SIGPIPE, SIG_DFL);

@@ -13,10 +13,10 @@ int hvdrun_streams_open(const struct hvdrun_options *options, int rank,
                         struct hvdrun_stream streams[HVDRUN_STREAMS],
                         int rank_ends[HVDRUN_STREAMS], struct hvd_error *err);
 
-/* What is open of one rank, and its labels; zeroed streams with fd -1 are fine. */
+/* Closes the open streams of one rank and frees its labels; zeroed streams with fd -1 are fine. */
 void hvdrun_streams_close(struct hvdrun_stream streams[HVDRUN_STREAMS]);
 
-/* What rank 0 reads: hvdrun's own input when that is a file or a pipe. Ranks are no part of
+/* The standard input of rank 0: hvdrun's own when that is a file or a pipe. Ranks are no part of
  * the terminal's foreground group, so it and the other ranks get an empty one. The caller
  * closes it. */
 int hvdrun_streams_input(int rank, struct hvd_error *err);

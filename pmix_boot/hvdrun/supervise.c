@@ -94,7 +94,7 @@ static void close_stream(struct hvdrun_stream *stream)
     stream->fd = -1;
 }
 
-/* Nobody reads hvdrun's output any more: as if a signal had said so. */
+/* hvdrun's output was closed: handled like a signal to end. */
 static void on_output_gone(struct state *state)
 {
     if (state->first_failure.kind == HVDRUN_FAILURE_NONE) {
@@ -301,7 +301,7 @@ static void wait_and_handle(struct state *state, struct pollfd *polls, size_t co
     }
 }
 
-/* What is in the pipe already; who still holds its other end has left the job. */
+/* Reads what is left in the pipe; a process that still holds its other end has left the job. */
 static void drain(struct state *state, struct hvdrun_stream *stream)
 {
     while (stream->fd >= 0 && read_stream(state, stream)) {
@@ -311,7 +311,7 @@ static void drain(struct state *state, struct hvdrun_stream *stream)
     }
 }
 
-/* What a rank left behind in its group ends with the job. */
+/* Processes that a rank left behind in its group end with the job. */
 static void clear(struct state *state)
 {
     signal_ranks(state, SIGKILL);

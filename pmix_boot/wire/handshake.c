@@ -17,7 +17,7 @@ static_assert(sizeof(struct hvd_handshake_hello) <= HVD_HANDSHAKE_MAX_BYTES,
 static_assert(sizeof(struct hvd_handshake_challenge) <= HVD_HANDSHAKE_MAX_BYTES,
               "a challenge fits");
 
-/* What a proof covers: the role keeps one side's proof from being sent back to it. */
+/* The statement that a proof covers: the role keeps one side's proof from being sent back to it. */
 struct statement {
     uint32_t role;
     struct hvd_handshake_hello hello;

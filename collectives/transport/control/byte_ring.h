@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What is shared, zero at first. Two cache lines each: adjacent-line prefetch would make the
+/* The shared part, zero at first. Two cache lines each: adjacent-line prefetch would make the
  * writer of one disturb the reader of the next. */
 struct hvd_ring_head {
     _Alignas(128) _Atomic uint64_t written; /* bytes since the start; the writer's */

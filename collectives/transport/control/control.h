@@ -22,7 +22,7 @@
 
 struct hvd_control;
 
-/* What comes in from a neighbour. */
+/* A message from a neighbour, or the end of the job. */
 struct hvd_control_event {
     enum {
         HVD_CONTROL_MESSAGE, /* from, type, payload, bytes */

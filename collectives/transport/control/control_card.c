@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a rank tells the others about its control sockets. */
+/* The addresses of a rank's control sockets. */
 #include "collectives/transport/control/control_card.h"
 
 #include <stddef.h>

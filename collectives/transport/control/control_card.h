@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a rank tells the others about its control sockets, in the bytes that the boot carries. */
+/* The addresses of a rank's control sockets, as bytes of its card (boot.h). */
 #ifndef HVD_CONTROL_CARD_H
 #define HVD_CONTROL_CARD_H
 

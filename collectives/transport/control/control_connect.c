@@ -505,7 +505,7 @@ static int settle(struct hvd_control *control, struct hvd_error *err)
             return hvd_fail(err, HVD_ERR_SYS, "cannot watch a control connection: %m");
         }
     }
-    /* What came behind GO is read already: no socket will tell. */
+    /* Messages behind GO may have been read already: no socket becomes readable for them. */
     hvd_control_wake(control);
     return 0;
 }

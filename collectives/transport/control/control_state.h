@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of the control network share. */
+/* The state of the control network: owned by control.c, built by control_connect.c. */
 #ifndef HVD_CONTROL_STATE_H
 #define HVD_CONTROL_STATE_H
 

@@ -28,7 +28,7 @@ struct hvd_mailbox;
 typedef void (*hvd_mailbox_handler)(void *context, int from, uint32_t type,
                                     const void *payload, size_t bytes);
 
-/* Of the memory that the local ranks share. */
+/* The size of the memory that the local ranks share. */
 size_t hvd_mailbox_bytes(int local_size);
 
 /* memory: hvd_mailbox_bytes long, aligned to 128, all zero before the first local rank writes
