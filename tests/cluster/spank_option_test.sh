@@ -1,51 +1,83 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The ways of --hvd to the ranks, on whatever Slurm is here: bare or with words, typed to srun, in
-# #SBATCH, given to salloc. Each passes all of the plugin's callbacks, in srun and on the nodes.
+# srun --hvd as users type it: texts, abbreviation, off, the way from sbatch and salloc, PMIx.
 # shellcheck disable=SC2016 # variables of jobs expand in the jobs
 . "$(dirname "$0")/harness.sh"
 . "$(dirname "$0")/spank.sh"
 
 install_hvd
-start_cluster 2 --sockets 1 --cores 4 --gpus 0
+start_cluster 2 --sockets 2 --cores 8 --gpus 4 \
+    --conf 'LaunchParameters=use_interactive_step' \
+    --conf 'InteractiveStepOptions="--interactive --preserve-env /bin/sh"'
 enable_plugin
-# HVD_LAUNCH is the last that the plugin exports in a task.
-rank='echo $(hostname):$HOROVOD_RANK/$HOROVOD_SIZE:$HVD_LAUNCH'
-one='^n1:0/1:1$' two='^n1:0/2:1 n2:1/2:1$'
-many=$(ranks)
-[ "$many" != --hvd ] || many=--hvd=on # with a word on every Slurm
+rank='echo $HOROVOD_RANK/$HOROVOD_SIZE/$PMIX_RANK'
 
-# A bare option: Slurm passes it on as the text "(null)". 25.11.0 to 25.11.4 may refuse it.
-bare()
+prints 'help tells of --hvd' '--hvd' as_user srun --help
+help()
 {
-    case $(as_user srun --version) in
-    *' 25.11.'[0-4]*) tap_skip "$2" 'Slurm before 25.11.5 may refuse it; --hvd=on is the way round' ;;
-    *) "$@" ;;
-    esac
+    as_user srun --help | grep -A 30 -e --hvd | tr -s ' \n' ' '
 }
+prints 'and explains its words' ' on, off \(.* verbose \(.* elastic \(.* min=N, max=N \(.* meet=FILE \(' help
+prints 'a file name with spaces needs no more than quotes' '^a b$' \
+    as_user srun --hvd='timeline=a b' printenv HOROVOD_TIMELINE
+needs_pmix prints '--hvd starts ranks with PMIx' '^0/2/0 1/2/1$' in_line as_user srun --hvd -n2 sh -c "$rank"
+needs_pmix prints '--hv is enough' '^0/2/0 1/2/1$' in_line as_user srun --hv -n2 sh -c "$rank"
+prints '--hvd=off is as if nothing was typed' '^//$' as_user srun --hvd=off sh -c "$rank"
+prints 'a --hvd of the program is the program'"'"'s' '^--hvd //$' \
+    as_user srun sh -c 'echo $0 $HOROVOD_RANK/$HOROVOD_SIZE/$PMIX_RANK' --hvd
+complains 'a wrong word is refused with the right ones' 'unknown word "bad"; valid words: on, off' \
+    as_user srun --hvd=bad true
+complains '--mpi=none after it is refused' 'needs Slurm.s PMIx \(found --mpi=none\): drop --mpi' \
+    as_user srun --hvd -n2 --mpi=none true
+complains '--mpi=none before it is refused' 'needs Slurm.s PMIx \(found --mpi=none\): drop --mpi' \
+    as_user srun --mpi=none --hvd -n2 true
+complains 'SLURM_MPI_TYPE of the user is the user'"'"'s' 'found --mpi=pmi2' \
+    as_user SLURM_MPI_TYPE=pmi2 srun --hvd -n2 true
+needs_pmix prints '--mpi=pmix of the user is fine' '^0/2/0 1/2/1$' \
+    in_line as_user srun --mpi=pmix --hvd -n2 sh -c "$rank"
 
-bare prints 'srun --hvd' "$one" as_user srun --hvd -n1 sh -c "$rank"
-prints 'srun --hvd=on' "$one" as_user srun --hvd=on -n1 sh -c "$rank"
-prints 'srun --hvd=WORD on two nodes' "$two" in_line as_user srun "$many" -N2 -n2 sh -c "$rank"
-prints 'elastic ranks with --mpi=none' "$two" \
-    in_line as_user srun --hvd=elastic --mpi=none -N2 -n2 sh -c "$rank"
-bare prints '#SBATCH --hvd' "$one" batch '--hvd -N1' "srun -n1 sh -c '$rank'"
-prints '#SBATCH --hvd=on' "$one" batch '--hvd=on -N1' "srun -n1 sh -c '$rank'"
-prints '#SBATCH --hvd=WORD on two nodes' "$two" \
-    in_line batch "$many -N2 -n2" "srun sh -c '$rank'"
-bare prints 'salloc --hvd' "$one" as_user salloc --quiet --hvd -N1 srun -n1 sh -c "$rank"
-prints 'salloc --hvd=on' "$one" as_user salloc --quiet --hvd=on -N1 srun -n1 sh -c "$rank"
-prints 'salloc --hvd=WORD on two nodes' "$two" \
-    in_line as_user salloc --quiet "$many" -N2 -n2 srun sh -c "$rank"
-bare prints 'srun --hvd in a job without' "$one" batch -N1 "srun --hvd -n1 sh -c '$rank'"
-prints 'srun --hvd=off in a job with it' '^n1:/:$' batch "$many -N1" "srun --hvd=off -n1 sh -c '$rank'"
+complains 'sbatch refuses a wrong word' 'unknown word' as_user sbatch --hvd=bind=no --wrap true
+complains 'salloc refuses a wrong word' 'unknown word' as_user salloc --hvd=bind=no true
+needs_pmix prints '#SBATCH --hvd reaches srun' '^0/2/0 1/2/1$' \
+    in_line batch '--hvd -n2' "srun sh -c '$rank'"
+needs_pmix prints 'also with --export=NONE' '^0/2/0 1/2/1$' \
+    in_line batch '--hvd -n2' "srun --export=NONE /bin/sh -c '$rank'"
+prints 'the batch script itself is not a rank' '^//$' batch '--hvd -n2' "$rank"
+prints 'srun --hvd=off wins over #SBATCH --hvd' '^//$' \
+    batch '--hvd --gres=gpu:4' "srun --hvd=off sh -c '$rank'"
+prints 'and starts the tasks of a plain srun' '^1$' \
+    batch '--hvd --gres=gpu:4 -c4' "srun --hvd=off printenv SLURM_NTASKS"
+needs_pmix prints 'srun --hvd=KEY replaces that of #SBATCH' '^0/2/0 1/2/1$' \
+    in_line batch '--hvd=tasks=keep -n2' "srun --hvd=bind=none sh -c '$rank'"
+needs_pmix prints 'salloc --hvd reaches srun' '^0/2/0 1/2/1$' \
+    in_line as_user salloc --quiet --hvd -n2 srun sh -c "$rank"
 
-promise='srun --hvd of two ranks'
-if has_pmix; then
-    bare prints "$promise" "$two" in_line as_user srun --hvd -N2 -n2 sh -c "$rank"
-else
-    bare complains "$promise is refused without PMIx, with what to type" \
-        'installed without its plugin mpi_pmix: ask the administrator for it, or use --hvd=elastic' \
-        as_user srun --hvd -N2 -n2 sh -c "$rank"
-fi
+interactive()
+{
+    as_user sh -c 'echo "echo shell $HOROVOD_RANK; srun sh -c \"echo rank \\\$HOROVOD_RANK\"" |
+        salloc --quiet '"$(ranks)"' -N2 --gres=gpu:2 --ntasks-per-node=2'
+}
+prints 'the shell of salloc is no rank' '^shell$' interactive
+prints 'an srun in it has ranks' '^rank 3$' interactive
+
+prints 'PMIx waits as long as the admin says' '^60 ring$' \
+    as_user srun --hvd sh -c 'echo $SLURM_PMIX_TIMEOUT $SLURM_PMIX_FENCE'
+prints 'or the user' '^5$' as_user SLURM_PMIX_TIMEOUT=5 srun --hvd printenv SLURM_PMIX_TIMEOUT
+enable_plugin timeout=7 default=on
+needs_pmix prints 'plugstack.conf sets the time limit, and --hvd for all' '^0/2/0 1/2/1 7 7$' \
+    in_line as_user srun -n2 sh -c "$rank; echo \$SLURM_PMIX_TIMEOUT"
+prints '--hvd=off wins over default=on' '^//$' as_user srun --hvd=off sh -c "$rank"
+enable_plugin mpi=keep
+needs_pmix complains 'with mpi=keep PMIx is the admin'"'"'s affair' 'found MPI type none\): use srun --hvd' \
+    as_user srun --hvd -n2 true
+enable_plugin nonsense
+needs_pmix prints 'a wrong word in plugstack.conf stops nothing' '^0/2/0 1/2/1$' \
+    in_line as_user srun --hvd -n2 sh -c "$rank"
+
+enable_plugin
+killed()
+{
+    as_user srun --hvd -n2 sh -c 'test $HOROVOD_RANK = 0 || exit 3; sleep infinity'
+}
+needs_pmix complains 'a rank that fails ends the others' 'task 1: Exited with exit code 3' killed
 tap_done
