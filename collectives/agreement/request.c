@@ -39,9 +39,11 @@ void hvd_request_destroy(struct hvd_request *request)
         if (entry->buffer == NULL) {
             free(entry->result);
         }
-        hvd_refcount_drop(entry->buffer);
-        hvd_refcount_drop(entry->ready);
-        hvd_refcount_drop(entry->done);
+        if (entry->ready != NULL) { /* it is on a GPU */
+            hvd_refcount_drop(entry->buffer);
+            hvd_refcount_drop(entry->ready);
+            hvd_refcount_drop(entry->done);
+        }
     }
     free(request);
 }

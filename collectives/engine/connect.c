@@ -207,6 +207,6 @@ int hvd_connect_net(struct hvd_engine *engine, struct hvd_error *err)
     status = exchange(engine, err);
     hvd_addresses_end(&engine->addresses);
     return status != 0 ? status
-                       : hvd_doorbells_watch(&engine->doorbells, hvd_net_fd(engine->net),
-                                             "the network", err);
+                       : hvd_doorbells_watch_net(&engine->doorbells,
+                                                 hvd_net_fd(engine->net), err);
 }

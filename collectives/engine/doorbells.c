@@ -85,6 +85,12 @@ int hvd_doorbells_watch(struct hvd_doorbells *bells, int fd, const char *what,
                : hvd_fail(err, HVD_ERR_SYS, "cannot watch %s: %m", what);
 }
 
+int hvd_doorbells_watch_net(struct hvd_doorbells *bells, int fd, struct hvd_error *err)
+{
+    bells->net_fd = fd;
+    return hvd_doorbells_watch(bells, fd, "the network", err);
+}
+
 static void ring(int fd)
 {
     const uint64_t one = 1;
@@ -158,11 +164,11 @@ void hvd_doorbells_say_asleep(struct hvd_doorbells *bells, bool dozes)
 bool hvd_doorbells_arm_net(struct hvd_doorbells *bells, struct hvd_net *net,
                            bool is_ignored)
 {
-    struct epoll_event event = {.events = is_ignored ? 0 : EPOLLIN};
+    struct epoll_event event = {.events = is_ignored ? 0 : EPOLLIN,
+                                .data.fd = bells->net_fd};
 
     if (bells->ignores_net != is_ignored) {
-        event.data.fd = hvd_net_fd(net);
-        epoll_ctl(bells->inner, EPOLL_CTL_MOD, event.data.fd, &event);
+        epoll_ctl(bells->inner, EPOLL_CTL_MOD, bells->net_fd, &event);
         bells->ignores_net = is_ignored;
     }
     return !is_ignored && hvd_net_arm(net) != 0;

@@ -34,6 +34,7 @@ struct hvd_doorbells {
     int *peers; /* [peer_count], doorbells of the local ranks, this one's place too */
     int peer_count;
     uint64_t due_rings; /* of the doorbell: announced, maybe not there yet */
+    int net_fd; /* of the network, once inner has it */
     bool ignores_net; /* the network is muted in inner */
     _Atomic bool asleep; /* a submission has to ring */
     _Atomic bool was_rung; /* wake has been written to */
@@ -52,6 +53,7 @@ int hvd_doorbells_expect_peers(struct hvd_doorbells *bells, int local_size,
 /* From now on inner has the descriptor, of what. */
 int hvd_doorbells_watch(struct hvd_doorbells *bells, int fd, const char *what,
                         struct hvd_error *err);
+int hvd_doorbells_watch_net(struct hvd_doorbells *bells, int fd, struct hvd_error *err);
 
 /* Wakes the driver. Any thread. */
 void hvd_doorbells_ring(struct hvd_doorbells *bells);
@@ -69,7 +71,7 @@ void hvd_doorbells_mute(struct hvd_doorbells *bells, bool is_muted);
 /* Step 1. dozes: not for long, and submissions need not ring. */
 void hvd_doorbells_say_asleep(struct hvd_doorbells *bells, bool dozes);
 
-/* Part of step 2: the network rings, or, ignored, does not. True: something has come there. */
+/* Part of step 2: the network rings, or, ignored, does not; that needs watch_net before. True: something has come there. */
 bool hvd_doorbells_arm_net(struct hvd_doorbells *bells, struct hvd_net *net,
                            bool is_ignored);
 

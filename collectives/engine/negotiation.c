@@ -21,14 +21,12 @@ static const char strange_text[] =
 /* --- what the agreement does --- */
 
 /* Lists of tensors are sent in parts; one tensor must fit. */
-static int check_sent(struct hvd_engine *engine, int status, size_t bytes)
+static int refuse_length(struct hvd_engine *engine, size_t bytes)
 {
-    return status == HVD_ERR_ARG
-               ? hvd_fail(&engine->negotiation.failure, HVD_ERR_ARG,
-                          "a message about a tensor has %zu bytes, at most %zu can be "
-                          "sent: give tensors shorter names",
-                          bytes, HVD_UPLINK_MOST_BYTES)
-               : status;
+    return hvd_fail(&engine->negotiation.failure, HVD_ERR_ARG,
+                    "a message about a tensor has %zu bytes, at most %zu can be sent: "
+                    "give tensors shorter names",
+                    bytes, HVD_UPLINK_MOST_BYTES);
 }
 
 static int send_up(void *context, const void *payload, size_t bytes)
@@ -36,7 +34,7 @@ static int send_up(void *context, const void *payload, size_t bytes)
     struct hvd_engine *engine = context;
     int status = hvd_uplink_send_up(engine->uplink, HVD_MESSAGE_REPORTS, payload, bytes);
 
-    return check_sent(engine, status, bytes);
+    return status == HVD_ERR_ARG ? refuse_length(engine, bytes) : status;
 }
 
 static int send_down(void *context, int child, const void *payload, size_t bytes)
@@ -48,7 +46,7 @@ static int send_down(void *context, int child, const void *payload, size_t bytes
             : hvd_uplink_send_child(engine->uplink, child, HVD_MESSAGE_DECISIONS, payload,
                                     bytes);
 
-    return check_sent(engine, status, bytes);
+    return status == HVD_ERR_ARG ? refuse_length(engine, bytes) : status;
 }
 
 static void decided(void *context)

@@ -55,7 +55,8 @@ void hvd_process_sets_recount(struct hvd_process_sets *sets);
 int64_t hvd_process_sets_number(struct hvd_process_sets *sets, int id,
                                 enum hvd_unnamed what);
 
-/* Where this rank and root stand in a set; its ranks ([size], out); HVD_ERR_ARG when there is no such set. */
+/* Where this rank and root stand in a set; its ranks ([size], out). HVD_ERR_ARG when there is no such
+ * set. */
 int hvd_process_sets_find(struct hvd_process_sets *sets, int id, int root,
                           struct hvd_set_place *place);
 int hvd_process_sets_ranks(struct hvd_process_sets *sets, int id, int *ranks);
