@@ -11,7 +11,7 @@
 struct hvd_op_item;
 struct hvd_run;
 
-/* What a receive adds up (run_take.c). */
+/* What a receive adds up (run_steps.c). */
 struct hvd_op_sum {
     struct hvd_run *run;
     const char *own;
