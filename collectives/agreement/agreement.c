@@ -62,15 +62,27 @@ void hvd_agreement_destroy(struct hvd_agreement *agreement)
 
 /* --- submissions --- */
 
+/* Not a set that this rank has asked to remove, or that is gone since the caller looked. */
+static bool may_use(const struct hvd_agreement *agreement, int set)
+{
+    const struct hvd_set_members *members =
+        hvd_membership_find(&agreement->membership, set);
+
+    return members != NULL && members->is_member &&
+           (agreement->in_flight->removals == 0 ||
+            !hvd_set_changes_is_removing(agreement, set));
+}
+
 /* Ends what this rank must not submit now, which no other rank hears of. */
 static bool refuse(struct hvd_agreement *agreement, struct hvd_entry *entry)
 {
+    const struct hvd_joins *joins = &agreement->joins;
     int set = entry->proposal.set;
     char text[256];
 
-    if (!hvd_set_changes_may_use(agreement, set)) {
+    if (!may_use(agreement, set)) {
         snprintf(text, sizeof(text), "The process set is being removed.");
-    } else if (set == HVD_SET_GLOBAL && hvd_joins_are_under_way(&agreement->joins)) {
+    } else if (set == HVD_SET_GLOBAL && (joins->own != NULL || joins->ended != NULL)) {
         snprintf(text, sizeof(text),
                  "rank %d submitted %.100s after it had joined: until its join has "
                  "ended, a rank may submit nothing to the global process set",
@@ -110,14 +122,15 @@ int hvd_agreement_submit(struct hvd_agreement *agreement, struct hvd_entry *entr
     case HVD_KIND_SET_REMOVE:
         return hvd_set_changes_submit_removal(agreement, entry);
     default:
-        return hvd_reports_add(agreement, entry);
+        return hvd_reports_submit(agreement, entry);
     }
 }
 
 int hvd_agreement_finish(struct hvd_agreement *agreement, struct hvd_batch *batch)
 {
-    bool is_lane_free = hvd_replay_note_end(agreement, batch);
-    int set = batch->header.set, lane = (int)batch->header.lane;
+    struct hvd_replay *replay = hvd_replay_of(agreement, batch->header.set);
+    bool is_lane_free = hvd_replay_note_end(replay, batch);
+    int lane = (int)batch->header.lane;
 
     for (int64_t i = 0; i < batch->header.count; i++) {
         struct hvd_entry *entry = batch->entries[i];
@@ -128,8 +141,10 @@ int hvd_agreement_finish(struct hvd_agreement *agreement, struct hvd_batch *batc
         }
     }
     hvd_batch_destroy(batch);
-    hvd_joins_end_own(agreement);
-    return is_lane_free ? hvd_replay_start(agreement, set, lane) : 0;
+    if (agreement->joins.ended != NULL) {
+        hvd_joins_end_own(agreement);
+    }
+    return is_lane_free ? hvd_replay_start(agreement, replay, lane) : 0;
 }
 
 void hvd_agreement_drop(struct hvd_agreement *agreement, bool all, int status,

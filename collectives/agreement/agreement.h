@@ -3,9 +3,9 @@
  * state machine without sockets, threads or clock, so that a thousand ranks can be tried in
  * one process.
  *
- *   tensor not known   described in full up the tree; rank 0 checks that all mean the same,
+ *   not in the cache   described in full up the tree; rank 0 checks that all mean the same,
  *                      gives it an id and answers down the tree
- *   tensor known       its id goes up, a batch of ids comes down: O(log nodes) messages
+ *   in the cache       its id goes up, a batch of ids comes down: O(log nodes) messages
  *   order repeats      no message at all: each rank starts the batches of the replay as soon as
  *                      it has their tensors (replay.h)
  *

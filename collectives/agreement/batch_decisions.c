@@ -239,7 +239,9 @@ int hvd_batch_decision_take(struct hvd_agreement *agreement,
     agreement->counts.decided++;
     status = status != 0 ? status : begin_reading(agreement, &reading);
     status = status != 0 ? status : read_tensors(agreement, &reading, reader);
-    status = status != 0 ? status : read_rows(&reading, reader);
+    if (status == 0 && reading.header.row_count > 0) {
+        status = read_rows(&reading, reader);
+    }
     if (status == 0 && reading.cached != NULL) {
         status = note(agreement, &reading, now_ns);
     }

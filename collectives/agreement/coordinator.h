@@ -26,7 +26,7 @@ struct hvd_fusion {
     int64_t
         threshold; /* bytes that a batch of several tensors may hold; 0: fuses nothing */
     bool groups_alone; /* a group is fused with nothing else */
-    int capacity; /* tensors that are known at the same time; 0: none */
+    int capacity; /* tensors in the cache at the same time; 0: none */
     int64_t cycle_ns; /* how long a tensor may wait for others to travel with */
 };
 

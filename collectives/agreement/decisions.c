@@ -209,7 +209,9 @@ void hvd_decisions_note_seen(struct hvd_agreement *agreement, int branch,
 
         least = !has_all && decisions->seen_by[i] < least ? decisions->seen_by[i] : least;
     }
-    hvd_tensor_cache_forget(&agreement->cache, least);
+    if (agreement->cache.first_evicted != NULL) {
+        hvd_tensor_cache_forget(&agreement->cache, least);
+    }
 }
 
 /* --- rank 0 --- */

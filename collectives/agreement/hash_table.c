@@ -9,7 +9,8 @@
 
 static const size_t first_capacity = 64;
 
-/* Index of the slot that has the item, or of the free one where it would be. */
+/* Index of the slot that has the item, or of the free one where it would be. equal NULL: it is not
+ * there. */
 static size_t find_slot(const struct hvd_hash_table *table, uint64_t hash,
                         hvd_hash_table_equal equal, const void *key)
 {
@@ -17,7 +18,8 @@ static size_t find_slot(const struct hvd_hash_table *table, uint64_t hash,
     size_t at = (size_t)hash & mask;
 
     while (table->slots[at].item != NULL &&
-           (table->slots[at].hash != hash || !equal(table->slots[at].item, key))) {
+           (equal == NULL || table->slots[at].hash != hash ||
+            !equal(table->slots[at].item, key))) {
         at = (at + 1) & mask;
     }
     return at;
@@ -30,17 +32,6 @@ void *hvd_hash_table_find(const struct hvd_hash_table *table, uint64_t hash,
         return NULL;
     }
     return table->slots[find_slot(table, hash, equal, key)].item;
-}
-
-static void put(struct hvd_hash_table *table, uint64_t hash, void *item)
-{
-    size_t mask = table->capacity - 1;
-    size_t at = (size_t)hash & mask;
-
-    while (table->slots[at].item != NULL) {
-        at = (at + 1) & mask;
-    }
-    table->slots[at] = (struct hvd_hash_slot){.hash = hash, .item = item};
 }
 
 /* At most half full, so that probing stays short. */
@@ -57,7 +48,8 @@ static int grow(struct hvd_hash_table *table)
     }
     for (size_t i = 0; i < table->capacity; i++) {
         if (table->slots[i].item != NULL) {
-            put(&bigger, table->slots[i].hash, table->slots[i].item);
+            bigger.slots[find_slot(&bigger, table->slots[i].hash, NULL, NULL)] =
+                table->slots[i];
         }
     }
     free(table->slots);
@@ -70,7 +62,8 @@ int hvd_hash_table_add(struct hvd_hash_table *table, uint64_t hash, void *item)
     if (2 * (table->count + 1) > table->capacity && grow(table) != 0) {
         return HVD_ERR_NOMEM;
     }
-    put(table, hash, item);
+    table->slots[find_slot(table, hash, NULL, NULL)] =
+        (struct hvd_hash_slot){.hash = hash, .item = item};
     table->count++;
     return 0;
 }

@@ -41,7 +41,7 @@ void *hvd_hash_table_next(const struct hvd_hash_table *table, size_t *cursor);
 void hvd_hash_table_finish(
     struct hvd_hash_table *table); /* frees the slots, not the items */
 
-/* What a tensor is known by: its process set and its name. */
+/* What tensors are told apart by: process set and name. */
 struct hvd_key {
     int32_t set;
     const char *name; /* borrowed */

@@ -44,12 +44,6 @@ static int add_entry(struct hvd_in_flight *in_flight, struct hvd_entry *entry,
                           entry->proposal.name);
 }
 
-static void remove_entry(struct hvd_in_flight *in_flight, const struct hvd_entry *entry)
-{
-    hvd_hash_table_remove(&in_flight->by_key, entry->key.hash, entry_has_key,
-                          &entry->key);
-}
-
 int hvd_in_flight_add(struct hvd_in_flight *in_flight, struct hvd_request *request,
                       struct hvd_error *err)
 {
@@ -66,7 +60,9 @@ int hvd_in_flight_add(struct hvd_in_flight *in_flight, struct hvd_request *reque
         added += status == 0 ? 1 : 0;
     }
     while (status != 0 && added > 0) {
-        remove_entry(in_flight, &request->entries[--added]);
+        const struct hvd_key *key = &request->entries[--added].key;
+
+        hvd_hash_table_remove(&in_flight->by_key, key->hash, entry_has_key, key);
     }
     pthread_mutex_unlock(&in_flight->lock);
     return status;
@@ -145,7 +141,8 @@ void hvd_in_flight_end(struct hvd_in_flight *in_flight, struct hvd_entry *entry,
         leave(in_flight, entry);
     }
     pthread_mutex_lock(&in_flight->lock);
-    remove_entry(in_flight, entry);
+    hvd_hash_table_remove(&in_flight->by_key, entry->key.hash, entry_has_key,
+                          &entry->key);
     pthread_mutex_unlock(&in_flight->lock);
     in_flight->ended(in_flight->context, entry, status, text);
 }

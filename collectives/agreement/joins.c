@@ -4,11 +4,6 @@
 
 #include "collectives/agreement/agreement_state.h"
 
-bool hvd_joins_are_under_way(const struct hvd_joins *joins)
-{
-    return joins->own != NULL || joins->ended != NULL;
-}
-
 /* What a branch reported before it had nothing more to report must go up first: hence the order. */
 int hvd_joins_note(struct hvd_agreement *agreement, int rank, int64_t now_ns)
 {
@@ -81,9 +76,6 @@ void hvd_joins_end_own(struct hvd_agreement *agreement)
 {
     struct hvd_entry *join = agreement->joins.ended;
 
-    if (join == NULL) {
-        return;
-    }
     for (const struct hvd_entry *entry = join->older; entry != NULL;
          entry = entry->older) {
         if (entry->proposal.set == HVD_SET_GLOBAL && entry->is_agreed) {

@@ -14,16 +14,14 @@ struct hvd_agreement;
 struct hvd_batch_header;
 struct hvd_entry;
 
+/* From the start to the end of its join a rank has told all others that it has nothing more for the
+ * global process set. */
 struct hvd_joins {
     struct hvd_entry *own; /* this rank's, under way */
     struct hvd_entry *ended; /* over, but tensors submitted before it still run */
     bool is_deferred; /* until the replay has ended */
     int last; /* rank 0: the rank that was the last to join */
 };
-
-/* Between the start and the end of its join a rank has told all others that it has nothing more for
- * the global process set. */
-bool hvd_joins_are_under_way(const struct hvd_joins *joins);
 
 /* This rank's join. */
 int hvd_joins_submit(struct hvd_agreement *agreement, struct hvd_entry *entry,
@@ -40,7 +38,7 @@ int hvd_joins_after_replay(struct hvd_agreement *agreement, int64_t now_ns);
 int hvd_joins_take_end(struct hvd_agreement *agreement,
                        const struct hvd_batch_header *header);
 
-/* Ends this rank's join if it is over and all that it runs since before it has ended. */
+/* Ends this rank's join, which is over, if all that it runs since before it has ended. */
 void hvd_joins_end_own(struct hvd_agreement *agreement);
 
 /* This rank's join has been dropped, or only if it is not over yet. */

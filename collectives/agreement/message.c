@@ -25,14 +25,10 @@ const char *hvd_kind_name(enum hvd_kind kind)
     return is_known ? names[kind] : "UNKNOWN";
 }
 
-static bool may_differ_in_rows(enum hvd_kind kind)
-{
-    return kind == HVD_KIND_ALLGATHER || kind == HVD_KIND_ALLTOALL;
-}
-
 static bool same_shape(const struct hvd_proposal *a, const struct hvd_proposal *b)
 {
-    int first = may_differ_in_rows(a->kind) && a->ndim > 0 ? 1 : 0;
+    bool rows_may_differ = a->kind == HVD_KIND_ALLGATHER || a->kind == HVD_KIND_ALLTOALL;
+    int first = rows_may_differ && a->ndim > 0 ? 1 : 0;
 
     return a->ndim == b->ndim &&
            memcmp(a->shape + first, b->shape + first,

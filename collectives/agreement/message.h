@@ -103,7 +103,7 @@ enum hvd_report_kind {
 
 enum hvd_decision_kind {
     HVD_DECISION_BATCH = 1, /* see hvd_put_batch */
-    HVD_DECISION_EVICT, /* tensor id is known no more */
+    HVD_DECISION_EVICT, /* tensor id leaves the cache */
     HVD_DECISION_REPLAY, /* see replay.h, as the next two */
     HVD_DECISION_BREAK,
     HVD_DECISION_RESUME,

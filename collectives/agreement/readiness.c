@@ -164,10 +164,8 @@ static int add_rows(struct hvd_readiness *readiness,
         readiness->rows = rows;
         readiness->row_capacity = needed;
     }
-    if (report->row_count > 0) {
-        memcpy(readiness->rows + readiness->row_count, report->rows,
-               report->row_count * sizeof(readiness->rows[0]));
-    }
+    memcpy(readiness->rows + readiness->row_count, report->rows,
+           report->row_count * sizeof(readiness->rows[0]));
     readiness->row_count = needed;
     return 0;
 }
@@ -199,7 +197,8 @@ static bool complete(struct hvd_readiness_table *table, struct hvd_readiness *re
 static int add_report(struct hvd_readiness *readiness, int branch,
                       const struct hvd_tensor_report *report)
 {
-    if (add_named(readiness, report) != 0 || add_rows(readiness, report) != 0) {
+    if (add_named(readiness, report) != 0 ||
+        (report->row_count > 0 && add_rows(readiness, report) != 0)) {
         return HVD_ERR_NOMEM;
     }
     if (report->max_block > readiness->max_block) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Has the job begun to repeat itself? Rank 0 watches its own answers. Pure.
  *
- * A cycle (a training step) is a row of batches of known tensors. Its length is guessed by
+ * A cycle (a training step) is a row of batches of cached tensors. Its length is guessed by
  * majority: after how many others does a tensor come back? Its tensors are then the last ones
  * of that number. Whether that is true is watched for some cycles: each must have these tensors, each
  * as often, in whatever order. Then the next ones can be foretold: the batches of the last
@@ -48,7 +48,7 @@ struct hvd_repetition {
 void hvd_repetition_init(struct hvd_repetition *repetition);
 void hvd_repetition_finish(struct hvd_repetition *repetition);
 
-/* Takes note of a batch that has been decided; all its tensors were known before. Returns 0 or
+/* Takes note of a batch that has been decided; all its tensors were in the cache before. Returns 0 or
  * HVD_ERR_NOMEM. */
 int hvd_repetition_note(struct hvd_repetition *repetition,
                         struct hvd_cached_tensor *const *tensors, size_t count,

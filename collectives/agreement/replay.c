@@ -370,7 +370,7 @@ void hvd_replay_run(struct hvd_agreement *agreement, struct hvd_batch *batch)
     agreement->ops->run(agreement->context, batch);
 }
 
-static int start(struct hvd_agreement *agreement, struct hvd_replay *replay, int lane)
+int hvd_replay_start(struct hvd_agreement *agreement, struct hvd_replay *replay, int lane)
 {
     struct hvd_batch *batch = NULL;
     int status = replay->is_active && !replay->is_frozen
@@ -406,29 +406,13 @@ int hvd_replay_submit(struct hvd_agreement *agreement, struct hvd_entry *entry)
     replay->waiting++;
     agreement->replays.waiting++;
     return is_anew ? hvd_replay_ask_break(agreement, replay, true)
-                   : start(agreement, replay, lane);
+                   : hvd_replay_start(agreement, replay, lane);
 }
 
-bool hvd_replay_note_end(struct hvd_agreement *agreement, const struct hvd_batch *batch)
+bool hvd_replay_note_end(struct hvd_replay *replay, const struct hvd_batch *batch)
 {
-    struct hvd_replay *replay = hvd_replay_of(agreement, batch->header.set);
-    struct hvd_replay_lane *lane;
-
     replay->running--;
-    if (batch->number == 0) { /* it was decided */
-        return false;
-    }
-    lane = &replay->order.lanes[batch->header.lane];
-    if (lane->running != batch) { /* of an earlier replay, or before a void one */
-        return false;
-    }
-    lane->running = NULL;
-    return true;
-}
-
-int hvd_replay_start(struct hvd_agreement *agreement, int set, int lane)
-{
-    return start(agreement, hvd_replay_of(agreement, set), lane);
+    return batch->number != 0 && hvd_replay_order_end(&replay->order, batch);
 }
 
 /* --- who wants its end --- */
@@ -557,7 +541,7 @@ int hvd_replays_look(struct hvd_agreement *agreement, bool is_hurried, int64_t n
             continue;
         }
         replay = hvd_replay_of(agreement, entry->key.set);
-        if (hvd_replay_order_is_held_up(&replay->order, entry->cached)) {
+        if (hvd_replay_order_is_blocked(&replay->order, entry->cached)) {
             status = hvd_replay_ask_break(agreement, replay, true);
         }
     }

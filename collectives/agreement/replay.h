@@ -123,10 +123,12 @@ int hvd_replay_submit(struct hvd_agreement *agreement, struct hvd_entry *entry);
 /* Gives a batch of the set, replayed or not, to what runs it. */
 void hvd_replay_run(struct hvd_agreement *agreement, struct hvd_batch *batch);
 
-/* Such a batch has run; returns whether its lane is free for the next one of the replay, for which
- * start is to be called when the batch is gone. */
-bool hvd_replay_note_end(struct hvd_agreement *agreement, const struct hvd_batch *batch);
-int hvd_replay_start(struct hvd_agreement *agreement, int set, int lane);
+/* A batch of the set has run; returns whether its lane is free for the next one of the replay. */
+bool hvd_replay_note_end(struct hvd_replay *replay, const struct hvd_batch *batch);
+
+/* Starts the next batch of a lane, if that can be. */
+int hvd_replay_start(struct hvd_agreement *agreement, struct hvd_replay *replay,
+                     int lane);
 
 /* Breaks replays for whose batches, which lack others, this rank has waited too long; sooner when a
  * thread asks for the tensor, or is_hurried. */

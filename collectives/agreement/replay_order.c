@@ -145,7 +145,7 @@ int hvd_replay_order_submit(const struct hvd_cached_tensor *cached, bool is_anew
     return (int)batch->lane;
 }
 
-bool hvd_replay_order_is_held_up(const struct hvd_replay_order *order,
+bool hvd_replay_order_is_blocked(const struct hvd_replay_order *order,
                                  const struct hvd_cached_tensor *cached)
 {
     const struct hvd_replay_lane *lane = &order->lanes[cached->replayed->lane];
@@ -154,26 +154,16 @@ bool hvd_replay_order_is_held_up(const struct hvd_replay_order *order,
            (lane->running == NULL && next_of(lane)->missing > 0);
 }
 
-/* Tensors that were fused may differ in that: a rank may have had one elsewhere. */
-static bool are_shared(const struct hvd_replay_batch *replayed)
+/* Makes the next batch of a lane, which runs from now on. NULL without memory. */
+static struct hvd_batch *run_next(struct hvd_replay_lane *lane, int set, bool is_void)
 {
-    bool are = true;
-
-    for (size_t i = 0; i < replayed->count && are; i++) {
-        are = replayed->tensors[i].cached->proposal->is_shared;
-    }
-    return are;
-}
-
-static struct hvd_batch *make_batch(const struct hvd_replay_batch *replayed, int set,
-                                    bool is_void)
-{
+    const struct hvd_replay_batch *replayed = next_of(lane);
     const struct hvd_batch_header header = {
         .kind = replayed->tensors[0].cached->proposal->kind,
         .set = set,
         .lane = replayed->lane,
         .count = (int64_t)replayed->count,
-        .is_shared = are_shared(replayed),
+        .is_shared = true,
     };
     struct hvd_batch *batch = hvd_batch_create(&header);
 
@@ -191,14 +181,14 @@ static struct hvd_batch *make_batch(const struct hvd_replay_batch *replayed, int
         if (entry->submitted_ns > batch->submitted_ns) {
             batch->submitted_ns = entry->submitted_ns;
         }
+        /* Tensors that were fused may differ in that: a rank may have had one elsewhere. */
+        batch->header.is_shared &= cached->proposal->is_shared;
+    }
+    if (batch != NULL) {
+        batch->number = ++lane->started;
+        lane->running = batch;
     }
     return batch;
-}
-
-static void run(struct hvd_replay_lane *lane, struct hvd_batch *batch)
-{
-    batch->number = ++lane->started;
-    lane->running = batch;
 }
 
 int hvd_replay_order_start(struct hvd_replay_order *order, int set, int number,
@@ -215,7 +205,7 @@ int hvd_replay_order_start(struct hvd_replay_order *order, int set, int number,
     if (next->missing > 0 || next->anew > 0) {
         return 0;
     }
-    *out = make_batch(next, set, false);
+    *out = run_next(lane, set, false);
     if (*out == NULL) {
         return HVD_ERR_NOMEM;
     }
@@ -224,19 +214,23 @@ int hvd_replay_order_start(struct hvd_replay_order *order, int set, int number,
         next->tensors[i].cached->replayed = next->tensors[i].next;
     }
     next->missing = next->count;
-    run(lane, *out);
     return 0;
 }
 
 int hvd_replay_order_start_void(struct hvd_replay_order *order, int set, int number,
                                 struct hvd_batch **out)
 {
-    struct hvd_replay_lane *lane = &order->lanes[number];
+    *out = run_next(&order->lanes[number], set, true);
+    return *out != NULL ? 0 : HVD_ERR_NOMEM;
+}
 
-    *out = make_batch(next_of(lane), set, true);
-    if (*out == NULL) {
-        return HVD_ERR_NOMEM;
+bool hvd_replay_order_end(struct hvd_replay_order *order, const struct hvd_batch *batch)
+{
+    struct hvd_replay_lane *lane = &order->lanes[batch->header.lane];
+
+    if (lane->running != batch) { /* of an earlier replay, or before a void one */
+        return false;
     }
-    run(lane, *out);
-    return 0;
+    lane->running = NULL;
+    return true;
 }

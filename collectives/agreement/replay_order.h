@@ -52,7 +52,7 @@ void hvd_replay_order_unlink(const struct hvd_replay_order *order);
 int hvd_replay_order_submit(const struct hvd_cached_tensor *cached, bool is_anew);
 
 /* Whether the tensor's next batch cannot start because this rank has not submitted something. */
-bool hvd_replay_order_is_held_up(const struct hvd_replay_order *order,
+bool hvd_replay_order_is_blocked(const struct hvd_replay_order *order,
                                  const struct hvd_cached_tensor *cached);
 
 /* Starts the next batch of a lane, of this rank's tensors, if it has them all and the one before is
@@ -63,5 +63,8 @@ int hvd_replay_order_start(struct hvd_replay_order *order, int set, int lane,
 /* The same of stand-ins, in any case. */
 int hvd_replay_order_start_void(struct hvd_replay_order *order, int set, int lane,
                                 struct hvd_batch **out);
+
+/* A batch of the order, or of an earlier one, has run. Returns whether its lane is free now. */
+bool hvd_replay_order_end(struct hvd_replay_order *order, const struct hvd_batch *batch);
 
 #endif

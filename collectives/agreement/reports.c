@@ -19,12 +19,48 @@ void hvd_reports_finish(struct hvd_reports *reports)
     hvd_writer_finish(&reports->writer);
 }
 
+/* --- the message to the parent --- */
+
+/* It begins with the sender's position, filled in when it is sent. */
+static void begin(struct hvd_reports *reports)
+{
+    if (reports->writer.bytes == 0) {
+        hvd_put_int(&reports->writer, 0);
+    }
+}
+
+struct hvd_writer *hvd_reports_put(struct hvd_reports *reports, enum hvd_report_kind kind,
+                                   uint32_t count, uint64_t id)
+{
+    begin(reports);
+    hvd_put_ids_end(&reports->writer, HVD_REPORT_CACHED, &reports->range);
+    hvd_put_record(&reports->writer, kind, count, id);
+    return &reports->writer;
+}
+
+static void put_readiness(struct hvd_reports *reports,
+                          const struct hvd_readiness *readiness)
+{
+    const struct hvd_cached_tensor *cached = readiness->cached;
+
+    begin(reports);
+    if (cached != NULL && !cached->is_evicted && readiness->described == 0 &&
+        !readiness->is_partial && readiness->row_count == 0 &&
+        readiness->max_block == 0) { /* its id says it all */
+        hvd_put_id(&reports->writer, HVD_REPORT_CACHED, &reports->range, cached->id);
+        return;
+    }
+    hvd_put_ids_end(&reports->writer, HVD_REPORT_CACHED, &reports->range);
+    hvd_put_readiness(&reports->writer, readiness);
+}
+
 /* --- tensors of this rank and of branches --- */
 
-int hvd_reports_add(struct hvd_agreement *agreement, const struct hvd_entry *entry)
+/* rows: room for this rank's. */
+static struct hvd_tensor_report report_of(const struct hvd_entry *entry,
+                                          struct hvd_rows *rows)
 {
     const struct hvd_proposal *proposal = &entry->proposal;
-    struct hvd_rows rows = {.rank = agreement->rank};
     struct hvd_tensor_report report = {
         .cached = entry->cached,
         .proposal = entry->cached == NULL ? proposal : NULL,
@@ -32,12 +68,45 @@ int hvd_reports_add(struct hvd_agreement *agreement, const struct hvd_entry *ent
     };
 
     if (proposal->kind == HVD_KIND_ALLGATHER && proposal->ndim > 0) {
-        rows.rows = proposal->shape[0];
-        report.rows = &rows;
+        *rows = (struct hvd_rows){.rank = proposal->rank, .rows = proposal->shape[0]};
+        report.rows = rows;
         report.row_count = 1;
     }
+    return report;
+}
+
+int hvd_reports_add(struct hvd_agreement *agreement, const struct hvd_entry *entry)
+{
+    struct hvd_rows rows;
+    const struct hvd_tensor_report report = report_of(entry, &rows);
+
     return hvd_readiness_table_add(&agreement->reports.readiness, &entry->key, 0,
                                    &report);
+}
+
+int hvd_reports_submit(struct hvd_agreement *agreement, const struct hvd_entry *entry)
+{
+    struct hvd_reports *reports = &agreement->reports;
+    struct hvd_rows rows;
+    struct hvd_tensor_report report;
+    bool moved;
+
+    if (agreement->is_root || agreement->membership.branches > 1 ||
+        reports->readiness.complete != NULL) {
+        return hvd_reports_add(agreement, entry);
+    }
+    report = report_of(entry, &rows);
+    begin(reports);
+    if (report.cached != NULL && report.row_count == 0 && report.max_block == 0) {
+        hvd_put_id(&reports->writer, HVD_REPORT_CACHED, &reports->range,
+                   report.cached->id);
+    } else {
+        hvd_put_ids_end(&reports->writer, HVD_REPORT_CACHED, &reports->range);
+        hvd_put_tensor_report(&reports->writer, &report);
+    }
+    return reports->writer.bytes >= HVD_MESSAGE_BYTES
+               ? hvd_reports_flush(agreement, &moved)
+               : 0;
 }
 
 /* A report of a tensor that its sender has learned to be replayed since. */
@@ -144,40 +213,7 @@ int hvd_reports_take_tensor(struct hvd_agreement *agreement,
     return status;
 }
 
-/* --- the message to the parent --- */
-
-/* It begins with the sender's position, filled in when it is sent. */
-static void begin(struct hvd_reports *reports)
-{
-    if (reports->writer.bytes == 0) {
-        hvd_put_int(&reports->writer, 0);
-    }
-}
-
-struct hvd_writer *hvd_reports_put(struct hvd_reports *reports, enum hvd_report_kind kind,
-                                   uint32_t count, uint64_t id)
-{
-    begin(reports);
-    hvd_put_ids_end(&reports->writer, HVD_REPORT_CACHED, &reports->range);
-    hvd_put_record(&reports->writer, kind, count, id);
-    return &reports->writer;
-}
-
-static void put_readiness(struct hvd_reports *reports,
-                          const struct hvd_readiness *readiness)
-{
-    const struct hvd_cached_tensor *cached = readiness->cached;
-
-    begin(reports);
-    if (cached != NULL && !cached->is_evicted && readiness->described == 0 &&
-        !readiness->is_partial && readiness->row_count == 0 &&
-        readiness->max_block == 0) { /* its id says it all */
-        hvd_put_id(&reports->writer, HVD_REPORT_CACHED, &reports->range, cached->id);
-        return;
-    }
-    hvd_put_ids_end(&reports->writer, HVD_REPORT_CACHED, &reports->range);
-    hvd_put_readiness(&reports->writer, readiness);
-}
+/* --- and on --- */
 
 int hvd_reports_pass_up(struct hvd_agreement *agreement, int64_t now_ns)
 {
@@ -186,8 +222,8 @@ int hvd_reports_pass_up(struct hvd_agreement *agreement, int64_t now_ns)
     bool moved;
     int status = 0;
 
-    while (status == 0 &&
-           (readiness = hvd_readiness_table_take(&reports->readiness)) != NULL) {
+    while (status == 0 && reports->readiness.complete != NULL) {
+        readiness = hvd_readiness_table_take(&reports->readiness);
         if (agreement->is_root) { /* which takes it over */
             status = hvd_replay_admit(agreement, readiness, now_ns);
             continue;

@@ -29,8 +29,12 @@ void hvd_reports_init(struct hvd_reports *reports,
                       const struct hvd_membership *membership);
 void hvd_reports_finish(struct hvd_reports *reports);
 
-/* This rank has a tensor ready: counts it. */
+/* This rank has a tensor ready. */
 int hvd_reports_add(struct hvd_agreement *agreement, const struct hvd_entry *entry);
+
+/* The same while no decisions are carried out, which could evict the tensor. A leaf of the tree waits
+ * for no other rank: its report goes into the next message at once. */
+int hvd_reports_submit(struct hvd_agreement *agreement, const struct hvd_entry *entry);
 
 /* A branch has. The record has been taken already. */
 int hvd_reports_take_cached(struct hvd_agreement *agreement,

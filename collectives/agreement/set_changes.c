@@ -9,18 +9,15 @@
 
 /* --- removals of this rank --- */
 
-bool hvd_set_changes_may_use(const struct hvd_agreement *agreement, int set)
+bool hvd_set_changes_is_removing(const struct hvd_agreement *agreement, int set)
 {
-    const struct hvd_in_flight *in_flight = agreement->in_flight;
-    const struct hvd_set_members *found =
-        hvd_membership_find(&agreement->membership, set);
-    const struct hvd_entry *entry = in_flight->removals > 0 ? in_flight->oldest : NULL;
+    const struct hvd_entry *entry = agreement->in_flight->oldest;
 
     while (entry != NULL && !(entry->proposal.kind == HVD_KIND_SET_REMOVE &&
                               entry->proposal.root == set)) {
         entry = entry->newer;
     }
-    return entry == NULL && found != NULL && found->is_member;
+    return entry != NULL;
 }
 
 /* Whether this rank has a tensor of the process set under way that entry is to remove, or runs a

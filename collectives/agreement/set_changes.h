@@ -15,8 +15,8 @@ struct hvd_set_changes {
     int deferred; /* removals by this rank that wait until it has done with the set */
 };
 
-/* Not a set that this rank has asked to remove, or that is gone since the caller looked. */
-bool hvd_set_changes_may_use(const struct hvd_agreement *agreement, int set);
+/* This rank has asked to remove the set. */
+bool hvd_set_changes_is_removing(const struct hvd_agreement *agreement, int set);
 
 /* This rank's removal of a set. */
 int hvd_set_changes_submit_removal(struct hvd_agreement *agreement,

@@ -54,7 +54,7 @@ struct hvd_cached_tensor *hvd_tensor_cache_find(const struct hvd_tensor_cache *s
 struct hvd_cached_tensor *hvd_tensor_cache_by_id(const struct hvd_tensor_cache *set,
                                                  uint64_t id);
 
-/* Adds a tensor (copied) whose key is not known. NULL without memory. */
+/* Adds a tensor (copied) whose key is not in the cache. NULL without memory. */
 struct hvd_cached_tensor *hvd_tensor_cache_add(struct hvd_tensor_cache *set, uint64_t id,
                                                const struct hvd_proposal *proposal);
 

@@ -11,7 +11,7 @@
  * rank. */
 int hvd_validate(const struct hvd_readiness *readiness, struct hvd_error *err);
 
-/* The same for a known tensor and another description of it. err may be NULL. */
+/* The same for a cached tensor and another description of it. err may be NULL. */
 int hvd_validate_pair(struct hvd_cached_tensor *cached, const struct hvd_proposal *other,
                       struct hvd_error *err);
 
