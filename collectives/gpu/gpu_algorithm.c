@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Several nodes: whether the ranks of a process set add up within them first, and by which
- * memory between them. */
+/* The algorithm of an allreduce by NCCL over several nodes: which ones a process set can use, and
+ * a trial of these with the first large batches. */
 #include <stdatomic.h>
 #include <stdio.h>
 
@@ -25,7 +25,7 @@ const char *hvd_gpu_hierarchical_obstacle(const struct hvd_team *team)
 static void say_allreduce(const struct hvd_gpu_run *run, enum hvd_gpu_allreduce chosen,
                           const char *reason)
 {
-    static const char *const candidates[] = {
+    static const char *const texts[] = {
         [HVD_GPU_ALLREDUCE_AUTO] = "the fastest algorithm, once all are measured",
         [HVD_GPU_ALLREDUCE_HIERARCHICAL] = "within nodes first",
         [HVD_GPU_ALLREDUCE_FLAT] = "over all nodes at once",
@@ -33,11 +33,11 @@ static void say_allreduce(const struct hvd_gpu_run *run, enum hvd_gpu_allreduce 
 
     if (run->team->rank == 0 && run->team->layout->nodes > 1) {
         hvd_log(HVD_LOG_INFO, "process set %d: allreduce by NCCL %s: %s", run->set->id,
-                candidates[chosen], reason);
+                texts[chosen], reason);
     }
 }
 
-/* What one rank was told counts for all; flat, which needs less, before the other. */
+/* The setting of one rank applies to all; if ranks differ, flat, which needs less. */
 static enum hvd_gpu_allreduce
 choose_allreduce(const struct hvd_gpu_rendezvous *rendezvous, char *reason, size_t size)
 {
@@ -64,7 +64,7 @@ choose_allreduce(const struct hvd_gpu_rendezvous *rendezvous, char *reason, size
     return chosen;
 }
 
-/* Why a member keeps the set from exchanging GPU memory; false: it does not. */
+/* Why a member rules out UCX on GPU memory; false: it does not. */
 static bool find_direct_obstacle(const struct hvd_gpu_rendezvous *rendezvous, int member,
                                  char *text, size_t size)
 {
@@ -88,7 +88,7 @@ static bool find_direct_obstacle(const struct hvd_gpu_rendezvous *rendezvous, in
     return true;
 }
 
-/* The first rank that asks for it, -1: none. */
+/* The first rank with HVD_GPU_DIRECT=on, -1: none. */
 static int find_direct_asker(const struct hvd_gpu_rendezvous *rendezvous)
 {
     for (int i = 0; i < rendezvous->team->layout->size; i++) {
@@ -99,7 +99,6 @@ static int find_direct_asker(const struct hvd_gpu_rendezvous *rendezvous)
     return -1;
 }
 
-/* "pinned host memory", "GPU memory", or either, is what all ranks take between nodes. */
 static void say_direct(const struct hvd_gpu_run *run, const char *obstacle, int asker)
 {
     int set = run->set->id;
@@ -148,7 +147,7 @@ static void add_candidate(struct hvd_gpu_set *set, enum hvd_gpu_allreduce algori
     set->candidates[set->candidate_count++] = algorithm;
 }
 
-/* The candidates between nodes, hierarchical ones behind the flat. */
+/* Flat first, then the hierarchical ones. */
 static int find_candidates(struct hvd_gpu_run *run,
                            const struct hvd_gpu_rendezvous *rendezvous,
                            enum hvd_gpu_allreduce chosen, struct hvd_error *err)
@@ -234,7 +233,7 @@ int hvd_gpu_algorithm_agree(struct hvd_gpu_run *run,
 /* --- the trial --- */
 
 enum {
-    ROUNDS = 3, /* of each algorithm; the first connects, and does not count */
+    ROUNDS = 3, /* for each algorithm; the first one connects and does not count */
 };
 
 static const char *const algorithm_names[] = {
@@ -258,7 +257,6 @@ bool hvd_gpu_is_hierarchical(const struct hvd_gpu_run *run)
            run->set->inter_node != NULL && algorithm_of(run) != HVD_GPU_ALLREDUCE_FLAT;
 }
 
-/* In what type, and with what factors, its reduction go. */
 static struct hvd_gpu_reduction reduction_of(const struct hvd_gpu_run *run)
 {
     struct hvd_gpu_reduction reduction;
@@ -269,8 +267,8 @@ static struct hvd_gpu_reduction reduction_of(const struct hvd_gpu_run *run)
     return reduction;
 }
 
-/* What all ranks' elements are multiplied by is done by NCCL or by kernels, before
- * anything is added up or after all of it: so what goes between nodes is a plain sum. */
+/* NCCL or kernels apply all factors in the node, before or after: between nodes it is a plain
+ * sum. */
 int hvd_gpu_hierarchical_pipeline(struct hvd_gpu_run *run, struct hvd_error *err)
 {
     const struct hvd_gpu_reduction reduction = reduction_of(run);
@@ -303,8 +301,8 @@ static int64_t bytes_of(const struct hvd_gpu_run *run)
     return hvd_gpu_batch_bytes(run->batch, reduction_of(run).dtype);
 }
 
-/* All ranks know the same of a batch, and count the same trials. A batch of less than a
- * piece has nothing that overlaps: it goes the first algorithm until larger ones have decided. */
+/* The same on all ranks, which count the same trials. A batch of less than a chunk has nothing
+ * that overlaps: it is no trial. */
 bool hvd_gpu_trial_wanted(const struct hvd_gpu_run *run)
 {
     return run->set->allreduce == HVD_GPU_ALLREDUCE_AUTO &&
@@ -320,7 +318,8 @@ int hvd_gpu_trial_ready(struct hvd_gpu_run *run, struct hvd_error *err)
     return hvd_gpu_job_submit(run->gpu, &run->job, HVD_GPU_COLLECT, NULL, err);
 }
 
-/* Each tells the others what it has measured so far, and so that its input is there. */
+/* Each rank sends its measurements so far. That also tells the others that its input is
+ * complete. */
 int hvd_gpu_trial_line_up(struct hvd_gpu_run *run, struct hvd_error *err)
 {
     hvd_gpu_job_end(run->gpu, &run->job);
@@ -329,7 +328,7 @@ int hvd_gpu_trial_line_up(struct hvd_gpu_run *run, struct hvd_error *err)
                                      &run->set->trial, sizeof(run->set->trial), err);
 }
 
-/* Bytes in a nanosecond on the slowest rank. */
+/* Bytes per nanosecond of the slowest rank. */
 static double speed_of(const struct hvd_gpu_trial *told, int size,
                        enum hvd_gpu_allreduce algorithm)
 {
@@ -341,8 +340,8 @@ static double speed_of(const struct hvd_gpu_trial *told, int size,
     return (double)told[0].bytes[algorithm] / (double)most;
 }
 
-/* "0.42 GB/s over all nodes at once, 0.31 GB/s within nodes first"; returns the fastest, of
- * equals the first. */
+/* Returns the fastest candidate, the first of equals. text: "0.42 GB/s over all nodes at once,
+ * 0.31 GB/s within nodes first". */
 static enum hvd_gpu_allreduce compare(const struct hvd_gpu_set *set,
                                       const struct hvd_gpu_trial *told, int size,
                                       char *text, size_t size_left)
@@ -362,7 +361,7 @@ static enum hvd_gpu_allreduce compare(const struct hvd_gpu_set *set,
     return best;
 }
 
-/* From the same reduction on all ranks. */
+/* All ranks decide from the same measurements. */
 static void decide(struct hvd_gpu_run *run, const struct hvd_gpu_trial *told)
 {
     struct hvd_gpu_set *set = run->set;
@@ -378,8 +377,8 @@ static void decide(struct hvd_gpu_run *run, const struct hvd_gpu_trial *told)
     }
 }
 
-/* Forth, forth and back: so all candidates have the same local_rank of what changes from batch to
- * batch. */
+/* The last round is in reverse order, so that a drift from batch to batch affects all candidates
+ * alike. */
 static enum hvd_gpu_allreduce next_algorithm(const struct hvd_gpu_set *set)
 {
     int64_t count = set->candidate_count, round = set->trial.count / count;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the GPUs of a process set reach each other by NCCL, in words. */
+/* Log lines about how the GPUs of a process set reach each other. */
 #include "collectives/gpu/gpu_connectivity.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "gpu_binding/base/env.h"
 #include "gpu_binding/base/log.h"
 
-/* So many nodes are named in a line; the others are counted. */
+/* Nodes that are named in a line; the others are counted. */
 static const int named_nodes = 4;
 
 const char *hvd_gpu_member_host(const struct hvd_team *team, const struct hvd_boot *boot,
@@ -22,10 +22,10 @@ const char *hvd_gpu_member_host(const struct hvd_team *team, const struct hvd_bo
 
 /* --- within a node --- */
 
-/* How two members of a node talk, and whether it could be faster. */
+/* How two members of a node communicate. */
 struct pair {
     const char *how;
-    const char *obstacle; /* NULL: it is as fast as it can be */
+    const char *obstacle; /* the variable that keeps them from P2P; NULL: none */
 };
 
 static bool is_set_to_1(const char *name)
@@ -78,7 +78,7 @@ static struct pair look_at_pair(const struct hvd_gpu_module *module,
     return (struct pair){without_p2p(), is_near ? obstacle : NULL};
 }
 
-/* Of a thousand nodes with one environment, one warns. */
+/* Only one of many nodes with the same environment warns. */
 static bool may_warn(const struct hvd_team *team,
                      const struct hvd_gpu_identity *const *identities)
 {
@@ -139,7 +139,7 @@ static enum transport transport_of(int32_t network)
     return (network & HVD_GPU_NET_GPUDIRECT) != 0 ? OVER_GPUDIRECT : OVER_RDMA_STAGED;
 }
 
-/* What both ends can, of NCCL and of UCX. */
+/* What both ends of a link between nodes can do. */
 struct node_link {
     enum transport transport;
     bool has_ucx_cuda;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An allreduce of one chunk of device memory among the ranks of a team. */
+/* The allreduce of one chunk in GPU memory among one rank of each node. */
 #include "collectives/gpu/gpu_direct.h"
 
 #include <stdlib.h>
@@ -8,18 +8,18 @@
 #include "collectives/execute/team.h"
 #include "gpu_binding/base/error.h"
 
-/* Of a share: what kernels read and write at once, and any element. */
+/* Of a share: a multiple of what kernels read and write at once, and of any element. */
 static const int64_t alignment = 256;
 
-/* Those of a team are one of its own and these, by the bits that no team's number has. */
+/* Channels of a team: its number, and these bits above it. */
 static const int number_shift = 28;
 
 enum phase {
     IDLE,
-    READY, /* until start */
-    SCATTER, /* until all versions of my share are here */
-    ADD, /* until the device has added them up, and the others have my shares */
-    GATHER, /* until the others have it, and I have theirs */
+    READY, /* until the data is complete */
+    SCATTER, /* until all copies of my share have arrived */
+    ADD, /* until the device has summed them, and my shares are sent */
+    GATHER, /* until the sums are exchanged */
 };
 
 struct hvd_gpu_direct_allreduce {
@@ -28,10 +28,10 @@ struct hvd_gpu_direct_allreduce {
     uint32_t channel;
     enum phase phase;
     struct hvd_gpu_direct_chunk chunk;
-    int64_t share_bytes; /* of each but the last */
+    int64_t share_bytes; /* the last ones may be smaller */
     struct hvd_gpu_job add;
-    struct hvd_net_op *sends; /* [size], to each of the others, of the present phase */
-    struct hvd_net_op *recvs; /* [size], from each of the others */
+    struct hvd_net_op *sends; /* [size], of this phase */
+    struct hvd_net_op *recvs; /* [size] */
 };
 
 static int64_t share_bytes(const struct hvd_team *team, int64_t bytes)
@@ -94,7 +94,7 @@ static char *share_at(const struct hvd_gpu_direct_allreduce *direct, int rank)
     return direct->chunk.data + rank * direct->share_bytes;
 }
 
-/* Of small pieces the last ranks have little, or nothing. */
+/* The last shares of a small chunk may be empty. */
 static int64_t bytes_of_share(const struct hvd_gpu_direct_allreduce *direct, int rank)
 {
     int64_t left = direct->chunk.bytes - rank * direct->share_bytes;
@@ -102,8 +102,8 @@ static int64_t bytes_of_share(const struct hvd_gpu_direct_allreduce *direct, int
     return left <= 0 ? 0 : left < direct->share_bytes ? left : direct->share_bytes;
 }
 
-/* Where the version of another rank comes to. */
-static char *version_at(const struct hvd_gpu_direct_allreduce *direct, int rank)
+/* Where the copy of another rank is received. */
+static char *copy_at(const struct hvd_gpu_direct_allreduce *direct, int rank)
 {
     int other = rank < direct->team->rank ? rank : rank - 1;
 
@@ -132,7 +132,7 @@ static void recv(struct hvd_gpu_direct_allreduce *direct, int peer, int share, c
     }
 }
 
-/* The i-th of the others, i from 1: not all ranks begin with the same one. */
+/* The i-th other rank, i from 1; each rank begins with a different one. */
 static int other_of(const struct hvd_gpu_direct_allreduce *direct, int i)
 {
     return (direct->team->rank + i) % direct->team->layout->size;
@@ -167,7 +167,7 @@ void hvd_gpu_direct_begin(struct hvd_gpu_direct_allreduce *direct,
     for (int i = 1; i < direct->team->layout->size; i++) {
         int peer = other_of(direct, i);
 
-        recv(direct, peer, direct->team->rank, version_at(direct, peer));
+        recv(direct, peer, direct->team->rank, copy_at(direct, peer));
     }
 }
 
@@ -186,8 +186,8 @@ void hvd_gpu_direct_start(struct hvd_gpu_direct_allreduce *direct)
     }
 }
 
-/* Not on the queue of NCCL's collectives, which wait for other ranks. What IN waits for, the inputs
- * of other batches, is recorded already, and waits for none. */
+/* Not on the queue of NCCL's collectives, which wait for other ranks. IN waits only for events that
+ * are recorded already: the inputs of other batches. */
 static int begin_add(struct hvd_gpu_direct_allreduce *direct, struct hvd_error *err)
 {
     const struct hvd_team *team = direct->team;
@@ -214,7 +214,7 @@ static int begin_add(struct hvd_gpu_direct_allreduce *direct, struct hvd_error *
     return hvd_gpu_job_submit(direct->gpu, &direct->add, HVD_GPU_IN, NULL, err);
 }
 
-/* What comes is written where this rank's own version was sent from. */
+/* The sums overwrite the data that this rank has sent. */
 static void begin_gather(struct hvd_gpu_direct_allreduce *direct)
 {
     direct->phase = GATHER;
@@ -226,7 +226,7 @@ static void begin_gather(struct hvd_gpu_direct_allreduce *direct)
     }
 }
 
-/* Returns 0 when the phase is over, and the next one has begun. */
+/* Returns 0 when the phase is over and the next one has begun. */
 static int end_phase(struct hvd_gpu_direct_allreduce *direct, struct hvd_error *err)
 {
     int status;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ranks of a process set that have the same local rank, one of each node. */
+/* The inter-node team of a rank. */
 #include "collectives/gpu/gpu_inter_node.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "collectives/execute/team.h"
 #include "gpu_binding/base/error.h"
 
-/* The channels of teams are numbered from 0: those of their inter_node teams from here. */
+/* Channels of teams are numbered from 0, those of their inter-node teams from here. */
 static const uint32_t first_channel = 1u << 31;
 
 struct hvd_gpu_inter_node {
@@ -56,7 +56,7 @@ static int init_team(struct hvd_gpu_inter_node *inter_node, const struct hvd_tea
     inter_node->team.algorithms = team->algorithms;
     status = hvd_team_init(&inter_node->team, boot, ranks, nodes, err);
     if (status == 0) {
-        inter_node->team.local_ranks[0] = 0; /* in memory that is all its own */
+        inter_node->team.local_ranks[0] = 0; /* it shares its memory with no other rank */
     }
     free(ranks);
     return status;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ranks of a process set that have the same local rank, one of each node: a team for
- * what goes between nodes. Its slots are its own, for no other rank of the node has a
- * part in it.
+/* The inter-node team of a rank: the ranks of a process set that have its local rank, one of each
+ * node. It has slots of its own, which no other rank of the node uses.
  *
  * Threads: one at a time (the engine's progress lock). */
 #ifndef HVD_GPU_INTER_NODE_H
@@ -13,9 +12,8 @@ struct hvd_boot;
 struct hvd_gpu_inter_node;
 struct hvd_team;
 
-/* Of a team all whose nodes have the same number of ranks. Takes what a further process
- * set takes (2 MiB of slots, 3 MiB for messages). The team's network is borrowed; the
- * caller owns *out. */
+/* All nodes of the team have the same number of ranks. Takes as much memory as a further process
+ * set: 2 MiB of slots, 3 MiB for messages. The team's network is borrowed. The caller owns *out. */
 int hvd_gpu_inter_node_create(const struct hvd_team *team, const struct hvd_boot *boot,
                               struct hvd_gpu_inter_node **out, struct hvd_error *err);
 void hvd_gpu_inter_node_destroy(struct hvd_gpu_inter_node *inter_node); /* NULL is fine */

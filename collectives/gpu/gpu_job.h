@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Work for the module, from its steps to its end on the device.
+/* A job: work for the module, from its steps to its end on the device.
  *
- *   add to steps ---> submit ---> launched: on its stream ---> reached: the device is done
+ *   add steps ---> submit ---> launched: on its stream ---> reached: the device is done
  *
  * Threads: one at a time (the engine's progress lock). */
 #ifndef HVD_GPU_JOB_H
@@ -15,23 +15,23 @@ struct hvd_gpu_job {
     struct hvd_gpu_job *next; /* gpu->jobs */
     struct hvd_gpu_work work;
     struct hvd_gpu_steps steps;
-    struct hvd_gpu_mark *mark; /* its end; made by submit unless it is there */
+    struct hvd_gpu_mark *mark; /* its end; made by submit if NULL */
     bool is_submitted; /* until end */
 };
 
-/* Hands the steps to the launcher. comm: NULL when they are no collectives. */
+/* Hands the steps to the launcher. comm: NULL without collectives. */
 int hvd_gpu_job_submit(struct hvd_gpu_runtime *gpu, struct hvd_gpu_job *job,
                        enum hvd_gpu_queue queue, struct hvd_gpu_comm *comm,
                        struct hvd_error *err);
 
-/* Return 0, HVD_INPROGRESS or a failure; 0 when nothing was submitted. */
+/* Return 0, also if nothing was submitted, HVD_INPROGRESS or a failure. */
 int hvd_gpu_job_launched(const struct hvd_gpu_job *job, struct hvd_error *err);
 int hvd_gpu_job_reached(const struct hvd_gpu_job *job, struct hvd_error *err);
 
-/* Whether the launcher still has it. */
+/* Whether the launcher still uses it. */
 bool hvd_gpu_job_is_held(const struct hvd_gpu_job *job);
 
-/* Zeroes a job that the launcher does not hold. */
+/* Frees and zeroes it; not while it is held. */
 void hvd_gpu_job_end(struct hvd_gpu_runtime *gpu, struct hvd_gpu_job *job);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A batch of GPU tensors by NCCL: its memory, its schedule, and off it goes. */
+/* Launches a batch by NCCL: allocates its memory, makes its schedule and submits it. */
 #include <stdlib.h>
 
 #include "collectives/execute/team.h"
@@ -42,9 +42,8 @@ int hvd_gpu_launch_allocate(struct hvd_gpu_run *run, struct hvd_entry *entry,
     return status;
 }
 
-/* One buffer serves all batches, for they follow each other on its stream. One
- * that is too small goes with the batch that replaces it, which is behind all that use
- * it. */
+/* One buffer serves all batches, because they follow each other on one stream. If it is too
+ * small, the batch that replaces it frees the old one, behind all batches that use it. */
 static int find_pack(struct hvd_gpu_run *run, size_t bytes, struct hvd_error *err)
 {
     struct hvd_gpu_buffer **pack = &run->gpu->pack;
@@ -110,7 +109,6 @@ static struct hvd_gpu_schedule schedule_of(const struct hvd_gpu_run *run)
     };
 }
 
-/* Shares out the memory that find_pack has found. */
 static void place(const struct hvd_gpu_run *run, struct hvd_gpu_schedule *schedule)
 {
     const struct hvd_gpu_buffer *pack = run->gpu->pack;
@@ -139,7 +137,7 @@ int hvd_gpu_launch(struct hvd_gpu_run *run, struct hvd_error *err)
     return hvd_gpu_launch_submit(run, HVD_GPU_COLLECT, run->set->comm, err);
 }
 
-/* --- alltoall: how many rows come --- */
+/* --- alltoall: the rows from each rank --- */
 
 int hvd_gpu_alltoall_count(struct hvd_gpu_run *run, struct hvd_error *err)
 {

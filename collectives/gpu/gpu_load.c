@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finding hvd_gpu.so. */
+/* Loading hvd_gpu.so. */
 #include "collectives/gpu/gpu_load.h"
 
 #include <dlfcn.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finding hvd_gpu.so. */
+/* Loading hvd_gpu.so. */
 #ifndef HVD_GPU_LOAD_H
 #define HVD_GPU_LOAD_H
 
 #include "collectives/gpu/gpu_module.h"
 
-/* The module: HVD_GPU_MODULE, else beside libhvd. Loaded once and never unloaded. NULL, and the
- * reason in err, when it cannot be. Any thread. */
+/* The module: HVD_GPU_MODULE, else beside libhvd. Loaded once and never unloaded. Returns NULL, and
+ * the reason in err, if it cannot be loaded. Any thread. */
 const struct hvd_gpu_module *hvd_gpu_load(struct hvd_error *err);
 
 /* The file it was loaded from, or "". */

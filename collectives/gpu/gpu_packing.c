@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which tensors of a batch are moved together for NCCL: small ones, but from what size on
- * is it faster to leave them where they are? Unless a rank was told, the ranks of a
- * process set measure that before the first batch in which it makes a difference: they
- * move tensors into a pack and out of it, add up the pack, and add up the tensors each by
- * itself.
+/* The size below which the tensors of a batch are packed for NCCL. Unless HVD_GPU_PACK_BELOW is
+ * set, the ranks of a process set measure it before the first batch for which it matters: they
+ * pack and unpack tensors, reduce the pack, and reduce each tensor by itself.
  *
- *   ASK    whether each has memory for that: else none begins
+ *   ASK    whether each rank has memory for that; if one has not, nothing is measured
  *   RUN    one work of a few rounds
- *   TELL   what each has measured: all decide alike
+ *   TELL   the ranks exchange their times; all decide alike
  *
- * The ways between nodes are tried with batches of the user's. Those are no help here:
- * what a pass and a call cost are some microseconds each, of which the time of a whole
- * batch, which waits for its input and for other ranks, tells nothing. */
+ * The trial of gpu_algorithm.c uses batches of the user. That does not work here: a pass over
+ * memory and a call cost a few microseconds, which the time of a batch does not show, because it
+ * includes waiting for input and for other ranks. */
 #include <inttypes.h>
 
 #include "collectives/gpu/gpu_run_state.h"
@@ -23,7 +21,7 @@
 
 static const size_t pack_bytes = (size_t)HVD_GPU_PACKING_TENSORS * HVD_GPU_PACKING_BYTES;
 
-/* Whose number counts for all, -1: nobody has one. */
+/* The member with the largest HVD_GPU_PACK_BELOW; -1: none has one. */
 static int find_asker(const struct hvd_gpu_rendezvous *rendezvous)
 {
     int64_t most = HVD_GPU_PACK_AUTO;
@@ -43,7 +41,6 @@ void hvd_gpu_packing_agree(struct hvd_gpu_run *run,
 {
     int asker = find_asker(rendezvous);
 
-    /* Nothing can come of it where one rank is alone. */
     run->set->measures_packing = asker < 0 && run->team->layout->size > 1;
     run->set->pack_below =
         asker < 0 ? HVD_GPU_PACKING_USUAL : rendezvous->offers[asker].pack_below;
@@ -55,7 +52,7 @@ void hvd_gpu_packing_agree(struct hvd_gpu_run *run,
     }
 }
 
-/* All ranks know the same of a batch. */
+/* The same on all ranks. */
 bool hvd_gpu_packing_wanted(const struct hvd_gpu_run *run)
 {
     const struct hvd_batch *batch = run->batch;
@@ -103,7 +100,7 @@ int hvd_gpu_packing_begin(struct hvd_gpu_run *run, struct hvd_error *err)
 
 /* --- the work --- */
 
-/* As tensors of a batch are moved. */
+/* As the tensors of a batch are packed. */
 static void add_moves(struct hvd_gpu_run *run, const char *from, char *to)
 {
     const struct hvd_gpu_pool *pool = run->gpu->pool;
@@ -125,7 +122,7 @@ static void add_moves(struct hvd_gpu_run *run, const char *from, char *to)
     }
 }
 
-/* The same bytes in so many parts. */
+/* All bytes, in so many parts. */
 static void add_allreduces(struct hvd_gpu_run *run, char *memory, int parts)
 {
     size_t bytes = pack_bytes / (size_t)parts;
@@ -147,7 +144,7 @@ static void add_allreduces(struct hvd_gpu_run *run, char *memory, int parts)
     hvd_gpu_steps_add_kind(&run->job.steps, HVD_GPU_GROUP_END);
 }
 
-/* The first round warms up: of each part the fastest counts. */
+/* The fastest round counts for each part; the first one warms up. */
 static int begin_rounds(struct hvd_gpu_run *run, struct hvd_error *err)
 {
     char *tensors = run->packing.buffer->memory, *pack = tensors + pack_bytes;
@@ -180,7 +177,7 @@ void hvd_gpu_packing_finish(struct hvd_gpu_run *run)
     *packing = (struct hvd_gpu_packing){.stage = packing->stage, .times = packing->times};
 }
 
-/* What follows packs there: mostly it needs no memory besides. */
+/* The batches that follow are packed there, and mostly need no other memory. */
 static void keep_as_pack(struct hvd_gpu_run *run)
 {
     struct hvd_gpu_buffer **pack = &run->gpu->pack;
@@ -200,7 +197,7 @@ static void end(struct hvd_gpu_run *run)
     run->packing.stage = HVD_GPU_PACKING_DONE;
 }
 
-/* From the same numbers on all ranks. */
+/* All ranks decide from the same times. */
 static void decide(struct hvd_gpu_run *run)
 {
     const struct hvd_gpu_packing_times *told = hvd_gpu_host_gather_result(&run->gather);

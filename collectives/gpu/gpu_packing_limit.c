@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From what size on it is faster not to pack a tensor.
+/* The size below which packing a tensor is faster.
  *
- * To move a tensor into the pack and out of it takes as long as it is large; what another
- * allreduce costs in a group is the same for each. So the two cost the same at
+ * The time to pack and unpack a tensor is proportional to its size; another allreduce in a group
+ * costs the same for each tensor. So the limit is
  *
  *     size measured with  *  time of one more allreduce  /  time to move one tensor
  */
@@ -38,8 +38,8 @@ struct hvd_gpu_packing_times hvd_gpu_packing_read(const struct hvd_gpu_span *spa
                                           .apart_ns = least[3]};
 }
 
-/* All wait for the rank that is slowest to move; and the one that comes last to an
- * allreduce waits for nobody in it. */
+/* The slowest rank to pack counts: all others wait for it. The fastest time of an allreduce counts:
+ * that of the rank that arrives last, and waits for nobody. */
 static struct hvd_gpu_packing_times agree(const struct hvd_gpu_packing_times *told,
                                           int size)
 {
@@ -48,7 +48,7 @@ static struct hvd_gpu_packing_times agree(const struct hvd_gpu_packing_times *to
     for (int i = 0; i < size; i++) {
         const struct hvd_gpu_packing_times *one = &told[i];
 
-        /* Clocks that go backwards, and moving that takes no time, are no measurement. */
+        /* Times below zero, and packing in no time, are no measurement. */
         if (!one->is_known || one->moves_ns <= 0 || one->packed_ns < 0 ||
             one->apart_ns < 0) {
             all.is_known = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From what size on it is faster not to pack a tensor, of what the ranks of a process set
+/* The size below which packing a tensor is faster, from the times that the ranks of a process set
  * have measured. Pure. */
 #ifndef HVD_GPU_PACKING_LIMIT_H
 #define HVD_GPU_PACKING_LIMIT_H
@@ -10,9 +10,9 @@
 #include "collectives/gpu/gpu_module.h"
 
 enum {
-    HVD_GPU_PACKING_TENSORS = 8, /* of a round of what is measured */
+    HVD_GPU_PACKING_TENSORS = 8, /* of a round */
     HVD_GPU_PACKING_BYTES = 1 << 20, /* of each */
-    /* Connecting and waiting may come first. */
+    /* Two spans are for connecting and waiting. */
     HVD_GPU_PACKING_ROUNDS = (HVD_GPU_MOST_SPANS - 2) / 4,
     /* The limit is between these, and this where nothing was measured. What is packed takes
      * that much memory of the GPU besides. */
@@ -21,20 +21,20 @@ enum {
     HVD_GPU_PACKING_MOST = 4 << 20,
 };
 
-/* What one rank has measured, the least of the rounds; as it is sent to the others. */
+/* The fastest times of one rank, as they are sent to the others. */
 struct hvd_gpu_packing_times {
-    int64_t is_known; /* 0: nothing of it counts */
-    int64_t moves_ns; /* all tensors into the pack, and out of it */
+    int64_t is_known; /* 0: not measured */
+    int64_t moves_ns; /* packing and unpacking all tensors */
     int64_t packed_ns; /* one allreduce of the pack */
     int64_t apart_ns; /* an allreduce of each, in one group */
 };
 
-/* Of the spans of rounds that moved in, added up the pack, moved out and added up each.
- * Connecting and waiting may have been before; then the last ones lack, or are one. */
+/* From the spans of rounds: pack, allreduce of the pack, unpack, allreduce of each. Spans of
+ * connecting and waiting may precede them; then the last rounds may be missing, or one span. */
 struct hvd_gpu_packing_times hvd_gpu_packing_read(const struct hvd_gpu_span *spans,
                                                   int count);
 
-/* Bytes, the same of the same figures; *agreed are those that count. */
+/* Bytes, the same for the same times; *agreed are those that count. */
 int64_t hvd_gpu_packing_limit(const struct hvd_gpu_packing_times *told, int size,
                               struct hvd_gpu_packing_times *agreed);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An allreduce of GPU tensors in chunks, of which several are under way. */
+/* An allreduce of GPU tensors in chunks, several of which are in progress. */
 #include "collectives/gpu/gpu_pipeline.h"
 
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "collectives/observe/timeline_words.h"
 #include "gpu_binding/base/error.h"
 
-/* What a chunk has under way. */
+/* The work of a chunk. */
 struct chunk_jobs {
     struct hvd_gpu_job reduce;
     struct hvd_gpu_job fetch;
@@ -22,29 +22,29 @@ struct chunk_jobs {
 
 struct hvd_gpu_pipeline {
     struct hvd_gpu_pipeline_config config;
-    int64_t bytes; /* of all tensors in the type they go in, one behind the other */
-    int64_t chunk_bytes; /* but the last */
-    int64_t shard_bytes; /* most of a shard */
+    int64_t bytes; /* of all tensors, in the type of the reduction */
+    int64_t chunk_bytes; /* the last one may be smaller */
+    int64_t shard_bytes; /* of a full chunk */
     int64_t count; /* chunks, at least 1 */
-    int64_t begun; /* reduced and fetched */
-    int64_t added; /* on their way back */
+    int64_t begun; /* chunks whose reduce and fetch are submitted */
+    int64_t added; /* chunks that are summed */
     struct hvd_gpu_buffer
-        *device; /* [HVD_GPU_WINDOW][local_size] local_size; NULL without comm */
-    struct hvd_gpu_buffer *host; /* [HVD_GPU_WINDOW] local_size; NULL: direct */
+        *device; /* [HVD_GPU_WINDOW][local_size] shards; NULL without comm */
+    struct hvd_gpu_buffer *host; /* [HVD_GPU_WINDOW] shards; NULL: direct */
     struct chunk_jobs window[HVD_GPU_WINDOW];
     /* Direct: */
     struct hvd_gpu_direct_allreduce *directs[HVD_GPU_WINDOW];
     struct hvd_gpu_buffer *scratch; /* [HVD_GPU_WINDOW] of scratch_bytes, on the device */
     int64_t scratch_bytes;
     struct hvd_entry entry; /* of run */
-    struct hvd_run *run; /* adds up chunk `added` */
+    struct hvd_run *run; /* sums chunk `added` */
 };
 
-/* What a chunk is: bytes [begin, begin + bytes) of the tensors, in local_size of shard_bytes. */
+/* Bytes [begin, begin + bytes) of the tensors, in shards of shard_bytes. */
 struct chunk {
     int64_t begin;
     int64_t bytes;
-    int64_t shard_bytes; /* the last local_size may go beyond the chunk */
+    int64_t shard_bytes; /* the last shards may extend beyond the chunk */
     int64_t own_bytes; /* of this rank's shard, in the chunk */
     char *device;
     char *shard; /* this rank's, on the device */
@@ -54,16 +54,15 @@ struct chunk {
     char *scratch; /* of direct */
 };
 
-/* Of a shard; NCCL likes them aligned. */
+/* Of a shard: NCCL is faster with aligned addresses. */
 enum {
     SHARD_ALIGNMENT = 256
 };
 
-/* Slots of the team in a shard. The most are 2 MiB: the network and the bus to the device
- * take some 100 us each for it, so that what starting a chunk costs is little. A batch of
- * less than a window of such chunks is cut smaller, for what does not overlap adds up;
- * below the least, 512 KiB, starting them would cost more. Not measured between real
- * GPUs. */
+/* A shard in slots of the team. At most 2 MiB: the network and the bus to the device need some
+ * 100 us each for it, so the cost of starting a chunk is small. A batch that does not fill the
+ * window with such chunks gets smaller ones, so that they overlap, but not below 512 KiB, where
+ * starting them would cost more. Not measured on real GPUs. */
 static const size_t most_slots = 8;
 static const size_t least_slots = 2;
 
@@ -82,7 +81,7 @@ int64_t hvd_gpu_pipeline_shard_bytes(const struct hvd_team *team)
     return (int64_t)(most_slots * team->geometry.slot_bytes);
 }
 
-/* Of what each rank of the node has to move. */
+/* each: bytes of the batch for each rank of the node. */
 static int64_t choose_shard_bytes(const struct hvd_team *team, int64_t each)
 {
     int64_t most = hvd_gpu_pipeline_shard_bytes(team);
@@ -205,16 +204,16 @@ static void add_follow(struct hvd_gpu_steps *steps, const struct hvd_gpu_job *jo
         steps, &(struct hvd_gpu_step){.kind = HVD_GPU_FOLLOW, .event = job->mark->event});
 }
 
-/* What a chunk and a tensor have in common: so many bytes of the chunk. */
+/* The bytes that a chunk and a tensor have in common. */
 struct common {
     const struct hvd_gpu_pipeline_config *config;
     struct hvd_entry *entry;
-    int64_t in_entry; /* where it begins, bytes of the tensor */
+    int64_t in_entry; /* offset in the tensor */
     int64_t in_chunk;
     int64_t bytes;
 };
 
-/* Calls see for each tensor with a share in the chunk, in order. */
+/* Calls see for each tensor that has bytes in the chunk, in order. */
 static void walk(const struct hvd_gpu_pipeline *pipeline, const struct chunk *chunk,
                  void (*see)(const struct common *common, char *memory,
                              struct hvd_gpu_steps *steps),
@@ -242,7 +241,7 @@ static void walk(const struct hvd_gpu_pipeline *pipeline, const struct chunk *ch
     }
 }
 
-/* A copy, but where only kernels can do it. */
+/* A copy, or a kernel if there is a conversion or a factor. */
 static void add_move(const struct common *common, struct hvd_gpu_step move,
                      struct hvd_gpu_steps *steps)
 {
@@ -290,7 +289,7 @@ static void move_out(const struct common *common, char *memory,
     }
 }
 
-/* What comes from a joined rank: zeros. */
+/* A joined rank contributes zeros. */
 static void zero_on_device(const struct common *common, char *memory,
                            struct hvd_gpu_steps *steps)
 {
@@ -327,7 +326,7 @@ static void add_collective(const struct hvd_gpu_pipeline *pipeline,
 
 /* --- a chunk --- */
 
-/* The caller's streams are done with input and output when the first chunk begins. */
+/* The first chunk waits for the caller's streams; the others follow it. */
 static void follow_input(const struct hvd_gpu_pipeline *pipeline, struct hvd_gpu_job *job)
 {
     const struct hvd_batch *batch = pipeline->config.batch;
@@ -337,8 +336,8 @@ static void follow_input(const struct hvd_gpu_pipeline *pipeline, struct hvd_gpu
     }
 }
 
-/* The timeline shows the first chunk on its way to the host and the last one on its way
- * back; what is between them is the hosts'. */
+/* The timeline shows the first chunk to the host and the last one back; what is between them is
+ * the work of the hosts. */
 static int submit(struct hvd_gpu_pipeline *pipeline, struct hvd_gpu_job *job,
                   enum hvd_gpu_queue queue, bool is_shown, struct hvd_error *err)
 {
@@ -387,8 +386,8 @@ static int fetch(struct hvd_gpu_pipeline *pipeline, const struct chunk *chunk,
         hvd_gpu_steps_add_copy(&job->steps, chunk->shard, chunk->host, chunk->own_bytes);
     } else {
         follow_input(pipeline, job);
-        /* What was here before has gone back; with comm, the gather before this reduce
-         * saw to it. */
+        /* The previous chunk of this place was copied back; with comm, the reduce is behind
+         * its gather. */
         if (chunk->jobs->back.is_submitted) {
             add_follow(&job->steps, &chunk->jobs->back);
         }
@@ -404,7 +403,7 @@ static void zero_chunk(const struct hvd_gpu_pipeline *pipeline, const struct chu
     }
 }
 
-/* The others' shares may come before this rank's are there. */
+/* Posts the receives: the others may send before this rank's data is complete. */
 static void begin_direct(const struct hvd_gpu_pipeline *pipeline,
                          const struct chunk *chunk)
 {
@@ -478,7 +477,7 @@ static int begin_chunk(struct hvd_gpu_pipeline *pipeline, struct hvd_error *err)
     return status;
 }
 
-/* Returns 0 when a chunk to add up is where that is done. */
+/* Returns 0 when a chunk can be summed. */
 static int await_chunk(const struct chunk *chunk, struct hvd_error *err)
 {
     const struct chunk_jobs *jobs = chunk->jobs;
@@ -487,7 +486,7 @@ static int await_chunk(const struct chunk *chunk, struct hvd_error *err)
     status = status != 0 ? status
                          : hvd_gpu_job_reached(
                                chunk->direct != NULL ? &jobs->reduce : &jobs->fetch, err);
-    /* Of the chunk that was here before. */
+    /* Of the previous chunk of this place. */
     status = status != 0 ? status : hvd_gpu_job_launched(&jobs->back, err);
     return status != 0 ? status : hvd_gpu_job_launched(&jobs->gather, err);
 }
@@ -529,7 +528,7 @@ static int end_chunk(struct hvd_gpu_pipeline *pipeline, struct hvd_error *err)
     return status;
 }
 
-/* A direct chunk goes as far as it can. Returns 0 when it is added up. */
+/* Moves a direct chunk on. Returns 0 when it is summed. */
 static int exchange_chunk(struct hvd_gpu_pipeline *pipeline, int64_t number, bool *moved,
                           struct hvd_error *err)
 {
@@ -552,7 +551,7 @@ static int exchange_chunk(struct hvd_gpu_pipeline *pipeline, int64_t number, boo
 
 /* --- all of them --- */
 
-/* Returns 0 when the next chunk is added up; others may be, too. */
+/* Returns 0 when the next chunk is summed; others may be, too. */
 static int exchange_chunks(struct hvd_gpu_pipeline *pipeline, bool *moved,
                            struct hvd_error *err)
 {
@@ -565,7 +564,7 @@ static int exchange_chunks(struct hvd_gpu_pipeline *pipeline, bool *moved,
     return status < 0 ? status : next;
 }
 
-/* Returns 0 when the next chunk is added up. */
+/* Returns 0 when the next chunk is summed. */
 static int add_chunk(struct hvd_gpu_pipeline *pipeline, int64_t *work, bool *moved,
                      struct hvd_error *err)
 {

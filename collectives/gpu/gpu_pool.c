@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory of an open GPU that is used again and again, and places in its streams. */
+/* A pool of buffers of an open GPU, and marks in its streams. */
 #include "collectives/gpu/gpu_pool.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "collectives/gpu/gpu_trace.h"
 #include "gpu_binding/base/error.h"
 
-/* The least buffer: many results are small. */
+/* The smallest buffer. */
 static const size_t least_bytes = 64 << 10;
 
 static void free_buffer(struct hvd_gpu_buffer *buffer)
@@ -63,7 +63,7 @@ static void end_buffer(struct hvd_refcount *refcount)
     hvd_refcount_drop(&pool->refcount);
 }
 
-/* Returns 0 if the device has done what it does with it, or HVD_INPROGRESS. */
+/* Returns 0 if the device does not use it any more, HVD_INPROGRESS if it does. */
 static int test_last_use(const struct hvd_gpu_buffer *buffer, struct hvd_error *err)
 {
     return buffer->last_use == NULL
@@ -77,8 +77,8 @@ static bool fits(const struct hvd_gpu_buffer *buffer, enum hvd_gpu_place place,
     return buffer->place == place && buffer->bytes >= bytes && buffer->bytes <= 2 * bytes;
 }
 
-/* The smallest that fits, and not one that wastes more than it holds; *out NULL: none.
- * lock held. */
+/* The smallest buffer that fits and wastes less than half of itself; *out NULL: none. lock
+ * held. */
 static int find_idle(struct hvd_gpu_pool *pool, enum hvd_gpu_place place, size_t bytes,
                      struct hvd_gpu_buffer **out, struct hvd_error *err)
 {

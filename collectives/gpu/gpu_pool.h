@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory of an open GPU that is used again and again, and places in its streams.
+/* A pool of buffers of an open GPU, and marks in its streams.
  *
- * Freeing device memory waits for the device, so nothing is freed before the end: what
- * was given back waits for the next who needs that much. Any thread. */
+ * Freeing device memory waits for the device, so buffers are kept and used again until the pool is
+ * destroyed. Any thread. */
 #ifndef HVD_GPU_POOL_H
 #define HVD_GPU_POOL_H
 
@@ -13,7 +13,7 @@
 
 struct hvd_gpu_buffer;
 
-/* Owned by who opened it, and by each mark and buffer; the last one closes the device. */
+/* Owned by its creator and by each mark and buffer; the last owner closes the device. */
 struct hvd_gpu_pool {
     struct hvd_refcount refcount;
     const struct hvd_gpu_module *module;
@@ -22,50 +22,49 @@ struct hvd_gpu_pool {
     struct hvd_gpu_buffer *idle; /* lock */
 };
 
-/* A piece of memory. Given back when its last owner drops it. */
+/* Memory. Goes back to the pool when its last owner drops it. */
 struct hvd_gpu_buffer {
     struct hvd_refcount refcount;
     struct hvd_gpu_pool *pool;
-    struct hvd_gpu_buffer *next; /* of the pool, or of who owns it alone */
+    struct hvd_gpu_buffer *next; /* of the pool, or of its only owner */
     enum hvd_gpu_place place;
     size_t bytes;
     char *memory;
-    struct hvd_gpu_event *last_use; /* NULL, or a place in a stream that uses it */
+    struct hvd_gpu_event *last_use; /* the end of its last use; NULL: none */
 };
 
-/* A place in a stream. */
+/* A point in a stream. */
 struct hvd_gpu_mark {
     struct hvd_refcount refcount;
     struct hvd_gpu_pool *pool;
     struct hvd_gpu_event *event;
-    /* While the end of a batch is under way, see gpu_runtime.h: */
+    /* If it is the end of a batch in flight, see gpu_runtime.h: */
     struct hvd_gpu_mark *next;
     struct hvd_entry *entries;
     struct hvd_gpu_buffer
-        *buffers; /* dropped when the device has come here; so host_memory */
-    void *host_memory; /* host memory */
-    struct hvd_gpu_trace *trace; /* NULL: nobody wants to know when */
+        *buffers; /* dropped when the device reaches it; so host_memory */
+    void *host_memory;
+    struct hvd_gpu_trace *trace; /* NULL: none */
 };
 
-/* Takes over device, which has no work yet; the caller owns *out. After a failure it is the
- * caller's again. */
+/* Takes over the device, which has no work yet, unless it fails. The caller owns *out. */
 int hvd_gpu_pool_create(const struct hvd_gpu_module *module,
                         struct hvd_gpu_device *device, struct hvd_gpu_pool **out,
                         struct hvd_error *err);
 
-/* At least so many bytes that nobody uses any more. The caller owns *out. */
+/* A buffer of at least so many bytes that the device does not use. The caller owns *out. */
 int hvd_gpu_buffer_take(struct hvd_gpu_pool *pool, enum hvd_gpu_place place, size_t bytes,
                         struct hvd_gpu_buffer **out, struct hvd_error *err);
 
-/* What is on the stream now uses the buffer. */
+/* The buffer is used by what is on the stream now. */
 int hvd_gpu_buffer_used(struct hvd_gpu_buffer *buffer, void *stream,
                         struct hvd_error *err);
 
-/* A mark that is nowhere yet; the caller owns *out. */
+/* A mark that is not recorded yet. The caller owns *out. */
 int hvd_gpu_mark_create(struct hvd_gpu_pool *pool, struct hvd_gpu_mark **out,
                         struct hvd_error *err);
 
-/* Ends what a mark holds until the device has come to it. */
+/* Drops what a mark keeps until the device reaches it. */
 void hvd_gpu_mark_clear(struct hvd_gpu_mark *mark);
 
 #endif

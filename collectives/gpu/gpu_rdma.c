@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the kernel and the environment say about network devices. */
+/* The InfiniBand and RoCE adapters of a node. */
 #include "collectives/gpu/gpu_rdma.h"
 
 #include <dirent.h>
@@ -10,7 +10,7 @@
 
 #include "gpu_binding/base/env.h"
 
-/* Whether a port of the card is up: "4: ACTIVE". */
+/* Whether a port of the adapter is up: "4: ACTIVE". */
 static bool is_active(const char *root, const char *name)
 {
     char path[512], text[32] = "";
@@ -109,7 +109,7 @@ static bool has_word(const char *list, const char *const *wanted)
     return false;
 }
 
-/* "mlx5_0:1,..." names a card of "mlx5_0, mlx5_1". */
+/* Whether "mlx5_0:1,..." names an adapter of "mlx5_0, mlx5_1". */
 static bool names_a_card(const char *devices, const char *names)
 {
     for (const char *at = names; *at != '\0';) {

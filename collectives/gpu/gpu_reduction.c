@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the numbers of a reduction go through NCCL. */
+/* How NCCL and the kernels do a reduction. */
 #include "collectives/gpu/gpu_reduction.h"
 
 #include <math.h>
 
 enum {
-    NCCL_AVERAGES = 21000, /* and adds bfloat16 */
+    NCCL_AVERAGES = 21000, /* the first with average and bfloat16 */
     NCCL_SCALES = 21100,
 };
 
@@ -35,7 +35,7 @@ static bool is_normal_in(enum hvd_dtype dtype, double factor)
     }
 }
 
-/* As NCCL has to be told: booleans are bytes, "or" their maximum, "and" their minimum. */
+/* For NCCL, booleans are bytes: "or" is their maximum, "and" their minimum. */
 static struct hvd_gpu_reduction plain_reduction(const struct hvd_proposal *proposal)
 {
     bool is_bool = proposal->dtype == HVD_BOOL;
@@ -53,7 +53,7 @@ static struct hvd_gpu_reduction plain_reduction(const struct hvd_proposal *propo
     };
 }
 
-/* Floats are averaged by reduction of the factor, integers divided. */
+/* Floats are averaged by the factor, integers by the divisor. */
 static double postscale_of(const struct hvd_proposal *proposal, int size)
 {
     bool is_folded = proposal->op == HVD_AVERAGE && is_float(proposal->dtype);
@@ -61,14 +61,14 @@ static double postscale_of(const struct hvd_proposal *proposal, int size)
     return is_folded ? proposal->postscale / size : proposal->postscale;
 }
 
-/* Factors of a float sum may meet: nothing is rounded between them. */
+/* In a sum of floats, prescale and postscale can be one factor. */
 static bool adds_floats(const struct hvd_proposal *proposal,
                         const struct hvd_gpu_reduction *reduction)
 {
     return reduction->op == HVD_SUM && is_float(proposal->dtype);
 }
 
-/* Before and after, or of float sums all before: then what comes out needs no second pass. */
+/* Before and after; for sums of floats all before, which saves the second pass. */
 static void scale_by_kernel(const struct hvd_proposal *proposal, int size,
                             struct hvd_gpu_reduction *reduction)
 {
@@ -88,9 +88,9 @@ static void scale_by_kernel(const struct hvd_proposal *proposal, int size,
     }
 }
 
-/* What travels in another type is made by kernels, and read by them: so they scale it in
- * float32. bfloat16 has its range: all factors come before it is rounded. In float16 the
- * mean's share of a small gradient would be nothing: there it is divided at the end. */
+/* A wire type: kernels convert, so they also scale, in float32. bfloat16 has the range of float32:
+ * all factors are applied before rounding. In float16 a small gradient divided by the number of
+ * ranks would become 0: it is divided at the end. */
 static bool find_wire_reduction(const struct hvd_proposal *proposal, int size,
                                 int nccl_version, bool has_kernels,
                                 struct hvd_gpu_reduction *reduction)

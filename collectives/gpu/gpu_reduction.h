@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the numbers of a reduction go through NCCL, where it cannot do all by itself: it
- * takes no factor before 2.11, none for integers ever, a factor in the tensors' own type
- * alone, and no bfloat16 before 2.10. Kernels multiply, widen 16-bit floats, and round to
- * the wire type, before and after. Pure. */
+/* How NCCL and the kernels do a reduction. NCCL takes no factor before 2.11, none for integers at
+ * all, factors only in the tensors' type, and no bfloat16 before 2.10. Kernels multiply, widen
+ * 16-bit floats, and round to the wire type, before and after NCCL. Pure. */
 #ifndef HVD_GPU_REDUCTION_H
 #define HVD_GPU_REDUCTION_H
 
@@ -12,17 +11,17 @@
 
 struct hvd_gpu_reduction {
     enum hvd_dtype
-        dtype; /* that NCCL reduces: the tensors', their wire type, uint8 of bool, or float32 */
-    enum hvd_op op; /* of NCCL: not AVERAGE */
-    double before; /* by a kernel, each rank's elements; so after: the results */
-    double within; /* by NCCL, of SUM: each rank's elements */
-    double after;
-    uint32_t divisor; /* along with after, of an average of integers; else 1 */
-    bool by_kernel; /* some of this needs kernels on all ranks */
+        dtype; /* for NCCL: that of the tensors, their wire type, uint8 for bool, or float32 */
+    enum hvd_op op; /* for NCCL; not AVERAGE */
+    double before; /* factor of a kernel for each rank's elements */
+    double within; /* factor of NCCL for each rank's elements; SUM only */
+    double after; /* factor of a kernel for the results */
+    uint32_t divisor; /* of a kernel for the results: average of integers; else 1 */
+    bool by_kernel; /* all ranks need kernels */
 };
 
-/* The reduction of a reduction of size ranks; false: it has to go through host memory.
- * has_kernels: all ranks have them. All ranks get the same. */
+/* For a set of size ranks; false: it must take the host path. has_kernels: all ranks have them. All
+ * ranks get the same. */
 bool hvd_gpu_reduction_find(const struct hvd_proposal *proposal, int size,
                             int nccl_version, bool has_kernels,
                             struct hvd_gpu_reduction *reduction);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ranks of a process set show each other what they have of CUDA and NCCL; from that
- * each decides by itself, and all alike, whether the set's tensors go by NCCL. */
+/* The rendezvous of a process set. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +13,7 @@
 #include "gpu_binding/base/error.h"
 #include "gpu_binding/base/log.h"
 
-/* The first rank of each node makes the id that its node may need. */
+/* The first rank of each node makes the id for a communicator of the node. */
 static int make_node_id(const struct hvd_gpu_run *run, struct hvd_gpu_offer *offer,
                         struct hvd_error *err)
 {
@@ -47,7 +46,7 @@ int hvd_gpu_rendezvous_begin(struct hvd_gpu_run *run, struct hvd_error *err)
     int status;
 
     if (offer == NULL) {
-        return hvd_fail(err, HVD_ERR_NOMEM, "no memory to meet the other ranks");
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for a rendezvous");
     }
     offer->path = run->gpu->config.path;
     offer->allreduce = run->gpu->config.allreduce;
@@ -67,7 +66,7 @@ int hvd_gpu_rendezvous_begin(struct hvd_gpu_run *run, struct hvd_error *err)
                                                    offer, sizeof(*offer), err);
 }
 
-/* NCCL refuses two ranks on one GPU, unless each is told to be on a host of its own. */
+/* NCCL refuses two ranks on one GPU unless NCCL_HOSTID puts them on different hosts. */
 static int find_sharer(const struct hvd_gpu_rendezvous *rendezvous, int member)
 {
     const struct hvd_layout *layout = rendezvous->team->layout;
@@ -84,7 +83,7 @@ static int find_sharer(const struct hvd_gpu_rendezvous *rendezvous, int member)
     return -1;
 }
 
-/* Why a member keeps the set from NCCL; false: it does not. */
+/* Why a member rules out NCCL; false: it does not. */
 static bool find_obstacle(const struct hvd_gpu_rendezvous *rendezvous, int member,
                           char *text, size_t size)
 {
@@ -153,7 +152,7 @@ static void say(const struct hvd_gpu_run *run, const char *obstacle, bool is_cho
     }
 }
 
-/* Not for each of many process sets. */
+/* Not for each of many process sets: the first, and the global one. */
 static bool is_worth_telling(const struct hvd_gpu_run *run)
 {
     return run->set->next == NULL || run->set->id == HVD_SET_GLOBAL;

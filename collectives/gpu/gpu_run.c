@@ -11,7 +11,7 @@
 #include "gpu_binding/base/clock.h"
 #include "gpu_binding/base/error.h"
 
-/* When NCCL fails because a rank died, the word of who it was is waited for so long. */
+/* When NCCL fails because a rank died: how long to wait for the message that names it. */
 static const int64_t word_ns = 1000000000;
 
 static void poll_device(struct hvd_gpu_run *run, bool polls)
@@ -22,7 +22,7 @@ static void poll_device(struct hvd_gpu_run *run, bool polls)
 
 /* --- phases --- */
 
-/* Others may begin: what this one puts on streams is there, or goes no further by NCCL. */
+/* The next batch may launch: this one has launched its work, or does not use NCCL. */
 static void pass_turn(struct hvd_gpu_run *run)
 {
     if (run->has_turn) {
@@ -31,7 +31,7 @@ static void pass_turn(struct hvd_gpu_run *run)
     }
 }
 
-/* A trial keeps it to its end. */
+/* Nothing runs beside a trial. */
 static void pass_turn_unless_tried(struct hvd_gpu_run *run)
 {
     if (!hvd_gpu_trial_runs(run)) {
@@ -48,7 +48,7 @@ static int begin_launch(struct hvd_gpu_run *run, struct hvd_error *err)
     return status;
 }
 
-/* Others may begin: nothing of this goes by NCCL. */
+/* The host path, without NCCL. */
 static int begin_on_host(struct hvd_gpu_run *run, struct hvd_error *err)
 {
     bool is_pipelined = run->batch->header.kind == HVD_KIND_ALLREDUCE;
@@ -85,7 +85,7 @@ static int begin_by_nccl(struct hvd_gpu_run *run, struct hvd_error *err)
     return begin_launch(run, err);
 }
 
-/* The ranks have met. */
+/* After the rendezvous. */
 static int begin(struct hvd_gpu_run *run, struct hvd_error *err)
 {
     if (!hvd_gpu_launch_fits(run)) {
@@ -213,7 +213,7 @@ static int finish_pipeline(struct hvd_gpu_run *run, int64_t *work, bool *moved,
     return status;
 }
 
-/* Returns 0 when the device has come to its end, too. */
+/* Returns 0 when the device has completed it. */
 static int end_trial(struct hvd_gpu_run *run, const struct hvd_gpu_mark *end,
                      struct hvd_error *err)
 {
@@ -226,7 +226,7 @@ static int end_trial(struct hvd_gpu_run *run, const struct hvd_gpu_mark *end,
     return status;
 }
 
-/* The work is on its stream: all entries share its end. */
+/* The work is launched: all entries end with its mark. */
 static int finish_launch(struct hvd_gpu_run *run, struct hvd_error *err)
 {
     struct hvd_gpu_mark *end = run->job.mark;
@@ -278,7 +278,7 @@ static int step(struct hvd_gpu_run *run, int64_t *work, bool *moved,
     }
 }
 
-/* A failure of the network mostly is a rank's death, of which the word is on its way. */
+/* A failure of the network usually means that a rank died: wait for the message that names it. */
 static int hold_back(struct hvd_gpu_run *run, int status, struct hvd_error *err)
 {
     bool is_death = status == HVD_ERR_NET || status == HVD_ERR_PEER;
@@ -355,7 +355,7 @@ void hvd_gpu_run_destroy(struct hvd_gpu_run *run)
     pass_turn(run);
     if (run->gpu->is_stuck || hvd_gpu_job_is_held(&run->job) ||
         hvd_gpu_pipeline_is_held(run->pipeline)) {
-        return; /* the device, or the launcher, has it for ever: see hvd_gpu_stop */
+        return; /* never freed: see hvd_gpu_stop */
     }
     hvd_gpu_host_gather_end(&run->gather);
     hvd_gpu_staging_finish(run);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The GPU of this rank: opened once, and what is on its streams. */
+/* The GPU of this rank: opening and closing it, and the batches in flight. */
 #include "collectives/gpu/gpu_runtime.h"
 
 #include <stdlib.h>
@@ -16,15 +16,15 @@
 #include "gpu_binding/base/error.h"
 #include "gpu_binding/base/log.h"
 
-/* How long a device, or NCCL, may take to let go. */
-static const int64_t let_go_ns = 3000000000;
+/* How long hvd_gpu_fail waits for the device and NCCL. */
+static const int64_t stop_ns = 3000000000;
 
-/* How often to look at the device: somebody waits, or nobody does. An interrupt from it
- * would hold up its stream. */
+/* How often to poll the device while a thread waits, and otherwise. A callback from it would delay
+ * its stream. */
 static const int64_t look_waited_ns = 50000;
 static const int64_t look_ns = 20000000;
 
-/* How often NCCL is asked whether something has failed. */
+/* How often NCCL is asked for errors. */
 static const int64_t check_ns = 100000000;
 
 int hvd_gpu_create(const struct hvd_gpu_config *config, struct hvd_gpu_runtime **out,
@@ -53,7 +53,7 @@ bool hvd_gpu_stop(struct hvd_gpu_runtime *gpu)
         stopped = gpu->pool->module->stop(gpu->pool->device, HVD_GPU_STOP_MS);
         if (!stopped) {
             hvd_log(HVD_LOG_WARN,
-                    "GPU %d does not let go within %d s: its memory stays in use until "
+                    "GPU %d has not stopped within %d s: its memory stays in use until "
                     "the process ends",
                     gpu->device, HVD_GPU_STOP_MS / 1000);
         }
@@ -74,7 +74,7 @@ static void drop_in_flight(struct hvd_gpu_runtime *gpu)
     }
 }
 
-/* Those that are in use for ever. */
+/* Those that did not stop. */
 static struct hvd_gpu_runtime *abandoned;
 
 void hvd_gpu_destroy(struct hvd_gpu_runtime *gpu, bool has_stopped)
@@ -151,7 +151,7 @@ int hvd_gpu_open(struct hvd_gpu_runtime *gpu, int device, struct hvd_error *err)
 
     pthread_mutex_lock(&gpu->lock);
     if (gpu->pool == NULL) {
-        /* The launcher inherits it, which rounds factors for NCCL. */
+        /* The launcher thread inherits it, and rounds factors for NCCL. */
         hvd_float_env_enter(&callers);
         status = open_device(gpu, device, err);
         hvd_float_env_leave(&callers);
@@ -262,7 +262,7 @@ static void complete(struct hvd_gpu_runtime *gpu, int queue, hvd_gpu_completed *
         struct hvd_entry *entry = mark->entries;
 
         mark->entries = entry->next;
-        completed(context, entry, status, text); /* it may be gone now */
+        completed(context, entry, status, text); /* it may be freed now */
     }
     hvd_gpu_mark_clear(mark);
     hvd_refcount_drop(&mark->refcount);
@@ -278,7 +278,7 @@ static bool is_launching(const struct hvd_gpu_runtime *gpu)
     return false;
 }
 
-/* Not while the launcher may be in NCCL: it looks by itself. */
+/* Not while the launcher may be in NCCL: it checks by itself. */
 static int check_comms(struct hvd_gpu_runtime *gpu, int64_t now_ns, struct hvd_error *err)
 {
     int status = 0;
@@ -342,8 +342,8 @@ bool hvd_gpu_is_idle(const struct hvd_gpu_runtime *gpu)
     return true;
 }
 
-/* The last on each stream has come, or will never come; so what was still to be put there. */
-static bool has_let_go(const struct hvd_gpu_runtime *gpu)
+/* Nothing submitted or in flight is pending: it has ended or failed. */
+static bool has_stopped(const struct hvd_gpu_runtime *gpu)
 {
     for (const struct hvd_gpu_job *job = gpu->jobs; job != NULL; job = job->next) {
         if (hvd_gpu_job_reached(job, NULL) == HVD_INPROGRESS) {
@@ -361,14 +361,14 @@ static bool has_let_go(const struct hvd_gpu_runtime *gpu)
     return true;
 }
 
-/* What the device still uses is used for ever. */
+/* Never frees what the device may still use. */
 static void abandon(struct hvd_gpu_mark *mark)
 {
     mark->buffers = NULL;
     mark->host_memory = NULL;
 }
 
-/* Waits for an opening that is under way. */
+/* Waits if another thread opens it. */
 static bool has_opened(struct hvd_gpu_runtime *gpu)
 {
     bool opened;
@@ -383,7 +383,7 @@ void hvd_gpu_fail(struct hvd_gpu_runtime *gpu, hvd_gpu_completed *completed,
                   void *context, int status, const char *text)
 {
     const struct timespec moment = {.tv_nsec = 1000000};
-    int64_t until_ns = hvd_clock_ns() + let_go_ns;
+    int64_t until_ns = hvd_clock_ns() + stop_ns;
     bool is_free;
 
     if (gpu == NULL || gpu->has_failed || !has_opened(gpu)) {
@@ -391,7 +391,7 @@ void hvd_gpu_fail(struct hvd_gpu_runtime *gpu, hvd_gpu_completed *completed,
     }
     gpu->has_failed = true;
     gpu->pool->module->abort(gpu->pool->device);
-    while (!(is_free = has_let_go(gpu)) && hvd_clock_ns() < until_ns) {
+    while (!(is_free = has_stopped(gpu)) && hvd_clock_ns() < until_ns) {
         nanosleep(&moment, NULL);
     }
     gpu->is_stuck = !is_free;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a batch of GPU tensors comes to for NCCL. */
+/* The schedule of a batch by NCCL. */
 #include "collectives/gpu/gpu_schedule.h"
 
-/* Of what goes to NCCL by itself, and of each tensor among those moved together: what the
- * kernels read and write at once. That is so without kernels too, for other ranks may
- * have them. */
+/* Of memory for NCCL, and of each tensor in a pack: a multiple of what kernels read and write at
+ * once. Also without kernels, because other ranks may have them. */
 static const size_t alignment = 256, packed_alignment = 16;
 
 static size_t align(size_t bytes, size_t to)
@@ -33,7 +32,7 @@ static bool is_converted(const struct hvd_entry *entry,
     return hvd_dtype_bytes(reduction->dtype) != hvd_dtype_bytes(entry->proposal.dtype);
 }
 
-/* What so many bytes of a tensor come to in NCCL's type. */
+/* Bytes of a tensor, in NCCL's type. */
 static size_t converted_bytes(const struct hvd_entry *entry,
                               const struct hvd_gpu_reduction *reduction, int64_t bytes)
 {
@@ -43,7 +42,7 @@ static size_t converted_bytes(const struct hvd_entry *entry,
 
 /* --- moving --- */
 
-/* Fills in how a tensor's bytes are moved. from NULL: zeros. */
+/* Moves bytes of a tensor. from NULL: zeros. */
 static void add_move(const struct hvd_gpu_schedule *schedule, struct hvd_gpu_step move,
                      int64_t bytes, struct hvd_gpu_steps *steps)
 {
@@ -65,7 +64,7 @@ static void add_move(const struct hvd_gpu_schedule *schedule, struct hvd_gpu_ste
     }
 }
 
-/* Bytes of a tensor into NCCL's type; all tensors are of one type. */
+/* Into NCCL's type; all tensors of a batch have one type. */
 static void add_move_in(const struct hvd_gpu_schedule *schedule,
                         const struct hvd_gpu_reduction *reduction, const void *from,
                         void *to, int64_t bytes, struct hvd_gpu_steps *steps)
@@ -79,7 +78,7 @@ static void add_move_in(const struct hvd_gpu_schedule *schedule,
     add_move(schedule, move, bytes, steps);
 }
 
-/* And out of it. */
+/* Out of NCCL's type. */
 static void add_move_out(const struct hvd_gpu_schedule *schedule,
                          const struct hvd_gpu_reduction *reduction, const void *from,
                          void *to, int64_t bytes, struct hvd_gpu_steps *steps)
@@ -96,16 +95,16 @@ static void add_move_out(const struct hvd_gpu_schedule *schedule,
 
 /* --- allreduce --- */
 
-/* Where a tensor is on its reduction through NCCL. */
+/* Where NCCL reads and writes a tensor. */
 struct place {
     const void *from;
     void *to;
     size_t bytes; /* in NCCL's type */
-    bool is_packed; /* it goes with others, from and to in the pack */
+    bool is_packed; /* from and to are in the pack */
 };
 
-/* Walks over the places of a batch: those packed are one behind the other in the pack,
- * what is absent besides in the scratch. */
+/* Walks over the places of a batch: packed tensors follow each other in the pack, other absent
+ * ones in the scratch. */
 struct walk {
     char *packed;
     char *apart;
@@ -182,8 +181,7 @@ static void add_zeros(char *to, size_t bytes, struct hvd_gpu_steps *steps)
     }
 }
 
-/* What comes from a joined rank, which may still have some of the tensors: zeros. Without
- * kernels in one go. */
+/* Zeros for the tensors that a joined rank lacks; without kernels in one step. */
 static bool zero_scratch(const struct hvd_gpu_schedule *schedule,
                          const struct hvd_gpu_reduction *reduction,
                          struct hvd_gpu_steps *steps)
@@ -292,7 +290,7 @@ static void schedule_allreduce(const struct hvd_gpu_schedule *schedule,
 
 /* --- reducescatter --- */
 
-/* How many bytes of the input are a rank's. */
+/* Bytes of the input that a rank gets. */
 static int64_t slice_of(const struct hvd_gpu_schedule *schedule, int rank)
 {
     const struct hvd_entry *entry = schedule->entries[0];
@@ -308,7 +306,7 @@ static bool is_moved_in(const struct hvd_gpu_schedule *schedule,
     return reduction->before != 1.0 || is_converted(schedule->entries[0], reduction);
 }
 
-/* The input in the scratch, and behind it, converted, this rank's output. */
+/* The converted input, and behind it this rank's converted output. */
 static size_t reducescatter_scratch(const struct hvd_gpu_schedule *schedule,
                                     const struct hvd_gpu_reduction *reduction)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GPU tensors through host memory: fetched, run as host tensors by the shared-memory and
- * network ways, brought back; an allreduce in chunks (gpu_pipeline.h). For whatever NCCL
- * cannot do, and where there is none. */
+/* The host path, for what NCCL cannot do and for sets without it: tensors are copied to host
+ * memory, run as host tensors, and copied back; an allreduce in chunks (gpu_pipeline.h). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,7 +20,7 @@ static int64_t input_bytes(const struct hvd_entry *entry)
     return entry->is_absent ? 0 : hvd_proposal_bytes(&entry->proposal);
 }
 
-/* Only the root's input counts in a broadcast. */
+/* A broadcast uses the root's input only. */
 static bool is_fetched(const struct hvd_gpu_run *run, const struct hvd_entry *entry)
 {
     return !entry->is_absent && input_bytes(entry) > 0 &&
@@ -34,7 +33,7 @@ static bool is_apart(const struct hvd_gpu_run *run)
     return run->batch->header.kind == HVD_KIND_REDUCESCATTER;
 }
 
-/* Bytes of the output that the caller gave. */
+/* Of the caller's output. */
 static int64_t output_bytes(const struct hvd_gpu_run *run, const struct hvd_entry *entry)
 {
     int64_t size = run->team->layout->size, rank = run->team->rank;
@@ -52,7 +51,7 @@ static int64_t output_bytes(const struct hvd_gpu_run *run, const struct hvd_entr
     }
 }
 
-/* Tensors in host memory that stand for the batch's. */
+/* Shadows: tensors in host memory in place of those of the batch. */
 static int make_shadows(struct hvd_gpu_run *run, struct hvd_error *err)
 {
     size_t count = (size_t)run->batch->header.count, bytes = 0;
@@ -94,8 +93,8 @@ static int make_shadows(struct hvd_gpu_run *run, struct hvd_error *err)
     return 0;
 }
 
-/* It waits for the inputs' events also where nothing is fetched: what comes back must not come
- * before the caller's stream is done with the output. */
+/* Waits for the events of the inputs even if nothing is copied: the caller's stream must be done
+ * with the output before it is written. */
 int hvd_gpu_staging_fetch(struct hvd_gpu_run *run, struct hvd_error *err)
 {
     int count = (int)run->batch->header.count;
@@ -137,7 +136,7 @@ int hvd_gpu_staging_progress(struct hvd_gpu_run *run, int64_t *work, bool *moved
     return status >= 0 ? status : hvd_fail(err, status, "%s", hvd_status_name(status));
 }
 
-/* What the library allocated on the host, as device memory. */
+/* Moves a result that the library allocated on the host to device memory. */
 static int move_result(struct hvd_gpu_run *run, struct hvd_entry *entry,
                        struct hvd_entry *shadow, struct hvd_error *err)
 {
@@ -181,8 +180,7 @@ int hvd_gpu_staging_return(struct hvd_gpu_run *run, struct hvd_error *err)
     if (status != 0) {
         return status;
     }
-    run->staging.host->next =
-        run->job.mark->buffers; /* it goes when it has been copied from */
+    run->staging.host->next = run->job.mark->buffers; /* freed after the copies */
     run->job.mark->buffers = run->staging.host;
     run->staging.host = NULL;
     return hvd_gpu_launch_submit(run, HVD_GPU_OUT, NULL, err);

@@ -34,7 +34,7 @@ void hvd_gpu_steps_add(struct hvd_gpu_steps *steps, const struct hvd_gpu_step *s
     steps->steps[steps->count++] = *step;
 }
 
-/* Returns false when there is no memory for count more. */
+/* Returns false if there is no memory for count more. */
 static bool make_place(struct hvd_gpu_steps *steps, int count)
 {
     size_t wanted = (size_t)steps->followed_count + (size_t)count;
@@ -49,7 +49,6 @@ static bool make_place(struct hvd_gpu_steps *steps, int count)
     return true;
 }
 
-/* The tensors of one call have one event. */
 void hvd_gpu_steps_add_kind(struct hvd_gpu_steps *steps, enum hvd_gpu_step_kind kind)
 {
     hvd_gpu_steps_add(steps, &(struct hvd_gpu_step){.kind = kind});
@@ -74,6 +73,7 @@ void hvd_gpu_steps_follow(struct hvd_gpu_steps *steps, struct hvd_entry *const *
         return;
     }
     for (int i = 0; i < count; i++) {
+        /* The tensors of one call have one event. */
         if (entries[i]->ready != NULL && entries[i]->ready != last) {
             struct hvd_gpu_mark *mark = (struct hvd_gpu_mark *)entries[i]->ready;
 

@@ -21,13 +21,13 @@ struct hvd_gpu_steps {
 void hvd_gpu_steps_finish(struct hvd_gpu_steps *steps);
 void hvd_gpu_steps_add(struct hvd_gpu_steps *steps, const struct hvd_gpu_step *step);
 
-/* GROUP and GROUP_END; a copy, unless there is nothing to move. */
+/* kind: GROUP or GROUP_END. A copy of no bytes, or to its own place, is left out. */
 void hvd_gpu_steps_add_kind(struct hvd_gpu_steps *steps, enum hvd_gpu_step_kind kind);
 void hvd_gpu_steps_add_copy(struct hvd_gpu_steps *steps, const void *from, void *to,
                             int64_t bytes);
 
-/* What the entries' input waits for. The steps keep the marks: the launcher may come to a
- * step after a failure has ended the entries. */
+/* Waits for the inputs of the entries. The steps keep the marks: after a failure the launcher may
+ * reach a step when the entries have ended. */
 void hvd_gpu_steps_follow(struct hvd_gpu_steps *steps, struct hvd_entry *const *entries,
                           int count);
 

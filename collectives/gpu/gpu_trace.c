@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When the device did what for a batch, in Horovod's words. */
+/* What the device did for a batch, and when, in Horovod's words. */
 #include "collectives/gpu/gpu_trace.h"
 
 #include <stdlib.h>
@@ -85,7 +85,7 @@ static const char *name_move(enum hvd_kind kind, enum hvd_gpu_queue queue,
         return "MEMCPY_OUT_HOST_BUFFER";
     }
     if (kind == HVD_KIND_ALLTOALL) {
-        return "NCCL_ALLTOALL"; /* what a rank sends to itself */
+        return "NCCL_ALLTOALL"; /* the rows for the rank itself */
     }
     return has_collected ? "MEMCPY_OUT_FUSION_BUFFER" : "MEMCPY_IN_FUSION_BUFFER";
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Communicators of NCCL: made, looked after, ended. */
+/* Communicators of NCCL, from creation to the end. */
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,14 +91,14 @@ static ncclComm_t take_handle(struct hvd_gpu_comm *comm)
     return handle;
 }
 
-/* What NCCL says of the communicator; of one that is not there, that nothing is wrong. */
+/* NCCL's state of the communicator; success if it is not connected. */
 static int ask(struct hvd_gpu_comm *comm, int *state, struct hvd_error *err)
 {
     const struct hvd_nccl *nccl = comm->device->nccl;
     int result = NCCL_SUCCESS;
 
     *state = NCCL_SUCCESS;
-    pthread_mutex_lock(&comm->device->lock); /* nobody ends it meanwhile */
+    pthread_mutex_lock(&comm->device->lock); /* so that no thread ends it meanwhile */
     if (comm->handle != NULL) {
         result = nccl->async_error(comm->handle, state);
     }
@@ -119,8 +119,7 @@ int hvd_comm_check(struct hvd_gpu_comm *comm, struct hvd_error *err)
                                err);
 }
 
-/* Between two looks at what is under way: a launch takes microseconds, a connection may take
- * seconds. */
+/* Between two polls: a launch takes microseconds, a connection may take seconds. */
 static void pause_between(int turn)
 {
     const struct timespec moment = {.tv_nsec = turn < 2000 ? 20000 : 1000000};
@@ -142,7 +141,7 @@ int hvd_comm_await(struct hvd_gpu_comm *comm, const char *function, struct hvd_e
         if (status != 0) {
             return status;
         }
-        /* By the thread that began it: 2.14 knows by thread what is under way. */
+        /* In the thread that began it, as 2.14 requires. */
         if (atomic_load(&comm->device->is_aborted)) {
             hvd_comm_abort(comm);
             return hvd_fail(err, HVD_ERR_STATE, "the job has ended");
@@ -156,7 +155,7 @@ int hvd_comm_await(struct hvd_gpu_comm *comm, const char *function, struct hvd_e
                : hvd_nccl_fail(comm->device->nccl, function, state, NULL, err);
 }
 
-/* Without waiting for the other ranks, where NCCL can. Returns NCCL's result. */
+/* Does not wait for other ranks, if NCCL can do so. Returns NCCL's result. */
 static int begin_connecting(struct hvd_gpu_comm *comm, const char **function)
 {
     const struct hvd_nccl *nccl = comm->device->nccl;
@@ -175,7 +174,7 @@ static int begin_connecting(struct hvd_gpu_comm *comm, const char **function)
     pthread_mutex_lock(&comm->device->lock);
     comm->handle = handle;
     comm->is_patient = result == NCCL_IN_PROGRESS && nccl->finalize != NULL;
-    /* With NCCL_COMM_BLOCKING=1, whatever it is told here. */
+    /* NCCL_COMM_BLOCKING=1 overrides the config. */
     comm->waits_to_end = !blocks && !comm->is_patient;
     pthread_mutex_unlock(&comm->device->lock);
     return result;
@@ -218,7 +217,9 @@ static void release(struct hvd_gpu_comm *comm, ncclComm_t handle)
     }
 }
 
-int hvd_comm_finish(struct hvd_gpu_comm *comm)
+/* As hvd_comm_end, without waiting for other ranks. Returns HVD_INPROGRESS until it has ended. After
+ * a failure it is not ended, but may be aborted. */
+static int finish(struct hvd_gpu_comm *comm)
 {
     const struct hvd_nccl *nccl = comm->device->nccl;
     ncclComm_t handle = hvd_comm_handle(comm);
@@ -228,7 +229,7 @@ int hvd_comm_finish(struct hvd_gpu_comm *comm)
         return 0;
     }
     if (comm->waits_to_end) {
-        return HVD_ERR_UNSUPPORTED; /* goes with the device */
+        return HVD_ERR_UNSUPPORTED; /* it ends with the device */
     }
     status = ask(comm, &state, NULL);
     if (status != 0 || state == NCCL_IN_PROGRESS) {
@@ -254,11 +255,62 @@ void hvd_comm_end(struct hvd_gpu_comm *comm)
     if (handle == NULL) {
         return;
     }
-    /* What has failed, or is still doing something, NCCL refuses to destroy. */
+    /* NCCL refuses to destroy one that has failed or is busy. */
     if (nccl->async_error(handle, &state) != NCCL_SUCCESS || state != NCCL_SUCCESS) {
         nccl->abort(handle);
         return;
     }
     release(comm, handle);
     nccl->destroy(handle);
+}
+
+/* --- communicators that end before their device ---
+ *
+ * No step waits for another rank: a launcher that waited here for one that waits in a collective
+ * for this rank would never return. */
+
+void hvd_comm_destroy(struct hvd_gpu_comm *comm)
+{
+    struct hvd_gpu_device *device = comm->device;
+
+    pthread_mutex_lock(&device->lock);
+    comm->is_leaving = true;
+    device->leaving++;
+    pthread_cond_broadcast(&device->changed);
+    pthread_mutex_unlock(&device->lock);
+}
+
+/* Whether the device is done with its stream. As hvd_event_test. */
+static int test_use(struct hvd_gpu_comm *comm)
+{
+    struct hvd_gpu_device *device = comm->device;
+    int status;
+
+    if (comm->last_use == NULL) {
+        status = hvd_event_create(device, &comm->last_use, NULL);
+        status = status != 0 ? status
+                             : hvd_event_record(comm->last_use,
+                                                device->streams[comm->queue], NULL);
+        if (status != 0) {
+            return status;
+        }
+    }
+    return hvd_event_test(comm->last_use, NULL);
+}
+
+bool hvd_comm_leave(struct hvd_gpu_comm *comm)
+{
+    int status = hvd_comm_handle(comm) == NULL ? 0 : test_use(comm);
+
+    if (status == 0) {
+        status = finish(comm);
+    }
+    if (status == HVD_INPROGRESS) {
+        return false;
+    }
+    hvd_event_destroy(comm->last_use);
+    comm->last_use = NULL;
+    /* After a failure it ends with the device. */
+    comm->has_left = true;
+    return status == 0;
 }

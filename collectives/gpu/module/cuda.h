@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The CUDA driver's interface, as far as it is used, declared here: one build serves CUDA 11 to
- * 13. The names are NVIDIA's, with the version suffix under which the driver exports
- * them. */
+/* The part of the CUDA driver's interface that hvd uses, declared here: one build serves CUDA 11 to
+ * 13. The names are NVIDIA's, with the version suffix of the driver's exports. */
 #ifndef HVD_GPU_CUDA_H
 #define HVD_GPU_CUDA_H
 
@@ -65,7 +64,7 @@ struct hvd_cuda {
                   void **extra);
 };
 
-/* Finds the driver once. NULL: found tells why. Any thread. */
+/* Finds the driver once. Returns NULL, and the reason in found, if there is none. Any thread. */
 const struct hvd_cuda *hvd_cuda_find(struct hvd_gpu_library *found);
 
 /* As hvd_fail, for a function of the driver that returned error. */

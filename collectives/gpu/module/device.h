@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A GPU of this process: its context, streams, communicators and launcher thread.
  *
- * Threads: the launcher thread alone calls NCCL, but for abort. `lock` guards what both
- * look at. */
+ * Threads: only the launcher thread calls NCCL, except for abort. `lock` guards what both
+ * use. */
 #ifndef HVD_GPU_DEVICE_H
 #define HVD_GPU_DEVICE_H
 
@@ -20,66 +20,65 @@ struct hvd_gpu_comm {
     ncclComm_t handle; /* lock; NULL: not connected yet, or aborted */
     pthread_t aborter;
     bool has_aborter;
-    bool is_patient; /* the launcher's: NCCL need not wait in what ends it */
-    bool waits_to_end; /* the launcher's: it would wait for other ranks */
-    /* Sums with a factor, made when first needed. The launcher's. */
+    bool is_patient; /* the launcher's: NCCL can end it without blocking */
+    bool waits_to_end; /* the launcher's: ending it would wait for other ranks */
+    /* The sum with a factor, created when first needed. The launcher's. */
     int scaled_op;
     int scaled_dtype;
     double scaled_factor;
     bool has_scaled;
-    /* It goes before the device; comm_leave.c. */
+    /* It ends before the device. */
     _Atomic bool is_leaving;
     /* The launcher's: */
-    enum hvd_gpu_queue queue; /* what its works are on */
-    bool has_left; /* no more is done about it */
-    bool is_finalized; /* begun: what other ranks may need is on its way to them */
-    struct hvd_gpu_event *last_use; /* a place in the stream; NULL: not recorded yet */
+    enum hvd_gpu_queue queue; /* of its works */
+    bool has_left; /* it has ended, or ends with the device */
+    bool is_finalized; /* ncclCommFinalize was called */
+    struct hvd_gpu_event *last_use; /* NULL: not recorded yet */
 };
 
 struct hvd_gpu_device {
-    _Atomic int owners; /* who opened it, and its events */
+    _Atomic int owners; /* its opener and its events */
     const struct hvd_cuda *cuda;
-    const struct hvd_nccl *nccl; /* NULL: not looked for, or there is none */
-    int ordinal; /* of CUDA's list */
-    int number; /* what the driver calls it */
+    const struct hvd_nccl *nccl; /* NULL: not searched for, or there is none */
+    int ordinal; /* in CUDA's list */
+    int number; /* the driver's handle */
     CUcontext ctx;
     CUstream streams[HVD_GPU_QUEUES];
-    CUstream clock; /* timing.c's, the launcher's; NULL: nothing was measured yet */
+    CUstream clock; /* timing.c's, the launcher's; NULL: nothing measured yet */
     struct hvd_gpu_anchor *anchor; /* the launcher's, too */
-    int64_t
-        anchor_tried_ns; /* when the last one was made, or was not to be had; 0: never */
+    int64_t anchor_tried_ns; /* when one was last made, or could not be made; 0: never */
     struct hvd_gpu_kernels kernels;
     void (*wake)(void *context);
     void *context;
 
     pthread_mutex_t lock;
-    pthread_cond_t changed; /* work came, or the launcher has something to say */
-    struct hvd_gpu_work *first; /* lock; so the next ones */
+    pthread_cond_t changed; /* work was submitted, or the launcher has changed a flag */
+    struct hvd_gpu_work *first; /* lock; so the rest of the list */
     struct hvd_gpu_work **end;
     struct hvd_gpu_comm *comms; /* lock */
-    int leaving; /* lock; so many of comms */
-    int failed; /* the launcher's: of the first work that failed; the others are not begun */
+    int leaving; /* lock; number of comms that are leaving */
+    int failed; /* the launcher's: status of the first work that failed; no other is begun */
     struct hvd_error failure;
     bool must_stop;
     bool is_busy; /* the launcher has a work */
-    bool has_stopped; /* the launcher is done with everything */
+    bool has_stopped; /* the launcher has ended */
     bool is_aborting; /* the aborting thread runs or has run */
-    bool has_aborted; /* it has ended */
+    bool has_aborted; /* that thread has ended */
     _Atomic bool is_aborted;
     pthread_t launcher;
     bool has_launcher;
-    pthread_t aborter; /* before stop, the drive's */
+    pthread_t aborter; /* the progress thread's, before stop */
     bool has_aborter;
 };
 
-/* Makes the device's context the thread's own until hvd_device_leave. */
+/* Makes the device's context current on the thread, until hvd_device_leave. */
 int hvd_device_enter(struct hvd_gpu_device *device, struct hvd_error *err);
 void hvd_device_leave(struct hvd_gpu_device *device);
 
 int hvd_device_open(const struct hvd_gpu_opening *opening, struct hvd_gpu_device **out,
                     struct hvd_error *err);
 void hvd_device_close(struct hvd_gpu_device *device);
-void hvd_device_drop(struct hvd_gpu_device *device); /* one owner less */
+void hvd_device_drop(struct hvd_gpu_device *device); /* drops one owner */
 
 /* event.c */
 int hvd_event_create(struct hvd_gpu_device *device, struct hvd_gpu_event **out,
@@ -107,23 +106,17 @@ int hvd_comm_identify(struct hvd_gpu_device *device, bool makes_id,
 int hvd_comm_create(struct hvd_gpu_device *device, const unsigned char *id, int rank,
                     int size, struct hvd_gpu_comm **out, struct hvd_error *err);
 int hvd_comm_check(struct hvd_gpu_comm *comm, struct hvd_error *err);
-/* Launcher: connect waits for the other ranks, await for the end of what a function of NCCL
- * returned NCCL_IN_PROGRESS for. Both give up, and abort the communicator, once the device is
- * aborted. */
+/* Launcher: connect waits for the other ranks; await for a function of NCCL that has returned
+ * NCCL_IN_PROGRESS. Both give up, and abort the communicator, once the device is aborted. */
 int hvd_comm_connect(struct hvd_gpu_comm *comm, struct hvd_error *err);
 int hvd_comm_await(struct hvd_gpu_comm *comm, const char *function,
                    struct hvd_error *err);
 ncclComm_t hvd_comm_handle(struct hvd_gpu_comm *comm); /* lock not held; NULL: aborted */
 void hvd_comm_abort(struct hvd_gpu_comm *comm); /* lock not held */
 void hvd_comm_end(struct hvd_gpu_comm *comm); /* launcher; leaves the struct */
-/* As hvd_comm_end where nobody has to be waited for. Returns HVD_INPROGRESS until it has ended:
- * then once more. A failure: it is not ended, but may be aborted. */
-int hvd_comm_finish(struct hvd_gpu_comm *comm);
-
-/* comm_leave.c */
 void hvd_comm_destroy(struct hvd_gpu_comm *comm);
-/* Launcher: does what can be done at once for one that leaves, until it has_left. Returns whether
- * it has ended: then only the struct is there. */
+/* Launcher, until has_left: ends one that is_leaving, as far as possible without waiting. Returns
+ * true when only the struct is left. */
 bool hvd_comm_leave(struct hvd_gpu_comm *comm);
 
 /* steps.c, launcher: puts the work's steps on its stream. */

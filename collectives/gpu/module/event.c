@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events: places in streams that others wait for. */
+/* Events. */
 #include <stdlib.h>
 
 #include "collectives/gpu/module/device.h"

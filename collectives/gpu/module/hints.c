@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What mostly is behind an error of CUDA or NCCL. */
+/* The usual cause of an error of CUDA or NCCL. */
 #include "collectives/gpu/module/hints.h"
 
 #include <stddef.h>
@@ -44,7 +44,7 @@ const char *hvd_cuda_hint(int error)
                : "";
 }
 
-/* Words of NCCL's, in the order in which they count. */
+/* Words in NCCL's messages; the first that is found counts. */
 static const struct {
     const char *word;
     const char *hint;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The thread that puts work on the device's streams, one work after the other.
  *
- * NCCL before 2.14 may block in any of its functions until other ranks call theirs. That
- * is why nobody else calls it, and why abort has a thread too: ncclCommAbort from there
- * frees the launcher, but not from ncclCommInitRank. With a newer one the launcher waits
- * by looking, and aborts by itself. */
+ * NCCL before 2.14 may block in any function until other ranks call theirs. So only this thread
+ * calls it, and abort has a thread of its own: ncclCommAbort there releases the launcher, except
+ * from ncclCommInitRank. With later versions the launcher polls, and aborts by itself. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,14 +13,14 @@
 #include "collectives/gpu/module/timing.h"
 #include "gpu_binding/base/error.h"
 
-/* How long the launcher has to come out of NCCL by itself before its communicator is
- * aborted under its feet. */
+/* How long the launcher has to return from NCCL by itself before another thread aborts its
+ * communicator. */
 static const int grace_ms = 300;
 
-/* How often the launcher looks at communicators that go. */
+/* How often the launcher polls communicators that are leaving. */
 static const int look_ms = 5;
 
-/* How often at most once the device stops: other ranks may have given up. */
+/* At most so often once the device stops: other ranks may have given up. */
 static const int last_looks = 200;
 
 static struct timespec after_ms(int ms)
@@ -45,8 +44,8 @@ static void end_work(struct hvd_gpu_device *device, struct hvd_gpu_work *work, i
     device->wake(device->context);
 }
 
-/* What was to follow a work that has failed would not wait for it, and other ranks would
- * take what comes of that for a result. */
+/* Work behind one that has failed would not wait for its result, and other ranks would take what it
+ * computes as valid. */
 static int refuse_work(const struct hvd_gpu_device *device, struct hvd_gpu_work *work)
 {
     if (device->failed != 0) {
@@ -85,7 +84,7 @@ static int run_work(struct hvd_gpu_device *device, struct hvd_gpu_work *work)
     return status;
 }
 
-/* --- communicators that go --- */
+/* --- communicators that are leaving --- */
 
 /* lock held */
 static void forget_comm(struct hvd_gpu_device *device, struct hvd_gpu_comm *comm)
@@ -99,8 +98,8 @@ static void forget_comm(struct hvd_gpu_device *device, struct hvd_gpu_comm *comm
     free(comm);
 }
 
-/* What can be done at once. lock held; not meanwhile. An abort, which goes over all there are,
- * goes first. */
+/* Without waiting. lock held on entry and return. An abort, which walks over all communicators, has
+ * priority. */
 static void look_at_leaving(struct hvd_gpu_device *device)
 {
     struct hvd_gpu_comm *comm = device->comms, *next;
@@ -127,7 +126,7 @@ static void look_at_leaving(struct hvd_gpu_device *device)
     pthread_cond_broadcast(&device->changed);
 }
 
-/* The device stops: what leaves goes on as far as it comes. lock not held. */
+/* The device stops: ends what is leaving, if it can. lock not held. */
 static void finish_leaving(struct hvd_gpu_device *device)
 {
     const struct timespec moment = {.tv_nsec = (long)look_ms * 1000000};
@@ -141,7 +140,7 @@ static void finish_leaving(struct hvd_gpu_device *device)
     }
 }
 
-/* Until something has changed, or it is time to look again; lock held. */
+/* Until something has changed, or it is time to poll again; lock held. */
 static void wait_for_change(struct hvd_gpu_device *device)
 {
     if (device->leaving == 0 || device->is_aborting) {
@@ -153,7 +152,7 @@ static void wait_for_change(struct hvd_gpu_device *device)
     }
 }
 
-/* The next work, or NULL when there will be none; lock held. */
+/* The next work; NULL once the device stops. lock held. */
 static struct hvd_gpu_work *take_work(struct hvd_gpu_device *device)
 {
     struct hvd_gpu_work *work;
@@ -174,7 +173,7 @@ static struct hvd_gpu_work *take_work(struct hvd_gpu_device *device)
     return work;
 }
 
-/* lock held: an abort goes first. */
+/* lock held. Waits for an abort. */
 static void end_comms(struct hvd_gpu_device *device)
 {
     while (device->is_aborting && !device->has_aborted) {
@@ -271,8 +270,8 @@ static void *abort_comm(void *arg)
     return NULL;
 }
 
-/* All at a time: NCCL waits there until what the communicator has on the device is over,
- * and that may come behind what another one has there, which waits for a dead rank. */
+/* All in parallel: ncclCommAbort waits for the work of its communicator on the device, which may be
+ * behind that of another communicator, which waits for a dead rank. */
 static void *abort_comms(void *arg)
 {
     struct hvd_gpu_device *device = arg;

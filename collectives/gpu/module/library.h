@@ -10,13 +10,13 @@
 
 struct hvd_library_symbol {
     const char *name;
-    const char *older_name; /* where name is missing; NULL: there is none */
+    const char *older_name; /* used if name is missing; may be NULL */
     size_t offset; /* of the pointer in the struct */
     bool is_optional; /* else the library is unusable without it */
 };
 
-/* Fills in table from the first count symbols; names the library's file in found, or what is
- * missing in found->problem. */
+/* Fills in table from the first count symbols. found: the library's file, or in problem what is
+ * missing. */
 int hvd_library_bind(void *handle, const struct hvd_library_symbol *symbols, size_t count,
                      void *table, struct hvd_gpu_library *found);
 

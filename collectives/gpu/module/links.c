@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the driver says about ways between GPUs, and to network cards. What cannot be
- * asked is not known: it only is told to users. */
+/* What the driver says about links between GPUs, and to network adapters. Failures leave it unknown:
+ * it is only shown to users. */
 #include <string.h>
 
 #include "collectives/gpu/module/device.h"
@@ -14,7 +14,7 @@ int32_t hvd_links_has_dma_buf(const struct hvd_gpu_device *device)
     return error == CUDA_SUCCESS && value != 0;
 }
 
-/* What the driver calls the GPU; -1: this process does not see it. */
+/* The driver's handle of the GPU; -1: this process does not see it. */
 static int find_device(const struct hvd_cuda *cuda, const unsigned char *uuid)
 {
     unsigned char found[HVD_GPU_UUID_BYTES];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the module offers, in one table. */
+/* The table of functions that the module exports. */
 #include <stdio.h>
 #include <stdlib.h>
 

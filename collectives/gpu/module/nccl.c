@@ -48,7 +48,7 @@ static struct hvd_gpu_library library;
 static bool was_found;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* What the framework has loaded goes before what the linker would find. */
+/* The one that the framework has loaded is preferred. */
 static void *open_library(const char *file)
 {
     static const char soname[] = "libnccl.so.2";
@@ -59,7 +59,7 @@ static void *open_library(const char *file)
     }
     handle = dlopen(soname, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
     if (handle == NULL && dlsym(RTLD_DEFAULT, "ncclGetVersion") != NULL) {
-        handle = dlopen(NULL, RTLD_NOW); /* it is linked into something else */
+        handle = dlopen(NULL, RTLD_NOW); /* it is linked into another library */
     }
     return handle != NULL ? handle : dlopen(soname, RTLD_NOW | RTLD_LOCAL);
 }
@@ -102,7 +102,7 @@ static void find(const char *file)
 const struct hvd_nccl *hvd_nccl_find(const char *file, struct hvd_gpu_library *found)
 {
     pthread_mutex_lock(&lock);
-    /* One that was missing may have come with a framework since. */
+    /* A framework may have loaded one since. */
     if (!was_found) {
         find(file);
         was_found = library.problem[0] == '\0';
@@ -112,7 +112,6 @@ const struct hvd_nccl *hvd_nccl_find(const char *file, struct hvd_gpu_library *f
     return found->problem[0] == '\0' ? &functions : NULL;
 }
 
-/* The length of what there is room for. */
 static int first_line(const char *text)
 {
     const size_t most = 220;

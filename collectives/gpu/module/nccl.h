@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* NCCL's interface, as far as it is used, declared here: 2.7 and later.
  *
- * Since 2.14 a communicator need not block: what would wait for other ranks returns
- * NCCL_IN_PROGRESS, goes on in a thread of NCCL's own, and until async_error says that it has ended
- * the communicator may only be asked that, or be aborted. */
+ * From 2.14 on a communicator need not block: functions that would wait for other ranks return
+ * NCCL_IN_PROGRESS and continue in a thread of NCCL. Until async_error says that this has ended,
+ * the communicator may only be asked for it, or be aborted. */
 #ifndef HVD_GPU_NCCL_H
 #define HVD_GPU_NCCL_H
 
@@ -23,11 +23,11 @@ enum {
     NCCL_REMOTE_ERROR = 6,
     NCCL_IN_PROGRESS = 7,
     NCCL_LEAST_VERSION = 2700,
-    NCCL_CONFIG_VERSION = 21400, /* the first that need not block */
+    NCCL_CONFIG_VERSION = 21400, /* the first with a config */
 };
 
-/* ncclConfig_t of 2.14. Later ones are longer: NCCL reads no more than size, and by version gives
- * what came later, and what was padding here, its defaults. */
+/* ncclConfig_t of 2.14. Later ones are longer: NCCL reads size bytes, and sets newer fields to
+ * their defaults by version. */
 struct hvd_nccl_config {
     size_t size;
     unsigned magic;
@@ -67,11 +67,10 @@ struct hvd_nccl {
     int (*scaled_sum_create)(int *op, void *scalar, int dtype, int residence,
                              ncclComm_t comm); /* NULL before 2.11 */
     int (*op_destroy)(int op, ncclComm_t comm); /* NULL before 2.11 */
-    /* NULL before 2.19: */
 };
 
-/* Finds NCCL once: file if that is not NULL, else the one that the process has loaded, else
- * libnccl.so.2. NULL: found tells why. Any thread. */
+/* Finds NCCL once: file if it is not NULL, else the one that the process has loaded, else
+ * libnccl.so.2. Returns NULL, and the reason in found, if there is none. Any thread. */
 const struct hvd_nccl *hvd_nccl_find(const char *file, struct hvd_gpu_library *found);
 
 /* As hvd_fail, for a function of NCCL that returned result; comm may be NULL. */

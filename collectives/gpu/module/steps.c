@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Steps of a work, put on its stream. */
+/* Puts the steps of a work on its stream. */
 #include "collectives/gpu/module/device.h"
 #include "collectives/gpu/module/timing.h"
 #include "gpu_binding/base/error.h"
 
-/* ncclDataType_t; -1: NCCL does not add up such numbers. What is only moved goes as bytes. */
+/* ncclDataType_t; -1: NCCL cannot reduce it. Other collectives move bytes. */
 static const int nccl_dtypes[HVD_DTYPE_COUNT] = {
     [HVD_INT8] = 0,    [HVD_UINT8] = 1,    [HVD_INT32] = 2,   [HVD_UINT32] = 3,
     [HVD_INT64] = 4,   [HVD_UINT64] = 5,   [HVD_FLOAT16] = 6, [HVD_FLOAT32] = 7,
@@ -20,7 +20,7 @@ static const int nccl_ops[HVD_OP_COUNT] = {
 
 static const int host_immediate = 1; /* ncclScalarHostImmediate */
 
-/* A float as the upper half of its bits, rounded to even. */
+/* Rounded to even. */
 static uint16_t to_bfloat16(float value)
 {
     union {
@@ -31,15 +31,14 @@ static uint16_t to_bfloat16(float value)
     return (uint16_t)((both.bits + 0x7fff + ((both.bits >> 16) & 1)) >> 16);
 }
 
-/* The factor as NCCL wants it, in the type of what is added up. */
+/* A factor in the type of the elements, as NCCL takes it. */
 union scalar {
     uint16_t half;
     float single;
     double twice;
 };
 
-/* Rounded to 10 bits behind the point; what is too small for a normal number becomes 0,
- * what is too large infinite. */
+/* Rounded to even; too small for a normal number: 0, too large: infinite. */
 static uint16_t to_float16(float value)
 {
     union {
@@ -73,7 +72,7 @@ static union scalar make_scalar(enum hvd_dtype dtype, double factor)
     return scalar;
 }
 
-/* The sum with a factor; the last one is kept, for a training has one factor. */
+/* The sum with a factor. The last one is kept: a training usually has one factor. */
 static int find_scaled_sum(struct hvd_gpu_comm *comm, const struct hvd_gpu_step *step,
                            int dtype, int *op, struct hvd_error *err)
 {
@@ -172,8 +171,8 @@ static bool is_in_group(const struct hvd_gpu_work *work, int at)
     return is_open;
 }
 
-/* NCCL has put a step off. Only when that is over is it on the stream, and may NCCL be called
- * again; what is in a group is put off until the group's end. */
+/* NCCL has deferred a step: it is on the stream, and NCCL may be called again, when that is over.
+ * Steps of a group are deferred until the end of the group. */
 static int await_step(struct hvd_gpu_work *work, const struct hvd_gpu_step *step,
                       const char *function)
 {
@@ -230,7 +229,7 @@ static int do_cuda(struct hvd_gpu_device *device, struct hvd_gpu_work *work,
     return error == CUDA_SUCCESS ? 0 : hvd_cuda_fail(cuda, function, error, &work->error);
 }
 
-/* Returns how many steps were done, those from step on, or a failure. */
+/* Returns how many steps, from step on, were done, or a failure. */
 static int do_steps(struct hvd_gpu_device *device, struct hvd_gpu_work *work,
                     struct hvd_gpu_step *step)
 {
@@ -255,9 +254,8 @@ static int do_steps(struct hvd_gpu_device *device, struct hvd_gpu_work *work,
     return status != 0 ? status : 1;
 }
 
-/* What has been begun of a group is not to be there for the next one. Of an aborted
- * communicator it stays: ending the group would touch what is gone, and no other group
- * comes. */
+/* Ends a group that has failed, so that it is not part of the next one. Not after an abort: there
+ * ncclGroupEnd would access a freed communicator, and no other group follows. */
 static void leave_group(struct hvd_gpu_device *device, const struct hvd_gpu_work *work,
                         int at)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When the device did what, by the host's clock. */
+/* The times of steps on the device, by the host's clock. */
 #include "collectives/gpu/module/timing.h"
 
 #include <sched.h>
@@ -13,9 +13,8 @@
  * second in a float of milliseconds is exact to 0.1 us. */
 static const int64_t anchor_age_ns = 1000000000;
 
-/* An anchor's time is taken when it is known so well, or after some tries or so long. An
- * idle stream whose device takes longer than the last is not to be measured by, and is
- * not asked again soon. */
+/* An anchor is good if its time is known so well, or after some tries, or so long. If an idle stream
+ * takes longer than the last limit, the device is not measured, and not tried again soon. */
 static const int64_t anchor_good_ns = 100000;
 static const int anchor_tries = 5;
 static const int64_t anchor_patience_ns = 10000000;
@@ -30,12 +29,12 @@ struct hvd_gpu_anchor {
 
 struct hvd_gpu_timing {
     struct hvd_gpu_device *device; /* one of its owners */
-    struct hvd_gpu_anchor *anchor; /* NULL: nothing was measured */
+    struct hvd_gpu_anchor *anchor; /* NULL: not measured */
     CUevent events[HVD_GPU_MOST_SPANS + 1]; /* the beginning of each span, and the end */
     struct hvd_gpu_span spans[HVD_GPU_MOST_SPANS]; /* without times */
     int count;
     bool has_ended;
-    int64_t connects_ns, connected_ns; /* 0: it was connected */
+    int64_t connects_ns, connected_ns; /* 0: it was connected before */
 };
 
 static int64_t now_ns(void)
@@ -48,7 +47,7 @@ static int64_t now_ns(void)
 
 /* --- anchors --- */
 
-/* The context is the thread's. */
+/* With the device's context. */
 static void drop_anchor(struct hvd_gpu_anchor *anchor)
 {
     if (anchor != NULL && atomic_fetch_sub(&anchor->owners, 1) == 1) {
@@ -57,7 +56,7 @@ static void drop_anchor(struct hvd_gpu_anchor *anchor)
     }
 }
 
-/* Returns how exactly the time of one recording is known, -1: not at all. */
+/* Returns the uncertainty of one recording in ns, -1: unknown. */
 static int64_t try_anchor(struct hvd_gpu_anchor *anchor)
 {
     const struct hvd_cuda *cuda = anchor->device->cuda;
@@ -108,7 +107,7 @@ static bool open_clock(struct hvd_gpu_device *device)
     return device->clock != NULL;
 }
 
-/* The device's anchor is a new one then, or none. */
+/* Replaces the device's anchor, by none if it fails. */
 static void renew_anchor(struct hvd_gpu_device *device)
 {
     struct hvd_gpu_anchor *anchor = calloc(1, sizeof(*anchor));
@@ -227,7 +226,7 @@ static enum hvd_gpu_span_kind span_of(enum hvd_gpu_step_kind kind)
     }
 }
 
-/* The event in front of the next span. After a failure nothing is measured any more. */
+/* Records the event in front of the next span. After a failure nothing more is measured. */
 static bool record(struct hvd_gpu_work *work)
 {
     struct hvd_gpu_timing *timing = work->timing;
