@@ -23,7 +23,7 @@ static const double hopeless = 3;
 static const int64_t most_steps_without_marker = 4;
 
 struct hvd_tuner {
-    struct hvd_knob knobs[HVD_MODEL_KNOBS];
+    struct hvd_knob knobs[HVD_TUNER_KNOBS];
     struct hvd_tuner_options options;
     struct hvd_search *search;
     struct hvd_tuner_log *log;
@@ -58,7 +58,7 @@ int hvd_tuner_create(const struct hvd_knob *knobs, int count,
     if (tuner->scores == NULL) {
         status = hvd_fail(err, HVD_ERR_NOMEM, "no memory for the autotuner");
     }
-    for (int i = 0; i < count && i < HVD_MODEL_KNOBS; i++) {
+    for (int i = 0; i < count && i < HVD_TUNER_KNOBS; i++) {
         tuner->knobs[i] = knobs[i];
     }
     status = status != 0 ? status

@@ -12,11 +12,25 @@
 /* Samples between two of the defaults. */
 static const int reference_every = 5;
 
-/* Trials that are spread over all settings before the model is asked. */
-static const int seeds = 2;
+/* Trials that are spread over all settings before the first prediction. */
+static const int seeds = 3;
 
-/* Exploring ends when it promises less than this (0.05 %). */
+/* Exploring ends when no setting promises to be this much faster (0.05 %). */
 static const double least_promise = 0.0005;
+
+/* At this distance from all trials, half the spread of the gains is expected as an error. */
+static const double far_distance = 2;
+
+/* As far apart as this many values are two ways of an unordered knob. */
+static const double ways_apart = 3;
+
+/* The gains spread at least by this (2 %); without it a first few equal samples would leave
+ * nothing to look for. */
+static const double least_spread = 0.02;
+
+/* Samples count as no worse than this (half the speed): how bad the bad ones are tells nothing
+ * about the good ones. */
+static const double worst_gain = -0.7;
 
 /* A winner that is not this much faster (0.3 %) is not worth a duel. */
 static const double least_gain = 0.003;
@@ -39,16 +53,18 @@ enum stage {
 struct trial {
     struct hvd_tuner_setting setting;
     int samples;
-    double mean; /* what the model thinks of it */
+    double gain; /* of its samples: mean log of score / score of the defaults */
+    double precision; /* 1 / variance of gain; 0: not sampled yet */
+    double mean; /* predicted from all trials, this one most */
 };
 
 struct hvd_search {
     const struct hvd_knob *knobs;
     int knob_count;
-    struct hvd_model *model;
     struct trial *trials; /* [max_trials]; the first are the defaults */
     int trial_count;
     int max_trials;
+    double spread; /* of the gains: a standard deviation */
     int explored; /* samples */
     int again;
     enum stage stage;
@@ -76,7 +92,7 @@ int hvd_search_create(const struct hvd_knob *knobs, int count, int max_trials,
 {
     struct hvd_search *search;
 
-    if (count < 1 || count > HVD_MODEL_KNOBS || max_trials < 1) {
+    if (count < 1 || count > HVD_TUNER_KNOBS || max_trials < 1) {
         return hvd_fail(err, HVD_ERR_ARG, "a search with %d knobs and %d trials", count,
                         max_trials);
     }
@@ -85,9 +101,7 @@ int hvd_search_create(const struct hvd_knob *knobs, int count, int max_trials,
     if (search != NULL) {
         search->trials = calloc((size_t)max_trials, sizeof(search->trials[0]));
     }
-    if (search == NULL || search->trials == NULL ||
-        hvd_model_create(knobs, count, max_trials + samples_again, &search->model, err) !=
-            0) {
+    if (search == NULL || search->trials == NULL) {
         hvd_search_destroy(search);
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for the autotuner");
     }
@@ -106,22 +120,86 @@ int hvd_search_create(const struct hvd_knob *knobs, int count, int max_trials,
 void hvd_search_destroy(struct hvd_search *search)
 {
     if (search != NULL) {
-        hvd_model_destroy(search->model);
         free(search->trials);
         free(search);
     }
 }
 
-/* --- the model's view ---------------------------------------------------------------- */
+/* --- prediction ---------------------------------------------------------------------- */
+
+static void add_sample(struct trial *trial, double gain, double noise)
+{
+    double precision = 1 / (noise * noise);
+
+    trial->gain = trial->gain * trial->precision + fmax(gain, worst_gain) * precision;
+    trial->precision += precision;
+    trial->gain /= trial->precision;
+    trial->samples++;
+}
+
+/* Of two settings, squared; 1 from one value of an ordered knob to the next. */
+static double squared_distance(const struct hvd_search *search,
+                               const struct hvd_tuner_setting *a,
+                               const struct hvd_tuner_setting *b)
+{
+    double squares = 0;
+
+    for (int i = 0; i < search->knob_count; i++) {
+        double apart = abs(a->index[i] - b->index[i]);
+
+        apart = apart > 0 && !search->knobs[i].is_ordered ? ways_apart : apart;
+        squares += apart * apart;
+    }
+    return squares;
+}
+
+/* The gain to expect of a setting: the mean of all trials, weighted by their distances to the
+ * power of -4. A noisy trial counts less, most of all near its own setting. nearest: the
+ * distance of the nearest trial. */
+static double predict(const struct hvd_search *search,
+                      const struct hvd_tuner_setting *setting, double *nearest)
+{
+    double sum = 0, weights = 0, least = INFINITY;
+
+    for (int i = 0; i < search->trial_count; i++) {
+        const struct trial *trial = &search->trials[i];
+        double squares = squared_distance(search, setting, &trial->setting);
+        double noise = 1 / (search->spread * search->spread * trial->precision);
+        double weight = 1 / (squares * squares + noise);
+
+        if (trial->samples > 0) {
+            sum += weight * trial->gain;
+            weights += weight;
+            least = fmin(least, squares);
+        }
+    }
+    *nearest = sqrt(least);
+    return sum / weights;
+}
+
+static double spread_of_gains(const struct hvd_search *search)
+{
+    double sum = 0, squares = 0;
+    int count = 0;
+
+    for (int i = 0; i < search->trial_count; i++) {
+        const struct trial *trial = &search->trials[i];
+
+        sum += trial->samples * trial->gain;
+        squares += trial->samples * trial->gain * trial->gain;
+        count += trial->samples;
+    }
+    return sqrt(
+        fmax(squares / count - sum / count * (sum / count), least_spread * least_spread));
+}
 
 static void refresh(struct hvd_search *search)
 {
-    hvd_model_fit(search->model);
+    search->spread = spread_of_gains(search);
     for (int i = 0; i < search->trial_count; i++) {
-        double deviation;
+        double nearest;
 
-        hvd_model_predict(search->model, &search->trials[i].setting,
-                          &search->trials[i].mean, &deviation);
+        search->trials[i].mean = predict(search, &search->trials[i].setting, &nearest);
     }
 }
 
@@ -182,7 +260,8 @@ static bool next_setting(const struct hvd_search *search,
     return false;
 }
 
-/* The setting that promises most, and how much. */
+/* The setting that promises most, and how much: its prediction, and the error of that, since
+ * luck is worth a trial. */
 static double most_promising(const struct hvd_search *search,
                              struct hvd_tuner_setting *found)
 {
@@ -191,10 +270,10 @@ static double most_promising(const struct hvd_search *search,
     double most = -1;
 
     do {
-        double mean, deviation, promise;
+        double distance;
+        double promise = predict(search, &setting, &distance) - best;
 
-        hvd_model_predict(search->model, &setting, &mean, &deviation);
-        promise = hvd_expected_improvement(mean, deviation, best);
+        promise += search->spread * distance / (distance + far_distance);
         if (promise > most &&
             memcmp(&setting, &search->trials[DEFAULTS].setting, sizeof(setting)) != 0) {
             most = promise;
@@ -285,19 +364,16 @@ static void tell_reference(struct hvd_search *search, double log_score)
     hvd_reference_add(&search->reference, log_score);
     search->since_reference = 0;
     if (is_first) {
-        hvd_model_add(search->model, &search->trials[DEFAULTS].setting, 0,
-                      hvd_reference_noise(&search->reference) / 10);
+        add_sample(&search->trials[DEFAULTS], 0,
+                   hvd_reference_noise(&search->reference) / 10);
         advance(search);
     }
 }
 
 static void tell_trial(struct hvd_search *search, double log_score)
 {
-    struct trial *trial = &search->trials[search->asked];
-
-    hvd_model_add(search->model, &trial->setting, log_score - search->reference.log_score,
-                  hvd_reference_noise(&search->reference));
-    trial->samples++;
+    add_sample(&search->trials[search->asked], log_score - search->reference.log_score,
+               hvd_reference_noise(&search->reference));
     search->since_reference++;
     advance(search);
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which setting of the knobs to try next, and which one is best. Pure.
  *
- *   explore  two settings far apart, then the one that promises most, by a model of what was
- *            seen so far (tuner_model.h), until no other promises anything
+ *   explore  three settings far apart, then the most promising one, until no other promises
+ *            anything. The gain of a setting is predicted from all trials, near ones before
+ *            all; the farther it is from the nearest of them, the more the prediction may be
+ *            too low.
  *   again    the best few are sampled again
  *   duel     the best against the defaults in turns (tuner_duel.h); it must win by more than
  *            the noise, else the defaults stay
@@ -10,23 +12,30 @@
  * While exploring, the defaults are sampled again and again, and every score counts as a ratio
  * to theirs: what slows the whole job for a while slows both.
  *
- * Why a model: in simulated jobs a search along one knob after the other got stuck where both
+ * Why predict: in simulated jobs a search along one knob after the other got stuck where both
  * have to change together (small thresholds need short cycles), and ended up to 40 % above the
- * best; with the model, 3 to 10 %, and half as far on average. */
+ * best. A Gaussian process in place of the weighted mean found no better settings. */
 #ifndef HVD_TUNER_SEARCH_H
 #define HVD_TUNER_SEARCH_H
 
 #include <stdbool.h>
 
-#include "collectives/tuner/tuner_model.h"
+#include "collectives/tuner/knob.h"
+#include "gpu_binding/base/error.h"
 
 enum {
+    HVD_TUNER_KNOBS = 8, /* at most */
     HVD_SEARCH_TRIALS = 200, /* more find nothing more */
+};
+
+/* The index of each knob's value. */
+struct hvd_tuner_setting {
+    int index[HVD_TUNER_KNOBS];
 };
 
 struct hvd_search;
 
-/* knobs: [count], borrowed; at most HVD_MODEL_KNOBS. max_trials: how many settings may be
+/* knobs: [count], borrowed; at most HVD_TUNER_KNOBS. max_trials: how many settings may be
  * tried, the defaults among them, at least 1; above HVD_SEARCH_TRIALS counts as that. Without a
  * choice the search is over at once. The caller owns *out. */
 int hvd_search_create(const struct hvd_knob *knobs, int count, int max_trials,
