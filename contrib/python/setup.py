@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The part of the wheel that is not Python: what meson installs, as horovod/_hvd."""
+"""The part of the wheel that is not Python: what meson installs, as horovod/_hvd, and the operations
+of TensorFlow and MXNet."""
 
 import pathlib
 import re
@@ -19,6 +20,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 SOURCE = HERE.parent.parent
 # Where they lie tells them where the others are.
 FILES = ['bin/hvdrun', 'bin/hvd-info', 'lib/libhvd.so', 'lib/hvd/hvd-boot']
+# Beside the front end's Python files.
+OPERATIONS = ['tensorflow/hvd_tensorflow.so', 'mxnet/hvd_mxnet.so']
 
 
 def version():
@@ -39,10 +42,13 @@ class BuildPy(build_py):
         self._meson('setup', work / 'meson', SOURCE, '--prefix=/usr', '--libdir=lib',
                     '--buildtype=release', '-Dtests=false', '-Dslurm=disabled')
         self._meson('install', '-C', work / 'meson', '--destdir', work / 'root')
+        package = pathlib.Path(self.build_lib).resolve() / 'horovod'
         for name in FILES:
-            target = pathlib.Path(self.build_lib).resolve() / 'horovod/_hvd' / name
+            target = package / '_hvd' / name
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(work / 'root/usr' / name, target)  # of a link, what it points to
+        for name in OPERATIONS:
+            shutil.copy(work / 'root/usr/lib/hvd/python/horovod' / name, package / name)
 
     def _meson(self, *arguments):
         subprocess.run([sys.executable, '-m', 'mesonbuild.mesonmain', *map(str, arguments)],

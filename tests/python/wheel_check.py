@@ -20,6 +20,14 @@ total = hvd.allreduce(torch.tensor([hvd.rank() + 1]), op=hvd.Sum).item()
 print(horovod.__file__, importlib.metadata.version('horovod'), hvd.size(), total, sep='|')
 '''
 
+OPERATIONS = '''
+import ctypes, os, horovod
+from horovod.common import library
+for name in ('tensorflow', 'mxnet'):
+    ctypes.CDLL(library.companion(f'{os.path.dirname(horovod.__file__)}/{name}/native.py', name,
+                                  f'hvd_{name}.so'))
+'''
+
 
 def clean_environment():
     """Without what would lead to this source tree."""
@@ -73,6 +81,8 @@ def check(report, environment):
     status, output = run(python, '-c', 'import horovod\n'
                          'print(horovod.run(lambda number: number + 1, (1,), num_proc=2))')
     report.line(output == '[2, 2]\n', 'horovod.run finds the hvdrun of the wheel', output)
+    status, output = run(python, '-c', OPERATIONS)
+    report.line(status == 0, 'it has the operations of TensorFlow and MXNet', output)
 
 
 def main():
