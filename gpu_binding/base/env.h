@@ -30,8 +30,6 @@
 #define HVD_ENV_DYNAMIC_SETS "HOROVOD_DYNAMIC_PROCESS_SETS"
 /* 1: gradients of PyTorch on CPUs lie in memory that all ranks of a node map. Default: 0. */
 #define HVD_ENV_SHARED_GRADIENTS "HVD_SHARED_GRADIENTS"
-/* python: TensorFlow's collectives run in Python, without hvd's library. Default: auto. */
-#define HVD_ENV_TENSORFLOW_OPS "HVD_TENSORFLOW_OPS"
 
 /* --- Fusion and tuning ---
  * How tensors are combined into batches, and which algorithms run. */

@@ -17,16 +17,11 @@ tf.get_logger().setLevel('ERROR')  # tests make many functions, and are told tha
 
 import horovod.tensorflow as hvd
 from horovod.common.library import DTYPES
-from horovod.tensorflow import fallback, native
 
 ALL = [getattr(tf, name) for name in DTYPES]
 FLOATS = [tf.float16, tf.bfloat16, tf.float32, tf.float64]
 NUMBERS = [dtype for dtype in ALL if dtype is not tf.bool]
 SHAPES = [(), (0,), (5,), (3, 4), (2, 3, 4), (1031,)]
-
-# What a graph raises where ranks disagree.
-GRAPH_DISAGREES = (tf.errors.UnknownError if isinstance(native.ops, fallback.Operations)
-                   else tf.errors.FailedPreconditionError)
 
 
 def array(value):

@@ -13,7 +13,7 @@ from horovod.common.exceptions import HorovodInternalError
 from horovod.common.variables import must_be_as_saved, must_match
 from horovod.tensorflow.functions import broadcast_object, broadcast_variables
 
-# What a failed node says (contrib/python/native/tensorflow/call.c, or fallback.py). The name of a node alone
+# What a failed node says (contrib/python/native/tensorflow/call.c). The name of a node alone
 # may also be in the text of others' failures.
 _JOB_IS_OVER = re.compile('Horovod[A-Z][a-z]+ failed: |HorovodInternalError|JobShutDownError')
 

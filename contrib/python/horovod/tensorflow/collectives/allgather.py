@@ -6,7 +6,7 @@ import tensorflow as tf
 from horovod.common.basics import Average
 from horovod.common.process_sets import global_process_set
 from horovod.tensorflow.collectives.nodes import gather, in_turn, reduce, set_number, tensors_of
-from horovod.tensorflow.native import gradient_of, ops
+from horovod.tensorflow.native import ops
 
 
 def allgather(tensor, name=None, ignore_name_scope=False, process_set=global_process_set):
@@ -21,7 +21,7 @@ def grouped_allgather(tensors, name=None, ignore_name_scope=False,
     return gather(tensors_of(tensors), name, ignore_name_scope, set_number(process_set))
 
 
-@gradient_of('HorovodAllgather')
+@tf.RegisterGradient('HorovodAllgather')
 def _gradient(op, *gradients):
     """This rank's rows of the averaged gradients."""
     set_id = op.get_attr('process_set_id')

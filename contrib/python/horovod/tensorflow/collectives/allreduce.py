@@ -11,10 +11,9 @@ from horovod.tensorflow.collectives.nodes import (in_turn, placed_on, reduce, se
                                                   size_of, tensors_of)
 from horovod.tensorflow.collectives.scaling import scaled
 from horovod.tensorflow.compression import Compression
-from horovod.tensorflow.native import gradient_of
 
 
-@gradient_of('HorovodAllreduce')
+@tf.RegisterGradient('HorovodAllreduce')
 def _gradient(op, *gradients):
     """Reduced as the tensors were."""
     scale = (op.get_attr('prescale_factor'), op.get_attr('postscale_factor'))

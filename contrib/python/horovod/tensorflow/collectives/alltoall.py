@@ -5,7 +5,7 @@ import tensorflow as tf
 
 from horovod.common.process_sets import global_process_set
 from horovod.tensorflow.collectives.nodes import describe, independent, set_number
-from horovod.tensorflow.native import gradient_of, ops
+from horovod.tensorflow.native import ops
 
 
 def _exchange(tensor, splits, name, ignore_name_scope, set_id):
@@ -25,7 +25,7 @@ def alltoall(tensor, splits=None, name=None, ignore_name_scope=False,
     return output if splits is None else (output, received)
 
 
-@gradient_of('HorovodAlltoall')
+@tf.RegisterGradient('HorovodAlltoall')
 def _gradient(op, gradient, _):
     """Goes back to where the rows came from."""
     returned, _ = _exchange(gradient, op.outputs[1], None, False, op.get_attr('process_set_id'))

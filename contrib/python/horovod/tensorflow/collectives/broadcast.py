@@ -7,7 +7,7 @@ from horovod.common.basics import Average
 from horovod.common.process_sets import global_process_set
 from horovod.tensorflow.collectives.nodes import (describe, in_turn, independent, reduce,
                                                   set_number)
-from horovod.tensorflow.native import gradient_of, ops
+from horovod.tensorflow.native import ops
 
 
 def broadcast(tensor, root_rank, name=None, ignore_name_scope=False,
@@ -21,7 +21,7 @@ def broadcast(tensor, root_rank, name=None, ignore_name_scope=False,
                    set_number(process_set))))
 
 
-@gradient_of('HorovodBroadcast')
+@tf.RegisterGradient('HorovodBroadcast')
 def _gradient(op, gradient):
     """The average of the ranks' gradients on the root, zero elsewhere."""
     averaged, = reduce([gradient], Average, (1.0, 1.0), None, False,

@@ -10,7 +10,7 @@ from horovod.tensorflow.collectives.nodes import (describe, gather, independent,
                                                   set_number, tensors_of)
 from horovod.tensorflow.collectives.scaling import scaled
 from horovod.tensorflow.compression import Compression
-from horovod.tensorflow.native import gradient_of, ops
+from horovod.tensorflow.native import ops
 
 
 def _scatter(tensors, device, compression, op, scale, name, process_set, ignore_name_scope):
@@ -46,7 +46,7 @@ def grouped_reducescatter(tensors, device_dense='', compression=Compression.none
                     name, process_set, ignore_name_scope) if tensors else []
 
 
-@gradient_of('HorovodReducescatter')
+@tf.RegisterGradient('HorovodReducescatter')
 def _gradient(op, *gradients):
     """The ranks' gradients of their parts, times what the parts were multiplied by."""
     set_id = op.get_attr('process_set_id')
