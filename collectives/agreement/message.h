@@ -24,7 +24,7 @@ enum hvd_message {
     HVD_MESSAGE_SHUTDOWN, /* up: a rank wants to leave; down: no decision comes after this */
     HVD_MESSAGE_DRAINED, /* up: this subtree has run all its batches */
     HVD_MESSAGE_CLOSE, /* down: all have; connections may close */
-    HVD_MESSAGE_LATENESS, /* up: who was late, in a window of batches */
+    HVD_MESSAGE_STRAGGLERS, /* up: who was late, in a window of batches */
     HVD_MESSAGE_TRACE_START, /* down: a timeline of all ranks begins; timeline_ranks.c */
     HVD_MESSAGE_TRACE_STOP, /* down: it ends */
     HVD_MESSAGE_TRACE, /* up: a rank's part of it */

@@ -13,8 +13,8 @@
 #include "collectives/execute/teams.h"
 #include "collectives/gpu/gpu_runtime.h"
 #include "collectives/gpu/gpu_run.h"
-#include "collectives/observe/lateness_report.h"
 #include "collectives/observe/ranges.h"
+#include "collectives/observe/straggler_report.h"
 #include "collectives/observe/timeline.h"
 #include "collectives/transport/control/control.h"
 #include "collectives/transport/control/uplink.h"
@@ -67,8 +67,8 @@ static int open_report(struct hvd_engine *engine, struct hvd_error *err)
     const char *report = engine->settings.report;
 
     return report == NULL ? 0
-                          : hvd_lateness_report_create(engine->boot, engine->uplink,
-                                                       report, &engine->report, err);
+                          : hvd_straggler_report_create(engine->boot, engine->uplink,
+                                                        report, &engine->report, err);
 }
 
 /* A thread elsewhere is slower, not wrong: what fails is only said. What is wrong with the
@@ -201,7 +201,7 @@ void hvd_engine_destroy(struct hvd_engine *engine)
     hvd_net_destroy(engine->net);
     hvd_teams_destroy(engine->teams);
     hvd_gpu_destroy(engine->gpu, gpu_has_stopped);
-    hvd_lateness_report_destroy(engine->report);
+    hvd_straggler_report_destroy(engine->report);
     hvd_timeline_destroy(engine->timeline);
     hvd_uplink_destroy(engine->uplink);
     hvd_control_destroy(engine->control, flush_timeout_ms);

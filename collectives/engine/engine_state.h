@@ -59,7 +59,7 @@ struct hvd_engine {
     /* What watches. */
     struct hvd_timeline *timeline;
     struct hvd_recording recording;
-    struct hvd_lateness_report *report; /* NULL: nobody asked for it */
+    struct hvd_straggler_report *report; /* NULL: nobody asked for it */
     struct hvd_tuner *tuner; /* on rank 0, until it has found its setting; else NULL */
 };
 

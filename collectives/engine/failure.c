@@ -7,7 +7,7 @@
 #include "collectives/engine/gpu_tensors.h"
 #include "collectives/engine/negotiation.h"
 #include "collectives/execute/teams.h"
-#include "collectives/observe/lateness_report.h"
+#include "collectives/observe/straggler_report.h"
 #include "collectives/transport/control/control.h"
 #include "collectives/transport/shm/shm_reach.h"
 
@@ -47,7 +47,7 @@ void hvd_failure_end_job(struct hvd_engine *engine, int culprit, int status,
     /* The run itself stays until the net is gone, which may still know its messages. */
     drop_batches(engine);
     if (engine->report != NULL) {
-        hvd_lateness_report_write(engine->report);
+        hvd_straggler_report_write(engine->report);
     }
     hvd_negotiation_drop(engine, true, status, failure->error.text);
 }

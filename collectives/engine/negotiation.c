@@ -8,7 +8,7 @@
 #include "collectives/engine/engine_state.h"
 #include "collectives/engine/tuning.h"
 #include "collectives/execute/teams.h"
-#include "collectives/observe/lateness_report.h"
+#include "collectives/observe/straggler_report.h"
 #include "collectives/observe/timeline.h"
 #include "collectives/transport/control/uplink.h"
 #include "gpu_binding/base/clock.h"
@@ -303,9 +303,9 @@ static int64_t input_bytes(const struct hvd_batch *batch)
     return bytes;
 }
 
-static void note_lateness(struct hvd_engine *engine, const struct hvd_batch *batch)
+static void note_wait(struct hvd_engine *engine, const struct hvd_batch *batch)
 {
-    const struct hvd_lateness_batch note = {
+    const struct hvd_straggler_batch note = {
         .kind = batch->header.kind,
         .lane = batch->header.set == HVD_SET_GLOBAL ? (int)batch->header.lane : -1,
         .tensors = batch->header.count,
@@ -315,7 +315,7 @@ static void note_lateness(struct hvd_engine *engine, const struct hvd_batch *bat
         .ended_ns = hvd_clock_ns(),
     };
 
-    hvd_lateness_report_note(engine->report, &note);
+    hvd_straggler_report_note(engine->report, &note);
 }
 
 int hvd_negotiation_finish(struct hvd_engine *engine, struct hvd_batch *batch,
@@ -324,7 +324,7 @@ int hvd_negotiation_finish(struct hvd_engine *engine, struct hvd_batch *batch,
     int status;
 
     if (engine->report != NULL && !is_void(batch)) {
-        note_lateness(engine, batch);
+        note_wait(engine, batch);
     }
     status = engine->tuner != NULL ? hvd_tuning_note(engine, batch) : 0;
     if (status != 0) {

@@ -11,7 +11,7 @@
 #include "collectives/engine/negotiation.h"
 #include "collectives/execute/teams.h"
 #include "collectives/gpu/gpu_runtime.h"
-#include "collectives/observe/lateness_report.h"
+#include "collectives/observe/straggler_report.h"
 #include "collectives/observe/timeline.h"
 #include "collectives/transport/control/uplink.h"
 #include "collectives/transport/net/net.h"
@@ -66,9 +66,9 @@ static int on_message(struct hvd_engine *engine, const struct hvd_uplink_event *
     case HVD_MESSAGE_ADDRESSES:
         return hvd_addresses_on_all(&engine->addresses, event->payload, event->bytes,
                                     err);
-    case HVD_MESSAGE_LATENESS:
+    case HVD_MESSAGE_STRAGGLERS:
         if (engine->report != NULL) {
-            hvd_lateness_report_merge(engine->report, event->payload, event->bytes);
+            hvd_straggler_report_merge(engine->report, event->payload, event->bytes);
         }
         return 0;
     default:

@@ -7,7 +7,7 @@
 #include "collectives/engine/negotiation.h"
 #include "collectives/execute/teams.h"
 #include "collectives/gpu/gpu_runtime.h"
-#include "collectives/observe/lateness_report.h"
+#include "collectives/observe/straggler_report.h"
 #include "collectives/observe/timeline.h"
 #include "collectives/transport/control/control.h"
 #include "collectives/transport/control/uplink.h"
@@ -52,7 +52,7 @@ void hvd_shutdown_on_close(struct hvd_engine *engine)
     hvd_control_expect_close(engine->control);
     engine->shutdown.phase = HVD_PHASE_CLOSED;
     if (engine->report != NULL) {
-        hvd_lateness_report_write(engine->report);
+        hvd_straggler_report_write(engine->report);
     }
 }
 
@@ -78,7 +78,7 @@ static void say_drained(struct hvd_engine *engine)
 {
     engine->shutdown.sent_drained = true;
     if (engine->report != NULL) {
-        hvd_lateness_report_close(engine->report);
+        hvd_straggler_report_close(engine->report);
     }
     if (engine->boot->rank == 0) {
         hvd_shutdown_on_close(engine);

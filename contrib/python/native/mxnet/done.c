@@ -38,7 +38,7 @@ int hvd_done_prepare(struct hvd_error *err)
     return 0;
 }
 
-void hvd_done_run(const struct mxnet_done *done, const char *text)
+void hvd_mxnet_done_run(const struct mxnet_done *done, const char *text)
 {
     struct runtime_error failure;
 

@@ -20,6 +20,6 @@ int hvd_done_prepare(struct hvd_error *err);
 
 /* Ends the operation. With a text, whoever waits for one of the arrays that it wrote gets an
  * exception: of the Python type that the text begins with, as in "ValueError: no such rank". */
-void hvd_done_run(const struct mxnet_done *done, const char *text);
+void hvd_mxnet_done_run(const struct mxnet_done *done, const char *text);
 
 #endif

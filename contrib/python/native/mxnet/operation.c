@@ -117,7 +117,7 @@ static void finish(struct operation *operation, int status, const struct hvd_err
     char text[sizeof(error->text) + 64];
 
     snprintf(text, sizeof(text), "%s: %s", exception_name(status), error->text);
-    hvd_done_run(&operation->done, status == 0 ? NULL : text);
+    hvd_mxnet_done_run(&operation->done, status == 0 ? NULL : text);
 }
 
 static void ended(struct hvd_awaited *awaited)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The report on who was late, word by word. */
-#include "collectives/observe/lateness_text.h"
+#include "collectives/observe/straggler_text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,41 +9,41 @@
 
 static const char *const hosts[] = {"n1", "n1", "node\"2", "n3"};
 
-static const struct hvd_lateness_rank ranks[] = {
+static const struct hvd_straggler_rank ranks[] = {
     {.last = 1, .late_us = 4, .most_late_us = 4, .waited_us = 61500000},
     {.last = 0, .late_us = 0, .most_late_us = 0, .waited_us = 62000000},
     {.last = 750, .late_us = 60000000, .most_late_us = 1500000, .waited_us = 1200},
     {.last = 200, .late_us = 999000, .most_late_us = 20000, .waited_us = 1500},
 };
 
-static struct hvd_lateness_sums make_sums(void)
+static struct hvd_straggler_sums make_sums(void)
 {
-    struct hvd_lateness_sums sums = {
+    struct hvd_straggler_sums sums = {
         .size = 4, .compared = 1000, .even = 49, .is_complete = true, .ranks = ranks};
 
-    sums.kinds[HVD_KIND_ALLREDUCE] = (struct hvd_lateness_kind){
+    sums.kinds[HVD_KIND_ALLREDUCE] = (struct hvd_straggler_kind){
         .batches = 4000, .tensors = 64400, .bytes = 4LL << 30, .run_ns = 8000000000};
     sums.kinds[HVD_KIND_BARRIER] =
-        (struct hvd_lateness_kind){.batches = 8, .tensors = 8, .run_ns = 400000};
+        (struct hvd_straggler_kind){.batches = 8, .tensors = 8, .run_ns = 400000};
     return sums;
 }
 
-static const struct hvd_lateness_job job = {.hosts = hosts, .elapsed_us = 125000000};
+static const struct hvd_straggler_job job = {.hosts = hosts, .elapsed_us = 125000000};
 
-typedef void (*printer)(const struct hvd_lateness_sums *sums, int most, FILE *out);
+typedef void (*printer)(const struct hvd_straggler_sums *sums, int most, FILE *out);
 
-static void table(const struct hvd_lateness_sums *sums, int most, FILE *out)
+static void table(const struct hvd_straggler_sums *sums, int most, FILE *out)
 {
-    hvd_lateness_print(sums, &job, most, out);
+    hvd_straggler_print(sums, &job, most, out);
 }
 
-static void json(const struct hvd_lateness_sums *sums, int most, FILE *out)
+static void json(const struct hvd_straggler_sums *sums, int most, FILE *out)
 {
     (void)most;
-    hvd_lateness_print_json(sums, &job, out);
+    hvd_straggler_print_json(sums, &job, out);
 }
 
-static bool prints(printer print, const struct hvd_lateness_sums *sums, int most,
+static bool prints(printer print, const struct hvd_straggler_sums *sums, int most,
                    const char *expected)
 {
     char *printed = NULL;
@@ -120,7 +120,7 @@ static const char object[] =
 
 static void test_table(void)
 {
-    struct hvd_lateness_sums sums = make_sums();
+    struct hvd_straggler_sums sums = make_sums();
 
     tap_ok(prints(table, &sums, 16, whole), "the table begins with who costs most");
     sums.is_complete = false;
@@ -131,8 +131,8 @@ static void test_table(void)
 
 static void test_empty(void)
 {
-    static const struct hvd_lateness_rank nobody;
-    const struct hvd_lateness_sums sums = {
+    static const struct hvd_straggler_rank nobody;
+    const struct hvd_straggler_sums sums = {
         .size = 1, .is_complete = true, .ranks = &nobody};
 
     tap_ok(prints(json, &sums, 16,

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where the report on who was late goes: the standard error stream or files. */
-#ifndef HVD_LATENESS_OUTPUT_H
-#define HVD_LATENESS_OUTPUT_H
+#ifndef HVD_STRAGGLER_OUTPUT_H
+#define HVD_STRAGGLER_OUTPUT_H
 
-#include "collectives/observe/lateness_text.h"
+#include "collectives/observe/straggler_text.h"
 
 /* Zeroed: the standard error stream. */
-struct hvd_lateness_output {
+struct hvd_straggler_output {
     char *text; /* path, absolute; NULL: none */
     char *json;
     bool is_plain; /* and these are plain files: can be written again and again */
@@ -18,13 +18,14 @@ struct hvd_lateness_output {
  * emptied: who cannot write there learns it before the job has run, and no report of an
  * earlier job is taken for this one's. After a failure, which err explains, the standard error
  * stream is used. *output is the caller's, to end with finish. */
-int hvd_lateness_output_init(struct hvd_lateness_output *output, const char *setting,
-                             struct hvd_error *err);
-void hvd_lateness_output_finish(struct hvd_lateness_output *output);
+int hvd_straggler_output_init(struct hvd_straggler_output *output, const char *setting,
+                              struct hvd_error *err);
+void hvd_straggler_output_finish(struct hvd_straggler_output *output);
 
 /* Writes the report. HVD_ERR_SYS when a file could not be written. */
-int hvd_lateness_output_write(const struct hvd_lateness_output *output,
-                              const struct hvd_lateness_sums *sums,
-                              const struct hvd_lateness_job *job, struct hvd_error *err);
+int hvd_straggler_output_write(const struct hvd_straggler_output *output,
+                               const struct hvd_straggler_sums *sums,
+                               const struct hvd_straggler_job *job,
+                               struct hvd_error *err);
 
 #endif

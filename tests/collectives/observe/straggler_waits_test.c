@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the counting of late ranks promises, one by one. */
-#include "collectives/observe/lateness.h"
+#include "collectives/observe/straggler_waits.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,88 +16,89 @@ static unsigned draw(unsigned below)
 }
 
 /* One batch of the first lane that a rank has waited for; batches are 1 ms apart. */
-static void note(struct hvd_lateness *lateness, enum hvd_kind kind, int64_t wait_us,
+static void note(struct hvd_straggler_waits *waits, enum hvd_kind kind, int64_t wait_us,
                  int number)
 {
     int64_t ended_ns = 100000000000000 + 1000000LL * number;
-    const struct hvd_lateness_batch batch = {
+    const struct hvd_straggler_batch batch = {
         .kind = kind,
         .submitted_ns = ended_ns - wait_us * 1000,
         .started_ns = ended_ns - wait_us * 1000,
         .ended_ns = ended_ns,
     };
 
-    hvd_lateness_note(lateness, &batch);
+    hvd_straggler_waits_note(waits, &batch);
 }
 
-static int hand_up(struct hvd_lateness *from, struct hvd_lateness *to)
+static int hand_up(struct hvd_straggler_waits *from, struct hvd_straggler_waits *to)
 {
     const void *payload;
     size_t bytes;
     int count = 0;
 
-    while (hvd_lateness_take(from, &payload, &bytes)) {
-        hvd_lateness_merge(to, payload, bytes);
+    while (hvd_straggler_waits_take(from, &payload, &bytes)) {
+        hvd_straggler_waits_merge(to, payload, bytes);
         count++;
     }
     return count;
 }
 
-static void create_pair(struct hvd_lateness *pair[2])
+static void create_pair(struct hvd_straggler_waits *pair[2])
 {
-    hvd_lateness_create(0, 2, 1, &pair[0], NULL);
-    hvd_lateness_create(1, 2, 0, &pair[1], NULL);
+    hvd_straggler_waits_create(0, 2, 1, &pair[0], NULL);
+    hvd_straggler_waits_create(1, 2, 0, &pair[1], NULL);
 }
 
-static void destroy_pair(struct hvd_lateness *pair[2])
+static void destroy_pair(struct hvd_straggler_waits *pair[2])
 {
-    hvd_lateness_destroy(pair[0]);
-    hvd_lateness_destroy(pair[1]);
+    hvd_straggler_waits_destroy(pair[0]);
+    hvd_straggler_waits_destroy(pair[1]);
 }
 
 static void test_failed_job(void)
 {
-    const struct hvd_lateness_sums *sums;
-    struct hvd_lateness *pair[2];
+    const struct hvd_straggler_sums *sums;
+    struct hvd_straggler_waits *pair[2];
 
     create_pair(pair);
-    for (int i = 0; i < HVD_LATENESS_WINDOW + 10; i++) {
+    for (int i = 0; i < HVD_STRAGGLER_WINDOW + 10; i++) {
         note(pair[0], HVD_KIND_ALLREDUCE, 200, i);
         note(pair[1], HVD_KIND_ALLREDUCE, 100, i);
     }
     tap_ok(hand_up(pair[1], pair[0]) == 1, "a full window goes up at once");
-    sums = hvd_lateness_sums(pair[0]);
-    tap_ok(!sums->is_complete && sums->compared == HVD_LATENESS_WINDOW &&
-               sums->ranks[1].last == HVD_LATENESS_WINDOW &&
+    sums = hvd_straggler_waits_sums(pair[0]);
+    tap_ok(!sums->is_complete && sums->compared == HVD_STRAGGLER_WINDOW &&
+               sums->ranks[1].last == HVD_STRAGGLER_WINDOW &&
                sums->ranks[1].most_late_us == 100 &&
-               sums->ranks[0].waited_us == 100 * HVD_LATENESS_WINDOW,
+               sums->ranks[0].waited_us == 100 * HVD_STRAGGLER_WINDOW,
            "without the end of the job there is what was sent, and it is not complete");
-    hvd_lateness_close(pair[0]);
-    tap_ok(!hvd_lateness_sums(pair[0])->is_complete, "nor when only rank 0 has closed");
-    hvd_lateness_close(pair[1]);
+    hvd_straggler_waits_close(pair[0]);
+    tap_ok(!hvd_straggler_waits_sums(pair[0])->is_complete,
+           "nor when only rank 0 has closed");
+    hvd_straggler_waits_close(pair[1]);
     hand_up(pair[1], pair[0]);
-    tap_ok(hvd_lateness_sums(pair[0])->is_complete &&
-               hvd_lateness_sums(pair[0])->compared == HVD_LATENESS_WINDOW + 10,
+    tap_ok(hvd_straggler_waits_sums(pair[0])->is_complete &&
+               hvd_straggler_waits_sums(pair[0])->compared == HVD_STRAGGLER_WINDOW + 10,
            "it is when all have");
     destroy_pair(pair);
 }
 
 static void test_not_compared(void)
 {
-    const struct hvd_lateness_sums *sums;
-    struct hvd_lateness *pair[2];
+    const struct hvd_straggler_sums *sums;
+    struct hvd_straggler_waits *pair[2];
 
     create_pair(pair);
     for (int i = 0; i < 2; i++) {
-        const struct hvd_lateness_batch other = {
+        const struct hvd_straggler_batch other = {
             .kind = HVD_KIND_ALLREDUCE, .lane = -1, .bytes = 7, .ended_ns = 1000 * i};
 
         note(pair[i], HVD_KIND_BROADCAST, 1 + 100 * i, 0);
-        hvd_lateness_note(pair[i], &other);
-        hvd_lateness_close(pair[i]);
+        hvd_straggler_waits_note(pair[i], &other);
+        hvd_straggler_waits_close(pair[i]);
     }
     hand_up(pair[1], pair[0]);
-    sums = hvd_lateness_sums(pair[0]);
+    sums = hvd_straggler_waits_sums(pair[0]);
     tap_ok(sums->is_complete && sums->compared == 0 && sums->ranks[0].last == 0 &&
                sums->ranks[1].waited_us == 0,
            "a broadcast's root and another process set's ranks are not called late");
@@ -110,13 +111,13 @@ static void test_not_compared(void)
 /* Ten batches are submitted at once, by rank 1 half a second later. */
 static void test_late_once(void)
 {
-    const struct hvd_lateness_sums *sums;
-    struct hvd_lateness *pair[2];
+    const struct hvd_straggler_sums *sums;
+    struct hvd_straggler_waits *pair[2];
 
     create_pair(pair);
     for (int r = 0; r < 2; r++) {
         for (int i = 0; i < 10; i++) {
-            const struct hvd_lateness_batch batch = {
+            const struct hvd_straggler_batch batch = {
                 .kind = HVD_KIND_ALLREDUCE,
                 .lane = 1,
                 .submitted_ns = 1000 + 500000000LL * r,
@@ -124,12 +125,12 @@ static void test_late_once(void)
                 .ended_ns = 500001000 + 3000000LL * (i + 1),
             };
 
-            hvd_lateness_note(pair[r], &batch);
+            hvd_straggler_waits_note(pair[r], &batch);
         }
-        hvd_lateness_close(pair[r]);
+        hvd_straggler_waits_close(pair[r]);
     }
     hand_up(pair[1], pair[0]);
-    sums = hvd_lateness_sums(pair[0]);
+    sums = hvd_straggler_waits_sums(pair[0]);
     tap_ok(sums->ranks[1].last == 1 && sums->ranks[1].late_us == 500000 &&
                sums->ranks[0].waited_us == 500000 && sums->even == 9,
            "who is late once is late once, however many batches waited");
@@ -140,19 +141,19 @@ static void test_late_once(void)
 
 static void test_silent_child(void)
 {
-    struct hvd_lateness *pair[2];
+    struct hvd_straggler_waits *pair[2];
 
     create_pair(pair);
-    for (int i = 0; i < 1000 * HVD_LATENESS_WINDOW; i++) {
+    for (int i = 0; i < 1000 * HVD_STRAGGLER_WINDOW; i++) {
         note(pair[0], HVD_KIND_ALLREDUCE, 10, i);
     }
-    hvd_lateness_close(pair[0]);
-    for (int i = 0; i < 300 * HVD_LATENESS_WINDOW; i++) {
+    hvd_straggler_waits_close(pair[0]);
+    for (int i = 0; i < 300 * HVD_STRAGGLER_WINDOW; i++) {
         note(pair[1], HVD_KIND_ALLREDUCE, 5, i);
     }
     hand_up(pair[1], pair[0]);
-    tap_ok(!hvd_lateness_sums(pair[0])->is_complete &&
-               hvd_lateness_sums(pair[0])->compared == 256 * HVD_LATENESS_WINDOW,
+    tap_ok(!hvd_straggler_waits_sums(pair[0])->is_complete &&
+               hvd_straggler_waits_sums(pair[0])->compared == 256 * HVD_STRAGGLER_WINDOW,
            "who is silent for long makes the report incomplete, not ever larger");
     destroy_pair(pair);
 }
@@ -160,16 +161,16 @@ static void test_silent_child(void)
 static void test_long_waits(void)
 {
     const int64_t day_us = 24LL * 3600 * 1000000;
-    const struct hvd_lateness_sums *sums;
-    struct hvd_lateness *pair[2];
+    const struct hvd_straggler_sums *sums;
+    struct hvd_straggler_waits *pair[2];
 
     create_pair(pair);
     note(pair[0], HVD_KIND_BARRIER, day_us, 0);
     note(pair[1], HVD_KIND_BARRIER, 5, 0);
-    hvd_lateness_close(pair[0]);
-    hvd_lateness_close(pair[1]);
+    hvd_straggler_waits_close(pair[0]);
+    hvd_straggler_waits_close(pair[1]);
     hand_up(pair[1], pair[0]);
-    sums = hvd_lateness_sums(pair[0]);
+    sums = hvd_straggler_waits_sums(pair[0]);
     tap_ok(sums->ranks[1].last == 1 && sums->ranks[1].late_us > 4000000000,
            "a wait beyond all measure is still the longer one");
     destroy_pair(pair);
@@ -178,22 +179,22 @@ static void test_long_waits(void)
 /* Returns whether the message was taken; then it is counted to the end. */
 static bool is_taken(const void *payload, size_t bytes)
 {
-    struct hvd_lateness *lateness;
+    struct hvd_straggler_waits *waits;
     bool taken;
 
-    hvd_lateness_create(0, 2, 1, &lateness, NULL);
-    taken = hvd_lateness_merge(lateness, payload, bytes) == 0;
+    hvd_straggler_waits_create(0, 2, 1, &waits, NULL);
+    taken = hvd_straggler_waits_merge(waits, payload, bytes) == 0;
     for (int i = 0; i < 20; i++) {
-        note(lateness, HVD_KIND_ALLREDUCE, 9, i);
+        note(waits, HVD_KIND_ALLREDUCE, 9, i);
     }
-    hvd_lateness_close(lateness);
-    hvd_lateness_destroy(lateness);
+    hvd_straggler_waits_close(waits);
+    hvd_straggler_waits_destroy(waits);
     return taken;
 }
 
 static void test_bad_messages(void)
 {
-    struct hvd_lateness *pair[2];
+    struct hvd_straggler_waits *pair[2];
     char *copy;
     const void *payload;
     size_t bytes;
@@ -203,8 +204,8 @@ static void test_bad_messages(void)
     for (int i = 0; i < 20; i++) {
         note(pair[1], HVD_KIND_ALLREDUCE, 5, i);
     }
-    hvd_lateness_close(pair[1]);
-    hvd_lateness_take(pair[1], &payload, &bytes);
+    hvd_straggler_waits_close(pair[1]);
+    hvd_straggler_waits_take(pair[1], &payload, &bytes);
     for (size_t cut = 0; cut < bytes; cut++) {
         taken += is_taken(payload, cut) ? 1 : 0;
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The straggler report as a table for people and as JSON for programs. */
-#include "collectives/observe/lateness_text.h"
+#include "collectives/observe/straggler_text.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -32,7 +32,7 @@ static int compare_places(const void *a, const void *b)
 }
 
 /* The ranks in the order of the table; NULL without memory. */
-static struct place *order(const struct hvd_lateness_sums *sums)
+static struct place *order(const struct hvd_straggler_sums *sums)
 {
     struct place *places = calloc((size_t)sums->size, sizeof(*places));
 
@@ -94,8 +94,8 @@ static const char *name_of(char text[NAME_BYTES], int kind)
 
 /* --- the table --------------------------------------------------------------------------- */
 
-static int host_width(const struct hvd_lateness_sums *sums,
-                      const struct hvd_lateness_job *job)
+static int host_width(const struct hvd_straggler_sums *sums,
+                      const struct hvd_straggler_job *job)
 {
     size_t width = strlen("host");
 
@@ -107,10 +107,11 @@ static int host_width(const struct hvd_lateness_sums *sums,
     return (int)width;
 }
 
-static void print_rank(const struct hvd_lateness_sums *sums,
-                       const struct hvd_lateness_job *job, int rank, int width, FILE *out)
+static void print_rank(const struct hvd_straggler_sums *sums,
+                       const struct hvd_straggler_job *job, int rank, int width,
+                       FILE *out)
 {
-    const struct hvd_lateness_rank *own = &sums->ranks[rank];
+    const struct hvd_straggler_rank *own = &sums->ranks[rank];
     char cells[5][CELL_BYTES];
 
     fprintf(
@@ -122,8 +123,8 @@ static void print_rank(const struct hvd_lateness_sums *sums,
         percent_text(cells[4], own->waited_us, job->elapsed_us));
 }
 
-static void print_ranks(const struct hvd_lateness_sums *sums,
-                        const struct hvd_lateness_job *job, int most, FILE *out)
+static void print_ranks(const struct hvd_straggler_sums *sums,
+                        const struct hvd_straggler_job *job, int most, FILE *out)
 {
     struct place *places = order(sums);
     int shown = sums->size < most ? sums->size : most;
@@ -145,9 +146,9 @@ static void print_ranks(const struct hvd_lateness_sums *sums,
     free(places);
 }
 
-static void print_kind(const struct hvd_lateness_sums *sums, int i, FILE *out)
+static void print_kind(const struct hvd_straggler_sums *sums, int i, FILE *out)
 {
-    const struct hvd_lateness_kind *kind = &sums->kinds[i];
+    const struct hvd_straggler_kind *kind = &sums->kinds[i];
     double seconds = (double)kind->run_ns / 1e9;
     double bytes = (double)kind->bytes;
     char cells[3][CELL_BYTES];
@@ -160,8 +161,8 @@ static void print_kind(const struct hvd_lateness_sums *sums, int i, FILE *out)
             bytes > 0 && seconds > 0 ? bytes_text(cells[2], bytes / seconds, "/s") : "-");
 }
 
-void hvd_lateness_print(const struct hvd_lateness_sums *sums,
-                        const struct hvd_lateness_job *job, int most, FILE *out)
+void hvd_straggler_print(const struct hvd_straggler_sums *sums,
+                         const struct hvd_straggler_job *job, int most, FILE *out)
 {
     char elapsed[CELL_BYTES];
 
@@ -176,7 +177,7 @@ void hvd_lateness_print(const struct hvd_lateness_sums *sums,
     print_ranks(sums, job, most, out);
     fprintf(out, "\n%-13s %9s %9s %11s %11s %13s\n", "each rank", "batches", "tensors",
             "data", "time", "rate");
-    for (int i = 0; i < HVD_LATENESS_KINDS; i++) {
+    for (int i = 0; i < HVD_STRAGGLER_KINDS; i++) {
         if (sums->kinds[i].batches > 0) {
             print_kind(sums, i, out);
         }
@@ -186,12 +187,12 @@ void hvd_lateness_print(const struct hvd_lateness_sums *sums,
 
 /* --- JSON -------------------------------------------------------------------------------- */
 
-static void put_json_ranks(const struct hvd_lateness_sums *sums,
-                           const struct hvd_lateness_job *job, FILE *out)
+static void put_json_ranks(const struct hvd_straggler_sums *sums,
+                           const struct hvd_straggler_job *job, FILE *out)
 {
     fputs("  \"ranks\": [", out);
     for (int i = 0; i < sums->size; i++) {
-        const struct hvd_lateness_rank *rank = &sums->ranks[i];
+        const struct hvd_straggler_rank *rank = &sums->ranks[i];
 
         fprintf(out, "%s\n    {\"rank\": %d, \"host\": ", i > 0 ? "," : "", i);
         hvd_json_print(job->hosts[i], out);
@@ -205,13 +206,13 @@ static void put_json_ranks(const struct hvd_lateness_sums *sums,
     fputs("\n  ],\n", out);
 }
 
-static void put_json_kinds(const struct hvd_lateness_sums *sums, FILE *out)
+static void put_json_kinds(const struct hvd_straggler_sums *sums, FILE *out)
 {
     const char *before = "";
 
     fputs("  \"collectives_per_rank\": {", out);
-    for (int i = 0; i < HVD_LATENESS_KINDS; i++) {
-        const struct hvd_lateness_kind *kind = &sums->kinds[i];
+    for (int i = 0; i < HVD_STRAGGLER_KINDS; i++) {
+        const struct hvd_straggler_kind *kind = &sums->kinds[i];
         char name[NAME_BYTES];
 
         if (kind->batches > 0) {
@@ -227,8 +228,8 @@ static void put_json_kinds(const struct hvd_lateness_sums *sums, FILE *out)
     fputs("\n  }\n", out);
 }
 
-void hvd_lateness_print_json(const struct hvd_lateness_sums *sums,
-                             const struct hvd_lateness_job *job, FILE *out)
+void hvd_straggler_print_json(const struct hvd_straggler_sums *sums,
+                              const struct hvd_straggler_job *job, FILE *out)
 {
     fprintf(out,
             "{\n  \"complete\": %s,\n  \"size\": %d,\n  \"elapsed_us\": %" PRId64

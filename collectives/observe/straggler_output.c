@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where the report on who was late goes: the standard error stream or files. */
-#include "collectives/observe/lateness_output.h"
+#include "collectives/observe/straggler_output.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,8 +14,8 @@
 /* Lines of ranks on a terminal, where it matters who is worst; files have all. */
 static const int most_on_terminal = 16;
 
-typedef void (*printer)(const struct hvd_lateness_sums *sums,
-                        const struct hvd_lateness_job *job, FILE *out);
+typedef void (*printer)(const struct hvd_straggler_sums *sums,
+                        const struct hvd_straggler_job *job, FILE *out);
 
 static const char json_ending[] = ".json";
 
@@ -42,7 +42,7 @@ static int make_empty(const char *path, bool *is_plain, struct hvd_error *err)
 }
 
 /* Sets *path to an absolute name with an ending. */
-static int place(struct hvd_lateness_output *output, char **path, const char *name,
+static int place(struct hvd_straggler_output *output, char **path, const char *name,
                  const char *ending, struct hvd_error *err)
 {
     char directory[PATH_MAX] = "";
@@ -59,12 +59,12 @@ static int place(struct hvd_lateness_output *output, char **path, const char *na
     return make_empty(*path, &output->is_plain, err);
 }
 
-int hvd_lateness_output_init(struct hvd_lateness_output *output, const char *setting,
-                             struct hvd_error *err)
+int hvd_straggler_output_init(struct hvd_straggler_output *output, const char *setting,
+                              struct hvd_error *err)
 {
     int status = 0;
 
-    *output = (struct hvd_lateness_output){0};
+    *output = (struct hvd_straggler_output){0};
     if (strcmp(setting, "1") == 0) {
         return 0;
     }
@@ -76,27 +76,27 @@ int hvd_lateness_output_init(struct hvd_lateness_output *output, const char *set
                              : place(output, &output->json, setting, json_ending, err);
     }
     if (status != 0) {
-        hvd_lateness_output_finish(output);
+        hvd_straggler_output_finish(output);
     }
     return status;
 }
 
-void hvd_lateness_output_finish(struct hvd_lateness_output *output)
+void hvd_straggler_output_finish(struct hvd_straggler_output *output)
 {
     free(output->text);
     free(output->json);
-    *output = (struct hvd_lateness_output){0};
+    *output = (struct hvd_straggler_output){0};
 }
 
-static void print_all(const struct hvd_lateness_sums *sums,
-                      const struct hvd_lateness_job *job, FILE *out)
+static void print_all(const struct hvd_straggler_sums *sums,
+                      const struct hvd_straggler_job *job, FILE *out)
 {
-    hvd_lateness_print(sums, job, INT_MAX, out);
+    hvd_straggler_print(sums, job, INT_MAX, out);
 }
 
 /* Prints into memory. The caller frees *text; NULL without memory. */
-static size_t print_text(printer print, const struct hvd_lateness_sums *sums,
-                         const struct hvd_lateness_job *job, char **text)
+static size_t print_text(printer print, const struct hvd_straggler_sums *sums,
+                         const struct hvd_straggler_job *job, char **text)
 {
     size_t bytes = 0;
     FILE *file;
@@ -130,8 +130,8 @@ static int replace(const char *path, const char *text, size_t bytes)
 }
 
 static int write_file(const char *path, printer print,
-                      const struct hvd_lateness_sums *sums,
-                      const struct hvd_lateness_job *job, struct hvd_error *err)
+                      const struct hvd_straggler_sums *sums,
+                      const struct hvd_straggler_job *job, struct hvd_error *err)
 {
     char *text;
     size_t bytes = print_text(print, sums, job, &text);
@@ -142,14 +142,15 @@ static int write_file(const char *path, printer print,
                        : 0;
 }
 
-static void print_worst(const struct hvd_lateness_sums *sums,
-                        const struct hvd_lateness_job *job, FILE *out)
+static void print_worst(const struct hvd_straggler_sums *sums,
+                        const struct hvd_straggler_job *job, FILE *out)
 {
-    hvd_lateness_print(sums, job, most_on_terminal, out);
+    hvd_straggler_print(sums, job, most_on_terminal, out);
 }
 
 /* In one piece, so that no other rank's line gets between. */
-static void show(const struct hvd_lateness_sums *sums, const struct hvd_lateness_job *job)
+static void show(const struct hvd_straggler_sums *sums,
+                 const struct hvd_straggler_job *job)
 {
     char *text;
     size_t bytes = print_text(print_worst, sums, job, &text);
@@ -160,9 +161,9 @@ static void show(const struct hvd_lateness_sums *sums, const struct hvd_lateness
     free(text);
 }
 
-int hvd_lateness_output_write(const struct hvd_lateness_output *output,
-                              const struct hvd_lateness_sums *sums,
-                              const struct hvd_lateness_job *job, struct hvd_error *err)
+int hvd_straggler_output_write(const struct hvd_straggler_output *output,
+                               const struct hvd_straggler_sums *sums,
+                               const struct hvd_straggler_job *job, struct hvd_error *err)
 {
     int status = 0;
 
@@ -174,7 +175,7 @@ int hvd_lateness_output_write(const struct hvd_lateness_output *output,
         status = write_file(output->text, print_all, sums, job, err);
     }
     if (output->json != NULL && status == 0) {
-        status = write_file(output->json, hvd_lateness_print_json, sums, job, err);
+        status = write_file(output->json, hvd_straggler_print_json, sums, job, err);
     }
     return status;
 }

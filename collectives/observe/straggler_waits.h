@@ -18,8 +18,8 @@
  * batch is known by its place. Pure: no clock, no sockets.
  *
  * Threads: one at a time for all functions (the engine's lock). */
-#ifndef HVD_LATENESS_H
-#define HVD_LATENESS_H
+#ifndef HVD_STRAGGLER_WAITS_H
+#define HVD_STRAGGLER_WAITS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,14 +29,14 @@
 #include "gpu_binding/base/error.h"
 
 enum {
-    HVD_LATENESS_LANES = 3, /* of the global process set */
-    HVD_LATENESS_KINDS = 8, /* Horovod's numbers of collectives */
+    HVD_STRAGGLER_LANES = 3, /* of the global process set */
+    HVD_STRAGGLER_KINDS = 8, /* Horovod's numbers of collectives */
     /* Batches of a window: what a job that fails loses at most in each lane. */
-    HVD_LATENESS_WINDOW = 256,
+    HVD_STRAGGLER_WINDOW = 256,
 };
 
 /* A batch that this rank has run; times are of any clock of this rank that never jumps. */
-struct hvd_lateness_batch {
+struct hvd_straggler_batch {
     enum hvd_kind kind;
     int lane; /* negative: of another process set, which is only added up */
     int64_t tensors;
@@ -47,55 +47,57 @@ struct hvd_lateness_batch {
 };
 
 /* Sums over all ranks. */
-struct hvd_lateness_kind {
+struct hvd_straggler_kind {
     int64_t batches;
     int64_t tensors;
     int64_t bytes;
     int64_t run_ns; /* of a batch that is compared: what its last rank needed */
 };
 
-struct hvd_lateness_rank {
+struct hvd_straggler_rank {
     int64_t last; /* batches in which it was the last */
     int64_t late_us; /* by this much in all of them */
     int64_t most_late_us; /* and in the worst */
     int64_t waited_us; /* for the last rank, in all batches; each lane by itself */
 };
 
-struct hvd_lateness_sums {
+struct hvd_straggler_sums {
     int size; /* ranks */
     int64_t compared; /* batches */
     int64_t even; /* of these, those whose ranks came within a microsecond */
     bool is_complete; /* every rank has said all */
-    const struct hvd_lateness_rank *ranks; /* [size] */
-    struct hvd_lateness_kind kinds[HVD_LATENESS_KINDS];
+    const struct hvd_straggler_rank *ranks; /* [size] */
+    struct hvd_straggler_kind kinds[HVD_STRAGGLER_KINDS];
 };
 
-struct hvd_lateness;
+struct hvd_straggler_waits;
 
 /* children: ranks right below this one in the tree. The caller owns *out. */
-int hvd_lateness_create(int rank, int size, int children, struct hvd_lateness **out,
-                        struct hvd_error *err);
+int hvd_straggler_waits_create(int rank, int size, int children,
+                               struct hvd_straggler_waits **out, struct hvd_error *err);
 
 /* NULL is fine. */
-void hvd_lateness_destroy(struct hvd_lateness *lateness);
+void hvd_straggler_waits_destroy(struct hvd_straggler_waits *waits);
 
 /* Notes a batch. All ranks note those of one lane in one order. */
-void hvd_lateness_note(struct hvd_lateness *lateness,
-                       const struct hvd_lateness_batch *batch);
+void hvd_straggler_waits_note(struct hvd_straggler_waits *waits,
+                              const struct hvd_straggler_batch *batch);
 
 /* No batch comes any more, on no rank: what is noted is all. */
-void hvd_lateness_close(struct hvd_lateness *lateness);
+void hvd_straggler_waits_close(struct hvd_straggler_waits *waits);
 
 /* The next message for the parent, or false when there is none yet. *payload is borrowed until
  * the next call. Rank 0 has none. */
-bool hvd_lateness_take(struct hvd_lateness *lateness, const void **payload,
-                       size_t *bytes);
+bool hvd_straggler_waits_take(struct hvd_straggler_waits *waits, const void **payload,
+                              size_t *bytes);
 
 /* Takes a child's message. HVD_ERR_ARG for one that no rank can have sent. */
-int hvd_lateness_merge(struct hvd_lateness *lateness, const void *payload, size_t bytes);
+int hvd_straggler_waits_merge(struct hvd_straggler_waits *waits, const void *payload,
+                              size_t bytes);
 
 /* On rank 0: all that is known, borrowed until the next call of any function. Whole when all
  * ranks have closed and their messages are merged. */
-const struct hvd_lateness_sums *hvd_lateness_sums(struct hvd_lateness *lateness);
+const struct hvd_straggler_sums *
+hvd_straggler_waits_sums(struct hvd_straggler_waits *waits);
 
 #endif

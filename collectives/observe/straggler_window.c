@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The waits of some batches of one lane, merged over some ranks. */
-#include "collectives/observe/lateness_window.h"
+#include "collectives/observe/straggler_window.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,26 +12,26 @@ struct header {
     int32_t share_count;
     int32_t unused;
     int64_t number;
-    struct hvd_lateness_kind kinds[HVD_LATENESS_KINDS];
+    struct hvd_straggler_kind kinds[HVD_STRAGGLER_KINDS];
 };
 
-struct hvd_window *hvd_window_create(int lane, int64_t number)
+struct hvd_straggler_window *hvd_straggler_window_create(int lane, int64_t number)
 {
-    struct hvd_window *window = calloc(1, sizeof(*window));
+    struct hvd_straggler_window *window = calloc(1, sizeof(*window));
 
     if (window == NULL) {
         return NULL;
     }
     window->lane = lane;
     window->number = number;
-    for (int i = 0; i < HVD_LATENESS_WINDOW; i++) {
+    for (int i = 0; i < HVD_STRAGGLER_WINDOW; i++) {
         window->records[i].least_us = HVD_WAIT_NONE;
         window->records[i].second_us = HVD_WAIT_NONE;
     }
     return window;
 }
 
-void hvd_window_destroy(struct hvd_window *window)
+void hvd_straggler_window_destroy(struct hvd_straggler_window *window)
 {
     if (window != NULL) {
         free(window->shares);
@@ -44,8 +44,8 @@ static uint32_t least(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
-static void merge_record(struct hvd_window_record *into,
-                         const struct hvd_window_record *from)
+static void merge_record(struct hvd_straggler_window_record *into,
+                         const struct hvd_straggler_window_record *from)
 {
     if (from->least_us < into->least_us) {
         into->second_us = least(into->least_us, from->second_us);
@@ -57,8 +57,8 @@ static void merge_record(struct hvd_window_record *into,
 }
 
 /* Takes a record into its place; the window is as long as its last one. */
-static void add_record(struct hvd_window *window, int place,
-                       const struct hvd_window_record *record)
+static void add_record(struct hvd_straggler_window *window, int place,
+                       const struct hvd_straggler_window_record *record)
 {
     merge_record(&window->records[place], record);
     if (window->count <= place) {
@@ -66,18 +66,20 @@ static void add_record(struct hvd_window *window, int place,
     }
 }
 
-void hvd_window_note(struct hvd_window *window, int place, int rank, uint32_t wait_us)
+void hvd_straggler_window_note(struct hvd_straggler_window *window, int place, int rank,
+                               uint32_t wait_us)
 {
-    const struct hvd_window_record record = {wait_us, HVD_WAIT_NONE, rank};
+    const struct hvd_straggler_window_record record = {wait_us, HVD_WAIT_NONE, rank};
 
     add_record(window, place, &record);
 }
 
-int hvd_window_share(struct hvd_window *window, int rank, int64_t wait_us)
+int hvd_straggler_window_share(struct hvd_straggler_window *window, int rank,
+                               int64_t wait_us)
 {
     if (window->share_count == window->share_room) {
         int room = 2 * window->share_room + 1;
-        struct hvd_window_share *shares =
+        struct hvd_straggler_window_share *shares =
             realloc(window->shares, (size_t)room * sizeof(*shares));
 
         if (shares == NULL) {
@@ -86,11 +88,13 @@ int hvd_window_share(struct hvd_window *window, int rank, int64_t wait_us)
         window->shares = shares;
         window->share_room = room;
     }
-    window->shares[window->share_count++] = (struct hvd_window_share){rank, wait_us};
+    window->shares[window->share_count++] =
+        (struct hvd_straggler_window_share){rank, wait_us};
     return 0;
 }
 
-void hvd_window_write(const struct hvd_window *window, struct hvd_writer *writer)
+void hvd_straggler_window_write(const struct hvd_straggler_window *window,
+                                struct hvd_writer *writer)
 {
     struct header header = {
         .lane = window->lane,
@@ -109,20 +113,20 @@ void hvd_window_write(const struct hvd_window *window, struct hvd_writer *writer
 }
 
 /* Messages need not be aligned: their parts are copied out. */
-static struct hvd_window_record record_at(const char *payload, int i)
+static struct hvd_straggler_window_record record_at(const char *payload, int i)
 {
-    struct hvd_window_record record;
+    struct hvd_straggler_window_record record;
 
     memcpy(&record, payload + sizeof(struct header) + (size_t)i * sizeof(record),
            sizeof(record));
     return record;
 }
 
-static struct hvd_window_share share_at(const char *payload, int count, int i)
+static struct hvd_straggler_window_share share_at(const char *payload, int count, int i)
 {
     const char *shares = payload + sizeof(struct header) +
-                         (size_t)count * sizeof(struct hvd_window_record);
-    struct hvd_window_share share;
+                         (size_t)count * sizeof(struct hvd_straggler_window_record);
+    struct hvd_straggler_window_share share;
 
     memcpy(&share, shares + (size_t)i * sizeof(share), sizeof(share));
     return share;
@@ -135,8 +139,8 @@ static bool is_rank(int64_t rank, int size)
 
 static bool has_good_values(const char *payload, const struct header *header, int size)
 {
-    for (int i = 0; i < HVD_LATENESS_KINDS; i++) {
-        const struct hvd_lateness_kind *kind = &header->kinds[i];
+    for (int i = 0; i < HVD_STRAGGLER_KINDS; i++) {
+        const struct hvd_straggler_kind *kind = &header->kinds[i];
 
         if (kind->batches < 0 || kind->tensors < 0 || kind->bytes < 0 ||
             kind->run_ns < 0) {
@@ -149,7 +153,7 @@ static bool has_good_values(const char *payload, const struct header *header, in
         }
     }
     for (int i = 0; i < header->share_count; i++) {
-        struct hvd_window_share share = share_at(payload, header->count, i);
+        struct hvd_straggler_window_share share = share_at(payload, header->count, i);
 
         if (!is_rank(share.rank, size) || share.wait_us < 0) {
             return false;
@@ -158,8 +162,8 @@ static bool has_good_values(const char *payload, const struct header *header, in
     return true;
 }
 
-int hvd_window_peek(const void *payload, size_t bytes, int size, int *lane,
-                    int64_t *number)
+int hvd_straggler_window_peek(const void *payload, size_t bytes, int size, int *lane,
+                              int64_t *number)
 {
     struct header header;
 
@@ -167,12 +171,13 @@ int hvd_window_peek(const void *payload, size_t bytes, int size, int *lane,
         return HVD_ERR_ARG;
     }
     memcpy(&header, payload, sizeof(header));
-    if (header.lane < 0 || header.lane >= HVD_LATENESS_LANES || header.number < 0 ||
-        header.count < 0 || header.count > HVD_LATENESS_WINDOW ||
+    if (header.lane < 0 || header.lane >= HVD_STRAGGLER_LANES || header.number < 0 ||
+        header.count < 0 || header.count > HVD_STRAGGLER_WINDOW ||
         header.share_count < 0 || header.share_count > size ||
-        bytes != sizeof(header) +
-                     (size_t)header.count * sizeof(struct hvd_window_record) +
-                     (size_t)header.share_count * sizeof(struct hvd_window_share) ||
+        bytes !=
+            sizeof(header) +
+                (size_t)header.count * sizeof(struct hvd_straggler_window_record) +
+                (size_t)header.share_count * sizeof(struct hvd_straggler_window_share) ||
         !has_good_values(payload, &header, size)) {
         return HVD_ERR_ARG;
     }
@@ -181,23 +186,23 @@ int hvd_window_peek(const void *payload, size_t bytes, int size, int *lane,
     return 0;
 }
 
-int hvd_window_merge(struct hvd_window *window, const void *payload)
+int hvd_straggler_window_merge(struct hvd_straggler_window *window, const void *payload)
 {
     struct header header;
     int status = 0;
 
     memcpy(&header, payload, sizeof(header));
     for (int i = 0; i < header.count; i++) {
-        struct hvd_window_record record = record_at(payload, i);
+        struct hvd_straggler_window_record record = record_at(payload, i);
 
         add_record(window, i, &record);
     }
     for (int i = 0; i < header.share_count && status == 0; i++) {
-        struct hvd_window_share share = share_at(payload, header.count, i);
+        struct hvd_straggler_window_share share = share_at(payload, header.count, i);
 
-        status = hvd_window_share(window, (int)share.rank, share.wait_us);
+        status = hvd_straggler_window_share(window, (int)share.rank, share.wait_us);
     }
-    for (int i = 0; i < HVD_LATENESS_KINDS; i++) {
+    for (int i = 0; i < HVD_STRAGGLER_KINDS; i++) {
         window->kinds[i].batches += header.kinds[i].batches;
         window->kinds[i].tensors += header.kinds[i].tensors;
         window->kinds[i].bytes += header.kinds[i].bytes;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Random jobs of ranks in memory, whose windows travel up a tree: what rank 0 counts must be
  * what one sees from outside. */
-#include "collectives/observe/lateness.h"
+#include "collectives/observe/straggler_waits.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +25,7 @@ struct plan {
     int fanout;
     int count;
     int joins_at; /* from this batch on the highest rank has joined; count: never */
-    struct hvd_lateness_batch batches[MOST_BATCHES];
+    struct hvd_straggler_batch batches[MOST_BATCHES];
     int64_t came_us[MOST_BATCHES][MOST_RANKS];
     int64_t started_us[MOST_BATCHES];
     int64_t ended_us[MOST_BATCHES];
@@ -34,9 +34,9 @@ struct plan {
 
 struct job {
     const struct plan *plan;
-    struct hvd_lateness *ranks[MOST_RANKS];
+    struct hvd_straggler_waits *ranks[MOST_RANKS];
     struct letter *mail[MOST_RANKS]; /* to the parent, in order */
-    int next[MOST_RANKS][HVD_LATENESS_LANES + 1]; /* batch, per lane and for no lane */
+    int next[MOST_RANKS][HVD_STRAGGLER_LANES + 1]; /* batch, per lane and for no lane */
     bool is_closed[MOST_RANKS];
 };
 
@@ -63,7 +63,7 @@ static int children_of(const struct plan *plan, int rank)
     return count;
 }
 
-static bool is_compared(const struct hvd_lateness_batch *batch)
+static bool is_compared(const struct hvd_straggler_batch *batch)
 {
     return batch->lane >= 0 && batch->kind != HVD_KIND_BROADCAST &&
            batch->kind != HVD_KIND_JOIN;
@@ -96,7 +96,7 @@ static void make_times(struct plan *plan, int b, int64_t *now_us, int64_t *free_
 
 static void make_plan(struct plan *plan, int size, int count)
 {
-    int64_t free_us[HVD_LATENESS_LANES + 1] = {0};
+    int64_t free_us[HVD_STRAGGLER_LANES + 1] = {0};
     int64_t now_us = 0;
 
     plan->size = size;
@@ -107,9 +107,9 @@ static void make_plan(struct plan *plan, int size, int count)
         plan->clock_ns[r] = 1000000000LL * draw(1000000) + draw(1000000);
     }
     for (int b = 0; b < count; b++) {
-        plan->batches[b] = (struct hvd_lateness_batch){
-            .kind = (enum hvd_kind)draw(HVD_LATENESS_KINDS),
-            .lane = (int)draw(HVD_LATENESS_LANES + 1) - 1,
+        plan->batches[b] = (struct hvd_straggler_batch){
+            .kind = (enum hvd_kind)draw(HVD_STRAGGLER_KINDS),
+            .lane = (int)draw(HVD_STRAGGLER_LANES + 1) - 1,
             .tensors = 1 + draw(5),
             .bytes = draw(100000),
         };
@@ -120,9 +120,9 @@ static void make_plan(struct plan *plan, int size, int count)
     }
 }
 
-static struct hvd_lateness_batch batch_of(const struct plan *plan, int batch, int rank)
+static struct hvd_straggler_batch batch_of(const struct plan *plan, int batch, int rank)
 {
-    struct hvd_lateness_batch own = plan->batches[batch];
+    struct hvd_straggler_batch own = plan->batches[batch];
     int64_t clock_ns = plan->clock_ns[rank];
 
     own.submitted_ns =
@@ -143,7 +143,7 @@ static void post(struct job *job, int rank)
     while (*end != NULL) {
         end = &(*end)->next;
     }
-    while (hvd_lateness_take(job->ranks[rank], &payload, &bytes)) {
+    while (hvd_straggler_waits_take(job->ranks[rank], &payload, &bytes)) {
         *end = malloc(sizeof(**end) + bytes);
         (*end)->next = NULL;
         (*end)->bytes = bytes;
@@ -161,9 +161,9 @@ static bool run_one(struct job *job, int rank, int lane)
         int batch = (*next)++;
 
         if (job->plan->batches[batch].lane == lane) {
-            struct hvd_lateness_batch own = batch_of(job->plan, batch, rank);
+            struct hvd_straggler_batch own = batch_of(job->plan, batch, rank);
 
-            hvd_lateness_note(job->ranks[rank], &own);
+            hvd_straggler_waits_note(job->ranks[rank], &own);
             return true;
         }
     }
@@ -179,7 +179,8 @@ static bool deliver(struct job *job, int rank)
         return false;
     }
     job->mail[rank] = letter->next;
-    if (hvd_lateness_merge(job->ranks[parent], letter->payload, letter->bytes) != 0) {
+    if (hvd_straggler_waits_merge(job->ranks[parent], letter->payload, letter->bytes) !=
+        0) {
         tap_ok(false, "a message that a rank has sent is taken");
     }
     free(letter);
@@ -189,7 +190,7 @@ static bool deliver(struct job *job, int rank)
 
 static bool is_finished(const struct job *job, int rank)
 {
-    for (int i = 0; i <= HVD_LATENESS_LANES; i++) {
+    for (int i = 0; i <= HVD_STRAGGLER_LANES; i++) {
         if (job->next[rank][i] < job->plan->count) {
             return false;
         }
@@ -202,14 +203,15 @@ static void start_job(struct job *job, const struct plan *plan)
     memset(job, 0, sizeof(*job));
     job->plan = plan;
     for (int r = 0; r < plan->size; r++) {
-        hvd_lateness_create(r, plan->size, children_of(plan, r), &job->ranks[r], NULL);
+        hvd_straggler_waits_create(r, plan->size, children_of(plan, r), &job->ranks[r],
+                                   NULL);
     }
 }
 
 static void end_job(struct job *job)
 {
     for (int r = 0; r < job->plan->size; r++) {
-        hvd_lateness_destroy(job->ranks[r]);
+        hvd_straggler_waits_destroy(job->ranks[r]);
         while (job->mail[r] != NULL) {
             struct letter *letter = job->mail[r];
 
@@ -226,10 +228,10 @@ static bool turn(struct job *job)
     bool moved = false;
 
     for (unsigned k = draw(200); k > 0; k--) {
-        moved |= run_one(job, rank, (int)draw(HVD_LATENESS_LANES + 1) - 1);
+        moved |= run_one(job, rank, (int)draw(HVD_STRAGGLER_LANES + 1) - 1);
     }
     if (is_finished(job, rank) && !job->is_closed[rank]) {
-        hvd_lateness_close(job->ranks[rank]);
+        hvd_straggler_waits_close(job->ranks[rank]);
         job->is_closed[rank] = true;
         moved = true;
     }
@@ -251,8 +253,8 @@ static void run_job(struct job *job)
 struct expected {
     int64_t compared;
     int64_t even;
-    struct hvd_lateness_rank ranks[MOST_RANKS];
-    struct hvd_lateness_kind kinds[HVD_LATENESS_KINDS];
+    struct hvd_straggler_rank ranks[MOST_RANKS];
+    struct hvd_straggler_kind kinds[HVD_STRAGGLER_KINDS];
 };
 
 static int64_t later(int64_t a, int64_t b)
@@ -290,7 +292,7 @@ static void expect_compared(const struct plan *plan, int batch, int64_t *free_us
     if (ranks > 1 && last_us == before_us) {
         expected->even++;
     } else if (ranks > 1) {
-        struct hvd_lateness_rank *late = &expected->ranks[last];
+        struct hvd_straggler_rank *late = &expected->ranks[last];
 
         late->last++;
         late->late_us += last_us - before_us;
@@ -303,12 +305,12 @@ static void expect_compared(const struct plan *plan, int batch, int64_t *free_us
 
 static void expect(const struct plan *plan, struct expected *expected)
 {
-    int64_t free_us[HVD_LATENESS_LANES] = {0};
+    int64_t free_us[HVD_STRAGGLER_LANES] = {0};
 
     memset(expected, 0, sizeof(*expected));
     for (int b = 0; b < plan->count; b++) {
-        const struct hvd_lateness_batch *batch = &plan->batches[b];
-        struct hvd_lateness_kind *kind = &expected->kinds[batch->kind];
+        const struct hvd_straggler_batch *batch = &plan->batches[b];
+        struct hvd_straggler_kind *kind = &expected->kinds[batch->kind];
 
         kind->batches += plan->size;
         kind->tensors += plan->size * batch->tensors;
@@ -321,12 +323,12 @@ static void expect(const struct plan *plan, struct expected *expected)
     }
 }
 
-static bool has_ranks(const struct plan *plan, const struct hvd_lateness_sums *sums,
+static bool has_ranks(const struct plan *plan, const struct hvd_straggler_sums *sums,
                       const struct expected *expected)
 {
     for (int r = 0; r < plan->size; r++) {
-        const struct hvd_lateness_rank *found = &sums->ranks[r];
-        const struct hvd_lateness_rank *right = &expected->ranks[r];
+        const struct hvd_straggler_rank *found = &sums->ranks[r];
+        const struct hvd_straggler_rank *right = &expected->ranks[r];
 
         if (found->last != right->last || found->late_us != right->late_us ||
             found->most_late_us != right->most_late_us ||
@@ -343,7 +345,7 @@ static bool has_ranks(const struct plan *plan, const struct hvd_lateness_sums *s
 
 static bool is_right(const struct job *job)
 {
-    const struct hvd_lateness_sums *sums = hvd_lateness_sums(job->ranks[0]);
+    const struct hvd_straggler_sums *sums = hvd_straggler_waits_sums(job->ranks[0]);
     static struct expected expected;
 
     expect(job->plan, &expected);
