@@ -19,7 +19,7 @@ struct runtime_error {
 static void (*construct)(struct runtime_error *, const char *text);
 static void (*destroy)(struct runtime_error *);
 
-int hvd_done_prepare(struct hvd_error *err)
+int hvd_mxnet_done_prepare(struct hvd_error *err)
 {
     void *library = dlopen("libstdc++.so.6", RTLD_LAZY);
     void *constructor, *destructor;

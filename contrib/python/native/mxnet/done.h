@@ -16,7 +16,7 @@ struct mxnet_done {
 };
 
 /* Finds what failures are made of. */
-int hvd_done_prepare(struct hvd_error *err);
+int hvd_mxnet_done_prepare(struct hvd_error *err);
 
 /* Ends the operation. With a text, whoever waits for one of the arrays that it wrote gets an
  * exception: of the Python type that the text begins with, as in "ValueError: no such rank". */

@@ -252,7 +252,7 @@ int hvd_mxnet_open(const char *path, struct hvd_error *err)
     int status = hvd_mxnet_find(path, err);
 
     is_naive = engine != NULL && strcmp(engine, "NaiveEngine") == 0;
-    status = status != 0 ? status : hvd_done_prepare(err);
+    status = status != 0 ? status : hvd_mxnet_done_prepare(err);
     return status != 0 ? status : hvd_waiter_start(err);
 }
 
