@@ -35,12 +35,12 @@ int bench_child_start(struct bench_child *child, const char *name, char *const *
 
     *child = (struct bench_child){.name = name};
     if (pipe2(to, O_CLOEXEC) != 0) {
-        return hvd_fail(err, HVD_ERR_SYS, "no pipe: %m");
+        return hvd_fail(err, HVD_ERR_SYS, "cannot create a pipe: %m");
     }
     if (pipe2(from, O_CLOEXEC) != 0) {
         close(to[0]);
         close(to[1]);
-        return hvd_fail(err, HVD_ERR_SYS, "no pipe: %m");
+        return hvd_fail(err, HVD_ERR_SYS, "cannot create a pipe: %m");
     }
     failed = spawn(&child->pid, to, from, argv, environment);
     close(to[0]);

@@ -91,7 +91,7 @@ static int gather_field(struct bench_field *field, struct hvd_error *err)
         add(field, "runtime", bench_runtime_create, NULL);
     }
     if (field->count == 0) {
-        return hvd_fail(err, HVD_ERR_UNSUPPORTED, "no level of hvd to measure");
+        return hvd_fail(err, HVD_ERR_UNSUPPORTED, "neither level of hvd can run this");
     }
     for (int i = 0; i < options->peers.count && status == 0; i++) {
         status = add_peer(field, options->peers.items[i], err);

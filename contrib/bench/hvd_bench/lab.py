@@ -79,25 +79,25 @@ def parse():
     parser = argparse.ArgumentParser(prog='hvd-bench --lab', description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--servers', metavar='N,...', type=one_of_each(whole), default=[1],
-                        help='how many servers, default 1')
+                        help='numbers of servers, default 1')
     parser.add_argument('--per-server', metavar='N,...', type=one_of_each(whole), default=[1, 2],
-                        help='processes on each, default 1,2')
+                        help='processes on each server, default 1,2')
     parser.add_argument('--backends', type=one_of_each(backend), default=['hvd', 'gloo'],
-                        help='of the training: hvd, gloo')
-    parser.add_argument('--peers', default='torch', help='of allreduce, as --vs, default torch')
+                        help='backends that train: hvd, gloo')
+    parser.add_argument('--peers', default='torch', help='peers of allreduce, as in --vs, default torch')
     parser.add_argument('--model', default='mlp', choices=MODELS)
     parser.add_argument('--batch', type=whole, metavar='N', default=32,
-                        help='of each process, default 32')
-    parser.add_argument('--steps', metavar='N', type=whole, default=30, help='of a job, default 30')
+                        help='samples of each process per step, default 32')
+    parser.add_argument('--steps', metavar='N', type=whole, default=30, help='steps of a job, default 30')
     parser.add_argument('--turns', metavar='N', type=whole, default=3,
                         help='jobs for each line of the table, default 3')
-    parser.add_argument('--sizes', default='1K,1M,16M', help='of allreduce')
+    parser.add_argument('--sizes', default='1K,1M,16M', help='sizes of allreduce')
     parser.add_argument('--launch', help='see above')
-    parser.add_argument('--python', type=program, default='/usr/bin/python3', help='with torch')
+    parser.add_argument('--python', type=program, default='/usr/bin/python3', help='an interpreter with torch')
     parser.add_argument('--hvd-bench', default='hvd-bench', help=argparse.SUPPRESS)
-    parser.add_argument('--out', default='lab', help='directory, default lab')
+    parser.add_argument('--out', default='lab', help='directory for results, default lab')
     parser.add_argument('--progress', action='store_true',
-                        help='a line for each job, also where standard error is no terminal')
+                        help='print a line for each job even if standard error is no terminal')
     options = parser.parse_args()
     check(parser, options)
     return options

@@ -99,7 +99,7 @@ static int prepare(const struct bench_work *work, struct hvd_error *err)
     }
     return work->input_count <= INT_MAX && work->output_count <= INT_MAX
                ? 0
-               : hvd_fail(err, HVD_ERR_UNSUPPORTED, "MPI counts no further than %d",
+               : hvd_fail(err, HVD_ERR_UNSUPPORTED, "MPI cannot count beyond %d",
                           INT_MAX);
 }
 

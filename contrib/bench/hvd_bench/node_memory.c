@@ -30,8 +30,10 @@ static int make(size_t bytes, struct name *name, int *fd, struct hvd_error *err)
     errno = posix_fallocate(*fd, 0, (off_t)bytes);
     return errno == 0
                ? 0
-               : hvd_fail(err, HVD_ERR_NOMEM,
-                          "no %zu bytes of shared memory: %m; see /dev/shm", bytes);
+               : hvd_fail(
+                     err, HVD_ERR_NOMEM,
+                     "cannot get %zu bytes of shared memory: %m; make room in /dev/shm",
+                     bytes);
 }
 
 static int map(const struct name *name, int fd, size_t bytes, void **memory,

@@ -50,10 +50,11 @@ int bench_peer_find(const char *text, struct hvd_error *err)
         }
         return i;
     }
-    return hvd_fail(err, HVD_ERR_ARG,
-                    "--vs: no peer \"%.100s\": mpi, mpich, oneccl, gloo, limit, "
-                    "ucx-limit, one, builtin, torch, horovod",
-                    text);
+    return hvd_fail(
+        err, HVD_ERR_ARG,
+        "--vs: unknown peer \"%.100s\"; known are mpi, mpich, oneccl, gloo, limit, "
+        "ucx-limit, one, builtin, torch, horovod",
+        text);
 }
 
 int bench_dtype_find(const char *name)

@@ -156,10 +156,11 @@ static int read_lists(char *text, struct bench_options *options, struct hvd_erro
 
     for (int i = 0; i < options->lists.count && status == 0; i++) {
         if (bench_gradients_find(options->lists.items[i], &gradients) != 0) {
-            return hvd_fail(err, HVD_ERR_ARG,
-                            "--list: no gradients of \"%.100s\": resnet50, resnet101, "
-                            "inception3, vgg16, bert_base",
-                            options->lists.items[i]);
+            return hvd_fail(
+                err, HVD_ERR_ARG,
+                "--list: unknown model \"%.100s\"; known are resnet50, resnet101, "
+                "inception3, vgg16, bert_base",
+                options->lists.items[i]);
         }
     }
     return status;
@@ -200,7 +201,7 @@ static int read_levels(char *text, struct bench_options *options, struct hvd_err
             options->has_runtime_level = true;
         } else {
             return hvd_fail(err, HVD_ERR_ARG,
-                            "--level: no level \"%.100s\": team, runtime",
+                            "--level: unknown level \"%.100s\"; known are team, runtime",
                             names.items[i]);
         }
     }
@@ -328,10 +329,11 @@ static int add_collective(const char *word, struct bench_options *options,
     int collective = bench_collective_find(word);
 
     if (collective < 0) {
-        return hvd_fail(err, HVD_ERR_ARG,
-                        "no collective \"%.100s\": allreduce, allgather, broadcast, "
-                        "alltoall, reducescatter, barrier",
-                        word);
+        return hvd_fail(
+            err, HVD_ERR_ARG,
+            "unknown collective \"%.100s\"; known are allreduce, allgather, broadcast, "
+            "alltoall, reducescatter, barrier",
+            word);
     }
     for (int i = 0; i < options->collective_count; i++) {
         if (options->collectives[i] == (enum bench_collective)collective) {
@@ -407,7 +409,7 @@ static int check_mode(const struct bench_options *options, struct hvd_error *err
     }
     for (const struct option *option = long_options; option->name != NULL; option++) {
         if ((others & bit(option->val)) != 0) {
-            return hvd_fail(err, HVD_ERR_ARG, "--%s goes without --%s",
+            return hvd_fail(err, HVD_ERR_ARG, "--%s cannot be used with --%s",
                             explains ? "explain" : "tune", option->name);
         }
     }
@@ -418,11 +420,12 @@ static int check_mode(const struct bench_options *options, struct hvd_error *err
 static int fail_option(const char *word, struct hvd_error *err)
 {
     if (optopt > 0 && optopt < OPTION_SIZES) {
-        return hvd_fail(err, HVD_ERR_ARG, "no option -%c, see --help", optopt);
+        return hvd_fail(err, HVD_ERR_ARG, "unknown option -%c, see --help", optopt);
     }
-    return optopt > 0 ? hvd_fail(err, HVD_ERR_ARG, "%.*s takes no value, found %.100s",
-                                 (int)strcspn(word, "="), word, word)
-                      : hvd_fail(err, HVD_ERR_ARG, "no option %.100s, see --help", word);
+    return optopt > 0
+               ? hvd_fail(err, HVD_ERR_ARG, "%.*s takes no value, found %.100s",
+                          (int)strcspn(word, "="), word, word)
+               : hvd_fail(err, HVD_ERR_ARG, "unknown option %.100s, see --help", word);
 }
 
 int bench_options_parse(int argc, char **argv, struct bench_options *options,

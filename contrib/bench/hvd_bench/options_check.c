@@ -56,8 +56,8 @@ int bench_options_check(const struct bench_options *options, struct hvd_error *e
 
         if (collective == BENCH_ALLTOALL || collective == BENCH_BARRIER) {
             return hvd_fail(err, HVD_ERR_ARG,
-                            "--tune: there is nothing to choose for %s that could be "
-                            "timed alone",
+                            "--tune: %s has no choice of algorithms that can be timed "
+                            "alone",
                             bench_collective_name(collective));
         }
     }

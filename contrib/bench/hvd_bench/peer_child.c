@@ -178,7 +178,7 @@ static int serve(struct peer *peer, const struct bench_job *job, struct meeting 
 
     if (peer->recipe->script == NULL && !is_in_order(&job->layout)) {
         return hvd_fail(err, HVD_ERR_UNSUPPORTED,
-                        "ranks are not in the order of the nodes; start them so, "
+                        "the ranks are not numbered node by node; start them with "
                         "srun --distribution=block");
     }
     for (int node = 0; node < job->layout.nodes && used < sizeof(layout); node++) {
@@ -189,7 +189,8 @@ static int serve(struct peer *peer, const struct bench_job *job, struct meeting 
     snprintf(question, sizeof(question), "serve %s", layout);
     status = bench_child_ask(&peer->child, question, answer, sizeof(answer), err);
     if (status == 0 && sscanf(answer, "at %d", &meeting->port) != 1) {
-        status = hvd_fail(err, HVD_ERR_UNSUPPORTED, "it answered \"%.80s\"", answer);
+        status =
+            hvd_fail(err, HVD_ERR_UNSUPPORTED, "unexpected answer \"%.80s\"", answer);
     }
     return status;
 }

@@ -250,8 +250,7 @@ static int take_one(char *text, struct simulate_options *options, struct hvd_err
         }
     }
     return hvd_fail(err, HVD_ERR_ARG,
-                    "there is no option %.100s; hvd-bench --simulate --help lists them",
-                    text);
+                    "unknown option %.100s; hvd-bench --simulate --help lists all", text);
 }
 
 /* What no option can tell alone. */
