@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What it costs to agree among many ranks: the simulated job of tests/collectives, whose agreements
+/* What it costs to agree among many ranks: the simulated job of agreement_sim.h, whose agreements
  * are the real ones and whose messages stay in memory.
  *
  *   agreement_scale [RANKS...]     default: 16 64 256 1024
@@ -8,7 +8,7 @@
  * time, each when the one before is done (what is sent then is the most that can be):
  *
  *   levels    of the tree below rank 0
- *   step      first: described in full; ids: known, no replay; replayed: the same steps go on;
+ *   step      first: described in full; ids: cached, no replay; replayed: the same steps go on;
  *             join: no step, all ranks join
  *   messages  sent and received by a rank: mean of all, and of the busiest; so bytes
  *   hops      messages one after the other until the last rank knows what to do */
