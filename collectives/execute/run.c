@@ -157,6 +157,20 @@ static int share_whole(struct hvd_run *run, struct hvd_schedule_query *query)
     return find_places(run);
 }
 
+/* Steps of one batch after the other often are the same. */
+static int take_schedule(struct hvd_run *run, const struct hvd_schedule_query *query,
+                         struct hvd_error *err)
+{
+    struct hvd_team *team = run->team;
+
+    if (team->kept == NULL || !hvd_schedule_answers(team->kept, query)) {
+        return hvd_schedule_create(query, &run->schedule, err);
+    }
+    run->schedule = team->kept;
+    team->kept = NULL;
+    return 0;
+}
+
 static int prepare_allreduce(struct hvd_run *run, struct hvd_error *err)
 {
     struct hvd_schedule_query query;
@@ -174,7 +188,7 @@ static int prepare_allreduce(struct hvd_run *run, struct hvd_error *err)
         status = share_whole(run, &query);
         offer_whole(run, &query);
     }
-    status = status != 0 ? status : hvd_schedule_create(&query, &run->schedule, err);
+    status = status != 0 ? status : take_schedule(run, &query, err);
     if (status == 0 && hvd_schedule_facts(run->schedule)->is_offered) {
         status = stand_in(run);
     }
@@ -535,6 +549,12 @@ void hvd_run_destroy(struct hvd_run *run)
 {
     if (run == NULL) {
         return;
+    }
+    if (run->kind == HVD_KIND_ALLREDUCE && run->is_done) {
+        struct hvd_schedule *before = run->team->kept;
+
+        run->team->kept = run->schedule;
+        run->schedule = before;
     }
     hvd_schedule_destroy(run->schedule);
     hvd_segments_finish(&run->input);

@@ -92,6 +92,7 @@ void hvd_team_finish(struct hvd_team *team)
     if (layout != NULL) {
         hvd_layout_finish(layout);
     }
+    hvd_schedule_destroy(team->kept);
     free(layout);
     free(team->ranks);
     free(team->local_ranks);

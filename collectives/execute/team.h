@@ -23,6 +23,8 @@ struct hvd_team {
     /* Set by init. */
     struct hvd_shm *shm; /* of the region */
     struct hvd_algorithm_choices choices; /* for the members' shape */
+    struct hvd_schedule
+        *kept; /* of the last allreduce, for the next one of its size; or NULL */
     const struct hvd_layout *layout; /* of the members */
     int rank; /* mine, in layout */
     int node; /* mine */
