@@ -5,14 +5,6 @@
 
 #include "collectives/agreement/request.h"
 
-/* Which team of the global process set runs a batch. */
-enum hvd_lane {
-    HVD_LANE_QUICK, /* small batches */
-    HVD_LANE_BULK, /* large ones, which small ones overtake */
-    HVD_LANE_SPARE, /* what must not wait behind a replayed batch that some rank lacks */
-    HVD_LANES
-};
-
 /* What is agreed about a batch as a whole. */
 struct hvd_batch_header {
     enum hvd_kind kind;

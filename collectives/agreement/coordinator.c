@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collectives/agreement/batch.h"
+#include "collectives/agreement/readiness.h"
+#include "collectives/agreement/tensor_cache.h"
 #include "collectives/agreement/validate.h"
 #include "gpu_binding/base/log.h"
 

@@ -9,10 +9,15 @@
 #ifndef HVD_COORDINATOR_H
 #define HVD_COORDINATOR_H
 
-#include "collectives/agreement/batch.h"
-#include "collectives/agreement/readiness.h"
+#include <stdbool.h>
+#include <stdint.h>
 
 struct hvd_coordinator;
+struct hvd_decision_writers;
+struct hvd_error;
+struct hvd_readiness;
+struct hvd_readiness_table;
+struct hvd_tensor_cache;
 
 /* A batch of this size is long enough to be overtaken: it goes by the BULK lane. A tensor of this
  * size gains nothing by fusion and is a batch of its own. */

@@ -32,6 +32,14 @@ enum hvd_message {
     HVD_MESSAGE_CLOCK_ANSWER, /* to one child */
 };
 
+/* Which team of the global process set runs a batch. */
+enum hvd_lane {
+    HVD_LANE_QUICK, /* small batches */
+    HVD_LANE_BULK, /* large ones, which small ones overtake */
+    HVD_LANE_SPARE, /* what must not wait behind a replayed batch that some rank lacks */
+    HVD_LANES
+};
+
 /* What a request is: Horovod's numbers, then hvd's own. */
 enum hvd_kind {
     HVD_KIND_ALLREDUCE = 0,

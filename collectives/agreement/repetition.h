@@ -10,7 +10,6 @@
 #ifndef HVD_REPETITION_H
 #define HVD_REPETITION_H
 
-#include "collectives/agreement/batch.h"
 #include "collectives/agreement/tensor_cache.h"
 
 struct hvd_repeated_batch {

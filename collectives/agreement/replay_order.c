@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "collectives/agreement/batch.h"
+
 void hvd_replay_order_finish(struct hvd_replay_order *order)
 {
     for (int i = 0; i < HVD_REPLAY_LANES; i++) {

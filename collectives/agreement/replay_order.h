@@ -4,12 +4,16 @@
 #ifndef HVD_REPLAY_ORDER_H
 #define HVD_REPLAY_ORDER_H
 
-#include "collectives/agreement/batch.h"
+#include <stdbool.h>
+
+#include "collectives/agreement/message.h"
 #include "collectives/agreement/tensor_cache.h"
 
 enum {
     HVD_REPLAY_LANES = 2 /* QUICK and BULK */
 };
+
+struct hvd_batch;
 
 struct hvd_replay_tensor {
     struct hvd_cached_tensor *cached;

@@ -3,8 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "collectives/agreement/coordinator.h"
 #include "collectives/agreement/batch.h"
+#include "collectives/agreement/coordinator.h"
+#include "collectives/agreement/readiness.h"
 #include "tests/tap.h"
 
 enum {
