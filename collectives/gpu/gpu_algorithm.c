@@ -26,13 +26,13 @@ static void say_allreduce(const struct hvd_gpu_run *run, enum hvd_gpu_allreduce 
                           const char *reason)
 {
     static const char *const texts[] = {
-        [HVD_GPU_ALLREDUCE_AUTO] = "the fastest algorithm, once all are measured",
-        [HVD_GPU_ALLREDUCE_HIERARCHICAL] = "within nodes first",
-        [HVD_GPU_ALLREDUCE_FLAT] = "over all nodes at once",
+        [HVD_GPU_ALLREDUCE_AUTO] = "the fastest, to be measured",
+        [HVD_GPU_ALLREDUCE_HIERARCHICAL] = "hierarchical",
+        [HVD_GPU_ALLREDUCE_FLAT] = "flat",
     };
 
     if (run->team->rank == 0 && run->team->layout->nodes > 1) {
-        hvd_log(HVD_LOG_INFO, "process set %d: allreduce by NCCL %s: %s", run->set->id,
+        hvd_log(HVD_LOG_INFO, "process set %d: allreduce by NCCL: %s: %s", run->set->id,
                 texts[chosen], reason);
     }
 }
@@ -48,7 +48,7 @@ choose_allreduce(const struct hvd_gpu_rendezvous *rendezvous, char *reason, size
         snprintf(reason, size, "%s", obstacle);
         return HVD_GPU_ALLREDUCE_FLAT;
     }
-    snprintf(reason, size, "no rank asks for one");
+    snprintf(reason, size, "no rank has " HVD_ENV_GPU_ALLREDUCE);
     for (int i = 0; i < rendezvous->team->layout->size; i++) {
         enum hvd_gpu_allreduce told =
             (enum hvd_gpu_allreduce)rendezvous->offers[i].allreduce;
@@ -56,8 +56,7 @@ choose_allreduce(const struct hvd_gpu_rendezvous *rendezvous, char *reason, size
         if (told > chosen) {
             chosen = told;
             snprintf(reason, size,
-                     "rank %d asks for it, by " HVD_ENV_GPU_ALLREDUCE
-                     " or Horovod's variables",
+                     HVD_ENV_GPU_ALLREDUCE " or a variable of Horovod on rank %d",
                      rendezvous->team->ranks[i]);
         }
     }
@@ -79,8 +78,7 @@ static bool find_direct_obstacle(const struct hvd_gpu_rendezvous *rendezvous, in
                  offer->ucx_version / 10000, offer->ucx_version / 100 % 100, rank,
                  hvd_gpu_member_host(rendezvous->team, rendezvous->boot, member));
     } else if (!offer->identity.has_kernels) {
-        snprintf(text, size,
-                 "rank %d on %s has no kernels to add up with (hvd-info --check there)",
+        snprintf(text, size, "rank %d on %s has no kernels (hvd-info --check there)",
                  rank, hvd_gpu_member_host(rendezvous->team, rendezvous->boot, member));
     } else {
         return false;
@@ -193,8 +191,7 @@ void hvd_gpu_log_unused_direct(const struct hvd_gpu_run *run,
     if (asker >= 0 && run->team->rank == 0 && run->team->layout->nodes > 1) {
         hvd_log(HVD_LOG_INFO,
                 "process set %d: " HVD_ENV_GPU_DIRECT
-                "=on on rank %d changes nothing, the set does not add up within nodes "
-                "first: %s",
+                "=on on rank %d has no effect, the algorithm is not hierarchical: %s",
                 run->set->id, asker, reason);
     }
 }
@@ -237,9 +234,9 @@ enum {
 };
 
 static const char *const algorithm_names[] = {
-    [HVD_GPU_ALLREDUCE_HIERARCHICAL] = "within nodes first",
-    [HVD_GPU_ALLREDUCE_FLAT] = "over all nodes at once",
-    [HVD_GPU_ALLREDUCE_DIRECT] = "within nodes first and with GPU memory between them",
+    [HVD_GPU_ALLREDUCE_HIERARCHICAL] = "hierarchical",
+    [HVD_GPU_ALLREDUCE_FLAT] = "flat",
+    [HVD_GPU_ALLREDUCE_DIRECT] = "hierarchical with GPU memory between nodes",
 };
 
 static enum hvd_gpu_allreduce algorithm_of(const struct hvd_gpu_run *run)
@@ -340,8 +337,8 @@ static double speed_of(const struct hvd_gpu_trial *told, int size,
     return (double)told[0].bytes[algorithm] / (double)most;
 }
 
-/* Returns the fastest candidate, the first of equals. text: "0.42 GB/s over all nodes at once,
- * 0.31 GB/s within nodes first". */
+/* Returns the fastest candidate, the first of equals. text: "0.42 GB/s flat, 0.31 GB/s
+ * hierarchical". */
 static enum hvd_gpu_allreduce compare(const struct hvd_gpu_set *set,
                                       const struct hvd_gpu_trial *told, int size,
                                       char *text, size_t size_left)
@@ -369,7 +366,7 @@ static void decide(struct hvd_gpu_run *run, const struct hvd_gpu_trial *told)
 
     set->allreduce = compare(set, told, run->team->layout->size, text, sizeof(text));
     hvd_log(run->team->rank == 0 ? HVD_LOG_INFO : HVD_LOG_DEBUG,
-            "process set %d: allreduce by NCCL %s from now on: measured %s", set->id,
+            "process set %d: allreduce by NCCL: %s from now on: measured %s", set->id,
             algorithm_names[set->allreduce], text);
     if (set->allreduce == HVD_GPU_ALLREDUCE_FLAT) {
         hvd_gpu_inter_node_destroy(set->inter_node);

@@ -72,7 +72,7 @@ static struct pair look_at_pair(const struct hvd_gpu_module *module,
                              NULL};
     }
     if (link == HVD_GPU_LINK_UNKNOWN && obstacle == NULL) {
-        return (struct pair){"P2P if their GPUs can, of which this rank sees one only",
+        return (struct pair){"P2P if the GPUs can; this rank sees only one of them",
                              NULL};
     }
     return (struct pair){without_p2p(), is_near ? obstacle : NULL};

@@ -16,7 +16,7 @@ enum {
     REPEATS = 5, /* in a turn, one behind the other */
 };
 
-struct way {
+struct variant {
     const char *name;
     enum hvd_gpu_step_kind kind;
     int64_t piece_bytes; /* of the input; 0: all in one */
@@ -26,7 +26,7 @@ struct way {
     double seconds[MOST_TURNS];
 };
 
-static struct way ways[] = {
+static struct variant variants[] = {
     {"one copy", HVD_GPU_COPY, 0, HVD_UINT8, HVD_UINT8, 1, {0}},
     {"kernel, one piece", HVD_GPU_MOVE, 0, HVD_UINT8, HVD_UINT8, 1, {0}},
     {"kernel, pieces of 1 MiB", HVD_GPU_MOVE, 1 << 20, HVD_UINT8, HVD_UINT8, 1, {0}},
@@ -41,7 +41,7 @@ static struct way ways[] = {
     {"float32 to bfloat16", HVD_GPU_MOVE, 0, HVD_FLOAT32, HVD_BFLOAT16, 1, {0}},
 };
 
-static const int way_count = sizeof(ways) / sizeof(ways[0]);
+static const int variant_count = sizeof(variants) / sizeof(variants[0]);
 
 static const struct hvd_gpu_module *module;
 static struct hvd_gpu_device *device;
@@ -93,24 +93,25 @@ static int64_t width(enum hvd_dtype dtype)
     return (int64_t)hvd_dtype_bytes(dtype);
 }
 
-/* Bytes of one way's input: the larger side has total bytes. */
-static int64_t input_bytes(const struct way *way)
+/* Bytes of one variant's input: the larger side has total bytes. */
+static int64_t input_bytes(const struct variant *variant)
 {
-    return width(way->to) > width(way->from) ? total / width(way->to) * width(way->from)
-                                             : total;
+    return width(variant->to) > width(variant->from)
+               ? total / width(variant->to) * width(variant->from)
+               : total;
 }
 
-static double moved_bytes(const struct way *way)
+static double moved_bytes(const struct variant *variant)
 {
-    double in = (double)input_bytes(way);
+    double in = (double)input_bytes(variant);
 
-    return REPEATS * in * (1 + (double)width(way->to) / (double)width(way->from));
+    return REPEATS * in * (1 + (double)width(variant->to) / (double)width(variant->from));
 }
 
-static double time_way(const struct way *way)
+static double time_variant(const struct variant *variant)
 {
-    int64_t bytes = input_bytes(way);
-    int64_t piece = way->piece_bytes > 0 ? way->piece_bytes : bytes;
+    int64_t bytes = input_bytes(variant);
+    int64_t piece = variant->piece_bytes > 0 ? variant->piece_bytes : bytes;
     int count = (int)(bytes / piece);
     struct hvd_gpu_step *steps = calloc((size_t)count * REPEATS, sizeof(steps[0]));
     double seconds;
@@ -122,14 +123,14 @@ static double time_way(const struct way *way)
     for (int i = 0; i < count * REPEATS; i++) {
         int64_t at = i % count * piece;
 
-        steps[i] =
-            (struct hvd_gpu_step){.kind = way->kind,
-                                  .from = from + at,
-                                  .to = to + at / width(way->from) * width(way->to),
-                                  .count = piece / width(way->from),
-                                  .dtype = way->from,
-                                  .to_dtype = way->to,
-                                  .factor = way->factor};
+        steps[i] = (struct hvd_gpu_step){.kind = variant->kind,
+                                         .from = from + at,
+                                         .to = to + at / width(variant->from) *
+                                                        width(variant->to),
+                                         .count = piece / width(variant->from),
+                                         .dtype = variant->from,
+                                         .to_dtype = variant->to,
+                                         .factor = variant->factor};
     }
     seconds = run(steps, count * REPEATS);
     free(steps);
@@ -184,16 +185,17 @@ int main(int argc, char **argv)
     total = (int64_t)mib << 20;
     open_all(argv[1]);
     for (int turn = -1; turn < turns; turn++) { /* the first warms up */
-        for (int i = 0; i < way_count; i++) {
-            ways[i].seconds[turn < 0 ? 0 : turn] = time_way(&ways[i]);
+        for (int i = 0; i < variant_count; i++) {
+            variants[i].seconds[turn < 0 ? 0 : turn] = time_variant(&variants[i]);
         }
     }
     printf("| %ld MiB | GB/s | of one copy |\n|---|---|---|\n", mib);
-    for (int i = 0; i < way_count; i++) {
-        double speed = moved_bytes(&ways[i]) / median(ways[i].seconds, turns) * 1e-9;
+    for (int i = 0; i < variant_count; i++) {
+        double speed =
+            moved_bytes(&variants[i]) / median(variants[i].seconds, turns) * 1e-9;
 
         copy = i == 0 ? speed : copy;
-        printf("| %s | %.1f | %.0f %% |\n", ways[i].name, speed, 100 * speed / copy);
+        printf("| %s | %.1f | %.0f %% |\n", variants[i].name, speed, 100 * speed / copy);
     }
     close_all();
     return 0;
