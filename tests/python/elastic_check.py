@@ -12,7 +12,7 @@ import tempfile
 
 import launch
 from elastic_example import train_example
-from training_check import Report
+from report import Report
 
 JOB = os.path.join(launch.HERE, 'elastic_job.py')
 ENDED = re.compile(r'^slot (\d) ended: sizes (\[.*\]), steps (\d+), same (\w+)$',
@@ -95,8 +95,7 @@ def main():
     report = Report()
     for story in sys.argv[1:] or STORIES:
         STORIES[story](report)
-    print(f'1..{report.count}')
-    return 1 if report.failed else 0
+    return report.done()
 
 
 if __name__ == '__main__':

@@ -11,7 +11,7 @@ import sys
 import tempfile
 
 import launch
-from training_check import Report
+from report import Report
 
 EXAMPLES = os.path.join(launch.HERE, '..', '..', 'contrib', 'examples', 'pytorch')
 TINY = ['--model', 'tiny', '--images', '256', '--image-size', '16', '--batch-size', '16']
@@ -161,8 +161,7 @@ def main():
             check(report, directory)
         finally:
             shutil.rmtree(directory)
-    print(f'1..{report.count}')
-    return 1 if report.failed else 0
+    return report.done()
 
 
 if __name__ == '__main__':

@@ -10,7 +10,8 @@ import sys
 import tempfile
 
 import launch
-from training_check import Report, train
+from report import Report
+from training_check import train
 
 EXAMPLES = os.path.join(launch.HERE, '..', '..', 'contrib', 'examples', 'tensorflow')
 EPOCHS = 6
@@ -89,8 +90,7 @@ def main():
         fit(report, keras, keras_of_two)
     finally:
         shutil.rmtree(directory)
-    print(f'1..{report.count}')
-    return 1 if report.failed else 0
+    return report.done()
 
 
 if __name__ == '__main__':

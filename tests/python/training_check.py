@@ -9,6 +9,7 @@ import sys
 import tempfile
 
 import launch
+from report import Report
 
 SCRIPT = os.path.join(launch.HERE, '..', '..', 'contrib', 'examples', 'digits', 'train.py')
 # Compares with torch.equal and so needs torch: runs under the same interpreter as the ranks.
@@ -17,19 +18,6 @@ import sys, torch
 first, *others = [torch.load(path) for path in sys.argv[1:]]
 assert all(torch.equal(first[key], other[key]) for other in others for key in first)
 '''
-
-
-class Report:
-    """The TAP lines of this program."""
-
-    def __init__(self):
-        self.count = self.failed = 0
-
-    def line(self, good, promise, comment=''):
-        self.count += 1
-        self.failed += not good
-        print('ok' if good else 'not ok', self.count, '-', promise, flush=True)
-        launch.comment('' if good else comment)
 
 
 def train(ranks, directory, *runs):
@@ -97,8 +85,7 @@ def main():
         resumes(report, directory)
     finally:
         shutil.rmtree(directory)
-    print(f'1..{report.count}')
-    return 1 if report.failed else 0
+    return report.done()
 
 
 if __name__ == '__main__':

@@ -8,7 +8,8 @@ import sys
 import tempfile
 
 import launch
-from training_check import Report, train
+from report import Report
+from training_check import train
 
 SCRIPT = os.path.join(launch.HERE, '..', '..', 'contrib', 'examples', 'mxnet', 'train.py')
 
@@ -74,8 +75,7 @@ def main():
         ends(report)
     finally:
         shutil.rmtree(directory)
-    print(f'1..{report.count}')
-    return 1 if report.failed else 0
+    return report.done()
 
 
 if __name__ == '__main__':
