@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/collectives/calls.h"
-#include "tests/tap.h"
+#include "tests/collectives/report.h"
 
 enum {
     ELEMENTS = (17 << 20) / sizeof(float) + 77,
@@ -166,23 +165,11 @@ static bool broadcasts(void)
            is_untouched(output + 1 + count, SLACK);
 }
 
-static void report(bool good, const char *promise)
-{
-    call_barrier();
-    if (!good) {
-        fprintf(stderr, "# rank %d: %s: wrong\n", rank, promise);
-        exit(1);
-    }
-    if (rank == 0) {
-        tap_ok(true, "%s", promise);
-    }
-}
-
 int main(void)
 {
     size_t most;
 
-    rank = call_init();
+    rank = report_init();
     size = hvd_size();
     most = (size_t)size * ELEMENTS;
     input = malloc(most * sizeof(*input));
@@ -200,5 +187,5 @@ int main(void)
     hvd_shutdown();
     free(input);
     free(output);
-    return rank == 0 ? tap_done() : 0;
+    return report_done();
 }

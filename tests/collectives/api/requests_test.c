@@ -4,18 +4,9 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "tests/collectives/calls.h"
-#include "tests/tap.h"
+#include "tests/collectives/report.h"
 
-static int rank, size, bad;
-
-static void report(bool good, const char *what)
-{
-    bad += good ? 0 : 1;
-    if (rank == 0) {
-        tap_ok(good, "%s", what);
-    }
-}
+static int rank, size;
 
 static struct hvd_request *start_sum(const char *name, float *data, int64_t count)
 {
@@ -66,8 +57,8 @@ static void test_many_at_once(void)
         hvd_request_free(requests[n]);
         free(data[n]);
     }
-    report(wrong == 0,
-           "200 tensors in flight, in another order on every rank, all arrive");
+    report_alone(wrong == 0,
+                 "200 tensors in flight, in another order on every rank, all arrive");
 }
 
 static void test_mismatch(void)
@@ -83,15 +74,15 @@ static void test_mismatch(void)
         call_finish(status, NULL, &err);
     }
     status = hvd_wait(request, &err);
-    report(status == HVD_ERR_MISMATCH &&
-               strncmp(err.text, "Mismatched data types: ", 23) == 0,
-           "a mismatch fails on every rank with Horovod's message");
+    report_alone(status == HVD_ERR_MISMATCH &&
+                     strncmp(err.text, "Mismatched data types: ", 23) == 0,
+                 "a mismatch fails on every rank with Horovod's message");
     hvd_request_free(request);
     tensor.dtype = HVD_FLOAT64;
     call_finish(hvd_allreduce_start(&tensor, 1, HVD_SUM, 1, 1, 0, &request, &err),
                 &request, &err);
     hvd_request_free(request);
-    report(sum == size, "and the job goes on");
+    report_alone(sum == size, "and the job goes on");
 }
 
 static void test_duplicate(void)
@@ -105,12 +96,12 @@ static void test_duplicate(void)
     struct hvd_error err = {0};
     int status = hvd_allreduce_start(tensors, 2, HVD_SUM, 1, 1, 0, &request, &err);
 
-    report(status == HVD_ERR_ARG && request == NULL,
-           "a name that is in flight is refused");
+    report_alone(status == HVD_ERR_ARG && request == NULL,
+                 "a name that is in flight is refused");
     call_finish(hvd_allreduce_start(tensors, 1, HVD_SUM, 1, 1, 0, &request, &err),
                 &request, &err);
     hvd_request_free(request);
-    report(sum == size, "and free again when the first has ended");
+    report_alone(sum == size, "and free again when the first has ended");
 }
 
 /* One rank's mistake must not make its later barriers meet the wrong ones of the others. */
@@ -122,7 +113,8 @@ static void test_refused_barrier(void)
     int status = hvd_barrier_start(0, &request, &err);
 
     status = status != 0 ? status : hvd_wait_for(request, 30000, &err);
-    report(refused && status == 0, "a barrier that one rank was refused does not count");
+    report_alone(refused && status == 0,
+                 "a barrier that one rank was refused does not count");
     if (status != HVD_INPROGRESS) {
         hvd_request_free(request);
     }
@@ -158,13 +150,13 @@ static void test_shutdown_with_a_waiter(void)
     hvd_shutdown();
     pthread_join(thread, NULL);
     /* Where the thread is late it finds nobody any more. */
-    report(status == HVD_ERR_SHUTDOWN || status == HVD_ERR_STATE,
-           "shutdown ends a wait in another thread");
+    report_alone(status == HVD_ERR_SHUTDOWN || status == HVD_ERR_STATE,
+                 "shutdown ends a wait in another thread");
 }
 
 int main(void)
 {
-    rank = call_init();
+    rank = report_init();
     size = hvd_size();
     test_many_at_once();
     if (size > 1) {
@@ -177,5 +169,5 @@ int main(void)
         test_shutdown_with_a_waiter();
     }
     hvd_shutdown();
-    return rank == 0 ? tap_done() : bad != 0;
+    return report_done();
 }
