@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What kernels convert and scale of an allreduce, on the stand-in and within nodes first,
+/* What kernels convert and scale of an allreduce, on the stand-in and hierarchical,
  * in pieces: results, and in what type the numbers travel, which the number of pieces
  * tells. Runs as each rank of a job; rank 0 prints TAP, the others end with 1 when
  * something is wrong. */

@@ -1,14 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# gpu_nodes_test.sh HVDRUN LAYOUT PROGRAM LINES PATTERN [NAME=VALUE...]: runs the program with these
-# variables, in small pieces; so many of its log lines, all with the same words, have to tell how
-# the ranks go between nodes.
+# gpu_algorithm_test.sh HVDRUN LAYOUT PROGRAM LINES PATTERN [NAME=VALUE...]: runs the program with these
+# variables, in small chunks; so many of its log lines must have the pattern, with the same words on all ranks.
 hvdrun=$1 layout=$2 program=$3 lines=$4 pattern=$5
 shift 5
 here=$(dirname "$0")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-# Pieces are the smaller the less memory there is: 128 KiB of each rank.
+# With less memory, chunks are smaller: 128 KiB of each rank.
 env HVD_MEMORY_LIMIT=1000000 HOROVOD_LOG_LEVEL=debug "$@" \
     "$here/../job.sh" "$hvdrun" "$layout" "$program" >"$work/out" 2>"$work/err"
 code=$?

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Large tensors of GPUs on several nodes, several batches under way at a time, and others
- * between them that go by NCCL over all nodes; runs as each rank of a job. With
- * NODES_WIRE=1 the tensors that are added up travel as float16. Rank 0 prints TAP; the
- * others end with 1 when something is wrong. */
+/* Large GPU tensors on several nodes, in several batches at a time, with small ones between them;
+ * runs as each rank of a job. With NODES_WIRE=1 reduced tensors travel as float16. Rank 0 prints
+ * TAP; the others end with 1 if something is wrong. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,9 +12,9 @@
 
 enum {
     ROUNDS =
-        10, /* three trials of each of three ways and the choice, one batch a round at least */
+        10, /* three trials of each of three algorithms, and the choice; a batch or more each */
     LARGE = 3, /* a round */
-    COUNT = 300001, /* some pieces, and something over */
+    COUNT = 300001, /* some chunks and a remainder */
     SMALL = 3,
     BYTES = COUNT * (int)sizeof(float),
 };
