@@ -6,6 +6,7 @@
 . "$(dirname "$0")/../cluster/harness.sh"
 . "$(dirname "$0")/launch.sh"
 hvdrun=$1 client=$2
+limit=$((10 * limit)) # for hundreds of boots, each of which has the usual limit elsewhere
 
 # Rank 0 comes when rank 1 is gone. Its card is there: who connects to it finds out.
 a_rank_dies_while_it_waits()
