@@ -2,6 +2,7 @@
 """A mutant that no test notices must not look like one that some test does, whatever it is like."""
 
 import contextlib
+import glob
 import io
 import os
 import subprocess
@@ -81,6 +82,19 @@ def run_in(root, *arguments):
     return out.getvalue().splitlines(), status
 
 
+def outdated():
+    """What is wrong with the mutants of the tree's own lists: lines that their sources lack."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    root = os.path.dirname(os.path.dirname(here))
+    for path in sorted(glob.glob(os.path.join(here, '*.mutants'))):
+        for mutant in mutants.read(path):
+            try:
+                with open(os.path.join(root, mutant.source)) as source:
+                    mutants.mutated(source.read(), mutant)
+            except (mutants.ListError, OSError) as error:
+                yield f'{os.path.basename(path)}: {mutant.promise}: {error}'
+
+
 def is_refused(text, directory):
     path = os.path.join(directory, 'list')
     with open(path, 'w') as file:
@@ -103,6 +117,7 @@ def main():
             left = file.read()
         refused = all(is_refused(text, directory) for text in BROKEN_LISTS)
     results = {
+        'the lines of each mutant of the lists are in its source': not list(outdated()),
         'a mutant that a test notices is killed by it, and the promise is told':
             'killed by clamp: not ok 1 - at most 9' in of_promise['at most 9'],
         'one that no test notices survives': ': SURVIVED (' in of_promise['at least 0'],
@@ -119,6 +134,8 @@ def main():
     }
     for number, (promise, is_kept) in enumerate(results.items(), 1):
         print('ok' if is_kept else 'not ok', number, '-', promise)
+    for place in outdated():
+        print('#', place)
     print(f'1..{len(results)}')
     return 0 if all(results.values()) else 1
 
