@@ -249,7 +249,7 @@ int hvd_reports_flush(struct hvd_agreement *agreement, bool *moved)
         !agreement->is_root) {
         begin(reports);
     }
-    if (writer->bytes == 0) {
+    if (writer->bytes == 0 && !writer->failed) {
         return 0;
     }
     hvd_put_ids_end(writer, HVD_REPORT_CACHED, &reports->range);

@@ -133,9 +133,13 @@ static int try_to_start(struct hvd_boot_query *query, struct hvd_engine **out,
     int status;
 
     *again = false;
-    if (engine == NULL || hvd_waiters_init(&engine->waiters, err) != 0) {
-        free(engine);
+    if (engine == NULL) {
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory");
+    }
+    status = hvd_waiters_init(&engine->waiters, err);
+    if (status != 0) {
+        free(engine);
+        return status;
     }
     status = open_parts(engine, err);
     status = status != 0 ? status : start(engine, query, err);

@@ -259,6 +259,7 @@ bool hvd_schedule_answers(const struct hvd_schedule *schedule,
            own->partial_bytes == query->partial_bytes &&
            own->shared_tensors == query->shared_tensors &&
            own->geometry.has_single_copy == query->geometry.has_single_copy &&
+           query->choices != NULL &&
            schedule->grid_levels == query->choices->grid_levels &&
            is_same_row(
                &schedule->choice,
