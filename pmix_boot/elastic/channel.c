@@ -52,9 +52,10 @@ int hvd_channel_create(int fd, enum hvd_channel_side side,
     unsigned char push_key[HVD_CHANNEL_KEY_BYTES];
     uint64_t own_side = side == HVD_CHANNEL_RANK ? 1 : 2;
     struct hvd_channel *channel = calloc(1, sizeof(*channel));
-    struct hvd_link *link;
+    struct hvd_link *link = NULL;
 
     if (hvd_link_create(fd, most_before, &link) < 0 || channel == NULL) {
+        hvd_link_destroy(link);
         free(channel);
         return HVD_ERR_NOMEM;
     }

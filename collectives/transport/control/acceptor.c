@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "collectives/transport/control/control_protocol.h"
+#include "gpu_binding/base/fork_close.h"
 #include "pmix_boot/wire/handshake.h"
 #include "pmix_boot/wire/socket.h"
 
@@ -187,6 +188,7 @@ static enum verdict read_message(struct hvd_acceptor *acceptor, struct pending *
         return status == HVD_INPROGRESS ? VERDICT_WAIT : VERDICT_DROP;
     }
     if (message.fd >= 0) {
+        hvd_fork_close_now(message.fd);
         return VERDICT_DROP;
     }
     return pending->is_challenged ? on_proof(acceptor, pending, &message)
