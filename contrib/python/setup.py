@@ -19,7 +19,8 @@ except ImportError:
 HERE = pathlib.Path(__file__).resolve().parent
 SOURCE = HERE.parent.parent
 # Where they lie tells them where the others are.
-FILES = ['bin/hvdrun', 'bin/hvd-info', 'lib/libhvd.so', 'lib/hvd/hvd-boot']
+FILES = ['bin/hvdrun', 'bin/hvd-info', 'lib/libhvd.so', 'lib/hvd/hvd-boot',
+         'lib/hvd/hvd-elastic']
 # Beside the front end's Python files.
 OPERATIONS = ['tensorflow/hvd_tensorflow.so', 'mxnet/hvd_mxnet.so']
 
