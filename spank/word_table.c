@@ -29,6 +29,12 @@ static const char *value_of(const char *key, const char *text, size_t length)
                : NULL;
 }
 
+/* How much of a wrong text an error repeats. */
+static int repeated(size_t length)
+{
+    return (int)(length < REPEATED_MAX ? length : REPEATED_MAX);
+}
+
 static int set_number(const struct hvd_spank_word_table *table,
                       const struct hvd_spank_word *word, const char *value, size_t length,
                       void *field, struct hvd_error *err)
@@ -42,8 +48,10 @@ static int set_number(const struct hvd_spank_word_table *table,
         is_number = is_number && number <= word->most;
     }
     if (!is_number || number < word->number) {
-        return hvd_fail(err, HVD_ERR_ARG, "%s: %s=%s needs a number from %d to %d",
-                        table->origin, word->text, word->value, word->number, word->most);
+        return hvd_fail(err, HVD_ERR_ARG,
+                        "%s: %s=%s needs a number from %d to %d, found \"%.*s\"",
+                        table->origin, word->text, word->value, word->number, word->most,
+                        repeated(length), value);
     }
     memcpy(field, &number, sizeof(number));
     return 0;
@@ -75,8 +83,9 @@ static int set_path(const struct hvd_spank_word_table *table,
 {
     if (length >= PATH_MAX || (length > 0 && value[0] != '/') ||
         memchr(value, ':', length) != NULL) {
-        return hvd_fail(err, HVD_ERR_ARG, "%s: %s=%s needs an absolute path without ':'",
-                        table->origin, word->text, word->value);
+        return hvd_fail(err, HVD_ERR_ARG,
+                        "%s: %s=%s needs an absolute path without ':', found \"%.*s\"",
+                        table->origin, word->text, word->value, repeated(length), value);
     }
     set_text(value, length, field);
     return 0;
@@ -122,8 +131,7 @@ int hvd_spank_word_parse(const struct hvd_spank_word_table *table, const char *t
     }
     hvd_spank_word_list(table, known, sizeof(known));
     return hvd_fail(err, HVD_ERR_ARG, "%s: unknown word \"%.*s\"; valid words: %s",
-                    table->origin, (int)(length < REPEATED_MAX ? length : REPEATED_MAX),
-                    text, known);
+                    table->origin, repeated(length), text, known);
 }
 
 /* --- list and help --- */
