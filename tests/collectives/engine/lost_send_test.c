@@ -45,6 +45,7 @@ int main(void)
     fails = rank == 1;
     is_told = is_told && step(&err) == HVD_ERR_PEER &&
               strncmp(err.text, "rank 0 on node0 ", 16) == 0;
+    hvd_shutdown();
     if (rank == 1) {
         return is_told ? 0 : 1;
     }
