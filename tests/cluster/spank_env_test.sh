@@ -11,16 +11,16 @@ start_cluster 2 --sockets 2 --cores 8 --gpus 2
 front_end=$prefix/lib/hvd/python
 
 # All that a task inherits: environment, masks, limits, open files, memory policy. What differs
-# from step to step is left out.
+# from step to step is left out. On one node: the first may still be busy with the end of a step.
 everything='env | grep -Ev "_PORT=|_ID=|JOBID=|STEPID=|_PID=|_TIME=|_SLUID=|_transports=|^_=|^PMIX_" | sort
     grep -E "^(Cpus|Mems)_allowed|^Uid|^Gid|^Cap|^Sig(Blk|Ign|Cgt)" /proc/self/status
     ls /proc/self/fd | wc -l; ulimit -a; head -n 1 /proc/self/numa_maps | cut -d " " -f 2'
 same_without_option()
 {
     local with without
-    without=$(as_user srun -n1 --gres=gpu:1 "${@}" sh -c "$everything")
+    without=$(as_user srun -w n1 -n1 --gres=gpu:1 "${@}" sh -c "$everything")
     enable_plugin
-    with=$(as_user srun -n1 --gres=gpu:1 "${@}" sh -c "$everything")
+    with=$(as_user srun -w n1 -n1 --gres=gpu:1 "${@}" sh -c "$everything")
     disable_plugin
     [ -n "$with" ] && diff <(echo "$without") <(echo "$with")
 }
