@@ -35,6 +35,7 @@ struct hvd_channel {
     bool has_peer; /* the other's header is here */
     bool is_open;
     bool is_closed;
+    int end; /* how it was closed: HVD_ERR_PEER, HVD_ERR_NET; 0 */
     bool has_sealed; /* `sealed` has come and was not taken yet */
     struct hvd_link_message sealed;
     unsigned char own[HEADER_BYTES];
@@ -97,6 +98,11 @@ int hvd_channel_fd(const struct hvd_channel *channel)
 bool hvd_channel_is_open(const struct hvd_channel *channel)
 {
     return channel->is_open;
+}
+
+bool hvd_channel_has_begun(const struct hvd_channel *channel)
+{
+    return channel->has_peer;
 }
 
 bool hvd_channel_is_pending(const struct hvd_channel *channel)
@@ -246,8 +252,11 @@ int hvd_channel_progress(struct hvd_channel *channel)
             status = hvd_link_read(channel->link);
         }
     }
-    channel->is_closed = channel->is_closed || status < 0;
-    return channel->is_closed ? HVD_ERR_NET : 0;
+    if (status < 0 && !channel->is_closed) {
+        channel->is_closed = true;
+        channel->end = status == HVD_ERR_PEER ? HVD_ERR_PEER : HVD_ERR_NET;
+    }
+    return channel->end;
 }
 
 int hvd_channel_next(struct hvd_channel *channel, struct hvd_channel_message *message)
@@ -268,6 +277,7 @@ int hvd_channel_next(struct hvd_channel *channel, struct hvd_channel_message *me
     }
     if (status < 0) {
         channel->is_closed = true;
+        channel->end = HVD_ERR_NET;
         return HVD_ERR_NET;
     }
     memcpy(&head, channel->plain, sizeof(head));

@@ -47,6 +47,9 @@ int hvd_channel_fd(const struct hvd_channel *channel);
 /* Whether the other side has proven that it has the key; before, nothing can be sent. */
 bool hvd_channel_is_open(const struct hvd_channel *channel);
 
+/* Whether the other side's header has come; anybody can send one. */
+bool hvd_channel_has_begun(const struct hvd_channel *channel);
+
 /* Whether something waits for room in the socket. */
 bool hvd_channel_is_pending(const struct hvd_channel *channel);
 
@@ -55,11 +58,13 @@ bool hvd_channel_is_pending(const struct hvd_channel *channel);
 int hvd_channel_send(struct hvd_channel *channel, uint32_t type, const void *data,
                      size_t bytes);
 
-/* Writes what is queued and reads what is there; never blocks. HVD_ERR_NET: the connection is
- * closed, or the other side lacks the key; what came before can still be taken. */
+/* Writes what is queued and reads what is there; never blocks. HVD_ERR_PEER: the other side has
+ * closed the connection; HVD_ERR_NET: it lacks the key, or speaks another language. What came
+ * before can still be taken. */
 int hvd_channel_progress(struct hvd_channel *channel);
 
-/* The next message: 0, HVD_INPROGRESS when none is whole, or HVD_ERR_NET as above. */
+/* The next message: 0, HVD_INPROGRESS when none is whole, or HVD_ERR_NET when
+ * the connection has ended. */
 int hvd_channel_next(struct hvd_channel *channel, struct hvd_channel_message *message);
 
 #endif

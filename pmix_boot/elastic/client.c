@@ -19,6 +19,9 @@
 #include "pmix_boot/elastic/message.h"
 #include "pmix_boot/wire/socket.h"
 
+/* Between two attempts to be heard by a service that is flooded with connections. */
+static const int pause_ms = 50;
+
 static struct {
     pthread_mutex_t lock;
     struct hvd_channel *channel; /* NULL: not connected */
@@ -79,8 +82,10 @@ static bool wait_for_channel(int64_t deadline_ms)
 static int greet(struct hvd_channel *channel, int64_t deadline_ms)
 {
     while (!hvd_channel_is_open(channel)) {
-        if (hvd_channel_progress(channel) < 0) {
-            return HVD_ERR_NET;
+        int status = hvd_channel_progress(channel);
+
+        if (status < 0) {
+            return status;
         }
         if (!hvd_channel_is_open(channel) && !wait_for_channel(deadline_ms)) {
             return HVD_ERR_TIMEOUT;
@@ -117,33 +122,59 @@ static int connect_service(const struct hvd_elastic_address *address, int64_t de
     }
 }
 
+/* Gives the lock up meanwhile. */
+static void pause_briefly(void)
+{
+    pthread_mutex_unlock(&client.lock);
+    poll(NULL, 0, pause_ms);
+    pthread_mutex_lock(&client.lock);
+}
+
+/* HVD_ERR_PEER: the connection was closed before either side had proven anything. */
+static int open_once(const struct hvd_elastic_address *address, int64_t deadline_ms,
+                     struct hvd_error *err)
+{
+    int fd = connect_service(address, deadline_ms, err);
+    int status = fd;
+
+    if (fd >= 0) {
+        status = hvd_channel_create(fd, HVD_CHANNEL_RANK, address->key, &client.channel);
+    }
+    if (fd >= 0 && status < 0) {
+        return hvd_fail(err, status, "no memory for a connection");
+    }
+    if (status == 0) {
+        status = greet(client.channel, deadline_ms);
+    }
+    if (fd >= 0 && status < 0) {
+        hvd_channel_destroy(client.channel);
+        client.channel = NULL;
+        hvd_fail(err, HVD_ERR_NET,
+                 "the server on %s port %s is not the elastic service of this job, or "
+                 "runs another version of hvd",
+                 address->host, address->port);
+    }
+    return status;
+}
+
+/* A service to which very many connect closes connections, this one too, perhaps, before it has
+ * heard who we are. */
 static int open_channel(const struct hvd_elastic_client_query *query,
                         struct hvd_error *err)
 {
     int64_t deadline_ms = hvd_clock_ms() + query->timeout_ms;
     struct hvd_elastic_address address;
     int status = hvd_elastic_address_parse(query->address, &address, err);
-    int fd;
 
     watch_forks();
-    fd = status < 0 ? status : connect_service(&address, deadline_ms, err);
-    if (fd < 0) {
-        return fd;
-    }
-    status = hvd_channel_create(fd, HVD_CHANNEL_RANK, address.key, &client.channel);
     if (status < 0) {
-        return hvd_fail(err, status, "no memory for a connection");
+        return status;
     }
-    if (greet(client.channel, deadline_ms) < 0) {
-        hvd_channel_destroy(client.channel);
-        client.channel = NULL;
-        return hvd_fail(
-            err, HVD_ERR_NET,
-            "the server on %s port %s is not the elastic service of this job, or "
-            "runs another version of hvd",
-            address.host, address.port);
+    while ((status = open_once(&address, deadline_ms, err)) == HVD_ERR_PEER &&
+           hvd_clock_ms() + pause_ms < deadline_ms) {
+        pause_briefly();
     }
-    return 0;
+    return status == HVD_ERR_PEER || status == HVD_ERR_TIMEOUT ? HVD_ERR_NET : status;
 }
 
 /* --- generation --- */

@@ -14,16 +14,22 @@
 #include "pmix_boot/elastic/message.h"
 #include "pmix_boot/wire/socket.h"
 
-/* A connection that has not proven by then that it has the key is closed. */
-static const int64_t greeting_ms = 10000;
+/* A connection that has not proven by then that it has the key is closed. A rank that needed
+ * longer, on a busy machine, connects again. */
+static const int64_t greeting_ms = 5000;
+/* How long nothing is accepted when the process has no descriptor left. */
+static const int64_t full_ms = 100;
 
 enum {
-    HOST_BYTES = 256
+    HOST_BYTES = 256,
+    STRANGERS =
+        64, /* connections without proof, beside those of the ranks that start at once */
 };
 
 struct connection {
     struct hvd_channel *channel;
     int64_t since_ms;
+    uint64_t number; /* in order of arrival */
     bool is_member; /* the roster knows it, by its descriptor */
     bool is_over;
     char host[HOST_BYTES];
@@ -36,6 +42,9 @@ struct service {
     struct hvd_roster roster;
     struct connection *connections;
     size_t count;
+    uint64_t arrived; /* so many connections so far */
+    int64_t closed_until_ms; /* nothing is accepted, for lack of descriptors; 0: open */
+    bool was_full; /* and that was said */
     struct pollfd *polls; /* [count + 2]: listening, orders, connections */
     char order[64]; /* a line of which not all has come */
     size_t order_bytes;
@@ -263,32 +272,6 @@ static void serve(struct service *service, struct connection *connection)
 
 /* --- who comes and goes --- */
 
-static int accept_one(struct service *service)
-{
-    int fd = hvd_socket_accept(service->config->listening);
-    struct connection *grown;
-    struct pollfd *polls;
-
-    if (fd < 0) {
-        return 0;
-    }
-    grown = realloc(service->connections, (service->count + 1) * sizeof(*grown));
-    service->connections = grown != NULL ? grown : service->connections;
-    polls = realloc(service->polls, (service->count + 3) * sizeof(*polls));
-    service->polls = polls != NULL ? polls : service->polls;
-    if (grown == NULL || polls == NULL) {
-        close(fd);
-        return HVD_ERR_NOMEM;
-    }
-    grown[service->count] = (struct connection){.since_ms = hvd_clock_ms()};
-    if (hvd_channel_create(fd, HVD_CHANNEL_SERVICE, service->config->key,
-                           &grown[service->count].channel) < 0) {
-        return HVD_ERR_NOMEM;
-    }
-    service->count++;
-    return 0;
-}
-
 static void remove_connection(struct service *service, struct connection *connection)
 {
     int32_t rank = -1;
@@ -305,6 +288,85 @@ static void remove_connection(struct service *service, struct connection *connec
     hvd_channel_destroy(connection->channel);
     free(connection->card);
     *connection = service->connections[--service->count];
+}
+
+/* Of the connections without proof the one to give up first: the oldest that has sent nothing,
+ * as a rank does at once; then the oldest. NULL: there is none. */
+static struct connection *least_stranger(struct service *service, size_t *strangers)
+{
+    struct connection *least = NULL;
+
+    *strangers = 0;
+    for (size_t i = 0; i < service->count; i++) {
+        struct connection *one = &service->connections[i];
+        bool has_begun = hvd_channel_has_begun(one->channel);
+        bool is_less;
+
+        if (one->is_member) {
+            continue;
+        }
+        *strangers += 1;
+        is_less = least == NULL || has_begun < hvd_channel_has_begun(least->channel) ||
+                  (has_begun == hvd_channel_has_begun(least->channel) &&
+                   one->number < least->number);
+        least = is_less ? one : least;
+    }
+    return least;
+}
+
+static void add_connection(struct service *service, int fd)
+{
+    struct connection *grown =
+        realloc(service->connections, (service->count + 1) * sizeof(*grown));
+    struct pollfd *polls = realloc(service->polls, (service->count + 3) * sizeof(*polls));
+
+    service->connections = grown != NULL ? grown : service->connections;
+    service->polls = polls != NULL ? polls : service->polls;
+    if (grown == NULL || polls == NULL) {
+        close(fd);
+        return;
+    }
+    grown[service->count] =
+        (struct connection){.since_ms = hvd_clock_ms(), .number = service->arrived++};
+    if (hvd_channel_create(fd, HVD_CHANNEL_SERVICE, service->config->key,
+                           &grown[service->count].channel) == 0) {
+        service->count++;
+    }
+}
+
+/* Without a descriptor the listening socket stays readable: it is left alone for a while. */
+static void rest(struct service *service)
+{
+    service->closed_until_ms = hvd_clock_ms() + full_ms;
+    if (!service->was_full) {
+        service->was_full = true;
+        hvd_log(HVD_LOG_WARN,
+                "elastic: no descriptor is left for another rank (%s): raise ulimit -n",
+                strerror(errno));
+    }
+}
+
+/* One at a time: between two of them those that are here are heard. */
+static void accept_one(struct service *service)
+{
+    size_t strangers;
+    struct connection *least = least_stranger(service, &strangers);
+    int fd;
+
+    if (strangers >= STRANGERS + (size_t)service->config->rules.np) {
+        remove_connection(service, least);
+        least = NULL;
+    }
+    fd = hvd_socket_accept(service->config->listening);
+    if (fd >= 0) {
+        add_connection(service, fd);
+    } else if (errno == EMFILE || errno == ENFILE) {
+        if (least != NULL) {
+            remove_connection(service, least);
+        } else {
+            rest(service);
+        }
+    }
 }
 
 static void remove_dead(struct service *service)
@@ -366,7 +428,12 @@ static size_t fill_polls(struct service *service)
 {
     struct pollfd *polls = service->polls;
 
-    polls[0] = (struct pollfd){.fd = service->config->listening, .events = POLLIN};
+    if (service->closed_until_ms <= hvd_clock_ms()) {
+        service->closed_until_ms = 0;
+    }
+    polls[0] = (struct pollfd){
+        .fd = service->closed_until_ms == 0 ? service->config->listening : -1,
+        .events = POLLIN};
     polls[1] = (struct pollfd){.fd = service->config->orders, .events = POLLIN};
     for (size_t i = 0; i < service->count; i++) {
         struct hvd_channel *channel = service->connections[i].channel;
@@ -391,16 +458,18 @@ static int wait_ms(const struct service *service, int64_t again_ms)
     if (has_stranger && (left < 0 || left > greeting_ms)) {
         left = greeting_ms;
     }
+    if (service->closed_until_ms > 0 && (left < 0 || left > full_ms)) {
+        left = full_ms;
+    }
     return left > 3600000 ? 3600000 : (int)left;
 }
 
-static int run_once(struct service *service, int64_t again_ms)
+static void run_once(struct service *service, int64_t again_ms)
 {
     size_t count = fill_polls(service);
-    int status = 0;
 
     if (poll(service->polls, (nfds_t)count, wait_ms(service, again_ms)) < 0) {
-        return 0;
+        return;
     }
     for (size_t i = 0; i + 2 < count; i++) {
         if (service->polls[2 + i].revents != 0) {
@@ -411,10 +480,9 @@ static int run_once(struct service *service, int64_t again_ms)
         read_orders(service);
     }
     if (service->polls[0].revents != 0) {
-        status = accept_one(service);
+        accept_one(service);
     }
     remove_dead(service);
-    return status;
 }
 
 int hvd_elastic_service_run(const struct hvd_elastic_service_config *config)
@@ -427,8 +495,8 @@ int hvd_elastic_service_run(const struct hvd_elastic_service_config *config)
     service.polls = calloc(2, sizeof(*service.polls));
     status = service.polls != NULL ? 0 : HVD_ERR_NOMEM;
     while (status == 0 && !service.is_over) {
-        status = run_once(&service, again_ms);
-        status = status != 0 ? status : act(&service, &again_ms);
+        run_once(&service, again_ms);
+        status = act(&service, &again_ms);
     }
     for (size_t i = 0; i < service.count; i++) {
         hvd_channel_destroy(service.connections[i].channel);

@@ -110,7 +110,8 @@ static void test_talk(const unsigned char *key)
     tap_ok(hvd_channel_next(wire.ends[1], &message) == HVD_INPROGRESS, "and no more");
     close(wire.inner[0]);
     wire.inner[0] = open("/dev/null", O_RDWR);
-    tap_ok(hvd_channel_progress(wire.ends[0]) == HVD_ERR_NET, "an end that closes shows");
+    tap_ok(hvd_channel_progress(wire.ends[0]) == HVD_ERR_PEER,
+           "an end that closes shows");
     close_wire(&wire);
 }
 
@@ -139,6 +140,30 @@ static void test_long(const unsigned char *key)
            "a message larger than the socket's room arrives");
     close_wire(&wire);
     free(data);
+}
+
+/* A rank sends its first message behind its proof, and both may come at once. */
+static void test_pipelined(const unsigned char *key)
+{
+    static unsigned char card[6000];
+    struct hvd_channel_message message;
+    struct wire wire;
+
+    memset(card, 7, sizeof(card));
+    open_wire(&wire, key, key);
+    pass(&wire, 0);
+    (void)hvd_channel_progress(wire.ends[1]);
+    pass(&wire, 1);
+    (void)hvd_channel_progress(wire.ends[0]);
+    tap_ok(hvd_channel_send(wire.ends[0], 1, card, sizeof(card)) == 0,
+           "a rank that has the service's proof may speak");
+    pass(&wire, 0);
+    tap_ok(hvd_channel_progress(wire.ends[1]) == 0 &&
+               hvd_channel_next(wire.ends[1], &message) == 0 &&
+               message.bytes == sizeof(card) &&
+               memcmp(message.data, card, sizeof(card)) == 0,
+           "a long message right behind the proof is not counted as a stranger's");
+    close_wire(&wire);
 }
 
 static void test_strangers(const unsigned char *key, const unsigned char *other)
@@ -261,6 +286,7 @@ int main(void)
 
     test_talk(key);
     test_long(key);
+    test_pipelined(key);
     test_strangers(key, other);
     test_changes(key, tap_seed(1));
     test_addresses();
