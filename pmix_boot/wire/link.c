@@ -290,7 +290,7 @@ int hvd_link_read(struct hvd_link *link)
         struct cmsghdr align;
         char bytes[CMSG_SPACE(sizeof(int))];
     } control;
-    int status = make_room(link);
+    int status = link->end > 0 ? make_room(link) : 0;
     struct iovec iov = {link->buffer + link->end, link->capacity - link->end};
     struct msghdr message = {.msg_iov = &iov,
                              .msg_iovlen = 1,
@@ -312,7 +312,9 @@ int hvd_link_read(struct hvd_link *link)
         link->is_broken = true;
         return HVD_ERR_PEER;
     }
-    keep_fd(link, &message);
+    if (message.msg_controllen > 0) {
+        keep_fd(link, &message);
+    }
     link->end += (size_t)n;
     return 0;
 }
@@ -344,5 +346,10 @@ int hvd_link_next(struct hvd_link *link, struct hvd_link_message *message)
         link->arrived_fd = -1;
     }
     link->begin += sizeof(frame) + padded(frame.bytes);
+    if (link->begin == link->end) {
+        /* The payload stays valid until the next read. */
+        link->begin = 0;
+        link->end = 0;
+    }
     return 0;
 }

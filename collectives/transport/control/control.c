@@ -138,15 +138,11 @@ void hvd_control_expect_close(struct hvd_control *control)
     control->is_close_expected = true;
 }
 
-/* Asks epoll for room to write exactly while something is queued. */
-static void watch_writing(struct hvd_control *control, struct hvd_neighbour *neighbour)
+/* Asks epoll for room to write, or does so no more: exactly while something is queued. */
+static void change_watch(struct hvd_control *control, struct hvd_neighbour *neighbour)
 {
-    bool is_wanted = hvd_link_is_pending(neighbour->link);
-
-    if (is_wanted != neighbour->is_watched_for_writing) {
-        neighbour->is_watched_for_writing = is_wanted;
-        watch(control, EPOLL_CTL_MOD, hvd_link_fd(neighbour->link), neighbour);
-    }
+    neighbour->is_watched_for_writing = !neighbour->is_watched_for_writing;
+    watch(control, EPOLL_CTL_MOD, hvd_link_fd(neighbour->link), neighbour);
 }
 
 int hvd_control_watch(struct hvd_control *control, struct hvd_neighbour *neighbour)
@@ -167,14 +163,16 @@ int hvd_control_send_to(struct hvd_control *control, struct hvd_neighbour *neigh
         return 0;
     }
     status = hvd_link_send(neighbour->link, type, payload, bytes, -1);
-    watch_writing(control, neighbour);
+    if (hvd_link_is_pending(neighbour->link) != neighbour->is_watched_for_writing) {
+        change_watch(control, neighbour);
+    }
     return status;
 }
 
 int hvd_control_send_up(struct hvd_control *control, uint32_t type, const void *payload,
                         size_t bytes)
 {
-    if (hvd_control_parent(control) < 0) {
+    if (control->boot->rank == 0) {
         return HVD_ERR_STATE;
     }
     return hvd_control_send_to(control, &control->neighbours[0], type, payload, bytes);
@@ -362,7 +360,9 @@ static int serve(struct hvd_control *control, struct hvd_neighbour *neighbour,
     if (neighbour->link == NULL) {
         return 0;
     }
-    hvd_link_flush(neighbour->link);
+    if (neighbour->is_watched_for_writing) {
+        hvd_link_flush(neighbour->link);
+    }
     status = hvd_link_read(neighbour->link);
     if (status >= 0) {
         handled = deliver(control, neighbour, handler, context);
@@ -371,12 +371,14 @@ static int serve(struct hvd_control *control, struct hvd_neighbour *neighbour,
         lose(control, neighbour, status < 0 ? status : handled);
         return 0;
     }
-    watch_writing(control, neighbour);
+    if (hvd_link_is_pending(neighbour->link) != neighbour->is_watched_for_writing) {
+        change_watch(control, neighbour);
+    }
     return handled;
 }
 
-static int report_abort(struct hvd_control *control, hvd_control_handler handler,
-                        void *context)
+static void report_abort(struct hvd_control *control, hvd_control_handler handler,
+                         void *context)
 {
     struct hvd_control_event event = {
         .kind = HVD_CONTROL_ABORT,
@@ -385,12 +387,8 @@ static int report_abort(struct hvd_control *control, hvd_control_handler handler
         .text = control->abort.text,
     };
 
-    if (!control->is_aborted || control->is_abort_reported) {
-        return 0;
-    }
     control->is_abort_reported = true;
     handler(context, &event);
-    return 1;
 }
 
 /* Someone asked for a look at everything: what the sockets do not tell epoll. */
@@ -420,7 +418,11 @@ int hvd_control_progress(struct hvd_control *control, hvd_control_handler handle
         handled += neighbour == NULL ? serve_all(control, handler, context)
                                      : serve(control, neighbour, handler, context);
     }
-    return handled + report_abort(control, handler, context);
+    if (control->is_aborted && !control->is_abort_reported) {
+        report_abort(control, handler, context);
+        handled++;
+    }
+    return handled;
 }
 
 static bool is_unsent(struct hvd_link *link)
