@@ -147,7 +147,7 @@ static unsigned patience_of(const struct hvd_engine *engine)
 static void look_around(struct hvd_engine *engine, unsigned polls)
 {
     if (engine->net != NULL) {
-        hvd_net_progress(engine->net);
+        hvd_net_progress(engine->net, NULL);
     }
     if (polls % look_every == 0) {
         hvd_poll_all(engine);

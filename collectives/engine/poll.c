@@ -131,10 +131,12 @@ static bool poll_talk(struct hvd_engine *engine, int64_t now_ns)
 
 /* --- what is moved --- */
 
-static void blame_net_peer(struct hvd_engine *engine, int peer, const char *reason)
+static void blame_net_peer(struct hvd_engine *engine, int peer)
 {
     char text[512];
+    const char *reason;
 
+    hvd_net_failed_peer(engine->net, &reason);
     hvd_uplink_progress_sockets(engine->uplink, on_event, engine);
     snprintf(text, sizeof(text),
              "rank %d on %s died or cannot be reached any more (UCX: %s)", peer,
@@ -144,13 +146,12 @@ static void blame_net_peer(struct hvd_engine *engine, int peer, const char *reas
 
 static bool poll_net(struct hvd_engine *engine)
 {
-    bool moved = hvd_net_progress(engine->net) > 0;
-    const char *reason;
-    int peer = hvd_net_failed_peer(engine->net, &reason);
+    int peer;
+    bool moved = hvd_net_progress(engine->net, &peer) > 0;
 
     if (peer >= 0 && hvd_failure_is_certain(&engine->failure.lost_ns, hvd_clock_ns()) &&
         hvd_failure_blames_at(engine) >= 0) {
-        blame_net_peer(engine, peer, reason);
+        blame_net_peer(engine, peer);
         return true;
     }
     return moved;

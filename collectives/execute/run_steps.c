@@ -128,25 +128,29 @@ static int reduce_nodes(struct hvd_run *run, const struct hvd_step *step)
 
 static int send(struct hvd_run *run, const struct hvd_step *step)
 {
+    struct hvd_net_flow *flow = hvd_team_flow(run->team, step->peer);
     struct hvd_net_op *op = hvd_op_queue_next(&run->sends);
 
-    if (op == NULL) {
+    if (flow == NULL || op == NULL) {
         return HVD_ERR_NOMEM;
     }
-    hvd_net_send(run->team->net, run->team->ranks[step->peer], run->team->channel,
-                 hvd_team_place(run->team, &step->from), step->bytes, op);
+    op->data = hvd_team_place(run->team, &step->from);
+    op->bytes = step->bytes;
+    hvd_net_send(flow, op);
     return 0;
 }
 
 static int receive(struct hvd_run *run, const struct hvd_step *step)
 {
+    struct hvd_net_flow *flow = hvd_team_flow(run->team, step->peer);
     struct hvd_net_op *op = hvd_op_queue_next(&run->recvs);
 
-    if (op == NULL) {
+    if (flow == NULL || op == NULL) {
         return HVD_ERR_NOMEM;
     }
-    hvd_net_recv(run->team->net, run->team->ranks[step->peer], run->team->channel,
-                 hvd_team_place(run->team, &step->to), step->bytes, op);
+    op->data = hvd_team_place(run->team, &step->to);
+    op->bytes = step->bytes;
+    hvd_net_recv(flow, op);
     return 0;
 }
 
@@ -262,14 +266,16 @@ static int receive_reduce(struct hvd_run *run, const struct hvd_step *step)
         .begin = step->begin,
         .is_partial = step->is_partial,
     };
+    struct hvd_net_flow *flow = hvd_team_flow(run->team, step->peer);
     struct hvd_net_op *op = hvd_op_queue_next(&run->recvs);
 
-    if (op == NULL) {
+    if (flow == NULL || op == NULL) {
         return HVD_ERR_NOMEM;
     }
     *hvd_op_queue_sum(op) = sum;
-    hvd_net_recv_by(run->team->net, run->team->ranks[step->peer], run->team->channel,
-                    take, step->bytes, op);
+    op->take = take;
+    op->bytes = step->bytes;
+    hvd_net_recv(flow, op);
     return 0;
 }
 

@@ -65,7 +65,8 @@ int hvd_team_init(struct hvd_team *team, const struct hvd_boot *boot, const int 
     int status;
 
     team->ranks = calloc((size_t)count, sizeof(team->ranks[0]));
-    if (team->ranks == NULL) {
+    team->flows = calloc((size_t)count, sizeof(team->flows[0]));
+    if (team->ranks == NULL || team->flows == NULL) {
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for a team of %d ranks", count);
     }
     memcpy(team->ranks, ranks, (size_t)count * sizeof(ranks[0]));
@@ -95,6 +96,7 @@ void hvd_team_finish(struct hvd_team *team)
     hvd_schedule_destroy(team->kept);
     free(layout);
     free(team->ranks);
+    free(team->flows);
     free(team->local_ranks);
     free(team->send_scratch);
     free(team->recv_scratch);
@@ -114,6 +116,15 @@ int hvd_team_member(const struct hvd_team *team, int rank)
                                sizeof(team->ranks[0]), compare_ranks);
 
     return found != NULL ? (int)(found - team->ranks) : -1;
+}
+
+struct hvd_net_flow *hvd_team_flow(struct hvd_team *team, int member)
+{
+    if (team->flows[member] == NULL) {
+        team->flows[member] =
+            hvd_net_flow_get(team->net, team->ranks[member], team->channel);
+    }
+    return team->flows[member];
 }
 
 /* Slots of shared memory turn. */

@@ -31,6 +31,7 @@ struct hvd_team {
     int local_rank; /* mine, in layout */
     int local_size; /* members on my node */
     int *ranks; /* [size] in the job */
+    struct hvd_net_flow **flows; /* [size] on the channel, NULL until first use */
     int *local_ranks; /* [local_size] on the node */
     char *send_scratch; /* NULL when the members are on one node */
     char *recv_scratch;
@@ -49,6 +50,9 @@ void hvd_team_finish(struct hvd_team *team); /* zeroed is fine */
 
 /* The member with this rank in the job, or -1. */
 int hvd_team_member(const struct hvd_team *team, int rank);
+
+/* The messages of this rank and a member, by its rank in layout. NULL when memory is out. */
+struct hvd_net_flow *hvd_team_flow(struct hvd_team *team, int member);
 
 /* Memory of a place, this rank's or (IN, OUT) another local rank's. */
 char *hvd_team_place(const struct hvd_team *team, const struct hvd_place *place);

@@ -110,25 +110,40 @@ static char *copy_at(const struct hvd_gpu_direct_allreduce *direct, int rank)
     return direct->chunk.scratch + other * direct->share_bytes;
 }
 
+static struct hvd_net_flow *flow_to(const struct hvd_gpu_direct_allreduce *direct,
+                                    int peer)
+{
+    return hvd_net_flow_get(direct->team->net, direct->team->ranks[peer],
+                            direct->channel);
+}
+
 static void send(struct hvd_gpu_direct_allreduce *direct, int peer, int share)
 {
     int64_t bytes = bytes_of_share(direct, share);
+    struct hvd_net_flow *flow = flow_to(direct, peer);
+    struct hvd_net_op *op = &direct->sends[peer];
 
-    direct->sends[peer].status = 0;
-    if (bytes > 0) {
-        hvd_net_send_device(direct->team->net, direct->team->ranks[peer], direct->channel,
-                            share_at(direct, share), (size_t)bytes, &direct->sends[peer]);
+    *op = (struct hvd_net_op){.data = share_at(direct, share),
+                              .bytes = (size_t)bytes,
+                              .is_device = true,
+                              .status = flow != NULL ? 0 : HVD_ERR_NOMEM};
+    if (bytes > 0 && flow != NULL) {
+        hvd_net_send(flow, op);
     }
 }
 
 static void recv(struct hvd_gpu_direct_allreduce *direct, int peer, int share, char *to)
 {
     int64_t bytes = bytes_of_share(direct, share);
+    struct hvd_net_flow *flow = flow_to(direct, peer);
+    struct hvd_net_op *op = &direct->recvs[peer];
 
-    direct->recvs[peer].status = 0;
-    if (bytes > 0) {
-        hvd_net_recv_device(direct->team->net, direct->team->ranks[peer], direct->channel,
-                            to, (size_t)bytes, &direct->recvs[peer]);
+    *op = (struct hvd_net_op){.data = to,
+                              .bytes = (size_t)bytes,
+                              .is_device = true,
+                              .status = flow != NULL ? 0 : HVD_ERR_NOMEM};
+    if (bytes > 0 && flow != NULL) {
+        hvd_net_recv(flow, op);
     }
 }
 

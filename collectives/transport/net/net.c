@@ -22,6 +22,7 @@ struct hvd_net {
     int failed_peer;
     const char *failure;
     struct hvd_net_scope scope; /* enter NULL: none */
+    bool is_in_scope;
     bool is_closing_due; /* a failed peer still has its endpoint */
     bool is_ending;
 };
@@ -29,16 +30,19 @@ struct hvd_net {
 /* --- the scope of device memory --- */
 
 /* Returns whether it is to be left. */
-static bool enter_scope(const struct hvd_net *net)
+static bool enter_scope(struct hvd_net *net)
 {
-    return net->scope.enter != NULL && net->scope.enter(net->scope.context);
+    if (!net->is_in_scope) {
+        net->is_in_scope = net->scope.enter(net->scope.context);
+        return net->is_in_scope;
+    }
+    return false;
 }
 
-static void leave_scope(const struct hvd_net *net, bool has_entered)
+static void leave_scope(struct hvd_net *net)
 {
-    if (has_entered) {
-        net->scope.leave(net->scope.context);
-    }
+    net->scope.leave(net->scope.context);
+    net->is_in_scope = false;
 }
 
 /* --- peers --- */
@@ -58,35 +62,51 @@ static void fail_peer(struct hvd_net_peer *peer, const char *reason)
     net->is_closing_due = true;
 }
 
-static void check(struct hvd_net_peer *peer, int status)
+static void end_peer(void *context, int status)
 {
-    if (status == HVD_ERR_MISMATCH) {
-        fail_peer(peer, "a message does not have the length that was expected");
-    } else if (status < 0) {
-        fail_peer(peer, hvd_status_name(status));
-    }
+    fail_peer(context, status == HVD_ERR_MISMATCH
+                           ? "a message does not have the length that was expected"
+                           : hvd_status_name(status));
 }
 
 static int send_fragment(void *context, struct hvd_net_fragment *fragment)
 {
     struct hvd_net_peer *peer = context;
+    struct hvd_net *net = peer->net;
+    bool has_entered = net->scope.enter != NULL && enter_scope(net);
+    int status = hvd_ucx_send(net->ucx, peer->endpoint, fragment);
 
-    return hvd_ucx_send(peer->net->ucx, peer->endpoint, fragment);
+    if (has_entered) {
+        leave_scope(net);
+    }
+    return status;
 }
 
 static int fetch_offer(void *context, void *offer, struct hvd_net_op *op)
 {
     struct hvd_net_peer *peer = context;
+    struct hvd_net *net = peer->net;
+    bool has_entered = net->scope.enter != NULL && enter_scope(net);
+    int status = hvd_ucx_fetch(net->ucx, offer, op);
 
-    return hvd_ucx_fetch(peer->net->ucx, offer, op);
+    if (has_entered) {
+        leave_scope(net);
+    }
+    return status;
 }
 
 /* NULL when memory is out. */
-static struct hvd_net_peer *peer_of(struct hvd_net *net, int rank)
+static struct hvd_net_peer *add_peer(struct hvd_net *net, int rank)
 {
-    if (net->peers[rank] == NULL) {
-        hvd_net_peer_create(net, rank, &net->peers[rank]);
-    }
+    const struct hvd_net_flow_link link = {
+        .send = send_fragment,
+        .fetch = fetch_offer,
+        .fail = end_peer,
+        .source = (uint32_t)net->rank,
+        .pool = &net->pool,
+    };
+
+    hvd_net_peer_create(net, &link, rank, &net->peers[rank]);
     return net->peers[rank];
 }
 
@@ -94,9 +114,13 @@ static struct hvd_net_peer *peer_of(struct hvd_net *net, int rank)
  * then makes UCX 1.13 move the connection from which it reads. */
 static void open_peer(struct hvd_net *net, struct hvd_net_peer *peer)
 {
+    bool has_entered = net->scope.enter != NULL && enter_scope(net);
     int status = hvd_ucx_open(net->ucx, net->addresses + net->address_at[peer->rank],
                               peer, &peer->endpoint);
 
+    if (has_entered) {
+        leave_scope(net);
+    }
     if (status != 0) {
         fail_peer(peer, status == HVD_ERR_PEER
                             ? "UCX has no way to it: check " HVD_ENV_UCX_TLS
@@ -105,47 +129,42 @@ static void open_peer(struct hvd_net *net, struct hvd_net_peer *peer)
     }
 }
 
-/* The flow of a channel of a peer, new at first use. NULL when memory is out. */
-static struct hvd_flow *flow_of(struct hvd_net *net, struct hvd_net_peer *peer,
-                                uint32_t channel)
+struct hvd_net_flow *hvd_net_flow_get(struct hvd_net *net, int rank, uint32_t channel)
 {
-    const struct hvd_flow_link link = {
-        .send = send_fragment,
-        .fetch = fetch_offer,
-        .peer = peer,
-        .source = (uint32_t)net->rank,
-        .pool = &net->pool,
-    };
-    struct hvd_flow *flow = hvd_net_peer_find(peer, channel);
+    struct hvd_net_peer *peer = net->peers[rank];
 
-    if (flow == NULL) {
-        flow = hvd_net_peer_add(peer, &link, channel);
+    if (peer == NULL) {
+        peer = add_peer(net, rank);
     }
-    if (flow != NULL && peer->status != 0) {
-        hvd_flow_fail(flow, peer->status);
+    if (peer != NULL && peer->endpoint == NULL && peer->status == 0) {
+        open_peer(net, peer);
     }
-    return flow;
+    return peer != NULL ? hvd_net_peer_flow(peer, channel) : NULL;
 }
 
-static int on_arrival(void *context, const struct hvd_flow_arrival *arrival)
+static int on_arrival(void *context, const struct hvd_net_flow_arrival *arrival)
 {
     struct hvd_net *net = context;
     uint32_t source = arrival->header->source;
     struct hvd_net_peer *peer;
-    struct hvd_flow *flow;
-    int status;
+    struct hvd_net_flow *flow;
 
     if (net->is_ending || source >= (uint32_t)net->size) {
         return 0;
     }
-    peer = peer_of(net, (int)source);
+    peer = net->peers[source];
+    if (peer == NULL) {
+        peer = add_peer(net, (int)source);
+    }
     if (peer == NULL) {
         return 0;
     }
-    flow = flow_of(net, peer, arrival->header->channel);
-    status = flow != NULL ? hvd_flow_arrived(flow, arrival) : HVD_ERR_NOMEM;
-    check(peer, status);
-    return status;
+    flow = hvd_net_peer_flow(peer, arrival->header->channel);
+    if (flow == NULL) {
+        fail_peer(peer, hvd_status_name(HVD_ERR_NOMEM));
+        return 0;
+    }
+    return hvd_net_flow_arrived(flow, arrival);
 }
 
 static void on_sent(void *context, struct hvd_net_fragment *fragment, int status)
@@ -156,7 +175,7 @@ static void on_sent(void *context, struct hvd_net_fragment *fragment, int status
         hvd_net_pool_put(&net->pool, fragment);
         return;
     }
-    hvd_flow_sent(fragment, status);
+    hvd_net_flow_sent(fragment, status);
 }
 
 static void on_fetched(void *context, struct hvd_net_op *op, int status)
@@ -238,82 +257,6 @@ int hvd_net_connect(struct hvd_net *net, int rank, int size, const void *const *
     return 0;
 }
 
-static void begin(struct hvd_net *net, struct hvd_net_op *op,
-                  int (*start)(struct hvd_flow *flow, struct hvd_net_op *op))
-{
-    struct hvd_net_peer *peer = peer_of(net, op->peer);
-    bool has_entered = enter_scope(net);
-    struct hvd_flow *flow;
-
-    if (peer != NULL && peer->endpoint == NULL && peer->status == 0) {
-        open_peer(net, peer);
-    }
-    flow = peer != NULL ? flow_of(net, peer, op->channel) : NULL;
-    if (flow == NULL) {
-        op->status = HVD_ERR_NOMEM;
-    } else {
-        check(peer, start(flow, op));
-    }
-    leave_scope(net, has_entered);
-}
-
-void hvd_net_send(struct hvd_net *net, int peer, uint32_t channel, const void *data,
-                  size_t bytes, struct hvd_net_op *op)
-{
-    *op = (struct hvd_net_op){.status = HVD_INPROGRESS,
-                              .peer = peer,
-                              .channel = channel,
-                              .data = (char *)(uintptr_t)data,
-                              .bytes = bytes};
-    begin(net, op, hvd_flow_send);
-}
-
-void hvd_net_recv(struct hvd_net *net, int peer, uint32_t channel, void *data,
-                  size_t bytes, struct hvd_net_op *op)
-{
-    *op = (struct hvd_net_op){.status = HVD_INPROGRESS,
-                              .peer = peer,
-                              .channel = channel,
-                              .data = data,
-                              .bytes = bytes};
-    begin(net, op, hvd_flow_recv);
-}
-
-void hvd_net_recv_by(struct hvd_net *net, int peer, uint32_t channel, hvd_net_take *take,
-                     size_t bytes, struct hvd_net_op *op)
-{
-    *op = (struct hvd_net_op){.status = HVD_INPROGRESS,
-                              .peer = peer,
-                              .channel = channel,
-                              .take = take,
-                              .bytes = bytes};
-    begin(net, op, hvd_flow_recv);
-}
-
-void hvd_net_send_device(struct hvd_net *net, int peer, uint32_t channel,
-                         const void *data, size_t bytes, struct hvd_net_op *op)
-{
-    *op = (struct hvd_net_op){.status = HVD_INPROGRESS,
-                              .peer = peer,
-                              .channel = channel,
-                              .data = (char *)(uintptr_t)data,
-                              .is_device = true,
-                              .bytes = bytes};
-    begin(net, op, hvd_flow_send);
-}
-
-void hvd_net_recv_device(struct hvd_net *net, int peer, uint32_t channel, void *data,
-                         size_t bytes, struct hvd_net_op *op)
-{
-    *op = (struct hvd_net_op){.status = HVD_INPROGRESS,
-                              .peer = peer,
-                              .channel = channel,
-                              .data = data,
-                              .is_device = true,
-                              .bytes = bytes};
-    begin(net, op, hvd_flow_recv);
-}
-
 bool hvd_net_has_cuda(const struct hvd_net *net)
 {
     return hvd_ucx_has_cuda(net->ucx);
@@ -342,16 +285,21 @@ static void close_failed(struct hvd_net *net)
     }
 }
 
-int hvd_net_progress(struct hvd_net *net)
+int hvd_net_progress(struct hvd_net *net, int *failed_peer)
 {
-    bool has_entered = enter_scope(net);
+    bool has_entered = net->scope.enter != NULL && enter_scope(net);
     int count = hvd_ucx_progress(net->ucx);
 
     if (net->is_closing_due) {
         close_failed(net);
         count++;
     }
-    leave_scope(net, has_entered);
+    if (has_entered) {
+        leave_scope(net);
+    }
+    if (failed_peer != NULL) {
+        *failed_peer = net->failed_peer;
+    }
     return count;
 }
 
@@ -362,10 +310,12 @@ int hvd_net_fd(const struct hvd_net *net)
 
 int hvd_net_arm(struct hvd_net *net)
 {
-    bool has_entered = enter_scope(net);
+    bool has_entered = net->scope.enter != NULL && enter_scope(net);
     int status = net->is_closing_due ? HVD_INPROGRESS : hvd_ucx_arm(net->ucx);
 
-    leave_scope(net, has_entered);
+    if (has_entered) {
+        leave_scope(net);
+    }
     return status;
 }
 
@@ -390,12 +340,14 @@ void hvd_net_destroy(struct hvd_net *net)
         return;
     }
     net->is_ending = true;
-    has_entered = enter_scope(net);
+    has_entered = net->scope.enter != NULL && enter_scope(net);
     for (int i = 0; i < net->size; i++) {
         hvd_net_peer_destroy(net->peers[i]);
     }
     hvd_ucx_destroy(net->ucx);
-    leave_scope(net, has_entered);
+    if (has_entered) {
+        leave_scope(net);
+    }
     hvd_net_pool_finish(&net->pool);
     free(net->peers);
     free(net->address_at);

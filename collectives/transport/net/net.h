@@ -38,17 +38,20 @@ enum {
 /* One message under way; caller's memory, untouched by the caller until status is not
  * HVD_INPROGRESS any more. */
 struct hvd_net_op {
-    int status; /* HVD_INPROGRESS, 0, or negative */
-    struct hvd_net_op *next; /* the rest belongs to the net */
-    int peer;
-    uint32_t channel;
-    char *data;
-    bool is_device; /* data is memory of a GPU */
-    hvd_net_take *take; /* NULL: copies to data */
-    size_t bytes;
+    char *data; /* borrowed until then; a message that is sent is only read */
+    hvd_net_take
+        *take; /* of a receive, instead of data: a sum can read the bytes where the
+                           network has put them */
+    size_t bytes; /* > 0 */
+    bool is_device; /* data is memory of the scope's GPU */
+    int status; /* HVD_INPROGRESS, 0, or negative; this and the rest are the net's */
     size_t done;
-    void *carrier; /* the network's own */
+    struct hvd_net_op *next;
+    void *carrier;
 };
+
+/* What goes to and comes from one peer on one channel. */
+struct hvd_net_flow;
 
 /* UCX takes over SIGSEGV and its like when it is loaded, and it is loaded with libhvd: gives
  * them back. For jobs on one node too, which never open a net. Any thread. */
@@ -65,17 +68,19 @@ void hvd_net_address(const struct hvd_net *net, const void **address, size_t *by
 int hvd_net_connect(struct hvd_net *net, int rank, int size, const void *const *addresses,
                     const size_t *bytes, struct hvd_error *err);
 
-/* Queues a message; op->status says how it goes. data is borrowed until then.
- * bytes > 0. Send is done when data may be overwritten. Operations with a peer that has failed,
- * or whose messages do not have the length that was expected, end with HVD_ERR_PEER. */
-void hvd_net_send(struct hvd_net *net, int peer, uint32_t channel, const void *data,
-                  size_t bytes, struct hvd_net_op *op);
-void hvd_net_recv(struct hvd_net *net, int peer, uint32_t channel, void *data,
-                  size_t bytes, struct hvd_net_op *op);
+/* The messages of this rank and a peer on a channel, to be looked up once; valid until destroy.
+ * Begins to connect at first use. NULL when memory is out. */
+struct hvd_net_flow *hvd_net_flow_get(struct hvd_net *net, int peer, uint32_t channel);
 
-/* As recv, but take gets the bytes: a sum can read them where the network has put them. */
-void hvd_net_recv_by(struct hvd_net *net, int peer, uint32_t channel, hvd_net_take *take,
-                     size_t bytes, struct hvd_net_op *op);
+/* Queues a message; op->status says how it goes. Send is done when data may be overwritten.
+ * Operations with a peer that has failed, or whose messages do not have the length that was
+ * expected, end with HVD_ERR_PEER.
+ *
+ * A message of device memory is received as such, and its bytes stay where they are until both
+ * are posted. Until status says so, also after a failure, the network may still read or write
+ * there. */
+void hvd_net_send(struct hvd_net_flow *flow, struct hvd_net_op *op);
+void hvd_net_recv(struct hvd_net_flow *flow, struct hvd_net_op *op);
 
 /* GPU memory. Whether UCX reads and writes that of CUDA itself, over this network; and its
  * version, 11301 is 1.13.1, 0 in a build without it. */
@@ -93,16 +98,9 @@ struct hvd_net_scope {
  * destroy. */
 void hvd_net_use_scope(struct hvd_net *net, const struct hvd_net_scope *scope);
 
-/* As send and recv, of CUDA memory of the scope: a message of one is received by the other,
- * and its bytes stay where they are until both are posted. Until status says so, also after a
- * failure, the network may still read or write there. */
-void hvd_net_send_device(struct hvd_net *net, int peer, uint32_t channel,
-                         const void *data, size_t bytes, struct hvd_net_op *op);
-void hvd_net_recv_device(struct hvd_net *net, int peer, uint32_t channel, void *data,
-                         size_t bytes, struct hvd_net_op *op);
-
-/* Moves things on; returns how many events were handled, 0 when there was nothing to do. */
-int hvd_net_progress(struct hvd_net *net);
+/* Moves things on; returns how many events were handled, 0 when there was nothing to do. Sets
+ * *failed_peer, unless it is NULL, to the first peer whose endpoint failed, or -1. */
+int hvd_net_progress(struct hvd_net *net, int *failed_peer);
 
 /* For sleeping: a descriptor for epoll, and arm, which returns 0 when the descriptor will
  * become readable at the next event, HVD_INPROGRESS when progress must be called first. */
@@ -112,7 +110,7 @@ int hvd_net_arm(struct hvd_net *net);
 /* Something handed over is still on its way out of this process; progress moves it. */
 bool hvd_net_is_sending(const struct hvd_net *net);
 
-/* The first peer whose endpoint failed, or -1; reason gets UCX's words (borrowed). */
+/* That peer; reason gets UCX's words (borrowed). */
 int hvd_net_failed_peer(const struct hvd_net *net, const char **reason);
 
 /* Closes all without waiting for peers (they may be dead); operations under way are dropped, and

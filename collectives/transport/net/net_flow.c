@@ -107,7 +107,7 @@ static void insert_early(struct early_list *list, struct early *early)
 
 /* Returns HVD_INPROGRESS when the arrival's data itself is kept, 0 when it is copied, or
  * HVD_ERR_NOMEM. */
-static int keep_early(struct early_list *list, const struct hvd_flow_arrival *arrival)
+static int keep_early(struct early_list *list, const struct hvd_net_flow_arrival *arrival)
 {
     bool is_copied = arrival->release == NULL;
     struct early *early = make_early(list, is_copied ? arrival->bytes : 0);
@@ -169,8 +169,8 @@ struct queue {
     struct hvd_net_op *last;
 };
 
-struct hvd_flow {
-    struct hvd_flow_link link;
+struct hvd_net_flow {
+    const struct hvd_net_flow_link *link;
     uint32_t channel;
     int status; /* negative once it has failed */
     /* out */
@@ -209,21 +209,21 @@ static struct hvd_net_op *pop(struct queue *queue)
     return op;
 }
 
-int hvd_flow_create(const struct hvd_flow_link *link, uint32_t channel,
-                    struct hvd_flow **out)
+int hvd_net_flow_create(const struct hvd_net_flow_link *link, uint32_t channel,
+                        struct hvd_net_flow **out)
 {
-    struct hvd_flow *flow = calloc(1, sizeof(*flow));
+    struct hvd_net_flow *flow = calloc(1, sizeof(*flow));
 
     if (flow == NULL) {
         return HVD_ERR_NOMEM;
     }
-    flow->link = *link;
+    flow->link = link;
     flow->channel = channel;
     *out = flow;
     return 0;
 }
 
-void hvd_flow_destroy(struct hvd_flow *flow)
+void hvd_net_flow_destroy(struct hvd_net_flow *flow)
 {
     if (flow == NULL) {
         return;
@@ -238,70 +238,51 @@ static uint32_t cost(size_t bytes, bool is_fetched)
     return (is_fetched ? 0 : (uint32_t)bytes) + HVD_NET_FRAGMENT_COST;
 }
 
-/* A fragment of op is not the network's any more. */
-static void finish_part(struct hvd_flow *flow, struct hvd_net_op *op, size_t bytes)
+int hvd_net_flow_sent(struct hvd_net_fragment *fragment, int status)
 {
-    op->done += bytes;
-    if (op->done == op->bytes) {
-        op->status = flow->status;
-    }
-}
+    struct hvd_net_flow *flow = fragment->flow;
+    struct hvd_net_op *op = fragment->op;
 
-int hvd_flow_sent(struct hvd_net_fragment *fragment, int status)
-{
-    if (fragment->op != NULL) {
-        if (status != 0 && fragment->flow->status == 0) {
-            fragment->flow->status = status;
+    if (op != NULL) {
+        if (status != 0 && flow->status == 0) {
+            flow->status = status;
         }
-        finish_part(fragment->flow, fragment->op, fragment->bytes);
+        op->done += fragment->bytes;
+        if (op->done == op->bytes) {
+            op->status = flow->status;
+        }
     }
-    hvd_net_pool_put(fragment->flow->link.pool, fragment);
+    hvd_net_pool_put(flow->link->pool, fragment);
     return status;
 }
 
-/* A fragment for these bytes of op, or for none; NULL when memory is out. */
-static struct hvd_net_fragment *make_fragment(struct hvd_flow *flow,
-                                              struct hvd_net_op *op, size_t bytes)
+/* Sends some bytes of op, or (op NULL) only what was taken. */
+static int send_part(struct hvd_net_flow *flow, struct hvd_net_op *op, size_t at,
+                     size_t bytes)
 {
-    struct hvd_net_fragment *fragment = hvd_net_pool_get(flow->link.pool);
-
-    if (fragment != NULL) {
-        fragment->data = op != NULL ? op->data + flow->handed : NULL;
-        fragment->bytes = bytes;
-        fragment->op = op;
-        fragment->flow = flow;
-    }
-    return fragment;
-}
-
-static int send_fragment(struct hvd_flow *flow, struct hvd_net_fragment *fragment)
-{
+    struct hvd_net_fragment *fragment = hvd_net_pool_get(flow->link->pool);
     int status;
 
+    if (fragment == NULL) {
+        return HVD_ERR_NOMEM;
+    }
     fragment->header = (struct hvd_net_header){
-        .source = flow->link.source,
+        .source = flow->link->source,
         .channel = flow->channel,
         .sequence = flow->next_out,
         .taken = flow->taken,
     };
+    fragment->data = op != NULL ? op->data + at : NULL;
+    fragment->bytes = bytes;
+    fragment->op = op;
+    fragment->flow = flow;
     flow->told = flow->taken;
-    if (fragment->bytes > 0) {
+    if (op != NULL) {
         flow->next_out++;
-        flow->sent_cost += cost(fragment->bytes, fragment->op->is_device);
+        flow->sent_cost += cost(bytes, op->is_device);
     }
-    status = flow->link.send(flow->link.peer, fragment);
-    return status == HVD_INPROGRESS ? 0 : hvd_flow_sent(fragment, status);
-}
-
-static int tell_taken(struct hvd_flow *flow)
-{
-    struct hvd_net_fragment *fragment;
-
-    if (flow->taken - flow->told < HVD_NET_WINDOW_BYTES / 4) {
-        return 0;
-    }
-    fragment = make_fragment(flow, NULL, 0);
-    return fragment == NULL ? HVD_ERR_NOMEM : send_fragment(flow, fragment);
+    status = flow->link->send(flow->link->peer, fragment);
+    return status == HVD_INPROGRESS ? 0 : hvd_net_flow_sent(fragment, status);
 }
 
 /* The bytes of a message's next fragment: no more fragments than it takes, of like size. */
@@ -318,23 +299,25 @@ static size_t next_part(const struct hvd_net_op *op, size_t handed)
     return part < left ? part : left;
 }
 
+static bool has_room(const struct hvd_net_flow *flow, const struct hvd_net_op *op,
+                     size_t bytes)
+{
+    return flow->sent_cost - flow->acknowledged + cost(bytes, op->is_device) <=
+           HVD_NET_WINDOW_BYTES;
+}
+
 /* Sends what the window has room for. */
-static int pump(struct hvd_flow *flow)
+static int pump(struct hvd_net_flow *flow)
 {
     int status = 0;
 
     while (status == 0 && flow->sends.first != NULL) {
         struct hvd_net_op *op = flow->sends.first;
-        struct hvd_net_fragment *fragment;
-        size_t bytes = next_part(op, flow->handed);
+        size_t at = flow->handed;
+        size_t bytes = next_part(op, at);
 
-        if (flow->sent_cost - flow->acknowledged + cost(bytes, op->is_device) >
-            HVD_NET_WINDOW_BYTES) {
+        if (!has_room(flow, op, bytes)) {
             break;
-        }
-        fragment = make_fragment(flow, op, bytes);
-        if (fragment == NULL) {
-            return HVD_ERR_NOMEM;
         }
         flow->handed += bytes;
         if (flow->handed == op->bytes) {
@@ -342,12 +325,22 @@ static int pump(struct hvd_flow *flow)
             pop(&flow->sends);
             flow->handed = 0;
         }
-        status = send_fragment(flow, fragment);
+        status = send_part(flow, op, at, bytes);
     }
     return status;
 }
 
-static bool takes_offer(const struct hvd_flow *flow, size_t bytes)
+/* The next fragment in order, of this cost, is taken. */
+static int advance(struct hvd_net_flow *flow, uint32_t taken)
+{
+    flow->next_in++;
+    flow->taken += taken;
+    return flow->taken - flow->told < HVD_NET_WINDOW_BYTES / 4
+               ? 0
+               : send_part(flow, NULL, 0, 0);
+}
+
+static bool takes_offer(const struct hvd_net_flow *flow, size_t bytes)
 {
     return flow->receives.first->is_device && bytes == flow->receives.first->bytes;
 }
@@ -355,23 +348,21 @@ static bool takes_offer(const struct hvd_flow *flow, size_t bytes)
 /* Has the bytes of an offer, which the next receive takes, brought to that: from now on it is the
  * network's again. The receive's status is its own: what goes wrong there has nothing to do with
  * the order of messages. */
-static int fetch(struct hvd_flow *flow, const void *offer, size_t bytes)
+static int fetch(struct hvd_net_flow *flow, const void *offer, size_t bytes)
 {
     struct hvd_net_op *op = flow->receives.first;
     int status;
 
     pop(&flow->receives);
-    flow->next_in++;
-    flow->taken += cost(bytes, true);
-    status = flow->link.fetch(flow->link.peer, (void *)(uintptr_t)offer, op);
+    status = flow->link->fetch(flow->link->peer, (void *)(uintptr_t)offer, op);
     if (status != HVD_INPROGRESS) {
         op->status = status;
     }
-    return tell_taken(flow);
+    return advance(flow, cost(bytes, true));
 }
 
 /* Puts the next fragment in order where it belongs. */
-static int take(struct hvd_flow *flow, const void *data, size_t bytes)
+static int take(struct hvd_net_flow *flow, const void *data, size_t bytes)
 {
     struct hvd_net_op *op = flow->receives.first;
 
@@ -384,16 +375,14 @@ static int take(struct hvd_flow *flow, const void *data, size_t bytes)
         memcpy(op->data + op->done, data, bytes);
     }
     op->done += bytes;
-    flow->next_in++;
-    flow->taken += cost(bytes, false);
     if (op->done == op->bytes) {
         pop(&flow->receives);
         op->status = 0;
     }
-    return tell_taken(flow);
+    return advance(flow, cost(bytes, false));
 }
 
-static int take_first(struct hvd_flow *flow, struct early_list *list)
+static int take_first(struct hvd_net_flow *flow, struct early_list *list)
 {
     struct early *early = list->first;
     int status;
@@ -410,7 +399,7 @@ static int take_first(struct hvd_flow *flow, struct early_list *list)
     return status;
 }
 
-static int take_early(struct hvd_flow *flow)
+static int take_early(struct hvd_net_flow *flow)
 {
     int status = 0;
 
@@ -421,7 +410,21 @@ static int take_early(struct hvd_flow *flow)
     return status;
 }
 
-int hvd_flow_arrived(struct hvd_flow *flow, const struct hvd_flow_arrival *arrival)
+/* The next fragment in order has come, and a receive is posted. */
+static int accept(struct hvd_net_flow *flow, const struct hvd_net_flow_arrival *arrival)
+{
+    int status = HVD_ERR_MISMATCH;
+
+    if (!arrival->is_offer) {
+        status = take(flow, arrival->data, arrival->bytes);
+    } else if (takes_offer(flow, arrival->bytes)) {
+        status = fetch(flow, arrival->data, arrival->bytes);
+    }
+    return status == 0 && flow->early.first != NULL ? take_early(flow) : status;
+}
+
+int hvd_net_flow_arrived(struct hvd_net_flow *flow,
+                         const struct hvd_net_flow_arrival *arrival)
 {
     const struct hvd_net_header *header = arrival->header;
     int status = 0;
@@ -431,45 +434,58 @@ int hvd_flow_arrived(struct hvd_flow *flow, const struct hvd_flow_arrival *arriv
     }
     if ((int32_t)(header->taken - flow->acknowledged) > 0) {
         flow->acknowledged = header->taken;
+        status = flow->sends.first != NULL ? pump(flow) : 0;
+    }
+    if (status == 0 && arrival->bytes > 0) {
+        status = header->sequence == flow->next_in && flow->receives.first != NULL
+                     ? accept(flow, arrival)
+                     : keep_early(&flow->early, arrival);
+    }
+    if (status < 0) {
+        flow->link->fail(flow->link->peer, status);
+        return 0;
+    }
+    return status;
+}
+
+void hvd_net_send(struct hvd_net_flow *flow, struct hvd_net_op *op)
+{
+    int status = 0;
+
+    op->done = 0;
+    op->status = flow->status != 0 ? flow->status : HVD_INPROGRESS;
+    if (flow->status != 0) {
+        return;
+    }
+    if (flow->sends.first == NULL && next_part(op, 0) == op->bytes &&
+        has_room(flow, op, op->bytes)) {
+        status = send_part(flow, op, 0, op->bytes);
+    } else {
+        push(&flow->sends, op);
         status = pump(flow);
     }
-    if (status != 0 || arrival->bytes == 0) {
-        return status;
+    if (status < 0) {
+        flow->link->fail(flow->link->peer, status);
     }
-    if (header->sequence != flow->next_in || flow->receives.first == NULL) {
-        return keep_early(&flow->early, arrival);
-    }
-    if (!arrival->is_offer) {
-        status = take(flow, arrival->data, arrival->bytes);
-    } else if (takes_offer(flow, arrival->bytes)) {
-        status = fetch(flow, arrival->data, arrival->bytes);
-    } else {
-        status = HVD_ERR_MISMATCH;
-    }
-    return status != 0 ? status : take_early(flow);
 }
 
-int hvd_flow_send(struct hvd_flow *flow, struct hvd_net_op *op)
+void hvd_net_recv(struct hvd_net_flow *flow, struct hvd_net_op *op)
 {
-    if (flow->status != 0) {
-        op->status = flow->status;
-        return 0;
-    }
-    push(&flow->sends, op);
-    return pump(flow);
-}
+    int status;
 
-int hvd_flow_recv(struct hvd_flow *flow, struct hvd_net_op *op)
-{
+    op->done = 0;
+    op->status = flow->status != 0 ? flow->status : HVD_INPROGRESS;
     if (flow->status != 0) {
-        op->status = flow->status;
-        return 0;
+        return;
     }
     push(&flow->receives, op);
-    return take_early(flow);
+    status = flow->early.first != NULL ? take_early(flow) : 0;
+    if (status < 0) {
+        flow->link->fail(flow->link->peer, status);
+    }
 }
 
-void hvd_flow_fail(struct hvd_flow *flow, int status)
+void hvd_net_flow_fail(struct hvd_net_flow *flow, int status)
 {
     flow->status = status;
     if (flow->sends.first != NULL && flow->handed > 0) {
@@ -477,7 +493,9 @@ void hvd_flow_fail(struct hvd_flow *flow, int status)
 
         op->bytes = flow->handed;
         flow->handed = 0;
-        finish_part(flow, op, 0);
+        if (op->done == op->bytes) {
+            op->status = status;
+        }
     }
     while (flow->sends.first != NULL) {
         pop(&flow->sends)->status = status;

@@ -25,8 +25,6 @@
 
 #include "collectives/transport/net/net.h"
 
-struct hvd_flow;
-
 /* Fits, with all headers, into one receive segment of UCX over TCP (UCX_TCP_RX_SEG_SIZE, 64 KiB
  * by default), so that it is read in one piece: measured 1.5 to 2 times as fast as larger
  * messages. */
@@ -53,7 +51,7 @@ struct hvd_net_fragment {
     const char *data;
     size_t bytes;
     struct hvd_net_op *op;
-    struct hvd_flow *flow;
+    struct hvd_net_flow *flow;
     void *carrier; /* the network's own */
     struct hvd_net_fragment *next_unused;
     struct hvd_net_fragment *next_allocated;
@@ -72,31 +70,31 @@ struct hvd_net_fragment *hvd_net_pool_get(struct hvd_net_pool *pool);
 void hvd_net_pool_put(struct hvd_net_pool *pool, struct hvd_net_fragment *fragment);
 void hvd_net_pool_finish(struct hvd_net_pool *pool);
 
-/* How a flow reaches its peer. send returns 0 when the fragment is sent, HVD_INPROGRESS when
- * hvd_flow_sent will follow, or a failure. */
-struct hvd_flow_link {
+/* How the flows of a peer reach it. */
+struct hvd_net_flow_link {
+    /* Returns 0 when the fragment is sent, HVD_INPROGRESS when hvd_net_flow_sent will follow, or
+     * a failure. */
     int (*send)(void *peer, struct hvd_net_fragment *fragment);
-    /* Takes over an offer, see hvd_flow_arrival. Returns 0, a failure, or HVD_INPROGRESS when
+    /* Takes over an offer, see hvd_net_flow_arrival. Returns 0, a failure, or HVD_INPROGRESS when
      * the network will set op->status. */
     int (*fetch)(void *peer, void *offer, struct hvd_net_op *op);
+    /* The peer has failed: HVD_ERR_MISMATCH for a message of another length than was expected,
+     * else the network's status. May call hvd_net_flow_fail. */
+    void (*fail)(void *peer, int status);
     void *peer;
     uint32_t source; /* this rank */
     struct hvd_net_pool *pool;
 };
 
-int hvd_flow_create(const struct hvd_flow_link *link, uint32_t channel,
-                    struct hvd_flow **out);
-void hvd_flow_destroy(struct hvd_flow *flow);
-
-/* op->status is HVD_INPROGRESS until the end. Return 0, or a failure of the peer:
- * HVD_ERR_MISMATCH for a message of another length than was expected, else the network's. */
-int hvd_flow_send(struct hvd_flow *flow, struct hvd_net_op *op);
-int hvd_flow_recv(struct hvd_flow *flow, struct hvd_net_op *op);
+/* link is borrowed. */
+int hvd_net_flow_create(const struct hvd_net_flow_link *link, uint32_t channel,
+                        struct hvd_net_flow **out);
+void hvd_net_flow_destroy(struct hvd_net_flow *flow);
 
 /* A fragment has come in; data is valid during the call only. With release, data may be kept
  * instead of copied: then returns HVD_INPROGRESS, and release(release_context, data) follows.
- * Else returns 0, or a failure of the peer. */
-struct hvd_flow_arrival {
+ * Else returns 0. */
+struct hvd_net_flow_arrival {
     const struct hvd_net_header *header;
     const void *data;
     size_t bytes;
@@ -105,14 +103,15 @@ struct hvd_flow_arrival {
     void (*release)(void *context, void *data);
     void *release_context;
 };
-int hvd_flow_arrived(struct hvd_flow *flow, const struct hvd_flow_arrival *arrival);
+int hvd_net_flow_arrived(struct hvd_net_flow *flow,
+                         const struct hvd_net_flow_arrival *arrival);
 
 /* A fragment that send had left HVD_INPROGRESS has gone out, or never will. Returns 0, or a
  * failure of the peer. */
-int hvd_flow_sent(struct hvd_net_fragment *fragment, int status);
+int hvd_net_flow_sent(struct hvd_net_fragment *fragment, int status);
 
 /* Ends all operations with status, from now on. Those of which UCX still holds fragments end
- * when hvd_flow_sent has been called for them, those that are fetched when the network is done. */
-void hvd_flow_fail(struct hvd_flow *flow, int status);
+ * when hvd_net_flow_sent has been called for them, those that are fetched when the network is done. */
+void hvd_net_flow_fail(struct hvd_net_flow *flow, int status);
 
 #endif

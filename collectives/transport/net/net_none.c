@@ -43,26 +43,23 @@ int hvd_net_connect(struct hvd_net *net, int rank, int size, const void *const *
                     "one node, or build it with meson setup -Ducx=enabled");
 }
 
-void hvd_net_send(struct hvd_net *net, int peer, uint32_t channel, const void *data,
-                  size_t bytes, struct hvd_net_op *op)
+struct hvd_net_flow *hvd_net_flow_get(struct hvd_net *net, int peer, uint32_t channel)
 {
     (void)net;
-    (void)data;
-    *op = (struct hvd_net_op){
-        .status = HVD_ERR_UNSUPPORTED, .peer = peer, .channel = channel, .bytes = bytes};
+    (void)peer;
+    (void)channel;
+    return NULL;
 }
 
-void hvd_net_recv(struct hvd_net *net, int peer, uint32_t channel, void *data,
-                  size_t bytes, struct hvd_net_op *op)
+void hvd_net_send(struct hvd_net_flow *flow, struct hvd_net_op *op)
 {
-    hvd_net_send(net, peer, channel, data, bytes, op);
+    (void)flow;
+    op->status = HVD_ERR_UNSUPPORTED;
 }
 
-void hvd_net_recv_by(struct hvd_net *net, int peer, uint32_t channel, hvd_net_take *take,
-                     size_t bytes, struct hvd_net_op *op)
+void hvd_net_recv(struct hvd_net_flow *flow, struct hvd_net_op *op)
 {
-    (void)take;
-    hvd_net_send(net, peer, channel, NULL, bytes, op);
+    hvd_net_send(flow, op);
 }
 
 bool hvd_net_has_cuda(const struct hvd_net *net)
@@ -82,21 +79,12 @@ void hvd_net_use_scope(struct hvd_net *net, const struct hvd_net_scope *scope)
     (void)scope;
 }
 
-void hvd_net_send_device(struct hvd_net *net, int peer, uint32_t channel,
-                         const void *data, size_t bytes, struct hvd_net_op *op)
-{
-    hvd_net_send(net, peer, channel, data, bytes, op);
-}
-
-void hvd_net_recv_device(struct hvd_net *net, int peer, uint32_t channel, void *data,
-                         size_t bytes, struct hvd_net_op *op)
-{
-    hvd_net_send(net, peer, channel, data, bytes, op);
-}
-
-int hvd_net_progress(struct hvd_net *net)
+int hvd_net_progress(struct hvd_net *net, int *failed_peer)
 {
     (void)net;
+    if (failed_peer != NULL) {
+        *failed_peer = -1;
+    }
     return 0;
 }
 

@@ -7,7 +7,8 @@
 /* Most ranks use a channel or two to a peer. */
 #define FIRST_CAPACITY 4
 
-int hvd_net_peer_create(struct hvd_net *net, int rank, struct hvd_net_peer **out)
+int hvd_net_peer_create(struct hvd_net *net, const struct hvd_net_flow_link *link,
+                        int rank, struct hvd_net_peer **out)
 {
     struct hvd_net_peer *peer = calloc(1, sizeof(*peer));
 
@@ -16,6 +17,8 @@ int hvd_net_peer_create(struct hvd_net *net, int rank, struct hvd_net_peer **out
     }
     peer->rank = rank;
     peer->net = net;
+    peer->link = *link;
+    peer->link.peer = peer;
     *out = peer;
     return 0;
 }
@@ -26,7 +29,7 @@ void hvd_net_peer_destroy(struct hvd_net_peer *peer)
         return;
     }
     for (uint32_t i = 0; i < peer->capacity; i++) {
-        hvd_flow_destroy(peer->channels[i].flow);
+        hvd_net_flow_destroy(peer->channels[i].flow);
     }
     free(peer->channels);
     free(peer);
@@ -43,12 +46,6 @@ static struct hvd_net_channel *place(struct hvd_net_channel *channels, uint32_t 
         i = (i + 1) & (capacity - 1);
     }
     return &channels[i];
-}
-
-struct hvd_flow *hvd_net_peer_find(const struct hvd_net_peer *peer, uint32_t channel)
-{
-    return peer->capacity == 0 ? NULL
-                               : place(peer->channels, peer->capacity, channel)->flow;
 }
 
 static int grow(struct hvd_net_peer *peer)
@@ -70,16 +67,18 @@ static int grow(struct hvd_net_peer *peer)
     return 0;
 }
 
-struct hvd_flow *hvd_net_peer_add(struct hvd_net_peer *peer,
-                                  const struct hvd_flow_link *link, uint32_t channel)
+static struct hvd_net_flow *add(struct hvd_net_peer *peer, uint32_t channel)
 {
-    struct hvd_flow *flow = NULL;
+    struct hvd_net_flow *flow = NULL;
 
     if (4 * (peer->count + 1) > 3 * peer->capacity && grow(peer) != 0) {
         return NULL;
     }
-    if (hvd_flow_create(link, channel, &flow) != 0) {
+    if (hvd_net_flow_create(&peer->link, channel, &flow) != 0) {
         return NULL;
+    }
+    if (peer->status != 0) {
+        hvd_net_flow_fail(flow, peer->status);
     }
     *place(peer->channels, peer->capacity, channel) =
         (struct hvd_net_channel){channel, flow};
@@ -87,12 +86,20 @@ struct hvd_flow *hvd_net_peer_add(struct hvd_net_peer *peer,
     return flow;
 }
 
+struct hvd_net_flow *hvd_net_peer_flow(struct hvd_net_peer *peer, uint32_t channel)
+{
+    struct hvd_net_flow *flow =
+        peer->count == 0 ? NULL : place(peer->channels, peer->capacity, channel)->flow;
+
+    return flow != NULL ? flow : add(peer, channel);
+}
+
 void hvd_net_peer_fail(struct hvd_net_peer *peer, int status)
 {
     peer->status = status;
     for (uint32_t i = 0; i < peer->capacity; i++) {
         if (peer->channels[i].flow != NULL) {
-            hvd_flow_fail(peer->channels[i].flow, status);
+            hvd_net_flow_fail(peer->channels[i].flow, status);
         }
     }
 }

@@ -7,7 +7,7 @@
 
 struct hvd_net_channel {
     uint32_t number;
-    struct hvd_flow *flow; /* NULL: a free place */
+    struct hvd_net_flow *flow; /* NULL: a free place */
 };
 
 struct hvd_net_peer {
@@ -15,20 +15,22 @@ struct hvd_net_peer {
     int status; /* negative once it has failed */
     void *endpoint; /* net_ucx's; NULL when there is none (yet, or any more) */
     struct hvd_net *net;
+    struct hvd_net_flow_link link; /* what the channels use; link.peer is this peer */
     struct hvd_net_channel *channels; /* hash table, open addressing */
     uint32_t capacity; /* a power of two, or 0 */
     uint32_t count;
 };
 
-int hvd_net_peer_create(struct hvd_net *net, int rank, struct hvd_net_peer **out);
+/* link is copied, but for link->peer. */
+int hvd_net_peer_create(struct hvd_net *net, const struct hvd_net_flow_link *link,
+                        int rank, struct hvd_net_peer **out);
 
 /* Frees the channels too; the endpoint is the caller's. NULL is fine. */
 void hvd_net_peer_destroy(struct hvd_net_peer *peer);
 
-/* The flow of a channel, or NULL when it is new or memory is out. */
-struct hvd_flow *hvd_net_peer_find(const struct hvd_net_peer *peer, uint32_t channel);
-struct hvd_flow *hvd_net_peer_add(struct hvd_net_peer *peer,
-                                  const struct hvd_flow_link *link, uint32_t channel);
+/* The flow of a channel, new at first use; of a peer that has failed it has failed too. NULL when
+ * memory is out. */
+struct hvd_net_flow *hvd_net_peer_flow(struct hvd_net_peer *peer, uint32_t channel);
 
 /* Ends all operations with status, from now on. */
 void hvd_net_peer_fail(struct hvd_net_peer *peer, int status);

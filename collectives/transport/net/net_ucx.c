@@ -68,7 +68,7 @@ static ucs_status_t on_arrival(void *arg, const void *header, size_t header_byte
     bool may_keep = (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_DATA) != 0;
     bool is_offer = (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
     struct hvd_net_header aligned;
-    struct hvd_flow_arrival arrival = {
+    struct hvd_net_flow_arrival arrival = {
         .header = &aligned,
         .data = data,
         .bytes = bytes,
@@ -276,7 +276,7 @@ int hvd_ucx_send(struct hvd_ucx *ucx, void *opened, struct hvd_net_fragment *fra
     if (UCS_PTR_IS_PTR(request)) {
         return HVD_INPROGRESS;
     }
-    return from_ucs(UCS_PTR_STATUS(request));
+    return request == NULL ? 0 : from_ucs(UCS_PTR_STATUS(request));
 }
 
 int hvd_ucx_fetch(struct hvd_ucx *ucx, void *offer, struct hvd_net_op *op)

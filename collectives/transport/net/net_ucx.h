@@ -12,7 +12,7 @@ struct hvd_ucx;
 struct hvd_ucx_handlers {
     void *context;
     /* Returns HVD_INPROGRESS when it keeps data (arrival->release is set), else 0. */
-    int (*arrived)(void *context, const struct hvd_flow_arrival *arrival);
+    int (*arrived)(void *context, const struct hvd_net_flow_arrival *arrival);
     void (*sent)(void *context, struct hvd_net_fragment *fragment, int status);
     /* What hvd_ucx_fetch began has ended. */
     void (*fetched)(void *context, struct hvd_net_op *op, int status);

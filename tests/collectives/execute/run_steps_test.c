@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sums of what another node sends, wherever in the network's memory it lies. Linked with
- * --wrap=hvd_net_recv_by: the test hands over what comes, piece by piece. */
+ * --wrap=hvd_net_recv: the test hands over what comes, piece by piece. */
 #include <string.h>
 
 #include "collectives/execute/run_state.h"
@@ -17,15 +17,11 @@ static float own[COUNT], sums[COUNT];
 static char network[BYTES + sizeof(float)];
 static struct hvd_net_op *posted;
 
-void __wrap_hvd_net_recv_by(struct hvd_net *net, int peer, uint32_t channel,
-                            hvd_net_take *take, size_t bytes, struct hvd_net_op *op);
+void __wrap_hvd_net_recv(struct hvd_net_flow *flow, struct hvd_net_op *op);
 
-void __wrap_hvd_net_recv_by(struct hvd_net *net, int peer, uint32_t channel,
-                            hvd_net_take *take, size_t bytes, struct hvd_net_op *op)
+void __wrap_hvd_net_recv(struct hvd_net_flow *flow, struct hvd_net_op *op)
 {
-    (void)net;
-    (void)channel;
-    *op = (struct hvd_net_op){.peer = peer, .take = take, .bytes = bytes};
+    (void)flow;
     posted = op;
 }
 
@@ -54,8 +50,12 @@ static void hand_over(const char *data, size_t bytes)
 static bool adds_up(size_t shift, size_t first)
 {
     int ranks[] = {0, 1};
-    struct hvd_team team = {
-        .ranks = ranks, .send_scratch = (char *)own, .recv_scratch = (char *)sums};
+    char nobody;
+    struct hvd_net_flow *flows[] = {(struct hvd_net_flow *)&nobody, NULL};
+    struct hvd_team team = {.ranks = ranks,
+                            .flows = flows,
+                            .send_scratch = (char *)own,
+                            .recv_scratch = (char *)sums};
     struct hvd_run run = {
         .team = &team,
         .reduction = {

@@ -144,7 +144,7 @@ static void end_batch(void *context, struct hvd_batch *batch)
 
 bool teams_rank_turn(struct teams_rank *rank)
 {
-    bool moved = rank->net != NULL && hvd_net_progress(rank->net) > 0;
+    bool moved = rank->net != NULL && hvd_net_progress(rank->net, NULL) > 0;
 
     check(hvd_teams_progress(rank->teams, end_batch, rank, &moved),
           hvd_teams_failure(rank->teams));

@@ -256,7 +256,7 @@ static int give_up(struct job_rank *self, const void *argument)
     hvd_teams_progress(rank.teams, NULL, NULL, &moved);
     for (int64_t end_ms = hvd_clock_ms() + 100; hvd_clock_ms() < end_ms;) {
         if (rank.net != NULL) {
-            hvd_net_progress(rank.net);
+            hvd_net_progress(rank.net, NULL);
         }
     }
     teams_rank_leave(&rank);

@@ -44,10 +44,9 @@ static void make_messages(struct message *messages)
         messages[i] =
             (struct message){.out = malloc(bytes), .in = malloc(bytes), .bytes = bytes};
         memset(messages[i].out, i + 1, bytes);
-        messages[i].sent = (struct hvd_net_op){
-            .status = HVD_INPROGRESS, .data = messages[i].out, .bytes = bytes};
-        messages[i].received = (struct hvd_net_op){
-            .status = HVD_INPROGRESS, .data = messages[i].in, .bytes = bytes};
+        messages[i].sent = (struct hvd_net_op){.data = messages[i].out, .bytes = bytes};
+        messages[i].received =
+            (struct hvd_net_op){.data = messages[i].in, .bytes = bytes};
         if (random() % 3 == 0) {
             messages[i].sent.is_device = true;
             messages[i].received.is_device = true;
@@ -86,9 +85,9 @@ static bool exchange(struct wire_end *a, struct wire_end *b)
         int reach = a->count < 4 ? a->count : 4;
 
         if (choice == 0 && sent < MESSAGES) {
-            hvd_flow_send(a->flow, &messages[sent++].sent);
+            hvd_net_send(a->flow, &messages[sent++].sent);
         } else if (choice == 1 && received < MESSAGES) {
-            hvd_flow_recv(b->flow, &messages[received++].received);
+            hvd_net_recv(b->flow, &messages[received++].received);
         } else if (choice == 2 && reach > 0) {
             wire_deliver(a, b, (int)(random() % reach), random() % 2 == 0);
         } else if (b->count > 0) {
@@ -123,20 +122,19 @@ static void window_holds(void)
     static struct wire_end b;
     static char data[4 * HVD_NET_WINDOW_BYTES];
     static char to[4 * HVD_NET_WINDOW_BYTES];
-    struct hvd_net_op send = {
-        .status = HVD_INPROGRESS, .data = data, .bytes = sizeof(data)};
-    struct hvd_net_op recv = {.status = HVD_INPROGRESS, .data = to, .bytes = sizeof(to)};
+    struct hvd_net_op send = {.data = data, .bytes = sizeof(data)};
+    struct hvd_net_op recv = {.data = to, .bytes = sizeof(to)};
 
     wire_set_up(&a);
     wire_set_up(&b);
-    hvd_flow_send(a.flow, &send);
+    hvd_net_send(a.flow, &send);
     while (a.count > 0) {
         wire_deliver(&a, &b, 0, true);
     }
     tap_ok(a.most <= HVD_NET_WINDOW_BYTES && send.status == HVD_INPROGRESS &&
                b.count == 0,
            "a sender whose messages nobody takes stops at the window");
-    hvd_flow_recv(b.flow, &recv);
+    hvd_net_recv(b.flow, &recv);
     while (a.count > 0 || b.count > 0) {
         struct wire_end *from = a.count > 0 ? &a : &b;
 
@@ -157,12 +155,11 @@ static void no_fragment_is_a_crumb(void)
 
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
         static struct wire_end a;
-        struct hvd_net_op op = {
-            .status = HVD_INPROGRESS, .data = data, .bytes = sizes[i]};
+        struct hvd_net_op op = {.data = data, .bytes = sizes[i]};
         size_t least = (sizes[i] + HVD_NET_FRAGMENT_BYTES - 1) / HVD_NET_FRAGMENT_BYTES;
 
         wire_set_up(&a);
-        hvd_flow_send(a.flow, &op);
+        hvd_net_send(a.flow, &op);
         is_good = is_good && a.count == (int)least;
         for (int j = 0; j < a.count; j++) {
             is_good = is_good && a.packets[j].bytes > sizes[i] / least / 2;
@@ -183,12 +180,10 @@ static void offers_leave_the_window(void)
     wire_set_up(&a);
     wire_set_up(&b);
     for (int i = 0; i < 2; i++) {
-        sends[i] = recvs[i] = (struct hvd_net_op){.status = HVD_INPROGRESS,
-                                                  .data = data,
-                                                  .bytes = sizeof(data),
-                                                  .is_device = true};
+        sends[i] = recvs[i] =
+            (struct hvd_net_op){.data = data, .bytes = sizeof(data), .is_device = true};
         recvs[i].data = to;
-        hvd_flow_send(a.flow, &sends[i]);
+        hvd_net_send(a.flow, &sends[i]);
     }
     tap_ok(a.count == 2 && a.packets[0].bytes == sizeof(data),
            "device memory goes in one piece each, whatever the window");
@@ -196,10 +191,10 @@ static void offers_leave_the_window(void)
     wire_deliver(&a, &b, 0, true);
     tap_ok(wire_kept == 2, "and stays where it is until a receive is posted");
     wire_is_slow = true;
-    hvd_flow_recv(b.flow, &recvs[0]);
-    hvd_flow_recv(b.flow, &recvs[1]);
+    hvd_net_recv(b.flow, &recvs[0]);
+    hvd_net_recv(b.flow, &recvs[1]);
     wire_is_slow = false;
-    hvd_flow_fail(b.flow, HVD_ERR_PEER);
+    hvd_net_flow_fail(b.flow, HVD_ERR_PEER);
     tap_ok(recvs[0].status == HVD_INPROGRESS && recvs[1].status == 0 && wire_kept == 0,
            "a failure does not end what the network still writes");
     wire_end_fetching(HVD_ERR_PEER);
@@ -215,18 +210,16 @@ static void offers_are_for_devices(void)
     for (int i = 0; i < 3; i++) {
         static struct wire_end a;
         static struct wire_end b;
-        struct hvd_net_op send = {
-            .status = HVD_INPROGRESS, .data = data, .bytes = 100, .is_device = i > 0};
-        struct hvd_net_op recv = {.status = HVD_INPROGRESS,
-                                  .data = data + 100,
-                                  .bytes = i == 2 ? 99 : 100,
-                                  .is_device = i != 1};
+        struct hvd_net_op send = {.data = data, .bytes = 100, .is_device = i > 0};
+        struct hvd_net_op recv = {
+            .data = data + 100, .bytes = i == 2 ? 99 : 100, .is_device = i != 1};
 
         wire_set_up(&a);
         wire_set_up(&b);
-        hvd_flow_send(a.flow, &send);
+        hvd_net_send(a.flow, &send);
         wire_deliver(&a, &b, 0, true);
-        tap_ok(hvd_flow_recv(b.flow, &recv) == HVD_ERR_MISMATCH && wire_kept == 0,
+        hvd_net_recv(b.flow, &recv);
+        tap_ok(b.failure == HVD_ERR_MISMATCH && wire_kept == 0,
                i == 0   ? "host memory is not received as a device's"
                : i == 1 ? "nor the other way round"
                         : "nor what has another length");
@@ -244,26 +237,24 @@ static void fetched_offers_are_not_released(void)
     static struct wire_end a, b;
     static struct hvd_net_op sends[COUNT], receives[COUNT];
     static char from, to;
-    int status = 0;
 
     wire_set_up(&a);
     wire_set_up(&b);
     b.status = HVD_ERR_NET;
     for (int i = 0; i < COUNT; i++) {
-        sends[i] = (struct hvd_net_op){
-            .status = HVD_INPROGRESS, .data = &from, .bytes = 1, .is_device = true};
+        sends[i] = (struct hvd_net_op){.data = &from, .bytes = 1, .is_device = true};
         receives[i] = sends[i];
         receives[i].data = &to;
-        hvd_flow_send(a.flow, &sends[i]);
+        hvd_net_send(a.flow, &sends[i]);
         wire_deliver(&a, &b, 0, false);
     }
-    for (int i = 0; status == 0 && i < COUNT; i++) {
-        status = hvd_flow_recv(b.flow, &receives[i]);
+    for (int i = 0; b.failure == 0 && i < COUNT; i++) {
+        hvd_net_recv(b.flow, &receives[i]);
         if (wire_fetching != NULL) {
             wire_end_fetching(0);
         }
     }
-    tap_ok(status == HVD_ERR_NET && receives[COUNT - 1].status == 0 && wire_kept == 0,
+    tap_ok(b.failure == HVD_ERR_NET && receives[COUNT - 1].status == 0 && wire_kept == 0,
            "an offer that was fetched is not released as well");
     wire_tear_down(&a);
     wire_tear_down(&b);
@@ -281,15 +272,13 @@ static void failure_ends_taking(void)
     wire_set_up(&a);
     wire_set_up(&b);
     message = (struct message){.in = malloc(sizeof(data)), .bytes = sizeof(data)};
-    message.sent = (struct hvd_net_op){
-        .status = HVD_INPROGRESS, .data = data, .bytes = sizeof(data)};
-    message.received = (struct hvd_net_op){
-        .status = HVD_INPROGRESS, .take = take, .bytes = sizeof(data)};
-    hvd_flow_recv(b.flow, &message.received);
-    hvd_flow_send(a.flow, &message.sent);
+    message.sent = (struct hvd_net_op){.data = data, .bytes = sizeof(data)};
+    message.received = (struct hvd_net_op){.take = take, .bytes = sizeof(data)};
+    hvd_net_recv(b.flow, &message.received);
+    hvd_net_send(a.flow, &message.sent);
     wire_deliver(&a, &b, 0, false);
     before = message.taken;
-    hvd_flow_fail(b.flow, HVD_ERR_PEER);
+    hvd_net_flow_fail(b.flow, HVD_ERR_PEER);
     while (a.count > 0) {
         wire_deliver(&a, &b, 0, true);
     }
@@ -309,8 +298,8 @@ static void many_small_ones_are_bounded(void)
 
     wire_set_up(&a);
     for (int i = 0; i < 2 * ON_THE_WAY; i++) {
-        ops[i] = (struct hvd_net_op){.status = HVD_INPROGRESS, .data = &byte, .bytes = 1};
-        hvd_flow_send(a.flow, &ops[i]);
+        ops[i] = (struct hvd_net_op){.data = &byte, .bytes = 1};
+        hvd_net_send(a.flow, &ops[i]);
     }
     tap_ok(a.count <= HVD_NET_WINDOW_BYTES / HVD_NET_FRAGMENT_COST,
            "one-byte messages count for more than their byte (%d under way)", a.count);
@@ -325,28 +314,25 @@ static void failure_ends_everything(void)
 
     wire_set_up(&a);
     for (int i = 0; i < 3; i++) {
-        ops[i] = (struct hvd_net_op){
-            .status = HVD_INPROGRESS, .data = data, .bytes = sizeof(data)};
+        ops[i] = (struct hvd_net_op){.data = data, .bytes = sizeof(data)};
     }
-    hvd_flow_send(a.flow, &ops[0]);
-    hvd_flow_send(a.flow, &ops[1]);
-    hvd_flow_recv(a.flow, &ops[2]);
-    hvd_flow_fail(a.flow, HVD_ERR_PEER);
+    hvd_net_send(a.flow, &ops[0]);
+    hvd_net_send(a.flow, &ops[1]);
+    hvd_net_recv(a.flow, &ops[2]);
+    hvd_net_flow_fail(a.flow, HVD_ERR_PEER);
     tap_ok(ops[0].status == HVD_ERR_PEER && ops[1].status == HVD_ERR_PEER &&
                ops[2].status == HVD_ERR_PEER,
            "a failure ends what is half sent, what waits, and what is received");
-    ops[0].status = HVD_INPROGRESS;
-    hvd_flow_recv(a.flow, &ops[0]);
+    hvd_net_recv(a.flow, &ops[0]);
     tap_ok(ops[0].status == HVD_ERR_PEER, "and what comes later");
     wire_tear_down(&a);
 
     wire_set_up(&a);
     a.status = HVD_ERR_PEER;
-    ops[0] = (struct hvd_net_op){
-        .status = HVD_INPROGRESS, .data = data, .bytes = sizeof(data)};
-    tap_ok(hvd_flow_send(a.flow, &ops[0]) == HVD_ERR_PEER,
-           "a network that takes nothing is reported");
-    hvd_flow_fail(a.flow, HVD_ERR_PEER);
+    ops[0] = (struct hvd_net_op){.data = data, .bytes = sizeof(data)};
+    hvd_net_send(a.flow, &ops[0]);
+    tap_ok(a.failure == HVD_ERR_PEER, "a network that takes nothing is reported");
+    hvd_net_flow_fail(a.flow, HVD_ERR_PEER);
     tap_ok(ops[0].status == HVD_ERR_PEER, "and ends the operation");
     wire_tear_down(&a);
 }

@@ -18,13 +18,13 @@ static int hold(void *peer, struct hvd_net_fragment *fragment)
 }
 
 static struct hvd_net_pool pool;
-static const struct hvd_flow_link link_to_peer = {.send = hold, .pool = &pool};
+static const struct hvd_net_flow_link link_to_peer = {.send = hold, .pool = &pool};
 
 static struct hvd_net_peer *make_peer(void)
 {
     struct hvd_net_peer *peer = NULL;
 
-    if (hvd_net_peer_create(NULL, 3, &peer) != 0) {
+    if (hvd_net_peer_create(NULL, &link_to_peer, 3, &peer) != 0) {
         printf("Bail out! no memory\n");
         exit(1);
     }
@@ -34,38 +34,36 @@ static struct hvd_net_peer *make_peer(void)
 static void test_channels(void)
 {
     struct hvd_net_peer *peer = make_peer();
-    struct hvd_flow *flows[CHANNELS];
+    struct hvd_net_flow *flows[CHANNELS];
     int wrong = 0;
 
-    tap_ok(peer->rank == 3 && hvd_net_peer_find(peer, 0) == NULL,
-           "a peer has no channel at first");
+    tap_ok(peer->rank == 3 && peer->count == 0, "a peer has no channel at first");
     for (uint32_t i = 0; i < CHANNELS; i++) {
-        wrong += hvd_net_peer_find(peer, i * STRIDE) != NULL;
-        flows[i] = hvd_net_peer_add(peer, &link_to_peer, i * STRIDE);
+        flows[i] = hvd_net_peer_flow(peer, i * STRIDE);
+        wrong += flows[i] == NULL || peer->count != i + 1;
     }
     for (uint32_t i = 0; i < CHANNELS; i++) {
-        wrong += hvd_net_peer_find(peer, i * STRIDE) != flows[i];
+        wrong += hvd_net_peer_flow(peer, i * STRIDE) != flows[i];
     }
-    tap_ok(wrong == 0, "each of %d channels is found by its number", CHANNELS);
-    tap_ok(hvd_net_peer_find(peer, 1) == NULL, "and no other");
+    tap_ok(wrong == 0 && peer->count == CHANNELS,
+           "each of %d channels is found by its number", CHANNELS);
     hvd_net_peer_destroy(peer);
 }
 
 static void test_failure(void)
 {
     struct hvd_net_peer *peer = make_peer();
-    struct hvd_net_op before = {.status = HVD_INPROGRESS, .bytes = 1};
-    struct hvd_net_op after = before;
-    struct hvd_flow *one = hvd_net_peer_add(peer, &link_to_peer, 1);
-    struct hvd_flow *other = hvd_net_peer_add(peer, &link_to_peer, 2);
+    struct hvd_net_op before = {.bytes = 1}, after = {.bytes = 1}, later = {.bytes = 1};
+    struct hvd_net_flow *one = hvd_net_peer_flow(peer, 1);
+    struct hvd_net_flow *other = hvd_net_peer_flow(peer, 2);
 
-    hvd_flow_recv(one, &before);
+    hvd_net_recv(one, &before);
     hvd_net_peer_fail(peer, HVD_ERR_PEER);
     tap_ok(before.status == HVD_ERR_PEER, "a failure ends what is under way");
-    hvd_flow_recv(other, &after);
+    hvd_net_recv(other, &after);
     tap_ok(after.status == HVD_ERR_PEER, "and what is begun later, on any channel");
-    tap_ok(peer->status == HVD_ERR_PEER,
-           "the peer keeps it, for channels that come later");
+    hvd_net_recv(hvd_net_peer_flow(peer, 3), &later);
+    tap_ok(later.status == HVD_ERR_PEER, "also on one that is new");
     hvd_net_peer_destroy(peer);
 }
 

@@ -30,6 +30,20 @@ struct hvd_net *net_rank_connect(struct job_rank *self)
     return net;
 }
 
+void net_rank_send(struct hvd_net *net, int peer, uint32_t channel, const void *data,
+                   size_t bytes, struct hvd_net_op *op)
+{
+    *op = (struct hvd_net_op){.data = (char *)(uintptr_t)data, .bytes = bytes};
+    hvd_net_send(hvd_net_flow_get(net, peer, channel), op);
+}
+
+void net_rank_recv(struct hvd_net *net, int peer, uint32_t channel, void *data,
+                   size_t bytes, struct hvd_net_op *op)
+{
+    *op = (struct hvd_net_op){.data = data, .bytes = bytes};
+    hvd_net_recv(hvd_net_flow_get(net, peer, channel), op);
+}
+
 static bool have_ended(const struct hvd_net_op *ops, int count)
 {
     for (int i = 0; i < count; i++) {
@@ -52,7 +66,7 @@ bool net_rank_wait(struct hvd_net *net, const struct hvd_net_op *ops, int count,
         if (left_ms <= 0) {
             return false;
         }
-        if (hvd_net_progress(net) == 0 && !have_ended(ops, count) &&
+        if (hvd_net_progress(net, NULL) == 0 && !have_ended(ops, count) &&
             hvd_net_arm(net) == 0) {
             poll(&fd, 1, (int)left_ms);
         }
@@ -69,7 +83,7 @@ void net_rank_gather(struct job_rank *self, struct hvd_net *net)
 
     job_offer(self, "", 1);
     do {
-        while (hvd_net_progress(net) > 0 || hvd_net_arm(net) != 0) {
+        while (hvd_net_progress(net, NULL) > 0 || hvd_net_arm(net) != 0) {
         }
         poll(fds, 2, 10000);
     } while (fds[0].revents == 0);

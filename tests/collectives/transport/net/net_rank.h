@@ -9,6 +9,12 @@
 /* Creates, exchanges addresses, connects. Says why and exits when that fails. */
 struct hvd_net *net_rank_connect(struct job_rank *self);
 
+/* Post a message. */
+void net_rank_send(struct hvd_net *net, int peer, uint32_t channel, const void *data,
+                   size_t bytes, struct hvd_net_op *op);
+void net_rank_recv(struct hvd_net *net, int peer, uint32_t channel, void *data,
+                   size_t bytes, struct hvd_net_op *op);
+
 /* Waits until all operations have ended, asleep in between, or the time is over. True when
  * they have ended. */
 bool net_rank_wait(struct hvd_net *net, const struct hvd_net_op *ops, int count,

@@ -67,21 +67,22 @@ static void post(struct hvd_net *net, struct traffic *traffic, int rank, unsigne
     for (int i = 0; i < traffic->count; i++) {
         struct letter letter = traffic->letters[i];
         size_t bytes = letter_bytes(letter, seed);
+        uint32_t channel = (uint32_t)letter.channel * 1000;
 
         traffic->data[i] = malloc(bytes);
         if (letter.from == rank) {
             letter_fill(traffic->data[i], bytes, letter_key(letter, seed));
-            hvd_net_send(net, letter.to, (uint32_t)letter.channel * 1000,
-                         traffic->data[i], bytes, &traffic->ops[i]);
+            net_rank_send(net, letter.to, channel, traffic->data[i], bytes,
+                          &traffic->ops[i]);
         } else if (random() % 2 == 0) {
-            hvd_net_recv(net, letter.from, (uint32_t)letter.channel * 1000,
-                         traffic->data[i], bytes, &traffic->ops[i]);
+            net_rank_recv(net, letter.from, channel, traffic->data[i], bytes,
+                          &traffic->ops[i]);
         } else {
-            hvd_net_recv_by(net, letter.from, (uint32_t)letter.channel * 1000, take,
-                            bytes, &traffic->ops[i]);
+            traffic->ops[i] = (struct hvd_net_op){.take = take, .bytes = bytes};
+            hvd_net_recv(hvd_net_flow_get(net, letter.from, channel), &traffic->ops[i]);
         }
         if (random() % 4 == 0) {
-            hvd_net_progress(net);
+            hvd_net_progress(net, NULL);
         }
     }
 }
@@ -169,13 +170,13 @@ static int receive_late(struct job_rank *self, const void *argument)
     if (self->boot.rank == 0) {
         data = malloc(LATE_BYTES);
         letter_fill(data, LATE_BYTES, 5);
-        hvd_net_send(net, 1, 0, &first, 1, &ops[0]);
-        hvd_net_send(net, 1, 1, data, LATE_BYTES, &ops[1]);
+        net_rank_send(net, 1, 0, &first, 1, &ops[0]);
+        net_rank_send(net, 1, 1, data, LATE_BYTES, &ops[1]);
     } else {
         long before;
         long grown;
 
-        hvd_net_recv(net, 0, 0, &first, 1, &ops[0]);
+        net_rank_recv(net, 0, 0, &first, 1, &ops[0]);
         status = net_rank_wait(net, ops, 1, WAIT_MS) ? 0 : 2;
         before = resident_bytes();
         ops[1].status = HVD_INPROGRESS;
@@ -183,7 +184,7 @@ static int receive_late(struct job_rank *self, const void *argument)
         grown = resident_bytes() - before;
         job_say(self, "%ld", grown);
         data = malloc(LATE_BYTES);
-        hvd_net_recv(net, 0, 1, data, LATE_BYTES, &ops[1]);
+        net_rank_recv(net, 0, 1, data, LATE_BYTES, &ops[1]);
     }
     if (!net_rank_wait(net, ops, 2, WAIT_MS) || ops[1].status != 0 ||
         !letter_is_filled(data, LATE_BYTES, 5)) {
@@ -221,9 +222,9 @@ static int ping_asleep(struct job_rank *self, const void *argument)
     for (long i = 0; i < 400 && status == 0; i++) {
         if ((i + self->boot.rank) % 2 == 0) {
             data = i;
-            hvd_net_send(net, 1 - self->boot.rank, 0, &data, sizeof(data), &op);
+            net_rank_send(net, 1 - self->boot.rank, 0, &data, sizeof(data), &op);
         } else {
-            hvd_net_recv(net, 1 - self->boot.rank, 0, &data, sizeof(data), &op);
+            net_rank_recv(net, 1 - self->boot.rank, 0, &data, sizeof(data), &op);
         }
         if (!net_rank_wait(net, &op, 1, WAIT_MS) || op.status != 0 || data != i) {
             status = 2;
@@ -232,7 +233,7 @@ static int ping_asleep(struct job_rank *self, const void *argument)
     net_rank_gather(self, net);
     before = net_rank_cpu();
     for (int64_t end_ms = hvd_clock_ms() + 2500; hvd_clock_ms() < end_ms;) {
-        while (hvd_net_progress(net) > 0 || hvd_net_arm(net) != 0) {
+        while (hvd_net_progress(net, NULL) > 0 || hvd_net_arm(net) != 0) {
         }
         poll(&fd, 1, (int)(end_ms - hvd_clock_ms()));
     }
@@ -272,8 +273,8 @@ static bool meet(struct hvd_net *net, int rank)
 
     for (int peer = 0, n = 0; peer < 3; peer++) {
         if (peer != rank) {
-            hvd_net_send(net, peer, 0, data[0], 8, &ops[n++]);
-            hvd_net_recv(net, peer, 0, data[1], 8, &ops[n++]);
+            net_rank_send(net, peer, 0, data[0], 8, &ops[n++]);
+            net_rank_recv(net, peer, 0, data[1], 8, &ops[n++]);
         }
     }
     return net_rank_wait(net, ops, 4, WAIT_MS);
@@ -292,9 +293,9 @@ static int survive(struct job_rank *self, const void *argument)
     if (self->boot.rank == VICTIM) {
         job_await(self);
     }
-    hvd_net_recv(net, VICTIM, 0, data[1], sizeof(data[1]), &ops[0]);
-    hvd_net_send(net, VICTIM, 1, data[0], sizeof(data[0]), &ops[1]);
-    hvd_net_send(net, VICTIM, 1, data[0], sizeof(data[0]), &ops[2]);
+    net_rank_recv(net, VICTIM, 0, data[1], sizeof(data[1]), &ops[0]);
+    net_rank_send(net, VICTIM, 1, data[0], sizeof(data[0]), &ops[1]);
+    net_rank_send(net, VICTIM, 1, data[0], sizeof(data[0]), &ops[2]);
     if (!net_rank_wait(net, ops, 3, WAIT_MS) || ops[0].status != HVD_ERR_PEER ||
         ops[1].status != HVD_ERR_PEER || ops[2].status != HVD_ERR_PEER) {
         status = 3;
@@ -302,10 +303,10 @@ static int survive(struct job_rank *self, const void *argument)
     if (hvd_net_failed_peer(net, NULL) != VICTIM) {
         status = 4;
     }
-    hvd_net_send(net, VICTIM, 2, data[0], 8, &ops[0]);
+    net_rank_send(net, VICTIM, 2, data[0], 8, &ops[0]);
     status = ops[0].status == HVD_ERR_PEER ? status : 5;
-    hvd_net_send(net, other, 0, data[0], sizeof(data[0]), &ops[0]);
-    hvd_net_recv(net, other, 0, data[1], sizeof(data[1]), &ops[1]);
+    net_rank_send(net, other, 0, data[0], sizeof(data[0]), &ops[0]);
+    net_rank_recv(net, other, 0, data[1], sizeof(data[1]), &ops[1]);
     if (!net_rank_wait(net, ops, 2, WAIT_MS) || ops[0].status != 0 ||
         ops[1].status != 0) {
         status = 6;
@@ -344,11 +345,11 @@ static int disagree(struct job_rank *self, const void *argument)
 
     (void)argument;
     if (self->boot.rank == 0) {
-        hvd_net_send(net, 1, 0, data, 90000, &op);
+        net_rank_send(net, 1, 0, data, 90000, &op);
     } else {
         const char *reason = NULL;
 
-        hvd_net_recv(net, 0, 0, data, 70000, &op);
+        net_rank_recv(net, 0, 0, data, 70000, &op);
         status = net_rank_wait(net, &op, 1, WAIT_MS) && op.status < 0 &&
                          hvd_net_failed_peer(net, &reason) == 0 && reason != NULL
                      ? 0

@@ -56,20 +56,29 @@ void wire_end_fetching(int status)
     wire_fetching = NULL;
 }
 
+static void note_failure(void *peer, int status)
+{
+    struct wire_end *end = peer;
+
+    end->failure = status;
+}
+
 void wire_set_up(struct wire_end *end)
 {
-    const struct hvd_flow_link link = {
-        .send = put_packet, .fetch = fetch, .peer = end, .source = 0, .pool = &end->pool};
-
     memset(end, 0, sizeof(*end));
-    if (hvd_flow_create(&link, 3, &end->flow) != 0) {
+    end->link = (struct hvd_net_flow_link){.send = put_packet,
+                                           .fetch = fetch,
+                                           .fail = note_failure,
+                                           .peer = end,
+                                           .pool = &end->pool};
+    if (hvd_net_flow_create(&end->link, 3, &end->flow) != 0) {
         abort();
     }
 }
 
 void wire_tear_down(struct wire_end *end)
 {
-    hvd_flow_destroy(end->flow);
+    hvd_net_flow_destroy(end->flow);
     hvd_net_pool_finish(&end->pool);
     for (int i = 0; i < end->count; i++) {
         free(end->packets[i].data);
@@ -86,7 +95,7 @@ static void release(void *context, void *data)
 void wire_deliver(struct wire_end *from, struct wire_end *to, int index, bool is_lent)
 {
     struct wire_packet packet = from->packets[index];
-    struct hvd_flow_arrival arrival = {
+    struct hvd_net_flow_arrival arrival = {
         .header = &packet.header,
         .data = packet.data,
         .bytes = packet.bytes,
@@ -98,7 +107,7 @@ void wire_deliver(struct wire_end *from, struct wire_end *to, int index, bool is
     memmove(&from->packets[index], &from->packets[index + 1],
             (size_t)(from->count - index) * sizeof(packet));
     delivered = packet.data;
-    if (hvd_flow_arrived(to->flow, &arrival) == HVD_INPROGRESS) {
+    if (hvd_net_flow_arrived(to->flow, &arrival) == HVD_INPROGRESS) {
         wire_kept++;
     } else {
         free(packet.data);

@@ -18,12 +18,14 @@ struct wire_packet {
 };
 
 struct wire_end {
-    struct hvd_flow *flow;
+    struct hvd_net_flow_link link;
+    struct hvd_net_flow *flow;
     struct hvd_net_pool pool;
     struct wire_packet packets[ON_THE_WAY]; /* sent by this end, not yet delivered */
     int count;
     size_t most; /* bytes of them, at most */
     int status; /* not 0: of all that it would send */
+    int failure; /* that the flow has reported */
 };
 
 extern int wire_kept; /* pieces of data that receivers have not released yet */
