@@ -2,7 +2,7 @@
 """A server on a node whose cable is cut while both sides wait for a word of the other: run_test.py
 runs this in a network namespace of its own.
 
-Prints what waiting ends with, the client's and the server's; exits with 77 if links cannot be had.
+Prints a line for the client and one for the server; exits with 77 if links cannot be had.
 """
 
 import subprocess
@@ -21,8 +21,8 @@ def ip(words):
 def wait_for_a_word(connection):
     try:
         connection.recv()
-    except (EOFError, OSError) as error:
-        print(type(error).__name__, flush=True)
+    except OSError:  # a timeout, or no route if something was on its way
+        print('noticed', flush=True)
 
 
 def serve():

@@ -1,17 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A TCP server for those who have its key, and how they connect to it: nothing is unpickled before
-the other side has proved that it has the key."""
+"""A TCP server for clients that have its key, and how they connect to it. One thread takes all
+connections through the handshake, without waiting for any of them; those that pass get a thread."""
 
 import contextlib
-import os
+import errno
+import random
 import secrets
+import selectors
 import socket
-import socketserver
 import threading
-from multiprocessing import AuthenticationError
-from multiprocessing.connection import Connection, answer_challenge, deliver_challenge
+import time
 
-_PATIENCE = 30  # seconds for a stranger to prove that it is none, and for all to leave at the end
+from horovod.runner import keyed_channel
+
+_PATIENCE = 30  # seconds for all clients to leave at the end
+_PROOF_SECONDS = 5  # for a handshake
+_MOST_STRANGERS = 128  # connections in the handshake
+_ACCEPTED_AT_ONCE = 16  # before those that are there are looked at again
+_PAUSE = 0.1  # seconds until another connection is tried if this process has no descriptor for it
+_ATTEMPTS = 7  # of a client, with breaks of 0.05 to 1.6 seconds
 _DEAD_AFTER = 20  # seconds without a sign from the kernel of the other node
 _PROBES = 4
 
@@ -24,35 +31,20 @@ def _notice_a_dead_node(connection):
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, _PROBES - 1)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _DEAD_AFTER * 1000)
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, True)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, True)
 
 
-def connect(place, key):
-    """A multiprocessing Connection to the KeyedServer at place, a pair (host, port). OSError,
-    EOFError or AuthenticationError if there is none; OSError or EOFError later when it ends, or
-    its node."""
-    with socket.create_connection(place, _DEAD_AFTER) as stream:
-        stream.settimeout(None)
-        _notice_a_dead_node(stream)
-        connection = Connection(os.dup(stream.fileno()))
-    try:
-        answer_challenge(connection, key)
-        deliver_challenge(connection, key)
-    except BaseException:
-        connection.close()
-        raise
-    return connection
+def _cut(stream):
+    """The thread that reads from the socket sees its end."""
+    with contextlib.suppress(OSError):  # was closed meanwhile
+        stream.shutdown(socket.SHUT_RDWR)
 
 
 @contextlib.contextmanager
-def _no_longer_than(seconds, connections):
-    """Cuts those of the sockets that are then open, which whoever reads from one sees as its
-    end. A limit in all, unlike one for each read, which who sends byte by byte would outlast."""
-    def cut():
-        for connection in list(connections):
-            with contextlib.suppress(OSError):  # was closed meanwhile
-                connection.shutdown(socket.SHUT_RDWR)
-
-    timer = threading.Timer(seconds, cut)
+def _no_longer_than(seconds, act):
+    """Calls the function then, unless the block has ended. A limit in all, unlike one for each
+    read, which a peer that sends byte by byte would outlast."""
+    timer = threading.Timer(seconds, act)
     timer.daemon = True
     timer.start()
     try:
@@ -61,62 +53,214 @@ def _no_longer_than(seconds, connections):
         timer.cancel()
 
 
-class _Handler(socketserver.BaseRequestHandler):
-    """One connection, in a thread of its own."""
+def _join(place, key):
+    stream = socket.create_connection(place, _DEAD_AFTER)
+    is_late = threading.Event()
 
-    def handle(self):
-        with Connection(os.dup(self.request.fileno())) as connection:
+    def give_up():
+        is_late.set()
+        _cut(stream)
+
+    try:
+        stream.settimeout(None)
+        _notice_a_dead_node(stream)
+        with _no_longer_than(_DEAD_AFTER, give_up):
+            return keyed_channel.join(stream, key)
+    except BaseException as error:
+        stream.close()
+        if is_late.is_set():
+            raise TimeoutError(f'no answer within {_DEAD_AFTER} s') from error
+        raise
+
+
+def connect(place, key):
+    """A keyed_channel.Channel to the KeyedServer at place, a pair (host, port). OSError or EOFError
+    if there is none; OSError or EOFError later when it ends, or its node. A server that is short
+    of room closes connections before they are through: those are tried again."""
+    for attempt in range(_ATTEMPTS):
+        try:
+            return _join(place, key)
+        except (EOFError, ConnectionResetError, BrokenPipeError):
+            if attempt == _ATTEMPTS - 1:
+                raise
+            time.sleep(0.05 * 2**attempt * random.uniform(0.5, 1))
+    raise AssertionError('unreachable')
+
+
+class _Stranger:
+    """A connection in the handshake."""
+
+    def __init__(self, stream, key):
+        self.stream = stream
+        self.admission = keyed_channel.Admission(key)
+        self.deadline = time.monotonic() + _PROOF_SECONDS
+
+    def hear(self):
+        """Reads what is there, and answers. EOFError, OSError."""
+        data = self.stream.recv(self.admission.missing)
+        if not data:
+            raise EOFError
+        answer = self.admission.take(data)
+        if self.stream.send(answer) != len(answer):
+            raise OSError('the other side does not read')
+
+
+class _Door:
+    """The thread that listens. ``welcome`` is called in it with each Channel and its socket, from
+    ``start`` to ``stop``."""
+
+    def __init__(self, host, key, welcome):
+        self._key = key
+        self._welcome = welcome
+        self._listener = socket.create_server((host, 0), backlog=1024)
+        self._listener.setblocking(False)
+        self.port = self._listener.getsockname()[1]
+        self._strangers = {}  # by socket, the oldest first
+        self._selector = selectors.DefaultSelector()
+        self._opens_at = 0  # the listener is not looked at before
+        self._wakes, self._woken = socket.socketpair()
+        self._selector.register(self._woken, selectors.EVENT_READ)
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self.start = self._thread.start
+
+    def stop(self):
+        """Lets nobody in any more."""
+        if self._thread.is_alive():
+            self._wakes.send(b'.')
+            self._thread.join()
+
+    def _serve(self):
+        with contextlib.ExitStack() as stack:
+            for each in (self._wakes, self._woken, self._listener, self._selector):
+                stack.callback(each.close)
+            self._selector.register(self._listener, selectors.EVENT_READ)
+            while True:
+                ready = [key.fileobj for key, _ in self._selector.select(self._wait())]
+                if self._woken in ready:
+                    break
+                self._hear(ready)
+                self._expire()
+                if self._listener in ready:
+                    self._accept()
+            for stream in list(self._strangers):
+                self._close(stream)
+
+    def _wait(self):
+        """Seconds until something is to be done without an event; None: never."""
+        times = [stranger.deadline for stranger in self._strangers.values()][:1]
+        times += [self._opens_at] if self._opens_at else []
+        return max(0, min(times) - time.monotonic()) if times else None
+
+    def _hear(self, ready):
+        for stream in ready:
+            stranger = self._strangers.get(stream)
+            if not stranger:
+                continue
             try:
-                _notice_a_dead_node(self.request)
-                with _no_longer_than(_PATIENCE, [self.request]):
-                    deliver_challenge(connection, self.server.key)
-                    answer_challenge(connection, self.server.key)
-                self.server.talk(connection)  # the other side may take its time
-            except (AuthenticationError, EOFError, OSError):
-                pass  # a stranger, or somebody who died
+                stranger.hear()
+            except (BlockingIOError, InterruptedError):
+                continue
+            except (EOFError, OSError):
+                self._close(stream)
+                continue
+            if stranger.admission.is_done:
+                self._forget(stream)
+                stream.setblocking(True)
+                self._welcome(stranger.admission.channel(stream), stream)
 
+    def _expire(self):
+        now = time.monotonic()
+        for stream, stranger in list(self._strangers.items()):
+            if stranger.deadline > now:
+                break
+            self._close(stream)
+        if self._opens_at and self._opens_at <= now:
+            self._opens_at = 0
+            self._selector.register(self._listener, selectors.EVENT_READ)
 
-class _Server(socketserver.ThreadingTCPServer):
-    request_queue_size = 1024
-    daemon_threads = False  # server_close() waits for them
-    block_on_close = True
+    def _accept(self):
+        for _ in range(_ACCEPTED_AT_ONCE):
+            try:
+                stream = self._listener.accept()[0]
+            except OSError as error:
+                if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
+                    self._find_room()
+                return
+            try:
+                stream.setblocking(False)
+                _notice_a_dead_node(stream)
+            except OSError:  # it is gone already
+                stream.close()
+                continue
+            if len(self._strangers) >= _MOST_STRANGERS:
+                self._close_one()
+            self._strangers[stream] = _Stranger(stream, self._key)
+            self._selector.register(stream, selectors.EVENT_READ)
 
-    def __init__(self, *arguments):
-        self.open = set()
-        super().__init__(*arguments)
+    def _find_room(self):
+        """This process has no more descriptors: of strangers, or until others close theirs."""
+        if self._strangers:
+            self._close_one()
+            return
+        self._selector.unregister(self._listener)
+        self._opens_at = time.monotonic() + _PAUSE
 
-    def process_request(self, request, client_address):
-        self.open.add(request)
-        super().process_request(request, client_address)
+    def _close_one(self):
+        """The oldest of those that have not shown that they have the key, if there are such."""
+        silent = (stream for stream, stranger in self._strangers.items()
+                  if not stranger.admission.has_said_hello)
+        self._close(next(silent, next(iter(self._strangers))))
 
-    def shutdown_request(self, request):
-        self.open.discard(request)
-        super().shutdown_request(request)
+    def _forget(self, stream):
+        self._selector.unregister(stream)
+        del self._strangers[stream]
+
+    def _close(self, stream):
+        self._forget(stream)
+        stream.close()
 
 
 class KeyedServer:
-    """Serves from ``start`` to ``stop``, or as a context; ``key`` and ``port`` are for the others,
-    who call ``connect``."""
+    """Serves from ``start`` to ``stop``, or as a context; ``key`` and ``port`` are for the clients,
+    which call ``connect``."""
 
     def __init__(self, host, talk):
-        """host: the address to listen at, '' for all. talk: called with each connection, in a
-        thread of its own; EOFError and OSError end it."""
-        self._server = _Server((host, 0), _Handler)
-        self._server.talk = talk
-        self._server.key = self.key = secrets.token_bytes(32)
-        self.port = self._server.server_address[1]
-        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        """host: the address to listen at, '' for all. talk: called with each Channel, in a thread
+        of its own; EOFError and OSError end it."""
+        self._talk = talk
+        self._clients = {}  # their sockets, by thread
+        self.key = secrets.token_bytes(32)
+        self._door = _Door(host, self.key, self._welcome)
+        self.port = self._door.port
+        self.start = self._door.start
 
-    def start(self):
-        self._thread.start()
+    def _welcome(self, channel, stream):
+        thread = threading.Thread(target=self._attend, args=(channel,))
+        self._clients[thread] = stream
+        try:
+            thread.start()
+        except RuntimeError:  # there is no room for a thread: the client sees its end
+            del self._clients[thread]
+            channel.close()
+
+    def _attend(self, channel):
+        try:
+            with channel, contextlib.suppress(EOFError, OSError):  # it died
+                self._talk(channel)  # the other side may take its time
+        finally:
+            del self._clients[threading.current_thread()]
 
     def stop(self):
-        """Lets nobody in any more, and waits until all who were in have left; those who have not
+        """Lets nobody in any more, and waits until all clients have left; those that have not
         after half a minute are cut off."""
-        self._server.shutdown()
-        self._thread.join()
-        with _no_longer_than(_PATIENCE, self._server.open):
-            self._server.server_close()
+        self._door.stop()
+        with _no_longer_than(_PATIENCE, self._cut_all):
+            for thread in list(self._clients):
+                thread.join()
+
+    def _cut_all(self):
+        for stream in list(self._clients.values()):
+            _cut(stream)
 
     def __enter__(self):
         self.start()

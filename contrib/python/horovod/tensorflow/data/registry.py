@@ -9,7 +9,6 @@ those who train on its data ask there. Each request is a connection of its own:
 import functools
 import socket
 import threading
-from multiprocessing import AuthenticationError
 
 from horovod.runner.keyed_server import KeyedServer, connect
 
@@ -149,7 +148,7 @@ class RegistryClient:
         for place in self._places:
             try:
                 return connect(place, self._key), place
-            except (EOFError, OSError, AuthenticationError) as error:
+            except (EOFError, OSError) as error:
                 failure = _absent(place, error)
         raise failure
 
