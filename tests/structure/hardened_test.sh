@@ -1,0 +1,100 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# What is installed is hardened, as the built files themselves say.
+# usage: hardened_test.sh COMPILER_ID FORTIFIED FILE...
+#   COMPILER_ID  of meson: gcc writes its flags into the debug information
+#   FORTIFIED    true where _FORTIFY_SOURCE is on
+compiler=$1
+is_fortified=$2
+shift 2
+# shellcheck source=tests/report.sh
+. "$(dirname "$0")/../report.sh"
+
+if ! command -v readelf >/dev/null; then
+    echo '1..0 # SKIP no readelf here: apt-get install binutils'
+    exit 0
+fi
+
+# every PROMISE CHECK FILE...: prints the files for which CHECK fails.
+every()
+{
+    promise=$1
+    check=$2
+    shift 2
+    : >"$work/out"
+    for file in "$@"; do
+        $check "$file" || echo "$file" >>"$work/out"
+    done
+    [ ! -s "$work/out" ]
+    report $? "$promise"
+}
+
+is_bound_at_once()
+{
+    readelf -dW "$1" | grep -Eq '\((FLAGS|FLAGS_1)\).*NOW'
+}
+
+has_relro()
+{
+    readelf -lW "$1" | grep -q GNU_RELRO
+}
+
+# Nothing that can be written can be run, the stack neither.
+has_no_writable_code()
+{
+    readelf -lW "$1" | grep -q 'GNU_STACK .* RW ' && ! readelf -lW "$1" | grep -Eq '^ +[A-Z_]+ .* RWE '
+}
+
+is_position_independent()
+{
+    readelf -hW "$1" | grep -Eq 'Type: +DYN'
+}
+
+# imports FILE PATTERN
+imports()
+{
+    readelf --dyn-syms -W "$1" | awk '$7 == "UND" { print $8 }' | grep -Eq "$2"
+}
+
+protects_the_stack()
+{
+    imports "$1" '^__stack_chk_fail'
+}
+
+# By a fortified function of the C library.
+is_checked()
+{
+    imports "$1" '^__(f|v|s|p|m|r|w|o|g|e|l|u)[a-z0-9]*_chk(@|$)'
+}
+
+# lists_flag FILE FLAG: gcc had the flag for every source in C that has debug information.
+lists_flag()
+{
+    ! readelf --debug-dump=info --dwarf-depth=1 "$1" 2>/dev/null |
+        grep 'DW_AT_producer.*GNU C[0-9]' | grep -Fvq -- "$2"
+}
+
+probes_the_stack()
+{
+    lists_flag "$1" -fstack-clash-protection
+}
+
+protects_every_source()
+{
+    lists_flag "$1" -fstack-protector-strong
+}
+
+every 'symbols are bound at the start' is_bound_at_once "$@"
+every 'what is bound then can no longer be written (RELRO)' has_relro "$@"
+every 'no memory can be both written and run' has_no_writable_code "$@"
+every 'code can lie anywhere' is_position_independent "$@"
+every 'the stack is protected' protects_the_stack "$@"
+if [ "$is_fortified" = true ]; then
+    every 'calls of the C library check sizes' is_checked "$@"
+fi
+if [ "$compiler" = gcc ]; then
+    every 'every source has the stack protector' protects_every_source "$@"
+    every 'every source probes large stacks' probes_the_stack "$@"
+fi
+echo "1..$count"
+exit $failed
