@@ -30,25 +30,30 @@ static bool is_on_gpu(const struct hvd_request *request)
     return request->entries[0].ready != NULL;
 }
 
+/* Or has ended. */
+static bool has_launched(const void *arg)
+{
+    const struct hvd_request *request = arg;
+
+    return atomic_load(&request->is_launched) ||
+           atomic_load(&request->status) != HVD_INPROGRESS;
+}
+
 static int wait_launched(struct hvd_request *request, int timeout_ms,
                          struct hvd_error *err)
 {
     struct hvd_engine *engine;
 
-    if (atomic_load(&request->is_launched) ||
-        atomic_load(&request->status) != HVD_INPROGRESS) {
+    if (has_launched(request)) {
         return 0;
     }
     engine = hvd_job_enter(err);
     if (engine == NULL) {
         return HVD_ERR_STATE;
     }
-    hvd_engine_wait_launched(engine, request, timeout_ms);
+    hvd_engine_wait(engine, request, has_launched, timeout_ms);
     hvd_job_exit();
-    return atomic_load(&request->is_launched) ||
-                   atomic_load(&request->status) != HVD_INPROGRESS
-               ? 0
-               : HVD_INPROGRESS;
+    return has_launched(request) ? 0 : HVD_INPROGRESS;
 }
 
 static int follow(const struct hvd_request *request, void *stream, struct hvd_error *err)

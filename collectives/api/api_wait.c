@@ -6,6 +6,13 @@
 #include "collectives/api/api.h"
 #include "gpu_binding/base/attr.h"
 
+static bool has_ended(const void *arg)
+{
+    const struct hvd_request *request = arg;
+
+    return atomic_load_explicit(&request->status, memory_order_acquire) != HVD_INPROGRESS;
+}
+
 static int request_status(const struct hvd_request *request, struct hvd_error *err)
 {
     int status = atomic_load_explicit(&request->status, memory_order_acquire);
@@ -20,13 +27,13 @@ HVD_EXPORT int hvd_test(struct hvd_request *request, struct hvd_error *err)
 {
     struct hvd_engine *engine;
 
-    if (request_status(request, NULL) == HVD_INPROGRESS) {
+    if (!has_ended(request)) {
         atomic_store(&request->is_asked_for, true);
         engine = hvd_job_enter(err);
         if (engine != NULL) {
             hvd_engine_poke(engine);
             hvd_job_exit();
-        } else if (request_status(request, NULL) == HVD_INPROGRESS) {
+        } else if (!has_ended(request)) {
             return HVD_ERR_STATE;
         }
     }
@@ -38,12 +45,12 @@ HVD_EXPORT int hvd_wait_for(struct hvd_request *request, int timeout_ms,
 {
     struct hvd_engine *engine;
 
-    if (request_status(request, NULL) == HVD_INPROGRESS) {
+    if (!has_ended(request)) {
         engine = hvd_job_enter(err);
         if (engine != NULL) {
-            hvd_engine_wait(engine, request, timeout_ms);
+            hvd_engine_wait(engine, request, has_ended, timeout_ms);
             hvd_job_exit();
-        } else if (request_status(request, NULL) == HVD_INPROGRESS) {
+        } else if (!has_ended(request)) {
             return HVD_ERR_STATE; /* a forked child: the request is its parent's */
         }
     }

@@ -14,6 +14,7 @@
 #include "collectives/transport/control/uplink.h"
 #include "collectives/transport/net/net.h"
 #include "collectives/transport/shm/shm.h"
+#include "gpu_binding/base/clock.h"
 #include "pmix_boot/boot.h"
 
 /* The same on all ranks, whatever each was told. */
@@ -184,7 +185,8 @@ static int exchange(struct hvd_engine *engine, struct hvd_error *err)
     if (status != 0) {
         hvd_failure_end_job(engine, addresses->rank, status, cause.text);
     }
-    if (!hvd_progress_drive(engine, has_addresses, engine, timeout_ms)) {
+    if (!hvd_progress_drive(engine, has_addresses, engine,
+                            hvd_clock_ns() + (int64_t)timeout_ms * 1000000)) {
         return hvd_fail(err, HVD_ERR_TIMEOUT,
                         "network addresses of all %d ranks did not come within %d s",
                         addresses->size, timeout_ms / 1000);

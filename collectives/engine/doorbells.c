@@ -11,7 +11,6 @@
 
 #include "collectives/transport/net/net.h"
 #include "collectives/transport/shm/shm.h"
-#include "gpu_binding/base/attr.h"
 #include "gpu_binding/base/clock.h"
 
 static int add_to_epoll(int epoll, int fd)
@@ -91,24 +90,9 @@ int hvd_doorbells_watch_net(struct hvd_doorbells *bells, int fd, struct hvd_erro
     return hvd_doorbells_watch(bells, fd, "the network", err);
 }
 
-static void ring(int fd)
-{
-    const uint64_t one = 1;
-    ssize_t wrote HVD_UNUSED = write(fd, &one, sizeof(one));
-}
-
-/* Returns how often it has been rung since. */
-static uint64_t silence(int fd)
-{
-    uint64_t rings = 0;
-    ssize_t got = read(fd, &rings, sizeof(rings));
-
-    return got == sizeof(rings) ? rings : 0;
-}
-
 void hvd_doorbells_ring(struct hvd_doorbells *bells)
 {
-    ring(bells->wake);
+    eventfd_write(bells->wake, 1);
     /* After: who sees it finds something to drain. */
     atomic_store(&bells->was_rung, true);
 }
@@ -123,12 +107,7 @@ void hvd_doorbells_ring_sleeper(struct hvd_doorbells *bells)
 
 void hvd_doorbells_kick(struct hvd_doorbells *bells)
 {
-    ring(bells->kick);
-}
-
-void hvd_doorbells_silence_kick(struct hvd_doorbells *bells)
-{
-    silence(bells->kick);
+    eventfd_write(bells->kick, 1);
 }
 
 void hvd_doorbells_mute(struct hvd_doorbells *bells, bool is_muted)
@@ -147,9 +126,12 @@ void hvd_doorbells_mute(struct hvd_doorbells *bells, bool is_muted)
 /* If there are others; whoever is about to ring the doorbell may do so only later. */
 static void tell_local_ranks(struct hvd_doorbells *bells, bool is_asleep)
 {
+    eventfd_t rings = 0;
+
     bells->due_rings += hvd_shm_set_asleep(bells->shm, is_asleep) ? 1 : 0;
-    if (!is_asleep && bells->due_rings > 0) {
-        bells->due_rings -= silence(bells->doorbell);
+    if (!is_asleep && bells->due_rings > 0 &&
+        eventfd_read(bells->doorbell, &rings) == 0) {
+        bells->due_rings -= rings;
     }
 }
 
@@ -176,19 +158,22 @@ bool hvd_doorbells_arm_net(struct hvd_doorbells *bells, struct hvd_net *net,
 
 void hvd_doorbells_wake_up(struct hvd_doorbells *bells)
 {
+    eventfd_t rings;
+
     atomic_store(&bells->asleep, false);
     if (atomic_exchange(&bells->was_rung, false)) {
-        silence(bells->wake);
+        eventfd_read(bells->wake, &rings);
     }
     if (bells->peer_count > 1) {
         tell_local_ranks(bells, false);
     }
 }
 
-void hvd_doorbells_sleep(int inner_or_outer, int64_t until_ns)
+/* True: it is readable. */
+static bool sleep_on(int fd, int64_t until_ns)
 {
     const int64_t second = 1000000000;
-    struct pollfd bell = {.fd = inner_or_outer, .events = POLLIN};
+    struct pollfd bell = {.fd = fd, .events = POLLIN};
     int64_t left = until_ns - hvd_clock_ns();
     struct timespec timeout = {0};
 
@@ -196,5 +181,19 @@ void hvd_doorbells_sleep(int inner_or_outer, int64_t until_ns)
         timeout.tv_sec = (time_t)(left / second);
         timeout.tv_nsec = (long)(left % second);
     }
-    ppoll(&bell, 1, until_ns < 0 ? NULL : &timeout, NULL);
+    return ppoll(&bell, 1, until_ns < 0 ? NULL : &timeout, NULL) > 0;
+}
+
+void hvd_doorbells_sleep(struct hvd_doorbells *bells, int64_t until_ns)
+{
+    sleep_on(bells->inner, until_ns);
+}
+
+void hvd_doorbells_sleep_idle(struct hvd_doorbells *bells, int64_t until_ns)
+{
+    eventfd_t kicks;
+
+    if (sleep_on(bells->outer, until_ns)) {
+        eventfd_read(bells->kick, &kicks);
+    }
 }

@@ -61,9 +61,8 @@ void hvd_doorbells_ring(struct hvd_doorbells *bells);
 /* The same if it sleeps and submissions have to ring. Any thread. */
 void hvd_doorbells_ring_sleeper(struct hvd_doorbells *bells);
 
-/* Wakes the progress thread; it silences what has been rung. Any thread. */
+/* Wakes the progress thread. Any thread. */
 void hvd_doorbells_kick(struct hvd_doorbells *bells);
-void hvd_doorbells_silence_kick(struct hvd_doorbells *bells);
 
 /* inner, in outer. Any thread, without the progress lock. */
 void hvd_doorbells_mute(struct hvd_doorbells *bells, bool is_muted);
@@ -78,7 +77,9 @@ bool hvd_doorbells_arm_net(struct hvd_doorbells *bells, struct hvd_net *net,
 /* Takes back what say_asleep said, and silences what may have rung since. */
 void hvd_doorbells_wake_up(struct hvd_doorbells *bells);
 
-/* Step 3: until inner or outer is readable or the time has passed (-1: no limit). Any thread. */
-void hvd_doorbells_sleep(int inner_or_outer, int64_t until_ns);
+/* Step 3, until something rings or the time has come (-1: no limit): of the driver; and, without the
+ * lock, of the progress thread, which takes a kick as heard. */
+void hvd_doorbells_sleep(struct hvd_doorbells *bells, int64_t until_ns);
+void hvd_doorbells_sleep_idle(struct hvd_doorbells *bells, int64_t until_ns);
 
 #endif

@@ -28,7 +28,7 @@
 static const int most_attempts = 100;
 
 /* How long leaving waits for batches that were agreed, on any rank. */
-static const int leave_timeout_ms = 30000;
+static const int64_t leave_timeout_ns = 30000000000;
 
 /* How long closing may take to write out the last messages. */
 static const int flush_timeout_ms = 2000;
@@ -182,10 +182,11 @@ void hvd_engine_leave(struct hvd_engine *engine)
     if (!has_left(engine) && engine->shutdown.phase == HVD_PHASE_RUNNING) {
         hvd_shutdown_ask(engine);
     }
-    if (!hvd_progress_drive_on(engine, has_left, engine, leave_timeout_ms)) {
+    if (!hvd_progress_drive_on(engine, has_left, engine,
+                               hvd_clock_ns() + leave_timeout_ns)) {
         hvd_log(HVD_LOG_WARN,
                 "shutdown: not all ranks have finished within %d s; leaving without them",
-                leave_timeout_ms / 1000);
+                (int)(leave_timeout_ns / 1000000000));
         hvd_failure_end_job(
             engine, engine->boot->rank, HVD_ERR_TIMEOUT,
             "this rank left without the others: they did not finish in time");

@@ -39,14 +39,10 @@ int hvd_engine_use_gpu(struct hvd_engine *engine, int device, void *stream,
 int hvd_engine_submit(struct hvd_engine *engine, struct hvd_request *request,
                       struct hvd_error *err);
 
-/* Blocks until the request has ended or timeout_ms has passed (negative: no limit); may
- * drive. Any thread. */
+/* Blocks until the request is done or timeout_ms has passed (negative: no limit); may drive. done:
+ * whether it has ended, or is launched, as far as the caller wants it. Any thread. */
 void hvd_engine_wait(struct hvd_engine *engine, struct hvd_request *request,
-                     int timeout_ms);
-
-/* The same until the request is launched, or has ended. */
-void hvd_engine_wait_launched(struct hvd_engine *engine, struct hvd_request *request,
-                              int timeout_ms);
+                     bool (*done)(const void *request), int timeout_ms);
 
 /* Drives once if nobody else does. Any thread. */
 void hvd_engine_poke(struct hvd_engine *engine);

@@ -272,10 +272,10 @@ static int64_t soonest(int64_t one, int64_t other)
     return one >= 0 && (other < 0 || one < other) ? one : other;
 }
 
-int64_t hvd_poll_deadline(const struct hvd_engine *engine)
+int64_t hvd_poll_deadline(const struct hvd_engine *engine, int64_t until_ns)
 {
     int64_t now_ns = hvd_clock_ns();
-    int64_t due = hvd_negotiation_deadline(engine, now_ns);
+    int64_t due = soonest(until_ns, hvd_negotiation_deadline(engine, now_ns));
 
     if (engine->failure.lost_ns != 0) {
         due = soonest(due, hvd_failure_blames_at(engine));

@@ -23,7 +23,7 @@ bool hvd_poll_all(struct hvd_engine *engine);
  * ignores_net: while this rank is only about to submit what another one has begun. */
 bool hvd_poll_before_sleep(struct hvd_engine *engine, bool ignores_net);
 
-/* When there is something to do although nothing has happened; -1: never. */
-int64_t hvd_poll_deadline(const struct hvd_engine *engine);
+/* When there is something to do although nothing has happened, or, if sooner, until_ns; -1: never. */
+int64_t hvd_poll_deadline(const struct hvd_engine *engine, int64_t until_ns);
 
 #endif

@@ -37,33 +37,27 @@ static const int64_t crowded_doze_ns = 100000000;
  * cpus; else HVD_PROGRESS_YIELD_EVERY_NET. */
 static const unsigned yield_every = 20;
 
-/* Set by thread or waiter when no submission needs to ring; then the thread sleeps only until
- * doze_end. */
-static bool must_doze(const struct hvd_engine *engine)
-{
-    return hvd_clock_ns() - atomic_load(&engine->submissions.taken_ns) < doze_ns &&
-           atomic_load(&engine->submissions.cycle_ns) > 0;
-}
-
+/* Until when the progress thread dozes, so that no submission needs to ring; -1: it does not. */
 static int64_t doze_end(const struct hvd_engine *engine)
 {
+    const int64_t now_ns = hvd_clock_ns();
     const bool is_left = engine->oversubscription.of_threads &&
                          !engine->settings.has_cycle_time &&
                          !atomic_load(&engine->gpu->is_open);
     int64_t stretch = atomic_load(&engine->submissions.cycle_ns);
 
+    if (stretch == 0 || now_ns - atomic_load(&engine->submissions.taken_ns) >= doze_ns) {
+        return -1;
+    }
     if (is_left && stretch < crowded_doze_ns) {
         stretch = crowded_doze_ns;
     }
-    return hvd_clock_ns() + stretch;
+    return now_ns + stretch;
 }
 
-/* Until when the progress thread sleeps. */
-static int64_t plan_to_wake(struct hvd_engine *engine, bool dozes)
+static bool has_come(int64_t until_ns)
 {
-    int64_t deadline = hvd_poll_deadline(engine), end = dozes ? doze_end(engine) : -1;
-
-    return dozes && (deadline < 0 || end < deadline) ? end : deadline;
+    return until_ns >= 0 && hvd_clock_ns() >= until_ns;
 }
 
 /* The lock is held: what is true of the one who has just got it. Only the network would wake
@@ -107,9 +101,9 @@ static bool fall_asleep(struct hvd_engine *engine, bool dozes)
 
 void hvd_progress_hand_back(struct hvd_engine *engine)
 {
-    bool dozes = must_doze(engine);
-    bool is_settled = fall_asleep(engine, dozes);
-    int64_t deadline = plan_to_wake(engine, dozes);
+    int64_t doze = doze_end(engine);
+    bool is_settled = fall_asleep(engine, doze >= 0);
+    int64_t deadline = hvd_poll_deadline(engine, doze);
     int64_t thread_wakes;
 
     hvd_float_env_leave(&engine->progress.drivers_floats);
@@ -158,58 +152,29 @@ static void spin(struct hvd_engine *engine, hvd_progress_test *done, const void 
 /* until_ns: -1 for no limit. */
 static void sleep_as_driver(struct hvd_engine *engine, int64_t until_ns)
 {
-    int64_t deadline;
-
     if (!fall_asleep(engine, false)) {
         return;
     }
     if (!atomic_load(&engine->progress.thread_drives)) {
         hvd_doorbells_mute(&engine->doorbells, true);
     }
-    deadline = hvd_poll_deadline(engine);
-    hvd_doorbells_sleep(
-        engine->doorbells.inner,
-        deadline < 0 || (until_ns >= 0 && until_ns < deadline) ? until_ns : deadline);
+    hvd_doorbells_sleep(&engine->doorbells, hvd_poll_deadline(engine, until_ns));
     hvd_doorbells_wake_up(&engine->doorbells);
 }
 
-static int left_ms(int64_t deadline_ns)
-{
-    int64_t left = deadline_ns - hvd_clock_ns();
-
-    return left <= 0 ? 0 : (int)(left / 1000000) + 1;
-}
-
 bool hvd_progress_drive(struct hvd_engine *engine, hvd_progress_test *done,
-                        const void *arg, int timeout_ms)
+                        const void *arg, int64_t until_ns)
 {
-    int64_t deadline = hvd_clock_ns() + (int64_t)timeout_ms * 1000000;
-
     for (;;) {
         spin(engine, done, arg);
         if (done(arg)) {
             return true;
         }
-        if (atomic_load(&engine->progress.is_wanted) ||
-            (timeout_ms >= 0 && left_ms(deadline) == 0)) {
+        if (atomic_load(&engine->progress.is_wanted) || has_come(until_ns)) {
             return false;
         }
-        sleep_as_driver(engine, timeout_ms < 0 ? -1 : deadline);
+        sleep_as_driver(engine, until_ns);
     }
-}
-
-static bool has_ended(const void *arg)
-{
-    const struct hvd_request *request = arg;
-
-    return atomic_load_explicit(&request->status, memory_order_acquire) != HVD_INPROGRESS;
-}
-
-static bool has_launched(const void *arg)
-{
-    const struct hvd_request *request = arg;
-
-    return atomic_load(&request->is_launched) || has_ended(arg);
 }
 
 /* Gets the progress lock unless another waiter has it; the progress thread gives it up. */
@@ -236,72 +201,53 @@ static bool is_never(const void *arg)
     return false;
 }
 
-/* Once whoever drives has let go, or when the deadline has passed. */
-static void take_back(struct hvd_engine *engine, int64_t deadline_ns)
+/* Once whoever drives has let go, or when the time has come. */
+static void take_back(struct hvd_engine *engine, int64_t until_ns)
 {
     uint64_t seen = atomic_load(&engine->waiters.times_let_go);
 
     while (!try_take_over(engine)) {
-        int left = left_ms(deadline_ns);
-
-        if (left == 0) {
+        if (has_come(until_ns)) {
             hvd_progress_take_over(engine);
             return;
         }
-        hvd_waiters_sleep(&engine->waiters, is_never, NULL, seen, left);
+        hvd_waiters_sleep(&engine->waiters, is_never, NULL, seen, until_ns);
         seen = atomic_load(&engine->waiters.times_let_go);
     }
 }
 
 bool hvd_progress_drive_on(struct hvd_engine *engine, hvd_progress_test *done,
-                           const void *arg, int timeout_ms)
+                           const void *arg, int64_t until_ns)
 {
-    const int64_t deadline = hvd_clock_ns() + (int64_t)timeout_ms * 1000000;
-
-    while (!hvd_progress_drive(engine, done, arg, left_ms(deadline))) {
-        if (left_ms(deadline) == 0) {
+    while (!hvd_progress_drive(engine, done, arg, until_ns)) {
+        if (has_come(until_ns)) {
             return false;
         }
         hvd_progress_hand_back(engine);
-        take_back(engine, deadline);
+        take_back(engine, until_ns);
     }
     return true;
 }
 
-static void wait_until(struct hvd_engine *engine, struct hvd_request *request,
-                       hvd_progress_test *done, int timeout_ms)
+void hvd_engine_wait(struct hvd_engine *engine, struct hvd_request *request,
+                     bool (*done)(const void *request), int timeout_ms)
 {
-    int64_t deadline = hvd_clock_ns() + (int64_t)timeout_ms * 1000000;
+    const int64_t until_ns =
+        timeout_ms < 0 ? -1 : hvd_clock_ns() + (int64_t)timeout_ms * 1000000;
 
     atomic_store(&request->is_asked_for, true);
     atomic_fetch_add(&engine->waiters.count, 1);
-    while (!done(request)) {
-        int left = timeout_ms < 0 ? -1 : left_ms(deadline);
+    while (!done(request) && !has_come(until_ns)) {
         uint64_t seen = atomic_load(&engine->waiters.times_let_go);
 
-        if (left == 0) {
-            break;
-        }
         if (try_take_over(engine)) {
-            hvd_progress_drive(engine, done, request, left);
+            hvd_progress_drive(engine, done, request, until_ns);
             hvd_progress_hand_back(engine);
         } else {
-            hvd_waiters_sleep(&engine->waiters, done, request, seen, left);
+            hvd_waiters_sleep(&engine->waiters, done, request, seen, until_ns);
         }
     }
     atomic_fetch_sub(&engine->waiters.count, 1);
-}
-
-void hvd_engine_wait(struct hvd_engine *engine, struct hvd_request *request,
-                     int timeout_ms)
-{
-    wait_until(engine, request, has_ended, timeout_ms);
-}
-
-void hvd_engine_wait_launched(struct hvd_engine *engine, struct hvd_request *request,
-                              int timeout_ms)
-{
-    wait_until(engine, request, has_launched, timeout_ms);
 }
 
 void hvd_engine_poke(struct hvd_engine *engine)
@@ -320,35 +266,32 @@ static bool must_stop(const void *arg)
     return atomic_load(&engine->progress.stop);
 }
 
-/* The progress thread has been woken while a waiter drives: what woke it is the waiter's to
- * see, and would wake it again at once. The waiter unmutes once it has given the lock up; if
- * it had done so before this, the lock can be had. Returns whether this thread has it. */
-static bool mute_itself(struct hvd_engine *engine)
-{
-    hvd_doorbells_mute(&engine->doorbells, true);
-    return pthread_mutex_trylock(&engine->progress.lock) == 0;
-}
-
 /* One turn of the progress thread. Returns true when it may sleep, until thread_wakes_ns. */
 static bool drive_for_nobody(struct hvd_engine *engine)
 {
-    bool asleep, dozes;
+    int64_t doze;
+    bool asleep;
 
     pthread_mutex_lock(
         &engine->progress.turn); /* a waiter that wants to drive goes first */
     pthread_mutex_unlock(&engine->progress.turn);
-    atomic_store(&engine->progress.thread_wakes_ns,
-                 must_doze(engine) ? doze_end(engine) : -1);
-    if (pthread_mutex_trylock(&engine->progress.lock) != 0 && !mute_itself(engine)) {
-        return true; /* a waiter drives; it leaves things settled or kicks */
+    atomic_store(&engine->progress.thread_wakes_ns, doze_end(engine));
+    if (pthread_mutex_trylock(&engine->progress.lock) != 0) {
+        /* A waiter drives: what has woken this thread is the waiter's to see, and would wake it
+         * again at once. The waiter unmutes once it has given the lock up; if it had done so
+         * before this, the lock can be had. Else it leaves things settled, or kicks. */
+        hvd_doorbells_mute(&engine->doorbells, true);
+        if (pthread_mutex_trylock(&engine->progress.lock) != 0) {
+            return true;
+        }
     }
     hvd_doorbells_mute(&engine->doorbells, false);
     atomic_store(&engine->progress.thread_drives, true);
     hvd_doorbells_wake_up(&engine->doorbells);
     spin(engine, must_stop, engine);
-    dozes = must_doze(engine);
-    asleep = fall_asleep(engine, dozes);
-    atomic_store(&engine->progress.thread_wakes_ns, plan_to_wake(engine, dozes));
+    doze = doze_end(engine);
+    asleep = fall_asleep(engine, doze >= 0);
+    atomic_store(&engine->progress.thread_wakes_ns, hvd_poll_deadline(engine, doze));
     atomic_store(&engine->progress.thread_drives, false);
     hvd_waiters_let_go(&engine->waiters, &engine->progress.lock);
     return asleep;
@@ -358,15 +301,11 @@ static void *run_thread(void *arg)
 {
     struct hvd_engine *engine = arg;
 
-    for (;;) {
-        /* In this order: who stops us says so first and kicks then. */
-        hvd_doorbells_silence_kick(&engine->doorbells);
-        if (atomic_load(&engine->progress.stop)) {
-            break;
-        }
+    /* Asked after each sleep: who stops the thread says so first and kicks then. */
+    while (!atomic_load(&engine->progress.stop)) {
         if (drive_for_nobody(engine)) {
-            hvd_doorbells_sleep(engine->doorbells.outer,
-                                atomic_load(&engine->progress.thread_wakes_ns));
+            hvd_doorbells_sleep_idle(&engine->doorbells,
+                                     atomic_load(&engine->progress.thread_wakes_ns));
         }
     }
     return NULL;

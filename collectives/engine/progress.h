@@ -47,15 +47,15 @@ void hvd_progress_stop_thread(struct hvd_engine *engine);
 void hvd_progress_take_over(struct hvd_engine *engine);
 void hvd_progress_hand_back(struct hvd_engine *engine);
 
-/* Drives until done says so, somebody else wants to, or timeout_ms has passed (negative: no
- * limit); returns whether it is done. The lock is held. */
+/* Drives until done says so, somebody else wants to, or the time has come (-1: no limit); returns
+ * whether it is done. The lock is held. */
 typedef bool hvd_progress_test(const void *arg);
 bool hvd_progress_drive(struct hvd_engine *engine, hvd_progress_test *done,
-                        const void *arg, int timeout_ms);
+                        const void *arg, int64_t until_ns);
 
-/* The same until it is done or timeout_ms, not negative, has passed: who else wants to drive gets
- * the lock, and this thread gets it back. What it guards may have changed on the way. */
+/* The same until it is done or the time has come, which it does: who else wants to drive gets the
+ * lock, and this thread gets it back. What it guards may have changed on the way. */
 bool hvd_progress_drive_on(struct hvd_engine *engine, hvd_progress_test *done,
-                           const void *arg, int timeout_ms);
+                           const void *arg, int64_t until_ns);
 
 #endif

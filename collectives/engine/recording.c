@@ -10,6 +10,7 @@
 #include "collectives/gpu/gpu_runtime.h"
 #include "collectives/observe/ranges.h"
 #include "collectives/observe/timeline.h"
+#include "gpu_binding/base/clock.h"
 #include "gpu_binding/base/log.h"
 #include "pmix_boot/boot.h"
 
@@ -17,10 +18,10 @@
 static const char dynamic[] = "DYNAMIC";
 
 /* How long ending waits for the last events of other ranks: they only have to be awake. */
-static const int heard_timeout_ms = 5000;
+static const int64_t heard_timeout_ns = 5000000000;
 
 /* And for what GPUs do with tensors of rank 0 that were launched before. */
-static const int landed_timeout_ms = 2000;
+static const int64_t landed_timeout_ns = 2000000000;
 
 static void wake(void *context)
 {
@@ -137,12 +138,14 @@ static bool has_landed(const void *arg)
 static void stop(struct hvd_engine *engine)
 {
     if (hvd_timeline_is_on(engine->timeline)) {
-        hvd_progress_drive_on(engine, has_landed, engine, landed_timeout_ms);
+        hvd_progress_drive_on(engine, has_landed, engine,
+                              hvd_clock_ns() + landed_timeout_ns);
     }
     if (engine->shutdown.phase != HVD_PHASE_CLOSED) {
         hvd_timeline_end(engine->timeline);
     }
-    if (!hvd_progress_drive_on(engine, is_heard, engine, heard_timeout_ms)) {
+    if (!hvd_progress_drive_on(engine, is_heard, engine,
+                               hvd_clock_ns() + heard_timeout_ns)) {
         hvd_log(HVD_LOG_WARN, "timeline: the last events of some ranks are missing");
     }
     hvd_timeline_close(engine->timeline);

@@ -38,32 +38,18 @@ void hvd_waiters_let_go(struct hvd_waiters *waiters, pthread_mutex_t *progress_l
     }
 }
 
-/* timeout_ms from now, on the clock of `ended`. */
-static struct timespec time_after(int timeout_ms)
+void hvd_waiters_sleep(struct hvd_waiters *waiters, hvd_waiters_test *done,
+                       const void *arg, uint64_t seen, int64_t until_ns)
 {
     const int64_t second = 1000000000;
-    struct timespec until;
-
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += timeout_ms / 1000;
-    until.tv_nsec += (int64_t)(timeout_ms % 1000) * 1000000;
-    if (until.tv_nsec >= second) {
-        until.tv_sec++;
-        until.tv_nsec -= second;
-    }
-    return until;
-}
-
-void hvd_waiters_sleep(struct hvd_waiters *waiters, hvd_waiters_test *done,
-                       const void *arg, uint64_t seen, int timeout_ms)
-{
-    const struct timespec until = time_after(timeout_ms < 0 ? 0 : timeout_ms);
+    const struct timespec until = {.tv_sec = (time_t)(until_ns / second),
+                                   .tv_nsec = (long)(until_ns % second)};
 
     pthread_mutex_lock(&waiters->lock);
     atomic_fetch_add(&waiters->sleepers, 1);
     if (done(arg) || atomic_load(&waiters->times_let_go) != seen) {
         /* no need to */
-    } else if (timeout_ms < 0) {
+    } else if (until_ns < 0) {
         pthread_cond_wait(&waiters->ended, &waiters->lock);
     } else {
         pthread_cond_timedwait(&waiters->ended, &waiters->lock, &until);

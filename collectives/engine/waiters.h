@@ -35,9 +35,9 @@ void hvd_waiters_tell(struct hvd_waiters *waiters);
 void hvd_waiters_let_go(struct hvd_waiters *waiters, pthread_mutex_t *progress_lock);
 
 /* Sleeps until something has ended, or a driver has left since that had happened `seen` times, or
- * timeout_ms has passed (negative: no limit). Not if done, asked under the lock, says so. */
+ * the time has come (-1: no limit). Not if done, asked under the lock, says so. */
 typedef bool hvd_waiters_test(const void *arg);
 void hvd_waiters_sleep(struct hvd_waiters *waiters, hvd_waiters_test *done,
-                       const void *arg, uint64_t seen, int timeout_ms);
+                       const void *arg, uint64_t seen, int64_t until_ns);
 
 #endif
