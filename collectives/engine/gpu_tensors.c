@@ -7,7 +7,6 @@
 #include "collectives/gpu/gpu_runtime.h"
 #include "collectives/gpu/gpu_trace.h"
 #include "collectives/observe/timeline.h"
-#include "gpu_binding/base/clock.h"
 #include "gpu_binding/base/env.h"
 
 static void wake(void *context)
@@ -50,14 +49,8 @@ static void landed(void *context, struct hvd_entry *entry, int status, const cha
 int hvd_gpu_tensors_progress(struct hvd_engine *engine, bool *moved,
                              struct hvd_error *err)
 {
-    int status;
-
     engine->gpu->is_traced = hvd_timeline_is_on(engine->timeline);
-    status = hvd_gpu_progress(engine->gpu, landed, engine, moved, err);
-    return status == HVD_ERR_NET &&
-                   !hvd_failure_is_certain(&engine->failure.gpu_lost_ns, hvd_clock_ns())
-               ? 0
-               : status;
+    return hvd_gpu_progress(engine->gpu, landed, engine, moved, err);
 }
 
 int64_t hvd_gpu_tensors_deadline(const struct hvd_engine *engine, int64_t now_ns)

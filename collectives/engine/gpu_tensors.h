@@ -16,7 +16,7 @@ struct hvd_engine;
 int hvd_gpu_tensors_open(struct hvd_engine *engine, struct hvd_error *err);
 
 /* Ends what the device has come to; *moved if something ended. Returns 0, or a status after which
- * the job must end: the network's failures only once the word of who died would be here. */
+ * the job must end. */
 int hvd_gpu_tensors_progress(struct hvd_engine *engine, bool *moved,
                              struct hvd_error *err);
 

@@ -175,42 +175,31 @@ int hvd_negotiation_open(struct hvd_engine *engine, struct hvd_error *err)
     if (status == 0 && add_global_set(engine) != 0) {
         status = hvd_fail(err, HVD_ERR_NOMEM, "no memory for the process sets");
     }
+    engine->negotiation.is_open = status == 0;
     return status;
 }
 
 /* --- what moves it --- */
 
-/* After a failure, and once all leave, nothing more is agreed. */
-static bool is_over(const struct hvd_engine *engine)
-{
-    return engine->failure.has_failed || engine->shutdown.phase != HVD_PHASE_RUNNING ||
-           engine->negotiation.agreement == NULL;
-}
-
 /* The agreement's functions fail for want of memory, for what no rank can have said, or because a
  * message is too long or a process set's team cannot be opened; these have left their reason. */
-static int explain(const struct hvd_engine *engine, int status, struct hvd_error *err)
+static void end_job(struct hvd_engine *engine, int status)
 {
     const char *text = engine->negotiation.failure.status != 0
                            ? engine->negotiation.failure.text
                        : status == HVD_ERR_NOMEM ? "no memory for messages"
                                                  : strange_text;
 
-    return hvd_fail(err, status, "%s", text);
+    hvd_failure_end_job(engine, engine->boot->rank, status, text);
 }
 
-/* What has been submitted; *moved if there was something. */
-static int propose(struct hvd_engine *engine, bool *moved)
+/* What has been submitted. */
+static int propose(struct hvd_engine *engine, struct hvd_entry *entry)
 {
     struct hvd_negotiation *negotiation = &engine->negotiation;
-    struct hvd_entry *entry = hvd_submissions_take(&engine->submissions);
-    int64_t now_ns;
+    int64_t now_ns = hvd_clock_ns();
     int status = 0;
 
-    if (entry == NULL) {
-        return 0;
-    }
-    now_ns = hvd_clock_ns();
     atomic_store(&engine->submissions.taken_ns, now_ns);
     atomic_store(&engine->submissions.cycle_ns,
                  hvd_agreement_fusion(negotiation->agreement)->cycle_ns);
@@ -223,64 +212,77 @@ static int propose(struct hvd_engine *engine, bool *moved)
         }
         status = hvd_agreement_submit(negotiation->agreement, entry, now_ns);
     }
-    *moved = true;
     return status;
 }
 
-int hvd_negotiation_progress(struct hvd_engine *engine, int64_t now_ns, bool *moved,
-                             struct hvd_error *err)
+bool hvd_negotiation_progress(struct hvd_engine *engine, int64_t now_ns)
 {
+    struct hvd_entry *submitted;
+    bool moved;
     int status;
 
-    if (is_over(engine)) {
-        return 0; /* and nothing is submitted any more */
+    if (!engine->negotiation.is_open) {
+        return false; /* and nothing is submitted any more */
     }
-    status = propose(engine, moved);
+    submitted = hvd_submissions_take(&engine->submissions);
+    moved = submitted != NULL;
+    status = moved ? propose(engine, submitted) : 0;
     if (status == 0) {
         status = hvd_agreement_progress(engine->negotiation.agreement,
                                         atomic_load(&engine->waiters.count) > 0, now_ns,
-                                        moved);
+                                        &moved);
     }
-    return status == 0 ? 0 : explain(engine, status, err);
+    if (status != 0) {
+        end_job(engine, status);
+    }
+    return moved;
 }
 
 int64_t hvd_negotiation_deadline(const struct hvd_engine *engine, int64_t now_ns)
 {
-    return is_over(engine)
-               ? -1
-               : hvd_agreement_deadline(engine->negotiation.agreement,
-                                        atomic_load(&engine->waiters.count) > 0, now_ns);
+    return engine->negotiation.is_open
+               ? hvd_agreement_deadline(engine->negotiation.agreement,
+                                        atomic_load(&engine->waiters.count) > 0, now_ns)
+               : -1;
 }
 
-int hvd_negotiation_on_reports(struct hvd_engine *engine, int branch, const void *payload,
-                               size_t bytes, struct hvd_error *err)
+void hvd_negotiation_on_reports(struct hvd_engine *engine, int branch,
+                                const void *payload, size_t bytes)
 {
-    int status = is_over(engine)
-                     ? 0
-                     : hvd_agreement_from_below(engine->negotiation.agreement, branch,
-                                                payload, bytes, hvd_clock_ns());
+    struct hvd_negotiation *negotiation = &engine->negotiation;
+    int status = negotiation->is_open
+                     ? hvd_agreement_from_below(negotiation->agreement, branch, payload,
+                                                bytes, hvd_clock_ns())
+                     : 0;
 
-    return status == 0 ? 0 : explain(engine, status, err);
+    if (status != 0) {
+        end_job(engine, status);
+    }
 }
 
-int hvd_negotiation_on_decisions(struct hvd_engine *engine, const void *payload,
-                                 size_t bytes, struct hvd_error *err)
+void hvd_negotiation_on_decisions(struct hvd_engine *engine, const void *payload,
+                                  size_t bytes)
 {
-    int status = is_over(engine)
-                     ? 0
-                     : hvd_agreement_from_above(engine->negotiation.agreement, payload,
-                                                bytes, hvd_clock_ns());
+    struct hvd_negotiation *negotiation = &engine->negotiation;
+    int status = negotiation->is_open
+                     ? hvd_agreement_from_above(negotiation->agreement, payload, bytes,
+                                                hvd_clock_ns())
+                     : 0;
 
-    return status == 0 ? 0 : explain(engine, status, err);
+    if (status != 0) {
+        end_job(engine, status);
+    }
 }
 
-int hvd_negotiation_settle(struct hvd_engine *engine, bool *is_settled,
-                           struct hvd_error *err)
+bool hvd_negotiation_settle(struct hvd_engine *engine)
 {
     int status = 0;
+    bool is_settled = hvd_agreement_settle(engine->negotiation.agreement, &status);
 
-    *is_settled = hvd_agreement_settle(engine->negotiation.agreement, &status);
-    return status == 0 ? 0 : explain(engine, status, err);
+    if (status != 0) {
+        end_job(engine, status);
+    }
+    return is_settled && status == 0;
 }
 
 /* Nobody's tensors are in it: a joined rank has no part in what is replayed. */
@@ -318,9 +320,9 @@ static void note_wait(struct hvd_engine *engine, const struct hvd_batch *batch)
     hvd_straggler_report_note(engine->report, &note);
 }
 
-int hvd_negotiation_finish(struct hvd_engine *engine, struct hvd_batch *batch,
-                           struct hvd_error *err)
+void hvd_negotiation_finish(void *context, struct hvd_batch *batch)
 {
+    struct hvd_engine *engine = context;
     int status;
 
     if (engine->report != NULL && !is_void(batch)) {
@@ -332,7 +334,9 @@ int hvd_negotiation_finish(struct hvd_engine *engine, struct hvd_batch *batch,
     } else {
         status = hvd_agreement_finish(engine->negotiation.agreement, batch);
     }
-    return status == 0 ? 0 : explain(engine, status, err);
+    if (status != 0) {
+        end_job(engine, status);
+    }
 }
 
 static void end_list(struct hvd_engine *engine, struct hvd_entry *entry, int status,
@@ -351,6 +355,7 @@ void hvd_negotiation_drop(struct hvd_engine *engine, bool all, int status,
 {
     struct hvd_entry *rest = engine->negotiation.proposing;
 
+    engine->negotiation.is_open = false;
     /* Those that the agreement has not seen yet are under way too. */
     if (engine->negotiation.agreement != NULL) {
         engine->negotiation.proposing = NULL;

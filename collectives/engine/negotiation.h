@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The engine's side of the agreement (agreement.h): submissions go in, batches and ends come out.
  *
- * Functions that return int return 0, or a status after which the job must end; err then says why.
+ * When it cannot go on, it ends the job (failure.h).
  *
  * Threads: the progress lock is held. */
 #ifndef HVD_NEGOTIATION_H
@@ -20,6 +20,7 @@ struct hvd_entry;
 
 struct hvd_negotiation {
     struct hvd_agreement *agreement;
+    bool is_open; /* neither has the job failed, nor do all leave */
     struct hvd_entry *proposing; /* submissions that the agreement has not seen yet */
     struct hvd_error failure; /* why it cannot go on, where that is known */
 };
@@ -27,28 +28,26 @@ struct hvd_negotiation {
 int hvd_negotiation_open(struct hvd_engine *engine, struct hvd_error *err);
 void hvd_negotiation_close(struct hvd_engine *engine);
 
-/* What has been submitted, and what is due. Sets *moved if anything was done. */
-int hvd_negotiation_progress(struct hvd_engine *engine, int64_t now_ns, bool *moved,
-                             struct hvd_error *err);
+/* What has been submitted, and what is due. True if anything was done. */
+bool hvd_negotiation_progress(struct hvd_engine *engine, int64_t now_ns);
 
 /* When progress has something to do although nothing has happened; -1: never. */
 int64_t hvd_negotiation_deadline(const struct hvd_engine *engine, int64_t now_ns);
 
 /* A message of a branch (membership.h) or of the parent. */
-int hvd_negotiation_on_reports(struct hvd_engine *engine, int branch, const void *payload,
-                               size_t bytes, struct hvd_error *err);
-int hvd_negotiation_on_decisions(struct hvd_engine *engine, const void *payload,
-                                 size_t bytes, struct hvd_error *err);
+void hvd_negotiation_on_reports(struct hvd_engine *engine, int branch,
+                                const void *payload, size_t bytes);
+void hvd_negotiation_on_decisions(struct hvd_engine *engine, const void *payload,
+                                  size_t bytes);
 
-/* A batch (taken over) has run: its entries end. */
-int hvd_negotiation_finish(struct hvd_engine *engine, struct hvd_batch *batch,
-                           struct hvd_error *err);
+/* A batch (taken over) has run: its entries end. engine: a struct hvd_engine. */
+void hvd_negotiation_finish(void *engine, struct hvd_batch *batch);
 
-/* Rank 0: no replay from now on; *is_settled when none is in force any more. */
-int hvd_negotiation_settle(struct hvd_engine *engine, bool *is_settled,
-                           struct hvd_error *err);
+/* Rank 0: no replay from now on; true when none is in force any more. */
+bool hvd_negotiation_settle(struct hvd_engine *engine);
 
-/* Ends all entries that are not in a batch that all ranks run, or all. */
+/* From now on nothing more is agreed on. Ends all entries that are not in a batch that all ranks
+ * run, or all. */
 void hvd_negotiation_drop(struct hvd_engine *engine, bool all, int status,
                           const char *text);
 

@@ -48,10 +48,11 @@ static int on_message(struct hvd_engine *engine, const struct hvd_uplink_event *
 {
     switch (event->type) {
     case HVD_MESSAGE_REPORTS:
-        return hvd_negotiation_on_reports(engine, event->from + 1, event->payload,
-                                          event->bytes, err);
+        hvd_negotiation_on_reports(engine, event->from + 1, event->payload, event->bytes);
+        return 0;
     case HVD_MESSAGE_DECISIONS:
-        return hvd_negotiation_on_decisions(engine, event->payload, event->bytes, err);
+        hvd_negotiation_on_decisions(engine, event->payload, event->bytes);
+        return 0;
     case HVD_MESSAGE_SHUTDOWN:
         return on_shutdown(engine, event->from == HVD_UPLINK_PARENT);
     case HVD_MESSAGE_DRAINED:
@@ -92,41 +93,25 @@ static void on_event(void *context, const struct hvd_uplink_event *event)
     }
 }
 
-static bool must_see_sockets(struct hvd_engine *engine, int64_t now_ns)
-{
-    if (engine->net == NULL || !hvd_teams_are_idle(engine->teams)) {
-        if (now_ns - engine->poll.control_seen_ns < control_every_ns) {
-            return false;
-        }
-        engine->poll.control_seen_ns = now_ns;
-    }
-    return true;
-}
-
 /* Messages, submissions, decisions. */
 static bool poll_talk(struct hvd_engine *engine, int64_t now_ns)
 {
-    struct hvd_error err = {0};
-    bool moved;
+    const bool is_rare = engine->net == NULL || !hvd_teams_are_idle(engine->teams);
+    struct hvd_poll *poll = &engine->poll;
     int handled = 0;
-    int status;
 
     if (engine->doorbells.peer_count > 1) {
         handled = hvd_uplink_progress_node(engine->uplink, on_event, engine);
     }
-    if (must_see_sockets(engine, now_ns)) {
+    if (!is_rare || now_ns - poll->control_seen_ns >= control_every_ns) {
+        poll->control_seen_ns = now_ns;
         handled |= hvd_uplink_progress_sockets(engine->uplink, on_event, engine);
     }
     if (handled < 0) {
         end_job(engine, HVD_ERR_NOMEM, "no memory for messages");
     }
-    moved = handled != 0;
-    engine->poll.heard_ns = now_ns;
-    status = hvd_negotiation_progress(engine, now_ns, &moved, &err);
-    if (status != 0) {
-        end_job(engine, status, err.text);
-    }
-    return moved;
+    poll->heard_ns = now_ns;
+    return hvd_negotiation_progress(engine, now_ns) || handled != 0;
 }
 
 /* --- what is moved --- */
@@ -163,21 +148,14 @@ static bool poll_gpu(struct hvd_engine *engine)
     bool moved = false;
     int status = hvd_gpu_tensors_progress(engine, &moved, &err);
 
+    if (status == HVD_ERR_NET &&
+        !hvd_failure_is_certain(&engine->failure.gpu_lost_ns, hvd_clock_ns())) {
+        return moved; /* the word of who died may be on its way */
+    }
     if (status != 0) {
         end_job(engine, status, err.text);
     }
     return moved || status != 0;
-}
-
-static void finish_batch(void *context, struct hvd_batch *batch)
-{
-    struct hvd_engine *engine = context;
-    struct hvd_error err = {0};
-    int status = hvd_negotiation_finish(engine, batch, &err);
-
-    if (status != 0) {
-        end_job(engine, status, err.text);
-    }
 }
 
 /* The death of a rank may first be seen by a batch that sends to it. The batch does not know which
@@ -200,7 +178,7 @@ static bool poll_batches(struct hvd_engine *engine)
     if (engine->failure.lost_ns != 0 && hvd_failure_blames_at(engine) >= 0) {
         return false; /* they would fail, and for a lesser reason */
     }
-    status = hvd_teams_progress(engine->teams, finish_batch, engine, &moved);
+    status = hvd_teams_progress(engine->teams, hvd_negotiation_finish, engine, &moved);
     if (status == HVD_ERR_PEER && has_lost_peer(engine)) {
         return true;
     }
@@ -211,16 +189,6 @@ static bool poll_batches(struct hvd_engine *engine)
 }
 
 /* --- all --- */
-
-static void poll_shutdown(struct hvd_engine *engine)
-{
-    struct hvd_error err = {0};
-    int status = hvd_shutdown_progress(engine, &err);
-
-    if (status != 0) {
-        end_job(engine, status, err.text);
-    }
-}
 
 /* What is not there is not asked: other ranks on the node, a network, a GPU on which a tensor has
  * been, a timeline. */
@@ -241,7 +209,7 @@ bool hvd_poll_all(struct hvd_engine *engine)
     }
     poll->data_moves |= poll_batches(engine);
     if (engine->shutdown.is_wanted || engine->shutdown.phase == HVD_PHASE_DRAINING) {
-        poll_shutdown(engine);
+        hvd_shutdown_progress(engine);
     }
     if (engine->timeline != NULL) {
         hvd_timeline_progress(engine->timeline);

@@ -10,6 +10,7 @@
 
 struct hvd_process_set {
     const struct hvd_set_members *members; /* an owner of it */
+    int index; /* of this rank in it, -1: it is no member */
     int64_t started[HVD_UNNAMED_KINDS]; /* by this rank */
 };
 
@@ -59,7 +60,9 @@ static int insert(struct hvd_process_sets *sets, const struct hvd_set_members *m
         grown[at] = grown[at - 1];
         at--;
     }
-    grown[at] = (struct hvd_process_set){.members = hvd_set_members_keep(members)};
+    grown[at] =
+        (struct hvd_process_set){.members = hvd_set_members_keep(members),
+                                 .index = hvd_set_members_index(members, sets->rank)};
     sets->count++;
     return 0;
 }
@@ -131,8 +134,8 @@ int hvd_process_sets_find(struct hvd_process_sets *sets, int id, int root,
     if (set != NULL) {
         place->rank = sets->rank;
         place->size = set->members->count;
-        place->index = hvd_set_members_index(set->members, sets->rank);
-        place->root_index = hvd_set_members_index(set->members, root);
+        place->index = set->index;
+        place->root_index = root >= 0 ? hvd_set_members_index(set->members, root) : -1;
     }
     pthread_mutex_unlock(&sets->lock);
     return set != NULL ? 0 : HVD_ERR_ARG;

@@ -31,7 +31,7 @@ struct hvd_set_place {
     int rank; /* this one, in the job */
     int size; /* of the set */
     int index; /* of this rank, -1: it is no member */
-    int root_index; /* of the other one */
+    int root_index; /* of the other one, -1: it is no member */
 };
 
 void hvd_process_sets_init(struct hvd_process_sets *sets);
@@ -55,8 +55,8 @@ void hvd_process_sets_recount(struct hvd_process_sets *sets);
 int64_t hvd_process_sets_number(struct hvd_process_sets *sets, int id,
                                 enum hvd_unnamed what);
 
-/* Where this rank and root stand in a set; its ranks ([size], out). HVD_ERR_ARG when there is no such
- * set. */
+/* Where this rank and root (-1: nobody) stand in a set; its ranks ([size], out). HVD_ERR_ARG when
+ * there is no such set. */
 int hvd_process_sets_find(struct hvd_process_sets *sets, int id, int root,
                           struct hvd_set_place *place);
 int hvd_process_sets_ranks(struct hvd_process_sets *sets, int id, int *ranks);

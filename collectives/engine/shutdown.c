@@ -56,18 +56,6 @@ void hvd_shutdown_on_close(struct hvd_engine *engine)
     }
 }
 
-/* What is replayed may have been started by some only: first the replay has to end. */
-static int settle(struct hvd_engine *engine, struct hvd_error *err)
-{
-    bool is_settled = false;
-    int status = hvd_negotiation_settle(engine, &is_settled, err);
-
-    if (is_settled) {
-        hvd_shutdown_begin(engine);
-    }
-    return status;
-}
-
 static bool has_drained(const struct hvd_engine *engine)
 {
     return hvd_teams_are_idle(engine->teams) && hvd_gpu_is_idle(engine->gpu) &&
@@ -88,18 +76,17 @@ static void say_drained(struct hvd_engine *engine)
     }
 }
 
-int hvd_shutdown_progress(struct hvd_engine *engine, struct hvd_error *err)
+void hvd_shutdown_progress(struct hvd_engine *engine)
 {
     struct hvd_shutdown *shutdown = &engine->shutdown;
-    int status = 0;
 
+    /* What is replayed may have been started by some only: first the replay has to end. */
     if (shutdown->is_wanted && shutdown->phase == HVD_PHASE_RUNNING &&
-        !engine->failure.has_failed) {
-        status = settle(engine, err);
+        !engine->failure.has_failed && hvd_negotiation_settle(engine)) {
+        hvd_shutdown_begin(engine);
     }
-    if (status == 0 && shutdown->phase == HVD_PHASE_DRAINING && !shutdown->sent_drained &&
+    if (shutdown->phase == HVD_PHASE_DRAINING && !shutdown->sent_drained &&
         has_drained(engine)) {
         say_drained(engine);
     }
-    return status;
 }

@@ -12,8 +12,6 @@
 
 #include <stdbool.h>
 
-#include "gpu_binding/base/error.h"
-
 struct hvd_engine;
 
 enum hvd_phase {
@@ -36,8 +34,7 @@ void hvd_shutdown_begin(struct hvd_engine *engine);
 void hvd_shutdown_on_drained(struct hvd_engine *engine);
 void hvd_shutdown_on_close(struct hvd_engine *engine);
 
-/* Moves it on. Needs no call while nobody wants to leave. Returns 0, or a status after which the
- * job must end. */
-int hvd_shutdown_progress(struct hvd_engine *engine, struct hvd_error *err);
+/* Moves it on. Needs no call while nobody wants to leave. */
+void hvd_shutdown_progress(struct hvd_engine *engine);
 
 #endif
