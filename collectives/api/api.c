@@ -73,10 +73,10 @@ struct hvd_engine *hvd_job_enter(struct hvd_error *err)
     const char *reason;
 
     pthread_rwlock_rdlock(&job.lock);
-    reason = obstacle();
-    if (job.engine != NULL && reason == NULL) {
+    if (job.engine != NULL && hvd_fork_mark_is_mine(&job.mark)) {
         return job.engine;
     }
+    reason = obstacle();
     hvd_fail(err, HVD_ERR_STATE, "%s", reason != NULL ? reason : not_initialized_text);
     pthread_rwlock_unlock(&job.lock);
     return NULL;

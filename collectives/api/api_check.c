@@ -34,10 +34,12 @@ static int check_shape(const struct hvd_tensor *tensor, struct hvd_error *err)
     return 0;
 }
 
-/* Barriers and the like have names of the library's own. */
-static int check_name(const struct hvd_start *start, const char *name,
-                      struct hvd_error *err)
+/* Its name, type and device. Barriers and the like have names of the library's own. */
+static int check_tensor(const struct hvd_start *start, const struct hvd_tensor *tensor,
+                        struct hvd_error *err)
 {
+    const char *name = tensor->name;
+
     if (name == NULL || name[0] == '\0') {
         return hvd_fail(err, HVD_ERR_ARG, "a tensor needs a name");
     }
@@ -48,11 +50,6 @@ static int check_name(const struct hvd_start *start, const char *name,
                         " are the library's own; choose another",
                         name);
     }
-    return 0;
-}
-
-static int check_tensor(const struct hvd_tensor *tensor, struct hvd_error *err)
-{
     if (hvd_dtype_bytes(tensor->dtype) == 0) {
         return hvd_fail(err, HVD_ERR_ARG, "tensor %s: there is no dtype %d", tensor->name,
                         tensor->dtype);
@@ -61,7 +58,7 @@ static int check_tensor(const struct hvd_tensor *tensor, struct hvd_error *err)
         return hvd_fail(err, HVD_ERR_ARG, "tensor %s: there is no device %d",
                         tensor->name, tensor->device);
     }
-    return check_shape(tensor, err);
+    return 0;
 }
 
 static int check_op(const struct hvd_start *start, const struct hvd_tensor *tensor,
@@ -118,9 +115,10 @@ static int check_wire(const struct hvd_start *start, const struct hvd_tensor *te
 int hvd_check_place(struct hvd_engine *engine, struct hvd_start *start,
                     struct hvd_error *err)
 {
+    const int root = start->kind == HVD_KIND_BROADCAST ? start->root : -1;
     struct hvd_set_place place;
 
-    if (hvd_process_sets_find(hvd_engine_process_sets(engine), start->set, start->root,
+    if (hvd_process_sets_find(hvd_engine_process_sets(engine), start->set, root,
                               &place) != 0) {
         return hvd_fail(
             err, HVD_ERR_ARG,
@@ -286,9 +284,9 @@ static int check_memory(const struct hvd_start *start, const struct hvd_entry *e
 int hvd_check_entry(const struct hvd_start *start, const struct hvd_tensor *tensor,
                     struct hvd_entry *entry, struct hvd_error *err)
 {
-    int status = check_name(start, tensor->name, err);
+    int status = check_tensor(start, tensor, err);
 
-    status = status != 0 ? status : check_tensor(tensor, err);
+    status = status != 0 ? status : check_shape(tensor, err);
     status = status != 0 ? status : check_op(start, tensor, err);
     if (status == 0 && tensor->wire != 0) {
         status = check_wire(start, tensor, err);

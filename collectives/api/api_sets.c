@@ -154,7 +154,7 @@ static int find_place(int set, struct hvd_set_place *place)
     if (engine == NULL) {
         return HVD_ERR_STATE;
     }
-    status = hvd_process_sets_find(hvd_engine_process_sets(engine), set, 0, place);
+    status = hvd_process_sets_find(hvd_engine_process_sets(engine), set, -1, place);
     hvd_job_exit();
     return status;
 }
