@@ -10,13 +10,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "pmix_boot/launch_env.h"
 
-/* One job per process; unlike any that Slurm or Open MPI would choose. */
-#define NAME_SPACE "hvdrun"
+/* One job per process. The name keeps strangers out: libpmix listens on 127.0.0.1 and believes
+ * the user id that a client claims, so who knew the name could speak as any rank. */
+static char job_name[sizeof("hvdrun-") + 32];
 
 /* The ranks have ended by then, so that nothing is lost with a server that does not end: libpmix
  * 4.2.2 once waited for ever for a lock of its own. */
@@ -116,9 +118,9 @@ static int add_maps(struct facts *facts, const struct hvdrun_job *job, const cha
 }
 
 static void add_job_facts(struct facts *facts, const struct hvdrun_job *job,
-                          const char *name_space, const char *ranks)
+                          const char *ranks)
 {
-    add(facts, PMIX_JOBID, name_space, PMIX_STRING);
+    add(facts, PMIX_JOBID, job_name, PMIX_STRING);
     add_number(facts, PMIX_UNIV_SIZE, job->ranks);
     add_number(facts, PMIX_MAX_PROCS, job->ranks);
     add_number(facts, PMIX_JOB_SIZE, job->ranks);
@@ -133,8 +135,8 @@ static void add_job_facts(struct facts *facts, const struct hvdrun_job *job,
 }
 
 /* *info is the caller's, to end with PMIX_INFO_FREE(*info, *count). */
-static int make_job_info(const struct hvdrun_job *job, const char *name_space,
-                         pmix_info_t **info, size_t *count, struct hvd_error *err)
+static int make_job_info(const struct hvdrun_job *job, pmix_info_t **info, size_t *count,
+                         struct hvd_error *err)
 {
     struct facts facts = {NULL, 0};
     size_t room = JOB_FACTS + (size_t)job->ranks;
@@ -147,7 +149,7 @@ static int make_job_info(const struct hvdrun_job *job, const char *name_space,
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory to describe %d ranks", job->ranks);
     }
     status = add_maps(&facts, job, ranks, err);
-    add_job_facts(&facts, job, name_space, ranks);
+    add_job_facts(&facts, job, ranks);
     free(ranks);
     for (int rank = 0; rank < job->ranks; rank++) {
         add_rank_facts(&facts, job, rank);
@@ -182,7 +184,7 @@ static pmix_status_t on_abort(const pmix_proc_t *proc, void *object, int status,
 
     (void)procs;
     (void)count;
-    if (job != NULL) {
+    if (job != NULL && PMIX_CHECK_NSPACE(proc->nspace, job_name)) {
         snprintf(message.text, sizeof(message.text), "%s", text != NULL ? text : "");
         (void)!write(job->abort_fd, &message, sizeof(message));
     }
@@ -248,18 +250,34 @@ static bool is_done(pmix_status_t status)
     return status == PMIX_SUCCESS || status == PMIX_OPERATION_SUCCEEDED;
 }
 
+/* "hvdrun-" and 128 random bits. */
+static int choose_name(struct hvd_error *err)
+{
+    unsigned char random[16];
+    size_t used = (size_t)snprintf(job_name, sizeof(job_name), "hvdrun-");
+
+    if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random)) {
+        return hvd_fail(err, HVD_ERR_SYS, "cannot choose a random name: %m");
+    }
+    for (size_t i = 0; i < sizeof(random); i++) {
+        used +=
+            (size_t)snprintf(job_name + used, sizeof(job_name) - used, "%02x", random[i]);
+    }
+    return 0;
+}
+
 static int register_job(const struct hvdrun_job *job, struct hvd_error *err)
 {
     pmix_info_t *info = NULL;
     size_t count = 0;
     pmix_nspace_t name;
     pmix_status_t done;
-    int status = make_job_info(job, NAME_SPACE, &info, &count, err);
+    int status = make_job_info(job, &info, &count, err);
 
     if (status < 0) {
         return status;
     }
-    PMIX_LOAD_NSPACE(name, NAME_SPACE);
+    PMIX_LOAD_NSPACE(name, job_name);
     done = PMIx_server_register_nspace(name, job->ranks, info, count, NULL, NULL);
     PMIX_INFO_FREE(info, count);
     return is_done(done) ? 0 : fail_pmix("register the job", done, err);
@@ -271,7 +289,7 @@ static int register_ranks(const struct hvdrun_job *job, struct hvd_error *err)
         pmix_proc_t proc;
         pmix_status_t done;
 
-        PMIX_LOAD_PROCID(&proc, NAME_SPACE, (pmix_rank_t)rank);
+        PMIX_LOAD_PROCID(&proc, job_name, (pmix_rank_t)rank);
         done = PMIx_server_register_client(&proc, geteuid(), getegid(), (void *)job, NULL,
                                            NULL);
         if (!is_done(done)) {
@@ -283,8 +301,11 @@ static int register_ranks(const struct hvdrun_job *job, struct hvd_error *err)
 
 int hvdrun_server_start(const struct hvdrun_job *job, struct hvd_error *err)
 {
-    int status = init(job, err);
+    int status = choose_name(err);
 
+    if (status == 0) {
+        status = init(job, err);
+    }
     if (status < 0) {
         return status;
     }
@@ -306,7 +327,7 @@ int hvdrun_server_export(int rank, struct hvdrun_string_list *environment,
     pmix_status_t done;
     int status = 0;
 
-    PMIX_LOAD_PROCID(&proc, NAME_SPACE, (pmix_rank_t)rank);
+    PMIX_LOAD_PROCID(&proc, job_name, (pmix_rank_t)rank);
     done = PMIx_server_setup_fork(&proc, &items);
     if (done != PMIX_SUCCESS) {
         return fail_pmix("prepare a rank's environment", done, err);

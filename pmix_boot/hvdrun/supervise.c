@@ -224,7 +224,8 @@ static void read_abort(struct state *state)
     if (read(state->watch->abort_fd, &message, sizeof(message)) !=
             (ssize_t)sizeof(message) ||
         state->phase != RUNNING || message.rank < 0 ||
-        message.rank >= state->watch->count) {
+        message.rank >= state->watch->count ||
+        state->watch->ranks[message.rank].pid == 0) {
         return;
     }
     state->first_failure = (struct hvdrun_failure){

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # hvdrun as a user meets it: exit codes, messages, signals, output, and what it leaves behind.
-# usage: hvdrun_test.sh HVDRUN BOOT_CLIENT PMIX_ABORT ENDLESS_SERVER
+# usage: hvdrun_test.sh HVDRUN BOOT_CLIENT PMIX_ABORT ENDLESS_SERVER CLAIMED_USER
 # shellcheck disable=SC2016 # $ expands in the ranks
 . "$(dirname "$0")/../cluster/harness.sh"
 . "$(dirname "$0")/launch.sh"
-hvdrun=$1 client=$2 pmix_abort=$3 endless_server=$4
+hvdrun=$1 client=$2 pmix_abort=$3 endless_server=$4 claimed_user=$5
 
 # A shell has SIGINT ignored in what it runs in the background, and timeout from coreutils 9.8 on
 # leaves it so.
@@ -141,7 +141,7 @@ environment()
     returns "options become variables, over those of the shell" 0 '^67108864 1$' \
         env HOROVOD_FUSION_THRESHOLD=1 "$hvdrun" -np 1 --fusion-threshold-mb 64 --autotune \
         sh -c 'echo $HOROVOD_FUSION_THRESHOLD $HOROVOD_AUTOTUNE'
-    returns "variables of an outer launch do not get in" 0 '^hvdrun 0$' \
+    returns "variables of an outer launch do not get in" 0 '^hvdrun-[0-9a-f]{32} 0$' \
         env PMIX_NAMESPACE=outer PMIX_RANK=5 PMIX_FOREIGN=1 SLURM_HVD_ERROR=old "$hvdrun" -np 1 \
         sh -c 'echo $PMIX_NAMESPACE $PMIX_RANK $PMIX_FOREIGN$SLURM_HVD_ERROR'
     returns "ranks are bound to cpus that exist, also when they outnumber them" 0 '^bound$' \
@@ -179,6 +179,34 @@ output()
 }
 
 # --- users and places ---
+
+# What another user of this machine can know of a job: its server's port. libpmix believes the user id
+# that a client claims, and PMIx_Abort is obeyed.
+stranger()
+{
+    # shellcheck disable=SC2046 # several variables
+    setpriv --reuid 65534 --regid 65534 --clear-groups env -i HOME=/ PATH="$PATH" \
+        $(cat "$work/server") PMIX_GDS_MODULE=hash PMIX_NAMESPACE=hvdrun PMIX_RANK=0 \
+        HVD_TEST_CLAIM="$(id -u):$(id -g)" LD_PRELOAD="$work/user/claimed_user.so" \
+        ASAN_OPTIONS=verify_asan_link_order=0 timeout 3 "$work/user/pmix_abort" 0 9 >"$work/stranger" 2>&1
+}
+
+strangers()
+{
+    if [ "$(id -u)" != 0 ]; then
+        tap_skip "another user cannot end a job" "needs root, to be another user"
+        return
+    fi
+    cp "$pmix_abort" "$claimed_user" "$work/user/"
+    in_background 'env | grep -E "^PMIX_(SERVER_URI|SECURITY|BFROP|VERSION)" >"$0.env.$HOROVOD_RANK"
+        mv "$0.env.$HOROVOD_RANK" "${0%/*}/server"
+        until [ -e "${0%/*}/go" ]; do sleep 0.1; done; echo went on'
+    waits_for test -e "$work/server"
+    stranger || :
+    touch "$work/go"
+    wait "$job"
+    counts "another user who claims to be rank 0 cannot end a job" 2 '^went on$'
+}
 
 other_user()
 {
@@ -243,6 +271,7 @@ killed_hvdrun
 environment
 output
 other_user
+strangers
 temporary_directory
 moved_tree
 other_hosts
