@@ -22,7 +22,8 @@ int hvd_agreement_create(const struct hvd_layout *layout, int rank,
     agreement->settings = *settings;
     agreement->ops = ops;
     agreement->context = context;
-    agreement->in_flight = settings->in_flight;
+    agreement->tensors = settings->tensors;
+    hvd_tensor_cache_init(&agreement->cache, settings->tensors);
     agreement->rank = rank;
     agreement->is_root = rank == 0;
     agreement->joins.last = -1;
@@ -62,59 +63,56 @@ void hvd_agreement_destroy(struct hvd_agreement *agreement)
 
 /* --- submissions --- */
 
-/* Not a set that this rank has asked to remove, or that is gone since the caller looked. */
-static bool may_use(const struct hvd_agreement *agreement, int set)
+/* A set that this rank is in and has not asked to remove; the global one only before its join. */
+static bool may_submit(const struct hvd_agreement *agreement,
+                       const struct hvd_replay *replay)
 {
-    const struct hvd_set_members *members =
-        hvd_membership_find(&agreement->membership, set);
+    const struct hvd_joins *joins = &agreement->joins;
 
-    return members != NULL && members->is_member &&
-           (agreement->in_flight->removals == 0 ||
-            !hvd_set_changes_is_removing(agreement, set));
+    return replay != NULL && replay->is_member &&
+           (replay->set != HVD_SET_GLOBAL ||
+            (joins->own == NULL && joins->ended == NULL)) &&
+           (agreement->tensors->removals == 0 ||
+            !hvd_set_changes_is_removing(agreement, replay->set));
 }
 
 /* Ends what this rank must not submit now, which no other rank hears of. */
-static bool refuse(struct hvd_agreement *agreement, struct hvd_entry *entry)
+static void refuse(struct hvd_agreement *agreement, struct hvd_entry *entry)
 {
-    const struct hvd_joins *joins = &agreement->joins;
-    int set = entry->proposal.set;
     char text[256];
 
-    if (!may_use(agreement, set)) {
-        snprintf(text, sizeof(text), "The process set is being removed.");
-    } else if (set == HVD_SET_GLOBAL && (joins->own != NULL || joins->ended != NULL)) {
+    if (entry->proposal.set == HVD_SET_GLOBAL) {
         snprintf(text, sizeof(text),
                  "rank %d submitted %.100s after it had joined: until its join has "
                  "ended, a rank may submit nothing to the global process set",
                  agreement->rank, entry->proposal.name);
     } else {
-        return false;
+        snprintf(text, sizeof(text), "The process set is being removed.");
     }
-    hvd_in_flight_end(agreement->in_flight, entry, HVD_ERR_ARG, text);
-    return true;
+    hvd_tensor_table_end(agreement->tensors, entry, HVD_ERR_ARG, text);
 }
 
 int hvd_agreement_submit(struct hvd_agreement *agreement, struct hvd_entry *entry,
                          int64_t now_ns)
 {
-    struct hvd_cached_tensor *cached =
-        hvd_tensor_cache_find(&agreement->cache, &entry->key);
-    bool is_replayed = cached != NULL && cached->replayed != NULL;
+    struct hvd_replay *replay = hvd_replay_of(agreement, entry->proposal.set);
+    struct hvd_cached_tensor *cached = entry->tensor->cached;
 
-    if (refuse(agreement, entry)) {
+    if (!may_submit(agreement, replay)) {
+        refuse(agreement, entry);
         return 0;
     }
     entry->proposal.rank = agreement->rank;
     if (entry->submitted_ns == 0) {
         entry->submitted_ns = now_ns;
     }
-    if (cached != NULL && !is_replayed &&
-        !hvd_proposal_equal(cached->proposal, &entry->proposal)) {
-        cached = NULL; /* it is described in full */
+    hvd_tensor_table_enter(agreement->tensors, entry);
+    if (cached != NULL && cached->replayed != NULL) {
+        entry->cached = cached;
+        return hvd_replay_submit(agreement, replay, entry);
     }
-    hvd_in_flight_enter(agreement->in_flight, entry, cached);
-    if (is_replayed) {
-        return hvd_replay_submit(agreement, entry);
+    if (cached != NULL && hvd_proposal_equal(cached->proposal, &entry->proposal)) {
+        entry->cached = cached;
     }
     switch (entry->proposal.kind) {
     case HVD_KIND_JOIN:
@@ -128,36 +126,31 @@ int hvd_agreement_submit(struct hvd_agreement *agreement, struct hvd_entry *entr
 
 int hvd_agreement_finish(struct hvd_agreement *agreement, struct hvd_batch *batch)
 {
-    struct hvd_replay *replay = hvd_replay_of(agreement, batch->header.set);
-    bool is_lane_free = hvd_replay_note_end(replay, batch);
-    int lane = (int)batch->header.lane;
-
     for (int64_t i = 0; i < batch->header.count; i++) {
         struct hvd_entry *entry = batch->entries[i];
 
         if (!entry->is_absent) {
             batch->entries[i] = NULL; /* its owner may free it now */
-            hvd_in_flight_end(agreement->in_flight, entry, 0, "");
+            hvd_tensor_table_end(agreement->tensors, entry, 0, "");
         }
     }
-    hvd_batch_destroy(batch);
     if (agreement->joins.ended != NULL) {
         hvd_joins_end_own(agreement);
     }
-    return is_lane_free ? hvd_replay_start(agreement, replay, lane) : 0;
+    return hvd_replay_finish_batch(agreement, batch);
 }
 
 void hvd_agreement_drop(struct hvd_agreement *agreement, bool all, int status,
                         const char *text)
 {
     const struct hvd_entry *ended_join = all ? NULL : agreement->joins.ended;
-    struct hvd_entry *entry = agreement->in_flight->oldest;
+    struct hvd_entry *entry = agreement->tensors->oldest;
 
     while (entry != NULL) {
         struct hvd_entry *next = entry->newer;
 
         if (all || (!entry->is_agreed && entry != ended_join)) {
-            hvd_in_flight_end(agreement->in_flight, entry, status, text);
+            hvd_tensor_table_end(agreement->tensors, entry, status, text);
         }
         entry = next;
     }
@@ -232,8 +225,8 @@ static int take_eviction(struct hvd_agreement *agreement, uint64_t id)
     if (cached == NULL || cached->is_evicted) {
         return HVD_ERR_NET;
     }
-    if (cached->mine != NULL) {
-        hvd_in_flight_unbind(cached->mine);
+    if (cached->tensor->entry != NULL && cached->tensor->entry->cached == cached) {
+        cached->tensor->entry->cached = NULL; /* it goes by its description again */
     }
     hvd_tensor_cache_evict(&agreement->cache, cached, agreement->decisions.position);
     hvd_replay_note_eviction(agreement, cached);
@@ -323,8 +316,7 @@ int hvd_agreement_from_above(struct hvd_agreement *agreement, const void *payloa
     agreement->counts.received++;
     agreement->counts.bytes_received += bytes;
     /* What has been said so far was said at the position before. */
-    status = status != 0 ? status : hvd_reports_pass_up(agreement, now_ns);
-    status = status != 0 ? status : hvd_reports_flush(agreement, &moved);
+    status = status != 0 ? status : hvd_reports_send(agreement, now_ns, &moved);
     return status != 0 ? status : take_message(agreement, payload, bytes, now_ns);
 }
 
@@ -402,16 +394,17 @@ static bool is_answer_due(const struct hvd_agreement *agreement, bool is_waited,
 int hvd_agreement_progress(struct hvd_agreement *agreement, bool is_waited,
                            int64_t now_ns, bool *moved)
 {
-    bool is_removing = agreement->set_changes.deferred > 0;
     uint64_t position = agreement->decisions.position;
-    int status = is_removing ? hvd_set_changes_report(agreement) : 0;
+    int status =
+        agreement->set_changes.deferred > 0 ? hvd_set_changes_report(agreement) : 0;
 
-    status = status != 0 ? status : hvd_reports_pass_up(agreement, now_ns);
     if (status == 0 && agreement->replays.waiting > 0) {
-        is_removing = agreement->set_changes.deferred > 0;
-        status = hvd_replays_look(agreement, is_removing, now_ns);
+        status = hvd_replays_look(agreement, agreement->set_changes.deferred > 0, now_ns);
     }
-    status = status != 0 ? status : hvd_stall_inspector_look(agreement, now_ns);
+    if (status == 0 && now_ns >= agreement->stall_inspector.look_ns) {
+        status = hvd_stall_inspector_look(agreement, now_ns);
+    }
+    status = status != 0 ? status : hvd_reports_send(agreement, now_ns, moved);
     if (status == 0 && agreement->is_root) {
         if (is_answer_due(agreement, is_waited, now_ns)) {
             decide(agreement, now_ns);
@@ -419,7 +412,7 @@ int hvd_agreement_progress(struct hvd_agreement *agreement, bool is_waited,
         status = send_decisions(agreement, now_ns);
         *moved |= agreement->decisions.position > position;
     }
-    return status != 0 ? status : hvd_reports_flush(agreement, moved);
+    return status;
 }
 
 /* -1: never. */
@@ -431,7 +424,9 @@ static int64_t earlier(int64_t a, int64_t b)
 int64_t hvd_agreement_deadline(const struct hvd_agreement *agreement, bool is_waited,
                                int64_t now_ns)
 {
-    int64_t deadline = hvd_stall_inspector_deadline(agreement);
+    bool may_stall =
+        agreement->settings.stall_warning_ns > 0 && agreement->tensors->oldest != NULL;
+    int64_t deadline = may_stall ? agreement->stall_inspector.look_ns : -1;
 
     if (agreement->replays.waiting > 0) {
         deadline = earlier(hvd_replays_deadline(agreement, is_waited, now_ns), deadline);

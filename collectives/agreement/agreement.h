@@ -21,15 +21,14 @@
 #include "collectives/agreement/membership.h"
 
 struct hvd_agreement;
-struct hvd_in_flight;
+struct hvd_tensor_table;
 
 enum {
     HVD_AGREEMENT_NODE = -1
 };
 
 struct hvd_agreement_settings {
-    struct hvd_in_flight
-        *in_flight; /* this rank's entries (in_flight.h), which end there */
+    struct hvd_tensor_table *tensors; /* tensor_table.h; borrowed */
     struct hvd_fusion fusion;
     bool may_replay;
     int64_t stall_warning_ns; /* 0: never look for stalls */
@@ -71,7 +70,7 @@ int hvd_agreement_create(const struct hvd_layout *layout, int rank,
 void hvd_agreement_destroy(struct hvd_agreement *agreement); /* NULL is fine */
 
 /* This rank has a tensor (or a join, a barrier, a process set) to run: an entry that has been added
- * to in_flight, in the order of all of these. Its submitted_ns, when it is not 0, is when that was;
+ * to tensors, in the order of all of these. Its submitted_ns, when it is not 0, is when that was;
  * else it was now. What goes to the global process set between the start and the end of this
  * rank's join ends at once, with HVD_ERR_ARG, and disturbs no other rank. */
 int hvd_agreement_submit(struct hvd_agreement *agreement, struct hvd_entry *entry,

@@ -2,7 +2,7 @@
 /* The agreement's parts. Each changes its own struct, and what it promises stands in its header:
  *
  *   agreement.c        life, submissions, and messages: what is due, and to which part it goes
- *   in_flight          this rank's entries
+ *   tensor_table       names: what this rank has in flight, and what is in the cache
  *   reports            up the tree        decisions     down the tree
  *   batch_decisions    batches that all have agreed on
  *   replay             batches that repeat, which nobody asks for
@@ -27,7 +27,7 @@ struct hvd_agreement {
 
     struct hvd_membership membership;
     struct hvd_tensor_cache cache;
-    struct hvd_in_flight *in_flight; /* borrowed */
+    struct hvd_tensor_table *tensors; /* borrowed */
     struct hvd_reports reports;
     struct hvd_decisions decisions;
     struct hvd_replays replays;

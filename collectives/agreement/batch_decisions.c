@@ -31,19 +31,30 @@ static struct hvd_entry *stand_in(struct hvd_agreement *agreement,
                                         : NULL;
 }
 
+/* This rank's tensor, or NULL. */
+static struct hvd_entry *find_entry(struct hvd_agreement *agreement,
+                                    const struct named *tensor)
+{
+    const struct hvd_named_tensor *known =
+        tensor->cached != NULL && tensor->cached->tensor != NULL
+            ? tensor->cached->tensor
+            : hvd_tensor_table_find(agreement->tensors, &tensor->key);
+
+    return known != NULL ? known->entry : NULL;
+}
+
 static int take_part(struct hvd_agreement *agreement, struct reading *reading,
                      const struct named *tensor)
 {
-    struct hvd_entry *entry =
-        hvd_in_flight_find(agreement->in_flight, tensor->cached, &tensor->key);
+    struct hvd_entry *entry = find_entry(agreement, tensor);
 
     /* One that runs already was submitted before this rank joined; the others are done with it
      * and ahead. */
     entry = entry != NULL && !entry->is_agreed ? entry : NULL;
     if (reading->header.status != 0) {
         if (entry != NULL) {
-            hvd_in_flight_end(agreement->in_flight, entry, reading->header.status,
-                              reading->header.text);
+            hvd_tensor_table_end(agreement->tensors, entry, reading->header.status,
+                                 reading->header.text);
         }
         return 0;
     }

@@ -140,7 +140,9 @@ struct hvd_key hvd_key_make(int32_t set, const char *name)
     return (struct hvd_key){.set = set, .name = name, .hash = hvd_hash_number(hash)};
 }
 
-bool hvd_key_equal(const struct hvd_key *a, const struct hvd_key *b)
+bool hvd_key_equal(const void *item, const void *key)
 {
+    const struct hvd_key *a = item, *b = key;
+
     return a->hash == b->hash && a->set == b->set && strcmp(a->name, b->name) == 0;
 }

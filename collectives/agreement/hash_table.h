@@ -49,7 +49,9 @@ struct hvd_key {
 };
 
 struct hvd_key hvd_key_make(int32_t set, const char *name);
-bool hvd_key_equal(const struct hvd_key *a, const struct hvd_key *b);
+
+/* Whether an item that begins with its struct hvd_key has this key. */
+bool hvd_key_equal(const void *item, const void *key);
 
 /* A good hash of a number. */
 uint64_t hvd_hash_number(uint64_t number);

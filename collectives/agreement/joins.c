@@ -83,7 +83,7 @@ void hvd_joins_end_own(struct hvd_agreement *agreement)
         }
     }
     agreement->joins.ended = NULL;
-    hvd_in_flight_end(agreement->in_flight, join, 0, "");
+    hvd_tensor_table_end(agreement->tensors, join, 0, "");
 }
 
 void hvd_joins_drop(struct hvd_joins *joins, bool all)

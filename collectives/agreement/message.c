@@ -47,7 +47,7 @@ bool hvd_proposal_equal(const struct hvd_proposal *a, const struct hvd_proposal 
            a->is_shared == b->is_shared && a->prescale == b->prescale &&
            a->postscale == b->postscale && a->group == b->group &&
            a->group_size == b->group_size && same_shape(a, b) &&
-           strcmp(note_of(a), note_of(b)) == 0;
+           (a->kind != HVD_KIND_SET_ADD || strcmp(note_of(a), note_of(b)) == 0);
 }
 
 int64_t hvd_proposal_bytes(const struct hvd_proposal *proposal)

@@ -5,13 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool has_key(const void *item, const void *key)
-{
-    const struct hvd_readiness *readiness = item;
-
-    return hvd_key_equal(&readiness->key, key);
-}
-
 void hvd_readiness_table_init(struct hvd_readiness_table *table,
                               const struct hvd_membership *membership)
 {
@@ -236,7 +229,7 @@ int hvd_readiness_table_add(struct hvd_readiness_table *table, const struct hvd_
                             int branch, const struct hvd_tensor_report *report)
 {
     struct hvd_readiness *readiness =
-        hvd_hash_table_find(&table->open, key->hash, has_key, key);
+        hvd_hash_table_find(&table->open, key->hash, hvd_key_equal, key);
 
     if (readiness == NULL) {
         return add_first(table, key, branch, report);
@@ -248,7 +241,7 @@ int hvd_readiness_table_add(struct hvd_readiness_table *table, const struct hvd_
         return HVD_ERR_NOMEM;
     }
     if (!report->has_more && complete(table, readiness)) {
-        hvd_hash_table_remove(&table->open, key->hash, has_key, key);
+        hvd_hash_table_remove(&table->open, key->hash, hvd_key_equal, key);
     }
     return 0;
 }
@@ -267,7 +260,8 @@ void hvd_readiness_table_recheck(struct hvd_readiness_table *table)
             done = complete(table, readiness) ? readiness : NULL;
         }
         if (done != NULL) {
-            hvd_hash_table_remove(&table->open, done->key.hash, has_key, &done->key);
+            hvd_hash_table_remove(&table->open, done->key.hash, hvd_key_equal,
+                                  &done->key);
         }
     } while (done != NULL);
 }
@@ -290,7 +284,7 @@ void hvd_readiness_table_drop(struct hvd_readiness_table *table,
                               const struct hvd_key *key)
 {
     struct hvd_readiness *readiness =
-        hvd_hash_table_remove(&table->open, key->hash, has_key, key);
+        hvd_hash_table_remove(&table->open, key->hash, hvd_key_equal, key);
 
     if (readiness != NULL) {
         hvd_readiness_table_give_back(table, readiness);

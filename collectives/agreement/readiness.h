@@ -7,8 +7,9 @@
 #ifndef HVD_READINESS_H
 #define HVD_READINESS_H
 
-#include "collectives/agreement/tensor_cache.h"
 #include "collectives/agreement/membership.h"
+#include "collectives/agreement/message.h"
+#include "collectives/agreement/tensor_cache.h"
 
 struct hvd_rows {
     int64_t rank;

@@ -10,6 +10,7 @@
 #ifndef HVD_REPETITION_H
 #define HVD_REPETITION_H
 
+#include "collectives/agreement/message.h"
 #include "collectives/agreement/tensor_cache.h"
 
 struct hvd_repeated_batch {

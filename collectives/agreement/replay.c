@@ -8,10 +8,6 @@
 #include "collectives/agreement/agreement_state.h"
 #include "collectives/agreement/validate.h"
 
-/* A replay of which nothing happens, while so many tensors (and twice its own number) are agreed
- * upon, belongs to a part of the job that is over. */
-static const size_t outdated_after = 64;
-
 /* How often to look for tensors that a replay holds up, when a thread waits and when none does. */
 static const int64_t look_every_ns = 2000000;
 static const int64_t look_alone_every_ns = 1000000000;
@@ -65,32 +61,35 @@ int hvd_replay_add(struct hvd_agreement *agreement, int set)
     return 0;
 }
 
-static void unnote(struct hvd_replays *replays, const struct hvd_replay *replay)
+static void free_order(struct hvd_replay_order *order)
 {
-    struct hvd_replay **at = &replays->noted;
-
-    while (*at != NULL && *at != replay) {
-        at = &(*at)->next_noted;
+    for (int i = 0; i < HVD_REPLAY_LANES; i++) {
+        free(order->lanes[i].batches);
     }
-    if (*at != NULL) {
-        *at = replay->next_noted;
+    for (size_t i = 0; i < order->count; i++) {
+        hvd_batch_destroy(order->batches[i].idle);
+        free(order->batches[i].tensors);
     }
+    free(order->batches);
+    *order = (struct hvd_replay_order){0};
 }
 
 static void destroy(struct hvd_agreement *agreement, struct hvd_replay *replay)
 {
-    while (replay->ready != NULL) {
-        struct hvd_readiness *readiness = replay->ready;
-
-        replay->ready = readiness->next;
-        hvd_readiness_table_give_back(&agreement->reports.readiness, readiness);
-    }
-    if (replay->is_noted) {
-        unnote(&agreement->replays, replay);
-    }
-    hvd_replay_order_finish(&replay->order);
+    hvd_replay_drop_ready(agreement, replay);
+    free_order(&replay->order);
     hvd_repetition_finish(&replay->repetition);
     free(replay);
+}
+
+/* Its tensors have no next batch any more. */
+static void unlink_tensors(const struct hvd_replay_order *order)
+{
+    for (size_t i = 0; i < order->count; i++) {
+        for (size_t j = 0; j < order->batches[i].count; j++) {
+            order->batches[i].tensors[j].cached->replayed = NULL;
+        }
+    }
 }
 
 /* Forgets what is replayed. */
@@ -98,7 +97,7 @@ static void end(struct hvd_agreement *agreement, struct hvd_replay *replay)
 {
     bool is_paused = replay->is_frozen && replay->is_member;
 
-    hvd_replay_order_unlink(&replay->order);
+    unlink_tensors(&replay->order);
     replay->is_active = false;
     replay->is_frozen = false;
     replay->is_breaking = false;
@@ -136,171 +135,110 @@ void hvd_replays_finish(struct hvd_agreement *agreement)
     free(replays->of_set);
 }
 
-/* --- rank 0: the repetition, and what it leads to --- */
+/* --- it begins --- */
 
-static bool is_wanted(const struct hvd_agreement *agreement,
-                      const struct hvd_replay *replay)
+static int read_ids(struct hvd_tensor_cache *cache, uint64_t position,
+                    const struct hvd_record *record, struct hvd_replay_tensor *tensors)
 {
-    return agreement->settings.may_replay && !agreement->is_settling &&
-           !replay->is_active &&
-           (replay->set != HVD_SET_GLOBAL || agreement->membership.joined == 0);
-}
+    for (uint32_t i = 0; i < record->count; i++) {
+        struct hvd_cached_tensor *cached = hvd_tensor_cache_by_id(cache, record->id + i);
 
-/* So many tensors have been agreed upon beside the replay. */
-static int note_others(struct hvd_agreement *agreement, struct hvd_replay *replay,
-                       size_t tensors)
-{
-    replay->others += tensors;
-    return replay->others > 2 * replay->order.tensors + outdated_after
-               ? hvd_replay_put_break(agreement, replay)
-               : 0;
-}
-
-static int note_repeated(struct hvd_agreement *agreement, struct hvd_replay *replay,
-                         const struct hvd_decided_batch *batch)
-{
-    const struct hvd_repeated_batch noted = {
-        .lane = batch->bytes >= HVD_BULK_BYTES ? HVD_LANE_BULK : HVD_LANE_QUICK,
-        .bytes = batch->bytes,
-        .decided_ns = batch->now_ns,
-        .overlaps = replay->running > 0,
-    };
-
-    if (!replay->is_noted) {
-        replay->is_noted = true;
-        replay->next_noted = agreement->replays.noted;
-        agreement->replays.noted = replay;
-    }
-    return hvd_repetition_note(&replay->repetition, batch->tensors, batch->count, &noted);
-}
-
-int hvd_replay_note(struct hvd_agreement *agreement,
-                    const struct hvd_decided_batch *batch)
-{
-    struct hvd_replay *replay = hvd_replay_of(agreement, batch->set);
-
-    if (replay == NULL) {
-        return 0; /* removed meanwhile */
-    }
-    if (replay->is_active) {
-        return note_others(agreement, replay, batch->count);
-    }
-    if (!is_wanted(agreement, replay)) {
-        return 0;
-    }
-    if (batch->may_repeat) {
-        return note_repeated(agreement, replay, batch);
-    }
-    if (replay->set != HVD_SET_GLOBAL) { /* it would end the replay: replay.h */
-        hvd_repetition_restart(&replay->repetition);
+        if (cached == NULL || cached->is_evicted) {
+            return HVD_ERR_NET;
+        }
+        cached->replayed_at = position;
+        tensors[i].cached = cached;
     }
     return 0;
 }
 
-void hvd_replay_note_eviction(struct hvd_agreement *agreement,
-                              const struct hvd_cached_tensor *cached)
+static int read_batch(struct hvd_tensor_cache *cache, uint64_t position,
+                      struct hvd_replay_batch *batch, struct hvd_reader *reader)
 {
-    struct hvd_replay *replay = hvd_replay_of(agreement, cached->key.set);
-
-    /* NULL: removed with its tensors. */
-    if (replay != NULL && cached->noted_at > replay->repetition.first_note) {
-        hvd_repetition_restart(&replay->repetition);
-    }
-}
-
-/* Of a further set: nothing of it is to be decided before the replay, and its tensors leave others
- * their room. */
-static bool has_place(const struct hvd_agreement *agreement,
-                      const struct hvd_replay *replay)
-{
-    size_t capacity = (size_t)agreement->settings.fusion.capacity;
-
-    return replay->set == HVD_SET_GLOBAL ||
-           (agreement->replays.set_tensors + replay->repetition.period <= capacity / 2 &&
-            !hvd_coordinator_has(agreement->coordinator, replay->set));
-}
-
-static int put(struct hvd_agreement *agreement, struct hvd_replay *replay)
-{
-    struct hvd_repetition *repetition = &replay->repetition;
-    struct hvd_part part = hvd_part_begin(&agreement->decisions.writers, replay->set);
-
-    if (!agreement->settings.fusion.groups_alone) {
-        hvd_repetition_merge(repetition, agreement->settings.fusion.threshold,
-                             agreement->settings.fusion.cycle_ns);
-    }
-    hvd_put_record(part.writer, HVD_DECISION_REPLAY, (uint32_t)repetition->batch_count,
-                   ++agreement->replays.announced);
-    for (size_t i = 0; i < repetition->batch_count; i++) {
-        const struct hvd_repeated_batch *batch = &repetition->batches[i];
-        struct hvd_id_range range = {0};
-
-        hvd_put_int(part.writer,
-                    replay->set == HVD_SET_GLOBAL ? batch->lane : HVD_LANE_QUICK);
-        hvd_put_int(part.writer, (int64_t)batch->count);
-        for (size_t j = 0; j < batch->count; j++) {
-            hvd_put_id(part.writer, HVD_TENSOR_IDS, &range,
-                       repetition->tensors[batch->first + j]->id);
-        }
-        hvd_put_ids_end(part.writer, HVD_TENSOR_IDS, &range);
-    }
-    hvd_part_end(&part);
-    if (replay->set != HVD_SET_GLOBAL) {
-        agreement->replays.set_tensors += repetition->count;
-    }
-    hvd_repetition_restart(repetition);
-    return part.writer->failed ? HVD_ERR_NOMEM : 0;
-}
-
-int hvd_replays_put_due(struct hvd_agreement *agreement)
-{
-    struct hvd_replays *replays = &agreement->replays;
+    size_t count = 0;
     int status = 0;
 
-    while (status == 0 && replays->noted != NULL &&
-           agreement->decisions.writers.sets.bytes < HVD_MESSAGE_BYTES) {
-        struct hvd_replay *replay = replays->noted;
+    batch->lane = (enum hvd_lane)hvd_take_int(reader);
+    batch->count = (size_t)hvd_take_int(reader);
+    if (reader->failed || (unsigned)batch->lane >= HVD_REPLAY_LANES) {
+        return HVD_ERR_NET;
+    }
+    batch->missing = batch->count;
+    batch->tensors = calloc(batch->count, sizeof(batch->tensors[0]));
+    if (batch->tensors == NULL) {
+        return HVD_ERR_NOMEM;
+    }
+    while (status == 0 && count < batch->count) {
+        struct hvd_record record;
 
-        replays->noted = replay->next_noted;
-        replay->is_noted = false;
-        if (is_wanted(agreement, replay) && has_place(agreement, replay) &&
-            hvd_repetition_is_due(&replay->repetition)) {
-            status = put(agreement, replay);
+        if (hvd_take_record(reader, &record) != 0 ||
+            count + record.count > batch->count) {
+            return HVD_ERR_NET;
         }
+        status = read_ids(cache, position, &record, batch->tensors + count);
+        count += record.count;
     }
     return status;
 }
 
-int hvd_replay_admit(struct hvd_agreement *agreement, struct hvd_readiness *readiness,
-                     int64_t now_ns)
+/* Each lane's batches, in order. */
+static int deal_out(struct hvd_replay_order *order)
 {
-    struct hvd_replay *replay = hvd_replay_of(agreement, readiness->key.set);
-
-    if (replay == NULL || replay->set == HVD_SET_GLOBAL || !replay->is_active) {
-        return hvd_coordinator_add(agreement->coordinator, readiness, now_ns);
+    for (int i = 0; i < HVD_REPLAY_LANES; i++) {
+        order->lanes[i].batches = calloc(order->count, sizeof(struct hvd_replay_batch *));
+        if (order->lanes[i].batches == NULL) {
+            return HVD_ERR_NOMEM;
+        }
     }
-    readiness->next = NULL;
-    *replay->ready_end = readiness;
-    replay->ready_end = &readiness->next;
-    return hvd_replay_ask_break(agreement, replay, true);
+    for (size_t i = 0; i < order->count; i++) {
+        struct hvd_replay_lane *lane = &order->lanes[order->batches[i].lane];
+
+        lane->batches[lane->count++] = &order->batches[i];
+    }
+    return 0;
 }
 
-static int admit_rest(struct hvd_agreement *agreement, struct hvd_replay *replay,
-                      int64_t now_ns)
+/* Links the batches that have a tensor, in their order, into a ring; `replayed` is where it comes
+ * first. */
+static void link_occurrences(struct hvd_replay_order *order)
+{
+    for (int round = 0; round < 2; round++) {
+        for (size_t i = order->count; i-- > 0;) {
+            struct hvd_replay_batch *batch = &order->batches[i];
+
+            for (size_t j = 0; j < batch->count; j++) {
+                struct hvd_replay_tensor *tensor = &batch->tensors[j];
+
+                /* In the second round the last one has found the first. */
+                tensor->next = tensor->cached->replayed;
+                tensor->cached->replayed = batch;
+            }
+        }
+    }
+}
+
+/* Reads an order of so many batches, whose tensors are in the cache, in the place of the one before. */
+static int read_order(struct hvd_replay_order *order, struct hvd_tensor_cache *cache,
+                      uint64_t position, size_t count, struct hvd_reader *reader)
 {
     int status = 0;
 
-    while (replay->ready != NULL && status == 0) {
-        struct hvd_readiness *readiness = replay->ready;
-
-        replay->ready = readiness->next;
-        status = hvd_coordinator_add(agreement->coordinator, readiness, now_ns);
+    free_order(order);
+    order->batches = calloc(count, sizeof(order->batches[0]));
+    if (order->batches == NULL) {
+        return HVD_ERR_NOMEM;
     }
-    replay->ready_end = &replay->ready;
+    order->count = count;
+    for (size_t i = 0; i < count && status == 0; i++) {
+        status = read_batch(cache, position, &order->batches[i], reader);
+        order->tensors += order->batches[i].count;
+    }
+    status = status != 0 ? status : deal_out(order);
+    if (status == 0) {
+        link_occurrences(order);
+    }
     return status;
 }
-
-/* --- every rank: the replay begins --- */
 
 /* What was reported of its tensors was a cycle ahead: it belongs to the replay's first cycle now. */
 static void drop_reports(struct hvd_agreement *agreement, const struct hvd_replay *replay)
@@ -319,21 +257,18 @@ static void drop_reports(struct hvd_agreement *agreement, const struct hvd_repla
 }
 
 /* Counts the tensors that this rank has submitted and reported in vain. */
-static int adopt_entries(struct hvd_agreement *agreement, const struct hvd_replay *replay)
+static int adopt_entries(struct hvd_agreement *agreement, struct hvd_replay *replay)
 {
     int status = 0;
 
-    for (struct hvd_entry *entry = agreement->in_flight->oldest;
+    for (struct hvd_entry *entry = agreement->tensors->oldest;
          entry != NULL && status == 0; entry = entry->newer) {
-        struct hvd_cached_tensor *cached =
-            entry->key.set == replay->set
-                ? hvd_tensor_cache_find(&agreement->cache, &entry->key)
-                : NULL;
+        struct hvd_cached_tensor *cached = entry->tensor->cached;
 
-        if (!entry->is_agreed && cached != NULL && cached->replayed != NULL) {
-            hvd_in_flight_unbind(entry);
-            hvd_in_flight_bind(entry, cached);
-            status = hvd_replay_submit(agreement, entry);
+        if (!entry->is_agreed && entry->proposal.set == replay->set && cached != NULL &&
+            cached->replayed != NULL) {
+            entry->cached = cached;
+            status = hvd_replay_submit(agreement, replay, entry);
         }
     }
     return status;
@@ -353,8 +288,8 @@ int hvd_replay_begin(struct hvd_agreement *agreement, int set,
     replay->begun_at = agreement->decisions.position;
     replay->others = 0;
     agreement->counts.replays++;
-    status = hvd_replay_order_read(&replay->order, &agreement->cache, replay->begun_at,
-                                   record->count, reader);
+    status = read_order(&replay->order, &agreement->cache, replay->begun_at,
+                        record->count, reader);
     if (status != 0) {
         return status;
     }
@@ -370,18 +305,73 @@ void hvd_replay_run(struct hvd_agreement *agreement, struct hvd_batch *batch)
     agreement->ops->run(agreement->context, batch);
 }
 
-int hvd_replay_start(struct hvd_agreement *agreement, struct hvd_replay *replay, int lane)
+static struct hvd_replay_batch *next_of(const struct hvd_replay_lane *lane)
 {
-    struct hvd_batch *batch = NULL;
-    int status = replay->is_active && !replay->is_frozen
-                     ? hvd_replay_order_start(&replay->order, replay->set, lane, &batch)
-                     : 0;
+    return lane->batches[lane->started % lane->count];
+}
 
-    if (batch == NULL) {
-        return status;
+/* A batch without entries, for the tensors of one of a replay. NULL without memory. */
+static struct hvd_batch *make_batch(const struct hvd_replay *replay,
+                                    const struct hvd_replay_batch *replayed)
+{
+    struct hvd_batch_header header = {
+        .kind = replayed->tensors[0].cached->proposal->kind,
+        .set = replay->set,
+        .lane = replayed->lane,
+        .count = (int64_t)replayed->count,
+        .is_shared = true,
+    };
+
+    /* Tensors that were fused may differ in that: a rank may have had one elsewhere. */
+    for (size_t i = 0; i < replayed->count; i++) {
+        header.is_shared &= replayed->tensors[i].cached->proposal->is_shared;
     }
-    replay->waiting -= (size_t)batch->header.count;
-    agreement->replays.waiting -= (size_t)batch->header.count;
+    return hvd_batch_create(&header);
+}
+
+/* Puts this rank's tensors into a batch: the next one of each of them comes after it. */
+static void fill(struct hvd_replay_batch *replayed, struct hvd_batch *batch)
+{
+    batch->submitted_ns = 0;
+    for (size_t i = 0; i < replayed->count; i++) {
+        struct hvd_cached_tensor *cached = replayed->tensors[i].cached;
+        struct hvd_entry *entry = cached->tensor->entry;
+
+        batch->entries[i] = entry;
+        entry->is_agreed = true;
+        if (entry->submitted_ns > batch->submitted_ns) {
+            batch->submitted_ns = entry->submitted_ns;
+        }
+        cached->replayed = replayed->tensors[i].next;
+    }
+    replayed->missing = replayed->count;
+}
+
+/* Starts the next batch of a lane, if this rank has all its tensors and the one before is done. */
+static int start(struct hvd_agreement *agreement, struct hvd_replay *replay, int number)
+{
+    struct hvd_replay_lane *lane = &replay->order.lanes[number];
+    struct hvd_replay_batch *next;
+    struct hvd_batch *batch;
+
+    if (!replay->is_active || replay->is_frozen || lane->running != NULL ||
+        lane->count == 0) {
+        return 0;
+    }
+    next = next_of(lane);
+    if (next->missing > 0 || next->anew > 0) {
+        return 0;
+    }
+    batch = next->idle != NULL ? next->idle : make_batch(replay, next);
+    if (batch == NULL) {
+        return HVD_ERR_NOMEM;
+    }
+    next->idle = NULL;
+    fill(next, batch);
+    batch->number = ++lane->started;
+    lane->running = batch;
+    replay->waiting -= next->count;
+    agreement->replays.waiting -= next->count;
     replay->others = 0;
     replay->running++;
     agreement->counts.replayed++;
@@ -389,30 +379,51 @@ int hvd_replay_start(struct hvd_agreement *agreement, struct hvd_replay *replay,
     return 0;
 }
 
-/* Whether a tensor so described can take the place that it has in the replay. */
-static bool fits(struct hvd_cached_tensor *cached, const struct hvd_proposal *proposal)
+/* Whether a tensor so described can take the place that another has in the replay. */
+static bool may_replace(struct hvd_cached_tensor *cached,
+                        const struct hvd_proposal *proposal)
 {
-    return hvd_proposal_equal(cached->proposal, proposal) ||
-           (cached->proposal->is_shared == proposal->is_shared &&
-            hvd_validate_pair(cached, proposal, NULL) == 0);
+    return cached->proposal->is_shared == proposal->is_shared &&
+           hvd_validate_pair(cached, proposal, NULL) == 0;
 }
 
-int hvd_replay_submit(struct hvd_agreement *agreement, struct hvd_entry *entry)
+int hvd_replay_submit(struct hvd_agreement *agreement, struct hvd_replay *replay,
+                      struct hvd_entry *entry)
 {
-    struct hvd_replay *replay = hvd_replay_of(agreement, entry->key.set);
-    bool is_anew = !fits(entry->cached, &entry->proposal);
-    int lane = hvd_replay_order_submit(entry->cached, is_anew);
+    struct hvd_cached_tensor *cached = entry->cached;
+    struct hvd_replay_batch *batch = cached->replayed;
 
+    batch->missing--;
     replay->waiting++;
     agreement->replays.waiting++;
-    return is_anew ? hvd_replay_ask_break(agreement, replay, true)
-                   : hvd_replay_start(agreement, replay, lane);
+    if (!hvd_proposal_equal(cached->proposal, &entry->proposal) &&
+        !may_replace(cached, &entry->proposal)) {
+        batch->anew++;
+        return hvd_replay_ask_break(agreement, replay, true);
+    }
+    return start(agreement, replay, (int)batch->lane);
 }
 
-bool hvd_replay_note_end(struct hvd_replay *replay, const struct hvd_batch *batch)
+int hvd_replay_finish_batch(struct hvd_agreement *agreement, struct hvd_batch *batch)
 {
+    struct hvd_replay *replay = hvd_replay_of(agreement, batch->header.set);
+    int number = (int)batch->header.lane;
+    struct hvd_replay_lane *lane =
+        batch->number != 0 ? &replay->order.lanes[number] : NULL;
+
     replay->running--;
-    return batch->number != 0 && hvd_replay_order_end(&replay->order, batch);
+    if (lane == NULL ||
+        lane->running != batch) { /* not replayed, or not by this replay */
+        hvd_batch_destroy(batch);
+        return 0;
+    }
+    lane->running = NULL;
+    if (!replay->is_active) { /* a void one among others */
+        hvd_batch_destroy(batch);
+        return 0;
+    }
+    lane->batches[(lane->started - 1) % lane->count]->idle = batch;
+    return start(agreement, replay, number);
 }
 
 /* --- who wants its end --- */
@@ -435,39 +446,6 @@ static int take_lanes(struct hvd_reader *reader, uint64_t *least, uint64_t *most
     memcpy(least, data, bytes);
     memcpy(most, data + bytes, bytes);
     return 0;
-}
-
-int hvd_replay_put_break(struct hvd_agreement *agreement, struct hvd_replay *replay)
-{
-    struct hvd_part part;
-
-    if (!replay->is_active || replay->is_breaking) {
-        return 0;
-    }
-    replay->is_breaking = true;
-    agreement->counts.breaks++;
-    part = hvd_part_begin(&agreement->decisions.writers, replay->set);
-    hvd_put_record(part.writer, HVD_DECISION_BREAK, 1, replay->epoch);
-    hvd_part_end(&part);
-    return part.writer->failed ? HVD_ERR_NOMEM : 0;
-}
-
-bool hvd_replays_put_break(struct hvd_agreement *agreement, bool restarts, int *status)
-{
-    bool any = false;
-
-    for (int set = 0; set < agreement->replays.count && *status == 0; set++) {
-        struct hvd_replay *replay = agreement->replays.of_set[set];
-
-        if (replay != NULL) {
-            any |= replay->is_active;
-            *status = hvd_replay_put_break(agreement, replay);
-        }
-        if (replay != NULL && restarts) {
-            hvd_repetition_restart(&replay->repetition);
-        }
-    }
-    return any;
 }
 
 int hvd_replay_ask_break(struct hvd_agreement *agreement, struct hvd_replay *replay,
@@ -514,6 +492,15 @@ int hvd_replay_take_break(struct hvd_agreement *agreement,
                           : 0;
 }
 
+/* Whether the tensor's next batch cannot start because this rank has not submitted something. */
+static bool is_blocked(const struct hvd_replay *replay,
+                       const struct hvd_replay_batch *batch)
+{
+    const struct hvd_replay_lane *lane = &replay->order.lanes[batch->lane];
+
+    return batch->missing > 0 || (lane->running == NULL && next_of(lane)->missing > 0);
+}
+
 static bool has_waited(const struct hvd_entry *entry, bool is_hurried, int64_t now_ns)
 {
     static const int64_t patience_ns = 5000000;
@@ -532,7 +519,7 @@ int hvd_replays_look(struct hvd_agreement *agreement, bool is_hurried, int64_t n
         return 0;
     }
     replays->last_look_ns = now_ns;
-    for (const struct hvd_entry *entry = agreement->in_flight->oldest;
+    for (const struct hvd_entry *entry = agreement->tensors->oldest;
          entry != NULL && status == 0; entry = entry->newer) {
         struct hvd_replay *replay;
 
@@ -540,8 +527,8 @@ int hvd_replays_look(struct hvd_agreement *agreement, bool is_hurried, int64_t n
             entry->cached->replayed == NULL || !has_waited(entry, is_hurried, now_ns)) {
             continue;
         }
-        replay = hvd_replay_of(agreement, entry->key.set);
-        if (hvd_replay_order_is_blocked(&replay->order, entry->cached)) {
+        replay = hvd_replay_of(agreement, entry->proposal.set);
+        if (is_blocked(replay, entry->cached->replayed)) {
             status = hvd_replay_ask_break(agreement, replay, true);
         }
     }
@@ -658,14 +645,27 @@ static int take_back(struct hvd_agreement *agreement, struct hvd_batch *batch)
     return 0;
 }
 
+/* Starts a batch that others have started, of stand-ins. */
 static int start_void(struct hvd_agreement *agreement, struct hvd_replay *replay,
-                      int number)
+                      struct hvd_replay_lane *lane)
 {
-    struct hvd_batch *batch;
+    const struct hvd_replay_batch *replayed = next_of(lane);
+    struct hvd_batch *batch = make_batch(replay, replayed);
 
-    if (hvd_replay_order_start_void(&replay->order, replay->set, number, &batch) != 0) {
+    for (size_t i = 0; batch != NULL && i < replayed->count; i++) {
+        batch->entries[i] =
+            hvd_entry_create_absent(replayed->tensors[i].cached->proposal);
+        if (batch->entries[i] == NULL) {
+            hvd_batch_destroy(batch);
+            return HVD_ERR_NOMEM;
+        }
+        batch->entries[i]->is_void = true;
+    }
+    if (batch == NULL) {
         return HVD_ERR_NOMEM;
     }
+    batch->number = ++lane->started;
+    lane->running = batch;
     hvd_replay_run(agreement, batch);
     return 0;
 }
@@ -673,7 +673,7 @@ static int start_void(struct hvd_agreement *agreement, struct hvd_replay *replay
 static int resume_lane(struct hvd_agreement *agreement, struct hvd_replay *replay,
                        int number, uint64_t least, uint64_t most)
 {
-    const struct hvd_replay_lane *lane = &replay->order.lanes[number];
+    struct hvd_replay_lane *lane = &replay->order.lanes[number];
 
     if (least == most || !replay->is_member) {
         return 0;
@@ -682,7 +682,7 @@ static int resume_lane(struct hvd_agreement *agreement, struct hvd_replay *repla
         return HVD_ERR_NET; /* no reduction ends before all have started it */
     }
     return lane->started == most ? take_back(agreement, lane->running)
-                                 : start_void(agreement, replay, number);
+                                 : start_void(agreement, replay, lane);
 }
 
 /* Reports what was kept for the replay. */
@@ -690,7 +690,7 @@ static int report_kept(struct hvd_agreement *agreement, const struct hvd_replay 
 {
     int status = 0;
 
-    for (struct hvd_entry *entry = agreement->in_flight->oldest;
+    for (struct hvd_entry *entry = agreement->tensors->oldest;
          entry != NULL && status == 0; entry = entry->newer) {
         struct hvd_cached_tensor *cached = entry->cached;
 
@@ -699,7 +699,7 @@ static int report_kept(struct hvd_agreement *agreement, const struct hvd_replay 
             continue;
         }
         if (!hvd_proposal_equal(cached->proposal, &entry->proposal)) {
-            hvd_in_flight_unbind(entry);
+            entry->cached = NULL;
         }
         status = hvd_reports_add(agreement, entry);
     }
@@ -725,5 +725,5 @@ int hvd_replay_resume(struct hvd_agreement *agreement, int set,
     }
     end(agreement, replay);
     status = status != 0 ? status : report_kept(agreement, replay);
-    return status != 0 ? status : admit_rest(agreement, replay, now_ns);
+    return status != 0 ? status : hvd_replay_admit_rest(agreement, replay, now_ns);
 }

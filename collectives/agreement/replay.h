@@ -55,11 +55,45 @@
 #define HVD_REPLAY_H
 
 #include "collectives/agreement/coordinator.h"
-#include "collectives/agreement/in_flight.h"
 #include "collectives/agreement/repetition.h"
-#include "collectives/agreement/replay_order.h"
+#include "collectives/agreement/tensor_table.h"
 
 struct hvd_agreement;
+struct hvd_batch;
+
+enum {
+    HVD_REPLAY_LANES = 2 /* QUICK and BULK */
+};
+
+struct hvd_replay_tensor {
+    struct hvd_cached_tensor *cached;
+    struct hvd_replay_batch *next; /* that has it after this one; may be this one */
+};
+
+struct hvd_replay_batch {
+    enum hvd_lane lane;
+    struct hvd_replay_tensor *tensors; /* [count] */
+    size_t count;
+    size_t missing; /* of them this rank has not submitted */
+    size_t anew; /* of them it has described differently */
+    struct hvd_batch
+        *idle; /* to run it as; NULL before its first time, and while it runs */
+};
+
+struct hvd_replay_lane {
+    struct hvd_replay_batch **batches; /* [count], to run in turn */
+    size_t count;
+    uint64_t started;
+    struct hvd_batch *running;
+};
+
+/* Batches, dealt out to lanes that run theirs in turn, and what each still lacks on this rank. */
+struct hvd_replay_order {
+    struct hvd_replay_batch *batches; /* [count] */
+    size_t count;
+    size_t tensors; /* of all batches */
+    struct hvd_replay_lane lanes[HVD_REPLAY_LANES];
+};
 
 /* Of one set, whether a replay is in force or not. */
 struct hvd_replay {
@@ -78,7 +112,7 @@ struct hvd_replay {
     int answered;
     uint64_t least[HVD_REPLAY_LANES];
     uint64_t most[HVD_REPLAY_LANES];
-    /* Rank 0 */
+    /* Rank 0: replay_root.c */
     struct hvd_repetition repetition;
     bool is_breaking;
     size_t others; /* tensors agreed upon since a replayed batch last started here */
@@ -117,18 +151,16 @@ struct hvd_replay *hvd_replay_of(const struct hvd_agreement *agreement,
                                  int set); /* or NULL */
 
 /* --- batches --- */
-/* An entry that is bound to a tensor of a replay has been submitted. */
-int hvd_replay_submit(struct hvd_agreement *agreement, struct hvd_entry *entry);
+/* This rank has submitted an entry whose name is that of a tensor of the replay. */
+int hvd_replay_submit(struct hvd_agreement *agreement, struct hvd_replay *replay,
+                      struct hvd_entry *entry);
 
 /* Gives a batch of the set, replayed or not, to what runs it. */
 void hvd_replay_run(struct hvd_agreement *agreement, struct hvd_batch *batch);
 
-/* A batch of the set has run; returns whether its lane is free for the next one of the replay. */
-bool hvd_replay_note_end(struct hvd_replay *replay, const struct hvd_batch *batch);
-
-/* Starts the next batch of a lane, if that can be. */
-int hvd_replay_start(struct hvd_agreement *agreement, struct hvd_replay *replay,
-                     int lane);
+/* A batch of the set, replayed or not, has run, and its entries have ended: takes it over, and starts
+ * what comes after it. */
+int hvd_replay_finish_batch(struct hvd_agreement *agreement, struct hvd_batch *batch);
 
 /* Breaks replays for whose batches, which lack others, this rank has waited too long; sooner when a
  * thread asks for the tensor, or is_hurried. */
@@ -157,7 +189,10 @@ int hvd_replay_take_break(struct hvd_agreement *agreement,
 int hvd_replay_take_frozen(struct hvd_agreement *agreement,
                            const struct hvd_record *record, struct hvd_reader *reader);
 
-/* --- rank 0 --- */
+/* --- rank 0: replay_root.c --- */
+/* The set is removed, or the job is over. */
+void hvd_replay_drop_ready(struct hvd_agreement *agreement, struct hvd_replay *replay);
+
 int hvd_replay_put_break(struct hvd_agreement *agreement, struct hvd_replay *replay);
 
 /* All replays; restarts: none is announced before the job has repeated itself anew. Returns whether
@@ -176,5 +211,9 @@ int hvd_replays_put_due(struct hvd_agreement *agreement);
 /* All have this tensor: it goes to the coordinator, now or after a replay. Takes it over. */
 int hvd_replay_admit(struct hvd_agreement *agreement, struct hvd_readiness *readiness,
                      int64_t now_ns);
+
+/* The replay is over: what has been kept for after it goes there too. */
+int hvd_replay_admit_rest(struct hvd_agreement *agreement, struct hvd_replay *replay,
+                          int64_t now_ns);
 
 #endif

@@ -38,6 +38,27 @@ struct hvd_writer *hvd_reports_put(struct hvd_reports *reports, enum hvd_report_
     return &reports->writer;
 }
 
+/* Sends the message. */
+static int flush(struct hvd_agreement *agreement)
+{
+    struct hvd_reports *reports = &agreement->reports;
+    struct hvd_writer *writer = &reports->writer;
+    uint64_t position = agreement->decisions.position;
+    int status;
+
+    hvd_put_ids_end(writer, HVD_REPORT_CACHED, &reports->range);
+    if (writer->failed) {
+        return HVD_ERR_NOMEM;
+    }
+    memcpy(writer->data, &position, sizeof(position));
+    reports->said_position = position;
+    agreement->counts.messages_up++;
+    agreement->counts.bytes_sent += writer->bytes;
+    status = agreement->ops->send_up(agreement->context, writer->data, writer->bytes);
+    writer->bytes = 0;
+    return status;
+}
+
 static void put_readiness(struct hvd_reports *reports,
                           const struct hvd_readiness *readiness)
 {
@@ -80,7 +101,7 @@ int hvd_reports_add(struct hvd_agreement *agreement, const struct hvd_entry *ent
     struct hvd_rows rows;
     const struct hvd_tensor_report report = report_of(entry, &rows);
 
-    return hvd_readiness_table_add(&agreement->reports.readiness, &entry->key, 0,
+    return hvd_readiness_table_add(&agreement->reports.readiness, &entry->tensor->key, 0,
                                    &report);
 }
 
@@ -89,7 +110,6 @@ int hvd_reports_submit(struct hvd_agreement *agreement, const struct hvd_entry *
     struct hvd_reports *reports = &agreement->reports;
     struct hvd_rows rows;
     struct hvd_tensor_report report;
-    bool moved;
 
     if (agreement->is_root || agreement->membership.branches > 1 ||
         reports->readiness.complete != NULL) {
@@ -104,9 +124,7 @@ int hvd_reports_submit(struct hvd_agreement *agreement, const struct hvd_entry *
         hvd_put_ids_end(&reports->writer, HVD_REPORT_CACHED, &reports->range);
         hvd_put_tensor_report(&reports->writer, &report);
     }
-    return reports->writer.bytes >= HVD_MESSAGE_BYTES
-               ? hvd_reports_flush(agreement, &moved)
-               : 0;
+    return reports->writer.bytes >= HVD_MESSAGE_BYTES ? flush(agreement) : 0;
 }
 
 /* A report of a tensor that its sender has learned to be replayed since. */
@@ -219,7 +237,6 @@ int hvd_reports_pass_up(struct hvd_agreement *agreement, int64_t now_ns)
 {
     struct hvd_reports *reports = &agreement->reports;
     struct hvd_readiness *readiness;
-    bool moved;
     int status = 0;
 
     while (status == 0 && reports->readiness.complete != NULL) {
@@ -231,37 +248,26 @@ int hvd_reports_pass_up(struct hvd_agreement *agreement, int64_t now_ns)
         put_readiness(reports, readiness);
         hvd_readiness_table_give_back(&reports->readiness, readiness);
         if (reports->writer.bytes >= HVD_MESSAGE_BYTES) {
-            status = hvd_reports_flush(agreement, &moved);
+            status = flush(agreement);
         }
     }
     return status;
 }
 
-int hvd_reports_flush(struct hvd_agreement *agreement, bool *moved)
+int hvd_reports_send(struct hvd_agreement *agreement, int64_t now_ns, bool *moved)
 {
     struct hvd_reports *reports = &agreement->reports;
-    struct hvd_writer *writer = &reports->writer;
-    uint64_t position = agreement->decisions.position;
-    int status;
+    int status =
+        reports->readiness.complete != NULL ? hvd_reports_pass_up(agreement, now_ns) : 0;
 
     /* A child that is silent for long would keep evicted tensors in its parent's memory. */
-    if (writer->bytes == 0 && position > reports->said_position + 1024 &&
-        !agreement->is_root) {
+    if (reports->writer.bytes == 0 && !agreement->is_root &&
+        agreement->decisions.position > reports->said_position + 1024) {
         begin(reports);
     }
-    if (writer->bytes == 0 && !writer->failed) {
-        return 0;
+    if (status != 0 || (reports->writer.bytes == 0 && !reports->writer.failed)) {
+        return status;
     }
-    hvd_put_ids_end(writer, HVD_REPORT_CACHED, &reports->range);
-    if (writer->failed) {
-        return HVD_ERR_NOMEM;
-    }
-    memcpy(writer->data, &position, sizeof(position));
-    reports->said_position = position;
-    agreement->counts.messages_up++;
-    agreement->counts.bytes_sent += writer->bytes;
-    status = agreement->ops->send_up(agreement->context, writer->data, writer->bytes);
-    writer->bytes = 0;
     *moved = true;
-    return status;
+    return flush(agreement);
 }

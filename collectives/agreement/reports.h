@@ -9,6 +9,7 @@
 #include "collectives/agreement/readiness.h"
 
 struct hvd_agreement;
+struct hvd_entry;
 
 struct hvd_reports {
     struct hvd_readiness_table readiness;
@@ -43,14 +44,14 @@ int hvd_reports_take_cached(struct hvd_agreement *agreement,
 int hvd_reports_take_tensor(struct hvd_agreement *agreement,
                             struct hvd_branch_message *message, struct hvd_record record);
 
-/* Passes on which tensors have become ready. */
+/* Passes on which tensors have become ready: into the message, or on rank 0 to the coordinator. */
 int hvd_reports_pass_up(struct hvd_agreement *agreement, int64_t now_ns);
 
 /* Begins another record of the next message; returns where what belongs to it is written. */
 struct hvd_writer *hvd_reports_put(struct hvd_reports *reports, enum hvd_report_kind kind,
                                    uint32_t count, uint64_t id);
 
-/* Sends the message, if there is one; *moved is set then. */
-int hvd_reports_flush(struct hvd_agreement *agreement, bool *moved);
+/* The same, and sends the message, if there is one; *moved is set then. */
+int hvd_reports_send(struct hvd_agreement *agreement, int64_t now_ns, bool *moved);
 
 #endif

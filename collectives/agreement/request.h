@@ -8,10 +8,10 @@
 
 #include "gpu_binding/base/refcount.h"
 #include "collectives/agreement/message.h"
-#include "collectives/agreement/hash_table.h"
 #include "gpu_binding/base/error.h"
 
 struct hvd_cached_tensor;
+struct hvd_named_tensor;
 
 /* One tensor under way. One on a GPU is over for the agreement when it is launched: all
  * that has to be done waits in the GPU's streams. It ends when the GPU has come there. */
@@ -19,7 +19,7 @@ struct hvd_entry {
     struct hvd_request *request; /* NULL if absent */
     struct hvd_entry *next; /* in the list of entries that the drive has not seen yet */
     struct hvd_proposal proposal; /* name owned, note owned or NULL */
-    struct hvd_key key;
+    struct hvd_named_tensor *tensor; /* what is known by its name: tensor_table.h */
     const void *input;
     void *output;
     int32_t *splits; /* alltoall: rows to each rank */
@@ -40,8 +40,7 @@ struct hvd_entry {
     bool is_void; /* absent, in a batch that nobody wants the result of */
 
     /* The agreement's, from submission to the end (agreement.h). */
-    struct hvd_cached_tensor *cached; /* it is cached->mine */
-    bool is_entered; /* seen by the agreement: see in_flight.h */
+    struct hvd_cached_tensor *cached; /* by whose id it goes; NULL: by its description */
     bool is_agreed; /* in a batch that runs */
     bool is_deferred; /* not reported yet: see set_changes.c */
     struct hvd_entry *older; /* submitted before, under way too */

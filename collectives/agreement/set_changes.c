@@ -11,7 +11,7 @@
 
 bool hvd_set_changes_is_removing(const struct hvd_agreement *agreement, int set)
 {
-    const struct hvd_entry *entry = agreement->in_flight->oldest;
+    const struct hvd_entry *entry = agreement->tensors->oldest;
 
     while (entry != NULL && !(entry->proposal.kind == HVD_KIND_SET_REMOVE &&
                               entry->proposal.root == set)) {
@@ -27,7 +27,7 @@ static bool is_in_use(const struct hvd_agreement *agreement,
 {
     const struct hvd_replay *replay = hvd_replay_of(agreement, removal->proposal.root);
 
-    for (const struct hvd_entry *entry = agreement->in_flight->oldest; entry != NULL;
+    for (const struct hvd_entry *entry = agreement->tensors->oldest; entry != NULL;
          entry = entry->newer) {
         if (entry->proposal.set == removal->proposal.root) {
             return true;
@@ -51,7 +51,7 @@ int hvd_set_changes_report(struct hvd_agreement *agreement)
 {
     int status = 0;
 
-    for (struct hvd_entry *entry = agreement->in_flight->oldest;
+    for (struct hvd_entry *entry = agreement->tensors->oldest;
          entry != NULL && status == 0 && agreement->set_changes.deferred > 0;
          entry = entry->newer) {
         if (entry->is_deferred && !is_in_use(agreement, entry)) {
@@ -68,7 +68,7 @@ int hvd_set_changes_report(struct hvd_agreement *agreement)
 static void end(struct hvd_agreement *agreement, struct hvd_entry *entry, int set)
 {
     entry->request->value = set;
-    hvd_in_flight_end(agreement->in_flight, entry, 0, "");
+    hvd_tensor_table_end(agreement->tensors, entry, 0, "");
 }
 
 /* "0,2,5": the ranks of a set, which the caller frees; NULL without memory. */
@@ -95,8 +95,8 @@ int hvd_set_changes_add(struct hvd_agreement *agreement, struct hvd_entry *entry
     }
     if (hvd_membership_same(&agreement->membership, ranks, count) != NULL) {
         free(ranks);
-        hvd_in_flight_end(agreement->in_flight, entry, HVD_ERR_ARG,
-                          "A process set with the same ranks already exists.");
+        hvd_tensor_table_end(agreement->tensors, entry, HVD_ERR_ARG,
+                             "A process set with the same ranks already exists.");
         return 0;
     }
     set = hvd_membership_add(&agreement->membership, ranks, count);
@@ -121,8 +121,8 @@ void hvd_set_changes_remove(struct hvd_agreement *agreement, struct hvd_entry *e
 
     if (set == HVD_SET_GLOBAL ||
         hvd_membership_find(&agreement->membership, set) == NULL) {
-        hvd_in_flight_end(agreement->in_flight, entry, HVD_ERR_ARG,
-                          "There is no such process set to remove.");
+        hvd_tensor_table_end(agreement->tensors, entry, HVD_ERR_ARG,
+                             "There is no such process set to remove.");
         return;
     }
     hvd_replay_remove(agreement, set);

@@ -23,19 +23,6 @@ static const struct hvd_entry *skip_joins(const struct hvd_entry *entry)
     return entry;
 }
 
-int64_t hvd_stall_inspector_deadline(const struct hvd_agreement *agreement)
-{
-    const struct hvd_entry *oldest = skip_joins(agreement->in_flight->oldest);
-    int64_t limit = agreement->settings.stall_warning_ns;
-    int64_t next_ns = agreement->stall_inspector.next_ns;
-
-    if (limit == 0 || oldest == NULL) {
-        return -1;
-    }
-    return oldest->submitted_ns + limit > next_ns ? oldest->submitted_ns + limit
-                                                  : next_ns;
-}
-
 /* Rank 0. */
 static int ask(struct hvd_agreement *agreement, int64_t now_ns)
 {
@@ -67,12 +54,22 @@ int hvd_stall_inspector_report(struct hvd_agreement *agreement, int64_t now_ns)
 
 int hvd_stall_inspector_look(struct hvd_agreement *agreement, int64_t now_ns)
 {
-    int64_t deadline = hvd_stall_inspector_deadline(agreement);
+    const struct hvd_entry *oldest = skip_joins(agreement->tensors->oldest);
+    int64_t limit = agreement->settings.stall_warning_ns;
+    int64_t *look_ns = &agreement->stall_inspector.look_ns;
 
-    if (deadline < 0 || now_ns < deadline) {
+    if (limit == 0) {
+        *look_ns = INT64_MAX;
         return 0;
     }
-    agreement->stall_inspector.next_ns = now_ns + agreement->settings.stall_warning_ns;
+    *look_ns = now_ns + limit;
+    if (oldest == NULL) {
+        return 0;
+    }
+    if (now_ns - oldest->submitted_ns < limit) {
+        *look_ns = oldest->submitted_ns + limit;
+        return 0;
+    }
     return hvd_stall_inspector_report(agreement, now_ns);
 }
 
@@ -219,9 +216,9 @@ int hvd_stall_inspector_answer(struct hvd_agreement *agreement, uint64_t wave,
     inspector->answers = 0;
     hvd_stalled_finish(&inspector->list);
     hvd_stalled_init(&inspector->list, (size_t)agreement->membership.layout->size, wave);
-    for (const struct hvd_entry *entry = skip_joins(agreement->in_flight->oldest);
+    for (const struct hvd_entry *entry = skip_joins(agreement->tensors->oldest);
          entry != NULL && status == 0; entry = skip_joins(entry->newer)) {
-        status = hvd_stalled_add(&inspector->list, &entry->key, agreement->rank,
+        status = hvd_stalled_add(&inspector->list, &entry->tensor->key, agreement->rank,
                                  now_ns - entry->submitted_ns);
     }
     return status != 0 ? status : note_answer(agreement);

@@ -14,7 +14,7 @@
 struct hvd_agreement;
 
 struct hvd_stall_inspector {
-    int64_t next_ns; /* when this rank may say again that it waits too long */
+    int64_t look_ns; /* no tensor of this rank can have waited too long before */
     int answers; /* branches that have answered the ASK under way */
     struct hvd_stalled list; /* what they said */
     /* rank 0 */
@@ -23,11 +23,8 @@ struct hvd_stall_inspector {
     int64_t asked; /* how often */
 };
 
-/* Says so if this rank waits too long. */
+/* It is look_ns: says so if this rank waits too long, and when to look again. */
 int hvd_stall_inspector_look(struct hvd_agreement *agreement, int64_t now_ns);
-
-/* When to look again; -1: never. */
-int64_t hvd_stall_inspector_deadline(const struct hvd_agreement *agreement);
 
 /* Some rank waits too long: passes it up, or asks all. */
 int hvd_stall_inspector_report(struct hvd_agreement *agreement, int64_t now_ns);

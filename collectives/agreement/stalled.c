@@ -15,13 +15,6 @@ static size_t word_count(const struct hvd_stalled *list)
     return (list->ranks + 63) / 64;
 }
 
-static bool has_key(const void *item, const void *key)
-{
-    const struct hvd_stalled_tensor *tensor = item;
-
-    return hvd_key_equal(&tensor->key, key);
-}
-
 void hvd_stalled_init(struct hvd_stalled *list, size_t ranks, uint64_t salt)
 {
     *list = (struct hvd_stalled){.ranks = ranks, .salt = salt, .limit = UINT64_MAX};
@@ -80,7 +73,8 @@ static void shorten(struct hvd_stalled *list, uint64_t limit)
         }
         *at = tensor->next;
         list->bytes -= tensor_bytes(tensor);
-        hvd_hash_table_remove(&list->by_key, tensor->key.hash, has_key, &tensor->key);
+        hvd_hash_table_remove(&list->by_key, tensor->key.hash, hvd_key_equal,
+                              &tensor->key);
         free(tensor);
     }
     list->end = at;
@@ -129,7 +123,7 @@ static int find_tensor(struct hvd_stalled *list, const struct hvd_key *key,
     if (order >= list->limit) {
         return 0;
     }
-    *out = hvd_hash_table_find(&list->by_key, key->hash, has_key, key);
+    *out = hvd_hash_table_find(&list->by_key, key->hash, hvd_key_equal, key);
     if (*out == NULL) {
         *out = add_tensor(list, key, order);
     }

@@ -4,12 +4,8 @@
 
 #include <stdlib.h>
 
-static bool has_key(const void *item, const void *key)
-{
-    const struct hvd_cached_tensor *cached = item;
-
-    return hvd_key_equal(&cached->key, key);
-}
+#include "collectives/agreement/message.h"
+#include "collectives/agreement/tensor_table.h"
 
 static bool has_id(const void *item, const void *key)
 {
@@ -25,15 +21,22 @@ static void free_cached(struct hvd_cached_tensor *cached)
     free(cached);
 }
 
+void hvd_tensor_cache_init(struct hvd_tensor_cache *set, struct hvd_tensor_table *names)
+{
+    *set = (struct hvd_tensor_cache){.names = names};
+}
+
 void hvd_tensor_cache_finish(struct hvd_tensor_cache *set)
 {
     size_t cursor = 0;
     struct hvd_cached_tensor *cached;
 
+    for (cached = set->oldest; cached != NULL; cached = cached->newer) {
+        hvd_tensor_table_uncache(set->names, cached->tensor);
+    }
     while ((cached = hvd_hash_table_next(&set->by_id, &cursor)) != NULL) {
         free_cached(cached);
     }
-    hvd_hash_table_finish(&set->by_key);
     hvd_hash_table_finish(&set->by_id);
     *set = (struct hvd_tensor_cache){0};
 }
@@ -41,7 +44,9 @@ void hvd_tensor_cache_finish(struct hvd_tensor_cache *set)
 struct hvd_cached_tensor *hvd_tensor_cache_find(const struct hvd_tensor_cache *set,
                                                 const struct hvd_key *key)
 {
-    return hvd_hash_table_find(&set->by_key, key->hash, has_key, key);
+    const struct hvd_named_tensor *tensor = hvd_tensor_table_find(set->names, key);
+
+    return tensor != NULL ? tensor->cached : NULL;
 }
 
 struct hvd_cached_tensor *hvd_tensor_cache_by_id(const struct hvd_tensor_cache *set,
@@ -96,7 +101,8 @@ struct hvd_cached_tensor *hvd_tensor_cache_add(struct hvd_tensor_cache *set, uin
         free_cached(cached);
         return NULL;
     }
-    if (hvd_hash_table_add(&set->by_key, cached->key.hash, cached) != 0) {
+    cached->tensor = hvd_tensor_table_cache(set->names, &cached->key, cached);
+    if (cached->tensor == NULL) {
         hvd_hash_table_remove(&set->by_id, hvd_hash_number(id), has_id, &id);
         free_cached(cached);
         return NULL;
@@ -118,7 +124,8 @@ void hvd_tensor_cache_touch(struct hvd_tensor_cache *set,
 void hvd_tensor_cache_evict(struct hvd_tensor_cache *set,
                             struct hvd_cached_tensor *cached, uint64_t position)
 {
-    hvd_hash_table_remove(&set->by_key, cached->key.hash, has_key, &cached->key);
+    hvd_tensor_table_uncache(set->names, cached->tensor);
+    cached->tensor = NULL;
     unlink_used(set, cached);
     set->count--;
     cached->is_evicted = true;

@@ -8,17 +8,19 @@
 #ifndef HVD_TENSOR_CACHE_H
 #define HVD_TENSOR_CACHE_H
 
-#include "collectives/agreement/message.h"
 #include "collectives/agreement/hash_table.h"
 
-struct hvd_entry;
+struct hvd_named_tensor;
+struct hvd_proposal;
+struct hvd_replay_batch;
+struct hvd_tensor_table;
 
 struct hvd_cached_tensor {
     uint64_t id;
     struct hvd_key key;
     struct hvd_proposal *proposal; /* owned; the rows of an allgather mean nothing */
     int64_t bytes; /* of a rank's tensor */
-    struct hvd_entry *mine; /* this rank's tensor of that name under way, or NULL */
+    struct hvd_named_tensor *tensor; /* this rank's, of that name; NULL when evicted */
     int uses; /* by those who hold a pointer beyond the next eviction */
     bool is_leaving; /* rank 0: its eviction has been decided */
     bool is_evicted;
@@ -37,7 +39,7 @@ struct hvd_cached_tensor {
 };
 
 struct hvd_tensor_cache {
-    struct hvd_hash_table by_key; /* those not evicted */
+    struct hvd_tensor_table *names; /* borrowed; of those not evicted, and others */
     struct hvd_hash_table by_id; /* all */
     struct hvd_cached_tensor *newest;
     struct hvd_cached_tensor *oldest;
@@ -46,7 +48,8 @@ struct hvd_tensor_cache {
     size_t count; /* not evicted */
 };
 
-void hvd_tensor_cache_finish(struct hvd_tensor_cache *set); /* zeroed is fine */
+void hvd_tensor_cache_init(struct hvd_tensor_cache *set, struct hvd_tensor_table *names);
+void hvd_tensor_cache_finish(struct hvd_tensor_cache *set);
 
 /* Borrowed until it is forgotten; NULL when there is none. find: not evicted ones. */
 struct hvd_cached_tensor *hvd_tensor_cache_find(const struct hvd_tensor_cache *set,

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "collectives/agreement/hash_table.h"
 #include "collectives/api/api_start.h"
 #include "collectives/engine/process_sets.h"
 #include "gpu_binding/base/attr.h"

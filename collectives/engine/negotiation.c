@@ -155,7 +155,7 @@ int hvd_negotiation_open(struct hvd_engine *engine, struct hvd_error *err)
 {
     const struct hvd_engine_settings *set = &engine->settings;
     const struct hvd_agreement_settings settings = {
-        .in_flight = &engine->submissions.in_flight,
+        .tensors = &engine->submissions.tensors,
         .fusion =
             {
                 .threshold = set->fusion_threshold,
@@ -345,7 +345,7 @@ static void end_list(struct hvd_engine *engine, struct hvd_entry *entry, int sta
     while (entry != NULL) {
         struct hvd_entry *next = entry->next;
 
-        hvd_in_flight_end(&engine->submissions.in_flight, entry, status, text);
+        hvd_tensor_table_end(&engine->submissions.tensors, entry, status, text);
         entry = next;
     }
 }

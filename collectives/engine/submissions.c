@@ -6,13 +6,13 @@ void hvd_submissions_init(struct hvd_submissions *submissions, hvd_entry_ended e
                           void *context)
 {
     pthread_mutex_init(&submissions->lock, NULL);
-    hvd_in_flight_init(&submissions->in_flight, ended, context);
+    hvd_tensor_table_init(&submissions->tensors, ended, context);
     submissions->fresh_end = &submissions->fresh;
 }
 
 void hvd_submissions_finish(struct hvd_submissions *submissions)
 {
-    hvd_in_flight_finish(&submissions->in_flight);
+    hvd_tensor_table_finish(&submissions->tensors);
     pthread_mutex_destroy(&submissions->lock);
 }
 
@@ -26,7 +26,7 @@ int hvd_submissions_add(struct hvd_submissions *submissions, struct hvd_request 
         status =
             hvd_fail(err, submissions->refusal.status, "%s", submissions->refusal.text);
     } else {
-        status = hvd_in_flight_add(&submissions->in_flight, request, err);
+        status = hvd_tensor_table_add(&submissions->tensors, request, err);
     }
     for (int i = 0; i < request->count && status == 0; i++) {
         *submissions->fresh_end = &request->entries[i];

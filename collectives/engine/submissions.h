@@ -3,26 +3,26 @@
  * until it has ended.
  *
  * Threads: any. The lock is held for a few instructions; who holds it takes no other lock
- * but in_flight's. */
+ * but that of tensors. */
 #ifndef HVD_SUBMISSIONS_H
 #define HVD_SUBMISSIONS_H
 
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "collectives/agreement/in_flight.h"
+#include "collectives/agreement/tensor_table.h"
 
 struct hvd_submissions {
     pthread_mutex_t lock;
     struct hvd_entry *fresh; /* submitted, not yet taken */
     struct hvd_entry **fresh_end;
-    struct hvd_in_flight in_flight; /* until they have ended */
+    struct hvd_tensor_table tensors; /* until they have ended */
     struct hvd_error refusal; /* status != 0: every submission ends with this */
     _Atomic int64_t taken_ns; /* when the driver last found some */
     _Atomic int64_t cycle_ns; /* the cycle time then */
 };
 
-/* ended: of in_flight. */
+/* ended: of tensors. */
 void hvd_submissions_init(struct hvd_submissions *submissions, hvd_entry_ended ended,
                           void *context);
 void hvd_submissions_finish(struct hvd_submissions *submissions);

@@ -96,8 +96,8 @@ void sim_init_unchecked(struct sim *sim, const int *nodes,
         rank->sim = sim;
         rank->rank = i;
         connect_children(sim, rank);
-        hvd_in_flight_init(&rank->in_flight, sim_entry_ended, rank);
-        own.in_flight = &rank->in_flight;
+        hvd_tensor_table_init(&rank->tensors, sim_entry_ended, rank);
+        own.tensors = &rank->tensors;
         if (hvd_agreement_create(&sim->layout, i, &own, &sim_ops, rank, &rank->agreement,
                                  NULL) != 0) {
             sim_fault(sim, "rank %d cannot begin", i);
@@ -130,7 +130,7 @@ static void finish_rank(struct sim_rank *rank)
         }
     }
     hvd_agreement_destroy(rank->agreement);
-    hvd_in_flight_finish(&rank->in_flight);
+    hvd_tensor_table_finish(&rank->tensors);
     free(rank->children);
     free(rank->inbox);
 }
@@ -175,7 +175,9 @@ static void form_group(struct hvd_request *request)
     uint64_t group = (uint64_t)request->count;
 
     for (int i = 0; i < request->count; i++) {
-        group = hvd_hash_number(group ^ request->entries[i].key.hash);
+        const struct hvd_proposal *proposal = &request->entries[i].proposal;
+
+        group = hvd_hash_number(group ^ hvd_key_make(proposal->set, proposal->name).hash);
     }
     for (int i = 0; i < request->count; i++) {
         request->entries[i].proposal.group = group;
@@ -196,12 +198,11 @@ struct hvd_request *sim_submit(struct sim *sim, int number,
         entry->proposal = *tensors[i];
         entry->proposal.name = strdup(tensors[i]->name);
         entry->proposal.note = tensors[i]->note != NULL ? strdup(tensors[i]->note) : NULL;
-        entry->key = hvd_key_make(tensors[i]->set, entry->proposal.name);
     }
     if (count > 1) {
         form_group(request);
     }
-    if (!rank->has_left && hvd_in_flight_add(&rank->in_flight, request, NULL) != 0) {
+    if (!rank->has_left && hvd_tensor_table_add(&rank->tensors, request, NULL) != 0) {
         sim_fault(sim, "rank %d has %s in flight", number, tensors[0]->name);
         return request;
     }

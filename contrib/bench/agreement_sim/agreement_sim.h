@@ -8,7 +8,7 @@
 #define HVD_AGREEMENT_SIM_H
 
 #include "collectives/agreement/agreement.h"
-#include "collectives/agreement/in_flight.h"
+#include "collectives/agreement/tensor_table.h"
 
 struct sim_batch;
 struct sim_check;
@@ -28,7 +28,7 @@ struct sim_rank {
     struct sim *sim;
     int rank;
     struct hvd_agreement *agreement;
-    struct hvd_in_flight in_flight;
+    struct hvd_tensor_table tensors;
     struct sim_rank *parent; /* NULL: it is rank 0 */
     int branch; /* of its parent: membership.h */
     struct sim_rank **children; /* [child_count] */

@@ -377,8 +377,11 @@ void sim_check_rest(struct sim *sim)
         if (rank->batches != NULL) {
             sim_fault(sim, "rank %d has a batch left", i);
         }
-        if (rank->in_flight.by_key.count > 0) {
+        if (rank->tensors.oldest != NULL) {
             sim_fault(sim, "rank %d has an entry left", i);
+        }
+        if (rank->tensors.by_name.count > rank->agreement->cache.count) {
+            sim_fault(sim, "rank %d knows a name that is not in the cache", i);
         }
         if (!rank->has_left && rank->agreement->reports.readiness.open.count > 0) {
             sim_fault(sim, "rank %d has a readiness record left", i);

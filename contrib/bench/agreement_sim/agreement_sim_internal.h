@@ -23,7 +23,7 @@ struct sim_batch {
 
 extern const struct hvd_agreement_ops sim_ops;
 
-/* Of in_flight. */
+/* Of the table of tensors. */
 void sim_entry_ended(void *context, struct hvd_entry *entry, int status,
                      const char *text);
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "collectives/agreement/agreement.h"
-#include "collectives/agreement/in_flight.h"
+#include "collectives/agreement/tensor_table.h"
 #include "contrib/bench/simulate/collective.h"
 #include "contrib/bench/simulate/training.h"
 
@@ -28,7 +28,7 @@ struct known_time {
 struct job {
     const struct simulate_options *options;
     struct hvd_agreement *agreement;
-    struct hvd_in_flight in_flight;
+    struct hvd_tensor_table tensors;
     struct hvd_layout layout; /* of the one rank */
     struct hvd_batch **batches; /* [batch_count], those from batch_first on wait or run */
     int batch_first;
@@ -171,7 +171,7 @@ static int submit(struct job *job, const struct simulate_model *model, int index
                                             .device = HVD_DEVICE_CPU,
                                             .prescale = 1,
                                             .postscale = 1};
-    status = hvd_in_flight_add(&job->in_flight, request, job->err);
+    status = hvd_tensor_table_add(&job->tensors, request, job->err);
     return status != 0 ? status : hvd_agreement_submit(job->agreement, entry, in_ns(now));
 }
 
@@ -277,7 +277,7 @@ static int open_job(struct job *job, int tensors, struct hvd_error *err)
 {
     const char *host = "one";
     struct hvd_agreement_settings settings = {
-        .in_flight = &job->in_flight,
+        .tensors = &job->tensors,
         .fusion = {.threshold = (int64_t)job->options->fusion,
                    .capacity = 1024,
                    .cycle_ns = in_ns(job->options->cycle)},
@@ -299,7 +299,7 @@ static int open_job(struct job *job, int tensors, struct hvd_error *err)
 static void close_job(struct job *job, int tensors)
 {
     hvd_agreement_destroy(job->agreement);
-    hvd_in_flight_finish(&job->in_flight);
+    hvd_tensor_table_finish(&job->tensors);
     for (int i = 0; job->requests != NULL && i < tensors; i++) {
         hvd_request_destroy(job->requests[i]);
     }
@@ -317,7 +317,7 @@ int simulate_step_hvd(const struct simulate_options *options,
     int tensors = gradients->model->count;
     int status;
 
-    hvd_in_flight_init(&job.in_flight, end_entry, &job);
+    hvd_tensor_table_init(&job.tensors, end_entry, &job);
     status = open_job(&job, tensors, err);
     status = status != 0 ? status : run_steps(&job, gradients, training);
     close_job(&job, tensors);

@@ -6,6 +6,7 @@
 #include "collectives/agreement/batch.h"
 #include "collectives/agreement/coordinator.h"
 #include "collectives/agreement/readiness.h"
+#include "collectives/agreement/tensor_table.h"
 #include "tests/tap.h"
 
 enum {
@@ -71,12 +72,15 @@ static int64_t fuse(const struct hvd_membership *membership, struct load load,
                     int64_t *sum)
 {
     const struct hvd_fusion fusion = {.threshold = load.threshold};
-    struct hvd_tensor_cache cache = {0};
+    struct hvd_tensor_table names;
+    struct hvd_tensor_cache cache;
     struct hvd_decision_writers writers = {0};
     struct hvd_coordinator *coordinator;
     struct hvd_readiness_table readiness_table;
     int64_t most;
 
+    hvd_tensor_table_init(&names, NULL, NULL);
+    hvd_tensor_cache_init(&cache, &names);
     hvd_readiness_table_init(&readiness_table, membership);
     hvd_coordinator_create(&readiness_table, &cache, &fusion, &coordinator, NULL);
     for (int i = 0; i < load.tensors; i++) {
@@ -87,6 +91,7 @@ static int64_t fuse(const struct hvd_membership *membership, struct load load,
     hvd_coordinator_destroy(coordinator);
     hvd_readiness_table_finish(&readiness_table);
     hvd_tensor_cache_finish(&cache);
+    hvd_tensor_table_finish(&names);
     hvd_writer_finish(&writers.global);
     hvd_writer_finish(&writers.sets);
     return most;

@@ -69,8 +69,8 @@ static void test_names(void)
            "a name in flight is refused, and its whole request with it");
     tap_ok(hvd_submissions_add(&submissions, third, NULL) == 0,
            "of a request that is refused no name stays in flight");
-    hvd_in_flight_end(&submissions.in_flight, &third->entries[0], 0, "");
-    hvd_in_flight_end(&submissions.in_flight, &first->entries[1], 0, "");
+    hvd_tensor_table_end(&submissions.tensors, &third->entries[0], 0, "");
+    hvd_tensor_table_end(&submissions.tensors, &first->entries[1], 0, "");
     tap_ok(hvd_submissions_add(&submissions, second, NULL) == 0,
            "a name may be used again when its tensor has ended");
     hvd_submissions_finish(&submissions);
