@@ -214,6 +214,45 @@ class Registry(Case):
             self.assertEqual(os.listdir(directory), ['config'])
             self.assertEqual(TfDataServiceConfig.read(path), config)
 
+    def test_a_file_that_another_user_could_have_written_or_read_is_refused(self):
+        config = config_of(self.table)
+        with tempfile.TemporaryDirectory() as directory:
+            path, other = os.path.join(directory, 'config'), os.path.join(directory, 'other')
+            for mode in (0o644, 0o620, 0o602, 0o640):
+                config.write(path)
+                os.chmod(path, mode)
+                with self.assertRaisesRegex(PermissionError, f'config has mode {mode:04o}, not 06'):
+                    TfDataServiceConfig.read(path, wait_for_file_creation=True)
+            config.write(other)
+            os.unlink(path)
+            os.symlink(other, path)
+            with self.assertRaisesRegex(PermissionError, 'config is a symbolic link'):
+                TfDataServiceConfig.read(path)
+            config.write(path)  # in the place of the link, not where it leads
+            self.assertFalse(os.path.islink(path))
+            self.assertEqual(TfDataServiceConfig.read(path), config)
+            os.unlink(path)
+            os.mkfifo(path, 0o600)
+            with self.assertRaisesRegex(PermissionError, 'config is not a regular file'):
+                TfDataServiceConfig.read(path)
+
+    @unittest.skipIf(os.geteuid() != 0, 'needs root, to make a file of another user')
+    def test_a_file_of_another_user_is_refused(self):
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, 'config')
+            config_of(self.table).write(path)
+            os.chown(path, 65534, -1)
+            with self.assertRaisesRegex(PermissionError, 'belongs to user 65534, not to 0: the job'):
+                TfDataServiceConfig.read(path)
+
+    def test_nothing_stays_of_a_file_that_cannot_be_written(self):
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, 'config')
+            os.mkdir(path)
+            with self.assertRaises(IsADirectoryError):
+                config_of(self.table).write(path)
+            self.assertEqual(os.listdir(directory), ['config'])
+
     def test_parts_are_waited_for(self):
         late = threading.Timer(0.2, self.client.register_dispatcher, (1, 'grpc://there:1'))
         late.start()

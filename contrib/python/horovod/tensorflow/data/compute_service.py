@@ -10,8 +10,10 @@ What the dataset does before that call is done there.
 
 import contextlib
 import dataclasses
+import errno
 import json
 import os
+import stat
 import tempfile
 import time
 from typing import Any, Mapping, Sequence, Tuple
@@ -22,6 +24,32 @@ import horovod.tensorflow as hvd
 from horovod.tensorflow.data.registry import RegistryClient, ServiceIsOver, own_host
 
 _POLL_SECONDS = 0.2
+
+
+def _open_own(filename):
+    """Opens a file for reading that this user has written, and that nobody else can read or
+    change: a stranger's would lead us to his service, and whoever reads ours has its key.
+    PermissionError."""
+    remedy = ('the job that provides the service, as this user, must have written it there; is it '
+              'in a folder of yours?')
+    try:
+        number = os.open(filename, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+        raise PermissionError(f'{filename} is a symbolic link: {remedy}') from error
+    status = os.fstat(number)
+    wrong = ''
+    if not stat.S_ISREG(status.st_mode):
+        wrong = 'is not a regular file'
+    elif status.st_uid != os.geteuid():
+        wrong = f'belongs to user {status.st_uid}, not to {os.geteuid()}'
+    elif status.st_mode & 0o077:
+        wrong = f'has mode {stat.S_IMODE(status.st_mode):04o}, not 0600'
+    if wrong:
+        os.close(number)
+        raise PermissionError(f'{filename} {wrong}: {remedy}')
+    return open(number)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,19 +85,24 @@ class TfDataServiceConfig:
                                       'key': bytes.fromhex(config['key'])})
 
     def write(self, filename):
-        """Into a file that is there as a whole or not at all."""
+        """Writes a new file of mode 0600, which is there as a whole or not at all."""
         place, name = os.path.split(os.path.abspath(filename))
         number, unfinished = tempfile.mkstemp(prefix=name, dir=place)
-        with open(number, 'w') as file:
-            json.dump(self.to_dict(), file)
-        os.replace(unfinished, filename)
+        try:
+            with open(number, 'w') as file:
+                json.dump(self.to_dict(), file)
+            os.replace(unfinished, filename)
+        except BaseException:
+            os.unlink(unfinished)
+            raise
 
     @staticmethod
     def read(filename, wait_for_file_creation=False) -> 'TfDataServiceConfig':
-        """wait_for_file_creation: waits, as long as it takes, for the service to begin."""
+        """wait_for_file_creation: waits, as long as it takes, for the service to begin.
+        PermissionError for a file that another user could have written or read."""
         while True:
             try:
-                with open(filename) as file:
+                with _open_own(filename) as file:
                     return TfDataServiceConfig.from_dict(json.load(file))
             except FileNotFoundError:
                 if not wait_for_file_creation:
