@@ -36,7 +36,7 @@ static const int64_t shared_bytes = 64 << 10;
 /* Likewise: outputs of the library's own in which others store lie on huge pages, of which the
  * kernel takes hold 512 times as fast: from one such page on that is ahead of inputs in which they
  * read, of 2 ranks that gather before. What all gather is better put into a slot once again
- * where it then goes past the caches (hvd_segments_streams). */
+ * where it then goes past the caches (struct hvd_piece). */
 static const int64_t stored_bytes = 2 << 20;
 static const int64_t stored_bytes_of_two = 512 << 10;
 static const int64_t streamed_bytes = 16 << 20;

@@ -4,12 +4,6 @@
 
 #include <stdlib.h>
 
-struct hvd_op_item {
-    struct hvd_net_op op; /* first: the item is found by it */
-    struct hvd_op_sum sum;
-    struct hvd_op_item *next;
-};
-
 static void free_items(struct hvd_op_item *item)
 {
     while (item != NULL) {
@@ -27,7 +21,7 @@ void hvd_op_queue_finish(struct hvd_op_queue *queue)
     *queue = (struct hvd_op_queue){0};
 }
 
-struct hvd_net_op *hvd_op_queue_next(struct hvd_op_queue *queue)
+struct hvd_op_item *hvd_op_queue_next(struct hvd_op_queue *queue)
 {
     struct hvd_op_item *item = queue->spare;
 
@@ -47,12 +41,7 @@ struct hvd_net_op *hvd_op_queue_next(struct hvd_op_queue *queue)
     }
     queue->last = item;
     queue->posted++;
-    return &item->op;
-}
-
-struct hvd_op_sum *hvd_op_queue_sum(struct hvd_net_op *op)
-{
-    return &((struct hvd_op_item *)op)->sum;
+    return item;
 }
 
 int hvd_op_queue_wait(struct hvd_op_queue *queue, uint64_t count)
@@ -69,4 +58,15 @@ int hvd_op_queue_wait(struct hvd_op_queue *queue, uint64_t count)
         queue->done++;
     }
     return 0;
+}
+
+int hvd_op_queue_drain(struct hvd_op_queue *queue)
+{
+    int status = hvd_op_queue_wait(queue, queue->posted);
+
+    if (status == 0) {
+        queue->posted = 0;
+        queue->done = 0;
+    }
+    return status;
 }

@@ -8,7 +8,6 @@
 
 #include "collectives/transport/net/net.h"
 
-struct hvd_op_item;
 struct hvd_run;
 
 /* What a receive adds up (run_steps.c). */
@@ -18,6 +17,13 @@ struct hvd_op_sum {
     char *to; /* NULL: output bytes from begin on */
     int64_t begin;
     bool is_partial; /* what comes, and own */
+};
+
+/* A message under way, and what goes with it for whoever posts it. */
+struct hvd_op_item {
+    struct hvd_net_op op; /* first: the item is found by it */
+    struct hvd_op_sum sum;
+    struct hvd_op_item *next;
 };
 
 /* Zeroed is an empty queue. */
@@ -31,14 +37,14 @@ struct hvd_op_queue {
 
 void hvd_op_queue_finish(struct hvd_op_queue *queue); /* only when no op is under way */
 
-/* The op to post next, zeroed; it keeps its address while it is under way. NULL without
- * memory. */
-struct hvd_net_op *hvd_op_queue_next(struct hvd_op_queue *queue);
-
-/* What goes with an op of a queue, for whoever posts it. */
-struct hvd_op_sum *hvd_op_queue_sum(struct hvd_net_op *op);
+/* The item whose op is posted next, zeroed; it keeps its address while the op is under way. NULL
+ * without memory. */
+struct hvd_op_item *hvd_op_queue_next(struct hvd_op_queue *queue);
 
 /* 0 when the first `count` ops have ended well, HVD_INPROGRESS, or a failure. */
 int hvd_op_queue_wait(struct hvd_op_queue *queue, uint64_t count);
+
+/* Likewise of all that were posted; after a 0 counting starts anew. */
+int hvd_op_queue_drain(struct hvd_op_queue *queue);
 
 #endif

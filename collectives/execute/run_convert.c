@@ -126,18 +126,18 @@ static void load(const struct hvd_run *run, const char *tensor, char *halves,
     }
 }
 
-static void store(const struct hvd_run *run, const char *halves, char *tensor,
-                  size_t count)
+static void store(const struct hvd_run *run, const char *halves, struct hvd_piece tensor)
 {
     enum hvd_dtype dtype = run->reduction.dtype;
+    size_t count = tensor.bytes / sizeof(float);
 
-    if (tensor == NULL) {
+    if (tensor.data == NULL) {
         return;
     }
-    if (hvd_segments_streams(&run->convert->output, count * sizeof(float))) {
-        store_past_caches(dtype, halves, (float *)tensor, count);
+    if (tensor.is_streamed) {
+        store_past_caches(dtype, halves, (float *)tensor.data, count);
     } else {
-        hvd_widen(dtype, halves, (float *)tensor, count);
+        hvd_widen(dtype, halves, (float *)tensor.data, count);
     }
 }
 
@@ -147,20 +147,20 @@ static int64_t convert_piece(const struct hvd_run *run)
     struct hvd_run_convert *convert = run->convert;
     bool is_load = convert->stage == LOAD;
     int64_t left = convert->count - convert->at;
-    size_t bytes =
-        (size_t)(left < PIECE_ELEMENTS ? left : PIECE_ELEMENTS) * sizeof(float);
-    char *tensor = hvd_segments_at(is_load ? &convert->input : &convert->output,
-                                   convert->at * (int64_t)sizeof(float), &bytes);
+    size_t most = (size_t)(left < PIECE_ELEMENTS ? left : PIECE_ELEMENTS) * sizeof(float);
+    struct hvd_piece tensor =
+        hvd_segments_at(is_load ? &convert->input : &convert->output,
+                        convert->at * (int64_t)sizeof(float), most);
     char *halves = convert->halves + convert->at * HALF_BYTES;
-    size_t count = bytes / sizeof(float);
+    size_t count = tensor.bytes / sizeof(float);
 
     if (is_load) {
-        load(run, tensor, halves, count);
+        load(run, tensor.data, halves, count);
     } else {
-        store(run, halves, tensor, count);
+        store(run, halves, tensor);
     }
     convert->at += (int64_t)count;
-    return PIECE_WORK + (int64_t)(bytes + count * HALF_BYTES);
+    return PIECE_WORK + (int64_t)(tensor.bytes + count * HALF_BYTES);
 }
 
 int hvd_run_convert_compute(struct hvd_run *run, int64_t *work, bool *moved)

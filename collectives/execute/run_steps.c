@@ -40,32 +40,29 @@ static int get(struct hvd_run *run, const struct hvd_step *step)
     return 0;
 }
 
-/* The same elements of all local ranks, as far as they lie in one piece of memory. */
-struct piece {
-    size_t at; /* byte offset in the step's elements */
-    size_t bytes;
-};
-
-/* Sets the sources of a piece, and shortens it. */
-static void find_sources(struct hvd_run *run, const struct hvd_step *step,
-                         struct piece *piece)
+/* Sets the sources of a piece of the step's elements: of those from byte `at` on at most `most`
+ * bytes, the same of all local ranks. Returns the bytes of it, which lie in one segment of the
+ * input. */
+static size_t find_sources(struct hvd_run *run, const struct hvd_step *step, size_t at,
+                           size_t most)
 {
     struct hvd_place place = step->from;
     int count = run->team->local_size, own = run->team->local_rank;
-    int64_t begin = step->input + (int64_t)piece->at;
-    const char *input = hvd_segments_at(&run->input, begin, &piece->bytes);
+    int64_t begin = step->input + (int64_t)at;
+    struct hvd_piece input = hvd_segments_at(&run->input, begin, most);
 
-    place.offset += piece->at;
+    place.offset += at;
     for (int i = 0; i < count; i++) {
         place.local_rank = i;
         run->sources[i] = hvd_team_place(run->team, &place);
     }
-    if (input != NULL && run->prescale == 1.0) {
-        run->sources[own] = input;
+    if (input.data != NULL && run->prescale == 1.0) {
+        run->sources[own] = input.data;
     } else if (!step->is_put) {
-        hvd_segments_read(&run->input, begin, piece->bytes, run->reduction.dtype,
+        hvd_segments_read(&run->input, begin, input.bytes, run->reduction.dtype,
                           run->prescale, (char *)run->sources[own]);
     }
+    return input.bytes;
 }
 
 static int reduce_local(struct hvd_run *run, const struct hvd_step *step)
@@ -74,15 +71,15 @@ static int reduce_local(struct hvd_run *run, const struct hvd_step *step)
     size_t in_bytes = hvd_dtype_bytes(reduction.dtype);
     size_t out_bytes = step->is_partial ? hvd_partial_bytes(reduction.dtype) : in_bytes;
     char *to = hvd_team_place(run->team, &step->to);
-    struct piece piece = {0};
+    size_t total = step->count * in_bytes, at = 0;
 
     reduction.to_partial = step->is_partial;
-    for (size_t left = step->count * in_bytes; left > 0; left -= piece.bytes) {
-        piece.at = step->count * in_bytes - left;
-        piece.bytes = left;
-        find_sources(run, step, &piece);
-        hvd_reduce(&reduction, run->sources, run->team->local_size,
-                   piece.bytes / in_bytes, to + piece.at / in_bytes * out_bytes);
+    while (at < total) {
+        size_t bytes = find_sources(run, step, at, total - at);
+
+        hvd_reduce(&reduction, run->sources, run->team->local_size, bytes / in_bytes,
+                   to + at / in_bytes * out_bytes);
+        at += bytes;
     }
     return 0;
 }
@@ -91,21 +88,20 @@ static int reduce_out(struct hvd_run *run, const struct hvd_step *step)
 {
     size_t element = hvd_dtype_bytes(run->reduction.dtype);
     int count = run->team->local_size;
-    struct piece piece = {0};
+    size_t total = step->count * element, at = 0;
 
-    for (size_t left = step->count * element; left > 0; left -= piece.bytes) {
-        char *to;
+    while (at < total) {
+        struct hvd_piece out =
+            hvd_segments_at(&run->output, step->begin + (int64_t)at, total - at);
+        size_t bytes = find_sources(run, step, at, out.bytes);
 
-        piece.at = step->count * element - left;
-        piece.bytes = left;
-        to = hvd_segments_at(&run->output, step->begin + (int64_t)piece.at, &piece.bytes);
-        find_sources(run, step, &piece);
-        if (to != NULL && hvd_segments_streams(&run->output, piece.bytes)) {
-            hvd_reduce_stream(&run->reduction, run->sources, count, piece.bytes / element,
-                              to);
-        } else if (to != NULL) {
-            hvd_reduce(&run->reduction, run->sources, count, piece.bytes / element, to);
+        if (out.data != NULL && out.is_streamed) {
+            hvd_reduce_stream(&run->reduction, run->sources, count, bytes / element,
+                              out.data);
+        } else if (out.data != NULL) {
+            hvd_reduce(&run->reduction, run->sources, count, bytes / element, out.data);
         }
+        at += bytes;
     }
     return 0;
 }
@@ -129,28 +125,28 @@ static int reduce_nodes(struct hvd_run *run, const struct hvd_step *step)
 static int send(struct hvd_run *run, const struct hvd_step *step)
 {
     struct hvd_net_flow *flow = hvd_team_flow(run->team, step->peer);
-    struct hvd_net_op *op = hvd_op_queue_next(&run->sends);
+    struct hvd_op_item *item = hvd_op_queue_next(&run->sends);
 
-    if (flow == NULL || op == NULL) {
+    if (flow == NULL || item == NULL) {
         return HVD_ERR_NOMEM;
     }
-    op->data = hvd_team_place(run->team, &step->from);
-    op->bytes = step->bytes;
-    hvd_net_send(flow, op);
+    item->op.data = hvd_team_place(run->team, &step->from);
+    item->op.bytes = step->bytes;
+    hvd_net_send(flow, &item->op);
     return 0;
 }
 
 static int receive(struct hvd_run *run, const struct hvd_step *step)
 {
     struct hvd_net_flow *flow = hvd_team_flow(run->team, step->peer);
-    struct hvd_net_op *op = hvd_op_queue_next(&run->recvs);
+    struct hvd_op_item *item = hvd_op_queue_next(&run->recvs);
 
-    if (flow == NULL || op == NULL) {
+    if (flow == NULL || item == NULL) {
         return HVD_ERR_NOMEM;
     }
-    op->data = hvd_team_place(run->team, &step->to);
-    op->bytes = step->bytes;
-    hvd_net_recv(flow, op);
+    item->op.data = hvd_team_place(run->team, &step->to);
+    item->op.bytes = step->bytes;
+    hvd_net_recv(flow, &item->op);
     return 0;
 }
 
@@ -190,12 +186,11 @@ static void add_aligned(const struct hvd_run *run, const struct hvd_reduction *r
     }
 }
 
+/* What is not aligned for elements of so many bytes goes through the cache. */
 static void add_up(const struct hvd_run *run, const struct hvd_reduction *reduction,
-                   struct arrived piece, char *to)
+                   struct arrived piece, size_t bytes, char *to)
 {
     size_t out_bytes = hvd_dtype_bytes(reduction->dtype);
-    size_t bytes =
-        reduction->from_partial ? hvd_partial_bytes(reduction->dtype) : out_bytes;
     _Alignas(64) char block[ALIGNED_BYTES];
     size_t most = sizeof(block) / bytes;
 
@@ -214,68 +209,55 @@ static void add_up(const struct hvd_run *run, const struct hvd_reduction *reduct
     }
 }
 
-/* To bytes of the output from begin on, which may be several tensors. */
-static void add_to_output(struct hvd_run *run, const struct hvd_reduction *reduction,
-                          struct arrived piece, int64_t begin)
-{
-    size_t out_bytes = hvd_dtype_bytes(reduction->dtype);
-    size_t bytes =
-        reduction->from_partial ? hvd_partial_bytes(reduction->dtype) : out_bytes;
-
-    while (piece.count > 0) {
-        size_t room = piece.count * out_bytes;
-        char *to = hvd_segments_at(&run->output, begin, &room);
-        struct arrived part = {piece.data, piece.own, room / out_bytes,
-                               hvd_segments_streams(&run->output, room)};
-
-        if (to != NULL) {
-            add_up(run, reduction, part, to);
-        }
-        piece.data += part.count * bytes;
-        piece.own += part.count * bytes;
-        piece.count -= part.count;
-        begin += (int64_t)room;
-    }
-}
-
+/* To a place, or to bytes of the output, which may be several tensors. */
 static void take(struct hvd_net_op *op, const void *data, size_t bytes)
 {
-    const struct hvd_op_sum *sum = hvd_op_queue_sum(op);
-    struct hvd_reduction reduction = sum->run->reduction;
+    const struct hvd_op_sum *sum = &((struct hvd_op_item *)op)->sum;
+    struct hvd_run *run = sum->run;
+    struct hvd_reduction reduction = run->reduction;
     size_t out_bytes = hvd_dtype_bytes(reduction.dtype);
     size_t in_bytes = sum->is_partial ? hvd_partial_bytes(reduction.dtype) : out_bytes;
-    struct arrived piece = {
-        .data = data, .own = sum->own + op->done, .count = bytes / in_bytes};
-    size_t first = op->done / in_bytes;
+    size_t first = op->done / in_bytes * out_bytes;
+    struct arrived piece = {.data = data, .own = sum->own + op->done};
 
     reduction.from_partial = sum->is_partial;
-    if (sum->to != NULL) {
-        add_up(sum->run, &reduction, piece, sum->to + first * out_bytes);
-    } else {
-        add_to_output(sum->run, &reduction, piece,
-                      sum->begin + (int64_t)(first * out_bytes));
+    for (size_t left = bytes / in_bytes; left > 0; left -= piece.count) {
+        struct hvd_piece out = {.bytes = left * out_bytes};
+
+        if (sum->to != NULL) {
+            out.data = sum->to + first;
+        } else {
+            out = hvd_segments_at(&run->output, sum->begin + (int64_t)first, out.bytes);
+        }
+        piece.count = out.bytes / out_bytes;
+        piece.is_streamed = out.is_streamed;
+        if (out.data != NULL) {
+            add_up(run, &reduction, piece, in_bytes, out.data);
+        }
+        piece.data += piece.count * in_bytes;
+        piece.own += piece.count * in_bytes;
+        first += out.bytes;
     }
 }
 
 static int receive_reduce(struct hvd_run *run, const struct hvd_step *step)
 {
-    const struct hvd_op_sum sum = {
+    struct hvd_net_flow *flow = hvd_team_flow(run->team, step->peer);
+    struct hvd_op_item *item = hvd_op_queue_next(&run->recvs);
+
+    if (flow == NULL || item == NULL) {
+        return HVD_ERR_NOMEM;
+    }
+    item->sum = (struct hvd_op_sum){
         .run = run,
         .own = hvd_team_place(run->team, &step->own),
         .to = step->to_output ? NULL : hvd_team_place(run->team, &step->to),
         .begin = step->begin,
         .is_partial = step->is_partial,
     };
-    struct hvd_net_flow *flow = hvd_team_flow(run->team, step->peer);
-    struct hvd_net_op *op = hvd_op_queue_next(&run->recvs);
-
-    if (flow == NULL || op == NULL) {
-        return HVD_ERR_NOMEM;
-    }
-    *hvd_op_queue_sum(op) = sum;
-    op->take = take;
-    op->bytes = step->bytes;
-    hvd_net_recv(flow, op);
+    item->op.take = take;
+    item->op.bytes = step->bytes;
+    hvd_net_recv(flow, &item->op);
     return 0;
 }
 
@@ -286,43 +268,38 @@ static int receive_reduce(struct hvd_run *run, const struct hvd_step *step)
 
 static char *input_at(struct hvd_run *run, int64_t begin)
 {
-    size_t bytes = 1;
-
-    return hvd_segments_at(&run->input, begin, &bytes);
+    return hvd_segments_at(&run->input, begin, 1).data;
 }
 
 static char *output_at(struct hvd_run *run, int64_t begin)
 {
-    size_t bytes = 1;
-
-    return hvd_segments_at(&run->output, begin, &bytes);
+    return hvd_segments_at(&run->output, begin, 1).data;
 }
 
-static void copy_piece(const struct hvd_run *run, char *to, const char *from,
-                       size_t bytes)
+static void copy_piece(struct hvd_piece to, const char *from)
 {
-    if (to == NULL || to == from) {
+    if (to.data == NULL || to.data == from) {
         return;
     }
     if (from == NULL) {
-        memset(to, 0, bytes);
-    } else if (hvd_segments_streams(&run->output, bytes)) {
-        hvd_copy_stream(to, from, bytes);
+        memset(to.data, 0, to.bytes);
+    } else if (to.is_streamed) {
+        hvd_copy_stream(to.data, from, to.bytes);
     } else {
-        memcpy(to, from, bytes);
+        memcpy(to.data, from, to.bytes);
     }
 }
 
 static int copy(struct hvd_run *run, const struct hvd_step *step)
 {
     for (size_t done = 0; done < step->bytes;) {
-        size_t piece = step->bytes - done;
-        const char *from =
-            hvd_segments_at(&run->input, step->input + (int64_t)done, &piece);
-        char *to = hvd_segments_at(&run->output, step->begin + (int64_t)done, &piece);
+        struct hvd_piece from =
+            hvd_segments_at(&run->input, step->input + (int64_t)done, step->bytes - done);
+        struct hvd_piece to =
+            hvd_segments_at(&run->output, step->begin + (int64_t)done, from.bytes);
 
-        copy_piece(run, to, from, piece);
-        done += piece;
+        copy_piece(to, from.data);
+        done += to.bytes;
     }
     return 0;
 }
@@ -379,17 +356,14 @@ static int fetch(struct hvd_run *run, const struct hvd_step *step)
 /* Each source is in one piece, for so is the input. */
 static int fetch_reduce(struct hvd_run *run, const struct hvd_step *step)
 {
-    char *to = output_at(run, step->begin), *scratch;
+    struct hvd_piece out = hvd_segments_at(
+        &run->output, step->begin, step->count * hvd_dtype_bytes(run->reduction.dtype));
     struct hvd_place place = step->from;
     int count = run->team->local_size;
     int status = 0;
-    /* The others read my share of an allreduce at once. */
-    bool is_streamed =
-        run->kind == HVD_KIND_REDUCESCATTER &&
-        hvd_segments_streams(&run->output,
-                             step->count * hvd_dtype_bytes(run->reduction.dtype));
+    char *scratch;
 
-    if (to == NULL) {
+    if (out.data == NULL) {
         return 0;
     }
     scratch = hvd_team_place(run->team, &step->to);
@@ -403,12 +377,16 @@ static int fetch_reduce(struct hvd_run *run, const struct hvd_step *step)
         run->sources[i] = scratch;
         scratch += step->stride;
     }
-    if (status == 0 && is_streamed) {
-        hvd_reduce_stream(&run->reduction, run->sources, count, step->count, to);
-    } else if (status == 0) {
-        hvd_reduce(&run->reduction, run->sources, count, step->count, to);
+    if (status != 0) {
+        return status;
     }
-    return status;
+    /* The others read my share of an allreduce at once. */
+    if (out.is_streamed && run->kind == HVD_KIND_REDUCESCATTER) {
+        hvd_reduce_stream(&run->reduction, run->sources, count, step->count, out.data);
+    } else {
+        hvd_reduce(&run->reduction, run->sources, count, step->count, out.data);
+    }
+    return 0;
 }
 
 static int store(struct hvd_run *run, const struct hvd_step *step)
@@ -461,10 +439,11 @@ static int reduce_block(struct hvd_run *run, const struct hvd_step *step, int64_
                         size_t *bytes)
 {
     const struct hvd_team *team = run->team;
-    char *own = hvd_segments_at(&run->output, begin, bytes);
+    struct hvd_piece own = hvd_segments_at(&run->output, begin, *bytes);
     int tensor = run->output.last, status;
 
-    if (own == NULL) { /* nobody wants the result of this batch */
+    *bytes = own.bytes;
+    if (own.data == NULL) { /* nobody wants the result of this batch */
         return 0;
     }
     status = find_shared(run, step->from, tensor, begin - run->output.begin[tensor]);
@@ -472,10 +451,10 @@ static int reduce_block(struct hvd_run *run, const struct hvd_step *step, int64_
         return status;
     }
     hvd_reduce(&run->reduction, run->sources, team->local_size,
-               *bytes / hvd_dtype_bytes(run->reduction.dtype), own);
+               own.bytes / hvd_dtype_bytes(run->reduction.dtype), own.data);
     for (int i = 0; i < team->local_size; i++) {
         if (i != team->local_rank) {
-            memcpy((char *)run->sources[i], own, *bytes);
+            memcpy((char *)run->sources[i], own.data, own.bytes);
         }
     }
     return 0;
@@ -488,13 +467,13 @@ static int map_all(struct hvd_run *run, const struct hvd_step *step, size_t left
     int status = 0;
 
     while (left > 0 && status == 0) {
-        size_t bytes = left;
+        struct hvd_piece own = hvd_segments_at(&run->output, begin, left);
 
-        if (hvd_segments_at(&run->output, begin, &bytes) != NULL) {
+        if (own.data != NULL) {
             status = find_shared(run, step->from, run->output.last, 0);
         }
-        begin += (int64_t)bytes;
-        left -= bytes;
+        begin += (int64_t)own.bytes;
+        left -= own.bytes;
     }
     return status;
 }
@@ -533,14 +512,11 @@ static int signal_others(struct hvd_run *run, const struct hvd_step *step)
     return 0;
 }
 
-static int await_sends(struct hvd_run *run, const struct hvd_step *step)
+static int await_messages(struct hvd_run *run, const struct hvd_step *step)
 {
-    return hvd_op_queue_wait(&run->sends, step->value);
-}
+    bool is_send = step->kind == HVD_STEP_WAIT_SEND;
 
-static int await_receives(struct hvd_run *run, const struct hvd_step *step)
-{
-    return hvd_op_queue_wait(&run->recvs, step->value);
+    return hvd_op_queue_wait(is_send ? &run->sends : &run->recvs, step->value);
 }
 
 int hvd_run_step(struct hvd_run *run, const struct hvd_step *step)
@@ -563,8 +539,8 @@ int hvd_run_step(struct hvd_run *run, const struct hvd_step *step)
         [HVD_STEP_OFFER_SHARED] = offer_shared,
         [HVD_STEP_REDUCE_SHARED] = reduce_shared,
         [HVD_STEP_STORE] = store,
-        [HVD_STEP_WAIT_SEND] = await_sends,
-        [HVD_STEP_WAIT_RECV] = await_receives,
+        [HVD_STEP_WAIT_SEND] = await_messages,
+        [HVD_STEP_WAIT_RECV] = await_messages,
     };
 
     return kinds[step->kind](run, step);

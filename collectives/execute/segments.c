@@ -54,13 +54,13 @@ void hvd_segments_forget(struct hvd_segments *segments)
 }
 
 /* The segment that holds byte `at`, which lies inside the whole. */
-static int find_segment(struct hvd_segments *segments, int64_t at)
+static int find_segment(const struct hvd_segments *segments, int64_t at)
 {
     const int64_t *begin = segments->begin;
     int low = begin[segments->last] <= at ? segments->last : 0;
     int high = low + 2 < segments->count ? low + 2 : segments->count;
 
-    /* Mostly it is the last one or the next; else between low and the end. */
+    /* Mostly it is the next one; else between low and the end. */
     if (begin[high] <= at) {
         high = segments->count;
     }
@@ -73,71 +73,65 @@ static int find_segment(struct hvd_segments *segments, int64_t at)
             high = middle;
         }
     }
-    segments->last = low;
     return low;
 }
 
-static size_t piece_bytes(const struct hvd_segments *segments, int i, int64_t at,
-                          size_t bytes)
+struct hvd_piece hvd_segments_at(struct hvd_segments *segments, int64_t begin,
+                                 size_t most)
 {
-    size_t left = (size_t)(segments->begin[i + 1] - at);
+    const int64_t *begins = segments->begin;
+    struct hvd_piece piece = {.bytes = most};
+    size_t left;
+    int i = segments->last;
 
-    return left < bytes ? left : bytes;
-}
-
-char *hvd_segments_at(struct hvd_segments *segments, int64_t begin, size_t *bytes)
-{
-    int i = find_segment(segments, begin);
-
-    *bytes = piece_bytes(segments, i, begin, *bytes);
-    return segments->data[i] != NULL ? segments->data[i] + (begin - segments->begin[i])
-                                     : NULL;
+    if (begin < begins[i] || begin >= begins[i + 1]) {
+        i = segments->last = find_segment(segments, begin);
+    }
+    left = (size_t)(begins[i + 1] - begin);
+    if (left < most) {
+        piece.bytes = left;
+    }
+    if (segments->data[i] != NULL) {
+        piece.data = segments->data[i] + (begin - begins[i]);
+    }
+    piece.is_streamed =
+        piece.bytes >= least_stream && begins[segments->count] >= large_bytes;
+    return piece;
 }
 
 void hvd_segments_read(struct hvd_segments *segments, int64_t begin, size_t bytes,
                        enum hvd_dtype dtype, double factor, char *to)
 {
-    const size_t element = hvd_dtype_bytes(dtype);
-
     while (bytes > 0) {
-        int i = find_segment(segments, begin);
-        size_t piece = piece_bytes(segments, i, begin, bytes);
-        const char *data = segments->data[i];
-        int64_t offset = begin - segments->begin[i];
+        struct hvd_piece piece = hvd_segments_at(segments, begin, bytes);
 
-        if (data == NULL) {
-            memset(to, 0, piece);
+        if (piece.data == NULL) {
+            memset(to, 0, piece.bytes);
         } else if (factor == 1.0) {
-            memcpy(to, data + offset, piece);
+            memcpy(to, piece.data, piece.bytes);
         } else {
-            hvd_scale(dtype, factor, data + offset, to, piece / element);
+            hvd_scale(dtype, factor, piece.data, to,
+                      piece.bytes / hvd_dtype_bytes(dtype));
         }
-        begin += (int64_t)piece;
-        to += piece;
-        bytes -= piece;
+        begin += (int64_t)piece.bytes;
+        to += piece.bytes;
+        bytes -= piece.bytes;
     }
-}
-
-bool hvd_segments_streams(const struct hvd_segments *segments, size_t bytes)
-{
-    return bytes >= least_stream && segments->begin[segments->count] >= large_bytes;
 }
 
 void hvd_segments_write(struct hvd_segments *segments, int64_t begin, size_t bytes,
                         const char *from)
 {
     while (bytes > 0) {
-        int i = find_segment(segments, begin);
-        size_t piece = piece_bytes(segments, i, begin, bytes);
-        char *to = segments->data[i];
+        struct hvd_piece piece = hvd_segments_at(segments, begin, bytes);
 
-        if (to != NULL && hvd_segments_streams(segments, piece)) {
-            hvd_copy_stream(to + (begin - segments->begin[i]), from, piece);
-        } else if (to != NULL) {
-            memcpy(to + (begin - segments->begin[i]), from, piece);
+        if (piece.data != NULL && piece.is_streamed) {
+            hvd_copy_stream(piece.data, from, piece.bytes);
+        } else if (piece.data != NULL) {
+            memcpy(piece.data, from, piece.bytes);
         }
-        begin += (int64_t)piece;
-        from += piece;
-        bytes -= piece;
+        begin += (int64_t)piece.bytes;
+        from += piece.bytes;
+        bytes -= piece.bytes;
     }
 }

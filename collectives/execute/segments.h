@@ -26,14 +26,18 @@ void hvd_segments_forget(struct hvd_segments *segments); /* all data becomes NUL
 int hvd_segments_init_one(struct hvd_segments *segments, void *data, int64_t bytes);
 void hvd_segments_finish(struct hvd_segments *segments); /* zeroed is fine */
 
-/* The address of byte `begin` of the whole; lowers *bytes, at least 1, to the bytes that follow it
- * in one piece. NULL where data is NULL. */
-char *hvd_segments_at(struct hvd_segments *segments, int64_t begin, size_t *bytes);
+/* Bytes of the whole that lie in one segment. */
+struct hvd_piece {
+    char *data; /* NULL where the segment's is */
+    size_t bytes;
+    /* It had better be written past the caches, as hvd_segments_write does: the whole is so large
+     * that it leaves them before it is read again, and the piece is not small. */
+    bool is_streamed;
+};
 
-/* Whether a piece of so many bytes had better be written past the caches, as hvd_segments_write
- * does: the whole is so large that it leaves them before it is read again, and the piece is not
- * small. */
-bool hvd_segments_streams(const struct hvd_segments *segments, size_t bytes);
+/* The piece from byte `begin` of the whole on, of at most `most` bytes, which are at least 1. */
+struct hvd_piece hvd_segments_at(struct hvd_segments *segments, int64_t begin,
+                                 size_t most);
 
 /* Copies bytes [begin, begin + bytes) of the whole to `to`, each element of dtype times
  * factor (1: a plain copy); or from `from` into the whole. */

@@ -11,12 +11,13 @@ enum {
 /* Posts an op that is under way; NULL without memory. */
 static struct hvd_net_op *post(struct hvd_op_queue *queue)
 {
-    struct hvd_net_op *op = hvd_op_queue_next(queue);
+    struct hvd_op_item *item = hvd_op_queue_next(queue);
 
-    if (op != NULL) {
-        op->status = HVD_INPROGRESS;
+    if (item == NULL) {
+        return NULL;
     }
-    return op;
+    item->op.status = HVD_INPROGRESS;
+    return &item->op;
 }
 
 static void test_order(void)
@@ -58,15 +59,33 @@ static void test_failure(void)
 static void test_memory(void)
 {
     struct hvd_op_queue queue = {0};
-    struct hvd_net_op *first = post(&queue), *second;
-    struct hvd_op_sum *sum = hvd_op_queue_sum(first);
+    struct hvd_op_item *first = hvd_op_queue_next(&queue), *second;
 
-    sum->begin = 7;
-    first->status = 0;
-    tap_ok(hvd_op_queue_wait(&queue, 1) == 0, "an op ends");
+    first->sum.begin = 7;
+    first->op.status = HVD_INPROGRESS;
+    tap_ok(hvd_op_queue_wait(&queue, 1) == HVD_INPROGRESS, "an op is under way");
+    first->op.status = 0;
+    tap_ok(hvd_op_queue_wait(&queue, 1) == 0, "it ends");
     second = hvd_op_queue_next(&queue);
-    tap_ok(second == first && second->status == 0 && hvd_op_queue_sum(second)->begin == 0,
+    tap_ok(second == first && second->op.status == 0 && second->sum.begin == 0,
            "the next one has its memory, zeroed");
+    hvd_op_queue_finish(&queue);
+}
+
+static void test_drain(void)
+{
+    struct hvd_op_queue queue = {0};
+    struct hvd_net_op *first = post(&queue), *second = post(&queue);
+
+    first->status = 0;
+    tap_ok(hvd_op_queue_drain(&queue) == HVD_INPROGRESS && queue.posted == 2,
+           "a queue is not drained while an op is under way");
+    second->status = 0;
+    tap_ok(hvd_op_queue_drain(&queue) == 0, "it is when all have ended");
+    first = post(&queue);
+    tap_ok(hvd_op_queue_wait(&queue, 1) == HVD_INPROGRESS, "the next op is its first");
+    first->status = HVD_ERR_PEER;
+    tap_ok(hvd_op_queue_drain(&queue) == HVD_ERR_PEER, "a failure is told");
     hvd_op_queue_finish(&queue);
 }
 
@@ -75,5 +94,6 @@ int main(void)
     test_order();
     test_failure();
     test_memory();
+    test_drain();
     return tap_done();
 }

@@ -101,8 +101,8 @@ static bool is_written_at_large(void)
         hvd_segments_write(&segments, (int64_t)begin, bytes, in + from);
         memcpy(expected + begin, in + from, bytes);
     }
-    is_good = hvd_segments_streams(&segments, LARGE_BYTES) &&
-              !hvd_segments_streams(&segments, 64) &&
+    is_good = hvd_segments_at(&segments, segments.begin[2], LARGE_BYTES).is_streamed &&
+              !hvd_segments_at(&segments, segments.begin[2], 64).is_streamed &&
               memcmp(data, expected, LARGE_BYTES) == 0;
     hvd_segments_finish(&segments);
     free(expected);
