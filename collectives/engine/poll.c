@@ -182,10 +182,10 @@ static bool poll_batches(struct hvd_engine *engine)
     if (status == HVD_ERR_PEER && has_lost_peer(engine)) {
         return true;
     }
-    if (status != 0) {
+    if (status < 0) {
         end_job(engine, status, hvd_teams_failure(engine->teams)->text);
     }
-    return moved || status != 0;
+    return moved || status < 0;
 }
 
 /* --- all --- */

@@ -113,37 +113,34 @@ static int stand_in(struct hvd_run *run)
     return run->stand_in != NULL ? 0 : HVD_ERR_NOMEM;
 }
 
-/* Input and output are the tensors, one behind the other. */
-static int set_tensors(struct hvd_run *run)
+/* Input and output are the tensors, one behind the other. Returns the bytes of each. */
+static int64_t set_tensors(struct hvd_run *run)
 {
-    if (hvd_segments_init(&run->input, run->entry_count) != 0 ||
-        hvd_segments_init(&run->output, run->entry_count) != 0) {
-        return HVD_ERR_NOMEM;
-    }
+    int64_t element = (int64_t)hvd_dtype_bytes(run->reduction.dtype), end = 0;
+
     for (int i = 0; i < run->entry_count; i++) {
         struct hvd_entry *entry = run->entries[i];
-        int64_t end = run->input.begin[i] + bytes_of(entry);
 
+        end += hvd_entry_count(entry) * element;
         run->input.data[i] = entry->is_absent ? NULL : (char *)entry->input;
         run->output.data[i] = entry->is_absent ? NULL : entry->output;
         run->input.begin[i + 1] = end;
         run->output.begin[i + 1] = end;
     }
-    return 0;
+    return end;
 }
 
 /* Those of its tensors, which its output has. */
-static int find_places(struct hvd_run *run)
+static void find_places(struct hvd_run *run)
 {
-    run->places = calloc((size_t)run->entry_count, sizeof(run->places[0]));
-    for (int i = 0; run->places != NULL && i < run->entry_count; i++) {
+    for (int i = 0; i < run->entry_count; i++) {
         int64_t bytes = run->output.begin[i + 1] - run->output.begin[i];
 
+        run->places[i] = (struct hvd_shared_place){0};
         if (run->output.data[i] != NULL && bytes > 0) {
             hvd_shared_find(run->output.data[i], (size_t)bytes, &run->places[i]);
         }
     }
-    return run->places != NULL ? 0 : HVD_ERR_NOMEM;
 }
 
 /* Of tensors that all ranks of the node map. */
@@ -154,33 +151,37 @@ static int share_whole(struct hvd_run *run, struct hvd_schedule_query *query)
         return 0;
     }
     query->shared_tensors = run->entry_count;
-    return find_places(run);
+    run->places = calloc((size_t)run->entry_count, sizeof(run->places[0]));
+    if (run->places == NULL) {
+        return HVD_ERR_NOMEM;
+    }
+    find_places(run);
+    return 0;
 }
 
-/* Steps of one batch after the other often are the same. */
-static int take_schedule(struct hvd_run *run, const struct hvd_schedule_query *query,
-                         struct hvd_error *err)
+int hvd_run_schedule(struct hvd_run *run, const struct hvd_schedule_query *query,
+                     struct hvd_error *err)
 {
-    struct hvd_team *team = run->team;
+    int status = hvd_schedule_create(query, &run->schedule, err);
 
-    if (team->kept == NULL || !hvd_schedule_answers(team->kept, query)) {
-        return hvd_schedule_create(query, &run->schedule, err);
+    if (status == 0) {
+        run->facts = hvd_schedule_facts(run->schedule);
     }
-    run->schedule = team->kept;
-    team->kept = NULL;
-    return 0;
+    return status;
 }
 
 static int prepare_allreduce(struct hvd_run *run, struct hvd_error *err)
 {
     struct hvd_schedule_query query;
-    int status = set_tensors(run);
+    int status = 0;
 
-    if (status == 0 && run->entries[0]->proposal.wire != 0) {
-        status = hvd_run_convert_prepare(run);
+    if (hvd_segments_init(&run->input, run->entry_count) != 0 ||
+        hvd_segments_init(&run->output, run->entry_count) != 0) {
+        return HVD_ERR_NOMEM;
     }
-    if (status != 0) {
-        return status;
+    set_tensors(run);
+    if (run->entries[0]->proposal.wire != 0 && hvd_run_convert_prepare(run) != 0) {
+        return HVD_ERR_NOMEM;
     }
     query = query_of(run, HVD_COLL_ALLREDUCE);
     query.count = run->input.begin[run->input.count] / (int64_t)query.element_bytes;
@@ -188,8 +189,8 @@ static int prepare_allreduce(struct hvd_run *run, struct hvd_error *err)
         status = share_whole(run, &query);
         offer_whole(run, &query);
     }
-    status = status != 0 ? status : take_schedule(run, &query, err);
-    if (status == 0 && hvd_schedule_facts(run->schedule)->is_offered) {
+    status = status != 0 ? status : hvd_run_schedule(run, &query, err);
+    if (status == 0 && run->facts->is_offered) {
         status = stand_in(run);
     }
     return status;
@@ -214,7 +215,7 @@ static int prepare_reducescatter(struct hvd_run *run, struct hvd_error *err)
                               query.part_count * (int64_t)query.element_bytes) != 0) {
         return HVD_ERR_NOMEM;
     }
-    return hvd_schedule_create(&query, &run->schedule, err);
+    return hvd_run_schedule(run, &query, err);
 }
 
 static int prepare_broadcast(struct hvd_run *run, struct hvd_error *err)
@@ -235,7 +236,7 @@ static int prepare_broadcast(struct hvd_run *run, struct hvd_error *err)
         hvd_segments_init_one(&run->output, entry->output, query.bytes) != 0) {
         return HVD_ERR_NOMEM;
     }
-    return hvd_schedule_create(&query, &run->schedule, err);
+    return hvd_run_schedule(run, &query, err);
 }
 
 static int prepare_allgather(struct hvd_run *run, const int64_t *rows,
@@ -261,7 +262,7 @@ static int prepare_allgather(struct hvd_run *run, const int64_t *rows,
         return HVD_ERR_NOMEM;
     }
     query = query_of(run, HVD_COLL_ALLGATHER);
-    return hvd_schedule_create(&query, &run->schedule, err);
+    return hvd_run_schedule(run, &query, err);
 }
 
 /* Two schedules: first the ranks tell each other how many rows come. */
@@ -303,7 +304,7 @@ static int prepare_alltoall(struct hvd_run *run, struct hvd_error *err)
     run->is_counting = true;
     query = query_of(run, HVD_COLL_ALLTOALL);
     query.max_block = count_bytes;
-    return hvd_schedule_create(&query, &run->schedule, err);
+    return hvd_run_schedule(run, &query, err);
 }
 
 static int prepare_alltoall_data(struct hvd_run *run)
@@ -330,7 +331,7 @@ static int prepare_alltoall_data(struct hvd_run *run)
     }
     query = query_of(run, HVD_COLL_ALLTOALL);
     query.max_block = run->max_block * row_bytes;
-    return hvd_schedule_create(&query, &run->schedule, NULL);
+    return hvd_run_schedule(run, &query, NULL);
 }
 
 static int prepare_first(struct hvd_run *run, const int64_t *rows, struct hvd_error *err)
@@ -425,16 +426,13 @@ static int64_t step_work(const struct hvd_run *run, const struct hvd_step *step)
 /* The current schedule has come to its end: waits for its messages. */
 static int finish_schedule(struct hvd_run *run)
 {
-    int status = hvd_op_queue_wait(&run->sends, run->sends.posted);
+    int sent = hvd_op_queue_drain(&run->sends);
+    int status = sent != 0 ? sent : hvd_op_queue_drain(&run->recvs);
 
-    status = status != 0 ? status : hvd_op_queue_wait(&run->recvs, run->recvs.posted);
-    if (status != 0) {
-        return status;
+    if (status == 0) {
+        hvd_team_end(run->team, run->facts);
     }
-    hvd_team_end(run->team, run->schedule);
-    hvd_op_queue_finish(&run->sends);
-    hvd_op_queue_finish(&run->recvs);
-    return 0;
+    return status;
 }
 
 /* Runs the current schedule on. Returns 0 at its end. */
@@ -447,9 +445,9 @@ static int progress_schedule(struct hvd_run *run, int64_t *work, bool *moved)
 
         if (run->step == run->step_count) {
             if (run->tick == 0) {
-                hvd_team_begin(run->team, run->schedule);
+                hvd_team_begin(run->team, run->facts);
             }
-            if (run->tick == hvd_schedule_facts(run->schedule)->ticks) {
+            if (run->tick == run->facts->ticks) {
                 return finish_schedule(run);
             }
             run->step_count = hvd_schedule_tick(run->schedule, run->tick++, &run->steps);
@@ -515,6 +513,46 @@ int hvd_run_progress(struct hvd_run *run, int64_t *work, bool *moved)
     return status;
 }
 
+/* --- the next batch --- */
+
+struct hvd_run *hvd_run_retire(struct hvd_run *run)
+{
+    /* The others have memory as large as their tensors, or do more than add up. */
+    if (run->kind == HVD_KIND_ALLREDUCE && run->convert == NULL &&
+        run->stand_in == NULL) {
+        return run;
+    }
+    hvd_run_destroy(run);
+    return NULL;
+}
+
+/* The batch adds up in the same way, and its tensors are of one length in all with the last
+ * ones. One of the two prescales is 1. */
+bool hvd_run_restart(struct hvd_run *run, const struct hvd_batch_header *header,
+                     struct hvd_entry *const *entries)
+{
+    const struct hvd_proposal *first = &entries[0]->proposal;
+    const struct hvd_reduction *reduction = &run->reduction;
+    int64_t bytes = run->input.begin[run->entry_count];
+
+    if (header->kind != run->kind || header->count != run->entry_count ||
+        header->is_shared != run->is_shared || first->wire != 0 ||
+        first->dtype != reduction->dtype || first->op != reduction->op ||
+        first->prescale != run->prescale * reduction->prescale ||
+        first->postscale != reduction->postscale || entries[0]->is_absent) {
+        return false;
+    }
+    memcpy(run->entries, entries, (size_t)run->entry_count * sizeof(run->entries[0]));
+    if (set_tensors(run) != bytes) {
+        return false;
+    }
+    if (run->places != NULL) {
+        find_places(run);
+    }
+    run->is_done = false;
+    return true;
+}
+
 int hvd_run_again(struct hvd_run *run)
 {
     if (run->adasum != NULL) {
@@ -549,12 +587,6 @@ void hvd_run_destroy(struct hvd_run *run)
 {
     if (run == NULL) {
         return;
-    }
-    if (run->kind == HVD_KIND_ALLREDUCE && run->is_done) {
-        struct hvd_schedule *before = run->team->kept;
-
-        run->team->kept = run->schedule;
-        run->schedule = before;
     }
     hvd_schedule_destroy(run->schedule);
     hvd_segments_finish(&run->input);

@@ -23,6 +23,15 @@ int hvd_run_create(struct hvd_team *team, const struct hvd_batch_header *header,
  * which the team is unusable. Sets *moved if any step was done. */
 int hvd_run_progress(struct hvd_run *run, int64_t *work, bool *moved);
 
+/* The batch of a run that is done has ended. Returns the run, whose schedule and memory wait for
+ * the next batch like it; or NULL: the run is destroyed. */
+struct hvd_run *hvd_run_retire(struct hvd_run *run);
+
+/* A run that has retired takes another batch of its team, if only the tensors themselves differ
+ * from those of its last one. False: it does not fit, and is to be destroyed. */
+bool hvd_run_restart(struct hvd_run *run, const struct hvd_batch_header *header,
+                     struct hvd_entry *const *entries);
+
 /* Restarts a run that is done, with the present values of its tensors; memory that the library
  * allocated is reused, and an alltoall has the same splits. HVD_ERR_ARG for Adasum, which makes
  * schedules while it runs. */

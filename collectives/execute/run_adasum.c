@@ -155,7 +155,7 @@ int hvd_run_adasum_prepare(struct hvd_run *run, struct hvd_error *err)
 
         query.max_block = block > query.max_block ? block : query.max_block;
     }
-    return hvd_schedule_create(&query, &run->schedule, err);
+    return hvd_run_schedule(run, &query, err);
 }
 
 static int prepare_adding(struct hvd_run *run)
@@ -175,7 +175,7 @@ static int prepare_adding(struct hvd_run *run)
     query.element_bytes = sizeof(double);
     query.partial_bytes = sizeof(double);
     query.count = bytes / (int64_t)sizeof(double);
-    return hvd_schedule_create(&query, &run->schedule, NULL);
+    return hvd_run_schedule(run, &query, NULL);
 }
 
 static int prepare_gather(struct hvd_run *run)
@@ -190,7 +190,7 @@ static int prepare_gather(struct hvd_run *run)
         return HVD_ERR_NOMEM;
     }
     query.blocks = run->send;
-    return hvd_schedule_create(&query, &run->schedule, NULL);
+    return hvd_run_schedule(run, &query, NULL);
 }
 
 static int begin_task(struct hvd_run *run, enum hvd_adasum_task task)

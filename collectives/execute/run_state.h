@@ -25,6 +25,7 @@ struct hvd_run {
     char *stand_in; /* input and output of what a joined rank lacks, for others to read */
     bool is_done;
     struct hvd_schedule *schedule; /* NULL: nothing to move, or Adasum is computing */
+    const struct hvd_schedule_facts *facts; /* of the schedule */
     const struct hvd_step *steps;
     int64_t tick;
     int step;
@@ -48,6 +49,10 @@ struct hvd_run {
 /* Does a step. Returns 0, HVD_INPROGRESS when it has to wait, also for word of a rank that has
  * died, or a failure. */
 int hvd_run_step(struct hvd_run *run, const struct hvd_step *step);
+
+/* Makes the next schedule of the run by a query. */
+int hvd_run_schedule(struct hvd_run *run, const struct hvd_schedule_query *query,
+                     struct hvd_error *err);
 
 /* Memory as large as a batch: so many bytes, at least 1, aligned to 64 or more; the caller's, to end
  * with free. NULL without memory. */

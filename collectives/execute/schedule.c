@@ -241,31 +241,6 @@ int hvd_schedule_create(const struct hvd_schedule_query *query, struct hvd_sched
     return 0;
 }
 
-static bool is_same_row(const struct hvd_algorithm_row *a,
-                        const struct hvd_algorithm_row *b)
-{
-    return a->algorithm == b->algorithm && a->has_one_lane == b->has_one_lane &&
-           a->chunk_bytes == b->chunk_bytes && a->window_bytes == b->window_bytes;
-}
-
-bool hvd_schedule_answers(const struct hvd_schedule *schedule,
-                          const struct hvd_schedule_query *query)
-{
-    const struct hvd_schedule_query *own = &schedule->query;
-
-    return own->collective == HVD_COLL_ALLREDUCE &&
-           query->collective == HVD_COLL_ALLREDUCE && own->layout == query->layout &&
-           own->count == query->count && own->element_bytes == query->element_bytes &&
-           own->partial_bytes == query->partial_bytes &&
-           own->shared_tensors == query->shared_tensors &&
-           own->geometry.has_single_copy == query->geometry.has_single_copy &&
-           query->choices != NULL &&
-           schedule->grid_levels == query->choices->grid_levels &&
-           is_same_row(
-               &schedule->choice,
-               hvd_algorithm_for(query->choices, HVD_COLL_ALLREDUCE, bytes_of(query)));
-}
-
 void hvd_schedule_destroy(struct hvd_schedule *schedule)
 {
     if (schedule != NULL) {

@@ -188,11 +188,6 @@ int hvd_schedule_create(const struct hvd_schedule_query *query, struct hvd_sched
                         struct hvd_error *err);
 void hvd_schedule_destroy(struct hvd_schedule *schedule); /* NULL is fine */
 
-/* Whether a query of the same team would give the same schedule, which can then run again. Always
- * false but for an allreduce. */
-bool hvd_schedule_answers(const struct hvd_schedule *schedule,
-                          const struct hvd_schedule_query *query);
-
 /* Borrowed, as long as the schedule. */
 const struct hvd_schedule_facts *hvd_schedule_facts(const struct hvd_schedule *schedule);
 

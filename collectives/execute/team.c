@@ -93,7 +93,6 @@ void hvd_team_finish(struct hvd_team *team)
     if (layout != NULL) {
         hvd_layout_finish(layout);
     }
-    hvd_schedule_destroy(team->kept);
     free(layout);
     free(team->ranks);
     free(team->flows);
@@ -152,28 +151,24 @@ char *hvd_team_place(const struct hvd_team *team, const struct hvd_place *place)
     }
 }
 
-void hvd_team_begin(struct hvd_team *team, const struct hvd_schedule *schedule)
+void hvd_team_begin(struct hvd_team *team, const struct hvd_schedule_facts *schedule)
 {
-    bool is_rolling = hvd_schedule_facts(schedule)->is_rolling;
-
-    if (team->is_open && (hvd_schedule_facts(schedule)->turns == 0 || is_rolling)) {
+    if (team->is_open && (schedule->turns == 0 || schedule->is_rolling)) {
         hvd_shm_region_signal(team->region);
         team->base++;
         team->is_open = false;
     }
-    if (!is_rolling || !team->is_rolling) {
+    if (!schedule->is_rolling || !team->is_rolling) {
         team->floor = team->base;
     }
-    team->is_rolling = is_rolling;
+    team->is_rolling = schedule->is_rolling;
 }
 
-void hvd_team_end(struct hvd_team *team, const struct hvd_schedule *schedule)
+void hvd_team_end(struct hvd_team *team, const struct hvd_schedule_facts *schedule)
 {
-    int64_t turns = hvd_schedule_facts(schedule)->turns;
-
-    team->base += hvd_schedule_facts(schedule)->signals;
-    team->turn += (uint64_t)turns;
-    team->is_open = team->is_open || (turns > 0 && !team->is_rolling);
+    team->base += schedule->signals;
+    team->turn += (uint64_t)schedule->turns;
+    team->is_open = team->is_open || (schedule->turns > 0 && !team->is_rolling);
 }
 
 bool hvd_team_await(const struct hvd_team *team, int local_rank, uint64_t value,

@@ -23,8 +23,6 @@ struct hvd_team {
     /* Set by init. */
     struct hvd_shm *shm; /* of the region */
     struct hvd_algorithm_choices choices; /* for the members' shape */
-    struct hvd_schedule
-        *kept; /* of the last allreduce, for the next one of its size; or NULL */
     const struct hvd_layout *layout; /* of the members */
     int rank; /* mine, in layout */
     int node; /* mine */
@@ -58,8 +56,8 @@ struct hvd_net_flow *hvd_team_flow(struct hvd_team *team, int member);
 char *hvd_team_place(const struct hvd_team *team, const struct hvd_place *place);
 
 /* Between two schedules: what the next one needs, and what the last one has left. */
-void hvd_team_begin(struct hvd_team *team, const struct hvd_schedule *schedule);
-void hvd_team_end(struct hvd_team *team, const struct hvd_schedule *schedule);
+void hvd_team_begin(struct hvd_team *team, const struct hvd_schedule_facts *schedule);
+void hvd_team_end(struct hvd_team *team, const struct hvd_schedule_facts *schedule);
 
 /* Whether a member of my node, by its local rank in layout, has signalled often enough: its
  * counter has reached base + value. Looks so often, at least once. */

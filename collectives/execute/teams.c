@@ -23,10 +23,12 @@ struct queue {
     bool is_paused;
     struct hvd_shm_region *region; /* NULL when no member is on this node */
     struct hvd_team team;
-    struct hvd_batch *batches; /* the first is under way once run is there */
+    bool is_ready; /* all local ranks have opened the region, and know what they reach */
+    struct hvd_batch *batches;
     struct hvd_batch **end;
-    struct hvd_run *run;
-    void *device_run; /* instead, of the executor */
+    bool is_running; /* the first batch: by device_run if that is there, else by run */
+    struct hvd_run *run; /* or of the last batch, for one like it; NULL: there is none */
+    void *device_run; /* of the executor */
     bool
         is_active; /* in the list of those that have batches, or had some in their last turn */
     struct queue *next_active;
@@ -46,23 +48,15 @@ struct hvd_teams {
     void *context; /* of started */
 };
 
-/* Of the first batch. */
-static void end_run(const struct hvd_teams *teams, struct queue *queue)
-{
-    hvd_run_destroy(queue->run);
-    if (queue->device_run != NULL) {
-        teams->config.executor->destroy(queue->device_run);
-    }
-    queue->run = NULL;
-    queue->device_run = NULL;
-}
-
 static void queue_destroy(const struct hvd_teams *teams, struct queue *queue)
 {
     if (queue == NULL) {
         return;
     }
-    end_run(teams, queue);
+    hvd_run_destroy(queue->run);
+    if (queue->device_run != NULL) {
+        teams->config.executor->destroy(queue->device_run);
+    }
     while (queue->batches != NULL) {
         struct hvd_batch *batch = queue->batches;
 
@@ -239,27 +233,6 @@ void hvd_teams_destroy(struct hvd_teams *teams)
 
 /* --- teams that have something to run --- */
 
-static void activate(struct hvd_teams *teams, struct queue *queue)
-{
-    if (!queue->is_active) {
-        queue->is_active = true;
-        queue->next_active = NULL;
-        *teams->active_end = queue;
-        teams->active_end = &queue->next_active;
-    }
-}
-
-static void deactivate(struct hvd_teams *teams, struct queue **link)
-{
-    struct queue *queue = *link;
-
-    queue->is_active = false;
-    *link = queue->next_active;
-    if (*link == NULL) {
-        teams->active_end = link;
-    }
-}
-
 void hvd_teams_remove(struct hvd_teams *teams, int set)
 {
     int index = index_of(set);
@@ -287,7 +260,12 @@ void hvd_teams_submit(struct hvd_teams *teams, struct hvd_batch *batch)
     }
     *queue->end = batch;
     queue->end = &batch->next;
-    activate(teams, queue);
+    if (!queue->is_active) {
+        queue->is_active = true;
+        queue->next_active = NULL;
+        *teams->active_end = queue;
+        teams->active_end = &queue->next_active;
+    }
 }
 
 static struct hvd_batch *pop(struct queue *queue)
@@ -306,26 +284,33 @@ static struct hvd_batch *pop(struct queue *queue)
 static int start(struct hvd_teams *teams, struct queue *queue)
 {
     struct hvd_batch *batch = queue->batches;
-    int status;
+    int status = 0;
 
-    if (!teams->is_settled || !hvd_shm_region_is_ready(queue->region)) {
+    queue->is_ready =
+        queue->is_ready || (teams->is_settled && hvd_shm_region_is_ready(queue->region));
+    if (!queue->is_ready) {
         return HVD_INPROGRESS;
     }
     if (batch->device_number != 0) {
         status =
             teams->config.executor->create(teams->config.executor_context, &queue->team,
                                            batch, &queue->device_run, &teams->failure);
-    } else {
+    } else if (queue->run == NULL ||
+               !hvd_run_restart(queue->run, &batch->header, batch->entries)) {
+        hvd_run_destroy(queue->run);
+        queue->run = NULL;
         status = hvd_run_create(&queue->team, &batch->header, batch->entries, batch->rows,
                                 &queue->run, &teams->failure);
     }
-    if (status == 0) {
-        batch->started_ns = hvd_clock_ns();
-        if (teams->started != NULL) {
-            teams->started(teams->context, batch, queue->team.layout->nodes > 1);
-        }
+    if (status != 0) {
+        return status;
     }
-    return status;
+    queue->is_running = true;
+    batch->started_ns = hvd_clock_ns();
+    if (teams->started != NULL) {
+        teams->started(teams->context, batch, queue->team.layout->nodes > 1);
+    }
+    return 0;
 }
 
 /* Moves the first batch on. Returns 0 when it is done. */
@@ -334,7 +319,7 @@ static int advance(struct hvd_teams *teams, struct queue *queue, int64_t *work,
 {
     int status;
 
-    if (queue->run == NULL && queue->device_run == NULL) {
+    if (!queue->is_running) {
         status = start(teams, queue);
         if (status != 0) {
             return status;
@@ -351,6 +336,18 @@ static int advance(struct hvd_teams *teams, struct queue *queue, int64_t *work,
         hvd_fail(&teams->failure, status, "%s", hvd_status_name(status));
     }
     return status;
+}
+
+/* Of the first batch, which is done. */
+static void end_run(const struct hvd_teams *teams, struct queue *queue)
+{
+    if (queue->device_run != NULL) {
+        teams->config.executor->destroy(queue->device_run);
+        queue->device_run = NULL;
+    } else {
+        queue->run = hvd_run_retire(queue->run);
+    }
+    queue->is_running = false;
 }
 
 static int take_turn(struct hvd_teams *teams, struct queue *queue, hvd_batch_ended ended,
@@ -387,13 +384,17 @@ int hvd_teams_progress(struct hvd_teams *teams, hvd_batch_ended ended, void *con
             teams->has_stopped = true;
             return status;
         }
-        if (queue->batches == NULL) {
-            deactivate(teams, link);
-        } else {
+        if (queue->batches != NULL) {
             link = &queue->next_active;
+            continue;
+        }
+        queue->is_active = false;
+        *link = queue->next_active;
+        if (*link == NULL) {
+            teams->active_end = link;
         }
     }
-    return 0;
+    return teams->active != NULL && !teams->has_stopped ? HVD_INPROGRESS : 0;
 }
 
 void hvd_teams_watch(struct hvd_teams *teams, hvd_batch_started started, void *context)
@@ -421,7 +422,7 @@ void hvd_teams_make_void(struct hvd_teams *teams, struct hvd_batch *batch)
 {
     struct queue *queue = queue_of(teams, batch);
 
-    if (queue->batches == batch && queue->run != NULL) {
+    if (queue->batches == batch && queue->is_running && queue->device_run == NULL) {
         hvd_run_make_void(queue->run, batch->entries);
     }
 }
@@ -447,14 +448,14 @@ struct hvd_batch *hvd_teams_take_batch(struct hvd_teams *teams, bool leaks)
     teams->has_stopped = true;
     for (struct queue *queue = teams->active; queue != NULL; queue = queue->next_active) {
         if (queue->batches != NULL) {
-            if (queue->run != NULL) {
+            if (queue->device_run != NULL) {
+                teams->config.executor->forget(queue->device_run, leaks);
+            } else if (queue->is_running) {
                 hvd_run_forget(queue->run);
                 /* It has memory of its own that others write to. */
                 queue->run = leaks ? NULL : queue->run;
             }
-            if (queue->device_run != NULL) {
-                teams->config.executor->forget(queue->device_run, leaks);
-            }
+            queue->is_running = false;
             return pop(queue);
         }
     }

@@ -77,8 +77,8 @@ void hvd_teams_remove(struct hvd_teams *teams, int set);
 void hvd_teams_submit(struct hvd_teams *teams, struct hvd_batch *batch);
 
 /* Gives each team a turn. Sets *moved if anything moved; if not, nothing will before a message
- * comes or a local rank signals. Returns 0, or a failure after which nothing runs any more and
- * the job has to end. */
+ * comes or a local rank signals. Returns 0 when nothing is queued or under way, HVD_INPROGRESS,
+ * or a failure after which nothing runs any more and the job has to end. */
 int hvd_teams_progress(struct hvd_teams *teams, hvd_batch_ended ended, void *context,
                        bool *moved);
 

@@ -245,49 +245,11 @@ static void test_refusals(void)
     hvd_layout_finish(&layout);
 }
 
-/* A schedule is run again for the next batch only if that has the same steps. */
-static void test_again(void)
-{
-    struct hvd_layout layout = make_layout(1, 2);
-    struct hvd_schedule_query first = query_of(HVD_COLL_ALLREDUCE, &layout), other;
-    struct hvd_algorithm_choices choices, forced;
-    struct hvd_schedule *schedule = NULL;
-
-    hvd_algorithm_choices_builtin(hvd_job_shape_of(&layout), &choices);
-    forced = choices;
-    forced.of[HVD_COLL_ALLREDUCE].count = 1;
-    forced.of[HVD_COLL_ALLREDUCE].rows[0].algorithm = HVD_ALGORITHM_LANES;
-    first.choices = &choices;
-    first.count = 1000;
-    if (hvd_schedule_create(&first, &schedule, NULL) != 0) {
-        abort();
-    }
-    tap_ok(hvd_schedule_answers(schedule, &first), "the same query has the same steps");
-    other = first;
-    other.count++;
-    tap_ok(!hvd_schedule_answers(schedule, &other), "one of another size has not");
-    other = first;
-    other.partial_bytes = 8;
-    tap_ok(!hvd_schedule_answers(schedule, &other), "nor one of another type");
-    other = first;
-    other.geometry.has_single_copy = !other.geometry.has_single_copy;
-    tap_ok(!hvd_schedule_answers(schedule, &other), "nor one of other memory");
-    other = first;
-    other.choices = &forced;
-    tap_ok(!hvd_schedule_answers(schedule, &other), "nor one by another algorithm");
-    other = first;
-    other.collective = HVD_COLL_REDUCESCATTER;
-    tap_ok(!hvd_schedule_answers(schedule, &other), "nor another collective");
-    hvd_schedule_destroy(schedule);
-    hvd_layout_finish(&layout);
-}
-
 int main(void)
 {
     test_huge_counts();
     test_many_nodes();
     test_nothing();
     test_refusals();
-    test_again();
     return tap_done();
 }

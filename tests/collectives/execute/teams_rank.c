@@ -145,9 +145,11 @@ static void end_batch(void *context, struct hvd_batch *batch)
 bool teams_rank_turn(struct teams_rank *rank)
 {
     bool moved = rank->net != NULL && hvd_net_progress(rank->net, NULL) > 0;
+    int status;
 
-    check(hvd_teams_progress(rank->teams, end_batch, rank, &moved),
-          hvd_teams_failure(rank->teams));
+    status = hvd_teams_progress(rank->teams, end_batch, rank, &moved);
+    check(status < 0 ? status : 0, hvd_teams_failure(rank->teams));
+    rank->wrong += (status == 0) == hvd_teams_are_idle(rank->teams) ? 0 : 1;
     return moved;
 }
 

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A run that has retired takes the next batch if only the tensors themselves differ. */
+#include "collectives/execute/run.h"
+
+#include "tests/collectives/execute/node_teams.h"
+#include "tests/tap.h"
+
+enum {
+    RANKS = 2,
+    TENSORS = 2,
+    MOST = 3000, /* more than a slot holds */
+};
+
+static const struct hvd_batch_header usual = {.kind = HVD_KIND_ALLREDUCE,
+                                              .count = TENSORS};
+
+/* A batch of one rank. */
+struct batch {
+    struct hvd_batch_header header;
+    float values[TENSORS][MOST];
+    struct hvd_entry memory[TENSORS];
+    struct hvd_entry *entries[TENSORS];
+};
+
+static void fill(struct batch *batch, int rank, const int64_t *counts, float factor)
+{
+    batch->header = usual;
+    for (int i = 0; i < TENSORS; i++) {
+        batch->entries[i] = &batch->memory[i];
+        batch->memory[i] = (struct hvd_entry){.proposal = {.kind = HVD_KIND_ALLREDUCE,
+                                                           .op = HVD_SUM,
+                                                           .dtype = HVD_FLOAT32,
+                                                           .ndim = 1,
+                                                           .shape = {counts[i]},
+                                                           .prescale = 1,
+                                                           .postscale = 1,
+                                                           .name = "tensor"},
+                                              .input = batch->values[i],
+                                              .output = batch->values[i]};
+        for (int64_t k = 0; k < counts[i]; k++) {
+            batch->values[i][k] = factor * (float)((rank + 1) * (k % 100 + i));
+        }
+    }
+}
+
+static bool holds_sums(const struct batch *batch, const int64_t *counts, float factor)
+{
+    for (int i = 0; i < TENSORS; i++) {
+        for (int64_t k = 0; k < counts[i]; k++) {
+            if (batch->values[i][k] != factor * (float)(3 * (k % 100 + i))) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+static void finish(struct hvd_run *runs[])
+{
+    bool has_ended[RANKS] = {false};
+    struct hvd_error err = {0};
+
+    while (!has_ended[0] || !has_ended[1]) {
+        for (int r = 0; r < RANKS; r++) {
+            int64_t work = 1000;
+            bool moved;
+            int status = has_ended[r] ? 0 : hvd_run_progress(runs[r], &work, &moved);
+
+            if (status < 0) {
+                hvd_fail(&err, status, "a run failed");
+                must(status, &err);
+            }
+            has_ended[r] = status == 0;
+        }
+    }
+}
+
+static void run_first(struct node *node, struct batch *batches, struct hvd_run *runs[])
+{
+    static const int64_t counts[] = {100, MOST};
+    struct hvd_error err = {0};
+
+    for (int r = 0; r < RANKS; r++) {
+        fill(&batches[r], r, counts, 1);
+        must(hvd_run_create(&node->team[r], &usual, batches[r].entries, NULL, &runs[r],
+                            &err),
+             &err);
+    }
+    finish(runs);
+    tap_ok(holds_sums(&batches[0], counts, 1) && holds_sums(&batches[1], counts, 1),
+           "a batch is added up");
+}
+
+static void run_next(struct batch *batches, struct hvd_run *runs[])
+{
+    static const int64_t counts[] = {MOST, 100};
+    bool fits = true;
+
+    for (int r = 0; r < RANKS; r++) {
+        runs[r] = hvd_run_retire(runs[r]);
+        fill(&batches[r], r, counts, 7);
+        fits = fits && runs[r] != NULL &&
+               hvd_run_restart(runs[r], &usual, batches[r].entries);
+    }
+    tap_ok(fits, "its runs take another one of the same length");
+    if (fits) {
+        finish(runs);
+    }
+    tap_ok(fits && holds_sums(&batches[0], counts, 7) &&
+               holds_sums(&batches[1], counts, 7),
+           "which is added up, too");
+}
+
+/* Tries a batch that differs from the last one as `change` says. */
+static void refuse(struct hvd_run *runs[], void (*change)(struct batch *batch),
+                   const char *what)
+{
+    static const int64_t counts[] = {MOST, 100};
+    static struct batch batch;
+
+    fill(&batch, 0, counts, 1);
+    runs[0] = hvd_run_retire(runs[0]);
+    change(&batch);
+    tap_ok(!hvd_run_restart(runs[0], &batch.header, batch.entries), "not one %s", what);
+}
+
+static void be_longer(struct batch *batch)
+{
+    batch->memory[1].proposal.shape[0]++;
+}
+
+static void have_one_tensor(struct batch *batch)
+{
+    batch->header.count = 1;
+}
+
+static void be_broadcast(struct batch *batch)
+{
+    batch->header.kind = HVD_KIND_BROADCAST;
+}
+
+static void be_shared(struct batch *batch)
+{
+    batch->header.is_shared = true;
+}
+
+static void have_integers(struct batch *batch)
+{
+    batch->memory[0].proposal.dtype = batch->memory[1].proposal.dtype = HVD_INT32;
+}
+
+static void be_narrow(struct batch *batch)
+{
+    batch->memory[0].proposal.wire = batch->memory[1].proposal.wire = HVD_BFLOAT16;
+}
+
+static void be_greatest(struct batch *batch)
+{
+    batch->memory[0].proposal.op = batch->memory[1].proposal.op = HVD_MAX;
+}
+
+static void be_scaled(struct batch *batch)
+{
+    batch->memory[0].proposal.prescale = batch->memory[1].proposal.prescale = 2;
+}
+
+static void be_scaled_later(struct batch *batch)
+{
+    batch->memory[0].proposal.postscale = batch->memory[1].proposal.postscale = 2;
+}
+
+static void be_joined(struct batch *batch)
+{
+    batch->memory[0].is_absent = batch->memory[1].is_absent = true;
+}
+
+int main(void)
+{
+    static struct batch batches[RANKS];
+    struct hvd_run *runs[RANKS];
+    struct node node;
+
+    node_open(&node, RANKS);
+    run_first(&node, batches, runs);
+    run_next(batches, runs);
+    refuse(runs, be_longer, "that is longer");
+    refuse(runs, have_one_tensor, "of fewer tensors");
+    refuse(runs, be_broadcast, "of another kind");
+    refuse(runs, be_shared, "of memory that all map");
+    refuse(runs, have_integers, "of another type");
+    refuse(runs, be_narrow, "that travels as another type");
+    refuse(runs, be_greatest, "with another op");
+    refuse(runs, be_scaled, "with another prescale");
+    refuse(runs, be_scaled_later, "with another postscale");
+    refuse(runs, be_joined, "that stands in for a joined rank's");
+    hvd_run_destroy(runs[0]);
+    hvd_run_destroy(runs[1]);
+    node_close(&node);
+    return tap_done();
+}
