@@ -171,6 +171,23 @@ static bool has_addresses(const void *arg)
     return engine->failure.has_failed || engine->addresses.are_complete;
 }
 
+_Static_assert(HVD_NET_SECRET_BYTES == HVD_SECRET_BYTES, "the net uses the job secret");
+
+static int tell_net(struct hvd_engine *engine, struct hvd_error *err)
+{
+    const struct hvd_addresses *addresses = &engine->addresses;
+    const struct hvd_net_job job = {
+        .rank = addresses->rank,
+        .size = addresses->size,
+        .host = engine->boot->peers[addresses->rank].host,
+        .secret = engine->boot->secret,
+        .addresses = addresses->data,
+        .bytes = addresses->bytes,
+    };
+
+    return hvd_net_connect(engine->net, &job, err);
+}
+
 static int exchange(struct hvd_engine *engine, struct hvd_error *err)
 {
     const int timeout_ms = engine->settings.start_timeout_ms;
@@ -195,8 +212,7 @@ static int exchange(struct hvd_engine *engine, struct hvd_error *err)
         return hvd_fail(err, engine->failure.error.status, "%s",
                         engine->failure.error.text);
     }
-    return hvd_net_connect(engine->net, addresses->rank, addresses->size, addresses->data,
-                           addresses->bytes, err);
+    return tell_net(engine, err);
 }
 
 int hvd_connect_net(struct hvd_engine *engine, struct hvd_error *err)

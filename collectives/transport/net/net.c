@@ -3,18 +3,24 @@
 #include "collectives/transport/net/net.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "collectives/transport/net/net_key.h"
 #include "collectives/transport/net/net_peer.h"
 #include "collectives/transport/net/net_ucx.h"
 #include "collectives/transport/net/ucx_quiet.h"
 #include "gpu_binding/base/env.h"
+#include "gpu_binding/base/log.h"
 
 struct hvd_net {
     struct hvd_ucx *ucx;
     int rank;
     int size; /* 0 before connect */
+    char *host; /* this one */
+    unsigned char secret[HVD_NET_SECRET_BYTES];
+    uint64_t strangers; /* messages without the key */
     char *addresses; /* of all ranks, one behind the other */
     size_t *address_at; /* [size] */
     struct hvd_net_peer **peers; /* [size], NULL until first use */
@@ -102,11 +108,13 @@ static struct hvd_net_peer *add_peer(struct hvd_net *net, int rank)
         .send = send_fragment,
         .fetch = fetch_offer,
         .fail = end_peer,
+        .key = hvd_net_key(net->secret, net->rank, rank),
         .source = (uint32_t)net->rank,
         .pool = &net->pool,
     };
 
-    hvd_net_peer_create(net, &link, rank, &net->peers[rank]);
+    hvd_net_peer_create(net, &link, rank, hvd_net_key(net->secret, rank, net->rank),
+                        &net->peers[rank]);
     return net->peers[rank];
 }
 
@@ -142,24 +150,41 @@ struct hvd_net_flow *hvd_net_flow_get(struct hvd_net *net, int rank, uint32_t ch
     return peer != NULL ? hvd_net_peer_flow(peer, channel) : NULL;
 }
 
+static int refuse(struct hvd_net *net)
+{
+    net->strangers++;
+    if (net->strangers == 1) {
+        hvd_log(HVD_LOG_WARN,
+                "a message that is not of this job reached rank %d on %s: dropped",
+                net->rank, net->host);
+    }
+    return 0;
+}
+
 static int on_arrival(void *context, const struct hvd_net_flow_arrival *arrival)
 {
     struct hvd_net *net = context;
-    uint32_t source = arrival->header->source;
+    const struct hvd_net_header *header = arrival->header;
     struct hvd_net_peer *peer;
     struct hvd_net_flow *flow;
 
-    if (net->is_ending || source >= (uint32_t)net->size) {
+    if (net->is_ending || net->size == 0) {
         return 0;
     }
-    peer = net->peers[source];
+    if (header == NULL || header->source >= (uint32_t)net->size) {
+        return refuse(net);
+    }
+    peer = net->peers[header->source];
     if (peer == NULL) {
-        peer = add_peer(net, (int)source);
+        peer = add_peer(net, (int)header->source);
     }
     if (peer == NULL) {
         return 0;
     }
-    flow = hvd_net_peer_flow(peer, arrival->header->channel);
+    if (header->key != peer->key) {
+        return refuse(net);
+    }
+    flow = hvd_net_peer_flow(peer, header->channel);
     if (flow == NULL) {
         fail_peer(peer, hvd_status_name(HVD_ERR_NOMEM));
         return 0;
@@ -231,29 +256,39 @@ void hvd_net_address(const struct hvd_net *net, const void **address, size_t *by
     hvd_ucx_address(net->ucx, address, bytes);
 }
 
-int hvd_net_connect(struct hvd_net *net, int rank, int size, const void *const *addresses,
-                    const size_t *bytes, struct hvd_error *err)
+static int copy_addresses(struct hvd_net *net, const struct hvd_net_job *job)
 {
     size_t total = 0;
 
-    assert(size > 0);
-    for (int i = 0; i < size; i++) {
-        total += bytes[i];
+    for (int i = 0; i < job->size; i++) {
+        total += job->bytes[i];
     }
     net->addresses = malloc(total + 1);
-    net->address_at = calloc((size_t)size, sizeof(*net->address_at));
-    net->peers = calloc((size_t)size, sizeof(struct hvd_net_peer *));
-    if (net->addresses == NULL || net->address_at == NULL || net->peers == NULL) {
-        return hvd_fail(err, HVD_ERR_NOMEM, "out of memory for %d addresses", size);
+    net->address_at = calloc((size_t)job->size, sizeof(*net->address_at));
+    if (net->addresses == NULL || net->address_at == NULL) {
+        return HVD_ERR_NOMEM;
     }
     total = 0;
-    for (int i = 0; i < size; i++) {
-        memcpy(net->addresses + total, addresses[i], bytes[i]);
+    for (int i = 0; i < job->size; i++) {
+        memcpy(net->addresses + total, job->addresses[i], job->bytes[i]);
         net->address_at[i] = total;
-        total += bytes[i];
+        total += job->bytes[i];
     }
-    net->rank = rank;
-    net->size = size;
+    return 0;
+}
+
+int hvd_net_connect(struct hvd_net *net, const struct hvd_net_job *job,
+                    struct hvd_error *err)
+{
+    assert(job->size > 0);
+    net->peers = calloc((size_t)job->size, sizeof(struct hvd_net_peer *));
+    net->host = strdup(job->host);
+    if (copy_addresses(net, job) != 0 || net->peers == NULL || net->host == NULL) {
+        return hvd_fail(err, HVD_ERR_NOMEM, "out of memory for %d addresses", job->size);
+    }
+    memcpy(net->secret, job->secret, sizeof(net->secret));
+    net->rank = job->rank;
+    net->size = job->size;
     return 0;
 }
 
@@ -349,6 +384,12 @@ void hvd_net_destroy(struct hvd_net *net)
         leave_scope(net);
     }
     hvd_net_pool_finish(&net->pool);
+    if (net->strangers > 1) {
+        hvd_log(HVD_LOG_WARN,
+                "%" PRIu64 " messages that are not of this job reached rank %d on %s",
+                net->strangers, net->rank, net->host);
+    }
+    free(net->host);
     free(net->peers);
     free(net->address_at);
     free(net->addresses);

@@ -8,8 +8,8 @@
  * what the receiver has taken (net_flow.h), so that no receiver has to store an unbounded
  * amount. Channels are few and used again: what is known of one is kept until destroy.
  *
- * UCX does not ask who connects: unlike the control network this one trusts its network, as MPI
- * does.
+ * UCX does not ask who connects. So each message carries a key of the job (net_key.h); one that
+ * does not is dropped, and the first is logged. UCX itself is not protected by that.
  *
  * Threads: one thread at a time for all functions on a net (the engine's lock). */
 #ifndef HVD_NET_H
@@ -63,10 +63,24 @@ int hvd_net_create(struct hvd_net **out, struct hvd_error *err);
 /* Where others reach this rank; borrowed, valid until destroy. */
 void hvd_net_address(const struct hvd_net *net, const void **address, size_t *bytes);
 
-/* Tells the net all ranks' addresses (copied), once, before anything else but address. Only
- * for jobs of more than one node. Endpoints open at first use. */
-int hvd_net_connect(struct hvd_net *net, int rank, int size, const void *const *addresses,
-                    const size_t *bytes, struct hvd_error *err);
+enum {
+    HVD_NET_SECRET_BYTES = 32
+};
+
+/* A job of more than one node. */
+struct hvd_net_job {
+    int rank; /* this one */
+    int size;
+    const char *host; /* this one's, for messages */
+    const unsigned char *secret; /* HVD_NET_SECRET_BYTES, the same on all ranks */
+    const void *const *addresses; /* [size] what hvd_net_address gave there */
+    const size_t *bytes; /* [size] of them */
+};
+
+/* Tells the net of its job (copied), once, before anything else but address. Endpoints open at
+ * first use. */
+int hvd_net_connect(struct hvd_net *net, const struct hvd_net_job *job,
+                    struct hvd_error *err);
 
 /* The messages of this rank and a peer on a channel, to be looked up once; valid until destroy.
  * Begins to connect at first use. NULL when memory is out. */

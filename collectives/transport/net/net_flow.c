@@ -267,6 +267,7 @@ static int send_part(struct hvd_net_flow *flow, struct hvd_net_op *op, size_t at
         return HVD_ERR_NOMEM;
     }
     fragment->header = (struct hvd_net_header){
+        .key = flow->link->key,
         .source = flow->link->source,
         .channel = flow->channel,
         .sequence = flow->next_out,

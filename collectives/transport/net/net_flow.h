@@ -39,6 +39,7 @@
 
 /* Goes in front of each fragment on the wire, in the byte order of the machine. */
 struct hvd_net_header {
+    uint64_t key; /* of source to this rank: net_key.h */
     uint32_t source; /* rank */
     uint32_t channel;
     uint32_t sequence; /* of fragments on this channel; counts those with bytes */
@@ -82,6 +83,7 @@ struct hvd_net_flow_link {
      * else the network's status. May call hvd_net_flow_fail. */
     void (*fail)(void *peer, int status);
     void *peer;
+    uint64_t key; /* of messages to it */
     uint32_t source; /* this rank */
     struct hvd_net_pool *pool;
 };
@@ -95,7 +97,7 @@ void hvd_net_flow_destroy(struct hvd_net_flow *flow);
  * instead of copied: then returns HVD_INPROGRESS, and release(release_context, data) follows.
  * Else returns 0. */
 struct hvd_net_flow_arrival {
-    const struct hvd_net_header *header;
+    const struct hvd_net_header *header; /* NULL: what came has none */
     const void *data;
     size_t bytes;
     bool

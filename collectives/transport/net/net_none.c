@@ -30,14 +30,11 @@ void hvd_net_address(const struct hvd_net *net, const void **address, size_t *by
     *bytes = 0;
 }
 
-int hvd_net_connect(struct hvd_net *net, int rank, int size, const void *const *addresses,
-                    const size_t *bytes, struct hvd_error *err)
+int hvd_net_connect(struct hvd_net *net, const struct hvd_net_job *job,
+                    struct hvd_error *err)
 {
     (void)net;
-    (void)rank;
-    (void)size;
-    (void)addresses;
-    (void)bytes;
+    (void)job;
     return hvd_fail(err, HVD_ERR_UNSUPPORTED,
                     "this hvd was built without UCX and cannot reach other nodes: run on "
                     "one node, or build it with meson setup -Ducx=enabled");

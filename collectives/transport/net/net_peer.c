@@ -8,7 +8,7 @@
 #define FIRST_CAPACITY 4
 
 int hvd_net_peer_create(struct hvd_net *net, const struct hvd_net_flow_link *link,
-                        int rank, struct hvd_net_peer **out)
+                        int rank, uint64_t key, struct hvd_net_peer **out)
 {
     struct hvd_net_peer *peer = calloc(1, sizeof(*peer));
 
@@ -16,6 +16,7 @@ int hvd_net_peer_create(struct hvd_net *net, const struct hvd_net_flow_link *lin
         return HVD_ERR_NOMEM;
     }
     peer->rank = rank;
+    peer->key = key;
     peer->net = net;
     peer->link = *link;
     peer->link.peer = peer;

@@ -13,6 +13,7 @@ struct hvd_net_channel {
 struct hvd_net_peer {
     int rank;
     int status; /* negative once it has failed */
+    uint64_t key; /* of messages from it */
     void *endpoint; /* net_ucx's; NULL when there is none (yet, or any more) */
     struct hvd_net *net;
     struct hvd_net_flow_link link; /* what the channels use; link.peer is this peer */
@@ -21,9 +22,9 @@ struct hvd_net_peer {
     uint32_t count;
 };
 
-/* link is copied, but for link->peer. */
+/* link is copied, but for link->peer. key: of messages from it. */
 int hvd_net_peer_create(struct hvd_net *net, const struct hvd_net_flow_link *link,
-                        int rank, struct hvd_net_peer **out);
+                        int rank, uint64_t key, struct hvd_net_peer **out);
 
 /* Frees the channels too; the endpoint is the caller's. NULL is fine. */
 void hvd_net_peer_destroy(struct hvd_net_peer *peer);

@@ -10,7 +10,6 @@
 #include "collectives/transport/net/ucx_quiet.h"
 #include "gpu_binding/base/clock.h"
 #include "gpu_binding/base/env.h"
-#include "gpu_binding/base/log.h"
 
 #define AM_ID 1
 
@@ -77,11 +76,11 @@ static ucs_status_t on_arrival(void *arg, const void *header, size_t header_byte
         .release_context = ucx,
     };
 
-    if (header_bytes != sizeof(aligned)) {
-        hvd_log(HVD_LOG_WARN, "ignored a message that is not hvd's");
-        return UCS_OK;
+    if (header_bytes == sizeof(aligned)) {
+        memcpy(&aligned, header, sizeof(aligned));
+    } else {
+        arrival.header = NULL;
     }
-    memcpy(&aligned, header, sizeof(aligned));
     return ucx->handlers.arrived(ucx->handlers.context, &arrival) == HVD_INPROGRESS
                ? UCS_INPROGRESS
                : UCS_OK;

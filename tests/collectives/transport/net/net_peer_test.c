@@ -24,7 +24,7 @@ static struct hvd_net_peer *make_peer(void)
 {
     struct hvd_net_peer *peer = NULL;
 
-    if (hvd_net_peer_create(NULL, &link_to_peer, 3, &peer) != 0) {
+    if (hvd_net_peer_create(NULL, &link_to_peer, 3, 0, &peer) != 0) {
         printf("Bail out! no memory\n");
         exit(1);
     }

@@ -13,6 +13,12 @@ struct hvd_net *net_rank_connect(struct job_rank *self)
 {
     struct hvd_net *net;
     struct hvd_error err = {0};
+    struct hvd_net_job job = {
+        .rank = self->boot.rank,
+        .size = self->boot.size,
+        .host = self->boot.peers[self->boot.rank].host,
+        .secret = self->boot.secret,
+    };
     const void *address;
     size_t bytes;
 
@@ -22,8 +28,9 @@ struct hvd_net *net_rank_connect(struct job_rank *self)
     }
     hvd_net_address(net, &address, &bytes);
     job_exchange(self, address, bytes);
-    if (hvd_net_connect(net, self->boot.rank, self->boot.size, self->addresses,
-                        self->bytes, &err) != 0) {
+    job.addresses = self->addresses;
+    job.bytes = self->bytes;
+    if (hvd_net_connect(net, &job, &err) != 0) {
         printf("# %s\n", err.text);
         exit(98);
     }

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who knows where a rank listens, but not the secret of its job, cannot give it data. */
+#include <stdio.h>
+#include <string.h>
+
+#include "gpu_binding/base/log.h"
+#include "tests/collectives/transport/net/net_rank.h"
+#include "tests/tap.h"
+
+enum {
+    WAIT_MS = 60000,
+    STRANGER = 2, /* plays rank 0 */
+    FORGED = 3,
+};
+
+static char said[JOB_LINE_BYTES]; /* in the log, one line behind the other */
+
+static void keep_line(enum hvd_log_level level, const char *line)
+{
+    size_t at = strlen(said);
+
+    (void)level;
+    snprintf(said + at, sizeof(said) - at, "%s; ", line);
+}
+
+static int take_from_0(struct job_rank *self)
+{
+    struct hvd_net *net = net_rank_connect(self);
+    struct hvd_net_op op;
+    char data[8] = "", sum[8] = "";
+
+    hvd_log_to(keep_line, HVD_LOG_WARN);
+
+    net_rank_gather(self, net); /* the forged messages are on their way */
+    net_rank_gather(self, net); /* as are the true ones */
+    net_rank_recv(net, 0, 0, data, sizeof(data), &op);
+    net_rank_wait(net, &op, 1, WAIT_MS);
+    net_rank_recv(net, 0, 0, sum, sizeof(sum), &op);
+    net_rank_wait(net, &op, 1, WAIT_MS);
+    job_say(self, "%s %s", data, sum);
+    job_say(self, "%s", said);
+    said[0] = '\0';
+    net_rank_gather(self, net);
+    hvd_net_destroy(net);
+    job_say(self, "%s", said);
+    return 0;
+}
+
+static int give(struct job_rank *self, const char *word)
+{
+    struct hvd_net *net = net_rank_connect(self);
+    struct hvd_net_op ops[2];
+    char data[8] = "";
+
+    snprintf(data, sizeof(data), "%s", word);
+    for (int i = 0; i < 2; i++) {
+        if (self->boot.rank == 0 && i == 0) {
+            net_rank_gather(self, net);
+        }
+        net_rank_send(net, 1, 0, data, sizeof(data), &ops[i]);
+    }
+    net_rank_wait(net, ops, 2, WAIT_MS);
+    for (int i = 0; i < (self->boot.rank == 0 ? 2 : 3); i++) {
+        net_rank_gather(self, net);
+    }
+    hvd_net_destroy(net);
+    return 0;
+}
+
+static int play(struct job_rank *self, const void *argument)
+{
+    (void)argument;
+    if (self->boot.rank == 1) {
+        return take_from_0(self);
+    }
+    if (self->boot.rank == STRANGER) {
+        self->boot.rank = 0;
+        memset(self->boot.secret, 0x21, sizeof(self->boot.secret));
+        return give(self, "forged");
+    }
+    return give(self, "true");
+}
+
+int main(void)
+{
+    struct job job;
+    char line[JOB_LINE_BYTES] = "";
+
+    job_start(&job, "a b c", play, NULL);
+    for (int i = 0; i < 3; i++) {
+        job_serve_exchange(&job);
+    }
+    job_hear(&job, 1, WAIT_MS, line);
+    tap_ok(strcmp(line, "true true") == 0,
+           "a rank takes no message of a stranger who plays another rank (took: %s)",
+           line);
+    job_hear(&job, 1, WAIT_MS, line);
+    tap_ok(strcmp(line, "hvd: a message that is not of this job reached rank 1 on b: "
+                        "dropped; ") == 0,
+           "and says so once (%s)", line);
+    job_serve_exchange(&job);
+    job_hear(&job, 1, WAIT_MS, line);
+    tap_ok(strcmp(line,
+                  "hvd: 2 messages that are not of this job reached rank 1 on b; ") == 0,
+           "at the end it says how many there were (%s)", line);
+    tap_ok(job_finish(&job), "the job goes on");
+    return tap_done();
+}
