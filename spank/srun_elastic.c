@@ -2,8 +2,6 @@
 /* The service of an elastic job, which lives as long as srun does. */
 #include "spank/srun_elastic.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,14 +10,14 @@
 #include <unistd.h>
 
 #include "gpu_binding/base/env.h"
+#include "spank/meeting_file.h"
 #include "spank/plugin.h"
 #include "spank/slurm_numbers.h"
 
 enum {
     TIMEOUT_S = 600, /* as in Horovod */
     START_S = 60,
-    RANKS_NO_LIMIT = 1000000,
-    TEXT_BYTES = 256
+    RANKS_NO_LIMIT = 1000000
 };
 
 static int seconds_of(const char *name, int fallback)
@@ -52,8 +50,7 @@ static int start(struct hvd_spank_plugin *plugin, int tasks)
                              &plugin->srun.elastic.service, &plugin->refusal);
 }
 
-/* --- meet=FILE ----------------------------------------------------------------------------
- * "HOST:PORT:KEY" in a file that only the user can read. */
+/* --- meet=FILE ---------------------------------------------------------------------------- */
 
 /* Whether a service listens there. It ends with its srun; when srun was killed, the file stays. */
 static bool is_alive(const char *address)
@@ -61,7 +58,7 @@ static bool is_alive(const char *address)
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
     struct timeval limit = {.tv_sec = 5};
     struct addrinfo *found = NULL;
-    char host[TEXT_BYTES];
+    char host[HVD_SPANK_MEETING_BYTES];
     char port[16];
     bool is_open = false;
     int fd;
@@ -80,67 +77,51 @@ static bool is_alive(const char *address)
     return is_open;
 }
 
-/* The address in the file; false when there is none, or no service listens there. */
-static bool read_address(const char *path, char address[TEXT_BYTES])
+/* Joins the service of the step that made the file. *is_joined: there is one. */
+static int join(struct hvd_spank_plugin *plugin, bool *is_joined)
 {
-    FILE *file = fopen(path, "re");
-    bool has_line = file != NULL && fgets(address, TEXT_BYTES, file) != NULL;
+    char address[HVD_SPANK_MEETING_BYTES];
+    bool found = false;
+    int status = hvd_spank_meeting_file_read(plugin->options.meet, address, &found,
+                                             &plugin->refusal);
 
-    if (file != NULL) {
-        fclose(file);
-    }
-    if (has_line) {
-        address[strcspn(address, "\n")] = '\0';
-    }
-    return has_line && is_alive(address);
+    *is_joined = status == 0 && found && is_alive(address);
+    return *is_joined ? setenv(HVD_ENV_ELASTIC_STEP, address, 1) : status;
 }
 
-/* Writes another file and renames it, so that no srun reads half an address. */
 static int write_address(struct hvd_spank_plugin *plugin)
 {
-    const char *path = plugin->options.meet;
-    char beside[sizeof(plugin->options.meet) + 32];
-    char host[TEXT_BYTES] = "";
-    int fd;
-    bool is_good;
+    char address[HVD_SPANK_MEETING_BYTES];
+    char host[HVD_SPANK_MEETING_BYTES - HVD_ELASTIC_START_TEXT_BYTES - 1] = "";
 
     gethostname(host, sizeof(host) - 1);
-    snprintf(beside, sizeof(beside), "%s.%d", path, (int)getpid());
-    (void)unlink(beside);
-    fd = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    is_good = fd >= 0 &&
-              dprintf(fd, "%s:%s\n", host, plugin->srun.elastic.service.address) > 0 &&
-              rename(beside, path) == 0;
-    if (!is_good) {
-        hvd_fail(&plugin->refusal, HVD_ERR_SYS,
-                 "cannot write the file of --hvd=elastic,meet=%s: %m", path);
-        (void)unlink(beside);
-    }
-    if (fd >= 0) {
-        close(fd);
-    }
-    return is_good ? 0 : HVD_ERR_SYS;
+    snprintf(address, sizeof(address), "%s:%s", host,
+             plugin->srun.elastic.service.address);
+    return hvd_spank_meeting_file_write(plugin->options.meet, address, &plugin->refusal);
 }
 
 /* --- in srun ----------------------------------------------------------------------------- */
 
 int hvd_spank_srun_elastic_start(struct hvd_spank_plugin *plugin, int tasks)
 {
-    const char *meet = plugin->options.meet;
-    char address[TEXT_BYTES];
-    int status;
+    const bool has_file = plugin->options.meet[0] != '\0';
+    bool is_joined = false;
+    int status = 0;
 
     if (!plugin->options.is_elastic || plugin->srun.elastic.service.pid > 0) {
         return 0; /* a further component of a heterogeneous step */
     }
-    if (meet[0] != '\0' && read_address(meet, address)) {
-        return setenv(HVD_ENV_ELASTIC_STEP, address, 1);
+    if (has_file) {
+        status = join(plugin, &is_joined);
+    }
+    if (status != 0 || is_joined) {
+        return status;
     }
     status = start(plugin, tasks);
     if (status == 0) {
         status = setenv(HVD_ENV_ELASTIC_STEP, plugin->srun.elastic.service.address, 1);
     }
-    return status == 0 && meet[0] != '\0' ? write_address(plugin) : status;
+    return status == 0 && has_file ? write_address(plugin) : status;
 }
 
 void hvd_spank_srun_elastic_stop(struct hvd_spank_plugin *plugin)
