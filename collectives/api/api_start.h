@@ -22,19 +22,19 @@ struct hvd_start {
     int nsplits;
     const char *note; /* NULL but for process sets */
     bool is_own_name; /* the library has named the tensor */
-    /* Filled by check_place. */
+    /* Filled by hvd_start_check. */
     int rank;
     int index; /* in the set */
     int set_size;
 };
 
 /* The process set: it is there, this rank and the root are members. */
-int hvd_check_place(struct hvd_engine *engine, struct hvd_start *start,
+int hvd_start_check(struct hvd_engine *engine, struct hvd_start *start,
                     struct hvd_error *err);
 
 /* One tensor, after the place; fills its entry. */
-int hvd_check_entry(const struct hvd_start *start, const struct hvd_tensor *tensor,
-                    struct hvd_entry *entry, struct hvd_error *err);
+int hvd_start_fill_entry(const struct hvd_start *start, const struct hvd_tensor *tensor,
+                         struct hvd_entry *entry, struct hvd_error *err);
 
 /* The tensors are on one GPU: their entries wait for its stream. */
 int hvd_start_gpu(struct hvd_engine *engine, const struct hvd_tensor *tensors,

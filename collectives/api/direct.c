@@ -51,9 +51,10 @@ int hvd_direct_plan(struct hvd_start *start, const struct hvd_tensor *tensors, i
         free(direct);
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for %s", start->word);
     }
-    status = hvd_check_place(opened, start, err);
+    status = hvd_start_check(opened, start, err);
     for (int i = 0; status == 0 && i < count; i++) {
-        status = hvd_check_entry(start, &tensors[i], &direct->request->entries[i], err);
+        status =
+            hvd_start_fill_entry(start, &tensors[i], &direct->request->entries[i], err);
     }
     status = status != 0
                  ? status
