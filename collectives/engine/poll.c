@@ -96,8 +96,8 @@ static void on_event(void *context, const struct hvd_uplink_event *event)
 /* Messages, submissions, decisions. */
 static bool poll_talk(struct hvd_engine *engine, int64_t now_ns)
 {
-    const bool is_rare = engine->net == NULL || !hvd_teams_are_idle(engine->teams);
     struct hvd_poll *poll = &engine->poll;
+    const bool is_rare = engine->net == NULL || poll->has_batches;
     int handled = 0;
 
     if (engine->doorbells.peer_count > 1) {
@@ -179,6 +179,7 @@ static bool poll_batches(struct hvd_engine *engine)
         return false; /* they would fail, and for a lesser reason */
     }
     status = hvd_teams_progress(engine->teams, hvd_negotiation_finish, engine, &moved);
+    engine->poll.has_batches = !hvd_teams_are_idle(engine->teams);
     if (status == HVD_ERR_PEER && has_lost_peer(engine)) {
         return true;
     }
@@ -196,7 +197,8 @@ bool hvd_poll_all(struct hvd_engine *engine)
 {
     struct hvd_poll *poll = &engine->poll;
     int64_t now_ns = hvd_clock_ns();
-    bool is_busy = poll->data_moves && now_ns - poll->heard_ns < talk_every_ns;
+    bool is_busy =
+        poll->has_batches && poll->data_moves && now_ns - poll->heard_ns < talk_every_ns;
     bool moved = !is_busy && poll_talk(engine, now_ns);
 
     if (!engine->oversubscription.is_known) {
@@ -224,8 +226,8 @@ bool hvd_poll_before_sleep(struct hvd_engine *engine, bool ignores_net)
         return true;
     }
     if (engine->net != NULL) {
-        bool is_ignored = ignores_net && hvd_teams_are_idle(engine->teams) &&
-                          !hvd_net_is_sending(engine->net);
+        bool is_ignored =
+            ignores_net && !engine->poll.has_batches && !hvd_net_is_sending(engine->net);
 
         if (hvd_doorbells_arm_net(&engine->doorbells, engine->net, is_ignored)) {
             return true;

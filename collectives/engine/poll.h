@@ -12,6 +12,7 @@ struct hvd_engine;
 
 struct hvd_poll {
     bool data_moves; /* it did in the last round */
+    bool has_batches; /* some were queued or under way after it */
     int64_t heard_ns; /* when messages and submissions were last looked at */
     int64_t control_seen_ns; /* when the control sockets were last looked at */
 };

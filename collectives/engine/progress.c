@@ -14,7 +14,6 @@
 #include <string.h>
 
 #include "collectives/engine/engine_state.h"
-#include "collectives/execute/teams.h"
 #include "collectives/gpu/gpu_runtime.h"
 #include "gpu_binding/base/clock.h"
 
@@ -135,7 +134,7 @@ static void spin(struct hvd_engine *engine, hvd_progress_test *done, const void 
             polls = 0;
             continue;
         }
-        if (engine->progress.thread_drives && hvd_teams_are_idle(engine->teams)) {
+        if (engine->progress.thread_drives && !engine->poll.has_batches) {
             return; /* what can come will ring, and nobody waits for it */
         }
         polls++;
