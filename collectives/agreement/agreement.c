@@ -287,6 +287,7 @@ static int take_decision(struct hvd_agreement *agreement, int set,
     }
 }
 
+/* Passes a message on, and does what it says. */
 static int take_message(struct hvd_agreement *agreement, const void *payload,
                         size_t bytes, int64_t now_ns)
 {
@@ -295,6 +296,7 @@ static int take_message(struct hvd_agreement *agreement, const void *payload,
     int status = hvd_decisions_open(&agreement->decisions, payload, bytes, &parts);
     int set = HVD_SET_GLOBAL;
 
+    status = status != 0 ? status : hvd_decisions_pass_down(agreement, &parts);
     while (status == 0 && set >= 0) {
         status = hvd_decisions_next(&parts, &set, &part);
         while (status == 0 && set >= 0 && part.bytes > 0) {
@@ -311,12 +313,12 @@ int hvd_agreement_from_above(struct hvd_agreement *agreement, const void *payloa
                              size_t bytes, int64_t now_ns)
 {
     bool moved;
-    int status = hvd_decisions_pass_down(agreement, payload, bytes);
+    int status;
 
     agreement->counts.received++;
     agreement->counts.bytes_received += bytes;
     /* What has been said so far was said at the position before. */
-    status = status != 0 ? status : hvd_reports_send(agreement, now_ns, &moved);
+    status = hvd_reports_send(agreement, now_ns, &moved);
     return status != 0 ? status : take_message(agreement, payload, bytes, now_ns);
 }
 
@@ -366,9 +368,6 @@ static int send_decisions(struct hvd_agreement *agreement, int64_t now_ns)
     while (status == 0 && hvd_decisions_are_there(&agreement->decisions)) {
         message.bytes = 0; /* to be used again */
         status = hvd_decisions_make_message(&agreement->decisions, &message);
-        status = status != 0
-                     ? status
-                     : hvd_decisions_pass_down(agreement, message.data, message.bytes);
         status = status != 0
                      ? status
                      : take_message(agreement, message.data, message.bytes, now_ns);

@@ -9,9 +9,9 @@
 
 /* One tensor of a batch as the message names it. */
 struct named {
-    struct hvd_cached_tensor *cached; /* NULL: not known */
+    struct hvd_cached_tensor *cached; /* NULL: not in the cache */
+    const struct hvd_named_tensor *known; /* this rank's of that name, or NULL */
     const struct hvd_proposal *proposal;
-    struct hvd_key key;
 };
 
 /* A batch while it is read. */
@@ -31,22 +31,10 @@ static struct hvd_entry *stand_in(struct hvd_agreement *agreement,
                                         : NULL;
 }
 
-/* This rank's tensor, or NULL. */
-static struct hvd_entry *find_entry(struct hvd_agreement *agreement,
-                                    const struct named *tensor)
-{
-    const struct hvd_named_tensor *known =
-        tensor->cached != NULL && tensor->cached->tensor != NULL
-            ? tensor->cached->tensor
-            : hvd_tensor_table_find(agreement->tensors, &tensor->key);
-
-    return known != NULL ? known->entry : NULL;
-}
-
 static int take_part(struct hvd_agreement *agreement, struct reading *reading,
                      const struct named *tensor)
 {
-    struct hvd_entry *entry = find_entry(agreement, tensor);
+    struct hvd_entry *entry = tensor->known != NULL ? tensor->known->entry : NULL;
 
     /* One that runs already was submitted before this rank joined; the others are done with it
      * and ahead. */
@@ -102,7 +90,10 @@ static int read_ids(struct hvd_agreement *agreement, struct reading *reading,
         if (cached == NULL) {
             return HVD_ERR_NET;
         }
-        tensor = (struct named){cached, cached->proposal, cached->key};
+        tensor = (struct named){cached, cached->tensor, cached->proposal};
+        if (tensor.known == NULL) { /* it is evicted */
+            tensor.known = hvd_tensor_table_find(agreement->tensors, &cached->key);
+        }
         status = read_tensor(agreement, reading, &tensor);
     }
     return status;
@@ -116,8 +107,10 @@ static int read_full(struct hvd_agreement *agreement, struct reading *reading,
     int status = proposal != NULL ? hvd_take_proposal(reader, proposal) : HVD_ERR_NOMEM;
 
     if (status == 0) {
+        const struct hvd_key key = hvd_key_make(proposal->set, proposal->name);
+
         tensor.proposal = proposal;
-        tensor.key = hvd_key_make(proposal->set, proposal->name);
+        tensor.known = hvd_tensor_table_find(agreement->tensors, &key);
         status = read_tensor(agreement, reading, &tensor);
     }
     if (status == 0 && id != 0) {
@@ -199,10 +192,9 @@ static int note(struct hvd_agreement *agreement, const struct reading *reading,
 
 static int begin_reading(struct hvd_agreement *agreement, struct reading *reading)
 {
-    const struct hvd_set_members *set =
-        hvd_membership_find(&agreement->membership, reading->header.set);
+    const struct hvd_replay *replay = hvd_replay_of(agreement, reading->header.set);
 
-    if (set != NULL && set->is_member) {
+    if (replay != NULL && replay->is_member) {
         reading->batch = hvd_batch_create(&reading->header);
         if (reading->batch == NULL) {
             return HVD_ERR_NOMEM;

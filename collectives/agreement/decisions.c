@@ -41,11 +41,14 @@ void hvd_decisions_finish(struct hvd_decisions *decisions)
 
 /* --- a message, taken apart --- */
 
-static int read_parts(const void *payload, size_t bytes, struct hvd_decision_parts *parts)
+int hvd_decisions_open(struct hvd_decisions *decisions, const void *payload, size_t bytes,
+                       struct hvd_decision_parts *parts)
 {
     struct hvd_reader reader = {.data = payload, .bytes = bytes};
     int64_t global_bytes;
 
+    parts->payload = payload;
+    parts->bytes = bytes;
     parts->position = (uint64_t)hvd_take_int(&reader);
     global_bytes = hvd_take_int(&reader);
     if (reader.failed || global_bytes < 0 || (uint64_t)global_bytes > reader.bytes) {
@@ -55,6 +58,7 @@ static int read_parts(const void *payload, size_t bytes, struct hvd_decision_par
         (struct hvd_reader){.data = reader.data, .bytes = (size_t)global_bytes};
     hvd_take(&reader, (size_t)global_bytes);
     parts->sets = reader;
+    decisions->position = parts->position;
     return 0;
 }
 
@@ -70,17 +74,6 @@ static int take_part(struct hvd_reader *sets, int *set, struct hvd_reader *part)
     *set = (int)record.id;
     *part = (struct hvd_reader){.data = data, .bytes = record.count};
     return data != NULL ? 0 : HVD_ERR_NET;
-}
-
-int hvd_decisions_open(struct hvd_decisions *decisions, const void *payload, size_t bytes,
-                       struct hvd_decision_parts *parts)
-{
-    int status = read_parts(payload, bytes, parts);
-
-    if (status == 0) {
-        decisions->position = parts->position;
-    }
-    return status;
 }
 
 int hvd_decisions_next(struct hvd_decision_parts *parts, int *set,
@@ -164,31 +157,27 @@ static int send(struct hvd_agreement *agreement, const struct audience *audience
     return agreement->ops->send_down(agreement->context, child, payload, bytes);
 }
 
-int hvd_decisions_pass_down(struct hvd_agreement *agreement, const void *payload,
-                            size_t bytes)
+int hvd_decisions_pass_down(struct hvd_agreement *agreement,
+                            const struct hvd_decision_parts *parts)
 {
     struct hvd_decisions *decisions = &agreement->decisions;
-    int branches = agreement->membership.branches, status;
-    struct hvd_decision_parts parts;
+    struct hvd_writer *part = &decisions->filtered;
+    int branches = agreement->membership.branches, status = 0;
 
-    if (branches == 1) {
-        return 0;
-    }
-    if (agreement->ops->decided != NULL) {
+    if (branches > 1 && agreement->ops->decided != NULL) {
         agreement->ops->decided(agreement->context);
     }
-    status = read_parts(payload, bytes, &parts);
     for (int i = 1; i < branches && status == 0;) {
         bool is_far = i <= decisions->far_children;
         const struct audience audience = {.first = i, .end = is_far ? i + 1 : branches};
-        struct hvd_writer *part = &decisions->filtered;
 
-        if (parts.sets.bytes == 0) {
-            status = send(agreement, &audience, parts.position, payload, bytes);
+        if (parts->sets.bytes == 0) {
+            status =
+                send(agreement, &audience, parts->position, parts->payload, parts->bytes);
         } else {
-            status = filter(agreement, &audience, &parts, part);
+            status = filter(agreement, &audience, parts, part);
             status = status != 0 ? status
-                                 : send(agreement, &audience, parts.position, part->data,
+                                 : send(agreement, &audience, parts->position, part->data,
                                         part->bytes);
         }
         i = audience.end;

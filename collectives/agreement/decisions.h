@@ -28,6 +28,8 @@ struct hvd_decisions {
 
 /* A message, while it is read. */
 struct hvd_decision_parts {
+    const void *payload;
+    size_t bytes;
     uint64_t position;
     struct hvd_reader global;
     struct hvd_reader sets;
@@ -42,14 +44,15 @@ void hvd_decisions_finish(struct hvd_decisions *decisions);
 bool hvd_decisions_are_there(const struct hvd_decisions *decisions);
 int hvd_decisions_make_message(struct hvd_decisions *decisions, struct hvd_writer *out);
 
-/* Sends the children what concerns them. */
-int hvd_decisions_pass_down(struct hvd_agreement *agreement, const void *payload,
-                            size_t bytes);
-
-/* Begins to take a message; then next gives its parts, each about one set, until *set is -1. Return
- * 0 or HVD_ERR_NET. */
+/* Begins to take a message, which stays borrowed: returns 0 or HVD_ERR_NET. */
 int hvd_decisions_open(struct hvd_decisions *decisions, const void *payload, size_t bytes,
                        struct hvd_decision_parts *parts);
+
+/* Sends the children what concerns them. */
+int hvd_decisions_pass_down(struct hvd_agreement *agreement,
+                            const struct hvd_decision_parts *parts);
+
+/* Gives the parts, each about one set, until *set is -1. Returns 0 or HVD_ERR_NET. */
 int hvd_decisions_next(struct hvd_decision_parts *parts, int *set,
                        struct hvd_reader *part);
 

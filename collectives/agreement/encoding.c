@@ -11,19 +11,14 @@ void hvd_writer_finish(struct hvd_writer *writer)
     *writer = (struct hvd_writer){0};
 }
 
-static bool writer_reserve(struct hvd_writer *writer, size_t bytes)
+/* Makes room for so many bytes more. */
+static bool grow(struct hvd_writer *writer, size_t bytes)
 {
     size_t capacity = writer->capacity > 0 ? writer->capacity : 512;
     char *data;
 
-    if (writer->failed) {
-        return false;
-    }
     while (capacity - writer->bytes < bytes) {
         capacity *= 2;
-    }
-    if (capacity == writer->capacity) {
-        return true;
     }
     data = realloc(writer->data, capacity);
     if (data == NULL) {
@@ -37,10 +32,12 @@ static bool writer_reserve(struct hvd_writer *writer, size_t bytes)
 
 void hvd_put(struct hvd_writer *writer, const void *data, size_t bytes)
 {
-    if (bytes > 0 && writer_reserve(writer, bytes)) {
-        memcpy(writer->data + writer->bytes, data, bytes);
-        writer->bytes += bytes;
+    if (bytes == 0 || writer->failed ||
+        (writer->capacity - writer->bytes < bytes && !grow(writer, bytes))) {
+        return;
     }
+    memcpy(writer->data + writer->bytes, data, bytes);
+    writer->bytes += bytes;
 }
 
 void hvd_put_int(struct hvd_writer *writer, int64_t value)
@@ -50,10 +47,11 @@ void hvd_put_int(struct hvd_writer *writer, int64_t value)
 
 void hvd_put_text(struct hvd_writer *writer, const char *text)
 {
-    size_t bytes = strlen(text) + 1;
+    const char *written = text != NULL ? text : "";
+    size_t bytes = strlen(written) + 1;
 
     hvd_put_int(writer, (int64_t)bytes);
-    hvd_put(writer, text, bytes);
+    hvd_put(writer, written, bytes);
 }
 
 const void *hvd_take(struct hvd_reader *reader, size_t bytes)

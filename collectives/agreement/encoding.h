@@ -19,7 +19,7 @@ struct hvd_writer {
 void hvd_writer_finish(struct hvd_writer *writer);
 void hvd_put(struct hvd_writer *writer, const void *data, size_t bytes);
 void hvd_put_int(struct hvd_writer *writer, int64_t value);
-void hvd_put_text(struct hvd_writer *writer, const char *text);
+void hvd_put_text(struct hvd_writer *writer, const char *text); /* NULL: as "" */
 
 /* Reads what a writer wrote; anything beyond the end sets `failed` and reads as 0 or "". */
 struct hvd_reader {

@@ -35,11 +35,6 @@ static bool same_shape(const struct hvd_proposal *a, const struct hvd_proposal *
                   (size_t)(a->ndim - first) * sizeof(a->shape[0])) == 0;
 }
 
-static const char *note_of(const struct hvd_proposal *proposal)
-{
-    return proposal->note != NULL ? proposal->note : "";
-}
-
 bool hvd_proposal_equal(const struct hvd_proposal *a, const struct hvd_proposal *b)
 {
     return a->kind == b->kind && a->dtype == b->dtype && a->wire == b->wire &&
@@ -47,7 +42,7 @@ bool hvd_proposal_equal(const struct hvd_proposal *a, const struct hvd_proposal 
            a->is_shared == b->is_shared && a->prescale == b->prescale &&
            a->postscale == b->postscale && a->group == b->group &&
            a->group_size == b->group_size && same_shape(a, b) &&
-           (a->kind != HVD_KIND_SET_ADD || strcmp(note_of(a), note_of(b)) == 0);
+           (a->kind != HVD_KIND_SET_ADD || strcmp(a->note, b->note) == 0);
 }
 
 int64_t hvd_proposal_bytes(const struct hvd_proposal *proposal)
@@ -90,7 +85,7 @@ void hvd_put_proposal(struct hvd_writer *writer, const struct hvd_proposal *prop
     hvd_put_int(writer, (int64_t)proposal->group);
     hvd_put_int(writer, proposal->group_size);
     hvd_put_text(writer, proposal->name);
-    hvd_put_text(writer, note_of(proposal));
+    hvd_put_text(writer, proposal->note);
 }
 
 static void unpack(const struct packed_proposal *packed, struct hvd_proposal *proposal)
@@ -144,7 +139,7 @@ struct hvd_proposal *hvd_proposal_copy(const struct hvd_proposal *proposal)
     }
     *copy = *proposal;
     copy->name = strdup(proposal->name);
-    copy->note = strdup(note_of(proposal));
+    copy->note = strdup(proposal->note != NULL ? proposal->note : "");
     if (copy->name == NULL || copy->note == NULL) {
         hvd_proposal_free(copy);
         return NULL;

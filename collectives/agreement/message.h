@@ -80,7 +80,7 @@ struct hvd_proposal {
     int32_t group_size;
     int64_t shape[HVD_MAX_DIMS];
     const char *name; /* of a parsed proposal: points into the message */
-    const char *note; /* likewise; "" but for HVD_KIND_SET_ADD */
+    const char *note; /* likewise. Of HVD_KIND_SET_ADD; else NULL or "" */
 };
 
 /* Do both say the same about a tensor? What may differ from rank to rank and from call to call

@@ -98,7 +98,7 @@ struct hvd_replay_order {
 /* Of one set, whether a replay is in force or not. */
 struct hvd_replay {
     int set;
-    bool is_member; /* this rank starts its batches; else it may have members below it */
+    bool is_member; /* this rank is in the set; else members may be below it */
     int answers; /* FROZEN awaited: of this rank and of the children whose branches have members */
     int running; /* batches of the set, replayed or not, that have not ended here */
     uint64_t epoch; /* counts replays of all sets; 0: there was none */
