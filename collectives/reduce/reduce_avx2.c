@@ -13,9 +13,16 @@
 HVD_TARGET_BEGIN("avx2,f16c")
 
 #define LANES 8
+#define WIDTH (2 * LANES)
 
 typedef __m256 vector;
 typedef vector vector_op(vector a, vector b);
+
+/* Two at a time, as bfloat16 is widened fastest. */
+typedef struct {
+    vector first;
+    vector second;
+} vectors;
 
 static inline vector plain_nan(vector value)
 {
@@ -145,8 +152,6 @@ static inline void store_bfloat16(vector value, uint16_t *to, size_t lanes)
 
     store_halves(halves, to, lanes);
 }
-
-#include "collectives/reduce/reduce_vectors.inc"
 
 /* NaN is rare, and to look for it in both vectors at once is cheaper than to blend. */
 static inline vectors tidy(vectors value)

@@ -14,9 +14,16 @@
 HVD_TARGET_BEGIN("avx512f,avx512bw,avx512dq,avx512vl")
 
 #define LANES 16
+#define WIDTH (2 * LANES)
 
 typedef __m512 vector;
 typedef vector vector_op(vector a, vector b);
+
+/* Two at a time, as bfloat16 is widened fastest. */
+typedef struct {
+    vector first;
+    vector second;
+} vectors;
 
 static inline vector plain_nan(vector value)
 {
@@ -131,8 +138,6 @@ static inline void store_bfloat16(vector value, uint16_t *to, size_t lanes)
 
     store_halves(_mm512_cvtepi32_epi16(wide), to, lanes);
 }
-
-#include "collectives/reduce/reduce_vectors.inc"
 
 static inline vectors tidy(vectors value)
 {

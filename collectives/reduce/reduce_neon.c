@@ -11,9 +11,16 @@
 #include "gpu_binding/base/attr.h"
 
 #define LANES 4
+#define WIDTH (2 * LANES)
 
 typedef float32x4_t vector;
 typedef vector vector_op(vector a, vector b);
+
+/* Two at a time, as bfloat16 is widened fastest. */
+typedef struct {
+    vector first;
+    vector second;
+} vectors;
 
 static inline vector plain_nan(vector value)
 {
@@ -135,8 +142,6 @@ static inline void store_bfloat16(vector value, uint16_t *to, size_t lanes)
 
     store_halves(vbsl_u16(is_number, rounded(value), quiet), to, lanes);
 }
-
-#include "collectives/reduce/reduce_vectors.inc"
 
 static inline vectors tidy(vectors value)
 {
