@@ -68,39 +68,39 @@ static void fold_products(const struct hvd_kernels *kernels,
     }
 }
 
-static bool is_scaled(const struct hvd_reduction *reduction,
-                      const struct hvd_kernels *kernels)
-{
-    return !reduction->to_partial && kernels->scale != NULL &&
-           (reduction->postscale != 1.0 || reduction->divisor > 1);
-}
+/* What is to be done with the elements. */
+struct task {
+    const struct hvd_kernels *kernels;
+    struct hvd_reduction reduction;
+    bool is_scaled; /* at the end */
+};
 
-static void scale(const struct hvd_reduction *reduction,
-                  const struct hvd_kernels *kernels, void *values, size_t count)
+static void scale(const struct task *task, void *values, size_t count)
 {
+    const struct hvd_reduction *reduction = &task->reduction;
+
     if (reduction->divisor > 1) {
-        kernels->average(reduction->postscale, reduction->divisor, values, values, count);
+        task->kernels->average(reduction->postscale, reduction->divisor, values, values,
+                               count);
     } else {
-        kernels->scale(reduction->postscale, values, values, count);
+        task->kernels->scale(reduction->postscale, values, values, count);
     }
 }
 
 /* Elements that are their own partials. */
-static void reduce_plain(const struct hvd_reduction *reduction,
-                         const struct hvd_kernels *kernels, const struct block *block,
-                         void *out)
+static void reduce_plain(const struct task *task, const struct block *block, void *out)
 {
-    fold(kernels->combine[reduction->op], block, out);
-    if (is_scaled(reduction, kernels)) {
-        scale(reduction, kernels, out, block->count);
+    fold(task->kernels->combine[task->reduction.op], block, out);
+    if (task->is_scaled) {
+        scale(task, out, block->count);
     }
 }
 
 /* 16-bit floats, with float as their partials. */
-static void reduce_widened(const struct hvd_reduction *reduction,
-                           const struct hvd_kernels *kernels, const struct block *block,
-                           void *out)
+static void reduce_widened(const struct task *task, const struct block *block, void *out)
 {
+    const struct hvd_reduction *reduction = &task->reduction;
+    const struct hvd_kernels *kernels = task->kernels;
     _Alignas(64) float scratch[HVD_BLOCK_ELEMENTS];
     float *partial = reduction->to_partial ? out : scratch;
 
@@ -114,8 +114,8 @@ static void reduce_widened(const struct hvd_reduction *reduction,
     if (reduction->to_partial) {
         return;
     }
-    if (is_scaled(reduction, kernels)) {
-        scale(reduction, kernels, partial, block->count);
+    if (task->is_scaled) {
+        scale(task, partial, block->count);
     }
     kernels->narrow(partial, out, block->count);
 }
@@ -126,10 +126,11 @@ static bool is_sum(const struct hvd_reduction *reduction)
 }
 
 /* Two sources in one pass, without intermediate values. False if there is no kernel for it. */
-static bool reduce_pair(const struct hvd_reduction *reduction,
-                        const struct hvd_kernels *kernels, const void *const *sources,
-                        size_t count, void *out)
+static bool reduce_pair(const struct task *task, const void *const *sources, size_t count,
+                        void *out)
 {
+    const struct hvd_reduction *reduction = &task->reduction;
+    const struct hvd_kernels *kernels = task->kernels;
     bool is_widened = kernels->widen != NULL;
     hvd_combine_kernel *combine =
         (is_widened ? kernels->halves : kernels->combine)[reduction->op];
@@ -138,7 +139,7 @@ static bool reduce_pair(const struct hvd_reduction *reduction,
                        reduction->prescale != 1.0)) {
         return false;
     }
-    if (!is_scaled(reduction, kernels)) {
+    if (!task->is_scaled) {
         combine(out, sources[0], sources[1], count);
         return true;
     }
@@ -150,10 +151,11 @@ static bool reduce_pair(const struct hvd_reduction *reduction,
 }
 
 /* Likewise the sum of more, or with a prescale. */
-static bool reduce_sum(const struct hvd_reduction *reduction,
-                       const struct hvd_kernels *kernels, const struct block *block,
-                       size_t count, void *out)
+static bool reduce_sum(const struct task *task, const struct block *block, size_t count,
+                       void *out)
 {
+    const struct hvd_reduction *reduction = &task->reduction;
+    const struct hvd_kernels *kernels = task->kernels;
     bool is_partial = reduction->from_partial || reduction->to_partial;
     const struct hvd_sum_factors factors = {
         .before = kernels->widen != NULL ? reduction->prescale : 1.0,
@@ -168,22 +170,22 @@ static bool reduce_sum(const struct hvd_reduction *reduction,
     return true;
 }
 
-static void reduce_blocks(const struct hvd_reduction *reduction,
-                          const struct hvd_kernels *kernels, struct block *block,
-                          size_t count, void *out)
+static void reduce_blocks(const struct task *task, struct block *block, size_t count,
+                          void *out)
 {
-    size_t out_bytes = reduction->to_partial ? hvd_partial_bytes(reduction->dtype)
-                                             : hvd_dtype_bytes(reduction->dtype);
+    size_t out_bytes = task->reduction.to_partial
+                           ? hvd_partial_bytes(task->reduction.dtype)
+                           : hvd_dtype_bytes(task->reduction.dtype);
 
     while (block->first < count) {
         size_t left = count - block->first;
         void *to = (char *)out + block->first * out_bytes;
 
         block->count = left < HVD_BLOCK_ELEMENTS ? left : HVD_BLOCK_ELEMENTS;
-        if (kernels->widen != NULL) {
-            reduce_widened(reduction, kernels, block, to);
+        if (task->kernels->widen != NULL) {
+            reduce_widened(task, block, to);
         } else {
-            reduce_plain(reduction, kernels, block, to);
+            reduce_plain(task, block, to);
         }
         block->first += block->count;
     }
@@ -193,8 +195,8 @@ static void reduce_blocks(const struct hvd_reduction *reduction,
 void hvd_reduce(const struct hvd_reduction *reduction, const void *const *sources,
                 int source_count, size_t count, void *out)
 {
-    const struct hvd_kernels *kernels = hvd_kernels_of(reduction->dtype);
-    struct hvd_reduction settled = *reduction;
+    struct task task = {.kernels = hvd_kernels_of(reduction->dtype),
+                        .reduction = *reduction};
     struct block block = {
         .sources = sources,
         .source_count = source_count,
@@ -202,15 +204,17 @@ void hvd_reduce(const struct hvd_reduction *reduction, const void *const *source
                                                 : hvd_dtype_bytes(reduction->dtype),
     };
 
-    if (reduction->divisor > 1 && kernels->average == NULL) {
-        settled.postscale /= reduction->divisor;
-        settled.divisor = 1;
+    if (reduction->divisor > 1 && task.kernels->average == NULL) {
+        task.reduction.postscale /= reduction->divisor;
+        task.reduction.divisor = 1;
     }
-    if (source_count == 2 && reduce_pair(&settled, kernels, sources, count, out)) {
+    task.is_scaled = !reduction->to_partial && task.kernels->scale != NULL &&
+                     (task.reduction.postscale != 1.0 || task.reduction.divisor > 1);
+    if (source_count == 2 && reduce_pair(&task, sources, count, out)) {
         return;
     }
-    if (source_count < 2 || !reduce_sum(&settled, kernels, &block, count, out)) {
-        reduce_blocks(&settled, kernels, &block, count, out);
+    if (source_count < 2 || !reduce_sum(&task, &block, count, out)) {
+        reduce_blocks(&task, &block, count, out);
     }
 }
 
