@@ -509,7 +509,9 @@ int hvd_run_progress(struct hvd_run *run, int64_t *work, bool *moved)
                                    : progress_schedule(run, work, moved);
         status = status != 0 ? status : next_schedule(run);
     }
-    hvd_shm_region_ring(run->team->region);
+    if (run->team->local_size > 1) {
+        hvd_shm_region_ring(run->team->region);
+    }
     return status;
 }
 
