@@ -20,6 +20,8 @@ sanitizers, and with TensorFlow, Keras, MXNet and the current PyTorch of PyPI.
   clang       compiles with clang; warnings are errors there and in the plain build with gcc
   sanitized   unit and processes again, under AddressSanitizer and UndefinedBehaviorSanitizer
   threads     the tests in which threads meet, under ThreadSanitizer
+  fuzz        what hvd reads, fuzzed for ten seconds each, under both sanitizers
+              (tests/fuzz/run.sh SECONDS: for as long as you want)
   python      the front ends: with Debian's PyTorch and the current one of PyPI; with the newest
               TensorFlow of PyPI (Keras 3) and with 2.15 (Keras 2); with MXNet. Each on up to four
               ranks, and on a cluster of two nodes; the table of their counts comes at the end
@@ -119,7 +121,8 @@ configure()
 # Says first what is wrong: the rest of a failed build fills many screens.
 compile()
 {
-    timeout 1200 ninja -C "$builds/$1" >"$results/$1.build.log" 2>&1 && return
+    # shellcheck disable=SC2086 # none, or several
+    timeout 1200 ninja -C "$builds/$1" ${targets-} >"$results/$1.build.log" 2>&1 && return
     grep -E '(error|warning|undefined reference)' "$results/$1.build.log" | sort -u | head -n 20
     tail -n 20 "$results/$1.build.log"
     return 1
@@ -235,6 +238,23 @@ threads_suite()
         run_tests threads threads --suite threads
 }
 
+has_fuzzer()
+{
+    echo 'int LLVMFuzzerTestOneInput(const unsigned char *data, unsigned long size) { return !data * !size; }' |
+        clang -x c -fsanitize=fuzzer,address,undefined - -o /dev/null 2>/dev/null
+}
+
+# One after the other on each core: they compute all the time.
+fuzz_suite()
+{
+    local targets=fuzz_targets jobs
+    jobs=$(nproc)
+    has_fuzzer || { report ok 'fuzzing finds no fault # SKIP no clang with libFuzzer here' && return; }
+    CC=clang build fuzz -Dwerror=true -Dfuzz=true -Dtests=false -Doptimization=1 \
+        -Db_sanitize=address,undefined -Db_lundef=false || return
+    run_tests fuzz fuzz --suite fuzz
+}
+
 bench()
 {
     build_plain || return
@@ -264,6 +284,7 @@ run_suite()
     clang) build_clang ;;
     sanitized) sanitized_suites ;;
     threads) threads_suite ;;
+    fuzz) fuzz_suite ;;
     python)
         HVD_TEST_PYTHON=/usr/bin/python3 plain_suites torch-of-debian --suite python --no-suite mxnet
         python_suites
@@ -294,6 +315,7 @@ run_all()
     phase frameworks python_suites
     phase sanitized sanitized_suites
     phase threads threads_suite
+    phase fuzz fuzz_suite
 }
 
 install_packages()

@@ -134,6 +134,22 @@ static void end_round(struct hvd_clock_sync *sync, const struct letter *letter)
     }
 }
 
+/* Numbers that come from a rank's clock, of which sums do not overflow. */
+static bool is_sound(const struct letter *letter)
+{
+    const int64_t most_ns = INT64_MAX / 8; /* 36 years */
+    const int64_t times[] = {letter->round.asked_ns, letter->round.received_ns,
+                             letter->round.answered_ns, letter->parent_offset_ns,
+                             letter->parent_error_ns};
+
+    for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
+        if (times[i] < -most_ns || times[i] > most_ns) {
+            return false;
+        }
+    }
+    return true;
+}
+
 void hvd_clock_sync_on_answer(struct hvd_clock_sync *sync,
                               const struct hvd_uplink_event *event)
 {
@@ -145,6 +161,9 @@ void hvd_clock_sync_on_answer(struct hvd_clock_sync *sync,
         return;
     }
     memcpy(&letter, event->payload, sizeof(letter));
+    if (!is_sound(&letter)) {
+        return;
+    }
     letter.round.returned_ns = now_ns;
     hvd_clock_offset_add(&sync->edge, &letter.round);
     if (letter.parent_state != HVD_CLOCK_UNKNOWN && sync->edge.is_known) {

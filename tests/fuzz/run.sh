@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Fuzzes for as long as wanted, all targets or some, as many at once as there are cores; prints a table.
+# usage: run.sh SECONDS [TARGET...]    run each; build-tests/fuzz-corpus keeps what they learn
+#        run.sh --keep [TARGET...]     put what was learnt into corpus/, as few inputs as say all of it
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+build="build-tests/fuzz"
+learnt="build-tests/fuzz-corpus"
+findings="build-tests/fuzz-findings"
+corpora=$PWD/tests/fuzz/corpus
+export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
+
+build_targets()
+{
+    [ -e $build/build.ninja ] || CC=clang meson setup $build -Dwerror=true -Dfuzz=true -Dtests=false \
+        -Doptimization=1 -Db_sanitize=address,undefined -Db_lundef=false >/dev/null
+    ninja -C $build fuzz_targets >/dev/null
+}
+
+# run_target SECONDS TARGET: a row of the table.
+run_target()
+{
+    local seconds=$1 target=$2 log=$findings/$2.log found
+    mkdir -p "$learnt/$target"
+    python3 tests/fuzz/corpus.py unpack "$corpora/$target" "$learnt/$target"
+    "$build/tests/fuzz/${target}_fuzz" -max_total_time="$seconds" -timeout=60 -rss_limit_mb=2048 -max_len=4096 \
+        -artifact_prefix="$findings/$target-" -print_final_stats=1 "$learnt/$target" >"$log" 2>&1 || true
+    found=$(find $findings -name "$target-*" | wc -l)
+    printf '%-12s %14s %10s %8s %9s\n' "$target" \
+        "$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")" \
+        "$(grep -o ' cov: [0-9]*' "$log" | tail -n 1 | tr -dc 0-9)" "$(find "$learnt/$target" -type f | wc -l)" "$found"
+}
+
+keep_target()
+{
+    local target=$1 least
+    least=$(mktemp -d)
+    "$build/tests/fuzz/${target}_fuzz" -merge=1 "$least" "$learnt/$target" >/dev/null 2>&1
+    python3 tests/fuzz/corpus.py pack "$corpora/$target" "$least"
+    rm -rf "$least"
+}
+
+first=${1:?usage: run.sh SECONDS [TARGET...] or run.sh --keep [TARGET...]}
+shift
+[ $# -gt 0 ] || mapfile -t targets < <(find tests/fuzz -name '*_fuzz.c' ! -name 'planted*' -printf '%f\n' | sed 's/_fuzz.c//' | sort)
+[ $# = 0 ] || targets=("$@")
+build_targets
+mkdir -p $findings
+if [ "$first" = --keep ]; then
+    for target in "${targets[@]}"; do
+        keep_target "$target"
+    done
+    exit
+fi
+rm -rf "${findings:?}"/*
+printf '%-12s %14s %10s %8s %9s\n' target executions coverage inputs findings
+export build learnt findings corpora
+export -f run_target
+printf '%s\n' "${targets[@]}" | xargs -P "$(nproc)" -I{} bash -c "run_target $first {}"
+[ -z "$(find $findings -type f ! -name '*.log')" ] || { echo "inputs of faults are in $findings" && exit 1; }

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The rendezvous service of an elastic job: messages of ranks that have the key, and bytes of
+ * strangers who lack it. Reaches into service.c, whose loop would never come back. */
+#include "pmix_boot/elastic/service.c"
+
+#include <sys/socket.h>
+
+#include "tests/fuzz/fuzz.h"
+
+enum {
+    CLIENTS = 3
+};
+
+static const unsigned char key[HVD_CHANNEL_KEY_BYTES] = "the key of this job";
+
+struct client {
+    int fd;
+    struct hvd_channel *channel; /* NULL: a stranger */
+};
+
+static void serve_all(struct service *service)
+{
+    int64_t again_ms;
+
+    for (size_t i = 0; i < service->count; i++) {
+        serve(service, &service->connections[i]);
+    }
+    remove_dead(service);
+    if (act(service, &again_ms) != 0) {
+        fuzz_fail("the service goes on");
+    }
+}
+
+static void connect_client(struct service *service, struct client *client, bool has_key)
+{
+    int ends[2];
+
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) != 0) {
+        abort();
+    }
+    add_connection(service, ends[0]);
+    *client = (struct client){.fd = ends[1]};
+    if (has_key) {
+        if (hvd_channel_create(ends[1], HVD_CHANNEL_RANK, key, &client->channel) != 0) {
+            abort();
+        }
+        for (int i = 0; i < 3; i++) {
+            serve_all(service);
+            (void)hvd_channel_progress(client->channel);
+        }
+    }
+}
+
+static void disconnect(struct client *client)
+{
+    if (client->channel != NULL) {
+        hvd_channel_destroy(client->channel);
+    } else {
+        close(client->fd);
+    }
+}
+
+static void send_join(const struct client *client, struct fuzz_input *input)
+{
+    struct hvd_elastic_join head = {.slot = fuzz_byte(input) % 8};
+    char message[sizeof(head) + 512] = {0};
+
+    head.host_bytes = fuzz_byte(input);
+    head.card_bytes = fuzz_byte(input);
+    memcpy(message, &head, sizeof(head));
+    (void)hvd_channel_send(client->channel, HVD_ELASTIC_JOIN, message,
+                           sizeof(head) + head.host_bytes + head.card_bytes);
+}
+
+static void talk(struct client *client, struct fuzz_input *input)
+{
+    uint8_t what = fuzz_byte(input);
+    size_t bytes;
+    void *data;
+
+    if (client->channel != NULL && what % 4 == 0) {
+        send_join(client, input);
+        return;
+    }
+    data = fuzz_copy(input, what, &bytes);
+    if (client->channel != NULL) {
+        (void)hvd_channel_send(client->channel, 1 + what % 7, data, bytes);
+    } else {
+        (void)send(client->fd, data, bytes, MSG_NOSIGNAL);
+    }
+    free(data);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct hvd_elastic_service_config config = {.rules = {.np = 2,
+                                                          .min = 1,
+                                                          .max = 3,
+                                                          .start_ms = 1000,
+                                                          .timeout_ms = 1000,
+                                                          .reset_limit = -1}};
+    struct service service = {.config = &config};
+    struct fuzz_input input = {data, size};
+    struct client clients[CLIENTS];
+
+    hvd_log_to(NULL, HVD_LOG_OFF);
+    memcpy(config.key, key, sizeof(key));
+    hvd_roster_init(&service.roster, &config.rules);
+    service.polls = calloc(2, sizeof(*service.polls));
+    for (int i = 0; i < CLIENTS; i++) {
+        connect_client(&service, &clients[i], i < 2);
+    }
+    while (input.bytes > 0) {
+        uint8_t which = fuzz_byte(&input);
+        struct client *client = &clients[which % CLIENTS];
+
+        talk(client, &input);
+        serve_all(&service);
+        if (which > 240) {
+            disconnect(client);
+            connect_client(&service, client, which % 2 == 0);
+        }
+    }
+    for (int i = 0; i < CLIENTS; i++) {
+        disconnect(&clients[i]);
+    }
+    serve_all(&service);
+    for (size_t i = 0; i < service.count; i++) {
+        hvd_channel_destroy(service.connections[i].channel);
+        free(service.connections[i].card);
+    }
+    free(service.connections);
+    free(service.polls);
+    hvd_roster_finish(&service.roster);
+    return 0;
+}
