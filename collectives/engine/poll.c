@@ -179,7 +179,7 @@ static bool poll_batches(struct hvd_engine *engine)
         return false; /* they would fail, and for a lesser reason */
     }
     status = hvd_teams_progress(engine->teams, hvd_negotiation_finish, engine, &moved);
-    engine->poll.has_batches = !hvd_teams_are_idle(engine->teams);
+    engine->poll.has_batches = status == HVD_INPROGRESS;
     if (status == HVD_ERR_PEER && has_lost_peer(engine)) {
         return true;
     }
