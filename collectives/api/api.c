@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "collectives/api/api.h"
-#include "collectives/reduce/float_env.h"
+#include "collectives/engine/float_env.h"
 #include "gpu_binding/base/attr.h"
 #include "gpu_binding/base/fork_mark.h"
 #include "pmix_boot/boot.h"

@@ -66,7 +66,12 @@ void hvd_gpu_tensors_fail(struct hvd_engine *engine, int status, const char *tex
 int hvd_engine_use_gpu(struct hvd_engine *engine, int device, void *stream,
                        struct hvd_refcount **ready, struct hvd_error *err)
 {
-    int status = hvd_gpu_open(engine->gpu, device, err);
+    struct hvd_float_env callers;
+    int status;
 
+    /* The launcher thread, made when the GPU is opened, inherits it, and rounds factors for NCCL. */
+    hvd_float_env_enter(&callers);
+    status = hvd_gpu_open(engine->gpu, device, err);
+    hvd_float_env_leave(&callers);
     return status != 0 ? status : hvd_gpu_mark_input(engine->gpu, stream, ready, err);
 }

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "collectives/reduce/float_env.h"
+#include "collectives/engine/float_env.h"
 #include "gpu_binding/base/error.h"
 
 struct hvd_engine;

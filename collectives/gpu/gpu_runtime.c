@@ -11,7 +11,6 @@
 #include "collectives/gpu/gpu_job.h"
 #include "collectives/gpu/gpu_load.h"
 #include "collectives/gpu/gpu_trace.h"
-#include "collectives/reduce/float_env.h"
 #include "gpu_binding/base/clock.h"
 #include "gpu_binding/base/error.h"
 #include "gpu_binding/base/log.h"
@@ -146,15 +145,11 @@ static int open_device(struct hvd_gpu_runtime *gpu, int device, struct hvd_error
 
 int hvd_gpu_open(struct hvd_gpu_runtime *gpu, int device, struct hvd_error *err)
 {
-    struct hvd_float_env callers;
     int status = 0;
 
     pthread_mutex_lock(&gpu->lock);
     if (gpu->pool == NULL) {
-        /* The launcher thread inherits it, and rounds factors for NCCL. */
-        hvd_float_env_enter(&callers);
         status = open_device(gpu, device, err);
-        hvd_float_env_leave(&callers);
     } else if (gpu->device != device) {
         status =
             hvd_fail(err, HVD_ERR_UNSUPPORTED,

@@ -88,7 +88,8 @@ int hvd_gpu_create(const struct hvd_gpu_config *config, struct hvd_gpu_runtime *
 bool hvd_gpu_stop(struct hvd_gpu_runtime *gpu);
 void hvd_gpu_destroy(struct hvd_gpu_runtime *gpu, bool has_stopped); /* NULL is fine */
 
-/* Opens the device unless it is open. A second device is an error. Any thread. */
+/* Opens the device unless it is open, for which threads are made that inherit the caller's
+ * floating-point environment. A second device is an error. Any thread. */
 int hvd_gpu_open(struct hvd_gpu_runtime *gpu, int device, struct hvd_error *err);
 
 /* Any thread; does not wait. NULL is fine: false. */

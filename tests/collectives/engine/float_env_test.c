@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Arithmetic between enter and leave goes by hvd's rules, and nothing of it is left behind. */
-#include "collectives/reduce/float_env.h"
+#include "collectives/engine/float_env.h"
 
 #include <float.h>
 #include <pthread.h>

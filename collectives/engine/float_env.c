@@ -3,7 +3,7 @@
  *
  * Compilers take arithmetic for independent of it. What is computed comes from memory, and
  * no read of memory moves over the fences here. */
-#include "collectives/reduce/float_env.h"
+#include "collectives/engine/float_env.h"
 
 #include <stdatomic.h>
 
