@@ -72,17 +72,24 @@ clean_up()
     rm -rf "$place"
 }
 
+# What a killed demo left is removed. Directories of other users are not looked into.
+remove_old_places()
+{
+    for place in /var/tmp/hvd-demo.*; do
+        if [ ! -d "$place" ] || [ -L "$place" ] || [ ! -O "$place" ] || [ ! -e "$place/pid" ]; then
+            continue
+        fi
+        ! kill -0 "$(cat "$place/pid")" 2>/dev/null || die "$place: another demo is running"
+        clean_up
+    done
+}
+
+# A new directory under a name that nobody can foresee, which the job user can read.
 claim_place()
 {
-    place=/var/tmp/hvd-demo
-    if ! mkdir "$place" 2>/dev/null; then
-        if [ -e "$place/pid" ] && ! kill -0 "$(cat "$place/pid")" 2>/dev/null; then
-            clean_up
-            mkdir "$place"
-        else
-            die "$place exists: another demo is running"
-        fi
-    fi
+    remove_old_places
+    place=$(mktemp -d /var/tmp/hvd-demo.XXXXXX)
+    chmod 755 "$place"
     echo $$ >"$place/pid"
     trap clean_up EXIT
     trap 'exit 130' INT

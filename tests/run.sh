@@ -146,12 +146,19 @@ build_plain()
     CC=gcc build plain -Dwerror=true -Dbench=true --prefix "$prefix"
 }
 
+# An empty directory of this user's: mkdir fails where somebody has put something in its place.
+make_prefix()
+{
+    rm -rf "$prefix"
+    mkdir -m 755 "$prefix"
+}
+
 # What an admin installs, once a run.
 install_plain()
 {
     build_plain || return
     [ ! -e "$results/installed" ] || return 0
-    rm -rf "$prefix"
+    step "$prefix is made" make_prefix || return
     step 'meson install' meson install -C "$builds/plain" --no-rebuild && touch "$results/installed"
 }
 

@@ -42,7 +42,11 @@ check_directory()
     /tmp/* | /dev/shm/*) die "$dir: choose another directory, because nodes have their own /tmp" ;;
     esac
     [ ${#dir} -le 70 ] || die "$dir: the path is too long for a socket, at most 70 characters"
-    [ ! -e "$dir" ] || die "$dir exists: a cluster runs there or has crashed; remove it by cluster down"
+    if [ -e "$dir" ] || [ -L "$dir" ]; then
+        die "$dir exists: a cluster runs there or has crashed; remove it by cluster down"
+    fi
+    [ ! -d "${dir%/*}/" ] || is_safe_place "$(dirname "$dir")" ||
+        die "$dir: other users may write to a directory above it: choose another, such as one in /var/tmp"
 }
 
 check_machine()

@@ -4,16 +4,60 @@
 
 save_settings()
 {
-    printf '%s=%q\n' nodes "$nodes" user "$user" uid "$uid" gid "$gid" prefix "$prefix" \
+    printf '%s=%s\n' nodes "$nodes" user "$user" uid "$uid" gid "$gid" prefix "$prefix" \
         constrain "$constrain" >"$dir/settings"
 }
 
-# Fails if `up` did not make the directory.
+# owner_and_mode PATH: fails where PATH is a link or belongs to neither this user nor root.
+owner_and_mode()
+{
+    local found
+    found=$([ -L "$1" ] || stat -c '%u %a' -- "$1" 2>/dev/null)
+    owner=${found% *} mode=${found#* }
+    [ "$owner" = 0 ] || [ "$owner" = "$(id -u)" ]
+}
+
+# Whether nobody but this user and root can rename or remove what this user has in PATH: PATH and the
+# directories above it are theirs, and are sticky where others may write to them.
+is_safe_place()
+{
+    local path=$1 owner mode
+    while owner_and_mode "$path"; do
+        ! ((8#$mode & 022)) || ((8#$mode & 01000)) || return 1
+        [ "$path" != / ] || return 0
+        path=$(dirname -- "$path")
+    done
+    return 1
+}
+
+# Whether nobody else can change or replace the file or directory PATH.
+is_trusted()
+{
+    local owner mode
+    owner_and_mode "$1" && ! ((8#$mode & 022)) && is_safe_place "$(dirname -- "$1")"
+}
+
+# set_setting NAME VALUE: fails if it is none that save_settings wrote.
+set_setting()
+{
+    case $1 in
+    nodes | uid | gid) [[ $2 =~ ^[0-9]{1,10}$ ]] ;;
+    user) [[ $2 =~ ^[A-Za-z0-9._-]{1,64}$ ]] ;;
+    constrain) [[ $2 =~ ^(yes|no)$ ]] ;;
+    prefix) [[ -z $2 || $2 = /* ]] ;;
+    *) return 1 ;;
+    esac && printf -v "$1" %s "$2"
+}
+
+# Fails if `up` did not make the directory, or somebody else may have changed it. The file is read,
+# not run.
 load_settings()
 {
-    [ -O "$dir/settings" ] || return 1
-    # shellcheck source=/dev/null
-    . "$dir/settings"
+    local name value
+    is_trusted "$dir" && [ -f "$dir/settings" ] && is_trusted "$dir/settings" || return 1
+    while IFS='=' read -r name value; do
+        set_setting "$name" "$value" || return 1
+    done <"$dir/settings"
 }
 
 node_names()
