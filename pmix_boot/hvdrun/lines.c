@@ -3,6 +3,7 @@
 #include "pmix_boot/hvdrun/lines.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,8 @@ static int write_all(int fd, const char *data, size_t bytes)
         if (written >= 0) {
             data += written;
             bytes -= (size_t)written;
+        } else if (errno == EAGAIN) {
+            (void)poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, -1);
         } else if (errno != EINTR) {
             return HVD_ERR_SYS;
         }
@@ -82,6 +85,14 @@ static int write_lines(const struct hvdrun_lines *lines, const char *data, size_
                                 : write_all(lines->out, data, bytes);
 }
 
+static void copy(struct hvdrun_lines *lines, const char *data, size_t bytes)
+{
+    if (lines->copy >= 0 && lines->copy_error == 0 &&
+        write_all(lines->copy, data, bytes) < 0) {
+        lines->copy_error = errno;
+    }
+}
+
 int hvdrun_lines_add(struct hvdrun_lines *lines, const char *data, size_t bytes)
 {
     size_t total = lines->held_bytes + bytes;
@@ -96,13 +107,9 @@ int hvdrun_lines_add(struct hvdrun_lines *lines, const char *data, size_t bytes)
     lines->held = all;
     end = find_end(lines, all, total);
     end = end == 0 && total > HELD_MAX ? total : end;
-    if (lines->copy >= 0) {
-        status = write_all(lines->copy, data, bytes);
-    }
+    copy(lines, data, bytes);
     if (end > 0) {
-        int written = write_lines(lines, all, end);
-
-        status = status < 0 ? status : written;
+        status = write_lines(lines, all, end);
         memmove(all, all + end, total - end);
     }
     lines->held_bytes = total - end;

@@ -27,9 +27,9 @@ static int make_directory(const char *path, struct hvd_error *err)
     return mkdir(path, 0777) == 0 || errno == EEXIST ? 0 : fail_file(path, err);
 }
 
-/* The descriptor of a rank's file, or a negative status. */
+/* The descriptor of a rank's file, or a negative status; *name is the caller's to free. */
 static int open_copy(const struct hvdrun_options *options, int rank, int stream,
-                     struct hvd_error *err)
+                     char **name, struct hvd_error *err)
 {
     const char *directory = options->output_directory;
     int digits = snprintf(NULL, 0, "%d", options->ranks - 1);
@@ -43,6 +43,7 @@ static int open_copy(const struct hvdrun_options *options, int rank, int stream,
     }
     snprintf(path + length, sizeof(path) - (size_t)length, "/%s", names[stream]);
     fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    *name = fd >= 0 ? strdup(path) : NULL;
     return fd >= 0 ? fd : fail_file(path, err);
 }
 
@@ -50,11 +51,12 @@ static int open_stream(const struct hvdrun_options *options, int rank, int numbe
                        struct hvdrun_stream *stream, int *rank_end, struct hvd_error *err)
 {
     char *label = NULL;
+    char *copy_path = NULL;
     int copy = -1;
     int ends[2];
 
     if (options->output_directory != NULL &&
-        (copy = open_copy(options, rank, number, err)) < 0) {
+        (copy = open_copy(options, rank, number, &copy_path, err)) < 0) {
         return copy;
     }
     if (options->has_prefix && asprintf(&label, "[%d]<%s>: ", rank, names[number]) < 0) {
@@ -62,6 +64,7 @@ static int open_stream(const struct hvdrun_options *options, int rank, int numbe
     }
     if (pipe2(ends, O_CLOEXEC) != 0) {
         free(label);
+        free(copy_path);
         close(copy);
         return hvd_fail(err, HVD_ERR_SYS,
                         "cannot open a pipe to rank %d: %m; raise ulimit -n", rank);
@@ -70,6 +73,7 @@ static int open_stream(const struct hvdrun_options *options, int rank, int numbe
     *stream = (struct hvdrun_stream){
         .fd = ends[0],
         .label = label,
+        .copy_path = copy_path,
         .lines = {.out = number == HVDRUN_STDOUT ? STDOUT_FILENO : STDERR_FILENO,
                   .copy = copy,
                   .label = label,
@@ -102,6 +106,7 @@ void hvdrun_streams_close(struct hvdrun_stream streams[HVDRUN_STREAMS])
             close(streams[i].lines.copy);
         }
         free(streams[i].label);
+        free(streams[i].copy_path);
         streams[i] = (struct hvdrun_stream){.fd = -1, .lines.copy = -1};
     }
 }

@@ -46,6 +46,8 @@ struct state {
     enum phase phase;
     long long deadline_ms; /* of ENDING and KILLING */
     struct hvdrun_failure first_failure;
+    int copy_error; /* of a copy of output; said once */
+    int output_error; /* of hvdrun's own output; said once */
 };
 
 static void signal_ranks(const struct state *state, int number)
@@ -94,9 +96,33 @@ static void close_stream(struct hvdrun_stream *stream)
     stream->fd = -1;
 }
 
-/* hvdrun's output was closed: handled like a signal to end. */
-static void on_output_gone(struct state *state)
+/* One sentence for a disk that is full, not one for each file on it. */
+static void on_copy_error(struct state *state, const struct hvdrun_stream *stream)
 {
+    if (state->copy_error != stream->lines.copy_error) {
+        state->copy_error = stream->lines.copy_error;
+        hvd_log(
+            HVD_LOG_WARN,
+            "cannot write %s (--output-filename): %s; the job goes on without the rest "
+            "of this copy",
+            stream->copy_path != NULL ? stream->copy_path : "a copy",
+            strerror(state->copy_error));
+    }
+}
+
+/* hvdrun's output was closed: handled like a signal to end. What cannot be written for another
+ * reason, such as a full disk, is lost. */
+static void on_output_error(struct state *state, int error)
+{
+    if (error != EPIPE) {
+        if (state->output_error != error) {
+            state->output_error = error;
+            hvd_log(HVD_LOG_WARN,
+                    "cannot write the output of ranks: %s; the job goes on without it",
+                    strerror(error));
+        }
+        return;
+    }
     if (state->first_failure.kind == HVDRUN_FAILURE_NONE) {
         state->first_failure =
             (struct hvdrun_failure){.kind = HVDRUN_FAILURE_SIGNAL, .value = SIGPIPE};
@@ -112,7 +138,10 @@ static bool read_stream(struct state *state, struct hvdrun_stream *stream)
 
     if (bytes > 0) {
         if (hvdrun_lines_add(&stream->lines, data, (size_t)bytes) < 0) {
-            on_output_gone(state);
+            on_output_error(state, errno);
+        }
+        if (stream->lines.copy_error != 0) {
+            on_copy_error(state, stream);
         }
         return true;
     }

@@ -17,6 +17,7 @@ struct hvdrun_elastic;
 struct hvdrun_stream {
     int fd; /* -1: closed */
     char *label; /* owned; what lines borrows */
+    char *copy_path; /* owned; NULL: no copy */
     struct hvdrun_lines lines;
 };
 

@@ -170,12 +170,32 @@ output()
         run --output-filename "$work/logs" -np 11 sh -c 'echo out $HOROVOD_RANK; echo err >&2'
     succeeds "for each rank and stream" \
         test "$(cat "$work/logs/rank.09/stdout" "$work/logs/rank.10/stderr")" = "$(printf 'out 9\nerr')"
+    full_disk
     returns "binary output arrives unchanged" 0 '' run -np 1 cat "$client"
     cp "$work/output" "$work/copy"
     succeeds "every byte of it" cmp "$work/copy" "$client"
     returns "an output that nobody reads ends the job" 0 '^first$' \
         sh -c '"$0" -np 2 sh -c "echo first; while :; do echo more; sleep 0.05; done" 2>/dev/null | head -n 1' \
         "$hvdrun"
+}
+
+# What cannot be kept is said, and the job goes on.
+full_disk()
+{
+    local rank
+    for rank in 0 1; do
+        mkdir -p "$work/full/rank.$rank"
+        ln -sf /dev/full "$work/full/rank.$rank/stdout"
+    done
+    returns "a full disk under --output-filename does not end the job" 0 '^still here 1$' \
+        run --output-filename "$work/full" -np 2 \
+        sh -c 'for i in 1 2 3; do echo $i; sleep 0.1; done; echo still here $HOROVOD_RANK; echo said >&2'
+    counts "one sentence names the file and the reason" 1 \
+        "cannot write $work/full/rank.[01]/stdout \(--output-filename\): No space left on device; the job goes on"
+    counts "no line is lost on the terminal" 2 '^still here [01]$'
+    succeeds "and what is on another disk is kept" grep -qx said "$work/full/rank.1/stderr"
+    returns "nor does a full disk under hvdrun's own output" 0 'cannot write the output of ranks: No space left' \
+        sh -c '"$0" -np 2 sh -c "echo lost" >/dev/full' "$hvdrun"
 }
 
 # --- users and places ---
