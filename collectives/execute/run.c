@@ -363,12 +363,9 @@ static void set_reduction(struct hvd_run *run)
     bool reduces = run->kind == HVD_KIND_ALLREDUCE || run->kind == HVD_KIND_REDUCESCATTER;
 
     run->prescale = reduces && !is_widened ? proposal->prescale : 1.0;
-    run->reduction = (struct hvd_reduction){
-        .dtype = proposal->dtype,
-        .op = proposal->op,
-        .prescale = reduces && is_widened ? proposal->prescale : 1.0,
-        .postscale = proposal->postscale,
-    };
+    run->reduction = hvd_reduction_of(proposal->dtype, proposal->op);
+    run->reduction.prescale = reduces && is_widened ? proposal->prescale : 1.0;
+    run->reduction.postscale = proposal->postscale;
     if (reduces && proposal->op == HVD_AVERAGE) {
         run->reduction.divisor = (uint32_t)run->team->layout->size;
     }

@@ -140,8 +140,7 @@ int hvd_run_adasum_prepare(struct hvd_run *run, struct hvd_error *err)
     }
     /* What the schedules reduce is sums. */
     run->prescale = 1.0;
-    run->reduction = (struct hvd_reduction){
-        .dtype = HVD_FLOAT64, .op = HVD_SUM, .prescale = 1.0, .postscale = 1.0};
+    run->reduction = hvd_reduction_of(HVD_FLOAT64, HVD_SUM);
     run->adasum->stage = EXCHANGE;
     if (set_slices(run, false, &run->input) != 0 ||
         hvd_segments_init_one(&run->output, hvd_adasum_matrix_raw(&run->adasum->matrix),

@@ -43,7 +43,9 @@ struct hvd_run_convert {
 
 int hvd_run_convert_prepare(struct hvd_run *run)
 {
+    const struct hvd_proposal *first = &run->entries[0]->proposal;
     struct hvd_run_convert *convert = calloc(1, sizeof(*convert));
+    struct hvd_reduction reduction;
     int64_t bytes;
 
     if (convert == NULL) {
@@ -56,7 +58,10 @@ int hvd_run_convert_prepare(struct hvd_run *run)
     convert->count = run->input.begin[run->input.count] / (int64_t)sizeof(float);
     run->input = run->output = (struct hvd_segments){0};
     run->prescale = 1.0;
-    run->reduction.dtype = (enum hvd_dtype)run->entries[0]->proposal.wire;
+    reduction = hvd_reduction_of((enum hvd_dtype)first->wire, first->op);
+    reduction.postscale = run->reduction.postscale;
+    reduction.divisor = run->reduction.divisor;
+    run->reduction = reduction;
     run->is_computing = true;
     bytes = convert->count * HALF_BYTES;
     if (bytes > 0) {

@@ -49,11 +49,12 @@ enum hvd_dtype hvd_adasum_work_dtype(enum hvd_dtype dtype)
 static void load_widened(enum hvd_dtype dtype, double factor, const char *raw,
                          float *work, size_t count)
 {
-    const struct hvd_reduction widening = {
-        .dtype = dtype, .op = HVD_SUM, .prescale = factor, .to_partial = true};
+    struct hvd_reduction widening = hvd_reduction_of(dtype, HVD_SUM);
     uint16_t block[BLOCK_ELEMENTS];
     const void *const source = block;
 
+    widening.prescale = factor;
+    widening.to_partial = true;
     for (size_t first = 0; first < count; first += BLOCK_ELEMENTS) {
         size_t left = count - first;
         size_t now = left < BLOCK_ELEMENTS ? left : BLOCK_ELEMENTS;
@@ -76,9 +77,10 @@ void hvd_adasum_load(enum hvd_dtype dtype, double factor, const void *raw, void 
 void hvd_adasum_store(enum hvd_dtype dtype, double factor, const void *work, void *out,
                       size_t count)
 {
-    const struct hvd_reduction rounding = {
-        .dtype = dtype, .op = HVD_SUM, .postscale = factor, .from_partial = true};
+    struct hvd_reduction rounding = hvd_reduction_of(dtype, HVD_SUM);
 
+    rounding.postscale = factor;
+    rounding.from_partial = true;
     hvd_reduce(&rounding, &work, 1, count, out);
 }
 

@@ -52,10 +52,10 @@ static void fold_widened(const struct hvd_kernels *kernels, enum hvd_op op,
 }
 
 /* As fold_widened, each element times the factor. */
-static void fold_products(const struct hvd_kernels *kernels,
-                          const struct hvd_reduction *reduction,
+static void fold_products(const struct hvd_reduction *reduction,
                           const struct block *block, float *out)
 {
+    const struct hvd_kernels *kernels = reduction->kernels;
     _Alignas(64) float next[HVD_BLOCK_ELEMENTS];
 
     for (int i = 0; i < block->source_count; i++) {
@@ -70,7 +70,6 @@ static void fold_products(const struct hvd_kernels *kernels,
 
 /* What is to be done with the elements. */
 struct task {
-    const struct hvd_kernels *kernels;
     struct hvd_reduction reduction;
     bool is_scaled; /* at the end */
 };
@@ -80,17 +79,17 @@ static void scale(const struct task *task, void *values, size_t count)
     const struct hvd_reduction *reduction = &task->reduction;
 
     if (reduction->divisor > 1) {
-        task->kernels->average(reduction->postscale, reduction->divisor, values, values,
-                               count);
+        reduction->kernels->average(reduction->postscale, reduction->divisor, values,
+                                    values, count);
     } else {
-        task->kernels->scale(reduction->postscale, values, values, count);
+        reduction->kernels->scale(reduction->postscale, values, values, count);
     }
 }
 
 /* Elements that are their own partials. */
 static void reduce_plain(const struct task *task, const struct block *block, void *out)
 {
-    fold(task->kernels->combine[task->reduction.op], block, out);
+    fold(task->reduction.kernels->combine[task->reduction.op], block, out);
     if (task->is_scaled) {
         scale(task, out, block->count);
     }
@@ -100,14 +99,14 @@ static void reduce_plain(const struct task *task, const struct block *block, voi
 static void reduce_widened(const struct task *task, const struct block *block, void *out)
 {
     const struct hvd_reduction *reduction = &task->reduction;
-    const struct hvd_kernels *kernels = task->kernels;
+    const struct hvd_kernels *kernels = reduction->kernels;
     _Alignas(64) float scratch[HVD_BLOCK_ELEMENTS];
     float *partial = reduction->to_partial ? out : scratch;
 
     if (reduction->from_partial) {
         fold(kernels->combine[reduction->op], block, partial);
     } else if (reduction->prescale != 1.0) {
-        fold_products(kernels, reduction, block, partial);
+        fold_products(reduction, block, partial);
     } else {
         fold_widened(kernels, reduction->op, block, partial);
     }
@@ -130,7 +129,7 @@ static bool reduce_pair(const struct task *task, const void *const *sources, siz
                         void *out)
 {
     const struct hvd_reduction *reduction = &task->reduction;
-    const struct hvd_kernels *kernels = task->kernels;
+    const struct hvd_kernels *kernels = reduction->kernels;
     bool is_widened = kernels->widen != NULL;
     hvd_combine_kernel *combine =
         (is_widened ? kernels->halves : kernels->combine)[reduction->op];
@@ -155,7 +154,7 @@ static bool reduce_sum(const struct task *task, const struct block *block, size_
                        void *out)
 {
     const struct hvd_reduction *reduction = &task->reduction;
-    const struct hvd_kernels *kernels = task->kernels;
+    const struct hvd_kernels *kernels = reduction->kernels;
     bool is_partial = reduction->from_partial || reduction->to_partial;
     const struct hvd_sum_factors factors = {
         .before = kernels->widen != NULL ? reduction->prescale : 1.0,
@@ -182,7 +181,7 @@ static void reduce_blocks(const struct task *task, struct block *block, size_t c
         void *to = (char *)out + block->first * out_bytes;
 
         block->count = left < HVD_BLOCK_ELEMENTS ? left : HVD_BLOCK_ELEMENTS;
-        if (task->kernels->widen != NULL) {
+        if (task->reduction.kernels->widen != NULL) {
             reduce_widened(task, block, to);
         } else {
             reduce_plain(task, block, to);
@@ -191,12 +190,21 @@ static void reduce_blocks(const struct task *task, struct block *block, size_t c
     }
 }
 
+struct hvd_reduction hvd_reduction_of(enum hvd_dtype dtype, enum hvd_op op)
+{
+    return (struct hvd_reduction){.kernels = hvd_kernels_of(dtype),
+                                  .dtype = dtype,
+                                  .op = op,
+                                  .prescale = 1.0,
+                                  .postscale = 1.0};
+}
+
 /* Floats are divided by way of the factor, which is rounded to their type anyway. */
 void hvd_reduce(const struct hvd_reduction *reduction, const void *const *sources,
                 int source_count, size_t count, void *out)
 {
-    struct task task = {.kernels = hvd_kernels_of(reduction->dtype),
-                        .reduction = *reduction};
+    const struct hvd_kernels *kernels = reduction->kernels;
+    struct task task = {.reduction = *reduction};
     struct block block = {
         .sources = sources,
         .source_count = source_count,
@@ -204,11 +212,11 @@ void hvd_reduce(const struct hvd_reduction *reduction, const void *const *source
                                                 : hvd_dtype_bytes(reduction->dtype),
     };
 
-    if (reduction->divisor > 1 && task.kernels->average == NULL) {
+    if (reduction->divisor > 1 && kernels->average == NULL) {
         task.reduction.postscale /= reduction->divisor;
         task.reduction.divisor = 1;
     }
-    task.is_scaled = !reduction->to_partial && task.kernels->scale != NULL &&
+    task.is_scaled = !reduction->to_partial && kernels->scale != NULL &&
                      (task.reduction.postscale != 1.0 || task.reduction.divisor > 1);
     if (source_count == 2 && reduce_pair(&task, sources, count, out)) {
         return;

@@ -12,7 +12,11 @@
 
 #include "collectives/hvd.h"
 
+struct hvd_kernels;
+
+/* Made by hvd_reduction_of. */
 struct hvd_reduction {
+    const struct hvd_kernels *kernels; /* of dtype, on this CPU */
     enum hvd_dtype dtype;
     enum hvd_op op; /* not ADASUM; AVERAGE is SUM, and the caller's divisor */
     double prescale; /* of 16-bit floats: applied to elements as they become float */
@@ -22,6 +26,9 @@ struct hvd_reduction {
     bool to_partial; /* out receives partials, else dtype */
     uint32_t divisor; /* 0 and 1: none */
 };
+
+/* The op on elements of a type, with no factor and no divisor: the caller sets the others. */
+struct hvd_reduction hvd_reduction_of(enum hvd_dtype dtype, enum hvd_op op);
 
 /* Bytes of one partial: 4 for float16 and bfloat16, else hvd_dtype_bytes. */
 size_t hvd_partial_bytes(enum hvd_dtype dtype);

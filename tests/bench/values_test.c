@@ -140,15 +140,12 @@ static bool lays_out_list(void)
 /* Of `size` ranks, by what hvd itself computes; each source is one rank's value of a phase. */
 static bool agrees_with_hvd(enum hvd_dtype dtype, int size)
 {
-    const struct hvd_reduction reduction = {.dtype = dtype,
-                                            .op = HVD_AVERAGE,
-                                            .prescale = 1,
-                                            .postscale = 1,
-                                            .divisor = (uint32_t)size};
+    struct hvd_reduction reduction = hvd_reduction_of(dtype, HVD_AVERAGE);
     static int64_t inputs[MOST_RANKS];
     const void *sources[MOST_RANKS];
     bool agrees = true;
 
+    reduction.divisor = (uint32_t)size;
     for (int phase = 0; phase < BENCH_PERIOD; phase++) {
         int64_t found = 0, wanted = 0;
 

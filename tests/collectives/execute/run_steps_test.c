@@ -56,10 +56,8 @@ static bool adds_up(size_t shift, size_t first)
                             .flows = flows,
                             .send_scratch = (char *)own,
                             .recv_scratch = (char *)sums};
-    struct hvd_run run = {
-        .team = &team,
-        .reduction = {
-            .dtype = HVD_FLOAT32, .op = HVD_SUM, .prescale = 1, .postscale = 1}};
+    struct hvd_run run = {.team = &team,
+                          .reduction = hvd_reduction_of(HVD_FLOAT32, HVD_SUM)};
     int wrong = 0;
 
     for (int i = 0; i < COUNT; i++) {

@@ -12,15 +12,13 @@
 static void reduce_rows(const struct sim_job *job, const struct hvd_grid_level *level,
                         char **sources, bool is_last)
 {
-    struct hvd_reduction between = {.dtype = job->dtype,
-                                    .op = job->op,
-                                    .prescale = 1.0,
-                                    .postscale = job->postscale,
-                                    .from_partial = true,
-                                    .to_partial = !is_last};
+    struct hvd_reduction between = hvd_reduction_of(job->dtype, job->op);
     size_t count = (size_t)job->queries[0].count;
     int members = level->width * level->rows;
 
+    between.postscale = job->postscale;
+    between.from_partial = true;
+    between.to_partial = !is_last;
     for (int row = 0; row < level->rows; row++) {
         const void *parts[JOBS_MOST_RANKS];
         int number = 0;
@@ -45,14 +43,11 @@ static void reduce_rows(const struct sim_job *job, const struct hvd_grid_level *
 static char *reduced(const struct hvd_layout *layout, const struct sim_job *job)
 {
     size_t count = (size_t)job->queries[0].count;
-    struct hvd_reduction within = {.dtype = job->dtype,
-                                   .op = job->op,
-                                   .prescale = 1.0,
-                                   .postscale = 1.0,
-                                   .to_partial = true};
+    struct hvd_reduction within = hvd_reduction_of(job->dtype, job->op);
     char *nodes[JOBS_MOST_RANKS];
     struct hvd_grid grid;
 
+    within.to_partial = true;
     for (int node = 0; node < layout->nodes; node++) {
         int local_size = hvd_layout_local_size(layout, node);
         const void *sources[JOBS_MOST_RANKS];

@@ -84,14 +84,14 @@ static enum outcome fetch_reduce(struct sim *sim, struct player *player,
                                  const struct hvd_step *step)
 {
     const struct sim_job *job = &sim->jobs[player->job];
-    struct hvd_reduction reduction = {
-        .dtype = job->dtype, .op = job->op, .prescale = 1.0, .postscale = job->postscale};
+    struct hvd_reduction reduction = hvd_reduction_of(job->dtype, job->op);
     int count = hvd_layout_local_size(sim->layout, player->node);
     const void **sources = calloc((size_t)count, sizeof(*sources));
     char *to = data_of(job, player->rank, true, step->begin, step->bytes);
     struct hvd_place from = step->from, scratch = step->to;
     bool is_inside = to != NULL;
 
+    reduction.postscale = job->postscale;
     for (int i = 0; i < count && is_inside; i++) {
         const char *data = data_of(job, player->rank, false, step->input, step->bytes);
 
@@ -152,13 +152,13 @@ static enum outcome reduce_shared(struct sim *sim, struct player *player,
                                   const struct hvd_step *step)
 {
     const struct sim_job *job = &sim->jobs[player->job];
-    struct hvd_reduction reduction = {
-        .dtype = job->dtype, .op = job->op, .prescale = 1.0, .postscale = job->postscale};
+    struct hvd_reduction reduction = hvd_reduction_of(job->dtype, job->op);
     size_t bytes = step->count * hvd_dtype_bytes(job->dtype);
     const void **sources = calloc((size_t)step->sources, sizeof(*sources));
     bool is_inside = step->sources == hvd_layout_local_size(sim->layout, player->node);
     struct hvd_place from = step->from;
 
+    reduction.postscale = job->postscale;
     for (int i = 0; i < step->sources && is_inside; i++) {
         int rank;
 

@@ -115,16 +115,14 @@ static enum outcome reduce(struct sim *sim, struct player *player,
                            int count)
 {
     const struct sim_job *job = &sim->jobs[player->job];
-    struct hvd_reduction reduction = {.dtype = job->dtype,
-                                      .op = job->op,
-                                      .prescale = 1.0,
-                                      .postscale = job->postscale,
-                                      .from_partial = step->kind == HVD_STEP_REDUCE_NODES,
-                                      .to_partial = step->is_partial};
+    struct hvd_reduction reduction = hvd_reduction_of(job->dtype, job->op);
     size_t bytes =
         step->is_partial ? hvd_partial_bytes(job->dtype) : hvd_dtype_bytes(job->dtype);
     char *to = target(sim, player, step, step->count * bytes);
 
+    reduction.postscale = job->postscale;
+    reduction.from_partial = step->kind == HVD_STEP_REDUCE_NODES;
+    reduction.to_partial = step->is_partial;
     for (int i = 0; i < count; i++) {
         if (sources[i] == NULL || to == NULL) {
             return sim_fail(player, "REDUCE out of bounds");
@@ -247,11 +245,9 @@ static enum outcome recv_reduce(struct sim *sim, struct player *player,
     size_t out_bytes = step->count * hvd_dtype_bytes(job->dtype);
     int64_t end = step->begin + (int64_t)out_bytes;
 
-    arrival->reduction = (struct hvd_reduction){.dtype = job->dtype,
-                                                .op = job->op,
-                                                .prescale = 1.0,
-                                                .postscale = job->postscale,
-                                                .from_partial = step->is_partial};
+    arrival->reduction = hvd_reduction_of(job->dtype, job->op);
+    arrival->reduction.postscale = job->postscale;
+    arrival->reduction.from_partial = step->is_partial;
     arrival->own = sim_memory(sim, player, &step->own, step->bytes, false);
     arrival->to = sim_memory(sim, player, &step->to, out_bytes, true);
     if (step->to_output) {

@@ -68,15 +68,12 @@ static uint64_t value_at(enum hvd_dtype dtype, int i)
 
 static bool averages(enum hvd_dtype dtype, int ranks)
 {
-    const struct hvd_reduction reduction = {.dtype = dtype,
-                                            .op = HVD_AVERAGE,
-                                            .prescale = 1.0,
-                                            .postscale = 1.0,
-                                            .divisor = (uint32_t)ranks};
+    struct hvd_reduction reduction = hvd_reduction_of(dtype, HVD_AVERAGE);
     const void *sources[MOST_RANKS];
     uint64_t sums[COUNT] = {0};
     char found[COUNT * 8];
 
+    reduction.divisor = (uint32_t)ranks;
     for (int rank = 0; rank < ranks; rank++) {
         sources[rank] = arrays[rank];
         for (int i = 0; i < COUNT; i++) {
@@ -155,15 +152,13 @@ static bool divides(const struct hvd_kernels *kernels, enum hvd_dtype dtype)
 /* A factor and the divisor meet before anything is rounded to an integer. */
 static bool scales_once(void)
 {
-    const struct hvd_reduction reduction = {.dtype = HVD_INT32,
-                                            .op = HVD_AVERAGE,
-                                            .prescale = 1.0,
-                                            .postscale = 2.0,
-                                            .divisor = 98};
+    struct hvd_reduction reduction = hvd_reduction_of(HVD_INT32, HVD_AVERAGE);
     const int32_t value = 49;
     const void *source = &value;
     int32_t found = 0;
 
+    reduction.postscale = 2.0;
+    reduction.divisor = 98;
     hvd_reduce(&reduction, &source, 1, 1, &found);
     return found == 1;
 }

@@ -154,13 +154,7 @@ static bool reduces_to(const struct hvd_reduction *reduction, const void **sourc
 
 static bool reduces_once(const struct variant *variant)
 {
-    struct hvd_reduction reduction = {.dtype = variant->dtype,
-                                      .op = variant->op,
-                                      .prescale = random_factor(),
-                                      .postscale = random_factor(),
-                                      .from_partial = variant->from_partial,
-                                      .to_partial = variant->to_partial,
-                                      .divisor = random_divisor()};
+    struct hvd_reduction reduction = hvd_reduction_of(variant->dtype, variant->op);
     enum hvd_dtype partial = reference_partial(variant->dtype);
     enum hvd_dtype from = variant->from_partial ? partial : variant->dtype;
     enum hvd_dtype to = variant->to_partial ? partial : variant->dtype;
@@ -171,6 +165,11 @@ static bool reduces_once(const struct variant *variant)
     char *out = is_in_place ? arrays[random_below((size_t)sources)] : result;
     const void *starts[MOST_SOURCES];
 
+    reduction.prescale = random_factor();
+    reduction.postscale = random_factor();
+    reduction.from_partial = variant->from_partial;
+    reduction.to_partial = variant->to_partial;
+    reduction.divisor = random_divisor();
     for (int source = 0; source < sources; source++) {
         fill(from, arrays[source]);
         starts[source] = arrays[source] + first * hvd_dtype_bytes(from);
@@ -233,8 +232,7 @@ static bool scales(enum hvd_dtype dtype)
 /* Min and Max of the same values in another order: the same bits, NaN aside. */
 static bool ignores_order(enum hvd_dtype dtype, enum hvd_op op)
 {
-    struct hvd_reduction reduction = {
-        .dtype = dtype, .op = op, .prescale = 1.0, .postscale = 1.0};
+    struct hvd_reduction reduction = hvd_reduction_of(dtype, op);
     const void *forwards[] = {arrays[0], arrays[1], arrays[2]};
     const void *backwards[] = {arrays[2], arrays[1], arrays[0]};
 
@@ -251,8 +249,7 @@ static bool ignores_order(enum hvd_dtype dtype, enum hvd_op op)
 static bool averages_exactly(void)
 {
     const int64_t big = INT64_C(9007199254740993); /* no double holds it */
-    struct hvd_reduction reduction = {
-        .dtype = HVD_INT64, .op = HVD_SUM, .prescale = 1.0, .postscale = 1.0};
+    struct hvd_reduction reduction = hvd_reduction_of(HVD_INT64, HVD_SUM);
     int64_t one = 1;
     int64_t sum = 0;
     const void *sources[] = {&big, &one};
@@ -266,8 +263,7 @@ static bool rounds_once(void)
     /* 2048 + 1 is a tie that float16 would round to 2048 each time. */
     uint16_t values[] = {0x6800, 0x3c00, 0x3c00};
     const void *sources[] = {&values[0], &values[1], &values[2]};
-    struct hvd_reduction reduction = {
-        .dtype = HVD_FLOAT16, .op = HVD_SUM, .prescale = 1.0, .postscale = 1.0};
+    struct hvd_reduction reduction = hvd_reduction_of(HVD_FLOAT16, HVD_SUM);
     uint16_t sum = 0;
 
     hvd_reduce(&reduction, sources, 3, 1, &sum);

@@ -46,8 +46,7 @@ static bool try_sum(enum hvd_dtype dtype, enum hvd_op op, bool is_aligned)
     static _Alignas(16) char aligned[MOST_SOURCES][(MOST_SUM + 31) / 16 * 16],
         expected[MOST_SUM + 16];
     const struct hvd_gpu_step step = plan_sum(dtype, op, is_aligned);
-    const struct hvd_reduction reduction = {
-        .dtype = dtype, .op = op, .prescale = 1.0, .postscale = 1.0};
+    const struct hvd_reduction reduction = hvd_reduction_of(dtype, op);
     size_t bytes = (size_t)step.count * reference_bytes(dtype), differs = 0;
     char *side =
         (char *)step.to == (const char *)step.own ? arena.memory[0] : arena.memory[1];
