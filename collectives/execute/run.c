@@ -525,31 +525,41 @@ struct hvd_run *hvd_run_retire(struct hvd_run *run)
     return NULL;
 }
 
-/* The batch adds up in the same way, and its tensors are of one length in all with the last
- * ones. One of the two prescales is 1. */
-bool hvd_run_restart(struct hvd_run *run, const struct hvd_batch_header *header,
-                     struct hvd_entry *const *entries)
+/* Whether a batch adds up in the same way as the last one. One of the two prescales is 1. */
+static bool is_alike(const struct hvd_run *run, const struct hvd_batch_header *header,
+                     const struct hvd_entry *first)
 {
-    const struct hvd_proposal *first = &entries[0]->proposal;
+    const struct hvd_proposal *proposal = &first->proposal;
     const struct hvd_reduction *reduction = &run->reduction;
-    int64_t bytes = run->input.begin[run->entry_count];
 
-    if (header->kind != run->kind || header->count != run->entry_count ||
-        header->is_shared != run->is_shared || first->wire != 0 ||
-        first->dtype != reduction->dtype || first->op != reduction->op ||
-        first->prescale != run->prescale * reduction->prescale ||
-        first->postscale != reduction->postscale || entries[0]->is_absent) {
-        return false;
+    return header->kind == run->kind && header->count == run->entry_count &&
+           header->is_shared == run->is_shared && !first->is_absent &&
+           proposal->wire == 0 && proposal->dtype == reduction->dtype &&
+           proposal->op == reduction->op &&
+           proposal->prescale == run->prescale * reduction->prescale &&
+           proposal->postscale == reduction->postscale;
+}
+
+struct hvd_run *hvd_run_restart(struct hvd_run *run,
+                                const struct hvd_batch_header *header,
+                                struct hvd_entry *const *entries)
+{
+    int64_t bytes = run->input.begin[run->entry_count];
+    bool fits = is_alike(run, header, entries[0]);
+
+    if (fits) {
+        memcpy(run->entries, entries, (size_t)run->entry_count * sizeof(run->entries[0]));
+        fits = set_tensors(run) == bytes;
     }
-    memcpy(run->entries, entries, (size_t)run->entry_count * sizeof(run->entries[0]));
-    if (set_tensors(run) != bytes) {
-        return false;
+    if (!fits) {
+        hvd_run_destroy(run);
+        return NULL;
     }
     if (run->places != NULL) {
         find_places(run);
     }
     run->is_done = false;
-    return true;
+    return run;
 }
 
 int hvd_run_again(struct hvd_run *run)

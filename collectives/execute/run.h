@@ -28,9 +28,10 @@ int hvd_run_progress(struct hvd_run *run, int64_t *work, bool *moved);
 struct hvd_run *hvd_run_retire(struct hvd_run *run);
 
 /* A run that has retired takes another batch of its team, if only the tensors themselves differ
- * from those of its last one. False: it does not fit, and is to be destroyed. */
-bool hvd_run_restart(struct hvd_run *run, const struct hvd_batch_header *header,
-                     struct hvd_entry *const *entries);
+ * from those of its last one. Returns the run, or NULL: the run did not fit and is destroyed. */
+struct hvd_run *hvd_run_restart(struct hvd_run *run,
+                                const struct hvd_batch_header *header,
+                                struct hvd_entry *const *entries);
 
 /* Restarts a run that is done, with the present values of its tensors; memory that the library
  * allocated is reused, and an alltoall has the same splits. HVD_ERR_ARG for Adasum, which makes

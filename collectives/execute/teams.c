@@ -295,10 +295,10 @@ static int start(struct hvd_teams *teams, struct queue *queue)
         status =
             teams->config.executor->create(teams->config.executor_context, &queue->team,
                                            batch, &queue->device_run, &teams->failure);
-    } else if (queue->run == NULL ||
-               !hvd_run_restart(queue->run, &batch->header, batch->entries)) {
-        hvd_run_destroy(queue->run);
-        queue->run = NULL;
+    } else if (queue->run != NULL) {
+        queue->run = hvd_run_restart(queue->run, &batch->header, batch->entries);
+    }
+    if (batch->device_number == 0 && queue->run == NULL) {
         status = hvd_run_create(&queue->team, &batch->header, batch->entries, batch->rows,
                                 &queue->run, &teams->failure);
     }
