@@ -129,6 +129,6 @@ int hvd_entry_end(struct hvd_entry *entry, int status, const char *text)
         return 0;
     }
     final = request->error.status;
-    atomic_store_explicit(&request->status, final, memory_order_release);
+    atomic_store(&request->status, final); /* in the order of waiters.h */
     return 1;
 }

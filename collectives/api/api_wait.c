@@ -10,7 +10,8 @@ static bool has_ended(const void *arg)
 {
     const struct hvd_request *request = arg;
 
-    return atomic_load_explicit(&request->status, memory_order_acquire) != HVD_INPROGRESS;
+    return atomic_load(&request->status) !=
+           HVD_INPROGRESS; /* in the order of waiters.h */
 }
 
 static int request_status(const struct hvd_request *request, struct hvd_error *err)

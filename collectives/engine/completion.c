@@ -17,7 +17,9 @@ void hvd_completion_land(struct hvd_engine *engine, struct hvd_entry *entry, int
         if (range != 0) {
             hvd_range_end(HVD_RANGES_OPS, range);
         }
-        hvd_waiters_tell(&engine->waiters);
+        if (atomic_load(&engine->waiters.sleepers) > 0) {
+            hvd_waiters_tell(&engine->waiters);
+        }
         if (kept != NULL) {
             hvd_request_drop(kept);
         }

@@ -100,7 +100,7 @@ void hvd_doorbells_ring(struct hvd_doorbells *bells)
 void hvd_doorbells_ring_sleeper(struct hvd_doorbells *bells)
 {
     /* Only one of many needs to ring, until the driver has woken. */
-    if (atomic_load(&bells->asleep) && atomic_exchange(&bells->asleep, false)) {
+    if (atomic_exchange(&bells->asleep, false)) {
         hvd_doorbells_ring(bells);
     }
 }

@@ -58,7 +58,7 @@ int hvd_doorbells_watch_net(struct hvd_doorbells *bells, int fd, struct hvd_erro
 /* Wakes the driver. Any thread. */
 void hvd_doorbells_ring(struct hvd_doorbells *bells);
 
-/* The same if it sleeps and submissions have to ring. Any thread. */
+/* The same if it is asleep: sleeps, and submissions have to ring. Any thread. */
 void hvd_doorbells_ring_sleeper(struct hvd_doorbells *bells);
 
 /* Wakes the progress thread. Any thread. */

@@ -246,9 +246,10 @@ int hvd_engine_submit(struct hvd_engine *engine, struct hvd_request *request,
         hvd_recording_begin_range(request);
     }
     status = hvd_submissions_add(&engine->submissions, request, err);
-    if (status == 0) {
+    if (status == 0 && atomic_load(&engine->doorbells.asleep)) {
         hvd_doorbells_ring_sleeper(&engine->doorbells);
-    } else if (request->range != 0) {
+    }
+    if (status != 0 && request->range != 0) {
         hvd_range_end(HVD_RANGES_OPS, request->range);
     }
     return status;

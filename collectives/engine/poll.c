@@ -221,7 +221,7 @@ bool hvd_poll_all(struct hvd_engine *engine)
 
 bool hvd_poll_before_sleep(struct hvd_engine *engine, bool ignores_net)
 {
-    if (hvd_submissions_are_there(&engine->submissions) ||
+    if (atomic_load(&engine->submissions.are_fresh) ||
         (engine->doorbells.peer_count > 1 && hvd_uplink_has_mail(engine->uplink))) {
         return true;
     }

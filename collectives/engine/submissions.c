@@ -31,6 +31,7 @@ int hvd_submissions_add(struct hvd_submissions *submissions, struct hvd_request 
     for (int i = 0; i < request->count && status == 0; i++) {
         *submissions->fresh_end = &request->entries[i];
         submissions->fresh_end = &request->entries[i].next;
+        atomic_store(&submissions->are_fresh, true);
     }
     pthread_mutex_unlock(&submissions->lock);
     return status;
@@ -40,22 +41,16 @@ struct hvd_entry *hvd_submissions_take(struct hvd_submissions *submissions)
 {
     struct hvd_entry *first;
 
+    if (!atomic_load(&submissions->are_fresh)) {
+        return NULL;
+    }
     pthread_mutex_lock(&submissions->lock);
     first = submissions->fresh;
     submissions->fresh = NULL;
     submissions->fresh_end = &submissions->fresh;
+    atomic_store(&submissions->are_fresh, false);
     pthread_mutex_unlock(&submissions->lock);
     return first;
-}
-
-bool hvd_submissions_are_there(struct hvd_submissions *submissions)
-{
-    bool are;
-
-    pthread_mutex_lock(&submissions->lock);
-    are = submissions->fresh != NULL;
-    pthread_mutex_unlock(&submissions->lock);
-    return are;
 }
 
 void hvd_submissions_refuse(struct hvd_submissions *submissions, int status,

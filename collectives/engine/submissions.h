@@ -9,6 +9,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 
 #include "collectives/agreement/tensor_table.h"
 
@@ -16,6 +17,8 @@ struct hvd_submissions {
     pthread_mutex_t lock;
     struct hvd_entry *fresh; /* submitted, not yet taken */
     struct hvd_entry **fresh_end;
+    _Atomic bool
+        are_fresh; /* there are some; changed under the lock, read by any thread */
     struct hvd_tensor_table tensors; /* until they have ended */
     struct hvd_error refusal; /* status != 0: every submission ends with this */
     _Atomic int64_t taken_ns; /* when the driver last found some */
@@ -33,7 +36,6 @@ int hvd_submissions_add(struct hvd_submissions *submissions, struct hvd_request 
 
 /* The entries, in order, that have been added since; NULL: none. */
 struct hvd_entry *hvd_submissions_take(struct hvd_submissions *submissions);
-bool hvd_submissions_are_there(struct hvd_submissions *submissions);
 
 /* From now on submissions get this; the first call counts. */
 void hvd_submissions_refuse(struct hvd_submissions *submissions, int status,

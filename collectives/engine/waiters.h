@@ -4,7 +4,7 @@
  * No wake-up is lost: the driver unlocks the progress lock, counts, looks for sleepers; a sleeper
  * reads the count, tries to get the progress lock, says under `lock` that it sleeps, and reads the
  * count again. Either it sees the new count, or the driver sees it, and gets `lock` only when it
- * sleeps.
+ * sleeps. The end of a request is told likewise, by its status in place of the count.
  *
  * Threads: any. `lock` is held for a few instructions; who holds it takes no other lock. */
 #ifndef HVD_WAITERS_H
@@ -28,7 +28,7 @@ struct hvd_waiters {
 int hvd_waiters_init(struct hvd_waiters *waiters, struct hvd_error *err);
 void hvd_waiters_finish(struct hvd_waiters *waiters);
 
-/* A request has ended, or is launched. */
+/* A request has ended, or is launched. Needs no call if there were no sleepers after that. */
 void hvd_waiters_tell(struct hvd_waiters *waiters);
 
 /* The driver unlocks the progress lock, and wakes those that sleep until then. */
