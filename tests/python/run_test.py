@@ -3,6 +3,7 @@
 
 import importlib.util
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -116,6 +117,9 @@ class Run(unittest.TestCase):
                 (dict(use_gloo=True, use_mpi=True), 'only allow one')):
             with self.assertRaisesRegex(ValueError, message):
                 run(len, num_proc=2, **options)
+        for name, wrong in (('func', 'len'), ('args', 3), ('args', 'ab'), ('kwargs', (1,))):
+            with self.assertRaisesRegex(TypeError, rf'{name} is {re.escape(repr(wrong))}, of .*: exp'):
+                run(**{'func': len, name: wrong})
         with self.assertRaisesRegex(RuntimeError, 'exit code 2'):
             run(len, ((),), hosts='localhost:1', num_proc=2)
 

@@ -13,6 +13,7 @@ import types
 from horovod import _keras
 from horovod._keras.exchange import Exchange, Settings
 from horovod._keras.state import State
+from horovod.common.arguments import check_count, check_name, check_op
 from horovod.common.basics import Average, Sum
 from horovod.common.process_sets import global_process_set
 
@@ -178,10 +179,10 @@ def distribute(keras, optimizer, name=None, device_dense='', device_sparse='', c
     mixin = _mixin(keras, optimizer)
     if isinstance(optimizer, Distributed):
         raise ValueError('the optimizer is a DistributedOptimizer already')
-    if op not in (Average, Sum):
+    if check_op(op) not in (Average, Sum):
         raise ValueError('op currently only supports Average and Sum')
-    if backward_passes_per_step < 1:
-        raise ValueError(f'backward_passes_per_step must be > 0, not {backward_passes_per_step}')
+    check_name(name)
+    check_count('backward_passes_per_step', backward_passes_per_step, 1)
     if backward_passes_per_step > 1 and getattr(optimizer, 'gradient_accumulation_steps', None):
         raise ValueError('backward_passes_per_step and the gradient_accumulation_steps of the '
                          'optimizer do the same: use one of them')
@@ -220,9 +221,8 @@ def _mixin(keras, optimizer):
         return _Keras2
     elif hasattr(optimizer, '_aggregate_gradients'):
         return _Legacy
-    raise ValueError('DistributedOptimizer expects an optimizer of Keras '
-                     f'{_keras.version(keras)}, such as keras.optimizers.SGD(), not {optimizer!r} of '
-                     f'{type(optimizer).__module__}; torch optimizers are for horovod.torch')
+    raise ValueError(f'optimizer is {optimizer!r}, of {type(optimizer).__module__}: expected one of '
+                     f'Keras {_keras.version(keras)}, such as keras.optimizers.SGD(); torch optimizers are for horovod.torch')
 
 
 def _with_loss_scale(keras, optimizer):

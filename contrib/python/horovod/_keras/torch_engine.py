@@ -8,6 +8,7 @@ import numpy
 import torch
 
 import horovod.torch as hvd
+from horovod.common.arguments import check_count, check_gradient_settings
 from horovod.common.basics import Average
 from horovod.common.exceptions import HorovodInternalError
 from horovod.common.process_sets import UNKNOWN_SET
@@ -32,6 +33,8 @@ class Reduction:
 
     def __init__(self, name, op, gradient_predivide_factor, compression, sparse_as_dense,
                  device_dense, device_sparse, num_groups, groups, process_set):
+        check_gradient_settings(op, compression, gradient_predivide_factor, process_set)
+        check_count('num_groups', num_groups, 0)
         if gradient_predivide_factor != 1.0 and op != Average:
             raise ValueError('gradient_predivide_factor not supported with op != Average')
         if process_set.process_set_id is None:

@@ -8,6 +8,7 @@ from ctypes import c_int
 
 from horovod.common import membership, mpi, requests
 from horovod.common import process_sets as sets
+from horovod.common.arguments import wrong_type
 from horovod.common.exceptions import HorovodInternalError
 from horovod.common.library import Error, check_submitted, lib
 
@@ -87,6 +88,8 @@ class HorovodBasics:
         """Begins to record what becomes of each tensor, in a file that rank 0 writes. For this
         HOROVOD_TIMELINE must be DYNAMIC when init is called."""
         membership.must_be_rank()
+        if not isinstance(file_path, (str, bytes, os.PathLike)):
+            raise wrong_type('file_path', file_path, 'the path of a file')
         error = Error()
         check_submitted(
             lib.hvd_timeline_start(os.fsencode(file_path), bool(mark_cycles), error), error)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a compressor is, for all front ends; each has its own that cast."""
 
+from horovod.common.arguments import check_compression
 from horovod.common.basics import Average, Sum
 from horovod.common.library import DTYPES
 
@@ -54,5 +55,6 @@ def prepare(compression, tensor, is_float32, op):
     wire = _wire_of(compression) if is_float32 and op in (Average, Sum) else 0
     if wire:
         return tensor, wire, _as_it_is
+    check_compression(compression)
     compressed, ctx = compression.compress(tensor)
     return compressed, 0, lambda reduced: compression.decompress(reduced, ctx)

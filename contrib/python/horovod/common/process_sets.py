@@ -12,6 +12,7 @@ import weakref
 from ctypes import c_int
 
 from horovod.common import membership, mpi, requests
+from horovod.common.arguments import check_set
 from horovod.common.exceptions import JobShutDownError
 from horovod.common.library import SET_GLOBAL, lib
 
@@ -89,6 +90,7 @@ global_process_set.process_set_id = SET_GLOBAL
 def set_id(process_set, operation):
     """The number that libhvd knows the set by; ValueError when it knows none, or when this
     process is not a member and so cannot take part in the operation."""
+    check_set(process_set)
     number = process_set.process_set_id
     if number is None:
         raise ValueError(f'{operation}: {UNKNOWN_SET}')
@@ -138,6 +140,7 @@ def add_process_set(process_set):
 def remove_process_set(process_set):
     """Ends a set, on all ranks of the job together; what was submitted on it must be done. False
     for the global set, and for one that is not registered."""
+    check_set(process_set)
     number = process_set.process_set_id
     if number in (None, SET_GLOBAL):
         return False

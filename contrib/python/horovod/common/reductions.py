@@ -3,7 +3,7 @@
 
 import warnings
 
-from horovod.common.arguments import check_op
+from horovod.common.arguments import check_average, check_op
 from horovod.common.basics import Average, Sum
 from horovod.common.exceptions import HorovodInternalError
 
@@ -14,6 +14,7 @@ def choose_op(op, average):
         return Average if op is None else check_op(op)
     if op is not None:
         raise ValueError('The op parameter supersedes average. Please provide only one of them.')
+    check_average(average)
     warnings.warn('the argument average is deprecated; use op=hvd.Average or op=hvd.Sum',
                   DeprecationWarning, stacklevel=3)
     return Average if average else Sum

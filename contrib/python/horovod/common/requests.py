@@ -13,7 +13,8 @@ from collections import defaultdict
 from ctypes import c_int, c_int32, c_int64, c_void_p
 
 from horovod.common import membership
-from horovod.common.arguments import check_op, check_rank, check_scale
+from horovod.common.arguments import (check_name, check_op, check_rank, check_scale,
+                                      check_set)
 from horovod.common.exceptions import HorovodInternalError
 from horovod.common.library import (INPROGRESS, SET_GLOBAL, Error, Tensor, check_ended,
                                     check_submitted, lib, quick)
@@ -232,7 +233,9 @@ def tensor_name(operation, name, process_set):
     """The name by which the ranks match a tensor. Unnamed ones are numbered per process set and
     operation, so that a set's ranks agree as long as they make the same unnamed calls on it in
     the same order."""
+    check_name(name)
     if name is None:
+        check_set(process_set)
         return f'{operation}.noname.{next(_unnamed[process_set.process_set_id, operation])}'
     return f'{operation}.{name}'
 

@@ -12,6 +12,7 @@ import mxnet as mx
 import numpy as np
 from mxnet.base import _LIB, check_call
 
+from horovod.common.arguments import check_iterable
 from horovod.common.exceptions import HorovodInternalError
 from horovod.common.library import DEVICE_CPU, DTYPES, lib
 
@@ -23,11 +24,11 @@ def is_host(tensor):
     return tensor.context.device_type in _HOST
 
 
-def check(tensor):
+def check(tensor, name='tensor'):
     """ValueError unless it is an array that can be communicated; returns it."""
     if not isinstance(tensor, mx.nd.NDArray):
-        raise ValueError(f'Tensor type {type(tensor).__name__} is not supported: expected an '
-                         'mx.nd.NDArray or mx.np.ndarray')
+        raise ValueError(f'Tensor type {type(tensor).__name__} is not supported: {name} is '
+                         f'{tensor!r}, expected an mx.nd.NDArray or mx.np.ndarray')
     if tensor.stype != 'default':
         raise ValueError(f'Tensor type {tensor.stype} is not supported: it is not dense; see '
                          'tostype("default")')
@@ -36,7 +37,8 @@ def check(tensor):
 
 def check_all(tensors):
     """The same for the members of a group; returns their list."""
-    tensors = [check(tensor) for tensor in tensors]
+    check_iterable('tensors', tensors, 'a list of arrays')
+    tensors = [check(tensor, f'tensors[{index}]') for index, tensor in enumerate(tensors)]
     if not tensors:
         raise ValueError('a grouped collective needs at least one tensor')
     if any(tensor.context != tensors[0].context for tensor in tensors):

@@ -10,7 +10,8 @@ import mxnet as mx
 import numpy as np
 
 from horovod.common import requests
-from horovod.common.arguments import check_rank, check_scale
+from horovod.common.arguments import (check_iterable, check_priority, check_rank,
+                                      check_scale)
 from horovod.common.basics import Average
 from horovod.common.process_sets import global_process_set, set_id
 from horovod.common.reductions import choose_op, choose_scatter_op, scattered_shape
@@ -31,7 +32,7 @@ def _write_back(staged, tensors):
 def _reduce(names, tensors, wires, in_place, op, scale, priority, process_set):
     """One request for all tensors; returns the results. ``wires``: see engine.push."""
     prescale, postscale = check_scale(scale)
-    settings = {'op': op, 'prescale': prescale, 'postscale': postscale, 'priority': priority,
+    settings = {'op': op, 'prescale': prescale, 'postscale': postscale, 'priority': check_priority(priority),
                 'set': set_id(process_set, 'Allreduce')}
     targets = _staged(tensors) if in_place else [arrays.copied(each) for each in tensors]
     engine.push(engine.ALLREDUCE, names, targets, wires, settings)
@@ -97,8 +98,8 @@ def grouped_allreduce_(tensors, average=None, name=None, priority=0, prescale_fa
 
 
 def _broadcast(target, root_rank, name, priority, process_set):
-    settings = {'root': check_rank('root_rank', root_rank), 'priority': priority,
-                'set': set_id(process_set, 'Broadcast')}
+    settings = {'root': check_rank('root_rank', root_rank),
+                'priority': check_priority(priority), 'set': set_id(process_set, 'Broadcast')}
     names = [requests.tensor_name('broadcast', name, process_set)]
     engine.push(engine.BROADCAST, names, [target], [0], settings)
 
@@ -151,13 +152,17 @@ def _counts(splits):
         return None
     if len(getattr(splits, 'shape', (0,))) != 1:
         raise ValueError('alltoall expects a 1D splits tensor')
+    check_iterable('splits', splits, 'whole numbers of rows, one for each rank')
     if isinstance(splits, mx.nd.NDArray):
         if splits.dtype != np.int32:
             raise ValueError('alltoall expects splits to contain 32-bit integer elements. These '
                              f'are of {np.dtype(splits.dtype).name}: give mx.nd.array() '
                              "dtype='int32'")
         splits = splits.asnumpy()
-    counts = [int(count) for count in splits]
+    try:
+        counts = [int(count) for count in splits]
+    except (TypeError, ValueError):
+        counts = []
     if counts != list(splits):
         raise ValueError(f'splits is {list(splits)}: expected whole numbers of rows')
     return counts

@@ -21,7 +21,8 @@ def broadcast_parameters(params, root_rank=0, prefix=None):
     if not (prefix is None or isinstance(prefix, str)):
         raise ValueError(f'prefix must be a string, not {prefix!r}')
     if not (isinstance(params, Mapping) or hasattr(params, 'items')):
-        raise ValueError(f'invalid params of type: {type(params)}')
+        raise ValueError(f'invalid params of type: {type(params)}: params is {params!r}, expected '
+                         'a dict such as block.collect_params()')
     sent = []
     for name, value in sorted(params.items()):
         name = f'{prefix or ""}{name}'

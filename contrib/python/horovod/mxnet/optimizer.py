@@ -5,6 +5,7 @@ import warnings
 
 import mxnet as mx
 
+from horovod.common.arguments import check_count, check_gradient_settings, wrong_type
 from horovod.common.basics import Average
 from horovod.common.process_sets import UNKNOWN_SET, global_process_set
 from horovod.common.reductions import split_evenly
@@ -16,6 +17,8 @@ class _Averaging:
     """The settings for gradients, and their reduction in place. Nothing waits."""
 
     def __init__(self, compression, predivide_factor, num_groups, process_set):
+        check_gradient_settings(Average, compression, predivide_factor, process_set)
+        check_count('num_groups', num_groups, 0)
         if process_set.process_set_id is None:
             raise ValueError(UNKNOWN_SET)
         self._compression = compression
@@ -58,6 +61,8 @@ class DistributedOptimizer(mx.optimizer.Optimizer):
                  process_set=global_process_set):
         if isinstance(optimizer, DistributedOptimizer):
             raise ValueError('the optimizer is a DistributedOptimizer already')
+        if not isinstance(optimizer, mx.optimizer.Optimizer):
+            raise wrong_type('optimizer', optimizer, 'an mx.optimizer.Optimizer')
         averaging = _Averaging(Compression.none, gradient_predivide_factor, num_groups,
                                process_set)
         vars(self).update(_optimizer=optimizer, _averaging=averaging)

@@ -3,6 +3,9 @@
 
 import functools
 import warnings
+from collections.abc import Mapping
+
+from horovod.common.arguments import check_iterable, wrong_type
 
 
 class _HorovodArgs:
@@ -45,8 +48,13 @@ def run(func, args=(), kwargs=None, num_proc=1, min_num_proc=None, max_num_proc=
     hvdrun's options of these names; ``executable`` is the Python of the ranks.
 
     RuntimeError when a rank failed, with what it raised. ValueError for arguments that exclude
-    each other.
+    each other, TypeError for a ``func``, ``args`` or ``kwargs`` that cannot be called so.
     """
+    if not callable(func):
+        raise wrong_type('func', func, 'a function')
+    check_iterable('args', args, 'a tuple of arguments')
+    if not (kwargs is None or isinstance(kwargs, Mapping)):
+        raise wrong_type('kwargs', kwargs, 'a dict of arguments, or None')
     if hosts is not None and hostfile is not None:
         raise ValueError('Argument hosts and hostfile only allow one provided.')
     if use_gloo and use_mpi:

@@ -6,7 +6,7 @@ import warnings
 
 import tensorflow as tf
 
-from horovod.common.arguments import check_op
+from horovod.common.arguments import check_count, check_gradient_settings
 from horovod.common.basics import Average
 from horovod.common.process_sets import UNKNOWN_SET, global_process_set
 from horovod.tensorflow.collectives.allreduce import allreduce, grouped_allreduce
@@ -30,7 +30,8 @@ class Reduction:
     def __init__(self, op=Average, gradient_predivide_factor=1.0, compression=Compression.none,
                  sparse_as_dense=False, device_dense='', device_sparse='', num_groups=0,
                  groups=None, process_set=global_process_set):
-        check_op(op)
+        check_gradient_settings(op, compression, gradient_predivide_factor, process_set)
+        check_count('num_groups', num_groups, 0)
         if gradient_predivide_factor != 1.0 and op != Average:
             raise ValueError('gradient_predivide_factor not supported with op != Average')
         if process_set.process_set_id is None:

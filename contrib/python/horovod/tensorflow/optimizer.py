@@ -4,6 +4,7 @@ horovod.tensorflow.keras."""
 
 import tensorflow as tf
 
+from horovod.common.arguments import check_count, check_name
 from horovod.common.basics import Adasum, Average
 from horovod.common.process_sets import global_process_set
 from horovod.tensorflow.aggregation import Aggregation
@@ -140,6 +141,8 @@ def DistributedOptimizer(optimizer, name=None, use_locking=False, device_dense='
     The others are as for DistributedGradientTape; register_local_var() takes the place of
     register_local_source().
     """
+    check_name(name)
+    check_count('backward_passes_per_step', backward_passes_per_step, 1)
     if not isinstance(optimizer, _LegacyOptimizer):
         return _of_keras(optimizer, name, device_dense, device_sparse, compression,
                          sparse_as_dense, backward_passes_per_step, op,
@@ -163,7 +166,8 @@ def _of_keras(optimizer, name, device_dense, device_sparse, compression, sparse_
     if not isinstance(optimizer, tf.keras.optimizers.Optimizer) and \
             not hasattr(optimizer, 'apply_gradients'):
         raise ValueError('Provided optimizer doesn\'t inherit from either legacy TensorFlow or '
-                         f'Keras optimizer: {optimizer!r}')
+                         f'Keras optimizer: optimizer is {optimizer!r}, expected such as '
+                         'tf.keras.optimizers.SGD(0.01)')
     if op == Adasum:
         raise ValueError('op == Adasum is not supported yet with Keras')
     import horovod.tensorflow.keras as keras  # only here: it takes a second

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 
 import torch
 
+from horovod.common.arguments import wrong_type
 from horovod.common.objects import allgather_object, broadcast_object
 from horovod.common.requests import synchronize
 from horovod.torch.collectives.broadcast import broadcast_async_
@@ -21,8 +22,9 @@ def broadcast_parameters(params, root_rank):
     elif isinstance(params, torch.Tensor):
         raise ValueError('broadcast_parameters() expects a dict or a sequence of (name, tensor) '
                          'pairs; use broadcast_() for one tensor')
-    elif not isinstance(params, Iterable):
-        raise ValueError(f'invalid params of type: {type(params)}')
+    elif not isinstance(params, Iterable) or isinstance(params, (str, bytes)):
+        raise ValueError(f'invalid params of type: {type(params)}: params is {params!r}, expected '
+                         'a dict or a sequence of (name, tensor) pairs')
     else:
         named = [each if isinstance(each, tuple) else (None, each) for each in params]
     for name, tensor in named:
@@ -103,6 +105,8 @@ def broadcast_optimizer_state(optimizer, root_rank, model=None):
     step is taken to bring the state into being. ``model`` is accepted as Horovod does and not
     needed. LBFGS is refused: its state is not per parameter.
     """
+    if not hasattr(optimizer, 'param_groups'):
+        raise wrong_type('optimizer', optimizer, 'a torch.optim.Optimizer')
     if isinstance(optimizer, torch.optim.LBFGS):
         raise ValueError('cannot broadcast torch.optim.LBFGS state')
     groups, states = broadcast_object(_describe(optimizer), root_rank, 'optimizer')

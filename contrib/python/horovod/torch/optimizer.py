@@ -6,7 +6,7 @@ import warnings
 
 import torch
 
-from horovod.common.arguments import check_op
+from horovod.common.arguments import check_count, check_gradient_settings, wrong_type
 from horovod.common.basics import Adasum, Average
 from horovod.common.elastic import is_elastic
 from horovod.common.library import lib
@@ -145,8 +145,10 @@ def DistributedOptimizer(optimizer, named_parameters=None, compression=Compressi
         several nodes; not with Adasum, which reduces no gradients. None: as HVD_SHARED_GRADIENTS
         says, 0 or 1. Takes the bytes of all such parameters at once.
     """
-    _check(optimizer, op, gradient_predivide_factor, backward_passes_per_step, process_set,
-           shared_gradients)
+    _check_kinds(optimizer, op, compression, gradient_predivide_factor,
+                 backward_passes_per_step, process_set)
+    check_count('num_groups', num_groups, 0)
+    _check(op, gradient_predivide_factor, process_set, shared_gradients)
     if num_groups != 0:
         warnings.warn('num_groups is deprecated: use groups', DeprecationWarning, stacklevel=2)
         groups = num_groups if groups is None else groups
@@ -174,10 +176,16 @@ def DistributedOptimizer(optimizer, named_parameters=None, compression=Compressi
     return _mix_in(optimizer, _DistributedOptimizer, named, exchange, backward_passes_per_step)
 
 
-def _check(optimizer, op, predivide_factor, passes, process_set, shared_gradients):
+def _check_kinds(optimizer, op, compression, predivide_factor, passes, process_set):
+    if not hasattr(optimizer, 'param_groups'):
+        raise wrong_type('optimizer', optimizer, 'a torch.optim.Optimizer')
     if isinstance(optimizer, (_DistributedOptimizer, AdasumOptimizer)):
         raise ValueError('the optimizer is a DistributedOptimizer already')
-    check_op(op)
+    check_gradient_settings(op, compression, predivide_factor, process_set)
+    check_count('backward_passes_per_step', passes, 1)
+
+
+def _check(op, predivide_factor, process_set, shared_gradients):
     if op == Adasum and process_set.size() & (process_set.size() - 1) != 0:
         raise NotImplementedError(
             'Running Adasum with non-power of 2 ranks is not supported yet.')
@@ -186,8 +194,6 @@ def _check(optimizer, op, predivide_factor, passes, process_set, shared_gradient
     if op == Adasum and shared_gradients:
         raise ValueError('shared_gradients=True is not for op=Adasum, which reduces steps, not '
                          'gradients: leave it out')
-    if passes < 1:
-        raise ValueError(f'backward_passes_per_step must be 1 or more, not {passes}')
 
 
 def _mix_in(optimizer, base, named, *settings):

@@ -3,6 +3,8 @@
 
 import tensorflow as tf
 
+from horovod.common.arguments import (check_compression, check_name, check_scale,
+                                      check_set)
 from horovod.common.basics import Adasum, Average, Sum
 from horovod.common.process_sets import global_process_set
 from horovod.common.reductions import check_adasum_ranks, choose_op
@@ -16,7 +18,7 @@ from horovod.tensorflow.compression import Compression
 @tf.RegisterGradient('HorovodAllreduce')
 def _gradient(op, *gradients):
     """Reduced as the tensors were."""
-    scale = (op.get_attr('prescale_factor'), op.get_attr('postscale_factor'))
+    scale = (float(op.get_attr('prescale_factor')), float(op.get_attr('postscale_factor')))
     return reduce(list(gradients), op.get_attr('reduce_op'), scale, None, False,
                   op.get_attr('process_set_id'))
 
@@ -35,6 +37,7 @@ def _check_sparse(tensor, op):
 
 def _reduce_sparse(tensor, device, op, scale, name, process_set, ignore_name_scope):
     """Gathers the rows of all ranks: an index may then occur once per rank."""
+    check_name(name)
     with placed_on(device):
         values, indices = in_turn(('values', 'indices'), lambda what: allgather(
             getattr(tensor, what), None if name is None else f'{name}.{what}', ignore_name_scope,
@@ -46,9 +49,11 @@ def _reduce_sparse(tensor, device, op, scale, name, process_set, ignore_name_sco
 
 def _reduce_dense(tensors, device, compression, op, scale, name, process_set,
                   ignore_name_scope):
+    check_compression(compression)
     with placed_on(device):
         tensors = tensors_of(tensors)
         if op == Adasum:
+            check_set(process_set)
             check_adasum_ranks(process_set.size())
         compressed, contexts = zip(*map(compression.compress, tensors))
         reduced = reduce(list(compressed), op, scale, name, ignore_name_scope,
@@ -69,7 +74,7 @@ def allreduce(tensor, average=None, device_dense='', device_sparse='',
     ignore_name_scope: the ranks match the tensor by its name without the scope of the graph.
     """
     op = choose_op(op, average)
-    scale = (prescale_factor, postscale_factor)
+    scale = check_scale((prescale_factor, postscale_factor))
     if isinstance(tensor, tf.IndexedSlices):
         _check_sparse(tensor, op)
         return _reduce_sparse(tensor, device_sparse, op, scale, name, process_set,
@@ -84,7 +89,7 @@ def grouped_allreduce(tensors, average=None, device_dense='', device_sparse='',
                       ignore_name_scope=False, name=None):
     """The reductions of several tensors; the dense ones are done as one. Differentiable."""
     op = choose_op(op, average)
-    scale = (prescale_factor, postscale_factor)
+    scale = check_scale((prescale_factor, postscale_factor))
     tensors = list(tensors)
     sparse = [index for index, each in enumerate(tensors) if isinstance(each, tf.IndexedSlices)]
     dense = [index for index in range(len(tensors)) if index not in sparse]

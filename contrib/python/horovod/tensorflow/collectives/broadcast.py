@@ -3,6 +3,8 @@
 
 import tensorflow as tf
 
+from horovod.common.arguments import (check_iterable, check_name, check_rank,
+                                      wrong_type)
 from horovod.common.basics import Average
 from horovod.common.process_sets import global_process_set
 from horovod.tensorflow.collectives.nodes import (describe, in_turn, independent, reduce,
@@ -16,7 +18,7 @@ def broadcast(tensor, root_rank, name=None, ignore_name_scope=False,
     a tensor of the same shape and dtype."""
     tensor = tf.convert_to_tensor(tensor)
     return independent(ops.horovod_broadcast(
-        tensor, root_rank=root_rank,
+        tensor, root_rank=check_rank('root_rank', root_rank),
         **describe('HorovodBroadcast', [tensor], name, ignore_name_scope,
                    set_number(process_set))))
 
@@ -33,7 +35,12 @@ def _gradient(op, gradient):
 def broadcast_(variables, root_rank, name=None, process_set=global_process_set):
     """Gives each variable the root's value; returns the assignments, which in a graph are to be
     run. Takes variables of TensorFlow 1 and 2 and of Keras."""
+    check_name(name)
+    check_iterable('variables', variables, 'a list of tf.Variable')
     variables = list(variables)
+    for index, each in enumerate(variables):
+        if not hasattr(each, 'dtype'):
+            raise wrong_type(f'variables[{index}]', each, 'a tf.Variable')
     values = in_turn(range(len(variables)), lambda index: broadcast(
         variables[index], root_rank, None if name is None else f'{name}.{index}',
         process_set=process_set))

@@ -12,6 +12,7 @@ import re
 
 import tensorflow as tf
 
+from horovod.common.arguments import check_name, check_scale, check_set
 from horovod.common.library import lib
 from horovod.common.process_sets import UNKNOWN_SET, global_process_set
 from horovod.tensorflow.native import nodes_wait, ops
@@ -29,6 +30,7 @@ def set_number(process_set):
     member is told by the operation instead, as in Horovod."""
     if process_set is global_process_set:
         return 0
+    check_set(process_set)
     number = process_set.process_set_id
     if number is None or lib.hvd_set_size(number) < 0:
         raise ValueError(UNKNOWN_SET)
@@ -62,6 +64,7 @@ def _has_name(tensor):
 
 def describe(kind, tensors, name, ignore_name_scope, set_id):
     """The arguments that all collectives have in common. ``kind`` is as in HorovodAllreduce."""
+    check_name(name)
     if tf.executing_eagerly():
         return {'tensor_name': name or kind, 'process_set_id': set_id, 'blocks': True}
     if name is None:
@@ -104,12 +107,17 @@ def tensors_of(values):
             for value in values]
 
 
+def factors(scale):
+    """The attributes of an operation that multiplies before and after its reduction."""
+    prescale, postscale = check_scale(scale)
+    return {'prescale_factor': repr(prescale), 'postscale_factor': repr(postscale)}
+
+
 def reduce(tensors, op, scale, name, ignore_name_scope, set_id):
     """Reduces dense tensors as one group; returns the list of results."""
     kind = 'HorovodAllreduce' if len(tensors) == 1 else 'HorovodGroupedAllreduce'
     return independent(ops.horovod_allreduce(
-        tensors, reduce_op=op, prescale_factor=repr(float(scale[0])),
-        postscale_factor=repr(float(scale[1])),
+        tensors, reduce_op=op, **factors(scale),
         **describe(kind, tensors, name, ignore_name_scope, set_id)))
 
 

@@ -3,11 +3,11 @@
 
 import tensorflow as tf
 
-from horovod.common.arguments import check_op
+from horovod.common.arguments import check_compression, check_op
 from horovod.common.basics import Average, Sum
 from horovod.common.process_sets import global_process_set
-from horovod.tensorflow.collectives.nodes import (describe, gather, independent, placed_on,
-                                                  set_number, tensors_of)
+from horovod.tensorflow.collectives.nodes import (describe, factors, gather, independent,
+                                                  placed_on, set_number, tensors_of)
 from horovod.tensorflow.collectives.scaling import scaled
 from horovod.tensorflow.compression import Compression
 from horovod.tensorflow.native import ops
@@ -17,12 +17,12 @@ def _scatter(tensors, device, compression, op, scale, name, process_set, ignore_
     if check_op(op) not in (Average, Sum):
         raise tf.errors.AbortedError(None, None,
                                      'Reducescatter currently only supports AVERAGE and SUM.')
+    check_compression(compression)
     with placed_on(device):
         compressed, contexts = zip(*map(compression.compress, tensors_of(tensors)))
         kind = 'HorovodReducescatter' if len(tensors) == 1 else 'HorovodGroupedReducescatter'
         parts = independent(ops.horovod_reducescatter(
-            list(compressed), reduce_op=op, prescale_factor=repr(float(scale[0])),
-            postscale_factor=repr(float(scale[1])),
+            list(compressed), reduce_op=op, **factors(scale),
             **describe(kind, compressed, name, ignore_name_scope, set_number(process_set))))
         return [compression.decompress(*each) for each in zip(parts, contexts)]
 

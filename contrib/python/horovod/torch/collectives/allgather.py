@@ -28,6 +28,7 @@ def allgather_async(tensor, name=None, process_set=global_process_set):
 
 def grouped_allgather_async(tensors, name=None, process_set=global_process_set):
     """Starts to gather several tensors as one; returns one handle."""
+    tensors = memory.check_all(tensors)
     sources = memory.all_usable(tensors)
     device = tensors[0].device
     names = requests.tensor_names('grouped_allgather', name, len(sources), process_set)
@@ -77,9 +78,10 @@ class HorovodGroupedAllgather(torch.autograd.Function):
 
 def allgather(tensor, name=None, process_set=global_process_set):
     """The ranks' tensors, concatenated in rank order; differentiable."""
+    memory.check(tensor)
     return HorovodAllgather.apply(tensor, name, process_set)
 
 
 def grouped_allgather(tensors, name=None, process_set=global_process_set):
     """The same for several tensors, gathered as one; differentiable."""
-    return list(HorovodGroupedAllgather.apply(name, process_set, *tensors))
+    return list(HorovodGroupedAllgather.apply(name, process_set, *memory.check_all(tensors)))

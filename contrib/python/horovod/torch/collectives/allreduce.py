@@ -7,6 +7,7 @@
 import torch
 
 from horovod.common import requests
+from horovod.common.arguments import check_set
 from horovod.common.process_sets import global_process_set, set_id
 from horovod.common.reductions import choose_op
 from horovod.common.repeated import Repeated, take_idle
@@ -67,6 +68,8 @@ def allreduce_async(tensor, average=None, name=None, op=None, prescale_factor=1.
 def allreduce_async_(tensor, average=None, name=None, op=None, prescale_factor=1.0,
                      postscale_factor=1.0, process_set=global_process_set):
     """Starts a reduction over all ranks in place; returns a handle."""
+    memory.check(tensor)
+    check_set(process_set)
     return start_in_place(tensor, 0, name, choose_op(op, average), prescale_factor,
                           postscale_factor, process_set)
 
@@ -95,6 +98,7 @@ class HorovodAllreduce(torch.autograd.Function):
 def allreduce(tensor, average=None, name=None, compression=Compression.none, op=None,
               prescale_factor=1.0, postscale_factor=1.0, process_set=global_process_set):
     """The reduction of the tensor over all ranks, in a new tensor; differentiable."""
+    memory.check(tensor)
     op = choose_op(op, average)
     compressed, wire, restore = prepare(compression, tensor, op)
     return restore(HorovodAllreduce.apply(compressed, wire, name, op, prescale_factor,
@@ -121,6 +125,7 @@ def start_group_in_place(tensors, wires, name, op, prescale, postscale, process_
 def grouped_allreduce_async(tensors, average=None, name=None, op=None, prescale_factor=1.0,
                             postscale_factor=1.0, process_set=global_process_set):
     """Starts the reduction of several tensors as one; returns one handle."""
+    tensors = memory.check_all(tensors)
     return _start_group_apart(tensors, [0] * len(tensors), name, choose_op(op, average),
                               prescale_factor, postscale_factor, process_set)
 
@@ -128,7 +133,7 @@ def grouped_allreduce_async(tensors, average=None, name=None, op=None, prescale_
 def grouped_allreduce_async_(tensors, average=None, name=None, op=None, prescale_factor=1.0,
                              postscale_factor=1.0, process_set=global_process_set):
     """Starts the reduction of several tensors as one, in place; returns one handle."""
-    tensors = list(tensors)
+    tensors = memory.check_all(tensors)
     return start_group_in_place(tensors, [0] * len(tensors), name, choose_op(op, average),
                                 prescale_factor, postscale_factor, process_set)
 
@@ -160,6 +165,7 @@ def grouped_allreduce(tensors, average=None, name=None, compression=Compression.
                       process_set=global_process_set):
     """The reductions of several tensors, done as one; differentiable."""
     op = choose_op(op, average)
+    tensors = memory.check_all(tensors)
     compressed, wires, restores = prepare_all(compression, tensors, op)
     reduction = (op, prescale_factor, postscale_factor, process_set)
     reduced = HorovodGroupedAllreduce.apply(wires, name, reduction, *compressed)

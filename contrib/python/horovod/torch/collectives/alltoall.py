@@ -4,6 +4,7 @@
 import torch
 
 from horovod.common import requests
+from horovod.common.arguments import wrong_type
 from horovod.common.process_sets import global_process_set, set_id
 from horovod.torch.collectives import tensors as memory
 
@@ -13,7 +14,11 @@ def _counts(splits):
     if splits is None:
         return None
     if not isinstance(splits, torch.Tensor):
-        splits = torch.tensor(splits, dtype=torch.int32)
+        try:
+            splits = torch.tensor(list(splits), dtype=torch.int32)
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise wrong_type('splits', splits, 'whole numbers of rows, one for each rank, as a '
+                             'list or an int32 tensor') from error
     if splits.dim() != 1:
         raise ValueError('alltoall expects a 1D splits tensor')
     if splits.dtype is not torch.int32:
@@ -60,5 +65,6 @@ class HorovodAlltoall(torch.autograd.Function):
 def alltoall(tensor, splits=None, name=None, process_set=global_process_set):
     """What the ranks sent to this one, in rank order; with splits, also how many rows came
     from each. Differentiable."""
+    memory.check(tensor)
     output, received = HorovodAlltoall.apply(tensor, splits, name, process_set)
     return output if splits is None else (output, received)

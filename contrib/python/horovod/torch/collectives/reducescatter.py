@@ -4,6 +4,7 @@
 import torch
 
 from horovod.common import requests
+from horovod.common.arguments import check_compression
 from horovod.common.basics import Average, Sum
 from horovod.common.process_sets import global_process_set, set_id
 from horovod.common.reductions import choose_scatter_op, scattered_shape
@@ -28,6 +29,7 @@ def _start(names, sources, op, scale, process_set, finish):
 def reducescatter_async(tensor, name=None, op=Average, process_set=global_process_set,
                         prescale_factor=1.0, postscale_factor=1.0):
     """Starts to reduce and scatter; returns a handle."""
+    memory.check(tensor)
     device = tensor.device
     names = [requests.tensor_name('reducescatter', name, process_set)]
     source = memory.usable(tensor)
@@ -38,6 +40,7 @@ def reducescatter_async(tensor, name=None, op=Average, process_set=global_proces
 def grouped_reducescatter_async(tensors, name=None, op=Average, process_set=global_process_set,
                                 prescale_factor=1.0, postscale_factor=1.0):
     """Starts to reduce and scatter several tensors as one; returns one handle."""
+    tensors = memory.check_all(tensors)
     sources = memory.all_usable(tensors)
     device = tensors[0].device
     names = requests.tensor_names('grouped_reducescatter', name, len(sources), process_set)
@@ -82,6 +85,8 @@ class HorovodGroupedReducescatter(torch.autograd.Function):
 def reducescatter(tensor, name=None, compression=Compression.none, op=Average,
                   process_set=global_process_set, prescale_factor=1.0, postscale_factor=1.0):
     """This rank's part of the reduction over all ranks; differentiable."""
+    memory.check(tensor)
+    check_compression(compression)
     compressed, ctx = compression.compress(tensor)
     part = HorovodReducescatter.apply(compressed, name, op, process_set, prescale_factor,
                                       postscale_factor)
@@ -92,6 +97,8 @@ def grouped_reducescatter(tensors, name=None, compression=Compression.none, op=A
                           process_set=global_process_set, prescale_factor=1.0,
                           postscale_factor=1.0):
     """This rank's parts of the reductions of several tensors, done as one; differentiable."""
+    tensors = memory.check_all(tensors)
+    check_compression(compression)
     compressed, contexts = zip(*map(compression.compress, tensors)) if tensors else ((), ())
     parts = HorovodGroupedReducescatter.apply(
         name, op, process_set, (prescale_factor, postscale_factor), *compressed)

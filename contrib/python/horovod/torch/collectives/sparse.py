@@ -3,11 +3,13 @@
 
 import torch
 
+from horovod.common.arguments import check_set
 from horovod.common.basics import Average, Sum
 from horovod.common.process_sets import global_process_set
 from horovod.common.reductions import choose_op
 from horovod.common.requests import synchronize, tensor_name
 from horovod.torch.collectives.allgather import allgather_async
+from horovod.torch.collectives.tensors import check
 
 # Every rank's indices are those of a tensor of this shape; newer torch warns unless told so.
 _UNCHECKED = ({'check_invariants': False}
@@ -17,6 +19,8 @@ _UNCHECKED = ({'check_invariants': False}
 def sparse_allreduce_async(tensor, name=None, op=None, process_set=global_process_set):
     """Starts to reduce a COO tensor; returns a function that waits and gives the result, in
     which an index may occur once per rank. Average and Sum only."""
+    check(tensor)
+    check_set(process_set)
     op = choose_op(op, None)
     if op not in (Average, Sum):
         raise ValueError('a sparse allreduce can only be hvd.Average or hvd.Sum')

@@ -13,6 +13,7 @@ import weakref
 
 import torch
 
+from horovod.common.arguments import check_iterable, wrong_type
 from horovod.common.exceptions import HorovodInternalError
 from horovod.common.library import DEVICE_CPU, DTYPES, lib
 
@@ -30,6 +31,21 @@ def number(tensor):
         return _NUMBERS[tensor.dtype]
     except KeyError:
         raise ValueError(f'Tensor type {tensor.type()} is not supported.') from None
+
+
+def check(tensor, name='tensor'):
+    """TypeError unless it is a tensor."""
+    if not isinstance(tensor, torch.Tensor):
+        raise wrong_type(name, tensor, 'a torch.Tensor')
+
+
+def check_all(tensors):
+    """The list of a group's members; TypeError unless they are tensors."""
+    check_iterable('tensors', tensors, 'a list of torch.Tensor')
+    tensors = list(tensors)
+    for index, each in enumerate(tensors):
+        check(each, f'tensors[{index}]')
+    return tensors
 
 
 def is_host(tensor):
@@ -57,6 +73,7 @@ def gpu_of(tensor):
 
 def usable(tensor):
     """The tensor itself where libhvd can read and write its memory, else a copy that it can."""
+    check(tensor)
     if is_host(tensor):
         return tensor
     if tensor.layout is not _STRIDED:
@@ -69,6 +86,7 @@ def usable(tensor):
 
 def all_usable(tensors):
     """The same for the members of a group."""
+    tensors = check_all(tensors)
     if not tensors:
         raise ValueError('a grouped collective needs at least one tensor')
     if any(tensor.device != tensors[0].device for tensor in tensors):
