@@ -108,7 +108,9 @@ static bool poll_talk(struct hvd_engine *engine, int64_t now_ns)
         handled |= hvd_uplink_progress_sockets(engine->uplink, on_event, engine);
     }
     if (handled < 0) {
-        end_job(engine, HVD_ERR_NOMEM, "no memory for messages");
+        end_job(engine, handled,
+                handled == HVD_ERR_ARG ? "the shared memory of this node is damaged"
+                                       : "no memory for messages");
     }
     poll->heard_ns = now_ns;
     return hvd_negotiation_progress(engine, now_ns) || handled != 0;

@@ -16,9 +16,13 @@ struct frame {
 /* A queue that grew beyond this is given back once it is empty. */
 static const size_t keep_bytes = 256 * 1024;
 
+enum {
+    ALIGNMENT = 8
+};
+
 static size_t padded(size_t bytes)
 {
-    return (bytes + 7) / 8 * 8;
+    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
 static size_t min(size_t a, size_t b)
@@ -55,17 +59,30 @@ bool hvd_ring_is_waiting(const struct hvd_ring_writer *writer)
     return writer->begin < writer->end;
 }
 
-/* Bytes that may be written: the slowest reader says. */
-static size_t room(const struct hvd_ring_writer *writer)
+/* What the slowest reader has not read yet: more than the ring holds if a reader's position is
+ * impossible. */
+static uint64_t unread(const struct hvd_ring_writer *writer)
 {
-    uint64_t slowest = writer->written;
+    uint64_t most = 0;
 
     for (int i = 0; i < writer->ring.readers; i++) {
-        uint64_t read = atomic_load(&writer->ring.tails[i].read);
+        uint64_t left = writer->written - atomic_load(&writer->ring.tails[i].read);
 
-        slowest = read < slowest ? read : slowest;
+        most = left > most ? left : most;
     }
-    return writer->ring.bytes - (size_t)(writer->written - slowest);
+    return most;
+}
+
+/* Bytes that may be written: a multiple of 8, as all that is written is. */
+static size_t find_room(struct hvd_ring_writer *writer)
+{
+    uint64_t most = unread(writer);
+
+    if (most > writer->ring.bytes || most % ALIGNMENT != 0) {
+        writer->is_broken = true;
+        return 0;
+    }
+    return writer->ring.bytes - (size_t)most;
 }
 
 /* Into the ring, not yet visible. */
@@ -112,27 +129,27 @@ static void drop_empty_queue(struct hvd_ring_writer *writer)
     }
 }
 
-bool hvd_ring_flush(struct hvd_ring_writer *writer)
+int hvd_ring_flush(struct hvd_ring_writer *writer, bool *wrote)
 {
     size_t bytes;
 
-    if (!hvd_ring_is_waiting(writer)) {
-        return false;
+    if (hvd_ring_is_waiting(writer)) {
+        bytes = min(find_room(writer), writer->end - writer->begin);
+        if (bytes > 0) {
+            put(writer, writer->queue + writer->begin, bytes);
+            writer->begin += bytes;
+            publish(writer);
+            drop_empty_queue(writer);
+            *wrote = true;
+        }
+        set_waiting(writer);
     }
-    bytes = min(room(writer), writer->end - writer->begin);
-    if (bytes > 0) {
-        put(writer, writer->queue + writer->begin, bytes);
-        writer->begin += bytes;
-        publish(writer);
-        drop_empty_queue(writer);
-    }
-    set_waiting(writer);
-    return bytes > 0;
+    return writer->is_broken ? HVD_ERR_ARG : 0;
 }
 
 bool hvd_ring_has_room(const struct hvd_ring_writer *writer)
 {
-    return hvd_ring_is_waiting(writer) && room(writer) > 0;
+    return hvd_ring_is_waiting(writer) && unread(writer) != writer->ring.bytes;
 }
 
 /* Room for `bytes` more at the end of the queue. */
@@ -181,7 +198,7 @@ int hvd_ring_send(struct hvd_ring_writer *writer, uint32_t type, const void *pay
     if (bytes > HVD_RING_MAX_MESSAGE) {
         return HVD_ERR_ARG;
     }
-    if (!hvd_ring_is_waiting(writer) && room(writer) >= total) {
+    if (!hvd_ring_is_waiting(writer) && find_room(writer) >= total) {
         put(writer, &frame, sizeof(frame));
         put(writer, payload, bytes);
         publish(writer);
@@ -193,10 +210,7 @@ int hvd_ring_send(struct hvd_ring_writer *writer, uint32_t type, const void *pay
     }
     append(writer, &frame, sizeof(frame));
     append(writer, payload, bytes);
-    if (hvd_ring_flush(writer)) {
-        *wrote = true;
-    }
-    return 0;
+    return hvd_ring_flush(writer, wrote);
 }
 
 void hvd_ring_look(struct hvd_ring_reader *reader)
@@ -229,11 +243,20 @@ static bool is_whole(const struct hvd_ring_reader *reader)
     return reader->message != NULL && reader->have == padded(reader->bytes);
 }
 
+/* The writer is at most the whole ring ahead of what was read. */
+static bool is_possible(const struct hvd_ring_reader *reader)
+{
+    uint64_t ahead = reader->seen - reader->read;
+
+    return ahead <= reader->ring.bytes && ahead % ALIGNMENT == 0;
+}
+
 /* Reads the frame at the cursor. A message that lies in one piece is left where it is. */
 static int begin_message(struct hvd_ring_reader *reader, struct hvd_ring_message *message)
 {
     struct frame frame;
     const char *payload = at(reader, reader->read + sizeof(frame));
+    size_t room = (size_t)(reader->ring.data + reader->ring.bytes - payload);
     size_t total;
 
     memcpy(&frame, at(reader, reader->read), sizeof(frame));
@@ -241,8 +264,7 @@ static int begin_message(struct hvd_ring_reader *reader, struct hvd_ring_message
         return HVD_ERR_ARG;
     }
     total = sizeof(frame) + padded(frame.bytes);
-    if (reader->seen - reader->read >= total &&
-        payload + frame.bytes <= reader->ring.data + reader->ring.bytes) {
+    if (reader->seen - reader->read >= total && frame.bytes <= room) {
         reader->read += total;
         *message = (struct hvd_ring_message){frame.type, payload, frame.bytes};
         return 0;
@@ -260,6 +282,9 @@ static int begin_message(struct hvd_ring_reader *reader, struct hvd_ring_message
 
 int hvd_ring_next(struct hvd_ring_reader *reader, struct hvd_ring_message *message)
 {
+    if (!is_possible(reader)) {
+        return HVD_ERR_ARG;
+    }
     if (is_whole(reader)) { /* returned by the last call */
         free(reader->message);
         reader->message = NULL;

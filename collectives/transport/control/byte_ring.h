@@ -7,6 +7,10 @@
  * A message may be larger than the ring: it is sent in pieces, and the reader puts it together.
  * Nothing blocks: messages that find no room wait in the writer's private memory.
  *
+ * The shared part is checked before it is used: positions that no reader or writer can have, or a
+ * message that is too long, are HVD_ERR_ARG, also in all later calls. What a payload says is for the
+ * caller to check.
+ *
  * Sleeping: the stores that a sleeping rank must not miss (`written`, `read`) and its last loads of
  * them are sequentially consistent; see mailbox.h.
  *
@@ -43,6 +47,7 @@ struct hvd_ring {
 struct hvd_ring_writer {
     struct hvd_ring ring;
     uint64_t written;
+    bool is_broken; /* a reader's position was impossible */
     char *queue; /* what waits: bytes [begin, end) as they will stand in the ring */
     size_t begin;
     size_t end;
@@ -75,22 +80,23 @@ void hvd_ring_reader_init(struct hvd_ring_reader *reader, const struct hvd_ring 
 void hvd_ring_reader_finish(struct hvd_ring_reader *reader);
 
 /* Writes a message, or has it wait. *wrote is set when something is new in the ring. Returns
- * 0, or HVD_ERR_NOMEM with nothing of this message sent. */
+ * 0, HVD_ERR_NOMEM with nothing of this message sent, or HVD_ERR_ARG: see above, or too long. */
 int hvd_ring_send(struct hvd_ring_writer *writer, uint32_t type, const void *payload,
                   size_t bytes, bool *wrote);
 
-/* Writes of what waits as much as there is room for; true when something is new. */
-bool hvd_ring_flush(struct hvd_ring_writer *writer);
+/* Writes of what waits as much as there is room for; *wrote is set when something is new. Returns 0
+ * or HVD_ERR_ARG. */
+int hvd_ring_flush(struct hvd_ring_writer *writer, bool *wrote);
 
 bool hvd_ring_is_waiting(const struct hvd_ring_writer *writer); /* something waits */
 
-/* A flush would write something. */
+/* A flush would write something, or fail. */
 bool hvd_ring_has_room(const struct hvd_ring_writer *writer);
 
 /* Takes note of what has been written: the messages that the calls of `next` return. */
 void hvd_ring_look(struct hvd_ring_reader *reader);
 
-/* 0 and the next message; HVD_INPROGRESS when no whole one is left; HVD_ERR_NOMEM. */
+/* 0 and the next message; HVD_INPROGRESS when no whole one is left; HVD_ERR_NOMEM, HVD_ERR_ARG. */
 int hvd_ring_next(struct hvd_ring_reader *reader, struct hvd_ring_message *message);
 
 /* Gives back the room of all that was read. True when the writer waits for it. */

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "collectives/transport/control/byte_ring.h"
+#include "gpu_binding/base/log.h"
 
 /* A whole step's proposals of a rank that nobody knows yet, about 100 bytes per tensor, and
  * the answer to those of all ranks, fit most models; what is larger passes in pieces. */
@@ -159,6 +160,13 @@ static int deliver(struct hvd_mailbox *box, int from, hvd_mailbox_handler handle
         handler(context, from, message.type, message.payload, message.bytes);
         delivered++;
     }
+    if (status == HVD_ERR_ARG) {
+        hvd_log(
+            HVD_LOG_ERROR,
+            "what local rank %d has written for local rank %d is no message: the shared "
+            "memory of this node is damaged",
+            from, box->local_rank);
+    }
     if (hvd_ring_release(reader)) {
         box->rings[from] = true;
     }
@@ -168,8 +176,9 @@ static int deliver(struct hvd_mailbox *box, int from, hvd_mailbox_handler handle
 int hvd_mailbox_progress(struct hvd_mailbox *box, hvd_mailbox_handler handler,
                          void *context)
 {
+    bool wrote = false;
     int delivered = 0;
-    int status = 0;
+    int status = 0, flushed;
 
     assert(!box->is_delivering);
     box->is_delivering = true;
@@ -178,9 +187,17 @@ int hvd_mailbox_progress(struct hvd_mailbox *box, hvd_mailbox_handler handler,
         delivered += status;
     }
     box->is_delivering = false;
-    if (hvd_ring_flush(&box->writer)) {
+    flushed = hvd_ring_flush(&box->writer, &wrote);
+    if (flushed != 0) {
+        hvd_log(HVD_LOG_ERROR,
+                "a rank of this node has read more than local rank %d has written: the "
+                "shared memory of this node is damaged",
+                box->local_rank);
+    }
+    if (wrote) {
         ring_readers(box);
     }
+    status = status < 0 ? status : flushed;
     return status < 0 ? status : delivered;
 }
 

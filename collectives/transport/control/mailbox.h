@@ -41,12 +41,13 @@ void hvd_mailbox_destroy(struct hvd_mailbox *box);
 
 /* Sends a message (copied, at most 64 MiB) to the leader, or from the leader to all others.
  * Never blocks: what the ring has no room for waits in private memory, and progress writes it.
- * Returns 0 or HVD_ERR_NOMEM; then nothing was sent. */
+ * Returns 0; HVD_ERR_NOMEM, then nothing was sent; or HVD_ERR_ARG as progress. */
 int hvd_mailbox_send(struct hvd_mailbox *box, uint32_t type, const void *payload,
                      size_t bytes);
 
 /* Writes what waits, delivers the messages that are there. Not from the handler. Returns
- * how many were delivered, or HVD_ERR_NOMEM: a message stays where it is. */
+ * how many were delivered, HVD_ERR_NOMEM: a message stays where it is; or HVD_ERR_ARG, logged:
+ * another local rank has damaged the memory, and no message passes any more. */
 int hvd_mailbox_progress(struct hvd_mailbox *box, hvd_mailbox_handler handler,
                          void *context);
 
