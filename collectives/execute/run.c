@@ -10,6 +10,7 @@
 #include "collectives/execute/run_state.h"
 #include "collectives/transport/shm/shared.h"
 #include "collectives/transport/shm/shm_reach.h"
+#include "gpu_binding/base/log.h"
 
 /* What any step costs, as bytes touched. */
 static const int64_t least_work = 512;
@@ -317,6 +318,13 @@ static int prepare_alltoall_data(struct hvd_run *run)
 
     run->is_counting = false;
     for (int i = 0; i < size; i++) {
+        if (run->rows_in[i] < 0 || run->rows_in[i] > run->max_block) {
+            hvd_log(HVD_LOG_ERROR,
+                    "alltoall '%s': rank %d sends %lld rows; at most %lld were announced",
+                    entry->proposal.name, run->team->ranks[i], (long long)run->rows_in[i],
+                    (long long)run->max_block);
+            return HVD_ERR_ARG;
+        }
         entry->received[i] = (int32_t)run->rows_in[i];
         rows += run->rows_in[i];
     }

@@ -415,6 +415,7 @@ static int offer_shared(struct hvd_run *run, const struct hvd_step *step)
 static int find_shared(struct hvd_run *run, struct hvd_place offer, int tensor,
                        int64_t at)
 {
+    const int64_t *begin = &run->output.begin[tensor];
     int status = 0;
 
     for (int i = 0; i < run->team->local_size && status == 0; i++) {
@@ -428,7 +429,8 @@ static int find_shared(struct hvd_run *run, struct hvd_place offer, int tensor,
         offer.local_rank = i;
         memcpy(&place, hvd_team_place(run->team, &offer) + (size_t)tensor * sizeof(place),
                sizeof(place));
-        status = hvd_shared_map(run->team->shm, run->team->local_ranks[i], &place, &data);
+        status = hvd_shared_map(run->team->shm, run->team->local_ranks[i], &place,
+                                (size_t)(begin[1] - begin[0]), &data);
         run->sources[i] = data + at;
     }
     return status;

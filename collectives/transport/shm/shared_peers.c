@@ -148,7 +148,7 @@ static struct mapping *find(struct hvd_shared_peer *peer, uint64_t number)
 }
 
 int hvd_shared_map(struct hvd_shm *shm, int local_rank,
-                   const struct hvd_shared_place *place, char **out)
+                   const struct hvd_shared_place *place, size_t bytes, char **out)
 {
     struct mapping *mapping;
     struct hvd_shared_peer *peer;
@@ -172,10 +172,19 @@ int hvd_shared_map(struct hvd_shm *shm, int local_rank,
         status = open_piece(shm, local_rank, place, mapping);
         peer->next = status == 0 ? (peer->next + 1) % KEPT : peer->next;
     }
-    if (status == 0) {
-        *out = mapping->map + place->offset;
+    if (status != 0) {
+        return status;
     }
-    return status;
+    if (place->offset > mapping->bytes || bytes > mapping->bytes - place->offset) {
+        hvd_log(
+            HVD_LOG_ERROR,
+            "local rank %d says that %zu bytes are at %llu of its shared memory, which "
+            "has %zu",
+            local_rank, bytes, (unsigned long long)place->offset, mapping->bytes);
+        return HVD_ERR_SYS;
+    }
+    *out = mapping->map + place->offset;
+    return 0;
 }
 
 bool hvd_shared_may_store(const struct hvd_shm *shm)

@@ -17,11 +17,11 @@
  * memory, once the rank has said who it is. */
 bool hvd_shared_can_map(const struct hvd_shm *shm, int local_rank);
 
-/* Where a local rank's place is in this process; *out stays good until the next call for
- * the same rank. Returns 0; HVD_INPROGRESS when the rank has died or has hidden, which
- * others will tell; HVD_ERR_SYS, logged. */
+/* Where the `bytes` from a local rank's place on are in this process; *out stays good until the next
+ * call for the same rank. Returns 0; HVD_INPROGRESS when the rank has died or has hidden, which
+ * others will tell; HVD_ERR_SYS, logged: also if the bytes are not all in the piece. */
 int hvd_shared_map(struct hvd_shm *shm, int local_rank,
-                   const struct hvd_shared_place *place, char **out);
+                   const struct hvd_shared_place *place, size_t bytes, char **out);
 
 /* Between the two this rank may write to the shared memory of all local ranks, and asks again now
  * and then: one that hides waits for so long. False: one has hidden, and nothing is to be written. */

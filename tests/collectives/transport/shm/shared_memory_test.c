@@ -118,7 +118,7 @@ static char *map(const void *memory, int *status)
     char *mapped = NULL;
 
     hvd_shared_find(memory, 1, &place);
-    *status = hvd_shared_map(ranks[0], 1, &place, &mapped);
+    *status = hvd_shared_map(ranks[0], 1, &place, 1, &mapped);
     return mapped;
 }
 
@@ -150,6 +150,34 @@ static void test_peer(void)
     hvd_shared_destroy(own);
 }
 
+/* The place of a piece is what its owner says, which another rank does not believe. */
+static void test_outside(void)
+{
+    const size_t whole = 4 * PAGE; /* of the file, with its first page */
+    char *own = create(BYTES), *mapped = NULL;
+    struct hvd_shared_place place, far;
+    bool is_refused = true;
+
+    hvd_shared_find(own, BYTES, &place);
+    tap_ok(hvd_shared_map(ranks[0], 1, &place, BYTES, &mapped) == 0 && mapped != NULL,
+           "all bytes of a piece are mapped");
+    mapped = NULL;
+    is_refused =
+        hvd_shared_map(ranks[0], 1, &place, 3 * PAGE + 1, &mapped) == HVD_ERR_SYS;
+    far = place;
+    far.offset = whole - 1;
+    is_refused =
+        is_refused && hvd_shared_map(ranks[0], 1, &far, 2, &mapped) == HVD_ERR_SYS;
+    far.offset = whole + 1;
+    is_refused =
+        is_refused && hvd_shared_map(ranks[0], 1, &far, 1, &mapped) == HVD_ERR_SYS;
+    far.offset = UINT64_MAX;
+    is_refused =
+        is_refused && hvd_shared_map(ranks[0], 1, &far, 2, &mapped) == HVD_ERR_SYS;
+    tap_ok(is_refused && mapped == NULL, "bytes outside of it are refused");
+    hvd_shared_destroy(own);
+}
+
 /* Another file has taken the place of a piece that a rank has offered. */
 static void test_freed(void)
 {
@@ -161,15 +189,15 @@ static void test_freed(void)
 
     hvd_shared_find(own, 1, &place);
     dup2(other, (int)place.fd);
-    tap_ok(hvd_shared_map(ranks[0], 1, &place, &mapped) == HVD_ERR_SYS &&
+    tap_ok(hvd_shared_map(ranks[0], 1, &place, 1, &mapped) == HVD_ERR_SYS &&
                mapped == NULL && fstat(other, &facts) == 0 && facts.st_size == 0,
            "no other file is taken for a piece");
     number = place.number + 1;
     tap_ok(pwrite(other, &number, sizeof(number), 0) == (ssize_t)sizeof(number) &&
-               hvd_shared_map(ranks[0], 1, &place, &mapped) == HVD_ERR_SYS &&
+               hvd_shared_map(ranks[0], 1, &place, 1, &mapped) == HVD_ERR_SYS &&
                mapped == NULL,
            "nor is another piece");
-    tap_ok(hvd_shared_map(ranks[0], 1, &nowhere, &mapped) == HVD_ERR_SYS,
+    tap_ok(hvd_shared_map(ranks[0], 1, &nowhere, 1, &mapped) == HVD_ERR_SYS,
            "what lies in no piece is an error");
     hvd_shared_destroy(own);
     close(other);
@@ -208,6 +236,7 @@ int main(void)
     open_ranks();
     test_owner();
     test_peer();
+    test_outside();
     test_freed();
     test_hide();
     close_ranks();

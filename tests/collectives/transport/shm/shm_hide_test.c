@@ -156,7 +156,7 @@ static void store_as_rank_0(char *to)
     char *mapped;
 
     memcpy(&place, to, sizeof(place)); /* a piece is its owner's; who tells where it is */
-    if (hvd_shared_map(ranks[0], 1, &place, &mapped) != 0) {
+    if (hvd_shared_map(ranks[0], 1, &place, BYTES, &mapped) != 0) {
         _exit(FORBIDDEN);
     }
     trap = mapped + BYTES / 2;
