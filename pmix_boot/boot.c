@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "pmix_boot/cause.h"
 #include "pmix_boot/elastic/client.h"
 #include "pmix_boot/exchange.h"
 #include "pmix_boot/launch_env.h"
@@ -63,6 +64,7 @@ static int exchange_cards(const struct hvd_exchange_query *query,
         *is_elastic = true;
         return hvd_exchange_elastic(query, out, err);
     case HVD_LAUNCH_PMIX:
+        hvd_cause_forget();
         return hvd_exchange_pmix(query, out, err);
     case HVD_LAUNCH_SINGLE:
         break;

@@ -23,6 +23,7 @@
 #include "gpu_binding/base/clock.h"
 #include "gpu_binding/base/log.h"
 #include "pmix_boot/boot.h"
+#include "pmix_boot/cause.h"
 
 /* Ranks of an elastic job that die one after the other, each while the rest connect. */
 static const int most_attempts = 100;
@@ -180,6 +181,7 @@ void hvd_engine_leave(struct hvd_engine *engine)
 {
     hvd_progress_take_over(engine);
     if (!has_left(engine) && engine->shutdown.phase == HVD_PHASE_RUNNING) {
+        hvd_cause_tell(engine->boot->rank, engine->boot->rank, "");
         hvd_shutdown_ask(engine);
     }
     if (!hvd_progress_drive_on(engine, has_left, engine,

@@ -10,6 +10,8 @@
 #include "collectives/observe/straggler_report.h"
 #include "collectives/transport/control/control.h"
 #include "collectives/transport/shm/shm_reach.h"
+#include "pmix_boot/boot.h"
+#include "pmix_boot/cause.h"
 
 /* How long the word of who died may be on its way. */
 static const int64_t word_ns = 300000000;
@@ -37,6 +39,7 @@ void hvd_failure_end_job(struct hvd_engine *engine, int culprit, int status,
         return;
     }
     failure->has_failed = true;
+    hvd_cause_tell(culprit, engine->boot->rank, text);
     /* text may belong to what ends below */
     hvd_fail(&failure->error, status, "%s", text);
     hvd_submissions_refuse(&engine->submissions, status, failure->error.text);

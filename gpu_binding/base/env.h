@@ -254,6 +254,8 @@
 #define HVD_ENV_LAUNCH_ERROR "SLURM_HVD_ERROR"
 /* The rendezvous service of an elastic job that srun has started: PORT:KEY or HOST:PORT:KEY. */
 #define HVD_ENV_ELASTIC_STEP "SLURM_HVD_ELASTIC"
+/* hvdrun: the file in which a rank tells which rank failed first. */
+#define HVD_ENV_CAUSE "HVD_CAUSE"
 /* horovod.run: its address, and the key that ranks show it. */
 #define HVD_ENV_RUN_ADDRESS "HVD_RUN_ADDRESS"
 #define HVD_ENV_RUN_KEY "HVD_RUN_KEY"

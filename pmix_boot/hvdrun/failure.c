@@ -40,14 +40,16 @@ int hvdrun_failure_exit_code(const struct hvdrun_failure *failure)
 void hvdrun_failure_describe(const struct hvdrun_failure *failure, int ranks,
                              struct hvd_error *err)
 {
+    const char *colon = failure->text[0] != '\0' ? ": " : "";
     const char *others = ranks > 1 ? "; the other ranks were ended" : "";
 
     switch (failure->kind) {
     case HVDRUN_FAILURE_NONE:
         return;
     case HVDRUN_FAILURE_EXIT:
-        hvd_fail(err, HVD_ERR_PEER, "rank %d (pid %d) exited with status %d%s",
-                 failure->rank, (int)failure->pid, failure->value, others);
+        hvd_fail(err, HVD_ERR_PEER, "rank %d (pid %d) exited with status %d%s%s%s",
+                 failure->rank, (int)failure->pid, failure->value, colon, failure->text,
+                 others);
         return;
     case HVDRUN_FAILURE_KILLED:
         hvd_fail(err, HVD_ERR_PEER, "rank %d (pid %d) was killed by signal %d (%s)%s",
@@ -56,8 +58,8 @@ void hvdrun_failure_describe(const struct hvdrun_failure *failure, int ranks,
         return;
     case HVDRUN_FAILURE_ABORT:
         hvd_fail(err, HVD_ERR_PEER, "rank %d (pid %d) aborted with status %d%s%s%s",
-                 failure->rank, (int)failure->pid, failure->value,
-                 failure->text[0] != '\0' ? ": " : "", failure->text, others);
+                 failure->rank, (int)failure->pid, failure->value, colon, failure->text,
+                 others);
         return;
     case HVDRUN_FAILURE_SIGNAL:
         hvd_fail(err, HVD_ERR_SHUTDOWN, "ended by signal %d (%s)", failure->value,

@@ -19,7 +19,7 @@ struct hvdrun_failure {
     int value;
     int rank;
     pid_t pid;
-    char text[256]; /* what a rank said when it asked for the end */
+    char text[256]; /* what the rank said about it; may be empty */
 };
 
 /* A rank ended. Keeps what is known already, but a rank that was killed explains ranks that

@@ -28,6 +28,7 @@ struct job {
     const char *host;
     char python[PATH_MAX]; /* empty: none */
     struct hvdrun_watchdog watchdog;
+    char cause[PATH_MAX + sizeof("/cause")]; /* pmix_boot/cause.h; not of elastic jobs */
     struct hvdrun_job served; /* ranks 0: no server runs */
     sigset_t signal_mask; /* that the ranks get */
     int signal_fd;
@@ -115,6 +116,7 @@ static int prepare(struct job *job, struct hvd_error *err)
     }
     status = hvdrun_watchdog_start(&job->watchdog, err);
     if (status == 0) {
+        snprintf(job->cause, sizeof(job->cause), "%s/cause", job->watchdog.directory);
         plan_binding(job);
         hvdrun_python_directory(job->python, sizeof(job->python));
         status = job->is_elastic ? hvdrun_elastic_begin(&job->elastic, err)
@@ -137,6 +139,7 @@ static int make_environment(const struct job *job, int rank,
         .plan = job->plan.rows != NULL ? &job->plan : NULL,
         .has_terminal = isatty(STDERR_FILENO) && !job->options->has_prefix &&
                         job->options->output_directory == NULL,
+        .cause = job->is_elastic ? NULL : job->cause,
         .elastic = job->is_elastic ? job->elastic.service.address : NULL,
     };
     int status = hvdrun_rank_environment_make(&all, rank, out, err);
@@ -223,6 +226,7 @@ static int start_and_watch(struct job *job, struct hvd_error *err)
         .count = job->slots,
         .signal_fd = job->signal_fd,
         .abort_fd = job->abort_ends[0],
+        .cause = job->cause,
         .elastic = job->is_elastic ? &job->elastic : NULL,
     };
     int exit_code = EXIT_FAILURE;

@@ -13,9 +13,12 @@
 
 /* Of an outer launch: they would lead a rank to the wrong server, or tell it that the
  * launch failed or that there is a terminal. */
-static const char *const outer[] = {"PMIX_", HVD_ENV_LAUNCH_ERROR "=",
-                                    HVD_ENV_ELASTIC "=", HVD_ENV_HOROVOD_ELASTIC "=",
-                                    HVD_ENV_TERMINAL "="};
+static const char *const outer[] = {"PMIX_",
+                                    HVD_ENV_LAUNCH_ERROR "=",
+                                    HVD_ENV_ELASTIC "=",
+                                    HVD_ENV_HOROVOD_ELASTIC "=",
+                                    HVD_ENV_TERMINAL "=",
+                                    HVD_ENV_CAUSE "="};
 
 static int set_number(struct hvdrun_string_list *out, const char *name, int value,
                       struct hvd_error *err)
@@ -156,6 +159,10 @@ int hvdrun_rank_environment_make(const struct hvdrun_rank_environment *all, int 
     }
     if (status == 0) {
         status = set_elastic(all, out, err);
+    }
+    if (status == 0 && all->cause != NULL) {
+        status =
+            hvdrun_string_list_set_variable(out, HVD_ENV_CAUSE, all->cause, true, err);
     }
     return status < 0 ? status : set_binding(all, rank, out, err);
 }

@@ -17,6 +17,7 @@ struct hvdrun_rank_environment {
     const char *python_directory; /* of the front end; NULL: there is none */
     const struct hvd_plan *plan; /* NULL: nothing is bound */
     bool has_terminal; /* what ranks write to stderr ends on one, as it is */
+    const char *cause; /* file in which ranks tell who failed; NULL: none */
     const char *elastic; /* "PORT:KEY" of the job's service on this machine; NULL: none */
 };
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The life of a job:
  *
- *   running --a rank fails, aborts, or a signal comes--> ending (ranks got SIGTERM)
- *      |                                                   |  time is up
- *      | all leaders over                                  v
- *      +--------------------> over <--all leaders over-- killing (ranks got SIGKILL)
+ *   running --a rank fails or aborts--> listening (others say what they know)
+ *      |  |                                  |  time is up
+ *      |  +--a signal comes--------------> ending (ranks got SIGTERM)
+ *      |                                     |  time is up
+ *      | all leaders over                    v
+ *      +------> over <--all leaders over-- killing (ranks got SIGKILL)
  *
  * In an elastic job a rank that fails ends the others only when they are too few (elastic.h).
  *
@@ -24,18 +26,26 @@
 #include "gpu_binding/base/clock.h"
 #include "gpu_binding/base/error.h"
 #include "gpu_binding/base/log.h"
+#include "pmix_boot/cause.h"
 #include "pmix_boot/hvdrun/elastic.h"
 #include "pmix_boot/hvdrun/failure.h"
 
 /* How long ranks that got SIGTERM may take to say what they know and to clean up, on a busy
  * machine, too; most end at once. And how long the kernel may take to end a killed process. */
 #define GRACE_MS 5000
+/* How long ranks go on after one has failed: they notice and print why they end. A rank that is said
+ * to have failed first and has not ended gets longer: its exit code is that of the job. And how much
+ * later than a rank that returned a failure a killed one may be seen that explains it. */
+#define LISTEN_MS 500
+#define CULPRIT_MS 5000
+#define SAME_MOMENT_MS 100
 #define KILL_GRACE_MS 10000
 
 #define READ_BYTES 65536
 
 enum phase {
     RUNNING,
+    LISTENING,
     ENDING,
     KILLING,
     GIVEN_UP
@@ -44,7 +54,8 @@ enum phase {
 struct state {
     struct hvdrun_watch *watch;
     enum phase phase;
-    long long deadline_ms; /* of ENDING and KILLING */
+    long long deadline_ms; /* of what comes after RUNNING */
+    long long failed_ms; /* when LISTENING began */
     struct hvdrun_failure first_failure;
     int copy_error; /* of a copy of output; said once */
     int output_error; /* of hvdrun's own output; said once */
@@ -66,9 +77,18 @@ static void start_killing(struct state *state)
     signal_ranks(state, SIGKILL);
 }
 
+static void start_listening(struct state *state)
+{
+    if (state->phase == RUNNING) {
+        state->phase = LISTENING;
+        state->failed_ms = hvd_clock_ms();
+        state->deadline_ms = state->failed_ms + LISTEN_MS;
+    }
+}
+
 static void start_ending(struct state *state, int number)
 {
-    if (state->phase != RUNNING) {
+    if (state->phase > LISTENING) {
         return;
     }
     state->phase = ENDING;
@@ -77,12 +97,37 @@ static void start_ending(struct state *state, int number)
     signal_ranks(state, SIGCONT); /* one that is stopped could not end */
 }
 
+/* The rank that failed first, as ranks tell; NULL: nobody has told. */
+static struct hvdrun_rank *find_culprit(const struct state *state,
+                                        struct hvd_cause *cause)
+{
+    if (state->watch->cause == NULL || hvd_cause_read(state->watch->cause, cause) < 0 ||
+        cause->rank < 0 || cause->rank >= state->watch->count) {
+        return NULL;
+    }
+    return &state->watch->ranks[cause->rank];
+}
+
+/* A rank that is said to have failed is about to end. */
+static bool awaits_culprit(const struct state *state)
+{
+    struct hvd_cause cause;
+    const struct hvdrun_rank *culprit = find_culprit(state, &cause);
+
+    return culprit != NULL && !culprit->is_over &&
+           hvd_clock_ms() < state->failed_ms + CULPRIT_MS;
+}
+
 static void check_deadline(struct state *state)
 {
     if (state->phase == RUNNING || hvd_clock_ms() < state->deadline_ms) {
         return;
     }
-    if (state->phase == ENDING) {
+    if (state->phase == LISTENING && awaits_culprit(state)) {
+        state->deadline_ms = hvd_clock_ms() + LISTEN_MS;
+    } else if (state->phase == LISTENING) {
+        start_ending(state, SIGTERM);
+    } else if (state->phase == ENDING) {
         start_killing(state);
     } else {
         state->phase = GIVEN_UP;
@@ -169,6 +214,20 @@ static void end_elastic(struct state *state, int rank, const siginfo_t *info)
     }
 }
 
+/* A rank of another job has ended, and not by hvdrun. */
+static void end_rank(struct state *state, int rank, const siginfo_t *info)
+{
+    struct hvdrun_rank *ended = &state->watch->ranks[rank];
+
+    ended->is_killed = info->si_code != CLD_EXITED;
+    ended->value = info->si_status;
+    ended->has_failed = ended->value != 0;
+    if (state->phase == RUNNING || hvd_clock_ms() - state->failed_ms < SAME_MOMENT_MS) {
+        hvdrun_failure_add_end(&state->first_failure, rank, ended->pid, ended->is_killed,
+                               ended->value);
+    }
+}
+
 static void check_leader(struct state *state, int rank)
 {
     struct hvdrun_rank *watched = &state->watch->ranks[rank];
@@ -182,9 +241,8 @@ static void check_leader(struct state *state, int rank)
     watched->is_over = true;
     if (state->phase == RUNNING && state->watch->elastic != NULL) {
         end_elastic(state, rank, &info);
-    } else if (state->phase == RUNNING) {
-        hvdrun_failure_add_end(&state->first_failure, rank, watched->pid,
-                               info.si_code != CLD_EXITED, info.si_status);
+    } else if (state->phase <= LISTENING) {
+        end_rank(state, rank, &info);
     }
 }
 
@@ -195,7 +253,7 @@ static void on_children(struct state *state)
     }
     if (state->first_failure.kind != HVDRUN_FAILURE_NONE &&
         state->watch->elastic == NULL) {
-        start_ending(state, SIGTERM);
+        start_listening(state);
     }
 }
 
@@ -209,12 +267,14 @@ static void on_stop(const struct state *state)
 /* The first request to end is passed on as it is; a second one means now. */
 static void on_end_request(struct state *state, int number)
 {
-    if (state->phase != RUNNING) {
+    if (state->phase > LISTENING) {
         start_killing(state);
         return;
     }
-    state->first_failure =
-        (struct hvdrun_failure){.kind = HVDRUN_FAILURE_SIGNAL, .value = number};
+    if (state->phase == RUNNING) {
+        state->first_failure =
+            (struct hvdrun_failure){.kind = HVDRUN_FAILURE_SIGNAL, .value = number};
+    }
     start_ending(state, number);
 }
 
@@ -264,7 +324,7 @@ static void read_abort(struct state *state)
         .pid = state->watch->ranks[message.rank].pid,
     };
     memcpy(state->first_failure.text, message.text, sizeof(state->first_failure.text));
-    start_ending(state, SIGTERM);
+    start_listening(state);
 }
 
 static bool are_leaders_over(const struct state *state)
@@ -400,6 +460,27 @@ static int supervise(struct state *state, struct hvd_error *err)
     return 0;
 }
 
+/* The rank that ended first may have noticed another's failure. A rank that ended well, or that was
+ * ended, explains nothing. */
+static void blame(struct state *state)
+{
+    struct hvdrun_failure *failure = &state->first_failure;
+    struct hvd_cause cause;
+    const struct hvdrun_rank *culprit = find_culprit(state, &cause);
+
+    if (culprit == NULL || !culprit->has_failed ||
+        (failure->kind != HVDRUN_FAILURE_EXIT &&
+         failure->kind != HVDRUN_FAILURE_KILLED)) {
+        return;
+    }
+    *failure = (struct hvdrun_failure){0};
+    hvdrun_failure_add_end(failure, cause.rank, culprit->pid, culprit->is_killed,
+                           culprit->value);
+    if (cause.teller == cause.rank) {
+        memcpy(failure->text, cause.text, sizeof(failure->text));
+    }
+}
+
 int hvdrun_supervise(struct hvdrun_watch *watch, struct hvd_error *cause)
 {
     struct state state = {.watch = watch};
@@ -407,6 +488,7 @@ int hvdrun_supervise(struct hvdrun_watch *watch, struct hvd_error *cause)
     if (supervise(&state, cause) < 0) {
         return EXIT_FAILURE;
     }
+    blame(&state);
     hvdrun_failure_describe(&state.first_failure, watch->count, cause);
     return hvdrun_failure_exit_code(&state.first_failure);
 }

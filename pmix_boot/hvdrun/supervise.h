@@ -30,6 +30,9 @@ enum {
 struct hvdrun_rank {
     pid_t pid; /* also its process group; 0: was not started */
     bool is_over; /* the leader has ended; its pid is kept until the job is over */
+    bool has_failed; /* by itself, before hvdrun ended the others: */
+    bool is_killed; /* by the signal `value`; else it returned `value` */
+    int value;
     struct hvdrun_stream streams[HVDRUN_STREAMS];
 };
 
@@ -38,11 +41,12 @@ struct hvdrun_watch {
     int count;
     int signal_fd; /* a signalfd with SIGCHLD and what is to be forwarded, non-blocking */
     int abort_fd; /* struct hvdrun_abort comes from here */
+    const char *cause; /* file in which ranks tell who failed (pmix_boot/cause.h) */
     struct hvdrun_elastic *elastic; /* NULL: one rank that fails ends all */
 };
 
 /* Returns when no process of the job is left and all output is written: the exit code of the
- * job, which is that of the first rank that failed, 128 + signal where one did it, or 0. Then
+ * job, which is that of the rank that failed first, as ranks tell, else of the first that ended, 128 + signal where one did it, or 0. Then
  * cause says in one sentence what happened; its status is 0 if nothing did. */
 int hvdrun_supervise(struct hvdrun_watch *watch, struct hvd_error *cause);
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # hvdrun as a user meets it: exit codes, messages, signals, output, and what it leaves behind.
-# usage: hvdrun_test.sh HVDRUN BOOT_CLIENT PMIX_ABORT ENDLESS_SERVER CLAIMED_USER
+# usage: hvdrun_test.sh HVDRUN BOOT_CLIENT PMIX_ABORT ENDLESS_SERVER CLAIMED_USER FIRST_CAUSE
 # shellcheck disable=SC2016 # $ expands in the ranks
 . "$(dirname "$0")/../cluster/harness.sh"
 . "$(dirname "$0")/launch.sh"
-hvdrun=$1 client=$2 pmix_abort=$3 endless_server=$4 claimed_user=$5
+hvdrun=$1 client=$2 pmix_abort=$3 endless_server=$4 claimed_user=$5 first_cause=$6
 
 # A shell has SIGINT ignored in what it runs in the background, and timeout from coreutils 9.8 on
 # leaves it so.
@@ -79,6 +79,23 @@ exit_codes()
         env LD_PRELOAD="$(realpath "$endless_server")" \
         ASAN_OPTIONS="${ASAN_OPTIONS-}:verify_asan_link_order=0" \
         timeout -k 1 "$limit" "$hvdrun" -np 2 sh -c 'unset LD_PRELOAD; exit 7'
+}
+
+# Who ends first is often one that has noticed another's failure.
+first_causes()
+{
+    returns "a rank that leaves the others is named, not those that notice" 3 \
+        '^hvdrun: rank 1 \(pid [0-9]+\) exited with status 3; the other ranks were ended$' \
+        run -np 3 "$first_cause" 1 leave 3
+    counts "and these have time to say what they know" 2 '^rank [02] ends: Horovod has been shut down'
+    returns "so is one that exits" 4 '^hvdrun: rank 2 \(pid [0-9]+\) exited with status 4;' \
+        run -np 3 "$first_cause" 2 exit 4
+    counts "the others say which rank it was" 2 '^rank [01] ends: .*rank 2 on '
+    returns "and one that is killed" 139 '^hvdrun: rank 0 \(pid [0-9]+\) was killed by signal 11' \
+        run -np 3 "$first_cause" 0 kill 11
+    counts "here too" 2 '^rank [12] ends: .*rank 0 on '
+    returns "ranks that know nothing of hvd are heard for a moment, too" 7 '^I was here$' \
+        split 'exit 7' 'sleep 0.2; echo I was here; sleep $LONG'
 }
 
 stubborn_ranks()
@@ -284,6 +301,7 @@ about()
 
 exit_codes
 unknown_users
+first_causes
 stubborn_ranks
 interrupt INT 130
 interrupt TERM 143

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A rank fails between two allreduces: first_cause RANK HOW CODE. HOW:
+ *   leave  shuts hvd down, as Python does at its end, and takes a while before it returns CODE
+ *   exit   returns CODE at once
+ *   kill   gets signal CODE
+ * The others say why they end, as they end: with status 1. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collectives/hvd.h"
+
+static void fail(const char *how, int code)
+{
+    if (strcmp(how, "leave") == 0) {
+        hvd_shutdown();
+        usleep(300000);
+    } else if (strcmp(how, "kill") == 0) {
+        kill(getpid(), code);
+    }
+    _exit(code);
+}
+
+static int step(struct hvd_error *err)
+{
+    const int64_t count = 10;
+    double values[10] = {1};
+    const struct hvd_tensor tensor = {.name = "values",
+                                      .input = values,
+                                      .output = values,
+                                      .shape = &count,
+                                      .ndim = 1,
+                                      .dtype = HVD_FLOAT64,
+                                      .device = HVD_DEVICE_CPU};
+    struct hvd_request *request = NULL;
+    int status =
+        hvd_allreduce_start(&tensor, 1, HVD_SUM, 1, 1, HVD_SET_GLOBAL, &request, err);
+
+    if (status == 0) {
+        status = hvd_wait(request, err);
+        hvd_request_free(request);
+    }
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    struct hvd_error err = {0};
+    int status = argc == 4 ? hvd_init(&err) : HVD_ERR_ARG;
+
+    for (int i = 0; i < 1000 && status == 0; i++) {
+        if (i == 5 && hvd_rank() == atoi(argv[1])) {
+            fail(argv[2], atoi(argv[3]));
+        }
+        status = step(&err);
+    }
+    usleep(100000); /* less than hvdrun gives them */
+    printf("rank %d ends: %s\n", hvd_rank(), err.text);
+    fflush(stdout);
+    hvd_shutdown();
+    return EXIT_FAILURE;
+}
