@@ -16,6 +16,7 @@
 #include "collectives/engine/engine_state.h"
 #include "collectives/gpu/gpu_runtime.h"
 #include "gpu_binding/base/clock.h"
+#include "gpu_binding/base/thread.h"
 
 /* How long to spin before sleeping: waking a sleeper costs 6 to 25 us here, so that spinning
  * a few times that long loses little. Longer takes the cores from the training threads. */
@@ -324,7 +325,7 @@ void hvd_progress_finish(struct hvd_progress *progress)
 
 int hvd_progress_start_thread(struct hvd_engine *engine, struct hvd_error *err)
 {
-    int error = pthread_create(&engine->progress.thread, NULL, run_thread, engine);
+    int error = hvd_thread_start(&engine->progress.thread, run_thread, engine);
 
     if (error != 0) {
         return hvd_fail(err, HVD_ERR_SYS, "cannot start the progress thread: %s",

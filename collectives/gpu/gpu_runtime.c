@@ -14,6 +14,7 @@
 #include "gpu_binding/base/clock.h"
 #include "gpu_binding/base/error.h"
 #include "gpu_binding/base/log.h"
+#include "gpu_binding/base/thread.h"
 
 /* How long hvd_gpu_fail waits for the device and NCCL. */
 static const int64_t stop_ns = 3000000000;
@@ -119,12 +120,15 @@ static int open_device(struct hvd_gpu_runtime *gpu, int device, struct hvd_error
         .device = device, .wake = wake, .context = gpu};
     const struct hvd_gpu_module *module = hvd_gpu_load(err);
     struct hvd_gpu_device *opened = NULL;
+    sigset_t before;
     int status;
 
     if (module == NULL) {
         return HVD_ERR_UNSUPPORTED;
     }
+    hvd_thread_block_signals(&before); /* for threads of CUDA */
     status = module->open(&opening, &opened, err);
+    hvd_thread_restore_signals(&before);
     if (status != 0) {
         return status;
     }

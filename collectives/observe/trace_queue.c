@@ -3,10 +3,11 @@
 #include "collectives/observe/trace_queue.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+#include "gpu_binding/base/thread.h"
 
 enum {
     BATCH = 256 /* events that the sink gets at once, at most */
@@ -155,20 +156,6 @@ static int init_lock(struct hvd_trace_queue *queue)
     return failed;
 }
 
-/* The program's signal handlers are for the program's threads; a file that grows beyond the
- * limit of the process (SIGXFSZ) is no reason to die either. */
-static int start_thread(struct hvd_trace_queue *queue)
-{
-    sigset_t all, before;
-    int error;
-
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    error = pthread_create(&queue->thread, NULL, run, queue);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return error;
-}
-
 static void queue_free(struct hvd_trace_queue *queue)
 {
     pthread_cond_destroy(&queue->changed);
@@ -193,7 +180,8 @@ int hvd_trace_queue_create(const struct hvd_trace_queue_options *options,
         queue_free(queue);
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for a timeline");
     }
-    error = start_thread(queue);
+    /* A file that grows beyond the limit of the process (SIGXFSZ) is no reason to die either. */
+    error = hvd_thread_start(&queue->thread, run, queue);
     if (error != 0) {
         queue_free(queue);
         return hvd_fail(err, HVD_ERR_SYS, "cannot start the timeline's thread: %s",

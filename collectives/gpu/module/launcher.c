@@ -12,6 +12,7 @@
 #include "collectives/gpu/module/device.h"
 #include "collectives/gpu/module/timing.h"
 #include "gpu_binding/base/error.h"
+#include "gpu_binding/base/thread.h"
 
 /* How long the launcher has to return from NCCL by itself before another thread aborts its
  * communicator. */
@@ -223,7 +224,7 @@ static void *launch(void *arg)
 
 int hvd_launcher_start(struct hvd_gpu_device *device, struct hvd_error *err)
 {
-    int error = pthread_create(&device->launcher, NULL, launch, device);
+    int error = hvd_thread_start(&device->launcher, launch, device);
 
     if (error != 0) {
         return hvd_fail(err, HVD_ERR_SYS, "cannot start a thread for the GPU: %s",
@@ -281,7 +282,7 @@ static void *abort_comms(void *arg)
     pthread_mutex_unlock(&device->lock);
     for (struct hvd_gpu_comm *comm = device->comms; comm != NULL; comm = comm->next) {
         comm->has_aborter = hvd_comm_handle(comm) != NULL &&
-                            pthread_create(&comm->aborter, NULL, abort_comm, comm) == 0;
+                            hvd_thread_start(&comm->aborter, abort_comm, comm) == 0;
     }
     for (struct hvd_gpu_comm *comm = device->comms; comm != NULL; comm = comm->next) {
         if (comm->has_aborter) {
@@ -309,8 +310,7 @@ void hvd_launcher_abort(struct hvd_gpu_device *device)
     if (!is_first) {
         return;
     }
-    device->has_aborter =
-        pthread_create(&device->aborter, NULL, abort_comms, device) == 0;
+    device->has_aborter = hvd_thread_start(&device->aborter, abort_comms, device) == 0;
     if (!device->has_aborter) {
         abort_comms(device);
     }

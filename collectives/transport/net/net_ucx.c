@@ -10,6 +10,7 @@
 #include "collectives/transport/net/ucx_quiet.h"
 #include "gpu_binding/base/clock.h"
 #include "gpu_binding/base/env.h"
+#include "gpu_binding/base/thread.h"
 
 #define AM_ID 1
 
@@ -181,6 +182,7 @@ int hvd_ucx_create(const struct hvd_ucx_handlers *handlers, struct hvd_ucx **out
                    struct hvd_error *err)
 {
     struct hvd_ucx *ucx = calloc(1, sizeof(*ucx));
+    sigset_t before;
     int status;
 
     if (ucx == NULL) {
@@ -188,10 +190,12 @@ int hvd_ucx_create(const struct hvd_ucx_handlers *handlers, struct hvd_ucx **out
     }
     ucx->handlers = *handlers;
     hvd_ucx_quiet();
+    hvd_thread_block_signals(&before); /* for UCX's own thread */
     status = open_context(ucx, err);
     if (status == 0) {
         status = open_worker(ucx, err);
     }
+    hvd_thread_restore_signals(&before);
     if (status != 0) {
         hvd_ucx_destroy(ucx);
         return status;

@@ -6,10 +6,10 @@
 #include "contrib/python/native/waiter/waiter.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 
 #include "gpu_binding/base/error.h"
+#include "gpu_binding/base/thread.h"
 
 /* Each look costs a moment of polling (progress.c: 0.1 ms), so that this keeps a core busy for 2 % of
  * the time that nothing ends. */
@@ -83,13 +83,8 @@ static void *wait_for_all(void *argument)
 static int start_thread(void)
 {
     pthread_t thread;
-    sigset_t all, before;
-    int failure;
+    int failure = hvd_thread_start(&thread, wait_for_all, NULL);
 
-    sigfillset(&all); /* signals are for the program's own threads */
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    failure = pthread_create(&thread, NULL, wait_for_all, NULL);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (failure == 0) {
         pthread_detach(thread);
     }
