@@ -159,6 +159,18 @@ void hvd_agreement_drop(struct hvd_agreement *agreement, bool all, int status,
 
 /* --- messages from below --- */
 
+/* One from before a replay comes again: joins.c. */
+static int take_join(struct hvd_agreement *agreement,
+                     const struct hvd_branch_message *message, uint64_t rank)
+{
+    if (rank >= (uint64_t)agreement->membership.layout->size) {
+        return HVD_ERR_NET;
+    }
+    return message->position < hvd_replay_of(agreement, HVD_SET_GLOBAL)->begun_at
+               ? 0
+               : hvd_joins_note(agreement, (int)rank, message->now_ns);
+}
+
 static int take_report(struct hvd_agreement *agreement,
                        struct hvd_branch_message *message)
 {
@@ -173,10 +185,8 @@ static int take_report(struct hvd_agreement *agreement,
         return hvd_reports_take_cached(agreement, message, &record);
     case HVD_REPORT_TENSOR:
         return hvd_reports_take_tensor(agreement, message, record);
-    case HVD_REPORT_JOIN: /* one from before a replay comes again: joins.c */
-        return message->position < hvd_replay_of(agreement, HVD_SET_GLOBAL)->begun_at
-                   ? 0
-                   : hvd_joins_note(agreement, (int)record.id, message->now_ns);
+    case HVD_REPORT_JOIN:
+        return take_join(agreement, message, record.id);
     case HVD_REPORT_BREAK:
         return hvd_replay_take_break(agreement, &record, &message->reader);
     case HVD_REPORT_FROZEN:

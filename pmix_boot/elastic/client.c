@@ -236,6 +236,13 @@ static int take_cards(const char *data, size_t bytes, struct hvd_elastic_card *c
     return 0;
 }
 
+/* Whether this rank is one of the generation, and its message has room for all cards. */
+static bool is_possible(const struct hvd_elastic_formed *head, size_t bytes)
+{
+    return head->rank >= 0 && head->rank < head->size &&
+           (size_t)head->size <= (bytes - sizeof(*head)) / sizeof(uint64_t);
+}
+
 static int take_formed(const struct hvd_channel_message *message,
                        struct hvd_elastic_generation *generation, struct hvd_error *err)
 {
@@ -246,7 +253,13 @@ static int take_formed(const struct hvd_channel_message *message,
     if (message->bytes >= sizeof(head)) {
         memcpy(&head, message->data, sizeof(head));
     }
-    cards = head.size > 0 ? calloc((size_t)head.size, sizeof(*cards)) : NULL;
+    if (message->bytes < sizeof(head) || !is_possible(&head, message->bytes)) {
+        return hvd_fail(err, HVD_ERR_NET,
+                        "the elastic service answers rank %d of %d in %zu bytes, which "
+                        "cannot be: does it run the same version of hvd?",
+                        (int)head.rank, (int)head.size, message->bytes);
+    }
+    cards = calloc((size_t)head.size, sizeof(*cards));
     status = cards != NULL ? take_cards((const char *)message->data + sizeof(head),
                                         message->bytes - sizeof(head), cards, head.size)
                            : HVD_ERR_NOMEM;
