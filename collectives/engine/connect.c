@@ -179,6 +179,7 @@ static int tell_net(struct hvd_engine *engine, struct hvd_error *err)
     const struct hvd_net_job job = {
         .rank = addresses->rank,
         .size = addresses->size,
+        .node = engine->boot->layout.node,
         .host = engine->boot->peers[addresses->rank].host,
         .secret = engine->boot->secret,
         .addresses = addresses->data,

@@ -16,6 +16,9 @@
 #define HVD_ENV_IFACE "HVD_IFACE"
 /* The same as HVD_IFACE, which has precedence. */
 #define HVD_ENV_GLOO_IFACE "HOROVOD_GLOO_IFACE"
+/* 0: UCX's TCP ports accept connections from all hosts, for nodes behind address translation, see
+ * security.md. Default: 1, only from the job's other nodes. */
+#define HVD_ENV_NET_FILTER "HVD_NET_FILTER"
 /* trace, debug, info, warning, error or fatal. Default: warning; with hvdrun --verbose: info. */
 #define HVD_ENV_LOG_LEVEL "HOROVOD_LOG_LEVEL"
 /* 1: log lines without the time. Default: 0. */

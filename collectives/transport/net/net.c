@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collectives/transport/net/net_card.h"
 #include "collectives/transport/net/net_key.h"
 #include "collectives/transport/net/net_peer.h"
 #include "collectives/transport/net/net_ucx.h"
@@ -16,13 +17,16 @@
 
 struct hvd_net {
     struct hvd_ucx *ucx;
+    struct hvd_net_host_addresses hosts; /* own */
+    void *card; /* what the others get */
+    size_t card_bytes;
     int rank;
     int size; /* 0 before connect */
     char *host; /* this one */
     unsigned char secret[HVD_NET_SECRET_BYTES];
     uint64_t strangers; /* messages without the key */
     char *addresses; /* of all ranks, one behind the other */
-    size_t *address_at; /* [size] */
+    size_t *address_at; /* [size + 1] */
     struct hvd_net_peer **peers; /* [size], NULL until first use */
     struct hvd_net_pool pool;
     int failed_peer;
@@ -123,8 +127,16 @@ static struct hvd_net_peer *add_peer(struct hvd_net *net, int rank)
 static void open_peer(struct hvd_net *net, struct hvd_net_peer *peer)
 {
     bool has_entered = net->scope.enter != NULL && enter_scope(net);
-    int status = hvd_ucx_open(net->ucx, net->addresses + net->address_at[peer->rank],
-                              peer, &peer->endpoint);
+    const char *card = net->addresses + net->address_at[peer->rank];
+    struct hvd_net_host_addresses ignored;
+    const void *address;
+    int status = hvd_net_card_read(
+        card, net->address_at[peer->rank + 1] - net->address_at[peer->rank], &ignored,
+        &address);
+
+    if (status == 0) {
+        status = hvd_ucx_open(net->ucx, address, peer, &peer->endpoint);
+    }
 
     if (has_entered) {
         leave_scope(net);
@@ -226,6 +238,44 @@ void hvd_net_behave(void)
     hvd_ucx_restore_signals();
 }
 
+/* Closes UCX's ports to all hosts but these, if the kernel can. */
+static int let_in(struct hvd_net *net, struct hvd_net_host_addresses *hosts)
+{
+    const struct hvd_net_listeners *listeners = hvd_ucx_listeners(net->ucx);
+    const char *word = getenv(HVD_ENV_NET_FILTER);
+    struct sock_fprog filter;
+    int status;
+
+    if (word != NULL && strcmp(word, "0") == 0) {
+        return 0;
+    }
+    status = hvd_net_filter_make(hosts, &filter);
+    if (status != 0) {
+        return status;
+    }
+    for (int i = 0; i < listeners->count; i++) {
+        if (!hvd_net_filter_attach(&filter, listeners->fds[i])) {
+            hvd_log(HVD_LOG_INFO, "UCX's port is open to all hosts: %m");
+        }
+    }
+    free(filter.filter);
+    return 0;
+}
+
+static int make_card(struct hvd_net *net, struct hvd_error *err)
+{
+    const void *address;
+    size_t bytes;
+    int status = hvd_net_host_addresses_find(&net->hosts);
+
+    if (status != 0) {
+        return hvd_fail(err, status, "cannot list the addresses of this host: %m");
+    }
+    hvd_ucx_address(net->ucx, &address, &bytes);
+    status = hvd_net_card_make(&net->hosts, address, bytes, &net->card, &net->card_bytes);
+    return status == 0 ? 0 : hvd_fail(err, status, "out of memory");
+}
+
 int hvd_net_create(struct hvd_net **out, struct hvd_error *err)
 {
     struct hvd_net *net = calloc(1, sizeof(*net));
@@ -243,8 +293,14 @@ int hvd_net_create(struct hvd_net **out, struct hvd_error *err)
     }
     net->failed_peer = -1;
     status = hvd_ucx_create(&handlers, &net->ucx, err);
+    if (status == 0) {
+        status = make_card(net, err);
+    }
+    if (status == 0 && let_in(net, &(struct hvd_net_host_addresses){0}) != 0) {
+        status = hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
+    }
     if (status != 0) {
-        free(net);
+        hvd_net_destroy(net);
         return status;
     }
     *out = net;
@@ -253,7 +309,8 @@ int hvd_net_create(struct hvd_net **out, struct hvd_error *err)
 
 void hvd_net_address(const struct hvd_net *net, const void **address, size_t *bytes)
 {
-    hvd_ucx_address(net->ucx, address, bytes);
+    *address = net->card;
+    *bytes = net->card_bytes;
 }
 
 static int copy_addresses(struct hvd_net *net, const struct hvd_net_job *job)
@@ -264,27 +321,58 @@ static int copy_addresses(struct hvd_net *net, const struct hvd_net_job *job)
         total += job->bytes[i];
     }
     net->addresses = malloc(total + 1);
-    net->address_at = calloc((size_t)job->size, sizeof(*net->address_at));
+    net->address_at = calloc((size_t)job->size + 1, sizeof(*net->address_at));
     if (net->addresses == NULL || net->address_at == NULL) {
         return HVD_ERR_NOMEM;
     }
     total = 0;
     for (int i = 0; i < job->size; i++) {
-        memcpy(net->addresses + total, job->addresses[i], job->bytes[i]);
-        net->address_at[i] = total;
+        memcpy(net->addresses + net->address_at[i], job->addresses[i], job->bytes[i]);
         total += job->bytes[i];
+        net->address_at[i + 1] = total;
     }
     return 0;
+}
+
+/* Appends the addresses of all other nodes. */
+static int list_others(const struct hvd_net_job *job,
+                       const struct hvd_net_host_addresses *own,
+                       struct hvd_net_host_addresses *others)
+{
+    int status = 0;
+
+    for (int i = 0; i < job->size && status == 0; i++) {
+        struct hvd_net_host_addresses hosts;
+        const void *ignored;
+
+        if (job->node[i] != job->node[job->rank]) {
+            status =
+                hvd_net_card_read(job->addresses[i], job->bytes[i], &hosts, &ignored);
+            status =
+                status != 0 ? status : hvd_net_host_addresses_add(others, own, &hosts);
+        }
+    }
+    return status;
 }
 
 int hvd_net_connect(struct hvd_net *net, const struct hvd_net_job *job,
                     struct hvd_error *err)
 {
+    struct hvd_net_host_addresses others = {0};
+    int status;
+
     assert(job->size > 0);
     net->peers = calloc((size_t)job->size, sizeof(struct hvd_net_peer *));
     net->host = strdup(job->host);
     if (copy_addresses(net, job) != 0 || net->peers == NULL || net->host == NULL) {
         return hvd_fail(err, HVD_ERR_NOMEM, "out of memory for %d addresses", job->size);
+    }
+    status = list_others(job, &net->hosts, &others);
+    status = status != 0 ? status : let_in(net, &others);
+    hvd_net_host_addresses_finish(&others);
+    if (status != 0) {
+        return hvd_fail(err, status, "cannot read the network addresses of the job: %s",
+                        hvd_status_name(status));
     }
     memcpy(net->secret, job->secret, sizeof(net->secret));
     net->rank = job->rank;
@@ -389,6 +477,8 @@ void hvd_net_destroy(struct hvd_net *net)
                 "%" PRIu64 " messages that are not of this job reached rank %d on %s",
                 net->strangers, net->rank, net->host);
     }
+    hvd_net_host_addresses_finish(&net->hosts);
+    free(net->card);
     free(net->host);
     free(net->peers);
     free(net->address_at);

@@ -9,7 +9,8 @@
  * amount. Channels are few and used again: what is known of one is kept until destroy.
  *
  * UCX does not ask who connects. So each message carries a key of the job (net_key.h); one that
- * does not is dropped, and the first is logged. UCX itself is not protected by that.
+ * does not is dropped, and the first is logged. UCX itself is not protected by that: over TCP, only
+ * addresses of the job's other nodes can connect (net_filter.h).
  *
  * Threads: one thread at a time for all functions on a net (the engine's lock). */
 #ifndef HVD_NET_H
@@ -57,7 +58,7 @@ struct hvd_net_flow;
  * them back. For jobs on one node too, which never open a net. Any thread. */
 void hvd_net_behave(void);
 
-/* Opens UCX. Respects UCX_*. The caller owns *out. */
+/* Opens UCX. Respects UCX_*. Over TCP nobody gets in before connect. The caller owns *out. */
 int hvd_net_create(struct hvd_net **out, struct hvd_error *err);
 
 /* Where others reach this rank; borrowed, valid until destroy. */
@@ -71,6 +72,7 @@ enum {
 struct hvd_net_job {
     int rank; /* this one */
     int size;
+    const int *node; /* [size] */
     const char *host; /* this one's, for messages */
     const unsigned char *secret; /* HVD_NET_SECRET_BYTES, the same on all ranks */
     const void *const *addresses; /* [size] what hvd_net_address gave there */

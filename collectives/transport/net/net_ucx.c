@@ -32,6 +32,7 @@ struct hvd_ucx {
     ucp_address_t *address;
     size_t address_bytes;
     int fd;
+    struct hvd_net_listeners listeners;
     struct endpoint *endpoints;
 };
 
@@ -182,26 +183,36 @@ int hvd_ucx_create(const struct hvd_ucx_handlers *handlers, struct hvd_ucx **out
                    struct hvd_error *err)
 {
     struct hvd_ucx *ucx = calloc(1, sizeof(*ucx));
-    sigset_t before;
+    struct hvd_net_listeners before;
+    sigset_t signals;
     int status;
 
     if (ucx == NULL) {
         return hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
     }
+    hvd_net_listeners_find(&before);
     ucx->handlers = *handlers;
     hvd_ucx_quiet();
-    hvd_thread_block_signals(&before); /* for UCX's own thread */
+    hvd_thread_block_signals(&signals); /* for UCX's own thread */
     status = open_context(ucx, err);
     if (status == 0) {
         status = open_worker(ucx, err);
     }
-    hvd_thread_restore_signals(&before);
+    hvd_thread_restore_signals(&signals);
     if (status != 0) {
         hvd_ucx_destroy(ucx);
         return status;
     }
+    hvd_net_listeners_find(&ucx->listeners);
+    hvd_net_listeners_keep_ucx(&ucx->listeners, &before, ucx->address,
+                               ucx->address_bytes);
     *out = ucx;
     return 0;
+}
+
+const struct hvd_net_listeners *hvd_ucx_listeners(const struct hvd_ucx *ucx)
+{
+    return &ucx->listeners;
 }
 
 void hvd_ucx_address(const struct hvd_ucx *ucx, const void **address, size_t *bytes)

@@ -5,6 +5,7 @@
 #define HVD_NET_UCX_H
 
 #include "collectives/transport/net/net_flow.h"
+#include "collectives/transport/net/net_listeners.h"
 
 struct hvd_ucx;
 
@@ -27,6 +28,9 @@ int hvd_ucx_create(const struct hvd_ucx_handlers *handlers, struct hvd_ucx **out
 
 /* Closes without waiting for peers; what was under way is dropped. NULL is fine. */
 void hvd_ucx_destroy(struct hvd_ucx *ucx);
+
+/* Its listening sockets, which stay UCX's; none where it uses no TCP. */
+const struct hvd_net_listeners *hvd_ucx_listeners(const struct hvd_ucx *ucx);
 
 void hvd_ucx_address(const struct hvd_ucx *ucx, const void **address, size_t *bytes);
 

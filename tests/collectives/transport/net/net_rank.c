@@ -16,6 +16,7 @@ struct hvd_net *net_rank_connect(struct job_rank *self)
     struct hvd_net_job job = {
         .rank = self->boot.rank,
         .size = self->boot.size,
+        .node = self->boot.layout.node,
         .host = self->boot.peers[self->boot.rank].host,
         .secret = self->boot.secret,
     };
