@@ -6,13 +6,14 @@
 #   what         "no $what: the reason" is what it says when it has none, with status 3
 #   environment  the directory, in a cache
 #   contents     optional: one that was made with another text here is made anew
+#   venv_option  optional: an option of python3 -m venv
 #
 # has a function fill_environment, for an empty environment, and ends with use_environment.
 
 python=/usr/bin/python3
 # shellcheck disable=SC2034 # of those who source this
 cache=${XDG_CACHE_HOME:-$HOME/.cache}
-what='' environment='' contents=''
+what='' environment='' contents='' venv_option=''
 
 python_version()
 {
@@ -25,12 +26,11 @@ impossible()
     exit 3
 }
 
-# empty_environment [OPTION of venv]...
 empty_environment()
 {
     rm -rf "$environment"
     : >"$environment.log"
-    "$python" -m venv "$@" "$environment" >>"$environment.log" 2>&1 ||
+    "$python" -m venv ${venv_option:+"$venv_option"} "$environment" >>"$environment.log" 2>&1 ||
         impossible "python3 -m venv failed; on Debian: apt-get install python3-venv"
 }
 
@@ -38,7 +38,16 @@ pip_install()
 {
     "$environment/bin/python" -m pip install --quiet --no-cache-dir --retries 2 \
         --disable-pip-version-check "$@" >>"$environment.log" 2>&1 ||
-        impossible "pip: $(grep -v '^ ' "$environment.log" | tail -n 1)"
+        impossible "pip: $(grep -iE '^error|hash' "$environment.log" | tail -n 1)"
+}
+
+# pip_install_pinned FILE [OPTION of pip install]...: the versions of the file, which has the hashes of
+# their wheels: a wheel with another hash is refused.
+pip_install_pinned()
+{
+    local file=$1
+    shift
+    pip_install --require-hashes --only-binary :all: "$@" --requirement "$file"
 }
 
 # must_run WHAT CODE: Python code that shows that the environment works.

@@ -9,17 +9,18 @@
 # requests and graphviz serve downloads and drawings only.
 set -euo pipefail
 
+tests_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=contrib/python_environment.sh
-. "$(dirname "${BASH_SOURCE[0]}")/../contrib/python_environment.sh"
+. "$tests_dir/../contrib/python_environment.sh"
 what=MXNet
-environment=$cache/hvd-tests/mxnet-$(python_version)
-packages='mxnet==1.9.1 numpy==1.23.5 cloudpickle scikit-learn<1.6'
+environment=$cache/hvd-tests/mxnet-1.9.1-$(python_version)
+requirements=$tests_dir/requirements/mxnet.txt
+contents=$(sha256sum <"$requirements")
 
 fill_environment()
 {
     empty_environment
-    # shellcheck disable=SC2086
-    pip_install $packages
+    pip_install_pinned "$requirements"
     must_run 'import mxnet' 'import mxnet; mxnet.nd.ones(2).sum().asscalar()'
 }
 

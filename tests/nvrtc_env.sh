@@ -11,13 +11,14 @@ tests_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=contrib/python_environment.sh
 . "$tests_dir/../contrib/python_environment.sh"
 what='NVRTC of CUDA 12'
-environment=$cache/hvd-tests/nvrtc-12
-contents='nvidia-cuda-nvrtc-cu12>=12.8,<13'
+environment=$cache/hvd-tests/nvrtc-12.9
+requirements=$tests_dir/requirements/nvrtc.txt
+contents=$(sha256sum <"$requirements")
 
 fill_environment()
 {
     empty_environment
-    pip_install --no-deps "$contents"
+    pip_install_pinned "$requirements"
     find "$environment" -name libnvrtc.so.12 | grep -q . || impossible 'its package has no libnvrtc.so.12'
 }
 

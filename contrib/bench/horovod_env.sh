@@ -16,6 +16,7 @@ bench_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 . "$bench_dir/../python_environment.sh"
 what=Horovod
 environment=$cache/hvd-bench/horovod-$version
+venv_option=--system-site-packages
 
 need_packages()
 {
@@ -38,13 +39,13 @@ build_horovod()
         MAKEFLAGS=-j${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)} \
         nice "$environment/bin/python" -m pip install --no-build-isolation --no-deps \
         --no-binary horovod --no-cache-dir --retries 2 --disable-pip-version-check \
-        "horovod==$version" >>"$environment.log" 2>&1
+        --require-hashes --requirement "$bench_dir/requirements/horovod.txt" >>"$environment.log" 2>&1
 }
 
 fill_environment()
 {
     need_packages
-    empty_environment --system-site-packages
+    empty_environment
     build_horovod || impossible "the build failed ($environment.log): $(first_error)"
     must_run 'import fails' 'import horovod.torch as hvd; assert hvd.gloo_built()'
 }

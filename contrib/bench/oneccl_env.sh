@@ -15,8 +15,10 @@ if [ ! -e "$env/complete" ]; then
     mkdir -p "$cache"
     rm -rf "$env"
     /usr/bin/python3 -m venv "$env" >&2
-    "$env/bin/pip" install --quiet --no-deps "oneccl==$version" >&2
-    "$env/bin/pip" install --quiet --no-deps "oneccl-cpu==$version" impi-rt >&2
+    for part in oneccl oneccl-cpu; do
+        "$env/bin/pip" install --quiet --no-deps --require-hashes --only-binary :all: \
+            --requirement "$(dirname "${BASH_SOURCE[0]}")/requirements/$part.txt" >&2
+    done
     touch "$env/complete"
 fi
 echo "$env"

@@ -118,7 +118,8 @@ class Run(unittest.TestCase):
             with self.assertRaisesRegex(ValueError, message):
                 run(len, num_proc=2, **options)
         for name, wrong in (('func', 'len'), ('args', 3), ('args', 'ab'), ('kwargs', (1,))):
-            with self.assertRaisesRegex(TypeError, rf'{name} is {re.escape(repr(wrong))}, of .*: exp'):
+            found = f'{name} is {re.escape(repr(wrong))}, of type .*: expected'
+            with self.assertRaisesRegex(TypeError, found):
                 run(**{'func': len, name: wrong})
         with self.assertRaisesRegex(RuntimeError, 'exit code 2'):
             run(len, ((),), hosts='localhost:1', num_proc=2)

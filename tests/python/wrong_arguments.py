@@ -32,7 +32,7 @@ WRONG = {
 
 
 def functions_of(module):
-    """{name: function} of what the module offers; of classes only those like DistributedOptimizer."""
+    """{name: function} of what the module offers; no classes but DistributedOptimizer."""
     return {name: value for name, value in vars(module).items()
             if not name.startswith('_') and callable(value)
             and (inspect.isroutine(value) or 'Distributed' in name)
@@ -55,7 +55,8 @@ def calls(module, good):
 def is_told(argument, wrong, text):
     """Whether the text of an error says what it must."""
     found = [wrong] + (list(wrong) if isinstance(wrong, (list, str)) else [])
-    return (re.search(rf'\b{argument}\b', text) is not None and re.search('expected|should be|must be', text)
+    return (re.search(rf'\b{argument}\b', text) is not None
+            and re.search('expected|should be|must be', text) is not None
             and any(repr(each) in text for each in found))
 
 

@@ -221,8 +221,9 @@ def _mixin(keras, optimizer):
         return _Keras2
     elif hasattr(optimizer, '_aggregate_gradients'):
         return _Legacy
-    raise ValueError(f'optimizer is {optimizer!r}, of {type(optimizer).__module__}: expected one of '
-                     f'Keras {_keras.version(keras)}, such as keras.optimizers.SGD(); torch optimizers are for horovod.torch')
+    raise ValueError(f'optimizer is {optimizer!r}, of {type(optimizer).__module__}: expected one '
+                     f'of Keras {_keras.version(keras)}, such as keras.optimizers.SGD(); torch '
+                     'optimizers are for horovod.torch')
 
 
 def _with_loss_scale(keras, optimizer):

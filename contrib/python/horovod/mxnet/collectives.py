@@ -32,8 +32,8 @@ def _write_back(staged, tensors):
 def _reduce(names, tensors, wires, in_place, op, scale, priority, process_set):
     """One request for all tensors; returns the results. ``wires``: see engine.push."""
     prescale, postscale = check_scale(scale)
-    settings = {'op': op, 'prescale': prescale, 'postscale': postscale, 'priority': check_priority(priority),
-                'set': set_id(process_set, 'Allreduce')}
+    settings = {'op': op, 'prescale': prescale, 'postscale': postscale,
+                'priority': check_priority(priority), 'set': set_id(process_set, 'Allreduce')}
     targets = _staged(tensors) if in_place else [arrays.copied(each) for each in tensors]
     engine.push(engine.ALLREDUCE, names, targets, wires, settings)
     if not in_place:
