@@ -17,12 +17,14 @@
  *                                                   look at, or the reason why not
  *                root 0/0/0       init_post_opt     copies five variables of the step,
  *                                                   with limits (stepd.c)
- *                0/user/0         user_init         reads the topology (stepd.c)
- *                root 0/0/0       exit              frees memory
- *   task         user/user/user   task_init         plans, binds, exports (task_init.c)
+ *                0/user/0         user_init         says what is wrong (stepd.c)
+ *                root 0/0/0       exit              nothing
+ *   task         user/user/user   task_init         reads the topology, plans, binds, exports
+ *                                                   (task_init.c)
  *   batch script user/user/user   task_init         exports PYTHONPATH
  *
- * As root hvd opens no file, reads no variable of its own process, starts nothing, waits for
+ * hwloc loads plugins of its own, some of which ask drivers and displays: so the topology is read in
+ * the task, where no user id is root's any more. As root hvd opens no file, reads no variable of its own process, starts nothing, waits for
  * nothing and changes no environment. Callbacks that run as root and are not needed
  * (task_init_privileged, task_post_fork, task_exit, prolog, epilog) do not exist. */
 #include <slurm/slurm.h>
@@ -106,8 +108,6 @@ int slurm_spank_exit(spank_t spank, int count, char **words)
     (void)words;
     if (spank_context() == S_CTX_LOCAL) {
         hvd_spank_srun_exit(&plugin);
-    } else if (spank_context() == S_CTX_REMOTE) {
-        hvd_spank_stepd_exit(&plugin);
     }
     return 0;
 }

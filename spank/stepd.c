@@ -2,15 +2,12 @@
 /* The plugin inside slurmstepd, before its tasks exist. */
 #include "spank/stepd.h"
 
-#include <fcntl.h>
 #include <slurm/slurm.h>
 #include <slurm/slurm_errno.h>
 #include <slurm/spank.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "gpu_binding/base/env.h"
-#include "gpu_binding/gpu_list.h"
 #include "spank/plugin.h"
 
 /* An empty text when the variable is unset, or longer than any valid value. */
@@ -54,85 +51,22 @@ void hvd_spank_stepd_init_post_opt(struct hvd_spank_plugin *plugin,
                                              sizeof(error)) != ESPANK_ENV_NOEXIST;
 }
 
-static void check_gpus(struct hvd_spank_plugin *plugin, const char *host)
-{
-    const struct hvd_spank_job_step *step = &plugin->step;
-    struct hvd_gpu_list list;
-
-    if (step->gpus[0] == '\0' ||
-        hvd_gpu_list_parse(&step->topology, step->gpus, &list, NULL) != 0) {
-        return;
-    }
-    if (step->tasks > list.count) {
-        hvd_fail(&plugin->refusal, HVD_ERR_ARG,
-                 "%s: %d tasks but %d GPUs: use --ntasks-per-node=%d", host, step->tasks,
-                 list.count, list.count);
-    }
-    if (step->has_open_tasks && step->is_first_node && step->tasks < list.count) {
-        slurm_error("hvd: %s: %d task%s for %d GPUs, because srun was not told of the "
-                    "GPUs: use srun --ntasks-per-node=%d, or --hvd=tasks=keep to keep "
-                    "this number",
-                    host, step->tasks, step->tasks == 1 ? "" : "s", list.count,
-                    list.count);
-    }
-}
-
-/* The real user is still root here, so access() would not do. */
-static void check_front_end(const struct hvd_spank_plugin *plugin, const char *host)
-{
-    const char *dir = plugin->plugstack.python_dir;
-
-    if (dir[0] != '\0' && faccessat(AT_FDCWD, dir, R_OK | X_OK, AT_EACCESS) != 0) {
-        slurm_error(
-            "hvd: %s: cannot read %s: %m; install hvd on this node as on the others",
-            host, dir);
-    }
-}
-
-static void load_topology(struct hvd_spank_plugin *plugin, const char *host)
-{
-    struct hvd_topology_source source = {0};
-    struct hvd_error err;
-
-    if (plugin->plugstack.topology[0] != '\0') {
-        source.xml_file = plugin->plugstack.topology;
-    }
-    if (hvd_topology_load(&plugin->step.topology, &source, &err) != 0) {
-        slurm_error("hvd: %s: ranks keep the binding that Slurm chose: %s", host,
-                    err.text);
-        return;
-    }
-    plugin->step.has_topology = true;
-    check_gpus(plugin, host);
-}
-
 void hvd_spank_stepd_user_init(struct hvd_spank_plugin *plugin,
                                struct spank_handle *spank)
 {
     struct hvd_spank_job_step *step = &plugin->step;
-    char host[65] = "";
     uint32_t tasks = 0;
     uint32_t node = 0;
 
     if (!plugin->options.is_on || step->was_refused_by_srun) {
         return;
     }
-    gethostname(host, sizeof(host) - 1);
     if (spank_get_item(spank, S_JOB_LOCAL_TASK_COUNT, &tasks) == ESPANK_SUCCESS) {
         step->tasks = (int)tasks;
     }
     step->is_first_node =
         spank_get_item(spank, S_JOB_NODEID, &node) == ESPANK_SUCCESS && node == 0;
-    if (plugin->refusal.status == 0) {
-        load_topology(plugin, host);
-        check_front_end(plugin, host);
-    }
     if (plugin->refusal.status != 0) {
         slurm_error("hvd: %s", plugin->refusal.text);
     }
-}
-
-void hvd_spank_stepd_exit(struct hvd_spank_plugin *plugin)
-{
-    hvd_topology_finish(&plugin->step.topology);
 }

@@ -22,7 +22,7 @@ struct hvd_spank_job_step {
     bool is_first_node;
     bool is_shell; /* a batch script or salloc's shell, which gets the front end only */
     int tasks; /* on this node */
-    bool has_topology;
+    bool has_topology; /* in a task */
     struct hvd_topology topology;
 };
 
@@ -31,11 +31,9 @@ struct hvd_spank_job_step {
 void hvd_spank_stepd_init_post_opt(struct hvd_spank_plugin *plugin,
                                    struct spank_handle *spank);
 
-/* As the user: reads the topology, checks what is the same for all tasks of the node, and
- * tells the user what is wrong. */
+/* As the user, but with the real user root: tells the user what is wrong with the option. Files,
+ * and hwloc, which loads plugins, are left to the tasks. */
 void hvd_spank_stepd_user_init(struct hvd_spank_plugin *plugin,
                                struct spank_handle *spank);
-
-void hvd_spank_stepd_exit(struct hvd_spank_plugin *plugin);
 
 #endif

@@ -13,6 +13,7 @@
 #include "spank/slurm_numbers.h"
 #include "spank/task_binding.h"
 #include "spank/task_environment.h"
+#include "spank/task_topology.h"
 
 /* The variable ends in ":none" if the task keeps all GPUs; it is unset without --gpu-bind. */
 static bool is_isolated(struct spank_handle *spank)
@@ -89,6 +90,9 @@ static int prepare(struct hvd_spank_plugin *plugin, struct spank_handle *spank)
     }
     if (read_placement(spank, &task) != 0) {
         slurm_error("hvd: Slurm does not tell this task its rank");
+        return HVD_ERR_STATE;
+    }
+    if (hvd_spank_task_topology(plugin, &task) != 0) {
         return HVD_ERR_STATE;
     }
     task.has_gpus = plugin->step.gpus[0] != '\0';

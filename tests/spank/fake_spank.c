@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "gpu_binding/base/attr.h"
 
@@ -20,9 +21,13 @@ struct pairs {
     char *values[PAIRS_MAX];
 };
 
+enum {
+    MESSAGES_BYTES = 8192
+};
+
 enum spank_context fake_context;
 struct fake_step fake_step;
-char fake_messages[8192];
+char *fake_messages;
 struct spank_option *fake_registered;
 
 static struct pairs environment;
@@ -80,6 +85,10 @@ void fake_reset(enum spank_context context)
         drop(&options, options.names[0]);
     }
     memset(&fake_step, 0, sizeof(fake_step));
+    if (fake_messages == NULL) {
+        fake_messages = mmap(NULL, MESSAGES_BYTES, PROT_READ | PROT_WRITE,
+                             MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    }
     fake_messages[0] = '\0';
     fake_registered = NULL;
     fake_context = context;
@@ -241,13 +250,12 @@ static void say(const char *kind, const char *format, va_list arguments)
 {
     size_t used = strlen(fake_messages);
 
-    used +=
-        (size_t)snprintf(fake_messages + used, sizeof(fake_messages) - used, "%s", kind);
-    if (used < sizeof(fake_messages)) {
-        used += (size_t)vsnprintf(fake_messages + used, sizeof(fake_messages) - used,
-                                  format, arguments);
+    used += (size_t)snprintf(fake_messages + used, MESSAGES_BYTES - used, "%s", kind);
+    if (used < MESSAGES_BYTES) {
+        used += (size_t)vsnprintf(fake_messages + used, MESSAGES_BYTES - used, format,
+                                  arguments);
     }
-    if (used + 1 < sizeof(fake_messages)) {
+    if (used + 1 < MESSAGES_BYTES) {
         memcpy(fake_messages + used, "\n", 2);
     }
 }

@@ -25,7 +25,7 @@ extern enum spank_context fake_context;
 extern struct fake_step fake_step;
 
 /* All that slurm_error, slurm_info and slurm_spank_log said since fake_reset. */
-extern char fake_messages[8192];
+extern char *fake_messages; /* also of tasks: shared with children */
 
 /* Forgets everything: environment of the step, srun's options, messages, items. */
 void fake_reset(enum spank_context context);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What slurmstepd calls as root: it touches nothing, and hostile texts do it no harm. */
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "tests/spank/stepd_side.h"
 #include "tests/spank/watched_calls.h"
 #include "tests/tap.h"
@@ -31,8 +34,8 @@ static void test_root_calls(void)
     }
 }
 
-/* The same watch, where it must see something. */
-static void test_watch(void)
+/* hwloc would load its plugins, and read the whole node. */
+static void test_user_init(void)
 {
     struct fake_plugin plugin;
     const char *call;
@@ -42,7 +45,29 @@ static void test_watch(void)
     watch_start();
     plugin.user_init(NULL, 0, NULL);
     call = watch_stop();
-    tap_ok(call != NULL, "as the user files are read");
+    tap_ok(call == NULL, "nor while the real user is root (%s)",
+           call != NULL ? call : "user_init");
+    side_finish(&plugin);
+}
+
+/* The same watch, where it must see something. */
+static void test_watch(void)
+{
+    struct fake_plugin plugin;
+    int status = 0;
+    pid_t child;
+
+    side_enter_step();
+    side_start(&plugin, "on");
+    plugin.user_init(NULL, 0, NULL);
+    child = fork();
+    if (child == 0) {
+        watch_start();
+        plugin.task_init(NULL, 0, NULL);
+        _exit(watch_stop() != NULL ? 0 : 2);
+    }
+    waitpid(child, &status, 0);
+    tap_ok(WIFEXITED(status) && WEXITSTATUS(status) == 0, "in the task files are read");
     side_finish(&plugin);
 }
 
@@ -82,6 +107,7 @@ int main(int count, char **arguments)
 {
     side_begin(count > 1 ? arguments[1] : "");
     test_root_calls();
+    test_user_init();
     test_watch();
     test_hostile(tap_seed(20261121));
     return tap_done();

@@ -262,9 +262,13 @@ static void test_open_tasks(void)
     side_enter_step();
     fake_step.node = 0;
     fake_step.local_tasks = 1;
+    fake_step.local_rank = 0;
     fake_step_setenv(HVD_ENV_REQUEST, HVD_REQUEST_TASKS_OPEN);
     side_start(&plugin, "on");
     plugin.user_init(NULL, 0, NULL);
+    tap_ok(fake_messages[0] == '\0',
+           "nothing of the node is read while a user id is root's");
+    run_task(&plugin, is_untouched);
     tap_ok(strstr(fake_messages, "1 task for 2 GPUs") != NULL &&
                strstr(fake_messages, "--ntasks-per-node=2") != NULL,
            "GPUs that srun did not know of are not left idle in silence");
@@ -272,9 +276,11 @@ static void test_open_tasks(void)
     side_enter_step();
     fake_step.node = 0;
     fake_step.local_tasks = 1;
+    fake_step.local_rank = 0;
     fake_step_setenv(HVD_ENV_REQUEST, HVD_REQUEST_TASKS_KNOWN);
     side_start(&plugin, "on");
     plugin.user_init(NULL, 0, NULL);
+    run_task(&plugin, is_untouched);
     tap_ok(fake_messages[0] == '\0', "GPUs that the user leaves idle are");
     side_finish(&plugin);
 }
@@ -364,9 +370,13 @@ static void test_refusals(void)
     fake_step.local_tasks = 3;
     side_start(&plugin, "on");
     plugin.user_init(NULL, 0, NULL);
-    tap_ok(strstr(fake_messages, "3 tasks but 2 GPUs: use --ntasks-per-node=2") != NULL,
-           "more tasks than GPUs: the node says what to type");
-    tap_ok(run_task(&plugin, is_untouched) == 1, "and the tasks do not start");
+    tap_ok(run_task(&plugin, is_untouched) == 1 && fake_messages[0] == '\0',
+           "more tasks than GPUs: the tasks do not start");
+    fake_step.local_rank = 0;
+    tap_ok(run_task(&plugin, is_untouched) == 1 &&
+               strstr(fake_messages, "3 tasks but 2 GPUs: use --ntasks-per-node=2") !=
+                   NULL,
+           "and the first of the node says what to type");
     side_finish(&plugin);
 
     side_enter_step();
