@@ -153,7 +153,9 @@ static void sort(struct hvd_net_host_addresses *addresses)
 {
     size_t kept = 0;
 
-    qsort(addresses->list, addresses->count, sizeof(*addresses->list), compare);
+    if (addresses->count > 0) {
+        qsort(addresses->list, addresses->count, sizeof(*addresses->list), compare);
+    }
     for (size_t i = 0; i < addresses->count; i++) {
         if (kept == 0 || compare(&addresses->list[kept - 1], &addresses->list[i]) != 0) {
             addresses->list[kept++] = addresses->list[i];
