@@ -185,6 +185,8 @@ static int take_report(struct hvd_agreement *agreement,
         return hvd_reports_take_cached(agreement, message, &record);
     case HVD_REPORT_TENSOR:
         return hvd_reports_take_tensor(agreement, message, record);
+    case HVD_REPORT_SILENT:
+        return hvd_stall_inspector_take_silent(agreement, message->branch, &record);
     case HVD_REPORT_JOIN:
         return take_join(agreement, message, record.id);
     case HVD_REPORT_BREAK:
@@ -195,9 +197,9 @@ static int take_report(struct hvd_agreement *agreement,
         return hvd_stall_inspector_report(agreement, message->now_ns);
     case HVD_REPORT_HELD:
         data = hvd_take(&message->reader, (size_t)record.id);
-        return data == NULL
-                   ? HVD_ERR_NET
-                   : hvd_stall_inspector_take_list(agreement, data, (size_t)record.id);
+        return data == NULL ? HVD_ERR_NET
+                            : hvd_stall_inspector_take_list(agreement, message->branch,
+                                                            &record, data);
     default:
         return HVD_ERR_NET;
     }
@@ -433,9 +435,10 @@ static int64_t earlier(int64_t a, int64_t b)
 int64_t hvd_agreement_deadline(const struct hvd_agreement *agreement, bool is_waited,
                                int64_t now_ns)
 {
-    bool may_stall =
-        agreement->settings.stall_warning_ns > 0 && agreement->tensors->oldest != NULL;
-    int64_t deadline = may_stall ? agreement->stall_inspector.look_ns : -1;
+    const struct hvd_stall_inspector *inspector = &agreement->stall_inspector;
+    bool may_stall = inspector->is_asking || (agreement->settings.stall_warning_ns > 0 &&
+                                              agreement->tensors->oldest != NULL);
+    int64_t deadline = may_stall ? inspector->look_ns : -1;
 
     if (agreement->replays.waiting > 0) {
         deadline = earlier(hvd_replays_deadline(agreement, is_waited, now_ns), deadline);

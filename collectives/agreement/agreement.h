@@ -58,8 +58,11 @@ struct hvd_agreement_ops {
     void (*remove_set)(void *context, int set);
     /* Rank 0: the ranks of a branch (membership.h) have this tensor. May be NULL. */
     void (*heard)(void *context, const struct hvd_proposal *proposal, int branch);
-    /* Rank 0: end the job; text says which ranks were waited for. */
-    void (*give_up)(void *context, const char *text);
+    /* The host of a rank, for messages. */
+    const char *(*host)(void *context, int rank);
+    /* The stalled job is to end. silent: -1, rank 0 alone, and all ranks leave together; or a rank that
+     * does not answer, which text says: then the agreement fails with HVD_ERR_PEER. */
+    void (*give_up)(void *context, int silent, const char *text);
 };
 
 /* layout and the settings' values are copied or borrowed until destroy; the caller owns *out. */

@@ -207,6 +207,13 @@ void hvd_membership_remove(struct hvd_membership *membership, int set)
     }
 }
 
+bool hvd_membership_is_in_branch(const struct hvd_membership *membership, uint64_t rank,
+                                 int branch)
+{
+    return rank < (uint64_t)membership->layout->size &&
+           membership->branch_of[rank] == branch;
+}
+
 bool hvd_membership_needs(const struct hvd_membership *membership,
                           const struct hvd_set_members *set, int branch)
 {

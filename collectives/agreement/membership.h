@@ -9,6 +9,7 @@
 #define HVD_MEMBERSHIP_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "gpu_binding/base/refcount.h"
 #include "pmix_boot/layout.h"
@@ -51,6 +52,10 @@ const struct hvd_set_members *hvd_membership_same(const struct hvd_membership *m
  * HVD_ERR_NOMEM. */
 int hvd_membership_add(struct hvd_membership *membership, const int *ranks, int count);
 void hvd_membership_remove(struct hvd_membership *membership, int set);
+
+/* Whether a number that another rank has sent is that of a rank in this branch. */
+bool hvd_membership_is_in_branch(const struct hvd_membership *membership, uint64_t rank,
+                                 int branch);
 
 /* Whether tensors of the set wait for this branch. */
 bool hvd_membership_needs(const struct hvd_membership *membership,

@@ -106,7 +106,9 @@ enum hvd_report_kind {
     HVD_REPORT_BREAK, /* replay id must end */
     HVD_REPORT_FROZEN, /* replay id stands still; per lane, least and most batches started */
     HVD_REPORT_STALL, /* some rank waits too long */
-    HVD_REPORT_HELD, /* the tensors that ranks of this subtree wait for: id bytes, see stalled.h */
+    HVD_REPORT_SILENT, /* rank id has not answered wave count, nor has anybody behind it */
+    HVD_REPORT_HELD, /* the tensors that ranks of this subtree wait for, for wave count: id bytes,
+                      * see stalled.h */
 };
 
 enum hvd_decision_kind {

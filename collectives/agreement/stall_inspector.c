@@ -6,12 +6,18 @@
 #include <stdlib.h>
 
 #include "collectives/agreement/agreement_state.h"
+#include "collectives/transport/control/tree.h"
 #include "gpu_binding/base/log.h"
 
 enum {
     NAMES_PER_RANK = 6,
     MOST_RANKS = 256 /* named in one warning */
 };
+
+/* How long the answer of a rank may take that has nobody below it: half of the warning time, within
+ * these. A progress thread answers in microseconds, on a crowded machine in tens of milliseconds. */
+static const int64_t least_patience_ns = 1000000000;
+static const int64_t most_patience_ns = 5000000000;
 
 /* The first of entry and those submitted later that is no join: ranks may have much more data than
  * others. NULL: there is none. */
@@ -23,6 +29,49 @@ static const struct hvd_entry *skip_joins(const struct hvd_entry *entry)
     return entry;
 }
 
+/* What all ranks get: rank, host, what else it may be, operation, tensor, seconds. */
+#define SILENT_TEXT                                                                      \
+    "rank %d on %s%s does not answer: its process is stopped, swapped out or starved "   \
+    "of "                                                                                \
+    "cpu. %s %.80s has waited for %d seconds"
+
+/* --- how long to wait --- */
+
+static int seconds(int64_t ns)
+{
+    return (int)(ns / 1000000000);
+}
+
+/* Levels of the tree below a rank. */
+static int height_of(const struct hvd_layout *layout, int rank)
+{
+    int height = 0;
+
+    for (int other = 0; other < layout->size; other++) {
+        int levels = 0, at = other;
+
+        while (at >= 0 && at != rank) {
+            at = hvd_tree_parent(layout, at);
+            levels++;
+        }
+        height = at == rank && levels > height ? levels : height;
+    }
+    return height;
+}
+
+/* For a subtree of this height. */
+static int64_t patience(const struct hvd_agreement *agreement, int height)
+{
+    int64_t once = agreement->settings.stall_warning_ns / 2;
+
+    once = once < least_patience_ns  ? least_patience_ns
+           : once > most_patience_ns ? most_patience_ns
+                                     : once;
+    return height * once;
+}
+
+/* --- the question --- */
+
 /* Rank 0. */
 static int ask(struct hvd_agreement *agreement, int64_t now_ns)
 {
@@ -33,13 +82,12 @@ static int ask(struct hvd_agreement *agreement, int64_t now_ns)
     if (inspector->is_asking || now_ns < inspector->next_ask_ns) {
         return 0;
     }
-    inspector->is_asking = true;
     inspector->next_ask_ns = now_ns + agreement->settings.stall_warning_ns / 2;
     if (replay->is_active) {
         hvd_repetition_was_wrong(&replay->repetition);
         hvd_replay_put_break(agreement, replay);
     }
-    hvd_put_record(writer, HVD_DECISION_ASK, 1, (uint64_t)++inspector->asked);
+    hvd_put_record(writer, HVD_DECISION_ASK, 1, ++inspector->asked);
     return writer->failed ? HVD_ERR_NOMEM : 0;
 }
 
@@ -52,38 +100,33 @@ int hvd_stall_inspector_report(struct hvd_agreement *agreement, int64_t now_ns)
     return 0;
 }
 
-int hvd_stall_inspector_look(struct hvd_agreement *agreement, int64_t now_ns)
-{
-    const struct hvd_entry *oldest = skip_joins(agreement->tensors->oldest);
-    int64_t limit = agreement->settings.stall_warning_ns;
-    int64_t *look_ns = &agreement->stall_inspector.look_ns;
-
-    if (limit == 0) {
-        *look_ns = INT64_MAX;
-        return 0;
-    }
-    *look_ns = now_ns + limit;
-    if (oldest == NULL) {
-        return 0;
-    }
-    if (now_ns - oldest->submitted_ns < limit) {
-        *look_ns = oldest->submitted_ns + limit;
-        return 0;
-    }
-    return hvd_stall_inspector_report(agreement, now_ns);
-}
-
 /* --- rank 0's account --- */
 
-static bool lacks(const struct hvd_agreement *agreement,
-                  const struct hvd_stalled_tensor *tensor, int rank)
+/* The rank that keeps this one from answering, which may be itself; -1: it has answered. */
+static int silent_above(const struct hvd_agreement *agreement, int rank)
+{
+    while (rank >= 0 && !agreement->stall_inspector.is_silent[rank]) {
+        rank = hvd_tree_parent(agreement->membership.layout, rank);
+    }
+    return rank;
+}
+
+/* Whether the rank has to have the tensor. */
+static bool is_needed(const struct hvd_agreement *agreement,
+                      const struct hvd_stalled_tensor *tensor, int rank)
 {
     const struct hvd_membership *membership = &agreement->membership;
     const struct hvd_set_members *set = hvd_membership_find(membership, tensor->key.set);
     bool has_joined = tensor->key.set == HVD_SET_GLOBAL && membership->has_joined[rank];
 
-    return set != NULL && !has_joined && !hvd_stalled_holds(tensor, rank) &&
-           hvd_set_members_index(set, rank) >= 0;
+    return set != NULL && !has_joined && hvd_set_members_index(set, rank) >= 0;
+}
+
+static bool lacks(const struct hvd_agreement *agreement,
+                  const struct hvd_stalled_tensor *tensor, int rank)
+{
+    return !hvd_stalled_holds(tensor, rank) && is_needed(agreement, tensor, rank) &&
+           silent_above(agreement, rank) < 0;
 }
 
 /* Whether the rank holds up a tensor that somebody has held for limit_ns. */
@@ -149,7 +192,87 @@ static bool put_missing(const struct hvd_agreement *agreement,
     return any_past;
 }
 
-static void warn(struct hvd_agreement *agreement, const struct hvd_stalled *list)
+/* --- those that do not answer --- */
+
+/* The tensor that has waited longest for the rank or those behind it, at least for the warning time;
+ * NULL: there is none. */
+static const struct hvd_stalled_tensor *
+longest_wait(const struct hvd_agreement *agreement, const struct hvd_stalled *list,
+             int silent)
+{
+    const struct hvd_stalled_tensor *longest = NULL;
+    int64_t age_ns = agreement->settings.stall_warning_ns;
+
+    for (const struct hvd_stalled_tensor *tensor = list->first; tensor != NULL;
+         tensor = tensor->next) {
+        for (int rank = 0; rank < (int)list->ranks && tensor->age_ns >= age_ns; rank++) {
+            if (silent_above(agreement, rank) == silent &&
+                is_needed(agreement, tensor, rank)) {
+                longest = tensor;
+                age_ns = tensor->age_ns + 1;
+            }
+        }
+    }
+    return longest;
+}
+
+/* "; through it alone: 4, 5": those that cannot be asked. */
+static void put_behind(const struct hvd_agreement *agreement, int silent, FILE *text)
+{
+    int behind = 0;
+
+    for (int rank = 0; rank < agreement->membership.layout->size; rank++) {
+        if (rank != silent && silent_above(agreement, rank) == silent &&
+            ++behind <= NAMES_PER_RANK) {
+            fprintf(text, "%s%d", behind == 1 ? "; reached only through it: " : ", ",
+                    rank);
+        }
+    }
+    if (behind > NAMES_PER_RANK) {
+        fprintf(text, " and %d more", behind - NAMES_PER_RANK);
+    }
+}
+
+/* A new line for each. Returns the first that has held somebody up past the shutdown time, or -1. */
+static int put_silent(const struct hvd_agreement *agreement,
+                      const struct hvd_stalled *list, FILE *text)
+{
+    const struct hvd_stall_inspector *inspector = &agreement->stall_inspector;
+    int64_t shutdown_ns = agreement->settings.stall_shutdown_ns;
+    int first = -1;
+
+    for (int rank = 0; rank < (int)list->ranks; rank++) {
+        const struct hvd_stalled_tensor *tensor =
+            inspector->is_silent[rank] ? longest_wait(agreement, list, rank) : NULL;
+        bool is_past = tensor != NULL && shutdown_ns > 0 && tensor->age_ns >= shutdown_ns;
+
+        if (tensor != NULL) {
+            fprintf(
+                text, "\n%d%s: on %s, silent for %d seconds; %s %s waits for %d seconds",
+                rank, is_past ? "!" : "", agreement->ops->host(agreement->context, rank),
+                seconds(inspector->patience_ns),
+                hvd_kind_name((enum hvd_kind)tensor->kind), tensor->key.name,
+                seconds(tensor->age_ns));
+            put_behind(agreement, rank, text);
+        }
+        first = is_past && first < 0 ? rank : first;
+    }
+    return first;
+}
+
+/* --- what rank 0 says --- */
+
+static void say_shutdown(const struct hvd_agreement *agreement)
+{
+    hvd_log(HVD_LOG_ERROR,
+            "One or more rank (marked by \"!\") is stalled for longer than %d seconds. "
+            "Will shutdown.",
+            seconds(agreement->settings.stall_shutdown_ns));
+}
+
+/* Returns whether the job is to end. */
+static bool warn_of_missing(struct hvd_agreement *agreement,
+                            const struct hvd_stalled *list)
 {
     char *missing = NULL;
     size_t bytes = 0;
@@ -157,7 +280,7 @@ static void warn(struct hvd_agreement *agreement, const struct hvd_stalled *list
     bool is_past;
 
     if (text == NULL) {
-        return;
+        return false;
     }
     is_past = put_missing(agreement, list, text);
     fclose(text);
@@ -169,41 +292,137 @@ static void warn(struct hvd_agreement *agreement, const struct hvd_stalled *list
             "%d seconds. This may indicate that different ranks are trying to submit "
             "different tensors or that only subset of ranks is submitting tensors, "
             "which will cause deadlock. \nMissing ranks:%s",
-            (int)(agreement->settings.stall_warning_ns / 1000000000), missing);
-    }
-    if (is_past) {
-        hvd_log(
-            HVD_LOG_ERROR,
-            "One or more rank (marked by \"!\") is stalled for longer than %d seconds. "
-            "Will shutdown.",
-            (int)(agreement->settings.stall_shutdown_ns / 1000000000));
-        agreement->ops->give_up(agreement->context, missing);
+            seconds(agreement->settings.stall_warning_ns), missing);
     }
     free(missing);
+    return is_past;
+}
+
+/* Returns the rank for which the job is to end, or -1. */
+static int warn_of_silent(struct hvd_agreement *agreement, const struct hvd_stalled *list)
+{
+    char *silent = NULL;
+    size_t bytes = 0;
+    FILE *text = open_memstream(&silent, &bytes);
+    int first;
+
+    if (text == NULL) {
+        return -1;
+    }
+    first = put_silent(agreement, list, text);
+    fclose(text);
+    if (silent != NULL && silent[0] != '\0') {
+        hvd_log(HVD_LOG_WARN,
+                "One or more ranks do not answer, and others wait for them for more than "
+                "%d seconds. Their processes may be stopped, swapped out or starved of "
+                "cpu. \nSilent ranks:%s",
+                seconds(agreement->settings.stall_warning_ns), silent);
+    }
+    free(silent);
+    return first;
+}
+
+static int end_for_silent(struct hvd_agreement *agreement, int silent, const char *text)
+{
+    say_shutdown(agreement);
+    agreement->ops->give_up(agreement->context, silent, text);
+    return HVD_ERR_PEER;
+}
+
+static int judge(struct hvd_agreement *agreement, const struct hvd_stalled *list)
+{
+    bool is_past = warn_of_missing(agreement, list);
+    int silent = warn_of_silent(agreement, list);
+
+    if (silent >= 0) {
+        const struct hvd_stalled_tensor *tensor = longest_wait(agreement, list, silent);
+        char text[400];
+
+        snprintf(text, sizeof(text), SILENT_TEXT, silent,
+                 agreement->ops->host(agreement->context, silent), "",
+                 hvd_kind_name((enum hvd_kind)tensor->kind), tensor->key.name,
+                 seconds(tensor->age_ns));
+        return end_for_silent(agreement, silent, text);
+    }
+    if (is_past) {
+        say_shutdown(agreement);
+        agreement->ops->give_up(agreement->context, -1, "");
+    }
+    return 0;
 }
 
 /* --- answers --- */
 
-/* A branch, this rank itself or a child, has answered. */
-static int note_answer(struct hvd_agreement *agreement)
+static void send_answer(struct hvd_agreement *agreement)
 {
     struct hvd_stall_inspector *inspector = &agreement->stall_inspector;
     struct hvd_writer list = {0}, *up;
 
-    if (++inspector->answers < agreement->membership.branches) {
-        return 0;
+    for (int rank = 0; rank < agreement->membership.layout->size; rank++) {
+        if (inspector->is_silent[rank]) {
+            hvd_reports_put(&agreement->reports, HVD_REPORT_SILENT,
+                            (uint32_t)inspector->wave, (uint64_t)rank);
+        }
     }
+    hvd_stalled_put(&inspector->list, &list);
+    up = hvd_reports_put(&agreement->reports, HVD_REPORT_HELD, (uint32_t)inspector->wave,
+                         list.bytes);
+    hvd_put(up, list.data, list.bytes);
+    up->failed |= list.failed;
+    hvd_writer_finish(&list);
+}
+
+/* All branches have answered, or are not waited for any more. */
+static int conclude(struct hvd_agreement *agreement)
+{
+    struct hvd_stall_inspector *inspector = &agreement->stall_inspector;
+    int status = 0;
+
+    inspector->is_asking = false;
     if (agreement->is_root) {
-        inspector->is_asking = false;
-        warn(agreement, &inspector->list);
+        status = judge(agreement, &inspector->list);
     } else {
-        hvd_stalled_put(&inspector->list, &list);
-        up = hvd_reports_put(&agreement->reports, HVD_REPORT_HELD, 1, list.bytes);
-        hvd_put(up, list.data, list.bytes);
-        up->failed |= list.failed;
-        hvd_writer_finish(&list);
+        send_answer(agreement);
     }
     hvd_stalled_finish(&inspector->list);
+    return status;
+}
+
+/* A branch, this rank itself or a child, has answered. */
+static int note_answer(struct hvd_agreement *agreement, int branch)
+{
+    struct hvd_stall_inspector *inspector = &agreement->stall_inspector;
+
+    if (inspector->has_answered[branch]) {
+        return HVD_ERR_NET;
+    }
+    inspector->has_answered[branch] = true;
+    return ++inspector->answers < agreement->membership.branches ? 0
+                                                                 : conclude(agreement);
+}
+
+static int begin_wave(struct hvd_agreement *agreement, uint64_t wave, int64_t now_ns)
+{
+    struct hvd_stall_inspector *inspector = &agreement->stall_inspector;
+    const struct hvd_layout *layout = agreement->membership.layout;
+
+    hvd_stall_inspector_finish(inspector);
+    inspector->has_answered =
+        calloc((size_t)agreement->membership.branches, sizeof(bool));
+    inspector->is_silent = calloc((size_t)layout->size, sizeof(bool));
+    if (inspector->has_answered == NULL || inspector->is_silent == NULL) {
+        return HVD_ERR_NOMEM;
+    }
+    hvd_stalled_init(&inspector->list, (size_t)layout->size, wave);
+    inspector->is_asking = true;
+    inspector->answers = 0;
+    inspector->wave = wave;
+    inspector->heard_ns = now_ns;
+    inspector->patience_ns = patience(agreement, height_of(layout, agreement->rank));
+    inspector->until_ns = now_ns + inspector->patience_ns;
+    if (inspector->until_ns < inspector->look_ns) {
+        inspector->look_ns = inspector->until_ns;
+    }
     return 0;
 }
 
@@ -211,28 +430,165 @@ int hvd_stall_inspector_answer(struct hvd_agreement *agreement, uint64_t wave,
                                int64_t now_ns)
 {
     struct hvd_stall_inspector *inspector = &agreement->stall_inspector;
-    int status = 0;
+    int status = begin_wave(agreement, wave, now_ns);
 
-    inspector->answers = 0;
-    hvd_stalled_finish(&inspector->list);
-    hvd_stalled_init(&inspector->list, (size_t)agreement->membership.layout->size, wave);
     for (const struct hvd_entry *entry = skip_joins(agreement->tensors->oldest);
          entry != NULL && status == 0; entry = skip_joins(entry->newer)) {
-        status = hvd_stalled_add(&inspector->list, &entry->tensor->key, agreement->rank,
+        status = hvd_stalled_add(&inspector->list, &entry->tensor->key,
+                                 (int)entry->proposal.kind, agreement->rank,
                                  now_ns - entry->submitted_ns);
     }
-    return status != 0 ? status : note_answer(agreement);
+    return status != 0 ? status : note_answer(agreement, 0);
 }
 
-int hvd_stall_inspector_take_list(struct hvd_agreement *agreement, const void *data,
-                                  size_t bytes)
+/* Whether a report is about the wave whose answers are awaited: else it comes too late. */
+static bool is_current(const struct hvd_stall_inspector *inspector,
+                       const struct hvd_record *record)
 {
-    int status = hvd_stalled_merge(&agreement->stall_inspector.list, data, bytes);
+    return inspector->is_asking && record->count == (uint32_t)inspector->wave;
+}
 
-    return status != 0 ? status : note_answer(agreement);
+int hvd_stall_inspector_take_silent(struct hvd_agreement *agreement, int branch,
+                                    const struct hvd_record *record)
+{
+    const struct hvd_membership *membership = &agreement->membership;
+
+    if (!hvd_membership_is_in_branch(membership, record->id, branch)) {
+        return HVD_ERR_NET;
+    }
+    if (is_current(&agreement->stall_inspector, record)) {
+        agreement->stall_inspector.is_silent[record->id] = true;
+    }
+    return 0;
+}
+
+int hvd_stall_inspector_take_list(struct hvd_agreement *agreement, int branch,
+                                  const struct hvd_record *record, const void *data)
+{
+    struct hvd_stall_inspector *inspector = &agreement->stall_inspector;
+    int status;
+
+    if (!is_current(inspector, record)) {
+        return 0;
+    }
+    status = hvd_stalled_merge(&inspector->list, data, (size_t)record->id);
+    return status != 0 ? status : note_answer(agreement, branch);
+}
+
+/* Time is up for the children that have not answered. */
+static int give_up_children(struct hvd_agreement *agreement)
+{
+    struct hvd_stall_inspector *inspector = &agreement->stall_inspector;
+    const struct hvd_membership *membership = &agreement->membership;
+
+    for (int rank = 0; rank < membership->layout->size; rank++) {
+        int branch = membership->branch_of[rank];
+
+        if (branch > 0 && !inspector->has_answered[branch] &&
+            hvd_tree_parent(membership->layout, rank) == agreement->rank) {
+            inspector->is_silent[rank] = true;
+        }
+    }
+    return conclude(agreement);
+}
+
+/* --- no question comes --- */
+
+/* How long after a STALL rank 0 must have asked, or have asked before it: it waits for the answers to
+ * one question before the next, and does not ask twice within half of the warning time. */
+static int64_t patience_with_root(const struct hvd_agreement *agreement)
+{
+    return patience(agreement, height_of(agreement->membership.layout, 0) + 1) +
+           agreement->settings.stall_warning_ns / 2;
+}
+
+/* Of the children of one rank on this node, one speaks for all. */
+static bool is_spokesman(const struct hvd_agreement *agreement)
+{
+    const struct hvd_layout *layout = agreement->membership.layout;
+
+    return layout->local_rank[agreement->rank] <= 1;
+}
+
+/* Rank 0 has not asked although this rank has said that `entry` waits too long. */
+static int blame_root(struct hvd_agreement *agreement, const struct hvd_entry *entry,
+                      int64_t now_ns)
+{
+    const struct hvd_agreement_ops *ops = agreement->ops;
+    int parent = hvd_tree_parent(agreement->membership.layout, agreement->rank);
+    int64_t shutdown_ns = agreement->settings.stall_shutdown_ns;
+    int64_t age_ns = now_ns - entry->submitted_ns;
+    char way[200] = "", text[512];
+
+    if (parent != 0) {
+        snprintf(way, sizeof(way), ", or rank %d on %s between it and rank %d,", parent,
+                 ops->host(agreement->context, parent), agreement->rank);
+    }
+    snprintf(text, sizeof(text), SILENT_TEXT, 0, ops->host(agreement->context, 0), way,
+             hvd_kind_name(entry->proposal.kind), entry->proposal.name, seconds(age_ns));
+    if (is_spokesman(agreement)) {
+        hvd_log(HVD_LOG_WARN, "%s", text);
+    }
+    if (shutdown_ns == 0 || age_ns < shutdown_ns) {
+        return 0;
+    }
+    return end_for_silent(agreement, parent, text);
+}
+
+/* --- what is due --- */
+
+/* This rank waits too long for `entry`. */
+static int complain(struct hvd_agreement *agreement, const struct hvd_entry *entry,
+                    int64_t now_ns)
+{
+    struct hvd_stall_inspector *inspector = &agreement->stall_inspector;
+    int64_t warning_ns = agreement->settings.stall_warning_ns;
+    int64_t said_ns = inspector->said_ns;
+    int status = 0;
+
+    if (!agreement->is_root && said_ns > inspector->heard_ns &&
+        now_ns - (inspector->heard_ns > entry->submitted_ns ? inspector->heard_ns
+                                                            : entry->submitted_ns) >=
+            warning_ns + patience_with_root(agreement)) {
+        status = blame_root(agreement, entry, now_ns);
+    }
+    inspector->said_ns = now_ns;
+    return status != 0 ? status : hvd_stall_inspector_report(agreement, now_ns);
+}
+
+int hvd_stall_inspector_look(struct hvd_agreement *agreement, int64_t now_ns)
+{
+    struct hvd_stall_inspector *inspector = &agreement->stall_inspector;
+    const struct hvd_entry *oldest = skip_joins(agreement->tensors->oldest);
+    int64_t limit = agreement->settings.stall_warning_ns;
+    int64_t look_ns = limit > 0 ? now_ns + limit : INT64_MAX;
+    int status = 0;
+
+    if (inspector->is_asking && now_ns >= inspector->until_ns) {
+        status = give_up_children(agreement);
+    }
+    if (limit > 0 && oldest != NULL && status == 0) {
+        int64_t due_ns = oldest->submitted_ns + limit;
+
+        due_ns =
+            due_ns < inspector->said_ns + limit ? inspector->said_ns + limit : due_ns;
+        if (now_ns >= due_ns) {
+            status = complain(agreement, oldest, now_ns);
+        } else {
+            look_ns = due_ns;
+        }
+    }
+    inspector->look_ns = inspector->is_asking && inspector->until_ns < look_ns
+                             ? inspector->until_ns
+                             : look_ns;
+    return status;
 }
 
 void hvd_stall_inspector_finish(struct hvd_stall_inspector *inspector)
 {
     hvd_stalled_finish(&inspector->list);
+    free(inspector->has_answered);
+    free(inspector->is_silent);
+    inspector->has_answered = NULL;
+    inspector->is_silent = NULL;
 }

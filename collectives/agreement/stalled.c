@@ -7,8 +7,8 @@
 
 #include "gpu_binding/base/hvd_status.h"
 
-/* Of a tensor on the wire, beside its name: age, set, length of the name, ranges. */
-static const size_t fixed_bytes = 5 * sizeof(int64_t);
+/* Of a tensor on the wire, beside its name: age, kind, set, length of the name, ranges. */
+static const size_t fixed_bytes = 6 * sizeof(int64_t);
 
 static size_t word_count(const struct hvd_stalled *list)
 {
@@ -114,7 +114,7 @@ static struct hvd_stalled_tensor *add_tensor(struct hvd_stalled *list,
 }
 
 /* Finds or adds a tensor; *out is NULL when the list does not reach so far. */
-static int find_tensor(struct hvd_stalled *list, const struct hvd_key *key,
+static int find_tensor(struct hvd_stalled *list, const struct hvd_key *key, int kind,
                        struct hvd_stalled_tensor **out)
 {
     uint64_t order = order_of(list, key);
@@ -126,15 +126,19 @@ static int find_tensor(struct hvd_stalled *list, const struct hvd_key *key,
     *out = hvd_hash_table_find(&list->by_key, key->hash, hvd_key_equal, key);
     if (*out == NULL) {
         *out = add_tensor(list, key, order);
+        if (*out == NULL) {
+            return HVD_ERR_NOMEM;
+        }
+        (*out)->kind = kind;
     }
-    return *out != NULL ? 0 : HVD_ERR_NOMEM;
+    return 0;
 }
 
-int hvd_stalled_add(struct hvd_stalled *list, const struct hvd_key *key, int rank,
-                    int64_t age_ns)
+int hvd_stalled_add(struct hvd_stalled *list, const struct hvd_key *key, int kind,
+                    int rank, int64_t age_ns)
 {
     struct hvd_stalled_tensor *tensor;
-    int status = find_tensor(list, key, &tensor);
+    int status = find_tensor(list, key, kind, &tensor);
 
     if (tensor != NULL) {
         tensor->holders[rank / 64] |= (uint64_t)1 << (rank % 64);
@@ -249,11 +253,12 @@ static int take_holders(const struct hvd_stalled *list, struct hvd_reader *reade
 static int take_tensor(struct hvd_stalled *list, struct hvd_reader *reader)
 {
     int64_t age_ns = hvd_take_int(reader);
+    int kind = (int)hvd_take_int(reader);
     int32_t set = (int32_t)hvd_take_int(reader);
     const char *name = hvd_take_text(reader);
     struct hvd_key key = hvd_key_make(set, name);
     struct hvd_stalled_tensor *tensor = NULL;
-    int status = reader->failed ? HVD_ERR_ARG : find_tensor(list, &key, &tensor);
+    int status = reader->failed ? HVD_ERR_ARG : find_tensor(list, &key, kind, &tensor);
 
     if (tensor != NULL && age_ns > tensor->age_ns) {
         tensor->age_ns = age_ns;
@@ -285,6 +290,7 @@ void hvd_stalled_put(struct hvd_stalled *list, struct hvd_writer *writer)
         for (const struct hvd_stalled_tensor *tensor = list->first; tensor != NULL;
              tensor = tensor->next) {
             hvd_put_int(writer, tensor->age_ns);
+            hvd_put_int(writer, tensor->kind);
             hvd_put_int(writer, tensor->key.set);
             hvd_put_text(writer, tensor->key.name);
             put_holders(list, tensor, writer);

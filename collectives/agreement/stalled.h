@@ -7,7 +7,7 @@
  * all merging is complete: nobody is said to lack a tensor that he holds. The order is drawn anew
  * each time (salt), so that each tensor gets its turn.
  *
- * On the wire: where the list ends, then of each tensor its age, set, name and ranks: the number
+ * On the wire: where the list ends, then of each tensor its age, kind, set, name and ranks: the number
  * of ranges and these, or -1 and a bit for each rank, whichever is shorter. */
 #ifndef HVD_STALLED_H
 #define HVD_STALLED_H
@@ -23,6 +23,7 @@ struct hvd_stalled_tensor {
     struct hvd_key key;
     uint64_t order;
     int64_t age_ns; /* the most of any rank */
+    int kind; /* enum hvd_kind, as the first rank to mention it has it */
     uint64_t *holders; /* a bit for each rank */
     struct hvd_stalled_tensor *next; /* in the order of first mention */
 };
@@ -41,8 +42,8 @@ void hvd_stalled_init(struct hvd_stalled *list, size_t ranks, uint64_t salt);
 void hvd_stalled_finish(struct hvd_stalled *list); /* zeroed is fine */
 
 /* This rank has a tensor under way. Returns 0 or HVD_ERR_NOMEM. */
-int hvd_stalled_add(struct hvd_stalled *list, const struct hvd_key *key, int rank,
-                    int64_t age_ns);
+int hvd_stalled_add(struct hvd_stalled *list, const struct hvd_key *key, int kind,
+                    int rank, int64_t age_ns);
 
 /* Adds the list of a message, made with the same salt. Returns 0, HVD_ERR_NOMEM, or HVD_ERR_ARG for a
  * message that no writer can have made. */

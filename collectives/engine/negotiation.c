@@ -121,12 +121,25 @@ static void heard(void *context, const struct hvd_proposal *proposal, int branch
     }
 }
 
-static void give_up(void *context, const char *text)
+static const char *host(void *context, int rank)
+{
+    const struct hvd_engine *engine = context;
+
+    return engine->boot->peers[rank].host;
+}
+
+/* A rank that does not answer could not leave together with the others, who get the reason; else all
+ * get Horovod's words for a shutdown. */
+static void give_up(void *context, int silent, const char *text)
 {
     struct hvd_engine *engine = context;
 
-    (void)text; /* it has been logged; all ranks get Horovod's words for a shutdown */
-    hvd_shutdown_ask(engine);
+    if (silent < 0) {
+        hvd_shutdown_ask(engine);
+        return;
+    }
+    engine->negotiation.culprit = silent;
+    hvd_fail(&engine->negotiation.failure, HVD_ERR_PEER, "%s", text);
 }
 
 static const struct hvd_agreement_ops ops = {
@@ -139,6 +152,7 @@ static const struct hvd_agreement_ops ops = {
     .add_set = add_set,
     .remove_set = remove_set,
     .heard = heard,
+    .host = host,
     .give_up = give_up,
 };
 
@@ -175,6 +189,7 @@ int hvd_negotiation_open(struct hvd_engine *engine, struct hvd_error *err)
     if (status == 0 && add_global_set(engine) != 0) {
         status = hvd_fail(err, HVD_ERR_NOMEM, "no memory for the process sets");
     }
+    engine->negotiation.culprit = engine->boot->rank;
     engine->negotiation.is_open = status == 0;
     return status;
 }
@@ -182,7 +197,8 @@ int hvd_negotiation_open(struct hvd_engine *engine, struct hvd_error *err)
 /* --- what moves it --- */
 
 /* The agreement's functions fail for want of memory, for what no rank can have said, or because a
- * message is too long or a process set's team cannot be opened; these have left their reason. */
+ * message is too long, a process set's team cannot be opened or a rank does not answer; these have
+ * left their reason. */
 static void end_job(struct hvd_engine *engine, int status)
 {
     const char *text = engine->negotiation.failure.status != 0
@@ -190,7 +206,7 @@ static void end_job(struct hvd_engine *engine, int status)
                        : status == HVD_ERR_NOMEM ? "no memory for messages"
                                                  : strange_text;
 
-    hvd_failure_end_job(engine, engine->boot->rank, status, text);
+    hvd_failure_end_job(engine, engine->negotiation.culprit, status, text);
 }
 
 /* What has been submitted. */

@@ -23,6 +23,7 @@ struct hvd_negotiation {
     bool is_open; /* neither has the job failed, nor do all leave */
     struct hvd_entry *proposing; /* submissions that the agreement has not seen yet */
     struct hvd_error failure; /* why it cannot go on, where that is known */
+    int culprit; /* the rank to blame for that */
 };
 
 int hvd_negotiation_open(struct hvd_engine *engine, struct hvd_error *err);

@@ -73,7 +73,7 @@
 #define HVD_ENV_TIMELINE_RANKS "HVD_TIMELINE_RANKS"
 /* 1: the timeline also shows the rounds of agreement. Default: 0. */
 #define HVD_ENV_TIMELINE_MARK_CYCLES "HOROVOD_TIMELINE_MARK_CYCLES"
-/* 1: no warnings about tensors that some ranks do not submit. Default: 0. */
+/* 1: no warnings about tensors that some ranks do not submit, and ranks that do not answer. Default: 0. */
 #define HVD_ENV_STALL_CHECK_DISABLE "HOROVOD_STALL_CHECK_DISABLE"
 /* Seconds before such a warning. Default: 60. */
 #define HVD_ENV_STALL_WARNING "HOROVOD_STALL_CHECK_TIME_SECONDS"

@@ -171,9 +171,19 @@ static void remove_set(void *context, int set)
     (void)set;
 }
 
-static void give_up(void *context, const char *text)
+static const char *host(void *context, int rank)
 {
     (void)context;
+    if (rank < 0 || rank >= RANKS) {
+        fuzz_fail("a rank that has a host is one of the job");
+    }
+    return "n0";
+}
+
+static void give_up(void *context, int silent, const char *text)
+{
+    (void)context;
+    (void)silent;
     (void)text;
 }
 
@@ -192,6 +202,7 @@ static const struct hvd_agreement_ops ops = {
     .make_void = make_void,
     .add_set = add_set,
     .remove_set = remove_set,
+    .host = host,
     .give_up = give_up,
 };
 

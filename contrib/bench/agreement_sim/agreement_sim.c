@@ -24,7 +24,9 @@ void sim_fault(struct sim *sim, const char *format, ...)
 
 void sim_check_status(struct sim_rank *rank, int status)
 {
-    if (status != 0) {
+    if (status == HVD_ERR_PEER && rank->gave_up && rank->gave_up_for >= 0) {
+        rank->has_left = true; /* it ends its part of the job, as it has said */
+    } else if (status != 0) {
         sim_fault(rank->sim, "rank %d: status %d", rank->rank, status);
     }
 }

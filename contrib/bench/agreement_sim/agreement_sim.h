@@ -46,7 +46,10 @@ struct sim_rank {
     int ended; /* entries */
     int failed;
     int joins; /* that have ended */
+    bool is_frozen; /* does nothing, until it is set to false again */
     bool gave_up;
+    int gave_up_for; /* the rank that does not answer, or -1 */
+    char reason[256];
     int64_t chain; /* messages one after the other that led here */
 };
 

@@ -180,12 +180,21 @@ void sim_entry_ended(void *context, struct hvd_entry *entry, int status, const c
     hvd_entry_end(entry, status, text);
 }
 
-static void give_up(void *context, const char *text)
+static const char *host(void *context, int rank)
+{
+    const struct sim_rank *self = context;
+    static const char *const names[] = {"n0", "n1", "n2", "n3"};
+
+    return names[self->sim->layout.node[rank] % 4];
+}
+
+static void give_up(void *context, int silent, const char *text)
 {
     struct sim_rank *rank = context;
 
-    (void)text;
     rank->gave_up = true;
+    rank->gave_up_for = silent;
+    snprintf(rank->reason, sizeof(rank->reason), "%s", text);
 }
 
 const struct hvd_agreement_ops sim_ops = {
@@ -196,6 +205,7 @@ const struct hvd_agreement_ops sim_ops = {
     .make_void = make_void,
     .add_set = add_set,
     .remove_set = remove_set,
+    .host = host,
     .give_up = give_up,
 };
 

@@ -115,6 +115,9 @@ static bool act_at_random(struct sim_rank *rank)
 {
     unsigned what = sim_draw(rank->sim, 3);
 
+    if (rank->is_frozen) {
+        return false;
+    }
     return act(rank, what) || act(rank, (what + 1) % 3) || act(rank, (what + 2) % 3);
 }
 
@@ -147,7 +150,7 @@ static int64_t next_deadline(const struct sim *sim)
 
     for (int i = 0; i < sim->layout.size; i++) {
         const struct sim_rank *rank = &sim->ranks[i];
-        int64_t due = rank->has_left ? -1 : rank->wake_ns;
+        int64_t due = rank->has_left || rank->is_frozen ? -1 : rank->wake_ns;
 
         if (due >= 0 && (next < 0 || due < next)) {
             next = due;

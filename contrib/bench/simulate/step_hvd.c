@@ -88,9 +88,15 @@ static void end_entry(void *context, struct hvd_entry *entry, int status,
     hvd_entry_end(entry, status, text);
 }
 
-static void give_up(void *context, const char *text)
+static const char *host(void *context, int rank)
 {
-    (void)context, (void)text;
+    (void)context, (void)rank;
+    return "one";
+}
+
+static void give_up(void *context, int silent, const char *text)
+{
+    (void)context, (void)silent, (void)text;
 }
 
 static const struct hvd_agreement_ops ops = {
@@ -99,6 +105,7 @@ static const struct hvd_agreement_ops ops = {
     .run = run,
     .pause = pause_set,
     .make_void = make_void,
+    .host = host,
     .give_up = give_up,
 };
 

@@ -269,6 +269,135 @@ static void test_shutdown(unsigned seed)
     let_go(&held, &sim);
 }
 
+/* --- ranks that do not answer --- */
+
+static const char silence[] =
+    "One or more ranks do not answer, and others wait for them for more than 60 seconds. "
+    "Their processes may be stopped, swapped out or starved of cpu. \nSilent ranks:";
+
+/* The last warning is about these silent ranks. */
+static void check_silent(const char *promise, const char *ranks)
+{
+    char text[1024];
+
+    snprintf(text, sizeof(text), "%s%s", silence, ranks);
+    if (!tap_ok(logged_ended(HVD_LOG_WARN, text), "%s", promise)) {
+        logged_show();
+    }
+}
+
+/* All but one have the tensor; that one does nothing any more. */
+static void freeze(struct held *held, struct sim *sim, int rank)
+{
+    for (int r = 0; r < sim->layout.size; r++) {
+        if (r != rank) {
+            hold(held, sim, r, "a", 0);
+        }
+    }
+    sim->ranks[rank].is_frozen = true;
+}
+
+static void thaw(struct held *held, struct sim *sim, int rank)
+{
+    bool all = true;
+
+    sim->ranks[rank].is_frozen = false;
+    hold(held, sim, rank, "a", 0);
+    pass(sim, 1);
+    for (int i = 0; i < held->count; i++) {
+        all &= atomic_load(&held->requests[i]->status) == 0;
+    }
+    tap_ok(all && sim->fault[0] == '\0', "when it goes on again so does all (%s)",
+           sim->fault);
+}
+
+static void test_silent(unsigned seed)
+{
+    struct hvd_agreement_settings settings = patient();
+    struct held held = {0};
+    struct sim sim;
+
+    sim_init(&sim, four, &settings, seed);
+    freeze(&held, &sim, 3);
+    pass(&sim, 58);
+    tap_ok(logged_count(HVD_LOG_WARN) == 0,
+           "a rank that does not answer is not asked yet");
+    pass(&sim, 13);
+    check_silent(
+        "after the warning time it is named, with its host and what waits for it",
+        "\n3: on n1, silent for 10 seconds; ALLREDUCE a waits for 60 seconds");
+    tap_ok(logged_count(HVD_LOG_WARN) == 1, "and is not said to lack what it may have");
+    pass(&sim, 60);
+    check_silent("it is named again",
+                 "\n3: on n1, silent for 10 seconds; ALLREDUCE a waits for 120 seconds");
+    thaw(&held, &sim, 3);
+    let_go(&held, &sim);
+}
+
+/* One behind which there are others. */
+static void test_silent_leader(unsigned seed)
+{
+    struct hvd_agreement_settings settings = patient();
+    struct held held = {0};
+    struct sim sim;
+
+    sim_init(&sim, four, &settings, seed);
+    freeze(&held, &sim, 2);
+    pass(&sim, 75);
+    check_silent("of a rank that does not answer those behind it are named",
+                 "\n2: on n1, silent for 10 seconds; ALLREDUCE a waits for 60 seconds; "
+                 "reached only through it: 3");
+    thaw(&held, &sim, 2);
+    let_go(&held, &sim);
+}
+
+/* Each rank that waits says it, but of a node one. */
+static void test_silent_root(unsigned seed)
+{
+    struct hvd_agreement_settings settings = patient();
+    struct held held = {0};
+    struct sim sim;
+
+    settings.stall_shutdown_ns = 200LL * SECOND;
+    sim_init(&sim, four, &settings, seed);
+    freeze(&held, &sim, 0);
+    pass(&sim, 100);
+    tap_ok(logged_count(HVD_LOG_WARN) == 0, "rank 0 has time to ask");
+    pass(&sim, 30);
+    tap_ok(logged_count(HVD_LOG_WARN) == 3 &&
+               logged_ended(HVD_LOG_WARN, "ALLREDUCE a has waited for 120 seconds"),
+           "when rank 0 does not answer the others say so");
+    pass(&sim, 120);
+    tap_ok(sim.ranks[1].gave_up && sim.ranks[1].gave_up_for == 0 &&
+               sim.ranks[3].gave_up &&
+               strstr(sim.ranks[2].reason, "rank 0 on n0 does not answer") != NULL,
+           "past the shutdown time each ends its part of the job (%s)", sim.fault);
+    let_go(&held, &sim);
+}
+
+static void test_silent_shutdown(unsigned seed)
+{
+    static const char reason[] =
+        "rank 4 on n0 does not answer: its process is stopped, swapped out or starved of "
+        "cpu. ALLREDUCE a has waited for 120 seconds";
+    struct hvd_agreement_settings settings = patient();
+    struct held held = {0};
+    struct sim sim;
+
+    settings.stall_shutdown_ns = 100LL * SECOND;
+    sim_init(&sim, deep, &settings, seed);
+    freeze(&held, &sim, 4);
+    pass(&sim, 90);
+    tap_ok(!sim.ranks[0].gave_up && logged_count(HVD_LOG_WARN) == 1,
+           "a job with a silent rank goes on until the shutdown time");
+    pass(&sim, 60);
+    tap_ok(sim.ranks[0].gave_up && sim.ranks[0].gave_up_for == 4 &&
+               strcmp(sim.ranks[0].reason, reason) == 0,
+           "then it ends, with its name (%s)", sim.ranks[0].reason);
+    tap_ok(logged_count(HVD_LOG_ERROR) == 1, "and an error");
+    let_go(&held, &sim);
+}
+
 /* One rank is far ahead: what its parent hears of it, when somebody waits, is bounded. */
 static void test_many(unsigned seed)
 {
@@ -319,6 +448,10 @@ int main(void)
     test_planned(seed);
     test_planned_sets(seed);
     test_shutdown(seed);
+    test_silent(seed);
+    test_silent_leader(seed);
+    test_silent_root(seed);
+    test_silent_shutdown(seed);
     test_many(seed);
     return tap_done();
 }

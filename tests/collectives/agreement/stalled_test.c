@@ -78,7 +78,7 @@ static bool merge_groups(void)
 
             held[number][rank] = rank == number || rand() % odds == 0;
             if (held[number][rank]) {
-                good &= hvd_stalled_add(&groups[rank % GROUPS], &key, rank, rank) == 0;
+                good &= hvd_stalled_add(&groups[rank % GROUPS], &key, 0, rank, rank) == 0;
             }
         }
     }
@@ -105,7 +105,7 @@ static bool shorten(uint64_t salt, size_t *most, char *first)
             char name[1200];
             struct hvd_key key = name_key(i, 1000, name);
 
-            good &= hvd_stalled_add(&lists[rank], &key, rank, 5) == 0;
+            good &= hvd_stalled_add(&lists[rank], &key, 0, rank, 5) == 0;
         }
         good &= send(&lists[rank], &all, most);
         hvd_stalled_finish(&lists[rank]);
