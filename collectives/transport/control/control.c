@@ -218,17 +218,12 @@ int hvd_control_send_down(struct hvd_control *control, uint32_t type, const void
     return status;
 }
 
-int hvd_control_send_child(struct hvd_control *control, int rank, uint32_t type,
+int hvd_control_send_child(struct hvd_control *control, int child, uint32_t type,
                            const void *payload, size_t bytes)
 {
-    for (int i = hvd_control_first_child(control); i < control->count; i++) {
-        struct hvd_neighbour *child = &control->neighbours[i];
-
-        if (child->rank == rank) {
-            return hvd_control_send_to(control, child, type, payload, bytes);
-        }
-    }
-    return HVD_ERR_ARG;
+    return hvd_control_send_to(
+        control, &control->neighbours[hvd_control_first_child(control) + child], type,
+        payload, bytes);
 }
 
 /* --- why the job ends ------------------------------------------------------------------- */
@@ -311,6 +306,8 @@ static void close_link(struct hvd_control *control, struct hvd_neighbour *neighb
 static int deliver(struct hvd_control *control, struct hvd_neighbour *neighbour,
                    hvd_control_handler handler, void *context)
 {
+    int index = (int)(neighbour - control->neighbours);
+    int from = control->boot->rank == 0 ? index : index - 1; /* the parent is -1 */
     struct hvd_link_message message;
     int handled = 0;
     int status;
@@ -318,7 +315,7 @@ static int deliver(struct hvd_control *control, struct hvd_neighbour *neighbour,
     while ((status = hvd_link_next(neighbour->link, &message)) == 0) {
         struct hvd_control_event event = {
             .kind = HVD_CONTROL_MESSAGE,
-            .from = neighbour->rank,
+            .from = from,
             .type = message.type,
             .payload = message.payload,
             .bytes = message.bytes,
@@ -382,7 +379,7 @@ static void report_abort(struct hvd_control *control, hvd_control_handler handle
 {
     struct hvd_control_event event = {
         .kind = HVD_CONTROL_ABORT,
-        .from = -1,
+        .from = HVD_CONTROL_PARENT,
         .rank = control->abort.rank,
         .text = control->abort.text,
     };

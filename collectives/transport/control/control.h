@@ -22,13 +22,16 @@
 
 struct hvd_control;
 
+#define HVD_CONTROL_PARENT (-1)
+
 /* A message from a neighbour, or the end of the job. */
 struct hvd_control_event {
     enum {
         HVD_CONTROL_MESSAGE, /* from, type, payload, bytes */
         HVD_CONTROL_ABORT, /* rank, text: why the job ends; once, and nothing after it */
     } kind;
-    int from; /* MESSAGE: the neighbour's rank */
+    int from; /* MESSAGE: a child's index in the order of hvd_control_children, or
+                 HVD_CONTROL_PARENT */
     uint32_t type;
     const void *payload; /* borrowed, valid in the handler only; aligned to 8 */
     size_t bytes;
@@ -75,12 +78,13 @@ int hvd_control_send_down(struct hvd_control *control, uint32_t type, const void
 int hvd_control_send_to_nodes(struct hvd_control *control, uint32_t type,
                               const void *payload, size_t bytes);
 
-/* The same to one child, by its rank; HVD_ERR_ARG when it is none. */
-int hvd_control_send_child(struct hvd_control *control, int rank, uint32_t type,
+/* The same to one child, by its index. */
+int hvd_control_send_child(struct hvd_control *control, int child, uint32_t type,
                            const void *payload, size_t bytes);
 
-/* The neighbours in the tree. */
-int hvd_control_parent(const struct hvd_control *control); /* rank, or -1 */
+/* The neighbours in the tree: the parent's rank, or -1; the number of children, and their ranks in
+ * the order of hvd_tree_children (borrowed). */
+int hvd_control_parent(const struct hvd_control *control);
 int hvd_control_children(const struct hvd_control *control, const int **ranks);
 
 /* Writes what is queued, reads what is there, calls handler for each event; never blocks.

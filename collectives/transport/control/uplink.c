@@ -14,25 +14,10 @@ struct hvd_uplink {
     struct hvd_mailbox *box; /* NULL when alone on the node */
     int local_rank;
     int local_size;
-    int child_count;
-    int *children; /* ranks: first those on other nodes, then the local ones */
+    int child_count; /* first those on other nodes, then the local ones */
     hvd_uplink_handler handler; /* in progress */
     void *context;
 };
-
-static int list_children(struct hvd_uplink *uplink)
-{
-    const struct hvd_layout *layout = uplink->config.layout;
-    int rank = uplink->config.rank;
-
-    uplink->child_count = hvd_tree_children(layout, rank, NULL);
-    uplink->children = calloc((size_t)uplink->child_count + 1, sizeof(int));
-    if (uplink->children == NULL) {
-        return HVD_ERR_NOMEM;
-    }
-    hvd_tree_children(layout, rank, uplink->children);
-    return 0;
-}
 
 int hvd_uplink_create(const struct hvd_uplink_config *config, struct hvd_uplink **out,
                       struct hvd_error *err)
@@ -47,10 +32,8 @@ int hvd_uplink_create(const struct hvd_uplink_config *config, struct hvd_uplink 
     uplink->config = *config;
     uplink->local_rank = layout->local_rank[config->rank];
     uplink->local_size = hvd_layout_local_size(layout, layout->node[config->rank]);
-    if (list_children(uplink) != 0) {
-        status = hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
-    }
-    if (status == 0 && uplink->local_size > 1) {
+    uplink->child_count = hvd_tree_children(layout, config->rank, NULL);
+    if (uplink->local_size > 1) {
         status = hvd_mailbox_create(config->memory, uplink->local_rank,
                                     uplink->local_size, &uplink->box, err);
     }
@@ -66,7 +49,6 @@ void hvd_uplink_destroy(struct hvd_uplink *uplink)
 {
     if (uplink != NULL) {
         hvd_mailbox_destroy(uplink->box);
-        free(uplink->children);
         free(uplink);
     }
 }
@@ -150,8 +132,8 @@ int hvd_uplink_send_child(struct hvd_uplink *uplink, int child, uint32_t type,
 {
     return check_bytes(type, bytes) != 0
                ? HVD_ERR_ARG
-               : hvd_control_send_child(uplink->config.control, uplink->children[child],
-                                        type, payload, bytes);
+               : hvd_control_send_child(uplink->config.control, child, type, payload,
+                                        bytes);
 }
 
 static void on_mail(void *context, int from, uint32_t type, const void *payload,
@@ -170,23 +152,13 @@ static void on_mail(void *context, int from, uint32_t type, const void *payload,
     uplink->handler(uplink->context, &event);
 }
 
-static int index_of_child(const struct hvd_uplink *uplink, int rank)
-{
-    for (int i = 0; i < uplink->child_count; i++) {
-        if (uplink->children[i] == rank) {
-            return i;
-        }
-    }
-    return HVD_UPLINK_PARENT;
-}
-
 static void on_control(void *context, const struct hvd_control_event *event)
 {
     struct hvd_uplink *uplink = context;
     bool is_message = event->kind == HVD_CONTROL_MESSAGE;
     const struct hvd_uplink_event passed = {
         .kind = is_message ? HVD_UPLINK_MESSAGE : HVD_UPLINK_ABORT,
-        .from = is_message ? index_of_child(uplink, event->from) : HVD_UPLINK_PARENT,
+        .from = event->from,
         .type = event->type,
         .payload = event->payload,
         .bytes = event->bytes,

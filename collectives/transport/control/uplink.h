@@ -47,7 +47,7 @@ struct hvd_uplink_event {
     const char *text;
 };
 
-#define HVD_UPLINK_PARENT (-1)
+#define HVD_UPLINK_PARENT HVD_CONTROL_PARENT
 
 /* May send, and call hvd_control_abort and hvd_control_expect_close. */
 typedef void (*hvd_uplink_handler)(void *context, const struct hvd_uplink_event *event);

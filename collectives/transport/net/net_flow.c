@@ -341,11 +341,6 @@ static int advance(struct hvd_net_flow *flow, uint32_t taken)
                : send_part(flow, NULL, 0, 0);
 }
 
-static bool takes_offer(const struct hvd_net_flow *flow, size_t bytes)
-{
-    return flow->receives.first->is_device && bytes == flow->receives.first->bytes;
-}
-
 /* Has the bytes of an offer, which the next receive takes, brought to that: from now on it is the
  * network's again. The receive's status is its own: what goes wrong there has nothing to do with
  * the order of messages. */
@@ -362,13 +357,17 @@ static int fetch(struct hvd_net_flow *flow, const void *offer, size_t bytes)
     return advance(flow, cost(bytes, true));
 }
 
-/* Puts the next fragment in order where it belongs. */
-static int take(struct hvd_net_flow *flow, const void *data, size_t bytes)
+/* The next fragment in order, for which a receive is posted. */
+static int take(struct hvd_net_flow *flow, const void *data, size_t bytes, bool is_offer)
 {
     struct hvd_net_op *op = flow->receives.first;
+    size_t left = op->bytes - op->done;
 
-    if (op->is_device || bytes > op->bytes - op->done) {
+    if (is_offer != op->is_device || (is_offer ? bytes != left : bytes > left)) {
         return HVD_ERR_MISMATCH;
+    }
+    if (is_offer) {
+        return fetch(flow, data, bytes);
     }
     if (op->take != NULL) {
         op->take(op, data, bytes);
@@ -383,45 +382,22 @@ static int take(struct hvd_net_flow *flow, const void *data, size_t bytes)
     return advance(flow, cost(bytes, false));
 }
 
-static int take_first(struct hvd_net_flow *flow, struct early_list *list)
-{
-    struct early *early = list->first;
-    int status;
-
-    if (!early->is_offer) {
-        status = take(flow, early->data, early->bytes);
-    } else if (takes_offer(flow, early->bytes)) {
-        early->release = NULL;
-        status = fetch(flow, early->data, early->bytes);
-    } else {
-        status = HVD_ERR_MISMATCH;
-    }
-    drop_early(list);
-    return status;
-}
-
 static int take_early(struct hvd_net_flow *flow)
 {
+    struct early_list *list = &flow->early;
     int status = 0;
 
-    while (status == 0 && flow->receives.first != NULL && flow->early.first != NULL &&
-           flow->early.first->sequence == flow->next_in) {
-        status = take_first(flow, &flow->early);
+    while (status == 0 && flow->receives.first != NULL && list->first != NULL &&
+           list->first->sequence == flow->next_in) {
+        struct early *early = list->first;
+
+        status = take(flow, early->data, early->bytes, early->is_offer);
+        if (early->is_offer && flow->next_in != early->sequence) {
+            early->release = NULL; /* fetched */
+        }
+        drop_early(list);
     }
     return status;
-}
-
-/* The next fragment in order has come, and a receive is posted. */
-static int accept(struct hvd_net_flow *flow, const struct hvd_net_flow_arrival *arrival)
-{
-    int status = HVD_ERR_MISMATCH;
-
-    if (!arrival->is_offer) {
-        status = take(flow, arrival->data, arrival->bytes);
-    } else if (takes_offer(flow, arrival->bytes)) {
-        status = fetch(flow, arrival->data, arrival->bytes);
-    }
-    return status == 0 && flow->early.first != NULL ? take_early(flow) : status;
 }
 
 int hvd_net_flow_arrived(struct hvd_net_flow *flow,
@@ -438,9 +414,13 @@ int hvd_net_flow_arrived(struct hvd_net_flow *flow,
         status = flow->sends.first != NULL ? pump(flow) : 0;
     }
     if (status == 0 && arrival->bytes > 0) {
-        status = header->sequence == flow->next_in && flow->receives.first != NULL
-                     ? accept(flow, arrival)
-                     : keep_early(&flow->early, arrival);
+        bool is_next = header->sequence == flow->next_in && flow->receives.first != NULL;
+
+        status = is_next ? take(flow, arrival->data, arrival->bytes, arrival->is_offer)
+                         : keep_early(&flow->early, arrival);
+        if (status == 0 && is_next && flow->early.first != NULL) {
+            status = take_early(flow);
+        }
     }
     if (status < 0) {
         flow->link->fail(flow->link->peer, status);

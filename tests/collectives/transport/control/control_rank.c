@@ -61,7 +61,7 @@ static void handle(void *context, const struct hvd_control_event *event)
     if (event->bytes >= sizeof(number)) {
         memcpy(&number, event->payload, sizeof(number));
     }
-    if (event->from == hvd_control_parent(seen->control)) {
+    if (event->from == HVD_CONTROL_PARENT) {
         seen->is_answered = true;
         seen->answer = number;
         keep_payload(seen, event);
