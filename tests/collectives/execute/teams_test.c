@@ -9,6 +9,7 @@
 
 #include "gpu_binding/base/clock.h"
 #include "tests/collectives/execute/teams_rank.h"
+#include "tests/collectives/transport/net/net_rank.h"
 #include "tests/tap.h"
 
 enum {
@@ -105,7 +106,7 @@ static bool run_job(const char *hosts, job_body body, const void *argument)
     teams_job_open(hosts);
     job_start(&job, hosts, body, argument);
     if (strchr(hosts, 'b') != NULL) {
-        job_serve_exchange(&job);
+        net_rank_serve_connect(&job);
     }
     job_serve_exchange(&job);
     is_good = job_finish(&job);

@@ -65,7 +65,7 @@ int main(int argc, char **argv)
     char line[JOB_LINE_BYTES] = "";
 
     job_start(&job, "a b", talk, NULL);
-    job_serve_exchange(&job);
+    net_rank_serve_connect(&job);
     job_hear(&job, VICTIM, WAIT_MS, line);
     flood(argv[1], (int)job.pids[VICTIM], source, seed, line, sizeof(line));
     tap_ok(strncmp(line, "0 of ", 5) == 0 && strstr(line, "alive") != NULL,

@@ -35,7 +35,14 @@ struct hvd_net *net_rank_connect(struct job_rank *self)
         printf("# %s\n", err.text);
         exit(98);
     }
+    job_exchange(self, "", 1);
     return net;
+}
+
+void net_rank_serve_connect(struct job *job)
+{
+    job_serve_exchange(job);
+    job_serve_exchange(job);
 }
 
 void net_rank_send(struct hvd_net *net, int peer, uint32_t channel, const void *data,

@@ -6,8 +6,10 @@
 #include "collectives/transport/net/net.h"
 #include "tests/collectives/job.h"
 
-/* Creates, exchanges addresses, connects. Says why and exits when that fails. */
+/* Creates, exchanges addresses, connects; returns once all ranks have, because before that UCX lets
+ * nobody in. Says why and exits when that fails. The test calls net_rank_serve_connect. */
 struct hvd_net *net_rank_connect(struct job_rank *self);
+void net_rank_serve_connect(struct job *job);
 
 /* Post a message. */
 void net_rank_send(struct hvd_net *net, int peer, uint32_t channel, const void *data,

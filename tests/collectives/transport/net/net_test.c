@@ -140,7 +140,7 @@ static void letters_arrive(const char *hosts, unsigned seed)
     bool is_good;
 
     job_start(&job, hosts, exchange_letters, &seed);
-    job_serve_exchange(&job);
+    net_rank_serve_connect(&job);
     job_serve_exchange(&job);
     is_good = job_finish(&job);
     tap_ok(is_good, "random messages among %d ranks arrive whole and in order", job.size);
@@ -202,7 +202,7 @@ static void late_receiver_stores_little(void)
     char line[JOB_LINE_BYTES] = "";
 
     job_start(&job, "a b", receive_late, NULL);
-    job_serve_exchange(&job);
+    net_rank_serve_connect(&job);
     tap_ok(job_hear(&job, 1, 30000, line) && atol(line) < 16 * HVD_NET_WINDOW_BYTES,
            "a receiver that is late stores little of 64 MB (%s bytes)", line);
     job_serve_exchange(&job);
@@ -250,7 +250,7 @@ static void waiting_costs_nothing(void)
     double seconds = 0;
 
     job_start(&job, "a b", ping_asleep, NULL);
-    job_serve_exchange(&job);
+    net_rank_serve_connect(&job);
     job_serve_exchange(&job);
     for (int i = 0; i < 2; i++) {
         job_hear(&job, i, 30000, line);
@@ -323,7 +323,7 @@ static void death_ends_what_concerns_the_dead(void)
     char line[JOB_LINE_BYTES];
 
     job_start(&job, "a b c", survive, NULL);
-    job_serve_exchange(&job);
+    net_rank_serve_connect(&job);
     for (int i = 0; i < 3; i++) {
         job_hear(&job, i, 30000, line);
     }
@@ -365,7 +365,7 @@ static void wrong_length_is_no_overrun(void)
     struct job job;
 
     job_start(&job, "a b", disagree, NULL);
-    job_serve_exchange(&job);
+    net_rank_serve_connect(&job);
     job_serve_exchange(&job);
     tap_ok(job_finish(&job), "a message longer than its receive fails");
 }

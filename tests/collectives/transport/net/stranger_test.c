@@ -87,7 +87,8 @@ int main(void)
     char line[JOB_LINE_BYTES] = "";
 
     job_start(&job, "a b c", play, NULL);
-    for (int i = 0; i < 3; i++) {
+    net_rank_serve_connect(&job);
+    for (int i = 0; i < 2; i++) {
         job_serve_exchange(&job);
     }
     job_hear(&job, 1, WAIT_MS, line);
