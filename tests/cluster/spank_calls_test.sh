@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# What the plugin does in slurmstepd while that can be root: a step with it is compared, by strace,
+# with a step without it.
+# shellcheck disable=SC2016 # variables expand in other shells
+. "$(dirname "$0")/harness.sh"
+. "$(dirname "$0")/spank.sh"
+
+command -v strace >/dev/null || tap_skip_all 'no strace here'
+install_hvd
+start_cluster 1 --sockets 1 --cores 2 --gpus 0
+calls_of=$tests_dir/root_calls.py
+traces=$work/cluster/log
+
+# traced NAME COMMAND...: runs it while slurmd and all that it starts are traced.
+traced()
+{
+    local name=$1
+    shift
+    as_root --node n1 sh -c 'exec strace -f -q -o "$1" -p "$(cat "$2")"' sh "$traces/$name" \
+        "$work/cluster/run/slurmd-n1.pid" >"$work/strace" 2>&1 &
+    until [ -e "$traces/$name" ] || ! kill -0 $!; do
+        sleep 0.1
+    done
+    sleep 0.5 # it makes the file before it attaches
+    as_user srun -n1 "$@"
+    # slurmstepd outlives its srun
+    until ! as_root --node n1 pgrep -x slurmstepd >/dev/null; do
+        sleep 0.1
+    done
+    as_root --node n1 pkill -INT -x strace
+    wait
+}
+
+# adds_nothing PROMISE TRACE WITHOUT...
+adds_nothing()
+{
+    local promise=$1
+    shift
+    /usr/bin/python3 "$calls_of" "$@" >"$work/added" 2>&1
+    prints "$promise" '^0 calls$' sh -c 'cat "$0" >&2; echo "$(grep -c . "$0") calls"' "$work/added"
+}
+
+disable_plugin
+succeeds '(a step without the plugin is traced)' traced none --mpi=none true
+[ -s "$traces/none" ] || tap_skip_all "strace cannot attach here: $(tail -n 1 "$work/strace")"
+succeeds '(and again: Slurm itself does not always do the same)' traced none2 --mpi=none true
+enable_plugin
+succeeds '(a step that does not use the plugin)' traced idle --mpi=none true
+succeeds '(and again)' traced idle2 --mpi=none true
+succeeds '(a step that uses it)' traced elastic --hvd=elastic true
+
+succeeds 'the trace sees what root opens' grep -q "spank_hvd.so" "$traces/idle"
+adds_nothing 'with --hvd no file, socket or process more is used as root' \
+    "$traces/elastic" "$traces/idle" "$traces/idle2"
+if has_pmix; then
+    succeeds '(a step with PMIx)' traced pmix --mpi=pmix true
+    succeeds '(and again)' traced pmix2 --mpi=pmix true
+    succeeds '(a step that uses the plugin with PMIx)' traced hvd --hvd true
+    adds_nothing 'nor with PMIx' "$traces/hvd" "$traces/pmix" "$traces/pmix2" "$traces/idle"
+else
+    tap_skip 'nor with PMIx' "$no_pmix"
+fi
+/usr/bin/python3 "$calls_of" "$traces/idle" "$traces/none" "$traces/none2" >"$work/ours"
+tap_note "as root: $(cat "$work/ours")"
+# The loader may look for libraries that the plugin needs and Slurm has not loaded.
+prints 'the plugin itself is only loaded, with its line of plugstack.conf' '^none$' sh -c \
+    'grep -vE "^(openat|newfstatat|stat|access) .*(/spank_hvd\.so|/hvd\.conf|\.so(\.N)*|/ld\.so\.cache)$" "$0" || echo none' \
+    "$work/ours"
+tap_done
