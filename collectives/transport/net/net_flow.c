@@ -286,25 +286,23 @@ static int send_part(struct hvd_net_flow *flow, struct hvd_net_op *op, size_t at
     return status == HVD_INPROGRESS ? 0 : hvd_net_flow_sent(fragment, status);
 }
 
-/* The bytes of a message's next fragment: no more fragments than it takes, of like size. */
-static size_t next_part(const struct hvd_net_op *op, size_t handed)
+/* The bytes of a message's next fragment: no more fragments than it takes, of like size. 0 while the
+ * window has no room for it. */
+static size_t next_part(const struct hvd_net_flow *flow, const struct hvd_net_op *op,
+                        size_t handed)
 {
     size_t left = op->bytes - handed;
     size_t parts = (left + HVD_NET_FRAGMENT_BYTES - 1) / HVD_NET_FRAGMENT_BYTES;
     size_t part = (left + parts - 1) / parts;
 
-    if (op->is_device) {
-        return left;
-    }
     part = (part + HVD_NET_PIECE_BYTES - 1) / HVD_NET_PIECE_BYTES * HVD_NET_PIECE_BYTES;
-    return part < left ? part : left;
-}
-
-static bool has_room(const struct hvd_net_flow *flow, const struct hvd_net_op *op,
-                     size_t bytes)
-{
-    return flow->sent_cost - flow->acknowledged + cost(bytes, op->is_device) <=
-           HVD_NET_WINDOW_BYTES;
+    if (op->is_device || part > left) {
+        part = left;
+    }
+    return flow->sent_cost - flow->acknowledged + cost(part, op->is_device) <=
+                   HVD_NET_WINDOW_BYTES
+               ? part
+               : 0;
 }
 
 /* Sends what the window has room for. */
@@ -315,9 +313,9 @@ static int pump(struct hvd_net_flow *flow)
     while (status == 0 && flow->sends.first != NULL) {
         struct hvd_net_op *op = flow->sends.first;
         size_t at = flow->handed;
-        size_t bytes = next_part(op, at);
+        size_t bytes = next_part(flow, op, at);
 
-        if (!has_room(flow, op, bytes)) {
+        if (bytes == 0) {
             break;
         }
         flow->handed += bytes;
@@ -438,8 +436,7 @@ void hvd_net_send(struct hvd_net_flow *flow, struct hvd_net_op *op)
     if (flow->status != 0) {
         return;
     }
-    if (flow->sends.first == NULL && next_part(op, 0) == op->bytes &&
-        has_room(flow, op, op->bytes)) {
+    if (flow->sends.first == NULL && next_part(flow, op, 0) == op->bytes) {
         status = send_part(flow, op, 0, op->bytes);
     } else {
         push(&flow->sends, op);
