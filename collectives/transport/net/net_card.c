@@ -7,23 +7,30 @@
 
 #include "gpu_binding/base/hvd_status.h"
 
+/* In front; the addresses follow without padding. */
+struct front {
+    uint32_t network[2];
+    uint32_t count;
+};
+
 int hvd_net_card_make(const struct hvd_net_host_addresses *hosts, const void *ucx,
                       size_t ucx_bytes, void **out, size_t *bytes)
 {
-    uint32_t count = (uint32_t)hosts->count;
-    size_t list_bytes = count * sizeof(hosts->list[0]);
-    char *card = malloc(sizeof(count) + list_bytes + ucx_bytes);
+    struct front front = {.count = (uint32_t)hosts->count};
+    size_t list_bytes = hosts->count * sizeof(hosts->list[0]);
+    char *card = malloc(sizeof(front) + list_bytes + ucx_bytes);
 
     if (card == NULL) {
         return HVD_ERR_NOMEM;
     }
-    memcpy(card, &count, sizeof(count));
-    if (count > 0) {
-        memcpy(card + sizeof(count), hosts->list, list_bytes);
+    memcpy(front.network, &hosts->network, sizeof(front.network));
+    memcpy(card, &front, sizeof(front));
+    if (list_bytes > 0) {
+        memcpy(card + sizeof(front), hosts->list, list_bytes);
     }
-    memcpy(card + sizeof(count) + list_bytes, ucx, ucx_bytes);
+    memcpy(card + sizeof(front) + list_bytes, ucx, ucx_bytes);
     *out = card;
-    *bytes = sizeof(count) + list_bytes + ucx_bytes;
+    *bytes = sizeof(front) + list_bytes + ucx_bytes;
     return 0;
 }
 
@@ -31,17 +38,18 @@ int hvd_net_card_read(const void *card, size_t bytes,
                       struct hvd_net_host_addresses *hosts, const void **ucx)
 {
     const char *at = card;
-    uint32_t count;
+    struct front front;
 
-    if (bytes < sizeof(count)) {
+    if (bytes < sizeof(front)) {
         return HVD_ERR_MISMATCH;
     }
-    memcpy(&count, at, sizeof(count));
-    if (count > (bytes - sizeof(count)) / sizeof(hosts->list[0])) {
+    memcpy(&front, at, sizeof(front));
+    if (front.count > (bytes - sizeof(front)) / sizeof(hosts->list[0])) {
         return HVD_ERR_MISMATCH;
     }
-    hosts->list = (struct hvd_net_host_address *)(uintptr_t)(at + sizeof(count));
-    hosts->count = count;
-    *ucx = at + sizeof(count) + count * sizeof(hosts->list[0]);
+    memcpy(&hosts->network, front.network, sizeof(hosts->network));
+    hosts->list = (struct hvd_net_host_address *)(uintptr_t)(at + sizeof(front));
+    hosts->count = front.count;
+    *ucx = at + sizeof(front) + front.count * sizeof(hosts->list[0]);
     return 0;
 }

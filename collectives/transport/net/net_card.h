@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a rank tells the others to be reached by: its host's addresses, and UCX's own word.
  *
- *   | number of addresses (4) | addresses (16 each) | UCX's */
+ *   | network (8) | number of addresses (4) | addresses (16 each) | UCX's */
 #ifndef HVD_NET_CARD_H
 #define HVD_NET_CARD_H
 

@@ -3,12 +3,15 @@
 #include "collectives/transport/net/net_filter.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "gpu_binding/base/hvd_status.h"
 
@@ -32,13 +35,6 @@ enum {
 static bool is_ipv4(const struct hvd_net_host_address *address)
 {
     return IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)address->bytes);
-}
-
-static bool is_loopback(const struct hvd_net_host_address *address)
-{
-    return is_ipv4(address)
-               ? address->bytes[12] == 127
-               : IN6_IS_ADDR_LOOPBACK((const struct in6_addr *)address->bytes);
 }
 
 static int append(struct hvd_net_host_addresses *addresses,
@@ -74,6 +70,34 @@ static bool read_address(const struct sockaddr *from, struct hvd_net_host_addres
     return !IN6_IS_ADDR_LINKLOCAL(ipv6);
 }
 
+/* FNV-1a. */
+static uint64_t hash(uint64_t value, const void *data, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++) {
+        value = (value ^ ((const uint8_t *)data)[i]) * 1099511628211u;
+    }
+    return value;
+}
+
+static uint64_t find_network(void)
+{
+    char boot[64];
+    struct stat namespace;
+    int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    ssize_t bytes = fd >= 0 ? read(fd, boot, sizeof(boot)) : -1;
+    uint64_t value = 14695981039346656037u;
+
+    if (fd >= 0) {
+        close(fd);
+    }
+    if (bytes <= 0 || stat("/proc/self/ns/net", &namespace) != 0) {
+        return 0;
+    }
+    value = hash(value, boot, (size_t)bytes);
+    value = hash(value, &namespace.st_dev, sizeof(namespace.st_dev));
+    return hash(value, &namespace.st_ino, sizeof(namespace.st_ino));
+}
+
 int hvd_net_host_addresses_find(struct hvd_net_host_addresses *addresses)
 {
     struct ifaddrs *interfaces;
@@ -90,6 +114,7 @@ int hvd_net_host_addresses_find(struct hvd_net_host_addresses *addresses)
         }
     }
     freeifaddrs(interfaces);
+    addresses->network = find_network();
     return status;
 }
 
@@ -104,32 +129,15 @@ static bool has(const struct hvd_net_host_addresses *addresses,
     return false;
 }
 
-/* They share an address by which others reach them, or there is none. */
-static bool is_same_machine(const struct hvd_net_host_addresses *own,
-                            const struct hvd_net_host_addresses *other)
-{
-    bool is_reached = false;
-
-    for (size_t i = 0; i < other->count; i++) {
-        if (!is_loopback(&other->list[i])) {
-            is_reached = true;
-            if (has(own, &other->list[i])) {
-                return true;
-            }
-        }
-    }
-    return !is_reached;
-}
-
 int hvd_net_host_addresses_add(struct hvd_net_host_addresses *addresses,
                                const struct hvd_net_host_addresses *own,
                                const struct hvd_net_host_addresses *other)
 {
-    bool takes_loopback = is_same_machine(own, other);
+    bool is_shared = own->network != 0 && own->network == other->network;
     int status = 0;
 
     for (size_t i = 0; i < other->count && status == 0; i++) {
-        if (takes_loopback || !is_loopback(&other->list[i])) {
+        if (is_shared || !has(own, &other->list[i])) {
             status = append(addresses, &other->list[i]);
         }
     }

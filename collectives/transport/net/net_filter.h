@@ -24,14 +24,17 @@ struct hvd_net_host_address {
 struct hvd_net_host_addresses {
     struct hvd_net_host_address *list;
     size_t count;
+    uint64_t network; /* stands for machine and network namespace; 0: not known */
 };
 
-/* Appends all addresses of this host's interfaces but link-local ones. Returns 0, HVD_ERR_NOMEM or
- * HVD_ERR_SYS. */
+/* Appends all addresses of this host's interfaces but link-local ones, and finds its network.
+ * Returns 0, HVD_ERR_NOMEM or HVD_ERR_SYS. */
 int hvd_net_host_addresses_find(struct hvd_net_host_addresses *addresses);
 
-/* Appends what another node has: of its loopback addresses only if that node is this machine, as
- * when containers play nodes. Returns 0 or HVD_ERR_NOMEM. */
+/* Appends what another node has and this one has not: both have loopback, and often an address for
+ * containers or virtual machines, by which processes of this node would get in. All of them if the
+ * other node shares this one's network, as when one machine plays several. Returns 0 or
+ * HVD_ERR_NOMEM. */
 int hvd_net_host_addresses_add(struct hvd_net_host_addresses *addresses,
                                const struct hvd_net_host_addresses *own,
                                const struct hvd_net_host_addresses *other);

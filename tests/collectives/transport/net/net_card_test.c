@@ -32,11 +32,11 @@ static int read_copy(const void *card, size_t bytes)
 int main(void)
 {
     struct hvd_net_host_address list[2] = {{{1}}, {{[15] = 2}}};
-    struct hvd_net_host_addresses hosts = {list, 2}, read;
+    struct hvd_net_host_addresses hosts = {list, 2, 77}, read;
     uint32_t large = UINT32_MAX;
     const void *ucx;
     void *card;
-    size_t bytes, whole = 4 + sizeof(list);
+    size_t bytes, whole = 12 + sizeof(list);
     int wrong = 0;
 
     if (hvd_net_card_make(&hosts, word, sizeof(word), &card, &bytes) != 0) {
@@ -44,14 +44,14 @@ int main(void)
         return 1;
     }
     tap_ok(hvd_net_card_read(card, bytes, &read, &ucx) == 0 && read.count == 2 &&
-               memcmp(read.list, list, sizeof(list)) == 0 && strcmp(ucx, word) == 0 &&
-               bytes == whole + sizeof(word),
+               read.network == 77 && memcmp(read.list, list, sizeof(list)) == 0 &&
+               strcmp(ucx, word) == 0 && bytes == whole + sizeof(word),
            "a card is read as it was made");
     for (size_t cut = 0; cut < whole; cut++) {
         wrong += read_copy(card, cut) != HVD_ERR_MISMATCH;
     }
     tap_ok(wrong == 0 && read_copy(card, whole) == 0, "one that is cut short is refused");
-    memcpy(card, &large, sizeof(large));
+    memcpy((char *)card + 8, &large, sizeof(large));
     tap_ok(read_copy(card, bytes) == HVD_ERR_MISMATCH,
            "so is one that claims more addresses than it has");
     free(card);
