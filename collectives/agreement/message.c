@@ -2,6 +2,8 @@
 /* What ranks tell each other while they agree: reports go up the tree, decisions come down. */
 #include "collectives/agreement/message.h"
 
+#include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,6 +25,15 @@ const char *hvd_kind_name(enum hvd_kind kind)
         (unsigned)kind < sizeof(names) / sizeof(names[0]) && names[kind] != NULL;
 
     return is_known ? names[kind] : "UNKNOWN";
+}
+
+const char *hvd_kind_word(enum hvd_kind kind, char word[HVD_KIND_WORD])
+{
+    snprintf(word, HVD_KIND_WORD, "%s", hvd_kind_name(kind));
+    for (char *c = word; *c != '\0'; c++) {
+        *c = *c == '_' ? ' ' : (char)tolower((unsigned char)*c);
+    }
+    return word;
 }
 
 static bool same_shape(const struct hvd_proposal *a, const struct hvd_proposal *b)

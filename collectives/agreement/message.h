@@ -57,6 +57,16 @@ enum hvd_kind {
 /* "ALLREDUCE" and so on. */
 const char *hvd_kind_name(enum hvd_kind kind);
 
+/* What the names begin with that calls without a tensor make up. */
+#define HVD_RESERVED_NAMES "hvd."
+
+enum {
+    HVD_KIND_WORD = 24, /* bytes */
+};
+
+/* In small letters, for sentences: "allreduce". Returns word. */
+const char *hvd_kind_word(enum hvd_kind kind, char word[HVD_KIND_WORD]);
+
 enum {
     HVD_PROPOSAL_GPU = 0
 };

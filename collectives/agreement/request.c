@@ -2,6 +2,7 @@
 /* A request of the public interface: one or more tensors of this rank under way. */
 #include "collectives/agreement/request.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -88,6 +89,21 @@ int64_t hvd_entry_count(const struct hvd_entry *entry)
         count *= entry->proposal.shape[i];
     }
     return count;
+}
+
+const char *hvd_entry_operation(const struct hvd_entry *entry,
+                                char text[HVD_OPERATION_BYTES])
+{
+    const char *name = entry->proposal.name;
+    char word[HVD_KIND_WORD];
+
+    hvd_kind_word(entry->proposal.kind, word);
+    if (strncmp(name, HVD_RESERVED_NAMES, strlen(HVD_RESERVED_NAMES)) == 0) {
+        snprintf(text, HVD_OPERATION_BYTES, "%s", word);
+    } else {
+        snprintf(text, HVD_OPERATION_BYTES, "%s '%.128s'", word, name);
+    }
+    return text;
 }
 
 int64_t hvd_entry_row_bytes(const struct hvd_entry *entry)

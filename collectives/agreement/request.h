@@ -78,6 +78,15 @@ void hvd_request_drop(struct hvd_request *request);
 struct hvd_entry *hvd_entry_create_absent(const struct hvd_proposal *proposal);
 void hvd_entry_free_absent(struct hvd_entry *entry);
 
+enum {
+    HVD_OPERATION_BYTES = 160,
+};
+
+/* "allreduce 'gradient'", for sentences: a long name is cut, and one that hvd made itself is left out.
+ * Returns text. */
+const char *hvd_entry_operation(const struct hvd_entry *entry,
+                                char text[HVD_OPERATION_BYTES]);
+
 /* Elements of the tensor that an entry describes. */
 int64_t hvd_entry_count(const struct hvd_entry *entry);
 

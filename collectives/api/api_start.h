@@ -6,9 +6,6 @@
 #include "collectives/agreement/request.h"
 #include "collectives/api/api.h"
 
-/* Names of what the caller cannot name begin so. */
-#define HVD_RESERVED_NAMES "hvd."
-
 /* What is asked for, besides the tensors. */
 struct hvd_start {
     enum hvd_kind kind;

@@ -12,7 +12,15 @@ void hvd_completion_land(struct hvd_engine *engine, struct hvd_entry *entry, int
 {
     const uint64_t range = entry->request->range;
     struct hvd_request *kept = entry->request->is_kept ? entry->request : NULL;
+    char operation[HVD_OPERATION_BYTES];
+    struct hvd_error told;
 
+    /* Scripts know the sentence of a shutdown. */
+    if (status < 0 && status != HVD_ERR_SHUTDOWN && engine->failure.has_failed) {
+        hvd_fail(&told, status, "%.320s, in %s", text,
+                 hvd_entry_operation(entry, operation));
+        text = told.text;
+    }
     if (hvd_entry_end(entry, status, text)) {
         if (range != 0) {
             hvd_range_end(HVD_RANGES_OPS, range);

@@ -19,12 +19,16 @@ void hvd_submissions_finish(struct hvd_submissions *submissions)
 int hvd_submissions_add(struct hvd_submissions *submissions, struct hvd_request *request,
                         struct hvd_error *err)
 {
+    const struct hvd_error *refusal = &submissions->refusal;
+    char operation[HVD_OPERATION_BYTES];
     int status;
 
     pthread_mutex_lock(&submissions->lock);
-    if (submissions->refusal.status != 0) {
-        status =
-            hvd_fail(err, submissions->refusal.status, "%s", submissions->refusal.text);
+    if (refusal->status == HVD_ERR_SHUTDOWN) { /* scripts know the sentence */
+        status = hvd_fail(err, refusal->status, "%s", refusal->text);
+    } else if (refusal->status != 0) {
+        status = hvd_fail(err, refusal->status, "%.320s, before %s", refusal->text,
+                          hvd_entry_operation(request->entries, operation));
     } else {
         status = hvd_tensor_table_add(&submissions->tensors, request, err);
     }

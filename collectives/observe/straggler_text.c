@@ -2,7 +2,6 @@
 /* The straggler report as a table for people and as JSON for programs. */
 #include "collectives/observe/straggler_text.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +10,6 @@
 
 enum {
     CELL_BYTES = 32,
-    NAME_BYTES = 16
 };
 
 struct place {
@@ -82,16 +80,6 @@ static int64_t mean(int64_t sum, int64_t count)
     return count > 0 ? (sum + count / 2) / count : 0;
 }
 
-/* "allreduce" */
-static const char *name_of(char text[NAME_BYTES], int kind)
-{
-    snprintf(text, NAME_BYTES, "%s", hvd_kind_name((enum hvd_kind)kind));
-    for (char *c = text; *c != '\0'; c++) {
-        *c = (char)tolower((unsigned char)*c);
-    }
-    return text;
-}
-
 /* --- the table --------------------------------------------------------------------------- */
 
 static int host_width(const struct hvd_straggler_sums *sums,
@@ -152,11 +140,11 @@ static void print_kind(const struct hvd_straggler_sums *sums, int i, FILE *out)
     double seconds = (double)kind->run_ns / 1e9;
     double bytes = (double)kind->bytes;
     char cells[3][CELL_BYTES];
-    char name[NAME_BYTES];
+    char name[HVD_KIND_WORD];
 
-    fprintf(out, "%-13s %9" PRId64 " %9" PRId64 " %11s %11s %13s\n", name_of(name, i),
-            mean(kind->batches, sums->size), mean(kind->tensors, sums->size),
-            bytes_text(cells[0], bytes / sums->size, ""),
+    fprintf(out, "%-13s %9" PRId64 " %9" PRId64 " %11s %11s %13s\n",
+            hvd_kind_word((enum hvd_kind)i, name), mean(kind->batches, sums->size),
+            mean(kind->tensors, sums->size), bytes_text(cells[0], bytes / sums->size, ""),
             time_text(cells[1], seconds * 1e6 / sums->size),
             bytes > 0 && seconds > 0 ? bytes_text(cells[2], bytes / seconds, "/s") : "-");
 }
@@ -213,14 +201,15 @@ static void put_json_kinds(const struct hvd_straggler_sums *sums, FILE *out)
     fputs("  \"collectives_per_rank\": {", out);
     for (int i = 0; i < HVD_STRAGGLER_KINDS; i++) {
         const struct hvd_straggler_kind *kind = &sums->kinds[i];
-        char name[NAME_BYTES];
+        char name[HVD_KIND_WORD];
 
         if (kind->batches > 0) {
             fprintf(out,
                     "%s\n    \"%s\": {\"batches\": %" PRId64 ", \"tensors\": %" PRId64
                     ", \"bytes\": %" PRId64 ", \"time_us\": %" PRId64 "}",
-                    before, name_of(name, i), mean(kind->batches, sums->size),
-                    mean(kind->tensors, sums->size), mean(kind->bytes, sums->size),
+                    before, hvd_kind_word((enum hvd_kind)i, name),
+                    mean(kind->batches, sums->size), mean(kind->tensors, sums->size),
+                    mean(kind->bytes, sums->size),
                     mean(kind->run_ns, (int64_t)sums->size * 1000));
             before = ",";
         }

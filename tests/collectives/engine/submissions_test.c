@@ -89,6 +89,12 @@ static void test_refusal(void)
                strcmp(err.text, "first") == 0 && !submissions.are_fresh,
            "the first refusal counts");
     hvd_submissions_finish(&submissions);
+    begin();
+    hvd_submissions_refuse(&submissions, HVD_ERR_PEER, "rank 2 on n1 died");
+    tap_ok(hvd_submissions_add(&submissions, request, &err) == HVD_ERR_PEER &&
+               strcmp(err.text, "rank 2 on n1 died, before allreduce 'a'") == 0,
+           "one after a failure names the operation: %s", err.text);
+    hvd_submissions_finish(&submissions);
     hvd_request_destroy(request);
 }
 

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A job in which one rank ends inside a collective: dies_in RANK COLLECTIVE HOW.
+ *
+ *   COLLECTIVE  allreduce, grouped, adasum, allgather, broadcast, alltoall, reducescatter, barrier
+ *   HOW         kill (SIGKILL), segv (SIGSEGV), _exit (status 0 without hvd_shutdown), exit (0, after
+ *               the handlers of atexit)
+ *
+ * All ranks run the collective again and again; a thread of the victim ends it in the midst of that,
+ * but for a barrier, to which it does not come. The others print, as those of victim.c do:
+ *
+ *   pending N: STATUS SECONDS TEXT   the call that was under way; SECONDS since it was started
+ *   next N: STATUS TEXT              the call after it */
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "collectives/hvd.h"
+
+enum {
+    ROWS =
+        12
+        << 16, /* of one float each: some milliseconds; for alltoall of 2, 3 or 4 ranks */
+    GROUP = 3,
+    MOST_RANKS = 8,
+    DELAY_US = 30000,
+};
+
+static float input[GROUP][ROWS], output[GROUP][ROWS];
+static const char *how;
+
+static double now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static void die(void)
+{
+    if (strcmp(how, "kill") == 0) {
+        kill(getpid(), SIGKILL);
+    } else if (strcmp(how, "segv") == 0) {
+        signal(SIGSEGV, SIG_DFL); /* a sanitizer's handler would take its time */
+        raise(SIGSEGV);
+    } else if (strcmp(how, "exit") == 0) {
+        exit(0);
+    }
+    _exit(0);
+}
+
+static void *end_later(void *unused)
+{
+    usleep(DELAY_US);
+    die();
+    return unused;
+}
+
+/* Starts what argv says; "group/1" and so on are the names of tensors that belong together. */
+static int start(const char *what, const char *name, struct hvd_request **request,
+                 struct hvd_error *err)
+{
+    static const int64_t shape[] = {ROWS};
+    static char names[GROUP][64];
+    bool is_grouped = strcmp(what, "grouped") == 0;
+    struct hvd_tensor tensors[GROUP];
+
+    for (int i = 0; i < GROUP; i++) {
+        snprintf(names[i], sizeof(names[i]), is_grouped ? "%s/%d" : "%s", name, i);
+        tensors[i] = (struct hvd_tensor){.name = names[i],
+                                         .input = input[i],
+                                         .output = output[i],
+                                         .shape = shape,
+                                         .ndim = 1,
+                                         .dtype = HVD_FLOAT32,
+                                         .device = HVD_DEVICE_CPU};
+    }
+    if (strcmp(what, "allreduce") == 0 || is_grouped) {
+        return hvd_allreduce_start(tensors, is_grouped ? GROUP : 1, HVD_SUM, 1, 1, 0,
+                                   request, err);
+    }
+    if (strcmp(what, "adasum") == 0) {
+        return hvd_allreduce_start(tensors, 1, HVD_ADASUM, 1, 1, 0, request, err);
+    }
+    if (strcmp(what, "allgather") == 0) {
+        return hvd_allgather_start(tensors, 1, 0, request, err);
+    }
+    if (strcmp(what, "broadcast") == 0) {
+        return hvd_broadcast_start(tensors, 0, 0, request, err);
+    }
+    if (strcmp(what, "alltoall") == 0) {
+        return hvd_alltoall_start(tensors, NULL, 0, 0, request, err);
+    }
+    if (strcmp(what, "reducescatter") == 0) {
+        return hvd_reducescatter_start(tensors, 1, HVD_SUM, 1, 1, 0, request, err);
+    }
+    return hvd_barrier_start(0, request, err);
+}
+
+static int call(const char *what, const char *name, struct hvd_error *err)
+{
+    struct hvd_request *request = NULL;
+    int status = start(what, name, &request, err);
+
+    if (status == 0) {
+        status = hvd_wait(request, err);
+        hvd_request_free(request);
+    }
+    return status;
+}
+
+static void begin_to_end(const char *what)
+{
+    pthread_t thread;
+
+    if (strcmp(what, "barrier") == 0) {
+        usleep(DELAY_US);
+        die();
+    } else if (pthread_create(&thread, NULL, end_later, NULL) != 0) {
+        die();
+    }
+}
+
+int main(int argc, char **argv)
+{
+    int victim = argc > 1 ? atoi(argv[1]) : 0;
+    const char *what = argc > 2 ? argv[2] : "allreduce";
+    struct hvd_error err = {0};
+    double started;
+    int rank, status;
+
+    how = argc > 3 ? argv[3] : "kill";
+    signal(SIGTERM, SIG_IGN); /* the launcher ends the job; first we want to speak */
+    if (hvd_init(&err) != 0) {
+        fprintf(stderr, "%s\n", err.text);
+        return 1;
+    }
+    rank = hvd_rank();
+    status = call(what, "first", &err); /* all are connected */
+    if (rank == victim) {
+        begin_to_end(what);
+    }
+    do {
+        started = now();
+        status = status != 0 ? status : call(what, "pending", &err);
+    } while (status == 0);
+    printf("pending %d: %d %.1f %s\n", rank, status, now() - started, err.text);
+    status = call(what, "next", &err);
+    printf("next %d: %d %s\n", rank, status, err.text);
+    fflush(stdout);
+    hvd_shutdown();
+    return 3;
+}
