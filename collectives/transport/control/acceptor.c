@@ -17,6 +17,8 @@
 #define FULL_MS 100
 /* Pending connections of strangers, beside those of the children. */
 #define STRANGERS 32
+/* Far fewer than may be pending. */
+#define AT_ONCE 8
 
 struct pending {
     struct hvd_link *link;
@@ -115,21 +117,36 @@ static void drop(struct hvd_acceptor *acceptor, int index)
             (size_t)(acceptor->count - index) * sizeof(acceptor->list[0]));
 }
 
-static void accept_all(struct hvd_acceptor *acceptor, int listening, int64_t now_ms)
+/* The oldest that has said nothing yet, as a child does at once; else the oldest. */
+static int least(const struct hvd_acceptor *acceptor)
 {
-    int fd;
+    for (int i = 0; i < acceptor->count; i++) {
+        if (!acceptor->list[i].is_challenged) {
+            return i;
+        }
+    }
+    return 0;
+}
 
-    while ((fd = hvd_socket_accept(listening)) >= 0) {
+/* A few at a time: between two rounds those that are here are heard. */
+static void accept_some(struct hvd_acceptor *acceptor, int listening, int64_t now_ms)
+{
+    for (int i = 0; i < AT_ONCE; i++) {
         struct hvd_link *link = NULL;
+        int fd = hvd_socket_accept(listening);
 
+        if (fd < 0) {
+            break;
+        }
         if (hvd_link_create(fd, HVD_HANDSHAKE_MAX_BYTES, &link) != 0) {
             return;
         }
         if (acceptor->count == acceptor->capacity) {
-            drop(acceptor, 0);
+            drop(acceptor, least(acceptor));
         }
         acceptor->list[acceptor->count++] =
             (struct pending){.link = link, .deadline_ms = now_ms + PROOF_MS};
+        errno = 0;
     }
     if (errno == EMFILE || errno == ENFILE) {
         acceptor->closed_until_ms = now_ms + FULL_MS;
@@ -222,7 +239,7 @@ void hvd_acceptor_step(struct hvd_acceptor *acceptor, const struct pollfd *fds,
     }
     for (int i = 0; i < 2; i++) {
         if (fds[i].revents != 0) {
-            accept_all(acceptor, acceptor->listening[i], now_ms);
+            accept_some(acceptor, acceptor->listening[i], now_ms);
         }
     }
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The parent's side of connecting: accepts connections and asks each for a proof that it is a
  * child. Until then a connection is pending. Strangers cost a bounded time and a bounded number
- * of descriptors: when too many are pending, the oldest is closed. */
+ * of descriptors: when too many are pending, the oldest that has said nothing is closed. */
 #ifndef HVD_ACCEPTOR_H
 #define HVD_ACCEPTOR_H
 
