@@ -11,6 +11,7 @@
 #include "pmix_boot/exchange.h"
 #include "pmix_boot/launch_env.h"
 #include "pmix_boot/rank_record.h"
+#include "pmix_boot/step_key.h"
 
 static int compare_ranks(const void *left, const void *right)
 {
@@ -49,19 +50,17 @@ static int check_ranks(const int *ranks, int count, struct hvd_error *err)
 }
 
 static int exchange_cards(const struct hvd_exchange_query *query,
-                          struct hvd_exchange *out, bool *is_elastic,
+                          struct hvd_exchange *out, enum hvd_launch_kind *launch,
                           struct hvd_error *err)
 {
     const char *const *environment = (const char *const *)environ;
-    enum hvd_launch_kind launch;
-    int status = hvd_launch_decide(environment, hvd_exchange_has_pmix(), &launch, err);
+    int status = hvd_launch_decide(environment, hvd_exchange_has_pmix(), launch, err);
 
     if (status < 0) {
         return status;
     }
-    switch (launch) {
+    switch (*launch) {
     case HVD_LAUNCH_ELASTIC:
-        *is_elastic = true;
         return hvd_exchange_elastic(query, out, err);
     case HVD_LAUNCH_PMIX:
         hvd_cause_forget();
@@ -139,6 +138,7 @@ int hvd_boot_create(const struct hvd_boot_query *query, struct hvd_boot **out,
     };
     struct hvd_blob *mine = &exchange_query.mine;
     struct hvd_exchange exchange = {0};
+    enum hvd_launch_kind launch = HVD_LAUNCH_SINGLE;
     int status = boot != NULL ? 0 : hvd_fail(err, HVD_ERR_NOMEM, "no memory to start");
 
     if (status == 0 && query->ranks != NULL) {
@@ -148,10 +148,14 @@ int hvd_boot_create(const struct hvd_boot_query *query, struct hvd_boot **out,
         status = hvd_rank_record_pack(query->card, query->card_bytes, mine, err);
     }
     if (status == 0) {
-        status = exchange_cards(&exchange_query, &exchange, &boot->is_elastic, err);
+        status = exchange_cards(&exchange_query, &exchange, &launch, err);
     }
     if (status == 0) {
+        boot->is_elastic = launch == HVD_LAUNCH_ELASTIC;
         status = fill_boot(&exchange, boot, err);
+    }
+    if (status == 0 && launch == HVD_LAUNCH_PMIX) {
+        hvd_step_key_mix(boot->secret, (const char *const *)environ);
     }
     hvd_exchange_finish(&exchange);
     free(mine->data);

@@ -148,6 +148,10 @@ int hvd_spank_srun_local_user_init(struct hvd_spank_plugin *plugin,
         slurm_error("hvd: %s", plugin->refusal.text);
         return plugin->refusal.status;
     }
+    if (!plugin->srun.has_key) { /* the components of a heterogeneous step share it */
+        plugin->srun.has_key = true;
+        hvd_spank_srun_environment_set_key();
+    }
     if (hvd_spank_srun_tasks_are_open(plugin)) {
         setenv(HVD_ENV_REQUEST, HVD_REQUEST_TASKS_OPEN, 1);
     }

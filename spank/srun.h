@@ -21,6 +21,7 @@ struct hvd_spank_srun {
     int requested_tasks; /* per node, by hvd; 0: hvd asked for nothing */
     bool is_interactive; /* this srun gives the user a shell, and launches no ranks */
     bool was_launched;
+    bool has_key; /* of the step, in the environment */
     struct hvd_spank_srun_elastic elastic;
 };
 

@@ -2,8 +2,10 @@
 /* What hvd adds to the environment of srun, which becomes the environment of the tasks. */
 #include "spank/srun_environment.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "gpu_binding/base/env.h"
 #include "spank/python.h"
@@ -31,6 +33,21 @@ void hvd_spank_srun_environment_reset(struct hvd_spank_srun_environment *environ
             environment->is_default[i] = false;
         }
     }
+}
+
+void hvd_spank_srun_environment_set_key(void)
+{
+    unsigned char random[32];
+    char text[2 * sizeof(random) + 1];
+
+    unsetenv(HVD_ENV_STEP_KEY);
+    if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random)) {
+        return;
+    }
+    for (size_t i = 0; i < sizeof(random); i++) {
+        snprintf(text + 2 * i, 3, "%02x", random[i]);
+    }
+    setenv(HVD_ENV_STEP_KEY, text, 1);
 }
 
 void hvd_spank_srun_environment_add_front_end(const char *dir)

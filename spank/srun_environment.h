@@ -25,6 +25,10 @@ void hvd_spank_srun_environment_set_default(
 /* Removes what was added. */
 void hvd_spank_srun_environment_reset(struct hvd_spank_srun_environment *environment);
 
+/* Gives the tasks a random key of the step in SLURM_HVD_KEY, in place of that of an outer step.
+ * Without randomness there is none. */
+void hvd_spank_srun_environment_set_key(void);
+
 /* Adds dir to PYTHONPATH for the tasks. The plugin on their node does it as well; where it is
  * missing, the package in dir reports that, instead of Python's "No module named". */
 void hvd_spank_srun_environment_add_front_end(const char *dir);

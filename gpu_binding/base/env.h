@@ -255,6 +255,8 @@
 #define HVD_REQUEST_TASKS_OPEN "open"
 /* Why this launch cannot be used; hvd_init repeats it. */
 #define HVD_ENV_LAUNCH_ERROR "SLURM_HVD_ERROR"
+/* Random, of the step: part of the job's secret, which is published through PMIx. */
+#define HVD_ENV_STEP_KEY "SLURM_HVD_KEY"
 /* The rendezvous service of an elastic job that srun has started: PORT:KEY or HOST:PORT:KEY. */
 #define HVD_ENV_ELASTIC_STEP "SLURM_HVD_ELASTIC"
 /* hvdrun: the file in which a rank tells which rank failed first. */

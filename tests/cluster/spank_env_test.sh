@@ -63,6 +63,8 @@ stays CUDA_DEVICE_ORDER FASTEST_FIRST
 prints 'PYTHONPATH of the user comes first' "^PYTHONPATH=/mine:$front_end\$" cat "$work/rank3"
 prints 'what srun sets crosses --export=NONE' '^1/1/1$' as_user \
     srun --hvd -n1 --export=NONE /bin/sh -c 'echo $SLURM_HVD/$HVD_LAUNCH/$HOROVOD_SIZE'
+prints 'the key of a step is the same on all nodes' '^2 [0-9a-f]{64}$' as_user \
+    sh -c 'srun --hvd=elastic -N2 --export=NONE /usr/bin/printenv SLURM_HVD_KEY | sort | uniq -c | sed "s/^ *//"'
 
 prints 'the file of --hvd=report=FILE, for which the environment makes way' '^late.txt$' \
     as_user HVD_REPORT=mine srun --hvd=report=late.txt -n1 printenv HVD_REPORT
@@ -120,7 +122,7 @@ mpi=none
 ! has_pmix || mpi=pmix
 descriptors()
 {
-    as_user srun --mpi=$mpi -n1 "$@" sh -c 'ls /proc/self/fd' 2>/dev/null
+    as_user srun --mpi="$mpi" -n1 "$@" sh -c 'ls /proc/self/fd' 2>/dev/null
 }
 same_descriptors()
 {

@@ -18,6 +18,24 @@ static int launch(struct fake_plugin *plugin, const char *mpi, unsigned tasks)
     return plugin->local_user_init(NULL, 0, NULL);
 }
 
+/* The plugin has launched a step. */
+static void test_key(struct fake_plugin *plugin)
+{
+    const char *now = getenv(HVD_ENV_STEP_KEY);
+    char key[65] = "";
+
+    if (now != NULL) {
+        snprintf(key, sizeof(key), "%s", now);
+    }
+    tap_ok(strlen(key) == 64 && strspn(key, "0123456789abcdef") == 64,
+           "its tasks get a key of the step");
+    plugin->local_user_init(NULL, 0, NULL);
+    tap_ok(side_has_variable(HVD_ENV_STEP_KEY, key), "all components the same");
+    fake_unload(plugin);
+    (void)launch(plugin, "pmix", 8);
+    tap_ok(!side_has_variable(HVD_ENV_STEP_KEY, key), "another step has another key");
+}
+
 static void test_launch(void)
 {
     struct fake_plugin plugin;
@@ -25,6 +43,7 @@ static void test_launch(void)
     tap_ok(launch(&plugin, "pmix", 8) == 0 &&
                side_has_variable(HVD_ENV_LAUNCH_ERROR, NULL),
            "a step with PMIx starts");
+    test_key(&plugin);
     fake_unload(&plugin);
     tap_ok(launch(&plugin, "none", 8) < 0 && strstr(fake_messages, "--mpi=pmix") &&
                strstr(getenv(HVD_ENV_LAUNCH_ERROR), "PMIx"),

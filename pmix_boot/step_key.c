@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pmix_boot/step_key.h"
+
+#include <sodium.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "gpu_binding/base/env.h"
+
+static const char *find(const char *const *environment, const char *name)
+{
+    const size_t length = strlen(name);
+
+    for (; *environment != NULL; environment++) {
+        if (strncmp(*environment, name, length) == 0 && (*environment)[length] == '=') {
+            return *environment + length + 1;
+        }
+    }
+    return NULL;
+}
+
+void hvd_step_key_mix(unsigned char secret[HVD_HANDSHAKE_SECRET_BYTES],
+                      const char *const *environment)
+{
+    static const char slurms[] = "slurm.pmix.";
+    const char *key = find(environment, HVD_ENV_STEP_KEY);
+    const char *server = find(environment, HVD_ENV_PMIX_NAMESPACE);
+    const size_t bytes = key != NULL ? strlen(key) : 0;
+    unsigned char mixed[HVD_HANDSHAKE_SECRET_BYTES];
+
+    if (bytes < crypto_generichash_KEYBYTES_MIN ||
+        bytes > crypto_generichash_KEYBYTES_MAX || server == NULL ||
+        strncmp(server, slurms, strlen(slurms)) != 0 || sodium_init() < 0) {
+        return;
+    }
+    crypto_generichash(mixed, sizeof(mixed), secret, HVD_HANDSHAKE_SECRET_BYTES,
+                       (const unsigned char *)key, bytes);
+    memcpy(secret, mixed, sizeof(mixed));
+    sodium_memzero(mixed, sizeof(mixed));
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What makes the secret of a job under Slurm a secret. Rank 0 publishes it through PMIx, where whoever
+ * passes for a rank may read it: libpmix believes the user id that a client claims, and the name of a
+ * step can be guessed. srun's side of the plugin gives the ranks of a step a key in their environment,
+ * which only their user can read. */
+#ifndef HVD_STEP_KEY_H
+#define HVD_STEP_KEY_H
+
+#include "pmix_boot/wire/handshake.h"
+
+/* Replaces what was published by what also depends on the key in `environment`. Without a key, or with
+ * another server than Slurm's, whose ranks may come from several steps, nothing changes. Ranks that do
+ * not have the same key do not let each other in. */
+void hvd_step_key_mix(unsigned char secret[HVD_HANDSHAKE_SECRET_BYTES],
+                      const char *const *environment);
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The secret of a job depends on the key of its step. */
+#include "pmix_boot/step_key.h"
+
+#include <string.h>
+
+#include "tests/tap.h"
+
+#define KEY "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
+#define OTHER "10112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
+#define SERVER "PMIX_NAMESPACE=slurm.pmix.7.0"
+
+struct secret {
+    unsigned char bytes[HVD_HANDSHAKE_SECRET_BYTES];
+};
+
+static struct secret mix(const char *first, const char *second)
+{
+    const char *const environment[] = {"HOME=/", first, second, NULL};
+    struct secret secret = {{1, 2, 3}};
+
+    hvd_step_key_mix(secret.bytes, environment);
+    return secret;
+}
+
+static bool is_same(struct secret one, struct secret other)
+{
+    return memcmp(one.bytes, other.bytes, sizeof(one.bytes)) == 0;
+}
+
+int main(void)
+{
+    const struct secret published = {{1, 2, 3}};
+    const struct secret mixed = mix(SERVER, "SLURM_HVD_KEY=" KEY);
+
+    tap_ok(!is_same(mixed, published),
+           "who has read what rank 0 published lacks the secret");
+    tap_ok(is_same(mixed, mix(SERVER, "SLURM_HVD_KEY=" KEY)),
+           "ranks of the step have it");
+    tap_ok(!is_same(mixed, mix(SERVER, "SLURM_HVD_KEY=" OTHER)), "another step does not");
+    tap_ok(is_same(published, mix(SERVER, NULL)),
+           "a step without a key keeps what was published");
+    tap_ok(is_same(published, mix("PMIX_NAMESPACE=prterun-n1-7@1", "SLURM_HVD_KEY=" KEY)),
+           "so do ranks that mpirun started inside a step");
+    tap_ok(is_same(published, mix(SERVER, "SLURM_HVD_KEY=")) &&
+               is_same(published, mix(SERVER, "SLURM_HVD_KEY=" KEY "0")),
+           "a text of another length is no key");
+    return tap_done();
+}
