@@ -163,7 +163,7 @@ void hvd_agreement_drop(struct hvd_agreement *agreement, bool all, int status,
 static int take_join(struct hvd_agreement *agreement,
                      const struct hvd_branch_message *message, uint64_t rank)
 {
-    if (rank >= (uint64_t)agreement->membership.layout->size) {
+    if (!hvd_membership_is_in_branch(&agreement->membership, rank, message->branch)) {
         return HVD_ERR_NET;
     }
     return message->position < hvd_replay_of(agreement, HVD_SET_GLOBAL)->begun_at
@@ -216,7 +216,10 @@ int hvd_agreement_from_below(struct hvd_agreement *agreement, int branch,
     int status;
 
     message.position = (uint64_t)hvd_take_int(&message.reader);
-    status = message.reader.failed ? HVD_ERR_NET : 0;
+    status = message.reader.failed || !hvd_decisions_may_have_seen(
+                                          &agreement->decisions, branch, message.position)
+                 ? HVD_ERR_NET
+                 : 0;
     agreement->counts.received++;
     agreement->counts.bytes_received += bytes;
     if (status == 0) {
@@ -234,7 +237,7 @@ static int take_eviction(struct hvd_agreement *agreement, uint64_t id)
 {
     struct hvd_cached_tensor *cached = hvd_tensor_cache_by_id(&agreement->cache, id);
 
-    if (cached == NULL || cached->is_evicted) {
+    if (cached == NULL || cached->is_evicted || cached->replayed != NULL) {
         return HVD_ERR_NET;
     }
     if (cached->tensor->entry != NULL && cached->tensor->entry->cached == cached) {
@@ -247,9 +250,14 @@ static int take_eviction(struct hvd_agreement *agreement, uint64_t id)
 
 static int take_settings(struct hvd_agreement *agreement, struct hvd_reader *reader)
 {
-    agreement->settings.fusion.threshold = hvd_take_int(reader);
-    agreement->settings.fusion.cycle_ns = hvd_take_int(reader);
-    return reader->failed ? HVD_ERR_NET : 0;
+    int64_t threshold = hvd_take_int(reader), cycle_ns = hvd_take_int(reader);
+
+    if (reader->failed || threshold < 0 || cycle_ns < 0) {
+        return HVD_ERR_NET;
+    }
+    agreement->settings.fusion.threshold = threshold;
+    agreement->settings.fusion.cycle_ns = cycle_ns;
+    return 0;
 }
 
 static int begin_replay(struct hvd_agreement *agreement, int set,

@@ -62,17 +62,22 @@ void hvd_put_batch(struct hvd_writer *writer, const struct hvd_batch_header *hea
 int hvd_take_batch(struct hvd_reader *reader, const struct hvd_record *record,
                    struct hvd_batch_header *header)
 {
+    int64_t kind = hvd_take_int(reader), set = hvd_take_int(reader);
+    int64_t lane = hvd_take_int(reader), status = hvd_take_int(reader);
+
     header->count = record->count;
-    header->kind = (enum hvd_kind)hvd_take_int(reader);
-    header->set = (int32_t)hvd_take_int(reader);
-    header->lane = (enum hvd_lane)hvd_take_int(reader);
-    header->status = (int)hvd_take_int(reader);
+    header->kind = (enum hvd_kind)kind;
+    header->set = (int32_t)set;
+    header->lane = (enum hvd_lane)lane;
+    header->status = (int)status;
     header->text = hvd_take_text(reader);
     header->max_block = hvd_take_int(reader);
     header->row_count = hvd_take_int(reader);
     header->is_shared = hvd_take_int(reader) != 0;
     header->value = hvd_take_int(reader);
-    return reader->failed || header->row_count < 0 || (unsigned)header->lane >= HVD_LANES
+    return reader->failed || !hvd_kind_is_known(kind) || set < 0 || set > INT32_MAX ||
+                   lane < 0 || lane >= HVD_LANES || status > 0 || status < INT32_MIN ||
+                   header->row_count < 0 || header->max_block < 0
                ? HVD_ERR_ARG
                : 0;
 }

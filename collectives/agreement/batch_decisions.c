@@ -31,6 +31,14 @@ static struct hvd_entry *stand_in(struct hvd_agreement *agreement,
                                         : NULL;
 }
 
+/* This rank's tensor is what the batch takes it for. */
+static bool suits(const struct hvd_entry *entry, const struct hvd_batch_header *header,
+                  const struct named *tensor)
+{
+    return entry->proposal.kind == header->kind &&
+           entry->proposal.dtype == tensor->proposal->dtype;
+}
+
 static int take_part(struct hvd_agreement *agreement, struct reading *reading,
                      const struct named *tensor)
 {
@@ -45,6 +53,9 @@ static int take_part(struct hvd_agreement *agreement, struct reading *reading,
                                  reading->header.text);
         }
         return 0;
+    }
+    if (entry != NULL && !suits(entry, &reading->header, tensor)) {
+        return HVD_ERR_NET;
     }
     if (entry != NULL) {
         entry->is_agreed = true;
@@ -63,7 +74,9 @@ static int read_tensor(struct hvd_agreement *agreement, struct reading *reading,
 {
     int status = 0;
 
-    if (reading->count >= reading->header.count) {
+    if (reading->count >= reading->header.count ||
+        tensor->proposal->kind != reading->header.kind ||
+        tensor->proposal->set != reading->header.set) {
         return HVD_ERR_NET;
     }
     if (reading->batch != NULL) {
@@ -99,6 +112,14 @@ static int read_ids(struct hvd_agreement *agreement, struct reading *reading,
     return status;
 }
 
+/* An id is given once, to a name that has none. */
+static bool may_be_new(const struct hvd_agreement *agreement, uint64_t id,
+                       const struct hvd_named_tensor *known)
+{
+    return id == 0 || (hvd_tensor_cache_by_id(&agreement->cache, id) == NULL &&
+                       (known == NULL || known->cached == NULL));
+}
+
 static int read_full(struct hvd_agreement *agreement, struct reading *reading,
                      struct hvd_reader *reader, uint64_t id)
 {
@@ -111,7 +132,9 @@ static int read_full(struct hvd_agreement *agreement, struct reading *reading,
 
         tensor.proposal = proposal;
         tensor.known = hvd_tensor_table_find(agreement->tensors, &key);
-        status = read_tensor(agreement, reading, &tensor);
+        status = may_be_new(agreement, id, tensor.known)
+                     ? read_tensor(agreement, reading, &tensor)
+                     : HVD_ERR_NET;
     }
     if (status == 0 && id != 0) {
         struct hvd_cached_tensor *cached =
@@ -142,14 +165,15 @@ static int read_tensors(struct hvd_agreement *agreement, struct reading *reading
 
 static int read_rows(struct reading *reading, struct hvd_reader *reader)
 {
-    size_t bytes = (size_t)reading->header.row_count * sizeof(int64_t);
-    const void *rows = hvd_take(reader, bytes);
+    for (int64_t i = 0; i < reading->header.row_count; i++) {
+        int64_t rows = hvd_take_int(reader);
 
-    if (rows == NULL) {
-        return HVD_ERR_NET;
-    }
-    if (reading->batch != NULL) {
-        memcpy(reading->batch->rows, rows, bytes);
+        if (reader->failed || rows < 0) {
+            return HVD_ERR_NET;
+        }
+        if (reading->batch != NULL) {
+            reading->batch->rows[i] = rows;
+        }
     }
     return 0;
 }
@@ -190,10 +214,32 @@ static int note(struct hvd_agreement *agreement, const struct reading *reading,
     return hvd_replay_note(agreement, &batch);
 }
 
-static int begin_reading(struct hvd_agreement *agreement, struct reading *reading)
+/* As many tensors as the message can name, and a row for each rank that gathers. */
+static bool has_possible_counts(const struct hvd_agreement *agreement,
+                                const struct hvd_batch_header *header,
+                                const struct hvd_reader *reader)
+{
+    const struct hvd_set_members *set =
+        hvd_membership_find(&agreement->membership, header->set);
+    size_t most =
+        agreement->cache.by_id.count + reader->bytes / sizeof(struct hvd_record);
+    int64_t rows =
+        set != NULL && header->kind == HVD_KIND_ALLGATHER && header->status == 0
+            ? set->count
+            : 0;
+
+    return set != NULL && header->count > 0 && (uint64_t)header->count <= most &&
+           header->row_count == rows;
+}
+
+static int begin_reading(struct hvd_agreement *agreement, struct reading *reading,
+                         const struct hvd_reader *reader)
 {
     const struct hvd_replay *replay = hvd_replay_of(agreement, reading->header.set);
 
+    if (!has_possible_counts(agreement, &reading->header, reader)) {
+        return HVD_ERR_NET;
+    }
     if (replay != NULL && replay->is_member) {
         reading->batch = hvd_batch_create(&reading->header);
         if (reading->batch == NULL) {
@@ -240,7 +286,7 @@ int hvd_batch_decision_take(struct hvd_agreement *agreement,
         return hvd_joins_take_end(agreement, &reading.header);
     }
     agreement->counts.decided++;
-    status = status != 0 ? status : begin_reading(agreement, &reading);
+    status = status != 0 ? status : begin_reading(agreement, &reading, reader);
     status = status != 0 ? status : read_tensors(agreement, &reading, reader);
     if (status == 0 && reading.header.row_count > 0) {
         status = read_rows(&reading, reader);

@@ -2,6 +2,7 @@
 /* What comes down the tree. */
 #include "collectives/agreement/decisions.h"
 
+#include <limits.h>
 #include <stdlib.h>
 
 #include "collectives/agreement/agreement_state.h"
@@ -51,7 +52,8 @@ int hvd_decisions_open(struct hvd_decisions *decisions, const void *payload, siz
     parts->bytes = bytes;
     parts->position = (uint64_t)hvd_take_int(&reader);
     global_bytes = hvd_take_int(&reader);
-    if (reader.failed || global_bytes < 0 || (uint64_t)global_bytes > reader.bytes) {
+    if (reader.failed || parts->position <= decisions->position || global_bytes < 0 ||
+        (uint64_t)global_bytes > reader.bytes) {
         return HVD_ERR_NET;
     }
     parts->global =
@@ -67,7 +69,8 @@ static int take_part(struct hvd_reader *sets, int *set, struct hvd_reader *part)
     struct hvd_record record;
     const void *data;
 
-    if (hvd_take_record(sets, &record) != 0 || record.kind != HVD_DECISION_SET) {
+    if (hvd_take_record(sets, &record) != 0 || record.kind != HVD_DECISION_SET ||
+        record.id > INT_MAX) {
         return HVD_ERR_NET;
     }
     data = hvd_take(sets, record.count);
@@ -183,6 +186,12 @@ int hvd_decisions_pass_down(struct hvd_agreement *agreement,
         i = audience.end;
     }
     return status;
+}
+
+bool hvd_decisions_may_have_seen(const struct hvd_decisions *decisions, int branch,
+                                 uint64_t position)
+{
+    return position >= decisions->seen_by[branch] && position <= decisions->position;
 }
 
 void hvd_decisions_note_seen(struct hvd_agreement *agreement, int branch,

@@ -56,6 +56,10 @@ int hvd_decisions_pass_down(struct hvd_agreement *agreement,
 int hvd_decisions_next(struct hvd_decision_parts *parts, int *set,
                        struct hvd_reader *part);
 
+/* Whether a branch can have: it has not seen less before, nor what is still to come. */
+bool hvd_decisions_may_have_seen(const struct hvd_decisions *decisions, int branch,
+                                 uint64_t position);
+
 /* A branch has seen the decisions up to position. Evicted tensors that no branch may name any more
  * are forgotten. Branch 0: this rank itself. */
 void hvd_decisions_note_seen(struct hvd_agreement *agreement, int branch,

@@ -61,11 +61,12 @@ int hvd_joins_take_end(struct hvd_agreement *agreement,
 {
     struct hvd_entry *own = agreement->joins.own;
 
-    hvd_membership_join_over(&agreement->membership);
-    agreement->joins.own = NULL;
-    if (own == NULL) {
+    if (own == NULL || header->value < 0 ||
+        header->value >= agreement->membership.layout->size) {
         return HVD_ERR_NET;
     }
+    hvd_membership_join_over(&agreement->membership);
+    agreement->joins.own = NULL;
     own->request->value = header->value;
     agreement->joins.ended = own;
     hvd_joins_end_own(agreement);

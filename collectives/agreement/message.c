@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *hvd_kind_name(enum hvd_kind kind)
+/* NULL: there is no such kind. */
+static const char *name_of(int64_t kind)
 {
     static const char *const names[] = {
         [HVD_KIND_ALLREDUCE] = "ALLREDUCE",
@@ -21,10 +22,22 @@ const char *hvd_kind_name(enum hvd_kind kind)
         [HVD_KIND_SET_ADD] = "ADD_PROCESS_SET",
         [HVD_KIND_SET_REMOVE] = "REMOVE_PROCESS_SET",
     };
-    bool is_known =
-        (unsigned)kind < sizeof(names) / sizeof(names[0]) && names[kind] != NULL;
+    bool is_known = kind >= 0 && kind < (int64_t)(sizeof(names) / sizeof(names[0])) &&
+                    names[kind] != NULL;
 
-    return is_known ? names[kind] : "UNKNOWN";
+    return is_known ? names[kind] : NULL;
+}
+
+const char *hvd_kind_name(enum hvd_kind kind)
+{
+    const char *name = name_of(kind);
+
+    return name != NULL ? name : "UNKNOWN";
+}
+
+bool hvd_kind_is_known(int64_t kind)
+{
+    return name_of(kind) != NULL;
 }
 
 const char *hvd_kind_word(enum hvd_kind kind, char word[HVD_KIND_WORD])
@@ -99,6 +112,40 @@ void hvd_put_proposal(struct hvd_writer *writer, const struct hvd_proposal *prop
     hvd_put_text(writer, proposal->note);
 }
 
+static bool is_within(int64_t value, int64_t least, int64_t most)
+{
+    return value >= least && value <= most;
+}
+
+/* Numbers that a rank may have, as far as one tensor alone tells. */
+static bool is_possible(const struct packed_proposal *packed)
+{
+    return is_within(packed->rank, 0, INT32_MAX) &&
+           is_within(packed->set, 0, INT32_MAX) && hvd_kind_is_known(packed->kind) &&
+           is_within(packed->dtype, 0, HVD_DTYPE_COUNT - 1) &&
+           is_within(packed->wire, 0, HVD_DTYPE_COUNT - 1) &&
+           is_within(packed->op, 0, HVD_OP_COUNT - 1) &&
+           is_within(packed->root, INT32_MIN, INT32_MAX) &&
+           is_within(packed->device, HVD_DEVICE_CPU, HVD_PROPOSAL_GPU) &&
+           packed->max_block >= 0 && is_within(packed->ndim, 0, HVD_MAX_DIMS);
+}
+
+/* No tensor has more bytes: so sums of them can be counted. */
+static const int64_t most_bytes = (int64_t)1 << 48;
+
+static bool has_possible_shape(const struct hvd_proposal *proposal)
+{
+    int64_t bytes = (int64_t)hvd_dtype_bytes(proposal->dtype);
+
+    for (int i = 0; i < proposal->ndim; i++) {
+        if (proposal->shape[i] < 0 ||
+            __builtin_mul_overflow(bytes, proposal->shape[i], &bytes)) {
+            return false;
+        }
+    }
+    return bytes <= most_bytes;
+}
+
 static void unpack(const struct packed_proposal *packed, struct hvd_proposal *proposal)
 {
     proposal->rank = (int32_t)packed->rank;
@@ -125,10 +172,10 @@ int hvd_take_proposal(struct hvd_reader *reader, struct hvd_proposal *proposal)
         return HVD_ERR_ARG;
     }
     memcpy(&packed, data, sizeof(packed)); /* it may be unaligned */
-    unpack(&packed, proposal);
-    if (proposal->ndim < 0 || proposal->ndim > HVD_MAX_DIMS) {
+    if (!is_possible(&packed)) {
         return HVD_ERR_ARG;
     }
+    unpack(&packed, proposal);
     data = hvd_take(reader, (size_t)proposal->ndim * sizeof(proposal->shape[0]));
     if (data != NULL) {
         memcpy(proposal->shape, data,
@@ -138,7 +185,9 @@ int hvd_take_proposal(struct hvd_reader *reader, struct hvd_proposal *proposal)
     proposal->group_size = (int32_t)hvd_take_int(reader);
     proposal->name = hvd_take_text(reader);
     proposal->note = hvd_take_text(reader);
-    return reader->failed ? HVD_ERR_ARG : 0;
+    return reader->failed || proposal->group_size < 0 || !has_possible_shape(proposal)
+               ? HVD_ERR_ARG
+               : 0;
 }
 
 struct hvd_proposal *hvd_proposal_copy(const struct hvd_proposal *proposal)

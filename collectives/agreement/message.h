@@ -56,6 +56,7 @@ enum hvd_kind {
 
 /* "ALLREDUCE" and so on. */
 const char *hvd_kind_name(enum hvd_kind kind);
+bool hvd_kind_is_known(int64_t kind);
 
 /* What the names begin with that calls without a tensor make up. */
 #define HVD_RESERVED_NAMES "hvd."
@@ -102,7 +103,8 @@ int64_t hvd_proposal_bytes(const struct hvd_proposal *proposal);
 
 void hvd_put_proposal(struct hvd_writer *writer, const struct hvd_proposal *proposal);
 
-/* Returns 0, or HVD_ERR_ARG for a message that no writer can have made. */
+/* Returns 0, or HVD_ERR_ARG for a message that no writer can have made, or with numbers that no tensor
+ * has. */
 int hvd_take_proposal(struct hvd_reader *reader, struct hvd_proposal *proposal);
 
 /* A heap copy that owns its texts; NULL without memory. */

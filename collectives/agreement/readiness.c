@@ -340,6 +340,19 @@ void hvd_put_readiness(struct hvd_writer *writer, const struct hvd_readiness *re
     }
 }
 
+static bool have_possible_rows(const struct hvd_tensor_report *report)
+{
+    for (uint32_t i = 0; i < report->row_count; i++) {
+        struct hvd_rows rows;
+
+        memcpy(&rows, (const char *)report->rows + i * sizeof(rows), sizeof(rows));
+        if (rows.rank < 0 || rows.rank > INT32_MAX || rows.rows < 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
 int hvd_take_tensor_report(struct hvd_reader *reader, const struct hvd_record *record,
                            struct hvd_proposal *proposal,
                            struct hvd_tensor_report *report)
@@ -357,5 +370,7 @@ int hvd_take_tensor_report(struct hvd_reader *reader, const struct hvd_record *r
         report->proposal = proposal;
     }
     report->rows = hvd_take(reader, (size_t)record->count * sizeof(struct hvd_rows));
-    return reader->failed ? HVD_ERR_ARG : 0;
+    return reader->failed || report->max_block < 0 || !have_possible_rows(report)
+               ? HVD_ERR_ARG
+               : 0;
 }

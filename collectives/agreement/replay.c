@@ -137,45 +137,67 @@ void hvd_replays_finish(struct hvd_agreement *agreement)
 
 /* --- it begins --- */
 
-static int read_ids(struct hvd_tensor_cache *cache, uint64_t position,
-                    const struct hvd_record *record, struct hvd_replay_tensor *tensors)
+/* Whether a tensor may be the next one of a batch: of the set, a reduction like the first one, and not in
+ * the batch already. */
+static bool may_replay(const struct hvd_replay *replay,
+                       const struct hvd_cached_tensor *cached,
+                       const struct hvd_replay_batch *batch)
+{
+    const struct hvd_cached_tensor *first = batch->tensors[0].cached;
+    enum hvd_kind kind = cached->proposal->kind;
+
+    return !cached->is_evicted && cached->key.set == replay->set &&
+           cached->replayed != batch &&
+           (kind == HVD_KIND_ALLREDUCE || kind == HVD_KIND_ADASUM) &&
+           (first == NULL || (kind == first->proposal->kind &&
+                              cached->proposal->dtype == first->proposal->dtype));
+}
+
+/* Reads ids into the places of the batch from `at` on. */
+static int read_ids(const struct hvd_replay *replay, struct hvd_tensor_cache *cache,
+                    const struct hvd_record *record, struct hvd_replay_batch *batch,
+                    size_t at)
 {
     for (uint32_t i = 0; i < record->count; i++) {
         struct hvd_cached_tensor *cached = hvd_tensor_cache_by_id(cache, record->id + i);
 
-        if (cached == NULL || cached->is_evicted) {
+        if (cached == NULL || !may_replay(replay, cached, batch)) {
             return HVD_ERR_NET;
         }
-        cached->replayed_at = position;
-        tensors[i].cached = cached;
+        cached->replayed_at = replay->begun_at;
+        cached->replayed = batch; /* until the order is linked */
+        batch->tensors[at + i].cached = cached;
     }
     return 0;
 }
 
-static int read_batch(struct hvd_tensor_cache *cache, uint64_t position,
+static int read_batch(const struct hvd_replay *replay, struct hvd_tensor_cache *cache,
                       struct hvd_replay_batch *batch, struct hvd_reader *reader)
 {
+    int64_t lane = hvd_take_int(reader), tensors = hvd_take_int(reader);
+    int lanes = replay->set == HVD_SET_GLOBAL ? HVD_REPLAY_LANES : 1;
     size_t count = 0;
     int status = 0;
 
-    batch->lane = (enum hvd_lane)hvd_take_int(reader);
-    batch->count = (size_t)hvd_take_int(reader);
-    if (reader->failed || (unsigned)batch->lane >= HVD_REPLAY_LANES) {
+    if (reader->failed || lane < 0 || lane >= lanes || tensors < 1 ||
+        (uint64_t)tensors > cache->count) {
         return HVD_ERR_NET;
     }
-    batch->missing = batch->count;
-    batch->tensors = calloc(batch->count, sizeof(batch->tensors[0]));
+    batch->lane = (enum hvd_lane)lane;
+    batch->tensors = calloc((size_t)tensors, sizeof(batch->tensors[0]));
     if (batch->tensors == NULL) {
         return HVD_ERR_NOMEM;
     }
+    batch->count = (size_t)tensors;
+    batch->missing = batch->count;
     while (status == 0 && count < batch->count) {
         struct hvd_record record;
 
         if (hvd_take_record(reader, &record) != 0 ||
-            count + record.count > batch->count) {
+            record.count > batch->count - count) {
             return HVD_ERR_NET;
         }
-        status = read_ids(cache, position, &record, batch->tensors + count);
+        status = read_ids(replay, cache, &record, batch, count);
         count += record.count;
     }
     return status;
@@ -218,19 +240,23 @@ static void link_occurrences(struct hvd_replay_order *order)
 }
 
 /* Reads an order of so many batches, whose tensors are in the cache, in the place of the one before. */
-static int read_order(struct hvd_replay_order *order, struct hvd_tensor_cache *cache,
-                      uint64_t position, size_t count, struct hvd_reader *reader)
+static int read_order(struct hvd_replay *replay, struct hvd_tensor_cache *cache,
+                      size_t count, struct hvd_reader *reader)
 {
+    struct hvd_replay_order *order = &replay->order;
     int status = 0;
 
     free_order(order);
+    if (count == 0 || count > reader->bytes) { /* each has several bytes */
+        return HVD_ERR_NET;
+    }
     order->batches = calloc(count, sizeof(order->batches[0]));
     if (order->batches == NULL) {
         return HVD_ERR_NOMEM;
     }
     order->count = count;
     for (size_t i = 0; i < count && status == 0; i++) {
-        status = read_batch(cache, position, &order->batches[i], reader);
+        status = read_batch(replay, cache, &order->batches[i], reader);
         order->tensors += order->batches[i].count;
     }
     status = status != 0 ? status : deal_out(order);
@@ -288,8 +314,7 @@ int hvd_replay_begin(struct hvd_agreement *agreement, int set,
     replay->begun_at = agreement->decisions.position;
     replay->others = 0;
     agreement->counts.replays++;
-    status = read_order(&replay->order, &agreement->cache, replay->begun_at,
-                        record->count, reader);
+    status = read_order(replay, &agreement->cache, record->count, reader);
     if (status != 0) {
         return status;
     }
@@ -675,14 +700,17 @@ static int resume_lane(struct hvd_agreement *agreement, struct hvd_replay *repla
 {
     struct hvd_replay_lane *lane = &replay->order.lanes[number];
 
-    if (least == most || !replay->is_member) {
+    if (!replay->is_member || (least == most && lane->started == most)) {
         return 0;
     }
     if (most != least + 1) {
         return HVD_ERR_NET; /* no reduction ends before all have started it */
     }
-    return lane->started == most ? take_back(agreement, lane->running)
-                                 : start_void(agreement, replay, lane);
+    if (lane->started == most && lane->running != NULL) {
+        return take_back(agreement, lane->running);
+    }
+    return lane->started == least && lane->count > 0 ? start_void(agreement, replay, lane)
+                                                     : HVD_ERR_NET;
 }
 
 /* Reports what was kept for the replay. */

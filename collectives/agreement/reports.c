@@ -170,8 +170,7 @@ int hvd_reports_take_cached(struct hvd_agreement *agreement,
     return 0;
 }
 
-/* One record of what a branch says of a tensor. proposal: room for a description. key: set by the
- * first one. */
+/* One record of what a branch says of a tensor. proposal: room for a description. */
 static int take_record(struct hvd_agreement *agreement,
                        struct hvd_branch_message *message,
                        const struct hvd_record *record, struct hvd_proposal *proposal,
@@ -182,8 +181,19 @@ static int take_record(struct hvd_agreement *agreement,
     }
     if (record->id != 0) {
         report->cached = hvd_tensor_cache_by_id(&agreement->cache, record->id);
+        return report->cached != NULL ? 0 : HVD_ERR_NET;
     }
-    return record->id != 0 && report->cached == NULL ? HVD_ERR_NET : 0;
+    return proposal->rank < agreement->membership.layout->size &&
+                   hvd_membership_find(&agreement->membership, proposal->set) != NULL
+               ? 0
+               : HVD_ERR_NET;
+}
+
+static struct hvd_key key_of(const struct hvd_tensor_report *report)
+{
+    return report->cached != NULL
+               ? report->cached->key
+               : hvd_key_make(report->proposal->set, report->proposal->name);
 }
 
 /* Adds what a branch says of one tensor, which may take several records. */
@@ -192,14 +202,16 @@ static int take_records(struct hvd_agreement *agreement,
                         struct hvd_proposal *proposal)
 {
     struct hvd_tensor_report report;
-    struct hvd_key key = {0};
+    struct hvd_key first = {0};
     int status = take_record(agreement, message, &record, proposal, &report);
     bool is_first = true, has_more = true;
 
     while (status == 0 && has_more) {
-        if (is_first) {
-            key = report.cached != NULL ? report.cached->key
-                                        : hvd_key_make(proposal->set, proposal->name);
+        const struct hvd_key key = key_of(&report);
+
+        first = is_first ? key : first;
+        if (!is_first && !hvd_key_equal(&key, &first)) {
+            return HVD_ERR_NET;
         }
         if (!is_outdated(hvd_tensor_cache_find(&agreement->cache, &key),
                          message->position)) {

@@ -139,7 +139,7 @@ static const char *change_one(struct job *job, struct hvd_proposal *odd)
         }
         break;
     default:
-        odd->device = 3;
+        odd->device = HVD_PROPOSAL_GPU;
         return "CPU/GPU device selection";
     }
     return change_data(odd);

@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Numbers in messages of other ranks that no rank can mean: each ends the job, and nothing else happens.
+ * Every message is tried with possible numbers first. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "collectives/agreement/agreement.h"
+#include "collectives/agreement/readiness.h"
+#include "collectives/agreement/stalled.h"
+#include "collectives/agreement/tensor_table.h"
+#include "gpu_binding/base/log.h"
+#include "tests/tap.h"
+
+static struct hvd_layout layout;
+
+/* --- one rank, whose surroundings do nothing --- */
+
+struct rank {
+    struct hvd_tensor_table tensors;
+    struct hvd_agreement *agreement;
+    struct hvd_request *request; /* of tensor "a" */
+    struct hvd_batch *batch; /* that it runs */
+};
+
+static int send_up(void *context, const void *payload, size_t bytes)
+{
+    (void)context, (void)payload, (void)bytes;
+    return 0;
+}
+
+static int send_down(void *context, int child, const void *payload, size_t bytes)
+{
+    (void)context, (void)child, (void)payload, (void)bytes;
+    return 0;
+}
+
+static void run(void *context, struct hvd_batch *batch)
+{
+    struct rank *rank = context;
+
+    hvd_batch_destroy(rank->batch);
+    rank->batch = batch;
+}
+
+static void pause_set(void *context, int set, bool is_paused)
+{
+    (void)context, (void)set, (void)is_paused;
+}
+
+static void make_void(void *context, struct hvd_batch *batch)
+{
+    (void)context, (void)batch;
+}
+
+static int add_set(void *context, const struct hvd_set_members *set)
+{
+    (void)context, (void)set;
+    return 0;
+}
+
+static void remove_set(void *context, int set)
+{
+    (void)context, (void)set;
+}
+
+static const char *host(void *context, int rank)
+{
+    (void)context, (void)rank;
+    return "n";
+}
+
+static void give_up(void *context, int silent, const char *text)
+{
+    (void)context, (void)silent, (void)text;
+}
+
+static void on_ended(void *context, struct hvd_entry *entry, int status, const char *text)
+{
+    (void)context;
+    hvd_entry_end(entry, status, text);
+}
+
+static const struct hvd_agreement_ops ops = {
+    .send_up = send_up,
+    .send_down = send_down,
+    .run = run,
+    .pause = pause_set,
+    .make_void = make_void,
+    .add_set = add_set,
+    .remove_set = remove_set,
+    .host = host,
+    .give_up = give_up,
+};
+
+static const struct hvd_proposal tensor_a = {
+    .rank = 1,
+    .kind = HVD_KIND_ALLREDUCE,
+    .dtype = HVD_FLOAT32,
+    .op = HVD_SUM,
+    .device = HVD_DEVICE_CPU,
+    .ndim = 1,
+    .shape = {10},
+    .name = "a",
+};
+
+/* It has submitted tensor a. */
+static void begin(struct rank *rank, int number)
+{
+    struct hvd_agreement_settings settings = {
+        .tensors = &rank->tensors,
+        .fusion = {.threshold = 1 << 20, .capacity = 16, .cycle_ns = 1},
+        .may_replay = true,
+        .stall_warning_ns = 1,
+    };
+
+    *rank = (struct rank){0};
+    hvd_tensor_table_init(&rank->tensors, on_ended, NULL);
+    hvd_agreement_create(&layout, number, &settings, &ops, rank, &rank->agreement, NULL);
+    rank->request = hvd_request_create(1);
+    rank->request->entries[0].proposal = tensor_a;
+    rank->request->entries[0].proposal.name = strdup("a");
+    hvd_tensor_table_add(&rank->tensors, rank->request, NULL);
+    hvd_agreement_submit(rank->agreement, &rank->request->entries[0], 1);
+}
+
+static void end(struct rank *rank)
+{
+    hvd_agreement_drop(rank->agreement, true, HVD_ERR_SHUTDOWN, "");
+    hvd_batch_destroy(rank->batch);
+    hvd_agreement_destroy(rank->agreement);
+    hvd_tensor_table_finish(&rank->tensors);
+    hvd_request_destroy(rank->request);
+}
+
+/* --- messages, of which one number is changed --- */
+
+static struct {
+    struct hvd_writer out;
+    int at; /* numbers so far */
+    int bad_at; /* the one to change; -1: none */
+    int64_t bad;
+} message;
+
+static int64_t pick(int64_t good)
+{
+    return message.at++ == message.bad_at ? message.bad : good;
+}
+
+static void number(int64_t good)
+{
+    hvd_put_int(&message.out, pick(good));
+}
+
+static void record(uint32_t kind, uint32_t count, uint64_t id)
+{
+    kind = (uint32_t)pick(kind);
+    count = (uint32_t)pick(count);
+    hvd_put_record(&message.out, kind, count, (uint64_t)pick((int64_t)id));
+}
+
+/* 18 numbers; as hvd_put_proposal. */
+static void proposal(enum hvd_kind kind)
+{
+    double one = 1;
+
+    number(1); /* 0: rank */
+    number(HVD_SET_GLOBAL); /* 1 */
+    number(kind); /* 2 */
+    number(HVD_FLOAT32); /* 3 */
+    number(0); /* 4: wire type */
+    number(HVD_SUM); /* 5 */
+    number(0); /* 6: root */
+    number(HVD_DEVICE_CPU); /* 7 */
+    number(0); /* 8: is it shared */
+    hvd_put(&message.out, &one, sizeof(one));
+    hvd_put(&message.out, &one, sizeof(one));
+    number(0); /* 9: largest block */
+    number(1); /* 10: dimensions */
+    number(10); /* 11: elements */
+    number(0); /* 12: group */
+    number(0); /* 13: its size */
+    hvd_put_text(&message.out, "a");
+    hvd_put_text(&message.out, "");
+}
+
+/* Up, from rank 1 to rank 0: number 0 is the position. */
+
+static void join(void)
+{
+    record(HVD_REPORT_JOIN, 1, 1);
+}
+
+static void tensor(void)
+{
+    record(HVD_REPORT_TENSOR, 0, 0);
+    number(0); /* 4: flags */
+    number(0); /* 5: largest block */
+    proposal(HVD_KIND_ALLREDUCE); /* 6 ... */
+}
+
+static void rows(void)
+{
+    record(HVD_REPORT_TENSOR, 1, 0);
+    number(0);
+    number(0);
+    proposal(HVD_KIND_ALLGATHER); /* 6 ... 19 */
+    number(1); /* 20: rank */
+    number(10); /* 21: rows */
+}
+
+static void cached(void)
+{
+    record(HVD_REPORT_CACHED, 0, 1);
+}
+
+static void silent(void)
+{
+    record(HVD_REPORT_SILENT, 1, 1);
+}
+
+static void held(void)
+{
+    record(HVD_REPORT_HELD, 1, 8);
+    number(-1);
+}
+
+static void stall(void)
+{
+    record(HVD_REPORT_STALL, 1, 0);
+}
+
+/* Down, from rank 0 to rank 1: number 0 is the position, number 1 the bytes of the rest. */
+
+static void header(enum hvd_kind kind, uint32_t count, int64_t row_count)
+{
+    record(HVD_DECISION_BATCH, count, 0); /* 2, 3, 4 */
+    number(kind); /* 5 */
+    number(HVD_SET_GLOBAL); /* 6 */
+    number(HVD_LANE_QUICK); /* 7 */
+    number(0); /* 8: status */
+    hvd_put_text(&message.out, "");
+    number(0); /* 9: largest block */
+    number(row_count); /* 10 */
+    number(0); /* 11 */
+    number(0); /* 12: value */
+}
+
+static void batch(void)
+{
+    header(HVD_KIND_ALLREDUCE, 1, 0);
+    record(HVD_TENSOR_FULL, 1, 1); /* 13, 14, 15 */
+    proposal(HVD_KIND_ALLREDUCE); /* 16 ... 29 */
+}
+
+/* The batch of tensor a, which gets id 1 by it. */
+static void replay(void)
+{
+    batch();
+    record(HVD_DECISION_REPLAY, 1, 1); /* 30, 31, 32 */
+    number(HVD_LANE_QUICK); /* 33 */
+    number(1); /* 34: tensors */
+    record(HVD_TENSOR_IDS, 1, 1); /* 35, 36, 37 */
+}
+
+static void evict(void)
+{
+    batch();
+    record(HVD_DECISION_EVICT, 1, 1); /* 30, 31, 32 */
+}
+
+static void evict_replayed(void)
+{
+    replay();
+    record(pick(0) != 0 ? HVD_DECISION_EVICT : HVD_DECISION_ASK, 1, 1); /* 38 */
+}
+
+static void lanes(int64_t least, int64_t most)
+{
+    number(least);
+    number(0);
+    number(most);
+    number(0);
+}
+
+static void resume(void)
+{
+    replay();
+    record(HVD_DECISION_BREAK, 1, 1); /* 38, 39, 40 */
+    record(HVD_DECISION_RESUME, 1, 1); /* 41, 42, 43 */
+    lanes(0, 0); /* 44 ... 47 */
+}
+
+static void settings(void)
+{
+    record(HVD_DECISION_SETTINGS, 1, 0); /* 2, 3, 4 */
+    number(1); /* 5: threshold */
+    number(1); /* 6: cycle time */
+}
+
+/* --- the tries --- */
+
+static int take(struct rank *rank, bool goes_up)
+{
+    if (goes_up) {
+        return hvd_agreement_from_below(rank->agreement, 1, message.out.data,
+                                        message.out.bytes, 2);
+    }
+    return hvd_agreement_from_above(rank->agreement, message.out.data, message.out.bytes,
+                                    2);
+}
+
+static int try(void (*write)(void), bool goes_up, int bad_at, int64_t bad)
+{
+    struct rank rank;
+    int status;
+
+    message.out.bytes = 0;
+    message.at = 0;
+    message.bad_at = bad_at;
+    message.bad = bad;
+    number(goes_up ? 0 : 1);
+    if (!goes_up) {
+        number(0);
+    }
+    write();
+    if (!goes_up && bad_at != 1) {
+        int64_t bytes = (int64_t)(message.out.bytes - 2 * sizeof(int64_t));
+
+        memcpy(message.out.data + sizeof(int64_t), &bytes, sizeof(bytes));
+    }
+    begin(&rank, goes_up ? 0 : 1);
+    status = take(&rank, goes_up);
+    end(&rank);
+    return status;
+}
+
+struct bad {
+    void (*write)(void);
+    const char *name;
+    int at;
+    int64_t value;
+    const char *what;
+};
+
+static const struct bad up[] = {
+    {stall, "a stall", 0, 1, "decisions seen that have not been made"},
+    {stall, "a stall", 0, -1, "fewer decisions seen than none"},
+    {stall, "a report", 1, 77, "an unknown kind"},
+    {join, "a join", 3, 0, "a rank of another branch"},
+    {join, "a join", 3, 2, "a rank that is not there"},
+    {join, "a join", 3, INT64_MAX, "a rank far away"},
+    {silent, "a silent rank", 3, 0, "a rank of another branch"},
+    {silent, "a silent rank", 3, 2, "a rank that is not there"},
+    {held, "a list", 3, 9, "more bytes than the message"},
+    {cached, "a tensor's id", 2, 1, "an id that nobody has"},
+    {tensor, "a tensor", 2, 1, "more rows than the message"},
+    {tensor, "a tensor", 3, 7, "an id that nobody has"},
+    {tensor, "a tensor", 5, -1, "a largest block below 0"},
+    {tensor, "a tensor", 6, -1, "rank -1"},
+    {tensor, "a tensor", 6, 2, "a rank that is not there"},
+    {tensor, "a tensor", 7, 1, "a process set that is not there"},
+    {tensor, "a tensor", 7, -1, "process set -1"},
+    {tensor, "a tensor", 8, 9, "an unknown operation"},
+    {tensor, "a tensor", 8, -1, "operation -1"},
+    {tensor, "a tensor", 8, 1LL << 32, "an operation that is known when it is cut"},
+    {tensor, "a tensor", 9, HVD_DTYPE_COUNT, "an unknown type"},
+    {tensor, "a tensor", 10, -1, "an unknown wire type"},
+    {tensor, "a tensor", 11, HVD_OP_COUNT, "an unknown reduction"},
+    {tensor, "a tensor", 13, 1, "a device of another rank"},
+    {tensor, "a tensor", 15, -1, "a largest split below 0"},
+    {tensor, "a tensor", 16, HVD_MAX_DIMS + 1, "too many dimensions"},
+    {tensor, "a tensor", 16, -1, "fewer dimensions than none"},
+    {tensor, "a tensor", 17, -1, "fewer elements than none"},
+    {tensor, "a tensor", 17, 1LL << 62, "more bytes than can be counted"},
+    {tensor, "a tensor", 19, -1, "a group of fewer than none"},
+    {rows, "an allgather", 20, -1, "rows of rank -1"},
+    {rows, "an allgather", 21, -1, "fewer rows than none"},
+};
+
+static const struct bad down[] = {
+    {batch, "a decision", 0, 0, "a position that has been"},
+    {batch, "a decision", 1, 4096, "more bytes than the message"},
+    {batch, "a decision", 2, 77, "an unknown kind"},
+    {batch, "a batch", 3, 0, "no tensors"},
+    {batch, "a batch", 3, UINT32_MAX, "more tensors than there are"},
+    {batch, "a batch", 5, HVD_KIND_ALLGATHER, "another operation than its tensors"},
+    {batch, "a batch", 5, 99, "an unknown operation"},
+    {batch, "a batch", 6, 1, "a process set that is not there"},
+    {batch, "a batch", 6, -1, "process set -1"},
+    {batch, "a batch", 7, HVD_LANES, "an unknown lane"},
+    {batch, "a batch", 8, HVD_INPROGRESS, "a status that is no end"},
+    {batch, "a batch", 9, -1, "a largest block below 0"},
+    {batch, "a batch", 10, 1, "rows of what has none"},
+    {batch, "a batch", 10, INT64_MAX, "more rows than the message"},
+    {batch, "a batch", 18, HVD_KIND_BROADCAST, "a tensor of another operation"},
+    {batch, "a batch", 19, HVD_INT32, "a tensor of another type"},
+    {evict, "an eviction", 32, 2, "an id that nobody has"},
+    {evict_replayed, "an eviction", 38, 1, "a tensor that is replayed"},
+    {replay, "a replay", 31, 0, "no batches"},
+    {replay, "a replay", 31, UINT32_MAX, "more batches than the message"},
+    {replay, "a replay", 33, HVD_LANE_SPARE, "a lane that replays nothing"},
+    {replay, "a replay", 33, -1, "lane -1"},
+    {replay, "a replay", 34, 0, "a batch of no tensors"},
+    {replay, "a replay", 34, -1, "a batch of fewer than none"},
+    {replay, "a replay", 34, 2, "a batch of more tensors than there are"},
+    {replay, "a replay", 36, 2, "more ids than tensors"},
+    {replay, "a replay", 37, 2, "an id that nobody has"},
+    {resume, "the end of a replay", 44, 5, "fewer batches started than that"},
+    {resume, "the end of a replay", 46, 5, "batches started that nobody has"},
+    {resume, "the end of a replay", 47, 1, "batches of a lane that has none"},
+    {settings, "settings", 5, -1, "a threshold below 0"},
+    {settings, "settings", 6, -1, "a cycle time below 0"},
+};
+
+static void check(const struct bad *bad, bool goes_up)
+{
+    int good_status = try(bad->write, goes_up, -1, 0);
+    int bad_status = try(bad->write, goes_up, bad->at, bad->value);
+
+    tap_ok(good_status == 0 && bad_status == HVD_ERR_NET,
+           "%s with %s ends the job (%d, %d)", bad->name, bad->what, good_status,
+           bad_status);
+}
+
+int main(void)
+{
+    const char *const hosts[] = {"n0", "n1"};
+
+    hvd_log_to(NULL, HVD_LOG_OFF);
+    hvd_layout_init(&layout, hosts, 2, NULL);
+    for (size_t i = 0; i < sizeof(up) / sizeof(up[0]); i++) {
+        check(&up[i], true);
+    }
+    for (size_t i = 0; i < sizeof(down) / sizeof(down[0]); i++) {
+        check(&down[i], false);
+    }
+    hvd_writer_finish(&message.out);
+    hvd_layout_finish(&layout);
+    return tap_done();
+}
