@@ -242,6 +242,24 @@ int hvd_barrier_start(int set, struct hvd_request **request, struct hvd_error *e
  *   what this rank starts itself          fails with HVD_ERR_ARG, on this rank alone */
 int hvd_join_start(struct hvd_request **request, struct hvd_error *err);
 
+/* --- being stopped -----------------------------------------------------------------------
+ * A job that is about to be preempted, or to reach its time limit, is told by a signal (sbatch
+ * --signal=USR1@120), which ranks receive at different moments. hvd_should_stop answers the same on
+ * all of them, so that they write one checkpoint of one step. */
+
+/* From now on a SIGTERM or SIGUSR1 to this process is only noted, for hvd_should_stop; no other
+ * function of hvd changes a handler. A handler that the program has set before is called as well; a
+ * signal that it ignores stays ignored; a handler that it sets later takes the place of hvd's. In
+ * forked children signals do what they would do without hvd. Any thread, also before hvd_init;
+ * returns 0 or HVD_ERR_SYS. */
+int hvd_stop_on_signals(void);
+
+/* Collective of all ranks: 1 on all of them when any of them has got such a signal before this call,
+ * else 0, or a failure as of an allreduce, which it is: of one number, so that it costs a training
+ * step as much as the smallest tensor. The first call includes hvd_stop_on_signals. Once it is 1 it
+ * stays 1. One thread at a time. */
+int hvd_should_stop(struct hvd_error *err);
+
 /* --- process sets ----------------------------------------------------------------------
  * A process set consists of some of the job's ranks and has collectives of its own; sets may
  * overlap and run at the same time. Set 0 is the global one. All ranks of the job, members or not,

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The public interface: signals that ask a job to stop, and all ranks' answer to them. */
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <unistd.h>
+
+#include "collectives/api/api_start.h"
+#include "gpu_binding/base/attr.h"
+
+static const int watched[] = {SIGTERM, SIGUSR1};
+
+enum {
+    WATCHED = sizeof(watched) / sizeof(watched[0])
+};
+
+/* The handlers of this process: by nature there is one of each signal. */
+static struct {
+    pthread_mutex_t lock;
+    bool
+        is_watched[WATCHED]; /* ours has been there; what is there since is meant to be */
+    struct sigaction before[WATCHED]; /* what the program had */
+    _Atomic pid_t owner; /* who has set them: a forked child has nobody who asks */
+    _Atomic int came; /* a signal has come to this process */
+} stop = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* As if ours were not there: for what the program had, and in a forked child. */
+static void pass_on(const struct sigaction *before, int signal_number, siginfo_t *info,
+                    void *context)
+{
+    if ((before->sa_flags & SA_SIGINFO) != 0) {
+        before->sa_sigaction(signal_number, info, context);
+    } else if (before->sa_handler != SIG_DFL) {
+        before->sa_handler(signal_number);
+    } else if (atomic_load(&stop.owner) != getpid()) {
+        signal(signal_number, SIG_DFL);
+        raise(signal_number); /* ends the child when this handler returns */
+    }
+}
+
+static void on_signal(int signal_number, siginfo_t *info, void *context)
+{
+    if (atomic_load(&stop.owner) == getpid()) {
+        atomic_store(&stop.came, 1);
+    }
+    for (int i = 0; i < WATCHED; i++) {
+        if (watched[i] == signal_number) {
+            pass_on(&stop.before[i], signal_number, info, context);
+        }
+    }
+}
+
+/* A signal that the program ignores stays ignored; its handler is called behind ours, on its stack
+ * and with its mask. */
+static int watch(int which)
+{
+    struct sigaction now, ours;
+
+    if (stop.is_watched[which]) {
+        return 0;
+    }
+    if (sigaction(watched[which], NULL, &now) != 0) {
+        return HVD_ERR_SYS;
+    }
+    if ((now.sa_flags & SA_SIGINFO) == 0 && now.sa_handler == SIG_IGN) {
+        return 0;
+    }
+    ours = now;
+    ours.sa_sigaction = on_signal;
+    ours.sa_flags = (now.sa_flags & ~(int)SA_RESETHAND) | SA_SIGINFO | SA_RESTART;
+    stop.before[which] = now; /* before ours is there, which reads it */
+    stop.is_watched[which] = sigaction(watched[which], &ours, NULL) == 0;
+    return stop.is_watched[which] ? 0 : HVD_ERR_SYS;
+}
+
+HVD_EXPORT int hvd_stop_on_signals(void)
+{
+    int status = 0;
+
+    pthread_mutex_lock(&stop.lock);
+    atomic_store(&stop.owner, getpid());
+    for (int i = 0; i < WATCHED && status == 0; i++) {
+        status = watch(i);
+    }
+    pthread_mutex_unlock(&stop.lock);
+    return status;
+}
+
+/* A sum, in which those who have joined take part. */
+HVD_EXPORT int hvd_should_stop(struct hvd_error *err)
+{
+    struct hvd_start start = {.kind = HVD_KIND_ALLREDUCE,
+                              .word = "hvd_should_stop",
+                              .op = HVD_SUM,
+                              .prescale = 1,
+                              .postscale = 1,
+                              .is_own_name = true};
+    int32_t asked;
+    const struct hvd_tensor tensor = {.name = HVD_RESERVED_NAMES "should_stop",
+                                      .input = &asked,
+                                      .output = &asked,
+                                      .dtype = HVD_INT32,
+                                      .device = HVD_DEVICE_CPU};
+    struct hvd_request *request;
+    int status = atomic_load(&stop.owner) == getpid() ? 0 : hvd_stop_on_signals();
+
+    if (status != 0) {
+        return hvd_fail(err, status, "cannot watch SIGTERM and SIGUSR1: %m");
+    }
+    asked = atomic_load(&stop.came);
+    status = hvd_start_submit(&start, &tensor, 1, &request, err);
+    if (status != 0) {
+        return status;
+    }
+    status = hvd_wait(request, err);
+    hvd_request_free(request);
+    return status != 0 ? status : asked > 0;
+}
