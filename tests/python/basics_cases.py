@@ -6,6 +6,7 @@ import importlib.util
 import json
 import os
 import shutil
+import signal
 import tempfile
 import unittest.mock
 
@@ -116,3 +117,18 @@ class Basics:
         if self.hvd.rank() == 0:
             with open(path) as stream:
                 self.assertIn('recorded', json.dumps(json.load(stream)))
+
+    def test_a_signal_to_one_rank_stops_all_at_one_step(self):
+        hvd, seen = self.hvd, []
+        before = signal.signal(signal.SIGTERM, lambda *_: seen.append(True))
+        self.addCleanup(signal.signal, signal.SIGTERM, before)
+        hvd.stop_on_signals()
+        victim, when = hvd.size() - 1, 7
+        steps = 0
+        while not hvd.should_stop():
+            steps += 1
+            if hvd.rank() == victim and steps == when:
+                os.kill(os.getpid(), signal.SIGTERM)
+        self.assertEqual(set(allgather_object(steps)), {when})
+        self.assertEqual(seen, [True] if hvd.rank() == victim else [])
+        self.assertTrue(hvd.should_stop())

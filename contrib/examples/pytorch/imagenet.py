@@ -5,6 +5,9 @@ and then falls, and a checkpoint after each epoch, from which a later job contin
 
     srun --hvd python3 imagenet.py --data images.npz --epochs 90 --checkpoint-dir here
 
+With sbatch --signal=USR1@120 it also writes one two minutes before the time limit; a later job
+begins that epoch anew with what was learned in it.
+
 images.npz has train_images [n, 3, side, side] (uint8), train_labels [n], test_images and
 test_labels. Without it the images are generated: a pattern for each class, with noise.
 """
@@ -85,7 +88,7 @@ def rate(epoch, arguments):
 
 
 def train(model, optimizer, loader, epoch, arguments, device):
-    """One epoch; the mean loss over all ranks."""
+    """One epoch; the mean loss over all ranks, or None when the job has to stop."""
     model.train()
     loader.sampler.set_epoch(epoch)
     losses = torch.zeros(2)
@@ -98,6 +101,8 @@ def train(model, optimizer, loader, epoch, arguments, device):
         if (number + 1) % arguments.batches_per_allreduce == 0 or number + 1 == len(loader):
             optimizer.step()
             optimizer.zero_grad()
+            if hvd.should_stop():  # the same answer on all ranks
+                return None
     total, count = hvd.allreduce(losses, op=hvd.Sum, name='losses').tolist()
     return total / count
 
@@ -123,7 +128,7 @@ def resume(model, optimizer, arguments):
     if arguments.checkpoint_dir and hvd.rank() == 0:
         while os.path.exists(path_of(epoch + 1, arguments)):
             epoch += 1
-        if epoch > 0:
+        if os.path.exists(path_of(epoch, arguments)):
             saved = torch.load(path_of(epoch, arguments), map_location='cpu')
             model.load_state_dict(saved['model'])
             optimizer.load_state_dict(saved['optimizer'])
@@ -153,6 +158,7 @@ def with_shared_statistics(model):
 def main():
     arguments = parse_arguments()
     hvd.init()
+    hvd.stop_on_signals()
     torch.manual_seed(arguments.seed)
     device = devices.choose()
     train_set, test_set = load(arguments)
@@ -172,6 +178,11 @@ def main():
     test_loader = loader_of(test_set, arguments, False)
     for epoch in range(begin, arguments.epochs):
         loss = train(model, optimizer, train_loader, epoch, arguments, device)
+        if loss is None:
+            say(f'told to stop in epoch {epoch + 1}')
+            if arguments.checkpoint_dir and hvd.rank() == 0:
+                save(model, optimizer, epoch, arguments)
+            break
         share = accuracy(model, test_loader, device)
         say(f'epoch {epoch + 1:3d}  loss {loss:.4f}  accuracy {share:.4f}  '
             f'lr {optimizer.param_groups[0]["lr"]:.5f}')

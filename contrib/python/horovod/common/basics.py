@@ -100,6 +100,23 @@ class HorovodBasics:
         error = Error()
         check_submitted(lib.hvd_timeline_stop(error), error)
 
+    def stop_on_signals(self):
+        """From now on SIGTERM and SIGUSR1 are only noted, for should_stop(), which includes this.
+        A handler that the script has set before is called as well; one that it sets later takes
+        the place of this."""
+        if lib.hvd_stop_on_signals() != 0:
+            raise OSError('SIGTERM and SIGUSR1 cannot be watched')
+
+    def should_stop(self):
+        """Whether any rank has got SIGTERM or SIGUSR1, the same on all of them: a job that is
+        about to be preempted or to reach its time limit writes one checkpoint of one step. All
+        ranks call it, once a step or every so many steps."""
+        membership.must_be_rank()
+        error = Error()
+        answer = lib.hvd_should_stop(error)
+        check_submitted(min(answer, 0), error)
+        return answer == 1
+
     def _get_process_set_ids_and_ranks(self):
         """{number: ranks} of all process sets; private, but known to Horovod's tests."""
         return sets.registered()
@@ -158,6 +175,8 @@ shutdown = basics.shutdown
 is_initialized = basics.is_initialized
 start_timeline = basics.start_timeline
 stop_timeline = basics.stop_timeline
+should_stop = basics.should_stop
+stop_on_signals = basics.stop_on_signals
 size = basics.size
 local_size = basics.local_size
 cross_size = basics.cross_size

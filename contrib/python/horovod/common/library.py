@@ -84,6 +84,8 @@ _PROTOTYPES = {
     'hvd_set_ranks': (c_int, [c_int, POINTER(c_int)]),
     'hvd_timeline_start': (c_int, [c_char_p, c_int, POINTER(Error)]),
     'hvd_timeline_stop': (c_int, [POINTER(Error)]),
+    'hvd_stop_on_signals': (c_int, []),
+    'hvd_should_stop': (c_int, [POINTER(Error)]),
     'hvd_test': (c_int, [c_void_p, POINTER(Error)]),
     'hvd_wait_for': (c_int, [c_void_p, c_int, POINTER(Error)]),
     'hvd_wait_on': (c_int, [c_void_p, c_void_p, c_int, POINTER(Error)]),

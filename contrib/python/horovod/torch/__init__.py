@@ -17,10 +17,10 @@ from horovod.torch.mpi_ops import (
     ccl_built, cross_rank, cross_size, cuda_built, ddl_built, global_process_set, gloo_built,
     gloo_enabled, grouped_allgather, grouped_allgather_async, grouped_allreduce,
     grouped_allreduce_, grouped_allreduce_async, grouped_allreduce_async_,
-    grouped_reducescatter, grouped_reducescatter_async, init, is_initialized, join,
-    local_rank, local_size, mpi_built, mpi_enabled, mpi_threads_supported, nccl_built, poll,
-    rank, reducescatter, reducescatter_async, remove_process_set, rocm_built, shutdown, size,
-    sparse_allreduce_async, start_timeline, stop_timeline, synchronize)
+    grouped_reducescatter, grouped_reducescatter_async, init, is_initialized, join, local_rank,
+    local_size, mpi_built, mpi_enabled, mpi_threads_supported, nccl_built, poll, rank,
+    reducescatter, reducescatter_async, remove_process_set, rocm_built, should_stop, shutdown,
+    size, sparse_allreduce_async, start_timeline, stop_on_signals, stop_timeline, synchronize)
 from horovod.torch.optimizer import DistributedOptimizer
 from horovod.torch.sync_batch_norm import SyncBatchNorm
 
