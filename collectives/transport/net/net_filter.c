@@ -3,6 +3,7 @@
 #include "collectives/transport/net/net_filter.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <fcntl.h>
 #include <ifaddrs.h>
 #include <net/if.h>
@@ -19,9 +20,10 @@ enum {
     /* With these a filter fits into net.core.optmem_max of older kernels, 20 KiB. */
     MOST_IPV4 = 256,
     MOST_IPV6 = 16,
-    FIXED_STEPS = 12,
+    FIXED_STEPS = 13,
     STEPS_PER_IPV4 = 2,
     STEPS_PER_IPV6 = 9,
+    MOST_STEPS = FIXED_STEPS + MOST_IPV4 * STEPS_PER_IPV4 + MOST_IPV6 * STEPS_PER_IPV6,
     /* Where the kernel has the headers: a filter sees a TCP packet from its TCP header on. */
     TCP_FLAGS = 13,
     TCP_SYN = 0x02,
@@ -206,6 +208,7 @@ static uint32_t ipv4_mask(const struct hvd_net_host_addresses *addresses)
 
 static void step(struct sock_fprog *program, struct sock_filter what)
 {
+    assert(program->len < MOST_STEPS);
     program->filter[program->len++] = what;
 }
 
@@ -268,19 +271,15 @@ static void let_ipv6_in(struct sock_fprog *program,
 int hvd_net_filter_make(struct hvd_net_host_addresses *addresses, struct sock_fprog *out)
 {
     struct sock_fprog program = {0};
-    size_t ipv6 = 0, ipv4_steps, at;
+    size_t ipv6 = 0, at;
 
+    program.filter = calloc(MOST_STEPS, sizeof(*program.filter));
+    if (program.filter == NULL) {
+        return HVD_ERR_NOMEM;
+    }
     sort(addresses);
     for (size_t i = 0; i < addresses->count; i++) {
         ipv6 += !is_ipv4(&addresses->list[i]);
-    }
-    ipv4_steps =
-        (addresses->count - ipv6 < MOST_IPV4 ? addresses->count - ipv6 : MOST_IPV4) *
-        STEPS_PER_IPV4;
-    program.filter = calloc(FIXED_STEPS + ipv4_steps + MOST_IPV6 * STEPS_PER_IPV6,
-                            sizeof(*program.filter));
-    if (program.filter == NULL) {
-        return HVD_ERR_NOMEM;
     }
     step(&program, (struct sock_filter)BPF_STMT(BPF_LD | BPF_B | BPF_ABS, TCP_FLAGS));
     step(&program,

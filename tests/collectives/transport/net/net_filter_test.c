@@ -18,6 +18,8 @@ enum {
     LET_IN_MS = 20000,
     DROPPED_MS = 300, /* what is let in on this host is let in at once */
     MANY = 5000,
+    FULL_IPV6 = 16,
+    FULL = FULL_IPV6 + 256,
 };
 
 static struct hvd_net_host_address address_of(const char *text)
@@ -126,6 +128,30 @@ static struct hvd_net_host_addresses many(void)
     return out;
 }
 
+/* As many as a filter has room for at most, which a sanitizer watches. */
+static void test_room(void)
+{
+    struct hvd_net_host_addresses all = {.list = calloc(FULL, sizeof(*all.list)),
+                                         .count = FULL};
+    struct sock_fprog filter = {0};
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    bool is_taken;
+
+    for (unsigned i = 0; i < FULL; i++) {
+        char text[INET6_ADDRSTRLEN];
+
+        snprintf(text, sizeof(text), i < FULL_IPV6 ? "fd00::%x" : "10.0.0.%u",
+                 i < FULL_IPV6 ? i : i - FULL_IPV6);
+        all.list[i] = address_of(text);
+    }
+    is_taken =
+        hvd_net_filter_make(&all, &filter) == 0 && hvd_net_filter_attach(&filter, fd);
+    tap_ok(is_taken, "the kernel takes the longest filter (%d steps)", filter.len);
+    close(fd);
+    free(filter.filter);
+    hvd_net_host_addresses_finish(&all);
+}
+
 static void test_sockets(void)
 {
     struct sockaddr_storage name;
@@ -200,6 +226,7 @@ static void test_lists(void)
 int main(void)
 {
     test_sockets();
+    test_room();
     test_lists();
     return tap_done();
 }
