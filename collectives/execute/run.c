@@ -114,19 +114,23 @@ static int stand_in(struct hvd_run *run)
     return run->stand_in != NULL ? 0 : HVD_ERR_NOMEM;
 }
 
-/* Input and output are the tensors, one behind the other. Returns the bytes of each. */
+/* The tensors lie one behind the other. Returns their bytes. */
 static int64_t set_tensors(struct hvd_run *run)
 {
-    int64_t element = (int64_t)hvd_dtype_bytes(run->reduction.dtype), end = 0;
+    struct hvd_segments *input = &run->input, *output = &run->output;
+    int64_t element = (int64_t)hvd_dtype_bytes(run->terms.dtype), end = 0;
 
+    if (run->convert != NULL) {
+        hvd_run_convert_tensors(run->convert, &input, &output);
+    }
     for (int i = 0; i < run->entry_count; i++) {
         struct hvd_entry *entry = run->entries[i];
 
         end += hvd_entry_count(entry) * element;
-        run->input.data[i] = entry->is_absent ? NULL : (char *)entry->input;
-        run->output.data[i] = entry->is_absent ? NULL : entry->output;
-        run->input.begin[i + 1] = end;
-        run->output.begin[i + 1] = end;
+        input->data[i] = entry->is_absent ? NULL : (char *)entry->input;
+        output->data[i] = entry->is_absent ? NULL : entry->output;
+        input->begin[i + 1] = end;
+        output->begin[i + 1] = end;
     }
     return end;
 }
@@ -180,7 +184,7 @@ static int prepare_allreduce(struct hvd_run *run, struct hvd_error *err)
         hvd_segments_init(&run->output, run->entry_count) != 0) {
         return HVD_ERR_NOMEM;
     }
-    set_tensors(run);
+    run->bytes = set_tensors(run);
     if (run->entries[0]->proposal.wire != 0 && hvd_run_convert_prepare(run) != 0) {
         return HVD_ERR_NOMEM;
     }
@@ -362,6 +366,17 @@ static int prepare_first(struct hvd_run *run, const int64_t *rows, struct hvd_er
     }
 }
 
+static struct hvd_run_terms terms_of(const struct hvd_proposal *proposal)
+{
+    return (struct hvd_run_terms){
+        .dtype = proposal->dtype,
+        .wire = proposal->wire,
+        .op = proposal->op,
+        .prescale = proposal->prescale,
+        .postscale = proposal->postscale,
+    };
+}
+
 /* 16-bit floats are scaled once they are float: so they are rounded only at the end. */
 static void set_reduction(struct hvd_run *run)
 {
@@ -400,6 +415,7 @@ int hvd_run_create(struct hvd_team *team, const struct hvd_batch_header *header,
     }
     if (run != NULL && run->entries != NULL && run->sources != NULL) {
         memcpy(run->entries, entries, count * sizeof(run->entries[0]));
+        run->terms = terms_of(&entries[0]->proposal);
         set_reduction(run);
         status = prepare_first(run, rows, err);
         run->is_done = run->schedule == NULL && !run->is_computing;
@@ -514,7 +530,7 @@ int hvd_run_progress(struct hvd_run *run, int64_t *work, bool *moved)
                                    : progress_schedule(run, work, moved);
         status = status != 0 ? status : next_schedule(run);
     }
-    if (run->team->local_size > 1) {
+    if (run->team->local_size > 1) { /* else there is nobody that sleeps */
         hvd_shm_region_ring(run->team->region);
     }
     return status;
@@ -524,40 +540,37 @@ int hvd_run_progress(struct hvd_run *run, int64_t *work, bool *moved)
 
 struct hvd_run *hvd_run_retire(struct hvd_run *run)
 {
-    /* The others have memory as large as their tensors, or do more than add up. */
-    if (run->kind == HVD_KIND_ALLREDUCE && run->convert == NULL &&
-        run->stand_in == NULL) {
+    bool is_small = run->stand_in == NULL &&
+                    (run->convert == NULL || hvd_run_convert_is_small(run->convert));
+
+    if (run->kind == HVD_KIND_ALLREDUCE && is_small) {
         return run;
     }
     hvd_run_destroy(run);
     return NULL;
 }
 
-/* Whether a batch adds up in the same way as the last one. One of the two prescales is 1. */
+/* Whether a batch adds up in the same way as the last one. */
 static bool is_alike(const struct hvd_run *run, const struct hvd_batch_header *header,
                      const struct hvd_entry *first)
 {
-    const struct hvd_proposal *proposal = &first->proposal;
-    const struct hvd_reduction *reduction = &run->reduction;
+    const struct hvd_run_terms next = terms_of(&first->proposal), *last = &run->terms;
 
     return header->kind == run->kind && header->count == run->entry_count &&
            header->is_shared == run->is_shared && !first->is_absent &&
-           proposal->wire == 0 && proposal->dtype == reduction->dtype &&
-           proposal->op == reduction->op &&
-           proposal->prescale == run->prescale * reduction->prescale &&
-           proposal->postscale == reduction->postscale;
+           next.dtype == last->dtype && next.wire == last->wire && next.op == last->op &&
+           next.prescale == last->prescale && next.postscale == last->postscale;
 }
 
 struct hvd_run *hvd_run_restart(struct hvd_run *run,
                                 const struct hvd_batch_header *header,
                                 struct hvd_entry *const *entries)
 {
-    int64_t bytes = run->input.begin[run->entry_count];
     bool fits = is_alike(run, header, entries[0]);
 
     if (fits) {
         memcpy(run->entries, entries, (size_t)run->entry_count * sizeof(run->entries[0]));
-        fits = set_tensors(run) == bytes;
+        fits = set_tensors(run) == run->bytes;
     }
     if (!fits) {
         hvd_run_destroy(run);
@@ -566,7 +579,7 @@ struct hvd_run *hvd_run_restart(struct hvd_run *run,
     if (run->places != NULL) {
         find_places(run);
     }
-    run->is_done = false;
+    hvd_run_again(run);
     return run;
 }
 

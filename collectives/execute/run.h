@@ -23,8 +23,8 @@ int hvd_run_create(struct hvd_team *team, const struct hvd_batch_header *header,
  * which the team is unusable. Sets *moved if any step was done. */
 int hvd_run_progress(struct hvd_run *run, int64_t *work, bool *moved);
 
-/* The batch of a run that is done has ended. Returns the run, whose schedule and memory wait for
- * the next batch like it; or NULL: the run is destroyed. */
+/* The batch of a run that is done has ended. Returns the run, whose schedule waits for the next batch
+ * like it; or NULL: the run adds nothing up or has much memory, and is destroyed. */
 struct hvd_run *hvd_run_retire(struct hvd_run *run);
 
 /* A run that has retired takes another batch of its team, if only the tensors themselves differ

@@ -23,6 +23,8 @@ enum {
     /* What goes past the caches does so by way of this much of the L1 cache. */
     BLOCK_ELEMENTS = 1024,
     HALF_BYTES = 2,
+    /* An array that is kept between batches is no longer than a slot. */
+    MOST_KEPT = 256 << 10,
 };
 
 enum stage {
@@ -72,6 +74,18 @@ int hvd_run_convert_prepare(struct hvd_run *run)
                    hvd_segments_init_one(&run->output, convert->halves, bytes) != 0
                ? HVD_ERR_NOMEM
                : 0;
+}
+
+void hvd_run_convert_tensors(struct hvd_run_convert *convert, struct hvd_segments **input,
+                             struct hvd_segments **output)
+{
+    *input = &convert->input;
+    *output = &convert->output;
+}
+
+bool hvd_run_convert_is_small(const struct hvd_run_convert *convert)
+{
+    return convert->count * HALF_BYTES <= MOST_KEPT;
 }
 
 static void begin(struct hvd_run *run, enum stage stage)

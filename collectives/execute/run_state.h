@@ -8,11 +8,22 @@
 #include "collectives/execute/segments.h"
 #include "collectives/reduce/reduce.h"
 
+/* How the tensors of a batch are added up, and how they travel. */
+struct hvd_run_terms {
+    enum hvd_dtype dtype;
+    int32_t wire;
+    enum hvd_op op;
+    double prescale;
+    double postscale;
+};
+
 struct hvd_run {
     struct hvd_team *team;
     enum hvd_kind kind;
+    struct hvd_run_terms terms;
     struct hvd_entry **entries;
     int entry_count;
+    int64_t bytes; /* of all tensors of an allreduce */
     struct hvd_segments input;
     struct hvd_segments output;
     struct hvd_reduction reduction;
@@ -80,6 +91,13 @@ void hvd_run_adasum_destroy(struct hvd_run_adasum *adasum); /* NULL is fine */
  * for the schedule to work on, half as large. Returns 0 or HVD_ERR_NOMEM; what was allocated ends
  * with destroy. */
 int hvd_run_convert_prepare(struct hvd_run *run);
+
+/* Borrows the tensors, which the schedule does not see. */
+void hvd_run_convert_tensors(struct hvd_run_convert *convert, struct hvd_segments **input,
+                             struct hvd_segments **output);
+
+/* Whether the array is small enough to be kept for the next batch. */
+bool hvd_run_convert_is_small(const struct hvd_run_convert *convert);
 
 /* The current schedule has ended; and hvd_run_again of such a run. */
 void hvd_run_convert_next(struct hvd_run *run);

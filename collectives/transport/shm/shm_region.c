@@ -24,7 +24,6 @@ struct hvd_shm_region {
     struct hvd_shm *shm;
     int place;
     uint64_t base;
-    bool is_ready;
     bool owes_ring; /* this rank has signalled and not looked for sleepers since */
     char *map; /* the whole region; without slots where this rank is no member */
     size_t map_bytes;
@@ -167,14 +166,13 @@ void hvd_shm_region_close(struct hvd_shm_region *region)
     }
 }
 
-bool hvd_shm_region_is_ready(struct hvd_shm_region *region)
+bool hvd_shm_region_is_ready(const struct hvd_shm_region *region)
 {
-    for (int i = 0; !region->is_ready && i < region->shm->sizes.local_size; i++) {
+    for (int i = 0; i < region->shm->sizes.local_size; i++) {
         if (hvd_shm_region_counter(region, i) < region->base) {
             return false;
         }
     }
-    region->is_ready = true;
     return true;
 }
 

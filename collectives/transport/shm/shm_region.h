@@ -35,7 +35,7 @@ int hvd_shm_region_open(struct hvd_shm *shm, const int *members, int count,
 void hvd_shm_region_close(struct hvd_shm_region *region);
 
 /* Whether all ranks of the node have opened it. Before, a member must not write slots. */
-bool hvd_shm_region_is_ready(struct hvd_shm_region *region);
+bool hvd_shm_region_is_ready(const struct hvd_shm_region *region);
 
 /* The memory that it is part of. */
 struct hvd_shm *hvd_shm_region_memory(const struct hvd_shm_region *region);

@@ -9,7 +9,11 @@ enum {
     RANKS = 2,
     TENSORS = 2,
     MOST = 3000, /* more than a slot holds */
+    LARGE = 200000,
 };
+
+/* How float32 tensors travel: as they are, or as float16, which holds what is added up here. */
+static int32_t wire;
 
 static const struct hvd_batch_header usual = {.kind = HVD_KIND_ALLREDUCE,
                                               .count = TENSORS};
@@ -30,6 +34,7 @@ static void fill(struct batch *batch, int rank, const int64_t *counts, float fac
         batch->memory[i] = (struct hvd_entry){.proposal = {.kind = HVD_KIND_ALLREDUCE,
                                                            .op = HVD_SUM,
                                                            .dtype = HVD_FLOAT32,
+                                                           .wire = wire,
                                                            .ndim = 1,
                                                            .shape = {counts[i]},
                                                            .prescale = 1,
@@ -105,7 +110,7 @@ static void run_next(struct batch *batches, struct hvd_run *runs[])
 
     for (int r = 0; r < RANKS; r++) {
         runs[r] = hvd_run_retire(runs[r]);
-        fill(&batches[r], r, counts, 7);
+        fill(&batches[r], r, counts, 5);
         runs[r] =
             runs[r] == NULL ? NULL : hvd_run_restart(runs[r], &usual, batches[r].entries);
         fits = fits && runs[r] != NULL;
@@ -114,8 +119,8 @@ static void run_next(struct batch *batches, struct hvd_run *runs[])
     if (fits) {
         finish(runs);
     }
-    tap_ok(fits && holds_sums(&batches[0], counts, 7) &&
-               holds_sums(&batches[1], counts, 7),
+    tap_ok(fits && holds_sums(&batches[0], counts, 5) &&
+               holds_sums(&batches[1], counts, 5),
            "which is added up, too");
 }
 
@@ -185,15 +190,59 @@ static void be_joined(struct batch *batch)
     batch->memory[0].is_absent = batch->memory[1].is_absent = true;
 }
 
-int main(void)
+/* Two batches, of which the second gets the runs of the first. */
+static void run_both(struct node *node)
 {
     static struct batch batches[RANKS];
     struct hvd_run *runs[RANKS];
+
+    run_first(node, batches, runs);
+    run_next(batches, runs);
+    hvd_run_destroy(runs[0]);
+    hvd_run_destroy(runs[1]);
+}
+
+/* A batch with as much memory of its own as a large tensor ends with its runs. */
+static void drop_large(struct node *node)
+{
+    static const struct hvd_batch_header one = {.kind = HVD_KIND_ALLREDUCE, .count = 1};
+    static float values[RANKS][LARGE];
+    struct hvd_entry memory[RANKS];
+    struct hvd_run *runs[RANKS];
+    struct hvd_error err = {0};
+    bool is_kept = false;
+
+    for (int r = 0; r < RANKS; r++) {
+        struct hvd_entry *entry = &memory[r];
+
+        memory[r] = (struct hvd_entry){.proposal = {.kind = HVD_KIND_ALLREDUCE,
+                                                    .op = HVD_SUM,
+                                                    .dtype = HVD_FLOAT32,
+                                                    .wire = HVD_FLOAT16,
+                                                    .ndim = 1,
+                                                    .shape = {LARGE},
+                                                    .prescale = 1,
+                                                    .postscale = 1,
+                                                    .name = "large"},
+                                       .input = values[r],
+                                       .output = values[r]};
+        must(hvd_run_create(&node->team[r], &one, &entry, NULL, &runs[r], &err), &err);
+    }
+    finish(runs);
+    for (int r = 0; r < RANKS; r++) {
+        runs[r] = hvd_run_retire(runs[r]);
+        is_kept = is_kept || runs[r] != NULL;
+        hvd_run_destroy(runs[r]);
+    }
+    tap_ok(!is_kept, "a run with much memory of its own is not kept");
+}
+
+int main(void)
+{
     struct node node;
 
     node_open(&node, RANKS);
-    run_first(&node, batches, runs);
-    run_next(batches, runs);
+    run_both(&node);
     refuse(&node, be_longer, "that is longer");
     refuse(&node, have_one_tensor, "of fewer tensors");
     refuse(&node, be_broadcast, "of another kind");
@@ -204,8 +253,13 @@ int main(void)
     refuse(&node, be_scaled, "with another prescale");
     refuse(&node, be_scaled_later, "with another postscale");
     refuse(&node, be_joined, "that stands in for a joined rank's");
-    hvd_run_destroy(runs[0]);
-    hvd_run_destroy(runs[1]);
+    wire = HVD_FLOAT16;
+    tap_note("tensors that travel as float16");
+    run_both(&node);
+    refuse(&node, be_longer, "that is longer");
+    refuse(&node, be_narrow, "that travels as another type");
+    refuse(&node, be_scaled, "with another prescale");
+    drop_large(&node);
     node_close(&node);
     return tap_done();
 }
