@@ -177,8 +177,9 @@ static bool have_one_group(const struct hvd_readiness *readiness)
     return have;
 }
 
-static void check(struct hvd_ready *ready)
+static void check(const struct hvd_coordinator *coordinator, struct hvd_ready *ready)
 {
+    hvd_readiness_find_rank(coordinator->readiness_table, ready->readiness);
     ready->status = hvd_validate(ready->readiness, &ready->error);
     ready->in_group = have_one_group(ready->readiness);
 }
@@ -203,7 +204,7 @@ int hvd_coordinator_add(struct hvd_coordinator *coordinator,
     ready->bytes = readiness->cached != NULL
                        ? readiness->cached->bytes
                        : hvd_proposal_bytes(readiness->descriptions[0]);
-    check(ready);
+    check(coordinator, ready);
     if (ready->in_group &&
         count_in_group(coordinator, hvd_readiness_proposal(readiness)->group,
                        hvd_readiness_proposal(readiness)->group_size) != 0) {

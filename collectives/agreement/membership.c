@@ -214,6 +214,20 @@ bool hvd_membership_is_in_branch(const struct hvd_membership *membership, uint64
            membership->branch_of[rank] == branch;
 }
 
+int hvd_membership_first_in_branch(const struct hvd_membership *membership,
+                                   const struct hvd_set_members *set, int branch)
+{
+    for (int i = 0; i < set->count; i++) {
+        int rank = set->ranks[i];
+
+        if (membership->branch_of[rank] == branch &&
+            (set->id != 0 || !membership->has_joined[rank])) {
+            return rank;
+        }
+    }
+    return -1;
+}
+
 bool hvd_membership_needs(const struct hvd_membership *membership,
                           const struct hvd_set_members *set, int branch)
 {

@@ -57,6 +57,10 @@ void hvd_membership_remove(struct hvd_membership *membership, int set);
 bool hvd_membership_is_in_branch(const struct hvd_membership *membership, uint64_t rank,
                                  int branch);
 
+/* The first rank of a set in a branch that has not joined, or -1. */
+int hvd_membership_first_in_branch(const struct hvd_membership *membership,
+                                   const struct hvd_set_members *set, int branch);
+
 /* Whether tensors of the set wait for this branch. */
 bool hvd_membership_needs(const struct hvd_membership *membership,
                           const struct hvd_set_members *set, int branch);

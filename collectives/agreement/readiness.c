@@ -96,6 +96,19 @@ const struct hvd_proposal *hvd_readiness_proposal(const struct hvd_readiness *re
                                      : readiness->descriptions[0];
 }
 
+void hvd_readiness_find_rank(const struct hvd_readiness_table *table,
+                             struct hvd_readiness *readiness)
+{
+    const struct hvd_set_members *set =
+        hvd_membership_find(table->membership, readiness->key.set);
+
+    if (readiness->cached != NULL && readiness->described > 0 &&
+        readiness->cached_rank < 0 && set != NULL) {
+        readiness->cached_rank = hvd_membership_first_in_branch(table->membership, set,
+                                                                readiness->cached_branch);
+    }
+}
+
 static int add_description(struct hvd_readiness *readiness,
                            const struct hvd_proposal *proposal)
 {
@@ -126,7 +139,7 @@ static int add_description(struct hvd_readiness *readiness,
     return 0;
 }
 
-static int add_named(struct hvd_readiness *readiness,
+static int add_named(struct hvd_readiness *readiness, int branch,
                      const struct hvd_tensor_report *report)
 {
     if (report->cached == NULL) {
@@ -134,6 +147,8 @@ static int add_named(struct hvd_readiness *readiness,
     }
     if (readiness->cached == NULL) {
         readiness->cached = report->cached;
+        readiness->cached_rank = report->rank;
+        readiness->cached_branch = branch;
         readiness->cached->uses++;
         return 0;
     }
@@ -190,7 +205,7 @@ static bool complete(struct hvd_readiness_table *table, struct hvd_readiness *re
 static int add_report(struct hvd_readiness *readiness, int branch,
                       const struct hvd_tensor_report *report)
 {
-    if (add_named(readiness, report) != 0 ||
+    if (add_named(readiness, branch, report) != 0 ||
         (report->row_count > 0 && add_rows(readiness, report) != 0)) {
         return HVD_ERR_NOMEM;
     }
@@ -294,8 +309,8 @@ void hvd_readiness_table_drop(struct hvd_readiness_table *table,
 /* --- encoding ---
  *
  * A report of one tensor is a record (its count is the rows, its id the tensor's, 0 when it is described
- * in full), whether more follows and whether a rank lacks it, the largest block, the description, the
- * rows. */
+ * in full), whether more follows and whether a rank lacks it, the largest block, the description or the
+ * rank that has it by its id, the rows. */
 
 enum {
     HAS_MORE = 1,
@@ -312,7 +327,9 @@ void hvd_put_tensor_report(struct hvd_writer *writer,
     hvd_put_int(writer, (report->has_more ? HAS_MORE : 0) |
                             (report->is_partial ? IS_PARTIAL : 0));
     hvd_put_int(writer, report->max_block);
-    if (!is_named) {
+    if (is_named) {
+        hvd_put_int(writer, report->rank);
+    } else {
         hvd_put_proposal(writer, report->cached != NULL ? report->cached->proposal
                                                         : report->proposal);
     }
@@ -328,6 +345,7 @@ void hvd_put_readiness(struct hvd_writer *writer, const struct hvd_readiness *re
         int described = readiness->cached != NULL ? i - 1 : i;
         struct hvd_tensor_report report = {
             .cached = described < 0 ? readiness->cached : NULL,
+            .rank = described < 0 ? readiness->cached_rank : -1,
             .proposal = described < 0 ? NULL : readiness->descriptions[described],
             .has_more = !is_last,
             .is_partial = readiness->is_partial,
@@ -368,6 +386,13 @@ int hvd_take_tensor_report(struct hvd_reader *reader, const struct hvd_record *r
             return HVD_ERR_ARG;
         }
         report->proposal = proposal;
+    } else {
+        int64_t rank = hvd_take_int(reader);
+
+        if (rank < -1 || rank > INT32_MAX) {
+            return HVD_ERR_ARG;
+        }
+        report->rank = (int)rank;
     }
     report->rows = hvd_take(reader, (size_t)record->count * sizeof(struct hvd_rows));
     return reader->failed || report->max_block < 0 || !have_possible_rows(report)

@@ -19,6 +19,7 @@ struct hvd_rows {
 /* What one branch says of one tensor. */
 struct hvd_tensor_report {
     struct hvd_cached_tensor *cached; /* it was named by its id; else NULL */
+    int rank; /* that has named it so; -1: all of the branch */
     const struct hvd_proposal *proposal; /* described in full; NULL if cached */
     bool has_more; /* another description by the same branch follows */
     bool is_partial; /* a rank of the branch lacks it, because it has joined */
@@ -30,6 +31,8 @@ struct hvd_tensor_report {
 struct hvd_readiness {
     struct hvd_key key; /* name owned by cached or descriptions[0] */
     struct hvd_cached_tensor *cached; /* some branch named it by this id */
+    int cached_rank; /* a rank that has; -1: all of cached_branch */
+    int cached_branch;
     struct hvd_proposal **descriptions; /* [described] the others, all different */
     int described;
     int described_capacity;
@@ -70,6 +73,10 @@ void hvd_readiness_table_give_back(struct hvd_readiness_table *table,
 /* Drops what has been said of a tensor, of which from now on nobody reports. */
 void hvd_readiness_table_drop(struct hvd_readiness_table *table,
                               const struct hvd_key *key);
+
+/* Finds cached_rank, where descriptions differ: it is to be named. */
+void hvd_readiness_find_rank(const struct hvd_readiness_table *table,
+                             struct hvd_readiness *readiness);
 
 /* The first description: what the tensor is if all agree. */
 const struct hvd_proposal *hvd_readiness_proposal(const struct hvd_readiness *readiness);

@@ -59,8 +59,7 @@ static int flush(struct hvd_agreement *agreement)
     return status;
 }
 
-static void put_readiness(struct hvd_reports *reports,
-                          const struct hvd_readiness *readiness)
+static void put_readiness(struct hvd_reports *reports, struct hvd_readiness *readiness)
 {
     const struct hvd_cached_tensor *cached = readiness->cached;
 
@@ -72,6 +71,7 @@ static void put_readiness(struct hvd_reports *reports,
         return;
     }
     hvd_put_ids_end(&reports->writer, HVD_REPORT_CACHED, &reports->range);
+    hvd_readiness_find_rank(&reports->readiness, readiness);
     hvd_put_readiness(&reports->writer, readiness);
 }
 
@@ -84,6 +84,7 @@ static struct hvd_tensor_report report_of(const struct hvd_entry *entry,
     const struct hvd_proposal *proposal = &entry->proposal;
     struct hvd_tensor_report report = {
         .cached = entry->cached,
+        .rank = proposal->rank,
         .proposal = entry->cached == NULL ? proposal : NULL,
         .max_block = proposal->max_block,
     };
@@ -151,7 +152,7 @@ int hvd_reports_take_cached(struct hvd_agreement *agreement,
     for (uint32_t i = 0; i < record->count; i++) {
         struct hvd_cached_tensor *cached =
             hvd_tensor_cache_by_id(&agreement->cache, record->id + i);
-        struct hvd_tensor_report report = {.cached = cached};
+        struct hvd_tensor_report report = {.cached = cached, .rank = -1};
         int status;
 
         if (cached == NULL) {
@@ -181,7 +182,9 @@ static int take_record(struct hvd_agreement *agreement,
     }
     if (record->id != 0) {
         report->cached = hvd_tensor_cache_by_id(&agreement->cache, record->id);
-        return report->cached != NULL ? 0 : HVD_ERR_NET;
+        return report->cached != NULL && report->rank < agreement->membership.layout->size
+                   ? 0
+                   : HVD_ERR_NET;
     }
     return proposal->rank < agreement->membership.layout->size &&
                    hvd_membership_find(&agreement->membership, proposal->set) != NULL

@@ -261,8 +261,73 @@ static int check_device(const struct hvd_proposal *a, const struct hvd_proposal 
         hvd_kind_name(a->kind), a_on_cpu ? "CPU" : "GPU", b_on_cpu ? "CPU" : "GPU");
 }
 
-typedef int check(const struct hvd_proposal *a, const struct hvd_proposal *b,
-                  struct hvd_error *err);
+/* --- what is said of a mismatch, behind Horovod's sentence --- */
+
+static const char *op_name(enum hvd_op op)
+{
+    static const char *const names[HVD_OP_COUNT] = {"Average", "Sum", "Adasum",
+                                                    "Min",     "Max", "Product"};
+
+    return (unsigned)op < HVD_OP_COUNT ? names[op] : "unknown";
+}
+
+/* What one rank has, of what differs. */
+typedef void write_value(const struct hvd_proposal *proposal, char *text, size_t bytes);
+
+static void write_dtype(const struct hvd_proposal *proposal, char *text, size_t bytes)
+{
+    snprintf(text, bytes, "%s", hvd_dtype_name(proposal->dtype));
+}
+
+static void write_kind(const struct hvd_proposal *proposal, char *text, size_t bytes)
+{
+    snprintf(text, bytes, "%s", hvd_kind_name(proposal->kind));
+}
+
+static void write_shape(const struct hvd_proposal *proposal, char *text, size_t bytes)
+{
+    hvd_shape_format(proposal->shape, proposal->ndim, text, bytes);
+}
+
+static void write_scale(const struct hvd_proposal *proposal, char *text, size_t bytes)
+{
+    snprintf(text, bytes, "factors (%g, %g)", proposal->prescale, proposal->postscale);
+}
+
+static void write_op(const struct hvd_proposal *proposal, char *text, size_t bytes)
+{
+    snprintf(text, bytes, "op=%s", op_name(proposal->op));
+}
+
+static void write_wire(const struct hvd_proposal *proposal, char *text, size_t bytes)
+{
+    snprintf(text, bytes, "wire type %s", hvd_dtype_name(wire_of(proposal)));
+}
+
+static void write_set(const struct hvd_proposal *proposal, char *text, size_t bytes)
+{
+    if (proposal->kind == HVD_KIND_SET_REMOVE) {
+        snprintf(text, bytes, "process set %d", proposal->root);
+    } else {
+        snprintf(text, bytes, "ranks [%s]", proposal->note);
+    }
+}
+
+static void write_root(const struct hvd_proposal *proposal, char *text, size_t bytes)
+{
+    snprintf(text, bytes, "root rank %d", proposal->root);
+}
+
+static void write_device(const struct hvd_proposal *proposal, char *text, size_t bytes)
+{
+    snprintf(text, bytes, "%s", proposal->device == HVD_DEVICE_CPU ? "CPU" : "GPU");
+}
+
+struct check {
+    int (*fails)(const struct hvd_proposal *a, const struct hvd_proposal *b,
+                 struct hvd_error *err);
+    write_value *write;
+};
 
 static const struct hvd_proposal *description(const struct hvd_readiness *readiness,
                                               int i)
@@ -272,39 +337,93 @@ static const struct hvd_proposal *description(const struct hvd_readiness *readin
                                      : readiness->descriptions[i - 1];
 }
 
-static int check_all(check *fails, const struct hvd_readiness *readiness,
+/* The rank that a description comes from: the first of those that have the same. */
+static int rank_of(const struct hvd_readiness *readiness, int i)
+{
+    return readiness->cached != NULL && i == 0 ? readiness->cached_rank
+                                               : description(readiness, i)->rank;
+}
+
+/* Which ranks have what: descriptions 0 and i, or 0 alone. */
+static void add_ranks(const struct check *check, const struct hvd_readiness *readiness,
+                      int i, struct hvd_error *err)
+{
+    const struct hvd_proposal *first = description(readiness, 0);
+    size_t used = err != NULL ? strlen(err->text) : 0;
+    char one[100], other[100];
+
+    if (err == NULL || used >= sizeof(err->text)) {
+        return;
+    }
+    check->write(first, one, sizeof(one));
+    check->write(description(readiness, i), other, sizeof(other));
+    if (i == 0) {
+        snprintf(err->text + used, sizeof(err->text) - used,
+                 " Tensor %.100s: rank %d has %s.", first->name, rank_of(readiness, 0),
+                 one);
+    } else {
+        snprintf(err->text + used, sizeof(err->text) - used,
+                 " Tensor %.100s: rank %d has %s, rank %d has %s.", first->name,
+                 rank_of(readiness, 0), one, rank_of(readiness, i), other);
+    }
+}
+
+static int check_all(const struct check *check, const struct hvd_readiness *readiness,
                      struct hvd_error *err)
 {
     const struct hvd_proposal *first = description(readiness, 0);
     int count = readiness->described + (readiness->cached != NULL ? 1 : 0);
-    int status = fails(first, first, err);
+    int status = check->fails(first, first, err), i = 0;
 
-    for (int i = 1; status == 0 && i < count; i++) {
-        status = fails(first, description(readiness, i), err);
+    while (status == 0 && ++i < count) {
+        status = check->fails(first, description(readiness, i), err);
+    }
+    if (status != 0) {
+        add_ranks(check, readiness, i, err);
+    }
+    return status;
+}
+
+/* No rank says otherwise: it is the tensor that does not go with a join. */
+static int check_beside_join(const struct hvd_readiness *readiness, struct hvd_error *err)
+{
+    static const struct check by_kind = {.write = write_kind},
+                              by_op = {.write = write_op};
+    int status = check_join(description(readiness, 0), err);
+
+    if (status != 0) {
+        add_ranks(&by_kind, readiness, 0, err);
+        return status;
+    }
+    status = check_join_op(description(readiness, 0), err);
+    if (status != 0) {
+        add_ranks(&by_op, readiness, 0, err);
     }
     return status;
 }
 
 int hvd_validate(const struct hvd_readiness *readiness, struct hvd_error *err)
 {
-    static check *const before_join[] = {check_dtype, check_kind, check_shape,
-                                         check_scale, check_op,   check_wire,
-                                         check_note};
-    static check *const after_join[] = {check_not_scalar, check_other_dims, check_root,
-                                        check_device};
+    static const struct check before_join[] = {
+        {check_dtype, write_dtype}, {check_kind, write_kind}, {check_shape, write_shape},
+        {check_scale, write_scale}, {check_op, write_op},     {check_wire, write_wire},
+        {check_note, write_set}};
+    static const struct check after_join[] = {{check_not_scalar, write_shape},
+                                              {check_other_dims, write_shape},
+                                              {check_root, write_root},
+                                              {check_device, write_device}};
     int status = 0;
 
     for (size_t i = 0; status == 0 && i < sizeof(before_join) / sizeof(before_join[0]);
          i++) {
-        status = check_all(before_join[i], readiness, err);
+        status = check_all(&before_join[i], readiness, err);
     }
     if (status == 0 && readiness->is_partial) {
-        status = check_join(description(readiness, 0), err);
-        status = status != 0 ? status : check_join_op(description(readiness, 0), err);
+        status = check_beside_join(readiness, err);
     }
     for (size_t i = 0; status == 0 && i < sizeof(after_join) / sizeof(after_join[0]);
          i++) {
-        status = check_all(after_join[i], readiness, err);
+        status = check_all(&after_join[i], readiness, err);
     }
     return status;
 }
