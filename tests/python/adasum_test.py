@@ -8,6 +8,7 @@ import torch
 import horovod.torch as hvd
 from functions_test import OPTIMIZERS
 from inputs import FLOATS, values
+from optimizer_test import make_model
 
 REFUSAL = 'Running Adasum with non-power of 2 ranks is not supported yet.'
 SHAPES = [(), (0,), (1,), (3, 4), (1031,)]
@@ -118,12 +119,6 @@ class Refusal(unittest.TestCase):
     def test_reducescatter_is_refused(self):
         with self.assertRaisesRegex(hvd.HorovodInternalError, 'only supports AVERAGE and SUM'):
             hvd.reducescatter(torch.ones(hvd.size()), op=hvd.Adasum)
-
-
-def make_model():
-    torch.manual_seed(7)
-    return torch.nn.Sequential(torch.nn.Linear(5, 8), torch.nn.Tanh(),
-                               torch.nn.Linear(8, 3)).double()
 
 
 def loss_of(model, rank, step):

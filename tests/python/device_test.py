@@ -11,7 +11,8 @@ from allreduce_test import reduced
 from case import Case
 from device import DEVICE, assert_no_waiting
 from horovod.common.exceptions import HorovodInternalError
-from inputs import ALL, FLOATS, NUMBERS, own_part, stacked, values
+from inputs import ALL, FLOATS, NUMBERS, stacked, values
+from ranks import own_part
 from optimizer_test import batch, loss_of, make_model, own
 
 SHAPES = [(), (0,), (5,), (3, 4), (1031,), (700000,)]

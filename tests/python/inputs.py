@@ -32,13 +32,6 @@ def stacked(size, shape, dtype=torch.float32, salt=0):
     return torch.stack([values(rank, shape, dtype, salt) for rank in range(size)])
 
 
-def own_part(whole, members=hvd.global_process_set):
-    """This rank's rows of a reducescatter: the first dim0 % size ranks get one more."""
-    few, more = divmod(len(whole), members.size())
-    begin = members.rank() * few + min(members.rank(), more)
-    return whole[begin:begin + few + (members.rank() < more)]
-
-
 def nearly(result, expected):
     """Whether two tensors are equal but for the rounding of one multiplication: an average is a
     sum times 1/size, which is not exact unless the size is a power of two."""

@@ -5,7 +5,8 @@ import torch
 
 import horovod.torch as hvd
 from case import Case
-from inputs import NUMBERS, own_part, stacked, values
+from inputs import NUMBERS, stacked, values
+from ranks import own_part
 
 
 class Reducescatter(Case):

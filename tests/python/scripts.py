@@ -8,17 +8,9 @@ import os
 import runpy
 import sys
 
-from horovod.common.basics import basics
-from horovod.common.objects import allgather_object
 from horovod.runner.common.util.env import get_env_rank_and_size
 from launch import MARK
-
-
-def leave():
-    """Together: no rank ends the job while others are still in it."""
-    if basics.is_initialized():
-        allgather_object(None)
-        basics.shutdown()
+from ranks import leave
 
 
 def main():

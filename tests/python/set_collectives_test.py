@@ -7,7 +7,8 @@ import threading
 import torch
 
 import horovod.torch as hvd
-from inputs import own_part, values
+from inputs import values
+from ranks import own_part
 from process_sets_test import JobCase, begin_again
 
 KINDS = [torch.uint8, torch.int32, torch.int64, torch.float32, torch.float64]

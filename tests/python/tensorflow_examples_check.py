@@ -10,21 +10,16 @@ import sys
 import tempfile
 
 import launch
+from digits import accurate, same_loss
 from report import Report
 from training_check import train
 
 EXAMPLES = os.path.join(launch.HERE, '..', '..', 'contrib', 'examples', 'tensorflow')
 EPOCHS = 6
+LEAST = 0.93  # of the held-out digits
 
 
 TRAIN, SESSION, FIT = (os.path.join(EXAMPLES, each) for each in ('train.py', 'session.py', 'fit.py'))
-
-
-def accurate(report, script, ranks, facts, output):
-    share = facts[-1]['accuracy'] if facts else 0
-    report.line(share >= 0.93, f'{script} on {ranks} recognises 93 % of the held-out digits',
-                f'accuracy {share}\n{output}')
-    launch.comment(f'{script} on {ranks}: accuracy {share:.4f}')
 
 
 def curve_of_one(script):
@@ -46,21 +41,18 @@ def same_curve(report, script, *runs):
     report.line([len(one), len(begun), len(rest)] == [EPOCHS, 2, EPOCHS - 2],
                 f'{script} trains on one rank, on two, and goes on from the checkpoint of rank 0',
                 text + more + most)
-    for promise, epochs in (('loss of two ranks is that of one within 1e-9', begun),
+    for promise, epochs in (('loss of two ranks is that of one', begun),
                             ('so it is after they went on', rest)):
         pairs = [(one[each['epoch'] - 1], each) for each in epochs if len(one) == EPOCHS]
-        worst = max((abs(a['loss'] / b['loss'] - 1) for a, b in pairs), default=1)
-        report.line(worst < 1e-9, f'{script}: {promise}',
-                    f'relative difference {worst}\n{text}\n{more}\n{most}')
-        launch.comment(f'{script}: largest relative difference of the loss: {worst:.2e}')
-    accurate(report, script, '1 rank', one, text)
-    accurate(report, script, '2 ranks', rest, most)
+        same_loss(report, f'{script}: {promise}', pairs, 1e-9, text + more + most)
+    accurate(report, f'1 rank of {script}', one, text, LEAST)
+    accurate(report, f'2 ranks of {script}', rest, most, LEAST)
 
 
 def fit(report, alone, together):
-    accurate(report, 'fit.py', '1 rank', *alone)
+    accurate(report, '1 rank of fit.py', *alone, LEAST)
     facts, output = together
-    accurate(report, 'fit.py', '2 ranks', facts, output)
+    accurate(report, '2 ranks of fit.py', facts, output, LEAST)
     shares = [each['accuracy'] for each in facts]
     loaded = re.findall(r'^the best model: accuracy ([\d.]+)$', output, re.MULTILINE)
     report.line(len(loaded) == 1 and abs(float(loaded[0]) - max(shares, default=0)) < 1e-3,

@@ -12,7 +12,8 @@ from case import Case
 from functions_test import OPTIMIZERS
 from horovod.common.exceptions import HorovodInternalError
 from horovod.torch.compression import Compressor, FP16Compressor, NoneCompressor
-from inputs import own_part, stacked, values
+from inputs import stacked, values
+from ranks import own_part
 from optimizer_test import batch, loss_of, make_model, own, train_alone
 
 CAN_COMPILE = hasattr(torch, 'compile')

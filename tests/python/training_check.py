@@ -9,6 +9,7 @@ import sys
 import tempfile
 
 import launch
+from digits import accurate, same_loss
 from report import Report
 
 SCRIPT = os.path.join(launch.HERE, '..', '..', 'contrib', 'examples', 'digits', 'train.py')
@@ -36,11 +37,8 @@ def train(ranks, directory, *runs):
 def same_curve(report, ones, fours):
     """A global batch of 64 in double precision: 64 on one rank, 16 on each of four."""
     (one, text), (four, more) = ones, fours
-    worst = max((abs(a['loss'] / b['loss'] - 1) for a, b in zip(one, four)), default=1)
-    report.line(len(one) == len(four) == 3 and worst < 1e-5,
-                'loss of four ranks is that of one within 1e-5',
-                f'relative difference {worst}\n{text}\n{more}')
-    launch.comment(f'largest relative difference of the loss: {worst:.2e}')
+    pairs = list(zip(one, four)) if len(one) == len(four) == 3 else []
+    same_loss(report, 'loss of four ranks is that of one', pairs, 1e-5, text + more)
 
 
 def same_bits(report, directory, output):
@@ -48,12 +46,6 @@ def same_bits(report, directory, output):
     paths = [os.path.join(directory, f'rank{rank}.pt') for rank in range(4)]
     same = all(map(os.path.exists, paths)) and launch.run_ranks(1, ['-c', COMPARE, *paths])[0] == 0
     report.line(same, 'parameters are the same bits on four ranks', output)
-
-
-def accurate(report, ranks, facts, output=''):
-    share = facts[-1]['accuracy'] if facts else 0
-    report.line(share >= 0.95, f'{ranks} ranks recognise 95 % of the held-out digits',
-                f'accuracy {share}\n{output}')
 
 
 def resumes(report, directory):
@@ -80,8 +72,8 @@ def main():
         curve_of_one, alone = train(1, directory, [*common, '64', '--lr', '0.08'], [SCRIPT])
         same_curve(report, curve_of_one, curve)
         same_bits(report, directory, output)
-        accurate(report, 4, facts, output)
-        accurate(report, 1, *alone)
+        accurate(report, '4 ranks', facts, output)
+        accurate(report, '1 rank', *alone)
         resumes(report, directory)
     finally:
         shutil.rmtree(directory)

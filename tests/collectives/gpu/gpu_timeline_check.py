@@ -6,9 +6,13 @@ gpu_timeline_check.py all FILE TRANSPORT RANKS    the picture of all ranks
 gpu_timeline_check.py dynamic FILE                begun and ended by the program
 """
 import collections
-import json
+import os
 import re
 import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))
+
+from timeline import Checks, names_of, read
 
 STEPS = 5  # gpu_timeline_job.c
 DEVICE = 1000000  # trace_text.c: threads from here on are on a GPU
@@ -26,25 +30,16 @@ EXPECTED = {
 EXPECTED['fused/b'] = EXPECTED['fused/a']
 HOST = re.compile(r'(?:\+NEGOTIATE_(\w+) - \+\1 \+QUEUE - \+LAUNCH - - )*')
 
-failures = 0
-
-
-def ok(passed, promise, why=''):
-    global failures
-    print(f'{"ok" if passed else "not ok"} - {promise}')
-    if not passed:
-        failures += 1
-        print(f'# {why}')
+checks = Checks()
+ok = checks.ok
 
 
 def halves(events):
     """The events of each tensor of each rank: on the host, on the GPU."""
-    names, rows = {}, collections.defaultdict(lambda: ([], []))
+    names, rows = names_of(events), collections.defaultdict(lambda: ([], []))
     for event in events:
         pid, tid = event['pid'], event.get('tid')
-        if event['ph'] == 'M' and event['name'] in ('process_name', 'thread_name'):
-            names[pid, tid] = event['args'].get('name')
-        elif event['ph'] in 'BE' and tid is not None and tid > DEVICE:
+        if event['ph'] in 'BE' and tid is not None and tid > DEVICE:
             rows[pid, tid - DEVICE][1].append(event)
         elif event['ph'] in 'BE' and tid == 1 and (pid, None) in names:
             rows[pid, None][1].append(event)
@@ -96,18 +91,13 @@ def check_dynamic(rows):
     ok('+NCCL_ALLREDUCE' in text, 'and what the GPU did', text)
 
 
-def main(what, path, transport='', ranks='1'):
-    try:
-        with open(path, encoding='utf-8') as file:
-            rows = halves(json.load(file))
-        if what == 'dynamic':
-            check_dynamic(rows)
-        else:
-            check_rows(rows, transport, int(ranks))
-    except (OSError, ValueError) as error:
-        ok(False, 'the timeline is there, and JSON', error)
-    return 1 if failures else 0
+def look(what, path, transport='', ranks='1'):
+    rows = halves(read(path))
+    if what == 'dynamic':
+        check_dynamic(rows)
+    else:
+        check_rows(rows, transport, int(ranks))
 
 
 if __name__ == '__main__':
-    sys.exit(main(*sys.argv[1:]))
+    sys.exit(checks.run(look, *sys.argv[1:]))

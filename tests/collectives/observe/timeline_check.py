@@ -7,8 +7,13 @@ timeline_check.py dynamic ONE TWO PICTURES    begun and ended by the program
 """
 import collections
 import json
+import os
 import re
 import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))
+
+from timeline import Checks, names_of, read
 
 STEPS, PLANNED = 5, 30  # timeline_job.c
 KINDS = {'grad/"a"': 'ALLREDUCE', 'grad/b\\c': 'ALLREDUCE', 'grad/ä': 'ALLREDUCE',
@@ -18,31 +23,16 @@ ACTIVITIES = {'BROADCAST': 'BCAST'}
 ONCE = re.compile(r'\+NEGOTIATE_(\w+) (?:\d+ )*- '
                   r'(?:\+ERROR - |\+\1 \+QUEUE - \+(?:SHM|UCX)_\w+ - -(\S+) )')
 
-failures = 0
-
-
-def ok(passed, promise, why=''):
-    global failures
-    print(f'{"ok" if passed else "not ok"} - {promise}')
-    if not passed:
-        failures += 1
-        print(f'# {why}')
-
-
-def read(path):
-    with open(path, encoding='utf-8') as file:
-        return json.load(file)
+checks = Checks()
+ok = checks.ok
 
 
 def rows_of(events):
     """The events of each row by its name and, in the picture of all ranks, its rank."""
-    rows, names = collections.defaultdict(list), {}
+    rows, names = collections.defaultdict(list), names_of(events)
     for event in events:
-        key = event['pid'], event.get('tid')
-        if event['ph'] == 'M' and event['name'] in ('process_name', 'thread_name'):
-            names[key] = event['args'].get('name')
-        elif event['ph'] in 'BEX':
-            rows[key].append(event)
+        if event['ph'] in 'BEX':
+            rows[event['pid'], event.get('tid')].append(event)
     return {(names[key], key[0] if key[1] else None): row for key, row in rows.items()}
 
 
@@ -183,18 +173,14 @@ def check_dynamic(one, two, pictures):
     ok(not bad, 'phases are in order', bad)
 
 
-def main(what, *args):
-    try:
-        if what == 'dynamic':
-            one, two, pictures = args
-            check_dynamic(one, two, int(pictures))
-        else:
-            path, ranks, transport = args
-            (check_one if what == 'one' else check_all)(path, int(ranks), transport)
-    except (OSError, ValueError) as error:
-        ok(False, 'the timeline is there, and JSON', error)
-    return 1 if failures else 0
+def look(what, *args):
+    if what == 'dynamic':
+        one, two, pictures = args
+        check_dynamic(one, two, int(pictures))
+    else:
+        path, ranks, transport = args
+        (check_one if what == 'one' else check_all)(path, int(ranks), transport)
 
 
 if __name__ == '__main__':
-    sys.exit(main(*sys.argv[1:]))
+    sys.exit(checks.run(look, *sys.argv[1:]))

@@ -9,6 +9,7 @@ import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))
 import launch  # noqa: E402
+from digits import accurate  # noqa: E402
 from report import Report  # noqa: E402
 from training_check import train  # noqa: E402
 
@@ -31,9 +32,7 @@ def main():
         (begun, text), together = train(2, directory, [*part, '2'], whole)
         (rest, more), = train(2, directory, [*part, '3'])
         for ranks, (facts, output) in ((1, *alone), (2, together)):
-            share = facts[-1]['val_accuracy'] if facts else 0
-            report.line(share >= 0.9, f'{ranks} ranks recognise 90 % of the held-out digits',
-                        f'accuracy {share}\n{output}')
+            accurate(report, f'{ranks} ranks', facts, output, 0.9, 'val_accuracy')
         good = (len(begun) == 2 and [each['epoch'] for each in rest] == [3]
                 and rest[0]['loss'] < begun[1]['loss'])
         report.line(good, 'training goes on from the checkpoint of rank 0', text + more)

@@ -8,6 +8,7 @@ import sys
 import tempfile
 
 import launch
+from digits import accurate, same_loss
 from report import Report
 from training_check import train
 
@@ -36,17 +37,9 @@ late = hvd.allreduce(mx.nd.ones((9,)), name='late')
 def same_curve(report, ones, twos):
     """A global batch of 64 in double precision: 64 on one rank, 32 on each of two."""
     (one, text), (two, more) = ones, twos
-    worst = max((abs(a['loss'] / b['loss'] - 1) for a, b in zip(one, two)), default=1)
-    report.line(len(one) == len(two) == 3 and worst < 1e-9,
-                'loss of two ranks is that of one with twice the batch, within 1e-9',
-                f'relative difference {worst}\n{text}\n{more}')
-    launch.comment(f'largest relative difference of the loss: {worst:.2e}')
-
-
-def accurate(report, ranks, facts, output, *options):
-    share = facts[-1]['accuracy'] if facts else 0
-    report.line(share >= 0.95, f'{" ".join((str(ranks), "ranks", *options))} recognise 95 % of '
-                'the held-out digits', f'accuracy {share}\n{output}')
+    pairs = list(zip(one, two)) if len(one) == len(two) == 3 else []
+    same_loss(report, 'loss of two ranks is that of one with twice the batch', pairs, 1e-9,
+              text + more)
 
 
 def ends(report):
@@ -69,9 +62,9 @@ def main():
         curve_of_one, alone = train(1, directory, [*common, '64', '--lr', '0.1'], [SCRIPT])
         [curve] = train(2, directory, [*common, '32', '--lr', '0.05'])
         same_curve(report, curve_of_one, curve)
-        accurate(report, 1, *alone)
+        accurate(report, '1 rank', *alone)
         half = '--fp16-allreduce'
-        accurate(report, 4, *train(4, directory, [SCRIPT, half])[0], half)
+        accurate(report, f'4 ranks {half}', *train(4, directory, [SCRIPT, half])[0])
         ends(report)
     finally:
         shutil.rmtree(directory)

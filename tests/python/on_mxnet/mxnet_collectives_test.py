@@ -6,6 +6,7 @@ import numpy as np
 
 import horovod.mxnet as hvd
 from mxnet_case import DTYPES, FLOATS, Case, array, mine, stacked, values
+from ranks import own_part
 
 SHAPES = [(1,), (5,), (3, 4), (2, 3, 4), (1031,)]
 
@@ -20,13 +21,6 @@ def reduced(op, shape, dtype='float32', salt=0):
         return np.trunc(total * (1.0 / hvd.size())).astype(dtype)
     function = {hvd.Sum: np.sum, hvd.Product: np.prod, hvd.Min: np.min, hvd.Max: np.max}[op]
     return function(everything, 0).astype(dtype)
-
-
-def own_part(whole, members=hvd.global_process_set):
-    """This rank's rows of a reducescatter: the first dim0 % size ranks get one more."""
-    few, more = divmod(len(whole), members.size())
-    begin = members.rank() * few + min(members.rank(), more)
-    return whole[begin:begin + few + (members.rank() < more)]
 
 
 class Allreduce(Case):

@@ -28,8 +28,9 @@ import numpy as np
 
 import tap
 from horovod.common.basics import basics
-from horovod.common.objects import allgather_object, broadcast_object
+from horovod.common.objects import broadcast_object
 from horovod.common.process_sets import add_process_set, global_process_set
+from ranks import leave
 from reference import arithmetic
 from reference.arithmetic import ALL, FLOATS, INTEGERS
 from reference.cases import Drawer, as_carried
@@ -157,7 +158,7 @@ class ReferenceTest(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.leave()
+        leave()
         basics.init(process_sets='dynamic')
         size = basics.size()
         given = os.environ.get('HVD_TEST_SEED')
@@ -170,14 +171,7 @@ class ReferenceTest(unittest.TestCase):
 
     @classmethod
     def tearDownClass(cls):
-        cls.leave()
-
-    @staticmethod
-    def leave():
-        """Ends the job, if there is one, together with all ranks: the next begins without sets."""
-        if basics.is_initialized():
-            allgather_object(None)
-            basics.shutdown()
+        leave()  # the next begins without sets
 
     def test_every_collective_gives_the_reference(self):
         only = os.environ.get('HVD_TEST_CASE')

@@ -55,13 +55,6 @@ def reduced(op, shape, dtype=tf.float32, salt=0, size=None):
     return np.asarray(result).astype(dtype.as_numpy_dtype)
 
 
-def own_part(whole, members=hvd.global_process_set):
-    """This rank's rows of a reducescatter: the first dim0 % size ranks get one more."""
-    few, more = divmod(len(whole), members.size())
-    begin = members.rank() * few + min(members.rank(), more)
-    return whole[begin:begin + few + (members.rank() < more)]
-
-
 def in_both_modes(function):
     """The results of the function in eager mode, and of two runs in a graph."""
     in_graph = tf.function(function)

@@ -6,7 +6,8 @@ import tensorflow as tf
 
 import horovod.tensorflow as hvd
 from horovod.tensorflow.compression import Compressor, FP16Compressor, NoneCompressor
-from tf.case import ALL, FLOATS, NUMBERS, SHAPES, Case, in_both_modes, own_part
+from ranks import own_part
+from tf.case import ALL, FLOATS, NUMBERS, SHAPES, Case, in_both_modes
 from tf.case import reduced, stacked, values
 
 

@@ -5,7 +5,8 @@ import numpy as np
 import tensorflow as tf
 
 import horovod.tensorflow as hvd
-from tf.case import Case, in_both_modes, own_part, reduced, values
+from ranks import own_part
+from tf.case import Case, in_both_modes, reduced, values
 
 
 class Errors(Case):

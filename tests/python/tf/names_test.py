@@ -11,7 +11,8 @@ from horovod.common.util import gpu_available, split_list
 from horovod.tensorflow import (_LegacyOptimizer, gradient_aggregation,
                                 handle_average_backwards_compatibility, mpi_ops, util)
 from horovod.tensorflow.gradient_aggregation_eager import LocalGradientAggregationHelperEager
-from tf.case import Case, in_both_modes, own_part, reduced, values
+from ranks import own_part
+from tf.case import Case, in_both_modes, reduced, values
 
 PASSES = 3
 
