@@ -19,26 +19,26 @@ _ENGINES = {'tensorflow': 'horovod._keras.tensorflow_engine',
 
 
 class CallableList(list):
-    """A list that returns itself when it is called: the variables of an optimizer are a method in
-    some generations of Keras, and scripts are written for either."""
+    """A list that returns itself when called. The variables of an optimizer are a method in some
+    generations of Keras and an attribute in others; scripts use either form."""
 
     def __call__(self):
         return self
 
 
 def is_keras3(keras):
-    """Whether this module, ``keras`` or ``tf.keras``, is of the generation of Keras 3."""
+    """Whether this module, ``keras`` or ``tf.keras``, is Keras 3."""
     return hasattr(keras, 'ops')
 
 
 def version(keras):
-    """Its version as text; the module tf.keras of TensorFlow 2.15 does not know it."""
+    """The version as text. The module tf.keras of TensorFlow 2.15 has none."""
     return getattr(keras, '__version__', '2')
 
 
 def engine(keras):
-    """The module with the operations of the backend that this Keras has; ImportError when there
-    is none for it."""
+    """The module with the operations for the backend of this Keras; ImportError for a backend that
+    hvd does not support."""
     backend = keras.backend.backend() if is_keras3(keras) else 'tensorflow'
     if backend not in _ENGINES:
         raise ImportError(
@@ -49,7 +49,7 @@ def engine(keras):
 
 
 def variables(keras, given):
-    """The variables of an argument that takes None, one, or several of them."""
+    """The list of variables in an argument that is None, one variable, or several."""
     kind = keras.Variable if is_keras3(keras) else importlib.import_module('tensorflow').Variable
     found = [] if given is None else [given] if isinstance(given, kind) else list(given)
     if not all(isinstance(each, kind) for each in found):
@@ -59,8 +59,8 @@ def variables(keras, given):
 
 
 def classes(keras, module, bases):
-    """What the packages have in common, made for the Keras of one: a class for each name with its
-    bases, which gets the first one's documentation and ``keras``, the module of the Keras."""
+    """Makes the classes that both packages have, for one Keras: a class for each name, with its
+    bases, the documentation of the first base, and the attribute ``keras``."""
     return [type(name, kinds, {'__module__': module, '__doc__': kinds[0].__doc__, 'keras': keras})
             for name, kinds in bases.items()]
 
@@ -70,7 +70,7 @@ def create_distributed_optimizer(keras, optimizer, name, device_dense, device_sp
                                  backward_passes_per_step=1, average_aggregated_gradients=False,
                                  groups=None, process_set=global_process_set,
                                  scale_local_gradients=True):
-    """The DistributedOptimizer of a package for the module ``keras``, with its arguments."""
+    """The DistributedOptimizer of a package, with the same arguments, for the module ``keras``."""
     from horovod._keras.optimizer import distribute  # which needs this module
     return distribute(keras, optimizer, name, device_dense, device_sparse, compression,
                       sparse_as_dense, gradient_predivide_factor, op, backward_passes_per_step,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The callbacks of both packages, each to be mixed with the Callback class of a Keras."""
+"""The callbacks of both packages. Each is combined with the Callback class of a Keras."""
 
 from horovod import _keras
 from horovod._keras.optimizer import Distributed
@@ -11,7 +11,7 @@ from horovod.common.variables import differing
 
 
 class Callback:
-    """What all have: an engine, and a look at the model that they are given."""
+    """The base of all callbacks: it has an engine, and prepares the model."""
 
     keras = None  # the module, in the classes that a package makes
 
@@ -39,8 +39,8 @@ class Callback:
 
 
 class BroadcastGlobalVariables(Callback):
-    """Gives all ranks the root's weights and optimizer state when training begins: before the
-    first step if all ranks have all variables by then, else after it."""
+    """Gives all ranks the root's weights and optimizer state when training begins: before the first
+    step if all ranks have all variables by then, otherwise after it."""
 
     def __init__(self, root_rank, device='', local_variables=None):
         super().__init__()
@@ -69,8 +69,8 @@ class BroadcastGlobalVariables(Callback):
             self._broadcast(must=True)
 
     def _broadcast(self, must):
-        """Does it once all ranks have built the same model; ValueError if they have built others,
-        or none though they must."""
+        """Broadcasts once all ranks have built the same model. ValueError if their models differ,
+        or if one is missing although it is needed."""
         variables = self._variables()
         shapes = [tuple(variable.shape) for variable in variables]
         everybody = allgather_object((self.model.built, shapes), 'BroadcastGlobalVariables')
@@ -89,8 +89,8 @@ class BroadcastGlobalVariables(Callback):
 
 
 class MetricAverage(Callback):
-    """Averages metrics over the ranks at the end of each epoch, in the logs, so that the
-    callbacks after it see the average."""
+    """Averages the metrics over the ranks at the end of each epoch. It changes the logs, so that
+    later callbacks see the averages."""
 
     def __init__(self, device=''):
         super().__init__()
@@ -160,8 +160,8 @@ class LearningRateSchedule(Callback):
             self._adjust(epoch)
 
     def _adjust(self, epoch):
-        """Sets the rate. A velocity is a sum of past steps, each with the rate of its time: to
-        correct the momentum is to scale it as if they had been taken with the new rate."""
+        """Sets the rate. A velocity is a sum of past steps, each with the rate at that time. The
+        correction scales it as if all had been taken with the new rate."""
         state = self._state()
         old, new = state.learning_rate, self.initial_lr * self.multiplier(epoch)
         state.learning_rate = new

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Training with Keras that goes on when ranks die or come: its state, and the callbacks that keep
-it."""
+"""Elastic training with Keras: the state, and the callbacks that keep it up to date."""
 
 from horovod import _keras
 from horovod._keras.callbacks import Callback
@@ -35,7 +34,7 @@ class ModelState(ValuesState):
         return [*self.model.weights, *state.variables(), *state.hyperparameters()]
 
     def reset(self):
-        """Passes of a step that was not taken are forgotten: newcomers have not made them."""
+        """Forgets the passes of an unfinished step, which new ranks have not made."""
         optimizer = self.optimizer
         while optimizer is not None:
             if isinstance(optimizer, Distributed):
@@ -44,7 +43,7 @@ class ModelState(ValuesState):
 
 
 class CommitState(Callback):
-    """Commits the state after every so many batches, and after each epoch."""
+    """Commits the state every few batches, and after each epoch."""
 
     def __init__(self, state, batches_per_commit=1):
         super().__init__()
@@ -70,7 +69,7 @@ class CommitState(Callback):
 
 
 class UpdateBatchState(Callback):
-    """Keeps state.batch, the number of batches of this epoch that are done."""
+    """Keeps state.batch, the number of finished batches of this epoch."""
 
     def __init__(self, state):
         super().__init__()
@@ -88,8 +87,8 @@ class UpdateBatchState(Callback):
 
 
 class UpdateEpochState(Callback):
-    """Keeps state.epoch, the number of epochs that are done, whatever number ``fit`` gives the
-    first of its own."""
+    """Keeps state.epoch, the number of finished epochs, even if ``fit`` numbers its epochs
+    differently."""
 
     def __init__(self, state):
         super().__init__()
@@ -116,8 +115,8 @@ UpdateEpochStateCallbackImpl = UpdateEpochState
 
 
 def package(keras, module):
-    """What a package, the module of that name, has for this Keras: the state, the callbacks, and
-    the decorator."""
+    """What the package of this name offers for its Keras: the state, the callbacks, and the
+    decorator."""
     failures, base = _keras.engine(keras).failures, keras.callbacks.Callback
 
     def run(func):

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What becomes of an optimizer's gradients between the tape and the step."""
+"""The way of an optimizer's gradients from the tape to the step."""
 
 from typing import Any, NamedTuple
 
 
 class Settings(NamedTuple):
-    """What DistributedOptimizer was asked for. ``reduction`` makes the gradients of this rank
+    """The arguments of DistributedOptimizer. ``reduction`` replaces the gradients of this rank by
     those of all ranks."""
     reduction: Any
     passes: int
@@ -14,7 +14,7 @@ class Settings(NamedTuple):
 
 
 class Exchange:
-    """Reduces the gradients of one optimizer, and adds up those of the passes of a step.
+    """Reduces the gradients of one optimizer, and adds up those of several passes.
 
     TensorFlow traces it, so nothing here depends on a tensor's value.
     """
@@ -28,7 +28,7 @@ class Exchange:
         self._variables = []  # of the gradients that are under way
 
     def keep_local(self, variable):
-        """Leaves the variable's gradient to this rank."""
+        """Excludes the variable's gradient from the reduction."""
         if not self._is_local(variable):
             self._local.append(variable)
 
@@ -44,8 +44,8 @@ class Exchange:
         self.aggregation.forget()
 
     def reduce(self, gradients, variables):
-        """The gradients to step with; None stays None. In a pass that is not the last one of a
-        step they mean nothing."""
+        """The gradients to use in the step; None stays None. In a pass that is not the last one of
+        a step, the result is meaningless."""
         present = [index for index, each in enumerate(gradients) if each is not None]
         self._variables = [variables[index] for index in present]
         result = list(gradients)
@@ -54,7 +54,7 @@ class Exchange:
         return result
 
     def run(self, step, skip):
-        """Takes the step in the last of its passes, and calls ``skip`` in the others."""
+        """Takes the step in its last pass; calls ``skip`` in the other passes."""
         return self.aggregation.apply_on_last(step, skip)
 
     def _share(self, gradients):

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """DistributedOptimizer: the user's optimizer, with gradients that are reduced before each step.
 
-The result's class derives from that of the user's optimizer and has its name, so that a saved
-model says nothing of hvd and plain Keras loads it. There is one place where gradients are
-reduced: where a strategy of TensorFlow would add up those of its replicas, that is before they
-are clipped and before LossScaleOptimizer looks whether they are finite, which then is the same on
-all ranks.
+The result's class derives from that of the user's optimizer and has its name, so that a saved model
+says nothing of hvd and plain Keras loads it. Gradients are reduced in one place, where a strategy
+of TensorFlow would add up those of its replicas: before they are clipped, and before
+LossScaleOptimizer checks that they are finite, so that all ranks get the same answer.
 """
 
 import types
@@ -19,10 +18,10 @@ from horovod.common.process_sets import global_process_set
 
 
 class Distributed:
-    """What every distributed optimizer has.
+    """The base of all distributed optimizers.
 
-    What is set here is of the class, so that ``from_config`` works on it. The exchange is the
-    instance's, kept where Keras does not track or save it.
+    The settings are attributes of the class, so that ``from_config`` works on it. The exchange
+    belongs to the instance, in a place that Keras does not track or save.
     """
 
     _hvd_keras = None
@@ -46,7 +45,8 @@ class Distributed:
 
     @property
     def _agg_helper(self):
-        """What adds up the passes of a step, with their ``counter``; None where each is one."""
+        """The object that adds up the passes of a step and has their ``counter``; None if each pass
+        is a step."""
         exchange = self._hvd_exchange
         return exchange.aggregation if exchange.has_passes() else None
 
@@ -57,7 +57,7 @@ class Distributed:
         return self._hvd_exchange.reduce(grads, vars)
 
     def get_gradients(self, loss, params):
-        """As the given optimizer's, but of all ranks."""
+        """As in the given optimizer, but reduced over all ranks."""
         gradients = super().get_gradients(loss, params)
         # A LossScaleOptimizer asks, whose scale may change between two passes.
         return gradients if _has_loss_scale(self._hvd_keras) else self._allreduce(gradients, params)
@@ -67,7 +67,7 @@ class Distributed:
         return list(zip(self._allreduce(gradients, variables), variables))
 
     def forget_passes(self):
-        """A step whose passes are not all made begins again with its first."""
+        """Starts an unfinished step again with its first pass."""
         self._hvd_exchange.forget_passes()
 
     def _hvd_reduce(self, grads_and_vars):
@@ -77,7 +77,7 @@ class Distributed:
         return list(zip(self._hvd_exchange.reduce(gradients, variables), variables))
 
     def _hvd_run(self, step):
-        """Takes the step, if this pass is one. One that is not counts as an iteration, as in
+        """Takes the step if this is its last pass. Other passes count as iterations too, as in
         Horovod."""
         if not self._hvd_exchange.has_passes():
             return step()
@@ -164,7 +164,7 @@ def distribute(keras, optimizer, name=None, device_dense='', device_sparse='', c
     given one has state already, it is shared; otherwise both are independent.
 
     name: the first part of the names by which the ranks match gradients.
-    device_dense, device_sparse: accepted as Horovod does and not needed.
+    device_dense, device_sparse: accepted for compatibility, without effect.
     compression: a member of hvd.Compression, for the way between ranks.
     sparse_as_dense: reduces tf.IndexedSlices as dense tensors.
     gradient_predivide_factor: splits Average's division: 1/f before the sum, f/size after it.
@@ -197,7 +197,7 @@ def distribute(keras, optimizer, name=None, device_dense='', device_sparse='', c
 
 
 def distribute_partially(keras, optimizer, local_layers, **arguments):
-    """The same, except that each rank keeps the gradients of these layers, or of this one."""
+    """As distribute(), but each rank keeps its own gradients of this layer, or these layers."""
     kind = keras.layers.Layer
     layers = [local_layers] if isinstance(local_layers, kind) else list(local_layers or ())
     if not all(isinstance(layer, kind) for layer in layers):
@@ -213,7 +213,7 @@ def distribute_partially(keras, optimizer, local_layers, **arguments):
 
 
 def _mixin(keras, optimizer):
-    """The class to mix in; ValueError for what is no optimizer of this Keras."""
+    """The class to mix in; ValueError if this is not an optimizer of this Keras."""
     if _keras.is_keras3(keras):
         if isinstance(optimizer, keras.optimizers.Optimizer):
             return _Keras3
@@ -227,8 +227,9 @@ def _mixin(keras, optimizer):
 
 
 def _with_loss_scale(keras, optimizer):
-    """The optimizer in a LossScaleOptimizer where Keras 3 is about to put it into one: in there
-    it would get no gradients on a rank where they are not finite, and the others would wait."""
+    """Wraps the optimizer in a LossScaleOptimizer if Keras 3 would do so later. Inside one, the
+    optimizer would get no gradients on a rank where they are not finite, and the other ranks would
+    wait."""
     if not _keras.is_keras3(keras) or not _has_loss_scale(keras):
         return optimizer
     wrapper = keras.optimizers.LossScaleOptimizer
@@ -259,7 +260,7 @@ def _derived(keras, mixin, optimizer, settings):
 
 
 def _derived_class(keras, mixin, kind, settings):
-    """A class under whose name Keras saves and finds that of the optimizer."""
+    """A class with the name under which Keras saves and finds the optimizer's class."""
     module, name = _public_module(keras, kind), kind.__name__
     if module is None:
         module, name = kind.__module__, keras.utils.get_registered_name(kind)
@@ -269,7 +270,7 @@ def _derived_class(keras, mixin, kind, settings):
 
 
 def _public_module(keras, kind):
-    """The module of Keras that exports the class, or the one that it stands for; or None."""
+    """The module of Keras that exports the class or the class that it stands for, or None."""
     for name, module in (('keras.optimizers', keras.optimizers),
                          ('keras.optimizers.legacy', keras.optimizers.legacy)):
         exported = getattr(module, kind.__name__, None)

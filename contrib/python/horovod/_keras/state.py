@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The state and the hyperparameters of an optimizer, in every generation of Keras."""
+"""An optimizer's state and hyperparameters, in every generation of Keras."""
 
 from horovod import _keras
 
 
 class State:
-    """A view of an optimizer of the given Keras; it has nothing of its own."""
+    """A view of an optimizer of the given Keras, without data of its own."""
 
     def __init__(self, keras, optimizer):
         self._keras = keras
@@ -15,7 +15,7 @@ class State:
         self._optimizer = optimizer
 
     def is_built(self):
-        """Whether it has variables for those of a model."""
+        """Whether it has created its variables."""
         optimizer = self._optimizer
         if hasattr(optimizer, '_create_all_weights'):  # keras.optimizers.legacy
             return bool(optimizer.weights)
@@ -23,7 +23,7 @@ class State:
         return _is_built(optimizer) and bool(getattr(optimizer, '_trainable_variables', True))
 
     def build(self, trained):
-        """Creates all variables now, for those of the model that it trains."""
+        """Creates all variables now, for the variables of the model that it trains."""
         if hasattr(self._outer, '_create_all_weights'):  # keras.optimizers.legacy
             self._outer._create_all_weights(trained)
         elif not _is_built(self._outer):
@@ -61,7 +61,7 @@ class State:
 
     @property
     def schedule(self):
-        """What the learning rate is a function of the step by, or None where it is a number."""
+        """The schedule of the learning rate, or None if the rate is a number."""
         optimizer = self._optimizer
         rate = getattr(optimizer, '_learning_rate', None)
         if hasattr(optimizer, '_hyper'):  # keras.optimizers.legacy
@@ -69,8 +69,8 @@ class State:
         return rate if callable(rate) and not hasattr(rate, 'assign') else None
 
     def scale_velocities(self, factor):
-        """Multiplies the velocities, if it has momentum, by the factor. There are none before the
-        first step, when a model may not have its weights yet either."""
+        """Multiplies the velocities, if there are any, by the factor. There are none before the
+        first step, when the model may have no weights either."""
         if hasattr(self._optimizer, 'momentum'):
             for velocity in self._velocities():
                 self._multiply(velocity, factor)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keras's operations on TensorFlow."""
+"""Keras's operations for TensorFlow."""
 
 import logging
 
@@ -15,7 +15,7 @@ failures = elastic.failures
 
 
 def prepare(model):
-    """Makes the model ready for training: XLA cannot compile what waits for other ranks."""
+    """Prepares the model for training: XLA cannot compile operations that wait for other ranks."""
     if getattr(model, 'jit_compile', False):
         logging.getLogger('horovod').info('the training step is not compiled by XLA: it '
                                           'communicates with other ranks')
@@ -23,7 +23,7 @@ def prepare(model):
 
 
 def Reduction(name, *arguments):
-    """A function of gradients that makes them those of all ranks. The arguments are those of
+    """A function that reduces gradients over all ranks. The arguments are those of
     DistributedOptimizer."""
     return gradients.Reduction(*arguments)
 
@@ -33,7 +33,7 @@ class Aggregation(aggregation.Aggregation):
     Keras's session."""
 
     def apply_on_last(self, apply, otherwise):
-        """Calls one of the two functions."""
+        """Calls one of the two functions: the first in the last pass of a step."""
         return super().apply_on_last(lambda: _operation(apply()), lambda: _operation(otherwise()))
 
     def forget(self):
@@ -51,7 +51,7 @@ def _is_graph_of_1():
 
 
 def _operation(result):
-    """What TensorFlow 1 has to run; otherwise functions run in their order."""
+    """The operation to run in a graph of TensorFlow 1, otherwise the result itself."""
     return getattr(result, 'op', result) if not tf.executing_eagerly() else None
 
 
@@ -75,7 +75,7 @@ def allgather(value, name=None):
 
 
 def broadcast(value, root_rank, name=None):
-    """The root's array; all ranks give one of its shape."""
+    """The root's array. All ranks pass arrays of the same shape."""
     return _evaluated(hvd.broadcast(tf.convert_to_tensor(value), root_rank, name=name))
 
 
@@ -105,7 +105,7 @@ def _of_tensorflow(variables):
 
 
 def Values(variables):
-    """Remembers the values of variables of TensorFlow or Keras; see horovod.tensorflow.elastic."""
+    """Saves the values of variables of TensorFlow or Keras; see horovod.tensorflow.elastic."""
     def found():
         return _of_tensorflow(variables())
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keras's operations on its torch backend."""
+"""Keras's operations for its torch backend."""
 
 import contextlib
 import warnings
@@ -24,12 +24,12 @@ failures = contextlib.nullcontext
 
 
 def prepare(model):
-    """Makes the model ready for training; there is nothing to do."""
+    """Prepares the model for training. There is nothing to do."""
 
 
 class Reduction:
-    """A function of gradients that makes them those of all ranks, in place where it can. The
-    arguments are those of DistributedOptimizer."""
+    """A function that reduces gradients over all ranks, in place where possible. The arguments are
+    those of DistributedOptimizer."""
 
     def __init__(self, name, op, gradient_predivide_factor, compression, sparse_as_dense,
                  device_dense, device_sparse, num_groups, groups, process_set):
@@ -95,7 +95,7 @@ class Reduction:
 
 
 def _wait_for_all(waits):
-    """The results, once nothing is under way any more; then the first failure, if any."""
+    """Waits for all, then returns the results or raises the first failure."""
     results, failure = [], None
     for wait in waits:
         try:
@@ -120,7 +120,7 @@ class Aggregation:
         self._sums = None
 
     def __call__(self, gradients):
-        """The shared sums in each last pass of a step, the sums so far in the others."""
+        """Returns the reduced sums in the last pass of a step, otherwise the sums so far."""
         if self.passes == 1:
             return self._share(gradients)
         if self._done % self.passes == 0:
@@ -138,7 +138,7 @@ class Aggregation:
         self._sums = None
 
     def apply_on_last(self, apply, otherwise):
-        """Calls one of the two functions."""
+        """Calls one of the two functions: the first in the last pass of a step."""
         return apply() if self._done % self.passes == 0 else otherwise()
 
 
@@ -160,7 +160,7 @@ def allgather(value, name=None):
 
 
 def broadcast(value, root_rank, name=None):
-    """The root's array; all ranks give one of its shape."""
+    """The root's array. All ranks pass arrays of the same shape."""
     return hvd.broadcast(_tensor(value), root_rank, name)
 
 
@@ -170,7 +170,7 @@ def reducescatter(value, name=None, op=Average):
 
 
 def broadcast_global_variables(root_rank):
-    """Of TensorFlow 1 graphs only: RuntimeError."""
+    """Raises RuntimeError: this is for graphs of TensorFlow 1."""
     raise RuntimeError('hvd.broadcast_global_variables() is for graphs of TensorFlow 1: use '
                        'hvd.callbacks.BroadcastGlobalVariablesCallback')
 
@@ -193,21 +193,21 @@ def _shapes(variables):
 
 
 class Values:
-    """The values of Keras variables: remembered, gone back to, and taken from rank 0.
-    ``variables`` is the function that lists them."""
+    """Saves and restores the values of Keras variables, and takes them from rank 0. ``variables``
+    is the function that lists the variables."""
 
     def __init__(self, variables):
         self._variables = variables
         self.save()
 
     def save(self):
-        """Remembers the present values."""
+        """Saves the present values."""
         found = self._variables()
         self._shapes = _shapes(found)
         self._saved = [each.value.detach().clone() for each in found]
 
     def restore(self):
-        """Goes back to the remembered ones. ValueError when the variables are others now."""
+        """Restores the saved values. ValueError if the variables have changed."""
         found = self._variables()
         must_be_as_saved(_shapes(found), self._shapes)
         with torch.no_grad():
@@ -215,7 +215,7 @@ class Values:
                 variable.value.copy_(value)
 
     def sync(self):
-        """Takes rank 0's and remembers them. Collective."""
+        """Takes rank 0's values and saves them. Collective."""
         found = self._variables()
         must_match(_shapes(found), 0)
         broadcast_variables(found, 0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Modules of Horovod that hvd lacks: importing one raises an error that says what to use instead."""
+"""Modules of Horovod that hvd lacks. Their import raises an error that names the replacement."""
 
 import sys
 
@@ -44,11 +44,11 @@ _INSTEAD = {
 
 
 class AbsentModuleError(ModuleNotFoundError):
-    """Horovod has this module, hvd has not."""
+    """Horovod has this module, but hvd does not."""
 
 
 class _Finder:
-    """The last of those that Python asks for a module, so that one that is there comes first."""
+    """Comes last in sys.meta_path, so that a module that exists is found first."""
 
     @staticmethod
     def find_spec(name, path=None, target=None):
@@ -61,5 +61,5 @@ class _Finder:
 
 
 def announce():
-    """From now on; called once, by the package."""
+    """Registers the finder. The package calls this once."""
     sys.meta_path.append(_Finder)

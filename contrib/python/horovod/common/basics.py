@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Life of the job and this rank's numbers, the same in every front end."""
+"""Joining and leaving the job, and this rank's numbers. All front ends share them."""
 
 import atexit
 import operator
@@ -21,13 +21,13 @@ class HorovodBasics:
     Average, Sum, Adasum, Min, Max, Product = Average, Sum, Adasum, Min, Max, Product
 
     def init(self, comm=None, process_sets=None):
-        """Joins the job; a second call does that no more.
+        """Joins the job. Further calls have no effect.
 
         comm: the ranks that the job is made of, as a list of the launcher's numbers or as an
             mpi4py communicator, whose order is the order of the ranks; these alone call init.
             None: all ranks that the launcher started.
         process_sets: ProcessSet objects to register, the same on all ranks; or "dynamic", which
-            lets add_process_set() work. Communicators in them need one as ``comm``.
+            allows add_process_set(). Sets of communicators need a communicator as ``comm``.
         """
         wanted = sets.listed(process_sets)
         communicator = comm if mpi.is_communicator(comm) else None
@@ -85,8 +85,8 @@ class HorovodBasics:
         return membership.numbers().is_homogeneous
 
     def start_timeline(self, file_path, mark_cycles=False):
-        """Begins to record what becomes of each tensor, in a file that rank 0 writes. For this
-        HOROVOD_TIMELINE must be DYNAMIC when init is called."""
+        """Starts to record the phases of each tensor in a file that rank 0 writes. HOROVOD_TIMELINE
+        must be DYNAMIC when init is called."""
         membership.must_be_rank()
         if not isinstance(file_path, (str, bytes, os.PathLike)):
             raise wrong_type('file_path', file_path, 'the path of a file')
@@ -118,14 +118,14 @@ class HorovodBasics:
         return answer == 1
 
     def _get_process_set_ids_and_ranks(self):
-        """{number: ranks} of all process sets; private, but known to Horovod's tests."""
+        """{number: ranks} of all process sets. Private, but Horovod's tests call it."""
         return sets.registered()
 
     # hvd has its own transports: shared memory and UCX. Scripts ask for Horovod's, to learn what
     # they may call: whatever Gloo can do, and communicators where mpi4py is there.
 
     def mpi_threads_supported(self):
-        """Whether the MPI that the script started with mpi4py lets any thread call it."""
+        """Whether any thread may call the MPI that the script has started with mpi4py."""
         if not self.mpi_enabled():
             raise ValueError('Horovod MPI is not enabled: hvd does not use MPI, and this script '
                              'has not started it with mpi4py on the ranks of the job')
@@ -133,24 +133,23 @@ class HorovodBasics:
         return mpi.threads_supported()
 
     def mpi_enabled(self):
-        """Whether the script shares the job with MPI: has started it, with mpi4py, on the ranks
-        that were launched."""
+        """Whether the script has started MPI with mpi4py, on the same ranks as this job."""
         return mpi.is_shared()
 
     def mpi_built(self):
-        """Whether mpi4py is installed, so that scripts can."""
+        """Whether mpi4py is installed, so that scripts can start MPI."""
         return mpi.is_installed()
 
     def gloo_enabled(self):
-        """True: what Gloo does in Horovod, hvd does without it and without MPI."""
+        """True: hvd can do everything that Gloo does in Horovod."""
         return True
 
     def gloo_built(self):
         return True
 
     def nccl_built(self):
-        """The version code of the NCCL that GPU tensors go by here; 0: there is none that is
-        usable (hvd-info --check tells why)."""
+        """The version code of the NCCL that GPU tensors use here. 0 if there is no usable one;
+        hvd-info --check shows the reason."""
         return lib.hvd_nccl_version() if self.cuda_built() else 0
 
     def ddl_built(self):
@@ -160,7 +159,7 @@ class HorovodBasics:
         return False
 
     def cuda_built(self):
-        """Whether GPU tensors can be used where they are: a CUDA driver is found here."""
+        """Whether GPU tensors are used in place, that is, whether a CUDA driver was found."""
         return lib.hvd_cuda_version() > 0
 
     def rocm_built(self):
@@ -197,7 +196,8 @@ rocm_built = basics.rocm_built
 
 
 def _chosen_ranks(comm):
-    """The launcher's numbers of the ranks that init's argument asks for; empty: of all."""
+    """The launcher's numbers of the ranks in init's argument; an empty list stands for all
+    ranks."""
     if mpi.is_communicator(comm):
         return mpi.world_ranks(comm)
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a compressor is, for all front ends; each has its own that cast."""
+"""The interface of a compressor. Each front end has compressors of its own."""
 
 from horovod.common.arguments import check_compression
 from horovod.common.basics import Average, Sum
@@ -7,12 +7,11 @@ from horovod.common.library import DTYPES
 
 
 class Compressor:
-    """compress returns a tensor and a context; decompress undoes it with that context.
+    """compress returns a tensor and a context; decompress uses that context to undo it.
 
-    A class that only casts float32 tensors may name the dtype as ``wire_dtype``: then libhvd casts
-    them in an allreduce of arrays in host memory, and neither function is called, whatever has been
-    put in its place. Classes derived from it do not inherit
-    that, since their functions may do more.
+    A class that only casts float32 tensors may name the dtype as ``wire_dtype``. Then libhvd casts
+    arrays in host memory during an allreduce, and neither function is called, even if it has been
+    replaced. Derived classes do not inherit this, since their functions may do more.
     """
 
     @staticmethod
@@ -25,7 +24,7 @@ class Compressor:
 
 
 class NoneCompressor(Compressor):
-    """Leaves tensors as they are."""
+    """Does not change tensors."""
 
     @staticmethod
     def compress(tensor):
@@ -40,7 +39,8 @@ _WIRES = {name: DTYPES[name] for name in ('float16', 'bfloat16')}
 
 
 def _wire_of(compression):
-    """The number of the dtype that it names itself, not a class that it is derived from; else 0."""
+    """The number of the dtype that the class names itself, or 0. A dtype named by a base class does
+    not count."""
     return _WIRES.get(getattr(compression, '__dict__', {}).get('wire_dtype'), 0)
 
 
@@ -49,9 +49,9 @@ def _as_it_is(reduced):
 
 
 def prepare(compression, tensor, is_float32, op):
-    """What to submit of a dense tensor, the number of the dtype to which libhvd casts it for the
-    way, or 0, and the function that makes the result of what comes back. Ranks whose arguments are
-    of one kind agree about all three."""
+    """Prepares a dense tensor. Returns the tensor to submit, the number of the dtype to which
+    libhvd casts it while it travels (0: none), and a function that makes the result from the
+    reduced tensor. Ranks that pass arguments of the same kind get the same three."""
     wire = _wire_of(compression) if is_float32 and op in (Average, Sum) else 0
     if wire:
         return tensor, wire, _as_it_is

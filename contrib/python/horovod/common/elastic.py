@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elastic jobs, for all front ends: what a training keeps of itself, and how it begins anew when
-ranks die or come.
+"""Elastic jobs, for all front ends: the state that a training keeps, and the restart after ranks
+die or join.
 
 The launcher decides whether a job is elastic: ``srun --hvd=elastic`` or ``hvdrun --min-np N``. In
-any other job a training that is run through here is like one that is not: a rank that dies ends it.
+other jobs, what is here has no special effect: a rank that dies ends the job.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ _NOTHING, _ONLY_REMOVED, _ADDED = range(3)
 
 
 def is_elastic():
-    """Whether the job outlives its ranks; false before init."""
+    """Whether the job survives the loss of a rank. False before init."""
     return lib.hvd_elastic() == 1
 
 
@@ -40,10 +40,10 @@ def _agree_on(value):
 
 
 class State:
-    """What a training keeps of itself in memory. A framework's own class says how:
+    """The state of a training, in memory. Derived classes implement:
 
-    save: remembers the present values; restore: goes back to the remembered ones
-    sync: gives rank 0's values to all ranks, and remembers them
+    save: saves the present values; restore: restores the saved ones
+    sync: gives rank 0's values to all ranks, and saves them
     reset: called when the ranks have changed, before the callbacks
 
     bcast_object: the front end's broadcast of an object; get_rank: its rank().
@@ -56,8 +56,8 @@ class State:
         self._host_messages = queue.Queue()
 
     def register_reset_callbacks(self, callbacks):
-        """Functions to call when the ranks have changed, such as for a learning rate that depends
-        on their number."""
+        """Registers functions to call when the ranks have changed. They adjust, for example, a
+        learning rate that depends on the number of ranks."""
         self._reset_callbacks.extend(callbacks)
 
     def on_reset(self):
@@ -68,11 +68,11 @@ class State:
             callback()
 
     def on_hosts_updated(self, timestamp, update_res):
-        """Somebody who watches hosts tells this rank what has become of them. Any thread."""
+        """Called by whoever watches the hosts, from any thread, to report a change to this rank."""
         self._host_messages.put((timestamp, update_res))
 
     def commit(self):
-        """Remembers the present values, then looks whether ranks wait to be let in."""
+        """Saves the present values, then checks whether new ranks are waiting to join."""
         self.save()
         self.check_host_updates()
 
@@ -107,7 +107,7 @@ class State:
 
 
 class ObjectState(State):
-    """Values that can be pickled, as attributes: those of ``kwargs``, whatever becomes of them."""
+    """Attributes whose values can be pickled: those given as ``kwargs``."""
 
     def __init__(self, bcast_object, get_rank, **kwargs):
         super().__init__(bcast_object, get_rank)
@@ -134,8 +134,8 @@ class ObjectState(State):
 
 
 class ValuesState(ObjectState):
-    """The same, and a framework's variables: ``_values``, which a class of its own sets before it
-    calls __init__, can save, restore and sync them."""
+    """An ObjectState that also has a framework's variables. A derived class sets ``_values``, which
+    can save, restore and sync them, before it calls __init__."""
 
     def save(self):
         self._values.save()
@@ -151,8 +151,8 @@ class ValuesState(ObjectState):
 
 
 def begin_anew():
-    """Leaves the job and joins it again with the ranks that there are now. RuntimeError with the
-    reason when it cannot go on."""
+    """Leaves the job and joins it again with the present ranks. Raises RuntimeError with the reason
+    if the job cannot continue."""
     basics.shutdown()
     requests.forget_pending()
     try:
@@ -162,7 +162,8 @@ def begin_anew():
 
 
 def run_fn(func, reset, failures=contextlib.nullcontext):
-    """The function ``func(state, ...)``, which trains, made to begin anew when ranks die or come.
+    """Wraps the training function ``func(state, ...)`` so that it starts again when ranks die or
+    join.
 
     It begins with rank 0's state. After a failure each rank goes back to its last commit first.
     ``reset`` leaves the job and joins it again. ``failures`` makes a context that raises

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """libhvd.so through ctypes: where it is, its structs and prototypes (collectives/hvd.h).
 
-Loading happens on import, so that a script that probes for Horovod gets its ImportError. Every
-call of ``lib`` releases the GIL, also the ones that wait. ``quick`` has the few that a training
-loop makes for each tensor, where they do not wait: they keep the GIL, so that no other thread
-gets it in between and holds it for its whole turn of 5 ms.
+Loading happens on import, so that a script that probes for Horovod gets its ImportError. Every call
+of ``lib`` releases the GIL, also the ones that wait. ``quick`` has the few functions that a
+training loop calls for each tensor and that do not wait. They keep the GIL: otherwise another
+thread could take it in between, and hold it for its whole turn of 5 ms.
 """
 
 import ctypes
@@ -164,7 +164,8 @@ VERSION = lib.hvd_version().decode()
 
 def companion(package_file, folder, name):
     """The path of a library that comes with libhvd for one front end: beside the front end's own
-    files in an install, else in ``folder`` of the native ones in the build tree that libhvd is from."""
+    files in an install, else in ``folder`` of the native ones in the build tree that libhvd is
+    from."""
     build = os.path.dirname(os.path.dirname(os.path.realpath(PATH)))
     places = (os.path.join(os.path.dirname(os.path.realpath(package_file)), name),
               os.path.join(build, 'contrib', 'python', 'native', folder, name))

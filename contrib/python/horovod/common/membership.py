@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""This process's numbers in the job, from init to shutdown, and whether they are its own.
+"""This process's numbers in the job, from init to shutdown, and whether the process is a forked
+child.
 
 A forked child, such as a DataLoader's worker, has a copy of the parent's memory and none of its
 threads. It may read its rank; it must not communicate, nor end what belongs to the parent.
@@ -31,7 +32,7 @@ _inherited = False
 
 
 def begin():
-    """Takes note of the numbers; init has succeeded."""
+    """Stores the numbers after init has succeeded."""
     global _numbers
     _numbers = Numbers(lib.hvd_rank(), lib.hvd_size(), lib.hvd_local_rank(),
                        lib.hvd_local_size(), lib.hvd_cross_rank(), lib.hvd_cross_size(),
@@ -45,7 +46,7 @@ def end():
 
 
 def exists():
-    """Whether this process, or the one that it was forked from, is a rank."""
+    """Whether this process is a rank, or was forked from one."""
     return _numbers is not None
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The script's own MPI, where it has one: hvd communicates without it, but takes communicators.
+"""The script's own MPI, if it uses one. hvd does not communicate by MPI, but accepts its
+communicators.
 
 mpi4py is never imported here, which would start MPI: a script that has a communicator has imported
 it.

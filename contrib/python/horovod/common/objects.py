@@ -26,7 +26,7 @@ def _pickled(obj):
 
 
 def _broadcast(name, array, dtype, root_rank, set_number):
-    """Fills the array with the root's."""
+    """Fills the array with that of the root."""
     address = ctypes.addressof(array)
     requests.synchronize(requests.add(requests.broadcast(
         (name, address, address, (len(array),), dtype, DEVICE_CPU), root_rank, set_number, array,

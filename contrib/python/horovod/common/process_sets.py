@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Process sets: ranks of the job that communicate among themselves.
+"""Process sets: groups of ranks with collectives of their own.
 
 libhvd has the table of sets, which is the same on all ranks; a ProcessSet that is registered knows
 its number there.
@@ -24,9 +24,9 @@ _is_dynamic = False
 
 
 class ProcessSet:
-    """Ranks of the job, in any order, or an mpi4py communicator, for hvd.init() or
-    hvd.add_process_set(). ``ranks`` are sorted; those of a communicator are known once it is
-    registered, and ``process_set_id`` is None until then."""
+    """Ranks of the job in any order, or an mpi4py communicator, for hvd.init() or
+    hvd.add_process_set(). ``ranks`` is sorted; for a communicator it is None until the set is
+    registered. ``process_set_id`` is None until then, too."""
 
     def __init__(self, ranks_or_comm):
         self.process_set_id = None
@@ -46,8 +46,8 @@ class ProcessSet:
         return len(self.ranks)
 
     def rank(self):
-        """This process's index in the set; ValueError when it is not a member, None until the
-        set is registered. A broadcast's root is meant by its number in the job instead."""
+        """This process's index in the set, or None until the set is registered. ValueError if the
+        process is not a member. The root of a broadcast is a rank of the job, not such an index."""
         if self.process_set_id is None:
             return None
         membership.numbers()
@@ -56,11 +56,11 @@ class ProcessSet:
         return self._index
 
     def included(self):
-        """Whether this process is a member; None where the ranks are not known yet."""
+        """Whether this process is a member; None if the ranks are not known yet."""
         return None if self.ranks is None else membership.numbers().rank in self.ranks
 
     def __deepcopy__(self, memo):
-        """The copy of a model is meant for the same ranks, so for the same set."""
+        """A copied model uses the same set, not a copy of it."""
         return self
 
     def _register(self, set_id, ranks):
@@ -88,8 +88,8 @@ global_process_set.process_set_id = SET_GLOBAL
 
 
 def set_id(process_set, operation):
-    """The number that libhvd knows the set by; ValueError when it knows none, or when this
-    process is not a member and so cannot take part in the operation."""
+    """The set's number in libhvd. ValueError if it has none, or if this process is not a member and
+    so cannot take part in the operation."""
     check_set(process_set)
     number = process_set.process_set_id
     if number is None:
@@ -120,8 +120,8 @@ def _ranks_of(number):
 
 
 def add_process_set(process_set):
-    """Registers a ProcessSet, or makes one of ranks; returns it. All ranks of the job call this
-    together, also those that will not be members."""
+    """Registers a ProcessSet, or makes one from ranks, and returns it. All ranks of the job must
+    call this together, including those that will not be members."""
     if not isinstance(process_set, ProcessSet):
         process_set = ProcessSet(process_set)
     if process_set.ranks is None:
@@ -138,8 +138,8 @@ def add_process_set(process_set):
 
 
 def remove_process_set(process_set):
-    """Ends a set, on all ranks of the job together; what was submitted on it must be done. False
-    for the global set, and for one that is not registered."""
+    """Removes a set. All ranks of the job must call this together, after the set's collectives have
+    ended. Returns False for the global set and for a set that is not registered."""
     check_set(process_set)
     number = process_set.process_set_id
     if number in (None, SET_GLOBAL):
@@ -174,7 +174,7 @@ def _run(start, argument):
 
 
 def _invalidate(number=None):
-    """The set with this number is gone, or all sets are."""
+    """Called when the set with this number has been removed, or all sets (None)."""
     for each in list(_known):
         if number in (None, each.process_set_id):
             each.process_set_id = None
@@ -182,7 +182,8 @@ def _invalidate(number=None):
 
 
 def listed(process_sets):
-    """The argument of init as a list; "dynamic" becomes the variable that says the same."""
+    """The argument of init as a list. For "dynamic", sets the environment variable that has the
+    same meaning."""
     if isinstance(process_sets, str) and process_sets.lower() == 'dynamic':
         os.environ['HOROVOD_DYNAMIC_PROCESS_SETS'] = '1'
         return []
@@ -228,8 +229,8 @@ def _members(process_set, communicator):
 
 
 def resolve(wanted, communicator):
-    """Gives the sets their numbers. A set with the same ranks as one before it, or as the global
-    one, stays without; then ValueError names it, and the job goes on, as Horovod has it."""
+    """Gives the sets their numbers. A set with the same ranks as an earlier one, or as the global
+    one, gets no number: a ValueError names it, and the job continues, as in Horovod."""
     numbers = {tuple(ranks): number for number, ranks in registered().items()}
     seen, duplicates = {SET_GLOBAL}, []
     for index, each in enumerate(wanted):
@@ -250,5 +251,5 @@ def resolve(wanted, communicator):
 
 
 def end():
-    """The job is over: its sets are gone."""
+    """Called when the job is over: its sets no longer exist."""
     _invalidate()

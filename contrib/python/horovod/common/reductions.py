@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the arguments of reductions mean, the same in every front end."""
+"""How the arguments of reductions are interpreted, in all front ends."""
 
 import warnings
 
@@ -9,7 +9,7 @@ from horovod.common.exceptions import HorovodInternalError
 
 
 def choose_op(op, average):
-    """The reduction that the pair (op, deprecated average) asks for."""
+    """The reduction selected by op and the deprecated argument average."""
     if average is None:
         return Average if op is None else check_op(op)
     if op is not None:
@@ -21,8 +21,8 @@ def choose_op(op, average):
 
 
 def choose_scatter_op(op):
-    """The reduction of a reducescatter; HorovodInternalError for one that it cannot do, as in
-    Horovod."""
+    """The reduction of a reducescatter. HorovodInternalError, as in Horovod, if it is neither
+    Average nor Sum."""
     op = check_op(op)
     if op not in (Average, Sum):
         raise HorovodInternalError('Reducescatter currently only supports AVERAGE and SUM.')
@@ -35,7 +35,7 @@ def check_num_rank_power_of_2(num_rank):
 
 
 def check_adasum_ranks(size):
-    """NotImplementedError unless it can."""
+    """Raises NotImplementedError if Adasum cannot pair this many ranks."""
     if not check_num_rank_power_of_2(size):
         raise NotImplementedError(
             'Running Adasum with non-power of 2 ranks is not supported yet.')
@@ -51,8 +51,8 @@ def scattered_shape(shape, process_set):
 
 
 def split_evenly(members, count):
-    """``count`` runs of neighbours, as tuples, whose lengths differ by one at most; fewer where
-    there are fewer members, none for 0."""
+    """Divides the members into ``count`` tuples of neighbours, whose lengths differ by at most one.
+    Returns fewer if there are fewer members, and none if count is 0."""
     if count == 0:
         return []
     count = min(count, len(members))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Allreduces that a training loop repeats: described to libhvd once, submitted in every step.
 
-A description is that of one name, and belongs to the request that it was last used for: whoever
-pops it from the table of idle ones has it for himself.
+Each name has one description, which belongs to the request that uses it. Between requests it is in
+the table of idle ones; popping it from there makes the caller its only user.
 """
 
 import operator
@@ -21,8 +21,8 @@ _free = quick.request_free
 
 
 class Repeated(Request):
-    """The allreduce in place of one tensor. ``likeness`` is anything that differs when the
-    description does: shape, dtype and device, as the front end knows them, and settings."""
+    """The in-place allreduce of one tensor. ``likeness`` is whatever the description depends on:
+    shape, dtype, device and settings."""
 
     __slots__ = ('likeness', '_name', '_tensor', '_address', '_described', '_arguments')
 
@@ -43,8 +43,8 @@ class Repeated(Request):
                            operator.index(set_id), byref(self.pointer), None)
 
     def start(self, tensor, address):
-        """Submits the tensor that is at the address, and keeps it until its end; returns a
-        handle, or None when libhvd refuses, without the reason."""
+        """Submits the tensor at the address and keeps a reference to it until the reduction ends.
+        Returns a handle, or None if libhvd refuses the tensor."""
         if address != self._address:  # mostly the gradient is where it was
             self._described.input = self._described.output = self._address = address
         if self.stream is not None:
@@ -66,5 +66,5 @@ class Repeated(Request):
 
 
 def take_idle(name):
-    """The description that this name had last, for the caller alone, or None."""
+    """Removes and returns the description that this name used last, or returns None."""
     return _idle.pop(name, None)

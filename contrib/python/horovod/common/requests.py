@@ -2,10 +2,10 @@
 """Collectives on memory, for all front ends: submit, poll, wait; handles and tensor names.
 
 A front end describes each tensor as ``(name, input address, output address, shape, dtype,
-device)``. Behind that may be the dtype that it travels as, where it is another (0: its own), and
-then a CUDA stream, when it is on a GPU. It gives a ``finish(request)`` that makes the caller's
-result once the C library is done. Handles are integers in a table; a request keeps everything that
-the library borrows alive until it is waited for.
+device)``. Two optional fields follow: the dtype in which it travels (0: its own), and for a tensor
+on a GPU the CUDA stream. The function ``finish(request)`` makes the caller's result when the C
+library is done. Handles are integers in a table; a request keeps everything that the library
+borrows alive until it is waited for.
 """
 
 import itertools
@@ -26,8 +26,8 @@ _wait_for = quick.wait_for
 
 
 class Request:
-    """One submitted collective. Owns the C request. ``stream`` is None, or of tensors on a GPU the
-    function that tells the caller's present CUDA stream."""
+    """One submitted collective; owns the C request. For tensors on a GPU, ``stream`` is the
+    function that returns the caller's current CUDA stream; otherwise it is None."""
 
     __slots__ = ('pointer', 'stream', '_borrowed', '_finish')
 
@@ -38,7 +38,7 @@ class Request:
         self._finish = finish
 
     def result(self):
-        """What the caller gets when the request has ended well."""
+        """What the caller gets after the request has succeeded."""
         return self._finish(self)
 
     def take(self, index):
@@ -70,7 +70,7 @@ class Request:
         return list(splits)
 
     def last_rank(self):
-        """The rank that was the last to join, of a finished join."""
+        """The rank that joined last, after a join has ended."""
         return lib.hvd_request_last_rank(self.pointer)
 
     def set_id(self):
@@ -133,8 +133,8 @@ def barrier(set_id):
 
 
 def join():
-    """The result is the last rank to join. While ranks waited for others they made no unnamed
-    calls, so all number theirs anew."""
+    """The result is the rank that joined last. Ranks that waited made no unnamed calls, so all
+    ranks restart the numbers of theirs."""
     def finish(request):
         restart_names(SET_GLOBAL)
         return request.last_rank()
@@ -143,7 +143,8 @@ def join():
 
 
 def add_set(ranks):
-    """All ranks of the job, also those not in the set; the result is the set's number."""
+    """All ranks of the job must call this, including those outside the set. The result is the set's
+    number."""
     def finish(request):
         restart_names(request.set_id())  # a number may have belonged to other ranks before
         return request.set_id()
@@ -153,7 +154,7 @@ def add_set(ranks):
 
 
 def remove_set(set_id):
-    """All ranks of the job, also those not in the set."""
+    """All ranks of the job must call this, including those outside the set."""
     return _start(lib.hvd_set_remove_start, (set_id,), None, lambda request: None)
 
 
@@ -170,7 +171,7 @@ def add(request, stream=None):
 
 
 def poll(handle):
-    """Whether the handle's collective is over; ValueError for a handle that is not in the table."""
+    """Whether the handle's collective has ended. ValueError for an unknown handle."""
     request = _pending.get(handle)
     if request is None:
         raise ValueError(f'Handle {handle} was not created or has been cleared.')
@@ -180,9 +181,10 @@ def poll(handle):
 
 
 def synchronize(handle):
-    """Waits, forgets the handle and returns the result; None for an unknown handle. What a signal
-    handler raises leaves the request under way. Of tensors on a GPU the caller's stream waits, and
-    the caller only until the collective is on its way."""
+    """Waits, forgets the handle and returns the result, or None for an unknown handle. If a signal
+    handler raises, the request stays under way and the handle valid. For tensors on a GPU, the
+    caller's stream waits for the result, and this function only until the collective has been
+    launched."""
     request = _pending.pop(handle, None)
     if request is None:
         return None
@@ -247,11 +249,13 @@ def tensor_names(operation, name, count, process_set):
 
 
 def restart_names(set_id):
-    """A set begins, or its ranks have met: they count from zero."""
+    """Called when a set begins, or after its ranks have met: unnamed tensors are numbered from
+    zero."""
     for key in [key for key in _unnamed if key[0] == set_id]:
         del _unnamed[key]
 
 
 def restart_all_names():
-    """A new job begins: ranks that joined just now count from zero."""
+    """Called when a job begins: unnamed tensors are numbered from zero, as on ranks that have just
+    joined."""
     _unnamed.clear()

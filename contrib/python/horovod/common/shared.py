@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory that the other ranks of the node can map: an allreduce in place of what lies in it adds up
-where it is, if all ranks gave such memory."""
+"""Memory that all ranks of a node can map. If all ranks pass such memory, an in-place allreduce
+adds up directly in it."""
 
 import ctypes
 import os
@@ -10,8 +10,8 @@ from horovod.common.library import Error, check_submitted, lib
 
 
 def allocate(count):
-    """Zeroed bytes on a page as an object with the buffer protocol; freed when the last one that
-    holds it, such as a tensor, has gone. HorovodInternalError where there is no memory."""
+    """Page-aligned, zeroed memory as an object with the buffer protocol. It is freed with the last
+    object that refers to it, such as a tensor. HorovodInternalError if there is no memory."""
     address, error = ctypes.c_void_p(), Error()
     check_submitted(lib.hvd_shared_alloc(count, ctypes.byref(address), ctypes.byref(error)), error)
     memory = (ctypes.c_char * count).from_address(address.value)
@@ -21,6 +21,7 @@ def allocate(count):
 
 
 def _free(address, owner):
-    """In a forked child, also one of before hvd.init, nothing: it would empty the parent's."""
+    """Does nothing in a forked child, even if it was forked before hvd.init: it would empty the
+    parent's memory."""
     if os.getpid() == owner:
         lib.hvd_shared_free(address)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small questions that scripts and tools ask, without init and mostly without a framework."""
+"""Queries that scripts and tools make without init, and mostly without a framework."""
 
 import contextlib
 import functools
@@ -22,7 +22,8 @@ _COUNT_GPUS = {
 
 
 def extension_available(ext_base_name, verbose=False):
-    """Whether there is a front end for the framework, and the framework, in this Python."""
+    """Whether hvd has a front end for the framework, and the framework is installed in this
+    Python."""
     try:
         return (importlib.util.find_spec(f'horovod.{ext_base_name}') is not None
                 and importlib.util.find_spec(ext_base_name) is not None)
@@ -31,7 +32,7 @@ def extension_available(ext_base_name, verbose=False):
 
 
 def gpu_available(ext_base_name, verbose=False):
-    """Whether the framework, which this imports, sees a GPU."""
+    """Whether the framework sees a GPU. Imports the framework."""
     count = _COUNT_GPUS.get(ext_base_name)
     return (count is not None and extension_available(ext_base_name)
             and count(importlib.import_module(ext_base_name)) > 0)
@@ -67,7 +68,7 @@ def rocm_built(verbose=False):
 
 @contextlib.contextmanager
 def env(**kwargs):
-    """Environment variables that are set within the context; None: not set."""
+    """A context in which these environment variables are set; None unsets one."""
     before = {name: os.environ.get(name) for name in kwargs}
     _set_variables(kwargs)
     try:
@@ -85,7 +86,8 @@ def _set_variables(values):
 
 
 def split_list(l, n):
-    """The list in n parts of neighbours, the first ones longer by one where it does not divide."""
+    """Divides the list into n lists of neighbours. If n does not divide the length, the first ones
+    have one more."""
     few, more = divmod(len(l), n)
     begins = [part * few + min(part, more) for part in range(n + 1)]
     return [l[begin:end] for begin, end in zip(begins, begins[1:])]
@@ -109,7 +111,8 @@ def _cache(f):
 
 
 def is_version_greater_equal_than(ver, target):
-    """Whether a version, such as "2.15.0rc1", is the target, of the form "2.15.0", or later."""
+    """Whether a version such as "2.15.0rc1" is at least the target, which must have the form
+    "2.15.0"."""
     if not (isinstance(ver, str) and isinstance(target, str)):
         raise ValueError(f'expected two versions as strings, found {ver!r} and {target!r}')
     if len(target.split('.')) != 3:
@@ -119,7 +122,8 @@ def is_version_greater_equal_than(ver, target):
 
 
 def _version_key(version):
-    """What orders versions: their numbers, then whether it is a release. Without the local part."""
+    """A key that sorts versions: their numbers, then pre-release or release. Ignores the local
+    part."""
     release, rest = re.match(r'v?(\d+(?:\.\d+)*)([^+]*)', version.strip()).groups()
     numbers = [int(number) for number in release.split('.')]
     while numbers and numbers[-1] == 0:
@@ -129,24 +133,24 @@ def _version_key(version):
 
 
 def get_average_backwards_compatibility_fun(reduce_ops):
-    """The function that makes one of the arguments op and average. ``reduce_ops`` is accepted as
-    Horovod does and not needed."""
+    """The function that combines the arguments op and average. ``reduce_ops`` is accepted for
+    compatibility and has no effect."""
     return choose_op
 
 
 def get_ext_suffix():
-    """How the names of Python's compiled modules end."""
+    """The file name suffix of Python's compiled modules."""
     return sysconfig.get_config_var('EXT_SUFFIX') or '.so'
 
 
 def get_extension_full_path(pkg_path, *args):
-    """Where Horovod has a compiled module; hvd has none."""
+    """The path of a compiled module of Horovod. hvd has no such modules."""
     return os.path.join(os.path.dirname(pkg_path), *args) + get_ext_suffix()
 
 
 def check_extension(ext_name, ext_env_var, pkg_path, *args):
-    """ImportError unless there is a front end of this name, such as "horovod.torch", and its
-    framework. The other arguments are accepted as Horovod does and not needed."""
+    """Raises ImportError if there is no front end of this name, such as "horovod.torch", or its
+    framework is missing. The other arguments are accepted for compatibility and have no effect."""
     framework = ext_name.rpartition('.')[2]
     if not extension_available(framework):
         raise ImportError(f'Extension {ext_name} has not been built: there is no {framework} in '
@@ -154,4 +158,4 @@ def check_extension(ext_name, ext_env_var, pkg_path, *args):
 
 
 def check_installed_version(name, version, exception=None):
-    """Does nothing: hvd is not built for one version of a framework."""
+    """Does nothing: hvd is not built against a version of a framework."""

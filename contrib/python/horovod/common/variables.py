@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether variables are those that were expected: the same on all ranks, for front ends that
-broadcast them, or those whose values were remembered."""
+"""Checks of lists of variables: equal on all ranks, for front ends that broadcast them, or
+unchanged since their values were saved."""
 
 from horovod.common.objects import broadcast_object
 

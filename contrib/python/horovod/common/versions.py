@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The versions of frameworks that there are front ends for."""
+"""The versions of frameworks for which there are front ends."""
 
 import importlib
 import re
@@ -22,7 +22,8 @@ def _text(release):
 
 
 def _import(framework):
-    """An old framework may fail with other errors than ImportError where what it uses is newer."""
+    """Imports a framework. An old one may fail with other errors than ImportError if a package that
+    it uses is newer."""
     try:
         return importlib.import_module(framework)
     except (AttributeError, TypeError) as error:
@@ -34,7 +35,7 @@ def _import(framework):
 
 
 def require(framework):
-    """Imports it. HorovodVersionMismatchError where it is of a version without a front end, or
+    """Imports the framework. HorovodVersionMismatchError if its version has no front end, or if it
     cannot be imported itself."""
     module = _import(framework)
     found = getattr(module, '__version__', '')

@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loaders of batches that other projects build theirs on."""
+"""Data loaders on which other projects build theirs."""
 
 from horovod.data.data_loader_base import AsyncDataLoaderMixin, BaseDataLoader

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loaders of batches, and one that reads ahead in a thread."""
+"""Data loaders; one reads ahead in a thread."""
 
 import queue
 import threading
@@ -8,7 +8,7 @@ _END = object()  # of a pass over the batches
 
 
 class BaseDataLoader:
-    """Batches of what a derived class yields in _iterate()."""
+    """Loads the batches that a derived class yields in _iterate()."""
 
     def __len__(self):
         """The number of batches."""
@@ -19,7 +19,7 @@ class BaseDataLoader:
         raise NotImplementedError()
 
     def _process_batch(self, batch):
-        """What becomes of a batch before it is yielded; for who uses the loader."""
+        """Changes a batch before it is yielded. Users of a loader may override this."""
         return batch
 
     def __iter__(self):
@@ -34,8 +34,9 @@ class _Failure:
 
 
 class AsyncDataLoaderMixin:
-    """Before a BaseDataLoader in the list of base classes: a thread reads async_loader_queue_size
-    batches ahead, pass after pass, until close_async_loader(). 0: no thread."""
+    """Goes before a BaseDataLoader in the list of base classes. A thread reads
+    async_loader_queue_size batches ahead, pass after pass, until close_async_loader(). 0: no
+    thread."""
 
     def __init__(self, async_loader_queue_size=64, debug_data_loader=False, *args, **kwargs):
         self.async_loader_queue_size = async_loader_queue_size
@@ -48,7 +49,7 @@ class AsyncDataLoaderMixin:
             self.thread = threading.Thread(target=self._async_worker, daemon=True)
 
     def close_async_loader(self):
-        """Ends the thread; batches that it has read are dropped."""
+        """Ends the thread and drops the batches that it has read."""
         if not self.started:
             return
         self.finished_event.set()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """MXNet's arrays as libhvd sees them: dense row-major host memory.
 
-An array on a GPU is staged: its copy on the host is reduced and copied back. MXNet's engine puts
-these copies in their order, as all that works on arrays.
+An array on a GPU is staged: its copy on the host is reduced and copied back. MXNet's engine orders
+these copies, like all operations on arrays.
 """
 
 import ctypes
@@ -25,7 +25,7 @@ def is_host(tensor):
 
 
 def check(tensor, name='tensor'):
-    """ValueError unless it is an array that can be communicated; returns it."""
+    """Returns the array; ValueError if it cannot be communicated."""
     if not isinstance(tensor, mx.nd.NDArray):
         raise ValueError(f'Tensor type {type(tensor).__name__} is not supported: {name} is '
                          f'{tensor!r}, expected an mx.nd.NDArray or mx.np.ndarray')
@@ -57,12 +57,12 @@ def number(tensor):
 
 
 def host(tensor):
-    """The array itself where libhvd can read and write its memory, else a copy that it can."""
+    """The array itself if it is in host memory, otherwise a copy in host memory."""
     return tensor if is_host(tensor) else copied(tensor)
 
 
 def copied(tensor):
-    """A copy on the host, made when the engine gets to it; no part of what autograd records."""
+    """A copy in host memory, made when the engine reaches it. Autograd does not record it."""
     with mx.autograd.pause():
         return tensor.copyto(mx.cpu())
 
@@ -77,12 +77,12 @@ def empty(like, shape):
 
 
 def placed(result, like):
-    """The result on the device of what it was made from."""
+    """The result on the device of the original array."""
     return result if is_host(like) else result.copyto(like.context)
 
 
 def _address(tensor):
-    """Where the array's elements are, once all that works on them has ended."""
+    """The address of the elements. Waits until all pending operations on the array have ended."""
     address = ctypes.c_void_p()
     tensor.wait_to_read()
     check_call(_LIB.MXNDArrayGetData(tensor.handle, ctypes.byref(address)))
@@ -90,8 +90,8 @@ def _address(tensor):
 
 
 def describe(name, source, target=None):
-    """What horovod.common.requests wants to know; waits for what computes the source. No target:
-    the library allocates it."""
+    """The description for horovod.common.requests. Waits for the computation of the source. Without
+    a target, the library allocates the output."""
     return (name, _address(source), None if target is None else _address(target),
             source.shape, number(source), DEVICE_CPU)
 

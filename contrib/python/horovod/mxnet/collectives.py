@@ -2,8 +2,9 @@
 """Collectives on MXNet's arrays.
 
 allreduce and broadcast return at once, as MXNet's own functions do: reading a result waits for it.
-The others wait, since the shape of what they return depends on the other ranks, or is a part of
-what went in. ``priority`` is the engine's: of what could start, the highest starts first.
+The other collectives wait, since the shape of their results depends on other ranks, or is smaller
+than that of their inputs. ``priority`` is that of the engine: of the operations that are ready, the
+one with the highest priority starts first.
 """
 
 import mxnet as mx

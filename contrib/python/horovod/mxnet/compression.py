@@ -33,8 +33,8 @@ class Compression:
 
 
 def prepare_all(compression, tensors, op):
-    """Of several arrays, three tuples of what horovod.common.compression.prepare returns. A GPU casts
-    by itself: then half as many bytes come from there."""
+    """What horovod.common.compression.prepare returns for each of the arrays, as three tuples. GPUs
+    cast themselves, so that half as many bytes leave them."""
     return tuple(zip(*(common.prepare(
         compression, tensor, np.dtype(tensor.dtype) == np.float32 and is_host(tensor), op)
                        for tensor in tensors)))

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Collectives as operations of MXNet's engine (contrib/python/native/mxnet, through ctypes).
 
-The engine starts one when what computes its arrays has ended, and lets those who need them wait, so
-that gradients travel while backward still computes. Failures come out where a script waits for an
-array: as horovod.mxnet.errors has them, from wait_to_read() and asnumpy().
+The engine starts a collective when its arrays have been computed, and delays the operations that
+need its results. So gradients travel while backward still computes. A failure is raised where a
+script waits for an array, in wait_to_read() or asnumpy(), as an error of horovod.mxnet.errors.
 """
 
 import atexit
@@ -46,8 +46,8 @@ _library = _load()
 
 
 def push(kind, names, arrays, wires, settings):
-    """Hands over a collective in place, on arrays in host memory; ``wires`` are the dtypes that
-    they travel as, 0 their own; ``settings`` are other fields of _Call."""
+    """Submits an in-place collective on arrays in host memory. ``wires`` are the dtypes in which
+    they travel (0: their own); ``settings`` are other fields of _Call."""
     membership.must_be_rank()
     tensors = requests.describe([(name, None, None, array.shape, number(array), DEVICE_CPU, wire)
                                  for name, array, wire in zip(names, arrays, wires)])
@@ -58,15 +58,15 @@ def push(kind, names, arrays, wires, settings):
 
 
 def drain():
-    """Waits until all that was handed over has ended."""
+    """Waits until all submitted collectives have ended."""
     while _library.hvd_mxnet_drain(_PATIENCE_MS) != 0:
         pass
 
 
 @atexit.register
 def _leave_job():
-    """Ends what the engine has of ours while there is still an engine. What a script has left
-    under way is waited for, as other ranks need it, unless an exception ended the script."""
+    """Ends our operations while the engine still exists. Collectives under way are waited for,
+    since other ranks need them, unless an exception ended the script."""
     if membership.is_inherited():
         return
     if not hasattr(sys, 'last_value'):

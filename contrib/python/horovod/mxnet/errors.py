@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What collectives on MXNet's arrays raise: MXNet's own kind of error, which scripts catch, that is
-also what the other front ends raise."""
+"""The errors of collectives on MXNet's arrays. They are MXNet's own errors, which scripts catch,
+and also those of the other front ends."""
 
 import functools
 
@@ -15,7 +15,7 @@ class CollectiveError(MXNetError, HorovodInternalError):
 
 
 class ArgumentError(MXNetError, ValueError):
-    """A collective was refused for its arguments."""
+    """A collective was refused because of its arguments."""
 
 
 # The names by which contrib/python/native/mxnet/operation.c has MXNet raise them.
@@ -24,7 +24,7 @@ mx.error.register('HorovodArgumentError', ArgumentError)
 
 
 def raises_mxnets(function):
-    """The function with these errors in place of those that they derive from."""
+    """Wraps the function so that it raises these errors instead of their base classes."""
     @functools.wraps(function)
     def call(*args, **kwargs):
         try:

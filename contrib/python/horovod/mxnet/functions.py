@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Broadcast of a model's parameters, also of those that have no values yet."""
+"""Broadcasts a model's parameters, including those that have no values yet."""
 
 from collections.abc import Mapping
 
@@ -55,7 +55,8 @@ def _broadcast_copies(tensors, root_rank, name):
 
 
 def _broadcast_when_initialised(parameter, root_rank, name):
-    """gluon initialises through this method of the parameter, which is as before afterwards."""
+    """gluon initialises a parameter by calling this method of it. The method is restored
+    afterwards."""
     initialise = parameter._init_impl
 
     def initialise_and_broadcast(*args, **kwargs):

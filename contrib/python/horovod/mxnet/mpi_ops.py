@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The collectives on MXNet's arrays under the module name that scripts know."""
+"""The collectives on MXNet's arrays, in the module where scripts expect them."""
 
 from horovod.common.basics import basics as _basics
 from horovod.common.basics import (

@@ -14,7 +14,7 @@ from horovod.mxnet.compression import Compression, prepare_all
 
 
 class _Averaging:
-    """The settings for gradients, and their reduction in place. Nothing waits."""
+    """The settings for gradients, and their reduction in place. Never waits."""
 
     def __init__(self, compression, predivide_factor, num_groups, process_set):
         check_gradient_settings(Average, compression, predivide_factor, process_set)
@@ -28,8 +28,8 @@ class _Averaging:
         self._is_needed = process_set.included() and process_set.size() > 1
 
     def run(self, named):
-        """``named`` is a list of (name, gradient), the same names in the same order on all ranks;
-        earlier ones are needed first."""
+        """Averages the gradients of ``named``, a list of (name, gradient) with the same names in
+        the same order on all ranks. Earlier ones have a higher priority."""
         if not self._is_needed:
             return
         numbered = [(-position, *each) for position, each in enumerate(named)]
@@ -49,8 +49,8 @@ class _Averaging:
 
 
 class DistributedOptimizer(mx.optimizer.Optimizer):
-    """The optimizer with gradients that are averaged over all ranks before each update, for
-    Module and for update loops of one's own. Its attributes are the given optimizer's.
+    """The optimizer with gradients that are averaged over all ranks before each update, for Module
+    and for your own update loops. Its attributes are those of the given optimizer.
 
     gradient_predivide_factor: splits the average's division: 1/f before the sum, f/size after it.
     num_groups: the number of groups in which gradients of one update are reduced; 0: one by one.

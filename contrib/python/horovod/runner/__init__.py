@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Starting jobs from Python: ``horovod.run(func)`` calls a function on all ranks."""
+"""Starts jobs from Python: ``horovod.run(func)`` calls a function on all ranks."""
 
 import functools
 import warnings
@@ -9,8 +9,9 @@ from horovod.common.arguments import check_iterable, wrong_type
 
 
 class _HorovodArgs:
-    """The options of a job, as attributes with the names that horovodrun's have in Python; some
-    tools fill one in and give it to ``horovod.runner.launch._run``. None: hvdrun's default."""
+    """The options of a job as attributes, with the names that horovodrun's options have in Python.
+    Some tools fill in such an object and pass it to ``horovod.runner.launch._run``. None stands for
+    hvdrun's default."""
 
     def __init__(self):
         self.num_proc = 1
@@ -76,7 +77,7 @@ def run(func, args=(), kwargs=None, num_proc=1, min_num_proc=None, max_num_proc=
 
 
 def _renamed(old, old_value, new, value):
-    """The value of an argument that once had another name."""
+    """The value of an argument that has been renamed."""
     if old_value is None:
         return value
     warnings.warn(f'{old} is deprecated, use {new} instead', DeprecationWarning, stacklevel=3)

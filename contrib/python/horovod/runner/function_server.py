@@ -25,10 +25,11 @@ KEY = 'HVD_RUN_KEY'
 
 
 class FunctionServer:
-    """A context in which ranks get the function; afterwards ``results`` has what came back."""
+    """A context in which ranks fetch the function. Afterwards ``results`` returns what they sent
+    back."""
 
     def __init__(self, function, hosts):
-        """hosts: what the user said of them; None: ranks are on this machine, unless there is a
+        """hosts: the user's choice of hosts. None: the ranks are on this machine, unless there is a
         Slurm allocation."""
         is_alone = hosts is None and 'SLURM_JOB_ID' not in os.environ
         self._work = (sys.path, pickle.dumps(function))
@@ -47,14 +48,14 @@ class FunctionServer:
         self._server.stop()
 
     def _talk(self, connection):
-        """With one rank; where it dies, hvdrun tells."""
+        """Talks with one rank. If the rank dies, hvdrun reports it."""
         rank, size = connection.recv()
         connection.send(self._work)
         self._answers[rank] = connection.recv()
         self._size = size
 
     def results(self, status):
-        """The list by rank; RuntimeError if a rank failed or hvdrun has another exit code than
+        """The list of results by rank. RuntimeError if a rank failed or hvdrun's exit code is not
         0."""
         for rank, (kind, text) in self._answers.items():  # in the order in which they came
             if kind == 'failure':

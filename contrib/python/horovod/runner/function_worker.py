@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A rank of ``horovod.run``: gets the function, calls it, sends back what it returned."""
+"""A rank of ``horovod.run``: fetches the function, calls it, and sends the result back."""
 
 import os
 import sys
@@ -11,7 +11,7 @@ from horovod.runner.keyed_server import connect
 
 
 def call(work):
-    """The pair to answer with."""
+    """Calls the function; returns the pair to send back."""
     path, function = work
     sys.path.extend(entry for entry in path if entry not in sys.path)
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""hvdrun from Python: where it is, its command line, and a job that runs a function.
+"""hvdrun from Python: its path, its command line, and jobs that call a function.
 
 ``python -m horovod.runner.launch ...`` is hvdrun, too.
 """
@@ -23,7 +23,7 @@ _NOT_OPTIONS = {'command', 'run_func', 'executable', 'nic'}
 
 
 def find_hvdrun():
-    """The hvdrun that belongs to libhvd; FileNotFoundError."""
+    """The path of the hvdrun that belongs to libhvd; FileNotFoundError."""
     if not os.path.isabs(library.PATH):  # it was left to the dynamic linker
         paths = [shutil.which('hvdrun') or 'hvdrun']
     else:
@@ -60,15 +60,16 @@ def words_of(options):
 
 
 def run_commandline():
-    """Becomes hvdrun with this process's arguments; the console scripts hvdrun and horovodrun."""
+    """Replaces this process by hvdrun with the same arguments. The console scripts hvdrun and
+    horovodrun call this."""
     program = find_hvdrun()
     sys.stdout.flush()
     os.execv(program, ['hvdrun', *sys.argv[1:]])
 
 
 def _run(args):
-    """Runs the job that args (of horovod.runner._HorovodArgs) describe and waits for its end.
-    The results by rank of its run_func, or None of its command; RuntimeError when it failed."""
+    """Runs the job described by args (a horovod.runner._HorovodArgs) and waits for its end. Returns
+    the results of its run_func by rank, or None for a command. RuntimeError if the job failed."""
     words = [find_hvdrun(), *words_of(args)]
     if args.run_func is None:
         status = _wait([*words, *args.command], os.environ)
@@ -82,7 +83,8 @@ def _run(args):
 
 
 def _wait(command, environment):
-    """Its exit code. What interrupts the wait, such as Ctrl-C, also ends the job."""
+    """The exit code of the command. An exception during the wait, such as that of Ctrl-C, ends the
+    job."""
     process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL)
     try:
         return process.wait()

@@ -35,7 +35,7 @@ _IS_TF2 = True
 
 
 def __getattr__(name):
-    """What needs Keras, which takes a second to import, is made when it is asked for."""
+    """Makes the functions that need Keras on first use, since its import takes a second."""
     if name == 'SyncBatchNormalization':
         from horovod.tensorflow.sync_batch_norm import SyncBatchNormalization
         return SyncBatchNormalization

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gradients of several backward passes added up on this rank before the ranks share them."""
+"""Adds up the gradients of several backward passes on this rank, before the ranks share them."""
 
 import tensorflow as tf
 
 
 class Aggregation:
-    """Sums of gradients, in variables that are made at the first use. Works in eager mode, in
-    tf.function and in graphs of TensorFlow 1."""
+    """Sums of gradients, in variables made on first use. Works in eager mode, in tf.function and in
+    graphs of TensorFlow 1."""
 
     def __init__(self, passes, averages, share):
         """passes: how many make one step. averages: divide by them. share: the function of a list
@@ -21,7 +21,8 @@ class Aggregation:
         self._is_last = None
 
     def __call__(self, gradients):
-        """The shared sums in each last pass of a step, zeros in the others; None stays None."""
+        """Returns the reduced sums in the last pass of a step and zeros in the others; None stays
+        None."""
         if self.passes == 1:
             return self._share(gradients)
         present = [each for each in gradients if each is not None]
@@ -36,14 +37,14 @@ class Aggregation:
         return [None if each is None else next(shared) for each in gradients]
 
     def forget(self):
-        """The next pass is the first one of a step; returns the operations that a graph of
-        TensorFlow 1 has to run for it."""
+        """Starts a new step with the next pass. Returns the operations that a graph of TensorFlow 1
+        must run for this."""
         return [each.assign(tf.zeros_like(each)) for each in (self.counter, *(self._sums or ()))
                 if each is not None]
 
     def apply_on_last(self, apply, otherwise):
         """Calls one of the two functions, which return an operation or nothing, after this pass's
-        gradients have been added: the first if it is a step's last pass."""
+        gradients have been added: the first one in the last pass of a step."""
         def run(function):
             with tf.control_dependencies([tf.group(function() or tf.no_op())]):
                 return tf.constant(0)

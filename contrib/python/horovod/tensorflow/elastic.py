@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Training that goes on when ranks die or come: ``hvd.elastic``."""
+"""Elastic training: ``hvd.elastic``."""
 
 import contextlib
 import re
@@ -20,8 +20,9 @@ _JOB_IS_OVER = re.compile('Horovod[A-Z][a-z]+ failed: |HorovodInternalError|JobS
 
 @contextlib.contextmanager
 def failures():
-    """Raises HorovodInternalError in place of TensorFlow's UnknownError of a collective that
-    failed because the job is over. What ranks disagree about stays as it is."""
+    """A context that raises HorovodInternalError instead of TensorFlow's UnknownError when a
+    collective fails because the job is over. Disagreements between ranks stay TensorFlow's
+    errors."""
     try:
         yield
     except tf.errors.UnknownError as failure:
@@ -31,8 +32,9 @@ def failures():
 
 
 def run(func):
-    """Decorates ``func(state, ...)``, which trains: it begins with rank 0's state, and begins anew
-    from the last commit when a rank dies, or with more ranks when some were let in."""
+    """Decorates the training function ``func(state, ...)``. It starts with rank 0's state, and
+    starts again from the last commit when a rank dies, or with more ranks when new ones have
+    joined."""
     return run_fn(func, begin_anew, failures)
 
 
@@ -41,7 +43,7 @@ def _shapes(variables):
 
 
 class Values:
-    """The values of variables: remembered, gone back to, and taken from rank 0."""
+    """Saves and restores the values of variables, and takes them from rank 0."""
 
     def __init__(self, variables):
         """variables: the function that lists them."""
@@ -49,20 +51,20 @@ class Values:
         self.save()
 
     def save(self):
-        """Remembers the present values."""
+        """Saves the present values."""
         found = self._variables()
         self._shapes = _shapes(found)
         self._saved = [tf.identity(each) for each in found]
 
     def restore(self):
-        """Goes back to the remembered ones. ValueError when the variables are others now."""
+        """Restores the saved values. ValueError if the variables have changed."""
         found = self._variables()
         must_be_as_saved(_shapes(found), self._shapes)
         for variable, value in zip(found, self._saved):
             variable.assign(value)
 
     def sync(self):
-        """Takes rank 0's and remembers them. Collective."""
+        """Takes rank 0's values and saves them. Collective."""
         found = self._variables()
         must_match(_shapes(found), 0)
         self._broadcast(found)
@@ -121,7 +123,7 @@ class TensorFlowState(ValuesState):
 class TensorFlowKerasState(ModelState):
     """A model of tf.keras, its optimizer, and values that can be pickled, such as the epoch, as
     attributes. For the arguments see help(horovod._keras.elastic.ModelState); ``backend``, Keras's
-    own, is accepted as Horovod does and not needed."""
+    own, is accepted for compatibility and has no effect."""
 
     def __init__(self, model, optimizer=None, backend=None, **kwargs):
         super().__init__(model, optimizer, **kwargs)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Broadcast and gathering of what is not one tensor: a model's variables, any object."""
+"""Broadcasts and gathers a model's variables and any other objects."""
 
 import tensorflow as tf
 
@@ -47,7 +47,7 @@ class BroadcastGlobalVariablesHook(tf.compat.v1.train.SessionRunHook):
 
 def broadcast_object(obj, root_rank=0, session=None, name=None, process_set=global_process_set):
     """The root's object, which must be picklable; the other ranks may pass anything. It travels
-    at once, also while a graph is being made; ``session`` is accepted and not needed."""
+    at once, also while a graph is being made; ``session`` is accepted and has no effect."""
     return objects.broadcast_object(obj, root_rank, name, process_set)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The exchange of an optimizer's gradients during backward, and its end before the step."""
+"""The exchange of an optimizer's gradients: it starts during backward, and ends before the step."""
 
 import weakref
 
@@ -12,7 +12,7 @@ _TOO_OFTEN = ('Gradients were computed more than backward_passes_per_step times 
 
 
 class _Bucket:
-    """Parameters whose gradients travel together, mostly one."""
+    """Parameters whose gradients travel together; usually one."""
 
     __slots__ = ('parameters', 'name', 'finish', 'passes_left', 'incomplete', 'is_fresh')
 
@@ -29,7 +29,8 @@ class _Bucket:
         self.is_fresh = True
 
     def add_pass(self, index):
-        """Notes a backward pass of a parameter; true when it was the last one of the last."""
+        """Counts a backward pass of a parameter. Returns whether all parameters have had all their
+        passes."""
         left = self.passes_left[index] - 1
         if self.finish is not None or left < 0:
             raise AssertionError(_TOO_OFTEN)
@@ -40,13 +41,14 @@ class _Bucket:
         return self.incomplete == 0
 
     def takes_part(self):
-        """Whether a step concerns it: it is under way, or not all of it is frozen."""
+        """Whether it takes part in this step: it is under way, or not all of its parameters are
+        frozen."""
         return self.finish is not None or any(
             parameter.requires_grad for parameter in self.parameters)
 
 
 class GradientExchange:
-    """Submits gradients as backward completes them; ``synchronize`` ends a step's exchange."""
+    """Submits gradients as backward completes them. ``synchronize`` ends the exchange of a step."""
 
     def __init__(self, reduction, names, groups, passes):
         """``names`` maps parameters to names that all ranks give them; ``groups`` are tuples of
@@ -65,8 +67,8 @@ class GradientExchange:
         weakref.finalize(self, _call_all, self._unhook).atexit = False
 
     def watch(self, param_groups):
-        """Begins with those parameters that need gradients and are not watched yet: all of them
-        at first, later those that were frozen or added."""
+        """Starts to watch the parameters that need gradients and are not watched yet: first all of
+        them, later those that were frozen or added."""
         new = []
         for position, group in enumerate(param_groups):
             for index, parameter in enumerate(group['params']):
@@ -98,7 +100,8 @@ class GradientExchange:
         bucket.finish = self._reduction.start(bucket.parameters, bucket.name)
 
     def synchronize(self, param_groups):
-        """Submits what backward has not, then waits for everything, also when some fail."""
+        """Submits the gradients that backward has not completed, then waits for all of them, even
+        if some fail."""
         self.watch(param_groups)
         buckets = [bucket for bucket in self._buckets if bucket.takes_part()]
         for bucket in buckets:
@@ -115,7 +118,7 @@ class GradientExchange:
             raise failure
 
     def agree_on(self, loss):
-        """The loss of all ranks, to go with the gradients of all ranks."""
+        """The loss over all ranks, which belongs to the reduced gradients."""
         return self._reduction.of_loss(loss, f'{self._label}.loss')
 
     def is_idle(self):
@@ -123,7 +126,7 @@ class GradientExchange:
         return all(bucket.is_fresh for bucket in self._buckets)
 
     def restart(self, passes):
-        """Forgets the passes counted so far; from now on a step takes ``passes`` of them."""
+        """Forgets the passes counted so far. From now on a step has ``passes`` of them."""
         self._passes = passes
         for bucket in self._buckets:
             bucket.reset(passes)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Broadcast and gathering of what is not one tensor: models, optimizers, any object."""
+"""Broadcasts and gathers models, optimizers, and any other objects."""
 
 from collections.abc import Iterable, Mapping
 
@@ -42,14 +42,15 @@ def _broadcast_all(named, root_rank):
 
 
 class _TensorSlot:
-    """Stands for a tensor in an optimizer's described state: broadcast on its own."""
+    """A placeholder for a tensor in an optimizer's described state. The tensor is broadcast on its
+    own."""
 
     def __init__(self, tensor):
         self.shape, self.dtype = tensor.shape, tensor.dtype
         self.on_host = tensor.device.type == 'cpu'
 
     def fill(self, current, parameter):
-        """The current tensor if it fits, else a new one beside the parameter."""
+        """The current tensor if it fits, otherwise a new one on the parameter's device."""
         device = torch.device('cpu') if self.on_host else parameter.device
         if (isinstance(current, torch.Tensor) and current.shape == self.shape
                 and current.dtype == self.dtype and current.device.type == device.type):
@@ -58,8 +59,8 @@ class _TensorSlot:
 
 
 def _describe(optimizer):
-    """What the root tells the others: hyperparameters of each group and state of each
-    parameter, tensors of the state replaced by slots."""
+    """What the root sends to the others: the hyperparameters of each group and the state of each
+    parameter, with placeholders for the tensors."""
     groups = [{key: value for key, value in group.items() if key != 'params'}
               for group in optimizer.param_groups]
     states = [{key: _TensorSlot(value) if isinstance(value, torch.Tensor) else value
@@ -73,7 +74,7 @@ def _parameters(optimizer):
 
 
 def _adopt_groups(optimizer, groups):
-    """Takes over hyperparameters; one that is a tensor here stays the same tensor."""
+    """Takes over the hyperparameters. A tensor stays the same object."""
     for group, described in zip(optimizer.param_groups, groups):
         for key, value in described.items():
             if isinstance(value, torch.Tensor) and isinstance(group.get(key), torch.Tensor):
@@ -101,9 +102,9 @@ def _adopt_states(optimizer, states):
 def broadcast_optimizer_state(optimizer, root_rank, model=None):
     """Gives every rank the root's optimizer state and hyperparameters.
 
-    The root describes its state, the others make room for it, then the tensors travel; no
-    step is taken to bring the state into being. ``model`` is accepted as Horovod does and not
-    needed. LBFGS is refused: its state is not per parameter.
+    The root sends a description of its state, the others allocate it, then the tensors travel. No
+    step is needed to create the state. ``model`` is accepted for compatibility and has no effect.
+    LBFGS is refused: its state is not per parameter.
     """
     if not hasattr(optimizer, 'param_groups'):
         raise wrong_type('optimizer', optimizer, 'a torch.optim.Optimizer')

@@ -12,8 +12,8 @@ import torch
 
 
 def teach_scalers():
-    """Makes GradScaler leave its look at the gradients to the method ``_unscale_together`` of an
-    optimizer that has one, which gets it as a function. Done once, however often it is called."""
+    """Makes GradScaler check the gradients by the optimizer's method ``_unscale_together``, if it
+    has one; the method gets the original check as a function. Further calls have no effect."""
     kind = next((kind for kind in torch.cuda.amp.GradScaler.__mro__
                  if '_unscale_grads_' in vars(kind)), None)
     if kind is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When a parameter's gradient is complete, and how one gradient or a group is reduced."""
+"""When a parameter's gradient is complete, and how a gradient or a group of them is reduced."""
 
 import torch
 
@@ -13,8 +13,8 @@ from horovod.torch.compression import prepare, prepare_all
 
 
 def call_when_accumulated(parameter, function):
-    """Calls the function, with arguments to ignore, after each backward pass has added to the
-    parameter's gradient, until the function that is returned is called and dropped."""
+    """Calls the function after each backward pass has added to the parameter's gradient; its
+    arguments can be ignored. Ends when the returned function is called and dropped."""
     if hasattr(parameter, 'register_post_accumulate_grad_hook'):
         return parameter.register_post_accumulate_grad_hook(function).remove
     # torch < 2.1: a hook on the node of the graph that adds to .grad. The node lives as long
@@ -25,7 +25,7 @@ def call_when_accumulated(parameter, function):
 
 
 class Reduction:
-    """The user's settings for gradients, and the two halves of reducing them."""
+    """The user's settings for gradients, and the two halves of a reduction."""
 
     def __init__(self, op, compression, predivide_factor, sparse_as_dense, process_set,
                  shared=None):
@@ -40,7 +40,7 @@ class Reduction:
             self._scale = (1.0 / predivide_factor, predivide_factor)
 
     def take_on(self, parameters):
-        """Gradients of these parameters will be reduced, too."""
+        """Adds parameters whose gradients will be reduced."""
         if self._shared is not None:
             self._shared.add(parameters)
 
@@ -53,8 +53,8 @@ class Reduction:
         return self._start_one(parameters[0], name)
 
     def of_loss(self, loss, name):
-        """The loss of which the reduced gradients are those, where they are a sum or an average;
-        else the average, at least the same on all ranks."""
+        """The loss that belongs to the reduced gradients, if they are a sum or an average;
+        otherwise the average loss, which is at least the same on all ranks."""
         op = Sum if self._op == Sum else Average
         return allreduce_(torch.as_tensor(loss).detach().clone(), name=name, op=op,
                           process_set=self.process_set)
@@ -91,7 +91,7 @@ class Reduction:
 
 
 def _gradient(parameter):
-    """The gradient; zeros where this rank computed none, since another may have."""
+    """The gradient. Zeros if this rank computed none, since another rank may have."""
     gradient = parameter.grad
     if gradient is None:
         gradient = parameter.grad = torch.zeros_like(parameter, requires_grad=False)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The collectives on torch tensors under the module name that scripts know."""
+"""The collectives on torch tensors, in the module where scripts expect them."""
 
 from horovod.common import requests
 from horovod.common.basics import basics as _basics
@@ -38,7 +38,7 @@ def barrier(process_set=global_process_set):
 
 
 def join(device=-1):
-    """Says that this rank has no more data, and waits until no rank has: until then it gives
-    zeros to the allreduces of the others. Returns the last rank to join. ``device`` is accepted as
-    Horovod does and not needed."""
+    """Reports that this rank has no more data, and waits until all ranks have done so. Meanwhile it
+    contributes zeros to the allreduces of the other ranks. Returns the rank that joined last.
+    ``device`` is accepted for compatibility and has no effect."""
     return synchronize(requests.add(requests.join()))

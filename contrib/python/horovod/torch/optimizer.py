@@ -38,21 +38,21 @@ class _DistributedOptimizer(torch.optim.Optimizer):
             exchange.watch(self.param_groups)
 
     def set_backward_passes_per_step(self, passes):
-        """Changes, between two steps, how many backward passes make one."""
+        """Changes the number of backward passes in a step. Call it between two steps."""
         self.backward_passes_per_step = passes
         if self._exchange is not None:
             self._exchange.restart(passes)
 
     def synchronize(self):
-        """Waits until every gradient holds the reduction over all ranks; for scripts that
-        change gradients before the step, which then goes in ``skip_synchronize``."""
+        """Waits until every gradient is reduced. For scripts that change gradients before the step,
+        which they then take within ``skip_synchronize``."""
         if self._exchange is not None:
             self._exchange.synchronize(self.param_groups)
         self._synchronized = True
 
     @contextlib.contextmanager
     def skip_synchronize(self):
-        """Within it, ``step`` takes the gradients as they are."""
+        """A context in which ``step`` does not wait for gradients."""
         self._should_synchronize = False
         try:
             yield
@@ -60,8 +60,8 @@ class _DistributedOptimizer(torch.optim.Optimizer):
             self._should_synchronize = True
 
     def _unscale_together(self, unscale):
-        """A GradScaler looks at the gradients: all ranks see the same, and skip the step or
-        take it together."""
+        """Lets a GradScaler check the reduced gradients, so that all ranks take the step or all
+        skip it."""
         if self._exchange is not None and not (
                 (self._synchronized or self._is_unscaled) and self._exchange.is_idle()):
             self._exchange.synchronize(self.param_groups)
@@ -69,8 +69,8 @@ class _DistributedOptimizer(torch.optim.Optimizer):
         return unscale()
 
     def step(self, closure=None):
-        """Takes the step with reduced gradients. A closure that computes them is followed by
-        ``synchronize`` each time the optimizer calls it."""
+        """Takes the step with reduced gradients. If there is a closure that computes them,
+        ``synchronize`` follows each of its calls."""
         if self._should_synchronize and not (self._is_unscaled and self._exchange.is_idle()):
             if self._synchronized:
                 warnings.warn(
@@ -101,7 +101,7 @@ class _DistributedOptimizer(torch.optim.Optimizer):
         return compute
 
     def zero_grad(self, *args, **kwargs):
-        """As the base does; refused while gradients are being reduced."""
+        """As in the base class, but refused while gradients are being reduced."""
         if self._exchange is not None and not self._exchange.is_idle():
             raise AssertionError(
                 'optimizer.zero_grad() was called after loss.backward() but before '
@@ -111,7 +111,7 @@ class _DistributedOptimizer(torch.optim.Optimizer):
         return super().zero_grad(*args, **kwargs)
 
     def load_state_dict(self, *args, **kwargs):
-        """As the base does; passes counted so far are forgotten."""
+        """As in the base class; also forgets the passes counted so far."""
         self.set_backward_passes_per_step(self.backward_passes_per_step)
         self._synchronized = self._is_unscaled = False
         return super().load_state_dict(*args, **kwargs)
@@ -157,7 +157,7 @@ def DistributedOptimizer(optimizer, named_parameters=None, compression=Compressi
                if parameter.requires_grad]
     groups = make_groups(groups, trained)
     named = all_names(names, optimizer)
-    # What is cast for the way is not added up where it is, nor what goes to other nodes.
+    # Gradients that are cast, or that travel to other nodes, are not added up in place.
     is_shared = (is_wanted(shared_gradients) and compression is Compression.none
                  and lib.hvd_local_size() == lib.hvd_size())
     teach_scalers()
@@ -165,7 +165,7 @@ def DistributedOptimizer(optimizer, named_parameters=None, compression=Compressi
     exchange = None
     if process_set.process_set_id is None:
         raise ValueError(f'DistributedOptimizer: {UNKNOWN_SET}')
-    # A lone rank of an elastic job may get company later.
+    # A single rank of an elastic job may be joined by others later.
     if process_set.included() and (process_set.size() > 1 or is_elastic()):
         if op == Adasum:
             return _mix_in(optimizer, AdasumOptimizer, named, names, compression, process_set)
@@ -197,9 +197,9 @@ def _check(op, predivide_factor, process_set, shared_gradients):
 
 
 def _mix_in(optimizer, base, named, *settings):
-    """An instance of a class derived from both, that takes over the optimizer's attributes; a
-    step function that a scheduler has put on the instance is left behind. ``named`` is for scripts
-    that look up the names of parameters."""
+    """An instance of a class derived from both, with the optimizer's attributes except a step
+    function that a scheduler has set on the instance. ``named`` is for scripts that look up the
+    names of parameters."""
     kind = type(optimizer)
     mixed = type(kind.__name__, (base, kind), {'__module__': kind.__module__})
     result = mixed.__new__(mixed)

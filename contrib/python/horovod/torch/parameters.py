@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The names and groups that a user gives an optimizer's parameters, checked."""
+"""Checks the names and groups that the user gives to an optimizer's parameters."""
 
 import torch
 
@@ -7,8 +7,8 @@ from horovod.common.reductions import split_evenly
 
 
 def name_parameters(named_parameters, optimizer):
-    """The dict from parameter to name; ValueError unless every parameter of the optimizer has
-    one name of its own. Empty when the user gave none."""
+    """The dict from parameter to name; empty if the user gave no names. ValueError unless every
+    parameter of the optimizer has a unique name."""
     if named_parameters is None:
         return {}
     named = list(named_parameters)
@@ -32,14 +32,14 @@ def name_parameters(named_parameters, optimizer):
 
 
 def all_names(names, optimizer):
-    """The dict from every parameter of the optimizer to the name that Horovod gives it."""
+    """The dict from every parameter of the optimizer to its name in Horovod."""
     return names or {parameter: f'allreduce.noname.{index}' for group in optimizer.param_groups
                      for index, parameter in enumerate(group['params'])}
 
 
 def make_groups(groups, parameters):
-    """Tuples of parameters to reduce as one, from a number of groups or a list of lists of
-    parameters; those in no group travel alone."""
+    """Tuples of parameters to reduce together, from a number of groups or a list of lists of
+    parameters. Parameters without a group are reduced alone."""
     if groups is None:
         return []
     if isinstance(groups, int) and groups >= 0:

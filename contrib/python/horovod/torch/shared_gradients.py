@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gradients that live in memory which all ranks of a node map, so that libhvd adds them up there.
+"""Gradients in memory that all ranks of a node map, where libhvd adds them up.
 
-Each such gradient is a tensor of its own, with a storage of its own within one piece of memory: who
-saves or shares it takes no other along, and autograd counts its versions alone. Where something has
-put another tensor in its place, as backward does where the gradient was None, that is copied in
-before it is submitted.
+Each such gradient is a tensor with a storage of its own within one piece of memory: saving or
+sharing it does not include the others, and autograd counts its versions separately. If the gradient
+has been replaced by another tensor, as backward does when it was None, the other tensor is copied
+to the place before it is submitted.
 """
 
 import os
@@ -18,7 +18,7 @@ _ALIGNMENT = 64  # a cache line, so that no two ranks write to one when they add
 
 
 def is_wanted(choice):
-    """What the user chose by the argument, else by the variable."""
+    """The user's choice: the argument if given, else the environment variable."""
     if choice is not None:
         return bool(choice)
     chosen = os.environ.get(VARIABLE, '')
@@ -29,16 +29,16 @@ def is_wanted(choice):
 
 
 class SharedGradients:
-    """The places of the gradients of one optimizer; their memory is freed when this and the last
-    gradient have gone."""
+    """The places of one optimizer's gradients. Their memory is freed with this object and the last
+    gradient."""
 
     def __init__(self):
         self._places = {}  # of a parameter: the tensor to be its gradient
         self._pieces = []  # (first address, the one after the last)
 
     def add(self, parameters):
-        """Makes places for the gradients of those parameters that may have one, in one piece.
-        Backward comes to the last parameters first, so theirs are at the beginning."""
+        """Makes places, in one piece of memory, for the gradients of those parameters that may have
+        one. Backward reaches the last parameters first, so their places come first."""
         fitting = [parameter for parameter in reversed(parameters) if _fits(parameter)]
         starts, end = [], 0
         for parameter in fitting:
@@ -57,8 +57,8 @@ class SharedGradients:
         self._pieces.append((begin, begin + end))
 
     def settle(self, parameters):
-        """Moves the parameters' gradients to their places, and zeros where they are None. What
-        has no place, or cannot be in it, is left as it is."""
+        """Moves the parameters' gradients to their places; a gradient that is None becomes zeros. A
+        gradient that has no place, or cannot be moved, stays where it is."""
         for parameter in parameters:
             self._settle_one(parameter)
 
@@ -75,9 +75,9 @@ class SharedGradients:
         parameter.grad = place
 
     def _can_move(self, gradient, place):
-        """Not where it is sparse, and so has to stay; nor where it has a graph, of which the copy
-        would be no part; nor where it is in shared memory: there it may be in another's place,
-        whose own might end in this one."""
+        """Whether the gradient may be moved. A sparse one must stay sparse; the copy of one with a
+        graph would not be part of the graph; one in shared memory may be in the place of another
+        parameter."""
         if gradient.is_sparse or gradient.requires_grad or not _alike(place, gradient):
             return False
         address = gradient.data_ptr()
@@ -89,6 +89,6 @@ def _fits(parameter):
 
 
 def _alike(place, tensor):
-    """Whether the place still is one for such a tensor; not where the model was moved or cast."""
+    """Whether the place still fits the tensor. It does not if the model was moved or cast."""
     return (place.shape == tensor.shape and place.dtype is tensor.dtype
             and place.device == tensor.device)

@@ -14,14 +14,14 @@ from horovod.torch.dynamo import keep_out
 
 
 class SyncBatchNorm(torch.nn.modules.batchnorm._BatchNorm):
-    """Does on N ranks, in training, what BatchNorm does with the whole batch on one.
+    """In training on N ranks, does what BatchNorm does on one rank with the whole batch.
 
     The input is [rows, num_features, ...], on any device, in any memory format and floating point
     type; ranks may have different numbers of rows, also none. In evaluation nothing is exchanged.
     Arguments are those of BatchNorm; process_set is whose batches make one.
 
-    Of a GPU everything is on its present stream, and the host waits for none of it where NCCL carries
-    it and this rank has two values of each feature.
+    On a GPU everything runs on the current stream. The host does not wait if NCCL is used and this
+    rank has at least two values of each feature.
     """
 
     def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=True,
@@ -69,7 +69,7 @@ class _Normalise(torch.autograd.Function):
         wide = _wide(batch)
         count, mean, variance = _combine(synchronize(
             allgather_async(_statistics(wide), f'{label}.forward', process_set)))
-        # Whoever has two values itself need not look, which on a GPU would be to wait for it.
+        # A rank with two values of its own need not look: on a GPU it would have to wait.
         if batch.numel() < 2 * batch.shape[1] and count < 2:
             raise ValueError('SyncBatchNorm needs more than one value per feature on all ranks '
                              f'together in training, got {int(count)}: input of shape '

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What may have become of the hosts of an elastic job, for State.on_hosts_updated()."""
+"""The kinds of changes of an elastic job's hosts, for State.on_hosts_updated()."""
 
 import enum
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tools import of Horovod's launcher."""
+"""Modules of Horovod's launcher that other tools import."""

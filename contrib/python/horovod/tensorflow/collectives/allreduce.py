@@ -17,15 +17,15 @@ from horovod.tensorflow.compression import Compression
 
 @tf.RegisterGradient('HorovodAllreduce')
 def _gradient(op, *gradients):
-    """Reduced as the tensors were."""
+    """The gradients, reduced in the same way as the tensors."""
     scale = (float(op.get_attr('prescale_factor')), float(op.get_attr('postscale_factor')))
     return reduce(list(gradients), op.get_attr('reduce_op'), scale, None, False,
                   op.get_attr('process_set_id'))
 
 
 def _check_sparse(tensor, op):
-    """NotImplementedError or TypeError unless its rows can be reduced so after they are
-    gathered."""
+    """Raises NotImplementedError or TypeError if sparse tensors cannot be reduced by gathering
+    their rows."""
     if op not in (Average, Sum):
         raise NotImplementedError(
             'The Adasum reduction does not currently support sparse tensors. As a workaround '

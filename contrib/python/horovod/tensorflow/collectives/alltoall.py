@@ -16,8 +16,8 @@ def _exchange(tensor, splits, name, ignore_name_scope, set_id):
 
 def alltoall(tensor, splits=None, name=None, ignore_name_scope=False,
              process_set=global_process_set):
-    """What the ranks sent to this one, in rank order; splits[i] rows go to rank i, or equal
-    parts. With splits, also how many rows came from each. Differentiable."""
+    """Sends splits[i] rows to rank i, or equal parts, and returns the received rows in rank order.
+    With splits, also returns how many rows came from each rank. Differentiable."""
     tensor = tf.convert_to_tensor(tensor)
     counts = tf.convert_to_tensor([] if splits is None else splits, dtype=tf.int32)
     output, received = _exchange(tensor, counts, name, ignore_name_scope,
@@ -27,6 +27,6 @@ def alltoall(tensor, splits=None, name=None, ignore_name_scope=False,
 
 @tf.RegisterGradient('HorovodAlltoall')
 def _gradient(op, gradient, _):
-    """Goes back to where the rows came from."""
+    """Sends each row back to where it came from."""
     returned, _ = _exchange(gradient, op.outputs[1], None, False, op.get_attr('process_set_id'))
     return returned, None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""broadcast: gives every rank the tensor of one."""
+"""broadcast: gives every rank the tensor of one rank."""
 
 import tensorflow as tf
 
@@ -33,8 +33,8 @@ def _gradient(op, gradient):
 
 
 def broadcast_(variables, root_rank, name=None, process_set=global_process_set):
-    """Gives each variable the root's value; returns the assignments, which in a graph are to be
-    run. Takes variables of TensorFlow 1 and 2 and of Keras."""
+    """Gives each variable the root's value. Returns the assignments; a graph must run them. Takes
+    variables of TensorFlow 1 and 2 and of Keras."""
     check_name(name)
     check_iterable('variables', variables, 'a list of tf.Variable')
     variables = list(variables)

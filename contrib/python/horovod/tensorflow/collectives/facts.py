@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""This rank's numbers as operations: in a graph they are looked up each time it runs, so that it
-may run in another job than it was made in."""
+"""This rank's numbers as operations. A graph looks them up each time it runs, so it may run in
+another job than the one it was made in."""
 
 from horovod.tensorflow.native import ops
 

@@ -9,8 +9,9 @@ from horovod.tensorflow.native import ops
 
 
 def join():
-    """Says that this rank has no more data, and waits until no rank has: until then it gives
-    zeros to the allreduces of the others. Returns the last rank to join, int32."""
+    """Reports that this rank has no more data, and waits until all ranks have done so. Meanwhile it
+    contributes zeros to the allreduces of the other ranks. Returns the rank that joined last,
+    int32."""
     if not tf.executing_eagerly():
         return ops.horovod_join()
     last_rank = ops.horovod_join(blocks=True)

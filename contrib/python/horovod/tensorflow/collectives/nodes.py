@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every collective operation of TensorFlow is given: a name and a way to wait.
+"""The common arguments of TensorFlow's collective operations: names, and how they wait.
 
 In a graph, the ranks match tensors by the names of the nodes; in eager mode, where an operation
 ends before the next begins, by the kind of the operation or the name that the caller gave. There
@@ -21,13 +21,14 @@ _ANYWHERE = contextlib.nullcontext()
 
 
 def placed_on(device):
-    """As tf.device. Where no device is asked for, as mostly, this saves its cost in eager mode."""
+    """As tf.device, but costs nothing in eager mode if no device is requested, which is the usual
+    case."""
     return _ANYWHERE if device == '' else tf.device(device)
 
 
 def set_number(process_set):
-    """The number that libhvd knows the set by; ValueError when it knows none. That this rank is no
-    member is told by the operation instead, as in Horovod."""
+    """The set's number in libhvd; ValueError if it has none. If this rank is not a member, the
+    operation reports that, as in Horovod."""
     if process_set is global_process_set:
         return 0
     check_set(process_set)
@@ -38,27 +39,27 @@ def set_number(process_set):
 
 
 def may_have_others(process_set):
-    """Whether this rank shares what it has with another, or may later, in an elastic job."""
+    """Whether this rank shares data with others, or may do so later, in an elastic job."""
     return process_set.included() and (process_set.size() > 1
                                        or os.environ.get('HOROVOD_ELASTIC') == '1')
 
 
 def size_of(process_set):
-    """The number of ranks as a number of double precision; in a graph, which may outlive ranks of
-    an elastic job, it is looked up each time."""
+    """The number of ranks in double precision. A graph looks it up each time, since it may outlive
+    ranks of an elastic job."""
     if tf.executing_eagerly():
         return float(process_set.size())
     return tf.cast(ops.horovod_size(process_set_id=set_number(process_set)), tf.float64)
 
 
 def normalized(name):
-    """The name with nothing in it but letters, digits and underscores."""
+    """The name with all characters except letters, digits and underscores replaced."""
     return re.sub('[^A-Za-z0-9_]', '_', name)
 
 
 def _has_name(tensor):
-    """Not where a graph is given a tensor of eager mode: those are numbered, and each rank may
-    have made another number of them."""
+    """Whether the tensor's name is the same on all ranks. In a graph, names of eager tensors are
+    numbers, which may differ between ranks."""
     return not hasattr(tensor, 'numpy') and not tensor.name[0].isdigit()
 
 
@@ -74,9 +75,9 @@ def describe(kind, tensors, name, ignore_name_scope, set_id):
 
 
 def independent(outputs):
-    """Lets tf.function start the operation of these outputs as soon as it has its inputs; else it
-    would wait for the stateful operation that the program has before it. That is as it should be
-    where a node keeps a thread: all ranks then wait in the same order. Returns the outputs."""
+    """Lets tf.function start the operation with these outputs as soon as its inputs are ready;
+    otherwise it would wait for the previous stateful operation of the program. Nodes that occupy a
+    thread keep that order, so that all ranks wait in the same order. Returns the outputs."""
     if not nodes_wait and not tf.executing_eagerly():
         graph = tf.compat.v1.get_default_graph()
         manager = getattr(graph, 'experimental_acd_manager', None)
@@ -87,9 +88,9 @@ def independent(outputs):
 
 
 def in_turn(items, function):
-    """Yields what the function makes of each item: tensors, tf.IndexedSlices or lists of them. In a
-    graph whose nodes keep a thread the collectives of an item begin after those of the one before:
-    all ranks then wait in the same order, however few threads a session has."""
+    """Yields the function's result for each item: tensors, tf.IndexedSlices or lists of them. In a
+    graph whose nodes occupy a thread, the collectives of an item start after those of the previous
+    one. So all ranks wait in the same order, even if a session has few threads."""
     before = []
     for item in items:
         with tf.control_dependencies(before):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products and quotients of tensors that libhvd does not scale: rows of sparse tensors that were
-gathered, and gradients."""
+"""Multiplies and divides tensors that libhvd does not scale: gathered rows of sparse tensors, and
+gradients."""
 
 import tensorflow as tf
 
@@ -31,12 +31,12 @@ def scaled(values, factor=1.0, divisor=None):
 
 
 def _as(kind, number):
-    """Not by tf.cast alone, which takes Python's numbers for single precision."""
+    """The number in this dtype. tf.cast alone would take Python's numbers for single precision."""
     return tf.cast(number, kind) if tf.is_tensor(number) else tf.constant(number, kind)
 
 
 def _truncated(values, kind):
-    """Integers of this kind. What is too large becomes the largest one, which double precision may
-    not hold, so that tf.saturate_cast would stop short of it."""
+    """Converts to integers of this kind. Values that are too large become the largest integer;
+    double precision may not hold it, so tf.saturate_cast alone would not reach it."""
     is_too_large = values >= tf.constant(float(kind.max), values.dtype)
     return tf.where(is_too_large, tf.constant(kind.max, kind), tf.saturate_cast(values, kind))

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tf.data on ranks of a job of its own: compute_worker starts it, compute_service uses it."""
+"""tf.data on the ranks of a separate job: compute_worker starts it, compute_service uses it."""

@@ -27,9 +27,9 @@ _POLL_SECONDS = 0.2
 
 
 def _open_own(filename):
-    """Opens a file for reading that this user has written, and that nobody else can read or
-    change: a stranger's would lead us to his service, and whoever reads ours has its key.
-    PermissionError."""
+    """Opens a file that this user has written and that nobody else can read or change. A file of
+    another user would lead us to that user's service; a file that others can read shows them our
+    key. Raises PermissionError for such files."""
     remedy = ('the job that provides the service, as this user, must have written it there; is it '
               'in a folder of yours?')
     try:
@@ -54,8 +54,8 @@ def _open_own(filename):
 
 @dataclasses.dataclass(frozen=True)
 class TfDataServiceConfig:
-    """How to reach a service: the job that provides it writes this into a file, which its user
-    alone can read, as the key lets in whoever has it.
+    """How to reach a service. The job that provides the service writes this into a file that only
+    its user can read: the file has the key of the service.
 
     dispatchers: how many; 1, or one for each rank that trains.
     workers_per_dispatcher: how many ranks work for each.
@@ -85,7 +85,7 @@ class TfDataServiceConfig:
                                       'key': bytes.fromhex(config['key'])})
 
     def write(self, filename):
-        """Writes a new file of mode 0600, which is there as a whole or not at all."""
+        """Writes a new file of mode 0600. Readers see the complete file or none."""
         place, name = os.path.split(os.path.abspath(filename))
         number, unfinished = tempfile.mkstemp(prefix=name, dir=place)
         try:
@@ -111,16 +111,16 @@ class TfDataServiceConfig:
 
 
 def _go_without_proxy():
-    """gRPC would ask the proxy of http_proxy for the nodes of the cluster, too; an empty name for
-    its own says that there is none. That holds for all that uses gRPC in this process and in its
-    children: no_grpc_proxy would need the names of all workers, which only dispatchers know."""
+    """Keeps gRPC from using the proxy of http_proxy for nodes of the cluster: an empty grpc_proxy
+    means none. This affects all of gRPC in this process and its children; no_grpc_proxy would need
+    the names of all workers, which only dispatchers know."""
     os.environ.setdefault('grpc_proxy', '')
 
 
 @contextlib.contextmanager
 def _dispatcher(registry, number):
-    """A dispatcher of this process, registered with an address that other nodes can use: that of
-    TensorFlow says "localhost"."""
+    """A dispatcher in this process, registered under an address that other nodes can use.
+    TensorFlow's own address is "localhost"."""
     server = tf.data.experimental.service.DispatchServer()
     try:
         protocol, address = server.target.split('://')
@@ -134,7 +134,7 @@ def _dispatcher(registry, number):
 
 @contextlib.contextmanager
 def _worker(dispatcher_address, timeout):
-    """A worker of this process."""
+    """A worker in this process."""
     protocol, address = dispatcher_address.split('://')
     server = tf.data.experimental.service.WorkerServer(
         tf.data.experimental.service.WorkerConfig(
@@ -149,8 +149,8 @@ def _worker(dispatcher_address, timeout):
 
 @contextlib.contextmanager
 def tf_data_service(compute_config, rank):
-    """A context with the address of the dispatcher for this rank of the training, once all parts
-    of the service are there; for tf.data.experimental.service.distribute().
+    """A context with the address of this rank's dispatcher, for
+    tf.data.experimental.service.distribute(). Waits until all parts of the service are there.
 
     A dispatcher of the training's side, of each rank or of rank 0, runs as long as the context:
     data can be had from it within only.
@@ -192,7 +192,7 @@ tf.data.Dataset.send_to_data_service = send_to_data_service
 
 
 def compute_worker_fn(compute_config):
-    """Works for the service until somebody shuts it down: what each rank of its job does."""
+    """Works for the service until it is shut down. Each rank of its job calls this."""
     _go_without_proxy()
     hvd.init()
     registry = compute_config.compute_client()

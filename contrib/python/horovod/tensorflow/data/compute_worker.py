@@ -23,7 +23,7 @@ def _forget(configfile, config):
 
 
 def main(dispatchers, dispatcher_side, configfile, timeout):
-    """What each rank does; ``configfile`` is for the trainings to read, as long as it runs."""
+    """Runs on each rank. ``configfile`` exists as long as the service runs."""
     hvd.init()
     if hvd.size() % dispatchers:
         raise ValueError(f'Number of processes ({hvd.size()}) must be a multiple of number of '

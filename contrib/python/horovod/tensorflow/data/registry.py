@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a tf.data service runs: its parts register with rank 0 of the job that provides it, and
-those who train on its data ask there. Each request is a connection of its own:
+"""The registry of a tf.data service: its parts register with rank 0 of the job that provides it,
+and trainings ask there. Each request is a connection of its own:
 
     client     ──>  (name of the request, arguments)
     registry   ──>  what it returns, or the exception that it raises
@@ -18,7 +18,7 @@ _REQUESTS = ('register_dispatcher', 'wait_for_dispatcher_registration',
 
 
 def own_host():
-    """The name by which other nodes find this one; of a node without, the address of itself."""
+    """The host name by which other nodes find this one, or the loopback address if it has none."""
     name = socket.gethostname()
     try:
         socket.getaddrinfo(name, None, socket.AF_INET)  # the registry has no other address
@@ -28,7 +28,7 @@ def own_host():
 
 
 class ServiceIsOver(RuntimeError):
-    """Somebody has shut the service down."""
+    """The service has been shut down."""
 
 
 class Registry:
@@ -48,21 +48,21 @@ class Registry:
         self._server.start()
 
     def close(self):
-        """Ends the service, and returns when all who asked have their answers."""
+        """Ends the service. Returns when all pending requests are answered."""
         self.shutdown()
         self._server.stop()
 
     def register_dispatcher(self, dispatcher_id, dispatcher_address):
-        """The address is "protocol://host:port". ValueError if the service has no such
-        dispatcher; so below."""
+        """Registers a dispatcher under an address "protocol://host:port". This and the following
+        functions raise ValueError if the service has no such dispatcher."""
         self._check(dispatcher_id)
         with self._changed:
             self._dispatchers[dispatcher_id] = dispatcher_address
             self._changed.notify_all()
 
     def wait_for_dispatcher_registration(self, dispatcher_id, timeout):
-        """The dispatcher's address. TimeoutError after so many seconds, ServiceIsOver once it is
-        shut down; so below."""
+        """The dispatcher's address. This and the following function raise TimeoutError after
+        ``timeout`` seconds, and ServiceIsOver when the service is shut down."""
         self._check(dispatcher_id)
         self._wait(lambda: self._dispatchers[dispatcher_id], timeout,
                    lambda: f'dispatcher {dispatcher_id}')
@@ -75,7 +75,7 @@ class Registry:
             self._changed.notify_all()
 
     def wait_for_dispatcher_worker_registration(self, dispatcher_id, timeout):
-        """Until the dispatcher has all its workers."""
+        """Waits until the dispatcher has all its workers."""
         self._check(dispatcher_id)
         workers = self._workers[dispatcher_id]
         self._wait(lambda: len(workers) >= self._enough, timeout,
@@ -119,7 +119,8 @@ class Registry:
 
 
 class RegistryClient:
-    """The registry from afar, with the same functions. ConnectionError when it is not there."""
+    """Calls the functions of a registry in another process. ConnectionError if it cannot be
+    reached."""
 
     def __init__(self, addresses, key):
         self._places = [tuple(place) for places in addresses.values() for place in places]
@@ -143,7 +144,7 @@ class RegistryClient:
         return answer
 
     def _connect(self):
-        """To the first place that answers, which comes second."""
+        """Connects to the first place that answers. Returns the connection and the place."""
         failure = ConnectionError('the registry of a tf.data service has no address')
         for place in self._places:
             try:
@@ -154,7 +155,7 @@ class RegistryClient:
 
 
 def _absent(place, error):
-    """What to raise for a failure to talk with the registry."""
+    """The error to raise when the registry cannot be reached."""
     cause = getattr(error, 'strerror', None) or str(error) or 'it went away'
     return ConnectionError(f'the tf.data service is not there ({place[0]}:{place[1]}: {cause}): '
                            'does the job that provides it, '

@@ -61,7 +61,7 @@ def load_model(filepath, custom_optimizers=None, custom_objects=None,
 
     custom_optimizers: classes of optimizers that are not of Keras.
     custom_objects: what else keras.models.load_model() needs by name.
-    legacy_opts: accepted as Horovod does and not needed.
+    legacy_opts: accepted for compatibility and has no effect.
     """
     return _saving.load_model(
         keras, filepath, custom_optimizers, custom_objects,

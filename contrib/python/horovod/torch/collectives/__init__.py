@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One collective a module; ``horovod.torch.mpi_ops`` collects what they offer."""
+"""A module for each collective. ``horovod.torch.mpi_ops`` collects their functions."""

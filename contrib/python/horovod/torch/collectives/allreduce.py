@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""allreduce in all its forms: one tensor or a group, waited for or not, in place or not.
+"""allreduce in all its forms: one tensor or a group, synchronous or not, in place or not.
 
 ``wire`` is the number of the dtype to which libhvd casts a float32 tensor for the way, or 0.
 """
@@ -24,8 +24,8 @@ def _start(members, op, scale, process_set, finish):
 
 
 def _start_again(tensor, wire, name, device, op, prescale, postscale, process_set):
-    """What training loops do most, with little to do where the name's last tensor was alike. None:
-    libhvd refuses it, and the long way will tell why."""
+    """The fast path for what training loops do most: little is left to do if the name's last tensor
+    was alike. Returns None if libhvd refuses the tensor; the slow path then reports the reason."""
     settings = (op, prescale, postscale, process_set.process_set_id, wire)
     likeness = (tensor.shape, tensor.dtype, device, settings)
     request = take_idle(name)
@@ -83,7 +83,7 @@ def allreduce_(tensor, average=None, name=None, op=None, prescale_factor=1.0,
 
 
 class HorovodAllreduce(torch.autograd.Function):
-    """The gradient is reduced as the tensor was."""
+    """The gradient is reduced in the same way as the tensor."""
 
     @staticmethod
     def forward(ctx, tensor, wire, name, *reduction):
@@ -147,7 +147,7 @@ def grouped_allreduce_(tensors, average=None, name=None, op=None, prescale_facto
 
 
 class HorovodGroupedAllreduce(torch.autograd.Function):
-    """The gradients are reduced as the tensors were, as one group."""
+    """The gradients are reduced in the same way as the tensors, as one group."""
 
     @staticmethod
     def forward(ctx, wires, name, reduction, *tensors):

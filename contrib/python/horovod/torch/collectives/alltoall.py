@@ -27,8 +27,8 @@ def _counts(splits):
 
 
 def alltoall_async(tensor, splits=None, name=None, process_set=global_process_set):
-    """Starts to send splits[i] rows to rank i, or equal parts; returns a handle, whose result
-    is the pair (what came, how many rows came from each rank)."""
+    """Starts to send splits[i] rows to rank i, or equal parts. Returns a handle whose result is the
+    pair (received rows, how many rows came from each rank)."""
     source = memory.usable(tensor)
     counts = _counts(splits)
     device = tensor.device
@@ -63,8 +63,8 @@ class HorovodAlltoall(torch.autograd.Function):
 
 
 def alltoall(tensor, splits=None, name=None, process_set=global_process_set):
-    """What the ranks sent to this one, in rank order; with splits, also how many rows came
-    from each. Differentiable."""
+    """Sends splits[i] rows to rank i, or equal parts, and returns the received rows in rank order.
+    With splits, also returns how many rows came from each rank. Differentiable."""
     memory.check(tensor)
     output, received = HorovodAlltoall.apply(tensor, splits, name, process_set)
     return output if splits is None else (output, received)

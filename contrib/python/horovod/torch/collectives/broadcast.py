@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""broadcast: gives every rank the tensor of one."""
+"""broadcast: gives every rank the tensor of one rank."""
 
 import torch
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""reducescatter: reduces over the ranks and leaves each its part of dimension 0."""
+"""reducescatter: reduces over the ranks and gives each rank a part of dimension 0."""
 
 import torch
 
@@ -14,7 +14,7 @@ from horovod.torch.compression import Compression
 
 
 def _start(names, sources, op, scale, process_set, finish):
-    """Submits one request; ``finish`` gets the list of parts, which are where the sources are."""
+    """Submits one request. ``finish`` gets the list of parts, on the device of the sources."""
     identity = set_id(process_set, 'Reducescatter')
     op = choose_scatter_op(op)
     targets = [memory.empty(source, scattered_shape(source.shape, process_set))
@@ -49,14 +49,15 @@ def grouped_reducescatter_async(tensors, name=None, op=Average, process_set=glob
 
 
 def _gradients(gradients, op, scale, process_set):
-    """Gathered and scaled as the forward pass was; Sum counts every rank's loss."""
+    """The gathered gradients, scaled as in the forward pass. With Sum, the gradient counts the
+    losses of all ranks."""
     factor = scale[0] * scale[1] * (process_set.size() if op == Sum else 1)
     scaled = gradients if factor == 1 else [gradient * factor for gradient in gradients]
     return grouped_allgather(scaled, process_set=process_set)
 
 
 class HorovodReducescatter(torch.autograd.Function):
-    """The gradient is gathered from the ranks; times their number for Sum."""
+    """The gradient is gathered from the ranks, and with Sum multiplied by their number."""
 
     @staticmethod
     def forward(ctx, tensor, name, op, process_set, *scale):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch tensors as libhvd sees them: dense row-major memory of the host or of a CUDA device.
+"""torch tensors as libhvd needs them: dense row-major memory of the host or of a CUDA device.
 
-A tensor on a CUDA device is taken where it is, with the stream that is current, where libhvd has a
-CUDA driver. What is on another device, or strided, is staged: its copy is reduced, and the result is
-copied back when the request is waited for.
+If libhvd has a CUDA driver, a tensor on a CUDA device is used in place, on the current stream. A
+tensor on another device, or a strided one, is staged: its copy is reduced, and the result is copied
+back when the caller waits for the request.
 """
 
 import ctypes
@@ -26,7 +26,7 @@ _STRIDED = torch.strided
 
 
 def number(tensor):
-    """What libhvd calls the tensor's dtype."""
+    """The number of the tensor's dtype in libhvd."""
     try:
         return _NUMBERS[tensor.dtype]
     except KeyError:
@@ -55,24 +55,25 @@ def is_host(tensor):
 
 @functools.lru_cache(maxsize=None)
 def _takes_gpus():
-    """Whether libhvd can use what this torch calls CUDA: not with ROCm's torch."""
+    """Whether libhvd can use CUDA devices of this torch. It cannot with ROCm's torch."""
     return torch.version.cuda is not None and lib.hvd_cuda_version() > 0
 
 
 def is_on_gpu(tensor):
-    """Whether libhvd takes it on its device."""
+    """Whether libhvd can use the tensor on its device."""
     return tensor.is_cuda and _takes_gpus()
 
 
 def gpu_of(tensor):
-    """The number of the GPU where libhvd takes the tensor as it is; None: it does not."""
+    """The number of the GPU on which libhvd can use the tensor in place, or None."""
     if tensor.layout is _STRIDED and is_on_gpu(tensor) and tensor.is_contiguous():
         return tensor.get_device()
     return None
 
 
 def usable(tensor):
-    """The tensor itself where libhvd can read and write its memory, else a copy that it can."""
+    """The tensor itself if libhvd can read and write its memory, otherwise a copy for which it
+    can."""
     check(tensor)
     if is_host(tensor):
         return tensor
@@ -95,13 +96,13 @@ def all_usable(tensors):
 
 
 def empty(source, shape):
-    """Memory for a result of this dtype where a usable tensor is."""
+    """Memory for a result of the same dtype on the device of a usable tensor."""
     return torch.empty(shape, dtype=source.dtype, device=source.device)
 
 
 def stream_of(source):
-    """The function that tells the stream that is current on the device of a usable tensor; None:
-    it is on the host. What horovod.common.requests.add wants to know."""
+    """For a tensor on a GPU, the function that returns the current stream of its device, as
+    horovod.common.requests.add expects it; None for a tensor on the host."""
     if source.is_cpu:
         return None
     return functools.partial(_current_stream, source.device)
@@ -112,7 +113,8 @@ def _current_stream(device):
 
 
 def describe(name, source, target=None, wire=0):
-    """What horovod.common.requests wants to know; no target: the library allocates it."""
+    """The description for horovod.common.requests. Without a target, the library allocates the
+    output."""
     described = (name, source.data_ptr(), None if target is None else target.data_ptr(),
                  source.shape, number(source))
     if source.is_cpu:
@@ -121,7 +123,8 @@ def describe(name, source, target=None, wire=0):
 
 
 def write_back(staged, tensor):
-    """Ends an operation in place: fills the caller's tensor if it was staged; returns it."""
+    """Ends an in-place operation: copies a staged result into the caller's tensor; returns that
+    tensor."""
     if staged is not tensor:
         with torch.no_grad():
             tensor.copy_(staged)
@@ -129,8 +132,8 @@ def write_back(staged, tensor):
 
 
 def adopt(request, index, like, device):
-    """The output ``index`` that the library allocated, as a tensor without a copy where it
-    stays on the host. Its memory is freed with the last view of it."""
+    """The output ``index`` that the library allocated, as a tensor; without a copy if it stays on
+    the host. Its memory is freed with the last view of it."""
     if not like.is_cpu:
         return _copy_out(request, index, like)
     address, rows = request.take(index)
@@ -146,7 +149,7 @@ def adopt(request, index, like, device):
 
 
 def _copy_out(request, index, like):
-    """The same on a GPU: in memory of torch's, which knows what streams use it."""
+    """The same on a GPU. The memory is torch's, so that torch knows which streams use it."""
     output = empty(like, (request.rows(index), *like.shape[1:]))
     request.copy(index, output.data_ptr())
     return output

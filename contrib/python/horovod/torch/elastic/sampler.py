@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which samples of an epoch each rank takes, when the ranks change in the midst of it."""
+"""Distributes the samples of an epoch when ranks change during the epoch."""
 
 import random
 
@@ -25,23 +25,23 @@ class ElasticSampler(torch.utils.data.Sampler):
         self.reset()
 
     def set_epoch(self, epoch):
-        """A new epoch begins, with nothing processed."""
+        """Begins a new epoch, in which nothing is processed yet."""
         self.epoch = epoch
         self.processed_indices = set()
         self.reset()
 
     def record_batch(self, batch_idx, batch_size):
-        """This rank has processed its batch of that number, counted from where the ranks last
-        changed or the epoch began."""
+        """Records this rank's batch with this number as processed. Batches are counted from the
+        last change of ranks, or from the beginning of the epoch."""
         self._recorded.update(self._positions(batch_idx, batch_size))
         self.record_indices(self.get_indices(batch_idx, batch_size))
 
     def record_indices(self, indices):
-        """This rank has processed these samples."""
+        """Records these samples of this rank as processed."""
         self.processed_indices.update(indices)
 
     def get_indices(self, batch_idx, batch_size):
-        """The samples of this rank's batch of that number."""
+        """The samples of this rank's batch with this number."""
         return [self._order[position * self.num_replicas + self.rank]
                 for position in self._positions(batch_idx, batch_size)]
 
@@ -78,7 +78,7 @@ class ElasticSampler(torch.utils.data.Sampler):
         return order
 
     def reset(self):
-        """Divides what is not processed among the ranks that there are now."""
+        """Divides the remaining samples among the present ranks."""
         from horovod.torch.mpi_ops import rank, size
         self.num_replicas, self.rank = size(), rank()
         self.remaining_indices = [index for index in self._epoch_order()

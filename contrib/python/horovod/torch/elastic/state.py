@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a torch training keeps of itself in memory: each kind of value has its handler."""
+"""The state of a torch training, in memory. Each kind of value has a handler."""
 
 import copy
 
@@ -13,25 +13,25 @@ from horovod.torch.mpi_ops import rank
 
 
 class StateHandler:
-    """Saves, restores and synchronises one value; the base for the handlers of scripts, too."""
+    """Saves, restores and synchronises one value. Scripts may derive handlers of their own."""
 
     def __init__(self, value):
         self.value = value
 
     def save(self):
-        """Remembers the present state."""
+        """Saves the present state."""
         raise NotImplementedError()
 
     def restore(self):
-        """Goes back to the remembered state."""
+        """Restores the saved state."""
         raise NotImplementedError()
 
     def sync(self):
-        """Takes rank 0's state and remembers it. Collective."""
+        """Takes rank 0's state and saves it. Collective."""
         raise NotImplementedError()
 
     def set_value(self, value):
-        """Another value takes the place."""
+        """Replaces the value."""
         self.value = value
         self.save()
 
@@ -65,8 +65,8 @@ class OptimizerStateHandler(StateDictHandler):
 
 
 class SamplerStateHandler(StateDictHandler):
-    """All ranks together know what is processed: each what it did itself, and for those that died
-    since the ranks last changed the others, who made the same batches."""
+    """Combines what all ranks have processed. Each rank knows its own part; for ranks that died
+    since the last change, the others know it, since they made the same batches."""
 
     def __init__(self, sampler):
         self._saved_sampler = None
@@ -78,7 +78,7 @@ class SamplerStateHandler(StateDictHandler):
         self._recorded = set(self.value._recorded)
 
     def restore(self):
-        """The division stays that of the ranks which made it, until ``sync``."""
+        """Keeps the division of the ranks that made it, until ``sync``."""
         self.value.epoch = self._saved['epoch']
         self.value.processed_indices = set(self._saved['processed_indices'])
         self.value._recorded = set(self._recorded)
@@ -103,12 +103,12 @@ _registry = [(ElasticSampler, SamplerStateHandler), (torch.nn.Module, ModelState
 
 
 def get_handler_registry():
-    """The list of pairs of a type and the StateHandler for its values."""
+    """The list of pairs (type, StateHandler for values of this type)."""
     return _registry
 
 
 def set_handler_registry(registry):
-    """Another list; TorchStates that are made afterwards go by it."""
+    """Replaces the list, for TorchStates that are made afterwards."""
     global _registry
     _registry = registry
 
@@ -121,9 +121,8 @@ def _handler_for(value):
 
 
 class TorchState(ObjectState):
-    """A model, an optimizer, and whatever else belongs to the state of a training: samplers,
-    further models and optimizers, and values that can be pickled, such as the epoch. All are
-    attributes.
+    """A model, an optimizer, and other parts of the state of a training as attributes: samplers,
+    further models and optimizers, and values that can be pickled, such as the epoch.
 
     Make it after the model and the optimizer, and change its attributes as the training goes on.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Objects as text."""
+"""Converts objects to text and back."""
 
 import base64
 
@@ -13,5 +13,5 @@ def dumps_base64(obj, to_ascii=True):
 
 
 def loads_base64(encoded):
-    """The object again. Only for text that you trust: to unpickle is to run it."""
+    """The object again. Unpickling can run code: use this only for text that you trust."""
     return pickle.loads(base64.b64decode(encoded))

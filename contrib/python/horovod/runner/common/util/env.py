@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rank that a launcher has given to this process."""
+"""The rank of this process according to its launcher."""
 
 import os
 
@@ -8,8 +8,8 @@ _KINDS = [('HOROVOD_RANK', 'HOROVOD_SIZE'), ('OMPI_COMM_WORLD_RANK', 'OMPI_COMM_
 
 
 def get_env_rank_and_size():
-    """The pair (rank, size), without init; (0, 1) where no launcher has said anything. Of Slurm's
-    variables only those of a step count: a batch script has some, too, and is no rank."""
+    """The pair (rank, size) from the environment, without init; (0, 1) if no launcher has set them.
+    Slurm's variables count in a step only: a batch script has some of them, but is not a rank."""
     for rank, size in _KINDS:
         if rank in os.environ and size in os.environ and (
                 rank != 'SLURM_PROCID' or 'SLURM_STEP_ID' in os.environ):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts as users write them, and which rank would be where."""
+"""Parses lists of hosts, and assigns ranks to them."""
 
 import collections
 from dataclasses import dataclass
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 @dataclass
 class HostInfo:
-    """A host and how many ranks it takes."""
+    """A host and its number of slots."""
     hostname: str
     slots: int
 
     @staticmethod
     def from_string(host_string):
-        """Of "host:4"; ValueError."""
+        """Parses "host:4"; ValueError."""
         hostname, separator, slots = host_string.strip().rpartition(':')
         if not (hostname and separator and slots.isdigit()):
             raise ValueError(f'"{host_string}" is not of the form host:slots, such as worker-0:2')
@@ -22,7 +22,7 @@ class HostInfo:
 
 @dataclass
 class SlotInfo:
-    """A rank and its place."""
+    """A rank and its position."""
     hostname: str
     rank: int
     local_rank: int
@@ -42,7 +42,7 @@ def parse_hosts(hosts_string):
 
 
 def parse_host_files(filename):
-    """The same in the form that parse_hosts takes, from lines "host slots=4"."""
+    """Reads lines "host slots=4"; returns a string for parse_hosts."""
     hosts = []
     with open(filename) as file:
         for number, line in enumerate(file, 1):
@@ -57,8 +57,8 @@ def parse_host_files(filename):
 
 
 def get_host_assignments(hosts, min_num_proc, max_num_proc=None):
-    """The SlotInfos of the ranks, host by host, at most max_num_proc of them; ValueError when
-    there is no room for min_num_proc."""
+    """The SlotInfos of the ranks, host by host, at most max_num_proc of them. ValueError if there
+    are fewer than min_num_proc slots."""
     places = [(host.hostname, local) for host in hosts for local in range(host.slots)]
     places = places[:max_num_proc]
     if len(places) < min_num_proc:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keys, and digests of messages with them."""
+"""Keys, and message digests made with them."""
 
 import hashlib
 import hmac

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A limit of time for something that takes several steps."""
+"""A time limit for a task of several steps."""
 
 import time
 
 
 class TimeoutException(Exception):
-    """The time is over."""
+    """The time limit has passed."""
 
     def __init__(self, message):
         self.message = message
@@ -13,7 +13,7 @@ class TimeoutException(Exception):
 
 
 class Timeout:
-    """``timeout`` seconds from now on. ``message`` may contain {activity}."""
+    """Ends ``timeout`` seconds from now. ``message`` may contain {activity}."""
 
     def __init__(self, timeout, message):
         self._seconds = timeout
@@ -28,7 +28,7 @@ class Timeout:
         return time.monotonic() > self._end
 
     def check_time_out_for(self, activity):
-        """TimeoutException, with the message, once the time is over."""
+        """Raises TimeoutException with the message if the time limit has passed."""
         if self.timed_out():
             message = self._message.format(activity=activity).rstrip()
             raise TimeoutException(f'{message}{"" if message.endswith(".") else "."} Timeout '
