@@ -7,7 +7,6 @@ any order.
 
 import torch
 
-import horovod.torch as hvd
 from horovod.common.library import DTYPES
 
 FLOATS = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
