@@ -21,7 +21,7 @@ group_packages()
     cluster) echo munge slurmctld slurmd slurm-client slurm-wlm-basic-plugins iproute2 mount \
         util-linux procps ;;
     torch) echo python3 python3-torch python3-numpy python3-cloudpickle python3-sklearn ;;
-    test) echo git clang clang-format 'libclang-rt-dev|libclang-rt-14-dev' shellcheck strace openmpi-bin \
+    test) echo git clang clang-format clang-tidy cppcheck 'libclang-rt-dev|libclang-rt-14-dev' shellcheck strace openmpi-bin \
         libopenmpi-dev libmpich12 python3-venv python3-mpi4py binutils libquadmath0 environment-modules ;;
     bench) echo g++ make cmake python3-dev python3-venv python3-wheel \
         python3-cffi python3-matplotlib python3-psutil python3-yaml python3-packaging libtorch-dev \

@@ -18,6 +18,7 @@ sanitizers, and with TensorFlow, Keras, MXNet and the current PyTorch of PyPI.
 
   format      layout of the sources (clang-format), scripts (shellcheck)
   clang       compiles with clang; warnings are errors there and in the plain build with gcc
+  analysis    cppcheck and gcc -fanalyzer find nothing in what is installed for jobs
   sanitized   unit and processes again, under AddressSanitizer and UndefinedBehaviorSanitizer
   threads     the tests in which threads meet, under ThreadSanitizer
   fuzz        what hvd reads, fuzzed for ten seconds each, under both sanitizers
@@ -262,6 +263,25 @@ fuzz_suite()
     run_tests fuzz fuzz --suite fuzz
 }
 
+# analyse TOOL COMMAND BUILD VERSION: what is clean for one release of a tool need not be for the next.
+analyse()
+{
+    local promise="$1 finds nothing" version
+    skip_without "$2" "$promise" || return 0
+    version=$("$2" --version | grep -o '[0-9][0-9.]*' | head -n 1)
+    case $version in
+    "$4"*) step "$promise" /usr/bin/python3 tests/analysis.py "$2" "$builds/$3" ;;
+    *) report ok "$promise # SKIP $2 is $version, the sources are kept clean for $4" ;;
+    esac
+}
+
+analysis_suite()
+{
+    build_plain || return
+    analyse cppcheck cppcheck plain 2.10
+    analyse 'gcc -fanalyzer' gcc plain 12
+}
+
 bench()
 {
     build_plain || return
@@ -292,6 +312,7 @@ run_suite()
     sanitized) sanitized_suites ;;
     threads) threads_suite ;;
     fuzz) fuzz_suite ;;
+    analysis) analysis_suite ;;
     python)
         HVD_TEST_PYTHON=/usr/bin/python3 plain_suites torch-of-debian --suite python --no-suite mxnet
         python_suites
@@ -323,6 +344,7 @@ run_all()
     phase sanitized sanitized_suites
     phase threads threads_suite
     phase fuzz fuzz_suite
+    phase analysis analysis_suite
 }
 
 install_packages()

@@ -165,13 +165,14 @@ static void log_connectivity(const struct hvd_gpu_run *run,
     const struct hvd_gpu_identity **identities =
         calloc((size_t)size, sizeof(identities[0]));
 
-    for (int i = 0; identities != NULL && i < size; i++) {
+    if (identities == NULL) {
+        return;
+    }
+    for (int i = 0; i < size; i++) {
         identities[i] = &rendezvous->offers[i].identity;
     }
-    if (identities != NULL) {
-        hvd_gpu_connectivity_log(run->team, rendezvous->boot, run->gpu->pool->module,
-                                 identities);
-    }
+    hvd_gpu_connectivity_log(run->team, rendezvous->boot, run->gpu->pool->module,
+                             identities);
     free(identities);
 }
 
