@@ -33,10 +33,12 @@
 /* How long ranks that got SIGTERM may take to say what they know and to clean up, on a busy
  * machine, too; most end at once. And how long the kernel may take to end a killed process. */
 #define GRACE_MS 5000
-/* How long ranks go on after one has failed: they notice and print why they end. A rank that is said
- * to have failed first and has not ended gets longer: its exit code is that of the job. And how much
- * later than a rank that returned a failure a killed one may be seen that explains it. */
+/* How long ranks go on after one has failed: they notice and print why they end. As long again after
+ * each of them that ends or prints, but not for ever. A rank that is said to have failed first and has
+ * not ended gets longer: its exit code is that of the job. And how much later than a rank that returned
+ * a failure a killed one may be seen that explains it. */
 #define LISTEN_MS 500
+#define LISTEN_MOST_MS 2000
 #define CULPRIT_MS 5000
 #define SAME_MOMENT_MS 100
 #define KILL_GRACE_MS 10000
@@ -83,6 +85,16 @@ static void start_listening(struct state *state)
         state->phase = LISTENING;
         state->failed_ms = hvd_clock_ms();
         state->deadline_ms = state->failed_ms + LISTEN_MS;
+    }
+}
+
+/* A rank has ended or printed something. */
+static void listen_on(struct state *state)
+{
+    long long now_ms = hvd_clock_ms();
+
+    if (state->phase == LISTENING && now_ms < state->failed_ms + LISTEN_MOST_MS) {
+        state->deadline_ms = now_ms + LISTEN_MS;
     }
 }
 
@@ -182,6 +194,7 @@ static bool read_stream(struct state *state, struct hvdrun_stream *stream)
     ssize_t bytes = read(stream->fd, data, sizeof(data));
 
     if (bytes > 0) {
+        listen_on(state);
         if (hvdrun_lines_add(&stream->lines, data, (size_t)bytes) < 0) {
             on_output_error(state, errno);
         }
@@ -222,6 +235,7 @@ static void end_rank(struct state *state, int rank, const siginfo_t *info)
     ended->is_killed = info->si_code != CLD_EXITED;
     ended->value = info->si_status;
     ended->has_failed = ended->value != 0;
+    listen_on(state);
     if (state->phase == RUNNING || hvd_clock_ms() - state->failed_ms < SAME_MOMENT_MS) {
         hvdrun_failure_add_end(&state->first_failure, rank, ended->pid, ended->is_killed,
                                ended->value);
