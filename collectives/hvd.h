@@ -149,6 +149,10 @@ int hvd_init_ranks(const int *ranks, int count, struct hvd_error *err);
  * be called again. Does nothing without hvd_init. Returns 0. */
 int hvd_shutdown(void);
 
+/* The same by a rank that cannot go on. The text of the requests that fail by it, on all ranks, ends
+ * with "rank 1 on n1: " and why (copied; a line of at most about 150 characters). */
+int hvd_shutdown_because(const char *why);
+
 /* 1 between hvd_init and hvd_shutdown, else 0. */
 int hvd_is_initialized(void);
 

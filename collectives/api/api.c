@@ -136,7 +136,7 @@ HVD_EXPORT int hvd_init_ranks(const int *ranks, int count, struct hvd_error *err
     return init(ranks, count, err);
 }
 
-HVD_EXPORT int hvd_shutdown(void)
+HVD_EXPORT int hvd_shutdown_because(const char *why)
 {
     struct hvd_float_env callers;
     struct hvd_engine *engine;
@@ -146,7 +146,7 @@ HVD_EXPORT int hvd_shutdown(void)
     /* In a forked child there is nothing to leave: the rank itself is still at work. */
     engine = obstacle() == NULL ? job.engine : NULL;
     if (engine != NULL) {
-        hvd_engine_leave(engine);
+        hvd_engine_leave(engine, why);
         /* All requests have ended: those who wait for one leave, then the lock is free. */
         pthread_rwlock_wrlock(&job.lock);
         job.engine = NULL;
@@ -156,6 +156,11 @@ HVD_EXPORT int hvd_shutdown(void)
     end_change();
     hvd_float_env_leave(&callers);
     return 0;
+}
+
+HVD_EXPORT int hvd_shutdown(void)
+{
+    return hvd_shutdown_because(NULL);
 }
 
 HVD_EXPORT int hvd_is_initialized(void)

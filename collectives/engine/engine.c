@@ -2,7 +2,9 @@
 /* The life of a rank's runtime: what is opened, in which order, and closed; and the way in. */
 #include "collectives/engine/engine.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "collectives/engine/completion.h"
 #include "collectives/engine/connect.h"
@@ -177,12 +179,23 @@ static bool has_left(const void *arg)
     return engine->failure.has_failed || engine->shutdown.phase == HVD_PHASE_CLOSED;
 }
 
-void hvd_engine_leave(struct hvd_engine *engine)
+static void ask_to_leave(struct hvd_engine *engine, const char *why)
+{
+    const struct hvd_boot *boot = engine->boot;
+    char text[HVD_SHUTDOWN_WHY_BYTES];
+
+    snprintf(text, sizeof(text), "rank %d on %s%s%s", boot->rank,
+             boot->peers[boot->rank].host, why != NULL ? ": " : " has left the job",
+             why != NULL ? why : "");
+    hvd_cause_tell(boot->rank, boot->rank, why != NULL ? why : "");
+    hvd_shutdown_ask(engine, text, strlen(text));
+}
+
+void hvd_engine_leave(struct hvd_engine *engine, const char *why)
 {
     hvd_progress_take_over(engine);
     if (!has_left(engine) && engine->shutdown.phase == HVD_PHASE_RUNNING) {
-        hvd_cause_tell(engine->boot->rank, engine->boot->rank, "");
-        hvd_shutdown_ask(engine);
+        ask_to_leave(engine, why);
     }
     if (!hvd_progress_drive_on(engine, has_left, engine,
                                hvd_clock_ns() + leave_timeout_ns)) {

@@ -23,8 +23,8 @@ int hvd_engine_create(const int *ranks, int count, struct hvd_engine **out,
                       struct hvd_error *err);
 
 /* Leaves the job: every pending request of every rank ends, batches already agreed are run to
- * their end. Afterwards submit fails. */
-void hvd_engine_leave(struct hvd_engine *engine);
+ * their end. Afterwards submit fails. why: a line, or NULL; the others are told it. */
+void hvd_engine_leave(struct hvd_engine *engine, const char *why);
 
 /* Stops the thread and frees everything; no other thread may be in any function. */
 void hvd_engine_destroy(struct hvd_engine *engine);

@@ -3,6 +3,7 @@
 #include "collectives/engine/negotiation.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "collectives/agreement/agreement.h"
 #include "collectives/engine/engine_state.h"
@@ -12,11 +13,17 @@
 #include "collectives/observe/timeline.h"
 #include "collectives/transport/control/uplink.h"
 #include "gpu_binding/base/clock.h"
+#include "gpu_binding/base/env.h"
 #include "gpu_binding/base/log.h"
 
 static const char strange_text[] =
     "a message of another rank cannot be understood: do all nodes have the same version "
     "of hvd?";
+
+/* Who is stalled has been logged by rank 0. */
+static const char stalled_text[] =
+    "A tensor has waited for longer than " HVD_ENV_STALL_SHUTDOWN
+    ": the log of rank 0 says for which ranks.";
 
 /* --- what the agreement does --- */
 
@@ -135,7 +142,7 @@ static void give_up(void *context, int silent, const char *text)
     struct hvd_engine *engine = context;
 
     if (silent < 0) {
-        hvd_shutdown_ask(engine);
+        hvd_shutdown_ask(engine, stalled_text, strlen(stalled_text));
         return;
     }
     engine->negotiation.culprit = silent;

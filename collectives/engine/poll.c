@@ -33,12 +33,12 @@ static void end_job(struct hvd_engine *engine, int status, const char *text)
 
 /* --- what is said --- */
 
-static int on_shutdown(struct hvd_engine *engine, bool from_parent)
+static int on_shutdown(struct hvd_engine *engine, const struct hvd_uplink_event *event)
 {
-    if (from_parent) {
-        hvd_shutdown_begin(engine);
+    if (event->from == HVD_UPLINK_PARENT) {
+        hvd_shutdown_begin(engine, event->payload, event->bytes);
     } else {
-        hvd_shutdown_ask(engine);
+        hvd_shutdown_ask(engine, event->payload, event->bytes);
     }
     return 0;
 }
@@ -54,7 +54,7 @@ static int on_message(struct hvd_engine *engine, const struct hvd_uplink_event *
         hvd_negotiation_on_decisions(engine, event->payload, event->bytes);
         return 0;
     case HVD_MESSAGE_SHUTDOWN:
-        return on_shutdown(engine, event->from == HVD_UPLINK_PARENT);
+        return on_shutdown(engine, event);
     case HVD_MESSAGE_DRAINED:
         hvd_shutdown_on_drained(engine);
         return 0;

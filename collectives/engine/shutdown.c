@@ -2,6 +2,9 @@
 /* Shutdown: one rank asks, all leave together. */
 #include "collectives/engine/shutdown.h"
 
+#include <ctype.h>
+#include <string.h>
+
 #include "collectives/agreement/message.h"
 #include "collectives/engine/engine_state.h"
 #include "collectives/engine/negotiation.h"
@@ -21,23 +24,46 @@ static const char shutdown_text[] = "Horovod has been shut down. This was caused
                                     "exception, you should see the exception in "
                                     "the log before the first shutdown message.";
 
-void hvd_shutdown_begin(struct hvd_engine *engine)
+/* One line: what is no text in it becomes a space. */
+static void note_why(struct hvd_shutdown *shutdown, const char *why, size_t bytes)
 {
-    if (engine->shutdown.phase != HVD_PHASE_RUNNING) {
-        return;
+    size_t length = bytes < sizeof(shutdown->why) ? bytes : sizeof(shutdown->why) - 1;
+
+    for (size_t i = 0; i < length; i++) {
+        shutdown->why[i] = iscntrl((unsigned char)why[i]) ? ' ' : why[i];
     }
-    engine->shutdown.phase = HVD_PHASE_DRAINING;
-    hvd_uplink_send_down(engine->uplink, HVD_MESSAGE_SHUTDOWN, NULL, 0);
-    hvd_submissions_refuse(&engine->submissions, HVD_ERR_SHUTDOWN, shutdown_text);
-    hvd_negotiation_drop(engine, false, HVD_ERR_SHUTDOWN, shutdown_text);
+    shutdown->why[length] = '\0';
 }
 
-void hvd_shutdown_ask(struct hvd_engine *engine)
+void hvd_shutdown_begin(struct hvd_engine *engine, const char *why, size_t bytes)
 {
+    struct hvd_shutdown *shutdown = &engine->shutdown;
+    struct hvd_error failure;
+
+    if (shutdown->phase != HVD_PHASE_RUNNING) {
+        return;
+    }
+    note_why(shutdown, why, bytes);
+    hvd_fail(&failure, HVD_ERR_SHUTDOWN, "%s %s", shutdown_text, shutdown->why);
+    shutdown->phase = HVD_PHASE_DRAINING;
+    hvd_uplink_send_down(engine->uplink, HVD_MESSAGE_SHUTDOWN, shutdown->why,
+                         strlen(shutdown->why));
+    hvd_submissions_refuse(&engine->submissions, failure.status, failure.text);
+    hvd_negotiation_drop(engine, false, failure.status, failure.text);
+}
+
+void hvd_shutdown_ask(struct hvd_engine *engine, const char *why, size_t bytes)
+{
+    struct hvd_shutdown *shutdown = &engine->shutdown;
+
+    if (shutdown->why[0] == '\0') {
+        note_why(shutdown, why, bytes);
+    }
     if (engine->boot->rank == 0) {
-        engine->shutdown.is_wanted = true;
+        shutdown->is_wanted = true;
     } else {
-        hvd_uplink_send_up(engine->uplink, HVD_MESSAGE_SHUTDOWN, NULL, 0);
+        hvd_uplink_send_up(engine->uplink, HVD_MESSAGE_SHUTDOWN, shutdown->why,
+                           strlen(shutdown->why));
     }
 }
 
@@ -83,7 +109,7 @@ void hvd_shutdown_progress(struct hvd_engine *engine)
     /* What is replayed may have been started by some only: first the replay has to end. */
     if (shutdown->is_wanted && shutdown->phase == HVD_PHASE_RUNNING &&
         !engine->failure.has_failed && hvd_negotiation_settle(engine)) {
-        hvd_shutdown_begin(engine);
+        hvd_shutdown_begin(engine, shutdown->why, strlen(shutdown->why));
     }
     if (shutdown->phase == HVD_PHASE_DRAINING && !shutdown->sent_drained &&
         has_drained(engine)) {

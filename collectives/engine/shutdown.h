@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Shutdown: one rank asks, all leave together.
  *
- *   any rank   SHUTDOWN up to rank 0
- *   rank 0     SHUTDOWN down: no batch comes after this; what was agreed is run to its end
+ *   any rank   SHUTDOWN up to rank 0, and why
+ *   rank 0     SHUTDOWN down, and why: no batch comes after this; what was agreed is run to its end
  *   leaves     DRAINED up, when a whole subtree has run everything
  *   rank 0     CLOSE down: nobody needs anybody's data any more, sockets may close
  *
@@ -11,6 +11,7 @@
 #define HVD_SHUTDOWN_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 struct hvd_engine;
 
@@ -20,7 +21,12 @@ enum hvd_phase {
     HVD_PHASE_CLOSED, /* every rank has drained */
 };
 
+enum {
+    HVD_SHUTDOWN_WHY_BYTES = 192 /* behind Horovod's words, within a struct hvd_error */
+};
+
 struct hvd_shutdown {
+    char why[HVD_SHUTDOWN_WHY_BYTES]; /* as who asked first says: "rank 1 on n1: ..." */
     enum hvd_phase phase;
     int drained_children;
     bool sent_drained;
@@ -28,9 +34,9 @@ struct hvd_shutdown {
 };
 
 /* This rank, or one below, wants to leave; rank 0 has said that all do; a child has drained; all
- * have. */
-void hvd_shutdown_ask(struct hvd_engine *engine);
-void hvd_shutdown_begin(struct hvd_engine *engine);
+ * have. why: text of so many bytes, maybe another process's, which is copied. */
+void hvd_shutdown_ask(struct hvd_engine *engine, const char *why, size_t bytes);
+void hvd_shutdown_begin(struct hvd_engine *engine, const char *why, size_t bytes);
 void hvd_shutdown_on_drained(struct hvd_engine *engine);
 void hvd_shutdown_on_close(struct hvd_engine *engine);
 

@@ -4,6 +4,8 @@
 import atexit
 import operator
 import os
+import sys
+import traceback
 from ctypes import c_int
 
 from horovod.common import membership, mpi, requests
@@ -48,10 +50,7 @@ class HorovodBasics:
 
     def shutdown(self):
         """Leaves the job; ``init`` works again once every rank has left."""
-        if not membership.is_inherited():
-            lib.hvd_shutdown()
-            membership.end()
-            sets.end()
+        _leave_job(None)
 
     def is_initialized(self):
         return membership.exists()
@@ -219,7 +218,24 @@ def _join_job(ranks):
     requests.restart_all_names()
 
 
+def _leave_job(why):
+    if not membership.is_inherited():
+        lib.hvd_shutdown_because(why)
+        membership.end()
+        sets.end()
+
+
+def _last_words():
+    """The exception that ends the script, in a line; None if it ends otherwise. An interpreter
+    that a person types into goes on after one."""
+    kind = getattr(sys, 'last_type', None)
+    if kind is None or hasattr(sys, 'ps1'):
+        return None
+    lines = traceback.format_exception_only(kind, getattr(sys, 'last_value', None))
+    return ' '.join(lines[-1].split()).encode()
+
+
 @atexit.register
-def _leave_job():
-    basics.shutdown()
+def _end_script():
+    _leave_job(_last_words())
     requests.forget_pending()

@@ -57,6 +57,7 @@ _PROTOTYPES = {
     'hvd_init': (c_int, [POINTER(Error)]),
     'hvd_init_ranks': (c_int, [POINTER(c_int), c_int, POINTER(Error)]),
     'hvd_shutdown': (c_int, []),
+    'hvd_shutdown_because': (c_int, [c_char_p]),
     'hvd_rank': (c_int, []),
     'hvd_size': (c_int, []),
     'hvd_local_rank': (c_int, []),
