@@ -3,7 +3,8 @@
 # two_nodes.sh LAUNCHER LAYOUT COMMAND...: runs a job on two nodes that this machine plays: each has a
 # network of its own, and a cable between them. LAYOUT "2,1": ranks 0 and 1 on the first node, rank
 # 2 on the second; "2": both on the first. LAUNCHER: an hvdrun, or Open MPI's mpirun, which Open MPI
-# needs to be measured there. Needs root.
+# needs to be measured there. Needs root. HVD_TWO_NODES_CABLE: a command that makes the device that is
+# its third argument in the two network namespaces that are its first ones, in place of a good cable.
 set -eu
 
 # on_node NODE COMMAND...: does not return.
@@ -45,7 +46,7 @@ clean_up()
 
 is_up()
 {
-    ip -n "$HVD_TWO_NODES-$1" -br link show "$HVD_TWO_NODES" | grep -q ' UP '
+    ip -n "$HVD_TWO_NODES-$1" -br link show "$HVD_TWO_NODES" | grep -q LOWER_UP
 }
 
 # The kernel says that a link is up a moment after both ends are.
@@ -59,13 +60,18 @@ await_link()
     exit 1
 }
 
+# NAMESPACE NAMESPACE DEVICE
+good_cable()
+{
+    ip link add "$3" netns "$1" type veth peer name "$3" netns "$2"
+}
+
 make_nodes()
 {
     for node in 0 1; do
         ip netns add "$HVD_TWO_NODES-$node"
     done
-    ip link add "$HVD_TWO_NODES" netns "$HVD_TWO_NODES-0" \
-        type veth peer name "$HVD_TWO_NODES" netns "$HVD_TWO_NODES-1"
+    ${HVD_TWO_NODES_CABLE:-good_cable} "$HVD_TWO_NODES-0" "$HVD_TWO_NODES-1" "$HVD_TWO_NODES"
     for node in 0 1; do
         ip -n "$HVD_TWO_NODES-$node" addr add "10.98.0.$((node + 1))/24" dev "$HVD_TWO_NODES"
         ip -n "$HVD_TWO_NODES-$node" link set "$HVD_TWO_NODES" up

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rows of the fault table: what happens to a job, and what must come of it."""
+
+import dataclasses
+
+# Seconds. A job to which nothing fatal happens lasts SHORT, others until the fault ends them.
+SHORT, LONG = 3, 120
+STALL_CHECK, STALL_SHUTDOWN = 4, 12
+# How long hvd_init waits for a rank that will never come.
+START_TIMEOUT = 10
+NOTICE = 5  # also of a dead link, over which nothing comes for 3.5 s (HVD_SOCKET_DEAD_AFTER_MS)
+
+PLACES = ('boot', 'init', 'steps', 'small', 'large', 'allgather', 'broadcast', 'alltoall',
+          'reducescatter', 'barrier', 'shutdown')
+COLLECTIVES = PLACES[3:10]
+FATAL = {'kill': (137,), 'segv': (139,), 'exit': (7,), 'leave': (3,)}
+WORDS = {'kill': 'kill -9', 'segv': 'SIGSEGV', 'exit': '_exit(7)', 'leave': '_exit(0)',
+         'raise': 'exception', 'os_exit': 'os._exit(7)', 'sys_exit': 'sys.exit(0)'}
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """``places``: one is drawn for each run. ``fate``: of the others: 'told' that the victim has
+    failed and in which operation; 'told far' that a rank of the other node has; 'told early' of the
+    victim, in hvd_init; 'left' by a Python that has called shutdown: Horovod's sentence; 'ended' by
+    hvdrun, which names the victim; 'done': ended well; 'any' of told and done; 'gone' with hvdrun.
+    ``act``: what is done when the fault is due."""
+    name: str
+    how: str
+    places: tuple
+    fate: str
+    codes: tuple
+    program: str = 'C'
+    layouts: tuple = ('2,2', '2,2', '4')
+    seconds: float = LONG
+    act: str = ''
+    wrap: tuple = ()  # of each rank
+    shm: str = ''  # a line of shell, before the job
+    cable: tuple = ()
+    settings: tuple = ()
+    notice: float = NOTICE  # how soon all survivors are told
+    is_certain: bool = True  # chance cannot make it fail: it is part of the test
+
+
+def _death(how, place):
+    """What is particular to a way to die, in a place."""
+    if place == 'shutdown':
+        codes = (0, 3) if how == 'leave' else (*FATAL[how], 3)
+        return {'fate': 'any', 'codes': codes, 'seconds': 0.3}
+    if place not in ('boot', 'init'):
+        return {'fate': 'told', 'codes': FATAL[how]}
+    if how == 'leave':  # a launcher cannot know that such a rank was to come
+        return {'fate': 'told early', 'codes': FATAL[how], 'notice': START_TIMEOUT + NOTICE,
+                'settings': (f'HVD_START_TIMEOUT={START_TIMEOUT}',)}
+    return {'fate': 'ended', 'codes': FATAL[how]}
+
+
+def _deaths():
+    for how in FATAL:
+        for place in PLACES:
+            yield Case(f'{WORDS[how]}, {place}', how, (place,), **_death(how, place))
+
+
+def _python():
+    for how, codes in {'raise': (1,), 'os_exit': (7,), 'sys_exit': (3,)}.items():
+        for place in ('boot', 'init', 'steps', 'objects'):
+            early = place in ('boot', 'init')
+            if how != 'sys_exit' or not early:  # as _exit(0)
+                fate = 'ended' if early else 'told' if how == 'os_exit' else 'left'
+                yield Case(f'{WORDS[how]}, {place}', how, (place,), fate, codes, program='Python')
+
+
+def _stops():
+    settings = (f'HOROVOD_STALL_CHECK_TIME_SECONDS={STALL_CHECK}',
+                f'HOROVOD_STALL_SHUTDOWN_TIME_SECONDS={STALL_SHUTDOWN}')
+    places = ('steps', *COLLECTIVES)
+    yield Case('SIGSTOP, shorter than the stall times', 'stop', places, 'done', (0,), seconds=SHORT,
+               act='continue', settings=settings)
+    yield Case('SIGSTOP, for longer', 'stop', places, 'told', (3,), settings=settings,
+               notice=2 * STALL_SHUTDOWN + NOTICE, is_certain=False)  # see frozen_test.sh
+
+
+def _links():
+    places = ('steps', *COLLECTIVES)
+    far = {'layouts': ('2,2',)}
+    yield Case('link down for 1 s', 'mark', places, 'done', (0,), act='blink', seconds=SHORT,
+               **far)
+    yield Case('link down for good', 'mark', places, 'told far', (3,), act='cut', **far)
+    for name, cable in {'5 % loss': (5, 0, 0), '100 ms delay': (0, 100, 0),
+                        '5 ms delay, 25 % reordered': (0, 5, 25)}.items():
+        yield Case(f'link with {name}', 'mark', places, 'done', (0,), cable=cable, seconds=SHORT,
+                   is_certain=cable[0] == 0, **far)  # six losses in a row are a dead link
+        yield Case(f'link with {name}, kill -9', 'kill', places, 'told', (137,), cable=cable, **far)
+
+
+def _limits():
+    yield Case('/dev/shm full', 'mark', ('steps', *COLLECTIVES), 'done', (0,), seconds=SHORT,
+               shm='mount -o remount,size=4k /dev/shm && head -c 4096 /dev/zero >/dev/shm/full')
+    yield Case('descriptors full before init', 'files', ('boot',), 'ended', (3,))
+    yield Case('descriptors full', 'files', ('steps', *COLLECTIVES), 'done', (0,), seconds=SHORT)
+    yield Case('memlock 64 KiB', 'mark', ('steps', *COLLECTIVES), 'done', (0,), seconds=SHORT,
+               wrap=('setpriv', '--bounding-set=-ipc_lock', '--inh-caps=-ipc_lock',
+                     'prlimit', '--memlock=65536:65536'))
+    yield Case("clock of a rank's process jumps by 1 h", 'clock', ('steps', *COLLECTIVES), 'done',
+               (0,), seconds=SHORT)
+    yield Case('hvdrun killed', 'mark', ('init', 'steps', *COLLECTIVES), 'gone', (-9, 137),
+               act='kill hvdrun')
+
+
+CASES = [*_deaths(), *_python(), *_stops(), *_links(), *_limits()]

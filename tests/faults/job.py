@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One job of the fault table: starts it, does what is done from outside, and looks at its end."""
+
+import dataclasses
+import glob
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+import uuid
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+TWO_NODES = os.path.join(ROOT, 'contrib', 'bench', 'two_nodes.sh')
+OWN_SHM = os.path.join(ROOT, 'tests', 'collectives', 'own_shm.sh')
+MARK = 'HVD_TEST_FAULT'  # all processes of a job have it in their environment
+LEAVE_SECONDS = 20  # how long processes may take to be gone, on a busy machine
+FAILURES = ('kill', 'segv', 'exit', 'raise', 'os_exit')  # after which hvdrun knows whom to name
+BOOT_US, DELAY_US = 30000, 400000  # most between the start of a place and the fault
+
+_LINE = re.compile(r'^(fault|said|done) (\d+) (\d+) ?(.*)$')
+
+
+@dataclasses.dataclass
+class Result:
+    problems: list
+    code: int
+    told: list  # seconds until each survivor was told
+    drawn: str
+    output: str
+
+
+class Job:
+    def __init__(self, case, tools, seed, limit):
+        draw = random.Random(seed)
+        self.case, self.tools, self.limit = case, tools, limit
+        self.layout = draw.choice(case.layouts)
+        self.place = draw.choice(case.places)
+        self.ranks = sum(map(int, self.layout.split(',')))
+        self.victim = draw.randrange(self.ranks)
+        is_short = self.place in ('boot', 'init', 'shutdown')
+        self.delay_us = draw.randrange(BOOT_US if is_short else DELAY_US)
+        self.mark = uuid.uuid4().hex
+        self.lines, self.events, self.is_killed = [], [], False
+        self.work = tempfile.mkdtemp(prefix='hvd-faults-')
+
+    # --- start ---
+
+    def program(self):
+        words = [self.tools.rank]
+        if self.case.program == 'Python':
+            words = [self.tools.python, os.path.join(HERE, 'rank.py')]
+        return [*self.case.wrap, *words, str(self.victim), self.place, self.case.how,
+                str(self.delay_us), str(self.case.seconds)]
+
+    def command(self):
+        if ',' in self.layout:
+            words = [TWO_NODES, self.tools.hvdrun, self.layout]
+        else:
+            words = [self.tools.hvdrun, '-np', self.layout]
+        words = [OWN_SHM, *words, *self.program()]
+        if self.case.shm:
+            script = f'{self.case.shm} || exit 125; "$@"; status=$?; rm /dev/shm/full; exit $status'
+            words = [OWN_SHM, 'sh', '-c', script, 'sh', *words[1:]]
+        return words
+
+    def environment(self):
+        env = {name: value for name, value in os.environ.items()
+               if not name.startswith(('HOROVOD_', 'HVD_')) or name == 'HVD_LIBRARY'}
+        env.update(item.split('=') for item in self.case.settings)
+        env.update({MARK: self.mark, 'TMPDIR': self.work, 'HVD_BOOT_HELPER': self.tools.boot_helper,
+                    'PYTHONPATH': os.path.join(ROOT, 'contrib', 'python')})
+        if self.case.cable:
+            env['HVD_TWO_NODES_CABLE'] = ' '.join(
+                [self.tools.python, os.path.join(HERE, 'cable.py'), *map(str, self.case.cable)])
+        return env
+
+    # --- while it runs ---
+
+    def processes(self):
+        """(pid, name) of all that belong to the job."""
+        wanted = f'{MARK}={self.mark}'.encode()
+        for path in glob.glob('/proc/[0-9]*/environ'):
+            try:
+                with open(path, 'rb') as environ, open(path.replace('environ', 'comm')) as name:
+                    if wanted in environ.read().split(b'\0'):
+                        yield int(path.split('/')[2]), name.read().strip()
+            except OSError:
+                pass  # it has ended
+
+    def act(self, pid):
+        """What is done from outside, as soon as the fault is due; pid: the victim's."""
+        enter = f'nsenter --net=/proc/{pid}/ns/net'
+        if self.case.act == 'continue':
+            threading.Timer(1, os.kill, (pid, signal.SIGCONT)).start()
+        elif self.case.act == 'kill hvdrun':
+            for process, name in self.processes():
+                if name == 'hvdrun':
+                    os.kill(process, signal.SIGKILL)
+        elif self.case.act in ('blink', 'cut'):
+            lines = 'echo link set $link down'
+            if self.case.act == 'blink':
+                lines += '; sleep 1; echo link set $link up'
+            # ip is there before it has to be fast.
+            script = (f"link=$({enter} ip -o link show 2>/dev/null | "
+                      "grep -o 'hvd[0-9]*' | head -n 1)\n"
+                      f'({lines}) | {enter} ip -batch -')
+            threading.Thread(target=subprocess.run, args=(['sh', '-c', script],)).start()
+
+    def read(self, stream):
+        for line in stream:
+            self.lines.append(line)
+            match = _LINE.match(line)
+            if match:
+                what, rank, ns, rest = match.groups()
+                self.events.append((what, int(rank), int(ns) / 1e9, rest))
+                if what == 'fault' and self.case.act:
+                    self.act(int(rest))
+
+    def kill(self):
+        self.is_killed = True
+        for process, _ in self.processes():
+            try:
+                os.kill(process, signal.SIGKILL)
+            except OSError:
+                pass
+
+    def run(self):
+        with subprocess.Popen(self.command(), env=self.environment(), text=True, errors='replace',
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT) as process:
+            timer = threading.Timer(self.limit, self.kill)
+            timer.start()
+            self.read(process.stdout)
+            timer.cancel()
+            code = process.wait()
+        problems = list(self.problems(code))
+        shutil.rmtree(self.work, ignore_errors=True)
+        drawn = f'rank {self.victim} of {self.layout}, {self.place} after {self.delay_us} us'
+        return Result(problems, code, self.told(), drawn, ''.join(self.lines))
+
+    # --- its end ---
+
+    def time_of_fault(self):
+        return next((time for what, _, time, _ in self.events if what == 'fault'), None)
+
+    def told(self):
+        start = self.time_of_fault()
+        return [time - start for what, rank, time, _ in self.events
+                if what == 'said' and start is not None and
+                (rank != self.victim or self.case.fate == 'told far')]
+
+    def expected_text(self, rank):
+        """What a survivor must have been told: who, where, in which operation."""
+        host = r'node\d' if ',' in self.layout else r'[\w.-]+'
+        operation = r"(, (in|before) [a-z]+( '.*')?$|[A-Z]+ \S+ has waited for)"
+        if self.case.fate == 'left':
+            return 'Horovod has been shut down'
+        if self.case.fate == 'told early':
+            return rf'rank {self.victim} \(?(on|host) [\w.-]+'
+        who = self.victim
+        if self.case.fate == 'told far':
+            first = int(self.layout.split(',')[0])
+            who = '|'.join(map(str, range(first, self.ranks) if rank < first else range(first)))
+        return rf'rank ({who}) on {host}.*{operation}'
+
+    def unnamed(self):
+        said = {rank: text for what, rank, _, text in self.events if what == 'said'}
+        done = {rank for what, rank, _, _ in self.events if what == 'done'}
+        for rank in range(self.ranks):
+            if rank == self.victim and self.case.fate != 'told far':
+                continue
+            if self.case.fate == 'any' and rank in done:
+                continue
+            if rank not in said:
+                yield f'rank {rank} said nothing'
+            elif not re.search(self.expected_text(rank), said[rank]):
+                yield f'rank {rank} was told "{said[rank]}"'
+
+    def left_behind(self):
+        end = time.monotonic() + LEAVE_SECONDS
+        while list(self.processes()) and time.monotonic() < end:
+            time.sleep(0.05)
+        for process, name in self.processes():
+            yield f'process {process} ({name}) is left'
+        yield from (line.strip() for line in self.lines if line.startswith('left in /dev/shm'))
+        for name in os.listdir(self.work):
+            yield f'{name} is left in TMPDIR'
+
+    def problems(self, code):
+        output = ''.join(self.lines)
+        if self.is_killed:
+            yield f'hangs: killed after {self.limit} s'
+        if code not in self.case.codes:
+            yield f'exit code {code}, not {" or ".join(map(str, self.case.codes))}'
+        if self.time_of_fault() is None:
+            yield 'the fault did not come'
+        if self.case.fate not in ('ended', 'done', 'gone'):
+            yield from self.unnamed()
+        fails = self.case.how in FAILURES and self.place != 'shutdown'
+        if (fails or self.case.fate == 'ended') and not re.search(
+                rf'^hvdrun: rank {self.victim} ', output, re.M):
+            yield f'hvdrun does not name rank {self.victim}'
+        if self.case.fate == 'done':
+            done = sum(what == 'done' for what, *_ in self.events)
+            if done != self.ranks:
+                yield f'{done} of {self.ranks} ranks ended well'
+        yield from self.left_behind()

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A rank of the fault table: rank VICTIM PLACE HOW DELAY_US SECONDS. Ranks repeat the collective that
+ * PLACE names, and VICTIM does HOW to itself DELAY_US after it has reached PLACE (run.py draws both):
+ *
+ *   PLACE   boot, init, steps (between two collectives), shutdown, or a collective (calls, below)
+ *   HOW     kill, segv, exit (_exit 7), leave (ends with 0), stop (SIGSTOP), files (no descriptor is
+ *           left), clock (jumps), mark (nothing: something happens to the job)
+ *
+ * The job ends well after SECONDS. Prints, with CLOCK_MONOTONIC in nanoseconds:
+ *
+ *   fault RANK NS PID           now
+ *   said RANK NS STATUS TEXT    what hvd told this rank
+ *   done RANK NS                shut down; nothing has failed */
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "collectives/hvd.h"
+#include "gpu_binding/base/attr.h"
+
+enum {
+    FEW = 12, /* elements */
+    MANY = 2 << 20,
+    EXIT_CODE = 7, /* of a victim that exits */
+    EXIT_SURVIVOR = 3,
+    JUMP_SECONDS = 3600,
+    LATE_SECONDS = 10 /* the fault of a shutdown may come after it, but not later */
+};
+
+static struct {
+    int rank, victim;
+    const char *place, *how;
+    useconds_t delay_us;
+    double seconds;
+    _Atomic bool is_there; /* in the place of the fault */
+    _Atomic bool has_jumped;
+    float *data; /* [2 * MANY] */
+} job;
+
+/* In place of libc's, for libhvd, too: the clock of one process can jump. */
+HVD_EXPORT int clock_gettime(clockid_t id, struct timespec *out)
+{
+    int status = (int)syscall(SYS_clock_gettime, id, out);
+
+    if (status == 0 && id == CLOCK_REALTIME && atomic_load(&job.has_jumped)) {
+        out->tv_sec += JUMP_SECONDS;
+    }
+    return status;
+}
+
+static long long now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000000000LL + now.tv_nsec;
+}
+
+static bool is(const char *a, const char *b)
+{
+    return strcmp(a, b) == 0;
+}
+
+static void use_up_descriptors(void)
+{
+    struct rlimit limit;
+
+    getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = 3;
+    while (fcntl((int)limit.rlim_cur, F_GETFD) >= 0) {
+        limit.rlim_cur++;
+    }
+    limit.rlim_max = limit.rlim_cur;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static void fail(void)
+{
+    dprintf(STDOUT_FILENO, "fault %d %lld %d\n", job.rank, now_ns(), (int)getpid());
+    if (is(job.how, "kill")) {
+        kill(getpid(), SIGKILL);
+    } else if (is(job.how, "segv")) {
+        signal(SIGSEGV, SIG_DFL);
+        kill(getpid(), SIGSEGV);
+    } else if (is(job.how, "stop")) {
+        kill(getpid(), SIGSTOP);
+    } else if (is(job.how, "files")) {
+        use_up_descriptors();
+    } else if (is(job.how, "clock")) {
+        atomic_store(&job.has_jumped, true);
+    } else if (!is(job.how, "mark")) {
+        _exit(is(job.how, "leave") ? 0 : EXIT_CODE);
+    }
+}
+
+static void *fail_later(void *arg)
+{
+    (void)arg;
+    if (is(job.place, "init") || is(job.place, "shutdown")) {
+        while (!atomic_load(&job.is_there)) {
+        }
+        usleep(job.delay_us);
+    } else {
+        usleep(job.delay_us);
+        while (!atomic_load(&job.is_there)) {
+        }
+    }
+    fail();
+    return NULL;
+}
+
+static bool is_victim(const char *place)
+{
+    return job.rank == job.victim && is(job.place, place);
+}
+
+static void say(int status, const struct hvd_error *err)
+{
+    dprintf(STDOUT_FILENO, "said %d %lld %d %s\n", job.rank, now_ns(), status, err->text);
+}
+
+/* --- collectives -------------------------------------------------------------------------- */
+
+static struct hvd_tensor tensor_of(const int64_t *count)
+{
+    return (struct hvd_tensor){.name = job.place,
+                               .input = job.data,
+                               .output = job.data + MANY,
+                               .shape = count,
+                               .ndim = 1,
+                               .dtype = HVD_FLOAT32,
+                               .device = HVD_DEVICE_CPU};
+}
+
+static int start_reduction(int64_t count, struct hvd_request **request,
+                           struct hvd_error *err)
+{
+    struct hvd_tensor tensor = tensor_of(&count);
+
+    return hvd_allreduce_start(&tensor, 1, HVD_SUM, 1, 1, 0, request, err);
+}
+
+static int start_small(struct hvd_request **request, struct hvd_error *err)
+{
+    return start_reduction(FEW, request, err);
+}
+
+static int start_large(struct hvd_request **request, struct hvd_error *err)
+{
+    return start_reduction(MANY, request, err);
+}
+
+static int start_allgather(struct hvd_request **request, struct hvd_error *err)
+{
+    const int64_t count = MANY / 16;
+    struct hvd_tensor tensor = tensor_of(&count);
+
+    return hvd_allgather_start(&tensor, 1, 0, request, err);
+}
+
+static int start_broadcast(struct hvd_request **request, struct hvd_error *err)
+{
+    const int64_t count = MANY / 4;
+    struct hvd_tensor tensor = tensor_of(&count);
+
+    return hvd_broadcast_start(&tensor, 1, 0, request, err);
+}
+
+static int start_alltoall(struct hvd_request **request, struct hvd_error *err)
+{
+    const int64_t count = MANY / 4;
+    struct hvd_tensor tensor = tensor_of(&count);
+
+    return hvd_alltoall_start(&tensor, NULL, 0, 0, request, err);
+}
+
+static int start_reducescatter(struct hvd_request **request, struct hvd_error *err)
+{
+    const int64_t count = MANY / 4;
+    struct hvd_tensor tensor = tensor_of(&count);
+
+    return hvd_reducescatter_start(&tensor, 1, HVD_SUM, 1, 1, 0, request, err);
+}
+
+static int start_barrier(struct hvd_request **request, struct hvd_error *err)
+{
+    return hvd_barrier_start(0, request, err);
+}
+
+static const struct {
+    const char *place;
+    int (*start)(struct hvd_request **request, struct hvd_error *err);
+} calls[] = {
+    {"small", start_small},         {"large", start_large},
+    {"allgather", start_allgather}, {"broadcast", start_broadcast},
+    {"alltoall", start_alltoall},   {"reducescatter", start_reducescatter},
+    {"barrier", start_barrier},
+};
+
+static int finish(int status, struct hvd_request *request, struct hvd_error *err)
+{
+    if (status == 0) {
+        status = hvd_wait(request, err);
+        hvd_request_free(request);
+    }
+    return status;
+}
+
+/* One collective of PLACE, and what all say about whether there is another: *more is the sum. */
+static int step(size_t call, bool may_fail, float *more, struct hvd_error *err)
+{
+    struct hvd_request *request = NULL;
+    struct hvd_tensor tensor = {.name = "more",
+                                .input = more,
+                                .output = more,
+                                .dtype = HVD_FLOAT32,
+                                .device = HVD_DEVICE_CPU};
+    int status;
+
+    atomic_store(&job.is_there, may_fail && is(calls[call].place, job.place));
+    status = calls[call].start(&request, err);
+    status = finish(status, request, err);
+    atomic_store(&job.is_there, false);
+    if (status == 0) {
+        status = hvd_allreduce_start(&tensor, 1, HVD_SUM, 1, 1, 0, &request, err);
+        status = finish(status, request, err);
+    }
+    return status;
+}
+
+/* --- a rank's life ------------------------------------------------------------------------ */
+
+/* The index of PLACE; other places repeat a small allreduce. */
+static size_t find_call(void)
+{
+    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+        if (is(calls[i].place, job.place)) {
+            return i;
+        }
+    }
+    return 0;
+}
+
+static int train(struct hvd_error *err)
+{
+    long long start_ns, end_ns;
+    size_t call = find_call();
+    bool is_due = is_victim("steps");
+    float more = 1;
+    /* Until all have left hvd_init: SIGTERM still ends those that have not. */
+    int status = step(call, false, &more, err);
+
+    start_ns = now_ns();
+    end_ns = start_ns + (long long)(job.seconds * 1e9);
+    while (status == 0 && more > 0) {
+        if (is_due && now_ns() - start_ns > job.delay_us * 1000LL) {
+            is_due = false;
+            fail();
+        }
+        more = now_ns() < end_ns && job.rank == 0 ? 1 : 0;
+        status = step(call, true, &more, err);
+    }
+    return status;
+}
+
+static int live(struct hvd_error *err)
+{
+    int status;
+
+    atomic_store(&job.is_there, is(job.place, "init"));
+    status = hvd_init(err);
+    atomic_store(&job.is_there, false);
+    if (status == 0) {
+        signal(SIGTERM, SIG_IGN); /* hvdrun ends the job; first this rank is to speak */
+        status = train(err);
+    }
+    atomic_store(&job.is_there, is(job.place, "shutdown"));
+    hvd_shutdown();
+    return status;
+}
+
+static bool has_thread(void)
+{
+    return job.rank == job.victim && !is(job.place, "boot") && !is(job.place, "steps");
+}
+
+int main(int argc, char **argv)
+{
+    struct hvd_error err = {0};
+    pthread_t thread;
+    int status;
+
+    if (argc != 6 || getenv("PMIX_RANK") == NULL) {
+        fprintf(stderr, "usage: rank VICTIM PLACE HOW DELAY_US SECONDS, under hvdrun\n");
+        return 2;
+    }
+    job.rank = atoi(getenv("PMIX_RANK"));
+    job.victim = atoi(argv[1]);
+    job.place = argv[2];
+    job.how = argv[3];
+    job.delay_us = (useconds_t)atoi(argv[4]);
+    job.seconds = atof(argv[5]);
+    job.data = calloc(2 * MANY, sizeof(*job.data));
+    if (is_victim("boot")) {
+        usleep(job.delay_us);
+        fail();
+    }
+    if (has_thread() && pthread_create(&thread, NULL, fail_later, NULL) == 0) {
+        pthread_detach(thread);
+    }
+    status = live(&err);
+    if (status != 0) {
+        say(status, &err);
+    } else {
+        dprintf(STDOUT_FILENO, "done %d %lld\n", job.rank, now_ns());
+    }
+    if (is_victim("shutdown")) {
+        sleep(LATE_SECONDS);
+    }
+    free(job.data);
+    return status != 0 ? EXIT_SURVIVOR : 0;
+}
