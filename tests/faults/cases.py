@@ -22,7 +22,7 @@ WORDS = {'kill': 'kill -9', 'segv': 'SIGSEGV', 'exit': '_exit(7)', 'leave': '_ex
 class Case:
     """``places``: one is drawn for each run. ``fate``: of the others: 'told' that the victim has
     failed and in which operation; 'told far' that a rank of the other node has; 'told early' of the
-    victim, in hvd_init; 'left' by a Python that has called shutdown: Horovod's sentence; 'ended' by
+    victim, in hvd_init; 'left' by a Python that shuts down, with Horovod's sentence; 'ended' by
     hvdrun, which names the victim; 'done': ended well; 'any' of told and done; 'gone' with hvdrun.
     ``act``: what is done when the fault is due."""
     name: str

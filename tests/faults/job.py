@@ -160,7 +160,7 @@ class Job:
         host = r'node\d' if ',' in self.layout else r'[\w.-]+'
         operation = r"(, (in|before) [a-z]+( '.*')?$|[A-Z]+ \S+ has waited for)"
         if self.case.fate == 'left':
-            return 'Horovod has been shut down'
+            return rf'Horovod has been shut down.* rank {self.victim} on {host}'
         if self.case.fate == 'told early':
             return rf'rank {self.victim} \(?(on|host) [\w.-]+'
         who = self.victim
