@@ -242,13 +242,15 @@ static int start_and_watch(struct job *job, struct hvd_error *err)
 
 /* --- cleaning up ------------------------------------------------------------------------- */
 
-static void clean_up(struct job *job)
+/* libpmix 4.2 may crash as it ends its server, if a rank died while it connected to that: after a
+ * failure the server is left to the end of the process, so that the job's exit code is not lost. */
+static void clean_up(struct job *job, bool has_failed)
 {
     for (int rank = 0; job->ranks != NULL && rank < job->slots; rank++) {
         hvdrun_streams_close(job->ranks[rank].streams);
     }
     free(job->ranks);
-    if (job->served.ranks > 0) {
+    if (job->served.ranks > 0 && !has_failed) {
         hvdrun_server_stop();
     }
     hvdrun_elastic_end(&job->elastic);
@@ -279,6 +281,6 @@ int hvdrun_local_run(const struct hvdrun_options *options, const char *host,
     if (prepare(&job, err) == 0) {
         exit_code = start_and_watch(&job, err);
     }
-    clean_up(&job);
+    clean_up(&job, exit_code != EXIT_SUCCESS);
     return exit_code;
 }

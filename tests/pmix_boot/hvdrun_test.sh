@@ -75,10 +75,14 @@ exit_codes()
     returns "one that cannot be run is 126" 126 '^hvdrun: cannot run /etc/passwd: Permission' \
         run -np 2 /etc/passwd
     succeeds "no rank is left" waits_for none_sleeps
-    returns "a PMIx library that never ends its server does not keep the job" 7 '' \
-        env LD_PRELOAD="$(realpath "$endless_server")" \
+    returns "a PMIx library that crashes at its end does not hide who failed" 7 'rank [01] .* exited with status 7' \
+        env HVD_TEST_CRASH=1 LD_PRELOAD="$(realpath "$endless_server")" \
         ASAN_OPTIONS="${ASAN_OPTIONS-}:verify_asan_link_order=0" \
         timeout -k 1 "$limit" "$hvdrun" -np 2 sh -c 'unset LD_PRELOAD; exit 7'
+    returns "one that never ends its server does not keep the job" 0 '' \
+        env LD_PRELOAD="$(realpath "$endless_server")" \
+        ASAN_OPTIONS="${ASAN_OPTIONS-}:verify_asan_link_order=0" \
+        timeout -k 1 "$limit" "$hvdrun" -np 2 sh -c 'unset LD_PRELOAD; exit 0'
 }
 
 # Who ends first is often one that has noticed another's failure.
