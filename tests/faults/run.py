@@ -10,6 +10,9 @@ survivor says who has failed and where, hvdrun returns the right exit code, noth
 
 The table shows how long it took until the last survivor was told, in seconds: the median of the runs
 and the longest. More than 5 s are a failure (where a row waits for a stall time: 5 s later).
+
+Links that lose, delay and reorder packets are made by cable.py, since many kernels have no netem. The
+clock that jumps is that of one rank's process: the machine's is left alone.
 """
 
 import argparse
