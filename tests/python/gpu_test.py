@@ -27,8 +27,9 @@ def call(name, *arguments):
 
 
 class Double:
-    """A contiguous float32 tensor on device 0."""
+    """A contiguous float32 tensor on device 0, which passes for a torch.Tensor."""
 
+    __class__ = property(lambda self: torch.Tensor)
     is_cpu, is_cuda, layout, dtype, device = False, True, torch.strided, torch.float32, 'cuda:0'
     stream = None  # the current one
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A thread that waits for a request moves it itself as soon as nobody else drives, however long the
- * progress thread gets no cpu. A job of one rank; the test stops that thread with a signal. */
+ * progress thread gets no cpu. A job of one rank; the test stops that thread with a signal, one of those
+ * that it takes. */
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
@@ -34,10 +35,10 @@ static void stop_progress_thread(struct hvd_engine *engine)
 
     sem_init(&is_stopped, 0, 0);
     sem_init(&may_go_on, 0, 0);
-    sigaction(SIGUSR1, &action, NULL);
+    sigaction(SIGTRAP, &action, NULL);
     pthread_mutex_lock(&engine->progress.turn);
     pthread_mutex_lock(&engine->doorbells.muting);
-    pthread_kill(engine->progress.thread, SIGUSR1);
+    pthread_kill(engine->progress.thread, SIGTRAP);
     while (sem_wait(&is_stopped) != 0) {
     }
     pthread_mutex_unlock(&engine->doorbells.muting);
