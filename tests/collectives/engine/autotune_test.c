@@ -13,6 +13,8 @@ enum {
     SAMPLES =
         5, /* the defaults, two far apart, and a duel; how many more depends on the machine */
     STEPS_PER_SAMPLE = 9, /* or more */
+    LEAST_STEPS =
+        3, /* of a sample that ends early, as far worse ones do: many on a busy machine */
 };
 
 static float values[TENSORS][4096];
@@ -111,7 +113,7 @@ int main(void)
         tap_ok(is_right, "sums are right while a job is tuned");
         tap_ok(settled >= SAMPLES * STEPS_PER_SAMPLE && settled <= 500,
                "which is over after %d steps", settled);
-        tap_ok(log_rows() > SAMPLES && log_rows() <= settled / STEPS_PER_SAMPLE + 1,
+        tap_ok(log_rows() > SAMPLES && log_rows() <= settled / LEAST_STEPS + 1,
                "the log has a row for each sample, and the result (%d)", log_rows());
     }
     is_right &= rank == 0 || bytes == 0; /* the others have no log */
