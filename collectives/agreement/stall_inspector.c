@@ -510,13 +510,15 @@ static bool is_spokesman(const struct hvd_agreement *agreement)
     return layout->local_rank[agreement->rank] <= 1;
 }
 
-/* Rank 0 has not asked although this rank has said that `entry` waits too long. */
+/* Rank 0 has not asked although this rank has said that `entry` waits too long. If a rank between them
+ * may be the silent one, rank 0 gets time to find that out, and to end the job by its name. */
 static int blame_root(struct hvd_agreement *agreement, const struct hvd_entry *entry,
                       int64_t now_ns)
 {
     const struct hvd_agreement_ops *ops = agreement->ops;
     int parent = hvd_tree_parent(agreement->membership.layout, agreement->rank);
     int64_t shutdown_ns = agreement->settings.stall_shutdown_ns;
+    int64_t grace_ns = parent != 0 ? 2 * agreement->settings.stall_warning_ns : 0;
     int64_t age_ns = now_ns - entry->submitted_ns;
     char way[200] = "", text[512];
 
@@ -529,7 +531,7 @@ static int blame_root(struct hvd_agreement *agreement, const struct hvd_entry *e
     if (is_spokesman(agreement)) {
         hvd_log(HVD_LOG_WARN, "%s", text);
     }
-    if (shutdown_ns == 0 || age_ns < shutdown_ns) {
+    if (shutdown_ns == 0 || age_ns < shutdown_ns + grace_ns) {
         return 0;
     }
     return end_for_silent(agreement, parent, text);
