@@ -2,6 +2,7 @@
 /* One thread, one poll loop: connections bring events to the roster, the roster says what to do. */
 #include "pmix_boot/elastic/service.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -401,10 +402,12 @@ static void take_order(struct service *service, const char *line)
 static void read_orders(struct service *service)
 {
     char *free_part = service->order + service->order_bytes;
-    ssize_t bytes = read(service->config->orders, free_part,
-                         sizeof(service->order) - 1 - service->order_bytes);
+    const size_t room = sizeof(service->order) - 1 - service->order_bytes;
+    ssize_t bytes;
     char *end;
 
+    assert(room < sizeof(service->order)); /* it tells compilers, too */
+    bytes = read(service->config->orders, free_part, room);
     if (bytes < 0 && (errno == EINTR || errno == EAGAIN)) {
         return;
     }
