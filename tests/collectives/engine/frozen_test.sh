@@ -8,8 +8,8 @@ here=$(dirname "$0")
 ranks=$(($(echo "$layout" | tr , +)))
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-number=0
-failed=0
+# shellcheck source=tests/collectives/engine/stalled_job.sh
+. "$here/stalled_job.sh"
 
 # Prints what it reads, and continues the stopped rank at the first line like that. (awk would wait for
 # more lines.)
@@ -32,33 +32,7 @@ run()
     rm -f "$work/pid" "$work/done"
     # shellcheck disable=SC2086 # several words
     out=$(env "$@" $job 2>&1 | go_on "$await")
-    case $out in
-    *"1..0 # SKIP"*)
-        echo "$out"
-        exit 0
-        ;;
-    esac
-}
-
-check()
-{
-    number=$((number + 1))
-    if [ "$2" = yes ]; then echo "ok $number - $1"; else
-        echo "not ok $number - $1"
-        echo "$out" | sed 's/^/# /'
-        failed=1
-    fi
-}
-
-# is NUMBER OPERATOR NUMBER
-is()
-{
-    if test "$@"; then echo yes; else echo no; fi
-}
-
-count()
-{
-    echo "$out" | grep -Ec "$1"
+    skip_if_told
 }
 
 job="$here/../job.sh $hvdrun $layout $program $victim $work $*"
@@ -78,5 +52,4 @@ check "every other rank gets the reason" \
     "$(is "$(echo "$out" | grep -E "^end [0-9]+: -[0-9]+ $reason" | grep -vc "^end $victim:")" -eq $((ranks - 1)))"
 check "the stopped rank fails too, when it goes on" "$(is "$(count "^end $victim: -")" -eq 1)"
 check "and nobody crashes" "$(is "$(count '(ended by signal|Sanitizer)')" -eq 0)"
-echo "1..$number"
-exit "$failed"
+finish

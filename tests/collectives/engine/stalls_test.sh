@@ -8,39 +8,13 @@ here=$(dirname "$0")
 ranks=$(($(echo "$layout" | tr , +)))
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-number=0
-failed=0
+# shellcheck source=tests/collectives/engine/stalled_job.sh
+. "$here/stalled_job.sh"
 
 run()
 {
     out=$(env go="$work/go" rules="$work/let_go.awk" "$@" 2>&1)
-    case $out in
-    *"1..0 # SKIP"*)
-        echo "$out"
-        exit 0
-        ;;
-    esac
-}
-
-check()
-{
-    number=$((number + 1))
-    if [ "$2" = yes ]; then echo "ok $number - $1"; else
-        echo "not ok $number - $1"
-        echo "$out" | sed 's/^/# /'
-        failed=1
-    fi
-}
-
-# is NUMBER OPERATOR NUMBER
-is()
-{
-    if test "$@"; then echo yes; else echo no; fi
-}
-
-count()
-{
-    echo "$out" | grep -Ec "$1"
+    skip_if_told
 }
 
 job="$here/../job.sh $hvdrun $layout $program"
@@ -71,5 +45,4 @@ check "past the shutdown time every rank's requests end with Horovod's words" \
 check "those of the late rank too" "$(is "$(count "^own 1: -10 $shutdown A tensor has waited for longer than HOROVOD_STALL_SHUTDOWN_TIME_SECONDS: .*\$")" -eq 1)"
 check "the others not before" "$(is "$(count '^step [02-9]: -10 ([2-9]|[1-9][0-9]+)\.')" -eq $((ranks - 1)))"
 check "rank 0 says why" "$(is "$(count 'is stalled for longer than 2 seconds. Will shutdown')" -ge 1)"
-echo "1..$number"
-exit "$failed"
+finish
