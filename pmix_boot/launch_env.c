@@ -28,9 +28,9 @@ static const struct launcher sizes[] = {
     {HVD_ENV_FLUX_SIZE, "flux run"},
     {HVD_ENV_PMI_SIZE, "a PMI launcher such as mpiexec"},
     {HVD_ENV_HYDRA_LOCAL_SIZE, "mpiexec"},
-    {HVD_ENV_TORCHRUN_LOCAL_SIZE, "torchrun"},
+    {HVD_ENV_SIZE, "horovodrun"}, /* before torchrun's: horovodrun and hvdrun set both */
+    {HVD_ENV_TORCH_LOCAL_SIZE, "torchrun"},
     {HVD_ENV_TORCHRUN_SIZE, "torchrun"},
-    {HVD_ENV_SIZE, "horovodrun"},
 };
 
 /* The number of a rank: above 0 there must be others. */

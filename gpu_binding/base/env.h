@@ -153,6 +153,23 @@
 #define HVD_ENV_NIC "HVD_NIC"
 /* The cards that UCX may use: mlx5_0:1,... */
 #define HVD_ENV_UCX_NET_DEVICES "UCX_NET_DEVICES"
+/* For PyTorch, Lightning, Accelerate and DeepSpeed: the rank, the number of ranks, the same on its
+ * node, and the number of the node. hvdrun replaces what it finds: ranks cannot share a number. */
+#define HVD_ENV_TORCH_RANK "RANK"
+#define HVD_ENV_TORCH_SIZE "WORLD_SIZE"
+#define HVD_ENV_TORCH_LOCAL_RANK "LOCAL_RANK"
+#define HVD_ENV_TORCH_LOCAL_SIZE "LOCAL_WORLD_SIZE"
+#define HVD_ENV_TORCH_NODE "GROUP_RANK"
+/* Where rank 0 of torch.distributed serves its store: rank 0's address, and a port that is kept free
+ * for it while the job runs. */
+#define HVD_ENV_MASTER_ADDRESS "MASTER_ADDR"
+#define HVD_ENV_MASTER_PORT "MASTER_PORT"
+/* Threads of computing libraries: as many as the rank has cores. */
+#define HVD_ENV_OMP_THREADS "OMP_NUM_THREADS"
+#define HVD_ENV_MKL_THREADS "MKL_NUM_THREADS"
+/* The network interface that hvd uses between nodes, for NCCL and Gloo. */
+#define HVD_ENV_NCCL_IFNAME "NCCL_SOCKET_IFNAME"
+#define HVD_ENV_TORCH_GLOO_IFNAME "GLOO_SOCKET_IFNAME"
 /* PCI_BUS_ID, so that CUDA numbers GPUs as Slurm does. */
 #define HVD_ENV_CUDA_DEVICE_ORDER "CUDA_DEVICE_ORDER"
 /* Extended at its end by the directory of the package horovod. */
@@ -194,7 +211,6 @@
 #define HVD_ENV_FLUX_SIZE "FLUX_JOB_SIZE"
 /* torchrun. */
 #define HVD_ENV_TORCHRUN_SIZE "GROUP_WORLD_SIZE"
-#define HVD_ENV_TORCHRUN_LOCAL_SIZE "LOCAL_WORLD_SIZE"
 /* hvd-info: the GPUs of the step. The plugin sets CUDA_VISIBLE_DEVICES back to what Slurm gave the
  * whole step, so that each rank sees all its GPUs. */
 #define HVD_ENV_CUDA_VISIBLE_DEVICES "CUDA_VISIBLE_DEVICES"

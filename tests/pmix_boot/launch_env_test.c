@@ -81,6 +81,8 @@ static const struct launch_case cases[] = {
      .environment = {"LOCAL_WORLD_SIZE=1", "GROUP_WORLD_SIZE=2", NULL}},
     {"Horovod's own horovodrun", REFUSED("HOROVOD_SIZE is 4"),
      .environment = {"HOROVOD_SIZE=4", "HOROVOD_RANK=0", NULL}},
+    {"a launcher that sets torch's variables, too", REFUSED("HOROVOD_SIZE is 4"),
+     .environment = {"LOCAL_WORLD_SIZE=4", "WORLD_SIZE=4", "HOROVOD_SIZE=4", NULL}},
     {"mpiexec inside a step of one task", REFUSED("PMI_SIZE is 4"),
      .environment = {"SLURM_STEP_ID=0", "SLURM_NTASKS=1", "PMI_SIZE=4", NULL}},
 
