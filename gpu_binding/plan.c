@@ -291,6 +291,20 @@ const struct hvd_plan_row *hvd_plan_row_of(const struct hvd_plan *plan, int loca
     return NULL;
 }
 
+int hvd_plan_thread_count(const struct hvd_plan *plan, int local_rank)
+{
+    const struct hvd_plan_row *row = hvd_plan_row_of(plan, local_rank);
+    int sharing = 0;
+
+    if (row == NULL) {
+        return 1;
+    }
+    for (int i = 0; i < plan->row_count; i++) {
+        sharing += hvd_cpuset_is_equal(&plan->rows[i].cpus, &row->cpus);
+    }
+    return row->core_count > sharing ? row->core_count / sharing : 1;
+}
+
 /* The most threads that any core has in cpus. */
 static int widest_core(const struct hvd_topology *topology, const struct hvd_cpuset *cpus)
 {

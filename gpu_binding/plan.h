@@ -72,6 +72,10 @@ void hvd_plan_finish(struct hvd_plan *plan);
 /* The row of a local rank, borrowed; NULL when the plan has none. */
 const struct hvd_plan_row *hvd_plan_row_of(const struct hvd_plan *plan, int local_rank);
 
+/* How many threads of computation a local rank can have: its cores, divided among the ranks that have
+ * the same cpus; 1 or more. */
+int hvd_plan_thread_count(const struct hvd_plan *plan, int local_rank);
+
 /* Settles mode auto by the mask that a launcher gave to one task: part of `allowed` keeps
  * the task's number of cores and threads (mode core), anything else is mode socket. Leaves
  * other modes, and limits that the user set, alone. */

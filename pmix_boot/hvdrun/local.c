@@ -14,6 +14,7 @@
 #include "gpu_binding/base/env.h"
 #include "gpu_binding/base/log.h"
 #include "gpu_binding/binding.h"
+#include "pmix_boot/held_port.h"
 #include "pmix_boot/hvdrun/elastic.h"
 #include "pmix_boot/hvdrun/rank_environment.h"
 #include "pmix_boot/hvdrun/server.h"
@@ -33,6 +34,8 @@ struct job {
     sigset_t signal_mask; /* that the ranks get */
     int signal_fd;
     int abort_ends[2];
+    int port_fd; /* holds port, for torch.distributed of the ranks; 0: there is none */
+    uint16_t port;
     struct hvd_plan plan;
     struct hvdrun_rank *ranks; /* [slots] */
     int slots; /* as many ranks as there may be */
@@ -71,6 +74,16 @@ static void plan_binding(struct job *job)
         hvd_notes_print(&job->plan, stderr);
     }
     hvd_topology_finish(&topology);
+}
+
+/* Only scripts of torch.distributed need it. */
+static void hold_port(struct job *job)
+{
+    struct hvd_error err = {0};
+
+    if (hvd_held_port_open(&job->port_fd, &job->port, &err) < 0) {
+        hvd_log(HVD_LOG_WARN, "no port for torch.distributed: %s", err.text);
+    }
 }
 
 static int start_server(struct job *job, struct hvd_error *err)
@@ -118,6 +131,7 @@ static int prepare(struct job *job, struct hvd_error *err)
     if (status == 0) {
         snprintf(job->cause, sizeof(job->cause), "%s/cause", job->watchdog.directory);
         plan_binding(job);
+        hold_port(job);
         hvdrun_python_directory(job->python, sizeof(job->python));
         status = job->is_elastic ? hvdrun_elastic_begin(&job->elastic, err)
                                  : start_server(job, err);
@@ -140,6 +154,7 @@ static int make_environment(const struct job *job, int rank,
         .has_terminal = isatty(STDERR_FILENO) && !job->options->has_prefix &&
                         job->options->output_directory == NULL,
         .cause = job->is_elastic ? NULL : job->cause,
+        .master_port = job->port,
         .elastic = job->is_elastic ? job->elastic.service.address : NULL,
     };
     int status = hvdrun_rank_environment_make(&all, rank, out, err);
@@ -258,6 +273,7 @@ static void clean_up(struct job *job, bool has_failed)
     hvd_plan_finish(&job->plan);
     close(job->abort_ends[0]);
     close(job->abort_ends[1]);
+    close(job->port_fd);
     close(job->signal_fd);
 }
 
@@ -269,6 +285,7 @@ int hvdrun_local_run(const struct hvdrun_options *options, const char *host,
         .host = host,
         .signal_fd = -1,
         .abort_ends = {-1, -1},
+        .port_fd = -1,
         .slots = options->ranks,
         .is_elastic = hvdrun_options_is_elastic(options),
         .elastic = {.options = options, .start = start_again, .job = &job},

@@ -37,9 +37,17 @@ static int set_ranks(const struct hvdrun_rank_environment *all, int rank,
         const char *name;
         int value;
     } numbers[] = {
-        {HVD_ENV_RANK, rank},       {HVD_ENV_SIZE, all->ranks},
-        {HVD_ENV_LOCAL_RANK, rank}, {HVD_ENV_LOCAL_SIZE, all->ranks},
-        {HVD_ENV_CROSS_RANK, 0},    {HVD_ENV_CROSS_SIZE, 1},
+        {HVD_ENV_RANK, rank},
+        {HVD_ENV_SIZE, all->ranks},
+        {HVD_ENV_LOCAL_RANK, rank},
+        {HVD_ENV_LOCAL_SIZE, all->ranks},
+        {HVD_ENV_CROSS_RANK, 0},
+        {HVD_ENV_CROSS_SIZE, 1},
+        {HVD_ENV_TORCH_RANK, rank},
+        {HVD_ENV_TORCH_SIZE, all->ranks},
+        {HVD_ENV_TORCH_LOCAL_RANK, rank},
+        {HVD_ENV_TORCH_LOCAL_SIZE, all->ranks},
+        {HVD_ENV_TORCH_NODE, 0},
         {HVD_ENV_LAUNCH, 1},
     };
     int status = 0;
@@ -50,6 +58,43 @@ static int set_ranks(const struct hvdrun_rank_environment *all, int rank,
     if (status == 0) {
         status =
             hvdrun_string_list_set_variable(out, HVD_ENV_HOSTNAME, all->host, false, err);
+    }
+    return status;
+}
+
+/* Where rank 0 serves the store of torch.distributed; an outer launch has another. */
+static int set_master(const struct hvdrun_rank_environment *all, bool is_nested,
+                      struct hvdrun_string_list *out, struct hvd_error *err)
+{
+    char port[16];
+    int status;
+
+    if (all->master_port == 0) {
+        return 0;
+    }
+    snprintf(port, sizeof(port), "%d", all->master_port);
+    status = hvdrun_string_list_set_variable(out, HVD_ENV_MASTER_ADDRESS, "127.0.0.1",
+                                             is_nested, err);
+    return status < 0 ? status
+                      : hvdrun_string_list_set_variable(out, HVD_ENV_MASTER_PORT, port,
+                                                        is_nested, err);
+}
+
+/* The number of an outer launch is only a limit: this launch may have fewer cores for a rank. */
+static int set_threads(const struct hvdrun_rank_environment *all, int rank,
+                       bool is_nested, struct hvdrun_string_list *out,
+                       struct hvd_error *err)
+{
+    static const char *const names[] = {HVD_ENV_OMP_THREADS, HVD_ENV_MKL_THREADS};
+    int status = 0;
+
+    for (int i = 0; i < 2 && all->plan != NULL && status == 0; i++) {
+        int threads = hvd_plan_thread_count(all->plan, rank);
+        const char *found = hvdrun_string_list_get_variable(out, names[i]);
+
+        if (found == NULL || (is_nested && atoi(found) > threads)) {
+            status = set_number(out, names[i], threads, err);
+        }
     }
     return status;
 }
@@ -141,6 +186,7 @@ int hvdrun_rank_environment_make(const struct hvdrun_rank_environment *all, int 
                                  struct hvdrun_string_list *out, struct hvd_error *err)
 {
     int status = hvdrun_string_list_add_all(out, all->inherited, err);
+    bool is_nested = hvdrun_string_list_get_variable(out, HVD_ENV_LAUNCH) != NULL;
 
     for (size_t i = 0; i < sizeof(outer) / sizeof(outer[0]) && status == 0; i++) {
         hvdrun_string_list_remove_variables(out, outer[i]);
@@ -150,6 +196,12 @@ int hvdrun_rank_environment_make(const struct hvdrun_rank_environment *all, int 
     }
     if (status == 0) {
         status = set_ranks(all, rank, out, err);
+    }
+    if (status == 0) {
+        status = set_master(all, is_nested, out, err);
+    }
+    if (status == 0) {
+        status = set_threads(all, rank, is_nested, out, err);
     }
     if (status == 0) {
         status = set_python(all, out, err);

@@ -18,6 +18,7 @@ struct hvdrun_rank_environment {
     const struct hvd_plan *plan; /* NULL: nothing is bound */
     bool has_terminal; /* what ranks write to stderr ends on one, as it is */
     const char *cause; /* file in which ranks tell who failed; NULL: none */
+    int master_port; /* of torch.distributed, kept free on this machine; 0: none */
     const char *elastic; /* "PORT:KEY" of the job's service on this machine; NULL: none */
 };
 

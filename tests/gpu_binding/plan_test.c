@@ -97,6 +97,32 @@ static void test_auto_mode(struct hvd_topology *node)
     hvd_plan_finish(&plan);
 }
 
+/* Two sockets of 20 cores; the first four ranks have GPUs of one of them. */
+static void test_threads(struct hvd_topology *node)
+{
+    static const struct {
+        enum hvd_bind_mode mode;
+        int ranks, threads;
+    } cases[] = {
+        {HVD_BIND_CORE, 4, 5},  {HVD_BIND_SOCKET, 4, 5}, {HVD_BIND_CORE, 50, 1},
+        {HVD_BIND_NONE, 1, 40}, {HVD_BIND_NONE, 3, 13},  {HVD_BIND_NONE, 99, 1},
+    };
+    bool passed = true;
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct hvd_binding_step step = {.rank_count = cases[i].ranks,
+                                        .options.mode = cases[i].mode};
+        struct hvd_plan plan = plan_for(node, &step);
+        int found = hvd_plan_thread_count(&plan, 0);
+
+        passed = passed && found == cases[i].threads;
+        tap_note("%d ranks, mode %s: %d threads", cases[i].ranks,
+                 hvd_bind_mode_name(cases[i].mode), found);
+        hvd_plan_finish(&plan);
+    }
+    tap_ok(passed, "as_many_threads_as_cores_also_where_ranks_share_them");
+}
+
 /* 25 ranks on each socket, whose 20 cores have 40 cpus. */
 static void test_few_cores(struct hvd_topology *node)
 {
@@ -340,6 +366,7 @@ int main(int argc, char **argv)
     struct hvd_topology dgx1v = load("built-dgx1v-8xv100");
 
     test_auto_mode(&dgx1v);
+    test_threads(&dgx1v);
     test_few_cores(&dgx1v);
     test_mode_none(&dgx1v);
     test_nics(&dgx1v);

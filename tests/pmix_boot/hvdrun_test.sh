@@ -157,6 +157,7 @@ environment()
     returns "ranks get Horovod's variables" 0 '^2 3 2 3 0 1 1 host 1$' run -np 3 env HOROVOD_HOSTNAME=host \
         sh -c 'echo $HOROVOD_RANK $HOROVOD_SIZE $HOROVOD_LOCAL_RANK $HOROVOD_LOCAL_SIZE \
             $HOROVOD_CROSS_RANK $HOROVOD_CROSS_SIZE $HVD_LAUNCH $HOROVOD_HOSTNAME $PYTHONUNBUFFERED'
+    torch_environment
     returns "options become variables, over those of the shell" 0 '^67108864 1$' \
         env HOROVOD_FUSION_THRESHOLD=1 "$hvdrun" -np 1 --fusion-threshold-mb 64 --autotune \
         sh -c 'echo $HOROVOD_FUSION_THRESHOLD $HOROVOD_AUTOTUNE'
@@ -171,6 +172,23 @@ environment()
     counts "and none of the server's, above that of ls" 0 '^[^0-3]|..'
     returns "rank 0 reads hvdrun's input, the others nothing" 0 '^0 words$' \
         sh -c 'echo words | "$0" -np 2 sh -c "read -r line; echo \$HOROVOD_RANK \$line"' "$hvdrun"
+}
+
+torch_environment()
+{
+    returns "and those of torch, whatever the shell has" 0 '^2 3 2 3 0 127.0.0.1$' \
+        env -u MASTER_ADDR RANK=0 WORLD_SIZE=1 "$hvdrun" -np 3 \
+        sh -c 'echo $RANK $WORLD_SIZE $LOCAL_RANK $LOCAL_WORLD_SIZE $GROUP_RANK $MASTER_ADDR'
+    returns "an address, a port and threads of the user stay" 0 '^there 7 5 6$' \
+        env MASTER_ADDR=there MASTER_PORT=7 OMP_NUM_THREADS=5 MKL_NUM_THREADS=6 "$hvdrun" -np 1 \
+        sh -c 'echo $MASTER_ADDR $MASTER_PORT $OMP_NUM_THREADS $MKL_NUM_THREADS'
+    returns "ranks have no more threads than there are cores for all of them" 0 '^rank 2: fine$' \
+        env -u OMP_NUM_THREADS -u MKL_NUM_THREADS "$hvdrun" --bind none -np 3 \
+        sh -c 'test $((OMP_NUM_THREADS * 3)) -le $(nproc --all) -o $MKL_NUM_THREADS = 1 && echo rank $RANK: fine'
+    returns "a launch in a rank has a port and threads of its own" 0 '^rank 0 of 1, 1 thread$' \
+        env -u MASTER_PORT OMP_NUM_THREADS=1 "$hvdrun" -np 2 sh -c 'OUTER=$MASTER_PORT exec "$0" -np 1 sh -c "
+            test \$OUTER -ne \$MASTER_PORT && echo rank \$RANK of \$WORLD_SIZE, \$OMP_NUM_THREADS thread"' "$hvdrun"
+    counts "in each rank" 2 '^rank 0 of 1, 1 thread$'
 }
 
 output()

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A bound socket conflicts with another only if one of them listens or lacks SO_REUSEADDR. */
+#include "pmix_boot/held_port.h"
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* On IPv6 a socket also holds the port of IPv4. Returns a descriptor, or -1 with errno. */
+static int hold(const struct sockaddr *any, socklen_t bytes)
+{
+    const int on = 1, off = 0;
+    int fd = socket(any->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    if (fd < 0) {
+        return -1;
+    }
+    if (any->sa_family == AF_INET6) {
+        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
+    }
+    if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0 ||
+        bind(fd, any, bytes) != 0) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+int hvd_held_port_open(int *fd, uint16_t *port, struct hvd_error *err)
+{
+    union {
+        struct sockaddr any;
+        struct sockaddr_in in;
+        struct sockaddr_in6 in6;
+    } address = {.in6 = {.sin6_family = AF_INET6}};
+    socklen_t bytes = sizeof(address.in6);
+    int held = hold(&address.any, bytes);
+
+    if (held < 0) {
+        address.in = (struct sockaddr_in){.sin_family = AF_INET};
+        bytes = sizeof(address.in);
+        held = hold(&address.any, bytes);
+    }
+    if (held < 0 || getsockname(held, &address.any, &bytes) != 0) {
+        close(held);
+        return hvd_fail(err, HVD_ERR_SYS, "cannot hold a TCP port: %m");
+    }
+    *fd = held;
+    *port = ntohs(address.any.sa_family == AF_INET6 ? address.in6.sin6_port
+                                                    : address.in.sin_port);
+    return 0;
+}

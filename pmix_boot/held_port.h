@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A TCP port that is kept free for one program, for as long as a job runs. */
+#ifndef HVD_HELD_PORT_H
+#define HVD_HELD_PORT_H
+
+#include <stdint.h>
+
+#include "gpu_binding/base/error.h"
+
+/* *fd is a socket that is bound to *port on all addresses and does not listen. While it is open, the
+ * kernel gives the port to nobody who asks for any port, and a program that binds to this number with
+ * SO_REUSEADDR, as stores of torch.distributed do, can listen on it. The socket is closed on exec. */
+int hvd_held_port_open(int *fd, uint16_t *port, struct hvd_error *err);
+
+#endif

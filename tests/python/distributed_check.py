@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A script of torch.distributed that knows nothing of hvd finds its ranks under hvdrun: DDP over
+gloo, with the environment as rendezvous. Prints TAP; starts its ranks itself."""
+
+import os
+import sys
+
+import launch
+from report import Report
+
+SCRIPT = '''
+import os, torch
+import torch.distributed as dist
+dist.init_process_group('gloo')
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(1, 1, bias=False))
+model(torch.full((1, 1), 1. + dist.get_rank())).sum().backward()
+print(f'rank {dist.get_rank()} of {dist.get_world_size()}, gradient {model.module.weight.grad.item()},',
+      f'{torch.get_num_threads()} thread, port {os.environ["MASTER_PORT"]}', flush=True)
+dist.barrier()
+'''
+
+
+def main():
+    reason = launch.missing(2) or (None if os.environ.get('HVD_TEST_LAUNCHER') else 'there is no hvdrun')
+    if reason:
+        print(f'1..0 # SKIP {reason}')
+        return 0
+    for name in ('MASTER_ADDR', 'MASTER_PORT'):
+        os.environ.pop(name, None)
+    report = Report()
+    status, output = launch.run_ranks(2, ['-c', SCRIPT], GLOO_SOCKET_IFNAME='lo', RANK='0', WORLD_SIZE='1')
+    report.line(status == 0, 'the script ends well', output)
+    for rank in range(2):
+        report.line(f'rank {rank} of 2, gradient 1.5, 1 thread, port ' in output,
+                    f'rank {rank} is one of two, with the average of their gradients', output)
+    return report.done()
+
+
+if __name__ == '__main__':
+    sys.exit(main())
