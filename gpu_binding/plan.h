@@ -16,8 +16,12 @@
 enum hvd_bind_mode {
     HVD_BIND_AUTO, /* core when cpus_per_rank is known, else socket */
     HVD_BIND_NONE, /* cpus and memory stay as they are */
-    HVD_BIND_SOCKET, /* all allowed cpus of the GPU's socket */
-    HVD_BIND_CORE, /* an own share of them, near the GPU's memory node first */
+    /* An own share of the allowed cores of the GPU's socket, near the GPU's memory node first.
+     * Where ranks outnumber these cores, they share all of them. */
+    HVD_BIND_SOCKET,
+    /* The same, but at most cpus_per_rank cores. Ranks that outnumber the cores get hardware
+     * threads. */
+    HVD_BIND_CORE,
 };
 
 /* Zeroed: the defaults. */

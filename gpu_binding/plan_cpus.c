@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Deals the cpus of a socket to its ranks. In mode core:
+/* Deals the cpus of a socket to its ranks:
  *
  *   first   each memory node's cores, in contiguous parts, to the ranks whose GPU is on it
  *   then    the cores left over, in logical order, fill up the ranks in rank order
  *
- * so that every rank starts near its memory, and no core of the socket stays idle. */
+ * so that every rank starts near its memory, and no core of the socket stays idle. The modes
+ * differ where a socket has fewer cores than ranks: in mode core they get threads of cores, in
+ * mode socket they share the socket. */
 #include <stdlib.h>
 
 #include "gpu_binding/base/error.h"
@@ -81,9 +83,11 @@ static int part_start(int index, int parts, int count)
     return (int)((long)index * count / parts);
 }
 
+/* A limit of cores is one of mode core. */
 static void set_quotas(struct deal *deal)
 {
-    int limit = deal->work->options.cpus_per_rank;
+    bool is_limited = deal->work->plan->mode == HVD_BIND_CORE;
+    int limit = is_limited ? deal->work->options.cpus_per_rank : 0;
 
     for (int i = 0; i < deal->share_count; i++) {
         int quota = part_start(i + 1, deal->share_count, deal->core_count) -
@@ -201,6 +205,20 @@ static void deal_threads(struct deal *deal)
     }
 }
 
+static void share_socket(struct deal *deal, int socket)
+{
+    const struct hvd_topology *topology = deal->work->topology;
+
+    for (int i = 0; i < topology->cpu_count; i++) {
+        if (topology->cpus[i].socket != socket || !is_usable(deal->work, i)) {
+            continue;
+        }
+        for (int j = 0; j < deal->share_count; j++) {
+            hvd_cpuset_add(&deal->shares[j].row->cpus, topology->cpus[i].number);
+        }
+    }
+}
+
 static void deal_socket(struct deal *deal, int socket)
 {
     collect_cores(deal, socket);
@@ -209,7 +227,11 @@ static void deal_socket(struct deal *deal, int socket)
         return;
     }
     if (deal->core_count < deal->share_count) {
-        deal_threads(deal);
+        if (deal->work->plan->mode == HVD_BIND_SOCKET) {
+            share_socket(deal, socket);
+        } else {
+            deal_threads(deal);
+        }
         return;
     }
     set_quotas(deal);
@@ -237,21 +259,12 @@ static int deal_cores(struct hvd_plan_work *work, struct hvd_error *err)
     return status;
 }
 
-static void share_socket(const struct hvd_plan_work *work, struct hvd_plan_row *row)
-{
-    for (int i = 0; i < work->topology->cpu_count; i++) {
-        if (work->topology->cpus[i].socket == row->socket && is_usable(work, i)) {
-            hvd_cpuset_add(&row->cpus, work->topology->cpus[i].number);
-        }
-    }
-}
-
 int hvd_plan_deal_cpus(struct hvd_plan_work *work, struct hvd_error *err)
 {
     struct hvd_plan *plan = work->plan;
     int status = 0;
 
-    if (plan->mode == HVD_BIND_CORE) {
+    if (plan->mode != HVD_BIND_NONE) {
         status = deal_cores(work, err);
     }
     for (int i = 0; i < plan->row_count; i++) {
@@ -259,8 +272,6 @@ int hvd_plan_deal_cpus(struct hvd_plan_work *work, struct hvd_error *err)
 
         if (plan->mode == HVD_BIND_NONE) {
             row->cpus = plan->allowed;
-        } else if (plan->mode == HVD_BIND_SOCKET) {
-            share_socket(work, row);
         }
         row->core_count = hvd_plan_count_cores(work->topology, &row->cpus, HVD_NONE);
     }

@@ -22,8 +22,10 @@ on_node()
 
 prints 'ranks that Slurm bound keep their number of cores' '^0:0:0 1:1:1$' \
     on_node "$(ranks)" -n2 sh -c "$mask"
-prints 'bind=socket: all cores of the step, shared' '^0:0-1:0-1 1:0-1:0-1$' \
+prints 'bind=socket: all cores of the step, each rank its own' '^0:0:0 1:1:1$' \
     on_node "$(ranks bind=socket)" -n2 sh -c "$mask"
+prints 'more ranks than cores share them' '^0:0-1:0-1 1:0-1:0-1 2:0-1:0-1$' \
+    in_line batch '-N1 -n2' "srun --overcommit -n3 $(ranks bind=socket) sh -c '$mask'"
 prints 'bind=cores: each its own' '^0:0:0 1:1:1$' on_node "$(ranks bind=cores)" -n2 sh -c "$mask"
 prints 'bind=none: what Slurm does' '^0:1:1 1:0:0$' \
     on_node "$(ranks bind=none)" -n2 --cpu-bind=map_cpu:1,0 sh -c "$mask"

@@ -138,6 +138,22 @@ static void test_few_cores(struct hvd_topology *node)
     hvd_plan_finish(&plan);
 }
 
+static void test_mode_socket(struct hvd_topology *node)
+{
+    struct hvd_binding_step step = {.rank_count = 8,
+                                    .options = {.mode = HVD_BIND_SOCKET}};
+    struct hvd_plan plan = plan_for(node, &step);
+
+    tap_ok(is_bound_to(&plan, 0, "0-4,40-44") && is_bound_to(&plan, 3, "15-19,55-59"),
+           "ranks_of_a_socket_divide_its_cores");
+    hvd_plan_finish(&plan);
+    step.rank_count = 50;
+    plan = plan_for(node, &step);
+    tap_ok(is_bound_to(&plan, 0, "0-19,40-59") && is_bound_to(&plan, 49, "0-19,40-59"),
+           "more_ranks_than_cores_share_their_socket");
+    hvd_plan_finish(&plan);
+}
+
 static void test_mode_none(struct hvd_topology *node)
 {
     struct hvd_binding_step step = {.rank_count = 8, .options.mode = HVD_BIND_NONE};
@@ -368,6 +384,7 @@ int main(int argc, char **argv)
     test_auto_mode(&dgx1v);
     test_threads(&dgx1v);
     test_few_cores(&dgx1v);
+    test_mode_socket(&dgx1v);
     test_mode_none(&dgx1v);
     test_nics(&dgx1v);
     test_memory_not_allowed(&c4140);

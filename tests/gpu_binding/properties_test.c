@@ -124,7 +124,7 @@ static void check_row(struct trial *trial, const struct hvd_plan_row *row)
             "no row has more cores than the limit");
 }
 
-/* In mode core without limits: even, disjoint and nothing left over. */
+/* Without limits: even, disjoint and nothing left over. */
 static void check_socket(struct trial *trial, int socket)
 {
     struct hvd_cpuset all = cpus_of_socket(trial, socket);
@@ -273,7 +273,9 @@ static bool run_trial(struct trial *trial, unsigned *seed)
         check_row(trial, &trial->plan.rows[i]);
     }
     for (int i = 0; i < trial->topology->socket_count; i++) {
-        if (options->mode == HVD_BIND_CORE && options->cpus_per_rank == 0 &&
+        bool is_limited = options->mode == HVD_BIND_CORE && options->cpus_per_rank > 0;
+
+        if (options->mode != HVD_BIND_NONE && !is_limited &&
             options->threads_per_core == 0) {
             check_socket(trial, i);
         }
