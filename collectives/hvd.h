@@ -99,6 +99,9 @@ enum hvd_op {
     HVD_MIN, /* NaN if any rank has NaN; the same for Max */
     HVD_MAX,
     HVD_PRODUCT,
+    HVD_BAND, /* bits: "and", "or", "exclusive or"; of integers and bool on the host, no factors */
+    HVD_BOR,
+    HVD_BXOR,
     HVD_OP_COUNT
 };
 
@@ -226,7 +229,7 @@ int hvd_alltoall_start(const struct hvd_tensor *tensor, const int32_t *splits,
                        struct hvd_error *err);
 
 /* Reduces as hvd_allreduce_start does, and gives each rank its part of dimension 0: the i-th rank
- * of the set gets rows / size rows, the first rows % size ranks one more. Sum and Average only.
+ * of the set gets rows / size rows, the first rows % size ranks one more. Without Adasum.
  * output has room for this rank's rows and does not overlap input. */
 int hvd_reducescatter_start(const struct hvd_tensor *tensors, int count, enum hvd_op op,
                             double prescale, double postscale, int set,
@@ -241,8 +244,8 @@ int hvd_barrier_start(int set, struct hvd_request **request, struct hvd_error *e
  *   in the global process set             of this rank, which has joined
  *   allreduce (Sum, Average, Adasum)      takes part with zeros
  *   barrier                               does not wait for this rank
- *   other collectives, Min, Max,          fail on all ranks
- *     Product; adding and removing sets
+ *   other collectives, other ops;         fail on all ranks
+ *     adding and removing sets
  *   what this rank starts itself          fails with HVD_ERR_ARG, on this rank alone */
 int hvd_join_start(struct hvd_request **request, struct hvd_error *err);
 

@@ -154,21 +154,25 @@ static int check_join(const struct hvd_proposal *a, struct hvd_error *err)
     }
 }
 
-/* The zeros of a rank that has joined change a sum by nothing, but not these. */
+static const char *op_name(enum hvd_op op)
+{
+    static const char *const names[HVD_OP_COUNT] = {
+        "Average", "Sum",         "Adasum",     "Min",        "Max",
+        "Product", "Bitwise and", "Bitwise or", "Bitwise xor"};
+
+    return (unsigned)op < HVD_OP_COUNT ? names[op] : "unknown";
+}
+
+/* The zeros of a rank that has joined change a sum by nothing, but not others. */
 static int check_join_op(const struct hvd_proposal *a, struct hvd_error *err)
 {
-    const char *op = a->op == HVD_MIN       ? "Min"
-                     : a->op == HVD_MAX     ? "Max"
-                     : a->op == HVD_PRODUCT ? "Product"
-                                            : NULL;
-
-    if (a->kind != HVD_KIND_ALLREDUCE || op == NULL) {
+    if (a->kind != HVD_KIND_ALLREDUCE || a->op < HVD_MIN) {
         return 0;
     }
     return hvd_fail(err, HVD_ERR_MISMATCH,
                     "Allreduce with op %s is not supported with Join: a rank that has "
                     "joined has nothing to give to it. Use Sum or Average.",
-                    op);
+                    op_name(a->op));
 }
 
 static int check_not_scalar(const struct hvd_proposal *a, const struct hvd_proposal *b,
@@ -262,14 +266,6 @@ static int check_device(const struct hvd_proposal *a, const struct hvd_proposal 
 }
 
 /* --- what is said of a mismatch, behind Horovod's sentence --- */
-
-static const char *op_name(enum hvd_op op)
-{
-    static const char *const names[HVD_OP_COUNT] = {"Average", "Sum", "Adasum",
-                                                    "Min",     "Max", "Product"};
-
-    return (unsigned)op < HVD_OP_COUNT ? names[op] : "unknown";
-}
 
 /* What one rank has, of what differs. */
 typedef void write_value(const struct hvd_proposal *proposal, char *text, size_t bytes);

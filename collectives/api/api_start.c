@@ -67,13 +67,54 @@ static int check_tensor(const struct hvd_start *start, const struct hvd_tensor *
     return 0;
 }
 
+static bool is_float(enum hvd_dtype dtype)
+{
+    return dtype == HVD_FLOAT16 || dtype == HVD_BFLOAT16 || dtype == HVD_FLOAT32 ||
+           dtype == HVD_FLOAT64;
+}
+
+static int check_bitwise(const struct hvd_start *start, const struct hvd_tensor *tensor,
+                         struct hvd_error *err)
+{
+    if (is_float(tensor->dtype)) {
+        return hvd_fail(err, HVD_ERR_ARG,
+                        "tensor %s is %s: the bitwise ops take integers and bool",
+                        tensor->name, hvd_dtype_name(tensor->dtype));
+    }
+    if (start->prescale != 1.0 || start->postscale != 1.0) {
+        return hvd_fail(err, HVD_ERR_ARG,
+                        "tensor %s: the bitwise ops take no factors, but prescale is %g "
+                        "and postscale %g: give 1.0",
+                        tensor->name, start->prescale, start->postscale);
+    }
+    return 0;
+}
+
+/* Of those that hosts can. */
+static int check_gpu_op(const struct hvd_start *start, const struct hvd_tensor *tensor,
+                        struct hvd_error *err)
+{
+    bool scatters = start->kind == HVD_KIND_REDUCESCATTER;
+
+    if (start->op < HVD_BAND && (!scatters || start->op < HVD_MIN)) {
+        return 0;
+    }
+    return hvd_fail(
+        err, HVD_ERR_UNSUPPORTED,
+        "tensor %s is on GPU %d: %s with op %d is for tensors in host memory; "
+        "copy it there",
+        tensor->name, tensor->device, start->word, start->op);
+}
+
 static int check_op(const struct hvd_start *start, const struct hvd_tensor *tensor,
                     struct hvd_error *err)
 {
-    if (start->kind == HVD_KIND_REDUCESCATTER && start->op != HVD_AVERAGE &&
-        start->op != HVD_SUM) {
-        return hvd_fail(err, HVD_ERR_ARG,
-                        "Reducescatter currently only supports AVERAGE and SUM.");
+    if (start->kind == HVD_KIND_REDUCESCATTER && start->op == HVD_ADASUM) {
+        return hvd_fail(
+            err, HVD_ERR_ARG,
+            "tensor %s: there is no Reducescatter with op Adasum; use Average "
+            "or Sum",
+            tensor->name);
     }
     if (start->op == HVD_ADASUM) {
         return hvd_adasum_check(tensor->name, tensor->dtype, start->set_size, err);
@@ -89,7 +130,14 @@ static int check_op(const struct hvd_start *start, const struct hvd_tensor *tens
             "or Max (or)",
             tensor->name);
     }
-    return 0;
+    if (start->op >= HVD_BAND) {
+        int status = check_bitwise(start, tensor, err);
+
+        if (status != 0) {
+            return status;
+        }
+    }
+    return tensor->device == HVD_DEVICE_CPU ? 0 : check_gpu_op(start, tensor, err);
 }
 
 /* Of one that is given. */

@@ -49,6 +49,12 @@ static double combine(enum hvd_op op, double a, double b)
         return a > b ? a : b;
     case HVD_PRODUCT:
         return a * b;
+    case HVD_BAND:
+        return (double)((int64_t)a & (int64_t)b);
+    case HVD_BOR:
+        return (double)((int64_t)a | (int64_t)b);
+    case HVD_BXOR:
+        return (double)((int64_t)a ^ (int64_t)b);
     default:
         return a + b;
     }

@@ -14,8 +14,9 @@ static const int nccl_dtypes[HVD_DTYPE_COUNT] = {
 
 /* ncclRedOp_t */
 static const int nccl_ops[HVD_OP_COUNT] = {
-    [HVD_SUM] = 0, [HVD_PRODUCT] = 1, [HVD_MAX] = 2,
-    [HVD_MIN] = 3, [HVD_AVERAGE] = 4, [HVD_ADASUM] = -1,
+    [HVD_SUM] = 0,   [HVD_PRODUCT] = 1, [HVD_MAX] = 2,
+    [HVD_MIN] = 3,   [HVD_AVERAGE] = 4, [HVD_ADASUM] = -1,
+    [HVD_BAND] = -1, [HVD_BOR] = -1,    [HVD_BXOR] = -1,
 };
 
 static const int host_immediate = 1; /* ncclScalarHostImmediate */

@@ -166,6 +166,10 @@ static const struct trial join_trials[] = {
      "nothing to "
      "give to it. Use Sum or Average.",
      BOTH(.op = HVD_MIN)},
+    {"so would a bitwise and",
+     "Allreduce with op Bitwise and is not supported with Join: a rank that has joined "
+     "has nothing to give to it. Use Sum or Average.",
+     BOTH(.op = HVD_BAND)},
     {"a join goes before a scalar", "Alltoall is not supported with Join at this time.",
      BOTH(.kind = HVD_KIND_ALLTOALL, .ndim = 0)},
 };

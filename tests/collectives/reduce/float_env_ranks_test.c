@@ -142,7 +142,7 @@ static void test_ops(void)
     bool has_adasum = (size & (size - 1)) == 0;
 
     for (int i = 0; i < 4; i++) {
-        for (int op = 0; op < HVD_OP_COUNT; op++) {
+        for (int op = 0; op <= HVD_PRODUCT; op++) {
             struct call call = {.dtype = dtypes[i], .op = (enum hvd_op)op};
             char what[80];
 

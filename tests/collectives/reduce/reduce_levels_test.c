@@ -276,8 +276,9 @@ static uint32_t random_divisor(void)
 static bool agrees(const struct hvd_kernels *kernels, enum hvd_dtype dtype,
                    enum verb verb)
 {
-    static const enum hvd_op ops[] = {HVD_SUM, HVD_AVERAGE, HVD_MIN, HVD_MAX,
-                                      HVD_PRODUCT};
+    static const enum hvd_op ops[] = {HVD_SUM,     HVD_AVERAGE, HVD_MIN, HVD_MAX,
+                                      HVD_PRODUCT, HVD_BAND,    HVD_BOR, HVD_BXOR};
+    const size_t op_count = kernels->combine[HVD_BAND] != NULL ? 8 : 5;
     static const double factors[] = {1.0 / 3, 0.5, -1.5,     1e-7, 1e6, 1e-40,
                                      1e39,    0.0, INFINITY, NAN,  1.0};
     struct call call = {.kernels = kernels, .verb = verb, .before = 1.0};
@@ -285,7 +286,7 @@ static bool agrees(const struct hvd_kernels *kernels, enum hvd_dtype dtype,
     for (size_t count = 0; count <= SHORT; count++) {
         for (size_t i = 0; i < sizeof(factors) / sizeof(factors[0]); i++) {
             call.factor = factors[i];
-            call.op = ops[i % (sizeof(ops) / sizeof(ops[0]))];
+            call.op = ops[i % op_count];
             call.divisor = random_divisor();
             call.before = random_bits() / 8 % 2 == 0 ? 1.0 : factors[(i + count) % 10];
             call.source_count = 2 + (int)(random_bits() / 8 % (MOST_SOURCES - 1));

@@ -129,13 +129,20 @@ static struct element extreme(enum hvd_dtype dtype, enum hvd_op op, struct eleme
     return is_less(dtype, a, b) == (op == HVD_MIN) ? a : b;
 }
 
+static uint64_t bitwise(enum hvd_op op, uint64_t a, uint64_t b)
+{
+    return op == HVD_BAND ? a & b : op == HVD_BOR ? a | b : a ^ b;
+}
+
 struct element reference_combine(enum hvd_dtype dtype, enum hvd_op op, struct element a,
                                  struct element b)
 {
     bool is_product = op == HVD_PRODUCT;
     struct element value = {0};
 
-    if (dtype == HVD_BOOL) {
+    if (op >= HVD_BAND) {
+        value.whole = bitwise(op, a.whole, b.whole);
+    } else if (dtype == HVD_BOOL) {
         bool is_and = is_product || op == HVD_MIN;
 
         value.whole = is_and ? a.whole && b.whole : a.whole || b.whole;

@@ -279,19 +279,21 @@ static bool knows_dtypes(void)
 
 int main(void)
 {
-    static const enum hvd_op ops[] = {HVD_SUM, HVD_AVERAGE, HVD_MIN, HVD_MAX,
-                                      HVD_PRODUCT};
-    static const char *const names[HVD_OP_COUNT] = {[HVD_SUM] = "sum",
-                                                    [HVD_AVERAGE] = "average",
-                                                    [HVD_MIN] = "min",
-                                                    [HVD_MAX] = "max",
-                                                    [HVD_PRODUCT] = "product"};
+    /* The bitwise ones are of integers. */
+    static const enum hvd_op ops[] = {HVD_SUM,     HVD_AVERAGE, HVD_MIN, HVD_MAX,
+                                      HVD_PRODUCT, HVD_BAND,    HVD_BOR, HVD_BXOR};
+    static const char *const names[HVD_OP_COUNT] = {
+        [HVD_SUM] = "sum", [HVD_AVERAGE] = "average",  [HVD_MIN] = "min",
+        [HVD_MAX] = "max", [HVD_PRODUCT] = "product",  [HVD_BAND] = "and",
+        [HVD_BOR] = "or",  [HVD_BXOR] = "exclusive or"};
 
     random_state = 1 + (uint64_t)tap_seed((unsigned)time(NULL)) * 2654435761u;
     for (int type = 0; type < HVD_DTYPE_COUNT; type++) {
         const char *name = hvd_dtype_name((enum hvd_dtype)type);
 
-        for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
+        size_t count = reference_is_float((enum hvd_dtype)type) ? 5 : 8;
+
+        for (size_t i = 0; i < count; i++) {
             tap_ok(reduces((enum hvd_dtype)type, ops[i]), "%s of %s", names[ops[i]],
                    name);
         }
