@@ -117,7 +117,7 @@ struct hvd_tensor {
      * that begin with "hvd." are reserved. */
     const char *name;
     const void *input;
-    void *output; /* the same as input: in place. Ignored if the library allocates it */
+    void *output; /* the same as input: in place. Allgather, alltoall: see output_bytes */
     const int64_t *shape; /* [ndim], of the input */
     int ndim;
     enum hvd_dtype dtype;
@@ -128,6 +128,9 @@ struct hvd_tensor {
     /* Tensors on a GPU: the CUDA stream (NULL: the default stream) whose present work computes the
      * input and uses the output; the collective begins after that work. */
     void *stream;
+    /* hvd_allgather_start, hvd_alltoall_start: the bytes that output has room for, and the result
+     * goes there. 0: the library allocates it, and output is ignored. */
+    size_t output_bytes;
 };
 
 struct hvd_request; /* made by the start functions, freed by hvd_request_free */
@@ -210,8 +213,16 @@ int hvd_allreduce_start(const struct hvd_tensor *tensors, int count, enum hvd_op
                         struct hvd_request **request, struct hvd_error *err);
 
 /* Concatenates the tensors of all ranks along dimension 0, in the order of the ranks. Dimension 0
- * may differ between ranks; a tensor has at least one dimension. The library allocates the output:
- * hvd_request_take. */
+ * may differ between ranks; a tensor has at least one dimension. Who has the memory:
+ *
+ *   tensor.output_bytes    the result
+ *   0                      is in memory that the library allocates: hvd_request_take
+ *   more; host tensors     goes to tensor.output without another copy. Its rows: hvd_request_rows.
+ *                          Each rank chooses for itself. If there are more bytes, this rank's
+ *                          request ends with HVD_ERR_ARG, and the job goes on
+ *
+ * The input of an allgather may be this rank's part of its output, and must not overlap the rest of
+ * it. */
 int hvd_allgather_start(const struct hvd_tensor *tensors, int count, int set,
                         struct hvd_request **request, struct hvd_error *err);
 
@@ -221,9 +232,9 @@ int hvd_broadcast_start(const struct hvd_tensor *tensor, int root, int set,
                         struct hvd_request **request, struct hvd_error *err);
 
 /* Sends the next splits[i] rows of dimension 0 to the i-th rank of the set; nsplits is the size of
- * the set. splits NULL and nsplits 0: equal parts. The library allocates the output, rows in the
- * order of the ranks that sent them (hvd_request_take), and counts the rows of each rank
- * (hvd_request_splits). */
+ * the set. splits NULL and nsplits 0: equal parts. The result has the rows in the order of the ranks
+ * that sent them, in memory as of an allgather, and hvd_request_splits has the rows of each rank.
+ * Input and output must not overlap. */
 int hvd_alltoall_start(const struct hvd_tensor *tensor, const int32_t *splits,
                        int nsplits, int set, struct hvd_request **request,
                        struct hvd_error *err);
@@ -310,9 +321,10 @@ int hvd_wait_for(struct hvd_request *request, int timeout_ms, struct hvd_error *
 int hvd_wait_on(struct hvd_request *request, void *stream, int timeout_ms,
                 struct hvd_error *err);
 
-/* The output that the library allocated for tensor `index` (from 0) of an allgather or alltoall on
- * a GPU: its rows (dimension 0), after hvd_wait_on or the end; and a copy of it to memory of the
- * device, on the stream, which waits for the end. HVD_ERR_STATE: too early, or another request. */
+/* The result of tensor `index` (from 0) of an allgather or alltoall: its rows (dimension 0), after
+ * the end, and on a GPU after hvd_wait_on; and, if the library allocated it on a GPU, a copy of it to
+ * memory of the device, on the stream, which waits for the end. HVD_ERR_STATE: too early, or another
+ * request. */
 int hvd_request_rows(struct hvd_request *request, int index, int64_t *rows);
 int hvd_request_copy(struct hvd_request *request, int index, void *output, void *stream,
                      struct hvd_error *err);
@@ -320,7 +332,8 @@ int hvd_request_copy(struct hvd_request *request, int index, void *output, void 
 /* Hands over the output that the library allocated for tensor `index` (from 0) of a finished
  * allgather or alltoall, once per tensor. *data (aligned to 64 bytes, NULL if empty) belongs to the
  * caller, who frees it with hvd_free; *rows is its dimension 0, the others are those of the input.
- * HVD_ERR_STATE: the request is under way, has failed, was on a GPU, or is of another kind. */
+ * HVD_ERR_STATE: the request is under way, has failed, was on a GPU, is of another kind, or had the
+ * caller's memory. */
 int hvd_request_take(struct hvd_request *request, int index, void **data, int64_t *rows);
 
 /* The rows from each rank of a finished alltoall (on a GPU also after hvd_wait_on), into an array

@@ -116,6 +116,22 @@ int64_t hvd_entry_row_bytes(const struct hvd_entry *entry)
     return bytes;
 }
 
+int hvd_entry_check_room(const struct hvd_entry *entry, struct hvd_error *err)
+{
+    int64_t bytes = entry->result_rows * hvd_entry_row_bytes(entry);
+    char operation[HVD_OPERATION_BYTES];
+
+    if (entry->output_bytes == 0 || bytes <= (int64_t)entry->output_bytes) {
+        return 0;
+    }
+    return hvd_fail(
+        err, HVD_ERR_ARG,
+        "%s: the result has %lld rows, which are %lld bytes, but output_bytes "
+        "is %zu: give more room, or output_bytes 0 to let the library allocate",
+        hvd_entry_operation(entry, operation), (long long)entry->result_rows,
+        (long long)bytes, entry->output_bytes);
+}
+
 int hvd_entry_launch(struct hvd_entry *entry)
 {
     struct hvd_request *request = entry->request;

@@ -25,6 +25,7 @@ struct hvd_entry {
     int32_t *splits; /* alltoall: rows to each rank */
     int32_t *received; /* alltoall, when done: rows from each rank */
     int split_count; /* alltoall: entries of splits and of received */
+    size_t output_bytes; /* allgather, alltoall: room in output; 0: result is allocated */
     void *result; /* allgather, alltoall: allocated here, taken by hvd_request_take */
     int64_t result_rows;
     /* Of a tensor on a GPU (collectives/gpu/): */
@@ -92,6 +93,10 @@ int64_t hvd_entry_count(const struct hvd_entry *entry);
 
 /* Bytes of one row: the product of all dimensions but the first, times the element. */
 int64_t hvd_entry_row_bytes(const struct hvd_entry *entry);
+
+/* The result of an allgather or alltoall, whose rows are known, fits into the memory that the caller
+ * gave for it, if any. Returns 0 or HVD_ERR_ARG. */
+int hvd_entry_check_room(const struct hvd_entry *entry, struct hvd_error *err);
 
 /* An entry is launched. Returns 1 when that was the request's last one, else 0; from then
  * on the engine is an owner, until hvd_entry_end has ended the whole request. */

@@ -106,20 +106,19 @@ struct hvd_entry *hvd_launched_entry(struct hvd_request *request, int index)
                : NULL;
 }
 
-static struct hvd_entry *allocated_entry(struct hvd_request *request, int index)
+static struct hvd_entry *gathered_entry(struct hvd_request *request, int index)
 {
     struct hvd_entry *entry = hvd_launched_entry(request, index);
 
-    return entry != NULL && entry->done != NULL &&
-                   (entry->proposal.kind == HVD_KIND_ALLGATHER ||
-                    entry->proposal.kind == HVD_KIND_ALLTOALL)
+    return entry != NULL && (entry->proposal.kind == HVD_KIND_ALLGATHER ||
+                             entry->proposal.kind == HVD_KIND_ALLTOALL)
                ? entry
                : NULL;
 }
 
 HVD_EXPORT int hvd_request_rows(struct hvd_request *request, int index, int64_t *rows)
 {
-    const struct hvd_entry *entry = allocated_entry(request, index);
+    const struct hvd_entry *entry = gathered_entry(request, index);
 
     if (entry == NULL) {
         return HVD_ERR_STATE;
@@ -131,11 +130,11 @@ HVD_EXPORT int hvd_request_rows(struct hvd_request *request, int index, int64_t 
 HVD_EXPORT int hvd_request_copy(struct hvd_request *request, int index, void *output,
                                 void *stream, struct hvd_error *err)
 {
-    struct hvd_entry *entry = allocated_entry(request, index);
+    struct hvd_entry *entry = gathered_entry(request, index);
     struct hvd_gpu_buffer *buffer;
     int status;
 
-    if (entry == NULL) {
+    if (entry == NULL || entry->done == NULL) {
         return hvd_fail(err, HVD_ERR_STATE,
                         "output %d of this request is not on a GPU, or not there yet",
                         index);

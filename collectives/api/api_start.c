@@ -257,6 +257,37 @@ static int fill_splits(const struct hvd_start *start, int size, struct hvd_entry
     return status;
 }
 
+/* Room that the caller gives for what is gathered. */
+static int check_room(const struct hvd_start *start, const struct hvd_tensor *tensor,
+                      const struct hvd_entry *entry, struct hvd_error *err)
+{
+    uintptr_t input = (uintptr_t)tensor->input, output = (uintptr_t)tensor->output;
+    uintptr_t bytes = (uintptr_t)hvd_proposal_bytes(&entry->proposal);
+
+    if (entry->output_bytes == 0) {
+        return 0;
+    }
+    if (tensor->device != HVD_DEVICE_CPU) {
+        return hvd_fail(err, HVD_ERR_UNSUPPORTED,
+                        "tensor %s is on GPU %d, where the library allocates the result "
+                        "of %s: give output_bytes 0, not %zu",
+                        tensor->name, tensor->device, start->word, entry->output_bytes);
+    }
+    if (tensor->output == NULL) {
+        return hvd_fail(err, HVD_ERR_ARG,
+                        "tensor %s has output_bytes %zu, but its output is NULL",
+                        tensor->name, entry->output_bytes);
+    }
+    if (start->kind == HVD_KIND_ALLTOALL && input < output + entry->output_bytes &&
+        output < input + bytes) {
+        return hvd_fail(err, HVD_ERR_ARG,
+                        "tensor %s: input and output of an alltoall overlap; use other "
+                        "memory for one of them",
+                        tensor->name);
+    }
+    return 0;
+}
+
 /* Whether its input, which is its output, may be added up where it is, by all ranks of the node. */
 static bool is_shared(const struct hvd_start *start, const struct hvd_tensor *tensor)
 {
@@ -273,11 +304,17 @@ static bool is_shared(const struct hvd_start *start, const struct hvd_tensor *te
     return bytes > 0 && hvd_shared_find(tensor->input, bytes, &place);
 }
 
+static bool is_gathered(enum hvd_kind kind)
+{
+    return kind == HVD_KIND_ALLGATHER || kind == HVD_KIND_ALLTOALL;
+}
+
 static int fill_entry(const struct hvd_start *start, const struct hvd_tensor *tensor,
                       struct hvd_entry *entry, struct hvd_error *err)
 {
     entry->input = tensor->input;
     entry->output = tensor->output;
+    entry->output_bytes = is_gathered(start->kind) ? tensor->output_bytes : 0;
     entry->device = tensor->device;
     entry->proposal = (struct hvd_proposal){
         .set = start->set,
@@ -346,6 +383,7 @@ int hvd_start_fill_entry(const struct hvd_start *start, const struct hvd_tensor 
         status = check_wire(start, tensor, err);
     }
     status = status != 0 ? status : fill_entry(start, tensor, entry, err);
+    status = status != 0 ? status : check_room(start, tensor, entry, err);
     return status != 0 ? status : check_memory(start, entry, err);
 }
 

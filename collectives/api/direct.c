@@ -75,7 +75,9 @@ int hvd_direct_run(struct hvd_direct *direct, struct hvd_error *err)
 
 const void *hvd_direct_result(const struct hvd_direct *direct)
 {
-    return direct->request->entries[0].result;
+    const struct hvd_entry *entry = &direct->request->entries[0];
+
+    return entry->output_bytes > 0 ? entry->output : entry->result;
 }
 
 void hvd_direct_destroy(struct hvd_direct *direct)

@@ -46,7 +46,12 @@ void hvd_completion_end(void *context, struct hvd_entry *entry, int status,
                         const char *text)
 {
     struct hvd_engine *engine = context;
+    struct hvd_error lacks_room;
 
+    if (status == 0 && hvd_entry_check_room(entry, &lacks_room) != 0) {
+        status = lacks_room.status;
+        text = lacks_room.text;
+    }
     if (entry->proposal.kind == HVD_KIND_JOIN) {
         hvd_process_sets_recount(&engine->process_sets);
     }

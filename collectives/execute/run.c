@@ -76,16 +76,20 @@ static struct hvd_schedule_query query_of(const struct hvd_run *run,
     };
 }
 
-static int allocate(struct hvd_entry *entry, int64_t rows)
+/* Finds memory for a result of so many rows: the caller's, or else new. If the caller's is too small,
+ * the others get theirs all the same, and the entry fails when it ends. */
+static int place_result(struct hvd_entry *entry, int64_t rows, char **result)
 {
     size_t bytes = (size_t)(rows * hvd_entry_row_bytes(entry));
 
     entry->result_rows = rows;
-    if (bytes == 0) {
+    *result = entry->output;
+    if (entry->output_bytes > 0 && hvd_entry_check_room(entry, NULL) == 0) {
         return 0;
     }
-    entry->result = hvd_run_memory(bytes);
-    return entry->result != NULL ? 0 : HVD_ERR_NOMEM;
+    entry->result = bytes > 0 ? hvd_run_memory(bytes) : NULL;
+    *result = entry->result;
+    return entry->result != NULL || bytes == 0 ? 0 : HVD_ERR_NOMEM;
 }
 
 static int64_t bytes_of(const struct hvd_entry *entry)
@@ -252,6 +256,7 @@ static int prepare_allgather(struct hvd_run *run, const int64_t *rows,
     int64_t row_bytes = hvd_entry_row_bytes(entry);
     int size = run->team->layout->size;
     int64_t total = 0;
+    char *result;
 
     run->blocks = calloc((size_t)size + 1, sizeof(run->blocks[0]));
     if (run->blocks == NULL) {
@@ -261,9 +266,9 @@ static int prepare_allgather(struct hvd_run *run, const int64_t *rows,
         total += rows[i];
         run->blocks[i + 1] = total * row_bytes;
     }
-    if (allocate(entry, total) != 0 ||
+    if (place_result(entry, total, &result) != 0 ||
         hvd_segments_init_one(&run->input, (void *)entry->input, bytes_of(entry)) != 0 ||
-        hvd_segments_init_one(&run->output, entry->result, run->blocks[size]) != 0) {
+        hvd_segments_init_one(&run->output, result, run->blocks[size]) != 0) {
         return HVD_ERR_NOMEM;
     }
     query = query_of(run, HVD_COLL_ALLGATHER);
@@ -319,6 +324,7 @@ static int prepare_alltoall_data(struct hvd_run *run)
     int size = run->team->layout->size;
     int64_t row_bytes = hvd_entry_row_bytes(entry);
     int64_t rows = 0;
+    char *result;
 
     run->is_counting = false;
     for (int i = 0; i < size; i++) {
@@ -336,9 +342,9 @@ static int prepare_alltoall_data(struct hvd_run *run)
     fill_offsets(run->rows_in, size, row_bytes, run->blocks);
     hvd_segments_finish(&run->input);
     hvd_segments_finish(&run->output);
-    if (allocate(entry, rows) != 0 ||
+    if (place_result(entry, rows, &result) != 0 ||
         hvd_segments_init_one(&run->input, (void *)entry->input, run->send[size]) != 0 ||
-        hvd_segments_init_one(&run->output, entry->result, run->blocks[size]) != 0) {
+        hvd_segments_init_one(&run->output, result, run->blocks[size]) != 0) {
         return HVD_ERR_NOMEM;
     }
     query = query_of(run, HVD_COLL_ALLTOALL);

@@ -231,6 +231,34 @@ static void test_bitwise_refusals(void)
            "%s", err.text);
 }
 
+static void test_room_refusals(void)
+{
+    int64_t one = 1;
+    struct hvd_tensor tensor = scalar("t");
+    struct hvd_request *request = NULL;
+    struct hvd_error err = {0};
+
+    tensor.ndim = 1;
+    tensor.shape = &one;
+    tensor.output = NULL;
+    tensor.output_bytes = 4;
+    tap_ok(hvd_allgather_start(&tensor, 1, 0, &request, &err) == HVD_ERR_ARG &&
+               strcmp(err.text, "tensor t has output_bytes 4, but its output is NULL") ==
+                   0,
+           "%s", err.text);
+    tensor.output = &value;
+    tap_ok(hvd_alltoall_start(&tensor, NULL, 0, 0, &request, &err) == HVD_ERR_ARG &&
+               strstr(err.text, "tensor t: input and output of an alltoall overlap") !=
+                   NULL,
+           "%s", err.text);
+    tensor.device = 1;
+    tap_ok(hvd_allgather_start(&tensor, 1, 0, &request, &err) == HVD_ERR_UNSUPPORTED &&
+               strstr(err.text,
+                      "tensor t is on GPU 1, where the library allocates the "
+                      "result of Allgather: give output_bytes 0, not 4") != NULL,
+           "%s", err.text);
+}
+
 /* Two tensors of one request have one name: the second of them is refused. */
 static void test_names_of_a_refused_request(void)
 {
@@ -332,6 +360,7 @@ int main(void)
     test_missing_memory();
     test_other_refusals();
     test_bitwise_refusals();
+    test_room_refusals();
     test_names_of_a_refused_request();
     test_shared_memory();
     test_fork();

@@ -46,7 +46,8 @@ class Tensor(Structure):
     """struct hvd_tensor"""
     _fields_ = [('name', c_char_p), ('input', c_void_p), ('output', c_void_p),
                 ('shape', POINTER(c_int64)), ('ndim', c_int), ('dtype', c_int),
-                ('device', c_int), ('wire', c_int), ('stream', c_void_p)]
+                ('device', c_int), ('wire', c_int), ('stream', c_void_p),
+                ('output_bytes', c_size_t)]
 
 
 _REDUCTION = [POINTER(Tensor), c_int, c_int, c_double, c_double, c_int, POINTER(c_void_p),

@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Allgather, alltoall and reducescatter into the caller's memory: the right bytes, none beside them,
+ * no allocation as large as the tensor and no copy more than the library's own memory would take;
+ * runs as each rank of a job. */
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/uio.h>
+
+#include "collectives/hvd.h"
+#include "tests/collectives/calls.h"
+#include "tests/collectives/rank_values.h"
+#include "tests/collectives/test_case.h"
+#include "tests/tap.h"
+
+enum {
+    LARGE = 64 << 10, /* bytes: no state of a call takes as much */
+    PIECE = 1024, /* shorter copies are not of tensors */
+    GUARD = 64, /* bytes behind an output */
+    COUNTED_ROWS = 50000,
+};
+
+static int rank, size;
+
+/* --- what the library takes and copies: linked in its place ----------------------------- */
+
+static _Atomic int64_t largest, copied;
+
+void *__real_malloc(size_t bytes);
+void *__real_calloc(size_t count, size_t bytes);
+void *__real_realloc(void *old, size_t bytes);
+int __real_posix_memalign(void **out, size_t alignment, size_t bytes);
+void *__real_memcpy(void *to, const void *from, size_t bytes);
+void __real_hvd_copy_stream(void *to, const void *from, size_t bytes);
+ssize_t __real_process_vm_readv(pid_t pid, const struct iovec *here, unsigned long pieces,
+                                const struct iovec *there, unsigned long others,
+                                unsigned long flags);
+ssize_t __real_process_vm_writev(pid_t pid, const struct iovec *here,
+                                 unsigned long pieces, const struct iovec *there,
+                                 unsigned long others, unsigned long flags);
+void *__wrap_malloc(size_t bytes);
+void *__wrap_calloc(size_t count, size_t bytes);
+void *__wrap_realloc(void *old, size_t bytes);
+int __wrap_posix_memalign(void **out, size_t alignment, size_t bytes);
+void *__wrap_memcpy(void *to, const void *from, size_t bytes);
+void __wrap_hvd_copy_stream(void *to, const void *from, size_t bytes);
+ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *here, unsigned long pieces,
+                                const struct iovec *there, unsigned long others,
+                                unsigned long flags);
+ssize_t __wrap_process_vm_writev(pid_t pid, const struct iovec *here,
+                                 unsigned long pieces, const struct iovec *there,
+                                 unsigned long others, unsigned long flags);
+
+static void note_taken(size_t bytes)
+{
+    int64_t before = atomic_load(&largest);
+
+    while ((int64_t)bytes > before &&
+           !atomic_compare_exchange_weak(&largest, &before, (int64_t)bytes)) {
+    }
+}
+
+static void note_copied(ssize_t bytes)
+{
+    if (bytes >= PIECE) {
+        atomic_fetch_add(&copied, bytes);
+    }
+}
+
+void *__wrap_malloc(size_t bytes)
+{
+    note_taken(bytes);
+    return __real_malloc(bytes);
+}
+
+void *__wrap_calloc(size_t count, size_t bytes)
+{
+    note_taken(count * bytes);
+    return __real_calloc(count, bytes);
+}
+
+void *__wrap_realloc(void *old, size_t bytes)
+{
+    note_taken(bytes);
+    return __real_realloc(old, bytes);
+}
+
+int __wrap_posix_memalign(void **out, size_t alignment, size_t bytes)
+{
+    note_taken(bytes);
+    return __real_posix_memalign(out, alignment, bytes);
+}
+
+void *__wrap_memcpy(void *to, const void *from, size_t bytes)
+{
+    note_copied((ssize_t)bytes);
+    return __real_memcpy(to, from, bytes);
+}
+
+void __wrap_hvd_copy_stream(void *to, const void *from, size_t bytes)
+{
+    note_copied((ssize_t)bytes);
+    __real_hvd_copy_stream(to, from, bytes);
+}
+
+ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *here, unsigned long pieces,
+                                const struct iovec *there, unsigned long others,
+                                unsigned long flags)
+{
+    ssize_t got = __real_process_vm_readv(pid, here, pieces, there, others, flags);
+
+    note_copied(got);
+    return got;
+}
+
+ssize_t __wrap_process_vm_writev(pid_t pid, const struct iovec *here,
+                                 unsigned long pieces, const struct iovec *there,
+                                 unsigned long others, unsigned long flags)
+{
+    ssize_t put = __real_process_vm_writev(pid, here, pieces, there, others, flags);
+
+    note_copied(put);
+    return put;
+}
+
+/* --- right bytes ------------------------------------------------------------------------ */
+
+/* On all ranks, which rank 0 speaks for. */
+static void report(bool good, const char *what)
+{
+    uint8_t is_good = good;
+    struct hvd_tensor tensor =
+        call_tensor("report", HVD_UINT8, NULL, 0, &is_good, &is_good);
+    struct hvd_request *request = NULL;
+    struct hvd_error err = {0};
+
+    call_finish(hvd_allreduce_start(&tensor, 1, HVD_MIN, 1, 1, 0, &request, &err),
+                &request, &err);
+    hvd_request_free(request);
+    if (!good) {
+        fprintf(stderr, "# rank %d: not so: %s\n", rank, what);
+    }
+    if (rank == 0) {
+        tap_ok(is_good, "%s", what);
+    }
+}
+
+/* Elements of one row, in which the cases differ. */
+static int64_t rows_of(const struct test_case *c, int r)
+{
+    return c->count == 0 ? 0 : value_random(c->seed, r, -7) % (uint32_t)c->count;
+}
+
+static int64_t rows_before(const struct test_case *c, int end)
+{
+    int64_t rows = 0;
+
+    for (int r = 0; r < end; r++) {
+        rows += rows_of(c, r);
+    }
+    return rows;
+}
+
+/* The elements of `from` from `first` on, and the guard behind `bytes`. */
+static bool holds(const struct test_case *c, const char *output, int from, int64_t first,
+                  int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        if (value_load(c->dtype, output, i) !=
+            value_of(c->seed, from, first + i, c->dtype, HVD_SUM)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool is_guarded(const char *output, size_t bytes)
+{
+    for (int i = 0; i < GUARD; i++) {
+        if (output[bytes + (size_t)i] != 0x5a) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static char *guarded(size_t bytes)
+{
+    char *output = malloc(bytes + GUARD);
+
+    memset(output, 0x5a, bytes + GUARD);
+    return output;
+}
+
+/* in_place: the input is this rank's part of the output. Ranks choose for themselves. */
+static bool gathers(const struct test_case *c, bool in_place)
+{
+    size_t element = hvd_dtype_bytes(c->dtype);
+    int64_t mine = rows_of(c, rank), all = rows_before(c, size);
+    size_t bytes = (size_t)all * element;
+    char *output = guarded(bytes), *input = case_input(c, rank, mine);
+    char *part = output + (size_t)rows_before(c, rank) * element;
+    struct hvd_tensor tensor = call_tensor(c->name, c->dtype, &mine, 1, input, output);
+    struct hvd_request *request = NULL;
+    struct hvd_error err = {0};
+    int64_t rows = -1;
+    void *taken;
+    bool good;
+
+    if (in_place) {
+        memcpy(part, input, (size_t)mine * element);
+    }
+    tensor.input = in_place ? part : input;
+    tensor.output_bytes = bytes;
+    call_finish(hvd_allgather_start(&tensor, 1, 0, &request, &err), &request, &err);
+    good = hvd_request_rows(request, 0, &rows) == 0 && rows == all &&
+           is_guarded(output, bytes) &&
+           (bytes == 0 || hvd_request_take(request, 0, &taken, &rows) == HVD_ERR_STATE);
+    for (int r = 0; r < size; r++) {
+        good = good && holds(c, output + (size_t)rows_before(c, r) * element, r, 0,
+                             rows_of(c, r));
+    }
+    hvd_request_free(request);
+    free(input);
+    free(output);
+    return good;
+}
+
+static int32_t split_of(const struct test_case *c, int from, int to)
+{
+    uint32_t most = (uint32_t)c->count + 1;
+
+    return (int32_t)(value_random(c->seed, from, -100 - to) % most);
+}
+
+/* Rows that `from` has for the ranks before `to`. */
+static int64_t split_begin(const struct test_case *c, int from, int to)
+{
+    int64_t first = 0;
+
+    for (int r = 0; r < to; r++) {
+        first += split_of(c, from, r);
+    }
+    return first;
+}
+
+static bool came(const struct test_case *c, const char *output)
+{
+    bool good = true;
+    int64_t at = 0;
+
+    for (int from = 0; from < size; from++) {
+        int64_t count = split_of(c, from, rank);
+
+        good = good && holds(c, output + (size_t)at * hvd_dtype_bytes(c->dtype), from,
+                             split_begin(c, from, rank), count);
+        at += count;
+    }
+    return good;
+}
+
+static bool exchanges(const struct test_case *c)
+{
+    int32_t splits[64];
+    int64_t sent = split_begin(c, rank, size), rows = -1, all = 0;
+    char *input = case_input(c, rank, sent), *output;
+    struct hvd_tensor tensor = call_tensor(c->name, c->dtype, &sent, 1, input, NULL);
+    struct hvd_request *request = NULL;
+    struct hvd_error err = {0};
+    size_t bytes;
+    bool good;
+
+    for (int r = 0; r < size; r++) {
+        splits[r] = split_of(c, rank, r);
+        all += split_of(c, r, rank);
+    }
+    bytes = (size_t)all * hvd_dtype_bytes(c->dtype);
+    output = guarded(bytes);
+    tensor.output = output;
+    tensor.output_bytes = bytes;
+    call_finish(hvd_alltoall_start(&tensor, splits, size, 0, &request, &err), &request,
+                &err);
+    good = hvd_request_rows(request, 0, &rows) == 0 && rows == all &&
+           is_guarded(output, bytes) && came(c, output);
+    hvd_request_free(request);
+    free(input);
+    free(output);
+    return good;
+}
+
+static void test_values(uint32_t seed)
+{
+    static const int64_t counts[] = {0, 3, 700, 70000};
+    bool good[3] = {true, true, true};
+
+    for (int dtype = 0; dtype < HVD_DTYPE_COUNT; dtype++) {
+        for (int i = 0; i < 4; i++) {
+            struct test_case c = {.seed = value_random(seed, -1, dtype * 4 + i),
+                                  .dtype = (enum hvd_dtype)dtype,
+                                  .count = counts[i]};
+
+            snprintf(c.name, sizeof(c.name), "v.%d.%d", dtype, i);
+            good[0] = gathers(&c, false) && good[0];
+            good[1] = gathers(&c, rank % 2 == 0) && good[1];
+            good[2] = exchanges(&c) && good[2];
+        }
+    }
+    report(good[0], "an allgather comes into the caller's memory");
+    report(good[1], "also beside ranks that gather in place");
+    report(good[2], "so does an alltoall");
+}
+
+/* --- too little room -------------------------------------------------------------------- */
+
+/* The last rank has room for a byte less than comes. */
+static bool says_so(int started, struct hvd_request *request, struct hvd_error *err,
+                    const char *operation)
+{
+    bool is_short = rank == size - 1, good = started == 0;
+    int status = started == 0 ? hvd_wait(request, err) : started;
+    char text[200];
+    int64_t rows;
+    void *data;
+
+    snprintf(
+        text, sizeof(text),
+        "%s 'short': the result has %d rows, which are %d bytes, but output_bytes is "
+        "%d: give more room",
+        operation, size, 8 * size, 8 * size - 1);
+    good = good && status == (is_short ? HVD_ERR_ARG : 0);
+    if (is_short) {
+        good = good && strncmp(err->text, text, strlen(text)) == 0 &&
+               hvd_request_take(request, 0, &data, &rows) == HVD_ERR_STATE;
+    }
+    hvd_request_free(request);
+    return good;
+}
+
+static void test_little_room(void)
+{
+    int64_t one = 1, each = size, *input = calloc((size_t)size, 8);
+    char *output = guarded((size_t)size * 8);
+    struct hvd_tensor tensor = call_tensor("short", HVD_INT64, &one, 1, input, output);
+    struct hvd_request *request = NULL;
+    struct hvd_error err = {0};
+    int started;
+    bool is_whole;
+
+    tensor.output_bytes = (size_t)size * 8 - (rank == size - 1 ? 1 : 0);
+    started = hvd_allgather_start(&tensor, 1, 0, &request, &err);
+    report(says_so(started, request, &err, "allgather"),
+           "a rank with too little room for an allgather fails alone, and says so");
+    tensor.shape = &each;
+    request = NULL;
+    started = hvd_alltoall_start(&tensor, NULL, 0, 0, &request, &err);
+    is_whole = says_so(started, request, &err, "alltoall");
+    report(is_whole, "and for an alltoall");
+    report(rank != size - 1 || output[0] == 0x5a, "nothing was written there");
+    free(input);
+    free(output);
+}
+
+/* --- what it costs ---------------------------------------------------------------------- */
+
+struct cost {
+    int64_t largest; /* bytes taken at once */
+    int64_t copied;
+};
+
+typedef int start(const struct hvd_tensor *tensor, struct hvd_request **request,
+                  struct hvd_error *err);
+
+static int start_allgather(const struct hvd_tensor *tensor, struct hvd_request **request,
+                           struct hvd_error *err)
+{
+    return hvd_allgather_start(tensor, 1, 0, request, err);
+}
+
+static int start_alltoall(const struct hvd_tensor *tensor, struct hvd_request **request,
+                          struct hvd_error *err)
+{
+    return hvd_alltoall_start(tensor, NULL, 0, 0, request, err);
+}
+
+static int start_reducescatter(const struct hvd_tensor *tensor,
+                               struct hvd_request **request, struct hvd_error *err)
+{
+    return hvd_reducescatter_start(tensor, 1, HVD_SUM, 1, 1, 0, request, err);
+}
+
+/* The second of two calls: the first one may map memory and open connections. */
+static struct cost cost_of(start *begin, const struct hvd_tensor *tensor)
+{
+    struct cost cost = {0};
+
+    for (int i = 0; i < 2; i++) {
+        struct hvd_request *request = NULL;
+        struct hvd_error err = {0};
+
+        call_barrier();
+        atomic_store(&largest, 0);
+        atomic_store(&copied, 0);
+        call_finish(begin(tensor, &request, &err), &request, &err);
+        cost.largest = atomic_load(&largest);
+        cost.copied = atomic_load(&copied);
+        hvd_request_free(request);
+    }
+    return cost;
+}
+
+/* The network copies messages that come before they are awaited once more. */
+static bool is_on_one_node(void)
+{
+    return hvd_local_size() == size;
+}
+
+/* most: bytes that may be copied. is_allocated: the library can have the memory. */
+static void test_cost(const char *word, start *begin, struct hvd_tensor tensor,
+                      int64_t most, bool is_allocated)
+{
+    struct cost given = cost_of(begin, &tensor), own = given;
+    char what[160];
+
+    snprintf(what, sizeof(what), "%s into the caller's memory takes none of that size",
+             word);
+    report(given.largest < LARGE, what);
+    if (is_allocated) {
+        tensor.output_bytes = 0;
+        own = cost_of(begin, &tensor);
+        report(own.largest >= LARGE, "memory of the library's is noticed");
+    }
+    if (is_on_one_node()) {
+        snprintf(what, sizeof(what),
+                 "%s copies %lld bytes, %lld at most, as many as "
+                 "into memory of the library's",
+                 word, (long long)given.copied, (long long)most);
+        report(given.copied == own.copied && given.copied <= most, what);
+    }
+}
+
+static void test_costs(void)
+{
+    int64_t rows = COUNTED_ROWS, all = rows * size;
+    size_t bytes = (size_t)rows * 8;
+    char *small = calloc(bytes, 1), *other = calloc(bytes * (size_t)size, 1);
+    char *whole = calloc(bytes * (size_t)size, 1);
+    struct hvd_tensor gather = call_tensor("cost", HVD_INT64, &rows, 1, small, whole);
+    struct hvd_tensor exchange = call_tensor("cost", HVD_INT64, &all, 1, other, whole);
+    struct hvd_tensor scatter = call_tensor("cost", HVD_INT64, &all, 1, other, small);
+
+    gather.output_bytes = exchange.output_bytes = bytes * (size_t)size;
+    test_cost("an allgather", start_allgather, gather, (int64_t)bytes * (size + 1), true);
+    test_cost("an alltoall", start_alltoall, exchange, (int64_t)bytes * 2 * size, true);
+    test_cost("a reducescatter", start_reducescatter, scatter,
+              (int64_t)bytes * (size + 1), false);
+    free(small);
+    free(other);
+    free(whole);
+}
+
+int main(void)
+{
+    rank = call_init();
+    size = hvd_size();
+    test_values(call_seed());
+    test_little_room();
+    test_costs();
+    hvd_shutdown();
+    return rank == 0 ? tap_done() : 0;
+}
