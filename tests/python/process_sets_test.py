@@ -10,6 +10,7 @@ import torch
 import horovod.torch as hvd
 from basics_test import in_child
 from case import Case
+from horovod.common import process_sets
 
 VARIABLE = 'HOROVOD_DYNAMIC_PROCESS_SETS'
 
@@ -147,6 +148,25 @@ class Static(JobCase):
         self.assertEqual((first.process_set_id, second.process_set_id), (1, 2))
         self.assertTrue(hvd.remove_process_set(first))
         self.assertEqual(set(table()), {0, 2})
+
+
+class Restored(JobCase):
+
+    def test_sets_are_made_again_unless_a_graph_would_mix_them_up(self):
+        self.need(2)
+        begin_again(process_sets='dynamic')
+        first, second = hvd.add_process_set([0]), hvd.add_process_set(range(1, hvd.size()))
+        second.note_graph()
+        kept = process_sets.kept()
+        begin_again(process_sets='dynamic')
+        self.assertIsNone(second.process_set_id)
+        process_sets.restore(kept)
+        self.assertEqual((first.process_set_id, second.process_set_id), (1, 2))
+        hvd.remove_process_set(first)
+        kept = process_sets.kept()
+        begin_again(process_sets='dynamic')
+        with self.assertRaisesRegex(RuntimeError, 'now has the number 1, but a tf.function'):
+            process_sets.restore(kept)
 
 
 class Dynamic(JobCase):

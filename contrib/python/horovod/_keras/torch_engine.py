@@ -11,7 +11,7 @@ import horovod.torch as hvd
 from horovod.common.arguments import check_count, check_gradient_settings
 from horovod.common.basics import Average
 from horovod.common.exceptions import HorovodInternalError
-from horovod.common.process_sets import UNKNOWN_SET
+from horovod.common.process_sets import UNKNOWN_SET, is_registered
 from horovod.common.reductions import choose_op
 from horovod.common.variables import must_be_as_saved, must_match
 from horovod.torch import Compression
@@ -37,7 +37,7 @@ class Reduction:
         check_count('num_groups', num_groups, 0)
         if gradient_predivide_factor != 1.0 and op != Average:
             raise ValueError('gradient_predivide_factor not supported with op != Average')
-        if process_set.process_set_id is None:
+        if not is_registered(process_set):
             raise ValueError(f'DistributedOptimizer: {UNKNOWN_SET}')
         if num_groups != 0:
             warnings.warn('num_groups is deprecated: use groups', DeprecationWarning, stacklevel=4)

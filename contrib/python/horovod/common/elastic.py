@@ -12,7 +12,7 @@ import functools
 import queue
 from ctypes import addressof, c_int64
 
-from horovod.common import requests
+from horovod.common import process_sets, requests
 from horovod.common.basics import Max, basics
 from horovod.common.exceptions import (HorovodInternalError, HostsUpdatedInterrupt,
                                        RanksDisagreeError)
@@ -161,17 +161,33 @@ def begin_anew():
         raise RuntimeError(str(failure)) from None
 
 
+def _rejoin(reset, sets):
+    """Begins anew with the present ranks and the process sets; again if a rank dies meanwhile."""
+    while True:
+        reset()
+        try:
+            process_sets.restore(sets)
+            return
+        except RanksDisagreeError:
+            raise
+        except HorovodInternalError:
+            if not is_elastic():
+                raise
+
+
 def run_fn(func, reset, failures=contextlib.nullcontext):
     """Wraps the training function ``func(state, ...)`` so that it starts again when ranks die or
     join.
 
     It begins with rank 0's state. After a failure each rank goes back to its last commit first.
-    ``reset`` leaves the job and joins it again. ``failures`` makes a context that raises
+    ``reset`` leaves the job and joins it again; the process sets that there were when the training
+    began are then made again. ``failures`` makes a context that raises
     HorovodInternalError in place of what the framework raises for a collective that failed.
     """
     @functools.wraps(func)
     def train(state, *args, **kwargs):
         is_new, needs_sync = False, True
+        sets = process_sets.kept()
         while True:
             try:
                 with failures():
@@ -191,7 +207,7 @@ def run_fn(func, reset, failures=contextlib.nullcontext):
                 needs_sync = True
             except HostsUpdatedInterrupt as interrupt:
                 needs_sync = not interrupt.skip_sync
-            reset()
+            _rejoin(reset, sets)
             is_new = True
 
     return train

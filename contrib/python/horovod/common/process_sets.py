@@ -3,22 +3,30 @@
 
 libhvd has the table of sets, which is the same on all ranks; a ProcessSet that is registered knows
 its number there.
+
+In an elastic job the ranks' numbers change, and a set stays one of the same processes: after a
+restart each rank says which sets it is in. The ranks that a set was given are then only its name,
+and what a new process goes by. A set whose processes have all died has no number in libhvd, and two
+sets of which the same ranks are left share one.
 """
 
 import operator
 import os
 import threading
 import weakref
-from ctypes import c_int
+import zlib
+from ctypes import addressof, c_int, c_int64
 
 from horovod.common import membership, mpi, requests
 from horovod.common.arguments import check_set
 from horovod.common.exceptions import JobShutDownError
-from horovod.common.library import SET_GLOBAL, lib
+from horovod.common.library import DEVICE_CPU, DTYPES, SET_GLOBAL, lib
 
 UNKNOWN_SET = 'Process set provided does not exist, or has not been registered.'
 
+_MAX = 4  # the number of hvd.Max
 _known = weakref.WeakSet()  # every registered ProcessSet but the global one
+_made = {}  # {ranks as given: present ranks} of all sets but the global one, alike on all ranks
 _lock = threading.Lock()  # held while the table changes or is read
 _is_dynamic = False
 
@@ -33,14 +41,16 @@ class ProcessSet:
         self.ranks = None
         self.mpi_comm = None
         self._index = None
+        self._number_in_graphs = None
         if mpi.is_communicator(ranks_or_comm):
             self.mpi_comm = ranks_or_comm
         else:
             self.ranks = _sorted(ranks_or_comm)
+        self._given = self.ranks  # stays, while ranks are the present ones
 
     def size(self):
         """The number of ranks in the set; None until it is registered."""
-        if self.process_set_id is None:
+        if not is_registered(self):
             return None
         membership.numbers()  # there must be some
         return len(self.ranks)
@@ -48,7 +58,7 @@ class ProcessSet:
     def rank(self):
         """This process's index in the set, or None until the set is registered. ValueError if the
         process is not a member. The root of a broadcast is a rank of the job, not such an index."""
-        if self.process_set_id is None:
+        if not is_registered(self):
             return None
         membership.numbers()
         if self._index is None:
@@ -62,6 +72,10 @@ class ProcessSet:
     def __deepcopy__(self, memo):
         """A copied model uses the same set, not a copy of it."""
         return self
+
+    def note_graph(self):
+        """A graph is built with the present number."""
+        self._number_in_graphs = self.process_set_id
 
     def _register(self, set_id, ranks):
         own = membership.numbers().rank
@@ -87,17 +101,29 @@ global_process_set = ProcessSet([])
 global_process_set.process_set_id = SET_GLOBAL
 
 
+def is_registered(process_set):
+    """Whether the set is registered, even if none of its ranks is left."""
+    return process_set.process_set_id is not None or process_set in _known
+
+
 def set_id(process_set, operation):
     """The set's number in libhvd. ValueError if it has none, or if this process is not a member and
     so cannot take part in the operation."""
     check_set(process_set)
     number = process_set.process_set_id
     if number is None:
-        raise ValueError(f'{operation}: {UNKNOWN_SET}')
+        raise ValueError(f'{operation}: {_why_missing(process_set)}')
     if number != SET_GLOBAL and process_set._index is None:
         raise ValueError(f'{operation}: Rank {membership.numbers().rank} is not a member of the '
                          'provided process set.')
     return number
+
+
+def _why_missing(process_set):
+    if process_set not in _known:
+        return UNKNOWN_SET
+    return (f'all processes of the process set {process_set._given} have left this elastic job, '
+            f'which has {membership.numbers().size} ranks: ask included() before you use the set')
 
 
 def registered():
@@ -124,16 +150,17 @@ def add_process_set(process_set):
     call this together, including those that will not be members."""
     if not isinstance(process_set, ProcessSet):
         process_set = ProcessSet(process_set)
-    if process_set.ranks is None:
+    given = process_set._given
+    if given is None:
         raise NotImplementedError('a process set given as an MPI communicator can be registered '
                                   'by hvd.init() only: give add_process_set() a list of ranks')
     membership.must_be_rank()
     _must_be_dynamic('adding')
     with _lock:
-        if process_set.ranks in _table().values():
+        if tuple(given) in _made or _is_global(given):
             raise ValueError(f'Attempted to add a duplicate process set: {process_set}')
-        process_set._register(_add(process_set.ranks), process_set.ranks)
-        _known.add(process_set)
+        _make(given)
+        _adopt(process_set)
     return process_set
 
 
@@ -141,14 +168,18 @@ def remove_process_set(process_set):
     """Removes a set. All ranks of the job must call this together, after the set's collectives have
     ended. Returns False for the global set and for a set that is not registered."""
     check_set(process_set)
-    number = process_set.process_set_id
-    if number in (None, SET_GLOBAL):
+    if process_set not in _known:
         return False
     membership.must_be_rank()
     _must_be_dynamic('removing')
+    given = process_set._given
     with _lock:
-        _run(requests.remove_set, number)
-        _invalidate(number)
+        others = [ranks for name, ranks in _made.items() if name != tuple(given)]
+        if (process_set.process_set_id not in (None, SET_GLOBAL)
+                and process_set.ranks not in others):
+            _run(requests.remove_set, process_set.process_set_id)
+        del _made[tuple(given)]
+        _invalidate(given)
     return True
 
 
@@ -158,12 +189,51 @@ def _must_be_dynamic(doing):
                          'Horovod initialization.')
 
 
-def _add(ranks):
+def _is_global(given):
+    """Whether these are all ranks. In an elastic job it depends on who is left, so that a set of
+    all ranks is one like others."""
+    return not lib.hvd_elastic() and given == global_process_set.ranks
+
+
+def _make(given, is_member=None):
+    """Makes a set of the ranks given, or of the processes that have been its members."""
     size = membership.numbers().size
-    if not ranks or len(set(ranks)) < len(ranks) or ranks[0] < 0 or ranks[-1] >= size:
+    is_elastic = lib.hvd_elastic() == 1
+    if (not given or len(set(given)) < len(given) or given[0] < 0
+            or given[-1] >= size and not is_elastic):
         raise ValueError(f'a process set has one or more different ranks from 0 to {size - 1}, '
-                         f'not {ranks}')
-    return _run(requests.add_set, ranks)
+                         f'not {given}')
+    ranks = _agree(given, is_member) if is_elastic else given
+    if ranks and ranks not in _table().values():
+        _run(requests.add_set, ranks)
+    _made[tuple(given)] = ranks
+
+
+def _agree(given, is_member):
+    """The present ranks of the set. Each rank of an elastic job says whether it is a member; a new
+    one (None) is if its number is given."""
+    own, size = membership.numbers().rank, membership.numbers().size
+    name = zlib.crc32(str(given).encode())
+    table = (c_int64 * (size + 2))()
+    table[own] = own in given if is_member is None else is_member
+    table[size], table[size + 1] = name, -name
+    place = addressof(table)
+    request = requests.allreduce(
+        [('elastic.set', place, place, (size + 2,), DTYPES['int64'], DEVICE_CPU)], _MAX, (1.0, 1.0),
+        SET_GLOBAL, table, lambda request: list(table))
+    *members, first, last = requests.synchronize(requests.add(request))
+    if first != -last:
+        raise ValueError(f'this rank makes a process set of the ranks {given}, and another rank '
+                         'a different one: all ranks make the same sets in the same order')
+    return [rank for rank, is_in in enumerate(members) if is_in]
+
+
+def _adopt(process_set):
+    """Gives the object the number of the set that was made of its ranks."""
+    ranks = _made[tuple(process_set._given)]
+    numbers = [number for number, present in _table().items() if present == ranks]
+    process_set._register(numbers[0] if numbers else None, ranks)
+    _known.add(process_set)
 
 
 def _run(start, argument):
@@ -173,11 +243,12 @@ def _run(start, argument):
         raise ValueError('Horovod is shutting down.') from None
 
 
-def _invalidate(number=None):
-    """Called when the set with this number has been removed, or all sets (None)."""
+def _invalidate(given=None):
+    """Called when the set of the ranks given has been removed, or all sets (None)."""
     for each in list(_known):
-        if number in (None, each.process_set_id):
+        if given in (None, each._given):
             each.process_set_id = None
+            each.ranks = each._given
             _known.discard(each)
 
 
@@ -204,47 +275,45 @@ def begin(wanted, communicator):
     setting = os.environ.get('HOROVOD_DYNAMIC_PROCESS_SETS', '').strip()
     _is_dynamic = setting.isdigit() and int(setting) > 0
     global_process_set._register(SET_GLOBAL, list(range(membership.numbers().size)))
+    global_process_set._given = global_process_set.ranks
     global_process_set.mpi_comm = communicator
     with _lock:
-        known = [global_process_set.ranks]
-        for ranks in _in_order(wanted, communicator):
-            if ranks not in known:
-                known.append(ranks)
-                _add(ranks)
+        for given in _in_order(wanted, communicator):
+            if tuple(given) not in _made and not _is_global(given):
+                _make(given)
 
 
 def _in_order(wanted, communicator):
     """The lists of ranks to register, in the same order on all ranks of the job. Communicators
     come first, as in Horovod: one that was split off is another set on each rank."""
     for each in wanted:
-        if each.ranks is None:
+        if each._given is None:
             yield from communicator.allgather(_members(each, communicator))
-    yield from (each.ranks for each in wanted if each.ranks is not None)
+    yield from (each._given for each in wanted if each._given is not None)
 
 
 def _members(process_set, communicator):
-    if process_set.ranks is not None:
-        return process_set.ranks
+    if process_set._given is not None:
+        return process_set._given
     return sorted(mpi.ranks_within(process_set.mpi_comm, communicator))
 
 
 def resolve(wanted, communicator):
     """Gives the sets their numbers. A set with the same ranks as an earlier one, or as the global
     one, gets no number: a ValueError names it, and the job continues, as in Horovod."""
-    numbers = {tuple(ranks): number for number, ranks in registered().items()}
-    seen, duplicates = {SET_GLOBAL}, []
+    seen, duplicates = set(), []
     for index, each in enumerate(wanted):
-        ranks = _members(each, communicator)
-        number = numbers.get(tuple(ranks))
-        if number is None:
+        given = _members(each, communicator)
+        if _is_global(given) or tuple(given) in seen:
+            duplicates.append((index, each))
+        elif tuple(given) not in _made:
             raise ValueError(f'{each} is not among the process sets of the first hvd.init(): use '
                              'hvd.add_process_set()')
-        if number in seen:
-            duplicates.append((index, each))
-            continue
-        seen.add(number)
-        each._register(number, ranks)
-        _known.add(each)
+        else:
+            seen.add(tuple(given))
+            each._given = given
+            with _lock:
+                _adopt(each)
     for index, each in duplicates:
         raise ValueError('Horovod could not be initialized because process_sets entry number '
                          f'{index} is a duplicate: {each}')
@@ -252,4 +321,36 @@ def resolve(wanted, communicator):
 
 def end():
     """Called when the job is over: its sets no longer exist."""
+    _made.clear()
     _invalidate()
+
+
+def kept():
+    """The present sets, for restore(): {ranks as given: whether this rank is a member}, and the
+    objects."""
+    own = membership.numbers().rank
+    with _lock:
+        return ({given: own in ranks for given, ranks in _made.items()},
+                weakref.WeakSet(_known))
+
+
+def restore(sets):
+    """The job has begun anew: makes the sets of kept() again with the ranks that are left. All
+    ranks call this together; new ones make the same sets in their scripts instead."""
+    memberships, objects = sets
+    with _lock:
+        for given, is_member in memberships.items():
+            if given not in _made:
+                _make(list(given), is_member)
+        for each in objects:
+            _adopt(each)
+            _check_graphs(each)
+
+
+def _check_graphs(process_set):
+    number, before = process_set.process_set_id, process_set._number_in_graphs
+    if None not in (number, before) and number != before:
+        raise RuntimeError(
+            f'the process set of the ranks {process_set._given} now has the number {number}, but a '
+            f'tf.function was traced with {before}: make both in the function that '
+            'hvd.elastic.run decorates')

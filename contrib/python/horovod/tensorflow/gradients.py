@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from horovod.common.arguments import check_count, check_gradient_settings
 from horovod.common.basics import Average
-from horovod.common.process_sets import UNKNOWN_SET, global_process_set
+from horovod.common.process_sets import UNKNOWN_SET, global_process_set, is_registered
 from horovod.tensorflow.collectives.allreduce import allreduce, grouped_allreduce
 from horovod.tensorflow.collectives.nodes import in_turn, may_have_others, size_of
 from horovod.tensorflow.collectives.scaling import scaled
@@ -34,7 +34,7 @@ class Reduction:
         check_count('num_groups', num_groups, 0)
         if gradient_predivide_factor != 1.0 and op != Average:
             raise ValueError('gradient_predivide_factor not supported with op != Average')
-        if process_set.process_set_id is None:
+        if not is_registered(process_set):
             raise ValueError(UNKNOWN_SET)
         if num_groups != 0:
             warnings.warn('num_groups is deprecated: use groups', DeprecationWarning,

@@ -10,7 +10,7 @@ from horovod.common.arguments import check_count, check_gradient_settings, wrong
 from horovod.common.basics import Adasum, Average
 from horovod.common.elastic import is_elastic
 from horovod.common.library import lib
-from horovod.common.process_sets import UNKNOWN_SET, global_process_set
+from horovod.common.process_sets import UNKNOWN_SET, global_process_set, is_registered
 from horovod.torch.adasum_optimizer import AdasumOptimizer
 from horovod.torch.adasum_optimizer import AdasumOptimizer as _DistributedAdasumOptimizer
 from horovod.torch.compression import Compression
@@ -163,7 +163,7 @@ def DistributedOptimizer(optimizer, named_parameters=None, compression=Compressi
     teach_scalers()
     keep_out()
     exchange = None
-    if process_set.process_set_id is None:
+    if not is_registered(process_set):
         raise ValueError(f'DistributedOptimizer: {UNKNOWN_SET}')
     # A single rank of an elastic job may be joined by others later.
     if process_set.included() and (process_set.size() > 1 or is_elastic()):

@@ -35,6 +35,8 @@ def set_number(process_set):
     number = process_set.process_set_id
     if number is None or lib.hvd_set_size(number) < 0:
         raise ValueError(UNKNOWN_SET)
+    if not tf.executing_eagerly():
+        process_set.note_graph()
     return number
 
 

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Process sets of an elastic job under hvdrun, whose slot 1 of three dies and comes back:
+elastic_sets_check.py FRONT_END. Prints TAP; starts its ranks itself."""
+
+import os
+import re
+import sys
+import tempfile
+
+import launch
+from report import Report
+
+JOB = os.path.join(launch.HERE, 'elastic_sets_job.py')
+LINE = re.compile(r'^(\d) slot (\d) (\w+): (.*)$', re.MULTILINE)
+NONE_LEFT = ('Allgather: all processes of the process set [1] have left this elastic job, which has {} '
+             'ranks: ask included() before you use the set')
+
+# {generation: {set: what each of its slots says}}. The ranks of the last are the slots 0, 2, 1.
+EXPECTED = {
+    0: {'pair': {1: '[1, 2]', 2: '[1, 2]'}, 'ends': {0: '[0, 2]', 2: '[0, 2]'},
+        'alone': {1: '[1]'}, 'train': {0: '[0]'}},
+    1: {'pair': {2: '[2]'}, 'ends': {0: '[0, 2]', 2: '[0, 2]'},
+        'alone': dict.fromkeys((0, 2), NONE_LEFT.format(2)), 'train': {0: '[0]'}},
+    2: {'pair': {1: '[2, 1]', 2: '[2, 1]'}, 'ends': dict.fromkeys((0, 1, 2), '[0, 2, 1]'),
+        'alone': dict.fromkeys((0, 1, 2), NONE_LEFT.format(3)), 'train': {0: '[0]'}},
+}
+PROMISES = {
+    0: 'process sets have their ranks',
+    1: 'after a death they have those that are left',
+    2: 'a rank that comes back is in the sets that have its number',
+}
+
+
+def main():
+    reason = launch.missing(3)
+    if reason is None and 'hvdrun' not in launch.launcher(3)[0]:
+        reason = 'elastic jobs need hvdrun: set HVD_TEST_LAUNCHER'
+    if reason:
+        print(f'1..0 # SKIP {reason}')
+        return 0
+    report = Report()
+    with tempfile.TemporaryDirectory(prefix='hvd-test-') as directory:
+        status, output = launch.run_ranks(
+            3, [JOB, sys.argv[1], directory],
+            options=['--min-np', '1', '--blacklist-cooldown-range', '1', '2'])
+    told = {}
+    for generation, slot, name, answer in LINE.findall(output):
+        told.setdefault(int(generation), {}).setdefault(name, {})[int(slot)] = answer
+    for generation, promise in PROMISES.items():
+        report.line(told.get(generation) == EXPECTED[generation], promise, output)
+    report.line(status == 0, 'the job ends well', output)
+    return report.done()
+
+
+if __name__ == '__main__':
+    sys.exit(main())
