@@ -54,8 +54,12 @@ static int exchange_cards(const struct hvd_exchange_query *query,
                           struct hvd_error *err)
 {
     const char *const *environment = (const char *const *)environ;
-    int status = hvd_launch_decide(environment, hvd_exchange_has_pmix(), launch, err);
+    int status = 0;
 
+    *launch = HVD_LAUNCH_STORE;
+    if (query->store == NULL) {
+        status = hvd_launch_decide(environment, hvd_exchange_has_pmix(), launch, err);
+    }
     if (status < 0) {
         return status;
     }
@@ -65,6 +69,9 @@ static int exchange_cards(const struct hvd_exchange_query *query,
     case HVD_LAUNCH_PMIX:
         hvd_cause_forget();
         return hvd_exchange_pmix(query, out, err);
+    case HVD_LAUNCH_STORE:
+        hvd_cause_forget();
+        return hvd_exchange_store(query, out, err);
     case HVD_LAUNCH_SINGLE:
         break;
     }
@@ -134,6 +141,7 @@ int hvd_boot_create(const struct hvd_boot_query *query, struct hvd_boot **out,
     struct hvd_exchange_query exchange_query = {
         .ranks = query->ranks,
         .count = query->ranks != NULL ? query->count : 0,
+        .store = query->store,
         .timeout_ms = query->timeout_ms,
     };
     struct hvd_blob *mine = &exchange_query.mine;

@@ -2,7 +2,8 @@
 /* Start-up: the rank, the size, the nodes of all ranks, a job secret, and one card of each rank.
  *
  * Under Slurm, mpirun, prterun and hvdrun they come from PMIx, in an elastic job from a service of
- * its own (elastic/service.h); a process without a launcher is rank 0 of 1. A child process,
+ * its own (elastic/service.h), or from a store of the program; a process without any of them is
+ * rank 0 of 1. A child process,
  * hvd-boot, speaks PMIx and ends after some milliseconds: libpmix is never loaded into the program,
  * and PMIx is finalized before hvd_boot_create returns, because Slurm kills the whole step, without
  * a message, when a rank exits while PMIx is open. */
@@ -33,12 +34,25 @@ struct hvd_boot {
     bool is_elastic; /* when a rank dies, the others may call hvd_boot_create again */
 };
 
+/* Where ranks that the program has numbered itself find each other, instead of by a launcher.
+ * The functions do what those of struct hvd_store in hvd.h do. */
+struct hvd_boot_store {
+    int rank;
+    int size;
+    void *context;
+    int (*put)(void *context, const char *key, const void *value, size_t bytes,
+               struct hvd_error *err);
+    int (*get)(void *context, const char *key, int timeout_ms, void **value,
+               size_t *bytes, struct hvd_error *err);
+};
+
 /* What one rank hands in; borrowed for the call. */
 struct hvd_boot_query {
     const void *card;
     size_t card_bytes; /* may differ between ranks */
     const int *ranks; /* of the launcher: the job is these, in this order; NULL: all */
     int count; /* of ranks */
+    const struct hvd_boot_store *store; /* then ranks is NULL. NULL: ask the launcher */
     int timeout_ms;
 };
 

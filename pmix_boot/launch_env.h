@@ -11,6 +11,7 @@ enum hvd_launch_kind {
     HVD_LAUNCH_SINGLE, /* without a launcher, or as the only rank: rank 0 of 1 */
     HVD_LAUNCH_PMIX, /* one rank of a launch that serves PMIx */
     HVD_LAUNCH_ELASTIC, /* one rank of an elastic job, which has a service of its own */
+    HVD_LAUNCH_STORE, /* the program says who it is; never decided by the environment */
 };
 
 /* environment is a list of "name=value" that ends with NULL, as environ is. has_pmix tells
