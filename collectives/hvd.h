@@ -149,6 +149,31 @@ int hvd_init(struct hvd_error *err);
  * does not exist or is in it twice. */
 int hvd_init_ranks(const int *ranks, int count, struct hvd_error *err);
 
+/* Where ranks that no launcher of hvd started leave values for each other: files in a shared folder,
+ * a server of the program's framework. Values are small (about 300 bytes per rank of the job), keys
+ * are letters, digits and dots, at most 63 of them. hvd calls the functions on the thread that is
+ * in hvd_init_with, which they must not call; err->text may take a sentence about a failure. */
+struct hvd_store {
+    void *context; /* handed to the functions */
+    /* Keeps a copy of the value; other ranks see all of it or none. Each key is put once. Returns 0,
+     * or another number: it failed. */
+    int (*put)(void *context, const char *key, const void *value, size_t bytes,
+               struct hvd_error *err);
+    /* Returns 0 and the value, from malloc: hvd frees it; or HVD_INPROGRESS: nobody has put the key
+     * yet. May wait for it, for at most timeout_ms; hvd asks again. Other numbers: it failed. */
+    int (*get)(void *context, const char *key, int timeout_ms, void **value,
+               size_t *bytes, struct hvd_error *err);
+};
+
+/* As hvd_init, but this process is rank `rank` of `size`, whatever started it, and finds the others
+ * by the store: all of them call this with the same size and stores that share their values. The
+ * store is needed for the call only. It may be used again after hvd_shutdown, and gains size + 1
+ * values with each start; another job needs another one (a folder or a prefix of its own). Whoever
+ * can read the values could pose as a rank. HVD_ERR_TIMEOUT names the ranks that are missing;
+ * HVD_ERR_SYS: the store failed; HVD_ERR_MISMATCH: its values are not those of this start. */
+int hvd_init_with(int rank, int size, const struct hvd_store *store,
+                  struct hvd_error *err);
+
 /* Leaves the job and ends it for all ranks: running requests end, pending and later ones fail with
  * HVD_ERR_SHUTDOWN. Every rank has to call this; a rank that exits without it counts as dead.
  * Requests still have to be freed, before or after. When every rank has called this, hvd_init may

@@ -87,7 +87,7 @@ void hvd_job_exit(void)
     pthread_rwlock_unlock(&job.lock);
 }
 
-static int init_locked(const int *ranks, int count, struct hvd_error *err)
+static int init_locked(const struct hvd_boot_query *who, struct hvd_error *err)
 {
     const char *reason = obstacle();
     struct hvd_engine *engine;
@@ -99,7 +99,7 @@ static int init_locked(const int *ranks, int count, struct hvd_error *err)
     if (job.engine != NULL) {
         return 0;
     }
-    status = hvd_engine_create(ranks, count, &engine, err);
+    status = hvd_engine_create(who, &engine, err);
     if (status == 0) {
         pthread_rwlock_wrlock(&job.lock);
         job.engine = engine;
@@ -110,14 +110,14 @@ static int init_locked(const int *ranks, int count, struct hvd_error *err)
 }
 
 /* The threads of the library begin here, and inherit the floating-point environment. */
-static int init(const int *ranks, int count, struct hvd_error *err)
+static int init(const struct hvd_boot_query *who, struct hvd_error *err)
 {
     struct hvd_float_env callers;
     int status;
 
     hvd_float_env_enter(&callers);
     begin_change();
-    status = init_locked(ranks, count, err);
+    status = init_locked(who, err);
     end_change();
     hvd_float_env_leave(&callers);
     return status;
@@ -125,7 +125,7 @@ static int init(const int *ranks, int count, struct hvd_error *err)
 
 HVD_EXPORT int hvd_init(struct hvd_error *err)
 {
-    return init(NULL, 0, err);
+    return init(&(struct hvd_boot_query){0}, err);
 }
 
 HVD_EXPORT int hvd_init_ranks(const int *ranks, int count, struct hvd_error *err)
@@ -133,7 +133,20 @@ HVD_EXPORT int hvd_init_ranks(const int *ranks, int count, struct hvd_error *err
     if (ranks == NULL) {
         return hvd_fail(err, HVD_ERR_ARG, "no list of ranks to join");
     }
-    return init(ranks, count, err);
+    return init(&(struct hvd_boot_query){.ranks = ranks, .count = count}, err);
+}
+
+HVD_EXPORT int hvd_init_with(int rank, int size, const struct hvd_store *store,
+                             struct hvd_error *err)
+{
+    struct hvd_boot_store place = {.rank = rank, .size = size};
+
+    if (store != NULL) {
+        place.context = store->context;
+        place.put = store->put;
+        place.get = store->get;
+    }
+    return init(&(struct hvd_boot_query){.store = &place}, err);
 }
 
 HVD_EXPORT int hvd_shutdown_because(const char *why)

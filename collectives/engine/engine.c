@@ -155,10 +155,10 @@ static int try_to_start(struct hvd_boot_query *query, struct hvd_engine **out,
     return 0;
 }
 
-int hvd_engine_create(const int *ranks, int count, struct hvd_engine **out,
+int hvd_engine_create(const struct hvd_boot_query *who, struct hvd_engine **out,
                       struct hvd_error *err)
 {
-    struct hvd_boot_query query = {.ranks = ranks, .count = count};
+    struct hvd_boot_query query = *who;
     struct hvd_error failure = {0};
     bool again = true;
     int status = 0;

@@ -12,14 +12,15 @@
 #include "gpu_binding/base/error.h"
 
 struct hvd_boot;
+struct hvd_boot_query;
 struct hvd_engine;
 struct hvd_refcount;
 struct hvd_process_sets;
 struct hvd_request;
 
-/* Joins the job and starts the progress thread. Collective. ranks: the launcher's ranks that
- * make up the job, as in hvd_init_ranks; NULL: all. The caller owns *out. */
-int hvd_engine_create(const int *ranks, int count, struct hvd_engine **out,
+/* Joins the job and starts the progress thread. Collective. who: the ranks or the store of the job;
+ * its card and its time limit are the engine's. The caller owns *out. */
+int hvd_engine_create(const struct hvd_boot_query *who, struct hvd_engine **out,
                       struct hvd_error *err);
 
 /* Leaves the job: every pending request of every rank ends, batches already agreed are run to
