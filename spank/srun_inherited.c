@@ -2,6 +2,7 @@
 /* What an srun inherits from the task inside which it runs. */
 #include "spank/srun_inherited.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,10 +10,33 @@
 #include "gpu_binding/base/env.h"
 
 static const char *const task_variables[] = {
-    HVD_ENV_RANK,       HVD_ENV_SIZE,       HVD_ENV_LOCAL_RANK,   HVD_ENV_LOCAL_SIZE,
-    HVD_ENV_CROSS_RANK, HVD_ENV_CROSS_SIZE, HVD_ENV_HOSTNAME,     HVD_ENV_LAUNCH,
-    HVD_ENV_GPU_LIST,   HVD_ENV_GPU_INDEX,  HVD_ENV_GPUS,         HVD_ENV_CPUS,
-    HVD_ENV_NIC,        HVD_ENV_REQUEST,    HVD_ENV_LAUNCH_ERROR,
+    HVD_ENV_RANK,
+    HVD_ENV_SIZE,
+    HVD_ENV_LOCAL_RANK,
+    HVD_ENV_LOCAL_SIZE,
+    HVD_ENV_CROSS_RANK,
+    HVD_ENV_CROSS_SIZE,
+    HVD_ENV_HOSTNAME,
+    HVD_ENV_LAUNCH,
+    HVD_ENV_GPU_LIST,
+    HVD_ENV_GPU_INDEX,
+    HVD_ENV_GPUS,
+    HVD_ENV_CPUS,
+    HVD_ENV_NIC,
+    HVD_ENV_REQUEST,
+    HVD_ENV_LAUNCH_ERROR,
+    HVD_ENV_TORCH_RANK,
+    HVD_ENV_TORCH_SIZE,
+    HVD_ENV_TORCH_LOCAL_RANK,
+    HVD_ENV_TORCH_LOCAL_SIZE,
+    HVD_ENV_TORCH_NODE,
+    HVD_ENV_DEFAULTS,
+};
+
+/* Unset if HVD_ENV_DEFAULTS lists them. */
+static const char *const default_variables[] = {
+    HVD_ENV_MASTER_ADDRESS, HVD_ENV_MASTER_PORT, HVD_ENV_OMP_THREADS,
+    HVD_ENV_MKL_THREADS,    HVD_ENV_NCCL_IFNAME, HVD_ENV_TORCH_GLOO_IFNAME,
 };
 
 /* srun exports the address of an elastic job to all nodes, also to those without the plugin. */
@@ -36,6 +60,33 @@ static void drop(const char *const *names, size_t count)
     }
 }
 
+static bool is_listed(const char *list, const char *name)
+{
+    size_t length = strlen(name);
+
+    while (*list != '\0') {
+        size_t word = strcspn(list, ",");
+
+        if (word == length && strncmp(list, name, word) == 0) {
+            return true;
+        }
+        list += word + (list[word] == ',' ? 1 : 0);
+    }
+    return false;
+}
+
+static void drop_defaults(void)
+{
+    const char *list = getenv(HVD_ENV_DEFAULTS);
+    size_t count = sizeof(default_variables) / sizeof(default_variables[0]);
+
+    for (size_t i = 0; list != NULL && i < count; i++) {
+        if (is_listed(list, default_variables[i])) {
+            unsetenv(default_variables[i]);
+        }
+    }
+}
+
 void hvd_spank_srun_inherited_drop_task(void)
 {
     const char *planned = getenv(HVD_ENV_NIC);
@@ -48,6 +99,7 @@ void hvd_spank_srun_inherited_drop_task(void)
     if (planned != NULL && used != NULL && strcmp(planned, used) == 0) {
         unsetenv(HVD_ENV_UCX_NET_DEVICES);
     }
+    drop_defaults();
     drop(task_variables, sizeof(task_variables) / sizeof(task_variables[0]));
 }
 

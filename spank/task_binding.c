@@ -85,17 +85,53 @@ static int make_plan(const struct hvd_spank_task *task, const struct hvd_cpuset 
                                   task->placement.local_rank, plan, err);
 }
 
+/* Threads of computation: as many as the task has cores to itself. Tasks that see only GPUs of their
+ * own do not know each other's cores: unless Slurm has bound them, they may have the same ones. */
+static int count_threads(const struct hvd_spank_task *task, const struct hvd_plan *plan,
+                         const struct hvd_cpuset *mask, const struct hvd_cpuset *bound)
+{
+    const struct hvd_topology *topology = &task->plugin->step.topology;
+    int threads = hvd_plan_thread_count(plan, task->placement.local_rank);
+    int cores = hvd_plan_count_cores(topology, bound, HVD_NONE);
+
+    if (task->is_isolated && hvd_cpuset_is_equal(mask, &topology->allowed)) {
+        int part =
+            hvd_plan_count_cores(topology, mask, HVD_NONE) / task->placement.local_size;
+
+        threads = part < threads ? part : threads;
+    }
+    threads = cores < threads ? cores : threads;
+    return threads > 1 ? threads : 1;
+}
+
+/* MKL follows a user's OMP_NUM_THREADS while it has no number of its own. */
+static void export_threads(const struct hvd_spank_task *task, int threads)
+{
+    char text[16];
+    bool has_own = spank_getenv(task->spank, HVD_ENV_OMP_THREADS, text, sizeof(text)) !=
+                   ESPANK_ENV_NOEXIST;
+
+    if (has_own) {
+        return;
+    }
+    snprintf(text, sizeof(text), "%d", threads);
+    hvd_spank_task_set_default(task, HVD_ENV_OMP_THREADS, text);
+    hvd_spank_task_set_default(task, HVD_ENV_MKL_THREADS, text);
+}
+
 /* Written at once, so that the texts of several nodes do not mix line by line. */
 static void show(const struct hvd_spank_task *task, const struct hvd_plan *plan,
                  const char *failure)
 {
     char host[65] = "";
+    char threads[32] = "";
     const struct hvd_spank_node_binding binding = {
         .host = host,
         .ranks = task->placement.local_size,
         .is_isolated = task->is_isolated,
         .is_first_node = task->placement.node == 0,
         .failure = failure,
+        .threads = threads,
         .topology = &task->plugin->step.topology,
         .plan = plan,
     };
@@ -107,6 +143,7 @@ static void show(const struct hvd_spank_task *task, const struct hvd_plan *plan,
         return;
     }
     gethostname(host, sizeof(host) - 1);
+    spank_getenv(task->spank, HVD_ENV_OMP_THREADS, threads, sizeof(threads));
     hvd_spank_verbose_print(&binding, out);
     if (fclose(out) == 0) {
         fputs(text, stderr);
@@ -138,6 +175,7 @@ void hvd_spank_task_bind(const struct hvd_spank_task *task)
     if (rc != 0) {
         slurm_error("hvd: rank %d is not bound as planned: %s", task->rank, err.text);
     }
+    export_threads(task, count_threads(task, &plan, &mask, &bound));
     if (is_first && task->plugin->options.is_verbose) {
         show(task, &plan, rc != 0 ? err.text : NULL);
     }

@@ -13,6 +13,7 @@
 #include "spank/plugin.h"
 #include "spank/python.h"
 #include "spank/task_init.h"
+#include "spank/task_torch.h"
 
 /* A longer PYTHONPATH is left alone. */
 enum {
@@ -38,12 +39,31 @@ void hvd_spank_task_show_gpus(const struct hvd_spank_task *task)
     }
 }
 
-static void export_number(const struct hvd_spank_task *task, const char *name, int value)
+void hvd_spank_task_export_number(const struct hvd_spank_task *task, const char *name,
+                                  int value)
 {
     char text[16];
 
     snprintf(text, sizeof(text), "%d", value);
     hvd_spank_task_setenv(task->spank, name, text, false);
+}
+
+void hvd_spank_task_set_default(const struct hvd_spank_task *task, const char *name,
+                                const char *value)
+{
+    char names[512] = "";
+    char longer[sizeof(names)];
+    int length;
+
+    if ((int)spank_setenv(task->spank, name, value, false) != 0) {
+        return;
+    }
+    spank_getenv(task->spank, HVD_ENV_DEFAULTS, names, sizeof(names));
+    length = snprintf(longer, sizeof(longer), "%s%s%s", names,
+                      names[0] != '\0' ? "," : "", name);
+    if (length < (int)sizeof(longer)) {
+        hvd_spank_task_setenv(task->spank, HVD_ENV_DEFAULTS, longer, true);
+    }
 }
 
 /* With --distribution=arbitrary, nodes may be in another order than their ranks. */
@@ -68,13 +88,13 @@ static void export_ranks(const struct hvd_spank_task *task)
 
     gethostname(host, sizeof(host) - 1);
     hvd_spank_task_setenv(task->spank, HVD_ENV_HOSTNAME, host, false);
-    export_number(task, HVD_ENV_RANK, task->rank);
-    export_number(task, HVD_ENV_SIZE, task->placement.tasks);
-    export_number(task, HVD_ENV_LOCAL_RANK, task->placement.local_rank);
-    export_number(task, HVD_ENV_LOCAL_SIZE, task->placement.local_size);
+    hvd_spank_task_export_number(task, HVD_ENV_RANK, task->rank);
+    hvd_spank_task_export_number(task, HVD_ENV_SIZE, task->placement.tasks);
+    hvd_spank_task_export_number(task, HVD_ENV_LOCAL_RANK, task->placement.local_rank);
+    hvd_spank_task_export_number(task, HVD_ENV_LOCAL_SIZE, task->placement.local_size);
     if (find_cross(task, &cross_rank, &cross_size)) {
-        export_number(task, HVD_ENV_CROSS_RANK, cross_rank);
-        export_number(task, HVD_ENV_CROSS_SIZE, cross_size);
+        hvd_spank_task_export_number(task, HVD_ENV_CROSS_RANK, cross_rank);
+        hvd_spank_task_export_number(task, HVD_ENV_CROSS_SIZE, cross_size);
     }
 }
 
@@ -182,6 +202,7 @@ static void export_elastic(const struct hvd_spank_task *task)
 void hvd_spank_task_export(const struct hvd_spank_task *task)
 {
     export_ranks(task);
+    hvd_spank_task_export_torch(task);
     export_records(task);
     export_elastic(task);
     hvd_spank_task_export_front_end(task);

@@ -13,6 +13,15 @@ struct hvd_spank_task;
 int hvd_spank_task_setenv(void *spank, const char *name, const char *value,
                           bool overwrite);
 
+/* Sets a variable of the task to a number, unless it exists. */
+void hvd_spank_task_export_number(const struct hvd_spank_task *task, const char *name,
+                                  int value);
+
+/* Sets a variable of the task unless it exists, and remembers in HVD_DEFAULTS that it is not the
+ * user's, for an srun inside the task. */
+void hvd_spank_task_set_default(const struct hvd_spank_task *task, const char *name,
+                                const char *value);
+
 /* Makes all GPUs of the step visible in every task, in one order, unless the user wants
  * otherwise: hvd.local_rank() is the index, and ranks reach each other's GPU memory. */
 void hvd_spank_task_show_gpus(const struct hvd_spank_task *task);
@@ -21,7 +30,7 @@ void hvd_spank_task_show_gpus(const struct hvd_spank_task *task);
  * user of another package with the same name. */
 void hvd_spank_task_export_front_end(const struct hvd_spank_task *task);
 
-/* Horovod's variables, the contract with the library, PYTHONPATH, and the files that --hvd
+/* Horovod's variables and those of torch.distributed, the contract with the library, PYTHONPATH, and the files that --hvd
  * names. */
 void hvd_spank_task_export(const struct hvd_spank_task *task);
 

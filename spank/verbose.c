@@ -25,6 +25,9 @@ static void print_summary(const struct hvd_spank_node_binding *binding, FILE *ou
     }
     fprintf(out, "%d cpu%s, %s", cpus, plural(cpus),
             hvd_spank_options_bind_word(plan->mode));
+    if (binding->threads[0] != '\0') {
+        fprintf(out, ", OMP_NUM_THREADS=%s", binding->threads);
+    }
     if (binding->failure != NULL) {
         fprintf(out, ", not in force: %s", binding->failure);
     }

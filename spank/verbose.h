@@ -16,6 +16,7 @@ struct hvd_spank_node_binding {
     bool is_isolated; /* each rank sees GPUs of its own; the plan is the first rank's */
     bool is_first_node; /* of the step */
     const char *failure; /* why the plan is not in force; NULL: it is */
+    const char *threads; /* the first rank's OMP_NUM_THREADS; "": unknown */
     const struct hvd_topology *topology;
     const struct hvd_plan *plan;
 };

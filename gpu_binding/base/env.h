@@ -167,7 +167,8 @@
 /* Threads of computing libraries: as many as the rank has cores. */
 #define HVD_ENV_OMP_THREADS "OMP_NUM_THREADS"
 #define HVD_ENV_MKL_THREADS "MKL_NUM_THREADS"
-/* The network interface that hvd uses between nodes, for NCCL and Gloo. */
+/* The network interface for NCCL and Gloo, in jobs of several nodes: HVD_IFACE, else the interface
+ * by which the node reaches srun. By the plugin. */
 #define HVD_ENV_NCCL_IFNAME "NCCL_SOCKET_IFNAME"
 #define HVD_ENV_TORCH_GLOO_IFNAME "GLOO_SOCKET_IFNAME"
 /* PCI_BUS_ID, so that CUDA numbers GPUs as Slurm does. */
@@ -271,6 +272,9 @@
 #define HVD_REQUEST_TASKS_OPEN "open"
 /* Why this launch cannot be used; hvd_init repeats it. */
 #define HVD_ENV_LAUNCH_ERROR "SLURM_HVD_ERROR"
+/* Those of MASTER_ADDR, MASTER_PORT, OMP_NUM_THREADS, MKL_NUM_THREADS, NCCL_SOCKET_IFNAME and
+ * GLOO_SOCKET_IFNAME that the plugin has set: an srun --hvd inside the rank sets them anew. */
+#define HVD_ENV_DEFAULTS "HVD_DEFAULTS"
 /* Random, of the step: part of the job's secret, which is published through PMIx. */
 #define HVD_ENV_STEP_KEY "SLURM_HVD_KEY"
 /* The rendezvous service of an elastic job that srun has started: PORT:KEY or HOST:PORT:KEY. */

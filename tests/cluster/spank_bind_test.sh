@@ -22,8 +22,24 @@ on_node()
 
 prints 'ranks that Slurm bound keep their number of cores' '^0:0:0 1:1:1$' \
     on_node "$(ranks)" -n2 sh -c "$mask"
-prints 'bind=socket: all cores of the step, each rank its own' '^0:0:0 1:1:1$' \
+cores=$(lscpu -p=CPU,CORE | grep -E '^[01],' | cut -d , -f 2 | sort -u | wc -l)
+with_cores()
+{
+    if [ "$cores" = 2 ]; then
+        prints "$@"
+    else
+        tap_skip "$1" 'the first two cpus are one core'
+    fi
+}
+with_cores 'bind=socket: all cores of the step, each rank its own' '^0:0:0 1:1:1$' \
     on_node "$(ranks bind=socket)" -n2 sh -c "$mask"
+threads='echo $OMP_NUM_THREADS:$MKL_NUM_THREADS'
+with_cores 'a rank computes with as many threads as it has cores' '^2:2$' \
+    batch '-N1 -n2' "srun -n1 -c2 --hvd=bind=socket sh -c '$threads'"
+prints 'ranks that share cores divide the threads' '^1:1 1:1 1:1$' \
+    in_line batch '-N1 -n2' "srun --overcommit -n3 $(ranks bind=socket) sh -c '$threads'"
+prints 'the number of the user stays' '^7:$' \
+    in_line as_user OMP_NUM_THREADS=7 srun -N1 -n1 --hvd sh -c "$threads"
 prints 'more ranks than cores share them' '^0:0-1:0-1 1:0-1:0-1 2:0-1:0-1$' \
     in_line batch '-N1 -n2' "srun --overcommit -n3 $(ranks bind=socket) sh -c '$mask'"
 prints 'bind=cores: each its own' '^0:0:0 1:1:1$' on_node "$(ranks bind=cores)" -n2 sh -c "$mask"

@@ -48,10 +48,18 @@ has HVD_CPUS '[0-9,-]+'
 has CUDA_VISIBLE_DEVICES 0,1
 has CUDA_DEVICE_ORDER PCI_BUS_ID
 has PYTHONPATH "$front_end" # where the front end of this install is
+has RANK 3
+has WORLD_SIZE 4
+has LOCAL_RANK 1
+has LOCAL_WORLD_SIZE 2
+has GROUP_RANK 1
+has OMP_NUM_THREADS '[1-9][0-9]*'
+has NCCL_SOCKET_IFNAME =eth0
+has GLOO_SOCKET_IFNAME eth0
 prints 'Python finds the package there' "^$front_end/horovod" as_user srun --hvd -n1 \
     python3 -c 'import importlib.util; print(importlib.util.find_spec("horovod").origin)'
 
-as_user HOROVOD_RANK=17 UCX_NET_DEVICES=eth9 CUDA_DEVICE_ORDER=FASTEST_FIRST PYTHONPATH=/mine \
+as_user GLOO_SOCKET_IFNAME=eth8 HOROVOD_RANK=17 UCX_NET_DEVICES=eth9 CUDA_DEVICE_ORDER=FASTEST_FIRST PYTHONPATH=/mine \
     srun "$(ranks)" -N2 --gres=gpu:2 sh -c 'test $SLURM_PROCID != 3 || env' >"$work/rank3" 2>&1
 stays()
 {
@@ -60,6 +68,7 @@ stays()
 stays HOROVOD_RANK 17
 stays UCX_NET_DEVICES eth9
 stays CUDA_DEVICE_ORDER FASTEST_FIRST
+stays GLOO_SOCKET_IFNAME eth8
 prints 'PYTHONPATH of the user comes first' "^PYTHONPATH=/mine:$front_end\$" cat "$work/rank3"
 prints 'what srun sets crosses --export=NONE' '^1/1/1$' as_user \
     srun --hvd -n1 --export=NONE /bin/sh -c 'echo $SLURM_HVD/$HVD_LAUNCH/$HOROVOD_SIZE'
@@ -109,7 +118,7 @@ tables()
 }
 lines()
 {
-    verbose "$@" | grep -oE '^hvd: n[12]: [0-9]+ ranks?, 0 GPUs, [0-9]+ cpus?, bind=' | cut -d , -f 1 |
+    verbose "$@" | grep -oE '^hvd: n[12]: [0-9]+ ranks?, 0 GPUs, [0-9]+ cpus?, bind=[a-z]+, OMP_NUM_THREADS=' | cut -d , -f 1 |
         sort | paste -sd ' '
 }
 prints 'each node prints a line' '^hvd: n1: 2 ranks hvd: n2: 2 ranks$' lines --ntasks-per-node=2

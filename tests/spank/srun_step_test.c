@@ -82,6 +82,10 @@ static void test_nested(void)
     setenv(HVD_ENV_RANK, "3", 1);
     setenv(HVD_ENV_NIC, "mlx5_0:1", 1);
     setenv(HVD_ENV_UCX_NET_DEVICES, "mlx5_0:1", 1);
+    setenv("RANK", "3", 1);
+    setenv("OMP_NUM_THREADS", "10", 1);
+    setenv("MASTER_PORT", "29500", 1);
+    setenv(HVD_ENV_DEFAULTS, "RANK,OMP_NUM_THREADS,MKL_NUM_THREADS", 1);
     setenv("SLURM_STEP_ID", "0", 1);
     setenv("SLURM_CPU_BIND", "quiet,mask_cpu:0x1", 1);
     fake_type_option("cpu-bind", "quiet,mask_cpu:0x1");
@@ -93,6 +97,11 @@ static void test_nested(void)
                side_has_variable(HVD_ENV_LAUNCH, NULL) &&
                side_has_variable(HVD_ENV_UCX_NET_DEVICES, NULL),
            "an srun inside a rank forgets that rank's variables");
+    tap_ok(side_has_variable("RANK", NULL) &&
+               side_has_variable("OMP_NUM_THREADS", NULL) &&
+               side_has_variable(HVD_ENV_DEFAULTS, NULL) &&
+               side_has_variable("MASTER_PORT", "29500"),
+           "those for scripts of torch, too, but not what the user chose");
     tap_ok(side_has_option("cpu-bind", NULL) && side_has_variable("SLURM_CPU_BIND", NULL),
            "and the mask that slurmstepd gave to that rank");
     tap_ok(side_has_option("mpi", "pmix"), "and what MPI Slurm chose for it");

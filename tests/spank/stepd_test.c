@@ -131,6 +131,56 @@ static void test_contract(void)
     side_finish(&plugin);
 }
 
+static bool has_torch(void)
+{
+    return is("RANK", "3") && is("WORLD_SIZE", "4") && is("LOCAL_RANK", "1") &&
+           is("LOCAL_WORLD_SIZE", "2") && is("GROUP_RANK", "1") &&
+           is("GLOO_SOCKET_IFNAME", NULL) && is("NCCL_SOCKET_IFNAME", NULL) &&
+           is(HVD_ENV_DEFAULTS, "OMP_NUM_THREADS,MKL_NUM_THREADS");
+}
+
+static bool has_users_torch(void)
+{
+    return is("RANK", "7") && is("WORLD_SIZE", "4") && is("OMP_NUM_THREADS", "3") &&
+           is("MKL_NUM_THREADS", NULL) && is("GLOO_SOCKET_IFNAME", "ib0,ib1") &&
+           is("NCCL_SOCKET_IFNAME", "eth") && is(HVD_ENV_DEFAULTS, "GLOO_SOCKET_IFNAME");
+}
+
+static bool has_interface(void)
+{
+    return is("GLOO_SOCKET_IFNAME", "ib0,ib1") && is("NCCL_SOCKET_IFNAME", "=ib0,ib1");
+}
+
+static bool has_no_interface(void)
+{
+    return is("GLOO_SOCKET_IFNAME", NULL) && is("WORLD_SIZE", "2");
+}
+
+static void test_torch(void)
+{
+    struct fake_plugin plugin;
+
+    side_enter_step();
+    side_start(&plugin, "on");
+    plugin.user_init(NULL, 0, NULL);
+    fake_step_setenv("SLURM_SRUN_COMM_HOST", "127.0.0.1");
+    tap_ok(run_task(&plugin, has_torch) == 0,
+           "scripts of torch.distributed find their numbers");
+    fake_step_setenv("HVD_IFACE", "ib0,ib1");
+    tap_ok(run_task(&plugin, has_interface) == 0,
+           "NCCL and Gloo use the interface that hvd is to use");
+    fake_step_setenv("RANK", "7");
+    fake_step_setenv("OMP_NUM_THREADS", "3");
+    fake_step_setenv("NCCL_SOCKET_IFNAME", "eth");
+    tap_ok(run_task(&plugin, has_users_torch) == 0, "unless the user chose");
+    fake_step.nodes = 1;
+    fake_step.node = 0;
+    fake_step.tasks = 2;
+    fake_step.rank = 1;
+    tap_ok(run_task(&plugin, has_no_interface) == 0, "on one node they choose it");
+    side_finish(&plugin);
+}
+
 static void test_files(void)
 {
     struct fake_plugin plugin;
@@ -420,6 +470,7 @@ int main(int count, char **arguments)
     side_begin(count > 1 ? arguments[1] : "");
     dgx_path = count > 2 ? arguments[2] : "";
     test_contract();
+    test_torch();
     test_files();
     test_gpus();
     test_cards();

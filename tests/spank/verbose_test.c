@@ -39,9 +39,10 @@ static void test_nodes(void)
 {
     struct hvd_plan plan = plan_for(8, HVD_BIND_CORE);
     struct hvd_spank_node_binding binding = {
-        .host = "n1", .ranks = 8, .topology = &topology, .plan = &plan};
+        .host = "n1", .ranks = 8, .threads = "5", .topology = &topology, .plan = &plan};
 
-    tap_ok(strcmp(printed(&binding), "hvd: n1: 8 ranks, 8 GPUs, 80 cpus, bind=cores\n") ==
+    tap_ok(strcmp(printed(&binding),
+                  "hvd: n1: 8 ranks, 8 GPUs, 80 cpus, bind=cores, OMP_NUM_THREADS=5\n") ==
                0,
            "a node prints one line");
     binding.is_first_node = true;
@@ -65,7 +66,7 @@ static void test_warnings(void)
 {
     struct hvd_plan plan = plan_for(9, HVD_BIND_SOCKET);
     struct hvd_spank_node_binding binding = {
-        .host = "n2", .ranks = 9, .topology = &topology, .plan = &plan};
+        .host = "n2", .ranks = 9, .threads = "", .topology = &topology, .plan = &plan};
 
     tap_ok(strcmp(printed(&binding),
                   "hvd: n2: 9 ranks, 8 GPUs, 80 cpus, bind=socket, 1 warning\n"

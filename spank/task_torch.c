@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What scripts of torch.distributed, Lightning, Accelerate and DeepSpeed find in the environment of
+ * a task. */
+#include "spank/task_torch.h"
+
+#include <slurm/slurm_errno.h>
+#include <slurm/spank.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "gpu_binding/base/env.h"
+#include "pmix_boot/route.h"
+#include "spank/slurm_numbers.h"
+#include "spank/task_environment.h"
+#include "spank/task_init.h"
+
+static bool get(const struct hvd_spank_task *task, const char *name, char *text,
+                size_t bytes)
+{
+    return spank_getenv(task->spank, name, text, (int)bytes) == ESPANK_SUCCESS &&
+           text[0] != '\0';
+}
+
+/* In a heterogeneous step, Slurm's item counts the nodes of this component alone. */
+static int node_of(const struct hvd_spank_task *task)
+{
+    char text[16];
+    int node = task->placement.node;
+
+    if (get(task, HVD_ENV_SLURM_NODEID, text, sizeof(text)) &&
+        hvd_spank_number_of(text) > node) {
+        node = hvd_spank_number_of(text);
+    }
+    return node;
+}
+
+/* Slurm reaches the nodes by the network of their node addresses. Where srun runs elsewhere, the way
+ * to it is on that network; where it runs here, Slurm names this node's address there. */
+static bool find_interface(const struct hvd_spank_task *task, char *name, size_t bytes)
+{
+    char peer[64];
+    struct hvd_route route;
+
+    if (get(task, HVD_ENV_IFACE, name, bytes) ||
+        get(task, HVD_ENV_GLOO_IFACE, name, bytes)) {
+        return true;
+    }
+    if (!get(task, HVD_ENV_SLURM_SRUN_HOST, peer, sizeof(peer)) ||
+        hvd_route_find(peer, &route, NULL) != 0 || strcmp(route.interface, "lo") == 0) {
+        return false;
+    }
+    snprintf(name, bytes, "%s", route.interface);
+    return true;
+}
+
+/* NCCL takes a name for a prefix, unless "=" precedes the list. */
+static void export_interface(const struct hvd_spank_task *task)
+{
+    char name[256];
+    char exact[sizeof(name) + 1];
+
+    if (task->placement.tasks == task->placement.local_size ||
+        !find_interface(task, name, sizeof(name))) {
+        return;
+    }
+    snprintf(exact, sizeof(exact), "=%s", name);
+    hvd_spank_task_set_default(task, HVD_ENV_NCCL_IFNAME, exact);
+    hvd_spank_task_set_default(task, HVD_ENV_TORCH_GLOO_IFNAME, name);
+}
+
+void hvd_spank_task_export_torch(const struct hvd_spank_task *task)
+{
+    hvd_spank_task_export_number(task, HVD_ENV_TORCH_RANK, task->rank);
+    hvd_spank_task_export_number(task, HVD_ENV_TORCH_SIZE, task->placement.tasks);
+    hvd_spank_task_export_number(task, HVD_ENV_TORCH_LOCAL_RANK,
+                                 task->placement.local_rank);
+    hvd_spank_task_export_number(task, HVD_ENV_TORCH_LOCAL_SIZE,
+                                 task->placement.local_size);
+    hvd_spank_task_export_number(task, HVD_ENV_TORCH_NODE, node_of(task));
+    export_interface(task);
+}
