@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "pmix_boot/cause.h"
-#include "pmix_boot/elastic/client.h"
+#include "pmix_boot/rendezvous/client.h"
 #include "pmix_boot/exchange.h"
 #include "pmix_boot/launch_env.h"
 #include "pmix_boot/rank_record.h"
@@ -177,7 +177,7 @@ int hvd_boot_create(const struct hvd_boot_query *query, struct hvd_boot **out,
 
 int hvd_boot_lost(const struct hvd_boot *boot)
 {
-    return boot->is_elastic ? hvd_elastic_client_lost() : -1;
+    return boot->is_elastic ? hvd_rendezvous_client_lost() : -1;
 }
 
 void hvd_boot_destroy(struct hvd_boot *boot)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "gpu_binding/base/env.h"
-#include "pmix_boot/elastic/client.h"
+#include "pmix_boot/rendezvous/client.h"
 #include "pmix_boot/exchange.h"
 
 static int read_slot(void)
@@ -15,13 +15,13 @@ static int read_slot(void)
 }
 
 /* The cards as blobs; the array of cards is freed. */
-static int take_cards(struct hvd_elastic_generation *generation, struct hvd_exchange *out,
-                      struct hvd_error *err)
+static int take_cards(struct hvd_rendezvous_generation *generation,
+                      struct hvd_exchange *out, struct hvd_error *err)
 {
     struct hvd_blob *blobs = calloc((size_t)generation->size, sizeof(*blobs));
 
     for (int rank = 0; rank < generation->size; rank++) {
-        struct hvd_elastic_card *card = &generation->cards[rank];
+        struct hvd_rendezvous_card *card = &generation->cards[rank];
 
         if (blobs != NULL) {
             blobs[rank] = (struct hvd_blob){card->data, card->bytes};
@@ -41,11 +41,11 @@ static int take_cards(struct hvd_elastic_generation *generation, struct hvd_exch
 int hvd_exchange_elastic(const struct hvd_exchange_query *query, struct hvd_exchange *out,
                          struct hvd_error *err)
 {
-    struct hvd_elastic_generation generation;
+    struct hvd_rendezvous_generation generation;
     struct hvd_rank_record own;
     char host[256];
     int status = hvd_rank_record_read(&query->mine, -1, &own, err);
-    struct hvd_elastic_client_query ask = {
+    struct hvd_rendezvous_client_query ask = {
         .address = getenv(HVD_ENV_ELASTIC),
         .slot = read_slot(),
         .host = host,
@@ -63,6 +63,6 @@ int hvd_exchange_elastic(const struct hvd_exchange_query *query, struct hvd_exch
         return status;
     }
     snprintf(host, sizeof(host), "%.*s", (int)own.host_length, own.node);
-    status = hvd_elastic_client_join(&ask, &generation, err);
+    status = hvd_rendezvous_client_join(&ask, &generation, err);
     return status < 0 ? status : take_cards(&generation, out, err);
 }

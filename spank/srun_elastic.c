@@ -31,7 +31,7 @@ static int seconds_of(const char *name, int fallback)
 static int start(struct hvd_spank_plugin *plugin, int tasks)
 {
     const struct hvd_spank_options *options = &plugin->options;
-    const struct hvd_elastic_rules rules = {
+    const struct hvd_rendezvous_rules rules = {
         .np = tasks,
         .min = options->min_ranks > 0 ? options->min_ranks : 1,
         .max = options->max_ranks > 0 ? options->max_ranks : RANKS_NO_LIMIT,
@@ -46,8 +46,8 @@ static int start(struct hvd_spank_plugin *plugin, int tasks)
                         options->min_ranks, tasks);
     }
     plugin->srun.elastic.owner = getpid();
-    return hvd_elastic_start(plugin->elastic_program, &rules,
-                             &plugin->srun.elastic.service, &plugin->refusal);
+    return hvd_rendezvous_start(plugin->elastic_program, &rules,
+                                &plugin->srun.elastic.service, &plugin->refusal);
 }
 
 /* --- meet=FILE ---------------------------------------------------------------------------- */
@@ -92,7 +92,7 @@ static int join(struct hvd_spank_plugin *plugin, bool *is_joined)
 static int write_address(struct hvd_spank_plugin *plugin)
 {
     char address[HVD_SPANK_MEETING_BYTES];
-    char host[HVD_SPANK_MEETING_BYTES - HVD_ELASTIC_START_TEXT_BYTES - 1] = "";
+    char host[HVD_SPANK_MEETING_BYTES - HVD_RENDEZVOUS_START_TEXT_BYTES - 1] = "";
 
     gethostname(host, sizeof(host) - 1);
     snprintf(address, sizeof(address), "%s:%s", host,
@@ -130,6 +130,6 @@ void hvd_spank_srun_elastic_stop(struct hvd_spank_plugin *plugin)
         if (plugin->options.meet[0] != '\0') {
             (void)unlink(plugin->options.meet);
         }
-        hvd_elastic_stop(&plugin->srun.elastic.service);
+        hvd_rendezvous_stop(&plugin->srun.elastic.service);
     }
 }

@@ -5,13 +5,13 @@
 
 #include <sys/types.h>
 
-#include "pmix_boot/elastic/start.h"
+#include "pmix_boot/rendezvous/start.h"
 
 struct hvd_spank_plugin;
 
 /* Zeroed: this srun has started no service. */
 struct hvd_spank_srun_elastic {
-    struct hvd_elastic_service service;
+    struct hvd_rendezvous_service service;
     pid_t owner; /* srun itself, not a child that it forked */
 };
 

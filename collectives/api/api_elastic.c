@@ -5,7 +5,7 @@
 #include "collectives/hvd.h"
 #include "gpu_binding/base/attr.h"
 #include "pmix_boot/boot.h"
-#include "pmix_boot/elastic/client.h"
+#include "pmix_boot/rendezvous/client.h"
 
 HVD_EXPORT int hvd_elastic(void)
 {
@@ -24,7 +24,7 @@ HVD_EXPORT int hvd_elastic_updates(void)
 {
     int is_elastic = hvd_elastic();
 
-    return is_elastic == 1 ? (hvd_elastic_client_has_updates() ? 1 : 0) : is_elastic;
+    return is_elastic == 1 ? (hvd_rendezvous_client_has_updates() ? 1 : 0) : is_elastic;
 }
 
 HVD_EXPORT int hvd_elastic_ready(void)
@@ -32,7 +32,7 @@ HVD_EXPORT int hvd_elastic_ready(void)
     int is_elastic = hvd_elastic();
 
     if (is_elastic == 1) {
-        hvd_elastic_client_ready();
+        hvd_rendezvous_client_ready();
     }
     return is_elastic < 0 ? is_elastic : 0;
 }

@@ -12,8 +12,8 @@
 #include "pmix_boot/hvdrun/discovery.h"
 
 /* Relative to this program's directory: installed, and in the build tree. */
-static const char *const places[] = {HVD_MODULES_FROM_BIN "/hvd-elastic",
-                                     "../elastic/hvd-elastic"};
+static const char *const places[] = {HVD_MODULES_FROM_BIN "/hvd-rendezvous",
+                                     "../rendezvous/hvd-rendezvous"};
 
 static const int start_default_s = 60;
 
@@ -35,7 +35,7 @@ static int find_program(char *path, size_t bytes, struct hvd_error *err)
         }
     }
     return hvd_fail(err, HVD_ERR_UNSUPPORTED,
-                    "no hvd-elastic in %s/%s: install hvd as a whole", own, places[0]);
+                    "no hvd-rendezvous in %s/%s: install hvd as a whole", own, places[0]);
 }
 
 static int start_seconds(const struct hvdrun_options *options)
@@ -52,7 +52,7 @@ static int start_seconds(const struct hvdrun_options *options)
 int hvdrun_elastic_begin(struct hvdrun_elastic *elastic, struct hvd_error *err)
 {
     const struct hvdrun_options *options = elastic->options;
-    const struct hvd_elastic_rules rules = {
+    const struct hvd_rendezvous_rules rules = {
         .np = options->ranks,
         .min = options->elastic.min,
         .max = options->elastic.max,
@@ -72,7 +72,7 @@ int hvdrun_elastic_begin(struct hvdrun_elastic *elastic, struct hvd_error *err)
                         elastic->slot_count);
     }
     if (status == 0) {
-        status = hvd_elastic_start(program, &rules, &elastic->service, err);
+        status = hvd_rendezvous_start(program, &rules, &elastic->service, err);
     }
     if (status == 0 && options->elastic.discovery != NULL) {
         status = hvdrun_discovery_create(options->elastic.discovery,
@@ -85,7 +85,7 @@ int hvdrun_elastic_begin(struct hvdrun_elastic *elastic, struct hvd_error *err)
 void hvdrun_elastic_end(struct hvdrun_elastic *elastic)
 {
     hvdrun_discovery_destroy(elastic->discovery);
-    hvd_elastic_stop(&elastic->service);
+    hvd_rendezvous_stop(&elastic->service);
     free(elastic->slots);
     elastic->slots = NULL;
 }
@@ -168,7 +168,7 @@ void hvdrun_elastic_on_end(struct hvdrun_elastic *elastic, int slot,
     plan_again(elastic, &elastic->slots[slot], now_ms);
     running = count_running(elastic);
     pending = count_pending(elastic);
-    hvd_elastic_expect(&elastic->service, running + pending);
+    hvd_rendezvous_expect(&elastic->service, running + pending);
     if (elastic->successes > 0 || running == 0) {
         return;
     }

@@ -6,7 +6,7 @@
 #ifndef HVDRUN_ELASTIC_H
 #define HVDRUN_ELASTIC_H
 
-#include "pmix_boot/elastic/start.h"
+#include "pmix_boot/rendezvous/start.h"
 #include "pmix_boot/hvdrun/failure.h"
 #include "pmix_boot/hvdrun/options.h"
 
@@ -21,7 +21,7 @@ struct hvdrun_elastic_slot {
 
 struct hvdrun_elastic {
     const struct hvdrun_options *options;
-    struct hvd_elastic_service service;
+    struct hvd_rendezvous_service service;
     struct hvdrun_elastic_slot *slots; /* [slot_count] */
     int slot_count;
     struct hvdrun_discovery *discovery; /* NULL: no script */

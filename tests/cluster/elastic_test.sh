@@ -69,10 +69,10 @@ node_dies()
 
 none_serves()
 {
-    ! as_root pgrep -x hvd-elastic
+    ! as_root pgrep -x hvd-rendezvous
 }
 
-start_elastic "$MESON_BUILD_ROOT/tests/pmix_boot/elastic/trainer"
+start_elastic "$MESON_BUILD_ROOT/tests/pmix_boot/rendezvous/trainer"
 rank_and_slurmd_die
 others_join
 rules

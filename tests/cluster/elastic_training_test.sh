@@ -83,7 +83,7 @@ node_dies()
     succeeds 'with the same accuracy as four' same_accuracy
 }
 
-start_elastic "$MESON_BUILD_ROOT/tests/pmix_boot/elastic/trainer" \
+start_elastic "$MESON_BUILD_ROOT/tests/pmix_boot/rendezvous/trainer" \
     "$tests_dir/../../contrib/examples/elastic/train.py"
 # The example, with a pause between its epochs until the file exists.
 cat >"$home/held.py" <<'PYTHON'

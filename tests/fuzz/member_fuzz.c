@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a rank of an elastic job believes of its rendezvous service. Reaches into client.c, which
  * would wait for answers. */
-#include "pmix_boot/elastic/client.c"
+#include "pmix_boot/rendezvous/client.c"
 
 #include "tests/fuzz/fuzz.h"
 
@@ -24,7 +24,7 @@ static struct hvd_channel *open_service(void)
     return service;
 }
 
-static void check(const struct hvd_elastic_generation *generation)
+static void check(const struct hvd_rendezvous_generation *generation)
 {
     if (generation->size < 1 || generation->rank < 0 ||
         generation->rank >= generation->size) {
@@ -42,7 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     while (input.bytes > 0 && client.channel != NULL) {
         uint8_t type = fuzz_byte(&input);
-        struct hvd_elastic_generation generation;
+        struct hvd_rendezvous_generation generation;
         struct hvd_error err = {0};
         size_t bytes;
         void *message = fuzz_copy(&input, fuzz_byte(&input), &bytes);

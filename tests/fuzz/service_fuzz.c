@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The rendezvous service of an elastic job: messages of ranks that have the key, and bytes of
  * strangers who lack it. Reaches into service.c, whose loop would never come back. */
-#include "pmix_boot/elastic/service.c"
+#include "pmix_boot/rendezvous/service.c"
 
 #include <sys/socket.h>
 
@@ -62,13 +62,13 @@ static void disconnect(struct client *client)
 
 static void send_join(const struct client *client, struct fuzz_input *input)
 {
-    struct hvd_elastic_join head = {.slot = fuzz_byte(input) % 8};
+    struct hvd_rendezvous_join head = {.slot = fuzz_byte(input) % 8};
     char message[sizeof(head) + 512] = {0};
 
     head.host_bytes = fuzz_byte(input);
     head.card_bytes = fuzz_byte(input);
     memcpy(message, &head, sizeof(head));
-    (void)hvd_channel_send(client->channel, HVD_ELASTIC_JOIN, message,
+    (void)hvd_channel_send(client->channel, HVD_RENDEZVOUS_JOIN, message,
                            sizeof(head) + head.host_bytes + head.card_bytes);
 }
 
@@ -93,12 +93,12 @@ static void talk(struct client *client, struct fuzz_input *input)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct hvd_elastic_service_config config = {.rules = {.np = 2,
-                                                          .min = 1,
-                                                          .max = 3,
-                                                          .start_ms = 1000,
-                                                          .timeout_ms = 1000,
-                                                          .reset_limit = -1}};
+    struct hvd_rendezvous_service_config config = {.rules = {.np = 2,
+                                                             .min = 1,
+                                                             .max = 3,
+                                                             .start_ms = 1000,
+                                                             .timeout_ms = 1000,
+                                                             .reset_limit = -1}};
     struct service service = {.config = &config};
     struct fuzz_input input = {data, size};
     struct client clients[CLIENTS];

@@ -10,7 +10,7 @@
 #include "collectives/engine/variables.h"
 #include "gpu_binding/base/env.h"
 #include "gpu_binding/base/log.h"
-#include "pmix_boot/elastic/address.h"
+#include "pmix_boot/rendezvous/address.h"
 #include "pmix_boot/launch_env.h"
 #include "pmix_boot/wire/interfaces.h"
 #include "tests/fuzz/fuzz.h"
@@ -131,7 +131,7 @@ static void check(const struct hvd_engine_settings *settings)
 static void read_all(void)
 {
     struct hvd_engine_settings settings;
-    struct hvd_elastic_address address;
+    struct hvd_rendezvous_address address;
     enum hvd_launch_kind launch;
     struct hvd_error err = {0};
     const char *text;
@@ -146,7 +146,7 @@ static void read_all(void)
     (void)hvd_launch_decide((const char *const *)environment, true, &launch, &err);
     (void)hvd_launch_is_slurm_shell((const char *const *)environment);
     text = getenv(HVD_ENV_ELASTIC);
-    if (text != NULL && hvd_elastic_address_parse(text, &address, &err) == 0 &&
+    if (text != NULL && hvd_rendezvous_address_parse(text, &address, &err) == 0 &&
         address.host[0] == '\0') {
         fuzz_fail("an address has a host");
     }

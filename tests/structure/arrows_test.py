@@ -16,10 +16,10 @@ ALLOWED = {
     'gpu_binding/base': [],
     'gpu_binding': BASE,
     'pmix_boot/wire': BASE,
-    'pmix_boot/elastic': BASE + ['pmix_boot/wire'],
-    'pmix_boot': BASE + ['pmix_boot/wire', 'pmix_boot/elastic'],
-    'pmix_boot/hvdrun': BOOT + ['pmix_boot/elastic', 'gpu_binding'],
-    'spank': BASE + ['gpu_binding', 'pmix_boot', 'pmix_boot/elastic'],
+    'pmix_boot/rendezvous': BASE + ['pmix_boot/wire'],
+    'pmix_boot': BASE + ['pmix_boot/wire', 'pmix_boot/rendezvous'],
+    'pmix_boot/hvdrun': BOOT + ['pmix_boot/rendezvous', 'gpu_binding'],
+    'spank': BASE + ['gpu_binding', 'pmix_boot', 'pmix_boot/rendezvous'],
     'collectives': BASE, # hvd.h
     'collectives/reduce': BASE + ['collectives'],
     'collectives/tuner': BASE,
@@ -36,7 +36,7 @@ ALLOWED = {
 ALLOWED['collectives/engine'] = BOOT + TRANSPORT + [
     'collectives', 'collectives/agreement', 'collectives/execute', 'collectives/gpu', 'collectives/observe',
     'collectives/reduce', 'collectives/tuner']
-ALLOWED['collectives/api'] = ALLOWED['collectives/engine'] + ['collectives/engine', 'pmix_boot/elastic']
+ALLOWED['collectives/api'] = ALLOWED['collectives/engine'] + ['collectives/engine', 'pmix_boot/rendezvous']
 
 MOST_DEEP = 7
 MOST_IN_API = 20

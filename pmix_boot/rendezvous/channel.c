@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Each message travels in a frame of the link, in which its type and its data are sealed. */
-#include "pmix_boot/elastic/channel.h"
+#include "pmix_boot/rendezvous/channel.h"
 
 #include <sodium.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "pmix_boot/elastic/roster.h"
+#include "pmix_boot/rendezvous/roster.h"
 
 #include <stdlib.h>
 #include <string.h>

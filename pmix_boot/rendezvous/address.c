@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "pmix_boot/elastic/address.h"
+#include "pmix_boot/rendezvous/address.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -30,7 +30,7 @@ static int parse_key(const char *text, unsigned char *key)
 }
 
 /* From the end, since a host may have colons. */
-static int split(const char *text, struct hvd_elastic_address *out)
+static int split(const char *text, struct hvd_rendezvous_address *out)
 {
     const char *key = strrchr(text, ':');
     const char *port = key;
@@ -51,10 +51,10 @@ static int split(const char *text, struct hvd_elastic_address *out)
     return parse_key(key + 1, out->key);
 }
 
-int hvd_elastic_address_parse(const char *text, struct hvd_elastic_address *out,
-                              struct hvd_error *err)
+int hvd_rendezvous_address_parse(const char *text, struct hvd_rendezvous_address *out,
+                                 struct hvd_error *err)
 {
-    struct hvd_elastic_address address;
+    struct hvd_rendezvous_address address;
 
     if (split(text, &address) < 0) {
         return hvd_fail(

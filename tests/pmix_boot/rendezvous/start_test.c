@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What hvdrun and srun tell the service of an elastic job. */
-#include "pmix_boot/elastic/start.h"
+#include "pmix_boot/rendezvous/start.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -26,10 +26,11 @@ int main(void)
         printf("Bail out! no pipe\n");
         return 1;
     }
-    hvd_elastic_expect(&(struct hvd_elastic_service){.pid = 1, .orders = orders[1]}, 3);
+    hvd_rendezvous_expect(&(struct hvd_rendezvous_service){.pid = 1, .orders = orders[1]},
+                          3);
     tap_ok(strcmp(heard(orders[0], text, sizeof(text)), "expect 3\n") == 0,
            "the service is told how many ranks are still to be expected");
-    hvd_elastic_expect(&(struct hvd_elastic_service){.orders = orders[1]}, 3);
+    hvd_rendezvous_expect(&(struct hvd_rendezvous_service){.orders = orders[1]}, 3);
     tap_ok(heard(orders[0], text, sizeof(text))[0] == '\0',
            "one that was not started is told nothing");
     return tap_done();

@@ -2,13 +2,13 @@
 /* The service of an elastic job: ranks connect to it and learn who is in the next generation. It
  * ends with the launcher, even if all ranks die before; a closed connection tells it which rank
  * died. */
-#ifndef HVD_ELASTIC_SERVICE_H
-#define HVD_ELASTIC_SERVICE_H
+#ifndef HVD_RENDEZVOUS_SERVICE_H
+#define HVD_RENDEZVOUS_SERVICE_H
 
-#include "pmix_boot/elastic/channel.h"
-#include "pmix_boot/elastic/roster.h"
+#include "pmix_boot/rendezvous/channel.h"
+#include "pmix_boot/rendezvous/roster.h"
 
-struct hvd_elastic_service_config {
+struct hvd_rendezvous_service_config {
     struct hvd_roster_rules rules;
     int listening; /* a TCP socket that listens and does not block */
     int orders; /* from the launcher: lines "expect N"; its end ends the service */
@@ -17,6 +17,6 @@ struct hvd_elastic_service_config {
 
 /* Serves until orders ends. What happens to the job goes to hvd_log as warnings. Returns 0, or
  * HVD_ERR_NOMEM. */
-int hvd_elastic_service_run(const struct hvd_elastic_service_config *config);
+int hvd_rendezvous_service_run(const struct hvd_rendezvous_service_config *config);
 
 #endif

@@ -3,7 +3,7 @@
  *
  * A fork takes the lock, so it is not held while this rank waits for the service or for other
  * ranks, which may be as long as the elastic timeout. */
-#include "pmix_boot/elastic/client.h"
+#include "pmix_boot/rendezvous/client.h"
 
 #include <poll.h>
 #include <pthread.h>
@@ -14,9 +14,9 @@
 
 #include "gpu_binding/base/clock.h"
 #include "gpu_binding/base/fork_close.h"
-#include "pmix_boot/elastic/address.h"
-#include "pmix_boot/elastic/channel.h"
-#include "pmix_boot/elastic/message.h"
+#include "pmix_boot/rendezvous/address.h"
+#include "pmix_boot/rendezvous/channel.h"
+#include "pmix_boot/rendezvous/message.h"
 #include "pmix_boot/wire/socket.h"
 
 /* Between two attempts to be heard by a service that is flooded with connections. */
@@ -27,7 +27,7 @@ static struct {
     struct hvd_channel *channel; /* NULL: not connected */
     bool watches_forks;
     bool
-        is_joining; /* a thread is in hvd_elastic_client_join: the channel is its alone */
+        is_joining; /* a thread is in hvd_rendezvous_client_join: the channel is its alone */
     unsigned forks; /* so far, of this process */
     bool is_ready; /* has told the service that it has the state */
     bool has_updates;
@@ -96,8 +96,8 @@ static int greet(struct hvd_channel *channel, int64_t deadline_ms)
 
 /* Gives the lock up meanwhile. A child that was forked then has the socket and does not know it:
  * this rank connects anew. */
-static int connect_service(const struct hvd_elastic_address *address, int64_t deadline_ms,
-                           struct hvd_error *err)
+static int connect_service(const struct hvd_rendezvous_address *address,
+                           int64_t deadline_ms, struct hvd_error *err)
 {
     struct hvd_error cause;
 
@@ -131,7 +131,7 @@ static void pause_briefly(void)
 }
 
 /* HVD_ERR_PEER: the connection was closed before either side had proven anything. */
-static int open_once(const struct hvd_elastic_address *address, int64_t deadline_ms,
+static int open_once(const struct hvd_rendezvous_address *address, int64_t deadline_ms,
                      struct hvd_error *err)
 {
     int fd = connect_service(address, deadline_ms, err);
@@ -159,12 +159,12 @@ static int open_once(const struct hvd_elastic_address *address, int64_t deadline
 
 /* A service to which very many connect closes connections, this one too, perhaps, before it has
  * heard who we are. */
-static int open_channel(const struct hvd_elastic_client_query *query,
+static int open_channel(const struct hvd_rendezvous_client_query *query,
                         struct hvd_error *err)
 {
     int64_t deadline_ms = hvd_clock_ms() + query->timeout_ms;
-    struct hvd_elastic_address address;
-    int status = hvd_elastic_address_parse(query->address, &address, err);
+    struct hvd_rendezvous_address address;
+    int status = hvd_rendezvous_address_parse(query->address, &address, err);
 
     watch_forks();
     if (status < 0) {
@@ -179,9 +179,9 @@ static int open_channel(const struct hvd_elastic_client_query *query,
 
 /* --- generation --- */
 
-static int send_join(const struct hvd_elastic_client_query *query)
+static int send_join(const struct hvd_rendezvous_client_query *query)
 {
-    struct hvd_elastic_join head = {
+    struct hvd_rendezvous_join head = {
         .slot = query->slot,
         .host_bytes = (uint32_t)strlen(query->host),
         .card_bytes = query->card_bytes,
@@ -196,12 +196,12 @@ static int send_join(const struct hvd_elastic_client_query *query)
     memcpy(data, &head, sizeof(head));
     memcpy(data + sizeof(head), query->host, head.host_bytes);
     memcpy(data + sizeof(head) + head.host_bytes, query->card, query->card_bytes);
-    status = hvd_channel_send(client.channel, HVD_ELASTIC_JOIN, data, bytes);
+    status = hvd_channel_send(client.channel, HVD_RENDEZVOUS_JOIN, data, bytes);
     free(data);
     return status;
 }
 
-static void free_cards(struct hvd_elastic_card *cards, int count)
+static void free_cards(struct hvd_rendezvous_card *cards, int count)
 {
     for (int i = 0; cards != NULL && i < count; i++) {
         free(cards[i].data);
@@ -209,7 +209,7 @@ static void free_cards(struct hvd_elastic_card *cards, int count)
     free(cards);
 }
 
-static int take_cards(const char *data, size_t bytes, struct hvd_elastic_card *cards,
+static int take_cards(const char *data, size_t bytes, struct hvd_rendezvous_card *cards,
                       int size)
 {
     for (int i = 0; i < size; i++) {
@@ -237,17 +237,18 @@ static int take_cards(const char *data, size_t bytes, struct hvd_elastic_card *c
 }
 
 /* Whether this rank is one of the generation, and its message has room for all cards. */
-static bool is_possible(const struct hvd_elastic_formed *head, size_t bytes)
+static bool is_possible(const struct hvd_rendezvous_formed *head, size_t bytes)
 {
     return head->rank >= 0 && head->rank < head->size &&
            (size_t)head->size <= (bytes - sizeof(*head)) / sizeof(uint64_t);
 }
 
 static int take_formed(const struct hvd_channel_message *message,
-                       struct hvd_elastic_generation *generation, struct hvd_error *err)
+                       struct hvd_rendezvous_generation *generation,
+                       struct hvd_error *err)
 {
-    struct hvd_elastic_formed head = {0};
-    struct hvd_elastic_card *cards;
+    struct hvd_rendezvous_formed head = {0};
+    struct hvd_rendezvous_card *cards;
     int status;
 
     if (message->bytes >= sizeof(head)) {
@@ -268,13 +269,13 @@ static int take_formed(const struct hvd_channel_message *message,
         return hvd_fail(err, status, "no memory for the cards of %d ranks", head.size);
     }
     *generation =
-        (struct hvd_elastic_generation){head.generation, head.rank, head.size, cards};
+        (struct hvd_rendezvous_generation){head.generation, head.rank, head.size, cards};
     return 0;
 }
 
 static int take_refusal(const struct hvd_channel_message *message, struct hvd_error *err)
 {
-    struct hvd_elastic_refused head = {.status = HVD_ERR_STATE};
+    struct hvd_rendezvous_refused head = {.status = HVD_ERR_STATE};
     int length = (int)(message->bytes - sizeof(head));
 
     if (message->bytes < sizeof(head)) {
@@ -288,9 +289,10 @@ static int take_refusal(const struct hvd_channel_message *message, struct hvd_er
 /* A notice that is no answer to a join. */
 static void note(const struct hvd_channel_message *message)
 {
-    if (message->type == HVD_ELASTIC_UPDATED) {
+    if (message->type == HVD_RENDEZVOUS_UPDATED) {
         client.has_updates = true;
-    } else if (message->type == HVD_ELASTIC_LOST && message->bytes == sizeof(int32_t)) {
+    } else if (message->type == HVD_RENDEZVOUS_LOST &&
+               message->bytes == sizeof(int32_t)) {
         memcpy(&client.lost, message->data, sizeof(int32_t));
     }
 }
@@ -305,17 +307,18 @@ static int fail_gone(struct hvd_error *err)
 }
 
 /* HVD_INPROGRESS: the answer is not there yet. */
-static int take_answer(struct hvd_elastic_generation *generation, struct hvd_error *err)
+static int take_answer(struct hvd_rendezvous_generation *generation,
+                       struct hvd_error *err)
 {
     struct hvd_channel_message message;
     int status;
 
     (void)hvd_channel_progress(client.channel);
     while ((status = hvd_channel_next(client.channel, &message)) == 0) {
-        if (message.type == HVD_ELASTIC_FORMED) {
+        if (message.type == HVD_RENDEZVOUS_FORMED) {
             return take_formed(&message, generation, err);
         }
-        if (message.type == HVD_ELASTIC_REFUSED) {
+        if (message.type == HVD_RENDEZVOUS_REFUSED) {
             return take_refusal(&message, err);
         }
         note(&message);
@@ -323,8 +326,8 @@ static int take_answer(struct hvd_elastic_generation *generation, struct hvd_err
     return status == HVD_INPROGRESS ? status : fail_gone(err);
 }
 
-static int ask(const struct hvd_elastic_client_query *query,
-               struct hvd_elastic_generation *generation, struct hvd_error *err)
+static int ask(const struct hvd_rendezvous_client_query *query,
+               struct hvd_rendezvous_generation *generation, struct hvd_error *err)
 {
     int status = send_join(query);
 
@@ -339,20 +342,20 @@ static int ask(const struct hvd_elastic_client_query *query,
 
 /* A link that was cut for a while has ended the connection: this rank comes again, as a new one
  * that has the state. */
-static int ask_again(const struct hvd_elastic_client_query *query,
-                     struct hvd_elastic_generation *generation, struct hvd_error *err)
+static int ask_again(const struct hvd_rendezvous_client_query *query,
+                     struct hvd_rendezvous_generation *generation, struct hvd_error *err)
 {
     int status = open_channel(query, err);
 
     if (status == 0 && client.is_ready) {
-        status = hvd_channel_send(client.channel, HVD_ELASTIC_READY, NULL, 0);
+        status = hvd_channel_send(client.channel, HVD_RENDEZVOUS_READY, NULL, 0);
     }
     return status == 0 ? ask(query, generation, err) : status;
 }
 
-int hvd_elastic_client_join(const struct hvd_elastic_client_query *query,
-                            struct hvd_elastic_generation *generation,
-                            struct hvd_error *err)
+int hvd_rendezvous_client_join(const struct hvd_rendezvous_client_query *query,
+                               struct hvd_rendezvous_generation *generation,
+                               struct hvd_error *err)
 {
     bool was_open;
     int status = 0;
@@ -377,11 +380,11 @@ int hvd_elastic_client_join(const struct hvd_elastic_client_query *query,
     return status;
 }
 
-void hvd_elastic_client_ready(void)
+void hvd_rendezvous_client_ready(void)
 {
     pthread_mutex_lock(&client.lock);
     if (client.channel != NULL && !client.is_joining) {
-        (void)hvd_channel_send(client.channel, HVD_ELASTIC_READY, NULL, 0);
+        (void)hvd_channel_send(client.channel, HVD_RENDEZVOUS_READY, NULL, 0);
         client.is_ready = true;
     }
     pthread_mutex_unlock(&client.lock);
@@ -399,7 +402,7 @@ static void read_notes(void)
     }
 }
 
-bool hvd_elastic_client_has_updates(void)
+bool hvd_rendezvous_client_has_updates(void)
 {
     bool has_updates;
 
@@ -410,7 +413,7 @@ bool hvd_elastic_client_has_updates(void)
     return has_updates;
 }
 
-int hvd_elastic_client_lost(void)
+int hvd_rendezvous_client_lost(void)
 {
     int lost;
 

@@ -4,15 +4,15 @@
  * does not hold it open.
  *
  * Threads: any, at any time; one joins at a time, and meanwhile the others learn nothing new. */
-#ifndef HVD_ELASTIC_CLIENT_H
-#define HVD_ELASTIC_CLIENT_H
+#ifndef HVD_RENDEZVOUS_CLIENT_H
+#define HVD_RENDEZVOUS_CLIENT_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "gpu_binding/base/error.h"
 
-struct hvd_elastic_client_query {
+struct hvd_rendezvous_client_query {
     const char *address; /* see address.h */
     int slot; /* the number that the launcher gave this process */
     const char *host;
@@ -21,34 +21,34 @@ struct hvd_elastic_client_query {
     int timeout_ms; /* for reaching the service; how long ranks wait is its own matter */
 };
 
-struct hvd_elastic_card {
+struct hvd_rendezvous_card {
     void *data;
     size_t bytes;
 };
 
-struct hvd_elastic_generation {
+struct hvd_rendezvous_generation {
     unsigned number; /* 1, 2, ... */
     int rank;
     int size;
-    struct hvd_elastic_card *cards; /* [size], malloc'd one by one, as the array is */
+    struct hvd_rendezvous_card *cards; /* [size], malloc'd one by one, as the array is */
 };
 
 /* Asks to begin, and waits until the next generation of ranks does. The caller owns
  * generation->cards. Fails with HVD_ERR_ARG for a bad address, HVD_ERR_NET when the service
  * cannot be reached or is gone, HVD_ERR_TIMEOUT or HVD_ERR_STATE with the service's own words
  * when this job cannot go on. */
-int hvd_elastic_client_join(const struct hvd_elastic_client_query *query,
-                            struct hvd_elastic_generation *generation,
-                            struct hvd_error *err);
+int hvd_rendezvous_client_join(const struct hvd_rendezvous_client_query *query,
+                               struct hvd_rendezvous_generation *generation,
+                               struct hvd_error *err);
 
 /* Tells the service that this rank has the state of the training: only such ranks can give it to
  * others. Before the first join it does nothing. */
-void hvd_elastic_client_ready(void);
+void hvd_rendezvous_client_ready(void);
 
 /* Whether ranks are waiting to join, since the last join of this one. Does not block. */
-bool hvd_elastic_client_has_updates(void);
+bool hvd_rendezvous_client_has_updates(void);
 
 /* A rank of this generation that is gone, or -1. Does not block. */
-int hvd_elastic_client_lost(void);
+int hvd_rendezvous_client_lost(void);
 
 #endif

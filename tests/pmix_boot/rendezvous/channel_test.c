@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Both ends of a channel, and somebody in between who reads, plays again and changes bytes. */
-#include "pmix_boot/elastic/channel.h"
+#include "pmix_boot/rendezvous/channel.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "pmix_boot/elastic/address.h"
+#include "pmix_boot/rendezvous/address.h"
 #include "tests/tap.h"
 
 /* Two wires with a hand between them: what one end sends lies in a buffer until it is passed on. */
@@ -263,9 +263,9 @@ static void test_addresses(void)
         "host:1:" KEY ":",
         "host:1:" KEY "x",
     };
-    struct hvd_elastic_address address;
+    struct hvd_rendezvous_address address;
 
-    tap_ok(hvd_elastic_address_parse("fe80::1:4711:" KEY, &address, NULL) == 0 &&
+    tap_ok(hvd_rendezvous_address_parse("fe80::1:4711:" KEY, &address, NULL) == 0 &&
                strcmp(address.host, "fe80::1") == 0 &&
                strcmp(address.port, "4711") == 0 && address.key[1] == 0x11 &&
                address.key[31] == 0xff,
@@ -273,7 +273,7 @@ static void test_addresses(void)
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         struct hvd_error err = {0};
 
-        tap_ok(hvd_elastic_address_parse(bad[i], &address, &err) == HVD_ERR_ARG &&
+        tap_ok(hvd_rendezvous_address_parse(bad[i], &address, &err) == HVD_ERR_ARG &&
                    strstr(err.text, "0011") == NULL,
                "\"%.16s...\" is none, and no key is shown", bad[i]);
     }

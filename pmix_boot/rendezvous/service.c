@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One thread, one poll loop: connections bring events to the roster, the roster says what to do. */
-#include "pmix_boot/elastic/service.h"
+#include "pmix_boot/rendezvous/service.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 #include "gpu_binding/base/clock.h"
 #include "gpu_binding/base/log.h"
-#include "pmix_boot/elastic/message.h"
+#include "pmix_boot/rendezvous/message.h"
 #include "pmix_boot/wire/socket.h"
 
 /* A connection that has not proven by then that it has the key is closed. A rank that needed
@@ -39,7 +39,7 @@ struct connection {
 };
 
 struct service {
-    const struct hvd_elastic_service_config *config;
+    const struct hvd_rendezvous_service_config *config;
     struct hvd_roster roster;
     struct connection *connections;
     size_t count;
@@ -106,8 +106,8 @@ static const struct hvd_member *member_of_rank(const struct hvd_roster *roster, 
 static char *make_formed(struct service *service, size_t *bytes)
 {
     struct hvd_roster *roster = &service->roster;
-    struct hvd_elastic_formed head = {.generation = (uint32_t)roster->generation,
-                                      .size = roster->size};
+    struct hvd_rendezvous_formed head = {.generation = (uint32_t)roster->generation,
+                                         .size = roster->size};
     char *data = NULL;
     FILE *out = open_memstream(&data, bytes);
 
@@ -140,8 +140,9 @@ static int begin_generation(struct service *service)
         return HVD_ERR_NOMEM;
     }
     for (int rank = 0; rank < roster->size; rank++) {
-        ((struct hvd_elastic_formed *)data)->rank = rank;
-        send_to(service, member_of_rank(roster, rank), HVD_ELASTIC_FORMED, data, bytes);
+        ((struct hvd_rendezvous_formed *)data)->rank = rank;
+        send_to(service, member_of_rank(roster, rank), HVD_RENDEZVOUS_FORMED, data,
+                bytes);
     }
     free(data);
     if (roster->generation > 1) {
@@ -153,7 +154,7 @@ static int begin_generation(struct service *service)
 
 static void refuse(struct service *service, const struct hvd_error *reason)
 {
-    struct hvd_elastic_refused head = {.status = reason->status};
+    struct hvd_rendezvous_refused head = {.status = reason->status};
     char data[sizeof(head) + sizeof(reason->text)];
     size_t length = strlen(reason->text);
 
@@ -165,7 +166,7 @@ static void refuse(struct service *service, const struct hvd_error *reason)
 
         if (member->is_waiting) {
             member->is_waiting = false;
-            send_to(service, member, HVD_ELASTIC_REFUSED, data, sizeof(head) + length);
+            send_to(service, member, HVD_RENDEZVOUS_REFUSED, data, sizeof(head) + length);
         }
     }
 }
@@ -189,7 +190,7 @@ static int act(struct service *service, int64_t *again_ms)
         case HVD_ROSTER_TELL:
             hvd_log(HVD_LOG_WARN,
                     "elastic: new ranks are waiting; they join at the next commit");
-            send_to_running(service, HVD_ELASTIC_UPDATED, NULL, 0);
+            send_to_running(service, HVD_RENDEZVOUS_UPDATED, NULL, 0);
             break;
         case HVD_ROSTER_SHORT:
             hvd_log(HVD_LOG_WARN, "elastic: %s", step.reason.text);
@@ -207,7 +208,7 @@ static int act(struct service *service, int64_t *again_ms)
 static int take_join(struct service *service, struct connection *connection,
                      const struct hvd_channel_message *message)
 {
-    struct hvd_elastic_join head;
+    struct hvd_rendezvous_join head;
     const char *data = message->data;
     void *card;
 
@@ -239,9 +240,9 @@ static int take_message(struct service *service, struct connection *connection,
                         const struct hvd_channel_message *message)
 {
     switch (message->type) {
-    case HVD_ELASTIC_JOIN:
+    case HVD_RENDEZVOUS_JOIN:
         return take_join(service, connection, message);
-    case HVD_ELASTIC_READY:
+    case HVD_RENDEZVOUS_READY:
         hvd_roster_ready(&service->roster, hvd_channel_fd(connection->channel));
         return 0;
     default:
@@ -282,7 +283,7 @@ static void remove_connection(struct service *service, struct connection *connec
                                  hvd_clock_ms());
     }
     if (rank >= 0) {
-        send_to_running(service, HVD_ELASTIC_LOST, &rank, sizeof(rank));
+        send_to_running(service, HVD_RENDEZVOUS_LOST, &rank, sizeof(rank));
         hvd_log(HVD_LOG_INFO, "elastic: rank %d on %s is gone", (int)rank,
                 connection->host);
     }
@@ -488,7 +489,7 @@ static void run_once(struct service *service, int64_t again_ms)
     remove_dead(service);
 }
 
-int hvd_elastic_service_run(const struct hvd_elastic_service_config *config)
+int hvd_rendezvous_service_run(const struct hvd_rendezvous_service_config *config)
 {
     struct service service = {.config = config};
     int64_t again_ms = -1;

@@ -125,7 +125,7 @@ nothing_stays()
 none_serves()
 {
     local pid
-    for pid in $(pgrep -x hvd-elastic); do
+    for pid in $(pgrep -x hvd-rendezvous); do
         ! grep -qzxF "TMPDIR=$TMPDIR" "/proc/$pid/environ" 2>/dev/null || return
     done
 }

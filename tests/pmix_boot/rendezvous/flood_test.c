@@ -14,8 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "pmix_boot/elastic/client.h"
-#include "pmix_boot/elastic/start.h"
+#include "pmix_boot/rendezvous/client.h"
+#include "pmix_boot/rendezvous/start.h"
 #include "tests/tap.h"
 
 enum {
@@ -33,19 +33,19 @@ struct flood {
     atomic_bool is_over;
 };
 
-static struct hvd_elastic_service start(const char *program, rlim_t files)
+static struct hvd_rendezvous_service start(const char *program, rlim_t files)
 {
-    const struct hvd_elastic_rules rules = {.np = 1,
-                                            .min = 1,
-                                            .max = 1,
-                                            .start_s = 60,
-                                            .timeout_s = 60,
-                                            .reset_limit = -1,
-                                            .is_here = true};
-    struct hvd_elastic_service service = {0};
+    const struct hvd_rendezvous_rules rules = {.np = 1,
+                                               .min = 1,
+                                               .max = 1,
+                                               .start_s = 60,
+                                               .timeout_s = 60,
+                                               .reset_limit = -1,
+                                               .is_here = true};
+    struct hvd_rendezvous_service service = {0};
     struct hvd_error err;
 
-    if (hvd_elastic_start(program, &rules, &service, &err) != 0) {
+    if (hvd_rendezvous_start(program, &rules, &service, &err) != 0) {
         printf("Bail out! %s\n", err.text);
         exit(EXIT_FAILURE);
     }
@@ -55,7 +55,7 @@ static struct hvd_elastic_service start(const char *program, rlim_t files)
     return service;
 }
 
-static uint16_t port_of(const struct hvd_elastic_service *service)
+static uint16_t port_of(const struct hvd_rendezvous_service *service)
 {
     return (uint16_t)atoi(service->address);
 }
@@ -89,23 +89,23 @@ static void close_many(const int fds[MANY])
 }
 
 /* A rank in a process of its own, since a process is one rank; true: it was let in. */
-static bool joins(const struct hvd_elastic_service *service)
+static bool joins(const struct hvd_rendezvous_service *service)
 {
     int status = -1;
     pid_t pid = fork();
 
     if (pid == 0) {
         char address[256];
-        struct hvd_elastic_generation generation;
+        struct hvd_rendezvous_generation generation;
         struct hvd_error err = {0};
-        const struct hvd_elastic_client_query query = {.address = address,
-                                                       .host = "here",
-                                                       .card = "card",
-                                                       .card_bytes = 4,
-                                                       .timeout_ms = LIMIT_MS};
+        const struct hvd_rendezvous_client_query query = {.address = address,
+                                                          .host = "here",
+                                                          .card = "card",
+                                                          .card_bytes = 4,
+                                                          .timeout_ms = LIMIT_MS};
 
         snprintf(address, sizeof(address), "127.0.0.1:%s", service->address);
-        if (hvd_elastic_client_join(&query, &generation, &err) != 0) {
+        if (hvd_rendezvous_client_join(&query, &generation, &err) != 0) {
             tap_note("%s", err.text);
             fflush(stdout);
             _exit(EXIT_FAILURE);
@@ -153,7 +153,7 @@ static int descriptors(pid_t pid)
 /* Where a descriptor is wanting for each. */
 static void test_few_files(const char *program)
 {
-    struct hvd_elastic_service service = start(program, FEW_FILES);
+    struct hvd_rendezvous_service service = start(program, FEW_FILES);
     int fds[MANY];
     long before;
 
@@ -166,12 +166,12 @@ static void test_few_files(const char *program)
     tap_ok(joins(&service), "a rank gets in beside %d silent connections, with %d files",
            MANY, FEW_FILES);
     close_many(fds);
-    hvd_elastic_stop(&service);
+    hvd_rendezvous_stop(&service);
 }
 
 static void test_bound(const char *program)
 {
-    struct hvd_elastic_service service = start(program, 0);
+    struct hvd_rendezvous_service service = start(program, 0);
     int fds[MANY];
 
     connect_many(port_of(&service), fds);
@@ -179,7 +179,7 @@ static void test_bound(const char *program)
     tap_ok(descriptors(service.pid) < HELD_MOST,
            "of %d connections without proof the service keeps few", MANY);
     close_many(fds);
-    hvd_elastic_stop(&service);
+    hvd_rendezvous_stop(&service);
 }
 
 /* Some say nothing, some send noise, some what looks like a header. */
@@ -218,7 +218,7 @@ static void *flood(void *context)
 
 static void test_flood(const char *program, unsigned seed)
 {
-    struct hvd_elastic_service service = start(program, 0);
+    struct hvd_rendezvous_service service = start(program, 0);
     struct flood work = {.port = port_of(&service), .seed = seed};
     pthread_t thread;
     int joined = 0;
@@ -232,7 +232,7 @@ static void test_flood(const char *program, unsigned seed)
     tap_ok(joined == JOINS, "%d of %d ranks get in while strangers connect without end",
            joined, JOINS);
     tap_ok(descriptors(service.pid) < HELD_MOST, "and the service keeps few of these");
-    hvd_elastic_stop(&service);
+    hvd_rendezvous_stop(&service);
 }
 
 int main(int argc, char **argv)

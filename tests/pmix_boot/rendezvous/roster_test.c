@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who begins when: stories of members that come, ask, die and come again. */
-#include "pmix_boot/elastic/roster.h"
+#include "pmix_boot/rendezvous/roster.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hvd-elastic: the service of an elastic job as a program, which hvdrun and srun start for
+/* hvd-rendezvous: the service of an elastic job as a program, which hvdrun and srun start for
  * themselves. It prints where it listens and its key, in one line "PORT KEY", closes its output,
  * and ends with its input. */
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "gpu_binding/base/log.h"
-#include "pmix_boot/elastic/service.h"
+#include "pmix_boot/rendezvous/service.h"
 #include "pmix_boot/wire/socket.h"
 
 enum {
@@ -84,14 +84,15 @@ static void tell(uint16_t port, const unsigned char *key)
 
 int main(int argc, char **argv)
 {
-    struct hvd_elastic_service_config config = {.orders = STDIN_FILENO};
+    struct hvd_rendezvous_service_config config = {.orders = STDIN_FILENO};
     enum hvd_socket_scope scope = HVD_SOCKET_LOOPBACK;
     struct hvd_error err;
     uint16_t port = 0;
 
     if (argc != ARGUMENTS + 1 || read_arguments(argv + 1, &config.rules, &scope) != 0) {
-        fputs("hvd-elastic is started by hvdrun --min-np N and by srun --hvd=elastic\n",
-              stderr);
+        fputs(
+            "hvd-rendezvous is started by hvdrun --min-np N and by srun --hvd=elastic\n",
+            stderr);
         return EXIT_FAILURE;
     }
     settle();
@@ -105,7 +106,7 @@ int main(int argc, char **argv)
     }
     randombytes_buf(config.key, sizeof(config.key));
     tell(port, config.key);
-    if (hvd_elastic_service_run(&config) < 0) {
+    if (hvd_rendezvous_service_run(&config) < 0) {
         errno = ENOMEM;
         return fail("the service ends");
     }

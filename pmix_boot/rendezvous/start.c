@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The service holds the other end of two pipes: the launcher's end, however it comes, closes one
  * of them and so ends the service too. */
-#include "pmix_boot/elastic/start.h"
+#include "pmix_boot/rendezvous/start.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -34,7 +34,7 @@ static int spawn(const char *program, char *const *arguments, int input, int out
     return error;
 }
 
-static int spawn_by_rules(const char *program, const struct hvd_elastic_rules *rules,
+static int spawn_by_rules(const char *program, const struct hvd_rendezvous_rules *rules,
                           int input, int output, pid_t *pid)
 {
     const int numbers[] = {rules->np,      rules->min,       rules->max,
@@ -56,7 +56,7 @@ static int spawn_by_rules(const char *program, const struct hvd_elastic_rules *r
 /* Reads "PORT KEY\n". */
 static int read_address(int fd, char *address)
 {
-    char line[HVD_ELASTIC_START_TEXT_BYTES];
+    char line[HVD_RENDEZVOUS_START_TEXT_BYTES];
     size_t length = 0;
     ssize_t bytes = 1;
     char *space;
@@ -89,10 +89,10 @@ static void close_pair(const int ends[2])
     close(ends[1]);
 }
 
-int hvd_elastic_start(const char *program, const struct hvd_elastic_rules *rules,
-                      struct hvd_elastic_service *out, struct hvd_error *err)
+int hvd_rendezvous_start(const char *program, const struct hvd_rendezvous_rules *rules,
+                         struct hvd_rendezvous_service *out, struct hvd_error *err)
 {
-    struct hvd_elastic_service service = {0};
+    struct hvd_rendezvous_service service = {0};
     int orders[2];
     int answer[2];
     int error;
@@ -117,7 +117,7 @@ int hvd_elastic_start(const char *program, const struct hvd_elastic_rules *rules
                         strerror(error));
     }
     if (status < 0) {
-        hvd_elastic_stop(&service);
+        hvd_rendezvous_stop(&service);
         return hvd_fail(err, HVD_ERR_SYS, "%s ended without printing its address",
                         program);
     }
@@ -125,14 +125,14 @@ int hvd_elastic_start(const char *program, const struct hvd_elastic_rules *rules
     return 0;
 }
 
-void hvd_elastic_expect(const struct hvd_elastic_service *service, int ranks)
+void hvd_rendezvous_expect(const struct hvd_rendezvous_service *service, int ranks)
 {
     if (service->pid > 0) {
         (void)dprintf(service->orders, "expect %d\n", ranks);
     }
 }
 
-void hvd_elastic_stop(struct hvd_elastic_service *service)
+void hvd_rendezvous_stop(struct hvd_rendezvous_service *service)
 {
     if (service->pid <= 0) {
         return;
@@ -140,5 +140,5 @@ void hvd_elastic_stop(struct hvd_elastic_service *service)
     close(service->orders);
     while (waitpid(service->pid, NULL, 0) < 0 && errno == EINTR) {
     }
-    *service = (struct hvd_elastic_service){0};
+    *service = (struct hvd_rendezvous_service){0};
 }
