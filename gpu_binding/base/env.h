@@ -124,9 +124,16 @@
 /* HOST:PORT:KEY of the job's rendezvous service. Set likewise. */
 #define HVD_ENV_ELASTIC "HVD_ELASTIC"
 
+/* --- Starting without PMIx ---
+ * See slurm.md. */
+
+/* HOST:PORT:KEY of the job's rendezvous service, through which ranks find each other where no PMIx
+ * is served. HOST may be several, separated by commas. Set by srun --hvd and hvdrun for the ranks. */
+#define HVD_ENV_RENDEZVOUS "HVD_RENDEZVOUS"
+
 /* --- Set for each rank ---
  * By the plugin and by hvdrun, for scripts; a value that you set is left alone. hvd itself takes
- * the ranks from PMIx or from its own service. */
+ * the ranks from PMIx; without PMIx, from HOROVOD_RANK and HOROVOD_SIZE. */
 
 /* This rank's number in the job, and the number of ranks. */
 #define HVD_ENV_RANK "HOROVOD_RANK"
@@ -238,8 +245,9 @@
 /* The rank in the step, and how Slurm distributes ranks. */
 #define HVD_ENV_SLURM_PROCID "SLURM_PROCID"
 #define HVD_ENV_SLURM_DISTRIBUTION "SLURM_DISTRIBUTION"
-/* The address of srun. */
+/* The address of srun, and that of the node that it runs on. */
 #define HVD_ENV_SLURM_SRUN_HOST "SLURM_SRUN_COMM_HOST"
+#define HVD_ENV_SLURM_LAUNCH_NODE "SLURM_LAUNCH_NODE_IPADDR"
 /* How Slurm has bound the tasks to CPUs. */
 #define HVD_ENV_SLURM_CPU_BIND "SLURM_CPU_BIND"
 #define HVD_ENV_SLURM_CPU_BIND_TYPE "SLURM_CPU_BIND_TYPE"
@@ -279,6 +287,8 @@
 #define HVD_ENV_STEP_KEY "SLURM_HVD_KEY"
 /* The rendezvous service of an elastic job that srun has started: PORT:KEY or HOST:PORT:KEY. */
 #define HVD_ENV_ELASTIC_STEP "SLURM_HVD_ELASTIC"
+/* The same for a job that is not elastic. */
+#define HVD_ENV_RENDEZVOUS_STEP "SLURM_HVD_RENDEZVOUS"
 /* hvdrun: the file in which a rank tells which rank failed first. */
 #define HVD_ENV_CAUSE "HVD_CAUSE"
 /* horovod.run: its address, and the key that ranks show it. */

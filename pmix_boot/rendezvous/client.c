@@ -109,10 +109,11 @@ static int connect_service(const struct hvd_rendezvous_address *address,
         fd = hvd_socket_connect_host(address->host, address->port, deadline_ms, &cause);
         pthread_mutex_lock(&client.lock);
         if (fd < 0) {
-            return hvd_fail(err, HVD_ERR_NET,
-                            "cannot reach the elastic service: %s; is the srun or hvdrun "
-                            "that started the job still running?",
-                            cause.text);
+            return hvd_fail(
+                err, HVD_ERR_NET,
+                "cannot reach the rendezvous service: %s; is the srun or hvdrun "
+                "that started the job still running?",
+                cause.text);
         }
         if (client.forks == forks) {
             return fd;
@@ -150,7 +151,7 @@ static int open_once(const struct hvd_rendezvous_address *address, int64_t deadl
         hvd_channel_destroy(client.channel);
         client.channel = NULL;
         hvd_fail(err, HVD_ERR_NET,
-                 "the server on %s port %s is not the elastic service of this job, or "
+                 "the server on %s port %s is not the rendezvous service of this job, or "
                  "runs another version of hvd",
                  address->host, address->port);
     }
@@ -201,91 +202,6 @@ static int send_join(const struct hvd_rendezvous_client_query *query)
     return status;
 }
 
-static void free_cards(struct hvd_rendezvous_card *cards, int count)
-{
-    for (int i = 0; cards != NULL && i < count; i++) {
-        free(cards[i].data);
-    }
-    free(cards);
-}
-
-static int take_cards(const char *data, size_t bytes, struct hvd_rendezvous_card *cards,
-                      int size)
-{
-    for (int i = 0; i < size; i++) {
-        uint64_t card_bytes;
-
-        if (bytes < sizeof(card_bytes)) {
-            return HVD_ERR_NET;
-        }
-        memcpy(&card_bytes, data, sizeof(card_bytes));
-        data += sizeof(card_bytes);
-        bytes -= sizeof(card_bytes);
-        if (bytes < card_bytes) {
-            return HVD_ERR_NET;
-        }
-        cards[i].data = malloc(card_bytes > 0 ? card_bytes : 1);
-        if (cards[i].data == NULL) {
-            return HVD_ERR_NOMEM;
-        }
-        memcpy(cards[i].data, data, card_bytes);
-        cards[i].bytes = card_bytes;
-        data += card_bytes;
-        bytes -= card_bytes;
-    }
-    return 0;
-}
-
-/* Whether this rank is one of the generation, and its message has room for all cards. */
-static bool is_possible(const struct hvd_rendezvous_formed *head, size_t bytes)
-{
-    return head->rank >= 0 && head->rank < head->size &&
-           (size_t)head->size <= (bytes - sizeof(*head)) / sizeof(uint64_t);
-}
-
-static int take_formed(const struct hvd_channel_message *message,
-                       struct hvd_rendezvous_generation *generation,
-                       struct hvd_error *err)
-{
-    struct hvd_rendezvous_formed head = {0};
-    struct hvd_rendezvous_card *cards;
-    int status;
-
-    if (message->bytes >= sizeof(head)) {
-        memcpy(&head, message->data, sizeof(head));
-    }
-    if (message->bytes < sizeof(head) || !is_possible(&head, message->bytes)) {
-        return hvd_fail(err, HVD_ERR_NET,
-                        "the elastic service answers rank %d of %d in %zu bytes, which "
-                        "cannot be: does it run the same version of hvd?",
-                        (int)head.rank, (int)head.size, message->bytes);
-    }
-    cards = calloc((size_t)head.size, sizeof(*cards));
-    status = cards != NULL ? take_cards((const char *)message->data + sizeof(head),
-                                        message->bytes - sizeof(head), cards, head.size)
-                           : HVD_ERR_NOMEM;
-    if (status < 0) {
-        free_cards(cards, head.size);
-        return hvd_fail(err, status, "no memory for the cards of %d ranks", head.size);
-    }
-    *generation =
-        (struct hvd_rendezvous_generation){head.generation, head.rank, head.size, cards};
-    return 0;
-}
-
-static int take_refusal(const struct hvd_channel_message *message, struct hvd_error *err)
-{
-    struct hvd_rendezvous_refused head = {.status = HVD_ERR_STATE};
-    int length = (int)(message->bytes - sizeof(head));
-
-    if (message->bytes < sizeof(head)) {
-        return hvd_fail(err, HVD_ERR_STATE, "the elastic service refused this rank");
-    }
-    memcpy(&head, message->data, sizeof(head));
-    return hvd_fail(err, head.status < 0 ? head.status : HVD_ERR_STATE, "%.*s", length,
-                    (const char *)message->data + sizeof(head));
-}
-
 /* A notice that is no answer to a join. */
 static void note(const struct hvd_channel_message *message)
 {
@@ -301,9 +217,10 @@ static int fail_gone(struct hvd_error *err)
 {
     hvd_channel_destroy(client.channel);
     client.channel = NULL;
-    return hvd_fail(err, HVD_ERR_NET,
-                    "the elastic service closed the connection: the srun or hvdrun that "
-                    "started the job is gone");
+    return hvd_fail(
+        err, HVD_ERR_NET,
+        "the rendezvous service closed the connection: the srun or hvdrun that "
+        "started the job is gone");
 }
 
 /* HVD_INPROGRESS: the answer is not there yet. */
@@ -316,10 +233,10 @@ static int take_answer(struct hvd_rendezvous_generation *generation,
     (void)hvd_channel_progress(client.channel);
     while ((status = hvd_channel_next(client.channel, &message)) == 0) {
         if (message.type == HVD_RENDEZVOUS_FORMED) {
-            return take_formed(&message, generation, err);
+            return hvd_rendezvous_answer_formed(&message, generation, err);
         }
         if (message.type == HVD_RENDEZVOUS_REFUSED) {
-            return take_refusal(&message, err);
+            return hvd_rendezvous_answer_refused(&message, err);
         }
         note(&message);
     }

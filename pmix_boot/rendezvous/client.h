@@ -11,6 +11,7 @@
 #include <stddef.h>
 
 #include "gpu_binding/base/error.h"
+#include "pmix_boot/rendezvous/answer.h"
 
 struct hvd_rendezvous_client_query {
     const char *address; /* see address.h */
@@ -19,18 +20,6 @@ struct hvd_rendezvous_client_query {
     const void *card;
     size_t card_bytes;
     int timeout_ms; /* for reaching the service; how long ranks wait is its own matter */
-};
-
-struct hvd_rendezvous_card {
-    void *data;
-    size_t bytes;
-};
-
-struct hvd_rendezvous_generation {
-    unsigned number; /* 1, 2, ... */
-    int rank;
-    int size;
-    struct hvd_rendezvous_card *cards; /* [size], malloc'd one by one, as the array is */
 };
 
 /* Asks to begin, and waits until the next generation of ranks does. The caller owns

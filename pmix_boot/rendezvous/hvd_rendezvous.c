@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hvd-rendezvous: the service of an elastic job as a program, which hvdrun and srun start for
+/* hvd-rendezvous: the rendezvous service of a job as a program, which hvdrun and srun start for
  * themselves. It prints where it listens and its key, in one line "PORT KEY", closes its output,
  * and ends with its input. */
 #include <errno.h>
@@ -22,7 +22,7 @@ enum {
 
 static int fail(const char *what)
 {
-    hvd_log(HVD_LOG_ERROR, "elastic: %s: %s", what, strerror(errno));
+    hvd_log(HVD_LOG_ERROR, "rendezvous: %s: %s", what, strerror(errno));
     return EXIT_FAILURE;
 }
 
@@ -90,9 +90,7 @@ int main(int argc, char **argv)
     uint16_t port = 0;
 
     if (argc != ARGUMENTS + 1 || read_arguments(argv + 1, &config.rules, &scope) != 0) {
-        fputs(
-            "hvd-rendezvous is started by hvdrun --min-np N and by srun --hvd=elastic\n",
-            stderr);
+        fputs("hvd-rendezvous is started by hvdrun and by srun --hvd\n", stderr);
         return EXIT_FAILURE;
     }
     settle();
@@ -101,7 +99,7 @@ int main(int argc, char **argv)
         return fail("libsodium does not start");
     }
     if (hvd_socket_listen_tcp(scope, &config.listening, &port, &err) < 0) {
-        hvd_log(HVD_LOG_ERROR, "elastic: %s", err.text);
+        hvd_log(HVD_LOG_ERROR, "rendezvous: %s", err.text);
         return EXIT_FAILURE;
     }
     randombytes_buf(config.key, sizeof(config.key));

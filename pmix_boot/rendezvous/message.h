@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The messages between ranks and the service of an elastic job. Both come from the same
+/* The messages between ranks and the rendezvous service. Both come from the same
  * release, so structs are sent as they are. */
 #ifndef HVD_RENDEZVOUS_MESSAGE_H
 #define HVD_RENDEZVOUS_MESSAGE_H
@@ -7,13 +7,16 @@
 #include <stdint.h>
 
 enum hvd_rendezvous_message {
-    HVD_RENDEZVOUS_JOIN =
-        1, /* from a rank: I am ready to begin, struct hvd_rendezvous_join */
-    HVD_RENDEZVOUS_READY, /* from a rank: I have the state of the training; no data */
+    /* from a rank of an elastic job: I am ready to begin, struct hvd_rendezvous_join */
+    HVD_RENDEZVOUS_JOIN = 1,
+    HVD_RENDEZVOUS_READY, /* likewise: I have the state of the training; no data */
     HVD_RENDEZVOUS_FORMED, /* to a rank: begin, struct hvd_rendezvous_formed */
     HVD_RENDEZVOUS_REFUSED, /* to a rank: struct hvd_rendezvous_refused, then the reason */
     HVD_RENDEZVOUS_LOST, /* to a rank: an int32_t, a rank of its generation is gone */
     HVD_RENDEZVOUS_UPDATED, /* to a rank: others wait to be let in; no data */
+    /* from a rank of a static job: my card, struct hvd_rendezvous_exchange; the answer, when
+     * all have handed in, is FORMED or REFUSED */
+    HVD_RENDEZVOUS_EXCHANGE,
 };
 
 /* Then the host's name, then the card. */
@@ -23,10 +26,24 @@ struct hvd_rendezvous_join {
     uint64_t card_bytes;
 };
 
+/* Then the list of ranks, int32_t [listed], the host's name and the card. */
+struct hvd_rendezvous_exchange {
+    uint64_t list; /* with number: the key, see meeting.h */
+    uint64_t card_bytes;
+    uint32_t number;
+    uint32_t host_bytes; /* without a final NUL */
+    int32_t rank; /* that the launcher gave this process */
+    int32_t index; /* in the list, if there is one */
+    int32_t count; /* of the ranks that take part */
+    int32_t listed; /* count, or 0: all of the launch take part */
+    int32_t timeout_ms;
+    int32_t zero;
+};
+
 /* Then for each rank a uint64_t with the size of its card, and the card. */
 struct hvd_rendezvous_formed {
-    uint32_t generation; /* 1, 2, ... */
-    int32_t rank;
+    uint32_t generation; /* of an elastic job: 1, 2, ...; of a static one: the number */
+    int32_t rank; /* of a static job: the index */
     int32_t size;
 };
 

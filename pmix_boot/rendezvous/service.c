@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One thread, one poll loop: connections bring events to the roster, the roster says what to do. */
+/* One thread, one poll loop: connections bring events to the roster and to the meetings, which say
+ * what to do. */
 #include "pmix_boot/rendezvous/service.h"
 
 #include <assert.h>
@@ -12,6 +13,7 @@
 
 #include "gpu_binding/base/clock.h"
 #include "gpu_binding/base/log.h"
+#include "pmix_boot/rendezvous/meeting.h"
 #include "pmix_boot/rendezvous/message.h"
 #include "pmix_boot/wire/socket.h"
 
@@ -31,7 +33,9 @@ struct connection {
     struct hvd_channel *channel;
     int64_t since_ms;
     uint64_t number; /* in order of arrival */
+    bool is_proven; /* it has the key */
     bool is_member; /* the roster knows it, by its descriptor */
+    bool has_offered; /* the meetings know it likewise, and it has no answer yet */
     bool is_over;
     char host[HOST_BYTES];
     void *card;
@@ -41,6 +45,7 @@ struct connection {
 struct service {
     const struct hvd_rendezvous_service_config *config;
     struct hvd_roster roster;
+    struct hvd_meetings meetings;
     struct connection *connections;
     size_t count;
     uint64_t arrived; /* so many connections so far */
@@ -69,10 +74,10 @@ static bool is_running(const struct hvd_member *member)
     return member->rank >= 0 && !member->is_waiting;
 }
 
-static void send_to(struct service *service, const struct hvd_member *member,
-                    uint32_t type, const void *data, size_t bytes)
+static void send_to(struct service *service, int id, uint32_t type, const void *data,
+                    size_t bytes)
 {
-    struct connection *connection = find(service, member->id);
+    struct connection *connection = find(service, id);
 
     if (connection != NULL &&
         hvd_channel_send(connection->channel, type, data, bytes) < 0) {
@@ -85,7 +90,7 @@ static void send_to_running(struct service *service, uint32_t type, const void *
 {
     for (int i = 0; i < service->roster.count; i++) {
         if (is_running(&service->roster.members[i])) {
-            send_to(service, &service->roster.members[i], type, data, bytes);
+            send_to(service, service->roster.members[i].id, type, data, bytes);
         }
     }
 }
@@ -102,12 +107,12 @@ static const struct hvd_member *member_of_rank(const struct hvd_roster *roster, 
     return NULL;
 }
 
-/* The message for all; the rank in it is each one's own. NULL: no memory. */
-static char *make_formed(struct service *service, size_t *bytes)
+/* The message for all, whose connections are ids, in their order; the rank in it is each one's own.
+ * NULL: no memory. */
+static char *make_formed(struct service *service, const int *ids, int size, size_t *bytes)
 {
-    struct hvd_roster *roster = &service->roster;
-    struct hvd_rendezvous_formed head = {.generation = (uint32_t)roster->generation,
-                                         .size = roster->size};
+    struct hvd_rendezvous_formed head = {
+        .generation = (uint32_t)service->roster.generation, .size = size};
     char *data = NULL;
     FILE *out = open_memstream(&data, bytes);
 
@@ -115,9 +120,8 @@ static char *make_formed(struct service *service, size_t *bytes)
         return NULL;
     }
     fwrite(&head, sizeof(head), 1, out);
-    for (int rank = 0; rank < roster->size; rank++) {
-        const struct hvd_member *member = member_of_rank(roster, rank);
-        const struct connection *connection = find(service, member->id);
+    for (int rank = 0; rank < size; rank++) {
+        const struct connection *connection = find(service, ids[rank]);
         uint64_t card_bytes = connection->card_bytes;
 
         fwrite(&card_bytes, sizeof(card_bytes), 1, out);
@@ -130,29 +134,43 @@ static char *make_formed(struct service *service, size_t *bytes)
     return data;
 }
 
-static int begin_generation(struct service *service)
+static int form(struct service *service, const int *ids, int size)
 {
-    struct hvd_roster *roster = &service->roster;
     size_t bytes = 0;
-    char *data = make_formed(service, &bytes);
+    char *data = make_formed(service, ids, size, &bytes);
 
     if (data == NULL) {
         return HVD_ERR_NOMEM;
     }
-    for (int rank = 0; rank < roster->size; rank++) {
+    for (int rank = 0; rank < size; rank++) {
         ((struct hvd_rendezvous_formed *)data)->rank = rank;
-        send_to(service, member_of_rank(roster, rank), HVD_RENDEZVOUS_FORMED, data,
-                bytes);
+        send_to(service, ids[rank], HVD_RENDEZVOUS_FORMED, data, bytes);
     }
     free(data);
-    if (roster->generation > 1) {
-        hvd_log(HVD_LOG_WARN, "elastic: generation %d begins, %d ranks",
-                roster->generation, roster->size);
-    }
     return 0;
 }
 
-static void refuse(struct service *service, const struct hvd_error *reason)
+static int begin_generation(struct service *service)
+{
+    const struct hvd_roster *roster = &service->roster;
+    int *ids = malloc((size_t)roster->size * sizeof(*ids));
+    int status = HVD_ERR_NOMEM;
+
+    if (ids != NULL) {
+        for (int rank = 0; rank < roster->size; rank++) {
+            ids[rank] = member_of_rank(roster, rank)->id;
+        }
+        status = form(service, ids, roster->size);
+    }
+    free(ids);
+    if (status == 0 && roster->generation > 1) {
+        hvd_log(HVD_LOG_WARN, "elastic: generation %d begins, %d ranks",
+                roster->generation, roster->size);
+    }
+    return status;
+}
+
+static void send_refusal(struct service *service, int id, const struct hvd_error *reason)
 {
     struct hvd_rendezvous_refused head = {.status = reason->status};
     char data[sizeof(head) + sizeof(reason->text)];
@@ -160,20 +178,25 @@ static void refuse(struct service *service, const struct hvd_error *reason)
 
     memcpy(data, &head, sizeof(head));
     memcpy(data + sizeof(head), reason->text, length);
+    send_to(service, id, HVD_RENDEZVOUS_REFUSED, data, sizeof(head) + length);
+}
+
+static void refuse(struct service *service, const struct hvd_error *reason)
+{
     hvd_log(HVD_LOG_WARN, "elastic: %s", reason->text);
     for (int i = 0; i < service->roster.count; i++) {
         struct hvd_member *member = &service->roster.members[i];
 
         if (member->is_waiting) {
             member->is_waiting = false;
-            send_to(service, member, HVD_RENDEZVOUS_REFUSED, data, sizeof(head) + length);
+            send_refusal(service, member->id, reason);
         }
     }
 }
 
-/* Asks the roster until it has no more to say. Returns 0 and when to ask again (-1: when
- * something has happened), or HVD_ERR_NOMEM. */
-static int act(struct service *service, int64_t *again_ms)
+/* Returns 0 and when to ask the roster again (-1: when something has happened), or
+ * HVD_ERR_NOMEM. */
+static int act_by_roster(struct service *service, int64_t *again_ms)
 {
     struct hvd_roster_step step;
     int status = 0;
@@ -203,36 +226,150 @@ static int act(struct service *service, int64_t *again_ms)
     return status;
 }
 
-/* --- what members say --- */
+/* The same for the meetings. */
+static int act_by_meetings(struct service *service, int64_t *again_ms)
+{
+    struct hvd_meeting_step step;
+    int status = 0;
+
+    do {
+        hvd_meetings_next(&service->meetings, hvd_clock_ms(), &step);
+        for (int i = 0; i < step.count; i++) {
+            find(service, step.ids[i])->has_offered = false;
+        }
+        if (step.act == HVD_MEETING_COMPLETE) {
+            status = form(service, step.ids, step.count);
+        }
+        for (int i = 0; i < step.count && step.act == HVD_MEETING_FAIL; i++) {
+            send_refusal(service, step.ids[i], &step.reason);
+        }
+    } while (step.act != HVD_MEETING_WAIT && status == 0);
+    *again_ms = step.again_ms;
+    return status;
+}
+
+/* Does all that there is to do. */
+static int act(struct service *service, int64_t *again_ms)
+{
+    int64_t meetings_ms = -1;
+    int status = act_by_roster(service, again_ms);
+
+    if (status == 0) {
+        status = act_by_meetings(service, &meetings_ms);
+    }
+    if (meetings_ms >= 0 && (*again_ms < 0 || meetings_ms < *again_ms)) {
+        *again_ms = meetings_ms;
+    }
+    return status;
+}
+
+/* --- what ranks say --- */
+
+/* The host's name and the card, which are all that is left of a message. */
+static int take_card(struct connection *connection, const char *data, size_t bytes,
+                     uint32_t host_bytes, uint64_t card_bytes)
+{
+    void *card;
+
+    if (host_bytes >= HOST_BYTES || bytes < host_bytes ||
+        bytes - host_bytes != card_bytes) {
+        return HVD_ERR_NET;
+    }
+    card = malloc(card_bytes + 1);
+    if (card == NULL) {
+        return HVD_ERR_NOMEM;
+    }
+    memcpy(card, data + host_bytes, card_bytes);
+    free(connection->card);
+    connection->card = card;
+    connection->card_bytes = card_bytes;
+    snprintf(connection->host, sizeof(connection->host), "%.*s", (int)host_bytes, data);
+    return 0;
+}
+
+/* A connection is of the roster once it has said something that is the roster's. */
+static int admit(struct service *service, struct connection *connection)
+{
+    if (connection->is_member) {
+        return 0;
+    }
+    connection->is_member = true;
+    return hvd_roster_add(&service->roster, hvd_channel_fd(connection->channel));
+}
 
 static int take_join(struct service *service, struct connection *connection,
                      const struct hvd_channel_message *message)
 {
     struct hvd_rendezvous_join head;
-    const char *data = message->data;
-    void *card;
+    int status;
 
     if (message->bytes < sizeof(head)) {
         return HVD_ERR_NET;
     }
-    memcpy(&head, data, sizeof(head));
-    if (head.host_bytes >= HOST_BYTES ||
-        message->bytes - sizeof(head) < head.host_bytes ||
-        message->bytes - sizeof(head) - head.host_bytes != head.card_bytes) {
+    memcpy(&head, message->data, sizeof(head));
+    status = take_card(connection, (const char *)message->data + sizeof(head),
+                       message->bytes - sizeof(head), head.host_bytes, head.card_bytes);
+    if (status == 0) {
+        status = admit(service, connection);
+    }
+    if (status == 0) {
+        hvd_roster_join(&service->roster, hvd_channel_fd(connection->channel), head.slot,
+                        hvd_clock_ms());
+    }
+    return status;
+}
+
+static int take_ready(struct service *service, struct connection *connection)
+{
+    int status = admit(service, connection);
+
+    if (status == 0) {
+        hvd_roster_ready(&service->roster, hvd_channel_fd(connection->channel));
+    }
+    return status;
+}
+
+static int take_exchange(struct service *service, struct connection *connection,
+                         const struct hvd_channel_message *message)
+{
+    const int id = hvd_channel_fd(connection->channel);
+    struct hvd_rendezvous_exchange head;
+    struct hvd_meeting_offer offer;
+    struct hvd_error reason;
+    const char *data = message->data;
+    size_t list_bytes;
+    int status;
+
+    if (message->bytes < sizeof(head) || connection->has_offered) {
         return HVD_ERR_NET;
     }
-    card = malloc(head.card_bytes + 1);
-    if (card == NULL) {
-        return HVD_ERR_NOMEM;
+    memcpy(&head, data, sizeof(head));
+    list_bytes = head.listed > 0 ? (size_t)head.listed * sizeof(int32_t) : 0;
+    if ((head.listed != 0 && head.listed != head.count) ||
+        message->bytes - sizeof(head) < list_bytes) {
+        return HVD_ERR_NET;
     }
-    memcpy(card, data + sizeof(head) + head.host_bytes, head.card_bytes);
-    free(connection->card);
-    connection->card = card;
-    connection->card_bytes = head.card_bytes;
-    snprintf(connection->host, sizeof(connection->host), "%.*s", (int)head.host_bytes,
-             data + sizeof(head));
-    hvd_roster_join(&service->roster, hvd_channel_fd(connection->channel), head.slot,
-                    hvd_clock_ms());
+    status = take_card(connection, data + sizeof(head) + list_bytes,
+                       message->bytes - sizeof(head) - list_bytes, head.host_bytes,
+                       head.card_bytes);
+    if (status < 0) {
+        return status;
+    }
+    offer = (struct hvd_meeting_offer){
+        .list = head.list,
+        .number = head.number,
+        .rank = head.rank,
+        .index = head.index,
+        .count = head.count,
+        /* A message is aligned to 8, as is the size of its head. */
+        .ranks = list_bytes > 0 ? (const int32_t *)(data + sizeof(head)) : NULL,
+        .timeout_ms = head.timeout_ms,
+    };
+    status = hvd_meetings_offer(&service->meetings, id, &offer, hvd_clock_ms(), &reason);
+    connection->has_offered = status == 0;
+    if (status < 0) {
+        send_refusal(service, id, &reason);
+    }
     return 0;
 }
 
@@ -243,28 +380,21 @@ static int take_message(struct service *service, struct connection *connection,
     case HVD_RENDEZVOUS_JOIN:
         return take_join(service, connection, message);
     case HVD_RENDEZVOUS_READY:
-        hvd_roster_ready(&service->roster, hvd_channel_fd(connection->channel));
-        return 0;
+        return take_ready(service, connection);
+    case HVD_RENDEZVOUS_EXCHANGE:
+        return take_exchange(service, connection, message);
     default:
         return HVD_ERR_NET;
     }
-}
-
-static int admit(struct service *service, struct connection *connection)
-{
-    if (connection->is_member || !hvd_channel_is_open(connection->channel)) {
-        return 0;
-    }
-    connection->is_member = true;
-    return hvd_roster_add(&service->roster, hvd_channel_fd(connection->channel));
 }
 
 static void serve(struct service *service, struct connection *connection)
 {
     struct hvd_channel_message message;
     int alive = hvd_channel_progress(connection->channel);
-    int status = admit(service, connection);
+    int status = 0;
 
+    connection->is_proven = hvd_channel_is_open(connection->channel);
     while (status == 0 &&
            (status = hvd_channel_next(connection->channel, &message)) == 0) {
         status = take_message(service, connection, &message);
@@ -281,6 +411,10 @@ static void remove_connection(struct service *service, struct connection *connec
     if (connection->is_member) {
         rank = hvd_roster_remove(&service->roster, hvd_channel_fd(connection->channel),
                                  hvd_clock_ms());
+    }
+    if (connection->has_offered) {
+        hvd_meetings_leave(&service->meetings, hvd_channel_fd(connection->channel),
+                           connection->host);
     }
     if (rank >= 0) {
         send_to_running(service, HVD_RENDEZVOUS_LOST, &rank, sizeof(rank));
@@ -304,7 +438,7 @@ static struct connection *least_stranger(struct service *service, size_t *strang
         bool has_begun = hvd_channel_has_begun(one->channel);
         bool is_less;
 
-        if (one->is_member) {
+        if (one->is_proven) {
             continue;
         }
         *strangers += 1;
@@ -342,9 +476,10 @@ static void rest(struct service *service)
     service->closed_until_ms = hvd_clock_ms() + full_ms;
     if (!service->was_full) {
         service->was_full = true;
-        hvd_log(HVD_LOG_WARN,
-                "elastic: no descriptor is left for another rank (%s): raise ulimit -n",
-                strerror(errno));
+        hvd_log(
+            HVD_LOG_WARN,
+            "rendezvous: no descriptor is left for another rank (%s): raise ulimit -n",
+            strerror(errno));
     }
 }
 
@@ -380,7 +515,7 @@ static void remove_dead(struct service *service)
         struct connection *connection = &service->connections[i];
 
         if (connection->is_over ||
-            (!connection->is_member && now - connection->since_ms > greeting_ms)) {
+            (!connection->is_proven && now - connection->since_ms > greeting_ms)) {
             remove_connection(service, connection);
             i = 0; /* telling the others may have shown that one of them is gone too */
         } else {
@@ -393,10 +528,12 @@ static void remove_dead(struct service *service)
 
 static void take_order(struct service *service, const char *line)
 {
-    int expected;
+    int number;
 
-    if (sscanf(line, "expect %d", &expected) == 1) {
-        hvd_roster_expect(&service->roster, expected);
+    if (sscanf(line, "expect %d", &number) == 1) {
+        hvd_roster_expect(&service->roster, number);
+    } else if (sscanf(line, "ended %d", &number) == 1) {
+        hvd_meetings_end(&service->meetings, number);
     }
 }
 
@@ -454,7 +591,7 @@ static int wait_ms(const struct service *service, int64_t again_ms)
     bool has_stranger = false;
 
     for (size_t i = 0; i < service->count; i++) {
-        has_stranger = has_stranger || !service->connections[i].is_member;
+        has_stranger = has_stranger || !service->connections[i].is_proven;
     }
     if (again_ms >= 0 && left < 0) {
         left = 0;
@@ -509,5 +646,6 @@ int hvd_rendezvous_service_run(const struct hvd_rendezvous_service_config *confi
     free(service.connections);
     free(service.polls);
     hvd_roster_finish(&service.roster);
+    hvd_meetings_finish(&service.meetings);
     return status;
 }

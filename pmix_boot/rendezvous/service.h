@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The service of an elastic job: ranks connect to it and learn who is in the next generation. It
- * ends with the launcher, even if all ranks die before; a closed connection tells it which rank
- * died. */
+/* The rendezvous service of a job: ranks of an elastic one connect to it and learn who is in the
+ * next generation, ranks of a static one exchange their cards. It ends with the launcher, even if
+ * all ranks die before; a closed connection tells it which rank died. */
 #ifndef HVD_RENDEZVOUS_SERVICE_H
 #define HVD_RENDEZVOUS_SERVICE_H
 
@@ -11,7 +11,8 @@
 struct hvd_rendezvous_service_config {
     struct hvd_roster_rules rules;
     int listening; /* a TCP socket that listens and does not block */
-    int orders; /* from the launcher: lines "expect N"; its end ends the service */
+    int orders; /* from the launcher: lines "expect N" and "ended RANK"; its end ends the
+                   service */
     unsigned char key[HVD_CHANNEL_KEY_BYTES];
 };
 

@@ -132,6 +132,13 @@ void hvd_rendezvous_expect(const struct hvd_rendezvous_service *service, int ran
     }
 }
 
+void hvd_rendezvous_ended(const struct hvd_rendezvous_service *service, int rank)
+{
+    if (service->pid > 0) {
+        (void)dprintf(service->orders, "ended %d\n", rank);
+    }
+}
+
 void hvd_rendezvous_stop(struct hvd_rendezvous_service *service)
 {
     if (service->pid <= 0) {

@@ -1,6 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a launcher starts the service of an elastic job, a child process of its own. Needs libc
- * alone: the plugin in srun links it. */
+/* How a launcher starts the rendezvous service of its job, a child process of its own. Needs libc
+ * alone: the plugin in srun links it.
+ *
+ *   hvd_rendezvous_start(program, &rules, &service, err)   program: LIBDIR/hvd/hvd-rendezvous
+ *   for each rank HVD_RENDEZVOUS=HOST:<service.address>, HOROVOD_RANK and HOROVOD_SIZE
+ *   hvd_rendezvous_ended(&service, rank)                   where the launcher sees ranks end
+ *   hvd_rendezvous_stop(&service)
+ *
+ * Ranks of a static job need no rules but np and is_here; HVD_ELASTIC in place of HVD_RENDEZVOUS
+ * makes a job elastic. */
 #ifndef HVD_RENDEZVOUS_START_H
 #define HVD_RENDEZVOUS_START_H
 
@@ -13,12 +21,13 @@
 
 struct hvd_rendezvous_rules {
     int np; /* ranks that are started */
+    bool is_here; /* all ranks are on this machine */
+    /* Of an elastic job: */
     int min; /* fewer do not train */
     int max;
     int start_s; /* how long the first generation waits for np */
     int timeout_s; /* how long ranks wait for min */
     int reset_limit; /* -1: none */
-    bool is_here; /* all ranks are on this machine */
 };
 
 struct hvd_rendezvous_service {
@@ -31,8 +40,12 @@ struct hvd_rendezvous_service {
 int hvd_rendezvous_start(const char *program, const struct hvd_rendezvous_rules *rules,
                          struct hvd_rendezvous_service *out, struct hvd_error *err);
 
-/* So many ranks are still to be expected. */
+/* Of an elastic job: so many ranks are still to be expected. */
 void hvd_rendezvous_expect(const struct hvd_rendezvous_service *service, int ranks);
+
+/* Of a static job: the process of this rank has ended. Ranks that wait for it in hvd_init hear of it
+ * at once. */
+void hvd_rendezvous_ended(const struct hvd_rendezvous_service *service, int rank);
 
 /* Ends and collects it. One that was not started is fine. */
 void hvd_rendezvous_stop(struct hvd_rendezvous_service *service);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rendezvous service of an elastic job: messages of ranks that have the key, and bytes of
+/* The rendezvous service: messages of ranks that have the key, and bytes of
  * strangers who lack it. Reaches into service.c, whose loop would never come back. */
 #include "pmix_boot/rendezvous/service.c"
 
@@ -72,6 +72,26 @@ static void send_join(const struct client *client, struct fuzz_input *input)
                            sizeof(head) + head.host_bytes + head.card_bytes);
 }
 
+/* Of three ranks, or of the ranks in a list. */
+static void send_exchange(const struct client *client, struct fuzz_input *input)
+{
+    struct hvd_rendezvous_exchange head = {.count = 3, .timeout_ms = 1000};
+    char message[sizeof(head) + 512] = {0};
+    const uint8_t what = fuzz_byte(input);
+
+    head.number = what % 2;
+    head.rank = fuzz_byte(input) % 4;
+    head.index = what & 4 ? head.rank : fuzz_byte(input) % 4;
+    head.count = what & 8 ? 3 : fuzz_byte(input) % 8;
+    head.listed = what & 16 ? 0 : head.count;
+    head.host_bytes = fuzz_byte(input) % 32;
+    head.card_bytes = fuzz_byte(input);
+    memcpy(message, &head, sizeof(head));
+    (void)hvd_channel_send(client->channel, HVD_RENDEZVOUS_EXCHANGE, message,
+                           sizeof(head) + (size_t)head.listed * sizeof(int32_t) +
+                               head.host_bytes + head.card_bytes);
+}
+
 static void talk(struct client *client, struct fuzz_input *input)
 {
     uint8_t what = fuzz_byte(input);
@@ -80,6 +100,10 @@ static void talk(struct client *client, struct fuzz_input *input)
 
     if (client->channel != NULL && what % 4 == 0) {
         send_join(client, input);
+        return;
+    }
+    if (client->channel != NULL && what % 4 == 1) {
+        send_exchange(client, input);
         return;
     }
     data = fuzz_copy(input, what, &bytes);
@@ -132,5 +156,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     free(service.connections);
     free(service.polls);
     hvd_roster_finish(&service.roster);
+    hvd_meetings_finish(&service.meetings);
     return 0;
 }

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pmix_boot/rendezvous/call.h"
+
+#include <poll.h>
+#include <stdlib.h>
+
+#include "gpu_binding/base/clock.h"
+#include "pmix_boot/rendezvous/address.h"
+#include "pmix_boot/wire/socket.h"
+
+/* Between two attempts to be heard by a service that is flooded with connections. */
+static const int pause_ms = 50;
+
+struct hvd_rendezvous_call {
+    struct hvd_rendezvous_address address;
+    struct hvd_channel *channel;
+};
+
+static bool wait_for(const struct hvd_rendezvous_call *call, int64_t deadline_ms)
+{
+    const bool is_pending = hvd_channel_is_pending(call->channel);
+
+    return hvd_socket_wait(hvd_channel_fd(call->channel),
+                           is_pending ? POLLIN | POLLOUT : POLLIN, deadline_ms);
+}
+
+static int greet(struct hvd_rendezvous_call *call, int64_t deadline_ms)
+{
+    int status = hvd_channel_progress(call->channel);
+
+    while (status == 0 && !hvd_channel_is_open(call->channel)) {
+        status = wait_for(call, deadline_ms) ? hvd_channel_progress(call->channel)
+                                             : HVD_ERR_TIMEOUT;
+    }
+    return hvd_channel_is_open(call->channel) ? 0 : status;
+}
+
+/* HVD_ERR_PEER: the connection was closed before either side had proven anything. */
+static int open_once(struct hvd_rendezvous_call *call, int64_t deadline_ms,
+                     struct hvd_error *err)
+{
+    const struct hvd_rendezvous_address *address = &call->address;
+    struct hvd_error cause;
+    int fd = hvd_socket_connect_host(address->host, address->port, deadline_ms, &cause);
+    int status;
+
+    if (fd < 0) {
+        return hvd_fail(err, HVD_ERR_NET,
+                        "cannot reach the rendezvous service: %s; is the srun or hvdrun "
+                        "that started the job still running?",
+                        cause.text);
+    }
+    if (hvd_channel_create(fd, HVD_CHANNEL_RANK, address->key, &call->channel) < 0) {
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for a connection");
+    }
+    status = greet(call, deadline_ms);
+    if (status < 0) {
+        hvd_channel_destroy(call->channel);
+        call->channel = NULL;
+        hvd_fail(err, HVD_ERR_NET,
+                 "the server on %s port %s is not the rendezvous service of this job, or "
+                 "runs another version of hvd",
+                 address->host, address->port);
+    }
+    return status;
+}
+
+int hvd_rendezvous_call_begin(const char *address, int timeout_ms,
+                              struct hvd_rendezvous_call **out, struct hvd_error *err)
+{
+    const int64_t deadline_ms = hvd_clock_ms() + timeout_ms;
+    struct hvd_rendezvous_call *call = calloc(1, sizeof(*call));
+    int status;
+
+    if (call == NULL) {
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for a connection");
+    }
+    status = hvd_rendezvous_address_parse(address, &call->address, err);
+    while (status == 0 && (status = open_once(call, deadline_ms, err)) == HVD_ERR_PEER &&
+           hvd_clock_ms() + pause_ms < deadline_ms) {
+        poll(NULL, 0, pause_ms);
+        status = 0;
+    }
+    if (status < 0) {
+        hvd_rendezvous_call_end(call);
+        return status == HVD_ERR_PEER || status == HVD_ERR_TIMEOUT ? HVD_ERR_NET : status;
+    }
+    *out = call;
+    return 0;
+}
+
+int hvd_rendezvous_call_ask(struct hvd_rendezvous_call *call,
+                            const struct hvd_channel_message *question, int timeout_ms,
+                            struct hvd_channel_message *answer, struct hvd_error *err)
+{
+    const int64_t deadline_ms = hvd_clock_ms() + timeout_ms;
+    int status =
+        hvd_channel_send(call->channel, question->type, question->data, question->bytes);
+
+    if (status < 0) {
+        return hvd_fail(err, status, "no memory for a message of %zu bytes",
+                        question->bytes);
+    }
+    for (;;) {
+        (void)hvd_channel_progress(call->channel);
+        status = hvd_channel_next(call->channel, answer);
+        if (status == 0) {
+            return 0;
+        }
+        if (status < 0) {
+            return hvd_fail(err, HVD_ERR_NET,
+                            "the rendezvous service closed the connection: the srun or "
+                            "hvdrun that started the job is gone");
+        }
+        if (!wait_for(call, deadline_ms)) {
+            return hvd_fail(err, HVD_ERR_TIMEOUT,
+                            "the rendezvous service of the job on %s does not answer",
+                            call->address.host);
+        }
+    }
+}
+
+void hvd_rendezvous_call_end(struct hvd_rendezvous_call *call)
+{
+    if (call != NULL) {
+        hvd_channel_destroy(call->channel);
+        free(call);
+    }
+}
