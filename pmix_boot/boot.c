@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "gpu_binding/base/log.h"
 #include "pmix_boot/cause.h"
 #include "pmix_boot/rendezvous/client.h"
 #include "pmix_boot/exchange.h"
@@ -72,6 +73,9 @@ static int exchange_cards(const struct hvd_exchange_query *query,
     case HVD_LAUNCH_STORE:
         hvd_cause_forget();
         return hvd_exchange_store(query, out, err);
+    case HVD_LAUNCH_RENDEZVOUS:
+        hvd_cause_forget();
+        return hvd_exchange_rendezvous(query, out, err);
     case HVD_LAUNCH_SINGLE:
         break;
     }
@@ -134,6 +138,21 @@ static int fill_boot(const struct hvd_exchange *exchange, struct hvd_boot *boot,
     return status;
 }
 
+static void settle_secret(struct hvd_boot *boot, enum hvd_launch_kind launch)
+{
+    const char *const *environment = (const char *const *)environ;
+
+    if (launch == HVD_LAUNCH_PMIX) {
+        hvd_step_key_mix(boot->secret, environment);
+    } else if (launch == HVD_LAUNCH_RENDEZVOUS) {
+        hvd_step_key_mix_service(boot->secret, environment);
+    }
+    if (boot->rank == 0) {
+        hvd_log(HVD_LOG_INFO, "start: %d ranks, by %s", boot->size,
+                hvd_launch_name(launch));
+    }
+}
+
 int hvd_boot_create(const struct hvd_boot_query *query, struct hvd_boot **out,
                     struct hvd_error *err)
 {
@@ -162,8 +181,8 @@ int hvd_boot_create(const struct hvd_boot_query *query, struct hvd_boot **out,
         boot->is_elastic = launch == HVD_LAUNCH_ELASTIC;
         status = fill_boot(&exchange, boot, err);
     }
-    if (status == 0 && launch == HVD_LAUNCH_PMIX) {
-        hvd_step_key_mix(boot->secret, (const char *const *)environ);
+    if (status == 0) {
+        settle_secret(boot, launch);
     }
     hvd_exchange_finish(&exchange);
     free(mine->data);

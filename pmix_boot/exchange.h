@@ -26,13 +26,16 @@ struct hvd_exchange {
 
 /* Each fills out, which the caller ends with hvd_exchange_finish, or fails and leaves it
  * alone; HVD_ERR_ARG: this rank is not in the list, or a rank in it does not exist. PMIx:
- * collective, needs a server (see launch_env.h); a child process speaks to it. Elastic: among
- * the ranks that live when all of them have called it; no list of ranks is possible. Store: of the
- * ranks that the query's store counts. */
+ * collective, needs a server (see launch_env.h); a child process speaks to it. Rendezvous:
+ * collective, needs the service that HVD_ENV_RENDEZVOUS names. Elastic: among the ranks that
+ * live when all of them have called it; no list of ranks is possible. Store: of the ranks that the
+ * query's store counts. */
 int hvd_exchange_single(const struct hvd_exchange_query *query, struct hvd_exchange *out,
                         struct hvd_error *err);
 int hvd_exchange_pmix(const struct hvd_exchange_query *query, struct hvd_exchange *out,
                       struct hvd_error *err);
+int hvd_exchange_rendezvous(const struct hvd_exchange_query *query,
+                            struct hvd_exchange *out, struct hvd_error *err);
 int hvd_exchange_elastic(const struct hvd_exchange_query *query, struct hvd_exchange *out,
                          struct hvd_error *err);
 int hvd_exchange_store(const struct hvd_exchange_query *query, struct hvd_exchange *out,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From the variables that launchers set to one of: alone, PMIx, elastic, or a sentence with the
- * cure. */
+/* From the variables that launchers set to one of: alone, PMIx, rendezvous, elastic, or a
+ * sentence with the cure. */
 #include "pmix_boot/launch_env.h"
 
 #include <pwd.h>
@@ -204,6 +204,10 @@ int hvd_launch_decide(const char *const *environment, bool has_pmix,
         *launch = HVD_LAUNCH_PMIX;
         return 0;
     }
+    if (find(environment, HVD_ENV_RENDEZVOUS) != NULL) {
+        *launch = HVD_LAUNCH_RENDEZVOUS;
+        return 0;
+    }
     status = is_served ? check_built_without(environment, err) : 0;
     if (status == 0) {
         status = check_many(environment, err);
@@ -212,6 +216,23 @@ int hvd_launch_decide(const char *const *environment, bool has_pmix,
         *launch = HVD_LAUNCH_SINGLE;
     }
     return status;
+}
+
+const char *hvd_launch_name(enum hvd_launch_kind launch)
+{
+    switch (launch) {
+    case HVD_LAUNCH_PMIX:
+        return "the PMIx of the launcher";
+    case HVD_LAUNCH_RENDEZVOUS:
+        return "hvd's rendezvous service";
+    case HVD_LAUNCH_ELASTIC:
+        return "hvd's rendezvous service, elastic";
+    case HVD_LAUNCH_STORE:
+        return "a store of the program";
+    case HVD_LAUNCH_SINGLE:
+        break;
+    }
+    return "no launcher";
 }
 
 void hvd_launch_need_home(void)

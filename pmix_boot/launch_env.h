@@ -10,7 +10,8 @@
 enum hvd_launch_kind {
     HVD_LAUNCH_SINGLE, /* without a launcher, or as the only rank: rank 0 of 1 */
     HVD_LAUNCH_PMIX, /* one rank of a launch that serves PMIx */
-    HVD_LAUNCH_ELASTIC, /* one rank of an elastic job, which has a service of its own */
+    HVD_LAUNCH_RENDEZVOUS, /* one rank of a launch that has a service of hvd, and no PMIx */
+    HVD_LAUNCH_ELASTIC, /* one rank of an elastic job, which has such a service, too */
     HVD_LAUNCH_STORE, /* the program says who it is; never decided by the environment */
 };
 
@@ -21,6 +22,9 @@ enum hvd_launch_kind {
  * never believe that it is rank 0 of 1. */
 int hvd_launch_decide(const char *const *environment, bool has_pmix,
                       enum hvd_launch_kind *launch, struct hvd_error *err);
+
+/* For the user: where the ranks come from. */
+const char *hvd_launch_name(enum hvd_launch_kind launch);
 
 /* Whether the environment is that of a batch or salloc shell, where srun finds the job's
  * nodes. A task of srun has only its own cpus: srun in it would wait for others. */

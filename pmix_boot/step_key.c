@@ -19,22 +19,38 @@ static const char *find(const char *const *environment, const char *name)
     return NULL;
 }
 
-void hvd_step_key_mix(unsigned char secret[HVD_HANDSHAKE_SECRET_BYTES],
-                      const char *const *environment)
+/* A text of another length is no key. */
+static void mix(unsigned char secret[HVD_HANDSHAKE_SECRET_BYTES], const char *key)
 {
-    static const char slurms[] = "slurm.pmix.";
-    const char *key = find(environment, HVD_ENV_STEP_KEY);
-    const char *server = find(environment, HVD_ENV_PMIX_NAMESPACE);
     const size_t bytes = key != NULL ? strlen(key) : 0;
     unsigned char mixed[HVD_HANDSHAKE_SECRET_BYTES];
 
     if (bytes < crypto_generichash_KEYBYTES_MIN ||
-        bytes > crypto_generichash_KEYBYTES_MAX || server == NULL ||
-        strncmp(server, slurms, strlen(slurms)) != 0 || sodium_init() < 0) {
+        bytes > crypto_generichash_KEYBYTES_MAX || sodium_init() < 0) {
         return;
     }
     crypto_generichash(mixed, sizeof(mixed), secret, HVD_HANDSHAKE_SECRET_BYTES,
                        (const unsigned char *)key, bytes);
     memcpy(secret, mixed, sizeof(mixed));
     sodium_memzero(mixed, sizeof(mixed));
+}
+
+void hvd_step_key_mix(unsigned char secret[HVD_HANDSHAKE_SECRET_BYTES],
+                      const char *const *environment)
+{
+    static const char slurms[] = "slurm.pmix.";
+    const char *server = find(environment, HVD_ENV_PMIX_NAMESPACE);
+
+    if (server != NULL && strncmp(server, slurms, strlen(slurms)) == 0) {
+        mix(secret, find(environment, HVD_ENV_STEP_KEY));
+    }
+}
+
+void hvd_step_key_mix_service(unsigned char secret[HVD_HANDSHAKE_SECRET_BYTES],
+                              const char *const *environment)
+{
+    const char *address = find(environment, HVD_ENV_RENDEZVOUS);
+    const char *colon = address != NULL ? strrchr(address, ':') : NULL;
+
+    mix(secret, colon != NULL ? colon + 1 : NULL);
 }

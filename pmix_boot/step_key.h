@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What makes the secret of a job under Slurm a secret. Rank 0 publishes it through PMIx, where whoever
+/* What makes the secret of a job a secret. Under Slurm rank 0 publishes it through PMIx, where whoever
  * passes for a rank may read it: libpmix believes the user id that a client claims, and the name of a
  * step can be guessed. srun's side of the plugin gives the ranks of a step a key in their environment,
- * which only their user can read. */
+ * which only their user can read. Without PMIx the key of the rendezvous service is that key. */
 #ifndef HVD_STEP_KEY_H
 #define HVD_STEP_KEY_H
 
@@ -13,5 +13,9 @@
  * not have the same key do not let each other in. */
 void hvd_step_key_mix(unsigned char secret[HVD_HANDSHAKE_SECRET_BYTES],
                       const char *const *environment);
+
+/* The same with the key of the rendezvous service in `environment`. */
+void hvd_step_key_mix_service(unsigned char secret[HVD_HANDSHAKE_SECRET_BYTES],
+                              const char *const *environment);
 
 #endif

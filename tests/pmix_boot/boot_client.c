@@ -50,7 +50,8 @@ static size_t card_bytes(int rank)
 /* The launcher's number, only to give cards of ranks different lengths. */
 static int launched_rank(void)
 {
-    const char *rank = getenv("PMIX_RANK");
+    const char *pmix = getenv("PMIX_RANK");
+    const char *rank = pmix != NULL ? pmix : getenv("HOROVOD_RANK");
 
     return rank != NULL ? atoi(rank) : 0;
 }

@@ -21,6 +21,7 @@ struct launch_case {
 
 #define ALONE .launch = HVD_LAUNCH_SINGLE
 #define PMIX .launch = HVD_LAUNCH_PMIX
+#define RENDEZVOUS .launch = HVD_LAUNCH_RENDEZVOUS
 #define REFUSED(words) .status = HVD_ERR_UNSUPPORTED, .text = (words)
 
 static const struct launch_case cases[] = {
@@ -91,6 +92,24 @@ static const struct launch_case cases[] = {
                      "HOROVOD_SIZE=4", NULL}},
     {"an elastic job that cannot be", .status = HVD_ERR_STATE, .text = "because",
      .environment = {"HVD_ELASTIC=host:1:key", "SLURM_HVD_ERROR=because", NULL}},
+
+    {"srun --hvd without PMIx", RENDEZVOUS,
+     .environment = {"HVD_RENDEZVOUS=host:1:key", "SLURM_STEP_ID=0", "SLURM_NTASKS=4",
+                     "HVD_LAUNCH=1", NULL}},
+    {"srun --hvd --mpi=pmi2", RENDEZVOUS,
+     .environment = {"HVD_RENDEZVOUS=host:1:key", "SLURM_STEP_ID=0", "SLURM_NTASKS=4",
+                     "PMI_SIZE=4", "PMI_RANK=1", NULL}},
+    {"PMIx is preferred to hvd's own service", PMIX,
+     .environment = {"HVD_RENDEZVOUS=host:1:key", "PMIX_NAMESPACE=slurm.pmix.7.0",
+                     "PMIX_RANK=0", "SLURM_STEP_ID=0", NULL}},
+    {"PMIx variables of an outer step, and hvd's own service", RENDEZVOUS,
+     .environment = {"HVD_RENDEZVOUS=host:1:key", "PMIX_NAMESPACE=slurm.pmix.7.0",
+                     "PMIX_RANK=0", "SLURM_STEP_ID=1", "SLURM_NTASKS=4", NULL}},
+    {"no PMIx here, but hvd's own service", .lacks_pmix = true, RENDEZVOUS,
+     .environment = {"HVD_RENDEZVOUS=host:1:key", "PMIX_NAMESPACE=x", "PMIX_RANK=0",
+                     NULL}},
+    {"a job that is elastic has one service", .launch = HVD_LAUNCH_ELASTIC,
+     .environment = {"HVD_RENDEZVOUS=host:1:key", "HVD_ELASTIC=host:1:key", NULL}},
 
     {"the launcher's own reason", .status = HVD_ERR_STATE, .text = "n2: 4 tasks, 2 GPUs",
      .environment = {"SLURM_HVD_ERROR=n2: 4 tasks, 2 GPUs",

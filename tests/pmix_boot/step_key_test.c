@@ -23,6 +23,15 @@ static struct secret mix(const char *first, const char *second)
     return secret;
 }
 
+static struct secret mix_service(const char *variable)
+{
+    const char *const environment[] = {variable, NULL};
+    struct secret secret = {{1, 2, 3}};
+
+    hvd_step_key_mix_service(secret.bytes, environment);
+    return secret;
+}
+
 static bool is_same(struct secret one, struct secret other)
 {
     return memcmp(one.bytes, other.bytes, sizeof(one.bytes)) == 0;
@@ -45,5 +54,13 @@ int main(void)
     tap_ok(is_same(published, mix(SERVER, "SLURM_HVD_KEY=")) &&
                is_same(published, mix(SERVER, "SLURM_HVD_KEY=" KEY "0")),
            "a text of another length is no key");
+    tap_ok(!is_same(published, mix_service("HVD_RENDEZVOUS=n1:1:" KEY)) &&
+               !is_same(mix_service("HVD_RENDEZVOUS=n1:1:" KEY),
+                        mix_service("HVD_RENDEZVOUS=n1:1:" OTHER)),
+           "without PMIx the secret depends on the key of the rendezvous service");
+    tap_ok(is_same(mix_service("HVD_RENDEZVOUS=n1:1:" KEY),
+                   mix_service("HVD_RENDEZVOUS=10.0.0.1:1:" KEY)),
+           "not on where a rank reaches it");
+    tap_ok(is_same(published, mix_service("HVD_RENDEZVOUS=")), "no service, no key");
     return tap_done();
 }
