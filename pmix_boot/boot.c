@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "gpu_binding/base/log.h"
-#include "pmix_boot/cause.h"
 #include "pmix_boot/rendezvous/client.h"
 #include "pmix_boot/exchange.h"
 #include "pmix_boot/launch_env.h"
@@ -68,13 +67,10 @@ static int exchange_cards(const struct hvd_exchange_query *query,
     case HVD_LAUNCH_ELASTIC:
         return hvd_exchange_elastic(query, out, err);
     case HVD_LAUNCH_PMIX:
-        hvd_cause_forget();
         return hvd_exchange_pmix(query, out, err);
     case HVD_LAUNCH_STORE:
-        hvd_cause_forget();
         return hvd_exchange_store(query, out, err);
     case HVD_LAUNCH_RENDEZVOUS:
-        hvd_cause_forget();
         return hvd_exchange_rendezvous(query, out, err);
     case HVD_LAUNCH_SINGLE:
         break;

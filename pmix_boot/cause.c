@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which rank failed first: "RANK TELLER TEXT" in a file. */
+/* Which rank failed first: lines in a file, which ranks add and hvdrun reads. */
 #include "pmix_boot/cause.h"
 
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,42 +12,156 @@
 #include "gpu_binding/base/env.h"
 #include "gpu_binding/base/hvd_status.h"
 
-void hvd_cause_tell(int rank, int teller, const char *text)
+enum {
+    MOST_PROCESSES = 1 << 20
+};
+
+/* --- telling --- */
+
+/* The launcher's number of this process. */
+static int own_number(void)
+{
+    const char *number = getenv(HVD_ENV_RANK);
+
+    return number != NULL ? atoi(number) : 0;
+}
+
+/* In one piece, so that a process that is killed meanwhile adds all of it or nothing. */
+static void add_line(const char *line, size_t bytes)
 {
     const char *path = getenv(HVD_ENV_CAUSE);
-    int fd = path != NULL
-                 ? open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600)
-                 : -1;
+    int fd =
+        path != NULL
+            ? open(path,
+                   O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
+                   0600)
+            : -1;
 
     if (fd >= 0) {
-        dprintf(fd, "%d %d %.*s\n", rank, teller, (int)strcspn(text, "\n"), text);
+        (void)!write(fd, line, bytes);
         close(fd);
     }
 }
 
-void hvd_cause_forget(void)
+void hvd_cause_tell(int rank, int teller, const char *text)
 {
-    const char *path = getenv(HVD_ENV_CAUSE);
+    const int most = (int)sizeof(((struct hvd_cause *)NULL)->text) - 1;
+    const int length = (int)strcspn(text, "\n");
+    const int own = own_number();
+    char line[320];
+    int bytes =
+        snprintf(line, sizeof(line), "failed %d %d %d %.*s\n", own, rank < 0 ? own : rank,
+                 rank < 0 ? own : teller, length < most ? length : most, text);
 
-    if (path != NULL) {
-        (void)unlink(path);
+    add_line(line, (size_t)bytes);
+}
+
+void hvd_cause_begin(void)
+{
+    char line[32];
+    int bytes = snprintf(line, sizeof(line), "begin %d\n", own_number());
+
+    add_line(line, (size_t)bytes);
+}
+
+/* --- reading --- */
+
+struct reader {
+    int *jobs; /* [count]: how many jobs each process has joined so far */
+    int count;
+    int latest; /* the most of them */
+    bool has_cause;
+    struct hvd_cause cause; /* of that job */
+};
+
+/* How many jobs the process has joined, for the caller to change; NULL: no memory or no process. */
+static int *jobs_of(struct reader *reader, int who)
+{
+    if (who < 0 || who >= MOST_PROCESSES) {
+        return NULL;
     }
+    if (who >= reader->count) {
+        int *more = realloc(reader->jobs, ((size_t)who + 1) * sizeof(more[0]));
+
+        if (more == NULL) {
+            return NULL;
+        }
+        memset(more + reader->count, 0,
+               (size_t)(who + 1 - reader->count) * sizeof(more[0]));
+        reader->jobs = more;
+        reader->count = who + 1;
+    }
+    return &reader->jobs[who];
+}
+
+static int take_begin(struct reader *reader, int who)
+{
+    int *jobs = jobs_of(reader, who);
+
+    if (jobs == NULL) {
+        return HVD_ERR_NOMEM;
+    }
+    (*jobs)++;
+    if (*jobs > reader->latest) {
+        reader->latest = *jobs;
+        reader->has_cause = false;
+    }
+    return 0;
+}
+
+/* What is said late, of a job that is over, does not count. */
+static int take_failure(struct reader *reader, int who, const struct hvd_cause *cause)
+{
+    const int *jobs = jobs_of(reader, who);
+
+    if (jobs == NULL) {
+        return HVD_ERR_NOMEM;
+    }
+    if (*jobs == reader->latest && !reader->has_cause) {
+        reader->cause = *cause;
+        reader->has_cause = true;
+    }
+    return 0;
+}
+
+static int take_line(struct reader *reader, const char *line)
+{
+    struct hvd_cause cause = {0};
+    int who;
+
+    if (sscanf(line, "begin %d", &who) == 1) {
+        return take_begin(reader, who);
+    }
+    if (sscanf(line, "failed %d %d %d%*1[ ]%255[^\n]", &who, &cause.rank, &cause.teller,
+               cause.text) >= 3) {
+        return take_failure(reader, who, &cause);
+    }
+    return 0;
 }
 
 int hvd_cause_read(const char *path, struct hvd_cause *out)
 {
-    struct hvd_cause cause = {0};
+    struct reader reader = {0};
     FILE *file = fopen(path, "re");
-    int fields = 0;
+    char *line = NULL;
+    size_t room = 0;
+    ssize_t bytes;
+    int status = 0;
 
+    while (file != NULL && status == 0 && (bytes = getline(&line, &room, file)) > 0 &&
+           line[bytes - 1] == '\n') {
+        status = take_line(&reader, line);
+    }
     if (file != NULL) {
-        fields =
-            fscanf(file, "%d %d%*1[ ]%255[^\n]", &cause.rank, &cause.teller, cause.text);
         fclose(file);
     }
-    if (fields < 2) {
-        return HVD_ERR_SYS;
+    free(line);
+    free(reader.jobs);
+    if (status == 0 && !reader.has_cause) {
+        status = HVD_ERR_SYS;
     }
-    *out = cause;
-    return 0;
+    if (status == 0) {
+        *out = reader.cause;
+    }
+    return status;
 }

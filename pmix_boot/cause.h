@@ -1,7 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which rank failed first, told to hvdrun: the rank that ends first is often one that has noticed
- * another's failure. HVD_CAUSE names a file in a directory that only the user may enter; who tells
- * first writes it. Without the variable nothing is told.
+ * another's failure. HVD_CAUSE names a file in a directory that only the user may enter; each
+ * process adds a line there when it joins a job and when it knows of a failure:
+ *
+ *   begin WHO
+ *   failed WHO RANK TELLER TEXT        WHO: the launcher's number of the process
+ *
+ * The first failure of the last job counts: a process that joins its n-th job ends what was said
+ * of earlier ones, but a rank that is late for the same job does not. Without the variable nothing
+ * is told.
  *
  * Threads: any. */
 #ifndef HVD_CAUSE_H
@@ -13,13 +20,13 @@ struct hvd_cause {
     char text[256]; /* why, in one line; may be empty */
 };
 
-/* rank has failed. Only the first call in the job counts, until hvd_cause_forget. */
+/* rank has failed. A rank below 0 is this process, of which only the launcher's number is known. */
 void hvd_cause_tell(int rank, int teller, const char *text);
 
-/* The job begins anew: earlier failures are over. */
-void hvd_cause_forget(void);
+/* This process joins a job: failures of the one before are over. */
+void hvd_cause_begin(void);
 
-/* Returns 0, or HVD_ERR_SYS where nobody has told anything. */
+/* Returns 0, HVD_ERR_SYS where nobody has told anything, or HVD_ERR_NOMEM. */
 int hvd_cause_read(const char *path, struct hvd_cause *out);
 
 #endif

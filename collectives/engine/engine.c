@@ -155,6 +155,13 @@ static int try_to_start(struct hvd_boot_query *query, struct hvd_engine **out,
     return 0;
 }
 
+/* Whether this rank could not start, rather than learnt that another is missing. */
+static bool is_own_failure(int status)
+{
+    return status != 0 && status != HVD_ERR_PEER && status != HVD_ERR_NET &&
+           status != HVD_ERR_TIMEOUT && status != HVD_ERR_SHUTDOWN;
+}
+
 int hvd_engine_create(const struct hvd_boot_query *who, struct hvd_engine **out,
                       struct hvd_error *err)
 {
@@ -163,11 +170,15 @@ int hvd_engine_create(const struct hvd_boot_query *who, struct hvd_engine **out,
     bool again = true;
     int status = 0;
 
+    hvd_cause_begin();
     for (int attempt = 0; again && attempt < most_attempts; attempt++) {
         status = try_to_start(&query, out, &again, &failure);
         if (again) {
             hvd_log(HVD_LOG_INFO, "beginning anew: %s", failure.text);
         }
+    }
+    if (is_own_failure(status)) {
+        hvd_cause_tell(-1, -1, failure.text);
     }
     return status == 0 ? 0 : hvd_fail(err, status, "%s", failure.text);
 }

@@ -3,8 +3,10 @@
  *   leave  shuts hvd down, as Python does at its end, and takes a while before it returns CODE
  *   exit   returns CODE at once
  *   kill   gets signal CODE
+ *   init   cannot join the job, and takes longer to return CODE than the others wait for it
  * The others say why they end, as they end: with status 1. */
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,10 +47,26 @@ static int step(struct hvd_error *err)
     return status;
 }
 
+static int join(bool must_fail, int code, struct hvd_error *err)
+{
+    const int nobody = 100;
+
+    if (!must_fail) {
+        return hvd_init(err);
+    }
+    (void)hvd_init_ranks(&nobody, 1, err);
+    usleep(4000000);
+    _exit(code);
+}
+
 int main(int argc, char **argv)
 {
     struct hvd_error err = {0};
-    int status = argc == 4 ? hvd_init(&err) : HVD_ERR_ARG;
+    const char *rank = getenv("HOROVOD_RANK");
+    bool is_victim = argc == 4 && rank != NULL && strcmp(rank, argv[1]) == 0;
+    int status =
+        argc == 4 ? join(is_victim && strcmp(argv[2], "init") == 0, atoi(argv[3]), &err)
+                  : HVD_ERR_ARG;
 
     if (status == 0 && strcmp(argv[2], "leave") != 0) {
         signal(SIGTERM, SIG_IGN); /* on a busy machine half a second is short */

@@ -98,6 +98,9 @@ first_causes()
     returns "and one that is killed" 137 '^hvdrun: rank 0 \(pid [0-9]+\) was killed by signal 9' \
         run -np 3 "$first_cause" 0 kill 9
     counts "here too" 2 '^rank [12] ends: .*rank 0 on '
+    returns "one that cannot join the job is named, not those that miss it" 5 \
+        '^hvdrun: rank 1 \(pid [0-9]+\) exited with status 5: there is no rank 100: ' \
+        run -np 3 env HVD_START_TIMEOUT=3 "$first_cause" 1 init 5
 }
 
 stubborn_ranks()
