@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hvd-rendezvous: the rendezvous service of a job as a program, which hvdrun and srun start for
  * themselves. It prints where it listens and its key, in one line "PORT KEY", closes its output,
- * and ends with its input. */
+ * and ends with its input.
+ *
+ *   hvd-rendezvous post "ADDRESS PORT"    tells the service of HVD_RENDEZVOUS where rank 0 serves
+ *   hvd-rendezvous ask                    waits for that; both print it
+ *
+ * are for the plugin in a task, which does not link libsodium. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -12,12 +17,15 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "gpu_binding/base/env.h"
 #include "gpu_binding/base/log.h"
+#include "pmix_boot/rendezvous/note.h"
 #include "pmix_boot/rendezvous/service.h"
 #include "pmix_boot/wire/socket.h"
 
 enum {
-    ARGUMENTS = 7 /* see read_arguments */
+    ARGUMENTS = 7, /* see read_arguments */
+    NOTE_TIMEOUT_MS = 10000 /* for rank 0 to tell where it serves */
 };
 
 static int fail(const char *what)
@@ -82,6 +90,35 @@ static void tell(uint16_t port, const unsigned char *key)
     close(nowhere);
 }
 
+/* text: what to post; NULL: to ask. */
+static int exchange_note(const char *text)
+{
+    const char *address = getenv(HVD_ENV_RENDEZVOUS);
+    char found[HVD_BOARD_NOTE_BYTES + 1] = "";
+    struct hvd_error err = {0};
+    int status;
+
+    if (address == NULL || sodium_init() < 0) {
+        return EXIT_FAILURE;
+    }
+    if (text != NULL) {
+        status = hvd_rendezvous_note_post(address, HVD_BOARD_MASTER, text,
+                                          NOTE_TIMEOUT_MS, &err);
+        snprintf(found, sizeof(found), "%s", text);
+    } else {
+        status = hvd_rendezvous_note_ask(address, HVD_BOARD_MASTER, NOTE_TIMEOUT_MS,
+                                         found, &err);
+    }
+    if (status < 0) {
+        fprintf(stderr,
+                "hvd: " HVD_ENV_MASTER_ADDRESS " and " HVD_ENV_MASTER_PORT
+                " stay unset: %s\n",
+                err.text);
+        return EXIT_FAILURE;
+    }
+    return printf("%s\n", found) > 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
 int main(int argc, char **argv)
 {
     struct hvd_rendezvous_service_config config = {.orders = STDIN_FILENO};
@@ -89,6 +126,12 @@ int main(int argc, char **argv)
     struct hvd_error err;
     uint16_t port = 0;
 
+    if (argc == 3 && strcmp(argv[1], "post") == 0) {
+        return exchange_note(argv[2]);
+    }
+    if (argc == 2 && strcmp(argv[1], "ask") == 0) {
+        return exchange_note(NULL);
+    }
     if (argc != ARGUMENTS + 1 || read_arguments(argv + 1, &config.rules, &scope) != 0) {
         fputs("hvd-rendezvous is started by hvdrun and by srun --hvd\n", stderr);
         return EXIT_FAILURE;

@@ -17,6 +17,13 @@ enum hvd_rendezvous_message {
     /* from a rank of a static job: my card, struct hvd_rendezvous_exchange; the answer, when
      * all have handed in, is FORMED or REFUSED */
     HVD_RENDEZVOUS_EXCHANGE,
+    HVD_RENDEZVOUS_POST, /* a value for all, struct hvd_rendezvous_note and the value */
+    HVD_RENDEZVOUS_ASK, /* for such a value, struct hvd_rendezvous_note */
+    HVD_RENDEZVOUS_NOTE, /* the answer to both, as soon as there is one, as POST */
+};
+
+struct hvd_rendezvous_note {
+    uint32_t subject; /* of enum hvd_board_subject */
 };
 
 /* Then the host's name, then the card. */

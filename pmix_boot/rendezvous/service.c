@@ -13,6 +13,7 @@
 
 #include "gpu_binding/base/clock.h"
 #include "gpu_binding/base/log.h"
+#include "pmix_boot/rendezvous/board.h"
 #include "pmix_boot/rendezvous/meeting.h"
 #include "pmix_boot/rendezvous/message.h"
 #include "pmix_boot/wire/socket.h"
@@ -36,6 +37,8 @@ struct connection {
     bool is_proven; /* it has the key */
     bool is_member; /* the roster knows it, by its descriptor */
     bool has_offered; /* the meetings know it likewise, and it has no answer yet */
+    bool has_asked; /* for a note that is not there yet */
+    uint32_t subject; /* of that note */
     bool is_over;
     char host[HOST_BYTES];
     void *card;
@@ -46,6 +49,7 @@ struct service {
     const struct hvd_rendezvous_service_config *config;
     struct hvd_roster roster;
     struct hvd_meetings meetings;
+    struct hvd_board board;
     struct connection *connections;
     size_t count;
     uint64_t arrived; /* so many connections so far */
@@ -373,6 +377,51 @@ static int take_exchange(struct service *service, struct connection *connection,
     return 0;
 }
 
+/* To all that have asked for a note that is there now. */
+static void answer_asked(struct service *service)
+{
+    char data[sizeof(struct hvd_rendezvous_note) + HVD_BOARD_NOTE_BYTES];
+
+    for (size_t i = 0; i < service->count; i++) {
+        struct connection *one = &service->connections[i];
+        const struct hvd_rendezvous_note head = {.subject = one->subject};
+        const struct hvd_board_note *note =
+            one->has_asked ? hvd_board_find(&service->board, one->subject) : NULL;
+
+        if (note != NULL) {
+            memcpy(data, &head, sizeof(head));
+            memcpy(data + sizeof(head), note->value, note->bytes);
+            one->has_asked = false;
+            send_to(service, hvd_channel_fd(one->channel), HVD_RENDEZVOUS_NOTE, data,
+                    sizeof(head) + note->bytes);
+        }
+    }
+}
+
+static int take_note(struct service *service, struct connection *connection,
+                     const struct hvd_channel_message *message)
+{
+    struct hvd_rendezvous_note head;
+    const char *value = (const char *)message->data + sizeof(head);
+    int status = 0;
+
+    if (message->bytes < sizeof(head)) {
+        return HVD_ERR_NET;
+    }
+    memcpy(&head, message->data, sizeof(head));
+    if (message->type == HVD_RENDEZVOUS_POST) {
+        status = hvd_board_post(&service->board, head.subject, value,
+                                message->bytes - sizeof(head));
+    }
+    if (status < 0 || head.subject >= HVD_BOARD_SUBJECTS) {
+        return HVD_ERR_NET;
+    }
+    connection->has_asked = true;
+    connection->subject = head.subject;
+    answer_asked(service);
+    return 0;
+}
+
 static int take_message(struct service *service, struct connection *connection,
                         const struct hvd_channel_message *message)
 {
@@ -383,6 +432,9 @@ static int take_message(struct service *service, struct connection *connection,
         return take_ready(service, connection);
     case HVD_RENDEZVOUS_EXCHANGE:
         return take_exchange(service, connection, message);
+    case HVD_RENDEZVOUS_POST:
+    case HVD_RENDEZVOUS_ASK:
+        return take_note(service, connection, message);
     default:
         return HVD_ERR_NET;
     }

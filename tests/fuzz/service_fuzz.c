@@ -108,7 +108,7 @@ static void talk(struct client *client, struct fuzz_input *input)
     }
     data = fuzz_copy(input, what, &bytes);
     if (client->channel != NULL) {
-        (void)hvd_channel_send(client->channel, 1 + what % 7, data, bytes);
+        (void)hvd_channel_send(client->channel, 1 + what % 10, data, bytes);
     } else {
         (void)send(client->fd, data, bytes, MSG_NOSIGNAL);
     }

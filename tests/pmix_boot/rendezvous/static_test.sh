@@ -38,6 +38,26 @@ with_rank()
         "$0" show "$3" || true' "$client" "$rank" "$does" "$seconds"
 }
 
+# Rank 0 tells where it serves, before, while and after the others ask.
+notes()
+{
+    succeeds 'each rank asks where rank 0 serves' run 4 sh -c '
+        case $HOROVOD_RANK in
+        0) until [ -e "$1/asked" ]; do sleep 0.1; done; "$0" post "10.1.2.3 4711" && touch "$1/posted" ;;
+        1) touch "$1/asked"; "$0" ask ;;
+        2) "$0" ask ;;
+        3) until [ -e "$1/posted" ]; do sleep 0.1; done; "$0" ask ;;
+        esac' "$service" "$work"
+    counts 'and is told, as rank 0 is that it was heard' 4 '^10\.1\.2\.3 4711$'
+    long=$(printf '%0200d' 0)
+    complains 'a text that is too long is refused' \
+        'MASTER_ADDR and MASTER_PORT stay unset: a note of 200 bytes: at most 128' run 1 "$service" post "$long"
+    complains 'who asks for what nobody tells goes on after ten seconds' \
+        'stay unset: rank 0 has not told its address within 10 s' run 1 "$service" ask
+    complains 'without a service there is a sentence, too' 'stay unset: cannot reach the rendezvous service' \
+        env HVD_RENDEZVOUS="127.0.0.1:1:$(printf '%064d' 0)" "$service" ask
+}
+
 late_and_missing()
 {
     succeeds "a rank is late" with_rank 3 'sleep 2' 120
@@ -121,6 +141,7 @@ wrong_places()
 for size in 1 2 4 7; do
     ranks_find_each_other "$size"
 done
+notes
 late_and_missing
 some_of_the_ranks
 again_and_again

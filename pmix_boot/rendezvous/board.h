@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Small values that the processes of a job leave for each other at the rendezvous service. Pure. */
+#ifndef HVD_BOARD_H
+#define HVD_BOARD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gpu_binding/base/error.h"
+
+enum {
+    HVD_BOARD_NOTE_BYTES = 128 /* the longest value */
+};
+
+/* What a note is about. */
+enum hvd_board_subject {
+    HVD_BOARD_MASTER, /* where rank 0 serves torch's store: "ADDRESS PORT" */
+    HVD_BOARD_SUBJECTS,
+};
+
+struct hvd_board_note {
+    bool is_posted;
+    size_t bytes;
+    char value[HVD_BOARD_NOTE_BYTES];
+};
+
+/* Zeroed: nothing is posted. */
+struct hvd_board {
+    struct hvd_board_note notes[HVD_BOARD_SUBJECTS];
+};
+
+/* Puts a value up, in place of an earlier one. HVD_ERR_ARG: no such subject, or too long. */
+int hvd_board_post(struct hvd_board *board, uint32_t subject, const void *value,
+                   size_t bytes);
+
+/* The note, or NULL while there is none; borrowed. */
+const struct hvd_board_note *hvd_board_find(const struct hvd_board *board,
+                                            uint32_t subject);
+
+#endif
