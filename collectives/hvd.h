@@ -117,7 +117,7 @@ struct hvd_tensor {
      * that begin with "hvd." are reserved. */
     const char *name;
     const void *input;
-    void *output; /* the same as input: in place. Allgather, alltoall: see output_bytes */
+    void *output; /* the same as input: in place. See output_bytes */
     const int64_t *shape; /* [ndim], of the input */
     int ndim;
     enum hvd_dtype dtype;
@@ -128,8 +128,7 @@ struct hvd_tensor {
     /* Tensors on a GPU: the CUDA stream (NULL: the default stream) whose present work computes the
      * input and uses the output; the collective begins after that work. */
     void *stream;
-    /* hvd_allgather_start, hvd_alltoall_start: the bytes that output has room for, and the result
-     * goes there. 0: the library allocates it, and output is ignored. */
+    /* Allgather, gather, alltoall: the bytes that output has room for, and the result goes there. 0: the library allocates it, and output is ignored. */
     size_t output_bytes;
 };
 
@@ -271,6 +270,22 @@ int hvd_reducescatter_start(const struct hvd_tensor *tensors, int count, enum hv
                             double prescale, double postscale, int set,
                             struct hvd_request **request, struct hvd_error *err);
 
+/* Reduces as hvd_allreduce_start does, to the output of root; without Adasum and wire types. The
+ * next three have root as hvd_broadcast_start has it, and are for host tensors. Output of a rank
+ * that gets nothing and input of one that gives nothing are ignored. */
+int hvd_reduce_start(const struct hvd_tensor *tensor, enum hvd_op op, double prescale,
+                     double postscale, int root, int set, struct hvd_request **request,
+                     struct hvd_error *err);
+
+/* As hvd_allgather_start, to root: the others get a result without rows. */
+int hvd_gather_start(const struct hvd_tensor *tensor, int root, int set,
+                     struct hvd_request **request, struct hvd_error *err);
+
+/* Gives each rank its part of dimension 0 of the input of root, whose shape all ranks give. The
+ * parts are those of hvd_reducescatter_start, and so is the room in output. */
+int hvd_scatter_start(const struct hvd_tensor *tensor, int root, int set,
+                      struct hvd_request **request, struct hvd_error *err);
+
 /* Ends when every rank of the set has started the barrier. */
 int hvd_barrier_start(int set, struct hvd_request **request, struct hvd_error *err);
 
@@ -346,7 +361,7 @@ int hvd_wait_for(struct hvd_request *request, int timeout_ms, struct hvd_error *
 int hvd_wait_on(struct hvd_request *request, void *stream, int timeout_ms,
                 struct hvd_error *err);
 
-/* The result of tensor `index` (from 0) of an allgather or alltoall: its rows (dimension 0), after
+/* The result of tensor `index` (from 0) of an allgather, gather or alltoall: its rows (dimension 0), after
  * the end, and on a GPU after hvd_wait_on; and, if the library allocated it on a GPU, a copy of it to
  * memory of the device, on the stream, which waits for the end. HVD_ERR_STATE: too early, or another
  * request. */
@@ -355,7 +370,7 @@ int hvd_request_copy(struct hvd_request *request, int index, void *output, void 
                      struct hvd_error *err);
 
 /* Hands over the output that the library allocated for tensor `index` (from 0) of a finished
- * allgather or alltoall, once per tensor. *data (aligned to 64 bytes, NULL if empty) belongs to the
+ * allgather, gather or alltoall, once per tensor. *data (aligned to 64 bytes, NULL if empty) belongs to the
  * caller, who frees it with hvd_free; *rows is its dimension 0, the others are those of the input.
  * HVD_ERR_STATE: the request is under way, has failed, was on a GPU, is of another kind, or had the
  * caller's memory. */

@@ -14,7 +14,7 @@ struct hvd_batch_header {
     const char *text;
     int64_t max_block; /* alltoall: the largest block of any rank, in rows */
     int64_t count; /* tensors */
-    int64_t row_count; /* ranks in the set for allgather, else 0 */
+    int64_t row_count; /* ranks in the set for allgather and gather, else 0 */
     bool is_shared; /* of all ranks all tensors are: see hvd_proposal */
     int64_t value; /* join: the last rank that joined; process sets: the set's number */
 };

@@ -223,10 +223,9 @@ static bool has_possible_counts(const struct hvd_agreement *agreement,
         hvd_membership_find(&agreement->membership, header->set);
     size_t most =
         agreement->cache.by_id.count + reader->bytes / sizeof(struct hvd_record);
-    int64_t rows =
-        set != NULL && header->kind == HVD_KIND_ALLGATHER && header->status == 0
-            ? set->count
-            : 0;
+    int64_t rows = set != NULL && hvd_kind_has_rows(header->kind) && header->status == 0
+                       ? set->count
+                       : 0;
 
     return set != NULL && header->count > 0 && (uint64_t)header->count <= most &&
            header->row_count == rows;

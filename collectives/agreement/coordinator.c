@@ -379,8 +379,7 @@ static const struct hvd_set_members *set_of(const struct hvd_coordinator *coordi
 
 static bool is_cached_kind(enum hvd_kind kind)
 {
-    return kind <= HVD_KIND_REDUCESCATTER && kind != HVD_KIND_JOIN &&
-           kind != HVD_KIND_BARRIER;
+    return kind <= HVD_KIND_SCATTER && kind != HVD_KIND_JOIN && kind != HVD_KIND_BARRIER;
 }
 
 static void evict(struct hvd_coordinator *coordinator, struct hvd_cached_tensor *cached)
@@ -537,7 +536,7 @@ static struct hvd_batch_header make_header(const struct hvd_coordinator *coordin
                                            const struct hvd_ready *lead, int64_t count)
 {
     const struct hvd_proposal *proposal = hvd_readiness_proposal(lead->readiness);
-    bool is_gather = proposal->kind == HVD_KIND_ALLGATHER && lead->status == 0;
+    bool is_gather = hvd_kind_has_rows(proposal->kind) && lead->status == 0;
 
     return (struct hvd_batch_header){
         .kind = proposal->kind,

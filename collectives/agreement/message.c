@@ -19,6 +19,9 @@ static const char *name_of(int64_t kind)
         [HVD_KIND_ALLTOALL] = "ALLTOALL",
         [HVD_KIND_BARRIER] = "BARRIER",
         [HVD_KIND_REDUCESCATTER] = "REDUCESCATTER",
+        [HVD_KIND_REDUCE] = "REDUCE",
+        [HVD_KIND_GATHER] = "GATHER",
+        [HVD_KIND_SCATTER] = "SCATTER",
         [HVD_KIND_SET_ADD] = "ADD_PROCESS_SET",
         [HVD_KIND_SET_REMOVE] = "REMOVE_PROCESS_SET",
     };
@@ -40,6 +43,17 @@ bool hvd_kind_is_known(int64_t kind)
     return name_of(kind) != NULL;
 }
 
+bool hvd_kind_has_root(enum hvd_kind kind)
+{
+    return kind == HVD_KIND_BROADCAST || kind == HVD_KIND_REDUCE ||
+           kind == HVD_KIND_GATHER || kind == HVD_KIND_SCATTER;
+}
+
+bool hvd_kind_has_rows(enum hvd_kind kind)
+{
+    return kind == HVD_KIND_ALLGATHER || kind == HVD_KIND_GATHER;
+}
+
 const char *hvd_kind_word(enum hvd_kind kind, char word[HVD_KIND_WORD])
 {
     snprintf(word, HVD_KIND_WORD, "%s", hvd_kind_name(kind));
@@ -51,7 +65,7 @@ const char *hvd_kind_word(enum hvd_kind kind, char word[HVD_KIND_WORD])
 
 static bool same_shape(const struct hvd_proposal *a, const struct hvd_proposal *b)
 {
-    bool rows_may_differ = a->kind == HVD_KIND_ALLGATHER || a->kind == HVD_KIND_ALLTOALL;
+    bool rows_may_differ = hvd_kind_has_rows(a->kind) || a->kind == HVD_KIND_ALLTOALL;
     int first = rows_may_differ && a->ndim > 0 ? 1 : 0;
 
     return a->ndim == b->ndim &&

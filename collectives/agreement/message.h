@@ -50,6 +50,9 @@ enum hvd_kind {
     HVD_KIND_ALLTOALL = 5,
     HVD_KIND_BARRIER = 6,
     HVD_KIND_REDUCESCATTER = 7,
+    HVD_KIND_REDUCE = 8,
+    HVD_KIND_GATHER = 9,
+    HVD_KIND_SCATTER = 10,
     HVD_KIND_SET_ADD = 16, /* note: the ranks, "0,2" */
     HVD_KIND_SET_REMOVE = 17, /* root: the set */
 };
@@ -57,6 +60,12 @@ enum hvd_kind {
 /* "ALLREDUCE" and so on. */
 const char *hvd_kind_name(enum hvd_kind kind);
 bool hvd_kind_is_known(int64_t kind);
+
+/* All ranks name the same root: broadcast, reduce, gather, scatter. */
+bool hvd_kind_has_root(enum hvd_kind kind);
+
+/* Each rank has rows of its own, which all are told: allgather, gather. */
+bool hvd_kind_has_rows(enum hvd_kind kind);
 
 /* What the names begin with that calls without a tensor make up. */
 #define HVD_RESERVED_NAMES "hvd."

@@ -89,7 +89,7 @@ static struct hvd_tensor_report report_of(const struct hvd_entry *entry,
         .max_block = proposal->max_block,
     };
 
-    if (proposal->kind == HVD_KIND_ALLGATHER && proposal->ndim > 0) {
+    if (hvd_kind_has_rows(proposal->kind) && proposal->ndim > 0) {
         *rows = (struct hvd_rows){.rank = proposal->rank, .rows = proposal->shape[0]};
         report.rows = rows;
         report.row_count = 1;

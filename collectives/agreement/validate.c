@@ -27,13 +27,14 @@ void hvd_shape_format(const int64_t *shape, int ndim, char *text, size_t bytes)
 static bool needs_same_shape(enum hvd_kind kind)
 {
     return kind == HVD_KIND_ALLREDUCE || kind == HVD_KIND_ADASUM ||
-           kind == HVD_KIND_BROADCAST || kind == HVD_KIND_REDUCESCATTER;
+           kind == HVD_KIND_BROADCAST || kind == HVD_KIND_REDUCESCATTER ||
+           kind == HVD_KIND_REDUCE || kind == HVD_KIND_SCATTER;
 }
 
 static bool is_reduction(enum hvd_kind kind)
 {
     return kind == HVD_KIND_ALLREDUCE || kind == HVD_KIND_ADASUM ||
-           kind == HVD_KIND_REDUCESCATTER;
+           kind == HVD_KIND_REDUCESCATTER || kind == HVD_KIND_REDUCE;
 }
 
 static bool same_shape(const struct hvd_proposal *a, const struct hvd_proposal *b)
@@ -144,6 +145,13 @@ static int check_join(const struct hvd_proposal *a, struct hvd_error *err)
     case HVD_KIND_BROADCAST:
         return hvd_fail(err, HVD_ERR_MISMATCH,
                         "Broadcast is not supported with Join at this time.");
+    case HVD_KIND_REDUCE:
+    case HVD_KIND_GATHER:
+    case HVD_KIND_SCATTER:
+        return hvd_fail(err, HVD_ERR_MISMATCH,
+                        "%s is not supported with Join: a rank that has joined takes no "
+                        "part in it.",
+                        hvd_kind_name(a->kind));
     case HVD_KIND_SET_ADD:
     case HVD_KIND_SET_REMOVE:
         return hvd_fail(err, HVD_ERR_MISMATCH,
@@ -178,8 +186,8 @@ static int check_join_op(const struct hvd_proposal *a, struct hvd_error *err)
 static int check_not_scalar(const struct hvd_proposal *a, const struct hvd_proposal *b,
                             struct hvd_error *err)
 {
-    bool has_rows = a->kind == HVD_KIND_ALLGATHER || a->kind == HVD_KIND_ALLTOALL ||
-                    a->kind == HVD_KIND_REDUCESCATTER;
+    bool has_rows = hvd_kind_has_rows(a->kind) || a->kind == HVD_KIND_ALLTOALL ||
+                    a->kind == HVD_KIND_REDUCESCATTER || a->kind == HVD_KIND_SCATTER;
 
     (void)b;
     if (!has_rows || a->ndim > 0) {
@@ -193,7 +201,7 @@ static int check_not_scalar(const struct hvd_proposal *a, const struct hvd_propo
 static int check_other_dims(const struct hvd_proposal *a, const struct hvd_proposal *b,
                             struct hvd_error *err)
 {
-    if (a->kind != HVD_KIND_ALLGATHER && a->kind != HVD_KIND_ALLTOALL) {
+    if (!hvd_kind_has_rows(a->kind) && a->kind != HVD_KIND_ALLTOALL) {
         return 0;
     }
     if (a->ndim != b->ndim) {
@@ -218,14 +226,13 @@ static int check_other_dims(const struct hvd_proposal *a, const struct hvd_propo
 static int check_root(const struct hvd_proposal *a, const struct hvd_proposal *b,
                       struct hvd_error *err)
 {
-    if (a->kind != HVD_KIND_BROADCAST || a->root == b->root) {
+    if (!hvd_kind_has_root(a->kind) || a->root == b->root) {
         return 0;
     }
-    return hvd_fail(
-        err, HVD_ERR_MISMATCH,
-        "Mismatched BROADCAST root ranks: One rank specified root rank %d, but "
-        "another rank specified root rank %d.",
-        a->root, b->root);
+    return hvd_fail(err, HVD_ERR_MISMATCH,
+                    "Mismatched %s root ranks: One rank specified root rank %d, but "
+                    "another rank specified root rank %d.",
+                    hvd_kind_name(a->kind), a->root, b->root);
 }
 
 static int check_note(const struct hvd_proposal *a, const struct hvd_proposal *b,

@@ -110,7 +110,7 @@ static struct hvd_entry *gathered_entry(struct hvd_request *request, int index)
 {
     struct hvd_entry *entry = hvd_launched_entry(request, index);
 
-    return entry != NULL && (entry->proposal.kind == HVD_KIND_ALLGATHER ||
+    return entry != NULL && (hvd_kind_has_rows(entry->proposal.kind) ||
                              entry->proposal.kind == HVD_KIND_ALLTOALL)
                ? entry
                : NULL;

@@ -95,26 +95,29 @@ static int check_gpu_op(const struct hvd_start *start, const struct hvd_tensor *
                         struct hvd_error *err)
 {
     bool scatters = start->kind == HVD_KIND_REDUCESCATTER;
+    bool is_for_hosts = start->kind >= HVD_KIND_REDUCE && start->kind <= HVD_KIND_SCATTER;
+    char with_op[32] = "";
 
-    if (start->op < HVD_BAND && (!scatters || start->op < HVD_MIN)) {
+    if (start->op < HVD_BAND && (!scatters || start->op < HVD_MIN) && !is_for_hosts) {
         return 0;
     }
-    return hvd_fail(
-        err, HVD_ERR_UNSUPPORTED,
-        "tensor %s is on GPU %d: %s with op %d is for tensors in host memory; "
-        "copy it there",
-        tensor->name, tensor->device, start->word, start->op);
+    if (!is_for_hosts) {
+        snprintf(with_op, sizeof(with_op), " with op %d", start->op);
+    }
+    return hvd_fail(err, HVD_ERR_UNSUPPORTED,
+                    "tensor %s is on GPU %d: %s%s is for tensors in host memory; copy it "
+                    "there",
+                    tensor->name, tensor->device, start->word, with_op);
 }
 
 static int check_op(const struct hvd_start *start, const struct hvd_tensor *tensor,
                     struct hvd_error *err)
 {
-    if (start->kind == HVD_KIND_REDUCESCATTER && start->op == HVD_ADASUM) {
-        return hvd_fail(
-            err, HVD_ERR_ARG,
-            "tensor %s: there is no Reducescatter with op Adasum; use Average "
-            "or Sum",
-            tensor->name);
+    if (start->op == HVD_ADASUM &&
+        (start->kind == HVD_KIND_REDUCESCATTER || start->kind == HVD_KIND_REDUCE)) {
+        return hvd_fail(err, HVD_ERR_ARG,
+                        "tensor %s: there is no %s with op Adasum; use Average or Sum",
+                        tensor->name, start->word);
     }
     if (start->op == HVD_ADASUM) {
         return hvd_adasum_check(tensor->name, tensor->dtype, start->set_size, err);
@@ -169,7 +172,8 @@ static int check_wire(const struct hvd_start *start, const struct hvd_tensor *te
 int hvd_start_check(struct hvd_engine *engine, struct hvd_start *start,
                     struct hvd_error *err)
 {
-    const int root = start->kind == HVD_KIND_BROADCAST ? start->root : -1;
+    const int root = hvd_kind_has_root(start->kind) ? start->root : -1;
+    char word[HVD_KIND_WORD];
     struct hvd_set_place place;
 
     if (hvd_process_sets_find(hvd_engine_process_sets(engine), start->set, root,
@@ -187,11 +191,10 @@ int hvd_start_check(struct hvd_engine *engine, struct hvd_start *start,
                         "%s: Rank %d is not a member of the provided process set.",
                         start->word, start->rank);
     }
-    if (start->kind == HVD_KIND_BROADCAST && place.root_index < 0) {
-        return hvd_fail(
-            err, HVD_ERR_ARG,
-            "broadcast received invalid root rank %d for provided process set",
-            start->root);
+    if (hvd_kind_has_root(start->kind) && place.root_index < 0) {
+        return hvd_fail(err, HVD_ERR_ARG,
+                        "%s received invalid root rank %d for provided process set",
+                        hvd_kind_word(start->kind, word), start->root);
     }
     return 0;
 }
@@ -304,9 +307,11 @@ static bool is_shared(const struct hvd_start *start, const struct hvd_tensor *te
     return bytes > 0 && hvd_shared_find(tensor->input, bytes, &place);
 }
 
-static bool is_gathered(enum hvd_kind kind)
+/* Whether this rank gets rows that the library can allocate. */
+static bool is_gathered(const struct hvd_start *start)
 {
-    return kind == HVD_KIND_ALLGATHER || kind == HVD_KIND_ALLTOALL;
+    return start->kind == HVD_KIND_ALLGATHER || start->kind == HVD_KIND_ALLTOALL ||
+           (start->kind == HVD_KIND_GATHER && start->root == start->rank);
 }
 
 static int fill_entry(const struct hvd_start *start, const struct hvd_tensor *tensor,
@@ -314,7 +319,7 @@ static int fill_entry(const struct hvd_start *start, const struct hvd_tensor *te
 {
     entry->input = tensor->input;
     entry->output = tensor->output;
-    entry->output_bytes = is_gathered(start->kind) ? tensor->output_bytes : 0;
+    entry->output_bytes = is_gathered(start) ? tensor->output_bytes : 0;
     entry->device = tensor->device;
     entry->proposal = (struct hvd_proposal){
         .set = start->set,
@@ -344,26 +349,39 @@ static int fill_entry(const struct hvd_start *start, const struct hvd_tensor *te
                : 0;
 }
 
-/* Whether this rank has rows of what a reducescatter leaves. */
-static bool gets_part(const struct hvd_start *start, const struct hvd_entry *entry)
+/* Whether this rank gives something. */
+static bool has_input(const struct hvd_start *start)
 {
-    return start->kind == HVD_KIND_REDUCESCATTER && entry->proposal.ndim > 0 &&
-           start->index < entry->proposal.shape[0];
+    bool is_given = start->kind == HVD_KIND_BROADCAST || start->kind == HVD_KIND_SCATTER;
+
+    return start->kind <= HVD_KIND_SCATTER && start->kind != HVD_KIND_BARRIER &&
+           start->kind != HVD_KIND_JOIN && (!is_given || start->root == start->rank);
 }
 
-/* Memory that is needed and not there. Only the root of a broadcast gives input; where the
- * library allocates there is no output; a barrier has neither. */
+/* Whether this rank needs memory for a result, which the library does not allocate. */
+static bool has_output(const struct hvd_start *start, const struct hvd_entry *entry)
+{
+    switch (start->kind) {
+    case HVD_KIND_ALLREDUCE:
+    case HVD_KIND_ADASUM:
+    case HVD_KIND_BROADCAST:
+        return true;
+    case HVD_KIND_REDUCE:
+        return start->root == start->rank;
+    case HVD_KIND_REDUCESCATTER:
+    case HVD_KIND_SCATTER:
+        return entry->proposal.ndim > 0 && start->index < entry->proposal.shape[0];
+    default:
+        return false;
+    }
+}
+
+/* Memory that is needed and not there. */
 static int check_memory(const struct hvd_start *start, const struct hvd_entry *entry,
                         struct hvd_error *err)
 {
-    bool has_data = start->kind <= HVD_KIND_REDUCESCATTER &&
-                    start->kind != HVD_KIND_BARRIER && start->kind != HVD_KIND_JOIN;
-    bool lacks_input = entry->input == NULL && has_data &&
-                       (start->kind != HVD_KIND_BROADCAST || start->root == start->rank);
-    bool lacks_output =
-        entry->output == NULL &&
-        (start->kind == HVD_KIND_ALLREDUCE || start->kind == HVD_KIND_ADASUM ||
-         start->kind == HVD_KIND_BROADCAST || gets_part(start, entry));
+    bool lacks_input = entry->input == NULL && has_input(start);
+    bool lacks_output = entry->output == NULL && has_output(start, entry);
 
     if ((!lacks_input && !lacks_output) || hvd_entry_count(entry) == 0) {
         return 0;
@@ -559,6 +577,47 @@ HVD_EXPORT int hvd_reducescatter_start(const struct hvd_tensor *tensors, int cou
     };
 
     return hvd_start_submit(&start, tensors, count, request, err);
+}
+
+HVD_EXPORT int hvd_reduce_start(const struct hvd_tensor *tensor, enum hvd_op op,
+                                double prescale, double postscale, int root, int set,
+                                struct hvd_request **request, struct hvd_error *err)
+{
+    struct hvd_start start = {
+        .kind = HVD_KIND_REDUCE,
+        .word = "Reduce",
+        .op = op,
+        .prescale = prescale,
+        .postscale = postscale,
+        .set = set,
+        .root = root,
+    };
+
+    return hvd_start_submit(&start, tensor, 1, request, err);
+}
+
+HVD_EXPORT int hvd_gather_start(const struct hvd_tensor *tensor, int root, int set,
+                                struct hvd_request **request, struct hvd_error *err)
+{
+    struct hvd_start start = {.kind = HVD_KIND_GATHER,
+                              .word = "Gather",
+                              .op = HVD_SUM,
+                              .set = set,
+                              .root = root};
+
+    return hvd_start_submit(&start, tensor, 1, request, err);
+}
+
+HVD_EXPORT int hvd_scatter_start(const struct hvd_tensor *tensor, int root, int set,
+                                 struct hvd_request **request, struct hvd_error *err)
+{
+    struct hvd_start start = {.kind = HVD_KIND_SCATTER,
+                              .word = "Scatter",
+                              .op = HVD_SUM,
+                              .set = set,
+                              .root = root};
+
+    return hvd_start_submit(&start, tensor, 1, request, err);
 }
 
 HVD_EXPORT int hvd_barrier_start(int set, struct hvd_request **request,

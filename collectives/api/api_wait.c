@@ -77,7 +77,7 @@ HVD_EXPORT int hvd_request_take(struct hvd_request *request, int index, void **d
     struct hvd_entry *entry = ended_entry(request, index);
 
     if (entry == NULL || entry->device != HVD_DEVICE_CPU || entry->output_bytes > 0 ||
-        (entry->proposal.kind != HVD_KIND_ALLGATHER &&
+        (!hvd_kind_has_rows(entry->proposal.kind) &&
          entry->proposal.kind != HVD_KIND_ALLTOALL)) {
         return HVD_ERR_STATE;
     }

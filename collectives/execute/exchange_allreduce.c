@@ -54,6 +54,20 @@ static struct hvd_range share_of(const struct hvd_schedule *schedule,
     return is_direct ? hvd_part_of(lane->elements, nodes, node) : lane->elements;
 }
 
+/* Whether a rank of the node gets some of the result. */
+static bool wants(const struct hvd_schedule *schedule, int node)
+{
+    const struct hvd_schedule_query *query = &schedule->query;
+
+    return !query->is_for_root || query->layout->node[query->root] == node;
+}
+
+/* Whether a node adds up partials. */
+static bool adds_up(const struct hvd_schedule *schedule, int node)
+{
+    return schedule->setup.lanes.is_direct || wants(schedule, node);
+}
+
 size_t hvd_exchange_send_bytes(const struct hvd_schedule *schedule, int64_t lane_count)
 {
     return (size_t)lane_count * schedule->query.partial_bytes;
@@ -173,7 +187,7 @@ void hvd_exchange_post_partials(struct hvd_schedule *schedule,
     size_t bytes = schedule->query.partial_bytes;
     struct lane lane = {.turn = -1};
 
-    while (next_lane(schedule, chunk, &lane)) {
+    while (adds_up(schedule, schedule->node) && next_lane(schedule, chunk, &lane)) {
         if (schedule->setup.lanes.is_pairwise) {
             add_partials(schedule, chunk, &lane);
         } else {
@@ -186,9 +200,11 @@ void hvd_exchange_post_partials(struct hvd_schedule *schedule,
             int node = node_at(schedule, distance);
             struct hvd_range share = share_of(schedule, &lane, node);
 
-            hvd_emit_send(schedule, in_send(schedule, chunk, &lane, share.begin),
-                          (size_t)share.count * bytes,
-                          hvd_lane_carrier(layout, node, lane.number));
+            if (adds_up(schedule, node)) {
+                hvd_emit_send(schedule, in_send(schedule, chunk, &lane, share.begin),
+                              (size_t)share.count * bytes,
+                              hvd_lane_carrier(layout, node, lane.number));
+            }
         }
     }
     schedule->marks[chunk->slot] = schedule->posted;
@@ -204,7 +220,7 @@ void hvd_exchange_reduce_nodes(struct hvd_schedule *schedule,
         return;
     }
     hvd_emit_wait_sends(schedule, schedule->final_marks[chunk->slot].sends);
-    while (next_lane(schedule, chunk, &lane)) {
+    while (adds_up(schedule, schedule->node) && next_lane(schedule, chunk, &lane)) {
         struct hvd_range mine = share_of(schedule, &lane, schedule->node);
 
         struct hvd_sources sources = {
@@ -227,7 +243,7 @@ void hvd_exchange_post_finals(struct hvd_schedule *schedule,
     size_t bytes = schedule->query.element_bytes;
     struct lane lane = {.turn = -1};
 
-    while (next_lane(schedule, chunk, &lane)) {
+    while (wants(schedule, schedule->node) && next_lane(schedule, chunk, &lane)) {
         for (int distance = 1; distance < layout->nodes; distance++) {
             int node = node_at(schedule, -distance);
             struct hvd_range share = share_of(schedule, &lane, node);
@@ -244,9 +260,11 @@ void hvd_exchange_post_finals(struct hvd_schedule *schedule,
         for (int distance = 1; distance < layout->nodes; distance++) {
             int node = node_at(schedule, distance);
 
-            hvd_emit_send(schedule, in_out(schedule, chunk, mine.begin),
-                          (size_t)mine.count * bytes,
-                          hvd_lane_carrier(layout, node, lane.number));
+            if (wants(schedule, node)) {
+                hvd_emit_send(schedule, in_out(schedule, chunk, mine.begin),
+                              (size_t)mine.count * bytes,
+                              hvd_lane_carrier(layout, node, lane.number));
+            }
         }
     }
     schedule->final_marks[chunk->slot] = schedule->posted;

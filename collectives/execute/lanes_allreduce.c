@@ -93,7 +93,9 @@ static void pack(struct hvd_schedule *schedule, const struct hvd_chunk *chunk)
     struct hvd_range range = {chunk->elements.begin, 0};
 
     if (setup->is_full) {
-        range.count = schedule->local_size > 1 ? chunk->elements.count : 0;
+        range.count = schedule->local_size > 1 && !hvd_schedule_is_unread(schedule)
+                          ? chunk->elements.count
+                          : 0;
         pack_range(schedule, chunk, range);
         return;
     }

@@ -227,19 +227,52 @@ static int prepare_reducescatter(struct hvd_run *run, struct hvd_error *err)
     return hvd_run_schedule(run, &query, err);
 }
 
+/* The member that is the root. */
+static int find_root(const struct hvd_run *run, int *root, struct hvd_error *err)
+{
+    const struct hvd_entry *entry = run->entries[0];
+    char operation[HVD_OPERATION_BYTES];
+
+    *root = hvd_team_member(run->team, entry->proposal.root);
+    return *root >= 0
+               ? 0
+               : hvd_fail(err, HVD_ERR_ARG,
+                          "%s: its root, rank %d, is not in the process set",
+                          hvd_entry_operation(entry, operation), entry->proposal.root);
+}
+
+/* The sum is the part of the root. */
+static int prepare_reduce(struct hvd_run *run, struct hvd_error *err)
+{
+    struct hvd_schedule_query query = query_of(run, HVD_COLL_REDUCESCATTER);
+    struct hvd_entry *entry = run->entries[0];
+    bool is_root;
+
+    if (find_root(run, &query.root, err) != 0) {
+        return HVD_ERR_ARG;
+    }
+    is_root = query.root == run->team->rank;
+    query.is_for_root = true;
+    query.count = hvd_entry_count(entry);
+    query.part_begin = run->team->rank > query.root ? query.count : 0;
+    query.part_count = is_root ? query.count : 0;
+    offer_whole(run, &query);
+    if (hvd_segments_init_one(&run->input, (void *)entry->input, bytes_of(entry)) != 0 ||
+        hvd_segments_init_one(&run->output, is_root ? entry->output : NULL,
+                              is_root ? bytes_of(entry) : 0) != 0) {
+        return HVD_ERR_NOMEM;
+    }
+    return hvd_run_schedule(run, &query, err);
+}
+
 static int prepare_broadcast(struct hvd_run *run, struct hvd_error *err)
 {
     struct hvd_schedule_query query = query_of(run, HVD_COLL_BROADCAST);
     struct hvd_entry *entry = run->entries[0];
 
     query.bytes = bytes_of(entry);
-    query.root = hvd_team_member(run->team, entry->proposal.root);
-    if (query.root < 0) {
-        return hvd_fail(
-            err, HVD_ERR_ARG,
-            "tensor %s is broadcast from rank %d, which is not in the process "
-            "set",
-            entry->proposal.name, entry->proposal.root);
+    if (find_root(run, &query.root, err) != 0) {
+        return HVD_ERR_ARG;
     }
     if (hvd_segments_init_one(&run->input, (void *)entry->input, query.bytes) != 0 ||
         hvd_segments_init_one(&run->output, entry->output, query.bytes) != 0) {
@@ -352,6 +385,84 @@ static int prepare_alltoall_data(struct hvd_run *run)
     return hvd_run_schedule(run, &query, NULL);
 }
 
+/* --- blocks from all to the root, or from the root to all: an alltoall without the others --- */
+
+/* Room for the bounds of blocks, which are all empty. */
+static int make_bounds(struct hvd_run *run)
+{
+    size_t size = (size_t)run->team->layout->size;
+
+    run->blocks = calloc(size + 1, sizeof(run->blocks[0]));
+    run->send = calloc(size + 1, sizeof(run->send[0]));
+    return run->blocks != NULL && run->send != NULL ? 0 : HVD_ERR_NOMEM;
+}
+
+/* Makes the block of a member so many bytes long. */
+static void set_block(const struct hvd_run *run, int64_t *bounds, int member,
+                      int64_t bytes)
+{
+    for (int i = member + 1; i <= run->team->layout->size; i++) {
+        bounds[i] += bytes;
+    }
+}
+
+static int schedule_blocks(struct hvd_run *run, void *input, void *output,
+                           int64_t max_block, struct hvd_error *err)
+{
+    struct hvd_schedule_query query = query_of(run, HVD_COLL_ALLTOALL);
+    int size = run->team->layout->size;
+
+    query.max_block = max_block;
+    if (hvd_segments_init_one(&run->input, input, run->send[size]) != 0 ||
+        hvd_segments_init_one(&run->output, output, run->blocks[size]) != 0) {
+        return HVD_ERR_NOMEM;
+    }
+    return hvd_run_schedule(run, &query, err);
+}
+
+static int prepare_gather(struct hvd_run *run, const int64_t *rows, struct hvd_error *err)
+{
+    struct hvd_entry *entry = run->entries[0];
+    int64_t row_bytes = hvd_entry_row_bytes(entry), total = 0, most = 0;
+    char *result = NULL;
+    int root, status = find_root(run, &root, err);
+
+    if (status != 0 || make_bounds(run) != 0) {
+        return status != 0 ? status : HVD_ERR_NOMEM;
+    }
+    set_block(run, run->send, root, bytes_of(entry));
+    for (int i = 0; i < run->team->layout->size; i++) {
+        most = rows[i] > most ? rows[i] : most;
+        total += rows[i];
+        if (root == run->team->rank) {
+            set_block(run, run->blocks, i, rows[i] * row_bytes);
+        }
+    }
+    if (root == run->team->rank && place_result(entry, total, &result) != 0) {
+        return HVD_ERR_NOMEM;
+    }
+    return schedule_blocks(run, (void *)entry->input, result, most * row_bytes, err);
+}
+
+static int prepare_scatter(struct hvd_run *run, struct hvd_error *err)
+{
+    struct hvd_entry *entry = run->entries[0];
+    int64_t row_bytes = hvd_entry_row_bytes(entry), rows = entry->proposal.shape[0];
+    int size = run->team->layout->size, rank = run->team->rank;
+    int64_t each = rows / size * row_bytes;
+    int root, status = find_root(run, &root, err);
+
+    if (status != 0 || make_bounds(run) != 0) {
+        return status != 0 ? status : HVD_ERR_NOMEM;
+    }
+    set_block(run, run->blocks, root, each + (rank < rows % size ? row_bytes : 0));
+    for (int i = 0; i < size && root == rank; i++) {
+        set_block(run, run->send, i, each + (i < rows % size ? row_bytes : 0));
+    }
+    return schedule_blocks(run, (void *)entry->input, entry->output,
+                           each + (rows % size > 0 ? row_bytes : 0), err);
+}
+
 static int prepare_first(struct hvd_run *run, const int64_t *rows, struct hvd_error *err)
 {
     switch (run->kind) {
@@ -361,8 +472,14 @@ static int prepare_first(struct hvd_run *run, const int64_t *rows, struct hvd_er
         return hvd_run_adasum_prepare(run, err);
     case HVD_KIND_REDUCESCATTER:
         return prepare_reducescatter(run, err);
+    case HVD_KIND_REDUCE:
+        return prepare_reduce(run, err);
     case HVD_KIND_BROADCAST:
         return prepare_broadcast(run, err);
+    case HVD_KIND_GATHER:
+        return prepare_gather(run, rows, err);
+    case HVD_KIND_SCATTER:
+        return prepare_scatter(run, err);
     case HVD_KIND_ALLGATHER:
         return prepare_allgather(run, rows, err);
     case HVD_KIND_ALLTOALL:
@@ -389,7 +506,8 @@ static void set_reduction(struct hvd_run *run)
     const struct hvd_proposal *proposal = &run->entries[0]->proposal;
     bool is_widened =
         hvd_partial_bytes(proposal->dtype) > hvd_dtype_bytes(proposal->dtype);
-    bool reduces = run->kind == HVD_KIND_ALLREDUCE || run->kind == HVD_KIND_REDUCESCATTER;
+    bool reduces = run->kind == HVD_KIND_ALLREDUCE ||
+                   run->kind == HVD_KIND_REDUCESCATTER || run->kind == HVD_KIND_REDUCE;
 
     run->prescale = reduces && !is_widened ? proposal->prescale : 1.0;
     run->reduction = hvd_reduction_of(proposal->dtype, proposal->op);

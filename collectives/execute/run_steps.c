@@ -381,7 +381,7 @@ static int fetch_reduce(struct hvd_run *run, const struct hvd_step *step)
         return status;
     }
     /* The others read my share of an allreduce at once. */
-    if (out.is_streamed && run->kind == HVD_KIND_REDUCESCATTER) {
+    if (out.is_streamed && run->kind != HVD_KIND_ALLREDUCE) {
         hvd_reduce_stream(&run->reduction, run->sources, count, step->count, out.data);
     } else {
         hvd_reduce(&run->reduction, run->sources, count, step->count, out.data);

@@ -146,7 +146,8 @@ struct hvd_schedule_query {
     struct hvd_geometry geometry;
     /* ALLREDUCE, REDUCESCATTER: elements of the input, bytes of an element and of its
      * partial. The result of REDUCESCATTER is elements [part_begin, part_begin +
-     * part_count) for me; the parts of all ranks follow each other. */
+     * part_count) for me; the parts of all ranks follow each other. is_for_root: all elements
+     * are the part of `root`, and are brought to its node only. */
     int64_t count;
     size_t element_bytes;
     size_t partial_bytes;
@@ -155,7 +156,8 @@ struct hvd_schedule_query {
     int64_t shared_tensors;
     int64_t part_begin;
     int64_t part_count;
-    /* BROADCAST: bytes of the tensor, and who has it. The root COPYs it to its output;
+    bool is_for_root;
+    /* BROADCAST: bytes of the tensor, and who has it (root). The root COPYs it to its output;
      * where that is its input, nothing is to be done. */
     int64_t bytes;
     int root;

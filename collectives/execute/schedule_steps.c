@@ -61,6 +61,11 @@ void hvd_emit_reduce_local(struct hvd_schedule *schedule, struct hvd_place from,
     }
 }
 
+bool hvd_schedule_is_unread(const struct hvd_schedule *schedule)
+{
+    return schedule->query.is_for_root && schedule->query.root == schedule->query.rank;
+}
+
 void hvd_emit_reduce_out(struct hvd_schedule *schedule, struct hvd_place from,
                          int64_t input, size_t count, int64_t begin)
 {
@@ -69,7 +74,7 @@ void hvd_emit_reduce_out(struct hvd_schedule *schedule, struct hvd_place from,
 
         step->from = from;
         step->input = input;
-        step->is_put = schedule->local_size > 1;
+        step->is_put = schedule->local_size > 1 && !hvd_schedule_is_unread(schedule);
         step->count = count;
         step->begin = begin;
     }

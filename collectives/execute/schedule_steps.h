@@ -87,4 +87,7 @@ void hvd_emit_recv_reduce(struct hvd_schedule *schedule,
 void hvd_emit_wait_sends(struct hvd_schedule *schedule, uint64_t count);
 void hvd_emit_wait_recvs(struct hvd_schedule *schedule, uint64_t count);
 
+/* Whether no other rank needs this rank's input: it alone gets the sum. */
+bool hvd_schedule_is_unread(const struct hvd_schedule *schedule);
+
 #endif

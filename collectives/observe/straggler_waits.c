@@ -226,12 +226,13 @@ static uint32_t microseconds(int64_t ns)
     return us < HVD_WAIT_NONE ? (uint32_t)us : HVD_WAIT_NONE - 1;
 }
 
-/* The ends of a broadcast say nothing: its root is done before the others have come. */
+/* Ends say nothing where a rank may be done before the others have come, as the root of a broadcast
+ * is. */
 static bool is_compared(const struct hvd_straggler_batch *batch)
 {
     return batch->lane >= 0 && batch->lane < HVD_STRAGGLER_LANES &&
            (unsigned)batch->kind < HVD_STRAGGLER_KINDS &&
-           batch->kind != HVD_KIND_BROADCAST && batch->kind != HVD_KIND_JOIN;
+           !hvd_kind_has_root((enum hvd_kind)batch->kind) && batch->kind != HVD_KIND_JOIN;
 }
 
 /* A rank that has joined is never late; it is taken as one that came with the last, which is

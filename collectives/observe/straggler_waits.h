@@ -30,7 +30,7 @@
 
 enum {
     HVD_STRAGGLER_LANES = 3, /* of the global process set */
-    HVD_STRAGGLER_KINDS = 8, /* Horovod's numbers of collectives */
+    HVD_STRAGGLER_KINDS = 11, /* numbers of collectives: enum hvd_kind */
     /* Batches of a window: what a job that fails loses at most in each lane. */
     HVD_STRAGGLER_WINDOW = 256,
 };

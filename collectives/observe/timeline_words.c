@@ -23,6 +23,9 @@ static const struct {
     [HVD_KIND_BARRIER] = {"NEGOTIATE_BARRIER", "SHM_BARRIER", "UCX_BARRIER"},
     [HVD_KIND_REDUCESCATTER] = {"NEGOTIATE_REDUCESCATTER", "SHM_REDUCESCATTER",
                                 "UCX_REDUCESCATTER"},
+    [HVD_KIND_REDUCE] = {"NEGOTIATE_REDUCE", "SHM_REDUCE", "UCX_REDUCE"},
+    [HVD_KIND_GATHER] = {"NEGOTIATE_GATHER", "SHM_GATHER", "UCX_GATHER"},
+    [HVD_KIND_SCATTER] = {"NEGOTIATE_SCATTER", "SHM_SCATTER", "UCX_SCATTER"},
 };
 
 const char *hvd_timeline_negotiation(enum hvd_kind kind)
@@ -44,7 +47,7 @@ char *hvd_timeline_describe(const struct hvd_entry *entry)
     used = (size_t)snprintf(text, sizeof(text), "{\"dtype\": \"%s\", \"shape\": \"[",
                             hvd_dtype_name(proposal->dtype));
     for (int i = 0; i < proposal->ndim; i++) {
-        bool is_allocated = i == 0 && (proposal->kind == HVD_KIND_ALLGATHER ||
+        bool is_allocated = i == 0 && (hvd_kind_has_rows(proposal->kind) ||
                                        proposal->kind == HVD_KIND_ALLTOALL);
 
         used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%" PRId64,

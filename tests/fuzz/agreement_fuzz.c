@@ -229,7 +229,8 @@ static void describe(struct fuzz_input *input, struct hvd_proposal *proposal)
         HVD_KIND_ALLREDUCE,     HVD_KIND_ALLREDUCE, HVD_KIND_ALLREDUCE,
         HVD_KIND_ALLGATHER,     HVD_KIND_BROADCAST, HVD_KIND_JOIN,
         HVD_KIND_ADASUM,        HVD_KIND_ALLTOALL,  HVD_KIND_BARRIER,
-        HVD_KIND_REDUCESCATTER, HVD_KIND_SET_ADD,   HVD_KIND_SET_REMOVE};
+        HVD_KIND_REDUCESCATTER, HVD_KIND_REDUCE,    HVD_KIND_GATHER,
+        HVD_KIND_SCATTER,       HVD_KIND_SET_ADD,   HVD_KIND_SET_REMOVE};
     static const char *const notes[] = {"0,1", "0,2", "0,1,2,3", "1,3"};
     uint8_t what = fuzz_byte(input), more = fuzz_byte(input);
     char name[8] = {(char)('a' + what / 16 % 4), '\0'};

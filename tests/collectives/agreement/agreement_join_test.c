@@ -52,6 +52,9 @@ static void submit_kinds(struct program *program, int rank, int last, int epoch)
         {HVD_KIND_ALLTOALL, HVD_SUM, "Alltoall is not supported with Join at this time."},
         {HVD_KIND_REDUCESCATTER, HVD_SUM,
          "Reducescatter is not supported with Join at this time."},
+        {HVD_KIND_GATHER, HVD_SUM,
+         "GATHER is not supported with Join: a rank that has joined takes no part in "
+         "it."},
     };
 
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]) && rank > last; i++) {

@@ -360,7 +360,7 @@ static const struct bad up[] = {
     {tensor, "a tensor", 6, 2, "a rank that is not there"},
     {tensor, "a tensor", 7, 1, "a process set that is not there"},
     {tensor, "a tensor", 7, -1, "process set -1"},
-    {tensor, "a tensor", 8, 9, "an unknown operation"},
+    {tensor, "a tensor", 8, 12, "an unknown operation"},
     {tensor, "a tensor", 8, -1, "operation -1"},
     {tensor, "a tensor", 8, 1LL << 32, "an operation that is known when it is cut"},
     {tensor, "a tensor", 9, HVD_DTYPE_COUNT, "an unknown type"},

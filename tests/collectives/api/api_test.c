@@ -231,6 +231,37 @@ static void test_bitwise_refusals(void)
            "%s", err.text);
 }
 
+static void test_root_refusals(void)
+{
+    struct hvd_tensor tensor = scalar("t");
+    struct hvd_request *request = NULL;
+    struct hvd_error err = {0};
+
+    tap_ok(hvd_gather_start(&tensor, 1, 0, &request, &err) == HVD_ERR_ARG &&
+               strcmp(err.text, "gather received invalid root rank 1 for provided "
+                                "process set") == 0,
+           "%s", err.text);
+    tap_ok(hvd_reduce_start(&tensor, HVD_ADASUM, 1, 1, 0, 0, &request, &err) ==
+                   HVD_ERR_ARG &&
+               strcmp(err.text, "tensor t: there is no Reduce with op Adasum; use "
+                                "Average or Sum") == 0,
+           "%s", err.text);
+    tensor.output = NULL;
+    tap_ok(hvd_reduce_start(&tensor, HVD_SUM, 1, 1, 0, 0, &request, &err) ==
+                   HVD_ERR_ARG &&
+               strcmp(err.text, "tensor t has elements, but its output is NULL") == 0,
+           "the root of a reduce needs output");
+    tensor.input = NULL;
+    tap_ok(hvd_scatter_start(&tensor, 0, 0, &request, &err) == HVD_ERR_ARG &&
+               strcmp(err.text, "tensor t has elements, but its input is NULL") == 0,
+           "the root of a scatter needs input");
+    tensor.device = 1;
+    tap_ok(hvd_gather_start(&tensor, 0, 0, &request, &err) == HVD_ERR_UNSUPPORTED &&
+               strcmp(err.text, "tensor t is on GPU 1: Gather is for tensors in host "
+                                "memory; copy it there") == 0,
+           "%s", err.text);
+}
+
 static void test_room_refusals(void)
 {
     int64_t one = 1;
@@ -361,6 +392,7 @@ int main(void)
     test_other_refusals();
     test_bitwise_refusals();
     test_room_refusals();
+    test_root_refusals();
     test_names_of_a_refused_request();
     test_shared_memory();
     test_fork();

@@ -205,6 +205,90 @@ static void test_broadcast(const struct test_case *c)
     free(input);
 }
 
+/* At the root in place now and then; the others' outputs are left alone. */
+static void test_reduce(const struct test_case *c)
+{
+    int root = (int)(c->seed % (unsigned)size);
+    bool in_place = c->seed % 3 == 0;
+    void *input = case_input(c, rank, c->count);
+    void *output = in_place ? input : case_array(c->dtype, c->count);
+    void *before = case_array(c->dtype, c->count);
+    struct hvd_tensor tensor = tensor_of(c, input, output, &c->count, 1);
+    struct hvd_request *request = NULL;
+    struct hvd_error err = {0};
+
+    memcpy(before, output, (size_t)c->count * hvd_dtype_bytes(c->dtype));
+    call_finish(hvd_reduce_start(&tensor, c->op, c->prescale, c->postscale, root, 0,
+                                 &request, &err),
+                &request, &err);
+    if (rank == root) {
+        check_reduction(c, output, 0, c->count);
+    } else if (memcmp(before, output, (size_t)c->count * hvd_dtype_bytes(c->dtype)) !=
+               0) {
+        complain(c, -1, 0, 1);
+    }
+    hvd_request_free(request);
+    free(before);
+    free(in_place ? NULL : output);
+    free(input);
+}
+
+/* The root has the memory, or the library. */
+static void test_gather(const struct test_case *c)
+{
+    int root = (int)(c->seed % (unsigned)size);
+    int64_t shape[2] = {rows_of(c, rank), 2}, rows = -1, at = 0, all = 0;
+    void *input = case_input(c, rank, shape[0] * 2), *output, *taken = NULL;
+    struct hvd_request *request = NULL;
+    struct hvd_error err = {0};
+    struct hvd_tensor tensor;
+
+    for (int r = 0; r < size; r++) {
+        all += rank == root ? rows_of(c, r) : 0;
+    }
+    output = case_array(c->dtype, all * 2);
+    tensor = tensor_of(c, input, output, shape, 2);
+    tensor.output_bytes =
+        c->seed % 2 == 0 ? 0 : (size_t)all * 2 * hvd_dtype_bytes(c->dtype);
+    call_finish(hvd_gather_start(&tensor, root, 0, &request, &err), &request, &err);
+    hvd_request_rows(request, 0, &rows);
+    if (tensor.output_bytes == 0) {
+        hvd_request_take(request, 0, &taken, &rows);
+    }
+    for (int r = 0; r < size && rank == root; r++) {
+        check_block(c, r, 0, rows_of(c, r) * 2, taken != NULL ? taken : output, at * 2);
+        at += rows_of(c, r);
+    }
+    if (rows != all) {
+        complain(c, -1, (double)all, (double)rows);
+    }
+    hvd_request_free(request);
+    hvd_free(taken);
+    free(output);
+    free(input);
+}
+
+static void test_scatter(const struct test_case *c)
+{
+    int root = (int)(c->seed % (unsigned)size);
+    const int64_t row = 1 + c->seed % 3;
+    const int64_t rows = c->count / row;
+    int64_t shape[2] = {rows, row};
+    int64_t mine = rows / size + (rank < rows % size ? 1 : 0);
+    int64_t begin = rank * (rows / size) + (rank < rows % size ? rank : rows % size);
+    void *input = rank == root ? case_input(c, rank, rows * row) : NULL;
+    void *output = case_array(c->dtype, mine * row);
+    struct hvd_tensor tensor = tensor_of(c, input, output, shape, 2);
+    struct hvd_request *request = NULL;
+    struct hvd_error err = {0};
+
+    call_finish(hvd_scatter_start(&tensor, root, 0, &request, &err), &request, &err);
+    check_block(c, root, begin * row, mine * row, output, 0);
+    hvd_request_free(request);
+    free(output);
+    free(input);
+}
+
 /* Rows that rank `from` sends to rank `to`. */
 static int32_t split_of(const struct test_case *c, int from, int to)
 {
@@ -347,6 +431,9 @@ int main(int argc, char **argv)
     test_word(seed + 3, "allgather", test_allgather, rounds);
     test_word(seed + 4, "broadcast", test_broadcast, rounds);
     test_word(seed + 5, "alltoall", test_alltoall, rounds);
+    test_word(seed + 6, "reduce", test_reduce, rounds);
+    test_word(seed + 7, "gather", test_gather, rounds);
+    test_word(seed + 8, "scatter", test_scatter, rounds);
     call_barrier();
     hvd_shutdown();
     return rank == 0 ? tap_done() : bad != 0;

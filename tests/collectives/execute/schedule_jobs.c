@@ -115,6 +115,8 @@ static void make_reduction(uint64_t *random, const struct hvd_layout *layout,
     struct hvd_schedule_query *queries = job->queries;
     int64_t tensors = (int64_t)jobs_random_below(random, 4);
     size_t slot_bytes = queries[0].geometry.slot_bytes;
+    bool is_for_root = jobs_random_below(random, 3) == 0;
+    int root = (int)jobs_random_below(random, (uint64_t)layout->size);
     int64_t first = 0;
     int64_t count;
 
@@ -128,6 +130,11 @@ static void make_reduction(uint64_t *random, const struct hvd_layout *layout,
         bool is_all = queries[rank].collective == HVD_COLL_ALLREDUCE;
 
         part = rank == layout->size - 1 ? left : part;
+        if (is_for_root) {
+            part = rank == root ? count : 0;
+        }
+        queries[rank].is_for_root = is_for_root && !is_all;
+        queries[rank].root = root;
         queries[rank].count = count;
         queries[rank].shared_tensors = is_all ? tensors : 0;
         queries[rank].element_bytes = hvd_dtype_bytes(job->dtype);

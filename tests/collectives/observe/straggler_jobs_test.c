@@ -65,7 +65,7 @@ static int children_of(const struct plan *plan, int rank)
 
 static bool is_compared(const struct hvd_straggler_batch *batch)
 {
-    return batch->lane >= 0 && batch->kind != HVD_KIND_BROADCAST &&
+    return batch->lane >= 0 && !hvd_kind_has_root(batch->kind) &&
            batch->kind != HVD_KIND_JOIN;
 }
 
