@@ -33,8 +33,7 @@ int hvd_gpu_launch_allocate(struct hvd_gpu_run *run, struct hvd_entry *entry,
     if (bytes == 0) {
         return 0;
     }
-    status =
-        hvd_gpu_buffer_take(run->gpu->pool, HVD_GPU_DEVICE_MEMORY, bytes, &buffer, err);
+    status = hvd_gpu_buffer_take_near(run->gpu->pool, bytes, &buffer, err);
     if (status == 0) {
         entry->buffer = &buffer->refcount;
         entry->result = buffer->memory;
@@ -53,8 +52,7 @@ static int find_pack(struct hvd_gpu_run *run, size_t bytes, struct hvd_error *er
     if (bytes == 0 || (*pack != NULL && (*pack)->bytes >= bytes)) {
         return 0;
     }
-    status =
-        hvd_gpu_buffer_take(run->gpu->pool, HVD_GPU_DEVICE_MEMORY, bytes, &larger, err);
+    status = hvd_gpu_buffer_take_near(run->gpu->pool, bytes, &larger, err);
     if (status != 0) {
         return status;
     }
@@ -64,6 +62,22 @@ static int find_pack(struct hvd_gpu_run *run, size_t bytes, struct hvd_error *er
     }
     *pack = larger;
     return 0;
+}
+
+int hvd_gpu_launch_reserve(struct hvd_gpu_run *run, size_t bytes, struct hvd_error *err)
+{
+    struct hvd_gpu_buffer *buffer;
+    int status;
+
+    if (run->gpu->pack != NULL) {
+        return 0;
+    }
+    status =
+        hvd_gpu_buffer_take(run->gpu->pool, HVD_GPU_DEVICE_MEMORY, bytes, &buffer, err);
+    if (status == 0) {
+        run->gpu->pack = buffer;
+    }
+    return status == HVD_ERR_NOMEM ? 0 : status;
 }
 
 static int64_t sum_of(const int64_t *rows, int size)

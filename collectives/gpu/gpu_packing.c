@@ -52,6 +52,13 @@ void hvd_gpu_packing_agree(struct hvd_gpu_run *run,
     }
 }
 
+int hvd_gpu_packing_reserve(struct hvd_gpu_run *run, struct hvd_error *err)
+{
+    return run->set->pack_below > 0 && run->team->layout->size > 1
+               ? hvd_gpu_launch_reserve(run, 2 * pack_bytes, err)
+               : 0;
+}
+
 /* The same on all ranks. */
 bool hvd_gpu_packing_wanted(const struct hvd_gpu_run *run)
 {
@@ -77,13 +84,28 @@ static void say_unmeasured(const struct hvd_gpu_run *run, const char *reason)
             run->set->id, run->gpu->config.boot->rank, reason);
 }
 
+/* That of packed tensors, if it is large enough: they are on the same stream. */
+static int take_memory(const struct hvd_gpu_run *run, struct hvd_gpu_buffer **out,
+                       struct hvd_error *err)
+{
+    struct hvd_gpu_buffer *pack = run->gpu->pack;
+
+    if (pack == NULL || pack->place != HVD_GPU_DEVICE_MEMORY ||
+        pack->bytes < 2 * pack_bytes) {
+        return hvd_gpu_buffer_take(run->gpu->pool, HVD_GPU_DEVICE_MEMORY, 2 * pack_bytes,
+                                   out, err);
+    }
+    hvd_refcount_keep(&pack->refcount);
+    *out = pack;
+    return 0;
+}
+
 int hvd_gpu_packing_begin(struct hvd_gpu_run *run, struct hvd_error *err)
 {
     struct hvd_gpu_pool *pool = run->gpu->pool;
     struct hvd_gpu_packing *packing = &run->packing;
     struct hvd_error problem = {0};
-    int status = hvd_gpu_buffer_take(pool, HVD_GPU_DEVICE_MEMORY, 2 * pack_bytes,
-                                     &packing->buffer, &problem);
+    int status = take_memory(run, &packing->buffer, &problem);
 
     status = status != 0
                  ? status

@@ -133,11 +133,16 @@ static int take_buffers(struct hvd_gpu_pipeline *pipeline, struct hvd_error *err
                      : hvd_gpu_buffer_take(config->gpu->pool, HVD_GPU_HOST_MEMORY, bytes,
                                            &pipeline->host, err);
 
-    return status != 0 || config->comm == NULL
-               ? status
-               : hvd_gpu_buffer_take(config->gpu->pool, HVD_GPU_DEVICE_MEMORY,
-                                     bytes * (size_t)config->local_size,
-                                     &pipeline->device, err);
+    if (status != 0 || config->comm == NULL) {
+        return status;
+    }
+    bytes *= (size_t)config->local_size;
+    /* UCX is told that it is the device's memory. */
+    return config->is_direct
+               ? hvd_gpu_buffer_take(config->gpu->pool, HVD_GPU_DEVICE_MEMORY, bytes,
+                                     &pipeline->device, err)
+               : hvd_gpu_buffer_take_near(config->gpu->pool, bytes, &pipeline->device,
+                                          err);
 }
 
 int hvd_gpu_pipeline_create(const struct hvd_gpu_pipeline_config *config,

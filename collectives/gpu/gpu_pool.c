@@ -6,6 +6,7 @@
 
 #include "collectives/gpu/gpu_trace.h"
 #include "gpu_binding/base/error.h"
+#include "gpu_binding/base/log.h"
 
 /* The smallest buffer. */
 static const size_t least_bytes = 64 << 10;
@@ -124,6 +125,48 @@ static int make_buffer(struct hvd_gpu_pool *pool, enum hvd_gpu_place place, size
     return 0;
 }
 
+/* Takes those of this place that the device does not use from the pool. Those whose state cannot be
+ * told stay. */
+static struct hvd_gpu_buffer *take_idle(struct hvd_gpu_pool *pool,
+                                        enum hvd_gpu_place place)
+{
+    struct hvd_gpu_buffer *taken = NULL, **at = &pool->idle;
+
+    pthread_mutex_lock(&pool->lock);
+    while (*at != NULL) {
+        struct hvd_gpu_buffer *buffer = *at;
+
+        if (buffer->place == place && test_last_use(buffer, NULL) == 0) {
+            *at = buffer->next;
+            buffer->next = taken;
+            taken = buffer;
+        } else {
+            at = &buffer->next;
+        }
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return taken;
+}
+
+/* Memory is short: gives back what nobody uses, and tries again, for no more than is needed.
+ *
+ * To free device memory may wait for all that is launched on the device. That ends: a batch that may
+ * launch waits only for batches that all ranks can launch before it. */
+static int make_from_rest(struct hvd_gpu_pool *pool, enum hvd_gpu_place place,
+                          size_t bytes, struct hvd_gpu_buffer **out,
+                          struct hvd_error *err)
+{
+    struct hvd_gpu_buffer *idle = take_idle(pool, place);
+
+    while (idle != NULL) {
+        struct hvd_gpu_buffer *next = idle->next;
+
+        free_buffer(idle);
+        idle = next;
+    }
+    return make_buffer(pool, place, bytes, out, err);
+}
+
 int hvd_gpu_buffer_take(struct hvd_gpu_pool *pool, enum hvd_gpu_place place, size_t bytes,
                         struct hvd_gpu_buffer **out, struct hvd_error *err)
 {
@@ -139,6 +182,9 @@ int hvd_gpu_buffer_take(struct hvd_gpu_pool *pool, enum hvd_gpu_place place, siz
     pthread_mutex_unlock(&pool->lock);
     if (status == 0 && buffer == NULL) {
         status = make_buffer(pool, place, size, &buffer, err);
+        if (status == HVD_ERR_NOMEM) {
+            status = make_from_rest(pool, place, bytes, &buffer, err);
+        }
     }
     if (status != 0) {
         return status;
@@ -146,6 +192,31 @@ int hvd_gpu_buffer_take(struct hvd_gpu_pool *pool, enum hvd_gpu_place place, siz
     hvd_refcount_init(&buffer->refcount, end_buffer);
     hvd_refcount_keep(&pool->refcount);
     *out = buffer;
+    return 0;
+}
+
+static void say_full(struct hvd_gpu_pool *pool, const char *text)
+{
+    if (!atomic_exchange(&pool->has_said_full, true)) {
+        hvd_log(HVD_LOG_WARN,
+                "%s; hvd uses pinned host memory in its place, which is slower", text);
+    }
+}
+
+int hvd_gpu_buffer_take_near(struct hvd_gpu_pool *pool, size_t bytes,
+                             struct hvd_gpu_buffer **out, struct hvd_error *err)
+{
+    struct hvd_error full = {0};
+    int status = hvd_gpu_buffer_take(pool, HVD_GPU_DEVICE_MEMORY, bytes, out, &full);
+
+    if (status != HVD_ERR_NOMEM) {
+        return status == 0 ? 0 : hvd_fail(err, status, "%s", full.text);
+    }
+    if (hvd_gpu_buffer_take(pool, HVD_GPU_HOST_MEMORY, bytes, out, NULL) != 0) {
+        return hvd_fail(err, status, "%s; nor is there as much pinned host memory",
+                        full.text);
+    }
+    say_full(pool, full.text);
     return 0;
 }
 

@@ -2,7 +2,7 @@
 /* A pool of buffers of an open GPU, and marks in its streams.
  *
  * Freeing device memory waits for the device, so buffers are kept and used again until the pool is
- * destroyed. Any thread. */
+ * destroyed, or memory is short. Any thread. */
 #ifndef HVD_GPU_POOL_H
 #define HVD_GPU_POOL_H
 
@@ -20,6 +20,7 @@ struct hvd_gpu_pool {
     struct hvd_gpu_device *device;
     pthread_mutex_t lock;
     struct hvd_gpu_buffer *idle; /* lock */
+    _Atomic bool has_said_full;
 };
 
 /* Memory. Goes back to the pool when its last owner drops it. */
@@ -55,6 +56,11 @@ int hvd_gpu_pool_create(const struct hvd_gpu_module *module,
 /* A buffer of at least so many bytes that the device does not use. The caller owns *out. */
 int hvd_gpu_buffer_take(struct hvd_gpu_pool *pool, enum hvd_gpu_place place, size_t bytes,
                         struct hvd_gpu_buffer **out, struct hvd_error *err);
+
+/* The same for what NCCL, kernels and copies use: device memory, or pinned host memory, which they
+ * reach, too, if the device is full. So a rank that lacks memory stays in step with the others. */
+int hvd_gpu_buffer_take_near(struct hvd_gpu_pool *pool, size_t bytes,
+                             struct hvd_gpu_buffer **out, struct hvd_error *err);
 
 /* The buffer is used by what is on the stream now. */
 int hvd_gpu_buffer_used(struct hvd_gpu_buffer *buffer, void *stream,

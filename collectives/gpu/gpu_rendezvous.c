@@ -198,6 +198,7 @@ static int decide(struct hvd_gpu_run *run, const struct hvd_gpu_rendezvous *rend
             pool->module->comm_create(pool->device, rendezvous->offers[0].identity.id,
                                       run->team->rank, size, &run->set->comm, err);
         hvd_gpu_packing_agree(run, rendezvous);
+        status = status != 0 ? status : hvd_gpu_packing_reserve(run, err);
         status = status != 0 ? status : hvd_gpu_algorithm_agree(run, rendezvous, err);
     } else {
         hvd_gpu_log_unused_direct(run, rendezvous, obstacle);

@@ -46,4 +46,8 @@ void hvd_gpu_log_unused_direct(const struct hvd_gpu_run *run,
 void hvd_gpu_packing_agree(struct hvd_gpu_run *run,
                            const struct hvd_gpu_rendezvous *rendezvous);
 
+/* After that: takes memory for packed tensors, before the training has filled the device. A full device
+ * is no failure. */
+int hvd_gpu_packing_reserve(struct hvd_gpu_run *run, struct hvd_error *err);
+
 #endif

@@ -119,6 +119,10 @@ int hvd_gpu_alltoall_count_end(struct hvd_gpu_run *run, struct hvd_error *err);
 int hvd_gpu_launch_submit(struct hvd_gpu_run *run, enum hvd_gpu_queue queue,
                           struct hvd_gpu_comm *comm, struct hvd_error *err);
 
+/* gpu_launch.c: takes memory for packed tensors, if there is none yet and so much can be had, before the
+ * training has filled the device. */
+int hvd_gpu_launch_reserve(struct hvd_gpu_run *run, size_t bytes, struct hvd_error *err);
+
 /* gpu_launch.c: device memory for a result that the library allocates. */
 int hvd_gpu_launch_allocate(struct hvd_gpu_run *run, struct hvd_entry *entry,
                             int64_t rows, struct hvd_error *err);

@@ -22,6 +22,8 @@ struct piece {
 static struct piece *pieces;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct fake_live live;
+static size_t used[2],
+    limits[2]; /* bytes of the device and of pinned memory; limit 0: none */
 
 /* --- counts --- */
 
@@ -50,6 +52,54 @@ HVD_EXPORT void fake_gpu_count_comm(int change)
 }
 
 /* --- memory --- */
+
+enum {
+    ON_DEVICE,
+    ON_HOST,
+    HOST_HEAD = 256, /* in front of pinned memory: its size */
+};
+
+static const size_t usual_bytes = (size_t)16 << 30;
+
+HVD_EXPORT void fake_gpu_limit(size_t device_bytes, size_t host_bytes)
+{
+    pthread_mutex_lock(&lock);
+    limits[ON_DEVICE] = device_bytes == 0 ? 0 : used[ON_DEVICE] + device_bytes;
+    limits[ON_HOST] = host_bytes == 0 ? 0 : used[ON_HOST] + host_bytes;
+    pthread_mutex_unlock(&lock);
+}
+
+/* Whether there is so much left; if so, it is counted. */
+static bool spend(int place, size_t bytes)
+{
+    bool is_there;
+
+    pthread_mutex_lock(&lock);
+    is_there = limits[place] == 0 || used[place] + bytes <= limits[place];
+    used[place] += is_there ? bytes : 0;
+    pthread_mutex_unlock(&lock);
+    return is_there;
+}
+
+static void give_back(int place, size_t bytes)
+{
+    pthread_mutex_lock(&lock);
+    used[place] -= bytes;
+    pthread_mutex_unlock(&lock);
+}
+
+/* Never has to fail: it is asked only for the words of another failure. */
+HVD_EXPORT int cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
+{
+    if (!fake_has_context()) {
+        return FAKE_INVALID_VALUE;
+    }
+    pthread_mutex_lock(&lock);
+    *total = limits[ON_DEVICE] != 0 ? limits[ON_DEVICE] : usual_bytes;
+    *free_bytes = *total > used[ON_DEVICE] ? *total - used[ON_DEVICE] : 0;
+    pthread_mutex_unlock(&lock);
+    return FAKE_SUCCESS;
+}
 
 HVD_EXPORT void *fake_gpu_reach(const void *address, size_t bytes)
 {
@@ -97,7 +147,12 @@ static void *alloc(size_t bytes)
         return NULL;
     }
     piece->bytes = (bytes + page - 1) / page * page;
+    if (!spend(ON_DEVICE, piece->bytes)) {
+        free(piece);
+        return NULL;
+    }
     if (map_piece(piece) != FAKE_SUCCESS) {
+        give_back(ON_DEVICE, piece->bytes);
         free(piece);
         return NULL;
     }
@@ -134,6 +189,7 @@ static bool release(const void *memory)
     if (found == NULL) {
         return false;
     }
+    give_back(ON_DEVICE, found->bytes);
     munmap(found->own, found->bytes);
     munmap(found->address, found->bytes);
     free(found);
@@ -151,14 +207,21 @@ HVD_EXPORT int cuMemFree_v2(uint64_t address)
 
 HVD_EXPORT int cuMemHostAlloc(void **memory, size_t bytes, unsigned flags)
 {
+    size_t *whole;
+
     (void)flags;
-    if (fake_gpu_fails("cuMemHostAlloc") || !fake_has_context()) {
+    if (fake_gpu_fails("cuMemHostAlloc") || !fake_has_context() ||
+        !spend(ON_HOST, bytes)) {
         return FAKE_OUT_OF_MEMORY;
     }
-    *memory = malloc(bytes);
-    if (*memory == NULL) {
+    whole = aligned_alloc(HOST_HEAD,
+                          (HOST_HEAD + bytes + HOST_HEAD - 1) / HOST_HEAD * HOST_HEAD);
+    if (whole == NULL) {
+        give_back(ON_HOST, bytes);
         return FAKE_OUT_OF_MEMORY;
     }
+    *whole = bytes;
+    *memory = (char *)whole + HOST_HEAD;
     memset(*memory, 0x5a, bytes);
     fake_count(&live.host_memory, 1);
     return FAKE_SUCCESS;
@@ -166,8 +229,11 @@ HVD_EXPORT int cuMemHostAlloc(void **memory, size_t bytes, unsigned flags)
 
 HVD_EXPORT int cuMemFreeHost(void *memory)
 {
+    size_t *whole = (size_t *)((char *)memory - HOST_HEAD);
+
     fake_drain_streams();
-    free(memory);
+    give_back(ON_HOST, *whole);
+    free(whole);
     fake_count(&live.host_memory, -1);
     return fake_gpu_fails("cuMemFreeHost") ? FAKE_INVALID_VALUE : FAKE_SUCCESS;
 }

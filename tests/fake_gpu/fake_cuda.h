@@ -46,6 +46,9 @@ const char *fake_gpu_failed(void); /* the function that did, NULL: none has */
  * can undo it, and nobody has to tell of it. */
 bool fake_gpu_failed_at_end(void);
 
+/* Whether it was to get memory: then it is tried again. */
+bool fake_gpu_failed_memory(void);
+
 /* Whether it was to load kernels: then there are none, which is no failure. */
 bool fake_gpu_failed_kernels(void);
 
@@ -56,6 +59,10 @@ bool fake_gpu_failed_measuring(void);
 bool fake_gpu_fails(const char *function);
 
 void fake_gpu_count_comm(int change);
+
+/* From now on there is room for so many more bytes of device memory and of pinned memory; 0: for any
+ * number. */
+void fake_gpu_limit(size_t device_bytes, size_t host_bytes);
 
 /* The device's clock goes forward by so much. */
 void fake_gpu_skip_time(double ms);

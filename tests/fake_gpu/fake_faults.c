@@ -101,6 +101,14 @@ HVD_EXPORT bool fake_gpu_failed_at_end(void)
     return is_end;
 }
 
+HVD_EXPORT bool fake_gpu_failed_memory(void)
+{
+    static const char *const gets[] = {"cuMemAlloc", "cuMemHostAlloc", NULL};
+    const char *function = fake_gpu_failed();
+
+    return function != NULL && is_one_of(function, gets);
+}
+
 HVD_EXPORT bool fake_gpu_failed_kernels(void)
 {
     static const char *const loads[] = {"cuModuleLoadData", "cuModuleGetFunction", NULL};

@@ -38,6 +38,7 @@ static const struct hvd_library_symbol symbols[] = {
     SYMBOL(event_record, "cuEventRecord", NULL),
     SYMBOL(event_query, "cuEventQuery", NULL),
     SYMBOL(event_elapsed, "cuEventElapsedTime", "cuEventElapsedTime_v2"),
+    SYMBOL(mem_info, "cuMemGetInfo_v2", NULL),
     SYMBOL(mem_alloc, "cuMemAlloc_v2", NULL),
     SYMBOL(mem_free, "cuMemFree_v2", NULL),
     SYMBOL(host_alloc, "cuMemHostAlloc", NULL),

@@ -49,6 +49,7 @@ struct hvd_cuda {
     int (*event_record)(CUevent event, CUstream stream);
     int (*event_query)(CUevent event);
     int (*event_elapsed)(float *ms, CUevent from, CUevent to);
+    int (*mem_info)(size_t *free_bytes, size_t *total);
     int (*mem_alloc)(CUdeviceptr *memory, size_t bytes);
     int (*mem_free)(CUdeviceptr memory);
     int (*host_alloc)(void **memory, size_t bytes, unsigned flags);

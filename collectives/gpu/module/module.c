@@ -35,6 +35,32 @@ static int count_devices(struct hvd_error *err)
                                  : hvd_cuda_fail(cuda, "cuDeviceGetCount", error, err);
 }
 
+/* With the device's context. */
+static int fail_alloc(const struct hvd_cuda *cuda, enum hvd_gpu_place place, size_t bytes,
+                      int error, struct hvd_error *err)
+{
+    size_t left = 0, total = 0;
+
+    if (place == HVD_GPU_HOST_MEMORY && error == CUDA_ERROR_OUT_OF_MEMORY) {
+        return hvd_fail(
+            err, HVD_ERR_NOMEM,
+            "cuMemHostAlloc failed: %zu bytes of pinned memory cannot be had: "
+            "the node has too little memory left, or ulimit -l is too low",
+            bytes);
+    }
+    if (error == CUDA_ERROR_OUT_OF_MEMORY &&
+        cuda->mem_info(&left, &total) == CUDA_SUCCESS) {
+        return hvd_fail(
+            err, HVD_ERR_NOMEM,
+            "cuMemAlloc failed, the GPU's memory is full: hvd needs %zu bytes, of %zu "
+            "bytes %zu are free: a smaller batch or a lower "
+            "HOROVOD_FUSION_THRESHOLD leaves more",
+            bytes, total, left);
+    }
+    return hvd_cuda_fail(
+        cuda, place == HVD_GPU_HOST_MEMORY ? "cuMemHostAlloc" : "cuMemAlloc", error, err);
+}
+
 static int alloc_memory(struct hvd_gpu_device *device, enum hvd_gpu_place place,
                         size_t bytes, void **out, struct hvd_error *err)
 {
@@ -54,12 +80,12 @@ static int alloc_memory(struct hvd_gpu_device *device, enum hvd_gpu_place place,
         error = cuda->mem_alloc(&address, bytes);
         memory = (void *)(uintptr_t)address;
     }
+    status = error == CUDA_SUCCESS ? 0 : fail_alloc(cuda, place, bytes, error, err);
     hvd_device_leave(device);
-    if (error != CUDA_SUCCESS) {
-        return hvd_cuda_fail(cuda, is_host ? "cuMemHostAlloc" : "cuMemAlloc", error, err);
+    if (status == 0) {
+        *out = memory;
     }
-    *out = memory;
-    return 0;
+    return status;
 }
 
 static void free_memory(struct hvd_gpu_device *device, enum hvd_gpu_place place,

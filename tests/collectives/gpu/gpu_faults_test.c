@@ -111,7 +111,8 @@ struct outcome {
 
 static bool is_no_failure(void)
 {
-    return fake_gpu_failed_kernels() || fake_gpu_failed_measuring();
+    return fake_gpu_failed_kernels() || fake_gpu_failed_measuring() ||
+           fake_gpu_failed_memory();
 }
 
 /* Whether the user has to be told: of NCCL's state the next one that asks is. */

@@ -3,8 +3,8 @@
  * is right, and NCCL is called as often as is wanted. gpu_packing_test CALLS|any. Runs as
  * each rank of a job on the stand-in; rank 0 prints TAP, the others end with 1 when
  * something is wrong. On a rank that has PACKING_FAILS=FUNCTION its first call in the
- * first round fails; with PACKING_JOINS=1, on
- * all ranks, the last one has joined before. */
+ * first round fails; one that has PACKING_FULL=1 has no device memory left; with
+ * PACKING_JOINS=1, on all ranks, the last one has joined before. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -128,6 +128,9 @@ int main(int argc, char **argv)
     stream = gpu_stream();
     for (int i = 0; i < TENSORS; i++) {
         memory[i] = gpu_memory((size_t)counts[i] * sizeof(float));
+    }
+    if (getenv("PACKING_FULL") != NULL) {
+        fake_gpu_limit(1, 0);
     }
     if (rank < adding) {
         is_good = run_rounds(wanted, &is_wanted);

@@ -169,6 +169,45 @@ static void test_steady(void)
     tap_ok(live().device_memory == before, "so memory does not grow");
 }
 
+static bool is_near(size_t bytes, enum hvd_gpu_place place)
+{
+    struct hvd_gpu_buffer *room = NULL;
+    struct hvd_error err = {0};
+    bool is_there;
+
+    must(hvd_gpu_buffer_take_near(pool, bytes, &room, &err) == 0, err.text);
+    is_there = room->place == place && room->bytes >= bytes;
+    drop(room);
+    return is_there;
+}
+
+/* A large room is idle, and the device has nothing else left. */
+static void test_full(void)
+{
+    struct hvd_gpu_buffer *large = take(HVD_GPU_DEVICE_MEMORY, 100 * BYTES), *room = NULL;
+    struct hvd_error err = {0};
+
+    fake_gpu_limit(1, 1);
+    tap_ok(
+        hvd_gpu_buffer_take(pool, HVD_GPU_DEVICE_MEMORY, 20 * BYTES, &room, &err) < 0 &&
+            strstr(err.text, "the GPU's memory is full: hvd needs 2000000 bytes, of ") !=
+                NULL,
+        "what cannot be had is told with its size: %s", err.text);
+    use(large, stream);
+    drop(large);
+    gpu_finish(stream);
+    tap_ok(is_near(20 * BYTES, HVD_GPU_DEVICE_MEMORY),
+           "memory that nobody uses any more is given back for what is needed");
+    tap_ok(hvd_gpu_buffer_take_near(pool, 400 * BYTES, &room, &err) < 0 &&
+               strstr(err.text, "nor is there as much pinned host memory") != NULL,
+           "neither the device nor the host has it: %s", err.text);
+    fake_gpu_limit(1, 0);
+    tap_ok(is_near(400 * BYTES, HVD_GPU_HOST_MEMORY),
+           "pinned host memory takes the place of the device's");
+    fake_gpu_limit(0, 0);
+    tap_ok(is_near(400 * BYTES, HVD_GPU_DEVICE_MEMORY), "but not for longer than needed");
+}
+
 /* The k-th call fails, for each k: what fails is named, and the room stays its owner's. */
 static void test_faults(void)
 {
@@ -223,6 +262,7 @@ int main(int argc, char **argv)
     test_last_use();
     test_data(copies);
     test_steady();
+    test_full();
     test_faults();
     module->stop(device, 5000);
     hvd_refcount_drop(&pool->refcount);

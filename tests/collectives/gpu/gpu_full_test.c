@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A rank whose device has no memory left: packed tensors, results that the library allocates and
+ * batches through the host are right as on the others, and the job goes on. Runs as each rank of a
+ * job on the stand-in; rank 0 prints TAP, the others end with 1 when something is wrong. */
+#include "collectives/hvd.h"
+#include "tests/collectives/gpu/gpu_memory.h"
+#include "tests/collectives/report.h"
+#include "tests/fake_gpu/fake_cuda.h"
+
+enum {
+    COUNT = 20000,
+    PAIR = 2,
+    MOST_RANKS = 16,
+    BYTES = COUNT * (int)sizeof(float),
+};
+
+static int rank, size;
+static void *stream;
+static float *memory[PAIR], *gathered; /* on the device */
+static float values[COUNT * MOST_RANKS];
+
+static float value_of(int of, int64_t i)
+{
+    return (float)((of + 1) * 10 + (int)(i % 7));
+}
+
+static void fill(void)
+{
+    for (int64_t i = 0; i < COUNT; i++) {
+        values[i] = value_of(rank, i);
+    }
+    for (int i = 0; i < PAIR; i++) {
+        gpu_copy(memory[i], values, BYTES, stream);
+    }
+    gpu_finish(stream);
+}
+
+static bool is_sum(const float *at)
+{
+    bool good = true;
+
+    gpu_copy(values, at, BYTES, stream);
+    gpu_finish(stream);
+    for (int64_t i = 0; i < COUNT; i++) {
+        float sum = 0;
+
+        for (int r = 0; r < size; r++) {
+            sum += value_of(r, i);
+        }
+        good &= values[i] == sum;
+    }
+    return good;
+}
+
+static bool adds(enum hvd_dtype dtype)
+{
+    const int64_t shape[] = {COUNT};
+    struct hvd_tensor tensors[PAIR];
+    struct hvd_request *request = NULL;
+    struct hvd_error err = {0};
+    bool good;
+
+    fill();
+    for (int i = 0; i < PAIR; i++) {
+        tensors[i] = gpu_tensor(i == 0 ? "one" : "other", dtype, shape, 1, memory[i],
+                                memory[i], stream);
+    }
+    call_finish(hvd_allreduce_start(tensors, PAIR, HVD_SUM, 1, 1, 0, &request, &err),
+                &request, &err);
+    good = hvd_wait_on(request, stream, -1, &err) == 0;
+    hvd_request_free(request);
+    return good && (dtype != HVD_FLOAT32 || (is_sum(memory[0]) && is_sum(memory[1])));
+}
+
+static bool gathers(void)
+{
+    const int64_t shape[] = {COUNT};
+    struct hvd_tensor tensor =
+        gpu_tensor("gathered", HVD_FLOAT32, shape, 1, memory[0], NULL, stream);
+    struct hvd_request *request = NULL;
+    struct hvd_error err = {0};
+    int64_t rows = 0;
+    bool good;
+
+    fill();
+    call_finish(hvd_allgather_start(&tensor, 1, 0, &request, &err), &request, &err);
+    good = hvd_wait_on(request, stream, -1, &err) == 0 &&
+           hvd_request_rows(request, 0, &rows) == 0 && rows == (int64_t)size * COUNT &&
+           hvd_request_copy(request, 0, gathered, stream, &err) == 0;
+    hvd_request_free(request);
+    if (good) {
+        gpu_copy(values, gathered, (size_t)size * BYTES, stream);
+        gpu_finish(stream);
+    }
+    for (int64_t i = 0; good && i < (int64_t)size * COUNT; i++) {
+        good = values[i] == value_of((int)(i / COUNT), i % COUNT);
+    }
+    return good;
+}
+
+int main(void)
+{
+    if (!gpu_open()) {
+        return 1;
+    }
+    rank = report_init();
+    size = hvd_size();
+    stream = gpu_stream();
+    for (int i = 0; i < PAIR; i++) {
+        memory[i] = gpu_memory(BYTES);
+    }
+    gathered = gpu_memory((size_t)size * BYTES);
+    if (rank == size - 1) {
+        fake_gpu_limit(1, 0);
+    }
+    report(adds(HVD_FLOAT32), "packed tensors are added up, although a device is full");
+    report(gathers(), "and results are gathered");
+    report(adds(HVD_INT16), "and tensors go through the host");
+    fake_gpu_limit(0, 0);
+    report(adds(HVD_FLOAT32) && gathers(), "the job goes on when there is memory again");
+    hvd_shutdown();
+    return report_done();
+}
