@@ -493,6 +493,12 @@ const struct hvd_fusion *hvd_agreement_fusion(const struct hvd_agreement *agreem
     return &agreement->settings.fusion;
 }
 
+int hvd_agreement_suspect(const struct hvd_agreement *agreement, int64_t now_ns,
+                          char *text, size_t bytes)
+{
+    return hvd_stall_inspector_suspect(agreement, now_ns, text, bytes);
+}
+
 void hvd_agreement_count(const struct hvd_agreement *agreement,
                          struct hvd_agreement_counts *counts)
 {

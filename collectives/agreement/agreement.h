@@ -115,6 +115,11 @@ int hvd_agreement_tune(struct hvd_agreement *agreement, int64_t threshold,
 /* How tensors are fused on this rank now; borrowed. */
 const struct hvd_fusion *hvd_agreement_fusion(const struct hvd_agreement *agreement);
 
+/* A rank that has not let this one's complaints about a stall through for long, with a sentence; -1:
+ * there is none. If others leave, it is the likely reason. */
+int hvd_agreement_suspect(const struct hvd_agreement *agreement, int64_t now_ns,
+                          char *text, size_t bytes);
+
 /* Figures for tests and benchmarks. */
 struct hvd_agreement_counts {
     uint64_t messages_up; /* sent by this rank */

@@ -510,28 +510,62 @@ static bool is_spokesman(const struct hvd_agreement *agreement)
     return layout->local_rank[agreement->rank] <= 1;
 }
 
-/* Rank 0 has not asked although this rank has said that `entry` waits too long. If a rank between them
- * may be the silent one, rank 0 gets time to find that out, and to end the job by its name. */
-static int blame_root(struct hvd_agreement *agreement, const struct hvd_entry *entry,
-                      int64_t now_ns)
+/* Rank 0 has not asked although this rank has said that `entry` waits too long. */
+static bool is_unheard(const struct hvd_agreement *agreement,
+                       const struct hvd_entry *entry, int64_t now_ns)
+{
+    const struct hvd_stall_inspector *inspector = &agreement->stall_inspector;
+    int64_t since_ns = inspector->heard_ns > entry->submitted_ns ? inspector->heard_ns
+                                                                 : entry->submitted_ns;
+
+    return !agreement->is_root && inspector->said_ns > inspector->heard_ns &&
+           now_ns - since_ns >=
+               agreement->settings.stall_warning_ns + patience_with_root(agreement);
+}
+
+/* Who may keep the question away: rank 0, or the parent. Returns the parent. */
+static int describe_root(const struct hvd_agreement *agreement,
+                         const struct hvd_entry *entry, int64_t now_ns, char *text,
+                         size_t bytes)
 {
     const struct hvd_agreement_ops *ops = agreement->ops;
     int parent = hvd_tree_parent(agreement->membership.layout, agreement->rank);
-    int64_t shutdown_ns = agreement->settings.stall_shutdown_ns;
-    int64_t grace_ns = parent != 0 ? 2 * agreement->settings.stall_warning_ns : 0;
-    int64_t age_ns = now_ns - entry->submitted_ns;
-    char way[200] = "", text[512];
+    char way[200] = "";
 
     if (parent != 0) {
         snprintf(way, sizeof(way), ", or rank %d on %s between it and rank %d,", parent,
                  ops->host(agreement->context, parent), agreement->rank);
     }
-    snprintf(text, sizeof(text), SILENT_TEXT, 0, ops->host(agreement->context, 0), way,
-             hvd_kind_name(entry->proposal.kind), entry->proposal.name, seconds(age_ns));
+    snprintf(text, bytes, SILENT_TEXT, 0, ops->host(agreement->context, 0), way,
+             hvd_kind_name(entry->proposal.kind), entry->proposal.name,
+             seconds(now_ns - entry->submitted_ns));
+    return parent;
+}
+
+int hvd_stall_inspector_suspect(const struct hvd_agreement *agreement, int64_t now_ns,
+                                char *text, size_t bytes)
+{
+    const struct hvd_entry *oldest = skip_joins(agreement->tensors->oldest);
+
+    return oldest != NULL && is_unheard(agreement, oldest, now_ns)
+               ? describe_root(agreement, oldest, now_ns, text, bytes)
+               : -1;
+}
+
+/* If a rank between rank 0 and this one may be the silent one, rank 0 gets time to find that out, and
+ * to end the job by its name. */
+static int blame_root(struct hvd_agreement *agreement, const struct hvd_entry *entry,
+                      int64_t now_ns)
+{
+    int64_t shutdown_ns = agreement->settings.stall_shutdown_ns;
+    char text[512];
+    int parent = describe_root(agreement, entry, now_ns, text, sizeof(text));
+    int64_t grace_ns = parent != 0 ? 2 * agreement->settings.stall_warning_ns : 0;
+
     if (is_spokesman(agreement)) {
         hvd_log(HVD_LOG_WARN, "%s", text);
     }
-    if (shutdown_ns == 0 || age_ns < shutdown_ns + grace_ns) {
+    if (shutdown_ns == 0 || now_ns - entry->submitted_ns < shutdown_ns + grace_ns) {
         return 0;
     }
     return end_for_silent(agreement, parent, text);
@@ -544,16 +578,9 @@ static int complain(struct hvd_agreement *agreement, const struct hvd_entry *ent
                     int64_t now_ns)
 {
     struct hvd_stall_inspector *inspector = &agreement->stall_inspector;
-    int64_t warning_ns = agreement->settings.stall_warning_ns;
-    int64_t said_ns = inspector->said_ns;
-    int status = 0;
+    int status =
+        is_unheard(agreement, entry, now_ns) ? blame_root(agreement, entry, now_ns) : 0;
 
-    if (!agreement->is_root && said_ns > inspector->heard_ns &&
-        now_ns - (inspector->heard_ns > entry->submitted_ns ? inspector->heard_ns
-                                                            : entry->submitted_ns) >=
-            warning_ns + patience_with_root(agreement)) {
-        status = blame_root(agreement, entry, now_ns);
-    }
     inspector->said_ns = now_ns;
     return status != 0 ? status : hvd_stall_inspector_report(agreement, now_ns);
 }

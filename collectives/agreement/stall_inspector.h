@@ -18,6 +18,8 @@
 #ifndef HVD_STALL_INSPECTOR_H
 #define HVD_STALL_INSPECTOR_H
 
+#include <stddef.h>
+
 #include "collectives/agreement/stalled.h"
 
 struct hvd_agreement;
@@ -56,6 +58,11 @@ int hvd_stall_inspector_take_silent(struct hvd_agreement *agreement, int branch,
                                     const struct hvd_record *record);
 int hvd_stall_inspector_take_list(struct hvd_agreement *agreement, int branch,
                                   const struct hvd_record *record, const void *data);
+
+/* Who may keep this rank's complaint from rank 0: its parent, with a sentence that also names rank 0;
+ * -1: nobody is known to. */
+int hvd_stall_inspector_suspect(const struct hvd_agreement *agreement, int64_t now_ns,
+                                char *text, size_t bytes);
 
 void hvd_stall_inspector_finish(struct hvd_stall_inspector *inspector);
 

@@ -261,6 +261,14 @@ bool hvd_negotiation_progress(struct hvd_engine *engine, int64_t now_ns)
     return moved;
 }
 
+int hvd_negotiation_suspect(const struct hvd_engine *engine, char *text, size_t bytes)
+{
+    return engine->negotiation.is_open
+               ? hvd_agreement_suspect(engine->negotiation.agreement, hvd_clock_ns(),
+                                       text, bytes)
+               : -1;
+}
+
 int64_t hvd_negotiation_deadline(const struct hvd_engine *engine, int64_t now_ns)
 {
     return engine->negotiation.is_open

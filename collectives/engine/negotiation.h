@@ -35,6 +35,9 @@ bool hvd_negotiation_progress(struct hvd_engine *engine, int64_t now_ns);
 /* When progress has something to do although nothing has happened; -1: never. */
 int64_t hvd_negotiation_deadline(const struct hvd_engine *engine, int64_t now_ns);
 
+/* Who else explains that a peer has left; see hvd_agreement_suspect. */
+int hvd_negotiation_suspect(const struct hvd_engine *engine, char *text, size_t bytes);
+
 /* A message of a branch (membership.h) or of the parent. */
 void hvd_negotiation_on_reports(struct hvd_engine *engine, int branch,
                                 const void *payload, size_t bytes);

@@ -118,17 +118,23 @@ static bool poll_talk(struct hvd_engine *engine, int64_t now_ns)
 
 /* --- what is moved --- */
 
+/* A peer has left. The word of why does not come through a rank that is stopped. */
 static void blame_net_peer(struct hvd_engine *engine, int peer)
 {
     char text[512];
     const char *reason;
+    int culprit;
 
     hvd_net_failed_peer(engine->net, &reason);
     hvd_uplink_progress_sockets(engine->uplink, on_event, engine);
-    snprintf(text, sizeof(text),
-             "rank %d on %s died or cannot be reached any more (UCX: %s)", peer,
-             engine->boot->peers[peer].host, reason);
-    hvd_failure_end_job(engine, peer, HVD_ERR_PEER, text);
+    culprit = hvd_negotiation_suspect(engine, text, sizeof(text));
+    if (culprit < 0) {
+        culprit = peer;
+        snprintf(text, sizeof(text),
+                 "rank %d on %s died or cannot be reached any more (UCX: %s)", peer,
+                 engine->boot->peers[peer].host, reason);
+    }
+    hvd_failure_end_job(engine, culprit, HVD_ERR_PEER, text);
 }
 
 static bool poll_net(struct hvd_engine *engine)

@@ -351,6 +351,20 @@ static void test_silent_leader(unsigned seed)
     let_go(&held, &sim);
 }
 
+static void check_suspects(struct sim *sim)
+{
+    char text[512] = "";
+
+    tap_ok(
+        hvd_agreement_suspect(sim->ranks[3].agreement, sim->now_ns, text, sizeof(text)) ==
+                2 &&
+            strstr(text, "rank 0 on n0, or rank 2 on n1 between it and rank 3,") != NULL,
+        "if others leave meanwhile it does not blame them (%s)", text);
+    tap_ok(hvd_agreement_suspect(sim->ranks[3].agreement, sim->now_ns - 200LL * SECOND,
+                                 text, sizeof(text)) == -1,
+           "unless there was nothing to complain about");
+}
+
 /* Each rank that waits says it, but of a node one. */
 static void test_silent_root(unsigned seed)
 {
@@ -373,6 +387,7 @@ static void test_silent_root(unsigned seed)
            "past the shutdown time each ends its part of the job (%s)", sim.fault);
     tap_ok(!sim.ranks[3].gave_up,
            "a rank behind another leaves rank 0 time to name that one");
+    check_suspects(&sim);
     pass(&sim, 120);
     tap_ok(sim.ranks[3].gave_up, "but not for ever");
     let_go(&held, &sim);
