@@ -8,7 +8,7 @@ import sys
 import traceback
 from ctypes import c_int
 
-from horovod.common import membership, mpi, requests
+from horovod.common import membership, mpi, requests, stores
 from horovod.common import process_sets as sets
 from horovod.common.arguments import wrong_type
 from horovod.common.exceptions import HorovodInternalError
@@ -22,7 +22,7 @@ class HorovodBasics:
 
     Average, Sum, Adasum, Min, Max, Product = Average, Sum, Adasum, Min, Max, Product
 
-    def init(self, comm=None, process_sets=None):
+    def init(self, comm=None, process_sets=None, store=None, rank=None, size=None):
         """Joins the job. Further calls have no effect.
 
         comm: the ranks that the job is made of, as a list of the launcher's numbers or as an
@@ -30,14 +30,22 @@ class HorovodBasics:
             None: all ranks that the launcher started.
         process_sets: ProcessSet objects to register, the same on all ranks; or "dynamic", which
             allows add_process_set(). Sets of communicators need a communicator as ``comm``.
+        store: where the ranks find each other without a launcher of hvd: a store of
+            torch.distributed, or an object with its methods set, get, add and wait. Under torchrun
+            its own store is the default.
+        rank, size: who this process is, with a store; the default is RANK and WORLD_SIZE.
         """
+        if comm is not None and store is not None:
+            raise ValueError('hvd.init() takes comm or store, not both: the ranks of a store are '
+                             'numbered by rank and size')
         wanted = sets.listed(process_sets)
         communicator = comm if mpi.is_communicator(comm) else None
         if communicator is None and any(each.ranks is None for each in wanted):
             raise NotImplementedError('process sets given as MPI communicators need '
                                       'hvd.init(comm=...) with the communicator of all ranks')
         if not self.is_initialized():
-            _join_job(_chosen_ranks(comm))
+            ranks = _chosen_ranks(comm)
+            _join_job(ranks, None if ranks else stores.chosen(store, rank, size))
             try:
                 sets.begin(wanted, communicator)
             except BaseException as failure:
@@ -206,9 +214,11 @@ def _chosen_ranks(comm):
                          'mpi4py.MPI.Comm object.') from None
 
 
-def _join_job(ranks):
+def _join_job(ranks, place):
     error = Error()
-    if ranks:
+    if place:
+        status = stores.join(place, error)
+    elif ranks:
         status = lib.hvd_init_ranks((c_int * len(ranks))(*ranks), len(ranks), error)
     else:
         status = lib.hvd_init(error)

@@ -10,7 +10,7 @@ thread could take it in between, and hold it for its whole turn of 5 ms.
 import ctypes
 import glob
 import os
-from ctypes import POINTER, Structure, c_char, c_char_p, c_double, c_int
+from ctypes import CFUNCTYPE, POINTER, Structure, c_char, c_char_p, c_double, c_int
 from ctypes import c_int32, c_int64, c_size_t, c_void_p
 
 from horovod.common.exceptions import (HorovodInternalError, HorovodVersionMismatchError,
@@ -50,6 +50,17 @@ class Tensor(Structure):
                 ('output_bytes', c_size_t)]
 
 
+# Of struct hvd_store
+StorePut = CFUNCTYPE(c_int, c_void_p, c_char_p, c_void_p, c_size_t, POINTER(Error))
+StoreGet = CFUNCTYPE(c_int, c_void_p, c_char_p, c_int, POINTER(c_void_p), POINTER(c_size_t),
+                     POINTER(Error))
+
+
+class Store(Structure):
+    """struct hvd_store"""
+    _fields_ = [('context', c_void_p), ('put', StorePut), ('get', StoreGet)]
+
+
 _REDUCTION = [POINTER(Tensor), c_int, c_int, c_double, c_double, c_int, POINTER(c_void_p),
               POINTER(Error)]
 
@@ -57,6 +68,7 @@ _REDUCTION = [POINTER(Tensor), c_int, c_int, c_double, c_double, c_int, POINTER(
 _PROTOTYPES = {
     'hvd_init': (c_int, [POINTER(Error)]),
     'hvd_init_ranks': (c_int, [POINTER(c_int), c_int, POINTER(Error)]),
+    'hvd_init_with': (c_int, [c_int, c_int, POINTER(Store), POINTER(Error)]),
     'hvd_shutdown': (c_int, []),
     'hvd_shutdown_because': (c_int, [c_char_p]),
     'hvd_rank': (c_int, []),

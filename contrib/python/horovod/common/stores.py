@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Starting by a store that the ranks share, such as those of torch.distributed, instead of by a
+launcher of hvd. Under torchrun that is torchrun's own store."""
+
+import ctypes
+import datetime
+import operator
+import os
+import re
+from typing import NamedTuple
+
+from horovod.common.arguments import wrong_type
+from horovod.common.library import INPROGRESS, Store, StoreGet, StorePut, lib
+
+_METHODS = ('set', 'get', 'add', 'wait')
+_TORCHRUN = ('TORCHELASTIC_RUN_ID', 'RANK', 'WORLD_SIZE', 'MASTER_ADDR', 'MASTER_PORT')
+_LONGEST_WAIT_MS = 1000  # so that Ctrl-C ends a rank that waits in a store
+
+# No value is this text. A store answers with it if it has no value, and remains as it is.
+_ABSENT = '?'
+
+_malloc = ctypes.CDLL(None).malloc
+_malloc.argtypes = [ctypes.c_size_t]
+_malloc.restype = ctypes.c_void_p
+
+
+class Place(NamedTuple):
+    """Which rank of how many this process is, and the store by which it finds the others."""
+    store: object
+    rank: int
+    size: int
+
+
+# Of the last start by a store: init without arguments uses it again. A rank of many must not become
+# a lone one, and rank 0 may have the server of torchrun's store in this process.
+_last = None
+
+
+def chosen(store, rank, size):
+    """The Place that init's arguments stand for; without any the one of the start before, else
+    torchrun's. None: the launcher knows."""
+    if store is None:
+        if rank is not None or size is not None:
+            raise ValueError('rank and size are given without a store by which this process finds '
+                             'the others')
+        return _last or _of_torchrun()
+    if not all(callable(getattr(store, method, None)) for method in _METHODS):
+        raise wrong_type('store', store, 'a store as those of torch.distributed, with the methods '
+                         + ', '.join(_METHODS))
+    return Place(store, _number('rank', rank, 'RANK'), _number('size', size, 'WORLD_SIZE'))
+
+
+def _number(name, value, variable):
+    text = os.environ.get(variable)
+    try:
+        if value is not None:
+            return operator.index(value)
+        return int(text)
+    except TypeError:
+        if value is not None:
+            raise wrong_type(name, value, 'a whole number') from None
+        raise ValueError(f'a store is given without {name}, and {variable} is not set') from None
+    except ValueError:
+        raise ValueError(f'{variable} is {text!r}: expected a whole number') from None
+
+
+# --- torchrun ------------------------------------------------------------------------------
+
+
+def _is_torchrun():
+    """Whether torchrun started this process. srun may have started torchrun: the variables of its
+    PMIx are those of torchrun then. Those of other launchers are newer than torchrun's."""
+    name_space = os.environ.get('PMIX_NAMESPACE', 'slurm.pmix.')
+    return (all(os.environ.get(each) for each in _TORCHRUN) and 'HVD_ELASTIC' not in os.environ
+            and name_space.startswith('slurm.pmix.'))
+
+
+def _start_timeout():
+    try:
+        return datetime.timedelta(seconds=max(1.0, float(os.environ['HVD_START_TIMEOUT'])))
+    except (KeyError, OverflowError, ValueError):
+        return datetime.timedelta(seconds=60)
+
+
+def _of_torchrun():
+    global _last
+    if not _is_torchrun():
+        return None
+    try:
+        from torch.distributed.rendezvous import rendezvous
+    except ImportError:
+        return None
+    try:
+        _last = Place(*next(rendezvous('env://', timeout=_start_timeout())))
+    except (RuntimeError, ValueError) as failure:
+        raise ValueError('hvd.init() failed: the store of torchrun cannot be opened: '
+                         f'{failure}') from None
+    return _last
+
+
+# --- the store as libhvd's functions -------------------------------------------------------
+
+
+class _Session:
+    """One start. Exceptions end here, because C cannot pass them on."""
+
+    def __init__(self, place):
+        self.place = place
+        self.failure = None
+        self._prefix = None
+
+    def put(self, _, key, value, count, error):
+        return self._guard(error, lambda: self._put(key, ctypes.string_at(value, count)))
+
+    def get(self, _, key, timeout_ms, value, count, error):
+        return self._guard(error, lambda: self._get(key, timeout_ms, value, count))
+
+    def _guard(self, error, action):
+        try:
+            return action()
+        except BaseException as failure:
+            self.failure = failure
+            text = ' '.join(f'{type(failure).__name__}: {failure}'.split())
+            error.contents.text = text.encode()[:400]
+            return -1
+
+    def _key(self, key):
+        """The store counts this rank's starts, which are those of all ranks."""
+        if self._prefix is None:
+            number = self.place.store.add(f'hvd.starts.{self.place.size}.{self.place.rank}', 1)
+            self._prefix = f'hvd.start.{number}.'
+        return self._prefix + key.decode()
+
+    def _put(self, key, value):
+        self.place.store.set(self._key(key), value)
+        return 0
+
+    def _get(self, key, timeout_ms, value, count):
+        key = self._key(key)
+        if not _has(self.place.store, key, timeout_ms):
+            return INPROGRESS
+        data = self.place.store.get(key)
+        memory = _malloc(len(data) or 1)
+        if not memory:
+            raise MemoryError(f'{len(data)} bytes')
+        ctypes.memmove(memory, data, len(data))
+        value[0], count[0] = memory, len(data)
+        return 0
+
+
+def _is_there(store, key):
+    """Whether the key is there now; None: this store cannot tell."""
+    for ask in (lambda: store.check([key]),  # since torch 2
+                lambda: store.compare_set(key, _ABSENT, _ABSENT) != _ABSENT.encode()):
+        try:
+            return ask()
+        except (AttributeError, NotImplementedError, RuntimeError):
+            pass  # not in this store; or the store is lost, which wait will say
+    return None
+
+
+def _has(store, key, timeout_ms):
+    """Whether the key is there now, or soon. A wait is the last resort: a TCPStore of torch 1 gives
+    wrong answers once one has timed out."""
+    is_there = _is_there(store, key)
+    if is_there is not None:
+        return is_there
+    wait_ms = min(max(timeout_ms, 20), _LONGEST_WAIT_MS)
+    try:
+        store.wait([key], datetime.timedelta(milliseconds=wait_ms))
+        return True
+    except RuntimeError as failure:
+        if re.search(r'time.?out|timed out', str(failure), re.IGNORECASE):
+            return False
+        raise
+
+
+def join(place, error):
+    """hvd_init_with for the place; returns its status."""
+    global _last
+    session = _Session(place)
+    functions = Store(None, StorePut(session.put), StoreGet(session.get))
+    status = lib.hvd_init_with(place.rank, place.size, functions, error)
+    if session.failure is not None and not isinstance(session.failure, Exception):
+        raise session.failure  # Ctrl-C
+    _last = place if status == 0 else _last
+    return status

@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs that no launcher of hvd starts: the ranks find each other by stores of torch.distributed, by
+a store written in Python, and by that of torchrun. Prints TAP; starts its ranks itself."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import launch
+from report import Report
+
+COMMON = '''
+import datetime, os, sys
+import torch
+import torch.distributed as dist
+import horovod.torch as hvd
+
+def check(what, rank, size):
+    assert (hvd.rank(), hvd.size()) == (rank, size), (what, hvd.rank(), hvd.size())
+    total = hvd.allreduce(torch.tensor([1.0 + rank]), op=hvd.Sum, name='total').item()
+    assert total == size * (size + 1) / 2, (what, total)
+    print(f'{what}: rank {rank} of {size}', flush=True)
+    hvd.shutdown()
+'''
+
+STORES = COMMON + '''
+rank, size, folder, port = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], int(sys.argv[4])
+limit = datetime.timedelta(seconds=200)
+tcp = dist.TCPStore('127.0.0.1', port, None, False, limit)
+
+files = dist.FileStore(os.path.join(folder, 'file'), size)
+hvd.init(store=files, rank=rank, size=size)
+check('files', rank, size)
+hvd.init()
+check('files again', rank, size)
+os.environ.update(RANK=str(rank), WORLD_SIZE=str(size))
+hvd.init(store=tcp)
+check('server', rank, size)
+for number in range(3):
+    hvd.init(store=dist.PrefixStore('mine', tcp))
+    check(f'prefix {number}', rank, size)
+
+class Own(dist.Store):
+    def set(self, key, value):
+        files.set('own/' + key, value)
+    def get(self, key):
+        return files.get('own/' + key)
+    def add(self, key, number):
+        return files.add('own/' + key, number)
+    def wait(self, keys, timeout):
+        files.wait(['own/' + key for key in keys], timeout)
+
+hvd.init(store=Own())
+check('own', rank, size)
+'''
+
+TORCHRUN = COMMON + '''
+rank, size = int(os.environ['RANK']), int(os.environ['WORLD_SIZE'])
+hvd.init()
+check('torchrun', rank, size)
+hvd.init()
+check('torchrun again', rank, size)
+dist.init_process_group('gloo', init_method='env://')
+hvd.init()
+ones = torch.ones(1)
+dist.all_reduce(ones)
+assert ones.item() == size
+check('torchrun beside gloo', rank, size)
+'''
+
+SERVER = '''
+import datetime, sys
+import torch.distributed as dist
+store = dist.TCPStore('127.0.0.1', 0, None, True, datetime.timedelta(seconds=200))
+print(store.port, flush=True)
+sys.stdin.read()
+'''
+
+FAILURES = '''
+import os
+import horovod.common.basics as hvd
+
+class Bad:
+    failure = OSError('the server is gone')
+    def add(self, key, number): return 1
+    def set(self, key, value): raise self.failure
+    def get(self, key): raise self.failure
+    def wait(self, keys, timeout): raise RuntimeError('Socket Timeout')
+
+class Interrupted(Bad):
+    failure = KeyboardInterrupt()
+
+class Deaf(Bad):
+    def set(self, key, value): pass
+
+def attempt(**arguments):
+    try:
+        hvd.init(**arguments)
+        print('no error')
+    except BaseException as failure:
+        print(f'{type(failure).__name__}: {failure}', flush=True)
+
+attempt(store=Bad(), rank=0, size=2)
+attempt(store=Interrupted(), rank=0, size=2)
+attempt(store=Deaf(), rank=0, size=2)
+attempt(store=Bad(), rank=2, size=2)
+attempt(store={}, rank=0, size=2)
+attempt(store=Bad(), size=2)
+attempt(store=Bad(), rank='0', size=2)
+attempt(rank=0, size=2)
+attempt(store=Bad(), comm=[0])
+os.environ['RANK'] = 'x'
+attempt(store=Bad(), size=2)
+'''
+
+EXPECTED = [
+    r"ValueError: hvd.init\(\) failed: the program's store cannot put hvd.2.1.0: "
+    r'OSError: the server is gone',
+    r'KeyboardInterrupt: ',
+    r'ValueError: hvd.init\(\) failed: 1 of 2 ranks did not start within 1 s: rank 1;',
+    r'ValueError: hvd.init\(\) failed: rank 2 of 2: .* numbered from 0',
+    r'TypeError: store is {}, of type dict: expected a store .* set, get, add, wait',
+    r'ValueError: a store is given without rank, and RANK is not set',
+    r"TypeError: rank is '0', of type str: expected a whole number",
+    r'ValueError: rank and size are given without a store',
+    r'ValueError: hvd.init\(\) takes comm or store, not both',
+    r"ValueError: RANK is 'x': expected a whole number",
+]
+
+
+def bare_environment(**variables):
+    """No launcher has left a variable in it."""
+    inherited = launch.environment(1, **variables)
+    return {name: value for name, value in inherited.items()
+            if name in variables or not re.match(r'(PMIX?|SLURM|OMPI|TORCHELASTIC)_|RANK$|WORLD_SIZE$', name)}
+
+
+def python(script, *arguments, **variables):
+    return subprocess.Popen([*launch.sanitizer(), launch.PYTHON, '-c', script, *arguments],
+                            env=bare_environment(**variables), text=True, stdin=subprocess.PIPE,
+                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+
+class Server:
+    """A TCPStore, as torchrun's agent has one."""
+
+    def __enter__(self):
+        self.process = python(SERVER)
+        self.port = self.process.stdout.readline().strip()
+        return self.port
+
+    def __exit__(self, *_):
+        self.process.communicate()
+
+
+def outputs(ranks):
+    """Whether all of these processes ended well, and what they printed."""
+    said = [rank.communicate()[0] for rank in ranks]
+    return all(rank.returncode == 0 for rank in ranks), ''.join(said)
+
+
+def are_there(output, what, size):
+    lines = output.splitlines()
+    return all(f'{what}: rank {rank} of {size}' in lines for rank in range(size))
+
+
+def check_stores(report, size):
+    folder = tempfile.mkdtemp(prefix='hvd-test-')
+    try:
+        with Server() as port:
+            good, output = outputs([python(STORES, str(rank), str(size), folder, port)
+                                    for rank in range(size)])
+    finally:
+        shutil.rmtree(folder)
+    for what, promise in (('files', 'a FileStore'), ('files again', 'it again, without arguments'),
+                          ('server', 'a TCPStore, by RANK and WORLD_SIZE'),
+                          ('prefix 2', 'a PrefixStore made anew three times'),
+                          ('own', 'a store in Python')):
+        report.line(are_there(output, what, size), f'{size} ranks start by {promise}', output)
+    report.line(good, f'{size} ranks end without an error', output)
+
+
+def check_torchrun(report, size):
+    """Its variables, as its agent sets them; srun may have started it."""
+    with Server() as port:
+        shared = {'WORLD_SIZE': str(size), 'MASTER_ADDR': '127.0.0.1', 'MASTER_PORT': port,
+                  'TORCHELASTIC_RUN_ID': 'none', 'TORCHELASTIC_USE_AGENT_STORE': 'True',
+                  'TORCHELASTIC_RESTART_COUNT': '0', 'GLOO_SOCKET_IFNAME': 'lo',
+                  'PMIX_NAMESPACE': 'slurm.pmix.7.0', 'PMIX_RANK': '0', 'SLURM_STEP_ID': '0'}
+        good, output = outputs([python(TORCHRUN, RANK=str(rank), **shared)
+                                for rank in range(size)])
+    for what in ('torchrun', 'torchrun again', 'torchrun beside gloo'):
+        report.line(are_there(output, what, size), f'{size} ranks start under {what}', output)
+    report.line(good, f'{size} ranks of torchrun end without an error', output)
+
+
+def check_torchrun_itself(report):
+    """The command, where it works: Debian 12's ends with an error under Python 3.11."""
+    with tempfile.TemporaryDirectory(prefix='hvd-test-') as folder:
+        script = os.path.join(folder, 'train.py')
+        with open(script, 'w') as file:
+            file.write(TORCHRUN)
+        done = subprocess.run(
+            [*launch.sanitizer(), launch.PYTHON, '-m', 'torch.distributed.run', '--standalone',
+             '--nproc_per_node', '2', script], env=bare_environment(GLOO_SOCKET_IFNAME='lo'),
+            text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    skip = ' # SKIP this torchrun is not for this Python' if 'in to_map' in done.stdout else ''
+    report.line(skip or (done.returncode == 0 and are_there(done.stdout, 'torchrun again', 2)),
+                f'torchrun starts a script that calls hvd.init(){skip}', done.stdout)
+
+
+def check_failures(report):
+    _, output = outputs([python(FAILURES, HVD_START_TIMEOUT='1')])
+    lines = [line for line in output.splitlines() if re.match(r'\w+: |no error', line)]
+    good = len(lines) == len(EXPECTED) and all(map(re.match, EXPECTED, lines))
+    report.line(good, 'stores that fail and arguments that cannot be end in a sentence', output)
+
+
+def main():
+    reason = launch.missing(1)
+    if reason:
+        print(f'1..0 # SKIP {reason}')
+        return 0
+    report = Report()
+    check_failures(report)
+    for size in map(int, sys.argv[1:]):
+        check_stores(report, size)
+        check_torchrun(report, size)
+    check_torchrun_itself(report)
+    return report.done()
+
+
+if __name__ == '__main__':
+    sys.exit(main())
