@@ -98,6 +98,28 @@ HVD_EXPORT int MPI_Reduce_scatter_block(const void *input, void *output, int cou
     return MPI_Allreduce(input, output, count, type, op, comm);
 }
 
+HVD_EXPORT int MPI_Reduce(const void *input, void *output, int count, MPI_Datatype type,
+                          MPI_Op op, int root, MPI_Comm comm)
+{
+    return MPI_Allreduce(input, output, count + root, type, op, comm);
+}
+
+HVD_EXPORT int MPI_Gather(const void *input, int input_count, MPI_Datatype input_type,
+                          void *output, int output_count, MPI_Datatype output_type,
+                          int root, MPI_Comm comm)
+{
+    return MPI_Allgather(input, input_count + root, input_type, output, output_count,
+                         output_type, comm);
+}
+
+HVD_EXPORT int MPI_Scatter(const void *input, int input_count, MPI_Datatype input_type,
+                           void *output, int output_count, MPI_Datatype output_type,
+                           int root, MPI_Comm comm)
+{
+    return MPI_Gather(input, input_count, input_type, output, output_count, output_type,
+                      root, comm);
+}
+
 HVD_EXPORT int MPI_Barrier(MPI_Comm comm)
 {
     return MPI_Allreduce(NULL, NULL, 0, MPI_DATATYPE_NULL, MPI_OP_NULL, comm);

@@ -40,7 +40,12 @@ int main(void)
                is(bench_bus_factor(BENCH_REDUCESCATTER, 4), 0.75) &&
                is(bench_bus_factor(BENCH_ALLTOALL, 4), 0.75),
            "busbw of allgather, reducescatter, alltoall is (n-1)/n of algbw");
-    tap_ok(is(bench_bus_factor(BENCH_BROADCAST, 8), 1), "busbw of broadcast is algbw");
+    tap_ok(is(bench_bus_factor(BENCH_GATHER, 4), 0.75) &&
+               is(bench_bus_factor(BENCH_SCATTER, 4), 0.75),
+           "so it is of gather and scatter");
+    tap_ok(is(bench_bus_factor(BENCH_BROADCAST, 8), 1) &&
+               is(bench_bus_factor(BENCH_REDUCE, 8), 1),
+           "busbw of broadcast and reduce is algbw");
     tap_ok(bench_collective_find("alltoall") == BENCH_ALLTOALL &&
                bench_collective_find("allreduced") < 0,
            "collectives by name");

@@ -93,10 +93,11 @@ static void check_reduced(void)
     }
 }
 
-/* The blocks of allgather or alltoall, put together by hand; then two exchanged. */
+/* The blocks of allgather, gather or alltoall, put together by hand; then two exchanged. */
 static bool knows_places(enum bench_collective collective)
 {
-    struct bench_work mine = work_of(collective, HVD_INT32, HVD_SUM, 1);
+    int receiver = collective == BENCH_GATHER ? 0 : 1;
+    struct bench_work mine = work_of(collective, HVD_INT32, HVD_SUM, receiver);
     size_t block = (size_t)mine.output_count / RANKS * mine.element;
     char output[MOST], exchanged[MOST];
     bool accepts, refuses;
@@ -115,6 +116,27 @@ static bool knows_places(enum bench_collective collective)
     refuses = bench_work_check(&mine, exchanged, "test", NULL) == HVD_ERR_MISMATCH;
     bench_work_finish(&mine);
     return accepts && refuses;
+}
+
+/* What is right for one rank of two is wrong for the other, and no matter where none is due. */
+static bool knows_root(void)
+{
+    struct bench_work root = work_of(BENCH_SCATTER, HVD_INT32, HVD_SUM, 0);
+    struct bench_work other = work_of(BENCH_SCATTER, HVD_INT32, HVD_SUM, 1);
+    struct bench_work reduced = work_of(BENCH_REDUCE, HVD_INT32, HVD_SUM, 1);
+    const char *second = root.input + (size_t)root.output_count * root.element;
+    bool good = bench_work_check(&root, root.input, "test", NULL) == 0 &&
+                bench_work_check(&other, second, "test", NULL) == 0 &&
+                bench_work_check(&other, root.input, "test", NULL) == HVD_ERR_MISMATCH &&
+                bench_work_check(&reduced, reduced.output, "test", NULL) == 0;
+
+    reduced.rank = 0;
+    good = good &&
+           bench_work_check(&reduced, reduced.output, "test", NULL) == HVD_ERR_MISMATCH;
+    bench_work_finish(&root);
+    bench_work_finish(&other);
+    bench_work_finish(&reduced);
+    return good;
 }
 
 /* The list in its buffers: 161 tensors that do not overlap. */
@@ -186,6 +208,8 @@ int main(void)
     check_reduced();
     tap_ok(knows_places(BENCH_ALLGATHER), "allgather: blocks in another order are wrong");
     tap_ok(knows_places(BENCH_ALLTOALL), "alltoall: blocks in another order are wrong");
+    tap_ok(knows_places(BENCH_GATHER), "gather: likewise");
+    tap_ok(knows_root(), "by a root: each has its part, and output only where it is due");
     tap_ok(lays_out_list(), "the tensors of a list lie apart, the last layer's first");
     check_averages();
     return tap_done();

@@ -7,9 +7,15 @@
 #include <string.h>
 
 static const char *const names[] = {
-    [BENCH_ALLREDUCE] = "allreduce",         [BENCH_ALLGATHER] = "allgather",
-    [BENCH_BROADCAST] = "broadcast",         [BENCH_ALLTOALL] = "alltoall",
-    [BENCH_REDUCESCATTER] = "reducescatter", [BENCH_BARRIER] = "barrier",
+    [BENCH_ALLREDUCE] = "allreduce",
+    [BENCH_ALLGATHER] = "allgather",
+    [BENCH_BROADCAST] = "broadcast",
+    [BENCH_ALLTOALL] = "alltoall",
+    [BENCH_REDUCESCATTER] = "reducescatter",
+    [BENCH_REDUCE] = "reduce",
+    [BENCH_GATHER] = "gather",
+    [BENCH_SCATTER] = "scatter",
+    [BENCH_BARRIER] = "barrier",
 };
 
 static int compare(const void *a, const void *b)
@@ -70,8 +76,11 @@ double bench_bus_factor(enum bench_collective collective, int ranks)
     case BENCH_ALLGATHER:
     case BENCH_ALLTOALL:
     case BENCH_REDUCESCATTER:
+    case BENCH_GATHER:
+    case BENCH_SCATTER:
         return others;
     case BENCH_BROADCAST:
+    case BENCH_REDUCE:
         return 1;
     default:
         return 0;

@@ -3,6 +3,7 @@
 #ifndef HVD_BENCH_FIGURES_H
 #define HVD_BENCH_FIGURES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum bench_collective {
@@ -11,6 +12,9 @@ enum bench_collective {
     BENCH_BROADCAST,
     BENCH_ALLTOALL,
     BENCH_REDUCESCATTER,
+    BENCH_REDUCE, /* this and the next two: by rank 0 */
+    BENCH_GATHER,
+    BENCH_SCATTER,
     BENCH_BARRIER,
     BENCH_COLLECTIVES
 };
@@ -27,13 +31,26 @@ struct bench_spread bench_spread_of(double *values, int count);
 const char *bench_collective_name(enum bench_collective collective);
 int bench_collective_find(const char *name);
 
+/* It adds up, or has another operation. */
+static inline bool bench_collective_reduces(enum bench_collective collective)
+{
+    return collective == BENCH_ALLREDUCE || collective == BENCH_REDUCESCATTER ||
+           collective == BENCH_REDUCE;
+}
+
+/* Only rank 0 gets a result. */
+static inline bool bench_collective_ends_at_root(enum bench_collective collective)
+{
+    return collective == BENCH_REDUCE || collective == BENCH_GATHER;
+}
+
 /* What nccl-tests calls algbw: bytes over time, GB/s (10^9). bytes is its size: of the whole
  * buffer of a rank, the larger one where input and output differ. 0 for a barrier. */
 double bench_algorithm_bandwidth(int64_t bytes, double seconds);
 
 /* busbw over algbw: the share of the bytes that every rank has to send at least, 2(n-1)/n of an
- * allreduce, (n-1)/n of allgather, alltoall and reducescatter, 1 of a broadcast; 0 of a
- * barrier. ranks > 0. */
+ * allreduce, (n-1)/n of allgather, alltoall, reducescatter, gather and scatter, 1 of a broadcast
+ * and of a reduce; 0 of a barrier. ranks > 0. */
 double bench_bus_factor(enum bench_collective collective, int ranks);
 
 #endif

@@ -15,15 +15,16 @@ static const char usage[] =
     "\n"
     "Measures the time of hvd's collectives between the ranks of this job, and of\n"
     "other libraries (peers) in the same run. COLLECTIVE: allreduce (default),\n"
-    "allgather, broadcast, alltoall, reducescatter, barrier.\n";
+    "allgather, broadcast, alltoall, reducescatter, reduce, gather, scatter, barrier;\n"
+    "rank 0 is the root.\n";
 
 static const char work[] =
     "\n"
     "What to run\n"
     "  --sizes LIST     bytes: 8,64K,1M, or MIN:MAX[:FACTOR] as 8:64M:8. Default:\n"
     "                   8,64,1K,16K,256K,4M,64M. As in nccl-tests, the size of the\n"
-    "                   whole buffer: allgather's output, the input of reducescatter\n"
-    "                   and alltoall\n"
+    "                   whole buffer: output of allgather and gather, input of\n"
+    "                   reducescatter, alltoall and scatter\n"
     "  --dtype LIST     float32 (default), float16, bfloat16, float64, int32, ...\n"
     "  --op LIST        sum (default), average, min, max, product\n"
     "  --wire TYPE      hvd sends float32 as float16 or bfloat16 (allreduce); peers\n"

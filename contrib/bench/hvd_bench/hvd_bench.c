@@ -145,17 +145,12 @@ static int measure_sizes(struct bench_field *field, struct bench_report *report,
     return status;
 }
 
-static bool has_operations(enum bench_collective collective)
-{
-    return collective == BENCH_ALLREDUCE || collective == BENCH_REDUCESCATTER;
-}
-
 static int measure_collective(struct bench_field *field, struct bench_report *report,
                               enum bench_collective collective, struct hvd_error *err)
 {
     const struct bench_options *options = field->options;
     int dtypes = collective == BENCH_BARRIER ? 1 : options->dtype_count;
-    int ops = has_operations(collective) ? options->op_count : 1, status = 0;
+    int ops = bench_collective_reduces(collective) ? options->op_count : 1, status = 0;
 
     for (int dtype = 0; dtype < dtypes && status == 0; dtype++) {
         for (int op = 0; op < ops && status == 0; op++) {
@@ -183,7 +178,7 @@ static int count_works(const struct bench_options *options)
         count += collective == BENCH_BARRIER
                      ? 1
                      : sizes * options->dtype_count *
-                           (has_operations(collective) ? options->op_count : 1);
+                           (bench_collective_reduces(collective) ? options->op_count : 1);
     }
     return count;
 }

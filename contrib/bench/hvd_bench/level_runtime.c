@@ -46,17 +46,15 @@ static void describe(struct runtime *runtime)
                                                   .dtype = work->dtype,
                                                   .device = HVD_DEVICE_CPU,
                                                   .wire = work->wire};
+        if (work->collective == BENCH_GATHER) {
+            runtime->tensors[i].output_bytes = (size_t)work->output_count * work->element;
+        }
     }
 }
 
 /* What hvd refuses is no failure of the benchmark. */
 int bench_runtime_supports(const struct bench_work *work, struct hvd_error *err)
 {
-    bool adds = work->op == HVD_SUM || work->op == HVD_AVERAGE;
-
-    if (work->collective == BENCH_REDUCESCATTER && !adds) {
-        return hvd_fail(err, HVD_ERR_UNSUPPORTED, "reducescatter: only sum and average");
-    }
     if (work->dtype == HVD_BOOL && work->op == HVD_AVERAGE) {
         return hvd_fail(err, HVD_ERR_UNSUPPORTED, "there is no average of booleans");
     }
@@ -107,6 +105,12 @@ static int submit(const struct runtime *runtime, const struct hvd_tensor *tensor
         return hvd_alltoall_start(tensor, NULL, 0, HVD_SET_GLOBAL, request, err);
     case BENCH_REDUCESCATTER:
         return hvd_reducescatter_start(tensor, 1, op, 1, 1, HVD_SET_GLOBAL, request, err);
+    case BENCH_REDUCE:
+        return hvd_reduce_start(tensor, op, 1, 1, 0, HVD_SET_GLOBAL, request, err);
+    case BENCH_GATHER:
+        return hvd_gather_start(tensor, 0, HVD_SET_GLOBAL, request, err);
+    case BENCH_SCATTER:
+        return hvd_scatter_start(tensor, 0, HVD_SET_GLOBAL, request, err);
     default:
         return hvd_barrier_start(HVD_SET_GLOBAL, request, err);
     }

@@ -30,6 +30,9 @@ static void choose_kind(enum bench_collective collective, struct hvd_start *star
         [BENCH_ALLTOALL] = {HVD_KIND_ALLTOALL, "Alltoall"},
         [BENCH_BARRIER] = {HVD_KIND_ALLREDUCE, "Barrier"},
         [BENCH_REDUCESCATTER] = {HVD_KIND_REDUCESCATTER, "Reducescatter"},
+        [BENCH_REDUCE] = {HVD_KIND_REDUCE, "Reduce"},
+        [BENCH_GATHER] = {HVD_KIND_GATHER, "Gather"},
+        [BENCH_SCATTER] = {HVD_KIND_SCATTER, "Scatter"},
     };
 
     start->kind = kinds[collective].kind;
@@ -53,6 +56,9 @@ static void describe(const struct bench_work *work, struct hvd_tensor *tensors)
                                 .dtype = work->dtype,
                                 .device = HVD_DEVICE_CPU,
                                 .wire = work->wire};
+        if (work->collective == BENCH_GATHER) {
+            tensors[i].output_bytes = (size_t)work->output_count * work->element;
+        }
     }
 }
 

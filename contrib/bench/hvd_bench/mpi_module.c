@@ -83,8 +83,7 @@ static MPI_Op op_of(enum hvd_op op)
 
 static int prepare(const struct bench_work *work, struct hvd_error *err)
 {
-    bool reduces =
-        work->collective == BENCH_ALLREDUCE || work->collective == BENCH_REDUCESCATTER;
+    bool reduces = bench_collective_reduces(work->collective);
 
     type = type_of(work->dtype);
     operation = op_of(work->op);
@@ -132,6 +131,14 @@ static int run(const struct bench_work *work)
     case BENCH_REDUCESCATTER:
         return MPI_Reduce_scatter_block(work->input, work->output, share, type, operation,
                                         comm);
+    case BENCH_REDUCE:
+        return MPI_Reduce(work->input, work->output, (int)work->input_count, type,
+                          operation, 0, comm);
+    case BENCH_GATHER:
+        return MPI_Gather(work->input, (int)work->input_count, type, work->output,
+                          (int)work->input_count, type, 0, comm);
+    case BENCH_SCATTER:
+        return MPI_Scatter(work->input, share, type, work->output, share, type, 0, comm);
     case BENCH_BARRIER:
         return MPI_Barrier(comm);
     default:

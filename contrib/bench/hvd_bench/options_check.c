@@ -50,11 +50,26 @@ int bench_options_check(const struct bench_options *options, struct hvd_error *e
                             bench_collective_name(collective));
         }
     }
+    /* A table has no rows for those by a root: they use the ones of reducescatter and alltoall. */
+    for (int i = 0; options->what == BENCH_EXPLAIN && i < options->collective_count;
+         i++) {
+        enum bench_collective collective = options->collectives[i];
+
+        if (collective >= BENCH_REDUCE && collective <= BENCH_SCATTER) {
+            return hvd_fail(
+                err, HVD_ERR_ARG,
+                "--explain: %s runs as %s in which only rank 0 has %s; ask for "
+                "that",
+                bench_collective_name(collective),
+                collective == BENCH_REDUCE ? "a reducescatter" : "an alltoall",
+                collective == BENCH_SCATTER ? "input" : "output");
+        }
+    }
     /* An alltoall plans its second half while it runs, by the job's choices. */
     for (int i = 0; options->what == BENCH_TUNE && i < options->collective_count; i++) {
         enum bench_collective collective = options->collectives[i];
 
-        if (collective == BENCH_ALLTOALL || collective == BENCH_BARRIER) {
+        if (collective == BENCH_ALLTOALL || collective >= BENCH_REDUCE) {
             return hvd_fail(err, HVD_ERR_ARG,
                             "--tune: %s has no choice of algorithms that can be timed "
                             "alone",

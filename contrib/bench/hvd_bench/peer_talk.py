@@ -30,6 +30,8 @@ class Work:
 
     def __init__(self, torch, job, words):
         self.collective, dtype, self.op, in_place = words[:4]
+        if self.collective in ('reduce', 'gather', 'scatter'):
+            raise No(f'its {self.collective} is not measured')
         if dtype not in DTYPES:
             raise No(f'torch has no {dtype}')
         if self.op not in ('sum', 'average'):

@@ -52,8 +52,7 @@ static void add_real(struct fields *fields, const char *name, double value)
 
 static void add_work(struct fields *fields, const struct bench_work *work)
 {
-    bool reduces =
-        work->collective == BENCH_ALLREDUCE || work->collective == BENCH_REDUCESCATTER;
+    bool reduces = bench_collective_reduces(work->collective);
 
     add_text(fields, "collective", bench_collective_name(work->collective));
     add_text(fields, "dtype", hvd_dtype_name(work->dtype));

@@ -17,7 +17,15 @@ enum {
 static bool is_divided(enum bench_collective collective)
 {
     return collective == BENCH_ALLGATHER || collective == BENCH_ALLTOALL ||
-           collective == BENCH_REDUCESCATTER;
+           collective == BENCH_REDUCESCATTER || collective == BENCH_GATHER ||
+           collective == BENCH_SCATTER;
+}
+
+/* A rank puts in as many elements as all ranks get. */
+static bool is_given_to_all(enum bench_collective collective)
+{
+    return collective == BENCH_ALLTOALL || collective == BENCH_REDUCESCATTER ||
+           collective == BENCH_SCATTER;
 }
 
 /* One tensor, such that the larger of input and output is about the wanted size. */
@@ -31,7 +39,7 @@ static void choose_count(struct bench_work *work)
     share = share < 1 ? 1 : share;
     work->tensors = 1;
     work->counts[0] = share;
-    if (work->collective == BENCH_ALLTOALL || work->collective == BENCH_REDUCESCATTER) {
+    if (is_given_to_all(work->collective)) {
         work->counts[0] = share * work->size;
     }
 }
@@ -56,10 +64,10 @@ static void place_one(struct bench_work *work)
     int64_t count = work->counts[0];
 
     work->input_count = work->output_count = count;
-    if (work->collective == BENCH_REDUCESCATTER) {
+    if (work->collective == BENCH_REDUCESCATTER || work->collective == BENCH_SCATTER) {
         work->output_count = count / work->size;
     }
-    if (work->collective == BENCH_ALLGATHER) {
+    if (work->collective == BENCH_ALLGATHER || work->collective == BENCH_GATHER) {
         work->output_count = count * work->size;
     }
     work->bytes =
@@ -148,8 +156,7 @@ void bench_work_finish(struct bench_work *work)
 
 const char *bench_work_title(const struct bench_work *work, char *text, size_t room)
 {
-    bool has_op =
-        work->collective == BENCH_ALLREDUCE || work->collective == BENCH_REDUCESCATTER;
+    bool has_op = bench_collective_reduces(work->collective);
 
     if (work->collective == BENCH_BARRIER) {
         snprintf(text, room, "barrier");

@@ -20,7 +20,7 @@ struct bench_work {
     /* Set by the caller. */
     enum bench_collective collective;
     enum hvd_dtype dtype;
-    enum hvd_op op; /* allreduce, reducescatter */
+    enum hvd_op op; /* allreduce, reducescatter, reduce */
     int wire; /* hvd_tensor.wire; others than hvd take no notice */
     bool is_in_place;
     bool is_shared; /* in place, in memory of hvd_shared_alloc */

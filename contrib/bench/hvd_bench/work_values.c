@@ -28,10 +28,7 @@ static void make_tiles(struct pattern *pattern, enum hvd_dtype dtype,
 /* Which operation makes the values: those that only move data are filled as for a sum. */
 static enum hvd_op op_of(const struct bench_work *work)
 {
-    bool reduces =
-        work->collective == BENCH_ALLREDUCE || work->collective == BENCH_REDUCESCATTER;
-
-    return reduces ? work->op : HVD_SUM;
+    return bench_collective_reduces(work->collective) ? work->op : HVD_SUM;
 }
 
 static struct pattern pattern_of_rank(const struct bench_work *work, int rank)
@@ -193,16 +190,33 @@ static int check_root(const struct bench_work *work, const char *output,
     return status;
 }
 
+/* What rank 0 has for this rank. */
+static int check_scattered(const struct bench_work *work, const char *output,
+                           struct hvd_error *err)
+{
+    struct pattern pattern = pattern_of_rank(work, 0);
+
+    return check_stretch(work, &pattern, output, work->output_count,
+                         work->rank * work->output_count, err);
+}
+
 static int check_output(const struct bench_work *work, const char *output,
                         struct hvd_error *err)
 {
+    if (bench_collective_ends_at_root(work->collective) && work->rank != 0) {
+        return 0;
+    }
     switch (work->collective) {
     case BENCH_ALLREDUCE:
     case BENCH_REDUCESCATTER:
+    case BENCH_REDUCE:
         return check_reduced(work, output, err);
     case BENCH_ALLGATHER:
     case BENCH_ALLTOALL:
+    case BENCH_GATHER:
         return check_blocks(work, output, err);
+    case BENCH_SCATTER:
+        return check_scattered(work, output, err);
     case BENCH_BROADCAST:
         return check_root(work, output, err);
     default:

@@ -203,11 +203,11 @@ static int op_of(enum hvd_op op)
 
 static int prepare(const struct bench_work *work, struct hvd_error *err)
 {
-    bool reduces =
-        work->collective == BENCH_ALLREDUCE || work->collective == BENCH_REDUCESCATTER;
+    bool reduces = bench_collective_reduces(work->collective);
 
-    if (work->collective == BENCH_BARRIER) {
-        return hvd_fail(err, HVD_ERR_UNSUPPORTED, "its C interface has no barrier");
+    if (work->collective >= BENCH_REDUCE) {
+        return hvd_fail(err, HVD_ERR_UNSUPPORTED, "its %s is not measured",
+                        bench_collective_name(work->collective));
     }
     type = type_of(work->dtype);
     operation = op_of(work->op);

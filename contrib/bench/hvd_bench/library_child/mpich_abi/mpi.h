@@ -49,6 +49,12 @@ int MPI_Alltoall(const void *input, int input_count, MPI_Datatype input_type,
                  void *output, int output_count, MPI_Datatype output_type, MPI_Comm comm);
 int MPI_Reduce_scatter_block(const void *input, void *output, int count,
                              MPI_Datatype type, MPI_Op op, MPI_Comm comm);
+int MPI_Reduce(const void *input, void *output, int count, MPI_Datatype type, MPI_Op op,
+               int root, MPI_Comm comm);
+int MPI_Gather(const void *input, int input_count, MPI_Datatype input_type, void *output,
+               int output_count, MPI_Datatype output_type, int root, MPI_Comm comm);
+int MPI_Scatter(const void *input, int input_count, MPI_Datatype input_type, void *output,
+                int output_count, MPI_Datatype output_type, int root, MPI_Comm comm);
 int MPI_Barrier(MPI_Comm comm);
 
 #endif
