@@ -228,6 +228,9 @@ int hvd_gpu_buffer_used(struct hvd_gpu_buffer *buffer, void *stream,
 
     if (buffer->last_use == NULL) {
         status = module->event_create(buffer->pool->device, &buffer->last_use, err);
+    } else {
+        /* It is recorded again behind its last use, which may be on another stream. */
+        status = module->event_wait(buffer->last_use, stream, err);
     }
     return status != 0 ? status : module->event_record(buffer->last_use, stream, err);
 }

@@ -11,16 +11,9 @@
 
 #include "gpu_binding/base/attr.h"
 
-/* ncclConfig_t of 2.14 */
-struct config {
-    size_t size;
-    unsigned magic;
-    unsigned version;
-    int blocking;
-};
-
 static const unsigned config_magic = 0xcafebeef;
 static const int config_version = 21400;
+static const int copied_version = 21800; /* before, NCCL keeps the caller's pointer */
 
 int fake_nccl_result(const char *function)
 {
@@ -46,6 +39,10 @@ HVD_EXPORT int ncclGetUniqueId(struct fake_id *id)
 
     clock_gettime(CLOCK_REALTIME, &now);
     memset(id, 0, sizeof(*id));
+    if (!fake_gpu_has_context()) {
+        fprintf(stderr, "fake NCCL: an id without a context would make one on GPU 0\n");
+        return FAKE_SYSTEM_ERROR;
+    }
     snprintf(id->name, sizeof(id->name), "/fake_nccl_%d_%lx%lx", (int)getpid(),
              (unsigned long)now.tv_sec, (unsigned long)now.tv_nsec);
     return fake_nccl_result("ncclGetUniqueId");
@@ -105,8 +102,17 @@ static void *launch_late(void *argument)
     return NULL;
 }
 
+static void look_at_config(const struct fake_comm *comm)
+{
+    if (comm->config != NULL && comm->config->magic != config_magic) {
+        fprintf(stderr, "fake NCCL: the configuration of a communicator is gone\n");
+        abort();
+    }
+}
+
 int fake_comm_launch(struct fake_comm *comm, struct fake_call *calls)
 {
+    look_at_config(comm);
     atomic_fetch_add(&comm->under_way, 1);
     if (comm->may_block || comm->launches++ % 2 != 0) {
         fake_gpu_enqueue(calls->stream, fake_calls_run, calls);
@@ -159,7 +165,7 @@ HVD_EXPORT int ncclCommInitRank(struct fake_comm **out, int size, struct fake_id
 }
 
 HVD_EXPORT int ncclCommInitRankConfig(struct fake_comm **out, int size, struct fake_id id,
-                                      int rank, const struct config *config)
+                                      int rank, const struct fake_config *config)
 {
     int result = fake_nccl_result("ncclCommInitRankConfig");
 
@@ -172,6 +178,9 @@ HVD_EXPORT int ncclCommInitRankConfig(struct fake_comm **out, int size, struct f
     }
     if (result == FAKE_NCCL_SUCCESS) {
         result = make_comm(out, size, &id, rank);
+    }
+    if (result == FAKE_NCCL_SUCCESS && fake_nccl_version() < copied_version) {
+        (*out)->config = config;
     }
     return result == FAKE_NCCL_SUCCESS ? wait_if_told(*out, begin_job(*out, meet))
                                        : result;

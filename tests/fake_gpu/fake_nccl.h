@@ -25,6 +25,14 @@ struct fake_id {
     char name[FAKE_NAME];
 };
 
+/* ncclConfig_t of 2.14 */
+struct fake_config {
+    size_t size;
+    unsigned magic;
+    unsigned version;
+    int blocking;
+};
+
 enum fake_call_kind {
     FAKE_ALL_REDUCE = 1,
     FAKE_ALL_GATHER,
@@ -37,6 +45,7 @@ enum fake_call_kind {
 
 struct fake_comm {
     struct fake_link link;
+    const struct fake_config *config; /* NULL: NCCL does not need it any more */
     _Atomic int under_way; /* groups on streams */
     _Atomic int error; /* ncclResult_t of what was on a stream */
     /* What one that may not block does meanwhile. */

@@ -20,13 +20,29 @@ static const struct hvd_nccl *find_nccl(struct hvd_gpu_device *device,
     return device->nccl;
 }
 
+/* With the device's context: without one, NCCL 2.10 to 2.16 makes another, on GPU 0. */
+static int make_id(struct hvd_gpu_device *device, ncclUniqueId *id, struct hvd_error *err)
+{
+    int status = hvd_device_enter(device, err);
+    int result;
+
+    if (status != 0) {
+        return status;
+    }
+    result = device->nccl->get_id(id);
+    hvd_device_leave(device);
+    return result == NCCL_SUCCESS
+               ? 0
+               : hvd_nccl_fail(device->nccl, "ncclGetUniqueId", result, NULL, err);
+}
+
 int hvd_comm_identify(struct hvd_gpu_device *device, bool makes_id,
                       struct hvd_gpu_identity *identity, struct hvd_error *err)
 {
     struct hvd_gpu_library found;
     const struct hvd_nccl *nccl = find_nccl(device, &found);
     ncclUniqueId id = {{0}};
-    int result;
+    int result, status;
 
     *identity = (struct hvd_gpu_identity){0};
     result = device->cuda->device_uuid(identity->uuid, device->number);
@@ -41,9 +57,9 @@ int hvd_comm_identify(struct hvd_gpu_device *device, bool makes_id,
     identity->nccl_version = nccl->version;
     identity->has_host_id = getenv(HVD_ENV_NCCL_HOSTID) != NULL ? 1 : 0;
     if (makes_id) {
-        result = nccl->get_id(&id);
-        if (result != NCCL_SUCCESS) {
-            return hvd_nccl_fail(nccl, "ncclGetUniqueId", result, NULL, err);
+        status = make_id(device, &id, err);
+        if (status != 0) {
+            return status;
         }
         memcpy(identity->id, id.internal, sizeof(identity->id));
     }
@@ -159,18 +175,18 @@ int hvd_comm_await(struct hvd_gpu_comm *comm, const char *function, struct hvd_e
 static int begin_connecting(struct hvd_gpu_comm *comm, const char **function)
 {
     const struct hvd_nccl *nccl = comm->device->nccl;
-    struct hvd_nccl_config config = {.size = sizeof(config),
-                                     .magic = config_magic,
-                                     .version = NCCL_CONFIG_VERSION,
-                                     .blocking = 0};
     bool blocks = nccl->init_config == NULL || nccl->version < NCCL_CONFIG_VERSION;
     ncclComm_t handle = NULL;
     int result;
 
+    comm->config = (struct hvd_nccl_config){.size = sizeof(comm->config),
+                                            .magic = config_magic,
+                                            .version = NCCL_CONFIG_VERSION,
+                                            .blocking = 0};
     *function = blocks ? "ncclCommInitRank" : "ncclCommInitRankConfig";
-    result = blocks
-                 ? nccl->init_rank(&handle, comm->size, comm->id, comm->rank)
-                 : nccl->init_config(&handle, comm->size, comm->id, comm->rank, &config);
+    result = blocks ? nccl->init_rank(&handle, comm->size, comm->id, comm->rank)
+                    : nccl->init_config(&handle, comm->size, comm->id, comm->rank,
+                                        &comm->config);
     pthread_mutex_lock(&comm->device->lock);
     comm->handle = handle;
     comm->is_patient = result == NCCL_IN_PROGRESS && nccl->finalize != NULL;

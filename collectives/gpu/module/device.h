@@ -17,6 +17,7 @@ struct hvd_gpu_comm {
     ncclUniqueId id;
     int rank;
     int size;
+    struct hvd_nccl_config config; /* NCCL 2.14 to 2.17 keeps a pointer to it */
     ncclComm_t handle; /* lock; NULL: not connected yet, or aborted */
     pthread_t aborter;
     bool has_aborter;

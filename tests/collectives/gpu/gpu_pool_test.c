@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <semaphore.h>
 #include <string.h>
+#include <time.h>
 
 #include "tests/collectives/gpu/gpu_memory.h"
 #include "tests/fake_gpu/fake_cuda.h"
@@ -123,6 +124,25 @@ static void test_last_use(void)
     was_busy = !is_given_again(memory, HVD_GPU_DEVICE_MEMORY);
     open_gate(stream);
     tap_ok(was_busy, "memory that several streams have used waits for the last");
+}
+
+/* Two streams use it, and the one that was told first takes longer. */
+static void test_both_uses(void)
+{
+    struct hvd_gpu_buffer *room = take(HVD_GPU_DEVICE_MEMORY, BYTES);
+    const char *memory = room->memory;
+    struct timespec moment = {.tv_nsec = 20000000};
+    bool was_busy;
+
+    close_gate(stream);
+    use(room, stream);
+    use(room, other);
+    nanosleep(&moment, NULL);
+    drop(room);
+    was_busy = !is_given_again(memory, HVD_GPU_DEVICE_MEMORY);
+    open_gate(stream);
+    gpu_finish(other);
+    tap_ok(was_busy, "memory that two streams use waits for both");
 }
 
 /* A room's next owner writes while a copy from it is on its way, as hvd_request_copy's
@@ -260,6 +280,7 @@ int main(int argc, char **argv)
     test_reuse(HVD_GPU_DEVICE_MEMORY, "device memory");
     test_reuse(HVD_GPU_HOST_MEMORY, "pinned host memory");
     test_last_use();
+    test_both_uses();
     test_data(copies);
     test_steady();
     test_full();
