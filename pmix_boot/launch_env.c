@@ -101,6 +101,21 @@ static bool is_pmix_served(const char *const *environment)
            !is_stale_slurm_pmix(environment, name_space);
 }
 
+/* That of a step is for its tasks: a job that one of them has submitted inherits it. */
+static bool is_service_there(const char *const *environment)
+{
+    const char *service = find(environment, HVD_ENV_RENDEZVOUS);
+    const char *of_step = find(environment, HVD_ENV_RENDEZVOUS_STEP);
+    const size_t length = service != NULL ? strlen(service) : 0;
+    const size_t step_length = of_step != NULL ? strlen(of_step) : 0;
+
+    if (step_length == 0 || step_length > length ||
+        strcmp(service + length - step_length, of_step) != 0) {
+        return service != NULL;
+    }
+    return is_slurm_task(environment);
+}
+
 /* The job or srun was asked for --hvd, this is one of its tasks, and the plugin has left no
  * trace. */
 static bool is_plugin_missing(const char *const *environment)
@@ -204,7 +219,7 @@ int hvd_launch_decide(const char *const *environment, bool has_pmix,
         *launch = HVD_LAUNCH_PMIX;
         return 0;
     }
-    if (find(environment, HVD_ENV_RENDEZVOUS) != NULL) {
+    if (is_service_there(environment)) {
         *launch = HVD_LAUNCH_RENDEZVOUS;
         return 0;
     }

@@ -1,8 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pmix_boot/rendezvous/address.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "gpu_binding/base/clock.h"
+#include "pmix_boot/wire/socket.h"
+
+/* One of several hosts gets that long, in the next round twice as long, and so on: one that does not
+ * answer must not use up the time of the others. */
+static const int64_t first_share_ms = 500;
+
+static const int pause_ms = 50;
 
 static int digit(char c)
 {
@@ -64,4 +74,49 @@ int hvd_rendezvous_address_parse(const char *text, struct hvd_rendezvous_address
     }
     *out = address;
     return 0;
+}
+
+/* Each host once. */
+static int connect_any(const struct hvd_rendezvous_address *address, int64_t share_ms,
+                       int64_t deadline_ms, struct hvd_error *cause)
+{
+    char hosts[sizeof(address->host)];
+    char *rest = hosts;
+    int fd = HVD_ERR_NET;
+
+    snprintf(hosts, sizeof(hosts), "%s", address->host);
+    while (rest != NULL && fd < 0) {
+        const char *host = strsep(&rest, ",");
+        const int64_t until_ms = hvd_clock_ms() + share_ms;
+
+        fd = hvd_socket_connect_host(
+            host, address->port, until_ms < deadline_ms ? until_ms : deadline_ms, cause);
+    }
+    return fd;
+}
+
+int hvd_rendezvous_address_connect(const struct hvd_rendezvous_address *address,
+                                   int64_t deadline_ms, struct hvd_error *err)
+{
+    struct hvd_error cause;
+    int fd;
+
+    if (strchr(address->host, ',') == NULL) {
+        fd = hvd_socket_connect_host(address->host, address->port, deadline_ms, &cause);
+    } else {
+        int64_t share_ms = first_share_ms;
+
+        while ((fd = connect_any(address, share_ms, deadline_ms, &cause)) < 0 &&
+               hvd_clock_ms() + pause_ms < deadline_ms) {
+            poll(NULL, 0, pause_ms);
+            share_ms *= 2;
+        }
+    }
+    return fd >= 0
+               ? fd
+               : hvd_fail(err, HVD_ERR_NET,
+                          "cannot reach the rendezvous service at %s: %s; is the srun or "
+                          "hvdrun that started the job still running, and may this node "
+                          "connect to it?",
+                          address->host, cause.text);
 }

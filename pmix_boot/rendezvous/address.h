@@ -1,21 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where the rendezvous service is, and the key that opens it: the value of HVD_ELASTIC and
- * HVD_RENDEZVOUS, "HOST:PORT:KEY" with the key in hexadecimal digits. Pure. */
+ * HVD_RENDEZVOUS, "HOST:PORT:KEY" with the key in hexadecimal digits. */
 #ifndef HVD_RENDEZVOUS_ADDRESS_H
 #define HVD_RENDEZVOUS_ADDRESS_H
+
+#include <stdint.h>
 
 #include "pmix_boot/rendezvous/channel.h"
 
 struct hvd_rendezvous_address {
-    char host[64]; /* a number, IPv4 or IPv6, or a name */
+    char host
+        [264]; /* a number, IPv4 or IPv6, or a name; or several, separated by commas */
     char port[8];
     unsigned char key[HVD_CHANNEL_KEY_BYTES];
 };
 
-#define HVD_RENDEZVOUS_TEXT_BYTES (64 + 8 + 2 * HVD_CHANNEL_KEY_BYTES + 1)
+#define HVD_RENDEZVOUS_TEXT_BYTES (264 + 8 + 2 * HVD_CHANNEL_KEY_BYTES + 1)
 
 /* HVD_ERR_ARG when the text is none; the key is not repeated in err. */
 int hvd_rendezvous_address_parse(const char *text, struct hvd_rendezvous_address *out,
                                  struct hvd_error *err);
+
+/* Connects to the first of the hosts that listens, and tries again until the deadline
+ * (hvd_clock_ms). Returns a descriptor, or HVD_ERR_NET with a sentence. */
+int hvd_rendezvous_address_connect(const struct hvd_rendezvous_address *address,
+                                   int64_t deadline_ms, struct hvd_error *err);
 
 #endif

@@ -40,15 +40,11 @@ static int open_once(struct hvd_rendezvous_call *call, int64_t deadline_ms,
                      struct hvd_error *err)
 {
     const struct hvd_rendezvous_address *address = &call->address;
-    struct hvd_error cause;
-    int fd = hvd_socket_connect_host(address->host, address->port, deadline_ms, &cause);
+    int fd = hvd_rendezvous_address_connect(address, deadline_ms, err);
     int status;
 
     if (fd < 0) {
-        return hvd_fail(err, HVD_ERR_NET,
-                        "cannot reach the rendezvous service: %s; is the srun or hvdrun "
-                        "that started the job still running?",
-                        cause.text);
+        return fd;
     }
     if (hvd_channel_create(fd, HVD_CHANNEL_RANK, address->key, &call->channel) < 0) {
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for a connection");

@@ -99,21 +99,15 @@ static int greet(struct hvd_channel *channel, int64_t deadline_ms)
 static int connect_service(const struct hvd_rendezvous_address *address,
                            int64_t deadline_ms, struct hvd_error *err)
 {
-    struct hvd_error cause;
-
     for (;;) {
         const unsigned forks = client.forks;
         int fd;
 
         pthread_mutex_unlock(&client.lock);
-        fd = hvd_socket_connect_host(address->host, address->port, deadline_ms, &cause);
+        fd = hvd_rendezvous_address_connect(address, deadline_ms, err);
         pthread_mutex_lock(&client.lock);
         if (fd < 0) {
-            return hvd_fail(
-                err, HVD_ERR_NET,
-                "cannot reach the rendezvous service: %s; is the srun or hvdrun "
-                "that started the job still running?",
-                cause.text);
+            return fd;
         }
         if (client.forks == forks) {
             return fd;

@@ -108,6 +108,12 @@ static const struct launch_case cases[] = {
     {"no PMIx here, but hvd's own service", .lacks_pmix = true, RENDEZVOUS,
      .environment = {"HVD_RENDEZVOUS=host:1:key", "PMIX_NAMESPACE=x", "PMIX_RANK=0",
                      NULL}},
+    {"a batch job submitted by a task of srun --hvd", ALONE,
+     .environment = {"HVD_RENDEZVOUS=host:1:key", "SLURM_HVD_RENDEZVOUS=1:key",
+                     "SLURM_JOB_ID=8", NULL}},
+    {"hvdrun in such a job", RENDEZVOUS,
+     .environment = {"HVD_RENDEZVOUS=127.0.0.1:2:key", "SLURM_HVD_RENDEZVOUS=1:key",
+                     "SLURM_JOB_ID=8", NULL}},
     {"a job that is elastic has one service", .launch = HVD_LAUNCH_ELASTIC,
      .environment = {"HVD_RENDEZVOUS=host:1:key", "HVD_ELASTIC=host:1:key", NULL}},
 

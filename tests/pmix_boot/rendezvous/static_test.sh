@@ -129,6 +129,11 @@ wrong_places()
         env HVD_RENDEZVOUS=nonsense HOROVOD_RANK=0 HOROVOD_SIZE=2 "$client" show
     complains "a rank that is none" '^error -9: HVD_RENDEZVOUS is set, but HOROVOD_RANK=2' \
         env HVD_RENDEZVOUS="127.0.0.1:1:$(printf '%064d' 0)" HOROVOD_RANK=2 HOROVOD_SIZE=2 "$client" show
+    succeeds "the first of two addresses leads nowhere" run 2 sh -c '
+        HVD_RENDEZVOUS=127.0.0.2,$HVD_RENDEZVOUS "$0" show 120' "$client"
+    counts "the other one does" 2 '^rank ./2 .* wrong 0 '
+    complains "none of them does" 'cannot reach the rendezvous service at 127.0.0.2,127.0.0.3: cannot connect to 127.0.0.[23]' \
+        env HVD_RENDEZVOUS="127.0.0.2,127.0.0.3:1:$(printf '%064d' 0)" HOROVOD_RANK=0 HOROVOD_SIZE=2 "$client" show 1
     succeeds "two ranks believe that they are rank 0" run 2 sh -c '
         HOROVOD_RANK=0 "$0" show 3 || true' "$client"
     counts "one hears so at once" 1 '^error -9: there are two processes with rank 0'
