@@ -15,13 +15,14 @@ static void find_files(struct hvd_spank_plugin *plugin, char python_dir[PATH_MAX
     Dl_info self;
 
     snprintf(python_dir, PATH_MAX, "%s", HVD_PYTHON_DIR);
-    snprintf(plugin->elastic_program, sizeof(plugin->elastic_program), "%s",
-             HVD_ELASTIC_PROGRAM);
+    snprintf(plugin->rendezvous_program, sizeof(plugin->rendezvous_program), "%s",
+             HVD_RENDEZVOUS_PROGRAM);
     if (dladdr((void *)find_files, &self) != 0) {
         hvd_spank_python_place(self.dli_fname, HVD_PLUGIN_PATH, HVD_PYTHON_DIR,
                                python_dir, PATH_MAX);
-        hvd_spank_python_place(self.dli_fname, HVD_PLUGIN_PATH, HVD_ELASTIC_PROGRAM,
-                               plugin->elastic_program, sizeof(plugin->elastic_program));
+        hvd_spank_python_place(self.dli_fname, HVD_PLUGIN_PATH, HVD_RENDEZVOUS_PROGRAM,
+                               plugin->rendezvous_program,
+                               sizeof(plugin->rendezvous_program));
     }
 }
 

@@ -17,7 +17,7 @@ struct hvd_spank_plugin {
     struct hvd_spank_plugstack plugstack;
     struct hvd_spank_options options; /* zeroed, so not on, until the option is seen */
     struct hvd_error refusal; /* why the step must not start; status 0: it may */
-    char elastic_program[PATH_MAX]; /* hvd-rendezvous */
+    char rendezvous_program[PATH_MAX]; /* hvd-rendezvous */
     struct hvd_spank_srun srun; /* in srun */
     struct hvd_spank_job_step step; /* in slurmstepd and its tasks */
 };

@@ -12,21 +12,16 @@
 #include "gpu_binding/base/env.h"
 #include "spank/plugin.h"
 #include "spank/srun_defaults.h"
-#include "spank/srun_elastic.h"
+#include "spank/srun_rendezvous.h"
 #include "spank/srun_inherited.h"
 #include "spank/srun_tasks.h"
-
-/* Slurm names its plugins for PMIx pmix, pmix_v4 and so on. */
-static bool is_pmix(const char *mpi)
-{
-    return mpi != NULL && strncmp(mpi, "pmix", strlen("pmix")) == 0;
-}
 
 void hvd_spank_srun_init(struct hvd_spank_plugin *plugin)
 {
     const char *inherited;
     struct hvd_spank_options options = {0};
 
+    hvd_spank_srun_inherited_drop_service();
     if (plugin->plugstack.is_default_on) {
         setenv(HVD_ENV_SLURM_OPTION, "on", 0);
     }
@@ -81,50 +76,21 @@ void hvd_spank_srun_option(struct hvd_spank_plugin *plugin)
     }
 }
 
-static int check_options(struct hvd_spank_plugin *plugin)
-{
-    char mpi[64];
-
-    hvd_spank_srun_options_get(&plugin->srun.options, "mpi", mpi, sizeof(mpi));
-    if (mpi[0] != '\0' && !is_pmix(mpi) && !plugin->options.is_elastic) {
-        return hvd_fail(&plugin->refusal, HVD_ERR_ARG,
-                        "--hvd needs Slurm's PMIx (found --mpi=%s): drop --mpi "
-                        "and " HVD_ENV_SLURM_MPI_TYPE ", or use --mpi=pmix",
-                        mpi);
-    }
-    return hvd_spank_srun_tasks_settle(plugin);
-}
-
 void hvd_spank_srun_init_post_opt(struct hvd_spank_plugin *plugin)
 {
     if (!plugin->options.is_on || plugin->srun.is_interactive) {
         return;
     }
     plugin->srun.components++;
-    if (check_options(plugin) != 0) {
+    if (hvd_spank_srun_tasks_settle(plugin) != 0) {
         slurm_error("hvd: %s", plugin->refusal.text);
         exit(EXIT_FAILURE);
     }
-}
-
-static int check_pmix(struct hvd_spank_plugin *plugin, unsigned tasks)
-{
-    const char *mpi = getenv(HVD_ENV_SLURM_MPI_TYPE);
-
-    if (tasks <= 1 || is_pmix(mpi) || plugin->options.is_elastic) {
-        return 0;
+    if (!plugin->srun.has_key) { /* the components of a heterogeneous step share it */
+        plugin->srun.has_key = true;
+        hvd_spank_srun_environment_set_key();
     }
-    if (!hvd_spank_srun_options_know_pmix(&plugin->srun.options)) {
-        return hvd_fail(
-            &plugin->refusal, HVD_ERR_UNSUPPORTED,
-            "--hvd needs Slurm's PMIx, but this Slurm was installed without its "
-            "plugin mpi_pmix: ask the administrator for it, or use --hvd=elastic, "
-            "which does not need it");
-    }
-    return hvd_fail(&plugin->refusal, HVD_ERR_ARG,
-                    "--hvd needs Slurm's PMIx (found MPI type %s): use srun --hvd "
-                    "--mpi=pmix",
-                    mpi != NULL ? mpi : "none");
+    hvd_spank_srun_rendezvous_prepare(plugin);
 }
 
 int hvd_spank_srun_local_user_init(struct hvd_spank_plugin *plugin,
@@ -141,16 +107,11 @@ int hvd_spank_srun_local_user_init(struct hvd_spank_plugin *plugin,
         spank_get_item(spank, S_JOB_NNODES, &nodes) != ESPANK_SUCCESS) {
         return 0;
     }
-    if (check_pmix(plugin, tasks) != 0 ||
-        hvd_spank_srun_tasks_check(plugin, (int)tasks, (int)nodes) != 0 ||
-        hvd_spank_srun_elastic_start(plugin, (int)tasks) != 0) {
+    if (hvd_spank_srun_tasks_check(plugin, (int)tasks, (int)nodes) != 0 ||
+        hvd_spank_srun_rendezvous_start(plugin, (int)tasks) != 0) {
         setenv(HVD_ENV_LAUNCH_ERROR, plugin->refusal.text, 1);
         slurm_error("hvd: %s", plugin->refusal.text);
         return plugin->refusal.status;
-    }
-    if (!plugin->srun.has_key) { /* the components of a heterogeneous step share it */
-        plugin->srun.has_key = true;
-        hvd_spank_srun_environment_set_key();
     }
     if (hvd_spank_srun_tasks_are_open(plugin)) {
         setenv(HVD_ENV_REQUEST, HVD_REQUEST_TASKS_OPEN, 1);
@@ -161,7 +122,7 @@ int hvd_spank_srun_local_user_init(struct hvd_spank_plugin *plugin,
 
 void hvd_spank_srun_exit(struct hvd_spank_plugin *plugin)
 {
-    hvd_spank_srun_elastic_stop(plugin);
+    hvd_spank_srun_rendezvous_stop(plugin);
     if (plugin->options.is_on && !plugin->srun.was_launched &&
         plugin->srun.requested_tasks > 0 && plugin->refusal.status == 0) {
         slurm_info(

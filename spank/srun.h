@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "spank/srun_elastic.h"
+#include "spank/srun_rendezvous.h"
 #include "spank/srun_environment.h"
 #include "spank/srun_options.h"
 
@@ -22,7 +22,7 @@ struct hvd_spank_srun {
     bool is_interactive; /* this srun gives the user a shell, and launches no ranks */
     bool was_launched;
     bool has_key; /* of the step, in the environment */
-    struct hvd_spank_srun_elastic elastic;
+    struct hvd_spank_srun_rendezvous rendezvous;
 };
 
 /* Before options are read. */

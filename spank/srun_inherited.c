@@ -39,11 +39,10 @@ static const char *const default_variables[] = {
     HVD_ENV_MKL_THREADS,    HVD_ENV_NCCL_IFNAME, HVD_ENV_TORCH_GLOO_IFNAME,
 };
 
-/* srun exports the address of an elastic job to all nodes, also to those without the plugin. */
-static const char *const elastic_variables[] = {
-    HVD_ENV_ELASTIC_STEP,
-    HVD_ENV_ELASTIC,
-    HVD_ENV_HOROVOD_ELASTIC,
+/* srun exports the address of its service to all nodes, also to those without the plugin. */
+static const char *const service_variables[] = {
+    HVD_ENV_RENDEZVOUS_STEP, HVD_ENV_RENDEZVOUS,      HVD_ENV_ELASTIC_STEP,
+    HVD_ENV_ELASTIC,         HVD_ENV_HOROVOD_ELASTIC,
 };
 
 static const char *const binding_variables[] = {
@@ -87,12 +86,17 @@ static void drop_defaults(void)
     }
 }
 
+void hvd_spank_srun_inherited_drop_service(void)
+{
+    drop(service_variables, sizeof(service_variables) / sizeof(service_variables[0]));
+}
+
 void hvd_spank_srun_inherited_drop_task(void)
 {
     const char *planned = getenv(HVD_ENV_NIC);
     const char *used = getenv(HVD_ENV_UCX_NET_DEVICES);
 
-    drop(elastic_variables, sizeof(elastic_variables) / sizeof(elastic_variables[0]));
+    hvd_spank_srun_inherited_drop_service();
     if (getenv(HVD_ENV_LAUNCH) == NULL) {
         return;
     }

@@ -6,6 +6,9 @@
 
 #include "spank/srun_options.h"
 
+/* Removes the address of the outer step's service: an srun begins another step. */
+void hvd_spank_srun_inherited_drop_service(void);
+
 /* Removes the variables that hvd set for the task. Does nothing elsewhere. */
 void hvd_spank_srun_inherited_drop_task(void);
 

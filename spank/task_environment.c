@@ -175,28 +175,54 @@ static void export_records(const struct hvd_spank_task *task)
     }
 }
 
-/* The address of a service that this srun started has no host: it is srun's. */
-static void export_elastic(const struct hvd_spank_task *task)
+/* Appends srun's address if it is another one than those before. */
+static void add_host(const struct hvd_spank_task *task, const char *variable, char *hosts,
+                     size_t bytes)
 {
-    char address[256] = "";
-    char host[64] = "";
-    char whole[sizeof(address) + sizeof(host) + 1];
+    char host[128] = "";
+    const size_t used = strlen(hosts);
+
+    if (spank_getenv(task->spank, variable, host, sizeof(host)) == ESPANK_SUCCESS &&
+        host[0] != '\0' && strcmp(host, hosts) != 0) {
+        snprintf(hosts + used, bytes - used, "%s%s", used > 0 ? "," : "", host);
+    }
+}
+
+/* The address of a service that this srun started has no host: it is srun's, which may have two
+ * names of which one is of use here. False: there is no service. */
+static bool find_service(const struct hvd_spank_task *task, const char *variable,
+                         char *address, size_t bytes)
+{
+    char hosts[257] = "";
+    char service[256] = "";
     const char *colon;
 
-    if (!task->plugin->options.is_elastic ||
-        spank_getenv(task->spank, HVD_ENV_ELASTIC_STEP, address, sizeof(address)) !=
-            ESPANK_SUCCESS) {
-        return;
+    if (spank_getenv(task->spank, variable, service, sizeof(service)) != ESPANK_SUCCESS) {
+        return false;
     }
-    spank_getenv(task->spank, HVD_ENV_SLURM_SRUN_HOST, host, sizeof(host));
-    colon = strchr(address, ':');
+    colon = strchr(service, ':');
     if (colon != NULL && strchr(colon + 1, ':') != NULL) {
-        snprintf(whole, sizeof(whole), "%s", address);
-    } else {
-        snprintf(whole, sizeof(whole), "%s:%s", host, address);
+        snprintf(address, bytes, "%s", service);
+        return true;
     }
-    hvd_spank_task_setenv(task->spank, HVD_ENV_ELASTIC, whole, true);
-    hvd_spank_task_setenv(task->spank, HVD_ENV_HOROVOD_ELASTIC, "1", true);
+    add_host(task, HVD_ENV_SLURM_SRUN_HOST, hosts, sizeof(hosts));
+    add_host(task, HVD_ENV_SLURM_LAUNCH_NODE, hosts, sizeof(hosts));
+    snprintf(address, bytes, "%s:%s", hosts, service);
+    return true;
+}
+
+static void export_service(const struct hvd_spank_task *task)
+{
+    char address[600];
+
+    if (!task->plugin->options.is_elastic) {
+        if (find_service(task, HVD_ENV_RENDEZVOUS_STEP, address, sizeof(address))) {
+            hvd_spank_task_setenv(task->spank, HVD_ENV_RENDEZVOUS, address, true);
+        }
+    } else if (find_service(task, HVD_ENV_ELASTIC_STEP, address, sizeof(address))) {
+        hvd_spank_task_setenv(task->spank, HVD_ENV_ELASTIC, address, true);
+        hvd_spank_task_setenv(task->spank, HVD_ENV_HOROVOD_ELASTIC, "1", true);
+    }
 }
 
 void hvd_spank_task_export(const struct hvd_spank_task *task)
@@ -204,7 +230,7 @@ void hvd_spank_task_export(const struct hvd_spank_task *task)
     export_ranks(task);
     hvd_spank_task_export_torch(task);
     export_records(task);
-    export_elastic(task);
+    export_service(task);
     hvd_spank_task_export_front_end(task);
     if (task->is_isolated) {
         /* Slurm does not tell which of the node's GPUs this task has. */

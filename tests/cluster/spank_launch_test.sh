@@ -40,12 +40,5 @@ prints 'salloc --hvd=WORD on two nodes' "$two" \
 bare prints 'srun --hvd in a job without' "$one" batch -N1 "srun --hvd -n1 sh -c '$rank'"
 prints 'srun --hvd=off in a job with it' '^n1:/:$' batch "$many -N1" "srun --hvd=off -n1 sh -c '$rank'"
 
-promise='srun --hvd of two ranks'
-if has_pmix; then
-    bare prints "$promise" "$two" in_line as_user srun --hvd -N2 -n2 sh -c "$rank"
-else
-    bare complains "$promise is refused without PMIx, with what to type" \
-        'installed without its plugin mpi_pmix: ask the administrator for it, or use --hvd=elastic' \
-        as_user srun --hvd -N2 -n2 sh -c "$rank"
-fi
+bare prints 'srun --hvd of two ranks' "$two" in_line as_user srun --hvd -N2 -n2 sh -c "$rank"
 tap_done

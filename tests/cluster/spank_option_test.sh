@@ -27,12 +27,10 @@ prints 'a --hvd of the program is the program'"'"'s' '^--hvd //$' \
     as_user srun sh -c 'echo $0 $HOROVOD_RANK/$HOROVOD_SIZE/$PMIX_RANK' --hvd
 complains 'a wrong word is refused with the right ones' 'unknown word "bad"; valid words: on, off' \
     as_user srun --hvd=bad true
-complains '--mpi=none after it is refused' 'needs Slurm.s PMIx \(found --mpi=none\): drop --mpi' \
-    as_user srun --hvd -n2 --mpi=none true
-complains '--mpi=none before it is refused' 'needs Slurm.s PMIx \(found --mpi=none\): drop --mpi' \
-    as_user srun --mpi=none --hvd -n2 true
-complains 'SLURM_MPI_TYPE of the user is the user'"'"'s' 'found --mpi=pmi2' \
-    as_user SLURM_MPI_TYPE=pmi2 srun --hvd -n2 true
+prints '--mpi=none after it is the user'"'"'s' '^0/2/ 1/2/$' in_line as_user srun --hvd -n2 --mpi=none sh -c "$rank"
+prints '--mpi=none before it, too' '^0/2/ 1/2/$' in_line as_user srun --mpi=none --hvd -n2 sh -c "$rank"
+prints 'SLURM_MPI_TYPE of the user is the user'"'"'s' '^0/2:2 1/2:2$' \
+    in_line as_user SLURM_MPI_TYPE=pmi2 srun --hvd -n2 sh -c 'echo $HOROVOD_RANK/$HOROVOD_SIZE:$PMI_SIZE'
 needs_pmix prints '--mpi=pmix of the user is fine' '^0/2/0 1/2/1$' \
     in_line as_user srun --mpi=pmix --hvd -n2 sh -c "$rank"
 
@@ -68,8 +66,8 @@ needs_pmix prints 'plugstack.conf sets the time limit, and --hvd for all' '^0/2/
     in_line as_user srun -n2 sh -c "$rank; echo \$SLURM_PMIX_TIMEOUT"
 prints '--hvd=off wins over default=on' '^//$' as_user srun --hvd=off sh -c "$rank"
 enable_plugin mpi=keep
-needs_pmix complains 'with mpi=keep PMIx is the admin'"'"'s affair' 'found MPI type none\): use srun --hvd' \
-    as_user srun --hvd -n2 true
+prints 'with mpi=keep PMIx is the admin'"'"'s affair' '^0/2/ 1/2/$' \
+    in_line as_user srun --hvd -n2 sh -c "$rank"
 enable_plugin nonsense
 needs_pmix prints 'a wrong word in plugstack.conf stops nothing' '^0/2/0 1/2/1$' \
     in_line as_user srun --hvd -n2 sh -c "$rank"

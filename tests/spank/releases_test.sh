@@ -16,7 +16,7 @@ trap 'rm -rf "$work"' EXIT
 # shellcheck disable=SC2207 # words
 flags=(-std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla
     -Wformat=2 -Werror -fsyntax-only "-I$root" "-I$root/gpu_binding" $(pkg-config --cflags hwloc)
-    '-DHVD_ELASTIC_PROGRAM="elastic"' '-DHVD_PYTHON_DIR="python"' '-DHVD_PLUGIN_PATH="plugin"')
+    '-DHVD_RENDEZVOUS_PROGRAM="elastic"' '-DHVD_PYTHON_DIR="python"' '-DHVD_PLUGIN_PATH="plugin"')
 count=0
 failed=0
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The plugin inside an srun that does not export its option functions. */
 #include <string.h>
+#include <unistd.h>
 
 #include "gpu_binding/base/env.h"
 #include "tests/spank/fake_spank.h"
@@ -29,6 +30,7 @@ static void start(struct fake_plugin *plugin, const char *path, const char *inhe
 int main(int count, char **arguments)
 {
     const char *path = count > 1 ? arguments[1] : "";
+    const bool is_installed = count > 3 && access(arguments[3], X_OK) == 0;
     struct fake_plugin plugin;
 
     start(&plugin, path, "(null)");
@@ -44,9 +46,10 @@ int main(int count, char **arguments)
     tap_ok(has_variable("SLURM_MPI_TYPE", NULL), "nor a job without --hvd");
     fake_registered->cb(fake_registered->val, NULL, 0);
     tap_ok(plugin.init_post_opt(NULL, 0, NULL) == 0, "--hvd of srun itself is taken");
-    tap_ok(plugin.local_user_init(NULL, 0, NULL) < 0 &&
-               strstr(fake_messages, "use srun --hvd --mpi=pmix") != NULL,
-           "and the user is told to add --mpi=pmix");
+    tap_ok((plugin.local_user_init(NULL, 0, NULL) == 0) == is_installed &&
+               has_variable(HVD_ENV_RENDEZVOUS_STEP, NULL) != is_installed,
+           "and its ranks have hvd's own service in place of PMIx");
+    plugin.exit(NULL, 0, NULL);
     fake_unload(&plugin);
     return tap_done();
 }

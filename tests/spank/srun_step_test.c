@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The plugin inside a stand-in for srun: launching a step, steps inside steps. */
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "gpu_binding/base/env.h"
 #include "tests/spank/srun_side.h"
 #include "tests/tap.h"
+
+static const char *service_path;
 
 static int launch(struct fake_plugin *plugin, const char *mpi, unsigned tasks)
 {
@@ -36,6 +39,41 @@ static void test_key(struct fake_plugin *plugin)
     tap_ok(!side_has_variable(HVD_ENV_STEP_KEY, key), "another step has another key");
 }
 
+/* Whether the tasks are told of a service: "PORT:KEY", the key in hexadecimal digits. */
+static bool has_service(void)
+{
+    const char *service = getenv(HVD_ENV_RENDEZVOUS_STEP);
+    const char *key = service != NULL ? strchr(service, ':') : NULL;
+
+    return key != NULL && atoi(service) > 0 && strlen(key + 1) == 64;
+}
+
+/* The service is a program that may not be installed yet. */
+static void test_service(struct fake_plugin *plugin)
+{
+    const bool is_installed = access(service_path, X_OK) == 0;
+    const char *now;
+    char service[128] = "";
+    int status = launch(plugin, "none", 8);
+
+    tap_ok(is_installed ? status == 0 && has_service()
+                        : status < 0 && strstr(fake_messages, "cannot start ") &&
+                              strstr(getenv(HVD_ENV_LAUNCH_ERROR), "hvd-rendezvous"),
+           "a step without PMIx gets a service of hvd, or is refused and its tasks are "
+           "told");
+    now = getenv(HVD_ENV_RENDEZVOUS_STEP);
+    snprintf(service, sizeof(service), "%s", now != NULL ? now : "");
+    plugin->local_user_init(NULL, 0, NULL);
+    tap_ok(!is_installed || side_has_variable(HVD_ENV_RENDEZVOUS_STEP, service),
+           "all components the same");
+    plugin->exit(NULL, 0, NULL);
+    fake_unload(plugin);
+    tap_ok(launch(plugin, "pmix", 8) == 0 && has_service() == is_installed,
+           "a step with PMIx gets one, too, if there is one");
+    plugin->exit(NULL, 0, NULL);
+    fake_unload(plugin);
+}
+
 static void test_launch(void)
 {
     struct fake_plugin plugin;
@@ -45,16 +83,15 @@ static void test_launch(void)
            "a step with PMIx starts");
     test_key(&plugin);
     fake_unload(&plugin);
-    tap_ok(launch(&plugin, "none", 8) < 0 && strstr(fake_messages, "--mpi=pmix") &&
-               strstr(getenv(HVD_ENV_LAUNCH_ERROR), "PMIx"),
-           "a step without PMIx is refused, and its tasks are told");
-    fake_unload(&plugin);
+    test_service(&plugin);
     side_enter_job();
     fake_type_option("ntasks", "1");
     side_start(&plugin, NULL);
     side_type_hvd(NULL);
     fake_step.tasks = 1;
-    tap_ok(plugin.local_user_init(NULL, 0, NULL) == 0, "a lone task needs no PMIx");
+    tap_ok(plugin.local_user_init(NULL, 0, NULL) == 0 &&
+               side_has_variable(HVD_ENV_RENDEZVOUS_STEP, NULL),
+           "a lone task needs no PMIx, and no service");
     fake_unload(&plugin);
     tap_ok(launch(&plugin, "pmix", 9) < 0 && strstr(fake_messages, "--ntasks-per-node=4"),
            "a step with more tasks than GPUs is refused");
@@ -86,12 +123,18 @@ static void test_nested(void)
     setenv("OMP_NUM_THREADS", "10", 1);
     setenv("MASTER_PORT", "29500", 1);
     setenv(HVD_ENV_DEFAULTS, "RANK,OMP_NUM_THREADS,MKL_NUM_THREADS", 1);
+    setenv(HVD_ENV_RENDEZVOUS, "n1:1:key", 1);
+    setenv(HVD_ENV_RENDEZVOUS_STEP, "1:key", 1);
     setenv("SLURM_STEP_ID", "0", 1);
     setenv("SLURM_CPU_BIND", "quiet,mask_cpu:0x1", 1);
     fake_type_option("cpu-bind", "quiet,mask_cpu:0x1");
     setenv("SLURM_MPI_TYPE", "none", 1);
     fake_type_option("mpi", "none");
     side_start(&plugin, NULL);
+    tap_ok(side_has_variable(HVD_ENV_RENDEZVOUS, NULL) &&
+               side_has_variable(HVD_ENV_RENDEZVOUS_STEP, NULL) &&
+               side_has_variable(HVD_ENV_RANK, "3"),
+           "an srun inside a rank, without --hvd, is not of that rank's step");
     side_type_hvd(NULL);
     tap_ok(side_has_variable(HVD_ENV_RANK, NULL) &&
                side_has_variable(HVD_ENV_LAUNCH, NULL) &&
@@ -138,10 +181,11 @@ static void test_slurm_without_pmix(void)
     struct fake_plugin plugin;
 
     side_install_pmix(false);
-    tap_ok(launch(&plugin, "none", 8) < 0 && side_has_option("mpi", NULL) &&
-               strstr(fake_messages, "without its plugin mpi_pmix"),
-           "a Slurm without PMIx is not asked for it, and the user is told");
+    tap_ok((launch(&plugin, "none", 8) == 0) == (access(service_path, X_OK) == 0) &&
+               side_has_option("mpi", NULL),
+           "a Slurm without PMIx is not asked for it");
     side_install_pmix(true);
+    plugin.exit(NULL, 0, NULL);
     fake_unload(&plugin);
 }
 
@@ -162,6 +206,7 @@ static void test_hint(void)
 int main(int count, char **arguments)
 {
     side_begin(count, arguments);
+    service_path = count > 3 ? arguments[3] : "";
     test_launch();
     test_nested();
     test_slurm_without_pmix();

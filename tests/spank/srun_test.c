@@ -223,7 +223,7 @@ static void test_refusals(void)
     side_type_hvd(NULL);
     tap_ok(side_status_of_check(&plugin) == -1, "a job that fits goes on");
     fake_type_option("mpi", "none");
-    tap_ok(side_status_of_check(&plugin) == 1, "--mpi=none ends srun before the step");
+    tap_ok(side_status_of_check(&plugin) == -1, "with --mpi=none, too");
     fake_unload(&plugin);
 
     side_enter_job();

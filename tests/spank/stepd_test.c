@@ -181,6 +181,40 @@ static void test_torch(void)
     side_finish(&plugin);
 }
 
+static bool has_both_hosts(void)
+{
+    return is(HVD_ENV_RENDEZVOUS, "login,10.0.0.1:4711:key") && is(HVD_ENV_ELASTIC, NULL);
+}
+
+static bool has_one_host(void)
+{
+    return is(HVD_ENV_RENDEZVOUS, "10.0.0.1:4711:key");
+}
+
+static bool has_no_service(void)
+{
+    return is(HVD_ENV_RENDEZVOUS, NULL);
+}
+
+static void test_service(void)
+{
+    struct fake_plugin plugin;
+
+    side_enter_step();
+    side_start(&plugin, "on");
+    plugin.user_init(NULL, 0, NULL);
+    tap_ok(run_task(&plugin, has_no_service) == 0,
+           "where srun has started no service, ranks have none");
+    fake_step_setenv(HVD_ENV_RENDEZVOUS_STEP, "4711:key");
+    fake_step_setenv("SLURM_SRUN_COMM_HOST", "login");
+    fake_step_setenv("SLURM_LAUNCH_NODE_IPADDR", "10.0.0.1");
+    tap_ok(run_task(&plugin, has_both_hosts) == 0,
+           "ranks learn the service of srun, by both names of its host");
+    fake_step_setenv("SLURM_SRUN_COMM_HOST", "10.0.0.1");
+    tap_ok(run_task(&plugin, has_one_host) == 0, "or by one, where both are the same");
+    side_finish(&plugin);
+}
+
 static void test_files(void)
 {
     struct fake_plugin plugin;
@@ -471,6 +505,7 @@ int main(int count, char **arguments)
     dgx_path = count > 2 ? arguments[2] : "";
     test_contract();
     test_torch();
+    test_service();
     test_files();
     test_gpus();
     test_cards();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The service of an elastic job, which lives as long as srun does. */
-#include "spank/srun_elastic.h"
+/* The rendezvous service of a step, which lives as long as srun does. */
+#include "spank/srun_rendezvous.h"
 
 #include <netdb.h>
 #include <stdio.h>
@@ -28,7 +28,17 @@ static int seconds_of(const char *name, int fallback)
     return seconds > 0 ? seconds : fallback;
 }
 
-static int start(struct hvd_spank_plugin *plugin, int tasks)
+static int start_program(struct hvd_spank_plugin *plugin,
+                         const struct hvd_rendezvous_rules *rules)
+{
+    plugin->srun.rendezvous.owner = getpid();
+    return hvd_rendezvous_start(plugin->rendezvous_program, rules,
+                                &plugin->srun.rendezvous.service, &plugin->refusal);
+}
+
+/* --- an elastic job ----------------------------------------------------------------------- */
+
+static int start_elastic(struct hvd_spank_plugin *plugin, int tasks)
 {
     const struct hvd_spank_options *options = &plugin->options;
     const struct hvd_rendezvous_rules rules = {
@@ -45,9 +55,7 @@ static int start(struct hvd_spank_plugin *plugin, int tasks)
                         "--hvd=elastic,min=%d, but this step has %d tasks",
                         options->min_ranks, tasks);
     }
-    plugin->srun.elastic.owner = getpid();
-    return hvd_rendezvous_start(plugin->elastic_program, &rules,
-                                &plugin->srun.elastic.service, &plugin->refusal);
+    return start_program(plugin, &rules);
 }
 
 /* --- meet=FILE ---------------------------------------------------------------------------- */
@@ -96,40 +104,87 @@ static int write_address(struct hvd_spank_plugin *plugin)
 
     gethostname(host, sizeof(host) - 1);
     snprintf(address, sizeof(address), "%s:%s", host,
-             plugin->srun.elastic.service.address);
+             plugin->srun.rendezvous.service.address);
     return hvd_spank_meeting_file_write(plugin->options.meet, address, &plugin->refusal);
 }
 
-/* --- in srun ----------------------------------------------------------------------------- */
-
-int hvd_spank_srun_elastic_start(struct hvd_spank_plugin *plugin, int tasks)
+static int join_or_start(struct hvd_spank_plugin *plugin, int tasks)
 {
     const bool has_file = plugin->options.meet[0] != '\0';
     bool is_joined = false;
     int status = 0;
 
-    if (!plugin->options.is_elastic || plugin->srun.elastic.service.pid > 0) {
-        return 0; /* a further component of a heterogeneous step */
-    }
     if (has_file) {
         status = join(plugin, &is_joined);
     }
     if (status != 0 || is_joined) {
         return status;
     }
-    status = start(plugin, tasks);
+    status = start_elastic(plugin, tasks);
     if (status == 0) {
-        status = setenv(HVD_ENV_ELASTIC_STEP, plugin->srun.elastic.service.address, 1);
+        status = setenv(HVD_ENV_ELASTIC_STEP, plugin->srun.rendezvous.service.address, 1);
     }
     return status == 0 && has_file ? write_address(plugin) : status;
 }
 
-void hvd_spank_srun_elastic_stop(struct hvd_spank_plugin *plugin)
+/* --- in srun ----------------------------------------------------------------------------- */
+
+/* Slurm names its plugins for PMIx pmix, pmix_v4 and so on. */
+static bool is_pmix(const char *mpi)
 {
-    if (plugin->srun.elastic.service.pid > 0 && plugin->srun.elastic.owner == getpid()) {
+    return mpi != NULL && strncmp(mpi, "pmix", strlen("pmix")) == 0;
+}
+
+/* tasks: 0 where that is not known yet. */
+static int start_static(struct hvd_spank_plugin *plugin, int tasks)
+{
+    const struct hvd_rendezvous_rules rules = {.np = tasks};
+    int status = 0;
+
+    if (plugin->srun.rendezvous.service.pid <= 0) {
+        status = start_program(plugin, &rules);
+    }
+    return status == 0 ? setenv(HVD_ENV_RENDEZVOUS_STEP,
+                                plugin->srun.rendezvous.service.address, 1)
+                       : status;
+}
+
+void hvd_spank_srun_rendezvous_prepare(struct hvd_spank_plugin *plugin)
+{
+    if (plugin->srun.components > 1 && !plugin->options.is_elastic &&
+        start_static(plugin, 0) != 0) {
+        plugin->refusal = (struct hvd_error){0}; /* comes again */
+    }
+}
+
+int hvd_spank_srun_rendezvous_start(struct hvd_spank_plugin *plugin, int tasks)
+{
+    int status = 0;
+
+    if (plugin->srun.rendezvous.service.pid > 0) {
+        return 0; /* a further component of a heterogeneous step */
+    }
+    if (plugin->options.is_elastic) {
+        return join_or_start(plugin, tasks);
+    }
+    if (tasks > 1 || plugin->srun.components > 1) {
+        status = start_static(plugin, tasks);
+    }
+    if (status != 0 && is_pmix(getenv(HVD_ENV_SLURM_MPI_TYPE))) {
+        plugin->refusal =
+            (struct hvd_error){0}; /* the ranks find each other without it */
+        status = 0;
+    }
+    return status;
+}
+
+void hvd_spank_srun_rendezvous_stop(struct hvd_spank_plugin *plugin)
+{
+    if (plugin->srun.rendezvous.service.pid > 0 &&
+        plugin->srun.rendezvous.owner == getpid()) {
         if (plugin->options.meet[0] != '\0') {
             (void)unlink(plugin->options.meet);
         }
-        hvd_rendezvous_stop(&plugin->srun.elastic.service);
+        hvd_rendezvous_stop(&plugin->srun.rendezvous.service);
     }
 }

@@ -1,0 +1,90 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# srun --hvd without PMIx on two nodes: ranks find each other through the service that srun starts.
+# usage: rendezvous_slurm_test.sh BOOT_CLIENT HVD_BOOT
+# shellcheck disable=SC2016,SC2154 # $ expands inside; home, work and prefix come from harness.sh
+. "$(dirname "$0")/../cluster/harness.sh"
+
+install_hvd
+start_cluster 2 --sockets 1 --cores 4 --gpus 0 --prefix "$prefix"
+mkdir "$home/hvd"
+cp "$1" "$home/"
+cp "$2" "$home/hvd/" # where boot_client looks for it
+chmod -R a+rX "$home/boot_client" "$home/hvd"
+user=$(as_user id -u)
+
+step()
+{
+    as_user srun --hvd=on "$@"
+}
+
+# layout PROMISE SRUN_ARGUMENT...: rank, local rank and size, node, cross rank and size of four ranks.
+layout()
+{
+    local promise=$1
+    shift
+    prints "$promise" '^rank' step -N 2 --ntasks-per-node=2 "$@" ./boot_client show 120
+    cp "$work/output" "$work/said"
+    prints "$promise: all numbers are right, and all cards" \
+        '^0:0/2:0:0/2 1:1/2:0:0/2 2:0/2:1:1/2 3:1/2:1:1/2$' numbers
+}
+
+numbers()
+{
+    sed -n 's,^rank \([0-9]*\)/4 local \([0-9/]*\) node \([0-9]*\)/2 cross \([0-9/]*\) wrong 0 .*,\1:\2:\3:\4,p' \
+        "$work/said" | sort | paste -sd ' '
+}
+
+# without_plugins COMMAND...: as the job user, where Slurm's plugins for PMIx are not installed.
+without_plugins()
+{
+    local folder copy=$work/plugins
+    folder=$(dirname "$(find /usr/lib* -name mpi_none.so -print -quit)")
+    rm -rf "$copy"
+    cp -r "$folder" "$copy"
+    chmod -R a+rX "$copy"
+    rm -f "$copy"/mpi_pmix*
+    as_root unshare --mount sh -c 'mount --bind "$1" "$2" || exit; cd "$3" && shift 3 &&
+        exec setpriv --reuid "$0" --regid "$0" --clear-groups "$@"' "$user" "$copy" "$folder" "$home" "$@"
+}
+
+# hetero: three ranks in two parts of a step.
+hetero()
+{
+    as_user srun --mpi=none --hvd=on -N1 -n2 ./boot_client show 120 : \
+        --mpi=none --hvd=on -N1 -n1 ./boot_client show 120
+}
+
+layout 'ranks boot with --mpi=none' --mpi=none
+layout 'and with --mpi=pmi2' --mpi=pmi2
+layout 'and with what srun chooses' --exclusive
+needs_pmix prints 'which is PMIx, where it is installed; the service is there, too' '^[0-3]:[0-9.,]*:[0-9]*:[0-9a-f]{64}$' \
+    step -N 2 --ntasks-per-node=2 sh -c 'echo $PMIX_RANK:$HVD_RENDEZVOUS'
+prints 'a step of two parts is one job' '^rank 2/3 .* wrong 0 ' hetero
+prints 'a Slurm without PMIx has --hvd all the same' '^rank 3/4 .* wrong 0 ' \
+    without_plugins srun --hvd=on -N 2 --ntasks-per-node=2 ./boot_client show 120
+prints 'one task is alone' '^rank 0/1 ' step --mpi=none -n 1 ./boot_client show
+prints 'and has no service' '^none$' step --mpi=none -n 1 sh -c 'echo ${HVD_RENDEZVOUS:-none}'
+prints 'an srun in a rank does not take its service' '^none$' \
+    step --mpi=none -n 2 -N 1 sh -c '[ $SLURM_PROCID != 0 ] ||
+        srun --overlap --mpi=none -n 1 sh -c "echo \${HVD_RENDEZVOUS:-none}"'
+prints 'ranks allreduce over what they have found' 'start: 4 ranks, by hvd.s rendezvous service' \
+    as_user HOROVOD_LOG_LEVEL=info srun --hvd=on --mpi=none -N 2 --ntasks-per-node=2 \
+    "$prefix/bin/hvd-bench" allreduce --sizes 1024
+prints 'a rank that never boots is named to the others' \
+    'error -6: 1 of 4 ranks did not start within 5 s: rank 3; they have ended, hang, or never called init' \
+    step --mpi=none -N 2 --ntasks-per-node=2 sh -c '[ $SLURM_PROCID = 3 ] || ./boot_client show 5 || true'
+prints 'one that dies while it waits is named with its node, before the time is over' \
+    'error -5: rank 3 on n2 has ended, or lost its network, before all 4 ranks had started' \
+    step --mpi=none -N 2 --ntasks-per-node=2 sh -c '
+        case $SLURM_PROCID in
+        1 | 2) ./boot_client show 120 || true ;;
+        3)
+            ./boot_client show 120 &
+            until ls -l /proc/$!/fd 2>/dev/null | grep -q socket; do sleep 0.1; done
+            sleep 2 # it has a connection, and hands in
+            kill -9 $!
+            ;;
+        esac'
+succeeds 'no service is left' as_root sh -c '! pgrep -x hvd-rendezvous'
+tap_done
