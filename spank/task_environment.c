@@ -13,6 +13,7 @@
 #include "spank/plugin.h"
 #include "spank/python.h"
 #include "spank/task_init.h"
+#include "spank/task_master.h"
 #include "spank/task_torch.h"
 
 /* A longer PYTHONPATH is left alone. */
@@ -231,6 +232,7 @@ void hvd_spank_task_export(const struct hvd_spank_task *task)
     hvd_spank_task_export_torch(task);
     export_records(task);
     export_service(task);
+    hvd_spank_task_export_master(task);
     hvd_spank_task_export_front_end(task);
     if (task->is_isolated) {
         /* Slurm does not tell which of the node's GPUs this task has. */

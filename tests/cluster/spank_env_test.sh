@@ -131,11 +131,15 @@ mpi=none
 ! has_pmix || mpi=pmix
 descriptors()
 {
-    as_user srun --mpi="$mpi" -n1 "$@" sh -c 'ls /proc/self/fd' 2>/dev/null
+    # shellcheck disable=SC2086 # the words of $variables
+    as_user $variables srun --mpi="$mpi" -n1 "$@" sh -c 'ls /proc/self/fd' 2>/dev/null
 }
-same_descriptors()
+opened()
 {
-    diff <(descriptors) <(descriptors "$(ranks verbose)")
+    local variables=$1
+    diff <(descriptors) <(descriptors "$(ranks verbose)") >"$work/opened"
+    awk '/^>/ { count++ } END { print count + 0 }' "$work/opened"
 }
-succeeds 'a rank has no more open files than a task' same_descriptors
+prints 'a rank has no more open files than a task' '^0$' opened 'MASTER_ADDR=n1 MASTER_PORT=29500'
+prints 'but for the port that rank 0 holds' '^1$' opened ''
 tap_done

@@ -2,6 +2,7 @@
 /* The plugin inside a stand-in for slurmstepd and its tasks: what it exports, leaves alone
  * and refuses. */
 #include <sched.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -154,6 +155,34 @@ static bool has_interface(void)
 static bool has_no_interface(void)
 {
     return is("GLOO_SOCKET_IFNAME", NULL) && is("WORLD_SIZE", "2");
+}
+
+static bool has_place(void)
+{
+    const char *port = fake_step_getenv("MASTER_PORT");
+
+    return is("MASTER_ADDR", "127.0.0.1") && port != NULL && atoi(port) > 0 &&
+           is("RANK", "0") && is("WORLD_SIZE", "1");
+}
+
+static bool has_no_place(void)
+{
+    return is("MASTER_ADDR", NULL) && is("MASTER_PORT", NULL) && is("RANK", "3");
+}
+
+static void test_place(void)
+{
+    struct fake_plugin plugin;
+
+    side_enter_step();
+    side_start(&plugin, "on");
+    plugin.user_init(NULL, 0, NULL);
+    tap_ok(run_task(&plugin, has_no_place) == 0,
+           "without a service, tasks start without a place to meet");
+    fake_step = (struct fake_step){.nodes = 1, .tasks = 1, .local_tasks = 1};
+    fake_step_setenv("SLURM_STEP_TASKS_PER_NODE", "1");
+    tap_ok(run_task(&plugin, has_place) == 0, "which a lone task needs not");
+    side_finish(&plugin);
 }
 
 static void test_torch(void)
@@ -505,6 +534,7 @@ int main(int count, char **arguments)
     dgx_path = count > 2 ? arguments[2] : "";
     test_contract();
     test_torch();
+    test_place();
     test_service();
     test_files();
     test_gpus();

@@ -1,0 +1,96 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Scripts of torch.distributed that know nothing of hvd find each other under `srun --hvd`.
+# shellcheck disable=SC2016 # variables of jobs expand in the jobs
+. "$(dirname "$0")/harness.sh"
+. "$(dirname "$0")/spank.sh"
+
+install_hvd
+start_cluster 2 --sockets 2 --cores 8
+enable_plugin
+on_both='-N2 --ntasks-per-node=2'
+place='echo $MASTER_ADDR $MASTER_PORT'
+
+# What each of the ranks finds, without repetition.
+# shellcheck disable=SC2120 # through prints
+places()
+{
+    # shellcheck disable=SC2086 # the words of on_both
+    as_user "${@}" srun --hvd $on_both sh -c "$place" | sort -u
+}
+n1=$(as_user srun -w n1 -n1 sh -c 'ip -4 -o addr show dev eth0' | grep -oE 'inet [0-9.]+' | cut -d ' ' -f 2)
+prints 'four ranks on two nodes find one address and one port of the first node' \
+    "^$n1 [0-9]+\$" in_line places
+prints 'ranks on one node meet there' '^127.0.0.1 [0-9]+$' as_user srun --hvd -N1 -n2 sh -c "$place"
+prints 'a lone rank needs nobody' '^127.0.0.1 [0-9]+$' as_user srun --hvd -n1 sh -c "$place"
+prints 'the port of the user stays' "^$n1 29500\$" places MASTER_PORT=29500
+prints 'so does the address' '^10.9.8.7 29500$' places MASTER_PORT=29500 MASTER_ADDR=10.9.8.7
+inside()
+{
+    as_user srun --hvd -n1 sh -c "$place; srun --hvd -n1 --overlap sh -c '$place'" | sort -u | wc -l
+}
+prints 'an srun inside a rank has a place of its own' '^2$' inside
+prints 'the port is of the rank alone' '^held$' as_user srun --hvd -n1 python3 -c '
+import os, socket
+place = "", int(os.environ["MASTER_PORT"])
+other = socket.socket()
+try:
+    other.bind(place)
+except OSError:
+    store = socket.socket()
+    store.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    store.bind(place)
+    store.listen()
+    print("held")'
+
+if ! /usr/bin/python3 -c 'import torch' 2>/dev/null; then
+    tap_skip 'DistributedDataParallel' 'needs python3-torch'
+    tap_done
+fi
+cat >"$home/ddp.py" <<'PY'
+import os, torch
+import torch.distributed as dist
+dist.init_process_group('gloo')
+rank = dist.get_rank()
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(1, 1, bias=False))
+model(torch.full((1, 1), 1. + rank)).sum().backward()
+total = torch.ones(1000)
+dist.all_reduce(total)
+print(f'rank {rank} of {dist.get_world_size()}, local {os.environ["LOCAL_RANK"]}:',
+      model.module.weight.grad.item(), total.sum().item(), flush=True)
+dist.barrier()
+PY
+chmod a+r "$home/ddp.py"
+# Jobs on both nodes, in the range that job scripts commonly choose their port from, meet nobody there.
+begin_job as_root --node n1 python3 -c '
+import socket, time
+taken = []
+for port in range(61000, 61064):
+    taken.append(socket.socket())
+    taken[-1].bind(("", port))
+    taken[-1].listen()
+print("taken", flush=True)
+time.sleep(3600)'
+await_said '^taken$'
+# shellcheck disable=SC2034 # for ddp
+all='rank 0 of 4, local 0: 2.5 4000.0 rank 1 of 4, local 1: 2.5 4000.0'
+all="$all rank 2 of 4, local 0: 2.5 4000.0 rank 3 of 4, local 1: 2.5 4000.0"
+ddp()
+{
+    # shellcheck disable=SC2086
+    as_user srun --hvd $on_both "$@" python3 ddp.py 2>"$work/ddp.err" | sort | paste -sd ' '
+}
+prints 'DistributedDataParallel averages over the four' "^$all\$" ddp
+two_at_once()
+{
+    # shellcheck disable=SC2086
+    as_user sh -c "srun --hvd $on_both python3 ddp.py >one 2>&1 & srun --hvd $on_both python3 ddp.py >two 2>&1
+        wait; sort one | paste -sd ' '; sort two | paste -sd ' '"
+}
+both()
+{
+    two_at_once | grep -cx "$all"
+}
+prints 'two jobs at once do not meet each other' '^2$' both
+kill "$job" 2>/dev/null
+tap_done
