@@ -2,6 +2,7 @@
 /* The pure plan: homes of the ranks first, then cpus, memory and network cards. */
 #include "gpu_binding/plan.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -86,7 +87,8 @@ static struct hvd_cpuset limit_threads(const struct hvd_topology *topology,
 static int nearest_usable(const struct hvd_plan_work *work, int socket)
 {
     const struct hvd_topology *topology = work->topology;
-    const int *distance = &topology->socket_distance[socket * topology->socket_count];
+    const int *distance =
+        &topology->socket_distance[(ptrdiff_t)socket * topology->socket_count];
     int best = HVD_NONE;
 
     for (int i = 0; i < topology->socket_count; i++) {
@@ -302,6 +304,7 @@ int hvd_plan_thread_count(const struct hvd_plan *plan, int local_rank)
     for (int i = 0; i < plan->row_count; i++) {
         sharing += hvd_cpuset_is_equal(&plan->rows[i].cpus, &row->cpus);
     }
+    assert(sharing > 0); /* the row itself */
     return row->core_count > sharing ? row->core_count / sharing : 1;
 }
 

@@ -378,7 +378,7 @@ static int follow(const struct session *session, const struct hvd_blob *mine,
         status = unpack(session, &all, blobs, err);
     }
     free(all.data);
-    if (status == 0 && (seen->bytes != mine->bytes ||
+    if (status == 0 && (seen->data == NULL || seen->bytes != mine->bytes ||
                         memcmp(seen->data, mine->data, mine->bytes) != 0)) {
         status = hvd_fail(err, HVD_ERR_MISMATCH,
                           "the program's store has values of another job, or two "

@@ -128,7 +128,7 @@ static void warn_of_other_package(const struct hvd_spank_task *task, const char 
 void hvd_spank_task_export_front_end(const struct hvd_spank_task *task)
 {
     const char *dir = task->plugin->plugstack.python_dir;
-    char *path = malloc(2 * PATH_TEXT_MAX);
+    char *path = malloc((size_t)2 * PATH_TEXT_MAX);
     char *joined = path != NULL ? path + PATH_TEXT_MAX : NULL;
     spank_err_t rc = ESPANK_ERROR;
 

@@ -5,7 +5,7 @@
 usage: analysis.py clang-tidy|cppcheck|gcc BUILD    exit status 0: nothing; 1: something
 
 A place where a tool is wrong says so in a comment, as the tool wants it: NOLINTNEXTLINE(check) or
-cppcheck-suppress id. error.c defines what analysis.h redefines.
+cppcheck-suppress id. `.clang-tidy` says which checks clang-tidy makes. error.c defines what analysis.h redefines.
 """
 
 import concurrent.futures
@@ -59,14 +59,15 @@ def output_of(command, directory=ROOT):
 
 def in_parallel(function, items):
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        return '\n'.join(pool.map(function, items))
+        return '\n'.join(filter(None, pool.map(function, items)))
 
 
 def clang_tidy(build, sources):
+    """It looks for a file .clang-tidy above each source."""
     def look(name):
         text = output_of(['clang-tidy', '-p', str(build), '--quiet',
                           f'--extra-arg=-include{_FIRST}', name])
-        return '\n'.join(line for line in text.splitlines() if ' warnings generated' not in line)
+        return '\n'.join(line for line in text.splitlines() if ' generated.' not in line)
 
     return in_parallel(look, sources)
 
@@ -102,4 +103,5 @@ def main():
     sys.exit(1 if 'warning:' in found or 'error:' in found else 0)
 
 
-main()
+if __name__ == '__main__':
+    main()

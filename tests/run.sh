@@ -18,7 +18,7 @@ sanitizers, and with TensorFlow, Keras, MXNet and the current PyTorch of PyPI.
 
   format      layout of the sources (clang-format), scripts (shellcheck)
   clang       compiles with clang; warnings are errors there and in the plain build with gcc
-  analysis    cppcheck and gcc -fanalyzer find nothing in what is installed for jobs
+  analysis    cppcheck, gcc -fanalyzer and clang-tidy find nothing in what is installed for jobs
   sanitized   unit and processes again, under AddressSanitizer and UndefinedBehaviorSanitizer
   threads     the tests in which threads meet, under ThreadSanitizer
   fuzz        what hvd reads, fuzzed for ten seconds each, under both sanitizers
@@ -280,6 +280,7 @@ analysis_suite()
     build_plain || return
     analyse cppcheck cppcheck plain 2.10
     analyse 'gcc -fanalyzer' gcc plain 12
+    analyse clang-tidy clang-tidy plain 14
 }
 
 bench()

@@ -2,6 +2,7 @@
 /* Replays: batches that repeat. */
 #include "collectives/agreement/replay.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -215,6 +216,7 @@ static int deal_out(struct hvd_replay_order *order)
     for (size_t i = 0; i < order->count; i++) {
         struct hvd_replay_lane *lane = &order->lanes[order->batches[i].lane];
 
+        assert(lane->batches != NULL);
         lane->batches[lane->count++] = &order->batches[i];
     }
     return 0;

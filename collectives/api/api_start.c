@@ -2,6 +2,7 @@
 /* The public interface: starting collectives. Each is checked and written down as a request. */
 #include "collectives/api/api_start.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -445,14 +446,15 @@ static int fill_request(struct hvd_engine *engine, struct hvd_start *start,
                         const struct hvd_tensor *tensors, struct hvd_request *request,
                         struct hvd_error *err)
 {
+    const int count = request->count;
     int status = hvd_start_check(engine, start, err);
 
-    for (int i = 0; status == 0 && i < request->count; i++) {
+    for (int i = 0; status == 0 && i < count; i++) {
         status = hvd_start_fill_entry(start, &tensors[i], &request->entries[i], err);
     }
-    if (status == 0 && request->count > 1) {
+    if (status == 0 && count > 1) {
         form_group(request);
-        status = check_devices(tensors, request->count, err);
+        status = check_devices(tensors, count, err);
     }
     return status != 0 || tensors[0].device == HVD_DEVICE_CPU
                ? status
@@ -475,6 +477,7 @@ int hvd_start_submit(struct hvd_start *start, const struct hvd_tensor *tensors, 
         return HVD_ERR_STATE;
     }
     request = hvd_request_create(count);
+    assert(request == NULL || request->count == count);
     status = request == NULL
                  ? hvd_fail(err, HVD_ERR_NOMEM, "no memory for %s", start->word)
                  : fill_request(engine, start, tensors, request, err);

@@ -61,7 +61,8 @@ int hvd_direct_plan(struct hvd_start *start, const struct hvd_tensor *tensors, i
                  : hvd_direct_run_create(opened, start->kind, start->word,
                                          direct->request, forced, &direct->run, err);
     if (status != 0) {
-        hvd_direct_destroy(direct);
+        hvd_request_destroy(direct->request);
+        free(direct);
         return status;
     }
     *out = direct;

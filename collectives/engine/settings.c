@@ -167,9 +167,8 @@ static void read_log(struct hvd_engine_settings *settings)
 
 static void read_tunables(struct hvd_engine_settings *settings)
 {
-    settings->fusion_threshold =
-        read_whole(HVD_ENV_FUSION_THRESHOLD, 128 * 1024 * 1024, 0, INT64_MAX,
-                   &settings->has_fusion_threshold);
+    settings->fusion_threshold = read_whole(HVD_ENV_FUSION_THRESHOLD, 128 << 20, 0,
+                                            INT64_MAX, &settings->has_fusion_threshold);
     settings->memory_limit = read_whole(HVD_ENV_MEMORY_LIMIT, 0, 0, INT64_MAX, NULL);
     settings->cycle_time_ms =
         read_real(HVD_ENV_CYCLE_TIME, 1, 60000, &settings->has_cycle_time);

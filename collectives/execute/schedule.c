@@ -127,10 +127,10 @@ static int check(struct hvd_schedule_query *query, struct hvd_error *err)
 
 const struct hvd_geometry hvd_usual_geometry = {
     .slots = 4,
-    .slot_bytes = 256 * 1024,
-    .recv_bytes = 512 * 1024,
+    .slot_bytes = 256 << 10,
+    .recv_bytes = 512 << 10,
     .has_single_copy = true,
-    .shared_bytes = 16 * 1024,
+    .shared_bytes = 16 << 10,
 };
 
 /* As hvd-bench counts them. */

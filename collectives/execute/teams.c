@@ -10,7 +10,7 @@
 #include "gpu_binding/base/clock.h"
 
 /* What a team may touch in one turn: some 100 us of work, in which others wait. */
-static const int64_t turn_bytes = 512 * 1024;
+static const int64_t turn_bytes = 512 << 10;
 
 /* What starting a batch costs, as bytes touched. */
 static const int64_t start_bytes = 4096;

@@ -388,7 +388,7 @@ void hvd_gpu_trial_begin(struct hvd_gpu_run *run)
 {
     struct hvd_gpu_set *set = run->set;
 
-    if (set->trial.count == ROUNDS * set->candidate_count) {
+    if (set->trial.count == (int64_t)ROUNDS * set->candidate_count) {
         decide(run, hvd_gpu_host_gather_result(&run->gather));
     } else {
         run->trial.algorithm = next_algorithm(set);

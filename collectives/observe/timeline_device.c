@@ -56,6 +56,7 @@ void hvd_timeline_device(struct hvd_timeline *timeline, const struct hvd_entry *
                          int64_t since_ns, const struct hvd_trace_span *spans, int count)
 {
     struct hvd_trace_span arranged[HVD_TRACE_MOST_SPANS];
+    const size_t bytes = sizeof(arranged);
     struct hvd_trace_event event = {.kind = HVD_TRACE_DEVICE};
     struct hvd_trace_row *row = hvd_timeline_row_of(timeline, entry);
 
@@ -63,7 +64,7 @@ void hvd_timeline_device(struct hvd_timeline *timeline, const struct hvd_entry *
         return;
     }
     if (!hvd_timeline_has_room(timeline, 2)) {
-        timeline->dropped += 2 * (count + 2);
+        timeline->dropped += 2 * ((int64_t)count + 2);
         return;
     }
     if (!row->has_device) {
@@ -71,9 +72,9 @@ void hvd_timeline_device(struct hvd_timeline *timeline, const struct hvd_entry *
     }
     event.row = row->number;
     event.number = arrange(row, entry->proposal.kind, since_ns, spans, count, arranged);
-    event.text = malloc(sizeof(arranged));
+    event.text = malloc(bytes);
     if (event.text != NULL) {
-        memcpy(event.text, arranged, sizeof(arranged));
+        memcpy(event.text, arranged, bytes);
         hvd_timeline_put(timeline, event);
     }
 }

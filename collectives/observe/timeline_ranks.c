@@ -132,7 +132,8 @@ static size_t make_lines(void *context, const struct hvd_trace_event *events,
     }
     timeline->frame.shift_ns = offset_ns - timeline->start_ns;
     pthread_mutex_lock(&parcel->lock);
-    while (made < count && parcel->bytes + 2 * HVD_TRACE_TEXT_BYTES <= PARCEL_BYTES) {
+    while (made < count &&
+           parcel->bytes + HVD_TRACE_TEXT_BYTES <= PARCEL_BYTES - HVD_TRACE_TEXT_BYTES) {
         if (made == 0) {
             make_label(timeline, error_ns);
         }

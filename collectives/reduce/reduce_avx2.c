@@ -13,7 +13,7 @@
 HVD_TARGET_BEGIN("avx2,f16c")
 
 #define LANES 8
-#define WIDTH (2 * LANES)
+#define WIDTH (LANES + LANES)
 
 typedef __m256 vector;
 typedef vector vector_op(vector a, vector b);

@@ -14,7 +14,7 @@
 HVD_TARGET_BEGIN("avx512f,avx512bw,avx512dq,avx512vl")
 
 #define LANES 16
-#define WIDTH (2 * LANES)
+#define WIDTH (LANES + LANES)
 
 typedef __m512 vector;
 typedef vector vector_op(vector a, vector b);

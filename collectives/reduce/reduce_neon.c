@@ -11,7 +11,7 @@
 #include "gpu_binding/base/attr.h"
 
 #define LANES 4
-#define WIDTH (2 * LANES)
+#define WIDTH (LANES + LANES)
 
 typedef float32x4_t vector;
 typedef vector vector_op(vector a, vector b);

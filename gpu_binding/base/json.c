@@ -44,7 +44,7 @@ static size_t escape_one(const unsigned char *text, char piece[8])
     size_t bytes = utf8_bytes(text);
 
     if (bytes == 0) {
-        strcpy(piece, "\\ufffd");
+        memcpy(piece, "\\ufffd", sizeof("\\ufffd"));
         return 1;
     }
     if (text[0] == '"' || text[0] == '\\') {

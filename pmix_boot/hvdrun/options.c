@@ -500,7 +500,7 @@ int hvdrun_options_set(struct hvdrun_options *options, const char *name,
         return hvd_fail(err, HVD_ERR_ARG, "--%s needs a value: --%s %s", option->name,
                         option->name, option->argument);
     }
-    return apply(options, option, value, err);
+    return apply(options, option, value != NULL ? value : "", err);
 }
 
 /* --- a command line ---------------------------------------------------------------------- */

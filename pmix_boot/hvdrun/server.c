@@ -145,6 +145,7 @@ static int make_job_info(const struct hvdrun_job *job, pmix_info_t **info, size_
 
     PMIX_INFO_CREATE(facts.info, room);
     if (facts.info == NULL || ranks == NULL) {
+        PMIX_INFO_FREE(facts.info, room);
         free(ranks);
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory to describe %d ranks", job->ranks);
     }

@@ -24,10 +24,10 @@ static int digit(char c)
 
 static int parse_key(const char *text, unsigned char *key)
 {
-    if (strlen(text) != 2 * HVD_CHANNEL_KEY_BYTES) {
+    if (strlen(text) != (size_t)2 * HVD_CHANNEL_KEY_BYTES) {
         return HVD_ERR_ARG;
     }
-    for (int i = 0; i < HVD_CHANNEL_KEY_BYTES; i++) {
+    for (size_t i = 0; i < HVD_CHANNEL_KEY_BYTES; i++) {
         int high = digit(text[2 * i]);
         int low = digit(text[2 * i + 1]);
 

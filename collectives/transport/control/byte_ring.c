@@ -14,7 +14,7 @@ struct frame {
 };
 
 /* A queue that grew beyond this is given back once it is empty. */
-static const size_t keep_bytes = 256 * 1024;
+static const size_t keep_bytes = 256 << 10;
 
 enum {
     ALIGNMENT = 8

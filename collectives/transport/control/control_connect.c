@@ -485,7 +485,7 @@ static int prepare(struct connect *connect, const void *const *addresses,
     }
     if (status == 0) {
         size_t count =
-            (size_t)(control->count + 1 + hvd_acceptor_capacity(connect->acceptor));
+            (size_t)control->count + 1 + (size_t)hvd_acceptor_capacity(connect->acceptor);
 
         connect->fds = calloc(count, sizeof(*connect->fds));
         status = connect->fds == NULL ? HVD_ERR_NOMEM : 0;

@@ -15,8 +15,8 @@
 
 /* A whole step's proposals of a rank that nobody knows yet, about 100 bytes per tensor, and
  * the answer to those of all ranks, fit most models; what is larger passes in pieces. */
-static const size_t up_bytes = 32 * 1024;
-static const size_t down_bytes = 128 * 1024;
+static const size_t up_bytes = 32 << 10;
+static const size_t down_bytes = 128 << 10;
 
 struct hvd_mailbox {
     int local_rank;

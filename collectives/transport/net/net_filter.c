@@ -175,11 +175,11 @@ static void sort(struct hvd_net_host_addresses *addresses)
 }
 
 /* 32 bits of an address, as a filter loads them. */
-static uint32_t word(const struct hvd_net_host_address *address, int index)
+static uint32_t word(const struct hvd_net_host_address *address, size_t index)
 {
     uint32_t value;
 
-    memcpy(&value, address->bytes + 4 * index, sizeof(value));
+    memcpy(&value, &address->bytes[4 * index], sizeof(value));
     return ntohl(value);
 }
 
@@ -259,7 +259,7 @@ static void let_ipv6_in(struct sock_fprog *program,
         if (!is_ipv4(&addresses->list[i])) {
             for (int w = 0; w < 4; w++) {
                 load_ip(program, BPF_W, IPV6_SOURCE + 4 * w);
-                require(program, word(&addresses->list[i], w),
+                require(program, word(&addresses->list[i], (size_t)w),
                         (uint8_t)(2 * (3 - w) + 1));
             }
             answer(program, true);

@@ -50,7 +50,7 @@ static void *create(struct TF_OpKernelConstruction *construction, int (*read)(in
         tf.OpKernelConstruction_GetAttrInt64(construction, "process_set_id", &set,
                                              status);
     }
-    if (tf.GetCode(status) != TF_OK) {
+    if (fact == NULL || tf.GetCode(status) != TF_OK) {
         tf.OpKernelConstruction_Failure(construction, status);
         free(fact);
         fact = NULL;
