@@ -16,7 +16,7 @@ export TMPDIR=$work ASAN_OPTIONS=${ASAN_OPTIONS-}:detect_leaks=1 UBSAN_OPTIONS=h
 # An input that takes a minute hangs, even on a busy machine.
 fuzz()
 {
-    "$program" -seed="$seed" -max_total_time="$seconds" -timeout=60 -rss_limit_mb=2048 -max_len=4096 \
+    "$program" -seed="$seed" -max_total_time="$seconds" -entropic=0 -timeout=60 -rss_limit_mb=2048 -max_len=4096 \
         -artifact_prefix="$findings/$target-" -print_final_stats=1 "$work/corpus" >"$work/out" 2>&1
 }
 

@@ -24,7 +24,7 @@ run_target()
     local seconds=$1 target=$2 log=$findings/$2.log found
     mkdir -p "$learnt/$target"
     python3 tests/fuzz/corpus.py unpack "$corpora/$target" "$learnt/$target"
-    "$build/tests/fuzz/${target}_fuzz" -max_total_time="$seconds" -timeout=60 -rss_limit_mb=2048 -max_len=4096 \
+    "$build/tests/fuzz/${target}_fuzz" -max_total_time="$seconds" -entropic=0 -timeout=60 -rss_limit_mb=2048 -max_len=4096 \
         -artifact_prefix="$findings/$target-" -print_final_stats=1 "$learnt/$target" >"$log" 2>&1 || true
     found=$(find $findings -name "$target-*" | wc -l)
     printf '%-12s %14s %10s %8s %9s\n' "$target" \
