@@ -35,6 +35,7 @@ struct hvd_net {
     bool is_in_scope;
     bool is_closing_due; /* a failed peer still has its endpoint */
     bool is_ending;
+    bool is_filtered; /* the kernel keeps hosts away that are not the job's */
 };
 
 /* --- the scope of device memory --- */
@@ -246,7 +247,8 @@ static int let_in(struct hvd_net *net, struct hvd_net_host_addresses *hosts)
     struct sock_fprog filter;
     int status;
 
-    if (word != NULL && strcmp(word, "0") == 0) {
+    net->is_filtered = word == NULL || strcmp(word, "0") != 0;
+    if (!net->is_filtered) {
         return 0;
     }
     status = hvd_net_filter_make(hosts, &filter);
@@ -256,10 +258,21 @@ static int let_in(struct hvd_net *net, struct hvd_net_host_addresses *hosts)
     for (int i = 0; i < listeners->count; i++) {
         if (!hvd_net_filter_attach(&filter, listeners->fds[i])) {
             hvd_log(HVD_LOG_INFO, "UCX's port is open to all hosts: %m");
+            net->is_filtered = false;
         }
     }
     free(filter.filter);
     return 0;
+}
+
+/* UCX listens from the start of its worker on, and the filter can only come after that: who was
+ * connected by then is a stranger, since no other rank knew the ports. UCX has accepted them, and
+ * reads what they say as soon as it makes progress, which begins after this. */
+static void send_strangers_away(const struct hvd_net *net)
+{
+    if (net->is_filtered) {
+        hvd_net_listeners_clear(hvd_ucx_listeners(net->ucx));
+    }
 }
 
 static int make_card(struct hvd_net *net, struct hvd_error *err)
@@ -293,11 +306,11 @@ int hvd_net_create(struct hvd_net **out, struct hvd_error *err)
     }
     net->failed_peer = -1;
     status = hvd_ucx_create(&handlers, &net->ucx, err);
-    if (status == 0) {
-        status = make_card(net, err);
-    }
     if (status == 0 && let_in(net, &(struct hvd_net_host_addresses){0}) != 0) {
         status = hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
+    }
+    if (status == 0) {
+        status = make_card(net, err);
     }
     if (status != 0) {
         hvd_net_destroy(net);
@@ -368,6 +381,7 @@ int hvd_net_connect(struct hvd_net *net, const struct hvd_net_job *job,
         return hvd_fail(err, HVD_ERR_NOMEM, "out of memory for %d addresses", job->size);
     }
     status = list_others(job, &net->hosts, &others);
+    send_strangers_away(net);
     status = status != 0 ? status : let_in(net, &others);
     hvd_net_host_addresses_finish(&others);
     if (status != 0) {

@@ -277,6 +277,11 @@ int hvd_net_filter_make(struct hvd_net_host_addresses *addresses, struct sock_fp
     if (program.filter == NULL) {
         return HVD_ERR_NOMEM;
     }
+    if (addresses->count == 0) {
+        answer(&program, false);
+        *out = program;
+        return 0;
+    }
     sort(addresses);
     for (size_t i = 0; i < addresses->count; i++) {
         ipv6 += !is_ipv4(&addresses->list[i]);

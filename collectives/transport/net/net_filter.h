@@ -42,7 +42,8 @@ int hvd_net_host_addresses_add(struct hvd_net_host_addresses *addresses,
 void hvd_net_host_addresses_finish(struct hvd_net_host_addresses *addresses);
 
 /* The filter that lets in connections from these addresses (which it sorts). When there are too
- * many for a filter, it compares the beginnings of IPv4 addresses, and lets all IPv6 ones in. The
+ * many for a filter, it compares the beginnings of IPv4 addresses, and lets all IPv6 ones in. Without
+ * addresses it drops every packet, so that no handshake ends that began before it was attached. The
  * caller frees out->filter. Returns 0 or HVD_ERR_NOMEM. */
 int hvd_net_filter_make(struct hvd_net_host_addresses *addresses, struct sock_fprog *out);
 

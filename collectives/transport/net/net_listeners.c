@@ -3,11 +3,13 @@
 #include "collectives/transport/net/net_listeners.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 /* In network byte order; 0: not TCP. */
 static in_port_t port_of(int fd)
@@ -37,20 +39,33 @@ static bool is_listening(int fd)
            port_of(fd) != 0;
 }
 
+/* The next descriptor that is open, besides the folder's own; -1: there is no further one. */
+static int next_descriptor(DIR *folder)
+{
+    const struct dirent *entry;
+
+    while ((entry = readdir(folder)) != NULL) {
+        char *end;
+        int fd = (int)strtol(entry->d_name, &end, 10);
+
+        if (end != entry->d_name && fd != dirfd(folder)) {
+            return fd;
+        }
+    }
+    return -1;
+}
+
 void hvd_net_listeners_find(struct hvd_net_listeners *out)
 {
     DIR *folder = opendir("/proc/self/fd");
-    const struct dirent *entry;
+    int fd;
 
     out->count = 0;
     if (folder == NULL) {
         return;
     }
-    while (out->count < HVD_NET_LISTENERS && (entry = readdir(folder)) != NULL) {
-        char *end;
-        int fd = (int)strtol(entry->d_name, &end, 10);
-
-        if (end != entry->d_name && is_listening(fd)) {
+    while (out->count < HVD_NET_LISTENERS && (fd = next_descriptor(folder)) >= 0) {
+        if (is_listening(fd)) {
             out->fds[out->count++] = fd;
         }
     }
@@ -82,4 +97,69 @@ void hvd_net_listeners_keep_ucx(struct hvd_net_listeners *listeners,
         }
     }
     listeners->count = kept;
+}
+
+/* Those that UCX has not accepted yet. */
+static void close_waiting(int listener)
+{
+    int flags = fcntl(listener, F_GETFL), fd;
+
+    if (flags < 0 || (flags & O_NONBLOCK) == 0) {
+        return;
+    }
+    while ((fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC)) >= 0) {
+        close(fd);
+    }
+}
+
+/* A connection that a listening socket has accepted has the address of that socket. */
+static bool leads_to(const struct hvd_net_listeners *listeners, int fd)
+{
+    struct sockaddr_storage own = {0};
+    socklen_t bytes = sizeof(own);
+
+    if (port_of(fd) == 0 || getsockname(fd, (struct sockaddr *)&own, &bytes) != 0) {
+        return false;
+    }
+    for (int i = 0; i < listeners->count; i++) {
+        struct sockaddr_storage address = {0};
+
+        bytes = sizeof(address);
+        if (fd != listeners->fds[i] &&
+            getsockname(listeners->fds[i], (struct sockaddr *)&address, &bytes) == 0 &&
+            memcmp(&own, &address, sizeof(own)) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* UCX, which owns it, sees its end, and nothing else: what has come is dropped here, and the kernel
+ * takes no more. */
+static void end_accepted(int fd)
+{
+    char data[4096];
+
+    shutdown(fd, SHUT_RDWR);
+    while (recv(fd, data, sizeof(data), MSG_DONTWAIT) > 0) {
+    }
+}
+
+void hvd_net_listeners_clear(const struct hvd_net_listeners *listeners)
+{
+    DIR *folder;
+    int fd;
+
+    for (int i = 0; i < listeners->count; i++) {
+        close_waiting(listeners->fds[i]);
+    }
+    folder = opendir("/proc/self/fd");
+    while (folder != NULL && (fd = next_descriptor(folder)) >= 0) {
+        if (leads_to(listeners, fd)) {
+            end_accepted(fd);
+        }
+    }
+    if (folder != NULL) {
+        closedir(folder);
+    }
 }

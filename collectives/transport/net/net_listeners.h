@@ -23,4 +23,7 @@ void hvd_net_listeners_keep_ucx(struct hvd_net_listeners *listeners,
                                 const struct hvd_net_listeners *before,
                                 const void *address, size_t bytes);
 
+/* Ends the connections to these sockets, accepted or not; nobody will read what came over them. */
+void hvd_net_listeners_clear(const struct hvd_net_listeners *listeners);
+
 #endif

@@ -9,9 +9,20 @@
 
 #include "gpu_binding/base/clock.h"
 
-struct hvd_net *net_rank_connect(struct job_rank *self)
+struct hvd_net *net_rank_create(void)
 {
     struct hvd_net *net;
+    struct hvd_error err = {0};
+
+    if (hvd_net_create(&net, &err) != 0) {
+        printf("# %s\n", err.text);
+        exit(98);
+    }
+    return net;
+}
+
+void net_rank_meet(struct job_rank *self, struct hvd_net *net)
+{
     struct hvd_error err = {0};
     struct hvd_net_job job = {
         .rank = self->boot.rank,
@@ -23,10 +34,6 @@ struct hvd_net *net_rank_connect(struct job_rank *self)
     const void *address;
     size_t bytes;
 
-    if (hvd_net_create(&net, &err) != 0) {
-        printf("# %s\n", err.text);
-        exit(98);
-    }
     hvd_net_address(net, &address, &bytes);
     job_exchange(self, address, bytes);
     job.addresses = self->addresses;
@@ -36,6 +43,13 @@ struct hvd_net *net_rank_connect(struct job_rank *self)
         exit(98);
     }
     job_exchange(self, "", 1);
+}
+
+struct hvd_net *net_rank_connect(struct job_rank *self)
+{
+    struct hvd_net *net = net_rank_create();
+
+    net_rank_meet(self, net);
     return net;
 }
 

@@ -9,6 +9,11 @@
 /* Creates, exchanges addresses, connects; returns once all ranks have, because before that UCX lets
  * nobody in. Says why and exits when that fails. The test calls net_rank_serve_connect. */
 struct hvd_net *net_rank_connect(struct job_rank *self);
+
+/* The same in two steps: the first, and the others. */
+struct hvd_net *net_rank_create(void);
+void net_rank_meet(struct job_rank *self, struct hvd_net *net);
+
 void net_rank_serve_connect(struct job *job);
 
 /* Post a message. */
