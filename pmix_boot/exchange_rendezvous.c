@@ -78,7 +78,7 @@ static int read_host(const struct hvd_exchange_query *query, char *host, size_t 
 int hvd_exchange_elastic(const struct hvd_exchange_query *query, struct hvd_exchange *out,
                          struct hvd_error *err)
 {
-    struct hvd_rendezvous_generation generation;
+    struct hvd_rendezvous_generation generation = {0};
     char host[256];
     int status = read_host(query, host, sizeof(host), err);
     struct hvd_rendezvous_client_query ask = {

@@ -24,6 +24,14 @@ static struct hvd_channel *open_service(void)
     return service;
 }
 
+static void free_cards(struct hvd_rendezvous_card *cards, int count)
+{
+    for (int i = 0; i < count; i++) {
+        free(cards[i].data);
+    }
+    free(cards);
+}
+
 static void check(const struct hvd_rendezvous_generation *generation)
 {
     if (generation->size < 1 || generation->rank < 0 ||
