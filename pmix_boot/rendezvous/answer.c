@@ -7,7 +7,7 @@
 
 #include "pmix_boot/rendezvous/message.h"
 
-static void free_cards(struct hvd_rendezvous_card *cards, int count)
+void hvd_rendezvous_answer_free(struct hvd_rendezvous_card *cards, int count)
 {
     for (int i = 0; cards != NULL && i < count; i++) {
         free(cards[i].data);
@@ -72,7 +72,7 @@ int hvd_rendezvous_answer_formed(const struct hvd_channel_message *message,
                                         message->bytes - sizeof(head), cards, head.size)
                            : HVD_ERR_NOMEM;
     if (status < 0) {
-        free_cards(cards, head.size);
+        hvd_rendezvous_answer_free(cards, head.size);
         return hvd_fail(err, status, "no memory for the cards of %d ranks", head.size);
     }
     *generation =

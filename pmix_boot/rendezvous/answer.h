@@ -20,6 +20,9 @@ struct hvd_rendezvous_generation {
     struct hvd_rendezvous_card *cards; /* [size], malloc'd one by one, as the array is */
 };
 
+/* Frees cards[0 ... count - 1].data and the array; NULL is fine. */
+void hvd_rendezvous_answer_free(struct hvd_rendezvous_card *cards, int count);
+
 /* Reads FORMED. The caller owns generation->cards. HVD_ERR_NET or HVD_ERR_NOMEM. */
 int hvd_rendezvous_answer_formed(const struct hvd_channel_message *message,
                                  struct hvd_rendezvous_generation *generation,

@@ -24,14 +24,6 @@ static struct hvd_channel *open_service(void)
     return service;
 }
 
-static void free_cards(struct hvd_rendezvous_card *cards, int count)
-{
-    for (int i = 0; i < count; i++) {
-        free(cards[i].data);
-    }
-    free(cards);
-}
-
 static void check(const struct hvd_rendezvous_generation *generation)
 {
     if (generation->size < 1 || generation->rank < 0 ||
@@ -59,7 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         free(message);
         if (take_answer(&generation, &err) == 0) {
             check(&generation);
-            free_cards(generation.cards, generation.size);
+            hvd_rendezvous_answer_free(generation.cards, generation.size);
         }
         read_notes();
     }

@@ -128,7 +128,7 @@ class C:
     layouts = ()
     compressions = {}
     scaled = ('allreduce', 'reducescatter')
-    reduce_scatter_ops = ('Average', 'Sum', 'Min', 'Max', 'Product')
+    scatter_ops = ('Average', 'Sum', 'Min', 'Max', 'Product')
     errors = {
         'dtype': KeyError,
         'average of booleans': [ValueError],

@@ -12,6 +12,7 @@ A front end is described by an object with these attributes:
     compressions    {function: names of the compressions that it takes}
     scaled          the kinds that take a prescale and a postscale
     takes_sets      whether it has process sets (True)
+    scatter_ops     the ops that reducescatter takes (HOROVOD_SCATTER_OPS)
     errors          {reason: exceptions}, see reasons()
     foreign         names of dtypes that it refuses
     dtypes(kind), quotient_dtype(dtype), run(case, seed, process_set), run_foreign(dtype)
@@ -48,7 +49,10 @@ class Outcome:
     received: list = None
 
 
-def reasons(case, reduce_scatter_ops=('Average', 'Sum')):
+HOROVOD_SCATTER_OPS = ('Average', 'Sum')
+
+
+def reasons(case, scatter_ops):
     """Why the case has to be refused; none: it has a result."""
     found = []
     if case.op == 'Average' and 'bool' in case.dtypes:
@@ -57,7 +61,7 @@ def reasons(case, reduce_scatter_ops=('Average', 'Sum')):
         found.append('Adasum of these ranks')
     if case.op == 'Adasum' and not set(case.dtypes) <= set(FLOATS):
         found.append('Adasum of integers')
-    if case.kind == 'reducescatter' and case.op not in reduce_scatter_ops:
+    if case.kind == 'reducescatter' and case.op not in scatter_ops:
         found.append('op of a reducescatter')
     if case.kind in ('sparse', 'mixed') and case.op not in ('Average', 'Sum'):
         found.append('op of a sparse tensor')
@@ -191,7 +195,7 @@ class ReferenceTest(unittest.TestCase):
 
     def verdict(self, case):
         """What is wrong with the case, or None."""
-        refused = reasons(case, getattr(self.front, 'reduce_scatter_ops', ('Average', 'Sum')))
+        refused = reasons(case, getattr(self.front, 'scatter_ops', HOROVOD_SCATTER_OPS))
         accepted = tuple({kind for reason in refused for kind in self.front.errors[reason]})
         try:
             outcome = self.front.run(case, self.seed, self.sets[case.set_index])
