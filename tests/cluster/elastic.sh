@@ -6,7 +6,7 @@
 start_elastic()
 {
     install_hvd
-    start_cluster 2 --sockets 1 --cores 4 --gpus 0 --prefix "$prefix" --conf 'SlurmdTimeout=10'
+    start_cluster 2 --sockets 1 --cores 4 --gpus 0 --prefix "$prefix"
     library=$(dirname "$(find "$prefix" -name libhvd.so -print -quit)")
     cp "$@" "$home/"
     chmod a+rx "$home"/*
@@ -16,6 +16,16 @@ start_elastic()
 job()
 {
     as_user OMP_NUM_THREADS=1 LD_LIBRARY_PATH="$library" "$@"
+}
+
+# A node is switched off. slurmctld would call it down after SlurmdTimeout, which is long here, lest it
+# take a node for dead that is busy or cut off for a while; so it is told.
+n2_is_switched_off()
+{
+    "$cluster" crash --dir "$work/cluster" n2
+    succeeds 'when a node is switched off the ranks of the other begin anew' \
+        await_said 'generation 2 begins, 2 ranks'
+    as_root scontrol update NodeName=n2 State=DOWN Reason=off
 }
 
 # With the job's words, where it fails.

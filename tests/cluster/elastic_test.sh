@@ -59,9 +59,7 @@ rules()
 node_dies()
 {
     start_steps
-    "$cluster" crash --dir "$work/cluster" n2
-    succeeds 'when a node is switched off the ranks of the other begin anew' \
-        await_said 'generation 2 begins, 2 ranks'
+    n2_is_switched_off
     let_go
     says_times 'and have all steps' 2 'rank [01] of 2, steps 20, value 20, begun 2 times'
     succeeds 'no service is left' none_serves

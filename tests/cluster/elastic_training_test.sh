@@ -75,9 +75,7 @@ a_link_comes_back()
 node_dies()
 {
     start_training
-    "$cluster" crash --dir "$work/cluster" n2
-    succeeds 'when a node is switched off the ranks of the other begin anew' \
-        await_said 'generation 2 begins, 2 ranks'
+    n2_is_switched_off
     let_go
     says 'and train to the end' "^epoch $epochs .* 2 ranks on 1 nodes"
     succeeds 'with the same accuracy as four' same_accuracy
