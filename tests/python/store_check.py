@@ -22,7 +22,8 @@ def check(what, rank, size):
     assert (hvd.rank(), hvd.size()) == (rank, size), (what, hvd.rank(), hvd.size())
     total = hvd.allreduce(torch.tensor([1.0 + rank]), op=hvd.Sum, name='total').item()
     assert total == size * (size + 1) / 2, (what, total)
-    print(f'{what}: rank {rank} of {size}', flush=True)
+    # One write: torchrun makes the output unbuffered, and the ranks share it.
+    print(f'{what}: rank {rank} of {size}\\n', end='', flush=True)
     hvd.shutdown()
 '''
 
