@@ -101,7 +101,7 @@ int hvd_rendezvous_address_connect(const struct hvd_rendezvous_address *address,
     struct hvd_error cause;
     int fd;
 
-    if (strchr(address->host, ',') == NULL) {
+    if (address->host[0] == '/' || strchr(address->host, ',') == NULL) {
         fd = hvd_socket_connect_host(address->host, address->port, deadline_ms, &cause);
     } else {
         int64_t share_ms = first_share_ms;

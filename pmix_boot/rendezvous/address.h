@@ -9,8 +9,8 @@
 #include "pmix_boot/rendezvous/channel.h"
 
 struct hvd_rendezvous_address {
-    char host
-        [264]; /* a number, IPv4 or IPv6, or a name; or several, separated by commas */
+    /* A number, IPv4 or IPv6, or a name; or several, separated by commas; or the path of a socket. */
+    char host[264];
     char port[8];
     unsigned char key[HVD_CHANNEL_KEY_BYTES];
 };

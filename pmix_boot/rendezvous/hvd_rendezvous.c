@@ -34,9 +34,8 @@ static int fail(const char *what)
     return EXIT_FAILURE;
 }
 
-/* NP MIN MAX START_S TIMEOUT_S RESETS here|anywhere, from start.c alone. */
-static int read_arguments(char **arguments, struct hvd_roster_rules *rules,
-                          enum hvd_socket_scope *scope)
+/* NP MIN MAX START_S TIMEOUT_S RESETS here|anywhere|/PATH, from start.c alone. */
+static int read_arguments(char **arguments, struct hvd_roster_rules *rules)
 {
     int numbers[ARGUMENTS - 1];
 
@@ -56,9 +55,17 @@ static int read_arguments(char **arguments, struct hvd_roster_rules *rules,
         .timeout_ms = numbers[4] * 1000,
         .reset_limit = numbers[5],
     };
-    *scope = strcmp(arguments[ARGUMENTS - 1], "here") == 0 ? HVD_SOCKET_LOOPBACK
-                                                           : HVD_SOCKET_ALL_ADDRESSES;
     return 0;
+}
+
+static int open_place(const char *where, int *fd, uint16_t *port, struct hvd_error *err)
+{
+    if (where[0] == '/') {
+        return hvd_socket_listen_path(where, fd, err);
+    }
+    return hvd_socket_listen_tcp(strcmp(where, "here") == 0 ? HVD_SOCKET_LOOPBACK
+                                                            : HVD_SOCKET_ALL_ADDRESSES,
+                                 fd, port, err);
 }
 
 /* Signals of the terminal and of the launcher's group are the launcher's to handle; each rank
@@ -122,7 +129,6 @@ static int exchange_note(const char *text)
 int main(int argc, char **argv)
 {
     struct hvd_rendezvous_service_config config = {.orders = STDIN_FILENO};
-    enum hvd_socket_scope scope = HVD_SOCKET_LOOPBACK;
     struct hvd_error err;
     uint16_t port = 0;
 
@@ -132,7 +138,7 @@ int main(int argc, char **argv)
     if (argc == 2 && strcmp(argv[1], "ask") == 0) {
         return exchange_note(NULL);
     }
-    if (argc != ARGUMENTS + 1 || read_arguments(argv + 1, &config.rules, &scope) != 0) {
+    if (argc != ARGUMENTS + 1 || read_arguments(argv + 1, &config.rules) != 0) {
         fputs("hvd-rendezvous is started by hvdrun and by srun --hvd\n", stderr);
         return EXIT_FAILURE;
     }
@@ -141,7 +147,7 @@ int main(int argc, char **argv)
         errno = ENOSYS;
         return fail("libsodium does not start");
     }
-    if (hvd_socket_listen_tcp(scope, &config.listening, &port, &err) < 0) {
+    if (open_place(argv[ARGUMENTS], &config.listening, &port, &err) < 0) {
         hvd_log(HVD_LOG_ERROR, "rendezvous: %s", err.text);
         return EXIT_FAILURE;
     }

@@ -58,6 +58,21 @@ static socklen_t unix_address(union address *address, const char *name)
     return offsetof(struct sockaddr_un, sun_path) + 1 + HVD_SOCKET_NAME_BYTES;
 }
 
+/* The path must fit. */
+static socklen_t path_address(union address *address, const char *path)
+{
+    memset(address, 0, sizeof(*address));
+    address->un.sun_family = AF_UNIX;
+    memcpy(address->un.sun_path, path, strlen(path));
+    return sizeof(address->un);
+}
+
+bool hvd_socket_path_fits(const char *path)
+{
+    return path[0] == '/' &&
+           strlen(path) < sizeof(((struct sockaddr_un *)NULL)->sun_path);
+}
+
 static int keep_errno_close(int fd)
 {
     int saved = errno;
@@ -128,6 +143,24 @@ int hvd_socket_listen_unix(int *fd, char name[HVD_SOCKET_NAME_BYTES],
     }
     *fd = listening;
     memcpy(name, chosen, sizeof(chosen));
+    return 0;
+}
+
+int hvd_socket_listen_path(const char *path, int *fd, struct hvd_error *err)
+{
+    union address address;
+    int listening = -1;
+
+    errno = ENAMETOOLONG;
+    if (hvd_socket_path_fits(path)) {
+        socklen_t length = path_address(&address, path);
+
+        listening = listen_at(&address, &length);
+    }
+    if (listening < 0) {
+        return hvd_fail(err, HVD_ERR_SYS, "cannot listen at %s: %m", path);
+    }
+    *fd = listening;
     return 0;
 }
 
@@ -257,14 +290,35 @@ static int connect_address(const struct addrinfo *address, int64_t deadline_ms)
     return fd < 0 || errno == 0 ? fd : keep_errno_close(fd);
 }
 
+/* What listens there did so before anybody knew the path: only a full queue is waited for. */
+static int connect_path(const char *path, int64_t deadline_ms, struct hvd_error *err)
+{
+    union address address;
+    int fd = -1;
+
+    errno = ENAMETOOLONG;
+    while (hvd_socket_path_fits(path)) {
+        fd = start_connecting(&address.any, path_address(&address, path));
+        if (fd >= 0 || errno != EAGAIN || hvd_clock_ms() >= deadline_ms) {
+            break;
+        }
+        poll(NULL, 0, pause_ms / 10);
+    }
+    return fd >= 0 ? fd : hvd_fail(err, HVD_ERR_NET, "cannot connect to %s: %m", path);
+}
+
 int hvd_socket_connect_host(const char *host, const char *port, int64_t deadline_ms,
                             struct hvd_error *err)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
     struct addrinfo *addresses = NULL;
     int fd = -1;
-    int error = getaddrinfo(host, port, &hints, &addresses);
+    int error;
 
+    if (host[0] == '/') {
+        return connect_path(host, deadline_ms, err);
+    }
+    error = getaddrinfo(host, port, &hints, &addresses);
     if (error != 0) {
         return hvd_fail(err, HVD_ERR_NET, "there is no host %s: %s", host,
                         gai_strerror(error));

@@ -33,6 +33,13 @@ int hvd_socket_listen_tcp(enum hvd_socket_scope scope, int *fd, uint16_t *port,
 int hvd_socket_listen_unix(int *fd, char name[HVD_SOCKET_NAME_BYTES],
                            struct hvd_error *err);
 
+/* Listens at a path, which must not exist. A directory that only the user may enter keeps others out;
+ * processes of other networks of this machine can connect. */
+int hvd_socket_listen_path(const char *path, int *fd, struct hvd_error *err);
+
+/* Whether a path is short enough for that, and begins with a slash. */
+bool hvd_socket_path_fits(const char *path);
+
 /* Takes one connection: a descriptor, or -1 with errno when there is none. On a unix socket a
  * process of another user is turned away, with EPERM. */
 int hvd_socket_accept(int listening_fd);
@@ -46,7 +53,8 @@ int hvd_socket_connect_unix(const char name[HVD_SOCKET_NAME_BYTES]);
 int hvd_socket_connect_error(int fd);
 
 /* Connects to a host, a name or a number, and tries again until the deadline (hvd_clock_ms)
- * where nobody listens yet. Returns a descriptor, or HVD_ERR_NET. */
+ * where nobody listens yet; or to what listens at a path, if host begins with a slash. Returns a
+ * descriptor, or HVD_ERR_NET. */
 int hvd_socket_connect_host(const char *host, const char *port, int64_t deadline_ms,
                             struct hvd_error *err);
 

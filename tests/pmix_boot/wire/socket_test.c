@@ -138,8 +138,46 @@ static void test_nobody(void)
            "so is who names no host: %s", err.text);
 }
 
+static void test_path(void)
+{
+    struct hvd_error err = {0};
+    char directory[] = "/tmp/hvd-test.XXXXXX";
+    char path[64];
+    char longer[200];
+    int listening = -1;
+    int fd, other;
+
+    snprintf(path, sizeof(path), "%s/ranks", mkdtemp(directory));
+    tap_ok(hvd_socket_listen_path(path, &listening, &err) == 0,
+           "a socket listens at a path %s", err.text);
+    fd = hvd_socket_connect_host(path, "0", hvd_clock_ms() + 5000, &err);
+    other = hvd_socket_accept(listening);
+    tap_ok(fd >= 0 && other >= 0 && hvd_socket_send(fd, path, sizeof(path)) == 0 &&
+               hvd_socket_receive(other, longer, sizeof(path)) == 0,
+           "what is sent to it arrives");
+    tap_ok(hvd_socket_listen_path(path, &other, &err) == HVD_ERR_SYS &&
+               strstr(err.text, path) != NULL &&
+               strstr(err.text, "Address already in use") != NULL,
+           "a path that exists is refused: %s", err.text);
+    close(listening);
+    tap_ok(hvd_socket_connect_host(path, "0", hvd_clock_ms() + 60000, &err) ==
+                   HVD_ERR_NET &&
+               strstr(err.text, path) != NULL &&
+               strstr(err.text, "Connection refused") != NULL,
+           "who finds nobody there is told at once: %s", err.text);
+    snprintf(longer, sizeof(longer), "%s/%0150d", directory, 0);
+    tap_ok(hvd_socket_path_fits(path) && !hvd_socket_path_fits(longer) &&
+               !hvd_socket_path_fits("ranks"),
+           "long paths and relative ones are told apart");
+    close(fd);
+    close(other);
+    unlink(path);
+    rmdir(directory);
+}
+
 int main(void)
 {
+    test_path();
     test_connect(HVD_SOCKET_ALL_ADDRESSES, "on all addresses");
     test_connect(HVD_SOCKET_LOOPBACK, "on this machine");
     test_nobody();
