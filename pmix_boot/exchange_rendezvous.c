@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "gpu_binding/base/env.h"
+#include "pmix_boot/cause.h"
 #include "pmix_boot/exchange.h"
 #include "pmix_boot/exchange_key.h"
 #include "pmix_boot/rendezvous/call.h"
@@ -193,6 +194,19 @@ static int make_question(const struct hvd_exchange_query *query,
     return 0;
 }
 
+/* hvdrun hears whose failure it is, unless it is this rank's own. */
+static int take_refusal(const struct hvd_channel_message *answer,
+                        const struct place *place, struct hvd_error *err)
+{
+    int culprit;
+    int status = hvd_rendezvous_answer_refused(answer, &culprit, err);
+
+    if (culprit >= 0 && culprit != place->rank) {
+        hvd_cause_tell(culprit, place->rank, err->text);
+    }
+    return status;
+}
+
 static int read_answer(const struct hvd_channel_message *answer,
                        const struct place *place, struct hvd_exchange *out,
                        struct hvd_error *err)
@@ -201,7 +215,7 @@ static int read_answer(const struct hvd_channel_message *answer,
     int status;
 
     if (answer->type != HVD_RENDEZVOUS_FORMED) {
-        return hvd_rendezvous_answer_refused(answer, err);
+        return take_refusal(answer, place, err);
     }
     status = hvd_rendezvous_answer_formed(answer, &generation, err);
     if (status == 0) {

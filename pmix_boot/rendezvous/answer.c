@@ -80,16 +80,18 @@ int hvd_rendezvous_answer_formed(const struct hvd_channel_message *message,
     return 0;
 }
 
-int hvd_rendezvous_answer_refused(const struct hvd_channel_message *message,
+int hvd_rendezvous_answer_refused(const struct hvd_channel_message *message, int *culprit,
                                   struct hvd_error *err)
 {
     struct hvd_rendezvous_refused head = {.status = HVD_ERR_STATE};
     int length = (int)(message->bytes - sizeof(head));
 
+    *culprit = -1;
     if (message->bytes < sizeof(head)) {
         return hvd_fail(err, HVD_ERR_STATE, "the rendezvous service refused this rank");
     }
     memcpy(&head, message->data, sizeof(head));
+    *culprit = head.culprit;
     return hvd_fail(err, head.status < 0 ? head.status : HVD_ERR_STATE, "%.*s", length,
                     (const char *)message->data + sizeof(head));
 }

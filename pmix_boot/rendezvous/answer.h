@@ -28,8 +28,9 @@ int hvd_rendezvous_answer_formed(const struct hvd_channel_message *message,
                                  struct hvd_rendezvous_generation *generation,
                                  struct hvd_error *err);
 
-/* Reads REFUSED: returns its status, always a failure, with the service's words in err. */
-int hvd_rendezvous_answer_refused(const struct hvd_channel_message *message,
+/* Reads REFUSED: returns its status, always a failure, with the service's words in err. *culprit is the rank
+ * of the launch that has failed, or -1. */
+int hvd_rendezvous_answer_refused(const struct hvd_channel_message *message, int *culprit,
                                   struct hvd_error *err);
 
 #endif

@@ -222,6 +222,7 @@ static int take_answer(struct hvd_rendezvous_generation *generation,
                        struct hvd_error *err)
 {
     struct hvd_channel_message message;
+    int culprit;
     int status;
 
     (void)hvd_channel_progress(client.channel);
@@ -230,7 +231,7 @@ static int take_answer(struct hvd_rendezvous_generation *generation,
             return hvd_rendezvous_answer_formed(&message, generation, err);
         }
         if (message.type == HVD_RENDEZVOUS_REFUSED) {
-            return hvd_rendezvous_answer_refused(&message, err);
+            return hvd_rendezvous_answer_refused(&message, &culprit, err);
         }
         note(&message);
     }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 /* What a place holds instead of the connection of a rank that waits. */
 enum {
@@ -25,7 +26,7 @@ struct hvd_meeting {
     int missing; /* AWAITED places; with none of both, the meeting is over */
     int timeout_ms;
     int64_t deadline_ms;
-    struct hvd_error reason; /* why it cannot be any more; status 0: it can */
+    struct hvd_meeting_failure failure; /* why it cannot be any more; status 0: it can */
 };
 
 static int rank_at(const struct hvd_meeting *meeting, int index)
@@ -150,7 +151,7 @@ static struct hvd_meeting *add(struct hvd_meetings *meetings,
 
 static bool has_ended(const struct hvd_meetings *meetings, int rank)
 {
-    return rank < meetings->ended_count && meetings->ended[rank];
+    return rank < meetings->ended_count && meetings->ended[rank] >= 0;
 }
 
 /* " 2, 5-7 and 12 more": the ranks that have not come. */
@@ -195,7 +196,8 @@ static void fail_late(struct hvd_meeting *meeting)
     char missing[160];
 
     list_missing(meeting, missing, sizeof(missing));
-    hvd_fail(&meeting->reason, HVD_ERR_TIMEOUT,
+    meeting->failure.culprit = -1;
+    hvd_fail(&meeting->failure.error, HVD_ERR_TIMEOUT,
              "%d of %d ranks did not start within %g s: rank%s%s; they have ended, hang, "
              "or never called init%s",
              meeting->missing, meeting->count, meeting->timeout_ms / 1000.0,
@@ -203,25 +205,35 @@ static void fail_late(struct hvd_meeting *meeting)
              meeting->ranks != NULL ? " with the same list of ranks" : "");
 }
 
-static void fail_ended(struct hvd_meeting *meeting, int rank)
+static void fail_ended(struct hvd_meeting *meeting, int rank, int wait_status)
 {
-    hvd_fail(&meeting->reason, HVD_ERR_PEER,
-             "rank %d has ended and did not call init%s: those that wait for it cannot "
-             "start; see its output",
-             rank, meeting->ranks != NULL ? " with this list of ranks" : "");
+    char how[80];
+
+    if (WIFSIGNALED(wait_status)) {
+        snprintf(how, sizeof(how), "was killed by signal %d (%s)", WTERMSIG(wait_status),
+                 strsignal(WTERMSIG(wait_status)));
+    } else {
+        snprintf(how, sizeof(how), "exited with status %d", WEXITSTATUS(wait_status));
+    }
+    meeting->failure.culprit = rank;
+    hvd_fail(&meeting->failure.error, HVD_ERR_PEER,
+             "rank %d %s and did not call init%s: those that wait for it cannot start; "
+             "see its output",
+             rank, how, meeting->ranks != NULL ? " with this list of ranks" : "");
 }
 
 /* What a rank is told that comes when the others were told already. */
 static int fail_latecomer(const struct hvd_meeting *meeting, int rank,
-                          struct hvd_error *err)
+                          struct hvd_meeting_failure *failure)
 {
-    if (meeting->reason.status == HVD_ERR_TIMEOUT) {
-        return hvd_fail(err, HVD_ERR_TIMEOUT,
-                        "rank %d has started when the others had waited for it for %g s "
-                        "and given up: HVD_START_TIMEOUT is how long they wait",
-                        rank, meeting->timeout_ms / 1000.0);
+    *failure = meeting->failure;
+    if (failure->error.status == HVD_ERR_TIMEOUT) {
+        hvd_fail(&failure->error, HVD_ERR_TIMEOUT,
+                 "rank %d has started when the others had waited for it for %g s and "
+                 "given up: HVD_START_TIMEOUT is how long they wait",
+                 rank, meeting->timeout_ms / 1000.0);
     }
-    return hvd_fail(err, meeting->reason.status, "%s", meeting->reason.text);
+    return failure->error.status;
 }
 
 void hvd_meetings_leave(struct hvd_meetings *meetings, int id, const char *host)
@@ -235,8 +247,9 @@ void hvd_meetings_leave(struct hvd_meetings *meetings, int id, const char *host)
             }
             meeting->ids[at] = ANSWERED;
             meeting->here--;
-            if (meeting->reason.status == 0) {
-                hvd_fail(&meeting->reason, HVD_ERR_PEER,
+            if (meeting->failure.error.status == 0) {
+                meeting->failure.culprit = rank_at(meeting, at);
+                hvd_fail(&meeting->failure.error, HVD_ERR_PEER,
                          "rank %d on %s has ended, or lost its network, before all %d "
                          "ranks had started",
                          rank_at(meeting, at), host, meeting->count);
@@ -246,24 +259,24 @@ void hvd_meetings_leave(struct hvd_meetings *meetings, int id, const char *host)
     }
 }
 
-void hvd_meetings_end(struct hvd_meetings *meetings, int rank)
+void hvd_meetings_end(struct hvd_meetings *meetings, int rank, int wait_status)
 {
-    bool *grown;
+    int *grown;
 
     if (rank < 0 || rank >= HVD_MEETING_MOST_RANKS) {
         return;
     }
     if (rank >= meetings->ended_count) {
-        grown = realloc(meetings->ended, (size_t)rank + 1);
+        grown = realloc(meetings->ended, ((size_t)rank + 1) * sizeof(*grown));
         if (grown == NULL) {
             return; /* then a time limit tells the others */
         }
-        memset(grown + meetings->ended_count, 0,
-               (size_t)(rank + 1 - meetings->ended_count));
         meetings->ended = grown;
-        meetings->ended_count = rank + 1;
+        while (meetings->ended_count <= rank) {
+            grown[meetings->ended_count++] = -1;
+        }
     }
-    meetings->ended[rank] = true;
+    meetings->ended[rank] = wait_status;
 }
 
 /* --- ranks --- */
@@ -299,10 +312,12 @@ static struct hvd_meeting *meeting_for(struct hvd_meetings *meetings,
 
 int hvd_meetings_offer(struct hvd_meetings *meetings, int id,
                        const struct hvd_meeting_offer *offer, int64_t now_ms,
-                       struct hvd_error *err)
+                       struct hvd_meeting_failure *failure)
 {
+    struct hvd_error *err = &failure->error;
     struct hvd_meeting *meeting;
 
+    failure->culprit = -1;
     if (!is_possible(offer)) {
         return hvd_fail(err, HVD_ERR_ARG,
                         "rank %d, number %d of %d, is no place in a job", offer->rank,
@@ -324,10 +339,10 @@ int hvd_meetings_offer(struct hvd_meetings *meetings, int id,
                         "do not set HOROVOD_RANK by hand",
                         offer->rank);
     }
-    if (meeting->reason.status != 0) {
+    if (meeting->failure.error.status != 0) {
         meeting->missing -= meeting->ids[offer->index] == AWAITED;
         meeting->ids[offer->index] = ANSWERED;
-        return fail_latecomer(meeting, offer->rank, err);
+        return fail_latecomer(meeting, offer->rank, failure);
     }
     meeting->ids[offer->index] = id;
     meeting->here++;
@@ -354,14 +369,16 @@ static void answer(struct hvd_meeting *meeting, struct hvd_meeting_step *step)
 static void judge(const struct hvd_meetings *meetings, struct hvd_meeting *meeting,
                   int64_t now_ms)
 {
-    for (int i = 0;
-         i < meeting->count && meetings->ended_count > 0 && meeting->reason.status == 0;
+    for (int i = 0; i < meeting->count && meetings->ended_count > 0 &&
+                    meeting->failure.error.status == 0;
          i++) {
-        if (meeting->ids[i] == AWAITED && has_ended(meetings, rank_at(meeting, i))) {
-            fail_ended(meeting, rank_at(meeting, i));
+        const int rank = rank_at(meeting, i);
+
+        if (meeting->ids[i] == AWAITED && has_ended(meetings, rank)) {
+            fail_ended(meeting, rank, meetings->ended[rank]);
         }
     }
-    if (meeting->reason.status == 0 && now_ms >= meeting->deadline_ms) {
+    if (meeting->failure.error.status == 0 && now_ms >= meeting->deadline_ms) {
         fail_late(meeting);
     }
 }
@@ -380,12 +397,12 @@ void hvd_meetings_next(struct hvd_meetings *meetings, int64_t now_ms,
         if (meeting->missing > 0) {
             judge(meetings, meeting, now_ms);
         }
-        if (meeting->here > 0 && meeting->reason.status != 0) {
+        if (meeting->here > 0 && meeting->failure.error.status != 0) {
             step->act = HVD_MEETING_FAIL;
-            step->reason = meeting->reason;
+            step->failure = meeting->failure;
         } else if (meeting->here > 0 && meeting->missing == 0) {
             step->act = HVD_MEETING_COMPLETE;
-        } else if (meeting->reason.status == 0 &&
+        } else if (meeting->failure.error.status == 0 &&
                    (step->again_ms < 0 || meeting->deadline_ms < step->again_ms)) {
             step->again_ms = meeting->deadline_ms;
         }

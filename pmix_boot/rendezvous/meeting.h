@@ -35,14 +35,21 @@ struct hvd_meeting;
 struct hvd_meetings {
     struct hvd_meeting **all;
     int count;
-    bool *ended; /* [ended_count], by rank of the launch */
+    int *
+        ended; /* [ended_count], by rank of the launch: its wait status, -1 while it lives */
     int ended_count;
+};
+
+/* Why ranks do not meet. */
+struct hvd_meeting_failure {
+    struct hvd_error error;
+    int culprit; /* the rank of the launch that has failed; -1: none is known */
 };
 
 enum hvd_meeting_act {
     HVD_MEETING_WAIT,
     HVD_MEETING_COMPLETE, /* ids: all who met, in the order of the list: they get all */
-    HVD_MEETING_FAIL, /* ids: those who wait; they get the reason */
+    HVD_MEETING_FAIL, /* ids: those who wait; they get the failure */
 };
 
 struct hvd_meeting_step {
@@ -51,7 +58,7 @@ struct hvd_meeting_step {
     int count;
     int64_t
         again_ms; /* when to ask again at the latest; -1: when something has happened */
-    struct hvd_error reason; /* of FAIL */
+    struct hvd_meeting_failure failure; /* of FAIL */
 };
 
 void hvd_meetings_finish(struct hvd_meetings *meetings);
@@ -60,13 +67,13 @@ void hvd_meetings_finish(struct hvd_meetings *meetings);
  * rank alone, with what it is to be told. */
 int hvd_meetings_offer(struct hvd_meetings *meetings, int id,
                        const struct hvd_meeting_offer *offer, int64_t now_ms,
-                       struct hvd_error *err);
+                       struct hvd_meeting_failure *failure);
 
 /* The connection of a rank on host is gone; it may have waited for nothing. */
 void hvd_meetings_leave(struct hvd_meetings *meetings, int id, const char *host);
 
-/* The process of this rank of the launch has ended: it hands in no more. */
-void hvd_meetings_end(struct hvd_meetings *meetings, int rank);
+/* The process of this rank of the launch has ended, with the status of waitpid: it hands in no more. */
+void hvd_meetings_end(struct hvd_meetings *meetings, int rank, int wait_status);
 
 /* The next action; to be called after each event, until it returns WAIT. */
 void hvd_meetings_next(struct hvd_meetings *meetings, int64_t now_ms,

@@ -56,6 +56,7 @@ struct hvd_rendezvous_formed {
 
 struct hvd_rendezvous_refused {
     int32_t status; /* of enum hvd_status */
+    int32_t culprit; /* the rank of the launch that has failed; -1: none is known */
 };
 
 #endif

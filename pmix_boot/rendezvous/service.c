@@ -174,9 +174,10 @@ static int begin_generation(struct service *service)
     return status;
 }
 
-static void send_refusal(struct service *service, int id, const struct hvd_error *reason)
+static void send_refusal(struct service *service, int id, const struct hvd_error *reason,
+                         int culprit)
 {
-    struct hvd_rendezvous_refused head = {.status = reason->status};
+    struct hvd_rendezvous_refused head = {.status = reason->status, .culprit = culprit};
     char data[sizeof(head) + sizeof(reason->text)];
     size_t length = strlen(reason->text);
 
@@ -193,7 +194,7 @@ static void refuse(struct service *service, const struct hvd_error *reason)
 
         if (member->is_waiting) {
             member->is_waiting = false;
-            send_refusal(service, member->id, reason);
+            send_refusal(service, member->id, reason, -1);
         }
     }
 }
@@ -245,7 +246,7 @@ static int act_by_meetings(struct service *service, int64_t *again_ms)
             status = form(service, step.ids, step.count);
         }
         for (int i = 0; i < step.count && step.act == HVD_MEETING_FAIL; i++) {
-            send_refusal(service, step.ids[i], &step.reason);
+            send_refusal(service, step.ids[i], &step.failure.error, step.failure.culprit);
         }
     } while (step.act != HVD_MEETING_WAIT && status == 0);
     *again_ms = step.again_ms;
@@ -339,7 +340,7 @@ static int take_exchange(struct service *service, struct connection *connection,
     const int id = hvd_channel_fd(connection->channel);
     struct hvd_rendezvous_exchange head;
     struct hvd_meeting_offer offer;
-    struct hvd_error reason;
+    struct hvd_meeting_failure failure;
     const char *data = message->data;
     size_t list_bytes;
     int status;
@@ -369,10 +370,10 @@ static int take_exchange(struct service *service, struct connection *connection,
         .ranks = list_bytes > 0 ? (const int32_t *)(data + sizeof(head)) : NULL,
         .timeout_ms = head.timeout_ms,
     };
-    status = hvd_meetings_offer(&service->meetings, id, &offer, hvd_clock_ms(), &reason);
+    status = hvd_meetings_offer(&service->meetings, id, &offer, hvd_clock_ms(), &failure);
     connection->has_offered = status == 0;
     if (status < 0) {
-        send_refusal(service, id, &reason);
+        send_refusal(service, id, &failure.error, failure.culprit);
     }
     return 0;
 }
@@ -582,11 +583,12 @@ static void remove_dead(struct service *service)
 static void take_order(struct service *service, const char *line)
 {
     int number;
+    int wait_status;
 
     if (sscanf(line, "expect %d", &number) == 1) {
         hvd_roster_expect(&service->roster, number);
-    } else if (sscanf(line, "ended %d", &number) == 1) {
-        hvd_meetings_end(&service->meetings, number);
+    } else if (sscanf(line, "ended %d %d", &number, &wait_status) == 2) {
+        hvd_meetings_end(&service->meetings, number, wait_status);
     }
 }
 

@@ -11,7 +11,7 @@
 struct hvd_rendezvous_service_config {
     struct hvd_roster_rules rules;
     int listening; /* a TCP socket that listens and does not block */
-    int orders; /* from the launcher: lines "expect N" and "ended RANK"; its end ends the
+    int orders; /* from the launcher: lines "expect N" and "ended RANK STATUS"; its end ends the
                    service */
     unsigned char key[HVD_CHANNEL_KEY_BYTES];
 };

@@ -50,6 +50,9 @@ static int spawn_by_rules(const char *program, const struct hvd_rendezvous_rules
         arguments[i + 1] = texts[i];
     }
     arguments[NUMBERS + 1] = rules->is_here ? "here" : "anywhere";
+    if (rules->path != NULL) {
+        arguments[NUMBERS + 1] = (char *)rules->path;
+    }
     return spawn(program, arguments, input, output, pid);
 }
 
@@ -132,10 +135,11 @@ void hvd_rendezvous_expect(const struct hvd_rendezvous_service *service, int ran
     }
 }
 
-void hvd_rendezvous_ended(const struct hvd_rendezvous_service *service, int rank)
+void hvd_rendezvous_ended(const struct hvd_rendezvous_service *service, int rank,
+                          int wait_status)
 {
     if (service->pid > 0) {
-        (void)dprintf(service->orders, "ended %d\n", rank);
+        (void)dprintf(service->orders, "ended %d %d\n", rank, wait_status);
     }
 }
 

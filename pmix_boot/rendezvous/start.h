@@ -3,8 +3,9 @@
  * alone: the plugin in srun links it.
  *
  *   hvd_rendezvous_start(program, &rules, &service, err)   program: LIBDIR/hvd/hvd-rendezvous
- *   for each rank HVD_RENDEZVOUS=HOST:<service.address>, HOROVOD_RANK and HOROVOD_SIZE
- *   hvd_rendezvous_ended(&service, rank)                   where the launcher sees ranks end
+ *   for each rank HVD_RENDEZVOUS=HOST:<service.address>, or rules.path in place of HOST;
+ *                 HOROVOD_RANK and HOROVOD_SIZE
+ *   hvd_rendezvous_ended(&service, rank, wait_status)      where the launcher sees ranks end
  *   hvd_rendezvous_stop(&service)
  *
  * Ranks of a static job need no rules but np and is_here; HVD_ELASTIC in place of HVD_RENDEZVOUS
@@ -22,6 +23,8 @@
 struct hvd_rendezvous_rules {
     int np; /* ranks that are started */
     bool is_here; /* all ranks are on this machine */
+    /* Of a socket to be made for them, in place of a TCP port; NULL: none. */
+    const char *path;
     /* Of an elastic job: */
     int min; /* fewer do not train */
     int max;
@@ -43,9 +46,10 @@ int hvd_rendezvous_start(const char *program, const struct hvd_rendezvous_rules 
 /* Of an elastic job: so many ranks are still to be expected. */
 void hvd_rendezvous_expect(const struct hvd_rendezvous_service *service, int ranks);
 
-/* Of a static job: the process of this rank has ended. Ranks that wait for it in hvd_init hear of it
- * at once. */
-void hvd_rendezvous_ended(const struct hvd_rendezvous_service *service, int rank);
+/* Of a static job: the process of this rank has ended, with the status of waitpid. Ranks that wait
+ * for it in hvd_init hear of it at once. */
+void hvd_rendezvous_ended(const struct hvd_rendezvous_service *service, int rank,
+                          int wait_status);
 
 /* Ends and collects it. One that was not started is fine. */
 void hvd_rendezvous_stop(struct hvd_rendezvous_service *service);

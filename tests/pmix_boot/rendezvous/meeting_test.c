@@ -2,7 +2,9 @@
 /* Who meets whom, and what ranks are told that wait for others in vain. */
 #include "pmix_boot/rendezvous/meeting.h"
 
+#include <signal.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "tests/tap.h"
 
@@ -13,7 +15,7 @@ enum {
 
 static struct hvd_meetings meetings;
 static struct hvd_meeting_step step;
-static struct hvd_error err;
+static struct hvd_meeting_failure failure;
 
 static int hand_in(uint32_t number, int rank, int count, int64_t now_ms)
 {
@@ -23,7 +25,7 @@ static int hand_in(uint32_t number, int rank, int count, int64_t now_ms)
                                             .count = count,
                                             .timeout_ms = TIMEOUT_MS};
 
-    return hvd_meetings_offer(&meetings, ID + rank, &offer, now_ms, &err);
+    return hvd_meetings_offer(&meetings, ID + rank, &offer, now_ms, &failure);
 }
 
 /* As the rank at index of ranks[count]. */
@@ -37,7 +39,7 @@ static int hand_in_list(const int32_t *ranks, int index, int count, int64_t now_
                                             .ranks = ranks,
                                             .timeout_ms = TIMEOUT_MS};
 
-    return hvd_meetings_offer(&meetings, ID + ranks[index], &offer, now_ms, &err);
+    return hvd_meetings_offer(&meetings, ID + ranks[index], &offer, now_ms, &failure);
 }
 
 static enum hvd_meeting_act act(int64_t now_ms)
@@ -57,12 +59,13 @@ static bool is_for(int count, const int *ranks)
     return is_same;
 }
 
-static bool says(const struct hvd_error *error, int status, const char *text)
+static bool says(const struct hvd_meeting_failure *said, int status, const char *text)
 {
-    const bool is_said = error->status == status && strstr(error->text, text) != NULL;
+    const bool is_said =
+        said->error.status == status && strstr(said->error.text, text) != NULL;
 
     if (!is_said) {
-        tap_note("status %d: %s", error->status, error->text);
+        tap_note("status %d: %s", said->error.status, said->error.text);
     }
     return is_said;
 }
@@ -105,7 +108,7 @@ static void test_lists(void)
     tap_ok(act(0) == HVD_MEETING_COMPLETE && is_for(2, (int[]){3, 1}),
            "ranks of one list meet in its order");
     tap_ok(act(TIMEOUT_MS) == HVD_MEETING_FAIL && is_for(1, (int[]){1}) &&
-               says(&step.reason, HVD_ERR_TIMEOUT,
+               says(&step.failure, HVD_ERR_TIMEOUT,
                     "1 of 2 ranks did not start within 60 s: rank 3; they have ended, "
                     "hang, or never called init with the same list of ranks"),
            "a rank of the other list is told whom it misses");
@@ -118,12 +121,13 @@ static void test_time(void)
     hand_in(1, 4, 9, 5);
     tap_ok(act(TIMEOUT_MS - 1) == HVD_MEETING_WAIT, "before the time limit they wait");
     tap_ok(act(TIMEOUT_MS) == HVD_MEETING_FAIL && is_for(2, (int[]){1, 4}) &&
-               says(&step.reason, HVD_ERR_TIMEOUT,
-                    "7 of 9 ranks did not start within 60 s: ranks 0, 2-3, 5-8;"),
+               says(&step.failure, HVD_ERR_TIMEOUT,
+                    "7 of 9 ranks did not start within 60 s: ranks 0, 2-3, 5-8;") &&
+               step.failure.culprit == -1,
            "then both hear which ranks are missing");
     tap_ok(act(TIMEOUT_MS) == HVD_MEETING_WAIT, "once");
     tap_ok(hand_in(1, 3, 9, TIMEOUT_MS + 1) == HVD_ERR_TIMEOUT &&
-               says(&err, HVD_ERR_TIMEOUT, "rank 3 has started when the others had"),
+               says(&failure, HVD_ERR_TIMEOUT, "rank 3 has started when the others had"),
            "a rank that comes later hears that they have given up");
     tap_ok(hand_in(1, 3, 9, TIMEOUT_MS + 2) == 0, "when it comes again it begins anew");
     tap_ok(act(TIMEOUT_MS + 2) == HVD_MEETING_WAIT, "and waits");
@@ -136,7 +140,7 @@ static void test_many_missing(void)
         hand_in(1, rank, 41, 0);
     }
     tap_ok(act(TIMEOUT_MS) == HVD_MEETING_FAIL &&
-               says(&step.reason, HVD_ERR_TIMEOUT,
+               says(&step.failure, HVD_ERR_TIMEOUT,
                     "21 of 41 ranks did not start within 60 s: ranks 1, 3, 5, 7, 9, 11 "
                     "and 15 more;"),
            "of many missing ranks six are named");
@@ -149,11 +153,12 @@ static void test_death(void)
     hand_in(1, 3, 4, 0);
     hvd_meetings_leave(&meetings, ID + 3, "n2");
     tap_ok(act(0) == HVD_MEETING_FAIL && is_for(1, (int[]){0}) &&
-               says(&step.reason, HVD_ERR_PEER,
-                    "rank 3 on n2 has ended, or lost its network, before all 4 ranks"),
+               says(&step.failure, HVD_ERR_PEER,
+                    "rank 3 on n2 has ended, or lost its network, before all 4 ranks") &&
+               step.failure.culprit == 3,
            "a rank that ends while it waits is named to the others");
     tap_ok(hand_in(1, 1, 4, 1) == HVD_ERR_PEER && hand_in(1, 2, 4, 1) == HVD_ERR_PEER &&
-               says(&err, HVD_ERR_PEER, "rank 3 on n2"),
+               says(&failure, HVD_ERR_PEER, "rank 3 on n2") && failure.culprit == 3,
            "to those that come later, too");
     tap_ok(act(1) == HVD_MEETING_WAIT && meetings.count == 0, "then nothing is left");
     hand_in(1, 0, 2, 2);
@@ -170,17 +175,29 @@ static void test_end(void)
 {
     begin();
     hand_in(1, 0, 3, 0);
-    hvd_meetings_end(&meetings, 2);
-    tap_ok(
-        act(0) == HVD_MEETING_FAIL && is_for(1, (int[]){0}) &&
-            says(&step.reason, HVD_ERR_PEER, "rank 2 has ended and did not call init:"),
-        "the launcher's word that a rank has ended is told to those that wait for it");
+    hvd_meetings_end(&meetings, 2, W_EXITCODE(7, 0));
+    tap_ok(act(0) == HVD_MEETING_FAIL && is_for(1, (int[]){0}) &&
+               says(&step.failure, HVD_ERR_PEER,
+                    "rank 2 exited with status 7 and did not call init:") &&
+               step.failure.culprit == 2,
+           "the launcher's word that a rank has ended is told to those that wait for it");
     tap_ok(hand_in(1, 1, 3, 0) == HVD_ERR_PEER, "and to the last one");
+    hvd_meetings_end(&meetings, 4, SIGKILL);
+    hand_in(4, 3, 5, 0);
+    tap_ok(act(0) == HVD_MEETING_FAIL &&
+               says(&step.failure, HVD_ERR_PEER, "rank 2 exited with status 7"),
+           "of several the first is named");
+    hand_in(3, 0, 2, 0);
+    hvd_meetings_end(&meetings, 1, SIGKILL);
+    tap_ok(act(0) == HVD_MEETING_FAIL &&
+               says(&step.failure, HVD_ERR_PEER,
+                    "rank 1 was killed by signal 9 (Killed) and did not call init:"),
+           "how it ended is told, too");
     hand_in(2, 0, 2, 0);
     hand_in(2, 1, 2, 0);
     tap_ok(act(0) == HVD_MEETING_COMPLETE, "others meet without it");
-    hvd_meetings_end(&meetings, -1);
-    hvd_meetings_end(&meetings, HVD_MEETING_MOST_RANKS);
+    hvd_meetings_end(&meetings, -1, 0);
+    hvd_meetings_end(&meetings, HVD_MEETING_MOST_RANKS, 0);
     tap_ok(act(0) == HVD_MEETING_WAIT, "a rank that cannot be changes nothing");
 }
 
@@ -190,7 +207,7 @@ static void test_nonsense(void)
     struct hvd_meeting_offer offer = {.rank = 2, .index = 0, .count = 2, .ranks = list};
 
     begin();
-    tap_ok(hvd_meetings_offer(&meetings, ID, &offer, 0, &err) == HVD_ERR_ARG,
+    tap_ok(hvd_meetings_offer(&meetings, ID, &offer, 0, &failure) == HVD_ERR_ARG,
            "a rank that is not where the list says is refused");
     tap_ok(hand_in(1, 2, 2, 0) == HVD_ERR_ARG && hand_in(1, -1, 2, 0) == HVD_ERR_ARG &&
                hand_in(1, 0, 0, 0) == HVD_ERR_ARG &&
@@ -198,11 +215,12 @@ static void test_nonsense(void)
            "so is one outside its job, and a job that cannot be");
     hand_in(1, 0, 3, 0);
     tap_ok(hand_in(1, 0, 3, 0) == HVD_ERR_STATE &&
-               says(&err, HVD_ERR_STATE, "two processes with rank 0"),
+               says(&failure, HVD_ERR_STATE, "two processes with rank 0"),
            "a second process of the same rank is refused");
-    tap_ok(hand_in(1, 1, 2, 0) == HVD_ERR_MISMATCH &&
-               says(&err, HVD_ERR_MISMATCH, "rank 1 was told of 2 ranks, others of 3"),
-           "so is one of another launch");
+    tap_ok(
+        hand_in(1, 1, 2, 0) == HVD_ERR_MISMATCH &&
+            says(&failure, HVD_ERR_MISMATCH, "rank 1 was told of 2 ranks, others of 3"),
+        "so is one of another launch");
     hand_in(1, 1, 3, 0);
     hand_in(1, 2, 3, 0);
     tap_ok(act(0) == HVD_MEETING_COMPLETE, "the others do not notice");

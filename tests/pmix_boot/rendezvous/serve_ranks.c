@@ -47,7 +47,7 @@ static int watch(const struct hvd_rendezvous_service *service, const pid_t *pids
 
         for (int rank = 0; rank < count; rank++) {
             if (pids[rank] == pid) {
-                hvd_rendezvous_ended(service, rank);
+                hvd_rendezvous_ended(service, rank, status);
                 failed = status != 0 ? EXIT_FAILURE : failed;
                 left--;
             }

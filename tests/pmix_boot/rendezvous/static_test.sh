@@ -70,7 +70,7 @@ late_and_missing()
         '^error -6: 1 of 4 ranks did not start within 3 s: rank 2; they have ended, hang, or never called init'
     succeeds "a rank ends and never boots" with_rank 2 'exit 0' 120
     counts "the other three hear of it from the launcher, long before the time is over" 3 \
-        '^error -5: rank 2 has ended and did not call init: those that wait for it cannot start'
+        '^error -5: rank 2 exited with status 0 and did not call init: those that wait for it cannot start'
     # Once it may wait: how far it has come makes no difference to what the others are told.
     fails "a rank is killed while it starts" run 3 sh -c '
         case $HOROVOD_RANK in
