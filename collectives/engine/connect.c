@@ -16,6 +16,7 @@
 #include "collectives/transport/shm/shm.h"
 #include "gpu_binding/base/clock.h"
 #include "pmix_boot/boot.h"
+#include "pmix_boot/cause.h"
 
 /* The same on all ranks, whatever each was told. */
 static int plan_memory(struct hvd_engine *engine, struct hvd_error *err)
@@ -27,6 +28,16 @@ static int plan_memory(struct hvd_engine *engine, struct hvd_error *err)
             strictest, hvd_card_of(&engine->boot->peers[i]).memory_limit);
     }
     return hvd_memory_plan(strictest, engine->boot->layout.nodes, &engine->geometry, err);
+}
+
+/* The rank that ends first is often one that has noticed another's failure. */
+static void tell_cause(const struct hvd_engine *engine, const struct hvd_error *err)
+{
+    const int culprit = hvd_control_culprit(engine->control);
+
+    if (culprit >= 0 && culprit != engine->boot->rank) {
+        hvd_cause_tell(culprit, engine->boot->rank, err->text);
+    }
 }
 
 static int connect_control(struct hvd_engine *engine, int *segment, struct hvd_error *err)
@@ -44,6 +55,9 @@ static int connect_control(struct hvd_engine *engine, int *segment, struct hvd_e
         status = hvd_control_connect(
             engine->control, job, cards, card_bytes, engine->settings.start_timeout_ms,
             segment, engine->doorbells.doorbell, engine->doorbells.peers, err);
+        if (status != 0) {
+            tell_cause(engine, err);
+        }
     } else {
         hvd_fail(err, status, "no memory for the addresses of %zu ranks", size);
     }

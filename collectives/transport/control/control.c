@@ -117,6 +117,11 @@ int hvd_control_parent(const struct hvd_control *control)
     return control->boot->rank == 0 ? -1 : control->neighbours[0].rank;
 }
 
+int hvd_control_culprit(const struct hvd_control *control)
+{
+    return control->is_aborted ? control->abort.rank : -1;
+}
+
 int hvd_control_children(const struct hvd_control *control, const int **ranks)
 {
     *ranks = control->children;

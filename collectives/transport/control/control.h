@@ -66,6 +66,9 @@ int hvd_control_connect(struct hvd_control *control, const struct hvd_boot *boot
                         int timeout_ms, int *leader_fd, int local_fd, int *peer_fds,
                         struct hvd_error *err);
 
+/* The rank that is the reason why connect failed, or why the job ends; -1: none is known. */
+int hvd_control_culprit(const struct hvd_control *control);
+
 /* Queues a message to the parent (no parent on rank 0: HVD_ERR_STATE), to every child, or to
  * the children on other nodes.
  * Copied, written at once as far as the socket takes it; never blocks. type is below
