@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Start-up: the rank, the size, the nodes of all ranks, a job secret, and one card of each rank.
  *
- * Under Slurm, mpirun, prterun and hvdrun they come from PMIx; where the launcher serves none, and
- * in an elastic job, from hvd's own service (rendezvous/service.h); or from a store of the program;
- * a process without any of them is rank 0 of 1. A child process, hvd-boot, speaks PMIx and ends
+ * Under Slurm, mpirun and prterun they come from PMIx; where the launcher serves none, under hvdrun,
+ * and in an elastic job, from hvd's own service (rendezvous/service.h); or from a store of the
+ * program; a process without any of them is rank 0 of 1. A child process, hvd-boot, speaks PMIx and ends
  * after some milliseconds: libpmix is never loaded into the program, and PMIx is finalized before
  * hvd_boot_create returns, because Slurm kills the whole step, without a message, when a rank exits
  * while PMIx is open. */

@@ -30,8 +30,9 @@ static const char *find(const char *name)
 
 static enum hvd_log_level warning_level(void)
 {
-    const char *rank = find(HVD_ENV_PMIX_RANK);
+    const char *rank = find(HVD_ENV_RANK);
 
+    rank = rank != NULL ? rank : find(HVD_ENV_PMIX_RANK);
     return rank == NULL || strcmp(rank, "0") == 0 ? HVD_LOG_WARN : HVD_LOG_INFO;
 }
 

@@ -60,7 +60,7 @@ def begin(options):
     # NCCL takes several ranks on one GPU only where each says that it is on a host of its own;
     # gpu.sh packs on all GPUs where there are several.
     if options.what != 'packing' or torch.cuda.device_count() < 2:
-        os.environ['NCCL_HOSTID'] = f'bench.{os.environ.get("PMIX_RANK", 0)}'
+        os.environ['NCCL_HOSTID'] = f'bench.{os.environ.get("HOROVOD_RANK", 0)}'
     hvd.init()
     if options.device == 'cpu':
         torch.set_num_threads(1)

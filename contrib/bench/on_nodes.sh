@@ -5,7 +5,7 @@
 # takes the ways between nodes. Needs to be root, or to be allowed user namespaces.
 layout=$1
 shift
-rank=$PMIX_RANK
+rank=$HOROVOD_RANK
 node=0
 for ranks in $(echo "$layout" | tr , ' '); do
     [ "$rank" -lt "$ranks" ] && break

@@ -21,7 +21,7 @@ case $1 in
 --rank) # LAYOUT COMMAND...: from hvdrun
     layout=$2
     shift 2
-    [ "$PMIX_RANK" -lt "${layout%,*}" ] && on_node 0 "$@"
+    [ "$HOROVOD_RANK" -lt "${layout%,*}" ] && on_node 0 "$@"
     on_node 1 "$@"
     ;;
 --shell) # NODE COMMAND...: from mpirun, in place of ssh
@@ -35,13 +35,11 @@ self=$(readlink -f "$0")
 launcher=$1 layout=$2
 shift 2
 export HVD_TWO_NODES="hvd$$" UCX_TLS="${UCX_TLS:-tcp}"
-work=$(mktemp -d)
 
 clean_up()
 {
     ip netns del "$HVD_TWO_NODES-0" 2>/dev/null || :
     ip netns del "$HVD_TWO_NODES-1" 2>/dev/null || :
-    rm -r "$work"
 }
 
 is_up()
@@ -91,14 +89,6 @@ by_mpirun()
 
 by_hvdrun()
 {
-    # hvdrun serves this machine's network only: its ranks' helper goes back there.
-    boot=${HVD_BOOT_HELPER:-$(dirname "$launcher")/../hvd-boot}
-    cat >"$work/hvd-boot" <<END
-#!/bin/sh
-exec nsenter --net=/proc/$$/ns/net "$(readlink -f "$boot")" "\$@"
-END
-    chmod +x "$work/hvd-boot"
-    export HVD_BOOT_HELPER="$work/hvd-boot"
     exec "$launcher" -np "$(($(echo "$layout" | tr , +)))" "$self" --rank "$layout" "$@"
 }
 

@@ -128,7 +128,8 @@
  * See slurm.md. */
 
 /* HOST:PORT:KEY of the job's rendezvous service, through which ranks find each other where no PMIx
- * is served. HOST may be several, separated by commas. Set by srun --hvd and hvdrun for the ranks. */
+ * is served. HOST may be several, separated by commas, or the path of a socket, with 0 for PORT.
+ * Set by srun --hvd and hvdrun for the ranks. */
 #define HVD_ENV_RENDEZVOUS "HVD_RENDEZVOUS"
 
 /* --- Set for each rank ---

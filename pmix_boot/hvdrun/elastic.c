@@ -1,42 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pmix_boot/hvdrun/elastic.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "gpu_binding/base/env.h"
 #include "gpu_binding/base/log.h"
 #include "pmix_boot/hvdrun/discovery.h"
-
-/* Relative to this program's directory: installed, and in the build tree. */
-static const char *const places[] = {HVD_MODULES_FROM_BIN "/hvd-rendezvous",
-                                     "../rendezvous/hvd-rendezvous"};
+#include "pmix_boot/hvdrun/service.h"
 
 static const int start_default_s = 60;
 
 /* --- life -------------------------------------------------------------------------------- */
-
-static int find_program(char *path, size_t bytes, struct hvd_error *err)
-{
-    char own[PATH_MAX];
-
-    if (realpath("/proc/self/exe", own) == NULL) {
-        return hvd_fail(err, HVD_ERR_SYS, "cannot find out where hvdrun is: %m");
-    }
-    *strrchr(own, '/') = '\0';
-    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-        int length = snprintf(path, bytes, "%s/%s", own, places[i]);
-
-        if (length > 0 && (size_t)length < bytes && access(path, X_OK) == 0) {
-            return 0;
-        }
-    }
-    return hvd_fail(err, HVD_ERR_UNSUPPORTED,
-                    "no hvd-rendezvous in %s/%s: install hvd as a whole", own, places[0]);
-}
 
 static int start_seconds(const struct hvdrun_options *options)
 {
@@ -62,8 +38,7 @@ int hvdrun_elastic_begin(struct hvdrun_elastic *elastic, struct hvd_error *err)
             options->elastic.has_reset_limit ? options->elastic.reset_limit : -1,
         .is_here = true,
     };
-    char program[PATH_MAX];
-    int status = find_program(program, sizeof(program), err);
+    int status;
 
     elastic->slot_count = options->elastic.max;
     elastic->slots = calloc((size_t)elastic->slot_count, sizeof(*elastic->slots));
@@ -71,9 +46,7 @@ int hvdrun_elastic_begin(struct hvdrun_elastic *elastic, struct hvd_error *err)
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for %d ranks",
                         elastic->slot_count);
     }
-    if (status == 0) {
-        status = hvd_rendezvous_start(program, &rules, &elastic->service, err);
-    }
+    status = hvdrun_service_start(&rules, &elastic->service, err);
     if (status == 0 && options->elastic.discovery != NULL) {
         status = hvdrun_discovery_create(options->elastic.discovery,
                                          options->elastic.slots_per_host,

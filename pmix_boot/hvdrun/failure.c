@@ -31,7 +31,6 @@ int hvdrun_failure_exit_code(const struct hvdrun_failure *failure)
     case HVDRUN_FAILURE_SIGNAL:
         return 128 + failure->value;
     case HVDRUN_FAILURE_EXIT:
-    case HVDRUN_FAILURE_ABORT:
         break;
     }
     return failure->value > 0 && failure->value < 256 ? failure->value : EXIT_FAILURE;
@@ -55,11 +54,6 @@ void hvdrun_failure_describe(const struct hvdrun_failure *failure, int ranks,
         hvd_fail(err, HVD_ERR_PEER, "rank %d (pid %d) was killed by signal %d (%s)%s",
                  failure->rank, (int)failure->pid, failure->value,
                  strsignal(failure->value), others);
-        return;
-    case HVDRUN_FAILURE_ABORT:
-        hvd_fail(err, HVD_ERR_PEER, "rank %d (pid %d) aborted with status %d%s%s%s",
-                 failure->rank, (int)failure->pid, failure->value, colon, failure->text,
-                 others);
         return;
     case HVDRUN_FAILURE_SIGNAL:
         hvd_fail(err, HVD_ERR_SHUTDOWN, "ended by signal %d (%s)", failure->value,

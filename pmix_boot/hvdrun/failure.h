@@ -6,14 +6,13 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "pmix_boot/hvdrun/server.h"
+#include "gpu_binding/base/error.h"
 
 struct hvdrun_failure {
     enum {
         HVDRUN_FAILURE_NONE,
         HVDRUN_FAILURE_EXIT, /* a rank returned value */
         HVDRUN_FAILURE_KILLED, /* a rank was ended by signal value */
-        HVDRUN_FAILURE_ABORT, /* a rank asked for the end, with value */
         HVDRUN_FAILURE_SIGNAL, /* hvdrun was asked for the end by signal value */
     } kind;
     int value;

@@ -126,7 +126,7 @@ void hvdrun_build_print(FILE *out)
     fprintf(out, "\nAvailable Controllers:\n");
     print_box(out, false, "MPI");
     print_box(out, false, "Gloo");
-    print_box(out, true, "hvd (ranks through PMIx)");
+    print_box(out, true, "hvd (ranks through PMIx or hvd-rendezvous)");
     fprintf(out, "\nAvailable Tensor Operations:\n");
     print_box(out, has_gpu_module(), "NCCL");
     print_box(out, false, "DDL");

@@ -17,11 +17,12 @@
 #include "pmix_boot/held_port.h"
 #include "pmix_boot/hvdrun/elastic.h"
 #include "pmix_boot/hvdrun/rank_environment.h"
-#include "pmix_boot/hvdrun/server.h"
+#include "pmix_boot/hvdrun/service.h"
 #include "pmix_boot/hvdrun/start.h"
 #include "pmix_boot/hvdrun/streams.h"
 #include "pmix_boot/hvdrun/supervise.h"
 #include "pmix_boot/hvdrun/watchdog.h"
+#include "pmix_boot/wire/socket.h"
 
 /* All that a job owns; descriptors that are not open are -1, plan.rows is NULL without a plan. */
 struct job {
@@ -30,10 +31,10 @@ struct job {
     char python[PATH_MAX]; /* empty: none */
     struct hvdrun_watchdog watchdog;
     char cause[PATH_MAX + sizeof("/cause")]; /* pmix_boot/cause.h; not of elastic jobs */
-    struct hvdrun_job served; /* ranks 0: no server runs */
+    char socket[PATH_MAX + sizeof("/ranks")]; /* of the service; likewise */
+    struct hvd_rendezvous_service service; /* likewise */
     sigset_t signal_mask; /* that the ranks get */
     int signal_fd;
-    int abort_ends[2];
     int port_fd; /* holds port, for torch.distributed of the ranks; 0: there is none */
     uint16_t port;
     struct hvd_plan plan;
@@ -86,28 +87,22 @@ static void hold_port(struct job *job)
     }
 }
 
-static int start_server(struct job *job, struct hvd_error *err)
+/* A socket in a directory of the user's own needs no port. A TMPDIR that is long, or relative, cannot
+ * have it. */
+static int start_service(struct job *job, struct hvd_error *err)
 {
-    int status;
+    struct hvd_rendezvous_rules rules = {.np = job->options->ranks, .is_here = true};
 
-    if (pipe2(job->abort_ends, O_CLOEXEC | O_NONBLOCK) != 0) {
-        return hvd_fail(err, HVD_ERR_SYS, "cannot open a pipe: %m");
+    snprintf(job->socket, sizeof(job->socket), "%s/ranks", job->watchdog.directory);
+    if (hvd_socket_path_fits(job->socket)) {
+        rules.path = job->socket;
+    } else {
+        snprintf(job->socket, sizeof(job->socket), "127.0.0.1");
     }
-    job->served = (struct hvdrun_job){
-        .ranks = job->options->ranks,
-        .host = job->host,
-        .directory = job->watchdog.directory,
-        .abort_fd = job->abort_ends[1],
-    };
-    status = hvdrun_server_start(&job->served, err);
-    if (status < 0) {
-        job->served.ranks = 0;
-    }
-    return status;
+    return hvdrun_service_start(&rules, &job->service, err);
 }
 
-/* The watchdog comes before the server's thread, and signals before both. Ranks of an elastic job
- * have another server, which outlives some of them. */
+/* The watchdog comes before the service, and signals before both. */
 static int prepare(struct job *job, struct hvd_error *err)
 {
     size_t count = (size_t)job->slots;
@@ -134,7 +129,7 @@ static int prepare(struct job *job, struct hvd_error *err)
         hold_port(job);
         hvdrun_python_directory(job->python, sizeof(job->python));
         status = job->is_elastic ? hvdrun_elastic_begin(&job->elastic, err)
-                                 : start_server(job, err);
+                                 : start_service(job, err);
     }
     return status;
 }
@@ -155,7 +150,9 @@ static int make_environment(const struct job *job, int rank,
                         job->options->output_directory == NULL,
         .cause = job->is_elastic ? NULL : job->cause,
         .master_port = job->port,
-        .elastic = job->is_elastic ? job->elastic.service.address : NULL,
+        .service_host = job->is_elastic ? "127.0.0.1" : job->socket,
+        .service = job->is_elastic ? job->elastic.service.address : job->service.address,
+        .is_elastic = job->is_elastic,
     };
     int status = hvdrun_rank_environment_make(&all, rank, out, err);
 
@@ -163,7 +160,7 @@ static int make_environment(const struct job *job, int rank,
         status =
             hvdrun_string_list_set_variable(out, HVD_ENV_LOG_LEVEL, "info", false, err);
     }
-    return status < 0 || job->is_elastic ? status : hvdrun_server_export(rank, out, err);
+    return status;
 }
 
 static int run_command(const struct job *job, int rank, int input,
@@ -240,7 +237,7 @@ static int start_and_watch(struct job *job, struct hvd_error *err)
         .ranks = job->ranks,
         .count = job->slots,
         .signal_fd = job->signal_fd,
-        .abort_fd = job->abort_ends[0],
+        .service = &job->service,
         .cause = job->cause,
         .elastic = job->is_elastic ? &job->elastic : NULL,
     };
@@ -257,22 +254,16 @@ static int start_and_watch(struct job *job, struct hvd_error *err)
 
 /* --- cleaning up ------------------------------------------------------------------------- */
 
-/* libpmix 4.2 may crash as it ends its server, if a rank died while it connected to that: after a
- * failure the server is left to the end of the process, so that the job's exit code is not lost. */
-static void clean_up(struct job *job, bool has_failed)
+static void clean_up(struct job *job)
 {
     for (int rank = 0; job->ranks != NULL && rank < job->slots; rank++) {
         hvdrun_streams_close(job->ranks[rank].streams);
     }
     free(job->ranks);
-    if (job->served.ranks > 0 && !has_failed) {
-        hvdrun_server_stop();
-    }
+    hvd_rendezvous_stop(&job->service);
     hvdrun_elastic_end(&job->elastic);
     hvdrun_watchdog_stop(&job->watchdog);
     hvd_plan_finish(&job->plan);
-    close(job->abort_ends[0]);
-    close(job->abort_ends[1]);
     close(job->port_fd);
     close(job->signal_fd);
 }
@@ -284,7 +275,6 @@ int hvdrun_local_run(const struct hvdrun_options *options, const char *host,
         .options = options,
         .host = host,
         .signal_fd = -1,
-        .abort_ends = {-1, -1},
         .port_fd = -1,
         .slots = options->ranks,
         .is_elastic = hvdrun_options_is_elastic(options),
@@ -298,6 +288,6 @@ int hvdrun_local_run(const struct hvdrun_options *options, const char *host,
     if (prepare(&job, err) == 0) {
         exit_code = start_and_watch(&job, err);
     }
-    clean_up(&job, exit_code != EXIT_SUCCESS);
+    clean_up(&job);
     return exit_code;
 }

@@ -16,6 +16,7 @@
 static const char *const outer[] = {"PMIX_",
                                     HVD_ENV_LAUNCH_ERROR "=",
                                     HVD_ENV_ELASTIC "=",
+                                    HVD_ENV_RENDEZVOUS "=",
                                     HVD_ENV_HOROVOD_ELASTIC "=",
                                     HVD_ENV_TERMINAL "=",
                                     HVD_ENV_CAUSE "="};
@@ -123,20 +124,22 @@ static int set_python(const struct hvdrun_rank_environment *all,
     return hvdrun_string_list_set_variable(out, HVD_ENV_PYTHONPATH, joined, true, err);
 }
 
-static int set_elastic(const struct hvdrun_rank_environment *all,
+static int set_service(const struct hvdrun_rank_environment *all,
                        struct hvdrun_string_list *out, struct hvd_error *err)
 {
+    const char *name = all->is_elastic ? HVD_ENV_ELASTIC : HVD_ENV_RENDEZVOUS;
     char address[256];
     int status;
 
-    if (all->elastic == NULL) {
+    if (all->service == NULL) {
         return 0;
     }
-    snprintf(address, sizeof(address), "127.0.0.1:%s", all->elastic);
-    status = hvdrun_string_list_set_variable(out, HVD_ENV_ELASTIC, address, true, err);
-    return status < 0 ? status
-                      : hvdrun_string_list_set_variable(out, HVD_ENV_HOROVOD_ELASTIC, "1",
-                                                        true, err);
+    snprintf(address, sizeof(address), "%s:%s", all->service_host, all->service);
+    status = hvdrun_string_list_set_variable(out, name, address, true, err);
+    return status < 0 || !all->is_elastic
+               ? status
+               : hvdrun_string_list_set_variable(out, HVD_ENV_HOROVOD_ELASTIC, "1", true,
+                                                 err);
 }
 
 static int set_one(void *context, const char *name, const char *value, bool overwrite)
@@ -210,7 +213,7 @@ int hvdrun_rank_environment_make(const struct hvdrun_rank_environment *all, int 
         status = hvdrun_string_list_set_variable(out, HVD_ENV_TERMINAL, "1", true, err);
     }
     if (status == 0) {
-        status = set_elastic(all, out, err);
+        status = set_service(all, out, err);
     }
     if (status == 0 && all->cause != NULL) {
         status =

@@ -19,10 +19,13 @@ struct hvdrun_rank_environment {
     bool has_terminal; /* what ranks write to stderr ends on one, as it is */
     const char *cause; /* file in which ranks tell who failed; NULL: none */
     int master_port; /* of torch.distributed, kept free on this machine; 0: none */
-    const char *elastic; /* "PORT:KEY" of the job's service on this machine; NULL: none */
+    bool is_elastic;
+    /* Of the job's rendezvous service, a host or the path of a socket. */
+    const char *service_host;
+    const char *service; /* "PORT:KEY" of it; NULL: none */
 };
 
-/* Without what the PMIx server adds. *out is the caller's, also after a failure. */
+/* *out is the caller's, also after a failure. */
 int hvdrun_rank_environment_make(const struct hvdrun_rank_environment *all, int rank,
                                  struct hvdrun_string_list *out, struct hvd_error *err);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Between fork and exec only calls that are safe while libpmix's thread exists. */
+/* Between fork and exec only calls that are safe in a process with several threads. */
 #include "pmix_boot/hvdrun/start.h"
 
 #include <errno.h>
@@ -46,8 +46,8 @@ static int take_streams(const struct hvdrun_start *start)
                : 0;
 }
 
-/* hvdrun's descriptors, above all the server's sockets, which libpmix opens without
- * close-on-exec, stay here. Kernels before 5.11 cannot: there they are inherited. */
+/* hvdrun's descriptors, and those that it has inherited, stay here. Kernels before 5.11 cannot:
+ * there they are inherited. */
 static void keep_descriptors(void)
 {
     (void)syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);

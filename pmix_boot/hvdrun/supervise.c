@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The life of a job:
  *
- *   running --a rank fails or aborts--> listening (others say what they know)
+ *   running --a rank fails-----------> listening (others say what they know)
  *      |  |                                  |  time is up
  *      |  +--a signal comes--------------> ending (ranks got SIGTERM)
  *      |                                     |  time is up
@@ -29,6 +29,7 @@
 #include "pmix_boot/cause.h"
 #include "pmix_boot/hvdrun/elastic.h"
 #include "pmix_boot/hvdrun/failure.h"
+#include "pmix_boot/rendezvous/start.h"
 
 /* How long ranks that got SIGTERM may take to say what they know and to clean up, on a busy
  * machine, too; most end at once. And how long the kernel may take to end a killed process. */
@@ -235,6 +236,8 @@ static void end_rank(struct state *state, int rank, const siginfo_t *info)
     ended->is_killed = info->si_code != CLD_EXITED;
     ended->value = info->si_status;
     ended->has_failed = ended->value != 0;
+    hvd_rendezvous_ended(state->watch->service, rank,
+                         ended->is_killed ? ended->value : W_EXITCODE(ended->value, 0));
     listen_on(state);
     if (state->phase == RUNNING || hvd_clock_ms() - state->failed_ms < SAME_MOMENT_MS) {
         hvdrun_failure_add_end(&state->first_failure, rank, ended->pid, ended->is_killed,
@@ -320,27 +323,6 @@ static void read_signals(struct state *state)
     }
 }
 
-static void read_abort(struct state *state)
-{
-    struct hvdrun_abort message;
-
-    if (read(state->watch->abort_fd, &message, sizeof(message)) !=
-            (ssize_t)sizeof(message) ||
-        state->phase != RUNNING || message.rank < 0 ||
-        message.rank >= state->watch->count ||
-        state->watch->ranks[message.rank].pid == 0) {
-        return;
-    }
-    state->first_failure = (struct hvdrun_failure){
-        .kind = HVDRUN_FAILURE_ABORT,
-        .value = message.status,
-        .rank = message.rank,
-        .pid = state->watch->ranks[message.rank].pid,
-    };
-    memcpy(state->first_failure.text, message.text, sizeof(state->first_failure.text));
-    start_listening(state);
-}
-
 static bool are_leaders_over(const struct state *state)
 {
     for (int rank = 0; rank < state->watch->count; rank++) {
@@ -359,7 +341,6 @@ static size_t fill_polls(const struct state *state, struct pollfd *polls, bool *
 
     *has_open = false;
     polls[count++] = (struct pollfd){.fd = state->watch->signal_fd, .events = POLLIN};
-    polls[count++] = (struct pollfd){.fd = state->watch->abort_fd, .events = POLLIN};
     for (int rank = 0; rank < state->watch->count; rank++) {
         for (int i = 0; i < HVDRUN_STREAMS; i++) {
             int fd = state->watch->ranks[rank].streams[i].fd;
@@ -392,13 +373,10 @@ static void wait_and_handle(struct state *state, struct pollfd *polls, size_t co
     /* stderr first: a line of progress is erased before the result that comes after it. */
     for (int rank = 0; rank < state->watch->count; rank++) {
         for (int i = HVDRUN_STREAMS - 1; i >= 0; i--) {
-            if (polls[2 + rank * HVDRUN_STREAMS + i].revents != 0) {
+            if (polls[1 + rank * HVDRUN_STREAMS + i].revents != 0) {
                 read_stream(state, &state->watch->ranks[rank].streams[i]);
             }
         }
-    }
-    if (polls[1].revents != 0) {
-        read_abort(state);
     }
     if (polls[0].revents != 0) {
         read_signals(state);
@@ -461,7 +439,7 @@ static void run(struct state *state, struct pollfd *polls)
 
 static int supervise(struct state *state, struct hvd_error *err)
 {
-    size_t count = 2 + (size_t)state->watch->count * HVDRUN_STREAMS;
+    size_t count = 1 + (size_t)state->watch->count * HVDRUN_STREAMS;
     struct pollfd *polls = calloc(count, sizeof(*polls));
 
     if (polls == NULL) {

@@ -12,6 +12,7 @@
 
 struct hvd_error;
 struct hvdrun_elastic;
+struct hvd_rendezvous_service;
 
 /* A pipe from a rank, non-blocking, and where its lines go. */
 struct hvdrun_stream {
@@ -40,7 +41,7 @@ struct hvdrun_watch {
     struct hvdrun_rank *ranks;
     int count;
     int signal_fd; /* a signalfd with SIGCHLD and what is to be forwarded, non-blocking */
-    int abort_fd; /* struct hvdrun_abort comes from here */
+    const struct hvd_rendezvous_service *service; /* is told of ranks that end */
     const char *cause; /* file in which ranks tell who failed (pmix_boot/cause.h) */
     struct hvdrun_elastic *elastic; /* NULL: one rank that fails ends all */
 };

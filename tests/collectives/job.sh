@@ -5,13 +5,10 @@
 hvdrun=$1 layout=$2
 shift 2
 on_nodes=$(dirname "$0")/../../contrib/bench/on_nodes.sh
-# A program that has the runtime in itself, not in libhvd, would look beside itself.
-HVD_BOOT_HELPER=${HVD_BOOT_HELPER:-$(readlink -f "$(dirname "$hvdrun")/../hvd-boot")}
-export HVD_BOOT_HELPER
 ranks=$(($(echo "$layout" | tr , +)))
 case $layout in
 *,*)
-    if ! PMIX_RANK=0 "$on_nodes" "$layout" true 2>/dev/null; then
+    if ! HOROVOD_RANK=0 "$on_nodes" "$layout" true 2>/dev/null; then
         echo "1..0 # SKIP several nodes need root or user namespaces"
         exit 0
     fi

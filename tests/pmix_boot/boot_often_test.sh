@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Boot through a real PMIx server hundreds of times, and with a rank that dies meanwhile.
+# Boot through the rendezvous service of hvdrun and the PMIx of mpirun hundreds of times, and with a rank
+# that dies meanwhile.
 # usage: boot_often_test.sh HVDRUN BOOT_CLIENT
 # shellcheck disable=SC2016 # $ expands in the ranks
 . "$(dirname "$0")/../cluster/harness.sh"
@@ -8,16 +9,17 @@
 hvdrun=$1 client=$2
 limit=$((10 * limit)) # for hundreds of boots, each of which has the usual limit elsewhere
 
-# Rank 0 comes when rank 1 is gone. Its card is there: who connects to it finds out.
+# Rank 0 comes when rank 1 is gone.
 a_rank_dies_while_it_waits()
 {
     succeeds "a rank dies while it waits for another" timeout "$limit" "$hvdrun" -np 4 sh -c '
-        case $PMIX_RANK in
-        0) sleep 20; "$0" show 120 ;;
+        case $HOROVOD_RANK in
+        0) sleep 20; "$0" show 120 || : ;;
         1) "$0" show 120 & sleep 10; kill -9 $! ;;
-        *) "$0" show 120 ;;
+        *) "$0" show 120 || : ;;
         esac' "$client"
-    counts "the others do not wait for it" 3 '^rank ./4 .* wrong 0 '
+    counts "the others are told, at once or when they come" 3 \
+        '^error -5: rank 1 on .* has ended, or lost its network, before all 4 ranks had started'
 }
 
 boot_again_and_again()
@@ -44,6 +46,10 @@ mpirun_again_and_again()
 {
     command -v mpirun >/dev/null || {
         tap_skip "ranks of mpirun boot often" "there is no mpirun"
+        return
+    }
+    [ -x "$(dirname "$hvdrun")/../hvd-boot" ] || {
+        tap_skip "ranks of mpirun boot often" "this build has no PMIx"
         return
     }
     # A fence that waits for a rank that the server counted out would take a minute.

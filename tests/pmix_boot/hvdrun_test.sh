@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # hvdrun as a user meets it: exit codes, messages, signals, output, and what it leaves behind.
-# usage: hvdrun_test.sh HVDRUN BOOT_CLIENT PMIX_ABORT ENDLESS_SERVER CLAIMED_USER FIRST_CAUSE
+# usage: hvdrun_test.sh HVDRUN BOOT_CLIENT HVD_RENDEZVOUS FIRST_CAUSE
 # shellcheck disable=SC2016 # $ expands in the ranks
 . "$(dirname "$0")/../cluster/harness.sh"
 . "$(dirname "$0")/launch.sh"
-hvdrun=$1 client=$2 pmix_abort=$3 endless_server=$4 claimed_user=$5 first_cause=$6
+hvdrun=$1 client=$2 service=$3 first_cause=$4
 
 # A shell has SIGINT ignored in what it runs in the background, and timeout from coreutils 9.8 on
 # leaves it so.
@@ -67,22 +67,23 @@ exit_codes()
         split 'kill -9 $$' 'trap "exit 5" TERM; sleep $LONG & wait'
     returns "a rank that ends well does not end the others" 0 '^both others$' \
         split true 'sleep 0.5; echo both others'
-    returns "PMIx_Abort ends the job with its code and text" 9 \
-        '^hvdrun: rank 1 .* aborted with status 9: nothing works' \
-        run -np 3 "$pmix_abort" 1 9
     returns "a command that does not exist is 127" 127 \
         '^hvdrun: cannot run nosuchcommand: No such file or directory$' run -np 2 nosuchcommand
     returns "one that cannot be run is 126" 126 '^hvdrun: cannot run /etc/passwd: Permission' \
         run -np 2 /etc/passwd
     succeeds "no rank is left" waits_for none_sleeps
-    returns "a PMIx library that crashes at its end does not hide who failed" 7 'rank [01] .* exited with status 7' \
-        env HVD_TEST_CRASH=1 LD_PRELOAD="$(realpath "$endless_server")" \
-        ASAN_OPTIONS="${ASAN_OPTIONS-}:verify_asan_link_order=0" \
-        timeout -k 1 "$limit" "$hvdrun" -np 2 sh -c 'unset LD_PRELOAD; exit 7'
-    returns "one that never ends its server does not keep the job" 0 '' \
-        env LD_PRELOAD="$(realpath "$endless_server")" \
-        ASAN_OPTIONS="${ASAN_OPTIONS-}:verify_asan_link_order=0" \
-        timeout -k 1 "$limit" "$hvdrun" -np 2 sh -c 'unset LD_PRELOAD; exit 0'
+}
+
+# hvd_init of the others ends long before its time is over.
+early_ends()
+{
+    returns "a rank that ends before it starts is named" 7 '^hvdrun: rank 1 \(pid [0-9]+\) exited with status 7;' \
+        split 'exit 7' "exec $client show 120"
+    returns "the others are told, even if it ends well" 0 '' split true "$client show 120 || :"
+    counts "both of them" 2 '^error -5: rank 1 exited with status 0 and did not call init'
+    returns "so they are of one that ends while it starts" 0 '' split "$client show 120 & sleep 1; kill -9 \$!" \
+        "sleep 2; $client show 120 || :"
+    counts "whenever they come" 2 '^error -5: rank 1 (on .*)?has ended'
 }
 
 # Who ends first is often one that has noticed another's failure.
@@ -164,15 +165,15 @@ environment()
     returns "options become variables, over those of the shell" 0 '^67108864 1$' \
         env HOROVOD_FUSION_THRESHOLD=1 "$hvdrun" -np 1 --fusion-threshold-mb 64 --autotune \
         sh -c 'echo $HOROVOD_FUSION_THRESHOLD $HOROVOD_AUTOTUNE'
-    returns "variables of an outer launch do not get in" 0 '^hvdrun-[0-9a-f]{32} 0$' \
-        env PMIX_NAMESPACE=outer PMIX_RANK=5 PMIX_FOREIGN=1 SLURM_HVD_ERROR=old "$hvdrun" -np 1 \
-        sh -c 'echo $PMIX_NAMESPACE $PMIX_RANK $PMIX_FOREIGN$SLURM_HVD_ERROR'
+    returns "variables of an outer launch do not get in" 0 "^none $TMPDIR/\$" \
+        env PMIX_NAMESPACE=outer PMIX_RANK=5 PMIX_FOREIGN=1 SLURM_HVD_ERROR=old HVD_RENDEZVOUS=outer:1:0 "$hvdrun" \
+        -np 1 sh -c 'echo none$PMIX_NAMESPACE$PMIX_RANK$PMIX_FOREIGN$SLURM_HVD_ERROR ${HVD_RENDEZVOUS%%hvdrun*}'
     returns "ranks are bound to cpus that exist, also when they outnumber them" 0 '^bound$' \
         run -np 5 sh -c 'grep -Eq "^Cpus_allowed_list:[[:space:]]$HVD_CPUS\$" /proc/self/status && echo bound'
     returns "--bind=none leaves them alone" 0 '' run --bind none -np 2 true
     returns "--verbose shows the plan" 0 'rank' run --verbose -np 2 true
     returns "ranks have only their three streams open" 0 '^3$' run -np 4 ls /proc/self/fd
-    counts "and none of the server's, above that of ls" 0 '^[^0-3]|..'
+    counts "and none of hvdrun's, above that of ls" 0 '^[^0-3]|..'
     returns "rank 0 reads hvdrun's input, the others nothing" 0 '^0 words$' \
         sh -c 'echo words | "$0" -np 2 sh -c "read -r line; echo \$HOROVOD_RANK \$line"' "$hvdrun"
 }
@@ -240,32 +241,17 @@ full_disk()
 
 # --- users and places ---
 
-# What another user of this machine can know of a job: its server's port. libpmix believes the user id
-# that a client claims, and PMIx_Abort is obeyed.
-stranger()
-{
-    # shellcheck disable=SC2046 # several variables
-    setpriv --reuid 65534 --regid 65534 --clear-groups env -i HOME=/ PATH="$PATH" \
-        $(cat "$work/server") PMIX_GDS_MODULE=hash PMIX_NAMESPACE=hvdrun PMIX_RANK=0 \
-        HVD_TEST_CLAIM="$(id -u):$(id -g)" LD_PRELOAD="$work/user/claimed_user.so" \
-        ASAN_OPTIONS=verify_asan_link_order=0 timeout 3 "$work/user/pmix_abort" 0 9 >"$work/stranger" 2>&1
-}
-
 strangers()
 {
-    if [ "$(id -u)" != 0 ]; then
-        tap_skip "another user cannot end a job" "needs root, to be another user"
-        return
-    fi
-    cp "$pmix_abort" "$claimed_user" "$work/user/"
-    in_background 'env | grep -E "^PMIX_(SERVER_URI|SECURITY|BFROP|VERSION)" >"$0.env.$HOROVOD_RANK"
-        mv "$0.env.$HOROVOD_RANK" "${0%/*}/server"
-        until [ -e "${0%/*}/go" ]; do sleep 0.1; done; echo went on'
-    waits_for test -e "$work/server"
-    stranger || :
-    touch "$work/go"
-    wait "$job"
-    counts "another user who claims to be rank 0 cannot end a job" 2 '^went on$'
+    returns "the service of a job is where no other user can enter, and has no port" 0 '^700 /.*:0:' \
+        run -np 1 sh -c 'echo $(stat -c %a "$(dirname "${HVD_RENDEZVOUS%:0:*}")") ${HVD_RENDEZVOUS%:*}:'
+    returns "a TMPDIR with a long name does not keep ranks from meeting" 0 '^rank 1/2 .* wrong 0 ' \
+        sh -c 'TMPDIR=$0/$(printf "%0100d" 0) && export TMPDIR && mkdir "$TMPDIR" && "$@"; status=$?
+            rmdir "$TMPDIR"; exit $status' "$work" "$hvdrun" -np 2 "$client" show
+    returns "nor does a relative one, nor one with commas and colons" 0 '^rank 1/2 .* wrong 0 ' \
+        sh -c 'cd "$0" && mkdir "a,b:c" && TMPDIR=a,b:c "$@" && TMPDIR=$PWD/a,b:c && export TMPDIR && "$@"
+            status=$?; rmdir "a,b:c"; exit $status' "$work" "$(realpath "$hvdrun")" -np 2 "$(realpath "$client")" show
+    counts "twice" 2 '^rank 1/2 .* wrong 0 '
 }
 
 other_user()
@@ -274,11 +260,11 @@ other_user()
         tap_skip "an ordinary user can run it" "this is one"
         return
     fi
-    mkdir -m 711 "$work/user"
-    cp "$hvdrun" "$client" "$(dirname "$hvdrun")/../hvd-boot" "$work/user/"
-    succeeds "an ordinary user can run it" env HVD_BOOT_HELPER="$work/user/hvd-boot" \
-        setpriv --reuid 65534 --regid 65534 --clear-groups \
-        timeout "$limit" "$work/user/hvdrun" -np 3 "$work/user/boot_client" show
+    mkdir -m 711 "$work/user" "$work/user/bin" "$work/user/rendezvous"
+    cp "$hvdrun" "$client" "$work/user/bin/"
+    cp "$service" "$work/user/rendezvous/"
+    succeeds "an ordinary user can run it" setpriv --reuid 65534 --regid 65534 --clear-groups \
+        timeout "$limit" "$work/user/bin/hvdrun" -np 3 "$work/user/bin/boot_client" show
     counts "and its ranks find each other" 3 '^rank ./3 .* wrong 0 '
 }
 
@@ -293,8 +279,9 @@ temporary_directory()
 
 moved_tree()
 {
-    mkdir -p "$work/moved/bin" "$work/moved/lib/hvd/python/horovod"
+    mkdir -p "$work/moved/bin" "$work/moved/rendezvous" "$work/moved/lib/hvd/python/horovod"
     cp "$hvdrun" "$work/moved/bin/"
+    cp "$service" "$work/moved/rendezvous/"
     touch "$work/moved/lib/hvd/python/horovod/__init__.py"
     returns "ranks find the front end of an installed tree that was moved" 0 \
         "^$work/moved/bin/../lib/hvd/python(:|\$)" \
@@ -317,7 +304,7 @@ about()
 {
     returns "--help names every option group" 0 '--output-filename DIR' "$hvdrun" --help
     returns "--version" 0 '^[0-9]+\.[0-9]+\.[0-9]+$' "$hvdrun" --version
-    returns "--check-build shows boxes" 0 '^    \[X\] hvd \(ranks through PMIx\)$' "$hvdrun" --check-build
+    returns "--check-build shows boxes" 0 '^    \[X\] hvd \(ranks through PMIx or hvd-rendezvous\)$' "$hvdrun" --check-build
     returns "what is refused says what to do" 2 'start the ranks with jsrun itself' \
         "$hvdrun" --jsrun -np 4 true
 }
@@ -325,6 +312,7 @@ about()
 exit_codes
 unknown_users
 first_causes
+early_ends
 stubborn_ranks
 interrupt INT 130
 interrupt TERM 143

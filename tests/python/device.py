@@ -14,7 +14,7 @@ DEVICE = os.environ.get('HVD_TEST_DEVICE', 'cpu')
 
 if DEVICE == 'cuda':
     # NCCL takes several ranks on one GPU only where each says that it is on a host of its own.
-    os.environ['NCCL_HOSTID'] = f'test.{os.environ.get("PMIX_RANK", 0)}'
+    os.environ['NCCL_HOSTID'] = f'test.{os.environ.get("HOROVOD_RANK", 0)}'
     hvd.init()
     torch.cuda.set_device(hvd.local_rank() % torch.cuda.device_count())
 

@@ -29,8 +29,9 @@ static const bench_contender_maker peers[] = {
 /* Every rank reads the same options; one of them says what is wrong. */
 static bool speaks_first(void)
 {
-    const char *rank = getenv(HVD_ENV_PMIX_RANK);
+    const char *rank = getenv(HVD_ENV_RANK);
 
+    rank = rank != NULL ? rank : getenv(HVD_ENV_PMIX_RANK);
     return rank == NULL || strcmp(rank, "0") == 0;
 }
 

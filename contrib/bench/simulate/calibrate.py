@@ -77,7 +77,7 @@ class Machine:
         if job.place != 'free' and (job.place == 'one' or size > len(self.cores)):
             cases = ' '.join(f'{rank}) core={self.cores[self.core(job, rank)]};;'
                              for rank in range(size))
-            binding = ['sh', '-c', f'case $PMIX_RANK in {cases} esac; exec taskset -c $core "$@"', 'sh']
+            binding = ['sh', '-c', f'case $HOROVOD_RANK in {cases} esac; exec taskset -c $core "$@"', 'sh']
         work = [] if job.kind == 'yield' else [str(job.gigabytes), *map(str, job.sizes)]
         nodes = ['env', 'UCX_TLS=tcp', ON_NODES, job.layout] if ',' in job.layout else []
         text = output(self.hvdrun, '-np', str(size), *nodes, *binding, self.program, job.kind, *work)

@@ -21,7 +21,7 @@ import torch
 
 from models import CLASSES, MODELS
 
-RANK = int(os.environ['PMIX_RANK'])  # all jobs are started by hvdrun
+RANK = int(os.environ['HOROVOD_RANK'])  # all jobs are started by hvdrun
 SIOCGIFADDR = 0x8915
 
 

@@ -155,7 +155,7 @@ static void test_lists_that_cannot_be(void)
 /* ranks_test SIZE: the number of ranks that the launcher starts. */
 int main(int argc, char **argv)
 {
-    const char *rank = getenv("PMIX_RANK");
+    const char *rank = getenv("HOROVOD_RANK");
 
     launched = rank != NULL ? atoi(rank) : 0;
     launched_size = argc > 1 ? atoi(argv[1]) : 1;

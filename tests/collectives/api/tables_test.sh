@@ -7,7 +7,7 @@ here=$(dirname "$0")
 # shellcheck source=tests/report.sh
 . "$here/../../report.sh"
 
-# run_with TABLE-BY-RANK: each rank takes what sh makes of the words, in which $PMIX_RANK is its own.
+# run_with TABLE-BY-RANK: each rank takes what sh makes of the words, in which $HOROVOD_RANK is its own.
 run_with()
 {
     # shellcheck disable=SC2016
@@ -63,12 +63,12 @@ ranks=$(($(echo "$layout" | tr , +)))
 for rank in $(seq 2 $((ranks - 1))); do
     cp "$work/table" "$work/table.$rank"
 done
-run_with "$work/table.\$PMIX_RANK"
+run_with "$work/table.\$HOROVOD_RANK"
 [ "$status" -ne 0 ] && grep -q "rank 1 on .* has another table of algorithms than rank 0 on .*$work/table\.[0-9]:" "$work/out"
 report $? 'of two tables each rank says whose differ, and names its own'
 
 echo 'allreduce 1K quick' >>"$work/table.1"
-run_with "$work/table.\$PMIX_RANK"
+run_with "$work/table.\$HOROVOD_RANK"
 [ "$status" -ne 0 ] && grep -Eq "$work/table.1 line [0-9]+: expected .* found \"quick\"|rank 1 on .* cannot read its table" "$work/out"
 report $? 'a table that one rank cannot read ends all at once'
 

@@ -6,7 +6,7 @@ hvdrun=$1 layout=$2
 shift 2
 here=$(dirname "$0")
 
-# run LIMIT COMMAND...: LIMIT may name PMIX_RANK
+# run LIMIT COMMAND...: LIMIT may name HOROVOD_RANK
 run()
 {
     limit=$1
@@ -16,7 +16,7 @@ run()
         'HVD_MEMORY_LIMIT=$(($0)) exec "$@"' "$limit" "$@" 2>&1
 }
 
-output=$(run '1000000 + 200000 * PMIX_RANK' "$@")
+output=$(run '1000000 + 200000 * HOROVOD_RANK' "$@")
 status=$?
 case $output in
 *'# SKIP'*) echo "$output" && exit 0 ;;
@@ -27,7 +27,7 @@ else
     echo 'not ok 1 - ranks with different limits keep to the strictest and get the right results'
     echo "$output" | sed 's/^/# /'
 fi
-output=$(run 'PMIX_RANK == 0 ? 1000 : 2000000' "$@")
+output=$(run 'HOROVOD_RANK == 0 ? 1000 : 2000000' "$@")
 if echo "$output" | grep -q 'HVD_MEMORY_LIMIT=1000 is too little: .* at least [0-9]* bytes'; then
     echo "ok 2 - one rank's that is too small is refused with what is needed"
 else

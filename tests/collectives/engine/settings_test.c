@@ -204,6 +204,11 @@ static void test_ranks(void)
         {"HOROVOD_CYLCE_TIME", "1"},
         {NULL, NULL},
     };
+    static const struct variable without_pmix[] = {
+        {"HOROVOD_RANK", "3"},
+        {"HOROVOD_CYCLE_TIME", "x"},
+        {NULL, NULL},
+    };
     static const struct variable first[] = {
         {"PMIX_RANK", "0"},
         {"HOROVOD_CYCLE_TIME", "x"},
@@ -213,6 +218,8 @@ static void test_ranks(void)
     read_with(third);
     tap_ok(logged_count(HVD_LOG_WARN) == 0 && logged_count(HVD_LOG_INFO) == 2,
            "a later rank does not repeat what the first one warns of");
+    read_with(without_pmix);
+    tap_ok(logged_count(HVD_LOG_WARN) == 0, "nor does one that was started without PMIx");
     read_with(first);
     tap_ok(logged_count(HVD_LOG_WARN) == 1, "the first one does");
 }

@@ -193,7 +193,7 @@ static void report(bool good, const char *promise)
 
 int main(int argc, char **argv)
 {
-    const char *rank = getenv("PMIX_RANK");
+    const char *rank = getenv("HOROVOD_RANK");
     bool all[] = {true, true, true, true}, pair[] = {true, true, true, true};
     struct team team = {0};
     int me;

@@ -15,7 +15,7 @@ run()
     shift
     # shellcheck disable=SC2016
     env "$@" "$here/../job.sh" "$hvdrun" "$layout" sh -c \
-        'HVD_TEST_GPU=$(($PMIX_RANK % 4)) exec "$@"' rank "$program" steps >"$out" 2>&1
+        'HVD_TEST_GPU=$(($HOROVOD_RANK % 4)) exec "$@"' rank "$program" steps >"$out" 2>&1
 }
 
 says()

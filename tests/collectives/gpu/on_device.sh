@@ -15,4 +15,4 @@ hvdrun=$1 layout=$2
 shift 2
 # NCCL takes several ranks on one GPU only where each says that it is on a host of its own.
 # shellcheck disable=SC2016
-exec "$job" "$hvdrun" "$layout" sh -c 'NCCL_HOSTID="test.$PMIX_RANK" exec "$@"' rank "$@"
+exec "$job" "$hvdrun" "$layout" sh -c 'NCCL_HOSTID="test.$HOROVOD_RANK" exec "$@"' rank "$@"

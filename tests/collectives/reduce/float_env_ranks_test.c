@@ -223,7 +223,7 @@ static int shut_down_in(int mode)
 
 int main(void)
 {
-    const char *own = getenv("PMIX_RANK");
+    const char *own = getenv("HOROVOD_RANK");
     int start_mode = own != NULL ? float_mode_count() - 1 - atoi(own) % 2 : 0;
 
     bad += init_in(start_mode);

@@ -31,11 +31,11 @@ static void test_failures(void)
                hvdrun_failure_exit_code(&failure) == 137,
            "a rank that was killed explains those that failed");
     failure =
-        (struct hvdrun_failure){.kind = HVDRUN_FAILURE_ABORT, .value = 0, .text = "why"};
+        (struct hvdrun_failure){.kind = HVDRUN_FAILURE_EXIT, .value = 1, .text = "why"};
     hvdrun_failure_describe(&failure, 1, &err);
-    tap_ok(strcmp(err.text, "rank 0 (pid 0) aborted with status 0: why") == 0 &&
-               hvdrun_failure_exit_code(&failure) == EXIT_FAILURE,
-           "an abort is never a success");
+    tap_ok(strcmp(err.text, "rank 0 (pid 0) exited with status 1: why") == 0 &&
+               hvdrun_failure_exit_code(&failure) == 1,
+           "what a rank said about it is repeated");
     failure = (struct hvdrun_failure){.kind = HVDRUN_FAILURE_SIGNAL, .value = SIGINT};
     hvdrun_failure_describe(&failure, 2, &err);
     tap_ok(strncmp(err.text, "ended by signal 2 (", 19) == 0 &&
