@@ -162,7 +162,7 @@ class Job:
         if self.case.fate == 'left':
             return rf'Horovod has been shut down.* rank {self.victim} on {host}'
         if self.case.fate == 'told early':
-            return rf'rank {self.victim} \(?(on|host) [\w.-]+'
+            return rf'rank {self.victim} (\(?(on|host) [\w.-]+|(exited|was killed) .* and did not call init)'
         who = self.victim
         if self.case.fate == 'told far':
             first = int(self.layout.split(',')[0])
@@ -190,7 +190,8 @@ class Job:
             yield f'process {process} ({name}) is left'
         yield from (line.strip() for line in self.lines if line.startswith('left in /dev/shm'))
         for name in os.listdir(self.work):
-            yield f'{name} is left in TMPDIR'
+            inside = os.path.join(self.work, name)
+            yield f'{name} is left in TMPDIR: {os.listdir(inside) if os.path.isdir(inside) else "a file"}'
 
     def problems(self, code):
         output = ''.join(self.lines)

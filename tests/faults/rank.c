@@ -272,7 +272,6 @@ static int train(struct hvd_error *err)
     size_t call = find_call();
     bool is_due = is_victim("steps");
     float more = 1;
-    /* Until all have left hvd_init: SIGTERM still ends those that have not. */
     int status = step(call, false, &more, err);
 
     start_ns = now_ns();
@@ -292,11 +291,14 @@ static int live(struct hvd_error *err)
 {
     int status;
 
+    signal(SIGTERM, SIG_IGN); /* hvdrun ends the job; first this rank is to speak */
     atomic_store(&job.is_there, is(job.place, "init"));
     status = hvd_init(err);
     atomic_store(&job.is_there, false);
+    if (is_victim("init") && status == 0) {
+        fail(); /* it was over sooner */
+    }
     if (status == 0) {
-        signal(SIGTERM, SIG_IGN); /* hvdrun ends the job; first this rank is to speak */
         status = train(err);
     }
     atomic_store(&job.is_there, is(job.place, "shutdown"));
@@ -316,11 +318,11 @@ int main(int argc, char **argv)
     pthread_t thread;
     int status;
 
-    if (argc != 6 || getenv("PMIX_RANK") == NULL) {
+    if (argc != 6 || getenv("HOROVOD_RANK") == NULL) {
         fprintf(stderr, "usage: rank VICTIM PLACE HOW DELAY_US SECONDS, under hvdrun\n");
         return 2;
     }
-    job.rank = atoi(getenv("PMIX_RANK"));
+    job.rank = atoi(getenv("HOROVOD_RANK"));
     job.victim = atoi(argv[1]);
     job.place = argv[2];
     job.how = argv[3];

@@ -23,7 +23,7 @@ def say(*words):
 
 
 def fail(how):
-    say('fault', os.environ['PMIX_RANK'], time.monotonic_ns(), os.getpid())
+    say('fault', os.environ['HOROVOD_RANK'], time.monotonic_ns(), os.getpid())
     if how == 'os_exit':
         os._exit(EXIT_CODE)
     if how == 'sys_exit':
@@ -43,7 +43,7 @@ def train(must_fail, how, delay, seconds):
 def main():
     victim, place, how, delay_us, seconds = sys.argv[1:]
     delay = int(delay_us) / 1e6
-    is_victim = os.environ['PMIX_RANK'] == victim
+    is_victim = os.environ['HOROVOD_RANK'] == victim
     if is_victim and place == 'boot':
         fail(how)
     if is_victim and place in ('init', 'objects'):
@@ -58,10 +58,10 @@ def main():
             signal.setitimer(signal.ITIMER_REAL, delay)
         train(is_victim and place == 'steps', how, delay, float(seconds))
     except HorovodInternalError as error:
-        say('said', os.environ['PMIX_RANK'], time.monotonic_ns(), -1, error)
+        say('said', os.environ['HOROVOD_RANK'], time.monotonic_ns(), -1, error)
         sys.exit(3)
     basics.shutdown()
-    say('done', os.environ['PMIX_RANK'], time.monotonic_ns())
+    say('done', os.environ['HOROVOD_RANK'], time.monotonic_ns())
 
 
 main()
