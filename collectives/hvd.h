@@ -444,6 +444,11 @@ int hvd_elastic_ready(void);
 
 const char *hvd_version(void); /* "0.1.0" */
 
+/* How hvd_init would find the other ranks of this process, judged by its environment alone, as text
+ * of at most size bytes with the final 0: "the PMIx of the launcher", or why it would fail. It works
+ * before hvd_init. Returns 0, or what hvd_init would fail with. */
+int hvd_start_describe(char *text, size_t size);
+
 /* The versions that GPU tensors would use on this machine: of CUDA, by its driver (12040 is 12.4),
  * and of NCCL (21803 is 2.18.3). 0: none can be used. They work before hvd_init. */
 int hvd_cuda_version(void);

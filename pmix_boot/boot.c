@@ -149,6 +149,16 @@ static void settle_secret(struct hvd_boot *boot, enum hvd_launch_kind launch)
     }
 }
 
+int hvd_boot_describe(const char **how, struct hvd_error *err)
+{
+    enum hvd_launch_kind launch = HVD_LAUNCH_SINGLE;
+    int status = hvd_launch_decide((const char *const *)environ, hvd_exchange_has_pmix(),
+                                   &launch, err);
+
+    *how = hvd_launch_name(launch);
+    return status;
+}
+
 int hvd_boot_create(const struct hvd_boot_query *query, struct hvd_boot **out,
                     struct hvd_error *err)
 {

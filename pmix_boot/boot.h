@@ -56,6 +56,10 @@ struct hvd_boot_query {
     int timeout_ms;
 };
 
+/* For the user: how hvd_boot_create would find the other ranks without a store, a phrase that lives
+ * for ever. Fails as that would, as far as the environment shows it. */
+int hvd_boot_describe(const char **how, struct hvd_error *err);
+
 /* Publishes the card and collects the cards of all ranks within the time limit. Collective over
  * the ranks of the job, with the same list on each; other jobs of one launch may start at the
  * same time. May be called again once it has returned on every rank: the caller sees to that by

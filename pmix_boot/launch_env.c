@@ -247,7 +247,7 @@ const char *hvd_launch_name(enum hvd_launch_kind launch)
     case HVD_LAUNCH_SINGLE:
         break;
     }
-    return "no launcher";
+    return "no launcher, as the only rank";
 }
 
 void hvd_launch_need_home(void)

@@ -2,6 +2,7 @@
 /* The public interface: life and facts. Requests are made in api_start.c. */
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "collectives/api/api.h"
@@ -285,6 +286,16 @@ HVD_EXPORT const char *hvd_host(int rank)
     }
     hvd_job_exit();
     return host;
+}
+
+HVD_EXPORT int hvd_start_describe(char *text, size_t size)
+{
+    struct hvd_error err = {0};
+    const char *how = NULL;
+    int status = hvd_boot_describe(&how, &err);
+
+    snprintf(text, size, "%s", status == 0 ? how : err.text);
+    return status;
 }
 
 HVD_EXPORT const char *hvd_version(void)

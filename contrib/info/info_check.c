@@ -12,6 +12,10 @@
 
 typedef int describe_function(char *text, size_t size);
 
+enum {
+    TEXT_BYTES = 4096
+};
+
 /* From the folder of this program: as installed, and as built. */
 static const char *const places[] = {HVD_INFO_LIBHVD, "../../collectives/libhvd.so"};
 
@@ -52,13 +56,12 @@ static void *open_library(void)
     return handle != NULL ? handle : dlopen("libhvd.so", RTLD_NOW | RTLD_LOCAL);
 }
 
-int hvd_info_check(struct hvd_error *err)
+/* text[TEXT_BYTES] is what the library's function says; *status is what it returns. */
+static int ask(void *handle, const char *function, char *text, int *status,
+               struct hvd_error *err)
 {
-    void *handle = open_library();
     describe_function *describe = NULL;
-    void *symbol = handle != NULL ? dlsym(handle, "hvd_gpu_describe") : NULL;
-    char text[4096] = "";
-    int status;
+    void *symbol = handle != NULL ? dlsym(handle, function) : NULL;
 
     if (symbol == NULL) {
         return hvd_fail(err, HVD_ERR_UNSUPPORTED,
@@ -67,10 +70,31 @@ int hvd_info_check(struct hvd_error *err)
                         dlerror(), HVD_ENV_LIBRARY);
     }
     memcpy(&describe, &symbol, sizeof(symbol)); /* POSIX: one as the other */
-    status = describe(text, sizeof(text));
-    printf("%s", text);
+    *status = describe(text, TEXT_BYTES);
+    return 0;
+}
+
+int hvd_info_check(struct hvd_error *err)
+{
+    void *handle = open_library();
+    char start[TEXT_BYTES] = "";
+    char gpus[TEXT_BYTES] = "";
+    int start_status = 0;
+    int gpu_status = 0;
+    int status = ask(handle, "hvd_start_describe", start, &start_status, err);
+
+    status =
+        status == 0 ? ask(handle, "hvd_gpu_describe", gpus, &gpu_status, err) : status;
+    if (status != 0) {
+        return status;
+    }
+    printf("start: %s%s\n%s", start_status == 0 ? "by " : "impossible: ", start, gpus);
     if (fflush(stdout) != 0) {
         return hvd_fail(err, HVD_ERR_SYS, "cannot write to standard output: %m");
     }
-    return status == 0 ? 0 : hvd_fail(err, status, "GPU tensors cannot be used here");
+    if (start_status != 0) {
+        return hvd_fail(err, start_status, "hvd.init() would fail here");
+    }
+    return gpu_status == 0 ? 0
+                           : hvd_fail(err, gpu_status, "GPU tensors cannot be used here");
 }

@@ -28,6 +28,10 @@ says()
     fi
 }
 
+says lone_process_starts 0 "^start: by no launcher, as the only rank$" LD_LIBRARY_PATH="$fakes"
+says service_is_told 0 "^start: by hvd's rendezvous service$" LD_LIBRARY_PATH="$fakes" HVD_RENDEZVOUS=host:1:key
+says start_that_fails_is_told 1 "^start: impossible: OMPI_COMM_WORLD_SIZE is 4 but there is no PMIx" \
+    LD_LIBRARY_PATH="$fakes" OMPI_COMM_WORLD_SIZE=4
 says driver_is_told 0 "^CUDA driver: 12040, .*libcuda.so.1" LD_LIBRARY_PATH="$fakes"
 says nccl_is_told 0 "^NCCL: 21803, .*libnccl.so.2" LD_LIBRARY_PATH="$fakes"
 says devices_are_counted 0 "^GPUs that this process sees: 3" LD_LIBRARY_PATH="$fakes" FAKE_GPU_COUNT=3
