@@ -2,6 +2,7 @@
 /* A thread that waits for a request moves it itself as soon as nobody else drives, however long the
  * progress thread gets no cpu. A job of one rank; the test stops that thread with a signal, one of those
  * that it takes. */
+#include <dirent.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
@@ -28,7 +29,44 @@ static void stop_here(int number)
     }
 }
 
-/* It holds none of the locks that it shares with waiters. */
+/* Sleeps, says the kernel. */
+static bool is_asleep(pid_t tid)
+{
+    char path[64], line[256] = "";
+    const char *state;
+    FILE *file;
+
+    snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)tid);
+    file = fopen(path, "re");
+    if (file == NULL || fgets(line, sizeof(line), file) == NULL) {
+        line[0] = '\0';
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    state = strrchr(line, ')');
+    return state != NULL && state[1] == ' ' && state[2] == 'S';
+}
+
+/* All threads of this process but the calling one. */
+static bool others_sleep(void)
+{
+    DIR *tasks = opendir("/proc/self/task");
+    const struct dirent *task;
+    bool all = tasks != NULL;
+
+    while (tasks != NULL && (task = readdir(tasks)) != NULL) {
+        const pid_t tid = (pid_t)atoi(task->d_name);
+
+        all = all && (tid == 0 || tid == gettid() || is_asleep(tid));
+    }
+    if (tasks != NULL) {
+        closedir(tasks);
+    }
+    return all;
+}
+
+/* It sleeps, and holds none of the locks that it shares with waiters, that of malloc included. */
 static void stop_progress_thread(struct hvd_engine *engine)
 {
     const struct sigaction action = {.sa_handler = stop_here};
@@ -38,6 +76,9 @@ static void stop_progress_thread(struct hvd_engine *engine)
     sigaction(SIGTRAP, &action, NULL);
     pthread_mutex_lock(&engine->progress.turn);
     pthread_mutex_lock(&engine->doorbells.muting);
+    while (!others_sleep()) {
+        sched_yield();
+    }
     pthread_kill(engine->progress.thread, SIGTRAP);
     while (sem_wait(&is_stopped) != 0) {
     }
@@ -66,25 +107,6 @@ static void *wait_for_sum(void *arg)
         waiter->status = hvd_wait_for(request, LIMIT_MS, NULL);
     }
     return request;
-}
-
-/* Sleeps, says the kernel. */
-static bool is_asleep(pid_t tid)
-{
-    char path[64], line[256] = "";
-    const char *state;
-    FILE *file;
-
-    snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)tid);
-    file = fopen(path, "re");
-    if (file == NULL || fgets(line, sizeof(line), file) == NULL) {
-        line[0] = '\0';
-    }
-    if (file != NULL) {
-        fclose(file);
-    }
-    state = strrchr(line, ')');
-    return state != NULL && state[1] == ' ' && state[2] == 'S';
 }
 
 static void await_sleep(struct hvd_engine *engine, struct waiter *waiter)
