@@ -3,10 +3,10 @@
  *
  * Under Slurm, mpirun and prterun they come from PMIx; where the launcher serves none, under hvdrun,
  * and in an elastic job, from hvd's own service (rendezvous/service.h); or from a store of the
- * program; a process without any of them is rank 0 of 1. A child process, hvd-boot, speaks PMIx and ends
- * after some milliseconds: libpmix is never loaded into the program, and PMIx is finalized before
- * hvd_boot_create returns, because Slurm kills the whole step, without a message, when a rank exits
- * while PMIx is open. */
+ * program; a process without any of them is rank 0 of 1. A child process, hvd-boot, speaks PMIx and
+ * ends after some milliseconds: libpmix is never loaded into the program, and PMIx is finalized
+ * before hvd_boot_create returns, because Slurm kills the whole step, without a message, when a rank
+ * exits while PMIx is open. */
 #ifndef HVD_BOOT_H
 #define HVD_BOOT_H
 

@@ -31,8 +31,8 @@ struct job {
     char python[PATH_MAX]; /* empty: none */
     struct hvdrun_watchdog watchdog;
     char cause[PATH_MAX + sizeof("/cause")]; /* pmix_boot/cause.h; not of elastic jobs */
-    char socket[PATH_MAX + sizeof("/ranks")]; /* of the service; likewise */
-    struct hvd_rendezvous_service service; /* likewise */
+    char service_host[PATH_MAX + sizeof("/ranks")]; /* or the path of its socket */
+    struct hvd_rendezvous_service service; /* not of elastic jobs, which have their own */
     sigset_t signal_mask; /* that the ranks get */
     int signal_fd;
     int port_fd; /* holds port, for torch.distributed of the ranks; 0: there is none */
@@ -92,12 +92,12 @@ static void hold_port(struct job *job)
 static int start_service(struct job *job, struct hvd_error *err)
 {
     struct hvd_rendezvous_rules rules = {.np = job->options->ranks, .is_here = true};
+    char path[sizeof(job->service_host)];
 
-    snprintf(job->socket, sizeof(job->socket), "%s/ranks", job->watchdog.directory);
-    if (hvd_socket_path_fits(job->socket)) {
-        rules.path = job->socket;
-    } else {
-        snprintf(job->socket, sizeof(job->socket), "127.0.0.1");
+    snprintf(path, sizeof(path), "%s/ranks", job->watchdog.directory);
+    if (hvd_socket_path_fits(path)) {
+        snprintf(job->service_host, sizeof(job->service_host), "%s", path);
+        rules.path = job->service_host;
     }
     return hvdrun_service_start(&rules, &job->service, err);
 }
@@ -150,7 +150,7 @@ static int make_environment(const struct job *job, int rank,
                         job->options->output_directory == NULL,
         .cause = job->is_elastic ? NULL : job->cause,
         .master_port = job->port,
-        .service_host = job->is_elastic ? "127.0.0.1" : job->socket,
+        .service_host = job->service_host,
         .service = job->is_elastic ? job->elastic.service.address : job->service.address,
         .is_elastic = job->is_elastic,
     };
@@ -274,6 +274,7 @@ int hvdrun_local_run(const struct hvdrun_options *options, const char *host,
     struct job job = {
         .options = options,
         .host = host,
+        .service_host = "127.0.0.1",
         .signal_fd = -1,
         .port_fd = -1,
         .slots = options->ranks,
