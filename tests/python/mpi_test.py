@@ -53,6 +53,47 @@ class Communicators(JobCase):
     def test_each_part_of_a_split_is_a_job(self):
         self.check_job_of(self.parity)
 
+    def test_lists_of_ranks(self):
+        for ranks in (list(range(self.world.size))[::-1],
+                      [rank for rank in range(self.world.size) if rank % 2 == self.world.rank % 2]):
+            hvd.init(comm=ranks)
+            self.assertEqual((hvd.rank(), hvd.size()), (ranks.index(self.world.rank), len(ranks)))
+            self.assertEqual(hvd.allgather(torch.tensor([self.world.rank])).tolist(), ranks)
+            end()
+
+    def test_early_messages_are_kept_for_the_next_start(self):
+        for _ in range(3):
+            for last in range(1, self.world.size):
+                if self.world.rank in (0, last):
+                    hvd.init(comm=[0, last])
+                    self.assertEqual(hvd.size(), 2)
+                    end()
+            hvd.init()
+            self.assertEqual((hvd.rank(), hvd.size()), (self.world.rank, self.world.size))
+            end()
+
+    def test_pmix_is_left_to_mpi(self):
+        with unittest.mock.patch.dict(os.environ, {'HVD_BOOT_HELPER': '/bin/false'}):
+            hvd.init()
+            self.assertEqual(hvd.size(), self.world.size)
+            end()
+            self.check_job_of(self.world)
+
+    def test_wrong_lists_are_refused(self):
+        with self.assertRaisesRegex(ValueError, f'there is no rank {self.world.size}'):
+            hvd.init(comm=[self.world.rank, self.world.size])
+        with self.assertRaisesRegex(ValueError, 'twice'):
+            hvd.init(comm=[self.world.rank, self.world.rank])
+        with self.assertRaisesRegex(ValueError, f'rank {self.world.rank} is not in the list of 1'):
+            hvd.init(comm=[(self.world.rank + 1) % self.world.size])
+
+    def test_two_groups_are_refused(self):
+        leader = 1 - self.world.rank % 2
+        other = self.parity.Create_intercomm(0, self.world, leader)
+        with self.assertRaisesRegex(ValueError, 'expected an intracommunicator'):
+            hvd.init(comm=other)
+        other.Free()
+
     def test_process_sets_of_communicators(self):
         size = self.world.size
         sets = [hvd.ProcessSet(self.parity)]

@@ -44,8 +44,7 @@ class HorovodBasics:
             raise NotImplementedError('process sets given as MPI communicators need '
                                       'hvd.init(comm=...) with the communicator of all ranks')
         if not self.is_initialized():
-            ranks = _chosen_ranks(comm)
-            _join_job(ranks, None if ranks else stores.chosen(store, rank, size))
+            _join_job(comm, store, rank, size)
             try:
                 sets.begin(wanted, communicator)
             except BaseException as failure:
@@ -205,8 +204,6 @@ rocm_built = basics.rocm_built
 def _chosen_ranks(comm):
     """The launcher's numbers of the ranks in init's argument; an empty list stands for all
     ranks."""
-    if mpi.is_communicator(comm):
-        return mpi.world_ranks(comm)
     try:
         return [] if comm is None else [operator.index(rank) for rank in comm]
     except TypeError:
@@ -214,14 +211,25 @@ def _chosen_ranks(comm):
                          'mpi4py.MPI.Comm object.') from None
 
 
-def _join_job(ranks, place):
+def _start(comm, store, rank, size, error):
+    """Starts by what init was given, in libhvd; returns its status."""
+    if mpi.is_communicator(comm):
+        return stores.join(mpi.place(comm), error)
+    ranks = _chosen_ranks(comm)
+    given = None if ranks else stores.chosen(store, rank, size)
+    place = given or mpi.place_in_world(ranks)
+    if place is None:
+        return (lib.hvd_init_ranks((c_int * len(ranks))(*ranks), len(ranks), error) if ranks
+                else lib.hvd_init(error))
+    status = stores.join(place, error)
+    if status == 0 and given:
+        stores.keep(given)
+    return status
+
+
+def _join_job(comm, store, rank, size):
     error = Error()
-    if place:
-        status = stores.join(place, error)
-    elif ranks:
-        status = lib.hvd_init_ranks((c_int * len(ranks))(*ranks), len(ranks), error)
-    else:
-        status = lib.hvd_init(error)
+    status = _start(comm, store, rank, size, error)
     if status != 0:
         raise ValueError(f'hvd.init() failed: {error.message()}')
     membership.begin()

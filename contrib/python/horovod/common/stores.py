@@ -75,7 +75,8 @@ def _is_torchrun():
             and name_space.startswith('slurm.pmix.'))
 
 
-def _start_timeout():
+def start_timeout():
+    """How long ranks wait for each other at the start."""
     try:
         return datetime.timedelta(seconds=max(1.0, float(os.environ['HVD_START_TIMEOUT'])))
     except (KeyError, OverflowError, ValueError):
@@ -91,7 +92,7 @@ def _of_torchrun():
     except ImportError:
         return None
     try:
-        _last = Place(*next(rendezvous('env://', timeout=_start_timeout())))
+        _last = Place(*next(rendezvous('env://', timeout=start_timeout())))
     except (RuntimeError, ValueError) as failure:
         raise ValueError('hvd.init() failed: the store of torchrun cannot be opened: '
                          f'{failure}') from None
@@ -177,11 +178,15 @@ def _has(store, key, timeout_ms):
 
 def join(place, error):
     """hvd_init_with for the place; returns its status."""
-    global _last
     session = _Session(place)
     functions = Store(None, StorePut(session.put), StoreGet(session.get))
     status = lib.hvd_init_with(place.rank, place.size, functions, error)
     if session.failure is not None and not isinstance(session.failure, Exception):
         raise session.failure  # Ctrl-C
-    _last = place if status == 0 else _last
     return status
+
+
+def keep(place):
+    """For init without arguments, from now on."""
+    global _last
+    _last = place
