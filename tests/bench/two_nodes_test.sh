@@ -1,4 +1,4 @@
-#!/bin/sh
+#!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # two_nodes_test.sh TWO_NODES HVDRUN: two_nodes.sh runs ranks where it says, passes on what they end
 # with, and leaves nothing when it is killed. Prints TAP.
@@ -40,29 +40,25 @@ passes_status()
     [ $? -eq 3 ]
 }
 
-await_end()
-{
-    while kill -0 "$1" 2>/dev/null; do
-        sleep 0.05
-    done
-}
-
 # LAUNCHER: no network and no process is left; mpirun's daemon on the other node ends a moment later.
 is_ended_by_signal()
 {
-    "$two_nodes" "$1" 1,1 sh -c 'echo $$ >"$0.$(hostname)" && exec sleep 600' "$work/pid" &
+    local pids=()
+    mkfifo "$work/pids"
+    exec 3<>"$work/pids"
+    # shellcheck disable=SC2016 # the ranks' shells expand it
+    "$two_nodes" "$1" 1,1 sh -c 'echo $$ >"$0" && exec tail -f /dev/null' "$work/pids" &
     script=$!
-    until [ -s "$work/pid.node0" ] && [ -s "$work/pid.node1" ]; do
-        kill -0 "$script" || return
-        sleep 0.05
+    for node in 0 1; do
+        read -r -t 60 -u 3 "pids[$node]" || return
     done
     kill -TERM "$script"
     wait "$script"
     for node in 0 1; do
-        await_end "$(cat "$work/pid.node$node")"
+        tail --pid="${pids[$node]}" -s 0.05 -f /dev/null
         [ ! -e "/run/netns/hvd$script-$node" ] || return
     done
-    rm "$work"/pid.*
+    rm "$work/pids"
 }
 
 # LAUNCHER: why it cannot be tested, or nothing.
