@@ -79,6 +79,14 @@ class Communicators(JobCase):
             end()
             self.check_job_of(self.world)
 
+    def test_a_rank_that_does_not_come_is_missed(self):
+        copy, last = self.world.Dup(), self.world.size - 1
+        missed = 'did not start within 2 s' + (f': rank {last}' if self.world.rank == 0 else '')
+        with unittest.mock.patch.dict(os.environ, {'HVD_START_TIMEOUT': '2'}):
+            if self.world.rank != last:
+                with self.assertRaisesRegex(ValueError, missed):
+                    hvd.init(comm=copy)
+
     def test_wrong_lists_are_refused(self):
         with self.assertRaisesRegex(ValueError, f'there is no rank {self.world.size}'):
             hvd.init(comm=[self.world.rank, self.world.size])

@@ -152,7 +152,7 @@ class _Messages:
         return self._mailbox.starts[self._ranks, key]
 
     def set(self, key, value):
-        """Returns when the others have the value, because MPI may do nothing after the start."""
+        """Returns when MPI has taken the value, because it may do nothing after the start."""
         rank, first = self._communicator.rank, self._ranks[0]
         if rank != first:
             receivers = [first]
