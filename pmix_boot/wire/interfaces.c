@@ -8,6 +8,7 @@
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum kind {
@@ -15,7 +16,6 @@ enum kind {
     KIND_IPV6,
     KIND_IPV4_LINK_LOCAL, /* often a management controller that every node has */
     KIND_LOOPBACK,
-    KIND_COUNT,
     KIND_NONE,
 };
 
@@ -80,15 +80,72 @@ static bool is_named(const char *names, const char *name)
     return false;
 }
 
-static void add_kind(const struct ifaddrs *all, enum kind kind, const char *names,
-                     struct hvd_ip *list, int max, int *count)
+/* Mbit/s, as the kernel knows it; 0: it does not. */
+static int speed_of(const char *name)
 {
+    char path[64];
+    FILE *file;
+    int speed = 0;
+
+    snprintf(path, sizeof(path), "/sys/class/net/%s/speed", name);
+    file = fopen(path, "re");
+    if (file != NULL) {
+        if (fscanf(file, "%d", &speed) != 1 || speed < 0) {
+            speed = 0;
+        }
+        fclose(file);
+    }
+    return speed;
+}
+
+struct candidate {
+    const struct ifaddrs *entry;
+    enum kind kind;
+    int speed;
+    int number; /* as the system lists them */
+};
+
+static int by_promise(const void *a, const void *b)
+{
+    const struct candidate *one = a;
+    const struct candidate *other = b;
+
+    if (one->kind != other->kind) {
+        return one->kind < other->kind ? -1 : 1;
+    }
+    if (one->speed != other->speed) {
+        return one->speed > other->speed ? -1 : 1;
+    }
+    return one->number - other->number;
+}
+
+/* The addresses of the interfaces that were asked for, best first. Returns how many; NULL when memory is
+ * out. The caller frees the list. */
+static struct candidate *rank_all(const struct ifaddrs *all, const char *names,
+                                  int *count)
+{
+    struct candidate *list;
+    int most = 1;
+
     for (const struct ifaddrs *entry = all; entry != NULL; entry = entry->ifa_next) {
-        if (*count < max && kind_of(entry) == kind &&
-            (names == NULL || is_named(names, entry->ifa_name))) {
-            list[(*count)++] = ip_of(entry);
+        most++;
+    }
+    *count = 0;
+    list = calloc((size_t)most, sizeof(*list));
+    for (const struct ifaddrs *entry = all; list != NULL && entry != NULL;
+         entry = entry->ifa_next) {
+        enum kind kind = kind_of(entry);
+
+        if (kind != KIND_NONE && (names == NULL || is_named(names, entry->ifa_name))) {
+            list[*count] =
+                (struct candidate){entry, kind, speed_of(entry->ifa_name), *count};
+            (*count)++;
         }
     }
+    if (list != NULL) {
+        qsort(list, (size_t)*count, sizeof(*list), by_promise);
+    }
+    return list;
 }
 
 static void list_names(const struct ifaddrs *all, char *text, size_t size)
@@ -142,6 +199,8 @@ int hvd_interfaces_list(const char *names, struct hvd_ip *list, int max, int *co
                         struct hvd_error *err)
 {
     struct ifaddrs *all = NULL;
+    struct candidate *candidates;
+    int listed = 0;
     int found = 0;
     int status = 0;
 
@@ -151,16 +210,37 @@ int hvd_interfaces_list(const char *names, struct hvd_ip *list, int max, int *co
     if (names != NULL) {
         status = check_names(all, names, err);
     }
-    for (int kind = 0; kind < KIND_COUNT; kind++) {
-        if (kind != KIND_LOOPBACK || found == 0 || names != NULL) {
-            add_kind(all, (enum kind)kind, names, list, max, &found);
+    candidates = rank_all(all, names, &listed);
+    if (candidates == NULL && status == 0) {
+        status = hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
+    }
+    for (int i = 0; i < listed && found < max; i++) {
+        if (candidates[i].kind != KIND_LOOPBACK || names != NULL ||
+            candidates[0].kind == KIND_LOOPBACK) {
+            list[found++] = ip_of(candidates[i].entry);
         }
     }
+    free(candidates);
     freeifaddrs(all);
     if (status == 0) {
         *count = found;
     }
     return status;
+}
+
+bool hvd_interfaces_are(const char *names)
+{
+    while (*names != '\0') {
+        size_t word = strcspn(names, ",");
+        char name[IF_NAMESIZE];
+
+        snprintf(name, sizeof(name), "%.*s", (int)word, names);
+        if (word == 0 || word >= sizeof(name) || if_nametoindex(name) == 0) {
+            return false;
+        }
+        names += word + (names[word] == ',' ? 1 : 0);
+    }
+    return true;
 }
 
 void hvd_ip_print(const struct hvd_ip *ip, uint16_t port, char *text)
