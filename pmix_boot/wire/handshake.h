@@ -35,6 +35,13 @@ struct hvd_handshake_challenge {
     unsigned char proof[HVD_HANDSHAKE_PROOF_BYTES];
 };
 
+/* A rank of a job, as it shows itself to others. */
+struct hvd_handshake_party {
+    int rank;
+    int size; /* of the job */
+    const unsigned char *secret; /* HVD_HANDSHAKE_SECRET_BYTES */
+};
+
 enum hvd_handshake_role {
     HVD_HANDSHAKE_CHILD,
     HVD_HANDSHAKE_PARENT,

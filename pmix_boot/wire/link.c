@@ -2,6 +2,7 @@
 /* Framed messages over a non-blocking stream socket, TCP or unix. */
 #include "pmix_boot/wire/link.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,6 +91,16 @@ void hvd_link_destroy(struct hvd_link *link)
     hvd_fork_close_now(link->fd);
     free(link->buffer);
     free(link);
+}
+
+int hvd_link_detach(struct hvd_link *link)
+{
+    int fd = link->fd;
+
+    assert(link->first == NULL && link->begin == link->end);
+    link->fd = -1;
+    hvd_link_destroy(link);
+    return fd;
 }
 
 int hvd_link_fd(const struct hvd_link *link)

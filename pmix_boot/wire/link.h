@@ -34,6 +34,10 @@ int hvd_link_create(int fd, size_t max_bytes, struct hvd_link **out);
 /* Drops what is queued and closes. NULL is fine. */
 void hvd_link_destroy(struct hvd_link *link);
 
+/* Frees the link and hands its socket over: hvd_fork_close_now is the caller's then. Only when nothing
+ * is pending, and when the other end sends nothing more by itself. */
+int hvd_link_detach(struct hvd_link *link);
+
 int hvd_link_fd(const struct hvd_link *link);
 void hvd_link_allow(struct hvd_link *link, size_t max_bytes);
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/transport/control/control_card.h"
+#include "collectives/transport/connect/connect_card.h"
 #include "pmix_boot/layout.h"
 #include "pmix_boot/rank_record.h"
 #include "tests/fuzz/fuzz.h"
@@ -27,11 +27,11 @@ static void check_record(const struct hvd_blob *blob,
 
 static void read_card(const void *data, size_t bytes)
 {
-    struct hvd_control_card card;
+    struct hvd_connect_card card;
 
-    if (hvd_control_card_parse(&card, data, bytes) == 0 &&
-        (card.count > HVD_CONTROL_CARD_ADDRESSES ||
-         hvd_control_card_bytes(&card) != bytes)) {
+    if (hvd_connect_card_parse(&card, data, bytes) == 0 &&
+        (card.count > HVD_CONNECT_CARD_ADDRESSES ||
+         hvd_connect_card_bytes(&card) != bytes)) {
         fuzz_fail("a card has as many addresses as it says");
     }
 }

@@ -6,8 +6,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "collectives/transport/control/acceptor.h"
-#include "collectives/transport/control/control_protocol.h"
+#include "collectives/transport/connect/acceptor.h"
+#include "collectives/transport/connect/connect_protocol.h"
 #include "pmix_boot/wire/handshake.h"
 #include "pmix_boot/wire/socket.h"
 #include "tests/fuzz/fuzz.h"
@@ -46,7 +46,7 @@ static void step(struct hvd_acceptor *acceptor, int64_t now_ms)
 static void send_something(struct fuzz_input *input, int fd)
 {
     uint8_t kind = fuzz_byte(input);
-    uint32_t head[4] = {0, HVD_CONTROL_TYPE_HELLO + kind % 3, 0, 0};
+    uint32_t head[4] = {0, HVD_CONNECT_HELLO + kind % 3, 0, 0};
     size_t bytes;
     unsigned char *data = fuzz_copy(input, kind, &bytes);
 
@@ -59,7 +59,7 @@ static void send_something(struct fuzz_input *input, int fd)
             .magic = HVD_HANDSHAKE_MAGIC, .child = 1, .parent = 0};
 
         head[0] = sizeof(hello);
-        head[1] = HVD_CONTROL_TYPE_HELLO;
+        head[1] = HVD_CONNECT_HELLO;
         (void)send(fd, head, sizeof(head), MSG_NOSIGNAL);
         (void)send(fd, &hello, sizeof(hello), MSG_NOSIGNAL);
     }
@@ -72,7 +72,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static int listening[2] = {-1, -1};
     static char name[HVD_SOCKET_NAME_BYTES];
     struct fuzz_input input = {data, size};
-    struct hvd_boot boot = {.rank = 0, .size = 3, .secret = "not for strangers"};
+    static const unsigned char secret[HVD_HANDSHAKE_SECRET_BYTES] = "not for strangers";
+    const struct hvd_handshake_party self = {.rank = 0, .size = 3, .secret = secret};
     struct hvd_acceptor *acceptor = NULL;
     int strangers[STRANGERS];
     int64_t now_ms = 1000;
@@ -80,7 +81,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (listening[1] < 0 && hvd_socket_listen_unix(&listening[1], name, NULL) != 0) {
         abort();
     }
-    if (hvd_acceptor_create(&boot, listening, CHILDREN, &acceptor) != 0) {
+    if (hvd_acceptor_create(&self, listening, CHILDREN, &acceptor) != 0) {
         abort();
     }
     for (int i = 0; i < STRANGERS; i++) {

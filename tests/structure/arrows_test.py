@@ -11,7 +11,7 @@ import sources
 # What each folder may include, beside itself: only folders further up in this list.
 BASE = ['gpu_binding/base']
 BOOT = BASE + ['pmix_boot', 'pmix_boot/wire']
-TRANSPORT = [f'collectives/transport/{name}' for name in ('control', 'net', 'shm')]
+TRANSPORT = [f'collectives/transport/{name}' for name in ('connect', 'control', 'net', 'shm')]
 ALLOWED = {
     'gpu_binding/base': [],
     'gpu_binding': BASE,
@@ -23,14 +23,15 @@ ALLOWED = {
     'collectives': BASE, # hvd.h
     'collectives/reduce': BASE + ['collectives'],
     'collectives/tuner': BASE,
-    'collectives/transport/net': BASE,
-    'collectives/transport/control': BOOT,
+    'collectives/transport/connect': BASE + ['pmix_boot/wire'],
+    'collectives/transport/net': BASE + ['pmix_boot/wire', 'collectives/transport/connect'],
+    'collectives/transport/control': BOOT + ['collectives/transport/connect'],
     'collectives/transport/shm': BASE + ['collectives/transport/control'],
     'collectives/agreement': BOOT + ['collectives', 'collectives/transport/control'],
     'collectives/observe': BOOT + ['collectives', 'collectives/agreement', 'collectives/transport/control'],
     'collectives/execute': BOOT + ['collectives', 'collectives/agreement', 'collectives/reduce'] + TRANSPORT,
-    'collectives/gpu': BOOT + ['collectives', 'collectives/agreement', 'collectives/reduce',
-                               'collectives/execute', 'collectives/observe'],
+    'collectives/gpu': BOOT + ['collectives', 'collectives/agreement', 'collectives/reduce', 'collectives/execute',
+                               'collectives/observe', 'collectives/transport/net'],
     'collectives/gpu/module': BASE + ['collectives/gpu', 'collectives/reduce'],
 }
 ALLOWED['collectives/engine'] = BOOT + TRANSPORT + [

@@ -14,7 +14,6 @@
 
 #include "collectives/transport/control/control_state.h"
 #include "gpu_binding/base/clock.h"
-#include "gpu_binding/base/env.h"
 #include "gpu_binding/base/fork_close.h"
 
 #define EVENTS_AT_ONCE 64
@@ -48,20 +47,9 @@ static int open_descriptors(struct hvd_control *control, struct hvd_error *err)
 
 static int open_doors(struct hvd_control *control, struct hvd_error *err)
 {
-    struct hvd_control_card *card = &control->card;
-    int count = 0;
-    const char *names = getenv(HVD_ENV_IFACE);
-    int status;
+    struct hvd_connect_card *card = &control->card;
+    int status = hvd_connect_card_list(card, err);
 
-    if (names == NULL || names[0] == '\0') {
-        names = getenv(HVD_ENV_GLOO_IFACE);
-    }
-    if (names != NULL && names[0] == '\0') {
-        names = NULL;
-    }
-    status = hvd_interfaces_list(names, card->addresses, HVD_CONTROL_CARD_ADDRESSES,
-                                 &count, err);
-    card->count = (uint16_t)count;
     if (status == 0) {
         status = hvd_socket_listen_tcp(HVD_SOCKET_ALL_ADDRESSES, &control->listening[0],
                                        &card->port, err);
@@ -104,7 +92,7 @@ void hvd_control_address(const struct hvd_control *control, const void **address
                          size_t *bytes)
 {
     *address = &control->card;
-    *bytes = hvd_control_card_bytes(&control->card);
+    *bytes = hvd_connect_card_bytes(&control->card);
 }
 
 int hvd_control_first_child(const struct hvd_control *control)

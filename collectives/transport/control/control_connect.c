@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/transport/control/acceptor.h"
-#include "collectives/transport/control/connector.h"
+#include "collectives/transport/connect/acceptor.h"
+#include "collectives/transport/connect/connector.h"
 #include "collectives/transport/control/control_state.h"
 #include "collectives/transport/control/fd_passing.h"
 #include "collectives/transport/control/tree.h"
@@ -81,7 +81,7 @@ static bool admit(void *context, int child, struct hvd_link *link)
 
         if (neighbour->rank == child && neighbour->link == NULL) {
             hvd_link_allow(link, HVD_CONTROL_MAX_BYTES);
-            hvd_link_send(link, HVD_CONTROL_TYPE_WELCOME, NULL, 0, -1);
+            hvd_link_send(link, HVD_CONNECT_WELCOME, NULL, 0, -1);
             neighbour->link = link;
             return true;
         }
@@ -463,8 +463,13 @@ static int prepare(struct connect *connect, const void *const *addresses,
                    const size_t *address_bytes, struct hvd_error *err)
 {
     struct hvd_control *control = connect->control;
+    const struct hvd_handshake_party self = {
+        .rank = control->boot->rank,
+        .size = control->boot->size,
+        .secret = control->boot->secret,
+    };
     int parent = hvd_control_parent(control);
-    int status = hvd_acceptor_create(control->boot, control->listening, control->count,
+    int status = hvd_acceptor_create(&self, control->listening, control->count,
                                      &connect->acceptor);
 
     connect->progress = calloc((size_t)control->count + 1, sizeof(*connect->progress));
@@ -472,16 +477,17 @@ static int prepare(struct connect *connect, const void *const *addresses,
         status = HVD_ERR_NOMEM;
     }
     if (status == 0 && parent >= 0) {
-        struct hvd_control_card card;
+        struct hvd_connect_card card;
 
-        if (hvd_control_card_parse(&card, addresses[parent], address_bytes[parent]) !=
+        if (hvd_connect_card_parse(&card, addresses[parent], address_bytes[parent]) !=
             0) {
             return hvd_fail(err, HVD_ERR_ARG,
                             "rank %d (host %s) sent an address that this version of hvd "
                             "cannot read: does every node have the same hvd?",
                             parent, control->boot->peers[parent].host);
         }
-        status = hvd_connector_create(control->boot, parent, &card, &connect->connector);
+        status = hvd_connector_create(&self, parent, is_on_this_node(control, parent),
+                                      &card, &connect->connector);
     }
     if (status == 0) {
         size_t count =

@@ -2,10 +2,7 @@
 /* The control network's own messages; all others on its links are the engine's.
  *
  *   child                     parent
- *     ── HELLO ────────────────►     see wire/handshake.h
- *     ◄─ CHALLENGE ─────────────
- *     ── PROOF ────────────────►
- *     ◄─ WELCOME ───────────────     the parent knows the child
+ *     ...                            connect_protocol.h
  *     ── JOINED (descriptor) ──►     from here on a closed link is a death
  *     ◄─ SHARE (descriptor) ... ─    on a node: the leader's, and one of each local rank
  *     ── READY ────────────────►     it has all it needs, and so have all ranks below it
@@ -15,12 +12,10 @@
 
 #include <stdint.h>
 
+#include "collectives/transport/connect/connect_protocol.h"
+
 enum hvd_control_type {
-    HVD_CONTROL_TYPE_HELLO = 0x40000000, /* the engine's types are smaller */
-    HVD_CONTROL_TYPE_CHALLENGE,
-    HVD_CONTROL_TYPE_PROOF,
-    HVD_CONTROL_TYPE_WELCOME,
-    HVD_CONTROL_TYPE_JOINED,
+    HVD_CONTROL_TYPE_JOINED = HVD_CONNECT_TYPES,
     HVD_CONTROL_TYPE_SHARE,
     HVD_CONTROL_TYPE_READY,
     HVD_CONTROL_TYPE_GO,

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "collectives/transport/control/control.h"
-#include "collectives/transport/control/control_card.h"
+#include "collectives/transport/connect/connect_card.h"
 #include "collectives/transport/control/control_protocol.h"
 #include "pmix_boot/wire/link.h"
 
@@ -21,7 +21,7 @@ struct hvd_control {
     int listening[2]; /* TCP, unix; -1 once the tree is up */
     int epoll_fd;
     int wake_fd; /* an eventfd in the epoll set, for what no socket tells */
-    struct hvd_control_card card;
+    struct hvd_connect_card card;
     int count;
     struct hvd_neighbour *neighbours; /* the parent, if there is one, then the children */
     int *children; /* their ranks */

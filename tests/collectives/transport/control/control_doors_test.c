@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "collectives/transport/control/control_card.h"
+#include "collectives/transport/connect/connect_card.h"
 #include "gpu_binding/base/clock.h"
 #include "tests/collectives/transport/control/control_rank.h"
 #include "tests/tap.h"
@@ -143,7 +143,7 @@ static int wait_for_rank_1(struct job_rank *self, const void *argument)
 }
 
 /* Some say nothing, some talk nonsense, some hang up. */
-static void send_strangers(const struct hvd_control_card *card, int fds[STRANGERS])
+static void send_strangers(const struct hvd_connect_card *card, int fds[STRANGERS])
 {
     static const char nonsense[4096] = "GET / HTTP/1.0\r\n\r\n";
 
@@ -161,7 +161,7 @@ static void send_strangers(const struct hvd_control_card *card, int fds[STRANGER
 static void strangers_do_not_disturb(void)
 {
     struct job job;
-    struct hvd_control_card card;
+    struct hvd_connect_card card;
     int fds[STRANGERS];
     char line[JOB_LINE_BYTES] = "";
     size_t bytes;
@@ -170,7 +170,7 @@ static void strangers_do_not_disturb(void)
     job_start(&job, "a b", wait_for_rank_1, NULL);
     job_serve_exchange(&job);
     data = job_card(0, &bytes);
-    if (!tap_ok(hvd_control_card_parse(&card, data, bytes) == 0, "a card can be read")) {
+    if (!tap_ok(hvd_connect_card_parse(&card, data, bytes) == 0, "a card can be read")) {
         return;
     }
     send_strangers(&card, fds);

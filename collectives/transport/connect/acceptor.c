@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The parent's side of connecting. */
-#include "collectives/transport/control/acceptor.h"
+#include "collectives/transport/connect/acceptor.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/transport/control/control_protocol.h"
+#include "collectives/transport/connect/connect_protocol.h"
 #include "gpu_binding/base/fork_close.h"
-#include "pmix_boot/wire/handshake.h"
 #include "pmix_boot/wire/socket.h"
 
 /* A rank answers at once, on a busy machine after a while; one that takes longer connects anew. */
@@ -29,7 +28,7 @@ struct pending {
 };
 
 struct hvd_acceptor {
-    const struct hvd_boot *boot;
+    struct hvd_handshake_party self;
     int listening[2];
     int capacity;
     int count; /* in order of arrival */
@@ -45,8 +44,8 @@ enum verdict {
     VERDICT_ADMIT,
 };
 
-int hvd_acceptor_create(const struct hvd_boot *boot, const int listening[2], int children,
-                        struct hvd_acceptor **out)
+int hvd_acceptor_create(const struct hvd_handshake_party *self, const int listening[2],
+                        int children, struct hvd_acceptor **out)
 {
     size_t capacity = (size_t)children + STRANGERS;
     struct hvd_acceptor *acceptor =
@@ -55,7 +54,7 @@ int hvd_acceptor_create(const struct hvd_boot *boot, const int listening[2], int
     if (acceptor == NULL) {
         return HVD_ERR_NOMEM;
     }
-    acceptor->boot = boot;
+    acceptor->self = *self;
     acceptor->listening[0] = listening[0];
     acceptor->listening[1] = listening[1];
     acceptor->capacity = (int)capacity;
@@ -156,22 +155,22 @@ static void accept_some(struct hvd_acceptor *acceptor, int listening, int64_t no
 static enum verdict on_hello(struct hvd_acceptor *acceptor, struct pending *pending,
                              const struct hvd_link_message *message)
 {
-    const struct hvd_boot *boot = acceptor->boot;
+    const struct hvd_handshake_party *self = &acceptor->self;
     struct hvd_handshake_hello *hello = &pending->hello;
     struct hvd_handshake_challenge challenge;
 
-    if (message->type != HVD_CONTROL_TYPE_HELLO || message->bytes != sizeof(*hello)) {
+    if (message->type != HVD_CONNECT_HELLO || message->bytes != sizeof(*hello)) {
         return VERDICT_DROP;
     }
     memcpy(hello, message->payload, sizeof(*hello));
-    if (hello->magic != HVD_HANDSHAKE_MAGIC || hello->parent != boot->rank ||
-        hello->child < 0 || hello->child >= boot->size) {
+    if (hello->magic != HVD_HANDSHAKE_MAGIC || hello->parent != self->rank ||
+        hello->child < 0 || hello->child >= self->size) {
         return VERDICT_DROP;
     }
-    hvd_handshake_challenge_make(&challenge, boot->secret, hello);
+    hvd_handshake_challenge_make(&challenge, self->secret, hello);
     memcpy(pending->nonce, challenge.nonce, sizeof(pending->nonce));
     pending->is_challenged = true;
-    return hvd_link_send(pending->link, HVD_CONTROL_TYPE_CHALLENGE, &challenge,
+    return hvd_link_send(pending->link, HVD_CONNECT_CHALLENGE, &challenge,
                          sizeof(challenge), -1) == 0
                ? VERDICT_WAIT
                : VERDICT_DROP;
@@ -180,11 +179,11 @@ static enum verdict on_hello(struct hvd_acceptor *acceptor, struct pending *pend
 static enum verdict on_proof(struct hvd_acceptor *acceptor, struct pending *pending,
                              const struct hvd_link_message *message)
 {
-    if (message->type != HVD_CONTROL_TYPE_PROOF ||
+    if (message->type != HVD_CONNECT_PROOF ||
         message->bytes != HVD_HANDSHAKE_PROOF_BYTES) {
         return VERDICT_DROP;
     }
-    if (!hvd_handshake_is_proof(message->payload, acceptor->boot->secret,
+    if (!hvd_handshake_is_proof(message->payload, acceptor->self.secret,
                                 HVD_HANDSHAKE_CHILD, &pending->hello, pending->nonce)) {
         acceptor->refused++;
         return VERDICT_DROP;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A child that connects beside strangers, who come faster than they are heard and say nothing. */
-#include "collectives/transport/control/acceptor.h"
+#include "collectives/transport/connect/acceptor.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "collectives/transport/control/control_protocol.h"
+#include "collectives/transport/connect/connect_protocol.h"
 #include "gpu_binding/base/clock.h"
 #include "pmix_boot/wire/handshake.h"
 #include "pmix_boot/wire/socket.h"
@@ -18,7 +18,7 @@ enum {
 };
 
 struct place {
-    struct hvd_boot boot;
+    struct hvd_handshake_party self;
     int listening[2];
     uint16_t port;
     char name[HVD_SOCKET_NAME_BYTES];
@@ -28,9 +28,11 @@ struct place {
 
 static struct place open_place(void)
 {
-    struct place place = {.boot = {.rank = 0, .size = 2}, .admitted = -1};
+    static unsigned char secret[HVD_HANDSHAKE_SECRET_BYTES];
+    struct place place = {.self = {.rank = 0, .size = 2, .secret = secret},
+                          .admitted = -1};
 
-    memset(place.boot.secret, 5, sizeof(place.boot.secret));
+    memset(secret, 5, sizeof(secret));
     if (hvd_socket_listen_tcp(HVD_SOCKET_LOOPBACK, &place.listening[0], &place.port,
                               NULL) != 0 ||
         hvd_socket_listen_unix(&place.listening[1], place.name, NULL) != 0) {
@@ -77,7 +79,7 @@ static void answer(struct hvd_link *link, const struct hvd_handshake_hello *hell
     if (hvd_link_next(link, &message) == 0 && message.bytes == sizeof(challenge)) {
         memcpy(&challenge, message.payload, sizeof(challenge));
         hvd_handshake_prove(proof, secret, HVD_HANDSHAKE_CHILD, hello, challenge.nonce);
-        hvd_link_send(link, HVD_CONTROL_TYPE_PROOF, proof, sizeof(proof), -1);
+        hvd_link_send(link, HVD_CONNECT_PROOF, proof, sizeof(proof), -1);
     }
 }
 
@@ -88,19 +90,19 @@ int main(void)
     struct hvd_link *child = NULL;
     int strangers[STRANGERS];
 
-    if (hvd_acceptor_create(&place.boot, place.listening, 1, &place.acceptor) != 0 ||
+    if (hvd_acceptor_create(&place.self, place.listening, 1, &place.acceptor) != 0 ||
         hvd_link_create(connect_here(&place), 256, &child) != 0 ||
         hvd_handshake_hello_make(&hello, 1, 0) != 0) {
         abort();
     }
-    hvd_link_send(child, HVD_CONTROL_TYPE_HELLO, &hello, sizeof(hello), -1);
+    hvd_link_send(child, HVD_CONNECT_HELLO, &hello, sizeof(hello), -1);
     for (int i = 0; i < STRANGERS; i++) {
         strangers[i] = connect_here(&place);
     }
     for (int i = 0; i < STEPS && place.admitted < 0; i++) {
         step(&place);
         hvd_link_flush(child);
-        answer(child, &hello, place.boot.secret);
+        answer(child, &hello, place.self.secret);
     }
     tap_ok(place.admitted == 1, "a child is let in beside %d silent connections",
            STRANGERS);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a rank tells the others of its control sockets: addresses that the user chose. */
-#include "collectives/transport/control/control_card.h"
+#include "collectives/transport/connect/connect_card.h"
 
 #include <stdlib.h>
 
@@ -11,7 +11,7 @@
 static void variable_is_obeyed(const char *variable)
 {
     struct hvd_control *control = NULL;
-    struct hvd_control_card card;
+    struct hvd_connect_card card;
     const void *address;
     size_t bytes;
 
@@ -20,7 +20,7 @@ static void variable_is_obeyed(const char *variable)
     setenv(variable, "lo", 1);
     if (tap_ok(hvd_control_create(&control, NULL) == 0, "%s=lo works", variable)) {
         hvd_control_address(control, &address, &bytes);
-        tap_ok(hvd_control_card_parse(&card, address, bytes) == 0 && card.count > 0 &&
+        tap_ok(hvd_connect_card_parse(&card, address, bytes) == 0 && card.count > 0 &&
                    card.addresses[0].version == 4 && card.addresses[0].bytes[0] == 127,
                "and goes into the card");
     }
@@ -30,17 +30,17 @@ static void variable_is_obeyed(const char *variable)
 
 static void cards_are_checked(void)
 {
-    struct hvd_control_card card = {.count = 2};
-    struct hvd_control_card read;
-    size_t bytes = hvd_control_card_bytes(&card);
+    struct hvd_connect_card card = {.count = 2};
+    struct hvd_connect_card read;
+    size_t bytes = hvd_connect_card_bytes(&card);
 
-    tap_ok(hvd_control_card_parse(&read, &card, bytes) == 0 && read.count == 2,
+    tap_ok(hvd_connect_card_parse(&read, &card, bytes) == 0 && read.count == 2,
            "a card reads as it was written");
-    tap_ok(hvd_control_card_parse(&read, &card, bytes - 1) == HVD_ERR_ARG &&
-               hvd_control_card_parse(&read, &card, 0) == HVD_ERR_ARG,
+    tap_ok(hvd_connect_card_parse(&read, &card, bytes - 1) == HVD_ERR_ARG &&
+               hvd_connect_card_parse(&read, &card, 0) == HVD_ERR_ARG,
            "a card that was cut is refused");
-    card.count = HVD_CONTROL_CARD_ADDRESSES + 1;
-    tap_ok(hvd_control_card_parse(&read, &card, sizeof(card)) == HVD_ERR_ARG,
+    card.count = HVD_CONNECT_CARD_ADDRESSES + 1;
+    tap_ok(hvd_connect_card_parse(&read, &card, sizeof(card)) == HVD_ERR_ARG,
            "so is one with too many addresses");
 }
 

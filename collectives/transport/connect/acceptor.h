@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The parent's side of connecting: accepts connections and asks each for a proof that it is a
+/* The parent's side of connecting (the parent of a control link, the receiver of a stream): accepts connections and asks each for a proof that it is a
  * child. Until then a connection is pending. Strangers cost a bounded time and a bounded number
  * of descriptors: when too many are pending, the oldest that has said nothing is closed. */
 #ifndef HVD_ACCEPTOR_H
@@ -8,7 +8,7 @@
 #include <poll.h>
 #include <stdint.h>
 
-#include "pmix_boot/boot.h"
+#include "pmix_boot/wire/handshake.h"
 #include "pmix_boot/wire/link.h"
 
 struct hvd_acceptor;
@@ -17,10 +17,10 @@ struct hvd_acceptor;
  * false to turn it away. */
 typedef bool (*hvd_acceptor_admit)(void *context, int child, struct hvd_link *link);
 
-/* Watches the two listening descriptors, which stay the caller's, for `children` children.
- * boot is borrowed. */
-int hvd_acceptor_create(const struct hvd_boot *boot, const int listening[2], int children,
-                        struct hvd_acceptor **out);
+/* Watches the two listening descriptors, which stay the caller's, for `children` children of self;
+ * -1 stands for none. The secret of self is borrowed. */
+int hvd_acceptor_create(const struct hvd_handshake_party *self, const int listening[2],
+                        int children, struct hvd_acceptor **out);
 void hvd_acceptor_destroy(struct hvd_acceptor *acceptor);
 
 /* The most entries that hvd_acceptor_poll fills. */

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The child's side of connecting. */
-#include "collectives/transport/control/connector.h"
+#include "collectives/transport/connect/connector.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/transport/control/control_protocol.h"
+#include "collectives/transport/connect/connect_protocol.h"
 #include "gpu_binding/base/fork_close.h"
-#include "pmix_boot/wire/handshake.h"
 
 /* An address that is not reachable from here must not hold up the next one for long; a lost
  * packet is sent again after a second, so the limit doubles each round up to the maximum. */
@@ -29,10 +28,10 @@ enum state {
 };
 
 struct hvd_connector {
-    const struct hvd_boot *boot;
+    struct hvd_handshake_party self;
     int parent;
     bool is_local;
-    struct hvd_control_card card;
+    struct hvd_connect_card card;
     enum state state;
     int64_t deadline_ms;
     int index; /* of the address being tried */
@@ -44,17 +43,18 @@ struct hvd_connector {
     char failure[160];
 };
 
-int hvd_connector_create(const struct hvd_boot *boot, int parent,
-                         const struct hvd_control_card *card, struct hvd_connector **out)
+int hvd_connector_create(const struct hvd_handshake_party *self, int parent,
+                         bool is_local, const struct hvd_connect_card *card,
+                         struct hvd_connector **out)
 {
     struct hvd_connector *connector = calloc(1, sizeof(*connector));
 
     if (connector == NULL) {
         return HVD_ERR_NOMEM;
     }
-    connector->boot = boot;
+    connector->self = *self;
     connector->parent = parent;
-    connector->is_local = boot->layout.node[parent] == boot->layout.node[boot->rank];
+    connector->is_local = is_local;
     connector->card = *card;
     connector->connect_ms = CONNECT_MS;
     connector->fd = -1;
@@ -75,6 +75,12 @@ void hvd_connector_destroy(struct hvd_connector *connector)
 const char *hvd_connector_failure(const struct hvd_connector *connector)
 {
     return connector->failure;
+}
+
+bool hvd_connector_is_waiting(const struct hvd_connector *connector)
+{
+    return !connector->is_refused &&
+           (connector->state == STATE_HELLO_SENT || connector->state == STATE_PROOF_SENT);
 }
 
 void hvd_connector_poll(const struct hvd_connector *connector, struct pollfd *fd,
@@ -103,7 +109,7 @@ static void enter(struct hvd_connector *connector, enum state state, int64_t dea
 /* Gives this address up and goes on to the next one, after a pause when it was the last. */
 static void fail(struct hvd_connector *connector, const char *why, int64_t now_ms)
 {
-    const struct hvd_control_card *card = &connector->card;
+    const struct hvd_connect_card *card = &connector->card;
     char where[64] = "its unix socket";
     int addresses = connector->is_local ? 1 : card->count;
     int64_t pause_ms = 0;
@@ -140,7 +146,7 @@ static void fail_with_answer(struct hvd_connector *connector, const char *why,
 
 static void begin(struct hvd_connector *connector, int64_t now_ms)
 {
-    const struct hvd_control_card *card = &connector->card;
+    const struct hvd_connect_card *card = &connector->card;
 
     if (!connector->is_local && card->count == 0) {
         fail(connector, "the rank has no address", now_ms);
@@ -168,9 +174,9 @@ static void send_hello(struct hvd_connector *connector, int64_t now_ms)
     }
     connector->fd = -1;
     if (hvd_link_create(fd, HVD_HANDSHAKE_MAX_BYTES, &connector->link) != 0 ||
-        hvd_handshake_hello_make(&connector->hello, connector->boot->rank,
+        hvd_handshake_hello_make(&connector->hello, connector->self.rank,
                                  connector->parent) != 0 ||
-        hvd_link_send(connector->link, HVD_CONTROL_TYPE_HELLO, &connector->hello,
+        hvd_link_send(connector->link, HVD_CONNECT_HELLO, &connector->hello,
                       sizeof(connector->hello), -1) != 0) {
         fail(connector, "out of memory", now_ms);
         return;
@@ -181,12 +187,11 @@ static void send_hello(struct hvd_connector *connector, int64_t now_ms)
 static void on_challenge(struct hvd_connector *connector,
                          const struct hvd_link_message *message, int64_t now_ms)
 {
-    const unsigned char *secret = connector->boot->secret;
+    const unsigned char *secret = connector->self.secret;
     struct hvd_handshake_challenge challenge;
     unsigned char proof[HVD_HANDSHAKE_PROOF_BYTES];
 
-    if (message->type != HVD_CONTROL_TYPE_CHALLENGE ||
-        message->bytes != sizeof(challenge)) {
+    if (message->type != HVD_CONNECT_CHALLENGE || message->bytes != sizeof(challenge)) {
         fail_with_answer(connector, "it is no rank of a job", now_ms);
         return;
     }
@@ -198,7 +203,7 @@ static void on_challenge(struct hvd_connector *connector,
     }
     hvd_handshake_prove(proof, secret, HVD_HANDSHAKE_CHILD, &connector->hello,
                         challenge.nonce);
-    hvd_link_send(connector->link, HVD_CONTROL_TYPE_PROOF, proof, sizeof(proof), -1);
+    hvd_link_send(connector->link, HVD_CONNECT_PROOF, proof, sizeof(proof), -1);
     enter(connector, STATE_PROOF_SENT, now_ms + ANSWER_MS);
 }
 
@@ -220,7 +225,7 @@ static void read_message(struct hvd_connector *connector, int64_t now_ms)
              now_ms);
     } else if (connector->state == STATE_HELLO_SENT) {
         on_challenge(connector, &message, now_ms);
-    } else if (message.type != HVD_CONTROL_TYPE_WELCOME) {
+    } else if (message.type != HVD_CONNECT_WELCOME) {
         fail_with_answer(connector, "it does not want this rank", now_ms);
     } else {
         enter(connector, STATE_DONE, INT64_MAX);

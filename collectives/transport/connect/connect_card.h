@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The addresses of a rank's sockets, as bytes of its card (boot.h). */
+#ifndef HVD_CONNECT_CARD_H
+#define HVD_CONNECT_CARD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "pmix_boot/wire/socket.h"
+
+/* A node with more usable addresses publishes the most promising ones. */
+#define HVD_CONNECT_CARD_ADDRESSES 16
+
+struct hvd_connect_card {
+    uint16_t port;
+    uint16_t count;
+    char name[HVD_SOCKET_NAME_BYTES];
+    struct hvd_ip addresses[HVD_CONNECT_CARD_ADDRESSES];
+};
+
+/* Fills in the addresses of this host, the most promising first: of the interfaces in HVD_IFACE or
+ * HOROVOD_GLOO_IFACE, else of UCX_NET_DEVICES if those are names of interfaces, else of all. HVD_ERR_ARG
+ * for an interface that does not exist or has no address, HVD_ERR_SYS. */
+int hvd_connect_card_list(struct hvd_connect_card *card, struct hvd_error *err);
+
+/* The card as it travels is its own first hvd_connect_card_bytes() bytes. */
+size_t hvd_connect_card_bytes(const struct hvd_connect_card *card);
+
+/* Reads what came from another rank. Returns 0 or HVD_ERR_ARG. */
+int hvd_connect_card_parse(struct hvd_connect_card *card, const void *data, size_t bytes);
+
+#endif
