@@ -10,7 +10,7 @@
  *                          the library allocates it, else of the input)
  *     QUEUE                the batches before it run
  *     SHM_ALLREDUCE        it runs, all its ranks are on one node; or
- *     UCX_ALLREDUCE        it runs, on several nodes
+ *     NET_ALLREDUCE        it runs, on several nodes
  *   ERROR                  instead of ALLREDUCE and what is in it: the tensor failed
  *
  * and so for ALLGATHER, BROADCAST (SHM_BCAST), ALLTOALL, REDUCESCATTER, ADASUM
@@ -29,7 +29,7 @@
  *
  * or, through host memory, MEMCPY_IN_HOST_BUFFER, SHM_ALLREDUCE (on the host),
  * MEMCPY_OUT_HOST_BUFFER; within nodes first, NCCL_REDUCESCATTER before and
- * NCCL_ALLGATHER behind those, with UCX_ALLREDUCE. Of an allreduce in pieces the first is
+ * NCCL_ALLGATHER behind those, with NET_ALLREDUCE. Of an allreduce in pieces the first is
  * shown on its way to the host, the last on its way back. Horovod's other activities
  * (MPI_, GLOO_, CCL_) have no meaning here. What is replayed starts without a word to rank
  * 0: it has rank 0's mark only, and the wait for the others is part of SHM_ALLREDUCE.

@@ -10,7 +10,7 @@
 /* "NEGOTIATE_ALLREDUCE"; NULL for a kind that is not shown. */
 const char *hvd_timeline_negotiation(enum hvd_kind kind);
 
-/* "SHM_ALLREDUCE" or "UCX_ALLREDUCE", of a kind that is shown. */
+/* "SHM_ALLREDUCE" or "NET_ALLREDUCE", of a kind that is shown. */
 const char *hvd_timeline_transport(enum hvd_kind kind, bool crosses_nodes);
 
 /* {"dtype": "float32", "shape": "[3, 4]"}, the shape of the output where the library allocates

@@ -21,7 +21,7 @@ KINDS = {'grad/"a"': 'ALLREDUCE', 'grad/b\\c': 'ALLREDUCE', 'grad/ä': 'ALLREDUC
          'scattered': 'REDUCESCATTER'}
 ACTIVITIES = {'BROADCAST': 'BCAST'}
 ONCE = re.compile(r'\+NEGOTIATE_(\w+) (?:\d+ )*- '
-                  r'(?:\+ERROR - |\+\1 \+QUEUE - \+(?:SHM|UCX)_\w+ - -(\S+) )')
+                  r'(?:\+ERROR - |\+\1 \+QUEUE - \+(?:SHM|NET)_\w+ - -(\S+) )')
 
 checks = Checks()
 ok = checks.ok

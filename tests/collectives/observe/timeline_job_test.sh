@@ -7,7 +7,7 @@ ranks=$(($(echo "$layout" | tr , +)))
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 case $layout in
-*,*) transport=UCX ;;
+*,*) transport=NET ;;
 *) transport=SHM ;;
 esac
 

@@ -50,8 +50,8 @@ static void phases_are_horovods(void)
            "an allreduce within a node: negotiated, queued, run over shared memory");
     tap_ok(row_says(text, 2,
                     "+NEGOTIATE_ALLGATHER 0 1 2 3 - +ALLGATHER +QUEUE - "
-                    "+UCX_ALLGATHER - -"),
-           "an allgather between nodes: run over UCX");
+                    "+NET_ALLGATHER - -"),
+           "an allgather between nodes: run between nodes");
     tap_ok(strstr(text, "\"name\": \"DistributedOptimizer.\\\"a\\\\b\\\"/\xc3\xa4\"") !=
                NULL,
            "the row has the tensor's name");
