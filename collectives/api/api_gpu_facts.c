@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "collectives/gpu/gpu_load.h"
-#include "collectives/gpu/gpu_rdma.h"
+#include "collectives/transport/net/rdma.h"
 #include "collectives/hvd.h"
 #include "collectives/observe/ranges.h"
 #include "collectives/transport/net/net.h"
@@ -64,9 +64,9 @@ static int describe_devices(const struct hvd_gpu_module *module, char *text, siz
 
 static int describe_cards(char *text, size_t size)
 {
-    struct hvd_gpu_rdma_devices devices;
+    struct hvd_rdma_devices devices;
 
-    hvd_gpu_rdma_find("", &devices);
+    hvd_rdma_find("", &devices);
     return devices.names[0] == '\0'
                ? snprintf(text, size, "InfiniBand: no active card\n")
                : snprintf(text, size, "InfiniBand: %s; %s\n", devices.names,
@@ -75,8 +75,8 @@ static int describe_cards(char *text, size_t size)
                               : "no nvidia_peermem: GPUDirect by dma-buf, or not at all");
 }
 
-/* By opening one, as a job over several nodes does. */
-static int describe_net(char *text, size_t size)
+/* By opening it, as a job over several nodes does. */
+static int describe_ucx(char *text, size_t size)
 {
     const char *chosen = getenv(HVD_ENV_UCX_TLS);
     const int version = hvd_net_version();
@@ -87,7 +87,7 @@ static int describe_net(char *text, size_t size)
     if (version == 0) {
         return snprintf(text, size, "UCX: none, hvd was built without it\n");
     }
-    if (hvd_net_create(&net, &err) != 0) {
+    if (hvd_net_create(HVD_NET_UCX, &net, &err) != 0) {
         return snprintf(text, size, "UCX: unusable: %s\n", err.text);
     }
     has_cuda = hvd_net_has_cuda(net);
@@ -98,6 +98,18 @@ static int describe_net(char *text, size_t size)
                              : "without CUDA: pinned host memory between nodes instead",
                     chosen != NULL ? "; " HVD_ENV_UCX_TLS "=" : "",
                     chosen != NULL ? chosen : "");
+}
+
+static int describe_net(char *text, size_t size)
+{
+    bool is_wrong;
+    enum hvd_net_choice choice = hvd_net_choice_of(getenv(HVD_ENV_NET), &is_wrong);
+    char obstacle[160];
+
+    return hvd_net_choice_obstacle(choice, obstacle, sizeof(obstacle))
+               ? snprintf(text, size, "between nodes: TCP, UCX is not used: %s\n",
+                          obstacle)
+               : snprintf(text, size, "between nodes: UCX, if all nodes can\n");
 }
 
 /* What snprintf returns is what it wanted to write. */
@@ -134,6 +146,7 @@ HVD_EXPORT int hvd_gpu_describe(char *text, size_t size)
             taken(describe_devices(hvd_gpu_load(NULL), text + at, size - at), size - at);
     }
     at += taken(describe_cards(text + at, size - at), size - at);
+    at += taken(describe_ucx(text + at, size - at), size - at);
     at += taken(describe_net(text + at, size - at), size - at);
     hvd_ranges_describe(text + at, size - at);
     return version_of(&facts.cuda) != 0 ? 0 : HVD_ERR_UNSUPPORTED;

@@ -13,6 +13,7 @@
 #include "collectives/transport/control/mailbox.h"
 #include "collectives/transport/control/uplink.h"
 #include "collectives/transport/net/net.h"
+#include "collectives/transport/net/rdma.h"
 #include "collectives/transport/shm/shm.h"
 #include "gpu_binding/base/clock.h"
 #include "pmix_boot/boot.h"
@@ -101,12 +102,21 @@ static int connect_node(struct hvd_engine *engine, struct hvd_error *err)
 }
 
 /* Before many are opened: without one UCX ends the process. */
-static int provide_descriptors(const struct hvd_engine *engine, struct hvd_error *err)
+static int provide_descriptors(const struct hvd_engine *engine, bool is_tcp,
+                               struct hvd_error *err)
 {
-    return hvd_descriptors_provide(hvd_descriptors_needed(&engine->boot->layout,
-                                                          engine->boot->rank,
-                                                          hvd_descriptors_are_for_tcp()),
-                                   err);
+    const struct hvd_boot *boot = engine->boot;
+
+    return hvd_descriptors_provide(
+        hvd_descriptors_needed(&boot->layout, boot->rank, is_tcp), err);
+}
+
+static bool has_no_rdma(const struct hvd_engine *engine)
+{
+    char obstacle[128];
+
+    return engine->settings.net == HVD_NET_TCP ||
+           hvd_rdma_is_unusable(obstacle, sizeof(obstacle));
 }
 
 static void wake_local_rank(void *context, int local_rank)
@@ -162,7 +172,7 @@ int hvd_connect_job(struct hvd_engine *engine, struct hvd_boot_query *query,
     status = status != 0 ? status
                          : hvd_algorithms_compare(&engine->algorithms, engine->boot, err);
     status = status != 0 ? status : plan_memory(engine, err);
-    status = status != 0 ? status : provide_descriptors(engine, err);
+    status = status != 0 ? status : provide_descriptors(engine, has_no_rdma(engine), err);
     status = status != 0 ? status : connect_node(engine, err);
     status = status != 0 ? status
                          : hvd_doorbells_watch(&engine->doorbells,
@@ -175,7 +185,9 @@ int hvd_connect_job(struct hvd_engine *engine, struct hvd_boot_query *query,
 
 int hvd_connect_open_net(struct hvd_engine *engine, struct hvd_error *err)
 {
-    return engine->boot->layout.nodes > 1 ? hvd_net_create(&engine->net, err) : 0;
+    return engine->boot->layout.nodes > 1
+               ? hvd_net_create(engine->settings.net, &engine->net, err)
+               : 0;
 }
 
 static bool has_addresses(const void *arg)
@@ -239,6 +251,9 @@ int hvd_connect_net(struct hvd_engine *engine, struct hvd_error *err)
     }
     status = exchange(engine, err);
     hvd_addresses_end(&engine->addresses);
+    if (status == 0 && !hvd_net_is_ucx(engine->net) && !has_no_rdma(engine)) {
+        status = provide_descriptors(engine, true, err);
+    }
     return status != 0 ? status
                        : hvd_doorbells_watch_net(&engine->doorbells,
                                                  hvd_net_fd(engine->net), err);

@@ -11,10 +11,10 @@
 #include "gpu_binding/base/log.h"
 
 enum {
-    /* Between two ranks on different nodes that have connected at the same time UCX keeps one
-     * socket, after it has had two for a moment; ranks of one node have none. Counted in
-     * /proc/self/fd after an alltoall of 2 to 8 ranks with UCX 1.13 over TCP: one a peer. */
-    PER_FAR_RANK = 1,
+    /* A socket in each direction (net_tcp.h). UCX over TCP keeps one, after it has had two for a moment
+     * if both ranks have connected at the same time: counted in /proc/self/fd after an alltoall of 2 to
+     * 8 ranks with UCX 1.13. Ranks of one node have none. */
+    PER_FAR_RANK = 2,
     /* A link of the control network and a doorbell; only leaders have both. */
     PER_LOCAL_RANK = 2,
     /* hvd itself opens 8 and UCX 10 on a machine with two network devices, whatever the size; the
@@ -41,15 +41,15 @@ static bool is_name(const struct dirent *entry)
     return entry->d_name[0] != '.';
 }
 
-/* -1: there is no such folder. */
-static int64_t count_entries(const char *path)
+/* 0 without /proc. */
+static int64_t count_open(void)
 {
-    DIR *folder = opendir(path);
+    DIR *folder = opendir("/proc/self/fd");
     int64_t count = 0;
     const struct dirent *entry;
 
     if (folder == NULL) {
-        return -1;
+        return 0;
     }
     while ((entry = readdir(folder)) != NULL) {
         count += is_name(entry) ? 1 : 0;
@@ -58,15 +58,9 @@ static int64_t count_entries(const char *path)
     return count;
 }
 
-bool hvd_descriptors_are_for_tcp(void)
-{
-    return count_entries("/sys/class/infiniband") <= 0;
-}
-
 int hvd_descriptors_provide(int64_t needed, struct hvd_error *err)
 {
-    const int64_t open = count_entries("/proc/self/fd");
-    const int64_t least = needed + (open > 0 ? open : 0);
+    const int64_t least = needed + count_open();
     struct rlimit limit;
 
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 ||

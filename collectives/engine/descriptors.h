@@ -12,14 +12,11 @@
 #include "gpu_binding/base/error.h"
 #include "pmix_boot/layout.h"
 
-/* Those of hvd and UCX in this rank, at most. is_tcp: UCX has nothing but sockets. */
+/* Those of hvd and UCX in this rank, at most. is_tcp: between nodes there is TCP, else RDMA. */
 int64_t hvd_descriptors_needed(const struct hvd_layout *layout, int rank, bool is_tcp);
 
 /* Sees that so many can be opened besides those that are open. Returns 0, or HVD_ERR_SYS with what
  * to type when the hard limit is too low. */
 int hvd_descriptors_provide(int64_t needed, struct hvd_error *err);
-
-/* Whether this node has no network of which UCX needs no descriptor a peer (RDMA). */
-bool hvd_descriptors_are_for_tcp(void);
 
 #endif

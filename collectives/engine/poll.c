@@ -131,7 +131,7 @@ static void blame_net_peer(struct hvd_engine *engine, int peer)
     if (culprit < 0) {
         culprit = peer;
         snprintf(text, sizeof(text),
-                 "rank %d on %s died or cannot be reached any more (UCX: %s)", peer,
+                 "rank %d on %s died or cannot be reached any more (%s)", peer,
                  engine->boot->peers[peer].host, reason);
     }
     hvd_failure_end_job(engine, culprit, HVD_ERR_PEER, text);

@@ -227,6 +227,19 @@ static int read_word(const char *name, const char *const *words, const char *lis
     return 0;
 }
 
+static enum hvd_net_choice read_net(void)
+{
+    const char *text = find(HVD_ENV_NET);
+    bool is_wrong;
+    enum hvd_net_choice choice = hvd_net_choice_of(text, &is_wrong);
+
+    if (is_wrong) {
+        hvd_log(warning_level(),
+                HVD_ENV_NET "=%.64s is none of auto, ucx, tcp; using auto", text);
+    }
+    return choice;
+}
+
 static void read_gpu_words(struct hvd_engine_settings *settings)
 {
     static const char *const paths[] = {[HVD_GPU_PATH_AUTO] = "auto",
@@ -318,6 +331,7 @@ void hvd_engine_settings_read(struct hvd_engine_settings *settings)
     read_stalls(settings);
     read_autotune(settings);
     read_records(settings);
+    settings->net = read_net();
     read_gpu_words(settings);
     read_gpu_allreduce(settings);
     settings->gpu_pack_below = read_pack_below();

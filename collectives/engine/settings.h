@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "collectives/gpu/gpu_config.h"
+#include "collectives/transport/net/net_choice.h"
 
 /* Texts are borrowed from the environment: what outlives init is copied by its user. */
 struct hvd_engine_settings {
@@ -21,6 +22,7 @@ struct hvd_engine_settings {
     bool disable_group_fusion;
     bool dynamic_process_sets;
     bool single_copy; /* ranks of a node may reach each other's memory */
+    enum hvd_net_choice net; /* what carries messages between nodes */
     enum hvd_gpu_path gpu_path;
     enum hvd_gpu_direct gpu_direct;
     enum hvd_gpu_allreduce gpu_allreduce;

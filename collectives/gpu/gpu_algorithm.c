@@ -72,6 +72,9 @@ static bool find_direct_obstacle(const struct hvd_gpu_rendezvous *rendezvous, in
 
     if (offer->direct == HVD_GPU_DIRECT_OFF) {
         snprintf(text, size, HVD_ENV_GPU_DIRECT "=off on rank %d", rank);
+    } else if (offer->ucx_version == 0) {
+        snprintf(text, size, "rank %d on %s reaches other nodes by TCP", rank,
+                 hvd_gpu_member_host(rendezvous->team, rendezvous->boot, member));
     } else if ((offer->identity.network & HVD_GPU_NET_UCX_CUDA) == 0) {
         snprintf(text, size,
                  "UCX %d.%d of rank %d on %s is without CUDA (hvd-info --check there)",

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "collectives/execute/team.h"
-#include "collectives/gpu/gpu_rdma.h"
+#include "collectives/transport/net/rdma.h"
 #include "gpu_binding/base/env.h"
 #include "gpu_binding/base/log.h"
 
@@ -221,11 +221,11 @@ static void warn_of_cards(const char *names, const char *host)
 {
     char obstacle[128];
 
-    if (hvd_gpu_rdma_nccl_obstacle(look_up, obstacle, sizeof(obstacle))) {
+    if (hvd_rdma_nccl_obstacle(look_up, obstacle, sizeof(obstacle))) {
         hvd_log(HVD_LOG_WARN, "%s has InfiniBand (%s), but %s keeps NCCL from it", host,
                 names, obstacle);
     }
-    if (hvd_gpu_rdma_ucx_obstacle(look_up, names, obstacle, sizeof(obstacle))) {
+    if (hvd_rdma_ucx_obstacle(look_up, names, obstacle, sizeof(obstacle))) {
         hvd_log(HVD_LOG_WARN, "%s has InfiniBand (%s), but %s keeps UCX from it", host,
                 names, obstacle);
     }
@@ -236,9 +236,9 @@ static void log_inter_node(const struct hvd_team *team, const struct hvd_boot *b
 {
     const struct hvd_layout *layout = team->layout;
     struct node_link *links = calloc((size_t)layout->nodes, sizeof(links[0]));
-    struct hvd_gpu_rdma_devices found;
+    struct hvd_rdma_devices found;
 
-    hvd_gpu_rdma_find("", &found);
+    hvd_rdma_find("", &found);
     if (found.names[0] != '\0' && may_warn(team, identities)) {
         warn_of_cards(found.names, hvd_gpu_member_host(team, boot, team->rank));
     }
@@ -259,16 +259,16 @@ static void log_inter_node(const struct hvd_team *team, const struct hvd_boot *b
 
 int32_t hvd_gpu_network_flags(const struct hvd_gpu_identity *identity)
 {
-    struct hvd_gpu_rdma_devices found;
+    struct hvd_rdma_devices found;
     char obstacle[128];
     int32_t network = 0;
 
-    hvd_gpu_rdma_find("", &found);
+    hvd_rdma_find("", &found);
     network |= found.names[0] != '\0' ? HVD_GPU_NET_IB : 0;
-    network |= hvd_gpu_rdma_nccl_obstacle(look_up, obstacle, sizeof(obstacle))
+    network |= hvd_rdma_nccl_obstacle(look_up, obstacle, sizeof(obstacle))
                    ? HVD_GPU_NET_IB_OFF
                    : 0;
-    network |= hvd_gpu_rdma_ucx_obstacle(look_up, found.names, obstacle, sizeof(obstacle))
+    network |= hvd_rdma_ucx_obstacle(look_up, found.names, obstacle, sizeof(obstacle))
                    ? HVD_GPU_NET_UCX_OFF
                    : 0;
     network |= p2p_obstacle() != NULL ? HVD_GPU_NET_P2P_OFF : 0;

@@ -16,7 +16,7 @@ struct hvd_gpu_offer {
     int32_t path; /* enum hvd_gpu_path */
     int32_t allreduce; /* enum hvd_gpu_allreduce */
     int32_t direct; /* enum hvd_gpu_direct */
-    int32_t ucx_version; /* 0: none */
+    int32_t ucx_version; /* 0: it does not use UCX */
     int64_t pack_below; /* bytes, or HVD_GPU_PACK_AUTO */
     unsigned char node_id[HVD_GPU_ID_BYTES]; /* of its node; zero unless it makes one */
 };

@@ -47,7 +47,7 @@ def hvd_runtime(build):
 
     library = os.path.join(build, 'collectives', 'libhvd.so')
     env = environment(PYTHONPATH=os.path.join(ROOT, 'contrib', 'python'), HVD_LIBRARY=library,
-                      UCX_TLS='tcp')
+                      HVD_NET='tcp')
     return Runtime('hvd', '/usr/bin/python3', launcher, env)
 
 

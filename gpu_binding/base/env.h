@@ -12,13 +12,14 @@
 #define HVD_ENV_START_TIMEOUT "HVD_START_TIMEOUT"
 /* The same as HVD_START_TIMEOUT, which has precedence. */
 #define HVD_ENV_GLOO_TIMEOUT "HOROVOD_GLOO_TIMEOUT_SECONDS"
-/* Network interface of the connections that carry no tensors, such as eth0. Default: all. */
+/* Network interfaces for all connections but those of UCX and NCCL, such as eth0; the first one that
+ * works is used. Default: UCX_NET_DEVICES if it names interfaces, else all, fastest first. */
 #define HVD_ENV_IFACE "HVD_IFACE"
 /* The same as HVD_IFACE, which has precedence. */
 #define HVD_ENV_GLOO_IFACE "HOROVOD_GLOO_IFACE"
-/* 0: UCX's TCP ports accept connections from all hosts, for nodes behind address translation, see
- * security.md. Default: 1, only from the job's other nodes. */
-#define HVD_ENV_NET_FILTER "HVD_NET_FILTER"
+/* Between nodes: ucx, over whatever network it finds; tcp, hvd's own. Default: auto, ucx if all ranks
+ * have an RDMA adapter that UCX may use, else tcp. */
+#define HVD_ENV_NET "HVD_NET"
 /* trace, debug, info, warning, error or fatal. Default: warning; with hvdrun --verbose: info. */
 #define HVD_ENV_LOG_LEVEL "HOROVOD_LOG_LEVEL"
 /* 1: log lines without the time. Default: 0. */
@@ -298,7 +299,7 @@
 
 /* --- Of other libraries --- */
 
-/* UCX's transports. Set to all but shared memory, unless you set it. */
+/* UCX's transports. Set to all but shared memory and, with an RDMA adapter, TCP, unless you set it. */
 #define HVD_ENV_UCX_TLS "UCX_TLS"
 /* UCX's signal handlers are removed, unless you set it. */
 #define HVD_ENV_UCX_HANDLE_ERRORS "UCX_HANDLE_ERRORS"

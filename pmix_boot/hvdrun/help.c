@@ -134,5 +134,6 @@ void hvdrun_build_print(FILE *out)
     print_box(out, false, "MPI");
     print_box(out, false, "Gloo");
     print_box(out, true, "hvd shared memory, within a node");
+    print_box(out, true, "hvd TCP, between nodes");
     print_box(out, HVD_HAVE_UCX, "hvd UCX, between nodes");
 }

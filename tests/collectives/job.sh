@@ -12,8 +12,7 @@ case $layout in
         echo "1..0 # SKIP several nodes need root or user namespaces"
         exit 0
     fi
-    # Between nodes of a real cluster there is no shared memory.
-    UCX_TLS=${UCX_TLS:-tcp} exec "$hvdrun" -np "$ranks" "$on_nodes" "$layout" "$@"
+    exec "$hvdrun" -np "$ranks" "$on_nodes" "$layout" "$@"
     ;;
 *)
     exec "$hvdrun" -np "$ranks" "$@"

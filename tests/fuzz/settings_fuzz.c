@@ -25,6 +25,7 @@ static const char *const names[] = {
     HVD_ENV_GLOO_TIMEOUT,
     HVD_ENV_IFACE,
     HVD_ENV_GLOO_IFACE,
+    HVD_ENV_NET,
     HVD_ENV_LOG_LEVEL,
     HVD_ENV_LOG_HIDE_TIME,
     HVD_ENV_MEMORY_LIMIT,

@@ -11,7 +11,8 @@ import sources
 
 # Sources of which a build takes one or the other.
 ALTERNATIVES = (
-    {'collectives/transport/net/net.c', 'collectives/transport/net/net_none.c'},
+    {'collectives/transport/net/net_ucx.c', 'collectives/transport/net/net_ucx_none.c',
+     'collectives/transport/net/ucx_quiet.c'},
 )
 
 _GUARD = re.compile(r'^#ifndef (\w+)\n#define \1$', re.M)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages between ranks on different nodes: peers and channels on top of UCX. */
+/* Messages between ranks on different nodes: peers and channels on top of a carrier. */
 #include "collectives/transport/net/net.h"
 
 #include <assert.h>
@@ -10,14 +10,21 @@
 #include "collectives/transport/net/net_card.h"
 #include "collectives/transport/net/net_key.h"
 #include "collectives/transport/net/net_peer.h"
+#include "collectives/transport/net/net_tcp.h"
 #include "collectives/transport/net/net_ucx.h"
 #include "collectives/transport/net/ucx_quiet.h"
 #include "gpu_binding/base/env.h"
 #include "gpu_binding/base/log.h"
 
 struct hvd_net {
-    struct hvd_ucx *ucx;
-    struct hvd_net_host_addresses hosts; /* own */
+    enum hvd_net_choice choice; /* of the user of this rank */
+    struct hvd_net_tcp *tcp; /* NULL once the other one is chosen */
+    struct hvd_ucx *ucx; /* likewise; or there is an obstacle: */
+    struct hvd_error obstacle;
+    bool is_broken; /* the obstacle: UCX should work, and does not */
+    const struct hvd_net_carrier
+        *carrier; /* the one that all ranks have; NULL before connect */
+    void *carried; /* its self */
     void *card; /* what the others get */
     size_t card_bytes;
     int rank;
@@ -35,7 +42,6 @@ struct hvd_net {
     bool is_in_scope;
     bool is_closing_due; /* a failed peer still has its endpoint */
     bool is_ending;
-    bool is_filtered; /* the kernel keeps hosts away that are not the job's */
 };
 
 /* --- the scope of device memory --- */
@@ -85,7 +91,7 @@ static int send_fragment(void *context, struct hvd_net_fragment *fragment)
     struct hvd_net_peer *peer = context;
     struct hvd_net *net = peer->net;
     bool has_entered = net->scope.enter != NULL && enter_scope(net);
-    int status = hvd_ucx_send(net->ucx, peer->endpoint, fragment);
+    int status = net->carrier->send(net->carried, peer->endpoint, fragment);
 
     if (has_entered) {
         leave_scope(net);
@@ -98,7 +104,7 @@ static int fetch_offer(void *context, void *offer, struct hvd_net_op *op)
     struct hvd_net_peer *peer = context;
     struct hvd_net *net = peer->net;
     bool has_entered = net->scope.enter != NULL && enter_scope(net);
-    int status = hvd_ucx_fetch(net->ucx, offer, op);
+    int status = net->carrier->fetch(net->carried, offer, op);
 
     if (has_entered) {
         leave_scope(net);
@@ -123,22 +129,33 @@ static struct hvd_net_peer *add_peer(struct hvd_net *net, int rank)
     return net->peers[rank];
 }
 
+static const struct hvd_net_address *chosen_address(const struct hvd_net *net,
+                                                    const struct hvd_net_card *card)
+{
+    return net->tcp != NULL ? &card->tcp : &card->ucx;
+}
+
+/* Reads the card of a rank. */
+static int read_card(const struct hvd_net *net, int rank, struct hvd_net_card *card)
+{
+    return hvd_net_card_read(net->addresses + net->address_at[rank],
+                             net->address_at[rank + 1] - net->address_at[rank], card);
+}
+
 /* Begins to open its endpoint. Not while UCX hands over what has come: opening one
  * then makes UCX 1.13 move the connection from which it reads. */
 static void open_peer(struct hvd_net *net, struct hvd_net_peer *peer)
 {
     bool has_entered = net->scope.enter != NULL && enter_scope(net);
-    const char *card = net->addresses + net->address_at[peer->rank];
-    struct hvd_net_host_addresses ignored;
-    const void *address;
-    int status = hvd_net_card_read(
-        card, net->address_at[peer->rank + 1] - net->address_at[peer->rank], &ignored,
-        &address);
+    struct hvd_net_card card;
+    int status = read_card(net, peer->rank, &card);
 
     if (status == 0) {
-        status = hvd_ucx_open(net->ucx, address, peer, &peer->endpoint);
-    }
+        const struct hvd_net_address *address = chosen_address(net, &card);
 
+        status = net->carrier->open(net->carried, peer->rank, address->data,
+                                    address->bytes, peer, &peer->endpoint);
+    }
     if (has_entered) {
         leave_scope(net);
     }
@@ -146,7 +163,7 @@ static void open_peer(struct hvd_net *net, struct hvd_net_peer *peer)
         fail_peer(peer, status == HVD_ERR_PEER
                             ? "UCX has no way to it: check " HVD_ENV_UCX_TLS
                               " and " HVD_ENV_UCX_NET_DEVICES
-                            : "UCX cannot open an endpoint to it");
+                            : "no endpoint to it can be opened");
     }
 }
 
@@ -239,60 +256,45 @@ void hvd_net_behave(void)
     hvd_ucx_restore_signals();
 }
 
-/* Closes UCX's ports to all hosts but these, if the kernel can. */
-static int let_in(struct hvd_net *net, struct hvd_net_host_addresses *hosts)
-{
-    const struct hvd_net_listeners *listeners = hvd_ucx_listeners(net->ucx);
-    const char *word = getenv(HVD_ENV_NET_FILTER);
-    struct sock_fprog filter;
-    int status;
-
-    net->is_filtered = word == NULL || strcmp(word, "0") != 0;
-    if (!net->is_filtered) {
-        return 0;
-    }
-    status = hvd_net_filter_make(hosts, &filter);
-    if (status != 0) {
-        return status;
-    }
-    for (int i = 0; i < listeners->count; i++) {
-        if (!hvd_net_filter_attach(&filter, listeners->fds[i])) {
-            hvd_log(HVD_LOG_INFO, "UCX's port is open to all hosts: %m");
-            net->is_filtered = false;
-        }
-    }
-    free(filter.filter);
-    return 0;
-}
-
-/* UCX listens from the start of its worker on, and the filter can only come after that: who was
- * connected by then is a stranger, since no other rank knew the ports. UCX has accepted them, and
- * reads what they say as soon as it makes progress, which begins after this. */
-static void send_strangers_away(const struct hvd_net *net)
-{
-    if (net->is_filtered) {
-        hvd_net_listeners_clear(hvd_ucx_listeners(net->ucx));
-    }
-}
-
+/* All that this rank can be reached by. */
 static int make_card(struct hvd_net *net, struct hvd_error *err)
 {
-    const void *address;
-    size_t bytes;
-    int status = hvd_net_host_addresses_find(&net->hosts);
+    struct hvd_net_card card = {0};
 
-    if (status != 0) {
-        return hvd_fail(err, status, "cannot list the addresses of this host: %m");
+    hvd_net_tcp_address(net->tcp, &card.tcp.data, &card.tcp.bytes);
+    if (net->ucx != NULL) {
+        hvd_ucx_address(net->ucx, &card.ucx.data, &card.ucx.bytes);
     }
-    hvd_ucx_address(net->ucx, &address, &bytes);
-    status = hvd_net_card_make(&net->hosts, address, bytes, &net->card, &net->card_bytes);
-    return status == 0 ? 0 : hvd_fail(err, status, "out of memory");
+    return hvd_net_card_make(&card, &net->card, &net->card_bytes) == 0
+               ? 0
+               : hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
 }
 
-int hvd_net_create(struct hvd_net **out, struct hvd_error *err)
+/* A broken UCX is an error to those only who ask for it. */
+static int open_ucx(struct hvd_net *net, const struct hvd_net_handlers *handlers,
+                    struct hvd_error *err)
+{
+    int status;
+
+    if (hvd_net_choice_obstacle(net->choice, net->obstacle.text,
+                                sizeof(net->obstacle.text))) {
+        return net->choice == HVD_NET_UCX
+                   ? hvd_fail(err, HVD_ERR_UNSUPPORTED, HVD_ENV_NET "=ucx: %s",
+                              net->obstacle.text)
+                   : 0;
+    }
+    status = hvd_ucx_create(handlers, &net->ucx, &net->obstacle);
+    net->is_broken = status != 0;
+    return status != 0 && net->choice == HVD_NET_UCX
+               ? hvd_fail(err, status, "%s", net->obstacle.text)
+               : 0;
+}
+
+int hvd_net_create(enum hvd_net_choice choice, struct hvd_net **out,
+                   struct hvd_error *err)
 {
     struct hvd_net *net = calloc(1, sizeof(*net));
-    const struct hvd_ucx_handlers handlers = {
+    const struct hvd_net_handlers handlers = {
         .context = net,
         .arrived = on_arrival,
         .sent = on_sent,
@@ -305,13 +307,10 @@ int hvd_net_create(struct hvd_net **out, struct hvd_error *err)
         return hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
     }
     net->failed_peer = -1;
-    status = hvd_ucx_create(&handlers, &net->ucx, err);
-    if (status == 0 && let_in(net, &(struct hvd_net_host_addresses){0}) != 0) {
-        status = hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
-    }
-    if (status == 0) {
-        status = make_card(net, err);
-    }
+    net->choice = choice;
+    status = hvd_net_tcp_create(&handlers, &net->tcp, err);
+    status = status != 0 ? status : open_ucx(net, &handlers, err);
+    status = status != 0 ? status : make_card(net, err);
     if (status != 0) {
         hvd_net_destroy(net);
         return status;
@@ -347,31 +346,82 @@ static int copy_addresses(struct hvd_net *net, const struct hvd_net_job *job)
     return 0;
 }
 
-/* Appends the addresses of all other nodes. */
-static int list_others(const struct hvd_net_job *job,
-                       const struct hvd_net_host_addresses *own,
-                       struct hvd_net_host_addresses *others)
+/* How many ranks have UCX; *without is the first that has not, or -1. Returns a failure when a card
+ * cannot be read. */
+static int count_ucx(const struct hvd_net *net, int size, int *without)
 {
-    int status = 0;
+    int count = 0;
 
-    for (int i = 0; i < job->size && status == 0; i++) {
-        struct hvd_net_host_addresses hosts;
-        const void *ignored;
+    *without = -1;
+    for (int i = 0; i < size; i++) {
+        struct hvd_net_card card;
+        int status = read_card(net, i, &card);
 
-        if (job->node[i] != job->node[job->rank]) {
-            status =
-                hvd_net_card_read(job->addresses[i], job->bytes[i], &hosts, &ignored);
-            status =
-                status != 0 ? status : hvd_net_host_addresses_add(others, own, &hosts);
+        if (status != 0) {
+            return status;
+        }
+        if (card.ucx.bytes > 0) {
+            count++;
+        } else if (*without < 0) {
+            *without = i;
         }
     }
-    return status;
+    return count;
+}
+
+static void use_ucx(struct hvd_net *net)
+{
+    hvd_net_tcp_carrier.destroy(net->tcp);
+    net->tcp = NULL;
+    net->carrier = &hvd_ucx_carrier;
+    net->carried = net->ucx;
+}
+
+static int use_tcp(struct hvd_net *net, const struct hvd_net_job *job)
+{
+    const struct hvd_handshake_party self = {job->rank, job->size, job->secret};
+
+    if (net->ucx != NULL) {
+        hvd_ucx_carrier.destroy(net->ucx);
+        net->ucx = NULL;
+    }
+    net->carrier = &hvd_net_tcp_carrier;
+    net->carried = net->tcp;
+    return hvd_net_tcp_join(net->tcp, &self);
+}
+
+static int choose_carrier(struct hvd_net *net, const struct hvd_net_job *job,
+                          struct hvd_error *err)
+{
+    int without;
+    int count = count_ucx(net, job->size, &without);
+
+    if (count < 0) {
+        return hvd_fail(err, count, "cannot read the network addresses of the job: %s",
+                        hvd_status_name(count));
+    }
+    if (count < job->size && net->choice == HVD_NET_UCX) {
+        return hvd_fail(err, HVD_ERR_MISMATCH,
+                        HVD_ENV_NET "=ucx on rank %d, but rank %d does not use UCX; with "
+                                    "the same on all ranks it says why",
+                        job->rank, without);
+    }
+    if (count == job->size) {
+        use_ucx(net);
+        hvd_log(job->rank == 0 ? HVD_LOG_INFO : HVD_LOG_DEBUG, "between nodes: UCX");
+        return 0;
+    }
+    if (without == job->rank) {
+        hvd_log(count > 0 || net->is_broken ? HVD_LOG_WARN : HVD_LOG_INFO,
+                "between nodes: TCP, as rank %d on %s does not use UCX: %s", job->rank,
+                job->host, net->obstacle.text);
+    }
+    return use_tcp(net, job) == 0 ? 0 : hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
 }
 
 int hvd_net_connect(struct hvd_net *net, const struct hvd_net_job *job,
                     struct hvd_error *err)
 {
-    struct hvd_net_host_addresses others = {0};
     int status;
 
     assert(job->size > 0);
@@ -380,13 +430,9 @@ int hvd_net_connect(struct hvd_net *net, const struct hvd_net_job *job,
     if (copy_addresses(net, job) != 0 || net->peers == NULL || net->host == NULL) {
         return hvd_fail(err, HVD_ERR_NOMEM, "out of memory for %d addresses", job->size);
     }
-    status = list_others(job, &net->hosts, &others);
-    send_strangers_away(net);
-    status = status != 0 ? status : let_in(net, &others);
-    hvd_net_host_addresses_finish(&others);
+    status = choose_carrier(net, job, err);
     if (status != 0) {
-        return hvd_fail(err, status, "cannot read the network addresses of the job: %s",
-                        hvd_status_name(status));
+        return status;
     }
     memcpy(net->secret, job->secret, sizeof(net->secret));
     net->rank = job->rank;
@@ -394,9 +440,14 @@ int hvd_net_connect(struct hvd_net *net, const struct hvd_net_job *job,
     return 0;
 }
 
+bool hvd_net_is_ucx(const struct hvd_net *net)
+{
+    return net->carrier == &hvd_ucx_carrier;
+}
+
 bool hvd_net_has_cuda(const struct hvd_net *net)
 {
-    return hvd_ucx_has_cuda(net->ucx);
+    return net->ucx != NULL && hvd_ucx_carrier.has_cuda(net->ucx);
 }
 
 int hvd_net_version(void)
@@ -416,7 +467,7 @@ static void close_failed(struct hvd_net *net)
         struct hvd_net_peer *peer = net->peers[i];
 
         if (peer != NULL && peer->status != 0 && peer->endpoint != NULL) {
-            hvd_ucx_close(net->ucx, peer->endpoint);
+            net->carrier->close(net->carried, peer->endpoint);
             peer->endpoint = NULL;
         }
     }
@@ -425,7 +476,7 @@ static void close_failed(struct hvd_net *net)
 int hvd_net_progress(struct hvd_net *net, int *failed_peer)
 {
     bool has_entered = net->scope.enter != NULL && enter_scope(net);
-    int count = hvd_ucx_progress(net->ucx);
+    int count = net->carrier != NULL ? net->carrier->progress(net->carried) : 0;
 
     if (net->is_closing_due) {
         close_failed(net);
@@ -442,14 +493,17 @@ int hvd_net_progress(struct hvd_net *net, int *failed_peer)
 
 int hvd_net_fd(const struct hvd_net *net)
 {
-    return hvd_ucx_fd(net->ucx);
+    return net->carrier != NULL ? net->carrier->fd(net->carried) : -1;
 }
 
 int hvd_net_arm(struct hvd_net *net)
 {
     bool has_entered = net->scope.enter != NULL && enter_scope(net);
-    int status = net->is_closing_due ? HVD_INPROGRESS : hvd_ucx_arm(net->ucx);
+    int status = HVD_INPROGRESS;
 
+    if (!net->is_closing_due) {
+        status = net->carrier != NULL ? net->carrier->arm(net->carried) : 0;
+    }
     if (has_entered) {
         leave_scope(net);
     }
@@ -481,7 +535,10 @@ void hvd_net_destroy(struct hvd_net *net)
     for (int i = 0; i < net->size; i++) {
         hvd_net_peer_destroy(net->peers[i]);
     }
-    hvd_ucx_destroy(net->ucx);
+    if (net->ucx != NULL) {
+        hvd_ucx_carrier.destroy(net->ucx);
+    }
+    hvd_net_tcp_carrier.destroy(net->tcp);
     if (has_entered) {
         leave_scope(net);
     }
@@ -491,7 +548,6 @@ void hvd_net_destroy(struct hvd_net *net)
                 "%" PRIu64 " messages that are not of this job reached rank %d on %s",
                 net->strangers, net->rank, net->host);
     }
-    hvd_net_host_addresses_finish(&net->hosts);
     free(net->card);
     free(net->host);
     free(net->peers);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages between ranks on different nodes, over UCX active messages (RDMA, else TCP). A build
- * without UCX has a net with an empty address, whose connect says so.
+/* Messages between ranks on different nodes, over UCX active messages or over TCP: net_choice.h.
  *
  * Between two ranks and on one channel, messages arrive in the order in which they were sent
  * and match the receives in the order in which those were posted; there are no tags. The
@@ -8,9 +7,9 @@
  * what the receiver has taken (net_flow.h), so that no receiver has to store an unbounded
  * amount. Channels are few and used again: what is known of one is kept until destroy.
  *
- * UCX does not ask who connects. So each message carries a key of the job (net_key.h); one that
- * does not is dropped, and the first is logged. UCX itself is not protected by that: over TCP, only
- * addresses of the job's other nodes can connect (net_filter.h).
+ * Over TCP only ranks of the job get in. UCX does not ask who connects. So each message carries a key
+ * of the job (net_key.h); one that does not is dropped, and the first is logged. UCX itself is not
+ * protected by that.
  *
  * Threads: one thread at a time for all functions on a net (the engine's lock). */
 #ifndef HVD_NET_H
@@ -20,6 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "collectives/transport/net/net_choice.h"
 #include "gpu_binding/base/error.h"
 
 struct hvd_net;
@@ -58,8 +58,10 @@ struct hvd_net_flow;
  * them back. For jobs on one node too, which never open a net. Any thread. */
 void hvd_net_behave(void);
 
-/* Opens UCX. Respects UCX_*. Over TCP nobody gets in before connect. The caller owns *out. */
-int hvd_net_create(struct hvd_net **out, struct hvd_error *err);
+/* Listens, and opens UCX unless hvd_net_choice_obstacle speaks against it. Nobody gets in before connect.
+ * The caller owns *out. */
+int hvd_net_create(enum hvd_net_choice choice, struct hvd_net **out,
+                   struct hvd_error *err);
 
 /* Where others reach this rank; borrowed, valid until destroy. */
 void hvd_net_address(const struct hvd_net *net, const void **address, size_t *bytes);
@@ -79,7 +81,7 @@ struct hvd_net_job {
     const size_t *bytes; /* [size] of them */
 };
 
-/* Tells the net of its job (copied), once, before anything else but address. Endpoints open at
+/* Tells the net of its job (copied), once, before anything else but address and has_cuda. Endpoints open at
  * first use. */
 int hvd_net_connect(struct hvd_net *net, const struct hvd_net_job *job,
                     struct hvd_error *err);
@@ -97,6 +99,9 @@ struct hvd_net_flow *hvd_net_flow_get(struct hvd_net *net, int peer, uint32_t ch
  * there. */
 void hvd_net_send(struct hvd_net_flow *flow, struct hvd_net_op *op);
 void hvd_net_recv(struct hvd_net_flow *flow, struct hvd_net_op *op);
+
+/* After connect: whether messages go over UCX, not TCP. */
+bool hvd_net_is_ucx(const struct hvd_net *net);
 
 /* GPU memory. Whether UCX reads and writes that of CUDA itself, over this network; and its
  * version, 11301 is 1.13.1, 0 in a build without it. */
@@ -126,7 +131,7 @@ int hvd_net_arm(struct hvd_net *net);
 /* Something handed over is still on its way out of this process; progress moves it. */
 bool hvd_net_is_sending(const struct hvd_net *net);
 
-/* That peer; reason gets UCX's words (borrowed). */
+/* That peer; reason gets the carrier's words (borrowed). */
 int hvd_net_failed_peer(const struct hvd_net *net, const char **reason);
 
 /* Closes all without waiting for peers (they may be dead); operations under way are dropped, and

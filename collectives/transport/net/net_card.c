@@ -2,6 +2,7 @@
 /* What a rank tells the others to be reached by. */
 #include "collectives/transport/net/net_card.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,47 +10,48 @@
 
 /* In front; the addresses follow without padding. */
 struct front {
-    uint32_t network[2];
-    uint32_t count;
+    uint32_t tcp_bytes;
+    uint32_t ucx_bytes;
 };
 
-int hvd_net_card_make(const struct hvd_net_host_addresses *hosts, const void *ucx,
-                      size_t ucx_bytes, void **out, size_t *bytes)
+static char *append(char *at, const struct hvd_net_address *address)
 {
-    struct front front = {.count = (uint32_t)hosts->count};
-    size_t list_bytes = hosts->count * sizeof(hosts->list[0]);
-    char *card = malloc(sizeof(front) + list_bytes + ucx_bytes);
+    if (address->bytes > 0) {
+        memcpy(at, address->data, address->bytes);
+    }
+    return at + address->bytes;
+}
 
-    if (card == NULL) {
+int hvd_net_card_make(const struct hvd_net_card *card, void **out, size_t *bytes)
+{
+    const struct front front = {(uint32_t)card->tcp.bytes, (uint32_t)card->ucx.bytes};
+    const size_t total = sizeof(front) + card->tcp.bytes + card->ucx.bytes;
+    char *data = malloc(total);
+
+    if (data == NULL) {
         return HVD_ERR_NOMEM;
     }
-    memcpy(front.network, &hosts->network, sizeof(front.network));
-    memcpy(card, &front, sizeof(front));
-    if (list_bytes > 0) {
-        memcpy(card + sizeof(front), hosts->list, list_bytes);
-    }
-    memcpy(card + sizeof(front) + list_bytes, ucx, ucx_bytes);
-    *out = card;
-    *bytes = sizeof(front) + list_bytes + ucx_bytes;
+    memcpy(data, &front, sizeof(front));
+    append(append(data + sizeof(front), &card->tcp), &card->ucx);
+    *out = data;
+    *bytes = total;
     return 0;
 }
 
-int hvd_net_card_read(const void *card, size_t bytes,
-                      struct hvd_net_host_addresses *hosts, const void **ucx)
+int hvd_net_card_read(const void *data, size_t bytes, struct hvd_net_card *card)
 {
-    const char *at = card;
+    const char *at = data;
     struct front front;
 
     if (bytes < sizeof(front)) {
         return HVD_ERR_MISMATCH;
     }
     memcpy(&front, at, sizeof(front));
-    if (front.count > (bytes - sizeof(front)) / sizeof(hosts->list[0])) {
+    if ((uint64_t)front.tcp_bytes + front.ucx_bytes != bytes - sizeof(front)) {
         return HVD_ERR_MISMATCH;
     }
-    memcpy(&hosts->network, front.network, sizeof(hosts->network));
-    hosts->list = (struct hvd_net_host_address *)(uintptr_t)(at + sizeof(front));
-    hosts->count = front.count;
-    *ucx = at + sizeof(front) + front.count * sizeof(hosts->list[0]);
+    card->tcp = (struct hvd_net_address){at + sizeof(front), front.tcp_bytes};
+    card->ucx =
+        (struct hvd_net_address){at + sizeof(front) + front.tcp_bytes, front.ucx_bytes};
     return 0;
 }

@@ -1,18 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a rank tells the others to be reached by: its host's addresses, and UCX's own word.
- *
- *   | network (8) | number of addresses (4) | addresses (16 each) | UCX's */
+/* What a rank tells the others to be reached by: its address of each carrier that it has. */
 #ifndef HVD_NET_CARD_H
 #define HVD_NET_CARD_H
 
-#include "collectives/transport/net/net_filter.h"
+#include <stddef.h>
 
-/* The caller frees *out. Returns 0 or HVD_ERR_NOMEM. */
-int hvd_net_card_make(const struct hvd_net_host_addresses *hosts, const void *ucx,
-                      size_t ucx_bytes, void **out, size_t *bytes);
+struct hvd_net_address {
+    const void *data;
+    size_t bytes; /* 0: it has no such carrier */
+};
 
-/* Borrows all from the card. Returns 0, or HVD_ERR_MISMATCH when it is none. */
-int hvd_net_card_read(const void *card, size_t bytes,
-                      struct hvd_net_host_addresses *hosts, const void **ucx);
+struct hvd_net_card {
+    struct hvd_net_address tcp;
+    struct hvd_net_address ucx;
+};
+
+/* *out, from malloc, holds the addresses. Returns 0 or HVD_ERR_NOMEM. */
+int hvd_net_card_make(const struct hvd_net_card *card, void **out, size_t *bytes);
+
+/* The addresses in what came from another rank, borrowed. Returns 0 or HVD_ERR_MISMATCH. */
+int hvd_net_card_read(const void *data, size_t bytes, struct hvd_net_card *card);
 
 #endif

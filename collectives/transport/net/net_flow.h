@@ -112,7 +112,7 @@ int hvd_net_flow_arrived(struct hvd_net_flow *flow,
  * failure of the peer. */
 int hvd_net_flow_sent(struct hvd_net_fragment *fragment, int status);
 
-/* Ends all operations with status, from now on. Those of which UCX still holds fragments end
+/* Ends all operations with status, from now on. Those of which the network still holds fragments end
  * when hvd_net_flow_sent has been called for them, those that are fetched when the network is done. */
 void hvd_net_flow_fail(struct hvd_net_flow *flow, int status);
 

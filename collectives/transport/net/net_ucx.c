@@ -2,11 +2,13 @@
 /* UCX as the net uses it. */
 #include "collectives/transport/net/net_ucx.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <ucp/api/ucp.h>
 
+#include "collectives/transport/net/rdma.h"
 #include "collectives/transport/net/ucx_quiet.h"
 #include "gpu_binding/base/clock.h"
 #include "gpu_binding/base/env.h"
@@ -23,16 +25,16 @@ struct endpoint {
     ucp_ep_h ep; /* NULL once it is being closed */
     void *peer;
     void *closing; /* UCX's request; NULL when it is closed */
+    char reason[100]; /* of its failure */
 };
 
 struct hvd_ucx {
-    struct hvd_ucx_handlers handlers;
+    struct hvd_net_handlers handlers;
     ucp_context_h context;
     ucp_worker_h worker;
     ucp_address_t *address;
     size_t address_bytes;
     int fd;
-    struct hvd_net_listeners listeners;
     struct endpoint *endpoints;
 };
 
@@ -113,8 +115,9 @@ static void on_failure(void *arg, ucp_ep_h ep, ucs_status_t status)
     struct hvd_ucx *ucx = endpoint->ucx;
 
     (void)ep;
-    ucx->handlers.failed(ucx->handlers.context, endpoint->peer,
-                         ucs_status_string(status));
+    snprintf(endpoint->reason, sizeof(endpoint->reason), "UCX: %s",
+             ucs_status_string(status));
+    ucx->handlers.failed(ucx->handlers.context, endpoint->peer, endpoint->reason);
 }
 
 static int fail(struct hvd_error *err, const char *what, ucs_status_t status)
@@ -130,11 +133,15 @@ static int open_context(struct hvd_ucx *ucx, struct hvd_error *err)
         .features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP,
     };
     ucp_config_t *config = NULL;
+    char obstacle[128];
     ucs_status_t status = ucp_config_read(NULL, NULL, &config);
 
     if (status == UCS_OK && getenv(HVD_ENV_UCX_TLS) == NULL) {
-        /* Ranks of one node have their own shared memory. */
-        status = ucp_config_modify(config, "TLS", "^shm");
+        /* Ranks of one node have their own shared memory. With RDMA there is no need of TCP, whose ports
+         * believe whoever connects. */
+        status = ucp_config_modify(
+            config, "TLS",
+            hvd_rdma_is_unusable(obstacle, sizeof(obstacle)) ? "^shm" : "^shm,tcp");
     }
     if (status == UCS_OK) {
         status = ucp_init(&params, config, &ucx->context);
@@ -179,18 +186,18 @@ static int open_worker(struct hvd_ucx *ucx, struct hvd_error *err)
     return status == UCS_OK ? 0 : fail(err, "open a worker", status);
 }
 
-int hvd_ucx_create(const struct hvd_ucx_handlers *handlers, struct hvd_ucx **out,
+static void destroy(void *self);
+
+int hvd_ucx_create(const struct hvd_net_handlers *handlers, struct hvd_ucx **out,
                    struct hvd_error *err)
 {
     struct hvd_ucx *ucx = calloc(1, sizeof(*ucx));
-    struct hvd_net_listeners before;
     sigset_t signals;
     int status;
 
     if (ucx == NULL) {
         return hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
     }
-    hvd_net_listeners_find(&before);
     ucx->handlers = *handlers;
     hvd_ucx_quiet();
     hvd_thread_block_signals(&signals); /* for UCX's own thread */
@@ -200,19 +207,11 @@ int hvd_ucx_create(const struct hvd_ucx_handlers *handlers, struct hvd_ucx **out
     }
     hvd_thread_restore_signals(&signals);
     if (status != 0) {
-        hvd_ucx_destroy(ucx);
+        destroy(ucx);
         return status;
     }
-    hvd_net_listeners_find(&ucx->listeners);
-    hvd_net_listeners_keep_ucx(&ucx->listeners, &before, ucx->address,
-                               ucx->address_bytes);
     *out = ucx;
     return 0;
-}
-
-const struct hvd_net_listeners *hvd_ucx_listeners(const struct hvd_ucx *ucx)
-{
-    return &ucx->listeners;
 }
 
 void hvd_ucx_address(const struct hvd_ucx *ucx, const void **address, size_t *bytes)
@@ -221,8 +220,10 @@ void hvd_ucx_address(const struct hvd_ucx *ucx, const void **address, size_t *by
     *bytes = ucx->address_bytes;
 }
 
-int hvd_ucx_open(struct hvd_ucx *ucx, const void *address, void *peer, void **out)
+static int open_endpoint(void *self, int rank, const void *address, size_t bytes,
+                         void *peer, void **out)
 {
+    struct hvd_ucx *ucx = self;
     struct endpoint *endpoint = calloc(1, sizeof(*endpoint));
     const ucp_ep_params_t params = {
         .field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS |
@@ -234,6 +235,8 @@ int hvd_ucx_open(struct hvd_ucx *ucx, const void *address, void *peer, void **ou
     };
     ucs_status_t status;
 
+    (void)rank;
+    (void)bytes;
     if (endpoint == NULL) {
         return HVD_ERR_NOMEM;
     }
@@ -250,7 +253,7 @@ int hvd_ucx_open(struct hvd_ucx *ucx, const void *address, void *peer, void **ou
     return 0;
 }
 
-void hvd_ucx_close(struct hvd_ucx *ucx, void *opened)
+static void close_endpoint(void *self, void *opened)
 {
     static const ucp_request_param_t params = {
         .op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS,
@@ -259,7 +262,7 @@ void hvd_ucx_close(struct hvd_ucx *ucx, void *opened)
     struct endpoint *endpoint = opened;
     ucs_status_ptr_t request;
 
-    (void)ucx;
+    (void)self;
     if (endpoint->ep == NULL) {
         return;
     }
@@ -268,8 +271,9 @@ void hvd_ucx_close(struct hvd_ucx *ucx, void *opened)
     endpoint->closing = UCS_PTR_IS_PTR(request) ? request : NULL;
 }
 
-int hvd_ucx_send(struct hvd_ucx *ucx, void *opened, struct hvd_net_fragment *fragment)
+static int send_fragment(void *self, void *opened, struct hvd_net_fragment *fragment)
 {
+    struct hvd_ucx *ucx = self;
     struct endpoint *endpoint = opened;
     bool is_device = fragment->op != NULL && fragment->op->is_device;
     const ucp_request_param_t params = {
@@ -293,8 +297,9 @@ int hvd_ucx_send(struct hvd_ucx *ucx, void *opened, struct hvd_net_fragment *fra
     return request == NULL ? 0 : from_ucs(UCS_PTR_STATUS(request));
 }
 
-int hvd_ucx_fetch(struct hvd_ucx *ucx, void *offer, struct hvd_net_op *op)
+static int fetch(void *self, void *offer, struct hvd_net_op *op)
 {
+    struct hvd_ucx *ucx = self;
     const ucp_request_param_t params = {
         .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
                         UCP_OP_ATTR_FIELD_MEMORY_TYPE,
@@ -312,8 +317,9 @@ int hvd_ucx_fetch(struct hvd_ucx *ucx, void *offer, struct hvd_net_op *op)
     return from_ucs(UCS_PTR_STATUS(request));
 }
 
-bool hvd_ucx_has_cuda(const struct hvd_ucx *ucx)
+static bool has_cuda(const void *self)
 {
+    const struct hvd_ucx *ucx = self;
     ucp_context_attr_t found = {.field_mask = UCP_ATTR_FIELD_MEMORY_TYPES};
 
     return ucp_context_query(ucx->context, &found) == UCS_OK &&
@@ -328,18 +334,21 @@ int hvd_ucx_version(void)
     return (int)(major * 10000 + minor * 100 + release);
 }
 
-int hvd_ucx_progress(struct hvd_ucx *ucx)
+static int progress(void *self)
 {
+    struct hvd_ucx *ucx = self;
+
     return (int)ucp_worker_progress(ucx->worker);
 }
 
-int hvd_ucx_fd(const struct hvd_ucx *ucx)
+static int fd(const void *self)
 {
-    return ucx->fd;
+    return ((const struct hvd_ucx *)self)->fd;
 }
 
-int hvd_ucx_arm(struct hvd_ucx *ucx)
+static int arm(void *self)
 {
+    struct hvd_ucx *ucx = self;
     ucs_status_t status = ucp_worker_arm(ucx->worker);
 
     return status == UCS_ERR_BUSY ? HVD_INPROGRESS : from_ucs(status);
@@ -361,7 +370,7 @@ static void close_endpoints(struct hvd_ucx *ucx)
 
     for (struct endpoint *endpoint = ucx->endpoints; endpoint != NULL;
          endpoint = endpoint->next) {
-        hvd_ucx_close(ucx, endpoint);
+        close_endpoint(ucx, endpoint);
     }
     while (ucx->endpoints != NULL) {
         struct endpoint *endpoint = ucx->endpoints;
@@ -374,8 +383,10 @@ static void close_endpoints(struct hvd_ucx *ucx)
     }
 }
 
-void hvd_ucx_destroy(struct hvd_ucx *ucx)
+static void destroy(void *self)
 {
+    struct hvd_ucx *ucx = self;
+
     if (ucx == NULL) {
         return;
     }
@@ -392,3 +403,15 @@ void hvd_ucx_destroy(struct hvd_ucx *ucx)
     hvd_ucx_loud();
     free(ucx);
 }
+
+const struct hvd_net_carrier hvd_ucx_carrier = {
+    .open = open_endpoint,
+    .close = close_endpoint,
+    .send = send_fragment,
+    .fetch = fetch,
+    .has_cuda = has_cuda,
+    .progress = progress,
+    .fd = fd,
+    .arm = arm,
+    .destroy = destroy,
+};

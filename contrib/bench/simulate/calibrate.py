@@ -79,7 +79,7 @@ class Machine:
                              for rank in range(size))
             binding = ['sh', '-c', f'case $HOROVOD_RANK in {cases} esac; exec taskset -c $core "$@"', 'sh']
         work = [] if job.kind == 'yield' else [str(job.gigabytes), *map(str, job.sizes)]
-        nodes = ['env', 'UCX_TLS=tcp', ON_NODES, job.layout] if ',' in job.layout else []
+        nodes = ['env', 'HVD_NET=tcp', ON_NODES, job.layout] if ',' in job.layout else []
         text = output(self.hvdrun, '-np', str(size), *nodes, *binding, self.program, job.kind, *work)
         return {int(size): float(us) for size, us in re.findall(r'^(\d+) ([\d.]+)$', text, re.M)}
 

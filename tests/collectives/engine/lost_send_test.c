@@ -6,21 +6,21 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collectives/transport/net/net_ucx.h"
+#include "collectives/transport/net/net_stream.h"
 #include "tests/collectives/calls.h"
 #include "tests/tap.h"
 
 static bool fails;
 
-int __real_hvd_ucx_send(struct hvd_ucx *ucx, void *endpoint,
-                        struct hvd_net_fragment *fragment);
-int __wrap_hvd_ucx_send(struct hvd_ucx *ucx, void *endpoint,
-                        struct hvd_net_fragment *fragment);
+int __real_hvd_net_outlet_send(struct hvd_net_outlet *outlet,
+                               struct hvd_net_fragment *fragment);
+int __wrap_hvd_net_outlet_send(struct hvd_net_outlet *outlet,
+                               struct hvd_net_fragment *fragment);
 
-int __wrap_hvd_ucx_send(struct hvd_ucx *ucx, void *endpoint,
-                        struct hvd_net_fragment *fragment)
+int __wrap_hvd_net_outlet_send(struct hvd_net_outlet *outlet,
+                               struct hvd_net_fragment *fragment)
 {
-    return fails ? HVD_ERR_PEER : __real_hvd_ucx_send(ucx, endpoint, fragment);
+    return fails ? HVD_ERR_PEER : __real_hvd_net_outlet_send(outlet, fragment);
 }
 
 static int step(struct hvd_error *err)

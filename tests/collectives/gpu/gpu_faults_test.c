@@ -131,7 +131,7 @@ static bool is_named(const char *failed, const char *text)
     }
     return strstr(text, "GPU memory to or from rank ") != NULL ||
            (strcmp(failed, "ucp_am_send_nbx") == 0 &&
-            strstr(text, "cannot be reached any more (UCX: ") != NULL);
+            strstr(text, "cannot be reached any more (") != NULL);
 }
 
 /* function: NULL for any. */

@@ -1,23 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plays a stranger who knows UCX's wire-up: connects to the ports on which a process listens, says
-UCX's magic number and then random bytes.
+"""Plays strangers: connects to the ports on which a process listens. A third say nothing, a third say
+UCX's magic number and then random bytes, a third random bytes.
 
-usage: flood.py PID CONNECTIONS SOURCE [SEED]
+usage: flood.py PID CONNECTIONS [SEED]
 
-SOURCE is the address from which it connects, one of this host. Prints how many connections were
-accepted, and whether the process still lives."""
+Prints how many connections the process has ended, and whether it still lives."""
 
 import os
 import random
 import re
-import select
 import socket
 import struct
 import sys
 import time
 
 MAGIC = struct.pack('<Q', 0xcafebabe12345678)
-ACCEPT_S = 1 # what is let in is let in at once
+END_S = 15 # who proves nothing is sent away after 5 s
+LISTENS = '0A'
 
 
 def sockets_of(pid):
@@ -27,14 +26,14 @@ def sockets_of(pid):
 
 
 def listening(pid):
-    """The addresses and ports of a process, IPv4."""
+    """The ports of a process."""
     own = sockets_of(pid)
-    with open(f'/proc/{pid}/net/tcp', encoding='ascii') as table:
-        for line in list(table)[1:]:
-            local, state, inode = (line.split()[i] for i in (1, 3, 9))
-            if state == '0A' and inode in own:
-                address, port = local.split(':')
-                yield socket.inet_ntoa(struct.pack('=I', int(address, 16))), int(port, 16)
+    for table in 'tcp', 'tcp6':
+        with open(f'/proc/{pid}/net/{table}', encoding='ascii') as lines:
+            for line in list(lines)[1:]:
+                local, state, inode = (line.split()[i] for i in (1, 3, 9))
+                if state == LISTENS and inode in own:
+                    yield int(local.rpartition(':')[2], 16)
 
 
 def is_alive(pid):
@@ -45,41 +44,42 @@ def is_alive(pid):
         return False
 
 
-def knock(door, source):
-    """A socket that is being connected."""
-    peer = socket.socket()
+def attack(port, number, rng):
+    """A connection that has said what its number is for."""
+    peer = socket.create_connection(('127.0.0.1', port))
     peer.setblocking(False)
-    peer.bind((source, 0))
-    peer.connect_ex(door)
+    noise = rng.randbytes(rng.randrange(1, 400))
+    if number % 3:
+        try:
+            peer.send((MAGIC if number % 3 == 1 else b'') + noise)
+        except OSError:
+            pass # it has been closed
     return peer
 
 
-def is_in(peer):
-    """Whether it was let in; if so, says the magic number and something that UCX does not expect."""
-    return peer in select.select([], [peer], [], 0)[1] and \
-        peer.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == 0
-
-
-def attack(peer, rng):
+def is_ended(peer):
+    """Whether the other end has closed it."""
     try:
-        peer.send(MAGIC + rng.randbytes(rng.randrange(1, 400)))
+        return peer.recv(4096) == b''
+    except BlockingIOError:
+        return False
     except OSError:
-        pass # it has been closed
+        return True
 
 
 def main():
-    pid, count, source = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
-    seed = int(sys.argv[4]) if len(sys.argv) > 4 else random.randrange(1 << 32)
+    pid, count = int(sys.argv[1]), int(sys.argv[2])
+    seed = int(sys.argv[3]) if len(sys.argv) > 3 else random.randrange(1 << 32)
     rng = random.Random(seed)
-    doors = sorted(set(listening(pid)))
-    print(f'seed {seed}, {len(doors)} ports')
-    peers = [knock(doors[i % len(doors)], source) for i in range(count if doors else 0)]
-    time.sleep(ACCEPT_S)
-    accepted = [peer for peer in peers if is_in(peer)]
-    for peer in accepted:
-        attack(peer, rng)
-    time.sleep(1)
-    print(f'{len(accepted)} of {len(peers)} accepted, {"alive" if is_alive(pid) else "dead"}')
+    ports = sorted(set(listening(pid)))
+    print(f'seed {seed}, {len(ports)} ports')
+    waiting = [attack(ports[i % len(ports)], i, rng) for i in range(count if ports else 0)]
+    started = len(waiting)
+    deadline = time.monotonic() + END_S
+    while waiting and time.monotonic() < deadline:
+        waiting = [peer for peer in waiting if not is_ended(peer)]
+        time.sleep(0.05)
+    print(f'{started - len(waiting)} of {started} ended, {"alive" if is_alive(pid) else "dead"}')
 
 
 main()

@@ -8,13 +8,17 @@
 #include <sys/resource.h>
 
 #include "gpu_binding/base/clock.h"
+#include "gpu_binding/base/env.h"
 
 struct hvd_net *net_rank_create(void)
 {
     struct hvd_net *net;
     struct hvd_error err = {0};
 
-    if (hvd_net_create(&net, &err) != 0) {
+    bool is_wrong;
+
+    if (hvd_net_create(hvd_net_choice_of(getenv(HVD_ENV_NET), &is_wrong), &net, &err) !=
+        0) {
         printf("# %s\n", err.text);
         exit(98);
     }

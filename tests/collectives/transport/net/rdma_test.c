@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "collectives/gpu/gpu_rdma.h"
+#include "collectives/transport/net/rdma.h"
 #include "tests/tap.h"
 
 static char root[64] = "/tmp/hvd-rdma-XXXXXX";
@@ -31,16 +31,16 @@ static void put(const char *path, const char *text)
 
 static void test_cards(void)
 {
-    struct hvd_gpu_rdma_devices devices;
+    struct hvd_rdma_devices devices;
 
-    hvd_gpu_rdma_find(root, &devices);
+    hvd_rdma_find(root, &devices);
     tap_ok(devices.names[0] == '\0' && !devices.has_peermem,
            "where nothing is, none is found");
     put("sys/class/infiniband/mlx5_1/ports/1/state", "4: ACTIVE\n");
     put("sys/class/infiniband/mlx5_0/ports/1/state", "4: ACTIVE\n");
     put("sys/class/infiniband/mlx5_2/ports/1/state", "1: DOWN\n");
     put("sys/module/nvidia_peermem/refcnt", "0\n");
-    hvd_gpu_rdma_find(root, &devices);
+    hvd_rdma_find(root, &devices);
     tap_ok(strcmp(devices.names, "mlx5_0, mlx5_1") == 0, "active devices are named: %s",
            devices.names);
     tap_ok(devices.has_peermem, "so is GPUDirect found");
@@ -62,9 +62,9 @@ static const char *obstacle(bool of_ucx, const char *name, const char *text)
     value = text;
     found[0] = '\0';
     if (of_ucx) {
-        hvd_gpu_rdma_ucx_obstacle(look_up, "mlx5_0, mlx5_1", found, sizeof(found));
+        hvd_rdma_ucx_obstacle(look_up, "mlx5_0, mlx5_1", found, sizeof(found));
     } else {
-        hvd_gpu_rdma_nccl_obstacle(look_up, found, sizeof(found));
+        hvd_rdma_nccl_obstacle(look_up, found, sizeof(found));
     }
     return found;
 }

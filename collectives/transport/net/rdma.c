@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The InfiniBand and RoCE adapters of a node. */
-#include "collectives/gpu/gpu_rdma.h"
+#include "collectives/transport/net/rdma.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -45,14 +45,14 @@ static bool has_module(const char *root, const char *module)
     return access(path, F_OK) == 0;
 }
 
-void hvd_gpu_rdma_find(const char *root, struct hvd_gpu_rdma_devices *devices)
+void hvd_rdma_find(const char *root, struct hvd_rdma_devices *devices)
 {
     struct dirent **names = NULL;
     char path[512];
     size_t used = 0;
     int count;
 
-    *devices = (struct hvd_gpu_rdma_devices){0};
+    *devices = (struct hvd_rdma_devices){0};
     devices->has_peermem =
         has_module(root, "nvidia_peermem") || has_module(root, "nv_peer_mem");
     snprintf(path, sizeof(path), "%s/sys/class/infiniband", root);
@@ -78,7 +78,7 @@ static bool name_variable(const char *name, const char *value, char *text, size_
     return true;
 }
 
-bool hvd_gpu_rdma_nccl_obstacle(hvd_look_up *look_up, char *text, size_t size)
+bool hvd_rdma_nccl_obstacle(hvd_look_up *look_up, char *text, size_t size)
 {
     const char *disable = look_up(HVD_ENV_NCCL_IB_DISABLE);
     const char *net = look_up(HVD_ENV_NCCL_NET);
@@ -127,8 +127,8 @@ static bool names_a_card(const char *devices, const char *names)
     return false;
 }
 
-bool hvd_gpu_rdma_ucx_obstacle(hvd_look_up *look_up, const char *names, char *text,
-                               size_t size)
+bool hvd_rdma_ucx_obstacle(hvd_look_up *look_up, const char *names, char *text,
+                           size_t size)
 {
     static const char *const transports[] = {"all", "ib",  "rc",  "ud",
                                              "dc",  "srd", "gga", NULL};
@@ -145,4 +145,21 @@ bool hvd_gpu_rdma_ucx_obstacle(hvd_look_up *look_up, const char *names, char *te
     return devices != NULL && devices[0] != '\0' && devices[0] != '^' &&
            !names_a_card(devices, names) &&
            name_variable(HVD_ENV_UCX_NET_DEVICES, devices, text, size);
+}
+
+static const char *in_environment(const char *name)
+{
+    return getenv(name);
+}
+
+bool hvd_rdma_is_unusable(char *text, size_t size)
+{
+    struct hvd_rdma_devices devices;
+
+    hvd_rdma_find("", &devices);
+    if (devices.names[0] == '\0') {
+        snprintf(text, size, "no RDMA adapter is active");
+        return true;
+    }
+    return hvd_rdma_ucx_obstacle(in_environment, devices.names, text, size);
 }

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* UCX or TCP between nodes: what the user chose (HVD_NET), and what a rank has. */
+#ifndef HVD_NET_CHOICE_H
+#define HVD_NET_CHOICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum hvd_net_choice {
+    HVD_NET_AUTO, /* UCX if all ranks have an RDMA adapter that it may use, else TCP */
+    HVD_NET_UCX, /* whatever the network; it is an error if a rank cannot */
+    HVD_NET_TCP,
+};
+
+/* The choice that a value of HVD_NET means; HVD_NET_AUTO for NULL and what is no word for one, which sets
+ * *is_wrong. */
+enum hvd_net_choice hvd_net_choice_of(const char *text, bool *is_wrong);
+
+/* Why this rank does not use UCX, as an end of a sentence: "UCX_TLS=tcp". False: it does. */
+bool hvd_net_choice_obstacle(enum hvd_net_choice choice, char *text, size_t size);
+
+#endif

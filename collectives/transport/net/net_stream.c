@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Fragments over a TCP connection. */
+#include "collectives/transport/net/net_stream.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include "gpu_binding/base/hvd_status.h"
+
+enum {
+    MAGIC = 0x31766468, /* changes with the layout */
+    MOST_AT_ONCE = 16, /* fragments that one call of the kernel writes */
+    MOST_READS = 8, /* of one connection before the others have their turn */
+};
+
+/* In front of the bytes of a fragment. */
+struct front {
+    uint32_t bytes;
+    uint32_t magic;
+    struct hvd_net_header header;
+};
+
+enum {
+    /* A second fragment begins to come in while the first is taken. */
+    BUFFER_BYTES = 2 * (HVD_NET_FRAGMENT_BYTES + (int)sizeof(struct front)),
+};
+
+struct hvd_net_buffer {
+    struct hvd_net_buffer *next;
+    size_t begin; /* unread bytes are begin ... end */
+    size_t end;
+    char data[BUFFER_BYTES];
+};
+
+/* --- out --- */
+
+static struct hvd_net_fragment *next_of(const struct hvd_net_fragment *fragment)
+{
+    return fragment->carrier;
+}
+
+static size_t length_of(const struct hvd_net_fragment *fragment)
+{
+    return sizeof(struct front) + fragment->bytes;
+}
+
+/* Two entries for a fragment, without its first `written` bytes. */
+static void describe(const struct hvd_net_fragment *fragment, size_t written,
+                     struct front *front, struct iovec *out)
+{
+    const size_t skipped = written < sizeof(*front) ? written : sizeof(*front);
+    const size_t done = written - skipped;
+
+    *front = (struct front){(uint32_t)fragment->bytes, MAGIC, fragment->header};
+    out[0] = (struct iovec){(char *)front + skipped, sizeof(*front) - skipped};
+    out[1] =
+        (struct iovec){(char *)(uintptr_t)fragment->data + done, fragment->bytes - done};
+}
+
+/* Writes fragments that follow each other. Returns how many bytes the socket took, or -1 with errno. */
+static ssize_t write_some(int fd, const struct hvd_net_fragment *first, size_t written)
+{
+    struct front fronts[MOST_AT_ONCE];
+    struct iovec iov[2 * MOST_AT_ONCE];
+    struct msghdr message = {.msg_iov = iov};
+    ssize_t bytes;
+
+    for (int i = 0; i < MOST_AT_ONCE && first != NULL; i++, first = next_of(first)) {
+        describe(first, written, &fronts[i], &iov[2 * i]);
+        message.msg_iovlen += 2;
+        written = 0;
+    }
+    do {
+        bytes = sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    } while (bytes < 0 && errno == EINTR);
+    return bytes < 0 && errno == EAGAIN ? 0 : bytes;
+}
+
+int hvd_net_outlet_send(struct hvd_net_outlet *outlet, struct hvd_net_fragment *fragment)
+{
+    ssize_t bytes = 0;
+
+    fragment->carrier = NULL;
+    if (outlet->fd >= 0 && outlet->first == NULL) {
+        bytes = write_some(outlet->fd, fragment, 0);
+        if (bytes < 0) {
+            return HVD_ERR_PEER;
+        }
+        if ((size_t)bytes == length_of(fragment)) {
+            return 0;
+        }
+        outlet->written = (size_t)bytes;
+    }
+    if (outlet->first == NULL) {
+        outlet->first = fragment;
+    } else {
+        outlet->last->carrier = fragment;
+    }
+    outlet->last = fragment;
+    return HVD_INPROGRESS;
+}
+
+static struct hvd_net_fragment *take_first(struct hvd_net_outlet *outlet)
+{
+    struct hvd_net_fragment *fragment = outlet->first;
+
+    outlet->first = next_of(fragment);
+    outlet->written = 0;
+    return fragment;
+}
+
+int hvd_net_outlet_flush(struct hvd_net_outlet *outlet, hvd_net_sent *sent, void *context)
+{
+    int count = 0;
+
+    while (outlet->first != NULL) {
+        ssize_t bytes = write_some(outlet->fd, outlet->first, outlet->written);
+
+        if (bytes <= 0) {
+            return bytes == 0 ? count : HVD_ERR_PEER;
+        }
+        outlet->written += (size_t)bytes;
+        while (outlet->first != NULL && outlet->written >= length_of(outlet->first)) {
+            const size_t rest = outlet->written - length_of(outlet->first);
+
+            sent(context, take_first(outlet), 0);
+            outlet->written = rest;
+            count++;
+        }
+    }
+    return count;
+}
+
+void hvd_net_outlet_drop(struct hvd_net_outlet *outlet, int status, hvd_net_sent *sent,
+                         void *context)
+{
+    while (outlet->first != NULL) {
+        sent(context, take_first(outlet), status);
+    }
+}
+
+/* --- in --- */
+
+static struct hvd_net_buffer *get_buffer(struct hvd_net_buffers *buffers)
+{
+    struct hvd_net_buffer *buffer = buffers->unused;
+
+    if (buffer != NULL) {
+        buffers->unused = buffer->next;
+    } else {
+        buffer = malloc(sizeof(*buffer));
+    }
+    if (buffer != NULL) {
+        buffer->begin = 0;
+        buffer->end = 0;
+    }
+    return buffer;
+}
+
+void hvd_net_inlet_finish(struct hvd_net_inlet *inlet, struct hvd_net_buffers *buffers)
+{
+    if (inlet->buffer != NULL) {
+        inlet->buffer->next = buffers->unused;
+        buffers->unused = inlet->buffer;
+        inlet->buffer = NULL;
+    }
+}
+
+void hvd_net_buffers_finish(struct hvd_net_buffers *buffers)
+{
+    while (buffers->unused != NULL) {
+        struct hvd_net_buffer *buffer = buffers->unused;
+
+        buffers->unused = buffer->next;
+        free(buffer);
+    }
+}
+
+/* Hands over the whole fragments that are there. Returns how many, or a failure. */
+static int hand_over(struct hvd_net_buffer *buffer, hvd_net_arrived *arrived,
+                     void *context)
+{
+    int count = 0;
+
+    while (buffer->end - buffer->begin >= sizeof(struct front)) {
+        const char *at = buffer->data + buffer->begin;
+        struct front front;
+        int status;
+
+        memcpy(&front, at, sizeof(front));
+        if (front.magic != MAGIC || front.bytes > HVD_NET_FRAGMENT_BYTES) {
+            return HVD_ERR_NET;
+        }
+        if (buffer->end - buffer->begin < sizeof(front) + front.bytes) {
+            break;
+        }
+        status = arrived(context, &front.header, at + sizeof(front), front.bytes);
+        if (status < 0) {
+            return status;
+        }
+        buffer->begin += sizeof(front) + front.bytes;
+        count++;
+    }
+    return count;
+}
+
+/* Room for a whole fragment behind the part that is there. */
+static void make_room(struct hvd_net_buffer *buffer)
+{
+    if (buffer->begin == buffer->end || buffer->begin > BUFFER_BYTES / 2) {
+        memmove(buffer->data, buffer->data + buffer->begin, buffer->end - buffer->begin);
+        buffer->end -= buffer->begin;
+        buffer->begin = 0;
+    }
+}
+
+/* One read. *is_all: there was no more. Returns as hvd_net_inlet_read. */
+static int read_once(struct hvd_net_inlet *inlet, hvd_net_arrived *arrived, void *context,
+                     bool *is_all)
+{
+    struct hvd_net_buffer *buffer = inlet->buffer;
+    ssize_t bytes;
+    size_t room;
+
+    make_room(buffer);
+    room = BUFFER_BYTES - buffer->end;
+    do {
+        bytes = recv(inlet->fd, buffer->data + buffer->end, room, MSG_DONTWAIT);
+    } while (bytes < 0 && errno == EINTR);
+    *is_all = bytes < (ssize_t)room;
+    if (bytes < 0) {
+        return errno == EAGAIN ? 0 : HVD_ERR_PEER;
+    }
+    if (bytes == 0) {
+        errno = buffer->begin == buffer->end ? 0 : ECONNRESET;
+        return HVD_ERR_PEER;
+    }
+    buffer->end += (size_t)bytes;
+    return hand_over(buffer, arrived, context);
+}
+
+int hvd_net_inlet_read(struct hvd_net_inlet *inlet, struct hvd_net_buffers *buffers,
+                       hvd_net_arrived *arrived, void *context)
+{
+    bool is_all = false;
+    int count = 0;
+
+    if (inlet->buffer == NULL && (inlet->buffer = get_buffer(buffers)) == NULL) {
+        return HVD_ERR_NOMEM;
+    }
+    for (int i = 0; i < MOST_READS && !is_all; i++) {
+        int status = read_once(inlet, arrived, context, &is_all);
+
+        if (status < 0) {
+            return status;
+        }
+        count += status;
+    }
+    if (inlet->buffer->begin == inlet->buffer->end) {
+        hvd_net_inlet_finish(inlet, buffers);
+    }
+    return count;
+}

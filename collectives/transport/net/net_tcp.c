@@ -1,0 +1,646 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Fragments over TCP. */
+#include "collectives/transport/net/net_tcp.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <poll.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "collectives/transport/connect/acceptor.h"
+#include "collectives/transport/connect/connector.h"
+#include "collectives/transport/connect/connect_protocol.h"
+#include "collectives/transport/net/net_stream.h"
+#include "gpu_binding/base/clock.h"
+#include "gpu_binding/base/fork_close.h"
+
+enum {
+    MOST_EVENTS = 32,
+    /* A host that lives accepts at once, unless it is busy or the first packets are lost. */
+    CONNECT_MS = 20000,
+    REASON_BYTES = 200,
+};
+
+/* What epoll tells of. */
+enum source {
+    SOURCE_DOOR, /* the listening socket, and who has not proved anything yet */
+    SOURCE_TIMER,
+    SOURCE_ENDPOINT,
+    SOURCE_INBOUND,
+};
+
+/* To a peer. */
+struct endpoint {
+    enum source source; /* first: epoll knows endpoints and inbound connections by that */
+    struct endpoint *next;
+    struct hvd_net_tcp *tcp;
+    struct hvd_net_outlet outlet;
+    struct hvd_connector *connector; /* until it is connected */
+    int64_t give_up_ms;
+    int rank;
+    void *peer;
+    int watched_fd; /* in epoll; -1: none */
+    uint32_t watched; /* its events */
+    bool is_closed; /* by the net, or it has been told that it failed */
+    char reason[REASON_BYTES];
+};
+
+/* From a rank. */
+struct inbound {
+    enum source source;
+    struct inbound *next;
+    struct hvd_net_tcp *tcp;
+    struct hvd_net_inlet inlet;
+    int rank;
+    bool is_over;
+};
+
+struct hvd_net_tcp {
+    struct hvd_net_handlers handlers;
+    enum source door;
+    enum source timer;
+    int epoll_fd;
+    int timer_fd;
+    int listening;
+    bool is_door_watched;
+    struct hvd_connect_card card;
+    unsigned char secret[HVD_HANDSHAKE_SECRET_BYTES];
+    struct hvd_handshake_party self;
+    struct hvd_acceptor *acceptor;
+    struct pollfd *polled; /* the acceptor's */
+    struct endpoint *endpoints;
+    struct inbound *inbounds;
+    struct hvd_net_buffers buffers;
+    int connecting; /* endpoints */
+    bool is_closing_due; /* a closed endpoint still has fragments */
+    bool is_sweeping_due; /* an inbound connection is over */
+};
+
+/* --- what epoll watches --- */
+
+static bool watch(struct hvd_net_tcp *tcp, int fd, uint32_t events, void *source)
+{
+    struct epoll_event event = {.events = events, .data.ptr = source};
+
+    return epoll_ctl(tcp->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0 ||
+           (errno == EEXIST && epoll_ctl(tcp->epoll_fd, EPOLL_CTL_MOD, fd, &event) == 0);
+}
+
+static void unwatch(struct hvd_net_tcp *tcp, int fd)
+{
+    epoll_ctl(tcp->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+}
+
+/* A descriptor that its owner has closed is out of epoll. */
+static bool watch_endpoint(struct endpoint *endpoint, int fd, uint32_t events)
+{
+    if (fd < 0 || (fd == endpoint->watched_fd && events == endpoint->watched)) {
+        return true;
+    }
+    endpoint->watched_fd = fd;
+    endpoint->watched = events;
+    return watch(endpoint->tcp, fd, events, endpoint);
+}
+
+static void set_timer(struct hvd_net_tcp *tcp, int64_t at_ms)
+{
+    const int64_t left_ms = at_ms - hvd_clock_ms();
+    const int64_t wait_ms = left_ms > 0 ? left_ms : 1;
+    struct itimerspec when = {0};
+
+    if (at_ms != INT64_MAX) {
+        when.it_value.tv_sec = wait_ms / 1000;
+        when.it_value.tv_nsec = wait_ms % 1000 * 1000000;
+    }
+    timerfd_settime(tcp->timer_fd, 0, &when, NULL);
+}
+
+/* --- endpoints --- */
+
+static void sent(void *context, struct hvd_net_fragment *fragment, int status)
+{
+    struct hvd_net_tcp *tcp = context;
+
+    tcp->handlers.sent(tcp->handlers.context, fragment, status);
+}
+
+static void disconnect(struct endpoint *endpoint)
+{
+    if (endpoint->connector != NULL) {
+        endpoint->tcp->connecting--;
+        hvd_connector_destroy(endpoint->connector);
+        endpoint->connector = NULL;
+    }
+    hvd_fork_close_now(endpoint->outlet.fd);
+    endpoint->outlet.fd = -1;
+    endpoint->watched_fd = -1;
+}
+
+static void fail(struct endpoint *endpoint, const char *reason)
+{
+    struct hvd_net_tcp *tcp = endpoint->tcp;
+
+    disconnect(endpoint);
+    if (!endpoint->is_closed) {
+        endpoint->is_closed = true;
+        snprintf(endpoint->reason, sizeof(endpoint->reason), "%s", reason);
+        tcp->handlers.failed(tcp->handlers.context, endpoint->peer, endpoint->reason);
+    }
+    tcp->is_closing_due = true;
+}
+
+/* Also at the orderly end of the other rank: whether that was due, others know. */
+static void lose(struct endpoint *endpoint, int error)
+{
+    fail(endpoint, error == 0 ? "it closed the connection" : strerror(error));
+}
+
+static uint32_t wanted(const struct endpoint *endpoint)
+{
+    return endpoint->outlet.first != NULL ? EPOLLRDHUP | EPOLLOUT : EPOLLRDHUP;
+}
+
+static int flush(struct endpoint *endpoint)
+{
+    int count = hvd_net_outlet_flush(&endpoint->outlet, sent, endpoint->tcp);
+
+    if (count < 0) {
+        lose(endpoint, errno);
+        return 1;
+    }
+    if (!watch_endpoint(endpoint, endpoint->outlet.fd, wanted(endpoint))) {
+        fail(endpoint, strerror(errno));
+    }
+    return count;
+}
+
+static void drive_connector(struct endpoint *endpoint, short revents, int64_t now_ms)
+{
+    struct pollfd polled;
+    struct hvd_link *link = NULL;
+    int64_t deadline_ms = INT64_MAX;
+
+    if (hvd_connector_step(endpoint->connector, revents, now_ms, &link) == 0) {
+        hvd_connector_destroy(endpoint->connector);
+        endpoint->connector = NULL;
+        endpoint->tcp->connecting--;
+        endpoint->outlet.fd = hvd_link_detach(link);
+        flush(endpoint);
+        return;
+    }
+    if (hvd_connector_is_waiting(endpoint->connector)) { /* stall checks are for that */
+        endpoint->give_up_ms = now_ms + CONNECT_MS;
+    }
+    if (now_ms >= endpoint->give_up_ms) {
+        char reason[REASON_BYTES];
+
+        snprintf(reason, sizeof(reason), "no connection within %d s: %s",
+                 CONNECT_MS / 1000, hvd_connector_failure(endpoint->connector));
+        fail(endpoint, reason);
+        return;
+    }
+    hvd_connector_poll(endpoint->connector, &polled, &deadline_ms);
+    endpoint->watched_fd = -1; /* the number may stand for another socket by now */
+    if (!watch_endpoint(endpoint, polled.fd,
+                        polled.events == POLLOUT ? EPOLLOUT : EPOLLIN)) {
+        fail(endpoint, strerror(errno));
+    }
+}
+
+static int on_endpoint(struct endpoint *endpoint, uint32_t events)
+{
+    if (endpoint->connector != NULL) {
+        drive_connector(endpoint,
+                        (short)(events & (POLLIN | POLLOUT | POLLERR | POLLHUP)),
+                        hvd_clock_ms());
+        return 1;
+    }
+    if (endpoint->outlet.fd < 0) {
+        return 0;
+    }
+    if ((events & (EPOLLERR | EPOLLHUP | EPOLLRDHUP)) != 0) {
+        lose(endpoint, hvd_socket_connect_error(endpoint->outlet.fd));
+        return 1;
+    }
+    return flush(endpoint);
+}
+
+/* --- who comes --- */
+
+static int arrived(void *context, const struct hvd_net_header *header, const void *data,
+                   size_t bytes)
+{
+    const struct inbound *inbound = context;
+    const struct hvd_net_handlers *handlers = &inbound->tcp->handlers;
+    const struct hvd_net_flow_arrival arrival = {
+        .header = header,
+        .data = data,
+        .bytes = bytes,
+    };
+
+    if (header->source != (uint32_t)inbound->rank) {
+        return HVD_ERR_NET;
+    }
+    handlers->arrived(handlers->context, &arrival);
+    return 0;
+}
+
+/* Its rank has ended, or what comes is no language: the tree of control sockets knows of the first,
+ * the sender of the second. */
+static int on_inbound(struct inbound *inbound)
+{
+    struct hvd_net_tcp *tcp = inbound->tcp;
+    int count = hvd_net_inlet_read(&inbound->inlet, &tcp->buffers, arrived, inbound);
+
+    if (count < 0) {
+        unwatch(tcp, inbound->inlet.fd);
+        inbound->is_over = true;
+        tcp->is_sweeping_due = true;
+        return 1;
+    }
+    return count;
+}
+
+static void drop_inbound(struct inbound *inbound)
+{
+    hvd_net_inlet_finish(&inbound->inlet, &inbound->tcp->buffers);
+    hvd_fork_close_now(inbound->inlet.fd);
+    free(inbound);
+}
+
+/* Outside of epoll's list, which may have it twice. */
+static void sweep(struct hvd_net_tcp *tcp)
+{
+    struct inbound **place = &tcp->inbounds;
+
+    tcp->is_sweeping_due = false;
+    while (*place != NULL) {
+        struct inbound *inbound = *place;
+
+        if (inbound->is_over) {
+            *place = inbound->next;
+            drop_inbound(inbound);
+        } else {
+            place = &inbound->next;
+        }
+    }
+}
+
+/* See hvd_acceptor_admit. */
+static bool admit(void *context, int rank, struct hvd_link *link)
+{
+    struct hvd_net_tcp *tcp = context;
+    struct inbound *inbound = calloc(1, sizeof(*inbound));
+
+    if (inbound == NULL || hvd_link_send(link, HVD_CONNECT_WELCOME, NULL, 0, -1) != 0 ||
+        hvd_link_is_pending(link)) {
+        free(inbound);
+        return false;
+    }
+    inbound->source = SOURCE_INBOUND;
+    inbound->tcp = tcp;
+    inbound->rank = rank;
+    inbound->inlet.fd = hvd_link_detach(link);
+    inbound->next = tcp->inbounds;
+    tcp->inbounds = inbound;
+    if (!watch(tcp, inbound->inlet.fd, EPOLLIN, inbound)) {
+        inbound->is_over = true;
+        tcp->is_sweeping_due = true;
+    }
+    return true;
+}
+
+/* Watches whom the acceptor waits for; lowers *deadline_ms to when it must step anyway. */
+static void watch_door(struct hvd_net_tcp *tcp, int64_t *deadline_ms)
+{
+    const int count = hvd_acceptor_poll(tcp->acceptor, tcp->polled, deadline_ms);
+    const bool is_open = tcp->polled[0].fd >= 0;
+
+    if (is_open != tcp->is_door_watched) {
+        tcp->is_door_watched = is_open;
+        if (is_open) {
+            watch(tcp, tcp->listening, EPOLLIN, &tcp->door);
+        } else {
+            unwatch(tcp, tcp->listening);
+        }
+    }
+    for (int i = 2; i < count; i++) {
+        watch(tcp, tcp->polled[i].fd, EPOLLIN, &tcp->door);
+    }
+}
+
+static void step_door(struct hvd_net_tcp *tcp)
+{
+    int64_t ignored = INT64_MAX;
+    const int count = hvd_acceptor_poll(tcp->acceptor, tcp->polled, &ignored);
+
+    poll(tcp->polled, (nfds_t)count, 0);
+    hvd_acceptor_step(tcp->acceptor, tcp->polled, hvd_clock_ms(), admit, tcp);
+}
+
+/* What has a time limit: connecting, at both ends. */
+static void step_timed(struct hvd_net_tcp *tcp)
+{
+    const int64_t now_ms = hvd_clock_ms();
+    int64_t deadline_ms = INT64_MAX;
+
+    for (struct endpoint *endpoint = tcp->endpoints;
+         endpoint != NULL && tcp->connecting > 0; endpoint = endpoint->next) {
+        struct pollfd ignored;
+
+        if (endpoint->connector != NULL) {
+            drive_connector(endpoint, 0, now_ms);
+        }
+        if (endpoint->connector != NULL) {
+            hvd_connector_poll(endpoint->connector, &ignored, &deadline_ms);
+        }
+    }
+    watch_door(tcp, &deadline_ms);
+    set_timer(tcp, deadline_ms);
+}
+
+/* --- the carrier --- */
+
+static void close_fd(int fd)
+{
+    if (fd >= 0) {
+        hvd_fork_close_now(fd);
+    }
+}
+
+static void destroy(void *self)
+{
+    struct hvd_net_tcp *tcp = self;
+
+    if (tcp == NULL) {
+        return;
+    }
+    while (tcp->endpoints != NULL) {
+        struct endpoint *endpoint = tcp->endpoints;
+
+        tcp->endpoints = endpoint->next;
+        disconnect(endpoint);
+        hvd_net_outlet_drop(&endpoint->outlet, HVD_ERR_SHUTDOWN, sent, tcp);
+        free(endpoint);
+    }
+    while (tcp->inbounds != NULL) {
+        struct inbound *inbound = tcp->inbounds;
+
+        tcp->inbounds = inbound->next;
+        drop_inbound(inbound);
+    }
+    hvd_acceptor_destroy(tcp->acceptor);
+    hvd_net_buffers_finish(&tcp->buffers);
+    close_fd(tcp->listening);
+    close_fd(tcp->timer_fd);
+    close_fd(tcp->epoll_fd);
+    sodium_memzero(tcp->secret, sizeof(tcp->secret));
+    free(tcp->polled);
+    free(tcp);
+}
+
+static int open_endpoint(void *self, int rank, const void *address, size_t bytes,
+                         void *peer, void **out)
+{
+    struct hvd_net_tcp *tcp = self;
+    struct endpoint *endpoint;
+    struct hvd_connect_card card;
+
+    if (hvd_connect_card_parse(&card, address, bytes) != 0) {
+        return HVD_ERR_MISMATCH;
+    }
+    endpoint = calloc(1, sizeof(*endpoint));
+    if (endpoint == NULL ||
+        hvd_connector_create(&tcp->self, rank, false, &card, &endpoint->connector) != 0) {
+        free(endpoint);
+        return HVD_ERR_NOMEM;
+    }
+    endpoint->source = SOURCE_ENDPOINT;
+    endpoint->tcp = tcp;
+    endpoint->outlet.fd = -1;
+    endpoint->watched_fd = -1;
+    endpoint->rank = rank;
+    endpoint->peer = peer;
+    endpoint->give_up_ms = hvd_clock_ms() + CONNECT_MS;
+    endpoint->next = tcp->endpoints;
+    tcp->endpoints = endpoint;
+    tcp->connecting++;
+    set_timer(tcp, 0); /* the first step is progress's: nothing may fail here */
+    *out = endpoint;
+    return 0;
+}
+
+static void close_endpoint(void *self, void *opened)
+{
+    struct hvd_net_tcp *tcp = self;
+    struct endpoint *endpoint = opened;
+
+    endpoint->is_closed = true;
+    disconnect(endpoint);
+    tcp->is_closing_due = true;
+}
+
+static int send_fragment(void *self, void *opened, struct hvd_net_fragment *fragment)
+{
+    struct endpoint *endpoint = opened;
+    const bool was_empty = endpoint->outlet.first == NULL;
+    int status;
+
+    (void)self;
+    if (endpoint->is_closed) {
+        return HVD_ERR_PEER;
+    }
+    status = hvd_net_outlet_send(&endpoint->outlet, fragment);
+    if (status == HVD_INPROGRESS && was_empty && endpoint->outlet.fd >= 0 &&
+        !watch_endpoint(endpoint, endpoint->outlet.fd, wanted(endpoint))) {
+        endpoint->outlet.first = NULL; /* nobody would tell when there is room for it */
+        return HVD_ERR_PEER;
+    }
+    return status;
+}
+
+static int fetch(void *self, void *offer, struct hvd_net_op *op)
+{
+    (void)self;
+    (void)offer;
+    (void)op;
+    return HVD_ERR_UNSUPPORTED;
+}
+
+static bool has_cuda(const void *self)
+{
+    (void)self;
+    return false;
+}
+
+static void finish_closed(struct hvd_net_tcp *tcp)
+{
+    tcp->is_closing_due = false;
+    for (struct endpoint *endpoint = tcp->endpoints; endpoint != NULL;
+         endpoint = endpoint->next) {
+        if (endpoint->is_closed) {
+            hvd_net_outlet_drop(&endpoint->outlet, HVD_ERR_PEER, sent, tcp);
+        }
+    }
+}
+
+static int handle(struct hvd_net_tcp *tcp, const struct epoll_event *event,
+                  bool *is_timed)
+{
+    void *source = event->data.ptr;
+    uint64_t ignored;
+
+    switch (*(const enum source *)source) {
+    case SOURCE_DOOR:
+        step_door(tcp);
+        *is_timed = true;
+        return 1;
+    case SOURCE_TIMER:
+        if (read(tcp->timer_fd, &ignored, sizeof(ignored)) < 0) {
+            return 0;
+        }
+        step_door(tcp); /* who has had the time to prove something goes */
+        *is_timed = true;
+        return 1;
+    case SOURCE_ENDPOINT:
+        *is_timed = *is_timed || ((struct endpoint *)source)->connector != NULL;
+        return on_endpoint(source, event->events);
+    case SOURCE_INBOUND:
+        return ((struct inbound *)source)->is_over ? 0 : on_inbound(source);
+    }
+    return 0;
+}
+
+static int progress(void *self)
+{
+    struct hvd_net_tcp *tcp = self;
+    struct epoll_event events[MOST_EVENTS];
+    const int ready = epoll_wait(tcp->epoll_fd, events, MOST_EVENTS, 0);
+    bool is_timed = false;
+    int count = 0;
+
+    for (int i = 0; i < ready; i++) {
+        count += handle(tcp, &events[i], &is_timed);
+    }
+    if (is_timed) {
+        step_timed(tcp);
+    }
+    if (tcp->is_closing_due) {
+        finish_closed(tcp);
+        count++;
+    }
+    if (tcp->is_sweeping_due) {
+        sweep(tcp);
+    }
+    return count;
+}
+
+static int fd(const void *self)
+{
+    return ((const struct hvd_net_tcp *)self)->epoll_fd;
+}
+
+/* epoll tells of what is there already, too. */
+static int arm(void *self)
+{
+    return ((const struct hvd_net_tcp *)self)->is_closing_due ? HVD_INPROGRESS : 0;
+}
+
+const struct hvd_net_carrier hvd_net_tcp_carrier = {
+    .open = open_endpoint,
+    .close = close_endpoint,
+    .send = send_fragment,
+    .fetch = fetch,
+    .has_cuda = has_cuda,
+    .progress = progress,
+    .fd = fd,
+    .arm = arm,
+    .destroy = destroy,
+};
+
+/* --- creation --- */
+
+static int open_descriptors(struct hvd_net_tcp *tcp, struct hvd_error *err)
+{
+    int status = hvd_socket_listen_tcp(HVD_SOCKET_ALL_ADDRESSES, &tcp->listening,
+                                       &tcp->card.port, err);
+
+    tcp->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    tcp->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+    if (status == 0 && (tcp->epoll_fd < 0 || tcp->timer_fd < 0)) {
+        status =
+            hvd_fail(err, HVD_ERR_SYS, "cannot open an epoll and a timer descriptor: %m");
+    }
+    if (status == 0 && (hvd_fork_close_add(tcp->listening) != 0 ||
+                        hvd_fork_close_add(tcp->epoll_fd) != 0 ||
+                        hvd_fork_close_add(tcp->timer_fd) != 0 ||
+                        !watch(tcp, tcp->timer_fd, EPOLLIN, &tcp->timer))) {
+        status = hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
+    }
+    return status;
+}
+
+int hvd_net_tcp_create(const struct hvd_net_handlers *handlers, struct hvd_net_tcp **out,
+                       struct hvd_error *err)
+{
+    struct hvd_net_tcp *tcp = calloc(1, sizeof(*tcp));
+    int status;
+
+    if (tcp == NULL) {
+        return hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
+    }
+    tcp->handlers = *handlers;
+    tcp->door = SOURCE_DOOR;
+    tcp->timer = SOURCE_TIMER;
+    tcp->listening = -1;
+    tcp->epoll_fd = -1;
+    tcp->timer_fd = -1;
+    status = hvd_connect_card_list(&tcp->card, err);
+    status = status != 0 ? status : open_descriptors(tcp, err);
+    if (status != 0) {
+        destroy(tcp);
+        return status;
+    }
+    *out = tcp;
+    return 0;
+}
+
+void hvd_net_tcp_address(const struct hvd_net_tcp *tcp, const void **address,
+                         size_t *bytes)
+{
+    *address = &tcp->card;
+    *bytes = hvd_connect_card_bytes(&tcp->card);
+}
+
+/* A proof given to a control socket is worth nothing here. */
+static void derive_secret(struct hvd_net_tcp *tcp, const unsigned char *secret)
+{
+    static const unsigned char purpose[] = "hvd net over TCP";
+
+    static_assert(HVD_HANDSHAKE_SECRET_BYTES == crypto_auth_BYTES, "a proof is a secret");
+    crypto_auth(tcp->secret, purpose, sizeof(purpose), secret);
+}
+
+int hvd_net_tcp_join(struct hvd_net_tcp *tcp, const struct hvd_handshake_party *self)
+{
+    const int listening[2] = {tcp->listening, -1};
+
+    derive_secret(tcp, self->secret);
+    tcp->self = (struct hvd_handshake_party){self->rank, self->size, tcp->secret};
+    if (hvd_acceptor_create(&tcp->self, listening, self->size, &tcp->acceptor) != 0) {
+        return HVD_ERR_NOMEM;
+    }
+    tcp->polled =
+        calloc((size_t)hvd_acceptor_capacity(tcp->acceptor), sizeof(*tcp->polled));
+    if (tcp->polled == NULL) {
+        return HVD_ERR_NOMEM;
+    }
+    step_timed(tcp);
+    return 0;
+}

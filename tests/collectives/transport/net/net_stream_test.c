@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Fragments over a connection, cut wherever the network cuts it. */
+#include "collectives/transport/net/net_stream.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "gpu_binding/base/clock.h"
+#include "gpu_binding/base/hvd_status.h"
+#include "tests/tap.h"
+
+enum {
+    FRAGMENTS = 40,
+    MAGIC_AT = 4, /* of what stands in front of a fragment */
+    FRONT_BYTES = 8 + sizeof(struct hvd_net_header),
+};
+
+static char text[HVD_NET_FRAGMENT_BYTES];
+static struct hvd_net_fragment fragments[FRAGMENTS];
+
+/* What became of them at either end. */
+static struct {
+    int sent;
+    int failed;
+    int arrived;
+    bool are_right; /* those that arrived: in order, and whole */
+    int answer; /* of the one that takes them */
+} seen;
+
+static void on_sent(void *context, struct hvd_net_fragment *fragment, int status)
+{
+    (void)context;
+    (void)fragment;
+    seen.sent += status == 0 ? 1 : 0;
+    seen.failed += status != 0 ? 1 : 0;
+}
+
+static int on_arrival(void *context, const struct hvd_net_header *header,
+                      const void *data, size_t bytes)
+{
+    const struct hvd_net_fragment *wanted = &fragments[seen.arrived];
+
+    (void)context;
+    seen.are_right = seen.are_right && seen.arrived < FRAGMENTS &&
+                     bytes == wanted->bytes &&
+                     memcmp(header, &wanted->header, sizeof(*header)) == 0 &&
+                     memcmp(data, wanted->data, bytes) == 0;
+    seen.arrived++;
+    return seen.answer;
+}
+
+/* Fragments of all lengths, the longest and the empty one too. */
+static void begin(unsigned seed)
+{
+    srand(seed);
+    memset(&seen, 0, sizeof(seen));
+    seen.are_right = true;
+    for (size_t i = 0; i < sizeof(text); i++) {
+        text[i] = (char)rand();
+    }
+    for (int i = 0; i < FRAGMENTS; i++) {
+        size_t most = i % 2 != 0 ? 100 : HVD_NET_FRAGMENT_BYTES;
+        size_t bytes = i == 3   ? 0
+                       : i == 4 ? HVD_NET_FRAGMENT_BYTES
+                                : (size_t)rand() % most;
+
+        fragments[i] = (struct hvd_net_fragment){
+            .header = {.key = (uint64_t)rand(), .sequence = (uint32_t)i},
+            .data = text + rand() % (int)(sizeof(text) - bytes + 1),
+            .bytes = bytes};
+    }
+}
+
+static void make_pair(int fds[2])
+{
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds) != 0) {
+        exit(98);
+    }
+}
+
+static void close_pair(const int fds[2])
+{
+    close(fds[0]);
+    close(fds[1]);
+}
+
+/* --- both ends together --- */
+
+/* Until all have arrived, or nothing moves. */
+static void drive(struct hvd_net_outlet *outlet, struct hvd_net_inlet *inlet,
+                  struct hvd_net_buffers *buffers)
+{
+    for (int idle = 0; seen.arrived < FRAGMENTS && idle < 3; idle++) {
+        int read = hvd_net_inlet_read(inlet, buffers, on_arrival, NULL);
+        int flushed = hvd_net_outlet_flush(outlet, on_sent, NULL);
+
+        idle = read != 0 || flushed != 0 ? -1 : idle;
+    }
+}
+
+static void fragments_arrive(unsigned seed, bool is_late)
+{
+    struct hvd_net_buffers buffers = {0};
+    struct hvd_net_outlet outlet = {.fd = -1};
+    struct hvd_net_inlet inlet = {0};
+    int at_once = 0;
+    int fds[2];
+
+    begin(seed);
+    make_pair(fds);
+    inlet.fd = fds[1];
+    outlet.fd = is_late ? -1 : fds[0];
+    for (int i = 0; i < FRAGMENTS; i++) {
+        at_once += hvd_net_outlet_send(&outlet, &fragments[i]) == 0 ? 1 : 0;
+    }
+    outlet.fd = fds[0];
+    drive(&outlet, &inlet, &buffers);
+    tap_ok(seen.arrived == FRAGMENTS && seen.are_right,
+           "%d of %d fragments arrive whole and in order%s", seen.arrived, FRAGMENTS,
+           is_late ? ", also those from before the connection" : "");
+    tap_ok(at_once < FRAGMENTS && at_once + seen.sent == FRAGMENTS && seen.failed == 0,
+           "each is sent once: %d at once, %d later", at_once, seen.sent);
+    tap_ok(inlet.buffer == NULL && outlet.first == NULL, "nothing is left over");
+    hvd_net_buffers_finish(&buffers);
+    close_pair(fds);
+}
+
+/* --- what a connection brings --- */
+
+/* One fragment as it travels. Returns its bytes. */
+static size_t put(char *out, const struct hvd_net_fragment *fragment)
+{
+    struct hvd_net_outlet outlet = {0};
+    size_t bytes = 0;
+    ssize_t got;
+    int fds[2];
+    int size = 4 << 20;
+
+    make_pair(fds);
+    setsockopt(fds[0], SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
+    outlet.fd = fds[0];
+    if (hvd_net_outlet_send(&outlet,
+                            &(struct hvd_net_fragment){.header = fragment->header,
+                                                       .data = fragment->data,
+                                                       .bytes = fragment->bytes}) != 0) {
+        exit(98);
+    }
+    while ((got = read(fds[1], out + bytes, FRONT_BYTES + HVD_NET_FRAGMENT_BYTES)) > 0) {
+        bytes += (size_t)got;
+    }
+    close_pair(fds);
+    return bytes;
+}
+
+/* All fragments come in pieces of any length, and each piece is read before the next one comes. */
+static void pieces_arrive(unsigned seed)
+{
+    static char stream[FRAGMENTS * (FRONT_BYTES + HVD_NET_FRAGMENT_BYTES)];
+    struct hvd_net_buffers buffers = {0};
+    struct hvd_net_inlet inlet = {0};
+    size_t bytes = 0;
+    int status = 0;
+    int fds[2];
+
+    begin(seed);
+    make_pair(fds);
+    inlet.fd = fds[1];
+    for (int i = 0; i < FRAGMENTS; i++) {
+        bytes += put(stream + bytes, &fragments[i]);
+    }
+    for (size_t at = 0; at < bytes && status >= 0;) {
+        size_t piece = 1 + (size_t)rand() % (rand() % 2 != 0 ? 50 : 60000);
+        ssize_t written =
+            write(fds[0], stream + at, piece < bytes - at ? piece : bytes - at);
+
+        at += written > 0 ? (size_t)written : 0;
+        status = hvd_net_inlet_read(&inlet, &buffers, on_arrival, NULL);
+    }
+    tap_ok(status >= 0 && seen.arrived == FRAGMENTS && seen.are_right,
+           "%d of %d fragments in pieces are put together", seen.arrived, FRAGMENTS);
+    shutdown(fds[0], SHUT_WR);
+    errno = EBADF;
+    status = hvd_net_inlet_read(&inlet, &buffers, on_arrival, NULL);
+    tap_ok(status == HVD_ERR_PEER && errno == 0, "an end between two is in order");
+    hvd_net_inlet_finish(&inlet, &buffers);
+    hvd_net_buffers_finish(&buffers);
+    close_pair(fds);
+}
+
+/* The first `bytes` of a fragment, after which the sender ends; change: a byte of it that is wrong. Returns
+ * what the reader says. */
+static int read_wrong(size_t bytes, size_t change, char wrong)
+{
+    static char stream[FRONT_BYTES + HVD_NET_FRAGMENT_BYTES];
+    struct hvd_net_buffers buffers = {0};
+    struct hvd_net_inlet inlet = {0};
+    int status, error;
+    int fds[2];
+
+    make_pair(fds);
+    inlet.fd = fds[1];
+    put(stream, &fragments[1]);
+    stream[change] = wrong != 0 ? wrong : stream[change];
+    if (write(fds[0], stream, bytes) != (ssize_t)bytes) {
+        exit(98);
+    }
+    shutdown(fds[0], SHUT_WR);
+    do {
+        status = hvd_net_inlet_read(&inlet, &buffers, on_arrival, NULL);
+    } while (status > 0 || (status == 0 && bytes == 0));
+    if (status == 0) {
+        status = hvd_net_inlet_read(&inlet, &buffers, on_arrival, NULL);
+    }
+    error = errno;
+    hvd_net_inlet_finish(&inlet, &buffers);
+    hvd_net_buffers_finish(&buffers);
+    close_pair(fds);
+    errno = error;
+    return status;
+}
+
+static void wrong_streams_are_told(unsigned seed)
+{
+    int status;
+
+    begin(seed);
+    tap_ok(read_wrong(FRONT_BYTES, MAGIC_AT, 0x55) == HVD_ERR_NET && seen.arrived == 0,
+           "what speaks another language is told");
+    tap_ok(read_wrong(FRONT_BYTES, 3, 0x55) == HVD_ERR_NET && seen.arrived == 0,
+           "so is a length that no fragment has");
+    errno = 0;
+    fragments[1].bytes = 20;
+    status = read_wrong(FRONT_BYTES + 19, 0, 0);
+    tap_ok(status == HVD_ERR_PEER && errno == ECONNRESET && seen.arrived == 0,
+           "an end within a fragment is no end in order");
+    seen.answer = HVD_ERR_MISMATCH;
+    tap_ok(read_wrong(FRONT_BYTES + 20, 0, 0) == HVD_ERR_MISMATCH,
+           "what the taker says ends the reading");
+}
+
+/* --- a reader that is gone --- */
+
+static void broken_connections_are_told(unsigned seed)
+{
+    struct hvd_net_outlet outlet = {0};
+    int fds[2];
+
+    begin(seed);
+    make_pair(fds);
+    outlet.fd = fds[0];
+    for (int i = 0; i < FRAGMENTS; i++) {
+        hvd_net_outlet_send(&outlet, &fragments[i]);
+    }
+    close(fds[1]);
+    errno = 0;
+    tap_ok(hvd_net_outlet_flush(&outlet, on_sent, NULL) == HVD_ERR_PEER && errno == EPIPE,
+           "a broken connection is told, and no signal comes");
+    hvd_net_outlet_drop(&outlet, HVD_ERR_SHUTDOWN, on_sent, NULL);
+    tap_ok(seen.failed > 0 && outlet.first == NULL,
+           "what it had not taken has failed: %d fragments", seen.failed);
+    tap_ok(hvd_net_outlet_send(&outlet, &fragments[0]) == HVD_ERR_PEER,
+           "nothing more can be sent");
+    close(fds[0]);
+}
+
+int main(void)
+{
+    unsigned seed = tap_seed((unsigned)hvd_clock_ms());
+
+    fragments_arrive(seed, false);
+    fragments_arrive(seed + 1, true);
+    pieces_arrive(seed + 2);
+    wrong_streams_are_told(seed + 3);
+    broken_connections_are_told(seed + 4);
+    return tap_done();
+}

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ranks that send to each other over TCP, beside strangers; all in one process. */
+#include "collectives/transport/net/net_tcp.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "collectives/transport/connect/connect_card.h"
+#include "gpu_binding/base/clock.h"
+#include "gpu_binding/base/env.h"
+#include "tests/tap.h"
+
+enum {
+    WAIT_MS = 20000,
+    STRANGERS = 100,
+    TEXT_BYTES = 16,
+    SIZE = 3, /* of the job */
+};
+
+static const struct hvd_net_carrier *const carrier = &hvd_net_tcp_carrier;
+
+struct rank {
+    struct hvd_net_tcp *tcp;
+    int rank;
+    int arrived;
+    char text[TEXT_BYTES]; /* of the last one that arrived */
+    int sent, lost; /* of those that send left under way */
+    int failed; /* how often, and for whom */
+    void *failed_peer;
+    char reason[300];
+};
+
+/* --- the clock, which may jump --- */
+
+static int64_t jumped_ms;
+
+int64_t __real_hvd_clock_ms(void);
+int64_t __wrap_hvd_clock_ms(void);
+
+int64_t __wrap_hvd_clock_ms(void)
+{
+    return __real_hvd_clock_ms() + jumped_ms;
+}
+
+/* --- ranks --- */
+
+static int on_arrival(void *context, const struct hvd_net_flow_arrival *arrival)
+{
+    struct rank *self = context;
+
+    self->arrived++;
+    snprintf(self->text, sizeof(self->text), "%.*s", (int)arrival->bytes,
+             (const char *)arrival->data);
+    return 0;
+}
+
+static void on_sent(void *context, struct hvd_net_fragment *fragment, int status)
+{
+    struct rank *self = context;
+
+    (void)fragment;
+    self->sent += status == 0 ? 1 : 0;
+    self->lost += status != 0 ? 1 : 0;
+}
+
+static void on_failure(void *context, void *peer, const char *reason)
+{
+    struct rank *self = context;
+
+    self->failed++;
+    self->failed_peer = peer;
+    snprintf(self->reason, sizeof(self->reason), "%s", reason);
+}
+
+static void start(struct rank *self, int rank, int secret_byte)
+{
+    unsigned char secret[HVD_HANDSHAKE_SECRET_BYTES];
+    const struct hvd_handshake_party party = {rank, SIZE, secret};
+    const struct hvd_net_handlers handlers = {
+        .context = self, .arrived = on_arrival, .sent = on_sent, .failed = on_failure};
+    struct hvd_error err = {0};
+
+    memset(secret, secret_byte, sizeof(secret));
+    *self = (struct rank){.rank = rank};
+    if (hvd_net_tcp_create(&handlers, &self->tcp, &err) != 0 ||
+        hvd_net_tcp_join(self->tcp, &party) != 0) {
+        tap_note("%s", err.text);
+        exit(98);
+    }
+}
+
+/* An endpoint from one to the other; peer is what failures are told for. */
+static void *open_to(struct rank *self, const struct rank *other, void *peer)
+{
+    const void *address;
+    size_t bytes;
+    void *endpoint = NULL;
+
+    hvd_net_tcp_address(other->tcp, &address, &bytes);
+    if (carrier->open(self->tcp, other->rank, address, bytes, peer, &endpoint) != 0) {
+        exit(98);
+    }
+    return endpoint;
+}
+
+static int send_as(struct rank *self, int source, void *endpoint, const char *text)
+{
+    static struct hvd_net_fragment fragments[64];
+    static int next;
+    struct hvd_net_fragment *fragment = &fragments[next++ % 64];
+
+    *fragment = (struct hvd_net_fragment){
+        .header.source = (uint32_t)source, .data = text, .bytes = strlen(text)};
+    return carrier->send(self->tcp, endpoint, fragment);
+}
+
+static int send_text(struct rank *self, void *endpoint, const char *text)
+{
+    return send_as(self, self->rank, endpoint, text);
+}
+
+/* Drives both until *count is at least wanted. False when that takes too long. */
+static bool drive(struct rank *one, struct rank *other, const int *count, int wanted)
+{
+    int64_t end_ms = __real_hvd_clock_ms() + WAIT_MS;
+
+    while (*count < wanted && __real_hvd_clock_ms() < end_ms) {
+        carrier->progress(one->tcp);
+        carrier->progress(other->tcp);
+    }
+    return *count >= wanted;
+}
+
+static void drive_for(struct rank *one, struct rank *other, int ms)
+{
+    int64_t end_ms = __real_hvd_clock_ms() + ms;
+
+    while (__real_hvd_clock_ms() < end_ms) {
+        carrier->progress(one->tcp);
+        carrier->progress(other->tcp);
+    }
+}
+
+static void finish(struct rank *self)
+{
+    carrier->destroy(self->tcp);
+}
+
+/* --- what they promise --- */
+
+static void ranks_reach_each_other(void)
+{
+    struct rank a, b;
+    void *to_b, *to_a;
+
+    start(&a, 0, 1);
+    start(&b, 1, 1);
+    to_b = open_to(&a, &b, "b");
+    tap_ok(send_text(&a, to_b, "one") == HVD_INPROGRESS,
+           "what is sent before the connection waits for it");
+    tap_ok(drive(&a, &b, &b.arrived, 1) && strcmp(b.text, "one") == 0 && a.sent == 1,
+           "and arrives: %s", b.text);
+    tap_ok(send_text(&a, to_b, "two") == 0 && drive(&a, &b, &b.arrived, 2) &&
+               strcmp(b.text, "two") == 0,
+           "later ones go at once");
+    to_a = open_to(&b, &a, "a");
+    send_text(&b, to_a, "back");
+    tap_ok(drive(&a, &b, &a.arrived, 1) && strcmp(a.text, "back") == 0,
+           "the other way goes over a connection of its own");
+    tap_ok(!carrier->has_cuda(a.tcp) && a.failed + b.failed == 0, "nothing has failed");
+    finish(&b);
+    tap_ok(drive(&a, &a, &a.failed, 1) && strcmp(a.failed_peer, "b") == 0,
+           "the end of a rank is told: %s", a.reason);
+    send_text(&a, to_b, "three");
+    drive_for(&a, &a, 50);
+    tap_ok(a.failed == 1, "and only once");
+    carrier->close(a.tcp, to_b);
+    tap_ok(send_text(&a, to_b, "four") == HVD_ERR_PEER,
+           "a closed endpoint sends nothing");
+    finish(&a);
+}
+
+static void strangers_stay_outside(void)
+{
+    struct rank a, b, stranger;
+    void *to_b;
+
+    start(&a, 0, 1);
+    start(&b, 1, 1);
+    start(&stranger, 0, 2); /* says it is rank 0, and does not know the secret */
+    to_b = open_to(&stranger, &b, "b");
+    send_text(&stranger, to_b, "forged");
+    drive_for(&stranger, &b, 500);
+    tap_ok(b.arrived == 0 && stranger.sent == 0, "nothing of a stranger is believed");
+    jumped_ms += 60000;
+    tap_ok(drive(&stranger, &b, &stranger.failed, 1) &&
+               strstr(stranger.reason, "does not know the secret of this job") != NULL,
+           "it is told why: %s", stranger.reason);
+    tap_ok(stranger.lost == 1 || drive(&stranger, &b, &stranger.lost, 1),
+           "what it wanted to send has failed");
+    to_b = open_to(&a, &b, "b");
+    send_text(&a, to_b, "true");
+    tap_ok(drive(&a, &b, &b.arrived, 1) && strcmp(b.text, "true") == 0,
+           "a rank of the job gets in: %s", b.text);
+    finish(&stranger);
+    finish(&b);
+    finish(&a);
+}
+
+static void ranks_speak_for_themselves_only(void)
+{
+    struct rank a, b;
+    void *to_b;
+
+    start(&a, 0, 1);
+    start(&b, 1, 1);
+    to_b = open_to(&a, &b, "b");
+    send_as(&a, 2, to_b, "of rank 2");
+    tap_ok(drive(&a, &b, &a.failed, 1) && b.arrived == 0,
+           "a rank that sends for another one is cut off: %s", a.reason);
+    finish(&b);
+    finish(&a);
+}
+
+static int connect_to(const struct rank *self)
+{
+    struct hvd_connect_card card;
+    const void *address;
+    size_t bytes;
+
+    hvd_net_tcp_address(self->tcp, &address, &bytes);
+    if (hvd_connect_card_parse(&card, address, bytes) != 0) {
+        exit(98);
+    }
+    return hvd_socket_connect_tcp(&card.addresses[0], card.port);
+}
+
+/* Those that say nothing, and those that say something else. */
+static void floods_keep_nobody_out(void)
+{
+    static const char noise[] = "GET / HTTP/1.1\r\nHost: somewhere\r\n\r\n";
+    struct rank a, b;
+    int fds[STRANGERS];
+    int ended = 0;
+    void *to_b;
+
+    start(&a, 0, 1);
+    start(&b, 1, 1);
+    for (int i = 0; i < STRANGERS; i++) {
+        fds[i] = connect_to(&b);
+        carrier->progress(b.tcp);
+        if (i % 2 != 0) {
+            (void)!send(fds[i], noise, sizeof(noise), MSG_NOSIGNAL);
+        }
+    }
+    to_b = open_to(&a, &b, "b");
+    send_text(&a, to_b, "true");
+    tap_ok(drive(&a, &b, &b.arrived, 1) && strcmp(b.text, "true") == 0,
+           "a rank gets in beside %d strangers", STRANGERS);
+    jumped_ms +=
+        60000; /* timers do not jump: one more comes, at which the time is looked at */
+    close(connect_to(&b));
+    drive_for(&a, &b, 500);
+    for (int i = 0; i < STRANGERS; i++) {
+        char byte;
+        ssize_t got = recv(fds[i], &byte, 1, MSG_DONTWAIT);
+
+        ended += got == 0 || (got < 0 && errno != EAGAIN) ? 1 : 0;
+        close(fds[i]);
+    }
+    tap_ok(ended == STRANGERS, "all strangers are sent away after a while (%d)", ended);
+    tap_ok(send_text(&a, to_b, "more") == 0 && drive(&a, &b, &b.arrived, 2),
+           "the rank stays");
+    finish(&b);
+    finish(&a);
+}
+
+static void who_cannot_be_reached_is_told(void)
+{
+    struct rank a, b;
+    void *to_b;
+
+    start(&a, 0, 1);
+    start(&b, 1, 1);
+    to_b = open_to(&a, &b, "b");
+    finish(&b); /* its port is closed */
+    send_text(&a, to_b, "lost");
+    drive_for(&a, &a, 200);
+    tap_ok(a.failed == 0, "a while it is tried again");
+    jumped_ms += 21000;
+    tap_ok(drive(&a, &a, &a.failed, 1) && strstr(a.reason, " port ") != NULL &&
+               strstr(a.reason, "Connection refused") != NULL,
+           "then the reason is told, with the address: %s", a.reason);
+    tap_ok(drive(&a, &a, &a.lost, 1), "and what was to be sent has failed");
+    finish(&a);
+}
+
+/* It does not progress, as a process that is stopped. */
+static void who_is_stopped_is_waited_for(void)
+{
+    struct rank a, b;
+    void *to_b;
+
+    start(&a, 0, 1);
+    start(&b, 1, 1);
+    to_b = open_to(&a, &b, "b");
+    send_text(&a, to_b, "late");
+    for (int i = 0; i < 10; i++) {
+        drive_for(&a, &a, 150);
+        jumped_ms += 6000;
+    }
+    tap_ok(a.failed == 0, "a rank whose host answers is waited for a minute%s%s",
+           a.failed != 0 ? ": " : "", a.reason);
+    tap_ok(drive(&a, &b, &b.arrived, 1) && strcmp(b.text, "late") == 0,
+           "it gets what was sent: %s", b.text);
+    finish(&b);
+    finish(&a);
+}
+
+int main(void)
+{
+    setenv(HVD_ENV_IFACE, "lo", 1);
+    ranks_reach_each_other();
+    strangers_stay_outside();
+    ranks_speak_for_themselves_only();
+    floods_keep_nobody_out();
+    who_cannot_be_reached_is_told();
+    who_is_stopped_is_waited_for();
+    return tap_done();
+}
