@@ -1,0 +1,138 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# What Slurm does to running jobs, or loses under them: four ranks on two nodes make steps whose
+# results they know (steady.c), until the test lets them go.
+# shellcheck disable=SC2016 # variables of jobs expand in the jobs
+. "$(dirname "$0")/harness.sh"
+
+start_steps()
+{
+    rm -f "$home/end"
+    begin_job as_user HVD_TEST_CANARY=canary LD_LIBRARY_PATH="$library" srun --hvd -N 2 \
+        --ntasks-per-node=2 ./steady
+    await_said '^steady: 4 ranks'
+}
+
+# The ranks have seen the end in the same step. Returns srun's status.
+let_go()
+{
+    touch "$home/end"
+    end_job
+}
+
+# all_are_right PROMISE: all ranks came to the end without a wrong result.
+all_are_right()
+{
+    prints "$1" '^4$' grep -cE '^rank [0-3]: [0-9]+ steps, 0 wrong, status 0 *$' "$work/said"
+}
+
+nothing_is_left()
+{
+    local node
+    for node in n1 n2; do
+        as_root --node "$node" sh -c 'for i in $(seq 100); do
+                pgrep -x steady >/dev/null || pgrep -x slurmstepd >/dev/null || exit 0
+                sleep 0.1
+            done
+            ps -e
+            exit 1' || return
+    done
+    ! as_root pgrep -x hvd-rendezvous
+}
+
+slurmd_is_killed()
+{
+    start_steps
+    as_root --node n2 pkill -9 -x slurmd
+    succeeds 'slurmd is killed: the job goes on' let_go
+    all_are_right 'and every rank comes to the end'
+    as_root --node n2 slurmd -N n2
+    prints 'the node comes back' '^n2$' as_user srun -w n2 hostname
+}
+
+slurmstepd_is_killed()
+{
+    start_steps
+    as_root --node n2 pkill -9 -x slurmstepd
+    sleep 1
+    touch "$home/end"
+    await_said '^rank 0: '
+    prints 'slurmstepd is killed on n2: rank 0 on n1 makes its steps to the end' \
+        '^rank 0: [0-9]+ steps, 0 wrong, status 0 ' cat "$work/said"
+    as_user scancel --user hvduser
+    as_root pkill -9 -x srun # it would wait for the lost slurmstepd
+    end_job
+    succeeds 'after scancel nothing is left' nothing_is_left
+}
+
+job_is_suspended()
+{
+    local id
+    start_steps
+    id=$(as_user squeue --noheader --format %i)
+    as_root scontrol suspend "$id"
+    prints 'a suspended job stands still' '^T' as_root --node n2 ps --no-headers -o stat -C steady
+    sleep "$suspended"
+    as_root scontrol resume "$id"
+    succeeds "after $suspended s it goes on" let_go
+    all_are_right 'and every rank comes to the end'
+}
+
+job_is_cancelled()
+{
+    start_steps
+    as_user scancel --user hvduser
+    complains 'scancel ends the job' '' end_job
+    succeeds 'and nothing is left' nothing_is_left
+}
+
+# It begins anew with a service and a secret of its own.
+job_is_requeued()
+{
+    local id
+    rm -f "$home/end"
+    install -m 666 /dev/null "$home/requeued.out"
+    cat >"$home/requeued.sh" <<SCRIPT
+#!/bin/sh
+export HVD_TEST_CANARY=canary LD_LIBRARY_PATH=$library
+echo "start \${SLURM_RESTART_COUNT:-0}"
+exec srun --hvd ./steady
+SCRIPT
+    id=$(as_user sbatch --parsable --requeue --open-mode=append --output=requeued.out -N 2 --ntasks-per-node=2 \
+        requeued.sh)
+    await_line 'steady: 4 ranks' 1
+    as_root scontrol requeue "$id"
+    until [ "$(as_user squeue --noheader --format %T)" = PENDING ]; do
+        sleep 0.2
+    done
+    as_root scontrol update "jobid=$id" StartTime=now # not in two minutes
+    await_line 'steady: 4 ranks' 2
+    touch "$home/end"
+    await_line '^rank [0-3]: [0-9]+ steps, 0 wrong, status 0 ' 4
+    prints 'a requeued job begins anew and comes to the end' '^start 1$' cat "$home/requeued.out"
+    succeeds 'and nothing is left' nothing_is_left
+}
+
+# await_line REGEX COUNT: until so many lines of the requeued job match, for a minute.
+await_line()
+{
+    local i
+    for ((i = 0; i < 600; i++)); do
+        [ "$(grep -cE -- "$1" "$home/requeued.out")" -lt "$2" ] || return 0
+        sleep 0.1
+    done
+    return 1
+}
+
+suspended=8 # more than a rank may be silent
+install_hvd
+start_cluster 2 --sockets 1 --cores 4 --gpus 0 --prefix "$prefix"
+library=$(dirname "$(find "$prefix" -name libhvd.so -print -quit)")
+cp "$MESON_BUILD_ROOT/tests/cluster/steady" "$home/"
+chmod a+rx "$home"/*
+slurmd_is_killed
+slurmstepd_is_killed
+job_is_suspended
+job_is_cancelled
+job_is_requeued
+tap_done
