@@ -79,18 +79,16 @@ static int describe_cards(char *text, size_t size)
 static int describe_ucx(char *text, size_t size)
 {
     const char *chosen = getenv(HVD_ENV_UCX_TLS);
-    const int version = hvd_net_version();
     struct hvd_error err = {0};
     struct hvd_net *net = NULL;
     bool has_cuda;
+    int version;
 
-    if (version == 0) {
-        return snprintf(text, size, "UCX: none, hvd was built without it\n");
-    }
     if (hvd_net_create(HVD_NET_UCX, &net, &err) != 0) {
         return snprintf(text, size, "UCX: unusable: %s\n", err.text);
     }
     has_cuda = hvd_net_has_cuda(net);
+    version = hvd_net_ucx_version(net);
     hvd_net_destroy(net);
     return snprintf(text, size, "UCX: %d.%d.%d %s%s%s\n", version / 10000,
                     version / 100 % 100, version % 100,

@@ -44,7 +44,6 @@ static int open_parts(struct hvd_engine *engine, struct hvd_error *err)
     hvd_recording_init(&engine->recording);
     hvd_engine_settings_read(&engine->settings);
     hvd_algorithms_read(&engine->algorithms, engine->settings.tune_table);
-    hvd_net_behave();
     return hvd_doorbells_open(&engine->doorbells, err);
 }
 

@@ -52,8 +52,7 @@ int hvd_gpu_rendezvous_begin(struct hvd_gpu_run *run, struct hvd_error *err)
     offer->allreduce = run->gpu->config.allreduce;
     offer->pack_below = run->gpu->config.pack_below;
     offer->direct = run->gpu->config.direct;
-    offer->ucx_version =
-        run->team->net != NULL && hvd_net_is_ucx(run->team->net) ? hvd_net_version() : 0;
+    offer->ucx_version = run->team->net != NULL ? hvd_net_ucx_version(run->team->net) : 0;
     status =
         pool->module->identify(pool->device, makes_id && offer->path != HVD_GPU_PATH_HOST,
                                &offer->identity, err);

@@ -20,7 +20,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 SOURCE = HERE.parent.parent
 # Where they lie tells them where the others are.
 FILES = ['bin/hvdrun', 'bin/hvd-info', 'lib/libhvd.so', 'lib/hvd/hvd-boot',
-         'lib/hvd/hvd-rendezvous']
+         'lib/hvd/hvd-rendezvous', 'lib/hvd/hvd_gpu.so', 'lib/hvd/hvd_ucx.so']
 # Beside the front end's Python files.
 OPERATIONS = ['tensorflow/hvd_tensorflow.so', 'mxnet/hvd_mxnet.so']
 

@@ -108,6 +108,8 @@
 
 /* hvd_gpu.so. Default: beside libhvd. */
 #define HVD_ENV_GPU_MODULE "HVD_GPU_MODULE"
+/* hvd_ucx.so. Default: beside libhvd. */
+#define HVD_ENV_UCX_MODULE "HVD_UCX_MODULE"
 /* NCCL. Default: the one that the framework has loaded, else libnccl.so.2. */
 #define HVD_ENV_NCCL_LIBRARY "HVD_NCCL_LIBRARY"
 /* libhvd.so, for the Python package. Default: found beside the package. */

@@ -105,10 +105,13 @@ static bool has_front(const char *python, const char *module)
            access(path, R_OK) == 0;
 }
 
-/* hvd_gpu.so lies beside hvd-boot. */
-static bool has_gpu_module(void)
+/* Beside hvd-boot. */
+static bool has_part(const char *file)
 {
-    return access(HVD_MODULE_DIR "/hvd_gpu.so", R_OK) == 0;
+    char path[PATH_MAX];
+
+    return snprintf(path, sizeof(path), HVD_MODULE_DIR "/%s", file) < (int)sizeof(path) &&
+           access(path, R_OK) == 0;
 }
 
 void hvdrun_build_print(FILE *out)
@@ -128,12 +131,12 @@ void hvdrun_build_print(FILE *out)
     print_box(out, false, "Gloo");
     print_box(out, true, "hvd (ranks through PMIx or hvd-rendezvous)");
     fprintf(out, "\nAvailable Tensor Operations:\n");
-    print_box(out, has_gpu_module(), "NCCL");
+    print_box(out, has_part("hvd_gpu.so"), "NCCL");
     print_box(out, false, "DDL");
     print_box(out, false, "CCL");
     print_box(out, false, "MPI");
     print_box(out, false, "Gloo");
     print_box(out, true, "hvd shared memory, within a node");
     print_box(out, true, "hvd TCP, between nodes");
-    print_box(out, HVD_HAVE_UCX, "hvd UCX, between nodes");
+    print_box(out, has_part("hvd_ucx.so"), "hvd UCX, between nodes");
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A UCX with CUDA: these functions are found before those of libucp, say that it has CUDA, and
  * hand over device memory as the host memory that it is to the stand-in. Linked into the program
- * (with its symbols exported), so that libhvd finds them. See README.md. */
+ * (with its symbols exported), so that hvd_ucx.so finds them. See README.md. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,10 +12,11 @@
 #include "gpu_binding/base/attr.h"
 #include "tests/fake_gpu/fake_cuda.h"
 
-/* The function of that name behind this one. */
+/* UCX's own function of that name. */
 static void find_next(const char *name, void *function)
 {
-    void *found = dlsym(RTLD_NEXT, name);
+    void *library = dlopen("libucp.so.0", RTLD_NOW);
+    void *found = library != NULL ? dlsym(library, name) : NULL;
 
     if (found == NULL) {
         fprintf(stderr, "fake UCX: libucp has no %s\n", name);

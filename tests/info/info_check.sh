@@ -44,7 +44,7 @@ says chosen_nccl_goes_first 0 "^NCCL: unusable, not found: no NCCL here (/nonexi
     HVD_NCCL_LIBRARY=/nonexistent.so
 says cards_are_told 0 "^InfiniBand: " LD_LIBRARY_PATH="$fakes"
 says carrier_is_told 0 '^between nodes: TCP, UCX is not used: HVD_NET=tcp' LD_LIBRARY_PATH="$fakes" HVD_NET=tcp
-says ucx_is_told 0 "^UCX: \([0-9.]* with\(out\)\? CUDA: .* between nodes\|none, \|unusable: \)" LD_LIBRARY_PATH="$fakes"
+says ucx_is_told 0 "^UCX: \([0-9.]* with\(out\)\? CUDA: .* between nodes\|unusable: \)" LD_LIBRARY_PATH="$fakes"
 says ranges_are_told 0 "^NVTX ranges: none, no profiler has set NVTX_INJECTION64_PATH" LD_LIBRARY_PATH="$fakes"
 says profiler_is_named 0 "^NVTX ranges: to $profiler" LD_LIBRARY_PATH="$fakes" NVTX_INJECTION64_PATH="$profiler" \
     FAKE_NVTX_LOG=/dev/null

@@ -25,6 +25,7 @@ ALLOWED = {
     'collectives/tuner': BASE,
     'collectives/transport/connect': BASE + ['pmix_boot/wire'],
     'collectives/transport/net': BASE + ['pmix_boot/wire', 'collectives/transport/connect'],
+    'collectives/transport/net/ucx': BASE + ['collectives/transport/net'],
     'collectives/transport/control': BOOT + ['collectives/transport/connect'],
     'collectives/transport/shm': BASE + ['collectives/transport/control'],
     'collectives/agreement': BOOT + ['collectives', 'collectives/transport/control'],

@@ -9,12 +9,6 @@ import sys
 
 import sources
 
-# Sources of which a build takes one or the other.
-ALTERNATIVES = (
-    {'collectives/transport/net/net_ucx.c', 'collectives/transport/net/net_ucx_none.c',
-     'collectives/transport/net/ucx_quiet.c'},
-)
-
 _GUARD = re.compile(r'^#ifndef (\w+)\n#define \1$', re.M)
 _MACRO = re.compile(r'^\s*#\s*define (\w+)', re.M)
 _TAG = re.compile(r'\b(?:struct|union|enum)\s+(\w+)\s*\{')
@@ -25,7 +19,7 @@ _CONSTANT = re.compile(r'(?:^|,)\s*([A-Za-z_]\w*)')
 def twice(places):
     """Of {name: {file, ...}} those that are in several files."""
     return [f'{name}: {", ".join(sorted(files))}' for name, files in sorted(places.items())
-            if len(files) > 1 and not any(files <= some for some in ALTERNATIVES)]
+            if len(files) > 1]
 
 
 def exported(root, build):

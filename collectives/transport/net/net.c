@@ -11,15 +11,16 @@
 #include "collectives/transport/net/net_key.h"
 #include "collectives/transport/net/net_peer.h"
 #include "collectives/transport/net/net_tcp.h"
-#include "collectives/transport/net/net_ucx.h"
-#include "collectives/transport/net/ucx_quiet.h"
+#include "collectives/transport/net/rdma.h"
+#include "collectives/transport/net/ucx_module.h"
 #include "gpu_binding/base/env.h"
 #include "gpu_binding/base/log.h"
 
 struct hvd_net {
     enum hvd_net_choice choice; /* of the user of this rank */
     struct hvd_net_tcp *tcp; /* NULL once the other one is chosen */
-    struct hvd_ucx *ucx; /* likewise; or there is an obstacle: */
+    const struct hvd_ucx_module *ucx_module; /* NULL: not loaded */
+    struct hvd_ucx *ucx; /* as tcp; or there is an obstacle: */
     struct hvd_error obstacle;
     bool is_broken; /* the obstacle: UCX should work, and does not */
     const struct hvd_net_carrier
@@ -251,11 +252,6 @@ static void on_failure(void *context, void *peer, const char *reason)
     }
 }
 
-void hvd_net_behave(void)
-{
-    hvd_ucx_restore_signals();
-}
-
 /* All that this rank can be reached by. */
 static int make_card(struct hvd_net *net, struct hvd_error *err)
 {
@@ -263,11 +259,29 @@ static int make_card(struct hvd_net *net, struct hvd_error *err)
 
     hvd_net_tcp_address(net->tcp, &card.tcp.data, &card.tcp.bytes);
     if (net->ucx != NULL) {
-        hvd_ucx_address(net->ucx, &card.ucx.data, &card.ucx.bytes);
+        net->ucx_module->address(net->ucx, &card.ucx.data, &card.ucx.bytes);
     }
     return hvd_net_card_make(&card, &net->card, &net->card_bytes) == 0
                ? 0
                : hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
+}
+
+static void log_ucx(const char *line)
+{
+    hvd_log(HVD_LOG_DEBUG, "ucx: %s", line);
+}
+
+static int load_ucx(struct hvd_net *net, const struct hvd_net_handlers *handlers,
+                    struct hvd_error *err)
+{
+    char obstacle[160];
+    const struct hvd_ucx_settings settings = {
+        .has_rdma = !hvd_rdma_is_unusable(obstacle, sizeof(obstacle)), .log = log_ucx};
+
+    net->ucx_module = hvd_ucx_load(err);
+    return net->ucx_module == NULL
+               ? HVD_ERR_UNSUPPORTED
+               : net->ucx_module->create(handlers, &settings, &net->ucx, err);
 }
 
 /* A broken UCX is an error to those only who ask for it. */
@@ -278,15 +292,12 @@ static int open_ucx(struct hvd_net *net, const struct hvd_net_handlers *handlers
 
     if (hvd_net_choice_obstacle(net->choice, net->obstacle.text,
                                 sizeof(net->obstacle.text))) {
-        return net->choice == HVD_NET_UCX
-                   ? hvd_fail(err, HVD_ERR_UNSUPPORTED, HVD_ENV_NET "=ucx: %s",
-                              net->obstacle.text)
-                   : 0;
+        return 0;
     }
-    status = hvd_ucx_create(handlers, &net->ucx, &net->obstacle);
+    status = load_ucx(net, handlers, &net->obstacle);
     net->is_broken = status != 0;
     return status != 0 && net->choice == HVD_NET_UCX
-               ? hvd_fail(err, status, "%s", net->obstacle.text)
+               ? hvd_fail(err, status, HVD_ENV_NET "=ucx: %.400s", net->obstacle.text)
                : 0;
 }
 
@@ -373,7 +384,7 @@ static void use_ucx(struct hvd_net *net)
 {
     hvd_net_tcp_carrier.destroy(net->tcp);
     net->tcp = NULL;
-    net->carrier = &hvd_ucx_carrier;
+    net->carrier = &net->ucx_module->carrier;
     net->carried = net->ucx;
 }
 
@@ -382,7 +393,7 @@ static int use_tcp(struct hvd_net *net, const struct hvd_net_job *job)
     const struct hvd_handshake_party self = {job->rank, job->size, job->secret};
 
     if (net->ucx != NULL) {
-        hvd_ucx_carrier.destroy(net->ucx);
+        net->ucx_module->carrier.destroy(net->ucx);
         net->ucx = NULL;
     }
     net->carrier = &hvd_net_tcp_carrier;
@@ -442,17 +453,17 @@ int hvd_net_connect(struct hvd_net *net, const struct hvd_net_job *job,
 
 bool hvd_net_is_ucx(const struct hvd_net *net)
 {
-    return net->carrier == &hvd_ucx_carrier;
+    return net->ucx != NULL && net->carried == net->ucx;
 }
 
 bool hvd_net_has_cuda(const struct hvd_net *net)
 {
-    return net->ucx != NULL && hvd_ucx_carrier.has_cuda(net->ucx);
+    return net->ucx != NULL && net->ucx_module->carrier.has_cuda(net->ucx);
 }
 
-int hvd_net_version(void)
+int hvd_net_ucx_version(const struct hvd_net *net)
 {
-    return hvd_ucx_version();
+    return net->ucx != NULL ? net->ucx_module->ucx_version : 0;
 }
 
 void hvd_net_use_scope(struct hvd_net *net, const struct hvd_net_scope *scope)
@@ -536,7 +547,7 @@ void hvd_net_destroy(struct hvd_net *net)
         hvd_net_peer_destroy(net->peers[i]);
     }
     if (net->ucx != NULL) {
-        hvd_ucx_carrier.destroy(net->ucx);
+        net->ucx_module->carrier.destroy(net->ucx);
     }
     hvd_net_tcp_carrier.destroy(net->tcp);
     if (has_entered) {

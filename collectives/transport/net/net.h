@@ -54,10 +54,6 @@ struct hvd_net_op {
 /* What goes to and comes from one peer on one channel. */
 struct hvd_net_flow;
 
-/* UCX takes over SIGSEGV and its like when it is loaded, and it is loaded with libhvd: gives
- * them back. For jobs on one node too, which never open a net. Any thread. */
-void hvd_net_behave(void);
-
 /* Listens, and opens UCX unless hvd_net_choice_obstacle speaks against it. Nobody gets in before connect.
  * The caller owns *out. */
 int hvd_net_create(enum hvd_net_choice choice, struct hvd_net **out,
@@ -103,10 +99,10 @@ void hvd_net_recv(struct hvd_net_flow *flow, struct hvd_net_op *op);
 /* After connect: whether messages go over UCX, not TCP. */
 bool hvd_net_is_ucx(const struct hvd_net *net);
 
-/* GPU memory. Whether UCX reads and writes that of CUDA itself, over this network; and its
- * version, 11301 is 1.13.1, 0 in a build without it. */
+/* GPU memory. Whether UCX reads and writes that of CUDA itself, over this network; and
+ * UCX's version, 11301 is 1.13.1, 0 where it is not open. */
 bool hvd_net_has_cuda(const struct hvd_net *net);
-int hvd_net_version(void);
+int hvd_net_ucx_version(const struct hvd_net *net);
 
 /* What makes a CUDA context the thread's own, and undoes that. enter returns whether it did. */
 struct hvd_net_scope {

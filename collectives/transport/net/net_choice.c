@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <strings.h>
 
-#include "collectives/transport/net/net_ucx.h"
 #include "collectives/transport/net/rdma.h"
 #include "gpu_binding/base/env.h"
 
@@ -28,10 +27,6 @@ bool hvd_net_choice_obstacle(enum hvd_net_choice choice, char *text, size_t size
 {
     if (choice == HVD_NET_TCP) {
         snprintf(text, size, HVD_ENV_NET "=tcp");
-        return true;
-    }
-    if (hvd_ucx_version() == 0) {
-        snprintf(text, size, "hvd was built without UCX");
         return true;
     }
     return choice == HVD_NET_AUTO && hvd_rdma_is_unusable(text, size);

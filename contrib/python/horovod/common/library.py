@@ -151,9 +151,21 @@ class _Quick:
         self.request_free.restype = None
 
 
+def _open(path):
+    """A container may lack what libhvd needs; an install has it in hvd/spare, wherever it is mounted.
+    The dynamic linker takes a library that is loaded for one that it looks for, by its name."""
+    try:
+        return ctypes.CDLL(path)
+    except OSError:
+        spare = sorted(glob.glob(os.path.join(os.path.dirname(path), 'hvd', 'spare', '*')))
+        if not [ctypes.CDLL(file) for file in spare]:
+            raise
+        return ctypes.CDLL(path)
+
+
 def _load(path):
     try:
-        library = ctypes.CDLL(path)
+        library = _open(path)
     except OSError as cause:
         raise ImportError(
             f'cannot load libhvd.so: {cause}. Looked at HVD_LIBRARY, beside {__file__} and '

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* UCX as the net uses it. */
-#include "collectives/transport/net/net_ucx.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <ucp/api/ucp.h>
 
-#include "collectives/transport/net/rdma.h"
-#include "collectives/transport/net/ucx_quiet.h"
+#include "collectives/transport/net/ucx/ucx_quiet.h"
+#include "collectives/transport/net/ucx_module.h"
+#include "gpu_binding/base/attr.h"
 #include "gpu_binding/base/clock.h"
 #include "gpu_binding/base/env.h"
 #include "gpu_binding/base/thread.h"
@@ -126,22 +125,19 @@ static int fail(struct hvd_error *err, const char *what, ucs_status_t status)
                     ucs_status_string(status));
 }
 
-static int open_context(struct hvd_ucx *ucx, struct hvd_error *err)
+static int open_context(struct hvd_ucx *ucx, bool has_rdma, struct hvd_error *err)
 {
     const ucp_params_t params = {
         .field_mask = UCP_PARAM_FIELD_FEATURES,
         .features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP,
     };
     ucp_config_t *config = NULL;
-    char obstacle[128];
     ucs_status_t status = ucp_config_read(NULL, NULL, &config);
 
     if (status == UCS_OK && getenv(HVD_ENV_UCX_TLS) == NULL) {
         /* Ranks of one node have their own shared memory. With RDMA there is no need of TCP, whose ports
          * believe whoever connects. */
-        status = ucp_config_modify(
-            config, "TLS",
-            hvd_rdma_is_unusable(obstacle, sizeof(obstacle)) ? "^shm" : "^shm,tcp");
+        status = ucp_config_modify(config, "TLS", has_rdma ? "^shm,tcp" : "^shm");
     }
     if (status == UCS_OK) {
         status = ucp_init(&params, config, &ucx->context);
@@ -188,20 +184,22 @@ static int open_worker(struct hvd_ucx *ucx, struct hvd_error *err)
 
 static void destroy(void *self);
 
-int hvd_ucx_create(const struct hvd_net_handlers *handlers, struct hvd_ucx **out,
-                   struct hvd_error *err)
+static int create(const struct hvd_net_handlers *handlers,
+                  const struct hvd_ucx_settings *settings, struct hvd_ucx **out,
+                  struct hvd_error *err)
 {
     struct hvd_ucx *ucx = calloc(1, sizeof(*ucx));
     sigset_t signals;
     int status;
 
+    hvd_ucx_restore_signals();
     if (ucx == NULL) {
         return hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
     }
     ucx->handlers = *handlers;
-    hvd_ucx_quiet();
+    hvd_ucx_quiet(settings->log);
     hvd_thread_block_signals(&signals); /* for UCX's own thread */
-    status = open_context(ucx, err);
+    status = open_context(ucx, settings->has_rdma, err);
     if (status == 0) {
         status = open_worker(ucx, err);
     }
@@ -214,7 +212,7 @@ int hvd_ucx_create(const struct hvd_net_handlers *handlers, struct hvd_ucx **out
     return 0;
 }
 
-void hvd_ucx_address(const struct hvd_ucx *ucx, const void **address, size_t *bytes)
+static void get_address(const struct hvd_ucx *ucx, const void **address, size_t *bytes)
 {
     *address = ucx->address;
     *bytes = ucx->address_bytes;
@@ -326,14 +324,6 @@ static bool has_cuda(const void *self)
            (found.memory_types & UCS_BIT(UCS_MEMORY_TYPE_CUDA)) != 0;
 }
 
-int hvd_ucx_version(void)
-{
-    unsigned major, minor, release;
-
-    ucp_get_version(&major, &minor, &release);
-    return (int)(major * 10000 + minor * 100 + release);
-}
-
 static int progress(void *self)
 {
     struct hvd_ucx *ucx = self;
@@ -404,14 +394,28 @@ static void destroy(void *self)
     free(ucx);
 }
 
-const struct hvd_net_carrier hvd_ucx_carrier = {
-    .open = open_endpoint,
-    .close = close_endpoint,
-    .send = send_fragment,
-    .fetch = fetch,
-    .has_cuda = has_cuda,
-    .progress = progress,
-    .fd = fd,
-    .arm = arm,
-    .destroy = destroy,
+HVD_EXPORT struct hvd_ucx_module hvd_ucx_module = {
+    .version = HVD_UCX_MODULE_VERSION,
+    .carrier =
+        {
+            .open = open_endpoint,
+            .close = close_endpoint,
+            .send = send_fragment,
+            .fetch = fetch,
+            .has_cuda = has_cuda,
+            .progress = progress,
+            .fd = fd,
+            .arm = arm,
+            .destroy = destroy,
+        },
+    .create = create,
+    .address = get_address,
 };
+
+__attribute__((constructor)) static void ask_version(void)
+{
+    unsigned major, minor, release;
+
+    ucp_get_version(&major, &minor, &release);
+    hvd_ucx_module.ucx_version = (int)(major * 10000 + minor * 100 + release);
+}

@@ -8,9 +8,9 @@
  * its handler is still the current one; does nothing when UCX_HANDLE_ERRORS is set. */
 void hvd_ucx_restore_signals(void);
 
-/* UCX prints warnings to the standard output. Sends them to hvd_log at debug level, until as
- * many calls of hvd_ucx_loud; does nothing when UCX_LOG_LEVEL is set. */
-void hvd_ucx_quiet(void);
+/* UCX prints warnings to the standard output. Gives them to log, the same for all, until as many calls
+ * of hvd_ucx_loud; does nothing when UCX_LOG_LEVEL is set. */
+void hvd_ucx_quiet(void (*log)(const char *line));
 void hvd_ucx_loud(void);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* UCX is a guest in the user's process. */
-#include "collectives/transport/net/ucx_quiet.h"
+#include "collectives/transport/net/ucx/ucx_quiet.h"
 
 #include <dlfcn.h>
 #include <signal.h>
@@ -11,7 +11,7 @@
 #include <ucs/debug/log_def.h>
 
 #include "gpu_binding/base/env.h"
-#include "gpu_binding/base/log.h"
+#include "gpu_binding/base/attr.h"
 
 static const void *library_of(const void *code)
 {
@@ -38,6 +38,8 @@ void hvd_ucx_restore_signals(void)
     }
 }
 
+static void (*log_line)(const char *line);
+
 HVD_PRINTF(6, 0)
 static ucs_log_func_rc_t take_line(const char *file, unsigned line, const char *function,
                                    ucs_log_level_t level,
@@ -54,12 +56,13 @@ static ucs_log_func_rc_t take_line(const char *file, unsigned line, const char *
         return UCS_LOG_FUNC_RC_CONTINUE;
     }
     vsnprintf(text, sizeof(text), format, args);
-    hvd_log(HVD_LOG_DEBUG, "ucx: %s", text);
+    log_line(text);
     return UCS_LOG_FUNC_RC_STOP;
 }
 
-void hvd_ucx_quiet(void)
+void hvd_ucx_quiet(void (*log)(const char *line))
 {
+    log_line = log;
     if (getenv(HVD_ENV_UCX_LOG_LEVEL) == NULL) {
         ucs_log_push_handler(take_line);
     }

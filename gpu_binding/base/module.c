@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Parts of libhvd that are files of their own. */
+#include "gpu_binding/base/module.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    PATH_BYTES = 4096
+};
+
+/* The folder that this code is in, with a slash. */
+static void find_folder(char *folder, size_t size)
+{
+    static const char here;
+    Dl_info info;
+    const char *slash;
+
+    folder[0] = '\0';
+    if (dladdr(&here, &info) == 0 || info.dli_fname == NULL) {
+        return;
+    }
+    slash = strrchr(info.dli_fname, '/');
+    if (slash != NULL) {
+        snprintf(folder, size, "%.*s", (int)(slash + 1 - info.dli_fname), info.dli_fname);
+    }
+}
+
+/* As installed, else as built. */
+static void choose_file(const struct hvd_module_place *place, char *file)
+{
+    const char *const folders[] = {"hvd", place->built};
+    const char *chosen = getenv(place->variable);
+    char folder[PATH_BYTES / 2];
+
+    if (chosen != NULL && chosen[0] != '\0') {
+        snprintf(file, PATH_BYTES, "%s", chosen);
+        return;
+    }
+    find_folder(folder, sizeof(folder));
+    for (int i = 1; i >= 0; i--) {
+        snprintf(file, PATH_BYTES, "%s%s/%s", folder, folders[i], place->file);
+        if (access(file, R_OK) == 0) {
+            return;
+        }
+    }
+}
+
+const void *hvd_module_load(const struct hvd_module_place *place, char *from, size_t size,
+                            struct hvd_error *err)
+{
+    char file[PATH_BYTES];
+    const int *module;
+    void *handle;
+
+    choose_file(place, file);
+    handle = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+    if (handle == NULL) {
+        hvd_fail(err, HVD_ERR_UNSUPPORTED,
+                 "%s %s, which cannot be loaded (%.250s): it is installed with hvd as "
+                 "hvd/%s beside libhvd.so; %s names it elsewhere",
+                 place->purpose, place->file, dlerror(), place->file, place->variable);
+        return NULL;
+    }
+    module = dlsym(handle, place->symbol);
+    if (module == NULL || *module != place->version) {
+        dlclose(handle);
+        hvd_fail(err, HVD_ERR_UNSUPPORTED,
+                 "%.250s belongs to another version of hvd than libhvd.so: install both "
+                 "together",
+                 file);
+        return NULL;
+    }
+    if (size > 0) {
+        snprintf(from, size, "%s", file);
+    }
+    return module;
+}
