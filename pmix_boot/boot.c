@@ -63,15 +63,22 @@ static int exchange_cards(const struct hvd_exchange_query *query,
     if (status < 0) {
         return status;
     }
+    if (*launch == HVD_LAUNCH_PMIX) {
+        status = hvd_exchange_pmix(query, out, err);
+        if (status != HVD_ERR_UNSUPPORTED ||
+            hvd_launch_decide(environment, false, launch, NULL) < 0) {
+            return status;
+        }
+        hvd_log(HVD_LOG_INFO, "no PMIx here: %s", err != NULL ? err->text : "");
+    }
     switch (*launch) {
     case HVD_LAUNCH_ELASTIC:
         return hvd_exchange_elastic(query, out, err);
-    case HVD_LAUNCH_PMIX:
-        return hvd_exchange_pmix(query, out, err);
     case HVD_LAUNCH_STORE:
         return hvd_exchange_store(query, out, err);
     case HVD_LAUNCH_RENDEZVOUS:
         return hvd_exchange_rendezvous(query, out, err);
+    case HVD_LAUNCH_PMIX:
     case HVD_LAUNCH_SINGLE:
         break;
     }

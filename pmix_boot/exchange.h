@@ -26,7 +26,8 @@ struct hvd_exchange {
 
 /* Each fills out, which the caller ends with hvd_exchange_finish, or fails and leaves it
  * alone; HVD_ERR_ARG: this rank is not in the list, or a rank in it does not exist. PMIx:
- * collective, needs a server (see launch_env.h); a child process speaks to it. Rendezvous:
+ * collective, needs a server (see launch_env.h); a child process speaks to it, and HVD_ERR_UNSUPPORTED
+ * means that this host, or container, has no libpmix for it. Rendezvous:
  * collective, needs the service that HVD_ENV_RENDEZVOUS names. Elastic: among the ranks that
  * live when all of them have called it; no list of ranks is possible. Store: of the ranks that the
  * query's store counts. */

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -29,10 +30,14 @@
 /* The helper keeps the time limit itself; one that says nothing for so much longer hangs. */
 #define HANG_SECONDS 15
 
+/* Of a program whose libraries are not there, by ld.so. */
+#define EXIT_CANNOT_START 127
+
 struct helper {
     const char *path;
     pid_t pid;
     int fd;
+    int said; /* a file of its standard error stream; -1: it has this process's */
 };
 
 /* Relative to the directory of libhvd, or of the program that boot is linked into. */
@@ -101,6 +106,9 @@ static int spawn(struct helper *helper, int fd, struct hvd_error *err)
     sigfillset(&all);
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, fd, HVD_HELPER_FD);
+    if (helper->said >= 0) {
+        posix_spawn_file_actions_adddup2(&actions, helper->said, STDERR_FILENO);
+    }
     posix_spawnattr_init(&attributes);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
     posix_spawnattr_setsigmask(&attributes, &all);
@@ -109,8 +117,17 @@ static int spawn(struct helper *helper, int fd, struct hvd_error *err)
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     errno = error;
-    return error == 0 ? 0
-                      : hvd_fail(err, HVD_ERR_SYS, "cannot start %s: %m", helper->path);
+    return error == 0
+               ? 0
+               : hvd_fail(err, HVD_ERR_UNSUPPORTED, "cannot start %s: %m", helper->path);
+}
+
+static void close_ends(struct helper *helper)
+{
+    close(helper->fd);
+    if (helper->said >= 0) {
+        close(helper->said);
+    }
 }
 
 static int start(struct helper *helper, int timeout_ms, struct hvd_error *err)
@@ -123,14 +140,49 @@ static int start(struct helper *helper, int timeout_ms, struct hvd_error *err)
         return hvd_fail(err, HVD_ERR_SYS, "cannot open a socket to %s: %m", helper->path);
     }
     setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+    helper->said = memfd_create("hvd-boot", MFD_CLOEXEC);
     status = spawn(helper, ends[1], err);
     close(ends[1]);
-    if (status < 0) {
-        close(ends[0]);
-        return status;
-    }
     helper->fd = ends[0];
-    return 0;
+    if (status < 0) {
+        close_ends(helper);
+    }
+    return status;
+}
+
+/* What it has said, to this process's standard error stream. */
+static void repeat(const struct helper *helper)
+{
+    char text[1024];
+    off_t at = 0;
+    ssize_t bytes;
+
+    while (helper->said >= 0 &&
+           (bytes = pread(helper->said, text, sizeof(text), at)) > 0) {
+        at += bytes;
+        bytes = write(STDERR_FILENO, text, (size_t)bytes);
+    }
+}
+
+/* Its last line without its name: "... libpmix.so.2: cannot open shared object file: ...". */
+static void read_last_line(const struct helper *helper, char *line, size_t size)
+{
+    char text[1024] = "";
+    ssize_t bytes =
+        helper->said >= 0 ? pread(helper->said, text, sizeof(text) - 1, 0) : 0;
+    char *at;
+
+    text[bytes > 0 ? bytes : 0] = '\0';
+    while (bytes > 0 && text[bytes - 1] == '\n') {
+        text[--bytes] = '\0';
+    }
+    at = strrchr(text, '\n');
+    at = at != NULL ? at + 1 : text;
+    if (strncmp(at, helper->path, strlen(helper->path)) == 0) {
+        at += strlen(helper->path);
+        at += strspn(at, ": ");
+    }
+    snprintf(line, size, "%s", at);
 }
 
 /* Returns its wait status, or 0 if the program's own SIGCHLD handling was faster. */
@@ -138,7 +190,7 @@ static int stop(struct helper *helper)
 {
     int wait_status = 0;
 
-    close(helper->fd);
+    shutdown(helper->fd, SHUT_RDWR);
     while (waitpid(helper->pid, &wait_status, 0) < 0) {
         if (errno != EINTR) {
             return 0;
@@ -231,11 +283,20 @@ static int fail_broken(struct helper *helper, struct hvd_error *err)
     if (errno == EAGAIN) {
         kill(helper->pid, SIGKILL);
         stop(helper);
+        repeat(helper);
         return hvd_fail(err, HVD_ERR_TIMEOUT,
                         "the PMIx server of this job does not answer (%s hangs)",
                         helper->path);
     }
     wait_status = stop(helper);
+    if (WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == EXIT_CANNOT_START) {
+        char line[300];
+
+        read_last_line(helper, line, sizeof(line));
+        return hvd_fail(err, HVD_ERR_UNSUPPORTED, "%s cannot start: %s", helper->path,
+                        line);
+    }
+    repeat(helper);
     if (WIFSIGNALED(wait_status)) {
         return hvd_fail(err, HVD_ERR_SYS, "%s was ended by signal %d (%s)", helper->path,
                         WTERMSIG(wait_status), strsignal(WTERMSIG(wait_status)));
@@ -271,8 +332,12 @@ int hvd_exchange_pmix(const struct hvd_exchange_query *query, struct hvd_exchang
         status = receive_answer(&helper, out, &found);
     }
     if (status < 0 && found.status == 0) {
-        return fail_broken(&helper, err);
+        status = fail_broken(&helper, err);
+    } else {
+        stop(&helper);
+        repeat(&helper);
+        status = status == 0 ? 0 : hvd_fail(err, status, "%s", found.text);
     }
-    stop(&helper);
-    return status == 0 ? 0 : hvd_fail(err, status, "%s", found.text);
+    close_ends(&helper);
+    return status;
 }

@@ -131,8 +131,16 @@ helper_is_unusable()
 {
     complains "a server that is gone is an error, not a lone rank" 'cannot reach the PMIx server' \
         env PMIX_NAMESPACE=x PMIX_RANK=0 PMIX_SERVER_URI2='x;tcp4://127.0.0.1:1' "$client" show
-    complains "a helper that cannot run is named" '^error -3: cannot start /nonexistent' \
+    complains "a helper that cannot run is named" '^error -8: cannot start /nonexistent' \
         env HVD_BOOT_HELPER=/nonexistent PMIX_NAMESPACE=x PMIX_RANK=0 "$client" show
+    printf '#!/bin/sh\necho "$0: error while loading shared libraries: libpmix.so.2: no such file" >&2\nexit 127\n' \
+        >"$work/bare"
+    chmod +x "$work/bare"
+    complains "a helper without its libraries is an error with their names" \
+        "^error -8: $work/bare cannot start: error while loading shared libraries: libpmix.so.2: no such file" \
+        env HVD_BOOT_HELPER="$work/bare" PMIX_NAMESPACE=x PMIX_RANK=0 "$client" show
+    prints "where there is hvd's service, ranks use that, as in a container without libpmix" '^rank 1/2 ' \
+        env HVD_BOOT_HELPER="$work/bare" PMIX_NAMESPACE=x PMIX_RANK=0 "$hvdrun" -np 2 "$client" show
     complains "a helper that does not answer is named" 'ended without an answer, exit status' \
         env HVD_BOOT_HELPER=/bin/true PMIX_NAMESPACE=x PMIX_RANK=0 "$client" show
 }
