@@ -86,6 +86,19 @@ job_is_cancelled()
     succeeds 'and nothing is left' nothing_is_left
 }
 
+# Slurm lets a requeued job wait for two minutes, once it has ended: at any time until then it is told
+# not to.
+begin_anew()
+{
+    local i
+    for ((i = 0; i < 120; i++)); do
+        ! grep -q '^start 1$' "$home/requeued.out" || return 0
+        as_root scontrol update "jobid=$1" StartTime=now >/dev/null 2>&1
+        sleep 0.5
+    done
+    return 1
+}
+
 # It begins anew with a service and a secret of its own.
 job_is_requeued()
 {
@@ -102,10 +115,7 @@ SCRIPT
         requeued.sh)
     await_line 'steady: 4 ranks' 1
     as_root scontrol requeue "$id"
-    until [ "$(as_user squeue --noheader --format %T)" = PENDING ]; do
-        sleep 0.2
-    done
-    as_root scontrol update "jobid=$id" StartTime=now # not in two minutes
+    begin_anew "$id"
     await_line 'steady: 4 ranks' 2
     touch "$home/end"
     await_line '^rank [0-3]: [0-9]+ steps, 0 wrong, status 0 ' 4
