@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# How long jobs take to start: by Slurm's PMIx and by hvd's rendezvous service, in turns, on a throw-away
+# cluster of this machine (contrib/cluster). Prints medians in milliseconds: of srun as a whole, of
+# hvd_init on rank 0, and of the first allreduce.
+#
+# usage: start.sh BUILD PREFIX [NODESxRANKS...]
+# BUILD was made with -Dbench=true and is installed in PREFIX; RANKS are those of each node. Default: 2x2
+# 4x16. Needs root. ROUNDS=N: how many turns, default 5.
+set -euo pipefail
+
+bench=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+cluster=$bench/../cluster/cluster
+[ $# -ge 2 ] || { sed -n '3,10s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" && exit 2; }
+program=$(realpath "$1")/contrib/bench/first_allreduce
+prefix=$(realpath "$2")
+shift 2
+[ -x "$program" ] || { echo "there is no $program: configure with -Dbench=true" >&2 && exit 1; }
+library=$(dirname "$(find "$prefix" -name libhvd.so -print -quit)")
+rounds=${ROUNDS:-5}
+work=$(mktemp -d /var/tmp/hvd-start.XXXXXX)
+chmod 755 "$work"
+trap '"$cluster" down --dir "$work/cluster" >/dev/null 2>&1; rm -rf "$work"' EXIT
+
+now_ms()
+{
+    echo $(($(date +%s%N) / 1000000))
+}
+
+# run NODES RANKS WAY: one line "srun init first" is added to $work/WAY.
+run()
+{
+    local begin output
+    begin=$(now_ms)
+    output=$("$cluster" run --dir "$work/cluster" LD_LIBRARY_PATH="$library" srun "--mpi=$3" --hvd=bind=none \
+        --cpu-bind=none -N "$1" --ntasks-per-node="$2" ./first_allreduce)
+    echo "$(($(now_ms) - begin)) $(sed -n 's/^init \(.*\) first \(.*\)/\1 \2/p' <<<"$output")" >>"$work/$3"
+}
+
+# median COLUMN WAY
+median()
+{
+    cut -d ' ' -f "$1" "$work/$2" | sort -n | sed -n "$(((rounds + 1) / 2))p"
+}
+
+# way WAY: what the table calls it.
+way()
+{
+    case $1 in
+    pmix) echo "Slurm's PMIx" ;;
+    none) echo "hvd's service" ;;
+    esac
+}
+
+measure()
+{
+    local nodes=${1%x*} ranks=${1#*x} round ways=(none) name
+    "$cluster" up "$nodes" --dir "$work/cluster" --sockets 1 --cores "$((ranks > 4 ? ranks : 4))" --gpus 0 \
+        --prefix "$prefix" >"$work/up" || { cat "$work/up" && exit 1; }
+    ! grep -q 'no PMIx plugin' "$work/up" && ways=(pmix none)
+    cp "$program" "$work/cluster/home/"
+    chmod a+rx "$work/cluster/home/first_allreduce"
+    rm -f "$work/pmix" "$work/none"
+    for ((round = 0; round <= rounds; round++)); do
+        for name in "${ways[@]}"; do
+            run "$nodes" "$ranks" "$name"
+        done
+        [ "$round" != 0 ] || rm -f "$work/pmix" "$work/none" # files come into memory
+    done
+    for name in "${ways[@]}"; do
+        printf '%-8s %-14s %8s %8s %8s\n' "$1" "$(way "$name")" "$(median 1 "$name")" "$(median 2 "$name")" \
+            "$(median 3 "$name")"
+    done
+    "$cluster" down --dir "$work/cluster" >/dev/null
+}
+
+printf '%-8s %-14s %8s %8s %8s\n' ranks start srun hvd_init first
+[ $# -gt 0 ] || set -- 2x2 4x16
+for layout; do
+    measure "$layout"
+done
