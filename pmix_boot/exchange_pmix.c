@@ -160,7 +160,9 @@ static void repeat(const struct helper *helper)
     while (helper->said >= 0 &&
            (bytes = pread(helper->said, text, sizeof(text), at)) > 0) {
         at += bytes;
-        bytes = write(STDERR_FILENO, text, (size_t)bytes);
+        if (write(STDERR_FILENO, text, (size_t)bytes) < 0) {
+            return;
+        }
     }
 }
 
@@ -182,7 +184,7 @@ static void read_last_line(const struct helper *helper, char *line, size_t size)
         at += strlen(helper->path);
         at += strspn(at, ": ");
     }
-    snprintf(line, size, "%s", at);
+    snprintf(line, size, "%.*s", (int)size - 1, at);
 }
 
 /* Returns its wait status, or 0 if the program's own SIGCHLD handling was faster. */

@@ -132,8 +132,10 @@ static struct candidate *rank_all(const struct ifaddrs *all, const char *names,
     }
     *count = 0;
     list = calloc((size_t)most, sizeof(*list));
-    for (const struct ifaddrs *entry = all; list != NULL && entry != NULL;
-         entry = entry->ifa_next) {
+    if (list == NULL) {
+        return NULL;
+    }
+    for (const struct ifaddrs *entry = all; entry != NULL; entry = entry->ifa_next) {
         enum kind kind = kind_of(entry);
 
         if (kind != KIND_NONE && (names == NULL || is_named(names, entry->ifa_name))) {
@@ -142,9 +144,7 @@ static struct candidate *rank_all(const struct ifaddrs *all, const char *names,
             (*count)++;
         }
     }
-    if (list != NULL) {
-        qsort(list, (size_t)*count, sizeof(*list), by_promise);
-    }
+    qsort(list, (size_t)*count, sizeof(*list), by_promise);
     return list;
 }
 
@@ -211,8 +211,9 @@ int hvd_interfaces_list(const char *names, struct hvd_ip *list, int max, int *co
         status = check_names(all, names, err);
     }
     candidates = rank_all(all, names, &listed);
-    if (candidates == NULL && status == 0) {
-        status = hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
+    if (candidates == NULL) {
+        freeifaddrs(all);
+        return hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
     }
     for (int i = 0; i < listed && found < max; i++) {
         if (candidates[i].kind != KIND_LOOPBACK || names != NULL ||

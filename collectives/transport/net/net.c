@@ -484,10 +484,10 @@ static void close_failed(struct hvd_net *net)
     }
 }
 
-int hvd_net_progress(struct hvd_net *net, int *failed_peer)
+static int move_on(struct hvd_net *net)
 {
     bool has_entered = net->scope.enter != NULL && enter_scope(net);
-    int count = net->carrier != NULL ? net->carrier->progress(net->carried) : 0;
+    int count = net->carrier->progress(net->carried);
 
     if (net->is_closing_due) {
         close_failed(net);
@@ -496,6 +496,13 @@ int hvd_net_progress(struct hvd_net *net, int *failed_peer)
     if (has_entered) {
         leave_scope(net);
     }
+    return count;
+}
+
+int hvd_net_progress(struct hvd_net *net, int *failed_peer)
+{
+    int count = net->carrier != NULL ? move_on(net) : 0;
+
     if (failed_peer != NULL) {
         *failed_peer = net->failed_peer;
     }

@@ -69,7 +69,7 @@ static ssize_t write_some(int fd, const struct hvd_net_fragment *first, size_t w
     ssize_t bytes;
 
     for (int i = 0; i < MOST_AT_ONCE && first != NULL; i++, first = next_of(first)) {
-        describe(first, written, &fronts[i], &iov[2 * i]);
+        describe(first, written, &fronts[i], &iov[message.msg_iovlen]);
         message.msg_iovlen += 2;
         written = 0;
     }
