@@ -199,6 +199,15 @@ static void tune_tcp(int fd)
     setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
 }
 
+/* The kernel takes a full receive buffer for silence, although its host answers: with Linux 6.18 the
+ * connection ends after the same time. */
+void hvd_socket_be_patient(int fd)
+{
+    const unsigned for_ever = 0;
+
+    setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &for_ever, sizeof(for_ever));
+}
+
 int hvd_socket_accept(int listening_fd)
 {
     int fd = accept4(listening_fd, NULL, NULL, SOCKET_FLAGS);

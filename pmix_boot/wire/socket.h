@@ -4,7 +4,8 @@
  *
  * TCP connections notice a vanished host by themselves: the kernel probes an idle connection,
  * and ends it when nothing came back for HVD_SOCKET_DEAD_AFTER_MS. A process that is merely
- * stopped still answers, by its kernel, as long as its receive buffer has room. */
+ * stopped still answers, by its kernel, as long as its receive buffer has room: see
+ * hvd_socket_be_patient. */
 #ifndef HVD_SOCKET_H
 #define HVD_SOCKET_H
 
@@ -70,5 +71,10 @@ bool hvd_socket_is_unsent(int fd);
  * the other end closed and EAGAIN when the socket's time limit passed. Never raises SIGPIPE. */
 int hvd_socket_send(int fd, const void *data, size_t bytes);
 int hvd_socket_receive(int fd, void *data, size_t bytes);
+
+/* For a TCP connection that may carry more than the other end's receive buffer takes: waits for an end
+ * that is stopped as long as it takes. A host that vanishes is still noticed while the connection is idle,
+ * else only after minutes. */
+void hvd_socket_be_patient(int fd);
 
 #endif

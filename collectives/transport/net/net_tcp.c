@@ -191,6 +191,8 @@ static void drive_connector(struct endpoint *endpoint, short revents, int64_t no
         endpoint->connector = NULL;
         endpoint->tcp->connecting--;
         endpoint->outlet.fd = hvd_link_detach(link);
+        hvd_socket_be_patient(
+            endpoint->outlet.fd); /* control sockets know of dead hosts */
         flush(endpoint);
         return;
     }

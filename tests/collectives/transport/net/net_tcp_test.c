@@ -320,6 +320,38 @@ static void who_is_stopped_is_waited_for(void)
     finish(&a);
 }
 
+/* As above, with more under way than its kernel takes. */
+static void who_is_stopped_may_be_full(void)
+{
+    enum {
+        MOST = 512,
+        BYTES = 60000,
+        STOPPED_MS = 5000 /* more than HVD_SOCKET_DEAD_AFTER_MS */
+    };
+    static struct hvd_net_fragment fragments[MOST];
+    static char data[BYTES];
+    struct rank a, b;
+    void *to_b;
+    int count = 0;
+
+    start(&a, 0, 1);
+    start(&b, 1, 1);
+    to_b = open_to(&a, &b, "b");
+    send_text(&a, to_b, "first");
+    drive(&a, &b, &b.arrived, 1);
+    for (int status = 0; status == 0 && count < MOST; count++) {
+        fragments[count] = (struct hvd_net_fragment){.data = data, .bytes = BYTES};
+        status = carrier->send(a.tcp, to_b, &fragments[count]);
+    }
+    tap_ok(count < MOST, "its kernel takes %d fragments", count - 1);
+    drive_for(&a, &a, STOPPED_MS);
+    tap_ok(a.failed == 0, "it is waited for longer than for a silent host%s%s",
+           a.failed != 0 ? ": " : "", a.reason);
+    tap_ok(drive(&a, &b, &b.arrived, 1 + count), "and gets all of it");
+    finish(&b);
+    finish(&a);
+}
+
 int main(void)
 {
     setenv(HVD_ENV_IFACE, "lo", 1);
@@ -329,5 +361,6 @@ int main(void)
     floods_keep_nobody_out();
     who_cannot_be_reached_is_told();
     who_is_stopped_is_waited_for();
+    who_is_stopped_may_be_full();
     return tap_done();
 }
