@@ -26,16 +26,19 @@ all_are_right()
     prints "$1" '^4$' grep -cE '^rank [0-3]: [0-9]+ steps, 0 wrong, status 0 *$' "$work/said"
 }
 
+# have_ended NODE NAME: waits up to 10 s for the processes of that name that there are.
+have_ended()
+{
+    as_root --node "$1" sh -c 'for pid in $(pgrep -x "$1"); do timeout 10 tail --pid="$pid" -f /dev/null; done
+        ! pgrep -a -x "$1"' sh "$2"
+}
+
 nothing_is_left()
 {
     local node
     for node in n1 n2; do
-        as_root --node "$node" sh -c 'for i in $(seq 100); do
-                pgrep -x steady >/dev/null || pgrep -x slurmstepd >/dev/null || exit 0
-                sleep 0.1
-            done
-            ps -e
-            exit 1' || return
+        have_ended "$node" steady || return
+        have_ended "$node" slurmstepd || return
     done
     ! as_root pgrep -x hvd-rendezvous
 }
@@ -54,10 +57,10 @@ slurmstepd_is_killed()
 {
     start_steps
     as_root --node n2 pkill -9 -x slurmstepd
-    sleep 1
+    succeeds 'slurmstepd is killed on n2' have_ended n2 slurmstepd
     touch "$home/end"
     await_said '^rank 0: '
-    prints 'slurmstepd is killed on n2: rank 0 on n1 makes its steps to the end' \
+    prints 'and rank 0 on n1 makes its steps to the end' \
         '^rank 0: [0-9]+ steps, 0 wrong, status 0 ' cat "$work/said"
     as_user scancel --user hvduser
     as_root pkill -9 -x srun # it would wait for the lost slurmstepd
@@ -86,15 +89,24 @@ job_is_cancelled()
     succeeds 'and nothing is left' nothing_is_left
 }
 
+# appear SECONDS REGEX COUNT: waits until so many lines of the requeued job match.
+appear()
+{
+    local status
+    timeout "$1" grep -m "$3" -E -- "$2" < <(exec tail -n +1 -f "$home/requeued.out") >/dev/null
+    status=$?
+    kill "$!" 2>/dev/null
+    return "$status"
+}
+
 # Slurm lets a requeued job wait for two minutes, once it has ended: at any time until then it is told
 # not to.
 begin_anew()
 {
     local i
-    for ((i = 0; i < 120; i++)); do
-        ! grep -q '^start 1$' "$home/requeued.out" || return 0
+    for ((i = 0; i < 60; i++)); do
         as_root scontrol update "jobid=$1" StartTime=now >/dev/null 2>&1
-        sleep 0.5
+        ! appear 1 '^start 1$' 1 || return 0
     done
     return 1
 }
@@ -113,25 +125,14 @@ exec srun --hvd ./steady
 SCRIPT
     id=$(as_user sbatch --parsable --requeue --open-mode=append --output=requeued.out -N 2 --ntasks-per-node=2 \
         requeued.sh)
-    await_line 'steady: 4 ranks' 1
+    appear 60 'steady: 4 ranks' 1
     as_root scontrol requeue "$id"
     begin_anew "$id"
-    await_line 'steady: 4 ranks' 2
+    appear 60 'steady: 4 ranks' 2
     touch "$home/end"
-    await_line '^rank [0-3]: [0-9]+ steps, 0 wrong, status 0 ' 4
+    appear 60 '^rank [0-3]: [0-9]+ steps, 0 wrong, status 0 ' 4
     prints 'a requeued job begins anew and comes to the end' '^start 1$' cat "$home/requeued.out"
     succeeds 'and nothing is left' nothing_is_left
-}
-
-# await_line REGEX COUNT: until so many lines of the requeued job match, for a minute.
-await_line()
-{
-    local i
-    for ((i = 0; i < 600; i++)); do
-        [ "$(grep -cE -- "$1" "$home/requeued.out")" -lt "$2" ] || return 0
-        sleep 0.1
-    done
-    return 1
 }
 
 suspended=8 # more than a rank may be silent

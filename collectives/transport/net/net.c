@@ -297,7 +297,7 @@ static int open_ucx(struct hvd_net *net, const struct hvd_net_handlers *handlers
     status = load_ucx(net, handlers, &net->obstacle);
     net->is_broken = status != 0;
     return status != 0 && net->choice == HVD_NET_UCX
-               ? hvd_fail(err, status, HVD_ENV_NET "=ucx: %.400s", net->obstacle.text)
+               ? hvd_fail(err, status, "%s", net->obstacle.text)
                : 0;
 }
 
