@@ -27,6 +27,7 @@ def parse_arguments():
     parser.add_argument('--batch-size', type=int, default=16, help='images per rank and step')
     parser.add_argument('--lr', type=float, default=0.02, help='of one rank')
     parser.add_argument('--warmup-epochs', type=int, default=2)
+    parser.add_argument('--seed', type=int, default=1)
     parser.add_argument('--fp16-allreduce', action='store_true', help='send gradients in half '
                         'precision')
     parser.add_argument('--checkpoint', metavar='DIR', help='save here after each epoch, and go '
@@ -110,11 +111,12 @@ def make_callbacks(arguments):
         callbacks.BroadcastGlobalVariablesCallback(0),
         # Before all callbacks that read metrics.
         callbacks.MetricAverageCallback(),
-        # From the rate of one rank up to that of all; later half of it.
+        # From the rate of one rank up to that of all; a quarter of it in the last third.
         callbacks.LearningRateWarmupCallback(rate, warmup_epochs=arguments.warmup_epochs,
                                              verbose=1),
         callbacks.LearningRateScheduleCallback(
-            rate, lambda epoch: 0.5 if epoch >= 6 else 1.0, start_epoch=arguments.warmup_epochs)]
+            rate, lambda epoch: 0.25 if epoch >= arguments.epochs * 2 // 3 else 1.0,
+            start_epoch=arguments.warmup_epochs)]
     if hvd.rank() == 0:
         chosen += [Save(arguments.checkpoint)] if arguments.checkpoint else []
         chosen += [Log(arguments.log)] if arguments.log else []
@@ -124,6 +126,7 @@ def make_callbacks(arguments):
 def main():
     arguments = parse_arguments()
     hvd.init()
+    keras.utils.set_random_seed(arguments.seed + hvd.rank())  # rank 0's weights are broadcast
     compression = hvd.Compression.fp16 if arguments.fp16_allreduce else hvd.Compression.none
     (images, labels), held_out = load_images()
     model, done = resume(arguments, compression)
