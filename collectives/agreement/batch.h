@@ -16,7 +16,7 @@ struct hvd_batch_header {
     int64_t count; /* tensors */
     int64_t row_count; /* ranks in the set for allgather and gather, else 0 */
     bool is_shared; /* of all ranks all tensors are: see hvd_proposal */
-    int64_t value; /* join: the last rank that joined; process sets: the set's number */
+    int64_t value; /* join: the last rank that joined; SET_ADD: the set's number */
 };
 
 struct hvd_batch {

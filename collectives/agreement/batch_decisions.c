@@ -259,11 +259,13 @@ static int begin_reading(struct hvd_agreement *agreement, struct reading *readin
 static int carry_out(struct hvd_agreement *agreement, struct hvd_batch *batch)
 {
     struct hvd_entry *entry = batch->header.count > 0 ? batch->entries[0] : NULL;
+    int64_t value;
 
     switch (batch->header.kind) {
     case HVD_KIND_SET_ADD:
+        value = batch->header.value;
         hvd_batch_destroy(batch); /* first: an entry that has ended may be freed */
-        return hvd_set_changes_add(agreement, entry);
+        return hvd_set_changes_add(agreement, entry, value);
     case HVD_KIND_SET_REMOVE:
         hvd_batch_destroy(batch);
         hvd_set_changes_remove(agreement, entry);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "collectives/agreement/batch.h"
+#include "collectives/agreement/rank_list.h"
 #include "collectives/agreement/readiness.h"
 #include "collectives/agreement/tensor_cache.h"
 #include "collectives/agreement/validate.h"
@@ -532,11 +533,30 @@ static void put_batch(struct hvd_coordinator *coordinator, const struct hvd_read
 
 /* --- answers --- */
 
-static struct hvd_batch_header make_header(const struct hvd_coordinator *coordinator,
+/* The number of a set that all ranks add; 0: it will not come about, for another has its ranks. */
+static int number_set(struct hvd_coordinator *coordinator, const struct hvd_ready *lead)
+{
+    const struct hvd_membership *membership = coordinator->readiness_table->membership;
+    struct hvd_decision_writers *writers = coordinator->writers;
+    int count = 0, *ranks = NULL;
+    bool exists = hvd_rank_list_read(hvd_readiness_proposal(lead->readiness)->note,
+                                     membership->layout->size, &ranks, &count) != 0 ||
+                  hvd_membership_same(membership, ranks, count) != NULL;
+
+    free(ranks);
+    if (exists) {
+        return 0;
+    }
+    writers->last_set = hvd_membership_next(membership, writers->last_set);
+    return writers->last_set;
+}
+
+static struct hvd_batch_header make_header(struct hvd_coordinator *coordinator,
                                            const struct hvd_ready *lead, int64_t count)
 {
     const struct hvd_proposal *proposal = hvd_readiness_proposal(lead->readiness);
     bool is_gather = hvd_kind_has_rows(proposal->kind) && lead->status == 0;
+    bool adds_set = proposal->kind == HVD_KIND_SET_ADD && lead->status == 0;
 
     return (struct hvd_batch_header){
         .kind = proposal->kind,
@@ -547,6 +567,7 @@ static struct hvd_batch_header make_header(const struct hvd_coordinator *coordin
         .is_shared = is_shared(lead),
         .count = count,
         .row_count = is_gather ? set_of(coordinator, proposal->set)->count : 0,
+        .value = adds_set ? number_set(coordinator, lead) : 0,
     };
 }
 

@@ -231,5 +231,6 @@ int hvd_decisions_make_message(struct hvd_decisions *decisions, struct hvd_write
     hvd_put(out, sets->data, sets->bytes);
     global->bytes = 0;
     sets->bytes = 0;
+    decisions->writers.last_set = 0; /* the message is carried out before more is written */
     return failed || out->failed ? HVD_ERR_NOMEM : 0;
 }

@@ -49,16 +49,16 @@ static int add_global(struct hvd_membership *membership)
 {
     int size = membership->layout->size;
     int *ranks = malloc((size_t)size * sizeof(ranks[0]));
-    int set = HVD_ERR_NOMEM;
+    int status = HVD_ERR_NOMEM;
 
     if (ranks != NULL) {
         for (int i = 0; i < size; i++) {
             ranks[i] = i;
         }
-        set = hvd_membership_add(membership, ranks, size);
+        status = hvd_membership_add(membership, 0, ranks, size, NULL);
     }
     free(ranks);
-    return set < 0 ? set : 0;
+    return status;
 }
 
 int hvd_membership_init(struct hvd_membership *membership,
@@ -90,6 +90,7 @@ static void free_set(struct hvd_refcount *refcount)
 
     free(set->ranks);
     free(set->in_branch);
+    free(set->name);
     free(set);
 }
 
@@ -128,7 +129,7 @@ const struct hvd_set_members *hvd_membership_same(const struct hvd_membership *m
     for (int i = 0; i < membership->set_count; i++) {
         const struct hvd_set_members *set = membership->sets[i];
 
-        if (set != NULL && set->count == count &&
+        if (set != NULL && set->name == NULL && set->count == count &&
             memcmp(set->ranks, ranks, (size_t)count * sizeof(ranks[0])) == 0) {
             return set;
         }
@@ -164,39 +165,60 @@ static struct hvd_set_members *make_set(const struct hvd_membership *membership,
     return set;
 }
 
-/* The lowest free number, for which the table has room then; or HVD_ERR_NOMEM. */
-static int find_id(struct hvd_membership *membership)
-{
-    struct hvd_set_members **sets;
-    int id = 0;
+/* A table with this many numbers has a size that can be had. */
+static const int most_sets = 1 << 20;
 
-    while (id < membership->set_count && membership->sets[id] != NULL) {
-        id++;
+int hvd_membership_next(const struct hvd_membership *membership, int after)
+{
+    int set = after + 1;
+
+    while (hvd_membership_find(membership, set) != NULL) {
+        set++;
     }
-    if (id == membership->set_count) {
-        sets = realloc(membership->sets, ((size_t)id + 1) * sizeof(sets[0]));
-        if (sets == NULL) {
-            return HVD_ERR_NOMEM;
-        }
-        sets[id] = NULL;
-        membership->sets = sets;
-        membership->set_count++;
-    }
-    return id;
+    return set;
 }
 
-int hvd_membership_add(struct hvd_membership *membership, const int *ranks, int count)
+bool hvd_membership_is_free(const struct hvd_membership *membership, int64_t set)
 {
-    struct hvd_set_members *set = make_set(membership, ranks, count);
-    int id = set != NULL ? find_id(membership) : HVD_ERR_NOMEM;
+    return set > 0 && set < most_sets &&
+           hvd_membership_find(membership, (int)set) == NULL;
+}
 
-    if (id < 0) {
-        hvd_set_members_drop(set);
-        return id;
+/* Room in the table for this number. */
+static int make_room(struct hvd_membership *membership, int set)
+{
+    struct hvd_set_members **sets;
+
+    if (set < membership->set_count) {
+        return 0;
     }
-    set->id = id;
-    membership->sets[id] = set;
-    return id;
+    sets = realloc(membership->sets, ((size_t)set + 1) * sizeof(sets[0]));
+    if (sets == NULL) {
+        return HVD_ERR_NOMEM;
+    }
+    membership->sets = sets;
+    while (membership->set_count <= set) {
+        sets[membership->set_count++] = NULL;
+    }
+    return 0;
+}
+
+int hvd_membership_add(struct hvd_membership *membership, int set, const int *ranks,
+                       int count, const char *name)
+{
+    struct hvd_set_members *members = make_set(membership, ranks, count);
+
+    if (members != NULL && name != NULL) {
+        members->name = strdup(name);
+    }
+    if (members == NULL || (name != NULL && members->name == NULL) ||
+        make_room(membership, set) != 0) {
+        hvd_set_members_drop(members);
+        return HVD_ERR_NOMEM;
+    }
+    members->id = set;
+    membership->sets[set] = members;
+    return 0;
 }
 
 void hvd_membership_remove(struct hvd_membership *membership, int set)

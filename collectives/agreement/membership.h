@@ -3,8 +3,9 @@
  *
  * A branch is what the node hears from: itself (0) and the subtree of each child (1, 2, ... in the
  * order of hvd_tree_children). A tensor needs every branch in which its set has ranks; for the
- * global set not those in which all ranks have joined. All ranks add and remove sets in the
- * same order, so that the numbers are the same everywhere. */
+ * global set not those in which all ranks have joined. Rank 0 numbers the sets. Those that their
+ * members have created alone are known to these, to the ranks of their nodes, and on the way to rank 0:
+ * no rank but rank 0 knows all of them. */
 #ifndef HVD_MEMBERSHIP_H
 #define HVD_MEMBERSHIP_H
 
@@ -23,6 +24,7 @@ struct hvd_set_members {
     int *ranks; /* ascending */
     int *in_branch; /* [branches] how many of them */
     bool is_member; /* this rank is */
+    char *name; /* of the entries that created it; NULL: all ranks have added it */
 };
 
 struct hvd_membership {
@@ -44,13 +46,20 @@ void hvd_membership_finish(struct hvd_membership *membership); /* zeroed is fine
 const struct hvd_set_members *hvd_membership_find(const struct hvd_membership *membership,
                                                   int set);
 
-/* The set of exactly these ranks (ascending), or NULL. */
+/* The set of exactly these ranks (ascending) that all ranks have added, or NULL. */
 const struct hvd_set_members *hvd_membership_same(const struct hvd_membership *membership,
                                                   const int *ranks, int count);
 
-/* Adds a set of ascending ranks; returns its number, the lowest that is free, or
+/* Rank 0: the lowest number above `after` that no set has. */
+int hvd_membership_next(const struct hvd_membership *membership, int after);
+
+/* Whether a number that another rank has sent may be that of a new set. */
+bool hvd_membership_is_free(const struct hvd_membership *membership, int64_t set);
+
+/* Adds a set of ascending ranks under a free number; name: NULL, or its own. Returns 0 or
  * HVD_ERR_NOMEM. */
-int hvd_membership_add(struct hvd_membership *membership, const int *ranks, int count);
+int hvd_membership_add(struct hvd_membership *membership, int set, const int *ranks,
+                       int count, const char *name);
 void hvd_membership_remove(struct hvd_membership *membership, int set);
 
 /* Whether a number that another rank has sent is that of a rank in this branch. */

@@ -158,6 +158,7 @@ int hvd_take_record(struct hvd_reader *reader, struct hvd_record *record);
 struct hvd_decision_writers {
     struct hvd_writer global; /* about the global set, for all ranks */
     struct hvd_writer sets; /* about others: a record for each part */
+    int last_set; /* the largest number of a set that they add or create; 0: there is none */
 };
 
 /* Where decisions about a set are written. Nothing else is written there until the end. */

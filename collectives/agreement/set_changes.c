@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "collectives/agreement/agreement_state.h"
+#include "collectives/agreement/rank_list.h"
 
 /* --- removals of this rank --- */
 
@@ -71,45 +72,42 @@ static void end(struct hvd_agreement *agreement, struct hvd_entry *entry, int se
     hvd_tensor_table_end(agreement->tensors, entry, 0, "");
 }
 
-/* "0,2,5": the ranks of a set, which the caller frees; NULL without memory. */
-static int *parse_ranks(const char *text, int *count)
+/* Adds a set under a number that another rank has sent. */
+static int add(struct hvd_agreement *agreement, int64_t set, const int *ranks, int count,
+               const char *name)
 {
-    int *ranks = malloc((strlen(text) / 2 + 1) * sizeof(ranks[0]));
-    char *rest = (char *)text;
+    struct hvd_membership *membership = &agreement->membership;
+    int status;
 
-    *count = 0;
-    while (ranks != NULL && *rest != '\0') {
-        ranks[(*count)++] = (int)strtol(rest, &rest, 10);
-        rest += *rest == ',' ? 1 : 0;
+    if (!hvd_membership_is_free(membership, set)) {
+        return HVD_ERR_NET;
     }
-    return ranks;
+    status = hvd_membership_add(membership, (int)set, ranks, count, name);
+    status = status != 0 ? status : hvd_replay_add(agreement, (int)set);
+    return status != 0
+               ? status
+               : agreement->ops->add_set(agreement->context,
+                                         hvd_membership_find(membership, (int)set));
 }
 
-int hvd_set_changes_add(struct hvd_agreement *agreement, struct hvd_entry *entry)
+int hvd_set_changes_add(struct hvd_agreement *agreement, struct hvd_entry *entry,
+                        int64_t set)
 {
-    int count, set, status;
-    int *ranks = parse_ranks(entry->proposal.note, &count);
+    int count = 0, *ranks = NULL;
+    int status = hvd_rank_list_read(entry->proposal.note,
+                                    agreement->membership.layout->size, &ranks, &count);
 
-    if (ranks == NULL) {
-        return HVD_ERR_NOMEM;
-    }
-    if (hvd_membership_same(&agreement->membership, ranks, count) != NULL) {
-        free(ranks);
+    if (status == 0 &&
+        hvd_membership_same(&agreement->membership, ranks, count) != NULL) {
         hvd_tensor_table_end(agreement->tensors, entry, HVD_ERR_ARG,
                              "A process set with the same ranks already exists.");
-        return 0;
+    } else if (status == 0) {
+        status = add(agreement, set, ranks, count, NULL);
+        if (status == 0) {
+            end(agreement, entry, (int)set);
+        }
     }
-    set = hvd_membership_add(&agreement->membership, ranks, count);
-    status = set < 0 ? set : hvd_replay_add(agreement, set);
-    status =
-        status != 0
-            ? status
-            : agreement->ops->add_set(agreement->context,
-                                      hvd_membership_find(&agreement->membership, set));
     free(ranks);
-    if (status == 0) {
-        end(agreement, entry, set);
-    }
     return status;
 }
 

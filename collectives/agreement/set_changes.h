@@ -7,6 +7,7 @@
 #define HVD_SET_CHANGES_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct hvd_agreement;
 struct hvd_entry;
@@ -25,8 +26,9 @@ int hvd_set_changes_submit_removal(struct hvd_agreement *agreement,
 /* Reports the removals that have waited long enough. */
 int hvd_set_changes_report(struct hvd_agreement *agreement);
 
-/* All ranks have agreed on this rank's entry: does it, and ends the entry. */
-int hvd_set_changes_add(struct hvd_agreement *agreement, struct hvd_entry *entry);
+/* All ranks have agreed on this rank's entry: does it, and ends the entry. set: rank 0's number. */
+int hvd_set_changes_add(struct hvd_agreement *agreement, struct hvd_entry *entry,
+                        int64_t set);
 void hvd_set_changes_remove(struct hvd_agreement *agreement, struct hvd_entry *entry);
 
 #endif

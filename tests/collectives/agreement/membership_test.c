@@ -82,7 +82,11 @@ static bool play(struct hvd_membership *membership, struct plain *plain)
             id = lowest_free(plain);
             plain[id].is_live = true;
             plain[id].count = draw_ranks(plain[id].ranks);
-            good = hvd_membership_add(membership, plain[id].ranks, plain[id].count) == id;
+            good = hvd_membership_next(membership, 0) == id &&
+                   hvd_membership_is_free(membership, id) &&
+                   hvd_membership_add(membership, id, plain[id].ranks, plain[id].count,
+                                      NULL) == 0 &&
+                   !hvd_membership_is_free(membership, id);
         }
         good = good && is_same(membership, plain);
     }
