@@ -24,6 +24,7 @@ static const char *name_of(int64_t kind)
         [HVD_KIND_SCATTER] = "SCATTER",
         [HVD_KIND_SET_ADD] = "ADD_PROCESS_SET",
         [HVD_KIND_SET_REMOVE] = "REMOVE_PROCESS_SET",
+        [HVD_KIND_SET_CREATE] = "CREATE_PROCESS_SET",
     };
     bool is_known = kind >= 0 && kind < (int64_t)(sizeof(names) / sizeof(names[0])) &&
                     names[kind] != NULL;

@@ -55,6 +55,7 @@ enum hvd_kind {
     HVD_KIND_SCATTER = 10,
     HVD_KIND_SET_ADD = 16, /* note: the ranks, "0,2" */
     HVD_KIND_SET_REMOVE = 17, /* root: the set */
+    HVD_KIND_SET_CREATE = 18, /* by its members alone; note: the ranks, rank_list.h */
 };
 
 /* "ALLREDUCE" and so on. */
@@ -100,7 +101,7 @@ struct hvd_proposal {
     int32_t group_size;
     int64_t shape[HVD_MAX_DIMS];
     const char *name; /* of a parsed proposal: points into the message */
-    const char *note; /* likewise. Of HVD_KIND_SET_ADD; else NULL or "" */
+    const char *note; /* likewise. Of HVD_KIND_SET_ADD and _CREATE; else NULL or "" */
 };
 
 /* Do both say the same about a tensor? What may differ from rank to rank and from call to call
@@ -130,6 +131,7 @@ enum hvd_report_kind {
     HVD_REPORT_SILENT, /* rank id has not answered wave count, nor has anybody behind it */
     HVD_REPORT_HELD, /* the tensors that ranks of this subtree wait for, for wave count: id bytes,
                       * see stalled.h */
+    HVD_REPORT_CREATE, /* rank id asks for a process set; name, list of members: set_creations.h */
 };
 
 enum hvd_decision_kind {
@@ -141,6 +143,8 @@ enum hvd_decision_kind {
     HVD_DECISION_ASK, /* report what you hold; id: of this wave */
     HVD_DECISION_SETTINGS, /* fusion threshold, cycle time */
     HVD_DECISION_SET, /* count bytes of decisions about set id: decisions.h */
+    HVD_DECISION_CREATE, /* the set of this part, or why there is none: set_creations.h */
+    HVD_DECISION_REMOVE, /* the set of this part, which its members have created */
 };
 
 /* What every record begins with. */

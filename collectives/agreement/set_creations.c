@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rank 0's account of the process sets that their members create alone. */
+#include "collectives/agreement/set_creations.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collectives/agreement/rank_list.h"
+#include "gpu_binding/base/error.h"
+
+/* One list of members that some of them have asked for. */
+struct hvd_set_creation {
+    struct hvd_key key; /* of the name below; first, for hvd_key_equal */
+    struct hvd_set_creation *next; /* of the same name */
+    char *list;
+    int *ranks; /* [count] ascending */
+    bool *has_asked; /* [count] */
+    int count;
+    int asked; /* of them */
+    struct hvd_error failure; /* status 0: it can come about */
+    char name[];
+};
+
+/* --- the table --- */
+
+static void free_creation(struct hvd_set_creation *creation)
+{
+    free(creation->list);
+    free(creation->ranks);
+    free(creation->has_asked);
+    free(creation);
+}
+
+void hvd_set_creations_finish(struct hvd_set_creations *creations)
+{
+    struct hvd_set_creation *creation;
+    size_t cursor = 0;
+
+    while ((creation = hvd_hash_table_next(&creations->by_name, &cursor)) != NULL) {
+        while (creation != NULL) {
+            struct hvd_set_creation *next = creation->next;
+
+            free_creation(creation);
+            creation = next;
+        }
+    }
+    hvd_hash_table_finish(&creations->by_name);
+}
+
+static struct hvd_set_creation *find_name(const struct hvd_set_creations *creations,
+                                          const char *name)
+{
+    const struct hvd_key key = hvd_key_make(HVD_SET_GLOBAL, name);
+
+    return hvd_hash_table_find(&creations->by_name, key.hash, hvd_key_equal, &key);
+}
+
+static int create(const struct hvd_set_wish *wish, int size,
+                  struct hvd_set_creation **out)
+{
+    size_t bytes = strlen(wish->name) + 1;
+    struct hvd_set_creation *creation = calloc(1, sizeof(*creation) + bytes);
+    int status = creation != NULL ? hvd_rank_list_read(wish->list, size, &creation->ranks,
+                                                       &creation->count)
+                                  : HVD_ERR_NOMEM;
+
+    if (status == 0) {
+        memcpy(creation->name, wish->name, bytes);
+        creation->key = hvd_key_make(HVD_SET_GLOBAL, creation->name);
+        creation->list = strdup(wish->list);
+        creation->has_asked = calloc((size_t)creation->count, sizeof(bool));
+        status =
+            creation->list == NULL || creation->has_asked == NULL ? HVD_ERR_NOMEM : 0;
+    }
+    if (status != 0) {
+        if (creation != NULL) {
+            free_creation(creation);
+        }
+        return status == HVD_ERR_ARG ? HVD_ERR_NET : status;
+    }
+    *out = creation;
+    return 0;
+}
+
+/* Behind the others of its name. */
+static int insert(struct hvd_set_creations *creations, struct hvd_set_creation *creation)
+{
+    struct hvd_set_creation *last = find_name(creations, creation->name);
+
+    if (last == NULL) {
+        return hvd_hash_table_add(&creations->by_name, creation->key.hash, creation);
+    }
+    while (last->next != NULL) {
+        last = last->next;
+    }
+    last->next = creation;
+    return 0;
+}
+
+/* Takes it out, and frees it. */
+static void drop(struct hvd_set_creations *creations, struct hvd_set_creation *creation)
+{
+    struct hvd_set_creation *before = find_name(creations, creation->name);
+
+    if (before != creation) {
+        while (before->next != creation) {
+            before = before->next;
+        }
+        before->next = creation->next;
+    } else {
+        hvd_hash_table_remove(&creations->by_name, creation->key.hash, hvd_key_equal,
+                              &creation->key);
+        if (creation->next != NULL) { /* there is room: one has just left */
+            (void)hvd_hash_table_add(&creations->by_name, creation->key.hash,
+                                     creation->next);
+        }
+    }
+    free_creation(creation);
+}
+
+/* --- ranks of a list --- */
+
+static int index_of(const struct hvd_set_creation *creation, int rank)
+{
+    const struct hvd_set_members members = {.count = creation->count,
+                                            .ranks = creation->ranks};
+
+    return hvd_set_members_index(&members, rank);
+}
+
+/* Whether the rank is expected to ask. */
+static bool lacks(const struct hvd_set_creation *creation, int rank)
+{
+    int index = index_of(creation, rank);
+
+    return index >= 0 && !creation->has_asked[index];
+}
+
+static void note(struct hvd_set_creation *creation, int rank)
+{
+    if (lacks(creation, rank)) {
+        creation->has_asked[index_of(creation, rank)] = true;
+        creation->asked++;
+    }
+}
+
+static bool overlap(const struct hvd_set_creation *creation, const int *ranks, int count)
+{
+    for (int i = 0; i < count; i++) {
+        if (index_of(creation, ranks[i]) >= 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool hvd_set_creations_lack(const struct hvd_set_creations *creations, const char *name,
+                            int rank)
+{
+    const struct hvd_set_creation *creation = find_name(creations, name);
+
+    while (creation != NULL &&
+           (creation->failure.status != 0 || !lacks(creation, rank))) {
+        creation = creation->next;
+    }
+    return creation != NULL;
+}
+
+/* --- what is decided --- */
+
+static int put(struct hvd_decision_writers *writers, int set,
+               const struct hvd_set_outcome *outcome)
+{
+    struct hvd_writer *writer = &writers->sets;
+    size_t begin_at = writer->bytes;
+    struct hvd_record record = {.kind = HVD_DECISION_SET, .id = (uint64_t)set};
+
+    hvd_put(writer, &record, sizeof(record));
+    hvd_put_record(writer, HVD_DECISION_CREATE, 1, 0);
+    hvd_put_int(writer, outcome->status);
+    hvd_put_text(writer, outcome->text);
+    hvd_put_text(writer, outcome->name);
+    hvd_put_text(writer, outcome->list);
+    if (writer->failed) {
+        return HVD_ERR_NOMEM;
+    }
+    record.count = (uint32_t)(writer->bytes - begin_at - sizeof(record));
+    memcpy(writer->data + begin_at, &record, sizeof(record));
+    return 0;
+}
+
+int hvd_take_set_outcome(struct hvd_reader *reader, struct hvd_set_outcome *outcome)
+{
+    int64_t status = hvd_take_int(reader);
+
+    outcome->status = (int)status;
+    outcome->text = hvd_take_text(reader);
+    outcome->name = hvd_take_text(reader);
+    outcome->list = hvd_take_text(reader);
+    return reader->failed || status > 0 || status < INT32_MIN ? HVD_ERR_NET : 0;
+}
+
+/* All have asked. */
+static int put_set(const struct hvd_set_creations *creations,
+                   const struct hvd_set_creation *creation,
+                   struct hvd_decision_writers *writers)
+{
+    const struct hvd_set_outcome outcome = {
+        .text = "", .name = creation->name, .list = creation->list};
+    int set = hvd_membership_next(creations->membership, writers->last_set);
+
+    writers->last_set = set;
+    return put(writers, set, &outcome);
+}
+
+/* Tells these ranks why there is no set. */
+static int put_failure(const struct hvd_error *failure, const char *name,
+                       const int *ranks, int count, struct hvd_decision_writers *writers)
+{
+    char *list = hvd_rank_list_write(ranks, count);
+    const struct hvd_set_outcome outcome = {
+        .status = failure->status, .text = failure->text, .name = name, .list = list};
+    int status = list != NULL ? put(writers, HVD_SET_GLOBAL, &outcome) : HVD_ERR_NOMEM;
+
+    free(list);
+    return status;
+}
+
+/* Tells those that have asked. */
+static int put_failed(const struct hvd_set_creation *creation,
+                      struct hvd_decision_writers *writers)
+{
+    int *ranks = malloc((size_t)creation->count * sizeof(ranks[0]));
+    int count = 0, status;
+
+    for (int i = 0; ranks != NULL && i < creation->count; i++) {
+        if (creation->has_asked[i]) {
+            ranks[count++] = creation->ranks[i];
+        }
+    }
+    status = ranks != NULL
+                 ? put_failure(&creation->failure, creation->name, ranks, count, writers)
+                 : HVD_ERR_NOMEM;
+    free(ranks);
+    return status;
+}
+
+/* --- labels in use --- */
+
+static const char *label_of(const char *name)
+{
+    size_t bytes = strlen(HVD_CREATION_NAME);
+
+    return strncmp(name, HVD_CREATION_NAME, bytes) == 0 ? name + bytes : name;
+}
+
+/* A set of this name that has one of the ranks. NULL: there is none. */
+static const struct hvd_set_members *
+find_living(const struct hvd_set_creations *creations,
+            const struct hvd_set_creation *creation)
+{
+    const struct hvd_membership *membership = creations->membership;
+
+    for (int i = 0; i < membership->set_count; i++) {
+        const struct hvd_set_members *set = membership->sets[i];
+
+        if (set != NULL && set->name != NULL && strcmp(set->name, creation->name) == 0 &&
+            overlap(creation, set->ranks, set->count)) {
+            return set;
+        }
+    }
+    return NULL;
+}
+
+/* Fills creation->failure, if so. */
+static bool is_name_in_use(const struct hvd_set_creations *creations,
+                           struct hvd_set_creation *creation)
+{
+    const struct hvd_set_members *living = find_living(creations, creation);
+    char *list =
+        living != NULL ? hvd_rank_list_write(living->ranks, living->count) : NULL;
+
+    if (living != NULL) {
+        hvd_fail(
+            &creation->failure, HVD_ERR_ARG,
+            "process set '%.100s' of ranks [%.100s]: process set %d of ranks [%.100s] "
+            "has this label and a rank of these: remove it first, or choose another "
+            "label",
+            label_of(creation->name), creation->list, living->id,
+            list != NULL ? list : "");
+    }
+    free(list);
+    return living != NULL;
+}
+
+/* --- lists that differ --- */
+
+static int first_asked(const struct hvd_set_creation *creation)
+{
+    int i = 0;
+
+    while (i < creation->count - 1 && !creation->has_asked[i]) {
+        i++;
+    }
+    return creation->ranks[i];
+}
+
+static void fail_both(struct hvd_set_creation *one, struct hvd_set_creation *other)
+{
+    char text[sizeof(one->failure.text)];
+
+    snprintf(text, sizeof(text),
+             "Mismatched process sets: rank %d creates process set '%.100s' of ranks "
+             "[%.100s], but rank %d of ranks [%.100s]. All members have to give the same "
+             "ranks, and sets that overlap need different labels.",
+             first_asked(one), label_of(one->name), one->list, first_asked(other),
+             other->list);
+    hvd_fail(&one->failure, HVD_ERR_MISMATCH, "%s", text);
+    hvd_fail(&other->failure, HVD_ERR_MISMATCH, "%s", text);
+}
+
+/* Who has asked for one of the failed lists is not expected to ask for another. */
+static void note_askers(struct hvd_set_creation *first,
+                        const struct hvd_set_creation *failed)
+{
+    for (struct hvd_set_creation *at = first; at != NULL; at = at->next) {
+        for (int i = 0; at->failure.status != 0 && i < failed->count; i++) {
+            if (failed->has_asked[i]) {
+                note(at, failed->ranks[i]);
+            }
+        }
+    }
+}
+
+/* Drops the failed lists of a name whose members have all been told. */
+static void drop_told(struct hvd_set_creations *creations, struct hvd_set_creation *first)
+{
+    while (first != NULL) {
+        struct hvd_set_creation *next = first->next;
+
+        if (first->failure.status != 0 && first->asked == first->count) {
+            drop(creations, first);
+        }
+        first = next;
+    }
+}
+
+/* Fails a new list and those that it does not go with. */
+static int compare(struct hvd_set_creations *creations, struct hvd_set_creation *added,
+                   struct hvd_decision_writers *writers)
+{
+    struct hvd_set_creation *first = find_name(creations, added->name);
+    int status = 0;
+
+    for (struct hvd_set_creation *at = first; at != NULL && status == 0; at = at->next) {
+        if (at != added && at->failure.status == 0 &&
+            overlap(at, added->ranks, added->count)) {
+            fail_both(at, added);
+            status = put_failed(at, writers);
+        }
+    }
+    if (added->failure.status != 0 && status == 0) {
+        status = put_failed(added, writers);
+    }
+    return status;
+}
+
+/* After lists of this name have failed. */
+static void settle(struct hvd_set_creations *creations, struct hvd_set_creation *first)
+{
+    for (const struct hvd_set_creation *at = first; at != NULL; at = at->next) {
+        if (at->failure.status != 0) {
+            note_askers(first, at);
+        }
+    }
+    drop_told(creations, first);
+}
+
+/* --- a rank asks --- */
+
+/* Whether lists that failed are waiting for this rank: then it is told so, too. */
+static bool is_late(struct hvd_set_creations *creations, const struct hvd_set_wish *wish,
+                    struct hvd_decision_writers *writers, int *status)
+{
+    struct hvd_set_creation *first = find_name(creations, wish->name);
+    const struct hvd_set_creation *failed = NULL;
+
+    for (struct hvd_set_creation *at = first; at != NULL; at = at->next) {
+        if (at->failure.status != 0 && lacks(at, wish->rank)) {
+            note(at, wish->rank);
+            failed = at;
+        }
+    }
+    *status = failed == NULL
+                  ? 0
+                  : put_failure(&failed->failure, wish->name, &wish->rank, 1, writers);
+    drop_told(creations, first);
+    return failed != NULL;
+}
+
+/* The list that is asked for, for the first time or again. *is_new: it is not in the table yet. */
+static int find_or_create(const struct hvd_set_creations *creations,
+                          const struct hvd_set_wish *wish, struct hvd_set_creation **out,
+                          bool *is_new)
+{
+    struct hvd_set_creation *at = find_name(creations, wish->name);
+
+    while (at != NULL && (at->failure.status != 0 || strcmp(at->list, wish->list) != 0)) {
+        at = at->next;
+    }
+    *is_new = at == NULL;
+    *out = at;
+    return at != NULL ? 0 : create(wish, creations->membership->layout->size, out);
+}
+
+/* What comes of a list for which one more rank has asked. */
+static int decide(struct hvd_set_creations *creations, struct hvd_set_creation *creation,
+                  bool is_new, struct hvd_decision_writers *writers)
+{
+    bool is_whole = creation->asked == creation->count;
+    int status = 0;
+
+    if ((is_new || is_whole) && is_name_in_use(creations, creation)) {
+        status = put_failed(creation, writers);
+        drop(creations, creation);
+        return status;
+    }
+    if (is_new) {
+        status = compare(creations, creation, writers);
+    }
+    if (creation->failure.status != 0) {
+        settle(creations, find_name(creations, creation->name));
+    } else if (status == 0 && is_whole) {
+        status = put_set(creations, creation, writers);
+        drop(creations, creation);
+    }
+    return status;
+}
+
+int hvd_set_creations_add(struct hvd_set_creations *creations,
+                          const struct hvd_set_wish *wish,
+                          struct hvd_decision_writers *writers)
+{
+    struct hvd_set_creation *creation = NULL;
+    bool is_new = false;
+    int status;
+
+    if (is_late(creations, wish, writers, &status)) {
+        return status;
+    }
+    status = find_or_create(creations, wish, &creation, &is_new);
+    if (status != 0) {
+        return status;
+    }
+    if (!lacks(creation, wish->rank)) {
+        status = HVD_ERR_NET;
+    } else if (is_new) {
+        status = insert(creations, creation);
+    }
+    if (status != 0) {
+        if (is_new) {
+            free_creation(creation);
+        }
+        return status;
+    }
+    note(creation, wish->rank);
+    return decide(creations, creation, is_new, writers);
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rank 0's account of the process sets that their members create alone (hvd_set_create_start): which of
+ * them have asked, and what comes of it. Pure.
+ *
+ *   a member       CREATE up: its rank, the name of its entry, the list of members (rank_list.h). Nodes of
+ *                  the tree pass it on at once, for they cannot tell whose lists belong together
+ *   rank 0         all members of a list have asked: CREATE down, in the part of the new set, to the
+ *                  branches and nodes that have members. Other ranks never hear of the set
+ *   rank 0         lists of one name overlap and differ, or a set of that name with one of the ranks
+ *                  exists: CREATE down with the reason, to those that have asked
+ *
+ * Members of lists that failed for another list are expected still: each fails when it asks. */
+#ifndef HVD_SET_CREATIONS_H
+#define HVD_SET_CREATIONS_H
+
+#include "collectives/agreement/hash_table.h"
+#include "collectives/agreement/membership.h"
+#include "collectives/agreement/message.h"
+
+/* What the name of an entry begins with that creates a set; the label follows. */
+#define HVD_CREATION_NAME HVD_RESERVED_NAMES "create."
+
+struct hvd_set_creations {
+    const struct hvd_membership *membership; /* borrowed */
+    struct hvd_hash_table
+        by_name; /* of struct hvd_set_creation, each the first of its name */
+};
+
+/* What one rank asks for; texts are borrowed. */
+struct hvd_set_wish {
+    int rank;
+    const char *name;
+    const char *list;
+};
+
+/* What has become of it, in a decision; texts are borrowed. */
+struct hvd_set_outcome {
+    int status; /* 0, or why there is no set; then text says it */
+    const char *text;
+    const char *name;
+    const char *list; /* the members, or the ranks that failed */
+};
+
+void hvd_set_creations_finish(struct hvd_set_creations *creations); /* zeroed is fine */
+
+/* Takes note, and writes what follows from it. Returns 0, HVD_ERR_NOMEM, or HVD_ERR_NET for what no rank
+ * can have asked for. */
+int hvd_set_creations_add(struct hvd_set_creations *creations,
+                          const struct hvd_set_wish *wish,
+                          struct hvd_decision_writers *writers);
+
+/* Whether a set of this name waits for the rank. */
+bool hvd_set_creations_lack(const struct hvd_set_creations *creations, const char *name,
+                            int rank);
+
+/* A decision CREATE: its record has been taken already. Returns 0 or HVD_ERR_NET. */
+int hvd_take_set_outcome(struct hvd_reader *reader, struct hvd_set_outcome *outcome);
+
+#endif
