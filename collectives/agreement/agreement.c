@@ -27,6 +27,7 @@ int hvd_agreement_create(const struct hvd_layout *layout, int rank,
     agreement->rank = rank;
     agreement->is_root = rank == 0;
     agreement->joins.last = -1;
+    agreement->set_creations.membership = &agreement->membership;
     status = hvd_membership_init(&agreement->membership, layout, rank, err);
     hvd_reports_init(&agreement->reports, &agreement->membership);
     if (status == 0 && (hvd_decisions_init(agreement) != 0 ||
@@ -56,6 +57,7 @@ void hvd_agreement_destroy(struct hvd_agreement *agreement)
     hvd_reports_finish(&agreement->reports);
     hvd_decisions_finish(&agreement->decisions);
     hvd_tensor_cache_finish(&agreement->cache);
+    hvd_set_creations_finish(&agreement->set_creations);
     hvd_membership_finish(&agreement->membership);
     hvd_stall_inspector_finish(&agreement->stall_inspector);
     free(agreement);
@@ -63,14 +65,15 @@ void hvd_agreement_destroy(struct hvd_agreement *agreement)
 
 /* --- submissions --- */
 
-/* A set that this rank is in and has not asked to remove; the global one only before its join. */
+/* A set that this rank is in and has not asked to remove; the global one only before its join, but for
+ * the creation of another, which its join does not concern. */
 static bool may_submit(const struct hvd_agreement *agreement,
-                       const struct hvd_replay *replay)
+                       const struct hvd_replay *replay, enum hvd_kind kind)
 {
     const struct hvd_joins *joins = &agreement->joins;
 
     return replay != NULL && replay->is_member &&
-           (replay->set != HVD_SET_GLOBAL ||
+           (replay->set != HVD_SET_GLOBAL || kind == HVD_KIND_SET_CREATE ||
             (joins->own == NULL && joins->ended == NULL)) &&
            (agreement->tensors->removals == 0 ||
             !hvd_set_changes_is_removing(agreement, replay->set));
@@ -98,7 +101,7 @@ int hvd_agreement_submit(struct hvd_agreement *agreement, struct hvd_entry *entr
     struct hvd_replay *replay = hvd_replay_of(agreement, entry->proposal.set);
     struct hvd_cached_tensor *cached = entry->tensor->cached;
 
-    if (!may_submit(agreement, replay)) {
+    if (!may_submit(agreement, replay, entry->proposal.kind)) {
         refuse(agreement, entry);
         return 0;
     }
@@ -119,6 +122,8 @@ int hvd_agreement_submit(struct hvd_agreement *agreement, struct hvd_entry *entr
         return hvd_joins_submit(agreement, entry, now_ns);
     case HVD_KIND_SET_REMOVE:
         return hvd_set_changes_submit_removal(agreement, entry);
+    case HVD_KIND_SET_CREATE:
+        return hvd_set_changes_submit_creation(agreement, entry);
     default:
         return hvd_reports_submit(agreement, entry);
     }
@@ -193,6 +198,8 @@ static int take_report(struct hvd_agreement *agreement,
         return hvd_replay_take_break(agreement, &record, &message->reader);
     case HVD_REPORT_FROZEN:
         return hvd_replay_take_frozen(agreement, &record, &message->reader);
+    case HVD_REPORT_CREATE:
+        return hvd_set_changes_take_wish(agreement, message, record.id);
     case HVD_REPORT_STALL:
         return hvd_stall_inspector_report(agreement, message->now_ns);
     case HVD_REPORT_HELD:
@@ -300,6 +307,10 @@ static int take_decision(struct hvd_agreement *agreement, int set,
         return resume(agreement, set, &record, reader, now_ns);
     case HVD_DECISION_ASK:
         return hvd_stall_inspector_answer(agreement, record.id, now_ns);
+    case HVD_DECISION_CREATE:
+        return hvd_set_changes_take_creation(agreement, set, reader);
+    case HVD_DECISION_REMOVE:
+        return hvd_set_changes_take_removal(agreement, set);
     case HVD_DECISION_SETTINGS:
         return take_settings(agreement, reader);
     default:

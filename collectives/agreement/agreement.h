@@ -53,7 +53,8 @@ struct hvd_agreement_ops {
     /* A batch that was given to run has new entries, all absent: the old ones are not touched any
      * more. Only while what runs it stands still. */
     void (*make_void)(void *context, struct hvd_batch *batch);
-    /* All ranks have added a set; 0 or why this rank cannot go on. */
+    /* All ranks have added a set, or its members have created one, of which ranks hear that are near to
+     * them; 0 or why this rank cannot go on. */
     int (*add_set)(void *context, const struct hvd_set_members *set);
     void (*remove_set)(void *context, int set);
     /* Rank 0: the ranks of a branch (membership.h) have this tensor. May be NULL. */

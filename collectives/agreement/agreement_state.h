@@ -6,6 +6,7 @@
  *   reports            up the tree        decisions     down the tree
  *   batch_decisions    batches that all have agreed on
  *   replay             batches that repeat, which nobody asks for
+ *   set_creations      sets that their members create alone
  *   joins   set_changes   stall_inspector */
 #ifndef HVD_AGREEMENT_STATE_H
 #define HVD_AGREEMENT_STATE_H
@@ -16,6 +17,7 @@
 #include "collectives/agreement/replay.h"
 #include "collectives/agreement/reports.h"
 #include "collectives/agreement/set_changes.h"
+#include "collectives/agreement/set_creations.h"
 #include "collectives/agreement/stall_inspector.h"
 
 struct hvd_agreement {
@@ -40,6 +42,7 @@ struct hvd_agreement {
     struct hvd_coordinator *coordinator;
     bool is_settling; /* no replay any more */
     bool has_more; /* decisions, for the next message */
+    struct hvd_set_creations set_creations;
 };
 
 #endif

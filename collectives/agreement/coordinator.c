@@ -499,6 +499,16 @@ static void put_rows(const struct hvd_coordinator *coordinator,
     free(rows);
 }
 
+/* A set that its members have created goes, and then its tensors. */
+static void put_removal(struct hvd_coordinator *coordinator, int set)
+{
+    const struct hvd_part part = hvd_part_begin(coordinator->writers, set);
+
+    hvd_put_record(part.writer, HVD_DECISION_REMOVE, 1, 0);
+    hvd_part_end(&part);
+    evict_set(coordinator, set);
+}
+
 /* Evictions come before the batch, so that a name is never known twice. */
 static void put_batch(struct hvd_coordinator *coordinator, const struct hvd_ready *lead,
                       const struct hvd_batch_header *header)
@@ -584,7 +594,12 @@ static void answer_lead(struct hvd_coordinator *coordinator, struct hvd_ready **
     header.lane = only_spare                ? HVD_LANE_SPARE
                   : bytes >= HVD_BULK_BYTES ? HVD_LANE_BULK
                                             : HVD_LANE_QUICK;
-    put_batch(coordinator, lead, &header);
+    if (header.kind == HVD_KIND_SET_REMOVE && header.set != HVD_SET_GLOBAL &&
+        header.status == 0) {
+        put_removal(coordinator, header.set);
+    } else {
+        put_batch(coordinator, lead, &header);
+    }
     while (lead != NULL) {
         struct hvd_ready *next = lead->next;
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "collectives/agreement/agreement_state.h"
+#include "collectives/agreement/rank_list.h"
 #include "collectives/transport/control/tree.h"
 
 int hvd_decisions_init(struct hvd_agreement *agreement)
@@ -100,18 +101,59 @@ struct audience {
     int end;
 };
 
-static bool concerns(const struct hvd_agreement *agreement,
-                     const struct audience *audience, int set)
+/* The ranks of a node number its shared memory alike (shm_region.h): so all of them hear of a set with a
+ * rank there when its members create it, and when it goes. Branch 0 of a node's leader is on its node. */
+static bool is_reached(const struct hvd_agreement *agreement,
+                       const struct audience *audience, int branch)
+{
+    bool is_node = audience->first > agreement->decisions.far_children;
+
+    return (branch >= audience->first && branch < audience->end) ||
+           (branch == 0 && is_node);
+}
+
+/* The set does not exist yet; its part says who its members are. */
+static int concerns_creation(const struct hvd_agreement *agreement,
+                             const struct audience *audience, struct hvd_reader *part,
+                             bool *concerns)
+{
+    struct hvd_set_outcome outcome;
+    int count = 0, status = hvd_take_set_outcome(part, &outcome);
+    int *ranks = NULL;
+
+    status = status != 0
+                 ? status
+                 : hvd_rank_list_read(outcome.list, agreement->membership.layout->size,
+                                      &ranks, &count);
+    for (int i = 0; status == 0 && !*concerns && i < count; i++) {
+        *concerns =
+            is_reached(agreement, audience, agreement->membership.branch_of[ranks[i]]);
+    }
+    free(ranks);
+    return status;
+}
+
+/* Returns 0, HVD_ERR_NOMEM, or another failure for a part that cannot be. */
+static int find_concerned(const struct hvd_agreement *agreement,
+                          const struct audience *audience, int set,
+                          struct hvd_reader part, bool *concerns)
 {
     const struct hvd_set_members *found =
         hvd_membership_find(&agreement->membership, set);
+    struct hvd_record first = {0};
 
-    for (int i = audience->first; found != NULL && i < audience->end; i++) {
-        if (found->in_branch[i] > 0) {
-            return true;
-        }
+    *concerns = false;
+    if (hvd_take_record(&part, &first) == 0 && first.kind == HVD_DECISION_CREATE) {
+        return concerns_creation(agreement, audience, &part, concerns);
     }
-    return false;
+    for (int i = 0; found != NULL && i < audience->end && !*concerns; i++) {
+        bool is_reached_here = first.kind == HVD_DECISION_REMOVE
+                                   ? is_reached(agreement, audience, i)
+                                   : i >= audience->first;
+
+        *concerns = is_reached_here && found->in_branch[i] > 0;
+    }
+    return 0;
 }
 
 /* Writes down the message without the parts that do not concern the audience; leaves it empty when
@@ -120,6 +162,7 @@ static int filter(const struct hvd_agreement *agreement, const struct audience *
                   const struct hvd_decision_parts *parts, struct hvd_writer *out)
 {
     struct hvd_reader sets = parts->sets, part;
+    bool concerns;
     int set;
 
     out->bytes = 0;
@@ -127,10 +170,14 @@ static int filter(const struct hvd_agreement *agreement, const struct audience *
     hvd_put_int(out, (int64_t)parts->global.bytes);
     hvd_put(out, parts->global.data, parts->global.bytes);
     while (sets.bytes > 0) {
-        if (take_part(&sets, &set, &part) != 0) {
-            return HVD_ERR_NET;
+        int status = take_part(&sets, &set, &part);
+
+        status = status != 0 ? status
+                             : find_concerned(agreement, audience, set, part, &concerns);
+        if (status != 0) {
+            return status;
         }
-        if (concerns(agreement, audience, set)) {
+        if (concerns) {
             hvd_put_record(out, HVD_DECISION_SET, (uint32_t)part.bytes, (uint64_t)set);
             hvd_put(out, part.data, part.bytes);
         }
@@ -231,6 +278,7 @@ int hvd_decisions_make_message(struct hvd_decisions *decisions, struct hvd_write
     hvd_put(out, sets->data, sets->bytes);
     global->bytes = 0;
     sets->bytes = 0;
-    decisions->writers.last_set = 0; /* the message is carried out before more is written */
+    decisions->writers.last_set =
+        0; /* the message is carried out before more is written */
     return failed || out->failed ? HVD_ERR_NOMEM : 0;
 }

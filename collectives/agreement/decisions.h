@@ -7,7 +7,8 @@
  *   parts         each about one further set: a record (count: bytes, id: the set), decisions
  *
  * A child gets the parts of those sets that have ranks in its branch, and no message at all where
- * nothing is left: its position then stays behind. What all ranks get comes first. That can be, for
+ * nothing is left: its position then stays behind. Parts that create or remove a set go to all ranks of
+ * the nodes that have members, too. What all ranks get comes first. That can be, for
  * a set is there before anything is decided in it, and is removed when it has nothing left; but
  * its tensors are evicted in the message that removes it. */
 #ifndef HVD_DECISIONS_H

@@ -185,8 +185,10 @@ int hvd_replay_admit(struct hvd_agreement *agreement, struct hvd_readiness *read
                      int64_t now_ns)
 {
     struct hvd_replay *replay = hvd_replay_of(agreement, readiness->key.set);
+    bool is_removal = hvd_readiness_proposal(readiness)->kind == HVD_KIND_SET_REMOVE;
 
-    if (replay == NULL || replay->set == HVD_SET_GLOBAL || !replay->is_active) {
+    if (replay == NULL || replay->set == HVD_SET_GLOBAL || !replay->is_active ||
+        is_removal) { /* with which the replay ends */
         return hvd_coordinator_add(agreement->coordinator, readiness, now_ns);
     }
     readiness->next = NULL;

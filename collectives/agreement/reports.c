@@ -246,6 +246,16 @@ int hvd_reports_take_tensor(struct hvd_agreement *agreement,
     return status;
 }
 
+int hvd_reports_put_wish(struct hvd_agreement *agreement, const struct hvd_set_wish *wish)
+{
+    struct hvd_writer *up =
+        hvd_reports_put(&agreement->reports, HVD_REPORT_CREATE, 1, (uint64_t)wish->rank);
+
+    hvd_put_text(up, wish->name);
+    hvd_put_text(up, wish->list);
+    return up->bytes >= HVD_MESSAGE_BYTES ? flush(agreement) : 0;
+}
+
 /* --- and on --- */
 
 int hvd_reports_pass_up(struct hvd_agreement *agreement, int64_t now_ns)

@@ -10,6 +10,7 @@
 
 struct hvd_agreement;
 struct hvd_entry;
+struct hvd_set_wish;
 
 struct hvd_reports {
     struct hvd_readiness_table readiness;
@@ -46,6 +47,10 @@ int hvd_reports_take_tensor(struct hvd_agreement *agreement,
 
 /* Passes on which tensors have become ready: into the message, or on rank 0 to the coordinator. */
 int hvd_reports_pass_up(struct hvd_agreement *agreement, int64_t now_ns);
+
+/* A rank at or below this one, which is not rank 0, asks for a process set: set_creations.h. */
+int hvd_reports_put_wish(struct hvd_agreement *agreement,
+                         const struct hvd_set_wish *wish);
 
 /* Begins another record of the next message; returns where what belongs to it is written. */
 struct hvd_writer *hvd_reports_put(struct hvd_reports *reports, enum hvd_report_kind kind,

@@ -10,15 +10,21 @@
 
 /* --- removals of this rank --- */
 
-bool hvd_set_changes_is_removing(const struct hvd_agreement *agreement, int set)
+/* NULL: there is none. */
+static struct hvd_entry *removal_of(const struct hvd_agreement *agreement, int set)
 {
-    const struct hvd_entry *entry = agreement->tensors->oldest;
+    struct hvd_entry *entry = agreement->tensors->oldest;
 
     while (entry != NULL && !(entry->proposal.kind == HVD_KIND_SET_REMOVE &&
                               entry->proposal.root == set)) {
         entry = entry->newer;
     }
-    return entry != NULL;
+    return entry;
+}
+
+bool hvd_set_changes_is_removing(const struct hvd_agreement *agreement, int set)
+{
+    return removal_of(agreement, set) != NULL;
 }
 
 /* Whether this rank has a tensor of the process set under way that entry is to remove, or runs a
@@ -30,7 +36,7 @@ static bool is_in_use(const struct hvd_agreement *agreement,
 
     for (const struct hvd_entry *entry = agreement->tensors->oldest; entry != NULL;
          entry = entry->newer) {
-        if (entry->proposal.set == removal->proposal.root) {
+        if (entry->proposal.set == removal->proposal.root && entry != removal) {
             return true;
         }
     }
@@ -113,18 +119,120 @@ int hvd_set_changes_add(struct hvd_agreement *agreement, struct hvd_entry *entry
 
 /* No rank has anything of the set left: each has asked for the removal and then waited for that
  * before it said so. */
+static void remove_set(struct hvd_agreement *agreement, int set)
+{
+    hvd_replay_remove(agreement, set);
+    hvd_membership_remove(&agreement->membership, set);
+    agreement->ops->remove_set(agreement->context, set);
+}
+
 void hvd_set_changes_remove(struct hvd_agreement *agreement, struct hvd_entry *entry)
 {
     int set = entry->proposal.root;
+    const struct hvd_set_members *members =
+        hvd_membership_find(&agreement->membership, set);
 
-    if (set == HVD_SET_GLOBAL ||
-        hvd_membership_find(&agreement->membership, set) == NULL) {
+    if (set == HVD_SET_GLOBAL || members == NULL || members->name != NULL) {
         hvd_tensor_table_end(agreement->tensors, entry, HVD_ERR_ARG,
                              "There is no such process set to remove.");
         return;
     }
-    hvd_replay_remove(agreement, set);
-    hvd_membership_remove(&agreement->membership, set);
-    agreement->ops->remove_set(agreement->context, set);
+    remove_set(agreement, set);
     end(agreement, entry, set);
+}
+
+/* --- sets that their members create alone --- */
+
+static int ask(struct hvd_agreement *agreement, const struct hvd_set_wish *wish)
+{
+    return agreement->is_root ? hvd_set_creations_add(&agreement->set_creations, wish,
+                                                      &agreement->decisions.writers)
+                              : hvd_reports_put_wish(agreement, wish);
+}
+
+int hvd_set_changes_submit_creation(struct hvd_agreement *agreement,
+                                    const struct hvd_entry *entry)
+{
+    const struct hvd_set_wish wish = {.rank = agreement->rank,
+                                      .name = entry->proposal.name,
+                                      .list = entry->proposal.note};
+
+    return ask(agreement, &wish);
+}
+
+int hvd_set_changes_take_wish(struct hvd_agreement *agreement,
+                              struct hvd_branch_message *message, uint64_t rank)
+{
+    const struct hvd_set_wish wish = {.rank = (int)rank,
+                                      .name = hvd_take_text(&message->reader),
+                                      .list = hvd_take_text(&message->reader)};
+
+    if (message->reader.failed ||
+        !hvd_membership_is_in_branch(&agreement->membership, rank, message->branch)) {
+        return HVD_ERR_NET;
+    }
+    return ask(agreement, &wish);
+}
+
+/* This rank is among those that a decision is about: ends its entry. */
+static int end_creation(struct hvd_agreement *agreement, int set,
+                        const struct hvd_set_outcome *outcome)
+{
+    const struct hvd_key key = hvd_key_make(HVD_SET_GLOBAL, outcome->name);
+    const struct hvd_named_tensor *tensor =
+        hvd_tensor_table_find(agreement->tensors, &key);
+    struct hvd_entry *entry = tensor != NULL ? tensor->entry : NULL;
+
+    if (entry == NULL || entry->proposal.kind != HVD_KIND_SET_CREATE ||
+        (outcome->status == 0 && strcmp(entry->proposal.note, outcome->list) != 0)) {
+        return HVD_ERR_NET;
+    }
+    entry->request->value = set;
+    hvd_tensor_table_end(agreement->tensors, entry, outcome->status, outcome->text);
+    return 0;
+}
+
+static bool has_rank(const int *ranks, int count, int rank)
+{
+    const struct hvd_set_members members = {.count = count, .ranks = (int *)ranks};
+
+    return hvd_set_members_index(&members, rank) >= 0;
+}
+
+int hvd_set_changes_take_creation(struct hvd_agreement *agreement, int set,
+                                  struct hvd_reader *reader)
+{
+    struct hvd_set_outcome outcome;
+    int count = 0, *ranks = NULL;
+    int status = hvd_take_set_outcome(reader, &outcome);
+
+    status = status != 0
+                 ? status
+                 : hvd_rank_list_read(outcome.list, agreement->membership.layout->size,
+                                      &ranks, &count);
+    if (status == 0 && outcome.status == 0) {
+        status = add(agreement, set, ranks, count, outcome.name);
+    }
+    if (status == 0 && has_rank(ranks, count, agreement->rank)) {
+        status = end_creation(agreement, set, &outcome);
+    }
+    free(ranks);
+    return status;
+}
+
+int hvd_set_changes_take_removal(struct hvd_agreement *agreement, int set)
+{
+    const struct hvd_set_members *members =
+        hvd_membership_find(&agreement->membership, set);
+    struct hvd_entry *entry = removal_of(agreement, set);
+
+    if (members == NULL || members->name == NULL ||
+        (members->is_member && (entry == NULL || entry->is_deferred))) {
+        return HVD_ERR_NET;
+    }
+    remove_set(agreement, set);
+    if (entry != NULL) {
+        end(agreement, entry, set);
+    }
+    return 0;
 }

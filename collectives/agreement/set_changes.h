@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Process sets that are added and removed. All ranks of the job agree on each change.
+/* Process sets that are added and removed. All ranks of the job agree on each change, but for those sets
+ * that their members create, and remove, alone.
  *
  * Removing a set is reported when this rank has done with it, so that no batch of it is left on any
  * rank when it goes. */
@@ -10,7 +11,9 @@
 #include <stdint.h>
 
 struct hvd_agreement;
+struct hvd_branch_message;
 struct hvd_entry;
+struct hvd_reader;
 
 struct hvd_set_changes {
     int deferred; /* removals by this rank that wait until it has done with the set */
@@ -30,5 +33,18 @@ int hvd_set_changes_report(struct hvd_agreement *agreement);
 int hvd_set_changes_add(struct hvd_agreement *agreement, struct hvd_entry *entry,
                         int64_t set);
 void hvd_set_changes_remove(struct hvd_agreement *agreement, struct hvd_entry *entry);
+
+/* --- sets that their members create alone: set_creations.h --- */
+/* This rank asks for one, or a rank of a branch does, whose record has been taken already. */
+int hvd_set_changes_submit_creation(struct hvd_agreement *agreement,
+                                    const struct hvd_entry *entry);
+int hvd_set_changes_take_wish(struct hvd_agreement *agreement,
+                              struct hvd_branch_message *message, uint64_t rank);
+
+/* Decisions about one, of which this rank hears as a member or for others. Their records have been taken
+ * already. The removal comes when all members have said that they have done with the set. */
+int hvd_set_changes_take_creation(struct hvd_agreement *agreement, int set,
+                                  struct hvd_reader *reader);
+int hvd_set_changes_take_removal(struct hvd_agreement *agreement, int set);
 
 #endif

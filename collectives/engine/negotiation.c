@@ -95,7 +95,10 @@ static int add_set(void *context, const struct hvd_set_members *set)
     int status = hvd_teams_add(engine->teams, set->id, set->ranks, set->count,
                                &engine->negotiation.failure);
 
-    return status != 0 ? status : hvd_process_sets_add(&engine->process_sets, set);
+    /* Of one that its members have created no other rank's program knows. */
+    return status != 0 || (set->name != NULL && !set->is_member)
+               ? status
+               : hvd_process_sets_add(&engine->process_sets, set);
 }
 
 static void remove_set(void *context, int set)

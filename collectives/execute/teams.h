@@ -62,10 +62,10 @@ int hvd_teams_create(const struct hvd_teams_config *config, struct hvd_teams **o
  * know messages of what is under way; stop the device first. NULL is fine. */
 void hvd_teams_destroy(struct hvd_teams *teams);
 
-/* Opens the team of a process set; its number, from 1, is small: the lowest that is free. Every
- * rank of the job calls this, and remove, for the same sets in the same order; one that is no
- * member takes note of what the others use. ranks: ascending ranks of the job (copied). After a
- * failure the job has to end. */
+/* Opens the team of a process set; its number, from 1, is small. Every rank of a node that has
+ * members calls this, and remove, for the same sets in the same order; one that is no member takes
+ * note of what the others use. ranks: ascending ranks of the job (copied). After a failure the job
+ * has to end. */
 int hvd_teams_add(struct hvd_teams *teams, int set, const int *ranks, int count,
                   struct hvd_error *err);
 

@@ -148,6 +148,8 @@ void sim_finish(struct sim *sim)
         }
         free(sim->teams[i].rounds);
         free(sim->teams[i].next);
+        free(sim->teams[i].ranks);
+        free(sim->teams[i].knows);
     }
     sim_check_destroy(sim->check);
     free(sim->teams);

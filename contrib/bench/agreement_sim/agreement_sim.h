@@ -36,7 +36,6 @@ struct sim_rank {
     struct sim_link *inbox; /* [1 + child_count]: of the parent, of each child */
     struct sim_batch *batches; /* to run, oldest first */
     int teams[SIM_MOST_SETS]; /* that run the batches of each process set */
-    int sets_added;
     bool is_waited;
     bool is_paused[SIM_MOST_SETS]; /* what runs the replayed batches of each set */
     bool
@@ -63,6 +62,9 @@ struct sim_round {
 /* What runs batches in one order: a lane of the global process set, or another set. */
 struct sim_team {
     int size;
+    int set; /* its number */
+    int *ranks; /* [size]; NULL: of a lane */
+    bool *knows; /* [job size] it has been added there */
     int64_t *next; /* [job size] the number of each rank's next batch */
     struct sim_round *rounds; /* [count] */
     int64_t count;

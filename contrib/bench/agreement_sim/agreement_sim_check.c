@@ -98,20 +98,36 @@ static bool use_has_key(const void *item, const void *key)
     return hvd_key_equal(&use->key, key);
 }
 
+/* A name, of a set that is created with its members, of one that they remove with its number. */
+static void write_name(const struct hvd_proposal *tensor, char *name, size_t bytes)
+{
+    if (tensor->kind == HVD_KIND_SET_CREATE) {
+        snprintf(name, bytes, "%.100s [%.100s]", tensor->name, tensor->note);
+    } else if (tensor->kind == HVD_KIND_SET_REMOVE && tensor->set != HVD_SET_GLOBAL) {
+        snprintf(name, bytes, "%.100s of %d", tensor->name, tensor->set);
+    } else {
+        snprintf(name, bytes, "%.200s", tensor->name);
+    }
+}
+
 /* Of a name in a process set, as this rank knows it. The numbers of sets come back, those of
  * teams do not. */
 static struct use *find_use(const struct sim_rank *rank,
                             const struct hvd_proposal *tensor)
 {
     struct hvd_hash_table *uses = &rank->sim->check->uses[rank->rank];
-    int team = tensor->set == HVD_SET_GLOBAL ? 0 : rank->teams[tensor->set];
-    struct hvd_key key = hvd_key_make(team, tensor->name);
-    struct use *use = hvd_hash_table_find(uses, key.hash, use_has_key, &key);
+    bool is_global = tensor->set == HVD_SET_GLOBAL || tensor->kind == HVD_KIND_SET_REMOVE;
+    char name[256];
+    struct hvd_key key;
+    struct use *use;
 
+    write_name(tensor, name, sizeof(name));
+    key = hvd_key_make(is_global ? 0 : rank->teams[tensor->set], name);
+    use = hvd_hash_table_find(uses, key.hash, use_has_key, &key);
     if (use == NULL) {
         use = calloc(1, sizeof(*use));
         use->key = key;
-        use->key.name = strdup(tensor->name);
+        use->key.name = strdup(name);
         hvd_hash_table_add(uses, key.hash, use);
     }
     return use;

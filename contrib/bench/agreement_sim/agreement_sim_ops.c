@@ -88,16 +88,38 @@ int sim_add_team(struct sim *sim, int size)
 {
     sim->teams =
         realloc(sim->teams, ((size_t)sim->team_count + 1) * sizeof(sim->teams[0]));
-    sim->teams[sim->team_count] = (struct sim_team){
-        .size = size, .next = calloc((size_t)sim->layout.size, sizeof(int64_t))};
+    sim->teams[sim->team_count] =
+        (struct sim_team){.size = size,
+                          .next = calloc((size_t)sim->layout.size, sizeof(int64_t)),
+                          .knows = calloc((size_t)sim->layout.size, sizeof(bool))};
     return sim->team_count++;
 }
 
-/* The n-th set that is added is the same one on all ranks. */
+/* The oldest team of such a set that this rank does not know: all that hear of a set hear of it in the
+ * same order. */
+static int find_team(const struct sim_rank *rank, const struct hvd_set_members *members)
+{
+    int number = HVD_LANES;
+
+    while (number < rank->sim->team_count) {
+        const struct sim_team *team = &rank->sim->teams[number];
+
+        if (team->set == members->id && !team->knows[rank->rank] &&
+            team->size == members->count &&
+            memcmp(team->ranks, members->ranks,
+                   (size_t)team->size * sizeof(team->ranks[0])) == 0) {
+            break;
+        }
+        number++;
+    }
+    return number;
+}
+
 static int add_set(void *context, const struct hvd_set_members *members)
 {
     struct sim_rank *rank = context;
-    int set = members->id, team = HVD_LANES + rank->sets_added++;
+    size_t bytes = (size_t)members->count * sizeof(members->ranks[0]);
+    int set = members->id, team = find_team(rank, members);
 
     if (set <= 0 || set >= SIM_MOST_SETS || rank->teams[set] != 0) {
         sim_fault(rank->sim, "rank %d adds set %d", rank->rank, set);
@@ -105,10 +127,11 @@ static int add_set(void *context, const struct hvd_set_members *members)
     }
     if (team == rank->sim->team_count) {
         sim_add_team(rank->sim, members->count);
+        rank->sim->teams[team].set = set;
+        rank->sim->teams[team].ranks = malloc(bytes);
+        memcpy(rank->sim->teams[team].ranks, members->ranks, bytes);
     }
-    if (rank->sim->teams[team].size != members->count) {
-        sim_fault(rank->sim, "rank %d adds another set %d", rank->rank, set);
-    }
+    rank->sim->teams[team].knows[rank->rank] = true;
     rank->teams[set] = team;
     return 0;
 }
