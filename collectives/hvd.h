@@ -199,7 +199,7 @@ int hvd_is_homogeneous(void); /* 1: all nodes have the same number of ranks; els
 const char *hvd_host(int rank);
 
 /* --- collectives ------------------------------------------------------------------------
- * Between the ranks of a process set: HVD_SET_GLOBAL, or one that hvd_set_add_start made. Each
+ * Between the ranks of a process set: HVD_SET_GLOBAL, or one that was added or created. Each
  * function returns 0 and a request, which the caller frees, or a negative status and no request.
  * The `count` tensors of a call are a group: they run and end together. */
 
@@ -296,7 +296,7 @@ int hvd_barrier_start(int set, struct hvd_request **request, struct hvd_error *e
  *   allreduce (Sum, Average, Adasum)      takes part with zeros
  *   barrier                               does not wait for this rank
  *   other collectives, other ops;         fail on all ranks
- *     adding and removing sets
+ *     adding sets, and removing those
  *   what this rank starts itself          fails with HVD_ERR_ARG, on this rank alone */
 int hvd_join_start(struct hvd_request **request, struct hvd_error *err);
 
@@ -320,25 +320,42 @@ int hvd_should_stop(struct hvd_error *err);
 
 /* --- process sets ----------------------------------------------------------------------
  * A process set consists of some of the job's ranks and has collectives of its own; sets may
- * overlap and run at the same time. Set 0 is the global one. All ranks of the job, members or not,
- * add and remove sets in the same order. */
+ * overlap and run at the same time. Set 0 is the global one.
+ *
+ *
+ *                      made by hvd_set_add_start       by hvd_set_create_start
+ *   made and removed   by all ranks, in the same       by its members, whatever others do,
+ *                      order, while none has joined    also while ranks have joined
+ *   known to           all ranks                       its members
+ *   of the same ranks  once                            once for each label */
 
 /* Adds a set of `count` ranks, in any order; hvd_request_set tells its number. All ranks give the
- * same members, and there is no other set with these members. */
+ * same members, and no other set that was added has these members. */
 int hvd_set_add_start(const int *ranks, int count, struct hvd_request **request,
                       struct hvd_error *err);
 
-/* Removes a set. Ends when all ranks have asked for it and their collectives on it have ended. */
+/* As hvd_set_add_start, but only the members call it, this rank among them; ends on each when all of
+ * them have. label (NULL: "") tells sets apart that are made at the same time, or of the same members:
+ * sets that share a rank need different labels until they are removed, others may have the same.
+ * Requests may be started in any order.
+ *   HVD_ERR_ARG       this rank is not in ranks; or a set of this label has one of the ranks
+ *   HVD_ERR_MISMATCH  a rank of these creates a set of other ranks under the same label: on all
+ *                     members of both that have called, or call later */
+int hvd_set_create_start(const int *ranks, int count, const char *label,
+                         struct hvd_request **request, struct hvd_error *err);
+
+/* Removes a set. Ends when all ranks, or those of a set that they have created, have asked for it and
+ * their collectives on it have ended. */
 int hvd_set_remove_start(int set, struct hvd_request **request, struct hvd_error *err);
 
-/* A set whose addition has ended on this rank: its size; the index of this rank in it, or
+/* A set whose addition or creation has ended on this rank: its size; the index of this rank in it, or
  * HVD_ERR_UNSUPPORTED if it is not a member; its ranks in ascending order, into the caller's array
- * of [size]. HVD_ERR_ARG: there is no such set. */
+ * of [size]. HVD_ERR_ARG: there is no such set, or others have created it. */
 int hvd_set_size(int set);
 int hvd_set_rank(int set);
 int hvd_set_ranks(int set, int *ranks);
 
-/* The number of sets with the global one; their ids, into an array of that many. */
+/* The number of sets that this rank knows, with the global one; their ids, into an array of that many. */
 int hvd_set_count(void);
 int hvd_set_ids(int *ids);
 
@@ -381,7 +398,7 @@ int hvd_request_take(struct hvd_request *request, int index, void **data, int64_
 int hvd_request_splits(struct hvd_request *request, int32_t *splits);
 
 /* The rank that joined last, after hvd_join_start has ended; the number of the set, after
- * hvd_set_add_start has ended. HVD_ERR_STATE otherwise. */
+ * hvd_set_add_start or hvd_set_create_start has ended. HVD_ERR_STATE otherwise. */
 int hvd_request_last_rank(struct hvd_request *request);
 int hvd_request_set(struct hvd_request *request);
 

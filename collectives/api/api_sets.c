@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collectives/agreement/rank_list.h"
+#include "collectives/agreement/set_creations.h"
 #include "collectives/api/api_start.h"
 #include "collectives/engine/process_sets.h"
 #include "gpu_binding/base/attr.h"
@@ -42,108 +44,132 @@ static int check_ranks(const int *ranks, int count, int size, struct hvd_error *
     return 0;
 }
 
-/* "0,2,5", which the caller frees; NULL without memory. */
-static char *write_ranks(const int *ranks, int count)
-{
-    char *text = NULL;
-    size_t bytes = 0;
-    FILE *out = open_memstream(&text, &bytes);
-
-    if (out == NULL) {
-        return NULL;
-    }
-    for (int i = 0; i < count; i++) {
-        fprintf(out, "%s%d", i > 0 ? "," : "", ranks[i]);
-    }
-    return fclose(out) == 0 ? text : NULL;
-}
-
-/* The number of this operation on process sets, or a negative status. */
-static int64_t next_number(int size_wanted, int *size, struct hvd_error *err)
+/* The number of this operation on process sets, of the global one or of one that its members have
+ * created; or a negative status. */
+static int64_t next_number(int set, struct hvd_error *err)
 {
     struct hvd_engine *engine = hvd_job_enter(err);
-    int64_t number = 0;
+    int64_t number;
 
     if (engine == NULL) {
         return HVD_ERR_STATE;
     }
-    *size = hvd_engine_boot(engine)->size;
-    if (size_wanted == 0) {
-        number = hvd_process_sets_number(hvd_engine_process_sets(engine), HVD_SET_GLOBAL,
-                                         HVD_UNNAMED_SET_CHANGES);
-    }
+    number = hvd_process_sets_number(hvd_engine_process_sets(engine), set,
+                                     HVD_UNNAMED_SET_CHANGES);
     hvd_job_exit();
     return number;
 }
 
-static int add_sorted(const int *ranks, int count, struct hvd_request **request,
-                      struct hvd_error *err)
-{
-    struct hvd_start start = {.kind = HVD_KIND_SET_ADD, .word = "Process set"};
-    int size = 0;
-    int64_t number = next_number(1, &size, err);
-    char *note;
-    int status;
+/* Ranks in ascending order, and as text. */
+struct members {
+    int *ranks; /* [count] */
+    int count;
+    char *list;
+    int rank; /* this one */
+};
 
-    if (number < 0) {
-        return (int)number;
+static void finish_members(const struct members *members)
+{
+    free(members->ranks);
+    free(members->list);
+}
+
+/* Sorted and checked; finish_members is called after a failure, too. */
+static int sort_members(struct members *members, const int *ranks, struct hvd_error *err)
+{
+    size_t bytes = (size_t)members->count * sizeof(ranks[0]);
+    struct hvd_engine *engine = hvd_job_enter(err);
+    int size, status;
+
+    if (engine == NULL) {
+        return HVD_ERR_STATE;
     }
-    status = check_ranks(ranks, count, size, err);
-    if (status != 0) {
-        return status;
+    size = hvd_engine_boot(engine)->size;
+    members->rank = hvd_engine_boot(engine)->rank;
+    hvd_job_exit();
+    members->ranks = malloc(bytes);
+    if (members->ranks != NULL) {
+        memcpy(members->ranks, ranks, bytes);
+        qsort(members->ranks, (size_t)members->count, sizeof(ranks[0]), compare_ranks);
+        status = check_ranks(members->ranks, members->count, size, err);
+        if (status != 0) {
+            return status;
+        }
+        members->list = hvd_rank_list_write(members->ranks, members->count);
     }
-    note = write_ranks(ranks, count);
-    if (note == NULL) {
-        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for a process set");
+    return members->list != NULL
+               ? 0
+               : hvd_fail(err, HVD_ERR_NOMEM, "no memory for a process set");
+}
+
+static int take_members(struct members *members, const int *ranks,
+                        struct hvd_request *const *request, struct hvd_error *err)
+{
+    if (members->count < 1 || ranks == NULL || request == NULL) {
+        return hvd_fail(err, HVD_ERR_ARG, "a process set needs at least one rank");
     }
-    start.note = note;
-    number = next_number(0, &size, err);
-    status = number < 0 ? (int)number
-                        : hvd_start_without_tensor(&start, "set", number, request, err);
-    free(note);
-    return status;
+    return sort_members(members, ranks, err);
+}
+
+static int start_adding(const struct members *members, struct hvd_request **request,
+                        struct hvd_error *err)
+{
+    struct hvd_start start = {
+        .kind = HVD_KIND_SET_ADD, .word = "Process set", .note = members->list};
+    int64_t number = next_number(HVD_SET_GLOBAL, err);
+
+    return number < 0 ? (int)number
+                      : hvd_start_without_tensor(&start, "set", number, request, err);
 }
 
 HVD_EXPORT int hvd_set_add_start(const int *ranks, int count,
                                  struct hvd_request **request, struct hvd_error *err)
 {
-    int *sorted;
-    int status;
+    struct members members = {.count = count};
+    int status = take_members(&members, ranks, request, err);
 
-    if (count < 1 || ranks == NULL || request == NULL) {
-        return hvd_fail(err, HVD_ERR_ARG, "a process set needs at least one rank");
-    }
-    sorted = malloc((size_t)count * sizeof(sorted[0]));
-    if (sorted == NULL) {
-        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for a process set");
-    }
-    memcpy(sorted, ranks, (size_t)count * sizeof(sorted[0]));
-    qsort(sorted, (size_t)count, sizeof(sorted[0]), compare_ranks);
-    status = add_sorted(sorted, count, request, err);
-    free(sorted);
+    status = status != 0 ? status : start_adding(&members, request, err);
+    finish_members(&members);
     return status;
 }
 
-HVD_EXPORT int hvd_set_remove_start(int set, struct hvd_request **request,
-                                    struct hvd_error *err)
+static int start_creating(const struct members *members, const char *label,
+                          struct hvd_request **request, struct hvd_error *err)
 {
     struct hvd_start start = {
-        .kind = HVD_KIND_SET_REMOVE, .word = "Process set", .root = set};
-    int64_t number;
-    int size;
+        .kind = HVD_KIND_SET_CREATE, .word = "Process set", .note = members->list};
+    const char *text = label != NULL ? label : "";
+    size_t bytes = sizeof(HVD_CREATION_NAME) + strlen(text);
+    char *name;
+    int status;
 
-    if (set == HVD_SET_GLOBAL) {
-        return hvd_fail(err, HVD_ERR_ARG, "the global process set cannot be removed");
+    if (bsearch(&members->rank, members->ranks, (size_t)members->count,
+                sizeof(members->rank), compare_ranks) == NULL) {
+        return hvd_fail(err, HVD_ERR_ARG,
+                        "process set '%.100s' of ranks [%.200s] does not have this rank, "
+                        "%d: only its members create it",
+                        text, members->list, members->rank);
     }
-    if (hvd_set_size(set) < 0) {
-        return hvd_fail(err, HVD_ERR_ARG, "there is no process set %d to remove", set);
+    name = malloc(bytes);
+    if (name == NULL) {
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for a process set");
     }
-    number = next_number(0, &size, err);
-    return number < 0 ? (int)number
-                      : hvd_start_without_tensor(&start, "set", number, request, err);
+    snprintf(name, bytes, HVD_CREATION_NAME "%s", text);
+    status = hvd_start_named(&start, name, request, err);
+    free(name);
+    return status;
 }
 
-/* --- facts --- */
+HVD_EXPORT int hvd_set_create_start(const int *ranks, int count, const char *label,
+                                    struct hvd_request **request, struct hvd_error *err)
+{
+    struct members members = {.count = count};
+    int status = take_members(&members, ranks, request, err);
+
+    status = status != 0 ? status : start_creating(&members, label, request, err);
+    finish_members(&members);
+    return status;
+}
 
 /* Where this rank stands in the set. */
 static int find_place(int set, struct hvd_set_place *place)
@@ -158,6 +184,28 @@ static int find_place(int set, struct hvd_set_place *place)
     hvd_job_exit();
     return status;
 }
+
+HVD_EXPORT int hvd_set_remove_start(int set, struct hvd_request **request,
+                                    struct hvd_error *err)
+{
+    struct hvd_start start = {
+        .kind = HVD_KIND_SET_REMOVE, .word = "Process set", .root = set};
+    struct hvd_set_place place = {0};
+    int64_t number;
+
+    if (set == HVD_SET_GLOBAL) {
+        return hvd_fail(err, HVD_ERR_ARG, "the global process set cannot be removed");
+    }
+    if (find_place(set, &place) != 0) {
+        return hvd_fail(err, HVD_ERR_ARG, "there is no process set %d to remove", set);
+    }
+    start.set = place.is_created ? set : HVD_SET_GLOBAL;
+    number = next_number(start.set, err);
+    return number < 0 ? (int)number
+                      : hvd_start_without_tensor(&start, "set", number, request, err);
+}
+
+/* --- facts --- */
 
 HVD_EXPORT int hvd_set_size(int set)
 {

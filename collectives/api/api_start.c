@@ -494,21 +494,28 @@ int hvd_start_submit(struct hvd_start *start, const struct hvd_tensor *tensors, 
     return 0;
 }
 
+int hvd_start_named(struct hvd_start *start, const char *name, struct hvd_request **out,
+                    struct hvd_error *err)
+{
+    const struct hvd_tensor tensor = {
+        .name = name, .dtype = HVD_UINT8, .device = HVD_DEVICE_CPU};
+
+    start->op = HVD_SUM;
+    start->is_own_name = true;
+    return hvd_start_submit(start, &tensor, 1, out, err);
+}
+
 int hvd_start_without_tensor(struct hvd_start *start, const char *word, int64_t number,
                              struct hvd_request **out, struct hvd_error *err)
 {
     char name[64];
-    const struct hvd_tensor tensor = {
-        .name = name, .dtype = HVD_UINT8, .device = HVD_DEVICE_CPU};
 
     if (number < 0) {
         snprintf(name, sizeof(name), HVD_RESERVED_NAMES "%s", word);
     } else {
         snprintf(name, sizeof(name), HVD_RESERVED_NAMES "%s.%" PRId64, word, number);
     }
-    start->op = HVD_SUM;
-    start->is_own_name = true;
-    return hvd_start_submit(start, &tensor, 1, out, err);
+    return hvd_start_named(start, name, out, err);
 }
 
 /* --- the interface --- */

@@ -41,8 +41,12 @@ int hvd_start_gpu(struct hvd_engine *engine, const struct hvd_tensor *tensors,
 int hvd_start_submit(struct hvd_start *start, const struct hvd_tensor *tensors, int count,
                      struct hvd_request **out, struct hvd_error *err);
 
-/* The same for what has no tensor: "hvd.<word>", with a number, unless it is negative, by which
- * the ranks match it. */
+/* The same for what has no tensor, under a reserved name. */
+int hvd_start_named(struct hvd_start *start, const char *name, struct hvd_request **out,
+                    struct hvd_error *err);
+
+/* The same by the name "hvd.<word>", with a number, unless it is negative, by which the ranks match
+ * it. */
 int hvd_start_without_tensor(struct hvd_start *start, const char *word, int64_t number,
                              struct hvd_request **out, struct hvd_error *err);
 

@@ -98,23 +98,26 @@ HVD_EXPORT int hvd_request_splits(struct hvd_request *request, int32_t *splits)
     return 0;
 }
 
-/* The value of a finished request that has one. */
-static int ended_value(struct hvd_request *request, enum hvd_kind kind)
+/* The value of a finished request of one of these kinds. */
+static int ended_value(struct hvd_request *request, enum hvd_kind kind,
+                       enum hvd_kind other)
 {
     struct hvd_entry *entry = ended_entry(request, 0);
 
-    return entry == NULL || entry->proposal.kind != kind ? HVD_ERR_STATE
-                                                         : (int)request->value;
+    return entry == NULL ||
+                   (entry->proposal.kind != kind && entry->proposal.kind != other)
+               ? HVD_ERR_STATE
+               : (int)request->value;
 }
 
 HVD_EXPORT int hvd_request_last_rank(struct hvd_request *request)
 {
-    return ended_value(request, HVD_KIND_JOIN);
+    return ended_value(request, HVD_KIND_JOIN, HVD_KIND_JOIN);
 }
 
 HVD_EXPORT int hvd_request_set(struct hvd_request *request)
 {
-    return ended_value(request, HVD_KIND_SET_ADD);
+    return ended_value(request, HVD_KIND_SET_ADD, HVD_KIND_SET_CREATE);
 }
 
 HVD_EXPORT void hvd_request_free(struct hvd_request *request)

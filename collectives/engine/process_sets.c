@@ -135,6 +135,7 @@ int hvd_process_sets_find(struct hvd_process_sets *sets, int id, int root,
         place->rank = sets->rank;
         place->size = set->members->count;
         place->index = set->index;
+        place->is_created = set->members->name != NULL;
         place->root_index = root >= 0 ? hvd_set_members_index(set->members, root) : -1;
     }
     pthread_mutex_unlock(&sets->lock);

@@ -7,12 +7,13 @@
 #define HVD_PROCESS_SETS_H
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 /* What a rank starts without a name is matched by its number. */
 enum hvd_unnamed {
     HVD_UNNAMED_BARRIERS,
-    HVD_UNNAMED_SET_CHANGES, /* sets added and removed; of the global set */
+    HVD_UNNAMED_SET_CHANGES, /* sets added and removed; of the global set, or the created one */
     HVD_UNNAMED_KINDS
 };
 
@@ -32,6 +33,7 @@ struct hvd_set_place {
     int size; /* of the set */
     int index; /* of this rank, -1: it is no member */
     int root_index; /* of the other one, -1: it is no member */
+    bool is_created; /* by its members alone */
 };
 
 void hvd_process_sets_init(struct hvd_process_sets *sets);

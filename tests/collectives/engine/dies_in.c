@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A job in which one rank ends inside a collective: dies_in RANK COLLECTIVE HOW.
  *
- *   COLLECTIVE  allreduce, grouped, adasum, allgather, broadcast, alltoall, reducescatter, barrier
+ *   COLLECTIVE  allreduce, grouped, adasum, allgather, broadcast, alltoall, reducescatter, barrier,
+ *               create (a process set)
  *   HOW         kill (SIGKILL), segv (SIGSEGV), _exit (status 0 without hvd_shutdown), exit (0, after
  *               the handlers of atexit)
  *
  * All ranks run the collective again and again; a thread of the victim ends it in the midst of that,
- * but for a barrier, to which it does not come. The others print, as those of victim.c do:
+ * but for a barrier and a process set, to which it does not come. The others print, as those of victim.c do:
  *
  *   pending N: STATUS SECONDS TEXT   the call that was under way; SECONDS since it was started
  *   next N: STATUS TEXT              the call after it */
@@ -61,6 +62,17 @@ static void *end_later(void *unused)
     return unused;
 }
 
+/* A process set of all ranks. */
+static int create(const char *label, struct hvd_request **request, struct hvd_error *err)
+{
+    int ranks[MOST_RANKS], size = hvd_size();
+
+    for (int i = 0; i < size; i++) {
+        ranks[i] = i;
+    }
+    return hvd_set_create_start(ranks, size, label, request, err);
+}
+
 /* Starts what argv says; "group/1" and so on are the names of tensors that belong together. */
 static int start(const char *what, const char *name, struct hvd_request **request,
                  struct hvd_error *err)
@@ -99,7 +111,8 @@ static int start(const char *what, const char *name, struct hvd_request **reques
     if (strcmp(what, "reducescatter") == 0) {
         return hvd_reducescatter_start(tensors, 1, HVD_SUM, 1, 1, 0, request, err);
     }
-    return hvd_barrier_start(0, request, err);
+    return strcmp(what, "create") == 0 ? create(name, request, err)
+                                       : hvd_barrier_start(0, request, err);
 }
 
 static int call(const char *what, const char *name, struct hvd_error *err)
@@ -118,7 +131,7 @@ static void begin_to_end(const char *what)
 {
     pthread_t thread;
 
-    if (strcmp(what, "barrier") == 0) {
+    if (strcmp(what, "barrier") == 0 || strcmp(what, "create") == 0) {
         usleep(DELAY_US);
         die();
     } else if (pthread_create(&thread, NULL, end_later, NULL) != 0) {

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Process sets that their members create alone, while others do other things, or nothing. Runs as each
+ * rank of a job of at least three; rank 0 prints TAP. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tests/collectives/calls.h"
+#include "tests/tap.h"
+
+enum {
+    MOST_RANKS = 16,
+    ELEMENTS = 1000,
+    STEPS = 60,
+    AGAIN = 200,
+    MOST_WAIT_S = 100
+};
+
+static int rank, size;
+
+/* --- what the tests do --- */
+
+/* Sets of ranks are bits. */
+static struct hvd_request *start_set(unsigned bits, const char *label)
+{
+    struct hvd_request *request = NULL;
+    struct hvd_error err = {0};
+    int ranks[MOST_RANKS], count = 0;
+
+    for (int i = size - 1; i >= 0; i--) { /* in any order */
+        if (bits >> i & 1) {
+            ranks[count++] = i;
+        }
+    }
+    if (hvd_set_create_start(ranks, count, label, &request, &err) != 0) {
+        call_finish(err.status, &request, &err);
+    }
+    return request;
+}
+
+static int finish_set(struct hvd_request *request)
+{
+    struct hvd_error err = {0};
+    int id;
+
+    call_finish(0, &request, &err);
+    id = hvd_request_set(request);
+    hvd_request_free(request);
+    return id;
+}
+
+static void remove_set(int id)
+{
+    struct hvd_request *request = NULL;
+    struct hvd_error err = {0};
+
+    call_finish(hvd_set_remove_start(id, &request, &err), &request, &err);
+    hvd_request_free(request);
+}
+
+static struct hvd_request *start_sum(int id, const char *name, float *data)
+{
+    static const int64_t shape[] = {ELEMENTS};
+    struct hvd_tensor tensor = call_tensor(name, HVD_FLOAT32, shape, 1, data, data);
+    struct hvd_request *request = NULL;
+    struct hvd_error err = {0};
+
+    for (int i = 0; i < ELEMENTS; i++) {
+        data[i] = (float)((rank + 1) * (1 + i % 7));
+    }
+    if (hvd_allreduce_start(&tensor, 1, HVD_SUM, 1, 1, id, &request, &err) != 0) {
+        call_finish(err.status, &request, &err);
+    }
+    return request;
+}
+
+static bool finish_sum(struct hvd_request *request, unsigned bits, const float *data)
+{
+    struct hvd_error err = {0};
+    int sum = 0;
+    bool good = true;
+
+    call_finish(0, &request, &err);
+    hvd_request_free(request);
+    for (int i = 0; i < size; i++) {
+        sum += (bits >> i & 1) != 0 ? i + 1 : 0;
+    }
+    for (int i = 0; i < ELEMENTS; i++) {
+        good &= data[i] == (float)(sum * (1 + i % 7));
+    }
+    return good;
+}
+
+static bool sum_in(int id, unsigned bits)
+{
+    static float data[ELEMENTS];
+
+    return finish_sum(start_sum(id, "sum", data), bits, data);
+}
+
+static bool is_in(unsigned bits)
+{
+    return (bits >> rank & 1) != 0;
+}
+
+static unsigned all(void)
+{
+    return (1u << size) - 1;
+}
+
+/* On all ranks. */
+static void report(bool good, const char *promise)
+{
+    uint64_t value = good ? 1 : 0;
+    struct hvd_tensor tensor = call_tensor("report", HVD_UINT64, NULL, 0, &value, &value);
+    struct hvd_request *request = NULL;
+    struct hvd_error err = {0};
+
+    call_finish(hvd_allreduce_start(&tensor, 1, HVD_MIN, 1, 1, 0, &request, &err),
+                &request, &err);
+    hvd_request_free(request);
+    if (!good) {
+        fprintf(stderr, "# rank %d: not so: %s\n", rank, promise);
+    }
+    if (rank == 0) {
+        tap_ok(value == 1, "%s", promise);
+    }
+}
+
+/* --- the tests --- */
+
+/* Groups of two neighbours, in which each rank is twice, and one of all but rank 0; each rank begins
+ * elsewhere. */
+static void test_at_the_same_time(void)
+{
+    struct hvd_request *requests[MOST_RANKS + 1] = {NULL};
+    bool good = true;
+    int count = hvd_set_count();
+
+    for (int i = 0; i <= size; i++) {
+        int group = (i + 2 * rank) % (size + 1);
+        unsigned bits =
+            group == size ? all() & ~1u : 1u << group | 1u << (group + 1) % size;
+        char label[32];
+
+        snprintf(label, sizeof(label), "group %d", group);
+        requests[group] = is_in(bits) ? start_set(bits, label) : NULL;
+    }
+    for (int group = 0; group <= size; group++) {
+        unsigned bits =
+            group == size ? all() & ~1u : 1u << group | 1u << (group + 1) % size;
+
+        if (requests[group] != NULL) {
+            int id = finish_set(requests[group]);
+
+            good &= sum_in(id, bits) && hvd_set_size(id) == __builtin_popcount(bits);
+            remove_set(id);
+            good &= hvd_set_size(id) == HVD_ERR_ARG;
+        }
+    }
+    report(good && hvd_set_count() == count,
+           "groups that overlap are created at the same time, in any order");
+}
+
+static void test_twice(void)
+{
+    unsigned bits = all() & ~(1u << (size - 1));
+    struct hvd_error err = {0};
+    struct hvd_request *request = NULL;
+    int ranks[2] = {0, 1}, one = -1, other = -1;
+    bool good = true;
+
+    if (is_in(bits)) {
+        one = finish_set(start_set(bits, "one"));
+        other = finish_set(start_set(bits, "other"));
+        good = one != other && sum_in(one, bits) && sum_in(other, bits);
+    } else {
+        good = hvd_set_count() == 1 &&
+               hvd_set_create_start(ranks, 2, "one", &request, &err) == HVD_ERR_ARG &&
+               strstr(err.text, "only its members") != NULL;
+    }
+    report(good, "the same members have two sets, of which others do not know");
+    call_finish(hvd_set_add_start(ranks, 2, &request, &err), &request, &err);
+    good = hvd_request_set(request) != one && hvd_request_set(request) != other &&
+           hvd_set_size(hvd_request_set(request)) == 2;
+    remove_set(finish_set(request));
+    report(good, "a set that all ranks add has another number, and is known to all");
+    if (is_in(bits)) {
+        remove_set(one);
+        remove_set(other);
+    }
+}
+
+/* The last ranks create a set, and use it, while all go on with steps that are replayed. */
+static void test_while_replaying(void)
+{
+    static float values[ELEMENTS];
+    unsigned bits = all() & ~1u;
+    struct hvd_request *creation = NULL;
+    bool good = true;
+    int id = -1;
+
+    for (int step = 0; step < STEPS; step++) {
+        struct hvd_request *sum = start_sum(HVD_SET_GLOBAL, "step", values);
+
+        if (step == STEPS / 2 + rank && is_in(bits)) {
+            creation = start_set(bits, "late");
+        }
+        good &= finish_sum(sum, all(), values);
+        if (creation != NULL && step == STEPS - 1) {
+            id = finish_set(creation);
+            good &= sum_in(id, bits);
+            remove_set(id);
+        }
+    }
+    report(good, "sets are created while steps of all ranks are replayed");
+}
+
+/* Rank 0 calls nothing of hvd until the others have done. */
+static void test_beside_idle(const char *done)
+{
+    unsigned bits = all() & ~1u;
+    bool good = true;
+
+    for (int i = 0; i < AGAIN && is_in(bits); i++) {
+        int id = finish_set(start_set(bits, NULL));
+
+        good &= i % 20 != 0 || sum_in(id, bits);
+        remove_set(id);
+    }
+    if (rank == size - 1) {
+        fclose(fopen(done, "w"));
+    }
+    for (int i = 0; rank == 0 && access(done, F_OK) != 0; i++) {
+        const struct timespec pause = {.tv_nsec = 10000000};
+
+        good &= i < MOST_WAIT_S * 100;
+        if (!good) {
+            break;
+        }
+        nanosleep(&pause, NULL);
+    }
+    report(good, "a set comes and goes 200 times beside a rank that calls nothing");
+}
+
+/* How the creation of a set must fail; a part of the text. */
+static bool fails(struct hvd_request *request, int status, const char *text)
+{
+    struct hvd_error err = {0};
+    bool good = hvd_wait(request, &err) == status && strstr(err.text, text) != NULL;
+
+    hvd_request_free(request);
+    if (!good) {
+        fprintf(stderr, "# rank %d: %d %s\n", rank, err.status, err.text);
+    }
+    return good;
+}
+
+static void test_mistakes(void)
+{
+    unsigned bits = rank == 0 ? 7 : 3;
+    bool good = true;
+    int id = -1;
+
+    if (rank < 3) {
+        good = fails(start_set(rank == 2 ? 7 : bits, "wrong"), HVD_ERR_MISMATCH,
+                     "creates process set 'wrong' of ranks [");
+    }
+    report(good, "members that give different ranks are told so, late ones, too");
+    if (rank < 2) {
+        id = finish_set(start_set(3, "wrong"));
+        good =
+            fails(start_set(3, "wrong"), HVD_ERR_ARG, "has this label") && sum_in(id, 3);
+    }
+    report(good, "so is who uses a label again, and the job goes on");
+    if (rank < 2) {
+        remove_set(id);
+    }
+}
+
+/* The path of a file that is not there, the same on all ranks. */
+static void agree_on_path(char path[64])
+{
+    const int64_t shape[] = {64};
+    struct hvd_tensor tensor = call_tensor("path", HVD_UINT8, shape, 1, path, path);
+    struct hvd_request *request = NULL;
+    struct hvd_error err = {0};
+
+    snprintf(path, 64, "/tmp/hvd-created.%d", (int)getpid());
+    call_finish(hvd_broadcast_start(&tensor, 0, 0, &request, &err), &request, &err);
+    hvd_request_free(request);
+}
+
+int main(void)
+{
+    char done[64];
+
+    rank = call_init();
+    size = hvd_size();
+    agree_on_path(done);
+    test_at_the_same_time();
+    test_twice();
+    test_while_replaying();
+    test_beside_idle(done);
+    test_mistakes();
+    call_barrier();
+    if (rank == 0) {
+        unlink(done);
+        tap_done();
+    }
+    return hvd_shutdown() != 0;
+}
