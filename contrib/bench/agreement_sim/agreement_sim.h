@@ -15,7 +15,7 @@ struct sim_check;
 struct sim_message;
 
 enum {
-    SIM_MOST_SETS = 64 /* process sets at the same time */
+    SIM_MOST_SETS = 4096 /* process sets at the same time */
 };
 
 /* Messages from one neighbour, oldest first. */

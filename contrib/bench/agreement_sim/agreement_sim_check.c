@@ -98,12 +98,16 @@ static bool use_has_key(const void *item, const void *key)
     return hvd_key_equal(&use->key, key);
 }
 
-/* A name, of a set that is created with its members, of one that they remove with its number. */
+/* Members remove a set that they have created. */
+static bool removes_created(const struct hvd_proposal *tensor)
+{
+    return tensor->kind == HVD_KIND_SET_REMOVE && tensor->set != HVD_SET_GLOBAL;
+}
+
+/* A name, of such a removal with the number of the set. */
 static void write_name(const struct hvd_proposal *tensor, char *name, size_t bytes)
 {
-    if (tensor->kind == HVD_KIND_SET_CREATE) {
-        snprintf(name, bytes, "%.100s [%.100s]", tensor->name, tensor->note);
-    } else if (tensor->kind == HVD_KIND_SET_REMOVE && tensor->set != HVD_SET_GLOBAL) {
+    if (removes_created(tensor)) {
         snprintf(name, bytes, "%.100s of %d", tensor->name, tensor->set);
     } else {
         snprintf(name, bytes, "%.200s", tensor->name);
@@ -226,6 +230,10 @@ void sim_check_end(struct sim_rank *rank, const struct hvd_entry *entry, int sta
     if (strstr(text, "after it had joined") != NULL) {
         use->count--; /* refused here, the others never hear of it */
         return;
+    }
+    if (entry->proposal.kind == HVD_KIND_SET_CREATE ||
+        removes_created(&entry->proposal)) {
+        return; /* others may have had other sets under the name or number */
     }
     mine.value = entry->request->value;
     compare(rank, use, &mine);

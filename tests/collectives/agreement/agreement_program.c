@@ -126,6 +126,14 @@ static void submit(struct sim *sim, int rank, struct program *program,
 {
     struct pending *added;
 
+    for (int i = 0; i < call->count; i++) {
+        struct hvd_proposal *tensor = call->tensors[i];
+
+        if (tensor->set == PROGRAM_LAST_SET) {
+            tensor->set = (int32_t)program->value;
+            tensor->root = tensor->set; /* of a removal */
+        }
+    }
     program->pending = realloc(program->pending, ((size_t)program->pending_count + 1) *
                                                      sizeof(program->pending[0]));
     added = &program->pending[program->pending_count++];

@@ -35,6 +35,10 @@ struct pending {
     struct ending ending;
 };
 
+enum {
+    PROGRAM_LAST_SET = -1 /* of a proposal: the set that the program has made last */
+};
+
 /* Zeroed: does nothing. */
 struct program {
     struct call *calls; /* [count] */

@@ -172,6 +172,34 @@ static void test_sets(unsigned seed)
     let_go(&held, &sim);
 }
 
+/* Ranks 1, 2 and 3 are to create one set, ranks 0 and 2 another. */
+static void test_creations(unsigned seed)
+{
+    static const struct {
+        int rank;
+        const char *name, *list;
+    } asked[] = {{1, "hvd.create.x", "1-3"},
+                 {2, "hvd.create.x", "1-3"},
+                 {0, "hvd.create.y", "0,2"}};
+    struct hvd_agreement_settings settings = patient();
+    struct held held = {0};
+    struct sim sim;
+
+    sim_init(&sim, four, &settings, seed);
+    for (int i = 0; i < 3; i++) {
+        const struct hvd_proposal create = {
+            .kind = HVD_KIND_SET_CREATE, .name = asked[i].name, .note = asked[i].list};
+        const struct hvd_proposal *only = &create;
+
+        held.requests[held.count++] = sim_submit(&sim, asked[i].rank, &only, 1);
+        sim_wait(&sim, asked[i].rank, true);
+    }
+    pass(&sim, 62);
+    check("members that do not come to create a set are named", 1,
+          "\n2: [hvd.create.y]\n3: [hvd.create.x]");
+    let_go(&held, &sim);
+}
+
 static void hold_tensors(struct held *held, struct sim *sim, int rank, int set)
 {
     for (int i = 0; i < 8; i++) {
@@ -463,6 +491,7 @@ int main(void)
     test_names(seed);
     test_joined(seed);
     test_sets(seed);
+    test_creations(seed);
     test_planned(seed);
     test_planned_sets(seed);
     test_shutdown(seed);

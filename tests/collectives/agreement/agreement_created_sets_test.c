@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Process sets that their members create alone, in simulated jobs: what members get of them, and that
+ * others hear nothing. */
+#include <stdio.h>
+#include <string.h>
+
+#include "gpu_binding/base/log.h"
+#include "tests/collectives/agreement/agreement_try.h"
+
+enum {
+    ROUNDS = 6,
+    STEPS = 8
+};
+
+static const struct ending well = {.text = ""};
+
+/* A set of ranks first ... end - 1, of which this program is one's. */
+static void create(struct program *program, const char *label, int first, int end,
+                   const struct ending *ending)
+{
+    char name[32], note[32];
+    const struct hvd_proposal proposal = {
+        .kind = HVD_KIND_SET_CREATE, .name = name, .note = note};
+
+    snprintf(name, sizeof(name), "hvd.create.%s", label);
+    snprintf(note, sizeof(note),
+             end - first > 2    ? "%d-%d"
+             : end - first == 2 ? "%d,%d"
+                                : "%d",
+             first, end - 1);
+    program_propose(program, &proposal, ending);
+}
+
+/* In the set that the program has created last. */
+static void submit(struct program *program, const char *name, enum hvd_kind kind)
+{
+    struct hvd_proposal tensor = sim_allreduce(name, 10);
+
+    tensor.set = PROGRAM_LAST_SET;
+    tensor.kind = kind;
+    program_propose(program, &tensor, &well);
+}
+
+static void remove_last(struct program *program)
+{
+    const struct hvd_proposal drop = {
+        .kind = HVD_KIND_SET_REMOVE, .name = "hvd.set.0", .set = PROGRAM_LAST_SET};
+
+    program_propose(program, &drop, &well);
+    program_wait(program);
+}
+
+/* Creates a set, works in it until it replays, and removes it while something is under way. */
+static void use(struct program *program, const char *label, int first, int end)
+{
+    create(program, label, first, end, &well);
+    program_wait(program);
+    for (int step = 0; step < STEPS; step++) {
+        submit(program, "a", HVD_KIND_ALLREDUCE);
+        submit(program, "b", HVD_KIND_ALLREDUCE);
+        program_wait(program);
+    }
+    submit(program, "c", HVD_KIND_ALLGATHER);
+    submit(program, "a", HVD_KIND_ALLREDUCE);
+    remove_last(program);
+}
+
+/* In each round the ranks are cut into groups elsewhere; all groups of a round have one label. Steps of
+ * all ranks go on meanwhile, and ranks that have done are ahead by a round. */
+static void works_in_groups(struct program *programs, int size, unsigned seed)
+{
+    for (int r = 0; r < size; r++) {
+        for (int round = 0; round < ROUNDS; round++) {
+            int length = 1 + (round + (int)seed) % 3, shift = round % length;
+            int first = (r + shift) / length * length - shift;
+            int end = first + length < size ? first + length : size;
+            char label[16];
+
+            snprintf(label, sizeof(label), "round %d", round);
+            use(&programs[r], label, first > 0 ? first : 0, end);
+            try_step(&programs[r], 3, false);
+        }
+    }
+}
+
+/* The first ranks have joined, or are about to, when they create a set and remove it; the others do the
+ * same, and have steps before they join. */
+static void joins_meanwhile(struct program *programs, int size, unsigned seed)
+{
+    int cut = size / 2;
+
+    for (int r = 0; r < size; r++) {
+        for (int round = 0; round < 3; round++) {
+            bool is_low = r < cut;
+
+            for (int step = 0; step < STEPS; step++) {
+                try_step(&programs[r], 3, false);
+            }
+            if (is_low) {
+                program_start_join(&programs[r]);
+            }
+            create(&programs[r], "joined", is_low ? 0 : cut, is_low ? cut : size, &well);
+            program_wait_for(&programs[r], "hvd.create.joined");
+            submit(&programs[r], "x", HVD_KIND_ALLREDUCE);
+            program_wait_for(&programs[r], "x");
+            remove_last(&programs[r]);
+            if (!is_low && seed % 2 == 0) {
+                try_step(&programs[r], 3, false);
+            }
+            if (!is_low) {
+                program_join(&programs[r]);
+            }
+        }
+    }
+}
+
+/* One rank gives other members than the rest; then all give the same, under the same label. */
+static void disagrees(struct program *programs, int size, unsigned seed)
+{
+    static const struct ending differs = {.text = "creates process set 'w' of ranks ["};
+
+    for (int r = 0; r < size && size > 2; r++) {
+        int odd = 1 + (int)seed % (size - 2);
+
+        create(&programs[r], "w", r == odd ? odd : 0, size, &differs);
+        program_wait(&programs[r]);
+        use(&programs[r], "w", 0, size);
+        try_step(&programs[r], 3, false);
+    }
+}
+
+/* --- who hears of it --- */
+
+static void settle(struct sim *sim, struct hvd_request **requests, int count)
+{
+    while (sim_step(sim, 1000000000)) {
+    }
+    for (int i = 0; i < count; i++) {
+        if (!sim_has_ended(requests[i]) || atomic_load(&requests[i]->status) != 0) {
+            sim_fault(sim, "%s does not end well", requests[i]->entries[0].proposal.name);
+        }
+        hvd_request_destroy(requests[i]);
+    }
+}
+
+static uint64_t received_by(const struct sim *sim, int first, int end)
+{
+    uint64_t received = 0;
+
+    for (int r = first; r < end; r++) {
+        received += try_counts(sim, r).received;
+    }
+    return received;
+}
+
+/* Ranks 3 and 4, on two nodes, create a set and remove it; 0 to 2 are on the way, 5 is beside them. */
+static void test_others(unsigned seed)
+{
+    static const int nodes[] = {3, 1, 2, 2, 2, 0};
+    const struct hvd_proposal create_it = {
+        .kind = HVD_KIND_SET_CREATE, .name = "hvd.create.x", .note = "3,4"};
+    const struct hvd_proposal remove_it = {
+        .kind = HVD_KIND_SET_REMOVE, .name = "hvd.set.0", .set = 1, .root = 1};
+    struct hvd_request *requests[2];
+    struct sim sim;
+
+    sim_init(&sim, nodes, NULL, seed);
+    for (int round = 0; round < 10; round++) {
+        const struct hvd_proposal *only = &create_it;
+
+        requests[0] = sim_submit(&sim, 3, &only, 1);
+        requests[1] = sim_submit(&sim, 4, &only, 1);
+        settle(&sim, requests, 2);
+        only = &remove_it;
+        requests[0] = sim_submit(&sim, 3, &only, 1);
+        requests[1] = sim_submit(&sim, 4, &only, 1);
+        settle(&sim, requests, 2);
+    }
+    tap_ok(sim.fault[0] == '\0' && received_by(&sim, 3, 5) == 40 &&
+               received_by(&sim, 5, 6) == 20 && received_by(&sim, 1, 3) == 0 &&
+               received_by(&sim, 6, 10) == 0,
+           "members and their nodes hear of a set, no other rank but rank 0 (%s)",
+           sim.fault);
+    sim_finish(&sim);
+}
+
+int main(void)
+{
+    unsigned seed = tap_seed(7);
+
+    hvd_log_least(HVD_LOG_ERROR);
+    try_replayed("groups create sets, work in them and remove them, beside all",
+                 works_in_groups, NULL, seed);
+    try_scenario("so do ranks that have joined", joins_meanwhile, NULL, seed);
+    try_scenario("members that disagree are told, and may go on", disagrees, NULL, seed);
+    test_others(seed);
+    return tap_done();
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rank 0's account of sets that their members create: when there is one, and who is told what else. */
+#include "collectives/agreement/set_creations.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "gpu_binding/base/hvd_status.h"
+#include "tests/tap.h"
+
+enum {
+    RANKS = 8
+};
+
+static struct hvd_layout layout;
+static struct hvd_membership membership;
+static struct hvd_set_creations creations;
+static struct hvd_decision_writers writers;
+
+/* A rank asks for a set of this name. */
+static int ask(int rank, const char *name, const char *list)
+{
+    const struct hvd_set_wish wish = {.rank = rank, .name = name, .list = list};
+
+    return hvd_set_creations_add(&creations, &wish, &writers);
+}
+
+/* "1:a:0-3" for set 1, "-6:a:0,1" for ranks 0 and 1 that failed; all since the last call. */
+static const char *decided(void)
+{
+    static char text[1024];
+    struct hvd_reader reader = {.data = writers.sets.data, .bytes = writers.sets.bytes};
+    size_t used = 0;
+
+    text[0] = '\0';
+    while (reader.bytes > 0) {
+        struct hvd_record part, record;
+        struct hvd_set_outcome outcome;
+
+        if (hvd_take_record(&reader, &part) != 0 || part.kind != HVD_DECISION_SET ||
+            hvd_take_record(&reader, &record) != 0 ||
+            record.kind != HVD_DECISION_CREATE ||
+            hvd_take_set_outcome(&reader, &outcome) != 0) {
+            return "no decision";
+        }
+        used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%d:%s:%s",
+                                 used > 0 ? " " : "",
+                                 outcome.status != 0 ? outcome.status : (int)part.id,
+                                 outcome.name, outcome.list);
+    }
+    writers.sets.bytes = 0;
+    return text;
+}
+
+static void check(const char *wanted, const char *promise)
+{
+    const char *text = decided();
+
+    if (!tap_ok(strcmp(text, wanted) == 0, "%s", promise)) {
+        tap_note("'%s', not '%s'", text, wanted);
+    }
+}
+
+static void begin(void)
+{
+    membership = (struct hvd_membership){0};
+    hvd_membership_init(&membership, &layout, 0, NULL);
+    creations = (struct hvd_set_creations){.membership = &membership};
+    writers.last_set = 0;
+}
+
+static void finish(void)
+{
+    tap_ok(creations.by_name.count == 0, "nothing is left of them");
+    hvd_set_creations_finish(&creations);
+    hvd_membership_finish(&membership);
+}
+
+static void test_members(void)
+{
+    begin();
+    ask(3, "a", "1-3");
+    ask(1, "a", "1-3");
+    tap_ok(hvd_set_creations_lack(&creations, "a", 2) &&
+               !hvd_set_creations_lack(&creations, "a", 3) &&
+               !hvd_set_creations_lack(&creations, "a", 4) &&
+               !hvd_set_creations_lack(&creations, "b", 2),
+           "a set waits for the members that have not asked");
+    check("", "and is not there before they have");
+    ask(2, "a", "1-3");
+    ask(5, "a", "5");
+    check("1:a:1-3 2:a:5", "then it is; others of its name have numbers of their own");
+    finish();
+}
+
+static void test_mismatch(void)
+{
+    char low[16], both[64];
+
+    snprintf(low, sizeof(low), "%d:", HVD_ERR_MISMATCH);
+    begin();
+    ask(0, "a", "0-2");
+    ask(4, "a", "4,5");
+    check("", "lists that do not overlap do not differ");
+    ask(1, "a", "1-3");
+    snprintf(both, sizeof(both), "%sa:0 %sa:1", low, low);
+    check(both, "lists that overlap and differ fail");
+    ask(2, "a", "1,2");
+    snprintf(both, sizeof(both), "%sa:2", low);
+    check(both, "so does whoever is expected in one of them, whatever its own");
+    ask(0, "a", "0-2");
+    check("", "who has been told may ask again");
+    ask(3, "a", "1-3");
+    snprintf(both, sizeof(both), "%sa:3", low);
+    check(both, "the last one is told, too");
+    ask(1, "a", "0-2");
+    ask(2, "a", "0-2");
+    ask(5, "a", "4,5");
+    check("1:a:0-2 2:a:4,5", "after that the same name will do, as it does for others");
+    finish();
+}
+
+static void test_labels(void)
+{
+    static const int ranks[] = {1, 2};
+    char both[64];
+
+    begin();
+    hvd_membership_add(&membership, 1, ranks, 2, "a");
+    ask(2, "a", "2,3");
+    snprintf(both, sizeof(both), "%d:a:2", HVD_ERR_ARG);
+    check(both, "a name is refused while a set has it and one of the ranks");
+    ask(4, "a", "4");
+    ask(1, "b", "1,2");
+    ask(2, "b", "1,2");
+    check("2:a:4 3:b:1,2", "other ranks may have it, and these another name");
+    hvd_membership_remove(&membership, 1);
+    ask(2, "a", "2,3");
+    ask(3, "a", "2,3");
+    check("4:a:2,3", "when it is removed the name is free");
+    finish();
+}
+
+static void test_garbage(void)
+{
+    begin();
+    tap_ok(ask(0, "a", "0,9") == HVD_ERR_NET && ask(0, "a", "1,0") == HVD_ERR_NET &&
+               ask(0, "a", "") == HVD_ERR_NET,
+           "lists that no rank of the job can have made are refused");
+    tap_ok(ask(4, "a", "0-3") == HVD_ERR_NET, "so is a list without who asks");
+    ask(0, "b", "0,1");
+    tap_ok(ask(0, "b", "0,1") == HVD_ERR_NET, "and asking twice");
+    check("", "nothing comes of them");
+    ask(1, "b", "0,1");
+    check("1:b:0,1", "but of what is good");
+    finish();
+}
+
+int main(void)
+{
+    static const char *const hosts[RANKS] = {"a", "a", "a", "a", "b", "b", "b", "b"};
+
+    hvd_layout_init(&layout, hosts, RANKS, NULL);
+    test_members();
+    test_mismatch();
+    test_labels();
+    test_garbage();
+    hvd_writer_finish(&writers.sets);
+    hvd_layout_finish(&layout);
+    return tap_done();
+}
