@@ -335,8 +335,9 @@ int hvd_set_add_start(const int *ranks, int count, struct hvd_request **request,
                       struct hvd_error *err);
 
 /* As hvd_set_add_start, but only the members call it, this rank among them; ends on each when all of
- * them have. label (NULL: "") tells sets apart that are made at the same time, or of the same members:
- * sets that share a rank need different labels until they are removed, others may have the same.
+ * them have. label (NULL: "", at most 1,000 bytes) tells sets apart that are made at the same time, or of
+ * the same members: sets that share a rank need different labels until they are removed, others may have
+ * the same.
  * Requests may be started in any order.
  *   HVD_ERR_ARG       this rank is not in ranks; or a set of this label has one of the ranks
  *   HVD_ERR_MISMATCH  a rank of these creates a set of other ranks under the same label: on all

@@ -11,6 +11,10 @@ static const char duplicate_text[] = "Requested to allreduce, allgather, or broa
                                      "want to request another tensor, use a "
                                      "different tensor name.";
 
+static const char duplicate_set_text[] =
+    "This rank is creating a process set of the same label: wait for it first, or choose "
+    "another label.";
+
 void hvd_tensor_table_init(struct hvd_tensor_table *table, hvd_entry_ended ended,
                            void *context)
 {
@@ -72,7 +76,9 @@ static int take_name(struct hvd_tensor_table *table, struct hvd_entry *entry,
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for tensor %s", key.name);
     }
     if (atomic_load(&tensor->is_taken)) {
-        return hvd_fail(err, HVD_ERR_ARG, "%s", duplicate_text);
+        return hvd_fail(err, HVD_ERR_ARG, "%s",
+                        entry->proposal.kind == HVD_KIND_SET_CREATE ? duplicate_set_text
+                                                                    : duplicate_text);
     }
     atomic_store(&tensor->is_taken, true);
     entry->tensor = tensor;

@@ -133,6 +133,10 @@ HVD_EXPORT int hvd_set_add_start(const int *ranks, int count,
     return status;
 }
 
+enum {
+    MOST_LABEL_BYTES = 1000 /* it travels with each member's request */
+};
+
 static int start_creating(const struct members *members, const char *label,
                           struct hvd_request **request, struct hvd_error *err)
 {
@@ -149,6 +153,12 @@ static int start_creating(const struct members *members, const char *label,
                         "process set '%.100s' of ranks [%.200s] does not have this rank, "
                         "%d: only its members create it",
                         text, members->list, members->rank);
+    }
+    if (strlen(text) > MOST_LABEL_BYTES) {
+        return hvd_fail(err, HVD_ERR_ARG,
+                        "the label of a process set has %zu bytes, but at most %d can be "
+                        "sent: choose a shorter one",
+                        strlen(text), MOST_LABEL_BYTES);
     }
     name = malloc(bytes);
     if (name == NULL) {

@@ -6,12 +6,16 @@
  * Each row is a job in which every set of 8 ranks, on one node, submits one known allreduce, all at
  * the same time, without replays and with them: the bytes of all messages that rank 0 gets and sends
  * for each set, and those of a member and of the last rank, in no set. Then the time that rank 0
- * takes for the rows of an allgather of all ranks. */
+ * takes for the rows of an allgather of all ranks.
+ *
+ * Last come sets that their members create alone, all at the same time, and remove: each node, the ranks of
+ * one local rank, and many of ranks here and there. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "collectives/agreement/membership.h"
+#include "collectives/agreement/rank_list.h"
 #include "gpu_binding/base/log.h"
 #include "contrib/bench/agreement_sim/agreement_sim.h"
 
@@ -161,6 +165,95 @@ static void measure_rows(int size)
     free(hosts);
 }
 
+/* --- sets that their members create --- */
+
+/* The members of a set: a node, all of a local rank, or a tenth of these and the next ones. */
+static int find_members(int number, int size, int *ranks)
+{
+    int nodes = size / PER_SET, count = 0;
+
+    for (int i = 0; number < nodes && i < PER_SET; i++) {
+        ranks[count++] = number * PER_SET + i;
+    }
+    for (int i = 0; number >= nodes && i < nodes; i++) {
+        if (number < nodes + PER_SET || (7 * i + number) % 10 == 0) {
+            ranks[count++] = i * PER_SET + (number + i / 50) % PER_SET;
+        }
+    }
+    return count;
+}
+
+/* All members ask, in the order of sets, and all is settled. ids: of sets that they remove; NULL: they
+ * create them. Returns how many requests there are. */
+static int change_sets(struct sim *sim, struct hvd_request **requests, int sets,
+                       const int *ids)
+{
+    int *ranks = calloc((size_t)sim->layout.size, sizeof(ranks[0])), asked = 0;
+
+    for (int number = 0; number < sets; number++) {
+        int count = find_members(number, sim->layout.size, ranks);
+        char *list = hvd_rank_list_write(ranks, count);
+        char name[32];
+        struct hvd_proposal change = {.name = name, .note = list};
+        const struct hvd_proposal *only = &change;
+
+        snprintf(name, sizeof(name), ids != NULL ? "hvd.set.0" : "hvd.create.%d", number);
+        change.kind = ids != NULL ? HVD_KIND_SET_REMOVE : HVD_KIND_SET_CREATE;
+        change.set = ids != NULL ? ids[number] : HVD_SET_GLOBAL;
+        change.root = change.set;
+        for (int i = 0; i < count; i++) {
+            requests[asked++] = sim_submit(sim, ranks[i], &only, 1);
+        }
+        free(list);
+    }
+    free(ranks);
+    sim_settle_in_turn(sim);
+    return asked;
+}
+
+/* The sets' numbers are the values of their members' requests. */
+static void find_ids(struct hvd_request **requests, int sets, int size, int *ids)
+{
+    int *ranks = calloc((size_t)size, sizeof(ranks[0])), at = 0;
+
+    for (int number = 0; number < sets; number++) {
+        ids[number] = (int)requests[at]->value;
+        at += find_members(number, size, ranks);
+    }
+    free(ranks);
+}
+
+static void measure_creations(int node_count, int sets)
+{
+    int *nodes = calloc((size_t)node_count + 1, sizeof(nodes[0]));
+    int size = node_count * PER_SET, asked, *ids = calloc((size_t)sets, sizeof(ids[0]));
+    struct hvd_request **requests =
+        calloc((size_t)sets * (size_t)size, sizeof(requests[0]));
+    double start = now_ms(), created, bytes;
+    struct sim sim;
+
+    for (int i = 0; i < node_count; i++) {
+        nodes[i] = PER_SET;
+    }
+    sim_init_unchecked(&sim, nodes, NULL);
+    sim_wait(&sim, 0, true); /* it decides at once */
+    start = now_ms();
+    asked = change_sets(&sim, requests, sets, NULL);
+    created = now_ms() - start;
+    bytes = bytes_of(&sim, 0);
+    find_ids(requests, sets, size, ids);
+    settle(&sim, requests, asked);
+    start = now_ms();
+    change_sets(&sim, requests, sets, ids);
+    printf("| %d | %d | %d | %.0f | %.0f | %.0f |\n", size, sets, asked, bytes / asked,
+           created, now_ms() - start);
+    settle(&sim, requests, asked);
+    sim_finish(&sim);
+    free(ids);
+    free(requests);
+    free(nodes);
+}
+
 int main(void)
 {
     hvd_log_to(NULL, HVD_LOG_OFF);
@@ -173,5 +266,10 @@ int main(void)
     printf("\n| ranks | rows of an allgather: ms |\n|---|---|\n");
     measure_rows(1024);
     measure_rows(10240);
+    printf("\n| ranks | sets created | members of all | rank 0: bytes a member | all "
+           "ranks: ms to "
+           "create | to remove |\n|---|---|---|---|---|---|\n");
+    measure_creations(125, 500);
+    measure_creations(125, 2000);
     return 0;
 }

@@ -223,6 +223,25 @@ static void end(struct rank *rank, int status)
     rank->agreement = NULL;
 }
 
+/* Some descriptions are of sets that all add, or members create, and of the removal of such a one. */
+static void describe_set(uint8_t more, struct hvd_proposal *proposal, char *name)
+{
+    static const char *const notes[] = {"0,1", "0-2", "0-3", "1,3"};
+
+    if (more % 8 == 6 || more % 8 == 4) {
+        free((char *)proposal->note);
+        proposal->kind = more % 8 == 6 ? HVD_KIND_SET_CREATE : HVD_KIND_SET_ADD;
+        proposal->note = strdup(notes[more / 8 % 4]);
+        proposal->set = HVD_SET_GLOBAL;
+        name[0] = (char)('v' + more / 32 % 2);
+    } else if (more % 8 == 5) {
+        proposal->kind = HVD_KIND_SET_REMOVE;
+        proposal->set = 1 + more / 8 % 2;
+        proposal->root = proposal->set;
+        name[0] = 'r';
+    }
+}
+
 static void describe(struct fuzz_input *input, struct hvd_proposal *proposal)
 {
     static const enum hvd_kind kinds[] = {
@@ -254,6 +273,7 @@ static void describe(struct fuzz_input *input, struct hvd_proposal *proposal)
     if (proposal->kind == HVD_KIND_JOIN) {
         name[0] = 'j';
     }
+    describe_set(more, proposal, name);
     proposal->name = strdup(name);
 }
 

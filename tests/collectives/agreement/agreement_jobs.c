@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collectives/agreement/rank_list.h"
+
 static const struct ending well = {.text = ""};
 
 /* --- the job's shape --- */
@@ -125,7 +127,8 @@ static int free_id(const struct job *job)
 static bool exists(const struct job *job, const struct job_set *set)
 {
     for (int i = 0; i < JOB_MOST_SETS; i++) {
-        if (job->sets[i].is_live && job->sets[i].count == set->count &&
+        if (job->sets[i].is_live && !job->sets[i].is_created &&
+            job->sets[i].count == set->count &&
             memcmp(job->sets[i].ranks, set->ranks,
                    (size_t)set->count * sizeof(set->ranks[0])) == 0) {
             return true;
@@ -139,6 +142,38 @@ static void wait_for_all(struct job *job)
     for (int rank = 0; rank < job->size; rank++) {
         program_wait(&job->programs[rank]);
     }
+}
+
+static void meet(struct job *job)
+{
+    static const struct hvd_proposal barrier = {.kind = HVD_KIND_BARRIER, .name = "meet"};
+
+    for (int rank = 0; rank < job->size; rank++) {
+        program_propose(&job->programs[rank], &barrier, &well);
+        program_wait_for(&job->programs[rank], barrier.name);
+    }
+}
+
+/* While no rank changes another set, so that its number can be foretold. */
+static void create_set(struct job *job, struct job_set *set)
+{
+    const struct ending numbered = {.text = "", .has_value = true, .value = set->id};
+    char name[32];
+    char *list = hvd_rank_list_write(set->ranks, set->count);
+    const struct hvd_proposal create = {
+        .kind = HVD_KIND_SET_CREATE, .name = name, .note = list};
+
+    snprintf(name, sizeof(name), "hvd.create.%d", job->number++);
+    meet(job);
+    for (int i = 0; i < set->count; i++) {
+        program_propose(&job->programs[set->ranks[i]], &create, &numbered);
+        program_wait_for(&job->programs[set->ranks[i]], name);
+    }
+    meet(job);
+    set->is_live = true;
+    set->is_created = true;
+    draw_tensors(job, set, 1 + (int)job_draw(job, 3));
+    free(list);
 }
 
 static void add_set(struct job *job, struct job_set *set)
@@ -157,6 +192,10 @@ static void add_set(struct job *job, struct job_set *set)
         wait_for_all(job);
         job->must_wait = false;
     }
+    if (job_draw(job, 2) == 0) {
+        create_set(job, set);
+        return;
+    }
     snprintf(name, sizeof(name), "hvd.set.%d", job->number++);
     write_ranks(set, note, sizeof(note));
     ending.value = set->id;
@@ -170,6 +209,18 @@ static void add_set(struct job *job, struct job_set *set)
     draw_tensors(job, set, 1 + (int)job_draw(job, 3));
 }
 
+static void remove_created(struct job *job, const struct job_set *set)
+{
+    const struct hvd_proposal proposal = {.kind = HVD_KIND_SET_REMOVE,
+                                          .name = "hvd.set.0",
+                                          .set = set->id,
+                                          .root = set->id};
+
+    for (int i = 0; i < set->count; i++) {
+        program_propose(&job->programs[set->ranks[i]], &proposal, &well);
+    }
+}
+
 static void remove_set(struct job *job, struct job_set *set)
 {
     char name[32];
@@ -177,7 +228,11 @@ static void remove_set(struct job *job, struct job_set *set)
         .kind = HVD_KIND_SET_REMOVE, .name = name, .root = set->id};
 
     snprintf(name, sizeof(name), "hvd.set.%d", job->number++);
-    on_all_ranks(job, &proposal, &well, job_draw(job, 2) == 0);
+    if (set->is_created) {
+        remove_created(job, set);
+    } else {
+        on_all_ranks(job, &proposal, &well, job_draw(job, 2) == 0);
+    }
     job->must_wait = true;
     set->is_live = false;
     if (job->has_steady_sets && job_draw(job, 2) == 0) {

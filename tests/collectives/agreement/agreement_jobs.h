@@ -8,6 +8,8 @@
  * or by one rank, groups are cut differently, a set is added or removed, ranks join after
  * different numbers of windows, a rank leaves.
  *
+ * Sets are added by all ranks, or created by their members, who are alone to remove them, too.
+ *
  * In some jobs most of what further process sets do can be replayed. Then they go on while ranks join,
  * and come and go more often. */
 #ifndef HVD_AGREEMENT_JOBS_H
@@ -29,6 +31,7 @@ struct job_tensor {
 
 struct job_set {
     bool is_live;
+    bool is_created; /* by its members alone */
     int id;
     int ranks[JOB_MOST_RANKS]; /* [count] ascending */
     int count;

@@ -175,7 +175,10 @@ static void test_twice(void)
     if (is_in(bits)) {
         one = finish_set(start_set(bits, "one"));
         other = finish_set(start_set(bits, "other"));
-        good = one != other && sum_in(one, bits) && sum_in(other, bits);
+        good = one != other;
+        for (int i = 0; i < STEPS; i++) { /* which are replayed soon */
+            good &= sum_in(one, bits) && sum_in(other, bits);
+        }
     } else {
         good = hvd_set_count() == 1 &&
                hvd_set_create_start(ranks, 2, "one", &request, &err) == HVD_ERR_ARG &&
@@ -260,12 +263,12 @@ static bool fails(struct hvd_request *request, int status, const char *text)
 
 static void test_mistakes(void)
 {
-    unsigned bits = rank == 0 ? 7 : 3;
+    unsigned bits = rank == 1 ? 3 : 7;
     bool good = true;
     int id = -1;
 
     if (rank < 3) {
-        good = fails(start_set(rank == 2 ? 7 : bits, "wrong"), HVD_ERR_MISMATCH,
+        good = fails(start_set(bits, "wrong"), HVD_ERR_MISMATCH,
                      "creates process set 'wrong' of ranks [");
     }
     report(good, "members that give different ranks are told so, late ones, too");
@@ -277,6 +280,33 @@ static void test_mistakes(void)
     report(good, "so is who uses a label again, and the job goes on");
     if (rank < 2) {
         remove_set(id);
+    }
+}
+
+/* Rank 0 asks for a set of ranks 0 and 1, and again before rank 1 does. */
+static void test_labels(void)
+{
+    static const int ranks[] = {1, 0};
+    struct hvd_request *creation = rank == 0 ? start_set(3, "twice") : NULL,
+                       *other = NULL;
+    struct hvd_error err = {0};
+    char label[1002];
+    bool good = true;
+
+    memset(label, 'x', sizeof(label));
+    label[sizeof(label) - 1] = '\0';
+    if (rank == 0) {
+        good = hvd_set_create_start(ranks, 2, "twice", &other, &err) == HVD_ERR_ARG &&
+               strstr(err.text, "of the same label") != NULL &&
+               hvd_set_create_start(ranks, 2, label, &other, &err) == HVD_ERR_ARG &&
+               strstr(err.text, "1001 bytes") != NULL;
+    }
+    report(good, "so is who asks twice at a time, or by a long label");
+    if (rank == 1) {
+        creation = start_set(3, "twice");
+    }
+    if (creation != NULL) {
+        finish_set(creation);
     }
 }
 
@@ -305,6 +335,7 @@ int main(void)
     test_while_replaying();
     test_beside_idle(done);
     test_mistakes();
+    test_labels();
     call_barrier();
     if (rank == 0) {
         unlink(done);
