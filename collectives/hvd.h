@@ -322,7 +322,6 @@ int hvd_should_stop(struct hvd_error *err);
  * A process set consists of some of the job's ranks and has collectives of its own; sets may
  * overlap and run at the same time. Set 0 is the global one.
  *
- *
  *                      made by hvd_set_add_start       by hvd_set_create_start
  *   made and removed   by all ranks, in the same       by its members, whatever others do,
  *                      order, while none has joined    also while ranks have joined
@@ -335,18 +334,18 @@ int hvd_set_add_start(const int *ranks, int count, struct hvd_request **request,
                       struct hvd_error *err);
 
 /* As hvd_set_add_start, but only the members call it, this rank among them; ends on each when all of
- * them have. label (NULL: "", at most 1,000 bytes) tells sets apart that are made at the same time, or of
- * the same members: sets that share a rank need different labels until they are removed, others may have
- * the same.
- * Requests may be started in any order.
+ * them have. Other ranks on the members' nodes, and some on the way to rank 0, pass messages on, which their
+ * programs do not notice. label (NULL: ""; at most 1,000 bytes) tells sets apart: sets that share a rank
+ * need different labels until they are removed, also if they have the same members; others may have the
+ * same label. Requests may be started in any order.
  *   HVD_ERR_ARG       this rank is not in ranks; or a set of this label has one of the ranks
  *   HVD_ERR_MISMATCH  a rank of these creates a set of other ranks under the same label: on all
  *                     members of both that have called, or call later */
 int hvd_set_create_start(const int *ranks, int count, const char *label,
                          struct hvd_request **request, struct hvd_error *err);
 
-/* Removes a set. Ends when all ranks, or those of a set that they have created, have asked for it and
- * their collectives on it have ended. */
+/* Removes a set. Ends when all ranks of the job, or all members of a set that was created, have asked for it
+ * and their collectives on it have ended. */
 int hvd_set_remove_start(int set, struct hvd_request **request, struct hvd_error *err);
 
 /* A set whose addition or creation has ended on this rank: its size; the index of this rank in it, or

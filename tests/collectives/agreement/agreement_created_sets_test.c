@@ -153,6 +153,41 @@ static uint64_t received_by(const struct sim *sim, int first, int end)
     return received;
 }
 
+/* All of a set of ranks 1 to 3 make the same call, which ends. */
+static void call_in_three(struct sim *sim, const struct hvd_proposal *proposal)
+{
+    struct hvd_request *requests[3];
+
+    for (int i = 0; i < 3; i++) {
+        sim_wait(sim, 1 + i, true);
+        requests[i] = sim_submit(sim, 1 + i, &proposal, 1);
+    }
+    settle(sim, requests, 3);
+}
+
+static void test_replay(unsigned seed)
+{
+    static const int nodes[] = {2, 2, 0};
+    const struct hvd_proposal create_it = {
+        .kind = HVD_KIND_SET_CREATE, .name = "hvd.create.x", .note = "1-3"};
+    const struct hvd_proposal remove_it = {
+        .kind = HVD_KIND_SET_REMOVE, .name = "hvd.set.0", .set = 1, .root = 1};
+    struct hvd_proposal tensor = sim_allreduce("a", 10);
+    struct sim sim;
+
+    tensor.set = 1;
+    sim_init(&sim, nodes, NULL, seed);
+    call_in_three(&sim, &create_it);
+    for (int wave = 0; wave < 20; wave++) {
+        call_in_three(&sim, &tensor);
+    }
+    call_in_three(&sim, &remove_it);
+    tap_ok(sim.fault[0] == '\0' && sim.replayed_in_sets > 0 &&
+               try_counts(&sim, 0).breaks == 0,
+           "a replay ends with its set, and need not be broken before (%s)", sim.fault);
+    sim_finish(&sim);
+}
+
 /* Ranks 3 and 4, on two nodes, create a set and remove it; 0 to 2 are on the way, 5 is beside them. */
 static void test_others(unsigned seed)
 {
@@ -193,6 +228,7 @@ int main(void)
                  works_in_groups, NULL, seed);
     try_scenario("so do ranks that have joined", joins_meanwhile, NULL, seed);
     try_scenario("members that disagree are told, and may go on", disagrees, NULL, seed);
+    test_replay(seed);
     test_others(seed);
     return tap_done();
 }

@@ -221,6 +221,31 @@ static void test_while_replaying(void)
     report(good, "sets are created while steps of all ranks are replayed");
 }
 
+/* The first two ranks have joined when they create a set; the others have a step before they join. */
+static void test_joined(void)
+{
+    struct hvd_request *join = NULL;
+    struct hvd_error err = {0};
+    bool good = true;
+
+    if (rank < 2) {
+        int id;
+
+        if (hvd_join_start(&join, &err) != 0) {
+            call_finish(err.status, &join, &err);
+        }
+        id = finish_set(start_set(3, "joined"));
+        good = sum_in(id, 3);
+        remove_set(id);
+        call_finish(0, &join, &err);
+        hvd_request_free(join);
+    } else {
+        good = sum_in(HVD_SET_GLOBAL, all() & ~3u);
+        call_join();
+    }
+    report(good, "ranks that have joined create sets");
+}
+
 /* Rank 0 calls nothing of hvd until the others have done. */
 static void test_beside_idle(const char *done)
 {
@@ -333,6 +358,7 @@ int main(void)
     test_at_the_same_time();
     test_twice();
     test_while_replaying();
+    test_joined();
     test_beside_idle(done);
     test_mistakes();
     test_labels();
