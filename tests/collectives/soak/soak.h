@@ -26,6 +26,7 @@ struct soak_set {
     int count;
     int ranks[SOAK_RANKS];
     int index; /* of this rank, or -1 */
+    bool is_created; /* by its members alone: others do not know its id */
 };
 
 struct soak {
@@ -37,6 +38,7 @@ struct soak {
         *prefix; /* of names; a thread that makes calls of its own has another one */
     struct soak_set sets[SOAK_SETS];
     int set_count;
+    int sets_created; /* so far */
     long calls; /* that this rank has made */
     long faults; /* of them on purpose wrong on some rank */
 };

@@ -11,6 +11,7 @@ void soak_sets_begin(struct soak *soak)
 {
     struct soak_set *global = &soak->sets[0];
 
+    soak->sets_created = 0;
     *global = (struct soak_set){.count = soak->size, .index = soak->rank};
     for (int i = 0; i < soak->size; i++) {
         global->ranks[i] = i;
@@ -21,7 +22,7 @@ void soak_sets_begin(struct soak *soak)
 /* Some of the ranks; the others draw the same. */
 static struct soak_set draw_set(struct soak *soak)
 {
-    struct soak_set set = {.index = -1};
+    struct soak_set set = {.id = -1, .index = -1};
 
     while (set.count == 0) {
         for (int i = 0; i < soak->size; i++) {
@@ -31,7 +32,24 @@ static struct soak_set draw_set(struct soak *soak)
             }
         }
     }
+    set.is_created = soak_chance(&soak->shared, 2);
     return set;
+}
+
+/* Whether the program of this rank knows the set. */
+static bool is_known(const struct soak_set *set)
+{
+    return !set->is_created || set->index >= 0;
+}
+
+static int count_known(const struct soak *soak)
+{
+    int count = 0;
+
+    for (int i = 0; i < soak->set_count; i++) {
+        count += is_known(&soak->sets[i]) ? 1 : 0;
+    }
+    return count;
 }
 
 static bool has_same(const struct soak *soak, const struct soak_set *set)
@@ -39,7 +57,7 @@ static bool has_same(const struct soak *soak, const struct soak_set *set)
     for (int i = 0; i < soak->set_count; i++) {
         const struct soak_set *other = &soak->sets[i];
 
-        if (other->count == set->count &&
+        if (!other->is_created && other->count == set->count &&
             memcmp(other->ranks, set->ranks, (size_t)set->count * sizeof(int)) == 0) {
             return true;
         }
@@ -73,7 +91,7 @@ static void check_set(const struct soak *soak, const struct soak_set *set)
     if (hvd_set_size(set->id) != set->count || hvd_set_rank(set->id) != index ||
         hvd_set_ranks(set->id, ranks) != 0 ||
         memcmp(ranks, set->ranks, (size_t)set->count * sizeof(int)) != 0 || !is_listed ||
-        hvd_set_count() != soak->set_count) {
+        hvd_set_count() != count_known(soak)) {
         soak_fail(soak, "process set %d is not what was added", set->id);
     }
 }
@@ -90,11 +108,48 @@ static void check_added(struct soak *soak, struct soak_set *set,
     }
     if (status == 0) {
         set->id = hvd_request_set(request);
-        soak_agree(soak, set->id);
+        if (!set->is_created) {
+            soak_agree(soak, set->id);
+        }
         soak->sets[soak->set_count++] = *set;
         check_set(soak, set);
     }
     hvd_request_free(request);
+}
+
+static int start_creating(struct soak *soak, const struct soak_set *set,
+                          struct hvd_request **request, struct hvd_error *err)
+{
+    char label[32];
+
+    snprintf(label, sizeof(label), "set %d", soak->sets_created);
+    return hvd_set_create_start(set->ranks, set->count, label, request, err);
+}
+
+static void create_set(struct soak *soak, struct soak_set *set)
+{
+    struct soak_call calls[SOAK_MOST_CALLS];
+    struct soak_flight flights[SOAK_MOST_CALLS];
+    struct soak_set mine = *set;
+    struct hvd_request *request = NULL;
+    struct hvd_error err = {0};
+    int count;
+
+    soak_note(soak, "creating a process set");
+    shuffle_ranks(soak, &mine);
+    count = soak_start_some(soak, 6, calls, flights);
+    if (set->index >= 0 && start_creating(soak, &mine, &request, &err) != 0) {
+        soak_fail(soak, "cannot create a process set: %s", err.text);
+    }
+    soak->sets_created++;
+    for (int i = 0; i < count; i++) {
+        soak_finish(soak, &flights[i]);
+    }
+    if (set->index >= 0) {
+        check_added(soak, set, request, 0);
+    } else {
+        soak->sets[soak->set_count++] = *set;
+    }
 }
 
 void soak_add_set(struct soak *soak)
@@ -112,6 +167,11 @@ void soak_add_set(struct soak *soak)
                                           : 0;
     int count;
 
+    if (set.is_created && soak->set_count < SOAK_SETS) {
+        create_set(soak, &set);
+        return;
+    }
+    set.is_created = false;
     soak_note(soak, "adding a process set");
     shuffle_ranks(soak, &mine);
     if (culprit == soak->rank) { /* means another set */
@@ -138,6 +198,7 @@ void soak_remove_set(struct soak *soak)
     struct hvd_request *request = NULL;
     struct hvd_error err = {0};
     int slot, id, count;
+    bool is_mine;
 
     if (soak->set_count == 1) {
         return;
@@ -145,19 +206,21 @@ void soak_remove_set(struct soak *soak)
     soak_note(soak, "removing a process set that is in use");
     slot = 1 + (int)soak_pick(&soak->shared, (uint32_t)(soak->set_count - 1));
     id = soak->sets[slot].id;
+    is_mine = is_known(&soak->sets[slot]);
     count = soak_start_some(soak, 10, calls, flights);
-    if (hvd_set_remove_start(id, &request, &err) != 0) {
+    if (is_mine && hvd_set_remove_start(id, &request, &err) != 0) {
         soak_fail(soak, "cannot remove process set %d: %s", id, err.text);
     }
     for (int i = 0; i < count; i++) {
         soak_finish(soak, &flights[i]);
     }
-    if (soak_end(soak, request, &err) != 0 || hvd_set_size(id) != HVD_ERR_ARG) {
+    if (is_mine &&
+        (soak_end(soak, request, &err) != 0 || hvd_set_size(id) != HVD_ERR_ARG)) {
         soak_fail(soak, "process set %d is not removed: %s", id, err.text);
     }
     hvd_request_free(request);
     soak->sets[slot] = soak->sets[--soak->set_count];
-    if (hvd_set_remove_start(id, &request, &err) != HVD_ERR_ARG) {
+    if (is_mine && hvd_set_remove_start(id, &request, &err) != HVD_ERR_ARG) {
         soak_fail(soak, "process set %d can be removed twice", id);
     }
 }
