@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The public interface: process sets and join. */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -147,6 +148,7 @@ static int start_creating(const struct members *members, const char *label,
     char *name;
     int status;
 
+    assert(members->ranks != NULL);
     if (bsearch(&members->rank, members->ranks, (size_t)members->count,
                 sizeof(members->rank), compare_ranks) == NULL) {
         return hvd_fail(err, HVD_ERR_ARG,
