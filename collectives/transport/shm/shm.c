@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The memory that the ranks of a node share, and how one of them wakes another.
  *
- *   [ line of rank 0 | of rank 1 | ... ][ extra ][ region 0 ][ region 1 ] ...
+ *   [ line of rank 0 | of rank 1 | ... ][ extra ][ reserved ][ region 0 ][ region 1 ] ...
  *
  * Each part starts on a page. */
 #include "collectives/transport/shm/shm.h"
@@ -23,6 +23,7 @@ static void measure(struct hvd_shm *shm, const struct hvd_shm_sizes *sizes)
     shm->extra_at =
         hvd_shm_round_to_page((size_t)sizes->local_size * sizeof(struct hvd_shm_line));
     shm->node_bytes = shm->extra_at + hvd_shm_round_to_page(sizes->extra_bytes);
+    shm->regions_at = shm->node_bytes + sizes->reserved_bytes;
 }
 
 int hvd_shm_open(const struct hvd_shm_sizes *sizes, struct hvd_error *err)
@@ -97,6 +98,25 @@ void hvd_shm_destroy(struct hvd_shm *shm)
 char *hvd_shm_extra(const struct hvd_shm *shm)
 {
     return shm->node + shm->extra_at;
+}
+
+int hvd_shm_map_reserved(struct hvd_shm *shm, size_t at, size_t bytes, char **out,
+                         struct hvd_error *err)
+{
+    const size_t begin = shm->node_bytes + at;
+    int status = hvd_shm_back(shm->fd, begin, bytes, err);
+    void *map;
+
+    if (status != 0) {
+        return status;
+    }
+    map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, shm->fd, (off_t)begin);
+    if (map == MAP_FAILED) {
+        return hvd_fail(err, HVD_ERR_NOMEM, "cannot map %zu bytes of shared memory: %m",
+                        bytes);
+    }
+    *out = map;
+    return 0;
 }
 
 struct hvd_shm_line *hvd_shm_line_of(const struct hvd_shm *shm, int local_rank)

@@ -9,7 +9,7 @@
  *   who      per rank: how the others reach its memory (shm_reach.h)
  *   extra    bytes for another use, zero at first
  *
- * Regions follow (shm_region.h), as many as there are teams at a time.
+ * What is reserved for another use, without memory until it is mapped, and regions follow (shm_region.h), as many as there are teams at a time.
  *
  * Threads: asleep and ring are for any thread; everything else for one thread at a time. */
 #ifndef HVD_SHM_H
@@ -27,6 +27,7 @@ struct hvd_shm;
 struct hvd_shm_sizes {
     int local_size;
     size_t extra_bytes;
+    size_t reserved_bytes; /* behind the node's part, on a page: hvd_shm_map_reserved */
     struct hvd_geometry geometry; /* of every region */
     bool reaches; /* this rank may reach for the others' memory; need not be the same */
 };
@@ -46,6 +47,11 @@ void hvd_shm_destroy(struct hvd_shm *shm);
 
 /* Where the extra bytes begin, on a page. */
 char *hvd_shm_extra(const struct hvd_shm *shm);
+
+/* Backs and maps some of what is reserved, zero at first; whoever maps it sees the same. Whole pages.
+ * The caller unmaps *out. */
+int hvd_shm_map_reserved(struct hvd_shm *shm, size_t at, size_t bytes, char **out,
+                         struct hvd_error *err);
 
 /* Says that this rank is about to sleep (then it must look once more at what others write
  * before it does), or that it is awake. Returns true when somebody rings the doorbell because of

@@ -76,7 +76,7 @@ static int map_region(struct hvd_shm_region *region, struct hvd_error *err)
 {
     const struct hvd_shm *shm = region->shm;
     size_t bytes = region->slots_at + (size_t)shm->sizes.local_size * region->rank_bytes;
-    size_t at = shm->node_bytes + (size_t)region->place * bytes;
+    size_t at = shm->regions_at + (size_t)region->place * bytes;
     size_t own = region->slots_at + (size_t)shm->local_rank * region->rank_bytes;
     int status = hvd_shm_back(shm->fd, at, region->slots_at, err);
     void *map;

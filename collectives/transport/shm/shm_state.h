@@ -48,6 +48,7 @@ struct hvd_shm {
     char *node; /* the node's part, mapped */
     size_t extra_at;
     size_t node_bytes;
+    size_t regions_at; /* where they begin; before them is what is reserved */
     struct hvd_shm_place *places; /* [place_count] */
     int place_count;
     uint64_t secret; /* the others read it where it is */

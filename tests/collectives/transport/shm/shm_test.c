@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -18,11 +19,14 @@
 enum {
     RANKS = 2,
     EXTRA_BYTES = 10000,
+    RESERVED_BYTES = 64 << 20,
+    MAPPED_BYTES = 64 << 10,
 };
 
 static const struct hvd_shm_sizes sizes = {
     .local_size = RANKS,
     .extra_bytes = EXTRA_BYTES,
+    .reserved_bytes = RESERVED_BYTES,
     .geometry = {.slots = 2, .slot_bytes = 4096, .recv_bytes = 4096},
     .reaches = true,
 };
@@ -93,6 +97,46 @@ static void test_extra(void)
     mine[EXTRA_BYTES - 1] = 7;
     tap_ok(mine[0] == 0 && hvd_shm_extra(node.shm[1])[EXTRA_BYTES - 1] == 7,
            "the extra bytes are there, zero, and shared");
+    node_close(&node);
+}
+
+static char *map_reserved(struct hvd_shm *shm, size_t at)
+{
+    struct hvd_error err = {0};
+    char *memory = NULL;
+
+    if (hvd_shm_map_reserved(shm, at, MAPPED_BYTES, &memory, &err) != 0) {
+        printf("Bail out! %s\n", err.text);
+        exit(99);
+    }
+    return memory;
+}
+
+static void test_reserved(void)
+{
+    const size_t last = RESERVED_BYTES - MAPPED_BYTES;
+    struct hvd_shm_region *regions[RANKS];
+    struct node node;
+    struct stat stat;
+    char *memory[RANKS];
+
+    node_open(&node);
+    tap_ok(fstat(node.file, &stat) == 0 && stat.st_blocks * 512 < RESERVED_BYTES / 2,
+           "what is reserved takes no memory");
+    for (int i = 0; i < RANKS; i++) {
+        memory[i] = map_reserved(node.shm[i], last);
+    }
+    memset(memory[0], 7, MAPPED_BYTES);
+    for (int i = 0; i < RANKS; i++) {
+        regions[i] = open_region(&node, i, both, RANKS);
+    }
+    memset(hvd_shm_region_slot(regions[0], HVD_PLACE_IN, 0, 0), 8, 4096);
+    tap_ok(memory[1][0] == 7 && memory[1][MAPPED_BYTES - 1] == 7,
+           "mapped, all see the same there, and regions are elsewhere");
+    for (int i = 0; i < RANKS; i++) {
+        hvd_shm_region_close(regions[i]);
+        munmap(memory[i], MAPPED_BYTES);
+    }
     node_close(&node);
 }
 
@@ -360,6 +404,7 @@ static void test_other_process(void)
 int main(void)
 {
     test_extra();
+    test_reserved();
     test_sleep();
     test_signals();
     test_reuse();
