@@ -33,6 +33,9 @@ struct hvd_net {
     char *host; /* this one */
     unsigned char secret[HVD_NET_SECRET_BYTES];
     uint64_t strangers; /* messages without the key */
+    uint32_t watched; /* channel */
+    hvd_net_newcomer *newcomer; /* NULL: none is */
+    void *newcomer_context;
     char *addresses; /* of all ranks, one behind the other */
     size_t *address_at; /* [size + 1] */
     struct hvd_net_peer **peers; /* [size], NULL until first use */
@@ -220,7 +223,19 @@ static int on_arrival(void *context, const struct hvd_net_flow_arrival *arrival)
         fail_peer(peer, hvd_status_name(HVD_ERR_NOMEM));
         return 0;
     }
+    if (net->newcomer != NULL && header->channel == net->watched &&
+        hvd_net_flow_is_unread(flow)) {
+        net->newcomer(net->newcomer_context, peer->rank);
+    }
     return hvd_net_flow_arrived(flow, arrival);
+}
+
+void hvd_net_watch(struct hvd_net *net, uint32_t channel, hvd_net_newcomer *newcomer,
+                   void *context)
+{
+    net->watched = channel;
+    net->newcomer = newcomer;
+    net->newcomer_context = context;
 }
 
 static void on_sent(void *context, struct hvd_net_fragment *fragment, int status)

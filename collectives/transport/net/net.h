@@ -86,6 +86,12 @@ int hvd_net_connect(struct hvd_net *net, const struct hvd_net_job *job,
  * Begins to connect at first use. NULL when memory is out. */
 struct hvd_net_flow *hvd_net_flow_get(struct hvd_net *net, int peer, uint32_t channel);
 
+/* Once, before connect: newcomer is called, by progress, for what comes on the channel from a peer of
+ * which nothing is being received there; it must not call the net. */
+typedef void hvd_net_newcomer(void *context, int peer);
+void hvd_net_watch(struct hvd_net *net, uint32_t channel, hvd_net_newcomer *newcomer,
+                   void *context);
+
 /* Queues a message; op->status says how it goes. Send is done when data may be overwritten.
  * Operations with a peer that has failed, or whose messages do not have the length that was
  * expected, end with HVD_ERR_PEER.

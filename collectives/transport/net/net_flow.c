@@ -427,6 +427,11 @@ int hvd_net_flow_arrived(struct hvd_net_flow *flow,
     return status;
 }
 
+bool hvd_net_flow_is_unread(const struct hvd_net_flow *flow)
+{
+    return flow->receives.first == NULL;
+}
+
 void hvd_net_send(struct hvd_net_flow *flow, struct hvd_net_op *op)
 {
     int status = 0;

@@ -108,6 +108,9 @@ struct hvd_net_flow_arrival {
 int hvd_net_flow_arrived(struct hvd_net_flow *flow,
                          const struct hvd_net_flow_arrival *arrival);
 
+/* Whether no receive is posted. */
+bool hvd_net_flow_is_unread(const struct hvd_net_flow *flow);
+
 /* A fragment that send had left HVD_INPROGRESS has gone out, or never will. Returns 0, or a
  * failure of the peer. */
 int hvd_net_flow_sent(struct hvd_net_fragment *fragment, int status);
