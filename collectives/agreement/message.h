@@ -56,6 +56,9 @@ enum hvd_kind {
     HVD_KIND_SET_ADD = 16, /* note: the ranks, "0,2" */
     HVD_KIND_SET_REMOVE = 17, /* root: the set */
     HVD_KIND_SET_CREATE = 18, /* by its members alone; note: the ranks, rank_list.h */
+    /* Of two ranks, which agree on nothing: no proposal has these. root: the other rank. */
+    HVD_KIND_SEND = 32,
+    HVD_KIND_RECEIVE = 33,
 };
 
 /* "ALLREDUCE" and so on. */

@@ -91,12 +91,33 @@ int64_t hvd_entry_count(const struct hvd_entry *entry)
     return count;
 }
 
+/* As the caller has started it. */
+static void describe_message(const struct hvd_entry *entry,
+                             char text[HVD_OPERATION_BYTES])
+{
+    const bool sends = entry->proposal.kind == HVD_KIND_SEND;
+    const long long tag = entry->request->tag;
+    const char *name = entry->proposal.name;
+    char other[24] = "any rank";
+
+    if (entry->proposal.root >= 0) {
+        snprintf(other, sizeof(other), "rank %d", entry->proposal.root);
+    }
+    snprintf(text, HVD_OPERATION_BYTES, "%s %s with tag %lld%s%.64s%s",
+             sends ? "send to" : "receive from", other, tag, name != NULL ? " ('" : "",
+             name != NULL ? name : "", name != NULL ? "')" : "");
+}
+
 const char *hvd_entry_operation(const struct hvd_entry *entry,
                                 char text[HVD_OPERATION_BYTES])
 {
     const char *name = entry->proposal.name;
     char word[HVD_KIND_WORD];
 
+    if (entry->proposal.kind >= HVD_KIND_SEND) {
+        describe_message(entry, text);
+        return text;
+    }
     hvd_kind_word(entry->proposal.kind, word);
     if (strncmp(name, HVD_RESERVED_NAMES, strlen(HVD_RESERVED_NAMES)) == 0) {
         snprintf(text, HVD_OPERATION_BYTES, "%s", word);

@@ -25,7 +25,8 @@ struct hvd_entry {
     int32_t *splits; /* alltoall: rows to each rank */
     int32_t *received; /* alltoall, when done: rows from each rank */
     int split_count; /* alltoall: entries of splits and of received */
-    size_t output_bytes; /* allgather, alltoall: room in output; 0: result is allocated */
+    size_t output_bytes; /* allgather, alltoall: room in output; 0: result is allocated;
+                          * of a message: its bytes */
     void *result; /* allgather, alltoall: allocated here, taken by hvd_request_take */
     int64_t result_rows;
     /* Of a tensor on a GPU (collectives/gpu/): */
@@ -54,7 +55,9 @@ struct hvd_request {
     _Atomic bool is_asked_for; /* some thread has waited for it or tested it */
     int remaining; /* entries; the engine's lock */
     struct hvd_error error; /* of the first entry that failed; written before status */
-    int64_t value; /* join: the last rank; process sets: the number of the set */
+    /* Join: the last rank; process sets: the number of the set; receive: the rank that sent. */
+    int64_t value;
+    int64_t tag; /* of a message */
     _Atomic int owners; /* who submitted it, and the engine while it is launched */
     _Atomic bool is_launched; /* all entries are, or have ended */
     _Atomic bool is_on_stream; /* a stream of the caller's waits for its end */
@@ -83,8 +86,8 @@ enum {
     HVD_OPERATION_BYTES = 160,
 };
 
-/* "allreduce 'gradient'", for sentences: a long name is cut, and one that hvd made itself is left out.
- * Returns text. */
+/* "allreduce 'gradient'", "send to rank 1 with tag 3", for sentences: a long name is cut, and one that
+ * hvd made itself is left out. Returns text. */
 const char *hvd_entry_operation(const struct hvd_entry *entry,
                                 char text[HVD_OPERATION_BYTES]);
 

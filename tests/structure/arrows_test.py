@@ -33,10 +33,11 @@ ALLOWED = {
     'collectives/execute': BOOT + ['collectives', 'collectives/agreement', 'collectives/reduce'] + TRANSPORT,
     'collectives/gpu': BOOT + ['collectives', 'collectives/agreement', 'collectives/reduce', 'collectives/execute',
                                'collectives/observe', 'collectives/transport/net'],
+    'collectives/messages': BOOT + ['collectives', 'collectives/agreement'] + TRANSPORT,
     'collectives/gpu/module': BASE + ['collectives/gpu', 'collectives/reduce'],
 }
 ALLOWED['collectives/engine'] = BOOT + TRANSPORT + [
-    'collectives', 'collectives/agreement', 'collectives/execute', 'collectives/gpu', 'collectives/observe',
+    'collectives', 'collectives/agreement', 'collectives/execute', 'collectives/gpu', 'collectives/messages', 'collectives/observe',
     'collectives/reduce', 'collectives/tuner']
 ALLOWED['collectives/api'] = ALLOWED['collectives/engine'] + ['collectives/engine', 'pmix_boot/rendezvous']
 
