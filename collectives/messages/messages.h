@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Messages from one rank to another: sends and receives under way on this rank.
+ *
+ *   started ──► the other side is there (matching.h)? ──► moved as envelope.h says ──► ended
+ *
+ * A small message is copied and its send ends at once; its receiver has to keep it, of each rank up to
+ * HVD_EAGER_WINDOW. A large one stays with the sender until a receive is there.
+ *
+ * Shutdown: no message is started any more; each rank sends FLUSH to all that it has written to. When
+ * all have answered and nothing is being moved, this rank has drained: what it has sent is with its
+ * receivers, and what is still under way will not end.
+ *
+ * Threads: the progress lock is held. */
+#ifndef HVD_MESSAGES_H
+#define HVD_MESSAGES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "collectives/agreement/request.h"
+#include "gpu_binding/base/error.h"
+
+struct hvd_boot;
+struct hvd_messages;
+struct hvd_net;
+struct hvd_shm;
+
+/* The request has ended, and may be gone after the call. */
+typedef void hvd_messages_ended(void *context, struct hvd_entry *entry, int status,
+                                const char *text);
+
+/* All borrowed, also context. */
+struct hvd_messages_config {
+    const struct hvd_boot *boot;
+    struct hvd_net *net; /* NULL: one node */
+    struct hvd_shm *shm;
+    void *board; /* node_link.h */
+    hvd_messages_ended *ended;
+    void *context;
+    int64_t warning_ns; /* who waits longer is told of; 0: nobody */
+};
+
+/* After the net is made, and before it is connected. The caller owns *out, and destroys it after the
+ * net, which may have its memory. */
+int hvd_messages_create(const struct hvd_messages_config *config,
+                        struct hvd_messages **out, struct hvd_error *err);
+void hvd_messages_destroy(struct hvd_messages *messages); /* NULL is fine */
+
+/* Of a request with one entry: kind, set, dtype and root (the other rank, HVD_ANY_SOURCE) of its
+ * proposal, input or output with output_bytes bytes, and the tag. */
+void hvd_messages_start(struct hvd_messages *messages, struct hvd_entry *entry);
+
+/* Moves them on; true if anything moved. Costs a few loads where there is nothing to do. */
+bool hvd_messages_progress(struct hvd_messages *messages);
+
+/* Before sleeping: whether progress has something to do. */
+bool hvd_messages_have_news(const struct hvd_messages *messages);
+
+/* Whether the job cannot go on, and why: progress has found out. */
+const struct hvd_error *hvd_messages_failure(const struct hvd_messages *messages);
+
+/* Some are under way; and some of these are being moved. */
+bool hvd_messages_are_pending(const struct hvd_messages *messages);
+bool hvd_messages_are_moving(const struct hvd_messages *messages);
+
+/* When the next warning is due, -1: none is; and warns, if it is. */
+int64_t hvd_messages_deadline(const struct hvd_messages *messages);
+void hvd_messages_warn(struct hvd_messages *messages, int64_t now_ns);
+
+/* Nothing is started any more; then, whether this rank has drained. */
+void hvd_messages_flush(struct hvd_messages *messages);
+bool hvd_messages_have_drained(const struct hvd_messages *messages);
+
+/* Ends all, and what comes after is ignored. */
+void hvd_messages_drop(struct hvd_messages *messages, int status, const char *text);
+
+#endif
