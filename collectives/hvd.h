@@ -109,6 +109,7 @@ enum {
     HVD_DEVICE_CPU = -1, /* other values: the index of a CUDA device */
     HVD_SET_GLOBAL = 0, /* the process set of all ranks */
     HVD_MAX_DIMS = 64,
+    HVD_ANY_SOURCE = -1, /* hvd_recv_start: from whatever rank */
 };
 
 /* A dense row-major tensor. It may have no elements; ndim 0 is one element. */
@@ -300,6 +301,31 @@ int hvd_barrier_start(int set, struct hvd_request **request, struct hvd_error *e
  *   what this rank starts itself          fails with HVD_ERR_ARG, on this rank alone */
 int hvd_join_start(struct hvd_request **request, struct hvd_error *err);
 
+/* --- messages ---------------------------------------------------------------------------
+ * From one rank to another, in host memory, without the others. A message goes to the oldest receive
+ * that fits: the same set and tag, and its rank or HVD_ANY_SOURCE; messages of one rank with one
+ * set and tag arrive in the order in which they were started. dest and source are ranks of the job,
+ * whatever the set; a rank may send to itself. A tensor needs no name.
+ *
+ *   message         ends the send
+ *   up to 16 KiB    at once: it is copied. While the receiver has more than 1 MiB of a sender that no
+ *                   receive has taken, it is as with larger ones
+ *   larger          when a receive has taken it: it stays where it is
+ *
+ * Start receives before you wait for sends that may be large, end a set's messages before you remove
+ * it, and have a barrier before hvd_shutdown: a rank that leaves ends the job, and a receive that is
+ * started after that fails, even if its message was sent before. */
+
+/* Sends tensor.input. */
+int hvd_send_start(const struct hvd_tensor *tensor, int dest, int64_t tag, int set,
+                   struct hvd_request **request, struct hvd_error *err);
+
+/* Receives into tensor.output, from a rank or HVD_ANY_SOURCE. If the bytes are not those of the
+ * message, the receive ends with HVD_ERR_MISMATCH, and so does the send, unless it has ended; shapes
+ * and types are not compared. */
+int hvd_recv_start(const struct hvd_tensor *tensor, int source, int64_t tag, int set,
+                   struct hvd_request **request, struct hvd_error *err);
+
 /* --- being stopped -----------------------------------------------------------------------
  * A job that is about to be preempted, or to reach its time limit, is told by a signal (sbatch
  * --signal=USR1@120), which ranks receive at different moments. hvd_should_stop answers the same on
@@ -401,6 +427,9 @@ int hvd_request_splits(struct hvd_request *request, int32_t *splits);
  * hvd_set_add_start or hvd_set_create_start has ended. HVD_ERR_STATE otherwise. */
 int hvd_request_last_rank(struct hvd_request *request);
 int hvd_request_set(struct hvd_request *request);
+
+/* The rank that sent what a finished receive has got. HVD_ERR_STATE otherwise. */
+int hvd_request_source(struct hvd_request *request);
 
 /* Waits for the end unless a stream does (hvd_wait_on), then frees. NULL is allowed. */
 void hvd_request_free(struct hvd_request *request);

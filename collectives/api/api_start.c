@@ -17,7 +17,7 @@
 
 /* --- what it is started with --- */
 
-static int check_shape(const struct hvd_tensor *tensor, struct hvd_error *err)
+int hvd_start_check_shape(const struct hvd_tensor *tensor, struct hvd_error *err)
 {
     int64_t extent =
         1; /* as if no dimension were 0: rows are counted without the first */
@@ -396,7 +396,7 @@ int hvd_start_fill_entry(const struct hvd_start *start, const struct hvd_tensor 
 {
     int status = check_tensor(start, tensor, err);
 
-    status = status != 0 ? status : check_shape(tensor, err);
+    status = status != 0 ? status : hvd_start_check_shape(tensor, err);
     status = status != 0 ? status : check_op(start, tensor, err);
     if (status == 0 && tensor->wire != 0) {
         status = check_wire(start, tensor, err);

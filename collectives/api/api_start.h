@@ -25,6 +25,9 @@ struct hvd_start {
     int set_size;
 };
 
+/* Of a tensor with a name. */
+int hvd_start_check_shape(const struct hvd_tensor *tensor, struct hvd_error *err);
+
 /* The process set: it is there, this rank and the root are members. */
 int hvd_start_check(struct hvd_engine *engine, struct hvd_start *start,
                     struct hvd_error *err);

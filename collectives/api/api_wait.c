@@ -120,6 +120,11 @@ HVD_EXPORT int hvd_request_set(struct hvd_request *request)
     return ended_value(request, HVD_KIND_SET_ADD, HVD_KIND_SET_CREATE);
 }
 
+HVD_EXPORT int hvd_request_source(struct hvd_request *request)
+{
+    return ended_value(request, HVD_KIND_RECEIVE, HVD_KIND_RECEIVE);
+}
+
 HVD_EXPORT void hvd_request_free(struct hvd_request *request)
 {
     if (request == NULL) {

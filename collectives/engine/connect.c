@@ -9,6 +9,7 @@
 #include "collectives/engine/descriptors.h"
 #include "collectives/engine/engine_state.h"
 #include "collectives/engine/memory.h"
+#include "collectives/messages/node_link.h"
 #include "collectives/transport/control/control.h"
 #include "collectives/transport/control/mailbox.h"
 #include "collectives/transport/control/uplink.h"
@@ -75,7 +76,9 @@ static int connect_node(struct hvd_engine *engine, struct hvd_error *err)
     int local_size = hvd_layout_local_size(layout, layout->node[engine->boot->rank]);
     const struct hvd_shm_sizes sizes = {
         .local_size = local_size,
-        .extra_bytes = sizeof(struct hvd_cpu_board) + hvd_mailbox_bytes(local_size),
+        .extra_bytes = sizeof(struct hvd_cpu_board) + hvd_mailbox_bytes(local_size) +
+                       hvd_node_board_bytes(local_size),
+        .reserved_bytes = hvd_node_pairs_bytes(local_size),
         .geometry = engine->geometry,
         .reaches = engine->settings.single_copy,
     };
@@ -143,6 +146,8 @@ static int open_uplink(struct hvd_engine *engine, struct hvd_error *err)
     hvd_addresses_init(&engine->addresses, engine->uplink, engine->boot->rank,
                        engine->boot->size);
     hvd_oversubscription_join(&engine->oversubscription, board);
+    engine->message_board =
+        (char *)(board + 1) + hvd_mailbox_bytes(engine->doorbells.peer_count);
     return status;
 }
 

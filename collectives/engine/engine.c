@@ -10,11 +10,13 @@
 #include "collectives/engine/connect.h"
 #include "collectives/engine/engine_state.h"
 #include "collectives/engine/gpu_tensors.h"
+#include "collectives/engine/messaging.h"
 #include "collectives/engine/thread_cpu.h"
 #include "collectives/engine/tuning.h"
 #include "collectives/execute/teams.h"
 #include "collectives/gpu/gpu_runtime.h"
 #include "collectives/gpu/gpu_run.h"
+#include "collectives/messages/messages.h"
 #include "collectives/observe/ranges.h"
 #include "collectives/observe/straggler_report.h"
 #include "collectives/observe/timeline.h"
@@ -107,6 +109,7 @@ static int start(struct hvd_engine *engine, struct hvd_boot_query *query,
     status = status != 0 ? status : hvd_gpu_tensors_open(engine, err);
     status = status != 0 ? status : hvd_connect_open_net(engine, err);
     status = status != 0 ? status : open_teams(engine, err);
+    status = status != 0 ? status : hvd_messaging_open(engine, err);
     status = status != 0 ? status : hvd_connect_net(engine, err);
     status = status != 0 ? status : open_report(engine, err);
     status = status != 0 ? status : hvd_progress_start_thread(engine, err);
@@ -229,6 +232,7 @@ void hvd_engine_destroy(struct hvd_engine *engine)
     hvd_progress_stop_thread(engine);
     gpu_has_stopped = hvd_gpu_stop(engine->gpu);
     hvd_net_destroy(engine->net);
+    hvd_messages_destroy(engine->messages);
     hvd_teams_destroy(engine->teams);
     hvd_gpu_destroy(engine->gpu, gpu_has_stopped);
     hvd_straggler_report_destroy(engine->report);
@@ -276,6 +280,17 @@ int hvd_engine_submit(struct hvd_engine *engine, struct hvd_request *request,
     }
     if (status != 0 && request->range != 0) {
         hvd_range_end(HVD_RANGES_OPS, request->range);
+    }
+    return status;
+}
+
+int hvd_engine_submit_message(struct hvd_engine *engine, struct hvd_request *request,
+                              struct hvd_error *err)
+{
+    int status = hvd_submissions_add_message(&engine->submissions, request, err);
+
+    if (status == 0) {
+        hvd_progress_start_messages(engine);
     }
     return status;
 }

@@ -40,6 +40,10 @@ int hvd_engine_use_gpu(struct hvd_engine *engine, int device, void *stream,
 int hvd_engine_submit(struct hvd_engine *engine, struct hvd_request *request,
                       struct hvd_error *err);
 
+/* The same for a request of one send or receive, which is started at once if nobody drives. */
+int hvd_engine_submit_message(struct hvd_engine *engine, struct hvd_request *request,
+                              struct hvd_error *err);
+
 /* Blocks until the request is done or timeout_ms has passed (negative: no limit); may drive. done:
  * whether it has ended, or is launched, as far as the caller wants it. Any thread. */
 void hvd_engine_wait(struct hvd_engine *engine, struct hvd_request *request,

@@ -41,6 +41,8 @@ struct hvd_engine {
     /* What a tensor passes through. */
     struct hvd_submissions submissions;
     struct hvd_negotiation negotiation;
+    struct hvd_messages *messages; /* sends and receives, which nobody agrees on */
+    void *message_board; /* of the node: messages/node_link.h */
     struct hvd_teams *teams; /* and the batches that all ranks have agreed on */
     struct hvd_gpu_runtime *gpu;
     struct hvd_process_sets process_sets; /* as far as decisions have been carried out */

@@ -5,6 +5,7 @@
 #include "collectives/agreement/batch.h"
 #include "collectives/engine/engine_state.h"
 #include "collectives/engine/gpu_tensors.h"
+#include "collectives/engine/messaging.h"
 #include "collectives/engine/negotiation.h"
 #include "collectives/execute/teams.h"
 #include "collectives/observe/straggler_report.h"
@@ -53,6 +54,7 @@ void hvd_failure_end_job(struct hvd_engine *engine, int culprit, int status,
         hvd_straggler_report_write(engine->report);
     }
     hvd_negotiation_drop(engine, true, status, failure->error.text);
+    hvd_messaging_drop(engine, status, failure->error.text);
 }
 
 bool hvd_failure_is_certain(int64_t *lost_ns, int64_t now_ns)

@@ -8,9 +8,11 @@
 #include "collectives/engine/addresses.h"
 #include "collectives/engine/engine_state.h"
 #include "collectives/engine/gpu_tensors.h"
+#include "collectives/engine/messaging.h"
 #include "collectives/engine/negotiation.h"
 #include "collectives/execute/teams.h"
 #include "collectives/gpu/gpu_runtime.h"
+#include "collectives/messages/messages.h"
 #include "collectives/observe/straggler_report.h"
 #include "collectives/observe/timeline.h"
 #include "collectives/transport/control/uplink.h"
@@ -166,6 +168,18 @@ static bool poll_gpu(struct hvd_engine *engine)
     return moved || status != 0;
 }
 
+static bool poll_messages(struct hvd_engine *engine, int64_t now_ns)
+{
+    bool moved = hvd_messaging_progress(engine, now_ns);
+    const struct hvd_error *failure =
+        engine->messages != NULL ? hvd_messages_failure(engine->messages) : NULL;
+
+    if (failure != NULL && failure->status != 0) {
+        end_job(engine, failure->status, failure->text);
+    }
+    return moved;
+}
+
 /* The death of a rank may first be seen by a batch that sends to it. The batch does not know which
  * rank it was; the network does, or the control network will say. */
 static bool has_lost_peer(struct hvd_engine *engine)
@@ -214,6 +228,7 @@ bool hvd_poll_all(struct hvd_engine *engine)
                                   engine->doorbells.peer_count);
     }
     poll->data_moves = engine->net != NULL && poll_net(engine);
+    poll->data_moves |= poll_messages(engine, now_ns);
     if (atomic_load(&engine->gpu->is_open)) {
         poll->data_moves |= poll_gpu(engine);
     }
@@ -229,13 +244,14 @@ bool hvd_poll_all(struct hvd_engine *engine)
 
 bool hvd_poll_before_sleep(struct hvd_engine *engine, bool ignores_net)
 {
-    if (atomic_load(&engine->submissions.are_fresh) ||
+    if (atomic_load(&engine->submissions.are_fresh) || hvd_messaging_has_news(engine) ||
         (engine->doorbells.peer_count > 1 && hvd_uplink_has_mail(engine->uplink))) {
         return true;
     }
     if (engine->net != NULL) {
-        bool is_ignored =
-            ignores_net && !engine->poll.has_batches && !hvd_net_is_sending(engine->net);
+        bool is_ignored = ignores_net && !engine->poll.has_batches &&
+                          !hvd_net_is_sending(engine->net) &&
+                          !hvd_messages_are_pending(engine->messages);
 
         if (hvd_doorbells_arm_net(&engine->doorbells, engine->net, is_ignored)) {
             return true;
@@ -255,6 +271,9 @@ int64_t hvd_poll_deadline(const struct hvd_engine *engine, int64_t until_ns)
     int64_t now_ns = hvd_clock_ns();
     int64_t due = soonest(until_ns, hvd_negotiation_deadline(engine, now_ns));
 
+    if (engine->messages != NULL) {
+        due = soonest(due, hvd_messages_deadline(engine->messages));
+    }
     if (engine->failure.lost_ns != 0) {
         due = soonest(due, hvd_failure_blames_at(engine));
     }

@@ -14,7 +14,9 @@
 #include <string.h>
 
 #include "collectives/engine/engine_state.h"
+#include "collectives/engine/messaging.h"
 #include "collectives/gpu/gpu_runtime.h"
+#include "collectives/messages/messages.h"
 #include "gpu_binding/base/clock.h"
 #include "gpu_binding/base/thread.h"
 
@@ -99,6 +101,16 @@ static bool fall_asleep(struct hvd_engine *engine, bool dozes)
     return true;
 }
 
+/* Who found the lock taken, and nobody asleep, has left its message to this thread: after its last
+ * look, maybe. */
+static void let_go(struct hvd_engine *engine)
+{
+    hvd_waiters_let_go(&engine->waiters, &engine->progress.lock);
+    if (atomic_load(&engine->submissions.has_messages)) {
+        hvd_doorbells_kick(&engine->doorbells);
+    }
+}
+
 void hvd_progress_hand_back(struct hvd_engine *engine)
 {
     int64_t doze = doze_end(engine);
@@ -107,7 +119,7 @@ void hvd_progress_hand_back(struct hvd_engine *engine)
     int64_t thread_wakes;
 
     hvd_float_env_leave(&engine->progress.drivers_floats);
-    hvd_waiters_let_go(&engine->waiters, &engine->progress.lock);
+    let_go(engine);
     /* Only now: a thread that has found the lock taken may have muted itself, and has said
      * before until when it sleeps. */
     hvd_doorbells_mute(&engine->doorbells, false);
@@ -135,7 +147,8 @@ static void spin(struct hvd_engine *engine, hvd_progress_test *done, const void 
             polls = 0;
             continue;
         }
-        if (engine->progress.thread_drives && !engine->poll.has_batches) {
+        if (engine->progress.thread_drives && !engine->poll.has_batches &&
+            !hvd_messages_are_moving(engine->messages)) {
             return; /* what can come will ring, and nobody waits for it */
         }
         polls++;
@@ -259,6 +272,23 @@ void hvd_engine_poke(struct hvd_engine *engine)
     }
 }
 
+void hvd_progress_start_messages(struct hvd_engine *engine)
+{
+    if (pthread_mutex_trylock(&engine->progress.lock) != 0) {
+        hvd_doorbells_ring_sleeper(&engine->doorbells);
+        return;
+    }
+    hvd_float_env_enter(&engine->progress.drivers_floats);
+    hvd_messaging_start(engine);
+    hvd_float_env_leave(&engine->progress.drivers_floats);
+    if (hvd_messages_are_moving(engine->messages) ||
+        hvd_messages_failure(engine->messages)->status != 0) {
+        hvd_doorbells_kick(&engine->doorbells);
+    }
+    let_go(engine);
+    hvd_doorbells_mute(&engine->doorbells, false); /* as in handing back */
+}
+
 static bool must_stop(const void *arg)
 {
     const struct hvd_engine *engine = arg;
@@ -293,7 +323,7 @@ static bool drive_for_nobody(struct hvd_engine *engine)
     asleep = fall_asleep(engine, doze >= 0);
     atomic_store(&engine->progress.thread_wakes_ns, hvd_poll_deadline(engine, doze));
     atomic_store(&engine->progress.thread_drives, false);
-    hvd_waiters_let_go(&engine->waiters, &engine->progress.lock);
+    let_go(engine);
     return asleep;
 }
 

@@ -58,4 +58,9 @@ bool hvd_progress_drive(struct hvd_engine *engine, hvd_progress_test *done,
 bool hvd_progress_drive_on(struct hvd_engine *engine, hvd_progress_test *done,
                            const void *arg, int64_t until_ns);
 
+/* Starts the messages that have been submitted, if nobody has the lock, and leaves who sleeps asleep:
+ * what comes meanwhile rings as before. Else rings who drives, if asleep; one that does not sleep looks
+ * at submissions before it has let go. */
+void hvd_progress_start_messages(struct hvd_engine *engine);
+
 #endif

@@ -7,9 +7,11 @@
 
 #include "collectives/agreement/message.h"
 #include "collectives/engine/engine_state.h"
+#include "collectives/engine/messaging.h"
 #include "collectives/engine/negotiation.h"
 #include "collectives/execute/teams.h"
 #include "collectives/gpu/gpu_runtime.h"
+#include "collectives/messages/messages.h"
 #include "collectives/observe/straggler_report.h"
 #include "collectives/observe/timeline.h"
 #include "collectives/transport/control/control.h"
@@ -50,6 +52,7 @@ void hvd_shutdown_begin(struct hvd_engine *engine, const char *why, size_t bytes
                          strlen(shutdown->why));
     hvd_submissions_refuse(&engine->submissions, failure.status, failure.text);
     hvd_negotiation_drop(engine, false, failure.status, failure.text);
+    hvd_messaging_flush(engine);
 }
 
 void hvd_shutdown_ask(struct hvd_engine *engine, const char *why, size_t bytes)
@@ -77,6 +80,8 @@ void hvd_shutdown_on_close(struct hvd_engine *engine)
     hvd_control_send_down(engine->control, HVD_MESSAGE_CLOSE, NULL, 0);
     hvd_control_expect_close(engine->control);
     engine->shutdown.phase = HVD_PHASE_CLOSED;
+    hvd_messaging_drop(engine, engine->submissions.refusal.status,
+                       engine->submissions.refusal.text);
     if (engine->report != NULL) {
         hvd_straggler_report_write(engine->report);
     }
@@ -85,6 +90,7 @@ void hvd_shutdown_on_close(struct hvd_engine *engine)
 static bool has_drained(const struct hvd_engine *engine)
 {
     return hvd_teams_are_idle(engine->teams) && hvd_gpu_is_idle(engine->gpu) &&
+           hvd_messages_have_drained(engine->messages) &&
            engine->shutdown.drained_children >= hvd_uplink_children(engine->uplink);
 }
 

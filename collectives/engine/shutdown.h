@@ -3,7 +3,7 @@
  *
  *   any rank   SHUTDOWN up to rank 0, and why
  *   rank 0     SHUTDOWN down, and why: no batch comes after this; what was agreed is run to its end
- *   leaves     DRAINED up, when a whole subtree has run everything
+ *   leaves     DRAINED up, when a whole subtree has run everything, and its messages are received
  *   rank 0     CLOSE down: nobody needs anybody's data any more, sockets may close
  *
  * Threads: the progress lock is held. */

@@ -8,6 +8,7 @@ void hvd_submissions_init(struct hvd_submissions *submissions, hvd_entry_ended e
     pthread_mutex_init(&submissions->lock, NULL);
     hvd_tensor_table_init(&submissions->tensors, ended, context);
     submissions->fresh_end = &submissions->fresh;
+    submissions->messages_end = &submissions->messages;
 }
 
 void hvd_submissions_finish(struct hvd_submissions *submissions)
@@ -16,20 +17,31 @@ void hvd_submissions_finish(struct hvd_submissions *submissions)
     pthread_mutex_destroy(&submissions->lock);
 }
 
-int hvd_submissions_add(struct hvd_submissions *submissions, struct hvd_request *request,
-                        struct hvd_error *err)
+/* Whether they are refused. */
+static int refuse(const struct hvd_submissions *submissions,
+                  const struct hvd_request *request, struct hvd_error *err)
 {
     const struct hvd_error *refusal = &submissions->refusal;
     char operation[HVD_OPERATION_BYTES];
+
+    if (refusal->status == 0) {
+        return 0;
+    }
+    if (refusal->status == HVD_ERR_SHUTDOWN) { /* scripts know the sentence */
+        return hvd_fail(err, refusal->status, "%s", refusal->text);
+    }
+    return hvd_fail(err, refusal->status, "%.320s, before %s", refusal->text,
+                    hvd_entry_operation(request->entries, operation));
+}
+
+int hvd_submissions_add(struct hvd_submissions *submissions, struct hvd_request *request,
+                        struct hvd_error *err)
+{
     int status;
 
     pthread_mutex_lock(&submissions->lock);
-    if (refusal->status == HVD_ERR_SHUTDOWN) { /* scripts know the sentence */
-        status = hvd_fail(err, refusal->status, "%s", refusal->text);
-    } else if (refusal->status != 0) {
-        status = hvd_fail(err, refusal->status, "%.320s, before %s", refusal->text,
-                          hvd_entry_operation(request->entries, operation));
-    } else {
+    status = refuse(submissions, request, err);
+    if (status == 0) {
         status = hvd_tensor_table_add(&submissions->tensors, request, err);
     }
     for (int i = 0; i < request->count && status == 0; i++) {
@@ -39,6 +51,38 @@ int hvd_submissions_add(struct hvd_submissions *submissions, struct hvd_request 
     }
     pthread_mutex_unlock(&submissions->lock);
     return status;
+}
+
+int hvd_submissions_add_message(struct hvd_submissions *submissions,
+                                struct hvd_request *request, struct hvd_error *err)
+{
+    int status;
+
+    pthread_mutex_lock(&submissions->lock);
+    status = refuse(submissions, request, err);
+    if (status == 0) {
+        *submissions->messages_end = request->entries;
+        submissions->messages_end = &request->entries[0].next;
+        atomic_store(&submissions->has_messages, true);
+    }
+    pthread_mutex_unlock(&submissions->lock);
+    return status;
+}
+
+struct hvd_entry *hvd_submissions_take_messages(struct hvd_submissions *submissions)
+{
+    struct hvd_entry *first;
+
+    if (!atomic_load_explicit(&submissions->has_messages, memory_order_relaxed)) {
+        return NULL;
+    }
+    pthread_mutex_lock(&submissions->lock);
+    first = submissions->messages;
+    submissions->messages = NULL;
+    submissions->messages_end = &submissions->messages;
+    atomic_store(&submissions->has_messages, false);
+    pthread_mutex_unlock(&submissions->lock);
+    return first;
 }
 
 struct hvd_entry *hvd_submissions_take(struct hvd_submissions *submissions)

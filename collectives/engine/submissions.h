@@ -19,6 +19,9 @@ struct hvd_submissions {
     struct hvd_entry **fresh_end;
     _Atomic bool
         are_fresh; /* there are some; changed under the lock, read by any thread */
+    struct hvd_entry *messages; /* likewise, sends and receives */
+    struct hvd_entry **messages_end;
+    _Atomic bool has_messages; /* as are_fresh */
     struct hvd_tensor_table tensors; /* until they have ended */
     struct hvd_error refusal; /* status != 0: every submission ends with this */
     _Atomic int64_t taken_ns; /* when the driver last found some */
@@ -36,6 +39,11 @@ int hvd_submissions_add(struct hvd_submissions *submissions, struct hvd_request 
 
 /* The entries, in order, that have been added since; NULL: none. */
 struct hvd_entry *hvd_submissions_take(struct hvd_submissions *submissions);
+
+/* The same of a send or a receive, which is known by no name. */
+int hvd_submissions_add_message(struct hvd_submissions *submissions,
+                                struct hvd_request *request, struct hvd_error *err);
+struct hvd_entry *hvd_submissions_take_messages(struct hvd_submissions *submissions);
 
 /* From now on submissions get this; the first call counts. */
 void hvd_submissions_refuse(struct hvd_submissions *submissions, int status,

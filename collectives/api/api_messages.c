@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The public interface: messages between two ranks. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collectives/agreement/request.h"
+#include "collectives/api/api.h"
+#include "collectives/api/api_start.h"
+#include "collectives/engine/process_sets.h"
+#include "gpu_binding/base/attr.h"
+
+/* Its type, shape and device; a name is not needed, but for sentences. */
+static int check_tensor(enum hvd_kind kind, const struct hvd_tensor *tensor,
+                        struct hvd_error *err)
+{
+    const char *word = kind == HVD_KIND_SEND ? "send" : "receive";
+    struct hvd_tensor named = *tensor;
+
+    named.name = tensor->name != NULL ? tensor->name : "(without a name)";
+    if (tensor->device != HVD_DEVICE_CPU) {
+        return hvd_fail(err, HVD_ERR_UNSUPPORTED,
+                        "tensor %s is on GPU %d: %s is for tensors in host memory; copy "
+                        "it there",
+                        named.name, tensor->device, word);
+    }
+    if (hvd_dtype_bytes(tensor->dtype) == 0) {
+        return hvd_fail(err, HVD_ERR_ARG, "tensor %s: there is no dtype %d", named.name,
+                        tensor->dtype);
+    }
+    return hvd_start_check_shape(&named, err);
+}
+
+static size_t count_bytes(const struct hvd_tensor *tensor)
+{
+    size_t bytes = hvd_dtype_bytes(tensor->dtype);
+
+    for (int i = 0; i < tensor->ndim; i++) {
+        bytes *= (size_t)tensor->shape[i];
+    }
+    return bytes;
+}
+
+/* The set is there, and both ranks are in it. */
+static int check_place(struct hvd_engine *engine, const struct hvd_entry *entry,
+                       struct hvd_error *err)
+{
+    const bool sends = entry->proposal.kind == HVD_KIND_SEND;
+    const int other = entry->proposal.root, set = entry->proposal.set;
+    const char *word = sends ? "send to" : "receive from";
+    struct hvd_set_place place;
+
+    if (hvd_process_sets_find(hvd_engine_process_sets(engine), set, other, &place) != 0) {
+        return hvd_fail(err, HVD_ERR_ARG, "%s rank %d: there is no process set %d", word,
+                        other, set);
+    }
+    if (place.index < 0) {
+        return hvd_fail(err, HVD_ERR_ARG,
+                        "%s rank %d: this is rank %d, which is not in process set %d",
+                        word, other, place.rank, set);
+    }
+    if (place.root_index < 0 && (sends || other != HVD_ANY_SOURCE)) {
+        return hvd_fail(err, HVD_ERR_ARG, "%s rank %d: process set %d has no such rank",
+                        word, other, set);
+    }
+    return 0;
+}
+
+static int fill(struct hvd_engine *engine, const struct hvd_tensor *tensor,
+                struct hvd_entry *entry, struct hvd_error *err)
+{
+    const bool sends = entry->proposal.kind == HVD_KIND_SEND;
+    int status = check_tensor(entry->proposal.kind, tensor, err);
+
+    status = status != 0 ? status : check_place(engine, entry, err);
+    if (status != 0) {
+        return status;
+    }
+    entry->input = tensor->input;
+    entry->output = tensor->output;
+    entry->output_bytes = count_bytes(tensor);
+    entry->device = HVD_DEVICE_CPU;
+    entry->proposal.dtype = tensor->dtype;
+    entry->proposal.name = tensor->name != NULL ? strdup(tensor->name) : NULL;
+    if (entry->output_bytes > 0 && (sends ? entry->input : entry->output) == NULL) {
+        return hvd_fail(err, HVD_ERR_ARG, "a message has %zu bytes, but its %s is NULL",
+                        entry->output_bytes, sends ? "input" : "output");
+    }
+    return 0;
+}
+
+/* What it is about, in place of a description by arguments. */
+struct about {
+    enum hvd_kind kind;
+    int other;
+    int set;
+    int64_t tag;
+};
+
+static int start(const struct about *about, const struct hvd_tensor *tensor,
+                 struct hvd_request **out, struct hvd_error *err)
+{
+    struct hvd_request *request;
+    struct hvd_engine *engine;
+    int status;
+
+    if (tensor == NULL || out == NULL) {
+        return hvd_fail(err, HVD_ERR_ARG, "a message needs a tensor and a request");
+    }
+    engine = hvd_job_enter(err);
+    if (engine == NULL) {
+        return HVD_ERR_STATE;
+    }
+    request = hvd_request_create(1);
+    if (request == NULL) {
+        hvd_job_exit();
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for a message");
+    }
+    request->tag = about->tag;
+    request->entries[0].proposal.kind = about->kind;
+    request->entries[0].proposal.root = about->other;
+    request->entries[0].proposal.set = about->set;
+    status = fill(engine, tensor, request->entries, err);
+    status = status != 0 ? status : hvd_engine_submit_message(engine, request, err);
+    hvd_job_exit();
+    if (status != 0) {
+        hvd_request_destroy(request);
+        return status;
+    }
+    *out = request;
+    return 0;
+}
+
+HVD_EXPORT int hvd_send_start(const struct hvd_tensor *tensor, int dest, int64_t tag,
+                              int set, struct hvd_request **request,
+                              struct hvd_error *err)
+{
+    const struct about about = {
+        .kind = HVD_KIND_SEND, .other = dest, .set = set, .tag = tag};
+
+    return start(&about, tensor, request, err);
+}
+
+HVD_EXPORT int hvd_recv_start(const struct hvd_tensor *tensor, int source, int64_t tag,
+                              int set, struct hvd_request **request,
+                              struct hvd_error *err)
+{
+    const struct about about = {
+        .kind = HVD_KIND_RECEIVE, .other = source, .set = set, .tag = tag};
+
+    return start(&about, tensor, request, err);
+}

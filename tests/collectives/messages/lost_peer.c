@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A job in which one rank ends while the others exchange messages: lost_peer VICTIM HOW.
+ *
+ *   HOW   receive (the others wait for a message of the victim), send (they send it large ones that it
+ *         does not receive), exchange (all are in the midst of large messages around the ring)
+ *
+ * The others print, as those of victim.c do:
+ *
+ *   pending N: STATUS SECONDS TEXT   the call that was under way; SECONDS since it was started
+ *   next N: STATUS TEXT              the call after it */
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "collectives/hvd.h"
+
+enum {
+    BYTES = 4 << 20,
+    DELAY_US = 30000,
+};
+
+static char in[BYTES], out[BYTES];
+static int rank, size;
+
+static double now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static void *end_later(void *unused)
+{
+    usleep(DELAY_US);
+    kill(getpid(), SIGKILL);
+    return unused;
+}
+
+static struct hvd_tensor tensor_of(int64_t *bytes)
+{
+    return (struct hvd_tensor){.input = out,
+                               .output = in,
+                               .shape = bytes,
+                               .ndim = 1,
+                               .dtype = HVD_UINT8,
+                               .device = HVD_DEVICE_CPU};
+}
+
+static int finish(int status, struct hvd_request *request, struct hvd_error *err)
+{
+    if (status == 0) {
+        status = hvd_wait(request, err);
+        hvd_request_free(request);
+    }
+    return status;
+}
+
+static int receive(int source, int64_t bytes, struct hvd_error *err)
+{
+    struct hvd_request *request = NULL;
+    const struct hvd_tensor tensor = tensor_of(&bytes);
+    int status = hvd_recv_start(&tensor, source, 7, 0, &request, err);
+
+    return finish(status, request, err);
+}
+
+static int send(int dest, int64_t bytes, struct hvd_error *err)
+{
+    struct hvd_request *request = NULL;
+    const struct hvd_tensor tensor = tensor_of(&bytes);
+    int status = hvd_send_start(&tensor, dest, 7, 0, &request, err);
+
+    return finish(status, request, err);
+}
+
+static int exchange(struct hvd_error *err)
+{
+    int64_t bytes = BYTES;
+    const struct hvd_tensor tensor = tensor_of(&bytes);
+    struct hvd_request *request = NULL;
+    int status = hvd_send_start(&tensor, (rank + 1) % size, 7, 0, &request, err);
+    struct hvd_error ignored;
+
+    if (status == 0) {
+        status = receive((rank + size - 1) % size, BYTES, err);
+        finish(0, request, status == 0 ? err : &ignored);
+    }
+    return status;
+}
+
+static int call(const char *how, int victim, struct hvd_error *err)
+{
+    if (strcmp(how, "receive") == 0) {
+        return receive(victim, 1, err);
+    }
+    return strcmp(how, "send") == 0 ? send(victim, BYTES, err) : exchange(err);
+}
+
+int main(int argc, char **argv)
+{
+    const int victim = argc > 1 ? atoi(argv[1]) : 0;
+    const char *how = argc > 2 ? argv[2] : "exchange";
+    struct hvd_error err = {0};
+    double started;
+    pthread_t thread;
+    int status;
+
+    signal(SIGTERM, SIG_IGN); /* the launcher ends the job; first we want to speak */
+    if (hvd_init(&err) != 0) {
+        fprintf(stderr, "%s\n", err.text);
+        return 1;
+    }
+    rank = hvd_rank();
+    size = hvd_size();
+    status = exchange(&err); /* all are connected */
+    if (rank == victim) {
+        if (pthread_create(&thread, NULL, end_later, NULL) != 0 ||
+            strcmp(how, "exchange") != 0) {
+            pause();
+        }
+    }
+    do {
+        started = now();
+        status = status != 0 ? status : call(how, victim, &err);
+    } while (status == 0);
+    printf("pending %d: %d %.1f %s\n", rank, status, now() - started, err.text);
+    status = call(how, victim, &err);
+    printf("next %d: %d %s\n", rank, status, err.text);
+    fflush(stdout);
+    hvd_shutdown();
+    return 3;
+}
