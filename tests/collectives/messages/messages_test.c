@@ -1,0 +1,558 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Messages from one rank to another, of all sizes, in all orders. Runs as each rank of a job; rank 0
+ * prints TAP. */
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/collectives/calls.h"
+#include "tests/tap.h"
+
+enum {
+    MANY = 10000,
+    THREADS = 4,
+};
+
+static int rank, size;
+static struct hvd_error err;
+
+/* --- calls that must go well --- */
+
+static struct hvd_request *send_bytes(const void *data, int64_t bytes, int dest,
+                                      int64_t tag)
+{
+    const struct hvd_tensor tensor = call_tensor(NULL, HVD_UINT8, &bytes, 1, data, NULL);
+    struct hvd_request *request = NULL;
+    struct hvd_error own = {0};
+
+    if (hvd_send_start(&tensor, dest, tag, 0, &request, &own) != 0) {
+        fprintf(stderr, "# rank %d: %s\n", rank, own.text);
+        exit(1);
+    }
+    return request;
+}
+
+static struct hvd_request *receive_bytes(void *data, int64_t bytes, int source,
+                                         int64_t tag)
+{
+    const struct hvd_tensor tensor = call_tensor("in", HVD_UINT8, &bytes, 1, NULL, data);
+    struct hvd_request *request = NULL;
+    struct hvd_error own = {0};
+
+    if (hvd_recv_start(&tensor, source, tag, 0, &request, &own) != 0) {
+        fprintf(stderr, "# rank %d: %s\n", rank, own.text);
+        exit(1);
+    }
+    return request;
+}
+
+/* Returns who sent it, of a receive. */
+static int finish(struct hvd_request *request)
+{
+    struct hvd_error own = {0};
+    int source;
+
+    call_finish(0, &request, &own);
+    source = hvd_request_source(request);
+    hvd_request_free(request);
+    return source;
+}
+
+static void fill(unsigned char *data, size_t bytes, unsigned seed)
+{
+    for (size_t i = 0; i < bytes; i++) {
+        data[i] = (unsigned char)(i * 31 + (i >> 8) + seed);
+    }
+}
+
+static bool is_filled(const unsigned char *data, size_t bytes, unsigned seed)
+{
+    for (size_t i = 0; i < bytes; i++) {
+        if (data[i] != (unsigned char)(i * 31 + (i >> 8) + seed)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* All ranks have it. */
+static bool all_ok(bool ok)
+{
+    uint8_t value = ok ? 1 : 0;
+    const struct hvd_tensor tensor = call_tensor("ok", HVD_BOOL, NULL, 0, &value, &value);
+    struct hvd_request *request = NULL;
+
+    call_finish(hvd_allreduce_start(&tensor, 1, HVD_MIN, 1, 1, 0, &request, &err),
+                &request, &err);
+    hvd_request_free(request);
+    return value != 0;
+}
+
+static void report(bool ok, const char *what)
+{
+    bool all = all_ok(ok);
+
+    if (rank == 0) {
+        tap_ok(all, "%s", what);
+    }
+}
+
+/* --- sizes and types --- */
+
+/* To the next rank, from the one before. */
+static bool shift_bytes(int64_t bytes, bool receives_first)
+{
+    unsigned char *out = malloc((size_t)bytes + 1), *in = malloc((size_t)bytes + 1);
+    const int next = (rank + 1) % size, before = (rank + size - 1) % size;
+    struct hvd_request *received = NULL, *sent;
+    bool ok;
+
+    fill(out, (size_t)bytes, (unsigned)rank);
+    in[bytes] = 77;
+    if (receives_first) {
+        received = receive_bytes(in, bytes, before, bytes);
+    }
+    sent = send_bytes(out, bytes, next, bytes);
+    if (!receives_first) {
+        received = receive_bytes(in, bytes, before, bytes);
+    }
+    ok = finish(received) == before;
+    finish(sent);
+    ok = ok && is_filled(in, (size_t)bytes, (unsigned)before) && in[bytes] == 77;
+    free(out);
+    free(in);
+    return ok;
+}
+
+static void test_sizes(void)
+{
+    static const int64_t sizes[] = {0,     1,     3,     64,      4096,    16383,
+                                    16384, 16385, 65536, 1000003, 5 << 20, 64 << 20};
+
+    for (int i = 0; i < (int)(sizeof(sizes) / sizeof(sizes[0])); i++) {
+        char what[64];
+
+        snprintf(what, sizeof(what), "%" PRId64 " bytes around the ring", sizes[i]);
+        report(shift_bytes(sizes[i], i % 2 == 0) && shift_bytes(sizes[i], i % 2 != 0),
+               what);
+    }
+}
+
+static bool shift_type(enum hvd_dtype dtype)
+{
+    const int64_t shape[] = {3, 7};
+    const size_t bytes = 21 * hvd_dtype_bytes(dtype);
+    const int next = (rank + 1) % size, before = (rank + size - 1) % size;
+    unsigned char out[21 * 8], in[21 * 8];
+    const struct hvd_tensor from = call_tensor(NULL, dtype, shape, 2, out, NULL);
+    const struct hvd_tensor to = call_tensor(NULL, dtype, shape, 2, NULL, in);
+    struct hvd_request *sent = NULL, *received = NULL;
+
+    fill(out, bytes, (unsigned)rank);
+    call_finish(hvd_send_start(&from, next, dtype, 0, &sent, &err), &sent, &err);
+    call_finish(hvd_recv_start(&to, before, dtype, 0, &received, &err), &received, &err);
+    hvd_request_free(sent);
+    hvd_request_free(received);
+    return is_filled(in, bytes, (unsigned)before);
+}
+
+static void test_types(void)
+{
+    bool ok = true;
+
+    for (int dtype = 0; dtype < HVD_DTYPE_COUNT; dtype++) {
+        ok = shift_type((enum hvd_dtype)dtype) && ok;
+    }
+    report(ok, "tensors of all types");
+}
+
+static void test_ping_pong(void)
+{
+    const int other = rank ^ 1;
+    bool ok = true;
+
+    for (int i = 0; i < 1000 && other < size; i++) {
+        int number = i * 2, answer = -1;
+
+        if (rank < other) {
+            finish(send_bytes(&number, sizeof(number), other, 5));
+            finish(receive_bytes(&answer, sizeof(answer), other, 5));
+            ok = ok && answer == i * 2 + 1;
+        } else {
+            finish(receive_bytes(&answer, sizeof(answer), other, 5));
+            answer++;
+            finish(send_bytes(&answer, sizeof(answer), other, 5));
+        }
+    }
+    report(ok, "a thousand questions and answers");
+}
+
+/* --- orders --- */
+
+static void test_order(void)
+{
+    static int in[100], out[100];
+    struct hvd_request *requests[200];
+    const int next = (rank + 1) % size, before = (rank + size - 1) % size;
+    bool ok = true;
+
+    for (int i = 0; i < 100; i++) { /* every other one is not for the first receives */
+        out[i] = i;
+        requests[i] = send_bytes(&out[i], sizeof(int), next, i % 2);
+    }
+    for (int i = 0; i < 100; i++) { /* backwards by tag, forwards within */
+        in[i] = -1;
+        requests[100 + i] = receive_bytes(&in[i], sizeof(int), before, i < 50 ? 1 : 0);
+    }
+    for (int i = 0; i < 200; i++) {
+        finish(requests[i]);
+    }
+    for (int i = 0; i < 100; i++) {
+        ok = ok && in[i] == (i < 50 ? 2 * i + 1 : 2 * (i - 50));
+    }
+    report(ok, "messages with one tag do not overtake each other, those with others do");
+}
+
+static void test_mixed_sizes(void)
+{
+    enum {
+        COUNT = 40
+    };
+    static unsigned char *in[COUNT], *out[COUNT];
+    struct hvd_request *requests[2 * COUNT];
+    const int next = (rank + 1) % size, before = (rank + size - 1) % size;
+    bool ok = true;
+
+    for (int i = 0; i < COUNT; i++) {
+        const int64_t bytes = i % 2 == 0 ? 100 : 100000 + i;
+
+        in[i] = malloc((size_t)bytes);
+        out[i] = malloc((size_t)bytes);
+        fill(out[i], (size_t)bytes, (unsigned)(i + rank));
+        requests[i] = send_bytes(out[i], bytes, next, 9);
+    }
+    for (int i = 0; i < COUNT; i++) {
+        requests[COUNT + i] =
+            receive_bytes(in[i], i % 2 == 0 ? 100 : 100000 + i, before, 9);
+    }
+    for (int i = 2 * COUNT - 1; i >= 0; i--) {
+        finish(requests[i]);
+    }
+    for (int i = 0; i < COUNT; i++) {
+        const size_t bytes = i % 2 == 0 ? 100 : 100000 + (size_t)i;
+
+        ok = ok && is_filled(in[i], bytes, (unsigned)(i + before));
+        free(in[i]);
+        free(out[i]);
+    }
+    report(ok, "small ones do not overtake large ones");
+}
+
+/* Three of each rank, also of rank 0 itself. */
+static void test_any_source(void)
+{
+    int *seen = calloc((size_t)size, sizeof(seen[0]));
+    bool ok = true;
+
+    for (int i = 0; i < 3; i++) {
+        const int values[2] = {rank, i};
+
+        finish(send_bytes(values, sizeof(values), 0, 3));
+    }
+    for (int i = 0; rank == 0 && i < 3 * size; i++) {
+        int values[2] = {0, -1};
+        int source = finish(receive_bytes(values, sizeof(values), HVD_ANY_SOURCE, 3));
+
+        ok = ok && source == values[0] && values[1] == seen[source]++;
+    }
+    free(seen);
+    report(ok, "from whatever rank, and which one it was");
+}
+
+/* --- many --- */
+
+/* More than the receiver keeps are under way before the first receive. */
+static void test_many(bool backwards)
+{
+    static int out[MANY], in[MANY];
+    static struct hvd_request *sends[MANY], *receives[MANY];
+    const int next = (rank + 1) % size, before = (rank + size - 1) % size;
+    bool ok = true;
+
+    for (int i = 0; i < MANY; i++) {
+        out[i] = i;
+        sends[i] = send_bytes(&out[i], sizeof(int), next, backwards ? MANY - 1 - i : i);
+    }
+    call_barrier();
+    for (int i = 0; i < MANY; i++) {
+        in[i] = -1;
+        receives[i] = receive_bytes(&in[i], sizeof(int), before, i);
+    }
+    for (int i = 0; i < MANY; i++) {
+        finish(receives[i]);
+        finish(sends[i]);
+        ok = ok && in[i] == (backwards ? MANY - 1 - i : i);
+    }
+    report(ok, backwards ? "10,000 unexpected messages, received backwards"
+                         : "10,000 unexpected messages");
+}
+
+/* Large ones to all, from all, all sends waited for first. */
+static void test_everyone(void)
+{
+    const size_t bytes = 300000;
+    unsigned char *out = malloc(bytes), *in = malloc(bytes * (size_t)size);
+    struct hvd_request **requests = calloc(2 * (size_t)size, sizeof(*requests));
+    bool ok = true;
+
+    fill(out, bytes, (unsigned)rank);
+    for (int i = 0; i < size; i++) {
+        requests[i] = receive_bytes(in + (size_t)i * bytes, (int64_t)bytes, i, 1);
+        requests[size + i] = send_bytes(out, (int64_t)bytes, i, 1);
+    }
+    for (int i = 2 * size - 1; i >= 0; i--) {
+        finish(requests[i]);
+    }
+    for (int i = 0; i < size; i++) {
+        ok = ok && is_filled(in + (size_t)i * bytes, bytes, (unsigned)i);
+    }
+    report(ok, "everyone to everyone, themselves too");
+    free(requests);
+    free(in);
+    free(out);
+}
+
+/* Small ones to oneself end before they are received. */
+static void test_self(void)
+{
+    unsigned char large[50000], got[50000] = {0};
+    struct hvd_request *request;
+    int number = 7, other = 0;
+
+    fill(large, sizeof(large), 3);
+    finish(send_bytes(&number, sizeof(number), rank, 2));
+    finish(receive_bytes(&other, sizeof(other), rank, 2));
+    request = send_bytes(large, sizeof(large), rank, 2);
+    finish(receive_bytes(got, sizeof(got), HVD_ANY_SOURCE, 2));
+    finish(request);
+    report(other == 7 && is_filled(got, sizeof(got), 3), "to oneself");
+}
+
+/* --- beside other things --- */
+
+static void *exchange(void *arg)
+{
+    const int *thread = arg;
+    const int next = (rank + 1) % size, before = (rank + size - 1) % size;
+    static _Thread_local unsigned char in[40000], out[40000];
+    intptr_t ok = 1;
+
+    for (int i = 0; i < 100; i++) {
+        const int64_t bytes = i % 3 == 0 ? 40000 : i;
+        struct hvd_request *received = receive_bytes(in, bytes, before, 1000 + *thread);
+
+        fill(out, (size_t)bytes, (unsigned)(i + *thread));
+        finish(send_bytes(out, bytes, next, 1000 + *thread));
+        finish(received);
+        ok = ok && is_filled(in, (size_t)bytes, (unsigned)(i + *thread));
+    }
+    return (void *)ok;
+}
+
+static bool reduce_some(void)
+{
+    static float values[70000];
+    const int64_t shape[] = {70000};
+    const struct hvd_tensor tensor =
+        call_tensor("sum", HVD_FLOAT32, shape, 1, values, values);
+    bool ok = true;
+
+    for (int i = 0; i < 30; i++) {
+        struct hvd_request *request = NULL;
+
+        values[69999] = 1;
+        call_finish(hvd_allreduce_start(&tensor, 1, HVD_SUM, 1, 1, 0, &request, &err),
+                    &request, &err);
+        hvd_request_free(request);
+        ok = ok && values[69999] == (float)size;
+    }
+    return ok;
+}
+
+static void test_threads(void)
+{
+    pthread_t threads[THREADS];
+    int numbers[THREADS];
+    bool ok;
+
+    for (int i = 0; i < THREADS; i++) {
+        numbers[i] = i;
+        pthread_create(&threads[i], NULL, exchange, &numbers[i]);
+    }
+    ok = reduce_some();
+    for (int i = 0; i < THREADS; i++) {
+        void *result;
+
+        pthread_join(threads[i], &result);
+        ok = ok && result != NULL;
+    }
+    report(ok, "four threads at once, and allreduces beside them");
+}
+
+/* Between the first and the last rank, with the same tag. */
+static bool exchange_in_sets(int set)
+{
+    const int other = rank == 0 ? size - 1 : 0;
+    const int values[2] = {rank * 2, rank * 2 + 1};
+    const int64_t one = 1;
+    int in[2] = {0, 0};
+    const struct hvd_tensor of_set =
+        call_tensor(NULL, HVD_INT32, &one, 1, &values[1], &in[1]);
+    struct hvd_request *sent = NULL, *received = NULL;
+
+    finish(send_bytes(&values[0], sizeof(int), other, 6));
+    call_finish(hvd_send_start(&of_set, other, 6, set, &sent, &err), &sent, &err);
+    call_finish(hvd_recv_start(&of_set, HVD_ANY_SOURCE, 6, set, &received, &err),
+                &received, &err);
+    finish(receive_bytes(&in[0], sizeof(int), other, 6));
+    hvd_request_free(sent);
+    hvd_request_free(received);
+    return in[0] == other * 2 && in[1] == other * 2 + 1;
+}
+
+static void test_sets(void)
+{
+    const int ranks[] = {0, size - 1};
+    struct hvd_request *request = NULL;
+    bool ok = true;
+    int set;
+
+    if (size <= 2) {
+        return;
+    }
+    call_finish(hvd_set_add_start(ranks, 2, &request, &err), &request, &err);
+    set = hvd_request_set(request);
+    hvd_request_free(request);
+    if (rank == 0 || rank == size - 1) {
+        ok = exchange_in_sets(set);
+    }
+    report(ok, "messages of different sets do not mix");
+}
+
+/* --- mistakes --- */
+
+/* The status of a request that fails; its text is in err. */
+static int end_of(struct hvd_request *request)
+{
+    int status;
+
+    err = (struct hvd_error){0};
+    status = hvd_wait(request, &err);
+    hvd_request_free(request);
+    return status;
+}
+
+static bool tells_sizes(int64_t sent, int64_t received)
+{
+    char from[64], to[64];
+
+    snprintf(from, sizeof(from), "sends %" PRId64 " bytes (uint8)", sent);
+    snprintf(to, sizeof(to), "has %" PRId64 " bytes (uint8)", received);
+    return strstr(err.text, from) != NULL && strstr(err.text, to) != NULL &&
+           strstr(err.text, "tag 11") != NULL;
+}
+
+static void test_mismatch(void)
+{
+    static unsigned char out[200000], in[200000];
+    const int next = (rank + 1) % size, before = (rank + size - 1) % size;
+    struct hvd_request *sent = send_bytes(out, 200000, next, 11);
+    struct hvd_request *received = receive_bytes(in, 199999, before, 11);
+    bool ok = end_of(received) == HVD_ERR_MISMATCH && tells_sizes(200000, 199999);
+
+    ok = ok && end_of(sent) == HVD_ERR_MISMATCH && tells_sizes(200000, 199999);
+    report(ok, "sizes that differ: both requests fail, and tell who gave what");
+    received = receive_bytes(in, 5, before, 11);
+    sent = send_bytes(out, 6, next, 11);
+    ok = end_of(received) == HVD_ERR_MISMATCH && tells_sizes(6, 5) && end_of(sent) == 0;
+    report(ok, "of a small message the receive fails");
+    report(shift_bytes(100, true) && shift_bytes(100000, true), "the job goes on");
+}
+
+static int start_wrong(const struct hvd_tensor *tensor, int other, int set)
+{
+    struct hvd_request *request = NULL;
+    int status;
+
+    err = (struct hvd_error){0};
+    status = hvd_send_start(tensor, other, 0, set, &request, &err);
+    if (rank == 0) {
+        tap_note("%s", err.text);
+    }
+    return status;
+}
+
+static void test_arguments(void)
+{
+    const int64_t one = 1;
+    struct hvd_tensor tensor = call_tensor(NULL, HVD_FLOAT32, &one, 1, &one, NULL);
+    struct hvd_request *request = NULL;
+    bool ok = start_wrong(&tensor, size, 0) == HVD_ERR_ARG &&
+              start_wrong(&tensor, HVD_ANY_SOURCE, 0) == HVD_ERR_ARG &&
+              start_wrong(&tensor, 0, 99) == HVD_ERR_ARG &&
+              hvd_recv_start(&tensor, -2, 0, 0, &request, &err) == HVD_ERR_ARG &&
+              hvd_recv_start(&tensor, rank, 0, 0, &request, &err) == HVD_ERR_ARG;
+
+    report(ok, "wrong ranks, sets and memory are refused");
+    tensor.device = 0;
+    ok = start_wrong(&tensor, 0, 0) == HVD_ERR_UNSUPPORTED;
+    tensor.device = HVD_DEVICE_CPU;
+    tensor.dtype = HVD_DTYPE_COUNT;
+    report(ok && start_wrong(&tensor, 0, 0) == HVD_ERR_ARG,
+           "tensors on a GPU and of no type are refused");
+}
+
+/* A message that nobody has received, and a receive that gets none, end with the job. */
+static void test_shutdown(void)
+{
+    static unsigned char out[100000], in[4];
+    const int next = (rank + 1) % size, before = (rank + size - 1) % size;
+    struct hvd_request *sent = send_bytes(out, sizeof(out), next, 21);
+    struct hvd_request *received = receive_bytes(in, sizeof(in), before, 22);
+    bool ok;
+
+    call_barrier();
+    hvd_shutdown();
+    ok = end_of(sent) == HVD_ERR_SHUTDOWN && end_of(received) == HVD_ERR_SHUTDOWN;
+    if (rank == 0) {
+        tap_ok(ok, "what is under way ends at shutdown");
+    } else if (!ok) {
+        exit(1);
+    }
+}
+
+int main(void)
+{
+    rank = call_init();
+    size = hvd_size();
+    test_sizes();
+    test_types();
+    test_ping_pong();
+    test_order();
+    test_mixed_sizes();
+    test_any_source();
+    test_many(false);
+    test_many(true);
+    test_everyone();
+    test_self();
+    test_threads();
+    test_sets();
+    test_mismatch();
+    test_arguments();
+    test_shutdown();
+    if (rank == 0) {
+        return tap_done();
+    }
+    return 0;
+}
