@@ -5,6 +5,7 @@
 #include "collectives/engine/completion.h"
 #include "collectives/engine/engine_state.h"
 #include "collectives/messages/messages.h"
+#include "gpu_binding/base/clock.h"
 #include "pmix_boot/boot.h"
 
 static void on_end(void *context, struct hvd_entry *entry, int status, const char *text)
@@ -34,6 +35,9 @@ bool hvd_messaging_start(struct hvd_engine *engine)
     struct hvd_entry *entry = hvd_submissions_take_messages(&engine->submissions);
     const bool is_some = entry != NULL;
 
+    if (is_some) {
+        atomic_store(&engine->submissions.messages_ns, hvd_clock_ns());
+    }
     while (entry != NULL) {
         struct hvd_entry *next = entry->next; /* it may have ended, and be gone */
 

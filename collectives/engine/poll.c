@@ -251,7 +251,7 @@ bool hvd_poll_before_sleep(struct hvd_engine *engine, bool ignores_net)
     if (engine->net != NULL) {
         bool is_ignored = ignores_net && !engine->poll.has_batches &&
                           !hvd_net_is_sending(engine->net) &&
-                          !hvd_messages_are_pending(engine->messages);
+                          !hvd_messages_are_moving(engine->messages);
 
         if (hvd_doorbells_arm_net(&engine->doorbells, engine->net, is_ignored)) {
             return true;

@@ -26,6 +26,7 @@ struct hvd_submissions {
     struct hvd_error refusal; /* status != 0: every submission ends with this */
     _Atomic int64_t taken_ns; /* when the driver last found some */
     _Atomic int64_t cycle_ns; /* the cycle time then */
+    _Atomic int64_t messages_ns; /* when the driver last found messages */
 };
 
 /* ended: of tensors. */

@@ -642,6 +642,11 @@ bool hvd_messages_have_news(const struct hvd_messages *messages)
     return have || hvd_links_have_news(&messages->links);
 }
 
+void hvd_messages_hush(struct hvd_messages *messages, bool is_hushed)
+{
+    hvd_node_board_hush(&messages->links.board, is_hushed);
+}
+
 const struct hvd_error *hvd_messages_failure(const struct hvd_messages *messages)
 {
     return &messages->links.failure;

@@ -37,7 +37,9 @@ static int fail(int status, struct hvd_error *err)
 
 static size_t line_bytes(int local_size)
 {
-    size_t bytes = ((size_t)local_size + BITS - 1) / BITS * sizeof(uint64_t);
+    size_t words =
+        ((size_t)local_size + BITS - 1) / BITS + 1; /* and whether it is hushed */
+    size_t bytes = words * sizeof(uint64_t);
 
     return (bytes + LINE - 1) / LINE * LINE;
 }
@@ -64,13 +66,26 @@ static _Atomic uint64_t *line_of(const struct hvd_node_board *board, int local_r
     return (void *)(board->memory + (size_t)local_rank * line_bytes(board->local_size));
 }
 
-/* Sequentially consistent: who sets a bit finds this rank asleep, or it sees the bit. */
+static _Atomic uint64_t *hush_of(const struct hvd_node_board *board, int local_rank)
+{
+    return line_of(board, local_rank) + board->words;
+}
+
+/* Who sets a bit and finds the rank hushed no more, rings; else the rank sees the bit. */
+void hvd_node_board_hush(struct hvd_node_board *board, bool is_hushed)
+{
+    if (board->is_hushed != is_hushed && board->words > 0) {
+        board->is_hushed = is_hushed;
+        atomic_store(hush_of(board, board->local_rank), is_hushed ? 1 : 0);
+    }
+}
+
 bool hvd_node_board_has_news(const struct hvd_node_board *board)
 {
     const _Atomic uint64_t *line = line_of(board, board->local_rank);
     uint64_t bits = 0;
 
-    for (int i = 0; i < board->words; i++) {
+    for (int i = 0; i < board->words && !board->is_hushed; i++) {
         bits |= atomic_load(&line[i]);
     }
     return bits != 0;
@@ -94,7 +109,9 @@ static void notify(const struct hvd_node_link *link)
     if ((atomic_load(word) & bit) == 0) {
         atomic_fetch_or(word, bit);
     }
-    hvd_shm_ring(board->shm, link->local_rank);
+    if (atomic_load(hush_of(board, link->local_rank)) == 0) {
+        hvd_shm_ring(board->shm, link->local_rank);
+    }
 }
 
 /* --- a pair --- */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Envelopes to and from a rank of this node: a byte ring (byte_ring.h) for each way.
  *
- * Who has written to a rank, or has made room there, sets its bit on the board of that rank: to look
- * whether anything has come is to look at one word for 64 ranks.
+ * Who has written to a rank, or has made room there, sets its bit on the board of that rank, and rings
+ * it unless it is hushed. To look whether anything has come is to look at one word for 64 ranks.
  *
  * Threads: the progress lock is held. */
 #ifndef HVD_NODE_LINK_H
@@ -25,6 +25,7 @@ struct hvd_node_board {
     int local_rank; /* this one */
     int local_size;
     int words; /* of a line; 0: there are no others */
+    bool is_hushed;
 };
 
 struct hvd_node_link {
@@ -42,7 +43,12 @@ size_t hvd_node_pairs_bytes(int local_size);
 void hvd_node_board_init(struct hvd_node_board *board, struct hvd_shm *shm, void *memory,
                          int local_rank, int local_size);
 
-/* The bits that others have set in a word; and takes them. */
+/* Whether others ring this rank if it sleeps. A hushed one looks by itself before long, and bits are no
+ * news. */
+void hvd_node_board_hush(struct hvd_node_board *board, bool is_hushed);
+
+/* Whether others have set bits: sequentially consistent, the last look before sleeping; and takes those
+ * of a word. */
 bool hvd_node_board_has_news(const struct hvd_node_board *board);
 uint64_t hvd_node_board_take(const struct hvd_node_board *board, int word);
 

@@ -5,6 +5,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "tests/collectives/calls.h"
 #include "tests/tap.h"
@@ -12,6 +14,7 @@
 enum {
     MANY = 10000,
     THREADS = 4,
+    LIMIT_S = 60, /* far above what a loaded machine needs */
 };
 
 static int rank, size;
@@ -360,6 +363,39 @@ static void *exchange(void *arg)
     return (void *)ok;
 }
 
+/* Without waiting, which may do the work. */
+static bool has_come(struct hvd_request *request)
+{
+    const time_t limit = time(NULL) + LIMIT_S;
+    int status;
+
+    while ((status = hvd_wait_for(request, 0, &err)) == HVD_INPROGRESS &&
+           time(NULL) < limit) {
+        usleep(1000);
+    }
+    return status == 0;
+}
+
+static void test_unattended(int64_t bytes, const char *what)
+{
+    static unsigned char in[1 << 20], out[1 << 20];
+    const int next = (rank + 1) % size, before = (rank + size - 1) % size;
+    bool ok = true;
+
+    for (int i = 0; i < 5; i++) {
+        struct hvd_request *received = receive_bytes(in, bytes, before, i);
+        struct hvd_request *sent;
+
+        fill(out, (size_t)bytes, (unsigned)(rank + i));
+        sent = send_bytes(out, bytes, next, i);
+        ok = has_come(received) && has_come(sent) &&
+             is_filled(in, (size_t)bytes, (unsigned)(before + i)) && ok;
+        finish(received);
+        finish(sent);
+    }
+    report(ok, what);
+}
+
 static bool reduce_some(void)
 {
     static float values[70000];
@@ -546,6 +582,8 @@ int main(void)
     test_many(true);
     test_everyone();
     test_self();
+    test_unattended(100, "small messages come while the program computes");
+    test_unattended(1 << 20, "and large ones");
     test_threads();
     test_sets();
     test_mismatch();
