@@ -41,7 +41,9 @@ int main(void)
                is(bench_bus_factor(BENCH_ALLTOALL, 4), 0.75),
            "busbw of allgather, reducescatter, alltoall is (n-1)/n of algbw");
     tap_ok(is(bench_bus_factor(BENCH_GATHER, 4), 0.75) &&
-               is(bench_bus_factor(BENCH_SCATTER, 4), 0.75),
+               is(bench_bus_factor(BENCH_SCATTER, 4), 0.75) &&
+               is(bench_bus_factor(BENCH_SENDRECV, 4), 1) &&
+               is(bench_bus_factor(BENCH_PINGPONG, 4), 2),
            "so it is of gather and scatter");
     tap_ok(is(bench_bus_factor(BENCH_BROADCAST, 8), 1) &&
                is(bench_bus_factor(BENCH_REDUCE, 8), 1),

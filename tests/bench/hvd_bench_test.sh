@@ -11,7 +11,7 @@ run()
     "$hvdrun" -np 2 "$bench" "$@" >"$work/out" 2>&1
 }
 
-run allreduce allgather broadcast alltoall reducescatter reduce gather scatter barrier \
+run allreduce allgather broadcast alltoall reducescatter reduce gather scatter sendrecv pingpong barrier \
     --sizes 8,100000 --vs limit --time 0.02 --blocks 3 --csv "$work/csv" --json "$work/json"
 report $? 'every collective runs and its results are right'
 "$python" - "$work/csv" "$work/json" >"$work/out" 2>&1 <<'EOF'
@@ -27,9 +27,9 @@ for row, twin in zip(rows, document['rows']):
     assert float(row['time_us']) <= float(row['q3_us']) <= float(row['most_us'])
     assert abs(float(row['algbw_gbs']) - int(row['bytes']) / float(row['time_us']) / 1e3) < 1e-3
 names = {row['collective'] for row in rows}
-assert len(names) == 9, names
+assert len(names) == 11, names
 runtime = [row for row in rows if row['who'] == 'runtime']
-assert len(runtime) == 2 * 8 + 1, len(runtime)
+assert len(runtime) == 2 * 10 + 1, len(runtime)
 assert {row['who'] for row in rows if row['collective'] == 'allreduce'} >= {'runtime', 'limit'}
 EOF
 report $? 'CSV and JSON have the same rows, with figures that fit together'

@@ -77,7 +77,9 @@ static const struct refusal {
     {"--time 1e300", "--time", "at most"},
 
     {"alltoall --inplace", "--inplace", "allreduce and broadcast"},
-    {"allgather --list resnet50", "--list", "allreduce and broadcast"},
+    {"sendrecv --inplace", "--inplace", "allreduce and broadcast"},
+    {"allgather --list resnet50", "--list", "allreduce, broadcast and sendrecv"},
+    {"pingpong --list resnet50", "--list", "allreduce, broadcast and sendrecv"},
     {"allgather --shared", "--shared", "for allreduce"},
     {"--wire float64", "--wire", "float16 or bfloat16"},
     {"broadcast --wire float16", "--wire", "allreduce of float32"},
@@ -88,6 +90,7 @@ static const struct refusal {
     {"--explain allreduce", "--explain", "a size"},
     {"--explain allreduce 0", "\"0\"", "write bytes"},
     {"--explain allreduce 8 allgather", "--explain", "3 words"},
+    {"--explain pingpong 8", "--explain", "messages"},
     {"--explain allreduce 8 --csv x", "--explain", "--csv"},
     {"--explain allreduce 8 --tune x", "--tune", "--explain"},
     {"barrier --plot x", "--plot", "besides barrier"},
@@ -97,6 +100,7 @@ static const struct refusal {
     {"--tune x --vs limit", "--tune", "--vs"},
     {"--tune x --dtype float16", "--tune", "--dtype"},
     {"--tune x alltoall", "--tune", "alltoall"},
+    {"--tune x sendrecv", "--tune", "sendrecv"},
 
     {"--csv=", "--csv", "name of a file"},
     {"--tune=", "--tune", "name of a file"},

@@ -34,7 +34,7 @@ compare()
 
 all='allreduce allgather broadcast alltoall reducescatter barrier'
 # shellcheck disable=SC2086
-compare mpich 17 $all reduce gather scatter --sizes 8,100000
+compare mpich 21 $all reduce gather scatter sendrecv pingpong --sizes 8,100000
 # shellcheck disable=SC2086
 compare "oneccl${HVD_TEST_ONECCL:+=$HVD_TEST_ONECCL}" 10 $all --sizes 8,100000
 # shellcheck disable=SC2086

@@ -15,6 +15,8 @@ static const char *const names[] = {
     [BENCH_REDUCE] = "reduce",
     [BENCH_GATHER] = "gather",
     [BENCH_SCATTER] = "scatter",
+    [BENCH_SENDRECV] = "sendrecv",
+    [BENCH_PINGPONG] = "pingpong",
     [BENCH_BARRIER] = "barrier",
 };
 
@@ -81,7 +83,10 @@ double bench_bus_factor(enum bench_collective collective, int ranks)
         return others;
     case BENCH_BROADCAST:
     case BENCH_REDUCE:
+    case BENCH_SENDRECV:
         return 1;
+    case BENCH_PINGPONG:
+        return 2;
     default:
         return 0;
     }

@@ -15,6 +15,8 @@ enum bench_collective {
     BENCH_REDUCE, /* this and the next two: by rank 0 */
     BENCH_GATHER,
     BENCH_SCATTER,
+    BENCH_SENDRECV, /* to the next rank and from the one before, at once */
+    BENCH_PINGPONG, /* between ranks 0 and 1, 2 and 3, ...: there and back */
     BENCH_BARRIER,
     BENCH_COLLECTIVES
 };
@@ -44,13 +46,19 @@ static inline bool bench_collective_ends_at_root(enum bench_collective collectiv
     return collective == BENCH_REDUCE || collective == BENCH_GATHER;
 }
 
+/* It has no schedule: messages from one rank to another. */
+static inline bool bench_collective_is_of_pairs(enum bench_collective collective)
+{
+    return collective == BENCH_SENDRECV || collective == BENCH_PINGPONG;
+}
+
 /* What nccl-tests calls algbw: bytes over time, GB/s (10^9). bytes is its size: of the whole
  * buffer of a rank, the larger one where input and output differ. 0 for a barrier. */
 double bench_algorithm_bandwidth(int64_t bytes, double seconds);
 
 /* busbw over algbw: the share of the bytes that every rank has to send at least, 2(n-1)/n of an
- * allreduce, (n-1)/n of allgather, alltoall, reducescatter, gather and scatter, 1 of a broadcast
- * and of a reduce; 0 of a barrier. ranks > 0. */
+ * allreduce, (n-1)/n of allgather, alltoall, reducescatter, gather and scatter, 1 of a broadcast,
+ * a reduce and of sendrecv, 2 of pingpong; 0 of a barrier. ranks > 0. */
 double bench_bus_factor(enum bench_collective collective, int ranks);
 
 #endif

@@ -16,7 +16,8 @@ static const char usage[] =
     "Measures the time of hvd's collectives between the ranks of this job, and of\n"
     "other libraries (peers) in the same run. COLLECTIVE: allreduce (default),\n"
     "allgather, broadcast, alltoall, reducescatter, reduce, gather, scatter, barrier;\n"
-    "rank 0 is the root.\n";
+    "rank 0 is the root. Or messages: sendrecv (each rank to the next one, and from\n"
+    "the one before), pingpong (between ranks 0 and 1, 2 and 3, ...: there and back).\n";
 
 static const char work[] =
     "\n"
@@ -34,7 +35,7 @@ static const char work[] =
     "                   ranks of a node map (allreduce)\n"
     "  --list LIST      all gradients of a model: resnet50, resnet101, inception3,\n"
     "                   vgg16, bert_base; instead of sizes, or after the given sizes\n"
-    "                   (allreduce, broadcast)\n"
+    "                   (allreduce, broadcast; sendrecv: all messages at once)\n"
     "  --level LIST     runtime: through hvd.h: submit, agree, run, wait; the tensors\n"
     "                   of a list are submitted one by one, then all are waited for.\n"
     "                   team: the calling thread runs the same schedule at once,\n"
@@ -100,7 +101,8 @@ static const char columns[] =
     "  algbw      bytes / time in GB/s (10^9)\n"
     "  busbw      comparable with the bandwidth of the hardware, as in nccl-tests:\n"
     "             algbw times 2(n-1)/n for allreduce, (n-1)/n for allgather,\n"
-    "             reducescatter and alltoall, 1 for broadcast, with n ranks\n"
+    "             reducescatter and alltoall, 1 for broadcast and sendrecv, 2 for\n"
+    "             pingpong, with n ranks\n"
     "  / hvd      time divided by that of hvd's first level in the table, median over\n"
     "             the rounds: 2.00 means twice as slow\n"
     "  line       time in ns to move a cache line from one rank of a node to another,\n"

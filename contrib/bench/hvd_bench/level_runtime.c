@@ -14,7 +14,7 @@ struct runtime {
     struct hvd_tensor *tensors; /* [count] */
     int64_t *shapes;
     char (*names)[32];
-    struct hvd_request **requests;
+    struct hvd_request **requests; /* [2 * count]: messages have one for each side */
 };
 
 static void finish(void *self)
@@ -78,7 +78,7 @@ static int prepare(void *self, struct bench_work *work, struct hvd_error *err)
     runtime->tensors = calloc(count, sizeof(runtime->tensors[0]));
     runtime->shapes = calloc(count, sizeof(runtime->shapes[0]));
     runtime->names = calloc(count, sizeof(runtime->names[0]));
-    runtime->requests = calloc(count, sizeof(struct hvd_request *));
+    runtime->requests = calloc(2 * count, sizeof(struct hvd_request *));
     if (runtime->tensors == NULL || runtime->shapes == NULL || runtime->names == NULL ||
         runtime->requests == NULL) {
         return hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
@@ -116,8 +116,60 @@ static int submit(const struct runtime *runtime, const struct hvd_tensor *tensor
     }
 }
 
-/* Starts all there is, then waits for all; the requests are the caller's to free. */
-static int run_once(struct runtime *runtime, struct hvd_error *err)
+/* All messages at once: to the next rank, from the one before. */
+static int start_messages(const struct runtime *runtime, struct hvd_error *err)
+{
+    const struct bench_work *work = runtime->work;
+    const int next = (work->rank + 1) % work->size;
+    const int before = (work->rank + work->size - 1) % work->size;
+    int status = 0;
+
+    for (int i = 0; i < runtime->count && status == 0; i++) {
+        const struct hvd_tensor *tensor = &runtime->tensors[i];
+        struct hvd_request **requests = &runtime->requests[2 * i];
+
+        status = hvd_recv_start(tensor, before, 0, HVD_SET_GLOBAL, &requests[0], err);
+        if (status == 0) {
+            status = hvd_send_start(tensor, next, 0, HVD_SET_GLOBAL, &requests[1], err);
+        }
+    }
+    return status;
+}
+
+static int run_messages(const struct runtime *runtime, struct hvd_error *err)
+{
+    int status = start_messages(runtime, err);
+
+    for (int i = 0; i < 2 * runtime->count && status == 0; i++) {
+        status = hvd_wait(runtime->requests[i], err);
+    }
+    return status;
+}
+
+/* There and back: rank 0 sends first. */
+static int run_ping_pong(const struct runtime *runtime, struct hvd_error *err)
+{
+    const struct bench_work *work = runtime->work;
+    const int other = work->rank ^ 1;
+    int status = 0;
+
+    for (int i = 0; i < 2 && status == 0 && other < work->size; i++) {
+        const bool sends = (i == 0) == (work->rank < other);
+        struct hvd_request **request = &runtime->requests[i];
+
+        status = sends ? hvd_send_start(runtime->tensors, other, 0, HVD_SET_GLOBAL,
+                                        request, err)
+                       : hvd_recv_start(runtime->tensors, other, 0, HVD_SET_GLOBAL,
+                                        request, err);
+        if (status == 0) {
+            status = hvd_wait(*request, err);
+        }
+    }
+    return status;
+}
+
+/* Starts all there is, then waits for all. */
+static int run_collective(struct runtime *runtime, struct hvd_error *err)
 {
     int status = 0, started = 0;
 
@@ -132,9 +184,22 @@ static int run_once(struct runtime *runtime, struct hvd_error *err)
     return status;
 }
 
+/* The requests are the caller's to free. */
+static int run_once(struct runtime *runtime, struct hvd_error *err)
+{
+    switch (runtime->work->collective) {
+    case BENCH_SENDRECV:
+        return run_messages(runtime, err);
+    case BENCH_PINGPONG:
+        return run_ping_pong(runtime, err);
+    default:
+        return run_collective(runtime, err);
+    }
+}
+
 static void free_requests(struct runtime *runtime)
 {
-    for (int i = 0; i < runtime->count; i++) {
+    for (int i = 0; i < 2 * runtime->count; i++) {
         hvd_request_free(runtime->requests[i]);
         runtime->requests[i] = NULL;
     }

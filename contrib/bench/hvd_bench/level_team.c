@@ -104,6 +104,9 @@ static int prepare(void *self, struct bench_work *work, struct hvd_error *err)
     int count = work->tensors > 0 ? work->tensors : 1;
     int status = bench_runtime_supports(work, err);
 
+    if (status == 0 && bench_collective_is_of_pairs(work->collective)) {
+        status = hvd_fail(err, HVD_ERR_UNSUPPORTED, "messages are not run by a schedule");
+    }
     if (status < 0) {
         return status;
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The work by MPI's collectives. */
+/* The work by MPI's collectives and messages. */
 #include "contrib/bench/hvd_bench/mpi_module.h"
 
 #include <limits.h>
@@ -117,6 +117,47 @@ static int run_tensor(const struct bench_work *work, int tensor)
                          count, type, operation, comm);
 }
 
+/* All messages at once. */
+static int run_messages(const struct bench_work *work)
+{
+    static MPI_Request requests[2 * BENCH_MOST_TENSORS];
+    const int next = (work->rank + 1) % work->size;
+    const int before = (work->rank + work->size - 1) % work->size;
+    int status = MPI_SUCCESS;
+
+    for (int i = 0; i < work->tensors && status == MPI_SUCCESS; i++) {
+        size_t offset = (size_t)work->places[i] * work->element;
+        int count = (int)work->counts[i];
+
+        MPI_Irecv(work->output + offset, count, type, before, 0, comm, &requests[2 * i]);
+        status = MPI_Isend(work->input + offset, count, type, next, 0, comm,
+                           &requests[2 * i + 1]);
+    }
+    return status == MPI_SUCCESS
+               ? MPI_Waitall(2 * work->tensors, requests, MPI_STATUSES_IGNORE)
+               : status;
+}
+
+static int run_ping_pong(const struct bench_work *work)
+{
+    const int other = work->rank ^ 1, count = (int)work->input_count;
+    int status = MPI_SUCCESS;
+
+    if (other >= work->size) {
+        return status;
+    }
+    if (work->rank < other) {
+        status = MPI_Send(work->input, count, type, other, 0, comm);
+    }
+    if (status == MPI_SUCCESS) {
+        status = MPI_Recv(work->output, count, type, other, 0, comm, MPI_STATUS_IGNORE);
+    }
+    if (status == MPI_SUCCESS && work->rank > other) {
+        status = MPI_Send(work->input, count, type, other, 0, comm);
+    }
+    return status;
+}
+
 static int run(const struct bench_work *work)
 {
     int share = work->size > 0 ? (int)(work->input_count / work->size) : 0;
@@ -139,6 +180,10 @@ static int run(const struct bench_work *work)
                           (int)work->input_count, type, 0, comm);
     case BENCH_SCATTER:
         return MPI_Scatter(work->input, share, type, work->output, share, type, 0, comm);
+    case BENCH_SENDRECV:
+        return run_messages(work);
+    case BENCH_PINGPONG:
+        return run_ping_pong(work);
     case BENCH_BARRIER:
         return MPI_Barrier(comm);
     default:

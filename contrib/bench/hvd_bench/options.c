@@ -332,7 +332,8 @@ static int add_collective(const char *word, struct bench_options *options,
         return hvd_fail(
             err, HVD_ERR_ARG,
             "unknown collective \"%.100s\"; known are allreduce, allgather, broadcast, "
-            "alltoall, reducescatter, reduce, gather, scatter, barrier",
+            "alltoall, reducescatter, reduce, gather, scatter, sendrecv, pingpong, "
+            "barrier",
             word);
     }
     for (int i = 0; i < options->collective_count; i++) {

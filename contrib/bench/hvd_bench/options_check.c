@@ -33,48 +33,72 @@ static bool has_sizes(const struct bench_options *options)
     return has_tensors && (options->sizes.count > 0 || options->lists.count == 0);
 }
 
+static int check_measured(const struct bench_options *options,
+                          enum bench_collective collective, struct hvd_error *err)
+{
+    const char *name = bench_collective_name(collective);
+    bool is_usual = collective == BENCH_ALLREDUCE || collective == BENCH_BROADCAST;
+
+    if (options->is_shared && collective != BENCH_ALLREDUCE) {
+        return hvd_fail(err, HVD_ERR_ARG, "--shared is for allreduce, not for %s", name);
+    }
+    if (!is_usual && collective != BENCH_SENDRECV && options->lists.count > 0) {
+        return hvd_fail(err, HVD_ERR_ARG,
+                        "--list is for allreduce, broadcast and sendrecv, not for %s",
+                        name);
+    }
+    if (!is_usual && options->is_in_place) {
+        return hvd_fail(err, HVD_ERR_ARG,
+                        "--inplace is for allreduce and broadcast, not for %s", name);
+    }
+    return 0;
+}
+
+/* A table has no rows for those by a root: they use the ones of reducescatter and alltoall. */
+static int check_explained(enum bench_collective collective, struct hvd_error *err)
+{
+    const char *name = bench_collective_name(collective);
+
+    if (bench_collective_is_of_pairs(collective)) {
+        return hvd_fail(err, HVD_ERR_ARG,
+                        "--explain: %s is messages, which have no steps", name);
+    }
+    if (collective < BENCH_REDUCE || collective > BENCH_SCATTER) {
+        return 0;
+    }
+    return hvd_fail(err, HVD_ERR_ARG,
+                    "--explain: %s runs as %s in which only rank 0 has %s; ask for that",
+                    name, collective == BENCH_REDUCE ? "a reducescatter" : "an alltoall",
+                    collective == BENCH_SCATTER ? "input" : "output");
+}
+
+/* An alltoall plans its second half while it runs, by the job's choices. */
+static int check_tuned(enum bench_collective collective, struct hvd_error *err)
+{
+    return collective == BENCH_ALLTOALL || collective >= BENCH_REDUCE
+               ? hvd_fail(err, HVD_ERR_ARG,
+                          "--tune: %s has no choice of algorithms that can be timed "
+                          "alone",
+                          bench_collective_name(collective))
+               : 0;
+}
+
 int bench_options_check(const struct bench_options *options, struct hvd_error *err)
 {
-    for (int i = 0; i < options->collective_count; i++) {
-        enum bench_collective collective = options->collectives[i];
-        bool may_list = collective == BENCH_ALLREDUCE || collective == BENCH_BROADCAST;
+    int status = 0;
 
-        if (options->is_shared && collective != BENCH_ALLREDUCE) {
-            return hvd_fail(err, HVD_ERR_ARG, "--shared is for allreduce, not for %s",
-                            bench_collective_name(collective));
-        }
-        if (!may_list && (options->lists.count > 0 || options->is_in_place)) {
-            return hvd_fail(err, HVD_ERR_ARG,
-                            "--%s is for allreduce and broadcast, not for %s",
-                            options->lists.count > 0 ? "list" : "inplace",
-                            bench_collective_name(collective));
+    for (int i = 0; i < options->collective_count && status == 0; i++) {
+        enum bench_collective collective = options->collectives[i];
+
+        status = check_measured(options, collective, err);
+        if (status == 0 && options->what == BENCH_EXPLAIN) {
+            status = check_explained(collective, err);
+        } else if (status == 0 && options->what == BENCH_TUNE) {
+            status = check_tuned(collective, err);
         }
     }
-    /* A table has no rows for those by a root: they use the ones of reducescatter and alltoall. */
-    for (int i = 0; options->what == BENCH_EXPLAIN && i < options->collective_count;
-         i++) {
-        enum bench_collective collective = options->collectives[i];
-
-        if (collective >= BENCH_REDUCE && collective <= BENCH_SCATTER) {
-            return hvd_fail(
-                err, HVD_ERR_ARG,
-                "--explain: %s runs as %s in which only rank 0 has %s; ask for "
-                "that",
-                bench_collective_name(collective),
-                collective == BENCH_REDUCE ? "a reducescatter" : "an alltoall",
-                collective == BENCH_SCATTER ? "input" : "output");
-        }
-    }
-    /* An alltoall plans its second half while it runs, by the job's choices. */
-    for (int i = 0; options->what == BENCH_TUNE && i < options->collective_count; i++) {
-        enum bench_collective collective = options->collectives[i];
-
-        if (collective == BENCH_ALLTOALL || collective >= BENCH_REDUCE) {
-            return hvd_fail(err, HVD_ERR_ARG,
-                            "--tune: %s has no choice of algorithms that can be timed "
-                            "alone",
-                            bench_collective_name(collective));
-        }
+    if (status != 0) {
+        return status;
     }
     if (options->plot != NULL && !has_sizes(options)) {
         return hvd_fail(err, HVD_ERR_ARG,

@@ -233,10 +233,15 @@ static int prepare(void *self, struct bench_work *work, struct hvd_error *err)
 {
     struct peer *peer = self;
     char question[8192], answer[256];
-    int used =
-        snprintf(question, sizeof(question), "work %s %s %s %d",
-                 bench_collective_name(work->collective), hvd_dtype_name(work->dtype),
-                 bench_op_name(work->op), work->is_in_place);
+    int used;
+
+    if (bench_collective_is_of_pairs(work->collective) &&
+        strcmp(peer->recipe->name, "mpich") != 0) {
+        return hvd_fail(err, HVD_ERR_UNSUPPORTED, "messages: only mpi and mpich");
+    }
+    used = snprintf(question, sizeof(question), "work %s %s %s %d",
+                    bench_collective_name(work->collective), hvd_dtype_name(work->dtype),
+                    bench_op_name(work->op), work->is_in_place);
 
     for (int i = 0; i < work->tensors && used < (int)sizeof(question); i++) {
         used += snprintf(question + used, sizeof(question) - (size_t)used, " %lld",

@@ -176,10 +176,11 @@ static int check_blocks(const struct bench_work *work, const char *output,
     return status;
 }
 
-static int check_root(const struct bench_work *work, const char *output,
+/* The input of one rank. */
+static int check_sent(const struct bench_work *work, int sender, const char *output,
                       struct hvd_error *err)
 {
-    struct pattern pattern = pattern_of_rank(work, 0);
+    struct pattern pattern = pattern_of_rank(work, sender);
     int status = 0;
 
     for (int i = 0; i < work->tensors && status == 0; i++) {
@@ -200,6 +201,15 @@ static int check_scattered(const struct bench_work *work, const char *output,
                          work->rank * work->output_count, err);
 }
 
+/* The rank whose message this one gets, -1: nobody's. */
+static int sender_of(const struct bench_work *work)
+{
+    if (work->collective == BENCH_SENDRECV) {
+        return (work->rank + work->size - 1) % work->size;
+    }
+    return (work->rank ^ 1) < work->size ? work->rank ^ 1 : -1;
+}
+
 static int check_output(const struct bench_work *work, const char *output,
                         struct hvd_error *err)
 {
@@ -218,7 +228,10 @@ static int check_output(const struct bench_work *work, const char *output,
     case BENCH_SCATTER:
         return check_scattered(work, output, err);
     case BENCH_BROADCAST:
-        return check_root(work, output, err);
+        return check_sent(work, 0, output, err);
+    case BENCH_SENDRECV:
+    case BENCH_PINGPONG:
+        return sender_of(work) < 0 ? 0 : check_sent(work, sender_of(work), output, err);
     default:
         return 0;
     }

@@ -8,10 +8,15 @@
 typedef int MPI_Comm;
 typedef int MPI_Datatype;
 typedef int MPI_Op;
+typedef int MPI_Request;
+typedef struct hvd_mpich_status MPI_Status; /* never looked at */
 
 #define MPI_SUCCESS 0
 #define MPI_THREAD_FUNNELED 1
 #define MPI_IN_PLACE ((void *)-1)
+
+#define MPI_STATUS_IGNORE ((MPI_Status *)1)
+#define MPI_STATUSES_IGNORE ((MPI_Status *)1)
 
 #define MPI_COMM_NULL ((MPI_Comm)0x04000000)
 #define MPI_COMM_WORLD ((MPI_Comm)0x44000000)
@@ -55,6 +60,15 @@ int MPI_Gather(const void *input, int input_count, MPI_Datatype input_type, void
                int output_count, MPI_Datatype output_type, int root, MPI_Comm comm);
 int MPI_Scatter(const void *input, int input_count, MPI_Datatype input_type, void *output,
                 int output_count, MPI_Datatype output_type, int root, MPI_Comm comm);
+int MPI_Send(const void *input, int count, MPI_Datatype type, int dest, int tag,
+             MPI_Comm comm);
+int MPI_Recv(void *output, int count, MPI_Datatype type, int source, int tag,
+             MPI_Comm comm, MPI_Status *status);
+int MPI_Isend(const void *input, int count, MPI_Datatype type, int dest, int tag,
+              MPI_Comm comm, MPI_Request *request);
+int MPI_Irecv(void *output, int count, MPI_Datatype type, int source, int tag,
+              MPI_Comm comm, MPI_Request *request);
+int MPI_Waitall(int count, MPI_Request *requests, MPI_Status *statuses);
 int MPI_Barrier(MPI_Comm comm);
 
 #endif
