@@ -126,11 +126,11 @@ static bool fall_asleep(struct hvd_engine *engine, const struct doze *doze)
                               !hvd_messages_are_moving(engine->messages));
     }
     hvd_doorbells_say_asleep(&engine->doorbells, dozes);
-    if (hvd_poll_before_sleep(engine, dozes)) {
+    engine->progress.is_settled = !hvd_poll_before_sleep(engine, dozes);
+    if (!engine->progress.is_settled) {
         hvd_doorbells_wake_up(&engine->doorbells);
-        return false;
     }
-    return true;
+    return engine->progress.is_settled;
 }
 
 /* Who found the lock taken, and nobody asleep, has left its message to this thread: after its last
@@ -143,11 +143,10 @@ static void let_go(struct hvd_engine *engine)
     }
 }
 
-void hvd_progress_hand_back(struct hvd_engine *engine)
+/* Lets go, and has the progress thread go on where this one does not; deadline_ns: by when. */
+static void leave_to_thread(struct hvd_engine *engine, int64_t deadline_ns)
 {
-    const struct doze doze = doze_of(engine);
-    bool is_settled = fall_asleep(engine, &doze);
-    int64_t deadline = hvd_poll_deadline(engine, doze.end_ns);
+    const bool is_settled = engine->progress.is_settled;
     int64_t thread_wakes;
 
     hvd_float_env_leave(&engine->progress.drivers_floats);
@@ -156,10 +155,19 @@ void hvd_progress_hand_back(struct hvd_engine *engine)
      * before until when it sleeps. */
     hvd_doorbells_mute(&engine->doorbells, false);
     thread_wakes = atomic_load(&engine->progress.thread_wakes_ns);
-    if (!is_settled || (deadline >= 0 && (thread_wakes < 0 || deadline < thread_wakes))) {
+    if (!is_settled ||
+        (deadline_ns >= 0 && (thread_wakes < 0 || deadline_ns < thread_wakes))) {
         hvd_doorbells_kick(
             &engine->doorbells); /* now, so that the thread finds the lock free */
     }
+}
+
+void hvd_progress_hand_back(struct hvd_engine *engine)
+{
+    const struct doze doze = doze_of(engine);
+
+    fall_asleep(engine, &doze);
+    leave_to_thread(engine, hvd_poll_deadline(engine, doze.end_ns));
 }
 
 /* Spins until `done` says so, somebody else wants to drive, or nothing has moved for a
@@ -306,21 +314,24 @@ void hvd_engine_poke(struct hvd_engine *engine)
     }
 }
 
+/* A thread that was kicked before may have found the lock taken by this: all that it would have seen
+ * to is looked at again. */
 void hvd_progress_start_messages(struct hvd_engine *engine)
 {
+    struct doze doze;
+
     if (pthread_mutex_trylock(&engine->progress.lock) != 0) {
         hvd_doorbells_ring_sleeper(&engine->doorbells);
         return;
     }
     hvd_float_env_enter(&engine->progress.drivers_floats);
     hvd_messaging_start(engine);
-    hvd_float_env_leave(&engine->progress.drivers_floats);
+    doze = doze_of(engine);
     if (hvd_messages_are_moving(engine->messages) ||
         hvd_messages_failure(engine->messages)->status != 0) {
-        hvd_doorbells_kick(&engine->doorbells);
+        fall_asleep(engine, &doze);
     }
-    let_go(engine);
-    hvd_doorbells_mute(&engine->doorbells, false); /* as in handing back */
+    leave_to_thread(engine, hvd_poll_deadline(engine, doze.end_ns));
 }
 
 static bool must_stop(const void *arg)
