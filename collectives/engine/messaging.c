@@ -34,14 +34,15 @@ bool hvd_messaging_start(struct hvd_engine *engine)
 {
     struct hvd_entry *entry = hvd_submissions_take_messages(&engine->submissions);
     const bool is_some = entry != NULL;
+    const int64_t now_ns = is_some ? hvd_clock_ns() : 0;
 
     if (is_some) {
-        atomic_store(&engine->submissions.messages_ns, hvd_clock_ns());
+        atomic_store(&engine->submissions.messages_ns, now_ns);
     }
     while (entry != NULL) {
         struct hvd_entry *next = entry->next; /* it may have ended, and be gone */
 
-        hvd_messages_start(engine->messages, entry);
+        hvd_messages_start(engine->messages, entry, now_ns);
         entry = next;
     }
     return is_some;

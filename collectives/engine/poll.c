@@ -221,14 +221,14 @@ bool hvd_poll_all(struct hvd_engine *engine)
     int64_t now_ns = hvd_clock_ns();
     bool is_busy =
         poll->has_batches && poll->data_moves && now_ns - poll->heard_ns < talk_every_ns;
-    bool moved = !is_busy && poll_talk(engine, now_ns);
+    bool moved = poll_messages(engine, now_ns);
 
+    moved |= !is_busy && poll_talk(engine, now_ns);
     if (!engine->oversubscription.is_known) {
         hvd_oversubscription_look(&engine->oversubscription,
                                   engine->doorbells.peer_count);
     }
     poll->data_moves = engine->net != NULL && poll_net(engine);
-    poll->data_moves |= poll_messages(engine, now_ns);
     if (atomic_load(&engine->gpu->is_open)) {
         poll->data_moves |= poll_gpu(engine);
     }
@@ -266,9 +266,9 @@ static int64_t soonest(int64_t one, int64_t other)
     return one >= 0 && (other < 0 || one < other) ? one : other;
 }
 
-int64_t hvd_poll_deadline(const struct hvd_engine *engine, int64_t until_ns)
+int64_t hvd_poll_deadline(const struct hvd_engine *engine, int64_t until_ns,
+                          int64_t now_ns)
 {
-    int64_t now_ns = hvd_clock_ns();
     int64_t due = soonest(until_ns, hvd_negotiation_deadline(engine, now_ns));
 
     if (engine->messages != NULL) {

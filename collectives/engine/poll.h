@@ -25,6 +25,7 @@ bool hvd_poll_all(struct hvd_engine *engine);
 bool hvd_poll_before_sleep(struct hvd_engine *engine, bool ignores_net);
 
 /* When there is something to do although nothing has happened, or, if sooner, until_ns; -1: never. */
-int64_t hvd_poll_deadline(const struct hvd_engine *engine, int64_t until_ns);
+int64_t hvd_poll_deadline(const struct hvd_engine *engine, int64_t until_ns,
+                          int64_t now_ns);
 
 #endif

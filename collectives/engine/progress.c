@@ -45,6 +45,7 @@ static const unsigned yield_every = 20;
 static const int64_t messages_doze_ns = 1000000;
 
 struct doze {
+    int64_t now_ns;
     int64_t end_ns; /* -1: there is none */
     bool is_for_messages; /* nor do those of other ranks need to ring */
 };
@@ -71,7 +72,7 @@ static struct doze doze_of(const struct hvd_engine *engine)
 {
     const int64_t now_ns = hvd_clock_ns();
     const int64_t used_ns = atomic_load(&engine->submissions.messages_ns);
-    struct doze doze = {.end_ns = tensors_doze_end(engine, now_ns)};
+    struct doze doze = {.now_ns = now_ns, .end_ns = tensors_doze_end(engine, now_ns)};
 
     if (used_ns != 0 && now_ns - used_ns < doze_ns) {
         doze.is_for_messages = true;
@@ -167,7 +168,7 @@ void hvd_progress_hand_back(struct hvd_engine *engine)
     const struct doze doze = doze_of(engine);
 
     fall_asleep(engine, &doze);
-    leave_to_thread(engine, hvd_poll_deadline(engine, doze.end_ns));
+    leave_to_thread(engine, hvd_poll_deadline(engine, doze.end_ns, doze.now_ns));
 }
 
 /* Spins until `done` says so, somebody else wants to drive, or nothing has moved for a
@@ -213,7 +214,8 @@ static void sleep_as_driver(struct hvd_engine *engine, int64_t until_ns)
     if (!atomic_load(&engine->progress.thread_drives)) {
         hvd_doorbells_mute(&engine->doorbells, true);
     }
-    hvd_doorbells_sleep(&engine->doorbells, hvd_poll_deadline(engine, until_ns));
+    hvd_doorbells_sleep(&engine->doorbells,
+                        hvd_poll_deadline(engine, until_ns, hvd_clock_ns()));
     hvd_doorbells_wake_up(&engine->doorbells);
 }
 
@@ -314,11 +316,19 @@ void hvd_engine_poke(struct hvd_engine *engine)
     }
 }
 
+/* Whether the progress thread sleeps until some time to come: then it looks after all. It says so before
+ * it tries to get the lock. */
+static bool is_thread_due(const struct hvd_engine *engine)
+{
+    return atomic_load(&engine->progress.thread_wakes_ns) >
+           atomic_load(&engine->submissions.messages_ns);
+}
+
 /* A thread that was kicked before may have found the lock taken by this: all that it would have seen
  * to is looked at again. */
 void hvd_progress_start_messages(struct hvd_engine *engine)
 {
-    struct doze doze;
+    int64_t deadline_ns = -1;
 
     if (pthread_mutex_trylock(&engine->progress.lock) != 0) {
         hvd_doorbells_ring_sleeper(&engine->doorbells);
@@ -326,12 +336,14 @@ void hvd_progress_start_messages(struct hvd_engine *engine)
     }
     hvd_float_env_enter(&engine->progress.drivers_floats);
     hvd_messaging_start(engine);
-    doze = doze_of(engine);
-    if (hvd_messages_are_moving(engine->messages) ||
+    if (hvd_messages_are_moving(engine->messages) || !is_thread_due(engine) ||
         hvd_messages_failure(engine->messages)->status != 0) {
+        const struct doze doze = doze_of(engine);
+
         fall_asleep(engine, &doze);
+        deadline_ns = hvd_poll_deadline(engine, doze.end_ns, doze.now_ns);
     }
-    leave_to_thread(engine, hvd_poll_deadline(engine, doze.end_ns));
+    leave_to_thread(engine, deadline_ns);
 }
 
 static bool must_stop(const void *arg)
@@ -367,7 +379,7 @@ static bool drive_for_nobody(struct hvd_engine *engine)
     doze = doze_of(engine);
     asleep = fall_asleep(engine, &doze);
     atomic_store(&engine->progress.thread_wakes_ns,
-                 hvd_poll_deadline(engine, doze.end_ns));
+                 hvd_poll_deadline(engine, doze.end_ns, doze.now_ns));
     atomic_store(&engine->progress.thread_drives, false);
     let_go(engine);
     return asleep;

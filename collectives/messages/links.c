@@ -264,15 +264,33 @@ static void read_from_node(struct hvd_links *links, int word, uint64_t bits)
     for (int i = word * BITS; bits != 0 && i < links->board.local_size; i++, bits >>= 1) {
         if ((bits & 1) != 0 && i != links->board.local_rank &&
             get_link(links, hvd_layout_rank(layout, node, i), &link) == 0) {
+            links->hot = link;
             hvd_node_link_read(&link->node, take_from_node, link, &links->failure);
         }
     }
+}
+
+/* Who brought the last message mostly brings the next. Its ring is looked at first: that takes the way
+ * of one cache line less between two cores, where each way is 0.15 us, than the board. */
+static bool read_hot(struct hvd_links *links)
+{
+    struct hvd_message_link *link = links->hot;
+
+    links->has_skipped =
+        link != NULL && !links->has_skipped && hvd_ring_has_mail(&link->node.reader);
+    if (links->has_skipped) {
+        hvd_node_link_read(&link->node, take_from_node, link, &links->failure);
+    }
+    return links->has_skipped;
 }
 
 bool hvd_links_progress(struct hvd_links *links)
 {
     bool moved = links->busy != NULL && move_busy(links);
 
+    if (read_hot(links)) {
+        return true;
+    }
     for (int i = 0; i < links->board.words && links->failure.status == 0; i++) {
         uint64_t bits = hvd_node_board_take(&links->board, i);
 

@@ -36,6 +36,9 @@ struct hvd_links {
     struct hvd_links_config config;
     struct hvd_node_board board;
     struct hvd_message_link **links; /* [size], NULL until first use */
+    struct hvd_message_link
+        *hot; /* of this node: the last that brought something, or NULL */
+    bool has_skipped; /* the board, for the sake of that */
     struct hvd_message_link *busy; /* those on which something waits to go out */
     int *callers; /* [size] ranks of other nodes that were not heard of before */
     int caller_count;

@@ -11,7 +11,6 @@
 #include "collectives/messages/matching.h"
 #include "collectives/messages/transfers.h"
 #include "collectives/transport/shm/shm_reach.h"
-#include "gpu_binding/base/clock.h"
 #include "pmix_boot/boot.h"
 
 _Static_assert((int)HVD_ANY_SOURCE == (int)HVD_MATCHING_ANY, "the interface's number");
@@ -77,13 +76,6 @@ static void end(struct hvd_messages *messages, struct hvd_transfer *transfer, in
     entry->request->value = transfer->item.rank;
     hvd_transfers_remove(&messages->transfers, transfer);
     messages->config.ended(messages->config.context, entry, status, text);
-}
-
-/* NULL without memory. */
-static struct hvd_transfer *begin(struct hvd_messages *messages, struct hvd_entry *entry)
-{
-    return hvd_transfers_add(&messages->transfers, entry,
-                             messages->config.warning_ns > 0 ? hvd_clock_ns() : 0);
 }
 
 /* --- peers --- */
@@ -508,7 +500,8 @@ static int lose(struct hvd_messages *messages, struct hvd_entry *entry)
     return status;
 }
 
-static int start_send(struct hvd_messages *messages, struct hvd_entry *entry)
+static int start_send(struct hvd_messages *messages, struct hvd_entry *entry,
+                      int64_t now_ns)
 {
     const struct peer *peer = get_peer(messages, entry->proposal.root);
     struct hvd_transfer *transfer;
@@ -516,13 +509,16 @@ static int start_send(struct hvd_messages *messages, struct hvd_entry *entry)
     if (peer != NULL && is_eager(peer, entry->output_bytes)) {
         return send_eagerly(messages, entry);
     }
-    transfer = peer != NULL ? begin(messages, entry) : NULL;
+    transfer =
+        peer != NULL ? hvd_transfers_add(&messages->transfers, entry, now_ns) : NULL;
     return transfer != NULL ? offer(messages, transfer) : lose(messages, entry);
 }
 
-static int start_receive(struct hvd_messages *messages, struct hvd_entry *entry)
+static int start_receive(struct hvd_messages *messages, struct hvd_entry *entry,
+                         int64_t now_ns)
 {
-    struct hvd_transfer *transfer = begin(messages, entry);
+    struct hvd_transfer *transfer =
+        hvd_transfers_add(&messages->transfers, entry, now_ns);
     struct arrival *arrival;
     int status;
 
@@ -544,12 +540,13 @@ static int start_receive(struct hvd_messages *messages, struct hvd_entry *entry)
     return status;
 }
 
-void hvd_messages_start(struct hvd_messages *messages, struct hvd_entry *entry)
+void hvd_messages_start(struct hvd_messages *messages, struct hvd_entry *entry,
+                        int64_t now_ns)
 {
     if (entry->proposal.kind == HVD_KIND_SEND) {
-        start_send(messages, entry);
+        start_send(messages, entry, now_ns);
     } else {
-        start_receive(messages, entry);
+        start_receive(messages, entry, now_ns);
     }
 }
 

@@ -46,9 +46,10 @@ int hvd_messages_create(const struct hvd_messages_config *config,
                         struct hvd_messages **out, struct hvd_error *err);
 void hvd_messages_destroy(struct hvd_messages *messages); /* NULL is fine */
 
-/* Of a request with one entry: kind, set, dtype and root (the other rank, HVD_ANY_SOURCE) of its
+/* Of a request with one entry that was submitted before now: kind, set, dtype and root (the other rank, HVD_ANY_SOURCE) of its
  * proposal, input or output with output_bytes bytes, and the tag. */
-void hvd_messages_start(struct hvd_messages *messages, struct hvd_entry *entry);
+void hvd_messages_start(struct hvd_messages *messages, struct hvd_entry *entry,
+                        int64_t now_ns);
 
 /* Moves them on; true if anything moved. Costs a few loads where there is nothing to do. */
 bool hvd_messages_progress(struct hvd_messages *messages);

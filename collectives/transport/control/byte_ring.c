@@ -85,6 +85,16 @@ static size_t find_room(struct hvd_ring_writer *writer)
     return writer->ring.bytes - (size_t)most;
 }
 
+/* To look where readers are is to wait for their cache lines. */
+static bool has_room_for(struct hvd_ring_writer *writer, size_t bytes)
+{
+    if (writer->written + bytes <= writer->free_until) {
+        return true;
+    }
+    writer->free_until = writer->written + find_room(writer);
+    return writer->written + bytes <= writer->free_until;
+}
+
 /* Into the ring, not yet visible. */
 static void put(struct hvd_ring_writer *writer, const void *from, size_t bytes)
 {
@@ -198,7 +208,7 @@ int hvd_ring_send(struct hvd_ring_writer *writer, uint32_t type, const void *pay
     if (bytes > HVD_RING_MAX_MESSAGE) {
         return HVD_ERR_ARG;
     }
-    if (!hvd_ring_is_waiting(writer) && find_room(writer) >= total) {
+    if (!hvd_ring_is_waiting(writer) && has_room_for(writer, total)) {
         put(writer, &frame, sizeof(frame));
         put(writer, payload, bytes);
         publish(writer);

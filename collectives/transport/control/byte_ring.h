@@ -47,6 +47,7 @@ struct hvd_ring {
 struct hvd_ring_writer {
     struct hvd_ring ring;
     uint64_t written;
+    uint64_t free_until; /* readers have been seen to leave room to here at least */
     bool is_broken; /* a reader's position was impossible */
     char *queue; /* what waits: bytes [begin, end) as they will stand in the ring */
     size_t begin;

@@ -95,7 +95,7 @@ static struct hvd_request *start(struct hvd_messages *messages, enum hvd_kind ki
     entry->proposal.dtype = HVD_UINT8;
     entry->input = entry->output = data;
     entry->output_bytes = bytes;
-    hvd_messages_start(messages, entry);
+    hvd_messages_start(messages, entry, 0);
     return request;
 }
 
