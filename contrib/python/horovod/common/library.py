@@ -30,6 +30,7 @@ DTYPES = {name: number for number, name in enumerate(
 
 DEVICE_CPU = -1
 SET_GLOBAL = 0
+ANY_SOURCE = -1
 
 NOT_INITIALIZED = 'Horovod has not been initialized; use hvd.init().'
 
@@ -87,9 +88,16 @@ _PROTOTYPES = {
     'hvd_alltoall_start': (c_int, [POINTER(Tensor), POINTER(c_int32), c_int, c_int,
                                    POINTER(c_void_p), POINTER(Error)]),
     'hvd_barrier_start': (c_int, [c_int, POINTER(c_void_p), POINTER(Error)]),
+    'hvd_send_start': (c_int, [POINTER(Tensor), c_int, c_int64, c_int, POINTER(c_void_p),
+                               POINTER(Error)]),
+    'hvd_recv_start': (c_int, [POINTER(Tensor), c_int, c_int64, c_int, POINTER(c_void_p),
+                               POINTER(Error)]),
+    'hvd_request_source': (c_int, [c_void_p]),
     'hvd_join_start': (c_int, [POINTER(c_void_p), POINTER(Error)]),
     'hvd_request_last_rank': (c_int, [c_void_p]),
     'hvd_set_add_start': (c_int, [POINTER(c_int), c_int, POINTER(c_void_p), POINTER(Error)]),
+    'hvd_set_create_start': (c_int, [POINTER(c_int), c_int, c_char_p, POINTER(c_void_p),
+                                     POINTER(Error)]),
     'hvd_request_set': (c_int, [c_void_p]),
     'hvd_set_remove_start': (c_int, [c_int, POINTER(c_void_p), POINTER(Error)]),
     'hvd_set_count': (c_int, []),
@@ -144,11 +152,21 @@ class _Quick:
 
     def __init__(self, path):
         library = ctypes.PyDLL(path)
-        self.allreduce_start = library.hvd_allreduce_start
         self.wait_for = library.hvd_wait_for  # for 0 ms
         self.request_free = library.hvd_request_free  # of a request that has ended
         self.request_free.argtypes = [c_void_p]
         self.request_free.restype = None
+        self.allreduce_start = library.hvd_allreduce_start
+        self.reducescatter_start = library.hvd_reducescatter_start
+        self.reduce_start = library.hvd_reduce_start
+        self.broadcast_start = library.hvd_broadcast_start
+        self.gather_start = library.hvd_gather_start
+        self.scatter_start = library.hvd_scatter_start
+        self.allgather_start = library.hvd_allgather_start
+        self.alltoall_start = library.hvd_alltoall_start
+        self.barrier_start = library.hvd_barrier_start
+        self.send_start = library.hvd_send_start
+        self.recv_start = library.hvd_recv_start
 
 
 def _open(path):

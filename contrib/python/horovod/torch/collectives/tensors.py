@@ -25,6 +25,11 @@ _NUMBERS = {getattr(torch, name): number for name, number in DTYPES.items()
 _STRIDED = torch.strided
 
 
+def is_supported(dtype):
+    """Whether libhvd knows elements of this dtype."""
+    return dtype in _NUMBERS
+
+
 def number(tensor):
     """The number of the tensor's dtype in libhvd."""
     try:
