@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a process group starts in libhvd.
+
+torch matches the calls of a group's ranks by their order, libhvd by names. Here a name consists of
+all that the ranks must give alike (operation, dtype, shape, ...) and of a number that counts such
+calls, modulo a few. So a training loop uses the same names in every step, which is what libhvd is
+fast at, and several calls of one kind can be under way at once. The numbers are the same on all
+ranks because their calls are.
+"""
+
+import zlib
+from ctypes import byref, c_int64, c_void_p
+
+from horovod.common.library import DEVICE_CPU, Error, Tensor, check_submitted, quick
+from horovod.torch.collectives.tensors import number, stream_of
+from horovod.torch.distributed.work import Waiter, Work
+
+# Calls of one kind that can be under way at once; the next one starts when the first has ended.
+_AT_ONCE = 16
+_LONGEST_NAME = 200
+
+# Shapes that never come back are to fill no memory; a kind takes some KiB.
+_MOST_KINDS = 4096
+
+
+class Slot:
+    """A name, described to libhvd once and used by one call at a time; ``work`` is the last one, if
+    it has not ended."""
+
+    __slots__ = ('name', 'work', 'pointer', '_tensors', '_shapes', '_reference')
+
+    def __init__(self, name, count):
+        self.name = name
+        self.work = None
+        self.pointer = c_void_p()
+        self._reference = byref(self.pointer)
+        self._tensors = (Tensor * count)()
+        self._shapes = [None] * count
+        for index, each in enumerate(self._tensors):
+            each.name = (name if count == 1 else f'{name} {index + 1}of{count}').encode()
+
+    def start(self, function, memories, arguments):
+        """Hands a call over to libhvd; ``arguments`` are those between the tensors and the
+        request."""
+        for index, memory in enumerate(memories):
+            self._describe(index, memory)
+        if function(self._tensors, *arguments, self._reference, None) != 0:
+            error = Error()
+            status = function(self._tensors, *arguments, self._reference, byref(error))
+            check_submitted(status, error)
+
+    def _describe(self, index, memory):
+        each, source, target = self._tensors[index], memory.source, memory.target
+        each.device = DEVICE_CPU if source.is_cpu else source.get_device()
+        each.input = source.data_ptr()
+        each.output = None if target is None else target.data_ptr()
+        each.output_bytes = memory.room
+        if self._shapes[index] != memory.shape:
+            each.shape = (c_int64 * len(memory.shape))(*memory.shape)
+            each.ndim = len(memory.shape)
+            each.dtype = number(source)
+            self._shapes[index] = memory.shape
+        if not source.is_cpu:
+            each.stream = stream_of(source)()
+
+    def free(self):
+        """Gives up the request of a call that has ended."""
+        ended, self.pointer.value = self.pointer.value, None
+        quick.request_free(ended)
+
+    def leave(self, work):
+        """The work has ended."""
+        if self.work is work:
+            self.work = None
+
+
+class Message(Slot):
+    """A slot for one message, which has a name for errors only. Those under way are in a set, so
+    that their memory stays if the caller drops the work."""
+
+    __slots__ = ('_under_way',)
+
+    def __init__(self, name, under_way):
+        super().__init__(name, 1)
+        self._under_way = under_way
+
+    def hold(self, work):
+        self._under_way.add(work)
+
+    def leave(self, work):
+        self._under_way.discard(work)
+
+
+class Kind:
+    """Calls that all ranks name alike."""
+
+    __slots__ = ('_name', '_count', '_next', '_slots')
+
+    def __init__(self, name, count):
+        self._name = name
+        self._count = count
+        self._next = 0
+        self._slots = []
+
+    def in_use(self):
+        return [each for each in self._slots if each.work is not None]
+
+    def next_slot(self):
+        """The name of the next call."""
+        index = self._next
+        self._next = (index + 1) % _AT_ONCE
+        if index == len(self._slots):
+            self._slots.append(Slot(f'{self._name}#{index}', self._count))
+        return self._slots[index]
+
+
+def _text(part):
+    if isinstance(part, tuple):
+        return 'x'.join(map(_text, part))
+    return str(part).rpartition('.')[2]  # torch.float32
+
+
+class Calls:
+    """Of one group. ``prefix`` tells its names from those of other groups in the same process set of
+    libhvd; ``timeout`` is the group's, in seconds."""
+
+    def __init__(self, prefix, set_id, timeout):
+        self.set_id = set_id
+        self.timeout = timeout
+        self._prefix = prefix
+        self._kinds = {}
+        self._generation = 0
+        self._age = ''
+        self._retired = []  # slots of works that were under way when their kinds were forgotten
+        self._waiter = Waiter()
+        self._messages = set()
+        self._many_messages = _AT_ONCE
+
+    def _find(self, key, count):
+        kind = self._kinds.get(key)
+        if kind is None:
+            if len(self._kinds) >= _MOST_KINDS:
+                self._start_over()
+            name = self._prefix + self._age + ' '.join(map(_text, key))
+            if len(name) > _LONGEST_NAME:
+                name = f'{name[:_LONGEST_NAME]}..{zlib.crc32(name.encode()):08x}'
+            kind = self._kinds[key] = Kind(name, count)
+        return kind
+
+    def _start_over(self):
+        """Forgets all kinds, on each rank at the same call; names in use are not used again."""
+        self._generation += 1
+        self._age = f'{self._generation}. '
+        kinds = self._kinds.values()
+        self._retired = [each for each in self._retired if each.work is not None]
+        self._retired += [each for kind in kinds for each in kind.in_use()]
+        self._kinds = {}
+
+    def start(self, key, function, memories, arguments, result, options, finish=None):
+        """Starts a call and returns its Work. ``key``: what all ranks give alike; ``result``: the
+        tensors that get the outcome; ``options``: torch's, which may have a timeout; ``finish``:
+        what is left to do at the end."""
+        slot = self._find(key, len(memories)).next_slot()
+        work = Work(self, slot, result, finish, options)
+        before, slot.work = slot.work, work
+        if before is None or before.is_completed():
+            work.start(function, memories, arguments)
+        else:
+            work.start_after(before, (function, memories, arguments))
+            self._waiter.add(work)
+        return work
+
+    def start_message(self, name, function, memory, arguments, result, finish=None):
+        """Starts to send or receive; returns its Work."""
+        if len(self._messages) >= self._many_messages:  # nobody may have waited for these
+            for each in list(self._messages):
+                each.is_completed()
+            self._many_messages = max(2 * len(self._messages), _AT_ONCE)
+        slot = Message(self._prefix + name, self._messages)
+        work = Work(self, slot, result, finish, None)
+        slot.hold(work)
+        work.start(function, (memory,), arguments)
+        return work
+
+    def complete(self, work):
+        """The work ends without its caller, who has asked for a future."""
+        self._waiter.add(work)
+
+    def end(self):
+        """There will be no more calls."""
+        self._waiter.end()

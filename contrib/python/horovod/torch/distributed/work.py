@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A call under way, as torch's Work, and the thread that ends those for which nobody waits."""
+
+import queue
+import threading
+import time
+
+import torch
+import torch.distributed as dist
+
+from horovod.common.library import INPROGRESS, Error, lib, quick
+from horovod.torch.collectives.tensors import stream_of
+from horovod.torch.dynamo import uncompiled
+
+_Base = getattr(dist, '_Work', None) or dist.Work
+_Failure = getattr(dist, 'DistBackendError', RuntimeError)
+
+# Python runs signal handlers, such as Ctrl-C's, only between calls: a wait returns this often.
+_PATIENCE_MS = 500
+
+_wait_for = quick.wait_for
+_test = lib.hvd_test  # unlike the other it moves things on
+
+
+@uncompiled
+class Work(_Base):
+    """One call. It holds the caller's tensors until it has ended. Any thread may wait for it."""
+
+    source = None  # of a message that has been received: its rank in the group
+    # Most works never have these.
+    _borrowed = None  # what libhvd reads and writes
+    _stream = None  # of tensors on a GPU: tells the current one
+    _delayed = None  # (the work before it, how to start it then)
+    _future = None
+    _failure = None
+    _ended = False
+
+    def __init__(self, calls, slot, result, finish, options):
+        super().__init__()
+        self._calls = calls
+        self._slot = slot
+        self._result = result
+        self._finish = finish
+        self._options = options
+        self._lock = threading.Lock()
+
+    def start(self, function, memories, arguments):
+        """Hands the call over to libhvd: see Slot.start."""
+        self._borrowed = memories, arguments
+        if memories and not memories[0].source.is_cpu:
+            self._stream = stream_of(memories[0].source)
+        try:
+            self._slot.start(function, memories, arguments)
+        except BaseException:
+            self._leave_slot()
+            raise
+
+    def start_after(self, before, how):
+        """Its name is in use: it starts when the call before it has ended."""
+        self._delayed = before, how
+
+    # --- what torch calls ---
+
+    def wait(self, timeout=None):
+        if not self._ended and not self._has_ended(_wait_for, 0):
+            self._end(self._seconds(timeout))
+        if self._failure is not None:
+            raise self._failure
+        return True
+
+    def synchronize(self):
+        self.wait()
+
+    def is_completed(self):
+        return self._ended or self._has_ended(_test)
+
+    def is_success(self):
+        return self.is_completed() and self._failure is None
+
+    def exception(self):
+        return self._failure
+
+    def result(self):
+        return self._result
+
+    def source_rank(self):
+        return self.source
+
+    _source_rank = source_rank
+
+    def pointer(self):
+        """The request in libhvd, until the work has ended."""
+        return self._slot.pointer
+
+    def get_future(self):
+        if self._future is None:
+            self._future = torch.futures.Future(devices=self._devices())
+            if self.is_completed():
+                self.tell()
+            else:
+                self._calls.complete(self)
+        return self._future
+
+    # --- the end ---
+
+    def _has_ended(self, ask, *limit):
+        """ask: a function of libhvd that does not wait."""
+        if self._delayed is None and self._lock.acquire(False):
+            try:
+                if not self._ended:
+                    status = ask(self._slot.pointer, *limit, None)
+                    if status != INPROGRESS:
+                        self._finish_up(status)
+            finally:
+                self._lock.release()
+        return self._ended
+
+    def _devices(self):
+        tensors = [each for each in self._result if isinstance(each, torch.Tensor)]
+        return sorted({each.device for each in tensors if each.is_cuda}, key=str) or None
+
+    def _seconds(self, *timeouts):
+        """The first of the timeouts of wait, the call and the group that is one."""
+        for each in (*timeouts, getattr(self._options, 'timeout', None)):
+            seconds = 0 if each is None else each.total_seconds()
+            if seconds > 0:
+                return seconds
+        return self._calls.timeout
+
+    def end(self):
+        """Waits for the end, and does not raise."""
+        try:
+            self.wait()
+        except Exception as failure:
+            self._failure = failure
+
+    def tell(self):
+        """The future, if there is one, gets the outcome."""
+        if self._future is None:
+            return
+        if self._failure is not None:
+            self._future.set_exception(self._failure)
+        else:
+            self._future.set_result(self._result)
+
+    def _end(self, seconds):
+        until = time.monotonic() + seconds
+        line = [self]
+        while line[-1]._delayed is not None:
+            line.append(line[-1]._delayed[0])
+        try:
+            for work in reversed(line):
+                work._end_this(until)
+        except TimeoutError:
+            raise _Failure(
+                f'{self._slot.name}: Timed out after {seconds:g} s: some ranks of the group have '
+                'not called it. After HOROVOD_STALL_CHECK_TIME_SECONDS rank 0 of the job writes '
+                'which') from None
+
+    def _end_this(self, until):
+        """Those before it in its line have ended. TimeoutError."""
+        if not self._lock.acquire(timeout=max(until - time.monotonic(), 0)):
+            raise TimeoutError
+        try:
+            if not self._ended:
+                self._start_delayed()
+                self._finish_up(self._wait_until(until))
+        finally:
+            self._lock.release()
+
+    def _start_delayed(self):
+        if self._delayed is not None:
+            how, self._delayed = self._delayed[1], None
+            self.start(*how)
+
+    def _wait_until(self, until):
+        while True:
+            left_ms = int((until - time.monotonic()) * 1000)
+            patience_ms = max(min(left_ms, _PATIENCE_MS), 0)
+            if self._stream is None:
+                status = lib.hvd_wait_for(self._slot.pointer, patience_ms, None)
+            else:
+                status = lib.hvd_wait_on(self._slot.pointer, self._stream(), patience_ms, None)
+            if status != INPROGRESS:
+                return status
+            if left_ms <= 0:
+                raise TimeoutError
+
+    def _finish_up(self, status):
+        """The request has ended, or, on a GPU, is on its streams; the lock is held."""
+        if status != 0:
+            error = Error()
+            lib.hvd_test(self._slot.pointer, error)
+            self._failure = _Failure(f'{self._slot.name}: {error.message()}')
+        elif self._finish is not None:
+            try:
+                with torch.no_grad():
+                    self._finish()
+            except Exception as failure:
+                self._failure = failure
+        self._slot.free()
+        self._leave_slot()
+
+    def _leave_slot(self):
+        self._ended = True
+        self._borrowed = self._finish = None
+        self._slot.leave(self)
+
+
+class Waiter:
+    """A thread that waits for works in the order in which they came, so that futures complete by
+    themselves."""
+
+    def __init__(self):
+        self._works = queue.SimpleQueue()
+        self._thread = None
+        self._lock = threading.Lock()
+
+    def add(self, work):
+        self._works.put(work)
+        with self._lock:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name='hvd futures', daemon=True)
+                self._thread.start()
+
+    def end(self):
+        with self._lock:
+            if self._thread is not None:
+                self._works.put(None)
+                self._thread = None
+
+    def _run(self):
+        while True:
+            work = self._works.get()
+            if work is None:
+                return
+            work.end()
+            work.tell()
