@@ -1,0 +1,293 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The collectives of a process group, by the names and with the arguments that torch has for them.
+
+Where torch passes lists of lists, the outer list has one member for each device of this process,
+which has one.
+"""
+
+from ctypes import c_double, c_int32
+
+import torch
+import torch.distributed as dist
+
+from horovod.common.library import quick
+from horovod.torch.collectives.tensors import is_host, is_supported, usable
+from horovod.torch.distributed import sparse
+from horovod.torch.distributed.memory import Memory, Source, Target, bytes_of, seen
+from horovod.torch.dynamo import uncompiled
+
+_TYPES = dist.ReduceOp.RedOpType
+# libhvd's number and a word, by torch's number.
+_OPS = {int(_TYPES.AVG): (0, 'average'), int(_TYPES.SUM): (1, 'sum'), int(_TYPES.MIN): (3, 'min'),
+        int(_TYPES.MAX): (4, 'max'), int(_TYPES.PRODUCT): (5, 'product'),
+        int(_TYPES.BAND): (6, 'and'), int(_TYPES.BOR): (7, 'or'), int(_TYPES.BXOR): (8, 'xor')}
+_LINEAR = (0, 1)  # of complex numbers the parts can be reduced
+_ONE = c_double(1)
+_SUM = dist.ReduceOp.SUM
+
+
+def _operation(options, tensor):
+    """The reduction of the options, which may be it themselves: libhvd's number, and its word. Of a
+    tensor that libhvd can reduce: what it sees as bytes it can only move."""
+    op = getattr(options, 'reduceOp', options)
+    try:
+        number, word = _OPS[int(getattr(op, 'op', op))]
+    except (KeyError, TypeError, ValueError):
+        raise NotImplementedError(
+            f'the backend hvd has no {getattr(op, "op", op)}: it reduces by SUM, AVG, MIN, MAX, '
+            'PRODUCT, BAND, BOR and BXOR') from None
+    if not is_supported(tensor.dtype) and not (tensor.is_complex() and number in _LINEAR):
+        raise ValueError(f'the backend hvd cannot reduce tensors of {tensor.dtype} to their {word}')
+    return number, word
+
+
+def _only(tensors):
+    """The tensor of this process's device."""
+    if type(tensors) is list and len(tensors) == 1:
+        return tensors[0]
+    if isinstance(tensors, torch.Tensor):
+        return tensors
+    raise ValueError(f'{len(tensors)} tensors are given: the backend hvd has one device for each '
+                     'rank, so give one')
+
+
+def _barrier(_, *arguments):
+    return quick.barrier_start(*arguments)
+
+
+def _after(copies):
+    """One function for those of the functions that are not None; None: there are none."""
+    copies = [each for each in copies if each is not None]
+    if len(copies) < 2:
+        return copies[0] if copies else None
+
+    def copy_all():
+        for each in copies:
+            each()
+
+    return copy_all
+
+
+@uncompiled
+class Collectives:
+    """Of a group. ``calls``: its Calls; ``ranks``: the job's numbers of its ranks."""
+
+    def begin_collectives(self, calls, ranks):
+        self.calls = calls
+        self.ranks = ranks
+        self._set = calls.set_id
+        self._start = calls.start
+
+    def _is_root(self, options):
+        return self.rank() == options.rootRank
+
+    # --- reductions ---
+
+    def allreduce(self, tensors, opts=_SUM, timeout=None):
+        tensor = _only(tensors)
+        if tensor.is_sparse:
+            return sparse.allreduce(self, tensor, _operation(opts, tensor)[1], opts)
+        if not is_host(tensor) or not is_supported(tensor.dtype):
+            return self._allreduce([tensor], opts)
+        op, word = _operation(opts, tensor)  # what training loops do most goes the shortest way
+        return self._start(('all_reduce', word, tensor.dtype, tensor.shape), quick.allreduce_start,
+                           (Memory(tensor, tensor),), (1, op, _ONE, _ONE, self._set), [tensor],
+                           opts)
+
+    def allreduce_coalesced(self, tensors, opts=_SUM):
+        return self._allreduce(list(tensors), opts)
+
+    def _allreduce(self, tensors, options):
+        op, word = _operation(options, tensors[0])
+        memories, copies = [], []
+        for tensor in tensors:
+            dense = usable(tensor)
+            elements = seen(dense)
+            memories.append(Memory(elements, elements))
+            if dense is not tensor:
+                copies.append(lambda to=tensor, staged=dense: to.copy_(staged))
+        key = ('all_reduce', word, *[(each.source.dtype, each.shape) for each in memories])
+        return self._start(key, quick.allreduce_start, memories,
+                           (len(tensors), op, _ONE, _ONE, self._set), tensors, options,
+                           _after(copies))
+
+    def reduce(self, tensors, opts):
+        tensor = _only(tensors)
+        op, word = _operation(opts, tensor)
+        dense = usable(tensor)
+        elements = seen(dense)
+        copy = None
+        if dense is not tensor and self._is_root(opts):
+            def copy():
+                tensor.copy_(dense)
+        return self._start(('reduce', opts.rootRank, word, elements.dtype, elements.shape),
+                           quick.reduce_start, [Memory(elements, elements)],
+                           (op, _ONE, _ONE, self.ranks[opts.rootRank], self._set), [tensor], opts,
+                           copy)
+
+    def _reduce_scatter(self, outputs, inputs, options):
+        """outputs[i] gets this rank's part of inputs[i], a list of tensors or one that has all
+        parts."""
+        op, word = _operation(options, outputs[0])
+        memories, copies = [], []
+        for output, parts in zip(outputs, inputs):
+            target = Target([output])
+            given = Source([parts] if isinstance(parts, torch.Tensor) else parts)
+            count = target.count * self.size()
+            _check_count('reduce_scatter', 'input', given.count, count)
+            memories.append(Memory(given.elements, target.elements, (count,)))
+            copies.append(target.copy_out)
+        key = ('reduce_scatter', word, *[(each.source.dtype, each.shape) for each in memories])
+        return self._start(key, quick.reducescatter_start, memories,
+                           (len(memories), op, _ONE, _ONE, self._set), list(outputs), options,
+                           _after(copies))
+
+    def reduce_scatter(self, output_tensors, input_tensors, opts=_SUM):
+        output, inputs = _only(output_tensors), _only(input_tensors)
+        if any(each.numel() != output.numel() for each in inputs):
+            return self._reduce_scatter_unevenly(output, inputs, opts)
+        return self._reduce_scatter([output], [inputs], opts)
+
+    def _reduce_scatter_unevenly(self, output, inputs, options):
+        """libhvd's parts are even: each rank gets everything, and keeps its part."""
+        op, word = _operation(options, output)
+        elements = seen(torch.cat([each.detach().reshape(-1) for each in inputs]))
+        begin = sum(each.numel() for each in inputs[:self.rank()])
+
+        def take():
+            part = elements.reshape(-1)[begin:begin + output.numel()]
+            output.copy_(part.view(output.shape))
+
+        return self._start(('reduce_scatter', word, elements.dtype, elements.shape),
+                           quick.allreduce_start, [Memory(elements, elements)],
+                           (1, op, _ONE, _ONE, self._set), [output], options, take)
+
+    def reduce_scatter_single(self, output, input, opts=_SUM):
+        return self._reduce_scatter([output], [input], opts)
+
+    def reduce_scatter_single_coalesced(self, outputs, inputs, opts=_SUM):
+        return self._reduce_scatter(outputs, inputs, opts)
+
+    _reduce_scatter_base = reduce_scatter_single
+    reduce_scatter_tensor_coalesced = reduce_scatter_single_coalesced
+
+    # --- from one to all, from all to one ---
+
+    def broadcast(self, tensors, opts):
+        tensor = _only(tensors)
+        dense = usable(tensor)
+        elements = seen(dense)
+        copy = None
+        if dense is not tensor and not self._is_root(opts):
+            def copy():
+                tensor.copy_(dense)
+        return self._start(('broadcast', opts.rootRank, elements.dtype, elements.shape),
+                           quick.broadcast_start, [Memory(elements, elements)],
+                           (self.ranks[opts.rootRank], self._set), [tensor], opts, copy)
+
+    def gather(self, output_tensors, input_tensors, opts):
+        elements = seen(usable(_only(input_tensors)))
+        outputs, copy, memory = [], None, Memory(elements, None, (elements.numel(),))
+        if self._is_root(opts):
+            outputs = list(output_tensors[0])
+            target = Target(outputs)
+            _check_count('gather', 'output', target.count, elements.numel() * self.size())
+            memory.target, memory.room, copy = target.elements, target.bytes, target.copy_out
+        return self._start(('gather', opts.rootRank, elements.dtype, elements.numel()),
+                           quick.gather_start, [memory], (self.ranks[opts.rootRank], self._set),
+                           outputs, opts, copy)
+
+    def scatter(self, output_tensors, input_tensors, opts):
+        output = _only(output_tensors)
+        target = Target([output])
+        count = target.count * self.size()
+        elements = target.elements
+        if self._is_root(opts):
+            given = Source(list(input_tensors[0]))
+            elements = given.elements
+            _check_count('scatter', 'input', given.count, count)
+        return self._start(('scatter', opts.rootRank, elements.dtype, count), quick.scatter_start,
+                           [Memory(elements, target.elements, (count,))],
+                           (self.ranks[opts.rootRank], self._set), [output], opts,
+                           target.copy_out)
+
+    # --- from all to all ---
+
+    def gather_all(self, outputs, inputs, result, options, finish=None):
+        """outputs[i] is the list of tensors that inputs[i] of all ranks go to, or one for all;
+        ``finish`` is called when all is there."""
+        memories, copies = [], []
+        for parts, tensor in zip(outputs, inputs):
+            target = Target([parts] if isinstance(parts, torch.Tensor) else parts)
+            elements = seen(usable(tensor))
+            memories.append(Memory(elements, target.elements, (elements.numel(),), target.bytes))
+            copies.append(target.copy_out)
+        key = ('all_gather', *[(each.source.dtype, each.room) for each in memories])
+        return self._start(key, quick.allgather_start, memories, (len(memories), self._set), result,
+                           options, _after([*copies, finish]))
+
+    def allgather(self, output_tensors, input_tensors, opts=None):
+        outputs = _only(output_tensors)
+        return self.gather_all([outputs], [_only(input_tensors)], [outputs], opts)
+
+    def all_gather_single(self, output, input, opts=None):
+        _check_count('all_gather', 'output', output.numel(), input.numel() * self.size())
+        return self.gather_all([output], [input], [output], opts)
+
+    def all_gather_single_coalesced(self, outputs, inputs, opts=None):
+        return self.gather_all(outputs, inputs, list(outputs), opts)
+
+    def allgather_coalesced(self, output_lists, input_list, opts=None):
+        """output_lists[rank][i] gets inputs[i] of that rank."""
+        return self.gather_all(list(map(list, zip(*output_lists))), input_list, output_lists, opts)
+
+    _allgather_base = all_gather_single
+    allgather_into_tensor_coalesced = all_gather_single_coalesced
+
+    def all_to_all_single(self, output, input, output_split_sizes, input_split_sizes, opts=None):
+        target, elements = Target([output]), seen(usable(input))
+        if not input_split_sizes and not output_split_sizes:
+            count, splits = elements.numel(), []
+            if count % self.size() != 0:
+                raise ValueError(f'all_to_all_single: {count} elements do not divide among '
+                                 f'{self.size()} ranks: give split sizes')
+            shape, key = (count,), ('all_to_all', elements.dtype, count)
+        else:
+            width = seen(input.new_empty((1, *input.shape[1:]))).numel()
+            shape, key = (len(input), width), ('all_to_all', elements.dtype, 'rows of', width)
+            splits = input_split_sizes or [len(input) // self.size()] * self.size()
+            _check_splits('input', input, splits)
+            _check_splits('output', output, output_split_sizes)
+        return self._all_to_all(key, Memory(elements, target.elements, shape, target.bytes), splits,
+                                [output], opts, target.copy_out)
+
+    alltoall_base = all_to_all_single
+
+    def alltoall(self, output_tensors, input_tensors, opts=None):
+        outputs, target = list(output_tensors), Target(list(output_tensors))
+        given = Source(list(input_tensors))
+        width = given.elements.element_size()
+        splits = [bytes_of(each) // width for each in input_tensors]
+        memory = Memory(given.elements, target.elements, (given.count,), target.bytes)
+        return self._all_to_all(('all_to_all', given.elements.dtype, 'lists'), memory, splits,
+                                outputs, opts, target.copy_out)
+
+    def _all_to_all(self, key, memory, splits, result, options, copy):
+        counts = (c_int32 * len(splits))(*splits) if splits else None
+        return self._start(key, quick.alltoall_start, [memory], (counts, len(splits), self._set),
+                           result, options, copy)
+
+    def barrier(self, opts=None):
+        return self._start(('barrier',), _barrier, [], (self._set,), [], opts)
+
+
+def _check_count(operation, which, count, expected):
+    if count != expected:
+        raise ValueError(f'{operation}: the {which} has {count} elements in all, expected '
+                         f'{expected}: as many for each rank')
+
+
+def _check_splits(which, tensor, splits):
+    if splits and sum(splits) != len(tensor):
+        raise ValueError(f'all_to_all_single: the {which} has {len(tensor)} rows, but its split '
+                         f'sizes {list(splits)} add up to {sum(splits)}')

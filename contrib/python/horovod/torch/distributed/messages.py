@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""send and receive of a process group. Ranks are those of the group."""
+
+from ctypes import c_int64
+
+from horovod.common.library import ANY_SOURCE, lib, quick
+from horovod.torch.collectives.tensors import usable
+from horovod.torch.distributed.memory import Memory, seen
+from horovod.torch.dynamo import uncompiled
+
+
+@uncompiled
+class Messages:
+    """Of a group; ``calls`` and ``ranks`` as Collectives has them."""
+
+    def send(self, tensors, dst, tag=0):
+        [tensor] = tensors
+        elements = seen(usable(tensor))
+        return self.calls.start_message(
+            f'send to {dst} of the group, tag {tag}', quick.send_start, Memory(elements, elements),
+            (self.ranks[dst], c_int64(tag), self.calls.set_id), [tensor])
+
+    def recv(self, tensors, src, tag=0):
+        return self._receive(tensors, self.ranks[src], tag, f'receive from {src} of the group')
+
+    def recv_anysource(self, tensors, tag=0):
+        return self._receive(tensors, ANY_SOURCE, tag, 'receive from any rank of the group')
+
+    def _receive(self, tensors, source, tag, what):
+        [tensor] = tensors
+        dense = usable(tensor)
+        elements = seen(dense)
+
+        def finish():
+            work.source = self.ranks.index(lib.hvd_request_source(work.pointer()))
+            if dense is not tensor:
+                tensor.copy_(dense)
+
+        work = self.calls.start_message(
+            f'{what}, tag {tag}', quick.recv_start, Memory(elements, elements),
+            (source, c_int64(tag), self.calls.set_id), [tensor], finish)
+        return work

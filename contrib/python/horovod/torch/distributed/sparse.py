@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sum of sparse tensors: all ranks get the indices and values of all, and add them up."""
+
+import torch
+
+
+def allreduce(group, tensor, word, options):
+    """Work that adds up the tensor, in place; ``word``: the reduction."""
+    if word not in ('sum', 'average'):
+        raise NotImplementedError(f'sparse tensors are reduced by SUM and AVG, not by {word}')
+    own = tensor.detach().coalesce()
+    indices, values = own.indices(), own.values()
+    counts = torch.empty(group.size(), dtype=torch.int64)
+    group.all_gather_single(counts, torch.tensor([indices.shape[1]])).wait()
+    all_indices = [indices.new_empty((len(indices), count)) for count in counts.tolist()]
+    all_values = [values.new_empty((count, *values.shape[1:])) for count in counts.tolist()]
+    first = group.allgather([all_indices], [indices])
+
+    def add_up():
+        first.wait()
+        total = torch.sparse_coo_tensor(torch.cat(all_indices, 1), torch.cat(all_values),
+                                        tensor.shape).coalesce()
+        tensor.copy_(total / group.size() if word == 'average' else total)
+
+    return group.gather_all([all_values], [values], [tensor], options, add_up)
