@@ -8,7 +8,8 @@
 Backends: hvd (DistributedOptimizer), hvd-shared (with shared_gradients=True; --set-to-none and
 --set-to-zero tell whether a gradient is copied there or made there), ddp and ddp-views (torch's
 DistributedDataParallel on Gloo, without and with gradient_as_bucket_view; on NCCL with --device
-cuda), horovod (needs --horovod $(horovod_env.sh)), alone: as many processes, that train at the
+cuda), fsdp (its fully_shard), the three with -hvd (the same over torch.distributed's backend hvd;
+they and fsdp only where named), horovod (needs --horovod $(horovod_env.sh)), alone: as many processes, that train at the
 same time without a word to each other, which is the ideal, and in-step: they exchange nothing, but
 all wait for the slowest before every update. What is between these two, no communication can save.
 "hvd+NAME=VALUE" is a backend, too: with that environment variable.
@@ -58,7 +59,7 @@ def environment(options, backend):
     env = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
     env['OMP_NUM_THREADS'] = '1'
     kind, *settings = backend.split('+')
-    if kind in ('hvd', 'hvd-shared', 'in-step'):
+    if 'hvd' in kind or kind == 'in-step':
         env['HVD_LIBRARY'] = os.path.abspath(
             os.path.join(options.build, 'collectives', 'libhvd.so'))
         env['HVD_GPU_MODULE'] = os.path.abspath(

@@ -56,6 +56,10 @@ class Alone:
     def leave(self):
         pass
 
+    def total(self, model):
+        """Of all parameters."""
+        return sum(each.detach().double().sum().item() for each in model.parameters())
+
 
 class Ddp(Alone):
     """torch's DistributedDataParallel on Gloo, of GPUs on NCCL."""
@@ -67,10 +71,12 @@ class Ddp(Alone):
         return f'file://{os.path.abspath(self.options.socket)}.{self.options.backend}'
 
     def join(self, meet):
-        os.environ['GLOO_SOCKET_IFNAME'] = interface()[0]
-        backend = 'nccl' if self.options.device == 'cuda' else 'gloo'
-        torch.distributed.init_process_group(backend, init_method=meet, rank=RANK,
+        torch.distributed.init_process_group(self.library(), init_method=meet, rank=RANK,
                                              world_size=self.options.ranks)
+
+    def library(self):
+        os.environ['GLOO_SOCKET_IFNAME'] = interface()[0]
+        return 'nccl' if self.options.device == 'cuda' else 'gloo'
 
     def distribute(self, model, optimizer):
         return torch.nn.parallel.DistributedDataParallel(
@@ -82,6 +88,42 @@ class Ddp(Alone):
 
 class DdpViews(Ddp):
     views = True
+
+
+class Fsdp(Ddp):
+    """torch's fully_shard, of each layer."""
+
+    def distribute(self, model, optimizer):
+        from torch.distributed.fsdp import fully_shard
+        for layer in model:
+            if isinstance(layer, torch.nn.Linear):
+                fully_shard(layer)
+        fully_shard(model)
+        return model, torch.optim.SGD(model.parameters(), lr=0.001, momentum=0.9)
+
+    def total(self, model):
+        return sum(each.detach().full_tensor().double().sum().item()
+                   for each in model.parameters())
+
+
+class OverHvd:
+    """The same over torch.distributed's backend hvd."""
+
+    def library(self):
+        import horovod.torch.distributed  # noqa: F401
+        return 'hvd'
+
+
+class DdpHvd(OverHvd, Ddp):
+    pass
+
+
+class DdpViewsHvd(OverHvd, DdpViews):
+    pass
+
+
+class FsdpHvd(OverHvd, Fsdp):
+    pass
 
 
 class Hvd(Alone):
@@ -148,7 +190,8 @@ class Horovod(Hvd):
         super().join(meet)
 
 
-BACKENDS = {'alone': Alone, 'in-step': InStep, 'ddp': Ddp, 'ddp-views': DdpViews, 'hvd': Hvd,
+BACKENDS = {'alone': Alone, 'in-step': InStep, 'ddp': Ddp, 'ddp-views': DdpViews, 'fsdp': Fsdp,
+            'ddp-hvd': DdpHvd, 'ddp-views-hvd': DdpViewsHvd, 'fsdp-hvd': FsdpHvd, 'hvd': Hvd,
             'hvd-shared': HvdShared, 'horovod': Horovod}
 
 
@@ -232,8 +275,7 @@ def main():
         model, step = make_step(options, backend, device)
         while steps := json.loads(talk.readline())['steps']:
             say(**measure(step, steps, device))
-        say(sum=sum(each.detach().double().sum().item() for each in model.parameters())
-            if backend.trains_together else None)
+        say(sum=backend.total(model) if backend.trains_together else None)
     backend.leave()
 
 
