@@ -79,6 +79,25 @@ static void test_random(bool holds_any, const char *what)
            "%s: the oldest that fits is taken", what);
 }
 
+/* So many that some are found at one place of the table: of many sets, or of many tags. */
+static void test_others(int sets, const char *what)
+{
+    static struct hvd_matching_item items[ITEMS];
+    bool ok = true;
+
+    for (int i = 0; i < ITEMS; i++) {
+        items[i] = (struct hvd_matching_item){
+            .rank = i % 2, .set = i / 2 % sets, .tag = i / 2 / sets};
+        hvd_matching_enter(&table, &items[i]);
+    }
+    for (int i = ITEMS - 1; i >= 0; i--) {
+        const struct hvd_matching_item key = items[i];
+
+        ok = ok && hvd_matching_take(&table, &key) == &items[i];
+    }
+    tap_ok(ok, "none of another rank or %s is taken", what);
+}
+
 static void test_take_any(void)
 {
     struct hvd_matching_item items[3] = {{.tag = 1}, {.tag = 1}, {.tag = 1 << 20}};
@@ -101,6 +120,8 @@ int main(void)
     srand(tap_seed(1));
     test_random(false, "messages, taken by receives");
     test_random(true, "receives of any rank among others, taken by messages");
+    test_others(256, "set");
+    test_others(1, "tag");
     test_take_any();
     return tap_done();
 }
