@@ -33,6 +33,7 @@ struct hvd_transfer *hvd_transfers_add(struct hvd_transfers *transfers,
     *(transfers->newest != NULL ? &transfers->newest->next : &transfers->oldest) =
         transfer;
     transfers->newest = transfer;
+    transfers->untold = transfers->untold != NULL ? transfers->untold : transfer;
     return transfer;
 }
 
@@ -42,6 +43,9 @@ void hvd_transfers_remove(struct hvd_transfers *transfers, struct hvd_transfer *
         transfer->next;
     *(transfer->next != NULL ? &transfer->next->before : &transfers->newest) =
         transfer->before;
+    if (transfers->untold == transfer) {
+        transfers->untold = transfer->next;
+    }
     free(transfer);
 }
 
@@ -82,22 +86,9 @@ struct hvd_transfer *hvd_transfer_row_find(struct hvd_transfer_row *row, uint64_
 
 /* --- waiting for long --- */
 
-/* The oldest that has not been told of. */
-static struct hvd_transfer *next_to_warn(const struct hvd_transfers *transfers)
-{
-    struct hvd_transfer *transfer = transfers->oldest;
-
-    while (transfer != NULL && transfer->has_warned) {
-        transfer = transfer->next;
-    }
-    return transfer;
-}
-
 int64_t hvd_transfers_deadline(const struct hvd_transfers *transfers, int64_t warning_ns)
 {
-    const struct hvd_transfer *transfer = next_to_warn(transfers);
-
-    return transfer != NULL ? transfer->started_ns + warning_ns : -1;
+    return transfers->untold != NULL ? transfers->untold->started_ns + warning_ns : -1;
 }
 
 static void tell(const struct hvd_transfer *transfer, int rank, int64_t waited_ns)
@@ -118,14 +109,14 @@ static void tell(const struct hvd_transfer *transfer, int rank, int64_t waited_n
 void hvd_transfers_warn(struct hvd_transfers *transfers, int rank, int64_t warning_ns,
                         int64_t now_ns)
 {
-    struct hvd_transfer *first = next_to_warn(transfers);
+    struct hvd_transfer *first = transfers->untold;
 
     if (first == NULL || now_ns - first->started_ns < warning_ns) {
         return;
     }
     tell(first, rank, now_ns - first->started_ns);
-    for (struct hvd_transfer *transfer = first; transfer != NULL;
-         transfer = transfer->next) {
-        transfer->has_warned |= now_ns - transfer->started_ns >= warning_ns;
+    while (transfers->untold != NULL &&
+           now_ns - transfers->untold->started_ns >= warning_ns) {
+        transfers->untold = transfers->untold->next;
     }
 }

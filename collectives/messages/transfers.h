@@ -25,7 +25,6 @@ struct hvd_transfer {
     struct hvd_entry *entry;
     enum hvd_transfer_state state;
     bool is_lost; /* READING: the sender is gone */
-    bool has_warned;
     char *data;
     uint64_t bytes;
     uint64_t done;
@@ -39,6 +38,8 @@ struct hvd_transfer {
 struct hvd_transfers {
     struct hvd_transfer *oldest;
     struct hvd_transfer *newest;
+    struct hvd_transfer
+        *untold; /* the oldest that nobody was told of: those before it wait for long */
     uint64_t numbers; /* given so far */
 };
 
