@@ -45,7 +45,6 @@ class Group(Collectives, Messages, dist.ProcessGroup):
         if not self._is_open:
             return
         self._is_open = False
-        self.calls.end()
         if self._is_default:
             job.leave()
         elif basics.is_initialized():
@@ -53,13 +52,14 @@ class Group(Collectives, Messages, dist.ProcessGroup):
                 remove_set(self.calls.set_id)
             except RuntimeError:
                 pass  # a rank has died or left: the set is gone with the job
+        self.calls.end()
 
     def abort(self):
         """Ends the job for all ranks, whose calls fail, if this is the default group."""
         self._is_open = False
-        self.calls.end()
         if self._is_default:
             job.leave(at_once=True)
+        self.calls.end()
 
     # --- what torch asks for ---
 

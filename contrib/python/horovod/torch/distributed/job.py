@@ -5,7 +5,7 @@ import atexit
 import os
 
 from horovod.common import membership
-from horovod.common.basics import basics
+from horovod.common.basics import basics, end_script
 
 # Of a job that this module has joined, the function that waits for all of its ranks; None: there is
 # no such job, or the script has called hvd.init() itself and calls hvd.shutdown().
@@ -57,9 +57,25 @@ def leave(at_once=False):
         basics.shutdown()
 
 
+_endings = []
+
+
+def at_end(function):
+    """To be called when Python ends, after the job has been left."""
+    _endings.append(function)
+
+
+def not_at_end(function):
+    if function in _endings:
+        _endings.remove(function)
+
+
 @atexit.register
 def _end_script():
     """A script that ends without destroy_process_group leaves at once: ranks that wait for it are
-    told so. basics ends the job."""
+    told so."""
     global _meet
     _meet = None
+    end_script()
+    for each in list(_endings):
+        each()

@@ -10,6 +10,7 @@ import torch.distributed as dist
 
 from horovod.common.library import INPROGRESS, Error, lib, quick
 from horovod.torch.collectives.tensors import stream_of
+from horovod.torch.distributed import job
 from horovod.torch.dynamo import uncompiled
 
 _Base = getattr(dist, '_Work', None) or dist.Work
@@ -17,6 +18,8 @@ _Failure = getattr(dist, 'DistBackendError', RuntimeError)
 
 # Python runs signal handlers, such as Ctrl-C's, only between calls: a wait returns this often.
 _PATIENCE_MS = 500
+# Seconds that a thread gets to end calls of a job that has been left, or of a group.
+_LEAVE_TIME = 2
 
 _wait_for = quick.wait_for
 _test = lib.hvd_test  # unlike the other it moves things on
@@ -135,13 +138,15 @@ class Work(_Base):
             self._failure = failure
 
     def tell(self):
-        """The future, if there is one, gets the outcome."""
-        if self._future is None:
-            return
-        if self._failure is not None:
-            self._future.set_exception(self._failure)
-        else:
-            self._future.set_result(self._result)
+        """The future, if there is one, gets the outcome, once: the waiter may have the work twice,
+        and the caller may ask at the same time."""
+        with self._lock:
+            if self._future is None or self._future.done():
+                return
+            if self._failure is not None:
+                self._future.set_exception(self._failure)
+            else:
+                self._future.set_result(self._result)
 
     def _end(self, seconds):
         until = time.monotonic() + seconds
@@ -222,12 +227,17 @@ class Waiter:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name='hvd futures', daemon=True)
                 self._thread.start()
+                job.at_end(self.end)
 
     def end(self):
+        """Python must not end while the thread is in torch, which aborts the process then."""
         with self._lock:
-            if self._thread is not None:
-                self._works.put(None)
-                self._thread = None
+            thread, self._thread = self._thread, None
+        if thread is not None:
+            self._works.put(None)
+            job.not_at_end(self.end)
+            if thread is not threading.current_thread():
+                thread.join(_LEAVE_TIME)
 
     def _run(self):
         while True:
