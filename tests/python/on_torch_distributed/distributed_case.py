@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The base of the tests of the torch.distributed backend "hvd": there is a default group, and
+results are compared with what was computed here."""
+
+import atexit
+import functools
+import os
+import tempfile
+import time
+import unittest
+from datetime import timedelta
+
+import torch
+import torch.distributed as dist
+
+import horovod.torch.distributed  # noqa: F401  makes the backend known to releases before 2.14
+from inputs import nearly, stacked, values
+
+VERSION = tuple(int(part) for part in torch.__version__.split('+')[0].split('.')[:2])
+gather_into_one = getattr(dist, 'all_gather_single', None) or dist.all_gather_into_tensor
+scatter_from_one = getattr(dist, 'reduce_scatter_single', None) or dist.reduce_scatter_tensor
+PATIENCE = 200  # seconds, for what takes milliseconds on a machine that is not busy
+
+_COMPUTE = {'SUM': torch.add, 'PRODUCT': torch.mul, 'MIN': torch.minimum, 'MAX': torch.maximum,
+            'BAND': torch.bitwise_and, 'BOR': torch.bitwise_or, 'BXOR': torch.bitwise_xor}
+
+
+def begin():
+    """Joins the default group: by the launcher's variables; alone without them."""
+    if dist.is_initialized():
+        return
+    if 'RANK' in os.environ:
+        dist.init_process_group('hvd')
+    else:
+        dist.init_process_group('hvd', store=dist.HashStore(), rank=0, world_size=1)
+
+
+def begin_again():
+    """Ends all groups and makes a new default one, whose ranks meet in a file: a port may still be
+    served by the store of the group before it."""
+    rank, size = dist.get_rank(), dist.get_world_size()
+    path = [tempfile.mktemp(prefix='hvd-test-') if rank == 0 else None]
+    dist.broadcast_object_list(path, 0)
+    dist.destroy_process_group()
+    dist.init_process_group('hvd', init_method=f'file://{path[0]}', rank=rank, world_size=size)
+
+
+@atexit.register
+def end():
+    """No rank ends before all have done their tests."""
+    if dist.is_initialized():
+        dist.barrier()
+        dist.destroy_process_group()
+
+
+def reduced(whole, op):
+    """What a reduction of the rows of ``whole`` gives, by the name of the operation."""
+    exact = whole.to(torch.float64 if whole.is_floating_point() else torch.int64)
+    if op == 'AVG':
+        return (exact.sum(0) / len(whole)).to(whole.dtype)
+    return functools.reduce(_COMPUTE[op], exact).to(whole.dtype)
+
+
+def wait_until(condition, what):
+    until = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < until, f'{what} has not happened within {PATIENCE} s'
+        time.sleep(0.002)
+
+
+class Case(unittest.TestCase):
+
+    @classmethod
+    def setUpClass(cls):
+        begin()
+
+    def setUp(self):
+        self.rank, self.size = dist.get_rank(), dist.get_world_size()
+
+    def mine(self, shape, dtype=torch.float32, salt=0):
+        return values(self.rank, shape, dtype, salt)
+
+    def whole(self, shape, dtype=torch.float32, salt=0):
+        return stacked(self.size, shape, dtype, salt)
+
+    def check(self, result, expected):
+        """Equal but for rounding."""
+        self.assertEqual(result.dtype, expected.dtype)
+        self.assertEqual(result.shape, expected.shape)
+        self.assertTrue(nearly(result, expected), f'{result} is not {expected}')
+
+    def check_same(self, result, expected):
+        """Equal to the last bit."""
+        self.assertEqual(result.dtype, expected.dtype)
+        self.assertEqual(result.tolist(), expected.tolist())
+
+    def check_job_goes_on(self):
+        ones = torch.ones(2)
+        dist.all_reduce(ones)
+        self.assertEqual(ones.tolist(), [self.size] * 2)
+
+    def store(self, name):
+        """A store of these ranks, to wait for each other outside of the groups."""
+        store = dist.distributed_c10d._get_default_store()
+        store.set_timeout(timedelta(seconds=PATIENCE))
+        return dist.PrefixStore(f'{name} {VERSION}', store)
