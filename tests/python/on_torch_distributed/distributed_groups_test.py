@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Groups of the backend hvd: of some ranks, of the same ranks, made and destroyed."""
+
+import inspect
+import unittest
+from datetime import timedelta
+
+import torch
+import torch.distributed as dist
+
+from distributed_case import VERSION, Case, begin_again
+
+HAS_ARGUMENT = inspect.signature(dist.new_group).parameters
+
+
+class Groups(Case):
+
+    def check_sum(self, group, ranks):
+        """The ranks of the group, and no others, add their numbers."""
+        tensor = torch.tensor([1.0 + self.rank])
+        dist.all_reduce(tensor, group=group)
+        ours = sum(1.0 + rank for rank in ranks) if self.rank in ranks else 1.0 + self.rank
+        self.assertEqual(tensor.item(), ours)
+
+    def test_numbers_of_ranks(self):
+        ranks = list(range(self.size))[self.size // 2:]
+        group = dist.new_group(ranks)
+        is_member = self.rank in ranks
+        self.assertEqual(dist.get_rank(group), ranks.index(self.rank) if is_member else -1)
+        self.assertEqual(dist.get_world_size(group), len(ranks) if is_member else -1)
+        if is_member:
+            self.assertEqual(dist.get_backend(group), 'hvd')
+            for root in ranks:  # a number of the job
+                tensor = torch.tensor([float(self.rank)])
+                dist.broadcast(tensor, root, group=group)
+                self.assertEqual(tensor.item(), root)
+            objects = [None] * len(ranks)
+            dist.all_gather_object(objects, self.rank, group=group)
+            self.assertEqual(objects, ranks)
+
+    def test_the_default_group_is_of_all(self):
+        self.assertEqual(dist.get_backend(), 'hvd')
+        self.assertEqual(dist.group.WORLD.size(), self.size)
+
+    def test_overlapping_groups(self):
+        pairs = [[rank, rank + 1] for rank in range(self.size - 1)]
+        groups = [dist.new_group(pair) for pair in pairs]
+        for group, pair in zip(groups, pairs):
+            self.check_sum(group, pair)
+        self.check_job_goes_on()
+        for group, pair in zip(groups[::-1], pairs[::-1]):
+            self.check_sum(group, pair)
+
+    def test_groups_of_one_rank(self):
+        groups = [dist.new_group([rank]) for rank in range(self.size)]
+        for rank, group in enumerate(groups):
+            self.check_sum(group, [rank])
+
+    def test_groups_of_the_same_ranks_do_not_mix(self):
+        """The ranks call them in different orders."""
+        groups = [dist.new_group() for _ in range(3)]
+        order = groups[self.rank % 3:] + groups[:self.rank % 3]
+        works = {}
+        for group in order:
+            tensor = torch.full((4,), 1.0 + groups.index(group))
+            works[groups.index(group)] = tensor, dist.all_reduce(tensor, group=group, async_op=True)
+        for index in range(3):
+            tensor, work = works[index]
+            work.wait()
+            self.assertEqual(tensor.tolist(), [self.size * (1.0 + index)] * 4)
+
+    def test_groups_of_the_same_some_ranks_do_not_mix(self):
+        ranks = list(range(max(self.size - 1, 1)))
+        first, second = dist.new_group(ranks), dist.new_group(ranks)
+        if self.rank in ranks:
+            groups = (first, second) if self.rank % 2 else (second, first)
+            tensors = {group: torch.full((4,), 1.0 + (group is second)) for group in groups}
+            works = [dist.all_reduce(tensors[group], group=group, async_op=True)
+                     for group in groups]
+            for work in works:
+                work.wait()
+            self.assertEqual(tensors[first].tolist(), [len(ranks)] * 4)
+            self.assertEqual(tensors[second].tolist(), [2.0 * len(ranks)] * 4)
+
+    def test_others_go_on_when_one_is_destroyed(self):
+        for _ in range(3):
+            kept, given_up = dist.new_group(), dist.new_group()
+            self.check_sum(given_up, range(self.size))
+            dist.destroy_process_group(given_up)
+            self.check_sum(kept, range(self.size))
+            self.check_job_goes_on()
+            dist.destroy_process_group(kept)
+
+    def test_a_group_of_some_is_destroyed_by_them_alone(self):
+        ranks = list(range(max(self.size - 1, 1)))
+        group = dist.new_group(ranks)
+        if self.rank in ranks:
+            self.check_sum(group, ranks)
+            dist.destroy_process_group(group)
+        self.check_job_goes_on()
+        self.check_sum(dist.new_group(ranks), ranks)
+
+    def test_members_alone_make_a_group(self):
+        if 'use_local_synchronization' not in HAS_ARGUMENT:
+            self.skipTest('in this torch all ranks call new_group')
+        self.addCleanup(begin_again)  # torch's names of groups now differ among the ranks
+        ranks = list(range(max(self.size - 1, 1)))
+        if self.rank in ranks:
+            group = dist.new_group(ranks, use_local_synchronization=True)
+            self.check_sum(group, ranks)
+        self.check_job_goes_on()
+
+    def test_an_unsorted_group_is_refused(self):
+        if 'sort_ranks' not in HAS_ARGUMENT:
+            self.skipTest('this torch sorts the ranks of all groups')
+        if self.size == 1:
+            self.skipTest('one rank is always sorted')
+        with self.assertRaisesRegex(NotImplementedError, r'ascending order, found \[.*1, 0\]'):
+            dist.new_group(list(range(self.size))[::-1], sort_ranks=False)
+        self.check_job_goes_on()
+
+    def test_a_timeout_of_its_own(self):
+        group = dist.new_group(timeout=timedelta(seconds=300))
+        self.check_sum(group, range(self.size))
+
+
+class Ends(Case):
+
+    def test_all_groups_end_and_begin_again(self):
+        for _ in range(3):
+            group = dist.new_group()
+            dist.all_reduce(torch.ones(3), group=group)
+            begin_again()
+            self.assertEqual((dist.get_rank(), dist.get_world_size()), (self.rank, self.size))
+            self.check_job_goes_on()
+            ones = torch.ones(3)
+            dist.all_reduce(ones, group=dist.new_group())
+            self.assertEqual(ones.tolist(), [self.size] * 3)
+
+    def test_a_group_cannot_be_used_after_its_end(self):
+        if VERSION < (2, 1):
+            self.skipTest('this torch does not tell a group of its end')
+        group = dist.new_group()
+        dist.destroy_process_group(group)
+        with self.assertRaises((ValueError, RuntimeError)):
+            dist.all_reduce(torch.ones(3), group=group)
+        self.check_job_goes_on()
+
+
+class MonitoredBarrier(Case):
+
+    def setUp(self):
+        super().setUp()
+        if VERSION < (2, 14):
+            self.skipTest('this torch has monitored_barrier for gloo alone')
+
+    def test_all_pass_when_all_are_there(self):
+        for _ in range(3):
+            dist.monitored_barrier(timeout=timedelta(seconds=200))
+
+    def check_names(self, pattern, **options):
+        """Rank 0 alone is there in time."""
+        if self.size == 1:
+            self.skipTest('no other rank to miss')
+        store = self.store(pattern)
+        if self.rank == 0:
+            with self.assertRaisesRegex(RuntimeError, pattern):
+                dist.monitored_barrier(timeout=timedelta(seconds=0.2), **options)
+            store.set('raised', 'yes')
+        store.wait(['raised'])
+        self.check_job_goes_on()
+
+    def test_rank_0_names_the_first_rank_that_is_missing(self):
+        self.check_names('^Rank 1 failed to pass monitoredBarrier in 200 ms')
+
+    def test_rank_0_names_all_ranks_that_are_missing(self):
+        others = ', '.join(map(str, range(1, self.size)))
+        self.check_names(f'^Ranks {others} failed to pass', wait_all_ranks=True)
+
+
+if __name__ == '__main__':
+    unittest.main()
