@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An example of contrib/examples/torch_distributed on two ranks over the backend hvd: it learns, with
+the loss of one rank and of Gloo. Prints TAP; starts its ranks itself. Argument: its name."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import launch
+from digits import accurate, same_loss
+from report import Report
+
+EXAMPLES = os.path.join(launch.HERE, '..', '..', 'contrib', 'examples', 'torch_distributed')
+# Looks for FSDP2 without importing torch.
+LOOK_FOR_FSDP2 = '''
+import importlib.util, os, sys
+torch = importlib.util.find_spec('torch').submodule_search_locations[0]
+sys.exit(not os.path.exists(os.path.join(torch, 'distributed', 'fsdp', '_fully_shard')))
+'''
+
+
+def script(name):
+    return os.path.join(EXAMPLES, f'{name}.py')
+
+
+def train(report, ranks, name, *options):
+    """Trains in double precision, in a job of its own. Returns the epochs' facts, none if the job
+    failed, and the output."""
+    log = os.path.join(report.directory, 'log')
+    status, output = launch.run_ranks(ranks, [script(name), '--float64', '--log', log, *options])
+    facts = [json.loads(line) for line in open(log)] if status == 0 else []
+    if os.path.exists(log):
+        os.remove(log)
+    return facts, f'exit status {status}\n{output}'
+
+
+def trains(report, name):
+    """The first epochs have the losses of one rank with a batch twice as large, and of Gloo. From a
+    checkpoint, training goes on as without it."""
+    saved = ['--checkpoint', os.path.join(report.directory, 'saved')]
+    six = ['--backend', 'hvd', '--epochs', '6']
+    straight, text = train(report, 2, name, *six)
+    report.line('backend hvd' in text, f'{name}: the backend is hvd', text)
+    alone = ['--backend', 'hvd', '--epochs', '2', '--batch-size', '32', '--lr', '0.04']
+    for promise, (curve, more) in (
+            ('one rank', train(report, 1, name, *alone)),
+            ('gloo', train(report, 2, name, '--backend', 'gloo', '--epochs', '2', *saved))):
+        pairs = list(zip(straight, curve)) if len(curve) == 2 else []
+        same_loss(report, f'{name}: loss of two ranks over hvd is that of {promise}', pairs, 1e-9,
+                  text + more)
+    rest, more = train(report, 2, name, *six, *saved)
+    pairs = list(zip(straight[2:], rest)) if len(rest) == 4 else []
+    same_loss(report, f'{name}: a checkpoint changes no loss', pairs, 1e-9, text + more)
+    accurate(report, f'{name}: 2 ranks', rest, more)
+
+
+def ddp(report):
+    trains(report, 'ddp')
+
+
+def fsdp2(report):
+    trains(report, 'fsdp2')
+
+
+def learns(report, name):
+    status, output = launch.run_ranks(2, [script(name)])
+    found = re.findall(r'^epoch +\d+  accuracy ([\d.]+)$', output, re.MULTILINE)
+    report.line(status == 0 and len(found) == 8, f'{name} prints each epoch once',
+                f'exit status {status}\n{output}')
+    accurate(report, f'{name}: 2 ranks', [{'accuracy': float(each)} for each in found], output)
+    return output
+
+
+def with_lightning(report):
+    output = learns(report, 'with_lightning')
+    report.line('distributed_backend=hvd' in output, 'Lightning takes the backend hvd', output)
+
+
+def with_accelerate(report):
+    learns(report, 'with_accelerate')
+
+
+CHECKS = {'ddp': (ddp, ''), 'fsdp2': (fsdp2, ''),
+          'with_lightning': (with_lightning, ', pytorch_lightning'),
+          'with_accelerate': (with_accelerate, ', accelerate')}
+
+
+def missing(name, modules):
+    reason = launch.missing(2, f'torch, sklearn{modules}')
+    if not reason and name == 'fsdp2' and subprocess.run(
+            [launch.PYTHON, '-c', LOOK_FOR_FSDP2], check=False).returncode != 0:
+        reason = f'torch of {launch.PYTHON} has no fully_shard: it is there since 2.6'
+    return reason
+
+
+def main():
+    name = sys.argv[1]
+    check, modules = CHECKS[name]
+    reason = missing(name, modules)
+    if reason:
+        print(f'1..0 # SKIP {reason}')
+        return 0
+    os.environ.setdefault('GLOO_SOCKET_IFNAME', 'lo')
+    report = Report()
+    report.directory = tempfile.mkdtemp(prefix='hvd-test-')
+    try:
+        check(report)
+    finally:
+        shutil.rmtree(report.directory)
+    return report.done()
+
+
+if __name__ == '__main__':
+    sys.exit(main())
