@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # A training on two Slurm nodes from a fresh checkout: installs missing packages, builds hvd, starts a
 # throw-away Slurm cluster on this machine, installs the plugin there as an admin would, and submits
-# contrib/examples/digits as an unprivileged user. Stops everything that it started, also after
-# Ctrl-C. Without root it runs the same training on this machine, without Slurm.
+# contrib/examples/digits as an unprivileged user, with Horovod's interface and with DDP. Stops
+# everything that it started, also after Ctrl-C. Without root it runs the same trainings on this
+# machine, without Slurm.
 set -euo pipefail
 
 root=$(readlink -f "$(dirname "${BASH_SOURCE[0]}")/..")
-example=$root/contrib/examples/digits
+example=$root/contrib/examples/digits/train.py
+ddp=$root/contrib/examples/torch_distributed/ddp.py
 cluster=$root/contrib/cluster/cluster
 build=$root/build-demo
 ranks=4
@@ -53,15 +55,24 @@ last_accuracy()
     awk '/^epoch/ { accuracy = $6 } END { print accuracy + 0 }' "$1"
 }
 
+# A line for the output of a training, which must have recognised the digits.
 summarise()
 {
     local accuracy
     accuracy=$(last_accuracy "$2")
-    printf '\n%-28s %8s images/s\n' '1 rank' "$(images_per_second "$1")" \
-        "$ranks ranks" "$(images_per_second "$2")"
-    printf '%-28s %8s\n' "accuracy on held-out images" "$accuracy"
+    printf '%-22s %8s images/s, accuracy on held-out images %s\n' "$1" \
+        "$(images_per_second "$2")" "$accuracy"
     awk "BEGIN { exit !($accuracy >= 0.95) }" ||
         die "accuracy on held-out images is $accuracy, expected 0.95 or more"
+}
+
+# The outputs of one rank, of all ranks, and of all ranks with DDP.
+summarise_all()
+{
+    echo
+    summarise '1 rank' "$1"
+    summarise "$ranks ranks" "$2"
+    summarise "$ranks ranks, DDP" "$3"
 }
 
 clean_up()
@@ -107,10 +118,10 @@ option_of_srun()
     esac
 }
 
-# The user's batch script: the example, then the same on one rank for comparison.
+# The user's batch script: the example, then the same on one rank for comparison, then with DDP.
 write_job()
 {
-    cp "$example/train.py" "$1/train.py"
+    cp "$example" "$ddp" "$1"
     cat >"$1/job.sbatch" <<JOB
 #!/bin/bash
 #SBATCH --job-name=digits --nodes=2 --ntasks-per-node=2 --output=job.out
@@ -118,6 +129,9 @@ srun $(option_of_srun) python3 train.py | tee four.out
 echo
 echo "the same on one rank:"
 srun --hvd --nodes=1 --ntasks=1 python3 train.py | tee one.out
+echo
+echo "DistributedDataParallel over hvd:"
+srun --hvd python3 ddp.py --backend hvd | tee ddp.out
 JOB
 }
 
@@ -137,7 +151,7 @@ run_on_cluster()
     tail -n +1 -f -s 0.1 --pid="$job" "$home/job.out"
     wait "$job" || die "the job failed; its output is above"
     job=
-    summarise "$home/one.out" "$home/four.out"
+    summarise_all "$home/one.out" "$home/four.out" "$home/ddp.out"
     say 'stopping the cluster'
 }
 
@@ -151,10 +165,12 @@ run_here()
     say 'building hvd'
     build_and_install "$build-prefix"
     say "hvdrun -np $ranks python3 train.py"
-    "$build-prefix/bin/hvdrun" -np "$ranks" python3 "$example/train.py" | tee "$out/four"
+    "$build-prefix/bin/hvdrun" -np "$ranks" python3 "$example" | tee "$out/four"
     say 'the same on one rank'
-    "$build-prefix/bin/hvdrun" -np 1 python3 "$example/train.py" | tee "$out/one"
-    summarise "$out/one" "$out/four"
+    "$build-prefix/bin/hvdrun" -np 1 python3 "$example" | tee "$out/one"
+    say "DistributedDataParallel over hvd: hvdrun -np $ranks python3 ddp.py"
+    "$build-prefix/bin/hvdrun" -np "$ranks" python3 "$ddp" --backend hvd | tee "$out/ddp"
+    summarise_all "$out/one" "$out/four" "$out/ddp"
 }
 
 main()

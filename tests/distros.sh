@@ -153,7 +153,7 @@ run_demo()
 {
     local name=$1 root=$2 log=$logs/distros-$1-demo.log
     if in_root "$root" /hvd/contrib/demo.sh >"$log" 2>&1; then
-        report ok "$name: contrib/demo.sh: $(grep -m 1 '^accuracy' "$log" | tr -s ' ')"
+        report ok "$name: contrib/demo.sh: $(grep '^[0-9]* rank.* images/s' "$log" | tail -n 1 | tr -s ' ')"
     else
         report 'not ok' "$name: contrib/demo.sh"
         show_end "$log"
