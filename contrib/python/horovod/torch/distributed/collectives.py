@@ -55,6 +55,11 @@ def _barrier(_, *arguments):
     return quick.barrier_start(*arguments)
 
 
+def start_barrier(calls, options=None):
+    """Work that ends when all ranks of the group have called this."""
+    return calls.start(('barrier',), _barrier, [], (calls.set_id,), [], options)
+
+
 def _after(copies):
     """One function for those of the functions that are not None; None: there are none."""
     copies = [each for each in copies if each is not None]
@@ -278,7 +283,7 @@ class Collectives:
                            result, options, copy)
 
     def barrier(self, opts=None):
-        return self._start(('barrier',), _barrier, [], (self._set,), [], opts)
+        return start_barrier(self.calls, opts)
 
 
 def _check_count(operation, which, count, expected):

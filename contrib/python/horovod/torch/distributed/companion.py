@@ -39,14 +39,15 @@ def _make(group, timeout):
 
 
 def attach(group, timeout):
-    """Gives the group a backend, if this torch allows one in Python."""
+    """Gives the group a backend; False: this torch has none in Python."""
     if Backend is None or not hasattr(group, '_register_backend'):
-        return
+        return False
     try:
         group.companion = _make(group, timeout)
     except TypeError:
-        return  # before torch 2.14
+        return False  # before torch 2.14
     kind = dist.ProcessGroup.BackendType.CUSTOM
     for device in ('cpu', 'cuda'):
         group._register_backend(torch.device(device), kind, group.companion)
     group._set_default_backend(kind)
+    return True

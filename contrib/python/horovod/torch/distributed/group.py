@@ -6,7 +6,7 @@ import torch.distributed as dist
 from horovod.common.basics import basics
 from horovod.torch.distributed import job
 from horovod.torch.distributed.calls import Calls
-from horovod.torch.distributed.collectives import Collectives
+from horovod.torch.distributed.collectives import Collectives, start_barrier
 from horovod.torch.distributed.companion import attach
 from horovod.torch.distributed.meeting import meet
 from horovod.torch.distributed.messages import Messages
@@ -20,7 +20,6 @@ class Group(Collectives, Messages, dist.ProcessGroup):
         rank, size = options.group_rank, options.group_size
         super().__init__(rank, size)
         self._rank, self._size = rank, size
-        self._store = options.store
         self._name = str(options.group_id)
         self._is_default = not options.global_ranks_in_group
         self._is_open = True
@@ -30,15 +29,15 @@ class Group(Collectives, Messages, dist.ProcessGroup):
             raise NotImplementedError('the backend hvd numbers the ranks of a group in ascending '
                                       f'order, found {ranks}: leave out sort_ranks=False')
         if self._is_default:
-            job.join(self._store, rank, size, self._meet)
-            self.begin_collectives(Calls('', SET_GLOBAL, timeout), ranks)
+            calls = Calls('', SET_GLOBAL, timeout)
+            job.join(options.store, rank, size, lambda: start_barrier(calls).wait())
+            self.begin_collectives(calls, ranks)
         else:
             self.begin_collectives(
                 Calls(f'group {self._name}: ', add_set(ranks, self._name), timeout), ranks)
-        attach(self, options.timeout)
-
-    def _meet(self):
-        self.barrier().wait()
+        # Older releases of torch refuse monitored_barrier, which needs the store, and take what is
+        # left of a destroyed group's store for that of the next group.
+        self._store = options.store if attach(self, options.timeout) else None
 
     def shutdown(self):
         """All ranks of the group call this, by destroy_process_group."""
