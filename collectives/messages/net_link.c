@@ -98,5 +98,5 @@ bool hvd_net_link_reap(struct hvd_net_link *link)
 
 bool hvd_net_link_has_room(const struct hvd_net_link *link)
 {
-    return (size_t)link->frame_count * HVD_PIECE_BYTES < HVD_NET_WINDOW_BYTES;
+    return link->frame_count < HVD_NET_WINDOW_BYTES / HVD_PIECE_BYTES;
 }

@@ -233,6 +233,9 @@ class Collectives:
 
     def allgather(self, output_tensors, input_tensors, opts=None):
         outputs = _only(output_tensors)
+        if len(outputs) != self.size():
+            raise ValueError(f'all_gather: {len(outputs)} output tensors are given, expected '
+                             f'{self.size()}: one for each rank')
         return self.gather_all([outputs], [_only(input_tensors)], [outputs], opts)
 
     def all_gather_single(self, output, input, opts=None):

@@ -4,13 +4,12 @@
 import torch.distributed as dist
 
 from horovod.common.basics import basics
-from horovod.torch.distributed import job
+from horovod.torch.distributed import job, sets
 from horovod.torch.distributed.calls import Calls
 from horovod.torch.distributed.collectives import Collectives, start_barrier
 from horovod.torch.distributed.companion import attach
 from horovod.torch.distributed.meeting import meet
 from horovod.torch.distributed.messages import Messages
-from horovod.torch.distributed.sets import SET_GLOBAL, add_set, remove_set
 
 
 class Group(Collectives, Messages, dist.ProcessGroup):
@@ -29,12 +28,14 @@ class Group(Collectives, Messages, dist.ProcessGroup):
             raise NotImplementedError('the backend hvd numbers the ranks of a group in ascending '
                                       f'order, found {ranks}: leave out sort_ranks=False')
         if self._is_default:
-            calls = Calls('', SET_GLOBAL, timeout)
+            calls = Calls('', sets.SET_GLOBAL, timeout)
             job.join(options.store, rank, size, lambda: start_barrier(calls).wait())
+            sets.begin()
             self.begin_collectives(calls, ranks)
         else:
+            label = sets.next_label(ranks)
             self.begin_collectives(
-                Calls(f'group {self._name}: ', add_set(ranks, self._name), timeout), ranks)
+                Calls(f'{label}: ', sets.add_set(ranks, label), timeout), ranks)
         # Older releases of torch refuse monitored_barrier, which needs the store, and take what is
         # left of a destroyed group's store for that of the next group.
         self._store = options.store if attach(self, options.timeout) else None
@@ -48,7 +49,7 @@ class Group(Collectives, Messages, dist.ProcessGroup):
             job.leave()
         elif basics.is_initialized():
             try:
-                remove_set(self.calls.set_id)
+                sets.remove_set(self.calls.set_id)
             except RuntimeError:
                 pass  # a rank has died or left: the set is gone with the job
         self.calls.end()
