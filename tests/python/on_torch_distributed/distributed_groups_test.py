@@ -155,8 +155,11 @@ class MonitoredBarrier(Case):
             self.skipTest('this torch has monitored_barrier for gloo alone')
 
     def test_all_pass_when_all_are_there(self):
-        for _ in range(3):
+        store = self.store('monitored')
+        for turn in range(3):
+            store.add(f'come {turn}', 1)
             dist.monitored_barrier(timeout=timedelta(seconds=200))
+            self.assertEqual(store.add(f'come {turn}', 0), self.size)
 
     def check_names(self, pattern, **options):
         """Rank 0 alone is there in time."""

@@ -97,9 +97,12 @@ class Works(Case):
             self.check_sum(tensor, number)
 
     def test_a_barrier_is_a_work_too(self):
+        store = self.store('barriers')
+        store.add('come', 1)
         works = [dist.barrier(async_op=True) for _ in range(MANY)]
         for work in works[::-1]:
             work.wait()
+        self.assertEqual(store.add('come', 0), self.size)
 
 
 class Futures(Case):
