@@ -29,8 +29,8 @@ class Group(Collectives, Messages, dist.ProcessGroup):
                                       f'order, found {ranks}: leave out sort_ranks=False')
         if self._is_default:
             calls = Calls('', sets.SET_GLOBAL, timeout)
-            job.join(options.store, rank, size, lambda: start_barrier(calls).wait())
-            sets.begin()
+            if job.join(options.store, rank, size, lambda: start_barrier(calls).wait()):
+                sets.begin()
             self.begin_collectives(calls, ranks)
         else:
             label = sets.next_label(ranks)

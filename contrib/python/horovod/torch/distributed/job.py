@@ -20,8 +20,8 @@ def _is_launched(rank, size):
 
 
 def join(store, rank, size, meet):
-    """Makes this process rank ``rank`` of ``size``. ``meet`` waits until all ranks have called it.
-    ValueError if it is another rank already."""
+    """Makes this process rank ``rank`` of ``size``; returns whether it was no rank before. ``meet``
+    waits until all ranks have called it. ValueError if it is another rank already."""
     global _meet
     if _meet is not None:  # torch before 2.1 does not tell a backend that its group is destroyed
         leave()
@@ -31,12 +31,13 @@ def join(store, rank, size, meet):
                 f'init_process_group("hvd") is for rank {rank} of {size}, but hvd.init() made this '
                 f'process rank {basics.rank()} of {basics.size()}: call init_process_group first, '
                 'or with the same rank and world_size')
-        return
+        return False
     if _is_launched(rank, size):
         basics.init()
     else:
         basics.init(store=store, rank=rank, size=size)
     _meet = meet
+    return True
 
 
 def leave(at_once=False):

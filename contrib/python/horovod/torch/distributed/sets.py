@@ -12,6 +12,7 @@ _PATIENCE_MS = 500
 _MOST_RANKS_NAMED = 8
 
 _made = Counter()  # groups of the same ranks in this job
+_removals = []  # requests under way
 
 
 def _start(function, *arguments):
@@ -33,6 +34,7 @@ def next_label(ranks):
 def begin():
     """A job begins."""
     _made.clear()
+    _reap()
 
 
 def add_set(ranks, label):
@@ -47,12 +49,17 @@ def add_set(ranks, label):
 
 
 def remove_set(set_id):
-    """Gives a set up. Ends when all members have called it."""
-    request = _start(lib.hvd_set_remove_start, set_id)
-    try:
-        _end(request)
-    finally:
-        lib.hvd_request_free(request)
+    """Gives a set up. That ends when all members have called it and their calls have ended, for which
+    nobody waits: a call that has timed out may never end."""
+    _reap()
+    _removals.append(_start(lib.hvd_set_remove_start, set_id))
+
+
+def _reap():
+    for request in list(_removals):
+        if lib.hvd_wait_for(request, 0, None) != INPROGRESS:
+            _removals.remove(request)
+            lib.hvd_request_free(request)
 
 
 def _end(request):
