@@ -254,6 +254,13 @@ as_root()
     as_user --root "$@"
 }
 
+# have_ended NODE NAME: waits up to 10 s for the processes of that name that there are.
+have_ended()
+{
+    as_root --node "$1" sh -c 'for pid in $(pgrep -x "$1"); do timeout 10 tail --pid="$pid" -f /dev/null; done
+        ! pgrep -a -x "$1"' sh "$2"
+}
+
 # Sets $prefix to where hvd is installed: $HVD_TEST_PREFIX if set, else a throw-away place for what
 # this build installs. meson.build hands over where the build is and which prefix it was made for.
 install_hvd()

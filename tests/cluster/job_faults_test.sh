@@ -26,13 +26,6 @@ all_are_right()
     prints "$1" '^4$' grep -cE '^rank [0-3]: [0-9]+ steps, 0 wrong, status 0 *$' "$work/said"
 }
 
-# have_ended NODE NAME: waits up to 10 s for the processes of that name that there are.
-have_ended()
-{
-    as_root --node "$1" sh -c 'for pid in $(pgrep -x "$1"); do timeout 10 tail --pid="$pid" -f /dev/null; done
-        ! pgrep -a -x "$1"' sh "$2"
-}
-
 nothing_is_left()
 {
     local node

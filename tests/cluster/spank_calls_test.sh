@@ -17,17 +17,13 @@ traced()
 {
     local name=$1
     shift
-    as_root --node n1 sh -c 'exec strace -f -q -o "$1" -p "$(cat "$2")"' sh "$traces/$name" \
+    : >"$work/strace"
+    as_root --node n1 sh -c 'exec strace -f -o "$1" -p "$(cat "$2")"' sh "$traces/$name" \
         "$work/cluster/run/slurmd-n1.pid" >"$work/strace" 2>&1 &
-    until [ -e "$traces/$name" ] || ! kill -0 $!; do
-        sleep 0.1
-    done
-    sleep 0.5 # it makes the file before it attaches
+    # strace says so, or ends
+    tail -n +1 -f -s 0.1 --pid=$! "$work/strace" | grep -q -m 1 ' attached' || :
     as_user srun -n1 "$@"
-    # slurmstepd outlives its srun
-    until ! as_root --node n1 pgrep -x slurmstepd >/dev/null; do
-        sleep 0.1
-    done
+    have_ended n1 slurmstepd # it outlives its srun
     as_root --node n1 pkill -INT -x strace
     wait
 }
