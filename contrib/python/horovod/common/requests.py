@@ -153,8 +153,20 @@ def add_set(ranks):
                   finish)
 
 
+def create_set(ranks, label):
+    """The ranks, and no others, must call this, with the same label, which tells the set from others
+    that share a rank with it. The result is the set's number."""
+    def finish(request):
+        restart_names(request.set_id())
+        return request.set_id()
+
+    return _start(lib.hvd_set_create_start,
+                  ((c_int * len(ranks))(*ranks), len(ranks), label.encode()), None, finish)
+
+
 def remove_set(set_id):
-    """All ranks of the job must call this, including those outside the set."""
+    """All ranks of the job must call this, including those outside the set; only its members if they
+    have created it."""
     return _start(lib.hvd_set_remove_start, (set_id,), None, lambda request: None)
 
 

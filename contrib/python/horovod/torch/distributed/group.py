@@ -4,6 +4,7 @@
 import torch.distributed as dist
 
 from horovod.common.basics import basics
+from horovod.common.library import SET_GLOBAL
 from horovod.torch.distributed import job, sets
 from horovod.torch.distributed.calls import Calls
 from horovod.torch.distributed.collectives import Collectives, start_barrier
@@ -28,7 +29,7 @@ class Group(Collectives, Messages, dist.ProcessGroup):
             raise NotImplementedError('the backend hvd numbers the ranks of a group in ascending '
                                       f'order, found {ranks}: leave out sort_ranks=False')
         if self._is_default:
-            calls = Calls('', sets.SET_GLOBAL, timeout)
+            calls = Calls('', SET_GLOBAL, timeout)
             if job.join(options.store, rank, size, lambda: start_barrier(calls).wait()):
                 sets.begin()
             self.begin_collectives(calls, ranks)

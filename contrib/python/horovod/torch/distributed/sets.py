@@ -3,22 +3,14 @@
 
 import zlib
 from collections import Counter
-from ctypes import c_int, c_void_p
 
-from horovod.common.library import (INPROGRESS, SET_GLOBAL, Error, check_ended, check_submitted,
-                                    lib)
+from horovod.common import requests
+from horovod.common.library import INPROGRESS, quick
 
-_PATIENCE_MS = 500
 _MOST_RANKS_NAMED = 8
 
 _made = Counter()  # groups of the same ranks in this job
 _removals = []  # requests under way
-
-
-def _start(function, *arguments):
-    pointer, error = c_void_p(), Error()
-    check_submitted(function(*arguments, pointer, error), error)
-    return pointer
 
 
 def next_label(ranks):
@@ -34,36 +26,21 @@ def next_label(ranks):
 def begin():
     """A job begins."""
     _made.clear()
-    _reap()
+    _forget_ended()
 
 
 def add_set(ranks, label):
     """The number of a new set of these ranks of the job, who all call this with the same label."""
-    request = _start(lib.hvd_set_create_start, (c_int * len(ranks))(*ranks), len(ranks),
-                     label.encode())
-    try:
-        _end(request)
-        return lib.hvd_request_set(request)
-    finally:
-        lib.hvd_request_free(request)
+    return requests.synchronize(requests.add(requests.create_set(ranks, label)))
 
 
 def remove_set(set_id):
     """Gives a set up. That ends when all members have called it and their calls have ended, for which
     nobody waits: a call that has timed out may never end."""
-    _reap()
-    _removals.append(_start(lib.hvd_set_remove_start, set_id))
+    _forget_ended()
+    _removals.append(requests.remove_set(set_id))
 
 
-def _reap():
-    for request in list(_removals):
-        if lib.hvd_wait_for(request, 0, None) != INPROGRESS:
-            _removals.remove(request)
-            lib.hvd_request_free(request)
-
-
-def _end(request):
-    error, status = Error(), INPROGRESS
-    while status == INPROGRESS:
-        status = lib.hvd_wait_for(request, _PATIENCE_MS, error)
-    check_ended(status, error)
+def _forget_ended():
+    _removals[:] = [each for each in _removals
+                    if quick.wait_for(each.pointer, 0, None) == INPROGRESS]
