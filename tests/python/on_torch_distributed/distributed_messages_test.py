@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""send and receive, and sums of sparse tensors, by the backend hvd."""
+
+import unittest
+
+import torch
+import torch.distributed as dist
+
+from distributed_case import Case
+
+LARGE = 1 << 18  # elements: more than what is copied when it is sent
+
+
+class Messages(Case):
+
+    def setUp(self):
+        super().setUp()
+        self.next, self.before = (self.rank + 1) % self.size, (self.rank - 1) % self.size
+
+    def around(self, shape):
+        """Each rank sends to the next one."""
+        got = torch.empty(shape)
+        operations = [dist.P2POp(dist.isend, self.mine(shape), self.next),
+                      dist.P2POp(dist.irecv, got, self.before)]
+        if self.size == 1:
+            self.skipTest('torch refuses messages to oneself')
+        for work in dist.batch_isend_irecv(operations):
+            work.wait()
+        self.check_same(got, self.whole(shape)[self.before])
+
+    def test_small_ones_in_a_batch(self):
+        self.around((3,))
+
+    def test_large_ones_in_a_batch(self):
+        self.around((LARGE,))
+
+    def test_tags_choose(self):
+        if self.rank > 1 or self.size == 1:
+            self.skipTest('ranks 0 and 1 alone')
+        tags = [3, 1, 2]
+        if self.rank == 0:
+            for tag in tags:
+                dist.isend(torch.full((2,), float(tag)), 1, tag=tag).wait()
+        else:
+            for tag in sorted(tags):
+                got = torch.zeros(2)
+                dist.recv(got, 0, tag=tag)
+                self.assertEqual(got.tolist(), [tag] * 2)
+
+    def test_from_any_rank(self):
+        if self.size == 1:
+            self.skipTest('no other rank')
+        if self.rank > 0:
+            dist.send(torch.full((2,), float(self.rank)), 0)
+        else:
+            sources = []
+            for _ in range(1, self.size):
+                got = torch.zeros(2)
+                sources.append(dist.recv(got))
+                self.assertEqual(got.tolist(), [sources[-1]] * 2)
+            self.assertEqual(sorted(sources), list(range(1, self.size)))
+
+    def test_into_memory_that_is_not_dense(self):
+        if self.rank > 1 or self.size == 1:
+            self.skipTest('ranks 0 and 1 alone')
+        if self.rank == 0:
+            dist.send(torch.arange(6.).reshape(2, 3).t(), 1)
+        else:
+            got = torch.zeros(2, 3)
+            dist.recv(got.t(), 0)
+            self.assertEqual(got.tolist(), [[0, 1, 2], [3, 4, 5]])
+
+
+class Sparse(Case):
+
+    def sparse(self, rank):
+        """Values at a row that all ranks have, and at one of its own."""
+        indices = torch.tensor([[0, rank + 1], [1, 0]])
+        return torch.sparse_coo_tensor(indices, torch.tensor([1., 2. + rank]), (self.size + 1, 2))
+
+    def test_they_are_added_up(self):
+        tensor = self.sparse(self.rank)
+        dist.all_reduce(tensor)
+        expected = sum(self.sparse(rank).to_dense() for rank in range(self.size))
+        self.check_same(tensor.to_dense(), expected)
+
+    def test_other_operations_are_refused(self):
+        with self.assertRaisesRegex(NotImplementedError, 'SUM and AVG, not by max'):
+            dist.all_reduce(self.sparse(self.rank), dist.ReduceOp.MAX)
+
+
+if __name__ == '__main__':
+    unittest.main()
