@@ -21,6 +21,7 @@ _TYPES = dist.ReduceOp.RedOpType
 _OPS = {int(_TYPES.AVG): (0, 'average'), int(_TYPES.SUM): (1, 'sum'), int(_TYPES.MIN): (3, 'min'),
         int(_TYPES.MAX): (4, 'max'), int(_TYPES.PRODUCT): (5, 'product'),
         int(_TYPES.BAND): (6, 'and'), int(_TYPES.BOR): (7, 'or'), int(_TYPES.BXOR): (8, 'xor')}
+_SUMMED = _OPS[int(_TYPES.SUM)]
 _LINEAR = (0, 1)  # of complex numbers the parts can be reduced
 _ONE = c_double(1)
 _SUM = dist.ReduceOp.SUM
@@ -30,6 +31,8 @@ def _operation(options, tensor):
     """The reduction of the options, which may be it themselves: libhvd's number, and its word. Of a
     tensor that libhvd can reduce: what it sees as bytes it can only move."""
     op = getattr(options, 'reduceOp', options)
+    if op == _TYPES.SUM and is_supported(tensor.dtype):
+        return _SUMMED  # torch takes long to say which of the others it is
     try:
         number, word = _OPS[int(getattr(op, 'op', op))]
     except (KeyError, TypeError, ValueError):

@@ -18,11 +18,15 @@ _Failure = getattr(dist, 'DistBackendError', RuntimeError)
 
 # Python runs signal handlers, such as Ctrl-C's, only between calls: a wait returns this often.
 _PATIENCE_MS = 500
+# Most calls end so soon that their timeout need not be looked at.
+_SOON_MS = 1
 # Seconds that a thread gets to end calls of a job that has been left, or of a group.
 _LEAVE_TIME = 2
 
-_wait_for = quick.wait_for
-_test = lib.hvd_test  # unlike the other it moves things on
+# Functions of libhvd that say whether a request has ended, with what they take after it.
+_AT_ONCE = quick.wait_for, 0, None
+_SOON = lib.hvd_wait_for, _SOON_MS, None
+_TEST = lib.hvd_test, None  # unlike the first it moves things on
 
 
 @uncompiled
@@ -33,6 +37,7 @@ class Work(_Base):
     # Most works never have these.
     _borrowed = None  # what libhvd reads and writes
     _stream = None  # of tensors on a GPU: tells the current one
+    _look = _SOON
     _delayed = None  # (the work before it, how to start it then)
     _future = None
     _failure = None
@@ -52,6 +57,7 @@ class Work(_Base):
         self._borrowed = memories, arguments
         if memories and not memories[0].source.is_cpu:
             self._stream = stream_of(memories[0].source)
+            self._look = _AT_ONCE  # for more, the caller's stream waits
         try:
             self._slot.start(function, memories, arguments)
         except BaseException:
@@ -65,7 +71,7 @@ class Work(_Base):
     # --- what torch calls ---
 
     def wait(self, timeout=None):
-        if not self._ended and not self._has_ended(_wait_for, 0):
+        if not self._ended and not self._has_ended(*self._look):
             self._end(self._seconds(timeout))
         if self._failure is not None:
             raise self._failure
@@ -75,7 +81,7 @@ class Work(_Base):
         self.wait()
 
     def is_completed(self):
-        return self._ended or self._has_ended(_test)
+        return self._ended or self._has_ended(*_TEST)
 
     def is_success(self):
         return self.is_completed() and self._failure is None
@@ -106,12 +112,11 @@ class Work(_Base):
 
     # --- the end ---
 
-    def _has_ended(self, ask, *limit):
-        """ask: a function of libhvd that does not wait."""
+    def _has_ended(self, ask, *arguments):
         if self._delayed is None and self._lock.acquire(False):
             try:
                 if not self._ended:
-                    status = ask(self._slot.pointer, *limit, None)
+                    status = ask(self._slot.pointer, *arguments)
                     if status != INPROGRESS:
                         self._finish_up(status)
             finally:
