@@ -65,7 +65,7 @@ bool hvd_messaging_progress(struct hvd_engine *engine, int64_t now_ns)
 
 bool hvd_messaging_has_news(const struct hvd_engine *engine)
 {
-    return atomic_load(&engine->submissions.has_messages) ||
+    return atomic_load(&engine->submissions.messages.has_some) ||
            (engine->messages != NULL && hvd_messages_have_news(engine->messages));
 }
 

@@ -244,7 +244,8 @@ bool hvd_poll_all(struct hvd_engine *engine)
 
 bool hvd_poll_before_sleep(struct hvd_engine *engine, bool ignores_net)
 {
-    if (atomic_load(&engine->submissions.are_fresh) || hvd_messaging_has_news(engine) ||
+    if (atomic_load(&engine->submissions.collectives.has_some) ||
+        hvd_messaging_has_news(engine) ||
         (engine->doorbells.peer_count > 1 && hvd_uplink_has_mail(engine->uplink))) {
         return true;
     }

@@ -139,7 +139,7 @@ static bool fall_asleep(struct hvd_engine *engine, const struct doze *doze)
 static void let_go(struct hvd_engine *engine)
 {
     hvd_waiters_let_go(&engine->waiters, &engine->progress.lock);
-    if (atomic_load(&engine->submissions.has_messages)) {
+    if (atomic_load(&engine->submissions.messages.has_some)) {
         hvd_doorbells_kick(&engine->doorbells);
     }
 }

@@ -2,13 +2,43 @@
 /* What threads of the program have submitted. */
 #include "collectives/engine/submissions.h"
 
+static void begin(struct hvd_submitted *queue)
+{
+    queue->first = NULL;
+    queue->end = &queue->first;
+    atomic_store(&queue->has_some, false);
+}
+
+static void append(struct hvd_submitted *queue, struct hvd_entry *entry)
+{
+    *queue->end = entry;
+    queue->end = &entry->next;
+    atomic_store(&queue->has_some, true);
+}
+
+/* Without the lock where there are none, as in most turns of the driver. */
+static struct hvd_entry *take(struct hvd_submissions *submissions,
+                              struct hvd_submitted *queue)
+{
+    struct hvd_entry *first;
+
+    if (!atomic_load(&queue->has_some)) {
+        return NULL;
+    }
+    pthread_mutex_lock(&submissions->lock);
+    first = queue->first;
+    begin(queue);
+    pthread_mutex_unlock(&submissions->lock);
+    return first;
+}
+
 void hvd_submissions_init(struct hvd_submissions *submissions, hvd_entry_ended ended,
                           void *context)
 {
     pthread_mutex_init(&submissions->lock, NULL);
     hvd_tensor_table_init(&submissions->tensors, ended, context);
-    submissions->fresh_end = &submissions->fresh;
-    submissions->messages_end = &submissions->messages;
+    begin(&submissions->collectives);
+    begin(&submissions->messages);
 }
 
 void hvd_submissions_finish(struct hvd_submissions *submissions)
@@ -45,9 +75,7 @@ int hvd_submissions_add(struct hvd_submissions *submissions, struct hvd_request 
         status = hvd_tensor_table_add(&submissions->tensors, request, err);
     }
     for (int i = 0; i < request->count && status == 0; i++) {
-        *submissions->fresh_end = &request->entries[i];
-        submissions->fresh_end = &request->entries[i].next;
-        atomic_store(&submissions->are_fresh, true);
+        append(&submissions->collectives, &request->entries[i]);
     }
     pthread_mutex_unlock(&submissions->lock);
     return status;
@@ -61,44 +89,20 @@ int hvd_submissions_add_message(struct hvd_submissions *submissions,
     pthread_mutex_lock(&submissions->lock);
     status = refuse(submissions, request, err);
     if (status == 0) {
-        *submissions->messages_end = request->entries;
-        submissions->messages_end = &request->entries[0].next;
-        atomic_store(&submissions->has_messages, true);
+        append(&submissions->messages, request->entries);
     }
     pthread_mutex_unlock(&submissions->lock);
     return status;
 }
 
-struct hvd_entry *hvd_submissions_take_messages(struct hvd_submissions *submissions)
-{
-    struct hvd_entry *first;
-
-    if (!atomic_load_explicit(&submissions->has_messages, memory_order_relaxed)) {
-        return NULL;
-    }
-    pthread_mutex_lock(&submissions->lock);
-    first = submissions->messages;
-    submissions->messages = NULL;
-    submissions->messages_end = &submissions->messages;
-    atomic_store(&submissions->has_messages, false);
-    pthread_mutex_unlock(&submissions->lock);
-    return first;
-}
-
 struct hvd_entry *hvd_submissions_take(struct hvd_submissions *submissions)
 {
-    struct hvd_entry *first;
+    return take(submissions, &submissions->collectives);
+}
 
-    if (!atomic_load(&submissions->are_fresh)) {
-        return NULL;
-    }
-    pthread_mutex_lock(&submissions->lock);
-    first = submissions->fresh;
-    submissions->fresh = NULL;
-    submissions->fresh_end = &submissions->fresh;
-    atomic_store(&submissions->are_fresh, false);
-    pthread_mutex_unlock(&submissions->lock);
-    return first;
+struct hvd_entry *hvd_submissions_take_messages(struct hvd_submissions *submissions)
+{
+    return take(submissions, &submissions->messages);
 }
 
 void hvd_submissions_refuse(struct hvd_submissions *submissions, int status,

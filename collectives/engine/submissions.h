@@ -13,16 +13,18 @@
 
 #include "collectives/agreement/tensor_table.h"
 
+/* Entries in the order in which they came. */
+struct hvd_submitted {
+    struct hvd_entry *first;
+    struct hvd_entry **end;
+    _Atomic bool has_some; /* changed under the lock, read by any thread */
+};
+
 struct hvd_submissions {
     pthread_mutex_t lock;
-    struct hvd_entry *fresh; /* submitted, not yet taken */
-    struct hvd_entry **fresh_end;
-    _Atomic bool
-        are_fresh; /* there are some; changed under the lock, read by any thread */
-    struct hvd_entry *messages; /* likewise, sends and receives */
-    struct hvd_entry **messages_end;
-    _Atomic bool has_messages; /* as are_fresh */
-    struct hvd_tensor_table tensors; /* until they have ended */
+    struct hvd_submitted collectives; /* those not yet taken */
+    struct hvd_submitted messages;
+    struct hvd_tensor_table tensors; /* of collectives, until they have ended */
     struct hvd_error refusal; /* status != 0: every submission ends with this */
     _Atomic int64_t taken_ns; /* when the driver last found some */
     _Atomic int64_t cycle_ns; /* the cycle time then */

@@ -39,16 +39,17 @@ static void test_order(void)
     char names[8] = "";
 
     begin();
-    tap_ok(!submissions.are_fresh && hvd_submissions_take(&submissions) == NULL,
+    tap_ok(!submissions.collectives.has_some &&
+               hvd_submissions_take(&submissions) == NULL,
            "at first there is nothing");
     hvd_submissions_add(&submissions, first, NULL);
     hvd_submissions_add(&submissions, second, NULL);
-    tap_ok(submissions.are_fresh, "what is added is there");
+    tap_ok(submissions.collectives.has_some, "what is added is there");
     for (entry = hvd_submissions_take(&submissions); entry != NULL; entry = entry->next) {
         strncat(names, entry->proposal.name, 1);
     }
     tap_ok(strcmp(names, "abcd") == 0, "it is taken in the order in which it was added");
-    tap_ok(!submissions.are_fresh, "what is taken is not there any more");
+    tap_ok(!submissions.collectives.has_some, "what is taken is not there any more");
     hvd_submissions_finish(&submissions);
     hvd_request_destroy(first);
     hvd_request_destroy(second);
@@ -63,7 +64,7 @@ static void test_names(void)
     hvd_submissions_add(&submissions, first, NULL);
     hvd_submissions_take(&submissions);
     tap_ok(hvd_submissions_add(&submissions, second, NULL) == HVD_ERR_ARG &&
-               !submissions.are_fresh,
+               !submissions.collectives.has_some,
            "a name in flight is refused, and its whole request with it");
     tap_ok(hvd_submissions_add(&submissions, third, NULL) == 0,
            "of a request that is refused no name stays in flight");
@@ -86,7 +87,7 @@ static void test_refusal(void)
     hvd_submissions_refuse(&submissions, HVD_ERR_SHUTDOWN, "first");
     hvd_submissions_refuse(&submissions, HVD_ERR_PEER, "second");
     tap_ok(hvd_submissions_add(&submissions, request, &err) == HVD_ERR_SHUTDOWN &&
-               strcmp(err.text, "first") == 0 && !submissions.are_fresh,
+               strcmp(err.text, "first") == 0 && !submissions.collectives.has_some,
            "the first refusal counts");
     hvd_submissions_finish(&submissions);
     begin();
