@@ -69,6 +69,41 @@ class Reductions(Case):
                 with self.subTest(op=op, dtype=dtype):
                     self.check_reduction(op, dtype)
 
+    def test_a_sum_may_have_a_factor(self):
+        times_half = self.op_with_factor(0.5)
+        for shape, dtype in (((3, 2), torch.float32), ((5,), torch.float64)):
+            total = self.whole(shape, dtype).sum(0) / 2
+            tensor = self.mine(shape, dtype)
+            dist.all_reduce(tensor, times_half)
+            self.check_same(tensor, total)
+            tensor = self.mine(shape, dtype)
+            dist.reduce(tensor, 0, times_half)
+            if self.rank == 0:
+                self.check_same(tensor, total)
+        output = torch.zeros(3)
+        scatter_from_one(output, self.mine((3 * self.size,)), op=times_half)
+        total = self.whole((3 * self.size,)).sum(0) / 2
+        self.check_same(output, total[3 * self.rank:3 * self.rank + 3])
+
+    def test_a_factor_that_torch_does_not_tell_is_refused(self):
+        make = self.maker_of_factors()
+        if make(0.5).__getstate__() is not None:
+            self.skipTest('this torch tells the factor of PREMUL_SUM')
+        with self.assertRaisesRegex(NotImplementedError, 'PREMUL_SUM to NCCL only.* multiply the tensor'):
+            dist.all_reduce(torch.zeros(3), make(0.5))
+
+    def maker_of_factors(self):
+        make = getattr(dist, '_make_nccl_premul_sum', None)
+        if make is None:
+            self.skipTest('this torch has no PREMUL_SUM')
+        return make
+
+    def op_with_factor(self, factor):
+        op = self.maker_of_factors()(factor)
+        if op.__getstate__() is None:
+            self.skipTest('this torch does not tell the factor of PREMUL_SUM')
+        return op
+
     def test_all_reduce_takes_any_shape_and_layout(self):
         for shape in ((), (0,), (1,), (4, 0, 2), (7, 5), (100003,)):
             for layout in (torch.clone, strided):

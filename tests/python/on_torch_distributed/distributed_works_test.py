@@ -174,13 +174,6 @@ class Errors(Case):
         with self.assertRaisesRegex((ValueError, RuntimeError), 'divide'):
             dist.all_to_all_single(torch.zeros(self.size + 1), torch.zeros(self.size + 1))
 
-    def test_an_op_that_hvd_lacks_is_refused(self):
-        factor = getattr(dist, '_make_nccl_premul_sum', None)
-        if factor is None:
-            self.skipTest('this torch has no PREMUL_SUM')
-        with self.assertRaisesRegex(NotImplementedError, 'the backend hvd has no .*SUM, AVG, MIN'):
-            dist.all_reduce(torch.zeros(3), factor(2.0))
-
     def test_a_short_timeout_names_the_call(self):
         if self.size == 1:
             self.skipTest('no other rank to be late')

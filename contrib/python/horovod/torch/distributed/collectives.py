@@ -5,43 +5,18 @@ Where torch passes lists of lists, the outer list has one member for each device
 which has one.
 """
 
-from ctypes import c_double, c_int32
+from ctypes import c_int32
 
 import torch
 import torch.distributed as dist
 
 from horovod.common.library import quick
 from horovod.torch.collectives.tensors import is_host, is_supported, usable
-from horovod.torch.distributed import sparse
+from horovod.torch.distributed import reductions, sparse
 from horovod.torch.distributed.memory import Memory, Source, Target, bytes_of, seen
 from horovod.torch.dynamo import uncompiled
 
-_TYPES = dist.ReduceOp.RedOpType
-# libhvd's number and a word, by torch's number.
-_OPS = {int(_TYPES.AVG): (0, 'average'), int(_TYPES.SUM): (1, 'sum'), int(_TYPES.MIN): (3, 'min'),
-        int(_TYPES.MAX): (4, 'max'), int(_TYPES.PRODUCT): (5, 'product'),
-        int(_TYPES.BAND): (6, 'and'), int(_TYPES.BOR): (7, 'or'), int(_TYPES.BXOR): (8, 'xor')}
-_SUMMED = _OPS[int(_TYPES.SUM)]
-_LINEAR = (0, 1)  # of complex numbers the parts can be reduced
-_ONE = c_double(1)
 _SUM = dist.ReduceOp.SUM
-
-
-def _operation(options, tensor):
-    """The reduction of the options, which may be it themselves: libhvd's number, and its word. Of a
-    tensor that libhvd can reduce: what it sees as bytes it can only move."""
-    op = getattr(options, 'reduceOp', options)
-    if op == _TYPES.SUM and is_supported(tensor.dtype):
-        return _SUMMED  # torch takes long to say which of the others it is
-    try:
-        number, word = _OPS[int(getattr(op, 'op', op))]
-    except (KeyError, TypeError, ValueError):
-        raise NotImplementedError(
-            f'the backend hvd has no {getattr(op, "op", op)}: it reduces by SUM, AVG, MIN, MAX, '
-            'PRODUCT, BAND, BOR and BXOR') from None
-    if not is_supported(tensor.dtype) and not (tensor.is_complex() and number in _LINEAR):
-        raise ValueError(f'the backend hvd cannot reduce tensors of {tensor.dtype} to their {word}')
-    return number, word
 
 
 def _only(tensors):
@@ -94,19 +69,19 @@ class Collectives:
     def allreduce(self, tensors, opts=_SUM, timeout=None):
         tensor = _only(tensors)
         if tensor.is_sparse:
-            return sparse.allreduce(self, tensor, _operation(opts, tensor)[1], opts)
+            return sparse.allreduce(self, tensor, reductions.find(opts, tensor)[0], opts)
         if not is_host(tensor) or not is_supported(tensor.dtype):
             return self._allreduce([tensor], opts)
-        op, word = _operation(opts, tensor)  # what training loops do most goes the shortest way
+        # What training loops do most goes the shortest way.
+        word, how = reductions.find(opts, tensor)
         return self._start(('all_reduce', word, tensor.dtype, tensor.shape), quick.allreduce_start,
-                           (Memory(tensor, tensor),), (1, op, _ONE, _ONE, self._set), [tensor],
-                           opts)
+                           (Memory(tensor, tensor),), (1, *how, self._set), [tensor], opts)
 
     def allreduce_coalesced(self, tensors, opts=_SUM):
         return self._allreduce(list(tensors), opts)
 
     def _allreduce(self, tensors, options):
-        op, word = _operation(options, tensors[0])
+        word, how = reductions.find(options, tensors[0])
         memories, copies = [], []
         for tensor in tensors:
             dense = usable(tensor)
@@ -116,12 +91,11 @@ class Collectives:
                 copies.append(lambda to=tensor, staged=dense: to.copy_(staged))
         key = ('all_reduce', word, *[(each.source.dtype, each.shape) for each in memories])
         return self._start(key, quick.allreduce_start, memories,
-                           (len(tensors), op, _ONE, _ONE, self._set), tensors, options,
-                           _after(copies))
+                           (len(tensors), *how, self._set), tensors, options, _after(copies))
 
     def reduce(self, tensors, opts):
         tensor = _only(tensors)
-        op, word = _operation(opts, tensor)
+        word, how = reductions.find(opts, tensor)
         dense = usable(tensor)
         elements = seen(dense)
         copy = None
@@ -130,13 +104,12 @@ class Collectives:
                 tensor.copy_(dense)
         return self._start(('reduce', opts.rootRank, word, elements.dtype, elements.shape),
                            quick.reduce_start, [Memory(elements, elements)],
-                           (op, _ONE, _ONE, self.ranks[opts.rootRank], self._set), [tensor], opts,
-                           copy)
+                           (*how, self.ranks[opts.rootRank], self._set), [tensor], opts, copy)
 
     def _reduce_scatter(self, outputs, inputs, options):
         """outputs[i] gets this rank's part of inputs[i], a list of tensors or one that has all
         parts."""
-        op, word = _operation(options, outputs[0])
+        word, how = reductions.find(options, outputs[0])
         memories, copies = [], []
         for output, parts in zip(outputs, inputs):
             target = Target([output])
@@ -147,7 +120,7 @@ class Collectives:
             copies.append(target.copy_out)
         key = ('reduce_scatter', word, *[(each.source.dtype, each.shape) for each in memories])
         return self._start(key, quick.reducescatter_start, memories,
-                           (len(memories), op, _ONE, _ONE, self._set), list(outputs), options,
+                           (len(memories), *how, self._set), list(outputs), options,
                            _after(copies))
 
     def reduce_scatter(self, output_tensors, input_tensors, opts=_SUM):
@@ -158,7 +131,7 @@ class Collectives:
 
     def _reduce_scatter_unevenly(self, output, inputs, options):
         """libhvd's parts are even: each rank gets everything, and keeps its part."""
-        op, word = _operation(options, output)
+        word, how = reductions.find(options, output)
         elements = seen(torch.cat([each.detach().reshape(-1) for each in inputs]))
         begin = sum(each.numel() for each in inputs[:self.rank()])
 
@@ -168,7 +141,7 @@ class Collectives:
 
         return self._start(('reduce_scatter', word, elements.dtype, elements.shape),
                            quick.allreduce_start, [Memory(elements, elements)],
-                           (1, op, _ONE, _ONE, self._set), [output], options, take)
+                           (1, *how, self._set), [output], options, take)
 
     def reduce_scatter_single(self, output, input, opts=_SUM):
         return self._reduce_scatter([output], [input], opts)
