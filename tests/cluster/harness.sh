@@ -20,7 +20,6 @@
 #   prints PROMISE REGEX COMMAND...                 succeeds, and the output matches (grep -E)
 #   complains PROMISE REGEX COMMAND...              fails, and the output matches
 #   needs_pmix prints PROMISE...                    that promise, skipped on a Slurm without PMIx
-#   srun $(ranks [WORDS])                           --hvd with WORDS, for several ranks on any Slurm
 #   begin_job COMMAND...                            in the background
 #   await_said REGEX                                reads its lines until one matches
 #   end_job                                         reads the others; its exit status
@@ -176,14 +175,6 @@ needs_pmix()
     else
         tap_skip "$2" "$no_pmix"
     fi
-}
-
-# Elastic ranks need no PMIx, and are otherwise ranks like all.
-ranks()
-{
-    local words=${1-}
-    has_pmix || words=elastic${words:+,$words}
-    echo "--hvd${words:+=$words}"
 }
 
 # --- the cluster ---

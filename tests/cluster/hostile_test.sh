@@ -175,10 +175,6 @@ as_user sh -c 'umask 077 && cat >knowing && chmod u+x knowing' <<KNOWING
 HVD_TEST_CANARY=$canary exec "\$@"
 KNOWING
 attack_decoy
-if has_pmix; then
-    attack_job job --hvd
-else
-    tap_skip 'job' "$no_pmix"
-fi
+attack_job job --hvd
 attack_job elastic --hvd=elastic
 tap_done

@@ -9,7 +9,7 @@ programs=$MESON_BUILD_ROOT/tests/collectives
 # srun of hvd as the job user; test programs find the installed library.
 job()
 {
-    as_user LD_LIBRARY_PATH="$library" srun "$(ranks)" "$@"
+    as_user LD_LIBRARY_PATH="$library" srun --hvd "$@"
 }
 
 # All TAP lines of the program are its own promises; here they are one.
@@ -63,7 +63,7 @@ chmod a+rx "$home"/*
 collectives_are_right 'two nodes with two ranks each' -N 2 --ntasks-per-node=2
 collectives_are_right 'three and one ranks' -N 2 -n 4 -m plane=3
 prints "--hvd=report shows who was late on which node" '^ +[0-3]  n2 +[0-9]+ ' \
-    as_user LD_LIBRARY_PATH="$library" srun "$(ranks report)" -N 2 --ntasks-per-node=2 \
+    as_user LD_LIBRARY_PATH="$library" srun --hvd=report -N 2 --ntasks-per-node=2 \
     ./collectives_test 1
 complains "srun without --hvd is an error that says what to type, never four times one rank" \
     'srun --hvd' as_user LD_LIBRARY_PATH="$library" srun -N 2 -n 4 ./collectives_test

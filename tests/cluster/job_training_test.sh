@@ -23,7 +23,7 @@ start_cluster 2 --sockets 1 --cores 4 --gpus 0 --prefix "$prefix"
 cp "$tests_dir/../../contrib/examples/digits/train.py" "$home/"
 mkdir -m 777 "$home/dump"
 prints 'four ranks on two nodes train' '4 ranks on 2 nodes' \
-    as_user srun "$(ranks)" -N 2 --ntasks-per-node=2 python3 train.py --dump-params dump
+    as_user srun --hvd -N 2 --ntasks-per-node=2 python3 train.py --dump-params dump
 cp "$work/output" "$work/said"
 succeeds 'they recognise 95 % of the held-out digits' best_accuracy
 succeeds 'all ranks end with the same bits' same_parameters

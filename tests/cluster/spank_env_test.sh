@@ -28,7 +28,7 @@ succeeds 'without --hvd the plugin changes nothing' same_without_option
 needs_pmix succeeds 'nor in a step with PMIx' same_without_option --mpi=pmix --cpu-bind=cores
 
 enable_plugin
-as_user srun "$(ranks)" -N2 --gres=gpu:2 sh -c 'test $SLURM_PROCID != 3 || env' >"$work/rank3" 2>&1
+as_user srun --hvd -N2 --gres=gpu:2 sh -c 'test $SLURM_PROCID != 3 || env' >"$work/rank3" 2>&1
 has()
 {
     prints "$1" "^$1=$2\$" cat "$work/rank3"
@@ -60,7 +60,7 @@ prints 'Python finds the package there' "^$front_end/horovod" as_user srun --hvd
     python3 -c 'import importlib.util; print(importlib.util.find_spec("horovod").origin)'
 
 as_user GLOO_SOCKET_IFNAME=eth8 HOROVOD_RANK=17 UCX_NET_DEVICES=eth9 CUDA_DEVICE_ORDER=FASTEST_FIRST PYTHONPATH=/mine \
-    srun "$(ranks)" -N2 --gres=gpu:2 sh -c 'test $SLURM_PROCID != 3 || env' >"$work/rank3" 2>&1
+    srun --hvd -N2 --gres=gpu:2 sh -c 'test $SLURM_PROCID != 3 || env' >"$work/rank3" 2>&1
 stays()
 {
     prints "$1 of the user stays" "^$1=$2\$" cat "$work/rank3"
@@ -91,13 +91,13 @@ mkdir -p "$home/venv/lib/python3.11/site-packages/horovod" "$home/mine/horovod"
 touch "$home/venv/lib/python3.11/site-packages/horovod/__init__.py" "$home/mine/horovod/__init__.py"
 prints 'a Horovod of the virtual environment does not lose in silence' \
     "hvd: Python imports hvd's package horovod, not the one in $home/venv/lib" \
-    as_user VIRTUAL_ENV="$home/venv" srun "$(ranks)" -n2 true
+    as_user VIRTUAL_ENV="$home/venv" srun --hvd -n2 true
 prints 'one on PYTHONPATH does not win in silence' \
     "hvd: Python imports the package horovod in $home/mine, which is on PYTHONPATH" \
-    as_user PYTHONPATH="$home/mine" srun "$(ranks)" -n2 true
+    as_user PYTHONPATH="$home/mine" srun --hvd -n2 true
 silent()
 {
-    test -z "$(as_user VIRTUAL_ENV="$home" srun "$(ranks)" -n2 true 2>&1)"
+    test -z "$(as_user VIRTUAL_ENV="$home" srun --hvd -n2 true 2>&1)"
 }
 succeeds 'a plain environment is not worth a word' silent
 enable_plugin pythonpath=
@@ -110,7 +110,7 @@ prints 'a node without the front end says so' 'n1: cannot read /nowhere: No such
 enable_plugin
 verbose()
 {
-    as_user srun "$(ranks verbose)" -N2 "$@" true 2>&1
+    as_user srun --hvd=verbose -N2 "$@" true 2>&1
 }
 tables()
 {
@@ -137,7 +137,7 @@ descriptors()
 opened()
 {
     local variables=$1
-    diff <(descriptors) <(descriptors "$(ranks verbose)") >"$work/opened"
+    diff <(descriptors) <(descriptors --hvd=verbose) >"$work/opened"
     awk '/^>/ { count++ } END { print count + 0 }' "$work/opened"
 }
 prints 'a rank has no more open files than a task' '^0$' opened 'MASTER_ADDR=n1 MASTER_PORT=29500'

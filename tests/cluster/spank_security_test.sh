@@ -32,7 +32,7 @@ hostile_step()
 {
     as_user SLURM_STEP_GPUS="$1" CUDA_VISIBLE_DEVICES="$1" SLURM_STEP_TASKS_PER_NODE="$1" \
         SLURM_CPU_BIND_TYPE="$1" SLURMD_TRES_BIND="$1" \
-        srun "$(ranks verbose)" -n2 true
+        srun --hvd=verbose -n2 true
 }
 succeeds 'hostile variables of the step do no harm' hostile_step '%n%s../../etc/passwd'
 succeeds 'nor do long ones' hostile_step "$(printf '9%.0s' $(seq 9000))"
@@ -49,7 +49,7 @@ succeeds 'after all of that both nodes are idle' all_idle
 mkdir "$work/empty"
 succeeds '(n2 loses the plugin)' as_root --node n2 mount --bind "$work/empty" "$plugins"
 prints 'a node without the plugin runs its tasks unbound' '^n1:1:1 n2::1$' in_line \
-    as_user srun "$(ranks)" -N2 -n2 sh -c 'echo $(hostname):$HVD_LAUNCH:$SLURM_HVD'
+    as_user srun --hvd -N2 -n2 sh -c 'echo $(hostname):$HVD_LAUNCH:$SLURM_HVD'
 lost()
 {
     as_user srun --hvd -N2 -n2 python3 -c 'import horovod.torch as hvd; hvd.init()'
@@ -62,7 +62,7 @@ else
 fi
 verbose()
 {
-    as_user srun "$(ranks verbose)" -N2 -n2 true 2>&1 | grep -o '^hvd: n[12]: 1 rank,' | paste -sd ' '
+    as_user srun --hvd=verbose -N2 -n2 true 2>&1 | grep -o '^hvd: n[12]: 1 rank,' | paste -sd ' '
 }
 prints 'and --hvd=verbose has no line of it' '^hvd: n1: 1 rank,$' verbose
 succeeds '(n2 has it again)' as_root --node n2 umount "$plugins"
