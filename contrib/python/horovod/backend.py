@@ -10,8 +10,8 @@ NAME = 'hvd'
 
 
 def _create(options, _=None):
-    from horovod.torch.distributed.group import Group
-    return Group(options)
+    from horovod.torch.distributed.group import make
+    return make(options)
 
 
 def register():

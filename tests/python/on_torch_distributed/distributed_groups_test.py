@@ -8,7 +8,7 @@ from datetime import timedelta
 import torch
 import torch.distributed as dist
 
-from distributed_case import VERSION, Case, begin_again
+from distributed_case import BACKEND, IS_ALONE, VERSION, Case, begin_again
 
 HAS_ARGUMENT = inspect.signature(dist.new_group).parameters
 
@@ -29,7 +29,7 @@ class Groups(Case):
         self.assertEqual(dist.get_rank(group), ranks.index(self.rank) if is_member else -1)
         self.assertEqual(dist.get_world_size(group), len(ranks) if is_member else -1)
         if is_member:
-            self.assertEqual(dist.get_backend(group), 'hvd')
+            self.assertEqual(dist.get_backend(group), BACKEND)
             for root in ranks:  # a number of the job
                 tensor = torch.tensor([float(self.rank)])
                 dist.broadcast(tensor, root, group=group)
@@ -38,8 +38,15 @@ class Groups(Case):
             dist.all_gather_object(objects, self.rank, group=group)
             self.assertEqual(objects, ranks)
 
+    @unittest.skipIf(IS_ALONE, 'hvd is the only backend')
+    def test_each_device_has_its_backend(self):
+        def backend(device):
+            return dist.group.WORLD._get_backend(torch.device(device)).name()
+
+        self.assertEqual([backend('cpu'), backend('cuda')], ['hvd', 'gloo'])
+
     def test_the_default_group_is_of_all(self):
-        self.assertEqual(dist.get_backend(), 'hvd')
+        self.assertEqual(dist.get_backend(), BACKEND)
         self.assertEqual(dist.group.WORLD.size(), self.size)
 
     def test_overlapping_groups(self):

@@ -53,13 +53,14 @@ def _after(copies):
 
 @uncompiled
 class Collectives:
-    """Of a group. ``calls``: its Calls; ``ranks``: the job's numbers of its ranks."""
+    """Of a group."""
 
-    def begin_collectives(self, calls, ranks):
-        self.calls = calls
-        self.ranks = ranks
-        self._set = calls.set_id
-        self._start = calls.start
+    def begin(self, member):
+        self.member = member
+        self.calls = member.calls
+        self.ranks = member.ranks
+        self._set = self.calls.set_id
+        self._start = self.calls.start
 
     def _is_root(self, options):
         return self.rank() == options.rootRank

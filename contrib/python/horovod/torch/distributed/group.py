@@ -1,74 +1,39 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A process group of torch.distributed over libhvd."""
+"""A process group of torch.distributed over libhvd: the default one, or one of some of its ranks.
 
+torch calls a process group in Python directly, which is fastest. Where a group has several backends
+("cpu:hvd,cuda:nccl"), torch has a group of its own, and looks for a Backend for each device.
+"""
+
+import torch
 import torch.distributed as dist
 
-from horovod.common.basics import basics
-from horovod.common.library import SET_GLOBAL
-from horovod.torch.distributed import job, sets
-from horovod.torch.distributed.calls import Calls
-from horovod.torch.distributed.collectives import Collectives, start_barrier
-from horovod.torch.distributed.companion import attach
-from horovod.torch.distributed.meeting import meet
+from horovod.torch.distributed.collectives import Collectives
+from horovod.torch.distributed.member import Member
 from horovod.torch.distributed.messages import Messages
 
+try:
+    from torch._C._distributed_c10d import Backend
+except ImportError:
+    Backend = object  # before torch 2.0
 
-class Group(Collectives, Messages, dist.ProcessGroup):
-    """One group: the default one, or one of some of its ranks."""
+_CUSTOM = getattr(getattr(dist.ProcessGroup, 'BackendType', None), 'CUSTOM', None)
 
-    def __init__(self, options):
-        rank, size = options.group_rank, options.group_size
-        super().__init__(rank, size)
-        self._rank, self._size = rank, size
-        self._name = str(options.group_id)
-        self._is_default = not options.global_ranks_in_group
-        self._is_open = True
-        timeout = options.timeout.total_seconds()
-        ranks = list(options.global_ranks_in_group or range(size))
-        if ranks != sorted(ranks):
-            raise NotImplementedError('the backend hvd numbers the ranks of a group in ascending '
-                                      f'order, found {ranks}: leave out sort_ranks=False')
-        if self._is_default:
-            calls = Calls('', SET_GLOBAL, timeout)
-            if job.join(options.store, rank, size, lambda: start_barrier(calls).wait()):
-                sets.begin()
-            self.begin_collectives(calls, ranks)
-        else:
-            label = sets.next_label(ranks)
-            self.begin_collectives(
-                Calls(f'{label}: ', sets.add_set(ranks, label), timeout), ranks)
-        # Older releases of torch refuse monitored_barrier, which needs the store, and take what is
-        # left of a destroyed group's store for that of the next group.
-        self._store = options.store if attach(self, options.timeout) else None
+
+class _Calls(Collectives, Messages):
+    """What torch calls of both."""
 
     def shutdown(self):
-        """All ranks of the group call this, by destroy_process_group."""
-        if not self._is_open:
-            return
-        self._is_open = False
-        if self._is_default:
-            job.leave()
-        elif basics.is_initialized():
-            try:
-                sets.remove_set(self.calls.set_id)
-            except RuntimeError:
-                pass  # a rank has died or left: the set is gone with the job
-        self.calls.end()
+        self.member.leave()
 
     def abort(self):
-        """Ends the job for all ranks, whose calls fail, if this is the default group."""
-        self._is_open = False
-        if self._is_default:
-            job.leave(at_once=True)
-        self.calls.end()
-
-    # --- what torch asks for ---
+        self.member.abort()
 
     def rank(self):
-        return self._rank
+        return self.member.rank
 
     def size(self):
-        return self._size
+        return self.member.size
 
     def name(self):
         return 'hvd'
@@ -76,27 +41,92 @@ class Group(Collectives, Messages, dist.ProcessGroup):
     def getBackendName(self):
         return 'hvd'
 
-    @property
-    def pg_name(self):
-        return self._name
-
-    @property
-    def group_name(self):
-        return self._name
-
-    def _set_group_name(self, name):
-        self._name = name
-
     def _set_sequence_number_for_group(self):
         """Calls are matched by their names."""
 
     def _get_sequence_number_for_group(self):
         return 0
 
+
+class Part(_Calls, Backend):
+    """For some devices of a group. Torch has backends in Python from 2.14 on: TypeError before."""
+
+    def __init__(self, member):
+        super().__init__(member.rank, member.size)
+        self._options = Backend.Options('hvd', member.timeout)
+        self.begin(member)
+
+    @property
+    def options(self):
+        return self._options
+
+    @property
+    def supports_coalescing(self):
+        return False
+
+    def set_timeout(self, timeout):
+        self.calls.timeout = timeout.total_seconds()
+
+    def monitored_barrier(self, options, wait_all_ranks=False):
+        self.member.meet(options.timeout, wait_all_ranks)
+
+
+class Group(_Calls, dist.ProcessGroup):
+    """For all devices."""
+
+    def __init__(self, member):
+        super().__init__(member.rank, member.size)
+        self.begin(member)
+        # Older releases of torch refuse monitored_barrier, which needs the store, and take what is
+        # left of a destroyed group's store for that of the next group.
+        if not self._attach_part():
+            member.store = None
+
+    def _attach_part(self):
+        """Gives the group what torch from 2.14 on looks for behind it; False: this torch does not."""
+        if _CUSTOM is None or not hasattr(self, '_register_backend'):
+            return False
+        try:
+            self._part = Part(self.member)
+        except TypeError:
+            return False
+        for device in ('cpu', 'cuda'):
+            self._register_backend(torch.device(device), _CUSTOM, self._part)
+        self._set_default_backend(_CUSTOM)
+        return True
+
+    @property
+    def pg_name(self):
+        return self.member.name
+
+    @property
+    def group_name(self):
+        return self.member.name
+
+    def _set_group_name(self, name):
+        self.member.name = name
+
     def _set_default_timeout(self, timeout):
         self.calls.timeout = timeout.total_seconds()
 
     def monitored_barrier(self, timeout=None, wait_all_ranks=False):
-        """A barrier by the store, after which rank 0 names the ranks that have not come."""
-        seconds = self.calls.timeout if timeout is None else timeout.total_seconds()
-        meet(self._store, self._rank, self._size, seconds, wait_all_ranks)
+        self.member.meet(timeout, wait_all_ranks)
+
+
+def _has_other_backends(group):
+    """Whether this is one of several backends of torch's group: another has been registered, or is
+    what the group takes for its main one."""
+    return bool(getattr(group, '_device_types', None)) or (
+        _CUSTOM is not None and group._get_backend_name() != 'custom')
+
+
+def make(options):
+    """What torch asks a backend for: a process group, or a Backend for a group that has others, too.
+    Before 2.14 torch lets nobody but C++ write the latter, and hvd has all devices."""
+    member = Member(options)
+    if _has_other_backends(getattr(options, 'process_group', None)):
+        try:
+            return Part(member)
+        except TypeError:
+            pass
+    return Group(member)

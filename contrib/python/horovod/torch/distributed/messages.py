@@ -11,7 +11,7 @@ from horovod.torch.dynamo import uncompiled
 
 @uncompiled
 class Messages:
-    """Of a group; ``calls`` and ``ranks`` as Collectives has them."""
+    """Of a group, whose ``calls`` and ``ranks`` Collectives.begin has set."""
 
     def send(self, tensors, dst, tag=0):
         [tensor] = tensors
