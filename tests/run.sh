@@ -19,7 +19,8 @@ sanitizers, and with TensorFlow, Keras, MXNet and the current PyTorch of PyPI.
   format      layout of the sources (clang-format), scripts (shellcheck)
   clang       compiles with clang; warnings are errors there and in the plain build with gcc
   analysis    cppcheck, gcc -fanalyzer and clang-tidy find nothing in what is installed for jobs
-  sanitized   unit and processes again, under AddressSanitizer and UndefinedBehaviorSanitizer
+  sanitized   unit and processes again, under AddressSanitizer and UndefinedBehaviorSanitizer, but for
+              those that show at length what others show
   threads     the tests in which threads meet, under ThreadSanitizer
   fuzz        what hvd reads, fuzzed for ten seconds each, under both sanitizers
               (tests/fuzz/run.sh SECONDS: for as long as you want)
@@ -113,38 +114,43 @@ check_format()
 # that a program is in the way of, since a directory has its name now.
 configure()
 {
-    local dir=$builds/$1
-    shift
-    [ -e "$dir/build.ninja" ] && meson setup --reconfigure "$dir" "$@" && return
-    rm -rf "$dir" && meson setup "$dir" "$@"
+    local dir=$builds/$1 words
+    local -x CC=${compilers[$1]}
+    read -ra words <<<"${options[$1]}"
+    [ -e "$dir/build.ninja" ] && meson setup --reconfigure "$dir" "${words[@]}" && return
+    rm -rf "$dir" && meson setup "$dir" "${words[@]}"
 }
 
 # Says first what is wrong: the rest of a failed build fills many screens.
 compile()
 {
-    # shellcheck disable=SC2086 # none, or several
-    timeout 1200 ninja -C "$builds/$1" ${targets-} >"$results/$1.build.log" 2>&1 && return
+    timeout 1200 ninja -C "$builds/$1" ${targets[$1]:+"${targets[$1]}"} >"$results/$1.build.log" 2>&1 && return
     grep -E '(error|warning|undefined reference)' "$results/$1.build.log" | sort -u | head -n 20
     tail -n 20 "$results/$1.build.log"
     return 1
 }
 
-# build NAME OPTIONS...: at most once a run; fails again where it failed before.
+# Warnings count in the builds without sanitizers; with them gcc warns of what cannot be.
+declare -A compilers=([plain]=gcc [clang]=clang [sanitized]=gcc [threads]=gcc [fuzz]=clang)
+declare -A options=(
+    [plain]="-Dwerror=true -Dbench=true --prefix $prefix"
+    [clang]='-Dwerror=true -Dbench=true -Doptimization=0'
+    [sanitized]='-Dwerror=false -Dbench=true -Doptimization=1 -Db_sanitize=address,undefined'
+    [threads]='-Dwerror=false -Doptimization=1 -Db_sanitize=thread'
+    [fuzz]='-Dwerror=true -Dfuzz=true -Dtests=false -Doptimization=1 -Db_sanitize=address,undefined -Db_lundef=false'
+)
+declare -A targets=([fuzz]=fuzz_targets)
+
+# build NAME: at most once a run; fails again where it failed before.
 build()
 {
     local name=$1
-    shift
     if [ ! -e "$results/$name.state" ]; then
         echo broken >"$results/$name.state"
-        step "build '$name' is configured" configure "$name" "$@" &&
+        step "build '$name' is configured" configure "$name" &&
             step "build '$name' compiles" compile "$name" && echo good >"$results/$name.state"
     fi
     grep -q good "$results/$name.state"
-}
-
-build_plain()
-{
-    CC=gcc build plain -Dwerror=true -Dbench=true --prefix "$prefix"
 }
 
 # An empty directory of this user's: mkdir fails where somebody has put something in its place.
@@ -157,7 +163,7 @@ make_prefix()
 # What an admin installs, once a run.
 install_plain()
 {
-    build_plain || return
+    build plain || return
     [ ! -e "$results/installed" ] || return 0
     step "$prefix is made" make_prefix || return
     step 'meson install' meson install -C "$builds/plain" --no-rebuild && touch "$results/installed"
@@ -165,7 +171,7 @@ install_plain()
 
 build_clang()
 {
-    ! skip_without clang 'compiles with clang' || CC=clang build clang -Dwerror=true -Dbench=true -Doptimization=0
+    ! skip_without clang 'compiles with clang' || build clang
 }
 
 # --- tests ---
@@ -226,13 +232,13 @@ environment_tests()
     fi
 }
 
-# Warnings count in the builds without sanitizers; with them gcc warns of what cannot be.
+# What is in the suite `once` shows at length what other tests show, and takes minutes here.
 sanitized_suites()
 {
-    CC=gcc build sanitized -Dwerror=false -Dbench=true -Doptimization=1 -Db_sanitize=address,undefined || return
+    build sanitized || return
     ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1 \
         UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
-        times=$((times * 3)) run_tests sanitized sanitized --suite unit --suite processes
+        times=$((times * 3)) run_tests sanitized sanitized --suite unit --suite processes --no-suite once
 }
 
 # ThreadSanitizer wants the usual layout of the address space, which randomisation may move, and
@@ -240,7 +246,7 @@ sanitized_suites()
 threads_suite()
 {
     local launcher='setarch --addr-no-randomize'
-    CC=gcc build threads -Dwerror=false -Doptimization=1 -Db_sanitize=thread || return
+    build threads || return
     $launcher true 2>/dev/null || launcher='' # some containers forbid it
     TSAN_OPTIONS=halt_on_error=1 UCX_MEM_EVENTS=no times=$((times * 3)) \
         run_tests threads threads --suite threads
@@ -255,11 +261,10 @@ has_fuzzer()
 # One after the other on each core: they compute all the time.
 fuzz_suite()
 {
-    local targets=fuzz_targets jobs
+    local jobs
     jobs=$(nproc)
     has_fuzzer || { report ok 'fuzzing finds no fault # SKIP no clang with libFuzzer here' && return; }
-    CC=clang build fuzz -Dwerror=true -Dfuzz=true -Dtests=false -Doptimization=1 \
-        -Db_sanitize=address,undefined -Db_lundef=false || return
+    build fuzz || return
     run_tests fuzz fuzz --suite fuzz
 }
 
@@ -277,7 +282,7 @@ analyse()
 
 analysis_suite()
 {
-    build_plain || return
+    build plain || return
     analyse cppcheck cppcheck plain 2.10
     analyse 'gcc -fanalyzer' gcc plain 12
     analyse clang-tidy clang-tidy plain 14
@@ -285,7 +290,7 @@ analysis_suite()
 
 bench()
 {
-    build_plain || return
+    build plain || return
     run_tests plain bench --benchmark --verbose
 }
 
@@ -294,6 +299,39 @@ distros()
 {
     tests/distros.sh "$results" "$@" | tee "$results/distros.tap"
 }
+
+# --- ahead of time ---
+
+# Tests wait for much, and leave a third of the processors' time to the builds of the phases after them.
+# In a session of its own: the kernel divides the processors among sessions first.
+ahead=
+begin_builds()
+{
+    setsid tests/run.sh builds-ahead >"$results/ahead.log" 2>&1 9>&- &
+    ahead=$!
+}
+
+# What fails here fails again, and says so, when its phase comes.
+make_builds()
+{
+    local name
+    echo 19 >/proc/self/autogroup
+    chrt --idle --pid 0 $$
+    for name in sanitized threads fuzz; do
+        (configure "$name" && compile "$name")
+    done
+}
+
+# At full speed, if some are left.
+await_builds()
+{
+    [ -z "$ahead" ] || wait "$ahead"
+}
+
+end_builds()
+{
+    [ -z "$ahead" ] || kill -- "-$ahead"
+} 2>/dev/null
 
 # --- all of it ---
 
@@ -339,9 +377,11 @@ run_all()
     phase format check_format
     phase clang build_clang
     phase gcc install_plain
+    begin_builds
     # shellcheck disable=SC2086 # several options
     HVD_TEST_PYTHON=/usr/bin/python3 phase tests plain_suites plain $pypi_suites
     phase frameworks python_suites
+    phase builds await_builds
     phase sanitized sanitized_suites
     phase threads threads_suite
     phase fuzz fuzz_suite
@@ -361,7 +401,7 @@ prepare()
     flock --nonblock 9 || { echo "another tests/run.sh works in $builds" >&2 && exit 1; }
     rm -rf "$results"
     mkdir "$results"
-    trap 'rm -rf "$prefix"' EXIT
+    trap 'end_builds; rm -rf "$prefix"' EXIT
     trap 'exit 130' INT
     trap 'exit 143' TERM HUP
     phase packages install_packages
@@ -388,7 +428,10 @@ count()
 main()
 {
     local suite
-    case ${1-} in --help | -h) usage && exit ;; esac
+    case ${1-} in
+    --help | -h) usage && exit ;;
+    builds-ahead) make_builds && exit ;; # begin_builds calls this
+    esac
     prepare
     case $* in
     '') run_short ;;
