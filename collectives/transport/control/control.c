@@ -344,7 +344,7 @@ static void lose(struct hvd_control *control, struct hvd_neighbour *neighbour, i
 static int serve(struct hvd_control *control, struct hvd_neighbour *neighbour,
                  hvd_control_handler handler, void *context)
 {
-    int handled = 0;
+    int handled;
     int status;
 
     if (neighbour->link == NULL) {
@@ -354,12 +354,11 @@ static int serve(struct hvd_control *control, struct hvd_neighbour *neighbour,
         hvd_link_flush(neighbour->link);
     }
     status = hvd_link_read(neighbour->link);
-    if (status >= 0) {
-        handled = deliver(control, neighbour, handler, context);
-    }
+    /* Also where the other end is gone: why may have been read already, behind GO. */
+    handled = deliver(control, neighbour, handler, context);
     if (status < 0 || handled < 0) {
         lose(control, neighbour, status < 0 ? status : handled);
-        return 0;
+        return handled > 0 ? handled : 0;
     }
     if (hvd_link_is_pending(neighbour->link) != neighbour->is_watched_for_writing) {
         change_watch(control, neighbour);

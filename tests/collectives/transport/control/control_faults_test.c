@@ -188,6 +188,48 @@ static void reason_reaches_everyone(void)
            "the first reason that a rank gives reaches all, itself included, once");
 }
 
+/* Rank 0 gives its reason and leaves as soon as all are connected. */
+static int leave_at_once(struct job_rank *self, const void *argument)
+{
+    struct seen seen;
+    int status = rank_meet(self, &seen);
+
+    (void)argument;
+    if (self->boot.rank == 2) {
+        job_await(self);
+    }
+    status = status != 0 ? status : rank_join(self, &seen, CONNECT_MS);
+    if (self->boot.rank == 0) {
+        hvd_control_abort(seen.control, 2, "the reason");
+        hvd_control_destroy(seen.control, 200);
+        job_say(self, "gone");
+        return status;
+    }
+    rank_run(&seen, rank_has_abort, PATIENCE_MS);
+    job_say(self, "0 %s", seen.text);
+    hvd_control_destroy(seen.control, 2000);
+    return status;
+}
+
+/* Rank 1 waits for the sign that all are connected; while it is stopped, sign, reason and end come. */
+static void reason_behind_the_start_is_read(void)
+{
+    struct job job;
+    char line[JOB_LINE_BYTES] = "";
+    bool is_good;
+
+    job_start(&job, "a a a", leave_at_once, NULL);
+    job_serve_exchange(&job);
+    usleep(700000);
+    kill(job.pids[1], SIGSTOP);
+    job_signal(&job, 2);
+    job_hear(&job, 0, 10000, line); /* not if it was stopped too soon */
+    kill(job.pids[1], SIGCONT);
+    is_good = all_learn(&job, 0, "the reason");
+    tap_ok(job_finish(&job) && is_good,
+           "the reason of a rank that leaves as soon as all are connected is read");
+}
+
 static int leave_in_turn(struct job_rank *self, const void *argument)
 {
     struct seen seen;
@@ -302,6 +344,7 @@ int main(void)
     killed_rank_is_named(deep, 0, "a");
     forked_workers_hide_no_death();
     reason_reaches_everyone();
+    reason_behind_the_start_is_read();
     agreed_end_alarms_nobody();
     death_ends_connecting();
     missing_ranks_are_counted();

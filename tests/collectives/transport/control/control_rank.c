@@ -14,23 +14,35 @@ enum {
     MESSAGE_NUMBER = 7
 };
 
-int rank_connect(struct job_rank *self, struct seen *seen, int timeout_ms)
+int rank_meet(struct job_rank *self, struct seen *seen)
 {
     const void *address;
     size_t bytes;
-    int leader_fd = -1;
-    int peer_fds[JOB_MAX_RANKS];
     int status;
 
     *seen = (struct seen){0};
     status = hvd_control_create(&seen->control, &seen->err);
-    if (status != 0) {
-        return status;
+    if (status == 0) {
+        hvd_control_address(seen->control, &address, &bytes);
+        job_exchange(self, address, bytes);
     }
-    hvd_control_address(seen->control, &address, &bytes);
-    job_exchange(self, address, bytes);
+    return status;
+}
+
+int rank_join(struct job_rank *self, struct seen *seen, int timeout_ms)
+{
+    int peer_fds[JOB_MAX_RANKS];
+    int leader_fd = -1;
+
     return hvd_control_connect(seen->control, &self->boot, self->addresses, self->bytes,
                                timeout_ms, &leader_fd, -1, peer_fds, &seen->err);
+}
+
+int rank_connect(struct job_rank *self, struct seen *seen, int timeout_ms)
+{
+    int status = rank_meet(self, seen);
+
+    return status != 0 ? status : rank_join(self, seen, timeout_ms);
 }
 
 int rank_give_up(struct job_rank *self, struct seen *seen, int status)

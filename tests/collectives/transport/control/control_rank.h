@@ -24,6 +24,10 @@ struct seen {
 /* Creates, exchanges cards, connects without descriptors to share. Returns connect's status. */
 int rank_connect(struct job_rank *self, struct seen *seen, int timeout_ms);
 
+/* Its two halves: the addresses are exchanged; the ranks connect. */
+int rank_meet(struct job_rank *self, struct seen *seen);
+int rank_join(struct job_rank *self, struct seen *seen, int timeout_ms);
+
 /* After a failure of connect: says status and text to the test, destroys, returns 1. */
 int rank_give_up(struct job_rank *self, struct seen *seen, int status);
 
