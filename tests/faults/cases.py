@@ -22,7 +22,8 @@ WORDS = {'kill': 'kill -9', 'segv': 'SIGSEGV', 'exit': '_exit(7)', 'leave': '_ex
 class Case:
     """``places``: one is drawn for each run. ``fate``: of the others: 'told' that the victim has
     failed and in which operation; 'told far' that a rank of the other node has; 'told early' of the
-    victim, in hvd_init; 'left' by a Python that shuts down, with Horovod's sentence; 'ended' by
+    victim, in hvd_init; 'told first' the same, of which hvdrun may end those that are not told yet,
+    once one has ended that was; 'left' by a Python that shuts down, with Horovod's sentence; 'ended' by
     hvdrun, which names the victim; 'done': ended well; 'any' of told and done; 'gone' with hvdrun.
     ``act``: what is done when the fault is due."""
     name: str
@@ -50,8 +51,9 @@ def _death(how, place):
     if place not in ('boot', 'init'):
         return {'fate': 'told', 'codes': FATAL[how]}
     if how == 'leave' and place == 'init':
-        # Ended well, it is nobody's failure to hvdrun: whoever notices first may be named in its place.
-        return {'fate': 'told early', 'codes': FATAL[how], 'notice': START_TIMEOUT + NOTICE,
+        # A rank that waits for the victim learns nothing of an end that hvdrun takes for a good one,
+        # until the time limit. But one that was connected to it does, and then hvdrun ends all.
+        return {'fate': 'told first', 'codes': FATAL[how], 'notice': START_TIMEOUT + NOTICE,
                 'settings': (f'HVD_START_TIMEOUT={START_TIMEOUT}',), 'is_certain': False}
     return {'fate': 'told early' if how == 'leave' else 'ended', 'codes': FATAL[how]}
 

@@ -161,13 +161,18 @@ class Job:
         operation = r"(, (in|before) [a-z]+( '.*')?$|[A-Z]+ \S+ has waited for)"
         if self.case.fate == 'left':
             return rf'Horovod has been shut down.* rank {self.victim} on {host}'
-        if self.case.fate == 'told early':
+        if self.case.fate in ('told early', 'told first'):
             return rf'rank {self.victim} (\(?(on|host) [\w.-]+|(exited|was killed) .* and did not call init)'
         who = self.victim
         if self.case.fate == 'told far':
             first = int(self.layout.split(',')[0])
             who = '|'.join(map(str, range(first, self.ranks) if rank < first else range(first)))
         return rf'rank ({who}) on {host}.*{operation}'
+
+    def was_ended(self):
+        """Whether hvdrun has ended the ranks that were left."""
+        return any(line.startswith('hvdrun: rank ') and line.endswith('the other ranks were ended\n')
+                   for line in self.lines)
 
     def unnamed(self):
         said = {rank: text for what, rank, _, text in self.events if what == 'said'}
@@ -176,6 +181,8 @@ class Job:
             if rank == self.victim and self.case.fate != 'told far':
                 continue
             if self.case.fate == 'any' and rank in done:
+                continue
+            if rank not in said and self.case.fate == 'told first' and said and self.was_ended():
                 continue
             if rank not in said:
                 yield f'rank {rank} said nothing'
