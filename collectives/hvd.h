@@ -180,8 +180,9 @@ int hvd_init_with(int rank, int size, const struct hvd_store *store,
  * be called again. Does nothing without hvd_init. Returns 0. */
 int hvd_shutdown(void);
 
-/* The same by a rank that cannot go on. The text of the requests that fail by it, on all ranks, ends
- * with "rank 1 on n1: " and why (copied; a line of at most about 150 characters). */
+/* The same by a rank that cannot go on, or ("") whose program ends. The text of the requests that fail
+ * by it, on all ranks, ends with "rank 1 on n1: " and why (copied; a line of at most about 150
+ * characters). */
 int hvd_shutdown_because(const char *why);
 
 /* 1 between hvd_init and hvd_shutdown, else 0. */
@@ -331,11 +332,14 @@ int hvd_recv_start(const struct hvd_tensor *tensor, int source, int64_t tag, int
  * --signal=USR1@120), which ranks receive at different moments. hvd_should_stop answers the same on
  * all of them, so that they write one checkpoint of one step. */
 
-/* From now on a SIGTERM or SIGUSR1 to this process is only noted, for hvd_should_stop; no other
- * function of hvd changes a handler. A handler that the program has set before is called as well; a
+/* From now on a SIGTERM or SIGUSR1 to this process is only noted, for hvd_should_stop. A handler that the program has set before is called as well; a
  * signal that it ignores stays ignored; a handler that it sets later takes the place of hvd's. In
  * forked children signals do what they would do without hvd. Any thread, also before hvd_init;
- * returns 0 or HVD_ERR_SYS. */
+ * returns 0 or HVD_ERR_SYS.
+ *
+ * No other function changes a handler, but for this: when the job of a step of `srun --hvd` has failed,
+ * a SIGTERM that would end the process ends it 5 s later, because srun sends one to all ranks, and they
+ * are to say why they end. */
 int hvd_stop_on_signals(void);
 
 /* Collective of all ranks: 1 on all of them when any of them has got such a signal before this call,

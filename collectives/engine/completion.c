@@ -3,6 +3,7 @@
 #include "collectives/engine/completion.h"
 
 #include "collectives/engine/engine_state.h"
+#include "collectives/engine/grace.h"
 #include "collectives/gpu/gpu_runtime.h"
 #include "collectives/observe/ranges.h"
 #include "collectives/observe/timeline.h"
@@ -15,6 +16,9 @@ void hvd_completion_land(struct hvd_engine *engine, struct hvd_entry *entry, int
     char operation[HVD_OPERATION_BYTES];
     struct hvd_error told;
 
+    if (status == HVD_ERR_SHUTDOWN) {
+        hvd_grace_begin();
+    }
     /* Scripts know the sentence of a shutdown. */
     if (status < 0 && status != HVD_ERR_SHUTDOWN && engine->failure.has_failed) {
         hvd_fail(&told, status, "%.320s, in %s", text,

@@ -10,6 +10,7 @@
 #include "collectives/engine/connect.h"
 #include "collectives/engine/engine_state.h"
 #include "collectives/engine/gpu_tensors.h"
+#include "collectives/engine/grace.h"
 #include "collectives/engine/messaging.h"
 #include "collectives/engine/thread_cpu.h"
 #include "collectives/engine/tuning.h"
@@ -172,12 +173,16 @@ int hvd_engine_create(const struct hvd_boot_query *who, struct hvd_engine **out,
     bool again = true;
     int status = 0;
 
+    hvd_grace_end();
     hvd_cause_begin();
     for (int attempt = 0; again && attempt < most_attempts; attempt++) {
         status = try_to_start(&query, out, &again, &failure);
         if (again) {
             hvd_log(HVD_LOG_INFO, "beginning anew: %s", failure.text);
         }
+    }
+    if (status != 0) {
+        hvd_grace_begin();
     }
     if (is_own_failure(status)) {
         hvd_cause_tell(-1, -1, failure.text);
@@ -195,17 +200,21 @@ static bool has_left(const void *arg)
 static void ask_to_leave(struct hvd_engine *engine, const char *why)
 {
     const struct hvd_boot *boot = engine->boot;
+    const bool has_words = why != NULL && why[0] != '\0';
     char text[HVD_SHUTDOWN_WHY_BYTES];
 
     snprintf(text, sizeof(text), "rank %d on %s%s%s", boot->rank,
-             boot->peers[boot->rank].host, why != NULL ? ": " : " has left the job",
-             why != NULL ? why : "");
-    hvd_cause_tell(boot->rank, boot->rank, why != NULL ? why : "");
+             boot->peers[boot->rank].host, has_words ? ": " : " has left the job",
+             has_words ? why : "");
+    hvd_cause_tell(boot->rank, boot->rank, has_words ? why : "");
     hvd_shutdown_ask(engine, text, strlen(text));
 }
 
 void hvd_engine_leave(struct hvd_engine *engine, const char *why)
 {
+    if (why != NULL) {
+        hvd_grace_begin(); /* another rank may return before this one */
+    }
     hvd_progress_take_over(engine);
     if (!has_left(engine) && engine->shutdown.phase == HVD_PHASE_RUNNING) {
         ask_to_leave(engine, why);

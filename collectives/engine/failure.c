@@ -5,6 +5,7 @@
 #include "collectives/agreement/batch.h"
 #include "collectives/engine/engine_state.h"
 #include "collectives/engine/gpu_tensors.h"
+#include "collectives/engine/grace.h"
 #include "collectives/engine/messaging.h"
 #include "collectives/engine/negotiation.h"
 #include "collectives/execute/teams.h"
@@ -40,6 +41,7 @@ void hvd_failure_end_job(struct hvd_engine *engine, int culprit, int status,
         return;
     }
     failure->has_failed = true;
+    hvd_grace_begin();
     hvd_cause_tell(culprit, engine->boot->rank, text);
     /* text may belong to what ends below */
     hvd_fail(&failure->error, status, "%s", text);

@@ -2,6 +2,8 @@
 /* What threads of the program have submitted. */
 #include "collectives/engine/submissions.h"
 
+#include "collectives/engine/grace.h"
+
 static void begin(struct hvd_submitted *queue)
 {
     queue->first = NULL;
@@ -47,6 +49,16 @@ void hvd_submissions_finish(struct hvd_submissions *submissions)
     pthread_mutex_destroy(&submissions->lock);
 }
 
+/* A request is refused, or all of it is taken. */
+static int leave(struct hvd_submissions *submissions, int status)
+{
+    pthread_mutex_unlock(&submissions->lock);
+    if (status == HVD_ERR_SHUTDOWN) {
+        hvd_grace_begin();
+    }
+    return status;
+}
+
 /* Whether they are refused. */
 static int refuse(const struct hvd_submissions *submissions,
                   const struct hvd_request *request, struct hvd_error *err)
@@ -77,8 +89,7 @@ int hvd_submissions_add(struct hvd_submissions *submissions, struct hvd_request 
     for (int i = 0; i < request->count && status == 0; i++) {
         append(&submissions->collectives, &request->entries[i]);
     }
-    pthread_mutex_unlock(&submissions->lock);
-    return status;
+    return leave(submissions, status);
 }
 
 int hvd_submissions_add_message(struct hvd_submissions *submissions,
@@ -91,8 +102,7 @@ int hvd_submissions_add_message(struct hvd_submissions *submissions,
     if (status == 0) {
         append(&submissions->messages, request->entries);
     }
-    pthread_mutex_unlock(&submissions->lock);
-    return status;
+    return leave(submissions, status);
 }
 
 struct hvd_entry *hvd_submissions_take(struct hvd_submissions *submissions)

@@ -256,5 +256,5 @@ def _last_words():
 @atexit.register
 def end_script():
     """Leaves the job with the script's last words; a second call has no effect."""
-    _leave_job(_last_words())
+    _leave_job(_last_words() or b'')
     requests.forget_pending()
