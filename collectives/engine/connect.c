@@ -14,7 +14,6 @@
 #include "collectives/transport/control/mailbox.h"
 #include "collectives/transport/control/uplink.h"
 #include "collectives/transport/net/net.h"
-#include "collectives/transport/net/rdma.h"
 #include "collectives/transport/shm/shm.h"
 #include "gpu_binding/base/clock.h"
 #include "pmix_boot/boot.h"
@@ -118,8 +117,7 @@ static bool has_no_rdma(const struct hvd_engine *engine)
 {
     char obstacle[128];
 
-    return engine->settings.net == HVD_NET_TCP ||
-           hvd_rdma_is_unusable(obstacle, sizeof(obstacle));
+    return hvd_net_choice_has_no_rdma(engine->settings.net, obstacle, sizeof(obstacle));
 }
 
 static void wake_local_rank(void *context, int local_rank)

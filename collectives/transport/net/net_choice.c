@@ -23,11 +23,16 @@ enum hvd_net_choice hvd_net_choice_of(const char *text, bool *is_wrong)
     return HVD_NET_AUTO;
 }
 
-bool hvd_net_choice_obstacle(enum hvd_net_choice choice, char *text, size_t size)
+bool hvd_net_choice_has_no_rdma(enum hvd_net_choice choice, char *text, size_t size)
 {
     if (choice == HVD_NET_TCP) {
         snprintf(text, size, HVD_ENV_NET "=tcp");
         return true;
     }
-    return choice == HVD_NET_AUTO && hvd_rdma_is_unusable(text, size);
+    return hvd_rdma_is_unusable(text, size);
+}
+
+bool hvd_net_choice_obstacle(enum hvd_net_choice choice, char *text, size_t size)
+{
+    return choice != HVD_NET_UCX && hvd_net_choice_has_no_rdma(choice, text, size);
 }

@@ -16,6 +16,9 @@ enum hvd_net_choice {
  * *is_wrong. */
 enum hvd_net_choice hvd_net_choice_of(const char *text, bool *is_wrong);
 
+/* Why messages of this rank go through sockets, by TCP or UCX, as below. False: over RDMA. */
+bool hvd_net_choice_has_no_rdma(enum hvd_net_choice choice, char *text, size_t size);
+
 /* Why this rank does not use UCX, as an end of a sentence: "UCX_TLS=tcp". False: it does. */
 bool hvd_net_choice_obstacle(enum hvd_net_choice choice, char *text, size_t size);
 

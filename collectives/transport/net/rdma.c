@@ -10,26 +10,38 @@
 
 #include "gpu_binding/base/env.h"
 
-/* Whether a port of the adapter is up: "4: ACTIVE". */
-static bool is_active(const char *root, const char *name)
+/* Whether the port of this folder is up: "4: ACTIVE". */
+static bool is_up(const char *ports, const char *port)
 {
     char path[512], text[32] = "";
     FILE *file;
 
-    for (int port = 1; port <= 2; port++) {
-        snprintf(path, sizeof(path), "%s/sys/class/infiniband/%.64s/ports/%d/state", root,
-                 name, port);
-        file = fopen(path, "re");
-        if (file != NULL) {
-            bool is_up = fgets(text, sizeof(text), file) != NULL && text[0] == '4';
-
-            fclose(file);
-            if (is_up) {
-                return true;
-            }
-        }
+    snprintf(path, sizeof(path), "%s/%.64s/state", ports, port);
+    file = fopen(path, "re");
+    if (file != NULL) {
+        (void)!fgets(text, sizeof(text), file);
+        fclose(file);
     }
-    return false;
+    return text[0] == '4';
+}
+
+/* Whether a port of the adapter is up. */
+static bool is_active(const char *root, const char *name)
+{
+    const struct dirent *port;
+    bool is_found = false;
+    char path[384];
+    DIR *ports;
+
+    snprintf(path, sizeof(path), "%s/sys/class/infiniband/%.64s/ports", root, name);
+    ports = opendir(path);
+    while (ports != NULL && !is_found && (port = readdir(ports)) != NULL) {
+        is_found = port->d_name[0] != '.' && is_up(path, port->d_name);
+    }
+    if (ports != NULL) {
+        closedir(ports);
+    }
+    return is_found;
 }
 
 static int by_name(const struct dirent **one, const struct dirent **other)

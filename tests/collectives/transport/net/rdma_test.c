@@ -39,9 +39,15 @@ static void test_cards(void)
     put("sys/class/infiniband/mlx5_1/ports/1/state", "4: ACTIVE\n");
     put("sys/class/infiniband/mlx5_0/ports/1/state", "4: ACTIVE\n");
     put("sys/class/infiniband/mlx5_2/ports/1/state", "1: DOWN\n");
+    for (char port = '1'; port <= '3'; port++) {
+        char path[] = "sys/class/infiniband/mlx5_3/ports/N/state";
+
+        *strchr(path, 'N') = port;
+        put(path, port == '3' ? "4: ACTIVE\n" : "1: DOWN\n");
+    }
     put("sys/module/nvidia_peermem/refcnt", "0\n");
     hvd_rdma_find(root, &devices);
-    tap_ok(strcmp(devices.names, "mlx5_0, mlx5_1") == 0, "active devices are named: %s",
+    tap_ok(strcmp(devices.names, "mlx5_0, mlx5_1, mlx5_3") == 0, "active devices are named: %s",
            devices.names);
     tap_ok(devices.has_peermem, "so is GPUDirect found");
 }

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ranks that do not all have RDMA, or whose UCX fails, reach each other over TCP, and the rank that is
+ * the reason says so. This machine's adapters are played: __wrap_hvd_rdma_is_unusable. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collectives/transport/net/rdma.h"
+#include "gpu_binding/base/env.h"
+#include "tests/collectives/logged.h"
+#include "tests/collectives/transport/net/net_rank.h"
+#include "tests/tap.h"
+
+enum {
+    WAIT_MS = 60000,
+    EXIT_UCX = 10, /* of a rank whose messages go over UCX; without it: over TCP */
+};
+
+/* What the two ranks have. */
+struct part {
+    bool has_adapter[2];
+    bool has_broken_ucx[2];
+    const char *warning; /* of rank 1; "": none */
+};
+
+static bool has_adapter;
+static int looks;
+
+/* UCX itself is not told of an adapter that does not exist: it is asked for second. */
+bool __wrap_hvd_rdma_is_unusable(char *text, size_t size);
+bool __wrap_hvd_rdma_is_unusable(char *text, size_t size)
+{
+    if (has_adapter && looks++ == 0) {
+        return false;
+    }
+    snprintf(text, size, "no RDMA adapter is active");
+    return true;
+}
+
+static bool say_hello(struct hvd_net *net, int rank)
+{
+    struct hvd_net_op ops[2];
+    int mine = 100 + rank, others = 0;
+
+    net_rank_send(net, 1 - rank, 0, &mine, sizeof(mine), &ops[0]);
+    net_rank_recv(net, 1 - rank, 0, &others, sizeof(others), &ops[1]);
+    return net_rank_wait(net, ops, 2, WAIT_MS) && others == 101 - rank;
+}
+
+static int meet(struct job_rank *self, const void *argument)
+{
+    const struct part *part = argument;
+    const int rank = self->boot.rank;
+    const char *warning = rank == 1 ? part->warning : "";
+    struct hvd_net *net;
+    bool is_right, is_ucx;
+
+    has_adapter = part->has_adapter[rank];
+    if (part->has_broken_ucx[rank]) {
+        setenv(HVD_ENV_UCX_MODULE, "/nonexistent/hvd_ucx.so", 1);
+    }
+    logged_begin();
+    net = net_rank_connect(self);
+    is_right = warning[0] == '\0' ? logged_count(HVD_LOG_WARN) == 0
+                                  : logged_has(HVD_LOG_WARN, warning);
+    is_ucx = hvd_net_is_ucx(net);
+    is_right = say_hello(net, rank) && is_right;
+    net_rank_gather(self, net);
+    if (!is_right) {
+        logged_show();
+    }
+    hvd_net_destroy(net);
+    return !is_right ? 1 : is_ucx ? EXIT_UCX : 0;
+}
+
+static bool both_end_with(const struct part *part, int code)
+{
+    struct job job;
+    bool is_good;
+
+    fflush(stdout);
+    job_start(&job, "a b", meet, part);
+    net_rank_serve_connect(&job);
+    job_serve_exchange(&job);
+    is_good = job_wait(&job, 0) == code;
+    is_good = job_wait(&job, 1) == code && is_good;
+    job_finish(&job);
+    return is_good;
+}
+
+int main(void)
+{
+    const struct part all = {.has_adapter = {true, true}, .warning = ""};
+    const struct part none = {.warning = ""};
+    const struct part some = {.has_adapter = {true, false},
+                              .warning = "TCP, as rank 1 on b does not use UCX: no RDMA "
+                                         "adapter is active"};
+    const struct part broken = {.has_adapter = {true, true},
+                                .has_broken_ucx = {false, true},
+                                .warning = "TCP, as rank 1 on b does not use UCX: "};
+    const struct part no_ucx = {.has_adapter = {true, true},
+                                .has_broken_ucx = {true, true},
+                                .warning = ""};
+
+    unsetenv(HVD_ENV_NET);
+    tap_ok(both_end_with(&all, EXIT_UCX), "ranks that all have RDMA use UCX");
+    tap_ok(both_end_with(&none, 0), "ranks without RDMA use TCP, and warn of nothing");
+    tap_ok(both_end_with(&some, 0),
+           "where only some ranks have RDMA all use TCP, and one that has not warns");
+    tap_ok(both_end_with(&broken, 0), "a rank whose UCX fails, although an adapter is "
+                                      "active, warns, and all use TCP");
+    tap_ok(!both_end_with(&no_ucx, 0) && !both_end_with(&no_ucx, EXIT_UCX),
+           "the test sees a warning that it does not expect");
+    return tap_done();
+}
