@@ -166,8 +166,12 @@ static void *alloc(size_t bytes)
 
 HVD_EXPORT int cuMemAlloc_v2(uint64_t *address, size_t bytes)
 {
-    void *memory = fake_gpu_fails("cuMemAlloc") ? NULL : alloc(bytes);
+    void *memory;
 
+    if (fake_capture_forbids("cuMemAlloc")) {
+        return FAKE_CAPTURE_UNSUPPORTED;
+    }
+    memory = fake_gpu_fails("cuMemAlloc") ? NULL : alloc(bytes);
     *address = (uint64_t)(uintptr_t)memory;
     return memory != NULL ? FAKE_SUCCESS : FAKE_OUT_OF_MEMORY;
 }
@@ -200,6 +204,9 @@ HVD_EXPORT int cuMemFree_v2(uint64_t address)
 {
     bool was_there;
 
+    if (fake_capture_forbids("cuMemFree")) {
+        return FAKE_CAPTURE_UNSUPPORTED;
+    }
     fake_drain_streams();
     was_there = release((const void *)(uintptr_t)address);
     return was_there && !fake_gpu_fails("cuMemFree") ? FAKE_SUCCESS : FAKE_INVALID_VALUE;
@@ -210,6 +217,9 @@ HVD_EXPORT int cuMemHostAlloc(void **memory, size_t bytes, unsigned flags)
     size_t *whole;
 
     (void)flags;
+    if (fake_capture_forbids("cuMemHostAlloc")) {
+        return FAKE_CAPTURE_UNSUPPORTED;
+    }
     if (fake_gpu_fails("cuMemHostAlloc") || !fake_has_context() ||
         !spend(ON_HOST, bytes)) {
         return FAKE_OUT_OF_MEMORY;
@@ -231,6 +241,9 @@ HVD_EXPORT int cuMemFreeHost(void *memory)
 {
     size_t *whole = (size_t *)((char *)memory - HOST_HEAD);
 
+    if (fake_capture_forbids("cuMemFreeHost")) {
+        return FAKE_CAPTURE_UNSUPPORTED;
+    }
     fake_drain_streams();
     give_back(ON_HOST, *whole);
     free(whole);

@@ -72,6 +72,9 @@ HVD_EXPORT int cuModuleLoadData(void **out, const void *image)
 {
     const char *refused = getenv("FAKE_GPU_KERNELS");
 
+    if (fake_capture_forbids("cuModuleLoadData")) {
+        return FAKE_CAPTURE_UNSUPPORTED;
+    }
     if (fake_gpu_fails("cuModuleLoadData") || !fake_has_context() || !is_image(image)) {
         return FAKE_INVALID_VALUE;
     }

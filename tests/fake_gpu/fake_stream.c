@@ -21,6 +21,7 @@ struct fake_event {
     uint64_t reached;
     bool has_time;
     bool was_asked; /* since it was recorded */
+    bool is_captured; /* where it was recorded last */
     double reached_ms; /* the last one, by the device's clock */
 };
 
@@ -205,8 +206,12 @@ static struct fake_stream *create_stream(void)
 
 static void put(struct fake_stream *stream, const struct op *wanted)
 {
-    struct op *op = malloc(sizeof(*op));
+    struct op *op;
 
+    if (stream != NULL && fake_capture_has(stream)) {
+        return;
+    }
+    op = malloc(sizeof(*op));
     *op = *wanted;
     op->next = NULL;
     pthread_mutex_lock(&lock);
@@ -305,6 +310,10 @@ HVD_EXPORT int cuEventRecord(struct fake_event *event, struct fake_stream *strea
     if (fake_gpu_fails("cuEventRecord") || !fake_has_context()) {
         return FAKE_INVALID_VALUE;
     }
+    event->is_captured = stream != NULL && fake_capture_has(stream);
+    if (event->is_captured) {
+        return FAKE_SUCCESS;
+    }
     pthread_mutex_lock(&lock);
     event->owners++;
     op.place = ++event->recorded;
@@ -322,6 +331,12 @@ HVD_EXPORT int cuEventQuery(struct fake_event *event)
 
     if (fake_gpu_fails("cuEventQuery")) {
         return FAKE_INVALID_VALUE;
+    }
+    if (fake_capture_forbids("cuEventQuery")) {
+        return FAKE_CAPTURE_UNSUPPORTED;
+    }
+    if (event->is_captured) {
+        return fake_capture_break(NULL, FAKE_CAPTURED_EVENT, "a captured event is asked");
     }
     pthread_mutex_lock(&lock);
     while (event->has_time && event->was_asked && event->reached < event->recorded) {
@@ -358,9 +373,18 @@ HVD_EXPORT int cuStreamWaitEvent(struct fake_stream *stream, struct fake_event *
 {
     struct op op = {.kind = WAIT, .event = event};
 
+    bool captures = stream != NULL && fake_capture_has(stream);
+
     (void)flags;
     if (fake_gpu_fails("cuStreamWaitEvent") || !fake_has_context()) {
         return FAKE_INVALID_VALUE;
+    }
+    if (captures != event->is_captured) { /* CUDA would capture the other stream, too */
+        return fake_capture_break(captures ? stream : NULL, FAKE_CAPTURE_ISOLATION,
+                                  "a captured stream and another wait for each other");
+    }
+    if (captures) {
+        return FAKE_SUCCESS;
     }
     pthread_mutex_lock(&lock);
     event->owners++;
