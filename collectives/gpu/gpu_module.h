@@ -199,8 +199,9 @@ struct hvd_gpu_module {
     /* After stop. Events may outlive the device: they may be tested, waited for and destroyed. */
     void (*close)(struct hvd_gpu_device *device);
 
-    /* Events. stream: of the framework, a cudaStream_t. record and wait: any thread. test returns
-     * HVD_INPROGRESS until the device has reached the event. */
+    /* Events. stream: of the framework, a cudaStream_t; HVD_ERR_UNSUPPORTED while it is captured into a
+     * CUDA graph. record and wait: any thread. test returns HVD_INPROGRESS until the device has reached
+     * the event. */
     int (*event_create)(struct hvd_gpu_device *device, struct hvd_gpu_event **out,
                         struct hvd_error *err);
     void (*event_destroy)(struct hvd_gpu_event *event); /* NULL is fine */

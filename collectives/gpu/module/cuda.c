@@ -33,6 +33,8 @@ static const struct hvd_library_symbol symbols[] = {
     SYMBOL(stream_create, "cuStreamCreateWithPriority", NULL),
     SYMBOL(stream_destroy, "cuStreamDestroy_v2", NULL),
     SYMBOL(stream_wait, "cuStreamWaitEvent", NULL),
+    SYMBOL(is_capturing, "cuStreamIsCapturing", NULL),
+    SYMBOL(exchange_capture_mode, "cuThreadExchangeStreamCaptureMode", NULL),
     SYMBOL(event_create, "cuEventCreate", NULL),
     SYMBOL(event_destroy, "cuEventDestroy_v2", NULL),
     SYMBOL(event_record, "cuEventRecord", NULL),

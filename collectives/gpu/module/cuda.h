@@ -23,6 +23,8 @@ enum {
     CU_MEMHOSTALLOC_PORTABLE = 1,
     CU_DEVICE_DMA_BUF_SUPPORTED = 124,
     CU_P2P_NATIVE_ATOMIC_SUPPORTED = 3,
+    CU_STREAM_CAPTURE_MODE_RELAXED = 2,
+    CU_STREAM_CAPTURE_STATUS_NONE = 0,
 };
 
 struct hvd_cuda {
@@ -44,6 +46,8 @@ struct hvd_cuda {
     int (*stream_create)(CUstream *stream, unsigned flags, int priority);
     int (*stream_destroy)(CUstream stream);
     int (*stream_wait)(CUstream stream, CUevent event, unsigned flags);
+    int (*is_capturing)(CUstream stream, int *status);
+    int (*exchange_capture_mode)(int *mode); /* of the thread */
     int (*event_create)(CUevent *event, unsigned flags);
     int (*event_destroy)(CUevent event);
     int (*event_record)(CUevent event, CUstream stream);

@@ -4,20 +4,55 @@
 
 #include <stdlib.h>
 
+#include "gpu_binding/base/error.h"
+
+/* Of a thread: how often it has entered, and its capture mode outside. In global mode, the default, most
+ * calls that wait or allocate would fail while any thread captures, and break that capture. */
+static _Thread_local int depth;
+static _Thread_local int outer_mode;
+
 int hvd_device_enter(struct hvd_gpu_device *device, struct hvd_error *err)
 {
     int error = device->cuda->ctx_push(device->ctx);
 
-    return error == CUDA_SUCCESS
-               ? 0
-               : hvd_cuda_fail(device->cuda, "cuCtxPushCurrent", error, err);
+    if (error != CUDA_SUCCESS) {
+        return hvd_cuda_fail(device->cuda, "cuCtxPushCurrent", error, err);
+    }
+    if (depth++ == 0) {
+        outer_mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+        device->cuda->exchange_capture_mode(&outer_mode);
+    }
+    return 0;
 }
 
 void hvd_device_leave(struct hvd_gpu_device *device)
 {
     CUcontext popped;
 
+    if (--depth == 0) {
+        device->cuda->exchange_capture_mode(&outer_mode);
+    }
     device->cuda->ctx_pop(&popped);
+}
+
+/* Not the legacy default stream, 0 or 1: it cannot be captured, and to ask fails while others are. */
+int hvd_device_check_stream(const struct hvd_gpu_device *device, CUstream stream,
+                            struct hvd_error *err)
+{
+    int captures = CU_STREAM_CAPTURE_STATUS_NONE;
+    int error = (uintptr_t)stream <= 1 ? CUDA_SUCCESS
+                                       : device->cuda->is_capturing(stream, &captures);
+
+    if (error != CUDA_SUCCESS) {
+        return hvd_cuda_fail(device->cuda, "cuStreamIsCapturing", error, err);
+    }
+    return captures == CU_STREAM_CAPTURE_STATUS_NONE
+               ? 0
+               : hvd_fail(err, HVD_ERR_UNSUPPORTED,
+                          "its stream is being captured into a CUDA graph, which cannot "
+                          "contain hvd's collectives: capture the computation alone "
+                          "(torch.cuda.graph, make_graphed_callables), and start and "
+                          "synchronize collectives outside of the capture");
 }
 
 static void finish_device(struct hvd_gpu_device *device)

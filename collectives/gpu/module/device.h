@@ -72,9 +72,14 @@ struct hvd_gpu_device {
     bool has_aborter;
 };
 
-/* Makes the device's context current on the thread, until hvd_device_leave. */
+/* Makes the device's context current on the thread, until hvd_device_leave; meanwhile it may do what a
+ * capture of a CUDA graph by another thread forbids. */
 int hvd_device_enter(struct hvd_gpu_device *device, struct hvd_error *err);
 void hvd_device_leave(struct hvd_gpu_device *device);
+
+/* Whether a stream of the framework can be used: it is not being captured. In between. */
+int hvd_device_check_stream(const struct hvd_gpu_device *device, CUstream stream,
+                            struct hvd_error *err);
 
 int hvd_device_open(const struct hvd_gpu_opening *opening, struct hvd_gpu_device **out,
                     struct hvd_error *err);
@@ -86,6 +91,8 @@ int hvd_event_create(struct hvd_gpu_device *device, struct hvd_gpu_event **out,
                      struct hvd_error *err);
 void hvd_event_destroy(struct hvd_gpu_event *event);
 int hvd_event_record(struct hvd_gpu_event *event, void *stream, struct hvd_error *err);
+int hvd_event_record_on(struct hvd_gpu_event *event, void *stream,
+                        struct hvd_error *err); /* likewise, on one of the framework */
 int hvd_event_test(struct hvd_gpu_event *event, struct hvd_error *err);
 int hvd_event_wait(struct hvd_gpu_event *event, void *stream, struct hvd_error *err);
 CUevent hvd_event_handle(const struct hvd_gpu_event *event);

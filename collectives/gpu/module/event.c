@@ -57,18 +57,36 @@ CUevent hvd_event_handle(const struct hvd_gpu_event *event)
     return event->handle;
 }
 
-int hvd_event_record(struct hvd_gpu_event *event, void *stream, struct hvd_error *err)
+/* With the device's context. */
+static int record(struct hvd_gpu_event *event, void *stream, struct hvd_error *err)
 {
     const struct hvd_cuda *cuda = event->device->cuda;
-    int status = hvd_device_enter(event->device, err);
-    int error;
+    int error = cuda->event_record(event->handle, stream);
 
-    if (status != 0) {
-        return status;
-    }
-    error = cuda->event_record(event->handle, stream);
-    hvd_device_leave(event->device);
     return error == CUDA_SUCCESS ? 0 : hvd_cuda_fail(cuda, "cuEventRecord", error, err);
+}
+
+int hvd_event_record(struct hvd_gpu_event *event, void *stream, struct hvd_error *err)
+{
+    int status = hvd_device_enter(event->device, err);
+
+    if (status == 0) {
+        status = record(event, stream, err);
+        hvd_device_leave(event->device);
+    }
+    return status;
+}
+
+int hvd_event_record_on(struct hvd_gpu_event *event, void *stream, struct hvd_error *err)
+{
+    int status = hvd_device_enter(event->device, err);
+
+    if (status == 0) {
+        status = hvd_device_check_stream(event->device, stream, err);
+        status = status != 0 ? status : record(event, stream, err);
+        hvd_device_leave(event->device);
+    }
+    return status;
 }
 
 int hvd_event_test(struct hvd_gpu_event *event, struct hvd_error *err)
@@ -94,13 +112,16 @@ int hvd_event_wait(struct hvd_gpu_event *event, void *stream, struct hvd_error *
 {
     const struct hvd_cuda *cuda = event->device->cuda;
     int status = hvd_device_enter(event->device, err);
-    int error;
+    int error = CUDA_SUCCESS;
 
     if (status != 0) {
         return status;
     }
-    error = cuda->stream_wait(stream, event->handle, 0);
+    status = hvd_device_check_stream(event->device, stream, err);
+    if (status == 0) {
+        error = cuda->stream_wait(stream, event->handle, 0);
+    }
     hvd_device_leave(event->device);
-    return error == CUDA_SUCCESS ? 0
+    return error == CUDA_SUCCESS ? status
                                  : hvd_cuda_fail(cuda, "cuStreamWaitEvent", error, err);
 }

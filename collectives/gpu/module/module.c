@@ -107,16 +107,19 @@ static int copy_on(struct hvd_gpu_device *device, void *to, const void *from,
                    size_t bytes, void *stream, struct hvd_error *err)
 {
     int status = hvd_device_enter(device, err);
-    int error;
+    int error = CUDA_SUCCESS;
 
     if (status != 0) {
         return status;
     }
-    error = device->cuda->copy((CUdeviceptr)(uintptr_t)to, (CUdeviceptr)(uintptr_t)from,
-                               bytes, stream);
+    status = hvd_device_check_stream(device, stream, err);
+    if (status == 0) {
+        error = device->cuda->copy((CUdeviceptr)(uintptr_t)to,
+                                   (CUdeviceptr)(uintptr_t)from, bytes, stream);
+    }
     hvd_device_leave(device);
     return error == CUDA_SUCCESS
-               ? 0
+               ? status
                : hvd_cuda_fail(device->cuda, "cuMemcpyAsync", error, err);
 }
 
@@ -142,7 +145,7 @@ const struct hvd_gpu_module hvd_gpu_module = {
     .close = hvd_device_close,
     .event_create = hvd_event_create,
     .event_destroy = hvd_event_destroy,
-    .event_record = hvd_event_record,
+    .event_record = hvd_event_record_on,
     .event_test = hvd_event_test,
     .event_wait = hvd_event_wait,
     .enter = enter,
