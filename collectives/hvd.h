@@ -51,8 +51,9 @@
  * GPUs: input and output may lie in the memory of a CUDA device, one device for each process; the
  * tensors of all ranks then do. The collective waits for the caller's stream, and hvd_wait_on makes
  * the caller's stream wait for the collective, so no thread waits for the device. hvd_wait and
- * hvd_test report the end when the device is done. hvd_request_copy hands over what the library
- * allocates on a device. Tensors go through NCCL if all ranks of the process set have it, else
+ * hvd_test report the end when the device is done; hvd_gpu_synchronize, which belongs in front of
+ * every checkpoint, that of all. hvd_request_copy hands over what the library allocates on a device.
+ * A stream that is being captured into a CUDA graph is refused (HVD_ERR_UNSUPPORTED). Tensors go through NCCL if all ranks of the process set have it, else
  * through host memory. NCCL rounds 16-bit sums at every addition, and its results may differ in
  * the last bits from run to run.
  *
@@ -407,6 +408,13 @@ int hvd_wait_for(struct hvd_request *request, int timeout_ms, struct hvd_error *
  * rank after that. Host tensors: as hvd_wait_for. */
 int hvd_wait_on(struct hvd_request *request, void *stream, int timeout_ms,
                 struct hvd_error *err);
+
+/* Blocks until the GPU is done with all collectives of this rank that it has been given (for which hvd_wait_on
+ * has returned 0), or timeout_ms milliseconds have passed (HVD_INPROGRESS; negative: no limit). Returns 0, also
+ * where there is no job or GPU, or the failure of the job. After a failure, streams that waited for a
+ * collective go on with results that are wrong, NaN at best: check this before you save what was
+ * computed from them. Any thread. */
+int hvd_gpu_synchronize(int timeout_ms, struct hvd_error *err);
 
 /* The result of tensor `index` (from 0) of an allgather, gather or alltoall: its rows (dimension 0), after
  * the end, and on a GPU after hvd_wait_on; and, if the library allocated it on a GPU, a copy of it to

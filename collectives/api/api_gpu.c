@@ -95,6 +95,18 @@ HVD_EXPORT int hvd_wait_on(struct hvd_request *request, void *stream, int timeou
     return status;
 }
 
+HVD_EXPORT int hvd_gpu_synchronize(int timeout_ms, struct hvd_error *err)
+{
+    struct hvd_engine *engine = hvd_job_enter(NULL);
+    int status = 0;
+
+    if (engine != NULL) {
+        status = hvd_engine_gpu_synchronize(engine, timeout_ms, err);
+        hvd_job_exit();
+    }
+    return status;
+}
+
 struct hvd_entry *hvd_launched_entry(struct hvd_request *request, int index)
 {
     bool is_there =

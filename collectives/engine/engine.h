@@ -49,6 +49,10 @@ int hvd_engine_submit_message(struct hvd_engine *engine, struct hvd_request *req
 void hvd_engine_wait(struct hvd_engine *engine, struct hvd_request *request,
                      bool (*done)(const void *request), int timeout_ms);
 
+/* As hvd_gpu_synchronize of hvd.h, in a job. Any thread. */
+int hvd_engine_gpu_synchronize(struct hvd_engine *engine, int timeout_ms,
+                               struct hvd_error *err);
+
 /* Drives once if nobody else does. Any thread. */
 void hvd_engine_poke(struct hvd_engine *engine);
 

@@ -46,11 +46,25 @@ static void landed(void *context, struct hvd_entry *entry, int status, const cha
     hvd_completion_land(engine, entry, status, text);
 }
 
+/* Those of hvd_gpu_synchronize: no request of theirs need have ended. */
+static void tell_waiters(struct hvd_engine *engine)
+{
+    if (atomic_load(&engine->waiters.sleepers) > 0) {
+        hvd_waiters_tell(&engine->waiters);
+    }
+}
+
 int hvd_gpu_tensors_progress(struct hvd_engine *engine, bool *moved,
                              struct hvd_error *err)
 {
+    int status;
+
     engine->gpu->is_traced = hvd_timeline_is_on(engine->timeline);
-    return hvd_gpu_progress(engine->gpu, landed, engine, moved, err);
+    status = hvd_gpu_progress(engine->gpu, landed, engine, moved, err);
+    if (*moved) {
+        tell_waiters(engine);
+    }
+    return status;
 }
 
 int64_t hvd_gpu_tensors_deadline(const struct hvd_engine *engine, int64_t now_ns)
@@ -61,6 +75,7 @@ int64_t hvd_gpu_tensors_deadline(const struct hvd_engine *engine, int64_t now_ns
 void hvd_gpu_tensors_fail(struct hvd_engine *engine, int status, const char *text)
 {
     hvd_gpu_fail(engine->gpu, landed, engine, status, text);
+    tell_waiters(engine);
 }
 
 int hvd_engine_use_gpu(struct hvd_engine *engine, int device, void *stream,

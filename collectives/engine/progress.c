@@ -286,25 +286,57 @@ bool hvd_progress_drive_on(struct hvd_engine *engine, hvd_progress_test *done,
     return true;
 }
 
-void hvd_engine_wait(struct hvd_engine *engine, struct hvd_request *request,
-                     bool (*done)(const void *request), int timeout_ms)
+/* For threads that do not hold the lock. */
+static void wait_for(struct hvd_engine *engine, hvd_progress_test *done, const void *arg,
+                     int timeout_ms)
 {
     const int64_t until_ns =
         timeout_ms < 0 ? -1 : hvd_clock_ns() + (int64_t)timeout_ms * 1000000;
 
-    atomic_store(&request->is_asked_for, true);
     atomic_fetch_add(&engine->waiters.count, 1);
-    while (!done(request) && !has_come(until_ns)) {
+    while (!done(arg) && !has_come(until_ns)) {
         uint64_t seen = atomic_load(&engine->waiters.times_let_go);
 
         if (try_take_over(engine)) {
-            hvd_progress_drive(engine, done, request, until_ns);
+            hvd_progress_drive(engine, done, arg, until_ns);
             hvd_progress_hand_back(engine);
         } else {
-            hvd_waiters_sleep(&engine->waiters, done, request, seen, until_ns);
+            hvd_waiters_sleep(&engine->waiters, done, arg, seen, until_ns);
         }
     }
     atomic_fetch_sub(&engine->waiters.count, 1);
+}
+
+void hvd_engine_wait(struct hvd_engine *engine, struct hvd_request *request,
+                     bool (*done)(const void *request), int timeout_ms)
+{
+    atomic_store(&request->is_asked_for, true);
+    wait_for(engine, done, request, timeout_ms);
+}
+
+static bool has_landed(const void *gpu)
+{
+    return hvd_gpu_is_idle(gpu);
+}
+
+int hvd_engine_gpu_synchronize(struct hvd_engine *engine, int timeout_ms,
+                               struct hvd_error *err)
+{
+    struct hvd_error failure = {0};
+
+    if (!hvd_gpu_is_open(engine->gpu)) {
+        return 0;
+    }
+    wait_for(engine, has_landed, engine->gpu, timeout_ms);
+    if (!hvd_gpu_is_idle(engine->gpu)) {
+        return HVD_INPROGRESS;
+    }
+    hvd_progress_take_over(engine);
+    if (engine->failure.has_failed) {
+        failure = engine->failure.error;
+    }
+    hvd_progress_hand_back(engine);
+    return failure.status == 0 ? 0 : hvd_fail(err, failure.status, "%s", failure.text);
 }
 
 void hvd_engine_poke(struct hvd_engine *engine)

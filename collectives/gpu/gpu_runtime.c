@@ -233,6 +233,7 @@ void hvd_gpu_launched(struct hvd_gpu_runtime *gpu, enum hvd_gpu_queue queue,
     mark->next = NULL;
     *gpu->last[queue] = mark;
     gpu->last[queue] = &mark->next;
+    atomic_fetch_add(&gpu->in_flight_count, 1);
 }
 
 void hvd_gpu_park(struct hvd_entry *entry)
@@ -254,6 +255,7 @@ static void complete(struct hvd_gpu_runtime *gpu, int queue, hvd_gpu_completed *
     if (gpu->in_flight[queue] == NULL) {
         gpu->last[queue] = &gpu->in_flight[queue];
     }
+    atomic_fetch_sub(&gpu->in_flight_count, 1); /* before a waiter hears of it */
     if (status == 0) {
         hvd_gpu_trace_collect(mark->trace);
     }
@@ -333,12 +335,7 @@ int64_t hvd_gpu_deadline(const struct hvd_gpu_runtime *gpu, bool is_waited,
 
 bool hvd_gpu_is_idle(const struct hvd_gpu_runtime *gpu)
 {
-    for (int i = 0; i < HVD_GPU_QUEUES; i++) {
-        if (gpu->in_flight[i] != NULL) {
-            return false;
-        }
-    }
-    return true;
+    return atomic_load(&gpu->in_flight_count) == 0;
 }
 
 /* Nothing submitted or in flight is pending: it has ended or failed. */

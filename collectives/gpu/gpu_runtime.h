@@ -63,6 +63,7 @@ struct hvd_gpu_runtime {
     struct hvd_gpu_buffer *pack; /* memory for packed tensors; NULL: none yet */
     struct hvd_gpu_mark *in_flight[HVD_GPU_QUEUES]; /* launched batches, oldest first */
     struct hvd_gpu_mark **last[HVD_GPU_QUEUES];
+    _Atomic int in_flight_count; /* of all queues */
     struct hvd_gpu_job *jobs; /* submitted and not ended; gpu_job.h */
     uint64_t numbers; /* batches agreed on */
     uint64_t turn; /* the batch that may launch next */
@@ -128,7 +129,8 @@ int hvd_gpu_progress(struct hvd_gpu_runtime *gpu, hvd_gpu_completed *completed,
 int64_t hvd_gpu_deadline(const struct hvd_gpu_runtime *gpu, bool is_waited,
                          int64_t now_ns);
 
-bool hvd_gpu_is_idle(const struct hvd_gpu_runtime *gpu); /* nothing is in flight */
+/* Nothing is in flight. Any thread. */
+bool hvd_gpu_is_idle(const struct hvd_gpu_runtime *gpu);
 
 /* The job has failed: aborts NCCL, waits some seconds at most for the device, and ends all
  * batches in flight with status. */

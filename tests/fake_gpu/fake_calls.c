@@ -110,6 +110,20 @@ static void take_chunk(const struct fake_call *call, size_t begin, size_t bytes)
     }
 }
 
+/* An abort leaves what is neither the input nor a result, nor NaN. */
+static void spoil(const struct fake_call *call)
+{
+    const int garbage = 0x3e;
+    size_t bytes = call->kind == FAKE_SEND ? 0 : bytes_of(call);
+
+    if (call->kind == FAKE_ALL_GATHER) {
+        bytes *= (size_t)call->comm->link.size;
+    }
+    if (bytes > 0 && (call->kind != FAKE_REDUCE || call->peer == call->comm->link.rank)) {
+        memset(must_reach(call->to, bytes), garbage, bytes);
+    }
+}
+
 static void run_collective(const struct fake_call *call)
 {
     struct fake_link *link = &call->comm->link;
@@ -195,6 +209,11 @@ void fake_calls_run(void *argument)
         }
     }
     run_messages(calls);
+    for (struct fake_call *call = calls; call != NULL; call = call->next) {
+        if (atomic_load(&comm->link.is_aborted)) {
+            spoil(call);
+        }
+    }
     while (calls != NULL) {
         struct fake_call *next = calls->next;
 

@@ -304,8 +304,28 @@ static void test_copy(void)
     report(good, "what was gathered is copied when it is there, and kept until then");
 }
 
+/* After it, whatever was launched has ended. */
+static void test_synchronize(void)
+{
+    bool good = hvd_gpu_synchronize(0, NULL) == 0;
+
+    for (int i = 0; i < ROUNDS; i++) {
+        struct hvd_tensor tensor = on_device("landed");
+        struct hvd_request *request = NULL;
+        struct hvd_error err = {0};
+
+        hvd_allreduce_start(&tensor, 1, HVD_SUM, 1, 1, 0, &request, &err);
+        good &= hvd_wait_on(request, stream, -1, &err) == 0 &&
+                hvd_gpu_synchronize(-1, &err) == 0 && hvd_wait_for(request, 0, &err) == 0;
+        hvd_request_free(request);
+    }
+    report(good, "hvd_gpu_synchronize returns when all that was launched has ended");
+}
+
 int main(void)
 {
+    bool good;
+
     if (!gpu_open()) {
         return 1;
     }
@@ -321,9 +341,12 @@ int main(void)
     test_refusals();
     test_take();
     test_copy();
+    test_synchronize();
     if (size > 2) {
         test_sets();
     }
     hvd_shutdown();
+    good = hvd_gpu_synchronize(-1, NULL) == 0;
+    report_alone(good, "nor does it wait where there is no job");
     return report_done();
 }

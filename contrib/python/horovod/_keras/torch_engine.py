@@ -8,6 +8,7 @@ import numpy
 import torch
 
 import horovod.torch as hvd
+from horovod.common import requests
 from horovod.common.arguments import check_count, check_gradient_settings
 from horovod.common.basics import Average
 from horovod.common.exceptions import HorovodInternalError
@@ -219,4 +220,5 @@ class Values:
         found = self._variables()
         must_match(_shapes(found), 0)
         broadcast_variables(found, 0)
+        requests.must_have_landed()
         self.save()

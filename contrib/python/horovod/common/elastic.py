@@ -72,7 +72,9 @@ class State:
         self._host_messages.put((timestamp, update_res))
 
     def commit(self):
-        """Saves the present values, then checks whether new ranks are waiting to join."""
+        """Saves the present values, then checks whether new ranks are waiting to join. Nothing is saved if
+        a collective on a GPU has failed since the last commit."""
+        requests.must_have_landed()
         self.save()
         self.check_host_updates()
 
@@ -115,9 +117,14 @@ class ObjectState(State):
         for name, value in kwargs.items():
             setattr(self, name, value)
         self._names = list(kwargs)
-        ObjectState.save(self)
+        ObjectState._keep(self)
 
     def save(self):
+        requests.must_have_landed()
+        self._keep()
+
+    def _keep(self):
+        """Saves all or, derived classes included, raises before it has changed anything saved."""
         self._saved_state = copy.deepcopy({name: getattr(self, name) for name in self._names})
 
     def restore(self):
@@ -126,7 +133,7 @@ class ObjectState(State):
     def sync(self):
         if self._names:
             self._adopt(self._bcast_object({name: getattr(self, name) for name in self._names}))
-        ObjectState.save(self)
+        ObjectState._keep(self)
 
     def _adopt(self, values):
         for name, value in values.items():
@@ -137,9 +144,9 @@ class ValuesState(ObjectState):
     """An ObjectState that also has a framework's variables. A derived class sets ``_values``, which
     can save, restore and sync them, before it calls __init__."""
 
-    def save(self):
+    def _keep(self):
         self._values.save()
-        super().save()
+        super()._keep()
 
     def restore(self):
         self._values.restore()

@@ -111,6 +111,7 @@ _PROTOTYPES = {
     'hvd_test': (c_int, [c_void_p, POINTER(Error)]),
     'hvd_wait_for': (c_int, [c_void_p, c_int, POINTER(Error)]),
     'hvd_wait_on': (c_int, [c_void_p, c_void_p, c_int, POINTER(Error)]),
+    'hvd_gpu_synchronize': (c_int, [c_int, POINTER(Error)]),
     'hvd_request_rows': (c_int, [c_void_p, c_int, POINTER(c_int64)]),
     'hvd_request_copy': (c_int, [c_void_p, c_int, c_void_p, c_void_p, POINTER(Error)]),
     'hvd_cuda_version': (c_int, []),

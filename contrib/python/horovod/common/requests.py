@@ -235,6 +235,16 @@ def _wait_on_stream(handle, request):
     check_ended(status, error)
 
 
+def must_have_landed():
+    """Waits until the GPU has completed every collective that ``synchronize`` has returned, and raises
+    HorovodInternalError if the job has failed: then their results may be wrong. For what is about
+    to be saved."""
+    status, error = INPROGRESS, Error()
+    while status == INPROGRESS:
+        status = lib.hvd_gpu_synchronize(_PATIENCE_MS, error)
+    check_ended(status, error)
+
+
 def forget_pending():
     """Drops every handle; the interpreter is about to end."""
     _pending.clear()

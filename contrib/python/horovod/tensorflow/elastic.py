@@ -7,6 +7,7 @@ import re
 import tensorflow as tf
 
 from horovod._keras.elastic import ModelState
+from horovod.common import requests
 from horovod.common.basics import basics
 from horovod.common.elastic import ObjectState, ValuesState, begin_anew, run_fn
 from horovod.common.exceptions import HorovodInternalError
@@ -68,6 +69,7 @@ class Values:
         found = self._variables()
         must_match(_shapes(found), 0)
         self._broadcast(found)
+        requests.must_have_landed()
         self.save()
 
     def _broadcast(self, found):

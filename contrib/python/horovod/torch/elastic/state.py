@@ -5,6 +5,7 @@ import copy
 
 import torch
 
+from horovod.common import requests
 from horovod.common.elastic import ObjectState
 from horovod.torch.elastic.sampler import ElasticSampler
 from horovod.torch.functions import (allgather_object, broadcast_object,
@@ -54,6 +55,7 @@ class ModelStateHandler(StateDictHandler):
 
     def sync(self):
         broadcast_parameters(self.value.state_dict(), root_rank=0)
+        requests.must_have_landed()
         self.save()
 
 
@@ -61,6 +63,7 @@ class OptimizerStateHandler(StateDictHandler):
 
     def sync(self):
         broadcast_optimizer_state(self.value, root_rank=0)
+        requests.must_have_landed()
         self.save()
 
 
@@ -136,10 +139,10 @@ class TorchState(ObjectState):
             super().__setattr__(name, handler.value)
         super().__init__(broadcast_object, rank, **plain)
 
-    def save(self):
+    def _keep(self):
         for handler in self._handlers.values():
             handler.save()
-        super().save()
+        super()._keep()
 
     def restore(self):
         for handler in self._handlers.values():

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A job of two ranks on the stand-ins of GPUs: gpu_commit_job.py FILE. Rank 1 dies in the middle of a
+collective for which rank 0's stream waits. Rank 0 then commits; it prints what was saved, and what the
+collective has left."""
+
+import ctypes
+import os
+import signal
+import sys
+import time
+
+import horovod.torch as hvd
+from gpu_test import Double, GpuTest
+from horovod.common.elastic import ValuesState
+from horovod.common.exceptions import HorovodInternalError
+
+
+class Weights:
+    """Keeps what is in a tensor."""
+
+    def __init__(self, tensor):
+        self._tensor = tensor
+        self.saved = None
+
+    def save(self):
+        self.saved = self._tensor.tolist()
+
+
+class WeightsState(ValuesState):
+
+    def __init__(self, tensor):
+        self._values = self.weights = Weights(tensor)
+        super().__init__(hvd.broadcast_object, hvd.rank)
+
+
+def die_when_launched(path):
+    """Its own stream never comes to the collective."""
+    cuda, libc = ctypes.CDLL('libcuda.so.1'), ctypes.CDLL(None)
+    cuda.fake_gpu_enqueue(Double.stream, libc.pause, None)
+    hvd.synchronize(hvd.allreduce_async_(Double([3], [0, 0, 0]), name='weights', op=hvd.Sum))
+    while not os.path.exists(path):
+        time.sleep(0.01)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def commit_after(path, tensor, state):
+    hvd.synchronize(hvd.allreduce_async_(tensor, name='weights', op=hvd.Sum))
+    print('launched', flush=True)
+    with open(path, 'w'):
+        pass
+    try:
+        state.commit()
+        print('committed')
+    except HorovodInternalError as failure:
+        print('not committed:', failure)
+    print('saved', state.weights.saved)
+    print('left', tensor.tolist(), flush=True)
+
+
+def main():
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the launcher ends the job; first we want to speak
+    GpuTest.setUpClass()
+    tensor = Double([3], [1, 2, 3])
+    state = WeightsState(tensor)
+    hvd.synchronize(hvd.allreduce_async_(tensor, name='weights', op=hvd.Sum))
+    state.commit()
+    if hvd.rank() == 1:
+        die_when_launched(sys.argv[1])
+    commit_after(sys.argv[1], tensor, state)
+    os._exit(3)  # shutdown has nothing more to show
+
+
+if __name__ == '__main__':
+    main()
