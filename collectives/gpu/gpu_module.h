@@ -23,7 +23,7 @@
 
 #include "collectives/hvd.h"
 
-#define HVD_GPU_MODULE_VERSION 5
+#define HVD_GPU_MODULE_VERSION 6
 #define HVD_GPU_MODULE_SYMBOL "hvd_gpu_module"
 
 enum {
@@ -63,6 +63,9 @@ enum hvd_gpu_step_kind {
      * rank, with the bits of hvd_reduce. Those of rank `peer` are at own, those of the others at from,
      * one stride apart. to may be own. Not for 16-bit integers or bool. */
     HVD_GPU_SUM_UP,
+    /* By a kernel, if there are any: count floats of dtype at to, the result of a collective before, become
+     * NaN if the device has been aborted. Consecutive ones of one dtype are one launch. */
+    HVD_GPU_POISON,
     /* Collectives of the work's comm; from may be to. count: elements of dtype. */
     HVD_GPU_ALLREDUCE,
     HVD_GPU_ALLGATHER, /* count of each rank */

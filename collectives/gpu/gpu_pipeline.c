@@ -448,6 +448,19 @@ static int back(struct hvd_gpu_pipeline *pipeline, const struct chunk *chunk,
     return submit(pipeline, job, HVD_GPU_OUT, is_last(pipeline), err);
 }
 
+/* Of all chunks: they are on one stream. */
+static void poison_results(const struct hvd_batch *batch, struct hvd_gpu_steps *steps)
+{
+    for (int64_t i = 0; i < batch->header.count; i++) {
+        const struct hvd_entry *entry = batch->entries[i];
+
+        if (!entry->is_absent) {
+            hvd_gpu_steps_add_poison(steps, entry->proposal.dtype, entry->output,
+                                     hvd_proposal_bytes(&entry->proposal));
+        }
+    }
+}
+
 static int gather(struct hvd_gpu_pipeline *pipeline, const struct chunk *chunk,
                   struct hvd_error *err)
 {
@@ -459,6 +472,9 @@ static int gather(struct hvd_gpu_pipeline *pipeline, const struct chunk *chunk,
     }
     add_collective(pipeline, chunk, false, &job->steps);
     walk(pipeline, chunk, move_out, chunk->device, &job->steps);
+    if (is_last(pipeline)) {
+        poison_results(pipeline->config.batch, &job->steps);
+    }
     return submit(pipeline, job, HVD_GPU_COLLECT, is_last(pipeline), err);
 }
 

@@ -513,6 +513,39 @@ static void schedule_alltoall(const struct hvd_gpu_schedule *schedule,
                            schedule->sent[schedule->rank] * row_bytes);
 }
 
+/* --- all --- */
+
+/* What this rank gets, in bytes. */
+static int64_t result_bytes(const struct hvd_gpu_schedule *schedule,
+                            const struct hvd_entry *entry)
+{
+    switch (schedule->kind) {
+    case HVD_KIND_REDUCESCATTER:
+        return slice_of(schedule, schedule->rank);
+    case HVD_KIND_ALLGATHER:
+    case HVD_KIND_ALLTOALL:
+        return entry->result_rows * hvd_entry_row_bytes(entry);
+    case HVD_KIND_BROADCAST:
+        return schedule->rank == schedule->root ? 0 : bytes_of(entry);
+    default:
+        return bytes_of(entry);
+    }
+}
+
+static void poison_results(const struct hvd_gpu_schedule *schedule,
+                           struct hvd_gpu_steps *steps)
+{
+    for (int i = 0; schedule->has_kernels && i < schedule->count; i++) {
+        const struct hvd_entry *entry = schedule->entries[i];
+        void *result = entry->result != NULL ? entry->result : entry->output;
+
+        if (!entry->is_absent) {
+            hvd_gpu_steps_add_poison(steps, entry->proposal.dtype, result,
+                                     result_bytes(schedule, entry));
+        }
+    }
+}
+
 void hvd_gpu_schedule_steps(const struct hvd_gpu_schedule *schedule,
                             struct hvd_gpu_steps *steps)
 {
@@ -532,4 +565,5 @@ void hvd_gpu_schedule_steps(const struct hvd_gpu_schedule *schedule,
     default:
         schedule_alltoall(schedule, steps);
     }
+    poison_results(schedule, steps);
 }

@@ -64,6 +64,21 @@ void hvd_gpu_steps_add_copy(struct hvd_gpu_steps *steps, const void *from, void 
     }
 }
 
+void hvd_gpu_steps_add_poison(struct hvd_gpu_steps *steps, enum hvd_dtype dtype, void *to,
+                              int64_t bytes)
+{
+    bool has_nan = dtype == HVD_FLOAT16 || dtype == HVD_BFLOAT16 ||
+                   dtype == HVD_FLOAT32 || dtype == HVD_FLOAT64;
+
+    if (has_nan && bytes > 0) {
+        hvd_gpu_steps_add(steps, &(struct hvd_gpu_step){
+                                     .kind = HVD_GPU_POISON,
+                                     .to = to,
+                                     .dtype = dtype,
+                                     .count = bytes / (int64_t)hvd_dtype_bytes(dtype)});
+    }
+}
+
 void hvd_gpu_steps_follow(struct hvd_gpu_steps *steps, struct hvd_entry *const *entries,
                           int count)
 {

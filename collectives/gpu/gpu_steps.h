@@ -26,6 +26,10 @@ void hvd_gpu_steps_add_kind(struct hvd_gpu_steps *steps, enum hvd_gpu_step_kind 
 void hvd_gpu_steps_add_copy(struct hvd_gpu_steps *steps, const void *from, void *to,
                             int64_t bytes);
 
+/* Of a result of a collective; left out if it has no floats. */
+void hvd_gpu_steps_add_poison(struct hvd_gpu_steps *steps, enum hvd_dtype dtype, void *to,
+                              int64_t bytes);
+
 /* Waits for the inputs of the entries. The steps keep the marks: after a failure the launcher may
  * reach a step when the entries have ended. */
 void hvd_gpu_steps_follow(struct hvd_gpu_steps *steps, struct hvd_entry *const *entries,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "collectives/gpu/module/kernel_body.h"
+#include "collectives/gpu/module/kernel_poison.h"
 #include "collectives/gpu/module/kernel_sum.h"
 #include "gpu_binding/base/attr.h"
 #include "tests/fake_gpu/fake_state.h"
@@ -16,8 +17,10 @@ struct fake_kernel {
     int64_t tile;
     size_t from_size;
     size_t to_size;
-    /* Of those that add up, instead of run: */
+    /* Instead of run, of those that add up, and of the one that poisons: */
     void (*add)(const struct hvd_kernel_sum *sum, uint32_t block, uint32_t thread);
+    void (*poison)(const struct hvd_kernel_poison *poison, uint32_t block,
+                   uint32_t thread);
 };
 
 /* What a launch has brought along. */
@@ -26,6 +29,7 @@ struct launched {
     uint32_t blocks;
     struct hvd_kernel_work work;
     struct hvd_kernel_sum sum;
+    struct hvd_kernel_poison poison;
 };
 
 enum {
@@ -42,11 +46,12 @@ enum {
 };
 
 #define KERNEL(NAME, FROM, TO)                                                           \
-    {"hvd_" #NAME, hvd_kernel_##NAME, HVD_KERNEL_TILE, FROM, TO, NULL},
+    {"hvd_" #NAME, hvd_kernel_##NAME, HVD_KERNEL_TILE, FROM, TO, NULL, NULL},
 #define SUM(NAME, TYPE)                                                                  \
-    {"hvd_" #NAME, NULL, HVD_KERNEL_SUM_TILE, TYPE, TYPE, hvd_kernel_##NAME},
+    {"hvd_" #NAME, NULL, HVD_KERNEL_SUM_TILE, TYPE, TYPE, hvd_kernel_##NAME, NULL},
 static const struct fake_kernel kernels[] = {
-    {"hvd_copy", hvd_kernel_copy, HVD_KERNEL_COPY_TILE, 1, 1, NULL},
+    {"hvd_copy", hvd_kernel_copy, HVD_KERNEL_COPY_TILE, 1, 1, NULL, NULL},
+    {"hvd_poison", NULL, 0, 0, 0, NULL, hvd_kernel_poison},
     HVD_KERNEL_LIST(KERNEL) HVD_KERNEL_SUM_LIST(SUM)};
 #undef KERNEL
 #undef SUM
@@ -165,15 +170,47 @@ static void reach_sources(struct launched *launched)
         must_reach(sum->others, (size_t)(sum->stride * (sum->sources - 2)) + bytes);
 }
 
+static void reach_results(struct launched *launched)
+{
+    struct hvd_kernel_poison *poison = &launched->poison;
+
+    if (poison->count < 1 || (uint32_t)poison->count != launched->blocks) {
+        fprintf(stderr, "fake GPU: a kernel that poisons is told nonsense\n");
+        abort();
+    }
+    for (int i = 0; i < poison->count; i++) {
+        poison->to[i] =
+            must_reach(poison->to[i], (size_t)poison->counts[i] * poison->size);
+    }
+}
+
+static uint32_t threads_of(const struct fake_kernel *kernel)
+{
+    return kernel->poison != NULL ? HVD_KERNEL_POISON_THREADS : HVD_KERNEL_THREADS;
+}
+
+static void reach_all(struct launched *launched)
+{
+    if (launched->kernel->poison != NULL) {
+        reach_results(launched);
+    } else if (launched->kernel->add != NULL) {
+        reach_sources(launched);
+    } else {
+        reach_pieces(launched);
+    }
+}
+
 static void run_kernel(void *argument)
 {
     struct launched *launched = argument;
     const struct fake_kernel *kernel = launched->kernel;
 
-    (kernel->add != NULL ? reach_sources : reach_pieces)(launched);
+    reach_all(launched);
     for (uint32_t block = 0; block < launched->blocks; block++) {
-        for (uint32_t thread = 0; thread < HVD_KERNEL_THREADS; thread++) {
-            if (kernel->add != NULL) {
+        for (uint32_t thread = 0; thread < threads_of(kernel); thread++) {
+            if (kernel->poison != NULL) {
+                kernel->poison(&launched->poison, block, thread);
+            } else if (kernel->add != NULL) {
                 kernel->add(&launched->sum, block, thread);
             } else {
                 kernel->run(&launched->work, block, thread);
@@ -191,7 +228,7 @@ HVD_EXPORT int cuLaunchKernel(const struct fake_kernel *kernel, unsigned grid_x,
     struct launched *launched;
 
     if (fake_gpu_fails("cuLaunchKernel") || !fake_has_context() || grid_x == 0 ||
-        grid_y != 1 || grid_z != 1 || block_x != HVD_KERNEL_THREADS || block_y != 1 ||
+        grid_y != 1 || grid_z != 1 || block_x != threads_of(kernel) || block_y != 1 ||
         block_z != 1 || shared_bytes != 0 || extra != NULL) {
         return FAKE_INVALID_VALUE;
     }
@@ -202,7 +239,9 @@ HVD_EXPORT int cuLaunchKernel(const struct fake_kernel *kernel, unsigned grid_x,
     launches++;
     launched->kernel = kernel;
     launched->blocks = grid_x;
-    if (kernel->add != NULL) {
+    if (kernel->poison != NULL) {
+        memcpy(&launched->poison, parameters[0], sizeof(launched->poison));
+    } else if (kernel->add != NULL) {
         memcpy(&launched->sum, parameters[0], sizeof(launched->sum));
     } else {
         memcpy(&launched->work, parameters[0], sizeof(launched->work));

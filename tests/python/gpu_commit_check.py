@@ -26,6 +26,7 @@ def main():
     report.line('launched' in output, 'a stream waits for a collective in which a rank dies', output)
     report.line('not committed: rank 1 ' in output and 'saved [2.0, 4.0, 6.0]' in output,
                 'a commit fails by its cause, and keeps what was saved before', output)
+    report.line('left [nan, nan, nan]' in output, 'what the collective has left is no number', output)
     return report.done()
 
 

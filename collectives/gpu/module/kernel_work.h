@@ -20,6 +20,7 @@ enum {
     HVD_KERNEL_THREADS = 256, /* of a block */
     HVD_KERNEL_TILE = 8192, /* elements */
     HVD_KERNEL_COPY_TILE = 32768, /* bytes */
+    HVD_KERNEL_POISON_THREADS = 32, /* of a block of hvd_poison */
     HVD_KERNEL_SUM_TILE = 2048, /* elements: a share of some 100 KiB is some blocks */
 };
 
@@ -71,6 +72,16 @@ struct hvd_kernel_sum {
     int32_t sources; /* at least 2 */
     int32_t self;
     int32_t op;
+};
+
+/* Results of collectives, of one type. */
+struct hvd_kernel_poison {
+    const volatile uint32_t *aborted; /* in pinned host memory; not 0: they are wrong */
+    uint64_t nan;
+    uint32_t size; /* of an element */
+    int32_t count; /* results */
+    char *to[HVD_KERNEL_PIECES];
+    int64_t counts[HVD_KERNEL_PIECES]; /* elements */
 };
 
 /* X(name, type) of each kernel that adds up, hvd_NAME. */

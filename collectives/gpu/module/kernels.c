@@ -40,6 +40,18 @@ static void tell_problem(struct hvd_gpu_kernels *kernels, const char *function, 
         function, name != NULL ? name : "error", error, hvd_kernel_image.built);
 }
 
+/* Without it, all works but poisoning. */
+static void make_flag(struct hvd_gpu_kernels *kernels)
+{
+    void *memory;
+
+    if (kernels->cuda->host_alloc(&memory, sizeof(*kernels->aborted),
+                                  CU_MEMHOSTALLOC_PORTABLE) == CUDA_SUCCESS) {
+        kernels->aborted = memory;
+        *kernels->aborted = 0;
+    }
+}
+
 void hvd_kernels_load(struct hvd_gpu_kernels *kernels, const struct hvd_cuda *cuda)
 {
     const char *function = "cuModuleLoadData";
@@ -65,10 +77,15 @@ void hvd_kernels_load(struct hvd_gpu_kernels *kernels, const struct hvd_cuda *cu
         error =
             cuda->module_function(&kernels->sums[i], kernels->module, sums_known[i].name);
     }
+    if (error == CUDA_SUCCESS) {
+        error = cuda->module_function(&kernels->poison, kernels->module, "hvd_poison");
+    }
     if (error != CUDA_SUCCESS) {
         hvd_kernels_unload(kernels);
         tell_problem(kernels, function, error);
+        return;
     }
+    make_flag(kernels);
 }
 
 void hvd_kernels_unload(struct hvd_gpu_kernels *kernels)
@@ -77,6 +94,10 @@ void hvd_kernels_unload(struct hvd_gpu_kernels *kernels)
         kernels->cuda->module_unload(kernels->module);
     }
     kernels->module = NULL;
+    if (kernels->aborted != NULL) {
+        kernels->cuda->host_free((void *)(uintptr_t)kernels->aborted);
+    }
+    kernels->aborted = NULL;
 }
 
 /* --- launching --- */
@@ -155,6 +176,54 @@ int hvd_kernels_launch(const struct hvd_gpu_kernels *kernels, CUstream stream,
     error =
         kernels->cuda->launch(kernels->functions[kernel], work.ends[work.count - 1], 1, 1,
                               HVD_KERNEL_THREADS, 1, 1, 0, stream, parameters, NULL);
+    return error == CUDA_SUCCESS
+               ? taken
+               : hvd_cuda_fail(kernels->cuda, "cuLaunchKernel", error, err);
+}
+
+/* --- poisoning --- */
+
+void hvd_kernels_tell_abort(const struct hvd_gpu_kernels *kernels)
+{
+    if (kernels->aborted != NULL) {
+        *kernels->aborted = 1;
+    }
+}
+
+/* Without results. */
+static struct hvd_kernel_poison poison_of(enum hvd_dtype dtype)
+{
+    switch (dtype) {
+    case HVD_FLOAT16:
+        return (struct hvd_kernel_poison){.nan = 0x7e00, .size = 2};
+    case HVD_BFLOAT16:
+        return (struct hvd_kernel_poison){.nan = 0x7fc0, .size = 2};
+    case HVD_FLOAT32:
+        return (struct hvd_kernel_poison){.nan = 0x7fc00000, .size = 4};
+    default:
+        return (struct hvd_kernel_poison){.nan = 0x7ff8000000000000, .size = 8};
+    }
+}
+
+int hvd_kernels_poison(const struct hvd_gpu_kernels *kernels, CUstream stream,
+                       const struct hvd_gpu_step *steps, int count, struct hvd_error *err)
+{
+    struct hvd_kernel_poison poison = poison_of(steps[0].dtype);
+    void *parameters[] = {&poison};
+    int taken = 0, error;
+
+    while (taken < count && poison.count < HVD_KERNEL_PIECES &&
+           steps[taken].kind == HVD_GPU_POISON && steps[taken].dtype == steps[0].dtype) {
+        poison.to[poison.count] = steps[taken].to;
+        poison.counts[poison.count++] = steps[taken++].count;
+    }
+    poison.aborted = kernels->aborted;
+    if (poison.aborted == NULL) {
+        return taken;
+    }
+    error = kernels->cuda->launch(kernels->poison, (unsigned)poison.count, 1, 1,
+                                  HVD_KERNEL_POISON_THREADS, 1, 1, 0, stream, parameters,
+                                  NULL);
     return error == CUDA_SUCCESS
                ? taken
                : hvd_cuda_fail(kernels->cuda, "cuLaunchKernel", error, err);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernels as the driver finds them: hvd_copy, and hvd_NAME of each of HVD_KERNEL_LIST and of
-// HVD_KERNEL_SUM_LIST.
+// HVD_KERNEL_SUM_LIST, and hvd_poison.
 #include "collectives/gpu/module/kernel_body.h"
+#include "collectives/gpu/module/kernel_poison.h"
 #include "collectives/gpu/module/kernel_sum.h"
 
 // The parameters stay where the launch has put them, instead of in each thread's own memory.
@@ -29,3 +30,9 @@ HVD_KERNEL_LIST(HVD_ENTRY)
     }
 
 HVD_KERNEL_SUM_LIST(HVD_SUM_ENTRY)
+
+extern "C" __global__ void __launch_bounds__(HVD_KERNEL_POISON_THREADS)
+    hvd_poison(const HVD_PARAMETER struct hvd_kernel_poison poison)
+{
+    hvd_kernel_poison(&poison, blockIdx.x, threadIdx.x);
+}

@@ -20,6 +20,8 @@ struct hvd_gpu_kernels {
     CUmodule module;
     CUfunction functions[HVD_KERNEL_COUNT];
     CUfunction sums[HVD_KERNEL_SUM_COUNT];
+    CUfunction poison;
+    volatile uint32_t *aborted; /* pinned; NULL: results are not poisoned */
     char problem[256]; /* why there are none; "" if there are */
 };
 
@@ -30,6 +32,14 @@ void hvd_kernels_unload(struct hvd_gpu_kernels *kernels);
 /* Launches the first of count steps, an HVD_GPU_MOVE, and those behind it that fit in one launch.
  * Returns how many, or a failure. */
 int hvd_kernels_launch(const struct hvd_gpu_kernels *kernels, CUstream stream,
+                       const struct hvd_gpu_step *steps, int count,
+                       struct hvd_error *err);
+
+/* Of results of collectives, from now on: they are wrong. Any thread. */
+void hvd_kernels_tell_abort(const struct hvd_gpu_kernels *kernels);
+
+/* As hvd_kernels_launch, the first step an HVD_GPU_POISON. */
+int hvd_kernels_poison(const struct hvd_gpu_kernels *kernels, CUstream stream,
                        const struct hvd_gpu_step *steps, int count,
                        struct hvd_error *err);
 

@@ -303,6 +303,7 @@ void hvd_launcher_abort(struct hvd_gpu_device *device)
     bool is_first;
 
     atomic_store(&device->is_aborted, true);
+    hvd_kernels_tell_abort(&device->kernels); /* before collectives end by it */
     pthread_mutex_lock(&device->lock);
     is_first = !device->is_aborting;
     device->is_aborting = true;

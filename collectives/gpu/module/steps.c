@@ -245,6 +245,9 @@ static int do_steps(struct hvd_gpu_device *device, struct hvd_gpu_work *work,
     case HVD_GPU_MOVE:
         return hvd_kernels_launch(&device->kernels, device->streams[work->queue], step,
                                   work->count - (int)(step - work->steps), &work->error);
+    case HVD_GPU_POISON:
+        return hvd_kernels_poison(&device->kernels, device->streams[work->queue], step,
+                                  work->count - (int)(step - work->steps), &work->error);
     case HVD_GPU_SUM_UP:
         status = hvd_kernels_sum(&device->kernels, device->streams[work->queue], step,
                                  &work->error);

@@ -264,7 +264,8 @@ void hvd_timing_step(struct hvd_gpu_work *work, const struct hvd_gpu_step *step)
     struct hvd_gpu_timing *timing = work->timing;
     struct hvd_gpu_span *last;
 
-    if (timing == NULL) {
+    if (timing == NULL ||
+        step->kind == HVD_GPU_POISON) { /* a part of what is before it */
         return;
     }
     last = timing->count > 0 ? &timing->spans[timing->count - 1] : NULL;

@@ -18,7 +18,7 @@ if grep -q '^1\.\.0 # SKIP' "$work/out"; then
 fi
 count=0
 case $5 in
-'') words="launched stream" ;;
+'') words="launched stream poisoned" ;;
 connect) words="nothing stream" ;;
 *) words="alone stream" ;;
 esac

@@ -53,6 +53,15 @@ static void test_launches(void)
     pass_close(&pass);
 }
 
+/* What ends things; without memory for its flag only poisoning is not done; and what the launcher finds is for
+ * who checks again. */
+static bool may_go_unsaid(const char *failed, int status)
+{
+    return fake_gpu_failed_at_end() ||
+           (status == 0 && (strcmp(failed, "cuMemHostAlloc") == 0 ||
+                            strcmp(failed, "ncclCommGetAsyncError") == 0));
+}
+
 /* The k-th call fails, for each k. What is left then, where ending it was what failed? */
 static void test_faults(void)
 {
@@ -71,7 +80,7 @@ static void test_faults(void)
         if (failed != NULL && fake_gpu_failed_kernels()) {
             named = named && status == 0 &&
                     strstr(pass_module->no_kernels(pass.device), failed) != NULL;
-        } else if (failed != NULL && !fake_gpu_failed_at_end() &&
+        } else if (failed != NULL && !may_go_unsaid(failed, status) &&
                    (status >= 0 || strstr(pass.err.text, failed) == NULL)) {
             tap_note("call %ld, %s: %d %s", k, failed, status, pass.err.text);
             named = false;
