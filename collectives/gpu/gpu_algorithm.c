@@ -80,6 +80,11 @@ static bool find_direct_obstacle(const struct hvd_gpu_rendezvous *rendezvous, in
                  "UCX %d.%d of rank %d on %s is without CUDA (hvd-info --check there)",
                  offer->ucx_version / 10000, offer->ucx_version / 100 % 100, rank,
                  hvd_gpu_member_host(rendezvous->team, rendezvous->boot, member));
+    } else if (!offer->identity.orders_writes) {
+        snprintf(text, size,
+                 "the GPU of rank %d on %s may see late what network adapters have "
+                 "written (no order of GPUDirect RDMA writes)",
+                 rank, hvd_gpu_member_host(rendezvous->team, rendezvous->boot, member));
     } else if (!offer->identity.has_kernels) {
         snprintf(text, size, "rank %d on %s has no kernels (hvd-info --check there)",
                  rank, hvd_gpu_member_host(rendezvous->team, rendezvous->boot, member));

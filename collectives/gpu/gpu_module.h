@@ -29,6 +29,7 @@
 enum {
     HVD_GPU_ID_BYTES = 128, /* of NCCL's unique id */
     HVD_GPU_UUID_BYTES = 16,
+    HVD_GPU_BUS_BYTES = 16, /* of a PCI bus id, "0000:3b:00.0" */
 };
 
 struct hvd_gpu_device;
@@ -156,7 +157,9 @@ struct hvd_gpu_identity {
     int32_t has_kernels; /* HVD_GPU_MOVE can be done */
     unsigned char uuid[HVD_GPU_UUID_BYTES];
     unsigned char id[HVD_GPU_ID_BYTES]; /* zero unless asked for */
+    char bus_id[HVD_GPU_BUS_BYTES]; /* MIG slices of a GPU share it, and differ by uuid */
     int32_t has_dma_buf; /* network adapters can access its memory by dma-buf */
+    int32_t orders_writes; /* what these have written there, its next kernel sees */
     int32_t network; /* set by libhvd, see gpu_connectivity.h */
 };
 
@@ -240,7 +243,8 @@ struct hvd_gpu_module {
     int (*comm_create)(struct hvd_gpu_device *device, const unsigned char *id, int rank,
                        int size, struct hvd_gpu_comm **out, struct hvd_error *err);
 
-    /* Whether a launched collective has failed. Not while a work is being launched. */
+    /* Whether a launched collective has failed, as far as the launcher knows, which asks NCCL once more
+     * after this. */
     int (*comm_check)(struct hvd_gpu_comm *comm, struct hvd_error *err);
 
     /* Ends it when the device has completed its work. Does not wait. Submit no more work for it;

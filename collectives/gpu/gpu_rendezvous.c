@@ -66,7 +66,8 @@ int hvd_gpu_rendezvous_begin(struct hvd_gpu_run *run, struct hvd_error *err)
                                                    offer, sizeof(*offer), err);
 }
 
-/* NCCL refuses two ranks on one GPU unless NCCL_HOSTID puts them on different hosts. */
+/* NCCL refuses two ranks on one GPU, also in two slices of it (MIG), unless NCCL_HOSTID puts them on
+ * different hosts. */
 static int find_sharer(const struct hvd_gpu_rendezvous *rendezvous, int member)
 {
     const struct hvd_layout *layout = rendezvous->team->layout;
@@ -76,7 +77,7 @@ static int find_sharer(const struct hvd_gpu_rendezvous *rendezvous, int member)
         const struct hvd_gpu_identity *other = &rendezvous->offers[i].identity;
 
         if (layout->node[i] == layout->node[member] && !identity->has_host_id &&
-            memcmp(identity->uuid, other->uuid, sizeof(identity->uuid)) == 0) {
+            memcmp(identity->bus_id, other->bus_id, sizeof(identity->bus_id)) == 0) {
             return i;
         }
     }
@@ -105,7 +106,8 @@ static bool find_obstacle(const struct hvd_gpu_rendezvous *rendezvous, int membe
                  rendezvous->offers[0].identity.nccl_version);
     } else if (sharer >= 0) {
         snprintf(text, size,
-                 "ranks %d and %d on %s share a GPU, which NCCL refuses unless each has "
+                 "ranks %d and %d on %s share a GPU, or its MIG slices, which NCCL "
+                 "refuses unless each has "
                  "its own " HVD_ENV_NCCL_HOSTID,
                  rendezvous->team->ranks[sharer], rank,
                  hvd_gpu_member_host(rendezvous->team, rendezvous->boot, member));

@@ -269,22 +269,11 @@ static void complete(struct hvd_gpu_runtime *gpu, int queue, hvd_gpu_completed *
     hvd_refcount_drop(&mark->refcount);
 }
 
-static bool is_launching(const struct hvd_gpu_runtime *gpu)
-{
-    for (const struct hvd_gpu_job *job = gpu->jobs; job != NULL; job = job->next) {
-        if (hvd_gpu_job_is_held(job)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Not while the launcher may be in NCCL: it checks by itself. */
 static int check_comms(struct hvd_gpu_runtime *gpu, int64_t now_ns, struct hvd_error *err)
 {
     int status = 0;
 
-    if (now_ns - gpu->checked_ns < check_ns || is_launching(gpu)) {
+    if (now_ns - gpu->checked_ns < check_ns) {
         return 0;
     }
     gpu->checked_ns = now_ns;

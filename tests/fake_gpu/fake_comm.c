@@ -13,6 +13,7 @@
 
 static const unsigned config_magic = 0xcafebeef;
 static const int config_version = 21400;
+static const int hangs_from = 22600, hangs_before = 22700; /* where it may not block */
 static const int copied_version = 21800; /* before, NCCL keeps the caller's pointer */
 
 int fake_nccl_result(const char *function)
@@ -122,12 +123,24 @@ int fake_comm_launch(struct fake_comm *comm, struct fake_call *calls)
     return begin_job(comm, launch_late);
 }
 
+static int meet_others(struct fake_comm *comm)
+{
+    int result = fake_link_meet(&comm->link) ? FAKE_NCCL_SUCCESS : FAKE_SYSTEM_ERROR;
+    int rank = result == FAKE_NCCL_SUCCESS ? fake_link_duplicate(&comm->link) : -1;
+
+    if (rank >= 0) {
+        fprintf(stderr, "fake NCCL: Duplicate GPU detected: rank %d and another one\n",
+                rank);
+        result = FAKE_INVALID_USAGE;
+    }
+    return result;
+}
+
 static void *meet(void *argument)
 {
     struct fake_comm *comm = argument;
-    bool met = fake_link_meet(&comm->link);
 
-    atomic_store(&comm->state, met ? FAKE_NCCL_SUCCESS : FAKE_SYSTEM_ERROR);
+    atomic_store(&comm->state, meet_others(comm));
     return NULL;
 }
 
@@ -136,14 +149,19 @@ static void *meet(void *argument)
 static int make_comm(struct fake_comm **out, int size, const struct fake_id *id, int rank)
 {
     struct fake_comm *comm = calloc(1, sizeof(*comm));
+    const char *host = getenv("NCCL_HOSTID");
+    char gpu[FAKE_PLACE], bus_id[16];
 
+    fake_gpu_bus_id(bus_id, sizeof(bus_id));
+    snprintf(gpu, sizeof(gpu), "%.60s %s", host != NULL ? host : "", bus_id);
     if (getenv("FAKE_NCCL_DIES") != NULL) {
         raise(SIGKILL);
     }
-    if (comm == NULL || fake_link_open(&comm->link, id->name, rank, size) != 0) {
+    if (comm == NULL || fake_link_open(&comm->link, id->name, rank, size, gpu) != 0) {
         free(comm);
         return FAKE_SYSTEM_ERROR;
     }
+    comm->owner = pthread_self();
     fake_gpu_count_comm(1);
     *out = comm;
     return FAKE_NCCL_SUCCESS;
@@ -159,7 +177,7 @@ HVD_EXPORT int ncclCommInitRank(struct fake_comm **out, int size, struct fake_id
     }
     if (result == FAKE_NCCL_SUCCESS) {
         (*out)->may_block = true;
-        fake_link_meet(&(*out)->link);
+        result = meet_others(*out);
     }
     return result;
 }
@@ -175,6 +193,10 @@ HVD_EXPORT int ncclCommInitRankConfig(struct fake_comm **out, int size, struct f
         fprintf(stderr, "fake NCCL: not a configuration for NCCL %d\n",
                 fake_nccl_version());
         return FAKE_INVALID_ARGUMENT;
+    }
+    if (fake_nccl_version() >= hangs_from && fake_nccl_version() < hangs_before) {
+        fprintf(stderr, "fake NCCL: a communicator that may not block hangs\n");
+        return FAKE_SYSTEM_ERROR;
     }
     if (result == FAKE_NCCL_SUCCESS) {
         result = make_comm(out, size, &id, rank);
@@ -243,6 +265,12 @@ HVD_EXPORT int ncclCommAbort(struct fake_comm *comm)
 /* Of calls that fail, looks at what is in progress are none: their number is by chance. */
 HVD_EXPORT int ncclCommGetAsyncError(struct fake_comm *comm, int *result)
 {
+    /* It completes what the communicator does meanwhile, and so do its launches. */
+    if (!pthread_equal(comm->owner, pthread_self())) {
+        fprintf(stderr, "fake NCCL: another thread than the one that launches asks for "
+                        "errors\n");
+        return FAKE_INVALID_USAGE;
+    }
     *result = atomic_load(&comm->state);
     if (*result == FAKE_IN_PROGRESS) {
         return FAKE_NCCL_SUCCESS;

@@ -309,12 +309,40 @@ HVD_EXPORT int cuDeviceGetUuid_v2(void *uuid, int device)
     return fake_gpu_fails("cuDeviceGetUuid") ? FAKE_INVALID_VALUE : FAKE_SUCCESS;
 }
 
+/* As with uuids, but all devices with FAKE_GPU_MIG are slices of one. */
+static void bus_id(char *id, size_t bytes, int device)
+{
+    unsigned owner = getenv("FAKE_GPU_SHARED") != NULL ? 1 : (unsigned)getpid();
+
+    if (getenv("FAKE_GPU_MIG") != NULL) {
+        owner = 0;
+        device = 0;
+    }
+    snprintf(id, bytes, "%04x:%02x:%02x.0", owner & 0xffff, owner >> 16 & 0xff,
+             (unsigned)device & 0xff);
+}
+
+HVD_EXPORT int cuDeviceGetPCIBusId(char *id, int bytes, int device)
+{
+    bus_id(id, (size_t)bytes, device);
+    return fake_gpu_fails("cuDeviceGetPCIBusId") ? FAKE_INVALID_VALUE : FAKE_SUCCESS;
+}
+
+static _Atomic int retained; /* the last device */
+
+HVD_EXPORT void fake_gpu_bus_id(char *id, size_t bytes)
+{
+    bus_id(id, bytes, retained);
+}
+
 /* Never has to fail: what older drivers do not know is nobody's failure. */
 HVD_EXPORT int cuDeviceGetAttribute(int *value, int attribute, int device)
 {
+    const char *order = getenv("FAKE_GPU_ORDERING");
+
     (void)device;
-    *value = 0;
-    return attribute == 124 ? FAKE_SUCCESS : FAKE_INVALID_VALUE; /* dma-buf */
+    *value = attribute != 118 ? 0 : order != NULL ? atoi(order) : 100;
+    return attribute == 118 || attribute == 124 ? FAKE_SUCCESS : FAKE_INVALID_VALUE;
 }
 
 /* FAKE_GPU_P2P: "0-1:nvlink,0-2:pcie". Returns what is behind the colon; NULL: nothing. */
@@ -346,10 +374,10 @@ HVD_EXPORT int cuDeviceGetP2PAttribute(int *value, int attribute, int device, in
 
 HVD_EXPORT int cuDevicePrimaryCtxRetain(void **out, int device)
 {
-    (void)device;
     if (fake_gpu_fails("cuDevicePrimaryCtxRetain")) {
         return FAKE_OUT_OF_MEMORY;
     }
+    retained = device;
     *out = &context;
     fake_count(&live.contexts, 1);
     return FAKE_SUCCESS;

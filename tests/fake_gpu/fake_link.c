@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
@@ -20,7 +21,8 @@ void fake_link_pause(unsigned turn)
     }
 }
 
-int fake_link_open(struct fake_link *link, const char *name, int rank, int size)
+int fake_link_open(struct fake_link *link, const char *name, int rank, int size,
+                   const char *gpu)
 {
     int fd = shm_open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 
@@ -37,6 +39,7 @@ int fake_link_open(struct fake_link *link, const char *name, int rank, int size)
     link->rank = rank;
     link->size = size;
     snprintf(link->name, sizeof(link->name), "%s", name);
+    snprintf(link->shared->places[rank].gpu, FAKE_PLACE, "%s", gpu);
     atomic_fetch_add(&link->shared->joined, 1);
     return 0;
 }
@@ -54,6 +57,18 @@ bool fake_link_meet(struct fake_link *link)
         shm_unlink(link->name);
     }
     return !is_aborted;
+}
+
+int fake_link_duplicate(const struct fake_link *link)
+{
+    for (int i = 0; i < link->size; i++) {
+        for (int j = i + 1; j < link->size; j++) {
+            if (strcmp(link->shared->places[i].gpu, link->shared->places[j].gpu) == 0) {
+                return i;
+            }
+        }
+    }
+    return -1;
 }
 
 void fake_link_close(struct fake_link *link)

@@ -13,12 +13,14 @@ enum {
     FAKE_CHUNK = 64 << 10,
     FAKE_BOX = 4 << 10,
     FAKE_NAME = 128,
+    FAKE_PLACE = 96,
 };
 
 /* What a rank shows the others. */
 struct fake_place {
     _Atomic uint64_t phase; /* barriers that it has come to */
     uint64_t call; /* what it is about to do, to be compared */
+    char gpu[FAKE_PLACE]; /* its host and device */
     char chunk[FAKE_CHUNK];
 };
 
@@ -43,8 +45,12 @@ struct fake_link {
     _Atomic bool is_aborted;
 };
 
-/* Returns 0 or -1. */
-int fake_link_open(struct fake_link *link, const char *name, int rank, int size);
+/* gpu: this rank's host and device. Returns 0 or -1. */
+int fake_link_open(struct fake_link *link, const char *name, int rank, int size,
+                   const char *gpu);
+
+/* After they have met: the first rank whose GPU another one has, too; -1: none. */
+int fake_link_duplicate(const struct fake_link *link);
 void fake_link_close(struct fake_link *link);
 
 /* meet: all ranks have opened the link. barrier: all have come there. Both return false when the

@@ -18,6 +18,7 @@ enum {
     FAKE_NCCL_SUCCESS = 0,
     FAKE_SYSTEM_ERROR = 2,
     FAKE_INVALID_ARGUMENT = 4,
+    FAKE_INVALID_USAGE = 5,
     FAKE_IN_PROGRESS = 7,
 };
 
@@ -46,6 +47,7 @@ enum fake_call_kind {
 struct fake_comm {
     struct fake_link link;
     const struct fake_config *config; /* NULL: NCCL does not need it any more */
+    pthread_t owner; /* launches, and may ask for errors */
     _Atomic int under_way; /* groups on streams */
     _Atomic int error; /* ncclResult_t of what was on a stream */
     /* What one that may not block does meanwhile. */

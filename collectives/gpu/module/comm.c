@@ -36,20 +36,37 @@ static int make_id(struct hvd_gpu_device *device, ncclUniqueId *id, struct hvd_e
                : hvd_nccl_fail(device->nccl, "ncclGetUniqueId", result, NULL, err);
 }
 
+static int name_device(const struct hvd_gpu_device *device,
+                       struct hvd_gpu_identity *identity, struct hvd_error *err)
+{
+    int error;
+
+    *identity = (struct hvd_gpu_identity){0};
+    error = device->cuda->device_uuid(identity->uuid, device->number);
+    if (error != CUDA_SUCCESS) {
+        return hvd_cuda_fail(device->cuda, "cuDeviceGetUuid", error, err);
+    }
+    error = device->cuda->device_bus_id(identity->bus_id, sizeof(identity->bus_id),
+                                        device->number);
+    return error == CUDA_SUCCESS
+               ? 0
+               : hvd_cuda_fail(device->cuda, "cuDeviceGetPCIBusId", error, err);
+}
+
 int hvd_comm_identify(struct hvd_gpu_device *device, bool makes_id,
                       struct hvd_gpu_identity *identity, struct hvd_error *err)
 {
     struct hvd_gpu_library found;
     const struct hvd_nccl *nccl = find_nccl(device, &found);
     ncclUniqueId id = {{0}};
-    int result, status;
+    int status;
 
-    *identity = (struct hvd_gpu_identity){0};
-    result = device->cuda->device_uuid(identity->uuid, device->number);
-    if (result != CUDA_SUCCESS) {
-        return hvd_cuda_fail(device->cuda, "cuDeviceGetUuid", result, err);
+    status = name_device(device, identity, err);
+    if (status != 0) {
+        return status;
     }
     identity->has_dma_buf = hvd_links_has_dma_buf(device);
+    identity->orders_writes = hvd_links_orders_writes(device);
     identity->has_kernels = device->kernels.problem[0] == '\0' ? 1 : 0;
     if (nccl == NULL) {
         return 0;
@@ -126,13 +143,35 @@ static int ask(struct hvd_gpu_comm *comm, int *state, struct hvd_error *err)
 
 int hvd_comm_check(struct hvd_gpu_comm *comm, struct hvd_error *err)
 {
-    int state;
-    int status = ask(comm, &state, err);
+    struct hvd_gpu_device *device = comm->device;
+    struct hvd_error found;
 
-    return status != 0 || state == NCCL_SUCCESS || state == NCCL_IN_PROGRESS
-               ? status
-               : hvd_nccl_fail(comm->device->nccl, "a collective of NCCL", state, NULL,
-                               err);
+    pthread_mutex_lock(&device->lock);
+    found = comm->found;
+    if (!comm->wants_look && found.status == 0) {
+        comm->wants_look = true;
+        device->looks++;
+        pthread_cond_broadcast(&device->changed);
+    }
+    pthread_mutex_unlock(&device->lock);
+    return found.status == 0 ? 0 : hvd_fail(err, found.status, "%s", found.text);
+}
+
+void hvd_comm_look(struct hvd_gpu_comm *comm)
+{
+    const struct hvd_nccl *nccl = comm->device->nccl;
+    int state = NCCL_SUCCESS, result = NCCL_SUCCESS;
+
+    comm->device->looks -= comm->wants_look ? 1 : 0;
+    comm->wants_look = false;
+    if (comm->handle != NULL) {
+        result = nccl->async_error(comm->handle, &state);
+    }
+    if (result != NCCL_SUCCESS) {
+        hvd_nccl_fail(nccl, "ncclCommGetAsyncError", result, NULL, &comm->found);
+    } else if (state != NCCL_SUCCESS && state != NCCL_IN_PROGRESS) {
+        hvd_nccl_fail(nccl, "a collective of NCCL", state, NULL, &comm->found);
+    }
 }
 
 /* Between two polls: a launch takes microseconds, a connection may take seconds. */
@@ -175,7 +214,7 @@ int hvd_comm_await(struct hvd_gpu_comm *comm, const char *function, struct hvd_e
 static int begin_connecting(struct hvd_gpu_comm *comm, const char **function)
 {
     const struct hvd_nccl *nccl = comm->device->nccl;
-    bool blocks = nccl->init_config == NULL || nccl->version < NCCL_CONFIG_VERSION;
+    bool blocks = !hvd_nccl_may_not_block(nccl);
     ncclComm_t handle = NULL;
     int result;
 
@@ -190,8 +229,8 @@ static int begin_connecting(struct hvd_gpu_comm *comm, const char **function)
     pthread_mutex_lock(&comm->device->lock);
     comm->handle = handle;
     comm->is_patient = result == NCCL_IN_PROGRESS && nccl->finalize != NULL;
-    /* NCCL_COMM_BLOCKING=1 overrides the config. */
-    comm->waits_to_end = !blocks && !comm->is_patient;
+    /* Also where NCCL_COMM_BLOCKING=1 overrides the config. */
+    comm->waits_to_end = nccl->version >= NCCL_CONFIG_VERSION && !comm->is_patient;
     pthread_mutex_unlock(&comm->device->lock);
     return result;
 }

@@ -22,6 +22,7 @@ static const struct hvd_library_symbol symbols[] = {
     SYMBOL(device_count, "cuDeviceGetCount", NULL),
     SYMBOL(device_get, "cuDeviceGet", NULL),
     SYMBOL(device_uuid, "cuDeviceGetUuid_v2", "cuDeviceGetUuid"),
+    SYMBOL(device_bus_id, "cuDeviceGetPCIBusId", NULL),
     SYMBOL(device_attribute, "cuDeviceGetAttribute", NULL),
     SYMBOL(can_access, "cuDeviceCanAccessPeer", NULL),
     SYMBOL(p2p_attribute, "cuDeviceGetP2PAttribute", NULL),

@@ -21,6 +21,8 @@ enum {
     CU_STREAM_NON_BLOCKING = 1,
     CU_EVENT_DISABLE_TIMING = 2,
     CU_MEMHOSTALLOC_PORTABLE = 1,
+    CU_DEVICE_GPU_DIRECT_RDMA_WRITES_ORDERING = 118,
+    CU_GPU_DIRECT_RDMA_WRITES_ORDERING_OWNER = 100, /* or more: ordered */
     CU_DEVICE_DMA_BUF_SUPPORTED = 124,
     CU_P2P_NATIVE_ATOMIC_SUPPORTED = 3,
     CU_STREAM_CAPTURE_MODE_RELAXED = 2,
@@ -35,6 +37,7 @@ struct hvd_cuda {
     int (*device_count)(int *count);
     int (*device_get)(int *device, int ordinal);
     int (*device_uuid)(void *uuid, int device);
+    int (*device_bus_id)(char *id, int bytes, int device);
     int (*device_attribute)(int *value, int attribute, int device);
     int (*can_access)(int *can, int device, int peer);
     int (*p2p_attribute)(int *value, int attribute, int device, int peer);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A GPU of this process: its context, streams, communicators and launcher thread.
  *
- * Threads: only the launcher thread calls NCCL, except for abort. `lock` guards what both
+ * Threads: only the launcher thread calls NCCL, also to ask for errors, except for abort. `lock` guards what both
  * use. */
 #ifndef HVD_GPU_DEVICE_H
 #define HVD_GPU_DEVICE_H
@@ -21,6 +21,8 @@ struct hvd_gpu_comm {
     ncclComm_t handle; /* lock; NULL: not connected yet, or aborted */
     pthread_t aborter;
     bool has_aborter;
+    bool wants_look; /* lock: the launcher asks NCCL for errors */
+    struct hvd_error found; /* lock; status 0: NCCL has told of none */
     bool is_patient; /* the launcher's: NCCL can end it without blocking */
     bool waits_to_end; /* the launcher's: ending it would wait for other ranks */
     /* The sum with a factor, created when first needed. The launcher's. */
@@ -58,6 +60,7 @@ struct hvd_gpu_device {
     struct hvd_gpu_work **end;
     struct hvd_gpu_comm *comms; /* lock */
     int leaving; /* lock; number of comms that are leaving */
+    int looks; /* lock; of those that want a look */
     int failed; /* the launcher's: status of the first work that failed; no other is begun */
     struct hvd_error failure;
     bool must_stop;
@@ -105,6 +108,7 @@ bool hvd_launcher_stop(struct hvd_gpu_device *device, int timeout_ms);
 
 /* links.c */
 int32_t hvd_links_has_dma_buf(const struct hvd_gpu_device *device);
+int32_t hvd_links_orders_writes(const struct hvd_gpu_device *device);
 enum hvd_gpu_link hvd_links_between(const unsigned char one[HVD_GPU_UUID_BYTES],
                                     const unsigned char other[HVD_GPU_UUID_BYTES]);
 
@@ -114,6 +118,8 @@ int hvd_comm_identify(struct hvd_gpu_device *device, bool makes_id,
 int hvd_comm_create(struct hvd_gpu_device *device, const unsigned char *id, int rank,
                     int size, struct hvd_gpu_comm **out, struct hvd_error *err);
 int hvd_comm_check(struct hvd_gpu_comm *comm, struct hvd_error *err);
+void hvd_comm_look(
+    struct hvd_gpu_comm *comm); /* launcher, lock held: for the next check */
 /* Launcher: connect waits for the other ranks; await for a function of NCCL that has returned
  * NCCL_IN_PROGRESS. Both give up, and abort the communicator, once the device is aborted. */
 int hvd_comm_connect(struct hvd_gpu_comm *comm, struct hvd_error *err);

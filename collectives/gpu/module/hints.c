@@ -39,8 +39,8 @@ const char *hvd_cuda_hint(int error)
         }
     }
     return may_come_from_a_kernel(error)
-               ? "it may come from an earlier kernel of the training: "
-                 "CUDA_LAUNCH_BLOCKING=1 shows which"
+               ? "it may come from an earlier kernel of the training: compute-sanitizer "
+                 "shows which"
                : "";
 }
 

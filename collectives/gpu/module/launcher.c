@@ -96,7 +96,19 @@ static void forget_comm(struct hvd_gpu_device *device, struct hvd_gpu_comm *comm
         at = &(*at)->next;
     }
     *at = comm->next;
+    device->looks -= comm->wants_look ? 1 : 0;
     free(comm);
+}
+
+/* lock held */
+static void look_for_errors(struct hvd_gpu_device *device)
+{
+    for (struct hvd_gpu_comm *comm = device->comms;
+         comm != NULL && device->looks > 0 && !device->is_aborting; comm = comm->next) {
+        if (comm->wants_look) {
+            hvd_comm_look(comm);
+        }
+    }
 }
 
 /* Without waiting. lock held on entry and return. An abort, which walks over all communicators, has
@@ -159,9 +171,11 @@ static struct hvd_gpu_work *take_work(struct hvd_gpu_device *device)
     struct hvd_gpu_work *work;
 
     look_at_leaving(device);
+    look_for_errors(device);
     while (device->first == NULL && !device->must_stop) {
         wait_for_change(device);
         look_at_leaving(device);
+        look_for_errors(device);
     }
     work = device->first;
     if (work != NULL) {

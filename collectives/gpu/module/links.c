@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the driver says about links between GPUs, and to network adapters. Failures leave it unknown:
- * it is only shown to users. */
+ * links are only shown to users, and UCX goes through the host. */
 #include <string.h>
 
 #include "collectives/gpu/module/device.h"
@@ -12,6 +12,15 @@ int32_t hvd_links_has_dma_buf(const struct hvd_gpu_device *device)
                                                device->number);
 
     return error == CUDA_SUCCESS && value != 0;
+}
+
+int32_t hvd_links_orders_writes(const struct hvd_gpu_device *device)
+{
+    int value = 0;
+    int error = device->cuda->device_attribute(
+        &value, CU_DEVICE_GPU_DIRECT_RDMA_WRITES_ORDERING, device->number);
+
+    return error == CUDA_SUCCESS && value >= CU_GPU_DIRECT_RDMA_WRITES_ORDERING_OWNER;
 }
 
 /* The driver's handle of the GPU; -1: this process does not see it. */

@@ -112,6 +112,13 @@ const struct hvd_nccl *hvd_nccl_find(const char *file, struct hvd_gpu_library *f
     return found->problem[0] == '\0' ? &functions : NULL;
 }
 
+bool hvd_nccl_may_not_block(const struct hvd_nccl *nccl)
+{
+    bool hangs = nccl->version >= NCCL_HANGS_FROM && nccl->version < NCCL_HANGS_BEFORE;
+
+    return nccl->init_config != NULL && nccl->version >= NCCL_CONFIG_VERSION && !hangs;
+}
+
 static int first_line(const char *text)
 {
     const size_t most = 220;

@@ -3,7 +3,8 @@
  *
  * From 2.14 on a communicator need not block: functions that would wait for other ranks return
  * NCCL_IN_PROGRESS and continue in a thread of NCCL. Until async_error says that this has ended,
- * the communicator may only be asked for it, or be aborted. */
+ * the communicator may only be asked for it, or be aborted. Asking completes what it has begun: only the
+ * thread that has launched may do so. */
 #ifndef HVD_GPU_NCCL_H
 #define HVD_GPU_NCCL_H
 
@@ -24,6 +25,9 @@ enum {
     NCCL_IN_PROGRESS = 7,
     NCCL_LEAST_VERSION = 2700,
     NCCL_CONFIG_VERSION = 21400, /* the first with a config */
+    /* From the first on, and before the last, calls that do not block hang at times. */
+    NCCL_HANGS_FROM = 22600,
+    NCCL_HANGS_BEFORE = 22700,
 };
 
 /* ncclConfig_t of 2.14. Later ones are longer: NCCL reads size bytes, and sets newer fields to
@@ -72,6 +76,9 @@ struct hvd_nccl {
 /* Finds NCCL once: file if it is not NULL, else the one that the process has loaded, else
  * libnccl.so.2. Returns NULL, and the reason in found, if there is none. Any thread. */
 const struct hvd_nccl *hvd_nccl_find(const char *file, struct hvd_gpu_library *found);
+
+/* Whether its communicators need not block. */
+bool hvd_nccl_may_not_block(const struct hvd_nccl *nccl);
 
 /* As hvd_fail, for a function of NCCL that returned result; comm may be NULL. */
 int hvd_nccl_fail(const struct hvd_nccl *nccl, const char *function, int result,

@@ -44,6 +44,8 @@ says '1 pair of GPUs on .* could reach' 'also where nobody wants to know more'
 silent 'GPUs of ranks' 'which then is all'
 run 2 FAKE_GPU_SHARED=1 NCCL_HOSTID=x
 says 'GPUs of ranks 0 and 1 on .*: the network, unless both have one NCCL_HOSTID' 'NCCL_HOSTID is minded'
+run 2 FAKE_GPU_MIG=1
+says ' W .*through host memory, .*: ranks 0 and 1 on .* share a GPU, or its MIG slices' 'slices of a GPU go through host memory'
 run 2,1 FAKE_GPU_P2P=0-1:pcie
 if grep -q '^1\.\.0 # SKIP' "$out"; then
     report 0 "between nodes$(sed -n 's/^1\.\.0\( # SKIP.*\)/\1/p' "$out")"

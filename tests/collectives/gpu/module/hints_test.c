@@ -21,7 +21,7 @@ static void test_cuda(void)
     tap_ok(says(hvd_cuda_hint(100), "CUDA_VISIBLE_DEVICES"), "no device");
     tap_ok(says(hvd_cuda_hint(802), "fabricmanager"), "a node without its service");
     tap_ok(says(hvd_cuda_hint(700), "earlier kernel") &&
-               says(hvd_cuda_hint(719), "CUDA_LAUNCH_BLOCKING"),
+               says(hvd_cuda_hint(719), "compute-sanitizer"),
            "what a kernel did");
     tap_ok(hvd_cuda_hint(1)[0] == '\0', "where nothing is known, nothing is said");
 }
