@@ -276,7 +276,8 @@ static struct hvd_gpu_reduction reduction_of(const struct hvd_gpu_run *run)
  * sum. */
 int hvd_gpu_hierarchical_pipeline(struct hvd_gpu_run *run, struct hvd_error *err)
 {
-    const struct hvd_gpu_reduction reduction = reduction_of(run);
+    const struct hvd_gpu_reduction apart = reduction_of(run), /* chunks are packed */
+        reduction = hvd_gpu_reduction_of_packed(&apart, run->set->all_have_kernels);
     const struct hvd_gpu_pipeline_config config = {
         .gpu = run->gpu,
         .batch = run->batch,

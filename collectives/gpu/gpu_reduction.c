@@ -139,3 +139,16 @@ bool hvd_gpu_reduction_find(const struct hvd_proposal *proposal, int size,
     reduction->dtype = is_wide ? HVD_FLOAT32 : reduction->dtype;
     return has_kernels;
 }
+
+struct hvd_gpu_reduction
+hvd_gpu_reduction_of_packed(const struct hvd_gpu_reduction *reduction, bool has_kernels)
+{
+    struct hvd_gpu_reduction packed = *reduction;
+
+    if (has_kernels && packed.within != 1.0) {
+        packed.before = packed.within; /* it is 1 where NCCL scales */
+        packed.within = 1.0;
+        packed.by_kernel = true;
+    }
+    return packed;
+}

@@ -26,4 +26,9 @@ bool hvd_gpu_reduction_find(const struct hvd_proposal *proposal, int size,
                             int nccl_version, bool has_kernels,
                             struct hvd_gpu_reduction *reduction);
 
+/* The same for elements that are packed. Kernels, if all ranks have them, scale on the way, and NCCL only adds:
+ * its sum with a factor is none of those that switches compute (NVLink SHARP). */
+struct hvd_gpu_reduction
+hvd_gpu_reduction_of_packed(const struct hvd_gpu_reduction *reduction, bool has_kernels);
+
 #endif

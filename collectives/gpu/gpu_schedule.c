@@ -95,6 +95,21 @@ static void add_move_out(const struct hvd_gpu_schedule *schedule,
 
 /* --- allreduce --- */
 
+/* Of packed tensors, and of those that are not. */
+struct ways {
+    struct hvd_gpu_reduction packed;
+    struct hvd_gpu_reduction apart;
+};
+
+static struct ways ways_of(const struct hvd_gpu_schedule *schedule)
+{
+    const struct hvd_gpu_reduction apart = reduction_of(schedule);
+
+    return (struct ways){
+        .packed = hvd_gpu_reduction_of_packed(&apart, schedule->all_have_kernels),
+        .apart = apart};
+}
+
 /* Where NCCL reads and writes a tensor. */
 struct place {
     const void *from;
@@ -198,16 +213,17 @@ static bool zero_scratch(const struct hvd_gpu_schedule *schedule,
     return has_absent && !schedule->has_kernels;
 }
 
-static void move_in(const struct hvd_gpu_schedule *schedule,
-                    const struct hvd_gpu_reduction *reduction,
+static void move_in(const struct hvd_gpu_schedule *schedule, const struct ways *ways,
                     struct hvd_gpu_steps *steps)
 {
     struct walk walk = begin_walk(schedule);
-    bool is_zero = zero_scratch(schedule, reduction, steps);
+    bool is_zero = zero_scratch(schedule, &ways->apart, steps);
 
     for (int i = 0; i < schedule->count; i++) {
         const struct hvd_entry *entry = schedule->entries[i];
-        struct place place = next_place(schedule, reduction, i, &walk);
+        struct place place = next_place(schedule, &ways->apart, i, &walk);
+        const struct hvd_gpu_reduction *reduction =
+            place.is_packed ? &ways->packed : &ways->apart;
 
         if (!entry->is_absent &&
             (place.from != entry->input || reduction->before != 1.0)) {
@@ -259,19 +275,18 @@ static void add_allreduce(const struct hvd_gpu_reduction *reduction, const void 
     }
 }
 
-static void reduce_all(const struct hvd_gpu_schedule *schedule,
-                       const struct hvd_gpu_reduction *reduction,
+static void reduce_all(const struct hvd_gpu_schedule *schedule, const struct ways *ways,
                        struct hvd_gpu_steps *steps)
 {
     struct walk walk = begin_walk(schedule);
 
-    add_allreduce(reduction, schedule->pack, schedule->pack,
-                  packed_bytes(schedule, reduction), steps);
+    add_allreduce(&ways->packed, schedule->pack, schedule->pack,
+                  packed_bytes(schedule, &ways->packed), steps);
     for (int i = 0; i < schedule->count; i++) {
-        struct place place = next_place(schedule, reduction, i, &walk);
+        struct place place = next_place(schedule, &ways->apart, i, &walk);
 
         if (!place.is_packed) {
-            add_allreduce(reduction, place.from, place.to, place.bytes, steps);
+            add_allreduce(&ways->apart, place.from, place.to, place.bytes, steps);
         }
     }
 }
@@ -279,13 +294,13 @@ static void reduce_all(const struct hvd_gpu_schedule *schedule,
 static void schedule_allreduce(const struct hvd_gpu_schedule *schedule,
                                struct hvd_gpu_steps *steps)
 {
-    const struct hvd_gpu_reduction reduction = reduction_of(schedule);
+    const struct ways ways = ways_of(schedule);
 
-    move_in(schedule, &reduction, steps);
+    move_in(schedule, &ways, steps);
     hvd_gpu_steps_add_kind(steps, HVD_GPU_GROUP);
-    reduce_all(schedule, &reduction, steps);
+    reduce_all(schedule, &ways, steps);
     hvd_gpu_steps_add_kind(steps, HVD_GPU_GROUP_END);
-    move_out(schedule, &reduction, steps);
+    move_out(schedule, &ways.apart, steps); /* alike in both */
 }
 
 /* --- reducescatter --- */

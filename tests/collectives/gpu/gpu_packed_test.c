@@ -6,12 +6,14 @@
 #include "collectives/hvd.h"
 #include "tests/collectives/gpu/gpu_memory.h"
 #include "tests/collectives/report.h"
+#include "tests/fake_gpu/fake_cuda.h"
 
 enum {
     ROUNDS = 5, /* before a rank joins, and after that */
     TENSORS = 7,
     LARGE = 3, /* the number of that one */
     LARGE_COUNT = 300000, /* more than 1 MiB */
+    SMALL_COUNT = 5000, /* less than 64 KiB: always packed */
     STEP_COUNT = 24000, /* of the others, more in each round: up to 1 MiB in all 10 */
     BYTES = LARGE_COUNT * (int)sizeof(float),
 };
@@ -41,12 +43,12 @@ static void fill(int tensor, int round)
     gpu_finish(stream);
 }
 
-/* Half the sum over so many ranks. */
-static bool is_right(int tensor, int round, int ranks)
+/* Half the sum over so many ranks, in the first elements. */
+static bool is_right(int tensor, int64_t count, int round, int ranks)
 {
     gpu_copy(got, memory[tensor], BYTES, stream);
     gpu_finish(stream);
-    for (int64_t i = 0; i < count_of(tensor, round); i++) {
+    for (int64_t i = 0; i < count; i++) {
         float sum = 0;
 
         for (int r = 0; r < ranks; r++) {
@@ -83,14 +85,39 @@ static bool run_round(int round, int ranks)
     good = hvd_wait_on(request, stream, -1, &err) == 0;
     hvd_request_free(request);
     for (int i = 0; i < TENSORS && good; i++) {
-        good = is_right(i, round, ranks);
+        good = is_right(i, count_of(i, round), round, ranks);
     }
     return good;
+}
+
+/* Packed tensors alone: NCCL only adds, or no switch would do it. */
+static bool run_small(long *scaled_sums)
+{
+    const int64_t shape[] = {SMALL_COUNT};
+    struct hvd_tensor tensors[LARGE];
+    struct hvd_request *request = NULL;
+    struct hvd_error err = {0};
+    int status;
+
+    fake_gpu_fail_in("ncclRedOpCreatePreMulSum", 0);
+    for (int i = 0; i < LARGE; i++) {
+        snprintf(names[i], sizeof(names[i]), "small %d", i);
+        fill(i, 0);
+        tensors[i] =
+            gpu_tensor(names[i], HVD_FLOAT32, shape, 1, memory[i], memory[i], stream);
+    }
+    status = hvd_allreduce_start(tensors, LARGE, HVD_AVERAGE, 1, size / 2.0, 0, &request,
+                                 &err);
+    status = status != 0 ? status : hvd_wait(request, &err);
+    hvd_request_free(request);
+    *scaled_sums = fake_gpu_fail_at(0);
+    return status == 0 && is_right(LARGE - 1, SMALL_COUNT, 0, size);
 }
 
 int main(void)
 {
     bool good = true;
+    long scaled_sums = 1;
 
     if (!gpu_open()) {
         return 1;
@@ -104,6 +131,8 @@ int main(void)
     for (int round = 0; round < ROUNDS && good; round++) {
         good = run_round(round, size);
     }
+    report(run_small(&scaled_sums) && scaled_sums == 0,
+           "packed tensors are averaged by kernels and plain sums");
     report(good, "groups of small and large tensors, more from round to round");
     for (int round = ROUNDS; rank != size - 1 && round < 2 * ROUNDS && good; round++) {
         good = run_round(round, size - 1);

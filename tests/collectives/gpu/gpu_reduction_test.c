@@ -26,6 +26,21 @@ static struct hvd_proposal travelling(int wire, enum hvd_op op, double prescale,
     return wanted;
 }
 
+/* Packed, with kernels NCCL adds without a factor; without them it scales. */
+static void is_scaled_in_the_pack(const char *promise, struct hvd_proposal wanted,
+                                  double factor)
+{
+    struct hvd_gpu_reduction reduction, packed, scaled;
+
+    hvd_gpu_reduction_find(&wanted, RANKS, 22000, true, &reduction);
+    packed = hvd_gpu_reduction_of_packed(&reduction, true);
+    scaled = hvd_gpu_reduction_of_packed(&reduction, false);
+    tap_ok(packed.within == 1.0 && packed.before == factor && packed.after == 1.0 &&
+               packed.dtype == wanted.dtype && scaled.within == factor &&
+               scaled.before == 1.0,
+           "%s", promise);
+}
+
 /* Without kernels it does not go; with them so. */
 static void needs_kernels_by(const char *promise, struct hvd_proposal wanted, int version,
                              struct hvd_gpu_reduction expected)
@@ -105,6 +120,11 @@ int main(void)
              1.5);
     is_plain("NCCL 2.10 adds bfloat16", proposal(HVD_BFLOAT16, HVD_SUM, 1, 1), 21000, 1);
     is_plain("bool has no factor", proposal(HVD_BOOL, HVD_SUM, 2, 3), 20700, 1);
+
+    is_scaled_in_the_pack("kernels that pack average",
+                          proposal(HVD_FLOAT16, HVD_AVERAGE, 1, 1), 0.25);
+    is_scaled_in_the_pack("and apply both factors",
+                          proposal(HVD_FLOAT64, HVD_SUM, 3, 0.5), 1.5);
 
     needs_kernels("before 2.11 kernels average, at once",
                   proposal(HVD_FLOAT16, HVD_AVERAGE, 1, 1), 21003, HVD_FLOAT16, 0.25, 1);
