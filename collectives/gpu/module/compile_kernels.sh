@@ -12,8 +12,9 @@ minor=${release#*.}
 
 architectures='75 80'
 [ "$major" -gt 12 ] || architectures="70 $architectures"
-# sm_90 (H100) came with 11.8.
+# sm_90 (H100) came with 11.8; sm_100 and sm_120 (Blackwell) with 12.8. Each also serves later minor versions.
 [ "$((major * 100 + minor))" -lt 1108 ] || architectures="$architectures 90"
+[ "$((major * 100 + minor))" -lt 1208 ] || architectures="$architectures 100 120"
 
 set --
 built=''

@@ -39,9 +39,15 @@ parts()
 # Binaries of all GPUs promised, and PTX of the last.
 promised()
 {
-    release=$("$nvcc" --version | sed -n 's/.*release \([0-9]*\).*/\1/p')
-    [ "$release" -gt 12 ] || echo 2 70
-    printf '2 75\n2 80\n2 90\n1 90\n'
+    release=$("$nvcc" --version | sed -n 's/.*release \([0-9]*\)\.\([0-9]*\).*/\1 \2/p')
+    number=$((${release% *} * 100 + ${release#* }))
+    [ "$number" -ge 1300 ] || echo 2 70
+    printf '2 75\n2 80\n2 90\n'
+    if [ "$number" -ge 1208 ]; then
+        printf '2 100\n2 120\n1 120\n'
+    else
+        echo 1 90
+    fi
 }
 
 nvcc_tests()
