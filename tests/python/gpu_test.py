@@ -32,6 +32,7 @@ class Double:
     __class__ = property(lambda self: torch.Tensor)
     is_cpu, is_cuda, layout, dtype, device = False, True, torch.strided, torch.float32, 'cuda:0'
     stream = None  # the current one
+    recorded = ()  # streams that use its memory, beside the one it was made on
 
     def __init__(self, shape, values=None, late=0):
         """late: so many copies go first on the stream, some milliseconds for 60."""
@@ -48,6 +49,9 @@ class Double:
     def _copy(self, target, source):
         call('cuMemcpyAsync', ctypes.c_uint64(target), ctypes.c_uint64(source),
              ctypes.c_size_t(self._bytes), Double.stream)
+
+    def record_stream(self, stream):
+        self.recorded = [*self.recorded, stream.cuda_stream]
 
     def dim(self):
         return len(self.shape)
@@ -148,6 +152,21 @@ class GpuTest(unittest.TestCase):
                 handle = hvd.allreduce_async_(tensor, name='moves', op=hvd.Sum)
                 self.assertEqual(hvd.synchronize(handle).tolist(),
                                  [sum(range(self.size)), step * self.size])
+
+    def test_memory_is_kept_for_the_stream_that_waits(self):
+        other = ctypes.c_void_p()
+        call('cuStreamCreateWithPriority', ctypes.byref(other), 1, 0)
+        starts = {'again': lambda tensor: hvd.allreduce_async_(tensor, name='kept', op=hvd.Sum),
+                  'group': lambda tensor: hvd.grouped_allreduce_async_([tensor], name='kept group'),
+                  'gather': lambda tensor: hvd.allgather_async(tensor, name='kept gather')}
+        for name, start in starts.items():
+            for waits_on, recorded in ((Double.stream, []), (other, [other.value])):
+                with self.subTest(name, recorded=recorded):
+                    tensor = Double([1], [self.rank])
+                    handle = start(tensor)
+                    with on_stream(waits_on):
+                        hvd.synchronize(handle)
+                    self.assertEqual(sorted(set(tensor.recorded)), recorded)
 
     def test_name_may_go_to_another_device(self):
         for step in range(6):

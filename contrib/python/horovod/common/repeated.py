@@ -54,6 +54,9 @@ class Repeated(Request):
             return None
         return add(self, self.stream)
 
+    def borrowed(self):
+        return [self._tensor]
+
     def result(self):
         tensor, self._tensor = self._tensor, None
         # In this order: an interrupt in between must not free it twice.

@@ -27,9 +27,10 @@ _wait_for = quick.wait_for
 
 class Request:
     """One submitted collective; owns the C request. For tensors on a GPU, ``stream`` is the
-    function that returns the caller's current CUDA stream; otherwise it is None."""
+    function that returns the caller's current CUDA stream, and its method ``record(borrowed)`` tells
+    the framework that this one uses the memory; otherwise it is None."""
 
-    __slots__ = ('pointer', 'stream', '_borrowed', '_finish')
+    __slots__ = ('pointer', 'stream', '_started_on', '_borrowed', '_finish')
 
     def __init__(self, pointer, borrowed, finish):
         self.pointer = pointer
@@ -40,6 +41,25 @@ class Request:
     def result(self):
         """What the caller gets after the request has succeeded."""
         return self._finish(self)
+
+    def start_on(self, stream):
+        """``stream``: see Request."""
+        self.stream = stream
+        self._started_on = None if stream is None else stream()
+
+    def wait_on(self, patience_ms, error):
+        """As hvd_wait_on. The memory belongs to the stream that it was allocated on, which waits for
+        the collective only if it is the current one; else the current one keeps it from being used
+        again too early."""
+        stream = self.stream()
+        status = lib.hvd_wait_on(self.pointer, stream, patience_ms, error)
+        if status == 0 and stream != self._started_on:
+            self.stream.record(self.borrowed())
+        return status
+
+    def borrowed(self):
+        """Tuples and lists of tensors, among other things."""
+        return self._borrowed
 
     def take(self, index):
         """The address and first dimension of an output that the library allocated; the caller
@@ -176,7 +196,7 @@ _handles = itertools.count(1)
 
 def add(request, stream=None):
     """Gives the request a handle. ``stream``: see Request."""
-    request.stream = stream
+    request.start_on(stream)
     handle = next(_handles)
     _pending[handle] = request
     return handle
@@ -228,7 +248,7 @@ def _wait_on_stream(handle, request):
     try:
         status = INPROGRESS
         while status == INPROGRESS:
-            status = lib.hvd_wait_on(request.pointer, request.stream(), _PATIENCE_MS, error)
+            status = request.wait_on(_PATIENCE_MS, error)
     except BaseException:
         _pending[handle] = request
         raise

@@ -110,7 +110,28 @@ def stream_of(source):
     horovod.common.requests.add expects it; None for a tensor on the host."""
     if source.is_cpu:
         return None
-    return functools.partial(_current_stream, source.device)
+    return _Stream(source.device)
+
+
+class _Stream:
+    """The current stream of a CUDA device, at the time of each call."""
+
+    __slots__ = ('_device',)
+
+    def __init__(self, device):
+        self._device = device
+
+    def __call__(self):
+        return _current_stream(self._device)
+
+    def record(self, borrowed):
+        """Tensors in tuples and lists: torch's allocator keeps their memory until this stream has come
+        to where it is when they are freed."""
+        if isinstance(borrowed, torch.Tensor):
+            borrowed.record_stream(torch.cuda.current_stream(self._device))
+        elif isinstance(borrowed, (tuple, list)):
+            for each in borrowed:
+                self.record(each)
 
 
 def _current_stream(device):

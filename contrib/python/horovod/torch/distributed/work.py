@@ -38,6 +38,7 @@ class Work(_Base):
     _borrowed = None  # what libhvd reads and writes
     _stream = None  # of tensors on a GPU: tells the current one
     _look = _SOON
+    _started_on = None  # that of then
     _delayed = None  # (the work before it, how to start it then)
     _future = None
     _failure = None
@@ -58,6 +59,7 @@ class Work(_Base):
         if memories and not memories[0].source.is_cpu:
             self._stream = stream_of(memories[0].source)
             self._look = _AT_ONCE  # for more, the caller's stream waits
+            self._started_on = self._stream()
         try:
             self._slot.start(function, memories, arguments)
         except BaseException:
@@ -190,11 +192,18 @@ class Work(_Base):
             if self._stream is None:
                 status = lib.hvd_wait_for(self._slot.pointer, patience_ms, None)
             else:
-                status = lib.hvd_wait_on(self._slot.pointer, self._stream(), patience_ms, None)
+                status = self._wait_on(self._stream(), patience_ms)
             if status != INPROGRESS:
                 return status
             if left_ms <= 0:
                 raise TimeoutError
+
+    def _wait_on(self, stream, patience_ms):
+        """As horovod.common.requests.Request.wait_on."""
+        status = lib.hvd_wait_on(self._slot.pointer, stream, patience_ms, None)
+        if status == 0 and stream != self._started_on:
+            self._stream.record([(each.source, each.target) for each in self._borrowed[0]])
+        return status
 
     def _finish_up(self, status):
         """The request has ended, or, on a GPU, is on its streams; the lock is held."""
