@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The real TensorFlow has the device of a kernel where hvd_tensorflow.so looks for it. What it leads to on
+a GPU, the stand-ins alone have shown."""
+
+import os
+
+import tensorflow as tf
+
+from tf.case import Case, array, in_both_modes
+
+
+class Device(Case):
+
+    def test_kernels_find_the_device_that_runs_them(self):
+        probe = tf.load_op_library(os.environ['HVD_TEST_DEVICE_PROBE'])
+        for result in in_both_modes(probe.horovod_test_device):
+            self.assertEqual(array(result), 1)
