@@ -407,6 +407,28 @@ HVD_EXPORT int cuCtxPopCurrent_v2(void **popped)
     return fake_gpu_fails("cuCtxPopCurrent") ? FAKE_INVALID_VALUE : FAKE_SUCCESS;
 }
 
+HVD_EXPORT int cuCtxGetCurrent(void **current)
+{
+    *current = fake_has_context() ? &context : NULL;
+    return fake_gpu_fails("cuCtxGetCurrent") ? FAKE_INVALID_VALUE : FAKE_SUCCESS;
+}
+
+HVD_EXPORT int cuCtxGetDevice(int *device)
+{
+    *device = 0;
+    return fake_gpu_fails("cuCtxGetDevice") || !fake_has_context() ? FAKE_INVALID_VALUE
+                                                                   : FAKE_SUCCESS;
+}
+
+HVD_EXPORT int cuCtxSynchronize(void)
+{
+    if (fake_gpu_fails("cuCtxSynchronize") || !fake_has_context()) {
+        return FAKE_INVALID_VALUE;
+    }
+    fake_drain_streams();
+    return FAKE_SUCCESS;
+}
+
 HVD_EXPORT int cuCtxGetStreamPriorityRange(int *least, int *greatest)
 {
     *least = 0;

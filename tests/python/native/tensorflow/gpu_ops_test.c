@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* TensorFlow's operations on a GPU, as each rank of a job on the stand-ins for CUDA, NCCL and TensorFlow.
+ *
+ * usage: gpu_ops_test LIBRARY [lost]: hvd_tensorflow.so; lost: the device cannot be found in contexts
+ *
+ * Inputs are computed late on the device's stream, and the memory of outputs is still in use on it
+ * when the kernel gets it, as both are in TensorFlow. */
+#include <dlfcn.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "collectives/hvd.h"
+#include "tests/collectives/gpu/gpu_memory.h"
+#include "tests/collectives/report.h"
+#include "tests/fake_gpu/fake_cuda.h"
+#include "tests/python/native/tensorflow/fake_tensorflow.h"
+
+enum {
+    COUNT = 5000,
+    BYTES = COUNT * (int)sizeof(float),
+    MOST_RANKS = 8,
+    PATIENCE_S = 60,
+    LATE = 60, /* copies, some milliseconds */
+};
+
+static int rank, size;
+static void *stream;
+static float *scratch; /* on the device */
+static bool is_lost;
+
+/* --- memory --- */
+
+/* Memory on the device, for all ranks' values; the first COUNT are there when the stream gets there. */
+static float *late_values(float value)
+{
+    float *memory = gpu_memory(MOST_RANKS * BYTES),
+          *values = malloc(BYTES); /* until the stream has it */
+
+    for (int i = 0; i < COUNT; i++) {
+        values[i] = value;
+    }
+    for (int i = 0; i < LATE; i++) {
+        gpu_copy(scratch, scratch, BYTES, stream);
+    }
+    gpu_copy(memory, values, BYTES, stream);
+    return memory;
+}
+
+/* Whether `count` values are there, for what comes next on the stream. */
+static bool holds(const void *memory, int count, float value)
+{
+    static float got[MOST_RANKS * COUNT];
+    bool is_good = true;
+
+    gpu_copy(got, memory, (size_t)count * sizeof(got[0]), stream);
+    gpu_finish(stream);
+    for (int i = 0; i < count && is_good; i++) {
+        is_good = got[i] == value;
+    }
+    if (!is_good) {
+        fprintf(stderr, "# rank %d: %g .. %g, not %g\n", rank, (double)got[0],
+                (double)got[count - 1], (double)value);
+    }
+    return is_good;
+}
+
+static struct TF_Tensor *matrix(int64_t rows, int64_t columns, void *memory)
+{
+    const int64_t dims[] = {rows, columns};
+
+    return fake_tensor(TF_FLOAT, dims, 2, memory);
+}
+
+static struct TF_Tensor *late_tensor(float value)
+{
+    return matrix(COUNT / 10, 10, late_values(value));
+}
+
+/* --- runs --- */
+
+static struct fake_run reduction(const char *name, float value)
+{
+    return (struct fake_run){.op = "HorovodAllreduce",
+                             .device = "GPU",
+                             .name = name,
+                             .reduce_op = HVD_SUM,
+                             .input_count = 1,
+                             .inputs = {late_tensor(value)}};
+}
+
+static bool ended_well(struct fake_run *run)
+{
+    bool is_good = fake_run_wait(run) && run->code == TF_OK;
+
+    if (!is_good) {
+        fprintf(stderr, "# rank %d: %s %s: %s\n", rank, run->op, run->name,
+                atomic_load(&run->ends) == 0 ? "has not ended" : run->text);
+    }
+    return is_good;
+}
+
+static bool run_well(struct fake_run *run)
+{
+    return fake_run_start(run) && ended_well(run);
+}
+
+static float sum_of_ranks(void)
+{
+    return (float)(size * (size - 1) / 2);
+}
+
+/* --- promises --- */
+
+static void test_kernels(bool has_gpus)
+{
+    static const char *const with_tensors[] = {"HorovodAllreduce", "HorovodReducescatter",
+                                               "HorovodAllgather", "HorovodBroadcast",
+                                               "HorovodAlltoall"};
+    bool is_good = true;
+
+    for (int i = 0; i < 5; i++) {
+        is_good &= fake_has_kernel(with_tensors[i], "GPU") == has_gpus;
+        is_good &= fake_has_kernel(with_tensors[i], "CPU");
+    }
+    is_good &= !fake_has_kernel("HorovodJoin", "GPU") &&
+               !fake_has_kernel("HorovodRank", "GPU") &&
+               fake_has_kernel("HorovodRank", "CPU");
+    report(is_good, has_gpus ? "operations with tensors have kernels for GPUs"
+                             : "there are no kernels for GPUs, and all for CPUs");
+    if (has_gpus) {
+        report(fake_is_on_host("HorovodAlltoall", "GPU", "splits") &&
+                   fake_is_on_host("HorovodAlltoall", "GPU", "received_splits") &&
+                   !fake_is_on_host("HorovodAlltoall", "GPU", "tensor"),
+               "an alltoall's numbers of rows stay on the host");
+    }
+}
+
+static void test_allreduce(void)
+{
+    struct fake_run in_place = reduction("in place", (float)rank);
+    struct fake_run elsewhere = reduction("elsewhere", (float)rank);
+    void *input = fake_data(in_place.inputs[0]);
+    bool is_good = run_well(&in_place);
+
+    report(is_good && fake_data(in_place.outputs[0]) == input &&
+               holds(input, COUNT, sum_of_ranks()),
+           "an allreduce begins when the stream has computed its input");
+    fake_next_output(late_values(-1));
+    input = fake_data(elsewhere.inputs[0]);
+    is_good = run_well(&elsewhere);
+    report(is_good && fake_data(elsewhere.outputs[0]) != input &&
+               holds(fake_data(elsewhere.outputs[0]), COUNT, sum_of_ranks()) &&
+               holds(input, COUNT, (float)rank),
+           "its output is in memory of the device that the stream is done with");
+    fake_run_free(&in_place);
+    fake_run_free(&elsewhere);
+}
+
+struct gate {
+    sem_t opened;
+    atomic_bool is_late; /* nobody has opened it in a long time */
+};
+
+static void wait_for_test(void *argument)
+{
+    struct gate *gate = argument;
+    struct timespec until;
+
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += PATIENCE_S;
+    atomic_store(&gate->is_late, sem_timedwait(&gate->opened, &until) != 0);
+}
+
+/* The stream stands still until the kernel has said that it is done. */
+static void test_no_thread_waits(bool blocks)
+{
+    struct fake_run run = reduction(blocks ? "blocks" : "in a graph", (float)rank);
+    struct gate gate = {.is_late = false};
+    bool is_good;
+
+    sem_init(&gate.opened, 0, 0);
+    fake_gpu_enqueue(stream, wait_for_test, &gate);
+    run.blocks = blocks;
+    is_good = run_well(&run) && !atomic_load(&gate.is_late);
+    sem_post(&gate.opened);
+    report(is_good && holds(fake_data(run.outputs[0]), COUNT, sum_of_ranks()),
+           blocks ? "a kernel that waits itself waits for the launch, not for the device"
+                  : "a kernel is done when the collective is launched, and what comes "
+                    "next on the stream waits");
+    fake_run_free(&run);
+}
+
+static void test_group(void)
+{
+    struct fake_run run = reduction("group", 1);
+    bool is_good;
+
+    run.inputs[1] = late_tensor((float)rank);
+    run.input_count = 2;
+    is_good = run_well(&run);
+    report(is_good && holds(fake_data(run.outputs[0]), COUNT, (float)size) &&
+               holds(fake_data(run.outputs[1]), COUNT, sum_of_ranks()),
+           "a group of tensors");
+    fake_run_free(&run);
+}
+
+static void test_broadcast_and_scatter(void)
+{
+    struct fake_run broadcast = reduction("broadcast", (float)(rank + 1));
+    struct fake_run scatter = reduction("scatter", (float)rank);
+    bool is_good;
+    int64_t rows = COUNT / 10;
+
+    broadcast.op = "HorovodBroadcast";
+    broadcast.root_rank = 1;
+    is_good = run_well(&broadcast);
+    report(is_good && holds(fake_data(broadcast.outputs[0]), COUNT, 2), "a broadcast");
+    scatter.op = "HorovodReducescatter";
+    is_good = run_well(&scatter);
+    rows = rows / size + (rank < rows % size ? 1 : 0);
+    report(is_good && fake_rows(scatter.outputs[0]) == rows &&
+               holds(fake_data(scatter.outputs[0]), (int)rows * 10, sum_of_ranks()),
+           "a reducescatter");
+    fake_run_free(&broadcast);
+    fake_run_free(&scatter);
+}
+
+static void test_allgather(void)
+{
+    struct fake_run run = reduction("gathered", 7);
+    int64_t rows = 0;
+    bool is_good;
+
+    for (int i = 0; i < size; i++) {
+        rows += i + 1;
+    }
+    run.op = "HorovodAllgather";
+    run.inputs[1] = matrix(rank + 1, 3, late_values(8));
+    run.input_count = 2;
+    fake_next_output(late_values(-1));
+    is_good = run_well(&run);
+    report(is_good && fake_rows(run.outputs[0]) == size * COUNT / 10 &&
+               fake_rows(run.outputs[1]) == rows &&
+               holds(fake_data(run.outputs[0]), size * COUNT, 7) &&
+               holds(fake_data(run.outputs[1]), (int)rows * 3, 8),
+           "an allgather's output is memory of TensorFlow's on the device");
+    fake_run_free(&run);
+}
+
+static void test_alltoall(void)
+{
+    struct fake_run run = reduction("exchanged", (float)5);
+    int32_t *splits = calloc((size_t)size, sizeof(splits[0]));
+    const int64_t dims[] = {size};
+    bool is_good;
+
+    for (int i = 0; i < size; i++) {
+        splits[i] = i + 1;
+    }
+    TF_DeleteTensor(run.inputs[0]);
+    run.op = "HorovodAlltoall";
+    run.inputs[0] = matrix((int64_t)size * (size + 1) / 2, 4, late_values(5));
+    run.inputs[1] = fake_tensor(TF_INT32, dims, 1, splits);
+    run.input_count = 2;
+    is_good = run_well(&run) && fake_rows(run.outputs[0]) == size * (rank + 1) &&
+              holds(fake_data(run.outputs[0]), size * (rank + 1) * 4, 5);
+    for (int i = 0; is_good && i < size; i++) {
+        is_good = ((int32_t *)fake_data(run.outputs[1]))[i] == rank + 1;
+    }
+    report(is_good, "an alltoall, with the received rows on the host");
+    fake_run_free(&run);
+    free(splits);
+}
+
+/* Each rank starts them in another order, and none waits for one before it starts the next. */
+static void test_orders(void)
+{
+    enum {
+        RUNS = 6
+    };
+    static const char *const names[RUNS] = {"a", "b", "c", "d", "e", "f"};
+    struct fake_run runs[RUNS];
+    bool is_good = true;
+
+    for (int i = 0; i < RUNS; i++) {
+        runs[i] = reduction(names[i], (float)(i + rank));
+    }
+    for (int i = 0; i < RUNS; i++) {
+        is_good &= fake_run_start(&runs[(i + 2 * rank) % RUNS]);
+    }
+    for (int i = 0; i < RUNS; i++) {
+        is_good &= ended_well(&runs[i]) && holds(fake_data(runs[i].outputs[0]), COUNT,
+                                                 (float)(i * size) + sum_of_ranks());
+        fake_run_free(&runs[i]);
+    }
+    report(is_good, "ranks may start their collectives in different orders");
+}
+
+static void test_failures(void)
+{
+    struct fake_run wrong = reduction("shapes", 1), right = reduction("shapes", 1);
+    struct fake_run early = reduction("no context", 1);
+    bool is_good;
+
+    TF_DeleteTensor(wrong.inputs[0]);
+    wrong.inputs[0] = matrix(10, rank + 1, late_values(1));
+    is_good = fake_run_start(&wrong) && fake_run_wait(&wrong);
+    report(is_good && wrong.code == TF_FAILED_PRECONDITION &&
+               strstr(wrong.text, "shape") != NULL,
+           "different shapes fail on all ranks");
+    report(run_well(&right) && holds(fake_data(right.outputs[0]), COUNT, (float)size),
+           "the next collective goes well");
+    fake_gpu_fail_in("cuCtxGetDevice", 1);
+    is_good = fake_run_start(&early) && fake_run_wait(&early);
+    report(is_good && early.code == TF_UNIMPLEMENTED &&
+               strstr(early.text, "tf.device('CPU:0')") != NULL,
+           "a GPU that is not CUDA's is refused, with the remedy");
+    fake_run_free(&wrong);
+    fake_run_free(&right);
+    fake_run_free(&early);
+}
+
+static void test_host(void)
+{
+    float values[] = {(float)rank, 1};
+    struct fake_run run = reduction("on the host", 1);
+
+    TF_DeleteTensor(run.inputs[0]);
+    run.device = "CPU";
+    run.inputs[0] = matrix(1, 2, values);
+    report(run_well(&run) && values[0] == sum_of_ranks() && values[1] == (float)size,
+           "tensors on the host stay there");
+    fake_run_free(&run);
+}
+
+static void test_all(void)
+{
+    bool is_async = fake_has_async_kernels();
+
+    test_allreduce();
+    if (!is_lost) {
+        test_no_thread_waits(true);
+        test_no_thread_waits(false);
+    }
+    test_group();
+    test_broadcast_and_scatter();
+    test_allgather();
+    test_alltoall();
+    if (is_async) {
+        test_orders();
+    }
+    test_failures();
+}
+
+int main(int count, char **arguments)
+{
+    bool has_gpus = FAKE_TENSORFLOW >= FAKE_2_12;
+
+    if (!gpu_open()) {
+        return 1;
+    }
+    is_lost = count > 2 && strcmp(arguments[2], "lost") == 0;
+    stream = gpu_stream();
+    scratch = gpu_memory(BYTES);
+    fake_use_stream(stream);
+    if (is_lost) {
+        fake_lose_device();
+    }
+    if (count < 2 || dlopen(arguments[1], RTLD_NOW) == NULL) {
+        fprintf(stderr, "# %s\n", count < 2 ? "which library?" : dlerror());
+        return 1;
+    }
+    rank = report_init();
+    size = hvd_size();
+    test_kernels(has_gpus);
+    test_host();
+    if (has_gpus) {
+        test_all();
+    }
+    hvd_shutdown();
+    return report_done();
+}
