@@ -23,6 +23,13 @@ class Errors(Case):
                 run()
         self.check(hvd.allreduce([2.0], op=hvd.Max), reduced(hvd.Max, (1,)) * 0 + 2)
 
+    def test_xla_refuses_collectives_by_name(self):
+        for call, name in ((lambda: hvd.allreduce(tf.ones((4,)), name='compiled'), 'HorovodAllreduce'),
+                           (lambda: hvd.broadcast(tf.ones((4,)), 0), 'HorovodBroadcast')):
+            with self.assertRaisesRegex((tf.errors.InvalidArgumentError, tf.errors.UnimplementedError),
+                                        name):
+                tf.function(call, autograph=False, jit_compile=True)()
+
     def test_wrong_ops_are_named(self):
         for call in (lambda op: hvd.allreduce(tf.ones((4,)), op=op),
                      lambda op: hvd.grouped_allreduce([tf.ones((4,))], op=op),

@@ -140,7 +140,8 @@ static int describe_input(struct hvd_tf_call *call, const struct hvd_tf_kernel *
     }
     tensor->name = kernel->names[index];
     tensor->dtype = (enum hvd_dtype)dtype;
-    tensor->device = HVD_DEVICE_CPU;
+    tensor->device = call->is_on_gpu ? call->gpu.number : HVD_DEVICE_CPU;
+    tensor->stream = call->gpu.stream;
     tensor->ndim = tf.NumDims(input);
     tensor->shape = copy_shape(input, tensor->ndim);
     tensor->input = tf.TensorData(input);
@@ -200,7 +201,7 @@ static int start_request(struct hvd_tf_call *call, const struct hvd_tf_kernel *k
 static int start_call(struct hvd_tf_call *call, const struct hvd_tf_kernel *kernel,
                       struct hvd_error *error)
 {
-    int status = 0;
+    int status = call->is_on_gpu ? hvd_tf_gpu_of(call->context, &call->gpu, error) : 0;
 
     for (int i = 0; status == 0 && i < call->count; i++) {
         status = describe_input(call, kernel, i, error);
@@ -208,17 +209,27 @@ static int start_call(struct hvd_tf_call *call, const struct hvd_tf_kernel *kern
             status = hvd_tf_output_make(call, i, error);
         }
     }
+    if (status == 0 && call->is_on_gpu) { /* also before the outputs' memory is used */
+        status = hvd_tf_gpu_settle(&call->gpu, error);
+    }
     return status != 0 ? status : start_request(call, kernel, error);
 }
 
-struct hvd_tf_call *hvd_tf_call_start(const struct hvd_tf_kernel *kernel,
+struct hvd_tf_call *hvd_tf_call_start(const struct hvd_tf_kernel *kernel, bool is_on_gpu,
                                       struct TF_OpKernelContext *context)
 {
     struct hvd_tf_call *call = create_call(kernel, context);
     struct hvd_error error = {.status = 0};
-    int status = call == NULL ? hvd_fail(&error, HVD_ERR_NOMEM, "no memory for a call")
-                              : start_call(call, kernel, &error);
+    int status;
 
+    if (call == NULL) {
+        status = hvd_fail(&error, HVD_ERR_NOMEM, "no memory for a call");
+    } else {
+        call->is_on_gpu = is_on_gpu;
+        status = start_call(call, kernel, &error);
+        call->awaited.has_stream = call->gpu.has_stream;
+        call->awaited.stream = call->gpu.stream;
+    }
     if (status != 0) {
         fail_context(context, kernel->kind, status, error.text);
         destroy_call(call);
@@ -229,11 +240,13 @@ struct hvd_tf_call *hvd_tf_call_start(const struct hvd_tf_kernel *kernel,
 
 /* --- ending ------------------------------------------------------------------------------ */
 
-void hvd_tf_call_finish(struct hvd_tf_call *call, int status,
-                        const struct hvd_error *error)
+void hvd_tf_call_finish(struct hvd_tf_call *call)
 {
+    struct hvd_error error = {.status = 0};
+    int status = hvd_awaited_wait(&call->awaited, -1, &error);
+
     if (status != 0) {
-        fail_context(call->context, call->kind, status, error->text);
+        fail_context(call->context, call->kind, status, error.text);
     } else {
         struct TF_Status *result = tf.NewStatus();
 

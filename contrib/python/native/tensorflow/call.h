@@ -4,6 +4,7 @@
 #define HVD_TENSORFLOW_CALL_H
 
 #include "contrib/python/native/tensorflow/done.h"
+#include "contrib/python/native/tensorflow/gpu.h"
 #include "contrib/python/native/tensorflow/kernel.h"
 #include "contrib/python/native/waiter/waiter.h"
 
@@ -12,6 +13,8 @@ struct hvd_tf_call {
     struct TF_OpKernelContext *context;
     struct hvd_done done; /* how to tell that it has ended; not where the caller waits */
     enum hvd_tf_kind kind;
+    bool is_on_gpu; /* the tensors are; then: */
+    struct hvd_tf_gpu gpu;
     int set;
     int count; /* of tensors */
     struct TF_Tensor **inputs; /* [count], references that keep the memory */
@@ -20,12 +23,12 @@ struct hvd_tf_call {
 };
 
 /* Submits what the node has to do. NULL, and the context has failed, where that cannot be. */
-struct hvd_tf_call *hvd_tf_call_start(const struct hvd_tf_kernel *kernel,
+struct hvd_tf_call *hvd_tf_call_start(const struct hvd_tf_kernel *kernel, bool is_on_gpu,
                                       struct TF_OpKernelContext *context);
 
-/* Its request has ended, with this status and reason: hands the outputs over or lets the context
- * fail, and frees the call. What is told by done is the caller's to tell, afterwards. */
-void hvd_tf_call_finish(struct hvd_tf_call *call, int status,
-                        const struct hvd_error *error);
+/* Waits until its request has ended or, on a GPU, is on the stream, whose later work waits for it there.
+ * Hands the outputs over or lets the context fail, and frees the call. What is told by done is the
+ * caller's to tell, afterwards. */
+void hvd_tf_call_finish(struct hvd_tf_call *call);
 
 #endif

@@ -20,6 +20,8 @@ struct operation {
     const char *inputs[3];
     const char *outputs[3];
     const char *attributes[9];
+    const char *on_host
+        [3]; /* inputs and outputs that lie there also where the kernel is a GPU's */
     bool is_fact; /* about this rank: needs no other */
 };
 
@@ -99,6 +101,7 @@ static const struct operation operations[] = {
         .shapes = hvd_shapes_rows_and_vector,
         .inputs = {"tensor: T", "splits: int32"},
         .outputs = {"received: T", "received_splits: int32"},
+        .on_host = {"splits", "received_splits"},
         .attributes = {"T: " TYPES, COMMON},
     },
     {
@@ -160,38 +163,30 @@ static void run_done(struct TF_AsyncOpKernelDoneCallback *callback)
     tf.RunAsyncOpKernelDoneCallback(callback);
 }
 
-static void wait_here(struct hvd_tf_call *call)
-{
-    struct hvd_error error = {.status = 0};
-    int status = hvd_wait(call->awaited.request, &error);
-
-    hvd_tf_call_finish(call, status, &error);
-}
-
 static void finish(struct hvd_awaited *awaited)
 {
     struct hvd_tf_call *call = (struct hvd_tf_call *)awaited;
     struct hvd_done done = call->done;
 
-    wait_here(call);
+    hvd_tf_call_finish(call);
     hvd_done_run(&done);
 }
 
 /* A graph's threads are few and run its nodes in an order of their own: one that waited for other
  * ranks could keep from running what the others wait for. So nodes only submit, and the waiter's
  * one thread waits for all of them. */
-static void compute(void *kernel, struct TF_OpKernelContext *context,
-                    struct TF_AsyncOpKernelDoneCallback *callback)
+static void run(const struct hvd_tf_kernel *node, bool is_on_gpu,
+                struct TF_OpKernelContext *context,
+                struct TF_AsyncOpKernelDoneCallback *callback)
 {
-    const struct hvd_tf_kernel *node = kernel;
     /* Alone, nobody is waited for. */
     bool blocks = node->blocks || hvd_size() == 1 || hvd_waiter_start(NULL) != 0;
-    struct hvd_tf_call *call = hvd_tf_call_start(node, context);
+    struct hvd_tf_call *call = hvd_tf_call_start(node, is_on_gpu, context);
 
     if (call == NULL) {
         run_done(callback);
     } else if (blocks || !hvd_done_take(callback, &call->done)) {
-        wait_here(call);
+        hvd_tf_call_finish(call);
         run_done(callback);
     } else {
         call->awaited.ended = finish;
@@ -199,22 +194,51 @@ static void compute(void *kernel, struct TF_OpKernelContext *context,
     }
 }
 
-static void compute_here(void *kernel, struct TF_OpKernelContext *context)
+static void compute(void *kernel, struct TF_OpKernelContext *context,
+                    struct TF_AsyncOpKernelDoneCallback *callback)
 {
-    struct hvd_tf_call *call = hvd_tf_call_start(kernel, context);
+    run(kernel, false, context, callback);
+}
+
+static void compute_on_gpu(void *kernel, struct TF_OpKernelContext *context,
+                           struct TF_AsyncOpKernelDoneCallback *callback)
+{
+    run(kernel, true, context, callback);
+}
+
+/* Without asynchronous kernels. */
+static void run_here(const struct hvd_tf_kernel *node, bool is_on_gpu,
+                     struct TF_OpKernelContext *context)
+{
+    struct hvd_tf_call *call = hvd_tf_call_start(node, is_on_gpu, context);
 
     if (call != NULL) {
-        wait_here(call);
+        hvd_tf_call_finish(call);
     }
 }
 
-static struct TF_KernelBuilder *collective_builder(const struct operation *operation)
+static void compute_here(void *kernel, struct TF_OpKernelContext *context)
 {
+    run_here(kernel, false, context);
+}
+
+static void compute_here_on_gpu(void *kernel, struct TF_OpKernelContext *context)
+{
+    run_here(kernel, true, context);
+}
+
+static struct TF_KernelBuilder *collective_builder(const struct operation *operation,
+                                                   bool is_on_gpu)
+{
+    const char *device = is_on_gpu ? "GPU" : "CPU";
+
     return hvd_tensorflow_nodes_wait()
-               ? tf.NewKernelBuilder(operation->name, "CPU", operation->create,
-                                     compute_here, hvd_tf_kernel_destroy)
-               : tf.NewAsyncKernelBuilder(operation->name, "CPU", operation->create,
-                                          compute, hvd_tf_kernel_destroy);
+               ? tf.NewKernelBuilder(operation->name, device, operation->create,
+                                     is_on_gpu ? compute_here_on_gpu : compute_here,
+                                     hvd_tf_kernel_destroy)
+               : tf.NewAsyncKernelBuilder(operation->name, device, operation->create,
+                                          is_on_gpu ? compute_on_gpu : compute,
+                                          hvd_tf_kernel_destroy);
 }
 
 static void define(const struct operation *operation, struct TF_Status *status)
@@ -241,8 +265,23 @@ static void implement(const struct operation *operation, struct TF_Status *statu
         operation->is_fact
             ? tf.NewKernelBuilder(operation->name, "CPU", operation->create,
                                   hvd_fact_compute, hvd_fact_delete)
-            : collective_builder(operation);
+            : collective_builder(operation, false);
 
+    tf.RegisterKernelBuilder(operation->name, builder, status);
+}
+
+/* Operations without tensors have no kernel for GPUs: TensorFlow runs them on the CPU. */
+static void implement_on_gpu(const struct operation *operation, struct TF_Status *status)
+{
+    struct TF_KernelBuilder *builder;
+
+    if (operation->inputs[0] == NULL) {
+        return;
+    }
+    builder = collective_builder(operation, true);
+    for (int i = 0; operation->on_host[i] != NULL; i++) {
+        tf.KernelBuilder_HostMemory(builder, operation->on_host[i]);
+    }
     tf.RegisterKernelBuilder(operation->name, builder, status);
 }
 
@@ -250,15 +289,20 @@ static void implement(const struct operation *operation, struct TF_Status *statu
 HVD_CONSTRUCTOR static void register_operations(void)
 {
     struct TF_Status *status;
+    bool has_gpus;
 
     if (hvd_tensorflow_find() != NULL) {
         return;
     }
+    has_gpus = hvd_tf_gpu_open();
     status = tf.NewStatus();
     for (size_t i = 0; i < sizeof(operations) / sizeof(operations[0]); i++) {
         define(&operations[i], status);
         if (tf.GetCode(status) == TF_OK) {
             implement(&operations[i], status);
+        }
+        if (tf.GetCode(status) == TF_OK && has_gpus) {
+            implement_on_gpu(&operations[i], status);
         }
     }
     tf.DeleteStatus(status);

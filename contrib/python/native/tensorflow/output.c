@@ -101,6 +101,41 @@ static void set_output(struct hvd_tf_call *call, int index, struct TF_Tensor *ou
     }
 }
 
+static void fail_output(struct TF_Status *status, const char *text)
+{
+    tf.SetStatus(status, TF_UNKNOWN, text);
+}
+
+/* On a GPU, what libhvd allocated goes to memory of TensorFlow's, which knows by its stream how long
+ * it is in use. */
+static void set_copied(struct hvd_tf_call *call, int index, struct TF_Status *status)
+{
+    struct hvd_error error = {.status = 0};
+    int64_t rows;
+    int result;
+
+    if (hvd_request_rows(call->awaited.request, index, &rows) != 0) {
+        fail_output(status, "a launched request has no output");
+        return;
+    }
+    call->outputs[index] = new_output(call, index, rows, status);
+    if (tf.GetCode(status) != TF_OK) {
+        return;
+    }
+    result = hvd_tf_gpu_settle(&call->gpu, &error);
+    if (result == 0) {
+        result = hvd_request_copy(call->awaited.request, index,
+                                  tf.TensorData(call->outputs[index]), call->gpu.stream,
+                                  &error);
+    }
+    if (result == 0) {
+        result = hvd_tf_gpu_settle(&call->gpu, &error);
+    }
+    if (result != 0) {
+        fail_output(status, error.text);
+    }
+}
+
 /* Hands over, without a copy, what libhvd allocated. */
 static void set_taken(struct hvd_tf_call *call, int index, struct TF_Status *status)
 {
@@ -111,7 +146,7 @@ static void set_taken(struct hvd_tf_call *call, int index, struct TF_Status *sta
     void *data;
 
     if (hvd_request_take(call->awaited.request, index, &data, &rows) != 0) {
-        tf.SetStatus(status, TF_UNKNOWN, "a finished request has no output");
+        fail_output(status, "a finished request has no output");
         return;
     }
     if (data == NULL) {
@@ -150,7 +185,7 @@ static void set_received(struct hvd_tf_call *call, struct TF_Status *status)
     int32_t *received = calloc((size_t)(size > 0 ? size : 1), sizeof(received[0]));
 
     if (received == NULL || hvd_request_splits(call->awaited.request, received) != 0) {
-        tf.SetStatus(status, TF_UNKNOWN, "a finished alltoall has no received splits");
+        fail_output(status, "a finished alltoall has no received splits");
     } else {
         set_numbers(call, 1, received, size, status);
     }
@@ -162,7 +197,11 @@ void hvd_tf_outputs_set(struct hvd_tf_call *call, struct TF_Status *status)
     for (int i = 0; i < call->count && !hvd_tf_output_is_made(call->kind) &&
                     tf.GetCode(status) == TF_OK;
          i++) {
-        set_taken(call, i, status);
+        if (call->is_on_gpu) {
+            set_copied(call, i, status);
+        } else {
+            set_taken(call, i, status);
+        }
     }
     if (call->kind == HVD_TF_ALLTOALL && tf.GetCode(status) == TF_OK) {
         set_received(call, status);

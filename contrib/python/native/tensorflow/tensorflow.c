@@ -18,9 +18,14 @@ struct function {
 };
 
 /* Since TensorFlow 2.13. */
-static const struct function optional_functions[] = {
+static const struct function async_functions[] = {
     FUNCTION(NewAsyncKernelBuilder),
     FUNCTION(RunAsyncOpKernelDoneCallback),
+};
+
+/* For kernels on GPUs. */
+static const struct function gpu_functions[] = {
+    FUNCTION(KernelBuilder_HostMemory),
 };
 
 static const struct function functions[] = {
@@ -69,7 +74,7 @@ static const struct function functions[] = {
 };
 
 /* Python loads TensorFlow's libraries without making their names global. */
-static void *loaded_tensorflow(void)
+void *hvd_tensorflow_library(void)
 {
     void *library = dlopen("libtensorflow_framework.so.2", RTLD_LAZY | RTLD_NOLOAD);
 
@@ -92,10 +97,11 @@ static const char *find_all(void *library, const struct function *wanted, size_t
 
 const char *hvd_tensorflow_find(void)
 {
-    void *library = loaded_tensorflow();
+    void *library = hvd_tensorflow_library();
 
-    find_all(library, optional_functions,
-             sizeof(optional_functions) / sizeof(optional_functions[0]));
+    find_all(library, async_functions,
+             sizeof(async_functions) / sizeof(async_functions[0]));
+    find_all(library, gpu_functions, sizeof(gpu_functions) / sizeof(gpu_functions[0]));
     return find_all(library, functions, sizeof(functions) / sizeof(functions[0]));
 }
 

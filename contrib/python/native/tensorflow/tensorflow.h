@@ -85,6 +85,7 @@ struct tensorflow {
                                                       tf_create_function *,
                                                       tf_compute_async_function *,
                                                       tf_delete_function *);
+    void (*KernelBuilder_HostMemory)(struct TF_KernelBuilder *, const char *argument);
     void (*RegisterKernelBuilder)(const char *name, struct TF_KernelBuilder *,
                                   struct TF_Status *);
     void (*RunAsyncOpKernelDoneCallback)(struct TF_AsyncOpKernelDoneCallback *);
@@ -158,8 +159,12 @@ struct tensorflow {
 extern struct tensorflow tf;
 
 /* Looks all of them up, once; returns the name of one that this TensorFlow lacks, or NULL. What
- * asynchronous kernels need, before 2.13, may be lacking: then it stays NULL. */
+ * asynchronous kernels need, before 2.13, and KernelBuilder_HostMemory may be lacking: then they stay
+ * NULL. */
 const char *hvd_tensorflow_find(void);
+
+/* TensorFlow's library, as dlsym takes it. */
+void *hvd_tensorflow_library(void);
 
 /* Whether a node keeps its thread until all ranks have come: TensorFlow before 2.13 has no
  * asynchronous kernels in C. After hvd_tensorflow_find; Python asks, too. */

@@ -6,7 +6,6 @@
 #include "contrib/python/native/waiter/waiter.h"
 
 #include <pthread.h>
-#include <stdbool.h>
 
 #include "gpu_binding/base/error.h"
 #include "gpu_binding/base/thread.h"
@@ -19,6 +18,13 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t came = PTHREAD_COND_INITIALIZER;
 static struct hvd_awaited *first; /* only the thread takes out */
 static struct hvd_awaited **end = &first;
+
+int hvd_awaited_wait(struct hvd_awaited *awaited, int timeout_ms, struct hvd_error *err)
+{
+    return awaited->has_stream
+               ? hvd_wait_on(awaited->request, awaited->stream, timeout_ms, err)
+               : hvd_wait_for(awaited->request, timeout_ms, err);
+}
 
 void hvd_waiter_add(struct hvd_awaited *awaited)
 {
@@ -52,7 +58,7 @@ static struct hvd_awaited *take_ended(void)
     while (*link != NULL) {
         struct hvd_awaited *each = *link;
 
-        if (hvd_wait_for(each->request, 0, NULL) == HVD_INPROGRESS) {
+        if (hvd_awaited_wait(each, 0, NULL) == HVD_INPROGRESS) {
             link = &each->next;
             continue;
         }
@@ -71,7 +77,7 @@ static void *wait_for_all(void *argument)
     for (;;) {
         struct hvd_awaited *each, *next;
 
-        hvd_wait_for(oldest()->request, patience_ms, NULL);
+        hvd_awaited_wait(oldest(), patience_ms, NULL);
         for (each = take_ended(); each != NULL; each = next) {
             next = each->next;
             each->ended(each);
