@@ -25,6 +25,7 @@ struct TF_Tensor {
     int ndim;
     int64_t dims[FAKE_MOST_DIMS];
     void *data;
+    void *own; /* on the host, to be freed */
 };
 
 struct TF_KernelBuilder {
@@ -109,6 +110,7 @@ static struct TF_Tensor *keep(struct TF_Tensor *tensor)
 HVD_EXPORT void TF_DeleteTensor(struct TF_Tensor *tensor)
 {
     if (--tensor->owners == 0) {
+        free(tensor->own);
         free(tensor);
     }
 }
@@ -119,6 +121,7 @@ HVD_EXPORT struct TF_Tensor *TF_NewTensor(int dtype, const int64_t *dims, int nd
 {
     struct TF_Tensor *tensor = fake_tensor(dtype, dims, ndim, malloc(bytes + 1));
 
+    tensor->own = tensor->data;
     memcpy(tensor->data, data, bytes);
     give_back(data, bytes, argument);
     return tensor;
@@ -345,14 +348,17 @@ HVD_EXPORT struct TF_Tensor *TF_AllocateOutput(struct TF_OpKernelContext *contex
                                                struct TF_Status *status)
 {
     bool on_host = is_on_host(context->builder, index == 1 ? "received_splits" : "");
-    void *memory = next_output != NULL ? next_output
-                   : on_host           ? malloc(bytes + 1)
-                                       : fake_device_memory(bytes);
+    void *own = on_host ? malloc(bytes + 1) : NULL;
+    void *memory = on_host               ? own
+                   : next_output != NULL ? next_output
+                                         : fake_device_memory(bytes);
+    struct TF_Tensor *tensor = fake_tensor(dtype, dims, ndim, memory);
 
     (void)status;
+    tensor->own = own;
     next_output = NULL;
-    context->run->outputs[index] = fake_tensor(dtype, dims, ndim, memory);
-    return keep(context->run->outputs[index]);
+    context->run->outputs[index] = tensor;
+    return keep(tensor);
 }
 
 /* Forwards the input where the kernel has given up its own reference. */
