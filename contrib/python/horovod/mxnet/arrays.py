@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MXNet's arrays as libhvd sees them: dense row-major host memory.
+"""MXNet's arrays as libhvd sees them: dense row-major memory of the host or of a CUDA device.
 
-An array on a GPU is staged: its copy on the host is reduced and copied back. MXNet's engine orders
-these copies, like all operations on arrays.
+If libhvd has a CUDA driver, an array on a GPU is used in place. MXNet's engine ends an operation when
+the device has done it, and hvd ends its own in the same way, so no stream of MXNet's is needed. Copies of
+results go on the default stream, for which MXNet's streams wait: it makes them without flags. Other
+arrays are staged: their copy on the host is reduced and copied back.
 """
 
 import ctypes
+import functools
 import math
 
 import mxnet as mx
@@ -14,14 +17,27 @@ from mxnet.base import _LIB, check_call
 
 from horovod.common.arguments import check_iterable
 from horovod.common.exceptions import HorovodInternalError
-from horovod.common.library import DEVICE_CPU, DTYPES, lib
+from horovod.common.library import DEVICE_CPU, DTYPES, Error, check_ended, lib
 
 _HOST = ('cpu', 'cpu_pinned', 'cpu_shared')
 
 
 def is_host(tensor):
-    """Whether libhvd can read and write the array's memory."""
+    """Whether the array is in host memory."""
     return tensor.context.device_type in _HOST
+
+
+@functools.lru_cache(maxsize=None)
+def _takes_gpus():
+    return lib.hvd_cuda_version() > 0
+
+
+def device_of(tensor):
+    """The device on which libhvd can use the array in place: DEVICE_CPU or the number of a GPU; None if
+    it cannot."""
+    if is_host(tensor):
+        return DEVICE_CPU
+    return tensor.context.device_id if _takes_gpus() else None
 
 
 def check(tensor, name='tensor'):
@@ -56,29 +72,32 @@ def number(tensor):
         raise ValueError(f'Tensor type {name} is not supported.') from None
 
 
-def host(tensor):
-    """The array itself if it is in host memory, otherwise a copy in host memory."""
-    return tensor if is_host(tensor) else copied(tensor)
+def usable(tensor):
+    """The array itself if libhvd can use it in place, otherwise a copy in host memory."""
+    return tensor if device_of(tensor) is not None else copied(tensor)
 
 
 def copied(tensor):
-    """A copy in host memory, made when the engine reaches it. Autograd does not record it."""
+    """A copy that libhvd can use in place, made when the engine reaches it. Autograd does not record
+    it."""
+    place = mx.cpu() if device_of(tensor) in (None, DEVICE_CPU) else tensor.context
     with mx.autograd.pause():
-        return tensor.copyto(mx.cpu())
+        return tensor.copyto(place)
 
 
 def empty(like, shape):
-    """Host memory for a result of the same kind and dtype. MXNet's older arrays can be empty or
-    scalar too when they are made so."""
+    """Memory for a result of the same kind and dtype, where the usable array is. MXNet's older arrays
+    can be empty or scalar too when they are made so."""
+    place = mx.cpu() if is_host(like) else like.context
     with mx.util.np_shape(True):
         if isinstance(like, mx.np.ndarray):
-            return mx.np.empty(shape, dtype=like.dtype, ctx=mx.cpu())
-        return mx.nd.empty(shape, ctx=mx.cpu(), dtype=like.dtype)
+            return mx.np.empty(shape, dtype=like.dtype, ctx=place)
+        return mx.nd.empty(shape, ctx=place, dtype=like.dtype)
 
 
 def placed(result, like):
     """The result on the device of the original array."""
-    return result if is_host(like) else result.copyto(like.context)
+    return result if device_of(like) is not None else result.copyto(like.context)
 
 
 def _address(tensor):
@@ -93,11 +112,13 @@ def describe(name, source, target=None):
     """The description for horovod.common.requests. Waits for the computation of the source. Without
     a target, the library allocates the output."""
     return (name, _address(source), None if target is None else _address(target),
-            source.shape, number(source), DEVICE_CPU)
+            source.shape, number(source), device_of(source))
 
 
 def taken(request, index, like):
     """The output ``index`` that the library allocated, as an array."""
+    if device_of(like) != DEVICE_CPU:
+        return _copied_out(request, index, like)
     address, rows = request.take(index)
     shape = (rows, *like.shape[1:])
     result = empty(like, shape)
@@ -107,6 +128,14 @@ def taken(request, index, like):
                            math.prod(shape) * np.dtype(like.dtype).itemsize)
         finally:
             lib.hvd_free(address)
+    return result
+
+
+def _copied_out(request, index, like):
+    """The same on a GPU: on the default stream, which what MXNet does next waits for."""
+    result = empty(like, (request.rows(index), *like.shape[1:]))
+    error = Error()
+    check_ended(lib.hvd_request_copy(request.pointer, index, _address(result), None, error), error)
     return result
 
 

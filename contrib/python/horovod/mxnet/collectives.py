@@ -21,7 +21,7 @@ from horovod.mxnet.errors import raises_mxnets
 
 
 def _staged(tensors):
-    return [arrays.host(tensor) for tensor in tensors]
+    return [arrays.usable(tensor) for tensor in tensors]
 
 
 def _write_back(staged, tensors):
@@ -116,7 +116,7 @@ def broadcast(tensor, root_rank, name=None, priority=0, process_set=global_proce
 @raises_mxnets
 def broadcast_(tensor, root_rank, name=None, priority=0, process_set=global_process_set):
     """Broadcasts in place; returns the array. root_rank is a global rank."""
-    staged = arrays.host(arrays.check(tensor))
+    staged = arrays.usable(arrays.check(tensor))
     _broadcast(staged, root_rank, name, priority, process_set)
     _write_back([staged], [tensor])
     return tensor
@@ -173,7 +173,7 @@ def _counts(splits):
 def alltoall(tensor, splits=None, name=None, priority=0, process_set=global_process_set):
     """Sends splits[i] rows to rank i, or equal parts. Returns what came, in rank order; with
     splits, also how many rows came from each rank, as int32."""
-    source = arrays.host(arrays.check(tensor))
+    source = arrays.usable(arrays.check(tensor))
     counts = _counts(splits)
 
     def finish(request):

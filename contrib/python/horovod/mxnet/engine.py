@@ -15,8 +15,8 @@ from mxnet.base import _LIB
 
 from horovod.common import membership, requests
 from horovod.common.basics import basics
-from horovod.common.library import DEVICE_CPU, Error, Tensor, check_submitted, companion
-from horovod.mxnet.arrays import number
+from horovod.common.library import Error, Tensor, check_submitted, companion
+from horovod.mxnet import arrays as memory
 
 # enum hvd_mxnet_kind
 ALLREDUCE, BROADCAST = range(2)
@@ -46,10 +46,11 @@ _library = _load()
 
 
 def push(kind, names, arrays, wires, settings):
-    """Submits an in-place collective on arrays in host memory. ``wires`` are the dtypes in which
+    """Submits an in-place collective on arrays that libhvd can use. ``wires`` are the dtypes in which
     they travel (0: their own); ``settings`` are other fields of _Call."""
     membership.must_be_rank()
-    tensors = requests.describe([(name, None, None, array.shape, number(array), DEVICE_CPU, wire)
+    tensors = requests.describe([(name, None, None, array.shape, memory.number(array),
+                                  memory.device_of(array), wire)
                                  for name, array, wire in zip(names, arrays, wires)])
     handles = (c_void_p * len(arrays))(*(array.handle.value for array in arrays))
     call = _Call(kind=kind, count=len(arrays), tensors=tensors, arrays=handles, **settings)

@@ -52,7 +52,7 @@ extern struct mxnet mx;
 /* Looks the functions up in the library of this path, which the process has loaded. */
 int hvd_mxnet_find(const char *path, struct hvd_error *err);
 
-/* Where the array's elements are, row-major, in host memory. Only where nothing writes to it and
+/* Where the array's elements are, row-major, in the memory of its device. Only where nothing writes to it and
  * what was to write has done so: in an operation that the engine has started. */
 int hvd_mxnet_address(mxnet_array array, void **address, struct hvd_error *err);
 

@@ -60,7 +60,6 @@ static bool copy_tensor(struct hvd_tensor *to, const struct hvd_tensor *from)
     int64_t *shape = malloc(bytes + 1);
 
     *to = *from;
-    to->device = HVD_DEVICE_CPU;
     to->name = strdup(from->name);
     to->shape = shape;
     if (to->name == NULL || shape == NULL) {
@@ -217,7 +216,9 @@ static int push(struct operation *operation, mxnet_array *writes)
     int count = operation->call.count;
 
     for (int i = 0; mx.reorder != NULL && i < count; i++) {
-        mx.reorder(operation->arrays[i]);
+        if (operation->tensors[i].device == HVD_DEVICE_CPU) {
+            mx.reorder(operation->arrays[i]);
+        }
     }
     return mx.EnginePushAsyncND(start, operation, destroy, &cpu, NULL, 0, writes,
                                 distinct(operation->arrays, count, writes), &property,

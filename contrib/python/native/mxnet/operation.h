@@ -35,8 +35,8 @@ struct hvd_mxnet_call {
     int priority; /* for the engine: what has more goes first */
     int count;
     const struct hvd_tensor
-        *tensors; /* [count]; addresses and devices are not looked at */
-    const mxnet_array *arrays; /* [count]; in host memory, where the results go too */
+        *tensors; /* [count]; addresses and streams are not looked at */
+    const mxnet_array *arrays; /* [count]; where the results go too */
 };
 
 /* Once, before the others; path is libmxnet.so's. */
