@@ -3,6 +3,7 @@
 #include "contrib/python/native/tensorflow/object.h"
 
 #include <stdatomic.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -27,12 +28,11 @@ static bool read_memory(const void *address, void *to, size_t bytes)
 /* The word at this index, as a pointer; NULL: it cannot be read. */
 static void *word_at(const void *address, int index)
 {
+    const uintptr_t at = (uintptr_t)address + (uintptr_t)(index * (int)sizeof(void *));
     void *word = NULL;
 
-    return address != NULL &&
-                   read_memory((void *const *)address + index, &word, sizeof(word))
-               ? word
-               : NULL;
+    return address != NULL && read_memory((const void *)at, &word, sizeof(word)) ? word
+                                                                                 : NULL;
 }
 
 bool hvd_tf_object_is(const void *address, const char *type)
