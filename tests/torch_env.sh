@@ -54,3 +54,7 @@ fill_environment()
 }
 
 use_environment
+# Small, for one test, and not worth an environment made anew: that test is skipped without it.
+if ! "$environment/bin/python" -c 'import expecttest' 2>/dev/null; then
+    (pip_install_pinned "$tests_dir/requirements/torch_suite.txt") || true
+fi

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the suite that torch ships for its backends (torch.testing._internal.distributed) over hvd.
+"""Runs the suite that torch ships for its backends (torch.testing._internal.distributed) over hvd, and
+prints TAP: a line for each test that is not skipped.
 
     tests/python/on_torch_distributed/torch_suite.py --build build --ranks 2 [TEST...]
 
@@ -10,8 +11,12 @@ Gloo by name, so hvd takes Gloo's place: every test that Gloo can pass is tried.
 the same with Gloo, to compare. Tests of GPUs skip; tests of torch's profiler are left out, because
 they count events that only Gloo itself writes.
 
+KNOWN lists the tests that fail, with the reason. A test that fails without being listed is not ok,
+nor is a listed one that passes. Failures are tried a second time: torch's tests have time limits that
+a busy machine may exceed.
+
 For current releases of torch: --python $(tests/torch_env.sh). The suite needs the package expecttest,
-which is fetched for the run.
+which that environment has.
 """
 
 import argparse
@@ -23,19 +28,52 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.join(HERE, '..', '..', '..')
+sys.path.insert(0, os.path.join(HERE, '..'))
+
+import launch  # noqa: E402
+from report import Report  # noqa: E402
+
 MOST_STARTS = 60
+FEWEST_PASS = 80  # of a whole run: as many as do in the oldest release on two ranks, about
+
+_GPU = 'it uses GPUs without asking whether there are any'
+_TORCHVISION = 'it uses torchvision, without asking whether it is there'
+_NAME = 'it compares the name of the backend with "gloo"'
+KNOWN = {
+    'test_SyncBatchNorm_process_group': _TORCHVISION,
+    'test_all_to_all_cuda': _GPU,
+    'test_all_to_all_cuda_complex': _GPU,
+    'test_all_to_all_full_group_cuda': _GPU,
+    'test_batch_isend_irecv_mixed_backend_err': _GPU,
+    'test_batch_isend_irecv_op_err': _GPU,
+    'test_ddp_logging_data_cpu': _NAME,
+    'test_new_subgroups_with_group_param': 'it makes groups of four ranks',
+}
 
 
-def run_once(options, directory):
+def known(options, backend):
+    """The tests of KNOWN that fail here."""
+    asked = {name: reason for name, reason in KNOWN.items()
+             if not options.tests or name in options.tests}
+    if options.ranks >= 4:
+        asked.pop('test_new_subgroups_with_group_param', None)
+    if backend == 'gloo':
+        asked.pop('test_ddp_logging_data_cpu', None)
+    return asked
+
+
+def run_once(options, directory, failing, tests):
     """One job, which ends at the first failure; its exit status."""
     hvdrun = os.path.join(options.build, 'pmix_boot', 'hvdrun', 'hvdrun')
     environment = dict(
         os.environ, OMP_NUM_THREADS='1', BACKEND='gloo', HVD_SUITE_BACKEND=options.backend,
-        HVD_SUITE_DIRECTORY=directory, TEMP_DIR=directory, INIT_METHOD='env://',
+        HVD_SUITE_DIRECTORY=directory, HVD_SUITE_KNOWN=' '.join(failing), TEMP_DIR=directory,
+        INIT_METHOD='env://',
         HVD_LIBRARY=os.path.abspath(os.path.join(options.build, 'collectives', 'libhvd.so')),
-        PYTHONPATH=f'{os.path.join(ROOT, "contrib", "python")}:{directory}/packages')
+        PYTHONPATH=os.pathsep.join([os.path.join(ROOT, 'contrib', 'python'),
+                                    os.environ.get('PYTHONPATH', '')]))
     command = [hvdrun, '-np', str(options.ranks), options.python,
-               os.path.join(HERE, 'torch_suite_rank.py'), *options.tests]
+               os.path.join(HERE, 'torch_suite_rank.py'), *tests]
     with open(os.path.join(directory, 'log'), 'a') as log:
         return subprocess.run(command, env=environment, stdout=log, stderr=log,
                               check=False).returncode
@@ -53,40 +91,81 @@ def outcomes(options, directory):
             for name, by_rank in seen.items()}
 
 
+def run(options, failing, tests):
+    """The outcomes of the tests, and what the jobs have printed."""
+    with tempfile.TemporaryDirectory(prefix='hvd-suite-') as directory:
+        starts = 1
+        while run_once(options, directory, failing, tests) != 0 and starts < MOST_STARTS:
+            starts += 1
+        with open(os.path.join(directory, 'log')) as log:
+            return outcomes(options, directory), log.read()
+
+
 def verdict(words):
     if words == {'ok'}:
         return 'passed'
     return 'skipped' if words <= {'ok', 'skipped'} else 'failed'
 
 
+def failures(results, failing):
+    return [name for name, by_rank in results.items()
+            if name not in failing and verdict({word for word, _ in by_rank}) == 'failed']
+
+
+def run_again(options, failing, results):
+    """Unexpected failures get the outcome of a second try; returns what it has printed."""
+    names = failures(results, failing)
+    if not names:
+        return ''
+    for name in names:
+        for rank, (word, reason) in enumerate(results[name]):
+            launch.comment(f'tried again: {name}: rank {rank}: {word} {reason}')
+    again, log = run(options, failing, names)
+    results.update(again)
+    return log
+
+
+def tell(results, failing):
+    """Prints the lines; returns the report and {verdict: number of tests}."""
+    report, counts = Report(), collections.Counter()
+    for name, by_rank in sorted(results.items()):
+        how = verdict({word for word, _ in by_rank})
+        counts[how] += 1
+        if how == 'skipped':
+            continue
+        reasons = '\n'.join(f'rank {rank}: {word} {reason}'
+                            for rank, (word, reason) in enumerate(by_rank))
+        if name in failing:
+            report.line(how == 'failed', f'{name} fails: {failing[name]}', reasons)
+        else:
+            report.line(how == 'passed', name, reasons)
+    launch.comment(', '.join(f'{counts[each]} {each}' for each in ('passed', 'failed', 'skipped')))
+    return report, counts
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--build', required=True, help='the build directory of hvd')
-    parser.add_argument('--python', default='/usr/bin/python3', help='with torch')
+    parser.add_argument('--python', default=launch.PYTHON, help='with torch and expecttest')
     parser.add_argument('--ranks', type=int, default=2)
     parser.add_argument('--backend', choices=('hvd', 'gloo'), default='hvd')
     parser.add_argument('tests', nargs='*', metavar='TEST', help='default: all')
     options = parser.parse_args()
-    counts = collections.Counter()
-    with tempfile.TemporaryDirectory(prefix='hvd-suite-') as directory:
-        subprocess.run([options.python, '-m', 'pip', 'install', '--quiet', '--target',
-                        f'{directory}/packages', 'expecttest'], check=True)
-        starts = 1
-        while run_once(options, directory) != 0 and starts < MOST_STARTS:
-            starts += 1
-        results = outcomes(options, directory)
-        if not results:
-            sys.exit(open(os.path.join(directory, 'log')).read()[-4000:])
-    for name, by_rank in sorted(results.items()):
-        how = verdict({word for word, _ in by_rank})
-        counts[how] += 1
-        if how == 'failed':
-            print(f'failed: {name}')
-            for rank, (word, reason) in enumerate(by_rank):
-                print(f'  rank {rank}: {word} {reason}')
-    print(', '.join(f'{counts[each]} {each}' for each in ('passed', 'failed', 'skipped')))
-    return counts['failed'] > 0
+    launch.PYTHON = options.python
+    reason = launch.missing(1, 'torch, expecttest')
+    if reason:
+        print(f'1..0 # SKIP {reason}')
+        return 0
+    failing = known(options, options.backend)
+    results, log = run(options, failing, options.tests)
+    log += run_again(options, failing, results)
+    report, counts = tell(results, failing)
+    if options.tests:
+        report.line(counts.total() == len(set(options.tests)), 'all tests asked for were run', log[-4000:])
+    else:
+        report.line(counts['passed'] >= FEWEST_PASS, f'{FEWEST_PASS} tests or more pass', log[-4000:])
+    return report.done()
 
 
 if __name__ == '__main__':
