@@ -8,6 +8,7 @@ torch calls a process group in Python directly, which is fastest. Where a group 
 import torch
 import torch.distributed as dist
 
+from horovod.torch.distributed import recorder
 from horovod.torch.distributed.collectives import Collectives
 from horovod.torch.distributed.member import Member
 from horovod.torch.distributed.messages import Messages
@@ -129,4 +130,7 @@ def make(options):
             return Part(member)
         except TypeError:
             pass
+    if recorder.size_asked_for() > 0:
+        from horovod.torch.distributed.recorded import RecordedGroup
+        return RecordedGroup(member)
     return Group(member)

@@ -20,6 +20,7 @@ class Member:
         self.timeout = options.timeout
         self.ranks = list(options.global_ranks_in_group or range(self.size))
         self.store = options.store
+        self.label = None  # of a group other than the default one: tells it from those
         self._is_default = not options.global_ranks_in_group
         self._is_open = True
         if self.ranks != sorted(self.ranks):
@@ -34,8 +35,9 @@ class Member:
         return calls
 
     def _make_set(self):
-        label = sets.next_label(self.ranks)
-        return Calls(f'{label}: ', sets.add_set(self.ranks, label), self.timeout.total_seconds())
+        self.label = sets.next_label(self.ranks)
+        return Calls(f'{self.label}: ', sets.add_set(self.ranks, self.label),
+                     self.timeout.total_seconds())
 
     def leave(self):
         """All members call this, by destroy_process_group."""

@@ -42,6 +42,7 @@ class Work(_Base):
     _delayed = None  # (the work before it, how to start it then)
     _future = None
     _failure = None
+    on_failure = None  # a function
     _ended = False
 
     def __init__(self, calls, slot, result, finish, options):
@@ -164,10 +165,14 @@ class Work(_Base):
             for work in reversed(line):
                 work._end_this(until)
         except TimeoutError:
-            raise _Failure(
-                f'{self._slot.name}: Timed out after {seconds:g} s: some ranks of the group have '
-                'not called it. After HOROVOD_STALL_CHECK_TIME_SECONDS rank 0 of the job writes '
-                'which') from None
+            raise self._failed(
+                f'Timed out after {seconds:g} s: some ranks of the group have not called it. After '
+                'HOROVOD_STALL_CHECK_TIME_SECONDS rank 0 of the job writes which') from None
+
+    def _failed(self, why):
+        if self.on_failure is not None:
+            self.on_failure()
+        return _Failure(f'{self._slot.name}: {why}')
 
     def _end_this(self, until):
         """Those before it in its line have ended. TimeoutError."""
@@ -210,7 +215,7 @@ class Work(_Base):
         if status != 0:
             error = Error()
             lib.hvd_test(self._slot.pointer, error)
-            self._failure = _Failure(f'{self._slot.name}: {error.message()}')
+            self._failure = self._failed(error.message())
         elif self._finish is not None:
             try:
                 with torch.no_grad():

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A process group whose calls are recorded for torchfrtrace. It is another class so that groups whose
+calls are not recorded pay nothing."""
+
+from collections import Counter
+
+import torch
+
+from horovod.torch.distributed.group import Group
+from horovod.torch.distributed.recorder import recorder, size_asked_for
+from horovod.torch.dynamo import uncompiled
+
+# The names that torchfrtrace has for the group's methods, whose first arguments are the outputs, then
+# the inputs; or the tensors, which are both.
+_INTO_OTHERS = {
+    'gather': 'gather', 'scatter': 'scatter', 'reduce_scatter': 'reduce_scatter',
+    'reduce_scatter_single': '_reduce_scatter_base',
+    'reduce_scatter_single_coalesced': 'reduce_scatter_tensor_coalesced',
+    'allgather': 'all_gather', 'all_gather_single': '_all_gather_base',
+    'all_gather_single_coalesced': 'all_gather_into_tensor_coalesced',
+    'allgather_coalesced': 'allgather_coalesced', 'all_to_all_single': 'all_to_all',
+    'alltoall': 'all_to_all'}
+_IN_PLACE = {'allreduce': 'all_reduce', 'allreduce_coalesced': 'allreduce_coalesced',
+             'reduce': 'reduce', 'broadcast': 'broadcast'}
+
+# What goes to all ranks, from the lower one of two to the higher, and back.
+_ALL, _UP, _DOWN = range(3)
+
+
+def _flat(tensors):
+    """The tensors in lists of any depth."""
+    if isinstance(tensors, torch.Tensor):
+        return [tensors]
+    return [each for part in tensors for each in _flat(part)]
+
+
+def _description(which, tensors):
+    tensors = _flat(tensors)
+    return {f'{which}_sizes': [tuple(each.shape) for each in tensors],
+            f'{which}_dtypes': [str(each.dtype).rpartition('.')[2] for each in tensors]}
+
+
+@uncompiled
+class _Calls(Group):
+    """Records what it is told, and does it."""
+
+    def __init__(self, member):
+        store, label = member.store, member.label
+        super().__init__(member)
+        if label is None or not recorder.has_begun():
+            recorder.begin(size_asked_for(), store, self.ranks[member.rank], member.size)
+        self._recorded_as = label or '0', 'undefined' if label else 'default_pg'
+        self._sequences = Counter()
+        recorder.add_group(*self._recorded_as, self.ranks)
+
+    def shutdown(self):
+        super().shutdown()
+        if self.member.label is None:
+            recorder.end()
+
+    def _record(self, group, line, name, inputs, outputs, start):
+        """``line``: of calls that the ranks make in the same order."""
+        self._sequences[group, line] += 1
+        number = self._sequences[group, line]
+        if line != _ALL:
+            number = 2 * number + (line == _DOWN)
+        call = recorder.add({
+            'pg_id': 0, 'process_group': group, 'profiling_name': f'hvd:{name}',
+            'collective_seq_id': number, 'p2p_seq_id': 0 if line == _ALL else number,
+            'op_id': number, 'is_p2p': line != _ALL,
+            'timeout_ms': int(self.calls.timeout * 1000),
+            **_description('input', inputs), **_description('output', outputs)})
+        try:
+            work = start()
+        except RuntimeError as failure:
+            if not isinstance(failure, NotImplementedError):
+                call.fail()
+            raise
+        call.follow(work)
+        return work
+
+    def _message(self, tensors, peer, tag, is_sent, start):
+        """torchfrtrace expects all ranks of a group in each call: the messages between two ranks are
+        those of a group of the two, in two lines."""
+        low, high = sorted((self.member.rank, peer))
+        group = f'{self._recorded_as[0]}: {low} and {high}, tag {tag}', 'messages'
+        recorder.add_group(*group, [self.ranks[low], self.ranks[high]])
+        me, other = (0, 1) if self.member.rank == low else (1, 0)
+        name = f'send {me}->{other}' if is_sent else f'recv {me}<-{other}'
+        return self._record(group, _UP if is_sent == (me == 0) else _DOWN, name,
+                            tensors if is_sent else [], [] if is_sent else tensors, start)
+
+
+class RecordedGroup(_Calls):
+    """Tells it of each call."""
+
+    def send(self, tensors, dst, tag=0):
+        return self._message(tensors, dst, tag, True, lambda: Group.send(self, tensors, dst, tag))
+
+    def recv(self, tensors, src, tag=0):
+        return self._message(tensors, src, tag, False, lambda: Group.recv(self, tensors, src, tag))
+
+    def barrier(self, opts=None):
+        return self._record(self._recorded_as, _ALL, 'barrier', [], [],
+                            lambda: Group.barrier(self, opts))
+
+
+def _record_method(method, name, is_in_place):
+    function = getattr(Group, method)
+
+    def recorded(self, *tensors, **named):
+        outputs, inputs = (tensors[0], tensors[0]) if is_in_place else tensors[:2]
+        return self._record(self._recorded_as, _ALL, name, inputs, outputs,
+                            lambda: function(self, *tensors, **named))
+
+    for alias in [each for each in dir(Group) if getattr(Group, each) is function]:
+        setattr(RecordedGroup, alias, recorded)
+
+
+for _each, _name in {**_INTO_OTHERS, **_IN_PLACE}.items():
+    _record_method(_each, _name, _each in _IN_PLACE)
+uncompiled(RecordedGroup)

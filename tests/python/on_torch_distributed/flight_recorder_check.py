@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The flight recorder of the backend hvd: the files that ranks write when a call fails, and what
+torchfrtrace makes of them. Prints TAP; starts its ranks itself."""
+
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+
+import launch
+from report import Report
+
+SCRIPT = '''
+import os, sys, time, torch
+import torch.distributed as dist
+import horovod.torch.distributed
+from datetime import timedelta
+
+def fly_together():
+    parts = [torch.empty(5) for _ in range(size)]
+    dist.all_reduce(torch.ones(5))
+    dist.broadcast(torch.ones(5), 1)
+    dist.all_gather(parts, torch.ones(5))
+    dist.reduce_scatter(torch.empty(5), parts)
+    dist.all_to_all(parts, [torch.ones(5)] * size)
+    dist.scatter(torch.empty(5), parts if rank == 0 else None, 0)
+    dist.barrier()
+    dist.all_reduce(torch.ones(5), group=dist.new_group([0, 1]))
+    (dist.send if rank == 0 else dist.recv)(torch.ones(6), 1 - rank)
+    (dist.send if rank == 1 else dist.recv)(torch.ones(6), 1 - rank, tag=3)
+
+dist.init_process_group('hvd')
+rank, size = dist.get_rank(), dist.get_world_size()
+fly_together()
+if rank == 1 and sys.argv[1] == 'late':
+    time.sleep(3600)
+if rank == 1 and sys.argv[1] == 'killed':
+    os.kill(os.getpid(), 9)
+if sys.argv[1] != 'well':
+    dist.all_reduce(torch.ones(7), async_op=True).wait(timedelta(seconds=3))
+dist.barrier()
+dist.destroy_process_group()
+'''
+TRACE = 'torch.distributed.flight_recorder.fr_trace'
+
+
+def fly(place, how, **variables):
+    """Runs the script on two ranks, which end in this way; returns its output, and the files of ranks
+    0 and 1: what they contain, or None."""
+    folder = os.path.join(place, how)
+    os.mkdir(folder)
+    script = os.path.join(place, 'script.py')
+    with open(script, 'w') as file:
+        file.write(SCRIPT)
+    _, output = launch.run_ranks(2, [script, how], **variables,
+                                 TORCH_FR_DUMP_TEMP_FILE=os.path.join(folder, 'rank_'))
+    contents = []
+    for rank in range(2):
+        try:
+            with open(os.path.join(folder, f'rank_{rank}'), 'rb') as file:
+                contents.append(pickle.load(file))
+        except FileNotFoundError:
+            contents.append(None)
+    return folder, output, contents
+
+
+def last(contents):
+    """The last call of a rank: its name, state and sizes."""
+    if contents is None or not contents['entries']:
+        return None
+    entry = contents['entries'][-1]
+    return entry['profiling_name'], entry['state'], entry['input_sizes']
+
+
+def trace(report, folder):
+    """What torchfrtrace says: a collective that one rank has not called, and nothing of those before."""
+    promise = 'torchfrtrace names the collective, and the rank that has not called it'
+    done = subprocess.run([launch.PYTHON, '-m', TRACE, folder], text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, check=False)
+    if 'Error while finding module specification' in done.stdout:
+        report.line(True, f'{promise} # SKIP this torch has no torchfrtrace')
+        return
+    told = [line for line in done.stdout.splitlines() if line.startswith(('collective: ', 'missing'))]
+    report.line(told == ['collective: hvd:all_reduce', 'missing ranks: {1}'], promise, done.stdout)
+    report.line('script.py:' in done.stdout, 'and the line of the script', done.stdout)
+
+
+def main():
+    reason = launch.missing(2) or (None if os.environ.get('HVD_TEST_LAUNCHER') else 'there is no hvdrun')
+    if reason:
+        print(f'1..0 # SKIP {reason}')
+        return 0
+    report = Report()
+    # As long as it takes: the ranks end as soon as both have written.
+    on = {'TORCH_FR_BUFFER_SIZE': '50', 'TORCH_FR_WAIT_TIMEOUT_DUMP_MILSEC': '200000'}
+    waiting = 'hvd:all_reduce', 'scheduled', [(7,)]
+    with tempfile.TemporaryDirectory(prefix='hvd-test-') as place:
+        folder, output, (first, second) = fly(place, 'late', **on)
+        report.line(last(first) == waiting, 'a rank writes the call that has timed out',
+                    f'{last(first)}\n{output}')
+        report.line(last(second) == ('hvd:send 1->0', 'completed', [(6,)]),
+                    'so does the rank that has not called it, with the call before',
+                    f'{last(second)}\n{output}')
+        trace(report, folder)
+        on['TORCH_FR_WAIT_TIMEOUT_DUMP_MILSEC'] = '0'  # that of a rank which is not there
+        _, output, (first, second) = fly(place, 'killed', **on)
+        report.line(last(first) == waiting and second is None,
+                    'a rank writes the call that another has died in', f'{last(first)}\n{output}')
+        folder, output, _ = fly(place, 'well', **on)
+        report.line(os.listdir(folder) == [], 'no file is written if all goes well', output)
+    return report.done()
+
+
+if __name__ == '__main__':
+    sys.exit(main())
