@@ -5,12 +5,16 @@
 #include "collectives/engine/completion.h"
 #include "collectives/engine/engine_state.h"
 #include "collectives/messages/messages.h"
+#include "collectives/observe/timeline.h"
 #include "gpu_binding/base/clock.h"
 #include "pmix_boot/boot.h"
 
 static void on_end(void *context, struct hvd_entry *entry, int status, const char *text)
 {
-    hvd_completion_land(context, entry, status, text);
+    struct hvd_engine *engine = context;
+
+    hvd_timeline_message_ended(engine->timeline, entry, status);
+    hvd_completion_land(engine, entry, status, text);
 }
 
 int hvd_messaging_open(struct hvd_engine *engine, struct hvd_error *err)
@@ -42,6 +46,7 @@ bool hvd_messaging_start(struct hvd_engine *engine)
     while (entry != NULL) {
         struct hvd_entry *next = entry->next; /* it may have ended, and be gone */
 
+        hvd_timeline_message_started(engine->timeline, entry);
         hvd_messages_start(engine->messages, entry, now_ns);
         entry = next;
     }

@@ -41,6 +41,10 @@
  * send what they have ten times a second up the tree to rank 0, which writes it; times are
  * those of rank 0's clock, and the trace says how exact they are (clock_sync.h).
  *
+ * A message has a row for its direction and the other rank, "send to 1" or "receive from any rank",
+ * and in it SEND or RECEIVE, until it has ended, or ERROR after it. Of several under way at once, the
+ * others have rows "send to 1 (2)", ... Messages are those of rank 0, or of all ranks.
+ *
  * Events are queued and written by a thread of the timeline's own. A disk, or a rank 0, that
  * does not keep up costs events, which are counted in the trace, never time: tensors are then
  * left out as a whole. The file is good JSON at any moment (trace_file.h). If it cannot be
@@ -129,6 +133,12 @@ void hvd_timeline_started(struct hvd_timeline *timeline, const struct hvd_batch 
 /* This rank's tensor has ended; before its request may be freed. */
 void hvd_timeline_ended(struct hvd_timeline *timeline, const struct hvd_entry *entry,
                         int status);
+
+/* A message starts, before it may end; and has ended, before its request may be freed. */
+void hvd_timeline_message_started(struct hvd_timeline *timeline,
+                                  const struct hvd_entry *entry);
+void hvd_timeline_message_ended(struct hvd_timeline *timeline,
+                                const struct hvd_entry *entry, int status);
 
 /* The recording goes on: GPUs are to be watched. */
 bool hvd_timeline_is_on(const struct hvd_timeline *timeline);

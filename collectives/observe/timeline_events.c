@@ -19,6 +19,8 @@
 
 enum {
     EVENTS_PER_TENSOR = 10, /* its row's name, beginnings and ends; marks do not count */
+    MESSAGE_ROWS = 64, /* of one direction and rank: as many are shown at once */
+    NAME_BYTES = 64,
 };
 
 static bool is_of_all_ranks(const struct hvd_timeline *timeline)
@@ -307,6 +309,69 @@ void hvd_timeline_ended(struct hvd_timeline *timeline, const struct hvd_entry *e
     row->early_count = 0;
     for (int i = 0; i < early; i++) {
         note_ready(timeline, row, entry->proposal.kind, row->early[i]);
+    }
+}
+
+/* The row of this message, or with NULL one that is free for the entry's; NULL: there is none. */
+static struct hvd_trace_row *find_message_row(struct hvd_timeline *timeline,
+                                              const struct hvd_entry *entry,
+                                              const struct hvd_entry *message)
+{
+    for (int i = 1; i <= MESSAGE_ROWS; i++) {
+        char name[NAME_BYTES];
+        struct hvd_trace_row *row;
+
+        hvd_timeline_name_message(entry, i, name, sizeof(name));
+        row = message == NULL
+                  ? hvd_trace_rows_make(&timeline->rows, entry->proposal.set, name)
+                  : hvd_trace_rows_find(&timeline->rows, entry->proposal.set, name);
+        if (row == NULL || (row->message == message &&
+                            (message != NULL || row->state == HVD_ROW_IDLE))) {
+            return row;
+        }
+    }
+    return NULL;
+}
+
+void hvd_timeline_message_started(struct hvd_timeline *timeline,
+                                  const struct hvd_entry *entry)
+{
+    struct hvd_trace_row *row;
+
+    if (!hvd_timeline_is_on(timeline)) {
+        return;
+    }
+    row = hvd_timeline_has_room(timeline, EVENTS_PER_TENSOR + 1)
+              ? find_message_row(timeline, entry, NULL)
+              : NULL;
+    if (row == NULL) {
+        timeline->dropped++;
+        return;
+    }
+    tell_dropped(timeline);
+    if (row->number == 0) {
+        put_label(timeline, row);
+    }
+    put_begin(timeline, row, entry->proposal.kind == HVD_KIND_SEND ? "SEND" : "RECEIVE");
+    row->state = HVD_ROW_NEGOTIATING;
+    row->message = entry;
+    timeline->open_count++;
+}
+
+void hvd_timeline_message_ended(struct hvd_timeline *timeline,
+                                const struct hvd_entry *entry, int status)
+{
+    struct hvd_trace_row *row =
+        hvd_timeline_is_on(timeline) ? find_message_row(timeline, entry, entry) : NULL;
+
+    if (row == NULL) {
+        return;
+    }
+    row->message = NULL;
+    if (status == 0) {
+        end_row(timeline, row, hvd_timeline_describe_message(entry));
+    } else {
+        end_negotiation(timeline, row, "ERROR");
     }
 }
 

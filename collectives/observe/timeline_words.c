@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "collectives/agreement/request.h"
+#include "collectives/hvd.h"
 #include "collectives/observe/trace_text.h"
 
 static const struct {
@@ -56,4 +58,33 @@ char *hvd_timeline_describe(const struct hvd_entry *entry)
     }
     snprintf(text + used, sizeof(text) - used, "]\"}");
     return strdup(text);
+}
+
+char *hvd_timeline_describe_message(const struct hvd_entry *entry)
+{
+    char text[HVD_TRACE_TEXT_BYTES - 256];
+
+    snprintf(text, sizeof(text),
+             "{\"dtype\": \"%s\", \"bytes\": %zu, \"tag\": %" PRId64 ", \"rank\": %d}",
+             hvd_dtype_name(entry->proposal.dtype), entry->output_bytes,
+             entry->request->tag, (int)entry->request->value);
+    return strdup(text);
+}
+
+void hvd_timeline_name_message(const struct hvd_entry *entry, int number, char *name,
+                               size_t bytes)
+{
+    const int other = entry->proposal.root;
+    size_t used;
+
+    if (other == HVD_ANY_SOURCE) {
+        used = (size_t)snprintf(name, bytes, "receive from any rank");
+    } else {
+        used = (size_t)snprintf(
+            name, bytes, "%s %d",
+            entry->proposal.kind == HVD_KIND_SEND ? "send to" : "receive from", other);
+    }
+    if (number > 1) {
+        snprintf(name + used, bytes - used, " (%d)", number);
+    }
 }

@@ -20,12 +20,13 @@ struct hvd_trace_row {
     enum {
         HVD_ROW_IDLE,
         HVD_ROW_SKIPPED, /* the tensor is left out for want of room */
-        HVD_ROW_NEGOTIATING,
+        HVD_ROW_NEGOTIATING, /* or a message is under way */
         HVD_ROW_WAITING, /* agreed */
         HVD_ROW_RUNNING,
     } state;
     uint64_t ranges[HVD_ROW_DEPTH]; /* of a profiler (ranges.h), for what has begun */
     int depth; /* so much has */
+    const void *message; /* that is under way, NULL: it is no message's row, or none is */
     int *early; /* [early_count] ranks that are ready for the next tensor of this name */
     int early_count;
     int early_capacity;

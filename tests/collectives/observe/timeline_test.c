@@ -177,6 +177,49 @@ static void planned_batches_are_cycles(void)
     free(text);
 }
 
+static struct hvd_entry *message_entry(int i, enum hvd_kind kind, int other)
+{
+    struct hvd_entry *entry = case_entry(&test, i, "", kind);
+
+    entry->proposal.root = other;
+    entry->output_bytes = 48;
+    return entry;
+}
+
+static void messages_have_their_rows(void)
+{
+    struct hvd_entry *sent = message_entry(0, HVD_KIND_SEND, 1);
+    struct hvd_entry *next = message_entry(1, HVD_KIND_SEND, 1);
+    struct hvd_entry *received = message_entry(2, HVD_KIND_RECEIVE, HVD_ANY_SOURCE);
+    char *text;
+
+    test.request->tag = 5;
+    test.request->value = 3;
+    hvd_timeline_message_ended(NULL, sent, 0);
+    case_begin(&test, false);
+    hvd_timeline_message_ended(test.timeline, next, 0); /* started before the timeline */
+    hvd_timeline_message_started(test.timeline, sent);
+    hvd_timeline_message_started(test.timeline, next);
+    hvd_timeline_message_started(test.timeline, received);
+    hvd_timeline_message_ended(test.timeline, sent, 0);
+    hvd_timeline_message_started(test.timeline, sent);
+    hvd_timeline_message_ended(test.timeline, sent, HVD_ERR_PEER);
+    hvd_timeline_message_ended(test.timeline, received, 0);
+    text = case_text(&test);
+    tap_ok(
+        row_says(text, 1, "+SEND - +SEND - +ERROR -") && row_says(text, 2, "+SEND -") &&
+            row_says(text, 3, "+RECEIVE -"),
+        "messages under way at once have rows of their own; one that fails is an ERROR");
+    tap_ok(strstr(text, "\"send to 1\"") != NULL &&
+               strstr(text, "\"send to 1 (2)\"") != NULL &&
+               strstr(text, "\"receive from any rank\"") != NULL,
+           "the rows are named for direction and rank");
+    tap_ok(strstr(text, "{\"dtype\": \"float32\", \"bytes\": 48, \"tag\": 5, "
+                        "\"rank\": 3}") != NULL,
+           "the end tells size and tag, and whence a message came");
+    free(text);
+}
+
 static void tell_anything(struct hvd_entry *entry)
 {
     switch (rand() % 6) {
@@ -234,6 +277,7 @@ int main(void)
     sets_have_their_rows();
     what_does_not_run();
     planned_batches_are_cycles();
+    messages_have_their_rows();
     random_orders_stay_nested();
     case_finish(&test);
     return tap_done();

@@ -47,6 +47,7 @@ model = torch.nn.Sequential(torch.nn.Linear(37, 1, bias=False))
 model = torch.nn.parallel.DistributedDataParallel(model)
 for _ in range(3):
     model(torch.ones(2, 37)).sum().backward()
+(dist.send if dist.get_rank() == 0 else dist.recv)(torch.ones(3), 1 - dist.get_rank())
 '''
 
 
@@ -148,6 +149,8 @@ def check_records(report, place):
         text = str(error)
     report.line(status == 0 and 'all_reduce sum float32 37' in text,
                 'the timeline has the names of the buckets of DDP', f'{output}\n{text[:2000]}')
+    report.line('"send to 1"' in text and '"bytes": 12, "tag": 0, "rank": 1' in text,
+                'and a row for messages', text[:4000])
     report.line('hvd' in output and 'allreduce' in output,
                 'HVD_REPORT=1 prints the report of the job', output)
 
