@@ -149,7 +149,8 @@ class Ends(Case):
             self.skipTest('this torch does not tell a group of its end')
         group = dist.new_group()
         dist.destroy_process_group(group)
-        with self.assertRaises((ValueError, RuntimeError)):
+        # TypeError: torch 2.7 fails when it describes the error for its log.
+        with self.assertRaises((ValueError, RuntimeError, TypeError)):
             dist.all_reduce(torch.ones(3), group=group)
         self.check_job_goes_on()
 
