@@ -39,7 +39,17 @@ def take_the_place_of_gloo():
     c10d = dist.distributed_c10d
     dist.Backend._plugins['GLOO'] = dist.Backend._plugins['HVD']
     if not hasattr(c10d, '_create_gloo_process_group'):  # torch makes it by its class
-        c10d.ProcessGroupGloo = group_of_older_torch
+        c10d.ProcessGroupGloo = TypeOfGroups('ProcessGroupGloo', (), {})
+
+
+class TypeOfGroups(type):
+    """Makes groups of hvd, which older torch believes to be of this type."""
+
+    def __call__(cls, *arguments, **named):
+        return group_of_older_torch(*arguments, **named)
+
+    def __instancecheck__(cls, group):
+        return isinstance(group, dist.ProcessGroup)
 
 
 def group_of_older_torch(store, rank, size, timeout=None):
