@@ -312,21 +312,21 @@ void hvd_timeline_ended(struct hvd_timeline *timeline, const struct hvd_entry *e
     }
 }
 
-/* The row of this message, or with NULL one that is free for the entry's; NULL: there is none. */
+/* The row of this message, or one that is free for it; NULL: there is none. */
 static struct hvd_trace_row *find_message_row(struct hvd_timeline *timeline,
-                                              const struct hvd_entry *entry,
-                                              const struct hvd_entry *message)
+                                              const struct hvd_entry *entry, bool is_new)
 {
+    const void *message = is_new ? NULL : entry;
+
     for (int i = 1; i <= MESSAGE_ROWS; i++) {
         char name[NAME_BYTES];
         struct hvd_trace_row *row;
 
         hvd_timeline_name_message(entry, i, name, sizeof(name));
-        row = message == NULL
-                  ? hvd_trace_rows_make(&timeline->rows, entry->proposal.set, name)
-                  : hvd_trace_rows_find(&timeline->rows, entry->proposal.set, name);
-        if (row == NULL || (row->message == message &&
-                            (message != NULL || row->state == HVD_ROW_IDLE))) {
+        row = is_new ? hvd_trace_rows_make(&timeline->rows, entry->proposal.set, name)
+                     : hvd_trace_rows_find(&timeline->rows, entry->proposal.set, name);
+        if (row == NULL ||
+            (row->message == message && (!is_new || row->state == HVD_ROW_IDLE))) {
             return row;
         }
     }
@@ -342,7 +342,7 @@ void hvd_timeline_message_started(struct hvd_timeline *timeline,
         return;
     }
     row = hvd_timeline_has_room(timeline, EVENTS_PER_TENSOR + 1)
-              ? find_message_row(timeline, entry, NULL)
+              ? find_message_row(timeline, entry, true)
               : NULL;
     if (row == NULL) {
         timeline->dropped++;
@@ -362,7 +362,7 @@ void hvd_timeline_message_ended(struct hvd_timeline *timeline,
                                 const struct hvd_entry *entry, int status)
 {
     struct hvd_trace_row *row =
-        hvd_timeline_is_on(timeline) ? find_message_row(timeline, entry, entry) : NULL;
+        hvd_timeline_is_on(timeline) ? find_message_row(timeline, entry, false) : NULL;
 
     if (row == NULL) {
         return;
