@@ -81,19 +81,21 @@ static int set_master(const struct hvdrun_rank_environment *all, bool is_nested,
                                                         is_nested, err);
 }
 
-/* The number of an outer launch is only a limit: this launch may have fewer cores for a rank. */
+/* The number of an outer launch is only a limit: this launch may have fewer cores for a rank. MKL
+ * follows a user's OMP_NUM_THREADS while it has no number of its own. */
 static int set_threads(const struct hvdrun_rank_environment *all, int rank,
                        bool is_nested, struct hvdrun_string_list *out,
                        struct hvd_error *err)
 {
     static const char *const names[] = {HVD_ENV_OMP_THREADS, HVD_ENV_MKL_THREADS};
+    bool has_own = hvdrun_string_list_get_variable(out, HVD_ENV_OMP_THREADS) != NULL;
     int status = 0;
 
     for (int i = 0; i < 2 && all->plan != NULL && status == 0; i++) {
         int threads = hvd_plan_thread_count(all->plan, rank);
         const char *found = hvdrun_string_list_get_variable(out, names[i]);
 
-        if (found == NULL || (is_nested && atoi(found) > threads)) {
+        if (found == NULL ? !has_own : is_nested && atoi(found) > threads) {
             status = set_number(out, names[i], threads, err);
         }
     }

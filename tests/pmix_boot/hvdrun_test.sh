@@ -186,6 +186,8 @@ torch_environment()
     returns "an address, a port and threads of the user stay" 0 '^there 7 5 6$' \
         env MASTER_ADDR=there MASTER_PORT=7 OMP_NUM_THREADS=5 MKL_NUM_THREADS=6 "$hvdrun" -np 1 \
         sh -c 'echo $MASTER_ADDR $MASTER_PORT $OMP_NUM_THREADS $MKL_NUM_THREADS'
+    returns "MKL follows OMP_NUM_THREADS of the user" 0 '^5 none$' \
+        env -u MKL_NUM_THREADS OMP_NUM_THREADS=5 "$hvdrun" -np 1 sh -c 'echo $OMP_NUM_THREADS ${MKL_NUM_THREADS-none}'
     returns "ranks have no more threads than there are cores for all of them" 0 '^rank 2: fine$' \
         env -u OMP_NUM_THREADS -u MKL_NUM_THREADS "$hvdrun" --bind none -np 3 \
         sh -c 'test $((OMP_NUM_THREADS * 3)) -le $(nproc --all) -o $MKL_NUM_THREADS = 1 && echo rank $RANK: fine'
