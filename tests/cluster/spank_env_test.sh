@@ -59,6 +59,16 @@ has GLOO_SOCKET_IFNAME eth0
 prints 'Python finds the package there' "^$front_end/horovod" as_user srun --hvd -n1 \
     python3 -c 'import importlib.util; print(importlib.util.find_spec("horovod").origin)'
 
+# uneven OPTION: what torch's scripts find where three ranks are on the first node and one on the second.
+uneven()
+{
+    in_line as_user srun "$1" -N2 -n4 -m plane=3 sh -c \
+        'echo $SLURMD_NODENAME: $RANK of $WORLD_SIZE, $LOCAL_RANK of $LOCAL_WORLD_SIZE, node $GROUP_RANK.'
+}
+three_and_one='^n1: 0 of 4, 0 of 3, node 0. n1: 1 of 4, 1 of 3, node 0. n1: 2 of 4, 2 of 3, node 0. n2: 3 of 4, 0 of 1, node 1.$'
+prints 'nodes with different numbers of ranks tell torch their own' "$three_and_one" uneven --hvd
+prints 'those of an elastic step, too' "$three_and_one" uneven --hvd=elastic
+
 as_user GLOO_SOCKET_IFNAME=eth8 HOROVOD_RANK=17 UCX_NET_DEVICES=eth9 CUDA_DEVICE_ORDER=FASTEST_FIRST PYTHONPATH=/mine \
     srun --hvd -N2 --gres=gpu:2 sh -c 'test $SLURM_PROCID != 3 || env' >"$work/rank3" 2>&1
 stays()

@@ -60,7 +60,22 @@ print(f'rank {rank} of {dist.get_world_size()}, local {os.environ["LOCAL_RANK"]}
       model.module.weight.grad.item(), total.sum().item(), flush=True)
 dist.barrier()
 PY
-chmod a+r "$home/ddp.py"
+# A store of the script, where neither Slurm nor hvd's plugin tells how to find the others.
+cat >"$home/store.py" <<'PY'
+import datetime, os, sys, torch
+import torch.distributed as dist
+import horovod.torch as hvd
+rank, size = int(os.environ['SLURM_PROCID']), int(os.environ['SLURM_NTASKS'])
+store = dist.TCPStore(sys.argv[1], 29511, size, rank == 0, datetime.timedelta(seconds=200))
+for start in range(2):
+    hvd.init(store=store, rank=rank, size=size)
+    total = hvd.allreduce(torch.full((1000,), 1. + rank), op=hvd.Sum)
+    line = (f'rank {hvd.rank()} of {hvd.size()}, {hvd.local_rank()} of {hvd.local_size()} on its node, '
+            f'{hvd.cross_rank()} of {hvd.cross_size()}: {total.min().item()} {total.max().item()}')
+    hvd.shutdown()
+print(line)
+PY
+chmod a+r "$home"/{ddp,store}.py
 # Jobs on both nodes, in the range that job scripts commonly choose their port from, meet nobody there.
 begin_job as_root --node n1 python3 -c '
 import socket, time
@@ -93,4 +108,13 @@ both()
 }
 prints 'two jobs at once do not meet each other' '^2$' both
 kill "$job" 2>/dev/null
+
+by_store()
+{
+    as_user PYTHONPATH="$prefix/lib/hvd/python" srun --mpi=none --hvd=off -N2 -n4 -m plane=3 \
+        python3 store.py "$n1" | sort | paste -sd ' '
+}
+numbers='rank 0 of 4, 0 of 3 on its node, 0 of 2: 10.0 10.0 rank 1 of 4, 1 of 3 on its node, 0 of 1: 10.0 10.0'
+numbers="$numbers rank 2 of 4, 2 of 3 on its node, 0 of 1: 10.0 10.0 rank 3 of 4, 0 of 1 on its node, 1 of 2: 10.0 10.0"
+prints "ranks on two nodes find each other by a store of the script, twice" "^$numbers\$" by_store
 tap_done
