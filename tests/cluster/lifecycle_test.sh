@@ -97,7 +97,7 @@ test_with_less()
         without "$cluster" up --dir "$work/c1" --constrain
     rm -r "$work/plugins"
     prints 'without PMIx and cgroups, up says that it lacks PMIx, and goes on' \
-        'no PMIx plugin \(srun --mpi=list: none .*--hvd=elastic' \
+        'no PMIx plugin \(srun --mpi=list: none .*rendezvous service' \
         without "$cluster" up --dir "$work/c1"
     prints 'and steps run' '^n1 n2$' hosts_of 1
     succeeds 'down' down 1
