@@ -12,6 +12,7 @@ enable_plugin
 # HVD_LAUNCH is the last that the plugin exports in a task.
 rank='echo $(hostname):$HOROVOD_RANK/$HOROVOD_SIZE:$HVD_LAUNCH'
 one='^n1:0/1:1$' two='^n1:0/2:1 n2:1/2:1$'
+many=--hvd=on # see bare
 
 # A bare option: Slurm passes it on as the text "(null)". 25.11.0 to 25.11.4 may refuse it.
 bare()
@@ -24,19 +25,19 @@ bare()
 
 bare prints 'srun --hvd' "$one" as_user srun --hvd -n1 sh -c "$rank"
 prints 'srun --hvd=on' "$one" as_user srun --hvd=on -n1 sh -c "$rank"
-prints 'srun --hvd=WORD on two nodes' "$two" in_line as_user srun --hvd=on -N2 -n2 sh -c "$rank"
+prints 'srun --hvd=WORD on two nodes' "$two" in_line as_user srun "$many" -N2 -n2 sh -c "$rank"
 prints 'elastic ranks with --mpi=none' "$two" \
     in_line as_user srun --hvd=elastic --mpi=none -N2 -n2 sh -c "$rank"
 bare prints '#SBATCH --hvd' "$one" batch '--hvd -N1' "srun -n1 sh -c '$rank'"
 prints '#SBATCH --hvd=on' "$one" batch '--hvd=on -N1' "srun -n1 sh -c '$rank'"
 prints '#SBATCH --hvd=WORD on two nodes' "$two" \
-    in_line batch "--hvd=on -N2 -n2" "srun sh -c '$rank'"
+    in_line batch "$many -N2 -n2" "srun sh -c '$rank'"
 bare prints 'salloc --hvd' "$one" as_user salloc --quiet --hvd -N1 srun -n1 sh -c "$rank"
 prints 'salloc --hvd=on' "$one" as_user salloc --quiet --hvd=on -N1 srun -n1 sh -c "$rank"
 prints 'salloc --hvd=WORD on two nodes' "$two" \
-    in_line as_user salloc --quiet --hvd=on -N2 -n2 srun sh -c "$rank"
+    in_line as_user salloc --quiet "$many" -N2 -n2 srun sh -c "$rank"
 bare prints 'srun --hvd in a job without' "$one" batch -N1 "srun --hvd -n1 sh -c '$rank'"
-prints 'srun --hvd=off in a job with it' '^n1:/:$' batch "--hvd=on -N1" "srun --hvd=off -n1 sh -c '$rank'"
+prints 'srun --hvd=off in a job with it' '^n1:/:$' batch "$many -N1" "srun --hvd=off -n1 sh -c '$rank'"
 
 bare prints 'srun --hvd of two ranks' "$two" in_line as_user srun --hvd -N2 -n2 sh -c "$rank"
 tap_done

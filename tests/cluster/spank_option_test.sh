@@ -11,8 +11,8 @@ start_cluster 2 --sockets 2 --cores 8 --gpus 4 \
     --conf 'InteractiveStepOptions="--interactive --preserve-env /bin/sh"'
 enable_plugin
 rank='echo $HOROVOD_RANK/$HOROVOD_SIZE/$PMIX_RANK'
-two='^0/2/0 1/2/1$'
-has_pmix || two='^0/2/ 1/2/$'
+two_ranks='0/2/ 1/2/' # and with Slurm's PMIx
+! has_pmix || two_ranks='0/2/0 1/2/1'
 
 prints 'help tells of --hvd' '--hvd' as_user srun --help
 help()
@@ -22,8 +22,8 @@ help()
 prints 'and explains its words' ' on, off \(.* verbose \(.* elastic \(.* min=N, max=N \(.* meet=FILE \(' help
 prints 'a file name with spaces needs no more than quotes' '^a b$' \
     as_user srun --hvd='timeline=a b' printenv HOROVOD_TIMELINE
-prints '--hvd starts ranks, by PMIx where Slurm has it' "$two" in_line as_user srun --hvd -n2 sh -c "$rank"
-prints '--hv is enough' "$two" in_line as_user srun --hv -n2 sh -c "$rank"
+prints '--hvd starts ranks' "^$two_ranks\$" in_line as_user srun --hvd -n2 sh -c "$rank"
+prints '--hv is enough' "^$two_ranks\$" in_line as_user srun --hv -n2 sh -c "$rank"
 prints '--hvd=off is as if nothing was typed' '^//$' as_user srun --hvd=off sh -c "$rank"
 prints 'a --hvd of the program is the program'"'"'s' '^--hvd //$' \
     as_user srun sh -c 'echo $0 $HOROVOD_RANK/$HOROVOD_SIZE/$PMIX_RANK' --hvd
@@ -38,18 +38,18 @@ needs_pmix prints '--mpi=pmix of the user is fine' '^0/2/0 1/2/1$' \
 
 complains 'sbatch refuses a wrong word' 'unknown word' as_user sbatch --hvd=bind=no --wrap true
 complains 'salloc refuses a wrong word' 'unknown word' as_user salloc --hvd=bind=no true
-prints '#SBATCH --hvd reaches srun' "$two" \
+prints '#SBATCH --hvd reaches srun' "^$two_ranks\$" \
     in_line batch '--hvd -n2' "srun sh -c '$rank'"
-prints 'also with --export=NONE' "$two" \
+prints 'also with --export=NONE' "^$two_ranks\$" \
     in_line batch '--hvd -n2' "srun --export=NONE /bin/sh -c '$rank'"
 prints 'the batch script itself is not a rank' '^//$' batch '--hvd -n2' "$rank"
 prints 'srun --hvd=off wins over #SBATCH --hvd' '^//$' \
     batch '--hvd --gres=gpu:4' "srun --hvd=off sh -c '$rank'"
 prints 'and starts the tasks of a plain srun' '^1$' \
     batch '--hvd --gres=gpu:4 -c4' "srun --hvd=off printenv SLURM_NTASKS"
-prints 'srun --hvd=KEY replaces that of #SBATCH' "$two" \
+prints 'srun --hvd=KEY replaces that of #SBATCH' "^$two_ranks\$" \
     in_line batch '--hvd=tasks=keep -n2' "srun --hvd=bind=none sh -c '$rank'"
-prints 'salloc --hvd reaches srun' "$two" \
+prints 'salloc --hvd reaches srun' "^$two_ranks\$" \
     in_line as_user salloc --quiet --hvd -n2 srun sh -c "$rank"
 
 interactive()
@@ -64,14 +64,14 @@ prints 'PMIx waits as long as the admin says' '^60 ring$' \
     as_user srun --hvd sh -c 'echo $SLURM_PMIX_TIMEOUT $SLURM_PMIX_FENCE'
 prints 'or the user' '^5$' as_user SLURM_PMIX_TIMEOUT=5 srun --hvd printenv SLURM_PMIX_TIMEOUT
 enable_plugin timeout=7 default=on
-prints 'plugstack.conf sets the time limit, and --hvd for all' "${two%?} 7 7$" \
+prints 'plugstack.conf sets the time limit, and --hvd for all' "^$two_ranks 7 7\$" \
     in_line as_user srun -n2 sh -c "$rank; echo \$SLURM_PMIX_TIMEOUT"
 prints '--hvd=off wins over default=on' '^//$' as_user srun --hvd=off sh -c "$rank"
 enable_plugin mpi=keep
 prints 'with mpi=keep PMIx is the admin'"'"'s affair' '^0/2/ 1/2/$' \
     in_line as_user srun --hvd -n2 sh -c "$rank"
 enable_plugin nonsense
-prints 'a wrong word in plugstack.conf stops nothing' "$two" \
+prints 'a wrong word in plugstack.conf stops nothing' "^$two_ranks\$" \
     in_line as_user srun --hvd -n2 sh -c "$rank"
 
 enable_plugin

@@ -55,7 +55,7 @@ lost()
     as_user srun --hvd -N2 -n2 python3 -c 'import horovod.torch as hvd; hvd.init()'
 }
 if [ -n "$(find "$prefix" -name libhvd.so)" ]; then
-    needs_pmix complains 'and the library there says so' \
+    complains 'and the library there says so' \
         'the hvd plugin is not installed on node n2: ask the administrator' lost
 else
     tap_skip 'and the library there says so' 'no libhvd in this build'

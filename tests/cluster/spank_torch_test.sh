@@ -66,7 +66,11 @@ import datetime, os, sys, torch
 import torch.distributed as dist
 import horovod.torch as hvd
 rank, size = int(os.environ['SLURM_PROCID']), int(os.environ['SLURM_NTASKS'])
-store = dist.TCPStore(sys.argv[1], 29511, size, rank == 0, datetime.timedelta(seconds=200))
+place = sys.argv[1], 29511, size, rank == 0, datetime.timedelta(seconds=200)
+try:
+    store = dist.TCPStore(*place, use_libuv=False)  # Debian 13's torch has none
+except TypeError:
+    store = dist.TCPStore(*place)  # nor has torch before 2.2 that argument
 for start in range(2):
     hvd.init(store=store, rank=rank, size=size)
     total = hvd.allreduce(torch.full((1000,), 1. + rank), op=hvd.Sum)
@@ -90,16 +94,17 @@ await_said '^taken$'
 # shellcheck disable=SC2034 # for ddp
 all='rank 0 of 4, local 0: 2.5 4000.0 rank 1 of 4, local 1: 2.5 4000.0'
 all="$all rank 2 of 4, local 0: 2.5 4000.0 rank 3 of 4, local 1: 2.5 4000.0"
+# Debian 13's torch lacks the library of torch's own store, and does not do without it by itself.
 ddp()
 {
     # shellcheck disable=SC2086
-    as_user srun --hvd $on_both "$@" python3 ddp.py 2>"$work/ddp.err" | sort | paste -sd ' '
+    as_user USE_LIBUV=0 srun --hvd $on_both "$@" python3 ddp.py 2>"$work/ddp.err" | sort | paste -sd ' '
 }
 prints 'DistributedDataParallel averages over the four' "^$all\$" ddp
 two_at_once()
 {
     # shellcheck disable=SC2086
-    as_user sh -c "srun --hvd $on_both python3 ddp.py >one 2>&1 & srun --hvd $on_both python3 ddp.py >two 2>&1
+    as_user USE_LIBUV=0 sh -c "srun --hvd $on_both python3 ddp.py >one 2>one.err & srun --hvd $on_both python3 ddp.py >two 2>two.err
         wait; sort one | paste -sd ' '; sort two | paste -sd ' '"
 }
 both()
