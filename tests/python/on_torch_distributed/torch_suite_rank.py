@@ -38,6 +38,8 @@ def take_the_place_of_gloo():
     backend.register()
     c10d = dist.distributed_c10d
     dist.Backend._plugins['GLOO'] = dist.Backend._plugins['HVD']
+    kinds = getattr(dist.Backend, 'backend_type_map', {})
+    kinds['gloo'] = kinds.get('hvd')
     if not hasattr(c10d, '_create_gloo_process_group'):  # torch makes it by its class
         c10d.ProcessGroupGloo = TypeOfGroups('ProcessGroupGloo', (), {})
 
@@ -53,7 +55,7 @@ class TypeOfGroups(type):
 
 
 def group_of_older_torch(store, rank, size, timeout=None):
-    from horovod.torch.distributed.group import Group
+    from horovod.torch.distributed.group import make
     frame = sys._getframe(1)
     while 'global_ranks_in_group' not in frame.f_locals:
         frame = frame.f_back
@@ -62,7 +64,7 @@ def group_of_older_torch(store, rank, size, timeout=None):
     options.store, options.group_rank, options.group_size = store, rank, size
     options.timeout = timeout
     options.global_ranks_in_group = asked['global_ranks_in_group']
-    return Group(options)
+    return make(options)
 
 
 def meet(what):

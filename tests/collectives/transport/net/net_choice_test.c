@@ -98,9 +98,8 @@ int main(void)
     const struct part broken = {.has_adapter = {true, true},
                                 .has_broken_ucx = {false, true},
                                 .warning = "TCP, as rank 1 on b does not use UCX: "};
-    const struct part no_ucx = {.has_adapter = {true, true},
-                                .has_broken_ucx = {true, true},
-                                .warning = ""};
+    const struct part no_ucx = {
+        .has_adapter = {true, true}, .has_broken_ucx = {true, true}, .warning = ""};
 
     unsetenv(HVD_ENV_NET);
     tap_ok(both_end_with(&all, EXIT_UCX), "ranks that all have RDMA use UCX");
