@@ -4,11 +4,11 @@
 . "$(dirname "$0")/harness.sh"
 . "$(dirname "$0")/elastic.sh"
 
-# returns STATUS PROMISE WORDS HOW [CODE]: rank 1 ends in that way.
+# returns STATUS PROMISE HOW [CODE]: rank 1 ends in that way.
 returns()
 {
     local status=0
-    begin_job job srun "$(ranks "$3")" -N 2 --ntasks-per-node=2 python3 exit_code.py "${@:4}"
+    begin_job job srun --hvd -N 2 --ntasks-per-node=2 python3 exit_code.py "${@:3}"
     end_job || status=$?
     prints "$2: srun returns $1" "^$1\$" echo "$status"
     [[ $status =~ ^$1$ ]] || tap_note "$(cat "$work/said")"
@@ -22,15 +22,15 @@ three_say_who()
 
 non_elastic()
 {
-    returns 7 'a rank exits with 7' '' exit
+    returns 7 'a rank exits with 7' exit
     three_say_who
-    returns 1 'a rank raises' '' raise
+    returns 1 'a rank raises' raise
     three_say_who
     # SIGTERM may come before the others have noticed
-    returns '1(37|43)' 'a rank is killed' '' kill
-    returns 1 'a rank leaves with 0' '' leave
+    returns '1(37|43)' 'a rank is killed' kill
+    returns 1 'a rank leaves with 0' leave
     three_say_who
-    returns 9 'a rank raises, the others return 9' '' raise 9
+    returns 9 'a rank raises, the others return 9' raise 9
 }
 
 elastic()

@@ -118,12 +118,12 @@ exec srun --hvd ./steady
 SCRIPT
     id=$(as_user sbatch --parsable --requeue --open-mode=append --output=requeued.out -N 2 --ntasks-per-node=2 \
         requeued.sh)
-    appear 60 'steady: 4 ranks' 1
+    appear 200 'steady: 4 ranks' 1
     as_root scontrol requeue "$id"
     begin_anew "$id"
-    appear 60 'steady: 4 ranks' 2
+    appear 200 'steady: 4 ranks' 2
     touch "$home/end"
-    appear 60 '^rank [0-3]: [0-9]+ steps, 0 wrong, status 0 ' 4
+    appear 200 '^rank [0-3]: [0-9]+ steps, 0 wrong, status 0 ' 4
     prints 'a requeued job begins anew and comes to the end' '^start 1$' cat "$home/requeued.out"
     succeeds 'and nothing is left' nothing_is_left
 }
