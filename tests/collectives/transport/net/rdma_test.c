@@ -47,8 +47,8 @@ static void test_cards(void)
     }
     put("sys/module/nvidia_peermem/refcnt", "0\n");
     hvd_rdma_find(root, &devices);
-    tap_ok(strcmp(devices.names, "mlx5_0, mlx5_1, mlx5_3") == 0, "active devices are named: %s",
-           devices.names);
+    tap_ok(strcmp(devices.names, "mlx5_0, mlx5_1, mlx5_3") == 0,
+           "active devices are named: %s", devices.names);
     tap_ok(devices.has_peermem, "so is GPUDirect found");
 }
 
