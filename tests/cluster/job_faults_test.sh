@@ -2,8 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 # What Slurm does to running jobs, or loses under them: four ranks on two nodes make steps whose
 # results they know (steady.c), until the test lets them go.
+#
+# HVD_TEST_RUNS=20 repeats all faults, each time at another moment, which HVD_TEST_SEED draws.
 # shellcheck disable=SC2016 # variables of jobs expand in the jobs
 . "$(dirname "$0")/harness.sh"
+
+# Up to half a second.
+pause()
+{
+    sleep "$(printf '0.%03d' $((RANDOM % 500)))"
+}
 
 start_steps()
 {
@@ -11,6 +19,7 @@ start_steps()
     begin_job as_user HVD_TEST_CANARY=canary LD_LIBRARY_PATH="$library" srun --hvd -N 2 \
         --ntasks-per-node=2 ./steady
     await_said '^steady: 4 ranks'
+    pause
 }
 
 # The ranks have seen the end in the same step. Returns srun's status.
@@ -20,10 +29,12 @@ let_go()
     end_job
 }
 
-# all_are_right PROMISE: all ranks came to the end without a wrong result.
+right='^rank [0-3]: [0-9]+ steps, 0 wrong, status 0 *$'
+
+# all_are_right PROMISE [FILE]: all ranks came to the end without a wrong result.
 all_are_right()
 {
-    prints "$1" '^4$' grep -cE '^rank [0-3]: [0-9]+ steps, 0 wrong, status 0 *$' "$work/said"
+    prints "$1" '^4$' grep -cE "$right" "${2-$work/said}"
 }
 
 nothing_is_left()
@@ -82,14 +93,46 @@ job_is_cancelled()
     succeeds 'and nothing is left' nothing_is_left
 }
 
+# slurmctld looks at the limits of jobs every half minute.
+time_is_over()
+{
+    start_steps
+    as_root scontrol update "jobid=$(as_user squeue --noheader --format %i)" EndTime=now
+    complains 'the time limit ends the job' '' end_job
+    prints 'srun says so' 'TIME LIMIT' cat "$work/said"
+    succeeds 'and nothing is left' nothing_is_left
+}
+
+srun_is_killed()
+{
+    local status=0
+    start_steps
+    as_root pkill -9 -x srun
+    end_job || status=$?
+    prints '(srun is killed)' '^137$' echo "$status"
+    touch "$home/end"
+    as_user scancel --user hvduser
+    succeeds 'after scancel nothing is left' nothing_is_left
+}
+
+# Slurm has the addresses of its nodes in slurm.conf, hvd asks each node for its own.
+names_do_not_resolve()
+{
+    local hosts=$work/cluster/machine-etc/hosts
+    cp "$hosts" "$work/hosts"
+    sed -i '/ n[0-9]*$/d' "$hosts"
+    fails 'the name of a node does not resolve' as_user getent hosts n2
+    start_steps
+    succeeds 'the job needs no names' let_go
+    all_are_right 'and every rank comes to the end'
+    cat "$work/hosts" >"$hosts"
+}
+
 # appear SECONDS REGEX COUNT: waits until so many lines of the requeued job match.
 appear()
 {
-    local status
-    timeout "$1" grep -m "$3" -E -- "$2" < <(exec tail -n +1 -f "$home/requeued.out") >/dev/null
-    status=$?
-    kill "$!" 2>/dev/null
-    return "$status"
+    timeout "$1" grep -m "$3" -E -- "$2" < <(exec tail -n +1 -f "$home/requeued.out") | cat >/dev/null
+    return "${PIPESTATUS[0]}" # without cat, grep would end at the first line, and wait for its input
 }
 
 # Slurm lets a requeued job wait for two minutes, once it has ended: at any time until then it is told
@@ -104,7 +147,19 @@ begin_anew()
     return 1
 }
 
-# It begins anew with a service and a secret of its own.
+# Of a job that asks for all of both nodes, in a partition that comes first.
+preempt()
+{
+    prints 'a job that comes first preempts the other' '^n1$' \
+        as_user srun -p urgent -N 2 --exclusive hostname
+}
+
+requeue()
+{
+    as_root scontrol requeue "$1"
+}
+
+# job_is_requeued HOW: it begins anew with a service and a secret of its own.
 job_is_requeued()
 {
     local id
@@ -119,24 +174,37 @@ SCRIPT
     id=$(as_user sbatch --parsable --requeue --open-mode=append --output=requeued.out -N 2 --ntasks-per-node=2 \
         requeued.sh)
     appear 200 'steady: 4 ranks' 1
-    as_root scontrol requeue "$id"
+    pause
+    "$1" "$id"
     begin_anew "$id"
     appear 200 'steady: 4 ranks' 2
     touch "$home/end"
-    appear 200 '^rank [0-3]: [0-9]+ steps, 0 wrong, status 0 ' 4
-    prints 'a requeued job begins anew and comes to the end' '^start 1$' cat "$home/requeued.out"
+    appear 200 "$right" 4
+    prints "after $1 the job begins anew" '^start 1$' cat "$home/requeued.out"
+    all_are_right 'and every rank comes to the end' "$home/requeued.out"
     succeeds 'and nothing is left' nothing_is_left
 }
 
 suspended=8 # more than a rank may be silent
 install_hvd
-start_cluster 2 --sockets 1 --cores 4 --gpus 0 --prefix "$prefix"
+start_cluster 2 --sockets 1 --cores 4 --gpus 0 --prefix "$prefix" \
+    --conf PreemptType=preempt/partition_prio --conf PreemptMode=REQUEUE \
+    --conf 'PartitionName=urgent Nodes=ALL PriorityTier=10 State=UP'
 library=$(dirname "$(find "$prefix" -name libhvd.so -print -quit)")
 cp "$MESON_BUILD_ROOT/tests/cluster/steady" "$home/"
 chmod a+rx "$home"/*
-slurmd_is_killed
-slurmstepd_is_killed
-job_is_suspended
-job_is_cancelled
-job_is_requeued
+seed=${HVD_TEST_SEED:-$$}
+tap_note "seed $seed (repeat with HVD_TEST_SEED=$seed)"
+RANDOM=$seed
+for ((run = 0; run < ${HVD_TEST_RUNS:-1}; run++)); do
+    slurmd_is_killed
+    slurmstepd_is_killed
+    job_is_suspended
+    job_is_cancelled
+    time_is_over
+    srun_is_killed
+    names_do_not_resolve
+    job_is_requeued requeue
+    job_is_requeued preempt
+done
 tap_done
