@@ -52,10 +52,10 @@
  * tensors of all ranks then do. The collective waits for the caller's stream, and hvd_wait_on makes
  * the caller's stream wait for the collective, so no thread waits for the device. hvd_wait and
  * hvd_test report the end when the device is done; hvd_gpu_synchronize, which belongs in front of
- * every checkpoint, that of all. hvd_request_copy hands over what the library allocates on a device.
- * A stream that is being captured into a CUDA graph is refused (HVD_ERR_UNSUPPORTED). Tensors go through NCCL if all ranks of the process set have it, else
- * through host memory. NCCL rounds 16-bit sums at every addition, and its results may differ in
- * the last bits from run to run.
+ * every checkpoint, that of all. hvd_request_copy hands over what the library allocates on a device. A
+ * stream that is being captured into a CUDA graph is refused (HVD_ERR_UNSUPPORTED). Tensors go through
+ * NCCL if all ranks of the process set have it, else through host memory. NCCL rounds 16-bit sums at
+ * every addition, and its results may differ in the last bits from run to run.
  *
  * Threads: any thread may call any function at any time; hvd_init and hvd_shutdown wait for
  * each other. A request is waited for, read and freed by one thread. A forked child is not a
@@ -333,10 +333,10 @@ int hvd_recv_start(const struct hvd_tensor *tensor, int source, int64_t tag, int
  * --signal=USR1@120), which ranks receive at different moments. hvd_should_stop answers the same on
  * all of them, so that they write one checkpoint of one step. */
 
-/* From now on a SIGTERM or SIGUSR1 to this process is only noted, for hvd_should_stop. A handler that the program has set before is called as well; a
- * signal that it ignores stays ignored; a handler that it sets later takes the place of hvd's. In
- * forked children signals do what they would do without hvd. Any thread, also before hvd_init;
- * returns 0 or HVD_ERR_SYS.
+/* From now on a SIGTERM or SIGUSR1 to this process is only noted, for hvd_should_stop. A handler that
+ * the program has set before is called as well; a signal that it ignores stays ignored; a handler that
+ * it sets later takes the place of hvd's. In forked children signals do what they would do without
+ * hvd. Any thread, also before hvd_init; returns 0 or HVD_ERR_SYS.
  *
  * No other function changes a handler, but for this: when the job of a step of `srun --hvd` has failed,
  * a SIGTERM that would end the process ends it 5 s later, because srun sends one to all ranks, and they
