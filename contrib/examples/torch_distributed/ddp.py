@@ -142,9 +142,7 @@ def report(log, **facts):
             file.write(json.dumps(facts) + '\n')
 
 
-def main():
-    arguments = parse_arguments(__doc__)
-    device = join_job(arguments.backend)
+def train(arguments, device):
     size, is_first = dist.get_world_size(), dist.get_rank() == 0
     torch.manual_seed(arguments.seed)
     dtype = torch.float64 if arguments.float64 else torch.float32
@@ -171,6 +169,12 @@ def main():
             if arguments.checkpoint:
                 save(arguments.checkpoint, model=net.state_dict(),
                      optimizer=optimizer.state_dict(), epoch=epoch + 1)
+
+
+def main():
+    arguments = parse_arguments(__doc__)
+    train(arguments, join_job(arguments.backend))
+    # The model is gone: PyTorch 1.13 may hang where one with DDP outlives a group of Gloo's.
     dist.destroy_process_group()
 
 
