@@ -1,4 +1,4 @@
-#!/bin/sh
+#!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # two_nodes.sh LAUNCHER LAYOUT COMMAND...: runs a job on two nodes that this machine plays: each has a
 # network of its own, and a cable between them. LAYOUT "2,1": ranks 0 and 1 on the first node, rank
@@ -47,15 +47,22 @@ is_up()
     ip -n "$HVD_TWO_NODES-$1" -br link show "$HVD_TWO_NODES" | grep -q LOWER_UP
 }
 
-# The kernel says that a link is up a moment after both ends are.
+# The kernel says that a link is up a moment after both ends are, and `ip monitor` says so; the link is
+# looked at anyway, as ip may have begun to listen too late.
 await_link()
 {
-    for _ in $(seq 500); do
-        is_up 0 && is_up 1 && return
-        sleep 0.02
+    local changes
+    exec {changes}< <(exec ip -n "$HVD_TWO_NODES-0" monitor link 2>/dev/null)
+    SECONDS=0
+    until is_up 0 && is_up 1; do
+        if [ "$SECONDS" -gt 10 ]; then
+            echo "two_nodes.sh: the link $HVD_TWO_NODES did not come up within 10 s" >&2
+            exit 1
+        fi
+        read -r -t 0.5 -u "$changes" || :
     done
-    echo "two_nodes.sh: the link $HVD_TWO_NODES did not come up within 10 s" >&2
-    exit 1
+    kill "$!"
+    exec {changes}<&-
 }
 
 # NAMESPACE NAMESPACE DEVICE

@@ -103,14 +103,20 @@ class Job:
                 if name == 'hvdrun':
                     os.kill(process, signal.SIGKILL)
         elif self.case.act in ('blink', 'cut'):
-            lines = 'echo link set $link down'
-            if self.case.act == 'blink':
-                lines += '; sleep 1; echo link set $link up'
-            # ip is there before it has to be fast.
-            script = (f"link=$({enter} ip -o link show 2>/dev/null | "
-                      "grep -o 'hvd[0-9]*' | head -n 1)\n"
-                      f'({lines}) | {enter} ip -batch -')
-            threading.Thread(target=subprocess.run, args=(['sh', '-c', script],)).start()
+            threading.Thread(target=self.cut, args=(pid,)).start()
+
+    def cut(self, pid):
+        """Takes the link down: for a second, or for good."""
+        enter = ['nsenter', f'--net=/proc/{pid}/ns/net', 'ip']
+        links = subprocess.run([*enter, '-o', 'link', 'show'], capture_output=True, text=True).stdout
+        link = re.search(r'\bhvd\d*', links).group()
+        # ip is there before it has to be fast.
+        ip = subprocess.Popen([*enter, '-batch', '-'], stdin=subprocess.PIPE, text=True, bufsize=1)
+        ip.stdin.write(f'link set {link} down\n')
+        if self.case.act == 'cut':
+            ip.communicate()
+        else:
+            threading.Timer(1, ip.communicate, (f'link set {link} up\n',)).start()
 
     def read(self, stream):
         for line in stream:
