@@ -21,7 +21,7 @@ except ImportError:
 _CUSTOM = getattr(getattr(dist.ProcessGroup, 'BackendType', None), 'CUSTOM', None)
 
 
-class _Calls(Collectives, Messages):
+class _Interface(Collectives, Messages):
     """What torch calls of both."""
 
     def shutdown(self):
@@ -49,7 +49,7 @@ class _Calls(Collectives, Messages):
         return 0
 
 
-class Part(_Calls, Backend):
+class Part(_Interface, Backend):
     """For some devices of a group. Torch has backends in Python from 2.14 on: TypeError before."""
 
     def __init__(self, member):
@@ -72,7 +72,7 @@ class Part(_Calls, Backend):
         self.member.meet(options.timeout, wait_all_ranks)
 
 
-class Group(_Calls, dist.ProcessGroup):
+class Group(_Interface, dist.ProcessGroup):
     """For all devices."""
 
     def __init__(self, member):

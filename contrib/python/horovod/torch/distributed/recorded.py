@@ -40,9 +40,8 @@ def _description(which, tensors):
             f'{which}_dtypes': [str(each.dtype).rpartition('.')[2] for each in tensors]}
 
 
-@uncompiled
-class _Calls(Group):
-    """Records what it is told, and does it."""
+class RecordedGroup(Group):
+    """Records each call, and makes it. What it has from Group but for a few is replaced below."""
 
     def __init__(self, member):
         store, label = member.store, member.label
@@ -89,10 +88,6 @@ class _Calls(Group):
         name = f'send {me}->{other}' if is_sent else f'recv {me}<-{other}'
         return self._record(group, _UP if is_sent == (me == 0) else _DOWN, name,
                             tensors if is_sent else [], [] if is_sent else tensors, start)
-
-
-class RecordedGroup(_Calls):
-    """Tells it of each call."""
 
     def send(self, tensors, dst, tag=0):
         return self._message(tensors, dst, tag, True, lambda: Group.send(self, tensors, dst, tag))
