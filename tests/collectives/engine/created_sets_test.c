@@ -7,12 +7,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "tests/collectives/calls.h"
-#include "tests/tap.h"
+#include "tests/collectives/engine/sets.h"
+#include "tests/collectives/report.h"
 
 enum {
     MOST_RANKS = 16,
-    ELEMENTS = 1000,
     STEPS = 60,
     AGAIN = 200,
     MOST_WAIT_S = 100
@@ -22,82 +21,11 @@ static int rank, size;
 
 /* --- what the tests do --- */
 
-/* Sets of ranks are bits. */
-static struct hvd_request *start_set(unsigned bits, const char *label)
-{
-    struct hvd_request *request = NULL;
-    struct hvd_error err = {0};
-    int ranks[MOST_RANKS], count = 0;
-
-    for (int i = size - 1; i >= 0; i--) { /* in any order */
-        if (bits >> i & 1) {
-            ranks[count++] = i;
-        }
-    }
-    if (hvd_set_create_start(ranks, count, label, &request, &err) != 0) {
-        call_finish(err.status, &request, &err);
-    }
-    return request;
-}
-
-static int finish_set(struct hvd_request *request)
-{
-    struct hvd_error err = {0};
-    int id;
-
-    call_finish(0, &request, &err);
-    id = hvd_request_set(request);
-    hvd_request_free(request);
-    return id;
-}
-
-static void remove_set(int id)
-{
-    struct hvd_request *request = NULL;
-    struct hvd_error err = {0};
-
-    call_finish(hvd_set_remove_start(id, &request, &err), &request, &err);
-    hvd_request_free(request);
-}
-
-static struct hvd_request *start_sum(int id, const char *name, float *data)
-{
-    static const int64_t shape[] = {ELEMENTS};
-    struct hvd_tensor tensor = call_tensor(name, HVD_FLOAT32, shape, 1, data, data);
-    struct hvd_request *request = NULL;
-    struct hvd_error err = {0};
-
-    for (int i = 0; i < ELEMENTS; i++) {
-        data[i] = (float)((rank + 1) * (1 + i % 7));
-    }
-    if (hvd_allreduce_start(&tensor, 1, HVD_SUM, 1, 1, id, &request, &err) != 0) {
-        call_finish(err.status, &request, &err);
-    }
-    return request;
-}
-
-static bool finish_sum(struct hvd_request *request, unsigned bits, const float *data)
-{
-    struct hvd_error err = {0};
-    int sum = 0;
-    bool good = true;
-
-    call_finish(0, &request, &err);
-    hvd_request_free(request);
-    for (int i = 0; i < size; i++) {
-        sum += (bits >> i & 1) != 0 ? i + 1 : 0;
-    }
-    for (int i = 0; i < ELEMENTS; i++) {
-        good &= data[i] == (float)(sum * (1 + i % 7));
-    }
-    return good;
-}
-
 static bool sum_in(int id, unsigned bits)
 {
-    static float data[ELEMENTS];
+    static float data[SETS_ELEMENTS];
 
-    return finish_sum(start_sum(id, "sum", data), bits, data);
+    return sets_finish_sum(sets_start_sum(id, "sum", data), bits, data);
 }
 
 static bool is_in(unsigned bits)
@@ -108,25 +36,6 @@ static bool is_in(unsigned bits)
 static unsigned all(void)
 {
     return (1u << size) - 1;
-}
-
-/* On all ranks. */
-static void report(bool good, const char *promise)
-{
-    uint64_t value = good ? 1 : 0;
-    struct hvd_tensor tensor = call_tensor("report", HVD_UINT64, NULL, 0, &value, &value);
-    struct hvd_request *request = NULL;
-    struct hvd_error err = {0};
-
-    call_finish(hvd_allreduce_start(&tensor, 1, HVD_MIN, 1, 1, 0, &request, &err),
-                &request, &err);
-    hvd_request_free(request);
-    if (!good) {
-        fprintf(stderr, "# rank %d: not so: %s\n", rank, promise);
-    }
-    if (rank == 0) {
-        tap_ok(value == 1, "%s", promise);
-    }
 }
 
 /* --- the tests --- */
@@ -146,17 +55,17 @@ static void test_at_the_same_time(void)
         char label[32];
 
         snprintf(label, sizeof(label), "group %d", group);
-        requests[group] = is_in(bits) ? start_set(bits, label) : NULL;
+        requests[group] = is_in(bits) ? sets_start(bits, label) : NULL;
     }
     for (int group = 0; group <= size; group++) {
         unsigned bits =
             group == size ? all() & ~1u : 1u << group | 1u << (group + 1) % size;
 
         if (requests[group] != NULL) {
-            int id = finish_set(requests[group]);
+            int id = sets_finish(requests[group]);
 
             good &= sum_in(id, bits) && hvd_set_size(id) == __builtin_popcount(bits);
-            remove_set(id);
+            sets_remove(id);
             good &= hvd_set_size(id) == HVD_ERR_ARG;
         }
     }
@@ -173,8 +82,8 @@ static void test_twice(void)
     bool good = true;
 
     if (is_in(bits)) {
-        one = finish_set(start_set(bits, "one"));
-        other = finish_set(start_set(bits, "other"));
+        one = sets_finish(sets_start(bits, "one"));
+        other = sets_finish(sets_start(bits, "other"));
         good = one != other;
         for (int i = 0; i < STEPS; i++) { /* which are replayed soon */
             good &= sum_in(one, bits) && sum_in(other, bits);
@@ -188,34 +97,34 @@ static void test_twice(void)
     call_finish(hvd_set_add_start(ranks, 2, &request, &err), &request, &err);
     good = hvd_request_set(request) != one && hvd_request_set(request) != other &&
            hvd_set_size(hvd_request_set(request)) == 2;
-    remove_set(finish_set(request));
+    sets_remove(sets_finish(request));
     report(good, "a set that all ranks add has another number, and is known to all");
     if (is_in(bits)) {
-        remove_set(one);
-        remove_set(other);
+        sets_remove(one);
+        sets_remove(other);
     }
 }
 
 /* The last ranks create a set, and use it, while all go on with steps that are replayed. */
 static void test_while_replaying(void)
 {
-    static float values[ELEMENTS];
+    static float values[SETS_ELEMENTS];
     unsigned bits = all() & ~1u;
     struct hvd_request *creation = NULL;
     bool good = true;
     int id = -1;
 
     for (int step = 0; step < STEPS; step++) {
-        struct hvd_request *sum = start_sum(HVD_SET_GLOBAL, "step", values);
+        struct hvd_request *sum = sets_start_sum(HVD_SET_GLOBAL, "step", values);
 
         if (step == STEPS / 2 + rank && is_in(bits)) {
-            creation = start_set(bits, "late");
+            creation = sets_start(bits, "late");
         }
-        good &= finish_sum(sum, all(), values);
+        good &= sets_finish_sum(sum, all(), values);
         if (creation != NULL && step == STEPS - 1) {
-            id = finish_set(creation);
+            id = sets_finish(creation);
             good &= sum_in(id, bits);
-            remove_set(id);
+            sets_remove(id);
         }
     }
     report(good, "sets are created while steps of all ranks are replayed");
@@ -234,9 +143,9 @@ static void test_joined(void)
         if (hvd_join_start(&join, &err) != 0) {
             call_finish(err.status, &join, &err);
         }
-        id = finish_set(start_set(3, "joined"));
+        id = sets_finish(sets_start(3, "joined"));
         good = sum_in(id, 3);
-        remove_set(id);
+        sets_remove(id);
         call_finish(0, &join, &err);
         hvd_request_free(join);
     } else {
@@ -253,10 +162,10 @@ static void test_beside_idle(const char *done)
     bool good = true;
 
     for (int i = 0; i < AGAIN && is_in(bits); i++) {
-        int id = finish_set(start_set(bits, NULL));
+        int id = sets_finish(sets_start(bits, NULL));
 
         good &= i % 20 != 0 || sum_in(id, bits);
-        remove_set(id);
+        sets_remove(id);
     }
     if (rank == size - 1) {
         fclose(fopen(done, "w"));
@@ -293,18 +202,18 @@ static void test_mistakes(void)
     int id = -1;
 
     if (rank < 3) {
-        good = fails(start_set(bits, "wrong"), HVD_ERR_MISMATCH,
+        good = fails(sets_start(bits, "wrong"), HVD_ERR_MISMATCH,
                      "creates process set 'wrong' of ranks [");
     }
     report(good, "members that give different ranks are told so, late ones, too");
     if (rank < 2) {
-        id = finish_set(start_set(3, "wrong"));
+        id = sets_finish(sets_start(3, "wrong"));
         good =
-            fails(start_set(3, "wrong"), HVD_ERR_ARG, "has this label") && sum_in(id, 3);
+            fails(sets_start(3, "wrong"), HVD_ERR_ARG, "has this label") && sum_in(id, 3);
     }
     report(good, "so is who uses a label again, and the job goes on");
     if (rank < 2) {
-        remove_set(id);
+        sets_remove(id);
     }
 }
 
@@ -312,7 +221,7 @@ static void test_mistakes(void)
 static void test_labels(void)
 {
     static const int ranks[] = {1, 0};
-    struct hvd_request *creation = rank == 0 ? start_set(3, "twice") : NULL,
+    struct hvd_request *creation = rank == 0 ? sets_start(3, "twice") : NULL,
                        *other = NULL;
     struct hvd_error err = {0};
     char label[1002];
@@ -328,10 +237,10 @@ static void test_labels(void)
     }
     report(good, "so is who asks twice at a time, or by a long label");
     if (rank == 1) {
-        creation = start_set(3, "twice");
+        creation = sets_start(3, "twice");
     }
     if (creation != NULL) {
-        finish_set(creation);
+        sets_finish(creation);
     }
 }
 
@@ -352,7 +261,7 @@ int main(void)
 {
     char done[64];
 
-    rank = call_init();
+    rank = report_init();
     size = hvd_size();
     agree_on_path(done);
     test_at_the_same_time();
@@ -365,7 +274,6 @@ int main(void)
     call_barrier();
     if (rank == 0) {
         unlink(done);
-        tap_done();
     }
-    return hvd_shutdown() != 0;
+    return hvd_shutdown() != 0 || report_done() != 0;
 }
