@@ -39,6 +39,7 @@
  *     _STATE, _NOMEM                   started the request wait for this one
  *   HVD_ERR_MISMATCH                   the ranks disagree about this request (shapes, types, ...):
  *                                      it fails on all of them with the same text; the job goes on
+ *   HVD_ERR_ABORTED                    some rank has given up the process set: hvd_set_abort_start
  *   HVD_ERR_PEER, _NET, _SYS,          the job is over: every pending and later request of every
  *     _TIMEOUT, and _NOMEM later on    rank fails. The text names the rank and the cause. Call
  *                                      hvd_shutdown
@@ -378,6 +379,16 @@ int hvd_set_create_start(const int *ranks, int count, const char *label,
 /* Removes a set. Ends when all ranks of the job, or all members of a set that was created, have asked for it
  * and their collectives on it have ended. */
 int hvd_set_remove_start(int set, struct hvd_request **request, struct hvd_error *err);
+
+/* Gives up a set that this rank is in and has not asked to remove, whatever the others do; ends soon, when
+ * this rank has been told. Then on all members requests of the set fail with HVD_ERR_ABORTED and a text
+ * that names the rank and `why` (a line, or NULL; 280 bytes are kept), those under way and later ones; but
+ * collectives that all members have started, and messages for which both sides are there, run to their
+ * end. The job and other sets go on. The set remains until it is removed. So a time limit
+ * is hvd_wait_for, which keeps the request, then this. HVD_ERR_ARG: the global set, which
+ * hvd_shutdown_because gives up. */
+int hvd_set_abort_start(int set, const char *why, struct hvd_request **request,
+                        struct hvd_error *err);
 
 /* A set whose addition or creation has ended on this rank: its size; the index of this rank in it, or
  * HVD_ERR_UNSUPPORTED if it is not a member; its ranks in ascending order, into the caller's array

@@ -7,6 +7,7 @@
 
 #include "collectives/agreement/agreement_state.h"
 #include "collectives/agreement/batch_decisions.h"
+#include "collectives/agreement/set_aborts.h"
 
 int hvd_agreement_create(const struct hvd_layout *layout, int rank,
                          const struct hvd_agreement_settings *settings,
@@ -58,6 +59,7 @@ void hvd_agreement_destroy(struct hvd_agreement *agreement)
     hvd_decisions_finish(&agreement->decisions);
     hvd_tensor_cache_finish(&agreement->cache);
     hvd_set_creations_finish(&agreement->set_creations);
+    hvd_aborted_sets_finish(&agreement->aborted_sets);
     hvd_membership_finish(&agreement->membership);
     hvd_stall_inspector_finish(&agreement->stall_inspector);
     free(agreement);
@@ -75,6 +77,7 @@ static bool may_submit(const struct hvd_agreement *agreement,
     return replay != NULL && replay->is_member &&
            (replay->set != HVD_SET_GLOBAL || kind == HVD_KIND_SET_CREATE ||
             (joins->own == NULL && joins->ended == NULL)) &&
+           !hvd_aborted_sets_cover(&agreement->aborted_sets, replay->set, kind) &&
            (agreement->tensors->removals == 0 ||
             !hvd_set_changes_is_removing(agreement, replay->set));
 }
@@ -82,9 +85,16 @@ static bool may_submit(const struct hvd_agreement *agreement,
 /* Ends what this rank must not submit now, which no other rank hears of. */
 static void refuse(struct hvd_agreement *agreement, struct hvd_entry *entry)
 {
+    const struct hvd_aborted_sets *aborted = &agreement->aborted_sets;
+    int set = entry->proposal.set;
     char text[256];
 
-    if (entry->proposal.set == HVD_SET_GLOBAL) {
+    if (hvd_aborted_sets_cover(aborted, set, entry->proposal.kind)) {
+        hvd_tensor_table_end(agreement->tensors, entry, HVD_ERR_ABORTED,
+                             hvd_aborted_sets_reason(aborted, set));
+        return;
+    }
+    if (set == HVD_SET_GLOBAL) {
         snprintf(text, sizeof(text),
                  "rank %d submitted %.100s after it had joined: until its join has "
                  "ended, a rank may submit nothing to the global process set",
@@ -124,6 +134,8 @@ int hvd_agreement_submit(struct hvd_agreement *agreement, struct hvd_entry *entr
         return hvd_set_changes_submit_removal(agreement, entry);
     case HVD_KIND_SET_CREATE:
         return hvd_set_changes_submit_creation(agreement, entry);
+    case HVD_KIND_SET_ABORT:
+        return hvd_set_aborts_submit(agreement, entry);
     default:
         return hvd_reports_submit(agreement, entry);
     }
@@ -200,6 +212,8 @@ static int take_report(struct hvd_agreement *agreement,
         return hvd_replay_take_frozen(agreement, &record, &message->reader);
     case HVD_REPORT_CREATE:
         return hvd_set_changes_take_wish(agreement, message, record.id);
+    case HVD_REPORT_ABORT:
+        return hvd_set_aborts_take_wish(agreement, message, record.id);
     case HVD_REPORT_STALL:
         return hvd_stall_inspector_report(agreement, message->now_ns);
     case HVD_REPORT_HELD:
@@ -281,6 +295,7 @@ static int resume(struct hvd_agreement *agreement, int set,
 {
     int status = hvd_replay_resume(agreement, set, record, reader, now_ns);
 
+    status = status != 0 ? status : hvd_set_aborts_after_replay(agreement, set);
     return status != 0 || set != HVD_SET_GLOBAL
                ? status
                : hvd_joins_after_replay(agreement, now_ns);
@@ -311,6 +326,8 @@ static int take_decision(struct hvd_agreement *agreement, int set,
         return hvd_set_changes_take_creation(agreement, set, reader);
     case HVD_DECISION_REMOVE:
         return hvd_set_changes_take_removal(agreement, set);
+    case HVD_DECISION_ABORT:
+        return hvd_set_aborts_take(agreement, set, reader);
     case HVD_DECISION_SETTINGS:
         return take_settings(agreement, reader);
     default:
@@ -502,6 +519,11 @@ hvd_agreement_membership(const struct hvd_agreement *agreement)
 const struct hvd_fusion *hvd_agreement_fusion(const struct hvd_agreement *agreement)
 {
     return &agreement->settings.fusion;
+}
+
+const char *hvd_agreement_abort_reason(const struct hvd_agreement *agreement, int set)
+{
+    return hvd_aborted_sets_reason(&agreement->aborted_sets, set);
 }
 
 int hvd_agreement_suspect(const struct hvd_agreement *agreement, int64_t now_ns,

@@ -57,6 +57,8 @@ struct hvd_agreement_ops {
      * them; 0 or why this rank cannot go on. */
     int (*add_set)(void *context, const struct hvd_set_members *set);
     void (*remove_set)(void *context, int set);
+    /* A member has aborted a set: nothing more is agreed on in it; reason is for users. May be NULL. */
+    void (*abort_set)(void *context, int set, const char *reason);
     /* Rank 0: the ranks of a branch (membership.h) have this tensor. May be NULL. */
     void (*heard)(void *context, const struct hvd_proposal *proposal, int branch);
     /* The host of a rank, for messages. */
@@ -120,6 +122,9 @@ const struct hvd_fusion *hvd_agreement_fusion(const struct hvd_agreement *agreem
  * there is none. If others leave, it is the likely reason. */
 int hvd_agreement_suspect(const struct hvd_agreement *agreement, int64_t now_ns,
                           char *text, size_t bytes);
+
+/* Why a member has aborted this set, for users; NULL: none has. Valid until the set is removed. */
+const char *hvd_agreement_abort_reason(const struct hvd_agreement *agreement, int set);
 
 /* Figures for tests and benchmarks. */
 struct hvd_agreement_counts {

@@ -256,16 +256,18 @@ static void find_end(struct hvd_coordinator *coordinator)
     coordinator->ready_end = at;
 }
 
-void hvd_coordinator_drop_replayed(struct hvd_coordinator *coordinator)
+/* Forgets those that belong to it. */
+static void drop(struct hvd_coordinator *coordinator,
+                 bool (*belongs)(const struct hvd_coordinator *coordinator,
+                                 const struct hvd_readiness *readiness, int set),
+                 int set)
 {
     struct hvd_ready **at = &coordinator->ready;
 
     while (*at != NULL) {
         struct hvd_ready *ready = *at;
-        const struct hvd_cached_tensor *cached =
-            hvd_tensor_cache_find(coordinator->cache, &ready->readiness->key);
 
-        if (cached != NULL && cached->replayed != NULL) {
+        if (belongs(coordinator, ready->readiness, set)) {
             *at = ready->next;
             forget(coordinator, ready);
         } else {
@@ -273,6 +275,34 @@ void hvd_coordinator_drop_replayed(struct hvd_coordinator *coordinator)
         }
     }
     find_end(coordinator);
+}
+
+static bool is_of_set(const struct hvd_coordinator *coordinator,
+                      const struct hvd_readiness *readiness, int set)
+{
+    (void)coordinator;
+    return readiness->key.set == set &&
+           hvd_readiness_proposal(readiness)->kind != HVD_KIND_SET_REMOVE;
+}
+
+void hvd_coordinator_drop_set(struct hvd_coordinator *coordinator, int set)
+{
+    drop(coordinator, is_of_set, set);
+}
+
+static bool is_replayed(const struct hvd_coordinator *coordinator,
+                        const struct hvd_readiness *readiness, int set)
+{
+    const struct hvd_cached_tensor *cached =
+        hvd_tensor_cache_find(coordinator->cache, &readiness->key);
+
+    (void)set;
+    return cached != NULL && cached->replayed != NULL;
+}
+
+void hvd_coordinator_drop_replayed(struct hvd_coordinator *coordinator)
+{
+    drop(coordinator, is_replayed, HVD_SET_GLOBAL);
 }
 
 /* --- fusion --- */

@@ -59,6 +59,9 @@ bool hvd_coordinator_answer(struct hvd_coordinator *coordinator, bool only_spare
 /* Whether a tensor of this set is ready and not decided upon. */
 bool hvd_coordinator_has(const struct hvd_coordinator *coordinator, int set);
 
+/* Gives tensors of the set back that were ready. Removals of sets stay. */
+void hvd_coordinator_drop_set(struct hvd_coordinator *coordinator, int set);
+
 /* Gives tensors back that were ready but are part of a replay now, as whatever they were described. */
 void hvd_coordinator_drop_replayed(struct hvd_coordinator *coordinator);
 

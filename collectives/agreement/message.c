@@ -25,6 +25,7 @@ static const char *name_of(int64_t kind)
         [HVD_KIND_SET_ADD] = "ADD_PROCESS_SET",
         [HVD_KIND_SET_REMOVE] = "REMOVE_PROCESS_SET",
         [HVD_KIND_SET_CREATE] = "CREATE_PROCESS_SET",
+        [HVD_KIND_SET_ABORT] = "ABORT_PROCESS_SET",
     };
     bool is_known = kind >= 0 && kind < (int64_t)(sizeof(names) / sizeof(names[0])) &&
                     names[kind] != NULL;
@@ -41,7 +42,7 @@ const char *hvd_kind_name(enum hvd_kind kind)
 
 bool hvd_kind_is_known(int64_t kind)
 {
-    return name_of(kind) != NULL;
+    return kind != HVD_KIND_SET_ABORT && name_of(kind) != NULL;
 }
 
 bool hvd_kind_has_root(enum hvd_kind kind)

@@ -56,6 +56,7 @@ enum hvd_kind {
     HVD_KIND_SET_ADD = 16, /* note: the ranks, "0,2" */
     HVD_KIND_SET_REMOVE = 17, /* root: the set */
     HVD_KIND_SET_CREATE = 18, /* by its members alone; note: the ranks, rank_list.h */
+    HVD_KIND_SET_ABORT = 19, /* by one rank, in no proposal; note: why, set_aborts.h */
     /* Of two ranks, which agree on nothing: no proposal has these. root: the other rank. */
     HVD_KIND_SEND = 32,
     HVD_KIND_RECEIVE = 33,
@@ -63,6 +64,8 @@ enum hvd_kind {
 
 /* "ALLREDUCE" and so on. */
 const char *hvd_kind_name(enum hvd_kind kind);
+
+/* Whether a proposal may have it. */
 bool hvd_kind_is_known(int64_t kind);
 
 /* All ranks name the same root: broadcast, reduce, gather, scatter. */
@@ -104,7 +107,7 @@ struct hvd_proposal {
     int32_t group_size;
     int64_t shape[HVD_MAX_DIMS];
     const char *name; /* of a parsed proposal: points into the message */
-    const char *note; /* likewise. Of HVD_KIND_SET_ADD and _CREATE; else NULL or "" */
+    const char *note; /* likewise. Of process sets; else NULL or "" */
 };
 
 /* Do both say the same about a tensor? What may differ from rank to rank and from call to call
@@ -135,6 +138,7 @@ enum hvd_report_kind {
     HVD_REPORT_HELD, /* the tensors that ranks of this subtree wait for, for wave count: id bytes,
                       * see stalled.h */
     HVD_REPORT_CREATE, /* rank id asks for a process set; name, list of members: set_creations.h */
+    HVD_REPORT_ABORT, /* rank id aborts a process set; its number, why: set_aborts.h */
 };
 
 enum hvd_decision_kind {
@@ -148,6 +152,7 @@ enum hvd_decision_kind {
     HVD_DECISION_SET, /* count bytes of decisions about set id: decisions.h */
     HVD_DECISION_CREATE, /* the set of this part, or why there is none: set_creations.h */
     HVD_DECISION_REMOVE, /* the set of this part, which its members have created */
+    HVD_DECISION_ABORT, /* the set of this part; why: set_aborts.h */
 };
 
 /* What every record begins with. */

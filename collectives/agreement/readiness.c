@@ -306,6 +306,47 @@ void hvd_readiness_table_drop(struct hvd_readiness_table *table,
     }
 }
 
+static bool is_dropped(const struct hvd_readiness *readiness, int set)
+{
+    return readiness->key.set == set &&
+           hvd_readiness_proposal(readiness)->kind != HVD_KIND_SET_REMOVE;
+}
+
+/* Of those that are not complete; NULL: there is none. */
+static const struct hvd_readiness *find_dropped(const struct hvd_readiness_table *table,
+                                                int set)
+{
+    size_t cursor = 0;
+    const struct hvd_readiness *readiness = hvd_hash_table_next(&table->open, &cursor);
+
+    while (readiness != NULL && !is_dropped(readiness, set)) {
+        readiness = hvd_hash_table_next(&table->open, &cursor);
+    }
+    return readiness;
+}
+
+void hvd_readiness_table_drop_set(struct hvd_readiness_table *table, int set)
+{
+    const struct hvd_readiness *open = find_dropped(table, set);
+    struct hvd_readiness **at = &table->complete;
+
+    while (open != NULL) {
+        hvd_readiness_table_drop(table, &open->key);
+        open = find_dropped(table, set);
+    }
+    while (*at != NULL) {
+        struct hvd_readiness *readiness = *at;
+
+        if (is_dropped(readiness, set)) {
+            *at = readiness->next;
+            hvd_readiness_table_give_back(table, readiness);
+        } else {
+            at = &readiness->next;
+        }
+    }
+    table->complete_end = at;
+}
+
 /* --- encoding ---
  *
  * A report of one tensor is a record (its count is the rows, its id the tensor's, 0 when it is described

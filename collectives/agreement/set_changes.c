@@ -122,6 +122,7 @@ int hvd_set_changes_add(struct hvd_agreement *agreement, struct hvd_entry *entry
 static void remove_set(struct hvd_agreement *agreement, int set)
 {
     hvd_replay_remove(agreement, set);
+    hvd_aborted_sets_remove(&agreement->aborted_sets, set);
     hvd_membership_remove(&agreement->membership, set);
     agreement->ops->remove_set(agreement->context, set);
 }

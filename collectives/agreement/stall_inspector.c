@@ -119,6 +119,9 @@ static bool is_needed(const struct hvd_agreement *agreement,
     const struct hvd_set_members *set = hvd_membership_find(membership, tensor->key.set);
     bool has_joined = tensor->key.set == HVD_SET_GLOBAL && membership->has_joined[rank];
 
+    if (tensor->kind == HVD_KIND_SET_ABORT) {
+        return false;
+    }
     if (tensor->kind == HVD_KIND_SET_CREATE) {
         return hvd_set_creations_lack(&agreement->set_creations, tensor->key.name, rank);
     }

@@ -45,9 +45,12 @@ static int check_ranks(const int *ranks, int count, int size, struct hvd_error *
     return 0;
 }
 
-/* The number of this operation on process sets, of the global one or of one that its members have
- * created; or a negative status. */
-static int64_t next_number(int set, struct hvd_error *err)
+enum {
+    MOST_REASON_BYTES = 280 /* of the text that all members get */
+};
+
+/* The number of this operation in a set, or a negative status. */
+static int64_t next_number(int set, enum hvd_unnamed what, struct hvd_error *err)
 {
     struct hvd_engine *engine = hvd_job_enter(err);
     int64_t number;
@@ -55,8 +58,7 @@ static int64_t next_number(int set, struct hvd_error *err)
     if (engine == NULL) {
         return HVD_ERR_STATE;
     }
-    number = hvd_process_sets_number(hvd_engine_process_sets(engine), set,
-                                     HVD_UNNAMED_SET_CHANGES);
+    number = hvd_process_sets_number(hvd_engine_process_sets(engine), set, what);
     hvd_job_exit();
     return number;
 }
@@ -117,7 +119,7 @@ static int start_adding(const struct members *members, struct hvd_request **requ
 {
     struct hvd_start start = {
         .kind = HVD_KIND_SET_ADD, .word = "Process set", .note = members->list};
-    int64_t number = next_number(HVD_SET_GLOBAL, err);
+    int64_t number = next_number(HVD_SET_GLOBAL, HVD_UNNAMED_SET_CHANGES, err);
 
     return number < 0 ? (int)number
                       : hvd_start_without_tensor(&start, "set", number, request, err);
@@ -212,9 +214,30 @@ HVD_EXPORT int hvd_set_remove_start(int set, struct hvd_request **request,
         return hvd_fail(err, HVD_ERR_ARG, "there is no process set %d to remove", set);
     }
     start.set = place.is_created ? set : HVD_SET_GLOBAL;
-    number = next_number(start.set, err);
+    number = next_number(start.set, HVD_UNNAMED_SET_CHANGES, err);
     return number < 0 ? (int)number
                       : hvd_start_without_tensor(&start, "set", number, request, err);
+}
+
+/* --- giving up --- */
+
+HVD_EXPORT int hvd_set_abort_start(int set, const char *why, struct hvd_request **request,
+                                   struct hvd_error *err)
+{
+    char reason[MOST_REASON_BYTES + 1];
+    struct hvd_start start = {
+        .kind = HVD_KIND_SET_ABORT, .word = "Process set", .set = set, .note = reason};
+    int64_t number;
+
+    if (set == HVD_SET_GLOBAL) {
+        return hvd_fail(err, HVD_ERR_ARG,
+                        "the global process set cannot be aborted: hvd_shutdown_because "
+                        "ends the job");
+    }
+    snprintf(reason, sizeof(reason), "%s", why != NULL ? why : "it gives no reason");
+    number = next_number(set, HVD_UNNAMED_ABORTS, err);
+    return number < 0 ? (int)number
+                      : hvd_start_without_tensor(&start, "abort", number, request, err);
 }
 
 /* --- facts --- */

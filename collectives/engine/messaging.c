@@ -2,6 +2,7 @@
 /* The engine's side of messages. */
 #include "collectives/engine/messaging.h"
 
+#include "collectives/agreement/agreement.h"
 #include "collectives/engine/completion.h"
 #include "collectives/engine/engine_state.h"
 #include "collectives/messages/messages.h"
@@ -17,6 +18,13 @@ static void on_end(void *context, struct hvd_entry *entry, int status, const cha
     hvd_completion_land(engine, entry, status, text);
 }
 
+static const char *aborted(void *context, int set)
+{
+    const struct hvd_engine *engine = context;
+
+    return hvd_agreement_abort_reason(engine->negotiation.agreement, set);
+}
+
 int hvd_messaging_open(struct hvd_engine *engine, struct hvd_error *err)
 {
     const int64_t warning_s =
@@ -27,6 +35,7 @@ int hvd_messaging_open(struct hvd_engine *engine, struct hvd_error *err)
         .shm = engine->shm,
         .board = engine->message_board,
         .ended = on_end,
+        .aborted = aborted,
         .context = engine,
         .warning_ns = warning_s * 1000000000,
     };
@@ -78,6 +87,13 @@ void hvd_messaging_flush(struct hvd_engine *engine)
 {
     hvd_messaging_start(engine);
     hvd_messages_flush(engine->messages);
+}
+
+void hvd_messaging_abort_set(struct hvd_engine *engine, int set, const char *reason)
+{
+    if (engine->messages != NULL) {
+        hvd_messages_abort_set(engine->messages, set, reason);
+    }
 }
 
 void hvd_messaging_drop(struct hvd_engine *engine, int status, const char *text)

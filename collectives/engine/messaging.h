@@ -29,6 +29,9 @@ bool hvd_messaging_has_news(const struct hvd_engine *engine);
 /* Nothing is submitted any more: what has been sent is brought to its receivers. */
 void hvd_messaging_flush(struct hvd_engine *engine);
 
+/* The set has been aborted. */
+void hvd_messaging_abort_set(struct hvd_engine *engine, int set, const char *reason);
+
 /* Ends all. */
 void hvd_messaging_drop(struct hvd_engine *engine, int status, const char *text);
 

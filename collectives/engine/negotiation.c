@@ -7,6 +7,7 @@
 
 #include "collectives/agreement/agreement.h"
 #include "collectives/engine/engine_state.h"
+#include "collectives/engine/messaging.h"
 #include "collectives/engine/tuning.h"
 #include "collectives/execute/teams.h"
 #include "collectives/observe/straggler_report.h"
@@ -109,6 +110,11 @@ static void remove_set(void *context, int set)
     hvd_teams_remove(engine->teams, set);
 }
 
+static void abort_set(void *context, int set, const char *reason)
+{
+    hvd_messaging_abort_set(context, set, reason);
+}
+
 /* Of a branch those that have joined have nothing: the others spoke. What rank 0 will not have
  * is not shown. */
 static void heard(void *context, const struct hvd_proposal *proposal, int branch)
@@ -161,6 +167,7 @@ static const struct hvd_agreement_ops ops = {
     .make_void = make_void,
     .add_set = add_set,
     .remove_set = remove_set,
+    .abort_set = abort_set,
     .heard = heard,
     .host = host,
     .give_up = give_up,

@@ -14,6 +14,7 @@
 enum hvd_unnamed {
     HVD_UNNAMED_BARRIERS,
     HVD_UNNAMED_SET_CHANGES, /* sets added and removed; of the global set, or the created one */
+    HVD_UNNAMED_ABORTS, /* of a set, by this rank: nobody compares them */
     HVD_UNNAMED_KINDS
 };
 

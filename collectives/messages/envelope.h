@@ -7,6 +7,7 @@
  *     read in place       the receiver copies the sender's memory, then DONE
  *     through the link    READY, and the sender answers with DATA, piece by piece
  *   sizes disagree        REFUSED, to the sender
+ *   the set is aborted    ABORTED, to the sender
  *   much was taken        TAKEN
  *   the job ends          FLUSH after everything else, answered by FLUSHED */
 #ifndef HVD_ENVELOPE_H
@@ -24,6 +25,7 @@ enum hvd_envelope_type {
     HVD_ENVELOPE_DATA,
     HVD_ENVELOPE_DONE,
     HVD_ENVELOPE_REFUSED,
+    HVD_ENVELOPE_ABORTED,
     HVD_ENVELOPE_TAKEN,
     HVD_ENVELOPE_FLUSH,
     HVD_ENVELOPE_FLUSHED,

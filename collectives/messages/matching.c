@@ -66,6 +66,31 @@ struct hvd_matching_item *hvd_matching_take(struct hvd_matching *table,
     return NULL;
 }
 
+static struct hvd_matching_item *take_of_set(struct hvd_matching *table,
+                                             struct hvd_matching_bucket *bucket, int set)
+{
+    struct hvd_matching_item *before = NULL;
+
+    for (struct hvd_matching_item *item = bucket->first; item != NULL;
+         item = item->next) {
+        if (item->set == set) {
+            return unlink_after(table, bucket, before);
+        }
+        before = item;
+    }
+    return NULL;
+}
+
+struct hvd_matching_item *hvd_matching_take_of_set(struct hvd_matching *table, int set)
+{
+    struct hvd_matching_item *item = NULL;
+
+    for (int i = 0; table->count > 0 && item == NULL && i < HVD_MATCHING_BUCKETS; i++) {
+        item = take_of_set(table, &table->buckets[i], set);
+    }
+    return item;
+}
+
 struct hvd_matching_item *hvd_matching_take_any(struct hvd_matching *table)
 {
     for (int i = 0; table->count > 0 && i < HVD_MATCHING_BUCKETS; i++) {

@@ -41,6 +41,9 @@ void hvd_matching_enter(struct hvd_matching *table, struct hvd_matching_item *it
 struct hvd_matching_item *hvd_matching_take(struct hvd_matching *table,
                                             const struct hvd_matching_item *key);
 
+/* Takes out one of this set; NULL: there is none. Looks through the table. */
+struct hvd_matching_item *hvd_matching_take_of_set(struct hvd_matching *table, int set);
+
 /* Takes out any; NULL: the table is empty. */
 struct hvd_matching_item *hvd_matching_take_any(struct hvd_matching *table);
 

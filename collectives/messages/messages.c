@@ -78,6 +78,14 @@ static void end(struct hvd_messages *messages, struct hvd_transfer *transfer, in
     messages->config.ended(messages->config.context, entry, status, text);
 }
 
+/* NULL: it has not been aborted. */
+static const char *reason_of(const struct hvd_messages *messages, int set)
+{
+    return messages->config.aborted != NULL
+               ? messages->config.aborted(messages->config.context, set)
+               : NULL;
+}
+
 /* --- peers --- */
 
 static struct peer *get_peer(struct hvd_messages *messages, int rank)
@@ -361,6 +369,18 @@ static int keep(struct hvd_messages *messages, int rank,
     return 0;
 }
 
+/* A message in a set that has been aborted: its sender goes on. */
+static int turn_down(struct hvd_messages *messages, int rank,
+                     const struct hvd_envelope *envelope)
+{
+    const struct hvd_envelope answer = {
+        .type = HVD_ENVELOPE_ABORTED, .set = envelope->set, .send = envelope->send};
+
+    return envelope->type == HVD_ENVELOPE_OFFER
+               ? write_to(messages, rank, answer, NULL)
+               : release(messages, rank, envelope->bytes);
+}
+
 static int on_message(struct hvd_messages *messages, int rank,
                       const struct hvd_envelope *envelope, const void *payload)
 {
@@ -370,6 +390,9 @@ static int on_message(struct hvd_messages *messages, int rank,
         (struct hvd_transfer *)hvd_matching_take(&messages->receives, &key);
     int status;
 
+    if (transfer == NULL && reason_of(messages, envelope->set) != NULL) {
+        return turn_down(messages, rank, envelope);
+    }
     if (transfer == NULL) {
         return keep(messages, rank, envelope, payload);
     }
@@ -411,6 +434,17 @@ static void on_refusal(struct hvd_messages *messages, struct hvd_transfer *trans
     end(messages, transfer, why.status, why.text);
 }
 
+/* This rank may hear of it later than the other one. */
+static void on_abort(struct hvd_messages *messages, struct hvd_transfer *transfer)
+{
+    const char *reason = reason_of(messages, transfer->item.set);
+    struct hvd_error why;
+
+    hvd_fail(&why, HVD_ERR_ABORTED, "process set %d has been aborted",
+             transfer->item.set);
+    end(messages, transfer, HVD_ERR_ABORTED, reason != NULL ? reason : why.text);
+}
+
 /* To an offer. */
 static int on_answer(struct hvd_messages *messages, struct peer *peer,
                      const struct hvd_envelope *envelope)
@@ -430,6 +464,9 @@ static int on_answer(struct hvd_messages *messages, struct peer *peer,
         return 0;
     case HVD_ENVELOPE_REFUSED:
         on_refusal(messages, transfer, envelope);
+        return 0;
+    case HVD_ENVELOPE_ABORTED:
+        on_abort(messages, transfer);
         return 0;
     default:
         end(messages, transfer, 0, "");
@@ -543,7 +580,11 @@ static int start_receive(struct hvd_messages *messages, struct hvd_entry *entry,
 void hvd_messages_start(struct hvd_messages *messages, struct hvd_entry *entry,
                         int64_t now_ns)
 {
-    if (entry->proposal.kind == HVD_KIND_SEND) {
+    const char *reason = reason_of(messages, entry->proposal.set);
+
+    if (reason != NULL) {
+        messages->config.ended(messages->config.context, entry, HVD_ERR_ABORTED, reason);
+    } else if (entry->proposal.kind == HVD_KIND_SEND) {
         start_send(messages, entry, now_ns);
     } else {
         start_receive(messages, entry, now_ns);
@@ -675,6 +716,19 @@ void hvd_messages_warn(struct hvd_messages *messages, int64_t now_ns)
 }
 
 /* --- the end --- */
+
+void hvd_messages_abort_set(struct hvd_messages *messages, int set, const char *reason)
+{
+    struct hvd_matching_item *item;
+
+    while ((item = hvd_matching_take_of_set(&messages->receives, set)) != NULL) {
+        end(messages, (struct hvd_transfer *)item, HVD_ERR_ABORTED, reason);
+    }
+    while ((item = hvd_matching_take_of_set(&messages->arrivals, set)) != NULL) {
+        turn_down(messages, item->rank, &((const struct arrival *)item)->envelope);
+        free(item);
+    }
+}
 
 void hvd_messages_flush(struct hvd_messages *messages)
 {

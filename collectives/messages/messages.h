@@ -29,6 +29,9 @@ struct hvd_shm;
 typedef void hvd_messages_ended(void *context, struct hvd_entry *entry, int status,
                                 const char *text);
 
+/* Why a process set has been aborted; NULL: it has not. Valid until the set is removed. */
+typedef const char *hvd_messages_aborted(void *context, int set);
+
 /* All borrowed, also context. */
 struct hvd_messages_config {
     const struct hvd_boot *boot;
@@ -36,6 +39,7 @@ struct hvd_messages_config {
     struct hvd_shm *shm;
     void *board; /* node_link.h */
     hvd_messages_ended *ended;
+    hvd_messages_aborted *aborted; /* NULL: no set ever is */
     void *context;
     int64_t warning_ns; /* who waits longer is told of; 0: nobody */
 };
@@ -71,6 +75,10 @@ bool hvd_messages_are_moving(const struct hvd_messages *messages);
 /* When the next warning is due, -1: none is; and warns, if it is. */
 int64_t hvd_messages_deadline(const struct hvd_messages *messages);
 void hvd_messages_warn(struct hvd_messages *messages, int64_t now_ns);
+
+/* The set has been aborted (and `aborted` says so): ends what waits in it. What is being moved goes on, and
+ * ends; so does a send that another rank has not refused yet. */
+void hvd_messages_abort_set(struct hvd_messages *messages, int set, const char *reason);
 
 /* Nothing is started any more; then, whether this rank has drained. */
 void hvd_messages_flush(struct hvd_messages *messages);

@@ -16,6 +16,7 @@ enum hvd_status {
     HVD_ERR_UNSUPPORTED = -8, /* not in this build, or not on this machine */
     HVD_ERR_STATE = -9, /* not initialised, or in the wrong order */
     HVD_ERR_SHUTDOWN = -10, /* a rank called shutdown while the request was pending */
+    HVD_ERR_ABORTED = -11, /* a rank gave up the process set; the job goes on */
 };
 
 /* A failure and its reason, as a sentence for the user. 512 bytes hold the longest text of Horovod

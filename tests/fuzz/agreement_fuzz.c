@@ -223,7 +223,8 @@ static void end(struct rank *rank, int status)
     rank->agreement = NULL;
 }
 
-/* Some descriptions are of sets that all add, or members create, and of the removal of such a one. */
+/* Some descriptions are of sets that all add, or members create, and of the removal of such a one, or of a
+ * member that gives it up. */
 static void describe_set(uint8_t more, struct hvd_proposal *proposal, char *name)
 {
     static const char *const notes[] = {"0,1", "0-2", "0-3", "1,3"};
@@ -239,6 +240,12 @@ static void describe_set(uint8_t more, struct hvd_proposal *proposal, char *name
         proposal->set = 1 + more / 8 % 2;
         proposal->root = proposal->set;
         name[0] = 'r';
+    } else if (more % 8 == 3) {
+        free((char *)proposal->note);
+        proposal->kind = HVD_KIND_SET_ABORT;
+        proposal->note = strdup("why");
+        proposal->set = 1 + more / 8 % 2;
+        name[0] = 's';
     }
 }
 
@@ -271,6 +278,7 @@ static void describe(struct fuzz_input *input, struct hvd_proposal *proposal)
         name[0] = (char)('p' + more / 8 % 4);
     }
     if (proposal->kind == HVD_KIND_JOIN) {
+        proposal->set = HVD_SET_GLOBAL; /* as hvd_join_start has it */
         name[0] = 'j';
     }
     describe_set(more, proposal, name);

@@ -160,6 +160,9 @@ static bool is_as_wanted(const struct sim *sim, const struct pending *pending)
     const char *wanted = pending->ending.text;
     int status = atomic_load(&request->status);
 
+    if (pending->ending.may_be_aborted) {
+        return status == 0 || status == HVD_ERR_ABORTED;
+    }
     if (wanted == NULL || (sim->is_leaving && status == HVD_ERR_SHUTDOWN)) {
         return true;
     }
@@ -182,7 +185,8 @@ static void collect(struct sim *sim, int rank, struct program *program, int inde
     }
     if (atomic_load(&request->status) != 0) {
         program->failures++;
-        program->surprises += pending->ending.text == NULL ? 1 : 0;
+        program->surprises +=
+            pending->ending.text == NULL && !pending->ending.may_be_aborted ? 1 : 0;
         snprintf(program->failure, sizeof(program->failure), "%.250s",
                  request->error.text);
     } else if (request->value != 0) {

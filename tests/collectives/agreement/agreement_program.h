@@ -17,6 +17,7 @@ enum call_kind {
 /* How a request must end; zeroed: in any way. */
 struct ending {
     const char *text; /* "": well; else it fails, with this in its message. Borrowed */
+    bool may_be_aborted; /* well, or since a member has given up the set */
     bool has_value;
     int64_t value;
 };
