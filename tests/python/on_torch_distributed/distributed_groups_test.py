@@ -131,6 +131,45 @@ class Groups(Case):
         self.check_sum(group, range(self.size))
 
 
+class Timeouts(Case):
+
+    def setUp(self):
+        super().setUp()
+        if self.size == 1:
+            self.skipTest('no other rank to be late')
+        self.group = dist.new_group()
+        self.late = self.store(self.id())
+        self.options = dist.AllreduceOptions()
+        self.options.timeout = timedelta(seconds=0.1)
+
+    def all_reduce(self):
+        return self.group.allreduce([torch.ones(5)], self.options)
+
+    def test_a_call_that_takes_too_long_ends_the_group_for_all(self):
+        if self.rank == 0:
+            with self.assertRaisesRegex(RuntimeError, 'Timed out after 0.1 s'):
+                self.all_reduce().wait()
+            self.late.set('raised', 'yes')
+        self.late.wait(['raised'])
+        why = r'aborted by rank 0 on .*all_reduce sum float32 5#0 timed out after 0.1 s'
+        for _ in range(2):
+            with self.assertRaisesRegex(RuntimeError, why):
+                dist.all_reduce(torch.ones(5), group=self.group)
+        self.check_job_goes_on()
+
+    def test_a_wait_that_takes_too_long_does_not(self):
+        if self.rank == 0:
+            work = self.all_reduce()
+            with self.assertRaisesRegex(RuntimeError, 'Timed out after 0.2 s'):
+                work.wait(timedelta(seconds=0.2))
+            self.late.set('raised', 'yes')
+            self.assertTrue(work.wait(timedelta(seconds=200)))
+        else:
+            self.late.wait(['raised'])
+            dist.all_reduce(torch.ones(5), group=self.group)
+        self.check_job_goes_on()
+
+
 class Ends(Case):
 
     def test_all_groups_end_and_begin_again(self):

@@ -100,6 +100,7 @@ _PROTOTYPES = {
                                      POINTER(Error)]),
     'hvd_request_set': (c_int, [c_void_p]),
     'hvd_set_remove_start': (c_int, [c_int, POINTER(c_void_p), POINTER(Error)]),
+    'hvd_set_abort_start': (c_int, [c_int, c_char_p, POINTER(c_void_p), POINTER(Error)]),
     'hvd_set_count': (c_int, []),
     'hvd_set_ids': (c_int, [POINTER(c_int)]),
     'hvd_set_size': (c_int, [c_int]),

@@ -190,6 +190,11 @@ def remove_set(set_id):
     return _start(lib.hvd_set_remove_start, (set_id,), None, lambda request: None)
 
 
+def abort_set(set_id, why):
+    """A member gives up the set, whose calls fail on all of them. The text has ``why``."""
+    return _start(lib.hvd_set_abort_start, (set_id, why.encode()), None, lambda request: None)
+
+
 _pending = {}
 _handles = itertools.count(1)
 

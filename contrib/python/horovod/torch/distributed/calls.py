@@ -11,8 +11,10 @@ ranks because their calls are.
 import zlib
 from ctypes import byref, c_int64, c_void_p
 
-from horovod.common.library import DEVICE_CPU, Error, Tensor, check_submitted, quick
+from horovod.common.library import (DEVICE_CPU, SET_GLOBAL, Error, Tensor, check_submitted,
+                                    quick)
 from horovod.torch.collectives.tensors import number, stream_of
+from horovod.torch.distributed import sets
 from horovod.torch.distributed.work import Waiter, Work
 
 # Calls of one kind that can be under way at once; the next one starts when the first has ended.
@@ -185,6 +187,14 @@ class Calls:
     def complete(self, work):
         """The work ends without its caller, who has asked for a future."""
         self._waiter.add(work)
+
+    def abort(self, why):
+        """All members' calls fail, if the group is not the whole job."""
+        if self.set_id != SET_GLOBAL:
+            try:
+                sets.abort_set(self.set_id, why)
+            except RuntimeError:
+                pass  # the job is over
 
     def end(self):
         """There will be no more calls."""

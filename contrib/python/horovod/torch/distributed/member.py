@@ -54,10 +54,12 @@ class Member:
         self.calls.end()
 
     def abort(self):
-        """Ends the job for all ranks, whose calls fail, if this is the default group."""
+        """The calls of all members fail. The default group's is the end of the job."""
         self._is_open = False
         if self._is_default:
             job.leave(at_once=True)
+        elif basics.is_initialized():
+            self.calls.abort('its group was aborted')
         self.calls.end()
 
     def meet(self, timeout, wait_all_ranks):

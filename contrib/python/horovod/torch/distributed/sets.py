@@ -10,7 +10,7 @@ from horovod.common.library import INPROGRESS, quick
 _MOST_RANKS_NAMED = 8
 
 _made = Counter()  # groups of the same ranks in this job
-_removals = []  # requests under way
+_ends = []  # requests under way, to remove a set or to give it up
 
 
 def next_label(ranks):
@@ -38,9 +38,14 @@ def remove_set(set_id):
     """Gives a set up. That ends when all members have called it and their calls have ended, for which
     nobody waits: a call that has timed out may never end."""
     _forget_ended()
-    _removals.append(requests.remove_set(set_id))
+    _ends.append(requests.remove_set(set_id))
+
+
+def abort_set(set_id, why):
+    """Its calls fail on all members, who are told why. Nobody waits for that."""
+    _forget_ended()
+    _ends.append(requests.abort_set(set_id, why))
 
 
 def _forget_ended():
-    _removals[:] = [each for each in _removals
-                    if quick.wait_for(each.pointer, 0, None) == INPROGRESS]
+    _ends[:] = [each for each in _ends if quick.wait_for(each.pointer, 0, None) == INPROGRESS]

@@ -75,7 +75,7 @@ class Work(_Base):
 
     def wait(self, timeout=None):
         if not self._ended and not self._has_ended(*self._look):
-            self._end(self._seconds(timeout))
+            self._end(self._seconds(timeout), gives_up=not timeout)
         if self._failure is not None:
             raise self._failure
         return True
@@ -156,7 +156,8 @@ class Work(_Base):
             else:
                 self._future.set_result(self._result)
 
-    def _end(self, seconds):
+    def _end(self, seconds, gives_up):
+        """``gives_up``: with the call that takes longer, the group is lost, as with NCCL."""
         until = time.monotonic() + seconds
         line = [self]
         while line[-1]._delayed is not None:
@@ -165,6 +166,8 @@ class Work(_Base):
             for work in reversed(line):
                 work._end_this(until)
         except TimeoutError:
+            if gives_up:
+                self._calls.abort(f'{self._slot.name} timed out after {seconds:g} s')
             raise self._failed(
                 f'Timed out after {seconds:g} s: some ranks of the group have not called it. After '
                 'HOROVOD_STALL_CHECK_TIME_SECONDS rank 0 of the job writes which') from None
