@@ -51,9 +51,9 @@ void hvdrun_failure_describe(const struct hvdrun_failure *failure, int ranks,
                  others);
         return;
     case HVDRUN_FAILURE_KILLED:
-        hvd_fail(err, HVD_ERR_PEER, "rank %d (pid %d) was killed by signal %d (%s)%s",
+        hvd_fail(err, HVD_ERR_PEER, "rank %d (pid %d) was killed by signal %d (%s)%s%s%s",
                  failure->rank, (int)failure->pid, failure->value,
-                 strsignal(failure->value), others);
+                 strsignal(failure->value), colon, failure->text, others);
         return;
     case HVDRUN_FAILURE_SIGNAL:
         hvd_fail(err, HVD_ERR_SHUTDOWN, "ended by signal %d (%s)", failure->value,

@@ -18,7 +18,7 @@ struct hvdrun_failure {
     int value;
     int rank;
     pid_t pid;
-    char text[256]; /* what the rank said about it; may be empty */
+    char text[256]; /* what is known about it besides; may be empty */
 };
 
 /* A rank ended. Keeps what is known already, but a rank that was killed explains ranks that

@@ -29,6 +29,7 @@
 #include "pmix_boot/cause.h"
 #include "pmix_boot/hvdrun/elastic.h"
 #include "pmix_boot/hvdrun/failure.h"
+#include "pmix_boot/hvdrun/memory_kills.h"
 #include "pmix_boot/rendezvous/start.h"
 
 /* How long ranks that got SIGTERM may take to say what they know and to clean up, on a busy
@@ -60,6 +61,7 @@ struct state {
     long long deadline_ms; /* of what comes after RUNNING */
     long long failed_ms; /* when LISTENING began */
     struct hvdrun_failure first_failure;
+    long memory_kills; /* before the ranks were started, or were watched */
     int copy_error; /* of a copy of output; said once */
     int output_error; /* of hvdrun's own output; said once */
 };
@@ -213,6 +215,17 @@ static bool read_stream(struct state *state, struct hvdrun_stream *stream)
     return false;
 }
 
+/* Nobody else has to know why a rank is killed by signal 9. */
+static void add_reason(const struct state *state, struct hvdrun_failure *failure)
+{
+    if (failure->kind == HVDRUN_FAILURE_KILLED && failure->value == SIGKILL &&
+        hvdrun_memory_kills() > state->memory_kills) {
+        snprintf(failure->text, sizeof(failure->text),
+                 "memory ran out: the cgroup of this job has reached its limit, and the "
+                 "kernel has killed a process of it");
+    }
+}
+
 /* A rank of an elastic job has ended. */
 static void end_elastic(struct state *state, int rank, const siginfo_t *info)
 {
@@ -221,6 +234,7 @@ static void end_elastic(struct state *state, int rank, const siginfo_t *info)
 
     hvdrun_failure_add_end(&end, rank, state->watch->ranks[rank].pid,
                            info->si_code != CLD_EXITED, info->si_status);
+    add_reason(state, &end);
     hvdrun_elastic_on_end(state->watch->elastic, rank, &end, hvd_clock_ms(),
                           &state->first_failure, &must_end);
     if (must_end) {
@@ -475,12 +489,13 @@ static void blame(struct state *state)
 
 int hvdrun_supervise(struct hvdrun_watch *watch, struct hvd_error *cause)
 {
-    struct state state = {.watch = watch};
+    struct state state = {.watch = watch, .memory_kills = hvdrun_memory_kills()};
 
     if (supervise(&state, cause) < 0) {
         return EXIT_FAILURE;
     }
     blame(&state);
+    add_reason(&state, &state.first_failure);
     hvdrun_failure_describe(&state.first_failure, watch->count, cause);
     return hvdrun_failure_exit_code(&state.first_failure);
 }

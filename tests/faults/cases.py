@@ -37,6 +37,7 @@ class Case:
     act: str = ''
     wrap: tuple = ()  # of each rank
     shm: str = ''  # a line of shell, before the job
+    memory: int = 0  # bytes that its cgroup may have
     cable: tuple = ()
     settings: tuple = ()
     notice: float = NOTICE  # how soon all survivors are told
@@ -101,6 +102,10 @@ def _limits():
                shm='mount -o remount,size=4k /dev/shm && head -c 4096 /dev/zero >/dev/shm/full')
     yield Case('descriptors full before init', 'files', ('boot',), 'ended', (3,))
     yield Case('descriptors full', 'files', ('steps', *COLLECTIVES), 'done', (0,), seconds=SHORT)
+    # Where the others allocate nothing: of those that do, the kernel may kill one, too.
+    for place in ('boot', 'steps', 'large', 'barrier'):
+        yield Case(f'memory of the cgroup full, {place}', 'memory', (place,),
+                   'ended' if place == 'boot' else 'told', (137,), memory=1 << 30)
     yield Case('memlock 64 KiB', 'mark', ('steps', *COLLECTIVES), 'done', (0,), seconds=SHORT,
                wrap=('setpriv', '--bounding-set=-ipc_lock', '--inh-caps=-ipc_lock',
                      'prlimit', '--memlock=65536:65536'))

@@ -14,13 +14,15 @@ import threading
 import time
 import uuid
 
+import cgroup
+
 HERE = os.path.dirname(os.path.realpath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 TWO_NODES = os.path.join(ROOT, 'contrib', 'bench', 'two_nodes.sh')
 OWN_SHM = os.path.join(ROOT, 'tests', 'collectives', 'own_shm.sh')
 MARK = 'HVD_TEST_FAULT'  # all processes of a job have it in their environment
 LEAVE_SECONDS = 20  # how long processes may take to be gone, on a busy machine
-FAILURES = ('kill', 'segv', 'exit', 'raise', 'os_exit')  # after which hvdrun knows whom to name
+FAILURES = ('kill', 'segv', 'exit', 'raise', 'os_exit', 'memory')  # after which hvdrun knows whom to name
 BOOT_US, DELAY_US = 30000, 400000  # most between the start of a place and the fault
 
 _LINE = re.compile(r'^(fault|said|done) (\d+) (\d+) ?(.*)$')
@@ -48,6 +50,7 @@ class Job:
         self.mark = uuid.uuid4().hex
         self.lines, self.events, self.is_killed = [], [], False
         self.work = tempfile.mkdtemp(prefix='hvd-faults-')
+        self.cgroup = cgroup.Cgroup(f'hvd-faults-{self.mark}', case.memory) if case.memory else None
 
     # --- start ---
 
@@ -67,7 +70,7 @@ class Job:
         if self.case.shm:
             script = f'{self.case.shm} || exit 125; "$@"; status=$?; rm /dev/shm/full; exit $status'
             words = [OWN_SHM, 'sh', '-c', script, 'sh', *words[1:]]
-        return words
+        return self.cgroup.inside(words) if self.cgroup else words
 
     def environment(self):
         env = {name: value for name, value in os.environ.items()
@@ -146,6 +149,8 @@ class Job:
             timer.cancel()
             code = process.wait()
         problems = list(self.problems(code))
+        if self.cgroup:
+            self.cgroup.remove()
         shutil.rmtree(self.work, ignore_errors=True)
         drawn = f'rank {self.victim} of {self.layout}, {self.place} after {self.delay_us} us'
         return Result(problems, code, self.told(), drawn, ''.join(self.lines))
@@ -220,6 +225,8 @@ class Job:
         if (fails or self.case.fate == 'ended') and not re.search(
                 rf'^hvdrun: rank {self.victim} ', output, re.M):
             yield f'hvdrun does not name rank {self.victim}'
+        if self.cgroup and 'signal 9 (Killed): memory ran out: ' not in output:
+            yield 'hvdrun does not say that memory ran out'
         if self.case.fate == 'done':
             done = sum(what == 'done' for what, *_ in self.events)
             if done != self.ranks:

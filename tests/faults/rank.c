@@ -4,7 +4,8 @@
  *
  *   PLACE   boot, init, steps (between two collectives), shutdown, or a collective (calls, below)
  *   HOW     kill, segv, exit (_exit 7), leave (ends with 0), stop (SIGSTOP), files (no descriptor is
- *           left), clock (jumps), mark (nothing: something happens to the job)
+ *           left), memory (takes more and more), clock (jumps), mark (nothing: something happens to
+ *           the job)
  *
  * The job ends well after SECONDS. Prints, with CLOCK_MONOTONIC in nanoseconds:
  *
@@ -19,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -99,6 +101,19 @@ static void give_descriptors_back(void)
     }
 }
 
+/* Until the kernel ends a process: this one, though others may have as much. */
+static void use_up_memory(void)
+{
+    int score = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+    dprintf(score, "1000\n");
+    close(score);
+    while (true) {
+        (void)mmap(NULL, 1 << 16, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    }
+}
+
 static void fail(void)
 {
     dprintf(STDOUT_FILENO, "fault %d %lld %d\n", job.rank, now_ns(), (int)getpid());
@@ -109,6 +124,8 @@ static void fail(void)
         kill(getpid(), SIGSEGV);
     } else if (is(job.how, "stop")) {
         kill(getpid(), SIGSTOP);
+    } else if (is(job.how, "memory")) {
+        use_up_memory();
     } else if (is(job.how, "files")) {
         use_up_descriptors();
     } else if (is(job.how, "clock")) {

@@ -26,6 +26,7 @@ import subprocess
 import sys
 
 import cases
+import cgroup
 import job
 
 
@@ -71,7 +72,9 @@ def obstacle():
 
 
 def obstacle_of(case):
-    return 'needs /dev/net/tun' if case.cable and not os.path.exists('/dev/net/tun') else ''
+    if case.cable and not os.path.exists('/dev/net/tun'):
+        return 'needs /dev/net/tun'
+    return cgroup.obstacle() if case.memory else ''
 
 
 def run_once(case, number, options, tools):

@@ -30,6 +30,10 @@ static void test_failures(void)
     tap_ok(strncmp(err.text, "rank 1 (pid 101) was killed by signal 9 (", 41) == 0 &&
                hvdrun_failure_exit_code(&failure) == 137,
            "a rank that was killed explains those that failed");
+    snprintf(failure.text, sizeof(failure.text), "memory ran out");
+    hvdrun_failure_describe(&failure, 3, &err);
+    tap_ok(strstr(err.text, "): memory ran out; the other ranks were ended") != NULL,
+           "with what is known about it");
     failure =
         (struct hvdrun_failure){.kind = HVDRUN_FAILURE_EXIT, .value = 1, .text = "why"};
     hvdrun_failure_describe(&failure, 1, &err);

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where the kernel counts the processes that it kills for want of memory. */
+#include <string.h>
+
+#include "pmix_boot/hvdrun/memory_kills.h"
+#include "tests/tap.h"
+
+/* Whether the file is that one; NULL: there is none. */
+static bool is_found(const char *cgroups, const char *wanted)
+{
+    char path[256] = "";
+    FILE *file = fmemopen((char *)cgroups, strlen(cgroups), "r");
+    bool found = hvdrun_memory_kills_file(file, path, sizeof(path));
+
+    fclose(file);
+    if (found) {
+        tap_note("%s", path);
+    }
+    return wanted != NULL ? found && strcmp(path, wanted) == 0 : !found;
+}
+
+static long read_kills(const char *events)
+{
+    FILE *file = fmemopen((char *)events, strlen(events), "r");
+    long kills = hvdrun_memory_kills_read(file);
+
+    fclose(file);
+    return kills;
+}
+
+int main(void)
+{
+    tap_ok(
+        is_found("0::/user.slice/job\n", "/sys/fs/cgroup/user.slice/job/memory.events"),
+        "cgroups of version 2");
+    tap_ok(is_found("0::/\n", "/sys/fs/cgroup//memory.events"), "in a container");
+    tap_ok(is_found("8:pids:/a\n4:memory:/slurm/job_1\n0::/b\n",
+                    "/sys/fs/cgroup/memory/slurm/job_1/memory.oom_control"),
+           "version 1, also where 2 is there beside it");
+    tap_ok(is_found("0::/b\n3:cpu,memory:/a:b\n",
+                    "/sys/fs/cgroup/memory/a:b/memory.oom_control"),
+           "in any order, with several controllers, and a colon in the path");
+    tap_ok(is_found("3:cpuset,memoryx:/a\nnonsense\n", NULL), "or nowhere");
+    tap_ok(read_kills("low 0\nhigh 0\nmax 71\noom 2\noom_kill 3\noom_group_kill 0\n") ==
+               3,
+           "version 2 counts");
+    tap_ok(read_kills("oom_kill_disable 0\nunder_oom 0\noom_kill 4\n") == 4,
+           "so does version 1");
+    tap_ok(read_kills("oom_kill_disable 0\nunder_oom 0\n") == -1,
+           "a kernel before 4.13 does not");
+    return tap_done();
+}
