@@ -42,9 +42,10 @@ write_etc()
 
 write_slurm_conf()
 {
-    local name proctrack=linuxproc task=task/affinity gres=''
+    local name proctrack=linuxproc task=task/affinity gres='' divided=CR_Core room=''
     [ "$constrain" = no ] || { proctrack=cgroup task+=,task/cgroup; }
     [ "$gpus" = 0 ] || gres="Gres=gpu:$gpus"
+    [ "$memory" = 0 ] || { divided=CR_Core_Memory room="RealMemory=$memory"; }
     cat <<EOF
 ClusterName=hvd
 SlurmctldHost=ctl($network.254)
@@ -64,7 +65,7 @@ MpiDefault=none
 ProctrackType=proctrack/$proctrack
 TaskPlugin=$task
 SelectType=select/cons_tres
-SelectTypeParameters=CR_Core
+SelectTypeParameters=$divided
 GresTypes=gpu
 SlurmdParameters=config_overrides
 SchedulerParameters=bf_interval=1
@@ -74,7 +75,7 @@ KillWait=2
 EOF
     for name in $(node_names); do
         echo "NodeName=$name NodeHostname=$name NodeAddr=$network.${name#n} Sockets=$sockets" \
-            "CoresPerSocket=$cores ThreadsPerCore=1 $gres State=UNKNOWN"
+            "CoresPerSocket=$cores ThreadsPerCore=1 $room $gres State=UNKNOWN"
     done
     echo 'PartitionName=all Nodes=ALL Default=YES State=UP'
     printf %s "$extra_conf"
@@ -118,6 +119,7 @@ write_cgroup_conf()
         echo CgroupPlugin=cgroup/v1
     fi
     [ "$constrain" = no ] || printf '%s=yes\n' ConstrainCores ConstrainDevices
+    [ "$memory" = 0 ] || echo ConstrainRAMSpace=yes
 }
 
 # shellcheck disable=SC2034 # `up` asks made_directory whether there is anything to clean up

@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# What a job says when a rank needs more memory than Slurm gives it.
+. "$(dirname "$0")/harness.sh"
+. "$(dirname "$0")/elastic.sh"
+
+# ranks PLACE HOW: four on two nodes, of which rank 2 does that.
+ranks()
+{
+    job srun --hvd -N 2 --ntasks-per-node=2 --mem=400 ./fault_rank 2 "$1" "$2" 100000 30
+}
+
+memory_is_used_up()
+{
+    local status=0
+    begin_job ranks large memory
+    end_job || status=$?
+    prints 'a rank needs more memory than the job has: srun fails' '^(1|137)$' echo "$status"
+    prints 'Slurm says why' 'Out Of Memory|oom_kill' cat "$work/said"
+    says_times 'and the others say who, and in which operation' 3 \
+        "^said [0-9]+ [0-9]+ -5 rank 2 on n2 .*, in allreduce 'large'"
+}
+
+install_hvd
+start_cluster 2 --sockets 1 --cores 2 --gpus 0 --memory 800 --prefix "$prefix"
+library=$(dirname "$(find "$prefix" -name libhvd.so -print -quit)")
+cp "$MESON_BUILD_ROOT/tests/faults/fault_rank" "$home/"
+chmod a+rx "$home"/*
+memory_is_used_up
+tap_done
