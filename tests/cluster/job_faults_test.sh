@@ -136,13 +136,13 @@ appear()
 }
 
 # Slurm lets a requeued job wait for two minutes, once it has ended: at any time until then it is told
-# not to.
+# not to. In the second in which it has ended, slurmd would take it for the one that was killed.
 begin_anew()
 {
     local i
-    for ((i = 0; i < 60; i++)); do
-        as_root scontrol update "jobid=$1" StartTime=now >/dev/null 2>&1
-        ! appear 1 '^start 1$' 1 || return 0
+    for ((i = 0; i < 30; i++)); do
+        as_root scontrol update "jobid=$1" StartTime=now+2 >/dev/null 2>&1
+        ! appear 6 '^start 1$' 1 || return 0
     done
     return 1
 }
