@@ -126,6 +126,17 @@ static int exchange_note(const char *text)
     return printf("%s\n", found) > 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
+/* As the ranks do, who say what is wrong with it. */
+static void read_log_level(void)
+{
+    const char *text = getenv(HVD_ENV_LOG_LEVEL);
+    enum hvd_log_level level;
+
+    if (text != NULL && hvd_log_level_parse(text, &level) == 0) {
+        hvd_log_least(level);
+    }
+}
+
 int main(int argc, char **argv)
 {
     struct hvd_rendezvous_service_config config = {.orders = STDIN_FILENO};
@@ -143,6 +154,7 @@ int main(int argc, char **argv)
         return EXIT_FAILURE;
     }
     settle();
+    read_log_level();
     if (sodium_init() < 0) {
         errno = ENOSYS;
         return fail("libsodium does not start");

@@ -37,6 +37,7 @@ struct connection {
     bool is_proven; /* it has the key */
     bool is_member; /* the roster knows it, by its descriptor */
     bool has_offered; /* the meetings know it likewise, and it has no answer yet */
+    int rank; /* of the launch, by its last offer */
     bool has_asked; /* for a note that is not there yet */
     uint32_t subject; /* of that note */
     bool is_over;
@@ -372,8 +373,12 @@ static int take_exchange(struct service *service, struct connection *connection,
     };
     status = hvd_meetings_offer(&service->meetings, id, &offer, hvd_clock_ms(), &failure);
     connection->has_offered = status == 0;
+    connection->rank = head.rank;
     if (status < 0) {
         send_refusal(service, id, &failure.error, failure.culprit);
+    } else {
+        hvd_log(HVD_LOG_DEBUG, "rendezvous: rank %d on %s is here", head.rank,
+                connection->host);
     }
     return 0;
 }
@@ -468,6 +473,8 @@ static void remove_connection(struct service *service, struct connection *connec
     if (connection->has_offered) {
         hvd_meetings_leave(&service->meetings, hvd_channel_fd(connection->channel),
                            connection->host);
+        hvd_log(HVD_LOG_DEBUG, "rendezvous: rank %d on %s is gone", connection->rank,
+                connection->host);
     }
     if (rank >= 0) {
         send_to_running(service, HVD_RENDEZVOUS_LOST, &rank, sizeof(rank));

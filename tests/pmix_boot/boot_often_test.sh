@@ -9,15 +9,22 @@
 hvdrun=$1 client=$2
 limit=$((10 * limit)) # for hundreds of boots, each of which has the usual limit elsewhere
 
-# Rank 0 comes when rank 1 is gone.
+# Rank 1 is killed when it waits, rank 0 comes when it is gone: each then reads a line.
 a_rank_dies_while_it_waits()
 {
-    succeeds "a rank dies while it waits for another" timeout "$limit" "$hvdrun" -np 4 sh -c '
+    mkfifo "$work/order0" "$work/order1"
+    begin_job env HOROVOD_LOG_LEVEL=debug timeout "$limit" "$hvdrun" -np 4 sh -c '
         case $HOROVOD_RANK in
-        0) sleep 20; "$0" show 120 || : ;;
-        1) "$0" show 120 & sleep 10; kill -9 $! ;;
+        0) read -r _ <"$1/order0"; "$0" show 120 || : ;;
+        1) "$0" show 120 & read -r _ <"$1/order1"; kill -9 $! ;;
         *) "$0" show 120 || : ;;
-        esac' "$client"
+        esac' "$client" "$work"
+    succeeds 'the service says who has come' await_said 'rendezvous: rank 1 on .* is here'
+    echo >"$work/order1"
+    succeeds 'and who is gone' await_said 'rendezvous: rank 1 on .* is gone'
+    echo >"$work/order0"
+    succeeds 'a rank dies while it waits for another' end_job
+    cp "$work/said" "$work/output"
     counts "the others are told, at once or when they come" 3 \
         '^error -5: rank 1 on .* has ended, or lost its network, before all 4 ranks had started'
 }
